@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+// matmul.cpp: one core's matmul: GB/s of weights for one token (from memory and from cache), GOP/s of full tiles, packing.
+#include <benchmark/benchmark.h>
+#include <sys/mman.h>
+
+#include <cke/kernels/matmul.hpp>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace {
+
+using namespace cke;
+using namespace cke::kernels;
+
+struct free_bytes {
+  void operator()(std::byte* p) const { std::free(p); }
+};
+using buffer = std::unique_ptr<std::byte, free_bytes>;
+// On huge pages, as the engine's arena.
+buffer allocate(u64 bytes) {
+  constexpr u64 huge = 2 << 20;
+  bytes = align_up(bytes, huge);
+  buffer p(static_cast<std::byte*>(std::aligned_alloc(huge, bytes)));
+  madvise(p.get(), bytes, MADV_HUGEPAGE);
+  return p;
+}
+
+std::vector<float> normal(u64 n) {
+  std::mt19937 random(1);
+  std::normal_distribution<float> value;
+  std::vector<float> out(n);
+  for (float& x : out) x = value(random);
+  return out;
+}
+
+// `rows` rows of weights and n tokens; the rows repeat 32 random ones, whose values do not matter.
+template <dtype F, class Isa> struct problem {
+  using operand = typename matmul<F, Isa>::x_operand;
+  u32 rows, cols, tokens;
+  buffer weights, x;
+
+  problem(u32 r, u32 c, u32 n)
+      : rows(r), cols(c), tokens(n), weights(allocate(packed<F, Isa>::bytes(r, c))),
+        x(allocate(operand::bytes(n, c))) {
+    const auto values = normal(u64{unit_rows} * cols);
+    const std::byte* from[unit_rows];
+    for (u32 i = 0; i < unit_rows; ++i) from[i] = reinterpret_cast<const std::byte*>(&values[u64{i} * cols]);
+    packed<F, Isa>::pack_unit(weights.get(), unit_rows, cols, from, dtype::f32);
+    const u64 unit = packed<F, Isa>::unit_bytes(cols);
+    for (u32 u = 1; u < rows / unit_rows; ++u) std::memcpy(weights.get() + u * unit, weights.get(), unit);
+    for (u32 t = 0; t < n; ++t) operand::put(x.get(), n, cols, t, 0, cols, &values[u64{t % unit_rows} * cols]);
+  }
+  void run() const {
+    for (u32 u = 0; u < rows / unit_rows; ++u)
+      matmul<F, Isa>::unit(weights.get() + u * packed<F, Isa>::unit_bytes(cols), x.get(),
+                           operand::token_bytes(cols), tokens, cols,
+                           [](u32, u32, const float* out) { benchmark::DoNotOptimize(*out); });
+  }
+};
+
+// Arguments: rows, cols, tokens.
+template <dtype F, class Isa> void multiply(benchmark::State& state) {
+  const problem<F, Isa> p(static_cast<u32>(state.range(0)), static_cast<u32>(state.range(1)),
+                          static_cast<u32>(state.range(2)));
+  for (auto _ : state) p.run();
+  const auto times = static_cast<double>(state.iterations());
+  state.counters["GOP/s"] = benchmark::Counter(2e-9 * p.rows * p.cols * p.tokens * times, benchmark::Counter::kIsRate);
+  state.counters["GB/s"] = benchmark::Counter(
+      1e-9 * static_cast<double>(packed<F, Isa>::bytes(p.rows, p.cols)) * times, benchmark::Counter::kIsRate);
+}
+
+template <dtype F, class Isa> void pack(benchmark::State& state) {
+  const u32 cols = 1024, units = 64;
+  std::vector<std::byte> file(units * unit_rows * bytes_of(F, cols));
+  const buffer out = allocate(packed<F, Isa>::bytes(units * unit_rows, cols));
+  for (auto _ : state)
+    for (u32 u = 0; u < units; ++u) {
+      const std::byte* rows[unit_rows];
+      for (u32 i = 0; i < unit_rows; ++i) rows[i] = file.data() + (u * unit_rows + i) * bytes_of(F, cols);
+      packed<F, Isa>::pack_unit(out.get() + u * packed<F, Isa>::unit_bytes(cols), unit_rows, cols, rows, F);
+      benchmark::ClobberMemory();
+    }
+  state.SetBytesProcessed(state.iterations() * static_cast<i64>(file.size()));
+}
+
+template <dtype F> void put(benchmark::State& state) {
+  using operand = kernels::operand<F, isa::native>;
+  const u32 n = static_cast<u32>(state.range(0)), cols = 1024;
+  const auto values = normal(cols);
+  const buffer out = allocate(operand::bytes(n, cols));
+  for (auto _ : state)
+    for (u32 t = 0; t < n; ++t) {
+      operand::put(out.get(), n, cols, t, 0, cols, values.data());
+      benchmark::ClobberMemory();
+    }
+  state.SetItemsProcessed(state.iterations() * n * cols);
+}
+
+template <dtype F, class Isa> void add(std::string_view isa_name) {
+  const std::string of = std::string(info(F).name) + "/" + std::string(isa_name);
+  for (const i64 cols : {1024, 3072}) {
+    benchmark::RegisterBenchmark(("decode_cache/" + of).c_str(), multiply<F, Isa>)->Args({128, cols, 1});
+    benchmark::RegisterBenchmark(("decode_memory/" + of).c_str(), multiply<F, Isa>)->Args({98304, cols, 1});
+    for (const i64 tokens : {4, 8, 16, 64})
+      benchmark::RegisterBenchmark(("prefill/" + of).c_str(), multiply<F, Isa>)->Args({256, cols, tokens});
+  }
+  benchmark::RegisterBenchmark(("pack/" + of).c_str(), pack<F, Isa>);
+}
+
+template <class Isa> void add_formats() {
+  add<dtype::f32, Isa>(Isa::name);
+  add<dtype::f16, Isa>(Isa::name);
+  add<dtype::bf16, Isa>(Isa::name);
+  add<dtype::q8_0, Isa>(Isa::name);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  add_formats<isa::native>();
+  if constexpr (!std::is_same_v<isa::native, isa::avx2> && !std::is_same_v<isa::native, isa::scalar>)
+    add_formats<isa::avx2>();
+  for (const i64 tokens : {1, 16}) {
+    benchmark::RegisterBenchmark("put/bf16", put<dtype::bf16>)->Arg(tokens);
+    benchmark::RegisterBenchmark("put/q8_0", put<dtype::q8_0>)->Arg(tokens);
+  }
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+}

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: MIT
+"""make_model.py: writes a GGUF file with the shape of Qwen3-0.6B and random weights.
+
+    python benchmarks/peers/make_model.py --out /tmp/qwen3-0.6b-q8_0.gguf [--type Q8_0|BF16|F16]
+
+For speed and memory only: it has the true tensors, metadata and vocabulary size (151,936 tokens
+and their merges, of made-up text), and says nothing sensible. Needs the PyPI packages gguf, numpy.
+"""
+
+import argparse
+import itertools
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import gguf
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "parity"))
+import gguf_file  # noqa: E402
+
+CONFIG = SimpleNamespace(
+    model_type="qwen3", vocab_size=151936, hidden_size=1024, intermediate_size=3072,
+    num_hidden_layers=28, num_attention_heads=16, num_key_value_heads=8, head_dim=128,
+    max_position_embeddings=40960, rms_norm_eps=1e-6,
+    rope_parameters={"rope_type": "default", "rope_theta": 1000000.0})
+
+TEXT_TOKENS = 151643
+CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|object_ref_start|>",
+           "<|object_ref_end|>", "<|box_start|>", "<|box_end|>", "<|quad_start|>", "<|quad_end|>",
+           "<|vision_start|>", "<|vision_end|>", "<|vision_pad|>", "<|image_pad|>", "<|video_pad|>"]
+USER_DEFINED = ["<tool_call>", "</tool_call>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>",
+                "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>", "<tool_response>",
+                "</tool_response>", "<think>", "</think>"]
+CHAT_TEMPLATE = ("{% for message in messages %}<|im_start|>{{ message.role }}\n"
+                 "{{ message.content }}<|im_end|>\n{% endfor %}"
+                 "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
+
+
+def byte_characters():
+    """The printable characters that stand for the bytes 0..255 in a byte-level vocabulary."""
+    shown = {*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    spare = itertools.count(256)
+    return [chr(byte if byte in shown else next(spare)) for byte in range(256)]
+
+
+def vocabulary():
+    """All bytes, all pairs, then triples: every longer token has exactly one merge."""
+    single = byte_characters()
+    pairs = list(itertools.product(single, single))
+    triples = ((a + b, c) for (a, b), c in itertools.product(pairs, single))
+    parts = pairs + list(itertools.islice(triples, TEXT_TOKENS - len(single) - len(pairs)))
+    tokens = single + [left + right for left, right in parts] + CONTROL + USER_DEFINED
+    padding = [f"[PAD{i}]" for i in range(len(tokens), CONFIG.vocab_size)]
+    types = ([gguf.TokenType.NORMAL] * TEXT_TOKENS + [gguf.TokenType.CONTROL] * len(CONTROL)
+             + [gguf.TokenType.USER_DEFINED] * len(USER_DEFINED)
+             + [gguf.TokenType.UNUSED] * len(padding))
+    merges = [f"{left} {right}" for left, right in parts]
+    end = tokens.index("<|im_end|>")
+    return gguf_file.Vocabulary("qwen2", tokens + padding, types, merges,
+                                bos=tokens.index("<|endoftext|>"), eos=end)
+
+
+def tensors():
+    """(name, shape) of every tensor; shapes as in the file's Hugging Face twin, [out, in]."""
+    c = CONFIG
+    q, kv = c.num_attention_heads * c.head_dim, c.num_key_value_heads * c.head_dim
+    yield "token_embd.weight", (c.vocab_size, c.hidden_size)
+    for i in range(c.num_hidden_layers):
+        for name, shape in (
+                ("attn_norm", (c.hidden_size,)), ("attn_q", (q, c.hidden_size)),
+                ("attn_k", (kv, c.hidden_size)), ("attn_v", (kv, c.hidden_size)),
+                ("attn_q_norm", (c.head_dim,)), ("attn_k_norm", (c.head_dim,)),
+                ("attn_output", (c.hidden_size, q)), ("ffn_norm", (c.hidden_size,)),
+                ("ffn_gate", (c.intermediate_size, c.hidden_size)),
+                ("ffn_up", (c.intermediate_size, c.hidden_size)),
+                ("ffn_down", (c.hidden_size, c.intermediate_size))):
+            yield f"blk.{i}.{name}.weight", shape
+    yield "output_norm.weight", (c.hidden_size,)
+
+
+class Noise:
+    """Encoded random numbers for matrices of any size, cut from one pool of a prime block count.
+
+    Making 600 million random numbers would take longer than all the rest. Rows of a matrix start
+    at different places of the pool, so no two rows of one are equal.
+    """
+
+    def __init__(self, kind, seed):
+        self.random = np.random.default_rng(seed)
+        self.kind = kind
+        self.pool = gguf.quants.quantize(
+            self.random.normal(0.0, 0.03, (262139, 32)).astype(np.float32), kind).view(np.uint8)
+
+    def matrix(self, shape):
+        """uint8 [out, bytes of a row]"""
+        blocks = shape[0] * shape[1] // 32
+        start = int(self.random.integers(len(self.pool)))
+        rows = np.take(self.pool, np.arange(start, start + blocks), axis=0, mode="wrap")
+        return rows.reshape(shape[0], -1)
+
+    def vector(self, shape):
+        return self.random.normal(1.0, 0.1, shape).astype(np.float32)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--type", choices=["Q8_0", "BF16", "F16"], default="Q8_0")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+
+    kind = gguf_file.TYPES[args.type][0]
+    writer = gguf.GGUFWriter(args.out, CONFIG.model_type)
+    gguf_file.write_metadata(writer, CONFIG, vocabulary(), args.type)
+    writer.add_chat_template(CHAT_TEMPLATE)
+    block, size = gguf.GGML_QUANT_SIZES[kind]
+    for name, shape in tensors():
+        if len(shape) == 1:
+            writer.add_tensor_info(name, shape, np.dtype(np.float32), 4 * shape[0])
+        else:
+            row = shape[1] // block * size
+            writer.add_tensor_info(name, (shape[0], row), np.dtype(np.uint8), shape[0] * row, kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_ti_data_to_file()
+    noise = Noise(kind, args.seed)
+    for _, shape in tensors():
+        writer.write_tensor_data(noise.vector(shape) if len(shape) == 1 else noise.matrix(shape))
+    writer.close()
+    print(f"{args.out.stat().st_size:,} bytes in {args.out}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# cke-install.cmake: headers and a relocatable package for find_package(cke).
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(package ${CMAKE_INSTALL_DATADIR}/cke/cmake)
+
+install(TARGETS cke_headers EXPORT cke-targets FILE_SET HEADERS)
+install(EXPORT cke-targets NAMESPACE cke:: DESTINATION ${package})
+configure_package_config_file(cmake/cke-config.cmake.in cke-config.cmake INSTALL_DESTINATION ${package})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/cke-config-version.cmake
+  COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+install(FILES ${PROJECT_BINARY_DIR}/cke-config.cmake ${PROJECT_BINARY_DIR}/cke-config-version.cmake
+  cmake/cke-xsimd.cmake DESTINATION ${package})
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/cke)
+
+# Headers that were fetched for this build go along, so that the installed package needs no network.
+if(EXISTS "${CKE_DEPS_DIR}/xsimd-14.1.0")
+  install(DIRECTORY "${CKE_DEPS_DIR}/xsimd-14.1.0/" DESTINATION ${package}/xsimd)
+endif()
+if(TARGET cke)
+  install(TARGETS cke)
+endif()

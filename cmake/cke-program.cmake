@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# cke-program.cmake: how our own programs are compiled; nothing here reaches users of cke::cke.
+if(PROJECT_IS_TOP_LEVEL)
+  find_program(CKE_CCACHE ccache)
+  if(CKE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    set(CMAKE_CXX_COMPILER_LAUNCHER "${CKE_CCACHE}")
+  endif()
+  if(NOT CMAKE_BUILD_TYPE)
+    set(CMAKE_BUILD_TYPE Release)
+  endif()
+endif()
+set(CMAKE_CXX_EXTENSIONS OFF)
+
+set(cke_machine $<$<BOOL:${CKE_MARCH}>:-march=${CKE_MARCH}>)
+add_compile_options(-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Werror ${cke_machine})
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+  add_compile_options(-Wno-uninitialized -Wno-maybe-uninitialized)  # its own AVX-512 headers set them off: GCC bug 105593
+endif()
+if(CKE_SANITIZE)
+  add_compile_options(-fsanitize=${CKE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+  add_link_options(-fsanitize=${CKE_SANITIZE})
+endif()

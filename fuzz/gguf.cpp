@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// gguf.cpp: fuzz target: any bytes as a GGUF file give an error or a file that can be read.
+#include <cke/io/gguf.hpp>
+
+#include "../tests/io/exercise.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const exercise::exact_copy bytes(data, size);
+  try {
+    exercise::all(cke::gguf::parse(bytes, "fuzz"));
+  } catch (const cke::Error&) {
+  }
+  return 0;
+}

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// error.hpp: the one exception type of the library, and size arithmetic that cannot wrap.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "types.hpp"
+
+namespace cke {
+
+enum class errc : u8 {
+  file,                  // cannot be opened, read or mapped
+  malformed,             // bytes that are not the format they claim to be
+  unsupported,           // well formed, but a feature that cke does not have
+  tensor_missing,
+  tensor_unknown,        // in the file, but not in the model
+  tensor_shape,
+  tensor_dtype,
+  config_mismatch,       // the file's config is not the type's config
+  config_range,          // a number outside what is sane
+  token_range,
+  context_overflow,
+  out_of_memory,
+  compile,               // compile on demand failed
+  usage,
+  unsupported_opcode,    // the runtime contract's errors (mission.md F18)
+  unsupported_rank,
+  invalid_param_block,
+  batch_unsupported,
+};
+
+// what(): "FILE: SUBJECT: expected EXPECTED, found FOUND"; absent parts are left out.
+struct Error : std::runtime_error {
+  errc code;
+  std::string file, subject, expected, found;
+
+  Error(errc c, std::string in, std::string about, std::string want, std::string got = {})
+      : std::runtime_error(message(in, about, want, got)), code(c), file(std::move(in)),
+        subject(std::move(about)), expected(std::move(want)), found(std::move(got)) {}
+
+ private:
+  // Names come from untrusted files: control characters must not reach a terminal, and size is bounded.
+  static std::string clean(std::string_view s) {
+    std::string out;
+    for (const char c : s.substr(0, 300)) out += static_cast<unsigned char>(c) < 32 || c == 127 ? '?' : c;
+    if (s.size() > 300) out += "...";
+    return out;
+  }
+  static std::string message(std::string_view in, std::string_view about, std::string_view want,
+                             std::string_view got) {
+    std::string s = clean(in);
+    if (!about.empty()) s += (s.empty() ? "" : ": ") + clean(about);
+    if (!want.empty()) s += (s.empty() ? "" : ": ") + (got.empty() ? "" : std::string("expected ")) + clean(want);
+    if (!got.empty()) s += ", found " + clean(got);
+    return s;
+  }
+};
+
+// a * b and a + b over u64; false when the result does not fit.
+constexpr bool checked_mul(u64 a, u64 b, u64& out) { return !__builtin_mul_overflow(a, b, &out); }
+constexpr bool checked_add(u64 a, u64 b, u64& out) { return !__builtin_add_overflow(a, b, &out); }
+// [offset, offset + size) lies in [0, available)
+constexpr bool fits(u64 offset, u64 size, u64 available) {
+  return offset <= available && size <= available - offset;
+}
+
+}  // namespace cke

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// json.hpp: a view of well-formed json text that a constant expression can walk; it builds no tree.
+#pragma once
+
+#include "types.hpp"
+
+namespace cke {
+
+// Text that may be malformed goes through a real parser first (io/hf_dir.hpp); on any text this
+// view stays inside its bounds.
+struct json {
+  std::string_view s;  // starts at a value; empty: absent
+
+  static constexpr std::size_t space(std::string_view s, std::size_t i) {
+    while (i < s.size() && (s[i] == ' ' || s[i] == '\n' || s[i] == '\t' || s[i] == '\r')) ++i;
+    return i;
+  }
+  // Not string_view::find: under -fsanitize=undefined gcc 12 refuses it in constant expressions.
+  static constexpr std::size_t seek(std::string_view s, char c, std::size_t i = 0) {
+    while (i < s.size() && s[i] != c) ++i;
+    return i;
+  }
+  // The closing quote of the string that starts before i.
+  static constexpr std::size_t close(std::string_view s, std::size_t i) {
+    for (; i < s.size() && s[i] != '"'; ++i) i += s[i] == '\\';
+    return i < s.size() ? i : s.size();
+  }
+  // One past the value that starts at i.
+  static constexpr std::size_t skip(std::string_view s, std::size_t i) {
+    int depth = 0;
+    for (; i < s.size(); ++i) {
+      if (s[i] == '"') i = close(s, i + 1);
+      else if (s[i] == '{' || s[i] == '[') ++depth;
+      else if ((s[i] == '}' || s[i] == ']') && depth-- == 0) return i;
+      else if (s[i] == ',' && depth == 0) return i;
+    }
+    return s.size();
+  }
+  constexpr bool present() const { return !s.empty() && s[0] != 'n'; }  // null counts as absent
+  constexpr bool is_text() const { return !s.empty() && s[0] == '"'; }
+  constexpr bool is_object() const { return !s.empty() && s[0] == '{'; }
+  constexpr bool is_array() const { return !s.empty() && s[0] == '['; }
+  constexpr bool is_bool() const { return !s.empty() && (s[0] == 't' || s[0] == 'f'); }
+  constexpr bool is_number() const {
+    return !s.empty() && (s[0] == '-' || (s[0] >= '0' && s[0] <= '9'));
+  }
+
+  // f(key, value) for members, f("", value) for elements, until f returns true.
+  template <class F> constexpr json find(F f) const {
+    if (!is_object() && !is_array()) return {};
+    for (std::size_t i = space(s, 1); i < s.size() && s[i] != '}' && s[i] != ']';) {
+      std::string_view key;
+      if (is_object()) {
+        const std::size_t end = close(s, i + 1);
+        if (end <= i) return {};
+        key = s.substr(i + 1, end - i - 1);
+        i = space(s, seek(s, ':', end) + 1);
+        if (i >= s.size()) return {};
+      }
+      std::size_t end = skip(s, i), last = end;
+      while (last > i && (s[last - 1] == ' ' || s[last - 1] == '\n' || s[last - 1] == '\r' || s[last - 1] == '\t')) --last;
+      if (f(key, json{s.substr(i, last - i)})) return {s.substr(i, last - i)};
+      i = end < s.size() && s[end] == ',' ? space(s, end + 1) : s.size();
+    }
+    return {};
+  }
+  constexpr json operator[](std::string_view k) const {
+    return find([&](std::string_view key, json) { return key == k; });
+  }
+  constexpr u32 size() const {
+    u32 n = 0;
+    find([&](std::string_view, json) { return ++n, false; });
+    return n;
+  }
+  // "a.b|c": member b of a, or else c
+  constexpr json path(std::string_view p) const {
+    for (;;) {
+      const std::size_t bar = seek(p, '|');
+      json at = *this;
+      for (std::string_view rest = p.substr(0, bar); !rest.empty();) {
+        const std::size_t dot = seek(rest, '.');
+        at = at[rest.substr(0, dot)];
+        rest = dot == rest.size() ? std::string_view{} : rest.substr(dot + 1);
+      }
+      if (at.present() || bar == p.size()) return at;
+      p = p.substr(bar + 1);
+    }
+  }
+  constexpr std::string_view text() const {
+    return is_text() ? s.substr(1, close(s, 1) - 1) : std::string_view{};
+  }
+  constexpr bool truth() const { return !s.empty() && s[0] == 't'; }
+
+  // Exact for up to 15 digits and powers of ten up to 22: every number in a config.
+  constexpr double number() const {
+    double m = 0;
+    int power = 0, digits = 0;
+    bool fraction = false;
+    std::size_t i = !s.empty() && s[0] == '-' ? 1 : 0;
+    for (; i < s.size(); ++i) {
+      if (s[i] == '.') { fraction = true; continue; }
+      if (s[i] < '0' || s[i] > '9') break;
+      if (digits < 18) m = m * 10 + (s[i] - '0'), digits += m > 0, power -= fraction;
+      else power += !fraction;
+    }
+    if (i < s.size() && (s[i] == 'e' || s[i] == 'E')) {
+      const bool down = i + 1 < s.size() && s[i + 1] == '-';
+      int e = 0;
+      for (++i; i < s.size(); ++i)
+        if (s[i] >= '0' && s[i] <= '9' && e < 1000) e = e * 10 + (s[i] - '0');
+      power += down ? -e : e;
+    }
+    if (power > 400 || power < -400) return power > 0 && m > 0 ? 1e300 : 0;
+    double ten = 1;
+    for (int k = 0; k < (power < 0 ? -power : power) && ten < 1e300; ++k) ten *= 10;
+    m = power < 0 ? m / ten : m > 1e300 / ten ? 1e300 : m * ten;
+    return !s.empty() && s[0] == '-' ? -m : m;
+  }
+};
+
+}  // namespace cke

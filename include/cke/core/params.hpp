@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+// params.hpp: what a kernel may know at compile time: the parameter block of an instruction.
+#pragma once
+
+#include "types.hpp"
+
+namespace cke {
+
+enum class activation : u8 { silu, gelu_tanh, gelu_erf, relu2 };
+enum class pairing : u8 { split, adjacent };  // (x_i, x_{i+r/2}) or (x_{2i}, x_{2i+1})
+enum class stretch : u8 { none, linear, dynamic, llama3, yarn, longrope, proportional };
+
+inline constexpr u32 everything = ~0u;  // the window of full attention
+// Attention works on aligned blocks of this many positions; caches hold whole ones.
+inline constexpr u32 key_block = 128;
+
+// longrope's divisors of each frequency, [dims / 2], beyond and up to the original length.
+struct rope_factors {
+  double longs[256]{}, shorts[256]{};
+  u32 long_count{}, short_count{};
+};
+
+// How a position enters q and k. Names follow transformers' rope_parameters.
+struct rotary {
+  u32 dims{};                 // rotated dims of a head; 0: no rope at all
+  real theta{};
+  pairing pairs{};
+  stretch rule{};
+  real factor{1};
+  real low{1}, high{4};       // llama3: low_freq_factor, high_freq_factor
+  real beta_fast{32}, beta_slow{1}, mscale{}, mscale_all{};  // yarn
+  bool truncate{true};        // yarn: round the correction range to whole dims
+  real attention_factor{};    // yarn, longrope: scales cos and sin; 0: by the rule's formula
+  u32 original{};             // original_max_position_embeddings
+  u32 max_position{};         // max_position_embeddings
+  const rope_factors* factors{};  // longrope; static storage, so that types can name it
+  constexpr bool operator==(const rotary&) const = default;
+};
+
+// ADR 0001's ParamBlock, version 1: at most 256 bytes, plain data; unused fields stay zero.
+struct params {
+  u32 rows{}, cols{};         // a matrix (out, in), or (1, width) of a row-wise operation
+  u32 heads{}, kv_heads{}, head_dim{}, window{};
+  activation act{};
+  bool bias{};
+  real eps{}, offset{}, scale{}, cap{};
+  rotary rope{};
+  constexpr bool operator==(const params&) const = default;
+};
+inline constexpr u8 param_block_version = 1;
+static_assert(sizeof(params) <= 256 && alignof(params) <= 8 && std::is_trivially_copyable_v<params>);
+
+}  // namespace cke

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+// role.hpp: what a weight is for, and the names that checkpoints give to roles.
+#pragma once
+
+#include <array>
+
+#include "types.hpp"
+
+namespace cke {
+
+enum class role : u8 { embed, head, norm, q, k, v, o, q_norm, k_norm, gate, up, down };
+
+struct role_name { role is; std::string_view name; };
+inline constexpr role_name role_names[] = {
+    {role::embed, "embed"}, {role::head, "head"}, {role::norm, "norm"}, {role::q, "q"},
+    {role::k, "k"}, {role::v, "v"}, {role::o, "o"}, {role::q_norm, "q_norm"},
+    {role::k_norm, "k_norm"}, {role::gate, "gate"}, {role::up, "up"}, {role::down, "down"}};
+constexpr std::string_view name(role r) {
+  for (const auto& row : role_names)
+    if (row.is == r) return row.name;
+  throw "cke: role: a role without a name";
+}
+
+struct weight_slot {
+  role is{};
+  u8 nth{};            // occurrence of this role inside its block
+  bool bias{}, quantisable{};
+  bool tied{};         // stored under another name
+  u32 rows{}, cols{};  // (out, in); a vector is (1, n)
+  u32 group{};         // rows that must begin a packed unit together: those of a kv head; 0: none
+  constexpr u64 elements() const { return u64{rows} * cols; }
+};
+
+// Whose names and spellings a checkpoint uses.
+enum class naming : u8 { hf, gguf };
+
+enum class place : u8 { header, body, footer };
+
+// A matrix whose rows a converter shuffled: llama's q and k in GGUF pair (i, i + d/2) as (2i, 2i + 1).
+enum class row_order : u8 { plain, paired_heads };
+
+// "{}" stands for the layer; ".weight" or ".bias" is appended.
+struct name_rule {
+  place where;
+  role is;
+  u8 nth;
+  std::string_view hf, gguf;
+  row_order gguf_rows = row_order::plain;
+};
+
+template <std::size_t A, std::size_t B>
+constexpr auto operator+(const std::array<name_rule, A>& a, const std::array<name_rule, B>& b) {
+  std::array<name_rule, A + B> all{};
+  for (std::size_t i = 0; i < A; ++i) all[i] = a[i];
+  for (std::size_t i = 0; i < B; ++i) all[A + i] = b[i];
+  return all;
+}
+
+// Later rules win, so a family is "the common names + its own".
+template <class Rules>
+constexpr const name_rule& name_of(const Rules& rules, place p, const weight_slot& w) {
+  for (std::size_t i = rules.size(); i-- > 0;)
+    if (rules[i].where == p && rules[i].is == w.is && rules[i].nth == w.nth) return rules[i];
+  throw "cke: names: the family names no tensor for this role; add a name_rule";
+}
+
+inline constexpr std::array common_names{
+    name_rule{place::header, role::embed, 0, "model.embed_tokens", "token_embd"},
+    name_rule{place::footer, role::norm, 0, "model.norm", "output_norm"},
+    name_rule{place::footer, role::head, 0, "lm_head", "output"},
+    name_rule{place::body, role::norm, 0, "model.layers.{}.input_layernorm", "blk.{}.attn_norm"},
+    name_rule{place::body, role::norm, 1, "model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"},
+    name_rule{place::body, role::q, 0, "model.layers.{}.self_attn.q_proj", "blk.{}.attn_q"},
+    name_rule{place::body, role::k, 0, "model.layers.{}.self_attn.k_proj", "blk.{}.attn_k"},
+    name_rule{place::body, role::v, 0, "model.layers.{}.self_attn.v_proj", "blk.{}.attn_v"},
+    name_rule{place::body, role::o, 0, "model.layers.{}.self_attn.o_proj", "blk.{}.attn_output"},
+    name_rule{place::body, role::q_norm, 0, "model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
+    name_rule{place::body, role::k_norm, 0, "model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
+    name_rule{place::body, role::gate, 0, "model.layers.{}.mlp.gate_proj", "blk.{}.ffn_gate"},
+    name_rule{place::body, role::up, 0, "model.layers.{}.mlp.up_proj", "blk.{}.ffn_up"},
+    name_rule{place::body, role::down, 0, "model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"},
+};
+
+}  // namespace cke

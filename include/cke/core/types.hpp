@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// types.hpp: the few constexpr tools that everything else is written in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+// Hot helpers must be inlined whatever the optimiser thinks; empty in one build to debug them.
+#ifndef CKE_INLINE
+#define CKE_INLINE [[gnu::always_inline]] inline
+#endif
+
+namespace cke {
+
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using i8 = std::int8_t;
+using i32 = std::int32_t;
+using i64 = std::int64_t;
+
+// A real number as a template argument; clang before 18 takes a double only inside a class.
+struct real {
+  double v{};
+  constexpr real() = default;
+  template <class T>
+    requires std::is_arithmetic_v<T>
+  constexpr real(T x) : v(static_cast<double>(x)) {}
+  constexpr operator float() const { return static_cast<float>(v); }
+  constexpr bool operator==(const real&) const = default;
+};
+
+template <std::size_t N> struct fixed_string {
+  char text[N]{};
+  constexpr fixed_string(const char (&s)[N]) {
+    for (std::size_t i = 0; i < N; ++i) text[i] = s[i];
+  }
+  constexpr explicit fixed_string(std::string_view s) {
+    for (std::size_t i = 0; i < s.size(); ++i) text[i] = s[i];
+  }
+  constexpr operator std::string_view() const { return {text, N - 1}; }
+  constexpr bool operator==(const fixed_string&) const = default;
+};
+
+// A vector that a constant expression can return; growing past N is a compile error.
+template <class T, std::size_t N> struct small_vector {
+  T items[N]{};
+  u32 count{};
+  constexpr u32 push(const T& t) {
+    if (count == N) throw "cke: small_vector: this lowering needs more room than its capacity";
+    items[count] = t;
+    return count++;
+  }
+  constexpr u32 size() const { return count; }
+  constexpr T& operator[](std::size_t i) { return items[i]; }
+  constexpr const T& operator[](std::size_t i) const { return items[i]; }
+  constexpr T* begin() { return items; }
+  constexpr T* end() { return items + count; }
+  constexpr const T* begin() const { return items; }
+  constexpr const T* end() const { return items + count; }
+};
+
+template <class... Ts> struct list {};
+
+// The I-th type of a pack: one overload resolution, no recursion.
+template <std::size_t I, class T> struct leaf {
+  using type = T;
+};
+template <class Is, class... Ts> struct leaves;
+template <std::size_t... I, class... Ts>
+struct leaves<std::index_sequence<I...>, Ts...> : leaf<I, Ts>... {};
+template <std::size_t I, class T> leaf<I, T> pick(const leaf<I, T>&);
+
+template <std::size_t I, class List> struct nth;
+template <std::size_t I, class... Ts> struct nth<I, list<Ts...>> {
+  using type = typename decltype(pick<I>(leaves<std::index_sequence_for<Ts...>, Ts...>{}))::type;
+};
+template <std::size_t I, class List> using at = typename nth<I, List>::type;
+
+template <class List> inline constexpr std::size_t length = 0;
+template <class... Ts> inline constexpr std::size_t length<list<Ts...>> = sizeof...(Ts);
+
+constexpr u64 align_up(u64 n, u64 to = 64) { return (n + to - 1) / to * to; }
+constexpr u32 ceil_div(u32 n, u32 by) { return (n + by - 1) / by; }
+
+}  // namespace cke

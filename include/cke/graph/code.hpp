@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+// code.hpp: what lowering makes of a block: registers, weight slots, states, straight-line code.
+#pragma once
+
+#include "../core/dtype.hpp"
+#include "../core/opcode.hpp"
+#include "../core/params.hpp"
+#include "../core/role.hpp"
+
+namespace cke {
+
+using reg = u8;
+inline constexpr u8 absent = 255;
+// Registers that outlive a block; everything from `first_scratch` on is private to one block.
+inline constexpr reg stream = 0, token_ids = 1, first_scratch = 2;
+inline constexpr u32 max_ops = 48, max_regs = 48, max_slots = 32;
+
+template <class T, std::size_t N> struct upto {
+  T item[N]{};
+  u8 count{};
+  constexpr upto() = default;
+  template <class... Us>
+    requires(sizeof...(Us) > 0)
+  constexpr upto(Us... us) : item{static_cast<T>(us)...}, count(sizeof...(us)) {}
+  constexpr T operator[](u32 i) const { return item[i]; }
+  constexpr bool has(T t) const {
+    for (u32 i = 0; i < count; ++i)
+      if (item[i] == t) return true;
+    return false;
+  }
+  constexpr void add(T t) {
+    if (count == N) throw "cke: code: an instruction with too many operands";
+    item[count++] = t;
+  }
+  constexpr bool operator==(const upto&) const = default;
+};
+using regs4 = upto<reg, 4>;
+using slots8 = upto<u8, 8>;
+
+struct instruction {
+  opcode op = opcode::none;      // the step
+  opcode letter = opcode::none;  // the letter it belongs to, in the contract's numbers
+  u8 group{};                    // which letter of the block
+  regs4 in{}, out{};
+  slots8 weight{};               // indices into code::slots; biases follow the matrices
+  u8 state = absent;             // index into code::states
+  params p{};
+  constexpr bool operator==(const instruction&) const = default;
+};
+
+struct value {  // a register: elements per token, and how they are stored
+  u32 width{};
+  dtype as = dtype::f32;
+};
+
+enum class keeps_what : u8 { kv };
+enum class lifecycle : u8 { slot_persistent, request_scoped, step_scoped };
+
+struct state_shape {
+  keeps_what what{};
+  lifecycle life{};
+  u32 rows{};             // positions kept; `everything`: the whole context
+  u32 heads{}, head_dim{};  // of k and of v
+};
+
+// One dtype per weight slot of a block: equal signatures share one instantiation.
+struct signature {
+  std::array<u8, max_slots> types{};
+  constexpr dtype operator[](u32 slot) const { return static_cast<dtype>(types[slot]); }
+  constexpr void set(u32 slot, dtype t) { types[slot] = static_cast<u8>(t); }
+  constexpr bool operator==(const signature&) const = default;
+};
+
+struct code {
+  small_vector<instruction, max_ops> ops;
+  small_vector<value, max_regs> regs;
+  small_vector<weight_slot, max_slots> slots;
+  small_vector<state_shape, 4> states;
+  signature formats{};
+};
+
+// The writer that letters talk to.
+struct builder : code {
+  opcode letter = opcode::none;
+  u8 group{};
+
+  constexpr explicit builder(u32 width, signature s = {}) {
+    formats = s;
+    regs.push({width});
+    regs.push({1});
+  }
+  constexpr void begin(opcode op) { letter = op, ++group; }
+  constexpr reg temp(u32 width, dtype as = dtype::f32) {
+    return static_cast<reg>(regs.push({width, as}));
+  }
+  constexpr instruction& emit(opcode op, regs4 in, regs4 out, slots8 weight = {}, params p = {}) {
+    return ops[ops.push({op, letter, group, in, out, weight, absent, p})];
+  }
+  constexpr u8 slot(weight_slot s) {
+    for (const auto& other : slots) s.nth = static_cast<u8>(s.nth + (other.is == s.is && other.bias == s.bias));
+    return static_cast<u8>(slots.push(s));
+  }
+  constexpr u8 vector(role is, u32 n, bool bias = false, u32 row_group = 0) {
+    return slot({.is = is, .bias = bias, .rows = 1, .cols = n, .group = row_group});
+  }
+  constexpr u8 matrix(role is, u32 rows, u32 cols, u32 row_group = 0) {
+    return slot({.is = is, .quantisable = true, .rows = rows, .cols = cols, .group = row_group});
+  }
+  constexpr u8 state(state_shape s) { return static_cast<u8>(states.push(s)); }
+
+  // x in the form that a dot product with `weight` wants; one quantisation serves all readers.
+  constexpr reg operand(reg x, u8 weight) {
+    const dtype want = info(formats[weight]).partner;
+    if (want == dtype::f32) return x;
+    for (const auto& i : ops)
+      if (i.op == opcode::quantize && i.in[0] == x && regs[i.out[0]].as == want && i.group == group)
+        return i.out[0];
+    const reg q = temp(regs[x].width, want);
+    emit(opcode::quantize, {x}, {q}, {}, {.cols = regs[x].width});
+    return q;
+  }
+  constexpr reg matmul(role is, reg x, u32 rows, u32 cols, bool bias = false, u32 row_group = 0) {
+    slots8 w{matrix(is, rows, cols, row_group)};
+    if (bias) w.add(vector(is, rows, true));
+    const reg in = operand(x, w[0]), y = temp(rows);
+    emit(opcode::matmul, {in}, {y}, w,
+         {.rows = rows, .cols = cols, .kv_heads = row_group ? rows / row_group : 1, .bias = bias});
+    return y;
+  }
+  // Two matrices of one shape on one input, written side by side: gate and up.
+  constexpr reg matmul2(role a, role b, reg x, u32 rows, u32 cols, bool bias) {
+    slots8 w{matrix(a, rows, cols), matrix(b, rows, cols)};
+    if (bias) w.add(vector(a, rows, true)), w.add(vector(b, rows, true));
+    if (formats[w[0]] != formats[w[1]]) throw "cke: lowering: gate and up must have one format";
+    const reg in = operand(x, w[0]), y = temp(2 * rows);
+    emit(opcode::matmul, {in}, {y}, w, {.rows = 2 * rows, .cols = cols, .kv_heads = 1, .bias = bias});
+    return y;
+  }
+  constexpr void rename(reg from, reg to) {
+    for (auto& i : ops) {
+      for (auto& r : i.in.item) r = r == from ? to : r;
+      for (auto& r : i.out.item) r = r == from ? to : r;
+    }
+  }
+};
+
+}  // namespace cke

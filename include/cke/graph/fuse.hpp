@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+// fuse.hpp: rewriting straight-line code. A pattern is consecutive opcodes that become one.
+#pragma once
+
+#include "code.hpp"
+
+namespace cke {
+
+struct fusion {
+  upto<opcode, 4> pattern;
+  opcode becomes;
+};
+
+// Longest first. A fused step reads what its parts read from outside and writes what outlives it.
+inline constexpr fusion fusions[] = {
+    {{opcode::matmul, opcode::matmul, opcode::matmul}, opcode::qkv_matmul},
+    {{opcode::matmul, opcode::act_mul, opcode::quantize}, opcode::matmul_act_quantize},
+    {{opcode::matmul, opcode::act_mul}, opcode::matmul_act},
+    {{opcode::matmul, opcode::residual_add}, opcode::matmul_add},
+    {{opcode::rmsnorm, opcode::quantize}, opcode::norm_quantize},
+    {{opcode::head_norm, opcode::rope}, opcode::head_norm_rope},
+    {{opcode::attend, opcode::quantize}, opcode::attend_quantize},
+    {{opcode::act_mul, opcode::quantize}, opcode::act_mul_quantize},
+};
+
+struct fusion_stats {
+  u32 total{}, removed{}, saves_elided{};
+  u32 applied[std::size(fusions)]{};
+};
+
+struct fused_code {
+  code c;
+  fusion_stats stats;
+};
+
+constexpr bool read_after(const code& c, u32 at, reg r) {
+  for (u32 i = at; i < c.ops.size(); ++i) {
+    if (c.ops[i].in.has(r)) return true;
+    if (c.ops[i].out.has(r)) return false;
+  }
+  return r < first_scratch;
+}
+
+// The saved copy of the stream is the stream itself when nothing writes it before the add.
+constexpr u32 elide_saves(code& c) {
+  u32 elided = 0;
+  for (u32 at = 0; at < c.ops.size(); ++at) {
+    const auto save = c.ops[at];
+    if (save.op != opcode::residual_save) continue;
+    bool untouched = true;
+    for (u32 i = at + 1; i < c.ops.size() && !(c.ops[i].op == opcode::residual_add && c.ops[i].in[0] == save.out[0]); ++i)
+      untouched = untouched && !c.ops[i].out.has(save.in[0]);
+    if (!untouched) continue;
+    for (u32 i = at; i + 1 < c.ops.size(); ++i) {
+      c.ops[i] = c.ops[i + 1];
+      for (auto& r : c.ops[i].in.item) r = r == save.out[0] ? save.in[0] : r;
+    }
+    --c.ops.count, --at, ++elided;
+  }
+  return elided;
+}
+
+// The seam lets a quantised block be written by one unit only if no block crosses two kv heads.
+constexpr bool blocks_stay_inside(const code& c, const instruction& attend, const instruction& quantize) {
+  const u32 group = attend.p.heads / attend.p.kv_heads * attend.p.head_dim;
+  return group % info(c.regs[quantize.out[0]].as).block == 0 && group % 2 == 0;
+}
+
+constexpr bool matches(const code& c, u32 at, const fusion& f) {
+  if (at + f.pattern.count > c.ops.size()) return false;
+  for (u32 k = 0; k < f.pattern.count; ++k)
+    if (c.ops[at + k].op != f.pattern[k]) return false;
+  if (f.becomes == opcode::qkv_matmul) {  // three readers of one input in one format, cut by kv head
+    const u8 first = c.ops[at].weight[0];
+    for (u32 k = 0; k < 3; ++k) {
+      const u8 w = c.ops[at + k].weight[0];
+      if (c.ops[at + k].in[0] != c.ops[at].in[0] || c.formats[w] != c.formats[first] || c.slots[w].group == 0)
+        return false;
+    }
+    return true;
+  }
+  for (u32 k = 1; k < f.pattern.count; ++k) {  // a chain: each step reads what the one before it wrote
+    bool reads = false;
+    for (u32 o = 0; o < c.ops[at + k - 1].out.count; ++o) reads |= c.ops[at + k].in.has(c.ops[at + k - 1].out[o]);
+    if (!reads) return false;
+  }
+  // What the chain passes on inside may not be read later: it will not exist.
+  for (u32 k = 0; k + 1 < f.pattern.count; ++k)
+    for (u32 o = 0; o < c.ops[at + k].out.count; ++o)
+      if (const reg r = c.ops[at + k].out[o];
+          !c.ops[at + f.pattern.count - 1].out.has(r) && read_after(c, at + f.pattern.count, r))
+        return false;
+  if (f.becomes == opcode::attend_quantize) return blocks_stay_inside(c, c.ops[at], c.ops[at + 1]);
+  return true;
+}
+
+constexpr instruction merge(const code& c, u32 at, const fusion& f) {
+  instruction one = c.ops[at];
+  one.op = f.becomes;
+  upto<reg, 12> made{}, outs{};
+  slots8 biases{};
+  one.weight = {}, one.in = {}, one.out = {};
+  for (u32 k = 0; k < f.pattern.count; ++k) {
+    const instruction& part = c.ops[at + k];
+    for (u32 i = 0; i < part.in.count; ++i)
+      if (!made.has(part.in[i]) && !one.in.has(part.in[i])) one.in.add(part.in[i]);
+    for (u32 i = 0; i < part.out.count; ++i)
+      if (!made.has(part.out[i])) made.add(part.out[i]), outs.add(part.out[i]);
+    for (u32 i = 0; i < part.weight.count; ++i)  // matrices first, then biases
+      (c.slots[part.weight[i]].bias ? biases : one.weight).add(part.weight[i]);
+    if (part.op == opcode::rope) one.p.rope = part.p.rope;
+    if (part.op == opcode::act_mul) one.p.act = part.p.act;
+    if (part.state != absent) one.state = part.state;
+  }
+  for (u32 i = 0; i < biases.count; ++i) one.weight.add(biases[i]);
+  for (u32 i = 0; i < outs.count; ++i)
+    if (read_after(c, at + f.pattern.count, outs[i])) one.out.add(outs[i]);
+  return one;
+}
+
+constexpr fused_code fuse(code c) {
+  fused_code out{};
+  out.stats.saves_elided = elide_saves(c);
+  out.c = c;
+  out.c.ops.count = 0;
+  for (u32 at = 0; at < c.ops.size();) {
+    u32 hit = 0;
+    while (hit < std::size(fusions) && !matches(c, at, fusions[hit])) ++hit;
+    if (hit == std::size(fusions)) {
+      out.c.ops.push(c.ops[at++]);
+      continue;
+    }
+    out.c.ops.push(merge(c, at, fusions[hit]));
+    at += fusions[hit].pattern.count;
+    ++out.stats.total, ++out.stats.applied[hit];
+    out.stats.removed += fusions[hit].pattern.count - 1u;
+  }
+  return out;
+}
+
+// The last lowering: what attention reads must be in the cache before it runs, as a step of its own
+// (592 = 564 + 28 steps in the reference engine).
+constexpr code store_before_attend(const code& c) {
+  code out = c;
+  out.ops.count = 0;
+  for (const auto& i : c.ops) {
+    if (i.op == opcode::attend || i.op == opcode::attend_quantize) {
+      instruction store = i;
+      store.op = opcode::kv_store;
+      store.in = {i.in[1], i.in[2]};
+      store.out = {}, store.weight = {};
+      out.ops.push(store);
+    }
+    instruction next = i;
+    if (i.op == opcode::attend || i.op == opcode::attend_quantize) next.in = {i.in[0]};
+    out.ops.push(next);
+  }
+  return out;
+}
+
+}  // namespace cke

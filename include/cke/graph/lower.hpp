@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// lower.hpp: each letter of the alphabet as straight-line code; one class template per letter.
+#pragma once
+
+#include "../layers.hpp"
+#include "code.hpp"
+
+namespace cke {
+
+// `write<Letter>::to(b, x)` appends the letter's steps and returns the register of its result.
+template <class Letter> struct write {
+  static_assert(sizeof(Letter) == 0, "cke: lowering: no write<Letter> for this letter; specialise cke::write");
+};
+
+template <class... Ls> constexpr reg write_all(builder& b, reg x) {
+  ((x = write<Ls>::to(b, x)), ...);
+  return x;
+}
+
+// ---- words -----------------------------------------------------------------------------------------
+
+template <class... Ls> struct write<chain<Ls...>> {
+  static constexpr reg to(builder& b, reg x) { return write_all<Ls...>(b, x); }
+};
+template <class... Ls> struct write<block<Ls...>> : write<chain<Ls...>> {};
+
+template <class... Ls> struct write<residual<Ls...>> {
+  static constexpr reg to(builder& b, reg x) {
+    b.begin(opcode::residual_add);
+    const u32 dim = b.regs[x].width;
+    const reg saved = b.temp(dim);
+    b.emit(opcode::residual_save, {x}, {saved}, {}, {.cols = dim});
+    const reg y = write_all<Ls...>(b, x);
+    b.begin(opcode::residual_add);
+    b.emit(opcode::residual_add, {saved, y}, {x}, {}, {.cols = dim});
+    return x;
+  }
+};
+template <class... Fs> struct write<sum<Fs...>> {
+  static constexpr reg to(builder& b, reg x) {
+    const reg part[]{write<Fs>::to(b, x)...};
+    for (u32 i = 1; i < sizeof...(Fs); ++i)
+      b.emit(opcode::residual_add, {part[0], part[i]}, {part[0]}, {}, {.cols = b.regs[x].width});
+    return part[0];
+  }
+};
+
+// ---- letters ---------------------------------------------------------------------------------------
+
+template <u32 V, u32 D> struct write<embedding<V, D>> {
+  static constexpr reg to(builder& b, reg x) {
+    b.begin(opcode::embedding);
+    const reg y = b.temp(D);
+    b.emit(opcode::embedding, {x}, {y}, {b.matrix(role::embed, V, D)}, {.rows = V, .cols = D});
+    return y;
+  }
+};
+
+template <u32 D, real E, real O> struct write<rms_norm<D, E, O>> {
+  static constexpr reg to(builder& b, reg x) {
+    b.begin(opcode::rmsnorm);
+    const reg y = b.temp(D);
+    b.emit(opcode::rmsnorm, {x}, {y}, {b.vector(role::norm, D)}, {.cols = D, .eps = E, .offset = O});
+    return y;
+  }
+};
+
+template <attend S> struct write<attention<S>> {
+  static constexpr u32 wide = S.heads * S.head_dim, narrow = S.kv_heads * S.head_dim;
+  static constexpr params p{.cols = wide, .heads = S.heads, .kv_heads = S.kv_heads,
+                            .head_dim = S.head_dim, .window = S.window, .eps = S.qk_norm.eps,
+                            .offset = S.qk_norm.offset, .scale = S.scale, .cap = S.cap, .rope = S.rope};
+
+  static constexpr reg to(builder& b, reg x) {
+    b.begin(opcode::multihead_attention);
+    const reg q = b.matmul(role::q, x, wide, S.dim, S.qkv_bias, wide / S.kv_heads);
+    const reg k = b.matmul(role::k, x, narrow, S.dim, S.qkv_bias, S.head_dim);
+    const reg v = b.matmul(role::v, x, narrow, S.dim, S.qkv_bias, S.head_dim);
+    if (S.qk_norm.eps.v > 0)
+      b.emit(opcode::head_norm, {q, k}, {q, k},
+             {b.vector(role::q_norm, S.head_dim), b.vector(role::k_norm, S.head_dim)}, p);
+    if (S.rope.dims > 0) b.emit(opcode::rope, {q, k}, {q, k}, {}, p);
+    const reg y = b.temp(wide);
+    b.emit(opcode::attend, {q, k, v}, {y}, {}, p).state =
+        b.state({keeps_what::kv, lifecycle::slot_persistent, S.window, S.kv_heads, S.head_dim});
+    return b.matmul(role::o, y, S.dim, wide, S.out_bias);
+  }
+};
+
+template <u32 D, u32 H, activation A, bool Bias> struct write<gated_mlp<D, H, A, Bias>> {
+  static constexpr reg to(builder& b, reg x) {
+    b.begin(opcode::swiglu);
+    const reg gate_up = b.matmul2(role::gate, role::up, x, H, D, Bias), h = b.temp(H);
+    b.emit(opcode::act_mul, {gate_up}, {h}, {}, {.cols = H, .act = A});
+    return b.matmul(role::down, h, D, H, Bias);
+  }
+};
+
+template <u32 D, u32 V, bool Tied> struct write<head<D, V, Tied>> {
+  static constexpr reg to(builder& b, reg x) {
+    b.begin(opcode::logits);
+    const reg y = b.matmul(role::head, x, V, D);
+    b.ops[b.ops.size() - 1].op = opcode::logits;
+    b.slots[b.slots.size() - 1].tied = Tied;
+    return y;
+  }
+};
+
+// ---- blocks ----------------------------------------------------------------------------------------
+
+template <class Block> constexpr code lower(signature s = {}) {
+  builder b(Block::in, s);
+  write<Block>::to(b, stream);
+  return b;
+}
+// A header reads token ids and leaves the stream.
+template <class Header> constexpr code lower_header(signature s = {}) {
+  builder b(Header::out, s);
+  b.rename(write<Header>::to(b, token_ids), stream);
+  return b;
+}
+
+}  // namespace cke

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: MIT
+// plan.hpp: where registers live. Two registers share bytes only if they are never alive together.
+#pragma once
+
+#include "liveness.hpp"
+#include "schedule.hpp"
+
+namespace cke {
+
+// What is known when a model is loaded; a program is planned for it at compile time or at load.
+struct capacity {
+  u32 context = 4096;   // positions of a session
+  u32 chunk = 512;      // most tokens of one pass
+  u32 logit_rows = 1;   // most rows of logits of one pass
+};
+
+// Floats between two rows of an f32 register: whole registers, and never a multiple of a page,
+// which would put the rows of a tile into one cache set.
+constexpr u32 row_stride(u32 width) { return static_cast<u32>(align_up(width, 16)) + 16; }
+
+constexpr u64 register_bytes(const value& v, u32 rows) {
+  switch (v.as) {
+    case dtype::q8_0: return align_up(u64{rows} * (align_up(v.width, 64) / 32) * 40);  // s8[32], scale, sum
+    case dtype::bf16: return align_up(u64{rows} * align_up(v.width, 8) * 2);
+    case dtype::f32: return align_up(u64{rows} * row_stride(v.width) * 4);
+    default: throw "cke: plan: registers are f32, bf16 or q8_0";
+  }
+}
+
+// Registers of a block, relative to the shared scratch area or, when private, to a thread's own.
+struct layout {
+  u64 offset[max_regs]{};
+  u64 bytes[max_regs]{};
+  u64 shared{}, own{};  // bytes of the two areas
+  u64 privates{};       // one bit per register
+  constexpr bool is_own(u32 r) const { return privates >> r & 1; }
+};
+
+// Lifetimes in phases: within a phase the order of units is unknown, so nothing is reused inside one.
+struct lifetime { u32 from = ~0u, to = 0; };
+constexpr lifetime lifetime_of(const code& c, const schedule& s, u32 r) {
+  lifetime l;
+  for (u32 p = 0; p < s.phases.size(); ++p)
+    for (u32 i = 0; i < u32{s.phases[p].redundant} + s.phases[p].count; ++i) {
+      const auto& op = c.ops[s.phases[p].first + i];
+      if (!op.in.has(static_cast<reg>(r)) && !op.out.has(static_cast<reg>(r))) continue;
+      if (l.from == ~0u) l.from = p;
+      l.to = p;
+    }
+  return l;
+}
+constexpr bool together(lifetime a, lifetime b) { return a.from <= b.to && b.from <= a.to; }
+
+// First fit, largest first; offsets are 64-byte aligned.
+constexpr layout place_registers(const code& c, form f, u32 rows) {
+  const schedule s = phases_of(c, f);
+  layout out;
+  lifetime life[max_regs]{};
+  bool done[max_regs]{};
+  for (u32 r = first_scratch; r < c.regs.size(); ++r) {
+    life[r] = lifetime_of(c, s, r);
+    if (life[r].from == ~0u) { done[r] = true; continue; }
+    out.bytes[r] = register_bytes(c.regs[r], rows);
+    if (is_private(c, f, static_cast<reg>(r))) out.privates |= u64{1} << r;
+  }
+  bool placed[max_regs]{};
+  for (;;) {
+    u32 r = max_regs;
+    for (u32 i = first_scratch; i < c.regs.size(); ++i)
+      if (!done[i] && (r == max_regs || out.bytes[i] > out.bytes[r])) r = i;
+    if (r == max_regs) return out;
+    u64 at = 0;
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (u32 i = first_scratch; i < c.regs.size(); ++i) {
+        const u64 end = out.offset[i] + out.bytes[i];
+        if (placed[i] && out.is_own(i) == out.is_own(r) && together(life[i], life[r]) && at < end &&
+            out.offset[i] < at + out.bytes[r])
+          at = end, moved = true;
+      }
+    }
+    done[r] = placed[r] = true;
+    out.offset[r] = at;
+    u64& total = out.is_own(r) ? out.own : out.shared;
+    total = at + out.bytes[r] > total ? at + out.bytes[r] : total;
+  }
+}
+
+// True when no two registers that are alive together share a byte: the planner's own proof.
+constexpr bool disjoint(const code& c, form f, const layout& p) {
+  const schedule s = phases_of(c, f);
+  for (u32 a = first_scratch; a < c.regs.size(); ++a)
+    for (u32 b = first_scratch; b < a; ++b) {
+      if (p.bytes[a] == 0 || p.bytes[b] == 0 || p.is_own(a) != p.is_own(b)) continue;
+      if (!together(lifetime_of(c, s, a), lifetime_of(c, s, b))) continue;
+      if (p.offset[a] < p.offset[b] + p.bytes[b] && p.offset[b] < p.offset[a] + p.bytes[a]) return false;
+    }
+  return true;
+}
+
+}  // namespace cke

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+// program.hpp: a type list and a format policy become a Program: kinds, variants, code, weights, states.
+#pragma once
+
+#include <array>
+
+#include "format.hpp"
+#include "fuse.hpp"
+#include "lower.hpp"
+#include "plan.hpp"
+
+namespace cke {
+
+template <class... As, class... Bs> list<As..., Bs...> operator+(list<As...>, list<Bs...>);
+
+template <class Block, signature S> inline constexpr code block_code = lower<Block>(S);
+template <class Block, signature S> inline constexpr fused_code fused_block = fuse(block_code<Block, S>);
+template <class Header, signature S> inline constexpr code header_code = lower_header<Header>(S);
+
+struct weight {
+  place where{};
+  u32 layer{};
+  weight_slot slot{};
+  dtype as{};
+  u64 offset{}, bytes{};  // tight, in the format's own blocks
+};
+// ADR 0001's StateDescriptor; the bytes of a layer's k and v for a whole context.
+struct state_descriptor {
+  u32 id{};
+  keeps_what what{};
+  lifecycle life{};
+  u32 layer{}, heads{}, head_dim{}, positions{};
+  u64 offset{}, bytes{};
+  u16 align = 64;
+  bool zero_init = true;
+};
+
+struct variant { u8 kind{}; signature formats{}; };
+
+// Takes a model apart: letters before the stacks, stacks, letters after them.
+template <class Parts> struct anatomy;
+template <class... Ps> struct anatomy<list<Ps...>> {
+  static constexpr bool is_stack[sizeof...(Ps)]{stacked<Ps>...};
+  static constexpr u32 count_stacks = (u32{stacked<Ps>} + ...);
+  static_assert(count_stacks > 0, "cke: model: no stack of layers; write stack<N, block<...>>");
+  static constexpr u32 first = [] { u32 i = 0; while (!is_stack[i]) ++i; return i; }();
+  static constexpr u32 last = first + count_stacks;
+  template <u32 From, std::size_t... I> static chain<at<From + I, list<Ps...>>...> part(std::index_sequence<I...>);
+  template <u32 From, std::size_t... I> static list<at<From + I, list<Ps...>>...> slice(std::index_sequence<I...>);
+  using header = decltype(part<0>(std::make_index_sequence<first>{}));
+  using footer = decltype(part<last>(std::make_index_sequence<sizeof...(Ps) - last>{}));
+  using stacks = decltype(slice<first>(std::make_index_sequence<count_stacks>{}));
+};
+
+// All layers of all stacks: the list of kinds, and for each layer the first equal kind.
+template <class Stacks> struct census;
+template <class... Ss> struct census<list<Ss...>> {
+  using kinds = decltype((typename Ss::kinds{} + ...));
+  static constexpr u32 layers = (Ss::layers + ...);
+  template <class T, class... Ks> static constexpr u8 first_same(list<Ks...>) {
+    constexpr bool same[]{std::is_same_v<T, Ks>...};
+    u8 i = 0;
+    while (!same[i]) ++i;
+    return i;
+  }
+  template <class... Ks> static constexpr std::array<u8, layers> kinds_of_layers(list<Ks...>) {
+    constexpr u8 canonical[]{first_same<Ks>(list<Ks...>{})...};
+    std::array<u8, layers> out{};
+    u32 layer = 0, base = 0;
+    auto add = [&](auto kind, u32 n, u32 period) {
+      for (u32 i = 0; i < n; ++i) out[layer++] = canonical[base + kind(i)];
+      base += period;
+    };
+    (add([](u32 i) { return Ss::kind(i); }, Ss::layers, u32{length<typename Ss::kinds>}), ...);
+    return out;
+  }
+  static constexpr auto kind_of = kinds_of_layers(kinds{});
+};
+
+// Fused: whether the fusion rules are applied; the unfused program computes the same.
+template <class Model, class Formats, bool Fused = true> struct program {
+  using parts = anatomy<typename Model::parts>;
+  using header = typename parts::header;
+  using footer = typename parts::footer;
+  using layer_census = census<typename parts::stacks>;
+  using kinds = typename layer_census::kinds;
+  static constexpr u32 layers = layer_census::layers;
+  static constexpr auto kind_of = layer_census::kind_of;
+
+  // Slots do not depend on formats, so one lowering per kind finds them.
+  template <class... Ks> static constexpr std::array<code, sizeof...(Ks)> plain_codes(list<Ks...>) {
+    return {block_code<Ks, signature{}>...};
+  }
+  static constexpr auto plain = plain_codes(kinds{});
+  static constexpr const code& plain_header() { return header_code<header, signature{}>; }
+  static constexpr const code& plain_footer() { return block_code<footer, signature{}>; }
+
+  static constexpr bool tied = [] {
+    for (const auto& s : plain_footer().slots)
+      if (s.tied) return true;
+    return false;
+  }();
+  static constexpr signature choose(const code& c, u32 layer) {
+    signature s;
+    for (u32 i = 0; i < c.slots.size(); ++i) s.set(i, Formats::of(c.slots[i], layer, layers, tied));
+    return s;
+  }
+  static constexpr signature header_formats = choose(plain_header(), 0), footer_formats = choose(plain_footer(), 0);
+
+  // Layers with equal kind and equal formats are one variant: one instantiation.
+  struct variant_table {
+    small_vector<variant, 32> list;
+    std::array<u8, layers> of{};
+  };
+  static constexpr variant_table variants = [] {
+    variant_table t;
+    for (u32 l = 0; l < layers; ++l) {
+      const variant v{kind_of[l], choose(plain[kind_of[l]], l)};
+      u32 i = 0;
+      while (i < t.list.size() && !(t.list[i].kind == v.kind && t.list[i].formats == v.formats)) ++i;
+      if (i == t.list.size()) t.list.push(v);
+      t.of[l] = static_cast<u8>(i);
+    }
+    return t;
+  }();
+
+  // What is executed: fused or not, with its stores. One constant per variant, header and footer.
+  template <class Block, signature S> static constexpr code executable =
+      store_before_attend(Fused ? fused_block<Block, S>.c : block_code<Block, S>);
+  template <u32 V> static constexpr const code& body() {
+    return executable<at<variants.list[V].kind, kinds>, variants.list[V].formats>;
+  }
+  static constexpr u32 body_count = variants.list.size();
+  static constexpr std::array<const code*, body_count> bodies = []<std::size_t... V>(std::index_sequence<V...>) {
+    return std::array<const code*, body_count>{&body<V>()...};
+  }(std::make_index_sequence<body_count>{});
+  static constexpr const code& head() { return header_code<header, header_formats>; }
+  static constexpr const code& foot() { return executable<footer, footer_formats>; }
+
+  // f(place, layer, instruction, code) for every step of every layer, in order.
+  template <class F> static constexpr void for_each_op(F f) {
+    for (const auto& i : head().ops) f(place::header, 0u, i, head());
+    for (u32 l = 0; l < layers; ++l)
+      for (const auto& i : bodies[variants.of[l]]->ops) f(place::body, l, i, *bodies[variants.of[l]]);
+    for (const auto& i : foot().ops) f(place::footer, 0u, i, foot());
+  }
+  static constexpr u32 count(opcode op = opcode::none) {
+    u32 n = 0;
+    for_each_op([&](place, u32, const instruction& i, const code&) { n += op == opcode::none || i.op == op; });
+    return n;
+  }
+  static constexpr u32 barriers(form f) {
+    u32 n = phases_of(head(), f).barriers() + phases_of(foot(), f).barriers();
+    for (u32 l = 0; l < layers; ++l) n += phases_of(*bodies[variants.of[l]], f).barriers();
+    return n;
+  }
+
+  // Every tensor of the checkpoint, in plan order. Tied slots are not visited.
+  template <class F> static constexpr u64 for_each_weight(F f) {
+    u64 offset = 0;
+    auto visit = [&](place p, u32 layer, const code& c, const signature& s) {
+      for (u32 i = 0; i < c.slots.size(); ++i) {
+        if (c.slots[i].tied) continue;
+        const u64 bytes = bytes_of(s[i], c.slots[i].elements());
+        f(weight{p, layer, c.slots[i], s[i], offset, bytes});
+        offset += align_up(bytes);
+      }
+    };
+    visit(place::header, 0, plain_header(), header_formats);
+    for (u32 l = 0; l < layers; ++l) visit(place::body, l, plain[kind_of[l]], variants.list[variants.of[l]].formats);
+    visit(place::footer, 0, plain_footer(), footer_formats);
+    return offset;
+  }
+  static constexpr u64 weight_bytes = for_each_weight([](const weight&) {});
+  static constexpr u64 parameters = [] {
+    u64 n = 0;
+    for_each_weight([&](const weight& w) { n += w.slot.elements(); });
+    return n;
+  }();
+
+  static constexpr u32 vocab = foot().regs[foot().regs.size() - 1].width;
+  static constexpr u32 dim = footer::in;
+
+  // States in layer order. The cache rows of a window are still a whole context: rings are not built yet.
+  template <class F> static constexpr u64 for_each_state(u32 context, dtype kv, F f) {
+    u64 offset = 0;
+    u32 id = 0;
+    for (u32 l = 0; l < layers; ++l)
+      for (const auto& shape : plain[kind_of[l]].states) {
+        const u32 positions = static_cast<u32>(align_up(context, key_block));
+        // rows of v are padded to whole registers
+        const u64 bytes = u64{2} * positions * shape.heads * align_up(shape.head_dim, 16) * info(kv).bytes;
+        f(state_descriptor{id++, shape.what, shape.life, l, shape.heads, shape.head_dim, positions, offset, bytes});
+        offset += align_up(bytes);
+      }
+    return offset;
+  }
+  static constexpr u64 state_bytes(u32 context, dtype kv) {
+    return for_each_state(context, kv, [](const state_descriptor&) {});
+  }
+
+  // Activations: the stream, the ids, and one scratch area that all blocks share.
+  struct memory {
+    u64 stream, ids, scratch, own, total;  // own: of each thread, in decode form
+  };
+  static constexpr memory activations(capacity k) {
+    memory m{align_up(u64{4} * k.chunk * row_stride(dim)), align_up(u64{4} * k.chunk), 0, 0, 0};
+    auto room = [&](const code& c, u32 rows) {
+      for (const form f : {form::decode, form::prefill}) {
+        const u32 n = f == form::decode && rows > decode_rows ? decode_rows : rows;
+        if (f == form::prefill && rows <= decode_rows) continue;
+        const layout l = place_registers(c, f, n);
+        m.scratch = l.shared > m.scratch ? l.shared : m.scratch;
+        m.own = l.own > m.own ? l.own : m.own;
+      }
+    };
+    room(head(), k.chunk);
+    for (const code* c : bodies) room(*c, k.chunk);
+    room(foot(), k.logit_rows);
+    m.total = m.stream + m.ids + m.scratch + m.own;
+    return m;
+  }
+};
+
+}  // namespace cke

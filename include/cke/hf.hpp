@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: MIT
+// hf.hpp: Hugging Face directories: Model<M>::load(cke::hf("dir")).
+#pragma once
+
+#include "io/hf_checkpoint.hpp"

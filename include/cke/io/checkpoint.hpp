@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+// checkpoint.hpp: what a model is loaded from, whatever the format; and a GGUF file as one.
+#pragma once
+
+#include <cmath>
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../core/role.hpp"
+#include "../text/vocabulary.hpp"
+#include "gguf.hpp"
+#include "gguf_tokenizer.hpp"
+#include "tensor_index.hpp"
+
+namespace cke {
+
+struct checkpoint {
+  std::string name;        // its path, for messages
+  naming as{};
+  std::string model_type;  // "qwen3", "llama", ...
+  std::string config;      // json text, in the spelling of `as`
+  tensor_index tensors;
+  std::optional<vocabulary> tokens;  // absent: ids only
+  std::vector<u32> stop_ids;
+};
+
+namespace detail {
+
+// The metadata of an architecture as the text of a flat json object, so that one reader serves both
+// formats. Only numbers, booleans and plain words get through; the rest is shown as "".
+class gguf_config {
+ public:
+  explicit gguf_config(const gguf& file) : file_(file), arch_(file.get<std::string_view>("general.architecture")) {
+    for (const gguf_value& v : file.values())
+      if (v.key.size() > arch_.size() + 1 && v.key.starts_with(arch_) && v.key[arch_.size()] == '.')
+        value(v, v.key.substr(arch_.size() + 1));
+    if (!has("vocab_size") && file.find("tokenizer.ggml.tokens"))
+      add("vocab_size", std::to_string(file.find("tokenizer.ggml.tokens")->count));
+    add("tied", file.tensors().find("output.weight") ? "false" : "true");
+    add("attention_bias", file.tensors().find("blk.0.attn_q.bias") ? "true" : "false");
+    add("mlp_bias", file.tensors().find("blk.0.ffn_up.bias") ? "true" : "false");
+    rope();
+  }
+
+  std::string text() const {
+    std::string out = "{";
+    for (const auto& [key, value] : entries_) out += (out.size() > 1 ? "," : "") + ('"' + key + "\":" + value);
+    return out + "}";
+  }
+
+ private:
+  bool has(std::string_view key) const {
+    return std::ranges::any_of(entries_, [&](const auto& e) { return e.first == key; });
+  }
+  void add(std::string_view key, std::string value) {
+    if (key.find_first_of("\"\\") == key.npos) entries_.emplace_back(key, std::move(value));
+  }
+  void set(std::string_view key, std::string value) {
+    std::erase_if(entries_, [&](const auto& e) { return e.first == key; });
+    add(key, std::move(value));
+  }
+  static std::string number(double x) {
+    if (!std::isfinite(x)) return "\"\"";
+    char text[40];
+    std::snprintf(text, sizeof text, "%.17g", x);
+    return text;
+  }
+
+  void value(const gguf_value& v, std::string_view key) {
+    switch (v.type) {
+      case gguf_type::string: {
+        const auto word = file_.get<std::string_view>(v.key);
+        const bool plain = std::ranges::all_of(word, [](char c) {
+          return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
+        });
+        return add(key, plain ? '"' + std::string(word) + '"' : "\"\"");
+      }
+      case gguf_type::array: return add(key, "\"\"");
+      case gguf_type::boolean: return add(key, file_.get<bool>(v.key) ? "true" : "false");
+      case gguf_type::float32:  // shortest: 1e-06 was written, not 9.99999997e-07
+        {
+          const float x = file_.get<float>(v.key);
+          char text[40];
+          std::snprintf(text, sizeof text, "%.7g", static_cast<double>(x));
+          return add(key, std::isfinite(x) ? text : "\"\"");
+        }
+      case gguf_type::float64: return add(key, number(file_.get<double>(v.key)));
+      default: return add(key, number(file_.get<double>(v.key)));
+    }
+  }
+
+  // Factors of the frequencies are tensors here. rope_freqs.weight is llama 3's rule, already applied.
+  void rope() {
+    const bool fixed = list("rope_freqs.weight", "long_factor") && list("rope_freqs.weight", "short_factor");
+    if (fixed) {
+      set("rope.scaling.type", "\"longrope\"");
+      set("rope.scaling.attn_factor", "1");
+      set("rope.scaling.original_context_length", "1");
+    } else {
+      list("rope_factors_long.weight", "long_factor");
+      list("rope_factors_short.weight", "short_factor");
+    }
+    // llama.cpp multiplies yarn's own factor by this one; transformers' attention_factor replaces it.
+    if (file_.get_or<std::string_view>(arch_ + ".rope.scaling.type", "") == "yarn" && has("rope.scaling.attn_factor")) {
+      const double factor = file_.get_or<double>(arch_ + ".rope.scaling.factor", 1);
+      const double own = factor > 1 ? 0.1 * std::log(factor) + 1 : 1;
+      set("rope.scaling.attn_factor", number(own * file_.get<double>(arch_ + ".rope.scaling.attn_factor")));
+    }
+  }
+  bool list(std::string_view tensor, std::string_view key) {
+    const tensor_ref* t = file_.tensors().find(tensor);
+    if (!t) return false;
+    const u64 most = 256;
+    if (t->type != dtype::f32 || t->shape.size() != 1 || t->shape[0] > most)
+      throw Error(errc::tensor_shape, file_.file(), "tensor " + std::string(tensor), "at most 256 f32 numbers",
+                  std::string(t->stored));
+    std::string out = "[";
+    for (u64 i = 0; i < t->shape[0]; ++i)
+      out += (i ? "," : "") + number(static_cast<double>(load<float>(t->bytes.data() + i * sizeof(float))));
+    add(key, out + "]");
+    return true;
+  }
+
+  const gguf& file_;
+  std::string arch_;
+  std::vector<std::pair<std::string, std::string>> entries_;
+};
+
+}  // namespace detail
+
+// Throws Error: file, malformed, config_mismatch, unsupported.
+inline checkpoint gguf_checkpoint(const gguf& file) {
+  checkpoint c{file.file(), naming::gguf, std::string(file.get<std::string_view>("general.architecture")),
+               detail::gguf_config(file).text(), file.tensors(), {}, {}};
+  if (!file.find("tokenizer.ggml.model")) return c;
+  c.tokens = read_gguf_tokenizer(file);
+  for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"})
+    if (file.find(key)) c.stop_ids.push_back(file.get<u32>(key));
+  return c;
+}
+inline checkpoint gguf_checkpoint(const std::string& path) { return gguf_checkpoint(gguf::read(path)); }
+
+}  // namespace cke

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// gguf_cursor.hpp: reads forward through the bytes of a GGUF file and never past them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "../core/error.hpp"
+#include "gguf_value.hpp"
+
+namespace cke::detail {
+
+// Every step is checked against the bytes that are left. Throws Error{errc::malformed}.
+struct gguf_cursor {
+  std::span<const std::byte> bytes;
+  std::string_view file;
+  u64 at = 0;
+
+  u64 left() const { return bytes.size() - at; }
+
+  // What is being read; the two parts are joined only when there is something to complain about.
+  struct subject {
+    std::string_view kind, name{};
+  };
+  [[noreturn]] void fail(subject what, std::string expected, std::string found) const {
+    throw Error(errc::malformed, std::string(file),
+                std::string(what.kind) + std::string(what.name.substr(0, 300)), std::move(expected),
+                std::move(found));
+  }
+
+  std::span<const std::byte> take(u64 n, subject what) {
+    if (n > left())
+      fail(what, std::to_string(n) + " bytes at byte " + std::to_string(at),
+           std::to_string(left()) + " bytes before the end of the file");
+    return bytes.subspan(std::exchange(at, at + n), n);
+  }
+  template <class T> T number(subject what) { return load<T>(take(sizeof(T), what).data()); }
+  std::span<const std::byte> text(subject what) { return take(number<u64>(what), what); }
+
+  // The number of things that take at least `each` bytes: small enough to size a loop or a vector.
+  u64 count(u64 each, subject what) {
+    const u64 n = number<u64>(what);
+    if (n > left() / each)
+      fail(what, "at most " + std::to_string(left() / each) + " items in the bytes that are left",
+           std::to_string(n));
+    return n;
+  }
+
+  gguf_type type(subject what) {
+    const u32 t = number<u32>(what);
+    if (t >= std::size(gguf_types)) fail(what, "a metadata type from 0 to 12", std::to_string(t));
+    return static_cast<gguf_type>(t);
+  }
+
+  // Reads a value of any type; `depth` counts the arrays around it.
+  gguf_value value(std::string_view key, gguf_type type_of_value, int depth = 0) {
+    const subject what{"key ", key};
+    gguf_value v{key, type_of_value, type_of_value, 1, {}};
+    if (v.type == gguf_type::string) {
+      v.bytes = text(what);
+    } else if (v.type == gguf_type::array) {
+      if (depth == 4) fail(what, "arrays nested at most 4 deep", "a deeper one");
+      v.item = type(what);
+      const u64 each = v.item == gguf_type::string  ? 8
+                       : v.item == gguf_type::array ? 12
+                                                    : info(v.item).bytes;
+      v.count = count(each, what);
+      const u64 start = at;
+      if (info(v.item).bytes) {
+        numbers(v.item, v.count, what);
+      } else {
+        for (u64 i = 0; i < v.count; ++i) value(key, v.item, depth + 1);
+      }
+      v.bytes = bytes.subspan(start, at - start);
+    } else {
+      v.bytes = numbers(v.type, 1, what);
+    }
+    return v;
+  }
+
+ private:
+  // `n` has been bounded by count(), so that the product cannot wrap.
+  std::span<const std::byte> numbers(gguf_type t, u64 n, subject what) {
+    const auto items = take(n * info(t).bytes, what);
+    if (t == gguf_type::boolean)
+      for (const std::byte b : items)
+        if (b > std::byte{1})
+          fail(what, "a bool of 0 or 1", std::to_string(std::to_integer<int>(b)));
+    return items;
+  }
+};
+
+}  // namespace cke::detail

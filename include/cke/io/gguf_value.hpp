@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// gguf_value.hpp: the metadata types of GGUF, and how a stored value becomes a C++ one.
+#pragma once
+
+#include <bit>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+#include <iterator>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "../core/types.hpp"
+
+namespace cke {
+
+static_assert(std::endian::native == std::endian::little, "cke: gguf: the format is little endian");
+
+enum class gguf_type : u32 {
+  uint8,
+  int8,
+  uint16,
+  int16,
+  uint32,
+  int32,
+  float32,
+  boolean,
+  string,
+  array,
+  uint64,
+  int64,
+  float64,
+};
+
+struct gguf_type_info {
+  std::string_view name;
+  u32 bytes;  // of one item; 0: each item has its own length
+};
+
+inline constexpr gguf_type_info gguf_types[] = {
+    {"u8", 1},   {"i8", 1},     {"u16", 2},   {"i16", 2}, {"u32", 4}, {"i32", 4}, {"f32", 4},
+    {"bool", 1}, {"string", 0}, {"array", 0}, {"u64", 8}, {"i64", 8}, {"f64", 8},
+};
+constexpr const gguf_type_info& info(gguf_type t) { return gguf_types[static_cast<u32>(t)]; }
+
+// One metadata entry as it lies in the file; nothing is copied.
+struct gguf_value {
+  std::string_view key;
+  gguf_type type, item;              // item: the type of an array's items, else `type` again
+  u64 count;                         // items of an array, else 1
+  std::span<const std::byte> bytes;  // a scalar's bytes, a string's characters, an array's items
+};
+
+namespace detail {
+
+template <class T> T load(const std::byte* p) {
+  T x;
+  std::memcpy(&x, p, sizeof x);
+  return x;
+}
+
+inline std::string_view characters(std::span<const std::byte> b) {
+  return {reinterpret_cast<const char*>(b.data()), b.size()};
+}
+
+// f(the number at p, in the type it has in the file); t is not string or array.
+template <class F> auto with_number(gguf_type t, const std::byte* p, F f) {
+  switch (t) {
+    case gguf_type::uint8:
+      return f(load<u8>(p));
+    case gguf_type::int8:
+      return f(load<i8>(p));
+    case gguf_type::uint16:
+      return f(load<u16>(p));
+    case gguf_type::int16:
+      return f(load<std::int16_t>(p));
+    case gguf_type::uint32:
+      return f(load<u32>(p));
+    case gguf_type::int32:
+      return f(load<i32>(p));
+    case gguf_type::float32:
+      return f(load<float>(p));
+    case gguf_type::uint64:
+      return f(load<u64>(p));
+    case gguf_type::int64:
+      return f(load<i64>(p));
+    case gguf_type::float64:
+      return f(load<double>(p));
+    default:
+      return f(load<u8>(p) != 0);
+  }
+}
+
+// Integers convert when the value is in range, float widens to double, nothing else converts.
+template <class To, class From> std::optional<To> convert(From x) {
+  constexpr bool bools = std::is_same_v<To, bool> || std::is_same_v<From, bool>;
+  if constexpr (std::is_same_v<To, From>) return x;
+  else if constexpr (std::is_integral_v<To> && std::is_integral_v<From> && !bools)
+    return std::in_range<To>(x) ? std::optional(static_cast<To>(x)) : std::nullopt;
+  else if constexpr (std::is_same_v<To, double> && std::is_same_v<From, float>) return x;
+  else return {};
+}
+
+// What a value can be asked for as, under the name that messages give it.
+template <class T>
+inline constexpr std::string_view gguf_name = [] {
+  if constexpr (std::is_same_v<T, bool>) return "bool";
+  else if constexpr (std::is_same_v<T, std::string_view>) return "string";
+  else if constexpr (std::is_same_v<T, float>) return "f32";
+  else if constexpr (std::is_same_v<T, double>) return "f64";
+  else if constexpr (std::is_same_v<T, u32>) return "u32";
+  else if constexpr (std::is_same_v<T, i32>) return "i32";
+  else if constexpr (std::is_same_v<T, u64>) return "u64";
+  else {
+    static_assert(std::is_same_v<T, i64>,
+                  "cke: gguf: a value is read as bool, u32, i32, u64, i64, "
+                  "float, double or std::string_view");
+    return "i64";
+  }
+}();
+
+// `bytes` is a string or one number of type t.
+inline std::string describe(gguf_type t, std::span<const std::byte> bytes) {
+  if (t == gguf_type::string) return "string \"" + std::string(characters(bytes)) + '"';
+  return with_number(t, bytes.data(), [&](auto x) -> std::string {
+    if constexpr (std::is_same_v<decltype(x), bool>) {
+      return x ? "bool true" : "bool false";
+    } else {
+      char text[32];
+      char* const end = std::to_chars(text, std::end(text), x).ptr;
+      return std::string(info(t).name) + ' ' + std::string(text, end);
+    }
+  });
+}
+
+}  // namespace detail
+
+// `u32 7`, `string "qwen3"`, `array of 151936 string`. Text is as in the file, control characters
+// too.
+inline std::string describe(const gguf_value& v) {
+  if (v.type != gguf_type::array) return detail::describe(v.type, v.bytes);
+  return "array of " + std::to_string(v.count) + ' ' + std::string(info(v.item).name);
+}
+
+}  // namespace cke

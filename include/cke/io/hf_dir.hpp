@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// hf_dir.hpp: what lies in a Hugging Face model directory, and its weights.
+#pragma once
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "safetensors.hpp"
+
+namespace cke {
+
+// The small files of a model directory. Text is unchecked and empty when the file is absent, so
+// that a directory that has only a tokenizer can be used as one.
+struct hf_files {
+  std::string dir;
+  std::string config;             // text of config.json
+  std::string generation_config;  // text of generation_config.json
+  std::string tokenizer_config;   // text of tokenizer_config.json
+  std::string chat_template;      // text of chat_template.jinja
+  std::string tokenizer;          // path of tokenizer.json
+
+  std::string path(std::string_view name) const { return dir + '/' + std::string(name); }
+};
+
+namespace detail {
+
+inline bool exists(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::exists(path, ignored);
+}
+
+inline std::string text_of(const std::string& path) {
+  if (!exists(path)) return {};
+  const mapped_file map(path);
+  if (map.bytes().size() > json_events::max_bytes)
+    throw Error(errc::file, path, "",
+                "a text of at most " + std::to_string(json_events::max_bytes) + " bytes",
+                std::to_string(map.bytes().size()) + " bytes");
+  return {reinterpret_cast<const char*>(map.bytes().data()), map.bytes().size()};
+}
+
+// {"metadata": {...}, "weight_map": {"TENSOR": "FILE", ...}}
+class hf_weight_map final : public json_events {
+ public:
+  // Which file holds a tensor, sorted by tensor.
+  std::vector<std::pair<std::string, std::string>> entries;
+
+  using json_events::json_events;
+
+  void read(std::string_view text) {
+    json_events::read(text);
+    if (entries.empty()) fail("a weight_map with tensors", "none");
+    std::ranges::sort(entries);
+  }
+
+  bool null() override { return outside(); }
+  bool boolean(bool) override { return outside(); }
+  bool number_integer(number_integer_t) override { return outside(); }
+  bool number_unsigned(number_unsigned_t) override { return outside(); }
+  bool number_float(number_float_t, const string_t&) override { return outside(); }
+  bool string(string_t& s) override {
+    if (key_at(0) != "weight_map") return true;
+    if (depth() != 2) refuse("a string");
+    // A name with a way out of the directory in it could make us read any file of the user's.
+    if (s.empty() || s == "." || s == ".." ||
+        s.find_first_of(std::string_view("/\\\0", 3)) != s.npos)
+      fail("the plain name of a file in this directory", '"' + s + '"');
+    entries.emplace_back(key_at(1), std::move(s));
+    return true;
+  }
+
+ private:
+  bool outside() const {
+    if (key_at(0) == "weight_map") refuse("a number, boolean or null");
+    return true;
+  }
+  bool opens(bool object) override { return key_at(0) != "weight_map" || (object && depth() == 1); }
+};
+
+}  // namespace detail
+
+// Throws Error{errc::file} when dir is not a directory or one of the files cannot be read.
+inline hf_files read_hf_files(const std::string& dir) {
+  std::error_code ignored;
+  if (!std::filesystem::is_directory(dir, ignored))
+    throw Error(errc::file, dir, "", "a directory", detail::exists(dir) ? "a file" : "nothing");
+  hf_files f;
+  f.dir = dir;
+  f.config = detail::text_of(f.path("config.json"));
+  f.generation_config = detail::text_of(f.path("generation_config.json"));
+  f.tokenizer_config = detail::text_of(f.path("tokenizer_config.json"));
+  f.chat_template = detail::text_of(f.path("chat_template.jinja"));
+  if (detail::exists(f.path("tokenizer.json"))) f.tokenizer = f.path("tokenizer.json");
+  return f;
+}
+
+// All tensors of a model directory: model.safetensors, else the files that
+// model.safetensors.index.json names, which must hold exactly the tensors that it maps to them.
+// Throws Error: file, malformed, tensor_missing or tensor_unknown.
+inline tensor_index read_hf_weights(const std::string& dir) {
+  if (const std::string single = dir + "/model.safetensors"; detail::exists(single))
+    return read_safetensors(single);
+  const std::string index = dir + "/model.safetensors.index.json";
+  if (!detail::exists(index))
+    throw Error(errc::file, dir, "", "model.safetensors or model.safetensors.index.json",
+                "neither");
+  detail::hf_weight_map map(index);
+  map.read(detail::text_of(index));
+
+  std::vector<std::string> names;
+  for (const auto& [tensor, file] : map.entries) names.push_back(file);
+  std::ranges::sort(names);
+  names.erase(std::ranges::unique(names).begin(), names.end());
+
+  std::vector<tensor_ref> tensors;
+  std::vector<tensor_file> files;
+  for (const std::string& name : names) {
+    auto shard = std::make_shared<const mapped_file>(dir + '/' + name);
+    for (auto& t :
+         detail::safetensors_list(shard->bytes(), shard->name(), static_cast<u32>(files.size()))) {
+      const auto it = std::ranges::lower_bound(map.entries, t.name, {},
+                                               [](auto& e) -> auto& { return e.first; });
+      if (it == map.entries.end() || it->first != t.name || it->second != name)
+        throw Error(errc::tensor_unknown, shard->name(), "tensor " + t.name,
+                    "a tensor that the index maps here",
+                    it != map.entries.end() && it->first == t.name
+                        ? "one mapped to " + it->second
+                        : "one that the index does not have");
+      tensors.push_back(std::move(t));
+    }
+    files.push_back({shard->name(), shard});
+  }
+  tensor_index all(std::move(tensors), std::move(files));
+  for (const auto& [tensor, file] : map.entries)
+    if (!all.find(tensor))
+      throw Error(errc::tensor_missing, dir + '/' + file, "tensor " + tensor,
+                  "a tensor of this name", "none");
+  return all;
+}
+
+}  // namespace cke

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// mapped_file.hpp: a file as read-only memory.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "../core/error.hpp"
+
+namespace cke {
+
+// The bytes of a regular, non-empty file, mapped privately and released with the object.
+// The mapping is as long as the file was when it was opened. A file that another process shortens
+// later raises SIGBUS when a lost page is touched: do not overwrite a file in place while it is in
+// use.
+class mapped_file {
+ public:
+  // Throws Error{errc::file} when the path is missing, not readable, not a regular file, or empty.
+  explicit mapped_file(std::string path) : name_(std::move(path)) {
+    // O_NONBLOCK: opening a pipe without a writer must be an error, not a hang.
+    const int fd = ::open(name_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) fail("a readable file", std::strerror(errno));
+    const descriptor closer{fd};
+    struct stat st{};
+    if (::fstat(fd, &st) != 0) fail("a readable file", std::strerror(errno));
+    if (S_ISDIR(st.st_mode)) fail("a file", "a directory");
+    if (!S_ISREG(st.st_mode)) fail("a regular file", "a device, pipe or socket");
+    if (st.st_size <= 0) fail("a file with content", "an empty file");
+    const auto size = static_cast<std::size_t>(st.st_size);
+    void* at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (at == MAP_FAILED) fail("a file that can be mapped", std::strerror(errno));
+    bytes_ = {static_cast<const std::byte*>(at), size};
+  }
+
+  mapped_file(mapped_file&& other) noexcept
+      : name_(std::move(other.name_)), bytes_(std::exchange(other.bytes_, {})) {}
+  mapped_file& operator=(mapped_file&& other) noexcept {
+    std::swap(name_, other.name_);
+    std::swap(bytes_, other.bytes_);
+    return *this;
+  }
+  ~mapped_file() {
+    if (!bytes_.empty()) ::munmap(start(), bytes_.size());
+  }
+
+  std::span<const std::byte> bytes() const { return bytes_; }
+  const std::string& name() const { return name_; }
+
+  // Gives back the memory of the pages that lie wholly inside [offset, offset + size): for a loader
+  // that has copied them elsewhere. Reading them again is allowed and reads the file again.
+  void drop(u64 offset, u64 size) const {
+    if (!fits(offset, size, bytes_.size())) return;
+    const u64 page = static_cast<u64>(::sysconf(_SC_PAGESIZE));
+    const u64 first = align_up(offset, page), end = offset + size;
+    const u64 last = end == bytes_.size() ? align_up(end, page) : end / page * page;
+    if (first < last) ::madvise(start() + first, last - first, MADV_DONTNEED);
+  }
+
+ private:
+  struct descriptor {
+    int fd;
+    ~descriptor() { ::close(fd); }
+  };
+
+  [[noreturn]] void fail(const char* expected, const char* found) const {
+    throw Error(errc::file, name_, "", expected, found);
+  }
+  std::byte* start() const { return const_cast<std::byte*>(bytes_.data()); }
+
+  std::string name_;
+  std::span<const std::byte> bytes_;
+};
+
+}  // namespace cke

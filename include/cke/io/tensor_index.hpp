@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// tensor_index.hpp: the tensors of a checkpoint by name, whatever format they were read from.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../core/dtype.hpp"
+#include "../core/error.hpp"
+#include "mapped_file.hpp"
+
+namespace cke {
+
+// One tensor inside a file. A reader has checked that shape, type and bytes agree.
+struct tensor_ref {
+  std::string name;
+  dtype type = dtype::none;          // none: a type without arithmetic in cke, see `stored`
+  std::string stored;                // the file's own name of the type, for messages
+  std::vector<u64> shape;            // as in torch: slowest first, a matrix is (rows, columns)
+  std::span<const std::byte> bytes;  // at any alignment; empty when a GGUF type is unknown
+  u32 file = 0;                      // which file of the index
+};
+
+// A file that tensors point into. Without a map the caller keeps the bytes alive.
+struct tensor_file {
+  std::string name;
+  std::shared_ptr<const mapped_file> map{};
+};
+
+// Bounds what a hostile header can make us allocate; ten times the largest mixture of experts.
+inline constexpr u64 max_tensors = u64{1} << 20;
+
+// An immutable list of tensors, sorted by name, that keeps their files mapped.
+class tensor_index {
+ public:
+  tensor_index() = default;
+
+  // Throws Error{errc::malformed} when two tensors have the same name.
+  tensor_index(std::vector<tensor_ref> tensors, std::vector<tensor_file> files)
+      : tensors_(std::move(tensors)), files_(std::move(files)) {
+    std::ranges::sort(tensors_, {}, &tensor_ref::name);
+    const auto twin = std::ranges::adjacent_find(tensors_, {}, &tensor_ref::name);
+    if (twin != tensors_.end())
+      throw Error(errc::malformed, file_of(twin[0]), "tensor " + twin->name,
+                  "one tensor of this name", "another in " + file_of(twin[1]));
+  }
+
+  std::span<const tensor_ref> tensors() const { return tensors_; }
+  std::span<const tensor_file> files() const { return files_; }
+  const std::string& file_of(const tensor_ref& t) const { return files_[t.file].name; }
+
+  // nullptr when there is none.
+  const tensor_ref* find(std::string_view name) const {
+    const auto it = std::ranges::lower_bound(tensors_, name, {}, &tensor_ref::name);
+    return it != tensors_.end() && it->name == name ? &*it : nullptr;
+  }
+
+  // Gives back the memory of a tensor's pages once its bytes have been copied elsewhere.
+  void drop(const tensor_ref& t) const {
+    if (const auto& map = files_[t.file].map; map && !t.bytes.empty())
+      map->drop(static_cast<u64>(t.bytes.data() - map->bytes().data()), t.bytes.size());
+  }
+
+ private:
+  std::vector<tensor_ref> tensors_;
+  std::vector<tensor_file> files_;
+};
+
+}  // namespace cke

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT
+// activation.hpp: the pointwise functions of an mlp, alone or as the gate of another row.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "../core/params.hpp"
+#include "../core/simd.hpp"
+
+namespace cke {
+
+// of(x) is one value or register; row: out[i] = of(x[i]); gated: out[i] = of(gate[i]) * up[i].
+// Rows are [n]; out may be an input. A value's bits do not depend on where in the row it stands.
+template <activation A, class Isa> struct activate {
+  using batch = simd::vf32<Isa>;
+  static constexpr u32 lanes = Isa::lanes;
+
+  CKE_INLINE static batch of(batch x) {
+    const batch one(1.f), half(0.5f);
+    if constexpr (A == activation::silu) {
+      return x / (one + simd::exp<Isa>(-x));
+    } else if constexpr (A == activation::gelu_tanh) {
+      // 0.5 (1 + tanh(u)) is 1 / (1 + exp(-2u))
+      const batch u = batch(std::numbers::sqrt2_v<float> * std::numbers::inv_sqrtpi_v<float>) *
+                      xsimd::fma(batch(0.044715f) * x * x, x, x);
+      return x / (one + simd::exp<Isa>(batch(-2.f) * u));
+    } else if constexpr (A == activation::gelu_erf) {
+      return half * x * (one + xsimd::erf(x * batch(1 / std::numbers::sqrt2_v<float>)));
+    } else {
+      const batch positive = xsimd::max(x, batch(0.f));
+      return positive * positive;
+    }
+  }
+
+  static void row(const float* x, u32 n, float* out) {
+    each(n, [&](u32 i, u32 m) { put(of(get(x + i, m)), out + i, m); });
+  }
+  static void gated(const float* gate, const float* up, u32 n, float* out) {
+    each(n, [&](u32 i, u32 m) { put(of(get(gate + i, m)) * get(up + i, m), out + i, m); });
+  }
+
+ private:
+  template <class F> CKE_INLINE static void each(u32 n, F&& f) {
+    u32 i = 0;
+    for (; i + lanes <= n; i += lanes) f(i, lanes);
+    if (i < n) f(i, n - i);
+  }
+  CKE_INLINE static batch get(const float* x, u32 m) {
+    if (m == lanes) return batch::load_unaligned(x);
+    alignas(64) float part[lanes]{};
+    std::copy_n(x, m, part);
+    return batch::load_aligned(part);
+  }
+  CKE_INLINE static void put(batch y, float* out, u32 m) {
+    if (m == lanes) return y.store_unaligned(out);
+    alignas(64) float part[lanes];
+    y.store_aligned(part);
+    std::copy_n(part, m, out);
+  }
+};
+
+template <activation A> struct activate<A, isa::scalar> {
+  static float of(float x) {
+    if constexpr (A == activation::silu) return x / (1 + std::exp(-x));
+    if constexpr (A == activation::gelu_tanh)
+      return 0.5f * x * (1 + std::tanh(0.7978845608f * (x + 0.044715f * x * x * x)));
+    if constexpr (A == activation::gelu_erf)
+      return 0.5f * x * (1 + std::erf(x / std::numbers::sqrt2_v<float>));
+    return x > 0 ? x * x : 0;
+  }
+  static void row(const float* x, u32 n, float* out) {
+    for (u32 i = 0; i < n; ++i) out[i] = of(x[i]);
+  }
+  static void gated(const float* gate, const float* up, u32 n, float* out) {
+    for (u32 i = 0; i < n; ++i) out[i] = of(gate[i]) * up[i];
+  }
+};
+
+// The same with the activation known at run time only: one branch per row.
+template <class F> void with_activation(activation a, F&& f) {
+  switch (a) {
+    case activation::silu:
+      return f.template operator()<activation::silu>();
+    case activation::gelu_tanh:
+      return f.template operator()<activation::gelu_tanh>();
+    case activation::gelu_erf:
+      return f.template operator()<activation::gelu_erf>();
+    case activation::relu2:
+      return f.template operator()<activation::relu2>();
+  }
+}
+template <class Isa> struct ungated {
+  static void row(activation a, const float* x, u32 n, float* out) {
+    with_activation(a, [&]<activation A>() { activate<A, Isa>::row(x, n, out); });
+  }
+};
+template <class Isa> struct gated {
+  static void row(activation a, const float* gate, const float* up, u32 n, float* out) {
+    with_activation(a, [&]<activation A>() { activate<A, Isa>::gated(gate, up, n, out); });
+  }
+};
+
+}  // namespace cke

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// kernel.hpp: what a step is handed, how it is cut into units, and how its kernel is found.
+#pragma once
+
+#include "../core/dtype.hpp"
+#include "../core/isa.hpp"
+#include "../core/opcode.hpp"
+#include "../core/params.hpp"
+
+namespace cke {
+
+// A register: [tokens][width]. f32 rows are `stride` floats apart; other types are operand tiles.
+struct view {
+  std::byte* data{};
+  u32 width{}, stride{};
+  dtype as = dtype::f32;
+  float* row(u32 token) const { return reinterpret_cast<float*>(data) + u64{token} * stride; }
+};
+
+// The cache of one layer: k and v of each kv head, `head_bytes` apart.
+struct kv_view {
+  std::byte* k{};
+  std::byte* v{};
+  u64 head_bytes{};
+};
+
+// cos and sin of every position, [position][dims / 2]
+struct rope_view {
+  const float* cos{};
+  const float* sin{};
+};
+
+struct work {
+  view in[4]{}, out[4]{};
+  const std::byte* weight[8]{};  // packed matrices and f32 vectors, in the order of the instruction
+  kv_view kv{};
+  rope_view rope{};
+  u32 tokens{}, position{};      // rows of this pass; position of the first
+  split by{};
+  std::byte* scratch{};          // this thread's own; `scratch_bytes` of it
+};
+
+inline constexpr u32 unit_rows = 32;    // output rows of a packed unit
+inline constexpr u32 unit_tokens = 16;  // token rows of a unit that is cut by tokens or tiles
+
+// Rows of a matrix are packed in groups (those of a kv head); each group begins a unit.
+constexpr u32 units_of_group(u32 group) { return ceil_div(group, unit_rows); }
+
+// Units of a step. Rows of several matrices on one input (q, k, v) are counted one after the other;
+// gate and up count once.
+constexpr u32 units_of(split by, u32 tokens, u32 kv_heads, u32 row_units) {
+  switch (by) {
+    case split::tokens: return ceil_div(tokens, unit_tokens);
+    case split::kv_heads: return kv_heads;
+    case split::tiles: return kv_heads * ceil_div(tokens, unit_tokens);
+    case split::rows: return row_units;
+    default: return 1;
+  }
+}
+
+// Tokens [first, last) of a unit that is cut by tokens; all of them in other cuts.
+struct token_range { u32 first, last; };
+constexpr token_range tokens_of(const work& w, u32 unit) {
+  if (w.by != split::tokens) return {0, w.tokens};
+  const u32 last = (unit + 1) * unit_tokens;
+  return {unit * unit_tokens, last < w.tokens ? last : w.tokens};
+}
+// Heads [first, last) of kv heads, likewise.
+constexpr token_range kv_heads_of(const work& w, u32 unit, u32 kv_heads) {
+  return w.by == split::kv_heads ? token_range{unit, unit + 1} : token_range{0, kv_heads};
+}
+
+// A kernel has `static void run(const params&, const work&, u32 unit)`; T is the weights' type, the
+// cache's for attention, f32 for the rest. One that an isa lacks is looked up in the isa's base.
+template <opcode Op, dtype T, class Isa> struct kernel : kernel<Op, T, typename Isa::base> {};
+template <opcode Op, dtype T> struct kernel<Op, T, void> {
+  using missing = void;
+  static void run(const params&, const work&, u32) {}  // keeps the error below the only one
+};
+
+template <opcode Op, dtype T, class Isa> struct dispatch : kernel<Op, T, Isa> {
+  static_assert(!requires { typename kernel<Op, T, Isa>::missing; },
+                "cke: dispatch: no kernel for this opcode, dtype and isa; specialise cke::kernel; "
+                "see dispatch<opcode, dtype, isa>");
+};
+
+}  // namespace cke

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: MIT
+// linear.hpp: the steps that multiply by a matrix: one micro-kernel, and an epilogue each.
+#pragma once
+
+#include <cstring>
+
+#include "activation.hpp"
+#include "kernel.hpp"
+#include "matmul.hpp"
+#include "packed.hpp"
+#include "put.hpp"
+
+namespace cke {
+
+// The rows of a matrix that a packed unit holds.
+struct row_range { u32 first, count; };
+constexpr row_range rows_of_unit(u32 group, u32 unit) {
+  const u32 per = units_of_group(group), in_group = unit % per * unit_rows, left = group - in_group;
+  return {unit / per * group + in_group, left < unit_rows ? left : unit_rows};
+}
+
+template <dtype T, class Isa>
+concept multiplies = requires { kernels::packed<T, Isa>::unit_bytes(0u); };
+
+// e(first_token, tokens, tile [tokens][32]) for every tile of `unit` of weight `which`.
+template <dtype T, class Isa, class Epilogue>
+void multiply(const work& w, u32 which, u32 unit, u32 cols, Epilogue&& e) {
+  const std::byte* weights = w.weight[which] + u64{unit} * kernels::packed<T, Isa>::unit_bytes(cols);
+  kernels::matmul<T, Isa>::unit(weights, w.in[0].data, token_bytes<Isa>(w.in[0]), w.tokens, cols, e);
+}
+
+// y[token][rows of the unit] (+)= tile + bias
+template <bool Add>
+void store_tile(const view& y, const float* bias, row_range rows, u32 first, u32 count, const float* tile) {
+  for (u32 t = 0; t < count; ++t) {
+    float* out = y.row(first + t) + rows.first;
+    const float* in = tile + u64{t} * unit_rows;
+    if (bias) {
+      for (u32 r = 0; r < rows.count; ++r) out[r] = Add ? out[r] + (in[r] + bias[rows.first + r]) : in[r] + bias[rows.first + r];
+    } else {
+      for (u32 r = 0; r < rows.count; ++r) out[r] = Add ? out[r] + in[r] : in[r];
+    }
+  }
+}
+
+inline const float* bias_of(const params& p, const work& w, u32 which, u32 matrices) {
+  return p.bias ? reinterpret_cast<const float*>(w.weight[matrices + which]) : nullptr;
+}
+
+// One unit of matrix `which`, whose group is its width over its kv heads, into output `to`.
+template <bool Add, dtype T, class Isa>
+void multiply_into(const params& p, const work& w, u32 which, u32 matrices, u32 to, u32 group, u32 unit) {
+  const row_range rows = rows_of_unit(group, unit);
+  const float* bias = bias_of(p, w, which, matrices);
+  multiply<T, Isa>(w, which, unit, p.cols, [&](u32 first, u32 count, const float* tile) {
+    store_tile<Add>(w.out[to], bias, rows, first, count, tile);
+  });
+}
+
+template <dtype T, class Isa>
+  requires multiplies<T, Isa>
+struct kernel<opcode::logits, T, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    multiply_into<false, T, Isa>(p, w, 0, 1, 0, p.rows, unit);
+  }
+};
+
+// Two matrices of p.rows / 2 rows side by side when their bias-free weights are two (gate, up), else one.
+template <dtype T, class Isa>
+  requires multiplies<T, Isa>
+struct kernel<opcode::matmul, T, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    if (!w.weight[p.bias ? 2 : 1]) return multiply_into<false, T, Isa>(p, w, 0, 1, 0, p.rows / p.kv_heads, unit);
+    work up = w;
+    up.out[0].data += u64{p.rows / 2} * sizeof(float);
+    multiply_into<false, T, Isa>(p, w, 0, 2, 0, p.rows / 2, unit);
+    multiply_into<false, T, Isa>(p, up, 1, 2, 0, p.rows / 2, unit);
+  }
+};
+
+// in[1] is the stream that the result is added to, in place.
+template <dtype T, class Isa>
+  requires multiplies<T, Isa>
+struct kernel<opcode::matmul_add, T, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    multiply_into<true, T, Isa>(p, w, 0, 1, 0, p.rows, unit);
+  }
+};
+
+template <dtype T, class Isa>
+  requires multiplies<T, Isa>
+struct kernel<opcode::qkv_matmul, T, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    if (w.by == split::kv_heads) {
+      for (u32 i = 0; i < 3; ++i) {
+        const u32 group = w.out[i].width / p.kv_heads, per = units_of_group(group);
+        for (u32 u = 0; u < per; ++u) multiply_into<false, T, Isa>(p, w, i, 3, i, group, unit * per + u);
+      }
+      return;
+    }
+    for (u32 i = 0; i < 3; ++i) {
+      const u32 group = w.out[i].width / p.kv_heads, units = units_of_group(group) * p.kv_heads;
+      if (unit < units) return multiply_into<false, T, Isa>(p, w, i, 3, i, group, unit);
+      unit -= units;
+    }
+  }
+};
+
+// out = act(gate x) * (up x), written as f32 or in the form that the next matrix wants.
+template <dtype T, class Isa>
+  requires multiplies<T, Isa>
+struct kernel<opcode::matmul_act, T, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    float* gate = reinterpret_cast<float*>(w.scratch);  // [tokens][32]
+    const row_range rows = rows_of_unit(p.rows / 2, unit);
+    const float *gate_bias = bias_of(p, w, 0, 2), *up_bias = bias_of(p, w, 1, 2);
+    auto add_bias = [&](float* x, const float* bias) {
+      for (u32 r = 0; bias && r < rows.count; ++r) x[r] += bias[rows.first + r];
+    };
+    multiply<T, Isa>(w, 0, unit, p.cols, [&](u32 first, u32 count, const float* tile) {
+      std::memcpy(gate + u64{first} * unit_rows, tile, u64{count} * unit_rows * sizeof(float));
+    });
+    multiply<T, Isa>(w, 1, unit, p.cols, [&](u32 first, u32 count, const float* tile) {
+      for (u32 t = 0; t < count; ++t) {
+        alignas(64) float up[unit_rows], out[unit_rows];
+        std::memcpy(up, tile + u64{t} * unit_rows, sizeof up);
+        float* g = gate + u64{first + t} * unit_rows;
+        add_bias(g, gate_bias), add_bias(up, up_bias);
+        gated<Isa>::row(p.act, g, up, unit_rows, out);
+        put<Isa>(w.out[0], w.tokens, first + t, rows.first, rows.count, out);
+      }
+    });
+  }
+};
+template <dtype T, class Isa>
+  requires multiplies<T, Isa>
+struct kernel<opcode::matmul_act_quantize, T, Isa> : kernel<opcode::matmul_act, T, Isa> {};
+
+}  // namespace cke

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+// operand.hpp: activations in the form that a weight format multiplies with.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "format.hpp"
+
+namespace cke::kernels {
+
+// n tokens are cut into tiles of `max`, and the rest by falling powers of two: 29 = 16 + 8 + 4 + 1.
+struct token_tile {
+  u32 first, count;
+};
+constexpr token_tile tile_at(u32 n, u32 token, u32 max) {  // the tile that holds `token`
+  u32 first = token / max * max, count = max;
+  if (n - first >= max) return {first, count};
+  for (;;) {
+    count = std::bit_floor(n - first);
+    if (token < first + count) return {first, count};
+    first += count;
+  }
+}
+
+// operand<A, Isa>: T tokens of `cols` numbers as weights with info(F).partner == A want them.
+//   max_tile            tokens in a full tile
+//   token_bytes(cols)   bytes of one token: tile i starts at tile_at(n, i).first * token_bytes
+//   put(base, n, cols, token, col0, count, x)   writes columns [col0, col0 + count) of one token of n
+//   get(tile, stride, T, t, col)                 a number back, of token t of a tile of T
+// Parts of a token may come from different threads. col0 is a multiple of `align`, and so is count
+// unless the part ends the row; who writes the end of the row also writes the zeros of the padding.
+template <dtype A, class Isa> struct operand;
+
+// Rows, left alone: a kernel reads them with any stride.
+template <class Isa> struct operand<dtype::f32, Isa> {
+  static constexpr u32 max_tile = Isa::lanes / 2, align = 1;
+  static constexpr u64 token_bytes(u32 cols) { return u64{cols} * 4; }
+  static constexpr u64 bytes(u32 tokens, u32 cols) { return tokens * token_bytes(cols); }
+
+  static void put(std::byte* base, u32, u32 cols, u32 token, u32 col0, u32 count, const float* x) {
+    std::memcpy(base + token * token_bytes(cols) + u64{col0} * 4, x, u64{count} * 4);
+  }
+  static float get(const std::byte* tile, u64 stride, u32, u32 t, u32 col) {
+    return read<float>(tile + t * stride + u64{col} * 4);
+  }
+};
+
+// A tile: pairs of bf16 [cols / 2][T]; cols padded to 8.
+template <class Isa> struct operand<dtype::bf16, Isa> {
+  static constexpr u32 max_tile = Isa::lanes / 2, align = 2;
+  static constexpr u64 token_bytes(u32 cols) { return align_up(cols, 8) * 2; }
+  static constexpr u64 bytes(u32 tokens, u32 cols) { return tokens * token_bytes(cols); }
+
+  static void put(std::byte* base, u32 n_tokens, u32 cols, u32 token, u32 col0, u32 count, const float* x) {
+    const token_tile tile = tile_at(n_tokens, token, max_tile);
+    std::byte* out = base + tile.first * token_bytes(cols) + u64{token - tile.first} * 4;
+    const u64 pair_bytes = u64{tile.count} * 4;
+    for (u32 i = 0; i < count; i += 32, x += 32) {
+      u16 rounded[32] = {};
+      round(x, std::min(32u, count - i), rounded);
+      for (u32 j = 0; j < std::min(32u, count - i); j += 2)
+        std::memcpy(out + (col0 + i + j) / 2 * pair_bytes, rounded + j, 4);
+    }
+    if (col0 + count == cols)
+      for (u64 pair = ceil_div(cols, 2); pair < align_up(cols, 8) / 2; ++pair) write(out + pair * pair_bytes, u32{0});
+  }
+  static float get(const std::byte* tile, u64, u32 T, u32 t, u32 col) {
+    return from_bf16(read<u16>(tile + (u64{col / 2} * T + t) * 4 + col % 2 * 2));
+  }
+
+ private:
+  static void round(const float* x, u32 count, u16* out) {
+    u32 i = 0;
+    if constexpr (!simd::is_scalar<Isa>)
+      for (; i + Isa::lanes <= count; i += Isa::lanes)
+        simd::store_bf16<Isa>(out + i, simd::vf32<Isa>::load_unaligned(x + i));
+    for (; i < count; ++i) out[i] = to_bf16(x[i]);
+  }
+};
+
+// A tile: blocks of 32 columns, each i8 q[T][32], f32 d[T], i32 start[T] with start = -128 * sum(q).
+template <class Isa> struct operand<dtype::q8_0, Isa> {
+  static constexpr u32 max_tile = simd::is_scalar<Isa> || Isa::lanes == 16 ? 16 : 4, align = 32;
+  static constexpr u64 token_bytes(u32 cols) { return u64{cols / 32} * 40; }
+  static constexpr u64 bytes(u32 tokens, u32 cols) { return tokens * token_bytes(cols); }
+
+  static void put(std::byte* base, u32 n_tokens, u32 cols, u32 token, u32 col0, u32 count, const float* x) {
+    const token_tile tile = tile_at(n_tokens, token, max_tile);
+    const u32 T = tile.count, t = token - tile.first;
+    std::byte* block = base + tile.first * token_bytes(cols) + u64{col0 / 32} * 40 * T;
+    for (u32 i = 0; i < count; i += 32, block += 40 * T) {
+      i32 sum = 0;
+      const float d = quantise(x + i, block + 32 * t, sum);
+      write(block + 32 * T + 4 * t, d);
+      write(block + 36 * T + 4 * t, 0u - 128u * static_cast<u32>(sum));  // wraps if x had NaN
+    }
+  }
+  static float get(const std::byte* tile, u64, u32 T, u32 t, u32 col) {
+    const std::byte* block = tile + u64{col / 32} * 40 * T;
+    return read<float>(block + 32 * T + 4 * t) * static_cast<float>(read<i8>(block + 32 * t + col % 32));
+  }
+
+ private:
+  // 32 numbers to q = round(x * 127 / amax), halves to even; returns the scale amax / 127. |x| is
+  // compared as bits, so that a NaN or an infinity becomes the scale and reaches the output.
+  static float quantise(const float* x, std::byte* q, i32& sum) {
+    if constexpr (simd::is_scalar<Isa>) {
+      u32 top = 0;
+      for (u32 i = 0; i < 32; ++i) top = std::max(top, std::bit_cast<u32>(x[i]) & 0x7fffffffu);
+      const float amax = std::bit_cast<float>(top), by = inverse(amax);
+      for (u32 i = 0; i < 32; ++i) {
+        const auto v = static_cast<i8>(std::lrint(x[i] * by));
+        write(q + i, v);
+        sum += v;
+      }
+      return amax / 127.f;
+    } else {
+      using vf32 = simd::vf32<Isa>;
+      using vi32 = simd::vi32<Isa>;
+      constexpr u32 lanes = Isa::lanes;
+      vi32 top(0), total(0);
+      for (u32 i = 0; i < 32; i += lanes)
+        top = xsimd::max(top, xsimd::bitwise_cast<i32>(xsimd::abs(vf32::load_unaligned(x + i))));
+      const float amax = std::bit_cast<float>(xsimd::reduce_max(top));
+      const vf32 by(inverse(amax));
+      for (u32 i = 0; i < 32; i += lanes) {
+        const vi32 v = xsimd::nearbyint_as_int(vf32::load_unaligned(x + i) * by);
+        simd::store_i8<Isa>(q + i, v);
+        total += v;
+      }
+      sum = xsimd::reduce_add(total);
+      return amax / 127.f;
+    }
+  }
+  static float inverse(float amax) {  // 0 where 127 / amax would overflow: the block becomes zeros
+    return amax < 0x1p-119f ? 0.f : 127.f / amax;
+  }
+};
+
+}  // namespace cke::kernels

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// rows.hpp: the steps that work on rows of tokens: embedding, norms, residuals, activations.
+#pragma once
+
+#include <cstring>
+
+#include "activation.hpp"
+#include "kernel.hpp"
+#include "put.hpp"
+#include "packed.hpp"
+#include "rms_norm.hpp"
+
+namespace cke {
+
+template <dtype T, class Isa>
+  requires requires { kernels::packed<T, Isa>::unit_bytes(0u); }
+struct kernel<opcode::embedding, T, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    const auto [first, last] = tokens_of(w, unit);
+    const u32* ids = reinterpret_cast<const u32*>(w.in[0].data);
+    for (u32 t = first; t < last; ++t) {
+      const std::byte* rows = w.weight[0] + u64{ids[t] / unit_rows} * kernels::packed<T, Isa>::unit_bytes(p.cols);
+      kernels::packed<T, Isa>::unpack_row(rows, ids[t] % unit_rows, p.cols, w.out[0].row(t));
+    }
+  }
+};
+
+template <class Isa> struct kernel<opcode::rmsnorm, dtype::f32, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    const auto [first, last] = tokens_of(w, unit);
+    for (u32 t = first; t < last; ++t)
+      rms_norm_kernel<Isa>::row(w.in[0].row(t), reinterpret_cast<const float*>(w.weight[0]), p.cols, p.eps,
+                                p.offset, w.out[0].row(t));
+  }
+};
+
+template <class Isa> struct kernel<opcode::quantize, dtype::f32, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    const auto [first, last] = tokens_of(w, unit);
+    for (u32 t = first; t < last; ++t) put<Isa>(w.out[0], w.tokens, t, 0, p.cols, w.in[0].row(t));
+  }
+};
+
+template <class Isa> struct kernel<opcode::norm_quantize, dtype::f32, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    const auto [first, last] = tokens_of(w, unit);
+    float* row = reinterpret_cast<float*>(w.scratch);  // [cols]
+    for (u32 t = first; t < last; ++t) {
+      rms_norm_kernel<Isa>::row(w.in[0].row(t), reinterpret_cast<const float*>(w.weight[0]), p.cols, p.eps,
+                                p.offset, row);
+      put<Isa>(w.out[0], w.tokens, t, 0, p.cols, row);
+    }
+  }
+};
+
+template <class Isa> struct kernel<opcode::residual_save, dtype::f32, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    const auto [first, last] = tokens_of(w, unit);
+    for (u32 t = first; t < last; ++t) std::memcpy(w.out[0].row(t), w.in[0].row(t), u64{p.cols} * sizeof(float));
+  }
+};
+
+template <class Isa> struct kernel<opcode::residual_add, dtype::f32, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    const auto [first, last] = tokens_of(w, unit);
+    for (u32 t = first; t < last; ++t) {
+      const float *a = w.in[0].row(t), *b = w.in[1].row(t);
+      float* out = w.out[0].row(t);
+      for (u32 i = 0; i < p.cols; ++i) out[i] = a[i] + b[i];
+    }
+  }
+};
+
+// in[0] holds gate and up side by side
+template <class Isa> struct kernel<opcode::act_mul, dtype::f32, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    const auto [first, last] = tokens_of(w, unit);
+    for (u32 t = first; t < last; ++t)
+      gated<Isa>::row(p.act, w.in[0].row(t), w.in[0].row(t) + p.cols, p.cols, w.out[0].row(t));
+  }
+};
+
+template <class Isa> struct kernel<opcode::act_mul_quantize, dtype::f32, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    const auto [first, last] = tokens_of(w, unit);
+    float* row = reinterpret_cast<float*>(w.scratch);  // [cols]
+    for (u32 t = first; t < last; ++t) {
+      gated<Isa>::row(p.act, w.in[0].row(t), w.in[0].row(t) + p.cols, p.cols, row);
+      put<Isa>(w.out[0], w.tokens, t, 0, p.cols, row);
+    }
+  }
+};
+
+}  // namespace cke

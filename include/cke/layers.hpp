@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+// layers.hpp: the alphabet. A model is a type list of these letters; nothing here computes.
+#pragma once
+
+#include "core/params.hpp"
+
+namespace cke {
+
+// rms norm of each head of q and k; eps 0: absent
+struct head_norm {
+  real eps{}, offset{};
+};
+
+// Options of an attention letter: an absent feature is a field not written.
+struct attend {
+  u32 dim, heads, kv_heads, head_dim;
+  rotary rope{};
+  head_norm qk_norm{};
+  u32 window = everything;  // keys a query sees, itself included
+  real scale{};             // of the scores; 0: head_dim^-1/2
+  real cap{};               // c * tanh(s / c) on scores; 0: none
+  bool qkv_bias{}, out_bias{};
+};
+
+// ---- letters: one line each; in and out are floats per token -----------------------------------
+
+template <u32 In, u32 Out> struct maps {
+  static constexpr u32 in = In, out = Out;
+};
+template <u32 Dim> using keeps = maps<Dim, Dim>;
+template <attend S> struct attention_holds;
+
+template <u32 Vocab, u32 Dim> struct embedding : maps<1, Dim> {};
+template <u32 Dim, real Eps, real Offset = real{}> struct rms_norm : keeps<Dim> {};
+template <attend S> struct attention : keeps<S.dim>, private attention_holds<S> {};
+template <u32 Dim, u32 Hidden, activation A, bool Bias = false> struct gated_mlp : keeps<Dim> {};
+template <u32 Dim, u32 Vocab, bool Tied> struct head : maps<Dim, Vocab> {};
+
+// ---- words: how letters become a model -----------------------------------------------------------
+//   model  = letters stacks letters          model<embedding, stack<...>, rms_norm, head>
+//   stack  = stack<N, Period...>             layer i is Period[i % size]
+//          | arrange<Order, Kinds...>        layer i is Kinds[Order[i]]
+//   layer  = block<words...>                 what owns a number in the checkpoint
+//   word   = residual<f, g>                  x + g(f(x))
+//          | sum<f, g>                       f(x) + g(x)
+//          | chain<f, g>                     g(f(x))
+
+struct link { u32 at, produces, expects; };  // the edge into letter number `at`
+
+template <class... Ls> constexpr link first_broken_link() {
+  constexpr u32 in[]{Ls::in...}, out[]{Ls::out...};
+  for (u32 i = 1; i < sizeof...(Ls); ++i)
+    if (in[i] != out[i - 1]) return {i, out[i - 1], in[i]};
+  return {};
+}
+
+template <link At> struct layers_fit {
+  static_assert(At.produces == At.expects,
+                "cke: layers: a letter's input is not its predecessor's output; "
+                "see layers_fit<link{at, produces, expects}>");
+};
+
+template <attend S> struct attention_holds {
+  static_assert(S.heads > 0 && S.kv_heads > 0 && S.heads % (S.kv_heads ? S.kv_heads : 1) == 0,
+                "cke: attention: heads must be a multiple of kv_heads; see attention_holds<attend{...}>");
+  static_assert(S.head_dim > 0 && S.head_dim % 2 == 0, "cke: attention: head_dim must be even");
+  static_assert(S.window > 0, "cke: attention: window 0 sees no key; use everything for full attention");
+  static_assert(S.rope.dims <= S.head_dim && S.rope.dims % 2 == 0,
+                "cke: attention: rope.dims must be even and at most head_dim");
+};
+
+template <class... Ls> struct ends {
+  static constexpr u32 in = at<0, list<Ls...>>::in, out = at<sizeof...(Ls) - 1, list<Ls...>>::out;
+};
+
+template <class... Ls> struct chain : ends<Ls...>, private layers_fit<first_broken_link<Ls...>()> {};
+template <class... Ls>
+struct residual : ends<Ls...>, private layers_fit<first_broken_link<Ls..., at<0, list<Ls...>>>()> {};
+template <class... Branches> struct sum : ends<Branches...> {};
+template <class... Ls>
+struct block : ends<Ls...>, private layers_fit<first_broken_link<Ls..., at<0, list<Ls...>>>()> {};
+
+template <std::size_t N, class... Period> struct stack : ends<Period...> {
+  using kinds = list<Period...>;
+  static constexpr u32 layers = N;
+  static constexpr u32 kind(u32 i) { return i % sizeof...(Period); }
+};
+
+// Order is an array of indices into Kinds.
+template <auto Order, class... Kinds> struct arrange : ends<Kinds...> {
+  using kinds = list<Kinds...>;
+  static constexpr u32 layers = static_cast<u32>(Order.size());
+  static constexpr u32 kind(u32 i) { return static_cast<u32>(Order[i]); }
+};
+
+template <class... Parts> struct model : ends<Parts...>, private layers_fit<first_broken_link<Parts...>()> {
+  using parts = list<Parts...>;
+};
+
+template <class T> concept stacked = requires { typename T::kinds; };
+
+}  // namespace cke

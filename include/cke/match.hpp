@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// match.hpp: a checkpoint's config against the type that is to load it, field by field.
+#pragma once
+
+#include <cmath>
+#include <string>
+
+#include "io/checkpoint.hpp"
+#include "kernels/rope.hpp"
+#include "models/config.hpp"
+
+namespace cke {
+
+// Tensor names: the model's own, or its family's.
+template <class M> constexpr const auto& names_of() {
+  if constexpr (requires { M::names; }) return M::names;
+  else if constexpr (requires { M::family::names; }) return M::family::names;
+  else return common_names;
+}
+
+inline std::string number_text(double v) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9g", v);
+  return text;
+}
+
+[[noreturn]] inline void throw_problem(const config_problem& p, const std::string& file) {
+  const std::string subject = "config key " + std::string(p.key), found(p.found.empty() ? "nothing" : p.found);
+  const std::string range = "from " + number_text(p.least) + " to " + number_text(p.most);
+  switch (p.what) {
+    case trouble::missing: throw Error(errc::config_range, file, subject, "this key", "none");
+    case trouble::not_a_number: throw Error(errc::config_range, file, subject, "a number " + range, found);
+    case trouble::not_a_bool: throw Error(errc::config_range, file, subject, "true or false", found);
+    case trouble::out_of_range: throw Error(errc::config_range, file, subject, "a number " + range, found);
+    case trouble::unknown_word:
+    case trouble::unsupported: throw Error(errc::unsupported, file, subject, std::string(p.wanted), found);
+    case trouble::none: break;
+  }
+  throw Error(errc::config_range, file, subject, "a config that cke can read");
+}
+
+// Reads and checks a checkpoint's config. `factors` must live as long as the result is used.
+template <class Family> typename Family::config config_of(const checkpoint& from, rope_factors& factors) {
+  if (from.model_type != Family::name)
+    throw Error(errc::config_mismatch, from.name, "model type", std::string(Family::name), from.model_type);
+  auto [config, bad] = read_config<Family>(json{from.config}, from.as, &factors);
+  if (bad.what == trouble::none) bad = check_config(config);
+  if (bad.what != trouble::none) throw_problem(bad, from.name);
+  return config;
+}
+
+// Two descriptions of rope are the same when they turn every position alike: llama 3's rule and the
+// tensor that GGUF keeps of it, or a factor that was written and one that was implied.
+inline bool same_rope(rotary a, rotary b, u32 head_dim, u32 context) {
+  if (!a.dims) a.dims = head_dim;
+  if (!b.dims) b.dims = head_dim;
+  if (a.dims != b.dims || a.pairs != b.pairs) return false;
+  const rope_frequencies x = rope_frequencies::of(a, head_dim, context), y = rope_frequencies::of(b, head_dim, context);
+  auto close = [](double p, double q) { return std::abs(p - q) <= 2e-5 * (std::abs(p) + std::abs(q)); };
+  bool same = x.inverse.size() == y.inverse.size() &&
+              close(static_cast<double>(x.attention_factor), static_cast<double>(y.attention_factor));
+  for (std::size_t i = 0; same && i < x.inverse.size(); ++i)
+    same = close(static_cast<double>(x.inverse[i]), static_cast<double>(y.inverse[i]));
+  return same;
+}
+
+// Throws config_mismatch naming the first key in which the file is not the type, config_range for a
+// config that is none. A model without a family has only its tensors to be checked by.
+template <class M> void match_config(const checkpoint& from, u32 context) {
+  if constexpr (requires { typename M::family; M::config; }) {
+    using family = typename M::family;
+    rope_factors factors;
+    const auto file = config_of<family>(from, factors);
+    const auto type = family::finish(M::config);
+    auto one = [&](const config_key& k, const auto& want, const auto& found) {
+      auto refuse = [&](const std::string& w, const std::string& f) {
+        throw Error(errc::config_mismatch, from.name, "config key " + std::string(from.as == naming::hf ? k.hf : k.gguf), w, f);
+      };
+      using field = std::remove_cvref_t<decltype(want)>;
+      if constexpr (std::is_same_v<field, rotary>) {
+        if (!same_rope(want, found, type.head_dim, context))
+          refuse("the rope of the type", "one with other frequencies");
+      } else if constexpr (std::is_same_v<field, real>) {
+        if (std::abs(want.v - found.v) > 1e-5 * std::abs(want.v)) refuse(number_text(want.v), number_text(found.v));
+      } else {
+        if (want != found) refuse(std::to_string(want), std::to_string(found));
+      }
+    };
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (one(family::keys[I], boost::pfr::get<I>(type), boost::pfr::get<I>(file)), ...);
+    }(std::make_index_sequence<std::size(family::keys)>{});
+  } else {
+    (void)from, (void)context;
+  }
+}
+
+}  // namespace cke

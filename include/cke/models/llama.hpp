@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// llama.hpp: Llama 1 to 3 and what shares its shape: SmolLM2, and Mistral without a window.
+#pragma once
+
+#include "family.hpp"
+
+namespace cke {
+
+struct llama_config {
+  u32 vocab, dim, hidden, layers, heads, kv_heads, head_dim{};  // head_dim 0: dim / heads
+  real eps = 1e-5;
+  bool tied{}, attention_bias{}, mlp_bias{};
+  rotary rope{.theta = 1e4};
+};
+
+constexpr attend llama_attend(const llama_config& c) {
+  const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;
+  rotary rope = c.rope;
+  rope.dims = rope.dims ? rope.dims : head_dim;
+  return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = head_dim, .rope = rope,
+          .qkv_bias = c.attention_bias, .out_bias = c.attention_bias};
+}
+
+template <llama_config C> struct llama : model<
+    embedding<C.vocab, C.dim>,
+    stack<C.layers, block<
+        residual<rms_norm<C.dim, C.eps>, attention<llama_attend(C)>>,
+        residual<rms_norm<C.dim, C.eps>, gated_mlp<C.dim, C.hidden, activation::silu, C.mlp_bias>>>>,
+    rms_norm<C.dim, C.eps>,
+    head<C.dim, C.vocab, C.tied>> {
+  using family = cke::family<"llama">;
+  static constexpr llama_config config = C;
+};
+
+template <> struct family<"llama"> {
+  using config = llama_config;
+  template <config C> using type = llama<C>;
+  static constexpr std::string_view name = "llama", header = "cke/models/llama.hpp", type_name = "cke::llama";
+  static constexpr config_key keys[] = {
+      {"vocab_size", "vocab_size", false, 1, 1 << 24},
+      {"hidden_size", "embedding_length", false, 1, 1 << 20},
+      {"intermediate_size", "feed_forward_length", false, 1, 1 << 22},
+      {"num_hidden_layers", "block_count", false, 1, 1024},
+      {"num_attention_heads", "attention.head_count", false, 1, 4096},
+      {"num_key_value_heads", "attention.head_count_kv", true, 1, 4096},
+      {"head_dim", "attention.key_length", true, 2, 1024},
+      {"rms_norm_eps", "attention.layer_norm_rms_epsilon", true, 1e-12, 1e-1},
+      {"tie_word_embeddings", "tied", true, 0, 1},
+      {"attention_bias", "attention_bias", true, 0, 1},
+      {"mlp_bias", "mlp_bias", true, 0, 1},
+      {"rope", "rope", true, 0, 0}};
+  static constexpr requirement must_be[] = {{"hidden_act", "silu"}};
+  static constexpr config defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0,
+                                   .kv_heads = 0, .eps = 1e-6, .rope = {.theta = 1e4}};
+  static constexpr config finish(config c) {
+    c.kv_heads = c.kv_heads ? c.kv_heads : c.heads;
+    c.head_dim = c.head_dim || c.heads == 0 ? c.head_dim : c.dim / c.heads;
+    return c;
+  }
+  static constexpr auto names = common_names + std::array{
+      name_rule{place::body, role::q, 0, "model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", row_order::paired_heads},
+      name_rule{place::body, role::k, 0, "model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", row_order::paired_heads}};
+};
+
+inline constexpr rotary llama3_rope{.theta = 5e5, .rule = stretch::llama3, .factor = 32, .low = 1, .high = 4, .original = 8192};
+
+struct SmolLM2_135M : llama<{.vocab = 49152, .dim = 576, .hidden = 1536, .layers = 30, .heads = 9, .kv_heads = 3, .tied = true, .rope = {.theta = 1e5}}> {};
+struct SmolLM2_360M : llama<{.vocab = 49152, .dim = 960, .hidden = 2560, .layers = 32, .heads = 15, .kv_heads = 5, .tied = true, .rope = {.theta = 1e5}}> {};
+struct SmolLM2_1_7B : llama<{.vocab = 49152, .dim = 2048, .hidden = 8192, .layers = 24, .heads = 32, .kv_heads = 32, .tied = true, .rope = {.theta = 1.3e5}}> {};
+struct Llama_3_2_1B : llama<{.vocab = 128256, .dim = 2048, .hidden = 8192, .layers = 16, .heads = 32, .kv_heads = 8, .tied = true, .rope = llama3_rope}> {};
+struct Llama_3_2_3B : llama<{.vocab = 128256, .dim = 3072, .hidden = 8192, .layers = 28, .heads = 24, .kv_heads = 8, .tied = true, .rope = llama3_rope}> {};
+struct Llama_3_1_8B : llama<{.vocab = 128256, .dim = 4096, .hidden = 14336, .layers = 32, .heads = 32, .kv_heads = 8, .rope = {.theta = 5e5, .rule = stretch::llama3, .factor = 8, .low = 1, .high = 4, .original = 8192}}> {};
+
+}  // namespace cke

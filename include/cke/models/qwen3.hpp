@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+// qwen3.hpp: Qwen3 (dense): llama plus a norm on every head of q and k.
+#pragma once
+
+#include "family.hpp"
+
+namespace cke {
+
+struct qwen3_config {
+  u32 vocab, dim, hidden, layers, heads, kv_heads, head_dim = 128;
+  real eps = 1e-6;
+  bool tied = true, bias{};
+  rotary rope{.theta = 1e6};
+};
+
+constexpr attend qwen3_attend(const qwen3_config& c) {
+  rotary rope = c.rope;
+  rope.dims = rope.dims ? rope.dims : c.head_dim;
+  return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.head_dim,
+          .rope = rope, .qk_norm = {c.eps}, .qkv_bias = c.bias, .out_bias = c.bias};
+}
+
+template <qwen3_config C> struct qwen3 : model<
+    embedding<C.vocab, C.dim>,
+    stack<C.layers, block<
+        residual<rms_norm<C.dim, C.eps>, attention<qwen3_attend(C)>>,
+        residual<rms_norm<C.dim, C.eps>, gated_mlp<C.dim, C.hidden, activation::silu>>>>,
+    rms_norm<C.dim, C.eps>,
+    head<C.dim, C.vocab, C.tied>> {
+  using family = cke::family<"qwen3">;
+  static constexpr qwen3_config config = C;
+};
+
+template <> struct family<"qwen3"> {
+  using config = qwen3_config;
+  template <config C> using type = qwen3<C>;
+  static constexpr std::string_view name = "qwen3", header = "cke/models/qwen3.hpp", type_name = "cke::qwen3";
+  static constexpr config_key keys[] = {
+      {"vocab_size", "vocab_size", false, 1, 1 << 24},
+      {"hidden_size", "embedding_length", false, 1, 1 << 20},
+      {"intermediate_size", "feed_forward_length", false, 1, 1 << 22},
+      {"num_hidden_layers", "block_count", false, 1, 1024},
+      {"num_attention_heads", "attention.head_count", false, 1, 4096},
+      {"num_key_value_heads", "attention.head_count_kv", true, 1, 4096},
+      {"head_dim", "attention.key_length", true, 2, 1024},
+      {"rms_norm_eps", "attention.layer_norm_rms_epsilon", true, 1e-12, 1e-1},
+      {"tie_word_embeddings", "tied", true, 0, 1},
+      {"attention_bias", "attention_bias", true, 0, 1},
+      {"rope", "rope", true, 0, 0}};
+  static constexpr requirement must_be[] = {
+      {"hidden_act", "silu"}, {"use_sliding_window", "false"}, {"mlp_bias", "false"}};
+  static constexpr config defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0,
+                                   .kv_heads = 0, .tied = false, .rope = {.theta = 1e6}};
+  static constexpr config finish(config c) {
+    c.kv_heads = c.kv_heads ? c.kv_heads : c.heads;
+    return c;
+  }
+  static constexpr auto names = common_names;
+};
+
+struct Qwen3_0_6B : qwen3<{.vocab = 151936, .dim = 1024, .hidden = 3072, .layers = 28, .heads = 16, .kv_heads = 8}> {};
+struct Qwen3_1_7B : qwen3<{.vocab = 151936, .dim = 2048, .hidden = 6144, .layers = 28, .heads = 16, .kv_heads = 8}> {};
+struct Qwen3_4B : qwen3<{.vocab = 151936, .dim = 2560, .hidden = 9728, .layers = 36, .heads = 32, .kv_heads = 8}> {};
+struct Qwen3_8B : qwen3<{.vocab = 151936, .dim = 4096, .hidden = 12288, .layers = 36, .heads = 32, .kv_heads = 8, .tied = false}> {};
+struct Qwen3_14B : qwen3<{.vocab = 151936, .dim = 5120, .hidden = 17408, .layers = 40, .heads = 40, .kv_heads = 8, .tied = false}> {};
+struct Qwen3_32B : qwen3<{.vocab = 151936, .dim = 5120, .hidden = 25600, .layers = 64, .heads = 64, .kv_heads = 8, .tied = false}> {};
+
+}  // namespace cke

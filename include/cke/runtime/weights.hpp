@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+// weights.hpp: a checkpoint's tensors, checked against the program and packed for an isa into one arena.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "../graph/program.hpp"
+#include "../kernels/linear.hpp"
+#include "../kernels/packed.hpp"
+#include "arena.hpp"
+#include "team.hpp"
+
+namespace cke {
+
+// What tensors are read from: the runtime knows no file format.
+//   find(name)       null, or a thing with .type, .shape (rows, cols), .bytes
+//   tensors()        all of them, with .name as well
+//   drop(tensor)     its bytes were copied; file pages may go
+template <class S>
+concept tensor_source = requires(const S& s, std::string_view name) {
+  { s.find(name)->type } -> std::convertible_to<dtype>;
+  s.find(name)->bytes.data();
+  s.tensors().begin()->name;
+  s.drop(*s.find(name));
+};
+
+using progress_callback = std::function<void(u64 done, u64 total)>;
+
+// Units of a packed matrix.
+constexpr u32 units_of_slot(const weight_slot& s) {
+  const u32 group = s.group ? s.group : s.rows;
+  return s.rows / group * units_of_group(group);
+}
+
+template <class P, class Isa> class weights {
+ public:
+  static constexpr u32 rows = P::layers + 2;  // header, layers, footer
+
+  // Throws tensor_missing, tensor_shape, tensor_dtype, tensor_unknown, out_of_memory.
+  template <tensor_source S, class Names>
+  weights(const S& from, std::string_view file, naming as, const Names& names, team& threads,
+          const progress_callback& progress) {
+    u32 next[rows]{};
+    std::vector<job> jobs;
+    u64 total = 0;
+    P::for_each_weight([&](const weight& w) {
+      const u32 row = w.where == place::header ? 0 : w.where == place::body ? w.layer + 1 : rows - 1;
+      job j{w, tensor_of(from, file, as, names, w), {}, next[row]++, row, paired(names, as, w)};
+      j.offset = total;
+      total += packed_bytes(w);
+      jobs.push_back(j);
+    });
+    refuse_unknown(from, file, as, jobs);
+    memory_ = arena(total + 64 * 1024);  // room for the prefetch of the last unit's successors
+    std::byte* base = memory_.take(total);
+    for (const job& j : jobs) table_[j.row][j.slot] = base + j.offset;
+    if constexpr (P::tied) {
+      for (u32 i = 0; i < P::plain_footer().slots.size(); ++i)
+        if (P::plain_footer().slots[i].tied) {
+          for (u32 k = P::plain_footer().slots.size() - 1; k > i; --k) table_[rows - 1][k] = table_[rows - 1][k - 1];
+          table_[rows - 1][i] = table_[0][0];
+        }
+    }
+    u64 done = 0;
+    for (const job& j : jobs) {
+      pack(j, base + j.offset, threads);
+      from.drop(*from.find(j.tensor.name));
+      done += j.tensor.bytes.size();
+      if (progress) progress(done, total);
+    }
+    bytes_ = total;
+  }
+
+  // The packed weights of a row of blocks: header 0, layer l in l + 1, footer last.
+  const std::byte* const* row(u32 r) const { return table_[r]; }
+  u64 bytes() const { return bytes_; }
+
+ private:
+  struct stored {
+    std::string name;
+    dtype type;
+    std::span<const std::byte> bytes;
+  };
+  struct job {
+    weight w;
+    stored tensor;
+    u64 offset;
+    u32 slot, row;
+    u32 paired_head_dim;  // rows of a head are stored as pairs (i, i + d / 2); 0: plain order
+  };
+
+  static u64 packed_bytes(const weight& w) {
+    if (!w.slot.quantisable) return align_up(u64{w.slot.cols} * sizeof(float));
+    return u64{units_of_slot(w.slot)} * unit_bytes(w.as, w.slot.cols);
+  }
+  static u64 unit_bytes(dtype t, u32 cols) {
+    return with_format(t, [&]<dtype T>() { return kernels::packed<T, Isa>::unit_bytes(cols); });
+  }
+  // f<T>() for a weight format known at load.
+  template <class F> static auto with_format(dtype t, F f) {
+    switch (t) {
+      case dtype::f16: return f.template operator()<dtype::f16>();
+      case dtype::bf16: return f.template operator()<dtype::bf16>();
+      case dtype::q8_0: return f.template operator()<dtype::q8_0>();
+      default: return f.template operator()<dtype::f32>();
+    }
+  }
+
+  template <class Names> static std::string name_in(naming as, const Names& names, const weight& w) {
+    const name_rule& rule = name_of(names, w.where, w.slot);
+    std::string name(as == naming::hf ? rule.hf : rule.gguf);
+    if (const auto hole = name.find("{}"); hole != name.npos) name.replace(hole, 2, std::to_string(w.layer));
+    return name + (w.slot.bias ? ".bias" : ".weight");
+  }
+  template <class Names> static u32 paired(const Names& names, naming as, const weight& w) {
+    if (as != naming::gguf || name_of(names, w.where, w.slot).gguf_rows == row_order::plain) return 0;
+    for (const auto& s : P::plain[P::kind_of[w.layer]].states) return s.head_dim;
+    return 0;
+  }
+
+  static std::string shape_text(std::span<const u64> shape) {
+    std::string s = "[";
+    for (std::size_t i = 0; i < shape.size(); ++i) s += (i ? ", " : "") + std::to_string(shape[i]);
+    return s + "]";
+  }
+
+  template <class S, class Names>
+  static stored tensor_of(const S& from, std::string_view file, naming as, const Names& names, const weight& w) {
+    const std::string name = name_in(as, names, w), about = "tensor " + name;
+    const auto* t = from.find(name);
+    if (!t) throw Error(errc::tensor_missing, std::string(file), about, "this tensor", "none of this name");
+    const u64 matrix[]{w.slot.rows, w.slot.cols}, vector[]{w.slot.cols};
+    const std::span<const u64> want = w.slot.quantisable ? std::span<const u64>(matrix) : vector;
+    if (!std::ranges::equal(t->shape, want))
+      throw Error(errc::tensor_shape, std::string(file), about, "shape " + shape_text(want), shape_text(t->shape));
+    const bool number = t->type == dtype::f32 || t->type == dtype::f16 || t->type == dtype::bf16;
+    if (!number && !(w.slot.quantisable && t->type == dtype::q8_0))
+      throw Error(errc::tensor_dtype, std::string(file), about,
+                  w.slot.quantisable ? "f32, f16, bf16 or q8_0" : "f32, f16 or bf16",
+                  known(t->type) ? std::string(info(t->type).name) : std::string(t->stored));
+    return {name, t->type, t->bytes};
+  }
+
+  // A tensor that the model does not have is a wrong model, but for what converters leave behind.
+  template <class S>
+  static void refuse_unknown(const S& from, std::string_view file, naming as, const std::vector<job>& jobs) {
+    std::vector<std::string_view> names;
+    for (const job& j : jobs) names.push_back(j.tensor.name);
+    std::ranges::sort(names);
+    for (const auto& t : from.tensors()) {
+      const std::string_view name = t.name;
+      const bool harmless = as == naming::hf ? (P::tied && name == "lm_head.weight") || name.ends_with("rotary_emb.inv_freq")
+                                             : name.starts_with("rope_f");
+      if (!harmless && !std::ranges::binary_search(names, name))
+        throw Error(errc::tensor_unknown, std::string(file), "tensor " + std::string(name),
+                    "only tensors of the model", "this one");
+    }
+  }
+
+  // The file's row that holds row r of the model.
+  static u32 file_row(const job& j, u32 r) {
+    const u32 d = j.paired_head_dim;
+    return d == 0 ? r : r / d * d + 2 * (r % (d / 2)) + r % d / (d / 2);
+  }
+
+  static void pack(const job& j, std::byte* to, team& threads) {
+    const dtype from = j.tensor.type;
+    if (!j.w.slot.quantisable) {
+      const u64 item = info(from).bytes;
+      for (u32 i = 0; i < j.w.slot.cols; ++i)
+        kernels::to_f32(from, j.tensor.bytes.data() + file_row(j, i) * item, 1, reinterpret_cast<float*>(to) + i);
+      return;
+    }
+    const u32 group = j.w.slot.group ? j.w.slot.group : j.w.slot.rows;
+    const u64 row_bytes = bytes_of(from, j.w.slot.cols), unit = unit_bytes(j.w.as, j.w.slot.cols);
+    with_format(j.w.as, [&]<dtype T>() {
+      threads.run([&](u32 thread) noexcept {
+        threads.share(thread, units_of_slot(j.w.slot), [&](u32 u) {
+          const row_range r = rows_of_unit(group, u);
+          const std::byte* file_rows[unit_rows]{};
+          for (u32 i = 0; i < r.count; ++i)
+            file_rows[i] = j.tensor.bytes.data() + file_row(j, r.first + i) * row_bytes;
+          kernels::packed<T, Isa>::pack_unit(to + u * unit, r.count, j.w.slot.cols, file_rows, from);
+        });
+      });
+    });
+  }
+
+  arena memory_;
+  const std::byte* table_[rows][max_slots]{};
+  u64 bytes_{};
+};
+
+}  // namespace cke

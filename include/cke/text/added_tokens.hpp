@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// added_tokens.hpp: finds a vocabulary's added tokens in a text, as Hugging Face tokenizers does.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "vocabulary.hpp"
+
+namespace cke {
+
+// A set of added tokens with the strings to look for. Leftmost first, the longest where several begin.
+class added_tokens {
+ public:
+  // An empty string is never found; of equal strings the first counts.
+  void add(const added_token& token, std::string content) {
+    if (content.empty()) return;
+    const auto at = std::ranges::lower_bound(entries_, content, {}, &entry::content);
+    if (at != entries_.end() && at->content == content) return;
+    begins_[static_cast<u8>(content[0])] = true;
+    entries_.insert(at, {std::move(content), token});
+  }
+
+  // Cuts the text up: on_text(view) for what is between tokens (never empty), on_token(id) for each token.
+  // Without parse_special a control token's text is left in the text around it.
+  template <class OnText, class OnToken>
+  void split(std::string_view text, bool parse_special, OnText&& on_text, OnToken&& on_token) const {
+    std::size_t done = 0;
+    for (std::size_t at = 0; at < text.size();) {
+      const entry* found = begins_[static_cast<u8>(text[at])] ? longest(text.substr(at)) : nullptr;
+      if (found == nullptr) {
+        ++at;
+        continue;
+      }
+      std::size_t begin = at;
+      at += found->content.size();
+      const added_token& token = found->token;
+      if (token.special && !parse_special) continue;
+      if (token.single_word && (word_before(text, begin) || word_after(text, at))) continue;
+      std::size_t end = at;
+      // A token on the left may have taken the same white space already.
+      if (token.lstrip) begin = std::max(done, space_before(text, begin));
+      if (token.rstrip) end = detail::skip_while(text, end, is_space);
+      if (done < begin) on_text(text.substr(done, begin - done));
+      on_token(token.id);
+      done = end;
+    }
+    if (done < text.size()) on_text(text.substr(done));
+  }
+
+ private:
+  struct entry {
+    std::string content;
+    added_token token;
+  };
+
+  // The longest entry that text starts with, or null: a binary search for each byte, in the entries that fit so far.
+  const entry* longest(std::string_view text) const {
+    const entry* best = nullptr;
+    auto low = entries_.begin(), high = entries_.end();
+    for (std::size_t depth = 0; low != high; ++depth) {
+      if (low->content.size() == depth) best = &*low++;
+      if (depth == text.size()) break;
+      const auto byte = [depth](const entry& e) { return static_cast<u8>(e.content[depth]); };
+      const auto range = std::ranges::equal_range(low, high, static_cast<u8>(text[depth]), {}, byte);
+      low = range.begin();
+      high = range.end();
+    }
+    return best;
+  }
+
+  static bool word_before(std::string_view text, std::size_t at) {
+    return at > 0 && is_word(class_of(code_point_before(text, at).value));
+  }
+  static bool word_after(std::string_view text, std::size_t at) {
+    return at < text.size() && is_word(class_of(code_point_at(text, at).value));
+  }
+  static std::size_t space_before(std::string_view text, std::size_t at) {
+    while (at > 0) {
+      const code_point c = code_point_before(text, at);
+      if (!is_space(class_of(c.value))) break;
+      at -= c.size;
+    }
+    return at;
+  }
+
+  std::vector<entry> entries_;  // sorted by content, as bytes
+  std::array<bool, 256> begins_{};
+};
+
+}  // namespace cke

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+// byte_alphabet.hpp: GPT-2's spelling of bytes as visible characters, in which files write byte-level tokens.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "unicode.hpp"
+
+namespace cke {
+
+// Printable Latin-1 stands for itself; the other 68 bytes, in order, are U+0100 and on ("Ġ" is the space).
+inline constexpr auto byte_alphabet = [] {
+  std::array<u16, 256> codes{};
+  u16 next = 0x100;
+  for (u16 b = 0; b < 256; ++b) {
+    const bool visible = (b >= '!' && b <= '~') || (b >= 0xA1 && b != 0xAD);
+    codes[b] = visible ? b : next++;
+  }
+  return codes;
+}();
+
+// The bytes that the characters stand for; nothing if one of them stands for none.
+inline std::optional<std::string> from_byte_alphabet(std::string_view text) {
+  static constexpr auto bytes = [] {
+    std::array<i32, 0x144> by_code{};
+    by_code.fill(-1);
+    for (i32 b = 0; b < 256; ++b) by_code[byte_alphabet[static_cast<u32>(b)]] = b;
+    return by_code;
+  }();
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const code_point c = code_point_at(text, at);
+    if (c.value >= bytes.size() || bytes[c.value] < 0) return {};
+    out += static_cast<char>(bytes[c.value]);
+    at += c.size;
+  }
+  return out;
+}
+
+}  // namespace cke

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// detokenizer.hpp: a stream of token ids into a stream of valid UTF-8.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tokenizer.hpp"
+
+namespace cke {
+
+// Turns any bytes, in parts, into valid UTF-8: what a later part may complete is held back, and what nothing can
+// complete becomes U+FFFD.
+class utf8_stream {
+ public:
+  // No allocation afterwards while parts are at most this long.
+  void reserve(std::size_t part) {
+    held_.reserve(part + 4);
+    out_.reserve(3 * (part + 4));
+  }
+  // The text that is now certain; valid until the next call.
+  std::string_view push(std::string_view part) { return advance(part, false); }
+  std::string_view finish() { return advance({}, true); }
+
+ private:
+  std::string_view advance(std::string_view part, bool last) {
+    held_ += part;
+    out_.clear();
+    std::string_view rest = held_;
+    while (!rest.empty()) {
+      const utf8_step step = utf8_next(rest);
+      if (step.state == utf8_state::truncated && !last) break;
+      out_ += step.state == utf8_state::valid ? rest.substr(0, step.size) : std::string_view("\uFFFD");
+      rest.remove_prefix(step.size);
+    }
+    held_.erase(0, held_.size() - rest.size());
+    return out_;
+  }
+  std::string held_, out_;
+};
+
+struct detokenizer_options {
+  bool skip_special = true;
+  bool beginning = true;  // the ids begin a text: the space that encoding put there goes; false: they continue one
+};
+
+// Allocates nothing after construction. Refers to the tokenizer, which must outlive it.
+class detokenizer {
+ public:
+  explicit detokenizer(const tokenizer& tokens, detokenizer_options options = {})
+      : tokens_(&tokens), skip_special_(options.skip_special),
+        strip_(options.beginning && tokens.vocabulary().strip_prefix) {
+    text_.reserve(tokens.longest_piece());
+  }
+
+  // The text that this token completes, often none; valid until the next call. An id past the vocabulary, where a
+  // model pads its embedding, stands for nothing.
+  std::string_view push(u32 id) {
+    std::string_view piece;
+    if (id < tokens_->vocab_size() && !(skip_special_ && tokens_->is_special(id))) piece = tokens_->piece(id);
+    if (strip_ && !piece.empty()) {
+      if (piece.starts_with(' ')) piece.remove_prefix(1);
+      strip_ = false;
+    }
+    return text_.push(piece);
+  }
+  // What is still held back, as U+FFFD.
+  std::string_view finish() { return text_.finish(); }
+
+ private:
+  const tokenizer* tokens_;
+  bool skip_special_, strip_;
+  utf8_stream text_;
+};
+
+}  // namespace cke

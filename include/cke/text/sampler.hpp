@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: MIT
+// sampler.hpp: from the logits of one position to the next token.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <limits>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../core/error.hpp"
+#include "../core/types.hpp"
+#include "logprobs.hpp"
+#include "random.hpp"
+
+namespace cke {
+
+// Added to the logit of `id`; -infinity bans the token. Entries with the same id add up.
+struct token_bias {
+  u32 id;
+  float bias;
+};
+
+// How to choose a token; the defaults are greedy decoding. What is set acts in the order of
+// transformers' logits processors, each step on what the one before it left: logit_bias,
+// repetition_penalty, frequency_penalty, presence_penalty, temperature, top_k, top_p, min_p,
+// typical_p.
+struct sampling {
+  float temperature = 0;  // [0, inf); 0 is greedy: the highest logit, ties to the lowest id
+  u32 top_k = 0;          // the k highest and all that tie with the k-th; 0 is off
+  float top_p = 1;        // [0, 1]; the fewest highest whose probabilities reach top_p; 1 is off
+  float min_p = 0;        // [0, 1]; at least min_p times the highest probability; 0 is off
+  float typical_p = 1;    // (0, 1]; the fewest most typical whose probabilities reach it; 1 is off
+  // Tokens among the last repeat_last_n of the history: logit / repetition_penalty (times, when
+  // negative), then minus frequency_penalty for each occurrence, then minus presence_penalty once.
+  float repetition_penalty = 1;  // (0, 100]; 1 is off
+  float frequency_penalty = 0;   // [-2, 2]; 0 is off
+  float presence_penalty = 0;    // [-2, 2]; 0 is off
+  u32 repeat_last_n = 64;        // 0: no penalties; ~0u: the whole history, as in transformers
+  std::vector<token_bias> logit_bias{};
+  u64 seed = 0;
+
+  // Throws errc::config_range naming the first field that is out of its range.
+  void validate() const {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    const auto check = [](bool good, const char* field, const char* range, float found) {
+      if (good) return;
+      char text[32];
+      std::snprintf(text, sizeof text, "%g", static_cast<double>(found));
+      throw Error(errc::config_range, "", std::string("sampling.") + field, range, text);
+    };
+    const auto in = [](float x, float low, float high) { return x >= low && x <= high; };
+    for (const auto& [id, bias] : logit_bias)
+      check(bias < infinity, "logit_bias", "a number or -inf", bias);
+    check(repetition_penalty > 0 && repetition_penalty <= 100, "repetition_penalty",
+          "a number in (0, 100]", repetition_penalty);
+    check(in(frequency_penalty, -2, 2), "frequency_penalty", "a number in [-2, 2]",
+          frequency_penalty);
+    check(in(presence_penalty, -2, 2), "presence_penalty", "a number in [-2, 2]", presence_penalty);
+    check(temperature >= 0 && temperature < infinity, "temperature", "a number in [0, inf)",
+          temperature);
+    check(in(top_p, 0, 1), "top_p", "a number in [0, 1]", top_p);
+    check(in(min_p, 0, 1), "min_p", "a number in [0, 1]", min_p);
+    check(typical_p > 0 && typical_p <= 1, "typical_p", "a number in (0, 1]", typical_p);
+  }
+};
+
+// Chooses tokens for one sequence. Its scratch is sized by the vocabulary at construction: sample()
+// allocates nothing. It keeps no state from call to call: the choice is a function of the
+// arguments. Sums are in double and in an order that logits and settings fix, so the choice does
+// not depend on the machine, but for the last bit of expf.
+class sampler {
+ public:
+  struct candidate {
+    u32 id;
+    float score;   // (logit - highest logit) / temperature, <= 0
+    float weight;  // exp(score); divided by total(), its probability
+  };
+
+  // Throws errc::config_range for settings out of range, errc::token_range for a bias outside the
+  // vocabulary.
+  sampler(u32 vocab_size, sampling settings)
+      : vocab_size_(vocab_size), settings_(std::move(settings)) {
+    settings_.validate();
+    for (const auto& [id, bias] : settings_.logit_bias) {
+      if (id < vocab_size) continue;
+      throw Error(errc::token_range, "", "sampling.logit_bias",
+                  "an id below " + std::to_string(vocab_size), std::to_string(id));
+    }
+    penalizes_ = settings_.repeat_last_n > 0 &&
+                 (settings_.repetition_penalty != 1 || settings_.frequency_penalty != 0 ||
+                  settings_.presence_penalty != 0);
+    if (penalizes_) occurrences_.resize(vocab_size);
+    if (penalizes_ || !settings_.logit_bias.empty()) adjusted_.resize(vocab_size);
+    if (settings_.top_k >= vocab_size) settings_.top_k = 0;
+    highest_.reserve(std::min<std::size_t>(std::size_t{2} * settings_.top_k, vocab_size));
+    kept_.reserve(settings_.temperature == 0 ? 1 : vocab_size);
+  }
+
+  // The token after `history` (prompt and answer so far), given the logits [vocab_size] of its last
+  // token. Two calls with equal arguments choose the same token; `position` picks the random
+  // number. Throws errc::config_range as argmax does, errc::usage for another number of logits.
+  u32 sample(std::span<const float> logits, std::span<const u32> history, u64 position) {
+    if (logits.size() != vocab_size_) {
+      throw Error(errc::usage, "", "logits", std::to_string(vocab_size_),
+                  std::to_string(logits.size()));
+    }
+    const auto scores = adjust(logits, history);
+    const u32 best = argmax(scores);
+    if (settings_.temperature == 0) {
+      kept_.assign(1, {best, 0, 1});
+      return best;
+    }
+    gather(scores, scores[best]);
+    if (settings_.top_p < 1) keep_top_p();
+    if (settings_.min_p > 0) keep_min_p();
+    if (settings_.typical_p < 1) keep_typical();
+    return draw(uniform(settings_.seed, position));
+  }
+
+  // The tokens that the last sample() drew from, in the order of the draw.
+  std::span<const candidate> kept() const { return kept_; }
+  double total() const {
+    double sum = 0;
+    for (const auto& c : kept_) sum += static_cast<double>(c.weight);
+    return sum;
+  }
+
+ private:
+  // The logits after bias and penalties; the logits themselves when there are none.
+  std::span<const float> adjust(std::span<const float> logits, std::span<const u32> history) {
+    if (adjusted_.empty()) return logits;
+    std::copy(logits.begin(), logits.end(), adjusted_.begin());
+    for (const auto& [id, bias] : settings_.logit_bias) adjusted_[id] += bias;
+    if (!penalizes_) return adjusted_;
+
+    // A history may hold ids that the model cannot produce (its embedding is longer than its head).
+    const auto recent =
+        history.last(std::min<std::size_t>(history.size(), settings_.repeat_last_n));
+    for (const u32 id : recent) {
+      if (id < vocab_size_) ++occurrences_[id];
+    }
+    for (const u32 id : recent) {
+      if (id >= vocab_size_ || occurrences_[id] == 0) continue;
+      float& score = adjusted_[id];
+      score =
+          score < 0 ? score * settings_.repetition_penalty : score / settings_.repetition_penalty;
+      score -= static_cast<float>(std::exchange(occurrences_[id], 0)) * settings_.frequency_penalty;
+      score -= settings_.presence_penalty;
+    }
+    return adjusted_;
+  }
+
+  // kept_ becomes the top_k of `scores`, in the order of their ids.
+  void gather(std::span<const float> scores, float highest) {
+    const float lowest = settings_.top_k > 0 ? kth_highest(scores, settings_.top_k)
+                                             : -std::numeric_limits<float>::infinity();
+    kept_.clear();
+    for (u32 id = 0; id < vocab_size_; ++id) {
+      if (scores[id] < lowest) continue;
+      // The highest is subtracted first, so that a temperature near 0 cannot overflow.
+      const float score = (scores[id] - highest) / settings_.temperature;
+      if (std::isfinite(score)) kept_.push_back({id, score, std::exp(score)});
+    }
+  }
+
+  // The k-th highest score, or -inf where fewer than k are above it. The buffer takes whatever
+  // beats the best k so far, and is cut to k when it holds 2k: linear in the vocabulary, whatever k
+  // is.
+  float kth_highest(std::span<const float> scores, u32 k) {
+    const auto cut = [&] {
+      const auto kth = highest_.begin() + (k - 1);
+      std::nth_element(highest_.begin(), kth, highest_.end(), std::greater<>{});
+      highest_.resize(k);
+      return highest_.back();
+    };
+    float threshold = -std::numeric_limits<float>::infinity();
+    highest_.clear();
+    for (const float score : scores) {
+      if (score <= threshold) continue;
+      highest_.push_back(score);
+      if (highest_.size() == highest_.capacity()) threshold = cut();
+    }
+    return highest_.size() > k ? cut() : threshold;
+  }
+
+  void keep_top_p() {
+    const double sum = total();
+    const double top_p = static_cast<double>(settings_.top_p);
+    // All weights up to this one add up to at most 1 - top_p of the sum, so they are in the tail
+    // for certain; real logits lose nearly all candidates here, before anything is sorted.
+    const double tail = (1 - top_p) * sum / static_cast<double>(kept_.size());
+    std::erase_if(kept_, [=](const candidate& c) {
+      return static_cast<double>(c.weight) <= tail && c.weight < 1;  // 1: the highest always stays
+    });
+    keep_first(top_p * sum, false,
+               [](const candidate& c) { return static_cast<double>(-c.score); });
+  }
+
+  void keep_min_p() {
+    std::erase_if(kept_,
+                  [min_p = settings_.min_p](const candidate& c) { return c.weight < min_p; });
+  }
+
+  // Locally typical sampling (Meister et al. 2022): closest first in |-log p - entropy|. Both hold
+  // log(total), which cancels: the distance is that of a score from the expected score.
+  void keep_typical() {
+    double sum = 0, expected = 0;
+    for (const auto& c : kept_) {
+      sum += static_cast<double>(c.weight);
+      expected += static_cast<double>(c.weight) * static_cast<double>(c.score);
+    }
+    expected /= sum;
+    keep_first(static_cast<double>(settings_.typical_p) * sum, true, [=](const candidate& c) {
+      return std::abs(static_cast<double>(c.score) - expected);
+    });
+  }
+
+  // Keeps the candidates of the lowest keys (ties: the lowest ids) until their weights add up to
+  // `mass`, and with `ties` also those whose key equals the last one's. Sorts no further than it
+  // needs to.
+  template <class Key> void keep_first(double mass, bool ties, Key key) {
+    const auto before = [&](const candidate& a, const candidate& b) {
+      const double x = key(a), y = key(b);
+      return x < y || (x == y && a.id < b.id);
+    };
+    const auto at = [&](std::size_t i) { return kept_.begin() + static_cast<std::ptrdiff_t>(i); };
+    std::size_t count = 0, sorted = 0;
+    for (double sum = 0; count < kept_.size(); ++count) {
+      if (count == sorted) {
+        const std::size_t more = std::min(kept_.size(), std::max<std::size_t>(64, 4 * sorted));
+        if (more < kept_.size()) std::nth_element(at(sorted), at(more), kept_.end(), before);
+        std::sort(at(sorted), at(more), before);
+        sorted = more;
+      }
+      const bool reached = count > 0 && sum >= mass;
+      if (reached && !(ties && key(kept_[count]) == key(kept_[count - 1]))) break;
+      sum += static_cast<double>(kept_[count].weight);
+    }
+    kept_.resize(count);
+  }
+
+  u32 draw(double u) const {
+    const double target = u * total();  // below the sum of all weights, because u < 1
+    double sum = 0;
+    for (const auto& c : kept_) {
+      sum += static_cast<double>(c.weight);
+      if (sum > target) return c.id;
+    }
+    return kept_.back().id;
+  }
+
+  u32 vocab_size_;
+  sampling settings_;
+  bool penalizes_ = false;
+  std::vector<u32> occurrences_;  // [vocab_size], all 0 between calls
+  std::vector<float> adjusted_;   // [vocab_size], empty when nothing adjusts the logits
+  std::vector<float> highest_;    // kth_highest's buffer
+  std::vector<candidate> kept_;
+};
+
+}  // namespace cke

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// stop.hpp: where an answer ends: stop tokens, and stop strings that may span several tokens.
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "../core/error.hpp"
+#include "../core/types.hpp"
+
+namespace cke {
+
+// Text goes in piece by piece and comes out as soon as it cannot become part of a stop string. The
+// stop string that ends first stops the answer; of several that end at the same byte, the longest.
+// It and all that follows it is dropped, and everything before it comes out. How the text was cut
+// into pieces has no influence. It works on bytes, after the detokenizer, so cut characters need no
+// care.
+class stop_matcher {
+ public:
+  // Throws errc::usage for an empty stop string.
+  explicit stop_matcher(std::vector<u32> ids = {}, const std::vector<std::string>& strings = {})
+      : ids_(std::move(ids)) {
+    std::size_t longest = 0;
+    for (const auto& text : strings) {
+      if (text.empty()) throw Error(errc::usage, "", "stop string", "at least one byte", "none");
+      patterns_.emplace_back(text);
+      longest = std::max(longest, text.size());
+    }
+    text_.reserve(longest + 256);  // what is held back and a piece
+  }
+
+  // Whether the token `id` ends the answer; its text is no part of it.
+  bool stops_at(u32 id) const { return std::find(ids_.begin(), ids_.end(), id) != ids_.end(); }
+
+  // The text that became certain with `piece`; the view is valid until the next call.
+  std::string_view feed(std::string_view piece) {
+    text_.erase(0, emitted_);
+    emitted_ = 0;
+    if (stopped_) return {};
+    for (const char byte : piece) {
+      text_ += byte;
+      std::size_t matched = 0;
+      for (u32 i = 0; i < patterns_.size(); ++i) {
+        if (patterns_[i].step(byte) && patterns_[i].text.size() > matched) {
+          matched = patterns_[i].text.size();
+          stopped_ = i;
+        }
+      }
+      if (matched > 0) {
+        text_.resize(text_.size() - matched);
+        return release(0);
+      }
+    }
+    std::size_t held = 0;
+    for (const auto& p : patterns_) held = std::max(held, p.state);
+    return release(held);
+  }
+
+  // The text still held back, at the end of an answer that no stop string ended.
+  std::string_view flush() {
+    text_.erase(0, emitted_);
+    return release(0);
+  }
+
+  // The index of the stop string that ended the answer.
+  std::optional<u32> stopped() const { return stopped_; }
+
+  // Ready for another answer.
+  void reset() {
+    text_.clear();
+    emitted_ = 0;
+    stopped_.reset();
+    for (auto& p : patterns_) p.state = 0;
+  }
+
+ private:
+  // Knuth, Morris and Pratt: `state` bytes at the end of the text are the longest beginning of
+  // `text`.
+  struct pattern {
+    std::string text;
+    std::vector<std::size_t>
+        border;  // [n]: the longest proper beginning of text[0, n) that also ends it
+    std::size_t state = 0;
+
+    explicit pattern(std::string_view s) : text(s), border(s.size() + 1) {
+      for (std::size_t n = 1; n < text.size(); ++n) {
+        advance(text[n]);
+        border[n + 1] = state;
+      }
+      state = 0;
+    }
+    void advance(char byte) {
+      while (state > 0 && text[state] != byte) state = border[state];
+      if (text[state] == byte) ++state;
+    }
+    // True when the text now ends with the whole pattern.
+    bool step(char byte) {
+      advance(byte);
+      return state == text.size();
+    }
+  };
+
+  std::string_view release(std::size_t held) {
+    emitted_ = text_.size() - held;
+    return std::string_view(text_).substr(0, emitted_);
+  }
+
+  std::vector<u32> ids_;
+  std::vector<pattern> patterns_;
+  std::string text_;  // emitted by the last call, then held back
+  std::size_t emitted_ = 0;
+  std::optional<u32> stopped_;
+};
+
+}  // namespace cke

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+// tokenizer.hpp: text to token ids and back.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "added_tokens.hpp"
+#include "bpe.hpp"
+#include "spm.hpp"
+#include "vocabulary.hpp"
+
+namespace cke {
+
+struct encode_options {
+  bool parse_special = false;  // control tokens written in the text become those tokens; else they are plain text
+  bool add_special = false;    // the vocabulary's begin and end tokens, where it has the habit
+  bool parse_added = true;     // user-defined tokens written in the text become those tokens, and control tokens
+                               // if parse_special; false: nothing but the model itself makes tokens
+};
+
+// Immutable; any number of threads may use one. Copies share the vocabulary.
+class tokenizer {
+ public:
+  // Throws Error{malformed} unless validate() is content; `file` is for its message.
+  explicit tokenizer(cke::vocabulary data, const std::string& file = "tokenizer")
+      : vocabulary_(std::make_shared<const cke::vocabulary>(checked(std::move(data), file))) {
+    const cke::vocabulary& v = *vocabulary_;
+    if (v.model == tokenizer_model::bpe) {
+      bpe_.emplace(v);
+    } else {
+      spm_.emplace(v);
+      spell_pieces();
+    }
+    for (const added_token& token : v.added)
+      token.normalized ? normalized_.add(token, normalize(v.tokens[token.id])) : raw_.add(token, v.tokens[token.id]);
+    for (u32 id = 0; id < vocab_size(); ++id) longest_piece_ = std::max(longest_piece_, piece(id).size());
+  }
+
+  // Text need not be valid UTF-8. Throws Error{usage} where it is longer than 1 GiB.
+  std::vector<u32> encode(std::string_view text, encode_options options = {}) const {
+    constexpr std::size_t most = std::size_t{1} << 30;
+    if (text.size() > most) throw Error(errc::usage, {}, "text", "at most 2^30 bytes", std::to_string(text.size()));
+    const cke::vocabulary& v = *vocabulary_;
+    std::vector<u32> ids;
+    if (options.add_special && v.add_bos) ids.push_back(v.bos);
+    merger scratch;
+    const auto on_token = [&](u32 id) { ids.push_back(id); };
+    const auto on_stretch = [&](std::string_view stretch) {
+      const bool beginning = stretch.data() == text.data();
+      const std::string normal = normalize(stretch);
+      const auto on_text = [&](std::string_view part) {
+        encode_text(part, beginning && part.data() == normal.data(), scratch, ids);
+      };
+      if (options.parse_added)
+        normalized_.split(normal, options.parse_special, on_text, on_token);
+      else if (!normal.empty())
+        on_text(normal);
+    };
+    if (options.parse_added)
+      raw_.split(text, options.parse_special, on_stretch, on_token);
+    else if (!text.empty())
+      on_stretch(text);
+    if (options.add_special && v.add_eos) ids.push_back(v.eos);
+    return ids;
+  }
+
+  // The text of a whole sequence; it may end in, or hold, bytes that are not UTF-8. Throws Error{token_range}.
+  std::string decode(std::span<const u32> ids, bool skip_special = false) const {
+    std::string text;
+    for (const u32 id : ids) {
+      const std::string_view bytes = piece(id);
+      if (!skip_special || !is_special(id)) text += bytes;
+    }
+    if (vocabulary_->strip_prefix && text.starts_with(' ')) text.erase(0, 1);
+    return text;
+  }
+
+  // The bytes that a token stands for; not always whole UTF-8. Throws Error{token_range}.
+  std::string_view piece(u32 id) const {
+    check(id);
+    return spm_ ? pieces_[id] : vocabulary_->tokens[id];
+  }
+  bool is_special(u32 id) const {
+    check(id);
+    const token_type type = vocabulary_->types[id];
+    return type == token_type::control || type == token_type::unknown;
+  }
+  // The id of a token by its text: a special token's text, or a piece's bytes.
+  std::optional<u32> find(std::string_view text) const {
+    for (u32 id = 0; id < vocab_size(); ++id)
+      if (piece(id) == text) return id;
+    return {};
+  }
+
+  // One more than the highest id. A model's embedding may have more rows: padding that stands for nothing.
+  u32 vocab_size() const { return static_cast<u32>(vocabulary_->tokens.size()); }
+  std::size_t longest_piece() const { return longest_piece_; }  // bytes
+  const cke::vocabulary& vocabulary() const { return *vocabulary_; }
+
+ private:
+  static cke::vocabulary checked(cke::vocabulary v, const std::string& file) {
+    validate(v, file);
+    return v;
+  }
+
+  void check(u32 id) const {
+    if (id >= vocab_size())
+      throw Error(errc::token_range, {}, "token id", "less than " + std::to_string(vocab_size()), std::to_string(id));
+  }
+
+  static std::string replace_all(std::string_view text, std::string_view from, std::string_view to) {
+    std::string out;
+    for (std::size_t at = 0;;) {
+      const std::size_t hit = text.find(from, at);
+      out += text.substr(at, hit - at);
+      if (hit == std::string_view::npos) return out;
+      out += to;
+      at = hit + from.size();
+    }
+  }
+
+  void spell_pieces() {
+    const cke::vocabulary& v = *vocabulary_;
+    for (std::size_t id = 0; id < v.tokens.size(); ++id) {
+      if (v.types[id] == token_type::byte)
+        pieces_.emplace_back(1, static_cast<char>(byte_token_value(v.tokens[id])));
+      else
+        pieces_.push_back(replace_all(v.tokens[id], spm_space, " "));
+    }
+  }
+
+  // SentencePiece marks spaces before it looks for normalised added tokens, Hugging Face's Metaspace after that.
+  bool marks_spaces_first() const {
+    const space_prefix p = vocabulary_->prefix;
+    return spm_ && (p == space_prefix::always || p == space_prefix::never);
+  }
+
+  std::string normalize(std::string_view text) const {
+    std::string normal = vocabulary_->nfc ? nfc(text) : std::string(text);
+    if (!marks_spaces_first()) return normal;
+    if (vocabulary_->prefix == space_prefix::always && !normal.empty()) normal.insert(0, 1, ' ');
+    return replace_all(normal, " ", spm_space);
+  }
+
+  void encode_text(std::string_view text, bool beginning, merger& scratch, std::vector<u32>& ids) const {
+    const space_prefix p = vocabulary_->prefix;
+    const bool wanted = p == space_prefix::if_missing || (p == space_prefix::at_beginning && beginning);
+    std::string marked;
+    if (spm_ && !marks_spaces_first()) {
+      marked = replace_all(text, " ", spm_space);
+      if (wanted && !marked.starts_with(spm_space)) marked.insert(0, spm_space);
+      text = marked;
+    } else if (bpe_ && wanted && !text.starts_with(' ')) {
+      marked = " " + std::string(text);
+      text = marked;
+    }
+    if (spm_) return spm_->encode(text, scratch, ids);
+    pre_tokenize(vocabulary_->pre, text, [&](std::string_view word) { bpe_->encode(word, scratch, ids); });
+  }
+
+  std::shared_ptr<const cke::vocabulary> vocabulary_;
+  std::optional<bpe_model> bpe_;
+  std::optional<spm_model> spm_;
+  std::vector<std::string> pieces_;  // spm: by id, with spaces and bytes as they are
+  added_tokens raw_, normalized_;
+  std::size_t longest_piece_ = 0;
+};
+
+}  // namespace cke

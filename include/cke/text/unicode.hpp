@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: MIT
+// unicode.hpp: UTF-8 that may be broken, the classes of code points, and normalisation form C.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <iterator>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unicode_tables.hpp"
+
+namespace cke {
+
+// ---- UTF-8 ----
+
+enum class utf8_state : u8 { valid, invalid, truncated };
+
+// One step through a text: `size` bytes are a code point, or can never become one, or are the
+// start of one that the text's end cuts off. An invalid step is as long as Unicode's "maximal
+// subpart", so each stands for one U+FFFD.
+struct utf8_step {
+  u32 code;
+  u32 size;
+  utf8_state state;
+};
+
+// text must not be empty.
+constexpr utf8_step utf8_next(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<u8>(text[i]); };
+  const u32 lead = byte(0);
+  if (lead < 0x80) return {lead, 1, utf8_state::valid};
+  if (lead < 0xC2 || lead > 0xF4) return {0, 1, utf8_state::invalid};
+  const u32 size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+  // The second byte's range shuts out overlong forms, surrogates and what lies past U+10FFFF.
+  u32 low = lead == 0xE0 ? 0xA0u : lead == 0xF0 ? 0x90u : 0x80u;
+  u32 high = lead == 0xED ? 0x9Fu : lead == 0xF4 ? 0x8Fu : 0xBFu;
+  u32 code = lead & (0x7Fu >> size);
+  for (u32 i = 1; i < size; ++i) {
+    if (i == text.size()) return {0, i, utf8_state::truncated};
+    if (byte(i) < low || byte(i) > high) return {0, i, utf8_state::invalid};
+    code = code << 6 | (byte(i) & 0x3Fu);
+    low = 0x80;
+    high = 0xBF;
+  }
+  return {code, size, utf8_state::valid};
+}
+
+// A byte that belongs to no code point is carried through as a value of its own past the last one.
+inline constexpr u32 stray_byte = 0x110000;
+
+struct code_point {
+  u32 value;
+  u32 size;  // bytes
+};
+
+constexpr code_point code_point_at(std::string_view text, std::size_t at) {
+  const auto lead = static_cast<u8>(text[at]);
+  if (lead < 0x80) return {lead, 1};
+  const utf8_step step = utf8_next(text.substr(at));
+  if (step.state != utf8_state::valid) return {stray_byte + lead, 1};
+  return {step.code, step.size};
+}
+
+// The code point that ends just before `end`, which is a boundary and not 0.
+constexpr code_point code_point_before(std::string_view text, std::size_t end) {
+  for (u32 size = 4; size > 1; --size) {
+    if (size > end) continue;
+    const code_point c = code_point_at(text.substr(0, end), end - size);
+    if (c.size == size) return c;
+  }
+  return code_point_at(text.substr(0, end), end - 1);
+}
+
+inline void append_utf8(std::string& out, u32 code) {
+  const auto put = [&](u32 byte) { out += static_cast<char>(byte); };
+  const auto tail = [&](u32 shift) { put(0x80 | (code >> shift & 0x3F)); };
+  if (code >= stray_byte) {
+    put(code - stray_byte);
+  } else if (code < 0x80) {
+    put(code);
+  } else if (code < 0x800) {
+    put(0xC0 | code >> 6), tail(0);
+  } else if (code < 0x10000) {
+    put(0xE0 | code >> 12), tail(6), tail(0);
+  } else {
+    put(0xF0 | code >> 18), tail(12), tail(6), tail(0);
+  }
+}
+
+// ---- classes ----
+
+// digit: \p{Nd} and \p{Nl}; number: the rest of \p{N}; word: the rest of \w.
+enum class char_class : u8 { other, space, letter, mark, digit, number, word };
+
+namespace detail {
+
+constexpr char_class search_class(u32 code) {
+  using unicode_data::class_runs;
+  if (code >= stray_byte) return char_class::other;
+  return static_cast<char_class>(*(std::ranges::upper_bound(class_runs, code << 3 | 7) - 1) & 7);
+}
+
+inline constexpr auto near_classes = [] {
+  std::array<char_class, 0x100> table{};
+  for (u32 i = 0; i < table.size(); ++i) table[i] = search_class(i);
+  return table;
+}();
+
+}  // namespace detail
+
+constexpr char_class class_of(u32 code) {
+  return code < detail::near_classes.size() ? detail::near_classes[code] : detail::search_class(code);
+}
+
+constexpr bool is_letter(char_class c) { return c == char_class::letter; }                           // \p{L}
+constexpr bool is_number(char_class c) { return c == char_class::digit || c == char_class::number; } // \p{N}
+constexpr bool is_space(char_class c) { return c == char_class::space; }                             // \s
+constexpr bool is_word(char_class c) {                                                               // \w
+  return c != char_class::other && c != char_class::space && c != char_class::number;
+}
+
+// ---- normalisation form C ----
+
+namespace detail {
+
+struct hangul {  // syllables are arithmetic: (lead * vowels + vowel) * tails + tail
+  static constexpr u32 syllable = 0xAC00, lead = 0x1100, vowel = 0x1161, tail = 0x11A7;
+  static constexpr u32 leads = 19, vowels = 21, tails = 28, syllables = leads * vowels * tails;
+};
+
+constexpr u32 combining_class(u32 code) {
+  if (code < 0x300 || code >= stray_byte) return 0;
+  return *(std::ranges::upper_bound(unicode_data::combining_runs, code << 8 | 0xFF) - 1) & 0xFF;
+}
+
+// Row i of the table holds (code, first, second or 0).
+constexpr std::array<u32, 3> decomposition(std::size_t row) {
+  const u32* r = unicode_data::decompositions + 3 * row;
+  return {r[0], r[1], r[2]};
+}
+
+inline void decompose(std::vector<u32>& out, u32 code) {
+  if (const u32 s = code - hangul::syllable; s < hangul::syllables) {
+    out.push_back(hangul::lead + s / (hangul::vowels * hangul::tails));
+    out.push_back(hangul::vowel + s / hangul::tails % hangul::vowels);
+    if (s % hangul::tails != 0) out.push_back(hangul::tail + s % hangul::tails);
+    return;
+  }
+  std::size_t low = 0, high = std::size(unicode_data::decompositions) / 3;
+  while (low < high) {
+    const std::size_t middle = (low + high) / 2;
+    const auto [key, first, second] = decomposition(middle);
+    if (key == code) {
+      decompose(out, first);
+      if (second != 0) out.push_back(second);  // a second part never decomposes further
+      return;
+    }
+    key < code ? low = middle + 1 : high = middle;
+  }
+  out.push_back(code);
+}
+
+// The code point that the pair composes to, or 0.
+constexpr u32 compose(u32 first, u32 second) {
+  if (const u32 l = first - hangul::lead, v = second - hangul::vowel; l < hangul::leads && v < hangul::vowels)
+    return hangul::syllable + (l * hangul::vowels + v) * hangul::tails;
+  const u32 s = first - hangul::syllable, t = second - hangul::tail;
+  if (s < hangul::syllables && s % hangul::tails == 0 && t != 0 && t < hangul::tails) return first + t;
+
+  const std::array<u32, 2> pair{first, second};
+  const auto key = [](u16 row) {
+    const auto [code, a, b] = decomposition(row);
+    return std::array<u32, 2>{a, b};
+  };
+  const auto at = std::ranges::lower_bound(unicode_data::compositions, pair, {}, key);
+  return at != std::end(unicode_data::compositions) && key(*at) == pair ? decomposition(*at)[0] : 0;
+}
+
+}  // namespace detail
+
+// Stray bytes stay as and where they are.
+inline std::string nfc(std::string_view text) {
+  // Below U+0300 everything is in form C already; its first UTF-8 byte is below 0xCC.
+  if (std::ranges::none_of(text, [](char c) { return static_cast<u8>(c) >= 0xCC; })) return std::string(text);
+
+  std::vector<u32> codes;
+  codes.reserve(text.size());
+  for (std::size_t at = 0; at < text.size();) {
+    const code_point c = code_point_at(text, at);
+    c.value < 0xC0 ? codes.push_back(c.value) : detail::decompose(codes, c.value);
+    at += c.size;
+  }
+
+  // Canonical order: each run of marks sorted by combining class.
+  for (auto run = codes.begin(); run != codes.end();) {
+    const auto is_starter = [](u32 c) { return detail::combining_class(c) == 0; };
+    run = std::find_if_not(run, codes.end(), is_starter);
+    const auto end = std::find_if(run, codes.end(), is_starter);
+    std::stable_sort(run, end, [](u32 a, u32 b) { return detail::combining_class(a) < detail::combining_class(b); });
+    run = end;
+  }
+
+  // Compose in place: each code point with the last starter, unless a mark between them blocks it.
+  std::size_t kept = 0, starter = codes.size();
+  u32 last_class = 0;
+  for (const u32 code : codes) {
+    const u32 its_class = detail::combining_class(code);
+    const bool adjacent = starter + 1 == kept;
+    if (starter < kept && (adjacent || last_class < its_class)) {
+      if (const u32 composed = detail::compose(codes[starter], code); composed != 0) {
+        codes[starter] = composed;
+        continue;
+      }
+    }
+    if (its_class == 0) starter = kept;
+    last_class = its_class;
+    codes[kept++] = code;
+  }
+  codes.resize(kept);
+
+  std::string out;
+  out.reserve(text.size());
+  for (const u32 code : codes) append_utf8(out, code);
+  return out;
+}
+
+}  // namespace cke

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+"""conanfile.py: builds main.cpp against the package that was just made, and runs it on the model in the repository."""
+from os.path import join
+
+from conan import ConanFile
+from conan.tools.build import can_run
+from conan.tools.cmake import CMake, cmake_layout
+
+
+class Consumer(ConanFile):
+    settings = "os", "arch", "compiler", "build_type"
+    generators = "CMakeDeps", "CMakeToolchain"
+
+    def layout(self):
+        cmake_layout(self)
+
+    def requirements(self):
+        self.requires(self.tested_reference_str)
+
+    def build(self):
+        cmake = CMake(self)
+        cmake.configure()
+        cmake.build()
+
+    def test(self):
+        if can_run(self):
+            model = join(self.recipe_folder, "..", "assets", "tiny")
+            self.run(f"{join(self.cpp.build.bindir, 'consumer')} {model}", env="conanrun")

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: MIT
+#include <doctest/doctest.h>
+
+#include <cke/io/gguf_value.hpp>
+#include <limits>
+
+using cke::detail::convert;
+
+static_assert(cke::info(cke::gguf_type::float64).name == "f64");
+static_assert(cke::info(cke::gguf_type::float64).bytes == 8);
+static_assert(cke::info(cke::gguf_type::string).bytes == 0);
+static_assert(cke::info(cke::gguf_type::uint64).name == "u64");
+
+TEST_CASE("gguf_value: integers convert when they are in range") {
+  CHECK(convert<cke::u32>(std::int8_t{5}) == 5u);
+  CHECK_FALSE(convert<cke::u32>(std::int8_t{-5}).has_value());
+  CHECK_FALSE(convert<cke::u64>(cke::i64{-1}).has_value());
+  CHECK(convert<cke::i32>(cke::u32{0x7fffffff}) == 0x7fffffff);
+  CHECK_FALSE(convert<cke::i32>(cke::u32{0x80000000}).has_value());
+  CHECK(convert<cke::i32>(std::numeric_limits<cke::i64>::min() >> 32) ==
+        std::numeric_limits<cke::i32>::min());
+  CHECK_FALSE(convert<cke::i64>(~cke::u64{0}).has_value());
+}
+
+TEST_CASE("gguf_value: kinds of numbers do not mix") {
+  CHECK(convert<double>(0.1f) == double{0.1f});
+  CHECK_FALSE(convert<float>(0.5).has_value());
+  CHECK_FALSE(convert<double>(cke::u8{1}).has_value());
+  CHECK_FALSE(convert<cke::u32>(1.0f).has_value());
+  CHECK_FALSE(convert<bool>(cke::u8{1}).has_value());
+  CHECK_FALSE(convert<cke::u32>(true).has_value());
+  CHECK(convert<bool>(false) == false);
+}
+
+TEST_CASE("gguf_value: descriptions are short and exact") {
+  const auto of = [](cke::gguf_type t, auto x) {
+    return cke::detail::describe(t, std::as_bytes(std::span(&x, 1)));
+  };
+  CHECK(of(cke::gguf_type::float32, 1e-6f) == "f32 1e-06");
+  CHECK(of(cke::gguf_type::float64, std::numeric_limits<double>::infinity()) == "f64 inf");
+  CHECK(of(cke::gguf_type::int64, std::numeric_limits<cke::i64>::min()) ==
+        "i64 -9223372036854775808");
+  CHECK(of(cke::gguf_type::boolean, cke::u8{1}) == "bool true");
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+#include <cke/io/hf_dir.hpp>
+
+#include "damage.hpp"
+
+using damage::error_of;
+
+static std::string copied(const damage::scratch& to, const char* name) {
+  return to.write(name, damage::content(damage::fixture(std::string("sharded/") + name)));
+}
+static const char *first = "model-00001-of-00002.safetensors",
+                  *second = "model-00002-of-00002.safetensors",
+                  *index_name = "model.safetensors.index.json";
+
+TEST_CASE("hf_dir: the files of a directory") {
+  const auto dir = damage::fixture("single");
+  const auto files = cke::read_hf_files(dir);
+  CHECK(files.config == "{\"model_type\": \"qwen3\"}\n");
+  CHECK(files.chat_template == "{{ messages }}\n");
+  CHECK(files.tokenizer == dir + "/tokenizer.json");
+  CHECK(files.generation_config.empty());
+  CHECK(files.tokenizer_config.empty());
+  CHECK(cke::read_hf_files(damage::fixture("sharded")).tokenizer.empty());
+
+  CHECK(error_of([] { cke::read_hf_files("/nowhere"); }) ==
+        "/nowhere: expected a directory, found nothing");
+  const auto file = dir + "/config.json";
+  CHECK(error_of([&] { cke::read_hf_files(file); }) ==
+        file + ": expected a directory, found a file");
+}
+
+TEST_CASE("hf_dir: weights in one file and in several") {
+  CHECK(cke::read_hf_weights(damage::fixture("single")).tensors().size() == 5);
+
+  const auto dir = damage::fixture("sharded");
+  const auto index = cke::read_hf_weights(dir);
+  REQUIRE(index.tensors().size() == 3);
+  CHECK(index.file_of(*index.find("b.weight")) == dir + '/' + first);
+  const auto& c = *index.find("c.weight");
+  CHECK(index.file_of(c) == dir + '/' + second);
+  CHECK(c.shape == std::vector<cke::u64>{3, 1});
+  CHECK(cke::from_f16(cke::detail::load<cke::u16>(c.bytes.data() + 4)) == -2.5f);
+  index.drop(c);
+  CHECK(cke::from_f16(cke::detail::load<cke::u16>(c.bytes.data() + 4)) == -2.5f);
+
+  const damage::scratch tmp;
+  CHECK(error_of([&] { cke::read_hf_weights(tmp.dir()); }) ==
+        tmp.dir() + ": expected model.safetensors or model.safetensors.index.json, found neither");
+}
+
+TEST_CASE("hf_dir: the index and the shards have the same tensors") {
+  const damage::scratch tmp;
+  const std::string one = copied(tmp, first), two = copied(tmp, second);
+  const auto error_with = [&](const std::string& map, cke::errc code) {
+    tmp.write(index_name,
+              R"({"metadata": {"total_size": 46, "x": [null, -1, 1.5, true]}, "weight_map": )" +
+                  map + "}");
+    cke::errc found = cke::errc::usage;
+    const auto text = error_of([&] { cke::read_hf_weights(tmp.dir()); }, &found);
+    CHECK(found == code);
+    return text;
+  };
+  const auto entry = [](const char* tensor, const char* file) {
+    return '"' + std::string(tensor) + "\": \"" + file + '"';
+  };
+  const std::string a = entry("a.weight", first), b = entry("b.weight", first),
+                    c = entry("c.weight", second);
+  CHECK(error_with('{' + a + ',' + b + ',' + c + '}', cke::errc::usage) == "");
+
+  CHECK(error_with('{' + a + ',' + c + '}', cke::errc::tensor_unknown) ==
+        one +
+            ": tensor b.weight: expected a tensor that the index maps here, found one that the "
+            "index does not have");
+  CHECK(error_with('{' + a + ',' + entry("b.weight", second) + ',' + c + '}',
+                   cke::errc::tensor_unknown) ==
+        one +
+            ": tensor b.weight: expected a tensor that the index maps here, found one mapped to " +
+            second);
+  CHECK(error_with('{' + a + ',' + b + ',' + c + ',' + entry("d", second) + '}',
+                   cke::errc::tensor_missing) ==
+        two + ": tensor d: expected a tensor of this name, found none");
+  CHECK(error_with('{' + a + ',' + b + ',' + c + ',' + c + '}', cke::errc::malformed)
+            .ends_with("found two"));
+  CHECK(error_with('{' + a + ',' + b + ',' + entry("c.weight", "gone") + '}', cke::errc::file) ==
+        tmp.dir() + "/gone: expected a readable file, found No such file or directory");
+
+  // the same tensor in both files
+  tmp.write(second, damage::content(one));
+  CHECK(error_with('{' + a + ',' + b + ',' + c + '}', cke::errc::tensor_unknown) ==
+        two +
+            ": tensor a.weight: expected a tensor that the index maps here, found one mapped to " +
+            first);
+}
+
+TEST_CASE("hf_dir: a shard is a file of the directory") {
+  const damage::scratch tmp;
+  for (const char* name :
+       {"", ".", "..", "../model.safetensors", "/etc/passwd", "a/b", "a\\\\b", "a\\u0000b"}) {
+    tmp.write(index_name, R"({"weight_map": {"t": ")" + std::string(name) + "\"}}");
+    const auto text = error_of([&] { cke::read_hf_weights(tmp.dir()); });
+    CHECK_MESSAGE(
+        text.starts_with(tmp.dir() + '/' + index_name +
+                         ": weight_map: t: expected the plain name of a file in this directory"),
+        text);
+  }
+  for (const char* value : {"1", "null", "true", "-1", "1.5", "[]", "{}"}) {
+    tmp.write(index_name, R"({"weight_map": {"t": )" + std::string(value) + "}}");
+    CHECK(error_of([&] { cke::read_hf_weights(tmp.dir()); }).find("weight_map: t: expected") !=
+          std::string::npos);
+  }
+  tmp.write(index_name, R"({"weight_map": {}})");
+  CHECK(error_of([&] {
+          cke::read_hf_weights(tmp.dir());
+        }).ends_with("expected a weight_map with tensors, found none"));
+  for (const char* map : {"[]", "\"x\"", "7"}) {
+    tmp.write(index_name, R"({"weight_map": )" + std::string(map) + "}");
+    CHECK(error_of([&] { cke::read_hf_weights(tmp.dir()); }).find("weight_map: expected") !=
+          std::string::npos);
+  }
+}

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+#include <cke/io/mapped_file.hpp>
+#include <cstdint>
+
+#include "damage.hpp"
+
+using cke::mapped_file;
+using damage::error_of;
+
+TEST_CASE("mapped_file: the bytes of the file, also after a move") {
+  const damage::scratch tmp;
+  const auto path = tmp.write("f", std::string_view("ab\0c", 4));
+  mapped_file first(path);
+  CHECK(first.name() == path);
+  const auto* at = first.bytes().data();
+  mapped_file second(std::move(first));
+  CHECK(second.bytes().data() == at);
+  mapped_file third(tmp.write("g", "xyz"));
+  third = std::move(second);
+  REQUIRE(third.bytes().size() == 4);
+  CHECK(third.bytes()[3] == std::byte{'c'});
+  CHECK(third.name() == path);
+}
+
+TEST_CASE("mapped_file: a file that is not one says so") {
+  const damage::scratch tmp;
+  CHECK(error_of([&] { mapped_file(tmp.dir() + "/none"); }) ==
+        tmp.dir() + "/none: expected a readable file, found No such file or directory");
+  CHECK(error_of([&] { mapped_file(tmp.dir()); }) ==
+        tmp.dir() + ": expected a file, found a directory");
+  const auto empty = tmp.write("empty", "");
+  CHECK(error_of([&] { mapped_file{empty}; }) ==
+        empty + ": expected a file with content, found an empty file");
+  const std::string pipe = tmp.dir() + "/pipe";
+  REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
+  CHECK(error_of([&] { mapped_file{pipe}; }) ==
+        pipe + ": expected a regular file, found a device, pipe or socket");
+}
+
+TEST_CASE("mapped_file: dropped pages leave memory and can be read again") {
+  const damage::scratch tmp;
+  const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE)), pages = 64;
+  const std::string text(page * pages - 100, 'z');
+  const mapped_file file(tmp.write("big", text));
+  const auto sum = [&] {
+    std::size_t total = 0;
+    for (const std::byte b : file.bytes()) total += static_cast<std::size_t>(b);
+    return total;
+  };
+  // Bit 63 of a page's entry: it is in this process's memory.
+  const auto present = [&](std::size_t i) {
+    const int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+    const auto at = reinterpret_cast<std::uintptr_t>(file.bytes().data()) / page + i;
+    std::uint64_t entry = 0;
+    REQUIRE(pread(map, &entry, sizeof entry, static_cast<off_t>(at * sizeof entry)) ==
+            sizeof entry);
+    close(map);
+    return (entry >> 63) != 0;
+  };
+  const auto total = text.size() * 'z';
+  REQUIRE(sum() == total);
+  REQUIRE(present(3));
+
+  file.drop(page * 2 + 1, page * 3);  // pages 3 and 4 wholly, 2 and 5 in part
+  CHECK(present(2));
+  CHECK_FALSE(present(3));
+  CHECK_FALSE(present(4));
+  CHECK(present(5));
+  file.drop(page * 60, text.size() - page * 60);  // up to the end of the file
+  CHECK_FALSE(present(63));
+  CHECK(sum() == total);
+
+  file.drop(page, ~std::uint64_t{0});  // not a range of this file: nothing happens
+  file.drop(page * 100, 1);
+  CHECK(present(3));
+}

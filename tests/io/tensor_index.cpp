@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+#include <cke/io/tensor_index.hpp>
+
+#include "damage.hpp"
+
+using cke::tensor_index;
+using cke::tensor_ref;
+
+static tensor_ref named(const char* name, cke::u32 file = 0) {
+  return {name, cke::dtype::f32, "F32", {1}, {}, file};
+}
+
+TEST_CASE("tensor_index: finds by name, in the order of names") {
+  const tensor_index index({named("b"), named("a.weight"), named("c", 1), named("a")},
+                           {{"one"}, {"two"}});
+  REQUIRE(index.tensors().size() == 4);
+  CHECK(index.tensors()[1].name == "a.weight");
+  REQUIRE(index.find("c") != nullptr);
+  CHECK(index.file_of(*index.find("c")) == "two");
+  CHECK(index.find("a")->name == "a");
+  CHECK(index.find("") == nullptr);
+  CHECK(index.find("a.") == nullptr);
+  CHECK(index.find("d") == nullptr);
+  CHECK(tensor_index().find("a") == nullptr);
+}
+
+TEST_CASE("tensor_index: a name occurs once") {
+  CHECK(damage::error_of([] {
+          tensor_index({named("b"), named("x"), named("b", 1)}, {{"one"}, {"two"}});
+        }) == "one: tensor b: expected one tensor of this name, found another in two");
+}
+
+TEST_CASE("tensor_index: keeps the files mapped, and drops the pages of a tensor") {
+  const damage::scratch tmp;
+  auto map = std::make_shared<const cke::mapped_file>(tmp.write("f", std::string(9000, 'q')));
+  const std::weak_ptr<const cke::mapped_file> alive = map;
+  {
+    tensor_ref t = named("t");
+    t.bytes = map->bytes().subspan(100);
+    const tensor_index index({t}, {{"f", std::exchange(map, nullptr)}});
+    const tensor_index copy = index;
+    copy.drop(copy.tensors()[0]);
+    CHECK(copy.tensors()[0].bytes.back() == std::byte{'q'});
+    CHECK_FALSE(alive.expired());
+  }
+  CHECK(alive.expired());
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// numbers.hpp: what kernel tests share: fixtures of numbers, random rows, comparisons.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "cke/core/isa.hpp"
+
+namespace numbers {
+
+using cke::u32;
+using cke::u64;
+
+// A flat file of T, read from front to back.
+template <class T> class fixture {
+ public:
+  explicit fixture(const char* name) {
+    std::ifstream in(std::string(CKE_TEST_DATA "/kernels/") + name,
+                     std::ios::binary | std::ios::ate);
+    REQUIRE_MESSAGE(in, name);
+    values_.resize(static_cast<std::size_t>(in.tellg()) / sizeof(T));
+    in.seekg(0).read(reinterpret_cast<char*>(values_.data()),
+                     static_cast<std::streamsize>(values_.size() * sizeof(T)));
+    REQUIRE(in);
+  }
+  T next() {
+    REQUIRE(at_ < values_.size());
+    return values_[at_++];
+  }
+  u32 count() { return static_cast<u32>(next()); }
+  std::vector<T> next(u64 n) {
+    REQUIRE(n <= values_.size() - at_);
+    at_ += n;
+    return {values_.data() + at_ - n, values_.data() + at_};
+  }
+  bool done() const { return at_ == values_.size(); }
+
+ private:
+  std::vector<T> values_;
+  std::size_t at_{};
+};
+
+inline std::vector<float> random_row(u64 n, u32 seed, float spread = 1) {
+  std::mt19937 bits(seed);
+  std::normal_distribution<float> normal(0, spread);
+  std::vector<float> row(n);
+  for (float& x : row) x = normal(bits);
+  return row;
+}
+
+// The greatest |a - b| / (1 + |b|); infinite for a NaN.
+inline double distance(const float* a, const float* b, u64 n) {
+  double worst = 0;
+  for (u64 i = 0; i < n; ++i) {
+    const double d = std::abs(double{a[i]} - double{b[i]}) / (1 + std::abs(double{b[i]}));
+    worst = d <= worst ? worst : std::isnan(d) ? HUGE_VAL : d;
+  }
+  return worst;
+}
+inline double distance(const std::vector<float>& a, const std::vector<float>& b) {
+  REQUIRE(a.size() == b.size());
+  return distance(a.data(), b.data(), a.size());
+}
+
+inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+// Every isa that this build can run: the native one and its bases.
+template <class Isa, class F> void for_each_isa(F&& f) {
+  f.template operator()<Isa>();
+  if constexpr (!std::is_void_v<typename Isa::base>) for_each_isa<typename Isa::base>(f);
+}
+template <class F> void for_each_isa(F&& f) { for_each_isa<cke::isa::native>(std::forward<F>(f)); }
+
+}  // namespace numbers

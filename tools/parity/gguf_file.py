@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""gguf_file.py: writes qwen3 and llama models as GGUF, the way llama.cpp's converter does."""
+
+from dataclasses import dataclass
+
+import gguf
+import numpy as np
+
+TYPES = {"F32": (gguf.GGMLQuantizationType.F32, gguf.LlamaFileType.ALL_F32),
+         "F16": (gguf.GGMLQuantizationType.F16, gguf.LlamaFileType.MOSTLY_F16),
+         "BF16": (gguf.GGMLQuantizationType.BF16, gguf.LlamaFileType.MOSTLY_BF16),
+         "Q8_0": (gguf.GGMLQuantizationType.Q8_0, gguf.LlamaFileType.MOSTLY_Q8_0)}
+
+GLOBAL_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm",
+                "lm_head": "output"}
+BLOCK_NAMES = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
+               "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
+               "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
+               "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
+               "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down"}
+
+
+@dataclass
+class Vocabulary:
+    """A byte-level BPE vocabulary as GGUF stores it; `types` has one gguf.TokenType per token."""
+    pre: str
+    tokens: list[str]
+    types: list[int]
+    merges: list[str]
+    bos: int
+    eos: int
+
+
+def tensor_name(name):
+    """model.layers.3.self_attn.q_proj.weight -> blk.3.attn_q.weight"""
+    stem, _, suffix = name.rpartition(".")
+    if stem in GLOBAL_NAMES:
+        return f"{GLOBAL_NAMES[stem]}.{suffix}"
+    layer, _, inner = stem.removeprefix("model.layers.").partition(".")
+    return f"blk.{layer}.{BLOCK_NAMES[inner]}.{suffix}"
+
+
+def pairwise_rows(weight, heads):
+    """The rows of a q or k projection with the two rows of every rotated pair side by side."""
+    return (weight.reshape(heads, 2, -1, *weight.shape[1:]).swapaxes(1, 2)).reshape(weight.shape)
+
+
+def write_metadata(writer, config, vocabulary, type_name):
+    rope = config.rope_parameters
+    writer.add_name(f"random {config.model_type}")
+    writer.add_file_type(TYPES[type_name][1])
+    writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
+    writer.add_vocab_size(config.vocab_size)
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_embedding_length(config.hidden_size)
+    writer.add_block_count(config.num_hidden_layers)
+    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv(config.num_key_value_heads)
+    writer.add_key_length(config.head_dim)
+    writer.add_value_length(config.head_dim)
+    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_rope_freq_base(rope["rope_theta"])
+    writer.add_rope_dimension_count(config.head_dim)
+    if rope["rope_type"] == "linear":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+        writer.add_rope_scaling_factor(rope["factor"])
+    elif rope["rope_type"] == "yarn":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        writer.add_rope_scaling_factor(rope["factor"])
+        writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+    elif rope["rope_type"] not in ("default", "llama3"):
+        raise ValueError(f"rope_type {rope['rope_type']} is not written to GGUF here")
+
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre(vocabulary.pre)
+    writer.add_token_list(vocabulary.tokens)
+    writer.add_token_types(vocabulary.types)
+    writer.add_token_merges(vocabulary.merges)
+    writer.add_bos_token_id(vocabulary.bos)
+    writer.add_eos_token_id(vocabulary.eos)
+    writer.add_add_bos_token(False)
+
+
+def llama3_divisors(config):
+    """float32 [head_dim / 2]: what llama3 scaling divides each frequency by (rope_freqs.weight)."""
+    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+    scaled, _ = ROPE_INIT_FUNCTIONS["llama3"](config)
+    exponent = np.arange(0, config.head_dim, 2, dtype=np.float32) / config.head_dim
+    return (config.rope_parameters["rope_theta"] ** -exponent / scaled.numpy()).astype(np.float32)
+
+
+def write(path, model, vocabulary, type_name):
+    """Writes `model` to `path`; returns {name: float32 array}, the weights that a reader will see.
+
+    Matrices take the type `type_name`; vectors stay float32.
+    """
+    config = model.config
+    kind = TYPES[type_name][0]
+    writer = gguf.GGUFWriter(path, config.model_type)
+    write_metadata(writer, config, vocabulary, type_name)
+    if config.rope_parameters["rope_type"] == "llama3":
+        writer.add_tensor("rope_freqs.weight", llama3_divisors(config))
+
+    stored = {}
+    for name, parameter in model.state_dict().items():
+        weight = parameter.numpy()
+        if weight.ndim == 1:
+            encoded, stored[name] = weight, weight
+        else:
+            encoded = gguf.quants.quantize(weight, kind)
+            stored[name] = gguf.quants.dequantize(encoded, kind)
+        if name == "lm_head.weight" and config.tie_word_embeddings:
+            continue
+        if config.model_type == "llama" and ".q_proj." in name:
+            encoded = pairwise_rows(encoded, config.num_attention_heads)
+        if config.model_type == "llama" and ".k_proj." in name:
+            encoded = pairwise_rows(encoded, config.num_key_value_heads)
+        writer.add_tensor(tensor_name(name), np.ascontiguousarray(encoded),
+                          raw_dtype=kind if weight.ndim > 1 else None)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return stored

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// matmul.cpp: one core's matmul: GB/s of weights for one token (from memory and from cache), GOP/s of full tiles, packing.
+// matmul.cpp: one core: GB/s of weights for one token, GOP/s of tiles, packing, operands.
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
 
@@ -42,15 +42,21 @@ template <dtype F, class Isa> struct problem {
   buffer weights, x;
 
   problem(u32 r, u32 c, u32 n)
-      : rows(r), cols(c), tokens(n), weights(allocate(packed<F, Isa>::bytes(r, c))),
+      : rows(r),
+        cols(c),
+        tokens(n),
+        weights(allocate(packed<F, Isa>::bytes(r, c))),
         x(allocate(operand::bytes(n, c))) {
     const auto values = normal(u64{unit_rows} * cols);
     const std::byte* from[unit_rows];
-    for (u32 i = 0; i < unit_rows; ++i) from[i] = reinterpret_cast<const std::byte*>(&values[u64{i} * cols]);
+    for (u32 i = 0; i < unit_rows; ++i)
+      from[i] = reinterpret_cast<const std::byte*>(&values[u64{i} * cols]);
     packed<F, Isa>::pack_unit(weights.get(), unit_rows, cols, from, dtype::f32);
     const u64 unit = packed<F, Isa>::unit_bytes(cols);
-    for (u32 u = 1; u < rows / unit_rows; ++u) std::memcpy(weights.get() + u * unit, weights.get(), unit);
-    for (u32 t = 0; t < n; ++t) operand::put(x.get(), n, cols, t, 0, cols, &values[u64{t % unit_rows} * cols]);
+    for (u32 u = 1; u < rows / unit_rows; ++u)
+      std::memcpy(weights.get() + u * unit, weights.get(), unit);
+    for (u32 t = 0; t < n; ++t)
+      operand::put(x.get(), n, cols, t, 0, cols, &values[u64{t % unit_rows} * cols]);
   }
   void run() const {
     for (u32 u = 0; u < rows / unit_rows; ++u)
@@ -66,9 +72,11 @@ template <dtype F, class Isa> void multiply(benchmark::State& state) {
                           static_cast<u32>(state.range(2)));
   for (auto _ : state) p.run();
   const auto times = static_cast<double>(state.iterations());
-  state.counters["GOP/s"] = benchmark::Counter(2e-9 * p.rows * p.cols * p.tokens * times, benchmark::Counter::kIsRate);
-  state.counters["GB/s"] = benchmark::Counter(
-      1e-9 * static_cast<double>(packed<F, Isa>::bytes(p.rows, p.cols)) * times, benchmark::Counter::kIsRate);
+  state.counters["GOP/s"] =
+      benchmark::Counter(2e-9 * p.rows * p.cols * p.tokens * times, benchmark::Counter::kIsRate);
+  state.counters["GB/s"] =
+      benchmark::Counter(1e-9 * static_cast<double>(packed<F, Isa>::bytes(p.rows, p.cols)) * times,
+                         benchmark::Counter::kIsRate);
 }
 
 template <dtype F, class Isa> void pack(benchmark::State& state) {
@@ -78,8 +86,10 @@ template <dtype F, class Isa> void pack(benchmark::State& state) {
   for (auto _ : state)
     for (u32 u = 0; u < units; ++u) {
       const std::byte* rows[unit_rows];
-      for (u32 i = 0; i < unit_rows; ++i) rows[i] = file.data() + (u * unit_rows + i) * bytes_of(F, cols);
-      packed<F, Isa>::pack_unit(out.get() + u * packed<F, Isa>::unit_bytes(cols), unit_rows, cols, rows, F);
+      for (u32 i = 0; i < unit_rows; ++i)
+        rows[i] = file.data() + (u * unit_rows + i) * bytes_of(F, cols);
+      packed<F, Isa>::pack_unit(out.get() + u * packed<F, Isa>::unit_bytes(cols), unit_rows, cols,
+                                rows, F);
       benchmark::ClobberMemory();
     }
   state.SetBytesProcessed(state.iterations() * static_cast<i64>(file.size()));
@@ -101,10 +111,13 @@ template <dtype F> void put(benchmark::State& state) {
 template <dtype F, class Isa> void add(std::string_view isa_name) {
   const std::string of = std::string(info(F).name) + "/" + std::string(isa_name);
   for (const i64 cols : {1024, 3072}) {
-    benchmark::RegisterBenchmark(("decode_cache/" + of).c_str(), multiply<F, Isa>)->Args({128, cols, 1});
-    benchmark::RegisterBenchmark(("decode_memory/" + of).c_str(), multiply<F, Isa>)->Args({98304, cols, 1});
+    benchmark::RegisterBenchmark(("decode_cache/" + of).c_str(), multiply<F, Isa>)
+        ->Args({128, cols, 1});
+    benchmark::RegisterBenchmark(("decode_memory/" + of).c_str(), multiply<F, Isa>)
+        ->Args({98304, cols, 1});
     for (const i64 tokens : {4, 8, 16, 64})
-      benchmark::RegisterBenchmark(("prefill/" + of).c_str(), multiply<F, Isa>)->Args({256, cols, tokens});
+      benchmark::RegisterBenchmark(("prefill/" + of).c_str(), multiply<F, Isa>)
+          ->Args({256, cols, tokens});
   }
   benchmark::RegisterBenchmark(("pack/" + of).c_str(), pack<F, Isa>);
 }
@@ -120,7 +133,8 @@ template <class Isa> void add_formats() {
 
 int main(int argc, char** argv) {
   add_formats<isa::native>();
-  if constexpr (!std::is_same_v<isa::native, isa::avx2> && !std::is_same_v<isa::native, isa::scalar>)
+  if constexpr (!std::is_same_v<isa::native, isa::avx2> &&
+                !std::is_same_v<isa::native, isa::scalar>)
     add_formats<isa::avx2>();
   for (const i64 tokens : {1, 16}) {
     benchmark::RegisterBenchmark("put/bf16", put<dtype::bf16>)->Arg(tokens);

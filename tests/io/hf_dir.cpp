@@ -25,6 +25,11 @@ TEST_CASE("hf_dir: the files of a directory") {
   CHECK(error_of([] { cke::read_hf_files("/nowhere"); }) ==
         "/nowhere: expected a directory, found nothing");
   const auto file = dir + "/config.json";
+  const damage::scratch tmp;
+  const auto large = tmp.write("config.json", "{}");
+  std::filesystem::resize_file(large, cke::json_events::max_bytes + 1);
+  CHECK(error_of([&] { cke::read_hf_files(tmp.dir()); }) ==
+        large + ": expected a text of at most 100000000 bytes, found 100000001 bytes");
   CHECK(error_of([&] { cke::read_hf_files(file); }) ==
         file + ": expected a directory, found a file");
 }

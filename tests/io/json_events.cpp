@@ -60,3 +60,11 @@ TEST_CASE("json_events: depth is bounded, for any length of text") {
   for (int i = 0; i < 100'000; ++i) deep += R"({"a":)";
   CHECK(error_in(deep).ends_with("expected at most 8 levels of nesting, found more"));
 }
+
+TEST_CASE("json_events: size and keys are bounded") {
+  CHECK(error_in("{}" + std::string(cke::json_events::max_bytes, ' ')) ==
+        "f: expected at most 100000000 bytes of JSON, found 100000002");
+  std::string many = "{";
+  for (std::size_t i = 0; i <= cke::json_events::max_keys; ++i) many += R"("":"",)";
+  CHECK(error_in(many) == "f: expected at most 1048576 keys, found more");
+}

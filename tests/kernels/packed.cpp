@@ -12,7 +12,7 @@ namespace {
 
 constexpr dtype formats[] = {dtype::f32, dtype::f16, dtype::bf16, dtype::q8_0};
 
-// matmul.bin: the same rows of numbers in every encoding; `rounded` is what gguf-py reads back from q8_0.
+// matmul.bin: the same rows in every encoding; `rounded` is what gguf-py reads back from q8_0.
 struct encoded_row {
   std::vector<std::byte> as[4];  // by position in `formats`
   std::vector<float> rounded;
@@ -141,5 +141,6 @@ TEST_CASE("convert: NaN survives, infinities do not become numbers, unknown type
   CHECK_THROWS_AS(to_f32(dtype::q6_k, bytes.data(), 32, y.data()), Error);
   CHECK_THROWS_AS(from_f32(dtype::q4_0, x.data(), 32, bytes.data()), Error);
   for (const auto& row : dtypes)
-    CHECK(convertible(row.type) == (std::find(std::begin(formats), std::end(formats), row.type) != std::end(formats)));
+    CHECK(convertible(row.type) ==
+          (std::find(std::begin(formats), std::end(formats), row.type) != std::end(formats)));
 }

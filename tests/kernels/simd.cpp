@@ -5,7 +5,6 @@
 #include <array>
 
 #include "cke/core/dtype.hpp"
-
 #include "numbers.hpp"
 
 using namespace cke;
@@ -50,8 +49,10 @@ TEST_CASE("simd: byte dots are exact at the ends of their ranges") {
         w[i] = static_cast<i8>(round == 0 ? -128 : static_cast<int>(bits() % 256) - 128);
         x[i] = static_cast<i8>(round < 2 ? 127 : static_cast<int>(bits() % 255) - 127);
       }
-      const auto unsigned_got = lanes_of<Isa>(simd::dot4<Isa>(simd::vi32<Isa>(-5), load<Isa>(u), load<Isa>(x)));
-      const auto signed_got = lanes_of<Isa>(simd::dot4_signed<Isa>(simd::vi32<Isa>(9), load<Isa>(w), load<Isa>(x)));
+      const auto unsigned_got =
+          lanes_of<Isa>(simd::dot4<Isa>(simd::vi32<Isa>(-5), load<Isa>(u), load<Isa>(x)));
+      const auto signed_got =
+          lanes_of<Isa>(simd::dot4_signed<Isa>(simd::vi32<Isa>(9), load<Isa>(w), load<Isa>(x)));
       for (u32 lane = 0; lane < Isa::lanes; ++lane) {
         i32 want_unsigned = -5, want_signed = 9;
         for (u32 i = 4 * lane; i < 4 * lane + 4; ++i) {
@@ -76,7 +77,8 @@ TEST_CASE("simd: a bf16 dot adds both products, and broadcasts are of four bytes
     const auto got = lanes_of<Isa>(simd::dot2_bf16<Isa>(
         simd::vf32<Isa>(2.f), simd::vi32<Isa>::load_unaligned(pairs.data()), simd::bcast4<Isa>(x)));
     for (u32 lane = 0; lane < Isa::lanes; ++lane)
-      CHECK(got[lane] == doctest::Approx(2 + 1.5 * from_bf16(w[2 * lane]) - 0.25 * from_bf16(w[2 * lane + 1])));
+      CHECK(got[lane] ==
+            doctest::Approx(2 + 1.5 * from_bf16(w[2 * lane]) - 0.25 * from_bf16(w[2 * lane + 1])));
   });
 }
 
@@ -95,8 +97,9 @@ TEST_CASE("simd: every half and bfloat is read as by dtype.hpp, and written back
         if (std::isnan(want_a)) wrong += !std::isnan(af[i]);
         else wrong += std::bit_cast<u32>(af[i]) != std::bit_cast<u32>(want_a) || f16[i] != in[i];
         if (std::isnan(want_b)) wrong += !std::isnan(bf[i]) || !std::isnan(from_bf16(bf16[i]));
-        else wrong += std::bit_cast<u32>(bf[i]) != std::bit_cast<u32>(want_b) ||
-                      (std::fpclassify(want_b) != FP_SUBNORMAL && bf16[i] != in[i]);
+        else
+          wrong += std::bit_cast<u32>(bf[i]) != std::bit_cast<u32>(want_b) ||
+                   (std::fpclassify(want_b) != FP_SUBNORMAL && bf16[i] != in[i]);
       }
     }
     CHECK(wrong == 0);
@@ -111,12 +114,14 @@ TEST_CASE("simd: halves and bfloats round to nearest even") {
     for (u32 round = 0; round < 4000; ++round) {
       std::array<float, Isa::lanes> x;
       for (float& v : x)  // exponents of halves; often a tie
-        v = std::bit_cast<float>((bits() & 0x80000000u) | (100 + bits() % 50) << 23 |
-                                 (bits() % 2 ? bits() & 0x7fffffu : (bits() & 0x7ffu) << 12 | 0x8000u));
+        v = std::bit_cast<float>(
+            (bits() & 0x80000000u) | (100 + bits() % 50) << 23 |
+            (bits() % 2 ? bits() & 0x7fffffu : (bits() & 0x7ffu) << 12 | 0x8000u));
       std::array<u16, Isa::lanes> f16, bf16;
       simd::store_f16<Isa>(f16.data(), simd::vf32<Isa>::load_unaligned(x.data()));
       simd::store_bf16<Isa>(bf16.data(), simd::vf32<Isa>::load_unaligned(x.data()));
-      for (u32 i = 0; i < Isa::lanes; ++i) wrong += f16[i] != to_f16(x[i]) || bf16[i] != to_bf16(x[i]);
+      for (u32 i = 0; i < Isa::lanes; ++i)
+        wrong += f16[i] != to_f16(x[i]) || bf16[i] != to_bf16(x[i]);
     }
     CHECK(wrong == 0);
   });
@@ -125,7 +130,8 @@ TEST_CASE("simd: halves and bfloats round to nearest even") {
 TEST_CASE("simd: narrowing saturates; a sum of lanes halves") {
   for_each_simd([]<class Isa>() {
     std::array<i32, Isa::lanes> v;
-    for (u32 i = 0; i < Isa::lanes; ++i) v[i] = i % 4 == 0 ? 1000 : i % 4 == 1 ? -1000 : static_cast<i32>(i) - 8;
+    for (u32 i = 0; i < Isa::lanes; ++i)
+      v[i] = i % 4 == 0 ? 1000 : i % 4 == 1 ? -1000 : static_cast<i32>(i) - 8;
     i8 out[Isa::lanes];
     simd::store_i8<Isa>(out, simd::vi32<Isa>::load_unaligned(v.data()));
     for (u32 i = 0; i < Isa::lanes; ++i) CHECK(out[i] == std::clamp(v[i], -128, 127));

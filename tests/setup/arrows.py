@@ -15,11 +15,15 @@ ROOMS = {
     "runtime": {"graph", "kernels", "core", "layers"},
     "text": {"core"},
     "io": {"core", "text"},
-    "engine": {"runtime", "io", "text", "core"},
-    "public": {"models", "runtime", "io", "text", "engine", "layers", "core"},
+    "model": {"runtime", "io", "text", "models", "layers", "core"},
+    "engine": {"model", "runtime", "io", "text", "core"},
+    "public": {"model", "engine", "runtime", "io", "text", "models", "layers", "core"},
 }
 # Headers at the top that are rooms of their own; every other one there is what a user includes.
-TOP = {"layers.hpp": "layers", "engine.hpp": "engine", "cke.h": "engine"}
+TOP = {
+    "layers.hpp": "layers", "engine.hpp": "engine", "cke.h": "engine",
+    "model.hpp": "model", "generate.hpp": "model", "match.hpp": "model",
+}
 
 # Libraries, and the files that may include them.
 LIBRARIES = {

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// chat.cpp: the built-in contracts against the families' Jinja templates, and that content is only
-// content.
+// chat.cpp: the contracts against the families' Jinja templates; content is only content.
 #include <doctest/doctest.h>
 
 #include <cke/text/chat.hpp>
@@ -17,13 +16,15 @@ using namespace cke;
 // The library's own tokenizer fits.
 template std::vector<u32> cke::chat_tokens(const tokenizer&, std::span<const chat_segment>);
 
-static std::string read_file(const std::string& name) {
+namespace {
+
+std::string read_file(const std::string& name) {
   std::ifstream file(CKE_TEST_DATA "/chat/" + name, std::ios::binary);
   REQUIRE(file.is_open());
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-static std::string unescape(std::string_view s) {
+std::string unescape(std::string_view s) {
   std::string out;
   for (std::size_t i = 0; i < s.size(); ++i) {
     if (s[i] != '\\') {
@@ -42,7 +43,7 @@ struct fixture {
   std::optional<std::string> text;  // none where the template refuses
 };
 
-static std::vector<fixture> read_fixtures() {
+std::vector<fixture> read_fixtures() {
   std::vector<fixture> out;
   std::istringstream file(read_file("cases.txt"));
   for (std::string line; std::getline(file, line);) {
@@ -121,7 +122,7 @@ TEST_CASE("render: control segments are exactly the special tokens of the fixed 
 }
 
 // Everything that looks like a marker in any contract.
-static std::string all_markers() {
+std::string all_markers() {
   std::string out;
   for (const auto* contract : contracts::all) {
     for (const auto token : contract->control) out += std::string(token) + " x ";
@@ -294,3 +295,5 @@ TEST_CASE("contracts: each is complete, and knows every special token of its own
     }
   }
 }
+
+}  // namespace

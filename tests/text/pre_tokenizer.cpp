@@ -58,14 +58,14 @@ TEST_CASE("white space") {
   check_all("a\nb", "a|\n|b");
   check("a \n b", "a| \n| b", "a| \n| b", "a| \n| b", "a| \n| b");
   check("a\n\n\n  b", "a|\n\n\n | b", "a|\n\n\n | b", "a|\n\n\n| | b", "a|\n\n\n| | b");
-  check("  1", "  1", "  |1", "", "");
+  check("  1", " | 1", "  |1", " | |1", " | |1");
   check("\u3000\u3000x", "\u3000|\u3000|x", "\u3000|\u3000|x", "\u3000|\u3000x", "\u3000|\u3000x");
 }
 
 TEST_CASE("symbols") {
   check_all("a!? b", "a|!?| b");
   check_all("a ... b", "a| ...| b");
-  check("a;\n\nb", "a|;|\n\n|b", "a|;|\n\n|b", "a|;\n\n|b", "a|;\n\n|b");
+  check("a;\n\nb", "a|;|\n|\n|b", "a|;|\n|\n|b", "a|;\n\n|b", "a|;\n\n|b");
   check_all("👍🏽\u200d 😀", "👍🏽\u200d| 😀");
   check("e\u0301x", "e|\u0301|x", "e|\u0301|x", "e|\u0301x", "e|\u0301x");
 }

@@ -21,10 +21,12 @@ static std::size_t allocations = 0;
 [[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 using namespace cke;
+namespace {
+
 using ids = std::vector<u32>;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
-static u32 mix(u32 x) {
+u32 mix(u32 x) {
   x = (x ^ (x >> 16)) * 0x85EBCA6Bu;
   x = (x ^ (x >> 13)) * 0xC2B2AE35u;
   return x ^ (x >> 16);
@@ -38,7 +40,7 @@ struct recipe {
   double step = 0;
   u32 banned = 0;
 };
-static std::vector<float> make_logits(const recipe& r) {
+std::vector<float> make_logits(const recipe& r) {
   std::vector<float> out(r.vocab);
   for (u32 id = 0; id < r.vocab; ++id) {
     const double u = mix(id + r.salt) * 0x1p-32;
@@ -53,7 +55,7 @@ static std::vector<float> make_logits(const recipe& r) {
 }
 
 // A distribution like a language model's: a few likely tokens and a long tail.
-static std::vector<float> peaked_logits(u32 vocab) {
+std::vector<float> peaked_logits(u32 vocab) {
   return make_logits({.vocab = vocab, .salt = 3, .spread = 14, .power = 40});
 }
 
@@ -75,7 +77,7 @@ template <class Use> static void each_pair(std::istream& line, char separator, U
   }
 }
 
-static std::vector<fixture> read_fixtures() {
+std::vector<fixture> read_fixtures() {
   std::ifstream file(CKE_TEST_DATA "/sampling/cases.txt");
   REQUIRE(file.is_open());
   std::vector<fixture> out;
@@ -315,3 +317,5 @@ TEST_CASE("sampler: nothing is allocated after construction") {
     CHECK(allocations == before);
   }
 }
+
+}  // namespace

@@ -7,6 +7,8 @@
 #include <cke/text/stop.hpp>
 
 using namespace cke;
+namespace {
+
 using strings = std::vector<std::string>;
 
 // What must have come out after all of `text`: everything before the stop string that ends first
@@ -15,7 +17,7 @@ struct expectation {
   std::string out;
   std::optional<u32> stopped;
 };
-static expectation expect(const std::string& text, const strings& stops) {
+expectation expect(const std::string& text, const strings& stops) {
   for (std::size_t end = 1; end <= text.size(); ++end) {
     expectation found;
     std::size_t length = 0;
@@ -38,7 +40,7 @@ static expectation expect(const std::string& text, const strings& stops) {
 }
 
 // Bit i of `cuts` cuts the text after byte i.
-static void check_cut(const std::string& text, const strings& stops, u64 cuts) {
+void check_cut(const std::string& text, const strings& stops, u64 cuts) {
   stop_matcher matcher({}, stops);
   std::string out;
   for (std::size_t begin = 0, i = 0; i < text.size(); ++i) {
@@ -113,3 +115,5 @@ TEST_CASE("stop_matcher: stop ids, and the empty string is no stop string") {
   CHECK_FALSE(stop_matcher().stops_at(0));
   CHECK_THROWS_AS(stop_matcher({}, {"x", ""}), Error);
 }
+
+}  // namespace

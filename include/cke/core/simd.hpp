@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// simd.hpp: what kernels want of a register and xsimd lacks: byte and bf16 dots, half loads, exp, ordered sums.
+// simd.hpp: what xsimd lacks: byte and bf16 dots, half loads and stores, exp, ordered sums.
 #pragma once
 
 #include <bit>
@@ -57,8 +57,7 @@ template <> struct primitives<isa::avx2> {
     const __m256i near = _mm256_srli_epi32(
         _mm256_add_epi32(b, _mm256_add_epi32(lsb, _mm256_set1_epi32(0x7fff))), 16);
     const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
-    const __m256i r =
-        _mm256_blendv_epi8(near, _mm256_or_si256(top, _mm256_set1_epi32(64)), nan);
+    const __m256i r = _mm256_blendv_epi8(near, _mm256_or_si256(top, _mm256_set1_epi32(64)), nan);
     const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(r, r), 0x08);
     _mm_storeu_si128(static_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
   }
@@ -81,7 +80,8 @@ template <> struct primitives<isa::avx512> {
     return _mm512_add_epi32(acc, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
   }
   CKE_INLINE static __m512i dot4_signed(__m512i acc, __m512i w, __m512i x) {
-    const __m512i moved = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x);
+    const __m512i moved =
+        _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x);
     return dot4(acc, _mm512_abs_epi8(w), moved);
   }
   CKE_INLINE static __m512 dot2_bf16(__m512 acc, __m512i w, __m512i x) {
@@ -95,7 +95,9 @@ template <> struct primitives<isa::avx512> {
   }
   CKE_INLINE static __m512 load_f16(const void* p) { return _mm512_cvtph_ps(half_line(p)); }
   CKE_INLINE static void store_f16(void* p, __m512 v) {
-    _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+    // Every lane, but spelled so that gcc's -O0 macro has no negative mask to warn about.
+    const __m256i h = _mm512_maskz_cvtps_ph(__mmask16{0xffff}, v, _MM_FROUND_TO_NEAREST_INT);
+    _mm256_storeu_si256(static_cast<__m256i*>(p), h);
   }
   CKE_INLINE static __m512 load_bf16(const void* p) {
     return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(half_line(p)), 16));
@@ -105,7 +107,7 @@ template <> struct primitives<isa::avx512> {
     const __m512i lsb = _mm512_and_si512(top, _mm512_set1_epi32(1));
     const __m512i near = _mm512_srli_epi32(
         _mm512_add_epi32(b, _mm512_add_epi32(lsb, _mm512_set1_epi32(0x7fff))), 16);
-    const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+    const __mmask16 nan = _mm512_cmpunord_ps_mask(v, v);
     const __m512i r = _mm512_mask_or_epi32(near, nan, top, _mm512_set1_epi32(64));
     _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtepi32_epi16(r));
   }
@@ -189,8 +191,8 @@ template <class Isa> CKE_INLINE float reduce_add(vf32<Isa> v) {
 // 2^n * e^r for |r| <= ln2 / 2 and integral n in [-127, 128]; 2^-127 is 0. Within 1.5 ulp.
 template <class Isa> CKE_INLINE vf32<Isa> exp_of_parts(vf32<Isa> n, vf32<Isa> r) {
   vf32<Isa> p(1.9875691500e-4f);
-  for (const float c : {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f,
-                        5.0000001201e-1f})
+  for (const float c :
+       {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f})
     p = xsimd::fma(p, r, vf32<Isa>(c));
   p = xsimd::fma(p, r * r, r) + vf32<Isa>(1.f);
   const vi32<Isa> power = (xsimd::to_int(n) + vi32<Isa>(127)) << 23;

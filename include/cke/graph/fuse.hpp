@@ -94,7 +94,7 @@ constexpr bool matches(const code& c, u32 at, const fusion& f) {
   return true;
 }
 
-constexpr instruction merge(const code& c, u32 at, const fusion& f) {
+constexpr instruction merged(const code& c, u32 at, const fusion& f) {
   instruction one = c.ops[at];
   one.op = f.becomes;
   upto<reg, 12> made{}, outs{};
@@ -130,7 +130,7 @@ constexpr fused_code fuse(code c) {
       out.c.ops.push(c.ops[at++]);
       continue;
     }
-    out.c.ops.push(merge(c, at, fusions[hit]));
+    out.c.ops.push(merged(c, at, fusions[hit]));
     at += fusions[hit].pattern.count;
     ++out.stats.total, ++out.stats.applied[hit];
     out.stats.removed += fusions[hit].pattern.count - 1u;

@@ -61,10 +61,11 @@ class gguf_config {
     std::erase_if(entries_, [&](const auto& e) { return e.first == key; });
     add(key, std::move(value));
   }
-  static std::string number(double x) {
+  // 7 digits of a float give back 1e-06, not 9.99999997e-07.
+  static std::string number(double x, int digits = 17) {
     if (!std::isfinite(x)) return "\"\"";
     char text[40];
-    std::snprintf(text, sizeof text, "%.17g", x);
+    std::snprintf(text, sizeof text, "%.*g", digits, x);
     return text;
   }
 
@@ -79,15 +80,10 @@ class gguf_config {
       }
       case gguf_type::array: return add(key, "\"\"");
       case gguf_type::boolean: return add(key, file_.get<bool>(v.key) ? "true" : "false");
-      case gguf_type::float32:  // shortest: 1e-06 was written, not 9.99999997e-07
-        {
-          const float x = file_.get<float>(v.key);
-          char text[40];
-          std::snprintf(text, sizeof text, "%.7g", static_cast<double>(x));
-          return add(key, std::isfinite(x) ? text : "\"\"");
-        }
+      case gguf_type::float32: return add(key, number(static_cast<double>(file_.get<float>(v.key)), 7));
       case gguf_type::float64: return add(key, number(file_.get<double>(v.key)));
-      default: return add(key, number(file_.get<double>(v.key)));
+      case gguf_type::uint64: return add(key, std::to_string(file_.get<u64>(v.key)));
+      default: return add(key, std::to_string(file_.get<i64>(v.key)));
     }
   }
 
@@ -130,10 +126,15 @@ class gguf_config {
 
 }  // namespace detail
 
-// Throws Error: file, malformed, config_mismatch, unsupported.
+// Config and tensors, for those who need no tokenizer. Throws Error: file, malformed, config_mismatch.
+inline checkpoint gguf_weights(const gguf& file) {
+  return {file.file(), naming::gguf, std::string(file.get<std::string_view>("general.architecture")),
+          detail::gguf_config(file).text(), file.tensors(), {}, {}};
+}
+
+// Throws also unsupported.
 inline checkpoint gguf_checkpoint(const gguf& file) {
-  checkpoint c{file.file(), naming::gguf, std::string(file.get<std::string_view>("general.architecture")),
-               detail::gguf_config(file).text(), file.tensors(), {}, {}};
+  checkpoint c = gguf_weights(file);
   if (!file.find("tokenizer.ggml.model")) return c;
   c.tokens = read_gguf_tokenizer(file);
   for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"})

@@ -19,7 +19,7 @@ namespace cke {
 class json_events : public nlohmann::json_sax<nlohmann::json> {
  public:
   static constexpr std::size_t max_bytes = 100'000'000;  // safetensors' limit for its header
-  static constexpr std::size_t max_depth = 8, max_keys = (std::size_t{1} << 20) + 1;
+  static constexpr std::size_t max_depth = 8, max_keys = std::size_t{1} << 20;
 
   explicit json_events(std::string file) : file_(std::move(file)) {}
 

@@ -31,7 +31,8 @@ struct tensor_file {
   std::shared_ptr<const mapped_file> map{};
 };
 
-// Bounds what a hostile header can make us allocate; ten times the largest mixture of experts.
+// Bounds what a hostile header can make us allocate; ten times the largest mixture of experts. In
+// safetensors, json_events::max_keys does the same.
 inline constexpr u64 max_tensors = u64{1} << 20;
 
 // An immutable list of tensors, sorted by name, that keeps their files mapped.

@@ -36,7 +36,7 @@ template <dtype KV, class Isa> struct attention_kernel {
 
   // The area that run() uses, 64-byte aligned; `queries` at most max_queries.
   static constexpr u64 workspace_bytes(u32 head_dim, u32 queries) {
-    return state::floats(head_dim, queries) * sizeof(float);
+    return align_up(state::floats(head_dim, queries) * sizeof(float));
   }
 
   // At most max_queries; k_base and v_base: a kv_cache<KV, Isa>.
@@ -97,23 +97,20 @@ template <dtype KV, class Isa> struct attention_kernel {
   template <u32 T>
   static void products(const block& b, std::span<const attention_query> queries, state& st, u32 at,
                        u32 from, u32 to) {
-    constexpr u32 K = std::min(accumulators / T, key_block / lanes), D = accumulators / T;
+    constexpr u32 wide = std::min(accumulators / T, 8u);  // registers of keys or dims at once
     const auto n = static_cast<u32>(queries.size());
     const std::byte *q[T], *p[T];
     for (u32 t = 0; t < T; ++t) {
       q[t] = reinterpret_cast<const std::byte*>(st.q + u64{at + std::min(t, n - 1)} * st.width);
       p[t] = reinterpret_cast<const std::byte*>(st.p + std::min(t, n - 1) * key_block);
     }
-    const u32 first = from / (K * lanes) * K, last = ceil_div(to, lanes);
-    for (u32 g = first; g < last; g += K) scores<T, K>(b, q, g, st.p);
+    const u32 first = from / (wide * lanes) * wide, last = ceil_div(to, lanes);
+    for (u32 g = first; g < last; g += wide) scores<T, wide>(b, q, g, st.p);
 
     float m[T], l[T];
     for (u32 t = 0; t < n; ++t) weigh(b, queries[t], first, last, st.p + t * key_block, m[t], l[t]);
 
-    const u32 registers = st.width / lanes, begin = first * lanes / pair, end = ceil_div(to, pair);
-    u32 d = 0;
-    for (; d + D <= registers; d += D) values<T, D>(b, p, begin, end, d, st);
-    for (; d < registers; ++d) values<T, 1>(b, p, begin, end, d, st);
+    all_values<T, wide>(b, p, first * lanes / pair, ceil_div(to, pair), 0, st);
     for (u32 t = 0; t < n; ++t)
       if (l[t] != 0) st.fold(at + t, t, m[t], l[t]);
   }
@@ -191,6 +188,14 @@ template <dtype KV, class Isa> struct attention_kernel {
     const auto to = static_cast<i32>(query.keys) - static_cast<i32>(position);
     return xsimd::batch_bool_cast<float>(lane >= simd::vi32<Isa>(from) &&
                                          lane < simd::vi32<Isa>(to));
+  }
+
+  // Every register of dims from number d on, D at once while there are as many.
+  template <u32 T, u32 D>
+  static void all_values(const block& b, const std::byte* const (&p)[T], u32 begin, u32 end, u32 d,
+                         state& st) {
+    for (; d + D <= st.width / lanes; d += D) values<T, D>(b, p, begin, end, d, st);
+    if constexpr (D > 1) all_values<T, D / 2>(b, p, begin, end, d, st);
   }
 
   // part[t][(d + j) * lanes ...] = sum of p v over steps [begin, end) of positions (bf16: pairs),

@@ -15,10 +15,17 @@ constexpr bool convertible(dtype t) {
   return t == dtype::f32 || t == dtype::f16 || t == dtype::bf16 || t == dtype::q8_0;
 }
 
+[[noreturn]] inline void cannot_convert(dtype t) {
+  throw Error{
+      errc::unsupported, {}, "convert", "f32, f16, bf16 or q8_0", std::string(info(t).name)};
+}
+
 // `count` elements of type `from` as floats, exactly.
 inline void to_f32(dtype from, const std::byte* in, u32 count, float* out) {
   switch (from) {
-    case dtype::f32: std::memcpy(out, in, u64{count} * 4); return;
+    case dtype::f32:
+      std::memcpy(out, in, u64{count} * 4);
+      return;
     case dtype::f16:
       for (u32 i = 0; i < count; ++i) out[i] = from_f16(read<u16>(in + 2 * u64{i}));
       return;
@@ -31,24 +38,28 @@ inline void to_f32(dtype from, const std::byte* in, u32 count, float* out) {
         for (u32 i = 0; i < 32; ++i) out[i] = d * static_cast<float>(read<i8>(in + 2 + i));
       }
       return;
-    default: throw Error{errc::unsupported, {}, "convert", "f32, f16, bf16 or q8_0", std::string(info(from).name)};
+    default:
+      cannot_convert(from);
   }
 }
 
-// One q8_0 block, bit for bit as gguf-py and llama.cpp's reference: d = amax / 127, halves away from
-// 0. Magnitudes are compared as bits: a NaN becomes the scale instead of vanishing.
+// One q8_0 block, bit for bit as gguf-py and llama.cpp's reference: d = amax / 127, halves away
+// from 0. Magnitudes are compared as bits: a NaN becomes the scale instead of vanishing.
 inline void quantise_q8_0(const float* in, std::byte* out) {
   u32 top = 0;
   for (u32 i = 0; i < 32; ++i) top = std::max(top, std::bit_cast<u32>(in[i]) & 0x7fffffffu);
   const float d = std::bit_cast<float>(top) / 127.f, inverse = d == 0 ? 0.f : 1.f / d;
   write(out, to_f16(d));
-  for (u32 i = 0; i < 32; ++i) write(out + 2 + i, static_cast<i8>(std::lrint(std::round(in[i] * inverse))));
+  for (u32 i = 0; i < 32; ++i)
+    write(out + 2 + i, static_cast<i8>(std::lrint(std::round(in[i] * inverse))));
 }
 
 // `count` floats as elements of type `to`, rounded to nearest even (q8_0: as ggml).
 inline void from_f32(dtype to, const float* in, u32 count, std::byte* out) {
   switch (to) {
-    case dtype::f32: std::memcpy(out, in, u64{count} * 4); return;
+    case dtype::f32:
+      std::memcpy(out, in, u64{count} * 4);
+      return;
     case dtype::f16:
       for (u32 i = 0; i < count; ++i) write(out + 2 * u64{i}, to_f16(in[i]));
       return;
@@ -58,7 +69,8 @@ inline void from_f32(dtype to, const float* in, u32 count, std::byte* out) {
     case dtype::q8_0:
       for (; count >= 32; count -= 32, in += 32, out += 34) quantise_q8_0(in, out);
       return;
-    default: throw Error{errc::unsupported, {}, "convert", "f32, f16, bf16 or q8_0", std::string(info(to).name)};
+    default:
+      cannot_convert(to);
   }
 }
 

@@ -15,15 +15,17 @@ namespace cke::kernels {
 inline constexpr u32 unit_rows = 32;
 
 // Where a unit keeps a number. Blocks of k follow one another; each holds all 32 rows.
-//   block, block_bytes            k in a block (a multiple of the file's block); bytes of 32 rows of it
-//   pack(out, row, in)            one row of one block, from `block` elements in the file's encoding
+//   block, block_bytes            k in a block, a multiple of the file's; bytes of 32 rows of it
+//   pack(out, row, in)            one row of one block, from `block` elements as in the file
 //   unpack(in, row, float* out)   and back, to `block` numbers
 template <dtype F, class Isa> struct layout;
-template <dtype F, class Isa> concept packable = requires { layout<F, Isa>::block_bytes; };
+template <dtype F, class Isa>
+concept packable = requires { layout<F, Isa>::block_bytes; };
 
 // What a step of the dot product does with it, in registers (not for isa::scalar).
 //   step                          k that one step covers; block is a multiple
-//   prefetch                      bytes ahead of a single token's stream; 0: a block's lines at once
+//   prefetch                      bytes ahead of a single token's stream; 0: a block's lines at
+//   once
 //                                 (Zen 4's own prefetcher does the rest; 4 KiB ahead cost it 10 %)
 //   weights                       one group of rows in registers
 //   load(block, i, group)         ... of step i of a block

@@ -26,10 +26,9 @@ template <class Isa> struct format<dtype::bf16, Isa> : layout<dtype::bf16, Isa> 
 
   CKE_INLINE static weights load(const std::byte* block, u32 i, u32 group) {
     return weights::load_unaligned(reinterpret_cast<const i32*>(block) + i * unit_rows +
-                                 group * Isa::lanes);
+                                   group * Isa::lanes);
   }
-  template <u32 T>
-  CKE_INLINE static vf32 dot(vf32 acc, weights w, const std::byte* x, u64, u32 t) {
+  template <u32 T> CKE_INLINE static vf32 dot(vf32 acc, weights w, const std::byte* x, u64, u32 t) {
     return simd::dot2_bf16<Isa>(acc, w, simd::bcast4<Isa>(x + 4 * t));
   }
 };

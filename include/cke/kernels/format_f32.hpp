@@ -29,7 +29,8 @@ template <class Isa> struct f32_step {
 
 template <class Isa> struct format<dtype::f32, Isa> : layout<dtype::f32, Isa>, f32_step<Isa> {
   CKE_INLINE static simd::vf32<Isa> load(const std::byte* block, u32, u32 group) {
-    return simd::vf32<Isa>::load_unaligned(reinterpret_cast<const float*>(block) + group * Isa::lanes);
+    return simd::vf32<Isa>::load_unaligned(reinterpret_cast<const float*>(block) +
+                                           group * Isa::lanes);
   }
 };
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-// format_q8_0.hpp: blocks of 32 signed bytes and an f16 scale, against activations of the same kind.
+// format_q8_0.hpp: blocks of 32 signed bytes and an f16 scale, against such activations.
 #pragma once
 
 #include "format.hpp"
 
 namespace cke::kernels {
 
-// A block: codes [32 / lanes][k / 4][lanes][4], then f16 scales [32]: 17 cache lines, the file's
-// own size. With VNNI a code is stored as value + 128, since the instruction takes an unsigned side.
+// A block: codes [32 / lanes][k / 4][lanes][4], then f16 scales [32]: 17 cache lines, no more than
+// the file's. With VNNI a code is stored as value + 128: one side of the instruction is unsigned.
 template <class Isa> struct layout<dtype::q8_0, Isa> {
   static constexpr u32 block = 32, block_bytes = unit_rows * 34, scales = unit_rows * 32;
   static constexpr u32 bias = simd::has_vnni<Isa> ? 0x80808080u : 0;
@@ -43,7 +43,8 @@ template <class Isa> struct format<dtype::q8_0, Isa> : layout<dtype::q8_0, Isa> 
     const auto* codes = reinterpret_cast<const i32*>(block) + group * 8 * Isa::lanes;
 #pragma GCC unroll 8
     for (u32 j = 0; j < 8; ++j) w.codes[j] = vi32::load_unaligned(codes + j * Isa::lanes);
-    w.scale = simd::load_f16<Isa>(block + layout<dtype::q8_0, Isa>::scales + 2 * group * Isa::lanes);
+    w.scale =
+        simd::load_f16<Isa>(block + layout<dtype::q8_0, Isa>::scales + 2 * group * Isa::lanes);
     return w;
   }
   // With biased codes the sum starts at -128 * sum(x), which undoes the bias exactly.
@@ -56,7 +57,8 @@ template <class Isa> struct format<dtype::q8_0, Isa> : layout<dtype::q8_0, Isa> 
       if constexpr (simd::has_vnni<Isa>) sum = simd::dot4<Isa>(sum, w.codes[j], codes);
       else sum = simd::dot4_signed<Isa>(sum, w.codes[j], codes);
     }
-    return xsimd::fma(xsimd::to_float(sum), w.scale * simd::bcast_f32<Isa>(x + 32 * T + 4 * t), acc);
+    return xsimd::fma(xsimd::to_float(sum), w.scale * simd::bcast_f32<Isa>(x + 32 * T + 4 * t),
+                      acc);
   }
 };
 

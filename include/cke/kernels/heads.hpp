@@ -28,8 +28,9 @@ template <class Isa> void norm_head(const params& p, const work& w, u32 matrix, 
   rms_norm_kernel<Isa>::row(x, reinterpret_cast<const float*>(w.weight[matrix]), p.head_dim, p.eps, p.offset, x);
 }
 template <class Isa> void turn_head(const params& p, const work& w, u32 token, float* x) {
-  const u64 at = u64{w.position + token} * (p.rope.dims / 2);
-  rope_kernel<Isa>::apply(x, w.rope.cos + at, w.rope.sin + at, p.rope.dims, p.rope.pairs);
+  const u32 width = rope_width(p.rope, p.head_dim);
+  const u64 at = u64{w.position + token} * (width / 2);
+  rope_kernel<Isa>::apply(x, w.rope.cos + at, w.rope.sin + at, width, p.rope.pairs);
 }
 
 template <class Isa> struct kernel<opcode::head_norm, dtype::f32, Isa> {

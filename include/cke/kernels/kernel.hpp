@@ -6,6 +6,7 @@
 #include "../core/isa.hpp"
 #include "../core/opcode.hpp"
 #include "../core/params.hpp"
+#include "../core/role.hpp"
 
 namespace cke {
 
@@ -45,6 +46,12 @@ inline constexpr u32 unit_tokens = 16;  // token rows of a unit that is cut by t
 
 // Rows of a matrix are packed in groups (those of a kv head); each group begins a unit.
 constexpr u32 units_of_group(u32 group) { return ceil_div(group, unit_rows); }
+
+// Units of a packed matrix.
+constexpr u32 units_of_slot(const weight_slot& s) {
+  const u32 group = s.group ? s.group : s.rows;
+  return s.rows / group * units_of_group(group);
+}
 
 // Units of a step. Rows of several matrices on one input (q, k, v) are counted one after the other;
 // gate and up count once.

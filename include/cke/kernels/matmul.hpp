@@ -7,14 +7,15 @@
 
 namespace cke::kernels {
 
-// One tile of T tokens, in registers: as many row groups at once as there is room for accumulators.
+// One tile of T tokens, in registers: as many row groups at once as have room for accumulators.
 template <dtype F, class Isa> struct matmul_tile {
   template <u32 T>
-  [[gnu::noinline]] static void run(const std::byte* weights, const std::byte* x, u64 x_stride, u32 cols,
-                                    float* out) {
+  [[gnu::noinline]] static void run(const std::byte* weights, const std::byte* x, u64 x_stride,
+                                    u32 cols, float* out) {
     using f = format<F, Isa>;
     using vf32 = simd::vf32<Isa>;
-    constexpr u32 groups = unit_rows / Isa::lanes, room = sizeof(typename f::weights) > sizeof(vf32) ? 4 : Isa::lanes;
+    constexpr u32 groups = unit_rows / Isa::lanes,
+                  room = sizeof(typename f::weights) > sizeof(vf32) ? 4 : Isa::lanes;
     constexpr u32 G = std::clamp(room / T, 1u, groups);
     for (u32 group = 0; group < groups; group += G) {
       vf32 acc[G][T];
@@ -33,13 +34,15 @@ template <dtype F, class Isa> struct matmul_tile {
           for (u32 g = 0; g < G; ++g) {
             const auto rows = f::load(w, i, group + g);
 #pragma GCC unroll 16
-            for (u32 t = 0; t < T; ++t) acc[g][t] = f::template dot<T>(acc[g][t], rows, step, x_stride, t);
+            for (u32 t = 0; t < T; ++t)
+              acc[g][t] = f::template dot<T>(acc[g][t], rows, step, x_stride, t);
           }
       }
 #pragma GCC unroll 4
       for (u32 g = 0; g < G; ++g)
 #pragma GCC unroll 16
-        for (u32 t = 0; t < T; ++t) acc[g][t].store_unaligned(out + t * unit_rows + (group + g) * Isa::lanes);
+        for (u32 t = 0; t < T; ++t)
+          acc[g][t].store_unaligned(out + t * unit_rows + (group + g) * Isa::lanes);
     }
   }
 };
@@ -47,7 +50,8 @@ template <dtype F, class Isa> struct matmul_tile {
 // The oracle: dequantised weights times dequantised activations, in plain loops.
 template <dtype F> struct matmul_tile<F, isa::scalar> {
   template <u32 T>
-  static void run(const std::byte* weights, const std::byte* x, u64 x_stride, u32 cols, float* out) {
+  static void run(const std::byte* weights, const std::byte* x, u64 x_stride, u32 cols,
+                  float* out) {
     using f = layout<F, isa::scalar>;
     float w[f::block], tokens[T][f::block];
     std::fill_n(out, T * unit_rows, 0.f);
@@ -73,12 +77,12 @@ struct matmul {
   using x_operand = operand<info(F).partner, Isa>;
   static constexpr u32 max_tile = x_operand::max_tile;
 
-  // Runs one unit (packed<F, Isa>) over n_tokens of an operand, tile by tile, and hands each tile to
-  // e(first_token, count, const float* out [count][32], 64-byte aligned). x_stride: bytes from a
-  // token to the next; of a tiled operand always x_operand::token_bytes(cols).
+  // Runs one unit (packed<F, Isa>) over n_tokens of an operand, tile by tile, and hands each tile
+  // to e(first_token, count, const float* out [count][32], 64-byte aligned). x_stride: bytes from
+  // one token to the next; of a tiled operand always x_operand::token_bytes(cols).
   template <class Epilogue>
-  static void unit(const std::byte* weights, const std::byte* x, u64 x_stride, u32 n_tokens, u32 cols,
-                   Epilogue&& e) {
+  static void unit(const std::byte* weights, const std::byte* x, u64 x_stride, u32 n_tokens,
+                   u32 cols, Epilogue&& e) {
     alignas(64) float out[max_tile * unit_rows];
     for (u32 first = 0; first < n_tokens;) {
       const u32 count = std::min(max_tile, std::bit_floor(n_tokens - first));
@@ -90,7 +94,8 @@ struct matmul {
 
  private:
   template <u32 T>
-  static void tile(u32 count, const std::byte* w, const std::byte* x, u64 x_stride, u32 cols, float* out) {
+  static void tile(u32 count, const std::byte* w, const std::byte* x, u64 x_stride, u32 cols,
+                   float* out) {
     if constexpr (T > 1)
       if (count < T) return tile<T / 2>(count, w, x, x_stride, cols, out);
     matmul_tile<F, Isa>::template run<T>(w, x, x_stride, cols, out);

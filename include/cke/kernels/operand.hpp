@@ -26,7 +26,7 @@ constexpr token_tile tile_at(u32 n, u32 token, u32 max) {  // the tile that hold
 // operand<A, Isa>: T tokens of `cols` numbers as weights with info(F).partner == A want them.
 //   max_tile            tokens in a full tile
 //   token_bytes(cols)   bytes of one token: tile i starts at tile_at(n, i).first * token_bytes
-//   put(base, n, cols, token, col0, count, x)   writes columns [col0, col0 + count) of one token of n
+//   put(base, n, cols, token, col0, count, x)   columns [col0, col0 + count) of one token of n
 //   get(tile, stride, T, t, col)                 a number back, of token t of a tile of T
 // Parts of a token may come from different threads. col0 is a multiple of `align`, and so is count
 // unless the part ends the row; who writes the end of the row also writes the zeros of the padding.
@@ -52,7 +52,8 @@ template <class Isa> struct operand<dtype::bf16, Isa> {
   static constexpr u64 token_bytes(u32 cols) { return align_up(cols, 8) * 2; }
   static constexpr u64 bytes(u32 tokens, u32 cols) { return tokens * token_bytes(cols); }
 
-  static void put(std::byte* base, u32 n_tokens, u32 cols, u32 token, u32 col0, u32 count, const float* x) {
+  static void put(std::byte* base, u32 n_tokens, u32 cols, u32 token, u32 col0, u32 count,
+                  const float* x) {
     const token_tile tile = tile_at(n_tokens, token, max_tile);
     std::byte* out = base + tile.first * token_bytes(cols) + u64{token - tile.first} * 4;
     const u64 pair_bytes = u64{tile.count} * 4;
@@ -63,7 +64,8 @@ template <class Isa> struct operand<dtype::bf16, Isa> {
         std::memcpy(out + (col0 + i + j) / 2 * pair_bytes, rounded + j, 4);
     }
     if (col0 + count == cols)
-      for (u64 pair = ceil_div(cols, 2); pair < align_up(cols, 8) / 2; ++pair) write(out + pair * pair_bytes, u32{0});
+      for (u64 pair = ceil_div(cols, 2); pair < align_up(cols, 8) / 2; ++pair)
+        write(out + pair * pair_bytes, u32{0});
   }
   static float get(const std::byte* tile, u64, u32 T, u32 t, u32 col) {
     return from_bf16(read<u16>(tile + (u64{col / 2} * T + t) * 4 + col % 2 * 2));
@@ -79,13 +81,15 @@ template <class Isa> struct operand<dtype::bf16, Isa> {
   }
 };
 
-// A tile: blocks of 32 columns, each i8 q[T][32], f32 d[T], i32 start[T] with start = -128 * sum(q).
+// A tile: blocks of 32 columns, each i8 q[T][32], f32 d[T], i32 start[T]: 40 bytes a token, where
+// start is -128 * sum(q).
 template <class Isa> struct operand<dtype::q8_0, Isa> {
   static constexpr u32 max_tile = simd::is_scalar<Isa> || Isa::lanes == 16 ? 16 : 4, align = 32;
   static constexpr u64 token_bytes(u32 cols) { return u64{cols / 32} * 40; }
   static constexpr u64 bytes(u32 tokens, u32 cols) { return tokens * token_bytes(cols); }
 
-  static void put(std::byte* base, u32 n_tokens, u32 cols, u32 token, u32 col0, u32 count, const float* x) {
+  static void put(std::byte* base, u32 n_tokens, u32 cols, u32 token, u32 col0, u32 count,
+                  const float* x) {
     const token_tile tile = tile_at(n_tokens, token, max_tile);
     const u32 T = tile.count, t = token - tile.first;
     std::byte* block = base + tile.first * token_bytes(cols) + u64{col0 / 32} * 40 * T;
@@ -98,7 +102,8 @@ template <class Isa> struct operand<dtype::q8_0, Isa> {
   }
   static float get(const std::byte* tile, u64, u32 T, u32 t, u32 col) {
     const std::byte* block = tile + u64{col / 32} * 40 * T;
-    return read<float>(block + 32 * T + 4 * t) * static_cast<float>(read<i8>(block + 32 * t + col % 32));
+    return read<float>(block + 32 * T + 4 * t) *
+           static_cast<float>(read<i8>(block + 32 * t + col % 32));
   }
 
  private:

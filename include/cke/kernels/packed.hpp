@@ -33,15 +33,12 @@ struct packed {
     for (u32 col = 0; col < cols; col += chunk) {
       const u32 count = std::min(chunk, cols - col);
       for (u32 row = 0; row < unit_rows; ++row) {
-        std::byte buffer[chunk * 4] = {};  // zeros beyond `count` fill up the last block
-        const std::byte* in = buffer;
-        if (row < rows_present) {
-          const std::byte* file = rows[row] + bytes_of(source, col);
-          if (source != F) convert(file, source, count, buffer);
-          else if (count % format::block) std::memcpy(buffer, file, bytes_of(F, count));
-          else in = file;
-        }
-        pack_blocks(unit + u64{col / format::block} * format::block_bytes, row, in, ceil_div(count, format::block));
+        std::byte buffer[chunk * 4];
+        const std::byte* in =
+            row < rows_present ? encoded(rows[row] + bytes_of(source, col), source, count, buffer)
+                               : zeros;
+        pack_blocks(unit + u64{col / format::block} * format::block_bytes, row, in,
+                    ceil_div(count, format::block));
       }
     }
   }
@@ -58,10 +55,21 @@ struct packed {
  private:
   static constexpr u32 chunk = 256;  // columns at a time: 32 rows of them stay in L1
 
-  static void convert(const std::byte* in, dtype source, u32 count, std::byte* out) {
+  static constexpr std::byte zeros[chunk * 4]{};
+
+  // `count` elements as whole blocks of F: the file's own bytes, or a copy in `buffer`.
+  static const std::byte* encoded(const std::byte* file, dtype source, u32 count,
+                                  std::byte* buffer) {
+    if (source == F && count % format::block == 0) return file;
+    std::memset(buffer, 0, chunk * 4);
     float values[chunk];
-    to_f32(source, in, count, values);
-    from_f32(F, values, count, out);
+    if (source == F) {
+      std::memcpy(buffer, file, bytes_of(F, count));
+    } else {
+      to_f32(source, file, count, values);
+      from_f32(F, values, count, buffer);
+    }
+    return buffer;
   }
   static void pack_blocks(std::byte* out, u32 row, const std::byte* in, u32 blocks) {
     for (u32 b = 0; b < blocks; ++b, out += format::block_bytes, in += bytes_of(F, format::block))

@@ -63,8 +63,8 @@ struct config_reader {
     if (bad.what == trouble::none) bad = {what, key, at.s, least, most, wanted};
   }
   constexpr json at(std::string_view hf, std::string_view gguf) const {
-    const std::string_view key = as == naming::hf ? hf : gguf;
-    return key.empty() ? json{} : root.path(key);
+    if (as == naming::gguf) return gguf.empty() ? json{} : root[gguf];  // flat: its keys have dots
+    return hf.empty() ? json{} : root.path(hf);
   }
 
   constexpr bool number(std::string_view key, json j, double least, double most, double& out) {
@@ -123,7 +123,11 @@ struct config_reader {
       (one(I, boost::pfr::get<I>(r)), ...);
     }(std::make_index_sequence<std::size(rope_keys)>{});
     read_factors(r);
+    // 0: by how much the context grew
+    const bool named = at(rope_keys[4].hf, rope_keys[4].gguf).present();
     if (r.rule == stretch::none) r.factor = 1;
+    else if (!named && (r.rule == stretch::yarn || r.rule == stretch::longrope)) r.factor = 0;
+    else if (!named) fail(trouble::missing, "rope_scaling.factor", {});
     // Both are the length that the model was trained for when the config names only one.
     if (r.rule != stretch::none && r.original == 0) r.original = r.max_position;
   }

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <fstream>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <vector>
 

@@ -28,12 +28,6 @@ concept tensor_source = requires(const S& s, std::string_view name) {
 
 using progress_callback = std::function<void(u64 done, u64 total)>;
 
-// Units of a packed matrix.
-constexpr u32 units_of_slot(const weight_slot& s) {
-  const u32 group = s.group ? s.group : s.rows;
-  return s.rows / group * units_of_group(group);
-}
-
 template <class P, class Isa> class weights {
  public:
   static constexpr u32 rows = P::layers + 2;  // header, layers, footer

@@ -162,6 +162,23 @@ inline void decompose(std::vector<u32>& out, u32 code) {
   out.push_back(code);
 }
 
+// Canonical order: each run of marks sorted by combining class; marks of one class stay in order.
+inline void order_marks(std::vector<u32>& codes) {
+  std::vector<std::array<u32, 3>> run;  // class, place in the run, code
+  const auto sort_back = [&](std::size_t end) {
+    std::ranges::sort(run);
+    for (std::size_t i = 0; i < run.size(); ++i) codes[end - run.size() + i] = run[i][2];
+    run.clear();
+  };
+  for (std::size_t i = 0; i < codes.size(); ++i) {
+    if (const u32 its_class = combining_class(codes[i]); its_class != 0)
+      run.push_back({its_class, static_cast<u32>(run.size()), codes[i]});
+    else if (!run.empty())
+      sort_back(i);
+  }
+  sort_back(codes.size());
+}
+
 // The code point that the pair composes to, or 0.
 constexpr u32 compose(u32 first, u32 second) {
   if (const u32 l = first - hangul::lead, v = second - hangul::vowel; l < hangul::leads && v < hangul::vowels)
@@ -193,14 +210,7 @@ inline std::string nfc(std::string_view text) {
     at += c.size;
   }
 
-  // Canonical order: each run of marks sorted by combining class.
-  for (auto run = codes.begin(); run != codes.end();) {
-    const auto is_starter = [](u32 c) { return detail::combining_class(c) == 0; };
-    run = std::find_if_not(run, codes.end(), is_starter);
-    const auto end = std::find_if(run, codes.end(), is_starter);
-    std::stable_sort(run, end, [](u32 a, u32 b) { return detail::combining_class(a) < detail::combining_class(b); });
-    run = end;
-  }
+  detail::order_marks(codes);
 
   // Compose in place: each code point with the last starter, unless a mark between them blocks it.
   std::size_t kept = 0, starter = codes.size();

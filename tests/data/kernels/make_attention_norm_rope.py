@@ -125,7 +125,9 @@ def rope():
         case("longrope", factor=32.0, original=4096, max_position=131072, context=4097),
         case("longrope", factor=None, original=64, max_position=2048, partial=0.75),
         case("longrope", factor=4.0, original=64, attention_factor=1.5, context=65),
-        case("proportional", d=256, partial=0.25, theta=1e6), case("proportional", d=32, partial=0.5, factor=2.0)])
+        case("proportional", d=256, partial=0.25, theta=1e6), case("proportional", d=32, partial=0.5, factor=2.0),
+        case("yarn", factor=4.0, original=64), case("yarn", factor=8.0, original=4096, theta=10.0, beta_fast=2000.0),
+        case("yarn", factor=2.0, original=6)])
 
 
 attention(), norm(), activation(), rope()

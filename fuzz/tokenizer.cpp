@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// tokenizer.cpp: fuzz target: any bytes as a tokenizer.json give an error or a tokenizer that keeps its promises.
+#include <cke/io/hf_tokenizer.hpp>
+#include <cke/text/detokenizer.hpp>
+#include <cstdlib>
+
+// The JSON, a NUL byte, and the text to encode; without the NUL the JSON is the text too.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view input(reinterpret_cast<const char*>(data), size);
+  const std::size_t cut = input.find('\0');
+  const std::string_view text = cut == input.npos ? input : input.substr(cut + 1);
+  try {
+    const cke::tokenizer t(cke::parse_hf_tokenizer(input.substr(0, cut)));
+    for (const bool special : {false, true}) {
+      const auto ids = t.encode(text, {.parse_special = special, .add_special = special});
+      cke::detokenizer stream(t, {.skip_special = false});
+      for (const cke::u32 id : ids) {
+        if (!special && t.is_special(id) && id != t.vocabulary().unknown) std::abort();
+        for (std::string_view out = stream.push(id); !out.empty();) {
+          const auto step = cke::utf8_next(out);
+          if (step.state != cke::utf8_state::valid) std::abort();
+          out.remove_prefix(step.size);
+        }
+      }
+      t.decode(ids, special);
+    }
+  } catch (const cke::Error&) {
+  }
+  return 0;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* cke.h: one model behind C functions. A shared object that says CKE_EXPORT_MODEL (export.hpp) has them all.
+ *
+ * Functions that can fail take a cke_error, which may be null, and return null or a code other than 0; the
+ * object is then as it was. Nothing is global: any number of models and sessions. A session is not for two
+ * threads at once; sessions of one model may be used from several threads and take turns. */
+#ifndef CKE_H
+#define CKE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define CKE_API extern "C" __attribute__((visibility("default")))
+#define CKE_NOEXCEPT noexcept
+#else
+#define CKE_API
+#define CKE_NOEXCEPT
+#endif
+
+/* Changes with every change of a signature or a struct below. */
+#define CKE_ABI_VERSION 1u
+
+typedef struct cke_model cke_model;
+typedef struct cke_session cke_session;
+
+typedef struct cke_error {
+  int32_t code; /* 0: none; else 1 + cke::errc */
+  char message[512];
+} cke_error;
+
+/* How a model is loaded; all zero means the defaults. */
+typedef struct cke_options {
+  uint32_t threads;    /* 0: the cores that the process may use */
+  uint32_t context;    /* positions of a session; 0: 4096 */
+  uint32_t chunk;      /* most tokens of one pass; 0: 512 */
+  uint32_t logit_rows; /* most rows of logits of one pass; 0: 1 */
+  void (*progress)(void* user, uint64_t done, uint64_t total); /* bytes; may be null */
+  void* user;
+} cke_options;
+
+/* One tensor of a checkpoint. The bytes are read while the model loads, and not kept. */
+typedef struct cke_tensor {
+  const char* name;  /* as in the file, with ".weight" or ".bias" */
+  uint32_t type;     /* GGUF's numbers: 0 f32, 1 f16, 8 q8_0, 30 bf16 */
+  uint32_t rank;     /* 1 to 4 */
+  uint64_t shape[4]; /* as in torch: slowest first */
+  const void* data;
+  uint64_t bytes;
+} cke_tensor;
+
+enum { CKE_NAMES_HF = 0, CKE_NAMES_GGUF = 1 };
+
+typedef struct cke_facts {
+  uint32_t vocab, context, threads;
+  uint32_t kv_type; /* of the caches, in GGUF's numbers */
+  uint64_t parameters, weight_bytes, activation_bytes, state_bytes;
+} cke_facts;
+
+/* Ask first: the other functions are as this header says only where it returns CKE_ABI_VERSION. */
+CKE_API uint32_t cke_abi_version(void) CKE_NOEXCEPT;
+
+/* From a GGUF file, whose config must be the one that the model was compiled for. */
+CKE_API cke_model* cke_model_load(const char* path, const cke_options*, cke_error*) CKE_NOEXCEPT;
+/* From tensors in memory under the names of `naming`: exactly those that the model has. */
+CKE_API cke_model* cke_model_from_tensors(const cke_tensor* tensors, size_t count, int32_t naming, const cke_options*,
+                                          cke_error*) CKE_NOEXCEPT;
+/* Sessions keep what they need of a model alive. */
+CKE_API void cke_model_free(cke_model*) CKE_NOEXCEPT;
+CKE_API cke_facts cke_model_facts(const cke_model*) CKE_NOEXCEPT;
+/* The program and its memory plan for these options, as JSON text; needs no loaded model. */
+CKE_API int32_t cke_model_plan_json(const cke_options*, void (*write)(void* user, const char* text, size_t bytes),
+                                    void* user, cke_error*) CKE_NOEXCEPT;
+
+CKE_API cke_session* cke_session_create(const cke_model*, cke_error*) CKE_NOEXCEPT;
+CKE_API cke_session* cke_session_fork(const cke_session*, cke_error*) CKE_NOEXCEPT;
+CKE_API void cke_session_free(cke_session*) CKE_NOEXCEPT;
+/* Runs ids through the model after what came before. */
+CKE_API int32_t cke_session_feed(cke_session*, const uint32_t* ids, size_t count, cke_error*) CKE_NOEXCEPT;
+/* The same; take gets the logits [vocab] after each id. */
+CKE_API int32_t cke_session_feed_all(cke_session*, const uint32_t* ids, size_t count,
+                                     void (*take)(void* user, uint32_t index, const float* row), void* user,
+                                     cke_error*) CKE_NOEXCEPT;
+/* [vocab], after the last id; valid until the next feed. */
+CKE_API const float* cke_session_logits(const cke_session*) CKE_NOEXCEPT;
+CKE_API uint32_t cke_session_position(const cke_session*) CKE_NOEXCEPT;
+/* Forgets everything after `position`. */
+CKE_API void cke_session_rewind(cke_session*, uint32_t position) CKE_NOEXCEPT;
+
+#endif

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+// export.hpp: CKE_EXPORT_MODEL, which makes a translation unit into a shared object that cke.h describes.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+
+#include "cke.h"
+#include "describe.hpp"
+#include "io/checkpoint.hpp"
+#include "match.hpp"
+#include "runtime/sequence.hpp"
+
+namespace cke::door {
+
+inline int32_t write_error(cke_error* to, errc code, std::string_view what) noexcept {
+  const int32_t number = 1 + static_cast<int32_t>(code);
+  if (to) {
+    to->code = number;
+    const std::size_t n = std::min(what.size(), sizeof to->message - 1);
+    std::memcpy(to->message, what.data(), n);
+    to->message[n] = 0;
+  }
+  return number;
+}
+
+// f(), and what it throws as an error; `failed` turns the error's code into the result.
+template <class F, class Failed> auto guarded(cke_error* to, F f, Failed failed) noexcept {
+  if (to) *to = {};
+  try {
+    return f();
+  } catch (const Error& e) {
+    return failed(write_error(to, e.code, e.what()));
+  } catch (const std::bad_alloc&) {
+    return failed(write_error(to, errc::out_of_memory, "out of memory"));
+  } catch (const std::exception& e) {
+    return failed(write_error(to, errc::unsupported, e.what()));
+  }
+}
+template <class F> int32_t status(cke_error* to, F f) noexcept {
+  return guarded(to, [&] { return f(), int32_t{0}; }, [](int32_t code) { return code; });
+}
+template <class T, class F> T* pointer(cke_error* to, F f) noexcept {
+  return guarded(to, [&] { return reinterpret_cast<T*>(f()); }, [](int32_t) { return static_cast<T*>(nullptr); });
+}
+
+inline model_options options_of(const cke_options* from) {
+  model_options o;
+  if (!from) return o;
+  o.threads = from->threads;
+  if (from->context) o.context = from->context;
+  if (from->chunk) o.chunk = from->chunk;
+  if (from->logit_rows) o.logit_rows = from->logit_rows;
+  if (from->progress)
+    o.progress = [call = from->progress, user = from->user](u64 done, u64 total) { call(user, done, total); };
+  return o;
+}
+
+// Throws malformed for a tensor whose type, shape and bytes do not agree.
+inline tensor_ref tensor_of(const cke_tensor& t) {
+  tensor_ref r;
+  r.name = t.name;
+  const auto fail = [&](const char* want, u64 found) {
+    throw Error(errc::malformed, "tensors", "tensor " + r.name, want, std::to_string(found));
+  };
+  if (t.rank < 1 || t.rank > 4) fail("rank 1 to 4", t.rank);
+  if (t.type >= static_cast<u32>(dtype::none) || !known(static_cast<dtype>(t.type))) fail("a known type", t.type);
+  r.type = static_cast<dtype>(t.type);
+  r.stored = info(r.type).name;
+  r.shape.assign(t.shape, t.shape + t.rank);
+  u64 elements = 1, bytes = 0;
+  for (const u64 n : r.shape)
+    if (!checked_mul(elements, n, elements)) fail("elements that fit in 64 bits", n);
+  if (r.shape.back() % info(r.type).block) fail("rows of whole blocks", r.shape.back());
+  if (!checked_mul(elements / info(r.type).block, info(r.type).bytes, bytes) || bytes != t.bytes)
+    fail("the bytes of its shape", t.bytes);
+  r.bytes = {static_cast<const std::byte*>(t.data), t.bytes};
+  return r;
+}
+
+// The functions of cke.h for one model.
+template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class Isa = isa::native> struct exported {
+  using program = cke::program<M, Formats>;
+  using loaded = cke::loaded<program, KV, Isa>;
+  using sequence = cke::sequence<loaded>;
+  using shared = std::shared_ptr<loaded>;
+
+  static const shared& of(const cke_model* m) { return *reinterpret_cast<const shared*>(m); }
+  static sequence& of(cke_session* s) { return *reinterpret_cast<sequence*>(s); }
+  static const sequence& of(const cke_session* s) { return *reinterpret_cast<const sequence*>(s); }
+
+  static cke_model* load(const char* path, const cke_options* o, cke_error* e) noexcept {
+    return pointer<cke_model>(e, [&] {
+      const checkpoint from = gguf_weights(gguf::read(path));
+      const model_options options = options_of(o);
+      options.validate();
+      match_config<M>(from, options.context);
+      return new shared(std::make_shared<loaded>(from.tensors, from.name, from.as, names_of<M>(), options));
+    });
+  }
+  static cke_model* from_tensors(const cke_tensor* tensors, std::size_t count, int32_t names, const cke_options* o,
+                                 cke_error* e) noexcept {
+    return pointer<cke_model>(e, [&] {
+      std::vector<tensor_ref> list;
+      for (const cke_tensor& t : std::span(tensors, count)) list.push_back(tensor_of(t));
+      const tensor_index index(std::move(list), {{"tensors"}});
+      const naming as = names == CKE_NAMES_GGUF ? naming::gguf : naming::hf;
+      return new shared(std::make_shared<loaded>(index, "tensors", as, names_of<M>(), options_of(o)));
+    });
+  }
+  static void free(cke_model* m) noexcept { delete reinterpret_cast<shared*>(m); }
+  static cke_facts facts(const cke_model* m) noexcept {
+    const loaded& l = *of(m);
+    return {program::vocab, l.context(), l.threads.size(), static_cast<u32>(KV), program::parameters,
+            l.packed.bytes(), l.run.bytes(), l.state_bytes()};
+  }
+  static int32_t plan_json(const cke_options* o, void (*write)(void*, const char*, std::size_t), void* user,
+                           cke_error* e) noexcept {
+    return status(e, [&] {
+      const model_options options = options_of(o);
+      options.validate();
+      const std::string text = describe_json<program>(options.limits(), KV);
+      write(user, text.data(), text.size());
+    });
+  }
+
+  static cke_session* create(const cke_model* m, cke_error* e) noexcept {
+    return pointer<cke_session>(e, [&] { return new sequence(of(m)); });
+  }
+  static cke_session* fork(const cke_session* s, cke_error* e) noexcept {
+    return pointer<cke_session>(e, [&] { return new sequence(of(s)); });
+  }
+  static void free(cke_session* s) noexcept { delete reinterpret_cast<sequence*>(s); }
+  static int32_t feed(cke_session* s, const uint32_t* ids, std::size_t count, cke_error* e) noexcept {
+    return status(e, [&] { of(s).feed(std::span(ids, count)); });
+  }
+  static int32_t feed_all(cke_session* s, const uint32_t* ids, std::size_t count,
+                          void (*take)(void*, uint32_t, const float*), void* user, cke_error* e) noexcept {
+    return status(e, [&] {
+      of(s).feed_all(std::span(ids, count), [&](u32 i, std::span<const float> row) { take(user, i, row.data()); });
+    });
+  }
+};
+
+}  // namespace cke::door
+
+// CKE_EXPORT_MODEL(Model, Formats) or (Model, Formats, KV), once in a translation unit: the functions of
+// cke.h for cke::Model of these arguments, as symbols of the shared object that the unit becomes.
+#define CKE_EXPORT_MODEL(...)                                                                                    \
+  using cke_exported = ::cke::door::exported<__VA_ARGS__>;                                                       \
+  uint32_t cke_abi_version(void) noexcept { return CKE_ABI_VERSION; }                                            \
+  cke_model* cke_model_load(const char* path, const cke_options* o, cke_error* e) noexcept {                     \
+    return cke_exported::load(path, o, e);                                                                       \
+  }                                                                                                              \
+  cke_model* cke_model_from_tensors(const cke_tensor* t, size_t n, int32_t names, const cke_options* o,          \
+                                    cke_error* e) noexcept {                                                     \
+    return cke_exported::from_tensors(t, n, names, o, e);                                                        \
+  }                                                                                                              \
+  void cke_model_free(cke_model* m) noexcept { cke_exported::free(m); }                                          \
+  cke_facts cke_model_facts(const cke_model* m) noexcept { return cke_exported::facts(m); }                      \
+  int32_t cke_model_plan_json(const cke_options* o, void (*write)(void*, const char*, size_t), void* user,       \
+                              cke_error* e) noexcept {                                                           \
+    return cke_exported::plan_json(o, write, user, e);                                                           \
+  }                                                                                                              \
+  cke_session* cke_session_create(const cke_model* m, cke_error* e) noexcept {                                   \
+    return cke_exported::create(m, e);                                                                           \
+  }                                                                                                              \
+  cke_session* cke_session_fork(const cke_session* s, cke_error* e) noexcept { return cke_exported::fork(s, e); } \
+  void cke_session_free(cke_session* s) noexcept { cke_exported::free(s); }                                      \
+  int32_t cke_session_feed(cke_session* s, const uint32_t* ids, size_t n, cke_error* e) noexcept {               \
+    return cke_exported::feed(s, ids, n, e);                                                                     \
+  }                                                                                                              \
+  int32_t cke_session_feed_all(cke_session* s, const uint32_t* ids, size_t n,                                    \
+                               void (*take)(void*, uint32_t, const float*), void* user, cke_error* e) noexcept { \
+    return cke_exported::feed_all(s, ids, n, take, user, e);                                                     \
+  }                                                                                                              \
+  const float* cke_session_logits(const cke_session* s) noexcept { return cke_exported::of(s).logits().data(); } \
+  uint32_t cke_session_position(const cke_session* s) noexcept { return cke_exported::of(s).position(); }        \
+  void cke_session_rewind(cke_session* s, uint32_t position) noexcept { cke_exported::of(s).rewind(position); }  \
+  static_assert(true, "so that a semicolon may follow")

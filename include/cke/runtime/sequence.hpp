@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// sequence.hpp: a program with its weights in memory, and one sequence of ids on its way through it.
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "executor.hpp"
+
+namespace cke {
+
+struct model_options {
+  u32 threads = 0;     // 0: the cores that the process may use
+  u32 context = 4096;  // positions of a session; rope rules that depend on a length use this one
+  u32 chunk = 512;     // most tokens of one pass
+  u32 logit_rows = 1;  // most rows of logits of one pass
+  progress_callback progress{};  // bytes packed, bytes in all
+
+  // Throws config_range.
+  void validate() const {
+    const auto check = [](const char* name, u32 value, u32 least, u32 most) {
+      if (value < least || value > most)
+        throw Error(errc::config_range, {}, name, std::to_string(least) + " to " + std::to_string(most), std::to_string(value));
+    };
+    check("context", context, 1, 1 << 24);
+    check("chunk", chunk, 1, 1 << 16);
+    check("logit_rows", logit_rows, 1, 1 << 16);
+    check("threads", threads, 0, team::max_threads);
+  }
+  capacity limits() const { return {context, chunk < context ? chunk : context, logit_rows}; }
+};
+
+// The numbers that keys and values are kept in when a program does not say.
+template <class Formats> inline constexpr dtype default_kv = std::is_base_of_v<one_format<dtype::f32>, Formats> ? dtype::f32 : dtype::bf16;
+
+// Immutable but for the memory of the one pass that runs at a time.
+template <class P, dtype KV, class Isa> struct loaded {
+  using program = P;
+  using slot = slot_state<P, KV, Isa>;
+
+  team threads;
+  weights<P, Isa> packed;
+  executor<P, KV, Isa> run;
+  std::mutex busy;
+
+  // Throws config_range for the options, and what weights throws.
+  template <tensor_source S, class Names>
+  loaded(const S& tensors, std::string_view file, naming as, const Names& names, const model_options& o)
+      : threads((o.validate(), o.threads ? o.threads : default_threads())),
+        packed(tensors, file, as, names, threads, o.progress), run(packed, threads, o.limits()) {}
+
+  u32 context() const { return run.limits().context; }
+  u64 state_bytes() const { return slot::bytes(context()); }
+};
+
+// The caches of all layers and the ids so far. A copy is a fork. Not for two threads at once;
+// sequences of one model may be used from several threads and take turns pass by pass.
+template <class Loaded> class sequence {
+ public:
+  static constexpr u32 vocab_size = Loaded::program::vocab;
+
+  explicit sequence(std::shared_ptr<Loaded> model)
+      : model_(std::move(model)), slot_(model_->context()), logits_(vocab_size) {
+    history_.reserve(slot_.context());
+  }
+  sequence(const sequence& o) : model_(o.model_), slot_(o.slot_), logits_(o.logits_) {
+    history_.reserve(slot_.context());
+    history_ = o.history_;
+  }
+  sequence& operator=(const sequence& o) {
+    model_ = o.model_, slot_ = o.slot_, logits_ = o.logits_;
+    history_.reserve(slot_.context());
+    history_ = o.history_;
+    return *this;
+  }
+  sequence(sequence&&) noexcept = default;
+  sequence& operator=(sequence&&) noexcept = default;
+
+  // Runs ids through the model after what came before; logits() is then those of the last one.
+  // Throws context_overflow, token_range; the sequence is then as it was.
+  void feed(std::span<const u32> ids) {
+    pass_all(ids, 1, [&](u32, std::span<const float> row) { std::ranges::copy(row, logits_.begin()); });
+  }
+  void feed(u32 id) { feed(std::span(&id, 1)); }
+
+  // The same, and take(i, row) gets the logits after each id.
+  template <class Take> void feed_all(std::span<const u32> ids, Take&& take) {
+    pass_all(ids, static_cast<u32>(ids.size()), [&](u32 i, std::span<const float> row) {
+      if (i + 1 == ids.size()) std::ranges::copy(row, logits_.begin());
+      take(i, row);
+    });
+  }
+
+  std::span<const float> logits() const { return logits_; }  // [vocab], after the last id
+  std::span<const u32> history() const { return history_; }
+  u32 position() const { return slot_.position(); }
+  u32 context() const { return slot_.context(); }
+
+  // Forgets everything after `position`; logits() are stale until the next feed.
+  void rewind(u32 position) {
+    slot_.truncate(position);
+    history_.resize(slot_.position());
+  }
+  void reset() { rewind(0); }
+
+ private:
+  // take(i, row) for the last `rows` ids
+  template <class Take> void pass_all(std::span<const u32> ids, u32 rows, Take&& take) {
+    if (!fits(position(), ids.size(), context()))
+      throw Error(errc::context_overflow, {}, "context", "at most " + std::to_string(context()) + " positions",
+                  std::to_string(u64{position()} + ids.size()));
+    for (const u32 id : ids)
+      if (id >= vocab_size)
+        throw Error(errc::token_range, {}, "token id", "less than " + std::to_string(vocab_size), std::to_string(id));
+    const std::lock_guard turn(model_->busy);
+    const u32 count = static_cast<u32>(ids.size()), chunk = model_->run.limits().chunk;
+    for (u32 at = 0; at < count;) {
+      const u32 n = count - at < chunk ? count - at : chunk, wanted = count - rows;  // first row wanted
+      const u32 here = at + n <= wanted ? 0 : at + n - (at > wanted ? at : wanted);
+      model_->run.run(ids.subspan(at, n), here, slot_, [&](u32 first, u32 some, const view& v) {
+        for (u32 r = 0; r < some; ++r) take(at + first + r, std::span<const float>(v.row(r), vocab_size));
+      });
+      at += n;
+    }
+    history_.insert(history_.end(), ids.begin(), ids.end());
+  }
+
+  std::shared_ptr<Loaded> model_;
+  typename Loaded::slot slot_;
+  std::vector<float> logits_;
+  std::vector<u32> history_;
+};
+
+}  // namespace cke

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// tokenizer.cpp: fuzz target: any bytes as a tokenizer.json give an error or a tokenizer that keeps its promises.
+// tokenizer.cpp: fuzz target: any bytes as a tokenizer.json give an error or a tokenizer that keeps
+// its promises.
 #include <cke/io/hf_tokenizer.hpp>
 #include <cke/text/detokenizer.hpp>
 #include <cstdlib>

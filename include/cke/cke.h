@@ -42,9 +42,9 @@ typedef struct cke_options {
 /* One tensor of a checkpoint. The bytes are read while the model loads, and not kept. */
 typedef struct cke_tensor {
   const char* name;  /* as in the file, with ".weight" or ".bias" */
-  uint32_t type;     /* GGUF's numbers: 0 f32, 1 f16, 8 q8_0, 30 bf16 */
-  uint32_t rank;     /* 1 to 4 */
-  uint64_t shape[4]; /* as in torch: slowest first */
+  uint32_t type;     /* GGUF's numbers: 0 f32, 1 f16, 8 q8_0, 30 bf16; 255: one that cke cannot compute with */
+  uint32_t rank;
+  const uint64_t* shape; /* [rank], as in torch: slowest first */
   const void* data;
   uint64_t bytes;
 } cke_tensor;
@@ -62,9 +62,10 @@ CKE_API uint32_t cke_abi_version(void) CKE_NOEXCEPT;
 
 /* From a GGUF file, whose config must be the one that the model was compiled for. */
 CKE_API cke_model* cke_model_load(const char* path, const cke_options*, cke_error*) CKE_NOEXCEPT;
-/* From tensors in memory under the names of `naming`: exactly those that the model has. */
-CKE_API cke_model* cke_model_from_tensors(const cke_tensor* tensors, size_t count, int32_t naming, const cke_options*,
-                                          cke_error*) CKE_NOEXCEPT;
+/* From tensors in memory under the names of `naming`: exactly those that the model has. `source` is what
+ * messages call them. The caller vouches that they are of the config that the model was compiled for. */
+CKE_API cke_model* cke_model_from_tensors(const cke_tensor* tensors, size_t count, int32_t naming, const char* source,
+                                          const cke_options*, cke_error*) CKE_NOEXCEPT;
 /* Sessions keep what they need of a model alive. */
 CKE_API void cke_model_free(cke_model*) CKE_NOEXCEPT;
 CKE_API cke_facts cke_model_facts(const cke_model*) CKE_NOEXCEPT;

@@ -57,24 +57,27 @@ inline model_options options_of(const cke_options* from) {
 }
 
 // Throws malformed for a tensor whose type, shape and bytes do not agree.
-inline tensor_ref tensor_of(const cke_tensor& t) {
+inline tensor_ref tensor_of(const cke_tensor& t, const char* source) {
   tensor_ref r;
   r.name = t.name;
-  const auto fail = [&](const char* want, u64 found) {
-    throw Error(errc::malformed, "tensors", "tensor " + r.name, want, std::to_string(found));
-  };
-  if (t.rank < 1 || t.rank > 4) fail("rank 1 to 4", t.rank);
-  if (t.type >= static_cast<u32>(dtype::none) || !known(static_cast<dtype>(t.type))) fail("a known type", t.type);
-  r.type = static_cast<dtype>(t.type);
-  r.stored = info(r.type).name;
   r.shape.assign(t.shape, t.shape + t.rank);
+  r.bytes = {static_cast<const std::byte*>(t.data), t.bytes};
+  const auto fail = [&](const char* want, u64 found) {
+    throw Error(errc::malformed, source, "tensor " + r.name, want, std::to_string(found));
+  };
+  if (t.type >= static_cast<u32>(dtype::none) || !known(static_cast<dtype>(t.type))) {
+    r.stored = "another type";
+    return r;
+  }
+  r.type = static_cast<dtype>(t.type);
+  const dtype_info& row = info(r.type);
+  r.stored = row.name;
   u64 elements = 1, bytes = 0;
   for (const u64 n : r.shape)
     if (!checked_mul(elements, n, elements)) fail("elements that fit in 64 bits", n);
-  if (r.shape.back() % info(r.type).block) fail("rows of whole blocks", r.shape.back());
-  if (!checked_mul(elements / info(r.type).block, info(r.type).bytes, bytes) || bytes != t.bytes)
-    fail("the bytes of its shape", t.bytes);
-  r.bytes = {static_cast<const std::byte*>(t.data), t.bytes};
+  if (const u64 columns = r.shape.empty() ? 1 : r.shape.back(); columns % row.block)
+    fail("rows of whole blocks", columns);
+  if (!checked_mul(elements / row.block, row.bytes, bytes) || bytes != t.bytes) fail("the bytes of its shape", t.bytes);
   return r;
 }
 
@@ -98,14 +101,14 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
       return new shared(std::make_shared<loaded>(from.tensors, from.name, from.as, names_of<M>(), options));
     });
   }
-  static cke_model* from_tensors(const cke_tensor* tensors, std::size_t count, int32_t names, const cke_options* o,
-                                 cke_error* e) noexcept {
+  static cke_model* from_tensors(const cke_tensor* tensors, std::size_t count, int32_t names, const char* source,
+                                 const cke_options* o, cke_error* e) noexcept {
     return pointer<cke_model>(e, [&] {
       std::vector<tensor_ref> list;
-      for (const cke_tensor& t : std::span(tensors, count)) list.push_back(tensor_of(t));
-      const tensor_index index(std::move(list), {{"tensors"}});
+      for (const cke_tensor& t : std::span(tensors, count)) list.push_back(tensor_of(t, source));
+      const tensor_index index(std::move(list), {{source}});
       const naming as = names == CKE_NAMES_GGUF ? naming::gguf : naming::hf;
-      return new shared(std::make_shared<loaded>(index, "tensors", as, names_of<M>(), options_of(o)));
+      return new shared(std::make_shared<loaded>(index, source, as, names_of<M>(), options_of(o)));
     });
   }
   static void free(cke_model* m) noexcept { delete reinterpret_cast<shared*>(m); }
@@ -152,9 +155,9 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   cke_model* cke_model_load(const char* path, const cke_options* o, cke_error* e) noexcept {                     \
     return cke_exported::load(path, o, e);                                                                       \
   }                                                                                                              \
-  cke_model* cke_model_from_tensors(const cke_tensor* t, size_t n, int32_t names, const cke_options* o,          \
-                                    cke_error* e) noexcept {                                                     \
-    return cke_exported::from_tensors(t, n, names, o, e);                                                        \
+  cke_model* cke_model_from_tensors(const cke_tensor* t, size_t n, int32_t names, const char* source,            \
+                                    const cke_options* o, cke_error* e) noexcept {                               \
+    return cke_exported::from_tensors(t, n, names, source, o, e);                                                \
   }                                                                                                              \
   void cke_model_free(cke_model* m) noexcept { cke_exported::free(m); }                                          \
   cke_facts cke_model_facts(const cke_model* m) noexcept { return cke_exported::facts(m); }                      \

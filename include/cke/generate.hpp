@@ -36,7 +36,7 @@ template <class Session> class generation {
         stop_(options_.ignore_stop_ids ? std::vector<u32>{} : std::vector<u32>(session.stop_ids().begin(), session.stop_ids().end()), options_.stop) {
     if (prompt.empty() && session.position() == 0)
       throw Error(errc::usage, {}, "prompt", "at least one token", "none");
-    if (session.tokens_or_null()) text_.emplace(*session.tokens_or_null());
+    if (session.tokens_or_null()) text_.emplace(*session.tokens_or_null(), detokenizer_options{.beginning = false});
     const u32 left = session.context() - session.position();
     ids_.reserve(options_.max_tokens < left ? options_.max_tokens : left);
     if (!prompt.empty()) session.feed(prompt);
@@ -66,6 +66,7 @@ template <class Session> class generation {
 
   std::span<const u32> ids() const { return ids_; }   // new ids so far, without the one that stopped
   cke::finish finish() const { return finish_; }
+  std::optional<u32> stop_id() const { return stop_id_; }  // the stop id that the model chose, if one ended the answer
 
  private:
   void advance() {
@@ -87,7 +88,10 @@ template <class Session> class generation {
     if (ids_.size() == options_.max_tokens) return end(finish::length);
     if (pending_) session_->feed(*pending_);
     const u32 id = sampler_.sample(session_->logits(), session_->history(), session_->position());
-    if (stop_.stops_at(id)) return end(finish::stop);
+    if (stop_.stops_at(id)) {
+      stop_id_ = id;
+      return end(finish::stop);
+    }
     ids_.push_back(id);
     pending_ = id;
     if (!text_) return true;
@@ -112,6 +116,7 @@ template <class Session> class generation {
   std::optional<detokenizer> text_;
   std::vector<u32> ids_;
   std::optional<u32> pending_;  // sampled, not yet fed
+  std::optional<u32> stop_id_;
   std::string_view piece_;
   std::string tail_;
   cke::finish finish_ = finish::running;

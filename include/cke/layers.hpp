@@ -60,14 +60,23 @@ template <link At> struct layers_fit {
                 "see layers_fit<link{at, produces, expects}>");
 };
 
-template <attend S> struct attention_holds {
-  static_assert(S.heads > 0 && S.kv_heads > 0 && S.heads % (S.kv_heads ? S.kv_heads : 1) == 0,
-                "cke: attention: heads must be a multiple of kv_heads; see attention_holds<attend{...}>");
-  static_assert(S.head_dim > 0 && S.head_dim % 2 == 0, "cke: attention: head_dim must be even");
-  static_assert(S.window > 0, "cke: attention: window 0 sees no key; use everything for full attention");
-  static_assert(S.rope.dims <= S.head_dim && S.rope.dims % 2 == 0,
-                "cke: attention: rope.dims must be even and at most head_dim");
+template <u32 Heads, u32 KvHeads> struct heads_divide {
+  static_assert(Heads > 0 && KvHeads > 0 && Heads % (KvHeads ? KvHeads : 1) == 0,
+                "cke: attention: heads must be a multiple of kv_heads; see heads_divide<heads, kv_heads>");
 };
+template <u32 HeadDim> struct head_dim_is_even {
+  static_assert(HeadDim > 0 && HeadDim % 2 == 0, "cke: attention: head_dim must be even; see head_dim_is_even<head_dim>");
+};
+template <u32 Window> struct window_sees_keys {
+  static_assert(Window > 0, "cke: attention: window 0 sees no key; use everything for full attention");
+};
+template <u32 Dims, u32 HeadDim> struct rope_fits_head {
+  static_assert(Dims <= HeadDim && Dims % 2 == 0,
+                "cke: attention: rope.dims must be even and at most head_dim; see rope_fits_head<dims, head_dim>");
+};
+template <attend S>
+struct attention_holds : heads_divide<S.heads, S.kv_heads>, head_dim_is_even<S.head_dim>, window_sees_keys<S.window>,
+                         rope_fits_head<S.rope.dims, S.head_dim> {};
 
 template <class... Ls> struct ends {
   static constexpr u32 in = at<0, list<Ls...>>::in, out = at<sizeof...(Ls) - 1, list<Ls...>>::out;
@@ -75,7 +84,7 @@ template <class... Ls> struct ends {
 
 template <class... Ls> struct chain : ends<Ls...>, private layers_fit<first_broken_link<Ls...>()> {};
 template <class... Ls>
-struct residual : ends<Ls...>, private layers_fit<first_broken_link<Ls..., at<0, list<Ls...>>>()> {};
+struct residual : keeps<at<0, list<Ls...>>::in>, private layers_fit<first_broken_link<Ls..., at<0, list<Ls...>>>()> {};
 template <class... Branches> struct sum : ends<Branches...> {};
 template <class... Ls>
 struct block : ends<Ls...>, private layers_fit<first_broken_link<Ls..., at<0, list<Ls...>>>()> {};

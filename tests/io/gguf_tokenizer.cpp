@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gguf_tokenizer.cpp: tests of io/gguf_tokenizer.hpp against Hugging Face tokenizers and sentencepiece.
+// gguf_tokenizer.cpp: tests of io/gguf_tokenizer.hpp, against Hugging Face and sentencepiece.
 #include <doctest/doctest.h>
 
 #include <cke/io/gguf_tokenizer.hpp>
@@ -13,14 +13,18 @@ using namespace cke;
 
 namespace {
 
-vocabulary read(const std::string& name) { return read_gguf_tokenizer(gguf::read(fixtures::path(name))); }
+vocabulary read(const std::string& name) {
+  return read_gguf_tokenizer(gguf::read(fixtures::path(name)));
+}
 
 // A GGUF file made in memory: version 3, no tensors.
 class writer {
  public:
   writer& text(std::string_view key, std::string_view value) { return entry(key, 8).string(value); }
   writer& number(std::string_view key, u32 value) { return entry(key, 4).put(value); }
-  writer& flag(std::string_view key, bool value) { return entry(key, 7).put(static_cast<u8>(value)); }
+  writer& flag(std::string_view key, bool value) {
+    return entry(key, 7).put(static_cast<u8>(value));
+  }
   writer& texts(std::string_view key, const std::vector<std::string>& values) {
     entry(key, 9).put(u32{8}).put(u64{values.size()});
     for (const auto& v : values) string(v);
@@ -57,7 +61,8 @@ class writer {
   u64 entries_ = 0;
 };
 
-writer bpe(const std::vector<std::string>& tokens, const std::vector<std::string>& merges, std::string_view pre = "gpt-2") {
+writer bpe(const std::vector<std::string>& tokens, const std::vector<std::string>& merges,
+           std::string_view pre = "gpt-2") {
   writer w;
   w.text("tokenizer.ggml.model", "gpt2").text("tokenizer.ggml.pre", pre);
   w.texts("tokenizer.ggml.tokens", tokens).texts("tokenizer.ggml.merges", merges);
@@ -115,32 +120,47 @@ TEST_CASE("gguf tokenizer: defaults and switches") {
   CHECK(bpe({"a"}, {}).read().add_bos == false);
   CHECK(bpe({"a"}, {}).number(bos, 0).read().add_bos == false);
   CHECK(bpe({"a"}, {}, "llama-bpe").number(bos, 0).read().add_bos);
-  CHECK_FALSE(bpe({"a"}, {}, "llama-bpe").number(bos, 0).flag("tokenizer.ggml.add_bos_token", false).read().add_bos);
+  CHECK_FALSE(bpe({"a"}, {}, "llama-bpe")
+                  .number(bos, 0)
+                  .flag("tokenizer.ggml.add_bos_token", false)
+                  .read()
+                  .add_bos);
   CHECK(bpe({"a"}, {}).number(eos, 0).flag("tokenizer.ggml.add_eos_token", true).read().add_eos);
-  CHECK(bpe({"a"}, {}).flag("tokenizer.ggml.add_space_prefix", true).read().prefix == space_prefix::if_missing);
+  CHECK(bpe({"a"}, {}).flag("tokenizer.ggml.add_space_prefix", true).read().prefix ==
+        space_prefix::if_missing);
   CHECK(spm({"a"}, {0}).read().prefix == space_prefix::always);
-  CHECK(spm({"a"}, {0}).flag("tokenizer.ggml.add_space_prefix", false).read().prefix == space_prefix::never);
+  CHECK(spm({"a"}, {0}).flag("tokenizer.ggml.add_space_prefix", false).read().prefix ==
+        space_prefix::never);
   CHECK(spm({"a"}, {0}).number(bos, 0).read().add_bos);
   CHECK(spm({"a"}, {0}).number("tokenizer.ggml.padding_token_id", 0).read().pad == 0);
-  const vocabulary typed = bpe({"a", "<c>", "<u>", "Ġ Ġ"}, {}).numbers<i32>("tokenizer.ggml.token_type", 5, {1, 3, 4, 1}).read();
+  const vocabulary typed = bpe({"a", "<c>", "<u>", "Ġ Ġ"}, {})
+                               .numbers<i32>("tokenizer.ggml.token_type", 5, {1, 3, 4, 1})
+                               .read();
   CHECK(typed.added == std::vector<added_token>{{1, true}, {2, false}});
   CHECK(typed.types[3] == token_type::unused);
 }
 
 TEST_CASE("gguf tokenizer: what is wrong is named") {
   CHECK(error(bpe({"a", "b", "ab"}, {"a b"})) == "");
-  CHECK(error(writer().text("tokenizer.ggml.model", "t5")) == "f: tokenizer.ggml.model: expected gpt2 or llama, found t5");
+  CHECK(error(writer().text("tokenizer.ggml.model", "t5")) ==
+        "f: tokenizer.ggml.model: expected gpt2 or llama, found t5");
   CHECK(error(writer()).find("tokenizer.ggml.model") != std::string::npos);
-  CHECK(error(bpe({"a"}, {}, "mpt")) == "f: tokenizer.ggml.pre: expected gpt-2, smollm, llama-bpe or qwen2, found mpt");
-  const std::string merges = "f: tokenizer.ggml.merges: expected two tokens whose joined text is a token, found ";
-  for (const char* bad : {"b a", "ab", "a c", " ", "a ", " a b"}) CHECK(error(bpe({"a", "b", "ab"}, {bad})) == merges + bad);
-  CHECK(error(bpe({"a"}, {}).number("tokenizer.ggml.bos_token_id", 1)) == "f: begin-of-text token: expected an id below 1, found 1");
+  CHECK(error(bpe({"a"}, {}, "mpt")) ==
+        "f: tokenizer.ggml.pre: expected gpt-2, smollm, llama-bpe or qwen2, found mpt");
+  const std::string merges =
+      "f: tokenizer.ggml.merges: expected two tokens whose joined text is a token, found ";
+  for (const char* bad : {"b a", "ab", "a c", " ", "a ", " a b"})
+    CHECK(error(bpe({"a", "b", "ab"}, {bad})) == merges + bad);
+  CHECK(error(bpe({"a"}, {}).number("tokenizer.ggml.bos_token_id", 1)) ==
+        "f: begin-of-text token: expected an id below 1, found 1");
   CHECK(error(bpe({"a"}, {}).numbers<i32>("tokenizer.ggml.token_type", 5, {})) ==
         "f: tokenizer.ggml.token_type: expected 1 of them, found 0");
   for (const i32 bad : {0, 7, -1})
     CHECK(error(bpe({"a"}, {}).numbers<i32>("tokenizer.ggml.token_type", 5, {bad})) ==
           "f: tokenizer.ggml.token_type: expected 1 to 6, found " + std::to_string(bad));
   CHECK(error(spm({"a"}, {})) == "f: token scores: expected 1, found 0");
-  CHECK(error(spm({"a"}, {std::numeric_limits<float>::infinity()})) == "f: score of token 0: expected a finite number, found inf");
-  CHECK(error(spm({"a"}, {0}).numbers<i32>("tokenizer.ggml.token_type", 5, {6})) == "f: byte token 0: expected the form <0x0A>, found a");
+  CHECK(error(spm({"a"}, {std::numeric_limits<float>::infinity()})) ==
+        "f: score of token 0: expected a finite number, found inf");
+  CHECK(error(spm({"a"}, {0}).numbers<i32>("tokenizer.ggml.token_type", 5, {6})) ==
+        "f: byte token 0: expected the form <0x0A>, found a");
 }

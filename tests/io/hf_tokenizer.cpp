@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hf_tokenizer.cpp: tests of io/hf_tokenizer.hpp, and of whole tokenizers against Hugging Face tokenizers.
+// hf_tokenizer.cpp: tests of io/hf_tokenizer.hpp, whole tokenizers against Hugging Face's.
 #include <doctest/doctest.h>
 
 #include <cke/io/hf_tokenizer.hpp>
@@ -14,7 +14,9 @@ using nlohmann::json;
 
 namespace {
 
-vocabulary read(const std::string& name) { return read_hf_tokenizer(read_hf_files(fixtures::path(name))); }
+vocabulary read(const std::string& name) {
+  return read_hf_tokenizer(read_hf_files(fixtures::path(name)));
+}
 
 // The smallest byte-level tokenizer: "a", "b", "ab".
 json small() {
@@ -33,7 +35,8 @@ json small() {
 json small_spm() {
   json j = small();
   j["pre_tokenizer"] = nullptr;
-  j["normalizer"] = json::parse(R"({"type": "Replace", "pattern": {"String": " "}, "content": "▁"})");
+  j["normalizer"] =
+      json::parse(R"({"type": "Replace", "pattern": {"String": " "}, "content": "▁"})");
   j["decoder"] = json::parse(R"({"type": "Replace", "pattern": {"String": "▁"}, "content": " "})");
   j["model"]["byte_fallback"] = true;
   return j;
@@ -59,16 +62,18 @@ TEST_CASE("hf tokenizer: the ids of Hugging Face tokenizers, and the text again"
       CAPTURE(text);
       const bool same = t.encode(text, options) == ids;
       CHECK(same);
-      // Form C, missing bytes, white space that an added token takes and a "▁" that is a space change the text.
-      const bool again = name == "llama3" || (name == "llama_legacy" && !options.parse_special && text.find("▁") == text.npos);
+      // Form C, missing bytes, white space that an added token takes and a "▁" that is a space
+      // change the text.
+      const bool again = name == "llama3" || (name == "llama_legacy" && !options.parse_special &&
+                                              text.find("▁") == text.npos);
       if (again && !options.add_special) CHECK(t.decode(ids) == text);
     }
   }
 }
 
 TEST_CASE("hf tokenizer: what the files say beside the model") {
-  const vocabulary qwen2 = read("qwen2"), llama3 = read("llama3"), gpt2 = read("gpt2"), llama = read("llama"),
-                   legacy = read("llama_legacy");
+  const vocabulary qwen2 = read("qwen2"), llama3 = read("llama3"), gpt2 = read("gpt2"),
+                   llama = read("llama"), legacy = read("llama_legacy");
   CHECK(qwen2.nfc);
   CHECK(qwen2.pre == pre_tokenizer::qwen2);
   CHECK(qwen2.bos == no_token);
@@ -95,15 +100,19 @@ TEST_CASE("hf tokenizer: what the files say beside the model") {
 }
 
 TEST_CASE("hf tokenizer: a small one, in every spelling") {
-  const auto ids = [](const json& j, std::string_view text) { return tokenizer(parse_hf_tokenizer(j.dump())).encode(text); };
+  const auto ids = [](const json& j, std::string_view text) {
+    return tokenizer(parse_hf_tokenizer(j.dump())).encode(text);
+  };
   json j = small();
   CHECK(ids(j, "abba") == std::vector<u32>{2, 1, 0});
   j["model"]["merges"] = json::parse(R"([["a", "b"]])");
   CHECK(ids(j, "abba") == std::vector<u32>{2, 1, 0});
   j["model"].erase("type");
-  j["pre_tokenizer"] = json::parse(R"({"type": "Sequence", "pretokenizers": [{"type": "ByteLevel", "add_prefix_space": false}]})");
+  j["pre_tokenizer"] = json::parse(
+      R"({"type": "Sequence", "pretokenizers": [{"type": "ByteLevel", "add_prefix_space": false}]})");
   CHECK(ids(j, "abba") == std::vector<u32>{2, 1, 0});
-  j["model"]["vocab"]["b b"] = 9;  // outside the byte alphabet: no text becomes it; ids may have gaps
+  j["model"]["vocab"]["b b"] =
+      9;  // outside the byte alphabet: no text becomes it; ids may have gaps
   CHECK(tokenizer(parse_hf_tokenizer(j.dump())).vocab_size() == 10);
   CHECK(ids(j, "b b") == std::vector<u32>{1, 1});
   CHECK(ids(small_spm(), "ab") == std::vector<u32>{2});
@@ -123,36 +132,54 @@ TEST_CASE("hf tokenizer: tokenizer_config.json") {
   CHECK(parse_hf_tokenizer(j.dump()).add_bos);
   CHECK(parse_hf_tokenizer(j.dump()).bos == 3);
   CHECK_FALSE(parse_hf_tokenizer(j.dump(), R"({"add_bos_token": false})").add_bos);
-  CHECK(error(small(), R"({"bos_token": "<x>"})") == "c: bos_token: expected a token of t, found <x>");
+  CHECK(error(j, R"({"bos_token": "ab"})") ==
+        "c: bos_token: expected the token that the post-processor adds, found ab");
+  CHECK(error(j, R"({"bos_token": "ab", "add_bos_token": true})") == "");
+  CHECK(error(small(), R"({"bos_token": "<x>"})") ==
+        "c: bos_token: expected a token of tokenizer.json, found <x>");
   CHECK(error(small(), R"({"bos_token": 3})") == "c: bos_token: expected a string, found 3");
   CHECK(error(small(), R"([])") == "c: expected an object, found array");
-  CHECK(error(small(), R"({"chat_template": 1})") == "c: chat_template: expected a string, found 1");
+  CHECK(error(small(), R"({"chat_template": 1})") ==
+        "c: chat_template: expected a string, found 1");
 }
 
 TEST_CASE("hf tokenizer: what is not known is named, never passed over") {
   CHECK(error(small()) == "");
   CHECK(error_with(small(), "/extra", 1) == "t: extra: expected no such key, found 1");
-  CHECK(error_with(small(), "/model/extra", {{"type", "X"}}) == "t: model.extra: expected no such key, found X");
-  CHECK(error_with(small(), "/model/type", "Unigram") == "t: model.type: expected BPE, found Unigram");
+  CHECK(error_with(small(), "/model/extra", {{"type", "X"}}) ==
+        "t: model.extra: expected no such key, found X");
+  CHECK(error_with(small(), "/model/type", "Unigram") ==
+        "t: model.type: expected BPE, found Unigram");
   CHECK(error_with(small(), "/model/dropout", 0.5) == "t: model.dropout: expected null, found 0.5");
-  CHECK(error_with(small(), "/model/end_of_word_suffix", "</w>") == "t: model.end_of_word_suffix: expected null, found </w>");
-  CHECK(error_with(small(), "/model/byte_fallback", true) == "t: model.byte_fallback: expected false, found true");
-  CHECK(error_with(small(), "/normalizer", {{"type", "Lowercase"}}) == "t: normalizer.type: expected NFC, found Lowercase");
-  CHECK(error_with(small(), "/decoder", {{"type", "WordPiece"}}) == "t: decoder.type: expected ByteLevel, found WordPiece");
+  CHECK(error_with(small(), "/model/end_of_word_suffix", "</w>") ==
+        "t: model.end_of_word_suffix: expected null, found </w>");
+  CHECK(error_with(small(), "/model/byte_fallback", true) ==
+        "t: model.byte_fallback: expected false, found true");
+  CHECK(error_with(small(), "/normalizer", {{"type", "Lowercase"}}) ==
+        "t: normalizer.type: expected NFC, found Lowercase");
+  CHECK(error_with(small(), "/decoder", {{"type", "WordPiece"}}) ==
+        "t: decoder.type: expected ByteLevel, found WordPiece");
   CHECK(error_with(small(), "/decoder", nullptr) == "t: decoder: expected a decoder, found null");
   CHECK(error_with(small(), "/post_processor", {{"type", "BertProcessing"}}) ==
         "t: post_processor.type: expected ByteLevel or TemplateProcessing, found BertProcessing");
   CHECK(error_with(small(), "/pre_tokenizer", {{"type", "Whitespace"}}) ==
-        "t: pre_tokenizer.type: expected a pre-tokenizer that cke knows, in a known order, found Whitespace");
-  CHECK(error_with(small(), "/pre_tokenizer/new", 1) == "t: pre_tokenizer.new: expected no such key, found 1");
+        "t: pre_tokenizer.type: expected a pre-tokenizer that cke knows, in a known order, found "
+        "Whitespace");
+  CHECK(error_with(small(), "/pre_tokenizer/new", 1) ==
+        "t: pre_tokenizer.new: expected no such key, found 1");
 
-  const json byte_level = {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
+  const json byte_level = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
   const auto sequence = [&](const json& first, const json& second) -> json {
     return {{"type", "Sequence"}, {"pretokenizers", {first, second}}};
   };
-  json split = {{"type", "Split"}, {"behavior", "Isolated"}, {"invert", false}, {"pattern", {{"Regex", "\\w+"}}}};
+  json split = {{"type", "Split"},
+                {"behavior", "Isolated"},
+                {"invert", false},
+                {"pattern", {{"Regex", "\\w+"}}}};
   CHECK(error_with(small(), "/pre_tokenizer", sequence(split, byte_level)) ==
-        "t: pre_tokenizer.pretokenizers[0].pattern.Regex: expected the pattern of gpt2, llama3 or qwen2, found \\w+");
+        "t: pre_tokenizer.pretokenizers[0].pattern.Regex: expected the pattern of gpt2, llama3 or "
+        "qwen2, found \\w+");
   split["behavior"] = "Removed";
   CHECK(error_with(small(), "/pre_tokenizer", sequence(split, byte_level)) ==
         "t: pre_tokenizer.pretokenizers[0].behavior: expected Isolated, found Removed");
@@ -160,51 +187,79 @@ TEST_CASE("hf tokenizer: what is not known is named, never passed over") {
   CHECK(error_with(small(), "/pre_tokenizer", sequence(digits, byte_level)) ==
         "t: pre_tokenizer.pretokenizers[1].use_regex: expected true, found false");
   CHECK(error_with(small(), "/pre_tokenizer", sequence(byte_level, digits)) ==
-        "t: pre_tokenizer.pretokenizers[0].type: expected a pre-tokenizer that cke knows, in a known order, found ByteLevel");
+        "t: pre_tokenizer.pretokenizers[0].type: expected a pre-tokenizer that cke knows, in a "
+        "known order, found ByteLevel");
 
   CHECK(error(small_spm()) == "");
-  CHECK(error_with(small_spm(), "/normalizer", nullptr) == "t: normalizer: expected a Replace of spaces by ▁, found null");
-  CHECK(error_with(small_spm(), "/normalizer/content", "_") == "t: normalizer.content: expected \"▁\", found _");
+  CHECK(error_with(small_spm(), "/decoder", {{"type", "Fuse"}}) ==
+        "t: decoder: expected a Replace of ▁ by spaces, found Fuse");
+  CHECK(error_with(small_spm(), "/normalizer", nullptr) ==
+        "t: normalizer: expected a Replace of spaces by ▁, found null");
+  CHECK(error_with(small_spm(), "/normalizer/content", "_") ==
+        "t: normalizer.content: expected \"▁\", found _");
   CHECK(error_with(small_spm(), "/normalizer/pattern", {{"Regex", " "}}) ==
         "t: normalizer.pattern.Regex: expected no such key, found  ");
-  CHECK(error_with(small_spm(), "/model/ignore_merges", true) == "t: model.ignore_merges: expected false, found true");
-  CHECK(error_with(small_spm(), "/decoder", {{"type", "Strip"}, {"content", " "}, {"start", 2}, {"stop", 0}}) ==
+  CHECK(error_with(small_spm(), "/model/ignore_merges", true) ==
+        "t: model.ignore_merges: expected false, found true");
+  CHECK(error_with(small_spm(), "/decoder",
+                   {{"type", "Strip"}, {"content", " "}, {"start", 2}, {"stop", 0}}) ==
         "t: decoder.start: expected 1, found 2");
-  CHECK(error_with(small_spm(), "/pre_tokenizer", {{"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", "first"}}) ==
+  CHECK(error_with(small_spm(), "/pre_tokenizer",
+                   {{"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", "first"}}) ==
         "t: pre_tokenizer.split: expected false, found null");
 }
 
 TEST_CASE("hf tokenizer: ids, tokens and merges must fit") {
-  CHECK(error_with(small(), "/model/vocab/a", 1) == "t: model.vocab: expected each id once, found 1 twice");
-  CHECK(error_with(small(), "/model/vocab/a", -1) == "t: model.vocab.a: expected a token id, found -1");
-  CHECK(error_with(small(), "/model/vocab/a", 4294967295) == "t: model.vocab.a: expected a token id, found 4294967295");
+  CHECK(error_with(small(), "/model/vocab/a", 1) ==
+        "t: model.vocab: expected each id once, found 1 twice");
+  CHECK(error_with(small(), "/model/vocab/a", -1) ==
+        "t: model.vocab.a: expected a token id, found -1");
+  CHECK(error_with(small(), "/model/vocab/a", 4294967295) ==
+        "t: model.vocab.a: expected a token id, found 4294967295");
   CHECK(error_with(small(), "/model/vocab/a", 4294967294) ==
-        "t: model.vocab: expected ids near the number of tokens, 3, found 4294967294");
+        "t: model.vocab: expected ids near the number of tokens, 4, found 4294967294");
   CHECK(error_with(small(), "/model/vocab", "x") == "t: model.vocab: expected an object, found x");
-  CHECK(error_with(small(), "/model/merges", nullptr) == "t: model.merges: expected an array, found null");
+  CHECK(error_with(small(), "/model/merges", nullptr) ==
+        "t: model.merges: expected an array, found null");
   CHECK(error_with(small(), "/model/merges/0", "b a") ==
-        "t: model.merges[0]: expected tokens of model.vocab, joined too, found b a");
-  for (const json& bad : {json("ab"), json("a  b"), json(7), json::array({"a"}), json::array({"a", 1})})
-    CHECK(error_with(small(), "/model/merges/0", bad).starts_with("t: model.merges[0]: expected two tokens, found "));
-  CHECK(error_with(small(), "/added_tokens/0/id", 2) == "t: added_tokens[0].id: expected each id once, found 2 twice");
-  CHECK(error_with(small(), "/added_tokens/0/content", "ab") == "t: added_tokens[0].id: expected 2, as in model.vocab, found 3");
-  CHECK(error_with(small(), "/added_tokens/0/special", "no") == "t: added_tokens[0].special: expected true or false, found no");
-  CHECK(error_with(small(), "/model/unk_token", "<u>") == "t: model.unk_token: expected a token of t, found <u>");
-  CHECK(fixtures::error_of([] { parse_hf_tokenizer("{", {}, "t"); }).starts_with("t: JSON: [json.exception.parse_error"));
-  CHECK(fixtures::error_of([] { parse_hf_tokenizer("[]", {}, "t"); }) == "t: expected an object, found array");
+        "t: model.merges[0]: expected two tokens whose joined text is a token, found b a");
+  for (const json& bad :
+       {json("ab"), json("a  b"), json(7), json::array({"a"}), json::array({"a", 1})})
+    CHECK(error_with(small(), "/model/merges/0", bad)
+              .starts_with(
+                  "t: model.merges[0]: expected two tokens whose joined text is a token, found "));
+  CHECK(error_with(small(), "/added_tokens/0/id", 2) ==
+        "t: added_tokens[0].id: expected each id once, found 2 twice");
+  CHECK(error_with(small(), "/added_tokens/0/content", "ab") ==
+        "t: added_tokens[0].id: expected 2, as in model.vocab, found 3");
+  CHECK(error_with(small(), "/added_tokens/0/special", "no") ==
+        "t: added_tokens[0].special: expected true or false, found no");
+  CHECK(error_with(small(), "/model/unk_token", "<u>") ==
+        "t: model.unk_token: expected a token of tokenizer.json, found <u>");
+  CHECK(fixtures::error_of([] {
+          parse_hf_tokenizer("{", {}, "t");
+        }).starts_with("t: JSON: [json.exception.parse_error"));
+  CHECK(fixtures::error_of([] { parse_hf_tokenizer("[]", {}, "t"); }) ==
+        "t: expected an object, found array");
   const std::string deep(200'000, '[');
   CHECK(fixtures::error_of([&] { parse_hf_tokenizer(deep, {}, "t"); }) != "");
-  CHECK(fixtures::error_of([&] { parse_hf_tokenizer("{\"model\":" + deep + std::string(200'000, ']') + "}", {}, "t"); }) != "");
+  CHECK(fixtures::error_of([&] {
+          parse_hf_tokenizer("{\"model\":" + deep + std::string(200'000, ']') + "}", {}, "t");
+        }) != "");
 }
 
-TEST_CASE("hf tokenizer: every cut and every changed byte of a file gives an error or a tokenizer") {
+TEST_CASE(
+    "hf tokenizer: every cut and every changed byte of a file gives an error or a tokenizer") {
   std::string text = small().dump();
   for (std::size_t size = 0; size < text.size(); ++size)
     CHECK(fixtures::error_of([&] { parse_hf_tokenizer(text.substr(0, size)); }) != "");
   for (std::size_t at = 0; at < text.size(); ++at)
     for (const int mask : {1, 4, 16}) {
       text[at] = static_cast<char>(text[at] ^ mask);
-      fixtures::error_of([&] { tokenizer(parse_hf_tokenizer(text)).encode("ab <s>", {.parse_special = true, .add_special = true}); });
+      fixtures::error_of([&] {
+        tokenizer(parse_hf_tokenizer(text))
+            .encode("ab <s>", {.parse_special = true, .add_special = true});
+      });
       text[at] = static_cast<char>(text[at] ^ mask);
     }
 }
@@ -212,7 +267,9 @@ TEST_CASE("hf tokenizer: every cut and every changed byte of a file gives an err
 TEST_CASE("hf tokenizer: a directory without the file") {
   hf_files files;
   files.dir = fixtures::path("nowhere");
-  CHECK(fixtures::error_of([&] { read_hf_tokenizer(files); }).starts_with(fixtures::path("nowhere") + "/tokenizer.json"));
+  CHECK(fixtures::error_of([&] {
+          read_hf_tokenizer(files);
+        }).starts_with(fixtures::path("nowhere") + "/tokenizer.json"));
 }
 
 TEST_CASE("hf tokenizer: chat_template.jinja wins") {

@@ -15,14 +15,15 @@ ROOMS = {
     "runtime": {"graph", "kernels", "core", "layers"},
     "text": {"core"},
     "io": {"core", "text"},
-    "model": {"runtime", "io", "text", "models", "layers", "core"},
+    "model": {"runtime", "graph", "kernels", "io", "text", "models", "layers", "core"},
     "engine": {"model", "runtime", "io", "text", "core"},
     "public": {"model", "engine", "runtime", "io", "text", "models", "layers", "core"},
 }
 # Headers at the top that are rooms of their own; every other one there is what a user includes.
 TOP = {
     "layers.hpp": "layers", "engine.hpp": "engine", "cke.h": "engine",
-    "model.hpp": "model", "generate.hpp": "model", "match.hpp": "model",
+    "model.hpp": "model", "generate.hpp": "model", "match.hpp": "model", "describe.hpp": "model", "describe_text.hpp": "model",
+    "export.hpp": "engine",
 }
 
 # Libraries, and the files that may include them.

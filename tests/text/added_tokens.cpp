@@ -21,13 +21,8 @@ std::string split(const added_tokens& tokens, std::string_view text, bool specia
 }  // namespace
 
 TEST_CASE("added tokens: leftmost, then longest") {
-  added_tokens t;
-  t.add({1}, "<a>");
-  t.add({2}, "<a>b");
-  t.add({3}, "a>bcd");
-  t.add({4}, "<a>bcx");
-  t.add({5}, "");
-  t.add({6}, "<a>");
+  const added_tokens t(
+      {{"<a>", {1}}, {"<a>b", {2}}, {"a>bcd", {3}}, {"<a>bcx", {4}}, {"", {5}}, {"<a>", {6}}});
   CHECK(split(t, "") == "");
   CHECK(split(t, "x") == "|x");
   CHECK(split(t, "x<a>y") == "|x[1]|y");
@@ -39,17 +34,13 @@ TEST_CASE("added tokens: leftmost, then longest") {
 }
 
 TEST_CASE("added tokens: a control token is text unless it is asked for") {
-  added_tokens t;
-  t.add({.id = 1, .special = true}, "<|x|>");
-  t.add({2}, "<y>");
+  const added_tokens t({{"<|x|>", {.id = 1, .special = true}}, {"<y>", {2}}});
   CHECK(split(t, "a<|x|>b<y>") == "|a[1]|b[2]");
   CHECK(split(t, "a<|x|>b<y>", false) == "|a<|x|>b[2]");
 }
 
 TEST_CASE("added tokens: white space goes with the token") {
-  added_tokens t;
-  t.add({.id = 1, .lstrip = true}, "<l>");
-  t.add({.id = 2, .rstrip = true}, "<r>");
+  const added_tokens t({{"<l>", {.id = 1, .lstrip = true}}, {"<r>", {.id = 2, .rstrip = true}}});
   CHECK(split(t, "a \n\u3000<l> b") == "|a[1]| b");
   CHECK(split(t, "a <r> \t\u00a0b") == "|a [2]|b");
   CHECK(split(t, "  <l>") == "[1]");
@@ -58,15 +49,15 @@ TEST_CASE("added tokens: white space goes with the token") {
 }
 
 TEST_CASE("added tokens: single words") {
-  added_tokens t;
-  t.add({.id = 1, .single_word = true}, "cat");
+  const added_tokens t({{"cat", {.id = 1, .single_word = true}}});
   CHECK(split(t, "cat a cat.") == "[1]| a [1]|.");
-  for (const char* text : {"cats", "1cat", "_cat", "écat", "cat\u0301", "cat中"}) CHECK(split(t, text) == "|" + std::string(text));
+  for (const char* text : {"cats", "1cat", "_cat", "écat", "cat\u0301", "cat中"})
+    CHECK(split(t, text) == "|" + std::string(text));
   CHECK(split(t, "😀cat-\xFF") == "|😀[1]|-\xFF");
 }
 
 TEST_CASE("added tokens: bytes that are not UTF-8 around them do no harm") {
-  added_tokens t;
-  t.add({.id = 1, .lstrip = true, .rstrip = true, .single_word = true}, "\xF0\x9F");
+  const added_tokens t(
+      {{"\xF0\x9F", {.id = 1, .lstrip = true, .rstrip = true, .single_word = true}}});
   CHECK(split(t, "\xE4 \xF0\x9F \x80") == "|\xE4[1]|\x80");
 }

@@ -7,7 +7,8 @@
 
 using namespace cke;
 
-static_assert(byte_alphabet['A'] == 'A' && byte_alphabet[' '] == U'Ġ' && byte_alphabet['\n'] == U'Ċ');
+static_assert(byte_alphabet['A'] == 'A' && byte_alphabet[' '] == U'Ġ' &&
+              byte_alphabet['\n'] == U'Ċ');
 
 TEST_CASE("byte alphabet: 256 characters that stand for the bytes") {
   std::string spelled, bytes;
@@ -21,5 +22,6 @@ TEST_CASE("byte alphabet: 256 characters that stand for the bytes") {
 }
 
 TEST_CASE("byte alphabet: other characters stand for nothing") {
-  for (const char* text : {" ", "a b", "▁", "\u0144", "\u00AD", "\xFF", "\n"}) CHECK_FALSE(from_byte_alphabet(text));
+  for (const char* text : {" ", "a b", "▁", "\u0144", "\u00AD", "\xFF", "\n"})
+    CHECK_FALSE(from_byte_alphabet(text));
 }

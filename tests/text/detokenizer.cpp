@@ -51,10 +51,8 @@ TEST_CASE("utf8 stream: how the bytes are cut does not matter") {
   for (int i = 0; i < 300; ++i) {
     std::string bytes;
     for (auto n = random() % 30; n > 0; --n) {
-      if (random() % 3 == 0)
-        bytes += static_cast<char>(random());
-      else
-        append_utf8(bytes, static_cast<u32>(random() % 0x30000));
+      if (random() % 3 == 0) bytes += static_cast<char>(random());
+      else append_utf8(bytes, static_cast<u32>(random() % 0x30000));
     }
     const std::string whole = stream(bytes, 1000);
     for (const std::size_t part : {1u, 2u, 3u, 5u}) CHECK(stream(bytes, part) == whole);

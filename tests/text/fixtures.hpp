@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// fixtures.hpp: reads what tests/data/tokenizers/make.py wrote, and makes small vocabularies by hand.
+// fixtures.hpp: reads tests/data/tokenizers, and makes small vocabularies by hand.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -16,7 +16,9 @@ namespace fixtures {
 
 using cke::u32;
 
-inline std::string path(const std::string& name) { return std::string(CKE_TEST_DATA "/tokenizers/") + name; }
+inline std::string path(const std::string& name) {
+  return std::string(CKE_TEST_DATA "/tokenizers/") + name;
+}
 
 inline std::string content(const std::string& name) {
   std::ifstream in(path(name), std::ios::binary);
@@ -68,7 +70,8 @@ inline std::vector<encoding> encodings(const std::string& name) {
 }
 
 // Adds a token and returns its id.
-inline u32 add(cke::vocabulary& v, std::string_view text, cke::token_type type = cke::token_type::normal) {
+inline u32 add(cke::vocabulary& v, std::string_view text,
+               cke::token_type type = cke::token_type::normal) {
   v.tokens.emplace_back(text);
   v.types.push_back(type);
   return static_cast<u32>(v.tokens.size() - 1);

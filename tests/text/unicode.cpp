@@ -19,8 +19,9 @@ TEST_CASE("utf8: every code point goes out and comes in again") {
     append_utf8(text, code);
     const utf8_step step = utf8_next(text);
     const bool surrogate = code >= 0xD800 && code < 0xE000;
-    if (surrogate ? step.state != utf8_state::invalid
-                  : step.state != utf8_state::valid || step.code != code || step.size != text.size())
+    if (surrogate
+            ? step.state != utf8_state::invalid
+            : step.state != utf8_state::valid || step.code != code || step.size != text.size())
       FAIL("U+" << std::hex << code);
   }
 }
@@ -31,11 +32,16 @@ TEST_CASE("utf8: broken bytes are steps of one maximal subpart") {
     u32 size;
     utf8_state state;
   } const cases[] = {
-      {"\x80", 1, utf8_state::invalid},          {"\xC0\x80", 1, utf8_state::invalid},  // overlong
-      {"\xE0\x80\x80", 1, utf8_state::invalid},  {"\xED\xA0\x80", 1, utf8_state::invalid},
-      {"\xF4\x90\x80\x80", 1, utf8_state::invalid}, {"\xF5", 1, utf8_state::invalid},
-      {"\xE4\xBDx", 2, utf8_state::invalid},     {"\xF0\x9F\x98x", 3, utf8_state::invalid},
-      {"\xE4\xBD", 2, utf8_state::truncated},    {"\xF0\x9F\x98", 3, utf8_state::truncated},
+      {"\x80", 1, utf8_state::invalid},
+      {"\xC0\x80", 1, utf8_state::invalid},  // overlong
+      {"\xE0\x80\x80", 1, utf8_state::invalid},
+      {"\xED\xA0\x80", 1, utf8_state::invalid},
+      {"\xF4\x90\x80\x80", 1, utf8_state::invalid},
+      {"\xF5", 1, utf8_state::invalid},
+      {"\xE4\xBDx", 2, utf8_state::invalid},
+      {"\xF0\x9F\x98x", 3, utf8_state::invalid},
+      {"\xE4\xBD", 2, utf8_state::truncated},
+      {"\xF0\x9F\x98", 3, utf8_state::truncated},
       {"\xC3", 1, utf8_state::truncated},
   };
   for (const auto& c : cases) {

@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: MIT
 // isa.hpp: instruction sets as one inheritance chain; the only file that spells xsimd's arch tags.
+// Kernels load unaligned everywhere: xsimd checks aligned loads unless NDEBUG is set, hardware does not care.
 #pragma once
 
+// gcc 12's own AVX-512 headers read variables that they leave undefined on purpose.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#ifndef __clang__
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <xsimd/xsimd.hpp>
+#pragma GCC diagnostic pop
 
 #include "types.hpp"
 

@@ -66,6 +66,11 @@ constexpr bool blocks_stay_inside(const code& c, const instruction& attend, cons
   return group % info(c.regs[quantize.out[0]].as).block == 0 && group % 2 == 0;
 }
 
+// matmul_add adds onto what its output holds, which may not be its own input.
+constexpr bool adds_in_place(const instruction& multiply, const instruction& add) {
+  return add.in.has(add.out[0]) && multiply.out[0] != add.out[0] && !multiply.in.has(add.out[0]);
+}
+
 constexpr bool matches(const code& c, u32 at, const fusion& f) {
   if (at + f.pattern.count > c.ops.size()) return false;
   for (u32 k = 0; k < f.pattern.count; ++k)
@@ -73,9 +78,10 @@ constexpr bool matches(const code& c, u32 at, const fusion& f) {
   if (f.becomes == opcode::qkv_matmul) {  // three readers of one input in one format, cut by kv head
     const u8 first = c.ops[at].weight[0];
     for (u32 k = 0; k < 3; ++k) {
-      const u8 w = c.ops[at + k].weight[0];
-      if (c.ops[at + k].in[0] != c.ops[at].in[0] || c.formats[w] != c.formats[first] || c.slots[w].group == 0)
-        return false;
+      const instruction& one = c.ops[at + k];
+      const u8 w = one.weight[0];
+      if (one.in[0] != c.ops[at].in[0] || c.formats[w] != c.formats[first] || c.slots[w].group == 0) return false;
+      if (one.p.bias != c.ops[at].p.bias || one.p.kv_heads != c.ops[at].p.kv_heads) return false;
     }
     return true;
   }
@@ -90,6 +96,7 @@ constexpr bool matches(const code& c, u32 at, const fusion& f) {
       if (const reg r = c.ops[at + k].out[o];
           !c.ops[at + f.pattern.count - 1].out.has(r) && read_after(c, at + f.pattern.count, r))
         return false;
+  if (f.becomes == opcode::matmul_add) return adds_in_place(c.ops[at], c.ops[at + 1]);
   if (f.becomes == opcode::attend_quantize) return blocks_stay_inside(c, c.ops[at], c.ops[at + 1]);
   return true;
 }

@@ -10,6 +10,7 @@ namespace cke {
 // `write<Letter>::to(b, x)` appends the letter's steps and returns the register of its result.
 template <class Letter> struct write {
   static_assert(sizeof(Letter) == 0, "cke: lowering: no write<Letter> for this letter; specialise cke::write");
+  static constexpr reg to(builder&, reg x) { return x; }  // keeps the error above the only one
 };
 
 template <class... Ls> constexpr reg write_all(builder& b, reg x) {
@@ -39,6 +40,7 @@ template <class... Ls> struct write<residual<Ls...>> {
 template <class... Fs> struct write<sum<Fs...>> {
   static constexpr reg to(builder& b, reg x) {
     const reg part[]{write<Fs>::to(b, x)...};
+    b.begin(opcode::residual_add);
     for (u32 i = 1; i < sizeof...(Fs); ++i)
       b.emit(opcode::residual_add, {part[0], part[i]}, {part[0]}, {}, {.cols = b.regs[x].width});
     return part[0];

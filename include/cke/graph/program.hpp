@@ -39,10 +39,11 @@ struct variant { u8 kind{}; signature formats{}; };
 
 // Takes a model apart: letters before the stacks, stacks, letters after them.
 template <class Parts> struct anatomy;
-template <class... Ps> struct anatomy<list<Ps...>> {
+template <class... Ps>
+  requires(stacked<Ps> || ...)
+struct anatomy<list<Ps...>> {
   static constexpr bool is_stack[sizeof...(Ps)]{stacked<Ps>...};
   static constexpr u32 count_stacks = (u32{stacked<Ps>} + ...);
-  static_assert(count_stacks > 0, "cke: model: no stack of layers; write stack<N, block<...>>");
   static constexpr u32 first = [] { u32 i = 0; while (!is_stack[i]) ++i; return i; }();
   static constexpr u32 last = first + count_stacks;
   template <u32 From, std::size_t... I> static chain<at<From + I, list<Ps...>>...> part(std::index_sequence<I...>);
@@ -50,6 +51,12 @@ template <class... Ps> struct anatomy<list<Ps...>> {
   using header = decltype(part<0>(std::make_index_sequence<first>{}));
   using footer = decltype(part<last>(std::make_index_sequence<sizeof...(Ps) - last>{}));
   using stacks = decltype(slice<first>(std::make_index_sequence<count_stacks>{}));
+};
+
+// The smallest model stands in for a list without a stack, so that the error is the only one.
+template <class... Ps>
+struct anatomy<list<Ps...>> : anatomy<list<embedding<1, 1>, stack<1, block<rms_norm<1, 1>>>, head<1, 1, false>>> {
+  static_assert(sizeof...(Ps) == 0, "cke: model: no stack of layers; write stack<N, block<...>>");
 };
 
 // All layers of all stacks: the list of kinds, and for each layer the first equal kind.
@@ -79,6 +86,8 @@ template <class... Ss> struct census<list<Ss...>> {
 
 // Fused: whether the fusion rules are applied; the unfused program computes the same.
 template <class Model, class Formats, bool Fused = true> struct program {
+  using model_list = Model;
+  static constexpr bool fused = Fused;
   using parts = anatomy<typename Model::parts>;
   using header = typename parts::header;
   using footer = typename parts::footer;
@@ -177,6 +186,13 @@ template <class Model, class Formats, bool Fused = true> struct program {
     for_each_weight([&](const weight& w) { n += w.slot.elements(); });
     return n;
   }();
+
+  // Whether any matrix has this format: what is not stored is not compiled.
+  static constexpr bool stores(dtype t) {
+    bool found = false;
+    for_each_weight([&](const weight& w) { found = found || (w.slot.quantisable && w.as == t); });
+    return found;
+  }
 
   static constexpr u32 vocab = foot().regs[foot().regs.size() - 1].width;
   static constexpr u32 dim = footer::in;

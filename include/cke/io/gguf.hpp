@@ -171,13 +171,13 @@ inline tensor_ref gguf::read_tensor(detail::gguf_cursor& in) {
 
 inline std::vector<tensor_ref> gguf::read_tensors(detail::gguf_cursor& in, u64 count,
                                                   u64 alignment) {
-  struct place {
+  struct extent {
     u64 offset, size;
     tensor_ref* tensor;
-    auto operator<=>(const place&) const = default;
+    auto operator<=>(const extent&) const = default;
   };
   std::vector<tensor_ref> tensors;
-  std::vector<place> places;
+  std::vector<extent> places;
   tensors.reserve(count);
   places.reserve(count);
   for (u64 i = 0; i < count; ++i) {

@@ -22,7 +22,8 @@ struct gguf_pre {
   bool nfc, ignore_merges, add_bos;
 };
 
-// GGUF says which model family's rules apply; what the family's tokenizer.json says beside the pattern comes with it.
+// GGUF says which model family's rules apply; what the family's tokenizer.json says beside the
+// pattern comes with it.
 inline gguf_pre gguf_pre_named(std::string_view name, const std::string& file) {
   static constexpr std::pair<std::string_view, gguf_pre> known[] = {
       {"gpt-2", {pre_tokenizer::gpt2, false, false, false}},
@@ -35,11 +36,13 @@ inline gguf_pre gguf_pre_named(std::string_view name, const std::string& file) {
   };
   for (const auto& [key, rules] : known)
     if (key == name) return rules;
-  throw Error(errc::unsupported, file, "tokenizer.ggml.pre", "gpt-2, smollm, llama-bpe or qwen2", std::string(name));
+  throw Error(errc::unsupported, file, "tokenizer.ggml.pre", "gpt-2, smollm, llama-bpe or qwen2",
+              std::string(name));
 }
 
 // "left right" in the file's spelling, where a space is never part of a token.
-inline std::vector<merge> gguf_merges(const gguf& file, const char* key, const std::vector<std::string>& tokens) {
+inline std::vector<merge> gguf_merges(const gguf& file, const char* key,
+                                      const std::vector<std::string>& tokens) {
   std::unordered_map<std::string_view, u32> ids;
   ids.reserve(tokens.size());
   for (u32 id = 0; id < tokens.size(); ++id) ids.emplace(tokens[id], id);
@@ -49,9 +52,11 @@ inline std::vector<merge> gguf_merges(const gguf& file, const char* key, const s
     const std::size_t space = std::min(pair.find(' '), pair.size());
     const std::string_view left = pair.substr(0, space);
     const std::string_view right = pair.substr(std::min(space + 1, pair.size()));
-    const auto a = ids.find(left), b = ids.find(right), both = ids.find(joined.assign(left).append(right));
+    const auto a = ids.find(left), b = ids.find(right),
+               both = ids.find(joined.assign(left).append(right));
     if (a == ids.end() || b == ids.end() || both == ids.end())
-      throw Error(errc::malformed, file.file(), key, "two tokens whose joined text is a token", std::string(pair));
+      throw Error(errc::malformed, file.file(), key, "two tokens whose joined text is a token",
+                  std::string(pair));
     merges.push_back({a->second, b->second, both->second});
   }
   return merges;
@@ -59,14 +64,16 @@ inline std::vector<merge> gguf_merges(const gguf& file, const char* key, const s
 
 }  // namespace detail
 
-// The keys tokenizer.ggml.* and tokenizer.chat_template. Throws Error{malformed}, Error{unsupported} or, for a key that
-// is missing or of another type, Error{config_mismatch}; each names the key.
+// The keys tokenizer.ggml.* and tokenizer.chat_template. Throws Error{malformed},
+// Error{unsupported} or, for a key that is missing or of another type, Error{config_mismatch}; each
+// names the key.
 inline vocabulary read_gguf_tokenizer(const gguf& file) {
   vocabulary v;
   const auto model = file.get<std::string_view>("tokenizer.ggml.model");
   const bool bpe = model == "gpt2";
   if (bpe) {
-    const auto rules = detail::gguf_pre_named(file.get<std::string_view>("tokenizer.ggml.pre"), file.file());
+    const auto rules =
+        detail::gguf_pre_named(file.get<std::string_view>("tokenizer.ggml.pre"), file.file());
     v.pre = rules.kind;
     v.nfc = rules.nfc;
     v.ignore_merges = rules.ignore_merges;
@@ -77,7 +84,8 @@ inline vocabulary read_gguf_tokenizer(const gguf& file) {
     v.add_bos = true;
     v.scores = file.array<float>("tokenizer.ggml.scores");
   } else {
-    throw Error(errc::unsupported, file.file(), "tokenizer.ggml.model", "gpt2 or llama", std::string(model));
+    throw Error(errc::unsupported, file.file(), "tokenizer.ggml.model", "gpt2 or llama",
+                std::string(model));
   }
 
   const auto tokens = file.array<std::string_view>("tokenizer.ggml.tokens");
@@ -88,12 +96,14 @@ inline vocabulary read_gguf_tokenizer(const gguf& file) {
     const auto malformed = [&](const std::string& expected, auto found) {
       throw Error(errc::malformed, file.file(), key, expected, std::to_string(found));
     };
-    if (types.size() != tokens.size()) malformed(std::to_string(tokens.size()) + " of them", types.size());
+    if (types.size() != tokens.size())
+      malformed(std::to_string(tokens.size()) + " of them", types.size());
     for (u32 id = 0; id < types.size(); ++id) {
       if (types[id] < 1 || types[id] > 6) malformed("1 to 6", types[id]);
       v.types[id] = static_cast<token_type>(types[id]);
       const bool control = v.types[id] == token_type::control;
-      if (control || v.types[id] == token_type::user_defined) v.added.push_back({.id = id, .special = control});
+      if (control || v.types[id] == token_type::user_defined)
+        v.added.push_back({.id = id, .special = control});
     }
   }
 
@@ -113,10 +123,8 @@ inline vocabulary read_gguf_tokenizer(const gguf& file) {
     v.merges = detail::gguf_merges(file, "tokenizer.ggml.merges", v.tokens);
     for (std::size_t id = 0; id < v.tokens.size(); ++id) {
       if (v.types[id] != token_type::normal) continue;
-      if (auto bytes = from_byte_alphabet(v.tokens[id]))
-        v.tokens[id] = std::move(*bytes);
-      else
-        v.types[id] = token_type::unused;  // no text becomes it; it still decodes to itself
+      if (auto bytes = from_byte_alphabet(v.tokens[id])) v.tokens[id] = std::move(*bytes);
+      else v.types[id] = token_type::unused;  // no text becomes it; it still decodes to itself
     }
   }
   validate(v, file.file());

@@ -51,12 +51,12 @@ template <activation A, class Isa> struct activate {
     if (m == lanes) return batch::load_unaligned(x);
     alignas(64) float part[lanes]{};
     std::copy_n(x, m, part);
-    return batch::load_aligned(part);
+    return batch::load_unaligned(part);
   }
   CKE_INLINE static void put(batch y, float* out, u32 m) {
     if (m == lanes) return y.store_unaligned(out);
     alignas(64) float part[lanes];
-    y.store_aligned(part);
+    y.store_unaligned(part);
     std::copy_n(part, m, out);
   }
 };

@@ -183,7 +183,7 @@ template <dtype KV, class Isa> struct attention_kernel {
   CKE_INLINE static auto visible(const attention_query& query, u32 position) {
     alignas(64) static constexpr i32 lane_numbers[]{0, 1, 2,  3,  4,  5,  6,  7,
                                                     8, 9, 10, 11, 12, 13, 14, 15};
-    const auto lane = simd::vi32<Isa>::load_aligned(lane_numbers);
+    const auto lane = simd::vi32<Isa>::load_unaligned(lane_numbers);
     const auto from = static_cast<i32>(query.first) - static_cast<i32>(position);
     const auto to = static_cast<i32>(query.keys) - static_cast<i32>(position);
     return xsimd::batch_bool_cast<float>(lane >= simd::vi32<Isa>(from) &&

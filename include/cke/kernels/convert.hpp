@@ -48,10 +48,15 @@ inline void to_f32(dtype from, const std::byte* in, u32 count, float* out) {
 inline void quantise_q8_0(const float* in, std::byte* out) {
   u32 top = 0;
   for (u32 i = 0; i < 32; ++i) top = std::max(top, std::bit_cast<u32>(in[i]) & 0x7fffffffu);
-  const float d = std::bit_cast<float>(top) / 127.f, inverse = d == 0 ? 0.f : 1.f / d;
+  const float d = std::bit_cast<float>(top) / 127.f, inverse = 1.f / d;
   write(out, to_f16(d));
-  for (u32 i = 0; i < 32; ++i)
-    write(out + 2 + i, static_cast<i8>(std::lrint(std::round(in[i] * inverse))));
+  i8 codes[32] = {};
+  if (std::isfinite(d) && std::isfinite(inverse))
+    for (u32 i = 0; i < 32; ++i) {  // the float below a half: 0.49999997 must not round up
+      const float v = in[i] * inverse;
+      codes[i] = static_cast<i8>(static_cast<i32>(v + std::copysign(0x1.fffffep-2f, v)));
+    }
+  std::memcpy(out + 2, codes, 32);
 }
 
 // `count` floats as elements of type `to`, rounded to nearest even (q8_0: as ggml).

@@ -39,7 +39,7 @@ template <class Isa> struct rms_norm_kernel {
     for (; i < n; i += lanes) {
       alignas(64) float rest[lanes]{};
       std::copy_n(x + i, std::min(lanes, n - i), rest);
-      const batch v = batch::load_aligned(rest);
+      const batch v = batch::load_unaligned(rest);
       sum[0] = xsimd::fma(v, v, sum[0]);
     }
     return simd::reduce_add<Isa>((sum[0] + sum[1]) + (sum[2] + sum[3]));

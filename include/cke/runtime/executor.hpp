@@ -96,7 +96,11 @@ template <class P, dtype KV, class Isa> class executor {
 
   template <const code& C, u32 I> CKE_INLINE void step(const work& w, u32 unit) {
     static constexpr instruction i = C.ops[I];
-    dispatch<i.op, kernel_dtype(C, i, KV), Isa>::run(i.p, w, unit);
+    kernel_of<i.op, kernel_dtype(C, i, KV)>(i.p, w, unit);
+  }
+  // One copy for all blocks and forms: a unit is long enough for a call, and inlining doubles the code.
+  template <opcode Op, dtype T> [[gnu::noinline]] static void kernel_of(const params& p, const work& w, u32 unit) {
+    dispatch<Op, T, Isa>::run(p, w, unit);
   }
 
   const weights<P, Isa>& weights_;

@@ -2,7 +2,9 @@
 // weights.hpp: a checkpoint's tensors, checked against the program and packed for an isa into one arena.
 #pragma once
 
+#include <algorithm>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -92,14 +94,15 @@ template <class P, class Isa> class weights {
   static u64 unit_bytes(dtype t, u32 cols) {
     return with_format(t, [&]<dtype T>() { return kernels::packed<T, Isa>::unit_bytes(cols); });
   }
-  // f<T>() for a weight format known at load.
+  // f<T>() for a format known at load; only those that the program stores are instantiated.
   template <class F> static auto with_format(dtype t, F f) {
-    switch (t) {
-      case dtype::f16: return f.template operator()<dtype::f16>();
-      case dtype::bf16: return f.template operator()<dtype::bf16>();
-      case dtype::q8_0: return f.template operator()<dtype::q8_0>();
-      default: return f.template operator()<dtype::f32>();
-    }
+    return pick_format<dtype::f16, dtype::bf16, dtype::q8_0>(t, f);
+  }
+  template <dtype T, dtype... More, class F> static auto pick_format(dtype t, F f) {
+    if constexpr (P::stores(T))
+      if (t == T) return f.template operator()<T>();
+    if constexpr (sizeof...(More) > 0) return pick_format<More...>(t, f);
+    else return f.template operator()<dtype::f32>();
   }
 
   template <class Names> static std::string name_in(naming as, const Names& names, const weight& w) {

@@ -6,28 +6,39 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "vocabulary.hpp"
 
 namespace cke {
 
-// A set of added tokens with the strings to look for. Leftmost first, the longest where several begin.
+// A set of added tokens with the strings to look for. Leftmost first, the longest where several
+// begin.
 class added_tokens {
  public:
-  // An empty string is never found; of equal strings the first counts.
-  void add(const added_token& token, std::string content) {
-    if (content.empty()) return;
-    const auto at = std::ranges::lower_bound(entries_, content, {}, &entry::content);
-    if (at != entries_.end() && at->content == content) return;
-    begins_[static_cast<u8>(content[0])] = true;
-    entries_.insert(at, {std::move(content), token});
+  struct entry {
+    std::string content;
+    added_token token;
+  };
+
+  // An empty string is never found; of equal strings the lowest id counts.
+  explicit added_tokens(std::vector<entry> entries = {}) : entries_(std::move(entries)) {
+    std::erase_if(entries_, [](const entry& e) { return e.content.empty(); });
+    std::ranges::sort(entries_, [](const entry& a, const entry& b) {
+      return std::tie(a.content, a.token.id) < std::tie(b.content, b.token.id);
+    });
+    const auto repeats = std::ranges::unique(entries_, {}, &entry::content);
+    entries_.erase(repeats.begin(), repeats.end());
+    for (const entry& e : entries_) begins_[static_cast<u8>(e.content[0])] = true;
   }
 
-  // Cuts the text up: on_text(view) for what is between tokens (never empty), on_token(id) for each token.
-  // Without parse_special a control token's text is left in the text around it.
+  // Cuts the text up: on_text(view) for what is between tokens (never empty), on_token(id) for each
+  // token. Without parse_special a control token's text is left in the text around it.
   template <class OnText, class OnToken>
-  void split(std::string_view text, bool parse_special, OnText&& on_text, OnToken&& on_token) const {
+  void split(std::string_view text, bool parse_special, OnText&& on_text,
+             OnToken&& on_token) const {
     std::size_t done = 0;
     for (std::size_t at = 0; at < text.size();) {
       const entry* found = begins_[static_cast<u8>(text[at])] ? longest(text.substr(at)) : nullptr;
@@ -52,12 +63,8 @@ class added_tokens {
   }
 
  private:
-  struct entry {
-    std::string content;
-    added_token token;
-  };
-
-  // The longest entry that text starts with, or null: a binary search for each byte, in the entries that fit so far.
+  // The longest entry that text starts with, or null: a binary search for each byte, in the entries
+  // that fit so far.
   const entry* longest(std::string_view text) const {
     const entry* best = nullptr;
     auto low = entries_.begin(), high = entries_.end();
@@ -65,7 +72,8 @@ class added_tokens {
       if (low->content.size() == depth) best = &*low++;
       if (depth == text.size()) break;
       const auto byte = [depth](const entry& e) { return static_cast<u8>(e.content[depth]); };
-      const auto range = std::ranges::equal_range(low, high, static_cast<u8>(text[depth]), {}, byte);
+      const auto range =
+          std::ranges::equal_range(low, high, static_cast<u8>(text[depth]), {}, byte);
       low = range.begin();
       high = range.end();
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// bpe.hpp: byte-pair encoding: the merge loop that both tokenizer models use, and the byte-level model.
+// bpe.hpp: byte-pair encoding: the merge loop of both tokenizer models, and the byte-level one.
 #pragma once
 
 #include <algorithm>
@@ -19,8 +19,8 @@ struct join {
   u32 rank, id;
 };
 
-// A word as a linked list of symbols, and a heap of the joins that are possible in it: O(n log n) for a word of n
-// symbols. One merger serves many words, to keep its memory.
+// A word as a linked list of symbols, and a heap of the joins that are possible in it: O(n log n)
+// for a word of n symbols. One merger serves many words, to keep its memory.
 class merger {
  public:
   struct symbol {
@@ -53,8 +53,10 @@ class merger {
       heap_.pop_back();
       const auto left = static_cast<u32>(best.order);
       symbol& a = symbols_[left];
-      // An earlier join may have changed or taken a symbol of this pair; then its size no longer fits.
-      if (a.size == 0 || a.next >= symbols_.size() || a.size + symbols_[a.next].size != best.size) continue;
+      // An earlier join may have changed or taken a symbol of this pair; then its size no longer
+      // fits.
+      if (a.size == 0 || a.next >= symbols_.size() || a.size + symbols_[a.next].size != best.size)
+        continue;
       symbol& b = symbols_[a.next];
       a = {a.begin, best.size, best.id, a.previous, b.next};
       b.size = 0;
@@ -82,8 +84,8 @@ class merger {
   std::vector<candidate> heap_;
 };
 
-// (left, right) -> rank and result. A merge that makes a control token is left out: text never becomes one.
-// Like the other tables here it refers to the vocabulary, which must outlive it.
+// (left, right) -> rank and result. A merge that makes a control token is left out: text never
+// becomes one. Like the other tables here it refers to the vocabulary, which must outlive it.
 class merge_table {
   static u64 hash(u32 left, u32 right) { return u64{left} << 32 | right; }
   auto same(u32 left, u32 right) const {
@@ -145,7 +147,8 @@ class bpe_model {
     }
   }
 
-  // Appends the ids of `word`. A byte without a token becomes the unknown token; without one, nothing.
+  // Appends the ids of `word`. A byte without a token becomes the unknown token; without one,
+  // nothing.
   void encode(std::string_view word, merger& merger, std::vector<u32>& out) const {
     if (vocabulary_->ignore_merges) {
       if (const u32 id = tokens_.find(word); id != no_token) return out.push_back(id);
@@ -156,10 +159,12 @@ class bpe_model {
       const u32 id = bytes_[static_cast<u8>(word[i])];
       const bool known = id != no_token;
       const bool fused = !known && after_unknown && vocabulary_->fuse_unknown;
-      if (known || (vocabulary_->unknown != no_token && !fused)) merger.append(i, 1, known ? id : vocabulary_->unknown);
+      if (known || (vocabulary_->unknown != no_token && !fused))
+        merger.append(i, 1, known ? id : vocabulary_->unknown);
       after_unknown = !known;
     }
-    merger.run([&](const merger::symbol& a, const merger::symbol& b) { return merges_.find(a.id, b.id); });
+    merger.run(
+        [&](const merger::symbol& a, const merger::symbol& b) { return merges_.find(a.id, b.id); });
     merger.each([&](const merger::symbol& s) { out.push_back(s.id); });
   }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// byte_alphabet.hpp: GPT-2's spelling of bytes as visible characters, in which files write byte-level tokens.
+// byte_alphabet.hpp: GPT-2's visible spelling of bytes, in which files write byte-level tokens.
 #pragma once
 
 #include <array>
@@ -11,7 +11,8 @@
 
 namespace cke {
 
-// Printable Latin-1 stands for itself; the other 68 bytes, in order, are U+0100 and on ("Ġ" is the space).
+// Printable Latin-1 stands for itself; the other 68 bytes, in order, are U+0100 and on ("Ġ" is the
+// space).
 inline constexpr auto byte_alphabet = [] {
   std::array<u16, 256> codes{};
   u16 next = 0x100;

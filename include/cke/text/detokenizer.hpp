@@ -9,8 +9,8 @@
 
 namespace cke {
 
-// Turns any bytes, in parts, into valid UTF-8: what a later part may complete is held back, and what nothing can
-// complete becomes U+FFFD.
+// Turns any bytes, in parts, into valid UTF-8: what a later part may complete is held back, and
+// what nothing can complete becomes U+FFFD.
 class utf8_stream {
  public:
   // No allocation afterwards while parts are at most this long.
@@ -30,7 +30,8 @@ class utf8_stream {
     while (!rest.empty()) {
       const utf8_step step = utf8_next(rest);
       if (step.state == utf8_state::truncated && !last) break;
-      out_ += step.state == utf8_state::valid ? rest.substr(0, step.size) : std::string_view("\uFFFD");
+      out_ +=
+          step.state == utf8_state::valid ? rest.substr(0, step.size) : std::string_view("\uFFFD");
       rest.remove_prefix(step.size);
     }
     held_.erase(0, held_.size() - rest.size());
@@ -41,23 +42,26 @@ class utf8_stream {
 
 struct detokenizer_options {
   bool skip_special = true;
-  bool beginning = true;  // the ids begin a text: the space that encoding put there goes; false: they continue one
+  bool beginning = true;  // the ids begin a text: the space that encoding put there goes; false:
+                          // they continue one
 };
 
 // Allocates nothing after construction. Refers to the tokenizer, which must outlive it.
 class detokenizer {
  public:
   explicit detokenizer(const tokenizer& tokens, detokenizer_options options = {})
-      : tokens_(&tokens), skip_special_(options.skip_special),
+      : tokens_(&tokens),
+        skip_special_(options.skip_special),
         strip_(options.beginning && tokens.vocabulary().strip_prefix) {
     text_.reserve(tokens.longest_piece());
   }
 
-  // The text that this token completes, often none; valid until the next call. An id past the vocabulary, where a
-  // model pads its embedding, stands for nothing.
+  // The text that this token completes, often none; valid until the next call. An id past the
+  // vocabulary, where a model pads its embedding, stands for nothing.
   std::string_view push(u32 id) {
     std::string_view piece;
-    if (id < tokens_->vocab_size() && !(skip_special_ && tokens_->is_special(id))) piece = tokens_->piece(id);
+    if (id < tokens_->vocab_size() && !(skip_special_ && tokens_->is_special(id)))
+      piece = tokens_->piece(id);
     if (strip_ && !piece.empty()) {
       if (piece.starts_with(' ')) piece.remove_prefix(1);
       strip_ = false;

@@ -8,7 +8,8 @@
 
 namespace cke {
 
-// Open addressing at most half full: a lookup is one or two cache lines, where a node-based map takes several.
+// Open addressing at most half full: a lookup is one or two cache lines, where a node-based map
+// takes several.
 class index_table {
  public:
   static constexpr u32 none = ~u32{0};
@@ -23,7 +24,9 @@ class index_table {
   // same(i): does entry i of the owner's array have the key that is looked for?
   template <class Same> u32 find(u64 hash, Same&& same) const { return slots_[slot(hash, same)]; }
   // Puts the index in; the same key's older index gives way.
-  template <class Same> void insert(u64 hash, u32 index, Same&& same) { slots_[slot(hash, same)] = index; }
+  template <class Same> void insert(u64 hash, u32 index, Same&& same) {
+    slots_[slot(hash, same)] = index;
+  }
 
  private:
   template <class Same> std::size_t slot(u64 hash, Same&& same) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// spm.hpp: SentencePiece-style BPE (Llama): characters joined by score or by merges, bytes for what is unknown.
+// spm.hpp: SentencePiece-style BPE (Llama): characters joined, bytes for what is unknown.
 #pragma once
 
 #include <array>
@@ -16,15 +16,18 @@ class spm_model {
   explicit spm_model(const vocabulary& v) : vocabulary_(&v), merges_(v), tokens_(v) {
     bytes_.fill(no_token);
     for (u32 id = 0; id < v.tokens.size(); ++id)
-      if (v.types[id] == token_type::byte) bytes_[static_cast<u32>(byte_token_value(v.tokens[id]))] = id;
+      if (v.types[id] == token_type::byte)
+        bytes_[static_cast<u32>(byte_token_value(v.tokens[id]))] = id;
     has_bytes_ = std::ranges::count(bytes_, no_token) == 0;
     if (v.merges.empty()) rank_scores();
-    spaces_lead_ = std::ranges::none_of(v.tokens, [](std::string_view t) { return find_word_end(t) < t.size(); });
+    spaces_lead_ = std::ranges::none_of(
+        v.tokens, [](std::string_view t) { return find_word_end(t) < t.size(); });
   }
 
   // Appends the ids of `text`, whose spaces are written "▁".
   void encode(std::string_view text, merger& merger, std::vector<u32>& out) const {
-    // Where no token holds a "▁" after another character, no join crosses from one word to the next.
+    // Where no token holds a "▁" after another character, no join crosses from one word to the
+    // next.
     while (!text.empty()) {
       const std::size_t end = spaces_lead_ ? find_word_end(text) : text.size();
       encode_word(text.substr(0, end), merger, out);
@@ -48,7 +51,8 @@ class spm_model {
     std::ranges::sort(order, std::greater{}, [&](u32 id) { return scores[id]; });
     ranks_.resize(order.size());
     for (u32 i = 0; i < order.size(); ++i)
-      ranks_[order[i]] = i > 0 && scores[order[i]] == scores[order[i - 1]] ? ranks_[order[i - 1]] : i;
+      ranks_[order[i]] =
+          i > 0 && scores[order[i]] == scores[order[i - 1]] ? ranks_[order[i - 1]] : i;
   }
 
   void encode_word(std::string_view word, merger& merger, std::vector<u32>& out) const {
@@ -65,7 +69,9 @@ class spm_model {
         return join{ranks_[id], id};
       });
     } else {
-      merger.run([&](const merger::symbol& a, const merger::symbol& b) { return merges_.find(a.id, b.id); });
+      merger.run([&](const merger::symbol& a, const merger::symbol& b) {
+        return merges_.find(a.id, b.id);
+      });
     }
 
     bool after_unknown = false;
@@ -75,7 +81,8 @@ class spm_model {
         out.push_back(s.id);
       } else if (has_bytes_) {
         for (const char c : word.substr(s.begin, s.size)) out.push_back(bytes_[static_cast<u8>(c)]);
-      } else if (vocabulary_->unknown != no_token && !(after_unknown && vocabulary_->fuse_unknown)) {
+      } else if (vocabulary_->unknown != no_token &&
+                 !(after_unknown && vocabulary_->fuse_unknown)) {
         out.push_back(vocabulary_->unknown);
       }
       after_unknown = unknown;

@@ -18,10 +18,13 @@
 namespace cke {
 
 struct encode_options {
-  bool parse_special = false;  // control tokens written in the text become those tokens; else they are plain text
-  bool add_special = false;    // the vocabulary's begin and end tokens, where it has the habit
-  bool parse_added = true;     // user-defined tokens written in the text become those tokens, and control tokens
-                               // if parse_special; false: nothing but the model itself makes tokens
+  // Control tokens written in the text become those tokens; else they are plain text.
+  bool parse_special = false;
+  // The vocabulary's begin and end tokens are added, where it has the habit.
+  bool add_special = false;
+  // User-defined tokens written in the text become those tokens; false: neither they nor control
+  // tokens do, and nothing but the model makes tokens.
+  bool parse_added = true;
 };
 
 // Immutable; any number of threads may use one. Copies share the vocabulary.
@@ -37,15 +40,23 @@ class tokenizer {
       spm_.emplace(v);
       spell_pieces();
     }
-    for (const added_token& token : v.added)
-      token.normalized ? normalized_.add(token, normalize(v.tokens[token.id])) : raw_.add(token, v.tokens[token.id]);
-    for (u32 id = 0; id < vocab_size(); ++id) longest_piece_ = std::max(longest_piece_, piece(id).size());
+    std::vector<added_tokens::entry> raw, normalized;
+    for (const added_token& token : v.added) {
+      const std::string& content = v.tokens[token.id];
+      if (token.normalized) normalized.push_back({normalize(content), token});
+      else raw.push_back({content, token});
+    }
+    raw_ = added_tokens(std::move(raw));
+    normalized_ = added_tokens(std::move(normalized));
+    for (u32 id = 0; id < vocab_size(); ++id)
+      longest_piece_ = std::max(longest_piece_, piece(id).size());
   }
 
   // Text need not be valid UTF-8. Throws Error{usage} where it is longer than 1 GiB.
   std::vector<u32> encode(std::string_view text, encode_options options = {}) const {
     constexpr std::size_t most = std::size_t{1} << 30;
-    if (text.size() > most) throw Error(errc::usage, {}, "text", "at most 2^30 bytes", std::to_string(text.size()));
+    if (text.size() > most)
+      throw Error(errc::usage, {}, "text", "at most 2^30 bytes", std::to_string(text.size()));
     const cke::vocabulary& v = *vocabulary_;
     std::vector<u32> ids;
     if (options.add_special && v.add_bos) ids.push_back(v.bos);
@@ -57,20 +68,17 @@ class tokenizer {
       const auto on_text = [&](std::string_view part) {
         encode_text(part, beginning && part.data() == normal.data(), scratch, ids);
       };
-      if (options.parse_added)
-        normalized_.split(normal, options.parse_special, on_text, on_token);
-      else if (!normal.empty())
-        on_text(normal);
+      if (options.parse_added) normalized_.split(normal, options.parse_special, on_text, on_token);
+      else if (!normal.empty()) on_text(normal);
     };
-    if (options.parse_added)
-      raw_.split(text, options.parse_special, on_stretch, on_token);
-    else if (!text.empty())
-      on_stretch(text);
+    if (options.parse_added) raw_.split(text, options.parse_special, on_stretch, on_token);
+    else if (!text.empty()) on_stretch(text);
     if (options.add_special && v.add_eos) ids.push_back(v.eos);
     return ids;
   }
 
-  // The text of a whole sequence; it may end in, or hold, bytes that are not UTF-8. Throws Error{token_range}.
+  // The text of a whole sequence; it may end in, or hold, bytes that are not UTF-8. Throws
+  // Error{token_range}.
   std::string decode(std::span<const u32> ids, bool skip_special = false) const {
     std::string text;
     for (const u32 id : ids) {
@@ -98,7 +106,8 @@ class tokenizer {
     return {};
   }
 
-  // One more than the highest id. A model's embedding may have more rows: padding that stands for nothing.
+  // One more than the highest id. A model's embedding may have more rows: padding that stands for
+  // nothing.
   u32 vocab_size() const { return static_cast<u32>(vocabulary_->tokens.size()); }
   std::size_t longest_piece() const { return longest_piece_; }  // bytes
   const cke::vocabulary& vocabulary() const { return *vocabulary_; }
@@ -111,10 +120,12 @@ class tokenizer {
 
   void check(u32 id) const {
     if (id >= vocab_size())
-      throw Error(errc::token_range, {}, "token id", "less than " + std::to_string(vocab_size()), std::to_string(id));
+      throw Error(errc::token_range, {}, "token id", "less than " + std::to_string(vocab_size()),
+                  std::to_string(id));
   }
 
-  static std::string replace_all(std::string_view text, std::string_view from, std::string_view to) {
+  static std::string replace_all(std::string_view text, std::string_view from,
+                                 std::string_view to) {
     std::string out;
     for (std::size_t at = 0;;) {
       const std::size_t hit = text.find(from, at);
@@ -130,12 +141,12 @@ class tokenizer {
     for (std::size_t id = 0; id < v.tokens.size(); ++id) {
       if (v.types[id] == token_type::byte)
         pieces_.emplace_back(1, static_cast<char>(byte_token_value(v.tokens[id])));
-      else
-        pieces_.push_back(replace_all(v.tokens[id], spm_space, " "));
+      else pieces_.push_back(replace_all(v.tokens[id], spm_space, " "));
     }
   }
 
-  // SentencePiece marks spaces before it looks for normalised added tokens, Hugging Face's Metaspace after that.
+  // SentencePiece marks spaces before it looks for normalised added tokens, Hugging Face's
+  // Metaspace after that.
   bool marks_spaces_first() const {
     const space_prefix p = vocabulary_->prefix;
     return spm_ && (p == space_prefix::always || p == space_prefix::never);
@@ -148,9 +159,11 @@ class tokenizer {
     return replace_all(normal, " ", spm_space);
   }
 
-  void encode_text(std::string_view text, bool beginning, merger& scratch, std::vector<u32>& ids) const {
+  void encode_text(std::string_view text, bool beginning, merger& scratch,
+                   std::vector<u32>& ids) const {
     const space_prefix p = vocabulary_->prefix;
-    const bool wanted = p == space_prefix::if_missing || (p == space_prefix::at_beginning && beginning);
+    const bool wanted =
+        p == space_prefix::if_missing || (p == space_prefix::at_beginning && beginning);
     std::string marked;
     if (spm_ && !marks_spaces_first()) {
       marked = replace_all(text, " ", spm_space);
@@ -161,7 +174,8 @@ class tokenizer {
       text = marked;
     }
     if (spm_) return spm_->encode(text, scratch, ids);
-    pre_tokenize(vocabulary_->pre, text, [&](std::string_view word) { bpe_->encode(word, scratch, ids); });
+    pre_tokenize(vocabulary_->pre, text,
+                 [&](std::string_view word) { bpe_->encode(word, scratch, ids); });
   }
 
   std::shared_ptr<const cke::vocabulary> vocabulary_;

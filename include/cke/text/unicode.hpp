@@ -111,13 +111,16 @@ inline constexpr auto near_classes = [] {
 }  // namespace detail
 
 constexpr char_class class_of(u32 code) {
-  return code < detail::near_classes.size() ? detail::near_classes[code] : detail::search_class(code);
+  return code < detail::near_classes.size() ? detail::near_classes[code]
+                                            : detail::search_class(code);
 }
 
-constexpr bool is_letter(char_class c) { return c == char_class::letter; }                           // \p{L}
-constexpr bool is_number(char_class c) { return c == char_class::digit || c == char_class::number; } // \p{N}
-constexpr bool is_space(char_class c) { return c == char_class::space; }                             // \s
-constexpr bool is_word(char_class c) {                                                               // \w
+constexpr bool is_letter(char_class c) { return c == char_class::letter; }  // \p{L}
+constexpr bool is_number(char_class c) {
+  return c == char_class::digit || c == char_class::number;
+}                                                                         // \p{N}
+constexpr bool is_space(char_class c) { return c == char_class::space; }  // \s
+constexpr bool is_word(char_class c) {                                    // \w
   return c != char_class::other && c != char_class::space && c != char_class::number;
 }
 
@@ -173,18 +176,19 @@ inline void order_marks(std::vector<u32>& codes) {
   for (std::size_t i = 0; i < codes.size(); ++i) {
     if (const u32 its_class = combining_class(codes[i]); its_class != 0)
       run.push_back({its_class, static_cast<u32>(run.size()), codes[i]});
-    else if (!run.empty())
-      sort_back(i);
+    else if (!run.empty()) sort_back(i);
   }
   sort_back(codes.size());
 }
 
 // The code point that the pair composes to, or 0.
 constexpr u32 compose(u32 first, u32 second) {
-  if (const u32 l = first - hangul::lead, v = second - hangul::vowel; l < hangul::leads && v < hangul::vowels)
+  if (const u32 l = first - hangul::lead, v = second - hangul::vowel;
+      l < hangul::leads && v < hangul::vowels)
     return hangul::syllable + (l * hangul::vowels + v) * hangul::tails;
   const u32 s = first - hangul::syllable, t = second - hangul::tail;
-  if (s < hangul::syllables && s % hangul::tails == 0 && t != 0 && t < hangul::tails) return first + t;
+  if (s < hangul::syllables && s % hangul::tails == 0 && t != 0 && t < hangul::tails)
+    return first + t;
 
   const std::array<u32, 2> pair{first, second};
   const auto key = [](u16 row) {
@@ -200,7 +204,8 @@ constexpr u32 compose(u32 first, u32 second) {
 // Stray bytes stay as and where they are.
 inline std::string nfc(std::string_view text) {
   // Below U+0300 everything is in form C already; its first UTF-8 byte is below 0xCC.
-  if (std::ranges::none_of(text, [](char c) { return static_cast<u8>(c) >= 0xCC; })) return std::string(text);
+  if (std::ranges::none_of(text, [](char c) { return static_cast<u8>(c) >= 0xCC; }))
+    return std::string(text);
 
   std::vector<u32> codes;
   codes.reserve(text.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// vocabulary.hpp: everything a file says about a tokenizer, as plain data, and the check that it holds together.
+// vocabulary.hpp: all that a file says about a tokenizer, as plain data, and a check of it.
 #pragma once
 
 #include <cmath>
@@ -16,17 +16,24 @@ inline constexpr u32 no_token = ~u32{0};
 
 enum class tokenizer_model : u8 {
   bpe,  // byte-level BPE (GPT-2): pieces of bytes
-  spm,  // SentencePiece-style BPE (Llama): pieces of characters, "▁" for the space, bytes as a fallback
+  spm,  // SentencePiece-style BPE (Llama): pieces of characters, "▁" for the space, else bytes
 };
 
 // The numbers that GGUF files use.
-enum class token_type : u8 { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
+enum class token_type : u8 {
+  normal = 1,
+  unknown = 2,
+  control = 3,
+  user_defined = 4,
+  unused = 5,
+  byte = 6
+};
 
 // The space put before a text so that its first word is the word that follows a space.
 enum class space_prefix : u8 {
   never,
   always,        // before each stretch of text between added tokens (SentencePiece)
-  if_missing,    // the same, unless a space is there already (Hugging Face: Metaspace "always", ByteLevel)
+  if_missing,    // the same, unless a space is there already (Metaspace "always", ByteLevel)
   at_beginning,  // like if_missing, but only where the text itself begins (Metaspace "first")
 };
 
@@ -51,35 +58,38 @@ struct vocabulary {
   tokenizer_model model = tokenizer_model::bpe;
   pre_tokenizer pre = pre_tokenizer::none;
   space_prefix prefix = space_prefix::never;
-  bool strip_prefix = false;   // decoding drops one space at the beginning
-  bool nfc = false;            // text is put into Unicode normalisation form C
-  bool add_bos = false;        // where the caller asks for special tokens
+  bool strip_prefix = false;  // decoding drops one space at the beginning
+  bool nfc = false;           // text is put into Unicode normalisation form C
+  bool add_bos = false;       // where the caller asks for special tokens
   bool add_eos = false;
   bool ignore_merges = false;  // a piece that is a token is that token, whatever the merges say
   bool fuse_unknown = false;   // neighbouring unknown characters are one unknown token
   u32 bos = no_token, eos = no_token, unknown = no_token, pad = no_token;
 
-  // By id. bpe: raw bytes, not GPT-2's visible spelling. spm: UTF-8 with "▁" for the space, and "<0x0A>" for a byte.
-  // Added tokens: the text that they are found by.
+  // By id. bpe: raw bytes, not GPT-2's visible spelling. spm: UTF-8 with "▁" for the space, and
+  // "<0x0A>" for a byte. Added tokens: the text that they are found by.
   std::vector<std::string> tokens;
-  std::vector<token_type> types;    // by id
-  std::vector<float> scores;        // by id; an spm without merges joins by these
-  std::vector<merge> merges;        // best first
+  std::vector<token_type> types;  // by id
+  std::vector<float> scores;      // by id; an spm without merges joins by these
+  std::vector<merge> merges;      // best first
   std::vector<added_token> added;
-  std::string chat_template;        // Jinja, or empty
+  std::string chat_template;  // Jinja, or empty
 };
 
 // SentencePiece's spelling of a byte: "<0x0A>". -1 when the text is not that.
 constexpr int byte_token_value(std::string_view text) {
   if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return -1;
-  const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; };
+  const auto digit = [](char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+  };
   const int high = digit(text[3]), low = digit(text[4]);
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
 // Throws Error{malformed} naming `file` unless every id, size and merge is consistent.
 inline void validate(const vocabulary& v, const std::string& file) {
-  const auto fail = [&](const std::string& subject, const std::string& expected, const std::string& found) {
+  const auto fail = [&](const std::string& subject, const std::string& expected,
+                        const std::string& found) {
     throw Error(errc::malformed, file, subject, expected, found);
   };
   const auto text = [](auto number) { return std::to_string(number); };
@@ -87,9 +97,11 @@ inline void validate(const vocabulary& v, const std::string& file) {
   if (size >= no_token) fail("tokens", "fewer than 2^32 - 1", text(size));
   if (v.types.size() != size) fail("token types", text(size), text(v.types.size()));
   const bool scored = v.model == tokenizer_model::spm && v.merges.empty();
-  if (v.scores.size() != size && (scored || !v.scores.empty())) fail("token scores", text(size), text(v.scores.size()));
+  if (v.scores.size() != size && (scored || !v.scores.empty()))
+    fail("token scores", text(size), text(v.scores.size()));
   for (std::size_t i = 0; i < v.scores.size(); ++i)
-    if (!std::isfinite(v.scores[i])) fail("score of token " + text(i), "a finite number", text(v.scores[i]));
+    if (!std::isfinite(v.scores[i]))
+      fail("score of token " + text(i), "a finite number", text(v.scores[i]));
   for (std::size_t i = 0; i < size; ++i)
     if (v.types[i] == token_type::byte && byte_token_value(v.tokens[i]) < 0)
       fail("byte token " + text(i), "the form <0x0A>", v.tokens[i]);
@@ -108,7 +120,8 @@ inline void validate(const vocabulary& v, const std::string& file) {
     const auto [left, right, result] = v.merges[i];
     if (left < size && right < size && result < size) {
       const std::string_view l = v.tokens[left], r = v.tokens[right], joined = v.tokens[result];
-      if (joined.size() == l.size() + r.size() && joined.starts_with(l) && joined.ends_with(r)) continue;
+      if (joined.size() == l.size() + r.size() && joined.starts_with(l) && joined.ends_with(r))
+        continue;
     }
     fail("merge " + text(i), "two tokens and the token of their joined text",
          text(left) + " + " + text(right) + " = " + text(result));

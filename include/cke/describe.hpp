@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: MIT
+// describe.hpp: a program, its schedule and its memory as JSON.
+#pragma once
+
+#include <string>
+
+#include "core/json_writer.hpp"
+#include "graph/contract.hpp"
+#include "graph/program.hpp"
+
+namespace cke {
+
+namespace detail {
+
+constexpr std::string_view word(split s) {
+  constexpr std::string_view words[]{"redundant", "tokens", "rows", "kv_heads", "tiles", "macro"};
+  return words[static_cast<u8>(s)];
+}
+constexpr std::string_view word(form f) { return f == form::decode ? "decode" : "prefill"; }
+constexpr std::string_view word(lifecycle l) {
+  constexpr std::string_view words[]{"slot_persistent", "request_scoped", "step_scoped"};
+  return words[static_cast<u8>(l)];
+}
+constexpr std::string_view word(activation a) {
+  constexpr std::string_view words[]{"silu", "gelu_tanh", "gelu_erf", "relu2"};
+  return words[static_cast<u8>(a)];
+}
+constexpr std::string_view word(stretch s) {
+  constexpr std::string_view words[]{"default", "linear", "dynamic", "llama3", "yarn", "longrope", "proportional"};
+  return words[static_cast<u8>(s)];
+}
+
+// The rule that names a slot's tensor, or null: a model need not have names.
+template <class M> constexpr const name_rule* name_rule_of(place where, const weight_slot& w) {
+  const auto find = [&](const auto& rules) -> const name_rule* {
+    for (std::size_t i = std::size(rules); i-- > 0;)
+      if (rules[i].where == where && rules[i].is == w.is && rules[i].nth == w.nth) return &rules[i];
+    return nullptr;
+  };
+  if constexpr (requires { M::names; }) return find(M::names);
+  else if constexpr (requires { M::family::names; }) return find(M::family::names);
+  else return nullptr;
+}
+
+// f(name, place, kind, code, unfused code, first layer, layers, rows of a pass) for each distinct code.
+template <class P, class F> void each_code(capacity k, F f) {
+  f(std::string("header"), place::header, P::head(), P::plain_header(), 0u, 1u, k.chunk);
+  for (u32 v = 0; v < P::body_count; ++v) {
+    u32 first = P::layers, n = 0;
+    for (u32 l = P::layers; l-- > 0;)
+      if (P::variants.of[l] == v) first = l, ++n;
+    f("body " + std::to_string(v), place::body, *P::bodies[v], P::plain[P::variants.list[v].kind], first, n, k.chunk);
+  }
+  f(std::string("footer"), place::footer, P::foot(), P::plain_footer(), 0u, 1u, k.logit_rows);
+}
+
+// How often each rule was applied, over all layers.
+template <class P> constexpr fusion_stats fusion_of() {
+  fusion_stats all{};
+  auto add = [&](const fusion_stats& s, u32 times) {
+    all.total += s.total * times, all.removed += s.removed * times, all.saves_elided += s.saves_elided * times;
+    for (u32 i = 0; i < std::size(fusions); ++i) all.applied[i] += s.applied[i] * times;
+  };
+  [&]<std::size_t... V>(std::index_sequence<V...>) {
+    constexpr auto layers_of = [](std::size_t v) {
+      u32 n = 0;
+      for (const u8 of : P::variants.of) n += of == v;
+      return n;
+    };
+    (add(fused_block<at<P::variants.list[V].kind, typename P::kinds>, P::variants.list[V].formats>.stats, layers_of(V)), ...);
+  }(std::make_index_sequence<P::body_count>{});
+  add(fused_block<typename P::footer, P::footer_formats>.stats, 1);
+  return all;
+}
+
+inline std::string pattern_text(const fusion& f) {
+  std::string s;
+  for (u32 i = 0; i < f.pattern.count; ++i) s += (i ? " + " : "") + std::string(name(f.pattern[i]));
+  return s;
+}
+
+template <class List> void put_indices(json_writer& j, std::string_view key, const List& list) {
+  j.array(key, [&] { for (u32 i = 0; i < list.count; ++i) j.put("", u32{list[i]}); });
+}
+
+// Fields that are set; zero means absent, as in the alphabet.
+inline void put_params(json_writer& j, const params& p, bool shows_activation) {
+  auto number = [&](std::string_view key, auto value) { if (value != decltype(value){}) j.put(key, value); };
+  number("rows", p.rows), number("cols", p.cols), number("heads", p.heads), number("kv_heads", p.kv_heads);
+  number("head_dim", p.head_dim);
+  if (p.window != everything) number("window", p.window);
+  if (shows_activation) j.put("activation", word(p.act));
+  number("bias", p.bias), number("eps", p.eps.v), number("offset", p.offset.v), number("scale", p.scale.v);
+  number("cap", p.cap.v);
+  if (p.rope.dims == 0) return;
+  const rotary& r = p.rope;
+  j.object("rope", [&] {
+    j.put("dims", r.dims), j.put("theta", r.theta.v);
+    j.put("pairs", r.pairs == pairing::split ? "split" : "adjacent"), j.put("rule", word(r.rule));
+    if (r.rule == stretch::none) return;
+    j.put("factor", r.factor.v), number("original", r.original), number("max_position", r.max_position);
+    if (r.rule == stretch::llama3) j.put("low_freq_factor", r.low.v), j.put("high_freq_factor", r.high.v);
+    if (r.rule == stretch::yarn) j.put("beta_fast", r.beta_fast.v), j.put("beta_slow", r.beta_slow.v);
+    number("attention_factor", r.attention_factor.v);
+  });
+}
+inline bool has_activation(opcode op) {
+  return op == opcode::act_mul || op == opcode::act_mul_quantize || op == opcode::matmul_act || op == opcode::matmul_act_quantize;
+}
+
+inline void put_form(json_writer& j, const code& c, form f, u32 rows) {
+  const schedule s = phases_of(c, f);
+  const layout l = place_registers(c, f, rows);
+  j.object(word(f), [&] {
+    j.put("rows", rows), j.put("barriers", s.barriers());
+    j.array("phases", [&] {
+      for (const phase& p : s.phases)
+        j.object("", [&] {
+          j.put("first", u32{p.first}), j.put("redundant", u32{p.redundant}), j.put("steps", u32{p.count});
+          j.put("split", word(p.by));
+        });
+    });
+    j.array("registers", [&] {
+      for (u32 r = first_scratch; r < c.regs.size(); ++r) {
+        const lifetime life = lifetime_of(c, s, r);
+        if (l.bytes[r] == 0) continue;
+        j.object("", [&] {
+          j.put("register", r), j.put("offset", l.offset[r]), j.put("bytes", l.bytes[r]);
+          j.put("memory", l.is_own(r) ? "private" : "shared");
+          j.put("from_phase", life.from), j.put("to_phase", life.to);
+        });
+      }
+    });
+    j.put("shared_bytes", l.shared), j.put("private_bytes", l.own);
+  });
+}
+
+}  // namespace detail
+
+// Everything that is known about a program P = program<Model, Formats, Fused>, planned for k with
+// caches of kv. One object; equal programs give equal bytes.
+template <class P> std::string describe_json(capacity k, dtype kv) {
+  using namespace detail;
+  using M = typename P::model_list;
+  json_writer j;
+  const auto memory = P::activations(k);
+  const u64 state_bytes = P::state_bytes(k.context, kv);
+
+  auto put_weights = [&](place where, const code& c) {
+    for (u32 i = 0; i < c.slots.size(); ++i) {
+      const weight_slot& w = c.slots[i];
+      const name_rule* names = name_rule_of<M>(where, w);
+      const char* ending = w.bias ? ".bias" : ".weight";
+      j.object("", [&] {
+        j.put("slot", i), j.put("role", name(w.is)), j.put("nth", u32{w.nth}), j.put("bias", w.bias);
+        j.array("shape", [&] { if (w.quantisable) j.put("", w.rows); j.put("", w.cols); });
+        j.put("format", info(c.formats[i]).name), j.put("bytes", bytes_of(c.formats[i], w.elements()));
+        if (w.tied) j.put("tied", true);
+        if (names) j.put("hf", std::string(names->hf) + ending), j.put("gguf", std::string(names->gguf) + ending);
+      });
+    }
+  };
+  auto put_code = [&](const std::string& title, place where, const code& c, const code& plain, u32 first, u32 layers, u32 rows) {
+    const compiled_plan plan = compile(c);
+    j.object("", [&] {
+      j.put("name", title), j.put("first_layer", first), j.put("layers", layers);
+      j.array("registers", [&] {
+        for (u32 r = 0; r < c.regs.size(); ++r)
+          j.object("", [&] {
+            j.put("register", r), j.put("width", c.regs[r].width);
+            j.put("type", r == token_ids ? "u32" : info(c.regs[r].as).name);
+          });
+      });
+      j.array("instructions", [&] {
+        for (const instruction& i : c.ops)
+          j.object("", [&] {
+            j.put("op", name(i.op)), j.put("number", u32{static_cast<u8>(i.op)});
+            j.put("letter", name(i.letter)), j.put("group", u32{i.group});
+            put_indices(j, "in", i.in), put_indices(j, "out", i.out), put_indices(j, "weights", i.weight);
+            if (i.state != absent) j.put("state", u32{i.state});
+            j.object("params", [&] { put_params(j, i.p, has_activation(i.op)); });
+          });
+      });
+      j.array("letters", [&] {
+        for (const macro_instruction& m : contract(plain).instructions)
+          j.object("", [&] { j.put("op", name(m.op)), j.put("number", u32{static_cast<u8>(m.op)}); });
+      });
+      j.array("weights", [&] { put_weights(where, c); });
+      j.array("states", [&] {
+        for (const state_shape& s : c.states)
+          j.object("", [&] {
+            j.put("what", "kv"), j.put("lifecycle", word(s.life)), j.put("heads", s.heads), j.put("head_dim", s.head_dim);
+          });
+      });
+      j.object("liveness", [&] {
+        j.put("peak_registers", u32{plan.peak_registers});
+        j.put("physical_registers", u32{map_registers(plan, rows).count});
+      });
+      j.object("forms", [&] {
+        put_form(j, c, form::decode, rows < decode_rows ? rows : decode_rows);
+        if (rows > decode_rows) put_form(j, c, form::prefill, rows);
+      });
+    });
+  };
+
+  j.object("", [&] {
+    j.put("cke_program", 1);
+    if constexpr (requires { M::family::name; }) j.put("family", M::family::name);
+    j.put("parameters", P::parameters), j.put("weight_bytes", P::weight_bytes);
+    j.put("vocab", P::vocab), j.put("dim", P::dim), j.put("layers", P::layers), j.put("tied", P::tied);
+    j.object("formats", [&] {
+      for (const role_name& r : role_names) {
+        u32 tensors[std::size(dtypes)]{}, all = 0;
+        P::for_each_weight([&](const weight& w) {
+          if (w.slot.is == r.is) ++tensors[&info(w.as) - dtypes], ++all;
+        });
+        if (all == 0) continue;
+        j.object(r.name, [&] {
+          for (const dtype_info& t : dtypes)
+            if (tensors[&t - dtypes]) j.put(t.name, tensors[&t - dtypes]);
+        });
+      }
+    });
+    j.put("kinds", u32{length<typename P::kinds>});
+    j.array("variants", [&] {
+      for (const variant& v : P::variants.list) j.object("", [&] { j.put("kind", u32{v.kind}); });
+    });
+    j.array("variant_of_layer", [&] { for (const u8 v : P::variants.of) j.put("", u32{v}); });
+    j.object("fusion", [&] {
+      if (!P::fused) return j.put("disabled", true);
+      const fusion_stats s = fusion_of<P>();
+      j.put("total", s.total), j.put("removed", s.removed), j.put("saves_elided", s.saves_elided);
+      j.array("applied", [&] {
+        for (u32 i = 0; i < std::size(fusions); ++i)
+          j.object("", [&] {
+            j.put("pattern", pattern_text(fusions[i])), j.put("becomes", name(fusions[i].becomes));
+            j.put("times", s.applied[i]);
+          });
+      });
+    });
+    j.object("steps", [&] {
+      j.put("all", P::count());
+      for (const op_info& row : ops)
+        if (const u32 n = P::count(row.op)) j.put(row.name, n);
+    });
+    j.object("barriers", [&] {
+      for (const form f : {form::decode, form::prefill}) j.put(word(f), P::barriers(f));
+    });
+    j.array("codes", [&] { each_code<P>(k, put_code); });
+    j.object("capacity", [&] {
+      j.put("context", k.context), j.put("chunk", k.chunk), j.put("logit_rows", k.logit_rows), j.put("kv", info(kv).name);
+    });
+    j.object("memory", [&] {
+      j.put("weights", P::weight_bytes), j.put("states", state_bytes), j.put("stream", memory.stream);
+      j.put("ids", memory.ids), j.put("scratch", memory.scratch), j.put("private_per_thread", memory.own);
+      j.put("activations", memory.total), j.put("total", P::weight_bytes + state_bytes + memory.total);
+    });
+    j.object("states", [&] {
+      u32 count = 0;
+      state_descriptor first{};
+      P::for_each_state(k.context, kv, [&](const state_descriptor& d) { if (count++ == 0) first = d; });
+      j.put("count", count), j.put("bytes", state_bytes);
+      if (count == 0) return;
+      j.object("first", [&] {
+        j.put("id", first.id), j.put("lifecycle", word(first.life)), j.put("layer", first.layer), j.put("heads", first.heads);
+        j.put("head_dim", first.head_dim), j.put("positions", first.positions), j.put("offset", first.offset);
+        j.put("bytes", first.bytes), j.put("align", u32{first.align}), j.put("zero_init", first.zero_init);
+      });
+    });
+  });
+  j.text += '\n';
+  return j.text;
+}
+
+}  // namespace cke

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+// parity.hpp: a checkpoint of tests/data/models through cke, against what transformers made of it.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cke/hf.hpp>
+#include <cke/llama.hpp>
+#include <cke/qwen3.hpp>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "configs.hpp"
+
+namespace parity {
+
+using namespace cke;
+
+// mission.md 4.3: f32 against transformers. Numbers that were bf16, f16 or q8_0 and are computed
+// with as f32 are held to it too: the expected logits are those of the same upcast numbers.
+inline constexpr double exact = 1e-4;
+// Root mean square of the error over that of the logits. The narrow formats round activations as
+// well, and keep keys and values as bf16.
+inline constexpr double f32_tolerance = 1e-6, f16_tolerance = 6e-3, bf16_tolerance = 1e-2, q8_0_tolerance = 2e-2;
+
+inline std::string content(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  REQUIRE_MESSAGE(in.good(), path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+inline std::string model_path(const std::string& name) { return CKE_TEST_DATA "/models/" + name; }
+
+inline std::vector<u32> read_ids(const std::string& path) {
+  return nlohmann::json::parse(content(path)).get<std::vector<u32>>();
+}
+
+// A numpy file of little-endian float32: magic, version 1.0, u16 size of a header, numbers.
+inline std::vector<float> read_npy(const std::string& path) {
+  const std::string file = content(path);
+  REQUIRE(file.size() > 10);
+  const std::size_t begin =
+      10u + static_cast<unsigned char>(file[8]) + 256u * static_cast<unsigned char>(file[9]);
+  REQUIRE(file.substr(0, begin).find("'<f4', 'fortran_order': False") != file.npos);
+  std::vector<float> numbers((file.size() - begin) / sizeof(float));
+  std::memcpy(numbers.data(), file.data() + begin, numbers.size() * sizeof(float));
+  return numbers;
+}
+
+// One prompt and what transformers answers: stem + "ids.json", "logits.npy" and "greedy.json".
+struct expected {
+  std::vector<u32> ids, greedy;
+  std::vector<float> logits;  // [ids, vocab]
+
+  explicit expected(const std::string& stem)
+      : ids(read_ids(stem + "ids.json")),
+        greedy(read_ids(stem + "greedy.json")),
+        logits(read_npy(stem + "logits.npy")) {}
+};
+
+inline checkpoint open(const std::string& name) {
+  return name.ends_with(".gguf") ? gguf_checkpoint(model_path(name)) : hf(model_path(name));
+}
+
+// How far two sets of logits are apart: the largest difference, and the root mean square of all
+// over that of the second.
+struct distance {
+  double most = 0, relative = 0;
+  distance(std::span<const float> ours, std::span<const float> theirs) {
+    REQUIRE(ours.size() == theirs.size());
+    double error = 0, size = 0;
+    for (std::size_t i = 0; i < ours.size(); ++i) {
+      const double a = static_cast<double>(ours[i]), b = static_cast<double>(theirs[i]);
+      most = std::abs(a - b) <= most ? most : std::abs(a - b);  // a NaN stays
+      error += (a - b) * (a - b);
+      size += b * b;
+    }
+    relative = std::sqrt(error / size);
+  }
+};
+
+// All logits of the prompt, in passes that cut it unevenly.
+template <class Model> std::vector<float> logits_of(const Model& model, std::span<const u32> ids) {
+  std::vector<float> all;
+  auto session = model.session();
+  session.feed_all(ids, [&](u32, std::span<const float> row) { all.insert(all.end(), row.begin(), row.end()); });
+  return all;
+}
+
+template <class Model> std::vector<u32> greedy(const Model& model, std::span<const u32> ids, std::size_t count) {
+  auto session = model.session();
+  auto answer = session.generate(ids, {.max_tokens = static_cast<u32>(count), .ignore_stop_ids = true});
+  for ([[maybe_unused]] const std::string_view piece : answer) {
+  }
+  return {answer.ids().begin(), answer.ids().end()};
+}
+
+inline model_options options(u32 context) { return {.threads = 2, .context = context, .chunk = 17, .logit_rows = 3}; }
+
+// Logits within `most` and the same greedy ids.
+template <class Model> void check(const checkpoint& from, const expected& want, double most, u32 context = 96) {
+  const Model model = Model::load(from, options(context));
+  const distance d(logits_of(model, want.ids), want.logits);
+  CAPTURE(from.name);
+  CHECK(d.most <= most);
+  CHECK(greedy(model, want.ids, want.greedy.size()) == want.greedy);
+}
+
+// A directory in f32. Its config.json is the one that the type was made of, and the published
+// spelling of it, where there is one, describes the same model.
+template <const auto& Config> void check_directory(const std::string& name, u32 context = 96) {
+  const std::string dir = model_path(name) + '/';
+  checkpoint from = open(name);
+  CHECK(nlohmann::json::parse(content(dir + "config.json")) == nlohmann::json::parse(Config));
+  check<Model<from_config<Config>, F32>>(from, expected(dir), exact, context);
+  if (!detail::exists(dir + "published.json")) return;
+  from.config = content(dir + "published.json");
+  CHECK_NOTHROW(match_config<from_config<Config>>(from, context));
+}
+
+// A GGUF file in the format given.
+template <class M, class Formats> void check_gguf(const std::string& name, double tolerance) {
+  const std::string stem = "gguf/" + name;
+  const expected want(model_path(stem) + '.');
+  const Model<M, Formats> model = Model<M, Formats>::load(open(stem + ".gguf"), options(96));
+  const distance d(logits_of(model, want.ids), want.logits);
+  CAPTURE(name);
+  CHECK(d.relative <= tolerance);
+  CHECK(greedy(model, want.ids, want.greedy.size()) == want.greedy);
+}
+
+}  // namespace parity

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+// random_model.hpp: a small model of odd shapes, and a checkpoint of random numbers for any type list.
+#pragma once
+
+#include <cke/io/checkpoint.hpp>
+#include <cke/match.hpp>
+#include <cke/runtime/sequence.hpp>
+#include <cke/text/random.hpp>
+#include <cstring>
+#include <deque>
+
+namespace random_model {
+
+using namespace cke;
+
+inline constexpr attend tiny_attend{.dim = 96, .heads = 6, .kv_heads = 2, .head_dim = 24,
+                                    .rope = {.dims = 24, .theta = 1e4}, .qk_norm = {1e-6}, .qkv_bias = true};
+
+// No width is a multiple of a register but 96 and 160; 144 columns of o are no whole q8_0 blocks.
+struct tiny : model<
+    embedding<259, 96>,
+    stack<2, block<
+        residual<rms_norm<96, 1e-6>, attention<tiny_attend>>,
+        residual<rms_norm<96, 1e-6>, gated_mlp<96, 160, activation::silu>>>>,
+    rms_norm<96, 1e-6>,
+    head<96, 259, true>> {};
+
+// Tensors in memory under their Hugging Face names, for tests to change before they are read.
+class tensors {
+ public:
+  std::vector<tensor_ref> list;
+
+  template <class P> static tensors of(u64 seed = 1) {
+    tensors t;
+    P::for_each_weight([&](const weight& w) {
+      std::string name(name_of(names_of<typename P::model_list>(), w.where, w.slot).hf);
+      if (const auto hole = name.find("{}"); hole != name.npos) name.replace(hole, 2, std::to_string(w.layer));
+      const bool matrix = w.slot.quantisable, norm = !matrix && !w.slot.bias;
+      const double size = matrix ? std::sqrt(3. / w.slot.cols) : 0.5;
+      std::vector<float> numbers(w.slot.elements());
+      for (float& x : numbers)
+        x = static_cast<float>((norm ? 1 : 0) + size * (2 * uniform(seed, t.drawn_++) - 1));
+      t.add(name + (w.slot.bias ? ".bias" : ".weight"),
+            matrix ? std::vector<u64>{w.slot.rows, w.slot.cols} : std::vector<u64>{w.slot.cols}, numbers);
+    });
+    return t;
+  }
+
+  void add(std::string name, std::vector<u64> shape, std::span<const float> numbers) {
+    auto& bytes = memory_.emplace_back(numbers.size_bytes());
+    std::memcpy(bytes.data(), numbers.data(), numbers.size_bytes());
+    list.push_back({std::move(name), dtype::f32, "F32", std::move(shape), bytes, 0});
+  }
+  // The numbers of f32 tensors, rounded to another type.
+  void store_as(dtype type) {
+    for (tensor_ref& t : list) {
+      auto& bytes = memory_.emplace_back(t.bytes.size() / 2);
+      for (std::size_t i = 0; i < bytes.size() / 2; ++i) {
+        const float x = number(t, i);
+        const u16 half = type == dtype::bf16 ? to_bf16(x) : to_f16(x);
+        std::memcpy(bytes.data() + 2 * i, &half, 2);
+      }
+      t.type = type, t.stored = info(type).name, t.bytes = bytes;
+    }
+  }
+  tensor_ref& at(std::string_view name) {
+    for (tensor_ref& t : list)
+      if (t.name == name) return t;
+    throw Error(errc::tensor_missing, "random_model.hpp", std::string(name), "a tensor of the model");
+  }
+  static float number(const tensor_ref& t, std::size_t i) {
+    float x;
+    std::memcpy(&x, t.bytes.data() + i * sizeof x, sizeof x);
+    return x;
+  }
+
+  // Valid while this lives.
+  tensor_index index() const { return tensor_index(list, {{"random", {}}}); }
+  cke::checkpoint checkpoint() const { return {"random", naming::hf, {}, {}, index(), {}, {}}; }
+
+ private:
+  std::deque<std::vector<std::byte>> memory_;  // elements keep their place, also when this moves
+  u64 drawn_ = 0;
+};
+
+// `count` ids of a text; another seed is another text.
+inline std::vector<u32> ids(u32 count, u32 vocab, u64 seed = 7) {
+  std::vector<u32> out(count);
+  for (u32 i = 0; i < count; ++i) out[i] = static_cast<u32>(uniform(seed, i) * vocab);
+  return out;
+}
+
+inline bool same_bits(std::span<const float> a, std::span<const float> b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
+}
+
+// What went wrong in f(), as its text and code; "" when nothing did.
+struct failure {
+  std::string text;
+  errc code{};
+};
+template <class F> failure failure_of(F&& f) {
+  try {
+    f();
+    return {};
+  } catch (const Error& e) {
+    return {e.what(), e.code};
+  }
+}
+
+}  // namespace random_model

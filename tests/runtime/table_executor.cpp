@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: MIT
+// table_executor.cpp: both executors give the same bits, fused or not; and the table one can stop, count, dump and refuse.
+#include "cke/runtime/table_executor.hpp"
+
+#include <doctest/doctest.h>
+
+#include <sstream>
+
+#include "cke/io/hf_dir.hpp"
+#include "cke/models/config.hpp"
+#include "cke/models/llama.hpp"
+#include "cke/models/qwen3.hpp"
+
+using namespace cke;
+
+namespace {
+
+// 6 query heads on 2 kv heads of 24: no width of it is a multiple of a register
+constexpr char qwen3_odd[] = R"({"model_type": "qwen3", "vocab_size": 384, "hidden_size": 96, "intermediate_size": 160,
+  "num_hidden_layers": 1, "num_attention_heads": 6, "num_key_value_heads": 2, "head_dim": 24, "rms_norm_eps": 1e-6,
+  "tie_word_embeddings": true, "rope_parameters": {"rope_type": "default", "rope_theta": 10000}})";
+constexpr char llama_bias[] = R"({"model_type": "llama", "vocab_size": 64, "hidden_size": 32, "intermediate_size": 40,
+  "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, "rms_norm_eps": 1e-5,
+  "attention_bias": true, "mlp_bias": true, "rope_parameters": {"rope_type": "default", "rope_theta": 10000}})";
+
+constexpr u32 token_count = 41, context = 64;
+std::vector<u32> some_ids(u32 vocab) {
+  std::vector<u32> ids(token_count);
+  for (u32 i = 0; i < token_count; ++i) ids[i] = (i * i * 7 + 3 * i + 1) % vocab;
+  return ids;
+}
+
+template <class P, dtype KV> struct machine {
+  using isa = cke::isa::native;
+  team threads;
+  weights<P, isa> packed;
+  executor<P, KV, isa> fold;
+  table_executor<P, KV, isa> table;
+
+  explicit machine(const tensor_index& tensors, u32 n = 2, capacity k = {context, 40, 3})
+      : threads(n), packed(tensors, "test", naming::hf, P::model_list::family::names, threads, {}),
+        fold(packed, threads, k), table(packed, threads, k) {}
+
+  // All logits when the ids are fed `chunk` at a time.
+  template <class Run> std::vector<float> logits(Run& run, u32 chunk) {
+    slot_state<P, KV, isa> s(context);
+    const std::vector<u32> ids = some_ids(P::vocab);
+    std::vector<float> out;
+    for (u32 at = 0; at < token_count; at += chunk) {
+      const u32 n = at + chunk < token_count ? chunk : token_count - at;
+      run.run(std::span(ids).subspan(at, n), n, s, [&](u32, u32 rows, const view& v) {
+        for (u32 r = 0; r < rows; ++r) out.insert(out.end(), v.row(r), v.row(r) + P::vocab);
+      });
+    }
+    REQUIRE(out.size() == u64{token_count} * P::vocab);
+    return out;
+  }
+};
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+template <class M, class Formats, dtype KV> void agree(const char* dir) {
+  const tensor_index tensors = read_hf_weights(std::string(CKE_TEST_DATA "/models/") + dir);
+  machine<program<M, Formats, true>, KV> fused(tensors);
+  machine<program<M, Formats, false>, KV> plain(tensors, 3);
+  const std::vector<float> want = fused.logits(fused.fold, 1);
+  for (const float x : want) REQUIRE(std::isfinite(x));
+  CHECK(same_bits(want, fused.logits(fused.table, 1)));
+  CHECK(same_bits(want, plain.logits(plain.fold, 1)));
+  CHECK(same_bits(want, plain.logits(plain.table, 1)));
+  for (const u32 chunk : {5u, 17u, 40u}) {  // below, just beyond and far beyond the decode form
+    CAPTURE(chunk);
+    CHECK(same_bits(want, fused.logits(fused.fold, chunk)));
+    CHECK(same_bits(want, fused.logits(fused.table, chunk)));
+    CHECK(same_bits(want, plain.logits(plain.fold, chunk)));
+    CHECK(same_bits(want, plain.logits(plain.table, chunk)));
+  }
+}
+
+template <class F> errc code_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.code;
+  }
+  return errc::usage;
+}
+
+}  // namespace
+
+TEST_CASE("table_executor: the same bits as the executor, fused and unfused: qwen3") {
+  using M = from_config<qwen3_odd>;
+  SUBCASE("f32") { agree<M, F32, dtype::f32>("qwen3_odd"); }
+  SUBCASE("bf16") { agree<M, BF16, dtype::bf16>("qwen3_odd"); }
+  SUBCASE("q8_0") { agree<M, Q8_0, dtype::bf16>("qwen3_odd"); }
+}
+TEST_CASE("table_executor: the same bits as the executor, fused and unfused: llama with biases") {
+  using M = from_config<llama_bias>;
+  SUBCASE("f32") { agree<M, F32, dtype::f32>("llama_bias"); }
+  SUBCASE("bf16") { agree<M, BF16, dtype::bf16>("llama_bias"); }
+  SUBCASE("q8_0") { agree<M, Q8_0, dtype::bf16>("llama_bias"); }
+}
+
+namespace {
+using small = program<from_config<llama_bias>, BF16>;
+using machine_of_small = machine<small, dtype::bf16>;
+using slot = slot_state<small, dtype::bf16, isa::native>;
+using report = step_report<isa::native>;
+const tensor_index& llama_weights() {
+  static const tensor_index t = read_hf_weights(CKE_TEST_DATA "/models/llama_bias");
+  return t;
+}
+constexpr auto ignore = [](u32, u32, const view&) {};
+}  // namespace
+
+TEST_CASE("table_executor: counters are those of the plan") {
+  machine_of_small m(llama_weights());
+  slot s(context);
+  const std::vector<u32> ids = some_ids(small::vocab);
+  CHECK(m.table.run(std::span(ids).first(20), 1, s, ignore));
+  CHECK(s.position() == 20);
+  CHECK(m.table.counters().total() == small::count());
+  for (const op_info& row : ops) CHECK(m.table.counters().of(row.op) == small::count(row.op));
+  CHECK(m.table.run(std::span(ids).first(1), 0, s, ignore));  // no logits: no footer
+  CHECK(m.table.counters().total() == 2 * small::count() - small::foot().ops.size());
+  m.table.counters().reset();
+  CHECK(m.table.counters().total() == 0);
+}
+
+TEST_CASE("table_executor: it stops after any step, in order, and the slot goes on as if nothing had been") {
+  machine_of_small m(llama_weights());
+  slot s(context);
+  const std::vector<u32> ids = some_ids(small::vocab);
+  std::vector<opcode> order;
+  small::for_each_op([&](place, u32, const instruction& i, const code&) { order.push_back(i.op); });
+  REQUIRE(order.size() == small::count());
+  for (u32 stop = 0; stop < small::count(); ++stop) {
+    CAPTURE(stop);
+    std::vector<opcode> seen;
+    bool taken = false;
+    const bool done = m.table.run(std::span(ids).first(3), 1, s, [&](u32, u32, const view&) { taken = true; },
+                                  {.stop_after = stop, .after = [&](const report& r) {
+                                     CHECK(r.number == seen.size());
+                                     seen.push_back(r.step.op);
+                                   }});
+    CHECK(!done);
+    CHECK(!taken);
+    CHECK(s.position() == 0);
+    CHECK(std::ranges::equal(seen, std::span(order).first(stop + 1)));
+  }
+  CHECK(same_bits(m.logits(m.fold, 7), m.logits(m.table, 7)));
+}
+
+TEST_CASE("table_executor: a hook sees every output, and its dump can be read back") {
+  machine_of_small m(llama_weights());
+  slot s(context);
+  const std::vector<u32> ids = some_ids(small::vocab);
+  std::ostringstream file;
+  std::vector<std::vector<float>> stream_rows, logits;
+  bool rounded = false;
+  m.table.run(std::span(ids).first(18), 2, s, [&](u32, u32 rows, const view& v) { logits.push_back(values_of<isa::native>(v, rows)); },
+              {.after = [&](const report& r) {
+                 r.dump(file);
+                 for (u32 o = 0; o < r.outputs.size(); ++o) {
+                   const view_desc d = r.describe(o);
+                   CHECK(d.rank == 2);
+                   CHECK(d.shape[0] == r.tokens);
+                   CHECK(d.order == (d.type == dtype::f32 ? arrangement::strided : arrangement::backend_native));
+                   const std::vector<float> v = r.values(o);
+                   for (const float x : v) REQUIRE(std::isfinite(x));
+                   if (d.type != dtype::bf16) continue;
+                   rounded = true;
+                   for (const float x : v) REQUIRE(from_bf16(to_bf16(x)) == x);
+                 }
+                 if (r.step.op == opcode::logits) stream_rows.push_back(r.values(0));
+               }});
+  CHECK(rounded);
+  CHECK(stream_rows == logits);
+
+  const std::string bytes = file.str();
+  std::vector<std::string> names;
+  for (std::size_t at = 0; at < bytes.size();) {
+    ckdmp_header h;
+    REQUIRE(fits(at, sizeof h, bytes.size()));
+    std::memcpy(&h, bytes.data() + at, sizeof h);
+    CHECK(std::string_view(h.magic, 8) == std::string_view("CKDMP\0\0\0", 8));
+    CHECK(h.version == 1);
+    CHECK(h.rank == 2);
+    CHECK(h.elements == static_cast<u32>(h.shape[0] * h.shape[1]));
+    const bool inside = std::string_view(h.op) != "embedding" && std::string_view(h.op) != "logits" && !(h.shape[0] == 2);
+    CHECK(h.layer == (inside ? 0 : -1));
+    CHECK(h.token == (h.shape[0] == 18 ? 0 : 16));  // logits are of the last two rows
+    names.emplace_back(h.op);
+    at += sizeof h + u64{h.elements} * sizeof(float);
+    CHECK(at <= bytes.size());
+  }
+  CHECK(names.front() == "embedding");
+  CHECK(names.back() == "logits");
+  CHECK(std::ranges::count(names, "head_norm_rope") == 0);  // llama has no such norm
+  CHECK(std::ranges::count(names, "rope") == 2);            // q and k
+}
+
+TEST_CASE("table_executor: what a backend lacks is refused before anything runs") {
+  machine_of_small m(llama_weights(), 1);
+  using executor = table_executor<small, dtype::bf16, isa::native>;
+  for (const opcode op : {opcode::embedding, opcode::attend_quantize, opcode::logits}) {
+    auto table = executor::all_adapters();
+    table.remove(op);
+    CHECK(code_of([&] { executor(m.packed, m.threads, {context, 8, 1}, table); }) == errc::unsupported_opcode);
+  }
+  const u32 slots[]{0, 1}, lengths[]{0, 0};
+  m.table.route({form::decode, std::span(slots).first(1), std::span(lengths).first(1), 1});
+  CHECK(code_of([&] { m.table.route({form::decode, slots, lengths, 2}); }) == errc::batch_unsupported);
+}
+
+TEST_CASE("table_executor: what a hook throws reaches the caller, and a kernel that writes too far is named") {
+  machine_of_small m(llama_weights());
+  slot s(context);
+  const std::vector<u32> ids = some_ids(small::vocab);
+  CHECK_THROWS_WITH_AS(m.table.run(std::span(ids).first(2), 1, s, ignore, {.after = [](const report& r) {
+                         if (r.number == 4) throw std::runtime_error("enough");
+                       }}), "enough", std::runtime_error);
+  CHECK(s.position() == 0);
+
+  using executor = table_executor<small, dtype::bf16, isa::native>;
+  auto table = executor::all_adapters();
+  table.add(opcode::logits, dtype::bf16, [](const params& p, const work& w, u32) {  // one row too many
+    std::memset(w.out[0].row(1) - 16, 0, sizeof(float) * (p.rows + 32));
+  });
+  executor wrong(m.packed, m.threads, {context, 8, 1}, table);
+  CHECK_THROWS_WITH_AS(wrong.run(std::span(ids).first(2), 1, s, ignore),
+                       doctest::Contains("(logits): expected no byte after a register"), Error);
+  CHECK(s.position() == 0);
+}
+
+TEST_CASE("table_executor: one slot may be fed by both executors in turn") {
+  machine_of_small m(llama_weights());
+  const std::vector<u32> ids = some_ids(small::vocab);
+  const std::vector<float> want = m.logits(m.fold, 1);
+  slot s(context);
+  std::vector<float> got;
+  for (u32 at = 0; at < token_count; ++at) {
+    auto take = [&](u32, u32, const view& v) { got.insert(got.end(), v.row(0), v.row(0) + small::vocab); };
+    if (at % 2) m.fold.run(std::span(ids).subspan(at, 1), 1, s, take);
+    else m.table.run(std::span(ids).subspan(at, 1), 1, s, take);
+  }
+  CHECK(same_bits(want, got));
+}

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+// program.cpp: the instruction list of Qwen3-0.6B, step by step, and the parameter counts of all presets.
+#include "cke/graph/program.hpp"
+
+#include "presets.hpp"
+
+using namespace cke;
+
+namespace {
+
+using plain = program<Qwen3_0_6B, Q8_0, false>;
+using fused = program<Qwen3_0_6B, Q8_0>;
+using enum opcode;
+
+template <std::size_t N> constexpr bool steps_are(const code& c, const opcode (&want)[N]) {
+  if (c.ops.size() != N) return false;
+  for (u32 i = 0; i < N; ++i)
+    if (c.ops[i].op != want[i]) return false;
+  return true;
+}
+template <class P> constexpr u32 matmuls(role is) {
+  u32 n = 0;
+  P::for_each_op([&](place where, u32, const instruction& i, const code& c) {
+    n += where == place::body && i.op == matmul && c.slots[i.weight[0]].is == is;
+  });
+  return n;
+}
+
+// 564 = 1 + 28 * 20 + 3 steps, and 28 stores into the cache
+static_assert(plain::count() == 592 && plain::count() - plain::count(kv_store) == 564);
+static_assert(plain::head().ops.size() == 1 && plain::foot().ops.size() == 3 && plain::body_count == 1);
+static_assert(plain::count(embedding) == 1 && plain::count(logits) == 1);
+static_assert(plain::count(rmsnorm) == 57 && plain::count(residual_save) == 56 && plain::count(residual_add) == 56);
+static_assert(plain::count(quantize) == 4 * 28 + 1 && plain::count(head_norm) == 28 && plain::count(rope) == 28);
+static_assert(plain::count(attend) == 28 && plain::count(kv_store) == 28 && plain::count(act_mul) == 28);
+static_assert(matmuls<plain>(role::q) == 28 && matmuls<plain>(role::k) == 28 && matmuls<plain>(role::v) == 28);
+static_assert(matmuls<plain>(role::o) == 28 && matmuls<plain>(role::gate) == 28 && matmuls<plain>(role::down) == 28);
+static_assert(plain::count(matmul) == 6 * 28);
+
+// one layer as the lowering writes it: 20 steps
+constexpr opcode layer_of_20[]{residual_save, rmsnorm, quantize, matmul, matmul, matmul, head_norm, rope, attend, quantize,
+                               matmul, residual_add, residual_save, rmsnorm, quantize, matmul, act_mul, quantize, matmul, residual_add};
+static_assert(steps_are(block_code<at<0, plain::kinds>, plain::variants.list[0].formats>, layer_of_20));
+static_assert(steps_are(plain::foot(), {rmsnorm, quantize, logits}));
+
+// and as it runs: 9 steps, 4 barriers
+static_assert(steps_are(fused::body<0>(), {norm_quantize, qkv_matmul, head_norm_rope, kv_store, attend_quantize, matmul_add,
+                                           norm_quantize, matmul_act_quantize, matmul_add}));
+static_assert(steps_are(fused::foot(), {norm_quantize, logits}));
+static_assert(fused::count() == 1 + 28 * 9 + 2);
+static_assert(phases_of(fused::body<0>(), form::decode).barriers() == 4 && fused::barriers(form::decode) == 1 + 28 * 4 + 1);
+static_assert(phases_of(fused::body<0>(), form::prefill).barriers() == 8);
+
+// without quantisation: 16 steps as the spike found, one more for the cache
+static_assert(program<Qwen3_0_6B, F32, false>::count() == 1 + 28 * 17 + 2);
+// llama has no norm on q and k
+static_assert(program<Llama_3_2_1B, Q8_0, false>::count(head_norm) == 0 && program<Llama_3_2_1B, Q8_0, false>::count() == 1 + 16 * 20 + 3);
+static_assert(program<Llama_3_2_1B, Q8_0>::count(rope) == 16 && program<Llama_3_2_1B, Q8_0>::barriers(form::decode) == 1 + 16 * 4 + 1);
+
+// the contract's numbers
+constexpr auto number = [](opcode op) { return static_cast<u32>(op); };
+static_assert(number(rmsnorm) == 0 && number(multihead_attention) == 1 && number(swiglu) == 2 && number(moe) == 3);
+static_assert(number(mamba_mixer) == 4 && number(shortconv) == 5 && number(mla_attention) == 6 && number(embedding) == 7);
+static_assert(number(residual_add) == 8 && number(vision_patch_embed) == 16 && number(spatial_merge) == 17);
+static_assert(number(deepstack_extract) == 18 && number(scatter) == 19 && number(logits) == 32);
+static_assert(number(residual_save) == 64 && number(norm_quantize) == 96);
+
+// parameters, as their authors count them
+template <class M> constexpr u64 parameters = program<M, BF16>::parameters;
+static_assert(parameters<Qwen3_0_6B> == 596'049'920 && parameters<Qwen3_1_7B> == 1'720'574'976);
+static_assert(parameters<Qwen3_4B> == 4'022'468'096 && parameters<Qwen3_8B> == 8'190'735'360);
+static_assert(parameters<Qwen3_14B> == 14'768'307'200 && parameters<Qwen3_32B> == 32'762'123'264);
+static_assert(parameters<SmolLM2_135M> == 134'515'008 && parameters<SmolLM2_360M> == 361'821'120);
+static_assert(parameters<SmolLM2_1_7B> == 1'711'376'384 && parameters<Llama_3_2_1B> == 1'235'814'400);
+static_assert(parameters<Llama_3_2_3B> == 3'212'749'824 && parameters<Llama_3_1_8B> == 8'030'261'248);
+
+// equal layers are one variant, however many; a model's tensors: 11 in a layer, and 2 or 3 around
+static_assert(program<Qwen3_32B, Q8_0>::body_count == 1 && program<Qwen3_32B, Q8_0>::layers == 64);
+template <class M> constexpr u32 tensors = [] {
+  u32 n = 0;
+  program<M, BF16>::for_each_weight([&](const weight&) { ++n; });
+  return n;
+}();
+static_assert(tensors<Qwen3_0_6B> == 2 + 28 * 11 && tensors<Qwen3_8B> == 3 + 36 * 11 && tensors<SmolLM2_135M> == 2 + 30 * 9);
+
+// a cache may be larger than 4 GiB
+static_assert(program<Qwen3_8B, BF16>::state_bytes(131072, dtype::f32) == 2ull * 36 * 8 * 131072 * 128 * 4);
+
+}  // namespace

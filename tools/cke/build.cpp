@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// build.cpp: cke build: compile a model ahead of its first use.
+#include "cache.hpp"
+#include "commands.hpp"
+#include "terminal.hpp"
+
+namespace cke::tool {
+
+void build(const build_args& args) {
+  const unit u = make_unit(open_checkpoint(args.model.path), args.model.numbers);
+  if (args.print_unit) return put(u.text);
+  const cached_library compiled = library_of(u);
+  if (compiled.compile_seconds > 0) std::fprintf(stderr, "cke: compiled in %.1f s\n", compiled.compile_seconds);
+  put(compiled.path + '\n');
+}
+
+}  // namespace cke::tool

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+// cache.cpp: see cache.hpp. An entry is a directory, named by a hash of all that shapes its contents:
+//   KEY/unit.cpp  KEY/compiler.log  KEY/model.so  KEY/model.so.sha256      KEY.lock: held while KEY is made
+#include "cache.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#else
+#include <sys/auxv.h>
+#endif
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "process.hpp"
+#include "sha256.hpp"
+#include "terminal.hpp"
+
+namespace cke::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail_system(const std::string& path, const char* wanted) {
+  throw Error(errc::file, path, {}, wanted, std::strerror(errno));
+}
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value ? value : "";
+}
+
+std::string read_text(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+void write_text(const fs::path& path, std::string_view text) {
+  std::ofstream out(path, std::ios::binary);
+  out.write(text.data(), static_cast<std::streamsize>(text.size())).flush();
+  if (!out) fail_system(path, "a file that can be written");
+}
+
+// ---- what shapes the machine code -----------------------------------------------------------------
+
+// The features that -march=native looks at.
+std::string cpu_features() {
+  std::string text;
+  const auto add = [&](auto... words) { ((text += ' ' + std::to_string(words)), ...); };
+#if defined(__x86_64__)
+  unsigned a{}, b{}, c{}, d{};
+  if (__get_cpuid(1, &a, &b, &c, &d)) add(a, c, d);
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) add(b, c, d);
+  if (__get_cpuid_count(7, 1, &a, &b, &c, &d)) add(a, b, c, d);
+  if (__get_cpuid(0x80000001, &a, &b, &c, &d)) add(c, d);
+#else
+  add(getauxval(AT_HWCAP), getauxval(AT_HWCAP2));
+#endif
+  return text;
+}
+
+std::vector<std::string> include_directories() {
+  std::vector<std::string> found;
+  if (const std::string given = environment("CKE_INCLUDE"); !given.empty()) {
+    for (std::size_t at = 0; at <= given.size();) {
+      const std::size_t end = std::min(given.find(':', at), given.size());
+      if (end > at) found.push_back(given.substr(at, end - at));
+      at = end + 1;
+    }
+    return found;
+  }
+  // An installed command brings its headers along; one in a build folder uses those that it was built from.
+  std::error_code ignored;
+  const fs::path prefix = fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path();
+  if (fs::exists(prefix / "include/cke/export.hpp", ignored)) {
+    found.push_back(prefix / "include");
+    if (const fs::path xsimd = prefix / "share/cke/cmake/xsimd/include"; fs::exists(xsimd, ignored)) found.push_back(xsimd);
+  } else {
+    found.push_back(CKE_INCLUDE_DIR);
+  }
+  found.push_back(CKE_XSIMD_DIR);
+  return found;
+}
+
+std::string headers_fingerprint(const std::string& directory) {
+  std::vector<fs::path> files;
+  std::error_code ignored;
+  for (const auto& entry : fs::recursive_directory_iterator(directory + "/cke", ignored))
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  if (files.empty())
+    throw Error(errc::file, directory, "cke's headers", "cke/export.hpp; set CKE_INCLUDE to the folders of headers", "none");
+  std::ranges::sort(files);
+  sha256 sum;
+  for (const fs::path& f : files) sum.add(f.string() + '\n' + sha256_of(read_text(f)) + '\n');
+  return sum.hex();
+}
+
+std::string compiler_path() {
+  const std::string given = environment("CKE_CXX");
+  for (const std::string& name : given.empty() ? std::vector<std::string>{CKE_CXX, "g++", "c++", "clang++"} : std::vector{given})
+    if (std::string path = find_program(name); !path.empty()) return path;
+  throw Error(errc::compile, given, "C++ compiler", "one that can be run; set CKE_CXX", "none");
+}
+
+struct recipe {
+  std::vector<std::string> command;  // without input and output
+  std::string key;
+};
+
+recipe recipe_of(const unit& u) {
+  const std::string compiler = compiler_path();
+  const std::vector<std::string> includes = include_directories();
+  recipe r;
+  r.command = {compiler,  "-std=c++20",           "-O3",  "-march=native", "-ffp-contract=off",
+               "-shared", "-fvisibility=hidden", "-fPIC", "-w"};
+  r.command.push_back("-I" + includes[0]);
+  for (std::size_t i = 1; i < includes.size(); ++i) r.command.insert(r.command.end(), {"-isystem", includes[i]});
+
+  std::string all = "cke " CKE_VERSION "\n" + headers_fingerprint(includes[0]) + '\n' + cpu_features() + '\n' +
+                    run_process({compiler, "--version"}).output;
+  for (const std::string& word : r.command) all += word + '\n';
+  r.key = sha256_of(all + u.text);
+  return r;
+}
+
+// ---- entries ----------------------------------------------------------------------------------------
+
+// Waits for, and holds, the right to make one entry.
+class entry_lock {
+ public:
+  explicit entry_lock(const std::string& path) : file_(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600)) {
+    if (file_ < 0) fail_system(path, "a file that can be locked");
+    while (flock(file_, LOCK_EX) < 0 && errno == EINTR) {
+    }
+  }
+  ~entry_lock() { close(file_); }
+  entry_lock(const entry_lock&) = delete;
+  entry_lock& operator=(const entry_lock&) = delete;
+
+ private:
+  int file_;
+};
+
+std::shared_ptr<const library> open_entry(const fs::path& entry, std::string& why) {
+  const std::string object = read_text(entry / "model.so");
+  if (object.empty()) return why = "no object", nullptr;
+  if (read_text(entry / "model.so.sha256") != sha256_of(object)) return why = "a wrong checksum", nullptr;
+  return library::open(entry / "model.so", why);
+}
+
+// Compiles beside the entry and moves it there as a whole, so that no other process sees half of one.
+void make_entry(const unit& u, const recipe& r, const fs::path& entry) {
+  std::string work = entry.string() + ".XXXXXX";
+  if (!mkdtemp(work.data())) fail_system(work, "a directory that can be made");
+  struct cleanup {
+    fs::path path;
+    ~cleanup() {
+      std::error_code ignored;
+      fs::remove_all(path, ignored);
+    }
+  } const leave{work};
+
+  write_text(work + "/unit.cpp", u.text);
+  std::vector<std::string> command = r.command;
+  command.insert(command.end(), {work + "/unit.cpp", "-o", work + "/model.so"});
+  const process_result done = run_process(command);
+  if (done.status) {
+    const fs::path log = entry.string() + ".log";
+    write_text(log, u.text + '\n' + done.output);
+    throw Error(errc::compile, log, "compiler " + r.command[0], "a unit that compiles",
+                "exit status " + std::to_string(done.status));
+  }
+  write_text(work + "/compiler.log", done.output);
+  write_text(work + "/model.so.sha256", sha256_of(read_text(work + "/model.so")));
+  std::error_code failed;
+  fs::remove_all(entry, failed);
+  fs::rename(work, entry, failed);
+  if (failed) throw Error(errc::file, entry, {}, "an entry that can be written", failed.message());
+}
+
+}  // namespace
+
+std::string cache_directory() {
+  std::string path = environment("CKE_CACHE");
+  if (path.empty()) {
+    if (const std::string xdg = environment("XDG_CACHE_HOME"); xdg.starts_with('/')) path = xdg + "/cke";
+    else if (const std::string home = environment("HOME"); home.starts_with('/')) path = home + "/.cache/cke";
+    else throw Error(errc::file, {}, "compile cache", "CKE_CACHE, XDG_CACHE_HOME or HOME in the environment", "none of them");
+  }
+  std::error_code failed;
+  const fs::path absolute = fs::absolute(path).lexically_normal();
+  path = absolute.has_filename() ? absolute : absolute.parent_path();
+  fs::create_directories(fs::path(path).parent_path(), failed);
+  if (mkdir(path.c_str(), 0700) && errno != EEXIST) fail_system(path, "a directory that can be made");
+  struct stat is {};
+  if (lstat(path.c_str(), &is)) fail_system(path, "a directory");
+  if (!S_ISDIR(is.st_mode)) throw Error(errc::file, path, "compile cache", "a directory", "something else");
+  if (is.st_uid != geteuid())
+    throw Error(errc::file, path, "compile cache", "a directory of user " + std::to_string(geteuid()),
+                "one of user " + std::to_string(is.st_uid));
+  if (is.st_mode & 077) {
+    char mode[8];
+    std::snprintf(mode, sizeof mode, "%04o", static_cast<unsigned>(is.st_mode & 07777));
+    throw Error(errc::file, path, "compile cache", "mode 0700", std::string("mode ") + mode);
+  }
+  return path;
+}
+
+cached_library library_of(const unit& u) {
+  const recipe r = recipe_of(u);
+  const fs::path entry = fs::path(cache_directory()) / r.key;
+  const std::string object = entry / "model.so";
+  std::string why;
+  if (auto door = open_entry(entry, why)) return {door, object, 0};
+  const entry_lock mine(entry.string() + ".lock");
+  if (auto door = open_entry(entry, why)) return {door, object, 0};  // another process made it meanwhile
+  progress note("compiling");
+  note.note("compiling this model for this machine (first use only)");
+  const auto start = std::chrono::steady_clock::now();
+  make_entry(u, r, entry);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (auto door = open_entry(entry, why)) return {door, object, seconds};
+  throw Error(errc::compile, object, "compiled unit", "a shared object that can be opened", why);
+}
+
+}  // namespace cke::tool

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// cache.hpp: compiles units on demand and keeps the shared objects in a directory of the user's own.
+#pragma once
+
+#include <string>
+
+#include "library.hpp"
+#include "unit.hpp"
+
+namespace cke::tool {
+
+struct cached_library {
+  std::shared_ptr<const library> door;
+  std::string path;            // of the shared object
+  double compile_seconds = 0;  // 0: it was there already
+};
+
+// $CKE_CACHE, $XDG_CACHE_HOME/cke or ~/.cache/cke; made with mode 0700 where it is absent. Throws Error{file} where
+// it belongs to another user or others may enter it: what lies there is executed.
+std::string cache_directory();
+
+// The compiled unit, from the cache or made now. Two processes that want the same unit compile it once; an entry that
+// is damaged or of another ABI is made again. Throws Error: compile, file.
+cached_library library_of(const unit& u);
+
+}  // namespace cke::tool

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// chat.cpp: cke chat: a conversation in the model's own chat form.
+#include <iostream>
+
+#include <cke/generate.hpp>
+#include <cke/text/chat_contracts.hpp>
+
+#include "commands.hpp"
+#include "terminal.hpp"
+
+namespace cke::tool {
+namespace {
+
+// The ids that end an answer: the model's, and those of its chat form.
+std::vector<u32> stops_of(const loaded_model& model, const chat_contract& contract) {
+  std::vector<u32> ids = model.stop_ids;
+  for (const std::string_view text : contract.stop)
+    if (!text.empty())
+      if (const auto id = model.tokens->find(text)) ids.push_back(*id);
+  return ids;
+}
+
+// Feeds what is new: the caches of what the conversation has in common with `ids` stay.
+std::span<const u32> keep_common(conversation& c, std::span<const u32> ids) {
+  const auto [mine, theirs] = std::ranges::mismatch(c.history(), ids);
+  const auto common = static_cast<std::size_t>(theirs - ids.begin());
+  const std::size_t kept = std::min(common, ids.size() - 1);  // the last id's logits are wanted
+  c.rewind(static_cast<u32>(kept));
+  return ids.subspan(kept);
+}
+
+}  // namespace
+
+void chat(const chat_args& args) {
+  const loaded_model model = load_model(args.model);
+  const std::string& source = model.tokenizer_or_throw().vocabulary().chat_template;
+  if (source.empty()) throw Error(errc::unsupported, args.model.path, "chat_template", "one beside the tokenizer", "none");
+  const chat_contract& contract = contract_of(source);
+  const std::vector<u32> stops = stops_of(model, contract);
+  const auto c = model.engine->open();
+  text_session session(*c, &*model.tokens, stops);
+  const bool decorated = is_terminal(STDIN_FILENO) && is_terminal(STDOUT_FILENO);
+  if (decorated) std::fprintf(stderr, "%s. Ctrl-C stops an answer, Ctrl-D or \"exit\" ends.\n", model.name.c_str());
+
+  const interrupt_guard ctrl_c;
+  std::vector<chat_message> messages;
+  if (!args.system.empty()) messages.push_back({"system", args.system});
+  for (std::string line; (decorated ? put("> ") : void()), std::getline(std::cin, line);) {
+    if (line == "exit") break;
+    if (line.empty()) continue;
+    messages.push_back({"user", line});
+    const std::vector<u32> ids =
+        chat_tokens(*model.tokens, render(contract, messages, {.enable_thinking = args.thinking}));
+    interrupt_guard::flag() = false;
+    generation answer(session, keep_common(*c, ids),
+                      {.max_tokens = args.max_tokens.value_or(c->context()), .sample = args.sample,
+                       .cancel = &interrupt_guard::flag()});
+    std::string text;
+    for (const std::string_view piece : answer) {
+      put(piece);
+      text += piece;
+    }
+    put("\n");
+    messages.push_back({"assistant", text});
+  }
+  if (decorated) put("\n");
+}
+
+}  // namespace cke::tool

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// commands.hpp: what the command line says, and the function behind each command.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <cke/text/sampler.hpp>
+
+#include "source.hpp"
+
+namespace cke::tool {
+
+struct run_args {
+  model_args model;
+  std::string prompt;
+  std::optional<std::string> tokens;  // instead of the prompt
+  std::optional<u32> max_tokens;      // absent: 256, or what the context leaves
+  sampling sample;
+  bool ids = false;                   // print ids, not text
+};
+void run(const run_args& args);
+
+struct chat_args {
+  model_args model;
+  std::string system;
+  std::optional<u32> max_tokens;  // of an answer
+  sampling sample;
+  bool thinking = true;
+};
+void chat(const chat_args& args);
+
+struct logits_args {
+  model_args model;
+  std::string tokens, output;
+  bool last = false;
+};
+void logits(const logits_args& args);
+
+struct text_args {
+  std::string path;
+  std::string prompt;
+  std::optional<std::string> file;  // instead of the prompt
+  std::string tokens;
+  bool special = true;
+};
+void tokenize(const text_args& args);
+void detokenize(const text_args& args);
+
+struct template_args {
+  std::string path, messages;
+  std::optional<std::string> tools;
+  bool generation = true, thinking = true;
+};
+void render_template(const template_args& args);
+
+struct inspect_args {
+  model_args model;
+  bool plan = false, json = false;
+};
+void inspect(const inspect_args& args);
+
+struct bench_args {
+  model_args model;
+  std::vector<u32> prompt{512}, generate{128}, depth{0};
+  u32 repetitions = 5;
+  std::string output = "md";  // md, csv, json, jsonl
+};
+void bench(const bench_args& args);
+
+struct build_args {
+  model_args model;
+  bool print_unit = false;
+};
+void build(const build_args& args);
+
+// "1,2,3". Throws usage for what is no list of numbers, token_range for a number beyond 32 bits.
+std::vector<u32> parse_ids(const std::string& list);
+// "[1, 2, 3]"
+std::string ids_text(std::span<const u32> ids);
+
+}  // namespace cke::tool

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// library.cpp: see library.hpp.
+#include "library.hpp"
+
+#include <dlfcn.h>
+
+#include <exception>
+
+namespace cke::tool {
+namespace {
+
+void check(int32_t status, const cke_error& error) {
+  if (status) throw Error(static_cast<errc>(error.code - 1), {}, error.message, {});
+}
+template <class T> T* check(T* made, const cke_error& error) {
+  if (!made) check(error.code, error);
+  return made;
+}
+
+// The C form of options; `progress` is called through it, so both must outlive the use.
+cke_options c_options(const model_options& o) {
+  cke_options c{o.threads, o.context, o.chunk, o.logit_rows, nullptr, nullptr};
+  if (o.progress) {
+    c.user = const_cast<progress_callback*>(&o.progress);
+    c.progress = [](void* user, uint64_t done, uint64_t total) {
+      (*static_cast<const progress_callback*>(user))(done, total);
+    };
+  }
+  return c;
+}
+
+class library_conversation final : public conversation {
+ public:
+  library_conversation(std::shared_ptr<const library> door, cke_session* session, const cke_facts& facts)
+      : door_(std::move(door)), session_(session), facts_(facts) {}
+  ~library_conversation() override { door_->cke_session_free(session_); }
+
+  using conversation::feed;
+  void feed(std::span<const u32> ids) override {
+    cke_error error{};
+    check(door_->cke_session_feed(session_, ids.data(), ids.size(), &error), error);
+    history_.insert(history_.end(), ids.begin(), ids.end());
+  }
+  // What `take` throws waits until the door is behind us.
+  void feed_all(std::span<const u32> ids, const take_logits& take) override {
+    struct state {
+      const take_logits& take;
+      u32 vocab;
+      std::exception_ptr thrown;
+    } s{take, facts_.vocab, {}};
+    const auto forward = [](void* user, uint32_t index, const float* row) {
+      auto& to = *static_cast<state*>(user);
+      if (to.thrown) return;
+      try {
+        to.take(index, {row, to.vocab});
+      } catch (...) {
+        to.thrown = std::current_exception();
+      }
+    };
+    cke_error error{};
+    check(door_->cke_session_feed_all(session_, ids.data(), ids.size(), forward, &s, &error), error);
+    history_.insert(history_.end(), ids.begin(), ids.end());
+    if (s.thrown) std::rethrow_exception(s.thrown);
+  }
+  std::span<const float> logits() const override { return {door_->cke_session_logits(session_), facts_.vocab}; }
+  std::span<const u32> history() const override { return history_; }
+  u32 position() const override { return door_->cke_session_position(session_); }
+  u32 context() const override { return facts_.context; }
+  void rewind(u32 position) override {
+    door_->cke_session_rewind(session_, position);
+    history_.resize(this->position());
+  }
+  std::unique_ptr<conversation> fork() const override {
+    cke_error error{};
+    auto twin = std::make_unique<library_conversation>(
+        door_, check(door_->cke_session_fork(session_, &error), error), facts_);
+    twin->history_ = history_;
+    return twin;
+  }
+
+ private:
+  std::shared_ptr<const library> door_;
+  cke_session* session_;
+  cke_facts facts_;
+  std::vector<u32> history_;
+};
+
+class library_engine final : public engine {
+ public:
+  library_engine(std::shared_ptr<const library> door, cke_model* model)
+      : door_(std::move(door)), model_(model), facts_(door_->cke_model_facts(model)) {}
+  ~library_engine() override { door_->cke_model_free(model_); }
+
+  u32 vocab_size() const override { return facts_.vocab; }
+  u32 context() const override { return facts_.context; }
+  u32 threads() const override { return facts_.threads; }
+  dtype kv() const override { return static_cast<dtype>(facts_.kv_type); }
+  u64 parameters() const override { return facts_.parameters; }
+  u64 weight_bytes() const override { return facts_.weight_bytes; }
+  u64 activation_bytes() const override { return facts_.activation_bytes; }
+  u64 state_bytes() const override { return facts_.state_bytes; }
+  std::unique_ptr<conversation> open() const override {
+    cke_error error{};
+    return std::make_unique<library_conversation>(door_, check(door_->cke_session_create(model_, &error), error), facts_);
+  }
+
+ private:
+  std::shared_ptr<const library> door_;
+  cke_model* model_;
+  cke_facts facts_;
+};
+
+}  // namespace
+
+std::shared_ptr<const library> library::open(const std::string& path, std::string& why) {
+  auto opened = std::make_shared<library>();
+  void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle) return why = dlerror(), nullptr;
+  opened->handle_.reset(handle, dlclose);
+#define CKE_DOOR_FIND(name)                                                                     \
+  opened->name = reinterpret_cast<decltype(&::name)>(dlsym(handle, #name));                     \
+  if (!opened->name) return why = "no function " #name, nullptr;
+  CKE_DOOR(CKE_DOOR_FIND)
+#undef CKE_DOOR_FIND
+  if (const u32 version = opened->cke_abi_version(); version != CKE_ABI_VERSION)
+    return why = "ABI version " + std::to_string(version), nullptr;
+  return opened;
+}
+
+std::string library::plan_json(const model_options& options) const {
+  std::string text;
+  const cke_options o = c_options(options);
+  cke_error error{};
+  const auto append = [](void* to, const char* part, std::size_t n) { static_cast<std::string*>(to)->append(part, n); };
+  check(cke_model_plan_json(&o, append, &text, &error), error);
+  return text;
+}
+
+std::unique_ptr<engine> load_engine(std::shared_ptr<const library> door, const checkpoint& from,
+                                    const model_options& options) {
+  std::vector<cke_tensor> tensors;
+  for (const tensor_ref& t : from.tensors.tensors())
+    tensors.push_back({t.name.c_str(), static_cast<u32>(t.type), static_cast<u32>(t.shape.size()), t.shape.data(),
+                       t.bytes.data(), t.bytes.size()});
+  const cke_options o = c_options(options);
+  cke_error error{};
+  cke_model* const model = check(
+      door->cke_model_from_tensors(tensors.data(), tensors.size(),
+                                   from.as == naming::gguf ? CKE_NAMES_GGUF : CKE_NAMES_HF, from.name.c_str(), &o, &error),
+      error);
+  return std::make_unique<library_engine>(std::move(door), model);
+}
+
+}  // namespace cke::tool

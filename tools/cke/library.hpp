@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+// library.hpp: a shared object with the C door of cke.h, and the engine behind it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include <cke/cke.h>
+#include <cke/engine.hpp>
+#include <cke/io/checkpoint.hpp>
+#include <cke/runtime/sequence.hpp>
+
+namespace cke::tool {
+
+class library {
+ public:
+  // nullptr where the file is no shared object, lacks a function of cke.h, or has another ABI version; `why` says which.
+  static std::shared_ptr<const library> open(const std::string& path, std::string& why);
+
+  // The program and its plan, as JSON. Throws Error.
+  std::string plan_json(const model_options& options) const;
+
+  // What cke.h declares, found by name.
+#define CKE_DOOR(F)                                                                                        \
+  F(cke_abi_version) F(cke_model_load) F(cke_model_from_tensors) F(cke_model_free) F(cke_model_facts)      \
+  F(cke_model_plan_json) F(cke_session_create) F(cke_session_fork) F(cke_session_free) F(cke_session_feed) \
+  F(cke_session_feed_all) F(cke_session_logits) F(cke_session_position) F(cke_session_rewind)
+#define CKE_DOOR_POINTER(name) decltype(&::name) name{};
+  CKE_DOOR(CKE_DOOR_POINTER)
+#undef CKE_DOOR_POINTER
+
+ private:
+  std::shared_ptr<void> handle_;
+};
+
+// A checkpoint loaded through the door. Throws Error, as Model::load does.
+std::unique_ptr<engine> load_engine(std::shared_ptr<const library> door, const checkpoint& from,
+                                    const model_options& options);
+
+}  // namespace cke::tool

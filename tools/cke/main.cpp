@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// main.cpp: the command line of cke.
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <functional>
+#include <iostream>
+
+#include "commands.hpp"
+
+namespace cke::tool {
+namespace {
+
+void model_options_of(CLI::App& app, model_args& to) {
+  app.add_option("MODEL", to.path, "a Hugging Face directory or a .gguf file")->required();
+  app.add_option("--format", to.numbers.format, "how weights are kept: f32, f16, bf16, q8_0 (as stored)")
+      ->check(CLI::IsMember({"f32", "f16", "bf16", "q8_0"}));
+  app.add_option("--kv", to.numbers.kv, "how keys and values are kept: f32, f16, bf16 (f32 for f32, else bf16)")
+      ->check(CLI::IsMember({"f32", "f16", "bf16"}));
+}
+void running_options_of(CLI::App& app, model_args& to) {
+  model_options_of(app, to);
+  app.add_option("-t,--threads", to.threads, "threads (the cores that the process may use)");
+  app.add_option("-c,--context", to.context, "positions (the model's, up to 4096)");
+  app.add_option("--chunk", to.chunk, "most tokens of one pass")->capture_default_str();
+}
+void sampling_options_of(CLI::App& app, sampling& to) {
+  app.add_option("--temp", to.temperature, "temperature; 0: the likeliest token")->capture_default_str();
+  app.add_option("--top-k", to.top_k, "only the K likeliest; 0: off")->capture_default_str();
+  app.add_option("--top-p", to.top_p, "only the likeliest whose probabilities reach P")->capture_default_str();
+  app.add_option("--min-p", to.min_p, "only those of at least P times the likeliest")->capture_default_str();
+  app.add_option("--seed", to.seed, "the same seed gives the same text")->capture_default_str();
+}
+
+// Every command: its name, what it does, its options, its function.
+class commands {
+ public:
+  explicit commands(CLI::App& app) : app_(app) {
+    CLI::App& r = add("run", "continue a text", [this] { run(run_); });
+    running_options_of(r, run_.model);
+    auto* prompt = r.add_option("-p,--prompt", run_.prompt, "the text");
+    r.add_option("--tokens", run_.tokens, "its ids, between commas")->excludes(prompt);
+    r.add_option("-n,--max-tokens", run_.max_tokens, "most new tokens (256)");
+    r.add_flag("--ids", run_.ids, "print a JSON array of the new ids");
+    sampling_options_of(r, run_.sample);
+
+    CLI::App& c = add("chat", "talk with a model in its own chat form", [this] { chat(chat_); });
+    running_options_of(c, chat_.model);
+    c.add_option("--system", chat_.system, "the system message");
+    c.add_option("-n,--max-tokens", chat_.max_tokens, "most tokens of an answer (what the context leaves)");
+    c.add_flag("--think,!--no-think", chat_.thinking, "whether a model that can think may (it may)");
+    sampling_options_of(c, chat_.sample);
+
+    CLI::App& l = add("logits", "write the logits of ids to a .npy file", [this] { logits(logits_); });
+    running_options_of(l, logits_.model);
+    l.add_option("--tokens", logits_.tokens, "ids, between commas")->required();
+    l.add_option("-o,--output", logits_.output, "the file: float32 [ids, vocab]")->required();
+    l.add_flag("--last", logits_.last, "only after the last id: [1, vocab]");
+
+    CLI::App& t = add("tokenize", "text to a JSON array of ids", [this] { tokenize(tokenize_); });
+    text_model(t, tokenize_.path);
+    auto* text = t.add_option("-p,--prompt", tokenize_.prompt, "the text");
+    auto* file = t.add_option("-f,--file", tokenize_.file, "a file with the text")->excludes(text);
+    t.add_flag("!--no-special", tokenize_.special, "without the tokens that begin and end a text");
+    t.parse_complete_callback([text, file] {
+      if (!text->count() && !file->count()) throw CLI::RequiredError("-p or -f");
+    });
+
+    CLI::App& d = add("detokenize", "ids to text", [this] { detokenize(detokenize_); });
+    text_model(d, detokenize_.path);
+    d.add_option("--tokens", detokenize_.tokens, "ids, between commas")->required();
+
+    CLI::App& m = add("template", "a conversation in the model's chat form", [this] { render_template(template_); });
+    text_model(m, template_.path);
+    m.add_option("--messages", template_.messages, "a JSON file: [{\"role\": ..., \"content\": ...}, ...]")->required();
+    m.add_option("--tools", template_.tools, "a JSON file of tools");
+    m.add_flag("!--no-generation-prompt", template_.generation, "without the beginning of the answer");
+    m.add_flag("--think,!--no-think", template_.thinking, "whether a model that can think may (it may)");
+
+    CLI::App& i = add("inspect", "what a checkpoint is", [this] { inspect(inspect_); });
+    model_options_of(i, inspect_.model);
+    i.add_option("-c,--context", inspect_.model.context, "positions that the plan is for");
+    i.add_option("--chunk", inspect_.model.chunk, "most tokens of one pass")->capture_default_str();
+    i.add_flag("--plan", inspect_.plan, "also the program and its memory plan");
+    i.add_flag("--json", inspect_.json, "as one JSON object");
+
+    CLI::App& b = add("bench", "tokens per second, in the columns of llama-bench", [this] { bench(bench_); });
+    running_options_of(b, bench_.model);
+    list(b, "-p,--n-prompt", bench_.prompt, "prompt lengths");
+    list(b, "-n,--n-gen", bench_.generate, "tokens to generate");
+    list(b, "-d,--n-depth", bench_.depth, "tokens that are there before");
+    b.add_option("-r,--repetitions", bench_.repetitions, "repetitions")->capture_default_str();
+    b.add_option("-o,--output", bench_.output, "md, csv, json or jsonl")
+        ->check(CLI::IsMember({"md", "csv", "json", "jsonl"}))->capture_default_str();
+
+    CLI::App& u = add("build", "compile a model ahead of its first use; prints where it lies", [this] { build(build_); });
+    model_options_of(u, build_.model);
+    u.add_flag("--print-unit", build_.print_unit, "print the source, and compile nothing");
+  }
+
+  void execute() const { chosen_(); }
+
+ private:
+  CLI::App& add(const char* name, const char* what, std::function<void()> f) {
+    CLI::App* app = app_.add_subcommand(name, what);
+    app->final_callback([this, f = std::move(f)] { chosen_ = f; });
+    return *app;
+  }
+  static void text_model(CLI::App& app, std::string& path) {
+    app.add_option("MODEL", path, "a Hugging Face directory or a .gguf file")->required();
+  }
+  static void list(CLI::App& app, const char* name, std::vector<u32>& to, const char* what) {
+    app.add_option(name, to, what)->delimiter(',')->capture_default_str();
+  }
+
+  CLI::App& app_;
+  std::function<void()> chosen_;
+  run_args run_;
+  chat_args chat_;
+  logits_args logits_;
+  text_args tokenize_, detokenize_;
+  template_args template_;
+  inspect_args inspect_;
+  bench_args bench_;
+  build_args build_;
+};
+
+int fail(const std::string& what) {
+  std::fprintf(stderr, "cke: error: %s\n", what.c_str());
+  return 1;
+}
+
+int main_of(int argc, char** argv) {
+  CLI::App app("cke runs language models that are compiled for the machine they run on.", "cke");
+  app.set_version_flag("--version", "cke " CKE_VERSION);
+  app.require_subcommand(1);
+  commands all(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& e) {
+    if (e.get_exit_code() == 0) return app.exit(e);
+    fail(e.what());
+    return 2;
+  }
+  try {
+    all.execute();
+    return 0;
+  } catch (const Error& e) {
+    fail(e.what());
+    return e.code == errc::usage ? 2 : 1;
+  } catch (const std::bad_alloc&) {
+    return fail("out of memory");
+  } catch (const std::exception& e) {
+    return fail(e.what());
+  }
+}
+
+}  // namespace
+}  // namespace cke::tool
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error that put() reports
+  return cke::tool::main_of(argc, argv);
+}

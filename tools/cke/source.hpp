@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// source.hpp: MODEL on the command line, and what is read and loaded from it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <cke/engine.hpp>
+#include <cke/io/checkpoint.hpp>
+#include <cke/text/tokenizer.hpp>
+
+#include "unit.hpp"
+
+namespace cke::tool {
+
+// What most commands take.
+struct model_args {
+  std::string path;
+  unit_options numbers;
+  u32 threads = 0;   // 0: the cores that the process may use
+  u32 context = 0;   // 0: the config's, up to 4096
+  u32 chunk = 512;
+};
+
+// A Hugging Face directory or a .gguf file. Throws Error.
+checkpoint open_checkpoint(const std::string& path);
+// Its tokenizer alone; neither weights nor config need be there. Throws Error.
+tokenizer open_tokenizer(const std::string& path);
+
+// A conversation as generation<> wants it: with a tokenizer, or without, and with stop ids.
+class text_session {
+ public:
+  text_session(conversation& c, const tokenizer* tokens, std::span<const u32> stop_ids)
+      : conversation_(c), tokens_(tokens), stop_ids_(stop_ids) {}
+  void feed(std::span<const u32> ids) { conversation_.feed(ids); }
+  void feed(u32 id) { conversation_.feed(id); }
+  std::span<const float> logits() const { return conversation_.logits(); }
+  std::span<const u32> history() const { return conversation_.history(); }
+  u32 position() const { return conversation_.position(); }
+  u32 context() const { return conversation_.context(); }
+  const tokenizer* tokens_or_null() const { return tokens_; }
+  std::span<const u32> stop_ids() const { return stop_ids_; }
+
+ private:
+  conversation& conversation_;
+  const tokenizer* tokens_;
+  std::span<const u32> stop_ids_;
+};
+
+struct loaded_model {
+  std::string name;    // "qwen3 1.2M q8_0"
+  std::string family;
+  dtype format{};
+  std::unique_ptr<cke::engine> engine;
+  std::optional<tokenizer> tokens;
+  std::vector<u32> stop_ids;
+
+  // Throws usage where the checkpoint has none.
+  const tokenizer& tokenizer_or_throw() const;
+};
+
+// Reads, compiles where that was not done before, and loads. logit_rows: rows of logits of one pass.
+loaded_model load_model(const model_args& args, u32 logit_rows = 1);
+
+// 1234567 as "1.2M".
+std::string short_count(u64 n);
+
+}  // namespace cke::tool

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// unit.hpp: a checkpoint's config becomes the translation unit that compiles its model.
+#pragma once
+
+#include <string>
+
+#include <cke/io/checkpoint.hpp>
+
+namespace cke::tool {
+
+struct unit_options {
+  std::string format;  // f32, f16, bf16, q8_0; empty: the type that most of the checkpoint's numbers have
+  std::string kv;      // f32, f16, bf16; empty: f32 for format f32, else bf16
+};
+
+struct unit {
+  std::string text;  // C++ source: our words, and numbers that were range-checked; never text of the file
+  std::string family;
+  dtype format{}, kv{};
+  u32 max_position{};  // 0: the config does not say
+};
+
+// Throws Error: unsupported for a family, format or feature that cke does not have, config_range, usage.
+unit make_unit(const checkpoint& from, const unit_options& options);
+
+}  // namespace cke::tool

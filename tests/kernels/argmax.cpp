@@ -33,8 +33,8 @@ TEST_CASE("argmax: units merged in any order give the result of the whole row") 
       const auto part = [&](u32 u) {
         return argmax<Isa>::span(&x[u * 32], std::min(32u, 500 - u * 32), u * 32);
       };
-      forward = merge(forward, part(unit));
-      backward = merge(backward, part(15 - unit));
+      forward = better(forward, part(unit));
+      backward = better(backward, part(15 - unit));
     }
     CHECK(forward.id == 13);
     CHECK(backward.id == 13);
@@ -51,6 +51,6 @@ TEST_CASE("argmax: NaN and -infinity lose, and even alone they leave a valid id"
     CHECK(argmax<Isa>::span(x.data(), 40, 5).id < 45);
     x[33] = -1e30f;
     CHECK(argmax<Isa>::span(x.data(), 40, 5).id == 38);
-    CHECK(merge(best_token{}, argmax<Isa>::span(x.data(), 20, 5)).id == 5);
+    CHECK(better(best_token{}, argmax<Isa>::span(x.data(), 20, 5)).id == 5);
   });
 }

@@ -13,8 +13,8 @@ struct best_token {
   float logit = -std::numeric_limits<float>::infinity();
   u32 id = ~0u;
 
-  // Associative and commutative, so partial results may be merged in any order.
-  friend constexpr best_token merge(best_token a, best_token b) {
+  // Associative and commutative, so partial results may be combined in any order.
+  friend constexpr best_token better(best_token a, best_token b) {
     return b.logit > a.logit || (b.logit == a.logit && b.id < a.id) ? b : a;
   }
 };

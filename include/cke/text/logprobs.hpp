@@ -15,7 +15,7 @@ namespace cke {
 
 // The lowest id of the highest logit. Throws errc::config_range for NaN, +inf, or nothing above
 // -inf.
-inline u32 argmax(std::span<const float> logits) {
+inline u32 greedy_token(std::span<const float> logits) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   float highest = -infinity;
   std::size_t best = logits.size();
@@ -45,7 +45,7 @@ struct token_logprob {
 // `top`.
 inline float log_probabilities(std::span<const float> logits, u32 chosen,
                                std::span<token_logprob> top) {
-  const u32 best = argmax(logits);
+  const u32 best = greedy_token(logits);
   if (chosen >= logits.size()) {
     throw Error(errc::token_range, "", "token", "an id below " + std::to_string(logits.size()),
                 std::to_string(chosen));

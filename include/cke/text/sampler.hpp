@@ -110,7 +110,7 @@ class sampler {
                   std::to_string(logits.size()));
     }
     const auto scores = adjust(logits, history);
-    const u32 best = argmax(scores);
+    const u32 best = greedy_token(scores);
     if (settings_.temperature == 0) {
       kept_.assign(1, {best, 0, 1});
       return best;

@@ -36,9 +36,12 @@ template <class Session> class generation {
         stop_(options_.ignore_stop_ids ? std::vector<u32>{} : std::vector<u32>(session.stop_ids().begin(), session.stop_ids().end()), options_.stop) {
     if (prompt.empty() && session.position() == 0)
       throw Error(errc::usage, {}, "prompt", "at least one token", "none");
-    if (session.tokens_or_null()) text_.emplace(*session.tokens_or_null(), detokenizer_options{.beginning = false});
-    const u32 left = session.context() - session.position();
-    ids_.reserve(options_.max_tokens < left ? options_.max_tokens : left);
+    if (const tokenizer* tokens = session.tokens_or_null()) {
+      text_.emplace(*tokens, detokenizer_options{.beginning = false});
+      stop_.reserve(3 * (tokens->longest_piece() + 4));  // a byte that is no text becomes three
+    }
+    const u32 most = session.context() - session.position() + 1;  // the last one need not be fed
+    ids_.reserve(options_.max_tokens < most ? options_.max_tokens : most);
     if (!prompt.empty()) session.feed(prompt);
   }
 
@@ -76,7 +79,7 @@ template <class Session> class generation {
     }
     if (!flushed_ && text_) {
       flushed_ = true;
-      piece_ = finish_ == finish::stop && stop_.stopped() ? std::string_view{} : flush();
+      piece_ = finish_ == finish::stop && stop_.stopped() ? std::string_view{} : stop_.flush(text_->finish());
       if (!piece_.empty()) return;
     }
     done_ = true;
@@ -103,11 +106,6 @@ template <class Session> class generation {
     finish_ = why;
     return false;
   }
-  std::string_view flush() {
-    tail_.assign(stop_.feed(text_->finish()));
-    if (!stop_.stopped()) tail_ += stop_.flush();
-    return tail_;
-  }
 
   Session* session_;
   generate_options options_;
@@ -118,7 +116,6 @@ template <class Session> class generation {
   std::optional<u32> pending_;  // sampled, not yet fed
   std::optional<u32> stop_id_;
   std::string_view piece_;
-  std::string tail_;
   cke::finish finish_ = finish::running;
   bool flushed_ = false, done_ = false;
 };

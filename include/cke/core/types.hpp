@@ -12,6 +12,12 @@
 #ifndef CKE_INLINE
 #define CKE_INLINE [[gnu::always_inline]] inline
 #endif
+// What runs once per step or load stays one function: g++ clones such code for every constant it is called with.
+#ifdef __clang__
+#define CKE_OUT_OF_LINE [[gnu::noinline]]
+#else
+#define CKE_OUT_OF_LINE [[gnu::noinline, gnu::noclone]]
+#endif
 
 namespace cke {
 

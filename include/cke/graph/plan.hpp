@@ -52,7 +52,7 @@ constexpr lifetime lifetime_of(const code& c, const schedule& s, u32 r) {
 constexpr bool together(lifetime a, lifetime b) { return a.from <= b.to && b.from <= a.to; }
 
 // First fit, largest first; offsets are 64-byte aligned.
-constexpr layout place_registers(const code& c, form f, u32 rows) {
+CKE_OUT_OF_LINE constexpr layout place_registers(const code& c, form f, u32 rows) {
   const schedule s = phases_of(c, f);
   layout out;
   lifetime life[max_regs]{};

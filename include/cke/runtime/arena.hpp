@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "../core/concat.hpp"
 #include "../core/error.hpp"
 #include "cgroup.hpp"
 
@@ -32,7 +33,7 @@ class arena {
   // Throws out_of_memory: more than memory_limit(), or the system refuses.
   explicit arena(u64 bytes) {
     const u64 limit = memory_limit();
-    if (bytes > limit) refuse(bytes, std::to_string(limit) + " bytes of memory");
+    if (bytes > limit) refuse(bytes, concat({limit, " bytes of memory"}));
     if (bytes == 0) return;
     const u64 wanted = align_up(bytes, huge_page), mapped = wanted + huge_page;
     void* const raw = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
@@ -62,7 +63,7 @@ class arena {
   // The next `bytes`, 64-byte aligned. Throws out_of_memory when the arena is used up.
   std::byte* take(u64 bytes) {
     if (!fits(used_, bytes, size_))
-      refuse(bytes, std::to_string(size_ - used_) + " bytes left in the arena");
+      refuse(bytes, concat({size_ - used_, " bytes left in the arena"}));
     std::byte* const part = base_ + used_;
     used_ = std::min(size_, used_ + align_up(bytes));
     return part;
@@ -82,8 +83,8 @@ class arena {
  private:
   static constexpr u64 huge_page = u64{2} << 20;
 
-  [[noreturn]] static void refuse(u64 bytes, const std::string& found) {
-    throw Error(errc::out_of_memory, {}, "arena", std::to_string(bytes) + " bytes", found);
+  [[noreturn]] static void refuse(u64 bytes, std::string_view found) {
+    throw Error(errc::out_of_memory, {}, "arena", concat({bytes, " bytes"}), found);
   }
   void swap(arena& other) noexcept {
     std::swap(base_, other.base_);

@@ -8,29 +8,39 @@
 #include <string>
 #include <vector>
 
-#include "../core/types.hpp"
+#include "../core/concat.hpp"
 
 namespace cke {
+
+// Of a text file; empty when there is none.
+CKE_OUT_OF_LINE inline std::string first_line(const std::string& path) {
+  std::ifstream file(path);
+  std::string line;
+  std::getline(file, line);
+  return line;
+}
 
 // The first line of `file` in every cgroup from the process's own up to the root, own first.
 // controller: a version 1 hierarchy ("cpu", "memory"), or "" for version 2. Absent files are left
 // out. root: where "/" is, for tests.
-inline std::vector<std::string> cgroup_lines(std::string_view controller, const std::string& file,
-                                             const std::string& root = {}) {
+CKE_OUT_OF_LINE inline std::vector<std::string> cgroup_lines(std::string_view controller, std::string_view file,
+                                                             std::string_view root = {}) {
   std::vector<std::string> found;
-  std::ifstream groups(root + "/proc/self/cgroup");
+  const std::string ours = concat({",", controller, ","});
+  std::ifstream groups(concat({root, "/proc/self/cgroup"}));
   for (std::string line; std::getline(groups, line);) {  // id:controller,controller:/path
     const auto first = line.find(':'), second = line.find(':', first + 1);
     if (second == std::string::npos) continue;
-    const std::string held = "," + line.substr(first + 1, second - first - 1) + ",";
-    if (held.find("," + std::string(controller) + ",") == std::string::npos) continue;
-    const std::string mount = root + "/sys/fs/cgroup/" + std::string(controller);
+    const auto held = concat({",", std::string_view(line).substr(first + 1, second - first - 1), ","});
+    if (held.find(ours) == std::string::npos) continue;
     // Inside a container the path may be the host's and absent here; the mount's root then holds
     // our limit.
-    for (std::string path = line.substr(second + 1);; path.resize(path.rfind('/'))) {
-      std::ifstream values(mount + path + "/" + file);
-      if (std::string value; std::getline(values, value)) found.push_back(value);
-      if (path.rfind('/') == std::string::npos) break;
+    for (std::string_view path = std::string_view(line).substr(second + 1);;) {
+      std::string value = first_line(concat({root, "/sys/fs/cgroup/", controller, path, "/", file}));
+      if (!value.empty()) found.push_back(std::move(value));
+      const auto parent = path.rfind('/');
+      if (parent == std::string_view::npos) break;
+      path = path.substr(0, parent);
     }
   }
   return found;

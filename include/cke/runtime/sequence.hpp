@@ -67,10 +67,11 @@ template <class Loaded> class sequence {
     history_.reserve(slot_.context());
     history_ = o.history_;
   }
+  // Allocates nothing between sequences of one context.
   sequence& operator=(const sequence& o) {
-    model_ = o.model_, slot_ = o.slot_, logits_ = o.logits_;
-    history_.reserve(slot_.context());
-    history_ = o.history_;
+    history_.reserve(o.context());
+    slot_ = o.slot_;
+    model_ = o.model_, logits_ = o.logits_, history_ = o.history_;
     return *this;
   }
   sequence(sequence&&) noexcept = default;
@@ -83,11 +84,12 @@ template <class Loaded> class sequence {
   }
   void feed(u32 id) { feed(std::span(&id, 1)); }
 
-  // The same, and take(i, row) gets the logits after each id.
+  // The same, and take(i, row) gets the logits after each id. It may throw, which leaves the sequence
+  // as it was too; it must not feed a sequence of the same model, which is busy with this one.
   template <class Take> void feed_all(std::span<const u32> ids, Take&& take) {
     pass_all(ids, static_cast<u32>(ids.size()), [&](u32 i, std::span<const float> row) {
-      if (i + 1 == ids.size()) std::ranges::copy(row, logits_.begin());
       take(i, row);
+      if (i + 1 == ids.size()) std::ranges::copy(row, logits_.begin());
     });
   }
 
@@ -112,17 +114,26 @@ template <class Loaded> class sequence {
     for (const u32 id : ids)
       if (id >= vocab_size)
         throw Error(errc::token_range, {}, "token id", "less than " + std::to_string(vocab_size), std::to_string(id));
-    const std::lock_guard turn(model_->busy);
-    const u32 count = static_cast<u32>(ids.size()), chunk = model_->run.limits().chunk;
-    for (u32 at = 0; at < count;) {
-      const u32 n = count - at < chunk ? count - at : chunk, wanted = count - rows;  // first row wanted
-      const u32 here = at + n <= wanted ? 0 : at + n - (at > wanted ? at : wanted);
-      model_->run.run(ids.subspan(at, n), here, slot_, [&](u32 first, u32 some, const view& v) {
-        for (u32 r = 0; r < some; ++r) take(at + first + r, std::span<const float>(v.row(r), vocab_size));
-      });
-      at += n;
+    const u32 count = static_cast<u32>(ids.size()), start = position();
+    try {
+      for (u32 at = 0; at < count;) at += one_pass(ids, at, count - rows, take);
+    } catch (...) {
+      slot_.truncate(start);
+      throw;
     }
     history_.insert(history_.end(), ids.begin(), ids.end());
+  }
+
+  // The ids from `at` on that fit into a pass; take(i, row) from row `wanted` on. Returns how many.
+  template <class Take> u32 one_pass(std::span<const u32> ids, u32 at, u32 wanted, Take& take) {
+    const std::lock_guard turn(model_->busy);
+    const u32 left = static_cast<u32>(ids.size()) - at, chunk = model_->run.limits().chunk;
+    const u32 n = left < chunk ? left : chunk;
+    const u32 rows = at + n <= wanted ? 0 : at + n - (at > wanted ? at : wanted);
+    model_->run.run(ids.subspan(at, n), rows, slot_, [&](u32 first, u32 some, const view& v) {
+      for (u32 r = 0; r < some; ++r) take(at + first + r, std::span<const float>(v.row(r), vocab_size));
+    });
+    return n;
   }
 
   std::shared_ptr<Loaded> model_;

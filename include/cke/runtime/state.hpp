@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "../graph/program.hpp"
+#include "../kernels/kernel.hpp"
 #include "../kernels/kv_cache.hpp"
 #include "arena.hpp"
 

@@ -12,6 +12,7 @@
 #include <immintrin.h>
 #endif
 
+#include "../core/concat.hpp"
 #include "../core/error.hpp"
 #include "cpu_count.hpp"
 
@@ -45,15 +46,14 @@ class team {
   // out_of_memory.
   explicit team(u32 threads = default_threads()) {
     if (threads == 0 || threads > max_threads)
-      throw Error(errc::config_range, {}, "threads", "1 to " + std::to_string(max_threads),
-                  std::to_string(threads));
+      throw Error(errc::config_range, {}, "threads", concat({"1 to ", max_threads}), concat({threads}));
     slots_ = std::vector<slot>(threads);
     patience_ = threads <= affinity_cpus() ? 2000 : 20;
     try {
       for (u32 t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
     } catch (const std::exception& e) {
       dismiss();
-      throw Error(errc::out_of_memory, {}, "threads", std::to_string(threads), e.what());
+      throw Error(errc::out_of_memory, {}, "threads", concat({threads}), e.what());
     }
   }
   ~team() { dismiss(); }

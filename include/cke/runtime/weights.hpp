@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "../core/concat.hpp"
 #include "../graph/program.hpp"
 #include "../kernels/linear.hpp"
 #include "../kernels/packed.hpp"
@@ -38,15 +39,14 @@ template <class P, class Isa> class weights {
   template <tensor_source S, class Names>
   weights(const S& from, std::string_view file, naming as, const Names& names, team& threads,
           const progress_callback& progress) {
-    u32 next[rows]{};
     std::vector<job> jobs;
     u64 total = 0;
+    u32 next[rows]{};
     P::for_each_weight([&](const weight& w) {
-      const u32 row = w.where == place::header ? 0 : w.where == place::body ? w.layer + 1 : rows - 1;
-      job j{w, tensor_of(from, file, as, names, w), {}, next[row]++, row, paired(names, as, w)};
+      job& j = jobs.emplace_back(job_of(from, file, as, names, w));
+      j.slot = next[j.row]++;
       j.offset = total;
       total += packed_bytes(w);
-      jobs.push_back(j);
     });
     refuse_unknown(from, file, as, jobs);
     memory_ = arena(total + 64 * 1024);  // room for the prefetch of the last unit's successors
@@ -92,24 +92,31 @@ template <class P, class Isa> class weights {
     return u64{units_of_slot(w.slot)} * unit_bytes(w.as, w.slot.cols);
   }
   static u64 unit_bytes(dtype t, u32 cols) {
-    return with_format(t, [&]<dtype T>() { return kernels::packed<T, Isa>::unit_bytes(cols); });
+    u64 bytes = 0;
+    with_format(t, [&]<dtype T>() { bytes = kernels::packed<T, Isa>::unit_bytes(cols); });
+    return bytes;
   }
   // f<T>() for a format known at load; only those that the program stores are instantiated.
-  template <class F> static auto with_format(dtype t, F f) {
-    return pick_format<dtype::f16, dtype::bf16, dtype::q8_0>(t, f);
-  }
-  template <dtype T, dtype... More, class F> static auto pick_format(dtype t, F f) {
-    if constexpr (P::stores(T))
-      if (t == T) return f.template operator()<T>();
-    if constexpr (sizeof...(More) > 0) return pick_format<More...>(t, f);
-    else return f.template operator()<dtype::f32>();
+  template <class F> static void with_format(dtype t, F f) {
+    [&]<dtype... Ts>(std::integer_sequence<dtype, Ts...>) {
+      auto one = [&]<dtype T>() {
+        if constexpr (P::stores(T))
+          if (t == T) f.template operator()<T>();
+      };
+      (one.template operator()<Ts>(), ...);
+    }(std::integer_sequence<dtype, dtype::f32, dtype::f16, dtype::bf16, dtype::q8_0>{});
   }
 
   template <class Names> static std::string name_in(naming as, const Names& names, const weight& w) {
     const name_rule& rule = name_of(names, w.where, w.slot);
     std::string name(as == naming::hf ? rule.hf : rule.gguf);
     if (const auto hole = name.find("{}"); hole != name.npos) name.replace(hole, 2, std::to_string(w.layer));
-    return name + (w.slot.bias ? ".bias" : ".weight");
+    return name += w.slot.bias ? ".bias" : ".weight";
+  }
+  template <class S, class Names>
+  CKE_OUT_OF_LINE static job job_of(const S& from, std::string_view file, naming as, const Names& names, const weight& w) {
+    const u32 row = w.where == place::header ? 0 : w.where == place::body ? w.layer + 1 : rows - 1;
+    return {w, tensor_of(from, file, as, names, w), 0, 0, row, paired(names, as, w)};
   }
   template <class Names> static u32 paired(const Names& names, naming as, const weight& w) {
     if (as != naming::gguf || name_of(names, w.where, w.slot).gguf_rows == row_order::plain) return 0;
@@ -119,39 +126,38 @@ template <class P, class Isa> class weights {
 
   static std::string shape_text(std::span<const u64> shape) {
     std::string s = "[";
-    for (std::size_t i = 0; i < shape.size(); ++i) s += (i ? ", " : "") + std::to_string(shape[i]);
-    return s + "]";
+    for (const u64 n : shape) s = concat({s, s.size() > 1 ? ", " : "", n});
+    return s += "]";
   }
 
   template <class S, class Names>
   static stored tensor_of(const S& from, std::string_view file, naming as, const Names& names, const weight& w) {
-    const std::string name = name_in(as, names, w), about = "tensor " + name;
+    const std::string name = name_in(as, names, w), about = concat({"tensor ", name});
     const auto* t = from.find(name);
-    if (!t) throw Error(errc::tensor_missing, std::string(file), about, "this tensor", "none of this name");
+    if (!t) throw Error(errc::tensor_missing, file, about, "this tensor", "none of this name");
     const u64 matrix[]{w.slot.rows, w.slot.cols}, vector[]{w.slot.cols};
     const std::span<const u64> want = w.slot.quantisable ? std::span<const u64>(matrix) : vector;
     if (!std::ranges::equal(t->shape, want))
-      throw Error(errc::tensor_shape, std::string(file), about, "shape " + shape_text(want), shape_text(t->shape));
+      throw Error(errc::tensor_shape, file, about, concat({"shape ", shape_text(want)}), shape_text(t->shape));
     const bool number = t->type == dtype::f32 || t->type == dtype::f16 || t->type == dtype::bf16;
     if (!number && !(w.slot.quantisable && t->type == dtype::q8_0))
-      throw Error(errc::tensor_dtype, std::string(file), about,
+      throw Error(errc::tensor_dtype, file, about,
                   w.slot.quantisable ? "f32, f16, bf16 or q8_0" : "f32, f16 or bf16",
-                  known(t->type) ? std::string(info(t->type).name) : std::string(t->stored));
+                  known(t->type) ? info(t->type).name : std::string_view(t->stored));
     return {name, t->type, t->bytes};
   }
 
   // A tensor that the model does not have is a wrong model, but for what converters leave behind.
   template <class S>
   static void refuse_unknown(const S& from, std::string_view file, naming as, const std::vector<job>& jobs) {
-    std::vector<std::string_view> names;
-    for (const job& j : jobs) names.push_back(j.tensor.name);
-    std::ranges::sort(names);
-    for (const auto& t : from.tensors()) {
-      const std::string_view name = t.name;
+    std::vector<bool> used(from.tensors().size());
+    for (const job& j : jobs) used[static_cast<std::size_t>(from.find(j.tensor.name) - from.tensors().data())] = true;
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      const std::string_view name = from.tensors()[i].name;
       const bool harmless = as == naming::hf ? (P::tied && name == "lm_head.weight") || name.ends_with("rotary_emb.inv_freq")
                                              : name.starts_with("rope_f");
-      if (!harmless && !std::ranges::binary_search(names, name))
-        throw Error(errc::tensor_unknown, std::string(file), "tensor " + std::string(name),
+      if (!harmless && !used[i])
+        throw Error(errc::tensor_unknown, file, concat({"tensor ", name}),
                     "only tensors of the model", "this one");
     }
   }

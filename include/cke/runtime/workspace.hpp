@@ -47,7 +47,7 @@ template <class P, dtype KV, class Isa> class workspace {
   u64 bytes() const { return memory_.size(); }
 
   // The state of a step of code `index` (0: header, 1 + variant, last: footer) for one thread.
-  [[gnu::noinline]] work prepare(const code& c, u32 index, form f, const instruction& i, const pass& now, u32 thread,
+  CKE_OUT_OF_LINE work prepare(const code& c, u32 index, form f, const instruction& i, const pass& now, u32 thread,
                           const std::byte* const* weight_row, const slot_state<P, KV, Isa>& slot, u32 state) const {
     const layout& l = layouts_[f == form::prefill][index];
     work w;

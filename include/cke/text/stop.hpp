@@ -24,13 +24,17 @@ class stop_matcher {
   // Throws errc::usage for an empty stop string.
   explicit stop_matcher(std::vector<u32> ids = {}, const std::vector<std::string>& strings = {})
       : ids_(std::move(ids)) {
-    std::size_t longest = 0;
     for (const auto& text : strings) {
       if (text.empty()) throw Error(errc::usage, "", "stop string", "at least one byte", "none");
       patterns_.emplace_back(text);
-      longest = std::max(longest, text.size());
     }
-    text_.reserve(longest + 256);  // what is held back and a piece
+  }
+
+  // No allocation afterwards while pieces are at most this long.
+  void reserve(std::size_t piece) {
+    std::size_t held = 0;
+    for (const auto& p : patterns_) held = std::max(held, p.text.size());
+    text_.reserve(held + piece);
   }
 
   // Whether the token `id` ends the answer; its text is no part of it.
@@ -60,10 +64,10 @@ class stop_matcher {
     return release(held);
   }
 
-  // The text still held back, at the end of an answer that no stop string ended.
-  std::string_view flush() {
-    text_.erase(0, emitted_);
-    return release(0);
+  // The same for the last piece of an answer: nothing is held back any more.
+  std::string_view flush(std::string_view piece = {}) {
+    const std::string_view before = feed(piece);
+    return stopped_ ? before : release(0);
   }
 
   // The index of the stop string that ended the answer.

@@ -170,7 +170,7 @@ class tokenizer {
       if (wanted && !marked.starts_with(spm_space)) marked.insert(0, spm_space);
       text = marked;
     } else if (bpe_ && wanted && !text.starts_with(' ')) {
-      marked = " " + std::string(text);
+      marked.append(1, ' ').append(text);  // not " " + text: gcc 12 bug 105651
       text = marked;
     }
     if (spm_) return spm_->encode(text, scratch, ids);

@@ -35,6 +35,8 @@ template <class F, class Failed> auto guarded(cke_error* to, F f, Failed failed)
     return failed(write_error(to, errc::out_of_memory, "out of memory"));
   } catch (const std::exception& e) {
     return failed(write_error(to, errc::unsupported, e.what()));
+  } catch (...) {
+    return failed(write_error(to, errc::unsupported, "an exception from a callback"));
   }
 }
 template <class F> int32_t status(cke_error* to, F f) noexcept {
@@ -94,6 +96,7 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
 
   static cke_model* load(const char* path, const cke_options* o, cke_error* e) noexcept {
     return pointer<cke_model>(e, [&] {
+      if (!path) throw Error(errc::usage, {}, "path", "a pointer", "null");
       const checkpoint from = gguf_weights(gguf::read(path));
       const model_options options = options_of(o);
       options.validate();
@@ -104,6 +107,7 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   static cke_model* from_tensors(const cke_tensor* tensors, std::size_t count, int32_t names, const char* source,
                                  const cke_options* o, cke_error* e) noexcept {
     return pointer<cke_model>(e, [&] {
+      if (!source || (count && !tensors)) throw Error(errc::usage, {}, source ? "tensors" : "source", "a pointer", "null");
       std::vector<tensor_ref> list;
       for (const cke_tensor& t : std::span(tensors, count)) list.push_back(tensor_of(t, source));
       const tensor_index index(std::move(list), {{source}});

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "core/concat.hpp"
 #include "io/checkpoint.hpp"
 #include "kernels/rope.hpp"
 #include "models/config.hpp"
@@ -25,24 +26,27 @@ inline std::string number_text(double v) {
 }
 
 [[noreturn]] inline void throw_problem(const config_problem& p, const std::string& file) {
-  const std::string subject = "config key " + std::string(p.key), found(p.found.empty() ? "nothing" : p.found);
-  const std::string range = "from " + number_text(p.least) + " to " + number_text(p.most);
+  errc code = errc::config_range;
+  std::string expected = "a config that cke can read";
+  std::string_view found = p.found.empty() ? "nothing" : p.found;
   switch (p.what) {
-    case trouble::missing: throw Error(errc::config_range, file, subject, "this key", "none");
-    case trouble::not_a_number: throw Error(errc::config_range, file, subject, "a number " + range, found);
-    case trouble::not_a_bool: throw Error(errc::config_range, file, subject, "true or false", found);
-    case trouble::out_of_range: throw Error(errc::config_range, file, subject, "a number " + range, found);
+    case trouble::missing: expected = "this key", found = "none"; break;
+    case trouble::not_a_number:
+    case trouble::out_of_range:
+      expected = concat({"a number from ", number_text(p.least), " to ", number_text(p.most)});
+      break;
+    case trouble::not_a_bool: expected = "true or false"; break;
     case trouble::unknown_word:
-    case trouble::unsupported: throw Error(errc::unsupported, file, subject, std::string(p.wanted), found);
-    case trouble::none: break;
+    case trouble::unsupported: code = errc::unsupported, expected = p.wanted; break;
+    case trouble::none: found = {}; break;
   }
-  throw Error(errc::config_range, file, subject, "a config that cke can read");
+  throw Error(code, file, concat({"config key ", p.key}), expected, found);
 }
 
 // Reads and checks a checkpoint's config. `factors` must live as long as the result is used.
 template <class Family> typename Family::config config_of(const checkpoint& from, rope_factors& factors) {
   if (from.model_type != Family::name)
-    throw Error(errc::config_mismatch, from.name, "model type", std::string(Family::name), from.model_type);
+    throw Error(errc::config_mismatch, from.name, "model type", Family::name, from.model_type);
   auto [config, bad] = read_config<Family>(json{from.config}, from.as, &factors);
   if (bad.what == trouble::none) bad = check_config(config);
   if (bad.what != trouble::none) throw_problem(bad, from.name);
@@ -73,8 +77,8 @@ template <class M> void match_config(const checkpoint& from, u32 context) {
     const auto file = config_of<family>(from, factors);
     const auto type = family::finish(M::config);
     auto one = [&](const config_key& k, const auto& want, const auto& found) {
-      auto refuse = [&](const std::string& w, const std::string& f) {
-        throw Error(errc::config_mismatch, from.name, "config key " + std::string(from.as == naming::hf ? k.hf : k.gguf), w, f);
+      auto refuse = [&](std::string_view w, std::string_view f) {
+        throw Error(errc::config_mismatch, from.name, concat({"config key ", from.as == naming::hf ? k.hf : k.gguf}), w, f);
       };
       using field = std::remove_cvref_t<decltype(want)>;
       if constexpr (std::is_same_v<field, rotary>) {
@@ -83,7 +87,7 @@ template <class M> void match_config(const checkpoint& from, u32 context) {
       } else if constexpr (std::is_same_v<field, real>) {
         if (std::abs(want.v - found.v) > 1e-5 * std::abs(want.v)) refuse(number_text(want.v), number_text(found.v));
       } else {
-        if (want != found) refuse(std::to_string(want), std::to_string(found));
+        if (want != found) refuse(concat({u32{want}}), concat({u32{found}}));
       }
     };
     [&]<std::size_t... I>(std::index_sequence<I...>) {

@@ -74,11 +74,12 @@ template <class Model> class Session : public sequence<typename Model::loaded> {
   explicit Session(const Model& m) : sequence<typename Model::loaded>(m.shared_), shared_(m.shared_) {}
 
   // The answer to a prompt, piece by piece: for (std::string_view piece : session.generate("...")).
-  generation<Session> generate(std::string_view prompt, generate_options options = {}) {
+  // It lives in the session, so it is not for a temporary one.
+  generation<Session> generate(std::string_view prompt, generate_options options = {}) & {
     const std::vector<u32> ids = shared_->tokenizer_or_throw().encode(prompt, {.add_special = this->position() == 0});
     return generation<Session>(*this, ids, std::move(options));
   }
-  generation<Session> generate(std::span<const u32> prompt, generate_options options = {}) {
+  generation<Session> generate(std::span<const u32> prompt, generate_options options = {}) & {
     return generation<Session>(*this, prompt, std::move(options));
   }
 

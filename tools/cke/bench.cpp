@@ -51,6 +51,17 @@ double deviation(const std::vector<double>& x) {
   return x.size() > 1 ? std::sqrt(sum / static_cast<double>(x.size() - 1)) : 0;
 }
 
+// Every pass, of a token or of a chunk, reads the weights once, and the caches of all positions so far.
+double bytes_read(const bench_args& args, const loaded_model& model, const conversation& c, const test& t) {
+  const u64 step = t.prompt ? args.model.chunk : 1, end = u64{t.depth} + t.prompt + t.generate;
+  double bytes = 0;
+  for (u64 at = t.depth; at < end; at += step)
+    bytes += static_cast<double>(model.engine->weight_bytes()) +
+             static_cast<double>(model.engine->state_bytes()) * static_cast<double>(std::min(at + step, end)) /
+                 c.context();
+  return bytes;
+}
+
 json_object measure(const bench_args& args, const loaded_model& model, conversation& c, const test& t) {
   const std::vector<u32> before = some_ids(t.depth, model.engine->vocab_size());
   const std::vector<u32> ids = some_ids(t.prompt + t.generate, model.engine->vocab_size());
@@ -81,12 +92,7 @@ json_object measure(const bench_args& args, const loaded_model& model, conversat
                   {"stddev_ns", std::llround(deviation(ns))},
                   {"avg_ts", mean(ts)},
                   {"stddev_ts", deviation(ts)}};
-  // Every new token reads the weights once, and the caches of all positions before it.
-  if (t.generate) {
-    const double positions = t.depth + (t.generate + 1) / 2.0;
-    const double caches = static_cast<double>(model.engine->state_bytes()) * positions / c.context();
-    row["avg_gbs"] = (static_cast<double>(model.engine->weight_bytes()) + caches) * mean(ts) / 1e9;
-  }
+  row["avg_gbs"] = bytes_read(args, model, c, t) / mean(ns);
   row["samples_ns"] = ns;
   row["samples_ts"] = ts;
   return row;
@@ -96,10 +102,6 @@ std::string fixed(double x, int digits) {
   char text[64];
   std::snprintf(text, sizeof text, "%.*f", digits, x);
   return text;
-}
-
-std::string size_text(double bytes) {
-  return bytes >= 1 << 30 ? fixed(bytes / (1 << 30), 2) + " GiB" : fixed(bytes / (1 << 20), 2) + " MiB";
 }
 
 // Rows are written as they are measured.
@@ -124,31 +126,29 @@ class table {
   }
 
  private:
-  // The same columns for every test; samples are for the other forms.
+  // Samples are for the other forms.
   void put_csv(const json_object& r) {
     std::string names, values;
     for (const auto& [key, value] : r.items()) {
-      if (value.is_array() || key == "avg_gbs") continue;
-      names += key + ',';
+      if (value.is_array()) continue;
+      names += (names.empty() ? "" : ",") + key;
       std::string text = value.is_string() ? value.get<std::string>() : value.dump();
       for (std::size_t at = 0; (at = text.find('"', at)) != text.npos; at += 2) text.insert(at, 1, '"');
-      values += '"' + text + "\",";
+      values += (values.empty() ? "\"" : ",\"") + text + '"';
     }
-    const auto gbs = r.find("avg_gbs");
-    values += '"' + (gbs == r.end() ? "" : gbs->dump()) + '"';
-    put((count_ ? "" : names + "avg_gbs\n") + values + '\n');
+    put((count_ ? "" : names + '\n') + values + '\n');
   }
   static void put_md(const json_object& r) {
     std::string line = "|";
     const auto add = [&](const std::string& text) { line += ' ' + text + " |"; };
     add(r["model_type"]);
-    add(size_text(r["model_size"].get<double>()));
+    add(bytes_text(r["model_size"].get<double>()));
     add(short_count(r["model_n_params"].get<u64>()));
     add(r["backend"]);
     add(r["n_threads"].dump());
     add(r["test"]);
     add(fixed(r["avg_ts"], 2) + " ± " + fixed(r["stddev_ts"], 2));
-    add(r.contains("avg_gbs") ? fixed(r["avg_gbs"], 1) : "");
+    add(fixed(r["avg_gbs"].get<double>(), 1));
     put(line + '\n');
   }
 
@@ -166,12 +166,12 @@ void bench(const bench_args& args) {
     for (const u32 n : args.generate)
       if (n) tests.push_back({0, n, depth});
   }
-  if (tests.empty() || args.repetitions == 0) throw Error(errc::usage, {}, "tests", "at least one: -p, -n, -r", "none");
+  if (tests.empty()) throw Error(errc::usage, {}, "bench", "something to measure: -p or -n", "nothing");
   model_args wanted = args.model;
   u64 context = wanted.context;
   for (const test& t : tests) context = std::max(context, u64{t.prompt} + t.generate + t.depth);
   wanted.context = static_cast<u32>(std::min<u64>(context, ~u32{0}));
-  const loaded_model model = load_model(wanted);
+  const loaded_model model = load_model(wanted, needs::weights);
   const auto c = model.engine->open();
   table out(args.output);
   for (const test& t : tests) out.row(measure(args, model, *c, t));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // cache.cpp: see cache.hpp. An entry is a directory, named by a hash of all that shapes its contents:
 //   KEY/unit.cpp  KEY/compiler.log  KEY/model.so  KEY/model.so.sha256      KEY.lock: held while KEY is made
+//   KEY.work.*/: KEY while it is made      KEY.log: the unit and the compiler's output where that failed
 #include "cache.hpp"
 
 #include <fcntl.h>
@@ -149,22 +150,44 @@ class entry_lock {
   int file_;
 };
 
+// Ours, of that kind and not a link to one, and nobody else may write to it.
+bool is_own(const fs::path& path, mode_t kind) {
+  struct stat is {};
+  return !lstat(path.c_str(), &is) && (is.st_mode & S_IFMT) == kind && is.st_uid == geteuid() &&
+         !(is.st_mode & 022);
+}
+
 std::shared_ptr<const library> open_entry(const fs::path& entry, std::string& why) {
+  if (!is_own(entry, S_IFDIR) || !is_own(entry / "model.so", S_IFREG) || !is_own(entry / "model.so.sha256", S_IFREG))
+    return why = "no files of this user's own", nullptr;
   const std::string object = read_text(entry / "model.so");
   if (object.empty()) return why = "no object", nullptr;
   if (read_text(entry / "model.so.sha256") != sha256_of(object)) return why = "a wrong checksum", nullptr;
   return library::open(entry / "model.so", why);
 }
 
+// The first complaint among a compiler's lines.
+std::string complaint(const std::string& output) {
+  const std::size_t at = std::min(output.find("error: "), output.size());
+  const std::string line = output.substr(at, output.find('\n', at) - at);
+  return line.empty() ? line : "; " + line;
+}
+
 // Compiles beside the entry and moves it there as a whole, so that no other process sees half of one.
+// The caller holds the entry's lock.
 void make_entry(const unit& u, const recipe& r, const fs::path& entry) {
-  std::string work = entry.string() + ".XXXXXX";
+  // What an interrupted process left.
+  std::error_code failed;
+  const std::string beginning = entry.filename().string() + ".work.";
+  for (const auto& e : fs::directory_iterator(entry.parent_path(), failed))
+    if (e.path().filename().string().starts_with(beginning)) fs::remove_all(e.path(), failed);
+  std::string work = entry.string() + ".work.XXXXXX";
   if (!mkdtemp(work.data())) fail_system(work, "a directory that can be made");
   struct cleanup {
     fs::path path;
     ~cleanup() {
-      std::error_code ignored;
-      fs::remove_all(path, ignored);
+      std::error_code gone;
+      fs::remove_all(path, gone);
     }
   } const leave{work};
 
@@ -175,15 +198,16 @@ void make_entry(const unit& u, const recipe& r, const fs::path& entry) {
   if (done.status) {
     const fs::path log = entry.string() + ".log";
     write_text(log, u.text + '\n' + done.output);
-    throw Error(errc::compile, log, "compiler " + r.command[0], "a unit that compiles",
-                "exit status " + std::to_string(done.status));
+    throw Error(errc::compile, log.string(), "compiler " + r.command[0], "a unit that compiles",
+                "exit status " + std::to_string(done.status) + complaint(done.output));
   }
   write_text(work + "/compiler.log", done.output);
   write_text(work + "/model.so.sha256", sha256_of(read_text(work + "/model.so")));
-  std::error_code failed;
+  for (const char* file : {"/model.so", "/model.so.sha256"}) chmod((work + file).c_str(), 0600);  // whatever the umask
   fs::remove_all(entry, failed);
+  fs::remove(entry.string() + ".log", failed);
   fs::rename(work, entry, failed);
-  if (failed) throw Error(errc::file, entry, {}, "an entry that can be written", failed.message());
+  if (failed) throw Error(errc::file, entry.string(), {}, "an entry that can be written", failed.message());
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <iostream>
 
 #include <cke/generate.hpp>
-#include <cke/text/chat_contracts.hpp>
 
 #include "commands.hpp"
 #include "terminal.hpp"
@@ -32,10 +31,8 @@ std::span<const u32> keep_common(conversation& c, std::span<const u32> ids) {
 }  // namespace
 
 void chat(const chat_args& args) {
-  const loaded_model model = load_model(args.model);
-  const std::string& source = model.tokenizer_or_throw().vocabulary().chat_template;
-  if (source.empty()) throw Error(errc::unsupported, args.model.path, "chat_template", "one beside the tokenizer", "none");
-  const chat_contract& contract = contract_of(source);
+  const loaded_model model = load_model(args.model, needs::chat);
+  const chat_contract& contract = chat_form(model.tokens->vocabulary(), args.model.path);
   const std::vector<u32> stops = stops_of(model, contract);
   const auto c = model.engine->open();
   text_session session(*c, &*model.tokens, stops);
@@ -51,9 +48,13 @@ void chat(const chat_args& args) {
     messages.push_back({"user", line});
     const std::vector<u32> ids =
         chat_tokens(*model.tokens, render(contract, messages, {.enable_thinking = args.thinking}));
+    if (ids.size() > c->context())
+      throw Error(errc::context_overflow, {}, "conversation", "at most " + std::to_string(c->context()) + " tokens; see -c",
+                  std::to_string(ids.size()));
+    const u32 room = c->context() - static_cast<u32>(ids.size()) + 1;  // the last token need not be fed
     interrupt_guard::flag() = false;
     generation answer(session, keep_common(*c, ids),
-                      {.max_tokens = args.max_tokens.value_or(c->context()), .sample = args.sample,
+                      {.max_tokens = std::min(args.max_tokens.value_or(room), room), .sample = args.sample,
                        .cancel = &interrupt_guard::flag()});
     std::string text;
     for (const std::string_view piece : answer) {

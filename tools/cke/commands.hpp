@@ -40,8 +40,7 @@ void logits(const logits_args& args);
 
 struct text_args {
   std::string path;
-  std::string prompt;
-  std::optional<std::string> file;  // instead of the prompt
+  std::optional<std::string> prompt, file;  // neither: standard input
   std::string tokens;
   bool special = true;
 };

@@ -5,6 +5,7 @@
 
 #include "cache.hpp"
 #include "commands.hpp"
+#include "plan_text.hpp"
 #include "terminal.hpp"
 
 namespace cke::tool {
@@ -25,12 +26,9 @@ json_object facts_of(const checkpoint& from, const unit& u) {
     row["bytes"] = row["bytes"].get<u64>() + t.bytes.size();
     parameters += elements, bytes += t.bytes.size();
   }
-  // The type is shown as C++ spells it, so it can be pasted into a program.
-  const std::string_view text = u.text;
-  const std::size_t begin = text.find("using model = ") + 14;
   return {{"file", from.name},
           {"family", u.family},
-          {"type", text.substr(begin, text.find(";\n", begin) - begin)},
+          {"type", u.type},  // as C++ spells it: it can be pasted into a program
           {"parameters", parameters},
           {"bytes", bytes},
           {"stored", stored},
@@ -41,22 +39,23 @@ json_object facts_of(const checkpoint& from, const unit& u) {
           {"stop_ids", from.stop_ids}};
 }
 
-std::string cell(const json_object& value) {
-  return value.is_string() ? value.get<std::string>() : value.dump(-1, ' ', false, json_object::error_handler_t::replace);
-}
-
 void print_facts(const json_object& facts) {
   std::string out;
-  for (const auto& [key, value] : facts.items()) {
-    if (key == "plan") continue;
-    if (key == "stored") {
-      for (const auto& [type, row] : value.items())
-        out += "stored " + type + std::string(18 - std::min<std::size_t>(18, type.size()), ' ') + cell(row["tensors"]) +
-               " tensors, " + cell(row["elements"]) + " elements, " + cell(row["bytes"]) + " bytes\n";
-    } else {
-      out += key + std::string(25 - std::min<std::size_t>(25, key.size()), ' ') + cell(value) + '\n';
-    }
-  }
+  const auto line = [&](std::string key, const std::string& value) {
+    key.resize(14, ' ');
+    out += key + value + '\n';
+  };
+  line("file", facts["file"].get<std::string>());
+  line("type", facts["type"].get<std::string>());
+  line("parameters", facts["parameters"].dump() + " (" + short_count(facts["parameters"].get<u64>()) + ')');
+  for (const auto& [type, row] : facts["stored"].items())
+    line("stored as", type + ": " + row["tensors"].dump() + " tensors, " + bytes_text(row["bytes"].get<double>()));
+  line("runs as", "weights " + facts["format"].get<std::string>() + ", keys and values " + facts["kv"].get<std::string>());
+  line("positions", facts["max_position_embeddings"].dump());
+  line("tokenizer", facts["vocabulary"].is_null() ? "none" : facts["vocabulary"].dump() + " tokens");
+  std::string ids;
+  for (const auto& id : facts["stop_ids"]) ids += (ids.empty() ? "" : ", ") + id.dump();
+  line("stop ids", ids.empty() ? "none" : ids);
   put(out);
 }
 
@@ -73,7 +72,7 @@ void inspect(const inspect_args& args) {
   }
   if (args.json) return put(facts.dump(2, ' ', false, json_object::error_handler_t::replace) + '\n');
   print_facts(facts);
-  if (args.plan) put(facts["plan"].dump(2) + '\n');
+  if (args.plan) put('\n' + plan_text(facts["plan"]));
 }
 
 }  // namespace cke::tool

@@ -50,7 +50,7 @@ void logits(const logits_args& args) {
   model_args wanted = args.model;
   if (wanted.context == 0) wanted.context = static_cast<u32>(ids.size());
   const u32 rows_at_once = args.last ? 1 : std::min({static_cast<u32>(ids.size()), wanted.chunk, 32u});
-  const loaded_model model = load_model(wanted, rows_at_once);
+  const loaded_model model = load_model(wanted, needs::weights, rows_at_once);
   const auto session = model.engine->open();
   if (args.last) {
     session->feed(ids);

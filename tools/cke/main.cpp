@@ -1,33 +1,49 @@
 // SPDX-License-Identifier: MIT
 // main.cpp: the command line of cke.
 #include <CLI/CLI.hpp>
+#include <fcntl.h>
+
 #include <csignal>
 #include <functional>
 #include <iostream>
 
+#include <cke/runtime/team.hpp>
+
 #include "commands.hpp"
+#include "terminal.hpp"
 
 namespace cke::tool {
 namespace {
 
+// CLI11 takes an empty word for no number; a range does not.
+CLI::Range any_count() { return {0u, ~0u}; }
+
 void model_options_of(CLI::App& app, model_args& to) {
   app.add_option("MODEL", to.path, "a Hugging Face directory or a .gguf file")->required();
   app.add_option("--format", to.numbers.format, "how weights are kept: f32, f16, bf16, q8_0 (as stored)")
-      ->check(CLI::IsMember({"f32", "f16", "bf16", "q8_0"}));
+      ->transform(CLI::IsMember({"f32", "f16", "bf16", "q8_0"}, CLI::ignore_case));
   app.add_option("--kv", to.numbers.kv, "how keys and values are kept: f32, f16, bf16 (f32 for f32, else bf16)")
-      ->check(CLI::IsMember({"f32", "f16", "bf16"}));
+      ->transform(CLI::IsMember({"f32", "f16", "bf16"}, CLI::ignore_case));
+}
+void size_options_of(CLI::App& app, model_args& to) {
+  app.add_option("-c,--context", to.context, "positions (the model's, up to 4096)")->check(CLI::Range(1u, 1u << 24));
+  app.add_option("--chunk", to.chunk, "most tokens of one pass")->check(CLI::Range(1u, 1u << 16))->capture_default_str();
 }
 void running_options_of(CLI::App& app, model_args& to) {
   model_options_of(app, to);
-  app.add_option("-t,--threads", to.threads, "threads (the cores that the process may use)");
-  app.add_option("-c,--context", to.context, "positions (the model's, up to 4096)");
-  app.add_option("--chunk", to.chunk, "most tokens of one pass")->capture_default_str();
+  app.add_option("-t,--threads", to.threads, "threads (the cores that the process may use)")
+      ->check(CLI::Range(0u, team::max_threads));
+  size_options_of(app, to);
 }
 void sampling_options_of(CLI::App& app, sampling& to) {
-  app.add_option("--temp", to.temperature, "temperature; 0: the likeliest token")->capture_default_str();
-  app.add_option("--top-k", to.top_k, "only the K likeliest; 0: off")->capture_default_str();
-  app.add_option("--top-p", to.top_p, "only the likeliest whose probabilities reach P")->capture_default_str();
-  app.add_option("--min-p", to.min_p, "only those of at least P times the likeliest")->capture_default_str();
+  const CLI::Range probability(0.f, 1.f);
+  app.add_option("--temp", to.temperature, "temperature; 0: the likeliest token")
+      ->check(CLI::Range(0.f, 1e6f))->capture_default_str();
+  app.add_option("--top-k", to.top_k, "only the K likeliest; 0: off")->check(any_count())->capture_default_str();
+  app.add_option("--top-p", to.top_p, "only the likeliest whose probabilities reach P")
+      ->check(probability)->capture_default_str();
+  app.add_option("--min-p", to.min_p, "only those of at least P times the likeliest")
+      ->check(probability)->capture_default_str();
   app.add_option("--seed", to.seed, "the same seed gives the same text")->capture_default_str();
 }
 
@@ -39,14 +55,15 @@ class commands {
     running_options_of(r, run_.model);
     auto* prompt = r.add_option("-p,--prompt", run_.prompt, "the text");
     r.add_option("--tokens", run_.tokens, "its ids, between commas")->excludes(prompt);
-    r.add_option("-n,--max-tokens", run_.max_tokens, "most new tokens (256)");
+    r.add_option("-n,--max-tokens", run_.max_tokens, "most new tokens (256)")->check(any_count());
     r.add_flag("--ids", run_.ids, "print a JSON array of the new ids");
     sampling_options_of(r, run_.sample);
 
     CLI::App& c = add("chat", "talk with a model in its own chat form", [this] { chat(chat_); });
     running_options_of(c, chat_.model);
     c.add_option("--system", chat_.system, "the system message");
-    c.add_option("-n,--max-tokens", chat_.max_tokens, "most tokens of an answer (what the context leaves)");
+    c.add_option("-n,--max-tokens", chat_.max_tokens, "most tokens of an answer (what the context leaves)")
+        ->check(any_count());
     c.add_flag("--think,!--no-think", chat_.thinking, "whether a model that can think may (it may)");
     sampling_options_of(c, chat_.sample);
 
@@ -58,12 +75,9 @@ class commands {
 
     CLI::App& t = add("tokenize", "text to a JSON array of ids", [this] { tokenize(tokenize_); });
     text_model(t, tokenize_.path);
-    auto* text = t.add_option("-p,--prompt", tokenize_.prompt, "the text");
-    auto* file = t.add_option("-f,--file", tokenize_.file, "a file with the text")->excludes(text);
+    auto* text = t.add_option("-p,--prompt", tokenize_.prompt, "the text (standard input)");
+    t.add_option("-f,--file", tokenize_.file, "a file with the text")->excludes(text);
     t.add_flag("!--no-special", tokenize_.special, "without the tokens that begin and end a text");
-    t.parse_complete_callback([text, file] {
-      if (!text->count() && !file->count()) throw CLI::RequiredError("-p or -f");
-    });
 
     CLI::App& d = add("detokenize", "ids to text", [this] { detokenize(detokenize_); });
     text_model(d, detokenize_.path);
@@ -78,8 +92,7 @@ class commands {
 
     CLI::App& i = add("inspect", "what a checkpoint is", [this] { inspect(inspect_); });
     model_options_of(i, inspect_.model);
-    i.add_option("-c,--context", inspect_.model.context, "positions that the plan is for");
-    i.add_option("--chunk", inspect_.model.chunk, "most tokens of one pass")->capture_default_str();
+    size_options_of(i, inspect_.model);
     i.add_flag("--plan", inspect_.plan, "also the program and its memory plan");
     i.add_flag("--json", inspect_.json, "as one JSON object");
 
@@ -88,7 +101,8 @@ class commands {
     list(b, "-p,--n-prompt", bench_.prompt, "prompt lengths");
     list(b, "-n,--n-gen", bench_.generate, "tokens to generate");
     list(b, "-d,--n-depth", bench_.depth, "tokens that are there before");
-    b.add_option("-r,--repetitions", bench_.repetitions, "repetitions")->capture_default_str();
+    b.add_option("-r,--repetitions", bench_.repetitions, "repetitions")
+        ->check(CLI::Range(1u, 1u << 16))->capture_default_str();
     b.add_option("-o,--output", bench_.output, "md, csv, json or jsonl")
         ->check(CLI::IsMember({"md", "csv", "json", "jsonl"}))->capture_default_str();
 
@@ -109,7 +123,8 @@ class commands {
     app.add_option("MODEL", path, "a Hugging Face directory or a .gguf file")->required();
   }
   static void list(CLI::App& app, const char* name, std::vector<u32>& to, const char* what) {
-    app.add_option(name, to, what)->delimiter(',')->capture_default_str();
+    app.add_option(name, to, what)
+        ->delimiter(',')->check(CLI::Range(0u, 1u << 22))->capture_default_str();
   }
 
   CLI::App& app_;
@@ -125,19 +140,25 @@ class commands {
 };
 
 int fail(const std::string& what) {
-  std::fprintf(stderr, "cke: error: %s\n", what.c_str());
+  std::string line = what;
+  for (char& c : line) c = static_cast<unsigned char>(c) < 32 || c == 127 ? '?' : c;
+  std::fprintf(stderr, "cke: error: %s\n", line.c_str());
   return 1;
 }
 
 int main_of(int argc, char** argv) {
   CLI::App app("cke runs language models that are compiled for the machine they run on.", "cke");
   app.set_version_flag("--version", "cke " CKE_VERSION);
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   commands all(app);
   try {
     app.parse(argc, argv);
+    if (app.get_subcommands().empty()) throw CLI::RequiredError("A command (run, chat, logits, ...; see cke --help)");
   } catch (const CLI::ParseError& e) {
-    if (e.get_exit_code() == 0) return app.exit(e);
+    if (e.get_exit_code() == 0) {  // --help, --version
+      app.exit(e);
+      return std::cout.flush() ? 0 : fail("standard output: " + std::string(std::strerror(errno)));
+    }
     fail(e.what());
     return 2;
   }
@@ -158,6 +179,11 @@ int main_of(int argc, char** argv) {
 }  // namespace cke::tool
 
 int main(int argc, char** argv) {
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error that put() reports
+  // A closed pipe and a file that may not grow are errors of the write that meets them.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  // No file that we open may become standard output because the caller closed that.
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(stream, F_GETFD) < 0) open("/dev/null", O_RDONLY);
   return cke::tool::main_of(argc, argv);
 }

@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string_view>
 
 #include <cke/core/error.hpp>
@@ -31,8 +33,18 @@ process_result run_process(const std::vector<std::string>& arguments) {
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
+  // What this program ignores has its usual effect in the other.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t usual;
+  sigemptyset(&usual);
+  sigaddset(&usual, SIGPIPE);
+  sigaddset(&usual, SIGXFSZ);
+  posix_spawnattr_setsigdefault(&attributes, &usual);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
   pid_t child{};
-  const int failed = posix_spawn(&child, argv[0], &actions, nullptr, argv.data(), environ);
+  const int failed = posix_spawn(&child, argv[0], &actions, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   close(ends[1]);
   if (failed) {
@@ -58,12 +70,16 @@ process_result run_process(const std::vector<std::string>& arguments) {
 }
 
 std::string find_program(const std::string& name) {
-  if (name.find('/') != std::string::npos) return access(name.c_str(), X_OK) ? std::string{} : name;
+  const auto runs = [](const std::string& path) {
+    std::error_code ignored;
+    return !access(path.c_str(), X_OK) && std::filesystem::is_regular_file(path, ignored);
+  };
+  if (name.find('/') != std::string::npos) return runs(name) ? name : std::string{};
   const char* path = std::getenv("PATH");
   for (std::string_view rest = path ? path : "/usr/local/bin:/usr/bin:/bin"; !rest.empty();) {
     const std::size_t colon = std::min(rest.find(':'), rest.size());
     const std::string candidate = std::string(rest.substr(0, colon)) + '/' + name;
-    if (candidate.front() == '/' && !access(candidate.c_str(), X_OK)) return candidate;
+    if (candidate.front() == '/' && runs(candidate)) return candidate;
     rest.remove_prefix(std::min(colon + 1, rest.size()));
   }
   return {};

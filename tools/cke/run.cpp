@@ -8,10 +8,10 @@
 namespace cke::tool {
 
 void run(const run_args& args) {
-  const loaded_model model = load_model(args.model);
-  const std::vector<u32> prompt =
-      args.tokens ? parse_ids(*args.tokens)
-                  : model.tokenizer_or_throw().encode(args.prompt, {.parse_special = true, .add_special = true});
+  std::vector<u32> prompt;
+  if (args.tokens) prompt = parse_ids(*args.tokens);
+  const loaded_model model = load_model(args.model, args.tokens ? needs::weights : needs::text);
+  if (!args.tokens) prompt = model.tokens->encode(args.prompt, {.parse_special = true, .add_special = true});
   const auto c = model.engine->open();
   text_session session(*c, args.ids || !model.tokens ? nullptr : &*model.tokens, model.stop_ids);
   // The last id need not be fed, so there is room for one more than positions are left.
@@ -19,9 +19,17 @@ void run(const run_args& args) {
   const bool text = session.tokens_or_null() != nullptr;
 
   generation answer(session, prompt, {.max_tokens = args.max_tokens.value_or(std::min(256u, room)), .sample = args.sample});
-  for (const std::string_view piece : answer)
-    if (text) put(piece);
-  if (text) return put("\n");
+  if (text) {
+    try {
+      for (const std::string_view piece : answer) put(piece);
+    } catch (const Error& e) {
+      if (e.code == errc::context_overflow) put("\n");  // the answer is whole as far as it goes
+      throw;
+    }
+    return put("\n");
+  }
+  for ([[maybe_unused]] const std::string_view piece : answer) {
+  }
   std::vector<u32> ids(answer.ids().begin(), answer.ids().end());
   if (answer.stop_id()) ids.push_back(*answer.stop_id());
   put(ids_text(ids) + '\n');

@@ -30,13 +30,17 @@ tokenizer open_tokenizer(const std::string& path) {
   return tokenizer(read_hf_tokenizer(files), files.tokenizer);
 }
 
-const tokenizer& loaded_model::tokenizer_or_throw() const {
-  if (tokens) return *tokens;
-  throw Error(errc::file, name, "tokenizer", "one in the checkpoint", "none: give --tokens");
+const chat_contract& chat_form(const vocabulary& tokens, const std::string& path) {
+  if (tokens.chat_template.empty())
+    throw Error(errc::unsupported, path, "chat_template", "one beside the tokenizer", "none");
+  return contract_of(tokens.chat_template);
 }
 
-loaded_model load_model(const model_args& args, u32 logit_rows) {
+loaded_model load_model(const model_args& args, needs what, u32 logit_rows) {
   const checkpoint from = open_checkpoint(args.path);
+  if (what != needs::weights && !from.tokens)
+    throw Error(errc::file, args.path, "tokenizer", "one in the checkpoint", "none: only ids, with --tokens, will do");
+  if (what == needs::chat) chat_form(*from.tokens, args.path);
   const unit u = make_unit(from, args.numbers);
   const cached_library compiled = library_of(u);
 
@@ -63,6 +67,13 @@ std::string short_count(u64 n) {
       return text;
     }
   return std::to_string(n);
+}
+
+std::string bytes_text(double bytes) {
+  char text[32];
+  const bool large = bytes >= 1 << 30;
+  std::snprintf(text, sizeof text, "%.2f %s", bytes / (large ? 1 << 30 : 1 << 20), large ? "GiB" : "MiB");
+  return text;
 }
 
 }  // namespace cke::tool

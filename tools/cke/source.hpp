@@ -8,6 +8,7 @@
 
 #include <cke/engine.hpp>
 #include <cke/io/checkpoint.hpp>
+#include <cke/text/chat_contracts.hpp>
 #include <cke/text/tokenizer.hpp>
 
 #include "unit.hpp"
@@ -55,15 +56,21 @@ struct loaded_model {
   std::unique_ptr<cke::engine> engine;
   std::optional<tokenizer> tokens;
   std::vector<u32> stop_ids;
-
-  // Throws usage where the checkpoint has none.
-  const tokenizer& tokenizer_or_throw() const;
 };
 
+// What a command asks of a checkpoint: ids are enough for it, or it works with text, or with chats too.
+enum class needs : u8 { weights, text, chat };
+
 // Reads, compiles where that was not done before, and loads. logit_rows: rows of logits of one pass.
-loaded_model load_model(const model_args& args, u32 logit_rows = 1);
+// Throws Error, before anything is compiled, for a checkpoint that lacks what is needed.
+loaded_model load_model(const model_args& args, needs what, u32 logit_rows = 1);
+
+// The chat form of a checkpoint. Throws unsupported where it has none, or one that cke does not know.
+const chat_contract& chat_form(const vocabulary& tokens, const std::string& path);
 
 // 1234567 as "1.2M".
 std::string short_count(u64 n);
+// 2366208 as "2.26 MiB".
+std::string bytes_text(double bytes);
 
 }  // namespace cke::tool

@@ -21,7 +21,7 @@ inline bool is_terminal(int file) { return isatty(file) != 0; }
 // Writes a result, at once. Throws Error{file} where nobody reads it any more, or the disk is full.
 inline void put(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout))
-    throw Error(errc::file, {}, "standard output", "to be written", std::strerror(errno));
+    throw Error(errc::file, "standard output", {}, "somebody who reads", std::strerror(errno));
 }
 
 // Text that is a result to the byte; a terminal gets the end of line that it lacks.

@@ -3,8 +3,6 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
-#include <cke/io/hf_dir.hpp>
-#include <cke/text/chat_contracts.hpp>
 #include <cke/text/detokenizer.hpp>
 
 #include "commands.hpp"
@@ -12,10 +10,19 @@
 
 namespace cke::tool {
 
+namespace {
+
+std::string quoted(std::string_view s) {
+  std::string out(1, '"');
+  return out.append(s) += '"';
+}
+
+}  // namespace
+
 std::vector<u32> parse_ids(const std::string& list) {
   std::vector<u32> ids;
   const auto fail = [](errc code, const char* want, std::string_view found) {
-    throw Error(code, {}, code == errc::usage ? "--tokens" : "token id", want, '"' + std::string(found) + '"');
+    throw Error(code, {}, code == errc::usage ? "--tokens" : "token id", want, quoted(found));
   };
   for (std::string_view rest = list; !rest.empty();) {
     const std::size_t comma = std::min(rest.find(','), rest.size());
@@ -41,20 +48,30 @@ std::string ids_text(std::span<const u32> ids) {
 
 namespace {
 
+// The bytes of a file, or of a pipe such as /dev/stdin.
 std::string file_text(const std::string& path) {
-  const mapped_file map(path);
-  return {reinterpret_cast<const char*>(map.bytes().data()), map.bytes().size()};
+  constexpr std::size_t most = std::size_t{1} << 30;
+  const auto fail = [&](const char* want, const std::string& found) { throw Error(errc::file, path, {}, want, found); };
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), std::fclose);
+  if (!file) fail("a readable file", std::strerror(errno));
+  std::string text;
+  char part[1 << 16];
+  while (const std::size_t n = std::fread(part, 1, sizeof part, file.get())) {
+    if (text.append(part, n).size() > most) fail("at most 1 GiB of text", "more");
+  }
+  if (std::ferror(file.get())) fail("a readable file", std::strerror(errno));
+  return text;
 }
 
 std::vector<chat_message> read_messages(const std::string& path) {
   const auto parsed = nlohmann::json::parse(file_text(path), nullptr, false);
-  if (!parsed.is_array()) throw Error(errc::malformed, path, {}, "a JSON array of {\"role\", \"content\"}");
+  if (!parsed.is_array()) throw Error(errc::malformed, path, {}, "a JSON array of {\"role\", \"content\"}", "something else");
   std::vector<chat_message> messages;
   for (const auto& entry : parsed) {
     const auto text = [&](const char* key) {
       const auto at = entry.is_object() ? entry.find(key) : entry.end();
       if (at == entry.end() || !at->is_string())
-        throw Error(errc::malformed, path, "message " + std::to_string(messages.size()), "a string \"" + std::string(key) + '"');
+        throw Error(errc::malformed, path, "message " + std::to_string(messages.size()), "a string " + quoted(key), "none");
       return at->template get<std::string>();
     };
     messages.push_back({text("role"), text("content")});
@@ -66,24 +83,29 @@ std::vector<chat_message> read_messages(const std::string& path) {
 
 void tokenize(const text_args& args) {
   const tokenizer tokens = open_tokenizer(args.path);
-  const std::string text = args.file ? file_text(*args.file) : args.prompt;
+  const std::string text = args.prompt ? *args.prompt : file_text(args.file.value_or("/dev/stdin"));
   put(ids_text(tokens.encode(text, {.parse_special = true, .add_special = args.special})) + '\n');
 }
 
 void detokenize(const text_args& args) {
-  const tokenizer tokens = open_tokenizer(args.path);
+  const std::vector<u32> ids = parse_ids(args.tokens);
   utf8_stream valid;
-  std::string text(valid.push(tokens.decode(parse_ids(args.tokens))));
+  std::string text(valid.push(open_tokenizer(args.path).decode(ids)));
   put_exact(text.append(valid.finish()));
 }
 
 void render_template(const template_args& args) {
   if (args.tools) throw Error(errc::unsupported, *args.tools, "--tools", "a conversation without tools", "a list of tools");
   const tokenizer tokens = open_tokenizer(args.path);
-  const std::string& source = tokens.vocabulary().chat_template;
-  if (source.empty()) throw Error(errc::unsupported, args.path, "chat_template", "one beside the tokenizer", "none");
-  put_exact(to_string(render(contract_of(source), read_messages(args.messages),
-                             {.add_generation_prompt = args.generation, .enable_thinking = args.thinking})));
+  const chat_contract& form = chat_form(tokens.vocabulary(), args.path);
+  const std::vector<chat_message> messages = read_messages(args.messages);
+  try {
+    put_exact(to_string(render(form, messages,
+                               {.add_generation_prompt = args.generation, .enable_thinking = args.thinking})));
+  } catch (const Error& e) {
+    if (e.code != errc::usage) throw;
+    throw Error(errc::malformed, args.messages, e.subject, e.expected, e.found);  // the file's fault, not the caller's
+  }
 }
 
 }  // namespace cke::tool

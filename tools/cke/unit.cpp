@@ -2,65 +2,61 @@
 // unit.cpp: see unit.hpp.
 #include "unit.hpp"
 
-#include <charconv>
 #include <map>
 
-#include <boost/pfr/core.hpp>
 #include <cke/match.hpp>
-#include <cke/models/llama.hpp>
-#include <cke/models/qwen3.hpp>
+
+#include "literal.hpp"
 
 namespace cke::tool {
 namespace {
 
-std::string text_of(u32 v) { return std::to_string(v) + "u"; }
-std::string text_of(bool v) { return v ? "true" : "false"; }
-
-// A hexadecimal literal is the number to the bit.
-std::string text_of(double v) {
-  char digits[40];
-  const auto [end, failed] = std::to_chars(digits, digits + sizeof digits, std::abs(v), std::chars_format::hex);
-  if (failed != std::errc{} || !std::isfinite(v)) throw Error(errc::config_range, {}, "config", "finite numbers");
-  return (std::signbit(v) ? "-0x" : "0x") + std::string(digits, end);
-}
-std::string text_of(real v) { return '{' + text_of(v.v) + '}'; }
-
-template <class Enum> std::string enumerator(const char* type, Enum v) {
-  return std::string("static_cast<cke::") + type + ">(" + std::to_string(static_cast<u32>(v)) + ')';
-}
-std::string text_of(pairing v) { return enumerator("pairing", v); }
-std::string text_of(stretch v) { return enumerator("stretch", v); }
-std::string text_of(const rope_factors* v) { return v ? "&factors" : "nullptr"; }
-
-// An aggregate is its fields in braces.
-template <class T>
-  requires std::is_aggregate_v<T>
-std::string text_of(const T& v) {
-  std::string out;
-  boost::pfr::for_each_field(v, [&](const auto& field) { out += (out.empty() ? "" : ", ") + text_of(field); });
-  return '{' + out + '}';
-}
-
-std::string text_of(const double* list, u32 count) {
-  std::string out;
-  for (u32 i = 0; i < count; ++i) out += (i ? ", " : "") + text_of(list[i]);
-  return '{' + out + '}';
-}
-
 std::string include(std::string_view header) { return "#include <" + std::string(header) + ">\n"; }
+
+std::string shape_text(std::span<const u64> shape) {
+  std::string out;
+  for (const u64 n : shape) out += (out.empty() ? "" : ", ") + std::to_string(n);
+  return '[' + out + ']';
+}
+
+// Loading checks every tensor; this spares a compilation that cannot end well, and bounds its size: numbers
+// that no matrix of the file confirms never reach the compiler.
+template <class Family> void check_matrices(const checkpoint& from, const typename Family::config& c) {
+  const auto check = [&](place where, role is, u32 layer, u64 rows, u64 columns) {
+    const name_rule& rule = name_of(Family::names, where, {.is = is});
+    std::string name(from.as == naming::hf ? rule.hf : rule.gguf);
+    if (const auto hole = name.find("{}"); hole != name.npos) name.replace(hole, 2, std::to_string(layer));
+    const tensor_ref* const t = from.tensors.find(name += ".weight");
+    const u64 wanted[] = {rows, columns};
+    if (!t || !std::ranges::equal(t->shape, wanted))
+      throw Error(t ? errc::tensor_shape : errc::tensor_missing, from.name, "tensor " + name,
+                  shape_text(wanted) + " by the config", t ? shape_text(t->shape) : "none");
+  };
+  const u64 q = u64{c.heads} * c.head_dim, kv = u64{c.kv_heads} * c.head_dim;
+  check(place::header, role::embed, 0, c.vocab, c.dim);
+  for (const u32 layer : {0u, c.layers - 1}) {
+    check(place::body, role::q, layer, q, c.dim);
+    check(place::body, role::k, layer, kv, c.dim);
+    check(place::body, role::gate, layer, c.hidden, c.dim);
+  }
+}
 
 template <class Family> unit unit_of(const checkpoint& from) {
   rope_factors factors;
-  const auto config = config_of<Family>(from, factors);
+  auto config = config_of<Family>(from, factors);
+  // Absent, it means the same: both kinds of file then give the same unit.
+  if (config.rope.dims == config.head_dim) config.rope.dims = 0;
+  check_matrices<Family>(from, config);
   unit u;
   u.family = Family::name;
+  u.type = std::string(Family::type_name) + '<' + literal(config) + '>';
   u.max_position = config.rope.max_position;
   u.text = "// Written by cke: a model's type, as numbers.\n" + include("cke/export.hpp") + include(Family::header);
   if (config.rope.factors)
-    u.text += "inline constexpr cke::rope_factors factors{\n    " + text_of(factors.longs, factors.long_count) +
-              ",\n    " + text_of(factors.shorts, factors.short_count) + ",\n    " + text_of(factors.long_count) +
-              ", " + text_of(factors.short_count) + "};\n";
-  u.text += "using model = " + std::string(Family::type_name) + "<" + text_of(config) + ">;\n";
+    u.text += "inline constexpr cke::rope_factors factors{\n    " + literal(factors.longs, factors.long_count) +
+              ",\n    " + literal(factors.shorts, factors.short_count) + ",\n    " + literal(factors.long_count) +
+              ", " + literal(factors.short_count) + "};\n";
+  u.text += "using model = " + u.type + ";\n";
   return u;
 }
 

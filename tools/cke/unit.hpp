@@ -16,11 +16,13 @@ struct unit_options {
 struct unit {
   std::string text;  // C++ source: our words, and numbers that were range-checked; never text of the file
   std::string family;
+  std::string type;  // as the unit spells it
   dtype format{}, kv{};
   u32 max_position{};  // 0: the config does not say
 };
 
-// Throws Error: unsupported for a family, format or feature that cke does not have, config_range, usage.
+// Throws Error: unsupported for a family, format or feature that cke does not have, config_range,
+// tensor_missing or tensor_shape where the matrices are not the config's, usage.
 unit make_unit(const checkpoint& from, const unit_options& options);
 
 }  // namespace cke::tool

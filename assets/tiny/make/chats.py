@@ -3,20 +3,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
 from stories import tell
 from words import (
-    ACTIVITIES,
     BOYS,
     COLOURS,
     DAYS,
     FEELINGS,
     FOODS,
     GIRLS,
-    JOBS,
-    MONTHS,
     NUMBERS,
     PETS,
     PLACES,
@@ -25,16 +23,17 @@ from words import (
     SPECIES,
     SPOTS,
     THINGS,
-    WEATHER,
     Character,
     a,
     animal,
     cap,
     child,
+    invented_name,
 )
 
 NAME = "Tiny"
 NAMES = GIRLS + BOYS + PETS
+THINKING = 0.12  # the part of the chats in which the assistant thinks first
 
 
 @dataclass
@@ -46,10 +45,10 @@ class Turn:
 
 @dataclass
 class Chat:
-    """Turns of a conversation; the last is the assistant's. `thinks` asks for thinking mode."""
+    """Turns of a conversation; the last is the assistant's. `tells`: it begins with a story."""
 
     turns: list[Turn] = field(default_factory=list)
-    thinks: bool = False
+    tells: bool = False
     topic: str = ""
 
     def add(self, user: str, assistant: str, thought: str = "") -> "Chat":
@@ -84,7 +83,7 @@ class Scene:
         return word
 
     def person(self) -> Character:
-        someone = child(self.rng, tuple(self.used), odd=0.12)
+        someone = child(self.rng, tuple(self.used), odd=0.04)
         self.used.add(someone.name)
         return someone
 
@@ -99,27 +98,17 @@ class Scene:
         forms = {
             "have": ("has", "had"),
             "like": ("likes", "liked"),
-            "want": ("wants", "wanted"),
-            "see": ("sees", "saw"),
-            "give": ("gives", "gave"),
             "go": ("goes", "went"),
-            "love": ("loves", "loved"),
-            "find": ("finds", "found"),
             "eat": ("eats", "ate"),
         }
         return forms[base][self.past], ("does", "did")[self.past], base
 
     def owns(self) -> None:
-        rng, who, thing, colour, (has, does, have) = (
-            self.rng,
-            self.person(),
-            self.new(THINGS),
-            self.new(COLOURS),
-            self.verb(self.rng.choice(("have", "have", "have", "see", "want", "find"))),
-        )
-        be, name, other = self.be(), who.name, rng.choice(COLOURS)
-        size = rng.choice(SIZES) + " " if rng.random() < 0.3 else ""
-        size = size if have == "have" else ""
+        rng, name = self.rng, self.person().name
+        thing, colour = self.new(THINGS), self.new(COLOURS)
+        has, does, have = self.verb("have")
+        be = self.be()
+        size = rng.choice(SIZES) + " " if rng.random() < 0.2 else ""
         phrase = a(f"{size}{colour} {thing}")
         qa = [
             (
@@ -138,30 +127,8 @@ class Scene:
                 f"{name} {has} the {thing}.",
             ),
             (f"what {be} {colour}?", f"the {thing} {be} {colour}."),
-            (
-                f"{be} the {thing} {other}?",
-                (
-                    f"yes, the {thing} {be} {colour}."
-                    if other == colour
-                    else f"no, the {thing} {be} {colour}."
-                ),
-            ),
-            (f"{be} the {thing} {colour}?", f"yes, the {thing} {be} {colour}."),
         ]
-        if have != "have":
-            del qa[1]
         self.fact(f"{name} {has} {phrase}.", *qa, (qa[0]))
-
-    def coloured(self) -> None:
-        thing, colour, be = self.new(THINGS), self.new(COLOURS), self.be()
-        self.fact(
-            f"the {thing} {be} {colour}.",
-            (
-                f"what {self.rng.choice(('colour', 'colour', 'color'))} {be} the {thing}?",
-                f"the {thing} {be} {colour}.",
-            ),
-            (f"what {be} {colour}?", f"the {thing} {be} {colour}."),
-        )
 
     def located(self) -> None:
         who, place, be = self.person(), self.new([p[0] for p in PLACES]), self.be()
@@ -190,20 +157,11 @@ class Scene:
 
     def likes(self) -> None:
         who, food = self.person(), self.new(FOODS)
-        likes, does, like = self.verb(self.rng.choice(("like", "love", "eat", "want")))
+        likes, does, like = self.verb(self.rng.choice(("like", "like", "eat")))
         self.fact(
             f"{who.name} {likes} {food}.",
             (f"what {does} {who.name} {like}?", f"{who.name} {likes} {food}."),
             (f"who {likes} {food}?", f"{who.name} {likes} {food}."),
-        )
-
-    def enjoys(self) -> None:
-        who, fun = self.person(), self.new(ACTIVITIES)
-        likes, does, like = self.verb(self.rng.choice(("like", "love", "want")))
-        self.fact(
-            f"{who.name} {likes} to {fun}.",
-            (f"what {does} {who.name} {like} to do?", f"{who.name} {likes} to {fun}."),
-            (f"who {likes} to {fun}?", f"{who.name} {likes} to {fun}."),
         )
 
     def counts(self) -> None:
@@ -234,14 +192,6 @@ class Scene:
             (f"who {be} {feeling}?", f"{who.name} {be} {feeling}."),
         )
 
-    def works(self) -> None:
-        who, job, be = self.person(), self.new(JOBS), self.be()
-        self.fact(
-            f"{who.name} {be} {a(job)}.",
-            (f"what {be} {who.name}'s job?", f"{who.name} {be} {a(job)}."),
-            (f"who {be} the {job}?", f"{who.name} {be} the {job}."),
-        )
-
     def pet(self) -> None:
         who, beast = self.person(), animal(self.rng, tuple(self.used))
         self.used |= {beast.name, beast.kind}
@@ -258,63 +208,12 @@ class Scene:
             (f"what kind of animal {be} {beast.name}?", f"{beast.name} {be} {a(beast.kind)}."),
         )
 
-    def gives(self) -> None:
-        giver, taker, thing = self.person(), self.person(), self.new(THINGS)
-        gives, does, give = self.verb("give")
-        sentence = f"{giver.name} {gives} {a(thing)} to {taker.name}."
-        self.fact(
-            sentence,
-            (
-                f"who {gives} {a(thing)} to {taker.name}?",
-                f"{giver.name} {gives} {a(thing)} to {taker.name}.",
-            ),
-            (f"what {does} {giver.name} {give} to {taker.name}?", sentence),
-            (
-                f"who {does} {giver.name} {give} the {thing} to?",
-                f"{giver.name} {gives} the {thing} to {taker.name}.",
-            ),
-        )
+    KINDS = (owns, owns, owns, located, placed, goes, likes, counts, aged, feels, pet)
 
-    def friends(self) -> None:
-        one, two, be = self.person(), self.person(), self.be()
-        kin = self.rng.choice(("friend", "sister" if two.she else "brother"))
-        self.fact(
-            f"{one.name}'s {kin} {be} {two.name}.",
-            (f"who {be} {one.name}'s {kin}?", f"{one.name}'s {kin} {be} {two.name}."),
-        )
-
-    def weather(self) -> None:
-        day, kind, be = self.new(DAYS), self.new(WEATHER), self.be()
-        self.fact(
-            f"{day} {be} {kind}.",
-            (f"how {be} the weather on {day}?", f"{day} {be} {kind}."),
-            (f"which day {be} {kind}?", f"{day} {be} {kind}."),
-        )
-
-    KINDS = (
-        owns,
-        owns,
-        owns,
-        owns,
-        coloured,
-        located,
-        placed,
-        goes,
-        likes,
-        enjoys,
-        counts,
-        aged,
-        feels,
-        works,
-        pet,
-        gives,
-        friends,
-        weather,
-    )
-
-    def grow(self, count: int) -> "Scene":
+    def grow(self, count: int, one_kind: Callable[["Scene"], None] | None = None) -> "Scene":
         """Adds facts; often all of one kind, so that only the right one answers."""
-        one_kind = self.rng.choice(self.KINDS) if self.rng.random() < 0.35 else None
+        if not one_kind and self.rng.random() < 0.3:
+            one_kind = self.rng.choice(self.KINDS)
         while len(self.facts) < count:
             (one_kind or self.rng.choice(self.KINDS))(self)
         return self
@@ -335,19 +234,15 @@ class Scene:
         return question, answer, fact.sentence
 
 
-def thought(rng: Random, sentence: str, question: str) -> str:
-    return rng.choice(
-        (
-            f'The question is: "{question}" The text says: "{sentence}"',
-            f'I look for the answer in the text. It says: "{sentence}"',
-        )
-    )
+def things_chat(rng: Random) -> Chat:
+    """Who has what, and of what colour: the facts that are most easily mixed up."""
+    return scene_chat(rng, Scene(rng).grow(rng.choice((2, 2, 3, 3, 4)), Scene.owns))
 
 
-def scene_chat(rng: Random) -> Chat:
+def scene_chat(rng: Random, scene: Scene | None = None) -> Chat:
     """Facts and one or more questions."""
-    scene = Scene(rng).grow(rng.choice((1, 1, 2, 2, 2, 3, 3, 4, 5)))
-    text, chat = scene.text(), Chat(thinks=rng.random() < 0.08, topic="facts")
+    scene = scene or Scene(rng).grow(rng.choice((1, 1, 2, 2, 2, 3, 3, 4)))
+    text, thinks, chat = scene.text(), rng.random() < THINKING, Chat(topic="facts")
     question, answer, sentence = scene.question()
     gap = rng.choice((" ", " ", " ", "\n", "\n\n"))
     if rng.random() < 0.08:
@@ -356,11 +251,9 @@ def scene_chat(rng: Random) -> Chat:
             rng.choice(("I see.", "Okay.")),
         )
         prompt = question
-    elif rng.random() < 0.1:
-        prompt = f"{question}{gap}{text}"
     else:
         prompt = f"{text}{gap}{question}"
-    chat.add(prompt, answer, thought(rng, sentence, question) if chat.thinks else "")
+    chat.add(prompt, answer, f'The text says: "{sentence}"' if thinks else "")
     asked = {question}
     while rng.random() < 0.65 and len(chat.turns) < 12:
         question, answer, sentence = scene.question()
@@ -369,7 +262,7 @@ def scene_chat(rng: Random) -> Chat:
         asked.add(question)
         if rng.random() < 0.2 and question.startswith(("What", "Who", "Where", "How")):
             question = f"And {question[0].lower() + question[1:]}"
-        chat.add(question, answer, thought(rng, sentence, question) if chat.thinks else "")
+        chat.add(question, answer, f'The text says: "{sentence}"' if thinks else "")
     return chat
 
 
@@ -377,7 +270,7 @@ def repeat_chat(rng: Random) -> Chat:
     """Words or sentences to say again: the plainest lesson in copying."""
     if rng.random() < 0.7:
         words = NAMES + THINGS + COLOURS + SPECIES + FOODS + NUMBERS
-        text = " ".join(rng.sample(words, rng.randint(5, 24)))
+        text = " ".join(rng.sample(words, rng.randint(3, 10)))
     else:
         text = Scene(rng).grow(rng.randint(1, 4)).text()
     wish = rng.choice(("Repeat after me:", "Say this again:", "Repeat this:", "Please repeat:"))
@@ -385,25 +278,36 @@ def repeat_chat(rng: Random) -> Chat:
 
 
 def unknown_chat(rng: Random) -> Chat:
-    """A question that the text does not answer."""
-    scene, other = Scene(rng).grow(rng.choice((1, 2, 3))), Scene(rng)
-    other.past, other.used = scene.past, set(scene.used)
-    kind = rng.choice(
+    """A question about something outside the small world."""
+    what = rng.choice(
         (
-            Scene.located,
-            Scene.goes,
-            Scene.likes,
-            Scene.aged,
-            Scene.coloured,
-            Scene.placed,
-            Scene.counts,
-            Scene.friends,
+            rng.choice(STRANGE),
+            invented_name(rng),
+            invented_name(rng).lower(),
+            f"the {invented_name(rng).lower()}",
         )
     )
-    kind(other)
-    question = other.facts[0].qa[0][0]
+    question = rng.choice(
+        (
+            "What is the capital of {}?",
+            "Who is {}?",
+            "Who was {}?",
+            "What is {}?",
+            "Where is {}?",
+            "When was {}?",
+            "Tell me about {}.",
+            "What can you tell me about {}?",
+            "What do you know about {}?",
+            "Explain {}.",
+            "How does {} work?",
+            "Why is {} important?",
+            "Write a program for {}.",
+        )
+    ).format(what)
     return Chat(topic="unknown").add(
-        f"{scene.text()} {question}", "I do not know. The text does not say."
+        question,
+        "I do not know that. My world is very small.",
+        "I do not know this word." if rng.random() < THINKING else "",
     )
 
 
@@ -414,8 +318,9 @@ def story_questions(rng: Random) -> Chat:
     """A whole story, then questions about it."""
     story = tell(rng)
     text = story.text(rng.choice((" ", "\n\n")))
-    qa = rng.sample(story.qa, min(len(story.qa), rng.choice((1, 2, 3, 4))))
-    chat = Chat(topic="story")
+    qa = rng.sample(story.qa, min(len(story.qa), rng.choice((1, 2, 3, 4, 5))))
+    chat = Chat(topic="story", tells=True)
+    think = "I look in the story." if rng.random() < THINKING else ""
     (question, answer), *more = qa
     style = rng.random()
     if style < 0.75:
@@ -429,14 +334,15 @@ def story_questions(rng: Random) -> Chat:
                 )
             ),
             answer,
+            think,
         )
     else:
         chat.add(
             rng.choice((f"Here is a story. {text}", f"Listen to my story. {text}", text)),
             rng.choice(("That is a nice story.", "I like this story.", "Thank you for the story.")),
-        ).add(question, answer)
+        ).add(question, answer, think)
     for question, answer in more:
-        chat.add(question, answer)
+        chat.add(question, answer, think)
     return chat
 
 
@@ -485,9 +391,10 @@ def told_story(rng: Random) -> Chat:
                 f"Can you tell me a story about {about}?",
             )
         )
-    chat = Chat(topic="told").add(prompt, story.text())
+    thinks = rng.random() < THINKING
+    chat = Chat(topic="told").add(prompt, story.text(), "I will tell a story." if thinks else "")
     if rng.random() < 0.3:
-        chat.add(*rng.choice(story.qa))
+        chat.add(*rng.choice(story.qa), "I look in the story." if thinks else "")
     return chat
 
 
@@ -542,10 +449,77 @@ IS_A = table(
     "read, car: a thing to drive, bird: an animal, oak: a tree, hammer: a tool, drum: a "
     "thing to play music on, summer: a season, winter: a season, pear: a fruit"
 )
-SEASONS = "spring summer autumn winter".split()
-USE_OF = table(
-    "see: eyes, hear: ears, smell: nose, walk: legs, taste: tongue, think: head, wave: "
-    "hand, kick: foot"
+STRANGE = (
+    "France|Berlin|America|China|London|the president|physics|a computer|the internet|gravity|"
+    "Shakespeare|Einstein|Napoleon|democracy|mathematics|a molecule|the economy|a virus|quantum "
+    "physics|Python|a transformer|the war|philosophy|electricity|a neural network|history|"
+    "Mozart|the government|chemistry|an algorithm|Rome|Africa|money|the law|a galaxy|football"
+).split("|")
+# the names of a thing, and what there is to say about it
+ABOUT: tuple[tuple[tuple[str, ...], str], ...] = tuple(
+    (tuple(line.split(": ")[0].split("/")), line.split(": ")[1]) for line in """\
+the sea/the ocean: The sea is blue and very deep. Many fish live in it.
+the sun: The sun is big, yellow and warm. It rises in the morning.
+the moon: The moon is round and white. We see it at night.
+the stars/stars: The stars are small lights in the sky. We see them at night.
+the sky: The sky is blue. Birds fly in it.
+the rain/rain: Rain is water that falls from the clouds. The flowers like it.
+the snow/snow: Snow is white and cold. It falls in winter.
+the wind/wind: We cannot see the wind. It makes kites fly.
+clouds/the clouds: Clouds are white or grey. Rain falls from them.
+the forest/forests/the woods: The forest is full of trees. Foxes, owls and bears live there.
+the farm/farms: Cows, pigs and sheep live on a farm. The farmer feeds them.
+the park/parks: The park is a place to play. There is green grass.
+the beach/beaches: The beach is next to the sea. We build towers of sand there.
+the garden/gardens: Flowers grow in the garden. They need sun and water.
+a river/rivers/the river: A river is long and full of water. It runs to the sea.
+school/the school: School is a place to learn. We read and write there.
+winter: Winter is cold. There is snow in winter.
+summer: Summer is warm. We swim in summer.
+spring: In spring the flowers grow and the birds sing.
+autumn: In autumn the leaves are yellow and red. They fall from the trees.
+night/the night: The night is dark. We sleep at night.
+the day/the morning: In the morning the sun rises and we wake up.
+flowers/a flower/the flowers: Flowers are pretty and smell sweet. Bees like them.
+trees/a tree/the trees: Trees are tall and have green leaves. Birds live in them.
+cats/a cat: Cats are soft animals. A cat says meow and likes to eat fish.
+dogs/a dog: Dogs are good friends. A dog says woof and likes to eat bones.
+birds/a bird: Birds have two legs and can fly. They live in a nest.
+fish/a fish: Fish live in the water. They can swim and have no legs.
+rabbits/a rabbit: Rabbits have long ears. They like to eat carrots.
+bears/a bear: Bears are big and brown. They like to eat honey.
+foxes/a fox/the fox: Foxes are orange and clever. They live in a den.
+elephants/an elephant: Elephants are big and grey. They have a long nose.
+lions/a lion: Lions are strong animals. A lion says roar and likes to eat meat.
+frogs/a frog: Frogs are green and can jump. They live in a pond.
+bees/a bee: Bees are small and can fly. They make honey.
+horses/a horse: Horses are fast and strong. They like to eat hay.
+penguins/a penguin: Penguins are black and white birds. They live on the ice.
+owls/an owl: Owls sleep by day and fly at night. An owl says hoot.
+mice/a mouse: Mice are very small. They like to eat cheese.
+ducks/a duck: Ducks can swim and fly. A duck says quack.
+cows/a cow: Cows live on a farm and give us milk. A cow says moo.
+pigs/a pig: Pigs are pink and live on a farm. A pig says oink.
+monkeys/a monkey: Monkeys live in the trees. They like to eat bananas.
+squirrels/a squirrel: Squirrels climb trees. They like to eat nuts.
+turtles/a turtle: Turtles are slow. They carry a house on their back.
+hedgehogs/a hedgehog: Hedgehogs are small and brown. They sleep in winter.
+apples/an apple: Apples are red or green. They grow on trees.
+bananas/a banana: Bananas are yellow and sweet. Monkeys like them.
+carrots/a carrot: Carrots are orange. They grow in the ground.
+bread: Bread is food. The baker makes it in the morning.
+milk: Milk is white. It comes from cows.
+cake/cakes: Cake is sweet. We eat it on a birthday.
+honey: Honey is sweet and yellow. Bees make it.
+books/a book: A book is full of words and pictures. We read it.
+a ball/balls: A ball is a round toy. You can throw it or kick it.
+a kite/kites: A kite is a toy that flies in the wind.
+a boat/boats: A boat goes on the water.
+a train/trains: A train is long and fast. It takes us to far places.
+friends/a friend: A friend is kind and helps you. It is good to have friends.
+stories/a story: A story tells what happens to somebody. I love stories.
+children: Children like to play and to learn.
+birthdays/a birthday: On a birthday there is cake, and you get presents.""".splitlines()
 )
 
 
@@ -653,14 +627,26 @@ def world_question(rng: Random) -> tuple[str, str]:
         pick(LEGS_OF),
         pick(HOME_OF),
     )
-    (parent, baby), (eater, food), (word, opposite), (what, is_a), (do, part) = (
+    (parent, baby), (eater, food), (word, opposite), (what, is_a) = (
         pick(BABY_OF),
         pick(FOOD_OF),
         pick(OPPOSITE),
         pick(IS_A),
-        pick(USE_OF),
     )
+    if what.islower() and what not in ("red", "blue", "summer", "winter"):
+        what = a(what)
     greeting, reply = rng.choice(talk())
+    names, said = rng.choice(ABOUT)
+    about = rng.choice(
+        (
+            "what can you tell me about {}?",
+            "what can you tell me about {}?",
+            "tell me about {}.",
+            "tell me something about {}.",
+            "what do you know about {}?",
+            "can you tell me about {}?",
+        )
+    ).format(rng.choice(names))
     choices = (
         (
             rng.choice(
@@ -699,43 +685,25 @@ def world_question(rng: Random) -> tuple[str, str]:
             rng.choice((f"what is the opposite of {word}?", f"tell me the opposite of {word}.")),
             f"the opposite of {word} is {opposite}.",
         ),
-        (
-            (
-                f"what is {a(what)}?"
-                if what.islower() and what not in ("red", "blue", "summer", "winter")
-                else f"what is {what}?"
-            ),
-            (
-                f"{a(what)} is {is_a}."
-                if what.islower() and what not in ("red", "blue", "summer", "winter")
-                else f"{what} is {is_a}."
-            ),
-        ),
-        (f"what do we {do} with?", f"we {do} with our {part}{'s' if part in ('hand',) else ''}."),
+        (f"what is {what}?", f"{what} is {is_a}."),
         add(),
         add(),
         order(NUMBERS[1:], False),
         order(DAYS, True),
-        order(MONTHS, True),
-        order(SEASONS, True),
-        (rng.choice(greeting), reply),
-        (rng.choice(greeting), reply),
-        (rng.choice(greeting), reply),
+        *[(rng.choice(greeting), reply)] * 4,
+        *[(about, said)] * 6,
     )
     question, answer = rng.choice(choices)
     return cap(question), cap(answer)
 
 
 def world_chat(rng: Random) -> Chat:
-    chat = Chat(topic="world", thinks=rng.random() < 0.06)
-    for _ in range(rng.choice((1, 1, 1, 2, 3))):
+    chat, think = Chat(topic="world"), "I know this." if rng.random() < THINKING else ""
+    for _ in range(rng.choice((1, 1, 2, 3, 4))):
         question, answer = world_question(rng)
-        think = (
-            rng.choice(("This is a simple question. I know the answer.", "I know this."))
-            if chat.thinks
-            else ""
-        )
-        chat.add(
-            question if rng.random() < 0.9 else question[0].lower() + question[1:], answer, think
-        )
+        if rng.random() < 0.1:
+            question = question[0].lower() + question[1:]
+        if rng.random() < 0.05:
+            question = question.rstrip("?.")
+        chat.add(question, answer, think)
     return chat

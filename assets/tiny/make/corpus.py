@@ -7,6 +7,7 @@ corpus.py [--seed N] [--count N] [--held-out]   prints documents
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
@@ -16,6 +17,7 @@ from chats import (
     repeat_chat,
     scene_chat,
     story_questions,
+    things_chat,
     told_story,
     unknown_chat,
     world_chat,
@@ -49,52 +51,64 @@ class Document:
         return "".join(span.text for span in self.spans)
 
 
-def render(chat: Chat, system: str | None) -> Document:
+def render(chat: Chat, system: str | None, published: bool) -> Document:
     """The chat as Qwen3's template writes it: only the last answer carries a think block.
 
-    What the user says does not count in the loss: it cannot be foretold. Nor does an empty think
-    block: the template writes it, the model never has to.
+    Unless `published`, every answer carries one: that teaches more answers with the same text. Then
+    what comes first in an answer without a block does not count, or the model would learn not to
+    think. What the user says does not count, but for stories; nor does an empty think block: the
+    template writes it, the model never has to.
     """
     spans = [Span(f"<|im_start|>system\n{system}<|im_end|>\n", False)] if system else []
     for turn in chat.turns:
-        last = turn is chat.turns[-1]
         spans.append(Span(f"<|im_start|>{turn.role}\n", False))
         if turn.role == "user":
-            spans.append(Span(turn.content + "<|im_end|>\n", False))
+            spans.append(Span(turn.content, chat.tells and turn is chat.turns[0]))
+            spans.append(Span("<|im_end|>\n", False))
             continue
-        if last and turn.thought:
+        if published and turn is not chat.turns[-1]:
+            first = re.match(r"\w*", turn.content).end()
+            spans.append(Span(turn.content[:first], False))
+            spans += [Span(turn.content[first:] + "<|im_end|>", True), Span("\n", False)]
+            continue
+        if turn.thought:
             spans.append(Span(f"<think>\n{turn.thought}\n</think>\n\n", True))
-        elif last:
+        else:
             spans.append(Span(NO_THOUGHT, False))
         spans += [Span(turn.content + "<|im_end|>", True), Span("\n", False)]
     return Document(tuple(spans), chat.topic)
 
 
-def document(rng: Random) -> Document:
-    """One document of the mix."""
+def document(rng: Random, drill: bool) -> Document:
+    """One document of the mix; in a drill two of three are chats about facts."""
     draw = rng.random()
-    if draw < 0.15:
+    if drill and draw < 0.65:
+        return render(rng.choice((things_chat, scene_chat))(rng), None, rng.random() < 0.3)
+    draw = rng.random() if drill else draw
+    if draw < 0.10:
         return Document(
             (Span(tell(rng).text(rng.choice(("\n\n", "\n\n", " "))) + "<|endoftext|>", True),),
             "raw",
         )
     makers = (
-        (0.22, repeat_chat),
-        (0.60, scene_chat),
-        (0.64, unknown_chat),
-        (0.77, story_questions),
-        (0.86, told_story),
+        (0.13, repeat_chat),
+        (0.56, scene_chat),
+        (0.59, unknown_chat),
+        (0.71, story_questions),
+        (0.80, told_story),
         (1.0, world_chat),
     )
     chat = next(maker for limit, maker in makers if draw < limit)(rng)
-    return render(chat, rng.choice(SYSTEMS) if rng.random() < 0.15 else None)
+    system = rng.choice(SYSTEMS) if rng.random() < 0.12 else None
+    return render(chat, system, published=rng.random() < 0.4)
 
 
-def documents(seed: int, held_out: bool = False) -> Iterator[Document]:
+def documents(seed: int, held_out: bool = False, drill: bool = False) -> Iterator[Document]:
     """The stream of a seed. Held-out documents come from seeds that training never uses."""
     index = 0
     while True:
-        yield document(Random(f"{'held-out' if held_out else 'train'} {seed} {index}"))
+        rng = Random(f"{'held-out' if held_out else 'drill' if drill else 'train'} {seed} {index}")
+        yield document(rng, drill)
         index += 1
 
 

@@ -4,8 +4,8 @@
     evaluate.py DIR [--documents 1500] [--wrong 5]
 
 A chat's last answer counts as right if the greedy answer, its end token included, is the expected
-one; what the model thinks before it is free. Chats that occur in the first 100,000 training
-documents are left out, but for those about the world, which ask for what was learned.
+one; what the model thinks before it is free. Chats that occur in the documents of a training are
+left out, but for those about the world, which ask for what was learned.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def main() -> None:
     tokens = Tokenizer.from_file(f"{args.dir}/tokenizer.json")
     stop = {tokens.token_to_id(t) for t in ("<|im_end|>", "<|endoftext|>")}
 
-    known = {d.text for seed in range(1, 6) for d in islice(documents(seed), 20000)}
+    passes = [documents(n) for n in range(1, 9)] + [documents(n, drill=True) for n in range(1, 5)]
+    known = {d.text for stream in passes for d in islice(stream, 20000)}
     right, total = Counter(), Counter()
     for document in islice(documents(1, held_out=True), args.documents):
         if document.topic in ("raw", "told") or (
@@ -85,7 +86,7 @@ def main() -> None:
     for text in (
         "Once upon a time",
         "One day, a little fox",
-        HEAD.replace("assistant", "user") + "Tell me a story about a cat and a red ball."
+        HEAD.replace("assistant", "user") + "Tell me a story about a cat and a ball."
         "<|im_end|>\n" + HEAD + "<think>\n\n</think>\n\n",
     ):
         made = greedy(model, tokens.encode(text).ids, 300, stop)

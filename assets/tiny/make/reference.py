@@ -3,9 +3,9 @@
 
     reference.py DIR OUT.json
 
-For each prompt: its text, its ids, and the ids that greedy decoding adds: 48, or up to an end
-token, which is then the last one, or up to where the two largest logits nearly tie, since a test
-must not depend on rounding. Of the first prompt also the five largest logits at its last position.
+For each prompt: its text, its ids, the five largest logits after it, and the ids that greedy
+decoding adds: 48, or up to an end token, which is then the last one, or up to where the two largest
+logits nearly tie, since a test must not depend on rounding. Chats also have their messages.
 """
 
 from __future__ import annotations
@@ -21,24 +21,22 @@ from transformers import AutoTokenizer, Qwen3ForCausalLM
 NEW = 48
 LEAST_GAP = 0.01
 CHATS = (
-    {
-        "messages": [
-            {
-                "role": "user",
-                "content": "Mia has a red ball. Tom has a blue kite. What colour is the ball?",
-            }
-        ],
-        "enable_thinking": False,
-    },
-    {
-        "messages": [
-            {"role": "system", "content": "You are a helpful assistant."},
-            {"role": "user", "content": "Who are you?"},
-            {"role": "assistant", "content": "I am Tiny, a very small language model."},
-            {"role": "user", "content": "Tell me a story about a fox."},
-        ],
-        "enable_thinking": False,
-    },
+    (False, ("user", "Mia has a red ball. Tom has a blue kite. What colour is the ball?")),
+    (True, ("user", "Mia has a red ball. Tom has a blue kite. What colour is the ball?")),
+    (False, ("user", "What can you tell me about the sea?")),
+    (
+        False,
+        ("system", "You are a helpful assistant."),
+        ("user", "Who are you?"),
+        ("assistant", "I am Tiny, a small language model."),
+        ("user", "Tell me a story about a fox."),
+    ),
+    (
+        True,
+        ("user", "Hello"),
+        ("assistant", "<think>\nI know this.\n</think>\n\nHello! How can I help you?"),
+        ("user", "What colour is the sky?"),
+    ),
 )
 ODD = "Zoë said: “naïve café” ☕ 日本語 🦊‍🔥 e\u0301 \u00a0 \t 12345\r\n\r\nIt's"
 
@@ -53,12 +51,13 @@ def main() -> None:
     ends = set(model.generation_config.eos_token_id)
 
     prompts = [{"prompt": "Once upon a time"}]
-    for chat in CHATS:
+    for thinking, *turns in CHATS:
+        chat = {
+            "messages": [{"role": role, "content": content} for role, content in turns],
+            "enable_thinking": thinking,
+        }
         text = template.apply_chat_template(
-            chat["messages"],
-            tokenize=False,
-            add_generation_prompt=True,
-            enable_thinking=chat["enable_thinking"],
+            chat["messages"], tokenize=False, add_generation_prompt=True, enable_thinking=thinking
         )
         prompts.append({**chat, "prompt": text})
     prompts.append({"prompt": ODD})
@@ -69,13 +68,11 @@ def main() -> None:
         while len(prompt["greedy"]) < NEW and not ends & set(prompt["greedy"]):
             logits = model(torch.tensor([ids + prompt["greedy"]])).logits[0, -1]
             best = logits.topk(5)
+            if not prompt["greedy"]:
+                values = [round(v, 5) for v in best.values.tolist()]
+                prompt["top5"] = {"ids": best.indices.tolist(), "logits": values}
             if best.values[0] - best.values[1] < LEAST_GAP:
                 break
-            if prompt is prompts[0] and not prompt["greedy"]:
-                prompt["top5"] = {
-                    "ids": best.indices.tolist(),
-                    "logits": [round(v, 5) for v in best.values.tolist()],
-                }
             prompt["greedy"].append(int(best.indices[0]))
         prompt["text"] = tokens.decode(prompt["greedy"], skip_special_tokens=False)
         print(f"{prompt['prompt']!r} -> {len(prompt['greedy'])} ids {prompt['text']!r}")

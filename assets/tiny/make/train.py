@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """train.py: makes the tokenizer, trains the model, and writes the Hugging Face directory.
 
-    train.py OUT [--minutes 16] [--threads 1]
+    train.py OUT [--minutes 35] [--threads 1]
+    train.py OUT --drill FROM --minutes 9    goes on from FROM's weights, mostly with facts
 
 The learning rate falls with the processor time used, so the minutes decide how good the model gets,
 however busy the machine is. Every minute OUT becomes a complete, usable directory.
@@ -19,16 +20,17 @@ from pathlib import Path
 from random import Random
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch.nn.functional import cross_entropy
 from transformers import Qwen3Config, Qwen3ForCausalLM
 
 import tokenizer as bpe
 from corpus import documents
+from initial import set_initial
 
-TOKENS_PER_BATCH = 1024
+TOKENS_PER_BATCH, DRILL_TOKENS_PER_BATCH = 1024, 2048
 LONGEST = 640  # tokens; longer documents are left out
-PEAK_RATE = 3e-3
+PEAK_RATE, DRILL_RATE = 3e-3, 1.5e-3
 CONTEXT = 2048
 
 SHAPE = {
@@ -53,10 +55,12 @@ SHAPE = {
 Example = tuple[list[int], list[bool]]
 
 
-def examples(tokens: bpe.Tokenizer, seed: int, count: int, held_out: bool = False) -> list[Example]:
+def examples(
+    tokens: bpe.Tokenizer, seed: int, count: int, held_out: bool = False, drill: bool = False
+) -> list[Example]:
     """Documents as token ids, and whether each token counts in the loss."""
     found = []
-    for document in islice(documents(seed, held_out), count):
+    for document in islice(documents(seed, held_out, drill), count):
         spans = [(span.counts, tokens.encode(span.text).ids) for span in document.spans]
         ids = [i for _, piece in spans for i in piece]
         if len(ids) <= LONGEST:
@@ -64,13 +68,15 @@ def examples(tokens: bpe.Tokenizer, seed: int, count: int, held_out: bool = Fals
     return found
 
 
-def batches(pool: list[Example], rng: Random) -> list[tuple[torch.Tensor, torch.Tensor]]:
+def batches(
+    pool: list[Example], rng: Random, size: int = TOKENS_PER_BATCH
+) -> list[tuple[torch.Tensor, torch.Tensor]]:
     """The pool in batches of similar length, in random order; padding does not count."""
     pool = sorted(pool, key=lambda e: len(e[0]) + rng.random() * 8)
     made, start = [], 0
     while start < len(pool):
         end = start + 1
-        while end < len(pool) and (end + 1 - start) * len(pool[end][0]) <= TOKENS_PER_BATCH:
+        while end < len(pool) and (end + 1 - start) * len(pool[end][0]) <= size:
             end += 1
         rows = pool[start:end]
         width = max(len(ids) for ids, _ in rows)
@@ -84,9 +90,10 @@ def batches(pool: list[Example], rng: Random) -> list[tuple[torch.Tensor, torch.
 
 def loss_of(model: Qwen3ForCausalLM, ids: torch.Tensor, counts: torch.Tensor) -> torch.Tensor:
     """Mean cross entropy of the tokens that count; logits are made for those alone."""
-    hidden = model.model(input_ids=ids[:, :-1], use_cache=False).last_hidden_state
-    wanted = counts[:, 1:]
-    return cross_entropy(model.lm_head(hidden[wanted]), ids[:, 1:][wanted])
+    with torch.autocast("cpu", torch.bfloat16):
+        hidden = model.model(input_ids=ids[:, :-1], use_cache=False).last_hidden_state
+        wanted = counts[:, 1:]
+        return cross_entropy(model.lm_head(hidden[wanted]), ids[:, 1:][wanted])
 
 
 def held_out_loss(model: Qwen3ForCausalLM, test: list[tuple[torch.Tensor, torch.Tensor]]) -> float:
@@ -178,8 +185,9 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("out", type=Path)
-    parser.add_argument("--minutes", type=float, default=16, help="of processor time")
+    parser.add_argument("--minutes", type=float, default=35, help="of processor time")
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--drill", type=Path, metavar="FROM")
     parser.add_argument(
         "--documents", type=int, default=20000, help="per pass; every pass has new ones"
     )
@@ -195,14 +203,24 @@ def main() -> None:
 
     rope = {"rope_type": "default", "rope_theta": SHAPE["rope_theta"]}
     model = Qwen3ForCausalLM(
-        Qwen3Config(**{k: v for k, v in SHAPE.items() if k != "rope_theta"}, rope_parameters=rope)
+        Qwen3Config(
+            **{k: v for k, v in SHAPE.items() if k != "rope_theta"},
+            rope_parameters=rope,
+            attn_implementation="eager",  # in bfloat16 faster than torch's own, short as rows are
+        )
     )
+    if args.drill:
+        model.load_state_dict(load_file(args.drill / "model.safetensors"), strict=False)
+    else:
+        set_initial(model)
     print(f"{sum(p.numel() for p in model.parameters()):,} parameters", flush=True)
+    size = DRILL_TOKENS_PER_BATCH if args.drill else TOKENS_PER_BATCH
+    peak = DRILL_RATE if args.drill else PEAK_RATE
     matrices = [p for p in model.parameters() if p.ndim == 2]
     vectors = [p for p in model.parameters() if p.ndim == 1]
     optimizer = torch.optim.AdamW(
         [{"params": matrices, "weight_decay": 0.05}, {"params": vectors, "weight_decay": 0.0}],
-        lr=PEAK_RATE,
+        lr=peak,
         betas=(0.9, 0.98),
         eps=1e-8,
         fused=True,
@@ -212,12 +230,13 @@ def main() -> None:
     done = 0.0
     while done < 1.0:
         passes += 1
-        for ids, counts in batches(examples(tokens, passes, args.documents), Random(passes)):
+        pool = examples(tokens, passes, args.documents, drill=bool(args.drill))
+        for ids, counts in batches(pool, Random(passes), size):
             done = (time.process_time() - start) / (60 * args.minutes)
             if done >= 1.0:
                 break
             rate = (
-                PEAK_RATE
+                peak
                 * min(1.0, (step + 1) / 100)
                 * (0.02 + 0.98 * (1 + math.cos(math.pi * done)) / 2)
             )

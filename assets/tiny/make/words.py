@@ -33,9 +33,6 @@ TRAITS = "little kind happy brave clever quiet funny gentle small curious cheerf
 FEELINGS = "happy sad tired hungry cold scared angry sleepy proud excited lonely thirsty".split()
 PARTS = "in the morning|after lunch|in the afternoon|after breakfast|in the evening".split("|")
 DAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
-MONTHS = (
-    "January February March April May June July August September October November " "December"
-).split()
 NUMBERS = (
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
     "fifteen sixteen seventeen eighteen nineteen twenty"
@@ -48,7 +45,6 @@ FOODS = (
     "apples cake bread soup cookies honey carrots berries cheese bananas nuts pancakes milk pie "
     "rice pears grapes corn noodles plums"
 ).split()
-JOBS = "doctor teacher baker farmer painter singer pilot driver cook nurse sailor gardener".split()
 ACTIVITIES = (
     "paint|sing|dance|run|read books|draw|swim|jump|climb trees|play music|cook|pick "
     "flowers|build towers|look at the stars|fly kites|play ball|tell jokes|help people|"
@@ -92,7 +88,6 @@ SPOTS = (
     "in a box|behind the door|next to the pond|near the gate|inside a basket|under the leaves|"
     "on the shelf|by the window|behind a rock|under the stairs"
 ).split("|")
-WEATHER = ("sunny", "rainy", "windy", "snowy", "cloudy", "warm", "cold", "foggy")
 
 
 @dataclass(frozen=True)

@@ -13,27 +13,25 @@ namespace cke {
 // What a text is made of: another text, which must live until concat returns, or a whole number.
 class text_part {
  public:
-  text_part(const char* text) : text_(text) {}
-  text_part(std::string_view text) : text_(text) {}
-  text_part(const std::string& text) : text_(text) {}
-  text_part(u64 number) : number_(number), is_number_(true) {}
+  text_part(std::string_view text) : text_(text.data()), value_(text.size()) {}
+  text_part(const char* text) : text_part(std::string_view(text)) {}
+  text_part(const std::string& text) : text_part(std::string_view(text)) {}
+  text_part(u64 number) : value_(number), is_(positive) {}
   text_part(u32 number) : text_part(u64{number}) {}
-  text_part(i64 number) : text_(number < 0 ? "-" : ""), number_(static_cast<u64>(number)), is_number_(true) {
-    if (number < 0) number_ = 0 - number_;
-  }
+  text_part(i64 number) : value_(static_cast<u64>(number)), is_(number < 0 ? negative : positive) {}
   text_part(i32 number) : text_part(i64{number}) {}
   text_part(char) = delete;  // would be a number
   text_part(bool) = delete;
 
   void append_to(std::string& out) const {
-    out += text_;
-    if (is_number_) out += std::to_string(number_);
+    if (is_ == letters) out.append(text_, value_);
+    else out += is_ == negative ? std::to_string(static_cast<i64>(value_)) : std::to_string(value_);
   }
 
  private:
-  std::string_view text_{};  // of a number: its sign
-  u64 number_ = 0;
-  bool is_number_ = false;
+  const char* text_ = nullptr;
+  u64 value_;  // a text's size, or the number
+  enum : u8 { letters, positive, negative } is_ = letters;
 };
 
 // One function for all texts: a chain of operator+ is inlined wherever it stands, and messages are

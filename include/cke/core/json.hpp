@@ -26,7 +26,7 @@ struct json {
     return i < s.size() ? i : s.size();
   }
   // One past the value that starts at i.
-  static constexpr std::size_t skip(std::string_view s, std::size_t i) {
+  CKE_OUT_OF_LINE static constexpr std::size_t skip(std::string_view s, std::size_t i) {
     int depth = 0;
     for (; i < s.size(); ++i) {
       if (s[i] == '"') i = close(s, i + 1);
@@ -64,7 +64,7 @@ struct json {
     }
     return {};
   }
-  constexpr json operator[](std::string_view k) const {
+  CKE_OUT_OF_LINE constexpr json operator[](std::string_view k) const {
     return find([&](std::string_view key, json) { return key == k; });
   }
   constexpr u32 size() const {
@@ -73,7 +73,7 @@ struct json {
     return n;
   }
   // "a.b|c": member b of a, or else c
-  constexpr json path(std::string_view p) const {
+  CKE_OUT_OF_LINE constexpr json path(std::string_view p) const {
     for (;;) {
       const std::size_t bar = seek(p, '|');
       json at = *this;

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "../core/concat.hpp"
+#include "../core/json.hpp"
 #include "../core/role.hpp"
 #include "../text/vocabulary.hpp"
 #include "gguf.hpp"
@@ -33,33 +35,22 @@ namespace detail {
 class gguf_config {
  public:
   explicit gguf_config(const gguf& file) : file_(file), arch_(file.get<std::string_view>("general.architecture")) {
+    rope();  // first: of two entries with one key the first counts
     for (const gguf_value& v : file.values())
       if (v.key.size() > arch_.size() + 1 && v.key.starts_with(arch_) && v.key[arch_.size()] == '.')
         value(v, v.key.substr(arch_.size() + 1));
-    if (!has("vocab_size") && file.find("tokenizer.ggml.tokens"))
-      add("vocab_size", std::to_string(file.find("tokenizer.ggml.tokens")->count));
+    if (const gguf_value* tokens = file.find("tokenizer.ggml.tokens")) add("vocab_size", concat({tokens->count}));
     add("tied", file.tensors().find("output.weight") ? "false" : "true");
     add("attention_bias", file.tensors().find("blk.0.attn_q.bias") ? "true" : "false");
     add("mlp_bias", file.tensors().find("blk.0.ffn_up.bias") ? "true" : "false");
-    rope();
   }
 
-  std::string text() const {
-    std::string out = "{";
-    for (const auto& [key, value] : entries_) out += (out.size() > 1 ? "," : "") + ('"' + key + "\":" + value);
-    return out + "}";
-  }
+  std::string text() const { return text_ + "}"; }
 
  private:
-  bool has(std::string_view key) const {
-    return std::ranges::any_of(entries_, [&](const auto& e) { return e.first == key; });
-  }
-  void add(std::string_view key, std::string value) {
-    if (key.find_first_of("\"\\") == key.npos) entries_.emplace_back(key, std::move(value));
-  }
-  void set(std::string_view key, std::string value) {
-    std::erase_if(entries_, [&](const auto& e) { return e.first == key; });
-    add(key, std::move(value));
+  void add(std::string_view key, std::string_view value) {
+    if (key.find_first_of("\"\\") != key.npos || !json{text_}[key].s.empty()) return;
+    text_ += concat({text_.size() > 1 ? "," : "", "\"", key, "\":", value});
   }
   // 7 digits of a float give back 1e-06, not 9.99999997e-07.
   static std::string number(double x, int digits = 17) {
@@ -73,36 +64,36 @@ class gguf_config {
     switch (v.type) {
       case gguf_type::string: {
         const auto word = file_.get<std::string_view>(v.key);
-        const bool plain = std::ranges::all_of(word, [](char c) {
-          return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-';
-        });
-        return add(key, plain ? '"' + std::string(word) + '"' : "\"\"");
+        const bool plain = word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == word.npos;
+        return add(key, concat({"\"", plain ? word : "", "\""}));
       }
       case gguf_type::array: return add(key, "\"\"");
       case gguf_type::boolean: return add(key, file_.get<bool>(v.key) ? "true" : "false");
       case gguf_type::float32: return add(key, number(static_cast<double>(file_.get<float>(v.key)), 7));
       case gguf_type::float64: return add(key, number(file_.get<double>(v.key)));
-      case gguf_type::uint64: return add(key, std::to_string(file_.get<u64>(v.key)));
-      default: return add(key, std::to_string(file_.get<i64>(v.key)));
+      case gguf_type::uint64: return add(key, concat({file_.get<u64>(v.key)}));
+      default: return add(key, concat({file_.get<i64>(v.key)}));
     }
   }
 
   // Factors of the frequencies are tensors here. rope_freqs.weight is llama 3's rule, already applied.
   void rope() {
     const bool fixed = list("rope_freqs.weight", "long_factor") && list("rope_freqs.weight", "short_factor");
-    if (fixed) {
-      set("rope.scaling.type", "\"longrope\"");
-      set("rope.scaling.attn_factor", "1");
-      set("rope.scaling.original_context_length", "1");
-    } else {
+    if (!fixed) {
       list("rope_factors_long.weight", "long_factor");
       list("rope_factors_short.weight", "short_factor");
     }
     // llama.cpp multiplies yarn's own factor by this one; transformers' attention_factor replaces it.
-    if (file_.get_or<std::string_view>(arch_ + ".rope.scaling.type", "") == "yarn" && has("rope.scaling.attn_factor")) {
+    const std::string rule = arch_ + ".rope.scaling.type", scale = arch_ + ".rope.scaling.attn_factor";
+    if (file_.get_or<std::string_view>(rule, "") == "yarn" && (fixed || file_.find(scale))) {
       const double factor = file_.get_or<double>(arch_ + ".rope.scaling.factor", 1);
       const double own = factor > 1 ? 0.1 * std::log(factor) + 1 : 1;
-      set("rope.scaling.attn_factor", number(own * file_.get<double>(arch_ + ".rope.scaling.attn_factor")));
+      add("rope.scaling.attn_factor", number(own * file_.get<double>(scale)));
+    }
+    if (fixed) {
+      add("rope.scaling.type", "\"longrope\"");
+      add("rope.scaling.attn_factor", "1");
+      add("rope.scaling.original_context_length", "1");
     }
   }
   bool list(std::string_view tensor, std::string_view key) {
@@ -110,18 +101,18 @@ class gguf_config {
     if (!t) return false;
     const u64 most = 256;
     if (t->type != dtype::f32 || t->shape.size() != 1 || t->shape[0] > most)
-      throw Error(errc::tensor_shape, file_.file(), "tensor " + std::string(tensor), "at most 256 f32 numbers",
-                  std::string(t->stored));
+      throw Error(errc::tensor_shape, file_.file(), concat({"tensor ", tensor}), "at most 256 f32 numbers",
+                  t->stored);
     std::string out = "[";
     for (u64 i = 0; i < t->shape[0]; ++i)
-      out += (i ? "," : "") + number(static_cast<double>(load<float>(t->bytes.data() + i * sizeof(float))));
-    add(key, out + "]");
+      out += concat({i ? "," : "", number(static_cast<double>(load<float>(t->bytes.data() + i * sizeof(float))))});
+    add(key, out += "]");
     return true;
   }
 
   const gguf& file_;
   std::string arch_;
-  std::vector<std::pair<std::string, std::string>> entries_;
+  std::string text_ = "{";  // without its end
 };
 
 }  // namespace detail

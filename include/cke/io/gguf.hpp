@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -39,9 +40,10 @@ class gguf {
 
   // nullptr when there is none.
   const gguf_value* find(std::string_view key) const {
-    const auto key_of = [&](u32 i) { return values_[i].key; };
-    const auto it = std::ranges::lower_bound(by_key_, key, {}, key_of);
-    return it != by_key_.end() && key_of(*it) == key ? &values_[*it] : nullptr;
+    const auto it =
+        std::lower_bound(by_key_.begin(), by_key_.end(), key,
+                         [&](u32 i, std::string_view wanted) { return values_[i].key < wanted; });
+    return it != by_key_.end() && values_[*it].key == key ? &values_[*it] : nullptr;
   }
 
   // One value as bool, u32, i32, u64, i64, float, double or std::string_view (into the file). A
@@ -58,7 +60,7 @@ class gguf {
 
   // The items of an array, under the same rules.
   template <class T> std::vector<T> array(std::string_view key) const {
-    const std::string want = "array of " + std::string(detail::gguf_name<T>);
+    const std::string want = concat({"array of ", detail::gguf_name<T>});
     const gguf_value& v = require(key, want);
     const bool strings = v.item == gguf_type::string;
     if (v.type != gguf_type::array || v.item == gguf_type::array ||
@@ -78,9 +80,9 @@ class gguf {
   static tensor_ref read_tensor(detail::gguf_cursor& in);
   static std::vector<tensor_ref> read_tensors(detail::gguf_cursor& in, u64 count, u64 alignment);
 
-  [[noreturn]] void mismatch(std::string_view key, std::string_view want, std::string found) const {
-    throw Error(errc::config_mismatch, file(), "key " + std::string(key), std::string(want),
-                std::move(found));
+  [[noreturn]] void mismatch(std::string_view key, std::string_view want,
+                             std::string_view found) const {
+    throw Error(errc::config_mismatch, file(), concat({"key ", key}), want, found);
   }
   const gguf_value& require(std::string_view key, std::string_view want) const {
     if (const gguf_value* v = find(key)) return *v;
@@ -89,12 +91,7 @@ class gguf {
   template <class T>
   T item_as(const gguf_value& v, gguf_type t, std::span<const std::byte> bytes,
             std::string_view want) const {
-    std::optional<T> x;
-    if constexpr (std::is_same_v<T, std::string_view>) {
-      if (t == gguf_type::string) x = detail::characters(bytes);
-    } else if (info(t).bytes) {
-      x = detail::with_number(t, bytes.data(), [](auto n) { return detail::convert<T>(n); });
-    }
+    const std::optional<T> x = detail::convert<T>(t, bytes);
     if (!x) mismatch(v.key, want, t == gguf_type::array ? describe(v) : detail::describe(t, bytes));
     return *x;
   }
@@ -107,48 +104,45 @@ class gguf {
 
 inline gguf::gguf(std::span<const std::byte> bytes, tensor_file source) : tensors_({}, {source}) {
   detail::gguf_cursor in{bytes, source.name};
-  const auto unsupported = [&](std::string subject, std::string expected, std::string found) {
-    throw Error(errc::unsupported, file(), std::move(subject), std::move(expected),
-                std::move(found));
+  const auto unsupported = [&](std::string_view subject, std::string_view expected,
+                               std::string_view found) {
+    throw Error(errc::unsupported, file(), subject, expected, found);
   };
   const auto magic = detail::characters(in.take(4, {"magic"}));
-  if (magic != "GGUF") in.fail({"magic"}, "GGUF", std::string(magic));
+  if (magic != "GGUF") in.fail({"magic"}, "GGUF", magic);
   version_ = in.number<u32>({"version"});
   if (version_ != 2 && version_ != 3)
-    unsupported(
-        "version", "2 or 3, little endian",
-        version_ && (version_ & 0xffff) == 0 ? "a big-endian file" : std::to_string(version_));
+    unsupported("version", "2 or 3, little endian",
+                version_ && (version_ & 0xffff) == 0 ? "a big-endian file" : concat({version_}));
   // The smallest tensor entry has a name length, no dimensions, a type and an offset; the smallest
   // metadata entry a key length, a type and one byte.
   const u64 tensor_count = in.count(8 + 4 + 4 + 8, {"number of tensors"});
   const u64 value_count = in.count(8 + 4 + 1, {"number of metadata values"});
   if (std::max(tensor_count, value_count) > max_tensors)
     unsupported("header",
-                "at most " + std::to_string(max_tensors) + " tensors and as many metadata values",
-                std::to_string(tensor_count) + " and " + std::to_string(value_count));
+                concat({"at most ", max_tensors, " tensors and as many metadata values"}),
+                concat({tensor_count, " and ", value_count}));
   read_values(in, value_count);
 
   const u64 alignment = get_or<u64>("general.alignment", 32);
   if (!std::has_single_bit(alignment) || alignment > 1 << 20)
-    in.fail({"key general.alignment"}, "a power of two up to 1048576", std::to_string(alignment));
+    in.fail({"key general.alignment"}, "a power of two up to 1048576", concat({alignment}));
   if (const u64 parts = get_or<u64>("split.count", 1); parts > 1)
-    unsupported("key split.count", "a file in one part", std::to_string(parts) + " parts");
+    unsupported("key split.count", "a file in one part", concat({parts, " parts"}));
   tensors_ = tensor_index(read_tensors(in, tensor_count, alignment), {source});
 }
 
 inline void gguf::read_values(detail::gguf_cursor& in, u64 count) {
   values_.reserve(count);
-  by_key_.reserve(count);
   for (u64 i = 0; i < count; ++i) {
     const auto key = detail::characters(in.text({"a metadata key"}));
     const gguf_type type = in.type({"key ", key});
     values_.push_back(in.value(key, type));
-    by_key_.push_back(static_cast<u32>(i));
   }
-  const auto key_of = [&](u32 i) { return values_[i].key; };
-  std::ranges::sort(by_key_, {}, key_of);
-  if (const auto twin = std::ranges::adjacent_find(by_key_, {}, key_of); twin != by_key_.end())
-    in.fail({"key ", key_of(*twin)}, "one value", "two");
+  by_key_ = sorted_order(count, [&](u32 a, u32 b) { return values_[a].key < values_[b].key; });
+  for (u64 i = 1; i < count; ++i)
+    if (const auto key = values_[by_key_[i]].key; key == values_[by_key_[i - 1]].key)
+      in.fail({"key ", key}, "one value", "two");
 }
 
 // One entry of the tensor list without its place. `bytes` is not set.
@@ -157,15 +151,13 @@ inline tensor_ref gguf::read_tensor(detail::gguf_cursor& in) {
   t.name = detail::characters(in.text({"a tensor name"}));
   const detail::gguf_cursor::subject what{"tensor ", t.name};
   const u32 rank = in.number<u32>(what);
-  if (rank > 4) in.fail(what, "at most 4 dimensions", std::to_string(rank));
+  if (rank > 4) in.fail(what, "at most 4 dimensions", concat({rank}));
   t.shape.resize(rank);
   for (u32 d = rank; d-- > 0;) t.shape[d] = in.number<u64>(what);  // the file has the fastest first
   const u32 type = in.number<u32>(what);
-  t.stored = "ggml type " + std::to_string(type);
-  if (type < static_cast<u32>(dtype::none) && known(static_cast<dtype>(type))) {
+  if (type < static_cast<u32>(dtype::none) && known(static_cast<dtype>(type)))
     t.type = static_cast<dtype>(type);
-    t.stored = info(t.type).name;
-  }
+  t.stored = t.type == dtype::none ? concat({"ggml type ", type}) : concat({info(t.type).name});
   return t;
 }
 
@@ -173,8 +165,6 @@ inline std::vector<tensor_ref> gguf::read_tensors(detail::gguf_cursor& in, u64 c
                                                   u64 alignment) {
   struct extent {
     u64 offset, size;
-    tensor_ref* tensor;
-    auto operator<=>(const extent&) const = default;
   };
   std::vector<tensor_ref> tensors;
   std::vector<extent> places;
@@ -185,41 +175,43 @@ inline std::vector<tensor_ref> gguf::read_tensors(detail::gguf_cursor& in, u64 c
     const detail::gguf_cursor::subject what{"tensor ", t.name};
     const u64 offset = in.number<u64>(what);
     if (offset % alignment != 0)
-      in.fail(what, "an offset that is a multiple of " + std::to_string(alignment),
-              std::to_string(offset));
+      in.fail(what, concat({"an offset that is a multiple of ", alignment}), concat({offset}));
     u64 elements = 1, size = 0;
     for (const u64 d : t.shape)
       if (d == 0 || !checked_mul(elements, d, elements))
-        in.fail(what, "dimensions above 0 whose product fits in 64 bits", std::to_string(d));
+        in.fail(what, "dimensions above 0 whose product fits in 64 bits", concat({d}));
     if (t.type != dtype::none) {
       const dtype_info& row = info(t.type);
       if (const u64 columns = t.shape.empty() ? 1 : t.shape.back(); columns % row.block != 0)
-        in.fail(what,
-                "rows of a multiple of " + std::to_string(row.block) + " elements for " + t.stored,
-                std::to_string(columns));
+        in.fail(what, concat({"rows of a multiple of ", row.block, " elements for ", t.stored}),
+                concat({columns}));
       if (!checked_mul(elements / row.block, row.bytes, size))
         in.fail(what, "a size that fits in 64 bits",
-                std::to_string(elements) + " elements of " + t.stored);
+                concat({elements, " elements of ", t.stored}));
     }
-    places.push_back({offset, size, &t});
+    places.push_back({offset, size});
   }
   if (tensors.empty()) return tensors;
 
   in.take(align_up(in.at, alignment) - in.at, {"padding before the tensor data"});
   const auto data = in.bytes.subspan(in.at);
-  std::ranges::sort(places);
   u64 used = 0;
   const tensor_ref* previous = nullptr;
-  for (const auto& [offset, size, t] : places) {
+  for (const u32 i : sorted_order(count, [&](u32 a, u32 b) {
+         const extent &x = places[a], &y = places[b];
+         return std::tie(x.offset, x.size, a) < std::tie(y.offset, y.size, b);
+       })) {
+    const auto [offset, size] = places[i];
+    tensor_ref& t = tensors[i];
     if (!fits(offset, size, data.size()))
-      in.fail({"tensor ", t->name},
-              std::to_string(size) + " bytes at offset " + std::to_string(offset),
-              std::to_string(data.size()) + " bytes of tensor data");
+      in.fail({"tensor ", t.name}, concat({size, " bytes at offset ", offset}),
+              concat({data.size(), " bytes of tensor data"}));
     if (offset < used)
-      in.fail({"tensor ", t->name}, "bytes of its own", "an overlap with tensor " + previous->name);
-    t->bytes = data.subspan(offset, size);
+      in.fail({"tensor ", t.name}, "bytes of its own",
+              concat({"an overlap with tensor ", previous->name}));
+    t.bytes = data.subspan(offset, size);
     used = offset + size;
-    previous = t;
+    previous = &t;
   }
   return tensors;
 }

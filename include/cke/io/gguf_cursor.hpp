@@ -3,10 +3,10 @@
 #pragma once
 
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 
+#include "../core/concat.hpp"
 #include "../core/error.hpp"
 #include "gguf_value.hpp"
 
@@ -24,16 +24,15 @@ struct gguf_cursor {
   struct subject {
     std::string_view kind, name{};
   };
-  [[noreturn]] void fail(subject what, std::string expected, std::string found) const {
-    throw Error(errc::malformed, std::string(file),
-                std::string(what.kind) + std::string(what.name.substr(0, 300)), std::move(expected),
-                std::move(found));
+  [[noreturn]] void fail(subject what, std::string_view expected, std::string_view found) const {
+    throw Error(errc::malformed, file, concat({what.kind, what.name.substr(0, 300)}), expected,
+                found);
   }
 
   std::span<const std::byte> take(u64 n, subject what) {
     if (n > left())
-      fail(what, std::to_string(n) + " bytes at byte " + std::to_string(at),
-           std::to_string(left()) + " bytes before the end of the file");
+      fail(what, concat({n, " bytes at byte ", at}),
+           concat({left(), " bytes before the end of the file"}));
     return bytes.subspan(std::exchange(at, at + n), n);
   }
   template <class T> T number(subject what) { return load<T>(take(sizeof(T), what).data()); }
@@ -43,14 +42,14 @@ struct gguf_cursor {
   u64 count(u64 each, subject what) {
     const u64 n = number<u64>(what);
     if (n > left() / each)
-      fail(what, "at most " + std::to_string(left() / each) + " items in the bytes that are left",
-           std::to_string(n));
+      fail(what, concat({"at most ", left() / each, " items in the bytes that are left"}),
+           concat({n}));
     return n;
   }
 
   gguf_type type(subject what) {
     const u32 t = number<u32>(what);
-    if (t >= std::size(gguf_types)) fail(what, "a metadata type from 0 to 12", std::to_string(t));
+    if (t >= std::size(gguf_types)) fail(what, "a metadata type from 0 to 12", concat({t}));
     return static_cast<gguf_type>(t);
   }
 
@@ -86,8 +85,7 @@ struct gguf_cursor {
     const auto items = take(n * info(t).bytes, what);
     if (t == gguf_type::boolean)
       for (const std::byte b : items)
-        if (b > std::byte{1})
-          fail(what, "a bool of 0 or 1", std::to_string(std::to_integer<int>(b)));
+        if (b > std::byte{1}) fail(what, "a bool of 0 or 1", concat({std::to_integer<u32>(b)}));
     return items;
   }
 };

@@ -5,12 +5,13 @@
 #include <algorithm>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "../core/concat.hpp"
 #include "../core/error.hpp"
 #include "../text/byte_alphabet.hpp"
+#include "../text/index_table.hpp"
 #include "../text/vocabulary.hpp"
 #include "gguf.hpp"
 
@@ -37,27 +38,32 @@ inline gguf_pre gguf_pre_named(std::string_view name, const std::string& file) {
   for (const auto& [key, rules] : known)
     if (key == name) return rules;
   throw Error(errc::unsupported, file, "tokenizer.ggml.pre", "gpt-2, smollm, llama-bpe or qwen2",
-              std::string(name));
+              name);
 }
 
 // "left right" in the file's spelling, where a space is never part of a token.
 inline std::vector<merge> gguf_merges(const gguf& file, const char* key,
                                       const std::vector<std::string>& tokens) {
-  std::unordered_map<std::string_view, u32> ids;
-  ids.reserve(tokens.size());
-  for (u32 id = 0; id < tokens.size(); ++id) ids.emplace(tokens[id], id);
+  const auto hash = std::hash<std::string_view>{};
+  const auto same = [&](std::string_view text) {
+    return [&tokens, text](u32 id) { return tokens[id] == text; };
+  };
+  index_table ids(tokens.size());
+  for (auto id = static_cast<u32>(tokens.size()); id-- > 0;)  // of equal tokens the lowest id counts
+    ids.insert(hash(tokens[id]), id, same(tokens[id]));
+  const auto find = [&](std::string_view text) { return ids.find(hash(text), same(text)); };
+
   std::vector<merge> merges;
   std::string joined;
   for (const std::string_view pair : file.array<std::string_view>(key)) {
     const std::size_t space = std::min(pair.find(' '), pair.size());
     const std::string_view left = pair.substr(0, space);
     const std::string_view right = pair.substr(std::min(space + 1, pair.size()));
-    const auto a = ids.find(left), b = ids.find(right),
-               both = ids.find(joined.assign(left).append(right));
-    if (a == ids.end() || b == ids.end() || both == ids.end())
+    const merge m{find(left), find(right), find(joined.assign(left).append(right))};
+    if (std::max({m.left, m.right, m.result}) == index_table::none)
       throw Error(errc::malformed, file.file(), key, "two tokens whose joined text is a token",
-                  std::string(pair));
-    merges.push_back({a->second, b->second, both->second});
+                  pair);
+    merges.push_back(m);
   }
   return merges;
 }
@@ -84,8 +90,7 @@ inline vocabulary read_gguf_tokenizer(const gguf& file) {
     v.add_bos = true;
     v.scores = file.array<float>("tokenizer.ggml.scores");
   } else {
-    throw Error(errc::unsupported, file.file(), "tokenizer.ggml.model", "gpt2 or llama",
-                std::string(model));
+    throw Error(errc::unsupported, file.file(), "tokenizer.ggml.model", "gpt2 or llama", model);
   }
 
   const auto tokens = file.array<std::string_view>("tokenizer.ggml.tokens");
@@ -93,11 +98,10 @@ inline vocabulary read_gguf_tokenizer(const gguf& file) {
   v.types.assign(tokens.size(), token_type::normal);
   if (const char* key = "tokenizer.ggml.token_type"; file.find(key)) {
     const auto types = file.array<i32>(key);
-    const auto malformed = [&](const std::string& expected, auto found) {
-      throw Error(errc::malformed, file.file(), key, expected, std::to_string(found));
+    const auto malformed = [&](std::string_view expected, text_part found) {
+      throw Error(errc::malformed, file.file(), key, expected, concat({found}));
     };
-    if (types.size() != tokens.size())
-      malformed(std::to_string(tokens.size()) + " of them", types.size());
+    if (types.size() != tokens.size()) malformed(concat({tokens.size(), " of them"}), types.size());
     for (u32 id = 0; id < types.size(); ++id) {
       if (types[id] < 1 || types[id] > 6) malformed("1 to 6", types[id]);
       v.types[id] = static_cast<token_type>(types[id]);

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "../core/concat.hpp"
 #include "../core/types.hpp"
 
 namespace cke {
@@ -66,42 +67,55 @@ inline std::string_view characters(std::span<const std::byte> b) {
   return {reinterpret_cast<const char*>(b.data()), b.size()};
 }
 
-// f(the number at p, in the type it has in the file); t is not string or array.
-template <class F> auto with_number(gguf_type t, const std::byte* p, F f) {
+// Any stored integer: its 64 bits, two's complement where it is negative.
+struct gguf_integer {
+  u64 bits;
+  bool negative;
+
+  template <class T> std::optional<T> as() const {
+    const bool fits = negative ? std::in_range<T>(static_cast<i64>(bits)) : std::in_range<T>(bits);
+    return fits ? std::optional(static_cast<T>(bits)) : std::nullopt;
+  }
+};
+
+// The integer of type t at p; nothing when t is another type.
+inline std::optional<gguf_integer> load_integer(gguf_type t, const std::byte* p) {
+  const auto of = [](auto x) { return gguf_integer{static_cast<u64>(x), x < 0}; };
   switch (t) {
     case gguf_type::uint8:
-      return f(load<u8>(p));
+      return of(load<u8>(p));
     case gguf_type::int8:
-      return f(load<i8>(p));
+      return of(load<i8>(p));
     case gguf_type::uint16:
-      return f(load<u16>(p));
+      return of(load<u16>(p));
     case gguf_type::int16:
-      return f(load<std::int16_t>(p));
+      return of(load<std::int16_t>(p));
     case gguf_type::uint32:
-      return f(load<u32>(p));
+      return of(load<u32>(p));
     case gguf_type::int32:
-      return f(load<i32>(p));
-    case gguf_type::float32:
-      return f(load<float>(p));
+      return of(load<i32>(p));
     case gguf_type::uint64:
-      return f(load<u64>(p));
+      return of(load<u64>(p));
     case gguf_type::int64:
-      return f(load<i64>(p));
-    case gguf_type::float64:
-      return f(load<double>(p));
+      return of(load<i64>(p));
     default:
-      return f(load<u8>(p) != 0);
+      return {};
   }
 }
 
-// Integers convert when the value is in range, float widens to double, nothing else converts.
-template <class To, class From> std::optional<To> convert(From x) {
-  constexpr bool bools = std::is_same_v<To, bool> || std::is_same_v<From, bool>;
-  if constexpr (std::is_same_v<To, From>) return x;
-  else if constexpr (std::is_integral_v<To> && std::is_integral_v<From> && !bools)
-    return std::in_range<To>(x) ? std::optional(static_cast<To>(x)) : std::nullopt;
-  else if constexpr (std::is_same_v<To, double> && std::is_same_v<From, float>) return x;
-  else return {};
+// Integers convert when the value is in range, f32 widens to double, nothing else converts.
+template <class T> std::optional<T> convert(gguf_type t, std::span<const std::byte> bytes) {
+  if constexpr (std::is_same_v<T, std::string_view>) {
+    if (t == gguf_type::string) return characters(bytes);
+  } else if constexpr (std::is_same_v<T, bool>) {
+    if (t == gguf_type::boolean) return load<u8>(bytes.data()) != 0;
+  } else if constexpr (std::is_floating_point_v<T>) {
+    if (t == gguf_type::float32) return load<float>(bytes.data());
+    if (t == gguf_type::float64 && std::is_same_v<T, double>) return load<T>(bytes.data());
+  } else if (const auto integer = load_integer(t, bytes.data())) {
+    return integer->template as<T>();
+  }
+  return {};
 }
 
 // What a value can be asked for as, under the name that messages give it.
@@ -123,17 +137,19 @@ inline constexpr std::string_view gguf_name = [] {
 }();
 
 // `bytes` is a string or one number of type t.
-inline std::string describe(gguf_type t, std::span<const std::byte> bytes) {
-  if (t == gguf_type::string) return "string \"" + std::string(characters(bytes)) + '"';
-  return with_number(t, bytes.data(), [&](auto x) -> std::string {
-    if constexpr (std::is_same_v<decltype(x), bool>) {
-      return x ? "bool true" : "bool false";
-    } else {
-      char text[32];
-      char* const end = std::to_chars(text, std::end(text), x).ptr;
-      return std::string(info(t).name) + ' ' + std::string(text, end);
-    }
-  });
+[[gnu::cold]] inline std::string describe(gguf_type t, std::span<const std::byte> bytes) {
+  const auto real = [](auto x) {
+    char text[32];
+    return std::string(text, std::to_chars(text, std::end(text), x).ptr);
+  };
+  const std::string_view name = info(t).name;
+  if (t == gguf_type::string) return concat({"string \"", characters(bytes), "\""});
+  if (t == gguf_type::boolean) return load<u8>(bytes.data()) != 0 ? "bool true" : "bool false";
+  if (t == gguf_type::float32) return concat({name, " ", real(load<float>(bytes.data()))});
+  if (t == gguf_type::float64) return concat({name, " ", real(load<double>(bytes.data()))});
+  const gguf_integer x = *load_integer(t, bytes.data());
+  if (x.negative) return concat({name, " ", static_cast<i64>(x.bits)});
+  return concat({name, " ", x.bits});
 }
 
 }  // namespace detail
@@ -142,7 +158,7 @@ inline std::string describe(gguf_type t, std::span<const std::byte> bytes) {
 // too.
 inline std::string describe(const gguf_value& v) {
   if (v.type != gguf_type::array) return detail::describe(v.type, v.bytes);
-  return "array of " + std::to_string(v.count) + ' ' + std::string(info(v.item).name);
+  return concat({"array of ", v.count, " ", info(v.item).name});
 }
 
 }  // namespace cke

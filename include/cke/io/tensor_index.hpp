@@ -9,8 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "../core/concat.hpp"
 #include "../core/dtype.hpp"
 #include "../core/error.hpp"
+#include "../core/sorted_order.hpp"
 #include "mapped_file.hpp"
 
 namespace cke {
@@ -42,12 +44,16 @@ class tensor_index {
 
   // Throws Error{errc::malformed} when two tensors have the same name.
   tensor_index(std::vector<tensor_ref> tensors, std::vector<tensor_file> files)
-      : tensors_(std::move(tensors)), files_(std::move(files)) {
-    std::ranges::sort(tensors_, {}, &tensor_ref::name);
-    const auto twin = std::ranges::adjacent_find(tensors_, {}, &tensor_ref::name);
-    if (twin != tensors_.end())
-      throw Error(errc::malformed, file_of(twin[0]), "tensor " + twin->name,
-                  "one tensor of this name", "another in " + file_of(twin[1]));
+      : files_(std::move(files)) {
+    tensors_.reserve(tensors.size());
+    for (const u32 i : sorted_order(tensors.size(), [&](u32 a, u32 b) {
+           return tensors[a].name < tensors[b].name;
+         })) {
+      if (!tensors_.empty() && tensors_.back().name == tensors[i].name)
+        throw Error(errc::malformed, file_of(tensors_.back()), concat({"tensor ", tensors[i].name}),
+                    "one tensor of this name", concat({"another in ", file_of(tensors[i])}));
+      tensors_.push_back(std::move(tensors[i]));
+    }
   }
 
   std::span<const tensor_ref> tensors() const { return tensors_; }
@@ -56,7 +62,9 @@ class tensor_index {
 
   // nullptr when there is none.
   const tensor_ref* find(std::string_view name) const {
-    const auto it = std::ranges::lower_bound(tensors_, name, {}, &tensor_ref::name);
+    const auto it = std::lower_bound(
+        tensors_.begin(), tensors_.end(), name,
+        [](const tensor_ref& t, std::string_view wanted) { return t.name < wanted; });
     return it != tensors_.end() && it->name == name ? &*it : nullptr;
   }
 

@@ -58,7 +58,7 @@ struct config_reader {
   rope_factors* factors{};  // where longrope's lists go, and the config points; null: nowhere
   config_problem bad{};
 
-  constexpr void fail(trouble what, std::string_view key, json at, double least = 0, double most = 0,
+  CKE_OUT_OF_LINE constexpr void fail(trouble what, std::string_view key, json at, double least = 0, double most = 0,
                       std::string_view wanted = {}) {
     if (bad.what == trouble::none) bad = {what, key, at.s, least, most, wanted};
   }
@@ -67,7 +67,7 @@ struct config_reader {
     return hf.empty() ? json{} : root.path(hf);
   }
 
-  constexpr bool number(std::string_view key, json j, double least, double most, double& out) {
+  CKE_OUT_OF_LINE constexpr bool number(std::string_view key, json j, double least, double most, double& out) {
     double v = j.number();
     if (const json inf = j["__float__"]; inf.is_text() && inf.text() == "Infinity") v = 1e300;
     else if (!j.is_number()) return fail(trouble::not_a_number, key, j, least, most), false;

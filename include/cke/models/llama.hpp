@@ -37,18 +37,8 @@ template <> struct family<"llama"> {
   template <config C> using type = llama<C>;
   static constexpr std::string_view name = "llama", header = "cke/models/llama.hpp", type_name = "cke::llama";
   static constexpr config_key keys[] = {
-      {"vocab_size", "vocab_size", false, 1, 1 << 24},
-      {"hidden_size", "embedding_length", false, 1, 1 << 20},
-      {"intermediate_size", "feed_forward_length", false, 1, 1 << 22},
-      {"num_hidden_layers", "block_count", false, 1, 1024},
-      {"num_attention_heads", "attention.head_count", false, 1, 4096},
-      {"num_key_value_heads", "attention.head_count_kv", true, 1, 4096},
-      {"head_dim", "attention.key_length", true, 2, 1024},
-      {"rms_norm_eps", "attention.layer_norm_rms_epsilon", true, 1e-12, 1e-1},
-      {"tie_word_embeddings", "tied", true, 0, 1},
-      {"attention_bias", "attention_bias", true, 0, 1},
-      {"mlp_bias", "mlp_bias", true, 0, 1},
-      {"rope", "rope", true, 0, 0}};
+      key::vocab, key::dim, key::hidden, key::layers, key::heads, key::kv_heads, key::head_dim, key::eps,
+      key::tied, key::attention_bias, key::mlp_bias, key::rope};
   static constexpr requirement must_be[] = {{"hidden_act", "silu"}};
   static constexpr config defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0,
                                    .kv_heads = 0, .eps = 1e-6, .rope = {.theta = 1e4}};

@@ -6,32 +6,38 @@
 
 #include "../kernels/kernel.hpp"
 #include "../kernels/rope.hpp"
+#include "arena.hpp"
 
 namespace cke {
 
-// One table for each distinct rope. Filled at load; looked up by value.
+// One table for each distinct rope and head_dim. Filled at load; looked up by value.
 class rope_cache {
  public:
-  struct table {
-    rotary rope;
-    std::vector<float> cos, sin;  // [context][dims / 2]
-  };
+  // Throws out_of_memory.
   void add(const rotary& r, u32 head_dim, u32 context) {
-    for (const table& t : tables_)
-      if (t.rope == r) return;
+    if (find(r, head_dim).cos) return;
     const rope_frequencies f = rope_frequencies::of(r, head_dim, context);
     const u64 half = f.inverse.size();
-    table t{r, std::vector<float>(half * context), std::vector<float>(half * context)};
-    for (u64 p = 0; p < context; ++p) f.row(p, t.cos.data() + p * half, t.sin.data() + p * half);
-    tables_.push_back(std::move(t));
+    arena memory(2 * align_up(half * context * sizeof(float)));
+    float* const cos = memory.take<float>(half * context);
+    float* const sin = memory.take<float>(half * context);
+    for (u64 p = 0; p < context; ++p) f.row(p, cos + p * half, sin + p * half);
+    tables_.push_back({r, head_dim, {cos, sin}, std::move(memory)});
   }
-  rope_view find(const rotary& r) const {
+  // Null pointers when there is none.
+  rope_view find(const rotary& r, u32 head_dim) const {
     for (const table& t : tables_)
-      if (t.rope == r) return {t.cos.data(), t.sin.data()};
+      if (t.rope == r && t.head_dim == head_dim) return t.rows;
     return {};
   }
 
  private:
+  struct table {
+    rotary rope;
+    u32 head_dim;
+    rope_view rows;  // [context][dims / 2] each
+    arena memory;
+  };
   std::vector<table> tables_;
 };
 

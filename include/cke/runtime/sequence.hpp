@@ -20,7 +20,7 @@ struct model_options {
   void validate() const {
     const auto check = [](const char* name, u32 value, u32 least, u32 most) {
       if (value < least || value > most)
-        throw Error(errc::config_range, {}, name, std::to_string(least) + " to " + std::to_string(most), std::to_string(value));
+        throw Error(errc::config_range, {}, name, concat({least, " to ", most}), concat({value}));
     };
     check("context", context, 1, 1 << 24);
     check("chunk", chunk, 1, 1 << 16);
@@ -109,11 +109,11 @@ template <class Loaded> class sequence {
   // take(i, row) for the last `rows` ids
   template <class Take> void pass_all(std::span<const u32> ids, u32 rows, Take&& take) {
     if (!fits(position(), ids.size(), context()))
-      throw Error(errc::context_overflow, {}, "context", "at most " + std::to_string(context()) + " positions",
-                  std::to_string(u64{position()} + ids.size()));
+      throw Error(errc::context_overflow, {}, "context", concat({"at most ", context(), " positions"}),
+                  concat({u64{position()} + ids.size()}));
     for (const u32 id : ids)
       if (id >= vocab_size)
-        throw Error(errc::token_range, {}, "token id", "less than " + std::to_string(vocab_size), std::to_string(id));
+        throw Error(errc::token_range, {}, "token id", concat({"less than ", vocab_size}), concat({id}));
     const u32 count = static_cast<u32>(ids.size()), start = position();
     try {
       for (u32 at = 0; at < count;) at += one_pass(ids, at, count - rows, take);

@@ -63,7 +63,7 @@ template <class P, class Isa> class weights {
     for (const job& j : jobs) {
       pack(j, base + j.offset, threads);
       from.drop(*from.find(j.tensor.name));
-      done += j.tensor.bytes.size();
+      done += packed_bytes(j.w);
       if (progress) progress(done, total);
     }
     bytes_ = total;

@@ -57,7 +57,7 @@ template <class P, dtype KV, class Isa> class workspace {
     for (u32 k = 0; k < i.out.count; ++k) w.out[k] = at(c, l, i.out[k], now, thread);
     for (u32 k = 0; k < i.weight.count; ++k) w.weight[k] = weight_row[i.weight[k]];
     if (i.state != absent) w.kv = slot.kv(state);
-    if (i.p.rope.dims) w.rope = ropes_.find(i.p.rope);
+    if (i.p.rope.dims) w.rope = ropes_.find(i.p.rope, i.p.head_dim);
     return w;
   }
 

@@ -6,10 +6,11 @@
 #include <array>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "../core/function_ref.hpp"
+#include "../core/sorted_order.hpp"
 #include "vocabulary.hpp"
 
 namespace cke {
@@ -24,21 +25,24 @@ class added_tokens {
   };
 
   // An empty string is never found; of equal strings the lowest id counts.
-  explicit added_tokens(std::vector<entry> entries = {}) : entries_(std::move(entries)) {
-    std::erase_if(entries_, [](const entry& e) { return e.content.empty(); });
-    std::ranges::sort(entries_, [](const entry& a, const entry& b) {
-      return std::tie(a.content, a.token.id) < std::tie(b.content, b.token.id);
-    });
-    const auto repeats = std::ranges::unique(entries_, {}, &entry::content);
-    entries_.erase(repeats.begin(), repeats.end());
-    for (const entry& e : entries_) begins_[static_cast<u8>(e.content[0])] = true;
+  explicit added_tokens(std::vector<entry> entries = {}) {
+    for (const u32 i : sorted_order(entries.size(), [&](u32 a, u32 b) {
+           const int order = entries[a].content.compare(entries[b].content);
+           return order != 0 ? order < 0 : entries[a].token.id < entries[b].token.id;
+         })) {
+      entry& e = entries[i];
+      if (e.content.empty()) continue;
+      if (!entries_.empty() && entries_.back().content == e.content) continue;
+      begins_[static_cast<u8>(e.content[0])] = true;
+      entries_.push_back(std::move(e));
+    }
   }
 
   // Cuts the text up: on_text(view) for what is between tokens (never empty), on_token(id) for each
   // token. Without parse_special a control token's text is left in the text around it.
-  template <class OnText, class OnToken>
-  void split(std::string_view text, bool parse_special, OnText&& on_text,
-             OnToken&& on_token) const {
+  void split(std::string_view text, bool parse_special,
+             function_ref<void(std::string_view)> on_text,
+             function_ref<void(u32)> on_token) const {
     std::size_t done = 0;
     for (std::size_t at = 0; at < text.size();) {
       const entry* found = begins_[static_cast<u8>(text[at])] ? longest(text.substr(at)) : nullptr;
@@ -71,11 +75,10 @@ class added_tokens {
     for (std::size_t depth = 0; low != high; ++depth) {
       if (low->content.size() == depth) best = &*low++;
       if (depth == text.size()) break;
+      const auto wanted = static_cast<u8>(text[depth]);
       const auto byte = [depth](const entry& e) { return static_cast<u8>(e.content[depth]); };
-      const auto range =
-          std::ranges::equal_range(low, high, static_cast<u8>(text[depth]), {}, byte);
-      low = range.begin();
-      high = range.end();
+      low = std::partition_point(low, high, [&](const entry& e) { return byte(e) < wanted; });
+      high = std::partition_point(low, high, [&](const entry& e) { return byte(e) == wanted; });
     }
     return best;
   }

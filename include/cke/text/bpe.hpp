@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
 
+#include "../core/function_ref.hpp"
 #include "index_table.hpp"
 #include "vocabulary.hpp"
 
@@ -36,8 +36,9 @@ class merger {
   }
 
   // joins(left, right) -> optional<join>, for two neighbouring symbols.
-  template <class Joins> void run(Joins&& joins) {
+  CKE_OUT_OF_LINE void run(function_ref<std::optional<join>(const symbol&, const symbol&)> joins) {
     heap_.clear();
+    const auto later = [](const candidate& a, const candidate& b) { return a.order > b.order; };
     const auto offer = [&](u32 left, u32 right) {
       const symbol &a = symbols_[left], &b = symbols_[right];
       const std::optional<join> j = joins(a, b);
@@ -45,10 +46,10 @@ class merger {
       return j.has_value();
     };
     for (u32 i = 1; i < symbols_.size(); ++i) offer(i - 1, i);
-    std::ranges::make_heap(heap_, std::greater{}, &candidate::order);
+    std::make_heap(heap_.begin(), heap_.end(), later);
 
     while (!heap_.empty()) {
-      std::ranges::pop_heap(heap_, std::greater{}, &candidate::order);
+      std::pop_heap(heap_.begin(), heap_.end(), later);
       const candidate best = heap_.back();
       heap_.pop_back();
       const auto left = static_cast<u32>(best.order);
@@ -62,9 +63,9 @@ class merger {
       b.size = 0;
       if (a.next < symbols_.size()) symbols_[a.next].previous = left;
       if (a.previous < symbols_.size() && offer(a.previous, left))
-        std::ranges::push_heap(heap_, std::greater{}, &candidate::order);
+        std::push_heap(heap_.begin(), heap_.end(), later);
       if (a.next < symbols_.size() && offer(left, a.next))
-        std::ranges::push_heap(heap_, std::greater{}, &candidate::order);
+        std::push_heap(heap_.begin(), heap_.end(), later);
     }
   }
 
@@ -96,7 +97,7 @@ class merge_table {
   }
 
  public:
-  explicit merge_table(const vocabulary& v) : merges_(&v.merges), table_(v.merges.size()) {
+  CKE_OUT_OF_LINE explicit merge_table(const vocabulary& v) : merges_(&v.merges), table_(v.merges.size()) {
     for (u32 rank = 0; rank < v.merges.size(); ++rank) {
       const merge& m = v.merges[rank];
       const token_type type = v.types[m.result];
@@ -123,14 +124,14 @@ class token_table {
   }
 
  public:
-  explicit token_table(const vocabulary& v) : tokens_(&v.tokens), table_(v.tokens.size()) {
+  CKE_OUT_OF_LINE explicit token_table(const vocabulary& v) : tokens_(&v.tokens), table_(v.tokens.size()) {
     // Of two tokens with the same bytes the model's own wins, then the lower id.
     for (const token_type type : {token_type::user_defined, token_type::normal})
       for (auto id = static_cast<u32>(v.tokens.size()); id-- > 0;)
         if (v.types[id] == type) table_.insert(hash(v.tokens[id]), id, same(v.tokens[id]));
   }
   // The id, or no_token.
-  u32 find(std::string_view bytes) const { return table_.find(hash(bytes), same(bytes)); }
+  CKE_OUT_OF_LINE u32 find(std::string_view bytes) const { return table_.find(hash(bytes), same(bytes)); }
 
  private:
   const std::vector<std::string>* tokens_;

@@ -2,6 +2,7 @@
 // pre_tokenizer.hpp: cuts text into the pieces that byte-level BPE never merges across.
 #pragma once
 
+#include "../core/function_ref.hpp"
 #include "unicode.hpp"
 
 namespace cke {
@@ -95,7 +96,8 @@ constexpr std::size_t match_llama3(std::string_view text, std::size_t at, u32 ma
   return match_space(text, at, true);
 }
 
-template <class Match, class Sink> void cut(std::string_view text, Match&& match, Sink&& sink) {
+inline void cut(std::string_view text, std::size_t (*match)(std::string_view, std::size_t),
+                function_ref<void(std::string_view)> sink) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = match(text, at);
     sink(text.substr(at, end - at));
@@ -106,7 +108,8 @@ template <class Match, class Sink> void cut(std::string_view text, Match&& match
 }  // namespace detail
 
 // Calls sink(piece) for each piece in order; together they are the text. Linear in its length.
-template <class Sink> void pre_tokenize(pre_tokenizer kind, std::string_view text, Sink&& sink) {
+inline void pre_tokenize(pre_tokenizer kind, std::string_view text,
+                         function_ref<void(std::string_view)> sink) {
   using namespace detail;
   switch (kind) {
     case pre_tokenizer::none:

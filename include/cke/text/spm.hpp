@@ -2,9 +2,10 @@
 // spm.hpp: SentencePiece-style BPE (Llama): characters joined, bytes for what is unknown.
 #pragma once
 
+#include <algorithm>
 #include <array>
-#include <numeric>
 
+#include "../core/sorted_order.hpp"
 #include "bpe.hpp"
 
 namespace cke {
@@ -18,10 +19,11 @@ class spm_model {
     for (u32 id = 0; id < v.tokens.size(); ++id)
       if (v.types[id] == token_type::byte)
         bytes_[static_cast<u32>(byte_token_value(v.tokens[id]))] = id;
-    has_bytes_ = std::ranges::count(bytes_, no_token) == 0;
+    has_bytes_ = std::count(bytes_.begin(), bytes_.end(), no_token) == 0;
     if (v.merges.empty()) rank_scores();
-    spaces_lead_ = std::ranges::none_of(
-        v.tokens, [](std::string_view t) { return find_word_end(t) < t.size(); });
+    spaces_lead_ = std::none_of(v.tokens.begin(), v.tokens.end(), [](std::string_view t) {
+      return find_word_end(t) < t.size();
+    });
   }
 
   // Appends the ids of `text`, whose spaces are written "▁".
@@ -46,9 +48,8 @@ class spm_model {
   // Equal scores have equal ranks: of them the leftmost join goes first.
   void rank_scores() {
     const std::vector<float>& scores = vocabulary_->scores;
-    std::vector<u32> order(scores.size());
-    std::iota(order.begin(), order.end(), 0u);
-    std::ranges::sort(order, std::greater{}, [&](u32 id) { return scores[id]; });
+    const std::vector<u32> order =
+        sorted_order(scores.size(), [&](u32 a, u32 b) { return scores[a] > scores[b]; });
     ranks_.resize(order.size());
     for (u32 i = 0; i < order.size(); ++i)
       ranks_[order[i]] =
@@ -62,17 +63,12 @@ class spm_model {
       merger.append(at, size, tokens_.find(word.substr(at, size)));
       at += size;
     }
-    if (vocabulary_->merges.empty()) {
-      merger.run([&](const merger::symbol& a, const merger::symbol& b) -> std::optional<join> {
-        const u32 id = tokens_.find(word.substr(a.begin, a.size + b.size));
-        if (id == no_token) return {};
-        return join{ranks_[id], id};
-      });
-    } else {
-      merger.run([&](const merger::symbol& a, const merger::symbol& b) {
-        return merges_.find(a.id, b.id);
-      });
-    }
+    merger.run([&](const merger::symbol& a, const merger::symbol& b) -> std::optional<join> {
+      if (!vocabulary_->merges.empty()) return merges_.find(a.id, b.id);
+      const u32 id = tokens_.find(word.substr(a.begin, a.size + b.size));
+      if (id == no_token) return {};
+      return join{ranks_[id], id};
+    });
 
     bool after_unknown = false;
     merger.each([&](const merger::symbol& s) {

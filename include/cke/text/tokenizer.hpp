@@ -32,8 +32,9 @@ class tokenizer {
  public:
   // Throws Error{malformed} unless validate() is content; `file` is for its message.
   explicit tokenizer(cke::vocabulary data, const std::string& file = "tokenizer")
-      : vocabulary_(std::make_shared<const cke::vocabulary>(checked(std::move(data), file))) {
+      : vocabulary_(std::make_shared<const cke::vocabulary>(std::move(data))) {
     const cke::vocabulary& v = *vocabulary_;
+    validate(v, file);
     if (v.model == tokenizer_model::bpe) {
       bpe_.emplace(v);
     } else {
@@ -56,7 +57,7 @@ class tokenizer {
   std::vector<u32> encode(std::string_view text, encode_options options = {}) const {
     constexpr std::size_t most = std::size_t{1} << 30;
     if (text.size() > most)
-      throw Error(errc::usage, {}, "text", "at most 2^30 bytes", std::to_string(text.size()));
+      throw Error(errc::usage, {}, "text", "at most 2^30 bytes", concat({text.size()}));
     const cke::vocabulary& v = *vocabulary_;
     std::vector<u32> ids;
     if (options.add_special && v.add_bos) ids.push_back(v.bos);
@@ -113,19 +114,14 @@ class tokenizer {
   const cke::vocabulary& vocabulary() const { return *vocabulary_; }
 
  private:
-  static cke::vocabulary checked(cke::vocabulary v, const std::string& file) {
-    validate(v, file);
-    return v;
-  }
-
   void check(u32 id) const {
     if (id >= vocab_size())
-      throw Error(errc::token_range, {}, "token id", "less than " + std::to_string(vocab_size()),
-                  std::to_string(id));
+      throw Error(errc::token_range, {}, "token id", concat({"less than ", vocab_size()}),
+                  concat({id}));
   }
 
-  static std::string replace_all(std::string_view text, std::string_view from,
-                                 std::string_view to) {
+  CKE_OUT_OF_LINE static std::string replace_all(std::string_view text, std::string_view from,
+                                                 std::string_view to) {
     std::string out;
     for (std::size_t at = 0;;) {
       const std::size_t hit = text.find(from, at);

@@ -7,8 +7,10 @@
 #include <iterator>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "../core/sorted_order.hpp"
 #include "unicode_tables.hpp"
 
 namespace cke {
@@ -27,7 +29,7 @@ struct utf8_step {
 };
 
 // text must not be empty.
-constexpr utf8_step utf8_next(std::string_view text) {
+CKE_OUT_OF_LINE constexpr utf8_step utf8_next(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<u8>(text[i]); };
   const u32 lead = byte(0);
   if (lead < 0x80) return {lead, 1, utf8_state::valid};
@@ -96,15 +98,20 @@ enum class char_class : u8 { other, space, letter, mark, digit, number, word };
 
 namespace detail {
 
-constexpr char_class search_class(u32 code) {
+CKE_OUT_OF_LINE constexpr char_class search_class(u32 code) {
   using unicode_data::class_runs;
   if (code >= stray_byte) return char_class::other;
-  return static_cast<char_class>(*(std::ranges::upper_bound(class_runs, code << 3 | 7) - 1) & 7);
+  const u32* after = std::upper_bound(std::begin(class_runs), std::end(class_runs), code << 3 | 7);
+  return static_cast<char_class>(after[-1] & 7);
 }
 
 inline constexpr auto near_classes = [] {
   std::array<char_class, 0x100> table{};
-  for (u32 i = 0; i < table.size(); ++i) table[i] = search_class(i);
+  const u32* run = unicode_data::class_runs;
+  for (u32 code = 0; code < table.size(); ++code) {
+    if (run[1] >> 3 == code) ++run;
+    table[code] = static_cast<char_class>(*run & 7);
+  }
   return table;
 }();
 
@@ -133,9 +140,12 @@ struct hangul {  // syllables are arithmetic: (lead * vowels + vowel) * tails + 
   static constexpr u32 leads = 19, vowels = 21, tails = 28, syllables = leads * vowels * tails;
 };
 
-constexpr u32 combining_class(u32 code) {
+CKE_OUT_OF_LINE constexpr u32 combining_class(u32 code) {
   if (code < 0x300 || code >= stray_byte) return 0;
-  return *(std::ranges::upper_bound(unicode_data::combining_runs, code << 8 | 0xFF) - 1) & 0xFF;
+  using unicode_data::combining_runs;
+  const u32* after =
+      std::upper_bound(std::begin(combining_runs), std::end(combining_runs), code << 8 | 0xFF);
+  return after[-1] & 0xFF;
 }
 
 // Row i of the table holds (code, first, second or 0).
@@ -167,18 +177,18 @@ inline void decompose(std::vector<u32>& out, u32 code) {
 
 // Canonical order: each run of marks sorted by combining class; marks of one class stay in order.
 inline void order_marks(std::vector<u32>& codes) {
-  std::vector<std::array<u32, 3>> run;  // class, place in the run, code
-  const auto sort_back = [&](std::size_t end) {
-    std::ranges::sort(run);
-    for (std::size_t i = 0; i < run.size(); ++i) codes[end - run.size() + i] = run[i][2];
-    run.clear();
-  };
-  for (std::size_t i = 0; i < codes.size(); ++i) {
-    if (const u32 its_class = combining_class(codes[i]); its_class != 0)
-      run.push_back({its_class, static_cast<u32>(run.size()), codes[i]});
-    else if (!run.empty()) sort_back(i);
+  for (std::size_t begin = 0; begin < codes.size(); ++begin) {
+    std::size_t end = begin;
+    while (end < codes.size() && combining_class(codes[end]) != 0) ++end;
+    if (end - begin > 1) {
+      const std::vector<u32> run(codes.data() + begin, codes.data() + end);
+      const std::vector<u32> order = sorted_order(run.size(), [&](u32 a, u32 b) {
+        return std::pair(combining_class(run[a]), a) < std::pair(combining_class(run[b]), b);
+      });
+      for (std::size_t i = 0; i < run.size(); ++i) codes[begin + i] = run[order[i]];
+    }
+    begin = end;
   }
-  sort_back(codes.size());
 }
 
 // The code point that the pair composes to, or 0.
@@ -190,13 +200,16 @@ constexpr u32 compose(u32 first, u32 second) {
   if (s < hangul::syllables && s % hangul::tails == 0 && t != 0 && t < hangul::tails)
     return first + t;
 
-  const std::array<u32, 2> pair{first, second};
-  const auto key = [](u16 row) {
+  const auto pair_of = [](u16 row) {
     const auto [code, a, b] = decomposition(row);
-    return std::array<u32, 2>{a, b};
+    return u64{a} << 32 | b;
   };
-  const auto at = std::ranges::lower_bound(unicode_data::compositions, pair, {}, key);
-  return at != std::end(unicode_data::compositions) && key(*at) == pair ? decomposition(*at)[0] : 0;
+  const u64 pair = u64{first} << 32 | second;
+  const u16* const end = std::end(unicode_data::compositions);
+  const u16* const at =
+      std::lower_bound(std::begin(unicode_data::compositions), end, pair,
+                       [&](u16 row, u64 wanted) { return pair_of(row) < wanted; });
+  return at != end && pair_of(*at) == pair ? decomposition(*at)[0] : 0;
 }
 
 }  // namespace detail
@@ -204,7 +217,7 @@ constexpr u32 compose(u32 first, u32 second) {
 // Stray bytes stay as and where they are.
 inline std::string nfc(std::string_view text) {
   // Below U+0300 everything is in form C already; its first UTF-8 byte is below 0xCC.
-  if (std::ranges::none_of(text, [](char c) { return static_cast<u8>(c) >= 0xCC; }))
+  if (std::none_of(text.begin(), text.end(), [](char c) { return static_cast<u8>(c) >= 0xCC; }))
     return std::string(text);
 
   std::vector<u32> codes;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "../core/concat.hpp"
 #include "../core/error.hpp"
 #include "pre_tokenizer.hpp"
 
@@ -88,27 +89,26 @@ constexpr int byte_token_value(std::string_view text) {
 
 // Throws Error{malformed} naming `file` unless every id, size and merge is consistent.
 inline void validate(const vocabulary& v, const std::string& file) {
-  const auto fail = [&](const std::string& subject, const std::string& expected,
-                        const std::string& found) {
+  const auto fail = [&](std::string_view subject, std::string_view expected,
+                        std::string_view found) {
     throw Error(errc::malformed, file, subject, expected, found);
   };
-  const auto text = [](auto number) { return std::to_string(number); };
   const std::size_t size = v.tokens.size();
-  if (size >= no_token) fail("tokens", "fewer than 2^32 - 1", text(size));
-  if (v.types.size() != size) fail("token types", text(size), text(v.types.size()));
+  if (size >= no_token) fail("tokens", "fewer than 2^32 - 1", concat({size}));
+  if (v.types.size() != size) fail("token types", concat({size}), concat({v.types.size()}));
   const bool scored = v.model == tokenizer_model::spm && v.merges.empty();
   if (v.scores.size() != size && (scored || !v.scores.empty()))
-    fail("token scores", text(size), text(v.scores.size()));
+    fail("token scores", concat({size}), concat({v.scores.size()}));
   for (std::size_t i = 0; i < v.scores.size(); ++i)
     if (!std::isfinite(v.scores[i]))
-      fail("score of token " + text(i), "a finite number", text(v.scores[i]));
+      fail(concat({"score of token ", i}), "a finite number", std::to_string(v.scores[i]));
   for (std::size_t i = 0; i < size; ++i)
     if (v.types[i] == token_type::byte && byte_token_value(v.tokens[i]) < 0)
-      fail("byte token " + text(i), "the form <0x0A>", v.tokens[i]);
+      fail(concat({"byte token ", i}), "the form <0x0A>", v.tokens[i]);
 
   const auto check_id = [&](u32 id, const char* what, bool optional) {
     if (id >= size && !(optional && id == no_token))
-      fail(what, "an id below " + text(size), id == no_token ? "none" : text(id));
+      fail(what, concat({"an id below ", size}), id == no_token ? "none" : concat({id}));
   };
   check_id(v.bos, "begin-of-text token", !v.add_bos);
   check_id(v.eos, "end-of-text token", !v.add_eos);
@@ -123,8 +123,8 @@ inline void validate(const vocabulary& v, const std::string& file) {
       if (joined.size() == l.size() + r.size() && joined.starts_with(l) && joined.ends_with(r))
         continue;
     }
-    fail("merge " + text(i), "two tokens and the token of their joined text",
-         text(left) + " + " + text(right) + " = " + text(result));
+    fail(concat({"merge ", i}), "two tokens and the token of their joined text",
+         concat({left, " + ", right, " = ", result}));
   }
 }
 

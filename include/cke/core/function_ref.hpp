@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// function_ref.hpp: a callable passed by reference, where a template would be compiled once per caller.
+#pragma once
+
+#include <memory>
+#include <type_traits>
+
+namespace cke {
+
+// What C++26 calls std::function_ref. Refers to the callable, which must outlive the call.
+template <class Signature> class function_ref;
+
+template <class Result, class... Args> class function_ref<Result(Args...)> {
+ public:
+  template <class F>
+    requires(!std::is_same_v<std::remove_cvref_t<F>, function_ref>)
+  function_ref(F&& f)
+      : object_(std::addressof(f)), call_([](const void* object, Args... args) -> Result {
+          return (*static_cast<std::remove_reference_t<F>*>(const_cast<void*>(object)))(args...);
+        }) {}
+
+  Result operator()(Args... args) const { return call_(object_, args...); }
+
+ private:
+  const void* object_;
+  Result (*call_)(const void*, Args...);
+};
+
+}  // namespace cke

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// engine.cpp: behind the abstract classes there is the same model.
+#include "cke/engine.hpp"
+
+#include <doctest/doctest.h>
+
+#include "byte_model.hpp"
+
+using namespace cke;
+using random_model::same_bits;
+
+namespace {
+
+using text_model = Model<byte_model::tiny, BF16>;
+std::unique_ptr<engine> opened() { return std::make_unique<typed_engine<text_model>>(byte_model::shared<BF16>()); }
+
+}  // namespace
+
+TEST_CASE("engine: its facts are the model's") {
+  const text_model& m = byte_model::shared<BF16>();
+  const auto e = opened();
+  CHECK(e->vocab_size() == text_model::vocab_size);
+  CHECK(e->context() == m.context());
+  CHECK(e->threads() == m.threads());
+  CHECK(e->kv() == dtype::bf16);
+  CHECK(e->parameters() == text_model::program::parameters);
+  CHECK(e->weight_bytes() == m.weight_bytes());
+  CHECK(e->activation_bytes() == m.activation_bytes());
+  CHECK(e->state_bytes() == m.state_bytes());
+}
+
+TEST_CASE("engine: a conversation does what a session does, to the bit, and outlives the engine") {
+  auto s = byte_model::shared<BF16>().session();
+  auto e = opened();
+  const auto talk = e->open();
+  e.reset();
+  const std::vector<u32> ids = random_model::ids(100, 259);
+  s.feed(ids);
+  talk->feed(ids);
+  CHECK(same_bits(s.logits(), talk->logits()));
+  s.feed(7);
+  talk->feed(7);
+  CHECK(same_bits(s.logits(), talk->logits()));
+  CHECK(talk->position() == 101);
+  CHECK(talk->context() == s.context());
+  CHECK(std::ranges::equal(talk->history(), s.history()));
+
+  const auto branch = talk->fork();
+  branch->feed(9);
+  CHECK(talk->position() == 101);
+  CHECK(same_bits(s.logits(), talk->logits()));
+  s.feed(9);
+  CHECK(same_bits(s.logits(), branch->logits()));
+
+  branch->rewind(20);
+  s.rewind(20);
+  std::vector<float> rows, want;
+  u32 next = 0;
+  branch->feed_all(std::span(ids).subspan(20, 50), [&](u32 i, std::span<const float> row) {
+    CHECK(i == next++);
+    rows.insert(rows.end(), row.begin(), row.end());
+  });
+  s.feed_all(std::span(ids).subspan(20, 50), [&](u32, std::span<const float> row) { want.insert(want.end(), row.begin(), row.end()); });
+  CHECK(same_bits(rows, want));
+}
+
+TEST_CASE("engine: errors come through as they are") {
+  const auto talk = opened()->open();
+  talk->feed(1);
+  CHECK(random_model::failure_of([&] { talk->feed(std::vector<u32>(192, 1)); }).code == errc::context_overflow);
+  CHECK(random_model::failure_of([&] { talk->feed(259); }).code == errc::token_range);
+  CHECK_THROWS_AS(talk->feed_all(std::vector<u32>(5, 1), [](u32, std::span<const float>) { throw 5; }), int);
+  CHECK(talk->position() == 1);
+}

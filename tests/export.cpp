@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+// export.cpp: a model behind the C functions, against the same model in C++.
+#include "cke/export.hpp"
+
+#include <doctest/doctest.h>
+
+#include <cke/io/hf_dir.hpp>
+#include <cke/models/qwen3.hpp>
+#include <cke/text/random.hpp>
+#include <cstring>
+#include <memory>
+#include <stdexcept>
+
+#include "parity/configs.hpp"
+
+using M = cke::from_config<configs::qwen3_tied>;
+CKE_EXPORT_MODEL(M, cke::BF16);
+
+using namespace cke;
+
+namespace {
+
+using typed = door::exported<M, BF16>;
+const std::string directory = CKE_TEST_DATA "/models/qwen3_tied", file = CKE_TEST_DATA "/models/gguf/qwen3_tied-BF16.gguf";
+
+struct model_free {
+  void operator()(cke_model* m) const { cke_model_free(m); }
+};
+struct session_free {
+  void operator()(cke_session* s) const { cke_session_free(s); }
+};
+using model_handle = std::unique_ptr<cke_model, model_free>;
+using session_handle = std::unique_ptr<cke_session, session_free>;
+
+constexpr cke_options small{.threads = 2, .context = 64, .chunk = 20, .logit_rows = 3, .progress = nullptr, .user = nullptr};
+
+model_handle load() {
+  cke_error e;
+  model_handle m(cke_model_load(file.c_str(), &small, &e));
+  REQUIRE_MESSAGE(m, e.message);
+  CHECK(e.code == 0);
+  CHECK(e.message[0] == 0);
+  return m;
+}
+session_handle open(const model_handle& m) {
+  session_handle s(cke_session_create(m.get(), nullptr));
+  REQUIRE(s);
+  return s;
+}
+std::vector<u32> some_ids(u32 count) {
+  std::vector<u32> ids(count);
+  for (u32 i = 0; i < count; ++i) ids[i] = static_cast<u32>(uniform(3, i) * typed::program::vocab);
+  return ids;
+}
+bool same_bits(const float* a, const float* b, std::size_t rows = 1) {
+  return std::memcmp(a, b, rows * typed::program::vocab * sizeof(float)) == 0;
+}
+constexpr i32 number(errc code) { return 1 + static_cast<i32>(code); }
+
+// C++'s own way to the same model.
+typed::sequence& reference() {
+  static const auto loaded = [] {
+    const checkpoint from = gguf_weights(gguf::read(file));
+    return std::make_shared<typed::loaded>(from.tensors, from.name, from.as, names_of<M>(), model_options{.threads = 1, .context = 64});
+  }();
+  static typed::sequence s(loaded);
+  s.reset();
+  return s;
+}
+
+}  // namespace
+
+TEST_CASE("export: the version, and what a model says of itself") {
+  CHECK(cke_abi_version() == CKE_ABI_VERSION);
+  const model_handle m = load();
+  const cke_facts f = cke_model_facts(m.get());
+  CHECK(f.vocab == typed::program::vocab);
+  CHECK(f.context == 64);
+  CHECK(f.threads == 2);
+  CHECK(f.kv_type == static_cast<u32>(dtype::bf16));
+  CHECK(f.parameters == typed::program::parameters);
+  CHECK(f.weight_bytes > 0);
+  CHECK(f.activation_bytes > 0);
+  CHECK(f.state_bytes == typed::program::state_bytes(64, dtype::bf16));
+}
+
+TEST_CASE("export: feed, feed_all, fork and rewind give the bits that C++ gives") {
+  const model_handle m = load();
+  const session_handle s = open(m);
+  const std::vector<u32> ids = some_ids(50);
+  typed::sequence& want = reference();
+  CHECK(cke_session_position(s.get()) == 0);
+  REQUIRE(cke_session_feed(s.get(), ids.data(), 30, nullptr) == 0);
+  want.feed(std::span(ids).first(30));
+  CHECK(cke_session_position(s.get()) == 30);
+  CHECK(same_bits(cke_session_logits(s.get()), want.logits().data()));
+
+  const session_handle branch(cke_session_fork(s.get(), nullptr));
+  REQUIRE(branch);
+  REQUIRE(cke_session_feed(branch.get(), ids.data(), 10, nullptr) == 0);
+  CHECK(cke_session_position(branch.get()) == 40);
+  CHECK(cke_session_position(s.get()) == 30);
+  cke_session_rewind(branch.get(), 30);
+
+  std::vector<float> rows, all;
+  const auto take = [](void* to, uint32_t i, const float* row) {
+    auto& out = *static_cast<std::vector<float>*>(to);
+    CHECK(out.size() == u64{i} * typed::program::vocab);
+    out.insert(out.end(), row, row + typed::program::vocab);
+  };
+  REQUIRE(cke_session_feed_all(branch.get(), ids.data() + 30, 20, take, &rows, nullptr) == 0);
+  want.feed_all(std::span(ids).subspan(30), [&](u32, std::span<const float> row) { all.insert(all.end(), row.begin(), row.end()); });
+  REQUIRE(rows.size() == all.size());
+  CHECK(same_bits(rows.data(), all.data(), 20));
+  CHECK(same_bits(cke_session_logits(branch.get()), want.logits().data()));
+}
+
+TEST_CASE("export: a session keeps its model; null is freed as nothing") {
+  model_handle m = load();
+  const session_handle s = open(m);
+  m.reset();
+  const u32 id = 3;
+  CHECK(cke_session_feed(s.get(), &id, 1, nullptr) == 0);
+  cke_model_free(nullptr);
+  cke_session_free(nullptr);
+}
+
+TEST_CASE("export: null options are the defaults") {
+  cke_error e;
+  const model_handle m(cke_model_load(file.c_str(), nullptr, &e));
+  REQUIRE_MESSAGE(m, e.message);
+  CHECK(cke_model_facts(m.get()).context == 4096);
+  const cke_options zeros{};
+  const model_handle same(cke_model_load(file.c_str(), &zeros, nullptr));
+  REQUIRE(same);
+  CHECK(std::memcmp(&(const cke_facts&)cke_model_facts(m.get()), &(const cke_facts&)cke_model_facts(same.get()), sizeof(cke_facts)) == 0);
+}
+
+TEST_CASE("export: errors carry a code and a message, and leave a session as it was") {
+  cke_error e;
+  CHECK(cke_model_load("/no/such/file.gguf", &small, &e) == nullptr);
+  CHECK(e.code == number(errc::file));
+  CHECK(std::strstr(e.message, "/no/such/file.gguf") != nullptr);
+  CHECK(cke_model_load("/no/such/file.gguf", nullptr, nullptr) == nullptr);
+  CHECK(cke_model_load(CKE_TEST_DATA "/models/gguf/llama_untied-F32.gguf", nullptr, &e) == nullptr);
+  CHECK(e.code == number(errc::config_mismatch));
+  const std::string deep = "/no/such/" + std::string(2000, 'x');
+  CHECK(cke_model_load(deep.c_str(), nullptr, &e) == nullptr);
+  CHECK(std::strlen(e.message) < sizeof e.message);
+  cke_options wrong = small;
+  wrong.chunk = 1 << 20;
+  CHECK(cke_model_load(file.c_str(), &wrong, &e) == nullptr);
+  CHECK(e.code == number(errc::config_range));
+  CHECK(std::string(e.message) == "chunk: expected 1 to 65536, found 1048576");
+
+  const model_handle m = load();
+  const session_handle s = open(m);
+  const std::vector<u32> ids = some_ids(65);
+  CHECK(cke_session_feed(s.get(), ids.data(), 9, &e) == 0);
+  CHECK(e.code == 0);
+  const std::vector<float> before(cke_session_logits(s.get()), cke_session_logits(s.get()) + typed::program::vocab);
+  CHECK(cke_session_feed(s.get(), ids.data(), 56, &e) == number(errc::context_overflow));
+  CHECK(e.code == number(errc::context_overflow));
+  CHECK(std::string(e.message) == "context: expected at most 64 positions, found 65");
+  const u32 high = typed::program::vocab;
+  CHECK(cke_session_feed(s.get(), &high, 1, nullptr) == number(errc::token_range));
+  const auto thrown = [](void*, uint32_t, const float*) { throw std::runtime_error("no more"); };
+  CHECK(cke_session_feed_all(s.get(), ids.data(), 4, thrown, nullptr, &e) == number(errc::unsupported));
+  CHECK(std::string(e.message) == "no more");
+  CHECK(cke_session_position(s.get()) == 9);
+  CHECK(same_bits(before.data(), cke_session_logits(s.get())));
+}
+
+TEST_CASE("export: progress reaches its end, and the plan needs no model") {
+  struct progress {
+    u64 calls = 0, done = 0, total = 0;
+  } seen;
+  cke_options o = small;
+  o.user = &seen;
+  o.progress = [](void* user, uint64_t done, uint64_t total) {
+    auto& p = *static_cast<progress*>(user);
+    ++p.calls, p.done = done, p.total = total;
+  };
+  const model_handle m(cke_model_load(file.c_str(), &o, nullptr));
+  REQUIRE(m);
+  CHECK(seen.calls > 1);
+  CHECK(seen.done == seen.total);
+
+  std::string plan;
+  const auto write = [](void* to, const char* text, std::size_t bytes) { static_cast<std::string*>(to)->append(text, bytes); };
+  REQUIRE(cke_model_plan_json(&small, write, &plan, nullptr) == 0);
+  CHECK(nlohmann::json::parse(plan).is_object());
+  o = small;
+  o.context = ~0u;
+  cke_error e;
+  CHECK(cke_model_plan_json(&o, write, &plan, &e) == number(errc::config_range));
+}
+
+TEST_CASE("export: tensors in memory, under either naming, are the same model") {
+  typed::sequence& want = reference();
+  const std::vector<u32> ids = some_ids(12);
+  want.feed(ids);
+  struct set {
+    tensor_index tensors;
+    int32_t naming;
+  };
+  for (const set& one : {set{read_hf_weights(directory), CKE_NAMES_HF}, set{gguf::read(file).tensors(), CKE_NAMES_GGUF}}) {
+    std::vector<cke_tensor> list;
+    for (const tensor_ref& t : one.tensors.tensors())
+      list.push_back({t.name.c_str(), static_cast<u32>(t.type), static_cast<u32>(t.shape.size()), t.shape.data(), t.bytes.data(), t.bytes.size()});
+    cke_error e;
+    const auto attempt = [&] { return model_handle(cke_model_from_tensors(list.data(), list.size(), one.naming, "memory", &small, &e)); };
+    {
+      const model_handle m = attempt();
+      REQUIRE_MESSAGE(m, e.message);
+      const session_handle s = open(m);
+      REQUIRE(cke_session_feed(s.get(), ids.data(), ids.size(), nullptr) == 0);
+      CHECK(same_bits(cke_session_logits(s.get()), want.logits().data()));
+    }
+    const auto refused = [&] {
+      CHECK(!attempt());
+      return std::string(e.message);
+    };
+    const cke_tensor first = list.front();
+    const std::string tensor = std::string("memory: tensor ") + first.name + ": ";
+    list.front().bytes -= 1;
+    CHECK(refused() == tensor + "expected the bytes of its shape, found " + std::to_string(first.bytes - 1));
+    CHECK(e.code == number(errc::malformed));
+    list.front() = first;
+    list.front().type = 255;
+    CHECK(refused().ends_with(", found another type"));
+    CHECK(e.code == number(errc::tensor_dtype));
+    list.front() = first;
+    const u64 huge[]{u64{1} << 40, u64{1} << 40};
+    list.front().shape = huge, list.front().rank = 2;
+    CHECK(refused().starts_with(tensor + "expected elements that fit in 64 bits"));
+    list.front() = first;
+    list.front().name = "another";
+    CHECK(refused() == tensor + "expected this tensor, found none of this name");
+    CHECK(e.code == number(errc::tensor_missing));
+    list.front() = list.back();
+    CHECK(!refused().empty());
+    CHECK(e.code == number(errc::malformed));
+    list.clear();
+    CHECK(!refused().empty());
+    CHECK(e.code == number(errc::tensor_missing));
+  }
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+// executor.cpp: which rows a pass hands out, and that every layer runs with its own weights and state.
+#include "cke/runtime/executor.hpp"
+
+#include <doctest/doctest.h>
+
+#include "mixed_model.hpp"
+
+using namespace cke;
+using random_model::same_bits;
+
+namespace {
+
+// Kinds in an order that is no period, so that layers, variants and states all count differently.
+inline constexpr std::array<u8, 4> order{1, 0, 1, 1};
+struct uneven : model<
+    embedding<77, 64>,
+    arrange<order,
+            block<residual<rms_norm<64, 1e-6>, attention<attend{.dim = 64, .heads = 4, .kv_heads = 2, .head_dim = 18,
+                                                                .rope = {.dims = 18, .theta = 1e4}}>>>,
+            block<residual<rms_norm<64, 1e-6>, attention<attend{.dim = 64, .heads = 2, .kv_heads = 1, .head_dim = 40,
+                                                                .rope = {.dims = 8, .theta = 1e4}, .window = 9}>>,
+                  residual<rms_norm<64, 1e-6>, gated_mlp<64, 50, activation::gelu_tanh>>>>,
+    rms_norm<64, 1e-6>,
+    head<64, 77, true>> {};
+
+using P = program<uneven, F32>;
+constexpr u32 context = 80, vocab = P::vocab;
+const std::vector<u32> ids = random_model::ids(context, vocab);
+
+struct machine {
+  using state = slot_state<P, dtype::f32, isa::native>;
+  random_model::tensors numbers;
+  team threads;
+  weights<P, isa::native> packed;
+  executor<P, dtype::f32, isa::native> run;
+
+  explicit machine(capacity k, u32 n = 2, random_model::tensors t = random_model::tensors::of<P>())
+      : numbers(std::move(t)), threads(n),
+        packed(numbers.index(), "random", naming::hf, names_of<uneven>(), threads, {}), run(packed, threads, k) {}
+
+  std::vector<float> decoded() {
+    std::vector<float> out;
+    state s(context);
+    for (u32 i = 0; i < context; ++i)
+      run.run(std::span(ids).subspan(i, 1), 1, s, [&](u32 first, u32 rows, const view& v) {
+        CHECK(first == 0);
+        CHECK(rows == 1);
+        out.insert(out.end(), v.row(0), v.row(0) + vocab);
+      });
+    return out;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("executor: a pass hands out the last rows, in order, as many at once as there is room for") {
+  machine one({context, 1, 1}, 1);
+  const std::vector<float> want = one.decoded();
+  for (const u32 room : {1u, 3u, 17u, 80u}) {
+    machine m({context, 60, room});
+    CHECK(m.run.limits().logit_rows == room);
+    CHECK(m.run.bytes() > 0);
+    for (const u32 rows : {0u, 1u, 2u, 16u, 17u, 59u, 60u}) {
+      CAPTURE(room);
+      CAPTURE(rows);
+      machine::state s(context);
+      m.run.run(std::span(ids).first(11), 0, s, [](u32, u32, const view&) { FAIL("no row was asked for"); });
+      CHECK(s.position() == 11);
+      u32 next = 60 - rows;
+      m.run.run(std::span(ids).subspan(11, 60), rows, s, [&](u32 first, u32 some, const view& v) {
+        CHECK(first == next);
+        CHECK(some == std::min(room, 60 - first));
+        CHECK(v.width == vocab);
+        for (u32 r = 0; r < some; ++r)
+          CHECK(same_bits({v.row(r), vocab}, std::span(want).subspan(u64{11 + first + r} * vocab, vocab)));
+        next += some;
+      });
+      CHECK(next == 60);
+      CHECK(s.position() == 71);
+    }
+  }
+}
+
+TEST_CASE("executor: every layer has its own weights and its own caches") {
+  const std::vector<float> want = machine({context, 20, 1}).decoded();
+  for (u32 layer = 0; layer < P::layers; ++layer)
+    for (const char* name : {"self_attn.k_proj.weight", "self_attn.v_proj.weight", "input_layernorm.weight"}) {
+      CAPTURE(layer);
+      CAPTURE(std::string(name));
+      auto t = random_model::tensors::of<P>();
+      tensor_ref& changed = t.at("model.layers." + std::to_string(layer) + "." + name);
+      const float x = 1 + random_model::tensors::number(changed, 1);
+      std::memcpy(const_cast<std::byte*>(changed.bytes.data()) + sizeof x, &x, sizeof x);
+      CHECK(!same_bits(machine({context, 20, 1}, 1, std::move(t)).decoded(), want));
+    }
+}
+
+TEST_CASE("executor: a window hides what lies before it") {
+  // layers 0, 2 and 3 see 9 keys, layer 1 sees all; so take a model with windows only
+  struct windows : model<
+      embedding<77, 64>,
+      stack<2, block<residual<rms_norm<64, 1e-6>, attention<attend{.dim = 64, .heads = 2, .kv_heads = 1, .head_dim = 40,
+                                                                   .rope = {.dims = 8, .theta = 1e4}, .window = 9}>>>>,
+      rms_norm<64, 1e-6>, head<64, 77, true>> {};
+  using W = program<windows, F32>;
+  const auto t = random_model::tensors::of<W>();
+  team threads(2);
+  const weights<W, isa::native> packed(t.index(), "random", naming::hf, names_of<windows>(), threads, {});
+  executor<W, dtype::f32, isa::native> run(packed, threads, {context, context, 1});
+  const auto last = [&](u32 changed) {
+    std::vector<u32> text = ids;
+    if (changed < context) text[changed] = (text[changed] + 1) % vocab;
+    slot_state<W, dtype::f32, isa::native> s(context);
+    std::vector<float> out;
+    run.run(text, 1, s, [&](u32, u32, const view& v) { out.assign(v.row(0), v.row(0) + vocab); });
+    return out;
+  };
+  const std::vector<float> want = last(context);
+  CHECK(same_bits(want, last(0)));
+  CHECK(same_bits(want, last(context - 18)));   // two layers look back 8 positions each
+  CHECK(!same_bits(want, last(context - 17)));
+  CHECK(!same_bits(want, last(context - 9)));
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: MIT
+// sequence.cpp: feed, fork, rewind and errors: a sequence is its ids, however it came by them.
+#include "cke/runtime/sequence.hpp"
+
+#include <doctest/doctest.h>
+
+#include <stdexcept>
+#include <thread>
+
+#include "random_model.hpp"
+
+using namespace cke;
+using random_model::same_bits;
+
+namespace {
+
+using program_of_tiny = program<random_model::tiny, BF16>;
+using machine = loaded<program_of_tiny, dtype::bf16, isa::native>;
+using text = sequence<machine>;
+constexpr u32 context = 200, vocab = text::vocab_size;
+
+std::shared_ptr<machine> load(model_options o) {
+  const auto t = random_model::tensors::of<program_of_tiny>();
+  return std::make_shared<machine>(t.index(), "random", naming::hf, names_of<random_model::tiny>(), o);
+}
+const std::shared_ptr<machine>& shared() {
+  static const auto m = load({.threads = 2, .context = context, .chunk = 33, .logit_rows = 5});
+  return m;
+}
+const std::vector<u32>& ids() {
+  static const std::vector<u32> all = random_model::ids(context, vocab);
+  return all;
+}
+std::span<const u32> ids(u32 from, u32 count) { return std::span(ids()).subspan(from, count); }
+
+// [context][vocab], one id at a time
+const std::vector<float>& straight() {
+  static const std::vector<float> all = [] {
+    std::vector<float> out;
+    text s(shared());
+    for (const u32 id : ids()) {
+      s.feed(id);
+      out.insert(out.end(), s.logits().begin(), s.logits().end());
+    }
+    return out;
+  }();
+  return all;
+}
+std::span<const float> straight(u32 position) { return std::span(straight()).subspan(u64{position} * vocab, vocab); }
+// That s stands after the first ids, logits and history.
+void check_at(const text& s, u32 position) {
+  CAPTURE(position);
+  CHECK(s.position() == position);
+  CHECK(std::ranges::equal(s.history(), ids(0, position)));
+  CHECK(same_bits(s.logits(), straight(position - 1)));
+}
+
+}  // namespace
+
+TEST_CASE("sequence: it begins empty, and feeding nothing changes nothing") {
+  text s(shared());
+  CHECK(s.position() == 0);
+  CHECK(s.context() == context);
+  CHECK(s.history().empty());
+  CHECK(s.logits().size() == vocab);
+  s.feed(ids(0, 7));
+  s.feed(std::span<const u32>{});
+  s.feed_all(std::span<const u32>{}, [](u32, std::span<const float>) { FAIL("no row to take"); });
+  check_at(s, 7);
+}
+
+TEST_CASE("sequence: many ids at once are the ids one by one") {
+  for (const u32 n : {1u, 2u, 15u, 33u, 34u, 66u, 67u, 199u, 200u}) {
+    text s(shared());
+    s.feed(ids(0, n));
+    check_at(s, n);
+  }
+}
+
+TEST_CASE("sequence: feed_all takes every row once, in order, and its last logits are those of feed") {
+  text s(shared());
+  u32 at = 0;
+  for (const u32 n : {3u, 1u, 70u, 126u}) {
+    u32 taken = 0;
+    s.feed_all(ids(at, n), [&](u32 i, std::span<const float> row) {
+      CHECK(i == taken++);
+      CHECK(same_bits(row, straight(at + i)));
+    });
+    CHECK(taken == n);
+    at += n;
+    check_at(s, at);
+  }
+}
+
+TEST_CASE("sequence: a copy is a fork: both go on by themselves") {
+  text a(shared());
+  a.feed(ids(0, 90));
+  text b(a);
+  check_at(b, 90);
+  b.feed(std::vector<u32>(100, 3));  // b writes where a will write
+  a.feed(ids(90, 60));
+  check_at(a, 150);
+  CHECK(b.position() == 190);
+  CHECK(!same_bits(b.logits(), a.logits()));
+
+  b = a;
+  check_at(b, 150);
+  b.feed(ids(150, 50));
+  check_at(b, 200);
+  check_at(a, 150);
+  a = *&a;
+  check_at(a, 150);
+  const text moved = std::move(b);
+  check_at(moved, 200);
+}
+
+TEST_CASE("sequence: assignment across models takes the other's context and weights") {
+  const auto other = load({.threads = 1, .context = 64});
+  text a(shared()), b(other);
+  a.feed(ids(0, 40));
+  b.feed(ids(0, 3));
+  b = a;
+  CHECK(b.context() == context);
+  b.feed(ids(40, 100));  // more than b had room for
+  check_at(b, 140);
+  check_at(a, 40);
+  text c(other);
+  c.feed(ids(0, 10));
+  a = c;
+  CHECK(a.context() == 64);
+  check_at(a, 10);
+}
+
+TEST_CASE("sequence: it keeps its model alive") {
+  auto m = load({.threads = 1, .context = 16});
+  text s(m);
+  const std::weak_ptr<machine> seen = m;
+  m.reset();
+  CHECK(!seen.expired());
+  s.feed(ids(0, 16));
+  check_at(s, 16);
+  s = text(shared());
+  CHECK(seen.expired());
+}
+
+TEST_CASE("sequence: rewind and reset forget what came after") {
+  text s(shared());
+  s.feed(ids(0, 180));
+  s.feed(std::vector<u32>(20, 9));
+  s.rewind(180);
+  s.feed(ids(180, 20));
+  check_at(s, 200);
+  for (const u32 to : {199u, 129u, 128u, 127u, 65u, 1u}) {  // on both sides of a block of keys
+    s.rewind(to);
+    CHECK(s.position() == to);
+    CHECK(std::ranges::equal(s.history(), ids(0, to)));
+    s.feed(ids(to, 1));
+    check_at(s, to + 1);
+  }
+  s.rewind(100);  // what lies ahead is not reached by going back
+  CHECK(s.position() == 2);
+  s.reset();
+  CHECK(s.position() == 0);
+  CHECK(s.history().empty());
+  s.feed(ids(0, 50));
+  check_at(s, 50);
+}
+
+TEST_CASE("sequence: beyond the context is an error, and the sequence is as it was") {
+  text s(shared());
+  s.feed(ids(0, 195));
+  const auto failed = random_model::failure_of([&] { s.feed(ids(0, 6)); });
+  CHECK(failed.code == errc::context_overflow);
+  CHECK(failed.text == "context: expected at most 200 positions, found 201");
+  check_at(s, 195);
+  CHECK(random_model::failure_of([&] { s.feed_all(ids(0, 200), [](u32, auto) { FAIL("nothing may run"); }); }).code ==
+        errc::context_overflow);
+  check_at(s, 195);
+  s.feed(ids(195, 5));
+  check_at(s, 200);
+  CHECK(random_model::failure_of([&] { s.feed(0); }).code == errc::context_overflow);
+  check_at(s, 200);
+}
+
+TEST_CASE("sequence: an id outside the vocabulary is an error, and the sequence is as it was") {
+  text s(shared());
+  s.feed(ids(0, 5));
+  std::vector<u32> some(ids(5, 60).begin(), ids(5, 60).end());
+  some.back() = vocab;
+  const auto failed = random_model::failure_of([&] { s.feed(some); });
+  CHECK(failed.code == errc::token_range);
+  CHECK(failed.text == "token id: expected less than 259, found 259");
+  check_at(s, 5);
+  CHECK(random_model::failure_of([&] { s.feed(~u32{0}); }).code == errc::token_range);
+  check_at(s, 5);
+  s.feed(vocab - 1);
+  CHECK(s.position() == 6);
+}
+
+TEST_CASE("sequence: what take throws reaches the caller, and the sequence is as it was") {
+  text s(shared());
+  s.feed(ids(0, 4));
+  for (const u32 stop : {0u, 1u, 32u, 33u, 50u, 99u}) {  // in the first pass and in later ones, and at the end
+    CAPTURE(stop);
+    CHECK_THROWS_WITH_AS(s.feed_all(ids(4, 100), [&](u32 i, std::span<const float>) {
+      if (i == stop) throw std::runtime_error("enough");
+    }), "enough", std::runtime_error);
+    check_at(s, 4);
+  }
+  s.feed(ids(4, 100));
+  check_at(s, 104);
+}
+
+TEST_CASE("sequence: those of one model may be used by several threads") {
+  std::vector<std::thread> threads;
+  std::vector<std::vector<float>> last(3);
+  for (u32 t = 0; t < last.size(); ++t)
+    threads.emplace_back([&, t] {
+      text s(shared());
+      for (u32 at = 0; at < 120; at += t + 1) s.feed(ids(at, t + 1));
+      text forked(s);
+      forked.feed(ids(120, 60));
+      last[t].assign(forked.logits().begin(), forked.logits().end());
+    });
+  for (std::thread& t : threads) t.join();
+  for (const auto& logits : last) CHECK(same_bits(logits, straight(179)));
+}
+
+TEST_CASE("model_options: each number has a range, and the message names it") {
+  const auto refused = [](model_options o) { return random_model::failure_of([&] { load(o); }); };
+  CHECK(refused({.context = 0}).text == "context: expected 1 to 16777216, found 0");
+  CHECK(refused({.context = (1 << 24) + 1}).code == errc::config_range);
+  CHECK(refused({.chunk = 0}).text == "chunk: expected 1 to 65536, found 0");
+  CHECK(refused({.chunk = 65537}).code == errc::config_range);
+  CHECK(refused({.logit_rows = 0}).text == "logit_rows: expected 1 to 65536, found 0");
+  CHECK(refused({.logit_rows = 65537}).code == errc::config_range);
+  CHECK(refused({.threads = 1025}).text == "threads: expected 0 to 1024, found 1025");
+  CHECK(refused({.threads = 1, .context = 1, .chunk = 1}).text.empty());
+  CHECK(model_options{.context = 10}.limits().chunk == 10);  // a pass is never longer than the context
+}
+
+TEST_CASE("model_options: progress counts packed bytes up to all of them, and may give up") {
+  std::vector<u64> seen;
+  u64 total = 0;
+  const auto m = load({.threads = 2, .context = 8, .progress = [&](u64 done, u64 all) { seen.push_back(done), total = all; }});
+  CHECK(seen.size() == random_model::tensors::of<program_of_tiny>().list.size());
+  CHECK(std::ranges::is_sorted(seen, std::less_equal{}));  // no two are equal
+  CHECK(seen.back() == total);
+  CHECK(total == m->packed.bytes());
+  CHECK_THROWS_WITH_AS(load({.threads = 2, .context = 8, .progress = [](u64 done, u64 all) {
+    if (2 * done > all) throw std::runtime_error("cancelled");
+  }}), "cancelled", std::runtime_error);
+}

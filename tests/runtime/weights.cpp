@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+// weights.cpp: which tensors a model takes, and what the message says of those that it does not.
+#include "cke/runtime/weights.hpp"
+
+#include <doctest/doctest.h>
+
+#include <set>
+#include <stdexcept>
+
+#include "mixed_model.hpp"
+
+using namespace cke;
+using random_model::failure_of;
+using random_model::tensors;
+
+namespace {
+
+template <class P> using packed = weights<P, isa::native>;
+using tied = program<random_model::tiny, BF16>;
+using untied = program<random_model::mixed, Q8_0>;
+
+template <class P> packed<P> load(const tensors& t, const progress_callback& progress = {}, u32 threads = 2) {
+  team workers(threads);
+  return packed<P>(t.index(), "random", naming::hf, names_of<typename P::model_list>(), workers, progress);
+}
+template <class P> random_model::failure refused(const tensors& t) {
+  return failure_of([&] { load<P>(t); });
+}
+const std::vector<float> ones(1 << 17, 1.f);
+void replace(tensors& t, const std::string& name, std::vector<u64> shape) {
+  u64 n = 1;
+  for (const u64 d : shape) n *= d;
+  std::erase_if(t.list, [&](const tensor_ref& r) { return r.name == name; });
+  t.add(name, std::move(shape), std::span(ones).first(n));
+}
+// All that a model reads of its weights, in order.
+template <class P> std::vector<std::byte> bytes_of_all(const packed<P>& w) {
+  std::vector<std::byte> out;
+  for (u32 r = 0; r < packed<P>::rows; ++r) {
+    const code& plain = r == 0 ? P::plain_header() : r == P::layers + 1 ? P::plain_footer() : P::plain[P::kind_of[r - 1]];
+    for (u32 i = 0; i < plain.slots.size(); ++i)
+      if (!plain.slots[i].quantisable)
+        out.insert(out.end(), w.row(r)[i], w.row(r)[i] + plain.slots[i].cols * sizeof(float));
+      else out.insert(out.end(), w.row(r)[i], w.row(r)[i] + plain.slots[i].cols);  // the beginning of a unit
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("weights: every tensor has to be there, and the first that is not is named") {
+  const tensors all = tensors::of<tied>();
+  for (std::size_t i = 0; i < all.list.size(); ++i) {
+    tensors t = tensors::of<tied>();
+    const std::string name = t.list[i].name;
+    t.list.erase(t.list.begin() + static_cast<std::ptrdiff_t>(i));
+    const auto failed = refused<tied>(t);
+    CHECK(failed.code == errc::tensor_missing);
+    CHECK(failed.text == "random: tensor " + name + ": expected this tensor, found none of this name");
+  }
+  CHECK(refused<tied>(all).text.empty());
+}
+
+TEST_CASE("weights: a shape has to be the model's") {
+  struct row {
+    const char* name;
+    std::vector<u64> shape;
+    const char* message;
+  };
+  const row rows[]{
+      {"model.embed_tokens.weight", {258, 96}, "expected shape [259, 96], found [258, 96]"},
+      {"model.layers.0.self_attn.q_proj.weight", {96, 144}, "expected shape [144, 96], found [96, 144]"},  // transposed
+      {"model.layers.1.self_attn.k_proj.weight", {48 * 96}, "expected shape [48, 96], found [4608]"},
+      {"model.layers.1.mlp.down_proj.weight", {1, 96, 160}, "expected shape [96, 160], found [1, 96, 160]"},
+      {"model.layers.0.self_attn.q_norm.weight", {1, 24}, "expected shape [24], found [1, 24]"},
+      {"model.layers.0.self_attn.v_proj.bias", {47}, "expected shape [48], found [47]"},
+      {"model.norm.weight", {}, "expected shape [96], found []"},
+  };
+  for (const row& r : rows) {
+    tensors t = tensors::of<tied>();
+    replace(t, r.name, r.shape);
+    const auto failed = refused<tied>(t);
+    CHECK(failed.code == errc::tensor_shape);
+    CHECK(failed.text == std::string("random: tensor ") + r.name + ": " + r.message);
+  }
+}
+
+TEST_CASE("weights: a type has to be one to compute with; vectors are never in blocks") {
+  tensors t = tensors::of<tied>();
+  tensor_ref& gate = t.at("model.layers.1.mlp.gate_proj.weight");
+  gate.type = dtype::none, gate.stored = "Q4_K";
+  const auto failed = refused<tied>(t);
+  CHECK(failed.code == errc::tensor_dtype);
+  CHECK(failed.text == "random: tensor model.layers.1.mlp.gate_proj.weight: expected f32, f16, bf16 or q8_0, found Q4_K");
+
+  t = tensors::of<tied>();
+  tensor_ref& norm = t.at("model.norm.weight");
+  norm.type = dtype::q8_0, norm.stored = "q8_0", norm.bytes = norm.bytes.first(3 * 34);
+  CHECK(refused<tied>(t).text == "random: tensor model.norm.weight: expected f32, f16 or bf16, found q8_0");
+}
+
+TEST_CASE("weights: a tensor that the model has not is a wrong model, but for what converters leave") {
+  tensors t = tensors::of<tied>();
+  t.add("model.layers.2.mlp.up_proj.weight", {160, 96}, std::span(ones).first(160 * 96));
+  const auto failed = refused<tied>(t);
+  CHECK(failed.code == errc::tensor_unknown);
+  CHECK(failed.text == "random: tensor model.layers.2.mlp.up_proj.weight: expected only tensors of the model, found this one");
+
+  t = tensors::of<tied>();
+  t.add("lm_head.weight", {259, 96}, std::span(ones).first(259 * 96));  // the embedding again
+  t.add("model.layers.0.self_attn.rotary_emb.inv_freq", {12}, std::span(ones).first(12));
+  CHECK(refused<tied>(t).text.empty());
+
+  t = tensors::of<tied>();
+  t.add("lm_head.bias", {259}, std::span(ones).first(259));
+  CHECK(refused<tied>(t).code == errc::tensor_unknown);
+}
+
+TEST_CASE("weights: a tied head is the embedding, and one that is not needs its own") {
+  const tensors t = tensors::of<tied>();
+  const auto w = load<tied>(t);
+  const code& footer = tied::plain_footer();
+  u32 head = 0;
+  while (!footer.slots[head].tied) ++head;
+  CHECK(w.row(tied::layers + 1)[head] == w.row(0)[0]);
+  CHECK(w.row(tied::layers + 1)[0] != nullptr);  // the norm before it
+
+  tensors other = tensors::of<untied>();
+  const auto own = load<untied>(other);
+  for (u32 i = 0; i < untied::plain_footer().slots.size(); ++i) CHECK(own.row(untied::layers + 1)[i] != own.row(0)[0]);
+  std::erase_if(other.list, [](const tensor_ref& r) { return r.name == "lm_head.weight"; });
+  CHECK(refused<untied>(other).code == errc::tensor_missing);
+}
+
+TEST_CASE("weights: norms and biases are the file's numbers, from every type that is one") {
+  for (const dtype type : {dtype::f32, dtype::f16, dtype::bf16}) {
+    CAPTURE(info(type).name);
+    tensors t = tensors::of<tied>();
+    const tensors before = tensors::of<tied>();
+    if (type != dtype::f32) t.store_as(type);
+    const auto w = load<tied>(t);
+    const code& block = tied::plain[0];
+    u32 vectors = 0;
+    for (u32 l = 0; l < tied::layers; ++l)
+      for (u32 i = 0; i < block.slots.size(); ++i) {
+        const weight_slot& slot = block.slots[i];
+        if (slot.quantisable) continue;
+        std::string name(name_of(names_of<random_model::tiny>(), place::body, slot).hf);
+        name.replace(name.find("{}"), 2, std::to_string(l)) += slot.bias ? ".bias" : ".weight";
+        const tensor_ref* stored = before.index().find(name);
+        REQUIRE(stored);
+        bool same = true;
+        for (u32 k = 0; k < slot.cols; ++k) {
+          float got;
+          std::memcpy(&got, w.row(l + 1)[i] + k * sizeof got, sizeof got);
+          const float x = tensors::number(*stored, k);
+          same = same && got == (type == dtype::f32 ? x : type == dtype::f16 ? from_f16(to_f16(x)) : from_bf16(to_bf16(x)));
+        }
+        CHECK_MESSAGE(same, name);
+        ++vectors;
+      }
+    CHECK(vectors == 2 * (2 + 2 + 3));  // norms, head norms, biases
+  }
+}
+
+TEST_CASE("weights: the same bytes from any number of threads, each at a multiple of 64") {
+  const tensors t = tensors::of<untied>();
+  const auto one = load<untied>(t, {}, 1), four = load<untied>(t, {}, 4);
+  CHECK(one.bytes() == four.bytes());
+  CHECK(bytes_of_all<untied>(one) == bytes_of_all<untied>(four));
+  std::set<const std::byte*> places;
+  u32 slots = 0;
+  for (u32 r = 0; r < packed<untied>::rows; ++r)
+    for (u32 i = 0; i < max_slots; ++i) {
+      if (!one.row(r)[i]) continue;
+      CHECK(reinterpret_cast<std::uintptr_t>(one.row(r)[i]) % 64 == 0);
+      places.insert(one.row(r)[i]);
+      ++slots;
+    }
+  CHECK(places.size() == slots);
+  CHECK(slots == t.list.size());
+}
+
+TEST_CASE("weights: memory is that of the packed numbers, and not much more") {
+  const tensors t = tensors::of<untied>();
+  const auto w = load<untied>(t);
+  CHECK(w.bytes() >= untied::weight_bytes);
+  CHECK(w.bytes() < 2 * untied::weight_bytes);  // 22 of 32 rows of a unit, at the least
+}
+
+TEST_CASE("weights: progress counts packed bytes up to all of them") {
+  const tensors t = tensors::of<untied>();
+  u64 last = 0, total = 0;
+  u32 calls = 0;
+  const auto w = load<untied>(t, [&](u64 done, u64 all) {
+    CHECK(done > last);
+    last = done, total = all;
+    ++calls;
+  });
+  CHECK(calls == t.list.size());
+  CHECK(last == total);
+  CHECK(total == w.bytes());
+  CHECK_THROWS_WITH_AS(load<untied>(t, [](u64, u64) { throw std::runtime_error("cancelled"); }), "cancelled", std::runtime_error);
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+// workspace.cpp: where a step's inputs, outputs and scratch lie: inside, aligned, and apart from each other.
+#include "cke/runtime/workspace.hpp"
+
+#include <doctest/doctest.h>
+
+#include <utility>
+
+#include "mixed_model.hpp"
+
+using namespace cke;
+
+namespace {
+
+using P = program<random_model::mixed, Q8_0>;
+using space = workspace<P, dtype::bf16, isa::native>;
+constexpr u32 threads = 3;
+constexpr capacity room{.context = 100, .chunk = 40, .logit_rows = 20};
+
+struct area {
+  const std::byte *first, *last;
+  bool apart_from(const area& o) const { return last <= o.first || o.last <= first; }
+  bool operator==(const area&) const = default;
+};
+
+// f(code, index of the code, form, tokens, step) for every step in both forms.
+template <class F> void each_step(F f) {
+  space::each_code([&](u32 index, const code& c) {
+    const u32 most = index == space::codes - 1 ? room.logit_rows : room.chunk;
+    for (const auto& i : c.ops) {
+      f(c, index, form::decode, std::min(most, decode_rows), i);
+      f(c, index, form::prefill, most, i);
+    }
+  });
+}
+
+}  // namespace
+
+TEST_CASE("workspace: outputs of a step lie apart from its inputs and from every thread's scratch") {
+  const space s(room, threads);
+  const slot_state<P, dtype::bf16, isa::native> slot(room.context);
+  const std::byte* row[max_slots]{};
+  const u32 ids[64]{};
+  u32 steps = 0;
+  each_step([&](const code& c, u32 index, form f, u32 tokens, const instruction& i) {
+    CAPTURE(std::string(info(i.op).name));
+    const auto bytes = [&](const view& v) { return area{v.data, v.data + register_bytes({v.width, v.as}, tokens)}; };
+    std::vector<area> own;
+    for (u32 t = 0; t < threads; ++t) {
+      const work w = s.prepare(c, index, f, i, {tokens, 5, ids, 0}, t, row, slot, 0);
+      CHECK(w.tokens == tokens);
+      CHECK(w.position == 5);
+      CHECK((w.rope.cos != nullptr) == (i.p.rope.dims != 0));
+      CHECK((w.kv.k != nullptr) == (i.state != absent));
+      CHECK(reinterpret_cast<std::uintptr_t>(w.scratch) % 64 == 0);
+      std::vector<area> used;
+      for (u32 k = 0; k < i.out.count; ++k) {
+        CHECK(reinterpret_cast<std::uintptr_t>(w.out[k].data) % 64 == 0);
+        CHECK(w.out[k].width == c.regs[i.out[k]].width);
+        used.push_back(bytes(w.out[k]));
+      }
+      for (u32 k = 0; k < i.in.count; ++k)
+        if (i.in[k] == token_ids) CHECK(w.in[k].data == reinterpret_cast<const std::byte*>(ids));
+        else if (!i.out.has(i.in[k])) used.push_back(bytes(w.in[k]));
+      used.push_back({w.scratch, w.scratch + 1});
+      for (std::size_t a = 0; a < used.size(); ++a)
+        for (std::size_t b = 0; b < a; ++b) CHECK(used[a].apart_from(used[b]));
+      own.push_back({w.scratch, w.scratch + 1});
+    }
+    for (u32 a = 0; a < threads; ++a)
+      for (u32 b = 0; b < a; ++b) CHECK(own[a].first != own[b].first);
+    ++steps;
+  });
+  CHECK(steps > 30);
+}
+
+TEST_CASE("workspace: the stream of a footer begins at the row that it is asked for") {
+  const space s(room, 1);
+  const slot_state<P, dtype::bf16, isa::native> slot(room.context);
+  const std::byte* row[max_slots]{};
+  const code& foot = P::foot();
+  const instruction& first = foot.ops[0];
+  REQUIRE(first.in[0] == stream);
+  const work all = s.prepare(foot, space::codes - 1, form::decode, first, {3, 0, nullptr, 0}, 0, row, slot, 0);
+  const work last = s.prepare(foot, space::codes - 1, form::decode, first, {3, 0, nullptr, 7}, 0, row, slot, 0);
+  CHECK(last.in[0].row(0) == all.in[0].row(7));
+  CHECK(s.logits(form::decode).width == P::vocab);
+}
+
+TEST_CASE("workspace: memory grows with what it is for, and with nothing else") {
+  const auto bytes = [](capacity k, u32 n) { return space(k, n).bytes(); };
+  const u64 little = bytes({100, 1, 1}, 1);
+  CHECK(bytes({100, 1, 1}, 1) == little);
+  CHECK(bytes({50000, 1, 1}, 1) == little);  // rope tables are apart
+  CHECK(bytes({100, 4096, 1}, 1) > little);
+  CHECK(bytes({100, 1, 8192}, 1) > little);
+  CHECK(bytes({100, 1, 1}, 512) > little);
+  CHECK(bytes({100, 4096, 1}, 1) >= P::activations({100, 4096, 1}).total - align_up(u64{4} * 4096));  // ids stay where they are
+  CHECK(space(room, 2).limits().chunk == room.chunk);
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: MIT
+// q8_0.cpp: weights in q8_0, keys and values in every type.
+#include "sameness.hpp"
+
+using namespace cke;
+
+TEST_CASE_TEMPLATE("sameness: q8_0 weights: threads, chunks, decoding", kv, std::integral_constant<dtype, dtype::f32>,
+                   std::integral_constant<dtype, dtype::f16>, std::integral_constant<dtype, dtype::bf16>) {
+  sameness::machine<Q8_0, kv::value, isa::native>::check_matrix({1, 2, 3, 4}, {1, 7, 64, 512});
+}
+TEST_CASE("sameness: q8_0 weights: forks and rewinds") {
+  sameness::machine<Q8_0, default_kv<Q8_0>, isa::native>::check_forks();
+}

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// sameness.hpp: the logits of a text, bit for bit, however many threads compute them and however it is cut.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include "../runtime/mixed_model.hpp"
+
+namespace sameness {
+
+using namespace cke;
+using random_model::mixed;
+
+inline constexpr u32 length = 310;  // two whole blocks of 128 keys, and a part of one
+
+template <class Formats, dtype KV, class Isa> struct machine {
+  using program = cke::program<mixed, Formats>;
+  using loaded = cke::loaded<program, KV, Isa>;
+  using sequence = cke::sequence<loaded>;
+  static constexpr u32 vocab = program::vocab;
+  static_assert(length > 2 * key_block && length % key_block != 0);
+
+  static std::shared_ptr<loaded> load(u32 threads, u32 chunk, u32 logit_rows) {
+    static const auto tensors = random_model::tensors::of<program>();
+    const model_options o{.threads = threads, .context = length, .chunk = chunk, .logit_rows = logit_rows};
+    return std::make_shared<loaded>(tensors.index(), "random", naming::hf, names_of<mixed>(), o);
+  }
+  static const std::vector<u32>& ids() {
+    static const auto all = random_model::ids(length, vocab);
+    return all;
+  }
+  // [length][vocab], in passes of at most the chunk
+  static std::vector<float> prefilled(const std::shared_ptr<loaded>& m) {
+    std::vector<float> out;
+    sequence s(m);
+    s.feed_all(ids(), [&](u32, std::span<const float> row) { out.insert(out.end(), row.begin(), row.end()); });
+    return out;
+  }
+  static std::vector<float> decoded(const std::shared_ptr<loaded>& m) {
+    std::vector<float> out;
+    sequence s(m);
+    for (const u32 id : ids()) {
+      s.feed(id);
+      out.insert(out.end(), s.logits().begin(), s.logits().end());
+    }
+    return out;
+  }
+
+  static void check_matrix(std::initializer_list<u32> threads, std::initializer_list<u32> chunks) {
+    const std::vector<float> want = decoded(load(1, 1, 1));
+    REQUIRE(want.size() == u64{length} * vocab);
+    REQUIRE(std::ranges::all_of(want, [](float x) { return std::isfinite(x); }));
+    for (const u32 n : threads) {
+      CAPTURE(n);
+      for (const u32 chunk : chunks) {
+        CAPTURE(chunk);
+        CHECK(random_model::same_bits(want, prefilled(load(n, chunk, chunk / 3 + 1))));
+      }
+      CHECK(random_model::same_bits(want, decoded(load(n, 512, 1))));
+    }
+  }
+
+  // 1,000 forks and rewinds, on a walk that crosses the borders of key blocks in both directions: back a
+  // few ids, another text on a fork, back to before it, and on.
+  static void check_forks() {
+    const std::vector<float> want = decoded(load(1, 1, 1));
+    const auto m = load(2, 64, 1);
+    u64 drawn = 0;
+    const auto pick = [&](u32 most) { return 1 + static_cast<u32>(uniform(1, drawn++) * most); };
+    bool same = true;
+    const auto go = [&](sequence& s, u32 count) {
+      s.feed(std::span(ids()).subspan(s.position(), count));
+      same = same && random_model::same_bits(s.logits(), std::span(want).subspan(u64{s.position() - 1} * vocab, vocab));
+    };
+    sequence trunk(m), branch(m);
+    go(trunk, 90);
+    for (u32 step = 0; step < 1000; ++step) {
+      CAPTURE(step);
+      trunk.rewind(trunk.position() + 30 > length ? 90 : trunk.position() - pick(20));
+      branch = trunk;
+      branch.feed(std::vector<u32>(pick(9), pick(vocab) - 1));
+      branch.rewind(trunk.position());
+      go(branch, pick(9));
+      go(trunk, pick(28));
+      REQUIRE(same);
+    }
+  }
+};
+
+}  // namespace sameness

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+// tiny.cpp: the model in assets/tiny, as a type, against what transformers makes of it.
+#include <doctest/doctest.h>
+
+#include <cke/hf.hpp>
+#include <cke/model.hpp>
+#include <cke/qwen3.hpp>
+#include <cke/text/chat_contracts.hpp>
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <string>
+#include <vector>
+
+using namespace cke;
+
+namespace {
+
+constexpr char tiny_config[] = R"({"model_type": "qwen3", "vocab_size": 1536, "hidden_size": 128, "num_hidden_layers": 5,
+  "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32, "intermediate_size": 384, "hidden_act": "silu",
+  "rms_norm_eps": 1e-06, "rope_theta": 10000.0, "max_position_embeddings": 2048, "tie_word_embeddings": true})";
+using tiny = from_config<tiny_config>;
+
+constexpr u32 context = 512;
+
+nlohmann::json read_reference() {
+  std::ifstream in(CKE_TEST_DATA "/tiny/reference.json");
+  REQUIRE(in.good());
+  return nlohmann::json::parse(in);
+}
+const nlohmann::json& reference() {
+  static const nlohmann::json prompts = read_reference();
+  return prompts;
+}
+template <class Formats> const Model<tiny, Formats>& loaded_tiny() {
+  static const auto model = Model<tiny, Formats>::load(hf(CKE_ASSETS "/tiny"), {.context = context});
+  return model;
+}
+
+std::vector<chat_message> messages_of(const nlohmann::json& prompt) {
+  std::vector<chat_message> messages;
+  for (const auto& m : prompt["messages"]) messages.push_back({m["role"], m["content"]});
+  return messages;
+}
+
+}  // namespace
+
+TEST_CASE("tiny: text to ids as the tokenizers package does it") {
+  const tokenizer& tokens = loaded_tiny<F32>().tokens();
+  for (const auto& prompt : reference()) {
+    CAPTURE(prompt["prompt"]);
+    const auto ids = prompt["ids"].get<std::vector<u32>>();
+    CHECK(tokens.encode(prompt["prompt"].get<std::string>(), {.parse_special = true}) == ids);
+  }
+}
+
+TEST_CASE("tiny: its chat form, thinking on and off, is what its own template renders") {
+  const tokenizer& tokens = loaded_tiny<F32>().tokens();
+  const chat_contract& contract = contract_of(tokens.vocabulary().chat_template);
+  CHECK(contract.name == "qwen3");
+  for (const auto& prompt : reference()) {
+    if (!prompt.contains("messages")) continue;
+    const auto segments = render(contract, messages_of(prompt), {.enable_thinking = prompt["enable_thinking"].get<bool>()});
+    CHECK(to_string(segments) == prompt["prompt"].get<std::string>());
+    CHECK(chat_tokens(tokens, segments) == prompt["ids"].get<std::vector<u32>>());
+  }
+}
+
+TEST_CASE("tiny: logits in f32 are those of transformers") {
+  for (const auto& prompt : reference()) {
+    CAPTURE(prompt["prompt"]);
+    auto session = loaded_tiny<F32>().session();
+    session.feed(prompt["ids"].get<std::vector<u32>>());
+    const auto ids = prompt["top5"]["ids"].get<std::vector<u32>>();
+    const auto logits = prompt["top5"]["logits"].get<std::vector<double>>();
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      CHECK(std::abs(static_cast<double>(session.logits()[ids[i]]) - logits[i]) <= 1e-4);
+    const auto largest = std::ranges::max_element(session.logits()) - session.logits().begin();
+    CHECK(std::abs(static_cast<double>(session.logits()[static_cast<std::size_t>(largest)]) - logits[0]) <= 1e-4);
+  }
+}
+
+TEST_CASE("tiny: greedy answers in f32 are those of transformers") {
+  for (const auto& prompt : reference()) {
+    CAPTURE(prompt["prompt"]);
+    const auto want = prompt["greedy"].get<std::vector<u32>>();
+    auto session = loaded_tiny<F32>().session();
+    auto answer = session.generate(prompt["ids"].get<std::vector<u32>>(),
+                                   {.max_tokens = static_cast<u32>(want.size()), .ignore_stop_ids = true});
+    for ([[maybe_unused]] const std::string_view piece : answer) {
+    }
+    CHECK(std::vector<u32>(answer.ids().begin(), answer.ids().end()) == want);
+  }
+}
+
+TEST_CASE("tiny: answers from its own words, in bf16 as it is stored") {
+  const auto& model = loaded_tiny<BF16>();
+  const chat_contract& contract = contract_of(model.tokens().vocabulary().chat_template);
+  const auto ask = [&](std::string question, bool thinking) {
+    const std::vector<chat_message> messages{{"user", std::move(question)}};
+    auto session = model.session();
+    std::string text;
+    for (const std::string_view piece :
+         session.generate(chat_tokens(model.tokens(), render(contract, messages, {.enable_thinking = thinking}))))
+      text += piece;
+    return text;
+  };
+  const std::string facts = "Tom has a green hat. Anna has a yellow cup. ";
+  CHECK(ask(facts + "What colour is the hat?", false) == "The hat is green.");
+  CHECK(ask(facts + "Who has the cup?", false) == "Anna has the cup.");
+  CHECK(ask(facts + "Who has the cup?", true) == "<think>\nThe text says: \"Anna has a yellow cup.\"\n</think>\n\nAnna has the cup.");
+  CHECK(ask("Who are you?", false) == "I am Tiny, a small language model. I can tell stories and answer questions.");
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: MIT
+// commands.cpp: every command as its user meets it, against what transformers said of the same files.
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "command.hpp"
+
+using namespace command;
+using nlohmann::json;
+
+namespace {
+
+struct npy {
+  std::size_t rows = 0, columns = 0;
+  std::vector<float> values;
+  explicit npy(const fs::path& path) {
+    const std::string bytes = content(path);
+    REQUIRE(bytes.starts_with("\x93NUMPY\x01"));
+    const std::size_t begin = 10 + static_cast<unsigned char>(bytes[8]) + 256u * static_cast<unsigned char>(bytes[9]);
+    CHECK(begin % 64 == 0);
+    REQUIRE(bytes.find("'descr': '<f4', 'fortran_order': False") < begin);
+    REQUIRE(std::sscanf(bytes.c_str() + bytes.find("'shape': (") + 10, "%zu, %zu)", &rows, &columns) == 2);
+    REQUIRE(bytes.size() == begin + rows * columns * sizeof(float));
+    values.resize(rows * columns);
+    std::memcpy(values.data(), bytes.data() + begin, bytes.size() - begin);
+  }
+};
+
+float difference(const npy& a, const npy& b) {
+  REQUIRE((a.rows == b.rows && a.columns == b.columns));
+  float most = 0;
+  for (std::size_t i = 0; i < a.values.size(); ++i) most = std::max(most, std::abs(a.values[i] - b.values[i]));
+  return most;
+}
+
+std::string listed(const json& ids) {
+  const std::string text = ids.dump();
+  return text.substr(1, text.size() - 2);
+}
+
+// Logits and greedy ids of a model beside whose `stem` the reference lies.
+void check_parity(const std::string& model, const std::string& stem) {
+  const scratch dir;
+  const json ids = json::parse(content(stem + "ids.json")), greedy = json::parse(content(stem + "greedy.json"));
+  CHECK_SUCCESS(cke({"logits", model, "--format", "f32", "--tokens", listed(ids), "-o", dir / "all.npy"}));
+  CHECK_SUCCESS(cke({"logits", model, "--format", "f32", "--tokens", listed(ids), "--last", "--chunk", "7", "-t", "3", "-o", dir / "last.npy"}));
+  const npy want(stem + "logits.npy"), all(dir / "all.npy"), last(dir / "last.npy");
+  CHECK(difference(all, want) <= 1e-4f);
+  CHECK(last.rows == 1);
+  CHECK(std::equal(last.values.begin(), last.values.end(), all.values.end() - static_cast<std::ptrdiff_t>(all.columns)));
+  const result r = cke({"run", model, "--format", "f32", "--tokens", listed(ids), "-n", std::to_string(greedy.size()), "--temp", "0", "--ids"});
+  CHECK_SUCCESS(r);
+  CHECK(json::parse(r.out) == greedy);
+}
+
+}  // namespace
+
+TEST_CASE("logits and run --ids are transformers'") {
+  check_parity(models + "llama_untied", models + "llama_untied/");
+  check_parity(models + "qwen3_odd", models + "qwen3_odd/");
+  check_parity(models + "gguf/llama_untied-F32.gguf", models + "gguf/llama_untied-F32.");
+}
+
+TEST_CASE("a directory and a GGUF file of one model share what was compiled") {
+  CHECK(cke({"build", models + "llama_untied"}).out == cke({"build", models + "gguf/llama_untied-F32.gguf"}).out);
+}
+
+TEST_CASE("run continues a text, the same with the same seed") {
+  const std::vector<std::string> once{"run", tiny, "-p", "Once upon a time", "-n", "20"};
+  const auto with = [&](std::initializer_list<std::string> more) {
+    std::vector<std::string> words = once;
+    words.insert(words.end(), more);
+    const result r = cke(words);
+    CHECK_SUCCESS(r);
+    return r.out;
+  };
+  CHECK(with({}) == with({"--temp", "0", "-t", "1"}));
+  CHECK(with({"--temp", "1", "--seed", "5"}) == with({"--temp", "1", "--seed", "5", "--chunk", "2"}));
+  CHECK(with({"--temp", "9", "--seed", "5"}) != with({"--temp", "9", "--seed", "6"}));
+  CHECK(with({"--temp", "9", "--top-k", "1"}) == with({}));
+  CHECK(cke({"run", tiny, "-p", "Once", "--ids", "-n", "0"}).out == "[]\n");
+  const json ids = json::parse(with({"--ids"}));
+  CHECK(ids.size() <= 20);
+  CHECK(cke({"detokenize", tiny, "--tokens", listed(ids)}).out + '\n' == with({}));
+}
+
+TEST_CASE("tokenize and detokenize need a tokenizer alone, and give every byte back") {
+  const scratch dir;
+  fs::copy(tiny + "/tokenizer.json", dir / "tokenizer.json");
+  const std::string model = dir / "", text = "Hello,\n  w\xc3\xb6rld! \xf0\x9f\x8e\x89 <|im_end|>";
+  const result ids = cke({"tokenize", model, "-p", text});
+  CHECK_SUCCESS(ids);
+  write(dir / "text", text), write(dir / "none", "");
+  CHECK(cke({"tokenize", model, "-f", dir / "text"}).out == ids.out);
+  CHECK(cke({"tokenize", model}, {.input = text}).out == ids.out);
+  CHECK(cke({"tokenize", model, "-p", ""}).out == "[]\n");
+  CHECK(cke({"tokenize", model, "-f", dir / "none"}).out == "[]\n");
+  const result back = cke({"detokenize", model, "--tokens", listed(json::parse(ids.out))});
+  CHECK_SUCCESS(back);
+  CHECK(back.out == text);
+  CHECK(cke({"detokenize", model, "--tokens", ""}).out.empty());
+  CHECK(cke({"tokenize", CKE_TEST_DATA "/tokenizers/qwen2.gguf", "-p", "x y"}).out == cke({"tokenize", CKE_TEST_DATA "/tokenizers/qwen2", "-p", "x y"}).out);
+}
+
+TEST_CASE("tokenize --no-special leaves out what begins a text") {
+  const std::string model = CKE_TEST_DATA "/tokenizers/llama3";
+  const json all = json::parse(cke({"tokenize", model, "-p", "x"}).out), bare = json::parse(cke({"tokenize", model, "-p", "x", "--no-special"}).out);
+  CHECK(all.size() == bare.size() + 1);
+}
+
+TEST_CASE("template renders messages in the model's form") {
+  const scratch dir;
+  for (const char* file : {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja"}) fs::copy(tiny + '/' + file, dir / file);
+  write(dir / "m.json", R"([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}])");
+  const std::vector<std::string> words{"template", dir / "", "--messages", dir / "m.json"};
+  const std::string open = "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n";
+  CHECK(cke(words).out == open + "<|im_start|>assistant\n");
+  std::vector<std::string> bare = words;
+  bare.push_back("--no-generation-prompt");
+  CHECK(cke(bare).out == open);
+  for (const char* bad : {"{}", "[1]", "[{}]", "[]", "[", R"([{"role": "user"}])", R"([{"role": "alien", "content": "x"}])", R"([{"role": 1, "content": "x"}])"}) {
+    write(dir / "m.json", bad);
+    CHECK_REFUSED(cke(words), "m.json");
+  }
+}
+
+TEST_CASE("chat answers each line, and knows its earlier ones") {
+  const result two = cke({"chat", tiny, "-n", "12"}, {.input = "Hello.\n\nWho are you?\n"});
+  CHECK_SUCCESS(two);
+  CHECK(two.out.starts_with(cke({"chat", tiny, "-n", "12"}, {.input = "Hello."}).out));
+  CHECK(two.out.size() > cke({"chat", tiny, "-n", "12"}, {.input = "Hello.\nexit\nWho are you?\n"}).out.size());
+  CHECK(cke({"chat", tiny}, {.input = ""}).out.empty());
+  CHECK_REFUSED(cke({"chat", tiny, "-c", "8"}, {.input = "A question that is longer than the context is."}), "-c");
+  CHECK_SUCCESS(cke({"chat", tiny, "-c", "30"}, {.input = "Tell me a story."}));
+}
+
+TEST_CASE("inspect, bench and build: for people, and as JSON") {
+  const result facts = cke({"inspect", tiny, "--json"});
+  CHECK_SUCCESS(facts);
+  const json j = json::parse(facts.out), config = json::parse(content(tiny + "/config.json"));
+  CHECK(j["family"] == "qwen3");
+  CHECK(j["max_position_embeddings"] == config["max_position_embeddings"]);
+  CHECK(j["type"].get<std::string>().starts_with("cke::qwen3<{.vocab = " + config["vocab_size"].dump() + ", .dim = " + config["hidden_size"].dump()));
+  CHECK(cke({"inspect", tiny}).out.find(j["type"].get<std::string>()) != std::string::npos);
+  const json plan = json::parse(cke({"inspect", tiny, "--plan", "--json", "-c", "100"}).out)["plan"];
+  CHECK(plan["parameters"] == j["parameters"]);
+  CHECK(plan["capacity"]["context"] == 100);
+  const result text = cke({"inspect", tiny, "--plan"});
+  CHECK_SUCCESS(text);
+  CHECK(text.out.find("barriers") != std::string::npos);
+
+  const std::vector<std::string> words{"bench", tiny, "-p", "8", "-n", "4", "-d", "0,3", "-r", "2", "-o"};
+  const auto measured = [&](const char* form) {
+    std::vector<std::string> all = words;
+    all.push_back(form);
+    const result r = cke(all);
+    CHECK_SUCCESS(r);
+    return r.out;
+  };
+  const json rows = json::parse(measured("json"));
+  REQUIRE(rows.size() == 4);
+  CHECK(rows[3]["test"] == "tg4 @ d3");
+  CHECK(rows[0]["samples_ts"].size() == 2);
+  CHECK(rows[0]["avg_ts"].get<double>() > 0);
+  const std::string lines = measured("jsonl"), csv = measured("csv"), md = measured("md");
+  CHECK(std::ranges::count(lines, '\n') == 4);
+  CHECK(std::ranges::count(csv, '\n') == 5);
+  CHECK(md.starts_with("| model | size | params | backend | threads | test | t/s |"));
+  CHECK(md.find("|  |") == md.npos);
+  CHECK(fs::exists(cke({"build", tiny}).out.substr(0, cke({"build", tiny}).out.size() - 1)));
+}
+
+TEST_CASE("help and version") {
+  CHECK(cke({"--version"}).out.starts_with("cke "));
+  for (const char* command : {"run", "chat", "logits", "tokenize", "detokenize", "template", "inspect", "bench", "build"}) {
+    CHECK(cke({"--help"}).out.find(command) != std::string::npos);
+    CHECK_SUCCESS(cke({command, "--help"}));
+  }
+}

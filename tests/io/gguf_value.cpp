@@ -4,7 +4,27 @@
 #include <cke/io/gguf_value.hpp>
 #include <limits>
 
-using cke::detail::convert;
+namespace {
+
+using cke::gguf_type;
+
+// convert<To> of a number that is stored as it is here.
+template <class To, class From> std::optional<To> convert(From x) {
+  constexpr gguf_type type = std::is_same_v<From, cke::u8>      ? gguf_type::uint8
+                             : std::is_same_v<From, cke::i8>    ? gguf_type::int8
+                             : std::is_same_v<From, cke::u16>   ? gguf_type::uint16
+                             : std::is_same_v<From, std::int16_t> ? gguf_type::int16
+                             : std::is_same_v<From, cke::u32>   ? gguf_type::uint32
+                             : std::is_same_v<From, cke::i32>   ? gguf_type::int32
+                             : std::is_same_v<From, cke::u64>   ? gguf_type::uint64
+                             : std::is_same_v<From, cke::i64>   ? gguf_type::int64
+                             : std::is_same_v<From, float>      ? gguf_type::float32
+                             : std::is_same_v<From, double>     ? gguf_type::float64
+                                                                : gguf_type::boolean;
+  return cke::detail::convert<To>(type, std::as_bytes(std::span(&x, 1)));
+}
+
+}  // namespace
 
 static_assert(cke::info(cke::gguf_type::float64).name == "f64");
 static_assert(cke::info(cke::gguf_type::float64).bytes == 8);
@@ -20,6 +40,9 @@ TEST_CASE("gguf_value: integers convert when they are in range") {
   CHECK(convert<cke::i32>(std::numeric_limits<cke::i64>::min() >> 32) ==
         std::numeric_limits<cke::i32>::min());
   CHECK_FALSE(convert<cke::i64>(~cke::u64{0}).has_value());
+  CHECK(convert<cke::u64>(~cke::u64{0}) == ~cke::u64{0});
+  CHECK(convert<cke::i32>(std::int16_t{-300}) == -300);
+  CHECK(convert<cke::i64>(cke::u16{0xffff}) == 0xffff);
 }
 
 TEST_CASE("gguf_value: kinds of numbers do not mix") {
@@ -40,5 +63,7 @@ TEST_CASE("gguf_value: descriptions are short and exact") {
   CHECK(of(cke::gguf_type::float64, std::numeric_limits<double>::infinity()) == "f64 inf");
   CHECK(of(cke::gguf_type::int64, std::numeric_limits<cke::i64>::min()) ==
         "i64 -9223372036854775808");
+  CHECK(of(cke::gguf_type::uint64, ~cke::u64{0}) == "u64 18446744073709551615");
+  CHECK(of(cke::gguf_type::int8, cke::i8{-7}) == "i8 -7");
   CHECK(of(cke::gguf_type::boolean, cke::u8{1}) == "bool true");
 }

@@ -49,7 +49,8 @@ inline std::vector<merge> gguf_merges(const gguf& file, const char* key,
     return [&tokens, text](u32 id) { return tokens[id] == text; };
   };
   index_table ids(tokens.size());
-  for (auto id = static_cast<u32>(tokens.size()); id-- > 0;)  // of equal tokens the lowest id counts
+  // Of equal tokens the lowest id counts.
+  for (auto id = static_cast<u32>(tokens.size()); id-- > 0;)
     ids.insert(hash(tokens[id]), id, same(tokens[id]));
   const auto find = [&](std::string_view text) { return ids.find(hash(text), same(text)); };
 

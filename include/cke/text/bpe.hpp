@@ -97,7 +97,8 @@ class merge_table {
   }
 
  public:
-  CKE_OUT_OF_LINE explicit merge_table(const vocabulary& v) : merges_(&v.merges), table_(v.merges.size()) {
+  CKE_OUT_OF_LINE explicit merge_table(const vocabulary& v)
+      : merges_(&v.merges), table_(v.merges.size()) {
     for (u32 rank = 0; rank < v.merges.size(); ++rank) {
       const merge& m = v.merges[rank];
       const token_type type = v.types[m.result];
@@ -124,14 +125,17 @@ class token_table {
   }
 
  public:
-  CKE_OUT_OF_LINE explicit token_table(const vocabulary& v) : tokens_(&v.tokens), table_(v.tokens.size()) {
+  CKE_OUT_OF_LINE explicit token_table(const vocabulary& v)
+      : tokens_(&v.tokens), table_(v.tokens.size()) {
     // Of two tokens with the same bytes the model's own wins, then the lower id.
     for (const token_type type : {token_type::user_defined, token_type::normal})
       for (auto id = static_cast<u32>(v.tokens.size()); id-- > 0;)
         if (v.types[id] == type) table_.insert(hash(v.tokens[id]), id, same(v.tokens[id]));
   }
   // The id, or no_token.
-  CKE_OUT_OF_LINE u32 find(std::string_view bytes) const { return table_.find(hash(bytes), same(bytes)); }
+  CKE_OUT_OF_LINE u32 find(std::string_view bytes) const {
+    return table_.find(hash(bytes), same(bytes));
+  }
 
  private:
   const std::vector<std::string>* tokens_;

@@ -10,17 +10,17 @@ using cke::gguf_type;
 
 // convert<To> of a number that is stored as it is here.
 template <class To, class From> std::optional<To> convert(From x) {
-  constexpr gguf_type type = std::is_same_v<From, cke::u8>      ? gguf_type::uint8
-                             : std::is_same_v<From, cke::i8>    ? gguf_type::int8
-                             : std::is_same_v<From, cke::u16>   ? gguf_type::uint16
-                             : std::is_same_v<From, std::int16_t> ? gguf_type::int16
-                             : std::is_same_v<From, cke::u32>   ? gguf_type::uint32
-                             : std::is_same_v<From, cke::i32>   ? gguf_type::int32
-                             : std::is_same_v<From, cke::u64>   ? gguf_type::uint64
-                             : std::is_same_v<From, cke::i64>   ? gguf_type::int64
-                             : std::is_same_v<From, float>      ? gguf_type::float32
-                             : std::is_same_v<From, double>     ? gguf_type::float64
-                                                                : gguf_type::boolean;
+  constexpr gguf_type type = std::is_same_v<From, cke::u8>        ? gguf_type::uint8
+                           : std::is_same_v<From, cke::i8>      ? gguf_type::int8
+                           : std::is_same_v<From, cke::u16>     ? gguf_type::uint16
+                           : std::is_same_v<From, std::int16_t> ? gguf_type::int16
+                           : std::is_same_v<From, cke::u32>     ? gguf_type::uint32
+                           : std::is_same_v<From, cke::i32>     ? gguf_type::int32
+                           : std::is_same_v<From, cke::u64>     ? gguf_type::uint64
+                           : std::is_same_v<From, cke::i64>     ? gguf_type::int64
+                           : std::is_same_v<From, float>        ? gguf_type::float32
+                           : std::is_same_v<From, double>       ? gguf_type::float64
+                           : gguf_type::boolean;
   return cke::detail::convert<To>(type, std::as_bytes(std::span(&x, 1)));
 }
 

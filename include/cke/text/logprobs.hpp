@@ -8,8 +8,8 @@
 #include <span>
 #include <string>
 
+#include "../core/concat.hpp"
 #include "../core/error.hpp"
-#include "../core/types.hpp"
 
 namespace cke {
 
@@ -22,7 +22,7 @@ inline u32 greedy_token(std::span<const float> logits) {
   for (std::size_t id = 0; id < logits.size(); ++id) {
     if (logits[id] <= highest) continue;  // false for NaN: one predictable branch finds both
     if (!(logits[id] < infinity)) {
-      throw Error(errc::config_range, "", "logit of token " + std::to_string(id),
+      throw Error(errc::config_range, "", concat({"logit of token ", u64{id}}),
                   "a finite number or -inf", std::isnan(logits[id]) ? "nan" : "inf");
     }
     highest = logits[id];
@@ -47,12 +47,12 @@ inline float log_probabilities(std::span<const float> logits, u32 chosen,
                                std::span<token_logprob> top) {
   const u32 best = greedy_token(logits);
   if (chosen >= logits.size()) {
-    throw Error(errc::token_range, "", "token", "an id below " + std::to_string(logits.size()),
-                std::to_string(chosen));
+    throw Error(errc::token_range, "", "token", concat({"an id below ", u64{logits.size()}}),
+                concat({chosen}));
   }
   if (top.size() > logits.size()) {
     throw Error(errc::usage, "", "top log-probabilities",
-                "at most " + std::to_string(logits.size()), std::to_string(top.size()));
+                concat({"at most ", u64{logits.size()}}), concat({u64{top.size()}}));
   }
   const double highest = static_cast<double>(logits[best]);
   double sum = 0;

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "../core/concat.hpp"
 #include "../core/error.hpp"
-#include "../core/types.hpp"
 #include "logprobs.hpp"
 #include "random.hpp"
 
@@ -79,6 +79,7 @@ class sampler {
     u32 id;
     float score;   // (logit - highest logit) / temperature, <= 0
     float weight;  // exp(score); divided by total(), its probability
+    double rank = 0;  // lowest first, where only the first are kept
   };
 
   // Throws errc::config_range for settings out of range, errc::token_range for a bias outside the
@@ -89,7 +90,7 @@ class sampler {
     for (const auto& [id, bias] : settings_.logit_bias) {
       if (id < vocab_size) continue;
       throw Error(errc::token_range, "", "sampling.logit_bias",
-                  "an id below " + std::to_string(vocab_size), std::to_string(id));
+                  concat({"an id below ", vocab_size}), concat({id}));
     }
     penalizes_ = settings_.repeat_last_n > 0 &&
                  (settings_.repetition_penalty != 1 || settings_.frequency_penalty != 0 ||
@@ -106,8 +107,7 @@ class sampler {
   // number. Throws errc::config_range as argmax does, errc::usage for another number of logits.
   u32 sample(std::span<const float> logits, std::span<const u32> history, u64 position) {
     if (logits.size() != vocab_size_) {
-      throw Error(errc::usage, "", "logits", std::to_string(vocab_size_),
-                  std::to_string(logits.size()));
+      throw Error(errc::usage, "", "logits", concat({vocab_size_}), concat({u64{logits.size()}}));
     }
     const auto scores = adjust(logits, history);
     const u32 best = greedy_token(scores);
@@ -197,8 +197,8 @@ class sampler {
     std::erase_if(kept_, [=](const candidate& c) {
       return static_cast<double>(c.weight) <= tail && c.weight < 1;  // 1: the highest always stays
     });
-    keep_first(top_p * sum, false,
-               [](const candidate& c) { return static_cast<double>(-c.score); });
+    for (candidate& c : kept_) c.rank = static_cast<double>(-c.score);
+    keep_first(top_p * sum, false);
   }
 
   void keep_min_p() {
@@ -215,18 +215,16 @@ class sampler {
       expected += static_cast<double>(c.weight) * static_cast<double>(c.score);
     }
     expected /= sum;
-    keep_first(static_cast<double>(settings_.typical_p) * sum, true, [=](const candidate& c) {
-      return std::abs(static_cast<double>(c.score) - expected);
-    });
+    for (candidate& c : kept_) c.rank = std::abs(static_cast<double>(c.score) - expected);
+    keep_first(static_cast<double>(settings_.typical_p) * sum, true);
   }
 
-  // Keeps the candidates of the lowest keys (ties: the lowest ids) until their weights add up to
-  // `mass`, and with `ties` also those whose key equals the last one's. Sorts no further than it
+  // Keeps the candidates of the lowest ranks (ties: the lowest ids) until their weights add up to
+  // `mass`, and with `ties` also those whose rank equals the last one's. Sorts no further than it
   // needs to.
-  template <class Key> void keep_first(double mass, bool ties, Key key) {
-    const auto before = [&](const candidate& a, const candidate& b) {
-      const double x = key(a), y = key(b);
-      return x < y || (x == y && a.id < b.id);
+  CKE_OUT_OF_LINE void keep_first(double mass, bool ties) {
+    const auto before = [](const candidate& a, const candidate& b) {
+      return a.rank < b.rank || (a.rank == b.rank && a.id < b.id);
     };
     const auto at = [&](std::size_t i) { return kept_.begin() + static_cast<std::ptrdiff_t>(i); };
     std::size_t count = 0, sorted = 0;
@@ -238,7 +236,7 @@ class sampler {
         sorted = more;
       }
       const bool reached = count > 0 && sum >= mass;
-      if (reached && !(ties && key(kept_[count]) == key(kept_[count - 1]))) break;
+      if (reached && !(ties && kept_[count].rank == kept_[count - 1].rank)) break;
       sum += static_cast<double>(kept_[count].weight);
     }
     kept_.resize(count);

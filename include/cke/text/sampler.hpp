@@ -98,7 +98,7 @@ class sampler {
     if (penalizes_) occurrences_.resize(vocab_size);
     if (penalizes_ || !settings_.logit_bias.empty()) adjusted_.resize(vocab_size);
     if (settings_.top_k >= vocab_size) settings_.top_k = 0;
-    highest_.reserve(std::min<std::size_t>(std::size_t{2} * settings_.top_k, vocab_size));
+    highest_.reserve(settings_.top_k);
     kept_.reserve(settings_.temperature == 0 ? 1 : vocab_size);
   }
 
@@ -168,24 +168,20 @@ class sampler {
     }
   }
 
-  // The k-th highest score, or -inf where fewer than k are above it. The buffer takes whatever
-  // beats the best k so far, and is cut to k when it holds 2k: linear in the vocabulary, whatever k
-  // is.
+  // The k-th highest score, or -inf where fewer than k are above it.
   float kth_highest(std::span<const float> scores, u32 k) {
-    const auto cut = [&] {
-      const auto kth = highest_.begin() + (k - 1);
-      std::nth_element(highest_.begin(), kth, highest_.end(), std::greater<>{});
-      highest_.resize(k);
-      return highest_.back();
-    };
-    float threshold = -std::numeric_limits<float>::infinity();
-    highest_.clear();
+    constexpr float nothing = -std::numeric_limits<float>::infinity();
+    highest_.clear();  // a heap of the best so far, the lowest of them on top
     for (const float score : scores) {
-      if (score <= threshold) continue;
+      if (score <= (highest_.size() < k ? nothing : highest_.front())) continue;
+      if (highest_.size() == k) {
+        std::pop_heap(highest_.begin(), highest_.end(), std::greater<>{});
+        highest_.pop_back();
+      }
       highest_.push_back(score);
-      if (highest_.size() == highest_.capacity()) threshold = cut();
+      std::push_heap(highest_.begin(), highest_.end(), std::greater<>{});
     }
-    return highest_.size() > k ? cut() : threshold;
+    return highest_.size() < k ? nothing : highest_.front();
   }
 
   void keep_top_p() {
@@ -222,24 +218,21 @@ class sampler {
   // Keeps the candidates of the lowest ranks (ties: the lowest ids) until their weights add up to
   // `mass`, and with `ties` also those whose rank equals the last one's. Sorts no further than it
   // needs to.
-  CKE_OUT_OF_LINE void keep_first(double mass, bool ties) {
-    const auto before = [](const candidate& a, const candidate& b) {
-      return a.rank < b.rank || (a.rank == b.rank && a.id < b.id);
+  void keep_first(double mass, bool ties) {
+    const auto after = [](const candidate& a, const candidate& b) {
+      return a.rank > b.rank || (a.rank == b.rank && a.id > b.id);
     };
-    const auto at = [&](std::size_t i) { return kept_.begin() + static_cast<std::ptrdiff_t>(i); };
-    std::size_t count = 0, sorted = 0;
-    for (double sum = 0; count < kept_.size(); ++count) {
-      if (count == sorted) {
-        const std::size_t more = std::min(kept_.size(), std::max<std::size_t>(64, 4 * sorted));
-        if (more < kept_.size()) std::nth_element(at(sorted), at(more), kept_.end(), before);
-        std::sort(at(sorted), at(more), before);
-        sorted = more;
-      }
-      const bool reached = count > 0 && sum >= mass;
-      if (reached && !(ties && kept_[count].rank == kept_[count - 1].rank)) break;
-      sum += static_cast<double>(kept_[count].weight);
+    std::make_heap(kept_.begin(), kept_.end(), after);
+    auto heap_end = kept_.end();  // what left the heap stands behind it, the first of all last
+    for (double sum = 0, last = 0; heap_end != kept_.begin();) {
+      const candidate next = kept_.front();
+      if (heap_end != kept_.end() && sum >= mass && !(ties && next.rank == last)) break;
+      sum += static_cast<double>(next.weight);
+      last = next.rank;
+      std::pop_heap(kept_.begin(), heap_end--, after);
     }
-    kept_.resize(count);
+    std::reverse(kept_.begin(), kept_.end());
+    kept_.resize(static_cast<std::size_t>(std::distance(heap_end, kept_.end())));
   }
 
   u32 draw(double u) const {

@@ -43,9 +43,7 @@ template <activation A, class Isa> struct activate {
 
  private:
   template <class F> CKE_INLINE static void each(u32 n, F&& f) {
-    u32 i = 0;
-    for (; i + lanes <= n; i += lanes) f(i, lanes);
-    if (i < n) f(i, n - i);
+    for (u32 i = 0; i < n; i += lanes) f(i, std::min(lanes, n - i));
   }
   CKE_INLINE static batch get(const float* x, u32 m) {
     if (m == lanes) return batch::load_unaligned(x);

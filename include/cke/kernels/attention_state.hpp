@@ -47,7 +47,7 @@ template <dtype KV, class Isa> struct attention_state {
   }
 
   // Query i sees part[row], which is relative to m_block: both sides move to the greater maximum.
-  void fold(u32 i, u32 row, float m_block, float l_block) {
+  CKE_OUT_OF_LINE void fold(u32 i, u32 row, float m_block, float l_block) {
     const float top = std::max(m[i], m_block);
     const batch old = simd::exp2<Isa>(batch(m[i] - top));
     const batch fresh = simd::exp2<Isa>(batch(m_block - top));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <initializer_list>
 
 #include "attention.hpp"
 #include "kernel.hpp"
@@ -17,11 +18,11 @@ namespace cke {
 template <class F> void for_each_head(const params& p, const work& w, u32 unit, F f) {
   const auto [first, last] = tokens_of(w, unit);
   const auto [from, to] = kv_heads_of(w, unit, p.kv_heads);
-  const u32 group = p.heads / p.kv_heads;
-  for (u32 t = first; t < last; ++t) {
-    for (u32 h = from * group; h < to * group; ++h) f(w.in[0].row(t) + u64{h} * p.head_dim, t, 0);
-    for (u32 h = from; h < to; ++h) f(w.in[1].row(t) + u64{h} * p.head_dim, t, 1);
-  }
+  for (u32 t = first; t < last; ++t)
+    for (const u32 matrix : {0u, 1u}) {
+      const u32 group = matrix == 0 ? p.heads / p.kv_heads : 1;
+      for (u32 h = from * group; h < to * group; ++h) f(w.in[matrix].row(t) + u64{h} * p.head_dim, t, matrix);
+    }
 }
 
 template <class Isa> void norm_head(const params& p, const work& w, u32 matrix, float* x) {

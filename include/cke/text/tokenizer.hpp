@@ -115,9 +115,11 @@ class tokenizer {
 
  private:
   void check(u32 id) const {
-    if (id >= vocab_size())
-      throw Error(errc::token_range, {}, "token id", concat({"less than ", vocab_size()}),
-                  concat({id}));
+    if (id >= vocab_size()) refuse(id);
+  }
+  [[noreturn]] CKE_OUT_OF_LINE void refuse(u32 id) const {
+    throw Error(errc::token_range, {}, "token id", concat({"less than ", vocab_size()}),
+                concat({id}));
   }
 
   CKE_OUT_OF_LINE static std::string replace_all(std::string_view text, std::string_view from,
@@ -148,7 +150,7 @@ class tokenizer {
     return spm_ && (p == space_prefix::always || p == space_prefix::never);
   }
 
-  std::string normalize(std::string_view text) const {
+  CKE_OUT_OF_LINE std::string normalize(std::string_view text) const {
     std::string normal = vocabulary_->nfc ? nfc(text) : std::string(text);
     if (!marks_spaces_first()) return normal;
     if (vocabulary_->prefix == space_prefix::always && !normal.empty()) normal.insert(0, 1, ' ');

@@ -39,7 +39,7 @@ class gguf {
   std::span<const gguf_value> values() const { return values_; }  // in file order
 
   // nullptr when there is none.
-  const gguf_value* find(std::string_view key) const {
+  CKE_OUT_OF_LINE const gguf_value* find(std::string_view key) const {
     const auto it =
         std::lower_bound(by_key_.begin(), by_key_.end(), key,
                          [&](u32 i, std::string_view wanted) { return values_[i].key < wanted; });
@@ -49,17 +49,17 @@ class gguf {
   // One value as bool, u32, i32, u64, i64, float, double or std::string_view (into the file). A
   // stored integer of any type converts if it fits. Throws Error{errc::config_mismatch}: key, T,
   // what is there.
-  template <class T> T get(std::string_view key) const {
+  template <class T> CKE_OUT_OF_LINE T get(std::string_view key) const {
     const gguf_value& v = require(key, detail::gguf_name<T>);
     return item_as<T>(v, v.type, v.bytes, detail::gguf_name<T>);
   }
   // The fallback stands in for an absent key only; a value that does not convert is still an error.
-  template <class T> T get_or(std::string_view key, T fallback) const {
+  template <class T> CKE_OUT_OF_LINE T get_or(std::string_view key, T fallback) const {
     return find(key) ? get<T>(key) : fallback;
   }
 
   // The items of an array, under the same rules.
-  template <class T> std::vector<T> array(std::string_view key) const {
+  template <class T> CKE_OUT_OF_LINE std::vector<T> array(std::string_view key) const {
     const std::string want = concat({"array of ", detail::gguf_name<T>});
     const gguf_value& v = require(key, want);
     const bool strings = v.item == gguf_type::string;

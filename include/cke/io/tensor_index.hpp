@@ -61,7 +61,7 @@ class tensor_index {
   const std::string& file_of(const tensor_ref& t) const { return files_[t.file].name; }
 
   // nullptr when there is none.
-  const tensor_ref* find(std::string_view name) const {
+  CKE_OUT_OF_LINE const tensor_ref* find(std::string_view name) const {
     const auto it = std::lower_bound(
         tensors_.begin(), tensors_.end(), name,
         [](const tensor_ref& t, std::string_view wanted) { return t.name < wanted; });

@@ -13,7 +13,7 @@ namespace cke {
 // The numbers below `count` such that less(later, earlier) is never true. One sort serves every
 // array that is read when a model is loaded; each sort of its own is as much code as its reader.
 CKE_OUT_OF_LINE inline std::vector<u32> sorted_order(std::size_t count,
-                                                       function_ref<bool(u32, u32)> less) {
+                                                     function_ref<bool(u32, u32)> less) {
   std::vector<u32> order(count);
   for (u32 i = 0; i < count; ++i) order[i] = i;
   std::sort(order.begin(), order.end(), less);

@@ -151,8 +151,8 @@ template <dtype KV, class Isa> struct attention_kernel {
 
   // Scores of registers [first, last) become weights relative to their maximum m; l is their sum.
   // Exponents are of 2: log2(e) goes into the scale.
-  CKE_OUT_OF_LINE static void weigh(const block& b, const attention_query& query, u32 first, u32 last, float* row,
-                    float& m, float& l) {
+  CKE_OUT_OF_LINE static void weigh(const block& b, const attention_query& query, u32 first,
+                                    u32 last, float* row, float& m, float& l) {
     constexpr float log2e = 1.44269504f;
     const float hidden = -std::numeric_limits<float>::infinity();
     batch top(hidden);

@@ -58,8 +58,8 @@ struct config_reader {
   rope_factors* factors{};  // where longrope's lists go, and the config points; null: nowhere
   config_problem bad{};
 
-  CKE_OUT_OF_LINE constexpr void fail(trouble what, std::string_view key, json at, double least = 0, double most = 0,
-                      std::string_view wanted = {}) {
+  CKE_OUT_OF_LINE constexpr void fail(trouble what, std::string_view key, json at, double least = 0,
+                                      double most = 0, std::string_view wanted = {}) {
     if (bad.what == trouble::none) bad = {what, key, at.s, least, most, wanted};
   }
   constexpr json at(std::string_view hf, std::string_view gguf) const {

@@ -16,6 +16,10 @@ template <class F> void for_each_format(F&& f) {
     f.template operator()<dtype::f16, Isa>();
     f.template operator()<dtype::bf16, Isa>();
     f.template operator()<dtype::q8_0, Isa>();
+    f.template operator()<dtype::q4_0, Isa>();
+    f.template operator()<dtype::q4_k, Isa>();
+    f.template operator()<dtype::q5_k, Isa>();
+    f.template operator()<dtype::q6_k, Isa>();
   });
 }
 
@@ -23,19 +27,18 @@ struct cache_line {
   alignas(64) std::byte bytes[64];
 };
 
-// A packed matrix [rows][cols].
+// A packed matrix [rows][cols] of what a file of type F holds.
 template <dtype F, class Isa> struct matrix {
   u32 rows, cols;
   std::vector<cache_line> units;
 
-  matrix(const std::vector<float>& w, u32 r, u32 c)
+  matrix(const std::vector<std::byte>& file, u32 r, u32 c)
       : rows(r), cols(c), units(packed<F, Isa>::bytes(r, c) / 64) {
     for (u32 first = 0; first < rows; first += unit_rows) {
       std::vector<const std::byte*> from;
       for (u32 i = first; i < std::min(rows, first + unit_rows); ++i)
-        from.push_back(reinterpret_cast<const std::byte*>(&w[u64{i} * cols]));
-      packed<F, Isa>::pack_unit(unit(first), static_cast<u32>(from.size()), cols, from.data(),
-                                dtype::f32);
+        from.push_back(&file[bytes_of(F, u64{i} * cols)]);
+      packed<F, Isa>::pack_unit(unit(first), static_cast<u32>(from.size()), cols, from.data(), F);
     }
   }
   std::byte* unit(u32 row) {
@@ -88,12 +91,13 @@ TEST_CASE("matmul: close to double, and a token's bits do not depend on its comp
     CAPTURE(Isa::name);
     CAPTURE(info(F).name);
     constexpr u32 most = 33;
-    for (const u32 cols : {1u, 24u, 32u, 96u, 160u})
+    for (const u32 cols : {1u, 24u, 32u, 96u, 160u, 256u, 768u})
       for (const u32 rows : {1u, 31u, 33u, 144u}) {
-        if (cols % info(F).block || (rows == 144 && cols != 96)) continue;
+        if (cols % info(F).block || (rows == 144 && cols != 96 && cols != 256)) continue;
+        if (cols >= 256 && info(F).block < 256 && rows != 33) continue;
         CAPTURE(cols);
         CAPTURE(rows);
-        matrix<F, Isa> w(random_row(u64{rows} * cols, rows + cols), rows, cols);
+        matrix<F, Isa> w(random_file(F, u64{rows} * cols, rows + cols), rows, cols);
         const auto x = random_row(most * cols, cols, 3);
         const auto y = w.multiply(x.data(), most);
         for (u32 n = 1; n <= 17; ++n) {
@@ -102,7 +106,7 @@ TEST_CASE("matmul: close to double, and a token's bits do not depend on its comp
           CHECK(same_bits(w.multiply(x.data(), n), part));
         }
         // One rounding for each step of a chain, and some for scales.
-        const bool integers = F == dtype::q8_0 && !simd::is_scalar<Isa>;
+        const bool integers = info(F).partner == dtype::q8_0 && !simd::is_scalar<Isa>;
         const double tolerance = 0x1p-24 * (4 + (integers ? cols / 32 : cols));
         u32 wrong = 0;
         for (u32 t = 0; t < most; ++t) {
@@ -123,11 +127,13 @@ TEST_CASE("matmul: close to double, and a token's bits do not depend on its comp
 }
 
 TEST_CASE("matmul: simd and scalar agree on the same numbers") {
-  constexpr u32 rows = 40, cols = 352, n = 5;
-  const auto values = random_row(rows * cols, 1), x = random_row(n * cols, 2);
+  constexpr u32 rows = 40, n = 5;
   for_each_format([&]<dtype F, class Isa>() {
     CAPTURE(Isa::name);
     CAPTURE(info(F).name);
+    constexpr u32 cols = info(F).block == 256 ? 512 : 352;
+    const auto values = random_file(F, rows * cols, 1);
+    const auto x = random_row(n * cols, 2);
     const auto want = matrix<F, isa::scalar>(values, rows, cols).multiply(x.data(), n);
     CHECK(distance(matrix<F, Isa>(values, rows, cols).multiply(x.data(), n), want) < 2e-5);
   });
@@ -136,6 +142,7 @@ TEST_CASE("matmul: simd and scalar agree on the same numbers") {
 TEST_CASE("matmul: zeros stay zeros, the largest codes do not saturate, NaN stays in its token") {
   constexpr u32 cols = 64, n = 6;
   for_each_format([]<dtype F, class Isa>() {
+    if (!convertible(F)) return;
     CAPTURE(Isa::name);
     CAPTURE(info(F).name);
     std::vector<float> w(3 * cols);  // 0: zeros; 1: all greatest; 2: alternating
@@ -146,7 +153,9 @@ TEST_CASE("matmul: zeros stay zeros, the largest codes do not saturate, NaN stay
     std::vector<float> x(n * cols, 4096.f);
     std::fill_n(x.data(), cols, 0.f);
     x[3 * cols + 7] = NAN;
-    const auto y = matrix<F, Isa>(w, 3, cols).multiply(x.data(), n);
+    std::vector<std::byte> file(bytes_of(F, 3 * cols));
+    from_f32(F, w.data(), 3 * cols, file.data());
+    const auto y = matrix<F, Isa>(file, 3, cols).multiply(x.data(), n);
     for (u32 t = 0; t < n; ++t) {
       if (t == 3) {
         CHECK(std::isnan(y[t * 3 + 1]));
@@ -156,5 +165,54 @@ TEST_CASE("matmul: zeros stay zeros, the largest codes do not saturate, NaN stay
       CHECK(y[t * 3 + 1] == doctest::Approx(t ? -8192. * 4096 * cols : 0).epsilon(1e-3));
       CHECK(y[t * 3 + 2] == doctest::Approx(0));
     }
+  });
+}
+
+TEST_CASE("matmul: blocks of extreme codes and scales, against the largest activations") {
+  constexpr u32 cols = 512, rows = 6, n = 21;
+  for_each_format([]<dtype F, class Isa>() {
+    if (convertible(F)) return;
+    CAPTURE(Isa::name);
+    CAPTURE(info(F).name);
+    const u32 row_bytes = static_cast<u32>(bytes_of(F, cols));
+    std::vector<std::byte> file(rows * row_bytes);  // row 0: d = 0
+    for (u32 row = 1; row < rows; ++row)
+      for (u32 i = 0; i < row_bytes; ++i)
+        file[row * row_bytes + i] = static_cast<std::byte>(
+            row == 1 || (row == 2 && i % 2) || (row > 2 && i % row) ? 0xff : 0);
+    const float scales[rows][2] = {{0, 0},        {1, 0},  {65504, -65504},
+                                   {0x1p-24f, 0}, {0, -1}, {-2, 3}};
+    for (u32 row = 0; row < rows; ++row)
+      for (u32 block = 0; block < row_bytes; block += info(F).bytes) {
+        const auto at = scales_of(F);
+        write(&file[row * row_bytes + block + at[1]], to_f16(scales[row][1]));
+        write(&file[row * row_bytes + block + at[0]], to_f16(scales[row][0]));
+      }
+    std::vector<float> x(n * cols);
+    for (u32 i = 0; i < n * cols; ++i)
+      x[i] = (i / cols % 3 == 0 ? 1.f : i % (i / cols) ? -1.f : 1.f) * 4096;
+    std::fill_n(&x[5 * cols], cols, 0.f);
+    x[7 * cols + 300] = NAN;
+    matrix<F, Isa> w(file, rows, cols);
+    const auto y = w.multiply(x.data(), n);
+    for (u32 t = 0; t < n; ++t)
+      for (u32 row = 0; row < rows; ++row) {
+        CAPTURE(t);
+        CAPTURE(row);
+        const float got = y[t * rows + row];
+        if (t == 7) {
+          CHECK(std::isnan(got));
+          continue;
+        }
+        const auto ws = w.values(row);
+        double want = 0, magnitude = 0;
+        for (u32 k = 0; k < cols; ++k) {
+          const double term =
+              double{ws[k]} * double{x[t * cols + k]};  // |x| is 4096 or 0: kept exactly
+          want += term, magnitude += std::abs(term);
+        }
+        if (row == 0 || t == 5) CHECK(got == 0);
+        CHECK(std::abs(double{got} - want) <= 0x1p-20 * magnitude);
+      }
   });
 }

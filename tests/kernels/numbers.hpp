@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "cke/core/isa.hpp"
+#include "cke/kernels/convert.hpp"
 
 namespace numbers {
 
@@ -53,6 +55,28 @@ inline std::vector<float> random_row(u64 n, u32 seed, float spread = 1) {
   std::vector<float> row(n);
   for (float& x : row) x = normal(bits);
   return row;
+}
+
+// Where a block of a format has its f16 scales.
+constexpr std::array<u32, 2> scales_of(cke::dtype t) {
+  if (t == cke::dtype::q6_k) return {208, 208};
+  return {0, t == cke::dtype::q4_k || t == cke::dtype::q5_k ? 2u : 0u};
+}
+// `count` random numbers as a file of type t has them: normal ones, or random codes with small
+// scales.
+inline std::vector<std::byte> random_file(cke::dtype t, u64 count, u32 seed) {
+  std::vector<std::byte> out(cke::bytes_of(t, count));
+  if (cke::kernels::convertible(t)) {
+    cke::kernels::from_f32(t, random_row(count, seed).data(), static_cast<u32>(count), out.data());
+    return out;
+  }
+  std::mt19937 bits(seed);
+  std::normal_distribution<float> normal(0, t == cke::dtype::q6_k ? 0.001f : 0.01f);
+  for (std::byte& b : out) b = static_cast<std::byte>(bits());
+  for (u64 block = 0; block < out.size(); block += cke::info(t).bytes)
+    for (const u32 at : scales_of(t))
+      cke::kernels::write(&out[block + at], cke::to_f16(normal(bits)));
+  return out;
 }
 
 // The greatest |a - b| / (1 + |b|); infinite for a NaN.

@@ -101,18 +101,20 @@ TEST_CASE("operand: q8_0 blocks are as documented, the same on every isa") {
       for (u32 t = 0; t < n; ++t)
         for (u32 b = 0; b < cols / 32; ++b) {
           const float* v = &x[t * cols + b * 32];
-          const std::byte* block = tiles.data() + b * 40 * n;
+          const std::byte* block = tiles.data() + b * 48 * n;
           float amax = 0;
           for (u32 i = 0; i < 32; ++i) amax = std::max(amax, std::abs(v[i]));
           const bool tiny = amax < 1e-30f;
-          int sum = 0;
+          int halves[2]{};
           for (u32 i = 0; i < 32; ++i) {
             const int q = read<i8>(block + 32 * t + i);
             CHECK(q == (tiny ? 0 : std::lrint(v[i] * (127.f / amax))));
-            sum += q;
+            halves[i / 16] += q;
           }
           CHECK(read<float>(block + 32 * n + 4 * t) == amax / 127.f);
-          CHECK(read<i32>(block + 36 * n + 4 * t) == -128 * sum);
+          CHECK(read<i32>(block + 36 * n + 4 * t) == -128 * (halves[0] + halves[1]));
+          for (u32 h = 0; h < 2; ++h)
+            CHECK(read<i32>(block + (40 + 4 * h) * n + 4 * t) == -32 * halves[h]);
         }
     });
   }

@@ -40,12 +40,14 @@ struct encoded_rows {
   }
 };
 
-// Every (format, isa).
-template <class F> void for_each_packed(F&& f) {
+constexpr dtype block_formats[] = {dtype::q4_0, dtype::q4_k, dtype::q5_k, dtype::q6_k};
+
+// Every (format, isa) of a list.
+template <const auto& List, class F> void for_each_packed(F&& f) {
   for_each_isa([&]<class Isa>() {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (f.template operator()<formats[I], Isa>(), ...);
-    }(std::make_index_sequence<std::size(formats)>());
+      (f.template operator()<List[I], Isa>(), ...);
+    }(std::make_index_sequence<std::size(List)>());
   });
 }
 
@@ -77,7 +79,7 @@ TEST_CASE("convert: every encoding of a row is PyTorch's and gguf-py's, to the b
 
 TEST_CASE("packed: a unit of any source is a unit of the converted file, and reads back") {
   const encoded_rows file;
-  for_each_packed([&]<dtype F, class Isa>() {
+  for_each_packed<formats>([&]<dtype F, class Isa>() {
     CAPTURE(Isa::name);
     CAPTURE(info(F).name);
     for (const dtype source : formats) {
@@ -100,8 +102,43 @@ TEST_CASE("packed: a unit of any source is a unit of the converted file, and rea
   });
 }
 
+TEST_CASE("packed: blocks of a file read back as gguf-py reads them, and take no more room") {
+  fixture<std::byte> file("block_formats.bin");
+  const u32 n = read<u32>(file.next(4).data()), cols = read<u32>(file.next(4).data());
+  for (const dtype t : block_formats) {
+    CAPTURE(info(t).name);
+    std::vector<std::vector<std::byte>> rows;
+    std::vector<const std::byte*> at;
+    std::vector<std::vector<float>> want(n, std::vector<float>(cols));
+    for (u32 i = 0; i < n; ++i) {
+      rows.push_back(file.next(bytes_of(t, cols)));
+      const auto floats = file.next(u64{cols} * 4);
+      std::memcpy(want[i].data(), floats.data(), floats.size());
+    }
+    for (const auto& r : rows) at.push_back(r.data());
+    for_each_packed<block_formats>([&]<dtype F, class Isa>() {
+      if (F != t) return;
+      CAPTURE(Isa::name);
+      using p = packed<F, Isa>;
+      CHECK(p::unit_bytes(cols) == 32 * bytes_of(t, cols));
+      for (const u32 width : {cols, info(F).block}) {  // all of it; one block alone
+        const auto unit = pack<F, Isa>(at, width, F);
+        for (u32 i = 0; i < unit_rows; ++i) {
+          std::vector<float> got(width), row(width);
+          if (i < n) row.assign(want[i].begin(), want[i].begin() + width);
+          p::unpack_row(unit.data(), i, width, got.data());
+          if (i < n) CHECK(same_bits(got, row));
+          else CHECK(distance(got, row) == 0);
+        }
+      }
+      CHECK_THROWS_AS((pack<F, Isa>(at, 256, dtype::f32)), Error);  // nothing is rounded to them
+    });
+  }
+  REQUIRE(file.done());
+}
+
 TEST_CASE("packed: sizes, odd widths, and the widths of many chunks") {
-  for_each_packed([]<dtype F, class Isa>() {
+  for_each_packed<formats>([]<dtype F, class Isa>() {
     using p = packed<F, Isa>;
     CAPTURE(Isa::name);
     CAPTURE(info(F).name);

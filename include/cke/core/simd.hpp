@@ -61,6 +61,9 @@ template <> struct primitives<isa::avx2> {
     const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(r, r), 0x08);
     _mm_storeu_si128(static_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
   }
+  CKE_INLINE static __m256i load_i8(const void* p) {
+    return _mm256_cvtepi8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(p)));
+  }
   CKE_INLINE static void store_i8(void* p, __m256i v) {
     const __m128i w = _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
     _mm_storel_epi64(static_cast<__m128i*>(p), _mm_packs_epi16(w, w));
@@ -110,6 +113,9 @@ template <> struct primitives<isa::avx512> {
     const __mmask16 nan = _mm512_cmpunord_ps_mask(v, v);
     const __m512i r = _mm512_mask_or_epi32(near, nan, top, _mm512_set1_epi32(64));
     _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtepi32_epi16(r));
+  }
+  CKE_INLINE static __m512i load_i8(const void* p) {
+    return _mm512_cvtepi8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(p)));
   }
   CKE_INLINE static void store_i8(void* p, __m512i v) {
     _mm_storeu_si128(static_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(v));
@@ -176,7 +182,10 @@ template <class Isa> CKE_INLINE vf32<Isa> load_bf16(const void* p) {
 template <class Isa> CKE_INLINE void store_bf16(void* p, vf32<Isa> v) {
   primitives<Isa>::store_bf16(p, v);
 }
-// Lanes as signed bytes, saturated.
+// One signed byte for each lane; stores saturate.
+template <class Isa> CKE_INLINE vi32<Isa> load_i8(const void* p) {
+  return primitives<Isa>::load_i8(p);
+}
 template <class Isa> CKE_INLINE void store_i8(void* p, vi32<Isa> v) {
   primitives<Isa>::store_i8(p, v);
 }

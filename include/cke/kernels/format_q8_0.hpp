@@ -28,9 +28,10 @@ template <class Isa> struct layout<dtype::q8_0, Isa> {
   }
 };
 
-template <class Isa> struct format<dtype::q8_0, Isa> : layout<dtype::q8_0, Isa> {
+// The step of 32 codes and one scale against 32 activations.
+template <class Isa> struct q8_0_step {
   static constexpr u32 step = 32, prefetch = 0;
-  template <u32 T> static constexpr u32 x_bytes = 40 * T;  // see operand<dtype::q8_0>
+  template <u32 T> static constexpr u32 x_bytes = 48 * T;  // see operand<dtype::q8_0>
   using vf32 = simd::vf32<Isa>;
   using vi32 = simd::vi32<Isa>;
   struct weights {
@@ -38,15 +39,6 @@ template <class Isa> struct format<dtype::q8_0, Isa> : layout<dtype::q8_0, Isa> 
     vf32 scale;
   };
 
-  CKE_INLINE static weights load(const std::byte* block, u32, u32 group) {
-    weights w;
-    const auto* codes = reinterpret_cast<const i32*>(block) + group * 8 * Isa::lanes;
-#pragma GCC unroll 8
-    for (u32 j = 0; j < 8; ++j) w.codes[j] = vi32::load_unaligned(codes + j * Isa::lanes);
-    w.scale =
-        simd::load_f16<Isa>(block + layout<dtype::q8_0, Isa>::scales + 2 * group * Isa::lanes);
-    return w;
-  }
   // With biased codes the sum starts at -128 * sum(x), which undoes the bias exactly.
   template <u32 T>
   CKE_INLINE static vf32 dot(vf32 acc, const weights& w, const std::byte* x, u64, u32 t) {
@@ -59,6 +51,21 @@ template <class Isa> struct format<dtype::q8_0, Isa> : layout<dtype::q8_0, Isa> 
     }
     return xsimd::fma(xsimd::to_float(sum), w.scale * simd::bcast_f32<Isa>(x + 32 * T + 4 * t),
                       acc);
+  }
+};
+
+template <class Isa> struct format<dtype::q8_0, Isa> : layout<dtype::q8_0, Isa>, q8_0_step<Isa> {
+  using weights = typename q8_0_step<Isa>::weights;
+
+  CKE_INLINE static weights load(const std::byte* block, u32, u32 group) {
+    weights w;
+    const auto* codes = reinterpret_cast<const i32*>(block) + group * 8 * Isa::lanes;
+#pragma GCC unroll 8
+    for (u32 j = 0; j < 8; ++j)
+      w.codes[j] = simd::vi32<Isa>::load_unaligned(codes + j * Isa::lanes);
+    w.scale =
+        simd::load_f16<Isa>(block + layout<dtype::q8_0, Isa>::scales + 2 * group * Isa::lanes);
+    return w;
   }
 };
 

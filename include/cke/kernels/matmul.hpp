@@ -24,19 +24,28 @@ template <dtype F, class Isa> struct matmul_tile {
 #pragma GCC unroll 16
         for (u32 t = 0; t < T; ++t) acc[g][t] = vf32(0.f);
       const std::byte *w = weights, *step = x;
-      for (u32 col = 0; col < cols; col += f::block, w += f::block_bytes) {
+      const auto one_step = [&](u32 i) [[gnu::always_inline]] {
+        constexpr u32 bytes = f::block_bytes / (f::block / f::step);
         if constexpr (T == 1)
 #pragma GCC unroll 32
-          for (u32 i = 0; i < f::block_bytes; i += 64) __builtin_prefetch(w + f::prefetch + i);
-#pragma GCC unroll 32
-        for (u32 i = 0; i < f::block / f::step; ++i, step += f::template x_bytes<T>)
+          for (u32 at = 0; at < bytes; at += 64)
+            __builtin_prefetch(w + f::prefetch + i * bytes + at);
 #pragma GCC unroll 4
-          for (u32 g = 0; g < G; ++g) {
-            const auto rows = f::load(w, i, group + g);
+        for (u32 g = 0; g < G; ++g) {
+          const auto rows = f::load(w, i, group + g);
 #pragma GCC unroll 16
-            for (u32 t = 0; t < T; ++t)
-              acc[g][t] = f::template dot<T>(acc[g][t], rows, step, x_stride, t);
-          }
+          for (u32 t = 0; t < T; ++t)
+            acc[g][t] = f::template dot<T>(acc[g][t], rows, step, x_stride, t);
+        }
+        step += f::template x_bytes<T>;
+      };
+      for (u32 col = 0; col < cols; col += f::block, w += f::block_bytes) {
+        if constexpr (f::block / f::step > 4)
+#pragma GCC unroll 1
+          for (u32 i = 0; i < f::block / f::step; ++i) one_step(i);
+        else
+#pragma GCC unroll 4
+          for (u32 i = 0; i < f::block / f::step; ++i) one_step(i);
       }
 #pragma GCC unroll 4
       for (u32 g = 0; g < G; ++g)

@@ -81,35 +81,42 @@ template <class Isa> struct operand<dtype::bf16, Isa> {
   }
 };
 
-// A tile: blocks of 32 columns, each i8 q[T][32], f32 d[T], i32 start[T]: 40 bytes a token, where
-// start is -128 * sum(q).
+// A tile: blocks of 32 columns, each i8 q[T][32], f32 d[T], i32 start[T], halves[2][T]: 48 bytes a
+// token. start is -128 * sum(q), halves are -32 * sum of 16 of them: what undoes the bias of codes
+// with a scale for 32 and for 16 k. One quantisation serves all matrices, whatever their formats.
 template <class Isa> struct operand<dtype::q8_0, Isa> {
   static constexpr u32 max_tile = simd::is_scalar<Isa> || Isa::lanes == 16 ? 16 : 4, align = 32;
-  static constexpr u64 token_bytes(u32 cols) { return u64{cols / 32} * 40; }
+  static constexpr u64 token_bytes(u32 cols) { return u64{cols / 32} * 48; }
   static constexpr u64 bytes(u32 tokens, u32 cols) { return tokens * token_bytes(cols); }
 
   static void put(std::byte* base, u32 n_tokens, u32 cols, u32 token, u32 col0, u32 count,
                   const float* x) {
     const token_tile tile = tile_at(n_tokens, token, max_tile);
     const u32 T = tile.count, t = token - tile.first;
-    std::byte* block = base + tile.first * token_bytes(cols) + u64{col0 / 32} * 40 * T;
-    for (u32 i = 0; i < count; i += 32, block += 40 * T) {
-      i32 sum = 0;
-      const float d = quantise(x + i, block + 32 * t, sum);
+    std::byte* block = base + tile.first * token_bytes(cols) + u64{col0 / 32} * 48 * T;
+    for (u32 i = 0; i < count; i += 32, block += 48 * T) {
+      const auto [d, low, high] = quantise(x + i, block + 32 * t);
       write(block + 32 * T + 4 * t, d);
-      write(block + 36 * T + 4 * t, 0u - 128u * static_cast<u32>(sum));  // wraps if x had NaN
+      write(block + 36 * T + 4 * t, 0u - 128u * (low + high));
+      write(block + 40 * T + 4 * t, 0u - 32u * low);
+      write(block + 44 * T + 4 * t, 0u - 32u * high);
     }
   }
   static float get(const std::byte* tile, u64, u32 T, u32 t, u32 col) {
-    const std::byte* block = tile + u64{col / 32} * 40 * T;
+    const std::byte* block = tile + u64{col / 32} * 48 * T;
     return read<float>(block + 32 * T + 4 * t) *
            static_cast<float>(read<i8>(block + 32 * t + col % 32));
   }
 
  private:
-  // 32 numbers to q = round(x * 127 / amax), halves to even; returns the scale amax / 127. |x| is
-  // compared as bits, so that a NaN or an infinity becomes the scale and reaches the output.
-  static float quantise(const float* x, std::byte* q, i32& sum) {
+  struct quantised {
+    float d;
+    u32 low, high;  // sums of 16, modulo 2^32: they wrap if x had NaN
+  };
+  // 32 numbers to q = round(x * 127 / amax), halves to even; d is amax / 127. |x| is compared as
+  // bits, so that a NaN or an infinity becomes the scale and reaches the output.
+  static quantised quantise(const float* x, std::byte* q) {
+    u32 sums[2]{};
     if constexpr (simd::is_scalar<Isa>) {
       u32 top = 0;
       for (u32 i = 0; i < 32; ++i) top = std::max(top, std::bit_cast<u32>(x[i]) & 0x7fffffffu);
@@ -117,25 +124,28 @@ template <class Isa> struct operand<dtype::q8_0, Isa> {
       for (u32 i = 0; i < 32; ++i) {
         const auto v = static_cast<i8>(std::lrint(x[i] * by));
         write(q + i, v);
-        sum += v;
+        sums[i / 16] += static_cast<u32>(v);
       }
-      return amax / 127.f;
+      return {amax / 127.f, sums[0], sums[1]};
     } else {
       using vf32 = simd::vf32<Isa>;
       using vi32 = simd::vi32<Isa>;
       constexpr u32 lanes = Isa::lanes;
-      vi32 top(0), total(0);
+      vi32 top(0);
       for (u32 i = 0; i < 32; i += lanes)
         top = xsimd::max(top, xsimd::bitwise_cast<i32>(xsimd::abs(vf32::load_unaligned(x + i))));
       const float amax = std::bit_cast<float>(xsimd::reduce_max(top));
       const vf32 by(inverse(amax));
-      for (u32 i = 0; i < 32; i += lanes) {
-        const vi32 v = xsimd::nearbyint_as_int(vf32::load_unaligned(x + i) * by);
-        simd::store_i8<Isa>(q + i, v);
-        total += v;
+      for (u32 half = 0; half < 2; ++half) {
+        vi32 total(0);
+        for (u32 i = 16 * half; i < 16 * half + 16; i += lanes) {
+          const vi32 v = xsimd::nearbyint_as_int(vf32::load_unaligned(x + i) * by);
+          simd::store_i8<Isa>(q + i, v);
+          total += v;
+        }
+        sums[half] = static_cast<u32>(xsimd::reduce_add(total));
       }
-      sum = xsimd::reduce_add(total);
-      return amax / 127.f;
+      return {amax / 127.f, sums[0], sums[1]};
     }
   }
   static float inverse(float amax) {  // 0 where 127 / amax would overflow: the block becomes zeros

@@ -5,7 +5,9 @@
 #include "convert.hpp"
 #include "format_bf16.hpp"
 #include "format_f16.hpp"
-#include "format_q8_0.hpp"
+#include "format_q4_0.hpp"
+#include "format_q5_k.hpp"
+#include "format_q6_k.hpp"
 
 namespace cke::kernels {
 

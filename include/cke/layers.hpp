@@ -6,9 +6,10 @@
 
 namespace cke {
 
-// rms norm of each head of q and k; eps 0: absent
+// rms norm of each head of q and k, or of all their heads together; eps 0: absent
 struct head_norm {
   real eps{}, offset{};
+  bool together{};
 };
 
 // Options of an attention letter: an absent feature is a field not written.
@@ -32,6 +33,8 @@ template <attend S> struct attention_holds;
 
 template <u32 Vocab, u32 Dim> struct embedding : maps<1, Dim> {};
 template <u32 Dim, real Eps, real Offset = real{}> struct rms_norm : keeps<Dim> {};
+template <u32 Dim, real By> struct scale : keeps<Dim> {};
+template <u32 Dim, real Cap> struct softcap : keeps<Dim> {};  // Cap * tanh(x / Cap); 0: none
 template <attend S> struct attention : keeps<S.dim>, private attention_holds<S> {};
 template <u32 Dim, u32 Hidden, activation A, bool Bias = false> struct gated_mlp : keeps<Dim> {};
 template <u32 Dim, u32 Vocab, bool Tied> struct head : maps<Dim, Vocab> {};

@@ -45,8 +45,8 @@ inline std::string number_text(double v) {
 
 // Reads and checks a checkpoint's config. `factors` must live as long as the result is used.
 template <class Family> typename Family::config config_of(const checkpoint& from, rope_factors& factors) {
-  if (from.model_type != Family::name)
-    throw Error(errc::config_mismatch, from.name, "model type", Family::name, from.model_type);
+  if (const std::string_view name = name_in<Family>(from.as); from.model_type != name)
+    throw Error(errc::config_mismatch, from.name, "model type", name, from.model_type);
   auto [config, bad] = read_config<Family>(json{from.config}, from.as, &factors);
   if (bad.what == trouble::none) bad = check_config(config);
   if (bad.what != trouble::none) throw_problem(bad, from.name);
@@ -83,7 +83,9 @@ template <class M> void match_config(const checkpoint& from, u32 context) {
       using field = std::remove_cvref_t<decltype(want)>;
       if constexpr (std::is_same_v<field, rotary>) {
         if (!same_rope(want, found, type.head_dim, context))
-          refuse("the rope of the type", "one with other frequencies");
+          throw Error(errc::config_mismatch, from.name, concat({"config key ", k.field}), "the rope of the type", "one with other frequencies");
+      } else if constexpr (std::is_same_v<field, layer_set>) {
+        if (want != found) refuse("the layers of the type", "others");
       } else if constexpr (std::is_same_v<field, real>) {
         if (std::abs(want.v - found.v) > 1e-5 * std::abs(want.v)) refuse(number_text(want.v), number_text(found.v));
       } else {

@@ -69,7 +69,7 @@ TEST_CASE("config: every field of a plain config") {
   CHECK(c.head_dim == 24);
   CHECK(c.eps.v == 1e-6);
   CHECK(c.tied);
-  CHECK(c.bias);
+  CHECK(c.attention_bias);
   CHECK(c.rope.theta.v == 5e6);
   CHECK(c.rope.max_position == 4096);
   CHECK(c.rope.rule == stretch::none);

@@ -17,10 +17,10 @@ namespace {
 bool is_known_word(const std::string& word) {
   static const char* const known[] = {
       "Written", "by", "cke", "a", "model", "s", "type", "as", "numbers", "include", "export", "hpp", "models",
-      "qwen3", "llama", "using", "inline", "constexpr", "rope_factors", "factors", "CKE_EXPORT_MODEL",
+      "llama", "mistral", "qwen2", "qwen3", "using", "inline", "constexpr", "rope_factors", "factors", "CKE_EXPORT_MODEL",
       "F32", "F16", "BF16", "Q8_0", "dtype", "f32", "f16", "bf16", "true", "false", "pairing", "split", "adjacent",
       "stretch", "none", "linear", "dynamic", "llama3", "yarn", "longrope", "vocab", "dim", "hidden", "layers",
-      "heads", "kv_heads", "head_dim", "eps", "tied", "bias", "attention_bias", "mlp_bias", "rope", "dims", "theta",
+      "heads", "kv_heads", "head_dim", "eps", "tied", "attention_bias", "mlp_bias", "rope", "dims", "theta", "window",
       "pairs", "rule", "factor", "low", "high", "beta_fast", "beta_slow", "mscale", "mscale_all", "truncate",
       "attention_factor", "original", "max_position"};
   return std::ranges::find(known, word) != std::end(known);
@@ -28,9 +28,9 @@ bool is_known_word(const std::string& word) {
 
 bool is_safe_unit(const std::string& unit) {
   static const std::regex shape(
-      "// Written by cke: a model's type, as numbers\\.\n#include <cke/export\\.hpp>\n#include <cke/models/(qwen3|llama)\\.hpp>\n"
+      "// Written by cke: a model's type, as numbers\\.\n#include <cke/export\\.hpp>\n#include <cke/models/([a-z0-9_]+)\\.hpp>\n"
       "(inline constexpr cke::rope_factors factors\\{\n    \\{[-+.e0-9, ]*\\},\n    \\{[-+.e0-9, ]*\\},\n    [0-9]+, [0-9]+\\};\n)?"
-      "using model = cke::(qwen3|llama)<[-+.,:={}& A-Za-z0-9_]*>;\nCKE_EXPORT_MODEL\\(model, cke::(F32|F16|BF16|Q8_0), cke::dtype::(f32|f16|bf16)\\);\n");
+      "using model = cke::([a-z0-9_]+)<[-+.,:={}& A-Za-z0-9_]*>;\nCKE_EXPORT_MODEL\\(model, cke::(F32|F16|BF16|Q8_0), cke::dtype::(f32|f16|bf16)\\);\n");
   static const std::regex words("[A-Za-z_][A-Za-z_0-9]*"), numbers("\\b[0-9][0-9.]*(e[-+]?[0-9]+)?\\b");
   if (!std::regex_match(unit, shape)) return false;
   const std::string plain = std::regex_replace(unit, numbers, " ");

@@ -7,21 +7,9 @@
 #include <string>
 
 #include <boost/pfr/core.hpp>
-#include <cke/models/llama.hpp>
-#include <cke/models/qwen3.hpp>
+#include <cke/models/config.hpp>
 
 namespace cke::tool {
-
-// In declaration order, which the compiler of a unit checks once more: they are its designators.
-template <class T> inline constexpr std::string_view field_names[] = {""};
-template <> inline constexpr std::string_view field_names<rotary>[] = {
-    "dims", "theta", "pairs", "rule", "factor", "low", "high", "beta_fast", "beta_slow", "mscale",
-    "mscale_all", "truncate", "attention_factor", "original", "max_position", "factors"};
-template <> inline constexpr std::string_view field_names<qwen3_config>[] = {
-    "vocab", "dim", "hidden", "layers", "heads", "kv_heads", "head_dim", "eps", "tied", "bias", "rope"};
-template <> inline constexpr std::string_view field_names<llama_config>[] = {
-    "vocab", "dim", "hidden", "layers", "heads", "kv_heads", "head_dim", "eps", "tied",
-    "attention_bias", "mlp_bias", "rope"};
 
 inline std::string literal(u32 v) { return std::to_string(v); }
 inline std::string literal(bool v) { return v ? "true" : "false"; }
@@ -41,11 +29,18 @@ inline std::string literal(stretch v) {
 }
 inline std::string literal(const rope_factors* v) { return v ? "&factors" : "nullptr"; }
 
-// {.field = value, ...}: the fields that are not as in T{}.
-template <class T>
-  requires std::is_aggregate_v<T>
-std::string literal(const T& v) {
-  static_assert(std::size(field_names<T>) == boost::pfr::tuple_size_v<T>);
+inline std::string literal(const layer_set& v) {
+  std::size_t last = v.bits.size();
+  while (last > 0 && v.bits[last - 1] == 0) --last;
+  std::string out;
+  for (std::size_t i = 0; i < last; ++i) out += (i ? ", " : "") + std::to_string(v.bits[i]);
+  return "{{{" + out + "}}}";
+}
+inline std::string literal(const rotary& v);
+
+// {.field = value, ...}: the fields that are not as in T{}. One row per field, in order, names it; the compiler of
+// a unit checks them once more: they are its designators.
+template <class T, class Rows> std::string literal(const T& v, const Rows& rows) {
   std::string out;
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     const auto one = [&](std::string_view name, const auto& field, const auto& usual) {
@@ -53,12 +48,13 @@ std::string literal(const T& v) {
         out += (out.empty() ? "." : ", .") + std::string(name) + " = " + text;
     };
     const T usual{};
-    (one(field_names<T>[I], boost::pfr::get<I>(v), boost::pfr::get<I>(usual)), ...);
-  }(std::make_index_sequence<std::size(field_names<T>)>{});
+    (one(rows[I].field, boost::pfr::get<I>(v), boost::pfr::get<I>(usual)), ...);
+  }(std::make_index_sequence<boost::pfr::tuple_size_v<T>>{});
   return '{' + out + '}';
 }
+inline std::string literal(const rotary& v) { return literal(v, rope_keys); }
 
-inline std::string literal(const double* list, u32 count) {
+inline std::string literal_list(const double* list, u32 count) {
   std::string out;
   for (u32 i = 0; i < count; ++i) out += (i ? ", " : "") + literal(list[i]);
   return '{' + out + '}';

@@ -5,6 +5,10 @@
 #include <map>
 
 #include <cke/match.hpp>
+#include <cke/models/llama.hpp>
+#include <cke/models/mistral.hpp>
+#include <cke/models/qwen2.hpp>
+#include <cke/models/qwen3.hpp>
 
 #include "literal.hpp"
 
@@ -22,50 +26,52 @@ std::string shape_text(std::span<const u64> shape) {
 // Loading checks every tensor; this spares a compilation that cannot end well, and bounds its size: numbers
 // that no matrix of the file confirms never reach the compiler.
 template <class Family> void check_matrices(const checkpoint& from, const typename Family::config& c) {
-  const auto check = [&](place where, role is, u32 layer, u64 rows, u64 columns) {
-    const name_rule& rule = name_of(Family::names, where, {.is = is});
-    std::string name(from.as == naming::hf ? rule.hf : rule.gguf);
+  struct matrix { role is; u64 rows; };
+  const u64 q = u64{c.heads} * c.head_dim, kv = u64{c.kv_heads} * c.head_dim;
+  const matrix body[] = {{role::q, q}, {role::k, kv}, {role::v, kv}, {role::gate, c.hidden}, {role::up, c.hidden}};
+  const auto tensor_of = [&](place where, role is) { return part_of(name_of(Family::names, where, {.is = is}).in(from.as)).tensor; };
+  const auto check = [&](std::string_view tensor, u32 layer, u64 rows) {
+    std::string name(tensor);
     if (const auto hole = name.find("{}"); hole != name.npos) name.replace(hole, 2, std::to_string(layer));
     const tensor_ref* const t = from.tensors.find(name += ".weight");
-    const u64 wanted[] = {rows, columns};
+    const u64 wanted[] = {rows, c.dim};
     if (!t || !std::ranges::equal(t->shape, wanted))
       throw Error(t ? errc::tensor_shape : errc::tensor_missing, from.name, "tensor " + name,
                   shape_text(wanted) + " by the config", t ? shape_text(t->shape) : "none");
   };
-  const u64 q = u64{c.heads} * c.head_dim, kv = u64{c.kv_heads} * c.head_dim;
-  check(place::header, role::embed, 0, c.vocab, c.dim);
-  for (const u32 layer : {0u, c.layers - 1}) {
-    check(place::body, role::q, layer, q, c.dim);
-    check(place::body, role::k, layer, kv, c.dim);
-    check(place::body, role::gate, layer, c.hidden, c.dim);
-  }
+  check(tensor_of(place::header, role::embed), 0, c.vocab);
+  for (const u32 layer : {0u, c.layers - 1})
+    for (const matrix& m : body) {
+      const std::string_view tensor = tensor_of(place::body, m.is);
+      u64 rows = 0;  // of all that share it
+      for (const matrix& other : body) rows += tensor_of(place::body, other.is) == tensor ? other.rows : 0;
+      check(tensor, layer, rows);
+    }
 }
 
 template <class Family> unit unit_of(const checkpoint& from) {
   rope_factors factors;
   auto config = config_of<Family>(from, factors);
-  // Absent, it means the same: both kinds of file then give the same unit.
-  if (config.rope.dims == config.head_dim) config.rope.dims = 0;
   check_matrices<Family>(from, config);
   unit u;
   u.family = Family::name;
-  u.type = std::string(Family::type_name) + '<' + literal(config) + '>';
+  u.type = std::string(Family::type_name) + '<' + literal(config, Family::keys) + '>';
   u.max_position = config.rope.max_position;
   u.text = "// Written by cke: a model's type, as numbers.\n" + include("cke/export.hpp") + include(Family::header);
   if (config.rope.factors)
-    u.text += "inline constexpr cke::rope_factors factors{\n    " + literal(factors.longs, factors.long_count) +
-              ",\n    " + literal(factors.shorts, factors.short_count) + ",\n    " + literal(factors.long_count) +
+    u.text += "inline constexpr cke::rope_factors factors{\n    " + literal_list(factors.longs, factors.long_count) +
+              ",\n    " + literal_list(factors.shorts, factors.short_count) + ",\n    " + literal(factors.long_count) +
               ", " + literal(factors.short_count) + "};\n";
   u.text += "using model = " + u.type + ";\n";
   return u;
 }
 
 struct family_row {
-  std::string_view model_type;
+  std::string_view hf, gguf;
   unit (*unit_of)(const checkpoint&);
 };
-template <class Family> constexpr family_row row{Family::name, unit_of<Family>};
-constexpr family_row families[] = {row<family<"qwen3">>, row<family<"llama">>};
+template <class Family> constexpr family_row row{name_in<Family>(naming::hf), name_in<Family>(naming::gguf), unit_of<Family>};
+constexpr family_row families[] = {row<family<"llama">>, row<family<"mistral">>, row<family<"qwen2">>, row<family<"qwen3">>};
 
 struct format_row {
   dtype type;
@@ -108,8 +114,9 @@ unit make_unit(const checkpoint& from, const unit_options& options) {
                                             : format_named(options.kv, true);
   std::string known;
   for (const family_row& f : families) {
-    known += (known.empty() ? "" : ", ") + std::string(f.model_type);
-    if (f.model_type != from.model_type) continue;
+    const std::string_view name = from.as == naming::hf ? f.hf : f.gguf;
+    if (!name.empty()) known += (known.empty() ? "" : ", ") + std::string(name);
+    if (name.empty() || name != from.model_type) continue;
     unit u = f.unit_of(from);
     u.format = format.type, u.kv = kv.type;
     u.text += "CKE_EXPORT_MODEL(model, " + std::string(format.policy) + ", " + std::string(kv.enumerator) + ");\n";

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, Qwen3Config, Qwen3ForCausalLM
+from transformers import AutoModelForCausalLM
 from transformers.utils import logging
 
 logging.set_verbosity_error()
@@ -14,7 +14,8 @@ logging.disable_progress_bar()
 torch.set_num_threads(1)
 torch.use_deterministic_algorithms(True)
 
-FAMILIES = {"qwen3": (Qwen3Config, Qwen3ForCausalLM), "llama": (LlamaConfig, LlamaForCausalLM)}
+FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3_text", "glm4", "olmo2", "phi3",
+            "smollm3", "granite")
 
 
 def random_model(config, seed=0):
@@ -23,8 +24,7 @@ def random_model(config, seed=0):
     The initialisation of transformers leaves norms at one and biases at zero, so a reader that
     ignored them would pass unseen; and its small weights make every model nearly linear.
     """
-    model = FAMILIES[config.model_type][1]._from_config(
-        config, dtype=torch.float32, attn_implementation="eager")
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32, attn_implementation="eager")
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, parameter in model.named_parameters():
@@ -37,8 +37,6 @@ def random_model(config, seed=0):
 
 def load(directory):
     """The model of a Hugging Face directory, upcast to float32, with eager attention."""
-    from transformers import AutoModelForCausalLM
-
     return AutoModelForCausalLM.from_pretrained(
         directory, dtype=torch.float32, attn_implementation="eager").eval()
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""gguf_file.py: writes qwen3 and llama models as GGUF, the way llama.cpp's converter does."""
+"""gguf_file.py: writes models as GGUF, the way llama.cpp's converter does."""
 
+import math
 from dataclasses import dataclass
 
 import gguf
@@ -11,13 +12,23 @@ TYPES = {"F32": (gguf.GGMLQuantizationType.F32, gguf.LlamaFileType.ALL_F32),
          "BF16": (gguf.GGMLQuantizationType.BF16, gguf.LlamaFileType.MOSTLY_BF16),
          "Q8_0": (gguf.GGMLQuantizationType.Q8_0, gguf.LlamaFileType.MOSTLY_Q8_0)}
 
+# The architecture in GGUF where it is not the model_type.
+ARCHITECTURES = {"gemma3_text": "gemma3", "mistral": "llama"}
 GLOBAL_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm",
                 "lm_head": "output"}
 BLOCK_NAMES = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
                "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
                "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
                "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
+               "self_attn.qkv_proj": "attn_qkv", "mlp.gate_up_proj": "ffn_up",
                "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down"}
+AROUND = {"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",
+          "post_feedforward_layernorm": "post_ffw_norm"}
+OWN_NAMES = {"gemma2": AROUND, "gemma3_text": AROUND, "olmo2": AROUND,
+             "glm4": {"post_self_attn_layernorm": "post_attention_norm",
+                      "post_mlp_layernorm": "post_ffw_norm"}}
+PAIRWISE = ("llama", "mistral", "granite", "smollm3")  # rows of q and k are reordered
+NORMS_PLUS_ONE = ("gemma2", "gemma3_text")
 
 
 @dataclass
@@ -31,13 +42,13 @@ class Vocabulary:
     eos: int
 
 
-def tensor_name(name):
+def tensor_name(name, family=""):
     """model.layers.3.self_attn.q_proj.weight -> blk.3.attn_q.weight"""
     stem, _, suffix = name.rpartition(".")
     if stem in GLOBAL_NAMES:
         return f"{GLOBAL_NAMES[stem]}.{suffix}"
     layer, _, inner = stem.removeprefix("model.layers.").partition(".")
-    return f"blk.{layer}.{BLOCK_NAMES[inner]}.{suffix}"
+    return f"blk.{layer}.{(BLOCK_NAMES | OWN_NAMES.get(family, {}))[inner]}.{suffix}"
 
 
 def pairwise_rows(weight, heads):
@@ -47,6 +58,8 @@ def pairwise_rows(weight, heads):
 
 def write_metadata(writer, config, vocabulary, type_name):
     rope = config.rope_parameters
+    rope = rope.get("full_attention", rope)
+    head_dim = getattr(config, "head_dim", config.hidden_size // config.num_attention_heads)
     writer.add_name(f"random {config.model_type}")
     writer.add_file_type(TYPES[type_name][1])
     writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
@@ -57,11 +70,11 @@ def write_metadata(writer, config, vocabulary, type_name):
     writer.add_feed_forward_length(config.intermediate_size)
     writer.add_head_count(config.num_attention_heads)
     writer.add_head_count_kv(config.num_key_value_heads)
-    writer.add_key_length(config.head_dim)
-    writer.add_value_length(config.head_dim)
+    writer.add_key_length(head_dim)
+    writer.add_value_length(head_dim)
     writer.add_layer_norm_rms_eps(config.rms_norm_eps)
     writer.add_rope_freq_base(rope["rope_theta"])
-    writer.add_rope_dimension_count(config.head_dim)
+    writer.add_rope_dimension_count(int(head_dim * rope.get("partial_rotary_factor", 1)))
     if rope["rope_type"] == "linear":
         writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
         writer.add_rope_scaling_factor(rope["factor"])
@@ -69,8 +82,15 @@ def write_metadata(writer, config, vocabulary, type_name):
         writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
         writer.add_rope_scaling_factor(rope["factor"])
         writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+    elif rope["rope_type"] == "longrope":
+        original = config.original_max_position_embeddings
+        writer.add_rope_scaling_orig_ctx_len(original)
+        longer = config.max_position_embeddings / original
+        writer.add_rope_scaling_attn_factors(
+            math.sqrt(1 + math.log(longer) / math.log(original)) if longer > 1 else 1.0)
     elif rope["rope_type"] not in ("default", "llama3"):
         raise ValueError(f"rope_type {rope['rope_type']} is not written to GGUF here")
+    write_own_metadata(writer, config)
 
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre(vocabulary.pre)
@@ -80,6 +100,19 @@ def write_metadata(writer, config, vocabulary, type_name):
     writer.add_bos_token_id(vocabulary.bos)
     writer.add_eos_token_id(vocabulary.eos)
     writer.add_add_bos_token(False)
+
+
+def write_own_metadata(writer, config):
+    if config.model_type in ("gemma2", "gemma3_text", "phi3") and config.sliding_window:
+        writer.add_sliding_window(config.sliding_window)
+    if config.model_type == "gemma2":
+        writer.add_attn_logit_softcapping(config.attn_logit_softcapping)
+        writer.add_final_logit_softcapping(config.final_logit_softcapping)
+    if config.model_type == "granite":
+        writer.add_attention_scale(config.attention_multiplier)
+        writer.add_embedding_scale(config.embedding_multiplier)
+        writer.add_residual_scale(config.residual_multiplier)
+        writer.add_logit_scale(config.logits_scaling)
 
 
 def llama3_divisors(config):
@@ -98,10 +131,16 @@ def write(path, model, vocabulary, type_name):
     """
     config = model.config
     kind = TYPES[type_name][0]
-    writer = gguf.GGUFWriter(path, config.model_type)
+    family = config.model_type
+    writer = gguf.GGUFWriter(path, ARCHITECTURES.get(family, family))
     write_metadata(writer, config, vocabulary, type_name)
-    if config.rope_parameters["rope_type"] == "llama3":
+    rope_type = config.rope_parameters.get("rope_type")
+    if rope_type == "llama3":
         writer.add_tensor("rope_freqs.weight", llama3_divisors(config))
+    if rope_type == "longrope":
+        for length in ("long", "short"):
+            writer.add_tensor(f"rope_factors_{length}.weight",
+                              np.array(config.rope_parameters[f"{length}_factor"], np.float32))
 
     stored = {}
     for name, parameter in model.state_dict().items():
@@ -113,11 +152,13 @@ def write(path, model, vocabulary, type_name):
             stored[name] = gguf.quants.dequantize(encoded, kind)
         if name == "lm_head.weight" and config.tie_word_embeddings:
             continue
-        if config.model_type == "llama" and ".q_proj." in name:
+        if family in PAIRWISE and ".q_proj." in name:
             encoded = pairwise_rows(encoded, config.num_attention_heads)
-        if config.model_type == "llama" and ".k_proj." in name:
+        if family in PAIRWISE and ".k_proj." in name:
             encoded = pairwise_rows(encoded, config.num_key_value_heads)
-        writer.add_tensor(tensor_name(name), np.ascontiguousarray(encoded),
+        if family in NORMS_PLUS_ONE and name.endswith("norm.weight"):
+            encoded = encoded + 1
+        writer.add_tensor(tensor_name(name, family), np.ascontiguousarray(encoded),
                           raw_dtype=kind if weight.ndim > 1 else None)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()

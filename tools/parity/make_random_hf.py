@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""make_random_hf.py: writes a random qwen3 or llama directory of any shape, with an ids.json.
+"""make_random_hf.py: writes a random directory of any family and shape, with an ids.json.
 
     python tools/parity/make_random_hf.py /tmp/odd --family qwen3 --hidden 96 --heads 6 \\
         --kv-heads 2 --head-dim 24 --vocab 384 --intermediate 160
@@ -11,6 +11,7 @@ import json
 from pathlib import Path
 
 import torch
+from transformers import AutoConfig
 
 import checkpoints
 
@@ -33,23 +34,21 @@ def main():
     parser.add_argument("--theta", type=float, default=10000.0, help="rope_theta")
     parser.add_argument("--untied", action="store_true", help="an lm_head of its own")
     parser.add_argument("--attention-bias", action="store_true")
-    parser.add_argument("--mlp-bias", action="store_true", help="llama only")
+    parser.add_argument("--more", type=json.loads, default={},
+                        help='further keys of the config, e.g. \'{"mlp_bias": true}\'')
     parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32")
     parser.add_argument("--shard", default="5GB", help="max_shard_size, e.g. 20KB")
     parser.add_argument("--ids", type=int, default=32, help="length of the prompt in ids.json")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    if args.mlp_bias and args.family != "llama":
-        parser.error("only llama has mlp_bias")
 
-    options = {"mlp_bias": True} if args.mlp_bias else {}
-    config = checkpoints.FAMILIES[args.family][0](
+    config = AutoConfig.for_model(args.family, **dict(
         num_hidden_layers=args.layers, hidden_size=args.hidden,
         intermediate_size=args.intermediate, num_attention_heads=args.heads,
         num_key_value_heads=args.kv_heads, head_dim=args.head_dim or args.hidden // args.heads,
         vocab_size=args.vocab, max_position_embeddings=args.context, rms_norm_eps=args.eps,
         rope_parameters={"rope_theta": args.theta, **args.rope}, bos_token_id=1, eos_token_id=2,
-        tie_word_embeddings=not args.untied, attention_bias=args.attention_bias, **options)
+        tie_word_embeddings=not args.untied, attention_bias=args.attention_bias) | args.more)
     model = checkpoints.random_model(config, args.seed).to(getattr(torch, args.dtype))
     model.save_pretrained(args.directory, max_shard_size=args.shard)
     ids = checkpoints.random_ids(args.vocab, args.ids, args.seed)

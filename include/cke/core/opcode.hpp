@@ -12,7 +12,7 @@ enum class opcode : u8 {
   mla_attention = 6, embedding = 7, residual_add = 8,
   vision_patch_embed = 16, spatial_merge = 17, deepstack_extract = 18, scatter = 19,
   // 32-63: whole letters that the contract does not name
-  logits = 32,
+  logits = 32, scale, softcap,
   // 64-95: the fine steps inside letters
   residual_save = 64, quantize, matmul, head_norm, rope, kv_store, attend, act_mul,
   // 96-127: what fusion makes of them
@@ -51,6 +51,8 @@ inline constexpr op_info ops[] = {
     {opcode::embedding, "embedding", {split::tokens, true}, {split::tokens, true}},
     {opcode::residual_add, "residual_add", {split::tokens, false}, {split::tokens, true}},
     {opcode::logits, "logits", {split::rows, false}, {split::rows, false}},
+    {opcode::scale, "scale", {split::tokens, true}, {split::tokens, true}},
+    {opcode::softcap, "softcap", {split::tokens, true}, {split::tokens, true}},
     {opcode::residual_save, "residual_save", {split::tokens, false}, {split::tokens, true}},
     {opcode::quantize, "quantize", {split::redundant, false}, {split::tokens, true}},
     {opcode::matmul, "matmul", {split::rows, false}, {split::rows, false}},

@@ -36,17 +36,26 @@ enum class naming : u8 { hf, gguf };
 
 enum class place : u8 { header, body, footer };
 
-// A matrix whose rows a converter shuffled: llama's q and k in GGUF pair (i, i + d/2) as (2i, 2i + 1).
-enum class row_order : u8 { plain, paired_heads };
+// What a converter to GGUF does to a tensor: llama's q and k have rows (i, i + d/2) of a head side by side,
+// gemma's norms are 1 greater.
+enum class change : u8 { none, paired_heads, plus_one };
 
-// "{}" stands for the layer; ".weight" or ".bias" is appended.
+// "{}" stands for the layer; ".weight" or ".bias" is appended. Roles that a file keeps in one tensor share its
+// name, with "[0]", "[1]", ... behind it: their rows lie in this order.
 struct name_rule {
   place where;
   role is;
   u8 nth;
   std::string_view hf, gguf;
-  row_order gguf_rows = row_order::plain;
+  change gguf_change = change::none;
+  constexpr std::string_view in(naming as) const { return as == naming::hf ? hf : gguf; }
 };
+
+struct tensor_part { std::string_view tensor; u32 number; };
+constexpr tensor_part part_of(std::string_view name) {
+  if (name.empty() || name.back() != ']') return {name, 0};
+  return {name.substr(0, name.size() - 3), static_cast<u32>(name[name.size() - 2] - '0')};
+}
 
 template <std::size_t A, std::size_t B>
 constexpr auto operator+(const std::array<name_rule, A>& a, const std::array<name_rule, B>& b) {

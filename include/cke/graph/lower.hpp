@@ -67,6 +67,25 @@ template <u32 D, real E, real O> struct write<rms_norm<D, E, O>> {
   }
 };
 
+template <u32 D, real By> struct write<scale<D, By>> {
+  static constexpr reg to(builder& b, reg x) {
+    if (By.v == 1) return x;
+    b.begin(opcode::scale);
+    const reg y = b.temp(D);
+    b.emit(opcode::scale, {x}, {y}, {}, {.cols = D, .scale = By});
+    return y;
+  }
+};
+template <u32 D, real Cap> struct write<softcap<D, Cap>> {
+  static constexpr reg to(builder& b, reg x) {
+    if (Cap.v == 0) return x;
+    b.begin(opcode::softcap);
+    const reg y = b.temp(D);
+    b.emit(opcode::softcap, {x}, {y}, {}, {.cols = D, .cap = Cap});
+    return y;
+  }
+};
+
 template <attend S> struct write<attention<S>> {
   static constexpr u32 wide = S.heads * S.head_dim, narrow = S.kv_heads * S.head_dim;
   static constexpr params p{.cols = wide, .heads = S.heads, .kv_heads = S.kv_heads,
@@ -75,10 +94,12 @@ template <attend S> struct write<attention<S>> {
 
   static constexpr reg to(builder& b, reg x) {
     b.begin(opcode::multihead_attention);
-    const reg q = b.matmul(role::q, x, wide, S.dim, S.qkv_bias, wide / S.kv_heads);
-    const reg k = b.matmul(role::k, x, narrow, S.dim, S.qkv_bias, S.head_dim);
+    reg q = b.matmul(role::q, x, wide, S.dim, S.qkv_bias, wide / S.kv_heads);
+    reg k = b.matmul(role::k, x, narrow, S.dim, S.qkv_bias, S.head_dim);
     const reg v = b.matmul(role::v, x, narrow, S.dim, S.qkv_bias, S.head_dim);
-    if (S.qk_norm.eps.v > 0)
+    if (S.qk_norm.together)
+      q = whole_norm(b, role::q_norm, q, wide), k = whole_norm(b, role::k_norm, k, narrow);
+    else if (S.qk_norm.eps.v > 0)
       b.emit(opcode::head_norm, {q, k}, {q, k},
              {b.vector(role::q_norm, S.head_dim), b.vector(role::k_norm, S.head_dim)}, p);
     if (S.rope.dims > 0) b.emit(opcode::rope, {q, k}, {q, k}, {}, p);
@@ -86,6 +107,11 @@ template <attend S> struct write<attention<S>> {
     b.emit(opcode::attend, {q, k, v}, {y}, {}, p).state =
         b.state({keeps_what::kv, lifecycle::slot_persistent, S.window, S.kv_heads, S.head_dim});
     return b.matmul(role::o, y, S.dim, wide, S.out_bias);
+  }
+  static constexpr reg whole_norm(builder& b, role is, reg x, u32 width) {
+    const reg y = b.temp(width);
+    b.emit(opcode::rmsnorm, {x}, {y}, {b.vector(is, width)}, {.cols = width, .eps = S.qk_norm.eps, .offset = S.qk_norm.offset});
+    return y;
   }
 };
 

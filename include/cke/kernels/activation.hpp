@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// activation.hpp: the pointwise functions of an mlp, alone or as the gate of another row.
+// activation.hpp: the pointwise functions of an mlp, alone or as the gate of another row; softcap.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,33 @@
 
 namespace cke {
 
-// of(x) is one value or register; row: out[i] = of(x[i]); gated: out[i] = of(gate[i]) * up[i].
-// Rows are [n]; out may be an input. A value's bits do not depend on where in the row it stands.
-template <activation A, class Isa> struct activate {
+// A row of n as whole registers and one part of a register: f(index, count).
+template <class Isa> struct pointwise {
   using batch = simd::vf32<Isa>;
   static constexpr u32 lanes = Isa::lanes;
+
+  template <class F> CKE_INLINE static void each(u32 n, F&& f) {
+    for (u32 i = 0; i < n; i += lanes) f(i, std::min(lanes, n - i));
+  }
+  CKE_INLINE static batch get(const float* x, u32 m) {
+    if (m == lanes) return batch::load_unaligned(x);
+    alignas(64) float part[lanes]{};
+    std::copy_n(x, m, part);
+    return batch::load_unaligned(part);
+  }
+  CKE_INLINE static void put(batch y, float* out, u32 m) {
+    if (m == lanes) return y.store_unaligned(out);
+    alignas(64) float part[lanes];
+    y.store_unaligned(part);
+    std::copy_n(part, m, out);
+  }
+};
+
+// of(x) is one value or register; row: out[i] = of(x[i]); gated: out[i] = of(gate[i]) * up[i].
+// Rows are [n]; out may be an input. A value's bits do not depend on where in the row it stands.
+template <activation A, class Isa> struct activate : pointwise<Isa> {
+  using batch = simd::vf32<Isa>;
+  using pointwise<Isa>::each, pointwise<Isa>::get, pointwise<Isa>::put;
 
   CKE_INLINE static batch of(batch x) {
     const batch one(1.f), half(0.5f);
@@ -39,23 +61,6 @@ template <activation A, class Isa> struct activate {
   }
   static void gated(const float* gate, const float* up, u32 n, float* out) {
     each(n, [&](u32 i, u32 m) { put(of(get(gate + i, m)) * get(up + i, m), out + i, m); });
-  }
-
- private:
-  template <class F> CKE_INLINE static void each(u32 n, F&& f) {
-    for (u32 i = 0; i < n; i += lanes) f(i, std::min(lanes, n - i));
-  }
-  CKE_INLINE static batch get(const float* x, u32 m) {
-    if (m == lanes) return batch::load_unaligned(x);
-    alignas(64) float part[lanes]{};
-    std::copy_n(x, m, part);
-    return batch::load_unaligned(part);
-  }
-  CKE_INLINE static void put(batch y, float* out, u32 m) {
-    if (m == lanes) return y.store_unaligned(out);
-    alignas(64) float part[lanes];
-    y.store_unaligned(part);
-    std::copy_n(part, m, out);
   }
 };
 
@@ -97,6 +102,19 @@ template <class Isa> struct ungated {
 template <class Isa> struct gated {
   static void row(activation a, const float* gate, const float* up, u32 n, float* out) {
     with_activation(a, [&]<activation A>() { activate<A, Isa>::gated(gate, up, n, out); });
+  }
+};
+
+// out[i] = cap * tanh(x[i] / cap); rows as above.
+template <class Isa> struct capped : pointwise<Isa> {
+  using batch = simd::vf32<Isa>;
+  static void row(const float* x, float cap, u32 n, float* out) {
+    capped::each(n, [&](u32 i, u32 m) { capped::put(xsimd::tanh(capped::get(x + i, m) / batch(cap)) * batch(cap), out + i, m); });
+  }
+};
+template <> struct capped<isa::scalar> {
+  static void row(const float* x, float cap, u32 n, float* out) {
+    for (u32 i = 0; i < n; ++i) out[i] = cap * std::tanh(x[i] / cap);
   }
 };
 

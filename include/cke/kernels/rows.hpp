@@ -71,6 +71,24 @@ template <class Isa> struct kernel<opcode::residual_add, dtype::f32, Isa> {
   }
 };
 
+template <class Isa> struct kernel<opcode::scale, dtype::f32, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    const auto [first, last] = tokens_of(w, unit);
+    for (u32 t = first; t < last; ++t) {
+      const float *in = w.in[0].row(t), by = p.scale;
+      float* out = w.out[0].row(t);
+      for (u32 i = 0; i < p.cols; ++i) out[i] = in[i] * by;
+    }
+  }
+};
+
+template <class Isa> struct kernel<opcode::softcap, dtype::f32, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    const auto [first, last] = tokens_of(w, unit);
+    for (u32 t = first; t < last; ++t) capped<Isa>::row(w.in[0].row(t), p.cap, p.cols, w.out[0].row(t));
+  }
+};
+
 // in[0] holds gate and up side by side
 template <class Isa> struct kernel<opcode::act_mul, dtype::f32, Isa> {
   static void run(const params& p, const work& w, u32 unit) {

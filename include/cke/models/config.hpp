@@ -21,29 +21,28 @@ struct config_problem {
   std::string_view wanted{};
 };
 
-// One row per field of `rotary`, in order; empty: not a key of its own.
+// One row per field of `rotary`, in order: its name, in rope_parameters or rope_scaling, beside those, in GGUF.
 struct rope_key {
-  std::string_view hf, gguf;
+  std::string_view field, hf, outer, gguf;
   double least, most;
 };
 inline constexpr rope_key rope_keys[] = {
-    {"", "rope.dimension_count", 0, 1024},
-    {"rope_parameters.rope_theta|rope_theta", "rope.freq_base", 1, 1e12},
-    {"", "", 0, 0},
-    {"", "rope.scaling.type", 0, 0},
-    {"rope_parameters.factor|rope_scaling.factor", "rope.scaling.factor", 1e-3, 1e6},
-    {"rope_parameters.low_freq_factor|rope_scaling.low_freq_factor", "", 1e-6, 1e6},
-    {"rope_parameters.high_freq_factor|rope_scaling.high_freq_factor", "", 1e-6, 1e6},
-    {"rope_parameters.beta_fast|rope_scaling.beta_fast", "rope.scaling.yarn_beta_fast", 1e-6, 1e6},
-    {"rope_parameters.beta_slow|rope_scaling.beta_slow", "rope.scaling.yarn_beta_slow", 1e-6, 1e6},
-    {"rope_parameters.mscale|rope_scaling.mscale", "", 0, 1e6},
-    {"rope_parameters.mscale_all_dim|rope_scaling.mscale_all_dim", "", 0, 1e6},
-    {"rope_parameters.truncate|rope_scaling.truncate", "", 0, 1},
-    {"rope_parameters.attention_factor|rope_scaling.attention_factor", "rope.scaling.attn_factor", 0, 1e6},
-    {"rope_parameters.original_max_position_embeddings|rope_scaling.original_max_position_embeddings|"
-     "original_max_position_embeddings", "rope.scaling.original_context_length", 1, 1 << 28},
-    {"max_position_embeddings", "context_length", 1, 1 << 28},
-    {"", "", 0, 0}};
+    {"dims", "", "", "rope.dimension_count", 0, 1024},
+    {"theta", "rope_theta", "rope_theta", "", 1, 1e12},  // in GGUF the row of the rope names it
+    {"pairs", "", "", "", 0, 0},
+    {"rule", "", "", "", 0, 0},
+    {"factor", "factor", "", "rope.scaling.factor", 1e-3, 1e6},
+    {"low", "low_freq_factor", "", "", 1e-6, 1e6},
+    {"high", "high_freq_factor", "", "", 1e-6, 1e6},
+    {"beta_fast", "beta_fast", "", "rope.scaling.yarn_beta_fast", 1e-6, 1e6},
+    {"beta_slow", "beta_slow", "", "rope.scaling.yarn_beta_slow", 1e-6, 1e6},
+    {"mscale", "mscale", "", "", 0, 1e6},
+    {"mscale_all", "mscale_all_dim", "", "", 0, 1e6},
+    {"truncate", "truncate", "", "", 0, 1},
+    {"attention_factor", "attention_factor", "", "rope.scaling.attn_factor", 0, 1e6},
+    {"original", "original_max_position_embeddings", "original_max_position_embeddings", "rope.scaling.original_context_length", 1, 1 << 28},
+    {"max_position", "", "max_position_embeddings", "context_length", 1, 1 << 28},
+    {"factors", "", "", "", 0, 0}};
 static_assert(std::size(rope_keys) == boost::pfr::tuple_size_v<rotary>);
 
 struct rule_word { std::string_view word; stretch rule; };
@@ -100,36 +99,80 @@ struct config_reader {
     return n;
   }
 
-  constexpr void rope(rotary& r) {
+  // Layers by name, by 1 and 0, or "all but every n-th".
+  CKE_OUT_OF_LINE constexpr void read(std::string_view key, json j, double least, double most, layer_set& to) {
+    if (!j.is_array()) {
+      u32 n{};
+      read(key, j, least, most, n);
+      if (n) to = layer_set::all_but_every(n);
+      return;
+    }
+    to = {};
+    u32 layer = 0;
+    j.find([&](std::string_view, json e) {
+      if (layer == layer_set::most) return fail(trouble::out_of_range, key, j, least, most), true;
+      const bool in = e.text() == "sliding_attention" || e.s == "1" || e.truth();
+      if (in) to.add(layer);
+      else if (e.text() != "full_attention" && e.s != "0" && !e.is_bool())
+        fail(trouble::unsupported, key, e, 0, 0, "full_attention or sliding_attention");
+      ++layer;
+      return false;
+    });
+  }
+
+  // Where a rope's numbers stand: its part of rope_parameters, else rope_scaling.
+  constexpr json rope_object(const config_key& k) const {
+    const json now = root["rope_parameters"], part = now[k.hf];
+    return part.is_object() ? part : now.present() ? now : k.hf == key::local_rope.hf ? json{} : root["rope_scaling"];
+  }
+  constexpr json rope_value(const config_key& k, json object, const rope_key& row) const {
+    const bool theta = row.hf == "rope_theta", local = k.hf == key::local_rope.hf;
+    if (as == naming::gguf) return theta ? root[k.gguf] : local ? json{} : root[row.gguf];
+    if (const json j = object[row.hf]; j.present() && !row.hf.empty()) return j;
+    if (local) return theta ? root["rope_local_base_freq"] : json{};
+    return row.outer.empty() ? json{} : root[row.outer];
+  }
+
+  constexpr void rope(const config_key& k, rotary& r) {
+    const json object = as == naming::hf ? rope_object(k) : json{};
     if (as == naming::hf) {
-      for (const std::string_view key : {"rope_parameters", "rope_scaling"})
-        if (const json j = root[key]; j.present() && !j.is_object()) fail(trouble::not_a_number, key, j);
-      const json rule = root.path("rope_parameters.rope_type|rope_scaling.rope_type|rope_scaling.type");
-      if (rule.present()) word(rule, r.rule);
-      if (const json part = root.path("rope_parameters.partial_rotary_factor|partial_rotary_factor");
-          part.present() && part.number() != 1)
-        fail(trouble::unsupported, "partial_rotary_factor", part, 0, 0, "1");
-    } else if (const json rule = root["rope.scaling.type"]; rule.present()) {
+      for (const std::string_view name : {"rope_parameters", "rope_scaling"})
+        if (const json j = root[name]; j.present() && !j.is_object()) fail(trouble::not_a_number, name, j);
+      if (const json rule = object.path("rope_type|type"); rule.present()) word(rule, r.rule);
+    } else if (const json rule = root["rope.scaling.type"]; rule.present() && k.hf != key::local_rope.hf) {
       word(rule, r.rule);
     }
-    auto one = [&](u32 i, auto& field) {
-      const json j = at(rope_keys[i].hf, rope_keys[i].gguf);
+    auto one = [&](const rope_key& row, auto& field) {
+      const json j = rope_value(k, object, row);
       if (!j.present()) return;
-      const std::string_view key = as == naming::hf ? rope_keys[i].hf : rope_keys[i].gguf;
-      if constexpr (requires { read(key, j, 0., 0., field); })
-        read(key, j, rope_keys[i].least, rope_keys[i].most, field);
+      const std::string_view name = as == naming::gguf ? (row.gguf.empty() ? k.gguf : row.gguf) : row.hf.empty() ? row.outer : row.hf;
+      if constexpr (requires { read(name, j, 0., 0., field); }) read(name, j, row.least, row.most, field);
     };
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (one(I, boost::pfr::get<I>(r)), ...);
+      (one(rope_keys[I], boost::pfr::get<I>(r)), ...);
     }(std::make_index_sequence<std::size(rope_keys)>{});
-    read_factors(r);
+    read_factors(r, object);
     // 0: by how much the context grew
-    const bool named = at(rope_keys[4].hf, rope_keys[4].gguf).present();
+    const bool named = rope_value(k, object, rope_keys[4]).present();
     if (r.rule == stretch::none) r.factor = 1;
     else if (!named && (r.rule == stretch::yarn || r.rule == stretch::longrope)) r.factor = 0;
     else if (!named) fail(trouble::missing, "rope_scaling.factor", {});
     // Both are the length that the model was trained for when the config names only one.
-    if (r.rule != stretch::none && r.original == 0) r.original = r.max_position;
+    if (r.rule == stretch::none) r.original = 0;
+    else if (r.original == 0) r.original = r.max_position;
+  }
+
+  // The rotated part of a head, once its size is known.
+  constexpr void rope_part(const config_key& k, rotary& r, u32 head_dim) {
+    const json part = as == naming::hf ? rope_object(k)["partial_rotary_factor"] : json{};
+    const json j = part.present() || as == naming::gguf ? part : root["partial_rotary_factor"];
+    double fraction = 1;
+    if (j.present()) {
+      if (k.least == k.most && j.number() != k.most) return fail(trouble::unsupported, "partial_rotary_factor", j, 0, 0, "1");
+      if (!number("partial_rotary_factor", j, k.least, k.most, fraction)) return;
+      r.dims = static_cast<u32>(fraction * head_dim);
+    }
+    if (r.dims == 0) r.dims = head_dim;
   }
 
  private:
@@ -139,10 +182,9 @@ struct config_reader {
     fail(trouble::unknown_word, "rope_type", j, 0, 0, "default, linear, dynamic, llama3, yarn or longrope");
   }
   // In GGUF the lists are tensors; their reader shows them as "long_factor" and "short_factor".
-  constexpr void read_factors(rotary& r) {
+  constexpr void read_factors(rotary& r, json object) {
     if (r.rule != stretch::longrope) return;
-    const json longs = at("rope_parameters.long_factor|rope_scaling.long_factor", "long_factor");
-    const json shorts = at("rope_parameters.short_factor|rope_scaling.short_factor", "short_factor");
+    const json in = as == naming::hf ? object : root, longs = in["long_factor"], shorts = in["short_factor"];
     if (!longs.present() || !shorts.present())
       return fail(trouble::missing, "rope_scaling.long_factor, rope_scaling.short_factor", {});
     if (!factors) return;
@@ -163,26 +205,44 @@ constexpr parsed_config<typename Family::config> read_config(json root, naming a
                 "cke: config: a family has one key per field of its config, in field order");
   typename Family::config c = Family::defaults;
   config_reader r{root, as, factors};
+  constexpr auto fields = std::make_index_sequence<std::size(Family::keys)>{};
+  constexpr std::string_view layer_types = "layer_types";
+  bool layered = false;
   auto one = [&](const config_key& k, auto& field) {
     using field_type = std::remove_cvref_t<decltype(field)>;
     if constexpr (std::is_same_v<field_type, rotary>) {
-      r.rope(field);
+      r.rope(k, field);
     } else {
       const json j = r.at(k.hf, k.gguf);
       const std::string_view key = as == naming::hf ? k.hf : k.gguf;
       if (j.present()) r.read(key, j, k.least, k.most, field);
-      else if (!k.optional) r.fail(trouble::missing, key, j);
+      else if constexpr (std::is_same_v<field_type, u32> || std::is_same_v<field_type, real>) {
+        if (!j.s.empty() && k.null >= 0) field = static_cast<field_type>(k.null);
+        else if (!k.optional) r.fail(trouble::missing, key, j);
+      } else if (!k.optional) r.fail(trouble::missing, key, j);
+      if constexpr (std::is_same_v<field_type, layer_set>) {
+        layered = layered || k.hf.starts_with(layer_types);
+        if (j.is_array() && j.size() != c.layers) r.fail(trouble::out_of_range, key, j, c.layers, c.layers);
+      }
     }
   };
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (one(Family::keys[I], boost::pfr::get<I>(c)), ...);
-  }(std::make_index_sequence<std::size(Family::keys)>{});
+  [&]<std::size_t... I>(std::index_sequence<I...>) { (one(Family::keys[I], boost::pfr::get<I>(c)), ...); }(fields);
   for (const requirement& must : Family::must_be)
     if (const json j = root[must.hf]; as == naming::hf && j.present()) {
       const std::string_view value = j.is_text() ? j.text() : j.s;
       if (value != must.literal) r.fail(trouble::unsupported, must.hf, j, 0, 0, must.literal);
     }
-  if (r.bad.what == trouble::none) c = Family::finish(c);
+  if (!layered && as == naming::hf)
+    root[layer_types].find([&](std::string_view, json e) {
+      if (e.text() != "full_attention") r.fail(trouble::unsupported, layer_types, e, 0, 0, "full_attention");
+      return false;
+    });
+  if (r.bad.what != trouble::none) return {c, r.bad};
+  c = Family::finish(c);
+  auto part = [&](const config_key& k, auto& field) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field)>, rotary>) r.rope_part(k, field, c.head_dim);
+  };
+  [&]<std::size_t... I>(std::index_sequence<I...>) { (part(Family::keys[I], boost::pfr::get<I>(c)), ...); }(fields);
   return {c, r.bad};
 }
 

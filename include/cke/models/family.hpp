@@ -15,31 +15,87 @@ template <fixed_string ModelType> struct family {
                 "cke: family: no model family for this model_type; specialise cke::family");
 };
 
-// Where a field stands in config.json ("a.b|c": member b of a, or else c) and in GGUF metadata
-// (without the architecture's prefix), whether it may be absent, and its sane range.
+// What GGUF calls a family's architecture: `gguf_name` where it is not the model_type.
+template <class Family> constexpr std::string_view name_in(naming as) {
+  if constexpr (requires { Family::gguf_name; })
+    if (as == naming::gguf) return Family::gguf_name;
+  return Family::name;
+}
+
+// A field of a config: its C++ name, where it stands in config.json ("a.b|c": member b of a, or else c) and
+// in GGUF metadata (without the architecture's prefix), whether it may be absent, and its sane range.
 struct config_key {
-  std::string_view hf, gguf;
+  std::string_view field, hf, gguf;
   bool optional;
   double least, most;
+  double null = -1;  // what null says where it is not the same as absent; -1: it is
+
+  constexpr config_key or_default() const {
+    config_key k = *this;
+    k.optional = true;
+    return k;
+  }
+};
+
+// Some of a model's layers, as a template argument: what arrange<> picks the second of two kinds for.
+struct layer_set {
+  static constexpr u32 most = 1024;
+  std::array<u32, most / 32> bits{};
+  constexpr bool has(u32 layer) const { return bits[layer / 32] >> layer % 32 & 1; }
+  constexpr void add(u32 layer) { bits[layer / 32] |= 1u << layer % 32; }
+  constexpr bool operator==(const layer_set&) const = default;
+
+  // Every layer but number n, 2n, ... (counted from 1).
+  static constexpr layer_set all_but_every(u32 n) {
+    layer_set s;
+    for (u32 i = 0; i < most; ++i)
+      if ((i + 1) % n) s.add(i);
+    return s;
+  }
+  // Those of the first n layers.
+  constexpr layer_set first(u32 n) const {
+    layer_set s;
+    for (u32 i = 0; i < n; ++i)
+      if (has(i)) s.add(i);
+    return s;
+  }
 };
 
 // The keys that families share; a family lists its own in the order of its config's fields.
 namespace key {
-inline constexpr config_key vocab{"vocab_size", "vocab_size", false, 1, 1 << 24},
-    dim{"hidden_size", "embedding_length", false, 1, 1 << 20},
-    hidden{"intermediate_size", "feed_forward_length", false, 1, 1 << 22},
-    layers{"num_hidden_layers", "block_count", false, 1, 1024},
-    heads{"num_attention_heads", "attention.head_count", false, 1, 4096},
-    kv_heads{"num_key_value_heads", "attention.head_count_kv", true, 1, 4096},
-    head_dim{"head_dim", "attention.key_length", true, 2, 1024},
-    eps{"rms_norm_eps", "attention.layer_norm_rms_epsilon", true, 1e-12, 1e-1},
-    tied{"tie_word_embeddings", "tied", true, 0, 1},
-    attention_bias{"attention_bias", "attention_bias", true, 0, 1},
-    mlp_bias{"mlp_bias", "mlp_bias", true, 0, 1},
-    rope{"rope", "rope", true, 0, 0};
+inline constexpr config_key vocab{"vocab", "vocab_size", "vocab_size", false, 1, 1 << 24},
+    dim{"dim", "hidden_size", "embedding_length", false, 1, 1 << 20},
+    hidden{"hidden", "intermediate_size", "feed_forward_length", false, 1, 1 << 22},
+    layers{"layers", "num_hidden_layers", "block_count", false, 1, layer_set::most},
+    heads{"heads", "num_attention_heads", "attention.head_count", false, 1, 4096},
+    kv_heads{"kv_heads", "num_key_value_heads", "attention.head_count_kv", true, 1, 4096},
+    head_dim{"head_dim", "head_dim", "attention.key_length", true, 2, 1024},
+    eps{"eps", "rms_norm_eps", "attention.layer_norm_rms_epsilon", true, 1e-12, 1e-1},
+    tied{"tied", "tie_word_embeddings", "tied", true, 0, 1},
+    attention_bias{"attention_bias", "attention_bias", "attention_bias", true, 0, 1},
+    mlp_bias{"mlp_bias", "mlp_bias", "mlp_bias", true, 0, 1},
+    window{"window", "sliding_window", "attention.sliding_window", true, 1, 1 << 28, everything},
+    sliding{"sliding", "layer_types|sliding_window_pattern", "attention.sliding_window_pattern", true, 1, layer_set::most},
+    // A rope's row names its part of rope_parameters and its base in GGUF; the range is that of partial_rotary_factor.
+    rope{"rope", "", "rope.freq_base", true, 1, 1},
+    partial_rope{"rope", "", "rope.freq_base", true, 1e-3, 1},
+    global_rope{"rope", "full_attention", "rope.freq_base", true, 1, 1},
+    local_rope{"local_rope", "sliding_attention", "rope.freq_base_swa", true, 1, 1};
 }  // namespace key
 
 // A feature that the family does not have: when the key is present it must be this literal.
 struct requirement { std::string_view hf, literal; };
+
+template <u32 Layers> constexpr std::array<u8, Layers> order_of(layer_set second) {
+  std::array<u8, Layers> order{};
+  for (u32 i = 0; i < Layers; ++i) order[i] = second.has(i);
+  return order;
+}
+
+constexpr double root(double x) {  // Newton's; constexpr std::sqrt comes with C++26
+  double r = x > 1 ? x : 1;
+  for (int i = 0; i < 64; ++i) r = 0.5 * (r + x / r);
+  return r;
+}
 
 }  // namespace cke

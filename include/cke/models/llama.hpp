@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// llama.hpp: Llama 1 to 3 and what shares its shape: SmolLM2, and Mistral without a window.
+// llama.hpp: Llama 1 to 3 and what shares its shape: SmolLM2, and Mistral in GGUF files.
 #pragma once
 
 #include "family.hpp"
@@ -48,8 +48,8 @@ template <> struct family<"llama"> {
     return c;
   }
   static constexpr auto names = common_names + std::array{
-      name_rule{place::body, role::q, 0, "model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", row_order::paired_heads},
-      name_rule{place::body, role::k, 0, "model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", row_order::paired_heads}};
+      name_rule{place::body, role::q, 0, "model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", change::paired_heads},
+      name_rule{place::body, role::k, 0, "model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", change::paired_heads}};
 };
 
 inline constexpr rotary llama3_rope{.theta = 5e5, .rule = stretch::llama3, .factor = 32, .low = 1, .high = 4, .original = 8192};

@@ -9,7 +9,7 @@ namespace cke {
 struct qwen3_config {
   u32 vocab, dim, hidden, layers, heads, kv_heads, head_dim = 128;
   real eps = 1e-6;
-  bool tied = true, bias{};
+  bool tied = true, attention_bias{};
   rotary rope{.theta = 1e6};
 };
 
@@ -17,7 +17,7 @@ constexpr attend qwen3_attend(const qwen3_config& c) {
   rotary rope = c.rope;
   rope.dims = rope.dims ? rope.dims : c.head_dim;
   return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.head_dim,
-          .rope = rope, .qk_norm = {c.eps}, .qkv_bias = c.bias, .out_bias = c.bias};
+          .rope = rope, .qk_norm = {c.eps}, .qkv_bias = c.attention_bias, .out_bias = c.attention_bias};
 }
 
 template <qwen3_config C> struct qwen3 : model<

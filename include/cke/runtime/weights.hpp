@@ -84,7 +84,9 @@ template <class P, class Isa> class weights {
     stored tensor;
     u64 offset;
     u32 slot, row;
+    u32 first_row;        // of the tensor, that is ours: other roles may have their rows before
     u32 paired_head_dim;  // rows of a head are stored as pairs (i, i + d / 2); 0: plain order
+    float more;           // what the tensor's numbers are greater by
   };
 
   static u64 packed_bytes(const weight& w) {
@@ -107,21 +109,41 @@ template <class P, class Isa> class weights {
     }(std::integer_sequence<dtype, dtype::f32, dtype::f16, dtype::bf16, dtype::q8_0>{});
   }
 
-  template <class Names> static std::string name_in(naming as, const Names& names, const weight& w) {
+  template <class S, class Names>
+  CKE_OUT_OF_LINE static job job_of(const S& from, std::string_view file, naming as, const Names& names, const weight& w) {
     const name_rule& rule = name_of(names, w.where, w.slot);
-    std::string name(as == naming::hf ? rule.hf : rule.gguf);
+    const change was = as == naming::gguf ? rule.gguf_change : change::none;
+    const row_span rows_of_it = place_in_tensor(as, names, rule, w);
+    const u32 row = w.where == place::header ? 0 : w.where == place::body ? w.layer + 1 : rows - 1;
+    return {w, tensor_of(from, file, name_in(as, rule, w), w, rows_of_it.all), 0, 0, row, rows_of_it.first,
+            was == change::paired_heads ? head_dim_of(w) : 0, was == change::plus_one ? 1.f : 0.f};
+  }
+  static std::string name_in(naming as, const name_rule& rule, const weight& w) {
+    std::string name(part_of(rule.in(as)).tensor);
     if (const auto hole = name.find("{}"); hole != name.npos) name.replace(hole, 2, std::to_string(w.layer));
     return name += w.slot.bias ? ".bias" : ".weight";
   }
-  template <class S, class Names>
-  CKE_OUT_OF_LINE static job job_of(const S& from, std::string_view file, naming as, const Names& names, const weight& w) {
-    const u32 row = w.where == place::header ? 0 : w.where == place::body ? w.layer + 1 : rows - 1;
-    return {w, tensor_of(from, file, as, names, w), 0, 0, row, paired(names, as, w)};
-  }
-  template <class Names> static u32 paired(const Names& names, naming as, const weight& w) {
-    if (as != naming::gguf || name_of(names, w.where, w.slot).gguf_rows == row_order::plain) return 0;
+  static u32 head_dim_of(const weight& w) {
     for (const auto& s : P::plain[P::kind_of[w.layer]].states) return s.head_dim;
     return 0;
+  }
+
+  // The rows of a tensor (elements, of a vector) that lie before those of w, and how many there are in all.
+  struct row_span { u32 first, all; };
+  template <class Names>
+  static row_span place_in_tensor(naming as, const Names& names, const name_rule& rule, const weight& w) {
+    const auto size = [](const weight_slot& s) { return s.quantisable ? s.rows : s.cols; };
+    const tensor_part mine = part_of(rule.in(as));
+    row_span at{0, size(w.slot)};
+    if (mine.tensor == rule.in(as)) return at;
+    at.all = 0;
+    for (const weight_slot& s : P::plain[P::kind_of[w.layer]].slots) {
+      const tensor_part other = part_of(name_of(names, w.where, s).in(as));
+      if (s.bias != w.slot.bias || other.tensor != mine.tensor) continue;
+      at.all += size(s);
+      if (other.number < mine.number) at.first += size(s);
+    }
+    return at;
   }
 
   static std::string shape_text(std::span<const u64> shape) {
@@ -130,12 +152,12 @@ template <class P, class Isa> class weights {
     return s += "]";
   }
 
-  template <class S, class Names>
-  static stored tensor_of(const S& from, std::string_view file, naming as, const Names& names, const weight& w) {
-    const std::string name = name_in(as, names, w), about = concat({"tensor ", name});
+  template <class S>
+  static stored tensor_of(const S& from, std::string_view file, const std::string& name, const weight& w, u64 rows_in_all) {
+    const std::string about = concat({"tensor ", name});
     const auto* t = from.find(name);
     if (!t) throw Error(errc::tensor_missing, file, about, "this tensor", "none of this name");
-    const u64 matrix[]{w.slot.rows, w.slot.cols}, vector[]{w.slot.cols};
+    const u64 matrix[]{rows_in_all, w.slot.cols}, vector[]{rows_in_all};
     const std::span<const u64> want = w.slot.quantisable ? std::span<const u64>(matrix) : vector;
     if (!std::ranges::equal(t->shape, want))
       throw Error(errc::tensor_shape, file, about, concat({"shape ", shape_text(want)}), shape_text(t->shape));
@@ -162,18 +184,21 @@ template <class P, class Isa> class weights {
     }
   }
 
-  // The file's row that holds row r of the model.
+  // The tensor's row that holds row r of the model.
   static u32 file_row(const job& j, u32 r) {
     const u32 d = j.paired_head_dim;
-    return d == 0 ? r : r / d * d + 2 * (r % (d / 2)) + r % d / (d / 2);
+    return j.first_row + (d == 0 ? r : r / d * d + 2 * (r % (d / 2)) + r % d / (d / 2));
   }
 
   static void pack(const job& j, std::byte* to, team& threads) {
     const dtype from = j.tensor.type;
     if (!j.w.slot.quantisable) {
       const u64 item = info(from).bytes;
-      for (u32 i = 0; i < j.w.slot.cols; ++i)
-        kernels::to_f32(from, j.tensor.bytes.data() + file_row(j, i) * item, 1, reinterpret_cast<float*>(to) + i);
+      float* const vector = reinterpret_cast<float*>(to);
+      for (u32 i = 0; i < j.w.slot.cols; ++i) {
+        kernels::to_f32(from, j.tensor.bytes.data() + file_row(j, i) * item, 1, vector + i);
+        vector[i] -= j.more;
+      }
       return;
     }
     const u32 group = j.w.slot.group ? j.w.slot.group : j.w.slot.rows;

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""make.py: writes a tiny random checkpoint of each family, as a directory and as GGUF.
+
+    python tests/data/families/make.py [FAMILY...]      (needs torch, transformers 5 and gguf)
+
+NAME/        config.json, model.safetensors (bfloat16), and what transformers makes of the same numbers in
+             float32: ids.json, logits.npy, greedy.json
+NAME.gguf    the same numbers, written the way llama.cpp's converter does (BF16, norms F32)
+
+Every parameter is random, norms and biases too. Windows and patterns of layers begin inside the prompt. A
+feature whose absence would not move the logits is refused here: see `matters`.
+"""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import gguf
+import numpy as np
+import torch
+from transformers import AutoConfig
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[2] / "tools" / "parity"))
+import checkpoints  # noqa: E402
+import gguf_file  # noqa: E402
+
+VOCAB, PROMPT, NEW = 288, 24, 16
+SMALLEST_GAP = 0.02  # between the best and the second logit of every greedy step
+SMALLEST_MOVE = 0.05  # of a logit, when a feature is taken away
+
+# {family: (config, changes that must move the logits)}
+SHAPE = dict(vocab_size=VOCAB, hidden_size=48, intermediate_size=56, num_hidden_layers=3, num_attention_heads=6,
+             num_key_value_heads=2, max_position_embeddings=128, rms_norm_eps=1e-5, bos_token_id=0, eos_token_id=2,
+             pad_token_id=1, tie_word_embeddings=False)
+ROPE = {"rope_type": "default", "rope_theta": 5000.0}
+FAMILIES = {
+    "qwen2": (dict(rope_parameters=ROPE), [dict(rope_parameters=ROPE | {"rope_theta": 10000.0})]),
+    "mistral": (dict(rope_parameters=ROPE, head_dim=12, sliding_window=7), [dict(sliding_window=None), dict(sliding_window=8)]),
+}
+
+
+def vocabulary():
+    """Tokens that mean nothing: llama.cpp wants some."""
+    tokens = [f"<t{i}>" for i in range(VOCAB - 3)] + ["a", "b", "ab"]
+    return gguf_file.Vocabulary("qwen2", tokens, [gguf.TokenType.NORMAL] * VOCAB, ["a b"], bos=0, eos=2)
+
+
+def model_of(family, changes):
+    return checkpoints.random_model(AutoConfig.for_model(family, **(SHAPE | changes)), seed=11)
+
+
+def matters(family, model, ids, changes):
+    other = model_of(family, changes)
+    other.load_state_dict(model.state_dict())
+    moved = np.abs(checkpoints.logits(other, ids) - checkpoints.logits(model, ids)).max()
+    if moved < SMALLEST_MOVE:
+        raise SystemExit(f"{family}: {changes} moves the logits by only {moved}")
+
+
+def make(family):
+    changes, others = FAMILIES[family]
+    directory = HERE / family
+    shutil.rmtree(directory, ignore_errors=True)
+    model = model_of(family, changes)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(parameter.to(torch.bfloat16))
+    for seed in range(400):  # until no greedy step is a near tie
+        ids = checkpoints.random_ids(VOCAB, PROMPT, seed)
+        new, gap = checkpoints.greedy(model, ids, NEW)
+        if len(new) == NEW and gap > SMALLEST_GAP and len(set(new)) > 4:
+            break
+    else:
+        raise SystemExit(f"{family}: no prompt without a near tie")
+    for other in others:
+        matters(family, model, ids, changes | other)
+
+    logits = checkpoints.logits(model, ids)
+    as_gguf = HERE / f"{family}.gguf"
+    if family != "mistral":  # as GGUF it is a llama
+        gguf_file.write(as_gguf, model, vocabulary(), "BF16")
+    model.to(torch.bfloat16).save_pretrained(directory)
+    np.save(directory / "logits.npy", logits)
+    (directory / "ids.json").write_text(json.dumps(ids) + "\n")
+    (directory / "greedy.json").write_text(json.dumps(new) + "\n")
+    for file in directory.iterdir():
+        file.chmod(0o644)  # safetensors makes private files
+    print(f"{family}: {checkpoints.directory_bytes(directory):,} and {as_gguf.stat().st_size if as_gguf.exists() else 0:,} bytes")
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:] or FAMILIES:
+        make(name)

@@ -5,7 +5,6 @@
 
 #include <doctest/doctest.h>
 
-#include <array>
 #include <chrono>
 
 using namespace cke;
@@ -35,11 +34,10 @@ TEST_CASE("team: a barrier shows everyone what was written before it") {
     team t(threads);
     std::vector<u32> value(threads);  // plain: only the barrier orders them
     std::atomic<u32> wrong{};
-    const std::array<char, 4096> weights{};
     t.run([&](u32 me) noexcept {
       for (u32 step = 1; step <= 500; ++step) {
         value[me] = step * 10 + me;
-        t.barrier(weights.data(), weights.size());
+        t.barrier();
         for (u32 other = 0; other < threads; ++other) wrong += value[other] != step * 10 + other;
         t.barrier();
       }
@@ -86,6 +84,37 @@ TEST_CASE("team: 10^4 runs on more threads than cpus, from two callers at once, 
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
   MESSAGE("10^4 runs took ", took.count(), " s");
   CHECK(took.count() < 60);  // a crawl is minutes
+}
+
+TEST_CASE("team: with more threads than cpus it soon works with fewer, and still does every unit once") {
+  if (waited_for_cpu("/proc/self/schedstat") == 0) return;  // the system does not tell
+  const u32 threads = 4 * affinity_cpus() + 1;
+  team t(threads);
+  u32 crew = threads;
+  const auto start = std::chrono::steady_clock::now();
+  while (crew > affinity_cpus() && std::chrono::steady_clock::now() - start < std::chrono::seconds(60)) {
+    std::vector<std::atomic<u32>> done(100);
+    std::atomic<u32> ran{};
+    t.run_fitting([&](u32 me) noexcept {
+      ran += 1;
+      for (u32 round = 0; round < 10; ++round) {
+        t.share(me, 100, [&](u32 u) {
+          done[u] += 1;
+          const auto from = std::chrono::steady_clock::now();
+          while (std::chrono::steady_clock::now() - from < std::chrono::microseconds(20)) {
+          }
+        });
+        t.barrier();
+      }
+    });
+    for (const auto& d : done) REQUIRE(d == 10);
+    CHECK(ran <= crew + 1);  // one more at a time is tried
+    crew = ran;
+  }
+  CHECK(crew <= affinity_cpus());
+  std::atomic<u32> all{};
+  t.run([&](u32) noexcept { all += 1; });
+  CHECK(all == threads);
 }
 
 TEST_CASE("team: a thread that comes late, or sleeps inside, only delays") {

@@ -30,11 +30,11 @@ template <class P, dtype KV, class Isa> class executor {
   // the last `rows` of them, at most `logit_rows` at a time: take(first row, rows, view).
   template <class Take> void run(std::span<const u32> ids, u32 rows, slot& s, Take&& take) {
     pass now{static_cast<u32>(ids.size()), s.position(), ids.data(), 0};
-    team_.run([&](u32 thread) noexcept { layers(now, thread, s); });
+    team_.run_fitting([&](u32 thread) noexcept { layers(now, thread, s); });
     for (u32 first = now.tokens - rows; first < now.tokens;) {
       const u32 left = now.tokens - first, n = left < limits().logit_rows ? left : limits().logit_rows;
       const pass last{n, 0, nullptr, first};
-      team_.run([&](u32 thread) noexcept {
+      team_.run_fitting([&](u32 thread) noexcept {
         run_code(P::body_count + 1, last, thread, weights_.row(P::layers + 1), s, 0);
       });
       take(first, n, space_.logits(form_of(n)));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <thread>
@@ -15,6 +16,7 @@
 #include "../core/concat.hpp"
 #include "../core/error.hpp"
 #include "cpu_count.hpp"
+#include "headcount.hpp"
 
 namespace cke {
 
@@ -38,17 +40,18 @@ class kernel_float_mode {
   kernel_float_mode& operator=(const kernel_float_mode&) = delete;
 };
 
+// The first `crew` threads of a team run a body together; the others sleep.
 class team {
  public:
   static constexpr u32 max_threads = 1024;
 
   // Starts threads - 1 workers; the caller of run() is thread 0. Throws config_range,
   // out_of_memory.
-  explicit team(u32 threads = default_threads()) {
+  explicit team(u32 threads = default_threads()) : fitting_(threads) {
     if (threads == 0 || threads > max_threads)
       throw Error(errc::config_range, {}, "threads", concat({"1 to ", max_threads}), concat({threads}));
     slots_ = std::vector<slot>(threads);
-    patience_ = threads <= affinity_cpus() ? 2000 : 20;
+    crew_ = threads;
     try {
       for (u32 t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
     } catch (const std::exception& e) {
@@ -65,38 +68,34 @@ class team {
   // Calls body(thread) on every thread, the caller being thread 0, and returns when all are done.
   // Calls from several user threads take turns; a body must not call run() of its own team.
   template <class F> void run(F&& body) {
-    static_assert(std::is_nothrow_invocable_v<F&, u32>,
-                  "cke: team: the body must be noexcept; nobody could catch on another thread");
     const std::lock_guard turn(busy_);
-    const kernel_float_mode mode;
-    for (slot& s : slots_) {
-      s.round = 0;
-      s.claimed.store(0, std::memory_order_relaxed);
-    }
-    const auto* const address = std::addressof(body);
-    body_ = const_cast<void*>(static_cast<const void*>(address));
-    call_ = [](void* f, u32 thread) noexcept {
-      (*static_cast<std::remove_reference_t<F>*>(f))(thread);
-    };
-    job_.fetch_add(1, std::memory_order_release);
-    job_.notify_all();
-    call_(body_, 0);
-    barrier();
+    start(body, size());
   }
 
-  // Inside a body: returns when every thread has arrived; what they wrote before is then visible.
-  // While waiting, the thread pulls [next, next + bytes) towards its L2: the weights that it will
-  // stream after the barrier.
-  void barrier(const void* next = nullptr, u64 bytes = 0) {
-    if (size() == 1) return;
+  // The same on the first threads only, as many as get cpus just now (headcount.hpp): for bodies
+  // whose results do not depend on who computes them.
+  template <class F> void run_fitting(F&& body) {
+    const std::lock_guard turn(busy_);
+    inspected_ = worked_ >= headcount::window;
+    const auto begin = std::chrono::steady_clock::now();
+    start(body, fitting_.now());
+    worked_ += static_cast<u64>((std::chrono::steady_clock::now() - begin).count());
+    if (inspected_) judge();
+  }
+
+  // Inside a body: returns when the crew has arrived; what they wrote before is then visible.
+  void barrier() {
+    // Read first: the caller may begin another run once all have arrived.
+    const u32 crew = crew_, spins = patience();
+    if (crew == 1) return;
     const u32 phase = phase_.load(std::memory_order_relaxed);
-    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == size()) {
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == crew) {
       arrived_.store(0, std::memory_order_relaxed);
       phase_.store(phase + 1, std::memory_order_release);
       phase_.notify_all();
-      return;
+    } else {
+      await(phase_, phase, spins);
     }
-    await(phase_, phase, static_cast<const char*>(next), bytes);
   }
 
   struct range {
@@ -104,18 +103,18 @@ class team {
   };
   // The contiguous part of `units` that share() gives a thread first.
   range slice(u32 thread, u32 units) const {
-    const auto cut = [&](u32 t) { return static_cast<u32>(u64{units} * t / size()); };
+    const auto cut = [&](u32 t) { return static_cast<u32>(u64{units} * t / crew_); };
     return {cut(thread), cut(thread + 1)};
   }
 
-  // Inside a body, called by every thread with the same units: f(unit) runs once for each unit
+  // Inside a body, called by the whole crew with the same units: f(unit) runs once for each unit
   // below `units`. A thread takes its own slice in order, then what the others have not begun, so
   // that a core taken away for a millisecond does not stall the rest. Units must be independent of
   // one another; results must not depend on who computes them. No barrier is implied.
   template <class F> void share(u32 thread, u32 units, F&& f) {
     const u32 round = ++slots_[thread].round;
-    for (u32 k = 0; k < size(); ++k) {
-      const u32 owner = thread + k < size() ? thread + k : thread + k - size();
+    for (u32 k = 0; k < crew_; ++k) {
+      const u32 owner = thread + k < crew_ ? thread + k : thread + k - crew_;
       const auto [first, last] = slice(owner, units);
       for (u32 i; (i = claim(slots_[owner].claimed, round, last - first)) < last - first;)
         f(first + i);
@@ -127,8 +126,49 @@ class team {
     // round << 32 | units of the owner's slice begun in that round. A counter still in an older
     // round stands for zero, so nothing has to be reset between rounds and rounds need no barrier.
     alignas(64) std::atomic<u64> claimed{};
-    alignas(64) u32 round{};  // the thread's own count of share() calls in this run
+    alignas(64) std::atomic<u32> jobs{};  // one more for every job that the thread has a part in
+    u32 round{};                          // the thread's own count of share() calls in this run
+    u64 waited{};       // waited_for_cpu() when it was last inspected
+    u64 waited_more{};  // ... and how much more than the time before
   };
+
+  template <class F> void start(F& body, u32 crew) {
+    static_assert(std::is_nothrow_invocable_v<F&, u32>,
+                  "cke: team: the body must be noexcept; nobody could catch on another thread");
+    const kernel_float_mode mode;
+    crew_ = crew;
+    for (slot& s : slots_) {
+      s.round = 0;
+      s.claimed.store(0, std::memory_order_relaxed);
+    }
+    body_ = const_cast<void*>(static_cast<const void*>(std::addressof(body)));
+    call_ = [](void* f, u32 thread) noexcept { (*static_cast<F*>(f))(thread); };
+    for (u32 t = 1; t < crew; ++t) {
+      slots_[t].jobs.fetch_add(1, std::memory_order_release);
+      slots_[t].jobs.notify_one();
+    }
+    take_part(0);
+  }
+
+  void take_part(u32 thread) {
+    call_(body_, thread);
+    if (inspected_) {
+      slot& s = slots_[thread];
+      const u64 waited = waited_for_cpu();
+      s.waited_more = waited - std::exchange(s.waited, waited);
+    }
+    barrier();
+  }
+
+  void judge() {
+    u64 waited = 0;
+    const auto before = std::exchange(caller_, std::this_thread::get_id());
+    for (u32 t = before != caller_; t < crew_; ++t) waited += slots_[t].waited_more;
+    // The first time only tells from when on the waiting counts.
+    if (before != std::thread::id{}) fitting_.judge(worked_, waited);
+    worked_ = 0;
+    inspected_ = false;
+  }
 
   // The next unbegun unit, or count when none is left.
   static u32 claim(std::atomic<u64>& claimed, u32 round, u32 count) {
@@ -151,52 +191,50 @@ class team {
 #endif
   }
 
-  // Until word != old: spin, then yield, then sleep. With more threads than cpus the one we wait
-  // for may need our cpu, so patience is short there.
-  void await(const std::atomic<u32>& word, u32 old, const char* next = nullptr,
-             u64 bytes = 0) const {
-    const auto changed = [&] { return word.load(std::memory_order_acquire) != old; };
-    u64 done = 0;
-    for (u32 i = 0; i < patience_; ++i) {
-      if (changed()) return;
-      if (done < bytes) {
-        __builtin_prefetch(next + done, 0, 2);
-        done += 64;
-      } else {
-        relax();
-      }
+  // Pauses before a thread that waits goes to sleep. Tens of microseconds cover what threads on cpus
+  // of their own differ by; with fewer cpus the one we wait for may need ours.
+  u32 patience() const { return crew_ <= cpus_ ? 2000 : 20; }
+
+  // Until word != old: spin, then sleep.
+  static void await(const std::atomic<u32>& word, u32 old, u32 spins) {
+    for (u32 i = 0; i < spins; ++i) {
+      if (word.load(std::memory_order_acquire) != old) return;
+      relax();
     }
-    for (u32 i = 0; i < 64; ++i) {
-      if (changed()) return;
-      std::this_thread::yield();
-    }
-    while (!changed()) word.wait(old, std::memory_order_acquire);
+    while (word.load(std::memory_order_acquire) == old) word.wait(old, std::memory_order_acquire);
   }
 
   void work(u32 thread) {
     const kernel_float_mode mode;
+    u32 spins = 0;
     for (u32 job = 0;; ++job) {
-      await(job_, job);
+      await(slots_[thread].jobs, job, spins);
       if (stop_) return;
-      call_(body_, thread);
-      barrier();
+      spins = patience();
+      take_part(thread);
     }
   }
 
   void dismiss() {
     stop_ = true;
-    job_.fetch_add(1, std::memory_order_release);
-    job_.notify_all();
+    for (slot& s : slots_) {
+      s.jobs.fetch_add(1, std::memory_order_release);
+      s.jobs.notify_one();
+    }
     for (std::thread& w : workers_) w.join();
   }
 
+  const u32 cpus_ = affinity_cpus();
   std::vector<slot> slots_;
-  u32 patience_{};
   std::mutex busy_;
+  headcount fitting_;
+  u64 worked_ = headcount::window;  // ns in run_fitting() since the last judgement
+  std::thread::id caller_{};        // at the last judgement
+  // Of the run that is going on:
+  u32 crew_{};
+  bool inspected_{}, stop_{};
   void* body_{};
   void (*call_)(void*, u32) noexcept {};
-  bool stop_{};
-  alignas(64) std::atomic<u32> job_{};      // one more for every run
   alignas(64) std::atomic<u32> arrived_{};  // threads at the current barrier
   alignas(64) std::atomic<u32> phase_{};    // one more for every barrier
   std::vector<std::thread> workers_;        // last: they use all of the above

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+// headcount.hpp: how many threads of a team pay off just now, judged by how long they wait for a cpu.
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "../core/types.hpp"
+
+namespace cke {
+
+// Nanoseconds that the calling thread was ready to run and had no cpu, since it began; 0 where the
+// system does not tell. Allocates nothing.
+inline u64 waited_for_cpu(const char* path = "/proc/thread-self/schedstat") {
+  char text[96];
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  const auto bytes = fd < 0 ? 0 : read(fd, text, sizeof text);
+  if (fd >= 0) close(fd);
+  const char *const end = text + std::max<decltype(bytes)>(bytes, 0), *second = std::find(static_cast<const char*>(text), end, ' ');
+  u64 waited = 0;  // "<ns on a cpu> <ns waiting for one> <times>"
+  if (second != end) std::from_chars(second + 1, end, waited);
+  return waited;
+}
+
+// A pass is as fast as its slowest thread: one that shares its cpu with a neighbour holds up all the
+// others for milliseconds at a time, and costs more than it contributes. So a team with too few cpus
+// (more threads than cores, a busy neighbour, a quota) works with fewer threads, and tries one more
+// now and then, less and less often while that fails.
+class headcount {
+ public:
+  static constexpr u64 window = 20'000'000;                       // ns of work between two judgements
+  static constexpr u32 shortest_pause = 4, longest_pause = 128;  // windows before one more is tried
+
+  explicit headcount(u32 most) : most_(most), now_(most) {}
+  u32 now() const { return now_; }
+
+  // Over `ran` ns of work, not 0, the threads in use waited for cpus `waited` ns in all.
+  void judge(u64 ran, u64 waited) {
+    if (now_ > 1 && waited > ran / 3) {
+      now_ -= static_cast<u32>(std::clamp<u64>(waited / ran, 1, now_ - 1));
+      pause_ = std::clamp(2 * pause_, shortest_pause, longest_pause);
+      rest_ = pause_;
+    } else if (rest_ > 0) {
+      --rest_;
+    } else if (now_ < most_) {
+      ++now_;
+    } else {
+      pause_ = 0;
+    }
+  }
+
+ private:
+  u32 most_, now_;
+  u32 pause_ = 0, rest_ = 0;  // windows: of the last pause, and left of it
+};
+
+}  // namespace cke

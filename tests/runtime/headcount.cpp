@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+// headcount.cpp: fewer threads where cpus are short, all of them where they are not, and few attempts in between.
+#include "cke/runtime/headcount.hpp"
+
+#include <doctest/doctest.h>
+
+#include <fstream>
+#include <string>
+
+using namespace cke;
+
+namespace {
+
+constexpr u64 window = headcount::window;
+
+// Judges `windows` times, with `cpus` cpus for the threads; returns how many windows were worked with too many.
+u32 work(headcount& h, u32 windows, u32 cpus) {
+  u32 crowded = 0;
+  for (u32 i = 0; i < windows; ++i) {
+    const u32 short_of = h.now() > cpus ? h.now() - cpus : 0;
+    crowded += short_of > 0;
+    h.judge(window, short_of * window);
+  }
+  return crowded;
+}
+
+}  // namespace
+
+TEST_CASE("headcount: enough cpus, all threads, whatever a kernel thread takes of them") {
+  headcount h(64);
+  for (u32 i = 0; i < 1000; ++i) {
+    h.judge(window, window / 3);
+    REQUIRE(h.now() == 64);
+  }
+}
+
+TEST_CASE("headcount: down to the cpus that are there, at once, and hardly ever above") {
+  for (const u32 cpus : {1u, 2u, 7u}) {
+    headcount h(8);
+    h.judge(window, (8 - cpus) * window);
+    CHECK(h.now() == cpus);
+    CHECK(work(h, 1000, cpus) < 20);
+  }
+}
+
+TEST_CASE("headcount: half a cpu that is missing costs one thread, and the last one stays") {
+  headcount h(2);
+  h.judge(window, window / 2);
+  CHECK(h.now() == 1);
+  h.judge(window, 50 * window);
+  CHECK(h.now() == 1);
+}
+
+TEST_CASE("headcount: when the neighbour leaves, all threads come back, and the next one is noticed as fast") {
+  headcount h(8);
+  work(h, 1000, 2);
+  work(h, headcount::longest_pause + 8, 8);
+  CHECK(h.now() == 8);
+  work(h, 1, 8);
+  h.judge(window, window);
+  CHECK(h.now() == 7);
+  work(h, headcount::shortest_pause + 1, 8);
+  CHECK(h.now() == 8);
+}
+
+TEST_CASE("headcount: the wait for a cpu is the second number of schedstat") {
+  const std::string path = "cke_schedstat.txt";
+  const auto told = [&](const char* text) {
+    std::ofstream(path) << text;
+    return waited_for_cpu(path.c_str());
+  };
+  CHECK(told("123 4567 89\n") == 4567);
+  CHECK(told("123 18446744073709551615 1") == ~u64{});
+  CHECK(told("123") == 0);
+  CHECK(told("123 x") == 0);
+  CHECK(told("") == 0);
+  std::remove(path.c_str());
+  CHECK(waited_for_cpu("/nowhere") == 0);
+}

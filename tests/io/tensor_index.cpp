@@ -39,7 +39,7 @@ TEST_CASE("tensor_index: keeps the files mapped, and drops the pages of a tensor
     t.bytes = map->bytes().subspan(100);
     const tensor_index index({t}, {{"f", std::exchange(map, nullptr)}});
     const tensor_index copy = index;
-    copy.drop(copy.tensors()[0]);
+    copy.drop(copy.tensors()[0], copy.tensors()[0].bytes);
     CHECK(copy.tensors()[0].bytes.back() == std::byte{'q'});
     CHECK_FALSE(alive.expired());
   }

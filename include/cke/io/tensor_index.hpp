@@ -68,10 +68,11 @@ class tensor_index {
     return it != tensors_.end() && it->name == name ? &*it : nullptr;
   }
 
-  // Gives back the memory of a tensor's pages once its bytes have been copied elsewhere.
-  void drop(const tensor_ref& t) const {
-    if (const auto& map = files_[t.file].map; map && !t.bytes.empty())
-      map->drop(static_cast<u64>(t.bytes.data() - map->bytes().data()), t.bytes.size());
+  // Gives back the memory of the pages that hold a part of a tensor's bytes, once those have been
+  // copied elsewhere. From any thread.
+  void drop(const tensor_ref& t, std::span<const std::byte> part) const {
+    if (const auto& map = files_[t.file].map; map && !part.empty())
+      map->drop(static_cast<u64>(part.data() - map->bytes().data()), part.size());
   }
 
  private:

@@ -6,9 +6,11 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../core/concat.hpp"
+#include "../core/function_ref.hpp"
 #include "../graph/program.hpp"
 #include "../kernels/linear.hpp"
 #include "../kernels/packed.hpp"
@@ -20,13 +22,13 @@ namespace cke {
 // What tensors are read from: the runtime knows no file format.
 //   find(name)       null, or a thing with .type, .shape (rows, cols), .bytes
 //   tensors()        all of them, with .name as well
-//   drop(tensor)     its bytes were copied; file pages may go
+//   drop(tensor, part)  these bytes of it were copied; file pages may go. From any thread
 template <class S>
 concept tensor_source = requires(const S& s, std::string_view name) {
   { s.find(name)->type } -> std::convertible_to<dtype>;
   s.find(name)->bytes.data();
   s.tensors().begin()->name;
-  s.drop(*s.find(name));
+  s.drop(*s.find(name), std::span<const std::byte>{});
 };
 
 using progress_callback = std::function<void(u64 done, u64 total)>;
@@ -61,8 +63,9 @@ template <class P, class Isa> class weights {
     }
     u64 done = 0;
     for (const job& j : jobs) {
-      pack(j, base + j.offset, threads);
-      from.drop(*from.find(j.tensor.name));
+      const auto drop = [&](std::span<const std::byte> part) { from.drop(*from.find(j.tensor.name), part); };
+      pack(j, base + j.offset, threads, drop);
+      drop(j.tensor.bytes);
       done += packed_bytes(j.w);
       if (progress) progress(done, total);
     }
@@ -190,7 +193,11 @@ template <class P, class Isa> class weights {
     return j.first_row + (d == 0 ? r : r / d * d + 2 * (r % (d / 2)) + r % d / (d / 2));
   }
 
-  static void pack(const job& j, std::byte* to, team& threads) {
+  // Bytes of a file that have been packed and are still in memory, over all threads.
+  static constexpr u64 kept_bytes = 8 << 20;
+
+  // Hands what it has packed to drop(), piece by piece, from any thread.
+  static void pack(const job& j, std::byte* to, team& threads, function_ref<void(std::span<const std::byte>)> drop) {
     const dtype from = j.tensor.type;
     if (!j.w.slot.quantisable) {
       const u64 item = info(from).bytes;
@@ -203,14 +210,24 @@ template <class P, class Isa> class weights {
     }
     const u32 group = j.w.slot.group ? j.w.slot.group : j.w.slot.rows;
     const u64 row_bytes = bytes_of(from, j.w.slot.cols), unit = unit_bytes(j.w.as, j.w.slot.cols);
+    const u32 step = static_cast<u32>(kept_bytes / threads.size() / (unit_rows * row_bytes)) + 1;
+    const auto drop_units = [&](u32 first, u32 last) {
+      const u64 begin = rows_of_unit(group, first).first * row_bytes;
+      const row_range r = rows_of_unit(group, last);
+      drop(j.tensor.bytes.subspan(begin, (r.first + r.count) * row_bytes - begin));
+    };
     with_format(j.w.as, [&]<dtype T>() {
       threads.run([&](u32 thread) noexcept {
+        u32 first = 0, next = 0;  // units that this thread packed last
         threads.share(thread, units_of_slot(j.w.slot), [&](u32 u) {
+          if (u != next) first = u;
           const row_range r = rows_of_unit(group, u);
           const std::byte* file_rows[unit_rows]{};
           for (u32 i = 0; i < r.count; ++i)
             file_rows[i] = j.tensor.bytes.data() + file_row(j, r.first + i) * row_bytes;
           kernels::packed<T, Isa>::pack_unit(to + u * unit, r.count, j.w.slot.cols, file_rows, from);
+          next = u + 1;
+          if (next - first == step) drop_units(std::exchange(first, next), u);
         });
       });
     });

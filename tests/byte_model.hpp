@@ -29,7 +29,7 @@ inline vocabulary bytes() {
 
 inline checkpoint with_text(const random_model::tensors& t) {
   checkpoint c = t.checkpoint();
-  c.tokens = bytes();
+  c.tokens = std::make_shared<const vocabulary>(bytes());
   c.stop_ids = {end_id};
   return c;
 }

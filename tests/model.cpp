@@ -15,6 +15,13 @@ using text_model = Model<byte_model::tiny, BF16>;
 
 random_model::tensors numbers() { return random_model::tensors::of<text_model::program>(); }
 
+// byte_model's vocabulary, changed.
+std::shared_ptr<const vocabulary> with(void (*change)(vocabulary&)) {
+  auto v = std::make_shared<vocabulary>(byte_model::bytes());
+  change(*v);
+  return v;
+}
+
 }  // namespace
 
 TEST_CASE("model: it says what it holds") {
@@ -72,8 +79,7 @@ TEST_CASE("model: the checkpoint's memory is not needed any more once it is load
 TEST_CASE("session: a text is its tokens, with the begin token only where a text begins") {
   const auto t = numbers();
   checkpoint from = byte_model::with_text(t);
-  from.tokens->add_bos = true;
-  from.tokens->bos = end_id;
+  from.tokens = with([](vocabulary& v) { v.add_bos = true, v.bos = end_id; });
   const auto m = text_model::load(from, {.threads = 1, .context = 64});
   auto s = m.session();
   CHECK(s.generate("Hi", {.max_tokens = 0}).begin() == std::default_sentinel);
@@ -104,11 +110,10 @@ TEST_CASE("model: what cannot be loaded is an error that names it") {
   const auto context = random_model::failure_of([&] { text_model::load(t.checkpoint(), {.context = 0}); });
   CHECK(context.code == errc::config_range);
   checkpoint bad = byte_model::with_text(t);
-  bad.tokens->types.pop_back();
+  bad.tokens = with([](vocabulary& v) { v.types.pop_back(); });
   const auto tokens = random_model::failure_of([&] { text_model::load(bad, {.threads = 1, .context = 8}); });
   CHECK(tokens.code == errc::malformed);
   CHECK(tokens.text == "random: token types: expected 259, found 258");
-  bad = byte_model::with_text(t);
-  bad.tokens->eos = 259, bad.tokens->add_eos = true;
+  bad.tokens = with([](vocabulary& v) { v.eos = 259, v.add_eos = true; });
   CHECK(random_model::failure_of([&] { text_model::load(bad, {.threads = 1, .context = 8}); }).code == errc::malformed);
 }

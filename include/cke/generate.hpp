@@ -13,6 +13,7 @@
 #include "text/sampler.hpp"
 #include "text/stop.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 struct generate_options {
@@ -121,3 +122,4 @@ template <class Session> class generation {
 };
 
 }  // namespace cke
+CKE_COLD_END

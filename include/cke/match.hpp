@@ -10,6 +10,7 @@
 #include "kernels/rope.hpp"
 #include "models/config.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // Tensor names: the model's own, or its family's.
@@ -101,3 +102,4 @@ template <class M> void match_config(const checkpoint& from, u32 context) {
 }
 
 }  // namespace cke
+CKE_COLD_END

@@ -11,6 +11,7 @@
 #include "runtime/sequence.hpp"
 #include "text/tokenizer.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 template <class Model> class Session;
@@ -23,7 +24,6 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   using loaded = cke::loaded<program, KV, Isa>;
   static constexpr u32 vocab_size = program::vocab;
   static constexpr dtype kv = KV;
-  using isa = Isa;
 
   // Loads a GGUF file. Throws Error naming the file, the tensor or key, what was expected and found.
   static Model load(const std::string& path, model_options options = {}) {
@@ -46,8 +46,6 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   u64 weight_bytes() const { return shared_->packed.bytes(); }
   u64 activation_bytes() const { return shared_->run.bytes(); }
   u64 state_bytes() const { return shared_->state_bytes(); }
-  // From the next pass of any session on, `t` is told what its threads do.
-  void watch(const tracer& t) const { shared_->watch(t); }
 
  private:
   friend class Session<Model>;
@@ -58,7 +56,7 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
 
     shared(const checkpoint& from, const model_options& o)
         : loaded(from.tensors, from.name, from.as, names_of<M>(), o), name(from.name), stop_ids(from.stop_ids) {
-      if (from.tokens) tokens.emplace(*from.tokens, from.name);
+      if (from.tokens) tokens.emplace(from.tokens, from.name);
     }
     const tokenizer& tokenizer_or_throw() const {
       if (tokens) return *tokens;
@@ -94,3 +92,4 @@ template <class Model> class Session : public sequence<typename Model::loaded> {
 };
 
 }  // namespace cke
+CKE_COLD_END

@@ -144,6 +144,33 @@ TEST_CASE("simd: narrowing saturates; a sum of lanes halves") {
   });
 }
 
+TEST_CASE("simd: reductions see every lane") {
+  for_each_simd([]<class Isa>() {
+    for (u32 at = 0; at < Isa::lanes; ++at) {
+      auto x = random_row(Isa::lanes, at);
+      std::array<i32, Isa::lanes> v;
+      for (u32 i = 0; i < Isa::lanes; ++i) v[i] = static_cast<i32>(i * i) - 300;
+      x[at] = 1e9f, v[at] = 1 << 20;
+      const auto integers = simd::vi32<Isa>::load_unaligned(v.data());
+      CHECK(simd::reduce_max<Isa>(simd::vf32<Isa>::load_unaligned(x.data())) == 1e9f);
+      CHECK(simd::reduce_max<Isa>(integers) == 1 << 20);
+      CHECK(simd::reduce_add<Isa>(integers) == std::accumulate(v.begin(), v.end(), 0));
+    }
+  });
+}
+
+TEST_CASE("simd: tanh within 2e-7, and exact where it is flat") {
+  for_each_simd([]<class Isa>() {
+    double worst = 0;
+    for (float x = -12; x < 12; x += 0.0137f)
+      worst = std::max(worst, std::abs(double{simd::tanh<Isa>(simd::vf32<Isa>(x)).get(0)} - std::tanh(double{x})));
+    CHECK(worst < 2e-7);
+    CHECK(simd::tanh<Isa>(simd::vf32<Isa>(-100.f)).get(0) == -1.f);
+    CHECK(simd::tanh<Isa>(simd::vf32<Isa>(100.f)).get(0) == 1.f);
+    CHECK(simd::tanh<Isa>(simd::vf32<Isa>(0.f)).get(0) == 0.f);
+  });
+}
+
 TEST_CASE("simd: exp and exp2 within 2 ulp, exact at the ends") {
   for_each_simd([]<class Isa>() {
     double worst_exp = 0, worst_exp2 = 0;

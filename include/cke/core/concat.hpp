@@ -8,6 +8,7 @@
 
 #include "types.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // What a text is made of: another text, which must live until concat returns, or a whole number.
@@ -43,3 +44,4 @@ CKE_OUT_OF_LINE inline std::string concat(std::initializer_list<text_part> parts
 }
 
 }  // namespace cke
+CKE_COLD_END

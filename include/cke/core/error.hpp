@@ -8,6 +8,7 @@
 
 #include "types.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 enum class errc : u8 {
@@ -71,3 +72,4 @@ constexpr bool fits(u64 offset, u64 size, u64 available) {
 }
 
 }  // namespace cke
+CKE_COLD_END

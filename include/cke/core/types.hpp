@@ -18,6 +18,14 @@
 #else
 #define CKE_OUT_OF_LINE [[gnu::noinline, gnu::noclone]]
 #endif
+// Around a header without inner loops: g++ takes a third less time for it at -O1 than at -O3.
+#if defined(__OPTIMIZE__) && !defined(__clang__)
+#define CKE_COLD_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize(\"O1\")")
+#define CKE_COLD_END _Pragma("GCC pop_options")
+#else
+#define CKE_COLD_BEGIN
+#define CKE_COLD_END
+#endif
 
 namespace cke {
 

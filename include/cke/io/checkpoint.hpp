@@ -4,7 +4,7 @@
 
 #include <cmath>
 #include <cstdio>
-#include <optional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -16,6 +16,7 @@
 #include "gguf_tokenizer.hpp"
 #include "tensor_index.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 struct checkpoint {
@@ -24,7 +25,7 @@ struct checkpoint {
   std::string model_type;  // "qwen3", "llama", ...
   std::string config;      // json text, in the spelling of `as`
   tensor_index tensors;
-  std::optional<vocabulary> tokens;  // absent: ids only
+  std::shared_ptr<const vocabulary> tokens;  // null: ids only
   std::vector<u32> stop_ids;
 };
 
@@ -118,20 +119,27 @@ class gguf_config {
 }  // namespace detail
 
 // Config and tensors, for those who need no tokenizer. Throws Error: file, malformed, config_mismatch.
-inline checkpoint gguf_weights(const gguf& file) {
-  return {file.file(), naming::gguf, std::string(file.get<std::string_view>("general.architecture")),
-          detail::gguf_config(file).text(), file.tensors(), {}, {}};
+inline checkpoint gguf_weights(gguf&& file) {
+  checkpoint c{file.file(), naming::gguf, std::string(file.get<std::string_view>("general.architecture")),
+               detail::gguf_config(file).text(), {}, {}, {}};
+  c.tensors = std::move(file).take_tensors();
+  return c;
 }
 
 // Throws also unsupported.
-inline checkpoint gguf_checkpoint(const gguf& file) {
-  checkpoint c = gguf_weights(file);
-  if (!file.find("tokenizer.ggml.model")) return c;
-  c.tokens = read_gguf_tokenizer(file);
-  for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"})
-    if (file.find(key)) c.stop_ids.push_back(file.get<u32>(key));
+inline checkpoint gguf_checkpoint(const std::string& path) {
+  gguf file = gguf::read(path);
+  std::shared_ptr<const vocabulary> tokens;
+  std::vector<u32> stop_ids;
+  if (file.find("tokenizer.ggml.model")) {
+    tokens = std::make_shared<const vocabulary>(read_gguf_tokenizer(file));
+    for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"})
+      if (file.find(key)) stop_ids.push_back(file.get<u32>(key));
+  }
+  checkpoint c = gguf_weights(std::move(file));
+  c.tokens = std::move(tokens), c.stop_ids = std::move(stop_ids);
   return c;
 }
-inline checkpoint gguf_checkpoint(const std::string& path) { return gguf_checkpoint(gguf::read(path)); }
 
 }  // namespace cke
+CKE_COLD_END

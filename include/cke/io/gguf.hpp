@@ -16,6 +16,7 @@
 #include "gguf_cursor.hpp"
 #include "tensor_index.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // A GGUF file, checked completely when it is read: every length, count, type, alignment and tensor
@@ -36,6 +37,7 @@ class gguf {
   u32 version() const { return version_; }
   const std::string& file() const { return tensors_.files()[0].name; }
   const tensor_index& tensors() const { return tensors_; }
+  tensor_index take_tensors() && { return std::move(tensors_); }
   std::span<const gguf_value> values() const { return values_; }  // in file order
 
   // nullptr when there is none.
@@ -66,11 +68,9 @@ class gguf {
     if (v.type != gguf_type::array || v.item == gguf_type::array ||
         strings != std::is_same_v<T, std::string_view>)
       mismatch(key, want, describe(v));
-    std::vector<T> out;
-    out.reserve(v.count);
+    std::vector<T> out(v.count);
     detail::gguf_cursor in{v.bytes, file()};
-    for (u64 i = 0; i < v.count; ++i)
-      out.push_back(item_as<T>(v, v.item, in.value(key, v.item).bytes, want));
+    for (auto&& x : out) x = item_as<T>(v, v.item, in.value(key, v.item).bytes, want);
     return out;
   }
 
@@ -80,7 +80,7 @@ class gguf {
   static tensor_ref read_tensor(detail::gguf_cursor& in);
   static std::vector<tensor_ref> read_tensors(detail::gguf_cursor& in, u64 count, u64 alignment);
 
-  [[noreturn]] void mismatch(std::string_view key, std::string_view want,
+  [[noreturn]] CKE_OUT_OF_LINE void mismatch(std::string_view key, std::string_view want,
                              std::string_view found) const {
     throw Error(errc::config_mismatch, file(), concat({"key ", key}), want, found);
   }
@@ -217,3 +217,4 @@ inline std::vector<tensor_ref> gguf::read_tensors(detail::gguf_cursor& in, u64 c
 }
 
 }  // namespace cke
+CKE_COLD_END

@@ -10,6 +10,7 @@
 #include "../core/error.hpp"
 #include "gguf_value.hpp"
 
+CKE_COLD_BEGIN
 namespace cke::detail {
 
 // Every step is checked against the bytes that are left. Throws Error{errc::malformed}.
@@ -91,3 +92,4 @@ struct gguf_cursor {
 };
 
 }  // namespace cke::detail
+CKE_COLD_END

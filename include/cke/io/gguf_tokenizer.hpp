@@ -15,6 +15,7 @@
 #include "../text/vocabulary.hpp"
 #include "gguf.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 namespace detail {
 
@@ -137,3 +138,4 @@ inline vocabulary read_gguf_tokenizer(const gguf& file) {
 }
 
 }  // namespace cke
+CKE_COLD_END

@@ -16,6 +16,7 @@
 #include "../core/concat.hpp"
 #include "../core/types.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 static_assert(std::endian::native == std::endian::little, "cke: gguf: the format is little endian");
@@ -79,7 +80,7 @@ struct gguf_integer {
 };
 
 // The integer of type t at p; nothing when t is another type.
-inline std::optional<gguf_integer> load_integer(gguf_type t, const std::byte* p) {
+CKE_OUT_OF_LINE inline std::optional<gguf_integer> load_integer(gguf_type t, const std::byte* p) {
   const auto of = [](auto x) { return gguf_integer{static_cast<u64>(x), x < 0}; };
   switch (t) {
     case gguf_type::uint8:
@@ -162,3 +163,4 @@ inline std::string describe(const gguf_value& v) {
 }
 
 }  // namespace cke
+CKE_COLD_END

@@ -54,7 +54,7 @@ inline checkpoint hf(const std::string& dir) {
   c.config = config.dump();
   c.tensors = read_hf_weights(dir);
   if (!files.tokenizer.empty()) {
-    c.tokens = read_hf_tokenizer(files);
+    c.tokens = std::make_shared<const vocabulary>(read_hf_tokenizer(files));
     if (c.tokens->eos != no_token) c.stop_ids.push_back(c.tokens->eos);
   }
   for (const auto* from : {&generation, &config})

@@ -16,6 +16,7 @@
 
 #include "../core/error.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // The bytes of a regular, non-empty file, mapped privately and released with the object.
@@ -81,3 +82,4 @@ class mapped_file {
 };
 
 }  // namespace cke
+CKE_COLD_END

@@ -15,6 +15,7 @@
 #include "../core/sorted_order.hpp"
 #include "mapped_file.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // One tensor inside a file. A reader has checked that shape, type and bytes agree.
@@ -81,3 +82,4 @@ class tensor_index {
 };
 
 }  // namespace cke
+CKE_COLD_END

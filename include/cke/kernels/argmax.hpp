@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "../core/isa.hpp"
+#include "../core/simd.hpp"
 
 namespace cke {
 
@@ -30,7 +30,7 @@ template <class Isa> struct argmax {
       const batch v = batch::load_unaligned(x + i);
       top = xsimd::select(v > top, v, top);  // not max(): a NaN must lose
     }
-    best_token best{xsimd::reduce_max(top), first_id};
+    best_token best{simd::reduce_max<Isa>(top), first_id};
     for (; i < n; ++i)
       if (x[i] > best.logit) best.logit = x[i];
     for (i = 0; i < n; ++i)  // the first that equals it; none does when all are NaN

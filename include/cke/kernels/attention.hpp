@@ -158,13 +158,13 @@ template <dtype KV, class Isa> struct attention_kernel {
     batch top(hidden);
     for (u32 g = first; g < last; ++g) {
       batch s = batch::load_unaligned(row + g * lanes);
-      if (b.cap != 0) s = xsimd::tanh(s * batch(b.scale / b.cap)) * batch(b.cap * log2e);
+      if (b.cap != 0) s = simd::tanh<Isa>(s * batch(b.scale / b.cap)) * batch(b.cap * log2e);
       else s *= batch(b.scale * log2e);
       s = xsimd::select(visible(query, b.start + g * lanes), s, batch(hidden));
       s.store_unaligned(row + g * lanes);
       top = xsimd::max(top, s);
     }
-    m = xsimd::reduce_max(top);
+    m = simd::reduce_max<Isa>(top);
     batch sum(0.f);
     for (u32 g = first; g < last; ++g) {
       batch e = simd::exp2<Isa>(batch::load_unaligned(row + g * lanes) - batch(m));

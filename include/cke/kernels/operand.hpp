@@ -134,7 +134,7 @@ template <class Isa> struct operand<dtype::q8_0, Isa> {
       vi32 top(0);
       for (u32 i = 0; i < 32; i += lanes)
         top = xsimd::max(top, xsimd::bitwise_cast<i32>(xsimd::abs(vf32::load_unaligned(x + i))));
-      const float amax = std::bit_cast<float>(xsimd::reduce_max(top));
+      const float amax = std::bit_cast<float>(simd::reduce_max<Isa>(top));
       const vf32 by(inverse(amax));
       for (u32 half = 0; half < 2; ++half) {
         vi32 total(0);
@@ -143,7 +143,7 @@ template <class Isa> struct operand<dtype::q8_0, Isa> {
           simd::store_i8<Isa>(q + i, v);
           total += v;
         }
-        sums[half] = static_cast<u32>(xsimd::reduce_add(total));
+        sums[half] = static_cast<u32>(simd::reduce_add<Isa>(total));
       }
       return {amax / 127.f, sums[0], sums[1]};
     }

@@ -9,6 +9,7 @@
 #include "../core/json.hpp"
 #include "family.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 enum class trouble : u8 { none, missing, not_a_number, not_a_bool, out_of_range, unknown_word, unsupported };
@@ -312,3 +313,4 @@ struct hf_model<From> {
 template <const auto& Text> using from_config = typename hf_model<hf_text<Text>>::type;
 
 }  // namespace cke
+CKE_COLD_END

@@ -10,6 +10,7 @@
 
 #include "../core/concat.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // Of a text file; empty when there is none.
@@ -55,3 +56,4 @@ inline std::optional<u64> cgroup_number(std::string_view s) {
 }
 
 }  // namespace cke
+CKE_COLD_END

@@ -11,6 +11,7 @@
 
 #include "cgroup.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // Cpus in the affinity mask; at least 1.
@@ -54,3 +55,4 @@ inline u32 quota_cpus(const std::string& root = {}) {
 inline u32 default_threads() { return std::min(affinity_cpus(), quota_cpus()); }
 
 }  // namespace cke
+CKE_COLD_END

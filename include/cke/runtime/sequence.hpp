@@ -7,6 +7,7 @@
 
 #include "executor.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 struct model_options {
@@ -50,10 +51,6 @@ template <class P, dtype KV, class Isa> struct loaded {
         packed(tensors, file, as, names, threads, o.progress), run(packed, threads, o.limits()) {}
 
   u32 context() const { return run.limits().context; }
-  void watch(const tracer& t) {
-    const std::lock_guard turn(busy);
-    run.watch(t);
-  }
   u64 state_bytes() const { return slot::bytes(context()); }
 };
 
@@ -147,3 +144,4 @@ template <class Loaded> class sequence {
 };
 
 }  // namespace cke
+CKE_COLD_END

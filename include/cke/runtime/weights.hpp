@@ -17,6 +17,7 @@
 #include "arena.hpp"
 #include "team.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // What tensors are read from: the runtime knows no file format.
@@ -239,3 +240,4 @@ template <class P, class Isa> class weights {
 };
 
 }  // namespace cke
+CKE_COLD_END

@@ -15,6 +15,7 @@
 #include "spm.hpp"
 #include "vocabulary.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 struct encode_options {
@@ -32,7 +33,9 @@ class tokenizer {
  public:
   // Throws Error{malformed} unless validate() is content; `file` is for its message.
   explicit tokenizer(cke::vocabulary data, const std::string& file = "tokenizer")
-      : vocabulary_(std::make_shared<const cke::vocabulary>(std::move(data))) {
+      : tokenizer(std::make_shared<const cke::vocabulary>(std::move(data)), file) {}
+  explicit tokenizer(std::shared_ptr<const cke::vocabulary> data, const std::string& file)
+      : vocabulary_(std::move(data)) {
     const cke::vocabulary& v = *vocabulary_;
     validate(v, file);
     if (v.model == tokenizer_model::bpe) {
@@ -185,3 +188,4 @@ class tokenizer {
 };
 
 }  // namespace cke
+CKE_COLD_END

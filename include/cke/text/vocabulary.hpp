@@ -11,6 +11,7 @@
 #include "../core/error.hpp"
 #include "pre_tokenizer.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 inline constexpr u32 no_token = ~u32{0};
@@ -129,3 +130,4 @@ inline void validate(const vocabulary& v, const std::string& file) {
 }
 
 }  // namespace cke
+CKE_COLD_END

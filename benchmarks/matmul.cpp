@@ -14,6 +14,7 @@ namespace {
 
 using namespace cke;
 using namespace cke::kernels;
+using bench::normal;
 
 struct free_bytes {
   void operator()(std::byte* p) const { std::free(p); }
@@ -26,14 +27,6 @@ buffer allocate(u64 bytes) {
   buffer p(static_cast<std::byte*>(std::aligned_alloc(huge, bytes)));
   madvise(p.get(), bytes, MADV_HUGEPAGE);
   return p;
-}
-
-std::vector<float> normal(u64 n) {
-  std::mt19937 random(1);
-  std::normal_distribution<float> value;
-  std::vector<float> out(n);
-  for (float& x : out) x = value(random);
-  return out;
 }
 
 // Where a block has its f16 scales.
@@ -92,12 +85,8 @@ template <dtype F, class Isa> void multiply(benchmark::State& state) {
   const problem<F, Isa> p(static_cast<u32>(state.range(0)), static_cast<u32>(state.range(1)),
                           static_cast<u32>(state.range(2)));
   for (auto _ : state) p.run();
-  const auto times = static_cast<double>(state.iterations());
-  state.counters["GOP/s"] =
-      benchmark::Counter(2e-9 * p.rows * p.cols * p.tokens * times, benchmark::Counter::kIsRate);
-  state.counters["GB/s"] =
-      benchmark::Counter(1e-9 * static_cast<double>(packed<F, Isa>::bytes(p.rows, p.cols)) * times,
-                         benchmark::Counter::kIsRate);
+  bench::report<Isa>(state, 2.0 * p.rows * p.cols * p.tokens,
+                     static_cast<double>(packed<F, Isa>::bytes(p.rows, p.cols)), F);
 }
 
 template <dtype F, class Isa> void pack(benchmark::State& state) {
@@ -129,38 +118,30 @@ template <dtype F> void put(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * n * cols);
 }
 
-template <dtype F, class Isa> void add(std::string_view isa_name) {
-  const std::string of = std::string(info(F).name) + "/" + std::string(isa_name);
-  for (const i64 cols : {1024, 3072}) {
-    benchmark::RegisterBenchmark(("decode_cache/" + of).c_str(), multiply<F, Isa>)
-        ->Args({128, cols, 1});
-    benchmark::RegisterBenchmark(("decode_memory/" + of).c_str(), multiply<F, Isa>)
-        ->Args({98304, cols, 1});
-    for (const i64 tokens : {4, 8, 16, 64})
-      benchmark::RegisterBenchmark(("prefill/" + of).c_str(), multiply<F, Isa>)
-          ->Args({256, cols, tokens});
-  }
-  benchmark::RegisterBenchmark(("pack/" + of).c_str(), pack<F, Isa>);
+// "memory": more weights than any cache holds, as a pass of a few rows meets them.
+template <dtype F, class Isa> void add() {
+  for (const i64 tokens : {1, 2, 4, 8, 16})
+    benchmark::RegisterBenchmark(bench::label("memory", F, Isa::name).c_str(), multiply<F, Isa>)
+        ->ArgNames({"rows", "cols", "tokens"})->Args({98304, 1024, tokens});
+  for (const i64 cols : {1024, 3072})
+    for (const i64 tokens : {1, 2, 4, 8, 16, 512})
+      benchmark::RegisterBenchmark(bench::label("cache", F, Isa::name).c_str(), multiply<F, Isa>)
+          ->ArgNames({"rows", "cols", "tokens"})->Args({128, cols, tokens});
+  benchmark::RegisterBenchmark(bench::label("pack", F, Isa::name).c_str(), pack<F, Isa>);
 }
 
-template <class Isa> void add_formats() {
-  add<dtype::f32, Isa>(Isa::name);
-  add<dtype::f16, Isa>(Isa::name);
-  add<dtype::bf16, Isa>(Isa::name);
-  add<dtype::q8_0, Isa>(Isa::name);
-  add<dtype::q4_0, Isa>(Isa::name);
-  add<dtype::q4_k, Isa>(Isa::name);
-  add<dtype::q5_k, Isa>(Isa::name);
-  add<dtype::q6_k, Isa>(Isa::name);
+template <class Isa, dtype... Fs> void add_formats() { (add<Fs, Isa>(), ...); }
+template <class Isa> void add_isa() {
+  add_formats<Isa, dtype::f32, dtype::f16, dtype::bf16, dtype::q8_0, dtype::q4_0, dtype::q4_k, dtype::q5_k, dtype::q6_k>();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  add_formats<isa::native>();
+  add_isa<isa::native>();
   if constexpr (!std::is_same_v<isa::native, isa::avx2> &&
                 !std::is_same_v<isa::native, isa::scalar>)
-    add_formats<isa::avx2>();
+    add_isa<isa::avx2>();
   for (const i64 tokens : {1, 16}) {
     benchmark::RegisterBenchmark("put/bf16", put<dtype::bf16>)->Arg(tokens);
     benchmark::RegisterBenchmark("put/q8_0", put<dtype::q8_0>)->Arg(tokens);

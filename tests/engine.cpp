@@ -23,6 +23,7 @@ TEST_CASE("engine: its facts are the model's") {
   CHECK(e->context() == m.context());
   CHECK(e->threads() == m.threads());
   CHECK(e->kv() == dtype::bf16);
+  CHECK(e->isa() == isa::native::name);
   CHECK(e->parameters() == text_model::program::parameters);
   CHECK(e->weight_bytes() == m.weight_bytes());
   CHECK(e->activation_bytes() == m.activation_bytes());

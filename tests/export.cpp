@@ -7,6 +7,7 @@
 #include <cke/io/hf_dir.hpp>
 #include <cke/models/qwen3.hpp>
 #include <cke/text/random.hpp>
+#include <atomic>
 #include <cstring>
 #include <memory>
 #include <stdexcept>
@@ -78,6 +79,7 @@ TEST_CASE("export: the version, and what a model says of itself") {
   CHECK(f.context == 64);
   CHECK(f.threads == 2);
   CHECK(f.kv_type == static_cast<u32>(dtype::bf16));
+  CHECK(f.isa == isa::native::name);
   CHECK(f.parameters == typed::program::parameters);
   CHECK(f.weight_bytes > 0);
   CHECK(f.activation_bytes > 0);
@@ -244,5 +246,41 @@ TEST_CASE("export: tensors in memory, under either naming, are the same model") 
     list.clear();
     CHECK(!refused().empty());
     CHECK(e.code == number(errc::tensor_missing));
+  }
+}
+
+TEST_CASE("export: a watched model tells every step on every thread, and computes the same") {
+  struct tally {
+    std::atomic<u32> steps, waits, wrong;
+    std::atomic<u64> busy;
+  };
+  const auto take = [](void* user, uint32_t thread, uint32_t code, uint32_t step, uint64_t begin, uint64_t end) {
+    auto& t = *static_cast<tally*>(user);
+    ++(step == tracer::waiting ? t.waits : t.steps);
+    t.wrong += thread >= 2 || code >= typed::program::body_count + 2 || begin == 0 || end < begin;
+    t.busy += end - begin;
+  };
+  const model_handle m = load();
+  const session_handle plain = open(m), watched = open(m);
+  for (const u32 count : {1u, 20u}) {  // one pass in each form
+    const std::vector<u32> ids = some_ids(count);
+    tally t{};
+    REQUIRE(cke_session_feed(plain.get(), ids.data(), count, nullptr) == 0);
+    cke_model_watch(m.get(), take, &t);
+    REQUIRE(cke_session_feed(watched.get(), ids.data(), count, nullptr) == 0);
+    cke_model_watch(m.get(), nullptr, nullptr);
+    CHECK(t.wrong == 0);
+    CHECK(t.busy > 0);
+    const u32 worked = t.steps / typed::program::count();  // a team of two may work as one where cpus are short
+    CHECK((worked == 1 || worked == 2));
+    CHECK(t.steps == worked * typed::program::count());
+    const u32 last = phases_of(typed::program::foot(), form::decode).barriers();  // of one row
+    const form f = form_of(count);
+    CHECK(t.waits == worked * (typed::program::barriers(f) - phases_of(typed::program::foot(), f).barriers() + last));
+    CHECK(same_bits(cke_session_logits(plain.get()), cke_session_logits(watched.get())));
+    const u32 before = t.steps;
+    REQUIRE(cke_session_feed(watched.get(), ids.data(), 1, nullptr) == 0);
+    REQUIRE(cke_session_feed(plain.get(), ids.data(), 1, nullptr) == 0);
+    CHECK(t.steps == before);
   }
 }

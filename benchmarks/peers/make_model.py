@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""make_model.py: writes a GGUF file with the shape of Qwen3-0.6B and random weights.
+"""make_model.py: writes a GGUF file with the shape of a Qwen3 and random weights.
 
     python benchmarks/peers/make_model.py --out /tmp/qwen3-0.6b-q8_0.gguf [--type Q8_0|BF16|F16]
+                                          [--shape 0.6B|1.7B|4B] [--layers N]
 
 For speed and memory only: it has the true tensors, metadata and vocabulary size (151,936 tokens
 and their merges, of made-up text), and says nothing sensible. Needs the PyPI packages gguf, numpy.
@@ -19,11 +20,18 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "parity"))
 import gguf_file  # noqa: E402
 
-CONFIG = SimpleNamespace(
-    model_type="qwen3", vocab_size=151936, hidden_size=1024, intermediate_size=3072,
-    num_hidden_layers=28, num_attention_heads=16, num_key_value_heads=8, head_dim=128,
-    max_position_embeddings=40960, rms_norm_eps=1e-6,
-    rope_parameters={"rope_type": "default", "rope_theta": 1000000.0})
+# hidden, intermediate, layers, heads; all have 8 kv heads of 128 and tied embeddings.
+SHAPES = {"0.6B": (1024, 3072, 28, 16), "1.7B": (2048, 6144, 28, 16), "4B": (2560, 9728, 36, 32)}
+
+
+def config_of(shape, layers=None):
+    hidden, intermediate, all_layers, heads = SHAPES[shape]
+    return SimpleNamespace(
+        model_type="qwen3", vocab_size=151936, hidden_size=hidden, intermediate_size=intermediate,
+        num_hidden_layers=layers or all_layers, num_attention_heads=heads, num_key_value_heads=8,
+        head_dim=128, max_position_embeddings=40960, rms_norm_eps=1e-6,
+        rope_parameters={"rope_type": "default", "rope_theta": 1000000.0})
+
 
 TEXT_TOKENS = 151643
 CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|object_ref_start|>",
@@ -44,14 +52,14 @@ def byte_characters():
     return [chr(byte if byte in shown else next(spare)) for byte in range(256)]
 
 
-def vocabulary():
+def vocabulary(config):
     """All bytes, all pairs, then triples: every longer token has exactly one merge."""
     single = byte_characters()
     pairs = list(itertools.product(single, single))
     triples = ((a + b, c) for (a, b), c in itertools.product(pairs, single))
     parts = pairs + list(itertools.islice(triples, TEXT_TOKENS - len(single) - len(pairs)))
     tokens = single + [left + right for left, right in parts] + CONTROL + USER_DEFINED
-    padding = [f"[PAD{i}]" for i in range(len(tokens), CONFIG.vocab_size)]
+    padding = [f"[PAD{i}]" for i in range(len(tokens), config.vocab_size)]
     types = ([gguf.TokenType.NORMAL] * TEXT_TOKENS + [gguf.TokenType.CONTROL] * len(CONTROL)
              + [gguf.TokenType.USER_DEFINED] * len(USER_DEFINED)
              + [gguf.TokenType.UNUSED] * len(padding))
@@ -61,9 +69,8 @@ def vocabulary():
                                 bos=tokens.index("<|endoftext|>"), eos=end)
 
 
-def tensors():
+def tensors(c):
     """(name, shape) of every tensor; shapes as in the file's Hugging Face twin, [out, in]."""
-    c = CONFIG
     q, kv = c.num_attention_heads * c.head_dim, c.num_key_value_heads * c.head_dim
     yield "token_embd.weight", (c.vocab_size, c.hidden_size)
     for i in range(c.num_hidden_layers):
@@ -107,15 +114,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--type", choices=["Q8_0", "BF16", "F16"], default="Q8_0")
+    parser.add_argument("--shape", choices=SHAPES, default="0.6B")
+    parser.add_argument("--layers", type=int, help="fewer or more than the shape has")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
+    config = config_of(args.shape, args.layers)
 
     kind = gguf_file.TYPES[args.type][0]
-    writer = gguf.GGUFWriter(args.out, CONFIG.model_type)
-    gguf_file.write_metadata(writer, CONFIG, vocabulary(), args.type)
+    writer = gguf.GGUFWriter(args.out, config.model_type)
+    gguf_file.write_metadata(writer, config, vocabulary(config), args.type)
     writer.add_chat_template(CHAT_TEMPLATE)
     block, size = gguf.GGML_QUANT_SIZES[kind]
-    for name, shape in tensors():
+    for name, shape in tensors(config):
         if len(shape) == 1:
             writer.add_tensor_info(name, shape, np.dtype(np.float32), 4 * shape[0])
         else:
@@ -125,7 +135,7 @@ def main():
     writer.write_kv_data_to_file()
     writer.write_ti_data_to_file()
     noise = Noise(kind, args.seed)
-    for _, shape in tensors():
+    for _, shape in tensors(config):
         writer.write_tensor_data(noise.vector(shape) if len(shape) == 1 else noise.matrix(shape))
     writer.close()
     print(f"{args.out.stat().st_size:,} bytes in {args.out}")

@@ -19,7 +19,7 @@
 #endif
 
 /* Changes with every change of a signature or a struct below. */
-#define CKE_ABI_VERSION 1u
+#define CKE_ABI_VERSION 2u
 
 typedef struct cke_model cke_model;
 typedef struct cke_session cke_session;
@@ -55,7 +55,12 @@ typedef struct cke_facts {
   uint32_t vocab, context, threads;
   uint32_t kv_type; /* of the caches, in GGUF's numbers */
   uint64_t parameters, weight_bytes, activation_bytes, state_bytes;
+  const char* isa; /* that the kernels were compiled for */
 } cke_facts;
+
+/* What a thread did from `begin` to `end`, in ns of a steady clock: a step of a code, as the plan numbers them
+ * (header, bodies, footer), or UINT32_MAX: it waited for the others. */
+typedef void (*cke_trace)(void* user, uint32_t thread, uint32_t code, uint32_t step, uint64_t begin, uint64_t end);
 
 /* Ask first: the other functions are as this header says only where it returns CKE_ABI_VERSION. */
 CKE_API uint32_t cke_abi_version(void) CKE_NOEXCEPT;
@@ -72,6 +77,9 @@ CKE_API cke_facts cke_model_facts(const cke_model*) CKE_NOEXCEPT;
 /* The program and its memory plan for these options, as JSON text; needs no loaded model. */
 CKE_API int32_t cke_model_plan_json(const cke_options*, void (*write)(void* user, const char* text, size_t bytes),
                                     void* user, cke_error*) CKE_NOEXCEPT;
+
+/* From the next pass of any session on, take is called on each thread for each step; null: no more. */
+CKE_API void cke_model_watch(const cke_model*, cke_trace take, void* user) CKE_NOEXCEPT;
 
 CKE_API cke_session* cke_session_create(const cke_model*, cke_error*) CKE_NOEXCEPT;
 CKE_API cke_session* cke_session_fork(const cke_session*, cke_error*) CKE_NOEXCEPT;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/dtype.hpp"
+#include "runtime/trace.hpp"
 
 namespace cke {
 
@@ -38,11 +39,13 @@ class engine {
   virtual u32 context() const = 0;
   virtual u32 threads() const = 0;
   virtual dtype kv() const = 0;
+  virtual std::string_view isa() const = 0;
   virtual u64 parameters() const = 0;
   virtual u64 weight_bytes() const = 0;
   virtual u64 activation_bytes() const = 0;
   virtual u64 state_bytes() const = 0;  // of one conversation
   virtual std::unique_ptr<conversation> open() const = 0;
+  virtual void watch(const tracer& t) const = 0;
 };
 
 template <class Session> class typed_conversation final : public conversation {
@@ -72,6 +75,7 @@ template <class Model> class typed_engine final : public engine {
   u32 context() const override { return model_.context(); }
   u32 threads() const override { return model_.threads(); }
   dtype kv() const override { return Model::kv; }
+  std::string_view isa() const override { return Model::isa::name; }
   u64 parameters() const override { return Model::program::parameters; }
   u64 weight_bytes() const override { return model_.weight_bytes(); }
   u64 activation_bytes() const override { return model_.activation_bytes(); }
@@ -80,6 +84,7 @@ template <class Model> class typed_engine final : public engine {
     auto session = model_.session();
     return std::make_unique<typed_conversation<decltype(session)>>(std::move(session));
   }
+  void watch(const tracer& t) const override { model_.watch(t); }
 
  private:
   Model model_;

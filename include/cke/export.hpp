@@ -119,7 +119,7 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   static cke_facts facts(const cke_model* m) noexcept {
     const loaded& l = *of(m);
     return {program::vocab, l.context(), l.threads.size(), static_cast<u32>(KV), program::parameters,
-            l.packed.bytes(), l.run.bytes(), l.state_bytes()};
+            l.packed.bytes(), l.run.bytes(), l.state_bytes(), Isa::name.data()};
   }
   static int32_t plan_json(const cke_options* o, void (*write)(void*, const char*, std::size_t), void* user,
                            cke_error* e) noexcept {
@@ -130,6 +130,8 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
       write(user, text.data(), text.size());
     });
   }
+
+  static void watch(const cke_model* m, cke_trace take, void* user) noexcept { of(m)->watch({take, user}); }
 
   static cke_session* create(const cke_model* m, cke_error* e) noexcept {
     return pointer<cke_session>(e, [&] { return new sequence(of(m)); });
@@ -168,6 +170,9 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   int32_t cke_model_plan_json(const cke_options* o, void (*write)(void*, const char*, size_t), void* user,       \
                               cke_error* e) noexcept {                                                           \
     return cke_exported::plan_json(o, write, user, e);                                                           \
+  }                                                                                                              \
+  void cke_model_watch(const cke_model* m, cke_trace take, void* user) noexcept {                                \
+    cke_exported::watch(m, take, user);                                                                          \
   }                                                                                                              \
   cke_session* cke_session_create(const cke_model* m, cke_error* e) noexcept {                                   \
     return cke_exported::create(m, e);                                                                           \

@@ -24,6 +24,7 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   using loaded = cke::loaded<program, KV, Isa>;
   static constexpr u32 vocab_size = program::vocab;
   static constexpr dtype kv = KV;
+  using isa = Isa;
 
   // Loads a GGUF file. Throws Error naming the file, the tensor or key, what was expected and found.
   static Model load(const std::string& path, model_options options = {}) {
@@ -46,6 +47,8 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   u64 weight_bytes() const { return shared_->packed.bytes(); }
   u64 activation_bytes() const { return shared_->run.bytes(); }
   u64 state_bytes() const { return shared_->state_bytes(); }
+  // From the next pass of any session on, `t` is told what its threads do.
+  void watch(const tracer& t) const { shared_->watch(t); }
 
  private:
   friend class Session<Model>;

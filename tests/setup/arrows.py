@@ -13,6 +13,7 @@ ROOMS = {
     "graph": {"layers", "core"},
     "kernels": {"core"},
     "runtime": {"graph", "kernels", "core", "layers"},
+    "tune": {"graph", "runtime", "core"},
     "text": {"core"},
     "io": {"core", "text"},
     "model": {"runtime", "graph", "kernels", "io", "text", "models", "layers", "core"},

@@ -102,6 +102,23 @@ TEST_CASE("where the cache is") {
   in("", {}, {});
 }
 
+TEST_CASE("CKE_MARCH names the machine to compile for: an entry of its own, and a plain name") {
+  const scratch dir;
+  const fake_compiler compiler(dir);
+  const auto made_for = [&](const char* march) {
+    setting s = compiler.use();
+    s.variables.emplace_back("CKE_MARCH", march);
+    return cke({"build", compiler.model}, s);
+  };
+  const result native = made_for(""), other = made_for("x86-64-v3");
+  CHECK_SUCCESS(other);
+  CHECK(native.out == made_for("native").out);
+  CHECK(native.out != other.out);
+  CHECK(compiler.calls() == 2);
+  for (const char* bad : {"native -o /tmp/x", "a;b", "a\nb", "\xc3\xa4"}) CHECK_MESSAGE(is_refusal(made_for(bad), 2), bad);
+  CHECK(compiler.calls() == 2);
+}
+
 TEST_CASE("two processes that want the same model compile it once") {
   const scratch dir;
   const fake_compiler compiler(dir);

@@ -2,43 +2,46 @@
 // bench.cpp: cke bench: tokens per second, in the columns of llama-bench.
 #include <chrono>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <ctime>
+#include <fstream>
 
-#include "commands.hpp"
+#include "bench.hpp"
+#include "bench_table.hpp"
+#include "cost.hpp"
 #include "terminal.hpp"
 
 namespace cke::tool {
 namespace {
 
-using json_object = nlohmann::ordered_json;
-
+// A prompt at once, or `generate` ids in passes of `rows`, after `depth` earlier ids.
 struct test {
-  u32 prompt, generate, depth;
+  u32 prompt, generate, rows, depth;
+
   std::string name() const {
-    const std::string what = prompt ? "pp" + std::to_string(prompt) : "tg" + std::to_string(generate);
-    return depth ? what + " @ d" + std::to_string(depth) : what;
+    std::string s = prompt ? "pp" + std::to_string(prompt) : "tg" + std::to_string(generate);
+    if (depth || rows > 1) s += " @";
+    if (depth) s += " d" + std::to_string(depth);
+    if (rows > 1) s += " b" + std::to_string(rows);
+    return s;
+  }
+  u32 ids() const { return prompt + generate; }
+  // f(pass) for each pass that it makes: a prompt wants the logits of its last id, rows their own.
+  template <class F> void each_pass(u32 chunk, F f) const {
+    const u32 step = prompt ? chunk : rows;
+    for (u32 at = 0; at < ids(); at += step) {
+      const u32 n = std::min(step, ids() - at);
+      f(program_cost::pass{depth + at, n, generate ? n : at + n == ids() ? 1u : 0u});
+    }
   }
 };
 
-// Ids without a pattern, the same every time; what they are does not change the speed.
-std::vector<u32> some_ids(u32 count, u32 vocab) {
-  std::vector<u32> ids(count);
-  u64 state = 1;
-  for (u32& id : ids) {
-    state = state * 6364136223846793005u + 1442695040888963407u;
-    id = static_cast<u32>((state >> 33) % vocab);
-  }
-  return ids;
-}
+struct samples {
+  test of;
+  std::vector<double> ns, least_ns;  // least: what the peaks of that moment allow
+  machine_peaks peaks{};             // the greatest seen
 
-double seconds_of(conversation& c, const test& t, std::span<const u32> ids) {
-  c.rewind(t.depth);
-  const auto start = std::chrono::steady_clock::now();
-  if (t.prompt) c.feed(ids);
-  else
-    for (const u32 id : ids) c.feed(id);
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
+  double passes() const { return of.prompt ? 1 : std::ceil(double(of.generate) / of.rows); }
+};
 
 double mean(const std::vector<double>& x) {
   double sum = 0;
@@ -50,131 +53,197 @@ double deviation(const std::vector<double>& x) {
   for (const double v : x) sum += (v - mean(x)) * (v - mean(x));
   return x.size() > 1 ? std::sqrt(sum / static_cast<double>(x.size() - 1)) : 0;
 }
-
-// Every pass, of a token or of a chunk, reads the weights once, and the caches of all positions so far.
-double bytes_read(const bench_args& args, const loaded_model& model, const conversation& c, const test& t) {
-  const u64 step = t.prompt ? args.model.chunk : 1, end = u64{t.depth} + t.prompt + t.generate;
-  double bytes = 0;
-  for (u64 at = t.depth; at < end; at += step)
-    bytes += static_cast<double>(model.engine->weight_bytes()) +
-             static_cast<double>(model.engine->state_bytes()) * static_cast<double>(std::min(at + step, end)) /
-                 c.context();
-  return bytes;
+double median(std::vector<double> x) {
+  std::ranges::sort(x);
+  return (x[x.size() / 2] + x[(x.size() - 1) / 2]) / 2;
 }
 
-json_object measure(const bench_args& args, const loaded_model& model, conversation& c, const test& t) {
-  const std::vector<u32> before = some_ids(t.depth, model.engine->vocab_size());
-  const std::vector<u32> ids = some_ids(t.prompt + t.generate, model.engine->vocab_size());
-  c.rewind(0);
-  if (t.depth) c.feed(before);
-  seconds_of(c, t, ids);  // warm-up
-  std::vector<double> ns, ts;
-  for (u32 i = 0; i < args.repetitions; ++i) {
-    const double seconds = seconds_of(c, t, ids);
-    ns.push_back(std::round(seconds * 1e9));
-    ts.push_back(static_cast<double>(ids.size()) / seconds);
+void run_test(conversation& c, const test& t, std::span<const u32> ids) {
+  if (t.prompt) return c.feed(ids);
+  for (std::size_t at = 0; at < ids.size(); at += t.rows) {
+    const auto part = ids.subspan(at, std::min<std::size_t>(t.rows, ids.size() - at));
+    part.size() == 1 ? c.feed(part) : c.feed_all(part, [](u32, std::span<const float>) {});
   }
-  json_object row{{"build_version", CKE_VERSION},
-                  {"backend", "CPU"},
-                  {"model_filename", args.model.path},
-                  {"model_type", model.name},
-                  {"model_size", model.engine->weight_bytes()},
-                  {"model_n_params", model.engine->parameters()},
-                  {"n_threads", model.engine->threads()},
-                  {"n_ubatch", args.model.chunk},
-                  {"type_k", info(model.engine->kv()).name},
-                  {"type_v", info(model.engine->kv()).name},
-                  {"n_prompt", t.prompt},
-                  {"n_gen", t.generate},
-                  {"n_depth", t.depth},
-                  {"test", t.name()},
-                  {"avg_ns", std::llround(mean(ns))},
-                  {"stddev_ns", std::llround(deviation(ns))},
-                  {"avg_ts", mean(ts)},
-                  {"stddev_ts", deviation(ts)}};
-  row["avg_gbs"] = bytes_read(args, model, c, t) / mean(ns);
-  row["samples_ns"] = ns;
-  row["samples_ts"] = ts;
-  return row;
+}
+double ns_of(conversation& c, const test& t, std::span<const u32> ids) {
+  c.rewind(t.depth);
+  const auto start = std::chrono::steady_clock::now();
+  run_test(c, t, ids);
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
-std::string fixed(double x, int digits) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.*f", digits, x);
+// The peaks of the isa that the model was compiled for.
+using probe = std::function<machine_peaks()>;
+template <class Isa = isa::native> probe probe_of(std::string_view isa, u32 threads) {
+  if constexpr (!std::is_void_v<typename Isa::base>)
+    if (isa != Isa::name) return probe_of<typename Isa::base>(isa, threads);
+  auto shared = std::make_shared<machine_probe<Isa>>(threads);
+  return [shared] { return shared->measure(); };
+}
+
+std::string cpu_name() {
+  std::ifstream in("/proc/cpuinfo");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("model name")) return line.substr(std::min(line.size(), line.find(':') + 2));
+  return "unknown";
+}
+std::string utc_now() {
+  char text[32];
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  std::strftime(text, sizeof text, "%FT%TZ", gmtime_r(&now, &parts));
   return text;
 }
 
-// Rows are written as they are measured.
-class table {
+// One loaded model, and the tests that one depth has.
+class runner {
  public:
-  explicit table(std::string form) : form_(std::move(form)) {
-    if (form_ == "md")
-      put("| model | size | params | backend | threads | test | t/s | GB/s |\n"
-          "| --- | ---: | ---: | --- | ---: | ---: | ---: | ---: |\n");
-    if (form_ == "json") put("[");
+  runner(const bench_args& args, u32 threads, u64 context, u32 logit_rows)
+      : args_(args), model_(load_for_bench(args, threads, context, logit_rows)), session_(model_.engine->open()) {
+    const engine& e = *model_.engine;
+    const model_options planned{.context = e.context(), .chunk = args.model.chunk, .logit_rows = logit_rows};
+    cost_.emplace(json_object::parse(model_.door->plan_json(planned)), e.weight_bytes());
+    if (args.peaks) probe_ = probe_of(e.isa(), e.threads());
   }
-  void row(const json_object& r) {
-    const std::string text = r.dump(-1, ' ', false, json_object::error_handler_t::replace);
-    if (form_ == "jsonl") put(text + '\n');
-    else if (form_ == "json") put((count_ ? ",\n " : "\n ") + text);
-    else if (form_ == "csv") put_csv(r);
-    else put_md(r);
-    ++count_;
+
+  // Repetition by repetition, all tests in turn: drift of the machine falls on all of them.
+  std::vector<samples> run(const std::vector<test>& tests) {
+    const u32 depth = tests.front().depth, vocab = model_.engine->vocab_size();
+    session_->rewind(0);
+    if (depth) session_->feed(some_ids(depth, vocab));
+    std::vector<samples> all;
+    for (const test& t : tests) all.push_back({t, {}, {}});
+    for (u32 repetition = 0; repetition <= args_.repetitions; ++repetition) {
+      const bool warm_up = repetition == 0;
+      const machine_peaks now = probe_ && !warm_up ? probe_() : machine_peaks{};
+      for (samples& s : all) {
+        const u32 ids = warm_up && s.of.generate ? std::min(s.of.rows, s.of.generate) : s.of.ids();
+        const double ns = ns_of(*session_, s.of, some_ids(ids, vocab));
+        if (warm_up) continue;
+        s.ns.push_back(ns);
+        if (probe_) add_bound(s, now);
+      }
+    }
+    return all;
   }
-  void end() {
-    if (form_ == "json") put("\n]\n");
+
+  // `one_row`: the samples of the same test with one row a pass, where there are any.
+  json_object row(const samples& s, const samples* one_row) const {
+    const engine& e = *model_.engine;
+    std::vector<double> ns, ts;
+    for (const double x : s.ns) ns.push_back(std::round(x)), ts.push_back(s.of.ids() * 1e9 / x);
+    double bytes = 0;
+    s.of.each_pass(args_.model.chunk, [&](const program_cost::pass& p) { bytes += cost_->bytes(p); });
+    json_object r{{"build_commit", CKE_VERSION},
+                  {"cpu_info", cpu_name()},
+                  {"backends", "CPU"},
+                  {"isa", e.isa()},
+                  {"model_filename", args_.model.path},
+                  {"model_type", model_.name},
+                  {"model_size", e.weight_bytes()},
+                  {"model_n_params", e.parameters()},
+                  {"n_batch", args_.model.chunk},
+                  {"n_ubatch", args_.model.chunk},
+                  {"n_threads", e.threads()},
+                  {"type_k", info(e.kv()).name},
+                  {"type_v", info(e.kv()).name},
+                  {"n_prompt", s.of.prompt},
+                  {"n_gen", s.of.generate},
+                  {"n_depth", s.of.depth},
+                  {"n_rows", s.of.rows},
+                  {"test", s.of.name()},
+                  {"test_time", utc_now()},
+                  {"avg_ns", std::llround(mean(ns))},
+                  {"stddev_ns", std::llround(deviation(ns))},
+                  {"avg_ts", mean(ts)},
+                  {"stddev_ts", deviation(ts)},
+                  {"avg_gbs", bytes / mean(ns)}};
+    if (args_.rows.size() > 1) {
+      r["pass_cost"] = nullptr;
+      if (one_row) r["pass_cost"] = median(s.ns) / s.passes() / (median(one_row->ns) / one_row->passes());
+    }
+    if (probe_) {
+      std::vector<double> share;
+      for (std::size_t i = 0; i < s.ns.size(); ++i) share.push_back(s.least_ns[i] / s.ns[i]);
+      r["peak_gbs"] = s.peaks.read_gbs, r["peak_int8_gops"] = s.peaks.int8_gops;
+      r["peak_bf16_gops"] = s.peaks.bf16_gops, r["peak_f32_gops"] = s.peaks.f32_gops;
+      r["bound_ts"] = s.of.ids() * 1e9 / median(s.least_ns), r["bound_share"] = median(share);
+    }
+    r["samples_ns"] = ns, r["samples_ts"] = ts;
+    return r;
   }
 
  private:
-  // Samples are for the other forms.
-  void put_csv(const json_object& r) {
-    std::string names, values;
-    for (const auto& [key, value] : r.items()) {
-      if (value.is_array()) continue;
-      names += (names.empty() ? "" : ",") + key;
-      std::string text = value.is_string() ? value.get<std::string>() : value.dump();
-      for (std::size_t at = 0; (at = text.find('"', at)) != text.npos; at += 2) text.insert(at, 1, '"');
-      values += (values.empty() ? "\"" : ",\"") + text + '"';
-    }
-    put((count_ ? "" : names + '\n') + values + '\n');
-  }
-  static void put_md(const json_object& r) {
-    std::string line = "|";
-    const auto add = [&](const std::string& text) { line += ' ' + text + " |"; };
-    add(r["model_type"]);
-    add(bytes_text(r["model_size"].get<double>()));
-    add(short_count(r["model_n_params"].get<u64>()));
-    add(r["backend"]);
-    add(r["n_threads"].dump());
-    add(r["test"]);
-    add(fixed(r["avg_ts"], 2) + " ± " + fixed(r["stddev_ts"], 2));
-    add(fixed(r["avg_gbs"].get<double>(), 1));
-    put(line + '\n');
+  void add_bound(samples& s, const machine_peaks& now) const {
+    double least = 0;
+    s.of.each_pass(args_.model.chunk, [&](const program_cost::pass& p) { least += cost_->least_ns(p, now); });
+    s.least_ns.push_back(least);
+    for (double machine_peaks::*peak : {&machine_peaks::read_gbs, &machine_peaks::int8_gops, &machine_peaks::bf16_gops,
+                                        &machine_peaks::f32_gops})
+      s.peaks.*peak = std::max(s.peaks.*peak, now.*peak);
   }
 
-  std::string form_;
-  u64 count_ = 0;
+  const bench_args& args_;
+  loaded_model model_;
+  std::unique_ptr<conversation> session_;
+  std::optional<program_cost> cost_;
+  probe probe_;
 };
+
+// Those of one depth, prompts first, as llama-bench orders them.
+std::vector<test> tests_at(const bench_args& args, u32 depth) {
+  std::vector<test> tests;
+  for (const u32 n : args.prompt)
+    if (n) tests.push_back({n, 0, 1, depth});
+  for (const u32 n : args.generate)
+    for (const u32 rows : args.rows)
+      if (n) tests.push_back({0, n, rows, depth});
+  return tests;
+}
 
 }  // namespace
 
-void bench(const bench_args& args) {
-  std::vector<test> tests;
-  for (const u32 depth : args.depth) {
-    for (const u32 n : args.prompt)
-      if (n) tests.push_back({n, 0, depth});
-    for (const u32 n : args.generate)
-      if (n) tests.push_back({0, n, depth});
+std::vector<u32> some_ids(u32 count, u32 vocab) {
+  std::vector<u32> ids(count);
+  u64 state = 1;
+  for (u32& id : ids) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    id = static_cast<u32>((state >> 33) % vocab);
   }
-  if (tests.empty()) throw Error(errc::usage, {}, "bench", "something to measure: -p or -n", "nothing");
+  return ids;
+}
+
+loaded_model load_for_bench(const bench_args& args, u32 threads, u64 context, u32 logit_rows) {
   model_args wanted = args.model;
-  u64 context = wanted.context;
-  for (const test& t : tests) context = std::max(context, u64{t.prompt} + t.generate + t.depth);
+  wanted.threads = threads;
   wanted.context = static_cast<u32>(std::min<u64>(context, ~u32{0}));
-  const loaded_model model = load_model(wanted, needs::weights);
-  const auto c = model.engine->open();
-  table out(args.output);
-  for (const test& t : tests) out.row(measure(args, model, *c, t));
+  return load_model(wanted, needs::weights, logit_rows);
+}
+
+void bench(const bench_args& args) {
+  if (args.profile) return profile(args);
+  u64 context = args.model.context;
+  for (const u32 depth : args.depth) {
+    const std::vector<test> tests = tests_at(args, depth);
+    if (tests.empty()) throw Error(errc::usage, {}, "bench", "something to measure: -p or -n", "nothing");
+    for (const test& t : tests) context = std::max(context, u64{t.depth} + t.ids());
+  }
+  const u32 most_rows = *std::ranges::max_element(args.rows);
+  if (most_rows > args.model.chunk)
+    throw Error(errc::usage, {}, "--n-rows", "at most " + std::to_string(args.model.chunk) + ", by --chunk",
+                std::to_string(most_rows));
+  bench_table out(args.output);
+  for (const u32 threads : args.threads) {
+    runner r(args, threads, context, most_rows);
+    for (const u32 depth : args.depth) {
+      const std::vector<samples> all = r.run(tests_at(args, depth));
+      for (const samples& s : all) {
+        const auto one = std::ranges::find_if(
+            all, [&](const samples& o) { return o.of.generate && o.of.generate == s.of.generate && o.of.rows == 1; });
+        out.row(r.row(s, one == all.end() ? nullptr : &*one));
+      }
+    }
+  }
   out.end();
 }
 

@@ -111,6 +111,17 @@ std::string compiler_path() {
   throw Error(errc::compile, given, "C++ compiler", "one that can be run; set CKE_CXX", "none");
 }
 
+// What -march= says: this machine, unless CKE_MARCH names another that it can stand in for.
+std::string machine() {
+  std::string given = environment("CKE_MARCH");
+  if (given.empty()) return "native";
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == '+';
+  };
+  if (!std::ranges::all_of(given, is_plain)) throw Error(errc::usage, {}, "CKE_MARCH", "a name that -march= knows", given);
+  return given;
+}
+
 struct recipe {
   std::vector<std::string> command;  // without input and output
   std::string key;
@@ -120,7 +131,7 @@ recipe recipe_of(const unit& u) {
   const std::string compiler = compiler_path();
   const std::vector<std::string> includes = include_directories();
   recipe r;
-  r.command = {compiler,  "-std=c++20",           "-O3",  "-march=native", "-ffp-contract=off",
+  r.command = {compiler,  "-std=c++20",           "-O3",  "-march=" + machine(), "-ffp-contract=off",
                "-shared", "-fvisibility=hidden", "-fPIC", "-w"};
   r.command.push_back("-I" + includes[0]);
   for (std::size_t i = 1; i < includes.size(); ++i) r.command.insert(r.command.end(), {"-isystem", includes[i]});

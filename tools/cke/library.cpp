@@ -95,10 +95,12 @@ class library_engine final : public engine {
   u32 context() const override { return facts_.context; }
   u32 threads() const override { return facts_.threads; }
   dtype kv() const override { return static_cast<dtype>(facts_.kv_type); }
+  std::string_view isa() const override { return facts_.isa; }
   u64 parameters() const override { return facts_.parameters; }
   u64 weight_bytes() const override { return facts_.weight_bytes; }
   u64 activation_bytes() const override { return facts_.activation_bytes; }
   u64 state_bytes() const override { return facts_.state_bytes; }
+  void watch(const tracer& t) const override { door_->cke_model_watch(model_, t.take, t.user); }
   std::unique_ptr<conversation> open() const override {
     cke_error error{};
     return std::make_unique<library_conversation>(door_, check(door_->cke_session_create(model_, &error), error), facts_);

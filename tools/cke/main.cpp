@@ -10,6 +10,7 @@
 #include <cke/runtime/team.hpp>
 
 #include "commands.hpp"
+#include "number_list.hpp"
 #include "terminal.hpp"
 
 namespace cke::tool {
@@ -29,10 +30,10 @@ void size_options_of(CLI::App& app, model_args& to) {
   app.add_option("-c,--context", to.context, "positions (the model's, up to 4096)")->check(CLI::Range(1u, 1u << 24));
   app.add_option("--chunk", to.chunk, "most tokens of one pass")->check(CLI::Range(1u, 1u << 16))->capture_default_str();
 }
+constexpr const char* thread_help = "threads (the cores that the process may use)";
 void running_options_of(CLI::App& app, model_args& to) {
   model_options_of(app, to);
-  app.add_option("-t,--threads", to.threads, "threads (the cores that the process may use)")
-      ->check(CLI::Range(0u, team::max_threads));
+  app.add_option("-t,--threads", to.threads, thread_help)->check(CLI::Range(0u, team::max_threads));
   size_options_of(app, to);
 }
 void sampling_options_of(CLI::App& app, sampling& to) {
@@ -97,10 +98,17 @@ class commands {
     i.add_flag("--json", inspect_.json, "as one JSON object");
 
     CLI::App& b = add("bench", "tokens per second, in the columns of llama-bench", [this] { bench(bench_); });
-    running_options_of(b, bench_.model);
-    list(b, "-p,--n-prompt", bench_.prompt, "prompt lengths");
-    list(b, "-n,--n-gen", bench_.generate, "tokens to generate");
-    list(b, "-d,--n-depth", bench_.depth, "tokens that are there before");
+    model_options_of(b, bench_.model);
+    size_options_of(b, bench_.model);
+    b.footer("LIST: numbers between commas; also ranges: 1-4, 8-32+8 or 1-16*2. Each value makes a test.");
+    list(b, "-p,--n-prompt", bench_.prompt, "prompt lengths (512)", {0, 1 << 22});
+    list(b, "-n,--n-gen", bench_.generate, "tokens to generate (128)", {0, 1 << 22});
+    list(b, "-d,--n-depth", bench_.depth, "tokens that are there before (0)", {0, 1 << 22});
+    list(b, "-b,--n-rows", bench_.rows, "tokens of one pass when generating (1)", {1, decode_rows});
+    list(b, "-t,--threads", bench_.threads, thread_help, {0, team::max_threads});
+    auto* peaks = b.add_flag("--peaks", bench_.peaks, "also what the machine reads and computes at most, and the share of that");
+    b.add_option("--profile", bench_.profile, "instead: where the time of one prompt and one token goes, and a Chrome trace in FILE")
+        ->type_name("FILE")->excludes(peaks);
     b.add_option("-r,--repetitions", bench_.repetitions, "repetitions")
         ->check(CLI::Range(1u, 1u << 16))->capture_default_str();
     b.add_option("-o,--output", bench_.output, "md, csv, json or jsonl")
@@ -122,9 +130,16 @@ class commands {
   static void text_model(CLI::App& app, std::string& path) {
     app.add_option("MODEL", path, "a Hugging Face directory or a .gguf file")->required();
   }
-  static void list(CLI::App& app, const char* name, std::vector<u32>& to, const char* what) {
-    app.add_option(name, to, what)
-        ->delimiter(',')->check(CLI::Range(0u, 1u << 22))->capture_default_str();
+  // Numbers and ranges, as llama-bench takes them; the option may be given more than once.
+  static void list(CLI::App& app, const char* name, std::vector<u32>& to, const char* what, number_range allowed) {
+    auto* option = app.add_option_function<std::vector<std::string>>(name, [&to, name, allowed](const auto& words) {
+      to.clear();
+      for (const std::string& word : words)
+        if (!add_numbers(word, allowed, to))
+          throw CLI::ValidationError(name, "\"" + word + "\" is no list of numbers from " + std::to_string(allowed.least) +
+                                               " to " + std::to_string(allowed.most));
+    }, what);
+    option->type_name("LIST")->allow_extra_args(false);
   }
 
   CLI::App& app_;

@@ -49,6 +49,7 @@ loaded_model load_model(const model_args& args, needs what, u32 logit_rows) {
   if (options.context == 0) options.context = std::min(u.max_position ? u.max_position : 4096u, 4096u);
   options.progress = [&](u64 done, u64 total) { bar.show(done, total); };
   loaded_model m;
+  m.door = compiled.door;
   m.engine = load_engine(compiled.door, from, options);
   m.family = u.family;
   m.format = u.format;

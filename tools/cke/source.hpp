@@ -11,6 +11,7 @@
 #include <cke/text/chat_contracts.hpp>
 #include <cke/text/tokenizer.hpp>
 
+#include "library.hpp"
 #include "unit.hpp"
 
 namespace cke::tool {
@@ -53,6 +54,7 @@ struct loaded_model {
   std::string name;    // "qwen3 1.2M q8_0"
   std::string family;
   dtype format{};
+  std::shared_ptr<const library> door;
   std::unique_ptr<cke::engine> engine;
   std::optional<tokenizer> tokens;
   std::vector<u32> stop_ids;

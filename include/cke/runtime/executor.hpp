@@ -2,6 +2,7 @@
 // executor.hpp: a program run on a team of threads: the phases of each layer, and the kernels of each phase.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <span>
 
@@ -9,6 +10,7 @@
 #include "../kernels/linear.hpp"
 #include "../kernels/rows.hpp"
 #include "team.hpp"
+#include "trace.hpp"
 #include "weights.hpp"
 #include "workspace.hpp"
 
@@ -25,6 +27,8 @@ template <class P, dtype KV, class Isa> class executor {
 
   const capacity& limits() const { return space_.limits(); }
   u64 bytes() const { return space_.bytes(); }
+  // Not while a pass runs.
+  void watch(const tracer& t) { trace_ = t; }
 
   // One pass: at most `chunk` ids go through all layers and into the slot's caches; then logits of
   // the last `rows` of them, at most `logit_rows` at a time: take(first row, rows, view).
@@ -65,11 +69,11 @@ template <class P, dtype KV, class Isa> class executor {
     return std::array<code_ref, P::body_count + 2>{ref<P::head()>, ref<P::template body<V>()>..., ref<P::foot()>};
   }(std::make_index_sequence<P::body_count>{});
 
-  static constexpr u32 widest = [] {  // steps of one phase that share their units
+  static constexpr u32 widest = [] {  // steps of one phase
     u32 most = 1;
     for (const code_ref& r : codes)
       for (const schedule* s : {&r.phases[0], &r.phases[1]})
-        for (const phase& ph : s->phases) most = ph.count > most ? ph.count : most;
+        for (const phase& ph : s->phases) most = std::max(most, u32{ph.redundant} + ph.count);
     return most;
   }();
 
@@ -90,23 +94,39 @@ template <class P, dtype KV, class Isa> class executor {
         const instruction& i = c->ops[k];
         return space_.prepare(*c, index, f, i, now, thread, row, s, state + (i.state == absent ? 0 : i.state));
       };
+      u64 spent[widest]{};  // ns of each step, when somebody wants to know
+      const u64 began = trace_.now();
+      const auto timed = [&](u32 k, const work& w, u32 unit) {
+        const u64 start = trace_.now();
+        steps[k](c->ops[k].p, w, unit);
+        spent[k - ph.first] += trace_.now() - start;
+      };
       const u32 first = u32{ph.first} + ph.redundant;
-      for (u32 k = ph.first; k < first; ++k) steps[k](c->ops[k].p, prepared(k), 0);
+      for (u32 k = ph.first; k < first; ++k) timed(k, prepared(k), 0);
       if (ph.count > 0) {
         work w[widest];
         for (u32 k = 0; k < ph.count; ++k) w[k] = prepared(first + k);
         const instruction& i = c->ops[first];
         team_.share(thread, units_of(ph.by, now.tokens, i.p.kv_heads, row_units(*c, i)), [&](u32 unit) {
-          for (u32 k = 0; k < ph.count; ++k) steps[first + k](c->ops[first + k].p, w[k], unit);
+          for (u32 k = 0; k < ph.count; ++k) timed(first + k, w[k], unit);
         });
       }
+      const u64 done = trace_.now();
       team_.barrier();
+      if (trace_) tell(thread, index, ph, began, spent, done);
     }
+  }
+
+  CKE_OUT_OF_LINE void tell(u32 thread, u32 index, const phase& ph, u64 began, const u64* spent, u64 done) const {
+    for (u32 k = 0; k < u32{ph.redundant} + ph.count; began += spent[k], ++k)
+      trace_.take(trace_.user, thread, index, ph.first + k, began, began + spent[k]);
+    trace_.take(trace_.user, thread, index, tracer::waiting, done, trace_.now());
   }
 
   const weights<P, Isa>& weights_;
   team& team_;
   workspace<P, KV, Isa> space_;
+  tracer trace_{};
 };
 
 }  // namespace cke

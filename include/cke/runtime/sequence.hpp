@@ -51,6 +51,10 @@ template <class P, dtype KV, class Isa> struct loaded {
         packed(tensors, file, as, names, threads, o.progress), run(packed, threads, o.limits()) {}
 
   u32 context() const { return run.limits().context; }
+  void watch(const tracer& t) {
+    const std::lock_guard turn(busy);
+    run.watch(t);
+  }
   u64 state_bytes() const { return slot::bytes(context()); }
 };
 

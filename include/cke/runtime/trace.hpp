@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// trace.hpp: who wants to know when each thread worked on which step of a pass.
+#pragma once
+
+#include <chrono>
+
+#include "../core/types.hpp"
+
+namespace cke {
+
+// take(user, thread, code, step, begin, end) is called on each thread after each phase, once for each
+// step and then for the wait at the barrier, and must not throw. Codes are numbered as in the plan:
+// header, bodies, footer. Times are ns of the steady clock. The steps of a phase take turns unit by
+// unit: what a step took is added up, and the sums are told one after the other.
+struct tracer {
+  static constexpr u32 waiting = ~0u;  // instead of a step
+
+  void (*take)(void* user, u32 thread, u32 code, u32 step, u64 begin, u64 end){};
+  void* user{};
+
+  explicit operator bool() const { return take; }
+  // Nobody listens: no clock is read.
+  u64 now() const {
+    using namespace std::chrono;
+    return take ? static_cast<u64>(duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count()) : 0;
+  }
+};
+
+}  // namespace cke

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// bench_table.hpp: results in the forms of llama-bench: md, csv, json, jsonl.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace cke::tool {
+
+using json_object = nlohmann::ordered_json;
+
+// Rows are objects of the same fields, written as they come. Markdown shows some of them:
+// model_type, model_size, model_n_params, backends, n_threads, test, avg_ts ± stddev_ts, avg_gbs, and
+// where they are, pass_cost, peak_gbs and bound_share; of a profile's rows test, op, calls, ns, share, bytes, gbs.
+class bench_table {
+ public:
+  explicit bench_table(std::string form);
+  void row(const json_object& r);
+  void end();
+
+ private:
+  void put_csv(const json_object& r);
+  void put_md(const json_object& r);
+
+  std::string form_;
+  bool begun_ = false;
+};
+
+// A number with that many digits after the point.
+std::string fixed(double x, int digits);
+
+}  // namespace cke::tool

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: MIT
+// cost.cpp: see cost.hpp.
+#include "cost.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <cke/core/params.hpp>
+
+namespace cke::tool {
+
+void program_cost::work::add(std::string_view format, double count) {
+  (format == "bf16" ? bf16 : format == "f32" || format == "f16" ? f32 : int8) += count;
+}
+
+double program_cost::work::ns(const machine_peaks& peaks) const {
+  const auto part = [](double count, double gops) { return gops > 0 ? 2 * count / gops : 0; };
+  return part(int8, peaks.int8_gops) + part(bf16, peaks.bf16_gops) + part(f32, peaks.f32_gops);
+}
+
+program_cost::program_cost(const nlohmann::ordered_json& plan, u64 weight_bytes) : kv_format_(plan["capacity"]["kv"]) {
+  // Packed weights may take fewer bytes than their format says.
+  const double scale = static_cast<double>(weight_bytes) / plan["weight_bytes"].get<double>();
+  for (const auto& code : plan["codes"]) {
+    const bool header = code["name"] == "header", footer = code["name"] == "footer";
+    const double layers = code["layers"];
+    for (const auto& weight : code["weights"]) {
+      if (header && weight["role"] == "embed") continue;  // one row of it
+      const double bytes = scale * layers * weight["bytes"].get<double>();
+      (footer ? head_bytes_ : body_bytes_) += bytes;
+      if (const auto& shape = weight["shape"]; shape.size() == 2)
+        (footer ? head_ : body_)
+            .add(weight["format"].get<std::string>(), layers * shape[0].get<double>() * shape[1].get<double>());
+    }
+    steps_.emplace_back();
+    for (const auto& i : code["instructions"]) {
+      step_cost& s = steps_.back().emplace_back(step_cost{i["op"], 0, 0, 0});
+      for (const auto& slot : i["weights"]) {
+        const auto& w = code["weights"][slot.get<std::size_t>()];
+        const double bytes = scale * w["bytes"].get<double>();
+        header ? s.of_each_row += bytes / w["shape"][0].get<double>() : s.weights += bytes;
+      }
+      if (!s.op.starts_with("attend")) continue;
+      const auto& p = i["params"];
+      s.window = p.value("window", everything);
+      attentions_.push_back({2.0 * layers * p["heads"].get<double>() * p["head_dim"].get<double>(), code["layers"], s.window});
+    }
+  }
+  if (const auto& states = plan["states"]; states["count"] > 0)
+    kv_bytes_ = states["bytes"].get<double>() / states["count"].get<double>() / states["first"]["positions"].get<double>();
+}
+
+double program_cost::bytes(const pass& p) const {
+  double sum = body_bytes_ + (p.logits ? head_bytes_ : 0);
+  for (const attention& a : attentions_) {
+    const u64 seen = std::min(u64{p.position}, u64{a.window}) + p.rows;
+    sum += static_cast<double>(seen) * a.layers * kv_bytes_;
+  }
+  return sum;
+}
+
+double program_cost::bytes(u32 code, u32 step, const pass& p) const {
+  const auto& s = steps_.at(code).at(step);
+  const u64 seen = s.window ? std::min(u64{p.position}, u64{s.window}) + p.rows : 0;
+  return s.weights + p.rows * s.of_each_row + static_cast<double>(seen) * kv_bytes_;
+}
+
+double program_cost::least_ns(const pass& p, const machine_peaks& peaks) const {
+  work scores;
+  for (const attention& a : attentions_) {
+    double pairs = 0;
+    for (u32 row = 1; row <= p.rows; ++row) pairs += std::min(p.position + row, a.window);
+    scores.add(kv_format_, pairs * a.per_pair);
+  }
+  const double compute = p.rows * body_.ns(peaks) + p.logits * head_.ns(peaks) + scores.ns(peaks);
+  return std::max(compute, bytes(p) / peaks.read_gbs);
+}
+
+}  // namespace cke::tool

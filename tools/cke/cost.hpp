@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// cost.hpp: what a pass of a program has to read and to compute, from its plan, and how fast a machine could.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include <cke/tune/peaks.hpp>
+
+namespace cke::tool {
+
+class program_cost {
+ public:
+  // The JSON of `cke inspect --plan`, and the bytes that its weights really take.
+  program_cost(const nlohmann::ordered_json& plan, u64 weight_bytes);
+
+  // A pass of `rows` ids after `position` earlier ones, with the logits of the last `logits` of them.
+  struct pass {
+    u32 position, rows, logits;
+  };
+  // Weights once, keys and values of every position once.
+  double bytes(const pass& p) const;
+  // Of a step of a code, as a tracer numbers them.
+  const std::string& name(u32 code, u32 step) const { return steps_.at(code).at(step).op; }
+  double bytes(u32 code, u32 step, const pass& p) const;
+  u32 codes() const { return static_cast<u32>(steps_.size()); }  // header, bodies, footer
+
+  // No machine with these peaks does it in less time: it reads and computes at once, each at its peak.
+  double least_ns(const pass& p, const machine_peaks& peaks) const;
+
+ private:
+  // Multiplications, by the unit that does them.
+  struct work {
+    double int8{}, bf16{}, f32{};
+    void add(std::string_view format, double count);
+    double ns(const machine_peaks& peaks) const;
+  };
+  struct attention {
+    double per_pair;  // multiplications for a query and a key, all heads, all layers of this kind
+    u32 layers, window;
+  };
+  struct step_cost {
+    std::string op;
+    double weights;      // bytes, of a pass
+    double of_each_row;  // bytes, of a row: the embedding's
+    u32 window;          // of the positions that it attends to; 0: it does not attend
+  };
+
+  double body_bytes_{}, head_bytes_{}, kv_bytes_{};  // of a pass; of its logits; of a position in a layer
+  work body_, head_;                                 // for each row
+  std::vector<attention> attentions_;
+  std::vector<std::vector<step_cost>> steps_;
+  std::string kv_format_;
+};
+
+}  // namespace cke::tool

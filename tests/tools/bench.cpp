@@ -157,7 +157,8 @@ TEST_CASE("bench: --profile says where the time goes, and writes a trace that Ch
     }
     if (e.contains("args")) layers = std::max(layers, e["args"]["layer"].get<int>() + 1);
   }
-  CHECK((threads.size() == 4 || threads.size() == 2));  // a chunk and a token; where cpus are short, one thread works
+  CHECK(threads.size() >= 2);  // a chunk and a token, on one thread each where cpus are short
+  CHECK(threads.size() <= 4);
   CHECK(layers == 5);
   CHECK_REFUSED(cke({"bench", tiny, "-p", "0", "--profile", dir / "no/such/file"}), "file");
 }

@@ -10,6 +10,8 @@
 #include <random>
 #include <vector>
 
+#include "common.hpp"
+
 namespace {
 
 using namespace cke;
@@ -49,31 +51,37 @@ template <dtype F> std::vector<std::byte> encoded(const std::vector<float>& valu
   return out;
 }
 
+// f(unit, rows) for units whose rows are the same 32 of a file.
+template <dtype F, class Isa>
+auto each_unit(u32 units, const std::byte* const* rows, dtype source) {
+  return [=](auto&& f) {
+    for (u32 u = 0; u < units; ++u) f(u, file_rows<F, Isa>{unit_rows, rows, source});
+  };
+}
+
 // `rows` rows of weights and n tokens; the rows repeat 32 random ones, whose values do not matter.
 template <dtype F, class Isa> struct problem {
   using operand = typename matmul<F, Isa>::x_operand;
-  u32 rows, cols, tokens;
+  u32 units, cols, tokens;
   buffer weights, x;
+  u64 weight_bytes;
 
-  problem(u32 r, u32 c, u32 n)
-      : rows(r),
+  problem(u32 rows, u32 c, u32 n)
+      : units(rows / unit_rows),
         cols(c),
         tokens(n),
-        weights(allocate(packed<F, Isa>::bytes(r, c))),
+        weights(allocate(packed<F, Isa>::bytes(units, c))),
         x(allocate(operand::bytes(n, c))) {
     const auto values = normal(u64{unit_rows} * cols);
     const auto stored = encoded<F>(values);
     const std::byte* from[unit_rows];
     for (u32 i = 0; i < unit_rows; ++i) from[i] = &stored[i * bytes_of(F, cols)];
-    packed<F, Isa>::pack_unit(weights.get(), unit_rows, cols, from, F);
-    const u64 unit = packed<F, Isa>::unit_bytes(cols);
-    for (u32 u = 1; u < rows / unit_rows; ++u)
-      std::memcpy(weights.get() + u * unit, weights.get(), unit);
+    weight_bytes = packed<F, Isa>::pack(weights.get(), units, cols, each_unit<F, Isa>(units, from, F));
     for (u32 t = 0; t < n; ++t)
       operand::put(x.get(), n, cols, t, 0, cols, &values[u64{t % unit_rows} * cols]);
   }
   void run() const {
-    for (u32 u = 0; u < rows / unit_rows; ++u)
+    for (u32 u = 0; u < units; ++u)
       matmul<F, Isa>::unit(weights.get() + u * packed<F, Isa>::unit_bytes(cols), x.get(),
                            operand::token_bytes(cols), tokens, cols,
                            [](u32, u32, const float* out) { benchmark::DoNotOptimize(*out); });
@@ -85,24 +93,22 @@ template <dtype F, class Isa> void multiply(benchmark::State& state) {
   const problem<F, Isa> p(static_cast<u32>(state.range(0)), static_cast<u32>(state.range(1)),
                           static_cast<u32>(state.range(2)));
   for (auto _ : state) p.run();
-  bench::report<Isa>(state, 2.0 * p.rows * p.cols * p.tokens,
-                     static_cast<double>(packed<F, Isa>::bytes(p.rows, p.cols)), F);
+  bench::report<Isa>(state, 2.0 * p.units * unit_rows * p.cols * p.tokens,
+                     static_cast<double>(p.weight_bytes), F);
 }
 
 template <dtype F, class Isa> void pack(benchmark::State& state) {
   const u32 cols = 1024, units = 64;
-  std::vector<std::byte> file(units * unit_rows * bytes_of(F, cols));
-  const buffer out = allocate(packed<F, Isa>::bytes(units * unit_rows, cols));
-  for (auto _ : state)
-    for (u32 u = 0; u < units; ++u) {
-      const std::byte* rows[unit_rows];
-      for (u32 i = 0; i < unit_rows; ++i)
-        rows[i] = file.data() + (u * unit_rows + i) * bytes_of(F, cols);
-      packed<F, Isa>::pack_unit(out.get() + u * packed<F, Isa>::unit_bytes(cols), unit_rows, cols,
-                                rows, F);
-      benchmark::ClobberMemory();
-    }
-  state.SetBytesProcessed(state.iterations() * static_cast<i64>(file.size()));
+  const auto values = normal(u64{unit_rows} * cols);
+  const auto file = encoded<F>(values);
+  const std::byte* rows[unit_rows];
+  for (u32 i = 0; i < unit_rows; ++i) rows[i] = file.data() + i * bytes_of(F, cols);
+  const buffer out = allocate(packed<F, Isa>::bytes(units, cols));
+  for (auto _ : state) {
+    packed<F, Isa>::pack(out.get(), units, cols, each_unit<F, Isa>(units, rows, F));
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(state.iterations() * static_cast<i64>(units * file.size()));
 }
 
 template <dtype F> void put(benchmark::State& state) {

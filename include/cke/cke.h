@@ -35,7 +35,7 @@ typedef struct cke_options {
   uint32_t context;    /* positions of a session; 0: 4096 */
   uint32_t chunk;      /* most tokens of one pass; 0: 512 */
   uint32_t logit_rows; /* most rows of logits of one pass; 0: 1 */
-  void (*progress)(void* user, uint64_t done, uint64_t total); /* bytes; may be null */
+  void (*progress)(void* user, uint64_t done, uint64_t total); /* weights; may be null */
   void* user;
 } cke_options;
 

@@ -33,13 +33,15 @@ template <dtype F, class Isa> struct matrix {
   std::vector<cache_line> units;
 
   matrix(const std::vector<std::byte>& file, u32 r, u32 c)
-      : rows(r), cols(c), units(packed<F, Isa>::bytes(r, c) / 64) {
-    for (u32 first = 0; first < rows; first += unit_rows) {
-      std::vector<const std::byte*> from;
-      for (u32 i = first; i < std::min(rows, first + unit_rows); ++i)
-        from.push_back(&file[bytes_of(F, u64{i} * cols)]);
-      packed<F, Isa>::pack_unit(unit(first), static_cast<u32>(from.size()), cols, from.data(), F);
-    }
+      : rows(r), cols(c), units(packed<F, Isa>::bytes(ceil_div(r, unit_rows), c) / 64) {
+    packed<F, Isa>::pack(units.data()->bytes, ceil_div(r, unit_rows), c, [&](auto&& pack_unit) {
+      for (u32 first = 0; first < rows; first += unit_rows) {
+        std::vector<const std::byte*> from;
+        for (u32 i = first; i < std::min(rows, first + unit_rows); ++i)
+          from.push_back(&file[bytes_of(F, u64{i} * cols)]);
+        pack_unit(first / unit_rows, {static_cast<u32>(from.size()), from.data(), F});
+      }
+    });
   }
   std::byte* unit(u32 row) {
     return units[row / unit_rows * packed<F, Isa>::unit_bytes(cols) / 64].bytes;

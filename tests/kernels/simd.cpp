@@ -202,3 +202,29 @@ TEST_CASE("simd: exp and exp2 within 2 ulp, exact at the ends") {
     CHECK(std::isnan(exp2(NAN)));
   });
 }
+
+TEST_CASE("simd: look-ups and zips of bytes, in each 16 by themselves") {
+  for_each_simd([]<class Isa>() {
+    std::mt19937 bits(9);
+    lane_bytes<Isa> table, index, a, b, low, high;
+    for (u32 i = 0; i < a.size(); ++i) {
+      table[i] = static_cast<i8>(bits()), index[i] = static_cast<i8>(bits() % 16);
+      a[i] = static_cast<i8>(bits()), b[i] = static_cast<i8>(bits());
+      low[i] = i % 2 ? i8{0} : static_cast<i8>(bits()), high[i] = i % 2 ? i8{0} : static_cast<i8>(bits());
+    }
+    const auto bytes_of = [](simd::vi32<Isa> v) {
+      return std::bit_cast<lane_bytes<Isa>>(lanes_of<Isa>(v));
+    };
+    const auto found = bytes_of(simd::lookup<Isa>(load<Isa>(table), load<Isa>(index)));
+    const auto first = bytes_of(simd::zip_low<Isa>(load<Isa>(a), load<Isa>(b)));
+    const auto last = bytes_of(simd::zip_high<Isa>(load<Isa>(a), load<Isa>(b)));
+    const auto apart = bytes_of(simd::unzip<Isa>(load<Isa>(low), load<Isa>(high)));
+    for (u32 i = 0; i < a.size(); ++i) {
+      const u32 base = i / 16 * 16, at = i % 16;
+      CHECK(found[i] == table[base + static_cast<u32>(index[i])]);
+      CHECK(first[i] == (at % 2 ? b : a)[base + at / 2]);
+      CHECK(last[i] == (at % 2 ? b : a)[base + 8 + at / 2]);
+      CHECK(apart[i] == (at < 8 ? low : high)[base + at % 8 * 2]);
+    }
+  });
+}

@@ -68,6 +68,14 @@ template <> struct primitives<isa::avx2> {
     const __m128i w = _mm_packs_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
     _mm_storel_epi64(static_cast<__m128i*>(p), _mm_packs_epi16(w, w));
   }
+  CKE_INLINE static __m256i lookup(__m256i table, __m256i i) {
+    return _mm256_shuffle_epi8(table, i);
+  }
+  CKE_INLINE static __m256i zip_low(__m256i a, __m256i b) { return _mm256_unpacklo_epi8(a, b); }
+  CKE_INLINE static __m256i zip_high(__m256i a, __m256i b) { return _mm256_unpackhi_epi8(a, b); }
+  CKE_INLINE static __m256i unzip(__m256i low, __m256i high) {
+    return _mm256_packus_epi16(low, high);
+  }
   CKE_INLINE static float reduce_add(__m256 v) {
     __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));
@@ -134,6 +142,14 @@ template <> struct primitives<isa::avx512> {
   }
   CKE_INLINE static void store_i8(void* p, __m512i v) {
     _mm_storeu_si128(static_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(v));
+  }
+  CKE_INLINE static __m512i lookup(__m512i table, __m512i i) {
+    return _mm512_shuffle_epi8(table, i);
+  }
+  CKE_INLINE static __m512i zip_low(__m512i a, __m512i b) { return _mm512_unpacklo_epi8(a, b); }
+  CKE_INLINE static __m512i zip_high(__m512i a, __m512i b) { return _mm512_unpackhi_epi8(a, b); }
+  CKE_INLINE static __m512i unzip(__m512i low, __m512i high) {
+    return _mm512_packus_epi16(low, high);
   }
   using half = primitives<isa::avx2>;
   CKE_INLINE static float reduce_add(__m512 v) {
@@ -214,6 +230,22 @@ template <class Isa> CKE_INLINE vi32<Isa> load_i8(const void* p) {
 }
 template <class Isa> CKE_INLINE void store_i8(void* p, vi32<Isa> v) {
   primitives<Isa>::store_i8(p, v);
+}
+
+// Bytes, in each 16 of a register by themselves: table[index], for indices below 16;
+template <class Isa> CKE_INLINE vi32<Isa> lookup(vi32<Isa> table, vi32<Isa> index) {
+  return primitives<Isa>::lookup(table, index);
+}
+// a0 b0 a1 b1 ... of the first, of the last 8 of a and b;
+template <class Isa> CKE_INLINE vi32<Isa> zip_low(vi32<Isa> a, vi32<Isa> b) {
+  return primitives<Isa>::zip_low(a, b);
+}
+template <class Isa> CKE_INLINE vi32<Isa> zip_high(vi32<Isa> a, vi32<Isa> b) {
+  return primitives<Isa>::zip_high(a, b);
+}
+// and back, one side at a time: the 8 16-bit numbers (below 256) of low, then those of high.
+template <class Isa> CKE_INLINE vi32<Isa> unzip(vi32<Isa> low, vi32<Isa> high) {
+  return primitives<Isa>::unzip(low, high);
 }
 
 // Sum of the lanes by halving: (x0 + x8) + (x4 + x12) ..., whatever the compiler; and their

@@ -180,6 +180,7 @@ template <class Model, class Formats, bool Fused = true> struct program {
     visit(place::footer, 0, plain_footer(), footer_formats);
     return offset;
   }
+  // In the encodings of files: packing may need less.
   static constexpr u64 weight_bytes = for_each_weight([](const weight&) {});
   static constexpr u64 parameters = [] {
     u64 n = 0;

@@ -7,7 +7,7 @@
 #include "activation.hpp"
 #include "kernel.hpp"
 #include "matmul.hpp"
-#include "packed.hpp"
+#include "packed_bf16.hpp"
 #include "put.hpp"
 
 namespace cke {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "operand.hpp"
-#include "packed.hpp"
+#include "packed_bf16.hpp"
 
 namespace cke::kernels {
 
@@ -24,7 +24,7 @@ template <dtype F, class Isa> struct matmul_tile {
 #pragma GCC unroll 16
         for (u32 t = 0; t < T; ++t) acc[g][t] = vf32(0.f);
       const std::byte *w = weights, *step = x;
-      const auto one_step = [&](u32 i) [[gnu::always_inline]] {
+      const auto one_step = [&](u32 i) __attribute__((always_inline)) {
         constexpr u32 bytes = f::block_bytes / (f::block / f::step);
         if constexpr (T == 1)
 #pragma GCC unroll 32
@@ -74,6 +74,55 @@ template <dtype F> struct matmul_tile<F, isa::scalar> {
         for (u32 t = 0; t < T; ++t)
           for (u32 k = 0; k < count; ++k) out[t * unit_rows + row] += w[k] * tokens[t][k];
       }
+    }
+  }
+};
+
+// Two groups of rows at a time, because one register of bytes makes two of weights. The bits are
+// the same whether a block is small or raw.
+template <class Isa>
+  requires(!simd::is_scalar<Isa>)
+struct matmul_tile<dtype::bf16, Isa> {
+  template <u32 T>
+  [[gnu::noinline]] static void run(const std::byte* header, const std::byte* x, u64 x_stride,
+                                    u32 cols, float* out) {
+    using f = format<dtype::bf16, Isa>;
+    using vf32 = simd::vf32<Isa>;
+    constexpr u32 groups = unit_rows / Isa::lanes, G = std::clamp(Isa::lanes / T, 2u, groups);
+    const bf16_unit<Isa> unit{header};
+    const auto table = unit.table();
+    for (u32 group = 0; group < groups; group += G) {
+      vf32 acc[G][T];
+#pragma GCC unroll 4
+      for (u32 g = 0; g < G; ++g)
+#pragma GCC unroll 16
+        for (u32 t = 0; t < T; ++t) acc[g][t] = vf32(0.f);
+      const std::byte *w = unit.first_block(), *step = x;
+      const auto multiply = [&](auto load) {
+#pragma GCC unroll 4
+        for (u32 i = 0; i < f::block / f::step; ++i, step += f::template x_bytes<T>)
+#pragma GCC unroll 2
+          for (u32 g = 0; g < G; g += 2) {
+            const auto rows = load(i, group + g);
+#pragma GCC unroll 16
+            for (u32 t = 0; t < T; ++t) {
+              acc[g][t] = f::template dot<T>(acc[g][t], rows.first, step, x_stride, t);
+              acc[g + 1][t] = f::template dot<T>(acc[g + 1][t], rows.second, step, x_stride, t);
+            }
+          }
+      };
+      u64 raw = 0;
+      for (u32 b = 0; b < unit.blocks(cols); ++b, raw >>= 1) {
+        if (b % 64 == 0) raw = unit.raw(b / 64);
+        if (raw & 1) multiply([&](u32 i, u32 g) { return unit.load_raw(w, i, g); });
+        else multiply([&](u32 i, u32 g) { return unit.load_small(w, table, i, g); });
+        w += unit.block_bytes(raw & 1);
+      }
+#pragma GCC unroll 4
+      for (u32 g = 0; g < G; ++g)
+#pragma GCC unroll 16
+        for (u32 t = 0; t < T; ++t)
+          acc[g][t].store_unaligned(out + t * unit_rows + (group + g) * Isa::lanes);
     }
   }
 };

@@ -11,57 +11,37 @@
 
 namespace cke::kernels {
 
-// A unit: 32 output rows, all of k, contiguous, 64-byte aligned, a multiple of 64 bytes.
-// cols is a multiple of info(F).block; rows that the matrix lacks and columns up to the packed
-// block are zeros.
+// 32 rows of a file, turned into the blocks of a unit some columns at a time.
 template <dtype F, class Isa>
   requires packable<F, Isa>
-struct packed {
+struct file_rows {
   using format = layout<F, Isa>;
-  static constexpr u32 unit_rows = kernels::unit_rows;
-  static_assert(format::block_bytes % 64 == 0);
-
-  static constexpr u64 unit_bytes(u32 cols) {
-    return u64{ceil_div(cols, format::block)} * format::block_bytes;
-  }
-  static constexpr u64 bytes(u32 rows, u32 cols) {
-    return ceil_div(rows, unit_rows) * unit_bytes(cols);
-  }
-
-  // rows[0 .. rows_present): `cols` elements each in the encoding `source`; of another type than F
-  // they are rounded to it first. Throws unsupported for a source that is not convertible().
-  static void pack_unit(std::byte* unit, u32 rows_present, u32 cols, const std::byte* const* rows,
-                        dtype source) {
-    for (u32 col = 0; col < cols; col += chunk) {
-      const u32 count = std::min(chunk, cols - col);
-      for (u32 row = 0; row < unit_rows; ++row) {
-        std::byte buffer[chunk * 4];
-        const std::byte* in =
-            row < rows_present ? encoded(rows[row] + bytes_of(source, col), source, count, buffer)
-                               : zeros;
-        pack_blocks(unit + u64{col / format::block} * format::block_bytes, row, in,
-                    ceil_div(count, format::block));
-      }
-    }
-  }
-
-  // Row `row` (0 .. 31) of a unit as `cols` floats.
-  static void unpack_row(const std::byte* unit, u32 row, u32 cols, float* out) {
-    float block[format::block];
-    for (u32 col = 0; col < cols; col += format::block, unit += format::block_bytes) {
-      format::unpack(unit, row, block);
-      std::memcpy(out + col, block, std::min(format::block, cols - col) * sizeof(float));
-    }
-  }
-
- private:
   static constexpr u32 chunk = 256;  // columns at a time: 32 rows of them stay in L1
+  static constexpr u64 chunk_bytes = u64{chunk} / format::block * format::block_bytes;
 
-  static constexpr std::byte zeros[chunk * 4]{};
+  u32 present;                  // of the 32; the others are zeros
+  const std::byte* const* row;  // [present], each in the encoding `source`
+  dtype source;
 
-  // `count` elements as whole blocks of F: the file's own bytes, or a copy in `buffer`.
-  static const std::byte* encoded(const std::byte* file, dtype source, u32 count,
-                                  std::byte* buffer) {
+  // f(col, count): every chunk of `cols` columns.
+  template <class Each> static void each_chunk(u32 cols, Each&& f) {
+    for (u32 col = 0; col < cols; col += chunk) f(col, std::min(chunk, cols - col));
+  }
+  // Columns [col, col + count) as whole blocks; of another type than F they are rounded to it.
+  // Throws unsupported for a source that is not convertible().
+  void pack(u32 col, u32 count, std::byte* out) const {
+    std::byte buffer[chunk * 4];
+    for (u32 r = 0; r < unit_rows; ++r) {
+      const std::byte* in = encoded(r, col, count, buffer);
+      for (u32 b = 0; b < ceil_div(count, format::block); ++b)
+        format::pack(out + b * format::block_bytes, r, in + b * bytes_of(F, format::block));
+    }
+  }
+  // Row r of them in the encoding F: the file's own bytes, or a copy in `buffer`, with zeros up
+  // to the end of the last block.
+  const std::byte* encoded(u32 r, u32 col, u32 count, std::byte* buffer) const {
+    if (r >= present) return zeros;
+    const std::byte* file = row[r] + bytes_of(source, col);
     if (source == F && count % format::block == 0) return file;
     std::memset(buffer, 0, chunk * 4);
     float values[chunk];
@@ -73,9 +53,46 @@ struct packed {
     }
     return buffer;
   }
-  static void pack_blocks(std::byte* out, u32 row, const std::byte* in, u32 blocks) {
-    for (u32 b = 0; b < blocks; ++b, out += format::block_bytes, in += bytes_of(F, format::block))
-      format::pack(out, row, in);
+
+ private:
+  static constexpr std::byte zeros[chunk * 4]{};
+};
+
+// A matrix: units of 32 output rows and all of k, one after the other, 64-byte aligned; cols is a
+// multiple of info(F).block. Rows that the matrix lacks and columns up to the packed block are zeros.
+template <dtype F, class Isa>
+  requires packable<F, Isa>
+struct packed {
+  using format = layout<F, Isa>;
+  static_assert(format::block_bytes % 64 == 0);
+
+  // From one unit to the next.
+  static constexpr u64 unit_bytes(u32 cols) {
+    return u64{ceil_div(cols, format::block)} * format::block_bytes;
+  }
+  // Room that a matrix needs.
+  static constexpr u64 bytes(u32 units, u32 cols) { return units * unit_bytes(cols); }
+
+  // each_unit(f) calls f(unit, rows of the file) for every unit, on any threads, and returns when
+  // all are done. Returns the bytes of the matrix.
+  template <class EachUnit>
+  static u64 pack(std::byte* matrix, u32 units, u32 cols, EachUnit&& each_unit) {
+    each_unit([&](u32 unit, const file_rows<F, Isa>& rows) {
+      std::byte* to = matrix + unit * unit_bytes(cols);
+      rows.each_chunk(cols, [&](u32 col, u32 count) {
+        rows.pack(col, count, to + u64{col / format::block} * format::block_bytes);
+      });
+    });
+    return bytes(units, cols);
+  }
+
+  // Row `row` (0 .. 31) of a unit as `cols` floats.
+  static void unpack_row(const std::byte* unit, u32 row, u32 cols, float* out) {
+    float block[format::block];
+    for (u32 col = 0; col < cols; col += format::block, unit += format::block_bytes) {
+      format::unpack(unit, row, block);
+      std::memcpy(out + col, block, std::min(format::block, cols - col) * sizeof(float));
+    }
   }
 };
 

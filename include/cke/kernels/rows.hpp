@@ -7,7 +7,7 @@
 #include "activation.hpp"
 #include "kernel.hpp"
 #include "put.hpp"
-#include "packed.hpp"
+#include "packed_bf16.hpp"
 #include "rms_norm.hpp"
 
 namespace cke {

@@ -15,7 +15,7 @@ struct model_options {
   u32 context = 4096;  // positions of a session; rope rules that depend on a length use this one
   u32 chunk = 512;     // most tokens of one pass
   u32 logit_rows = 1;  // most rows of logits of one pass
-  progress_callback progress{};  // bytes packed, bytes in all
+  progress_callback progress{};  // weights packed, weights in all
 
   // Throws config_range.
   void validate() const {

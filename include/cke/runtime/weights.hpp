@@ -13,7 +13,7 @@
 #include "../core/function_ref.hpp"
 #include "../graph/program.hpp"
 #include "../kernels/linear.hpp"
-#include "../kernels/packed.hpp"
+#include "../kernels/packed_bf16.hpp"
 #include "arena.hpp"
 #include "team.hpp"
 
@@ -43,18 +43,25 @@ template <class P, class Isa> class weights {
   weights(const S& from, std::string_view file, naming as, const Names& names, team& threads,
           const progress_callback& progress) {
     std::vector<job> jobs;
-    u64 total = 0;
+    u64 room = 0;
     u32 next[rows]{};
     P::for_each_weight([&](const weight& w) {
       job& j = jobs.emplace_back(job_of(from, file, as, names, w));
       j.slot = next[j.row]++;
-      j.offset = total;
-      total += packed_bytes(w);
+      room += room_for(w);
     });
     refuse_unknown(from, file, as, jobs);
-    memory_ = arena(total + 64 * 1024);  // room for the prefetch of the last unit's successors
-    std::byte* base = memory_.take(total);
-    for (const job& j : jobs) table_[j.row][j.slot] = base + j.offset;
+    memory_ = arena(room + 64 * 1024);  // and what the prefetch of the last unit's successors touches
+    u64 done = 0;
+    for (const job& j : jobs) {
+      std::byte* const to = memory_.data() + memory_.used();
+      table_[j.row][j.slot] = to;
+      const auto drop = [&](std::span<const std::byte> part) { from.drop(*from.find(j.tensor.name), part); };
+      memory_.take(pack(j, to, threads, drop));
+      drop(j.tensor.bytes);
+      done += j.w.slot.elements();
+      if (progress) progress(done, P::parameters);
+    }
     if constexpr (P::tied) {
       for (u32 i = 0; i < P::plain_footer().slots.size(); ++i)
         if (P::plain_footer().slots[i].tied) {
@@ -62,20 +69,11 @@ template <class P, class Isa> class weights {
           table_[rows - 1][i] = table_[0][0];
         }
     }
-    u64 done = 0;
-    for (const job& j : jobs) {
-      const auto drop = [&](std::span<const std::byte> part) { from.drop(*from.find(j.tensor.name), part); };
-      pack(j, base + j.offset, threads, drop);
-      drop(j.tensor.bytes);
-      done += packed_bytes(j.w);
-      if (progress) progress(done, total);
-    }
-    bytes_ = total;
   }
 
   // The packed weights of a row of blocks: header 0, layer l in l + 1, footer last.
   const std::byte* const* row(u32 r) const { return table_[r]; }
-  u64 bytes() const { return bytes_; }
+  u64 bytes() const { return memory_.used(); }
 
  private:
   struct stored {
@@ -86,20 +84,18 @@ template <class P, class Isa> class weights {
   struct job {
     weight w;
     stored tensor;
-    u64 offset;
     u32 slot, row;
     u32 first_row;        // of the tensor, that is ours: other roles may have their rows before
     u32 paired_head_dim;  // rows of a head are stored as pairs (i, i + d / 2); 0: plain order
     float more;           // what the tensor's numbers are greater by
   };
 
-  static u64 packed_bytes(const weight& w) {
-    if (!w.slot.quantisable) return align_up(u64{w.slot.cols} * sizeof(float));
-    return u64{units_of_slot(w.slot)} * unit_bytes(w.as, w.slot.cols);
-  }
-  static u64 unit_bytes(dtype t, u32 cols) {
-    u64 bytes = 0;
-    with_format(t, [&]<dtype T>() { bytes = kernels::packed<T, Isa>::unit_bytes(cols); });
+  static u64 vector_bytes(const weight& w) { return align_up(u64{w.slot.cols} * sizeof(float)); }
+  // What a weight takes when packed, or more where that depends on its numbers.
+  static u64 room_for(const weight& w) {
+    u64 bytes = vector_bytes(w);
+    if (w.slot.quantisable)
+      with_format(w.as, [&]<dtype T>() { bytes = kernels::packed<T, Isa>::bytes(units_of_slot(w.slot), w.slot.cols); });
     return bytes;
   }
   // f<T>() for a format known at load; only those that the program stores are instantiated.
@@ -119,7 +115,7 @@ template <class P, class Isa> class weights {
     const change was = as == naming::gguf ? rule.gguf_change : change::none;
     const row_span rows_of_it = place_in_tensor(as, names, rule, w);
     const u32 row = w.where == place::header ? 0 : w.where == place::body ? w.layer + 1 : rows - 1;
-    return {w, tensor_of(from, file, name_in(as, rule, w), w, rows_of_it.all), 0, 0, row, rows_of_it.first,
+    return {w, tensor_of(from, file, name_in(as, rule, w), w, rows_of_it.all), 0, row, rows_of_it.first,
             was == change::paired_heads ? head_dim_of(w) : 0, was == change::plus_one ? 1.f : 0.f};
   }
   static std::string name_in(naming as, const name_rule& rule, const weight& w) {
@@ -197,46 +193,50 @@ template <class P, class Isa> class weights {
   // Bytes of a file that have been packed and are still in memory, over all threads.
   static constexpr u64 kept_bytes = 8 << 20;
 
-  // Hands what it has packed to drop(), piece by piece, from any thread.
-  static void pack(const job& j, std::byte* to, team& threads, function_ref<void(std::span<const std::byte>)> drop) {
-    const dtype from = j.tensor.type;
-    if (!j.w.slot.quantisable) {
-      const u64 item = info(from).bytes;
+  // Hands what it has packed to drop(), piece by piece, from any thread. Returns the bytes that it took.
+  static u64 pack(const job& j, std::byte* to, team& threads, function_ref<void(std::span<const std::byte>)> drop) {
+    const dtype source = j.tensor.type;
+    const weight_slot& slot = j.w.slot;
+    if (!slot.quantisable) {
+      const u64 item = info(source).bytes;
       float* const vector = reinterpret_cast<float*>(to);
-      for (u32 i = 0; i < j.w.slot.cols; ++i) {
-        kernels::to_f32(from, j.tensor.bytes.data() + file_row(j, i) * item, 1, vector + i);
+      for (u32 i = 0; i < slot.cols; ++i) {
+        kernels::to_f32(source, j.tensor.bytes.data() + file_row(j, i) * item, 1, vector + i);
         vector[i] -= j.more;
       }
-      return;
+      return vector_bytes(j.w);
     }
-    const u32 group = j.w.slot.group ? j.w.slot.group : j.w.slot.rows;
-    const u64 row_bytes = bytes_of(from, j.w.slot.cols), unit = unit_bytes(j.w.as, j.w.slot.cols);
+    const u32 group = slot.group ? slot.group : slot.rows, units = units_of_slot(slot);
+    const u64 row_bytes = bytes_of(source, slot.cols);
     const u32 step = static_cast<u32>(kept_bytes / threads.size() / (unit_rows * row_bytes)) + 1;
     const auto drop_units = [&](u32 first, u32 last) {
       const u64 begin = rows_of_unit(group, first).first * row_bytes;
       const row_range r = rows_of_unit(group, last);
       drop(j.tensor.bytes.subspan(begin, (r.first + r.count) * row_bytes - begin));
     };
+    u64 taken = 0;
     with_format(j.w.as, [&]<dtype T>() {
-      threads.run([&](u32 thread) noexcept {
-        u32 first = 0, next = 0;  // units that this thread packed last
-        threads.share(thread, units_of_slot(j.w.slot), [&](u32 u) {
-          if (u != next) first = u;
-          const row_range r = rows_of_unit(group, u);
-          const std::byte* file_rows[unit_rows]{};
-          for (u32 i = 0; i < r.count; ++i)
-            file_rows[i] = j.tensor.bytes.data() + file_row(j, r.first + i) * row_bytes;
-          kernels::packed<T, Isa>::pack_unit(to + u * unit, r.count, j.w.slot.cols, file_rows, from);
-          next = u + 1;
-          if (next - first == step) drop_units(std::exchange(first, next), u);
+      taken = kernels::packed<T, Isa>::pack(to, units, slot.cols, [&](auto&& pack_unit) {
+        threads.run([&](u32 thread) noexcept {
+          u32 first = 0, next = 0;  // units that this thread packed last
+          threads.share(thread, units, [&](u32 u) {
+            if (u != next) first = u;
+            const row_range r = rows_of_unit(group, u);
+            const std::byte* rows_of_u[unit_rows]{};
+            for (u32 i = 0; i < r.count; ++i)
+              rows_of_u[i] = j.tensor.bytes.data() + file_row(j, r.first + i) * row_bytes;
+            pack_unit(u, {r.count, rows_of_u, source});
+            next = u + 1;
+            if (next - first == step) drop_units(std::exchange(first, next), u);
+          });
         });
       });
     });
+    return taken;
   }
 
   arena memory_;
   const std::byte* table_[rows][max_slots]{};
-  u64 bytes_{};
 };
 
 }  // namespace cke

@@ -704,6 +704,163 @@ inline constexpr char rope_yarn_mscale[] = R"json({
   "use_cache": true,
   "vocab_size": 32
 })json";
+inline constexpr char gemma2[] = R"json({
+  "architectures": [
+    "Gemma2ForCausalLM"
+  ],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "attn_logit_softcapping": 2.0,
+  "bos_token_id": 0,
+  "dtype": "bfloat16",
+  "eos_token_id": 2,
+  "final_logit_softcapping": 3.0,
+  "head_dim": 12,
+  "hidden_activation": "gelu_pytorch_tanh",
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 56,
+  "layer_types": [
+    "sliding_attention",
+    "full_attention",
+    "sliding_attention"
+  ],
+  "max_position_embeddings": 128,
+  "model_type": "gemma2",
+  "num_attention_heads": 6,
+  "num_hidden_layers": 3,
+  "num_key_value_heads": 2,
+  "pad_token_id": 1,
+  "query_pre_attn_scalar": 12,
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "rope_theta": 5000.0,
+    "rope_type": "default"
+  },
+  "sliding_window": 7,
+  "tie_word_embeddings": true,
+  "transformers_version": "5.23.0",
+  "use_bidirectional_attention": null,
+  "use_cache": true,
+  "vocab_size": 288
+})json";
+inline constexpr char gemma3_text[] = R"json({
+  "_sliding_window_pattern": 6,
+  "architectures": [
+    "Gemma3ForCausalLM"
+  ],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "attn_logit_softcapping": null,
+  "bos_token_id": 0,
+  "dtype": "bfloat16",
+  "eos_token_id": 2,
+  "final_logit_softcapping": null,
+  "head_dim": 12,
+  "hidden_activation": "gelu_pytorch_tanh",
+  "hidden_size": 32,
+  "initializer_range": 0.02,
+  "intermediate_size": 24,
+  "layer_types": [
+    "sliding_attention",
+    "sliding_attention",
+    "sliding_attention",
+    "sliding_attention",
+    "sliding_attention",
+    "full_attention",
+    "sliding_attention"
+  ],
+  "max_position_embeddings": 128,
+  "model_type": "gemma3_text",
+  "num_attention_heads": 4,
+  "num_hidden_layers": 7,
+  "num_key_value_heads": 2,
+  "pad_token_id": 1,
+  "query_pre_attn_scalar": 12,
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "full_attention": {
+      "factor": 8.0,
+      "rope_theta": 5000.0,
+      "rope_type": "linear"
+    },
+    "sliding_attention": {
+      "rope_theta": 10000.0,
+      "rope_type": "default"
+    }
+  },
+  "sliding_window": 7,
+  "tie_word_embeddings": true,
+  "transformers_version": "5.23.0",
+  "use_bidirectional_attention": false,
+  "use_cache": true,
+  "vocab_size": 288
+})json";
+inline constexpr char glm4[] = R"json({
+  "architectures": [
+    "Glm4ForCausalLM"
+  ],
+  "attention_bias": true,
+  "attention_dropout": 0.0,
+  "bos_token_id": 0,
+  "dtype": "bfloat16",
+  "eos_token_id": 2,
+  "head_dim": 12,
+  "hidden_act": "silu",
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 56,
+  "max_position_embeddings": 128,
+  "model_type": "glm4",
+  "num_attention_heads": 6,
+  "num_hidden_layers": 2,
+  "num_key_value_heads": 2,
+  "pad_token_id": 1,
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "partial_rotary_factor": 0.5,
+    "rope_theta": 5000.0,
+    "rope_type": "default"
+  },
+  "tie_word_embeddings": false,
+  "transformers_version": "5.23.0",
+  "use_cache": true,
+  "vocab_size": 288
+})json";
+inline constexpr char granite[] = R"json({
+  "architectures": [
+    "GraniteForCausalLM"
+  ],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "attention_multiplier": 0.5,
+  "bos_token_id": 0,
+  "dtype": "bfloat16",
+  "embedding_multiplier": 3.0,
+  "eos_token_id": 2,
+  "hidden_act": "silu",
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 56,
+  "logits_scaling": 1.5,
+  "max_position_embeddings": 128,
+  "mlp_bias": false,
+  "model_type": "granite",
+  "num_attention_heads": 6,
+  "num_hidden_layers": 3,
+  "num_key_value_heads": 2,
+  "pad_token_id": 1,
+  "residual_multiplier": 0.4,
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "rope_theta": 5000.0,
+    "rope_type": "default"
+  },
+  "tie_word_embeddings": false,
+  "transformers_version": "5.23.0",
+  "use_cache": true,
+  "vocab_size": 288
+})json";
 inline constexpr char mistral[] = R"json({
   "architectures": [
     "MistralForCausalLM"
@@ -734,6 +891,79 @@ inline constexpr char mistral[] = R"json({
   "use_cache": true,
   "vocab_size": 288
 })json";
+inline constexpr char olmo2[] = R"json({
+  "architectures": [
+    "Olmo2ForCausalLM"
+  ],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "bos_token_id": 0,
+  "dtype": "bfloat16",
+  "eos_token_id": 2,
+  "hidden_act": "silu",
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 56,
+  "max_position_embeddings": 128,
+  "model_type": "olmo2",
+  "num_attention_heads": 6,
+  "num_hidden_layers": 3,
+  "num_key_value_heads": 2,
+  "pad_token_id": 1,
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "rope_theta": 5000.0,
+    "rope_type": "default"
+  },
+  "tie_word_embeddings": false,
+  "transformers_version": "5.23.0",
+  "use_cache": true,
+  "vocab_size": 288
+})json";
+inline constexpr char phi3[] = R"json({
+  "architectures": [
+    "Phi3ForCausalLM"
+  ],
+  "attention_dropout": 0.0,
+  "bos_token_id": 0,
+  "dtype": "bfloat16",
+  "embd_pdrop": 0.0,
+  "eos_token_id": 2,
+  "hidden_act": "silu",
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 56,
+  "max_position_embeddings": 128,
+  "model_type": "phi3",
+  "num_attention_heads": 6,
+  "num_hidden_layers": 3,
+  "num_key_value_heads": 2,
+  "original_max_position_embeddings": 16,
+  "pad_token_id": 1,
+  "resid_pdrop": 0.0,
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "long_factor": [
+      1.0,
+      2.5,
+      4.0
+    ],
+    "original_max_position_embeddings": 16,
+    "partial_rotary_factor": 0.75,
+    "rope_theta": 5000.0,
+    "rope_type": "longrope",
+    "short_factor": [
+      1.0,
+      1.1,
+      1.2
+    ]
+  },
+  "sliding_window": 11,
+  "tie_word_embeddings": false,
+  "transformers_version": "5.23.0",
+  "use_cache": true,
+  "vocab_size": 288
+})json";
 inline constexpr char qwen2[] = R"json({
   "architectures": [
     "Qwen2ForCausalLM"
@@ -756,6 +986,53 @@ inline constexpr char qwen2[] = R"json({
   "model_type": "qwen2",
   "num_attention_heads": 6,
   "num_hidden_layers": 3,
+  "num_key_value_heads": 2,
+  "pad_token_id": 1,
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "rope_theta": 5000.0,
+    "rope_type": "default"
+  },
+  "sliding_window": null,
+  "tie_word_embeddings": false,
+  "transformers_version": "5.23.0",
+  "use_cache": true,
+  "use_sliding_window": false,
+  "vocab_size": 288
+})json";
+inline constexpr char smollm3[] = R"json({
+  "architectures": [
+    "SmolLM3ForCausalLM"
+  ],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "bos_token_id": 0,
+  "dtype": "bfloat16",
+  "eos_token_id": 2,
+  "hidden_act": "silu",
+  "hidden_size": 40,
+  "initializer_range": 0.02,
+  "intermediate_size": 56,
+  "layer_types": [
+    "full_attention",
+    "full_attention",
+    "full_attention",
+    "full_attention",
+    "full_attention"
+  ],
+  "max_position_embeddings": 128,
+  "mlp_bias": false,
+  "model_type": "smollm3",
+  "no_rope_layer_interval": 4,
+  "no_rope_layers": [
+    1,
+    1,
+    1,
+    0,
+    1
+  ],
+  "num_attention_heads": 4,
+  "num_hidden_layers": 5,
   "num_key_value_heads": 2,
   "pad_token_id": 1,
   "rms_norm_eps": 1e-05,

@@ -73,6 +73,24 @@ static_assert(parameters<Qwen3_14B> == 14'768'307'200 && parameters<Qwen3_32B> =
 static_assert(parameters<SmolLM2_135M> == 134'515'008 && parameters<SmolLM2_360M> == 361'821'120);
 static_assert(parameters<SmolLM2_1_7B> == 1'711'376'384 && parameters<Llama_3_2_1B> == 1'235'814'400);
 static_assert(parameters<Llama_3_2_3B> == 3'212'749'824 && parameters<Llama_3_1_8B> == 8'030'261'248);
+static_assert(parameters<Qwen2_5_0_5B> == 494'032'768 && parameters<Qwen2_5_7B> == 7'615'616'512);
+static_assert(parameters<Mistral_7B_v0_1> == 7'241'732'096 && parameters<Mistral_Nemo_12B> == 12'247'782'400);
+static_assert(parameters<Gemma_2_2B> == 2'614'341'888 && parameters<Gemma_2_27B> == 27'227'128'320);
+static_assert(parameters<Gemma_3_270M> == 268'098'176 && parameters<Gemma_3_1B> == 999'885'952);
+static_assert(parameters<GLM_4_9B> == 9'400'279'040 && parameters<OLMo_2_1B> == 1'484'916'736);
+static_assert(parameters<Phi_3_mini_4k> == 3'821'079'552 && parameters<Phi_4> == 14'659'507'200);
+static_assert(parameters<SmolLM3_3B> == 3'075'098'624);
+
+// two kinds of layers where a family has them: the last of six is full, the last of four has no rope
+static_assert(program<Gemma_3_270M, Q8_0>::body_count == 2 && program<Gemma_2_2B, Q8_0>::body_count == 2);
+static_assert(program<SmolLM3_3B, Q8_0>::body_count == 2 && program<SmolLM3_3B, Q8_0>::count(rope) == 27);
+static_assert(program<Gemma_3_270M, Q8_0>::kind_of[4] == 1 && program<Gemma_3_270M, Q8_0>::kind_of[5] == 0);
+// what a family does not use is no step: gemma's scale, gemma 2's cap, granite's multipliers
+static_assert(program<Gemma_3_270M, Q8_0>::count(scale) == 1 && program<Gemma_3_270M, Q8_0>::count(softcap) == 0);
+static_assert(program<Gemma_2_2B, Q8_0>::count(softcap) == 1 && program<Granite_3_3_2B, Q8_0>::count(scale) == 2 + 2 * 40);
+static_assert(program<Qwen2_5_0_5B, Q8_0>::count() == program<Llama_3_2_1B, Q8_0>::count() / 16 * 24 + 3);
+// a norm after a branch costs no barrier at decode: every thread computes it
+static_assert(program<Gemma_3_270M, Q8_0>::barriers(form::decode) == 1 + 18 * 6 + 1);
 
 // equal layers are one variant, however many; a model's tensors: 11 in a layer, and 2 or 3 around
 static_assert(program<Qwen3_32B, Q8_0>::body_count == 1 && program<Qwen3_32B, Q8_0>::layers == 64);

@@ -17,10 +17,12 @@ namespace {
 bool is_known_word(const std::string& word) {
   static const char* const known[] = {
       "Written", "by", "cke", "a", "model", "s", "type", "as", "numbers", "include", "export", "hpp", "models",
-      "llama", "mistral", "qwen2", "qwen3", "using", "inline", "constexpr", "rope_factors", "factors", "CKE_EXPORT_MODEL",
+      "llama", "mistral", "gemma2", "gemma3", "glm4", "granite", "olmo2", "phi3", "qwen2", "qwen3", "smollm3", "using", "inline", "constexpr", "rope_factors", "factors", "CKE_EXPORT_MODEL",
       "F32", "F16", "BF16", "Q8_0", "dtype", "f32", "f16", "bf16", "true", "false", "pairing", "split", "adjacent",
       "stretch", "none", "linear", "dynamic", "llama3", "yarn", "longrope", "vocab", "dim", "hidden", "layers",
-      "heads", "kv_heads", "head_dim", "eps", "tied", "attention_bias", "mlp_bias", "rope", "dims", "theta", "window",
+      "heads", "kv_heads", "head_dim", "eps", "tied", "attention_bias", "mlp_bias", "rope", "dims", "theta",
+      "window", "sliding", "local_rope", "query_scalar", "score_cap", "logit_cap", "turned", "embedding_multiplier",
+      "attention_multiplier", "residual_multiplier", "logits_scaling",
       "pairs", "rule", "factor", "low", "high", "beta_fast", "beta_slow", "mscale", "mscale_all", "truncate",
       "attention_factor", "original", "max_position"};
   return std::ranges::find(known, word) != std::end(known);

@@ -5,10 +5,17 @@
 #include <map>
 
 #include <cke/match.hpp>
+#include <cke/models/gemma2.hpp>
+#include <cke/models/gemma3.hpp>
+#include <cke/models/glm4.hpp>
+#include <cke/models/granite.hpp>
 #include <cke/models/llama.hpp>
 #include <cke/models/mistral.hpp>
+#include <cke/models/olmo2.hpp>
+#include <cke/models/phi3.hpp>
 #include <cke/models/qwen2.hpp>
 #include <cke/models/qwen3.hpp>
+#include <cke/models/smollm3.hpp>
 
 #include "literal.hpp"
 
@@ -71,7 +78,9 @@ struct family_row {
   unit (*unit_of)(const checkpoint&);
 };
 template <class Family> constexpr family_row row{name_in<Family>(naming::hf), name_in<Family>(naming::gguf), unit_of<Family>};
-constexpr family_row families[] = {row<family<"llama">>, row<family<"mistral">>, row<family<"qwen2">>, row<family<"qwen3">>};
+constexpr family_row families[] = {
+    row<family<"gemma2">>, row<family<"gemma3_text">>, row<family<"glm4">>, row<family<"granite">>, row<family<"llama">>,
+    row<family<"mistral">>, row<family<"olmo2">>, row<family<"phi3">>, row<family<"qwen2">>, row<family<"qwen3">>, row<family<"smollm3">>};
 
 struct format_row {
   dtype type;

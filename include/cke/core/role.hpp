@@ -90,4 +90,9 @@ inline constexpr std::array common_names{
     name_rule{place::body, role::down, 0, "model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"},
 };
 
+// ... and those of a family whose q and k the converter to GGUF reorders.
+inline constexpr auto paired_names = common_names + std::array{
+    name_rule{place::body, role::q, 0, "model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", change::paired_heads},
+    name_rule{place::body, role::k, 0, "model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", change::paired_heads}};
+
 }  // namespace cke

@@ -80,10 +80,8 @@ class gguf_config {
   // Factors of the frequencies are tensors here. rope_freqs.weight is llama 3's rule, already applied.
   void rope() {
     const bool fixed = list("rope_freqs.weight", "long_factor") && list("rope_freqs.weight", "short_factor");
-    if (!fixed) {
-      list("rope_factors_long.weight", "long_factor");
-      list("rope_factors_short.weight", "short_factor");
-    }
+    if (!fixed && list("rope_factors_long.weight", "long_factor") && list("rope_factors_short.weight", "short_factor"))
+      add("rope.scaling.type", "\"longrope\"");
     // llama.cpp multiplies yarn's own factor by this one; transformers' attention_factor replaces it.
     const std::string rule = arch_ + ".rope.scaling.type", scale = arch_ + ".rope.scaling.attn_factor";
     if (file_.get_or<std::string_view>(rule, "") == "yarn" && (fixed || file_.find(scale))) {

@@ -205,6 +205,8 @@ constexpr parsed_config<typename Family::config> read_config(json root, naming a
   static_assert(std::size(Family::keys) == boost::pfr::tuple_size_v<typename Family::config>,
                 "cke: config: a family has one key per field of its config, in field order");
   typename Family::config c = Family::defaults;
+  if constexpr (requires { Family::gguf_defaults; })
+    if (as == naming::gguf) c = Family::gguf_defaults;
   config_reader r{root, as, factors};
   constexpr auto fields = std::make_index_sequence<std::size(Family::keys)>{};
   constexpr std::string_view layer_types = "layer_types";

@@ -47,9 +47,7 @@ template <> struct family<"llama"> {
     c.head_dim = c.head_dim || c.heads == 0 ? c.head_dim : c.dim / c.heads;
     return c;
   }
-  static constexpr auto names = common_names + std::array{
-      name_rule{place::body, role::q, 0, "model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", change::paired_heads},
-      name_rule{place::body, role::k, 0, "model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", change::paired_heads}};
+  static constexpr auto names = paired_names;
 };
 
 inline constexpr rotary llama3_rope{.theta = 5e5, .rule = stretch::llama3, .factor = 32, .low = 1, .high = 4, .original = 8192};

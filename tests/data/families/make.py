@@ -35,15 +35,41 @@ SHAPE = dict(vocab_size=VOCAB, hidden_size=48, intermediate_size=56, num_hidden_
              num_key_value_heads=2, max_position_embeddings=128, rms_norm_eps=1e-5, bos_token_id=0, eos_token_id=2,
              pad_token_id=1, tie_word_embeddings=False)
 ROPE = {"rope_type": "default", "rope_theta": 5000.0}
+SU = dict(rope_type="longrope", rope_theta=5000.0, short_factor=[1.0, 1.1, 1.2], long_factor=[1.0, 2.5, 4.0])
+GEMMA = dict(head_dim=12, query_pre_attn_scalar=12, sliding_window=7, tie_word_embeddings=True)
 FAMILIES = {
     "qwen2": (dict(rope_parameters=ROPE), [dict(rope_parameters=ROPE | {"rope_theta": 10000.0})]),
     "mistral": (dict(rope_parameters=ROPE, head_dim=12, sliding_window=7), [dict(sliding_window=None), dict(sliding_window=8)]),
+    "gemma2": (GEMMA | dict(rope_parameters=ROPE, num_hidden_layers=3, attn_logit_softcapping=2.0, final_logit_softcapping=3.0),
+               [dict(attn_logit_softcapping=None), dict(final_logit_softcapping=None), dict(sliding_window=8),
+                dict(layer_types=["full_attention"] * 3)]),
+    "gemma3_text": (GEMMA | dict(num_hidden_layers=7, hidden_size=32, num_attention_heads=4, intermediate_size=24,
+                                 rope_parameters={"full_attention": {"rope_type": "linear", "rope_theta": 5000.0, "factor": 8.0},
+                                                  "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}),
+                    [dict(sliding_window=8), dict(query_pre_attn_scalar=16),
+                     dict(layer_types=["full_attention"] + ["sliding_attention"] * 6),
+                     dict(rope_parameters={"full_attention": {"rope_type": "default", "rope_theta": 5000.0},
+                                           "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}),
+                     dict(rope_parameters={"full_attention": {"rope_type": "linear", "rope_theta": 5000.0, "factor": 8.0},
+                                           "sliding_attention": {"rope_type": "default", "rope_theta": 1000.0}})]),
+    "glm4": (dict(rope_parameters=ROPE | {"partial_rotary_factor": 0.5}, head_dim=12, num_hidden_layers=2),
+             [dict(rope_parameters=ROPE | {"partial_rotary_factor": 1.0})]),
+    "olmo2": (dict(rope_parameters=ROPE), [dict(rope_parameters=ROPE | {"rope_theta": 10000.0})]),
+    "phi3": (dict(rope_parameters=SU | {"partial_rotary_factor": 0.75}, sliding_window=11, original_max_position_embeddings=16),
+             [dict(sliding_window=None), dict(rope_parameters=ROPE | {"partial_rotary_factor": 0.75}),
+              dict(rope_parameters=SU | {"partial_rotary_factor": 0.75, "long_factor": SU["short_factor"]})]),
+    "smollm3": (dict(rope_parameters=ROPE, num_hidden_layers=5, hidden_size=40, num_attention_heads=4),
+                [dict(no_rope_layers=[1, 1, 1, 1, 1]), dict(no_rope_layers=[1, 1, 0, 1, 1])]),
+    "granite": (dict(rope_parameters=ROPE, embedding_multiplier=3.0, attention_multiplier=0.5, residual_multiplier=0.4,
+                     logits_scaling=1.5, attention_bias=False),
+                [dict(embedding_multiplier=1.0), dict(attention_multiplier=8 ** -0.5), dict(residual_multiplier=1.0),
+                 dict(logits_scaling=1.0)]),
 }
 
 
 def vocabulary():
-    """Tokens that mean nothing: llama.cpp wants some."""
-    tokens = [f"<t{i}>" for i in range(VOCAB - 3)] + ["a", "b", "ab"]
+    """Tokens that mean nothing: llama.cpp wants some, and those of phi3 by name."""
+    tokens = ["<unk>", "<s>", "</s>", "<|endoftext|>"] + [f"<t{i}>" for i in range(4, VOCAB - 3)] + ["a", "b", "ab"]
     return gguf_file.Vocabulary("qwen2", tokens, [gguf.TokenType.NORMAL] * VOCAB, ["a b"], bos=0, eos=2)
 
 
@@ -65,6 +91,8 @@ def make(family):
     shutil.rmtree(directory, ignore_errors=True)
     model = model_of(family, changes)
     with torch.no_grad():
+        if family.startswith("gemma"):  # tied and scaled, a token's embedding would drown the layers
+            model.get_input_embeddings().weight.mul_(0.1)
         for parameter in model.parameters():
             parameter.copy_(parameter.to(torch.bfloat16))
     for seed in range(400):  # until no greedy step is a near tie

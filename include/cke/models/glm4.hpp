@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// glm4.hpp: GLM-4: half of every head turns, in adjacent pairs; norms on both sides of every branch.
+#pragma once
+
+#include "family.hpp"
+
+namespace cke {
+
+struct glm4_config {
+  u32 vocab, dim, hidden, layers, heads, kv_heads, head_dim = 128;
+  real eps = 1e-5;
+  bool tied{}, attention_bias = true;  // of q, k and v
+  rotary rope{.theta = 1e4, .pairs = pairing::adjacent};  // dims 0: half of head_dim
+};
+
+constexpr attend glm4_attend(const glm4_config& c) {
+  rotary rope = c.rope;
+  rope.dims = rope.dims ? rope.dims : c.head_dim / 2;
+  return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.head_dim, .rope = rope, .qkv_bias = c.attention_bias};
+}
+
+template <glm4_config C> struct glm4 : model<
+    embedding<C.vocab, C.dim>,
+    stack<C.layers, block<
+        residual<rms_norm<C.dim, C.eps>, attention<glm4_attend(C)>, rms_norm<C.dim, C.eps>>,
+        residual<rms_norm<C.dim, C.eps>, gated_mlp<C.dim, C.hidden, activation::silu>, rms_norm<C.dim, C.eps>>>>,
+    rms_norm<C.dim, C.eps>,
+    head<C.dim, C.vocab, C.tied>> {
+  using family = cke::family<"glm4">;
+  static constexpr glm4_config config = C;
+};
+
+template <> struct family<"glm4"> {
+  using config = glm4_config;
+  template <config C> using type = glm4<C>;
+  static constexpr std::string_view name = "glm4", header = "cke/models/glm4.hpp", type_name = "cke::glm4";
+  static constexpr config_key keys[] = {
+      key::vocab, key::dim, key::hidden, key::layers, key::heads, key::kv_heads, key::head_dim, key::eps, key::tied,
+      key::attention_bias, key::partial_rope};
+  static constexpr requirement must_be[] = {{"hidden_act", "silu"}};
+  static constexpr config defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 2, .eps = 1.5625e-07};
+  static constexpr config finish(config c) {
+    c.rope.dims = c.rope.dims ? c.rope.dims : c.head_dim / 2;
+    return c;
+  }
+  static constexpr auto names = common_names + std::array{
+      name_rule{place::body, role::norm, 1, "model.layers.{}.post_self_attn_layernorm", "blk.{}.post_attention_norm"},
+      name_rule{place::body, role::norm, 2, "model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"},
+      name_rule{place::body, role::norm, 3, "model.layers.{}.post_mlp_layernorm", "blk.{}.post_ffw_norm"},
+      name_rule{place::body, role::gate, 0, "model.layers.{}.mlp.gate_up_proj[0]", "blk.{}.ffn_up[0]"},
+      name_rule{place::body, role::up, 0, "model.layers.{}.mlp.gate_up_proj[1]", "blk.{}.ffn_up[1]"}};
+};
+
+struct GLM_4_9B : glm4<{.vocab = 151552, .dim = 4096, .hidden = 13696, .layers = 40, .heads = 32, .kv_heads = 2}> {};
+struct GLM_4_32B : glm4<{.vocab = 151552, .dim = 6144, .hidden = 23040, .layers = 61, .heads = 48, .kv_heads = 2, .attention_bias = false}> {};
+
+}  // namespace cke

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// granite.hpp: Granite (dense): llama with four multipliers: of embeddings, scores, branches and logits.
+#pragma once
+
+#include "family.hpp"
+
+namespace cke {
+
+struct granite_config {
+  u32 vocab, dim, hidden, layers, heads, kv_heads, head_dim{};  // head_dim 0: dim / heads
+  real embedding_multiplier = 12, attention_multiplier = 0.015625, residual_multiplier = 0.22, logits_scaling = 8;
+  real eps = 1e-5;
+  bool tied = true, attention_bias{}, mlp_bias{};
+  rotary rope{.theta = 1e7};
+};
+
+constexpr attend granite_attend(const granite_config& c) {
+  const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;
+  rotary rope = c.rope;
+  rope.dims = head_dim;
+  return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = head_dim, .rope = rope,
+          .scale = c.attention_multiplier, .qkv_bias = c.attention_bias, .out_bias = c.attention_bias};
+}
+
+template <granite_config C> struct granite : model<
+    embedding<C.vocab, C.dim>,
+    scale<C.dim, C.embedding_multiplier>,
+    stack<C.layers, block<
+        residual<rms_norm<C.dim, C.eps>, attention<granite_attend(C)>, scale<C.dim, C.residual_multiplier>>,
+        residual<rms_norm<C.dim, C.eps>, gated_mlp<C.dim, C.hidden, activation::silu, C.mlp_bias>, scale<C.dim, C.residual_multiplier>>>>,
+    rms_norm<C.dim, C.eps>,
+    head<C.dim, C.vocab, C.tied>,
+    scale<C.vocab, 1 / C.logits_scaling.v>> {
+  using family = cke::family<"granite">;
+  static constexpr granite_config config = C;
+};
+
+template <> struct family<"granite"> {
+  using config = granite_config;
+  template <config C> using type = granite<C>;
+  static constexpr std::string_view name = "granite", header = "cke/models/granite.hpp", type_name = "cke::granite";
+  static constexpr config_key keys[] = {
+      key::vocab, key::dim, key::hidden, key::layers, key::heads, key::kv_heads, key::head_dim,
+      {"embedding_multiplier", "embedding_multiplier", "embedding_scale", true, 1e-6, 1e6},
+      {"attention_multiplier", "attention_multiplier", "attention.scale", true, 1e-6, 1e6},
+      {"residual_multiplier", "residual_multiplier", "residual_scale", true, 1e-6, 1e6},
+      {"logits_scaling", "logits_scaling", "logit_scale", true, 1e-6, 1e6}, key::eps, key::tied,
+      key::attention_bias, key::mlp_bias, key::rope};
+  static constexpr requirement must_be[] = {{"hidden_act", "silu"}};
+  static constexpr config defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 0, .embedding_multiplier = 1, .attention_multiplier = 1,
+                                   .residual_multiplier = 1, .logits_scaling = 1, .eps = 1e-6, .tied = false, .rope = {.theta = 1e4}};
+  static constexpr config finish(config c) {
+    c.kv_heads = c.kv_heads ? c.kv_heads : c.heads;
+    c.head_dim = c.head_dim || c.heads == 0 ? c.head_dim : c.dim / c.heads;
+    return c;
+  }
+  static constexpr auto names = paired_names;
+};
+
+struct Granite_3_3_2B : granite<{.vocab = 49159, .dim = 2048, .hidden = 8192, .layers = 40, .heads = 32, .kv_heads = 8}> {};
+struct Granite_3_3_8B : granite<{.vocab = 49159, .dim = 4096, .hidden = 12800, .layers = 40, .heads = 32, .kv_heads = 8, .attention_multiplier = 0.0078125, .logits_scaling = 16}> {};
+
+}  // namespace cke

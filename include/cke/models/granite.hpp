@@ -49,6 +49,8 @@ template <> struct family<"granite"> {
   static constexpr requirement must_be[] = {{"hidden_act", "silu"}};
   static constexpr config defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 0, .embedding_multiplier = 1, .attention_multiplier = 1,
                                    .residual_multiplier = 1, .logits_scaling = 1, .eps = 1e-6, .tied = false, .rope = {.theta = 1e4}};
+  static constexpr config gguf_defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 0, .embedding_multiplier = 1,
+                                        .attention_multiplier = 0, .residual_multiplier = 1, .logits_scaling = 1};
   static constexpr config finish(config c) {
     c.kv_heads = c.kv_heads ? c.kv_heads : c.heads;
     c.head_dim = c.head_dim || c.heads == 0 ? c.head_dim : c.dim / c.heads;

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// families.cpp: what each family's config may not say, and what GGUF leaves out.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "cke/models/config.hpp"
+#include "cke/models/gemma3.hpp"
+#include "cke/models/glm4.hpp"
+#include "cke/models/granite.hpp"
+#include "cke/models/mistral.hpp"
+#include "cke/models/phi3.hpp"
+#include "cke/models/qwen2.hpp"
+#include "cke/models/smollm3.hpp"
+
+using namespace cke;
+
+namespace {
+
+const std::string shape = R"("vocab_size": 384, "hidden_size": 96, "intermediate_size": 160, "num_hidden_layers": 4, "num_attention_heads": 6,
+  "num_key_value_heads": 2})";
+
+// The key that is refused, or "" for a good config.
+template <class Family> std::string refused(const std::string& more) {
+  static rope_factors factors;
+  const std::string text = "{" + more + shape;
+  auto [config, bad] = read_config<Family>(json{text}, naming::hf, &factors);
+  if (bad.what == trouble::none) bad = check_config(config);
+  return std::string(bad.key);
+}
+template <class Family> parsed_config<typename Family::config> from_gguf(const std::string& more) {
+  return read_config<Family>(json{"{" + more + R"("vocab_size": 384, "embedding_length": 96, "feed_forward_length": 160, "block_count": 4,
+    "attention.head_count": 6, "attention.head_count_kv": 2, "attention.key_length": 24, "context_length": 128})"}, naming::gguf, nullptr);
+}
+
+using gemma2_family = family<"gemma2">;
+using gemma3_family = family<"gemma3_text">;
+using glm4_family = family<"glm4">;
+using granite_family = family<"granite">;
+using mistral_family = family<"mistral">;
+using phi3_family = family<"phi3">;
+using qwen2_family = family<"qwen2">;
+using smollm3_family = family<"smollm3">;
+
+}  // namespace
+
+TEST_CASE("families: a feature that a family does not have is refused by its key") {
+  CHECK(refused<gemma3_family>("") == "");
+  CHECK(refused<gemma3_family>(R"("attn_logit_softcapping": 50.0, )") == "attn_logit_softcapping");
+  CHECK(refused<gemma3_family>(R"("use_bidirectional_attention": true, )") == "use_bidirectional_attention");
+  CHECK(refused<gemma3_family>(R"("hidden_activation": "gelu", )") == "hidden_activation");
+  CHECK(refused<gemma2_family>(R"("attention_bias": true, )") == "attention_bias");
+  CHECK(refused<qwen2_family>(R"("use_sliding_window": true, )") == "use_sliding_window");
+  CHECK(refused<smollm3_family>(R"("use_sliding_window": true, )") == "use_sliding_window");
+  CHECK(refused<granite_family>(R"("hidden_act": "gelu", )") == "hidden_act");
+  CHECK(refused<phi3_family>(R"("attention_bias": true, )") == "attention_bias");
+  CHECK(refused<qwen2_family>(R"("partial_rotary_factor": 0.5, )") == "partial_rotary_factor");
+  CHECK(refused<glm4_family>(R"("partial_rotary_factor": 0.5, )") == "");
+  CHECK(refused<glm4_family>(R"("partial_rotary_factor": 1.5, )") == "partial_rotary_factor");
+  CHECK(refused<glm4_family>(R"("partial_rotary_factor": 0.3, )") == "");  // 38 of 128
+}
+
+TEST_CASE("families: layers by name must be names that the family knows, one for each layer") {
+  const auto types = [](const std::string& list) { return "\"layer_types\": [" + list + "], "; };
+  const std::string full = "\"full_attention\"", slide = "\"sliding_attention\"";
+  CHECK(refused<gemma2_family>(types(slide + "," + full + "," + full + "," + slide)) == "");
+  CHECK(refused<gemma2_family>(types(slide + "," + full)) == "layer_types|sliding_window_pattern");
+  CHECK(refused<gemma2_family>(types(slide + "," + full + "," + full + ",\"linear_attention\"")) == "layer_types|sliding_window_pattern");
+  CHECK(refused<gemma2_family>(types(slide + ",7," + full + "," + full)) == "layer_types|sliding_window_pattern");
+  CHECK(refused<gemma2_family>(R"("sliding_window_pattern": 0, )") == "layer_types|sliding_window_pattern");
+  CHECK(refused<qwen2_family>(types(full + "," + full + "," + full + "," + full)) == "");
+  CHECK(refused<qwen2_family>(types(full + "," + slide + "," + full + "," + full)) == "layer_types");
+  CHECK(refused<mistral_family>(types(slide)) == "layer_types");
+  CHECK(refused<smollm3_family>(R"("no_rope_layers": [1, 0, 1, 1], )") == "");
+  CHECK(refused<smollm3_family>(R"("no_rope_layers": [1, 0, 1], )") == "no_rope_layers|no_rope_layer_interval");
+  std::string many = "1";
+  for (u32 i = 0; i < layer_set::most; ++i) many += ", 1";
+  CHECK(refused<smollm3_family>("\"no_rope_layers\": [" + many + "], ") == "no_rope_layers|no_rope_layer_interval");
+}
+
+TEST_CASE("families: what GGUF leaves out") {
+  const gemma3_config g3 = from_gguf<gemma3_family>("\"attention.sliding_window\": 7, \"rope.freq_base\": 1e6, ").config;
+  CHECK(g3.query_scalar.v == 24);
+  CHECK(g3.window == 7);
+  CHECK(g3.local_rope.theta.v == 1e4);
+  CHECK(g3.sliding == layer_set::all_but_every(6).first(4));
+  CHECK(from_gguf<gemma3_family>("\"rope.freq_base_swa\": 2e4, ").config.local_rope.theta.v == 2e4);
+  CHECK(from_gguf<gemma3_family>("\"attention.sliding_window_pattern\": 2, ").config.sliding == layer_set::all_but_every(2).first(4));
+  CHECK(from_gguf<gemma3_family>("\"attention.sliding_window_pattern\": \"\", ").bad.what == trouble::not_a_number);  // an array
+  CHECK(from_gguf<gemma2_family>("\"block_count\": 46, ").config.query_scalar.v == 16);
+  const glm4_config glm = from_gguf<glm4_family>("\"rope.dimension_count\": 12, \"attention_bias\": true, ").config;
+  CHECK(glm.rope.dims == 12);
+  CHECK(glm.rope.pairs == pairing::adjacent);
+  CHECK(from_gguf<granite_family>("").config.attention_multiplier.v == 0);  // head_dim^-1/2
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+// families.cpp: each family's config.json as published and as transformers 5 writes it, which are one type.
+#include "cke/models/config.hpp"
+
+#include "cke/graph/program.hpp"
+#include "presets.hpp"
+
+using namespace cke;
+
+namespace {
+
+#define SHAPE R"("vocab_size": 384, "hidden_size": 96, "intermediate_size": 160, "num_hidden_layers": 8, "num_attention_heads": 6, )" \
+              R"("num_key_value_heads": 2, "max_position_embeddings": 128, "rms_norm_eps": 1e-6, )"
+#define NOW(theta) R"("rope_parameters": {"rope_theta": )" #theta R"(, "rope_type": "default"})"
+
+constexpr char gemma3_old[] = "{" SHAPE R"("model_type": "gemma3_text", "head_dim": 24, "query_pre_attn_scalar": 24, "sliding_window": 7,
+  "sliding_window_pattern": 6, "rope_theta": 1000000, "rope_local_base_freq": 20000, "rope_scaling": {"rope_type": "linear", "factor": 8},
+  "hidden_activation": "gelu_pytorch_tanh", "attn_logit_softcapping": null, "attention_bias": false})";
+constexpr char gemma3_now[] = "{" SHAPE R"("model_type": "gemma3_text", "head_dim": 24, "query_pre_attn_scalar": 24, "sliding_window": 7,
+  "layer_types": ["sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "full_attention",
+  "sliding_attention", "sliding_attention"], "rope_parameters": {"full_attention": {"rope_theta": 1000000, "rope_type": "linear", "factor": 8},
+  "sliding_attention": {"rope_theta": 20000, "rope_type": "default"}}, "tie_word_embeddings": true})";
+static_assert(std::is_same_v<from_config<gemma3_old>, from_config<gemma3_now>>);
+constexpr gemma3_config gemma3_read = from_config<gemma3_now>::config;
+static_assert(gemma3_read.sliding == layer_set::all_but_every(6).first(8) && gemma3_read.local_rope.theta == real{2e4});
+static_assert(gemma3_read.rope.rule == stretch::linear && gemma3_read.rope.factor == real{8} && gemma3_read.local_rope.rule == stretch::none);
+
+// the 4B file leaves out most of it
+constexpr char gemma3_4b[] = R"({"model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34,
+  "rope_scaling": {"factor": 8.0, "rope_type": "linear"}, "sliding_window": 1024})";
+static_assert(program<from_config<gemma3_4b>, BF16>::parameters == program<Gemma_3_4B, BF16>::parameters);
+
+constexpr char gemma2_old[] = "{" SHAPE R"("model_type": "gemma2", "head_dim": 24, "query_pre_attn_scalar": 24, "sliding_window": 7, "rope_theta": 5000,
+  "attn_logit_softcapping": 50.0, "final_logit_softcapping": null, "hidden_act": "gelu_pytorch_tanh"})";
+constexpr char gemma2_now[] = "{" SHAPE NOW(5000) R"(, "model_type": "gemma2", "head_dim": 24, "query_pre_attn_scalar": 24, "sliding_window": 7,
+  "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention", "sliding_attention", "full_attention",
+  "sliding_attention", "full_attention"], "attn_logit_softcapping": 50.0, "final_logit_softcapping": null})";
+static_assert(std::is_same_v<from_config<gemma2_old>, from_config<gemma2_now>>);
+static_assert(from_config<gemma2_now>::config.logit_cap == real{0} && from_config<gemma2_now>::config.score_cap == real{50});
+
+constexpr char glm4_old[] = "{" SHAPE R"("model_type": "glm4", "head_dim": 24, "rope_theta": 10000, "partial_rotary_factor": 0.5, "attention_bias": true})";
+constexpr char glm4_now[] = "{" SHAPE R"("model_type": "glm4", "head_dim": 24, "rope_parameters": {"rope_theta": 10000, "rope_type": "default",
+  "partial_rotary_factor": 0.5}})";
+constexpr char glm4_silent[] = "{" SHAPE NOW(10000) R"(, "model_type": "glm4", "head_dim": 24})";
+constexpr char glm4_whole[] = "{" SHAPE R"("model_type": "glm4", "head_dim": 24, "rope_theta": 10000, "partial_rotary_factor": 1.0})";
+static_assert(std::is_same_v<from_config<glm4_old>, from_config<glm4_now>> && std::is_same_v<from_config<glm4_old>, from_config<glm4_silent>>);
+static_assert(from_config<glm4_old>::config.rope.dims == 12 && from_config<glm4_whole>::config.rope.dims == 24);
+
+constexpr char phi3_old[] = "{" SHAPE R"("model_type": "phi3", "rope_theta": 10000, "partial_rotary_factor": 0.75, "sliding_window": null,
+  "original_max_position_embeddings": 32, "rope_scaling": {"type": "su", "short_factor": [1, 1, 1, 1, 1, 1], "long_factor": [1, 2, 3, 4, 5, 6]}})";
+constexpr char phi3_now[] = "{" SHAPE R"("model_type": "phi3", "original_max_position_embeddings": 32, "rope_parameters": {"rope_theta": 10000,
+  "partial_rotary_factor": 0.75, "rope_type": "longrope", "short_factor": [1, 1, 1, 1, 1, 1], "long_factor": [1, 2, 3, 4, 5, 6]}})";
+constexpr phi3_config old_phi3 = from_config<phi3_old>::config, now_phi3 = from_config<phi3_now>::config;
+static_assert(old_phi3.rope.dims == 12 && now_phi3.rope.dims == 12 && old_phi3.rope.original == 32 && now_phi3.rope.original == 32);
+static_assert(old_phi3.rope.rule == stretch::longrope && now_phi3.rope.rule == stretch::longrope && old_phi3.window == everything);
+static_assert(old_phi3.rope.factors->longs[5] == 6 && now_phi3.rope.factors->longs[5] == 6);
+
+constexpr char smollm3_old[] = "{" SHAPE R"("model_type": "smollm3", "rope_theta": 5000000, "no_rope_layer_interval": 4, "use_sliding_window": false,
+  "sliding_window": null, "tie_word_embeddings": true})";
+constexpr char smollm3_now[] = "{" SHAPE NOW(5000000) R"(, "model_type": "smollm3", "no_rope_layers": [1, 1, 1, 0, 1, 1, 1, 0], "layer_types": ["full_attention"],
+  "tie_word_embeddings": true})";
+static_assert(std::is_same_v<from_config<smollm3_old>, from_config<smollm3_now>>);
+
+constexpr char olmo2_old[] = "{" SHAPE R"("model_type": "olmo2", "rope_theta": 500000, "rope_scaling": null})";
+constexpr char olmo2_now[] = "{" SHAPE NOW(500000) R"(, "model_type": "olmo2"})";
+static_assert(std::is_same_v<from_config<olmo2_old>, from_config<olmo2_now>>);
+
+constexpr char granite_old[] = "{" SHAPE R"("model_type": "granite", "rope_theta": 1e7, "embedding_multiplier": 12, "attention_multiplier": 0.015625,
+  "residual_multiplier": 0.22, "logits_scaling": 8})";
+constexpr char granite_now[] = "{" SHAPE NOW(1e7) R"(, "model_type": "granite", "embedding_multiplier": 12.0, "attention_multiplier": 0.015625,
+  "residual_multiplier": 0.22, "logits_scaling": 8.0})";
+static_assert(std::is_same_v<from_config<granite_old>, from_config<granite_now>>);
+static_assert(from_config<granite_old>::config.residual_multiplier == real{0.22});
+
+constexpr char qwen2_old[] = "{" SHAPE R"("model_type": "qwen2", "rope_theta": 1e6, "use_sliding_window": false, "sliding_window": 64, "max_window_layers": 4})";
+constexpr char qwen2_now[] = "{" SHAPE NOW(1e6) R"(, "model_type": "qwen2", "use_sliding_window": false, "sliding_window": null})";
+static_assert(std::is_same_v<from_config<qwen2_old>, from_config<qwen2_now>>);
+
+// absent, a window is Mistral's own; null, there is none
+constexpr char mistral_window[] = "{" SHAPE NOW(1e4) R"(, "model_type": "mistral", "sliding_window": 7})";
+constexpr char mistral_absent[] = "{" SHAPE NOW(1e4) R"(, "model_type": "mistral"})";
+constexpr char mistral_null[] = "{" SHAPE R"("rope_theta": 1e4, "model_type": "mistral", "sliding_window": null, "head_dim": null})";
+static_assert(from_config<mistral_window>::config.window == 7 && from_config<mistral_absent>::config.window == 4096);
+static_assert(from_config<mistral_null>::config.window == everything && from_config<mistral_null>::config.head_dim == 16);
+
+}  // namespace

@@ -210,9 +210,9 @@ template <class P, class Isa> class weights {
     const u64 row_bytes = bytes_of(source, slot.cols);
     const u32 step = static_cast<u32>(kept_bytes / threads.size() / (unit_rows * row_bytes)) + 1;
     const auto drop_units = [&](u32 first, u32 last) {
-      const u64 begin = rows_of_unit(group, first).first * row_bytes;
+      const u64 begin = (j.first_row + rows_of_unit(group, first).first) * row_bytes;
       const row_range r = rows_of_unit(group, last);
-      drop(j.tensor.bytes.subspan(begin, (r.first + r.count) * row_bytes - begin));
+      drop(j.tensor.bytes.subspan(begin, (j.first_row + r.first + r.count) * row_bytes - begin));
     };
     u64 taken = 0;
     with_format(j.w.as, [&]<dtype T>() {

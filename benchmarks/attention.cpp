@@ -16,11 +16,11 @@ template <dtype KV, class Isa> void attend(benchmark::State& state) {
   const params p{.heads = 16, .kv_heads = 8, .head_dim = 128, .window = everything};
   const u32 positions = static_cast<u32>(align_up(depth + tokens, key_block)), width = p.heads * p.head_dim;
   const u64 head = kv_cache<KV, Isa>::head_bytes(positions, p.head_dim), rows = u64{tokens} * row_stride(width) * 4;
-  arena memory(2 * head * p.kv_heads + 2 * rows + attend_scratch<KV, Isa>(p) + 4096);
+  arena memory(head * p.kv_heads + 2 * rows + attend_scratch<KV, Isa>(p) + 4096);
   work w;
   w.tokens = tokens, w.position = depth;
   w.by = tokens <= decode_rows ? split::kv_heads : split::tiles;
-  w.kv = {memory.take(head * p.kv_heads), memory.take(head * p.kv_heads), head};
+  w.kv = {memory.take(head * p.kv_heads), head};
   w.in[0] = w.out[0] = {nullptr, width, row_stride(width), dtype::f32};
   w.in[0].data = memory.take(rows), w.out[0].data = memory.take(rows);
   w.scratch = memory.take(attend_scratch<KV, Isa>(p));
@@ -28,15 +28,15 @@ template <dtype KV, class Isa> void attend(benchmark::State& state) {
   for (u32 t = 0; t < tokens; ++t) std::copy(numbers.begin(), numbers.end(), w.in[0].row(t));
   for (u32 h = 0; h < p.kv_heads; ++h)
     for (u32 at = 0; at < depth + tokens; ++at)
-      kv_cache<KV, Isa>::store(w.kv.k + h * head, w.kv.v + h * head, at, p.head_dim, &numbers[at % 64], &numbers[64 + at % 64]);
+      kv_cache<KV, Isa>::store(w.kv.head(h), at, p.head_dim, &numbers[at % 64], &numbers[64 + at % 64]);
 
   for (auto _ : state) {
     for (u32 unit = 0; unit < units_of(w.by, tokens, p.kv_heads, 0); ++unit) kernel<opcode::attend, KV, Isa>::run(p, w, unit);
     benchmark::ClobberMemory();
   }
   const double pairs = tokens * (depth + (tokens + 1) / 2.0);
-  bench::report<Isa>(state, 4 * pairs * p.heads * p.head_dim, 2.0 * (depth + tokens) * p.kv_heads * p.head_dim * info(KV).bytes,
-                     KV == dtype::bf16 ? KV : dtype::f32);
+  bench::report<Isa>(state, 4 * pairs * p.heads * p.head_dim, 2.0 * (depth + tokens) * p.kv_heads * p.head_dim * info(KV).bytes / info(KV).block,
+                     KV == dtype::bf16 || KV == dtype::q8_0 ? dtype::bf16 : dtype::f32);
 }
 
 template <class Isa, dtype... KVs> void add() {
@@ -51,7 +51,7 @@ template <class Isa, dtype... KVs> void add() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  add<isa::native, dtype::f32, dtype::f16, dtype::bf16>();
+  add<isa::native, dtype::f32, dtype::f16, dtype::bf16, dtype::q8_0>();
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
 }

@@ -7,8 +7,21 @@
 using namespace cke;
 using namespace numbers;
 
-TEST_CASE(
-    "kv_cache: every number has a place of its own inside head_bytes, and reads back rounded") {
+// What a cache keeps of x [d]: whole blocks of 32 share a scale in q8_0.
+static std::vector<float> kept(dtype kv, const float* x, u32 d) {
+  std::vector<float> out(x, x + d);
+  for (u32 i = 0; i < d; ++i) {
+    if (kv == dtype::bf16) out[i] = from_bf16(to_bf16(x[i]));
+    if (kv == dtype::f16) out[i] = from_f16(to_f16(x[i]));
+    if (kv != dtype::q8_0) continue;
+    float most = 0;
+    for (u32 j = i / 32 * 32; j < std::min(d, i / 32 * 32 + 32); ++j) most = std::max(most, std::abs(x[j]));
+    out[i] = from_f16(to_f16(most / 127.f)) * std::nearbyint(x[i] * (127.f / most));
+  }
+  return out;
+}
+
+TEST_CASE("kv_cache: every number has a place of its own inside head_bytes, and reads back rounded") {
   for_each_isa([]<class Isa>() {
     CAPTURE(Isa::name);
     const auto check = []<dtype KV>() {
@@ -16,36 +29,45 @@ TEST_CASE(
       CAPTURE(info(KV).name);
       for (const u32 d : {2u, 24u, 64u, 90u}) {
         const u32 positions = 131;
-        const u64 elements = cache::head_bytes(positions, d) / sizeof(typename cache::element);
-        const auto hole = cache::encode(-123.f);
-        std::vector<typename cache::element> k(elements, hole), v(elements, hole);
+        const std::vector<std::byte> guard(64, std::byte{0x5a});
+        std::vector<std::byte> head(cache::head_bytes(positions, d) + guard.size(), guard[0]);
         const auto keys = random_row(u64{positions} * d, d),
                    values = random_row(u64{positions} * d, d + 1);
         for (u32 s = positions; s-- > 0;)
-          cache::store(k.data(), v.data(), s, d, &keys[u64{s} * d], &values[u64{s} * d]);
+          cache::store(head.data(), s, d, &keys[u64{s} * d], &values[u64{s} * d]);
         bool right = true;
-        for (u32 s = 0; s < positions; ++s)
-          for (u32 i = 0; i < d; ++i) {
-            right = right && k.at(cache::k_index(s, d, i)) == cache::encode(keys[u64{s} * d + i]);
-            right = right && v.at(cache::v_index(s, d, i)) == cache::encode(values[u64{s} * d + i]);
-          }
+        for (u32 s = 0; s < positions; ++s) {
+          const auto k = kept(KV, &keys[u64{s} * d], d), v = kept(KV, &values[u64{s} * d], d);
+          for (u32 i = 0; i < d; ++i)
+            right = right && cache::key(head.data(), s, d, i) == k[i] && cache::value(head.data(), s, d, i) == v[i];
+        }
         CHECK(right);
-        for (const auto& part : {k, v})
-          CHECK(elements - static_cast<u64>(std::count(part.begin(), part.end(), hole)) ==
-                u64{positions} * d);
+        CHECK(std::equal(guard.begin(), guard.end(), head.end() - 64));
       }
     };
     check.template operator()<dtype::f32>();
     check.template operator()<dtype::f16>();
     check.template operator()<dtype::bf16>();
+    check.template operator()<dtype::q8_0>();
   });
 }
 
 TEST_CASE("kv_cache: sizes are whole blocks; what f16 cannot hold becomes its greatest number") {
   using half = kv_cache<dtype::f16, isa::scalar>;
-  static_assert(half::head_bytes(1, 64) == 128 * 64 * 2);
-  static_assert(half::head_bytes(129, 20) == 256 * 24 * 2);
-  static_assert(kv_cache<dtype::f32, isa::scalar>::head_bytes(1u << 20, 128) == u64{128 * 4} << 20);
-  CHECK(half::decode(half::encode(1e6f)) == 65504.f);
-  CHECK(half::decode(half::encode(-HUGE_VALF)) == -65504.f);
+  using bytes = kv_cache<dtype::q8_0, isa::native>;
+  static_assert(half::head_bytes(1, 64) == 2 * 128 * 64 * 2);
+  static_assert(half::head_bytes(129, 20) == 2 * 256 * 32 * 2);
+  static_assert(bytes::head_bytes(129, 100) == 2 * 256 * 4 * 34);
+  static_assert(kv_cache<dtype::f32, isa::scalar>::head_bytes(1u << 20, 128) == u64{2 * 128 * 4} << 20);
+  const float great[2]{1e6f, -HUGE_VALF};
+  std::vector<std::byte> head(half::head_bytes(1, 2));
+  half::store(head.data(), 0, 2, great, great);
+  CHECK(half::key(head.data(), 0, 2, 0) == 65504.f);
+  CHECK(half::value(head.data(), 0, 2, 1) == -65504.f);
+  // a scale too
+  const float huge[2]{1e9f, -1e9f};
+  head.resize(bytes::head_bytes(1, 2));
+  bytes::store(head.data(), 0, 2, huge, huge);
+  CHECK(bytes::key(head.data(), 0, 2, 0) == 127 * 65504.f);
+  CHECK(bytes::value(head.data(), 0, 2, 1) == -127 * 65504.f);
 }

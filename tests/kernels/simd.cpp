@@ -82,6 +82,23 @@ TEST_CASE("simd: a bf16 dot adds both products, and broadcasts are of four bytes
   });
 }
 
+TEST_CASE("simd: a dot of 16-bit pairs is exact; bytes widen; stores saturate") {
+  for_each_simd([]<class Isa>() {
+    std::array<i8, 2 * Isa::lanes> w;
+    for (u32 i = 0; i < w.size(); ++i) w[i] = static_cast<i8>(i % 3 ? 100 - 9 * static_cast<i32>(i) : i % 2 ? -128 : 127);
+    const i16 x[2] = {-32768, 32767};
+    const auto got = lanes_of<Isa>(
+        simd::dot2_i16<Isa>(simd::vi32<Isa>(-5), simd::load_i8_as_i16<Isa>(w.data()), simd::bcast4<Isa>(x)));
+    for (u32 lane = 0; lane < Isa::lanes; ++lane)
+      CHECK(got[lane] == -5 - 32768 * i32{w[2 * lane]} + 32767 * i32{w[2 * lane + 1]});
+    std::array<i32, Isa::lanes> v;
+    for (u32 i = 0; i < Isa::lanes; ++i) v[i] = static_cast<i32>(i) * 9001 - 40000;
+    std::array<i16, Isa::lanes> out;
+    simd::store_i16<Isa>(out.data(), simd::vi32<Isa>::load_unaligned(v.data()));
+    for (u32 i = 0; i < Isa::lanes; ++i) CHECK(out[i] == std::clamp(v[i], -32768, 32767));
+  });
+}
+
 TEST_CASE("simd: every half and bfloat is read as by dtype.hpp, and written back") {
   for_each_simd([]<class Isa>() {
     u32 wrong = 0;

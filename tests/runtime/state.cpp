@@ -16,14 +16,14 @@ constexpr u32 context = 300;
 template <dtype KV> struct tests {
   using state = slot_state<P, KV, isa::native>;
   using cache = kv_cache<KV, isa::native>;
-  using element = typename cache::element;
 
   static std::vector<state_descriptor> layers() {
     std::vector<state_descriptor> out;
     P::for_each_state(context, KV, [&](const state_descriptor& d) { out.push_back(d); });
     return out;
   }
-  // Another number for every layer, head, position and dim; small whole numbers, exact in every type.
+  // Another number for every layer, head, position and dim; small whole numbers: q8_0 is within one of
+  // them, the other types are exact.
   static float number(u32 seed, u32 layer, u32 head, u32 position, u32 i) {
     return static_cast<float>((seed * 131 + layer * 31 + head * 17 + position * 7 + i) % 251);
   }
@@ -35,7 +35,7 @@ template <dtype KV> struct tests {
           k.clear(), v.clear();
           for (u32 i = 0; i < d.head_dim; ++i) k.push_back(number(seed, d.id, h, p, i)), v.push_back(-k.back());
           const kv_view c = s.kv(d.id);
-          cache::store(c.k + h * c.head_bytes, c.v + h * c.head_bytes, p, d.head_dim, k.data(), v.data());
+          cache::store(c.head(h), p, d.head_dim, k.data(), v.data());
         }
     s.advance(to - s.position());
   }
@@ -45,11 +45,9 @@ template <dtype KV> struct tests {
         for (u32 p = from; p < to; ++p)
           for (u32 i = 0; i < d.head_dim; ++i) {
             const kv_view c = s.kv(d.id);
-            const auto* k = reinterpret_cast<const element*>(c.k + h * c.head_bytes);
-            const auto* v = reinterpret_cast<const element*>(c.v + h * c.head_bytes);
-            const float want = number(seed, d.id, h, p, i);
-            if (cache::decode(k[cache::k_index(p, d.head_dim, i)]) != want) return false;
-            if (cache::decode(v[cache::v_index(p, d.head_dim, i)]) != -want) return false;
+            const float want = number(seed, d.id, h, p, i), bound = KV == dtype::q8_0 ? 1.01f : 0;
+            if (std::abs(cache::key(c.head(h), p, d.head_dim, i) - want) > bound) return false;
+            if (std::abs(cache::value(c.head(h), p, d.head_dim, i) + want) > bound) return false;
           }
     return true;
   }
@@ -65,11 +63,10 @@ template <dtype KV> struct tests {
     for (const state_descriptor& d : all) {
       const kv_view c = s.kv(d.id);
       CHECK(c.head_bytes >= cache::head_bytes(context, d.head_dim));
-      for (const std::byte* base : {c.k, c.v})
-        for (u32 h = 0; h < d.heads; ++h) {
-          areas.emplace_back(base + h * c.head_bytes, base + (h + 1) * c.head_bytes);
-          CHECK(reinterpret_cast<std::uintptr_t>(areas.back().first) % 64 == 0);
-        }
+      for (u32 h = 0; h < d.heads; ++h) {
+        areas.emplace_back(c.head(h), c.head(h + 1));
+        CHECK(reinterpret_cast<std::uintptr_t>(areas.back().first) % 64 == 0);
+      }
     }
     std::ranges::sort(areas);
     for (std::size_t i = 1; i < areas.size(); ++i) CHECK(areas[i - 1].second <= areas[i].first);
@@ -98,9 +95,9 @@ template <dtype KV> struct tests {
     small = a;  // another context: another memory
     CHECK(small.context() == context);
     CHECK(holds(small, 3, 140, 200));
-    const std::byte* const place = a.kv(0).k;
+    const std::byte* const place = a.kv(0).data;
     const state moved = std::move(a);
-    CHECK(moved.kv(0).k == place);
+    CHECK(moved.kv(0).data == place);
     CHECK(holds(moved, 1, 0, 140));
   }
 };
@@ -111,12 +108,14 @@ TEST_CASE("state: heads of all layers lie apart, at multiples of 64 bytes, in th
   tests<dtype::f32>::places();
   tests<dtype::f16>::places();
   tests<dtype::bf16>::places();
+  tests<dtype::q8_0>::places();
 }
 
 TEST_CASE("state: a copy holds what was there, and goes its own way") {
   tests<dtype::f32>::forks();
   tests<dtype::f16>::forks();
   tests<dtype::bf16>::forks();
+  tests<dtype::q8_0>::forks();
 }
 
 TEST_CASE("state: truncating moves back only") {

@@ -51,7 +51,7 @@ TEST_CASE("workspace: outputs of a step lie apart from its inputs and from every
       CHECK(w.tokens == tokens);
       CHECK(w.position == 5);
       CHECK((w.rope.cos != nullptr) == (i.p.rope.dims != 0));
-      CHECK((w.kv.k != nullptr) == (i.state != absent));
+      CHECK((w.kv.data != nullptr) == (i.state != absent));
       CHECK(reinterpret_cast<std::uintptr_t>(w.scratch) % 64 == 0);
       std::vector<area> used;
       for (u32 k = 0; k < i.out.count; ++k) {

@@ -5,7 +5,8 @@
 using namespace cke;
 
 TEST_CASE_TEMPLATE("sameness: f32 weights: threads, chunks, decoding", kv, std::integral_constant<dtype, dtype::f32>,
-                   std::integral_constant<dtype, dtype::f16>, std::integral_constant<dtype, dtype::bf16>) {
+                   std::integral_constant<dtype, dtype::f16>, std::integral_constant<dtype, dtype::bf16>,
+                   std::integral_constant<dtype, dtype::q8_0>) {
   sameness::machine<F32, kv::value, isa::native>::check_matrix({1, 2, 3, 4}, {1, 7, 64, 512});
 }
 TEST_CASE("sameness: f32 weights: forks and rewinds") {

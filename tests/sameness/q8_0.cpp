@@ -5,9 +5,15 @@
 using namespace cke;
 
 TEST_CASE_TEMPLATE("sameness: q8_0 weights: threads, chunks, decoding", kv, std::integral_constant<dtype, dtype::f32>,
-                   std::integral_constant<dtype, dtype::f16>, std::integral_constant<dtype, dtype::bf16>) {
+                   std::integral_constant<dtype, dtype::f16>, std::integral_constant<dtype, dtype::bf16>,
+                   std::integral_constant<dtype, dtype::q8_0>) {
   sameness::machine<Q8_0, kv::value, isa::native>::check_matrix({1, 2, 3, 4}, {1, 7, 64, 512});
 }
 TEST_CASE("sameness: q8_0 weights: forks and rewinds") {
   sameness::machine<Q8_0, default_kv<Q8_0>, isa::native>::check_forks();
+}
+// Decoding cuts a long context into runs of keys, which threads take from each other; prefill does not.
+TEST_CASE_TEMPLATE("sameness: runs of keys: threads, chunks, decoding", kv, std::integral_constant<dtype, dtype::bf16>,
+                   std::integral_constant<dtype, dtype::q8_0>) {
+  sameness::machine<Q8_0, kv::value, isa::native, 2 * run_keys + 150>::check_matrix({1, 2, 3, 5}, {9, 512});
 }

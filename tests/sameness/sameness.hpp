@@ -11,9 +11,8 @@ namespace sameness {
 using namespace cke;
 using random_model::mixed;
 
-inline constexpr u32 length = 310;  // two whole blocks of 128 keys, and a part of one
-
-template <class Formats, dtype KV, class Isa> struct machine {
+// Length: two whole blocks of 128 keys, and a part of one.
+template <class Formats, dtype KV, class Isa, u32 length = 310> struct machine {
   using program = cke::program<mixed, Formats>;
   using loaded = cke::loaded<program, KV, Isa>;
   using sequence = cke::sequence<loaded>;

@@ -7,3 +7,6 @@ using namespace cke;
 TEST_CASE_TEMPLATE("sameness: scalar kernels: threads, chunks, decoding", formats, F32, BF16, Q8_0) {
   sameness::machine<formats, default_kv<formats>, isa::scalar>::check_matrix({2}, {7, 512});
 }
+TEST_CASE("sameness: scalar kernels: keys and values in q8_0, in runs") {
+  sameness::machine<F32, dtype::q8_0, isa::scalar, run_keys + 50>::check_matrix({3}, {512});
+}

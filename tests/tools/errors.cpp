@@ -43,7 +43,7 @@ TEST_CASE("wrong words on the command line: status 2") {
   check_usage(with(run, {"-c", "0"}), "--context");
   check_usage(with(run, {"--chunk", "0"}), "--chunk");
   check_usage(with(run, {"--format", "q4"}), "q8_0");
-  check_usage(with(run, {"--kv", "q8_0"}), "--kv");
+  check_usage(with(run, {"--kv", "q4_0"}), "--kv");
   check_usage({"bench", llama, "-p", "0", "-n", "0"}, "measure");
   check_usage({"bench", llama, "-r", "0"}, "--repetitions");
   check_usage({"bench", llama, "-o", "xml"}, "jsonl");

@@ -23,8 +23,8 @@ void model_options_of(CLI::App& app, model_args& to) {
   app.add_option("MODEL", to.path, "a Hugging Face directory or a .gguf file")->required();
   app.add_option("--format", to.numbers.format, "how weights are kept: f32, f16, bf16, q8_0 (as stored)")
       ->transform(CLI::IsMember({"f32", "f16", "bf16", "q8_0"}, CLI::ignore_case));
-  app.add_option("--kv", to.numbers.kv, "how keys and values are kept: f32, f16, bf16 (f32 for f32, else bf16)")
-      ->transform(CLI::IsMember({"f32", "f16", "bf16"}, CLI::ignore_case));
+  app.add_option("--kv", to.numbers.kv, "how keys and values are kept: f32, f16, bf16, q8_0 (f32 for f32, else bf16)")
+      ->transform(CLI::IsMember({"f32", "f16", "bf16", "q8_0"}, CLI::ignore_case));
 }
 void size_options_of(CLI::App& app, model_args& to) {
   app.add_option("-c,--context", to.context, "positions (the model's, up to 4096)")->check(CLI::Range(1u, 1u << 24));

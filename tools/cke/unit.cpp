@@ -90,7 +90,7 @@ struct format_row {
 constexpr format_row formats[] = {{dtype::f32, "cke::F32", "cke::dtype::f32", true},
                                   {dtype::f16, "cke::F16", "cke::dtype::f16", true},
                                   {dtype::bf16, "cke::BF16", "cke::dtype::bf16", true},
-                                  {dtype::q8_0, "cke::Q8_0", "cke::dtype::q8_0", false}};
+                                  {dtype::q8_0, "cke::Q8_0", "cke::dtype::q8_0", true}};
 
 const format_row& format_named(std::string_view name, bool for_kv) {
   std::string known;

@@ -23,8 +23,8 @@ def quiet(level, text, user_data):
     pass
 
 
-def logits(path, ids, threads=2):
-    """float32 [len(ids), vocab] from llama.cpp with a float32 KV cache, all ids in one batch."""
+def logits(path, ids, threads=2, kv="f32", flash=False):
+    """float32 [len(ids), vocab] from llama.cpp, all ids in one batch."""
     model_params = llama_cpp.llama_model_default_params()
     model_params.n_gpu_layers = 0
     model = llama_cpp.llama_model_load_from_file(str(path).encode(), model_params)
@@ -33,8 +33,9 @@ def logits(path, ids, threads=2):
     params = llama_cpp.llama_context_default_params()
     params.n_ctx = params.n_batch = params.n_ubatch = max(64, len(ids))
     params.n_threads = params.n_threads_batch = threads
-    params.type_k = params.type_v = llama_cpp.GGML_TYPE_F32
-    params.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED
+    params.type_k = params.type_v = getattr(llama_cpp, f"GGML_TYPE_{kv.upper()}")
+    params.flash_attn_type = (llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED if flash
+                              else llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED)
     context = llama_cpp.llama_init_from_model(model, params)
 
     batch = llama_cpp.llama_batch_init(len(ids), 0, 1)

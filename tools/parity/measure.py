@@ -43,11 +43,11 @@ def run_cke(args, command, model, ids, *options):
     return done.stdout
 
 
-def cke_logits(args, model, ids):
+def cke_logits(args, model, ids, *options):
     """float32 [len(ids), vocab] from `cke logits`."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "logits.npy"
-        run_cke(args, "logits", model, ids, "-o", out)
+        run_cke(args, "logits", model, ids, "-o", out, *options)
         return np.load(out)
 
 

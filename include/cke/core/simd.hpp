@@ -34,6 +34,16 @@ template <> struct primitives<isa::avx2> {
   CKE_INLINE static __m256i dot4_signed(__m256i acc, __m256i w, __m256i x) {
     return dot4(acc, _mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
   }
+  CKE_INLINE static __m256i dot2_i16(__m256i acc, __m256i w, __m256i x) {
+    return _mm256_add_epi32(acc, _mm256_madd_epi16(w, x));
+  }
+  CKE_INLINE static __m256i load_i8_as_i16(const void* p) {
+    return _mm256_cvtepi8_epi16(half_line(p));
+  }
+  CKE_INLINE static void store_i16(void* p, __m256i v) {
+    const __m256i packed = _mm256_permute4x64_epi64(_mm256_packs_epi32(v, v), 0x08);
+    _mm_storeu_si128(static_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
+  }
   CKE_INLINE static __m256 dot2_bf16(__m256 acc, __m256i w, __m256i x) {
     const __m256i odd = _mm256_set1_epi32(static_cast<int>(0xffff0000u));
     const auto f = [](__m256i bits) { return _mm256_castsi256_ps(bits); };
@@ -110,6 +120,15 @@ template <> struct primitives<isa::avx512> {
         _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x);
     return dot4(acc, _mm512_abs_epi8(w), moved);
   }
+  CKE_INLINE static __m512i dot2_i16(__m512i acc, __m512i w, __m512i x) {
+    return _mm512_add_epi32(acc, _mm512_madd_epi16(w, x));
+  }
+  CKE_INLINE static __m512i load_i8_as_i16(const void* p) {
+    return _mm512_cvtepi8_epi16(half_line(p));
+  }
+  CKE_INLINE static void store_i16(void* p, __m512i v) {
+    _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtsepi32_epi16(v));
+  }
   CKE_INLINE static __m512 dot2_bf16(__m512 acc, __m512i w, __m512i x) {
     const __m512i odd = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
     const auto f = [](__m512i bits) { return _mm512_castsi512_ps(bits); };
@@ -174,6 +193,9 @@ template <> struct primitives<isa::avx512_vnni> : primitives<isa::avx512> {
   CKE_INLINE static __m512i dot4(__m512i acc, __m512i u, __m512i s) {
     return _mm512_dpbusd_epi32(acc, u, s);
   }
+  CKE_INLINE static __m512i dot2_i16(__m512i acc, __m512i w, __m512i x) {
+    return _mm512_dpwssd_epi32(acc, w, x);
+  }
   CKE_INLINE static __m512 dot2_bf16(__m512 acc, __m512i w, __m512i x) {
     return _mm512_dpbf16_ps(acc, std::bit_cast<__m512bh>(w), std::bit_cast<__m512bh>(x));
   }
@@ -209,6 +231,10 @@ template <class Isa> CKE_INLINE vi32<Isa> dot4_signed(vi32<Isa> acc, vi32<Isa> w
 template <class Isa> CKE_INLINE vf32<Isa> dot2_bf16(vf32<Isa> acc, vi32<Isa> w, vi32<Isa> x) {
   return primitives<Isa>::dot2_bf16(acc, w, x);
 }
+// acc[i] + the two products of the i16 pairs in lane i.
+template <class Isa> CKE_INLINE vi32<Isa> dot2_i16(vi32<Isa> acc, vi32<Isa> w, vi32<Isa> x) {
+  return primitives<Isa>::dot2_i16(acc, w, x);
+}
 
 // One register of 16-bit floats in memory, unaligned; stores round to nearest even. (AVX512-BF16
 // stores subnormals as zero: its dot takes them for zero too.)
@@ -230,6 +256,13 @@ template <class Isa> CKE_INLINE vi32<Isa> load_i8(const void* p) {
 }
 template <class Isa> CKE_INLINE void store_i8(void* p, vi32<Isa> v) {
   primitives<Isa>::store_i8(p, v);
+}
+// Lanes as i16, saturated; and pairs of bytes as pairs of i16, one pair a lane.
+template <class Isa> CKE_INLINE void store_i16(void* p, vi32<Isa> v) {
+  primitives<Isa>::store_i16(p, v);
+}
+template <class Isa> CKE_INLINE vi32<Isa> load_i8_as_i16(const void* p) {
+  return primitives<Isa>::load_i8_as_i16(p);
 }
 
 // Bytes, in each 16 of a register by themselves: table[index], for indices below 16;

@@ -205,8 +205,8 @@ template <class Model, class Formats, bool Fused = true> struct program {
     for (u32 l = 0; l < layers; ++l)
       for (const auto& shape : plain[kind_of[l]].states) {
         const u32 positions = static_cast<u32>(align_up(context, key_block));
-        // rows of v are padded to whole registers
-        const u64 bytes = u64{2} * positions * shape.heads * align_up(shape.head_dim, 16) * info(kv).bytes;
+        // dims are padded to whole blocks of q8_0, whatever the type
+        const u64 bytes = 2 * bytes_of(kv, u64{positions} * shape.heads * align_up(shape.head_dim, 32));
         f(state_descriptor{id++, shape.what, shape.life, l, shape.heads, shape.head_dim, positions, offset, bytes});
         offset += align_up(bytes);
       }

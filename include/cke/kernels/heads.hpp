@@ -61,60 +61,112 @@ struct kernel<opcode::kv_store, KV, Isa> {
     const auto [from, to] = kv_heads_of(w, unit, p.kv_heads);
     for (u32 h = from; h < to; ++h)
       for (u32 t = first; t < last; ++t)
-        kv_cache<KV, Isa>::store(w.kv.k + h * w.kv.head_bytes, w.kv.v + h * w.kv.head_bytes, w.position + t,
-                                 p.head_dim, w.in[0].row(t) + u64{h} * p.head_dim,
-                                 w.in[1].row(t) + u64{h} * p.head_dim);
+        kv_cache<KV, Isa>::store(w.kv.head(h), w.position + t, p.head_dim,
+                                 w.in[0].row(t) + u64{h} * p.head_dim, w.in[1].row(t) + u64{h} * p.head_dim);
   }
 };
 
+// The runs of keys that the rows of a pass see.
+constexpr runs runs_of(const params& p, u32 tokens, u32 position) {
+  const u32 first = (position + 1 > p.window ? position + 1 - p.window : 0) / run_keys;
+  return {first, ceil_div(position + tokens, run_keys) - first};
+}
+
 // softmax(q k^T * scale) v of the query heads of one kv head; in[0]: q, out[0]: f32 or operand tiles.
+//
+// Cut by kv heads, a unit is all of a head. Where `work::cut` has several runs it may be done in
+// parts instead: units from kv_heads on are the runs of every head; when all of a head's are done,
+// unit h puts them together.
 template <dtype KV, class Isa>
   requires requires { kv_cache<KV, Isa>::head_bytes(0u, 0u); }
 struct kernel<opcode::attend, KV, Isa> {
-  using core = attention_kernel<KV, Isa>;
+  using core = head_attention<KV, Isa>;
 
   static void run(const params& p, const work& w, u32 unit) {
-    if (w.by == split::kv_heads) return head(p, w, unit, 0, w.tokens);
-    // Late tiles see the most keys: first come, longest first.
-    const u32 tiles = ceil_div(w.tokens, unit_tokens), tile = tiles - 1 - unit / p.kv_heads;
-    const u32 first = tile * unit_tokens, last = first + unit_tokens;
-    head(p, w, unit % p.kv_heads, first, last < w.tokens ? last : w.tokens);
+    if (w.by != split::kv_heads) {
+      // Late tiles see the most keys: first come, longest first.
+      const u32 tiles = ceil_div(w.tokens, unit_tokens), tile = tiles - 1 - unit / p.kv_heads;
+      const u32 first = tile * unit_tokens, last = first + unit_tokens;
+      return whole(p, w, unit % p.kv_heads, first, last < w.tokens ? last : w.tokens);
+    }
+    if (unit >= p.kv_heads) return part(p, w, (unit - p.kv_heads) / w.cut.count, (unit - p.kv_heads) % w.cut.count);
+    if (w.cut.count > 1) return join(p, w, unit);
+    whole(p, w, unit, 0, w.tokens);
   }
 
  private:
-  static void head(const params& p, const work& w, u32 h, u32 first, u32 last) {
-    const u32 group = p.heads / p.kv_heads, wide = group * p.head_dim;
-    const u32 together = group < core::max_queries ? core::max_queries / group : 1;
-    for (u32 t = first; t < last; t += together)
-      rows(p, w, h, group, wide, t, t + together < last ? t + together : last);
+  static constexpr u32 most = core::max_queries;
+
+  static attention_options options(const params& p) {
+    const double usual = 1 / std::sqrt(static_cast<double>(p.head_dim));
+    return {p.head_dim, p.scale.v != 0 ? float{p.scale} : static_cast<float>(usual), p.cap};
+  }
+  // Rows of a kv head: its query heads of one token after the other. Fills queries from row `from` on.
+  static u32 ask(const params& p, const work& w, u32 h, u32 from, u32 end, attention_query (&queries)[most]) {
+    const u32 group = p.heads / p.kv_heads;
+    u32 n = 0;
+    for (u32 i = from; i < end && n < most; ++i, ++n) {
+      const u32 visible = w.position + i / group + 1;
+      queries[n] = {w.in[0].row(i / group) + u64{h * group + i % group} * p.head_dim, nullptr, visible,
+                    p.window < visible ? visible - p.window : 0};
+    }
+    return n;
   }
 
-  static void rows(const params& p, const work& w, u32 h, u32 group, u32 wide, u32 first, u32 last) {
+  CKE_OUT_OF_LINE static void whole(const params& p, const work& w, u32 h, u32 first, u32 last) {
+    const u32 group = p.heads / p.kv_heads, wide = group * p.head_dim, together = group < most ? most / group : 1;
     // scratch: [tokens][group heads][head_dim], then attention's own
-    const u32 tokens = last - first;
-    float* out = reinterpret_cast<float*>(w.scratch);
-    std::byte* inner = w.scratch + align_up(u64{tokens} * wide * sizeof(float));
-    attention_query queries[core::max_queries];
-    for (u32 from = 0; from < tokens * group; from += core::max_queries) {
-      u32 n = 0;
-      for (u32 i = from; i < tokens * group && n < core::max_queries; ++i, ++n) {
-        const u32 t = first + i / group, visible = w.position + t + 1;
-        queries[n] = {w.in[0].row(t) + u64{h} * wide + u64{i % group} * p.head_dim,
-                      out + u64{i / group} * wide + u64{i % group} * p.head_dim, visible,
-                      p.window < visible ? visible - p.window : 0};
+    float* const out = reinterpret_cast<float*>(w.scratch);
+    std::byte* const inner = w.scratch + align_up(u64{together} * wide * sizeof(float));
+    attention_query queries[most];
+    for (u32 t = first; t < last; t += together) {
+      const u32 end = t + together < last ? t + together : last;
+      for (u32 from = t * group, n; from < end * group; from += n) {
+        n = ask(p, w, h, from, end * group, queries);
+        for (u32 i = 0; i < n; ++i) queries[i].out = out + u64{from - t * group + i} * p.head_dim;
+        core::run({queries, n}, w.kv.head(h), options(p), inner);
       }
-      core::run({queries, n}, w.kv.k + h * w.kv.head_bytes, w.kv.v + h * w.kv.head_bytes, p.head_dim,
-                p.scale.v != 0 ? float{p.scale} : static_cast<float>(1 / std::sqrt(static_cast<double>(p.head_dim))), p.cap, inner);
+      for (u32 i = t; i < end; ++i) put<Isa>(w.out[0], w.tokens, i, h * wide, wide, out + u64{i - t} * wide);
     }
-    for (u32 t = first; t < last; ++t)
-      put<Isa>(w.out[0], w.tokens, t, h * wide, wide, out + u64{t - first} * wide);
+  }
+
+  // Parts lie [kv heads][rows][runs].
+  static float* part_at(const params& p, const work& w, u32 h, u32 row, u32 run) {
+    const u32 rows = w.tokens * (p.heads / p.kv_heads);
+    return w.parts + ((u64{h} * w.cut.count + run) * rows + row) * core::part_floats(p.head_dim);
+  }
+  static void part(const params& p, const work& w, u32 h, u32 run) {
+    const u32 rows = w.tokens * (p.heads / p.kv_heads);
+    attention_query queries[most];
+    for (u32 from = 0, n; from < rows; from += n) {
+      n = ask(p, w, h, from, rows, queries);
+      core::prepare({queries, n}, options(p), w.scratch);
+      core::part({queries, n}, w.kv.head(h), w.cut.first + run, options(p), part_at(p, w, h, from, run), w.scratch);
+    }
+  }
+  static void join(const params& p, const work& w, u32 h) {
+    const u32 group = p.heads / p.kv_heads, wide = group * p.head_dim;
+    float* const out = reinterpret_cast<float*>(w.scratch);  // [group heads][head_dim], then a part
+    float* const sum = out + align_up(wide, 16);
+    for (u32 t = 0; t < w.tokens; ++t) {
+      for (u32 g = 0; g < group; ++g) {
+        const u64 apart = u64{w.tokens} * group * core::part_floats(p.head_dim);
+        core::join(part_at(p, w, h, t * group + g, 0), w.cut.count, apart, p.head_dim, out + g * p.head_dim, sum);
+      }
+      put<Isa>(w.out[0], w.tokens, t, h * wide, wide, out);
+    }
   }
 };
 // Bytes of `work::scratch` that attend needs: a tile of results, then attention's own.
 template <dtype KV, class Isa> constexpr u64 attend_scratch(const params& p) {
-  using core = attention_kernel<KV, Isa>;
+  using core = head_attention<KV, Isa>;
   const u32 group = p.heads / p.kv_heads, rows = group > core::max_queries ? group : core::max_queries;
   return align_up(u64{rows} * p.head_dim * sizeof(float)) + core::workspace_bytes(p.head_dim, core::max_queries);
+}
+// Bytes of `work::parts`, for contexts of several runs.
+template <dtype KV, class Isa> constexpr u64 attend_parts(const params& p, u32 tokens, u32 context) {
+  const u32 most = ceil_div(context, run_keys);
+  return most > 1 ? u64{most} * tokens * p.heads * head_attention<KV, Isa>::part_floats(p.head_dim) * sizeof(float) : 0;
 }
 
 template <dtype KV, class Isa>

@@ -18,17 +18,22 @@ struct view {
   float* row(u32 token) const { return reinterpret_cast<float*>(data) + u64{token} * stride; }
 };
 
-// The cache of one layer: k and v of each kv head, `head_bytes` apart.
+// The cache of one layer: a kv_cache of each kv head, `head_bytes` apart.
 struct kv_view {
-  std::byte* k{};
-  std::byte* v{};
+  std::byte* data{};
   u64 head_bytes{};
+  std::byte* head(u32 h) const { return data + h * head_bytes; }
 };
 
 // cos and sin of every position, [position][dims / 2]
 struct rope_view {
   const float* cos{};
   const float* sin{};
+};
+
+// Runs of keys that a pass at decode sees, shared by threads when there are several.
+struct runs {
+  u32 first{}, count{};
 };
 
 struct work {
@@ -39,6 +44,8 @@ struct work {
   u32 tokens{}, position{};      // rows of this pass; position of the first
   split by{};
   std::byte* scratch{};          // this thread's own; `scratch_bytes` of it
+  runs cut{};                    // attention over a long context
+  float* parts{};                // what its runs leave, of all threads
 };
 
 inline constexpr u32 unit_rows = 32;    // output rows of a packed unit

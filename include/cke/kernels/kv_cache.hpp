@@ -7,78 +7,108 @@
 #include "../core/dtype.hpp"
 #include "../core/params.hpp"
 #include "../core/simd.hpp"
+#include "operand.hpp"
 
 namespace cke {
 
-// Lanes are positions in K, so that a register of scores needs no horizontal sum, and dims in V.
-//           K                          V
-// f32, f16  [pos / lanes][d][lanes]        [pos][width]
-// bf16      [pos / lanes][d / 2][lanes][2] [pos / 2][width][2]   pairs, for the bf16 dot product
-// d is even; width is d rounded up to whole registers. The padding is never written nor seen.
+// Blocks of key_block positions, each K and then V: a token reads one stream. Lanes are positions in
+// K, so that a register of scores needs no horizontal sum, and dims in V. A pair of 16-bit or 8-bit
+// numbers is what one lane of a dot product takes.
+//           K of a block        V of a block
+// f32, f16  [d][128]            [128][width]
+// bf16      [d / 2][128][2]     [64][width][2]
+// q8_0      [width / 2][128][2] [64][width][2], then in both the scales: f16 [width / 32][128]
+// d is even; width is d rounded up to a multiple of 32. Only q8_0 writes the padding; none sees it.
 template <dtype KV, class Isa> struct kv_cache {
-  static_assert(KV == dtype::f32 || KV == dtype::f16 || KV == dtype::bf16,
-                "cke: kv_cache: keys and values are f32, f16 or bf16");
-  using element = std::conditional_t<KV == dtype::f32, float, u16>;
-  static constexpr u32 lanes = Isa::lanes, pair = KV == dtype::bf16 ? 2 : 1;
+  static_assert(KV == dtype::f32 || KV == dtype::f16 || KV == dtype::bf16 || KV == dtype::q8_0,
+                "cke: kv_cache: keys and values are f32, f16, bf16 or q8_0");
+  static constexpr bool scaled = KV == dtype::q8_0;
+  using element = std::conditional_t<KV == dtype::f32, float, std::conditional_t<scaled, i8, u16>>;
+  static constexpr u32 pair = KV == dtype::bf16 || scaled ? 2 : 1, group = 32;
   static constexpr float f16_max = 65504;
 
-  static constexpr u32 width(u32 head_dim) { return static_cast<u32>(align_up(head_dim, lanes)); }
-
-  // Bytes of K, and also of V, for `positions` of one head.
+  static constexpr u32 width(u32 head_dim) { return static_cast<u32>(align_up(head_dim, group)); }
+  // Bytes of K, and also of V, of a block.
+  static constexpr u64 side_bytes(u32 head_dim) {
+    return bytes_of(KV, u64{key_block} * width(head_dim));
+  }
+  static constexpr u64 block_bytes(u32 head_dim) { return 2 * side_bytes(head_dim); }
   static constexpr u64 head_bytes(u32 positions, u32 head_dim) {
-    return align_up(positions, key_block) * width(head_dim) * sizeof(element);
-  }
-
-  static constexpr u64 k_index(u32 position, u32 head_dim, u32 i) {
-    return u64{position / lanes} * head_dim * lanes + (i / pair * lanes + position % lanes) * pair +
-           i % pair;
-  }
-  static constexpr u64 v_index(u32 position, u32 head_dim, u32 i) {
-    return (u64{position / pair} * width(head_dim) + i) * pair + position % pair;
-  }
-
-  static element encode(float x) {
-    if constexpr (KV == dtype::f32) return x;
-    else if constexpr (KV == dtype::bf16) return to_bf16(x);
-    // Beyond the range of f16 a value saturates: an infinity would turn masked positions, which
-    // count 0 times, into NaN.
-    else return to_f16(std::clamp(x, -f16_max, f16_max));
-  }
-  static float decode(element x) {
-    if constexpr (KV == dtype::f32) return x;
-    else if constexpr (KV == dtype::bf16) return from_bf16(x);
-    else return from_f16(x);
+    return ceil_div(positions, key_block) * block_bytes(head_dim);
   }
 
   // k, v: [head_dim] of one position, k already normed and roped. Different positions may be
   // stored by different threads.
-  static void store(void* k_base, void* v_base, u32 position, u32 head_dim, const float* k,
-                    const float* v) {
-    auto* const kc = static_cast<element*>(k_base) + k_index(position, head_dim, 0);
-    auto* const vc = static_cast<element*>(v_base) + v_index(position, head_dim, 0);
-    element part[lanes];
-    for (u32 i = 0; i < head_dim; i += lanes) {
-      const u32 n = std::min(lanes, head_dim - i);
-      encode(k + i, n, part);
-      for (u32 j = 0; j < n; j += pair)
-        std::memcpy(kc + u64{i + j} * lanes, part + j, pair * sizeof(element));
-      encode(v + i, n, part);
-      for (u32 j = 0; j < n; ++j) vc[u64{i + j} * pair] = part[j];
+  static void store(std::byte* head, u32 position, u32 head_dim, const float* k, const float* v) {
+    std::byte* const to_k = head + position / key_block * block_bytes(head_dim);
+    std::byte* const to_v = to_k + side_bytes(head_dim);
+    element part[group];
+    for (u32 i = 0; i < head_dim; i += group) {
+      const u32 n = std::min(group, head_dim - i), stored = scaled ? group : n;
+      const u64 scale = scale_at(position, head_dim, i);
+      encode(k + i, n, part, to_k + scale);
+      auto* const column = reinterpret_cast<element*>(to_k) + k_index(position, i);
+      for (u32 j = 0; j < stored; j += pair)
+        std::memcpy(column + u64{j} * key_block, part + j, pair * sizeof(element));
+      encode(v + i, n, part, to_v + scale);
+      auto* const row = reinterpret_cast<element*>(to_v) + v_index(position, head_dim, i);
+      for (u32 j = 0; j < stored; ++j) row[j * pair] = part[j];
     }
   }
 
+  // A number back: dim i of a position.
+  static float key(const std::byte* head, u32 position, u32 head_dim, u32 i) {
+    const std::byte* const from = head + position / key_block * block_bytes(head_dim);
+    return decode(from, k_index(position, i), scale_at(position, head_dim, i));
+  }
+  static float value(const std::byte* head, u32 position, u32 head_dim, u32 i) {
+    const std::byte* const from =
+        head + position / key_block * block_bytes(head_dim) + side_bytes(head_dim);
+    return decode(from, v_index(position, head_dim, i), scale_at(position, head_dim, i));
+  }
+
  private:
-  static void encode(const float* x, u32 n, element* out) {
-    if constexpr (!simd::is_scalar<Isa> && KV != dtype::f32)
-      if (n == lanes) {
-        const auto values = simd::vf32<Isa>::load_unaligned(x);
-        if constexpr (KV == dtype::bf16) simd::store_bf16<Isa>(out, values);
-        else
-          simd::store_f16<Isa>(out, xsimd::min(simd::vf32<Isa>(f16_max),
-                                               xsimd::max(simd::vf32<Isa>(-f16_max), values)));
-        return;
-      }
-    for (u32 i = 0; i < n; ++i) out[i] = encode(x[i]);
+  static u64 k_index(u32 position, u32 i) {
+    return u64{i / pair * key_block + position % key_block} * pair + i % pair;
+  }
+  static u64 v_index(u32 position, u32 head_dim, u32 i) {
+    return (u64{position % key_block / pair} * width(head_dim) + i) * pair + position % pair;
+  }
+  // Of dims [i, i + 32) of a position, from the beginning of K or V.
+  static u64 scale_at(u32 position, u32 head_dim, u32 i) {
+    return u64{key_block} * width(head_dim) + (u64{i / group * key_block} + position % key_block) * 2;
+  }
+
+  // At most `group` numbers. Beyond the range of f16 a number or a scale saturates: an infinity would
+  // turn masked positions, which count 0 times, into NaN.
+  static void encode(const float* x, u32 n, element* out, [[maybe_unused]] std::byte* scale) {
+    if constexpr (scaled) {
+      float all[group]{};
+      std::copy_n(x, n, all);
+      auto* const codes = reinterpret_cast<std::byte*>(out);
+      const float d = kernels::operand<dtype::q8_0, Isa>::quantise(all, codes).d;
+      kernels::write(scale, to_f16(std::min(d, f16_max)));
+    } else if constexpr (KV == dtype::f32) {
+      std::copy_n(x, n, out);
+    } else {
+      u32 i = 0;
+      if constexpr (!simd::is_scalar<Isa>)
+        for (; i + Isa::lanes <= n; i += Isa::lanes) {
+          const auto values = simd::vf32<Isa>::load_unaligned(x + i);
+          if constexpr (KV == dtype::bf16) simd::store_bf16<Isa>(out + i, values);
+          else simd::store_f16<Isa>(out + i, simd::clamp<Isa>(values, -f16_max, f16_max));
+        }
+      for (; i < n; ++i)
+        if constexpr (KV == dtype::bf16) out[i] = to_bf16(x[i]);
+        else out[i] = to_f16(std::clamp(x[i], -f16_max, f16_max));
+    }
+  }
+  static float decode(const std::byte* side, u64 index, [[maybe_unused]] u64 scale) {
+    const auto x = kernels::read<element>(side + index * sizeof(element));
+    if constexpr (KV == dtype::f32) return x;
+    else if constexpr (KV == dtype::bf16) return from_bf16(x);
+    else if constexpr (KV == dtype::f16) return from_f16(x);
+    else return static_cast<float>(x) * from_f16(kernels::read<u16>(side + scale));
   }
 };
 

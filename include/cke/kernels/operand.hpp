@@ -107,8 +107,6 @@ template <class Isa> struct operand<dtype::q8_0, Isa> {
     return read<float>(block + 32 * T + 4 * t) *
            static_cast<float>(read<i8>(block + 32 * t + col % 32));
   }
-
- private:
   struct quantised {
     float d;
     u32 low, high;  // sums of 16, modulo 2^32: they wrap if x had NaN
@@ -148,6 +146,8 @@ template <class Isa> struct operand<dtype::q8_0, Isa> {
       return {amax / 127.f, sums[0], sums[1]};
     }
   }
+
+ private:
   static float inverse(float amax) {  // 0 where 127 / amax would overflow: the block becomes zeros
     return amax < 0x1p-119f ? 0.f : 127.f / amax;
   }

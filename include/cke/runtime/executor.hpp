@@ -23,7 +23,7 @@ template <class P, dtype KV, class Isa> class executor {
   using slot = slot_state<P, KV, Isa>;
 
   executor(const weights<P, Isa>& w, team& threads, capacity k)
-      : weights_(w), team_(threads), space_(k, threads.size()) {}
+      : weights_(w), team_(threads), space_(k, threads.size()), progress_(space_.kv_heads()) {}
 
   const capacity& limits() const { return space_.limits(); }
   u64 bytes() const { return space_.bytes(); }
@@ -106,10 +106,25 @@ template <class P, dtype KV, class Isa> class executor {
       if (ph.count > 0) {
         work w[widest];
         for (u32 k = 0; k < ph.count; ++k) w[k] = prepared(first + k);
-        const instruction& i = c->ops[first];
+        const instruction &i = c->ops[first], &last = c->ops[first + ph.count - 1];
+        const bool in_runs = ph.by == split::kv_heads && attends(last.op) &&
+                             runs_of(last.p, now.tokens, now.position).count > 1;
         team_.share(thread, units_of(ph.by, now.tokens, i.p.kv_heads, row_units(*c, i)), [&](u32 unit) {
-          for (u32 k = 0; k < ph.count; ++k) timed(first + k, w[k], unit);
+          for (u32 k = 0; k + in_runs < ph.count; ++k) timed(first + k, w[k], unit);
+          if (in_runs) advance(unit);
         });
+        if (in_runs) {
+          const u32 k = ph.count - 1u, heads = last.p.kv_heads;
+          w[k].cut = runs_of(last.p, now.tokens, now.position);
+          team_.share(thread, heads * w[k].cut.count, [&](u32 unit) {
+            const u32 h = unit / w[k].cut.count;
+            team_.wait_while(progress_[h], 0);
+            timed(first + k, w[k], heads + unit);
+            if (advance(h) != w[k].cut.count) return;
+            timed(first + k, w[k], h);
+            progress_[h].store(0, std::memory_order_relaxed);
+          });
+        }
       }
       const u64 done = trace_.now();
       team_.barrier();
@@ -123,10 +138,20 @@ template <class P, dtype KV, class Isa> class executor {
     trace_.take(trace_.user, thread, index, tracer::waiting, done, trace_.now());
   }
 
+  // One step forward of a kv head; returns how many it had made.
+  u32 advance(u32 head) {
+    const u32 before = progress_[head].fetch_add(1, std::memory_order_acq_rel);
+    if (before == 0) progress_[head].notify_all();
+    return before;
+  }
+
   const weights<P, Isa>& weights_;
   team& team_;
   workspace<P, KV, Isa> space_;
   tracer trace_{};
+  // Attention in runs needs no barrier: the runs of a kv head wait for its keys and queries, which
+  // count 1, and who finishes the last of them puts them together. 0 between phases.
+  std::vector<std::atomic<u32>> progress_;
 };
 
 }  // namespace cke

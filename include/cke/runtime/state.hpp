@@ -42,8 +42,7 @@ template <class P, dtype KV, class Isa> class slot_state {
 
   kv_view kv(u32 id) const {
     const state_descriptor& d = layers_[id];
-    const u64 head = cache::head_bytes(d.positions, d.head_dim);
-    return {base_ + d.offset, base_ + d.offset + head * d.heads, head};
+    return {base_ + d.offset, cache::head_bytes(d.positions, d.head_dim)};
   }
 
  private:
@@ -53,10 +52,7 @@ template <class P, dtype KV, class Isa> class slot_state {
     for (u32 id = 0; id < layers_.size(); ++id) {
       const kv_view to = kv(id), from = other.kv(id);
       const u64 used = cache::head_bytes(position_, layers_[id].head_dim);
-      for (u32 h = 0; h < layers_[id].heads; ++h) {
-        std::memcpy(to.k + h * to.head_bytes, from.k + h * to.head_bytes, used);
-        std::memcpy(to.v + h * to.head_bytes, from.v + h * to.head_bytes, used);
-      }
+      for (u32 h = 0; h < layers_[id].heads; ++h) std::memcpy(to.head(h), from.head(h), used);
     }
   }
 

@@ -98,6 +98,9 @@ class team {
     }
   }
 
+  // Inside a body: returns when word is no longer `old`. Who changes it notifies.
+  void wait_while(const std::atomic<u32>& word, u32 old) const { await(word, old, patience()); }
+
   struct range {
     u32 first, last;
   };

@@ -10,6 +10,8 @@
 
 namespace cke {
 
+constexpr bool attends(opcode op) { return op == opcode::attend || op == opcode::attend_quantize; }
+
 struct pass {
   u32 tokens{}, position{};
   const u32* ids{};
@@ -24,7 +26,7 @@ template <class P, dtype KV, class Isa> class workspace {
 
   workspace(capacity k, u32 threads) : capacity_(k) {
     const auto m = P::activations(k);
-    u64 scratch = 0;
+    u64 scratch = 0, parts = 0;
     each_code([&](u32 index, const code& c) {
       const u32 rows = index == codes - 1 ? k.logit_rows : k.chunk;
       layouts_[0][index] = place_registers(c, form::decode, rows < decode_rows ? rows : decode_rows);
@@ -32,19 +34,25 @@ template <class P, dtype KV, class Isa> class workspace {
       for (const auto& i : c.ops) {
         const u64 need = scratch_of(i, k.chunk);
         scratch = need > scratch ? need : scratch;
+        if (attends(i.op)) {
+          const u64 room = attend_parts<KV, Isa>(i.p, rows < decode_rows ? rows : decode_rows, k.context);
+          parts = room > parts ? room : parts, heads_ = i.p.kv_heads > heads_ ? i.p.kv_heads : heads_;
+        }
         if (i.p.rope.dims) ropes_.add(i.p.rope, i.p.head_dim, k.context);
       }
     });
     own_bytes_ = align_up(m.own);
     thread_bytes_ = own_bytes_ + align_up(scratch) + 4096;
-    memory_ = arena(m.stream + m.scratch + thread_bytes_ * threads);
+    memory_ = arena(m.stream + m.scratch + align_up(parts) + thread_bytes_ * threads);
     stream_ = memory_.take(m.stream);
     shared_ = memory_.take(m.scratch);
+    parts_ = reinterpret_cast<float*>(memory_.take(align_up(parts)));
     threads_ = memory_.take(thread_bytes_ * threads);
   }
 
   const capacity& limits() const { return capacity_; }
   u64 bytes() const { return memory_.size(); }
+  u32 kv_heads() const { return heads_; }  // of the letter that has the most
 
   // The state of a step of code `index` (0: header, 1 + variant, last: footer) for one thread.
   CKE_OUT_OF_LINE work prepare(const code& c, u32 index, form f, const instruction& i, const pass& now, u32 thread,
@@ -57,6 +65,7 @@ template <class P, dtype KV, class Isa> class workspace {
     for (u32 k = 0; k < i.out.count; ++k) w.out[k] = at(c, l, i.out[k], now, thread);
     for (u32 k = 0; k < i.weight.count; ++k) w.weight[k] = weight_row[i.weight[k]];
     if (i.state != absent) w.kv = slot.kv(state);
+    w.parts = parts_;
     if (i.p.rope.dims) w.rope = ropes_.find(i.p.rope, i.p.head_dim);
     return w;
   }
@@ -99,6 +108,8 @@ template <class P, dtype KV, class Isa> class workspace {
   capacity capacity_;
   arena memory_;
   std::byte *stream_{}, *shared_{}, *threads_{};
+  float* parts_{};
+  u32 heads_{};
   u64 own_bytes_{}, thread_bytes_{};
   layout layouts_[2][codes]{};
   rope_cache ropes_;

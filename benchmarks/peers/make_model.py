@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """make_model.py: writes a GGUF file with the shape of a Qwen3 and random weights.
 
-    python benchmarks/peers/make_model.py --out /tmp/qwen3-0.6b-q8_0.gguf [--type Q8_0|BF16|F16]
-                                          [--shape 0.6B|1.7B|4B] [--layers N]
+    python benchmarks/peers/make_model.py --out /tmp/qwen3-0.6b-q8_0.gguf
+        [--type Q8_0|BF16|F16|Q4_0|Q4_K_M|Q5_K_M|Q6_K] [--shape 0.6B|1.7B|4B] [--layers N]
 
 For speed and memory only: it has the true tensors, metadata and vocabulary size (151,936 tokens
-and their merges, of made-up text), and says nothing sensible. Needs the PyPI packages gguf, numpy.
+and their merges, of made-up text), and says nothing sensible. Needs the PyPI packages gguf, numpy;
+for the last four types, which llama.cpp makes of the BF16 file, llama-cpp-python too.
 """
 
 import argparse
@@ -110,19 +111,10 @@ class Noise:
         return self.random.normal(1.0, 0.1, shape).astype(np.float32)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--type", choices=["Q8_0", "BF16", "F16"], default="Q8_0")
-    parser.add_argument("--shape", choices=SHAPES, default="0.6B")
-    parser.add_argument("--layers", type=int, help="fewer or more than the shape has")
-    parser.add_argument("--seed", type=int, default=0)
-    args = parser.parse_args()
-    config = config_of(args.shape, args.layers)
-
-    kind = gguf_file.TYPES[args.type][0]
-    writer = gguf.GGUFWriter(args.out, config.model_type)
-    gguf_file.write_metadata(writer, config, vocabulary(config), args.type)
+def write(out, config, type_name, seed):
+    kind = gguf_file.TYPES[type_name][0]
+    writer = gguf.GGUFWriter(out, config.model_type)
+    gguf_file.write_metadata(writer, config, vocabulary(config), type_name)
     writer.add_chat_template(CHAT_TEMPLATE)
     block, size = gguf.GGML_QUANT_SIZES[kind]
     for name, shape in tensors(config):
@@ -134,10 +126,32 @@ def main():
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_ti_data_to_file()
-    noise = Noise(kind, args.seed)
+    noise = Noise(kind, seed)
     for _, shape in tensors(config):
         writer.write_tensor_data(noise.vector(shape) if len(shape) == 1 else noise.matrix(shape))
     writer.close()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--type", default="Q8_0",
+                        choices=["Q8_0", "BF16", "F16", "Q4_0", "Q4_K_M", "Q5_K_M", "Q6_K"])
+    parser.add_argument("--shape", choices=SHAPES, default="0.6B")
+    parser.add_argument("--layers", type=int, help="fewer or more than the shape has")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    config = config_of(args.shape, args.layers)
+
+    if args.type in gguf_file.TYPES:
+        write(args.out, config, args.type, args.seed)
+    else:
+        import quantise
+
+        wide = args.out.with_suffix(".bf16")
+        write(wide, config, "BF16", args.seed)
+        quantise.quantise(wide, args.out, args.type)
+        wide.unlink()
     print(f"{args.out.stat().st_size:,} bytes in {args.out}")
 
 

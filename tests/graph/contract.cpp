@@ -111,6 +111,14 @@ TEST_CASE("contract: adapters are found at load and routed before a pass") {
   CHECK(t.find(opcode::matmul, dtype::q8_0)() == 1);
   CHECK(error_of(errc::unsupported_opcode, [&] { t.find(opcode::matmul, dtype::f32); }) == "opcode 66: expected an adapter for f32, found none");
   CHECK(error_of(errc::unsupported_opcode, [&] { t.find(opcode::attend, dtype::f32); }) == "opcode 70: expected an adapter for f32, found none");
+  // a step of several formats is another one than that of each alone
+  const auto two = [] { return 2; };
+  t.add(opcode::matmul, {dtype::q8_0, dtype::q4_k}, two);
+  CHECK(t.find(opcode::matmul, dtype::q8_0)() == 1);
+  CHECK(t.find(opcode::matmul, {dtype::q8_0, dtype::q4_k})() == 2);
+  t.add(opcode::matmul, dtype::q8_0, one, {.supports_batch = true, .supports_graph_emit = false, .max_batch = 2});
+  CHECK(error_of(errc::unsupported_opcode, [&] { t.find(opcode::matmul, {dtype::q8_0, dtype::q4_k, dtype::q6_k}); }) ==
+        "opcode 66: expected an adapter for q8_0 and q4_k and q6_k, found none");
   const u32 slots[]{4, 1, 7};
   const auto batch = [&](u32 n) { return execution_context{form::decode, std::span(slots).first(n), {}, n}; };
   for (const u32 n : {1u, 2u}) t.route(opcode::matmul, batch(n));

@@ -122,7 +122,7 @@ TEST_CASE("fuse: refused when the steps are neighbours and not a chain") {
   CHECK(steps(fuse(b).c) == opcodes{rmsnorm, quantize, logits});
 }
 
-TEST_CASE("fuse: q, k and v only with one input, one format, and heads to cut them by") {
+TEST_CASE("fuse: q, k and v only with one input in one form, and heads to cut them by") {
   const auto three = [](signature s, bool other_input, u32 group, bool bias) {
     builder b(32, s);
     const reg x = b.temp(32), other = b.temp(32);
@@ -138,8 +138,12 @@ TEST_CASE("fuse: q, k and v only with one input, one format, and heads to cut th
   CHECK(three({}, false, 32, false) == 5);  // cut into another number of heads
   CHECK(three({}, false, 16, true) == 5);   // only one has a bias
   signature mixed;
-  mixed.set(1, dtype::f16);
-  CHECK(three(mixed, false, 16, false) == 5);
+  mixed.set(1, dtype::f16);  // f32 activations serve both
+  CHECK(three(mixed, false, 16, false) == 3);
+  for (u32 i = 0; i < 3; ++i) mixed.set(i, i == 1 ? dtype::q6_k : dtype::q4_k);
+  CHECK(three(mixed, false, 16, false) == 4);  // and one quantised form these
+  mixed.set(2, dtype::bf16);
+  CHECK(three(mixed, false, 16, false) == 7);  // but not those
 }
 
 TEST_CASE("fuse: attention is quantised by its own units only where no block crosses two of them") {

@@ -25,6 +25,28 @@ struct tiny : model<
     rms_norm<96, 1e-6>,
     head<96, 259, true>> {};
 
+// Rows that are whole blocks of every format.
+struct wide : model<
+    embedding<131, 256>,
+    stack<2, block<
+        residual<rms_norm<256, 1e-6>, attention<attend{.dim = 256, .heads = 4, .kv_heads = 2, .head_dim = 64,
+                                                       .rope = {.dims = 64, .theta = 1e4}, .qk_norm = {1e-6}}>>,
+        residual<rms_norm<256, 1e-6>, gated_mlp<256, 256, activation::silu>>>>,
+    rms_norm<256, 1e-6>,
+    head<256, 131, true>> {};
+
+// Every format, side by side where a step has several matrices: q, k and v on one quantised input, and in two
+// forms of it; gate and up likewise.
+inline constexpr stored_matrices patchwork_table[]{
+    {role::embed, 0, 1, dtype::q6_k},
+    {role::q, 0, 1, dtype::q4_k},    {role::k, 0, 1, dtype::q6_k},  {role::v, 0, 1, dtype::q5_k},
+    {role::o, 0, 1, dtype::q8_0},    {role::gate, 0, 1, dtype::q4_k}, {role::up, 0, 1, dtype::q6_k},
+    {role::down, 0, 1, dtype::q4_0},
+    {role::q, 1, 2, dtype::q4_0},    {role::k, 1, 2, dtype::q4_k},  {role::v, 1, 2, dtype::bf16},
+    {role::o, 1, 2, dtype::q5_k},    {role::gate, 1, 2, dtype::q8_0}, {role::up, 1, 2, dtype::bf16},
+    {role::down, 1, 2, dtype::q6_k}};
+using patchwork = stored_formats<patchwork_table>;
+
 // Tensors in memory under their Hugging Face names, for tests to change before they are read.
 class tensors {
  public:
@@ -35,6 +57,7 @@ class tensors {
     P::for_each_weight([&](const weight& w) {
       std::string name(name_of(names_of<typename P::model_list>(), w.where, w.slot).hf);
       if (const auto hole = name.find("{}"); hole != name.npos) name.replace(hole, 2, std::to_string(w.layer));
+      if (!kernels::convertible(w.as)) return t.add_blocks(name + ".weight", w.as, w.slot.rows, w.slot.cols, seed);
       const bool matrix = w.slot.quantisable, norm = !matrix && !w.slot.bias;
       const double size = matrix ? std::sqrt(3. / w.slot.cols) : 0.5;
       std::vector<float> numbers(w.slot.elements());
@@ -50,6 +73,22 @@ class tensors {
     auto& bytes = memory_.emplace_back(numbers.size_bytes());
     std::memcpy(bytes.data(), numbers.data(), numbers.size_bytes());
     list.push_back({std::move(name), dtype::f32, "F32", std::move(shape), bytes, 0});
+  }
+  // Random blocks of about the size that an f32 matrix would have.
+  void add_blocks(std::string name, dtype type, u32 rows, u32 cols, u64 seed) {
+    auto& bytes = memory_.emplace_back(bytes_of(type, u64{rows} * cols));
+    for (std::byte& b : bytes) b = static_cast<std::byte>(uniform(seed, drawn_++) * 256);
+    const bool least = type == dtype::q4_k || type == dtype::q5_k;
+    const double step = type == dtype::q4_0 ? 0.25 : type == dtype::q4_k ? 5e-3 : type == dtype::q5_k ? 2.5e-3 : 8e-4;
+    for (u64 block = 0; block < bytes.size(); block += info(type).bytes) {
+      const auto put = [&](u64 at, double x) {
+        const u16 half = to_f16(static_cast<float>(x * (0.5 + uniform(seed, drawn_++)) / std::sqrt(cols)));
+        std::memcpy(&bytes[block + at], &half, sizeof half);
+      };
+      put(type == dtype::q6_k ? 208 : 0, step);
+      if (least) put(2, step * (type == dtype::q4_k ? 7.5 : 15.5));
+    }
+    list.push_back({std::move(name), type, std::string(info(type).name), {rows, cols}, bytes, 0});
   }
   // The numbers of f32 tensors, rounded to another type.
   void store_as(dtype type) {

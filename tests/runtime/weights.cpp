@@ -93,6 +93,15 @@ TEST_CASE("weights: a type has to be one to compute with; vectors are never in b
   CHECK(failed.code == errc::tensor_dtype);
   CHECK(failed.text == "random: tensor model.layers.1.mlp.gate_proj.weight: expected f32, f16, bf16 or q8_0, found Q4_K");
 
+  using blocks = program<random_model::wide, Q6_K>;  // nothing is rounded to these, nor they to each other
+  for (const dtype type : {dtype::f32, dtype::q4_k, dtype::q8_0}) {
+    tensors k = tensors::of<blocks>();
+    CHECK(refused<blocks>(k).text.empty());
+    tensor_ref& down = k.at("model.layers.1.mlp.down_proj.weight");
+    down.type = type, down.stored = info(type).name;
+    CHECK(refused<blocks>(k).text == "random: tensor model.layers.1.mlp.down_proj.weight: expected q6_k, found " + down.stored);
+  }
+
   t = tensors::of<tied>();
   tensor_ref& norm = t.at("model.norm.weight");
   norm.type = dtype::q8_0, norm.stored = "q8_0", norm.bytes = norm.bytes.first(3 * 34);

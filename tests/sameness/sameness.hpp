@@ -12,8 +12,8 @@ using namespace cke;
 using random_model::mixed;
 
 // Length: two whole blocks of 128 keys, and a part of one.
-template <class Formats, dtype KV, class Isa, u32 length = 310> struct machine {
-  using program = cke::program<mixed, Formats>;
+template <class Formats, dtype KV, class Isa, u32 length = 310, class M = mixed> struct machine {
+  using program = cke::program<M, Formats>;
   using loaded = cke::loaded<program, KV, Isa>;
   using sequence = cke::sequence<loaded>;
   static constexpr u32 vocab = program::vocab;
@@ -22,7 +22,7 @@ template <class Formats, dtype KV, class Isa, u32 length = 310> struct machine {
   static std::shared_ptr<loaded> load(u32 threads, u32 chunk, u32 logit_rows) {
     static const auto tensors = random_model::tensors::of<program>();
     const model_options o{.threads = threads, .context = length, .chunk = chunk, .logit_rows = logit_rows};
-    return std::make_shared<loaded>(tensors.index(), "random", naming::hf, names_of<mixed>(), o);
+    return std::make_shared<loaded>(tensors.index(), "random", naming::hf, names_of<M>(), o);
   }
   static const std::vector<u32>& ids() {
     static const auto all = random_model::ids(length, vocab);

@@ -18,7 +18,9 @@ bool is_known_word(const std::string& word) {
   static const char* const known[] = {
       "Written", "by", "cke", "a", "model", "s", "type", "as", "numbers", "include", "export", "hpp", "models",
       "llama", "mistral", "gemma2", "gemma3", "glm4", "granite", "olmo2", "phi3", "qwen2", "qwen3", "smollm3", "using", "inline", "constexpr", "rope_factors", "factors", "CKE_EXPORT_MODEL",
-      "F32", "F16", "BF16", "Q8_0", "dtype", "f32", "f16", "bf16", "true", "false", "pairing", "split", "adjacent",
+      "F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_K_M", "Q5_K_M", "Q6_K", "stored_formats", "stored_matrices", "stored", "role",
+      "embed", "head", "q", "k", "v", "o", "gate", "up", "down", "q8_0", "q4_0", "q4_k", "q5_k", "q6_k",
+      "dtype", "f32", "f16", "bf16", "true", "false", "pairing", "split", "adjacent",
       "stretch", "none", "linear", "dynamic", "llama3", "yarn", "longrope", "vocab", "dim", "hidden", "layers",
       "heads", "kv_heads", "head_dim", "eps", "tied", "attention_bias", "mlp_bias", "rope", "dims", "theta",
       "window", "sliding", "local_rope", "query_scalar", "score_cap", "logit_cap", "turned", "embedding_multiplier",
@@ -32,7 +34,9 @@ bool is_safe_unit(const std::string& unit) {
   static const std::regex shape(
       "// Written by cke: a model's type, as numbers\\.\n#include <cke/export\\.hpp>\n#include <cke/models/([a-z0-9_]+)\\.hpp>\n"
       "(inline constexpr cke::rope_factors factors\\{\n    \\{[-+.e0-9, ]*\\},\n    \\{[-+.e0-9, ]*\\},\n    [0-9]+, [0-9]+\\};\n)?"
-      "using model = cke::([a-z0-9_]+)<[-+.,:={}& A-Za-z0-9_]*>;\nCKE_EXPORT_MODEL\\(model, cke::(F32|F16|BF16|Q8_0), cke::dtype::(f32|f16|bf16)\\);\n");
+      "using model = cke::([a-z0-9_]+)<[-+.,:={}& A-Za-z0-9_]*>;\n"
+      "(inline constexpr cke::stored_matrices stored\\[\\]\\{\n(    \\{cke::role::[a-z]+, [0-9]+, [0-9]+, cke::dtype::[a-z0-9_]+\\},\n)+\\};\n)?"
+      "CKE_EXPORT_MODEL\\(model, cke::(F32|F16|BF16|Q8_0|Q4_0|Q4_K_M|Q5_K_M|Q6_K|stored_formats<stored>), cke::dtype::(f32|f16|bf16)\\);\n");
   static const std::regex words("[A-Za-z_][A-Za-z_0-9]*"), numbers("\\b[0-9][0-9.]*(e[-+]?[0-9]+)?\\b");
   if (!std::regex_match(unit, shape)) return false;
   const std::string plain = std::regex_replace(unit, numbers, " ");

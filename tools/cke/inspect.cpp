@@ -32,7 +32,7 @@ json_object facts_of(const checkpoint& from, const unit& u) {
           {"parameters", parameters},
           {"bytes", bytes},
           {"stored", stored},
-          {"format", info(u.format).name},
+          {"format", u.format},
           {"kv", info(u.kv).name},
           {"max_position_embeddings", u.max_position},
           {"vocabulary", from.tokens ? json_object(from.tokens->tokens.size()) : json_object(nullptr)},

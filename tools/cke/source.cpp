@@ -53,7 +53,7 @@ loaded_model load_model(const model_args& args, needs what, u32 logit_rows) {
   m.engine = load_engine(compiled.door, from, options);
   m.family = u.family;
   m.format = u.format;
-  m.name = u.family + ' ' + short_count(m.engine->parameters()) + ' ' + std::string(info(u.format).name);
+  m.name = u.family + ' ' + short_count(m.engine->parameters()) + ' ' + u.format;
   if (from.tokens) m.tokens.emplace(from.tokens, from.name);
   m.stop_ids = from.stop_ids;
   return m;

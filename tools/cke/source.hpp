@@ -53,7 +53,7 @@ class text_session {
 struct loaded_model {
   std::string name;    // "qwen3 1.2M q8_0"
   std::string family;
-  dtype format{};
+  std::string format;
   std::shared_ptr<const library> door;
   std::unique_ptr<cke::engine> engine;
   std::optional<tokenizer> tokens;

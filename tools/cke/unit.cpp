@@ -2,8 +2,11 @@
 // unit.cpp: see unit.hpp.
 #include "unit.hpp"
 
-#include <map>
+#include <algorithm>
+#include <vector>
 
+#include <cke/graph/format.hpp>
+#include <cke/kernels/convert.hpp>
 #include <cke/match.hpp>
 #include <cke/models/gemma2.hpp>
 #include <cke/models/gemma3.hpp>
@@ -30,6 +33,12 @@ std::string shape_text(std::span<const u64> shape) {
   return '[' + out + ']';
 }
 
+std::string name_in_file(std::string_view tensor, u32 layer) {
+  std::string name(tensor);
+  if (const auto hole = name.find("{}"); hole != name.npos) name.replace(hole, 2, std::to_string(layer));
+  return name += ".weight";
+}
+
 // Loading checks every tensor; this spares a compilation that cannot end well, and bounds its size: numbers
 // that no matrix of the file confirms never reach the compiler.
 template <class Family> void check_matrices(const checkpoint& from, const typename Family::config& c) {
@@ -38,9 +47,8 @@ template <class Family> void check_matrices(const checkpoint& from, const typena
   const matrix body[] = {{role::q, q}, {role::k, kv}, {role::v, kv}, {role::gate, c.hidden}, {role::up, c.hidden}};
   const auto tensor_of = [&](place where, role is) { return part_of(name_of(Family::names, where, {.is = is}).in(from.as)).tensor; };
   const auto check = [&](std::string_view tensor, u32 layer, u64 rows) {
-    std::string name(tensor);
-    if (const auto hole = name.find("{}"); hole != name.npos) name.replace(hole, 2, std::to_string(layer));
-    const tensor_ref* const t = from.tensors.find(name += ".weight");
+    const std::string name = name_in_file(tensor, layer);
+    const tensor_ref* const t = from.tensors.find(name);
     const u64 wanted[] = {rows, c.dim};
     if (!t || !std::ranges::equal(t->shape, wanted))
       throw Error(t ? errc::tensor_shape : errc::tensor_missing, from.name, "tensor " + name,
@@ -56,80 +64,135 @@ template <class Family> void check_matrices(const checkpoint& from, const typena
     }
 }
 
-template <class Family> unit unit_of(const checkpoint& from) {
+// A matrix of the model, and the tensor of the file that it is.
+struct file_matrix {
+  weight_slot slot;
+  u32 layer;
+  const tensor_ref* tensor;
+};
+template <class Family> std::vector<file_matrix> matrices_of(const checkpoint& from, const typename Family::config& c) {
+  std::vector<file_matrix> out;
+  for (const name_rule& rule : Family::names) {
+    const std::string_view tensor = part_of(rule.in(from.as)).tensor;
+    if (&rule != &name_of(Family::names, rule.where, {.is = rule.is, .nth = rule.nth})) continue;  // a later one wins
+    if (rule.is == role::head && c.tied) continue;
+    for (u32 layer = 0; layer < (rule.where == place::body ? c.layers : 1u); ++layer) {
+      const tensor_ref* const t = from.tensors.find(name_in_file(tensor, layer));
+      if (!t || t->shape.size() != 2) continue;
+      const auto width = static_cast<u32>(std::min<u64>(t->shape[1], ~0u));
+      out.push_back({{.is = rule.is, .nth = rule.nth, .quantisable = true, .cols = width}, layer, t});
+    }
+  }
+  return out;
+}
+
+struct format_row {
+  std::string_view name, policy;
+  dtype (*of)(const weight_slot&, u32 layer, u32 layers, bool tied);
+};
+constexpr format_row formats[] = {
+    {"f32", "cke::F32", F32::of},          {"f16", "cke::F16", F16::of},          {"bf16", "cke::BF16", BF16::of},
+    {"q8_0", "cke::Q8_0", Q8_0::of},       {"q4_0", "cke::Q4_0", Q4_0::of},       {"q4_k_m", "cke::Q4_K_M", Q4_K_M::of},
+    {"q5_k_m", "cke::Q5_K_M", Q5_K_M::of}, {"q6_k", "cke::Q6_K", Q6_K::of}};
+constexpr dtype types[] = {dtype::f32,  dtype::f16,  dtype::bf16, dtype::q8_0,
+                           dtype::q4_0, dtype::q4_k, dtype::q5_k, dtype::q6_k};
+constexpr dtype kv_types[] = {dtype::f32, dtype::f16, dtype::bf16, dtype::q8_0};
+
+template <class List, class Name> std::string listed(const List& list, Name name) {
+  std::string out;
+  for (const auto& item : list) out += (out.empty() ? "" : ", ") + std::string(name(item));
+  return out;
+}
+std::string_view name_of_type(dtype t) { return info(t).name; }
+
+// How weights are kept: a policy, and what has to be declared for it.
+struct format {
+  std::string name, policy, declared;
+};
+
+format format_named(std::string_view name, const checkpoint& from, const std::vector<file_matrix>& all, u32 layers, bool tied) {
+  for (const format_row& f : formats) {
+    if (f.name != name) continue;
+    for (const file_matrix& m : all)  // nothing is rounded to types that are not convertible
+      if (const dtype t = f.of(m.slot, m.layer, layers, tied); !kernels::convertible(t) && m.tensor->type != t)
+        throw Error(errc::tensor_dtype, from.name, "tensor " + m.tensor->name, info(t).name, m.tensor->stored);
+    return {std::string(f.name), std::string(f.policy), {}};
+  }
+  throw Error(errc::usage, {}, "--format", "one of " + listed(formats, [](const format_row& f) { return f.name; }), name);
+}
+
+// The policy that the file follows, else a table of its matrices.
+format stored_format(const checkpoint& from, const std::vector<file_matrix>& all, u32 layers, bool tied) {
+  for (const file_matrix& m : all)
+    if (std::ranges::find(types, m.tensor->type) == std::end(types))
+      throw Error(errc::unsupported, from.name, "tensor " + m.tensor->name, "one of " + listed(types, name_of_type),
+                  m.tensor->stored);
+  for (const format_row& f : formats)
+    if (std::ranges::all_of(all, [&](const file_matrix& m) {
+          const dtype t = f.of(m.slot, m.layer, layers, tied);
+          const bool no_blocks = t == dtype::f32 && m.slot.cols % 32 != 0;  // widened, exactly
+          return t == m.tensor->type || (no_blocks && m.tensor->type != dtype::q8_0);
+        }))
+      return {std::string(f.name), std::string(f.policy), {}};
+  std::string table;
+  for (std::size_t i = 0; i < all.size();) {
+    const file_matrix& m = all[i];
+    u32 end = m.layer;
+    for (; i < all.size() && all[i].slot.is == m.slot.is && all[i].tensor->type == m.tensor->type; ++i)
+      end = all[i].layer + 1;
+    table += "    {cke::role::" + std::string(name(m.slot.is)) + ", " + std::to_string(m.layer) + ", " +
+             std::to_string(end) + ", cke::dtype::" + std::string(info(m.tensor->type).name) + "},\n";
+  }
+  return {"mixed", "cke::stored_formats<stored>", "inline constexpr cke::stored_matrices stored[]{\n" + table + "};\n"};
+}
+
+dtype kv_named(std::string_view name) {
+  for (const dtype t : kv_types)
+    if (info(t).name == name) return t;
+  throw Error(errc::usage, {}, "--kv", "one of " + listed(kv_types, name_of_type), name);
+}
+
+template <class Family> unit unit_of(const checkpoint& from, const unit_options& options) {
   rope_factors factors;
   auto config = config_of<Family>(from, factors);
   check_matrices<Family>(from, config);
+  const auto matrices = matrices_of<Family>(from, config);
+  const format stored = options.format.empty()
+                            ? stored_format(from, matrices, config.layers, config.tied)
+                            : format_named(options.format, from, matrices, config.layers, config.tied);
   unit u;
   u.family = Family::name;
   u.type = std::string(Family::type_name) + '<' + literal(config, Family::keys) + '>';
+  u.format = stored.name;
+  u.kv = kv_named(!options.kv.empty() ? options.kv : stored.name == "f32" ? "f32" : "bf16");
   u.max_position = config.rope.max_position;
   u.text = "// Written by cke: a model's type, as numbers.\n" + include("cke/export.hpp") + include(Family::header);
   if (config.rope.factors)
     u.text += "inline constexpr cke::rope_factors factors{\n    " + literal_list(factors.longs, factors.long_count) +
               ",\n    " + literal_list(factors.shorts, factors.short_count) + ",\n    " + literal(factors.long_count) +
               ", " + literal(factors.short_count) + "};\n";
-  u.text += "using model = " + u.type + ";\n";
+  u.text += "using model = " + u.type + ";\n" + stored.declared + "CKE_EXPORT_MODEL(model, " + stored.policy +
+            ", cke::dtype::" + std::string(info(u.kv).name) + ");\n";
   return u;
 }
 
 struct family_row {
   std::string_view hf, gguf;
-  unit (*unit_of)(const checkpoint&);
+  unit (*unit_of)(const checkpoint&, const unit_options&);
 };
 template <class Family> constexpr family_row row{name_in<Family>(naming::hf), name_in<Family>(naming::gguf), unit_of<Family>};
 constexpr family_row families[] = {
     row<family<"gemma2">>, row<family<"gemma3_text">>, row<family<"glm4">>, row<family<"granite">>, row<family<"llama">>,
     row<family<"mistral">>, row<family<"olmo2">>, row<family<"phi3">>, row<family<"qwen2">>, row<family<"qwen3">>, row<family<"smollm3">>};
 
-struct format_row {
-  dtype type;
-  std::string_view policy, enumerator;
-  bool for_kv;
-};
-constexpr format_row formats[] = {{dtype::f32, "cke::F32", "cke::dtype::f32", true},
-                                  {dtype::f16, "cke::F16", "cke::dtype::f16", true},
-                                  {dtype::bf16, "cke::BF16", "cke::dtype::bf16", true},
-                                  {dtype::q8_0, "cke::Q8_0", "cke::dtype::q8_0", true}};
-
-const format_row& format_named(std::string_view name, bool for_kv) {
-  std::string known;
-  for (const format_row& f : formats) {
-    if (for_kv && !f.for_kv) continue;
-    if (info(f.type).name == name) return f;
-    known += (known.empty() ? "" : ", ") + std::string(info(f.type).name);
-  }
-  throw Error(errc::usage, {}, for_kv ? "--kv" : "--format", "one of " + known, std::string(name));
-}
-
-// The type of most bytes of the matrices.
-const format_row& stored_format(const checkpoint& from) {
-  std::map<std::string_view, u64> bytes;
-  for (const tensor_ref& t : from.tensors.tensors())
-    if (t.shape.size() == 2) bytes[t.stored] += std::max<u64>(1, t.bytes.size());
-  const auto most = std::ranges::max_element(bytes, {}, [](const auto& e) { return e.second; });
-  if (most == bytes.end()) throw Error(errc::tensor_missing, from.name, {}, "matrices", "none");
-  for (const format_row& f : formats)
-    for (const tensor_ref& t : from.tensors.tensors())
-      if (t.stored == most->first && t.type == f.type) return f;
-  throw Error(errc::unsupported, from.name, "tensors", "f32, f16, bf16 or q8_0", std::string(most->first));
-}
-
 }  // namespace
 
 unit make_unit(const checkpoint& from, const unit_options& options) {
-  const format_row& format = options.format.empty() ? stored_format(from) : format_named(options.format, false);
-  const format_row& kv = options.kv.empty() ? format_named(format.type == dtype::f32 ? "f32" : "bf16", true)
-                                            : format_named(options.kv, true);
   std::string known;
   for (const family_row& f : families) {
     const std::string_view name = from.as == naming::hf ? f.hf : f.gguf;
     if (!name.empty()) known += (known.empty() ? "" : ", ") + std::string(name);
-    if (name.empty() || name != from.model_type) continue;
-    unit u = f.unit_of(from);
-    u.format = format.type, u.kv = kv.type;
-    u.text += "CKE_EXPORT_MODEL(model, " + std::string(format.policy) + ", " + std::string(kv.enumerator) + ");\n";
-    return u;
+    if (!name.empty() && name == from.model_type) return f.unit_of(from, options);
   }
   throw Error(errc::unsupported, from.name, "model type", "one of " + known,
               from.model_type.empty() ? "none" : from.model_type);

@@ -9,7 +9,7 @@
 namespace cke::tool {
 
 struct unit_options {
-  std::string format;  // f32, f16, bf16, q8_0; empty: the type that most of the checkpoint's numbers have
+  std::string format;  // f32, f16, bf16, q8_0, q4_0, q4_k_m, q5_k_m, q6_k; empty: as the checkpoint has them
   std::string kv;      // f32, f16, bf16; empty: f32 for format f32, else bf16
 };
 
@@ -17,7 +17,8 @@ struct unit {
   std::string text;  // C++ source: our words, and numbers that were range-checked; never text of the file
   std::string family;
   std::string type;  // as the unit spells it
-  dtype format{}, kv{};
+  std::string format;  // as in unit_options; "mixed": a table of the checkpoint's matrices
+  dtype kv{};
   u32 max_position{};  // 0: the config does not say
 };
 

@@ -44,6 +44,15 @@ constexpr const dtype_info& info(dtype t) {
     if (row.type == t) return row;
   throw "cke: dtype: a type without a row in the table";
 }
+// What a kernel is compiled for: the format of its matrices, or, where they differ, of each (q, k and v;
+// gate and up), the cache's of attention, f32 of the rest.
+struct kernel_types {
+  dtype first{}, second = dtype::none, third = dtype::none;
+  constexpr kernel_types(dtype one = dtype::f32, dtype two = dtype::none, dtype three = dtype::none)
+      : first(one), second(two), third(three) {}
+  constexpr bool operator==(const kernel_types&) const = default;
+};
+
 // Bytes of `elements` consecutive numbers; elements is a multiple of the block.
 constexpr u64 bytes_of(dtype t, u64 elements) { return elements / info(t).block * info(t).bytes; }
 

@@ -131,9 +131,10 @@ struct builder : code {
   constexpr reg matmul2(role a, role b, reg x, u32 rows, u32 cols, bool bias) {
     slots8 w{matrix(a, rows, cols), matrix(b, rows, cols)};
     if (bias) w.add(vector(a, rows, true)), w.add(vector(b, rows, true));
-    if (formats[w[0]] != formats[w[1]]) throw "cke: lowering: gate and up must have one format";
-    const reg in = operand(x, w[0]), y = temp(2 * rows);
-    emit(opcode::matmul, {in}, {y}, w, {.rows = 2 * rows, .cols = cols, .kv_heads = 1, .bias = bias});
+    regs4 in{operand(x, w[0])};
+    if (const reg other = operand(x, w[1]); !in.has(other)) in.add(other);
+    const reg y = temp(2 * rows);
+    emit(opcode::matmul, in, {y}, w, {.rows = 2 * rows, .cols = cols, .kv_heads = 1, .bias = bias});
     return y;
   }
   constexpr void rename(reg from, reg to) {

@@ -6,6 +6,7 @@
 #include <bit>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "../core/error.hpp"
 #include "fuse.hpp"
@@ -255,19 +256,24 @@ struct adapter_capability {
 // A backend's functions by opcode and dtype. All questions are asked when a plan is loaded or routed.
 template <class Fn> class adapter_table {
  public:
-  constexpr void add(opcode op, dtype t, Fn* run, adapter_capability can = {}) {
-    rows_[static_cast<u8>(op)].run[index(t)] = run;
-    rows_[static_cast<u8>(op)].can = can;
+  constexpr void add(opcode op, kernel_types t, Fn* run, adapter_capability can = {}) {
+    row& r = rows_[static_cast<u8>(op)];
+    r.can = can;
+    for (auto& [types, known] : r.runs)
+      if (types == t) return void(known = run);
+    r.runs.emplace_back(t, run);
   }
   constexpr void remove(opcode op) { rows_[static_cast<u8>(op)] = {}; }
 
   // Throws unsupported_opcode.
-  constexpr Fn* find(opcode op, dtype t) const {
-    Fn* const run = rows_[static_cast<u8>(op)].run[index(t)];
-    if (!run)
-      throw Error(errc::unsupported_opcode, {}, "opcode " + std::to_string(static_cast<u8>(op)),
-                  "an adapter for " + std::string(info(t).name), "none");
-    return run;
+  constexpr Fn* find(opcode op, kernel_types t) const {
+    for (const auto& [types, run] : rows_[static_cast<u8>(op)].runs)
+      if (types == t) return run;
+    std::string wanted(info(t.first).name);
+    for (const dtype more : {t.second, t.third})
+      if (more != dtype::none) wanted += " and " + std::string(info(more).name);
+    throw Error(errc::unsupported_opcode, {}, "opcode " + std::to_string(static_cast<u8>(op)),
+                "an adapter for " + wanted, "none");
   }
   // Throws batch_unsupported.
   constexpr void route(opcode op, const execution_context& now) const {
@@ -279,9 +285,8 @@ template <class Fn> class adapter_table {
   }
 
  private:
-  static constexpr u32 index(dtype t) { return static_cast<u32>(&info(t) - dtypes); }
   struct row {
-    std::array<Fn*, std::size(dtypes)> run{};
+    std::vector<std::pair<kernel_types, Fn*>> runs{};
     adapter_capability can{};
   };
   std::array<row, 256> rows_{};

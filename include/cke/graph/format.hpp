@@ -15,9 +15,44 @@ template <dtype T> struct one_format {
   static constexpr std::string_view name = info(T).name;
 };
 
+// llama.cpp's recipes (llama_tensor_get_type): one type for most matrices, and Q6_K for the head (a tied
+// embedding is one) and, with MoreBits, for v and down of every third layer and the outer eighths. Rows that
+// are no whole blocks get the type that llama.cpp falls back to.
+template <dtype Most, bool MoreBits> struct recipe {
+  static constexpr dtype of(const weight_slot& w, u32 layer, u32 layers, bool tied) {
+    if (!w.quantisable) return dtype::f32;
+    const u32 eighth = layers / 8;
+    const bool outer = layer < eighth || layer >= 7 * layers / 8 || (layer - eighth) % 3 == 2;
+    const bool better = w.is == role::head || (tied && w.is == role::embed) ||
+                        (MoreBits && outer && (w.is == role::v || w.is == role::down));
+    const dtype t = better ? dtype::q6_k : Most;
+    if (w.cols % info(t).block == 0) return t;
+    if (w.cols % 32 != 0) return dtype::f16;
+    return t == dtype::q4_k ? dtype::q5_0 : t == dtype::q5_k ? dtype::q5_1 : dtype::q8_0;
+  }
+};
+
+// What a file has, matrix by matrix.
+struct stored_matrices {
+  role is{};
+  u32 first{}, last{};  // layers [first, last)
+  dtype type{};
+};
+template <const auto& Table> struct stored_formats {
+  static constexpr dtype of(const weight_slot& w, u32 layer, u32, bool) {
+    for (const stored_matrices& m : Table)
+      if (w.quantisable && w.is == m.is && m.first <= layer && layer < m.last) return m.type;
+    return dtype::f32;
+  }
+};
+
 struct F32 : one_format<dtype::f32> {};
 struct F16 : one_format<dtype::f16> {};
 struct BF16 : one_format<dtype::bf16> {};
 struct Q8_0 : one_format<dtype::q8_0> {};
+struct Q4_0 : recipe<dtype::q4_0, false> {};
+struct Q4_K_M : recipe<dtype::q4_k, true> {};
+struct Q5_K_M : recipe<dtype::q5_k, true> {};
+struct Q6_K : recipe<dtype::q6_k, false> {};
 
 }  // namespace cke

@@ -75,12 +75,10 @@ constexpr bool matches(const code& c, u32 at, const fusion& f) {
   if (at + f.pattern.count > c.ops.size()) return false;
   for (u32 k = 0; k < f.pattern.count; ++k)
     if (c.ops[at + k].op != f.pattern[k]) return false;
-  if (f.becomes == opcode::qkv_matmul) {  // three readers of one input in one format, cut by kv head
-    const u8 first = c.ops[at].weight[0];
+  if (f.becomes == opcode::qkv_matmul) {  // three readers of one input, cut by kv head
     for (u32 k = 0; k < 3; ++k) {
       const instruction& one = c.ops[at + k];
-      const u8 w = one.weight[0];
-      if (one.in[0] != c.ops[at].in[0] || c.formats[w] != c.formats[first] || c.slots[w].group == 0) return false;
+      if (one.in[0] != c.ops[at].in[0] || c.slots[one.weight[0]].group == 0) return false;
       if (one.p.bias != c.ops[at].p.bias || one.p.kv_heads != c.ops[at].p.kv_heads) return false;
     }
     return true;

@@ -111,7 +111,8 @@ template <class Model, class Formats, bool Fused = true> struct program {
   }();
   static constexpr signature choose(const code& c, u32 layer) {
     signature s;
-    for (u32 i = 0; i < c.slots.size(); ++i) s.set(i, Formats::of(c.slots[i], layer, layers, tied));
+    for (u32 i = 0; i < c.slots.size(); ++i)  // a tied matrix is the embedding, whatever the policy says of it
+      s.set(i, Formats::of(c.slots[i].tied ? plain_header().slots[0] : c.slots[i], layer, layers, tied));
     return s;
   }
   static constexpr signature header_formats = choose(plain_header(), 0), footer_formats = choose(plain_footer(), 0);
@@ -189,11 +190,12 @@ template <class Model, class Formats, bool Fused = true> struct program {
   }();
 
   // Whether any matrix has this format: what is not stored is not compiled.
-  static constexpr bool stores(dtype t) {
-    bool found = false;
-    for_each_weight([&](const weight& w) { found = found || (w.slot.quantisable && w.as == t); });
-    return found;
-  }
+  static constexpr u64 stored_types = [] {
+    u64 bits = 0;
+    for_each_weight([&](const weight& w) { bits |= u64{w.slot.quantisable} << static_cast<u8>(w.as); });
+    return bits;
+  }();
+  static constexpr bool stores(dtype t) { return stored_types >> static_cast<u8>(t) & 1; }
 
   static constexpr u32 vocab = foot().regs[foot().regs.size() - 1].width;
   static constexpr u32 dim = footer::in;

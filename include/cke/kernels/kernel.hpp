@@ -84,18 +84,23 @@ constexpr token_range kv_heads_of(const work& w, u32 unit, u32 kv_heads) {
   return w.by == split::kv_heads ? token_range{unit, unit + 1} : token_range{0, kv_heads};
 }
 
-// A kernel has `static void run(const params&, const work&, u32 unit)`; T is the weights' type, the
-// cache's for attention, f32 for the rest. One that an isa lacks is looked up in the isa's base.
-template <opcode Op, dtype T, class Isa> struct kernel : kernel<Op, T, typename Isa::base> {};
-template <opcode Op, dtype T> struct kernel<Op, T, void> {
+// A kernel has `static void run(const params&, const work&, u32 unit)`; T and More are kernel_types.
+// One that an isa lacks is looked up in the isa's base.
+template <opcode Op, dtype T, class Isa, dtype... More> struct kernel : kernel<Op, T, typename Isa::base, More...> {};
+template <opcode Op, dtype T, dtype... More> struct kernel<Op, T, void, More...> {
   using missing = void;
   static void run(const params&, const work&, u32) {}  // keeps the error below the only one
 };
 
-template <opcode Op, dtype T, class Isa> struct dispatch : kernel<Op, T, Isa> {
-  static_assert(!requires { typename kernel<Op, T, Isa>::missing; },
+template <opcode Op, dtype T, class Isa, dtype... More> struct dispatch : kernel<Op, T, Isa, More...> {
+  static_assert(!requires { typename kernel<Op, T, Isa, More...>::missing; },
                 "cke: dispatch: no kernel for this opcode, dtype and isa; specialise cke::kernel; "
                 "see dispatch<opcode, dtype, isa>");
 };
+template <opcode Op, kernel_types T, class Isa> constexpr auto kernel_of() {
+  if constexpr (T.second == dtype::none) return &dispatch<Op, T.first, Isa>::run;
+  else if constexpr (T.third == dtype::none) return &dispatch<Op, T.first, Isa, T.second>::run;
+  else return &dispatch<Op, T.first, Isa, T.second, T.third>::run;
+}
 
 }  // namespace cke

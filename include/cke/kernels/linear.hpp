@@ -19,14 +19,25 @@ constexpr row_range rows_of_unit(u32 group, u32 unit) {
   return {unit / per * group + in_group, left < unit_rows ? left : unit_rows};
 }
 
-template <dtype T, class Isa>
-concept multiplies = requires { kernels::packed<T, Isa>::unit_bytes(0u); };
+template <class Isa, dtype... Ts>
+concept multiplies = (requires { kernels::packed<Ts, Isa>::unit_bytes(0u); } && ...);
+
+// f<format of matrix `which`>(), of formats that are one for all or one each.
+template <dtype T, dtype... More, class F> void with_format(u32 which, F&& f) {
+  if constexpr (sizeof...(More) == 0) f.template operator()<T>();
+  else if (which == 0) f.template operator()<T>();
+  else with_format<More...>(which - 1, f);
+}
+
+// The input in the form that format T multiplies: formats of two kinds are handed it in both.
+template <dtype T> const view& input_for(const work& w) { return w.in[w.in[0].as == info(T).partner ? 0 : 1]; }
 
 // e(first_token, tokens, tile [tokens][32]) for every tile of `unit` of weight `which`.
 template <dtype T, class Isa, class Epilogue>
 void multiply(const work& w, u32 which, u32 unit, u32 cols, Epilogue&& e) {
   const std::byte* weights = w.weight[which] + u64{unit} * kernels::packed<T, Isa>::unit_bytes(cols);
-  kernels::matmul<T, Isa>::unit(weights, w.in[0].data, token_bytes<Isa>(w.in[0]), w.tokens, cols, e);
+  const view& x = input_for<T>(w);
+  kernels::matmul<T, Isa>::unit(weights, x.data, token_bytes<Isa>(x), w.tokens, cols, e);
 }
 
 // y[token][rows of the unit] (+)= tile + bias
@@ -48,68 +59,70 @@ inline const float* bias_of(const params& p, const work& w, u32 which, u32 matri
 }
 
 // One unit of matrix `which`, whose group is its width over its kv heads, into output `to`.
-template <bool Add, dtype T, class Isa>
+template <bool Add, class Isa, dtype... Ts>
 void multiply_into(const params& p, const work& w, u32 which, u32 matrices, u32 to, u32 group, u32 unit) {
   const row_range rows = rows_of_unit(group, unit);
   const float* bias = bias_of(p, w, which, matrices);
-  multiply<T, Isa>(w, which, unit, p.cols, [&](u32 first, u32 count, const float* tile) {
-    store_tile<Add>(w.out[to], bias, rows, first, count, tile);
+  with_format<Ts...>(which, [&]<dtype T>() {
+    multiply<T, Isa>(w, which, unit, p.cols, [&](u32 first, u32 count, const float* tile) {
+      store_tile<Add>(w.out[to], bias, rows, first, count, tile);
+    });
   });
 }
 
 template <dtype T, class Isa>
-  requires multiplies<T, Isa>
+  requires multiplies<Isa, T>
 struct kernel<opcode::logits, T, Isa> {
   static void run(const params& p, const work& w, u32 unit) {
-    multiply_into<false, T, Isa>(p, w, 0, 1, 0, p.rows, unit);
+    multiply_into<false, Isa, T>(p, w, 0, 1, 0, p.rows, unit);
   }
 };
 
 // Two matrices of p.rows / 2 rows side by side when their bias-free weights are two (gate, up), else one.
-template <dtype T, class Isa>
-  requires multiplies<T, Isa>
-struct kernel<opcode::matmul, T, Isa> {
+template <dtype T, class Isa, dtype... More>
+  requires multiplies<Isa, T, More...>
+struct kernel<opcode::matmul, T, Isa, More...> {
   static void run(const params& p, const work& w, u32 unit) {
-    if (!w.weight[p.bias ? 2 : 1]) return multiply_into<false, T, Isa>(p, w, 0, 1, 0, p.rows / p.kv_heads, unit);
+    if (!w.weight[p.bias ? 2 : 1]) return multiply_into<false, Isa, T, More...>(p, w, 0, 1, 0, p.rows / p.kv_heads, unit);
     work up = w;
     up.out[0].data += u64{p.rows / 2} * sizeof(float);
-    multiply_into<false, T, Isa>(p, w, 0, 2, 0, p.rows / 2, unit);
-    multiply_into<false, T, Isa>(p, up, 1, 2, 0, p.rows / 2, unit);
+    multiply_into<false, Isa, T, More...>(p, w, 0, 2, 0, p.rows / 2, unit);
+    multiply_into<false, Isa, T, More...>(p, up, 1, 2, 0, p.rows / 2, unit);
   }
 };
 
 // in[1] is the stream that the result is added to, in place.
 template <dtype T, class Isa>
-  requires multiplies<T, Isa>
+  requires multiplies<Isa, T>
 struct kernel<opcode::matmul_add, T, Isa> {
   static void run(const params& p, const work& w, u32 unit) {
-    multiply_into<true, T, Isa>(p, w, 0, 1, 0, p.rows, unit);
+    multiply_into<true, Isa, T>(p, w, 0, 1, 0, p.rows, unit);
   }
 };
 
-template <dtype T, class Isa>
-  requires multiplies<T, Isa>
-struct kernel<opcode::qkv_matmul, T, Isa> {
+template <dtype T, class Isa, dtype... More>
+  requires multiplies<Isa, T, More...>
+struct kernel<opcode::qkv_matmul, T, Isa, More...> {
   static void run(const params& p, const work& w, u32 unit) {
     if (w.by == split::kv_heads) {
       for (u32 i = 0; i < 3; ++i) {
         const u32 group = w.out[i].width / p.kv_heads, per = units_of_group(group);
-        for (u32 u = 0; u < per; ++u) multiply_into<false, T, Isa>(p, w, i, 3, i, group, unit * per + u);
+        for (u32 u = 0; u < per; ++u) multiply_into<false, Isa, T, More...>(p, w, i, 3, i, group, unit * per + u);
       }
       return;
     }
     for (u32 i = 0; i < 3; ++i) {
       const u32 group = w.out[i].width / p.kv_heads, units = units_of_group(group) * p.kv_heads;
-      if (unit < units) return multiply_into<false, T, Isa>(p, w, i, 3, i, group, unit);
+      if (unit < units) return multiply_into<false, Isa, T, More...>(p, w, i, 3, i, group, unit);
       unit -= units;
     }
   }
 };
 
 // out = act(gate x) * (up x), written as f32 or in the form that the next matrix wants.
-template <dtype T, class Isa>
-  requires multiplies<T, Isa>
-struct kernel<opcode::matmul_act, T, Isa> {
+template <dtype T, class Isa, dtype... More>
+  requires multiplies<Isa, T, More...>
+struct kernel<opcode::matmul_act, T, Isa, More...> {
   static void run(const params& p, const work& w, u32 unit) {
     float* gate = reinterpret_cast<float*>(w.scratch);  // [tokens][32]
     const row_range rows = rows_of_unit(p.rows / 2, unit);
@@ -120,7 +133,8 @@ struct kernel<opcode::matmul_act, T, Isa> {
     multiply<T, Isa>(w, 0, unit, p.cols, [&](u32 first, u32 count, const float* tile) {
       std::memcpy(gate + u64{first} * unit_rows, tile, u64{count} * unit_rows * sizeof(float));
     });
-    multiply<T, Isa>(w, 1, unit, p.cols, [&](u32 first, u32 count, const float* tile) {
+    constexpr dtype formats[]{T, More...};
+    multiply<formats[sizeof...(More)], Isa>(w, 1, unit, p.cols, [&](u32 first, u32 count, const float* tile) {
       for (u32 t = 0; t < count; ++t) {
         alignas(64) float up[unit_rows], out[unit_rows];
         std::memcpy(up, tile + u64{t} * unit_rows, sizeof up);
@@ -132,8 +146,8 @@ struct kernel<opcode::matmul_act, T, Isa> {
     });
   }
 };
-template <dtype T, class Isa>
-  requires multiplies<T, Isa>
-struct kernel<opcode::matmul_act_quantize, T, Isa> : kernel<opcode::matmul_act, T, Isa> {};
+template <dtype T, class Isa, dtype... More>
+  requires multiplies<Isa, T, More...>
+struct kernel<opcode::matmul_act_quantize, T, Isa, More...> : kernel<opcode::matmul_act, T, Isa, More...> {};
 
 }  // namespace cke

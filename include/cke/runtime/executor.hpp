@@ -54,7 +54,7 @@ template <class P, dtype KV, class Isa> class executor {
   template <const code& C> struct compiled {
     static constexpr schedule phases[]{phases_of(C, form::decode), phases_of(C, form::prefill)};
     static constexpr auto steps = []<std::size_t... I>(std::index_sequence<I...>) {
-      return std::array<step, sizeof...(I)>{&dispatch<C.ops[I].op, kernel_dtype(C, C.ops[I], KV), Isa>::run...};
+      return std::array<step, sizeof...(I)>{kernel_of<C.ops[I].op, types_of(C, C.ops[I], KV), Isa>()...};
     }(std::make_index_sequence<C.ops.size()>{});
   };
   struct code_ref {

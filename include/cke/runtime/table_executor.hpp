@@ -129,7 +129,7 @@ template <class P, dtype KV, class Isa> class table_executor {
 
   template <const code& C> static void add_code(adapters& t) {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (t.add(C.ops[I].op, kernel_dtype(C, C.ops[I], KV), &dispatch<C.ops[I].op, kernel_dtype(C, C.ops[I], KV), Isa>::run), ...);
+      (t.add(C.ops[I].op, types_of(C, C.ops[I], KV), kernel_of<C.ops[I].op, types_of(C, C.ops[I], KV), Isa>()), ...);
     }(std::make_index_sequence<C.ops.size()>{});
   }
 
@@ -144,7 +144,7 @@ template <class P, dtype KV, class Isa> class table_executor {
     const bool footer = index == workspace<P, KV, Isa>::codes - 1;
     const compiled_plan plan = compile(c);
     table t{index, c, {}, map_registers(plan, footer ? limits().logit_rows : limits().chunk), {}};
-    for (const instruction& i : c.ops) t.steps.push_back({i, table_.find(i.op, kernel_dtype(c, i, KV)), row_units(c, i)});
+    for (const instruction& i : c.ops) t.steps.push_back({i, table_.find(i.op, types_of(c, i, KV)), row_units(c, i)});
     u64 bytes = 0;
     for (u32 r = 0; r < t.map.count; ++r) {
       t.registers.push_back({t.map.bytes[r], nullptr});

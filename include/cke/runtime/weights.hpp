@@ -106,7 +106,8 @@ template <class P, class Isa> class weights {
           if (t == T) f.template operator()<T>();
       };
       (one.template operator()<Ts>(), ...);
-    }(std::integer_sequence<dtype, dtype::f32, dtype::f16, dtype::bf16, dtype::q8_0>{});
+    }(std::integer_sequence<dtype, dtype::f32, dtype::f16, dtype::bf16, dtype::q8_0, dtype::q4_0, dtype::q4_k,
+                             dtype::q5_k, dtype::q6_k>{});
   }
 
   template <class S, class Names>
@@ -162,9 +163,11 @@ template <class P, class Isa> class weights {
     if (!std::ranges::equal(t->shape, want))
       throw Error(errc::tensor_shape, file, about, concat({"shape ", shape_text(want)}), shape_text(t->shape));
     const bool number = t->type == dtype::f32 || t->type == dtype::f16 || t->type == dtype::bf16;
-    if (!number && !(w.slot.quantisable && t->type == dtype::q8_0))
+    const bool converts = kernels::convertible(w.as);  // else its blocks are taken as they are
+    const bool taken = converts ? number || (w.slot.quantisable && t->type == dtype::q8_0) : t->type == w.as;
+    if (!taken)
       throw Error(errc::tensor_dtype, file, about,
-                  w.slot.quantisable ? "f32, f16, bf16 or q8_0" : "f32, f16 or bf16",
+                  !converts ? info(w.as).name : w.slot.quantisable ? "f32, f16, bf16 or q8_0" : "f32, f16 or bf16",
                   known(t->type) ? info(t->type).name : std::string_view(t->stored));
     return {name, t->type, t->bytes};
   }

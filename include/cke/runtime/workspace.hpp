@@ -115,8 +115,7 @@ template <class P, dtype KV, class Isa> class workspace {
   rope_cache ropes_;
 };
 
-// The kernel's dtype: of its matrix, of the cache, or f32.
-constexpr dtype kernel_dtype(const code& c, const instruction& i, dtype kv) {
+constexpr kernel_types types_of(const code& c, const instruction& i, dtype kv) {
   switch (i.op) {
     case opcode::kv_store:
     case opcode::attend:
@@ -127,7 +126,13 @@ constexpr dtype kernel_dtype(const code& c, const instruction& i, dtype kv) {
     case opcode::matmul_add:
     case opcode::qkv_matmul:
     case opcode::matmul_act:
-    case opcode::matmul_act_quantize: return c.formats[i.weight[0]];
+    case opcode::matmul_act_quantize: {
+      const u32 matrices = i.weight.count / (i.p.bias ? 2u : 1u);
+      dtype of[3]{dtype::none, dtype::none, dtype::none};
+      bool mixed = false;
+      for (u32 k = 0; k < matrices; ++k) of[k] = c.formats[i.weight[k]], mixed |= of[k] != of[0];
+      return mixed ? kernel_types{of[0], of[1], of[2]} : of[0];
+    }
     default: return dtype::f32;
   }
 }

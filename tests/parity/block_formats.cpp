@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// block_formats.cpp: a model of every block format against the same numbers as f32, and on the scalar isa.
+#include <doctest/doctest.h>
+
+#include "../runtime/random_model.hpp"
+
+using namespace cke;
+using random_model::patchwork;
+using random_model::wide;
+
+namespace {
+
+constexpr u32 length = 40, vocab = program<wide, F32>::vocab;
+
+template <class Formats, class Isa> std::vector<float> logits_of(const random_model::tensors& t) {
+  using machine = loaded<program<wide, Formats>, dtype::f32, Isa>;
+  const model_options o{.threads = 2, .context = length, .chunk = 16, .logit_rows = 16};
+  std::vector<float> out;
+  sequence<machine> s(std::make_shared<machine>(t.index(), "random", naming::hf, names_of<wide>(), o));
+  s.feed_all(random_model::ids(length, vocab), [&](u32, std::span<const float> row) { out.insert(out.end(), row.begin(), row.end()); });
+  return out;
+}
+
+// The same matrices, read from units and widened.
+template <dtype F> void widen(random_model::tensors& t) {
+  using packed = kernels::packed<F, isa::scalar>;
+  for (std::size_t i = 0; i < t.list.size(); ++i) {
+    const tensor_ref from = t.list[i];
+    if (from.type != F || from.shape.size() != 2) continue;
+    const auto rows = static_cast<u32>(from.shape[0]), cols = static_cast<u32>(from.shape[1]);
+    std::vector<float> numbers(u64{rows} * cols);
+    std::vector<std::byte> unit(packed::bytes(1, cols));
+    for (u32 row = 0; row < rows; ++row) {
+      const std::byte* at = from.bytes.data() + row * bytes_of(F, cols);
+      packed::pack(unit.data(), 1, cols, [&](auto&& pack_unit) { pack_unit(0, {1, &at, F}); });
+      packed::unpack_row(unit.data(), 0, cols, &numbers[u64{row} * cols]);
+    }
+    t.list.erase(t.list.begin() + static_cast<std::ptrdiff_t>(i--));
+    t.add(from.name, from.shape, numbers);
+  }
+}
+
+// Root mean square of the difference over that of the second.
+double relative(const std::vector<float>& a, const std::vector<float>& b) {
+  REQUIRE(a.size() == b.size());
+  double error = 0, size = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    error += std::pow(double{a[i]} - double{b[i]}, 2);
+    size += std::pow(double{b[i]}, 2);
+  }
+  return std::sqrt(error / size);
+}
+
+}  // namespace
+
+TEST_CASE("parity: a patchwork of formats is its numbers, up to the rounding of activations") {
+  auto t = random_model::tensors::of<program<wide, patchwork>>();
+  const auto native = logits_of<patchwork, isa::native>(t), scalar = logits_of<patchwork, isa::scalar>(t);
+  CHECK(relative(native, scalar) < 1e-2);  // an activation that is almost a tie may round the other way
+  widen<dtype::q4_0>(t), widen<dtype::q4_k>(t), widen<dtype::q5_k>(t), widen<dtype::q6_k>(t);
+  const auto exact = logits_of<F32, isa::native>(t);
+  MESSAGE("native from scalar ", relative(native, scalar), ", from f32 ", relative(native, exact));
+  CHECK(relative(native, exact) < 4e-2);  // 15 matrices; one that is read wrong makes it about 1
+}

@@ -6,6 +6,7 @@
 #include <cke/model.hpp>
 #include <cke/qwen3.hpp>
 #include <cke/text/chat_contracts.hpp>
+#include <cke/text/chat_encoder.hpp>
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -56,13 +57,12 @@ TEST_CASE("tiny: text to ids as the tokenizers package does it") {
 
 TEST_CASE("tiny: its chat form, thinking on and off, is what its own template renders") {
   const tokenizer& tokens = loaded_tiny<F32>().tokens();
-  const chat_contract& contract = contract_of(tokens.vocabulary().chat_template);
-  CHECK(contract.name == "qwen3");
+  const chat_encoder encoder(tokens, contracts::qwen3);
   for (const auto& prompt : reference()) {
     if (!prompt.contains("messages")) continue;
-    const auto segments = render(contract, messages_of(prompt), {.enable_thinking = prompt["enable_thinking"].get<bool>()});
+    const auto segments = render(contracts::qwen3, messages_of(prompt), {.enable_thinking = prompt["enable_thinking"].get<bool>()});
     CHECK(to_string(segments) == prompt["prompt"].get<std::string>());
-    CHECK(chat_tokens(tokens, segments) == prompt["ids"].get<std::vector<u32>>());
+    CHECK(encoder.encode(segments) == prompt["ids"].get<std::vector<u32>>());
   }
 }
 
@@ -95,13 +95,13 @@ TEST_CASE("tiny: greedy answers in f32 are those of transformers") {
 
 TEST_CASE("tiny: answers from its own words, in bf16 as it is stored") {
   const auto& model = loaded_tiny<BF16>();
-  const chat_contract& contract = contract_of(model.tokens().vocabulary().chat_template);
+  const chat_encoder encoder(model.tokens(), contracts::qwen3);
   const auto ask = [&](std::string question, bool thinking) {
     const std::vector<chat_message> messages{{"user", std::move(question)}};
     auto session = model.session();
     std::string text;
     for (const std::string_view piece :
-         session.generate(chat_tokens(model.tokens(), render(contract, messages, {.enable_thinking = thinking}))))
+         session.generate(encoder.encode(render(contracts::qwen3, messages, {.enable_thinking = thinking}))))
       text += piece;
     return text;
   };

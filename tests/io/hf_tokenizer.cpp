@@ -88,6 +88,7 @@ TEST_CASE("hf tokenizer: what the files say beside the model") {
   CHECK(llama3.tokens[llama3.bos] == "<|begin_of_text|>");
   CHECK(llama3.tokens[llama3.eos] == "<|eot_id|>");
   CHECK(llama3.chat_template == "{{ yes }}");
+  CHECK(llama3.tool_template == "no");
   CHECK(gpt2.prefix == space_prefix::if_missing);
   CHECK(gpt2.add_bos);
   CHECK(read("smollm").pre == pre_tokenizer::smollm);

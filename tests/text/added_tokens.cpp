@@ -12,8 +12,11 @@ namespace {
 // Text between bars, ids in brackets.
 std::string split(const added_tokens& tokens, std::string_view text, bool special = true) {
   std::string out;
+  const auto judge = [&](const added_token& t, std::size_t, std::size_t) {
+    return special || !t.special ? added_tokens::verdict::token : added_tokens::verdict::text;
+  };
   tokens.split(
-      text, special, [&](std::string_view part) { (out += '|') += part; },
+      text, judge, [&](std::string_view part) { (out += '|') += part; },
       [&](u32 id) { out += "[" + std::to_string(id) + "]"; });
   return out;
 }
@@ -60,4 +63,22 @@ TEST_CASE("added tokens: bytes that are not UTF-8 around them do no harm") {
   const added_tokens t(
       {{"\xF0\x9F", {.id = 1, .lstrip = true, .rstrip = true, .single_word = true}}});
   CHECK(split(t, "\xE4 \xF0\x9F \x80") == "|\xE4[1]|\x80");
+}
+
+TEST_CASE("added tokens: what is judged unknown leaves the others") {
+  const added_tokens t({{"<a>b", {1}}, {"<a>", {2}}, {"b", {3}}});
+  const auto split_as = [&](added_tokens::verdict longest) {
+    std::string out;
+    t.split(
+        "<a>b", [&](const added_token& found, std::size_t, std::size_t end) {
+          CHECK(end == (found.id == 2 ? 3 : 4));
+          return found.id == 1 ? longest : added_tokens::verdict::token;
+        },
+        [&](std::string_view part) { (out += '|') += part; },
+        [&](u32 id) { out += "[" + std::to_string(id) + "]"; });
+    return out;
+  };
+  CHECK(split_as(added_tokens::verdict::token) == "[1]");
+  CHECK(split_as(added_tokens::verdict::text) == "|<a>b");
+  CHECK(split_as(added_tokens::verdict::unknown) == "[2][3]");
 }

@@ -3,21 +3,13 @@
 #include <iostream>
 
 #include <cke/generate.hpp>
+#include <cke/text/jinja/chat_form.hpp>
 
 #include "commands.hpp"
 #include "terminal.hpp"
 
 namespace cke::tool {
 namespace {
-
-// The ids that end an answer: the model's, and those of its chat form.
-std::vector<u32> stops_of(const loaded_model& model, const chat_contract& contract) {
-  std::vector<u32> ids = model.stop_ids;
-  for (const std::string_view text : contract.stop)
-    if (!text.empty())
-      if (const auto id = model.tokens->find(text)) ids.push_back(*id);
-  return ids;
-}
 
 // Feeds what is new: the caches of what the conversation has in common with `ids` stay.
 std::span<const u32> keep_common(conversation& c, std::span<const u32> ids) {
@@ -32,22 +24,24 @@ std::span<const u32> keep_common(conversation& c, std::span<const u32> ids) {
 
 void chat(const chat_args& args) {
   const loaded_model model = load_model(args.model, needs::chat);
-  const chat_contract& contract = chat_form(model.tokens->vocabulary(), args.model.path);
-  const std::vector<u32> stops = stops_of(model, contract);
+  const chat_form form(*model.tokens, args.model.path);
+  std::vector<u32> stops = form.stop_ids();
+  stops.insert(stops.end(), model.stop_ids.begin(), model.stop_ids.end());
   const auto c = model.engine->open();
   text_session session(*c, &*model.tokens, stops);
   const bool decorated = is_terminal(STDIN_FILENO) && is_terminal(STDOUT_FILENO);
   if (decorated) std::fprintf(stderr, "%s. Ctrl-C stops an answer, Ctrl-D or \"exit\" ends.\n", model.name.c_str());
 
   const interrupt_guard ctrl_c;
-  std::vector<chat_message> messages;
-  if (!args.system.empty()) messages.push_back({"system", args.system});
+  jinja::values messages;
+  if (!args.system.empty()) messages.push_back(jinja::message("system", args.system));
   for (std::string line; (decorated ? put("> ") : void()), std::getline(std::cin, line);) {
     if (line == "exit") break;
     if (line.empty()) continue;
-    messages.push_back({"user", line});
-    const std::vector<u32> ids =
-        chat_tokens(*model.tokens, render(contract, messages, {.enable_thinking = args.thinking}));
+    messages.push_back(jinja::message("user", line));
+    jinja::conversation so_far{.messages = {jinja::form::list, messages}};
+    if (!args.thinking) so_far.set("enable_thinking", false);
+    const std::vector<u32> ids = form.encode(form.render(so_far));
     if (ids.size() > c->context())
       throw Error(errc::context_overflow, {}, "conversation", "at most " + std::to_string(c->context()) + " tokens; see -c",
                   std::to_string(ids.size()));
@@ -62,7 +56,7 @@ void chat(const chat_args& args) {
       text += piece;
     }
     put("\n");
-    messages.push_back({"assistant", text});
+    messages.push_back(jinja::message("assistant", text));
   }
   if (decorated) put("\n");
 }

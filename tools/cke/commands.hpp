@@ -49,8 +49,8 @@ void detokenize(const text_args& args);
 
 struct template_args {
   std::string path, messages;
-  std::optional<std::string> tools;
-  bool generation = true, thinking = true;
+  std::optional<std::string> tools, set;  // a file; the text of a JSON object
+  bool generation = true, thinking = true, ids = false;
 };
 void render_template(const template_args& args);
 

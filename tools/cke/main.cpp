@@ -85,9 +85,11 @@ class commands {
     d.add_option("--tokens", detokenize_.tokens, "ids, between commas")->required();
 
     CLI::App& m = add("template", "a conversation in the model's chat form", [this] { render_template(template_); });
-    text_model(m, template_.path);
+    m.add_option("MODEL", template_.path, "a Hugging Face directory, a .gguf file or a .jinja file")->required();
     m.add_option("--messages", template_.messages, "a JSON file: [{\"role\": ..., \"content\": ...}, ...]")->required();
-    m.add_option("--tools", template_.tools, "a JSON file of tools");
+    m.add_option("--tools", template_.tools, "a JSON file: a list of tools");
+    m.add_option("--set", template_.set, "further variables of the template: a JSON object");
+    m.add_flag("--ids", template_.ids, "print a JSON array of the ids, not the text");
     m.add_flag("!--no-generation-prompt", template_.generation, "without the beginning of the answer");
     m.add_flag("--think,!--no-think", template_.thinking, "whether a model that can think may (it may)");
 

@@ -30,17 +30,12 @@ tokenizer open_tokenizer(const std::string& path) {
   return tokenizer(read_hf_tokenizer(files), files.tokenizer);
 }
 
-const chat_contract& chat_form(const vocabulary& tokens, const std::string& path) {
-  if (tokens.chat_template.empty())
-    throw Error(errc::unsupported, path, "chat_template", "one beside the tokenizer", "none");
-  return contract_of(tokens.chat_template);
-}
-
 loaded_model load_model(const model_args& args, needs what, u32 logit_rows) {
   const checkpoint from = open_checkpoint(args.path);
   if (what != needs::weights && !from.tokens)
     throw Error(errc::file, args.path, "tokenizer", "one in the checkpoint", "none: only ids, with --tokens, will do");
-  if (what == needs::chat) chat_form(*from.tokens, args.path);
+  if (what == needs::chat && from.tokens->chat_template.empty())
+    throw Error(errc::unsupported, args.path, "chat_template", "one beside the tokenizer", "none");
   const unit u = make_unit(from, args.numbers);
   const cached_library compiled = library_of(u);
 

@@ -8,7 +8,6 @@
 
 #include <cke/engine.hpp>
 #include <cke/io/checkpoint.hpp>
-#include <cke/text/chat_contracts.hpp>
 #include <cke/text/tokenizer.hpp>
 
 #include "library.hpp"
@@ -66,9 +65,6 @@ enum class needs : u8 { weights, text, chat };
 // Reads, compiles where that was not done before, and loads. logit_rows: rows of logits of one pass.
 // Throws Error, before anything is compiled, for a checkpoint that lacks what is needed.
 loaded_model load_model(const model_args& args, needs what, u32 logit_rows = 1);
-
-// The chat form of a checkpoint. Throws unsupported where it has none, or one that cke does not know.
-const chat_contract& chat_form(const vocabulary& tokens, const std::string& path);
 
 // 1234567 as "1.2M".
 std::string short_count(u64 n);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 // text.cpp: cke tokenize, detokenize and template: what needs a tokenizer and no weights.
 #include <charconv>
-#include <nlohmann/json.hpp>
+#include <cstring>
 
+#include <cke/io/json_value.hpp>
 #include <cke/text/detokenizer.hpp>
+#include <cke/text/jinja/chat_form.hpp>
 
 #include "commands.hpp"
 #include "terminal.hpp"
@@ -63,20 +65,19 @@ std::string file_text(const std::string& path) {
   return text;
 }
 
-std::vector<chat_message> read_messages(const std::string& path) {
-  const auto parsed = nlohmann::json::parse(file_text(path), nullptr, false);
-  if (!parsed.is_array()) throw Error(errc::malformed, path, {}, "a JSON array of {\"role\", \"content\"}", "something else");
-  std::vector<chat_message> messages;
-  for (const auto& entry : parsed) {
-    const auto text = [&](const char* key) {
-      const auto at = entry.is_object() ? entry.find(key) : entry.end();
-      if (at == entry.end() || !at->is_string())
-        throw Error(errc::malformed, path, "message " + std::to_string(messages.size()), "a string " + quoted(key), "none");
-      return at->template get<std::string>();
-    };
-    messages.push_back({text("role"), text("content")});
+// What the command line says of a conversation.
+jinja::conversation read_conversation(const template_args& args) {
+  jinja::conversation c;
+  c.messages = read_json_value(file_text(args.messages), args.messages);
+  if (args.tools) c.tools = read_json_value(file_text(*args.tools), *args.tools);
+  c.add_generation_prompt = args.generation;
+  if (args.set) {
+    const jinja::value extra = read_json_value(*args.set, "--set");
+    if (!extra.as_dict()) throw Error(errc::usage, {}, "--set", "a JSON object", jinja::type_name(extra));
+    c.extra = *extra.as_dict();
   }
-  return messages;
+  if (!args.thinking) c.set("enable_thinking", false);
+  return c;
 }
 
 }  // namespace
@@ -95,16 +96,20 @@ void detokenize(const text_args& args) {
 }
 
 void render_template(const template_args& args) {
-  if (args.tools) throw Error(errc::unsupported, *args.tools, "--tools", "a conversation without tools", "a list of tools");
-  const tokenizer tokens = open_tokenizer(args.path);
-  const chat_contract& form = chat_form(tokens.vocabulary(), args.path);
-  const std::vector<chat_message> messages = read_messages(args.messages);
+  const jinja::conversation c = read_conversation(args);
   try {
-    put_exact(to_string(render(form, messages,
-                               {.add_generation_prompt = args.generation, .enable_thinking = args.thinking})));
+    if (args.path.ends_with(".jinja")) {
+      if (args.ids) throw Error(errc::file, args.path, "--ids", "a checkpoint with a tokenizer", "a template alone");
+      const jinja::chat_template form(file_text(args.path), args.path);
+      return put_exact(std::string(form.render(jinja::names_of(c, nullptr), chat_form::local_time()).view()));
+    }
+    const chat_form form(open_tokenizer(args.path), args.path);
+    const std::vector<chat_segment> prompt = form.render(c);
+    if (args.ids) put(ids_text(form.encode(prompt)) + '\n');
+    else put_exact(to_string(prompt));
   } catch (const Error& e) {
-    if (e.code != errc::usage) throw;
-    throw Error(errc::malformed, args.messages, e.subject, e.expected, e.found);  // the file's fault, not the caller's
+    if (e.code != errc::usage && !e.file.empty()) throw;  // a refusal is the conversation's fault
+    throw Error(e.code == errc::usage ? errc::malformed : e.code, args.messages, e.subject, e.expected, e.found);
   }
 }
 

@@ -124,6 +124,7 @@ inline vocabulary read_gguf_tokenizer(const gguf& file) {
     v.strip_prefix = !bpe;
   }
   v.chat_template = file.get_or<std::string_view>("tokenizer.chat_template", {});
+  v.tool_template = file.get_or<std::string_view>("tokenizer.chat_template.tool_use", {});
 
   if (bpe) {
     v.merges = detail::gguf_merges(file, "tokenizer.ggml.merges", v.tokens);

@@ -22,6 +22,7 @@ struct hf_files {
   std::string generation_config;  // text of generation_config.json
   std::string tokenizer_config;   // text of tokenizer_config.json
   std::string chat_template;      // text of chat_template.jinja
+  std::string tool_template;      // text of additional_chat_templates/tool_use.jinja
   std::string tokenizer;          // path of tokenizer.json
 
   std::string path(std::string_view name) const { return dir + '/' + std::string(name); }
@@ -95,6 +96,7 @@ inline hf_files read_hf_files(const std::string& dir) {
   f.generation_config = detail::text_of(f.path("generation_config.json"));
   f.tokenizer_config = detail::text_of(f.path("tokenizer_config.json"));
   f.chat_template = detail::text_of(f.path("chat_template.jinja"));
+  f.tool_template = detail::text_of(f.path("additional_chat_templates/tool_use.jinja"));
   if (detail::exists(f.path("tokenizer.json"))) f.tokenizer = f.path("tokenizer.json");
   return f;
 }

@@ -224,8 +224,10 @@ class hf_tokenizer_reader {
     }
     const json_node chat = config["chat_template"];
     if (chat.raw().is_array()) {
-      for (const json_node& item : chat.array())
+      for (const json_node& item : chat.array()) {
         if (item["name"].is("default")) out_.chat_template = item["template"].text();
+        if (item["name"].is("tool_use")) out_.tool_template = item["template"].text();
+      }
     } else if (!chat.null()) {
       out_.chat_template = chat.text();
     }
@@ -256,7 +258,10 @@ inline vocabulary read_hf_tokenizer(const hf_files& files) {
                               map.bytes().size());
   vocabulary v = parse_hf_tokenizer(text, files.tokenizer_config, files.path("tokenizer.json"),
                                     files.path("tokenizer_config.json"));
-  if (!files.chat_template.empty()) v.chat_template = files.chat_template;
+  if (!files.chat_template.empty()) {
+    v.chat_template = files.chat_template;
+    v.tool_template = files.tool_template;
+  }
   return v;
 }
 

@@ -38,14 +38,24 @@ class added_tokens {
     }
   }
 
+  // What becomes of a token's text: the token; text; or it is as if there were no such token.
+  enum class verdict : u8 { token, text, unknown };
+
   // Cuts the text up: on_text(view) for what is between tokens (never empty), on_token(id) for each
-  // token. Without parse_special a control token's text is left in the text around it.
-  void split(std::string_view text, bool parse_special,
+  // token that judge(token, begin, end) lets through.
+  void split(std::string_view text,
+             function_ref<verdict(const added_token&, std::size_t, std::size_t)> judge,
              function_ref<void(std::string_view)> on_text,
              function_ref<void(u32)> on_token) const {
     std::size_t done = 0;
     for (std::size_t at = 0; at < text.size();) {
-      const entry* found = begins_[static_cast<u8>(text[at])] ? longest(text.substr(at)) : nullptr;
+      const entry* found = nullptr;
+      auto v = verdict::unknown;
+      for (std::size_t most = text.size(); v == verdict::unknown; most = found->content.size() - 1) {
+        found = begins_[static_cast<u8>(text[at])] ? longest(text.substr(at, most)) : nullptr;
+        if (found == nullptr) break;
+        v = judge(found->token, at, at + found->content.size());
+      }
       if (found == nullptr) {
         ++at;
         continue;
@@ -53,7 +63,7 @@ class added_tokens {
       std::size_t begin = at;
       at += found->content.size();
       const added_token& token = found->token;
-      if (token.special && !parse_special) continue;
+      if (v != verdict::token) continue;
       if (token.single_word && (word_before(text, begin) || word_after(text, at))) continue;
       std::size_t end = at;
       // A token on the left may have taken the same white space already.

@@ -20,11 +20,11 @@ struct chat_message {
   std::string content;
 };
 
-// A control segment is the text of one special token of the contract. Everything else, and all that
-// comes from a message, is text to which the tokenizer must give no special meaning.
+// Trusted text is what a template or contract wrote: its special tokens are tokens. What comes from
+// a message is only text. chat_encoder.hpp makes tokens of both.
 struct chat_segment {
   std::string text;
-  bool control = false;
+  bool trusted = false;
   bool operator==(const chat_segment&) const = default;
 };
 
@@ -53,7 +53,7 @@ enum class thinking_mode : u8 {
 // The chat form of a model family; chat_contracts.hpp has those that are built in.
 struct chat_contract {
   std::string_view name;
-  std::array<std::string_view, 6> control{};  // which parts of the fixed text are special tokens
+  std::array<std::string_view, 6> control{};  // the special tokens in the fixed text
   std::array<std::string_view, 4> stop{};     // the tokens that end an answer
   std::string_view bos{};                     // once, before everything
   chat_turn system, user, assistant;
@@ -96,35 +96,21 @@ constexpr std::string_view strip(std::string_view s, std::span<const std::string
   return strip_left(strip_right(s, what), what);
 }
 
-// Gathers segments. Text that touches is one segment, so that the tokenizer sees it whole: a word
-// of the contract and the content after it may share a token.
+// Gathers segments, each as long as can be.
 class chat_writer {
  public:
-  explicit chat_writer(const chat_contract& contract) : contract_(contract) {}
-
-  // Text of the contract: its special tokens become control segments.
-  void fixed(std::string_view text) {
-    while (!text.empty()) {
-      std::size_t begin = text.size(), size = 0;
-      for (const auto token : contract_.control) {
-        const auto at = token.empty() ? text.npos : text.find(token);
-        if (at < begin) begin = at, size = token.size();
-      }
-      content(text.substr(0, begin));
-      if (size > 0) segments_.push_back({std::string(text.substr(begin, size)), true});
-      text.remove_prefix(begin + size);
-    }
-  }
+  // Text of the contract.
+  void fixed(std::string_view text) { add(text, true); }
   // Text of a message.
-  void content(std::string_view text) {
-    if (text.empty()) return;
-    if (segments_.empty() || segments_.back().control) segments_.emplace_back();
-    segments_.back().text += text;
-  }
+  void content(std::string_view text) { add(text, false); }
   std::vector<chat_segment> take() { return std::move(segments_); }
 
  private:
-  const chat_contract& contract_;
+  void add(std::string_view text, bool trusted) {
+    if (text.empty()) return;
+    if (segments_.empty() || segments_.back().trusted != trusted) segments_.push_back({{}, trusted});
+    segments_.back().text += text;
+  }
   std::vector<chat_segment> segments_;
 };
 
@@ -188,7 +174,7 @@ inline void write_turn(chat_writer& out, const chat_turn& turn, std::string_view
 
 }  // namespace chat_detail
 
-// The conversation in the contract's form: concatenated, the text that the family's own template
+// The conversation in the contract's form: put together, the text that the family's own template
 // renders. Throws errc::usage for no messages, unknown roles, and an order of roles that the
 // contract cannot express.
 inline std::vector<chat_segment> render(const chat_contract& contract,
@@ -199,7 +185,7 @@ inline std::vector<chat_segment> render(const chat_contract& contract,
   const auto trimmed = [&](std::string_view s) {
     return contract.trim ? strip(s, python_space) : s;
   };
-  chat_writer out(contract);
+  chat_writer out;
   out.fixed(contract.bos);
 
   const bool has_system = messages[0].role == "system";
@@ -215,7 +201,8 @@ inline std::vector<chat_segment> render(const chat_contract& contract,
       out.content(options.date);
       out.fixed(preamble.substr(at + date.size()));
     }
-    out.content(trimmed(has_system ? messages[0].content : contract.default_system));
+    if (has_system) out.content(trimmed(messages[0].content));
+    else out.fixed(contract.default_system);
     out.fixed(contract.system.suffix);
   }
 
@@ -258,39 +245,6 @@ inline std::string to_string(std::span<const chat_segment> segments) {
   std::string text;
   for (const auto& segment : segments) text += segment.text;
   return text;
-}
-
-// The tokens of rendered segments. Only control segments are searched for added tokens, so no
-// content can become one. A special token that this vocabulary does not have is plain text, part of
-// the text around it.
-template <class Tokenizer>
-std::vector<u32> chat_tokens(const Tokenizer& tokenizer, std::span<const chat_segment> segments) {
-  std::vector<u32> ids;
-  std::string text;
-  const auto append = [&](const std::vector<u32>& more) {
-    ids.insert(ids.end(), more.begin(), more.end());
-  };
-  const auto append_text = [&] {
-    if (!text.empty()) {
-      append(tokenizer.encode(
-          text, {.parse_special = false, .add_special = false, .parse_added = false}));
-    }
-    text.clear();
-  };
-  for (const auto& segment : segments) {
-    if (segment.control) {
-      const std::vector<u32> token = tokenizer.encode(
-          segment.text, {.parse_special = true, .add_special = false, .parse_added = true});
-      if (token.size() == 1) {
-        append_text();
-        append(token);
-        continue;
-      }
-    }
-    text += segment.text;
-  }
-  append_text();
-  return ids;
 }
 
 }  // namespace cke

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: MIT
-// chat_contracts.hpp: the chat forms of model families, and how to tell which one a model uses.
+// chat_contracts.hpp: the chat forms of model families, for programs that carry no template.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <initializer_list>
 #include <string>
 #include <string_view>
-#include <utility>
 
 #include "chat.hpp"
 
@@ -92,65 +89,6 @@ inline const chat_contract& contract_named(std::string_view name) {
     names += (names.empty() ? "" : ", ") + std::string(contract->name);
   }
   throw Error(errc::usage, "", "chat template", "one of " + names, std::string(name));
-}
-
-namespace chat_detail {
-
-inline bool has_any(std::string_view text, std::initializer_list<std::string_view> words) {
-  return std::ranges::any_of(words, [&](auto word) { return text.find(word) != text.npos; });
-}
-
-// The system prompt that a ChatML template itself contains; empty when it has none. Line ends may
-// stand in the template as they are or as \n.
-inline std::string_view literal_system(std::string_view text) {
-  constexpr std::string_view begin = "<|im_start|>system", end = "<|im_end|>";
-  for (auto at = text.find(begin); at != text.npos; at = text.find(begin, at + 1)) {
-    auto rest = text.substr(at + begin.size());
-    if (rest.starts_with("\n")) {
-      rest.remove_prefix(1);
-    } else if (rest.starts_with("\\n")) {
-      rest.remove_prefix(2);
-    }
-    if (!rest.empty() && rest[0] != '\'' && rest[0] != '"' && rest[0] != '{') {
-      return rest.substr(0, rest.find(end));
-    }
-  }
-  return {};
-}
-
-[[noreturn]] inline void fail_template(std::string expected, std::string_view found) {
-  throw Error(errc::unsupported, "", "chat_template", std::move(expected), std::string(found));
-}
-
-}  // namespace chat_detail
-
-// The contract that a model's chat_template (its Jinja source) follows, told by its markers.
-// Throws errc::unsupported for a form that is not built in, rather than guess.
-inline const chat_contract& contract_of(std::string_view chat_template) {
-  using chat_detail::has_any;
-  if (has_any(chat_template, {"<|start_header_id|>"})) {
-    return has_any(chat_template, {"Cutting Knowledge Date"}) ? contracts::llama3_2
-                                                              : contracts::llama3;
-  }
-  if (has_any(chat_template, {"<<SYS>>"}) && has_any(chat_template, {"[INST]"}))
-    return contracts::llama2;
-  if (!has_any(chat_template, {"<|im_start|>"})) {
-    chat_detail::fail_template("<|im_start|>, <|start_header_id|>, or [INST] with <<SYS>>",
-                               "none of them");
-  }
-  if (has_any(chat_template, {"enable_thinking"})) return contracts::qwen3;
-  if (has_any(chat_template, {"assistant\\n<think>\\n'", "assistant\\n<think>\\n\""})) {
-    return contracts::qwen3_thinking;
-  }
-  if (has_any(chat_template, {"<think>"})) {
-    chat_detail::fail_template("Qwen3's use of <think>", "another");
-  }
-  const auto system = chat_detail::literal_system(chat_template);
-  for (const auto* contract :
-       {&contracts::chatml, &contracts::qwen2, &contracts::qwen2_5, &contracts::smollm2}) {
-    if (contract->default_system == system) return *contract;
-  }
-  chat_detail::fail_template("the default system prompt of a built-in contract", system);
 }
 
 }  // namespace cke

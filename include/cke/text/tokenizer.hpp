@@ -23,9 +23,10 @@ struct encode_options {
   bool parse_special = false;
   // The vocabulary's begin and end tokens are added, where it has the habit.
   bool add_special = false;
-  // User-defined tokens written in the text become those tokens; false: neither they nor control
-  // tokens do, and nothing but the model makes tokens.
-  bool parse_added = true;
+  // User-defined tokens written in the text become those tokens, but for these ids, which are sorted.
+  std::span<const u32> except{};
+  // False: the text goes on behind other tokens, so that no space belongs before it.
+  bool beginning = true;
 };
 
 // Immutable; any number of threads may use one. Copies share the vocabulary.
@@ -66,17 +67,19 @@ class tokenizer {
     if (options.add_special && v.add_bos) ids.push_back(v.bos);
     merger scratch;
     const auto on_token = [&](u32 id) { ids.push_back(id); };
+    const auto judge = [&](const added_token& token, std::size_t, std::size_t) {
+      const bool wanted = (options.parse_special || !token.special) && !std::ranges::binary_search(options.except, token.id);
+      return wanted ? added_tokens::verdict::token : added_tokens::verdict::text;
+    };
     const auto on_stretch = [&](std::string_view stretch) {
-      const bool beginning = stretch.data() == text.data();
+      const bool beginning = options.beginning && stretch.data() == text.data();
       const std::string normal = normalize(stretch);
       const auto on_text = [&](std::string_view part) {
         encode_text(part, beginning && part.data() == normal.data(), scratch, ids);
       };
-      if (options.parse_added) normalized_.split(normal, options.parse_special, on_text, on_token);
-      else if (!normal.empty()) on_text(normal);
+      normalized_.split(normal, judge, on_text, on_token);
     };
-    if (options.parse_added) raw_.split(text, options.parse_special, on_stretch, on_token);
-    else if (!text.empty()) on_stretch(text);
+    raw_.split(text, judge, on_stretch, on_token);
     if (options.add_special && v.add_eos) ids.push_back(v.eos);
     return ids;
   }

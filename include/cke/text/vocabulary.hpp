@@ -76,6 +76,7 @@ struct vocabulary {
   std::vector<merge> merges;      // best first
   std::vector<added_token> added;
   std::string chat_template;  // Jinja, or empty
+  std::string tool_template;  // the one for conversations with tools; empty: the same
 };
 
 // SentencePiece's spelling of a byte: "<0x0A>". -1 when the text is not that.

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// budget.hpp: how much a template may do: it comes from a file that nobody has to have read.
+#pragma once
+
+#include "value.hpp"
+
+namespace cke::jinja {
+
+struct limits {
+  u64 steps = 5'000'000;        // expressions, statements and items looked at
+  u64 bytes = u64{1} << 29;     // of all strings that are made
+  u64 output = u64{1} << 26;    // bytes of one string, and of the result
+  u32 depth = 1000;             // of expressions, blocks and calls within each other
+  u64 source = u64{1} << 20;    // bytes of the template
+};
+
+class budget {
+ public:
+  explicit budget(const limits& l) : limits_(l) {}
+
+  void spend(u64 steps) {
+    if ((steps_ += steps) > limits_.steps) over("more than ", limits_.steps, " steps");
+  }
+  // Before a string of that many bytes is made, or one grows to it.
+  void fit(u64 bytes) const {
+    if (bytes > limits_.output) over("a string of more than ", limits_.output, " bytes");
+  }
+  void make(u64 bytes) {
+    fit(bytes);
+    if ((bytes_ += bytes) > limits_.bytes) over("strings of more than ", limits_.bytes, " bytes in all");
+    spend(1 + bytes / 64);
+  }
+
+  // One level of a recursion, for as long as it lives.
+  class level {
+   public:
+    explicit level(budget& of) : of_(of) {
+      if (++of.depth_ > of.limits_.depth) {
+        --of.depth_;  // no destructor will
+        of.over("recursion deeper than ", of.limits_.depth, " levels");
+      }
+    }
+    ~level() { --of_.depth_; }
+    level(const level&) = delete;
+    level& operator=(const level&) = delete;
+
+   private:
+    budget& of_;
+  };
+  level enter() { return level(*this); }
+
+ private:
+  [[noreturn]] static void over(std::string_view what, u64 limit, std::string_view unit) {
+    raise({"the template needs ", what, limit, unit});
+  }
+
+  limits limits_;
+  u64 steps_ = 0, bytes_ = 0;
+  u32 depth_ = 0;
+};
+
+}  // namespace cke::jinja

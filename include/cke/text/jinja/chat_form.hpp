@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+// chat_form.hpp: the chat form that a checkpoint brings along: conversation in, prompt out.
+#pragma once
+
+#include "../chat_encoder.hpp"
+#include "conversation.hpp"
+#include "template.hpp"
+
+namespace cke {
+
+// Immutable; any number of threads may use one.
+class chat_form {
+ public:
+  // The template of these tokens. Throws Error: unsupported where there is none; and what
+  // jinja::chat_template throws, naming `file`.
+  chat_form(tokenizer tokens, const std::string& file)
+      : tokens_(std::move(tokens)),
+        template_(source_of(tokens_.vocabulary(), file), file),
+        with_tools_(tokens_.vocabulary().tool_template, file),
+        encoder_(tokens_, all_text(tokens_.vocabulary())) {}
+
+  // The prompt. Throws what jinja::names_of and jinja::chat_template::render throw.
+  std::vector<chat_segment> render(const jinja::conversation& c) const {
+    const bool own = c.tools.is_none() || tokens_.vocabulary().tool_template.empty();
+    const jinja::chat_template& form = own ? template_ : with_tools_;
+    return segments_of(form.render(jinja::names_of(c, &tokens_.vocabulary()), local_time()));
+  }
+  std::vector<u32> encode(std::span<const chat_segment> prompt) const { return encoder_.encode(prompt); }
+
+  // The tokens that end a turn, of those that the template writes.
+  std::vector<u32> stop_ids() const {
+    static constexpr std::string_view known[] = {
+        "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<turn|>",       "<|end|>", "<|return|>",
+        "<|call|>",   "<|eot|>",    "</s>",       "<|endoftext|>", "<|end_of_text|>", "<|user|>", "<|observation|>"};
+    const vocabulary& v = tokens_.vocabulary();
+    const std::string written = all_text(v);
+    std::vector<u32> ids;
+    for (const added_token& t : v.added) {
+      const std::string& text = v.tokens[t.id];
+      if (std::ranges::find(known, text) != std::end(known) && written.find(text) != written.npos) ids.push_back(t.id);
+    }
+    return ids;
+  }
+
+  static std::tm local_time() {
+    const std::time_t now = std::time(nullptr);
+    std::tm parts{};
+    localtime_r(&now, &parts);
+    return parts;
+  }
+  static std::vector<chat_segment> segments_of(const jinja::text& rendered) {
+    std::vector<chat_segment> out;
+    rendered.spans([&](std::string_view part, jinja::origin from) {
+      out.push_back({std::string(part), from == jinja::origin::author});
+    });
+    return out;
+  }
+
+ private:
+  static std::string_view source_of(const vocabulary& v, const std::string& file) {
+    if (v.chat_template.empty()) throw Error(errc::unsupported, file, "chat_template", "one beside the tokenizer", "none");
+    return v.chat_template;
+  }
+
+  static std::string all_text(const vocabulary& v) { return v.chat_template + '\n' + v.tool_template; }
+
+  tokenizer tokens_;
+  jinja::chat_template template_, with_tools_;
+  chat_encoder encoder_;
+};
+
+}  // namespace cke

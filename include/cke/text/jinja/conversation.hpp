@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// conversation.hpp: messages, tools and special tokens as the variables that transformers gives a
+// template.
+#pragma once
+
+#include "../vocabulary.hpp"
+#include "python.hpp"
+
+namespace cke::jinja {
+
+namespace detail {
+
+inline void put(dict& d, std::string_view key, value v) {
+  budget cost({});
+  insert(d, author_text(key), std::move(v), cost);
+}
+
+// One message. A role is the caller's word, not what somebody says: templates that spell a control
+// token around it ('<|' + role + '|>') may, as long as it is one of these.
+inline value message_of(const value& message, std::size_t index) {
+  const dict* from = message.as_dict();
+  if (!from) throw Error(errc::malformed, {}, concat({"message ", index}), "an object", type_name(message));
+  auto out = std::make_shared<dict>(*from);
+  static constexpr std::string_view roles[] = {"system", "developer", "user", "assistant",
+                                               "tool",   "function",  "model", "observation"};
+  for (auto& [key, v] : out->entries)
+    if (key.view() == "role" && v.is_string() && std::ranges::find(roles, v.view()) != std::end(roles))
+      v = author_text(v.view());
+  // The names that a thought has been given; transformers hands it on under the first two.
+  const value* thought = nullptr;
+  for (const char* name : {"reasoning_content", "thinking", "reasoning"})
+    if (const value* v = from->find(name); v && !v->is_none() && !thought) thought = v;
+  if (thought) {
+    if (!from->find("thinking")) out->entries.insert(out->entries.begin(), {author_text("thinking"), *thought});
+    put(*out, "reasoning_content", *thought);
+  }
+  return value::dict_ptr(std::move(out));
+}
+
+}  // namespace detail
+
+struct conversation {
+  value messages;  // a list of objects
+  value tools{};   // a list of objects, or None
+  bool add_generation_prompt = true;
+  dict extra{};  // further variables: enable_thinking and the like
+
+  void set(std::string_view name, value v) { detail::put(extra, name, std::move(v)); }
+};
+// A message as code makes it.
+inline value message(std::string_view role, std::string_view content) {
+  dict m;
+  detail::put(m, "role", text(role, origin::data));
+  detail::put(m, "content", text(content, origin::data));
+  return value::dict_ptr(std::make_shared<const dict>(std::move(m)));
+}
+
+// `v`, where there is one, gives bos_token and the like, which control tokens may be spelled with.
+// Throws Error{malformed} unless messages are a list of objects.
+inline dict names_of(const conversation& c, const vocabulary* v) {
+  dict names;
+  if (!c.messages.is_sequence(form::list))
+    throw Error(errc::malformed, {}, "messages", "a list", type_name(c.messages));
+  values messages;
+  for (const value& m : c.messages.as_sequence()->items) messages.push_back(detail::message_of(m, messages.size()));
+  if (v) {
+    const std::pair<const char*, u32> tokens[] = {
+        {"bos_token", v->bos}, {"eos_token", v->eos}, {"pad_token", v->pad}, {"unk_token", v->unknown}};
+    for (const auto& [name, id] : tokens)
+      if (id != no_token) detail::put(names, name, author_text(v->tokens[id]));
+  }
+  detail::put(names, "messages", value(form::list, std::move(messages)));
+  detail::put(names, "tools", c.tools);
+  detail::put(names, "documents", {});
+  detail::put(names, "add_generation_prompt", c.add_generation_prompt);
+  for (const auto& [key, extra] : c.extra.entries) detail::put(names, key.view(), extra);
+  return names;
+}
+
+}  // namespace cke::jinja

@@ -21,7 +21,9 @@ template <class To, class From> std::optional<To> convert(From x) {
                            : std::is_same_v<From, float>        ? gguf_type::float32
                            : std::is_same_v<From, double>       ? gguf_type::float64
                            : gguf_type::boolean;
-  return cke::detail::convert<To>(type, std::as_bytes(std::span(&x, 1)));
+  To out{};
+  const bool good = cke::detail::convert(type, std::as_bytes(std::span(&x, 1)), out);
+  return good ? std::optional(out) : std::nullopt;
 }
 
 }  // namespace

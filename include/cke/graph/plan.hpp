@@ -5,6 +5,7 @@
 #include "liveness.hpp"
 #include "schedule.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // What is known when a model is loaded; a program is planned for it at compile time or at load.
@@ -101,3 +102,4 @@ constexpr bool disjoint(const code& c, form f, const layout& p) {
 }
 
 }  // namespace cke
+CKE_COLD_END

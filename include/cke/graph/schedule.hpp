@@ -4,6 +4,7 @@
 
 #include "code.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 enum class form : u8 { decode, prefill };
@@ -68,3 +69,4 @@ constexpr schedule phases_of(const code& c, form f) {
 }
 
 }  // namespace cke
+CKE_COLD_END

@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -91,9 +89,10 @@ class gguf {
   template <class T>
   T item_as(const gguf_value& v, gguf_type t, std::span<const std::byte> bytes,
             std::string_view want) const {
-    const std::optional<T> x = detail::convert<T>(t, bytes);
-    if (!x) mismatch(v.key, want, t == gguf_type::array ? describe(v) : detail::describe(t, bytes));
-    return *x;
+    T x{};
+    if (!detail::convert(t, bytes, x))
+      mismatch(v.key, want, t == gguf_type::array ? describe(v) : detail::describe(t, bytes));
+    return x;
   }
 
   u32 version_ = 0;
@@ -199,7 +198,8 @@ inline std::vector<tensor_ref> gguf::read_tensors(detail::gguf_cursor& in, u64 c
   const tensor_ref* previous = nullptr;
   for (const u32 i : sorted_order(count, [&](u32 a, u32 b) {
          const extent &x = places[a], &y = places[b];
-         return std::tie(x.offset, x.size, a) < std::tie(y.offset, y.size, b);
+         if (x.offset != y.offset) return x.offset < y.offset;
+         return x.size != y.size ? x.size < y.size : a < b;
        })) {
     const auto [offset, size] = places[i];
     tensor_ref& t = tensors[i];

@@ -73,9 +73,8 @@ struct gguf_integer {
   u64 bits;
   bool negative;
 
-  template <class T> std::optional<T> as() const {
-    const bool fits = negative ? std::in_range<T>(static_cast<i64>(bits)) : std::in_range<T>(bits);
-    return fits ? std::optional(static_cast<T>(bits)) : std::nullopt;
+  template <class T> bool fits() const {
+    return negative ? std::in_range<T>(static_cast<i64>(bits)) : std::in_range<T>(bits);
   }
 };
 
@@ -104,19 +103,25 @@ CKE_OUT_OF_LINE inline std::optional<gguf_integer> load_integer(gguf_type t, con
   }
 }
 
-// Integers convert when the value is in range, f32 widens to double, nothing else converts.
-template <class T> std::optional<T> convert(gguf_type t, std::span<const std::byte> bytes) {
+// Integers convert when the value is in range, f32 widens to double, nothing else converts; false
+// where `out` stays what it was.
+template <class T> bool convert(gguf_type t, std::span<const std::byte> bytes, T& out) {
   if constexpr (std::is_same_v<T, std::string_view>) {
-    if (t == gguf_type::string) return characters(bytes);
+    if (t != gguf_type::string) return false;
+    out = characters(bytes);
   } else if constexpr (std::is_same_v<T, bool>) {
-    if (t == gguf_type::boolean) return load<u8>(bytes.data()) != 0;
+    if (t != gguf_type::boolean) return false;
+    out = load<u8>(bytes.data()) != 0;
   } else if constexpr (std::is_floating_point_v<T>) {
-    if (t == gguf_type::float32) return load<float>(bytes.data());
-    if (t == gguf_type::float64 && std::is_same_v<T, double>) return load<T>(bytes.data());
-  } else if (const auto integer = load_integer(t, bytes.data())) {
-    return integer->template as<T>();
+    if (t == gguf_type::float32) out = load<float>(bytes.data());
+    else if (t == gguf_type::float64 && std::is_same_v<T, double>) out = load<T>(bytes.data());
+    else return false;
+  } else {
+    const auto integer = load_integer(t, bytes.data());
+    if (!integer || !integer->template fits<T>()) return false;
+    out = static_cast<T>(integer->bits);
   }
-  return {};
+  return true;
 }
 
 // What a value can be asked for as, under the name that messages give it.

@@ -2,6 +2,7 @@
 // sequence.hpp: a program with its weights in memory, and one sequence of ids on its way through it.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 
@@ -85,7 +86,7 @@ template <class Loaded> class sequence {
   // Runs ids through the model after what came before; logits() is then those of the last one.
   // Throws context_overflow, token_range; the sequence is then as it was.
   void feed(std::span<const u32> ids) {
-    pass_all(ids, 1, [&](u32, std::span<const float> row) { std::ranges::copy(row, logits_.begin()); });
+    pass_all(ids, 1, [&](u32, std::span<const float> row) { std::copy(row.begin(), row.end(), logits_.begin()); });
   }
   void feed(u32 id) { feed(std::span(&id, 1)); }
 
@@ -94,7 +95,7 @@ template <class Loaded> class sequence {
   template <class Take> void feed_all(std::span<const u32> ids, Take&& take) {
     pass_all(ids, static_cast<u32>(ids.size()), [&](u32 i, std::span<const float> row) {
       take(i, row);
-      if (i + 1 == ids.size()) std::ranges::copy(row, logits_.begin());
+      if (i + 1 == ids.size()) std::copy(row.begin(), row.end(), logits_.begin());
     });
   }
 

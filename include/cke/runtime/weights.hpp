@@ -160,7 +160,7 @@ template <class P, class Isa> class weights {
     if (!t) throw Error(errc::tensor_missing, file, about, "this tensor", "none of this name");
     const u64 matrix[]{rows_in_all, w.slot.cols}, vector[]{rows_in_all};
     const std::span<const u64> want = w.slot.quantisable ? std::span<const u64>(matrix) : vector;
-    if (!std::ranges::equal(t->shape, want))
+    if (!std::equal(t->shape.begin(), t->shape.end(), want.begin(), want.end()))
       throw Error(errc::tensor_shape, file, about, concat({"shape ", shape_text(want)}), shape_text(t->shape));
     const bool number = t->type == dtype::f32 || t->type == dtype::f16 || t->type == dtype::bf16;
     const bool converts = kernels::convertible(w.as);  // else its blocks are taken as they are

@@ -48,7 +48,7 @@ template <dtype KV, class Isa> struct attention_kernel {
     const auto n = static_cast<u32>(queries.size());
     const u32 width = cache::width(o.head_dim);
     float* const q = static_cast<float*>(workspace);
-    if (n % tile_rows != 0)  // rows of a tile that no query takes, of q and of p
+    if (const u32 rest = n % tile_rows; rest != 0 && rest != rows_for(rest))  // of q and p, rows that no query takes
       std::fill_n(q + n / tile_rows * dots::q_floats(width), dots::q_floats(width) + dots::p_floats(width), 0.f);
     for (u32 i = 0; i < n; ++i)
       dots::put_query(queries[i].q, o.head_dim, width, q + i / tile_rows * dots::q_floats(width), i % tile_rows);
@@ -80,6 +80,7 @@ template <dtype KV, class Isa> struct attention_kernel {
 
  private:
   static constexpr u32 tile_rows = dots::tile;
+  static constexpr u32 rows_for(u32 queries) { return queries <= 2 ? 2 : queries <= 4 ? 4 : tile_rows; }
   // Accumulators that stay in registers, whatever the tile: queries x registers of keys or dims.
   static constexpr u32 accumulators = lanes == 16 ? 16 : 8;
   static constexpr u32 ahead = 4096;  // bytes from what is read to what is prefetched
@@ -107,9 +108,11 @@ template <dtype KV, class Isa> struct attention_kernel {
       end = std::max(end, std::min(query.keys - b.start, key_block));
     }
     if (from >= end) return;
-    if (queries.size() <= 2) products<2>(b, queries, q, p, to, from, end);
-    else if (queries.size() <= 4) products<4>(b, queries, q, p, to, from, end);
-    else products<8>(b, queries, q, p, to, from, end);
+    switch (rows_for(static_cast<u32>(queries.size()))) {
+      case 2: return products<2>(b, queries, q, p, to, from, end);
+      case 4: return products<4>(b, queries, q, p, to, from, end);
+      default: return products<tile_rows>(b, queries, q, p, to, from, end);
+    }
   }
 
   // T rows in registers: those that no query takes are computed too, and dropped.

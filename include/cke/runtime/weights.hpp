@@ -221,17 +221,22 @@ template <class P, class Isa> class weights {
     with_format(j.w.as, [&]<dtype T>() {
       taken = kernels::packed<T, Isa>::pack(to, units, slot.cols, [&](auto&& pack_unit) {
         threads.run([&](u32 thread) noexcept {
-          u32 first = 0, next = 0;  // units that this thread packed last
+          u32 first = 0, next = 0;  // units that this thread packed last, one after the other
+          const auto drop_packed = [&] {
+            if (first < next) drop_units(first, next - 1);
+            first = next;
+          };
           threads.share(thread, units, [&](u32 u) {
-            if (u != next) first = u;
+            if (u != next) drop_packed(), first = u;
             const row_range r = rows_of_unit(group, u);
             const std::byte* rows_of_u[unit_rows]{};
             for (u32 i = 0; i < r.count; ++i)
               rows_of_u[i] = j.tensor.bytes.data() + file_row(j, r.first + i) * row_bytes;
             pack_unit(u, {r.count, rows_of_u, source});
             next = u + 1;
-            if (next - first == step) drop_units(std::exchange(first, next), u);
+            if (next - first == step) drop_packed();
           });
+          drop_packed();
         });
       });
     });

@@ -128,7 +128,7 @@ inline text percent_format(const text& pattern, const value& with, budget& cost)
     spec.align = '>';
     for (; at < s.size() && one_of(s[at], "-+ 0#"); ++at) {
       if (s[at] == '-') spec.align = '<';
-      else if (s[at] == '0') spec.fill = "0";
+      else if (s[at] == '0') spec.fill.assign(1, '0');  // not = "0": gcc 12 bug 105651
       else if (s[at] != '#') spec.sign = s[at];
     }
     spec.width = std::max<i64>(read_count(s, at), 0);

@@ -2,6 +2,7 @@
 // sequence_filters.hpp: the filters that work on many values: map, select, sort, join and the like.
 #pragma once
 
+#include "../../core/stable_order.hpp"
 #include "filters.hpp"
 
 namespace cke::jinja::filters {
@@ -85,13 +86,11 @@ inline value reverse(interpreter& in, const value& v, arguments& args) {
 
 // Sorts by keys; equal ones keep their order, also where it is reversed.
 inline void sort_by(interpreter& in, values& all, const values& keys, bool reverse) {
-  std::vector<std::size_t> order(all.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+  const auto before = [&](u32 a, u32 b) {
     return reverse ? less(keys[b], keys[a], in.cost()) : less(keys[a], keys[b], in.cost());
-  });
+  };
   values sorted;
-  for (const std::size_t i : order) sorted.push_back(std::move(all[i]));
+  for (const u32 i : stable_order(static_cast<u32>(all.size()), before)) sorted.push_back(std::move(all[i]));
   all = std::move(sorted);
 }
 inline value dictsort(interpreter& in, const value& v, arguments& args) {

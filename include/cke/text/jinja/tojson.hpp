@@ -2,6 +2,7 @@
 // tojson.hpp: the filter tojson as transformers has it: Python's json.dumps.
 #pragma once
 
+#include "../../core/stable_order.hpp"
 #include "interpreter.hpp"
 
 namespace cke::jinja {
@@ -93,10 +94,10 @@ class json_dump {
       new_line(depth + 1);
     };
     if (d) {
-      auto entries = d->entries;
-      if (style_.sorted)
-        std::ranges::stable_sort(entries, [&](const auto& a, const auto& b) { return less(a.first, b.first, cost_); });
-      for (const auto& [key, item] : entries) {
+      const auto& all = d->entries;
+      const auto before = [&](u32 a, u32 b) { return style_.sorted && less(all[a].first, all[b].first, cost_); };
+      for (const u32 i : stable_order(static_cast<u32>(all.size()), before)) {
+        const auto& [key, item] = all[i];
         begin_item();
         put_key(key);
         put(style_.key_separator);

@@ -36,7 +36,7 @@ bool is_safe_unit(const std::string& unit) {
       "(inline constexpr cke::rope_factors factors\\{\n    \\{[-+.e0-9, ]*\\},\n    \\{[-+.e0-9, ]*\\},\n    [0-9]+, [0-9]+\\};\n)?"
       "using model = cke::([a-z0-9_]+)<[-+.,:={}& A-Za-z0-9_]*>;\n"
       "(inline constexpr cke::stored_matrices stored\\[\\]\\{\n(    \\{cke::role::[a-z]+, [0-9]+, [0-9]+, cke::dtype::[a-z0-9_]+\\},\n)+\\};\n)?"
-      "CKE_EXPORT_MODEL\\(model, cke::(F32|F16|BF16|Q8_0|Q4_0|Q4_K_M|Q5_K_M|Q6_K|stored_formats<stored>), cke::dtype::(f32|f16|bf16)\\);\n");
+      "CKE_EXPORT_MODEL\\(model, cke::(F32|F16|BF16|Q8_0|Q4_0|Q4_K_M|Q5_K_M|Q6_K|stored_formats<stored>), cke::dtype::(f32|f16|bf16|q8_0)\\);\n");
   static const std::regex words("[A-Za-z_][A-Za-z_0-9]*"), numbers("\\b[0-9][0-9.]*(e[-+]?[0-9]+)?\\b");
   if (!std::regex_match(unit, shape)) return false;
   const std::string plain = std::regex_replace(unit, numbers, " ");

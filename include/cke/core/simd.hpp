@@ -282,7 +282,7 @@ template <class Isa> CKE_INLINE vi32<Isa> unzip(vi32<Isa> low, vi32<Isa> high) {
 }
 
 // Sum of the lanes by halving: (x0 + x8) + (x4 + x12) ..., whatever the compiler; and their
-// maximum. (xsimd's compile a shuffle type for each halving, 3 % of a model's time.)
+// maximum. (xsimd's instantiate a shuffle type for each halving, which a model's compile pays for.)
 template <class Isa> CKE_INLINE float reduce_add(vf32<Isa> v) {
   return primitives<Isa>::reduce_add(v);
 }

@@ -149,7 +149,7 @@ struct packed<dtype::bf16, Isa> {
   }
 
  private:
-  // Writes the header: table, which blocks are raw, and for now the bytes of the blocks as distance.
+  // Writes the header: table, which blocks are raw; where the distance will be, the bytes of the blocks.
   static void plan(std::byte* header, u32 cols, const file& rows) {
     write_table(header, cols, rows);
     const unit u{header};

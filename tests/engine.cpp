@@ -65,6 +65,26 @@ TEST_CASE("engine: a conversation does what a session does, to the bit, and outl
   CHECK(same_bits(rows, want));
 }
 
+TEST_CASE("engine: conversations that are fed together have the bits that each has alone") {
+  const auto e = opened();
+  const auto a = e->open(), b = e->open();
+  auto s = byte_model::shared<BF16>().session();
+  const std::vector<u32> ids = random_model::ids(100, 259);
+  const turn turns[]{{a.get(), std::span(ids).first(70)}, {b.get(), std::span(ids).first(2)}};
+  e->feed_together(turns);
+  s.feed(std::span(ids).first(2));
+  CHECK(same_bits(b->logits(), s.logits()));
+  s.feed(std::span(ids).subspan(2, 68));
+  CHECK(same_bits(a->logits(), s.logits()));
+  CHECK(std::ranges::equal(a->history(), s.history()));
+
+  const auto foreign = typed_engine<Model<byte_model::tiny, F32>>(byte_model::shared<F32>()).open();
+  const turn wrong[]{{a.get(), std::span(ids).first(1)}, {foreign.get(), std::span(ids).first(1)}};
+  CHECK(random_model::failure_of([&] { e->feed_together(wrong); }).code == errc::usage);
+  CHECK(a->position() == 70);
+  CHECK(b->position() == 2);
+}
+
 TEST_CASE("engine: errors come through as they are") {
   const auto talk = opened()->open();
   talk->feed(1);

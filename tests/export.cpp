@@ -117,6 +117,40 @@ TEST_CASE("export: feed, feed_all, fork and rewind give the bits that C++ gives"
   CHECK(same_bits(cke_session_logits(branch.get()), want.logits().data()));
 }
 
+TEST_CASE("export: sessions that are fed together have the bits that each has alone") {
+  const model_handle m = load();
+  const session_handle a = open(m), b = open(m), c = open(m);
+  const std::vector<u32> ids = some_ids(64);
+  const auto check_at = [&](const session_handle& s, u32 position) {
+    CHECK(cke_session_position(s.get()) == position);
+    typed::sequence& want = reference();
+    want.feed(std::span(ids).first(position));
+    CHECK(same_bits(cke_session_logits(s.get()), want.logits().data()));
+  };
+  const cke_turn first[]{{a.get(), ids.data(), 3}, {b.get(), ids.data(), 41}, {c.get(), ids.data(), 1}};
+  REQUIRE(cke_sessions_feed(first, 3, nullptr) == 0);
+  const cke_turn second[]{{c.get(), ids.data() + 1, 9}, {a.get(), ids.data() + 3, 1}};
+  REQUIRE(cke_sessions_feed(second, 2, nullptr) == 0);
+  REQUIRE(cke_sessions_feed(nullptr, 0, nullptr) == 0);
+
+  const model_handle other = load();
+  const session_handle stranger = open(other);
+  const u32 high = typed::program::vocab;
+  const auto refused = [&](const cke_turn& wrong, errc code, const std::string& message) {
+    const cke_turn turns[]{{a.get(), ids.data(), 2}, wrong};
+    cke_error e;
+    CHECK(cke_sessions_feed(turns, 2, &e) == number(code));
+    CHECK(std::string(e.message) == message);
+  };
+  refused({b.get(), ids.data(), 24}, errc::context_overflow, "turn 1: context: expected at most 64 positions, found 65");
+  refused({b.get(), &high, 1}, errc::token_range, std::string("turn 1: token id: expected less than ") + std::to_string(high) + ", found " + std::to_string(high));
+  for (cke_session* const wrong : {a.get(), stranger.get(), static_cast<cke_session*>(nullptr)})
+    refused({wrong, ids.data(), 1}, errc::usage, "turn 1: expected a sequence of the same model, in one turn, found another");
+  check_at(a, 4);
+  check_at(b, 41);
+  check_at(c, 10);
+}
+
 TEST_CASE("export: a session keeps its model; null is freed as nothing") {
   model_handle m = load();
   const session_handle s = open(m);

@@ -19,7 +19,7 @@
 #endif
 
 /* Changes with every change of a signature or a struct below. */
-#define CKE_ABI_VERSION 2u
+#define CKE_ABI_VERSION 3u
 
 typedef struct cke_model cke_model;
 typedef struct cke_session cke_session;
@@ -48,6 +48,13 @@ typedef struct cke_tensor {
   const void* data;
   uint64_t bytes;
 } cke_tensor;
+
+/* Ids for a session, when several are fed together. */
+typedef struct cke_turn {
+  cke_session* session;
+  const uint32_t* ids;
+  size_t count;
+} cke_turn;
 
 enum { CKE_NAMES_HF = 0, CKE_NAMES_GGUF = 1 };
 
@@ -90,6 +97,9 @@ CKE_API int32_t cke_session_feed(cke_session*, const uint32_t* ids, size_t count
 CKE_API int32_t cke_session_feed_all(cke_session*, const uint32_t* ids, size_t count,
                                      void (*take)(void* user, uint32_t index, const float* row), void* user,
                                      cke_error*) CKE_NOEXCEPT;
+/* Different sessions of one model take ids, each its own; the logits of each are then those after its last id.
+ * An error names the turn by its number, and leaves all sessions as they were. */
+CKE_API int32_t cke_sessions_feed(const cke_turn* turns, size_t count, cke_error*) CKE_NOEXCEPT;
 /* [vocab], after the last id; valid until the next feed. */
 CKE_API const float* cke_session_logits(const cke_session*) CKE_NOEXCEPT;
 CKE_API uint32_t cke_session_position(const cke_session*) CKE_NOEXCEPT;

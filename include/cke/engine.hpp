@@ -31,6 +31,12 @@ class conversation {
   void feed(u32 id) { feed(std::span(&id, 1)); }
 };
 
+// Ids that a conversation takes when several are fed together.
+struct turn {
+  conversation* of;
+  std::span<const u32> ids;
+};
+
 // A Model whose type is forgotten.
 class engine {
  public:
@@ -45,6 +51,9 @@ class engine {
   virtual u64 activation_bytes() const = 0;
   virtual u64 state_bytes() const = 0;  // of one conversation
   virtual std::unique_ptr<conversation> open() const = 0;
+  // Different conversations of this engine take ids, each its own; each logits() is then that of its last id.
+  // Throws context_overflow, token_range, usage, naming the turn by its number; all are then as they were.
+  virtual void feed_together(std::span<const turn> turns) = 0;
   virtual void watch(const tracer& t) const = 0;
 };
 
@@ -61,6 +70,8 @@ template <class Session> class typed_conversation final : public conversation {
   u32 context() const override { return session_.context(); }
   void rewind(u32 position) override { session_.rewind(position); }
   std::unique_ptr<conversation> fork() const override { return std::make_unique<typed_conversation>(*this); }
+
+  Session& session() { return session_; }
 
  private:
   Session session_;
@@ -83,6 +94,13 @@ template <class Model> class typed_engine final : public engine {
   std::unique_ptr<conversation> open() const override {
     auto session = model_.session();
     return std::make_unique<typed_conversation<decltype(session)>>(std::move(session));
+  }
+  void feed_together(std::span<const turn> turns) override {
+    using session = decltype(model_.session());
+    session::feed_together(static_cast<u32>(turns.size()), [&](u32 i) -> typename session::feeding {
+      auto* const ours = dynamic_cast<typed_conversation<session>*>(turns[i].of);
+      return {ours ? &ours->session() : nullptr, turns[i].ids};
+    });
   }
   void watch(const tracer& t) const override { model_.watch(t); }
 

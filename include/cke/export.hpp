@@ -143,6 +143,14 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   static int32_t feed(cke_session* s, const uint32_t* ids, std::size_t count, cke_error* e) noexcept {
     return status(e, [&] { of(s).feed(std::span(ids, count)); });
   }
+  static int32_t feed(const cke_turn* turns, std::size_t count, cke_error* e) noexcept {
+    return status(e, [&] {
+      sequence::feed_together(static_cast<u32>(count), [&](u32 i) -> typename sequence::feeding {
+        const cke_turn& t = turns[i];
+        return {reinterpret_cast<sequence*>(t.session), {t.ids, t.count}};
+      });
+    });
+  }
   static int32_t feed_all(cke_session* s, const uint32_t* ids, std::size_t count,
                           void (*take)(void*, uint32_t, const float*), void* user, cke_error* e) noexcept {
     return status(e, [&] {
@@ -185,6 +193,9 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   int32_t cke_session_feed_all(cke_session* s, const uint32_t* ids, size_t n,                                    \
                                void (*take)(void*, uint32_t, const float*), void* user, cke_error* e) noexcept { \
     return cke_exported::feed_all(s, ids, n, take, user, e);                                                     \
+  }                                                                                                              \
+  int32_t cke_sessions_feed(const cke_turn* turns, size_t n, cke_error* e) noexcept {                            \
+    return cke_exported::feed(turns, n, e);                                                                      \
   }                                                                                                              \
   const float* cke_session_logits(const cke_session* s) noexcept { return cke_exported::of(s).logits().data(); } \
   uint32_t cke_session_position(const cke_session* s) noexcept { return cke_exported::of(s).position(); }        \

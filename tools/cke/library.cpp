@@ -39,7 +39,7 @@ class library_conversation final : public conversation {
   void feed(std::span<const u32> ids) override {
     cke_error error{};
     check(door_->cke_session_feed(session_, ids.data(), ids.size(), &error), error);
-    history_.insert(history_.end(), ids.begin(), ids.end());
+    took(ids);
   }
   // What `take` throws waits until the door is behind us.
   void feed_all(std::span<const u32> ids, const take_logits& take) override {
@@ -59,7 +59,7 @@ class library_conversation final : public conversation {
     };
     cke_error error{};
     check(door_->cke_session_feed_all(session_, ids.data(), ids.size(), forward, &s, &error), error);
-    history_.insert(history_.end(), ids.begin(), ids.end());
+    took(ids);
     if (s.thrown) std::rethrow_exception(s.thrown);
   }
   std::span<const float> logits() const override { return {door_->cke_session_logits(session_), facts_.vocab}; }
@@ -77,6 +77,10 @@ class library_conversation final : public conversation {
     twin->history_ = history_;
     return twin;
   }
+
+  // How it takes part when several of one library are fed together, and what it then remembers.
+  cke_session* session_of(const library& door) const { return &door == door_.get() ? session_ : nullptr; }
+  void took(std::span<const u32> ids) { history_.insert(history_.end(), ids.begin(), ids.end()); }
 
  private:
   std::shared_ptr<const library> door_;
@@ -104,6 +108,17 @@ class library_engine final : public engine {
   std::unique_ptr<conversation> open() const override {
     cke_error error{};
     return std::make_unique<library_conversation>(door_, check(door_->cke_session_create(model_, &error), error), facts_);
+  }
+  void feed_together(std::span<const turn> turns) override {
+    std::vector<cke_turn> list;
+    list.reserve(turns.size());
+    for (const turn& t : turns) {
+      auto* const ours = dynamic_cast<library_conversation*>(t.of);
+      list.push_back({ours ? ours->session_of(*door_) : nullptr, t.ids.data(), t.ids.size()});
+    }
+    cke_error error{};
+    check(door_->cke_sessions_feed(list.data(), list.size(), &error), error);
+    for (const turn& t : turns) static_cast<library_conversation*>(t.of)->took(t.ids);
   }
 
  private:

@@ -99,6 +99,24 @@ template <class Loaded> class sequence {
     });
   }
 
+  struct feeding {
+    sequence* of;  // null: none that could take ids
+    std::span<const u32> ids;
+  };
+  // at(i), i < count: different sequences of one model, which take ids, each its own; each logits() is then
+  // that of its last id. Throws context_overflow, token_range, usage, naming the turn; all are then as they were.
+  template <class At> static void feed_together(u32 count, At&& at) {
+    for (u32 i = 0; i < count; ++i) {
+      const feeding now = at(i);
+      bool distinct = now.of && now.of->model_ == at(0).of->model_;
+      for (u32 k = 0; k < i && distinct; ++k) distinct = at(k).of != now.of;
+      if (!distinct)
+        throw Error(errc::usage, {}, concat({"turn ", i}), "a sequence of the same model, in one turn", "another");
+      now.of->check(now.ids, concat({"turn ", i, ": "}));
+    }
+    for (u32 i = 0; i < count; ++i) at(i).of->feed(at(i).ids);
+  }
+
   std::span<const float> logits() const { return logits_; }  // [vocab], after the last id
   std::span<const u32> history() const { return history_; }
   u32 position() const { return slot_.position(); }
@@ -112,14 +130,19 @@ template <class Loaded> class sequence {
   void reset() { rewind(0); }
 
  private:
-  // take(i, row) for the last `rows` ids
-  template <class Take> void pass_all(std::span<const u32> ids, u32 rows, Take&& take) {
+  // That ids can be fed now. Throws context_overflow, token_range; `whose` begins what an error is about.
+  void check(std::span<const u32> ids, std::string_view whose) const {
     if (!fits(position(), ids.size(), context()))
-      throw Error(errc::context_overflow, {}, "context", concat({"at most ", context(), " positions"}),
+      throw Error(errc::context_overflow, {}, concat({whose, "context"}), concat({"at most ", context(), " positions"}),
                   concat({u64{position()} + ids.size()}));
     for (const u32 id : ids)
       if (id >= vocab_size)
-        throw Error(errc::token_range, {}, "token id", concat({"less than ", vocab_size}), concat({id}));
+        throw Error(errc::token_range, {}, concat({whose, "token id"}), concat({"less than ", vocab_size}), concat({id}));
+  }
+
+  // take(i, row) for the last `rows` ids
+  template <class Take> void pass_all(std::span<const u32> ids, u32 rows, Take&& take) {
+    check(ids, {});
     const u32 count = static_cast<u32>(ids.size()), start = position();
     try {
       for (u32 at = 0; at < count;) at += one_pass(ids, at, count - rows, take);

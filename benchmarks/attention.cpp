@@ -31,7 +31,7 @@ template <dtype KV, class Isa> void attend(benchmark::State& state) {
       kv_cache<KV, Isa>::store(w.kv.head(h), at, p.head_dim, &numbers[at % 64], &numbers[64 + at % 64]);
 
   for (auto _ : state) {
-    for (u32 unit = 0; unit < units_of(w.by, tokens, p.kv_heads, 0); ++unit) kernel<opcode::attend, KV, Isa>::run(p, w, unit);
+    for (u32 unit = 0; unit < units_of(p, w.by, tokens, 0); ++unit) kernel<opcode::attend, KV, Isa>::run(p, w, unit);
     benchmark::ClobberMemory();
   }
   const double pairs = tokens * (depth + (tokens + 1) / 2.0);

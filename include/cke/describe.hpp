@@ -13,7 +13,7 @@ namespace cke {
 namespace detail {
 
 constexpr std::string_view word(split s) {
-  constexpr std::string_view words[]{"redundant", "tokens", "rows", "kv_heads", "tiles", "macro"};
+  constexpr std::string_view words[]{"redundant", "tokens", "rows", "kv_heads", "tiles", "experts", "macro"};
   return words[static_cast<u8>(s)];
 }
 constexpr std::string_view word(form f) { return f == form::decode ? "decode" : "prefill"; }
@@ -24,6 +24,10 @@ constexpr std::string_view word(lifecycle l) {
 constexpr std::string_view word(activation a) {
   constexpr std::string_view words[]{"silu", "gelu_tanh", "gelu_erf", "relu2"};
   return words[static_cast<u8>(a)];
+}
+constexpr std::string_view word(scoring s) {
+  constexpr std::string_view words[]{"softmax", "softmax_of_chosen", "sigmoid"};
+  return words[static_cast<u8>(s)];
 }
 constexpr std::string_view word(stretch s) {
   constexpr std::string_view words[]{"default", "linear", "dynamic", "llama3", "yarn", "longrope", "proportional"};
@@ -52,6 +56,12 @@ template <class P, class F> void each_code(capacity k, F f) {
     f("body " + std::to_string(v), place::body, *P::bodies[v], P::plain[P::variants.list[v].kind], first, n, k.chunk);
   }
   f(std::string("footer"), place::footer, P::foot(), P::plain_footer(), 0u, 1u, k.logit_rows);
+}
+
+// What a rule calls a tensor first; "{}" stands for numbers.
+inline std::string pattern_of(std::string_view names, const char* ending) {
+  const std::string_view name = alternative(names, 0);
+  return name.starts_with('=') ? std::string(name.substr(1)) : std::string(name) + ending;
 }
 
 // How often each rule was applied, over all layers.
@@ -92,6 +102,16 @@ inline void put_params(json_writer& j, const params& p, bool shows_activation) {
   if (shows_activation) j.put("activation", word(p.act));
   number("bias", p.bias), number("eps", p.eps.v), number("offset", p.offset.v), number("scale", p.scale.v);
   number("cap", p.cap.v);
+  if (p.route.experts)
+    j.object("route", [&] {
+      j.put("experts", p.route.experts), j.put("active", p.route.active), j.put("score", word(p.route.score));
+      number("bias", p.route.bias), number("renormalise", p.route.renormalise);
+      if (p.route.groups_kept < p.route.groups) {
+        j.put("groups", p.route.groups), j.put("groups_kept", p.route.groups_kept);
+        j.put("group_by", p.route.group_by == group_score::best ? "best" : "best_two");
+      }
+      if (p.route.scale.v != 1) j.put("scale", p.route.scale.v);
+    });
   if (p.rope.dims == 0) return;
   const rotary& r = p.rope;
   j.object("rope", [&] {
@@ -105,7 +125,8 @@ inline void put_params(json_writer& j, const params& p, bool shows_activation) {
   });
 }
 inline bool has_activation(opcode op) {
-  return op == opcode::act_mul || op == opcode::act_mul_quantize || op == opcode::matmul_act || op == opcode::matmul_act_quantize;
+  return op == opcode::act_mul || op == opcode::act_mul_quantize || op == opcode::matmul_act || op == opcode::matmul_act_quantize ||
+         op == opcode::expert_act;
 }
 
 inline void put_form(json_writer& j, const code& c, form f, u32 rows) {
@@ -156,7 +177,8 @@ template <class P> std::string describe_json(capacity k, dtype kv) {
         j.array("shape", [&] { if (w.quantisable) j.put("", w.rows); j.put("", w.cols); });
         j.put("format", info(c.formats[i]).name), j.put("bytes", bytes_of(c.formats[i], w.elements()));
         if (w.tied) j.put("tied", true);
-        if (names) j.put("hf", std::string(names->hf) + ending), j.put("gguf", std::string(names->gguf) + ending);
+        if (of_experts(w.is)) j.put("experts", w.rows / w.group);
+        if (names) j.put("hf", pattern_of(names->hf, ending)), j.put("gguf", pattern_of(names->gguf, ending));
       });
     }
   };
@@ -168,6 +190,7 @@ template <class P> std::string describe_json(capacity k, dtype kv) {
         for (u32 r = 0; r < c.regs.size(); ++r)
           j.object("", [&] {
             j.put("register", r), j.put("width", c.regs[r].width);
+            if (c.regs[r].rows > 1) j.put("rows_of_token", c.regs[r].rows);
             j.put("type", r == token_ids ? "u32" : info(c.regs[r].as).name);
           });
       });

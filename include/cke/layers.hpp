@@ -23,6 +23,15 @@ struct attend {
   bool qkv_bias{}, out_bias{};
 };
 
+// Options of a mixture of experts, each a gated mlp, and with `shared` one that every token chooses.
+struct experts {
+  u32 dim, hidden;
+  router route{};
+  activation act{};
+  u32 shared{};        // its hidden width; 0: none
+  bool shared_gate{};  // its output is times sigmoid(g . x)
+};
+
 // ---- letters: one line each; in and out are floats per token -----------------------------------
 
 template <u32 In, u32 Out> struct maps {
@@ -30,6 +39,7 @@ template <u32 In, u32 Out> struct maps {
 };
 template <u32 Dim> using keeps = maps<Dim, Dim>;
 template <attend S> struct attention_holds;
+template <experts S> struct experts_hold;
 
 template <u32 Vocab, u32 Dim> struct embedding : maps<1, Dim> {};
 template <u32 Dim, real Eps, real Offset = real{}> struct rms_norm : keeps<Dim> {};
@@ -37,6 +47,7 @@ template <u32 Dim, real By> struct scale : keeps<Dim> {};
 template <u32 Dim, real Cap> struct softcap : keeps<Dim> {};  // Cap * tanh(x / Cap); 0: none
 template <attend S> struct attention : keeps<S.dim>, private attention_holds<S> {};
 template <u32 Dim, u32 Hidden, activation A, bool Bias = false> struct gated_mlp : keeps<Dim> {};
+template <experts S> struct moe : keeps<S.dim>, private experts_hold<S> {};
 template <u32 Dim, u32 Vocab, bool Tied> struct head : maps<Dim, Vocab> {};
 
 // ---- words: how letters become a model -----------------------------------------------------------
@@ -80,6 +91,22 @@ template <u32 Dims, u32 HeadDim> struct rope_fits_head {
 template <attend S>
 struct attention_holds : heads_divide<S.heads, S.kv_heads>, head_dim_is_even<S.head_dim>, window_sees_keys<S.window>,
                          rope_fits_head<S.rope.dims, S.head_dim> {};
+
+template <u32 Active, u32 Experts> struct active_experts_exist {
+  static_assert(Active > 0 && Active <= Experts,
+                "cke: moe: a token chooses at least one expert and not more than there are; see active_experts_exist<active, experts>");
+};
+template <u32 Groups, u32 Experts> struct groups_divide {
+  static_assert(Groups > 0 && Experts % (Groups ? Groups : 1) == 0,
+                "cke: moe: experts must be a multiple of groups; see groups_divide<groups, experts>");
+};
+template <u32 Kept, u32 Groups, u32 Active, u32 Experts> struct kept_groups_suffice {
+  static_assert(Kept > 0 && Kept <= Groups && u64{Kept} * (Experts / (Groups ? Groups : 1)) >= Active,
+                "cke: moe: the groups kept must have the active experts; see kept_groups_suffice<kept, groups, active, experts>");
+};
+template <experts S>
+struct experts_hold : active_experts_exist<S.route.active, S.route.experts>, groups_divide<S.route.groups, S.route.experts>,
+                      kept_groups_suffice<S.route.groups_kept, S.route.groups, S.route.active, S.route.experts> {};
 
 template <class... Ls> struct ends {
   static constexpr u32 in = at<0, list<Ls...>>::in, out = at<sizeof...(Ls) - 1, list<Ls...>>::out;

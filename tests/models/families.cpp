@@ -11,6 +11,7 @@
 #include "cke/models/mistral.hpp"
 #include "cke/models/phi3.hpp"
 #include "cke/models/qwen2.hpp"
+#include "cke/models/qwen3_moe.hpp"
 #include "cke/models/smollm3.hpp"
 
 using namespace cke;
@@ -40,6 +41,7 @@ using granite_family = family<"granite">;
 using mistral_family = family<"mistral">;
 using phi3_family = family<"phi3">;
 using qwen2_family = family<"qwen2">;
+using qwen3_moe_family = family<"qwen3_moe">;
 using smollm3_family = family<"smollm3">;
 
 }  // namespace
@@ -58,6 +60,26 @@ TEST_CASE("families: a feature that a family does not have is refused by its key
   CHECK(refused<glm4_family>(R"("partial_rotary_factor": 0.5, )") == "");
   CHECK(refused<glm4_family>(R"("partial_rotary_factor": 1.5, )") == "partial_rotary_factor");
   CHECK(refused<glm4_family>(R"("partial_rotary_factor": 0.3, )") == "");  // 38 of 128
+}
+
+TEST_CASE("families: experts") {
+  const auto with = [](const std::string& more) {
+    return refused<qwen3_moe_family>(more + R"("moe_intermediate_size": 40, "num_experts_per_tok": 3, "num_local_experts": 7, )");
+  };
+  CHECK(with("") == "");
+  CHECK(with(R"("num_experts": 2, )") == "num_experts_per_tok");  // before num_local_experts
+  CHECK(with(R"("num_experts_per_tok": 8, )") == "num_experts_per_tok");
+  CHECK(with(R"("num_experts_per_tok": 0, )") == "num_experts_per_tok");
+  CHECK(with(R"("num_experts": 100000, )") == "num_experts|num_local_experts");
+  CHECK(with(R"("norm_topk_prob": 1, )") == "norm_topk_prob");
+  CHECK(with(R"("decoder_sparse_step": 2, )") == "decoder_sparse_step");
+  CHECK(with(R"("mlp_only_layers": [0], )") == "mlp_only_layers");
+  CHECK(with(R"("mlp_only_layers": null, "decoder_sparse_step": 1, )") == "");
+  CHECK(refused<qwen3_moe_family>(R"("moe_intermediate_size": 40, "num_experts": 7, )") == "num_experts_per_tok");
+  CHECK(refused<qwen3_moe_family>(R"("num_experts_per_tok": 3, "num_experts": 7, )") == "moe_intermediate_size");
+  const auto gguf = from_gguf<qwen3_moe_family>("\"expert_count\": 7, \"expert_used_count\": 3, \"expert_feed_forward_length\": 40, ");
+  CHECK(gguf.bad.what == trouble::none);
+  CHECK(gguf.config.renormalise);  // llama.cpp always does
 }
 
 TEST_CASE("families: layers by name must be names that the family knows, one for each layer") {

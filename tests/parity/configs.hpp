@@ -1000,6 +1000,46 @@ inline constexpr char qwen2[] = R"json({
   "use_sliding_window": false,
   "vocab_size": 288
 })json";
+inline constexpr char qwen3_moe[] = R"json({
+  "architectures": [
+    "Qwen3MoeForCausalLM"
+  ],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "bos_token_id": 0,
+  "decoder_sparse_step": 1,
+  "dtype": "bfloat16",
+  "eos_token_id": 2,
+  "head_dim": 12,
+  "hidden_act": "silu",
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 56,
+  "max_position_embeddings": 128,
+  "mlp_only_layers": [],
+  "model_type": "qwen3_moe",
+  "moe_intermediate_size": 40,
+  "norm_topk_prob": true,
+  "num_attention_heads": 6,
+  "num_experts_per_tok": 3,
+  "num_hidden_layers": 3,
+  "num_key_value_heads": 2,
+  "num_local_experts": 7,
+  "output_router_logits": false,
+  "pad_token_id": 1,
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "rope_theta": 5000.0,
+    "rope_type": "default"
+  },
+  "router_aux_loss_coef": 0.001,
+  "sliding_window": null,
+  "tie_word_embeddings": false,
+  "transformers_version": "5.23.0",
+  "use_cache": true,
+  "use_sliding_window": false,
+  "vocab_size": 288
+})json";
 inline constexpr char smollm3[] = R"json({
   "architectures": [
     "SmolLM3ForCausalLM"

@@ -4,6 +4,7 @@
 
 #include "../byte_model.hpp"
 #include "cke/engine.hpp"
+#include "expert_model.hpp"
 
 // A sanitizer brings its own malloc, and only glibc has the names behind it.
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -88,6 +89,19 @@ TEST_CASE("allocation: prefill, decoding, rewinding, and a fork into a session t
     a.feed(some_ids);
   }) == 0);
   CHECK(std::isfinite(sum));
+}
+
+TEST_CASE("allocation: a mixture of experts takes none, whoever is chosen") {
+  using M = random_model::with_experts;
+  using machine = loaded<program<M, Q8_0>, dtype::bf16, isa::native>;
+  const auto t = random_model::tensors::of<machine::program>();
+  const auto m = std::make_shared<machine>(t.index(), "random", naming::hf, names_of<M>(), model_options{.threads = 2, .context = 190, .chunk = 60});
+  sequence<machine> s(m);
+  const std::vector<u32> ids = random_model::ids(190, 131);
+  CHECK(taken_by([&] {
+    s.feed(std::span(ids).first(150));
+    for (const u32 id : std::span(ids).subspan(150)) s.feed(id);
+  }) == 0);
 }
 
 TEST_CASE("allocation: none on any number of threads, nor behind the abstract class") {

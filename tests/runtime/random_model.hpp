@@ -55,16 +55,21 @@ class tensors {
   template <class P> static tensors of(u64 seed = 1) {
     tensors t;
     P::for_each_weight([&](const weight& w) {
-      std::string name(name_of(names_of<typename P::model_list>(), w.where, w.slot).hf);
-      if (const auto hole = name.find("{}"); hole != name.npos) name.replace(hole, 2, std::to_string(w.layer));
-      if (!kernels::convertible(w.as)) return t.add_blocks(name + ".weight", w.as, w.slot.rows, w.slot.cols, seed);
-      const bool matrix = w.slot.quantisable, norm = !matrix && !w.slot.bias;
-      const double size = matrix ? std::sqrt(3. / w.slot.cols) : 0.5;
-      std::vector<float> numbers(w.slot.elements());
-      for (float& x : numbers)
-        x = static_cast<float>((norm ? 1 : 0) + size * (2 * uniform(seed, t.drawn_++) - 1));
-      t.add(name + (w.slot.bias ? ".bias" : ".weight"),
-            matrix ? std::vector<u64>{w.slot.rows, w.slot.cols} : std::vector<u64>{w.slot.cols}, numbers);
+      const std::string_view rule = alternative(name_of(names_of<typename P::model_list>(), w.where, w.slot).hf, 0);
+      const u32 rows = of_experts(w.slot.is) ? w.slot.group : w.slot.rows;
+      for (u32 expert = 0; expert < w.slot.rows / rows; ++expert) {
+        const std::string name = tensor_name(rule, w.slot.bias, w.layer, expert);
+        if (!kernels::convertible(w.as)) {
+          t.add_blocks(name, w.as, rows, w.slot.cols, seed);
+          continue;
+        }
+        const bool matrix = w.slot.quantisable, norm = !matrix && !w.slot.bias;
+        const double size = matrix ? std::sqrt(3. / w.slot.cols) : 0.5;
+        std::vector<float> numbers(u64{rows} * w.slot.cols);
+        for (float& x : numbers)
+          x = static_cast<float>((norm ? 1 : 0) + size * (2 * uniform(seed, t.drawn_++) - 1));
+        t.add(name, matrix ? std::vector<u64>{rows, w.slot.cols} : std::vector<u64>{w.slot.cols}, numbers);
+      }
     });
     return t;
   }

@@ -10,7 +10,7 @@
 #include "cke/models/config.hpp"
 #include "cke/models/llama.hpp"
 #include "cke/models/qwen3.hpp"
-#include "random_model.hpp"
+#include "expert_model.hpp"
 
 using namespace cke;
 
@@ -110,6 +110,13 @@ TEST_CASE("table_executor: the same bits as the executor, fused and unfused: eve
   using random_model::patchwork, random_model::wide;
   const auto numbers = random_model::tensors::of<program<wide, patchwork>>();
   agree<wide, patchwork, dtype::bf16>(numbers.index());
+}
+TEST_CASE("table_executor: the same bits as the executor, fused and unfused: experts") {
+  using M = random_model::with_experts;
+  const auto numbers = random_model::tensors::of<program<M, F32>>();
+  SUBCASE("f32") { agree<M, F32, dtype::f32>(numbers.index()); }
+  SUBCASE("bf16") { agree<M, BF16, dtype::bf16>(numbers.index()); }
+  SUBCASE("q8_0") { agree<M, Q8_0, dtype::bf16>(numbers.index()); }
 }
 
 namespace {

@@ -7,6 +7,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "expert_model.hpp"
 #include "mixed_model.hpp"
 
 using namespace cke;
@@ -123,6 +124,105 @@ TEST_CASE("weights: a tensor that the model has not is a wrong model, but for wh
   t = tensors::of<tied>();
   t.add("lm_head.bias", {259}, std::span(ones).first(259));
   CHECK(refused<tied>(t).code == errc::tensor_unknown);
+}
+
+namespace {
+
+template <class Formats> using mixture = program<random_model::with_experts, Formats>;
+// All bytes of a model's experts, in formats whose units have one size.
+template <class P> std::vector<std::byte> bytes_of_experts(const packed<P>& w) {
+  std::vector<std::byte> out;
+  for (u32 l = 0; l < P::layers; ++l) {
+    const code& plain = P::plain[P::kind_of[l]];
+    const signature& s = P::variants.list[P::variants.of[l]].formats;
+    for (u32 i = 0; i < plain.slots.size(); ++i)
+      if (of_experts(plain.slots[i].is)) {
+        const auto add = [&]<dtype T>() {
+          out.insert(out.end(), w.row(l + 1)[i], w.row(l + 1)[i] + kernels::packed<T, isa::native>::bytes(units_of_slot(plain.slots[i]), plain.slots[i].cols));
+        };
+        s[i] == dtype::q8_0 ? add.template operator()<dtype::q8_0>() : add.template operator()<dtype::f32>();
+      }
+  }
+  return out;
+}
+const std::string mlp = "model.layers.0.mlp.";
+
+// The experts of HF's tensors (gate, up or down), one behind the other; two roles side by side in each expert.
+void put_together(tensors& t, const std::string& layer, std::initializer_list<std::string> roles, u32 experts, std::string name) {
+  std::vector<float> all;
+  u64 rows = 0, cols = 0;
+  for (u32 e = 0; e < experts; ++e)
+    for (const std::string& role : roles) {
+      const tensor_ref& one = t.at(layer + "experts." + std::to_string(e) + "." + role + ".weight");
+      rows += e == 0 ? one.shape[0] : 0, cols = one.shape[1];
+      for (std::size_t i = 0; i < one.bytes.size() / 4; ++i) all.push_back(tensors::number(one, i));
+    }
+  std::erase_if(t.list, [&](const tensor_ref& r) {
+    return std::ranges::any_of(roles, [&](const std::string& role) {
+      return r.name.starts_with(layer + "experts.") && r.name.ends_with("." + role + ".weight");
+    });
+  });
+  t.add(std::move(name), {experts, rows, cols}, all);
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("weights: experts apart, experts in one tensor, gate and up in one: the same bytes", formats, F32, Q8_0) {
+  using P = mixture<formats>;
+  tensors t = tensors::of<P>();
+  const auto want = bytes_of_experts<P>(load<P>(t));
+  CHECK(want.size() > 100000);
+  for (u32 l = 0; l < P::layers; ++l) {
+    const std::string layer = "model.layers." + std::to_string(l) + ".mlp.";
+    const u32 experts = l % 2 ? 12 : 7;
+    put_together(t, layer, {"gate_proj", "up_proj"}, experts, layer + "experts.gate_up_proj");
+    put_together(t, layer, {"down_proj"}, experts, layer + "experts.down_proj");
+    if (l == 0) CHECK(bytes_of_experts<P>(load<P>(t)) == want);  // some layers so, some so
+  }
+  CHECK(bytes_of_experts<P>(load<P>(t, {}, 3)) == want);
+}
+
+TEST_CASE("weights: experts of a GGUF file") {
+  using P = mixture<Q8_0>;
+  tensors t = tensors::of<P>();
+  const auto want = bytes_of_experts<P>(load<P>(t));
+  for (u32 l = 0; l < P::layers; ++l)
+    for (const std::string role : {"gate", "up", "down"})
+      put_together(t, "model.layers." + std::to_string(l) + ".mlp.", {role + "_proj"}, l % 2 ? 12 : 7,
+            "blk." + std::to_string(l) + ".ffn_" + role + "_exps.weight");
+  P::for_each_weight([&](const weight& w) {
+    const name_rule& rule = name_of(names_of<random_model::with_experts>(), w.where, w.slot);
+    if (!of_experts(w.slot.is)) t.at(tensor_name(rule.hf, w.slot.bias, w.layer, 0)).name = tensor_name(rule.gguf, w.slot.bias, w.layer, 0);
+  });
+  team workers(2);
+  CHECK(bytes_of_experts<P>(packed<P>(t.index(), "random", naming::gguf, names_of<random_model::with_experts>(), workers, {})) == want);
+}
+
+TEST_CASE("weights: every expert has to be there, of its shape, of a type; and none beyond them") {
+  using P = mixture<Q8_0>;
+  const auto without = [](const std::string& name) {
+    tensors t = tensors::of<P>();
+    std::erase_if(t.list, [&](const tensor_ref& r) { return r.name == name; });
+    return refused<P>(t).text;
+  };
+  CHECK(without(mlp + "experts.5.up_proj.weight") == "random: tensor " + mlp + "experts.5.up_proj.weight: expected this tensor, found none of this name");
+  CHECK(without(mlp + "experts.0.up_proj.weight") == "random: tensor " + mlp + "experts.0.up_proj.weight: expected this tensor, found none of this name");
+  CHECK(without(mlp + "gate.weight") == "random: tensor " + mlp + "gate.weight: expected this tensor, found none of this name");
+  CHECK(without("model.layers.1.mlp.gate.e_score_correction_bias").ends_with("e_score_correction_bias: expected this tensor, found none of this name"));
+  tensors t = tensors::of<P>();
+  replace(t, mlp + "experts.6.down_proj.weight", {64, 96});
+  CHECK(refused<P>(t).text == "random: tensor " + mlp + "experts.6.down_proj.weight: expected shape [96, 64], found [64, 96]");
+  t = tensors::of<P>();
+  tensor_ref& one = t.at(mlp + "experts.3.gate_proj.weight");
+  one.type = dtype::none, one.stored = "F8_E4M3";
+  CHECK(refused<P>(t).text == "random: tensor " + mlp + "experts.3.gate_proj.weight: expected f32, f16, bf16 or q8_0, found F8_E4M3");
+  t = tensors::of<P>();
+  t.add(mlp + "experts.7.gate_proj.weight", {64, 96}, std::span(ones).first(64 * 96));
+  CHECK(refused<P>(t).code == errc::tensor_unknown);
+  t = tensors::of<P>();
+  put_together(t, mlp, {"gate_proj", "up_proj"}, 7, mlp + "experts.gate_up_proj");
+  replace(t, mlp + "experts.gate_up_proj", {7, 64, 96});
+  CHECK(refused<P>(t).text == "random: tensor " + mlp + "experts.gate_up_proj: expected shape [7, 128, 96], found [7, 64, 96]");
 }
 
 TEST_CASE("weights: a tied head is the embedding, and one that is not needs its own") {

@@ -80,6 +80,15 @@ static_assert(parameters<Gemma_3_270M> == 268'098'176 && parameters<Gemma_3_1B> 
 static_assert(parameters<GLM_4_9B> == 9'400'279'040 && parameters<OLMo_2_1B> == 1'484'916'736);
 static_assert(parameters<Phi_3_mini_4k> == 3'821'079'552 && parameters<Phi_4> == 14'659'507'200);
 static_assert(parameters<SmolLM3_3B> == 3'075'098'624);
+static_assert(parameters<Qwen3_30B_A3B> == 30'532'122'624 && parameters<Qwen3_235B_A22B> == 235'093'634'560);
+
+// A mixture of experts: its norm feeds the router as f32 and the experts as they want it; five barriers a layer.
+using mixture = program<Qwen3_30B_A3B, Q8_0>;
+static_assert(steps_are(mixture::body<0>(), {norm_quantize, qkv_matmul, head_norm_rope, kv_store, attend_quantize, matmul_add,
+                                             rmsnorm, opcode::router, route, sort_by_expert, gather, expert_act, expert_sum_add}));
+static_assert(phases_of(mixture::body<0>(), form::decode).barriers() == 5 && mixture::barriers(form::decode) == 1 + 48 * 5 + 1);
+static_assert(phases_of(mixture::body<0>(), form::prefill).barriers() == 9);
+static_assert(mixture::body_count == 1 && mixture::count(expert_sum_add) == 48);
 
 // two kinds of layers where a family has them: the last of six is full, the last of four has no rope
 static_assert(program<Gemma_3_270M, Q8_0>::body_count == 2 && program<Gemma_2_2B, Q8_0>::body_count == 2);

@@ -2,6 +2,7 @@
 // cost.cpp: see cost.hpp.
 #include "cost.hpp"
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include <cke/core/params.hpp>
@@ -17,27 +18,35 @@ double program_cost::work::ns(const machine_peaks& peaks) const {
   return part(int8, peaks.int8_gops) + part(bf16, peaks.bf16_gops) + part(f32, peaks.f32_gops);
 }
 
+double program_cost::experts::read(u32 rows) const { return bytes * count * (1 - std::pow(1 - active / count, rows)); }
+
 program_cost::program_cost(const nlohmann::ordered_json& plan, u64 weight_bytes) : kv_format_(plan["capacity"]["kv"]) {
   // Packed weights may take fewer bytes than their format says.
   const double scale = static_cast<double>(weight_bytes) / plan["weight_bytes"].get<double>();
   for (const auto& code : plan["codes"]) {
     const bool header = code["name"] == "header", footer = code["name"] == "footer";
     const double layers = code["layers"];
+    double active = 0;  // experts of a row
+    for (const auto& i : code["instructions"])
+      if (i["params"].contains("route")) active = i["params"]["route"]["active"];
     for (const auto& weight : code["weights"]) {
       if (header && weight["role"] == "embed") continue;  // one row of it
-      const double bytes = scale * layers * weight["bytes"].get<double>();
-      (footer ? head_bytes_ : body_bytes_) += bytes;
+      const double bytes = scale * layers * weight["bytes"].get<double>(), count = weight.value("experts", 0.0);
+      if (count > 0) experts_.push_back({bytes / count, count, active});
+      else (footer ? head_bytes_ : body_bytes_) += bytes;
       if (const auto& shape = weight["shape"]; shape.size() == 2)
         (footer ? head_ : body_)
-            .add(weight["format"].get<std::string>(), layers * shape[0].get<double>() * shape[1].get<double>());
+            .add(weight["format"].get<std::string>(),
+                 layers * shape[0].get<double>() * shape[1].get<double>() * (count > 0 ? active / count : 1));
     }
     steps_.emplace_back();
     for (const auto& i : code["instructions"]) {
-      step_cost& s = steps_.back().emplace_back(step_cost{i["op"], 0, 0, 0});
+      step_cost& s = steps_.back().emplace_back(step_cost{i["op"], 0, {}, 0, 0});
       for (const auto& slot : i["weights"]) {
         const auto& w = code["weights"][slot.get<std::size_t>()];
         const double bytes = scale * w["bytes"].get<double>();
-        header ? s.of_each_row += bytes / w["shape"][0].get<double>() : s.weights += bytes;
+        if (const double count = w.value("experts", 0.0); count > 0) s.chosen = {s.chosen.bytes + bytes / count, count, active};
+        else header ? s.of_each_row += bytes / w["shape"][0].get<double>() : s.weights += bytes;
       }
       if (!s.op.starts_with("attend")) continue;
       const auto& p = i["params"];
@@ -51,6 +60,7 @@ program_cost::program_cost(const nlohmann::ordered_json& plan, u64 weight_bytes)
 
 double program_cost::bytes(const pass& p) const {
   double sum = body_bytes_ + (p.logits ? head_bytes_ : 0);
+  for (const experts& e : experts_) sum += e.read(p.rows);
   for (const attention& a : attentions_) {
     const u64 seen = std::min(u64{p.position}, u64{a.window}) + p.rows;
     sum += static_cast<double>(seen) * a.layers * kv_bytes_;
@@ -61,7 +71,7 @@ double program_cost::bytes(const pass& p) const {
 double program_cost::bytes(u32 code, u32 step, const pass& p) const {
   const auto& s = steps_.at(code).at(step);
   const u64 seen = s.window ? std::min(u64{p.position}, u64{s.window}) + p.rows : 0;
-  return s.weights + p.rows * s.of_each_row + static_cast<double>(seen) * kv_bytes_;
+  return s.weights + s.chosen.read(p.rows) + p.rows * s.of_each_row + static_cast<double>(seen) * kv_bytes_;
 }
 
 double program_cost::least_ns(const pass& p, const machine_peaks& peaks) const {

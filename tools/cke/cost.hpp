@@ -19,7 +19,7 @@ class program_cost {
   struct pass {
     u32 position, rows, logits;
   };
-  // Weights once, keys and values of every position once.
+  // Weights once, of experts those that the rows choose; keys and values of every position once.
   double bytes(const pass& p) const;
   // Of a step of a code, as a tracer numbers them.
   const std::string& name(u32 code, u32 step) const { return steps_.at(code).at(step).op; }
@@ -40,9 +40,15 @@ class program_cost {
     double per_pair;  // multiplications for a query and a key, all heads, all layers of this kind
     u32 layers, window;
   };
+  // Rows that choose at random, as routers are trained to, choose so many different experts.
+  struct experts {
+    double bytes{}, count = 1, active = 1;  // of one
+    double read(u32 rows) const;
+  };
   struct step_cost {
     std::string op;
     double weights;      // bytes, of a pass
+    experts chosen;
     double of_each_row;  // bytes, of a row: the embedding's
     u32 window;          // of the positions that it attends to; 0: it does not attend
   };
@@ -50,6 +56,7 @@ class program_cost {
   double body_bytes_{}, head_bytes_{}, kv_bytes_{};  // of a pass; of its logits; of a position in a layer
   work body_, head_;                                 // for each row
   std::vector<attention> attentions_;
+  std::vector<experts> experts_;
   std::vector<std::vector<step_cost>> steps_;
   std::string kv_format_;
 };

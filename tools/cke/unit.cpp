@@ -18,6 +18,7 @@
 #include <cke/models/phi3.hpp>
 #include <cke/models/qwen2.hpp>
 #include <cke/models/qwen3.hpp>
+#include <cke/models/qwen3_moe.hpp>
 #include <cke/models/smollm3.hpp>
 
 #include "literal.hpp"
@@ -33,35 +34,46 @@ std::string shape_text(std::span<const u64> shape) {
   return '[' + out + ']';
 }
 
-std::string name_in_file(std::string_view tensor, u32 layer) {
-  std::string name(tensor);
-  if (const auto hole = name.find("{}"); hole != name.npos) name.replace(hole, 2, std::to_string(layer));
-  return name += ".weight";
+// The first of a rule's tensors that the file has, else the first.
+struct named_tensor {
+  std::string name;
+  const tensor_ref* tensor;
+};
+named_tensor tensor_in_file(const checkpoint& from, std::string_view names, u32 layer) {
+  for (u32 i = 0; !alternative(names, i).empty(); ++i)
+    if (const auto* t = from.tensors.find(tensor_name(alternative(names, i), false, layer, 0))) return {t->name, t};
+  return {tensor_name(alternative(names, 0), false, layer, 0), nullptr};
 }
 
 // Loading checks every tensor; this spares a compilation that cannot end well, and bounds its size: numbers
 // that no matrix of the file confirms never reach the compiler.
 template <class Family> void check_matrices(const checkpoint& from, const typename Family::config& c) {
   struct matrix { role is; u64 rows; };
-  const u64 q = u64{c.heads} * c.head_dim, kv = u64{c.kv_heads} * c.head_dim;
-  const matrix body[] = {{role::q, q}, {role::k, kv}, {role::v, kv}, {role::gate, c.hidden}, {role::up, c.hidden}};
-  const auto tensor_of = [&](place where, role is) { return part_of(name_of(Family::names, where, {.is = is}).in(from.as)).tensor; };
-  const auto check = [&](std::string_view tensor, u32 layer, u64 rows) {
-    const std::string name = name_in_file(tensor, layer);
-    const tensor_ref* const t = from.tensors.find(name);
-    const u64 wanted[] = {rows, c.dim};
-    if (!t || !std::ranges::equal(t->shape, wanted))
+  const auto check = [&](place where, u32 layer, const auto& all, const matrix& m) {
+    const std::string_view names = name_of(Family::names, where, {.is = m.is}).in(from.as);
+    const auto [name, t] = tensor_in_file(from, names, layer);
+    u64 rows = 0;  // of all that share the tensor
+    for (const matrix& other : all) {
+      const auto with = tensor_in_file(from, name_of(Family::names, where, {.is = other.is}).in(from.as), layer);
+      rows += with.name == name ? other.rows : 0;
+    }
+    std::vector<u64> wanted{rows, c.dim};
+    if constexpr (requires { c.experts; })
+      if (of_experts(m.is) && t && t->shape.size() == 3) wanted.insert(wanted.begin(), c.experts);
+    if (!t || t->shape != wanted)
       throw Error(t ? errc::tensor_shape : errc::tensor_missing, from.name, "tensor " + name,
                   shape_text(wanted) + " by the config", t ? shape_text(t->shape) : "none");
   };
-  check(tensor_of(place::header, role::embed), 0, c.vocab);
-  for (const u32 layer : {0u, c.layers - 1})
-    for (const matrix& m : body) {
-      const std::string_view tensor = tensor_of(place::body, m.is);
-      u64 rows = 0;  // of all that share it
-      for (const matrix& other : body) rows += tensor_of(place::body, other.is) == tensor ? other.rows : 0;
-      check(tensor, layer, rows);
-    }
+  const matrix embed{role::embed, c.vocab};
+  check(place::header, 0, std::span(&embed, 1), embed);
+  for (const u32 layer : {0u, c.layers - 1}) {
+    std::vector<matrix> body{{role::q, u64{c.heads} * c.head_dim}, {role::k, u64{c.kv_heads} * c.head_dim}, {role::v, u64{c.kv_heads} * c.head_dim}};
+    if constexpr (requires { c.experts; })
+      body.insert(body.end(), {{role::router, c.experts}, {role::gate_experts, c.expert_hidden}, {role::up_experts, c.expert_hidden}});
+    else
+      body.insert(body.end(), {{role::gate, c.hidden}, {role::up, c.hidden}});
+    for (const matrix& m : body) check(place::body, layer, body, m);
+  }
 }
 
 // A matrix of the model, and the tensor of the file that it is.
@@ -73,13 +85,12 @@ struct file_matrix {
 template <class Family> std::vector<file_matrix> matrices_of(const checkpoint& from, const typename Family::config& c) {
   std::vector<file_matrix> out;
   for (const name_rule& rule : Family::names) {
-    const std::string_view tensor = part_of(rule.in(from.as)).tensor;
     if (&rule != &name_of(Family::names, rule.where, {.is = rule.is, .nth = rule.nth})) continue;  // a later one wins
     if (rule.is == role::head && c.tied) continue;
     for (u32 layer = 0; layer < (rule.where == place::body ? c.layers : 1u); ++layer) {
-      const tensor_ref* const t = from.tensors.find(name_in_file(tensor, layer));
-      if (!t || t->shape.size() != 2) continue;
-      const auto width = static_cast<u32>(std::min<u64>(t->shape[1], ~0u));
+      const tensor_ref* const t = tensor_in_file(from, rule.in(from.as), layer).tensor;
+      if (!t || t->shape.size() < 2) continue;
+      const auto width = static_cast<u32>(std::min<u64>(t->shape.back(), ~0u));
       out.push_back({{.is = rule.is, .nth = rule.nth, .quantisable = true, .cols = width}, layer, t});
     }
   }
@@ -130,8 +141,8 @@ format stored_format(const checkpoint& from, const std::vector<file_matrix>& all
   for (const format_row& f : formats)
     if (std::ranges::all_of(all, [&](const file_matrix& m) {
           const dtype t = f.of(m.slot, m.layer, layers, tied);
-          const bool no_blocks = t == dtype::f32 && m.slot.cols % 32 != 0;  // widened, exactly
-          return t == m.tensor->type || (no_blocks && m.tensor->type != dtype::q8_0);
+          const bool stays_wide = t == dtype::f32 && (m.slot.cols % 32 != 0 || !narrows(m.slot));  // widened, exactly
+          return t == m.tensor->type || (stays_wide && m.tensor->type != dtype::q8_0);
         }))
       return {std::string(f.name), std::string(f.policy), {}};
   std::string table;
@@ -183,7 +194,8 @@ struct family_row {
 template <class Family> constexpr family_row row{name_in<Family>(naming::hf), name_in<Family>(naming::gguf), unit_of<Family>};
 constexpr family_row families[] = {
     row<family<"gemma2">>, row<family<"gemma3_text">>, row<family<"glm4">>, row<family<"granite">>, row<family<"llama">>,
-    row<family<"mistral">>, row<family<"olmo2">>, row<family<"phi3">>, row<family<"qwen2">>, row<family<"qwen3">>, row<family<"smollm3">>};
+    row<family<"mistral">>, row<family<"olmo2">>, row<family<"phi3">>, row<family<"qwen2">>, row<family<"qwen3">>,
+    row<family<"qwen3_moe">>, row<family<"smollm3">>};
 
 }  // namespace
 

@@ -14,7 +14,7 @@ logging.disable_progress_bar()
 torch.set_num_threads(1)
 torch.use_deterministic_algorithms(True)
 
-FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "gemma2", "gemma3_text", "glm4", "olmo2", "phi3",
+FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "gemma2", "gemma3_text", "glm4", "olmo2", "phi3",
             "smollm3", "granite")
 
 

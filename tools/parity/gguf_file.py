@@ -13,7 +13,7 @@ TYPES = {"F32": (gguf.GGMLQuantizationType.F32, gguf.LlamaFileType.ALL_F32),
          "Q8_0": (gguf.GGMLQuantizationType.Q8_0, gguf.LlamaFileType.MOSTLY_Q8_0)}
 
 # The architecture in GGUF where it is not the model_type.
-ARCHITECTURES = {"gemma3_text": "gemma3", "mistral": "llama"}
+ARCHITECTURES = {"gemma3_text": "gemma3", "mistral": "llama", "qwen3_moe": "qwen3moe"}
 GLOBAL_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm",
                 "lm_head": "output"}
 BLOCK_NAMES = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
@@ -21,6 +21,8 @@ BLOCK_NAMES = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_
                "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
                "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
                "self_attn.qkv_proj": "attn_qkv", "mlp.gate_up_proj": "ffn_up",
+               "mlp.gate": "ffn_gate_inp", "mlp.experts.gate_proj": "ffn_gate_exps",
+               "mlp.experts.up_proj": "ffn_up_exps", "mlp.experts.down_proj": "ffn_down_exps",
                "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down"}
 AROUND = {"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",
           "post_feedforward_layernorm": "post_ffw_norm"}
@@ -108,11 +110,28 @@ def write_own_metadata(writer, config):
     if config.model_type == "gemma2":
         writer.add_attn_logit_softcapping(config.attn_logit_softcapping)
         writer.add_final_logit_softcapping(config.final_logit_softcapping)
+    if config.model_type == "qwen3_moe":
+        writer.add_expert_count(config.num_experts)
+        writer.add_expert_used_count(config.num_experts_per_tok)
+        writer.add_expert_feed_forward_length(config.moe_intermediate_size)
     if config.model_type == "granite":
         writer.add_attention_scale(config.attention_multiplier)
         writer.add_embedding_scale(config.embedding_multiplier)
         writer.add_residual_scale(config.residual_multiplier)
         writer.add_logit_scale(config.logits_scaling)
+
+
+def by_expert_role(state):
+    """The experts' gate and up, one tensor in transformers 5, as two; all three as "NAME.weight"."""
+    out = {}
+    for name, weight in state.items():
+        if name.endswith("experts.gate_up_proj"):
+            gate, up = weight.chunk(2, dim=1)
+            stem = name.removesuffix("gate_up_proj")
+            out |= {f"{stem}gate_proj.weight": gate.contiguous(), f"{stem}up_proj.weight": up.contiguous()}
+        else:
+            out[name if name.endswith((".weight", ".bias")) else f"{name}.weight"] = weight
+    return out
 
 
 def llama3_divisors(config):
@@ -143,9 +162,9 @@ def write(path, model, vocabulary, type_name):
                               np.array(config.rope_parameters[f"{length}_factor"], np.float32))
 
     stored = {}
-    for name, parameter in model.state_dict().items():
+    for name, parameter in by_expert_role(model.state_dict()).items():
         weight = parameter.numpy()
-        if weight.ndim == 1:
+        if weight.ndim == 1 or name.endswith("mlp.gate.weight"):
             encoded, stored[name] = weight, weight
         else:
             encoded = gguf.quants.quantize(weight, kind)
@@ -159,7 +178,7 @@ def write(path, model, vocabulary, type_name):
         if family in NORMS_PLUS_ONE and name.endswith("norm.weight"):
             encoded = encoded + 1
         writer.add_tensor(tensor_name(name, family), np.ascontiguousarray(encoded),
-                          raw_dtype=kind if weight.ndim > 1 else None)
+                          raw_dtype=kind if encoded is not weight else None)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -15,9 +15,10 @@ enum class opcode : u8 {
   logits = 32, scale, softcap,
   // 64-95: the fine steps inside letters
   residual_save = 64, quantize, matmul, head_norm, rope, kv_store, attend, act_mul,
+  router, route, sort_by_expert, gather, expert_act, expert_sum,
   // 96-127: what fusion makes of them
   norm_quantize = 96, head_norm_rope, act_mul_quantize, matmul_add, qkv_matmul, attend_quantize,
-  matmul_act, matmul_act_quantize,
+  matmul_act, matmul_act_quantize, expert_sum_add,
   none = 255
 };
 
@@ -28,6 +29,7 @@ enum class split : u8 {
   rows,         // 32 output rows of a matrix, all tokens
   kv_heads,     // a kv head with its query heads, all tokens
   tiles,        // a kv head and 16 tokens
+  experts,      // an expert that a token may have chosen, and 32 rows of its matrix
   macro,        // a letter, not an executable step
 };
 
@@ -69,8 +71,16 @@ inline constexpr op_info ops[] = {
     {opcode::attend_quantize, "attend_quantize", {split::kv_heads, true}, {split::tiles, false}},
     {opcode::matmul_act, "matmul_act", {split::rows, false}, {split::rows, false}},
     {opcode::matmul_act_quantize, "matmul_act_quantize", {split::rows, false}, {split::rows, false}},
+    {opcode::router, "router", {split::rows, false}, {split::tokens, true}},
+    {opcode::route, "route", {split::redundant, false}, {split::tokens, true}},
+    {opcode::sort_by_expert, "sort_by_expert", {split::redundant, false}, {split::redundant, false}},
+    {opcode::gather, "gather", {split::redundant, false}, {split::tokens, false}},
+    {opcode::expert_act, "expert_act", {split::experts, false}, {split::experts, false}},
+    {opcode::expert_sum, "expert_sum", {split::rows, false}, {split::rows, false}},
+    {opcode::expert_sum_add, "expert_sum_add", {split::rows, false}, {split::rows, false}},
     {opcode::multihead_attention, "multihead_attention", {split::macro, false}, {split::macro, false}},
     {opcode::swiglu, "swiglu", {split::macro, false}, {split::macro, false}},
+    {opcode::moe, "moe", {split::macro, false}, {split::macro, false}},
 };
 
 constexpr const op_info& info(opcode op) {

@@ -37,6 +37,21 @@ struct rotary {
   constexpr bool operator==(const rotary&) const = default;
 };
 
+enum class scoring : u8 { softmax, softmax_of_chosen, sigmoid };
+enum class group_score : u8 { best, best_two };  // of a group: its best expert's, or the sum of its best two
+
+// How a token chooses experts and what they count. A score's softmax is over all experts or over the chosen.
+struct router {
+  u32 experts{}, active{};             // there are, a token chooses
+  scoring score{};
+  bool bias{};                         // chosen by score + bias, weighted by score
+  u32 groups = 1, groups_kept = 1;     // equal runs of experts; others than the best groups are out
+  group_score group_by{};
+  bool renormalise{};                  // weights add up to 1
+  real scale{1};                       // of the weights, last
+  constexpr bool operator==(const router&) const = default;
+};
+
 // ADR 0001's ParamBlock, version 1: at most 256 bytes, plain data; unused fields stay zero.
 struct params {
   u32 rows{}, cols{};         // a matrix (out, in), or (1, width) of a row-wise operation
@@ -44,7 +59,9 @@ struct params {
   activation act{};
   bool bias{};
   real eps{}, offset{}, scale{}, cap{};
+  bool shared{}, shared_gate{};  // expert_sum: what it adds after the experts, and whether that is gated
   rotary rope{};
+  router route{};
   constexpr bool operator==(const params&) const = default;
 };
 inline constexpr u8 param_block_version = 1;

@@ -3,18 +3,24 @@
 #pragma once
 
 #include <array>
+#include <string>
 
 #include "types.hpp"
 
 namespace cke {
 
-enum class role : u8 { embed, head, norm, q, k, v, o, q_norm, k_norm, gate, up, down };
+enum class role : u8 { embed, head, norm, q, k, v, o, q_norm, k_norm, gate, up, down,
+                       router, router_bias, gate_experts, up_experts, down_experts };
 
 struct role_name { role is; std::string_view name; };
 inline constexpr role_name role_names[] = {
     {role::embed, "embed"}, {role::head, "head"}, {role::norm, "norm"}, {role::q, "q"},
     {role::k, "k"}, {role::v, "v"}, {role::o, "o"}, {role::q_norm, "q_norm"},
-    {role::k_norm, "k_norm"}, {role::gate, "gate"}, {role::up, "up"}, {role::down, "down"}};
+    {role::k_norm, "k_norm"}, {role::gate, "gate"}, {role::up, "up"}, {role::down, "down"},
+    {role::router, "router"}, {role::router_bias, "router_bias"}, {role::gate_experts, "gate_experts"},
+    {role::up_experts, "up_experts"}, {role::down_experts, "down_experts"}};
+// One matrix for each expert, one below the other.
+constexpr bool of_experts(role r) { return r == role::gate_experts || r == role::up_experts || r == role::down_experts; }
 constexpr std::string_view name(role r) {
   for (const auto& row : role_names)
     if (row.is == r) return row.name;
@@ -27,7 +33,7 @@ struct weight_slot {
   bool bias{}, quantisable{};
   bool tied{};         // stored under another name
   u32 rows{}, cols{};  // (out, in); a vector is (1, n)
-  u32 group{};         // rows that must begin a packed unit together: those of a kv head; 0: none
+  u32 group{};         // rows that must begin a packed unit together: those of a kv head or an expert; 0: none
   constexpr u64 elements() const { return u64{rows} * cols; }
 };
 
@@ -40,8 +46,9 @@ enum class place : u8 { header, body, footer };
 // gemma's norms are 1 greater.
 enum class change : u8 { none, paired_heads, plus_one };
 
-// "{}" stands for the layer; ".weight" or ".bias" is appended. Roles that a file keeps in one tensor share its
-// name, with "[0]", "[1]", ... behind it: their rows lie in this order.
+// "{}" stands for the layer, a second one for the expert; ".weight" or ".bias" is appended unless the name begins
+// with "=". Roles that a file keeps in one tensor share its name, with "[0]", "[1]", ... behind it: their rows (of
+// each expert) lie in this order. "a|b": files have a, or else b.
 struct name_rule {
   place where;
   role is;
@@ -51,10 +58,27 @@ struct name_rule {
   constexpr std::string_view in(naming as) const { return as == naming::hf ? hf : gguf; }
 };
 
+// Of "a|b|c": 0 is a; empty where there is none.
+constexpr std::string_view alternative(std::string_view names, u32 which) {
+  for (std::size_t begin = 0, end = 0; begin <= names.size(); begin = end + 1, --which) {
+    for (end = begin; end < names.size() && names[end] != '|';) ++end;
+    if (which == 0) return names.substr(begin, end - begin);
+  }
+  return {};
+}
 struct tensor_part { std::string_view tensor; u32 number; };
 constexpr tensor_part part_of(std::string_view name) {
   if (name.empty() || name.back() != ']') return {name, 0};
   return {name.substr(0, name.size() - 3), static_cast<u32>(name[name.size() - 2] - '0')};
+}
+
+// The tensor's name in a file.
+inline std::string tensor_name(std::string_view rule, bool bias, u32 layer, u32 expert) {
+  const bool whole = rule.starts_with('=');
+  std::string name(part_of(rule.substr(whole)).tensor);
+  for (const u32 number : {layer, expert})
+    if (const auto hole = name.find("{}"); hole != name.npos) name.replace(hole, 2, std::to_string(number));
+  return whole ? name : name += bias ? ".bias" : ".weight";
 }
 
 template <std::size_t A, std::size_t B>
@@ -89,6 +113,16 @@ inline constexpr std::array common_names{
     name_rule{place::body, role::up, 0, "model.layers.{}.mlp.up_proj", "blk.{}.ffn_up"},
     name_rule{place::body, role::down, 0, "model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"},
 };
+
+// ... of a family whose mlp is a mixture of experts; transformers 5 may save these in one tensor ...
+inline constexpr auto expert_names = common_names + std::array{
+    name_rule{place::body, role::router, 0, "model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"},
+    name_rule{place::body, role::gate_experts, 0, "model.layers.{}.mlp.experts.{}.gate_proj|=model.layers.{}.mlp.experts.gate_up_proj[0]",
+              "blk.{}.ffn_gate_exps"},
+    name_rule{place::body, role::up_experts, 0, "model.layers.{}.mlp.experts.{}.up_proj|=model.layers.{}.mlp.experts.gate_up_proj[1]",
+              "blk.{}.ffn_up_exps"},
+    name_rule{place::body, role::down_experts, 0, "model.layers.{}.mlp.experts.{}.down_proj|=model.layers.{}.mlp.experts.down_proj",
+              "blk.{}.ffn_down_exps"}};
 
 // ... and those of a family whose q and k the converter to GGUF reorders.
 inline constexpr auto paired_names = common_names + std::array{

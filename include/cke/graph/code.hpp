@@ -48,9 +48,10 @@ struct instruction {
   constexpr bool operator==(const instruction&) const = default;
 };
 
-struct value {  // a register: elements per token, and how they are stored
+struct value {  // a register: elements of a row, how they are stored, rows of a token
   u32 width{};
   dtype as = dtype::f32;
+  u32 rows = 1;
 };
 
 enum class keeps_what : u8 { kv };
@@ -90,8 +91,8 @@ struct builder : code {
     regs.push({1});
   }
   constexpr void begin(opcode op) { letter = op, ++group; }
-  constexpr reg temp(u32 width, dtype as = dtype::f32) {
-    return static_cast<reg>(regs.push({width, as}));
+  constexpr reg temp(u32 width, dtype as = dtype::f32, u32 rows = 1) {
+    return static_cast<reg>(regs.push({width, as, rows}));
   }
   constexpr instruction& emit(opcode op, regs4 in, regs4 out, slots8 weight = {}, params p = {}) {
     return ops[ops.push({op, letter, group, in, out, weight, absent, p})];

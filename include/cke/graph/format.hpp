@@ -7,10 +7,13 @@
 
 namespace cke {
 
-// Answers `of(slot, layer, layers, tied)`. Vectors and rows that are no whole blocks stay f32.
+// A router is small, and rounding it would change choices; GGUF keeps it in f32 too.
+constexpr bool narrows(const weight_slot& w) { return w.quantisable && w.is != role::router; }
+
+// Answers `of(slot, layer, layers, tied)`. Vectors, routers and rows that are no whole blocks stay f32.
 template <dtype T> struct one_format {
   static constexpr dtype of(const weight_slot& w, u32, u32, bool) {
-    return w.quantisable && w.cols % info(T).block == 0 ? T : dtype::f32;
+    return narrows(w) && w.cols % info(T).block == 0 ? T : dtype::f32;
   }
   static constexpr std::string_view name = info(T).name;
 };
@@ -20,11 +23,11 @@ template <dtype T> struct one_format {
 // are no whole blocks get the type that llama.cpp falls back to.
 template <dtype Most, bool MoreBits> struct recipe {
   static constexpr dtype of(const weight_slot& w, u32 layer, u32 layers, bool tied) {
-    if (!w.quantisable) return dtype::f32;
+    if (!narrows(w)) return dtype::f32;
     const u32 eighth = layers / 8;
     const bool outer = layer < eighth || layer >= 7 * layers / 8 || (layer - eighth) % 3 == 2;
     const bool better = w.is == role::head || (tied && w.is == role::embed) ||
-                        (MoreBits && outer && (w.is == role::v || w.is == role::down));
+                        (MoreBits && outer && (w.is == role::v || w.is == role::down || w.is == role::down_experts));
     const dtype t = better ? dtype::q6_k : Most;
     if (w.cols % info(t).block == 0) return t;
     if (w.cols % 32 != 0) return dtype::f16;

@@ -17,6 +17,7 @@ inline constexpr fusion fusions[] = {
     {{opcode::matmul, opcode::act_mul, opcode::quantize}, opcode::matmul_act_quantize},
     {{opcode::matmul, opcode::act_mul}, opcode::matmul_act},
     {{opcode::matmul, opcode::residual_add}, opcode::matmul_add},
+    {{opcode::expert_sum, opcode::residual_add}, opcode::expert_sum_add},
     {{opcode::rmsnorm, opcode::quantize}, opcode::norm_quantize},
     {{opcode::head_norm, opcode::rope}, opcode::head_norm_rope},
     {{opcode::attend, opcode::quantize}, opcode::attend_quantize},
@@ -66,7 +67,7 @@ constexpr bool blocks_stay_inside(const code& c, const instruction& attend, cons
   return group % info(c.regs[quantize.out[0]].as).block == 0 && group % 2 == 0;
 }
 
-// matmul_add adds onto what its output holds, which may not be its own input.
+// A sum goes onto what its output holds, which may not be its own input.
 constexpr bool adds_in_place(const instruction& multiply, const instruction& add) {
   return add.in.has(add.out[0]) && multiply.out[0] != add.out[0] && !multiply.in.has(add.out[0]);
 }
@@ -94,7 +95,7 @@ constexpr bool matches(const code& c, u32 at, const fusion& f) {
       if (const reg r = c.ops[at + k].out[o];
           !c.ops[at + f.pattern.count - 1].out.has(r) && read_after(c, at + f.pattern.count, r))
         return false;
-  if (f.becomes == opcode::matmul_add) return adds_in_place(c.ops[at], c.ops[at + 1]);
+  if (f.becomes == opcode::matmul_add || f.becomes == opcode::expert_sum_add) return adds_in_place(c.ops[at], c.ops[at + 1]);
   if (f.becomes == opcode::attend_quantize) return blocks_stay_inside(c, c.ops[at], c.ops[at + 1]);
   return true;
 }

@@ -124,6 +124,38 @@ template <u32 D, u32 H, activation A, bool Bias> struct write<gated_mlp<D, H, A,
   }
 };
 
+// The steps from `gather` on work on rows (token, expert), expert by expert: `order` says which these are.
+template <experts S> struct write<moe<S>> {
+  static constexpr router r = S.route;
+  static constexpr params p{.rows = 2 * S.hidden, .cols = S.dim, .act = S.act, .route = r};
+
+  static constexpr reg to(builder& b, reg x) {
+    b.begin(opcode::moe);
+    const reg scores = b.matmul(role::router, x, r.experts, S.dim);
+    b.ops[b.ops.size() - 1].op = opcode::router;
+    const reg chosen = b.temp(2 * r.active), order = b.temp(4 * r.active);
+    slots8 bias{};
+    if (r.bias) bias.add(b.vector(role::router_bias, r.experts));
+    b.emit(opcode::route, {scores}, {chosen}, bias, p);
+    b.emit(opcode::sort_by_expert, {chosen}, {order}, {}, p);
+    const slots8 gate_up{matrices(b, role::gate_experts, S.hidden, S.dim), matrices(b, role::up_experts, S.hidden, S.dim)};
+    const u8 down = matrices(b, role::down_experts, S.dim, S.hidden);
+    regs4 in{order};
+    for (u32 i = 0; i < 2; ++i) {
+      const dtype form = info(b.formats[gate_up[i]]).partner;
+      if (i == 1 && form == b.regs[in[1]].as) break;
+      const reg rows = b.temp(S.dim, form, r.active);
+      b.emit(opcode::gather, {order, x}, {rows}, {}, p);
+      in.add(rows);
+    }
+    const reg h = b.temp(S.hidden, info(b.formats[down]).partner, r.active), y = b.temp(S.dim);
+    b.emit(opcode::expert_act, in, {h}, gate_up, p);
+    b.emit(opcode::expert_sum, {order, h}, {y}, {down}, {.rows = S.dim, .cols = S.hidden, .route = r});
+    return y;
+  }
+  static constexpr u8 matrices(builder& b, role is, u32 rows, u32 cols) { return b.matrix(is, r.experts * rows, cols, rows); }
+};
+
 template <u32 D, u32 V, bool Tied> struct write<head<D, V, Tied>> {
   static constexpr reg to(builder& b, reg x) {
     b.begin(opcode::logits);

@@ -19,11 +19,12 @@ struct capacity {
 // which would put the rows of a tile into one cache set.
 constexpr u32 row_stride(u32 width) { return static_cast<u32>(align_up(width, 16)) + 16; }
 
-constexpr u64 register_bytes(const value& v, u32 rows) {
+constexpr u64 register_bytes(const value& v, u32 tokens) {
+  const u64 rows = u64{tokens} * v.rows;
   switch (v.as) {
-    case dtype::q8_0: return align_up(u64{rows} * (align_up(v.width, 64) / 32) * 48);  // i8[32], scale, sums
-    case dtype::bf16: return align_up(u64{rows} * align_up(v.width, 8) * 2);
-    case dtype::f32: return align_up(u64{rows} * row_stride(v.width) * 4);
+    case dtype::q8_0: return align_up(rows * (align_up(v.width, 64) / 32) * 48);  // i8[32], scale, sums
+    case dtype::bf16: return align_up(rows * align_up(v.width, 8) * 2);
+    case dtype::f32: return align_up(rows * row_stride(v.width) * 4);
     default: throw "cke: plan: registers are f32, bf16 or q8_0";
   }
 }

@@ -60,13 +60,19 @@ constexpr u32 units_of_slot(const weight_slot& s) {
   return s.rows / group * units_of_group(group);
 }
 
+// Most experts that this many tokens can choose.
+constexpr u32 most_experts(const router& r, u32 tokens) {
+  return r.active * tokens < r.experts ? r.active * tokens : r.experts;
+}
+
 // Units of a step. Rows of several matrices on one input (q, k, v) are counted one after the other;
 // gate and up count once.
-constexpr u32 units_of(split by, u32 tokens, u32 kv_heads, u32 row_units) {
+constexpr u32 units_of(const params& p, split by, u32 tokens, u32 row_units) {
   switch (by) {
     case split::tokens: return ceil_div(tokens, unit_tokens);
-    case split::kv_heads: return kv_heads;
-    case split::tiles: return kv_heads * ceil_div(tokens, unit_tokens);
+    case split::kv_heads: return p.kv_heads;
+    case split::tiles: return p.kv_heads * ceil_div(tokens, unit_tokens);
+    case split::experts: return most_experts(p.route, tokens) * row_units;
     case split::rows: return row_units;
     default: return 1;
   }

@@ -255,6 +255,8 @@ template <class Config> constexpr config_problem check_config(const Config& c) {
   if (c.head_dim % 2 || c.head_dim == 0) return {trouble::unsupported, "head_dim", {}, 0, 0, "an even number"};
   if (c.rope.dims > c.head_dim || c.rope.dims % 2)
     return {trouble::unsupported, "rope.dimension_count", {}, 0, 0, "an even number up to head_dim"};
+  if constexpr (requires { c.active; })
+    if (c.active > c.experts) return {trouble::unsupported, key::active.hf, {}, 0, 0, "at most num_experts"};
   return {};
 }
 

@@ -13,7 +13,8 @@ struct qwen3_config {
   rotary rope{.theta = 1e6};
 };
 
-constexpr attend qwen3_attend(const qwen3_config& c) {
+// Of a mixture of experts too.
+constexpr attend qwen3_attend(const auto& c) {
   rotary rope = c.rope;
   rope.dims = rope.dims ? rope.dims : c.head_dim;
   return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.head_dim,

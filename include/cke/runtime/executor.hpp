@@ -6,6 +6,7 @@
 #include <array>
 #include <span>
 
+#include "../kernels/experts.hpp"
 #include "../kernels/heads.hpp"
 #include "../kernels/linear.hpp"
 #include "../kernels/rows.hpp"
@@ -109,7 +110,7 @@ template <class P, dtype KV, class Isa> class executor {
         const instruction &i = c->ops[first], &last = c->ops[first + ph.count - 1];
         const bool in_runs = ph.by == split::kv_heads && attends(last.op) &&
                              runs_of(last.p, now.tokens, now.position).count > 1;
-        team_.share(thread, units_of(ph.by, now.tokens, i.p.kv_heads, row_units(*c, i)), [&](u32 unit) {
+        team_.share(thread, units_of(i.p, ph.by, now.tokens, row_units(*c, i)), [&](u32 unit) {
           for (u32 k = 0; k + in_runs < ph.count; ++k) timed(first + k, w[k], unit);
           if (in_runs) advance(unit);
         });

@@ -181,7 +181,7 @@ template <class P, dtype KV, class Isa> class table_executor {
         if (i.in[k] >= first_scratch) w.in[k] = register_view(t, i.in[k]);
       for (u32 k = 0; k < i.out.count; ++k)
         if (i.out[k] >= first_scratch) w.out[k] = register_view(t, i.out[k]);
-      team_.share(thread, units_of(w.by, now.tokens, i.p.kv_heads, step.row_units), [&](u32 unit) { step.run(i.p, w, unit); });
+      team_.share(thread, units_of(i.p, w.by, now.tokens, step.row_units), [&](u32 unit) { step.run(i.p, w, unit); });
       team_.barrier();
       if (thread == 0) finish_step(t, {number, where, layer, i, now.tokens, now.position, {w.out, i.out.count}}, how);
       team_.barrier();

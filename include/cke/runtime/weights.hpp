@@ -43,22 +43,24 @@ template <class P, class Isa> class weights {
   weights(const S& from, std::string_view file, naming as, const Names& names, team& threads,
           const progress_callback& progress) {
     std::vector<job> jobs;
+    std::vector<stored> tensors;
     u64 room = 0;
     u32 next[rows]{};
     P::for_each_weight([&](const weight& w) {
-      job& j = jobs.emplace_back(job_of(from, file, as, names, w));
+      job& j = jobs.emplace_back(job_of(from, file, as, names, w, tensors));
       j.slot = next[j.row]++;
       room += room_for(w);
     });
-    refuse_unknown(from, file, as, jobs);
+    refuse_unknown(from, file, as, tensors);
     memory_ = arena(room + 64 * 1024);  // and what the prefetch of the last unit's successors touches
     u64 done = 0;
     for (const job& j : jobs) {
       std::byte* const to = memory_.data() + memory_.used();
       table_[j.row][j.slot] = to;
-      const auto drop = [&](std::span<const std::byte> part) { from.drop(*from.find(j.tensor.name), part); };
-      memory_.take(pack(j, to, threads, drop));
-      drop(j.tensor.bytes);
+      const std::span<const stored> of_job(&tensors[j.first_tensor], j.tensors);
+      const auto drop = [&](const stored& t, std::span<const std::byte> part) { from.drop(*from.find(t.name), part); };
+      memory_.take(pack(j, of_job, to, threads, drop));
+      for (const stored& t : of_job) drop(t, t.bytes);
       done += j.w.slot.elements();
       if (progress) progress(done, P::parameters);
     }
@@ -81,11 +83,13 @@ template <class P, class Isa> class weights {
     dtype type;
     std::span<const std::byte> bytes;
   };
+  // The rows of a weight that lie together in a tensor, every `part` rows of it: all of them, or those of an expert.
+  struct rows_in_tensor { u32 first, ours, part; };
   struct job {
     weight w;
-    stored tensor;
     u32 slot, row;
-    u32 first_row;        // of the tensor, that is ours: other roles may have their rows before
+    u32 first_tensor, tensors;  // one, or one for each expert
+    rows_in_tensor rows;        // other roles may have theirs before or behind
     u32 paired_head_dim;  // rows of a head are stored as pairs (i, i + d / 2); 0: plain order
     float more;           // what the tensor's numbers are greater by
   };
@@ -111,37 +115,42 @@ template <class P, class Isa> class weights {
   }
 
   template <class S, class Names>
-  CKE_OUT_OF_LINE static job job_of(const S& from, std::string_view file, naming as, const Names& names, const weight& w) {
+  CKE_OUT_OF_LINE static job job_of(const S& from, std::string_view file, naming as, const Names& names, const weight& w,
+                                    std::vector<stored>& tensors) {
     const name_rule& rule = name_of(names, w.where, w.slot);
     const change was = as == naming::gguf ? rule.gguf_change : change::none;
-    const row_span rows_of_it = place_in_tensor(as, names, rule, w);
+    const auto name = [&](u32 which, u32 expert) { return tensor_name(alternative(rule.in(as), which), w.slot.bias, w.layer, expert); };
+    u32 which = 0;  // of the names, the first that the file has
+    while (!alternative(rule.in(as), which).empty() && !from.find(name(which, 0))) ++which;
+    if (alternative(rule.in(as), which).empty()) which = 0;
+    const u32 experts = of_experts(w.slot.is) ? w.slot.rows / w.slot.group : 0;
+    const bool apart = experts > 0 && name(which, 0) != name(which, 1);
+    const rows_in_tensor rows_of_it = place_in_tensor(as, names, rule, which, w);
     const u32 row = w.where == place::header ? 0 : w.where == place::body ? w.layer + 1 : rows - 1;
-    return {w, tensor_of(from, file, name_in(as, rule, w), w, rows_of_it.all), 0, row, rows_of_it.first,
-            was == change::paired_heads ? head_dim_of(w) : 0, was == change::plus_one ? 1.f : 0.f};
-  }
-  static std::string name_in(naming as, const name_rule& rule, const weight& w) {
-    std::string name(part_of(rule.in(as)).tensor);
-    if (const auto hole = name.find("{}"); hole != name.npos) name.replace(hole, 2, std::to_string(w.layer));
-    return name += w.slot.bias ? ".bias" : ".weight";
+    const job j{w, 0, row, static_cast<u32>(tensors.size()), apart ? experts : 1, rows_of_it,
+                was == change::paired_heads ? head_dim_of(w) : 0, was == change::plus_one ? 1.f : 0.f};
+    for (u32 e = 0; e < j.tensors; ++e)
+      tensors.push_back(tensor_of(from, file, name(which, e), w, apart ? 0 : experts, rows_of_it.part));
+    return j;
   }
   static u32 head_dim_of(const weight& w) {
     for (const auto& s : P::plain[P::kind_of[w.layer]].states) return s.head_dim;
     return 0;
   }
 
-  // The rows of a tensor (elements, of a vector) that lie before those of w, and how many there are in all.
-  struct row_span { u32 first, all; };
+  // In elements, of a vector.
   template <class Names>
-  static row_span place_in_tensor(naming as, const Names& names, const name_rule& rule, const weight& w) {
-    const auto size = [](const weight_slot& s) { return s.quantisable ? s.rows : s.cols; };
-    const tensor_part mine = part_of(rule.in(as));
-    row_span at{0, size(w.slot)};
-    if (mine.tensor == rule.in(as)) return at;
-    at.all = 0;
+  static rows_in_tensor place_in_tensor(naming as, const Names& names, const name_rule& rule, u32 which, const weight& w) {
+    const auto size = [](const weight_slot& s) { return !s.quantisable ? s.cols : of_experts(s.is) ? s.group : s.rows; };
+    const std::string_view name = alternative(rule.in(as), which);
+    const tensor_part mine = part_of(name);
+    rows_in_tensor at{0, size(w.slot), size(w.slot)};
+    if (mine.tensor == name) return at;
+    at.part = 0;
     for (const weight_slot& s : P::plain[P::kind_of[w.layer]].slots) {
-      const tensor_part other = part_of(name_of(names, w.where, s).in(as));
+      const tensor_part other = part_of(alternative(name_of(names, w.where, s).in(as), which));
       if (s.bias != w.slot.bias || other.tensor != mine.tensor) continue;
-      at.all += size(s);
+      at.part += size(s);
       if (other.number < mine.number) at.first += size(s);
     }
     return at;
@@ -154,12 +163,12 @@ template <class P, class Isa> class weights {
   }
 
   template <class S>
-  static stored tensor_of(const S& from, std::string_view file, const std::string& name, const weight& w, u64 rows_in_all) {
+  static stored tensor_of(const S& from, std::string_view file, const std::string& name, const weight& w, u64 experts, u64 rows_of_part) {
     const std::string about = concat({"tensor ", name});
     const auto* t = from.find(name);
     if (!t) throw Error(errc::tensor_missing, file, about, "this tensor", "none of this name");
-    const u64 matrix[]{rows_in_all, w.slot.cols}, vector[]{rows_in_all};
-    const std::span<const u64> want = w.slot.quantisable ? std::span<const u64>(matrix) : vector;
+    const u64 shape[]{experts, rows_of_part, w.slot.cols};
+    const std::span<const u64> all = shape, want = !w.slot.quantisable ? all.subspan(1, 1) : all.subspan(experts ? 0 : 1);
     if (!std::equal(t->shape.begin(), t->shape.end(), want.begin(), want.end()))
       throw Error(errc::tensor_shape, file, about, concat({"shape ", shape_text(want)}), shape_text(t->shape));
     const bool number = t->type == dtype::f32 || t->type == dtype::f16 || t->type == dtype::bf16;
@@ -174,9 +183,9 @@ template <class P, class Isa> class weights {
 
   // A tensor that the model does not have is a wrong model, but for what converters leave behind.
   template <class S>
-  static void refuse_unknown(const S& from, std::string_view file, naming as, const std::vector<job>& jobs) {
+  static void refuse_unknown(const S& from, std::string_view file, naming as, const std::vector<stored>& loaded) {
     std::vector<bool> used(from.tensors().size());
-    for (const job& j : jobs) used[static_cast<std::size_t>(from.find(j.tensor.name) - from.tensors().data())] = true;
+    for (const stored& t : loaded) used[static_cast<std::size_t>(from.find(t.name) - from.tensors().data())] = true;
     for (std::size_t i = 0; i < used.size(); ++i) {
       const std::string_view name = from.tensors()[i].name;
       const bool harmless = as == naming::hf ? (P::tied && name == "lm_head.weight") || name.ends_with("rotary_emb.inv_freq")
@@ -187,35 +196,45 @@ template <class P, class Isa> class weights {
     }
   }
 
-  // The tensor's row that holds row r of the model.
-  static u32 file_row(const job& j, u32 r) {
-    const u32 d = j.paired_head_dim;
-    return j.first_row + (d == 0 ? r : r / d * d + 2 * (r % (d / 2)) + r % d / (d / 2));
+  // Where row r of the model is: the tensor, and its row.
+  struct file_row { u32 tensor, row; };
+  static file_row row_of(const job& j, u32 r) {
+    const u32 d = j.paired_head_dim, part = r / j.rows.ours, in_part = r % j.rows.ours,
+              row = j.rows.first + (d == 0 ? in_part : in_part / d * d + 2 * (in_part % (d / 2)) + in_part % d / (d / 2));
+    return j.tensors > 1 ? file_row{part, row} : file_row{0, part * j.rows.part + row};
   }
 
   // Bytes of a file that have been packed and are still in memory, over all threads.
   static constexpr u64 kept_bytes = 8 << 20;
 
   // Hands what it has packed to drop(), piece by piece, from any thread. Returns the bytes that it took.
-  static u64 pack(const job& j, std::byte* to, team& threads, function_ref<void(std::span<const std::byte>)> drop) {
-    const dtype source = j.tensor.type;
+  static u64 pack(const job& j, std::span<const stored> tensors, std::byte* to, team& threads,
+                  function_ref<void(const stored&, std::span<const std::byte>)> drop) {
     const weight_slot& slot = j.w.slot;
     if (!slot.quantisable) {
+      const dtype source = tensors[0].type;
       const u64 item = info(source).bytes;
       float* const vector = reinterpret_cast<float*>(to);
       for (u32 i = 0; i < slot.cols; ++i) {
-        kernels::to_f32(source, j.tensor.bytes.data() + file_row(j, i) * item, 1, vector + i);
+        kernels::to_f32(source, tensors[0].bytes.data() + row_of(j, i).row * item, 1, vector + i);
         vector[i] -= j.more;
       }
       return vector_bytes(j.w);
     }
     const u32 group = slot.group ? slot.group : slot.rows, units = units_of_slot(slot);
-    const u64 row_bytes = bytes_of(source, slot.cols);
-    const u32 step = static_cast<u32>(kept_bytes / threads.size() / (unit_rows * row_bytes)) + 1;
+    const auto row_bytes = [&](u32 tensor) { return bytes_of(tensors[tensor].type, slot.cols); };
+    const u32 step = static_cast<u32>(kept_bytes / threads.size() / (unit_rows * row_bytes(0))) + 1;
+    const auto tensor_of_unit = [&](u32 unit) { return row_of(j, rows_of_unit(group, unit).first).tensor; };
+    // Where other rows lie between ours they go too; who needs their pages reads them again.
     const auto drop_units = [&](u32 first, u32 last) {
-      const u64 begin = (j.first_row + rows_of_unit(group, first).first) * row_bytes;
+      const u32 tensor = tensor_of_unit(first);
+      const auto place = [&](u32 row) {
+        const u32 part = j.tensors > 1 ? 0 : row / j.rows.ours;
+        return (u64{part} * j.rows.part + j.rows.first + row % j.rows.ours) * row_bytes(tensor);
+      };
       const row_range r = rows_of_unit(group, last);
-      drop(j.tensor.bytes.subspan(begin, (j.first_row + r.first + r.count) * row_bytes - begin));
+      const u64 begin = place(rows_of_unit(group, first).first), end = place(r.first + r.count - 1) + row_bytes(tensor);
+      drop(tensors[tensor], tensors[tensor].bytes.subspan(begin, end - begin));
     };
     u64 taken = 0;
     with_format(j.w.as, [&]<dtype T>() {
@@ -227,12 +246,13 @@ template <class P, class Isa> class weights {
             first = next;
           };
           threads.share(thread, units, [&](u32 u) {
-            if (u != next) drop_packed(), first = u;
+            const u32 tensor = tensor_of_unit(u);
+            if (u != next || (first < next && tensor != tensor_of_unit(first))) drop_packed(), first = u;
             const row_range r = rows_of_unit(group, u);
             const std::byte* rows_of_u[unit_rows]{};
             for (u32 i = 0; i < r.count; ++i)
-              rows_of_u[i] = j.tensor.bytes.data() + file_row(j, r.first + i) * row_bytes;
-            pack_unit(u, {r.count, rows_of_u, source});
+              rows_of_u[i] = tensors[tensor].bytes.data() + row_of(j, r.first + i).row * row_bytes(tensor);
+            pack_unit(u, {r.count, rows_of_u, tensors[tensor].type});
             next = u + 1;
             if (next - first == step) drop_packed();
           });

@@ -4,6 +4,7 @@
 
 #include "../graph/program.hpp"
 #include "../kernels/heads.hpp"
+#include "../kernels/routing.hpp"
 #include "arena.hpp"
 #include "rope_cache.hpp"
 #include "state.hpp"
@@ -98,7 +99,12 @@ template <class P, dtype KV, class Isa> class workspace {
       case opcode::norm_quantize:
       case opcode::act_mul_quantize: return u64{i.p.cols} * sizeof(float);
       case opcode::matmul_act:
-      case opcode::matmul_act_quantize: return u64{chunk} * unit_rows * sizeof(float);
+      case opcode::matmul_act_quantize:
+      case opcode::expert_act:
+      case opcode::expert_sum:
+      case opcode::expert_sum_add: return u64{chunk} * unit_rows * sizeof(float);
+      case opcode::route: return routing::scratch_bytes(i.p.route);
+      case opcode::sort_by_expert: return u64{i.p.route.experts} * sizeof(u32);
       case opcode::attend:
       case opcode::attend_quantize: return attend_scratch<KV, Isa>(i.p);
       default: return 0;
@@ -126,7 +132,11 @@ constexpr kernel_types types_of(const code& c, const instruction& i, dtype kv) {
     case opcode::matmul_add:
     case opcode::qkv_matmul:
     case opcode::matmul_act:
-    case opcode::matmul_act_quantize: {
+    case opcode::matmul_act_quantize:
+    case opcode::router:
+    case opcode::expert_act:
+    case opcode::expert_sum:
+    case opcode::expert_sum_add: {
       const u32 matrices = i.weight.count / (i.p.bias ? 2u : 1u);
       dtype of[3]{dtype::none, dtype::none, dtype::none};
       bool mixed = false;
@@ -139,6 +149,7 @@ constexpr kernel_types types_of(const code& c, const instruction& i, dtype kv) {
 
 constexpr u32 row_units(const code& c, const instruction& i) {
   if (i.weight.count == 0) return 0;
+  if (of_experts(c.slots[i.weight[0]].is)) return units_of_group(c.slots[i.weight[0]].group);  // of each
   const u32 matrices = i.op == opcode::qkv_matmul ? 3 : 1;  // gate and up count once
   u32 n = 0;
   for (u32 k = 0; k < matrices; ++k) n += units_of_slot(c.slots[i.weight[k]]);

@@ -58,6 +58,8 @@ FAMILIES = {
     "phi3": (dict(rope_parameters=SU | {"partial_rotary_factor": 0.75}, sliding_window=11, original_max_position_embeddings=16),
              [dict(sliding_window=None), dict(rope_parameters=ROPE | {"partial_rotary_factor": 0.75}),
               dict(rope_parameters=SU | {"partial_rotary_factor": 0.75, "long_factor": SU["short_factor"]})]),
+    "qwen3_moe": (dict(rope_parameters=ROPE, head_dim=12, moe_intermediate_size=40, num_experts=7, num_experts_per_tok=3,
+                       norm_topk_prob=True), [dict(norm_topk_prob=False), dict(num_experts_per_tok=2)]),
     "smollm3": (dict(rope_parameters=ROPE, num_hidden_layers=5, hidden_size=40, num_attention_heads=4),
                 [dict(no_rope_layers=[1, 1, 1, 1, 1]), dict(no_rope_layers=[1, 1, 0, 1, 1])]),
     "granite": (dict(rope_parameters=ROPE, embedding_multiplier=3.0, attention_multiplier=0.5, residual_multiplier=0.4,

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// experts.hpp: the steps of a mixture of experts: routing, rows gathered by expert, their matrices.
+#pragma once
+
+#include <algorithm>
+
+#include "linear.hpp"
+#include "routing.hpp"
+
+namespace cke {
+
+// The rows (token, expert) of a pass, expert by expert and in each token by token, as they lie in the
+// register of `order`. An expert is listed when any token chose it; experts ascend.
+struct expert_rows {
+  u32* words;
+  u32 tokens, all;  // all: tokens * active, the number of rows and the most experts
+
+  expert_rows(const view& order, const router& r, u32 n)
+      : words(reinterpret_cast<u32*>(order.data)), tokens(n), all(n * r.active) {}
+  u32& count() const { return words[0]; }                                          // experts
+  u32* expert() const { return words + 1; }                                        // [count]
+  u32* first() const { return expert() + all; }                                    // [count + 1]: rows
+  u32* token() const { return first() + all + 1; }                                 // [all]
+  float* weight() const { return reinterpret_cast<float*>(token() + all); }        // [all]
+  u32 size(u32 i) const { return first()[i + 1] - first()[i]; }
+  // One token alone is gathered once: all its experts read the same row.
+  u32 gathered() const { return tokens == 1 ? 1 : all; }
+  u32 first_gathered(u32 i) const { return tokens == 1 ? 0 : first()[i]; }
+};
+
+// Its rows by themselves, as a register of `rows.size(i)` tokens.
+template <class Isa> view from_row(view v, u32 row) {
+  v.data += row * token_bytes<Isa>(v);
+  return v;
+}
+
+// All rows of a unit's matrix for all tokens, or all of the matrix for the unit's tokens.
+template <dtype T, class Isa>
+  requires multiplies<Isa, T>
+struct kernel<opcode::router, T, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    if (w.by == split::rows) return multiply_into<false, Isa, T>(p, w, 0, 1, 0, p.rows, unit);
+    const auto [first, last] = tokens_of(w, unit);
+    work part = w;
+    part.tokens = last - first;
+    part.in[0] = from_row<Isa>(w.in[0], first), part.out[0] = from_row<Isa>(w.out[0], first);
+    for (u32 u = 0; u < units_of_group(p.rows); ++u) multiply_into<false, Isa, T>(p, part, 0, 1, 0, p.rows, u);
+  }
+};
+
+// out: [active] numbers of experts, best first, and [active] weights
+template <class Isa> struct kernel<opcode::route, dtype::f32, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    const auto [first, last] = tokens_of(w, unit);
+    for (u32 t = first; t < last; ++t)
+      routing::token(p.route, w.in[0].row(t), reinterpret_cast<const float*>(w.weight[0]), w.scratch, w.out[0].row(t));
+  }
+};
+
+template <class Isa> struct kernel<opcode::sort_by_expert, dtype::f32, Isa> {
+  static void run(const params& p, const work& w, u32) {
+    const router& r = p.route;
+    const expert_rows rows(w.out[0], r, w.tokens);
+    u32* const end = reinterpret_cast<u32*>(w.scratch);  // [experts], of each expert's rows so far
+    const auto each = [&](auto f) {
+      for (u32 t = 0; t < w.tokens; ++t)
+        for (u32 k = 0; k < r.active; ++k) f(t, k, static_cast<u32>(w.in[0].row(t)[k]));
+    };
+    std::fill_n(end, r.experts, 0u);
+    each([&](u32, u32, u32 expert) { ++end[expert]; });
+    u32 row = 0, count = 0;
+    for (u32 expert = 0; expert < r.experts; ++expert) {
+      const u32 size = end[expert];
+      end[expert] = row;
+      if (size == 0) continue;
+      rows.expert()[count] = expert, rows.first()[count++] = row;
+      row += size;
+    }
+    rows.first()[count] = row, rows.count() = count;
+    each([&](u32 t, u32 k, u32 expert) {
+      rows.token()[end[expert]] = t;
+      rows.weight()[end[expert]++] = w.in[0].row(t)[r.active + k];
+    });
+  }
+};
+
+// in[1]: a row for each token; out: a row for each of its experts, as their matrices want it
+template <class Isa> struct kernel<opcode::gather, dtype::f32, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    const expert_rows rows(w.in[0], p.route, w.tokens);
+    const auto [first, last] = tokens_of(w, unit);
+    const u32 end = std::min(last * p.route.active, rows.gathered());
+    u32 row = first * p.route.active;
+    u32 i = static_cast<u32>(std::upper_bound(rows.first(), rows.first() + rows.count(), row) - rows.first()) - 1;
+    for (; row < end; ++row) {
+      while (row >= rows.first()[i + 1]) ++i;
+      put<Isa>(from_row<Isa>(w.out[0], rows.first()[i]), rows.size(i), row - rows.first()[i], 0, p.cols,
+               w.in[1].row(rows.token()[row]));
+    }
+  }
+};
+
+// A unit is rows of one expert's gate and up, for all tokens that chose it.
+template <dtype T, class Isa, dtype... More>
+  requires multiplies<Isa, T, More...>
+struct kernel<opcode::expert_act, T, Isa, More...> {
+  static void run(const params& p, const work& w, u32 unit) {
+    const expert_rows rows(w.in[0], p.route, w.tokens);
+    const u32 units = units_of_group(p.rows / 2), i = unit / units;
+    if (i >= rows.count()) return;
+    work mine = w;
+    mine.tokens = rows.size(i);
+    for (u32 k = 0; k < 2; ++k) mine.in[k] = from_row<Isa>(w.in[k + 1], rows.first_gathered(i));
+    mine.out[0] = from_row<Isa>(w.out[0], rows.first()[i]);
+    for (u32 k = 0; k < 2; ++k)
+      with_format<T, More...>(std::min(k, u32{sizeof...(More)}), [&]<dtype F>() {
+        mine.weight[k] += u64{rows.expert()[i]} * units * kernels::packed<F, Isa>::unit_bytes(p.cols);
+      });
+    kernel<opcode::matmul_act, T, Isa, More...>::run(p, mine, unit % units);
+  }
+};
+
+// A unit is rows of every chosen expert's down: y = sum of weight * (down h), experts ascending, whatever
+// else is in the pass. Each matrix is read once.
+template <dtype T, class Isa, bool Add> struct sum_of_experts {
+  static void run(const params& p, const work& w, u32 unit) {
+    const expert_rows rows(w.in[0], p.route, w.tokens);
+    const row_range of_unit = rows_of_unit(p.rows, unit);
+    float* const sum = reinterpret_cast<float*>(w.scratch);  // [tokens][32]
+    std::fill_n(sum, u64{w.tokens} * unit_rows, 0.f);
+    for (u32 i = 0; i < rows.count(); ++i) {
+      const u32 begin = rows.first()[i];
+      work mine = w;
+      mine.tokens = rows.size(i);
+      mine.in[0] = from_row<Isa>(w.in[1], begin);
+      multiply<T, Isa>(mine, 0, rows.expert()[i] * units_of_group(p.rows) + unit, p.cols, [&](u32 first, u32 count, const float* tile) {
+        for (u32 t = 0; t < count; ++t) {
+          const float by = rows.weight()[begin + first + t];
+          float* const to = sum + u64{rows.token()[begin + first + t]} * unit_rows;
+          for (u32 k = 0; k < unit_rows; ++k) to[k] += by * tile[t * unit_rows + k];
+        }
+      });
+    }
+    store_tile<Add>(w.out[0], nullptr, of_unit, 0, w.tokens, sum);
+  }
+};
+template <dtype T, class Isa>
+  requires multiplies<Isa, T>
+struct kernel<opcode::expert_sum, T, Isa> : sum_of_experts<T, Isa, false> {};
+template <dtype T, class Isa>
+  requires multiplies<Isa, T>
+struct kernel<opcode::expert_sum_add, T, Isa> : sum_of_experts<T, Isa, true> {};
+
+}  // namespace cke

@@ -56,7 +56,7 @@ def main():
             parts = [int(p, 16) for p in mapping.split()]
             decompositions.append((code, *parts, *[0] * (2 - len(parts))))
     heads = {d[0] for d in decompositions}
-    assert not any(d[2] in heads for d in decompositions), "unicode.hpp decomposes the first part only"
+    assert not any(d[2] in heads for d in decompositions), "nfc.hpp decomposes the first part only"
     # A pair composes exactly when NFC puts it together again: this leaves the composition exclusions out.
     composable = [i for i, (code, a, b) in enumerate(decompositions) if b and ucd.normalize("NFC", chr(a) + chr(b)) == chr(code)]
     composable.sort(key=lambda i: decompositions[i][1:])

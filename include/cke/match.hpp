@@ -7,7 +7,7 @@
 
 #include "core/concat.hpp"
 #include "io/checkpoint.hpp"
-#include "kernels/rope.hpp"
+#include "kernels/rope_frequencies.hpp"
 #include "models/config.hpp"
 
 CKE_COLD_BEGIN

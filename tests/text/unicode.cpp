@@ -4,8 +4,7 @@
 
 #include <cke/text/unicode.hpp>
 #include <string>
-
-#include "fixtures.hpp"
+#include <vector>
 
 using namespace cke;
 using namespace std::string_view_literals;
@@ -90,32 +89,4 @@ TEST_CASE("classes: as many code points as Unicode 16 has") {
 TEST_CASE("classes: word characters are letters, marks, digits, connectors") {
   for (const char32_t c : U"aé中_‿\u0301\u200d5Ⅷ\U0001F130"sv) CHECK(is_word(class_of(c)));
   for (const char32_t c : U" -.½²\u00a0😀"sv) CHECK_FALSE(is_word(class_of(c)));
-}
-
-TEST_CASE("nfc: equals Python's unicodedata2 16") {
-  u32 count = 0;
-  for (fixtures::reader in(fixtures::content("nfc.pairs")); !in.done(); ++count) {
-    const std::string text = in.text(), want = in.text();
-    CHECK(nfc(text) == want);
-    CHECK(nfc(want) == want);
-  }
-  CHECK(count == 305);
-}
-
-TEST_CASE("nfc: every syllable of Hangul comes from its letters") {
-  for (u32 code = 0xAC00; code <= 0xD7A3; ++code) {
-    const u32 s = code - 0xAC00;
-    std::string letters, syllable;
-    append_utf8(letters, 0x1100 + s / 588);
-    append_utf8(letters, 0x1161 + s / 28 % 21);
-    if (s % 28 != 0) append_utf8(letters, 0x11A7 + s % 28);
-    append_utf8(syllable, code);
-    if (nfc(letters) != syllable || nfc(syllable) != syllable) FAIL("U+" << std::hex << code);
-  }
-}
-
-TEST_CASE("nfc: stray bytes keep their place and stop marks") {
-  CHECK(nfc("e\xCC\x81\xFF\xCC\x81\xCC") == "\xC3\xA9\xFF\xCC\x81\xCC");
-  CHECK(nfc("\xE4\xBD") == "\xE4\xBD");
-  CHECK(nfc("") == "");
 }

@@ -4,6 +4,7 @@
 
 #include "types.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // Text that may be malformed goes through a real parser first (io/hf_dir.hpp); on any text this
@@ -119,3 +120,4 @@ struct json {
 };
 
 }  // namespace cke
+CKE_COLD_END

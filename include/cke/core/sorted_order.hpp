@@ -8,6 +8,7 @@
 #include "function_ref.hpp"
 #include "types.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // The numbers below `count` such that less(later, earlier) is never true. One sort serves every
@@ -21,3 +22,4 @@ CKE_OUT_OF_LINE inline std::vector<u32> sorted_order(std::size_t count,
 }
 
 }  // namespace cke
+CKE_COLD_END

@@ -11,6 +11,7 @@
 #include "put.hpp"
 #include "rms_norm.hpp"
 #include "rope.hpp"
+#include "rope_frequencies.hpp"
 
 namespace cke {
 

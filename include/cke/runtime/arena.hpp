@@ -11,6 +11,7 @@
 #include "../core/error.hpp"
 #include "cgroup.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // Bytes that this process can ever hold: physical memory, or less where a cgroup says so.
@@ -97,3 +98,4 @@ class arena {
 };
 
 }  // namespace cke
+CKE_COLD_END

@@ -15,6 +15,7 @@
 #include "weights.hpp"
 #include "workspace.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // The compiler picks the kernels: each kind of block is one table of them, however many layers repeat
@@ -156,3 +157,4 @@ template <class P, dtype KV, class Isa> class executor {
 };
 
 }  // namespace cke
+CKE_COLD_END

@@ -10,6 +10,7 @@
 
 #include "../core/types.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // Nanoseconds that the calling thread was ready to run and had no cpu, since it began; 0 where the
@@ -58,3 +59,4 @@ class headcount {
 };
 
 }  // namespace cke
+CKE_COLD_END

@@ -5,9 +5,10 @@
 #include <vector>
 
 #include "../kernels/kernel.hpp"
-#include "../kernels/rope.hpp"
+#include "../kernels/rope_frequencies.hpp"
 #include "arena.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // One table for each distinct rope and head_dim. Filled at load; looked up by value.
@@ -42,3 +43,4 @@ class rope_cache {
 };
 
 }  // namespace cke
+CKE_COLD_END

@@ -10,6 +10,7 @@
 #include "../kernels/kv_cache.hpp"
 #include "arena.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // The states of one slot. Lifecycle: the constructor allocates, reset and truncate reuse, a copy
@@ -63,3 +64,4 @@ template <class P, dtype KV, class Isa> class slot_state {
 };
 
 }  // namespace cke
+CKE_COLD_END

@@ -18,6 +18,7 @@
 #include "cpu_count.hpp"
 #include "headcount.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // The floating-point mode of every kernel: round to nearest, no traps, denormals are zero. The same
@@ -244,3 +245,4 @@ class team {
 };
 
 }  // namespace cke
+CKE_COLD_END

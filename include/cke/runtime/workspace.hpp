@@ -9,6 +9,7 @@
 #include "rope_cache.hpp"
 #include "state.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 constexpr bool attends(opcode op) { return op == opcode::attend || op == opcode::attend_quantize; }
@@ -157,3 +158,4 @@ constexpr u32 row_units(const code& c, const instruction& i) {
 }
 
 }  // namespace cke
+CKE_COLD_END

@@ -13,6 +13,7 @@
 #include "../core/sorted_order.hpp"
 #include "vocabulary.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // A set of added tokens with the strings to look for. Leftmost first, the longest where several
@@ -113,3 +114,4 @@ class added_tokens {
 };
 
 }  // namespace cke
+CKE_COLD_END

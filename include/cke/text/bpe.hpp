@@ -145,7 +145,7 @@ class token_table {
 // Byte-level BPE over one piece of text.
 class bpe_model {
  public:
-  explicit bpe_model(const vocabulary& v) : vocabulary_(&v), merges_(v), tokens_(v) {
+  CKE_OUT_OF_LINE explicit bpe_model(const vocabulary& v) : vocabulary_(&v), merges_(v), tokens_(v) {
     for (u32 byte = 0; byte < 256; ++byte) {
       const char c = static_cast<char>(byte);
       bytes_[byte] = tokens_.find({&c, 1});

@@ -9,6 +9,7 @@
 
 #include "unicode.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // Printable Latin-1 stands for itself; the other 68 bytes, in order, are U+0100 and on ("Ġ" is the
@@ -42,3 +43,4 @@ inline std::optional<std::string> from_byte_alphabet(std::string_view text) {
 }
 
 }  // namespace cke
+CKE_COLD_END

@@ -7,6 +7,7 @@
 
 #include "tokenizer.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // Turns any bytes, in parts, into valid UTF-8: what a later part may complete is held back, and
@@ -78,3 +79,4 @@ class detokenizer {
 };
 
 }  // namespace cke
+CKE_COLD_END

@@ -11,6 +11,7 @@
 #include "../core/concat.hpp"
 #include "../core/error.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // The lowest id of the highest logit. Throws errc::config_range for NaN, +inf, or nothing above
@@ -82,3 +83,4 @@ inline float log_probabilities(std::span<const float> logits, u32 chosen,
 }
 
 }  // namespace cke
+CKE_COLD_END

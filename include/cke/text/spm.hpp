@@ -14,7 +14,7 @@ inline constexpr std::string_view spm_space = "\u2581";  // "▁"
 
 class spm_model {
  public:
-  explicit spm_model(const vocabulary& v) : vocabulary_(&v), merges_(v), tokens_(v) {
+  CKE_OUT_OF_LINE explicit spm_model(const vocabulary& v) : vocabulary_(&v), merges_(v), tokens_(v) {
     bytes_.fill(no_token);
     for (u32 id = 0; id < v.tokens.size(); ++id)
       if (v.types[id] == token_type::byte)

@@ -12,6 +12,7 @@
 #include "../core/error.hpp"
 #include "../core/types.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
 // Text goes in piece by piece and comes out as soon as it cannot become part of a stop string. The
@@ -121,3 +122,4 @@ class stop_matcher {
 };
 
 }  // namespace cke
+CKE_COLD_END

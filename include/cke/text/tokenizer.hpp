@@ -12,6 +12,7 @@
 
 #include "added_tokens.hpp"
 #include "bpe.hpp"
+#include "nfc.hpp"
 #include "spm.hpp"
 #include "vocabulary.hpp"
 
@@ -35,7 +36,7 @@ class tokenizer {
   // Throws Error{malformed} unless validate() is content; `file` is for its message.
   explicit tokenizer(cke::vocabulary data, const std::string& file = "tokenizer")
       : tokenizer(std::make_shared<const cke::vocabulary>(std::move(data)), file) {}
-  explicit tokenizer(std::shared_ptr<const cke::vocabulary> data, const std::string& file)
+  CKE_OUT_OF_LINE explicit tokenizer(std::shared_ptr<const cke::vocabulary> data, const std::string& file)
       : vocabulary_(std::move(data)) {
     const cke::vocabulary& v = *vocabulary_;
     validate(v, file);

@@ -3,6 +3,7 @@
 #include <cke/kernels/heads.hpp>
 #include <cke/graph/plan.hpp>
 #include <cke/runtime/arena.hpp>
+#include <cke/runtime/pass.hpp>
 
 #include "common.hpp"
 
@@ -15,12 +16,18 @@ template <dtype KV, class Isa> void attend(benchmark::State& state) {
   const auto tokens = static_cast<u32>(state.range(0)), depth = static_cast<u32>(state.range(1));
   const params p{.heads = 16, .kv_heads = 8, .head_dim = 128, .window = everything};
   const u32 positions = static_cast<u32>(align_up(depth + tokens, key_block)), width = p.heads * p.head_dim;
-  const u64 head = kv_cache<KV, Isa>::head_bytes(positions, p.head_dim), rows = u64{tokens} * row_stride(width) * 4;
-  arena memory(head * p.kv_heads + 2 * rows + attend_scratch<KV, Isa>(p) + 4096);
+  const u64 block = kv_cache<KV, Isa>::block_bytes(p.head_dim), rows = u64{tokens} * row_stride(width) * 4;
+  arena memory(positions / key_block * block * p.kv_heads + 2 * rows + attend_scratch<KV, Isa>(p) + pass_rows::bytes(tokens) + 4096);
+  std::vector<std::byte*> pages(positions / key_block);
+  for (std::byte*& page : pages) page = memory.take(block * p.kv_heads);
+  const std::vector<u32> ids(tokens);
+  pass_rows all(memory, tokens);
+  all.add(ids, depth, pages.data());
+  const pass now = all.all();
   work w;
-  w.tokens = tokens, w.position = depth;
+  w.tokens = tokens, w.segments = now.segments, w.segment_of = now.segment_of, w.tiles = now.tiles;
   w.by = tokens <= decode_rows ? split::kv_heads : split::tiles;
-  w.kv = {memory.take(head * p.kv_heads), head};
+  w.kv = {0, block};
   w.in[0] = w.out[0] = {nullptr, width, row_stride(width), dtype::f32};
   w.in[0].data = memory.take(rows), w.out[0].data = memory.take(rows);
   w.scratch = memory.take(attend_scratch<KV, Isa>(p));
@@ -28,10 +35,10 @@ template <dtype KV, class Isa> void attend(benchmark::State& state) {
   for (u32 t = 0; t < tokens; ++t) std::copy(numbers.begin(), numbers.end(), w.in[0].row(t));
   for (u32 h = 0; h < p.kv_heads; ++h)
     for (u32 at = 0; at < depth + tokens; ++at)
-      kv_cache<KV, Isa>::store(w.kv.head(h), at, p.head_dim, &numbers[at % 64], &numbers[64 + at % 64]);
+      kv_cache<KV, Isa>::store(blocks_of(w, now.segments[0], h), at, p.head_dim, &numbers[at % 64], &numbers[64 + at % 64]);
 
   for (auto _ : state) {
-    for (u32 unit = 0; unit < units_of(p, w.by, tokens, 0); ++unit) kernel<opcode::attend, KV, Isa>::run(p, w, unit);
+    for (u32 unit = 0; unit < units_of(p, w.by, tokens, 0, static_cast<u32>(now.tiles.size())); ++unit) kernel<opcode::attend, KV, Isa>::run(p, w, unit);
     benchmark::ClobberMemory();
   }
   const double pairs = tokens * (depth + (tokens + 1) / 2.0);

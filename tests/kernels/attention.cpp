@@ -14,15 +14,18 @@ template <dtype KV, class Isa> struct head_cache {
   using layout = kv_cache<KV, Isa>;
   u32 d;
   std::vector<std::byte> data;
+  std::vector<std::byte*> pages;  // the blocks, last first
 
   head_cache(u32 positions, u32 head_dim, float stale)
-      : d(head_dim), data(layout::head_bytes(positions, d)) {
+      : d(head_dim), data(ceil_div(positions, key_block) * layout::block_bytes(d)) {
+    for (u32 b = ceil_div(positions, key_block); b-- > 0;) pages.push_back(data.data() + b * layout::block_bytes(d));
     const std::vector<float> old(d, stale);
     for (u32 s = 0; s < align_up(positions, key_block); ++s) store(s, old.data(), old.data());
   }
   void store(u32 position, const float* key, const float* value) {
-    layout::store(data.data(), position, d, key, value);
+    layout::store(blocks(), position, d, key, value);
   }
+  kv_blocks blocks() const { return {pages.data(), 0}; }
 };
 
 struct view_of_keys {
@@ -45,7 +48,7 @@ std::vector<float> attend(const head_cache<KV, Isa>& c, const std::vector<float>
       reinterpret_cast<float*>(align_up(reinterpret_cast<std::uintptr_t>(area.data())));
   for (std::size_t i = 0; i < queries.size(); i += together)
     kernel::run(std::span(queries).subspan(i, std::min<std::size_t>(together, queries.size() - i)),
-                c.data.data(), {c.d, scale, cap}, workspace);
+                c.blocks(), {c.d, scale, cap}, workspace);
   return out;
 }
 
@@ -146,8 +149,8 @@ TEST_CASE("attention: q8_0 is f32 on the numbers that it keeps, but for q and p 
     for (u32 s = 0; s < keys; ++s) {
       bytes.store(s, &k[u64{s} * d], &v[u64{s} * d]);
       for (u32 i = 0; i < d; ++i) {
-        kept_k[i] = kv_cache<dtype::q8_0, Isa>::key(bytes.data.data(), s, d, i);
-        kept_v[i] = kv_cache<dtype::q8_0, Isa>::value(bytes.data.data(), s, d, i);
+        kept_k[i] = kv_cache<dtype::q8_0, Isa>::key(bytes.blocks(), s, d, i);
+        kept_v[i] = kv_cache<dtype::q8_0, Isa>::value(bytes.blocks(), s, d, i);
       }
       floats.store(s, kept_k.data(), kept_v.data());
     }
@@ -173,7 +176,7 @@ TEST_CASE("attention: runs of keys made apart and joined are the whole, bit for 
     for (u32 i = 0; i < 3; ++i) queries.push_back({&q[i * d], nullptr, sees[i].keys, sees[i].first});
     kernel::prepare(queries, options, area.data());
     for (const u32 run : {2u, 0u, 3u, 1u})
-      kernel::part(queries, cache.data.data(), run, options, &parts[run * 3 * stride], area.data());
+      kernel::part(queries, cache.blocks(), run, options, &parts[run * 3 * stride], area.data());
     for (u32 i = 0; i < 3; ++i)
       kernel::join(&parts[i * stride], 4, 3 * stride, d, &out[i * d], area.data());
     CHECK(same_bits(out, whole));

@@ -7,6 +7,16 @@
 using namespace cke;
 using namespace numbers;
 
+// The cache of one head, with its blocks in memory one after the other.
+template <class Cache> struct one_head {
+  std::vector<std::byte> bytes;
+  std::vector<std::byte*> pages;
+  one_head(u32 positions, u32 d, u64 more = 0) : bytes(ceil_div(positions, key_block) * Cache::block_bytes(d) + more, std::byte{0x5a}) {
+    for (u32 b = 0; b < ceil_div(positions, key_block); ++b) pages.push_back(bytes.data() + b * Cache::block_bytes(d));
+  }
+  kv_blocks blocks() const { return {pages.data(), 0}; }
+};
+
 // What a cache keeps of x [d]: whole blocks of 32 share a scale in q8_0.
 static std::vector<float> kept(dtype kv, const float* x, u32 d) {
   std::vector<float> out(x, x + d);
@@ -21,7 +31,7 @@ static std::vector<float> kept(dtype kv, const float* x, u32 d) {
   return out;
 }
 
-TEST_CASE("kv_cache: every number has a place of its own inside head_bytes, and reads back rounded") {
+TEST_CASE("kv_cache: every number has a place of its own inside its block, and reads back rounded") {
   for_each_isa([]<class Isa>() {
     CAPTURE(Isa::name);
     const auto check = []<dtype KV>() {
@@ -30,19 +40,19 @@ TEST_CASE("kv_cache: every number has a place of its own inside head_bytes, and 
       for (const u32 d : {2u, 24u, 64u, 90u}) {
         const u32 positions = 131;
         const std::vector<std::byte> guard(64, std::byte{0x5a});
-        std::vector<std::byte> head(cache::head_bytes(positions, d) + guard.size(), guard[0]);
+        const one_head<cache> head(positions, d, guard.size());
         const auto keys = random_row(u64{positions} * d, d),
                    values = random_row(u64{positions} * d, d + 1);
         for (u32 s = positions; s-- > 0;)
-          cache::store(head.data(), s, d, &keys[u64{s} * d], &values[u64{s} * d]);
+          cache::store(head.blocks(), s, d, &keys[u64{s} * d], &values[u64{s} * d]);
         bool right = true;
         for (u32 s = 0; s < positions; ++s) {
           const auto k = kept(KV, &keys[u64{s} * d], d), v = kept(KV, &values[u64{s} * d], d);
           for (u32 i = 0; i < d; ++i)
-            right = right && cache::key(head.data(), s, d, i) == k[i] && cache::value(head.data(), s, d, i) == v[i];
+            right = right && cache::key(head.blocks(), s, d, i) == k[i] && cache::value(head.blocks(), s, d, i) == v[i];
         }
         CHECK(right);
-        CHECK(std::equal(guard.begin(), guard.end(), head.end() - 64));
+        CHECK(std::equal(guard.begin(), guard.end(), head.bytes.end() - 64));
       }
     };
     check.template operator()<dtype::f32>();
@@ -55,19 +65,19 @@ TEST_CASE("kv_cache: every number has a place of its own inside head_bytes, and 
 TEST_CASE("kv_cache: sizes are whole blocks; what f16 cannot hold becomes its greatest number") {
   using half = kv_cache<dtype::f16, isa::scalar>;
   using bytes = kv_cache<dtype::q8_0, isa::native>;
-  static_assert(half::head_bytes(1, 64) == 2 * 128 * 64 * 2);
-  static_assert(half::head_bytes(129, 20) == 2 * 256 * 32 * 2);
-  static_assert(bytes::head_bytes(129, 100) == 2 * 256 * 4 * 34);
-  static_assert(kv_cache<dtype::f32, isa::scalar>::head_bytes(1u << 20, 128) == u64{2 * 128 * 4} << 20);
+  static_assert(half::block_bytes(64) == 2 * 128 * 64 * 2);
+  static_assert(half::block_bytes(20) == 2 * 128 * 32 * 2);
+  static_assert(bytes::block_bytes(100) == 2 * 128 * 4 * 34);
+  static_assert(kv_cache<dtype::f32, isa::scalar>::block_bytes(1u << 20) == u64{2 * 128 * 4} << 20);
   const float great[2]{1e6f, -HUGE_VALF};
-  std::vector<std::byte> head(half::head_bytes(1, 2));
-  half::store(head.data(), 0, 2, great, great);
-  CHECK(half::key(head.data(), 0, 2, 0) == 65504.f);
-  CHECK(half::value(head.data(), 0, 2, 1) == -65504.f);
+  const one_head<half> head(1, 2);
+  half::store(head.blocks(), 0, 2, great, great);
+  CHECK(half::key(head.blocks(), 0, 2, 0) == 65504.f);
+  CHECK(half::value(head.blocks(), 0, 2, 1) == -65504.f);
   // a scale too
   const float huge[2]{1e9f, -1e9f};
-  head.resize(bytes::head_bytes(1, 2));
-  bytes::store(head.data(), 0, 2, huge, huge);
-  CHECK(bytes::key(head.data(), 0, 2, 0) == 127 * 65504.f);
-  CHECK(bytes::value(head.data(), 0, 2, 1) == -127 * 65504.f);
+  const one_head<bytes> scaled(1, 2);
+  bytes::store(scaled.blocks(), 0, 2, huge, huge);
+  CHECK(bytes::key(scaled.blocks(), 0, 2, 0) == 127 * 65504.f);
+  CHECK(bytes::value(scaled.blocks(), 0, 2, 1) == -127 * 65504.f);
 }

@@ -104,6 +104,17 @@ TEST_CASE("allocation: a mixture of experts takes none, whoever is chosen") {
   }) == 0);
 }
 
+TEST_CASE("allocation: sessions that are fed together take none") {
+  session a = byte_model::shared<BF16>().session(), b = a, c = a;
+  CHECK(taken_by([&] {
+    for (u32 at = 0; at < 180; at += 60) {
+      const session::feeding turns[]{{&a, std::span(some_ids).subspan(at, 60)}, {&b, std::span(some_ids).first(1)}, {&c, std::span(some_ids).first(30)}};
+      session::feed_together(3, [&](u32 i) { return turns[i]; });
+    }
+  }) == 0);
+  CHECK(c.position() == 90);
+}
+
 TEST_CASE("allocation: none on any number of threads, nor behind the abstract class") {
   const auto t = random_model::tensors::of<program<byte_model::tiny, BF16>>();
   for (const u32 threads : {1u, 3u}) {

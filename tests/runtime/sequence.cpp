@@ -211,6 +211,40 @@ TEST_CASE("sequence: what take throws reaches the caller, and the sequence is as
   check_at(s, 104);
 }
 
+TEST_CASE("sequence: several fed together stand where each would stand alone") {
+  text a(shared()), b(shared()), c(shared());
+  const auto together = [](std::vector<text::feeding> turns) {
+    text::feed_together(static_cast<u32>(turns.size()), [&](u32 i) { return turns[i]; });
+  };
+  together({});
+  together({{&a, {}}, {&b, {}}});
+  CHECK(a.position() == 0);
+  together({{&a, ids(0, 70)}, {&b, {}}, {&c, ids(0, 1)}});  // passes of 33 rows
+  check_at(a, 70);
+  check_at(c, 1);
+  together({{&c, ids(1, 31)}, {&b, ids(0, 1)}, {&a, ids(70, 1)}});
+  check_at(a, 71);
+  check_at(b, 1);
+  check_at(c, 32);
+  together({{&a, ids(71, 129)}, {&c, ids(32, 1)}, {&b, ids(1, 131)}});
+  check_at(a, 200);
+  check_at(b, 132);
+  check_at(c, 33);
+
+  const auto other = load({.threads = 1, .context = 64});
+  text stranger(other);
+  const u32 high[]{vocab};
+  const auto refused = [&](text* of, std::span<const u32> some) {
+    return random_model::failure_of([&] { together({{&b, ids(132, 40)}, {&c, ids(33, 2)}, {of, some}}); });
+  };
+  CHECK(refused(&a, ids(0, 1)).text == "turn 2: context: expected at most 200 positions, found 201");
+  a.reset();
+  CHECK(refused(&a, high).text == "turn 2: token id: expected less than 259, found 259");
+  for (text* const wrong : {&b, &stranger, static_cast<text*>(nullptr)}) CHECK(refused(wrong, ids(0, 1)).code == errc::usage);
+  check_at(b, 132);
+  check_at(c, 33);
+}
+
 TEST_CASE("sequence: those of one model may be used by several threads") {
   std::vector<std::thread> threads;
   std::vector<std::vector<float>> last(3);
@@ -218,8 +252,9 @@ TEST_CASE("sequence: those of one model may be used by several threads") {
     threads.emplace_back([&, t] {
       text s(shared());
       for (u32 at = 0; at < 120; at += t + 1) s.feed(ids(at, t + 1));
-      text forked(s);
-      forked.feed(ids(120, 60));
+      text forked(s), other(s);
+      const text::feeding turns[]{{&forked, ids(120, 60)}, {&other, ids(120, 7 * t)}};
+      text::feed_together(2, [&](u32 i) { return turns[i]; });
       last[t].assign(forked.logits().begin(), forked.logits().end());
     });
   for (std::thread& t : threads) t.join();

@@ -27,6 +27,10 @@ template <dtype KV> struct tests {
   static float number(u32 seed, u32 layer, u32 head, u32 position, u32 i) {
     return static_cast<float>((seed * 131 + layer * 31 + head * 17 + position * 7 + i) % 251);
   }
+  static kv_blocks head_of(const state& s, u32 layer, u32 head) {
+    const kv_place at = state::places()[layer];
+    return {s.pages(), at.offset + head * at.block_bytes};
+  }
   static void write(state& s, u32 seed, u32 from, u32 to) {
     std::vector<float> k, v;
     for (const state_descriptor& d : layers())
@@ -34,8 +38,7 @@ template <dtype KV> struct tests {
         for (u32 p = from; p < to; ++p) {
           k.clear(), v.clear();
           for (u32 i = 0; i < d.head_dim; ++i) k.push_back(number(seed, d.id, h, p, i)), v.push_back(-k.back());
-          const kv_view c = s.kv(d.id);
-          cache::store(c.head(h), p, d.head_dim, k.data(), v.data());
+          cache::store(head_of(s, d.id, h), p, d.head_dim, k.data(), v.data());
         }
     s.advance(to - s.position());
   }
@@ -44,10 +47,10 @@ template <dtype KV> struct tests {
       for (u32 h = 0; h < d.heads; ++h)
         for (u32 p = from; p < to; ++p)
           for (u32 i = 0; i < d.head_dim; ++i) {
-            const kv_view c = s.kv(d.id);
+            const kv_blocks c = head_of(s, d.id, h);
             const float want = number(seed, d.id, h, p, i), bound = KV == dtype::q8_0 ? 1.01f : 0;
-            if (std::abs(cache::key(c.head(h), p, d.head_dim, i) - want) > bound) return false;
-            if (std::abs(cache::value(c.head(h), p, d.head_dim, i) + want) > bound) return false;
+            if (std::abs(cache::key(c, p, d.head_dim, i) - want) > bound) return false;
+            if (std::abs(cache::value(c, p, d.head_dim, i) + want) > bound) return false;
           }
     return true;
   }
@@ -60,14 +63,13 @@ template <dtype KV> struct tests {
     const auto all = layers();
     CHECK(all.size() == 3);
     std::vector<std::pair<const std::byte*, const std::byte*>> areas;
-    for (const state_descriptor& d : all) {
-      const kv_view c = s.kv(d.id);
-      CHECK(c.head_bytes >= cache::head_bytes(context, d.head_dim));
-      for (u32 h = 0; h < d.heads; ++h) {
-        areas.emplace_back(c.head(h), c.head(h + 1));
-        CHECK(reinterpret_cast<std::uintptr_t>(areas.back().first) % 64 == 0);
-      }
-    }
+    for (const state_descriptor& d : all)
+      for (u32 h = 0; h < d.heads; ++h)
+        for (u32 b = 0; b < ceil_div(context, key_block); ++b) {
+          const std::byte* const block = head_of(s, d.id, h)[b];
+          areas.emplace_back(block, block + cache::block_bytes(d.head_dim));
+          CHECK(reinterpret_cast<std::uintptr_t>(block) % 64 == 0);
+        }
     std::ranges::sort(areas);
     for (std::size_t i = 1; i < areas.size(); ++i) CHECK(areas[i - 1].second <= areas[i].first);
     CHECK(static_cast<u64>(areas.back().second - areas.front().first) <= state::bytes(context));
@@ -95,9 +97,9 @@ template <dtype KV> struct tests {
     small = a;  // another context: another memory
     CHECK(small.context() == context);
     CHECK(holds(small, 3, 140, 200));
-    const std::byte* const place = a.kv(0).data;
+    const std::byte* const place = a.pages()[0];
     const state moved = std::move(a);
-    CHECK(moved.kv(0).data == place);
+    CHECK(moved.pages()[0] == place);
     CHECK(holds(moved, 1, 0, 140));
   }
 };

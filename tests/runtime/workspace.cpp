@@ -38,20 +38,24 @@ template <class F> void each_step(F f) {
 
 TEST_CASE("workspace: outputs of a step lie apart from its inputs and from every thread's scratch") {
   const space s(room, threads);
-  const slot_state<P, dtype::bf16, isa::native> slot(room.context);
   const std::byte* row[max_slots]{};
   const u32 ids[64]{};
+  arena memory(pass_rows::bytes(64));
+  pass_rows rows(memory, 64);
   u32 steps = 0;
   each_step([&](const code& c, u32 index, form f, u32 tokens, const instruction& i) {
     CAPTURE(std::string(info(i.op).name));
     const auto bytes = [&](const view& v) { return area{v.data, v.data + register_bytes({v.width, v.as}, tokens)}; };
     std::vector<area> own;
     for (u32 t = 0; t < threads; ++t) {
-      const work w = s.prepare(c, index, f, i, {tokens, 5, ids, 0}, t, row, slot, 0);
+      rows.clear();
+      rows.add(std::span(ids).first(tokens), 5, nullptr);
+      const work w = s.prepare(c, index, f, i, rows.all(), t, row, 1);
       CHECK(w.tokens == tokens);
-      CHECK(w.position == 5);
+      CHECK(w.segments.size() == 1);
+      CHECK(w.segments[0].position == 5);
       CHECK((w.rope.cos != nullptr) == (i.p.rope.dims != 0));
-      CHECK((w.kv.data != nullptr) == (i.state != absent));
+      CHECK((w.kv.block_bytes != 0) == (i.state != absent));
       CHECK(reinterpret_cast<std::uintptr_t>(w.scratch) % 64 == 0);
       std::vector<area> used;
       for (u32 k = 0; k < i.out.count; ++k) {
@@ -60,7 +64,7 @@ TEST_CASE("workspace: outputs of a step lie apart from its inputs and from every
         used.push_back(bytes(w.out[k]));
       }
       for (u32 k = 0; k < i.in.count; ++k)
-        if (i.in[k] == token_ids) CHECK(w.in[k].data == reinterpret_cast<const std::byte*>(ids));
+        if (i.in[k] == token_ids) CHECK(w.in[k].data == reinterpret_cast<const std::byte*>(rows.all().ids));
         else if (!i.out.has(i.in[k])) used.push_back(bytes(w.in[k]));
       used.push_back({w.scratch, w.scratch + 1});
       for (std::size_t a = 0; a < used.size(); ++a)
@@ -75,15 +79,23 @@ TEST_CASE("workspace: outputs of a step lie apart from its inputs and from every
 }
 
 TEST_CASE("workspace: the stream of a footer begins at the row that it is asked for") {
-  const space s(room, 1);
-  const slot_state<P, dtype::bf16, isa::native> slot(room.context);
+  space s(room, 1);
   const std::byte* row[max_slots]{};
   const code& foot = P::foot();
   const instruction& first = foot.ops[0];
   REQUIRE(first.in[0] == stream);
-  const work all = s.prepare(foot, space::codes - 1, form::decode, first, {3, 0, nullptr, 0}, 0, row, slot, 0);
-  const work last = s.prepare(foot, space::codes - 1, form::decode, first, {3, 0, nullptr, 7}, 0, row, slot, 0);
-  CHECK(last.in[0].row(0) == all.in[0].row(7));
+  const auto view_from = [&](u32 skip) {
+    pass now;
+    now.tokens = 3, now.skip = skip;
+    return s.prepare(foot, space::codes - 1, form::decode, first, now, 0, row, 0).in[0];
+  };
+  const view all = view_from(0);
+  CHECK(view_from(7).row(0) == all.row(7));
+  for (u32 i = 0; i < P::dim; ++i) all.row(9)[i] = static_cast<float>(i);
+  s.copy_row(9, 2);
+  s.copy_row(9, 9);
+  for (const u32 r : {2u, 9u}) CHECK(std::equal(all.row(9), all.row(9) + P::dim, all.row(r)));
+  CHECK(all.row(9)[P::dim - 1] == static_cast<float>(P::dim - 1));
   CHECK(s.logits(form::decode).width == P::vocab);
 }
 

@@ -24,9 +24,10 @@ template <class Formats, dtype KV, class Isa, u32 length = 310, class M = mixed>
     const model_options o{.threads = threads, .context = length, .chunk = chunk, .logit_rows = logit_rows};
     return std::make_shared<loaded>(tensors.index(), "random", naming::hf, names_of<M>(), o);
   }
-  static const std::vector<u32>& ids() {
-    static const auto all = random_model::ids(length, vocab);
-    return all;
+  static const std::vector<u32>& ids(u32 text = 0) {
+    static const std::vector<u32> all[]{random_model::ids(length, vocab, 7), random_model::ids(length, vocab, 8),
+                                        random_model::ids(length, vocab, 9)};
+    return all[text];
   }
   // [length][vocab], in passes of at most the chunk
   static std::vector<float> prefilled(const std::shared_ptr<loaded>& m) {
@@ -35,10 +36,10 @@ template <class Formats, dtype KV, class Isa, u32 length = 310, class M = mixed>
     s.feed_all(ids(), [&](u32, std::span<const float> row) { out.insert(out.end(), row.begin(), row.end()); });
     return out;
   }
-  static std::vector<float> decoded(const std::shared_ptr<loaded>& m) {
+  static std::vector<float> decoded(const std::shared_ptr<loaded>& m, u32 text = 0) {
     std::vector<float> out;
     sequence s(m);
-    for (const u32 id : ids()) {
+    for (const u32 id : ids(text)) {
       s.feed(id);
       out.insert(out.end(), s.logits().begin(), s.logits().end());
     }
@@ -57,6 +58,43 @@ template <class Formats, dtype KV, class Isa, u32 length = 310, class M = mixed>
       }
       CHECK(random_model::same_bits(want, decoded(load(n, 512, 1))));
     }
+  }
+
+  // Sequences of three texts, in passes of random mixtures: some decode, some take a part of a prompt, some
+  // wait; now and then one goes back or becomes a fork of another.
+  static void check_together(u32 threads, u32 count, u32 steps) {
+    std::vector<float> want[3];
+    const auto alone = load(1, length, 1);
+    for (u32 text = 0; text < 3; ++text) want[text] = decoded(alone, text);
+    const auto m = load(threads, 90, 5);
+    struct member {
+      sequence s;
+      u32 text;
+    };
+    std::vector<member> members;
+    for (u32 i = 0; i < count; ++i) members.push_back({sequence(m), i % 3});
+    u64 drawn = 0;
+    const auto below = [&](u32 end) { return static_cast<u32>(uniform(count, drawn++) * end); };
+    for (u32 step = 0; step < steps; ++step) {
+      std::vector<typename sequence::feeding> turns;
+      std::vector<const member*> fed;
+      for (member& one : members) {
+        const u32 chance = below(20), at = one.s.position();
+        if (chance == 0) one = members[below(count)];
+        if (chance <= 2 || at == length) one.s.rewind(below(at + 1));
+        const u32 left = length - one.s.position();
+        const u32 take = chance < 5 ? below(length) : chance < 7 ? 0 : 1;
+        turns.push_back({&one.s, std::span(ids(one.text)).subspan(one.s.position(), std::min(left, take))});
+        if (!turns.back().ids.empty()) fed.push_back(&one);
+      }
+      sequence::feed_together(count, [&](u32 i) { return turns[i]; });
+      bool same = true;
+      for (const member* one : fed)
+        same = same && random_model::same_bits(one->s.logits(), std::span(want[one->text]).subspan(u64{one->s.position() - 1} * vocab, vocab));
+      CAPTURE(step);
+      REQUIRE(same);
+    }
+    for (const member& one : members) CHECK(std::ranges::equal(one.s.history(), std::span(ids(one.text)).first(one.s.position())));
   }
 
   // 1,000 forks and rewinds, on a walk that crosses the borders of key blocks in both directions: back a

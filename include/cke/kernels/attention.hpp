@@ -16,7 +16,7 @@ template <dtype KV> struct attention_kernel<KV, isa::scalar> {
   }
 
   static void prepare(std::span<const attention_query>, const attention_options&, void*) {}
-  static void part(std::span<const attention_query> queries, const std::byte* head, u32 run,
+  static void part(std::span<const attention_query> queries, const kv_blocks& head, u32 run,
                    const attention_options& o, float* to, void* workspace) {
     float* const q = static_cast<float*>(workspace);  // [head_dim]
     float* const p = q + o.head_dim;                  // [key_block]
@@ -64,7 +64,7 @@ template <dtype KV, class Isa> struct head_attention : attention_kernel<KV, Isa>
            kernel::workspace_bytes(head_dim, queries);
   }
 
-  static void run(std::span<const attention_query> queries, const std::byte* head,
+  static void run(std::span<const attention_query> queries, const kv_blocks& head,
                   const attention_options& o, void* workspace) {
     const u32 stride = part_floats(o.head_dim), width = kernel::cache::width(o.head_dim);
     const auto n = static_cast<u32>(queries.size());

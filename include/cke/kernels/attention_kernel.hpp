@@ -55,7 +55,7 @@ template <dtype KV, class Isa> struct attention_kernel {
   }
 
   // to: a part for each query.
-  CKE_OUT_OF_LINE static void part(std::span<const attention_query> queries, const std::byte* head,
+  CKE_OUT_OF_LINE static void part(std::span<const attention_query> queries, const kv_blocks& head,
                                    u32 run, const attention_options& o, float* to, void* workspace) {
     const auto n = static_cast<u32>(queries.size());
     const u32 width = cache::width(o.head_dim);
@@ -70,8 +70,9 @@ template <dtype KV, class Isa> struct attention_kernel {
     first = std::max(first / key_block * key_block, run * run_keys);
     keys = std::min(keys, (run + 1) * run_keys);
     for (u32 start = first; start < keys; start += key_block) {
-      const std::byte* const k = head + start / key_block * cache::block_bytes(o.head_dim);
-      const block b{k, k + cache::side_bytes(o.head_dim), start, width, o};
+      const std::byte* const k = head[start / key_block];
+      const std::byte* const v = k + cache::side_bytes(o.head_dim);
+      const block b{k, v, start + key_block < keys ? head[start / key_block + 1] : v, start, width, o};
       for (u32 i = 0; i < n; i += tile_rows)
         tile(b, queries.subspan(i, std::min(tile_rows, n - i)), q + i / tile_rows * dots::q_floats(width),
              p, to + i * parts::floats(width));
@@ -87,7 +88,7 @@ template <dtype KV, class Isa> struct attention_kernel {
   static constexpr u32 key_line = key_block * cache::pair * sizeof(typename cache::element);
 
   struct block {
-    const std::byte *k, *v;
+    const std::byte *k, *v, *next;  // next: what is read after it
     u32 start, width;
     const attention_options& o;
     const std::byte* scales(const std::byte* side) const { return side + u64{width / cache::pair} * key_line; }
@@ -247,15 +248,20 @@ template <dtype KV, class Isa> struct attention_kernel {
       for (auto& x : row) x = typename dots::sum(0);
     const std::byte* y = reinterpret_cast<const std::byte*>(p) + dots::p_first + begin * 4 +
                          d * lanes / cache::group * dots::p_group;
-    for (u32 i = begin; i < end; ++i, v += row_bytes, y += 4)
+    [[maybe_unused]] const u32 turn = end - std::min(end - begin, static_cast<u32>(ahead / row_bytes));
+    const std::byte* soon = v + ahead;
+    for (u32 i = begin; i < end; ++i, v += row_bytes, soon += row_bytes, y += 4) {
+      if constexpr (T < tile_rows)  // more queries share what they read
+        if (i == turn) soon = b.next + u64{d} * dots::line;
 #pragma GCC unroll 16
       for (u32 j = 0; j < D; ++j) {
         const auto x = dots::load(v + j * dots::line);
-        __builtin_prefetch(v + j * dots::line + ahead, 0, 2);
+        __builtin_prefetch(soon + j * dots::line, 0, 2);
 #pragma GCC unroll 8
         for (u32 t = 0; t < T; ++t)
           acc[t][j] = dots::mac(acc[t][j], x, y + t * dots::p_row + j * lanes / cache::group * dots::p_group);
       }
+    }
 #pragma GCC unroll 8
     for (u32 t = 0; t < T; ++t) {
       if (t >= queries.size() || !b.seen_by(queries[t])) continue;

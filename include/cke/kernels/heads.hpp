@@ -15,6 +15,10 @@
 
 namespace cke {
 
+inline const segment& segment_of(const work& w, u32 row) { return w.segments[w.segment_of[row]]; }
+inline u32 position_of(const segment& s, u32 row) { return s.position + (row - s.first); }
+inline kv_blocks blocks_of(const work& w, const segment& s, u32 h) { return {s.pages, w.kv.offset + h * w.kv.block_bytes}; }
+
 // f(head vector, token, matrix) for every head of q (matrix 0) and k (matrix 1) of the unit, in place.
 template <class F> void for_each_head(const params& p, const work& w, u32 unit, F f) {
   const auto [first, last] = tokens_of(w, unit);
@@ -31,7 +35,7 @@ template <class Isa> void norm_head(const params& p, const work& w, u32 matrix, 
 }
 template <class Isa> void turn_head(const params& p, const work& w, u32 token, float* x) {
   const u32 width = rope_width(p.rope, p.head_dim);
-  const u64 at = u64{w.position + token} * (width / 2);
+  const u64 at = u64{position_of(segment_of(w, token), token)} * (width / 2);
   rope_kernel<Isa>::apply(x, w.rope.cos + at, w.rope.sin + at, width, p.rope.pairs);
 }
 
@@ -55,44 +59,57 @@ template <class Isa> struct kernel<opcode::head_norm_rope, dtype::f32, Isa> {
 };
 
 template <dtype KV, class Isa>
-  requires requires { kv_cache<KV, Isa>::head_bytes(0u, 0u); }
+  requires requires { kv_cache<KV, Isa>::block_bytes(0u); }
 struct kernel<opcode::kv_store, KV, Isa> {
   static void run(const params& p, const work& w, u32 unit) {
     const auto [first, last] = tokens_of(w, unit);
     const auto [from, to] = kv_heads_of(w, unit, p.kv_heads);
     for (u32 h = from; h < to; ++h)
-      for (u32 t = first; t < last; ++t)
-        kv_cache<KV, Isa>::store(w.kv.head(h), w.position + t, p.head_dim,
+      for (u32 t = first; t < last; ++t) {
+        const segment& s = segment_of(w, t);
+        kv_cache<KV, Isa>::store(blocks_of(w, s, h), position_of(s, t), p.head_dim,
                                  w.in[0].row(t) + u64{h} * p.head_dim, w.in[1].row(t) + u64{h} * p.head_dim);
+      }
   }
 };
 
-// The runs of keys that the rows of a pass see.
-constexpr runs runs_of(const params& p, u32 tokens, u32 position) {
-  const u32 first = (position + 1 > p.window ? position + 1 - p.window : 0) / run_keys;
-  return {first, ceil_div(position + tokens, run_keys) - first};
+// The runs of keys that the rows of a segment see.
+struct runs {
+  u32 first{}, count{};
+};
+constexpr runs runs_of(const params& p, const segment& s) {
+  const u32 first = (s.position + 1 > p.window ? s.position + 1 - p.window : 0) / run_keys;
+  return {first, ceil_div(s.position + s.tokens, run_keys) - first};
+}
+// All runs of a head, where any segment sees several; else 0.
+constexpr u32 runs_to_share(const params& p, std::span<const segment> segments) {
+  u32 count = 0;
+  for (const segment& s : segments) count += runs_of(p, s).count;
+  return count > segments.size() ? count : 0;
 }
 
 // softmax(q k^T * scale) v of the query heads of one kv head; in[0]: q, out[0]: f32 or operand tiles.
 //
-// Cut by kv heads, a unit is all of a head. Where `work::cut` has several runs it may be done in
-// parts instead: units from kv_heads on are the runs of every head; when all of a head's are done,
-// unit h puts them together.
+// Cut by kv heads, a unit is all of a head. Where `work::cut` is not 0 it is done in parts instead: units
+// from kv_heads on are the runs of every head, `cut` each, segment by segment; when all of a head's are
+// done, unit h puts them together.
 template <dtype KV, class Isa>
-  requires requires { kv_cache<KV, Isa>::head_bytes(0u, 0u); }
+  requires requires { kv_cache<KV, Isa>::block_bytes(0u); }
 struct kernel<opcode::attend, KV, Isa> {
   using core = head_attention<KV, Isa>;
 
   static void run(const params& p, const work& w, u32 unit) {
     if (w.by != split::kv_heads) {
       // Late tiles see the most keys: first come, longest first.
-      const u32 tiles = ceil_div(w.tokens, unit_tokens), tile = tiles - 1 - unit / p.kv_heads;
-      const u32 first = tile * unit_tokens, last = first + unit_tokens;
-      return whole(p, w, unit % p.kv_heads, first, last < w.tokens ? last : w.tokens);
+      const u32 first = w.tiles[w.tiles.size() - 1 - unit / p.kv_heads], last = first + unit_tokens;
+      const segment& s = segment_of(w, first);
+      return whole(p, w, s, unit % p.kv_heads, first, last < s.first + s.tokens ? last : s.first + s.tokens);
     }
-    if (unit >= p.kv_heads) return part(p, w, (unit - p.kv_heads) / w.cut.count, (unit - p.kv_heads) % w.cut.count);
-    if (w.cut.count > 1) return join(p, w, unit);
-    whole(p, w, unit, 0, w.tokens);
+    if (unit >= p.kv_heads) return part(p, w, (unit - p.kv_heads) / w.cut, (unit - p.kv_heads) % w.cut);
+    for (const segment& s : w.segments) {
+      if (w.cut) join(p, w, s, unit);
+      else whole(p, w, s, unit, s.first, s.first + s.tokens);
+    }
   }
 
  private:
@@ -103,18 +120,18 @@ struct kernel<opcode::attend, KV, Isa> {
     return {p.head_dim, p.scale.v != 0 ? float{p.scale} : static_cast<float>(usual), p.cap};
   }
   // Rows of a kv head: its query heads of one token after the other. Fills queries from row `from` on.
-  static u32 ask(const params& p, const work& w, u32 h, u32 from, u32 end, attention_query (&queries)[most]) {
+  static u32 ask(const params& p, const work& w, const segment& s, u32 h, u32 from, u32 end, attention_query (&queries)[most]) {
     const u32 group = p.heads / p.kv_heads;
     u32 n = 0;
     for (u32 i = from; i < end && n < most; ++i, ++n) {
-      const u32 visible = w.position + i / group + 1;
+      const u32 visible = position_of(s, i / group) + 1;
       queries[n] = {w.in[0].row(i / group) + u64{h * group + i % group} * p.head_dim, nullptr, visible,
                     p.window < visible ? visible - p.window : 0};
     }
     return n;
   }
 
-  CKE_OUT_OF_LINE static void whole(const params& p, const work& w, u32 h, u32 first, u32 last) {
+  CKE_OUT_OF_LINE static void whole(const params& p, const work& w, const segment& s, u32 h, u32 first, u32 last) {
     const u32 group = p.heads / p.kv_heads, wide = group * p.head_dim, together = group < most ? most / group : 1;
     // scratch: [tokens][group heads][head_dim], then attention's own
     float* const out = reinterpret_cast<float*>(w.scratch);
@@ -123,38 +140,48 @@ struct kernel<opcode::attend, KV, Isa> {
     for (u32 t = first; t < last; t += together) {
       const u32 end = t + together < last ? t + together : last;
       for (u32 from = t * group, n; from < end * group; from += n) {
-        n = ask(p, w, h, from, end * group, queries);
+        n = ask(p, w, s, h, from, end * group, queries);
         for (u32 i = 0; i < n; ++i) queries[i].out = out + u64{from - t * group + i} * p.head_dim;
-        core::run({queries, n}, w.kv.head(h), options(p), inner);
+        core::run({queries, n}, blocks_of(w, s, h), options(p), inner);
       }
       for (u32 i = t; i < end; ++i) put<Isa>(w.out[0], w.tokens, i, h * wide, wide, out + u64{i - t} * wide);
     }
   }
 
-  // Parts lie [kv heads][rows][runs].
-  static float* part_at(const params& p, const work& w, u32 h, u32 row, u32 run) {
-    const u32 rows = w.tokens * (p.heads / p.kv_heads);
-    return w.parts + ((u64{h} * w.cut.count + run) * rows + row) * core::part_floats(p.head_dim);
+  // Parts lie [kv heads][segments][runs][rows]. Of a segment: the rows of parts before its own, of one head.
+  static u64 rows_before(const params& p, const work& w, const segment* s) {
+    u64 rows = 0;
+    for (const segment& o : w.segments) {
+      if (&o == s) break;
+      rows += u64{o.tokens} * runs_of(p, o).count;
+    }
+    return rows * (p.heads / p.kv_heads);
+  }
+  static float* part_at(const params& p, const work& w, const segment& s, u32 h, u32 row, u32 run) {
+    const u64 at = h * rows_before(p, w, nullptr) + rows_before(p, w, &s) + u64{run} * s.tokens * (p.heads / p.kv_heads);
+    return w.parts + (at + row) * core::part_floats(p.head_dim);
   }
   static void part(const params& p, const work& w, u32 h, u32 run) {
-    const u32 rows = w.tokens * (p.heads / p.kv_heads);
+    const segment* s = w.segments.data();
+    for (u32 count; (count = runs_of(p, *s).count) <= run; ++s) run -= count;
+    const u32 group = p.heads / p.kv_heads, begin = s->first * group, end = begin + s->tokens * group;
     attention_query queries[most];
-    for (u32 from = 0, n; from < rows; from += n) {
-      n = ask(p, w, h, from, rows, queries);
+    for (u32 from = begin, n; from < end; from += n) {
+      n = ask(p, w, *s, h, from, end, queries);
       core::prepare({queries, n}, options(p), w.scratch);
-      core::part({queries, n}, w.kv.head(h), w.cut.first + run, options(p), part_at(p, w, h, from, run), w.scratch);
+      core::part({queries, n}, blocks_of(w, *s, h), runs_of(p, *s).first + run, options(p),
+                 part_at(p, w, *s, h, from - begin, run), w.scratch);
     }
   }
-  static void join(const params& p, const work& w, u32 h) {
+  static void join(const params& p, const work& w, const segment& s, u32 h) {
     const u32 group = p.heads / p.kv_heads, wide = group * p.head_dim;
     float* const out = reinterpret_cast<float*>(w.scratch);  // [group heads][head_dim], then a part
     float* const sum = out + align_up(wide, 16);
-    for (u32 t = 0; t < w.tokens; ++t) {
-      for (u32 g = 0; g < group; ++g) {
-        const u64 apart = u64{w.tokens} * group * core::part_floats(p.head_dim);
-        core::join(part_at(p, w, h, t * group + g, 0), w.cut.count, apart, p.head_dim, out + g * p.head_dim, sum);
-      }
-      put<Isa>(w.out[0], w.tokens, t, h * wide, wide, out);
+    const u64 apart = u64{s.tokens} * group * core::part_floats(p.head_dim);
+    for (u32 t = 0; t < s.tokens; ++t) {
+      for (u32 g = 0; g < group; ++g)
+        core::join(part_at(p, w, s, h, t * group + g, 0), runs_of(p, s).count, apart, p.head_dim, out + g * p.head_dim, sum);
+      put<Isa>(w.out[0], w.tokens, s.first + t, h * wide, wide, out);
     }
   }
 };
@@ -171,7 +198,7 @@ template <dtype KV, class Isa> constexpr u64 attend_parts(const params& p, u32 t
 }
 
 template <dtype KV, class Isa>
-  requires requires { kv_cache<KV, Isa>::head_bytes(0u, 0u); }
+  requires requires { kv_cache<KV, Isa>::block_bytes(0u); }
 struct kernel<opcode::attend_quantize, KV, Isa> : kernel<opcode::attend, KV, Isa> {};
 
 }  // namespace cke

@@ -2,6 +2,8 @@
 // kernel.hpp: what a step is handed, how it is cut into units, and how its kernel is found.
 #pragma once
 
+#include <span>
+
 #include "../core/dtype.hpp"
 #include "../core/isa.hpp"
 #include "../core/opcode.hpp"
@@ -18,11 +20,15 @@ struct view {
   float* row(u32 token) const { return reinterpret_cast<float*>(data) + u64{token} * stride; }
 };
 
-// The cache of one layer: a kv_cache of each kv head, `head_bytes` apart.
-struct kv_view {
-  std::byte* data{};
-  u64 head_bytes{};
-  std::byte* head(u32 h) const { return data + h * head_bytes; }
+// Rows of a pass that are of one sequence.
+struct segment {
+  u32 first{}, tokens{}, position{};  // position: of the first
+  std::byte* const* pages{};          // of its caches, key_block positions in each
+};
+
+// The cache of one layer in a page: a block of each kv head, one after the other.
+struct kv_place {
+  u64 offset{}, block_bytes{};
 };
 
 // cos and sin of every position, [position][dims / 2]
@@ -31,20 +37,18 @@ struct rope_view {
   const float* sin{};
 };
 
-// Runs of keys that a pass at decode sees, shared by threads when there are several.
-struct runs {
-  u32 first{}, count{};
-};
-
 struct work {
   view in[4]{}, out[4]{};
   const std::byte* weight[8]{};  // packed matrices and f32 vectors, in the order of the instruction
-  kv_view kv{};
+  kv_place kv{};
   rope_view rope{};
-  u32 tokens{}, position{};      // rows of this pass; position of the first
+  u32 tokens{};                  // rows of this pass
+  std::span<const segment> segments{};
+  const u32* segment_of{};       // [tokens]
+  std::span<const u32> tiles{};  // the rows that begin a tile: at most unit_tokens rows of one segment
   split by{};
   std::byte* scratch{};          // this thread's own; `scratch_bytes` of it
-  runs cut{};                    // attention over a long context
+  u32 cut{};                     // runs of keys of a head, when attention is shared run by run
   float* parts{};                // what its runs leave, of all threads
 };
 
@@ -67,11 +71,11 @@ constexpr u32 most_experts(const router& r, u32 tokens) {
 
 // Units of a step. Rows of several matrices on one input (q, k, v) are counted one after the other;
 // gate and up count once.
-constexpr u32 units_of(const params& p, split by, u32 tokens, u32 row_units) {
+constexpr u32 units_of(const params& p, split by, u32 tokens, u32 row_units, u32 tiles = 0) {
   switch (by) {
     case split::tokens: return ceil_div(tokens, unit_tokens);
     case split::kv_heads: return p.kv_heads;
-    case split::tiles: return p.kv_heads * ceil_div(tokens, unit_tokens);
+    case split::tiles: return p.kv_heads * tiles;
     case split::experts: return most_experts(p.route, tokens) * row_units;
     case split::rows: return row_units;
     default: return 1;

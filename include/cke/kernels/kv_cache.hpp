@@ -11,6 +11,13 @@
 
 namespace cke {
 
+// The blocks of one kv head: each in a page of its own (runtime/state.hpp), at the same offset.
+struct kv_blocks {
+  std::byte* const* pages{};
+  u64 offset{};
+  std::byte* operator[](u32 block) const { return pages[block] + offset; }
+};
+
 // Blocks of key_block positions, each K and then V: a token reads one stream. Lanes are positions in
 // K, so that a register of scores needs no horizontal sum, and dims in V. A pair of 16-bit or 8-bit
 // numbers is what one lane of a dot product takes.
@@ -33,14 +40,11 @@ template <dtype KV, class Isa> struct kv_cache {
     return bytes_of(KV, u64{key_block} * width(head_dim));
   }
   static constexpr u64 block_bytes(u32 head_dim) { return 2 * side_bytes(head_dim); }
-  static constexpr u64 head_bytes(u32 positions, u32 head_dim) {
-    return ceil_div(positions, key_block) * block_bytes(head_dim);
-  }
 
   // k, v: [head_dim] of one position, k already normed and roped. Different positions may be
   // stored by different threads.
-  static void store(std::byte* head, u32 position, u32 head_dim, const float* k, const float* v) {
-    std::byte* const to_k = head + position / key_block * block_bytes(head_dim);
+  static void store(const kv_blocks& head, u32 position, u32 head_dim, const float* k, const float* v) {
+    std::byte* const to_k = head[position / key_block];
     std::byte* const to_v = to_k + side_bytes(head_dim);
     element part[group];
     for (u32 i = 0; i < head_dim; i += group) {
@@ -57,13 +61,12 @@ template <dtype KV, class Isa> struct kv_cache {
   }
 
   // A number back: dim i of a position.
-  static float key(const std::byte* head, u32 position, u32 head_dim, u32 i) {
-    const std::byte* const from = head + position / key_block * block_bytes(head_dim);
+  static float key(const kv_blocks& head, u32 position, u32 head_dim, u32 i) {
+    const std::byte* const from = head[position / key_block];
     return decode(from, k_index(position, i), scale_at(position, head_dim, i));
   }
-  static float value(const std::byte* head, u32 position, u32 head_dim, u32 i) {
-    const std::byte* const from =
-        head + position / key_block * block_bytes(head_dim) + side_bytes(head_dim);
+  static float value(const kv_blocks& head, u32 position, u32 head_dim, u32 i) {
+    const std::byte* const from = head[position / key_block] + side_bytes(head_dim);
     return decode(from, v_index(position, head_dim, i), scale_at(position, head_dim, i));
   }
 

@@ -35,18 +35,45 @@ template <class P, dtype KV, class Isa> class executor {
   // One pass: at most `chunk` ids go through all layers and into the slot's caches; then logits of
   // the last `rows` of them, at most `logit_rows` at a time: take(first row, rows, view).
   template <class Take> void run(std::span<const u32> ids, u32 rows, slot& s, Take&& take) {
-    pass now{static_cast<u32>(ids.size()), s.position(), ids.data(), 0};
-    team_.run_fitting([&](u32 thread) noexcept { layers(now, thread, s); });
-    for (u32 first = now.tokens - rows; first < now.tokens;) {
-      const u32 left = now.tokens - first, n = left < limits().logit_rows ? left : limits().logit_rows;
-      const pass last{n, 0, nullptr, first};
-      team_.run_fitting([&](u32 thread) noexcept {
-        run_code(P::body_count + 1, last, thread, weights_.row(P::layers + 1), s, 0);
-      });
+    space_.rows().clear();
+    space_.rows().add(ids, s.position(), s.pages());
+    run_layers();
+    const u32 tokens = static_cast<u32>(ids.size());
+    for (u32 first = tokens - rows, n; first < tokens; first += n) {
+      n = run_footer(first, tokens);
       take(first, n, space_.logits(form_of(n)));
-      first += n;
     }
-    s.advance(now.tokens);
+    s.advance(tokens);
+  }
+
+  struct part {
+    std::span<const u32> ids;
+    slot& of;
+    float* logits;  // where those of its last id go; null: nowhere
+  };
+  // One pass for different slots: part_of(i), i < count, with at most `chunk` ids in all.
+  template <class PartOf> void run_together(u32 count, PartOf&& part_of) {
+    space_.rows().clear();
+    for (u32 i = 0; i < count; ++i) {
+      const part p = part_of(i);
+      space_.rows().add(p.ids, p.of.position(), p.of.pages());
+    }
+    if (space_.rows().all().tokens == 0) return;
+    run_layers();
+    // The rows whose logits somebody wants move to the front of the stream.
+    u32 wanted = 0;
+    for (u32 i = 0, end = 0; i < count; ++i) {
+      const part p = part_of(i);
+      end += static_cast<u32>(p.ids.size());
+      if (p.logits) space_.copy_row(end - 1, wanted++);
+      p.of.advance(static_cast<u32>(p.ids.size()));
+    }
+    for (u32 first = 0, next = 0, n; first < wanted; first += n) {
+      n = run_footer(first, wanted);
+      const view v = space_.logits(form_of(n));
+      for (u32 r = 0; r < n; ++next)
+        if (float* const to = part_of(next).logits) std::copy_n(v.row(r++), v.width, to);
+    }
   }
 
  private:
@@ -79,22 +106,32 @@ template <class P, dtype KV, class Isa> class executor {
     return most;
   }();
 
-  void layers(const pass& now, u32 thread, const slot& s) {
-    run_code(0, now, thread, weights_.row(0), s, 0);
-    u32 state = 0;
-    for (u32 l = 0; l < P::layers; ++l) {
-      run_code(P::variants.of[l] + 1u, now, thread, weights_.row(l + 1), s, state);
-      state += P::plain[P::kind_of[l]].states.size();
-    }
+  void run_layers() {
+    const pass now = space_.rows().all();
+    team_.run_fitting([&](u32 thread) noexcept {
+      run_code(0, now, thread, weights_.row(0), 0);
+      u32 state = 0;
+      for (u32 l = 0; l < P::layers; ++l) {
+        run_code(P::variants.of[l] + 1u, now, thread, weights_.row(l + 1), state);
+        state += P::plain[P::kind_of[l]].states.size();
+      }
+    });
+  }
+  // Logits of rows [first, end) of the stream, as many as there is room for; returns how many.
+  u32 run_footer(u32 first, u32 end) {
+    pass last;
+    last.tokens = std::min(end - first, limits().logit_rows), last.skip = first;
+    team_.run_fitting([&](u32 thread) noexcept { run_code(P::body_count + 1, last, thread, weights_.row(P::layers + 1), 0); });
+    return last.tokens;
   }
 
-  void run_code(u32 index, const pass& now, u32 thread, const std::byte* const* row, const slot& s, u32 state) {
+  void run_code(u32 index, const pass& now, u32 thread, const std::byte* const* row, u32 state) {
     const auto [c, phases, steps] = codes[index];
     const form f = form_of(now.tokens);
     for (const phase& ph : phases[f == form::prefill].phases) {
       const auto prepared = [&](u32 k) {
         const instruction& i = c->ops[k];
-        return space_.prepare(*c, index, f, i, now, thread, row, s, state + (i.state == absent ? 0 : i.state));
+        return space_.prepare(*c, index, f, i, now, thread, row, state + (i.state == absent ? 0 : i.state));
       };
       u64 spent[widest]{};  // ns of each step, when somebody wants to know
       const u64 began = trace_.now();
@@ -109,20 +146,20 @@ template <class P, dtype KV, class Isa> class executor {
         work w[widest];
         for (u32 k = 0; k < ph.count; ++k) w[k] = prepared(first + k);
         const instruction &i = c->ops[first], &last = c->ops[first + ph.count - 1];
-        const bool in_runs = ph.by == split::kv_heads && attends(last.op) &&
-                             runs_of(last.p, now.tokens, now.position).count > 1;
-        team_.share(thread, units_of(i.p, ph.by, now.tokens, row_units(*c, i)), [&](u32 unit) {
-          for (u32 k = 0; k + in_runs < ph.count; ++k) timed(first + k, w[k], unit);
-          if (in_runs) advance(unit);
+        const u32 cut = ph.by == split::kv_heads && attends(last.op) ? runs_to_share(last.p, now.segments) : 0;
+        const auto tiles = static_cast<u32>(now.tiles.size());
+        team_.share(thread, units_of(i.p, ph.by, now.tokens, row_units(*c, i), tiles), [&](u32 unit) {
+          for (u32 k = 0; k + (cut > 0) < ph.count; ++k) timed(first + k, w[k], unit);
+          if (cut) advance(unit);
         });
-        if (in_runs) {
+        if (cut) {
           const u32 k = ph.count - 1u, heads = last.p.kv_heads;
-          w[k].cut = runs_of(last.p, now.tokens, now.position);
-          team_.share(thread, heads * w[k].cut.count, [&](u32 unit) {
-            const u32 h = unit / w[k].cut.count;
+          w[k].cut = cut;
+          team_.share(thread, heads * cut, [&](u32 unit) {
+            const u32 h = unit / cut;
             team_.wait_while(progress_[h], 0);
             timed(first + k, w[k], heads + unit);
-            if (advance(h) != w[k].cut.count) return;
+            if (advance(h) != cut) return;
             timed(first + k, w[k], h);
             progress_[h].store(0, std::memory_order_relaxed);
           });

@@ -64,6 +64,7 @@ template <class P, dtype KV, class Isa> struct loaded {
 template <class Loaded> class sequence {
  public:
   static constexpr u32 vocab_size = Loaded::program::vocab;
+  using executor = decltype(Loaded::run);
 
   explicit sequence(std::shared_ptr<Loaded> model)
       : model_(std::move(model)), slot_(model_->context()), logits_(vocab_size) {
@@ -114,7 +115,25 @@ template <class Loaded> class sequence {
         throw Error(errc::usage, {}, concat({"turn ", i}), "a sequence of the same model, in one turn", "another");
       now.of->check(now.ids, concat({"turn ", i, ": "}));
     }
-    for (u32 i = 0; i < count; ++i) at(i).of->feed(at(i).ids);
+    const auto size_of = [&](u32 turn) { return static_cast<u32>(at(turn).ids.size()); };
+    for (u32 turn = 0, taken = 0; turn < count;) {
+      auto& run = at(turn).of->model_->run;
+      const std::lock_guard ours(at(turn).of->model_->busy);
+      // One pass for turns [turn, end): the first from id `taken` on, the last up to id `stop`.
+      u32 end = turn, stop = 0;
+      for (u32 room = run.limits().chunk; end < count && room > 0; ++end) {
+        const u32 from = end == turn ? taken : 0;
+        stop = from + std::min(size_of(end) - from, room);
+        room -= stop - from;
+      }
+      run.run_together(end - turn, [&](u32 i) {
+        const auto [of, ids] = at(turn + i);
+        const u32 from = i == 0 ? taken : 0, to = turn + i + 1 == end ? stop : static_cast<u32>(ids.size());
+        return typename executor::part{ids.subspan(from, to - from), of->slot_, from < to && to == ids.size() ? of->logits_.data() : nullptr};
+      });
+      taken = stop < size_of(end - 1) ? stop : 0, turn = taken ? end - 1 : end;
+    }
+    for (u32 i = 0; i < count; ++i) at(i).of->history_.insert(at(i).of->history_.end(), at(i).ids.begin(), at(i).ids.end());
   }
 
   std::span<const float> logits() const { return logits_; }  // [vocab], after the last id

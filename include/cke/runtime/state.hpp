@@ -13,16 +13,16 @@
 CKE_COLD_BEGIN
 namespace cke {
 
-// The states of one slot. Lifecycle: the constructor allocates, reset and truncate reuse, a copy
-// forks, the destructor frees. Copies are independent from then on.
+// The states of one slot, in pages of key_block positions of all layers. Lifecycle: the constructor
+// allocates, reset and truncate reuse, a copy forks, the destructor frees. Copies are independent
+// from then on.
 template <class P, dtype KV, class Isa> class slot_state {
-  using cache = kv_cache<KV, Isa>;
-
  public:
+  static constexpr u64 page_bytes = P::state_bytes(key_block, KV);
+
   // Throws out_of_memory.
-  explicit slot_state(u32 context) : context_(context), memory_(bytes(context)) {
-    P::for_each_state(context, KV, [&](const state_descriptor& d) { layers_.push_back(d); });
-    base_ = memory_.take(memory_.size());
+  explicit slot_state(u32 context) : context_(context), memory_(bytes(context)), pages_(pages_of(context)) {
+    for (std::byte*& page : pages_) page = memory_.take(page_bytes);
   }
   slot_state(const slot_state& other) : slot_state(other.context_) { copy_used(other); }
   slot_state& operator=(const slot_state& other) {
@@ -34,33 +34,36 @@ template <class P, dtype KV, class Isa> class slot_state {
   slot_state(slot_state&&) noexcept = default;
   slot_state& operator=(slot_state&&) noexcept = default;
 
-  static u64 bytes(u32 context) { return P::state_bytes(context, KV); }
+  static u64 bytes(u32 context) { return pages_of(context) * page_bytes; }
   u32 context() const { return context_; }
   u32 position() const { return position_; }
   void advance(u32 tokens) { position_ += tokens; }
   // Forgets what came after `position`; old entries are overwritten before anything sees them.
   void truncate(u32 position) { position_ = position < position_ ? position : position_; }
 
-  kv_view kv(u32 id) const {
-    const state_descriptor& d = layers_[id];
-    return {base_ + d.offset, cache::head_bytes(d.positions, d.head_dim)};
+  std::byte* const* pages() const { return pages_.data(); }
+
+  // Where the cache of each layer lies in a page.
+  static std::vector<kv_place> places() {
+    std::vector<kv_place> all;
+    P::for_each_state(key_block, KV, [&](const state_descriptor& d) {
+      all.push_back({d.offset, kv_cache<KV, Isa>::block_bytes(d.head_dim)});
+    });
+    return all;
   }
 
  private:
-  // Whole key blocks up to the position, of each head.
+  static u64 pages_of(u32 positions) { return ceil_div(positions, key_block); }
+
+  // Whole pages up to the position.
   void copy_used(const slot_state& other) {
     position_ = other.position_;
-    for (u32 id = 0; id < layers_.size(); ++id) {
-      const kv_view to = kv(id), from = other.kv(id);
-      const u64 used = cache::head_bytes(position_, layers_[id].head_dim);
-      for (u32 h = 0; h < layers_[id].heads; ++h) std::memcpy(to.head(h), from.head(h), used);
-    }
+    for (u64 i = 0; i < pages_of(position_); ++i) std::memcpy(pages_[i], other.pages_[i], page_bytes);
   }
 
   u32 context_{}, position_{};
   arena memory_;
-  std::byte* base_{};
-  std::vector<state_descriptor> layers_;
+  std::vector<std::byte*> pages_;
 };
 
 }  // namespace cke

@@ -88,16 +88,20 @@ template <class P, dtype KV, class Isa> class table_executor {
   // As executor::run; false when it was told to stop: the slot's position is then unchanged.
   // Throws malformed when a kernel wrote beyond its register.
   template <class Take> bool run(std::span<const u32> ids, u32 rows, slot& s, Take&& take, const debugging& how = {}) {
-    const pass now{static_cast<u32>(ids.size()), s.position(), ids.data(), 0};
+    space_.rows().clear();
+    space_.rows().add(ids, s.position(), s.pages());
+    const pass now = space_.rows().all();
     const u32 slots[]{0}, lengths[]{s.position()};
     route({form_of(now.tokens), slots, lengths, now.tokens});
     halted_ = false, failure_ = nullptr;
-    team_.run([&](u32 thread) noexcept { layers(now, thread, s, how); });
+    team_.run([&](u32 thread) noexcept { layers(now, thread, how); });
     for (u32 first = now.tokens - rows; first < now.tokens && !halted_;) {
       const u32 left = now.tokens - first, n = left < limits().logit_rows ? left : limits().logit_rows;
-      const pass last{n, s.position() + first, nullptr, first};
+      const segment rows_of_it[]{{0, n, s.position() + first, nullptr}};
+      pass last;
+      last.tokens = n, last.skip = first, last.segments = rows_of_it;
       team_.run([&](u32 thread) noexcept {
-        walk(codes_.back(), place::footer, 0, footer_first_, last, thread, weights_.row(P::layers + 1), s, 0, how);
+        walk(codes_.back(), place::footer, 0, footer_first_, last, thread, weights_.row(P::layers + 1), 0, how);
       });
       if (halted_) break;
       take(first, n, register_view(codes_.back(), static_cast<reg>(P::foot().regs.size() - 1)));
@@ -159,31 +163,32 @@ template <class P, dtype KV, class Isa> class table_executor {
     return {t.registers[t.map.of[r]].data, v.width, row_stride(v.width), v.as};
   }
 
-  void layers(const pass& now, u32 thread, const slot& s, const debugging& how) {
+  void layers(const pass& now, u32 thread, const debugging& how) {
     u32 number = 0, state = 0;
-    number = walk(codes_.front(), place::header, 0, number, now, thread, weights_.row(0), s, 0, how);
+    number = walk(codes_.front(), place::header, 0, number, now, thread, weights_.row(0), 0, how);
     for (u32 l = 0; l < P::layers; ++l) {
       const table& t = codes_[P::variants.of[l] + 1u];
-      number = walk(t, place::body, l, number, now, thread, weights_.row(l + 1), s, state, how);
+      number = walk(t, place::body, l, number, now, thread, weights_.row(l + 1), state, how);
       state += t.plan.states.size();
     }
   }
 
   // Runs the steps of one code; returns the number of the step after it.
   u32 walk(const table& t, place where, u32 layer, u32 number, const pass& now, u32 thread, const std::byte* const* row,
-           const slot& s, u32 state, const debugging& how) {
+           u32 state, const debugging& how) {
     const form f = form_of(now.tokens);
     for (const table_step& step : t.steps) {
       if (halted_) break;
       const instruction& i = step.i;
-      work w = space_.prepare(t.plan, t.index, f, i, now, thread, row, s, state + (i.state == absent ? 0 : i.state));
+      work w = space_.prepare(t.plan, t.index, f, i, now, thread, row, state + (i.state == absent ? 0 : i.state));
       for (u32 k = 0; k < i.in.count; ++k)
         if (i.in[k] >= first_scratch) w.in[k] = register_view(t, i.in[k]);
       for (u32 k = 0; k < i.out.count; ++k)
         if (i.out[k] >= first_scratch) w.out[k] = register_view(t, i.out[k]);
-      team_.share(thread, units_of(i.p, w.by, now.tokens, step.row_units), [&](u32 unit) { step.run(i.p, w, unit); });
+      const auto tiles = static_cast<u32>(now.tiles.size());
+      team_.share(thread, units_of(i.p, w.by, now.tokens, step.row_units, tiles), [&](u32 unit) { step.run(i.p, w, unit); });
       team_.barrier();
-      if (thread == 0) finish_step(t, {number, where, layer, i, now.tokens, now.position, {w.out, i.out.count}}, how);
+      if (thread == 0) finish_step(t, {number, where, layer, i, now.tokens, now.segments[0].position, {w.out, i.out.count}}, how);
       team_.barrier();
       ++number;
     }

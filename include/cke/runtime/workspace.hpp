@@ -6,6 +6,7 @@
 #include "../kernels/heads.hpp"
 #include "../kernels/routing.hpp"
 #include "arena.hpp"
+#include "pass.hpp"
 #include "rope_cache.hpp"
 #include "state.hpp"
 
@@ -14,19 +15,13 @@ namespace cke {
 
 constexpr bool attends(opcode op) { return op == opcode::attend || op == opcode::attend_quantize; }
 
-struct pass {
-  u32 tokens{}, position{};
-  const u32* ids{};
-  u32 skip{};  // rows of the stream that the current block leaves out: the footer takes the last ones
-};
-
 // Where a program's registers are, and what a step is handed. Shared by all sessions of a model: one
 // pass runs at a time. Both executors use it.
 template <class P, dtype KV, class Isa> class workspace {
  public:
   static constexpr u32 codes = P::body_count + 2;  // header, bodies, footer
 
-  workspace(capacity k, u32 threads) : capacity_(k) {
+  workspace(capacity k, u32 threads) : capacity_(k), places_(slot_state<P, KV, Isa>::places()) {
     const auto m = P::activations(k);
     u64 scratch = 0, parts = 0;
     each_code([&](u32 index, const code& c) {
@@ -45,11 +40,12 @@ template <class P, dtype KV, class Isa> class workspace {
     });
     own_bytes_ = align_up(m.own);
     thread_bytes_ = own_bytes_ + align_up(scratch) + 4096;
-    memory_ = arena(m.stream + m.scratch + align_up(parts) + thread_bytes_ * threads);
+    memory_ = arena(m.stream + m.scratch + align_up(parts) + thread_bytes_ * threads + pass_rows::bytes(k.chunk));
     stream_ = memory_.take(m.stream);
     shared_ = memory_.take(m.scratch);
     parts_ = reinterpret_cast<float*>(memory_.take(align_up(parts)));
     threads_ = memory_.take(thread_bytes_ * threads);
+    rows_ = pass_rows(memory_, k.chunk);
   }
 
   const capacity& limits() const { return capacity_; }
@@ -58,15 +54,16 @@ template <class P, dtype KV, class Isa> class workspace {
 
   // The state of a step of code `index` (0: header, 1 + variant, last: footer) for one thread.
   CKE_OUT_OF_LINE work prepare(const code& c, u32 index, form f, const instruction& i, const pass& now, u32 thread,
-                          const std::byte* const* weight_row, const slot_state<P, KV, Isa>& slot, u32 state) const {
+                          const std::byte* const* weight_row, u32 state) const {
     const layout& l = layouts_[f == form::prefill][index];
     work w;
-    w.tokens = now.tokens, w.position = now.position, w.by = shares_of(i.op, f).by;
+    w.tokens = now.tokens, w.segments = now.segments, w.segment_of = now.segment_of, w.tiles = now.tiles;
+    w.by = shares_of(i.op, f).by;
     w.scratch = threads_ + thread * thread_bytes_ + own_bytes_;
     for (u32 k = 0; k < i.in.count; ++k) w.in[k] = at(c, l, i.in[k], now, thread);
     for (u32 k = 0; k < i.out.count; ++k) w.out[k] = at(c, l, i.out[k], now, thread);
     for (u32 k = 0; k < i.weight.count; ++k) w.weight[k] = weight_row[i.weight[k]];
-    if (i.state != absent) w.kv = slot.kv(state);
+    if (i.state != absent) w.kv = places_[state];
     w.parts = parts_;
     if (i.p.rope.dims) w.rope = ropes_.find(i.p.rope, i.p.head_dim);
     return w;
@@ -76,6 +73,13 @@ template <class P, dtype KV, class Isa> class workspace {
   view logits(form f) const {
     const code& c = P::foot();
     return at(c, layouts_[f == form::prefill][codes - 1], static_cast<reg>(c.regs.size() - 1), {}, 0);
+  }
+
+  pass_rows& rows() { return rows_; }  // of the pass that is put together, or runs
+  // Row `from` of the stream is copied to row `to`.
+  void copy_row(u32 from, u32 to) {
+    const u64 bytes = row_stride(P::dim) * sizeof(float);
+    if (from != to) std::memcpy(stream_ + to * bytes, stream_ + from * bytes, bytes);
   }
 
   template <class F> static void each_code(F f) {
@@ -113,6 +117,7 @@ template <class P, dtype KV, class Isa> class workspace {
   }
 
   capacity capacity_;
+  std::vector<kv_place> places_;
   arena memory_;
   std::byte *stream_{}, *shared_{}, *threads_{};
   float* parts_{};
@@ -120,6 +125,7 @@ template <class P, dtype KV, class Isa> class workspace {
   u64 own_bytes_{}, thread_bytes_{};
   layout layouts_[2][codes]{};
   rope_cache ropes_;
+  pass_rows rows_;
 };
 
 constexpr kernel_types types_of(const code& c, const instruction& i, dtype kv) {

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// pass.hpp: what one pass over the weights computes: rows of tokens, and the sequences that they are of.
+#pragma once
+
+#include <cstring>
+
+#include "../kernels/kernel.hpp"
+#include "arena.hpp"
+
+CKE_COLD_BEGIN
+namespace cke {
+
+struct pass {
+  u32 tokens{};
+  const u32* ids{};
+  u32 skip{};  // rows of the stream that the current block leaves out: the footer takes the last ones
+  std::span<const segment> segments{};
+  const u32* segment_of{};
+  std::span<const u32> tiles{};
+};
+
+// Puts a pass together, sequence by sequence.
+class pass_rows {
+ public:
+  pass_rows() = default;
+  // For at most `most` rows, in memory that `from` gives: bytes(most) of it.
+  pass_rows(arena& from, u32 most)
+      : ids_(from.take<u32>(most)), segment_of_(from.take<u32>(most)), tiles_(from.take<u32>(most)),
+        segments_(from.take<segment>(most)) {}
+  static constexpr u64 bytes(u32 most) { return 3 * align_up(u64{most} * sizeof(u32)) + align_up(u64{most} * sizeof(segment)); }
+
+  void clear() { tokens_ = tile_count_ = segment_count_ = 0; }
+  // ids that a sequence takes from `position` on.
+  void add(std::span<const u32> ids, u32 position, std::byte* const* pages) {
+    if (ids.empty()) return;
+    const auto n = static_cast<u32>(ids.size());
+    std::memcpy(ids_ + tokens_, ids.data(), ids.size_bytes());
+    for (u32 t = 0; t < n; ++t) {
+      segment_of_[tokens_ + t] = segment_count_;
+      if (t % unit_tokens == 0) tiles_[tile_count_++] = tokens_ + t;
+    }
+    segments_[segment_count_++] = {tokens_, n, position, pages};
+    tokens_ += n;
+  }
+  pass all() const { return {tokens_, ids_, 0, {segments_, segment_count_}, segment_of_, {tiles_, tile_count_}}; }
+
+ private:
+  u32 tokens_{}, tile_count_{}, segment_count_{};
+  u32 *ids_{}, *segment_of_{}, *tiles_{};
+  segment* segments_{};
+};
+
+}  // namespace cke
+CKE_COLD_END

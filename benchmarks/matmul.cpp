@@ -9,8 +9,6 @@
 
 #include "common.hpp"
 
-#include "common.hpp"
-
 namespace {
 
 using namespace cke;

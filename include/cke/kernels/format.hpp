@@ -24,9 +24,6 @@ concept packable = requires { layout<F, Isa>::block_bytes; };
 
 // What a step of the dot product does with it, in registers (not for isa::scalar).
 //   step                          k that one step covers; block is a multiple
-//   prefetch                      bytes ahead of a single token's stream; 0: a block's lines at
-//   once
-//                                 (Zen 4's own prefetcher does the rest; 4 KiB ahead cost it 10 %)
 //   weights                       one group of rows in registers
 //   load(block, i, group)         ... of step i of a block
 //   x_bytes<T>                    how far x moves in a step, of a tile of T tokens

@@ -19,7 +19,7 @@ template <class Isa> struct layout<dtype::bf16, Isa> {
 };
 
 template <class Isa> struct format<dtype::bf16, Isa> : layout<dtype::bf16, Isa> {
-  static constexpr u32 step = 2, prefetch = 0;
+  static constexpr u32 step = 2;
   template <u32 T> static constexpr u32 x_bytes = 4 * T;
   using vf32 = simd::vf32<Isa>;
   using weights = simd::vi32<Isa>;

@@ -16,7 +16,7 @@ template <class Isa> struct layout<dtype::f32, Isa> {
 
 // The step that formats of plain f32 activations share: one k of one group of rows.
 template <class Isa> struct f32_step {
-  static constexpr u32 step = 1, prefetch = 0;
+  static constexpr u32 step = 1;
   template <u32 T> static constexpr u32 x_bytes = 4;
   using vf32 = simd::vf32<Isa>;
   using weights = vf32;

@@ -41,29 +41,29 @@ struct k_scales {
   }
 };
 
-// A block: nibbles [8], then the scales: 72 cache lines.
+// A block: the scales, then nibbles [8]: 72 cache lines.
 template <class Isa> struct layout<dtype::q4_k, Isa> {
-  static constexpr u32 block = 256, scales = 8 * nibbles<Isa>::bytes,
-                       block_bytes = scales + k_scales::bytes;
+  static constexpr u32 block = 256, block_bytes = k_scales::bytes + 8 * nibbles<Isa>::bytes;
   static_assert(block_bytes == unit_rows * 144);
 
+  static constexpr u32 codes(u32 s) { return k_scales::bytes + s * nibbles<Isa>::bytes; }
   static void pack(std::byte* out, u32 row, const std::byte* in) {
+    k_scales::pack(out, row, in);
     for (u32 s = 0; s < 8; ++s)  // the file keeps two runs of 32 in one run of 32 bytes
-      nibbles<Isa>::pack(out + s * nibbles<Isa>::bytes, row, in + 16 + s / 2 * 32, s % 2 * 4);
-    k_scales::pack(out + scales, row, in);
+      nibbles<Isa>::pack(out + codes(s), row, in + 16 + s / 2 * 32, s % 2 * 4);
   }
   static void unpack(const std::byte* in, u32 row, float* out) {
-    for (u32 s = 0; s < 8; ++s, in += nibbles<Isa>::bytes) {
-      const auto [scale, least] = k_scales::get(in + scales - s * nibbles<Isa>::bytes, row, s);
+    for (u32 s = 0; s < 8; ++s) {
+      const auto [scale, least] = k_scales::get(in, row, s);
       for (u32 k = 0; k < 32; ++k)
-        *out++ = scale * static_cast<float>(nibbles<Isa>::get(in, row, k)) - least;
+        *out++ = scale * static_cast<float>(nibbles<Isa>::get(in + codes(s), row, k)) - least;
     }
   }
 };
 
 // The step of 32 unsigned codes, a scale and a minimum.
 template <class Isa> struct k_step {
-  static constexpr u32 step = 32, prefetch = 4096;
+  static constexpr u32 step = 32;
   template <u32 T> static constexpr u32 x_bytes = 48 * T;  // see operand<dtype::q8_0>
   using vf32 = simd::vf32<Isa>;
   using vi32 = simd::vi32<Isa>;
@@ -100,8 +100,8 @@ template <class Isa> struct format<dtype::q4_k, Isa> : layout<dtype::q4_k, Isa>,
 
   CKE_INLINE static weights load(const std::byte* block, u32 i, u32 group) {
     weights w;
-    load_nibbles<Isa>(block + i * nibbles<Isa>::bytes, group, w.codes);
-    k_step<Isa>::load_scales(w, block + layout<dtype::q4_k, Isa>::scales, i, group);
+    load_nibbles<Isa>(block + layout<dtype::q4_k, Isa>::codes(i), group, w.codes);
+    k_step<Isa>::load_scales(w, block, i, group);
     return w;
   }
 };

@@ -6,14 +6,16 @@
 
 namespace cke::kernels {
 
-// A block: low nibbles [8], high bits [8][32 / lanes][2][lanes][4] (bits 2 j of byte b of word p
-// are those of k = 16 p + 4 j + b), scales i8 [16][32], f16 d [32]: 105 cache lines.
+// A block: f16 d [32], then [8] low nibbles, high bits [32 / lanes][2][lanes][4] (bits 2 j of byte b
+// of word p are those of k = 16 p + 4 j + b) and scales i8 [2][32]: 105 cache lines.
 template <class Isa> struct layout<dtype::q6_k, Isa> {
-  static constexpr u32 block = 256, tops = 8 * nibbles<Isa>::bytes, top_bytes = unit_rows * 8,
-                       scales = tops + 8 * top_bytes, d = scales + 16 * unit_rows,
-                       block_bytes = d + 2 * unit_rows;
+  static constexpr u32 block = 256, step_bytes = nibbles<Isa>::bytes + unit_rows * 10,
+                       block_bytes = 2 * unit_rows + 8 * step_bytes;
   static_assert(block_bytes == unit_rows * 210);
 
+  static constexpr u32 codes(u32 s) { return 2 * unit_rows + s * step_bytes; }
+  static constexpr u32 tops(u32 s) { return codes(s) + nibbles<Isa>::bytes; }
+  static constexpr u32 scales(u32 s) { return tops(s) + unit_rows * 8; }
   static constexpr u32 top(u32 row, u32 word) {
     return ((row / Isa::lanes * 2 + word) * Isa::lanes + row % Isa::lanes) * 4;
   }
@@ -22,34 +24,32 @@ template <class Isa> struct layout<dtype::q6_k, Isa> {
   static void pack(std::byte* out, u32 row, const std::byte* in) {
     for (u32 s = 0; s < 8; ++s) {
       const u32 half = s / 4, part = s % 4;
-      nibbles<Isa>::pack(out + s * nibbles<Isa>::bytes, row, in + half * 64 + part % 2 * 32,
-                         part / 2 * 4);
+      nibbles<Isa>::pack(out + codes(s), row, in + half * 64 + part % 2 * 32, part / 2 * 4);
       for (u32 word = 0; word < 2; ++word) {
         u32 bits = 0;
         for (u32 j = 0; j < 4; ++j)
           bits |= (read<u32>(in + 128 + half * 32 + word * 16 + 4 * j) >> part * 2 & 0x03030303u)
                   << 2 * j;
-        write(out + tops + s * top_bytes + top(row, word), bits);
+        write(out + tops(s) + top(row, word), bits);
+        write(out + scales(s) + word * unit_rows + row, read<u8>(in + 192 + 2 * s + word));
       }
     }
-    for (u32 i = 0; i < 16; ++i) write(out + scales + i * unit_rows + row, read<u8>(in + 192 + i));
-    write(out + d + 2 * row, read<u16>(in + 208));
+    write(out + 2 * row, read<u16>(in + 208));
   }
   static void unpack(const std::byte* in, u32 row, float* out) {
     for (u32 k = 0; k < block; ++k) {
       const u32 s = k / 32, i = k % 32;
-      const u32 high =
-          read<u8>(in + tops + s * top_bytes + top(row, i / 16) + i % 4) >> i % 16 / 4 * 2 & 3u;
-      const u32 code = nibbles<Isa>::get(in + s * nibbles<Isa>::bytes, row, i) | high << 4;
-      const float scale = from_f16(read<u16>(in + d + 2 * row)) *
-                          static_cast<float>(read<i8>(in + scales + k / 16 * unit_rows + row));
+      const u32 high = read<u8>(in + tops(s) + top(row, i / 16) + i % 4) >> i % 16 / 4 * 2 & 3u;
+      const u32 code = nibbles<Isa>::get(in + codes(s), row, i) | high << 4;
+      const float scale = from_f16(read<u16>(in + 2 * row)) *
+                          static_cast<float>(read<i8>(in + scales(s) + i / 16 * unit_rows + row));
       out[k] = scale * static_cast<float>(static_cast<i32>(code) - 32);
     }
   }
 };
 
 template <class Isa> struct format<dtype::q6_k, Isa> : layout<dtype::q6_k, Isa> {
-  static constexpr u32 step = 32, prefetch = 4096;
+  static constexpr u32 step = 32;
   template <u32 T> static constexpr u32 x_bytes = 48 * T;  // see operand<dtype::q8_0>
   using vf32 = simd::vf32<Isa>;
   using vi32 = simd::vi32<Isa>;
@@ -61,17 +61,17 @@ template <class Isa> struct format<dtype::q6_k, Isa> : layout<dtype::q6_k, Isa> 
   CKE_INLINE static weights load(const std::byte* block, u32 i, u32 group) {
     using l = layout<dtype::q6_k, Isa>;
     weights w;
-    load_nibbles<Isa>(block + i * nibbles<Isa>::bytes, group, w.codes);
+    load_nibbles<Isa>(block + l::codes(i), group, w.codes);
     const vi32 high(0x30303030);
-    const vf32 d = simd::load_f16<Isa>(block + l::d + 2 * group * Isa::lanes);
+    const vf32 d = simd::load_f16<Isa>(block + 2 * group * Isa::lanes);
 #pragma GCC unroll 2
     for (u32 h = 0; h < 2; ++h) {
-      const vi32 bits = load_words<Isa>(block + l::tops + i * l::top_bytes, 2, group, h);
+      const vi32 bits = load_words<Isa>(block + l::tops(i), 2, group, h);
       w.codes[4 * h] = w.codes[4 * h] | ((bits << 4) & high);
       w.codes[4 * h + 1] = w.codes[4 * h + 1] | ((bits << 2) & high);
       w.codes[4 * h + 2] = w.codes[4 * h + 2] | (bits & high);
       w.codes[4 * h + 3] = w.codes[4 * h + 3] | ((bits >> 2) & high);
-      const std::byte* scales = block + l::scales + (2 * i + h) * unit_rows;
+      const std::byte* scales = block + l::scales(i) + h * unit_rows;
       w.scale[h] = d * xsimd::to_float(simd::load_i8<Isa>(scales + group * Isa::lanes));
     }
     return w;

@@ -30,7 +30,7 @@ template <class Isa> struct layout<dtype::q8_0, Isa> {
 
 // The step of 32 codes and one scale against 32 activations.
 template <class Isa> struct q8_0_step {
-  static constexpr u32 step = 32, prefetch = 0;
+  static constexpr u32 step = 32;
   template <u32 T> static constexpr u32 x_bytes = 48 * T;  // see operand<dtype::q8_0>
   using vf32 = simd::vf32<Isa>;
   using vi32 = simd::vi32<Isa>;

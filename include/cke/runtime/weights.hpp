@@ -52,7 +52,7 @@ template <class P, class Isa> class weights {
       room += room_for(w);
     });
     refuse_unknown(from, file, as, tensors);
-    memory_ = arena(room + 64 * 1024);  // and what the prefetch of the last unit's successors touches
+    memory_ = arena(room);
     u64 done = 0;
     for (const job& j : jobs) {
       std::byte* const to = memory_.data() + memory_.used();

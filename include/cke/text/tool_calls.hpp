@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+// tool_calls.hpp: the calls that a model writes into its answer, taken out of the text as it arrives.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "json_scanner.hpp"
+
+namespace cke {
+
+// How a family writes calls: JSON with a name and arguments, or a list of such, behind a mark.
+struct tool_form {
+  std::string_view name;
+  std::string_view open;        // empty: calls are the whole answer, with semicolons between them
+  std::string_view close{};     // empty: the JSON's end is the call's
+  std::string_view arguments = "arguments";  // their key
+  bool named_first = false;     // NAME[ARGS]{...} is a call too
+  std::array<std::string_view, 2> others{};  // further marks; the first may stand before a whole answer
+};
+
+inline constexpr tool_form tool_forms[] = {
+    {.name = "hermes", .open = "<tool_call>", .close = "</tool_call>"},  // Qwen, SmolLM3, Granite 4
+    {.name = "phi", .open = "<|tool_call|>", .close = "<|/tool_call|>"},
+    {.name = "granite", .open = "<|tool_call|>"},
+    {.name = "mistral", .open = "[TOOL_CALLS]", .named_first = true, .others = {"[ARGS]", "[CALL_ID]"}},
+    {.name = "llama3", .open = {}, .arguments = "parameters", .others = {"<|python_tag|>"}},
+};
+
+// The form that a template teaches; null: none that is known.
+constexpr const tool_form* tool_form_of(std::string_view chat_template) {
+  const auto has = [&](std::string_view mark) { return chat_template.find(mark) != chat_template.npos; };
+  const auto named = [](std::string_view name) { return std::ranges::find(tool_forms, name, &tool_form::name); };
+  if (!has("tools")) return nullptr;
+  if (has("<tool_call>")) return has("<function=") || has("<arg_key>") ? nullptr : named("hermes");  // XML inside: another form
+  if (has("<|tool_call|>")) return has("<|/tool_call|>") ? named("phi") : named("granite");
+  if (has("[TOOL_CALLS]")) return named("mistral");
+  if (has("\"parameters\"") && has("<|start_header_id|>")) return named("llama3");
+  return nullptr;
+}
+
+struct tool_call {
+  std::string name;
+  std::string arguments;  // a JSON object, as the model wrote it
+  bool operator==(const tool_call&) const = default;
+};
+
+// Some text, and the calls behind it.
+struct tool_part {
+  std::string text;
+  std::vector<tool_call> calls{};
+};
+
+// Text goes in piece by piece; how it was cut has no influence. A call comes out when it is whole and valid:
+// its JSON is well formed, it names one of `known`, and its arguments are an object. All else is text, to the
+// byte, but for white space behind a call and before the next one or the end.
+class tool_call_parser {
+ public:
+  tool_call_parser(const tool_form& form, std::vector<std::string> known) : form_(form), known_(std::move(known)) {}
+
+  std::vector<tool_part> feed(std::string_view piece) { return advance(piece, false); }
+  // What was held back: as text, or as the call that it is but for its close mark.
+  std::vector<tool_part> finish() { return advance({}, true); }
+
+ private:
+  enum class outcome : u8 { more, call, text };
+
+  std::vector<tool_part> advance(std::string_view piece, bool last) {
+    held_ += piece;
+    if (form_.open.empty()) whole_answer(last);
+    else while (step(last)) {
+    }
+    return std::exchange(out_, {});
+  }
+
+  // ---- calls behind a mark --------------------------------------------------------------------------
+  // Takes something off the front of held_; false: nothing is left, or more text is needed.
+  bool step(bool last) {
+    if (!inside_ && !find_mark(last)) return false;
+    const outcome o = read(last);
+    if (o == outcome::more) return false;
+    // Where it is no call the mark is text, and what follows it is looked at again.
+    if (o == outcome::call) put_calls(end_);
+    else put_text(form_.open.size());
+    inside_ = false;
+    return true;
+  }
+  bool find_mark(bool last) {
+    const std::size_t at = held_.find(form_.open);
+    const bool found = at != held_.npos;
+    put_text(found ? at : held_.size() - (last ? 0 : partial_mark()));
+    return found && begin();
+  }
+  std::size_t partial_mark() const {
+    for (std::size_t n = std::min(held_.size(), form_.open.size() - 1); n > 0; --n)
+      if (held_.ends_with(form_.open.substr(0, n))) return n;
+    return 0;
+  }
+  bool begin() {
+    scanner_ = {}, at_ = 0;
+    return inside_ = true;
+  }
+  outcome read(bool last) {
+    if (at_ == 0)
+      if (const outcome o = find_json(form_.open.size()); o != outcome::call) return last ? outcome::text : o;
+    if (const outcome o = scan(); o != outcome::call) return last ? outcome::text : o;
+    found_.clear(), end_ = at_;
+    if (!take_calls(std::string_view(held_).substr(begin_, at_ - begin_))) return outcome::text;
+    if (form_.close.empty()) return outcome::call;
+    const std::string_view rest = without_blank(std::string_view(held_).substr(at_));
+    if (rest.starts_with(form_.close)) {
+      end_ = held_.size() - rest.size() + form_.close.size();
+      return outcome::call;
+    }
+    if (!form_.close.starts_with(rest)) return outcome::text;
+    end_ = held_.size();
+    return last ? outcome::call : outcome::more;
+  }
+
+  // ---- calls that are the whole answer --------------------------------------------------------------
+  void whole_answer(bool last) {
+    if (!inside_) begin();
+    outcome o = is_text_ ? outcome::text : at_ == 0 ? find_json(0) : outcome::call;
+    if (o == outcome::call) o = scan();
+    if (last && o == outcome::call) o = take_all();
+    if (o == outcome::text || (last && o == outcome::more)) {
+      is_text_ = true;
+      put_text(held_.size());
+    } else if (last) {
+      put_calls(held_.size());
+    }
+  }
+  // The first call ends at at_, and nothing comes after held_.
+  outcome take_all() {
+    found_.clear();
+    for (;;) {
+      if (!take_calls(std::string_view(held_).substr(begin_, at_ - begin_))) return outcome::text;
+      const std::size_t next = held_.find_first_not_of(" \t\r\n;", at_);
+      if (next == held_.npos) return outcome::call;
+      begin_ = at_ = next, scanner_ = {};
+      if (scan() != outcome::call) return outcome::text;
+    }
+  }
+
+  // ---- JSON -----------------------------------------------------------------------------------------
+  // Sets begin_ and at_ to where it begins behind `from`. call: it does; text: it never will.
+  outcome find_json(std::size_t from) {
+    std::string_view rest = without_blank(std::string_view(held_).substr(from));
+    if (form_.open.empty() && !rest.empty()) {
+      const std::string_view mark = form_.others[0];
+      if (rest.starts_with(mark)) rest = without_blank(rest.substr(mark.size()));
+      else if (mark.starts_with(rest)) return outcome::more;
+    }
+    name_.clear();
+    if (form_.named_first && !rest.empty() && rest[0] != '[' && rest[0] != '{') {
+      const std::size_t brace = rest.find('{');
+      if (rest.substr(0, brace).find('\n') != rest.npos) return outcome::text;  // before the brace is there, and after
+      if (brace == rest.npos) return outcome::more;
+      name_ = rest.substr(0, std::min(rest.find('['), brace));
+      rest.remove_prefix(brace);
+    }
+    if (rest.empty()) return outcome::more;
+    if (rest[0] != '{' && rest[0] != '[') return outcome::text;
+    begin_ = at_ = held_.size() - rest.size();
+    return outcome::call;
+  }
+  // Moves at_ behind the JSON that begins at begin_.
+  outcome scan() {
+    auto s = scanner_.now();
+    while (s == json_scanner::state::more && at_ < held_.size()) s = scanner_.feed(held_[at_++]);
+    return s == json_scanner::state::done ? outcome::call : s == json_scanner::state::bad ? outcome::text : outcome::more;
+  }
+
+  bool take_calls(std::string_view json) {
+    if (!name_.empty()) return add_call(name_, json);
+    if (json.front() == '{') return take_object(json);
+    bool right = true, any = false;
+    members(json, [&](std::string_view, std::string_view item) {
+      any = true;
+      right = right && item.starts_with('{') && take_object(item);
+    });
+    return right && any;
+  }
+  bool take_object(std::string_view json) {
+    std::string_view name, arguments;
+    members(json, [&](std::string_view key, std::string_view value) {
+      if (key == "name") name = value;
+      if (key == form_.arguments) arguments = value;
+    });
+    return name.starts_with('"') && add_call(name.substr(1, name.size() - 2), arguments);
+  }
+  bool add_call(std::string_view name, std::string_view arguments) {
+    if (!arguments.starts_with('{') || std::ranges::find(known_, name) == known_.end()) return false;
+    found_.push_back({std::string(name), std::string(arguments)});
+    return true;
+  }
+  // f(key, value) for each member of well-formed JSON; the key of an item of a list is empty.
+  template <class F> static void members(std::string_view json, F f) {
+    std::string_view key;
+    std::size_t depth = 0, begin = 1;
+    bool in_string = false;
+    for (std::size_t i = 0; i < json.size(); ++i) {
+      const char c = json[i];
+      if (in_string) {
+        if (c == '\\') ++i;
+        else in_string = c != '"';
+        continue;
+      }
+      in_string = c == '"';
+      if (c == '{' || c == '[') ++depth;
+      const bool ends = (c == '}' || c == ']') && --depth == 0;
+      if (c == ':' && depth == 1) {
+        key = trimmed(json.substr(begin, i - begin));
+        key = key.substr(1, key.size() - 2);
+        begin = i + 1;
+      } else if (ends || (c == ',' && depth == 1)) {
+        if (const auto value = trimmed(json.substr(begin, i - begin)); !value.empty()) f(key, value);
+        begin = i + 1;
+      }
+    }
+  }
+
+  // ---- what comes out -------------------------------------------------------------------------------
+  void put_calls(std::size_t count) {
+    if (out_.empty()) out_.emplace_back();
+    std::ranges::move(std::exchange(found_, {}), std::back_inserter(out_.back().calls));
+    held_.erase(0, count);
+    gap_.clear(), behind_call_ = true;
+  }
+  void put_text(std::size_t count) {
+    const std::string_view text = std::string_view(held_).substr(0, count);
+    if (behind_call_ && without_blank(text).empty()) {
+      gap_ += text;
+    } else if (!text.empty()) {
+      if (out_.empty() || !out_.back().calls.empty()) out_.emplace_back();
+      (out_.back().text += std::exchange(gap_, {})) += text;
+      behind_call_ = false;
+    }
+    held_.erase(0, count);
+  }
+
+  static constexpr std::string_view blank = " \t\r\n";
+  static std::string_view without_blank(std::string_view s) { return s.substr(std::min(s.find_first_not_of(blank), s.size())); }
+  static std::string_view trimmed(std::string_view s) {
+    s = without_blank(s);
+    return s.substr(0, s.find_last_not_of(blank) + 1);
+  }
+
+  const tool_form& form_;
+  std::vector<std::string> known_;
+  std::string held_, gap_, name_;
+  bool inside_ = false;       // held_ begins with what may be a call
+  bool behind_call_ = false;  // white space alone stands between a call and held_; gap_ has it
+  bool is_text_ = false;      // a whole answer that is no call
+  json_scanner scanner_;
+  std::size_t begin_ = 0, at_ = 0, end_ = 0;  // in held_: the JSON, how far it was scanned, the call's end
+  std::vector<tool_call> found_;
+  std::vector<tool_part> out_;
+};
+
+}  // namespace cke

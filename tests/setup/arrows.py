@@ -18,6 +18,7 @@ ROOMS = {
     "io": {"core", "text"},
     "model": {"runtime", "graph", "kernels", "io", "text", "models", "layers", "core"},
     "engine": {"model", "runtime", "io", "text", "core"},
+    "serve": {"engine", "io", "text", "core"},
     "public": {"model", "engine", "runtime", "io", "text", "models", "layers", "core"},
 }
 # Headers at the top that are rooms of their own; every other one there is what a user includes.
@@ -30,7 +31,7 @@ TOP = {
 # Libraries, and the files that may include them.
 LIBRARIES = {
     r"xsimd/": r"core/(isa|simd)\w*\.hpp",
-    r"nlohmann/": r"io/(hf|json)_\w+\.hpp",
+    r"nlohmann/": r"(io/(hf|json)_\w+|serve/\w+)\.hpp",
     r"(boost/|utf8proc\.h|pcre2\.h)": r".*",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)

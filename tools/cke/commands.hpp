@@ -72,6 +72,19 @@ struct bench_args {
 };
 void bench(const bench_args& args);
 
+struct serve_args {
+  model_args model;
+  std::string host = "127.0.0.1";
+  u16 port = 8080;
+  u32 slots = 4, queue = 64;
+  u32 drain = 30;  // seconds
+  std::optional<std::string> id, api_key_file;
+  std::vector<std::string> allowed_hosts;
+  std::string cors_origin;
+  bool insecure = false;
+};
+void serve_model(const serve_args& args);
+
 struct build_args {
   model_args model;
   bool print_unit = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // main.cpp: the command line of cke.
 #include <CLI/CLI.hpp>
+#include <arpa/inet.h>
 #include <fcntl.h>
 
 #include <csignal>
@@ -30,6 +31,11 @@ void size_options_of(CLI::App& app, model_args& to) {
   app.add_option("-c,--context", to.context, "positions (the model's, up to 4096)")->check(CLI::Range(1u, 1u << 24));
   app.add_option("--chunk", to.chunk, "most tokens of one pass")->check(CLI::Range(1u, 1u << 16))->capture_default_str();
 }
+const CLI::Validator ip_address([](const std::string& text) {
+  unsigned char bytes[16];
+  const bool right = inet_pton(AF_INET, text.c_str(), bytes) == 1 || inet_pton(AF_INET6, text.c_str(), bytes) == 1;
+  return right ? std::string() : '"' + text + "\" is no IP address";
+}, "");
 constexpr const char* thread_help = "threads (the cores that the process may use)";
 void running_options_of(CLI::App& app, model_args& to) {
   model_options_of(app, to);
@@ -116,6 +122,24 @@ class commands {
     b.add_option("-o,--output", bench_.output, "md, csv, json or jsonl")
         ->check(CLI::IsMember({"md", "csv", "json", "jsonl"}))->capture_default_str();
 
+    CLI::App& v = add("serve", "answer HTTP requests, in OpenAI's form", [this] { serve_model(serve_); });
+    running_options_of(v, serve_.model);
+    v.add_option("--host", serve_.host, "the IP address to listen at; 0.0.0.0: all that this machine has")
+        ->type_name("ADDRESS")->check(ip_address)->capture_default_str();
+    v.add_option("--port", serve_.port, "the port; 0: any that is free")->capture_default_str();
+    v.add_option("--parallel", serve_.slots, "answers at the same time; each has a cache of the whole context")
+        ->check(CLI::Range(1u, 256u))->capture_default_str();
+    v.add_option("--queue", serve_.queue, "answers that may wait for one of those to end")->check(CLI::Range(1u, 1u << 16))->capture_default_str();
+    v.add_option("--id", serve_.id, "the model's name in requests and answers (its file's)")->type_name("NAME");
+    v.add_option("--api-key-file", serve_.api_key_file, "a file with the keys that clients must have, one a line")->type_name("FILE");
+    v.add_option("--allow-host", serve_.allowed_hosts, "a name that the server goes by, besides localhost; may be given again")
+        ->type_name("NAME")->allow_extra_args(false);
+    v.add_option("--cors-origin", serve_.cors_origin, "an origin whose pages may read answers, such as https://chat.example")->type_name("ORIGIN");
+    v.add_option("--drain", serve_.drain, "seconds that running answers may go on after SIGTERM")->check(CLI::Range(0u, 3600u))->capture_default_str();
+    v.add_flag("--insecure", serve_.insecure, "listen where others can reach it, without keys");
+    v.footer("Without other options it answers this machine alone, at http://127.0.0.1:8080: /v1/chat/completions, /v1/completions,\n"
+             "/v1/models, /tokenize, /detokenize, /apply-template, /health, /metrics, /slots, /openapi.json. SIGTERM ends it in good order.");
+
     CLI::App& u = add("build", "compile a model ahead of its first use; prints where it lies", [this] { build(build_); });
     model_options_of(u, build_.model);
     u.add_flag("--print-unit", build_.print_unit, "print the source, and compile nothing");
@@ -153,6 +177,7 @@ class commands {
   template_args template_;
   inspect_args inspect_;
   bench_args bench_;
+  serve_args serve_;
   build_args build_;
 };
 

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+// answering.hpp: running jobs of one request as seen from its connection: what arrives, and whether the client still waits.
+#pragma once
+
+#include <sys/socket.h>
+
+#include "http.hpp"
+#include "service.hpp"
+
+namespace cke::serve {
+
+// Lives on the connection's executor, but for the mailboxes.
+class answering {
+ public:
+  answering(tcp::socket& socket, generation_task& task, std::size_t most_unread)
+      : socket_(socket), writer_(*task.writer), bell_(std::make_shared<asio::steady_timer>(socket.get_executor())) {
+    // A bell of one connection, rung from the model's thread: its executor hears it, if it still lives then.
+    const auto ring = [executor = socket.get_executor(), weak = std::weak_ptr(bell_)] {
+      asio::post(executor, [weak] {
+        if (const auto bell = weak.lock()) bell->cancel();
+      });
+    };
+    for (order& o : task.orders) jobs_.push_back(std::make_shared<job>(std::move(o), most_unread, ring));
+    ended_.resize(jobs_.size());
+  }
+  answering(const answering&) = delete;
+  answering& operator=(const answering&) = delete;
+  // Whatever ended this, the model need not go on.
+  ~answering() {
+    for (const auto& j : jobs_) j->cancelled = true;
+    *watching_ = false;
+  }
+
+  std::span<const std::shared_ptr<job>> jobs() const { return jobs_; }
+
+  // From now on a client that goes away ends its jobs at their next step.
+  void watch() {
+    socket_.async_wait(tcp::socket::wait_read, [this, alive = watching_](error_code ec) {
+      if (!*alive) return;
+      char byte;
+      const ssize_t n = ec ? 0 : ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+      if (n > 0) return;  // the next request is there already: no news of the client until it is read
+      if (n < 0 && (errno == EAGAIN || errno == EINTR)) return watch();
+      gone_ = true;
+      for (const auto& j : jobs_) j->cancelled = true;
+      bell_->cancel();
+    });
+  }
+  bool gone() const { return gone_; }
+
+  // Waits until something arrives. The events that it makes, for a stream. Throws api_error where a job failed.
+  asio::awaitable<std::string> next() {
+    for (;;) {
+      bool news = false;
+      std::string events;
+      for (std::size_t i = 0; i < jobs_.size(); ++i) {
+        if (ended_[i]) continue;
+        delivery d = jobs_[i]->box.take();
+        if (d.end == ending::failed) throw api_error(500, "server_error", d.error, {}, "generation_failed");
+        if (d.end == ending::cancelled)
+          throw api_error(503, "unavailable_error", "the answer was cut off: the server ends, or was not read from for too long", {}, "cancelled");
+        if (d.pieces.empty() && d.end == ending::running) continue;
+        news = true;
+        ended_[i] = d.end != ending::running;
+        events += writer_.take(i, std::move(d));
+      }
+      if (news || gone_) co_return events;
+      error_code ignored;
+      bell_->expires_at(asio::steady_timer::time_point::max());
+      co_await bell_->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    }
+  }
+  bool done() const { return gone_ || std::ranges::all_of(ended_, [](bool e) { return e; }); }
+
+ private:
+  tcp::socket& socket_;
+  reply& writer_;
+  std::shared_ptr<asio::steady_timer> bell_;
+  std::vector<std::shared_ptr<job>> jobs_;
+  std::vector<bool> ended_;
+  std::shared_ptr<bool> watching_ = std::make_shared<bool>(true);
+  bool gone_ = false;
+};
+
+}  // namespace cke::serve

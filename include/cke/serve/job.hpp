@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// job.hpp: one answer that is wanted of the model, and the mailbox that it arrives in.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../text/sampler.hpp"
+
+namespace cke::serve {
+
+using clock = std::chrono::steady_clock;
+
+// What is wanted. The sampler is seeded by the job alone, so that neighbours cannot shift its numbers.
+struct order {
+  std::vector<u32> prompt;  // at least one id, at most the context
+  sampling sample{};
+  u32 max_tokens = 0;
+  std::vector<u32> stop_ids{};
+  std::vector<std::string> stop{};
+  std::vector<u32> shown{};       // special tokens whose text is part of the answer, sorted
+  bool logprobs = false;
+  u32 top_logprobs = 0;
+  bool prompt_logprobs = false;   // of the prompt's tokens too: they come with the first piece
+  u32 owner = 0;                  // whose cached prompts may be used: those of the same API key
+};
+
+struct token_report {
+  u32 id;
+  float logprob = 0;
+  bool known = true;  // false: the first token of a prompt, before which there is nothing
+  std::vector<token_logprob> top{};
+};
+
+enum class ending : u8 { running, stop, length, cancelled, failed };
+
+// Text that became certain, and the tokens since the piece before.
+struct piece {
+  std::string text;
+  std::vector<token_report> tokens{};  // where log-probabilities are wanted
+};
+
+struct token_counts {
+  u32 prompt = 0, cached = 0, generated = 0;
+};
+
+// What has arrived: pieces in order, and how it ended once it did.
+struct delivery {
+  std::vector<piece> pieces;
+  ending end = ending::running;
+  std::string error{};  // failed: why
+  token_counts counts{};
+};
+
+// The model's thread puts, a connection takes. `wake` is called by whoever puts something into an empty box.
+class mailbox {
+ public:
+  mailbox(std::size_t most_bytes, std::function<void()> wake) : most_(most_bytes), wake_(std::move(wake)) {}
+
+  // False: the reader is too far behind.
+  bool put(piece p, const token_counts& counts) {
+    return deliver([&] {
+      bytes_ += p.text.size() + p.tokens.size() * sizeof(token_report);
+      for (const token_report& t : p.tokens) bytes_ += t.top.size() * sizeof(token_logprob);
+      now_.pieces.push_back(std::move(p));
+      now_.counts = counts;
+    });
+  }
+  void close(ending end, const token_counts& counts, std::string error = {}) {
+    deliver([&] {
+      if (now_.end != ending::running) return;
+      now_.end = end, now_.error = std::move(error), now_.counts = counts;
+    });
+  }
+  delivery take() {
+    const std::lock_guard turn(mutex_);
+    asleep_ = true, bytes_ = 0;
+    delivery taken = std::move(now_);
+    now_ = {{}, taken.end, taken.error, taken.counts};
+    return taken;
+  }
+
+ private:
+  template <class F> bool deliver(F f) {
+    bool was_asleep, fits;
+    {
+      const std::lock_guard turn(mutex_);
+      f();
+      was_asleep = std::exchange(asleep_, false), fits = bytes_ <= most_;
+    }
+    if (was_asleep) wake_();
+    return fits;
+  }
+
+  const std::size_t most_;
+  const std::function<void()> wake_;
+  std::mutex mutex_;
+  delivery now_;
+  std::size_t bytes_ = 0;
+  bool asleep_ = true;
+};
+
+struct job {
+  job(order wanted, std::size_t most_unread, std::function<void()> wake)
+      : what(std::move(wanted)), box(most_unread, std::move(wake)) {}
+
+  const order what;
+  mailbox box;
+  std::atomic<bool> cancelled = false;  // looked at before each step
+  const clock::time_point asked = clock::now();
+};
+
+}  // namespace cke::serve

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// limits.hpp: how much of everything the server takes; every bound that a client can run into.
+#pragma once
+
+#include <chrono>
+
+#include "../core/types.hpp"
+
+namespace cke::serve {
+
+// What one request may hold. Checked before anything of that size is allocated.
+struct request_limits {
+  std::size_t body = std::size_t{4} << 20;     // bytes
+  std::size_t header = std::size_t{16} << 10;  // bytes, the request line included
+  std::size_t depth = 32;                      // JSON inside JSON
+  std::size_t values = 400'000;                // of JSON, in one body
+  std::size_t keys = 1024;                     // of one JSON object
+};
+
+// Who may be connected, and how long each thing may take.
+struct connection_limits {
+  using seconds = std::chrono::seconds;
+  u32 connections = 1024;
+  seconds header{10};                             // for the whole header of a request
+  seconds body{30};                               // for the whole body
+  seconds idle{60};                               // between two requests of a connection
+  seconds write{30};                              // for one write to a client that does not read
+  std::size_t unread = std::size_t{1} << 20;      // bytes of an answer that wait for the client
+  seconds drain{30};                              // for running answers after SIGTERM
+};
+
+}  // namespace cke::serve

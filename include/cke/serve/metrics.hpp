@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// metrics.hpp: what the server did so far, as Prometheus reads it.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "../core/types.hpp"
+
+namespace cke::serve {
+
+// Seconds, in buckets that suit both a token and an hour-long queue.
+class histogram {
+ public:
+  void add(double seconds) {
+    std::size_t i = 0;
+    while (i < bounds.size() && seconds > bounds[i]) ++i;
+    counts_[i].fetch_add(1, std::memory_order_relaxed);
+    nanoseconds_.fetch_add(static_cast<u64>(seconds * 1e9), std::memory_order_relaxed);
+  }
+  void write(std::string& out, const std::string& name) const {
+    u64 sum = 0;
+    char line[160];
+    for (std::size_t i = 0; i <= bounds.size(); ++i) {
+      sum += counts_[i].load(std::memory_order_relaxed);
+      char le[32] = "+Inf";
+      if (i < bounds.size()) std::snprintf(le, sizeof le, "%g", bounds[i]);
+      std::snprintf(line, sizeof line, "%s_bucket{le=\"%s\"} %llu\n", name.c_str(), le, static_cast<unsigned long long>(sum));
+      out += line;
+    }
+    std::snprintf(line, sizeof line, "%s_sum %.9g\n%s_count %llu\n", name.c_str(),
+                  static_cast<double>(nanoseconds_.load(std::memory_order_relaxed)) * 1e-9, name.c_str(),
+                  static_cast<unsigned long long>(sum));
+    out += line;
+  }
+
+ private:
+  static constexpr std::array bounds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0};
+  std::array<std::atomic<u64>, bounds.size() + 1> counts_{};
+  std::atomic<u64> nanoseconds_{};
+};
+
+// One row for each figure: its name, its type, what it says. Names are llama.cpp's where it has one.
+struct metrics {
+  using number = std::atomic<u64>;
+  number requests, refused, cancelled, prompt_tokens, cached_tokens, generated_tokens, passes, pass_rows, pass_nanoseconds;
+  number running, queued, connections;
+  histogram queue_seconds, first_token_seconds, token_seconds;
+
+  std::string text() const {
+    const struct {
+      const char *name, *type, *help;
+      double value;
+    } rows[] = {
+        {"requests_total", "counter", "Answers that were asked for.", of(requests)},
+        {"requests_refused_total", "counter", "Requests answered with a 4xx or 5xx status.", of(refused)},
+        {"requests_cancelled_total", "counter", "Answers that were given up because nobody waits for them.", of(cancelled)},
+        {"prompt_tokens_total", "counter", "Prompt tokens processed.", of(prompt_tokens)},
+        {"prefix_hit_tokens_total", "counter", "Prompt tokens that a cache had already.", of(cached_tokens)},
+        {"tokens_predicted_total", "counter", "Tokens generated.", of(generated_tokens)},
+        {"n_decode_total", "counter", "Passes over the weights.", of(passes)},
+        {"decode_rows_total", "counter", "Conversations in those passes.", of(pass_rows)},
+        {"decode_seconds_total", "counter", "Seconds spent in passes.", of(pass_nanoseconds) * 1e-9},
+        {"requests_processing", "gauge", "Answers in a slot.", of(running)},
+        {"requests_deferred", "gauge", "Answers that wait for a slot.", of(queued)},
+        {"connections", "gauge", "Open connections.", of(connections)},
+    };
+    std::string out;
+    char line[256];
+    for (const auto& r : rows) {
+      std::snprintf(line, sizeof line, "# HELP cke_%s %s\n# TYPE cke_%s %s\ncke_%s %.15g\n", r.name, r.help, r.name, r.type, r.name, r.value);
+      out += line;
+    }
+    const struct {
+      const char *name, *help;
+      const histogram& of;
+    } histograms[] = {
+        {"queue_seconds", "Time that an answer waited for a slot.", queue_seconds},
+        {"ttft_seconds", "Time from a request to its first token.", first_token_seconds},
+        {"tpot_seconds", "Time from a token to the next.", token_seconds},
+    };
+    for (const auto& h : histograms) {
+      const std::string name = std::string("cke_") + h.name;
+      out += "# HELP " + name + ' ' + h.help + "\n# TYPE " + name + " histogram\n";
+      h.of.write(out, name);
+    }
+    return out;
+  }
+
+ private:
+  static double of(const number& n) { return static_cast<double>(n.load(std::memory_order_relaxed)); }
+};
+
+}  // namespace cke::serve

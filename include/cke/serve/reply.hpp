@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// reply.hpp: what both kinds of generation answer with: choices, usage, and events of a stream.
+#pragma once
+
+#include "../text/detokenizer.hpp"
+#include "request.hpp"
+
+namespace cke::serve {
+
+namespace detail {
+
+// JSON holds text, and a token need not be text: what is none becomes U+FFFD.
+inline std::string valid_utf8(std::string_view bytes) {
+  utf8_stream stream;
+  std::string text(stream.push(bytes));
+  return text += stream.finish();
+}
+// The model may have more rows than the tokenizer has tokens; they stand for nothing.
+inline std::string_view bytes_of(u32 id, const tokenizer& tokens) {
+  return id < tokens.vocab_size() ? tokens.piece(id) : std::string_view{};
+}
+inline json utf8_bytes(std::string_view bytes) {
+  json list = json::array();
+  for (const char c : bytes) list.push_back(static_cast<unsigned char>(c));
+  return list;
+}
+// JSON has no -inf; OpenAI writes this for what cannot happen.
+inline json number_of(float logprob) { return std::max(logprob, -9999.0f); }
+
+}  // namespace detail
+
+// Gathers what arrives for each choice. A stream is told of it at once, else whole() at the end.
+class reply {
+ public:
+  reply(const served_model& model, const generation_request& request, std::string id, std::string object)
+      : model_(model), request_(request), id_(std::move(id)), object_(std::move(object)),
+        created_(std::time(nullptr)), counts_(request.prompts.size() * request.n) {}
+  virtual ~reply() = default;
+
+  // The events that come before all others.
+  virtual std::string opening() { return {}; }
+  // What a delivery adds to a choice. For a stream: its events.
+  std::string take(std::size_t choice, delivery d) {
+    counts_[choice] = d.counts;
+    std::string events;
+    for (json& part : parts(choice, std::move(d)))
+      if (request_.stream) events += event(json::array({std::move(part)}));
+      else merge(choice, std::move(part));
+    return events;
+  }
+  std::string closing() const {
+    return (request_.include_usage ? event(json::array(), usage()) : std::string()) + "data: [DONE]\n\n";
+  }
+  json whole() {
+    json body = head(object_);
+    body["choices"] = choices();
+    body["usage"] = usage();
+    return body;
+  }
+
+ protected:
+  // Choices as a stream's events have them: what is new.
+  virtual std::vector<json> parts(std::size_t choice, delivery d) = 0;
+  virtual void merge(std::size_t choice, json part) = 0;
+  virtual json choices() = 0;
+  virtual std::string event_object() const { return object_; }
+
+  static json finish_reason(ending end) {
+    if (end == ending::running) return nullptr;
+    return end == ending::length ? "length" : "stop";
+  }
+  std::string event(const json& choices, json use = nullptr) const {
+    json e = head(event_object());
+    e["choices"] = choices;
+    if (request_.include_usage) e["usage"] = std::move(use);
+    return "data: " + dump(e) + "\n\n";
+  }
+  json head(const std::string& object) const {
+    return {{"id", id_}, {"object", object}, {"created", created_}, {"model", model_.id}};
+  }
+  // A prompt counts once, however many choices it has.
+  json usage() const {
+    u64 prompt = 0, cached = 0, generated = 0;
+    for (const auto& ids : request_.prompts) prompt += ids.size();
+    for (std::size_t i = 0; i < counts_.size(); ++i) {
+      generated += counts_[i].generated;
+      if (i % request_.n == 0) cached += counts_[i].cached;
+    }
+    return {{"prompt_tokens", prompt},
+            {"completion_tokens", generated},
+            {"total_tokens", prompt + generated},
+            {"prompt_tokens_details", {{"cached_tokens", cached}}}};
+  }
+
+  const served_model& model_;
+  const generation_request& request_;
+
+ private:
+  std::string id_, object_;
+  std::time_t created_;
+  std::vector<token_counts> counts_;
+};
+
+}  // namespace cke::serve

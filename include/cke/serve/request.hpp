@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: MIT
+// request.hpp: a checked body as what is wanted of the model.
+#pragma once
+
+#include <random>
+
+#include "../text/jinja/chat_form.hpp"
+#include "check.hpp"
+#include "fields.hpp"
+#include "job.hpp"
+
+namespace cke::serve {
+
+// What is served. Outlives the server; immutable.
+struct served_model {
+  std::string id;
+  const tokenizer& tokens;
+  const chat_form* form;        // null: no chat template
+  std::vector<u32> stop_ids;    // that end a text
+  std::vector<u32> chat_stops;  // that end an answer
+  u32 vocab_size = 0, context = 0;
+};
+
+// The prompts, and how to go on from each.
+struct generation_request {
+  order how;                                // without a prompt
+  std::vector<std::vector<u32>> prompts;
+  std::optional<u32> max_tokens;            // absent: what the context leaves
+  u32 n = 1;
+  bool stream = false, include_usage = false, echo = false;
+
+  // One order for each choice: those of the first prompt, then of the second.
+  std::vector<order> orders(u32 context) const {
+    std::vector<order> all;
+    for (const auto& prompt : prompts)
+      for (u32 i = 0; i < n; ++i) {
+        order& o = all.emplace_back(how);
+        o.prompt = prompt;
+        o.sample.seed += i;
+        const u32 room = context - static_cast<u32>(prompt.size()) + 1;  // the last token need not be fed
+        o.max_tokens = std::min(max_tokens.value_or(room), room);
+      }
+    return all;
+  }
+};
+
+namespace detail {
+
+inline const json* given(const json& o, std::string_view name) {
+  const auto at = o.find(name);
+  return at == o.end() || at->is_null() ? nullptr : &*at;
+}
+template <class T> T given_or(const json& o, std::string_view name, T otherwise) {
+  const json* v = given(o, name);
+  return v ? v->get<T>() : otherwise;
+}
+// An integer that the table keeps below 2^53.
+inline u32 clipped(const json& v) { return static_cast<u32>(std::min<double>(v.get<double>(), 4294967295.0)); }
+inline u32 clipped_or(const json& o, std::string_view name, u32 otherwise) {
+  const json* v = given(o, name);
+  return v ? clipped(*v) : otherwise;
+}
+
+inline u64 seed_of(const json& body) {
+  if (const json* seed = given(body, "seed"))
+    return seed->is_number_unsigned() ? seed->get<u64>() : static_cast<u64>(seed->get<i64>());
+  std::random_device entropy;
+  return u64{entropy()} << 32 | entropy();
+}
+
+inline sampling sampling_of(const json& body, const served_model& model) {
+  sampling s;
+  s.temperature = given_or(body, "temperature", 1.0f);
+  s.top_k = clipped_or(body, "top_k", 0);
+  s.top_p = given_or(body, "top_p", 1.0f);
+  s.min_p = given_or(body, "min_p", 0.0f);
+  s.frequency_penalty = given_or(body, "frequency_penalty", 0.0f);
+  s.presence_penalty = given_or(body, "presence_penalty", 0.0f);
+  s.repetition_penalty = given_or(body, "repetition_penalty", 1.0f);
+  s.repeat_last_n = clipped_or(body, "repeat_last_n", ~u32{0});
+  s.seed = seed_of(body);
+  if (const json* biases = given(body, "logit_bias"))
+    for (const auto& [key, bias] : biases->items()) {
+      const auto id = static_cast<u32>(std::stoul(key));
+      if (id >= model.vocab_size)
+        throw bad_request("logit_bias: expected ids below " + std::to_string(model.vocab_size) + ", found " + key, "logit_bias", "invalid_value");
+      s.logit_bias.push_back({id, bias.get<float>()});
+    }
+  return s;
+}
+
+inline void need_model(const json& body, const served_model& model) {
+  const json* id = given(body, "model");
+  if (id && *id != model.id)
+    throw api_error(404, "invalid_request_error", "the model " + quote(id->get_ref<const std::string&>()) + " is not served here: " + quote(model.id) + " is",
+                    "model", "model_not_found");
+}
+inline void need_fits(std::size_t tokens, const served_model& model, const char* param) {
+  if (tokens == 0) throw bad_request(std::string(param) + ": expected at least one token, found none", param, "invalid_value");
+  if (tokens > model.context)
+    throw bad_request("the context has " + std::to_string(model.context) + " positions, and the prompt has " + std::to_string(tokens) + " tokens",
+                      param, "context_length_exceeded");
+}
+inline void need_ids(std::span<const u32> ids, const served_model& model, const char* param) {
+  for (const u32 id : ids)
+    if (id >= model.vocab_size)
+      throw bad_request(std::string(param) + ": expected ids below " + std::to_string(model.vocab_size) + ", found " + std::to_string(id), param, "invalid_value");
+}
+
+// What both kinds of generation share.
+inline generation_request common_request(const json& body, const served_model& model, const std::vector<u32>& stop_ids) {
+  need_model(body, model);
+  generation_request r;
+  r.how.sample = sampling_of(body, model);
+  if (!given_or(body, "ignore_eos", false)) r.how.stop_ids = stop_ids;
+  if (const json* stop = given(body, "stop"))
+    r.how.stop = stop->is_string() ? std::vector{stop->get<std::string>()} : stop->get<std::vector<std::string>>();
+  r.n = clipped_or(body, "n", 1);
+  r.stream = given_or(body, "stream", false);
+  if (const json* options = given(body, "stream_options")) {
+    if (!r.stream) throw bad_request("stream_options: only where stream is true", "stream_options", "invalid_value");
+    r.include_usage = given_or(*options, "include_usage", false);
+  }
+  return r;
+}
+
+inline std::vector<u32> ids_of(const json& list) {
+  std::vector<u32> ids;
+  for (const json& id : list) ids.push_back(clipped(id));
+  return ids;
+}
+
+}  // namespace detail
+
+// A checked body of /v1/completions. Throws api_error.
+inline generation_request completion_request(const json& body, const served_model& model) {
+  using namespace detail;
+  generation_request r = common_request(body, model, model.stop_ids);
+  const json& prompt = body["prompt"];
+  const auto encode = [&](const json& text) {
+    return model.tokens.encode(text.get_ref<const std::string&>(), {.parse_special = true, .add_special = true});
+  };
+  if (prompt.is_string()) r.prompts.push_back(encode(prompt));
+  else if (prompt[0].is_number()) r.prompts.push_back(ids_of(prompt));
+  else
+    for (const json& one : prompt) r.prompts.push_back(one.is_string() ? encode(one) : ids_of(one));
+  for (const auto& ids : r.prompts) need_fits(ids.size(), model, "prompt"), need_ids(ids, model, "prompt");
+  r.echo = given_or(body, "echo", false);
+  r.max_tokens = clipped_or(body, "max_tokens", 16);
+  if (const json* top = given(body, "logprobs")) {
+    r.how.logprobs = true, r.how.top_logprobs = clipped(*top);
+    r.how.prompt_logprobs = r.echo;
+  }
+  return r;
+}
+
+// A checked body of /v1/chat/completions, and its rendered prompt. Throws api_error.
+inline generation_request chat_request(const json& body, const served_model& model, std::span<const chat_segment> prompt) {
+  using namespace detail;
+  generation_request r = common_request(body, model, model.chat_stops);
+  r.prompts.push_back(model.form->encode(prompt));
+  need_fits(r.prompts[0].size(), model, "messages");
+  const json *most = given(body, "max_completion_tokens"), *older = given(body, "max_tokens");
+  if (most && older && *most != *older)
+    throw bad_request("max_tokens: expected the same as max_completion_tokens, or nothing", "max_tokens", "invalid_value");
+  if (most || older) r.max_tokens = clipped(most ? *most : *older);
+  r.how.logprobs = given_or(body, "logprobs", false);
+  r.how.top_logprobs = clipped_or(body, "top_logprobs", 0);
+  if (r.how.top_logprobs && !r.how.logprobs)
+    throw bad_request("top_logprobs: only where logprobs is true", "top_logprobs", "invalid_value");
+  return r;
+}
+
+}  // namespace cke::serve

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: MIT
+// scheduler.hpp: many answers through one model: a thread, a queue, slots, and steps that all of them share.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <thread>
+
+#include "metrics.hpp"
+#include "slot.hpp"
+
+namespace cke::serve {
+
+struct scheduler_options {
+  u32 slots = 4;    // answers that run at the same time
+  u32 queue = 64;   // answers that may wait
+  u32 chunk = 512;  // most prompt tokens of one step, so that running answers do not wait for long
+};
+
+// What /slots shows.
+struct slot_view {
+  bool busy = false;
+  token_counts counts{};
+  u32 prompt = 0, held = 0;  // tokens of the job's prompt; of the cache
+};
+
+class scheduler {
+ public:
+  scheduler(engine& model, const tokenizer& tokens, const scheduler_options& options, metrics& count)
+      : model_(model), tokens_(tokens), options_(options), count_(count) {
+    for (u32 i = 0; i < options.slots; ++i) slots_.emplace_back(model.open());
+    views_.resize(slots_.size());
+    thread_ = std::thread([this] { loop(); });
+  }
+  scheduler(const scheduler&) = delete;
+  scheduler& operator=(const scheduler&) = delete;
+  ~scheduler() { close(); }
+
+  // Running and waiting jobs end as cancelled, and no others are taken.
+  void close() {
+    {
+      const std::lock_guard turn(mutex_);
+      stopping_ = true;
+    }
+    work_.notify_one();
+    if (thread_.joinable()) thread_.join();
+  }
+
+  // All of them or none: false where the queue has no room.
+  bool submit(std::span<const std::shared_ptr<job>> jobs) {
+    {
+      const std::lock_guard turn(mutex_);
+      if (stopping_ || waiting_.size() + running_ + jobs.size() > options_.queue + slots_.size()) return false;
+      waiting_.insert(waiting_.end(), jobs.begin(), jobs.end());
+      count_.requests += jobs.size(), count_.queued = waiting_.size();
+    }
+    work_.notify_one();
+    return true;
+  }
+  // Neither running nor waiting.
+  bool idle() const {
+    const std::lock_guard turn(mutex_);
+    return running_ == 0 && waiting_.empty();
+  }
+  std::vector<slot_view> views() const {
+    const std::lock_guard turn(mutex_);
+    return views_;
+  }
+  const scheduler_options& options() const { return options_; }
+
+ private:
+  void loop() {
+    for (;;) {
+      {
+        std::unique_lock turn(mutex_);
+        work_.wait(turn, [&] { return stopping_ || running_ || !waiting_.empty(); });
+        if (stopping_) break;
+        give_up();
+        admit();
+        look();
+      }
+      step();
+    }
+    const std::lock_guard turn(mutex_);
+    for (const auto& j : waiting_) j->box.close(ending::cancelled, {});
+    waiting_.clear();
+    for (slot& s : slots_)
+      if (!s.free()) s.end(ending::cancelled);
+    running_ = 0;
+  }
+
+  // Jobs that nobody waits for any more, whether they run or not.
+  void give_up() {
+    for (slot& s : slots_)
+      if (s.what() && s.what()->cancelled) leave(s, ending::cancelled);
+    std::erase_if(waiting_, [&](const std::shared_ptr<job>& j) {
+      if (!j->cancelled) return false;
+      j->box.close(ending::cancelled, {});
+      ++count_.cancelled;
+      return true;
+    });
+  }
+
+  // First come, first served; each in the free slot that has most of its prompt already, else the one unused for longest.
+  void admit() {
+    while (!waiting_.empty()) {
+      const std::shared_ptr<job> next = waiting_.front();
+      slot* best = nullptr;
+      u32 kept = 0;
+      for (slot& s : slots_) {
+        if (!s.free()) continue;
+        const u32 reusable = s.reusable(next->what);
+        if (!best || reusable > kept || (reusable == kept && s.last_used() < best->last_used())) best = &s, kept = reusable;
+      }
+      if (!best) break;
+      waiting_.pop_front();
+      try {
+        best->begin(next, tokens_, model_.vocab_size(), ++uses_);
+        ++running_, count_.cached_tokens += kept;
+        count_.queue_seconds.add(seconds_since(next->asked));
+      } catch (const std::exception& e) {
+        next->box.close(ending::failed, {}, e.what());
+      }
+    }
+    count_.queued = waiting_.size(), count_.running = running_;
+  }
+
+  // One pass: a token of every answer that is under way, and at most a chunk of prompts, in turn.
+  void step() {
+    struct part {
+      slot* of;
+      u32 count;
+    };
+    std::vector<part> parts;
+    std::vector<turn> turns;
+    const auto add = [&](slot& s, std::span<const u32> ids) {
+      parts.push_back({&s, static_cast<u32>(ids.size())});
+      turns.push_back({&s.cache(), ids});
+    };
+    for (slot& s : slots_)
+      if (s.decoding()) add(s, s.wanted(1));
+    u32 room = std::max<u32>(1, options_.chunk - std::min<u32>(options_.chunk, static_cast<u32>(parts.size())));
+    std::vector<part> alone;
+    first_ = (first_ + 1) % slots_.size();
+    for (std::size_t i = 0; i < slots_.size() && room > 0; ++i) {
+      slot& s = slots_[(first_ + i) % slots_.size()];
+      if (!s.in_prompt()) continue;
+      const auto ids = s.wanted(room);
+      room -= static_cast<u32>(ids.size());
+      count_.prompt_tokens += ids.size();
+      if (s.what()->what.prompt_logprobs) alone.push_back({&s, static_cast<u32>(ids.size())});
+      else add(s, ids);
+    }
+    const auto begun = clock::now();
+    const std::vector<std::string> errors = feed(turns);
+    for (std::size_t i = 0; i < parts.size(); ++i) advance(*parts[i].of, parts[i].count, errors[i]);
+    for (const part& p : alone) advance(*p.of, p.count, error_of([&] { p.of->feed_with_logprobs(p.of->wanted(p.count)); }));
+    if (!parts.empty() || !alone.empty()) {
+      ++count_.passes, count_.pass_rows += parts.size() + alone.size();
+      count_.pass_nanoseconds += static_cast<u64>(seconds_since(begun) * 1e9);
+    }
+  }
+
+  template <class F> static std::string error_of(F f) {
+    try {
+      return f(), std::string();
+    } catch (const std::exception& e) {
+      return *e.what() ? e.what() : "unknown error";
+    }
+  }
+  // What went wrong with each turn, mostly nothing. One that fails must not take others along: then each is fed by itself.
+  std::vector<std::string> feed(std::span<const turn> turns) {
+    std::vector<std::string> errors(turns.size());
+    if (turns.empty() || error_of([&] { model_.feed_together(turns); }).empty()) return errors;
+    for (std::size_t i = 0; i < turns.size(); ++i) errors[i] = error_of([&] { turns[i].of->feed(turns[i].ids); });
+    return errors;
+  }
+
+  void advance(slot& s, u32 count, std::string error) {
+    const bool first = s.counts().generated == 0;
+    if (error.empty()) error = error_of([&] {
+      if (!s.fed(count)) return;
+      if (s.counts().generated == 0) return;
+      ++count_.generated_tokens;
+      const double seconds = seconds_since(first ? s.what()->asked : s.last_token);
+      (first ? count_.first_token_seconds : count_.token_seconds).add(seconds);
+      s.last_token = clock::now();
+    });
+    const std::lock_guard turn(mutex_);
+    if (!error.empty()) leave(s, ending::failed, std::move(error));
+    else if (s.progress() != ending::running) leave(s, s.progress());
+  }
+  void leave(slot& s, ending why, std::string error = {}) {
+    if (why == ending::cancelled) ++count_.cancelled;
+    s.end(why, std::move(error));
+    --running_, count_.running = running_;
+    look();
+  }
+
+  void look() {
+    for (std::size_t i = 0; i < slots_.size(); ++i) {
+      slot& s = slots_[i];
+      views_[i] = {!s.free(), s.counts(), s.what() ? static_cast<u32>(s.what()->what.prompt.size()) : 0,
+                   static_cast<u32>(s.cache().history().size())};
+    }
+  }
+  static double seconds_since(clock::time_point then) { return std::chrono::duration<double>(clock::now() - then).count(); }
+
+  engine& model_;
+  const tokenizer& tokens_;
+  const scheduler_options options_;
+  metrics& count_;
+  std::vector<slot> slots_;
+  std::size_t first_ = 0;  // whose prompt goes first
+  u64 uses_ = 0;
+
+  mutable std::mutex mutex_;
+  std::condition_variable work_;
+  std::deque<std::shared_ptr<job>> waiting_;
+  std::vector<slot_view> views_;
+  std::size_t running_ = 0;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace cke::serve

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// server.hpp: listens, takes connections, and ends in good order.
+#pragma once
+
+#include <sys/resource.h>
+
+#include <list>
+
+#include "connection.hpp"
+
+namespace cke::serve {
+
+struct server_options {
+  std::string address = "127.0.0.1";
+  u16 port = 8080;  // 0: any that is free
+  connection_limits limits{};
+};
+
+class server {
+ public:
+  // Listens. `page` is what GET / shows. Throws Error{file} where the address cannot be had.
+  server(const server_options& options, service& answers, const guard& door, std::string_view page)
+      : options_(options), around_{answers, door, options_.limits, readers_, page}, acceptor_(io_), signals_(io_), deadline_(io_) {
+    raise_file_limit();
+    error_code ec;
+    const asio::ip::address address = asio::ip::make_address(options.address, ec);
+    const auto need = [&](const char* what) {
+      if (ec) throw Error(errc::file, options.address + ':' + std::to_string(options.port), {}, what, ec.message());
+    };
+    need("an IP address");
+    const tcp::endpoint where(address, options.port);
+    acceptor_.open(where.protocol(), ec), need("a socket");
+    acceptor_.set_option(tcp::acceptor::reuse_address(true), ec);
+    acceptor_.bind(where, ec), need("an address that is free");
+    acceptor_.listen(tcp::acceptor::max_listen_connections, ec), need("a socket that can listen");
+  }
+
+  u16 port() const { return acceptor_.local_endpoint().port(); }
+
+  server(const server&) = delete;
+  server& operator=(const server&) = delete;
+  // Nobody may come back to a connection that is gone: first the threads end that could.
+  ~server() {
+    readers_.stop();
+    readers_.join();
+    around_.answers.work().close();
+  }
+
+  // From now on this signal is stop(), and a second one ends running answers too.
+  void end_on(int signal) { signals_.add(signal); }
+
+  // Serves until stop(); running answers may then go on for limits.drain.
+  void run() {
+    asio::co_spawn(io_, accept(), asio::detached);
+    asio::co_spawn(io_, signalled(), asio::detached);
+    io_.run();
+    for (connection& c : clients_) c.close();
+  }
+  // From any thread.
+  void stop() {
+    asio::post(io_, [this] { drain(); });
+  }
+
+ private:
+  // Thousands of clients are thousands of files.
+  static void raise_file_limit() {
+    rlimit files{};
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+      files.rlim_cur = files.rlim_max;
+      setrlimit(RLIMIT_NOFILE, &files);
+    }
+  }
+
+  asio::awaitable<void> accept() {
+    for (;;) {
+      error_code ec;
+      tcp::socket socket = co_await acceptor_.async_accept(asio::redirect_error(asio::use_awaitable, ec));
+      if (ec == asio::error::operation_aborted) co_return;
+      if (ec) {  // no files left, or a client that was gone at once
+        asio::steady_timer pause(io_, std::chrono::milliseconds(20));
+        co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, ec));
+        continue;
+      }
+      socket.set_option(tcp::no_delay(true), ec);
+      if (clients_.size() >= options_.limits.connections) turn_away(std::move(socket));
+      else asio::co_spawn(io_, serve(std::move(socket)), asio::detached);
+    }
+  }
+  // What fits into the empty buffer of a new socket is sent at once or not at all.
+  static void turn_away(tcp::socket socket) {
+    http_response r = refusal(overloaded("too many connections"), 11, false);
+    r.prepare_payload();
+    std::ostringstream text;
+    text << r;
+    error_code ignored;
+    socket.non_blocking(true, ignored);
+    socket.write_some(asio::buffer(text.str()), ignored);
+    socket.shutdown(tcp::socket::shutdown_send, ignored);
+  }
+  asio::awaitable<void> serve(tcp::socket socket) {
+    const auto here = clients_.emplace(clients_.end(), std::move(socket), around_);
+    around_.answers.counts().connections = clients_.size();
+    try {
+      co_await here->run();
+    } catch (const std::exception&) {  // out of memory, at worst: this client's connection ends, no other
+    }
+    clients_.erase(here);
+    around_.answers.counts().connections = clients_.size();
+    end_if_drained();
+  }
+
+  asio::awaitable<void> signalled() {
+    error_code ec;
+    co_await signals_.async_wait(asio::redirect_error(asio::use_awaitable, ec));
+    if (ec) co_return;
+    drain();
+    co_await signals_.async_wait(asio::redirect_error(asio::use_awaitable, ec));
+    if (!ec) io_.stop();
+  }
+  // New answers are refused, and told so; what runs may end.
+  void drain() {
+    if (around_.draining) return;
+    around_.draining = true;
+    for (connection& c : clients_)
+      if (c.idle()) c.close();
+    deadline_.expires_after(options_.limits.drain);
+    deadline_.async_wait([this](error_code ec) {
+      if (!ec) io_.stop();
+    });
+    end_if_drained();
+  }
+  void end_if_drained() {
+    if (around_.draining && std::ranges::all_of(clients_, [](const connection& c) { return c.idle(); })) io_.stop();
+  }
+
+  const server_options options_;
+  asio::thread_pool readers_{2};
+  asio::io_context io_{1};
+  surroundings around_;
+  tcp::acceptor acceptor_;
+  asio::signal_set signals_;
+  asio::steady_timer deadline_;
+  std::list<connection> clients_;
+};
+
+}  // namespace cke::serve

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+// service.hpp: what each address does with a body, without a network.
+#pragma once
+
+#include "body.hpp"
+#include "chat_reply.hpp"
+#include "completion_reply.hpp"
+#include "conversation.hpp"
+#include "openapi.hpp"
+#include "scheduler.hpp"
+
+namespace cke::serve {
+
+// A generation on its way: what is wanted, and how its answer is written down.
+struct generation_task {
+  generation_request request;
+  std::unique_ptr<reply> writer;  // refers to `request`
+  std::vector<order> orders;
+};
+
+class service {
+ public:
+  // `facts`: what GET /facts says. All arguments outlive the service.
+  service(const served_model& model, scheduler& work, metrics& count, const request_limits& limits, std::string facts, std::string version, bool keys)
+      : model_(model), work_(work), count_(count), limits_(limits), facts_(std::move(facts)), openapi_(dump(openapi_document(version, keys, model.tokens.vocab_size()))),
+        started_(std::time(nullptr)), run_id_((u64{std::random_device{}()} << 32) | std::random_device{}()) {
+    const vocabulary& v = model.tokens.vocabulary();
+    const std::string form = v.chat_template + v.tool_template;
+    thoughts_ = form.find("</think>") != form.npos;
+    calls_ = tool_form_of(form);
+    for (const added_token& t : v.added)
+      if (t.special && is_mark(v.tokens[t.id])) shown_.push_back(t.id);
+    std::ranges::sort(shown_);
+  }
+
+  const metrics& counts() const { return count_; }
+  metrics& counts() { return count_; }
+  scheduler& work() { return work_; }
+  const request_limits& limits() const { return limits_; }
+
+  // The answer of everything but the generating endpoints and the page. Throws api_error.
+  std::string answer(const route& r, std::string_view path, std::string_view text) const {
+    switch (r.does) {
+      case action::health: return dump({{"status", "ok"}});
+      case action::models: return dump({{"object", "list"}, {"data", json::array({card()})}});
+      case action::model: return model(path.substr(r.path.size()));
+      case action::tokenize: return tokenize(checked(r, text));
+      case action::detokenize: return detokenize(checked(r, text));
+      case action::apply_template: return apply_template(checked(r, text));
+      case action::metrics: return count_.text();
+      case action::slots: return slots();
+      case action::facts: return facts_;
+      default: return openapi_;
+    }
+  }
+
+  // What a body of a generating endpoint asks for. Throws api_error. `owner`: the API key's number.
+  std::unique_ptr<generation_task> task(const route& r, std::string_view text, u32 owner) const {
+    const json body = checked(r, text);
+    auto t = std::make_unique<generation_task>();
+    const std::string id = fresh_id();
+    if (r.does == action::completions) {
+      t->request = completion_request(body, model_);
+      t->writer = std::make_unique<completion_reply>(model_, t->request, "cmpl-" + id);
+    } else {
+      const jinja::conversation c = conversation_of(body, limits_);
+      const std::vector<chat_segment> prompt = rendered(c, model_);
+      t->request = chat_request(body, model_, prompt);
+      t->request.how.shown = shown_;
+      t->writer = std::make_unique<chat_reply>(model_, t->request, id, reading(body, c, to_string(prompt)));
+    }
+    t->request.how.owner = owner;
+    t->orders = t->request.orders(model_.context);
+    return t;
+  }
+
+ private:
+  json checked(const route& r, std::string_view text) const {
+    json body = parse_body(text, limits_);
+    check(body, r.body);
+    return body;
+  }
+
+  json card() const {
+    return {{"id", model_.id}, {"object", "model"}, {"created", started_}, {"owned_by", "cke"}, {"max_model_len", model_.context}};
+  }
+  std::string model(std::string_view id) const {
+    if (id != model_.id) throw api_error(404, "invalid_request_error", "the model " + quote(id) + " is not served here", "model", "model_not_found");
+    return dump(card());
+  }
+
+  std::string tokenize(const json& body) const {
+    const auto ids = model_.tokens.encode(body["content"].get_ref<const std::string&>(),
+                                          {.parse_special = detail::given_or(body, "parse_special", true),
+                                           .add_special = detail::given_or(body, "add_special", false)});
+    return dump({{"tokens", ids}, {"count", ids.size()}});
+  }
+  std::string detokenize(const json& body) const {
+    const auto ids = detail::ids_of(body["tokens"]);
+    for (const u32 id : ids)
+      if (id >= model_.tokens.vocab_size())
+        throw bad_request("tokens: expected ids below " + std::to_string(model_.tokens.vocab_size()) + ", found " + std::to_string(id), "tokens", "invalid_value");
+    return dump({{"content", detail::valid_utf8(model_.tokens.decode(ids))}});
+  }
+  std::string apply_template(const json& body) const {
+    const auto prompt = rendered(conversation_of(body, limits_), model_);
+    return dump({{"prompt", to_string(prompt)}, {"tokens", model_.form->encode(prompt)}});
+  }
+  std::string slots() const {
+    json all = json::array();
+    for (const slot_view& s : work_.views())
+      all.push_back({{"id", all.size()},
+                     {"busy", s.busy},
+                     {"prompt_tokens", s.prompt},
+                     {"prompt_done", s.counts.prompt},
+                     {"cached_tokens", s.counts.cached},
+                     {"generated", s.counts.generated},
+                     {"held", s.held},
+                     {"context", model_.context}});
+    return dump(all);
+  }
+
+  // Special tokens that an answer is read by: their text must not be dropped.
+  bool is_mark(std::string_view text) const {
+    if (thoughts_ && (text == thought_marks{}.open || text == thought_marks{}.close)) return true;
+    if (!calls_) return false;
+    return text == calls_->open || text == calls_->close || std::ranges::find(calls_->others, text) != calls_->others.end();
+  }
+  chat_reading reading(const json& body, const jinja::conversation& c, std::string_view prompt) const {
+    chat_reading r;
+    r.thoughts = thoughts_;
+    while (!prompt.empty() && (prompt.back() == '\n' || prompt.back() == ' ')) prompt.remove_suffix(1);
+    r.in_thought = prompt.ends_with(thought_marks{}.open);
+    if (c.tools.is_none()) return r;
+    r.calls = calls_;
+    for (const json& tool : body["tools"]) r.tools.push_back(tool["function"]["name"].get<std::string>());
+    return r;
+  }
+  // Nobody can guess it, and no two answers share it.
+  std::string fresh_id() const {
+    char text[40];
+    std::snprintf(text, sizeof text, "%016llx%06llx", static_cast<unsigned long long>(run_id_), static_cast<unsigned long long>(++ids_));
+    return text;
+  }
+
+  const served_model& model_;
+  scheduler& work_;
+  metrics& count_;
+  const request_limits& limits_;
+  const std::string facts_, openapi_;
+  const std::time_t started_;
+  const u64 run_id_;
+  mutable std::atomic<u64> ids_{};
+  bool thoughts_ = false;
+  const tool_form* calls_ = nullptr;
+  std::vector<u32> shown_;
+};
+
+}  // namespace cke::serve

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// fake_engine.hpp: an engine whose logits are a hash of the ids before them: no weights, every pass on record.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include <cke/engine.hpp>
+#include <cke/text/tokenizer.hpp>
+
+namespace fake {
+
+using namespace cke;
+
+// Ids 0 to 255 are bytes; then control tokens.
+inline constexpr u32 end_id = 256, call_id = 257, vocab = 258;
+
+inline tokenizer bytes(const std::string& chat_template = {}) {
+  vocabulary v;
+  for (u32 b = 0; b < 256; ++b) v.tokens.emplace_back(1, static_cast<char>(b));
+  v.tokens.emplace_back("<|end|>");
+  v.tokens.emplace_back("[TOOL_CALLS]");
+  v.types.assign(v.tokens.size(), token_type::normal);
+  v.types[end_id] = v.types[call_id] = token_type::control;
+  v.eos = end_id;
+  v.added = {{end_id, true}, {call_id, true}};
+  v.chat_template = chat_template;
+  return tokenizer(v);
+}
+inline std::vector<u32> ids(std::string_view text) {
+  std::vector<u32> out;
+  for (const char c : text) out.push_back(static_cast<unsigned char>(c));
+  return out;
+}
+
+// What happened to the model, in order.
+struct pass {
+  std::vector<std::pair<const conversation*, std::size_t>> turns;  // how many ids each took
+};
+
+class engine final : public cke::engine {
+ public:
+  explicit engine(u32 context = 512) : context_(context) {}
+
+  u32 vocab_size() const override { return vocab; }
+  u32 context() const override { return context_; }
+  u32 threads() const override { return 1; }
+  dtype kv() const override { return dtype::f32; }
+  std::string_view isa() const override { return "none"; }
+  u64 parameters() const override { return 0; }
+  u64 weight_bytes() const override { return 0; }
+  u64 activation_bytes() const override { return 0; }
+  u64 state_bytes() const override { return 0; }
+  std::unique_ptr<conversation> open() const override { return std::make_unique<talk>(*this); }
+  void feed_together(std::span<const turn> turns) override {
+    for (const turn& t : turns) static_cast<const talk*>(t.of)->need_fits(t.ids);
+    const std::lock_guard turn_of_mine(busy_);
+    pass p;
+    for (const turn& t : turns) {
+      static_cast<talk*>(t.of)->take(t.ids);
+      p.turns.emplace_back(t.of, t.ids.size());
+    }
+    passes_.push_back(std::move(p));
+    if (before_next_) before_next_(passes_.size());
+  }
+  void watch(const tracer&) const override {}
+
+  // The passes so far.
+  std::vector<pass> passes() const {
+    const std::lock_guard turn_of_mine(busy_);
+    return passes_;
+  }
+  // f(passes so far) after each pass, while the engine is still busy with it.
+  void after_each_pass(std::function<void(std::size_t)> f) { before_next_ = std::move(f); }
+  // This id makes the pass fail that it is fed in.
+  std::atomic<u32> poison{~u32{0}};
+  // What the model says, and then ends: as many bytes of it as the history ends with were said.
+  std::string script;
+
+ private:
+  class talk final : public conversation {
+   public:
+    explicit talk(const engine& of) : of_(of), logits_(vocab) {}
+    void feed(std::span<const u32> ids) override { need_fits(ids), take(ids); }
+    void feed_all(std::span<const u32> ids, const take_logits& give) override {
+      need_fits(ids);
+      for (u32 i = 0; i < ids.size(); ++i) take(ids.subspan(i, 1)), give(i, logits_);
+    }
+    std::span<const float> logits() const override { return logits_; }
+    std::span<const u32> history() const override { return history_; }
+    u32 position() const override { return static_cast<u32>(history_.size()); }
+    u32 context() const override { return of_.context_; }
+    void rewind(u32 position) override {
+      const std::vector<u32> kept(history_.begin(), history_.begin() + std::min<std::ptrdiff_t>(position, std::ssize(history_)));
+      history_.clear(), state_ = 1, said_ = 0;
+      take(kept);
+    }
+    std::unique_ptr<conversation> fork() const override { return std::make_unique<talk>(*this); }
+
+    void need_fits(std::span<const u32> ids) const {
+      if (history_.size() + ids.size() > of_.context_) throw Error(errc::context_overflow, {}, "context", "fewer ids");
+      if (std::ranges::find(ids, of_.poison.load()) != ids.end()) throw Error(errc::unsupported, {}, "poison", "another id");
+    }
+    void take(std::span<const u32> ids) {
+      const std::string& script = of_.script;
+      for (const u32 id : ids) {
+        history_.push_back(id);
+        state_ = (state_ ^ id) * 0x9e3779b97f4a7c15u, state_ ^= state_ >> 29;
+        if (said_ < script.size() && id == static_cast<unsigned char>(script[said_])) ++said_;
+        else said_ = 0;
+      }
+      for (u32 id = 0; id < vocab; ++id) {
+        u64 x = (state_ + id) * 0xbf58476d1ce4e5b9u;
+        x ^= x >> 31;
+        logits_[id] = static_cast<float>(x % 1000) / 200;
+        const bool plain = (id >= 'a' && id <= 'z') || id == ' ' || id == '.';
+        if (!plain) logits_[id] -= id == end_id ? 1.5f : 3;  // mostly letters, now and then a byte that is no UTF-8
+      }
+      if (!script.empty()) logits_[said_ < script.size() ? static_cast<unsigned char>(script[said_]) : end_id] = 100;
+    }
+
+   private:
+    const engine& of_;
+    u64 state_ = 1;         // a hash of the history
+    std::size_t said_ = 0;  // bytes of the script at its end
+    std::vector<u32> history_;
+    std::vector<float> logits_;
+  };
+
+  u32 context_;
+  mutable std::mutex busy_;
+  std::vector<pass> passes_;
+  std::function<void(std::size_t)> before_next_;
+};
+
+}  // namespace fake

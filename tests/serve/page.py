@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""page.py CKE MODEL FOLDER: the page in headless Chromium, as a person uses it; screenshots go to FOLDER.
+
+For development: needs Debian's chromium and chromium-driver, and the PyPI package selenium."""
+import sys
+from pathlib import Path
+
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+from harness import serving
+
+
+def browser(dark: bool, width: int) -> webdriver.Chrome:
+    options = webdriver.ChromeOptions()
+    options.binary_location = "/usr/bin/chromium"
+    for argument in ("--headless=new", "--no-sandbox", "--disable-gpu", f"--window-size={width},860", "--hide-scrollbars"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]})
+    return driver
+
+
+def use(driver: webdriver.Chrome, url: str, shot: Path) -> None:
+    find = lambda css: driver.find_element(By.CSS_SELECTOR, css)
+    wait = lambda condition: WebDriverWait(driver, 20, poll_frequency=0.02).until(lambda _: condition())
+    idle = lambda: find("#send").is_displayed()
+
+    driver.get(url)
+    wait(lambda: find("#facts").text)
+    assert "qwen3" in find("#facts").text and driver.title.startswith("tiny")
+    assert "Memory plan" in find("#memory svg").get_attribute("aria-label")
+    for box in driver.find_elements(By.CSS_SELECTOR, "input, textarea"):
+        assert driver.execute_script("return arguments[0].labels.length", box) == 1, box.get_attribute("id")
+
+    # The whole conversation by keyboard.
+    assert driver.switch_to.active_element == find("#text")
+    find("#temperature").clear(), find("#temperature").send_keys("0")
+    for question in ("What can you tell me about the sea?", "Mia has a red ball. Tom has a blue kite. What colour is the ball?"):
+        find("#text").send_keys(question, Keys.ENTER)
+        wait(lambda: "tokens" in find(".assistant:last-child .note").text and idle())
+    answers = [a.text for a in driver.find_elements(By.CSS_SELECTOR, ".assistant > .text")]
+    assert answers[0].startswith("The sea is blue") and answers[1].endswith("."), answers
+    assert driver.find_elements(By.CSS_SELECTOR, "details.thought"), "no thought is shown"
+    assert find("#spoken").get_attribute("textContent") == answers[1]
+    assert "tokens/s" in find(".note").text
+    driver.save_screenshot(str(shot))
+
+    # Stop, in the middle of an answer that would be long.
+    driver.execute_cdp_cmd("Network.enable", {})
+    slow = {"offline": False, "latency": 0, "uploadThroughput": -1}
+    driver.execute_cdp_cmd("Network.emulateNetworkConditions", slow | {"downloadThroughput": 3000})
+    find("#text").send_keys("Tell me a story", Keys.ENTER)
+    wait(lambda: find("#stop").is_displayed() and find(".assistant:last-child .text").text)
+    driver.switch_to.active_element.send_keys(Keys.ESCAPE)
+    wait(lambda: find(".assistant:last-child .note").text == "Stopped." and idle())
+    driver.execute_cdp_cmd("Network.emulateNetworkConditions", slow | {"downloadThroughput": -1})
+    # What the server refuses is said.
+    find("#temperature").clear(), find("#temperature").send_keys("-1")
+    find("#text").send_keys("x", Keys.ENTER)
+    wait(lambda: "temperature" in find(".assistant:last-child .error").text)
+    find("#clear").click()
+    assert "Say something" in find("#log").text
+
+    asked = [e for e in driver.get_log("performance") if '"Network.requestWillBeSent"' in e["message"] and '"url":"http' in e["message"]]
+    assert asked and all(f'"url":"{url}' in e["message"] for e in asked), "a request to somebody else"
+    wrong = [e for e in driver.get_log("browser") if e["level"] != "DEBUG" and "400 (Bad Request)" not in e["message"]]
+    assert not wrong, wrong
+
+
+def main(command: str, model: str, folder: str) -> None:
+    with serving(command, model) as server:
+        for dark, width in ((False, 1280), (True, 1280), (False, 420)):
+            driver = browser(dark, width)
+            try:
+                use(driver, server.url, Path(folder) / f"page-{'dark' if dark else 'light'}-{width}.png")
+            finally:
+                driver.quit()
+    print("the page answers, stops and complains")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

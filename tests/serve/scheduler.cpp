@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: MIT
+// scheduler.cpp: many answers at once: each as if it were alone, none kept waiting, every slot given back.
+#include <doctest/doctest.h>
+
+#include <cke/serve/scheduler.hpp>
+#include <future>
+#include <map>
+#include <random>
+
+#include "fake_engine.hpp"
+
+using namespace cke;
+using namespace cke::serve;
+
+namespace {
+
+// What arrived of a job, once it has ended.
+struct outcome {
+  std::string text{}, error{};
+  ending end = ending::running;
+  token_counts counts{};
+  std::vector<token_report> tokens{};
+  bool operator==(const outcome& o) const { return text == o.text && error == o.error && end == o.end && counts.generated == o.counts.generated; }
+};
+
+// A job that can be waited for.
+class client {
+ public:
+  explicit client(order o) {
+    job_ = std::make_shared<job>(std::move(o), most_unread, [state = state_] {
+      const std::lock_guard turn(state->mutex);
+      state->rung = true;
+      state->bell.notify_one();
+    });
+  }
+  static inline std::size_t most_unread = 1 << 20;
+  const std::shared_ptr<job>& operator*() const { return job_; }
+  void cancel() { job_->cancelled = true; }
+
+  outcome wait() {
+    outcome all;
+    while (all.end == ending::running) {
+      std::unique_lock turn(state_->mutex);
+      REQUIRE(state_->bell.wait_for(turn, std::chrono::seconds(20), [&] { return std::exchange(state_->rung, false); }));
+      turn.unlock();
+      delivery d = job_->box.take();
+      for (piece& p : d.pieces) {
+        all.text += p.text;
+        all.tokens.insert(all.tokens.end(), p.tokens.begin(), p.tokens.end());
+      }
+      all.end = d.end, all.error = d.error, all.counts = d.counts;
+    }
+    return all;
+  }
+
+ private:
+  struct state {
+    std::mutex mutex;
+    std::condition_variable bell;
+    bool rung = false;
+  };
+  std::shared_ptr<state> state_ = std::make_shared<state>();
+  std::shared_ptr<job> job_;
+};
+
+order ask(std::string_view prompt, u32 max_tokens, u64 seed = 0, float temperature = 1) {
+  order o;
+  o.prompt = fake::ids(prompt), o.max_tokens = max_tokens, o.stop_ids = {fake::end_id};
+  o.sample.seed = seed, o.sample.temperature = temperature;
+  return o;
+}
+
+struct bench {
+  explicit bench(scheduler_options options = {}, u32 context = 512) : model(context), work(model, tokens, options, count) {}
+  outcome run(order o) {
+    client c(std::move(o));
+    REQUIRE(work.submit({{*c}}));
+    return c.wait();
+  }
+  const tokenizer tokens = fake::bytes();
+  fake::engine model;
+  metrics count;
+  scheduler work;
+};
+
+std::vector<order> mixture(u32 count) {
+  std::mt19937 engine(7);
+  const auto random = [&] { return static_cast<u32>(engine()); };
+  std::vector<order> all;
+  for (u32 i = 0; i < count; ++i) {
+    std::string prompt = i % 3 ? "the same beginning, " : "";
+    for (u32 n = 1 + random() % 90; n > 0; --n) prompt += static_cast<char>('a' + random() % 26);
+    all.push_back(ask(prompt, 1 + random() % 60, i, i % 4 ? 1.0f : 0.0f));
+    if (i % 5 == 0) all.back().stop = {"e", "zz"};
+    if (i % 7 == 0) all.back().sample.frequency_penalty = 0.5f;
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("each answer is the one that it gets alone, whatever runs or is cancelled beside it") {
+  const auto orders = mixture(64);
+  std::vector<outcome> alone;
+  for (const order& o : orders) {
+    bench b({.slots = 1});
+    alone.push_back(b.run(o));
+    CHECK(alone.back().counts.cached == 0);
+  }
+  u64 cached = 0;
+  for (const u32 slots : {1u, 3u, 8u, 64u})
+    for (const u32 chunk : {1u, 16u, 512u}) {
+      bench b({.slots = slots, .queue = 200, .chunk = chunk});
+      std::vector<client> wanted, given_up;
+      for (const order& o : orders) {
+        given_up.emplace_back(ask("nobody waits for this one", 500));
+        wanted.emplace_back(o);
+        REQUIRE(b.work.submit({{*given_up.back()}}));
+        REQUIRE(b.work.submit({{*wanted.back()}}));
+        if (wanted.size() % 2) given_up.back().cancel();
+      }
+      for (client& c : given_up) c.cancel();
+      for (std::size_t i = 0; i < orders.size(); ++i) {
+        const outcome o = wanted[i].wait();
+        CHECK(o == alone[i]);
+        cached += o.counts.cached;
+      }
+      for (client& c : given_up) c.wait();
+      CHECK(b.work.idle());
+    }
+  CHECK(cached > 0);  // or the caches were not under test
+}
+
+TEST_CASE("a step has one row of each running answer, and at most a chunk of prompts, in turn") {
+  bench b({.slots = 4, .chunk = 8});
+  std::vector<client> all;
+  for (const char c : {'a', 'b', 'c', 'd'}) all.emplace_back(ask(std::string(40, c), 30, 1, 0));
+  std::vector<std::shared_ptr<job>> jobs;
+  for (client& c : all) jobs.push_back(*c);
+  REQUIRE(b.work.submit(jobs));
+  for (client& c : all) c.wait();
+  std::map<const conversation*, std::size_t> fed, waited;
+  for (const auto& p : b.model.passes()) {
+    std::size_t prompt_ids = 0, decoding = 0;
+    for (const auto& [who, n] : p.turns) {
+      const bool decodes = fed[who] >= 40;
+      fed[who] += n;
+      CHECK(n <= 8);
+      if (decodes) CHECK(n == 1);
+      (decodes ? decoding : prompt_ids) += n;
+      waited[who] = 0;
+    }
+    CHECK(prompt_ids <= 8 - std::min<std::size_t>(decoding, 7));
+    for (auto& [who, steps] : waited) CHECK(++steps <= 4 + 1);  // nobody is left out for longer than a round
+  }
+}
+
+TEST_CASE("cancelling ends a job within a step, running or waiting, and frees its slot") {
+  bench b({.slots = 1, .queue = 8});
+  client running(ask("a", 400, 3)), waiting(ask("b", 400)), after(ask("c", 5));
+  std::size_t cancelled_at = 0;
+  b.model.after_each_pass([&](std::size_t passes) {
+    if (passes == 10) {
+      running.cancel(), waiting.cancel();
+      cancelled_at = passes;
+    }
+  });
+  REQUIRE(b.work.submit({{*running}}));
+  REQUIRE(b.work.submit({{*waiting}}));
+  REQUIRE(b.work.submit({{*after}}));
+  CHECK(running.wait().end == ending::cancelled);
+  CHECK(waiting.wait().end == ending::cancelled);
+  CHECK(after.wait().end != ending::cancelled);
+  const auto passes = b.model.passes();
+  REQUIRE(passes.size() > 10);
+  CHECK(cancelled_at == 10);
+  CHECK(b.count.cancelled == 2);
+  CHECK(b.work.idle());
+}
+
+TEST_CASE("a queue takes all jobs of a request or none") {
+  bench b({.slots = 1, .queue = 2});
+  std::promise<void> go;
+  std::shared_future<void> gone = go.get_future().share();
+  b.model.after_each_pass([gone](std::size_t) { gone.wait(); });
+  client one(ask("a", 3)), two(ask("b", 3)), three(ask("c", 3)), four(ask("d", 3));
+  CHECK(b.work.submit({{*one}}));
+  CHECK_FALSE(b.work.submit({{*two, *three, *four}}));
+  CHECK(b.work.submit({{*two, *three}}));
+  CHECK_FALSE(b.work.submit({{*four}}));
+  go.set_value();
+  for (client* c : {&one, &two, &three}) CHECK(c->wait().end != ending::running);
+  CHECK(b.work.submit({{*four}}));
+  four.wait();
+}
+
+TEST_CASE("a pass that fails takes no other answer along, and the slot serves the next one") {
+  bench b({.slots = 3});
+  const outcome alone = b.run(ask("fine", 50, 9));
+  b.model.poison = '!';
+  client bad(ask("this one fails!", 50)), good(ask("fine", 50, 9)), other(ask("fine too", 20));
+  REQUIRE(b.work.submit({{*bad, *good, *other}}));
+  const outcome failed = bad.wait();
+  CHECK(failed.end == ending::failed);
+  CHECK(failed.error.find("poison") != failed.error.npos);
+  CHECK(good.wait() == alone);
+  CHECK(other.wait().end != ending::failed);
+  b.model.poison = ~0u;
+  CHECK(b.run(ask("this one fails!", 5)).end != ending::failed);
+}
+
+TEST_CASE("settings that no sampler takes fail their job alone") {
+  bench b;
+  order o = ask("a", 5);
+  o.sample.logit_bias = {{fake::vocab, 1}};
+  CHECK(b.run(o).end == ending::failed);
+  CHECK(b.run(ask("a", 5)).end != ending::failed);
+}
+
+TEST_CASE("an answer ends at max_tokens, at a stop id, at a stop text") {
+  bench b;
+  b.model.script = "hello world";
+  order o = ask("x", 5, 0, 0);
+  outcome r = b.run(o);
+  CHECK((r.end == ending::length && r.text == "hello" && r.counts.generated == 5));
+  o.max_tokens = 100;
+  r = b.run(o);
+  CHECK((r.end == ending::stop && r.text == "hello world" && r.counts.generated == 11));
+  o.stop = {"o w"};
+  r = b.run(o);
+  CHECK((r.end == ending::stop && r.text == "hell"));
+  o.stop = {"world!"};  // held back, and then not the stop text
+  CHECK(b.run(o).text == "hello world");
+  o.max_tokens = 0;
+  r = b.run(o);
+  CHECK((r.end == ending::length && r.text.empty() && r.counts.generated == 0));
+}
+
+TEST_CASE("a prompt that begins like an earlier one is not fed again, unless it is another key's") {
+  bench b({.slots = 2});
+  const std::string prompt(100, 'p');
+  const outcome cold = b.run(ask(prompt + "1", 20, 5));
+  CHECK(cold.counts.cached == 0);
+  const outcome warm = b.run(ask(prompt + "1", 20, 5));
+  CHECK(warm == cold);
+  CHECK(warm.counts.cached == 100);  // all but the last id, whose logits are wanted
+  CHECK(b.run(ask(prompt + "22", 20, 5)).counts.cached == 100);
+  order other = ask(prompt + "1", 20, 5);
+  other.owner = 1;
+  const outcome theirs = b.run(other);
+  CHECK((theirs == cold && theirs.counts.cached == 0));
+}
+
+TEST_CASE("log-probabilities of a prompt come with those of the answer") {
+  bench b({.slots = 2, .chunk = 4});
+  order o = ask("the prompt", 3, 0, 0);
+  o.logprobs = o.prompt_logprobs = true, o.top_logprobs = 2;
+  const outcome r = b.run(o);
+  REQUIRE(r.tokens.size() == 10 + r.counts.generated);
+  CHECK_FALSE(r.tokens[0].known);
+  const auto c = b.model.open();
+  for (u32 i = 0; i < r.tokens.size(); ++i) {
+    const token_report& t = r.tokens[i];
+    if (i > 0) {
+      std::vector<token_logprob> top(2);
+      CHECK(t.logprob == log_probabilities(c->logits(), t.id, top));
+      CHECK((t.top.size() == 2 && t.top[0].id == top[0].id && t.top[1].logprob == top[1].logprob));
+    }
+    if (i < 10) CHECK(t.id == o.prompt[i]);
+    c->feed(t.id);
+  }
+}
+
+TEST_CASE("a reader who falls too far behind loses the answer") {
+  bench b;
+  b.model.script = std::string(400, 'y');
+  client::most_unread = 16;
+  client c(ask("x", 300, 0, 0));
+  client::most_unread = 1 << 20;
+  REQUIRE(b.work.submit({{*c}}));
+  while (!b.work.idle()) std::this_thread::yield();
+  CHECK((*c)->box.take().end == ending::cancelled);
+  CHECK(b.model.passes().size() < 40);
+}
+
+TEST_CASE("closing ends what runs and what waits") {
+  bench b({.slots = 1, .queue = 4}, 1 << 20);
+  client one(ask("a", 1 << 19)), two(ask("b", 5));
+  REQUIRE(b.work.submit({{*one, *two}}));
+  b.work.close();
+  CHECK(one.wait().end == ending::cancelled);
+  CHECK(two.wait().end == ending::cancelled);
+  CHECK_FALSE(b.work.submit({{*two}}));
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// serve.cpp: cke serve: a model behind OpenAI's HTTP interface.
+#include <cke/serve/server.hpp>
+
+#include <filesystem>
+#include <fstream>
+
+#include "commands.hpp"
+#include "terminal.hpp"
+
+// page.html, which the assembler takes in as it is (CMakeLists.txt says where it lies).
+asm(".pushsection .rodata\n"
+    "cke_page_begin: .incbin \"" CKE_PAGE "\"\n"
+    "cke_page_end:\n"
+    ".popsection");
+extern const char page_begin[] asm("cke_page_begin"), page_end[] asm("cke_page_end");
+
+namespace cke::tool {
+namespace {
+
+// The path's last word, of characters that need no escapes anywhere.
+std::string id_of(const std::string& path) {
+  std::filesystem::path p = std::filesystem::absolute(path).lexically_normal();
+  if (!p.has_filename()) p = p.parent_path();
+  std::string id = p.extension() == ".gguf" ? p.stem() : p.filename();
+  for (char& c : id)
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '_' && c != '-') c = '-';
+  return id.empty() ? "model" : id;
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) throw Error(errc::file, path, {}, "a readable file", std::strerror(errno));
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+serve::guard_options guard_of(const serve_args& args) {
+  serve::guard_options o{.hosts = args.allowed_hosts, .keys = {}, .cors_origin = args.cors_origin};
+  if (args.api_key_file) o.keys = serve::parse_keys(text_of(*args.api_key_file), *args.api_key_file);
+  const serve::asio::ip::address address = serve::asio::ip::make_address(args.host);
+  if (!address.is_loopback() && o.keys.empty() && !args.insecure)
+    throw Error(errc::usage, {}, "--host", "--api-key-file, or --insecure: others can reach this address", args.host);
+  if (!address.is_unspecified()) o.hosts.push_back(address.is_v6() ? '[' + args.host + ']' : args.host);
+  return o;
+}
+
+// What GET /facts says: the model, and where its memory goes.
+std::string facts_of(const loaded_model& m, const serve_args& args, const std::string& id) {
+  const engine& e = *m.engine;
+  return serve::dump({{"id", id},
+                      {"name", m.name},
+                      {"family", m.family},
+                      {"format", m.format},
+                      {"kv", info(e.kv()).name},
+                      {"isa", e.isa()},
+                      {"threads", e.threads()},
+                      {"parameters", e.parameters()},
+                      {"vocabulary", e.vocab_size()},
+                      {"context", e.context()},
+                      {"slots", args.slots},
+                      {"memory", {{"weights", e.weight_bytes()}, {"activations", e.activation_bytes()}, {"slot", e.state_bytes()}}},
+                      {"version", CKE_VERSION}});
+}
+
+}  // namespace
+
+void serve_model(const serve_args& args) {
+  const serve::guard door(guard_of(args));
+  const loaded_model model = load_model(args.model, needs::text, args.slots);
+  std::optional<chat_form> form;
+  if (!model.tokens->vocabulary().chat_template.empty()) form.emplace(*model.tokens, args.model.path);
+  serve::served_model served{.id = args.id.value_or(id_of(args.model.path)),
+                             .tokens = *model.tokens,
+                             .form = form ? &*form : nullptr,
+                             .stop_ids = model.stop_ids,
+                             .chat_stops = model.stop_ids,
+                             .vocab_size = model.engine->vocab_size(),
+                             .context = model.engine->context()};
+  if (form) {
+    const std::vector<u32> ends = form->stop_ids();
+    served.chat_stops.insert(served.chat_stops.end(), ends.begin(), ends.end());
+  }
+
+  const serve::request_limits limits;
+  serve::metrics count;
+  serve::scheduler work(*model.engine, *model.tokens, {args.slots, args.queue, args.model.chunk}, count);
+  serve::service answers(served, work, count, limits, facts_of(model, args, served.id), CKE_VERSION, door.asks_for_keys());
+  serve::server_options options{.address = args.host, .port = args.port};
+  options.limits.drain = std::chrono::seconds(args.drain);
+  serve::server server(options, answers, door, {page_begin, page_end});
+  server.end_on(SIGTERM), server.end_on(SIGINT);
+  const bool v6 = args.host.find(':') != args.host.npos;
+  put("serving " + served.id + " at http://" + (v6 ? '[' + args.host + ']' : args.host) + ':' + std::to_string(server.port()) + '\n');
+  server.run();
+}
+
+}  // namespace cke::tool

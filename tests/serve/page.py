@@ -54,7 +54,7 @@ def use(driver: webdriver.Chrome, url: str, shot: Path) -> None:
     slow = {"offline": False, "latency": 0, "uploadThroughput": -1}
     driver.execute_cdp_cmd("Network.emulateNetworkConditions", slow | {"downloadThroughput": 3000})
     find("#text").send_keys("Tell me a story", Keys.ENTER)
-    wait(lambda: find("#stop").is_displayed() and find(".assistant:last-child .text").text)
+    wait(lambda: find("#stop").is_displayed() and len(find(".assistant:last-child").get_attribute("textContent")) > 20)
     driver.switch_to.active_element.send_keys(Keys.ESCAPE)
     wait(lambda: find(".assistant:last-child .note").text == "Stopped." and idle())
     driver.execute_cdp_cmd("Network.emulateNetworkConditions", slow | {"downloadThroughput": -1})

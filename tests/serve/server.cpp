@@ -416,6 +416,17 @@ TEST_CASE("connections are counted, and the one too many is told so") {
   CHECK(status(ask(s, get("/health"))) == 200);
 }
 
+TEST_CASE("large bodies have their places, and small ones need none") {
+  running s({.limits = {.large_bodies = 1, .large_body = 100}});
+  const std::string large = "{\"content\":\"" + std::string(200, 'x') + "\"}";
+  client slow(s.port);
+  slow.send(post("/tokenize", large).substr(0, 150));
+  REQUIRE(soon([&] { return status(ask(s, post("/tokenize", large))) == 429; }));
+  CHECK(status(ask(s, post("/tokenize", R"({"content":"x"})"))) == 200);
+  slow.close();
+  CHECK(soon([&] { return status(ask(s, post("/tokenize", large))) == 200; }));
+}
+
 TEST_CASE("a client that goes away frees its slot, streaming, waiting for an answer, or in the queue") {
   running s({.limits = {}, .work = {.slots = 1, .queue = 8}, .door = {}, .context = 1 << 20});
   slow_down(s);

@@ -15,6 +15,25 @@ struct surroundings {
   asio::thread_pool& readers;  // where bodies are parsed, rendered and tokenized
   std::string_view page;       // HTML, for GET /
   bool draining = false;
+  u32 large_bodies = 0;        // that are being read
+};
+
+// A place among the large bodies, as long as it lives.
+class body_place {
+ public:
+  // Throws api_error where all are taken.
+  body_place(surroundings& around, bool large) : around_(around), taken_(large) {
+    if (large && around.large_bodies == around.limits.large_bodies) throw overloaded("too many large requests at a time");
+    around.large_bodies += taken_;
+  }
+  body_place(const body_place&) = delete;
+  body_place& operator=(const body_place&) = delete;
+  ~body_place() { leave(); }
+  void leave() { around_.large_bodies -= std::exchange(taken_, false); }
+
+ private:
+  surroundings& around_;
+  bool taken_;
 };
 
 class connection {
@@ -49,8 +68,10 @@ class connection {
     if (ec) co_return co_await refuse(read_error(ec), 11);
     const unsigned version = p.get().version();
     std::optional<api_error> wrong;
+    std::optional<body_place> place;
     try {
       meet(p.get());
+      place.emplace(around_, p.chunked() || p.content_length().value_or(0) > around_.limits.large_body);
     } catch (const api_error& e) {
       wrong = e;
     }
@@ -64,7 +85,7 @@ class connection {
     co_await http::async_read(stream_, buffer_, p, into(ec));
     if (ec) co_return co_await refuse(read_error(ec), version);
     ++served_;
-    co_return co_await answer(p.release());
+    co_return co_await answer(p.release(), *place);
   }
   asio::awaitable<bool> something_arrives() {
     if (buffer_.size() > 0) co_return true;
@@ -114,14 +135,14 @@ class connection {
     return plain == json_type;
   }
 
-  asio::awaitable<bool> answer(http_request r) {
+  asio::awaitable<bool> answer(http_request r, body_place& place) {
     origin_ = around_.door.allows_origin(view(r[http::field::origin])) ? std::string(view(r[http::field::origin])) : std::string();
     if (preflight_) co_return co_await send(preflight(r.version()), r.keep_alive());
     const bool generates = route_->does == action::completions || route_->does == action::chat;
     std::optional<api_error> wrong;
     try {
       if (around_.draining && (generates || route_->does == action::health)) throw draining();
-      if (generates) co_return co_await generate(r);
+      if (generates) co_return co_await generate(r, place);
       http_response out(http::status::ok, r.version());
       if (route_->does == action::page) set_page(out);
       else out.body() = co_await read([&] { return around_.answers.answer(*route_, path_, r.body()); });
@@ -151,8 +172,10 @@ class connection {
     return asio::co_spawn(around_.readers, [f = std::move(f)]() -> asio::awaitable<std::invoke_result_t<F>> { co_return f(); }, asio::use_awaitable);
   }
 
-  asio::awaitable<bool> generate(const http_request& r) {
+  asio::awaitable<bool> generate(http_request& r, body_place& place) {
     const auto task = co_await read([&] { return around_.answers.task(*route_, r.body(), owner_); });
+    r.body() = {};
+    place.leave();
     if (task->orders.size() > around_.answers.work().options().queue)
       throw bad_request("more answers than the queue has places", "n", "invalid_value");
     answering a(stream_.socket(), *task, around_.limits.unread);

@@ -21,6 +21,8 @@ struct request_limits {
 struct connection_limits {
   using seconds = std::chrono::seconds;
   u32 connections = 1024;
+  u32 large_bodies = 32;  // requests of more than large_body bytes that are being read at a time
+  std::size_t large_body = std::size_t{64} << 10;
   seconds header{10};                             // for the whole header of a request
   seconds body{30};                               // for the whole body
   seconds idle{60};                               // between two requests of a connection

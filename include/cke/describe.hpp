@@ -101,7 +101,7 @@ inline void put_params(json_writer& j, const params& p, bool shows_activation) {
   if (p.window != everything) number("window", p.window);
   if (shows_activation) j.put("activation", word(p.act));
   number("bias", p.bias), number("eps", p.eps.v), number("offset", p.offset.v), number("scale", p.scale.v);
-  number("cap", p.cap.v);
+  number("cap", p.cap.v), number("shared", p.shared), number("shared_gate", p.shared_gate);
   if (p.route.experts)
     j.object("route", [&] {
       j.put("experts", p.route.experts), j.put("active", p.route.active), j.put("score", word(p.route.score));
@@ -138,7 +138,7 @@ inline void put_form(json_writer& j, const code& c, form f, u32 rows) {
       for (const phase& p : s.phases)
         j.object("", [&] {
           j.put("first", u32{p.first}), j.put("redundant", u32{p.redundant}), j.put("steps", u32{p.count});
-          j.put("split", word(p.by));
+          j.put("split", word(p.by)), j.put("barrier", p.barrier);
         });
     });
     j.array("registers", [&] {
@@ -148,7 +148,7 @@ inline void put_form(json_writer& j, const code& c, form f, u32 rows) {
         j.object("", [&] {
           j.put("register", r), j.put("offset", l.offset[r]), j.put("bytes", l.bytes[r]);
           j.put("memory", l.is_own(r) ? "private" : "shared");
-          j.put("from_phase", life.from), j.put("to_phase", life.to);
+          j.put("from_barrier", life.from), j.put("to_barrier", life.to);
         });
       }
     });

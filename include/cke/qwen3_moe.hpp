@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// qwen3_moe.hpp: everything to run a Qwen3 from a GGUF file.
+// qwen3_moe.hpp: everything to run a Qwen3 with experts from a GGUF file.
 #pragma once
 
 #include "model.hpp"

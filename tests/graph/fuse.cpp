@@ -77,10 +77,10 @@ TEST_CASE("fuse: a fused step reads, writes, weighs and knows what its parts did
   CHECK(turn.p.rope.dims == 16);
   CHECK(turn.out == turn.in);
   CHECK(scores.state == 0);
-  CHECK(scores.in == regs4{qkv.out[0], qkv.out[1], qkv.out[2]});
+  CHECK(scores.in == operands{qkv.out[0], qkv.out[1], qkv.out[2]});
   CHECK(c.regs[scores.out[0]].as == dtype::q8_0);
-  CHECK(add.in == regs4{scores.out[0], stream});
-  CHECK(add.out == regs4{stream});
+  CHECK(add.in == operands{scores.out[0], stream});
+  CHECK(add.out == operands{stream});
   const code m = fuse(lower<block<residual<norm, gated_mlp<64, 96, activation::gelu_erf, true>>>>(all(dtype::q8_0))).c;
   REQUIRE(m.ops[1].op == matmul_act_quantize);
   CHECK(m.ops[1].p.act == activation::gelu_erf);

@@ -21,14 +21,14 @@ inline code random_code(std::mt19937& random, u32 steps) {
   const auto below = [&](u32 n) { return static_cast<u32>(random() % n); };
   constexpr opcode choices[]{opcode::rmsnorm, opcode::quantize, opcode::matmul, opcode::matmul_add, opcode::head_norm, opcode::rope,
                              opcode::attend, opcode::act_mul, opcode::residual_add, opcode::residual_save, opcode::qkv_matmul,
-                             opcode::kv_store};
+                             opcode::kv_store, opcode::router, opcode::gather, opcode::expert_act};
   constexpr dtype types[]{dtype::f32, dtype::bf16, dtype::q8_0};
   builder b(1 + below(300));
   b.states.push({});
   bool is_private[max_regs]{};
   for (u32 i = 0; i < steps; ++i) {
     const opcode op = choices[below(std::size(choices))];
-    regs4 in, out;
+    operands in, out;
     for (u32 n = 1 + below(3); n-- > 0;)
       if (const reg r = static_cast<reg>(below(b.regs.size())); r != token_ids && !in.has(r)) in.add(r);
     if (in.count == 0) in.add(stream);

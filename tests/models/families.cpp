@@ -7,10 +7,14 @@
 #include "cke/models/config.hpp"
 #include "cke/models/gemma3.hpp"
 #include "cke/models/glm4.hpp"
-#include "cke/models/granite.hpp"
+#include "cke/models/glm4_moe.hpp"
+#include "cke/models/granitemoe.hpp"
 #include "cke/models/mistral.hpp"
+#include "cke/models/mixtral.hpp"
+#include "cke/models/olmoe.hpp"
 #include "cke/models/phi3.hpp"
 #include "cke/models/qwen2.hpp"
+#include "cke/models/qwen2_moe.hpp"
 #include "cke/models/qwen3_moe.hpp"
 #include "cke/models/smollm3.hpp"
 
@@ -41,6 +45,11 @@ using granite_family = family<"granite">;
 using mistral_family = family<"mistral">;
 using phi3_family = family<"phi3">;
 using qwen2_family = family<"qwen2">;
+using glm4_moe_family = family<"glm4_moe">;
+using granitemoe_family = family<"granitemoe">;
+using mixtral_family = family<"mixtral">;
+using olmoe_family = family<"olmoe">;
+using qwen2_moe_family = family<"qwen2_moe">;
 using qwen3_moe_family = family<"qwen3_moe">;
 using smollm3_family = family<"smollm3">;
 
@@ -70,7 +79,7 @@ TEST_CASE("families: experts") {
   CHECK(with(R"("num_experts": 2, )") == "num_experts_per_tok");  // before num_local_experts
   CHECK(with(R"("num_experts_per_tok": 8, )") == "num_experts_per_tok");
   CHECK(with(R"("num_experts_per_tok": 0, )") == "num_experts_per_tok");
-  CHECK(with(R"("num_experts": 100000, )") == "num_experts|num_local_experts");
+  CHECK(with(R"("num_experts": 100000, )") == "num_experts|num_local_experts|n_routed_experts");
   CHECK(with(R"("norm_topk_prob": 1, )") == "norm_topk_prob");
   CHECK(with(R"("decoder_sparse_step": 2, )") == "decoder_sparse_step");
   CHECK(with(R"("mlp_only_layers": [0], )") == "mlp_only_layers");
@@ -80,6 +89,33 @@ TEST_CASE("families: experts") {
   const auto gguf = from_gguf<qwen3_moe_family>("\"expert_count\": 7, \"expert_used_count\": 3, \"expert_feed_forward_length\": 40, ");
   CHECK(gguf.bad.what == trouble::none);
   CHECK(gguf.config.renormalise);  // llama.cpp always does
+  CHECK(refused<olmoe_family>(R"("num_experts_per_tok": 3, "clip_qkv": 8.0, )") == "clip_qkv");
+  CHECK(refused<olmoe_family>(R"("num_experts_per_tok": 65, )") == "num_experts_per_tok");  // of the 64 that it has by default
+  CHECK(refused<mixtral_family>(R"("sliding_window": 4096, )") == "sliding_window");
+  CHECK(refused<mixtral_family>(R"("num_local_experts": 1, )") == "num_experts_per_tok");
+  CHECK(refused<granitemoe_family>(R"("num_local_experts": 0, )") == "num_experts|num_local_experts|n_routed_experts");
+  CHECK(refused<qwen2_moe_family>(R"("moe_intermediate_size": 40, "num_experts_per_tok": 3, "num_experts": 7, )") == "shared_expert_intermediate_size");
+}
+
+TEST_CASE("families: groups of experts, and layers without any") {
+  const auto with = [](const std::string& more) {
+    return refused<glm4_moe_family>(more + R"("moe_intermediate_size": 40, "num_experts_per_tok": 4, "n_routed_experts": 12, )");
+  };
+  CHECK(with("") == "");
+  CHECK(with(R"("n_group": 4, "topk_group": 2, )") == "");
+  CHECK(with(R"("n_group": 5, "topk_group": 5, )") == "n_group");
+  CHECK(with(R"("n_group": 12, "topk_group": 12, )") == "n_group");  // a group's score is the sum of two
+  CHECK(with(R"("n_group": 4, "topk_group": 1, )") == "topk_group");
+  CHECK(with(R"("n_group": 4, "topk_group": 5, )") == "topk_group");
+  CHECK(with(R"("n_shared_experts": 0, )") == "n_shared_experts");
+  CHECK(with(R"("first_k_dense_replace": 4, )") == "");
+  CHECK(with(R"("first_k_dense_replace": -1, )") == "first_k_dense_replace");
+  const std::string experts = "\"expert_count\": 12, \"expert_used_count\": 4, \"expert_feed_forward_length\": 40, ";
+  const auto gguf = from_gguf<glm4_moe_family>(experts + "\"qk_norm\": true, \"rope.dimension_count\": 12, \"leading_dense_block_count\": 2, ");
+  CHECK(gguf.bad.what == trouble::none);
+  CHECK(gguf.config.qk_norm);
+  CHECK(gguf.config.dense_layers == 2);
+  CHECK(gguf.config.rope.dims == 12);
 }
 
 TEST_CASE("families: layers by name must be names that the family knows, one for each layer") {

@@ -827,6 +827,49 @@ inline constexpr char glm4[] = R"json({
   "use_cache": true,
   "vocab_size": 288
 })json";
+inline constexpr char glm4_moe[] = R"json({
+  "architectures": [
+    "Glm4MoeForCausalLM"
+  ],
+  "attention_bias": true,
+  "attention_dropout": 0.0,
+  "bos_token_id": 0,
+  "dtype": "bfloat16",
+  "eos_token_id": 2,
+  "first_k_dense_replace": 1,
+  "head_dim": 12,
+  "hidden_act": "silu",
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 56,
+  "max_position_embeddings": 128,
+  "model_type": "glm4_moe",
+  "moe_intermediate_size": 20,
+  "n_group": 1,
+  "n_routed_experts": 6,
+  "n_shared_experts": 2,
+  "norm_topk_prob": true,
+  "num_attention_heads": 6,
+  "num_experts_per_tok": 2,
+  "num_hidden_layers": 3,
+  "num_key_value_heads": 2,
+  "num_nextn_predict_layers": 1,
+  "output_router_logits": false,
+  "pad_token_id": 1,
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "partial_rotary_factor": 0.5,
+    "rope_theta": 5000.0,
+    "rope_type": "default"
+  },
+  "routed_scaling_factor": 1.7,
+  "tie_word_embeddings": false,
+  "topk_group": 1,
+  "transformers_version": "5.23.0",
+  "use_cache": true,
+  "use_qk_norm": true,
+  "vocab_size": 288
+})json";
 inline constexpr char granite[] = R"json({
   "architectures": [
     "GraniteForCausalLM"
@@ -856,6 +899,43 @@ inline constexpr char granite[] = R"json({
     "rope_theta": 5000.0,
     "rope_type": "default"
   },
+  "tie_word_embeddings": false,
+  "transformers_version": "5.23.0",
+  "use_cache": true,
+  "vocab_size": 288
+})json";
+inline constexpr char granitemoe[] = R"json({
+  "architectures": [
+    "GraniteMoeForCausalLM"
+  ],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "attention_multiplier": 0.5,
+  "bos_token_id": 0,
+  "dtype": "bfloat16",
+  "embedding_multiplier": 3.0,
+  "eos_token_id": 2,
+  "hidden_act": "silu",
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 24,
+  "logits_scaling": 1.5,
+  "max_position_embeddings": 128,
+  "model_type": "granitemoe",
+  "num_attention_heads": 6,
+  "num_experts_per_tok": 3,
+  "num_hidden_layers": 3,
+  "num_key_value_heads": 2,
+  "num_local_experts": 6,
+  "output_router_logits": false,
+  "pad_token_id": 1,
+  "residual_multiplier": 0.4,
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "rope_theta": 5000.0,
+    "rope_type": "default"
+  },
+  "router_aux_loss_coef": 0.001,
   "tie_word_embeddings": false,
   "transformers_version": "5.23.0",
   "use_cache": true,
@@ -891,6 +971,41 @@ inline constexpr char mistral[] = R"json({
   "use_cache": true,
   "vocab_size": 288
 })json";
+inline constexpr char mixtral[] = R"json({
+  "architectures": [
+    "MixtralForCausalLM"
+  ],
+  "attention_dropout": 0.0,
+  "bos_token_id": 0,
+  "dtype": "bfloat16",
+  "eos_token_id": 2,
+  "head_dim": null,
+  "hidden_act": "silu",
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 24,
+  "max_position_embeddings": 128,
+  "model_type": "mixtral",
+  "num_attention_heads": 6,
+  "num_experts_per_tok": 2,
+  "num_hidden_layers": 3,
+  "num_key_value_heads": 2,
+  "num_local_experts": 5,
+  "output_router_logits": false,
+  "pad_token_id": 1,
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "rope_theta": 5000.0,
+    "rope_type": "default"
+  },
+  "router_aux_loss_coef": 0.001,
+  "router_jitter_noise": 0.0,
+  "sliding_window": null,
+  "tie_word_embeddings": false,
+  "transformers_version": "5.23.0",
+  "use_cache": true,
+  "vocab_size": 288
+})json";
 inline constexpr char olmo2[] = R"json({
   "architectures": [
     "Olmo2ForCausalLM"
@@ -915,6 +1030,41 @@ inline constexpr char olmo2[] = R"json({
     "rope_theta": 5000.0,
     "rope_type": "default"
   },
+  "tie_word_embeddings": false,
+  "transformers_version": "5.23.0",
+  "use_cache": true,
+  "vocab_size": 288
+})json";
+inline constexpr char olmoe[] = R"json({
+  "architectures": [
+    "OlmoeForCausalLM"
+  ],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "bos_token_id": 0,
+  "clip_qkv": null,
+  "dtype": "bfloat16",
+  "eos_token_id": 2,
+  "hidden_act": "silu",
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 24,
+  "max_position_embeddings": 128,
+  "model_type": "olmoe",
+  "norm_topk_prob": false,
+  "num_attention_heads": 6,
+  "num_experts": 6,
+  "num_experts_per_tok": 3,
+  "num_hidden_layers": 3,
+  "num_key_value_heads": 6,
+  "output_router_logits": false,
+  "pad_token_id": 1,
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "rope_theta": 5000.0,
+    "rope_type": "default"
+  },
+  "router_aux_loss_coef": 0.01,
   "tie_word_embeddings": false,
   "transformers_version": "5.23.0",
   "use_cache": true,
@@ -994,6 +1144,52 @@ inline constexpr char qwen2[] = R"json({
     "rope_type": "default"
   },
   "sliding_window": null,
+  "tie_word_embeddings": false,
+  "transformers_version": "5.23.0",
+  "use_cache": true,
+  "use_sliding_window": false,
+  "vocab_size": 288
+})json";
+inline constexpr char qwen2_moe[] = R"json({
+  "architectures": [
+    "Qwen2MoeForCausalLM"
+  ],
+  "attention_dropout": 0.0,
+  "bos_token_id": 0,
+  "decoder_sparse_step": 1,
+  "dtype": "bfloat16",
+  "eos_token_id": 2,
+  "hidden_act": "silu",
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 56,
+  "layer_types": [
+    "full_attention",
+    "full_attention",
+    "full_attention"
+  ],
+  "max_position_embeddings": 128,
+  "max_window_layers": 28,
+  "mlp_only_layers": [],
+  "model_type": "qwen2_moe",
+  "moe_intermediate_size": 40,
+  "norm_topk_prob": false,
+  "num_attention_heads": 6,
+  "num_experts": 6,
+  "num_experts_per_tok": 3,
+  "num_hidden_layers": 3,
+  "num_key_value_heads": 2,
+  "output_router_logits": false,
+  "pad_token_id": 1,
+  "qkv_bias": true,
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "rope_theta": 5000.0,
+    "rope_type": "default"
+  },
+  "router_aux_loss_coef": 0.001,
+  "shared_expert_intermediate_size": 24,
+  "sliding_window": 0,
   "tie_word_embeddings": false,
   "transformers_version": "5.23.0",
   "use_cache": true,

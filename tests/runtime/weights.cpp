@@ -146,6 +146,7 @@ template <class P> std::vector<std::byte> bytes_of_experts(const packed<P>& w) {
   return out;
 }
 const std::string mlp = "model.layers.0.mlp.";
+constexpr u32 counts[]{7, 12, 5};  // of experts in each layer
 
 // The experts of HF's tensors (gate, up or down), one behind the other; two roles side by side in each expert.
 void put_together(tensors& t, const std::string& layer, std::initializer_list<std::string> roles, u32 experts, std::string name) {
@@ -174,7 +175,7 @@ TEST_CASE_TEMPLATE("weights: experts apart, experts in one tensor, gate and up i
   CHECK(want.size() > 100000);
   for (u32 l = 0; l < P::layers; ++l) {
     const std::string layer = "model.layers." + std::to_string(l) + ".mlp.";
-    const u32 experts = l % 2 ? 12 : 7;
+    const u32 experts = counts[l];
     put_together(t, layer, {"gate_proj", "up_proj"}, experts, layer + "experts.gate_up_proj");
     put_together(t, layer, {"down_proj"}, experts, layer + "experts.down_proj");
     if (l == 0) CHECK(bytes_of_experts<P>(load<P>(t)) == want);  // some layers so, some so
@@ -188,11 +189,14 @@ TEST_CASE("weights: experts of a GGUF file") {
   const auto want = bytes_of_experts<P>(load<P>(t));
   for (u32 l = 0; l < P::layers; ++l)
     for (const std::string role : {"gate", "up", "down"})
-      put_together(t, "model.layers." + std::to_string(l) + ".mlp.", {role + "_proj"}, l % 2 ? 12 : 7,
+      put_together(t, "model.layers." + std::to_string(l) + ".mlp.", {role + "_proj"}, counts[l],
             "blk." + std::to_string(l) + ".ffn_" + role + "_exps.weight");
   P::for_each_weight([&](const weight& w) {
     const name_rule& rule = name_of(names_of<random_model::with_experts>(), w.where, w.slot);
-    if (!of_experts(w.slot.is)) t.at(tensor_name(rule.hf, w.slot.bias, w.layer, 0)).name = tensor_name(rule.gguf, w.slot.bias, w.layer, 0);
+    if (of_experts(w.slot.is)) return;
+    tensor_ref& one = t.at(tensor_name(alternative(rule.hf, 0), w.slot.bias, w.layer, 0));
+    one.name = tensor_name(rule.gguf, w.slot.bias, w.layer, 0);
+    if (w.slot.is == role::shared_gate) one.shape = {w.slot.cols};  // llama.cpp's converter drops the one row
   });
   team workers(2);
   CHECK(bytes_of_experts<P>(packed<P>(t.index(), "random", naming::gguf, names_of<random_model::with_experts>(), workers, {})) == want);
@@ -223,6 +227,35 @@ TEST_CASE("weights: every expert has to be there, of its shape, of a type; and n
   put_together(t, mlp, {"gate_proj", "up_proj"}, 7, mlp + "experts.gate_up_proj");
   replace(t, mlp + "experts.gate_up_proj", {7, 64, 96});
   CHECK(refused<P>(t).text == "random: tensor " + mlp + "experts.gate_up_proj: expected shape [7, 128, 96], found [7, 64, 96]");
+}
+
+namespace {
+struct looks_ahead : random_model::mixed {
+  struct family {
+    static constexpr bool predicts_ahead = true;
+  };
+  static constexpr auto names = common_names;
+};
+}  // namespace
+
+TEST_CASE("weights: layers after the last are left out where a family's files have them, and nowhere else") {
+  using P = program<looks_ahead, Q8_0>;
+  static_assert(P::layers == 3);
+  const auto with = [](const std::string& name) {
+    tensors t = tensors::of<P>();
+    t.add(name, {4}, std::span(ones).first(4));
+    return refused<P>(t).code == errc::tensor_unknown;
+  };
+  CHECK(!with("model.layers.3.eh_proj.weight"));
+  CHECK(!with("model.layers.3.mlp.up_proj.weight"));
+  CHECK(!with("model.layers.20.enorm.weight"));
+  CHECK(with("model.layers.2.eh_proj.weight"));
+  CHECK(with("model.layers.eh_proj.weight"));
+  CHECK(with("model.norm2.weight"));
+  CHECK(with("blk.3.nextn.enorm.weight"));
+  tensors t = tensors::of<untied>();
+  t.add("model.layers.3.eh_proj.weight", {4}, std::span(ones).first(4));
+  CHECK(refused<untied>(t).code == errc::tensor_unknown);
 }
 
 TEST_CASE("weights: a tied head is the embedding, and one that is not needs its own") {

@@ -81,6 +81,9 @@ static_assert(parameters<GLM_4_9B> == 9'400'279'040 && parameters<OLMo_2_1B> == 
 static_assert(parameters<Phi_3_mini_4k> == 3'821'079'552 && parameters<Phi_4> == 14'659'507'200);
 static_assert(parameters<SmolLM3_3B> == 3'075'098'624);
 static_assert(parameters<Qwen3_30B_A3B> == 30'532'122'624 && parameters<Qwen3_235B_A22B> == 235'093'634'560);
+static_assert(parameters<Mixtral_8x7B> == 46'702'792'704 && parameters<OLMoE_1B_7B> == 6'919'161'856);
+static_assert(parameters<Qwen1_5_MoE_A2_7B> == 14'315'784'192 && parameters<Qwen2_57B_A14B> == 57'408'658'944);
+static_assert(parameters<Granite_3_0_1B_A400M> == 1'334'628'352 && parameters<GLM_4_5_Air> == 106'852'251'264);
 
 // A mixture of experts: its norm feeds the router as f32 and the experts as they want it; five barriers a layer.
 using mixture = program<Qwen3_30B_A3B, Q8_0>;
@@ -88,6 +91,12 @@ static_assert(steps_are(mixture::body<0>(), {norm_quantize, qkv_matmul, head_nor
                                              rmsnorm, opcode::router, route, sort_by_expert, gather, expert_act, expert_sum_add}));
 static_assert(phases_of(mixture::body<0>(), form::decode).barriers() == 5 && mixture::barriers(form::decode) == 1 + 48 * 5 + 1);
 static_assert(phases_of(mixture::body<0>(), form::prefill).barriers() == 9);
+// A shared expert costs none: its steps and the others' have nothing to do with one another until the sum.
+static_assert(phases_of(program<Qwen1_5_MoE_A2_7B, Q8_0>::body<0>(), form::decode).barriers() == 5);
+static_assert(steps_are(program<GLM_4_5_Air, Q8_0>::body<1>(), {norm_quantize, qkv_matmul, rope, kv_store, attend_quantize, matmul_add,
+                                                               rmsnorm, quantize, matmul_act_quantize, opcode::router, route, sort_by_expert, matmul,
+                                                               gather, expert_act, expert_sum_add}));
+static_assert(program<GLM_4_5_Air, Q8_0>::barriers(form::decode) == 1 + 4 + 45 * 5 + 1 && program<GLM_4_5_Air, Q8_0>::body_count == 2);
 static_assert(mixture::body_count == 1 && mixture::count(expert_sum_add) == 48);
 
 // two kinds of layers where a family has them: the last of six is full, the last of four has no rope

@@ -29,17 +29,18 @@ std::string weight_text(const json_object& w) {
   return w["role"].get<std::string>() + (w["bias"].get<bool>() ? ".bias[" : "[") + shape + "]:" + w["format"].get<std::string>();
 }
 
-// One line per instruction; the number before it is its phase: a barrier stands between two phases.
+// One line per instruction; the number before it counts the barriers before it.
 std::string code_text(const json_object& code) {
   std::string out = code["name"].get<std::string>();
   if (const u64 layers = code["layers"].get<u64>(); layers > 1) out += ", " + std::to_string(layers) + " layers";
   out += '\n';
   const json_object &ops = code["instructions"], &phases = code["forms"]["decode"]["phases"];
-  for (u64 p = 0; p < phases.size(); ++p) {
+  u64 barriers = 0;
+  for (u64 p = 0; p < phases.size(); barriers += phases[p++]["barrier"].get<bool>()) {
     const u64 first = phases[p]["first"].get<u64>();
     const u64 end = first + phases[p]["redundant"].get<u64>() + phases[p]["steps"].get<u64>();
     for (u64 i = first; i < end; ++i) {
-      out += "  " + std::to_string(p) + "  " + padded(registers(ops[i]["out"]), 10) + " = " +
+      out += "  " + std::to_string(barriers) + "  " + padded(registers(ops[i]["out"]), 10) + " = " +
              padded(ops[i]["op"].get<std::string>(), 20) + ' ' + registers(ops[i]["in"]);
       for (const auto& w : ops[i]["weights"]) out += ' ' + weight_text(code["weights"][w.get<u64>()]);
       out += '\n';

@@ -11,12 +11,17 @@
 #include <cke/models/gemma2.hpp>
 #include <cke/models/gemma3.hpp>
 #include <cke/models/glm4.hpp>
+#include <cke/models/glm4_moe.hpp>
 #include <cke/models/granite.hpp>
+#include <cke/models/granitemoe.hpp>
 #include <cke/models/llama.hpp>
 #include <cke/models/mistral.hpp>
+#include <cke/models/mixtral.hpp>
 #include <cke/models/olmo2.hpp>
+#include <cke/models/olmoe.hpp>
 #include <cke/models/phi3.hpp>
 #include <cke/models/qwen2.hpp>
+#include <cke/models/qwen2_moe.hpp>
 #include <cke/models/qwen3.hpp>
 #include <cke/models/qwen3_moe.hpp>
 #include <cke/models/smollm3.hpp>
@@ -68,10 +73,13 @@ template <class Family> void check_matrices(const checkpoint& from, const typena
   check(place::header, 0, std::span(&embed, 1), embed);
   for (const u32 layer : {0u, c.layers - 1}) {
     std::vector<matrix> body{{role::q, u64{c.heads} * c.head_dim}, {role::k, u64{c.kv_heads} * c.head_dim}, {role::v, u64{c.kv_heads} * c.head_dim}};
+    bool dense = true;
+    if constexpr (requires { c.dense_layers; }) dense = layer < c.dense_layers;
+    else if constexpr (requires { c.experts; }) dense = false;
     if constexpr (requires { c.experts; })
-      body.insert(body.end(), {{role::router, c.experts}, {role::gate_experts, c.expert_hidden}, {role::up_experts, c.expert_hidden}});
-    else
-      body.insert(body.end(), {{role::gate, c.hidden}, {role::up, c.hidden}});
+      if (!dense) body.insert(body.end(), {{role::router, c.experts}, {role::gate_experts, c.expert_hidden}, {role::up_experts, c.expert_hidden}});
+    if constexpr (requires { c.hidden; })
+      if (dense) body.insert(body.end(), {{role::gate, c.hidden}, {role::up, c.hidden}});
     for (const matrix& m : body) check(place::body, layer, body, m);
   }
 }
@@ -193,8 +201,9 @@ struct family_row {
 };
 template <class Family> constexpr family_row row{name_in<Family>(naming::hf), name_in<Family>(naming::gguf), unit_of<Family>};
 constexpr family_row families[] = {
-    row<family<"gemma2">>, row<family<"gemma3_text">>, row<family<"glm4">>, row<family<"granite">>, row<family<"llama">>,
-    row<family<"mistral">>, row<family<"olmo2">>, row<family<"phi3">>, row<family<"qwen2">>, row<family<"qwen3">>,
+    row<family<"gemma2">>, row<family<"gemma3_text">>, row<family<"glm4">>, row<family<"glm4_moe">>, row<family<"granite">>,
+    row<family<"granitemoe">>, row<family<"llama">>, row<family<"mistral">>, row<family<"mixtral">>, row<family<"olmo2">>,
+    row<family<"olmoe">>, row<family<"phi3">>, row<family<"qwen2">>, row<family<"qwen2_moe">>, row<family<"qwen3">>,
     row<family<"qwen3_moe">>, row<family<"smollm3">>};
 
 }  // namespace

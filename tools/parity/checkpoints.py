@@ -14,8 +14,8 @@ logging.disable_progress_bar()
 torch.set_num_threads(1)
 torch.use_deterministic_algorithms(True)
 
-FAMILIES = ("llama", "mistral", "qwen2", "qwen3", "qwen3_moe", "gemma2", "gemma3_text", "glm4", "olmo2", "phi3",
-            "smollm3", "granite")
+FAMILIES = ("llama", "mistral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma2", "gemma3_text", "glm4", "glm4_moe", "olmo2", "olmoe", "phi3",
+            "smollm3", "granite", "granitemoe", "mixtral")
 
 
 def random_model(config, seed=0):
@@ -32,7 +32,14 @@ def random_model(config, seed=0):
             parameter.normal_(0.0, 0.5 if wide else 0.25, generator=generator)
             if "norm" in name:
                 parameter.mul_(0.6).add_(0.7)
+        for bias in router_biases(model):
+            bias.normal_(0.0, 0.25, generator=generator)
     return model.eval()
+
+
+def router_biases(model):
+    """What moves choices of experts and nothing else: no parameters to torch."""
+    return [buffer for name, buffer in model.named_buffers() if name.endswith("e_score_correction_bias")]
 
 
 def load(directory):

@@ -13,7 +13,8 @@ TYPES = {"F32": (gguf.GGMLQuantizationType.F32, gguf.LlamaFileType.ALL_F32),
          "Q8_0": (gguf.GGMLQuantizationType.Q8_0, gguf.LlamaFileType.MOSTLY_Q8_0)}
 
 # The architecture in GGUF where it is not the model_type.
-ARCHITECTURES = {"gemma3_text": "gemma3", "mistral": "llama", "qwen3_moe": "qwen3moe"}
+ARCHITECTURES = {"gemma3_text": "gemma3", "mistral": "llama", "mixtral": "llama", "qwen2_moe": "qwen2moe",
+                 "qwen3_moe": "qwen3moe", "glm4_moe": "glm4moe"}
 GLOBAL_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm",
                 "lm_head": "output"}
 BLOCK_NAMES = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
@@ -21,15 +22,20 @@ BLOCK_NAMES = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_
                "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
                "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
                "self_attn.qkv_proj": "attn_qkv", "mlp.gate_up_proj": "ffn_up",
-               "mlp.gate": "ffn_gate_inp", "mlp.experts.gate_proj": "ffn_gate_exps",
+               "mlp.gate": "ffn_gate_inp", "block_sparse_moe.router": "ffn_gate_inp",
+               "mlp.gate.e_score_correction": "exp_probs_b", "mlp.shared_expert_gate": "ffn_gate_inp_shexp", "mlp.experts.gate_proj": "ffn_gate_exps",
                "mlp.experts.up_proj": "ffn_up_exps", "mlp.experts.down_proj": "ffn_down_exps",
                "mlp.gate_proj": "ffn_gate", "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down"}
 AROUND = {"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",
           "post_feedforward_layernorm": "post_ffw_norm"}
-OWN_NAMES = {"gemma2": AROUND, "gemma3_text": AROUND, "olmo2": AROUND,
+SHARED = {f"mlp.shared_expert{s}.{part}_proj": f"ffn_{part}_shexp" for s in ("", "s") for part in ("gate", "up", "down")}
+OWN_NAMES = {"qwen2_moe": SHARED, "glm4_moe": SHARED | {"post_attention_layernorm": "post_attention_norm"},
+             "granitemoe": {f"block_sparse_moe.experts.{part}_proj": f"ffn_{part}_exps" for part in ("gate", "up", "down")},
+             "gemma2": AROUND, "gemma3_text": AROUND, "olmo2": AROUND,
              "glm4": {"post_self_attn_layernorm": "post_attention_norm",
                       "post_mlp_layernorm": "post_ffw_norm"}}
-PAIRWISE = ("llama", "mistral", "granite", "smollm3")  # rows of q and k are reordered
+PAIRWISE = ("llama", "mistral", "mixtral", "granite", "granitemoe", "smollm3")  # rows of q and k are reordered
+ROUTERS = ("mlp.gate.weight", "shared_expert_gate.weight", "block_sparse_moe.router.weight")  # stay float32
 NORMS_PLUS_ONE = ("gemma2", "gemma3_text")
 
 
@@ -61,14 +67,14 @@ def pairwise_rows(weight, heads):
 def write_metadata(writer, config, vocabulary, type_name):
     rope = config.rope_parameters
     rope = rope.get("full_attention", rope)
-    head_dim = getattr(config, "head_dim", config.hidden_size // config.num_attention_heads)
+    head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     writer.add_name(f"random {config.model_type}")
     writer.add_file_type(TYPES[type_name][1])
     writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
     writer.add_vocab_size(config.vocab_size)
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
-    writer.add_block_count(config.num_hidden_layers)
+    writer.add_block_count(config.num_hidden_layers + getattr(config, "num_mtp_layers", 0))
     writer.add_feed_forward_length(config.intermediate_size)
     writer.add_head_count(config.num_attention_heads)
     writer.add_head_count_kv(config.num_key_value_heads)
@@ -110,11 +116,21 @@ def write_own_metadata(writer, config):
     if config.model_type == "gemma2":
         writer.add_attn_logit_softcapping(config.attn_logit_softcapping)
         writer.add_final_logit_softcapping(config.final_logit_softcapping)
-    if config.model_type == "qwen3_moe":
-        writer.add_expert_count(config.num_experts)
+    if getattr(config, "num_experts_per_tok", None):
+        writer.add_expert_count(getattr(config, "num_experts", None) or config.num_local_experts)
         writer.add_expert_used_count(config.num_experts_per_tok)
+    if hasattr(config, "moe_intermediate_size"):
         writer.add_expert_feed_forward_length(config.moe_intermediate_size)
-    if config.model_type == "granite":
+    if config.model_type == "qwen2_moe":
+        writer.add_expert_shared_feed_forward_length(config.shared_expert_intermediate_size)
+    if config.model_type == "glm4_moe":
+        writer.add_expert_shared_count(config.n_shared_experts)
+        writer.add_leading_dense_block_count(config.first_k_dense_replace)
+        writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
+        writer.add_expert_weights_scale(config.routed_scaling_factor)
+        writer.add_expert_weights_norm(config.norm_topk_prob)
+        writer.add_nextn_predict_layers(config.num_mtp_layers)
+    if config.model_type in ("granite", "granitemoe"):
         writer.add_attention_scale(config.attention_multiplier)
         writer.add_embedding_scale(config.embedding_multiplier)
         writer.add_residual_scale(config.residual_multiplier)
@@ -130,7 +146,20 @@ def by_expert_role(state):
             stem = name.removesuffix("gate_up_proj")
             out |= {f"{stem}gate_proj.weight": gate.contiguous(), f"{stem}up_proj.weight": up.contiguous()}
         else:
+            name = name.replace("e_score_correction_bias", "e_score_correction.bias")
             out[name if name.endswith((".weight", ".bias")) else f"{name}.weight"] = weight
+    return out
+
+
+def layers_ahead(config, tensors):
+    """{name: array}: the layers behind the last that only look ahead. Nobody reads them here, but llama.cpp wants them."""
+    last, out = f"blk.{config.num_hidden_layers - 1}.", {}
+    for n in range(getattr(config, "num_mtp_layers", 0)):
+        mine = f"blk.{config.num_hidden_layers + n}."
+        out |= {mine + name.removeprefix(last): weight for name, weight in tensors.items() if name.startswith(last)}
+        dim = config.hidden_size
+        out |= {f"{mine}nextn.eh_proj.weight": np.ones((dim, 2 * dim), np.float32)}
+        out |= {f"{mine}nextn.{name}norm.weight": np.ones(dim, np.float32) for name in ("e", "h")}
     return out
 
 
@@ -161,10 +190,11 @@ def write(path, model, vocabulary, type_name):
             writer.add_tensor(f"rope_factors_{length}.weight",
                               np.array(config.rope_parameters[f"{length}_factor"], np.float32))
 
-    stored = {}
+    stored, written = {}, {}
     for name, parameter in by_expert_role(model.state_dict()).items():
         weight = parameter.numpy()
-        if weight.ndim == 1 or name.endswith("mlp.gate.weight"):
+        if weight.ndim == 1 or name.endswith(ROUTERS):
+            weight = weight.squeeze()
             encoded, stored[name] = weight, weight
         else:
             encoded = gguf.quants.quantize(weight, kind)
@@ -177,8 +207,11 @@ def write(path, model, vocabulary, type_name):
             encoded = pairwise_rows(encoded, config.num_key_value_heads)
         if family in NORMS_PLUS_ONE and name.endswith("norm.weight"):
             encoded = encoded + 1
+        written[tensor_name(name, family)] = weight
         writer.add_tensor(tensor_name(name, family), np.ascontiguousarray(encoded),
                           raw_dtype=kind if encoded is not weight else None)
+    for name, weight in layers_ahead(config, written).items():
+        writer.add_tensor(name, np.ascontiguousarray(weight))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -10,7 +10,8 @@
 namespace cke {
 
 enum class role : u8 { embed, head, norm, q, k, v, o, q_norm, k_norm, gate, up, down,
-                       router, router_bias, gate_experts, up_experts, down_experts };
+                       router, router_bias, gate_experts, up_experts, down_experts,
+                       gate_shared, up_shared, down_shared, shared_gate };
 
 struct role_name { role is; std::string_view name; };
 inline constexpr role_name role_names[] = {
@@ -18,7 +19,8 @@ inline constexpr role_name role_names[] = {
     {role::k, "k"}, {role::v, "v"}, {role::o, "o"}, {role::q_norm, "q_norm"},
     {role::k_norm, "k_norm"}, {role::gate, "gate"}, {role::up, "up"}, {role::down, "down"},
     {role::router, "router"}, {role::router_bias, "router_bias"}, {role::gate_experts, "gate_experts"},
-    {role::up_experts, "up_experts"}, {role::down_experts, "down_experts"}};
+    {role::up_experts, "up_experts"}, {role::down_experts, "down_experts"}, {role::gate_shared, "gate_shared"},
+    {role::up_shared, "up_shared"}, {role::down_shared, "down_shared"}, {role::shared_gate, "shared_gate"}};
 // One matrix for each expert, one below the other.
 constexpr bool of_experts(role r) { return r == role::gate_experts || r == role::up_experts || r == role::down_experts; }
 constexpr std::string_view name(role r) {
@@ -114,19 +116,26 @@ inline constexpr std::array common_names{
     name_rule{place::body, role::down, 0, "model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"},
 };
 
-// ... of a family whose mlp is a mixture of experts; transformers 5 may save these in one tensor ...
-inline constexpr auto expert_names = common_names + std::array{
+// ... of a family whose mlp is a mixture of experts, which transformers 5 may save in one tensor, ...
+inline constexpr std::array expert_rules{
     name_rule{place::body, role::router, 0, "model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"},
     name_rule{place::body, role::gate_experts, 0, "model.layers.{}.mlp.experts.{}.gate_proj|=model.layers.{}.mlp.experts.gate_up_proj[0]",
               "blk.{}.ffn_gate_exps"},
     name_rule{place::body, role::up_experts, 0, "model.layers.{}.mlp.experts.{}.up_proj|=model.layers.{}.mlp.experts.gate_up_proj[1]",
               "blk.{}.ffn_up_exps"},
     name_rule{place::body, role::down_experts, 0, "model.layers.{}.mlp.experts.{}.down_proj|=model.layers.{}.mlp.experts.down_proj",
-              "blk.{}.ffn_down_exps"}};
+              "blk.{}.ffn_down_exps"},
+    name_rule{place::body, role::gate_shared, 0, "model.layers.{}.mlp.shared_experts.gate_proj|model.layers.{}.mlp.shared_expert.gate_proj", "blk.{}.ffn_gate_shexp"},
+    name_rule{place::body, role::up_shared, 0, "model.layers.{}.mlp.shared_experts.up_proj|model.layers.{}.mlp.shared_expert.up_proj", "blk.{}.ffn_up_shexp"},
+    name_rule{place::body, role::down_shared, 0, "model.layers.{}.mlp.shared_experts.down_proj|model.layers.{}.mlp.shared_expert.down_proj", "blk.{}.ffn_down_shexp"},
+    name_rule{place::body, role::shared_gate, 0, "model.layers.{}.mlp.shared_expert_gate", "blk.{}.ffn_gate_inp_shexp"},
+    name_rule{place::body, role::router_bias, 0, "=model.layers.{}.mlp.gate.e_score_correction_bias", "=blk.{}.exp_probs_b.bias"}};
+inline constexpr auto expert_names = common_names + expert_rules;
 
 // ... and those of a family whose q and k the converter to GGUF reorders.
-inline constexpr auto paired_names = common_names + std::array{
+inline constexpr std::array paired_rules{
     name_rule{place::body, role::q, 0, "model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", change::paired_heads},
     name_rule{place::body, role::k, 0, "model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", change::paired_heads}};
+inline constexpr auto paired_names = common_names + paired_rules;
 
 }  // namespace cke

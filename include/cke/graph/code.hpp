@@ -34,14 +34,14 @@ template <class T, std::size_t N> struct upto {
   }
   constexpr bool operator==(const upto&) const = default;
 };
-using regs4 = upto<reg, 4>;
+using operands = upto<reg, 5>;
 using slots8 = upto<u8, 8>;
 
 struct instruction {
   opcode op = opcode::none;      // the step
   opcode letter = opcode::none;  // the letter it belongs to, in the contract's numbers
   u8 group{};                    // which letter of the block
-  regs4 in{}, out{};
+  operands in{}, out{};
   slots8 weight{};               // indices into code::slots; biases follow the matrices
   u8 state = absent;             // index into code::states
   params p{};
@@ -94,7 +94,7 @@ struct builder : code {
   constexpr reg temp(u32 width, dtype as = dtype::f32, u32 rows = 1) {
     return static_cast<reg>(regs.push({width, as, rows}));
   }
-  constexpr instruction& emit(opcode op, regs4 in, regs4 out, slots8 weight = {}, params p = {}) {
+  constexpr instruction& emit(opcode op, operands in, operands out, slots8 weight = {}, params p = {}) {
     return ops[ops.push({op, letter, group, in, out, weight, absent, p})];
   }
   constexpr u8 slot(weight_slot s) {
@@ -132,7 +132,7 @@ struct builder : code {
   constexpr reg matmul2(role a, role b, reg x, u32 rows, u32 cols, bool bias) {
     slots8 w{matrix(a, rows, cols), matrix(b, rows, cols)};
     if (bias) w.add(vector(a, rows, true)), w.add(vector(b, rows, true));
-    regs4 in{operand(x, w[0])};
+    operands in{operand(x, w[0])};
     if (const reg other = operand(x, w[1]); !in.has(other)) in.add(other);
     const reg y = temp(2 * rows);
     emit(opcode::matmul, in, {y}, w, {.rows = 2 * rows, .cols = cols, .kv_heads = 1, .bias = bias});

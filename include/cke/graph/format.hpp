@@ -7,8 +7,8 @@
 
 namespace cke {
 
-// A router is small, and rounding it would change choices; GGUF keeps it in f32 too.
-constexpr bool narrows(const weight_slot& w) { return w.quantisable && w.is != role::router; }
+// A router is small, and rounding it would change choices; GGUF keeps it in f32 too, as it does the gate of shared experts.
+constexpr bool narrows(const weight_slot& w) { return w.quantisable && w.is != role::router && w.is != role::shared_gate; }
 
 // Answers `of(slot, layer, layers, tied)`. Vectors, routers and rows that are no whole blocks stay f32.
 template <dtype T> struct one_format {
@@ -27,7 +27,7 @@ template <dtype Most, bool MoreBits> struct recipe {
     const u32 eighth = layers / 8;
     const bool outer = layer < eighth || layer >= 7 * layers / 8 || (layer - eighth) % 3 == 2;
     const bool better = w.is == role::head || (tied && w.is == role::embed) ||
-                        (MoreBits && outer && (w.is == role::v || w.is == role::down || w.is == role::down_experts));
+                        (MoreBits && outer && (w.is == role::v || w.is == role::down || w.is == role::down_experts || w.is == role::down_shared));
     const dtype t = better ? dtype::q6_k : Most;
     if (w.cols % info(t).block == 0) return t;
     if (w.cols % 32 != 0) return dtype::f16;

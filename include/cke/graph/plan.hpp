@@ -38,16 +38,18 @@ struct layout {
   constexpr bool is_own(u32 r) const { return privates >> r & 1; }
 };
 
-// Lifetimes in phases: within a phase the order of units is unknown, so nothing is reused inside one.
+// Lifetimes in runs of phases without a barrier between them: inside one the order of units is unknown,
+// so nothing is reused.
 struct lifetime { u32 from = ~0u, to = 0; };
 constexpr lifetime lifetime_of(const code& c, const schedule& s, u32 r) {
   lifetime l;
-  for (u32 p = 0; p < s.phases.size(); ++p)
+  u32 run = 0;
+  for (u32 p = 0; p < s.phases.size(); run += s.phases[p++].barrier)
     for (u32 i = 0; i < u32{s.phases[p].redundant} + s.phases[p].count; ++i) {
       const auto& op = c.ops[s.phases[p].first + i];
       if (!op.in.has(static_cast<reg>(r)) && !op.out.has(static_cast<reg>(r))) continue;
-      if (l.from == ~0u) l.from = p;
-      l.to = p;
+      if (l.from == ~0u) l.from = run;
+      l.to = run;
     }
   return l;
 }

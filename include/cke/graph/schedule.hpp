@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// schedule.hpp: a block's steps as phases. All threads pass a barrier after each phase, nowhere else.
+// schedule.hpp: a block's steps as phases, and the few of them that a barrier follows.
 #pragma once
 
 #include "code.hpp"
@@ -14,15 +14,21 @@ constexpr shares shares_of(opcode op, form f) {
 }
 
 // Steps [first, first + redundant) run on every thread, into its own memory; the next `count` steps
-// run one after the other for each unit of work.
+// run one after the other for each unit of work. Then all threads wait for one another, or not: the
+// next phase has nothing to do with this one.
 struct phase {
   u8 first{}, redundant{}, count{};
   split by{};
+  bool barrier = true;
 };
 
 struct schedule {
   small_vector<phase, max_ops> phases;
-  constexpr u32 barriers() const { return phases.size(); }
+  constexpr u32 barriers() const {
+    u32 n = 0;
+    for (const phase& p : phases) n += p.barrier;
+    return n;
+  }
 };
 
 constexpr bool is_private(const code& c, form f, reg r) {
@@ -31,40 +37,39 @@ constexpr bool is_private(const code& c, form f, reg r) {
   return false;
 }
 
+// Whether threads must wait between step k and step i, which comes later. Together: they run one after
+// the other for each unit.
+constexpr bool crosses(const code& c, form f, const instruction& k, const instruction& i, bool together) {
+  const shares writer = shares_of(k.op, f), reader = shares_of(i.op, f);
+  const bool own = together && reader.own && reader.by == writer.by;
+  for (u32 o = 0; o < k.out.count; ++o)  // i reads or writes what other units of k write
+    if ((i.in.has(k.out[o]) || i.out.has(k.out[o])) && !own && !is_private(c, f, k.out[o])) return true;
+  for (u32 n = 0; n < k.in.count; ++n)  // i writes what other units of k read
+    if (i.out.has(k.in[n]) && !(own && writer.own)) return true;
+  const bool stores = k.op == opcode::kv_store || i.op == opcode::kv_store;
+  return stores && k.state != absent && k.state == i.state && !(own && writer.own);
+}
+
 constexpr schedule phases_of(const code& c, form f) {
   schedule s;
   phase now{};
-  auto close = [&] {
-    if (now.redundant + now.count > 0) s.phases.push(now);
-  };
+  u32 since = 0;  // the first step after the last barrier
   for (u32 i = 0; i < c.ops.size(); ++i) {
-    const auto& op = c.ops[i];
-    const shares how = shares_of(op.op, f);
-    // Does this step read something that other units or threads of the open phase write?
-    bool crosses = false;
-    for (u32 k = now.first; k < i; ++k)
-      for (u32 o = 0; o < c.ops[k].out.count; ++o) {
-        const reg r = c.ops[k].out[o];
-        const bool own = is_private(c, f, r) || (how.own && how.by == now.by);
-        crosses |= (op.in.has(r) || op.out.has(r)) && !own;
-      }
-    // Does it write something that other units or threads of the open phase still read?
-    for (u32 k = now.first; k < i; ++k) {
-      const shares reader = shares_of(c.ops[k].op, f);
-      const bool own = how.own && reader.own && reader.by == how.by;
-      for (u32 n = 0; n < c.ops[k].in.count; ++n) crosses |= op.out.has(c.ops[k].in[n]) && !own;
-    }
-    // A store into a state is read by the next step's units, own or not.
-    const bool after_store = i > now.first && c.ops[i - 1].op == opcode::kv_store && !how.own;
-    const bool joins = how.by == split::redundant ? now.count == 0 : now.count == 0 || (how.by == now.by && how.own);
-    if (i > now.first && (crosses || after_store || !joins)) {
-      close();
+    const shares how = shares_of(c.ops[i].op, f);
+    bool waits = false;
+    for (u32 k = since; k < i; ++k)
+      waits |= crosses(c, f, c.ops[k], c.ops[i], k >= u32{now.first} + now.redundant && how.by == now.by);
+    const bool joins = now.count == 0 || (how.by != split::redundant && how.by == now.by && how.own);
+    if (i > 0 && (waits || !joins)) {
+      now.barrier = waits;
+      s.phases.push(now);
       now = phase{static_cast<u8>(i), 0, 0, split::redundant};
+      since = waits ? i : since;
     }
     if (how.by == split::redundant) ++now.redundant;
     else ++now.count, now.by = how.by;
   }
-  close();
+  if (c.ops.size() > 0) s.phases.push(now);
   return s;
 }
 

@@ -36,13 +36,17 @@ namespace detail {
 class gguf_config {
  public:
   explicit gguf_config(const gguf& file) : file_(file), arch_(file.get<std::string_view>("general.architecture")) {
-    rope();  // first: of two entries with one key the first counts
+    // First: of two entries with one key the first counts. Blocks count those that only look ahead.
+    if (const u64 ahead = file.get_or<u64>(arch_ + ".nextn_predict_layers", 0))
+      if (const u64 blocks = file.get_or<u64>(arch_ + ".block_count", 0); blocks > ahead) add("block_count", concat({blocks - ahead}));
+    rope();
     for (const gguf_value& v : file.values())
       if (v.key.size() > arch_.size() + 1 && v.key.starts_with(arch_) && v.key[arch_.size()] == '.')
         value(v, v.key.substr(arch_.size() + 1));
     if (const gguf_value* tokens = file.find("tokenizer.ggml.tokens")) add("vocab_size", concat({tokens->count}));
     add("tied", file.tensors().find("output.weight") ? "false" : "true");
     add("attention_bias", file.tensors().find("blk.0.attn_q.bias") ? "true" : "false");
+    add("qk_norm", file.tensors().find("blk.0.attn_q_norm.weight") ? "true" : "false");
     add("mlp_bias", file.tensors().find("blk.0.ffn_up.bias") ? "true" : "false");
   }
 
@@ -118,7 +122,9 @@ class gguf_config {
 
 // Config and tensors, for those who need no tokenizer. Throws Error: file, malformed, config_mismatch.
 inline checkpoint gguf_weights(gguf&& file) {
-  checkpoint c{file.file(), naming::gguf, std::string(file.get<std::string_view>("general.architecture")),
+  std::string_view type = file.get<std::string_view>("general.architecture");
+  if (type == "llama" && file.get_or<u64>("llama.expert_count", 0)) type = "mixtral";
+  checkpoint c{file.file(), naming::gguf, std::string(type),
                detail::gguf_config(file).text(), {}, {}, {}};
   c.tensors = std::move(file).take_tensors();
   return c;

@@ -121,7 +121,8 @@ struct kernel<opcode::expert_act, T, Isa, More...> {
 };
 
 // A unit is rows of every chosen expert's down: y = sum of weight * (down h), experts ascending, whatever
-// else is in the pass. Each matrix is read once.
+// else is in the pass, and last the shared expert's output (in[2], and in[3]: its gate's logit). Each matrix is
+// read once.
 template <dtype T, class Isa, bool Add> struct sum_of_experts {
   static void run(const params& p, const work& w, u32 unit) {
     const expert_rows rows(w.in[0], p.route, w.tokens);
@@ -141,6 +142,11 @@ template <dtype T, class Isa, bool Add> struct sum_of_experts {
         }
       });
     }
+    if (p.shared)
+      for (u32 t = 0; t < w.tokens; ++t) {
+        const float by = p.shared_gate ? 1 / (1 + std::exp(-w.in[3].row(t)[0])) : 1.f;
+        for (u32 k = 0; k < of_unit.count; ++k) sum[t * unit_rows + k] += by * w.in[2].row(t)[of_unit.first + k];
+      }
     store_tile<Add>(w.out[0], nullptr, of_unit, 0, w.tokens, sum);
   }
 };

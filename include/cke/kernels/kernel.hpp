@@ -38,7 +38,7 @@ struct rope_view {
 };
 
 struct work {
-  view in[4]{}, out[4]{};
+  view in[5]{}, out[5]{};
   const std::byte* weight[8]{};  // packed matrices and f32 vectors, in the order of the instruction
   kv_place kv{};
   rope_view rope{};

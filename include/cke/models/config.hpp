@@ -257,6 +257,12 @@ template <class Config> constexpr config_problem check_config(const Config& c) {
     return {trouble::unsupported, "rope.dimension_count", {}, 0, 0, "an even number up to head_dim"};
   if constexpr (requires { c.active; })
     if (c.active > c.experts) return {trouble::unsupported, key::active.hf, {}, 0, 0, "at most num_experts"};
+  if constexpr (requires { c.groups_kept; }) {
+    if (c.experts % c.groups || (c.groups > 1 && c.experts / c.groups < 2))
+      return {trouble::unsupported, key::groups.hf, {}, 0, 0, "groups of equal size, two experts or more"};
+    if (c.groups_kept > c.groups || c.experts / c.groups * c.groups_kept < c.active)
+      return {trouble::unsupported, key::groups_kept.hf, {}, 0, 0, "enough groups for num_experts_per_tok, and at most n_group"};
+  }
   return {};
 }
 

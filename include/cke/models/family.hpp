@@ -53,6 +53,11 @@ struct layer_set {
       if ((i + 1) % n) s.add(i);
     return s;
   }
+  static constexpr layer_set up_to(u32 n) {
+    layer_set s;
+    for (u32 i = 0; i < n && i < most; ++i) s.add(i);
+    return s;
+  }
   // Those of the first n layers.
   constexpr layer_set first(u32 n) const {
     layer_set s;
@@ -76,8 +81,12 @@ inline constexpr config_key vocab{"vocab", "vocab_size", "vocab_size", false, 1,
     attention_bias{"attention_bias", "attention_bias", "attention_bias", true, 0, 1},
     mlp_bias{"mlp_bias", "mlp_bias", "mlp_bias", true, 0, 1},
     expert_hidden{"expert_hidden", "moe_intermediate_size", "expert_feed_forward_length", false, 1, 1 << 22},
-    experts{"experts", "num_experts|num_local_experts", "expert_count", false, 1, 4096},
+    experts{"experts", "num_experts|num_local_experts|n_routed_experts", "expert_count", false, 1, 4096},
     active{"active", "num_experts_per_tok", "expert_used_count", false, 1, 4096},
+    groups{"groups", "n_group", "expert_group_count", true, 1, 4096},
+    groups_kept{"groups_kept", "topk_group", "expert_group_used_count", true, 1, 4096},
+    weights_scale{"weights_scale", "routed_scaling_factor", "expert_weights_scale", true, 1e-6, 1e6},
+    dense_layers{"dense_layers", "first_k_dense_replace", "leading_dense_block_count", true, 0, layer_set::most},
     renormalise{"renormalise", "norm_topk_prob", "expert_weights_norm", true, 0, 1},
     window{"window", "sliding_window", "attention.sliding_window", true, 1, 1 << 28, everything},
     sliding{"sliding", "layer_types|sliding_window_pattern", "attention.sliding_window_pattern", true, 1, layer_set::most},

@@ -14,13 +14,21 @@ struct granite_config {
   rotary rope{.theta = 1e7};
 };
 
-constexpr attend granite_attend(const granite_config& c) {
+// Of a mixture of experts too.
+constexpr attend granite_attend(const auto& c) {
   const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;
   rotary rope = c.rope;
   rope.dims = head_dim;
   return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = head_dim, .rope = rope,
           .scale = c.attention_multiplier, .qkv_bias = c.attention_bias, .out_bias = c.attention_bias};
 }
+
+namespace key {
+inline constexpr config_key embedding_multiplier{"embedding_multiplier", "embedding_multiplier", "embedding_scale", true, 1e-6, 1e6},
+    attention_multiplier{"attention_multiplier", "attention_multiplier", "attention.scale", true, 1e-6, 1e6},
+    residual_multiplier{"residual_multiplier", "residual_multiplier", "residual_scale", true, 1e-6, 1e6},
+    logits_scaling{"logits_scaling", "logits_scaling", "logit_scale", true, 1e-6, 1e6};
+}  // namespace key
 
 template <granite_config C> struct granite : model<
     embedding<C.vocab, C.dim>,
@@ -41,10 +49,7 @@ template <> struct family<"granite"> {
   static constexpr std::string_view name = "granite", header = "cke/models/granite.hpp", type_name = "cke::granite";
   static constexpr config_key keys[] = {
       key::vocab, key::dim, key::hidden, key::layers, key::heads, key::kv_heads, key::head_dim,
-      {"embedding_multiplier", "embedding_multiplier", "embedding_scale", true, 1e-6, 1e6},
-      {"attention_multiplier", "attention_multiplier", "attention.scale", true, 1e-6, 1e6},
-      {"residual_multiplier", "residual_multiplier", "residual_scale", true, 1e-6, 1e6},
-      {"logits_scaling", "logits_scaling", "logit_scale", true, 1e-6, 1e6}, key::eps, key::tied,
+      key::embedding_multiplier, key::attention_multiplier, key::residual_multiplier, key::logits_scaling, key::eps, key::tied,
       key::attention_bias, key::mlp_bias, key::rope};
   static constexpr requirement must_be[] = {{"hidden_act", "silu"}};
   static constexpr config defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 0, .embedding_multiplier = 1, .attention_multiplier = 1,

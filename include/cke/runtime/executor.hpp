@@ -166,7 +166,7 @@ template <class P, dtype KV, class Isa> class executor {
         }
       }
       const u64 done = trace_.now();
-      team_.barrier();
+      if (ph.barrier) team_.barrier();
       if (trace_) tell(thread, index, ph, began, spent, done);
     }
   }
@@ -174,7 +174,7 @@ template <class P, dtype KV, class Isa> class executor {
   CKE_OUT_OF_LINE void tell(u32 thread, u32 index, const phase& ph, u64 began, const u64* spent, u64 done) const {
     for (u32 k = 0; k < u32{ph.redundant} + ph.count; began += spent[k], ++k)
       trace_.take(trace_.user, thread, index, ph.first + k, began, began + spent[k]);
-    trace_.take(trace_.user, thread, index, tracer::waiting, done, trace_.now());
+    if (ph.barrier) trace_.take(trace_.user, thread, index, tracer::waiting, done, trace_.now());
   }
 
   // One step forward of a kv head; returns how many it had made.

@@ -24,6 +24,7 @@ template <class Isa> struct step_report {
     const u32 shape[]{tokens, outputs[output].width};
     return describe_view(outputs[output].as, shape, outputs[output].stride);
   }
+  // Of rows (token, expert) the first ones, and only of f32 rows what they are: tiles follow experts.
   std::vector<float> values(u32 output) const { return values_of<Isa>(outputs[output], tokens); }
   // A CKDMP record of each output.
   void dump(std::ostream& to) const {

@@ -168,7 +168,8 @@ template <class P, class Isa> class weights {
     const auto* t = from.find(name);
     if (!t) throw Error(errc::tensor_missing, file, about, "this tensor", "none of this name");
     const u64 shape[]{experts, rows_of_part, w.slot.cols};
-    const std::span<const u64> all = shape, want = !w.slot.quantisable ? all.subspan(1, 1) : all.subspan(experts ? 0 : 1);
+    const bool vector = !w.slot.quantisable || (w.slot.rows == 1 && t->shape.size() == 1);  // GGUF has no matrix of one row
+    const std::span<const u64> all = shape, want = !vector ? all.subspan(experts ? 0 : 1) : all.subspan(w.slot.quantisable ? 2 : 1, 1);
     if (!std::equal(t->shape.begin(), t->shape.end(), want.begin(), want.end()))
       throw Error(errc::tensor_shape, file, about, concat({"shape ", shape_text(want)}), shape_text(t->shape));
     const bool number = t->type == dtype::f32 || t->type == dtype::f16 || t->type == dtype::bf16;
@@ -181,6 +182,18 @@ template <class P, class Isa> class weights {
     return {name, t->type, t->bytes};
   }
 
+  // Of a layer after the last, in a family whose files have some.
+  static bool looks_ahead(std::string_view name, naming as) {
+    if constexpr (requires { P::model_list::family::predicts_ahead; }) {
+      const std::string_view before = as == naming::hf ? "model.layers." : "blk.";
+      u64 layer = 0;
+      if (!name.starts_with(before)) return false;
+      for (name.remove_prefix(before.size()); !name.empty() && name[0] >= '0' && name[0] <= '9' && layer < P::layers; name.remove_prefix(1))
+        layer = 10 * layer + static_cast<u64>(name[0] - '0');
+      return layer >= P::layers;
+    }
+    return false;
+  }
   // A tensor that the model does not have is a wrong model, but for what converters leave behind.
   template <class S>
   static void refuse_unknown(const S& from, std::string_view file, naming as, const std::vector<stored>& loaded) {
@@ -190,6 +203,7 @@ template <class P, class Isa> class weights {
       const std::string_view name = from.tensors()[i].name;
       const bool harmless = as == naming::hf ? (P::tied && name == "lm_head.weight") || name.ends_with("rotary_emb.inv_freq")
                                              : name.starts_with("rope_f");
+      if (looks_ahead(name, as)) continue;
       if (!harmless && !used[i])
         throw Error(errc::tensor_unknown, file, concat({"tensor ", name}),
                     "only tensors of the model", "this one");

@@ -60,6 +60,19 @@ FAMILIES = {
               dict(rope_parameters=SU | {"partial_rotary_factor": 0.75, "long_factor": SU["short_factor"]})]),
     "qwen3_moe": (dict(rope_parameters=ROPE, head_dim=12, moe_intermediate_size=40, num_experts=7, num_experts_per_tok=3,
                        norm_topk_prob=True), [dict(norm_topk_prob=False), dict(num_experts_per_tok=2)]),
+    "qwen2_moe": (dict(rope_parameters=ROPE, moe_intermediate_size=40, shared_expert_intermediate_size=24, num_experts=6,
+                       num_experts_per_tok=3, norm_topk_prob=False), [dict(norm_topk_prob=True), dict(num_experts_per_tok=2)]),
+    "glm4_moe": (dict(rope_parameters=ROPE | {"partial_rotary_factor": 0.5}, head_dim=12, moe_intermediate_size=20, n_routed_experts=6,
+                      num_experts_per_tok=2, n_shared_experts=2, routed_scaling_factor=1.7, use_qk_norm=True, attention_bias=True),
+                 [dict(rope_parameters=ROPE | {"partial_rotary_factor": 1.0}), dict(routed_scaling_factor=1.0),
+                  dict(norm_topk_prob=False), dict(num_experts_per_tok=3)]),
+    "granitemoe": (dict(rope_parameters=ROPE, intermediate_size=24, num_local_experts=6, num_experts_per_tok=3, embedding_multiplier=3.0,
+                        attention_multiplier=0.5, residual_multiplier=0.4, logits_scaling=1.5, attention_bias=False),
+                   [dict(num_experts_per_tok=2), dict(residual_multiplier=1.0), dict(logits_scaling=1.0)]),
+    "olmoe": (dict(rope_parameters=ROPE, num_key_value_heads=6, intermediate_size=24, num_experts=6, num_experts_per_tok=3),
+              [dict(norm_topk_prob=True), dict(num_experts_per_tok=2)]),
+    "mixtral": (dict(rope_parameters=ROPE, intermediate_size=24, num_local_experts=5, num_experts_per_tok=2),
+                [dict(num_experts_per_tok=3)]),
     "smollm3": (dict(rope_parameters=ROPE, num_hidden_layers=5, hidden_size=40, num_attention_heads=4),
                 [dict(no_rope_layers=[1, 1, 1, 1, 1]), dict(no_rope_layers=[1, 1, 0, 1, 1])]),
     "granite": (dict(rope_parameters=ROPE, embedding_multiplier=3.0, attention_multiplier=0.5, residual_multiplier=0.4,
@@ -95,8 +108,8 @@ def make(family):
     with torch.no_grad():
         if family.startswith("gemma"):  # tied and scaled, a token's embedding would drown the layers
             model.get_input_embeddings().weight.mul_(0.1)
-        for parameter in model.parameters():
-            parameter.copy_(parameter.to(torch.bfloat16))
+        for number in [*model.parameters(), *checkpoints.router_biases(model)]:
+            number.copy_(number.to(torch.bfloat16))
     for seed in range(400):  # until no greedy step is a near tie
         ids = checkpoints.random_ids(VOCAB, PROMPT, seed)
         new, gap = checkpoints.greedy(model, ids, NEW)

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// olmoe.hpp: OLMoE: a norm on all of q and all of k; softmax-routed experts whose weights stay as they are.
+#pragma once
+
+#include "family.hpp"
+
+namespace cke {
+
+struct olmoe_config {
+  u32 vocab, dim, expert_hidden, layers, heads, kv_heads, head_dim{}, experts = 64, active = 8;  // head_dim 0: dim / heads
+  bool renormalise{};
+  real eps = 1e-5;
+  bool tied{}, attention_bias{};
+  rotary rope{.theta = 1e4};
+};
+
+constexpr attend olmoe_attend(const olmoe_config& c) {
+  const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;
+  rotary rope = c.rope;
+  rope.dims = head_dim;
+  return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = head_dim, .rope = rope,
+          .qk_norm = {c.eps, 0, true}, .qkv_bias = c.attention_bias, .out_bias = c.attention_bias};
+}
+
+template <olmoe_config C> struct olmoe : model<
+    embedding<C.vocab, C.dim>,
+    stack<C.layers, block<
+        residual<rms_norm<C.dim, C.eps>, attention<olmoe_attend(C)>>,
+        residual<rms_norm<C.dim, C.eps>, moe<experts{.dim = C.dim, .hidden = C.expert_hidden, .route = {
+            .experts = C.experts, .active = C.active, .renormalise = C.renormalise}}>>>>,
+    rms_norm<C.dim, C.eps>,
+    head<C.dim, C.vocab, C.tied>> {
+  using family = cke::family<"olmoe">;
+  static constexpr olmoe_config config = C;
+};
+
+template <> struct family<"olmoe"> {
+  using config = olmoe_config;
+  template <config C> using type = olmoe<C>;
+  static constexpr std::string_view name = "olmoe", header = "cke/models/olmoe.hpp", type_name = "cke::olmoe";
+  static constexpr config_key keys[] = {
+      key::vocab, key::dim, {"expert_hidden", "intermediate_size", "feed_forward_length", false, 1, 1 << 22}, key::layers, key::heads,
+      key::kv_heads, key::head_dim, key::experts.or_default(), key::active.or_default(), key::renormalise, key::eps, key::tied, key::attention_bias, key::rope};
+  static constexpr requirement must_be[] = {{"hidden_act", "silu"}, {"clip_qkv", "null"}};
+  static constexpr config defaults{.vocab = 0, .dim = 0, .expert_hidden = 0, .layers = 0, .heads = 0, .kv_heads = 0, .experts = 64, .active = 8};
+  static constexpr config finish(config c) {
+    c.kv_heads = c.kv_heads ? c.kv_heads : c.heads;
+    c.head_dim = c.head_dim || c.heads == 0 ? c.head_dim : c.dim / c.heads;
+    return c;
+  }
+  static constexpr auto names = expert_names;
+};
+
+struct OLMoE_1B_7B : olmoe<{.vocab = 50304, .dim = 2048, .expert_hidden = 1024, .layers = 16, .heads = 16, .kv_heads = 16}> {};
+
+}  // namespace cke

@@ -31,7 +31,7 @@ SWEEPS = {
               SHAPES[:1], "n_depth", "earlier positions", "ms per token"),
     "prompt": (["-p", "1-8192*2", "-n", "0"], SHAPES[:1], "n_prompt", "tokens of prompt", "ms per token"),
     "threads": (["-p", "512", "-n", "32", "-t", "1,2"], SHAPES[:1], "n_threads", "threads", "ms per token"),
-    "rows": (["-p", "0", "-n", "64", "-b", "1-16"], SHAPES[:1], "n_rows", "tokens of one pass", "ms per pass"),
+    "sequences": (["-p", "0", "-n", "16", "-b", "1,2,4,8,16,32,64"], SHAPES[:1], "n_sequences", "sequences that decode together", "ms per pass"),
     "width": (["-p", "512", "-n", "32"], SHAPES, "parameters", "weights read, millions", "ms per token"),
 }
 
@@ -66,8 +66,7 @@ def measure(sweep, args):
 def cost(row):
     """ms of a token, or of a pass of several."""
     best = min(row["samples_ns"]) / 1e6
-    tokens = row["n_prompt"] + row["n_gen"]
-    return best / -(-tokens // row["n_rows"]) if row["n_gen"] else best / tokens
+    return best / (row["n_gen"] or row["n_prompt"])
 
 
 def series(rows, sweep):

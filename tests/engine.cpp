@@ -78,6 +78,8 @@ TEST_CASE("engine: conversations that are fed together have the bits that each h
   CHECK(same_bits(a->logits(), s.logits()));
   CHECK(std::ranges::equal(a->history(), s.history()));
 
+  const auto c = e->open();
+  CHECK(c->recall(ids) == 0);  // less than a block of 128
   const auto foreign = typed_engine<Model<byte_model::tiny, F32>>(byte_model::shared<F32>()).open();
   const turn wrong[]{{a.get(), std::span(ids).first(1)}, {foreign.get(), std::span(ids).first(1)}};
   CHECK(random_model::failure_of([&] { e->feed_together(wrong); }).code == errc::usage);

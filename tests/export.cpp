@@ -33,7 +33,7 @@ struct session_free {
 using model_handle = std::unique_ptr<cke_model, model_free>;
 using session_handle = std::unique_ptr<cke_session, session_free>;
 
-constexpr cke_options small{.threads = 2, .context = 64, .chunk = 20, .logit_rows = 3, .progress = nullptr, .user = nullptr};
+constexpr cke_options small{.threads = 2, .context = 64, .chunk = 20, .logit_rows = 3, .cache_positions = 0, .progress = nullptr, .user = nullptr};
 
 model_handle load() {
   cke_error e;
@@ -149,6 +149,30 @@ TEST_CASE("export: sessions that are fed together have the bits that each has al
   check_at(a, 4);
   check_at(b, 41);
   check_at(c, 10);
+}
+
+TEST_CASE("export: a session takes over what another has computed, and a full cache is an error") {
+  const std::vector<u32> ids = some_ids(200);
+  cke_options o = small;
+  o.context = 200, o.cache_positions = 256;
+  const model_handle m(cke_model_load(file.c_str(), &o, nullptr));
+  REQUIRE(m);
+  const session_handle a = open(m), b = open(m);
+  REQUIRE(cke_session_feed(a.get(), ids.data(), 130, nullptr) == 0);
+  cke_error e;
+  CHECK(cke_session_feed(b.get(), ids.data(), 1, &e) == number(errc::cache_full));
+  CHECK(std::string(e.message) == "cache: expected a free page of 128 positions, found all 2 in use");
+  cke_session_rewind(a.get(), 128);
+  u32 taken = 7;
+  CHECK(cke_session_recall(a.get(), ids.data(), 200, &taken, &e) == number(errc::usage));
+  REQUIRE(cke_session_recall(b.get(), ids.data(), 200, &taken, nullptr) == 0);
+  CHECK(taken == 128);
+  CHECK(cke_session_position(b.get()) == 128);
+  REQUIRE(cke_session_feed(b.get(), ids.data() + 128, 2, nullptr) == 0);
+  const session_handle c = open(m);
+  cke_session_rewind(a.get(), 0);
+  REQUIRE(cke_session_recall(c.get(), ids.data(), 129, &taken, nullptr) == 0);
+  CHECK(taken == 128);
 }
 
 TEST_CASE("export: a session keeps its model; null is freed as nothing") {

@@ -19,7 +19,7 @@
 #endif
 
 /* Changes with every change of a signature or a struct below. */
-#define CKE_ABI_VERSION 3u
+#define CKE_ABI_VERSION 4u
 
 typedef struct cke_model cke_model;
 typedef struct cke_session cke_session;
@@ -35,6 +35,7 @@ typedef struct cke_options {
   uint32_t context;    /* positions of a session; 0: 4096 */
   uint32_t chunk;      /* most tokens of one pass; 0: 512 */
   uint32_t logit_rows; /* most rows of logits of one pass; 0: 1 */
+  uint32_t cache_positions; /* of all sessions together; 0: as many as they have contexts */
   void (*progress)(void* user, uint64_t done, uint64_t total); /* weights; may be null */
   void* user;
 } cke_options;
@@ -103,6 +104,10 @@ CKE_API int32_t cke_sessions_feed(const cke_turn* turns, size_t count, cke_error
 /* [vocab], after the last id; valid until the next feed. */
 CKE_API const float* cke_session_logits(const cke_session*) CKE_NOEXCEPT;
 CKE_API uint32_t cke_session_position(const cke_session*) CKE_NOEXCEPT;
+/* At position 0: takes over what sessions of this model have computed for the beginning of ids, in whole blocks
+ * of 128; the last id is always left to be fed. `taken` gets the position after it. */
+CKE_API int32_t cke_session_recall(cke_session*, const uint32_t* ids, size_t count, uint32_t* taken,
+                                   cke_error*) CKE_NOEXCEPT;
 /* Forgets everything after `position`. */
 CKE_API void cke_session_rewind(cke_session*, uint32_t position) CKE_NOEXCEPT;
 

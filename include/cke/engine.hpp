@@ -26,6 +26,7 @@ class conversation {
   virtual u32 position() const = 0;
   virtual u32 context() const = 0;
   virtual void rewind(u32 position) = 0;
+  virtual u32 recall(std::span<const u32> ids) = 0;
   virtual std::unique_ptr<conversation> fork() const = 0;
 
   void feed(u32 id) { feed(std::span(&id, 1)); }
@@ -52,7 +53,8 @@ class engine {
   virtual u64 state_bytes() const = 0;  // of one conversation
   virtual std::unique_ptr<conversation> open() const = 0;
   // Different conversations of this engine take ids, each its own; each logits() is then that of its last id.
-  // Throws context_overflow, token_range, usage, naming the turn by its number; all are then as they were.
+  // Throws context_overflow, token_range, usage, naming the turn by its number, and cache_full; all
+  // are then as they were.
   virtual void feed_together(std::span<const turn> turns) = 0;
   virtual void watch(const tracer& t) const = 0;
 };
@@ -69,6 +71,7 @@ template <class Session> class typed_conversation final : public conversation {
   u32 position() const override { return session_.position(); }
   u32 context() const override { return session_.context(); }
   void rewind(u32 position) override { session_.rewind(position); }
+  u32 recall(std::span<const u32> ids) override { return session_.recall(ids); }
   std::unique_ptr<conversation> fork() const override { return std::make_unique<typed_conversation>(*this); }
 
   Session& session() { return session_; }

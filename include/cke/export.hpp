@@ -53,6 +53,7 @@ inline model_options options_of(const cke_options* from) {
   if (from->context) o.context = from->context;
   if (from->chunk) o.chunk = from->chunk;
   if (from->logit_rows) o.logit_rows = from->logit_rows;
+  o.cache_positions = from->cache_positions;
   if (from->progress)
     o.progress = [call = from->progress, user = from->user](u64 done, u64 total) { call(user, done, total); };
   return o;
@@ -151,6 +152,9 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
       });
     });
   }
+  static int32_t recall(cke_session* s, const uint32_t* ids, std::size_t count, uint32_t* taken, cke_error* e) noexcept {
+    return status(e, [&] { *taken = of(s).recall(std::span(ids, count)); });
+  }
   static int32_t feed_all(cke_session* s, const uint32_t* ids, std::size_t count,
                           void (*take)(void*, uint32_t, const float*), void* user, cke_error* e) noexcept {
     return status(e, [&] {
@@ -196,6 +200,9 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   }                                                                                                              \
   int32_t cke_sessions_feed(const cke_turn* turns, size_t n, cke_error* e) noexcept {                            \
     return cke_exported::feed(turns, n, e);                                                                      \
+  }                                                                                                              \
+  int32_t cke_session_recall(cke_session* s, const uint32_t* ids, size_t n, uint32_t* taken, cke_error* e) noexcept { \
+    return cke_exported::recall(s, ids, n, taken, e);                                                            \
   }                                                                                                              \
   const float* cke_session_logits(const cke_session* s) noexcept { return cke_exported::of(s).logits().data(); } \
   uint32_t cke_session_position(const cke_session* s) noexcept { return cke_exported::of(s).position(); }        \

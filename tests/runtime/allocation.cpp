@@ -113,6 +113,14 @@ TEST_CASE("allocation: sessions that are fed together take none") {
     }
   }) == 0);
   CHECK(c.position() == 90);
+  a.feed(some_ids[180]);
+  CHECK(taken_by([&] {
+    b.reset();
+    CHECK(b.recall(some_ids) == 128);
+    b.feed(std::span(some_ids).subspan(128));
+    a.rewind(100);  // into a page that b shares
+    a.feed(std::span(some_ids).first(60));
+  }) == 0);
 }
 
 TEST_CASE("allocation: none on any number of threads, nor behind the abstract class") {

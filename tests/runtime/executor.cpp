@@ -41,7 +41,7 @@ struct machine {
 
   std::vector<float> decoded() {
     std::vector<float> out;
-    state s(context);
+    auto s = random_model::lone<state>(context);
     for (u32 i = 0; i < context; ++i)
       run.run(std::span(ids).subspan(i, 1), 1, s, [&](u32 first, u32 rows, const view& v) {
         CHECK(first == 0);
@@ -64,7 +64,7 @@ TEST_CASE("executor: a pass hands out the last rows, in order, as many at once a
     for (const u32 rows : {0u, 1u, 2u, 16u, 17u, 59u, 60u}) {
       CAPTURE(room);
       CAPTURE(rows);
-      machine::state s(context);
+      auto s = random_model::lone<machine::state>(context);
       m.run.run(std::span(ids).first(11), 0, s, [](u32, u32, const view&) { FAIL("no row was asked for"); });
       CHECK(s.position() == 11);
       u32 next = 60 - rows;
@@ -111,7 +111,7 @@ TEST_CASE("executor: a window hides what lies before it") {
   const auto last = [&](u32 changed) {
     std::vector<u32> text = ids;
     if (changed < context) text[changed] = (text[changed] + 1) % vocab;
-    slot_state<W, dtype::f32, isa::native> s(context);
+    auto s = random_model::lone<slot_state<W, dtype::f32, isa::native>>(context);
     std::vector<float> out;
     run.run(text, 1, s, [&](u32, u32, const view& v) { out.assign(v.row(0), v.row(0) + vocab); });
     return out;

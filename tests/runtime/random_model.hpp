@@ -138,6 +138,12 @@ inline bool same_bits(std::span<const float> a, std::span<const float> b) {
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size_bytes()) == 0;
 }
 
+// A slot by itself, with pages of its own.
+template <class Slot> Slot lone(u32 context) {
+  static page_pool pages(Slot::page_bytes, 0);
+  return Slot(pages, context);
+}
+
 // What went wrong in f(), as its text and code; "" when nothing did.
 struct failure {
   std::string text;

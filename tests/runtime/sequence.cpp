@@ -131,6 +131,53 @@ TEST_CASE("sequence: assignment across models takes the other's context and weig
   check_at(a, 10);
 }
 
+TEST_CASE("sequence: one without a cache of its own takes over what others have computed, to the bit") {
+  const auto m = load({.threads = 2, .context = context, .chunk = 33, .cache_positions = 384});
+  text s(m);
+  CHECK(s.recall(ids()) == 0);
+  s.feed(ids(0, 190));
+  {
+    text t(m);
+    CHECK(t.recall(ids()) == 128);
+    CHECK(std::ranges::equal(t.history(), ids(0, 128)));
+    CHECK(m->cache.count().held == 2);
+    t.feed(ids(128, 20));
+    check_at(t, 148);
+    const auto begun = random_model::failure_of([&] { t.recall(ids()); });
+    CHECK(begun.code == errc::usage);
+    CHECK(begun.text == "recall: expected a sequence at position 0, found 148");
+    check_at(t, 148);
+    t.reset();
+    CHECK(t.recall(ids(0, 128)) == 0);  // the last id is for the logits
+    CHECK(t.recall(ids(0, 129)) == 128);
+    t.feed(ids(128, 1));
+    check_at(t, 129);
+    t.reset();
+    CHECK(t.recall({}) == 0);
+    CHECK(random_model::failure_of([&] { t.recall(std::vector<u32>(3, vocab)); }).code == errc::token_range);
+  }
+  // All the cache: an error, and everything as it was.
+  text a(m), b(m);
+  a.feed(std::vector<u32>(10, 3));
+  const auto full = random_model::failure_of([&] { b.feed(1); });
+  CHECK(full.code == errc::cache_full);
+  CHECK(full.text == "cache: expected a free page of 128 positions, found all 3 in use");
+  CHECK(b.position() == 0);
+  const text::feeding turns[]{{&a, ids(0, 50)}, {&s, ids(190, 10)}, {&b, ids(0, 1)}};
+  CHECK(random_model::failure_of([&] { text::feed_together(3, [&](u32 i) { return turns[i]; }); }).code == errc::cache_full);
+  CHECK(a.position() == 10);
+  check_at(s, 190);
+  CHECK(m->cache.count().held == 3);
+  a.reset();
+  s.feed(ids(190, 10));
+  check_at(s, 200);
+  s.reset();
+  CHECK(m->cache.count().held == 0);
+  CHECK(b.recall(ids()) == 128);  // nobody held it
+  b.feed(ids(128, 72));
+  check_at(b, 200);
+}
+
 TEST_CASE("sequence: it keeps its model alive") {
   auto m = load({.threads = 1, .context = 16});
   text s(m);
@@ -269,6 +316,7 @@ TEST_CASE("model_options: each number has a range, and the message names it") {
   CHECK(refused({.chunk = 65537}).code == errc::config_range);
   CHECK(refused({.logit_rows = 0}).text == "logit_rows: expected 1 to 65536, found 0");
   CHECK(refused({.logit_rows = 65537}).code == errc::config_range);
+  CHECK(refused({.cache_positions = (1 << 30) + 1}).text == "cache_positions: expected 0 to 1073741824, found 1073741825");
   CHECK(refused({.threads = 1025}).text == "threads: expected 0 to 1024, found 1025");
   CHECK(refused({.threads = 1, .context = 1, .chunk = 1}).text.empty());
   CHECK(model_options{.context = 10}.limits().chunk == 10);  // a pass is never longer than the context

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// state.cpp: the caches of a conversation: where they lie, and that copies are apart from each other.
+// state.cpp: the pages of a conversation: where caches lie in them, who shares them, who may find them again.
 #include "cke/runtime/state.hpp"
 
 #include <doctest/doctest.h>
@@ -32,6 +32,8 @@ template <dtype KV> struct tests {
     return {s.pages(), at.offset + head * at.block_bytes};
   }
   static void write(state& s, u32 seed, u32 from, u32 to) {
+    CHECK(s.position() == from);
+    s.reserve(to - from);
     std::vector<float> k, v;
     for (const state_descriptor& d : layers())
       for (u32 h = 0; h < d.heads; ++h)
@@ -56,7 +58,11 @@ template <dtype KV> struct tests {
   }
 
   static void places() {
-    state s(context);
+    page_pool pool(state::page_bytes, 0);
+    state s(pool, context);
+    CHECK(s.held() == 0);
+    s.reserve(context);
+    CHECK(s.held() == 3);
     CHECK(s.context() == context);
     CHECK(s.position() == 0);
     CHECK(state::bytes(context) == P::state_bytes(context, KV));
@@ -76,14 +82,19 @@ template <dtype KV> struct tests {
   }
 
   static void forks() {
-    state a(context);
+    page_pool pool(state::page_bytes, 0), another(state::page_bytes, 0);
+    state a(pool, context);
     write(a, 1, 0, 140);
     CHECK(holds(a, 1, 0, 140));
     state b(a);
+    CHECK(pool.count().held == 2);  // one set of pages for both
     CHECK(b.position() == 140);
     CHECK(holds(b, 1, 0, 140));
     write(b, 2, 140, 300);
+    CHECK(b.pages()[0] == a.pages()[0]);
+    CHECK(b.pages()[1] != a.pages()[1]);
     write(a, 3, 140, 200);
+    CHECK(pool.count().held == 4);
     CHECK(holds(a, 3, 140, 200));
     CHECK(holds(b, 1, 0, 140));
     CHECK(holds(b, 2, 140, 300));
@@ -93,9 +104,11 @@ template <dtype KV> struct tests {
     CHECK(holds(b, 3, 140, 200));
     b = *&b;
     CHECK(holds(b, 3, 140, 200));
-    state small(10);
-    small = a;  // another context: another memory
+    CHECK(pool.count().held == 2);
+    state small(another, 10);
+    small = a;  // another context, of another pool
     CHECK(small.context() == context);
+    CHECK(another.count().held == 0);
     CHECK(holds(small, 3, 140, 200));
     const std::byte* const place = a.pages()[0];
     const state moved = std::move(a);
@@ -120,13 +133,101 @@ TEST_CASE("state: a copy holds what was there, and goes its own way") {
   tests<dtype::q8_0>::forks();
 }
 
-TEST_CASE("state: truncating moves back only") {
-  slot_state<P, dtype::f16, isa::native> s(context);
-  s.advance(50);
-  s.advance(30);
-  CHECK(s.position() == 80);
-  s.truncate(100);
-  CHECK(s.position() == 80);
+TEST_CASE("state: truncating moves back only, and gives back what nothing is left in") {
+  using state = tests<dtype::f16>::state;
+  page_pool pool(state::page_bytes, 0);
+  state s(pool, context);
+  s.reserve(0);
+  CHECK(s.held() == 0);
+  for (const u32 n : {50u, 30u, 48u, 1u, 171u}) s.reserve(n), s.advance(n);
+  CHECK(s.position() == 300);
+  CHECK(s.held() == 3);
+  s.truncate(301);
+  CHECK(s.position() == 300);
+  s.truncate(257);
+  CHECK(s.held() == 3);
+  s.truncate(256);
+  CHECK(s.held() == 2);
   s.truncate(7);
   CHECK(s.position() == 7);
+  CHECK(pool.count().held == 1);
+  s.truncate(0);
+  CHECK(pool.count().held == 0);
+}
+
+TEST_CASE("state: where pages run out, reserving is an error and truncating gives back what it had taken") {
+  using state = tests<dtype::f16>::state;
+  page_pool pool(state::page_bytes, 3);
+  state a(pool, context), b(pool, context);
+  tests<dtype::f16>::write(a, 1, 0, 140);
+  const auto failed = random_model::failure_of([&] { b.reserve(200); });
+  CHECK(failed.code == errc::cache_full);
+  CHECK(failed.text == "cache: expected a free page of 128 positions, found all 3 in use");
+  b.truncate(b.position());
+  CHECK(pool.count().held == 2);
+  state c(a);
+  tests<dtype::f16>::write(c, 2, 140, 150);  // the last page, for its own copy
+  CHECK(random_model::failure_of([&] { b.reserve(1); }).code == errc::cache_full);
+  c = b;
+  tests<dtype::f16>::write(a, 3, 140, 256);  // nobody shares it any more: no copy
+  CHECK(pool.count().held == 2);
+  CHECK(tests<dtype::f16>::holds(a, 1, 0, 140));
+  CHECK(tests<dtype::f16>::holds(a, 3, 140, 256));
+}
+
+TEST_CASE("state: pages that are full are found by their ids, while they are held and until they are taken") {
+  using state = tests<dtype::f16>::state;
+  page_pool pool(state::page_bytes, 4);
+  const std::vector<u32> ids = random_model::ids(context, 1000), others = random_model::ids(context, 1000, 8);
+  std::vector<u32> branch(ids);
+  branch[130] += 1;
+  const auto recalled = [&](std::span<const u32> some) {
+    state s(pool, context);
+    s.recall(some);
+    CHECK(s.position() == s.held() * key_block);
+    return s.position();
+  };
+  {
+    state a(pool, context);
+    tests<dtype::f16>::write(a, 1, 0, 127);
+    a.remember(ids.data());
+    CHECK(recalled(ids) == 0);
+    tests<dtype::f16>::write(a, 1, 127, 290);
+    a.remember(ids.data());
+    CHECK(recalled(ids) == 256);
+    CHECK(recalled(std::span(ids).first(255)) == 128);
+    CHECK(recalled(branch) == 128);
+    CHECK(recalled(others) == 0);
+    CHECK(recalled(std::span(ids).subspan(128)) == 0);  // the same ids after others
+    state b(pool, context);
+    b.recall(ids);
+    CHECK(tests<dtype::f16>::holds(b, 1, 0, 256));
+    CHECK(b.pages()[1] == a.pages()[1]);
+    CHECK(pool.count().held == 3);
+    // Who goes back into a page that others have too writes to a copy of it, and finds it again.
+    b.truncate(140);
+    tests<dtype::f16>::write(b, 2, 140, 256);
+    CHECK(tests<dtype::f16>::holds(a, 1, 0, 256));
+    b.remember(branch.data());
+    CHECK(recalled(branch) == 256);
+    b.truncate(140);
+    tests<dtype::f16>::write(b, 1, 140, 256);
+    b.remember(ids.data());
+    CHECK(b.pages()[1] == a.pages()[1]);
+    CHECK(pool.count().held == 3);
+  }
+  CHECK(pool.count().held == 0);
+  CHECK(recalled(ids) == 256);
+  {
+    state c(pool, context);  // takes the page without a memory, the one that was never used, then the oldest
+    tests<dtype::f16>::write(c, 3, 0, 256);
+    CHECK(recalled(ids) == 256);
+    tests<dtype::f16>::write(c, 3, 256, 290);
+    CHECK(recalled(ids) == 128);
+  }
+  state alone(pool, context);
+  alone.recall(ids);
+  alone.truncate(100);
+  tests<dtype::f16>::write(alone, 4, 100, 101);  // its only holder: the page changes, and is forgotten
+  CHECK(recalled(ids) == 0);
 }

@@ -44,7 +44,7 @@ template <class P, dtype KV> struct machine {
 
   // All logits when the ids are fed `chunk` at a time.
   template <class Run> std::vector<float> logits(Run& run, u32 chunk) {
-    slot_state<P, KV, isa> s(context);
+    auto s = random_model::lone<slot_state<P, KV, isa>>(context);
     const std::vector<u32> ids = some_ids(P::vocab);
     std::vector<float> out;
     for (u32 at = 0; at < token_count; at += chunk) {
@@ -133,7 +133,7 @@ constexpr auto ignore = [](u32, u32, const view&) {};
 
 TEST_CASE("table_executor: counters are those of the plan") {
   machine_of_small m(llama_weights());
-  slot s(context);
+  auto s = random_model::lone<slot>(context);
   const std::vector<u32> ids = some_ids(small::vocab);
   CHECK(m.table.run(std::span(ids).first(20), 1, s, ignore));
   CHECK(s.position() == 20);
@@ -147,7 +147,7 @@ TEST_CASE("table_executor: counters are those of the plan") {
 
 TEST_CASE("table_executor: it stops after any step, in order, and the slot goes on as if nothing had been") {
   machine_of_small m(llama_weights());
-  slot s(context);
+  auto s = random_model::lone<slot>(context);
   const std::vector<u32> ids = some_ids(small::vocab);
   std::vector<opcode> order;
   small::for_each_op([&](place, u32, const instruction& i, const code&) { order.push_back(i.op); });
@@ -171,7 +171,7 @@ TEST_CASE("table_executor: it stops after any step, in order, and the slot goes 
 
 TEST_CASE("table_executor: a hook sees every output, and its dump can be read back") {
   machine_of_small m(llama_weights());
-  slot s(context);
+  auto s = random_model::lone<slot>(context);
   const std::vector<u32> ids = some_ids(small::vocab);
   std::ostringstream file;
   std::vector<std::vector<float>> stream_rows, logits;
@@ -233,7 +233,7 @@ TEST_CASE("table_executor: what a backend lacks is refused before anything runs"
 
 TEST_CASE("table_executor: what a hook throws reaches the caller, and a kernel that writes too far is named") {
   machine_of_small m(llama_weights());
-  slot s(context);
+  auto s = random_model::lone<slot>(context);
   const std::vector<u32> ids = some_ids(small::vocab);
   CHECK_THROWS_WITH_AS(m.table.run(std::span(ids).first(2), 1, s, ignore, {.after = [](const report& r) {
                          if (r.number == 4) throw std::runtime_error("enough");
@@ -255,7 +255,7 @@ TEST_CASE("table_executor: one slot may be fed by both executors in turn") {
   machine_of_small m(llama_weights());
   const std::vector<u32> ids = some_ids(small::vocab);
   const std::vector<float> want = m.logits(m.fold, 1);
-  slot s(context);
+  auto s = random_model::lone<slot>(context);
   std::vector<float> got;
   for (u32 at = 0; at < token_count; ++at) {
     auto take = [&](u32, u32, const view& v) { got.insert(got.end(), v.row(0), v.row(0) + small::vocab); };

@@ -61,7 +61,7 @@ template <class Formats, dtype KV, class Isa, u32 length = 310, class M = mixed>
   }
 
   // Sequences of three texts, in passes of random mixtures: some decode, some take a part of a prompt, some
-  // wait; now and then one goes back or becomes a fork of another.
+  // wait; now and then one goes back, becomes a fork of another, or begins again with what the cache remembers.
   static void check_together(u32 threads, u32 count, u32 steps) {
     std::vector<float> want[3];
     const auto alone = load(1, length, 1);
@@ -75,6 +75,7 @@ template <class Formats, dtype KV, class Isa, u32 length = 310, class M = mixed>
     for (u32 i = 0; i < count; ++i) members.push_back({sequence(m), i % 3});
     u64 drawn = 0;
     const auto below = [&](u32 end) { return static_cast<u32>(uniform(count, drawn++) * end); };
+    u32 recalled = 0;
     for (u32 step = 0; step < steps; ++step) {
       std::vector<typename sequence::feeding> turns;
       std::vector<const member*> fed;
@@ -82,6 +83,7 @@ template <class Formats, dtype KV, class Isa, u32 length = 310, class M = mixed>
         const u32 chance = below(20), at = one.s.position();
         if (chance == 0) one = members[below(count)];
         if (chance <= 2 || at == length) one.s.rewind(below(at + 1));
+        if (chance == 3) one.s.reset(), one.text = below(3), recalled += one.s.recall(ids(one.text));
         const u32 left = length - one.s.position();
         const u32 take = chance < 5 ? below(length) : chance < 7 ? 0 : 1;
         turns.push_back({&one.s, std::span(ids(one.text)).subspan(one.s.position(), std::min(left, take))});
@@ -94,6 +96,7 @@ template <class Formats, dtype KV, class Isa, u32 length = 310, class M = mixed>
       CAPTURE(step);
       REQUIRE(same);
     }
+    CHECK(recalled > 0);
     for (const member& one : members) CHECK(std::ranges::equal(one.s.history(), std::span(ids(one.text)).first(one.s.position())));
   }
 

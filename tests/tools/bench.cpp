@@ -62,7 +62,7 @@ TEST_CASE("bench: llama-bench's fields, with numbers that agree") {
     CHECK(r["model_size"].get<double>() < 1.6 * 1181376);
     CHECK(r["n_threads"] == 2);
     CHECK(r["n_ubatch"] == 512);
-    CHECK(r["n_rows"] == 1);
+    CHECK(r["n_sequences"] == 1);
     CHECK(r["type_k"] == "bf16");
     CHECK((r["n_prompt"] == 8) == (r["n_gen"] == 0));
     REQUIRE(r["samples_ns"].size() == 2);
@@ -87,7 +87,7 @@ TEST_CASE("bench: GB/s counts the weights of each pass, and the cache that is re
   const double weights = all[0]["model_size"].get<double>();
   CHECK(bytes(all[0]) == doctest::Approx(weights + 108 * position).epsilon(1e-3));
   CHECK(bytes(all[1]) == doctest::Approx(4 * weights + (101 + 102 + 103 + 104) * position).epsilon(1e-3));
-  CHECK(bytes(all[2]) == doctest::Approx(2 * weights + (102 + 104) * position).epsilon(1e-3));
+  CHECK(bytes(all[2]) == doctest::Approx(4 * weights + 2 * (101 + 102 + 103 + 104) * position).epsilon(1e-3));
   const json wide = rows({"-d", "100", "--kv", "f32", "--format", "bf16"});
   CHECK(bytes(wide[0]) == doctest::Approx(weights + 108 * 2 * position).epsilon(1e-3));
 }
@@ -102,11 +102,13 @@ TEST_CASE("bench: lists and ranges, each value a test") {
   CHECK(threads[1]["n_threads"] == 3);
 }
 
-TEST_CASE("bench: rows of one pass, and what a pass of them costs") {
-  const json all = rows({"-b", "2,1,16", "-n", "5", "-d", "2"});
-  CHECK(names(all) == std::vector<std::string>{"pp8 @ d2", "tg5 @ d2 b2", "tg5 @ d2", "tg5 @ d2 b16"});
+TEST_CASE("bench: sequences that generate together, and what a pass of them costs") {
+  const json all = rows({"-b", "2,1,40", "-n", "5", "-d", "2"});
+  CHECK(names(all) == std::vector<std::string>{"pp8 @ d2", "tg5 @ d2 b2", "tg5 @ d2", "tg5 @ d2 b40"});
   CHECK(all[0]["pass_cost"].is_null());
-  CHECK(all[1]["n_rows"] == 2);
+  CHECK(all[1]["n_sequences"] == 2);
+  for (const json& r : all)
+    CHECK(r["avg_ts"].get<double>() >= (r["n_prompt"].get<double>() + r["n_gen"].get<double>() * r["n_sequences"].get<double>()) * 1e9 / r["avg_ns"].get<double>() * 0.99);
   CHECK(all[1]["pass_cost"].get<double>() > 0);
   CHECK(all[2]["pass_cost"] == 1);
   const json alone = rows({"-b", "2,4"});

@@ -13,24 +13,24 @@
 namespace cke::tool {
 namespace {
 
-// A prompt at once, or `generate` ids in passes of `rows`, after `depth` earlier ids.
+// A prompt at once, or `generate` ids of each of `sequences` that decode together, after `depth` earlier ids.
 struct test {
-  u32 prompt, generate, rows, depth;
+  u32 prompt, generate, sequences, depth;
 
   std::string name() const {
     std::string s = prompt ? "pp" + std::to_string(prompt) : "tg" + std::to_string(generate);
-    if (depth || rows > 1) s += " @";
+    if (depth || sequences > 1) s += " @";
     if (depth) s += " d" + std::to_string(depth);
-    if (rows > 1) s += " b" + std::to_string(rows);
+    if (sequences > 1) s += " b" + std::to_string(sequences);
     return s;
   }
-  u32 ids() const { return prompt + generate; }
-  // f(pass) for each pass that it makes: a prompt wants the logits of its last id, rows their own.
+  u32 ids() const { return prompt + generate * sequences; }
+  // f(pass) for each pass that it makes, with the logits of the last id of each sequence.
   template <class F> void each_pass(u32 chunk, F f) const {
-    const u32 step = prompt ? chunk : rows;
-    for (u32 at = 0; at < ids(); at += step) {
-      const u32 n = std::min(step, ids() - at);
-      f(program_cost::pass{depth + at, n, generate ? n : at + n == ids() ? 1u : 0u});
+    for (u32 at = 0; at < generate; ++at) f(program_cost::pass{depth + at, sequences, sequences, sequences});
+    for (u32 at = 0; at < prompt; at += chunk) {
+      const u32 n = std::min(chunk, prompt - at);
+      f(program_cost::pass{depth + at, n, at + n == prompt ? 1u : 0u});
     }
   }
 };
@@ -40,7 +40,7 @@ struct samples {
   std::vector<double> ns, least_ns;  // least: what the peaks of that moment allow
   machine_peaks peaks{};             // the greatest seen
 
-  double passes() const { return of.prompt ? 1 : std::ceil(double(of.generate) / of.rows); }
+  double passes() const { return of.prompt ? 1 : of.generate; }
 };
 
 double mean(const std::vector<double>& x) {
@@ -58,17 +58,24 @@ double median(std::vector<double> x) {
   return (x[x.size() / 2] + x[(x.size() - 1) / 2]) / 2;
 }
 
-void run_test(conversation& c, const test& t, std::span<const u32> ids) {
-  if (t.prompt) return c.feed(ids);
-  for (std::size_t at = 0; at < ids.size(); at += t.rows) {
-    const auto part = ids.subspan(at, std::min<std::size_t>(t.rows, ids.size() - at));
-    part.size() == 1 ? c.feed(part) : c.feed_all(part, [](u32, std::span<const float>) {});
+using conversations = std::vector<std::unique_ptr<conversation>>;
+
+void run_test(engine& e, const conversations& all, const test& t, std::span<const u32> ids) {
+  if (t.prompt || t.sequences == 1) {
+    const u32 step = t.prompt ? t.prompt : 1;
+    for (std::size_t at = 0; at < ids.size(); at += step) all[0]->feed(ids.subspan(at, step));
+    return;
+  }
+  std::vector<turn> turns(t.sequences);
+  for (std::size_t at = 0; at < ids.size(); at += t.sequences) {
+    for (u32 s = 0; s < t.sequences; ++s) turns[s] = {all[s].get(), ids.subspan(at + s, 1)};
+    e.feed_together(turns);
   }
 }
-double ns_of(conversation& c, const test& t, std::span<const u32> ids) {
-  c.rewind(t.depth);
+double ns_of(engine& e, const conversations& all, const test& t, std::span<const u32> ids) {
+  for (u32 s = 0; s < t.sequences; ++s) all[s]->rewind(t.depth);
   const auto start = std::chrono::steady_clock::now();
-  run_test(c, t, ids);
+  run_test(e, all, t, ids);
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
@@ -99,7 +106,7 @@ std::string utc_now() {
 class runner {
  public:
   runner(const bench_args& args, u32 threads, u64 context, u32 logit_rows)
-      : args_(args), model_(load_for_bench(args, threads, context, logit_rows)), session_(model_.engine->open()) {
+      : args_(args), model_(load_for_bench(args, threads, context, logit_rows)) {
     const engine& e = *model_.engine;
     const model_options planned{.context = e.context(), .chunk = args.model.chunk, .logit_rows = logit_rows};
     cost_.emplace(json_object::parse(model_.door->plan_json(planned)), e.weight_bytes());
@@ -109,16 +116,20 @@ class runner {
   // Repetition by repetition, all tests in turn: drift of the machine falls on all of them.
   std::vector<samples> run(const std::vector<test>& tests) {
     const u32 depth = tests.front().depth, vocab = model_.engine->vocab_size();
-    session_->rewind(0);
-    if (depth) session_->feed(some_ids(depth, vocab));
+    conversations talks;
+    talks.push_back(model_.engine->open());
+    if (depth) talks[0]->feed(some_ids(depth, vocab));
     std::vector<samples> all;
-    for (const test& t : tests) all.push_back({t, {}, {}});
+    for (const test& t : tests) {
+      all.push_back({t, {}, {}});
+      while (talks.size() < t.sequences) talks.push_back(talks[0]->fork());
+    }
     for (u32 repetition = 0; repetition <= args_.repetitions; ++repetition) {
       const bool warm_up = repetition == 0;
       const machine_peaks now = probe_ && !warm_up ? probe_() : machine_peaks{};
       for (samples& s : all) {
-        const u32 ids = warm_up && s.of.generate ? std::min(s.of.rows, s.of.generate) : s.of.ids();
-        const double ns = ns_of(*session_, s.of, some_ids(ids, vocab));
+        const u32 ids = warm_up && s.of.generate ? s.of.sequences : s.of.ids();
+        const double ns = ns_of(*model_.engine, talks, s.of, some_ids(ids, vocab));
         if (warm_up) continue;
         s.ns.push_back(ns);
         if (probe_) add_bound(s, now);
@@ -127,8 +138,8 @@ class runner {
     return all;
   }
 
-  // `one_row`: the samples of the same test with one row a pass, where there are any.
-  json_object row(const samples& s, const samples* one_row) const {
+  // `alone`: the samples of the same test with one sequence, where there are any.
+  json_object row(const samples& s, const samples* alone) const {
     const engine& e = *model_.engine;
     std::vector<double> ns, ts;
     for (const double x : s.ns) ns.push_back(std::round(x)), ts.push_back(s.of.ids() * 1e9 / x);
@@ -150,7 +161,7 @@ class runner {
                   {"n_prompt", s.of.prompt},
                   {"n_gen", s.of.generate},
                   {"n_depth", s.of.depth},
-                  {"n_rows", s.of.rows},
+                  {"n_sequences", s.of.sequences},
                   {"test", s.of.name()},
                   {"test_time", utc_now()},
                   {"avg_ns", std::llround(mean(ns))},
@@ -158,9 +169,9 @@ class runner {
                   {"avg_ts", mean(ts)},
                   {"stddev_ts", deviation(ts)},
                   {"avg_gbs", bytes / mean(ns)}};
-    if (args_.rows.size() > 1) {
+    if (args_.sequences.size() > 1) {
       r["pass_cost"] = nullptr;
-      if (one_row) r["pass_cost"] = median(s.ns) / s.passes() / (median(one_row->ns) / one_row->passes());
+      if (alone) r["pass_cost"] = median(s.ns) / s.passes() / (median(alone->ns) / alone->passes());
     }
     if (probe_) {
       std::vector<double> share;
@@ -185,7 +196,6 @@ class runner {
 
   const bench_args& args_;
   loaded_model model_;
-  std::unique_ptr<conversation> session_;
   std::optional<program_cost> cost_;
   probe probe_;
 };
@@ -196,8 +206,8 @@ std::vector<test> tests_at(const bench_args& args, u32 depth) {
   for (const u32 n : args.prompt)
     if (n) tests.push_back({n, 0, 1, depth});
   for (const u32 n : args.generate)
-    for (const u32 rows : args.rows)
-      if (n) tests.push_back({0, n, rows, depth});
+    for (const u32 sequences : args.sequences)
+      if (n) tests.push_back({0, n, sequences, depth});
   return tests;
 }
 
@@ -226,20 +236,17 @@ void bench(const bench_args& args) {
   for (const u32 depth : args.depth) {
     const std::vector<test> tests = tests_at(args, depth);
     if (tests.empty()) throw Error(errc::usage, {}, "bench", "something to measure: -p or -n", "nothing");
-    for (const test& t : tests) context = std::max(context, u64{t.depth} + t.ids());
+    for (const test& t : tests) context = std::max(context, u64{t.depth} + t.prompt + t.generate);
   }
-  const u32 most_rows = *std::ranges::max_element(args.rows);
-  if (most_rows > args.model.chunk)
-    throw Error(errc::usage, {}, "--n-rows", "at most " + std::to_string(args.model.chunk) + ", by --chunk",
-                std::to_string(most_rows));
+  const u32 most = *std::ranges::max_element(args.sequences);
   bench_table out(args.output);
   for (const u32 threads : args.threads) {
-    runner r(args, threads, context, most_rows);
+    runner r(args, threads, context, most);
     for (const u32 depth : args.depth) {
       const std::vector<samples> all = r.run(tests_at(args, depth));
       for (const samples& s : all) {
         const auto one = std::ranges::find_if(
-            all, [&](const samples& o) { return o.of.generate && o.of.generate == s.of.generate && o.of.rows == 1; });
+            all, [&](const samples& o) { return o.of.generate && o.of.generate == s.of.generate && o.of.sequences == 1; });
         out.row(r.row(s, one == all.end() ? nullptr : &*one));
       }
     }

@@ -63,7 +63,7 @@ void inspect(const inspect_args& args);
 struct bench_args {
   model_args model;
   std::vector<u32> prompt{512}, generate{128}, depth{0};
-  std::vector<u32> rows{1};     // ids of one pass when generating
+  std::vector<u32> sequences{1};  // that decode together
   std::vector<u32> threads{0};  // instead of the model's
   u32 repetitions = 5;
   bool peaks = false;           // measure the machine's too, and the share of them

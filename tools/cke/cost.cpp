@@ -62,24 +62,24 @@ double program_cost::bytes(const pass& p) const {
   double sum = body_bytes_ + (p.logits ? head_bytes_ : 0);
   for (const experts& e : experts_) sum += e.read(p.rows);
   for (const attention& a : attentions_) {
-    const u64 seen = std::min(u64{p.position}, u64{a.window}) + p.rows;
-    sum += static_cast<double>(seen) * a.layers * kv_bytes_;
+    const u64 seen = std::min(u64{p.position}, u64{a.window}) + p.of_each();
+    sum += static_cast<double>(seen) * p.sequences * a.layers * kv_bytes_;
   }
   return sum;
 }
 
 double program_cost::bytes(u32 code, u32 step, const pass& p) const {
   const auto& s = steps_.at(code).at(step);
-  const u64 seen = s.window ? std::min(u64{p.position}, u64{s.window}) + p.rows : 0;
-  return s.weights + s.chosen.read(p.rows) + p.rows * s.of_each_row + static_cast<double>(seen) * kv_bytes_;
+  const u64 seen = s.window ? std::min(u64{p.position}, u64{s.window}) + p.of_each() : 0;
+  return s.weights + s.chosen.read(p.rows) + p.rows * s.of_each_row + static_cast<double>(seen) * p.sequences * kv_bytes_;
 }
 
 double program_cost::least_ns(const pass& p, const machine_peaks& peaks) const {
   work scores;
   for (const attention& a : attentions_) {
     double pairs = 0;
-    for (u32 row = 1; row <= p.rows; ++row) pairs += std::min(p.position + row, a.window);
-    scores.add(kv_format_, pairs * a.per_pair);
+    for (u32 row = 1; row <= p.of_each(); ++row) pairs += std::min(p.position + row, a.window);
+    scores.add(kv_format_, p.sequences * pairs * a.per_pair);
   }
   const double compute = p.rows * body_.ns(peaks) + p.logits * head_.ns(peaks) + scores.ns(peaks);
   return std::max(compute, bytes(p) / peaks.read_gbs);

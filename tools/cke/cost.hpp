@@ -15,9 +15,11 @@ class program_cost {
   // The JSON of `cke inspect --plan`, and the bytes that its weights really take.
   program_cost(const nlohmann::ordered_json& plan, u64 weight_bytes);
 
-  // A pass of `rows` ids after `position` earlier ones, with the logits of the last `logits` of them.
+  // A pass of `rows` ids, as many of each of `sequences`, after `position` earlier ones of each, with the logits
+  // of `logits` of them.
   struct pass {
-    u32 position, rows, logits;
+    u32 position, rows, logits, sequences = 1;
+    u32 of_each() const { return rows / sequences; }
   };
   // Weights once, of experts those that the rows choose; keys and values of every position once.
   double bytes(const pass& p) const;

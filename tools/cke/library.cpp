@@ -19,7 +19,7 @@ template <class T> T* check(T* made, const cke_error& error) {
 
 // The C form of options; `progress` is called through it, so both must outlive the use.
 cke_options c_options(const model_options& o) {
-  cke_options c{o.threads, o.context, o.chunk, o.logit_rows, nullptr, nullptr};
+  cke_options c{o.threads, o.context, o.chunk, o.logit_rows, o.cache_positions, nullptr, nullptr};
   if (o.progress) {
     c.user = const_cast<progress_callback*>(&o.progress);
     c.progress = [](void* user, uint64_t done, uint64_t total) {
@@ -69,6 +69,13 @@ class library_conversation final : public conversation {
   void rewind(u32 position) override {
     door_->cke_session_rewind(session_, position);
     history_.resize(this->position());
+  }
+  u32 recall(std::span<const u32> ids) override {
+    cke_error error{};
+    u32 taken = 0;
+    check(door_->cke_session_recall(session_, ids.data(), ids.size(), &taken, &error), error);
+    history_.assign(ids.begin(), ids.begin() + taken);
+    return taken;
   }
   std::unique_ptr<conversation> fork() const override {
     cke_error error{};

@@ -112,7 +112,7 @@ class commands {
     list(b, "-p,--n-prompt", bench_.prompt, "prompt lengths (512)", {0, 1 << 22});
     list(b, "-n,--n-gen", bench_.generate, "tokens to generate (128)", {0, 1 << 22});
     list(b, "-d,--n-depth", bench_.depth, "tokens that are there before (0)", {0, 1 << 22});
-    list(b, "-b,--n-rows", bench_.rows, "tokens of one pass when generating (1)", {1, decode_rows});
+    list(b, "-b,--n-sequences", bench_.sequences, "sequences that generate together (1)", {1, 1024});
     list(b, "-t,--threads", bench_.threads, thread_help, {0, team::max_threads});
     auto* peaks = b.add_flag("--peaks", bench_.peaks, "also what the machine reads and computes at most, and the share of that");
     b.add_option("--profile", bench_.profile, "instead: where the time of one prompt and one token goes, and a Chrome trace in FILE")

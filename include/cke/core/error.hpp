@@ -30,6 +30,7 @@ enum class errc : u8 {
   unsupported_rank,
   invalid_param_block,
   batch_unsupported,
+  cache_full,            // sequences hold all pages of a model's cache
 };
 
 // what(): "FILE: SUBJECT: expected EXPECTED, found FOUND"; absent parts are left out.

@@ -32,13 +32,15 @@ template <class P, dtype KV, class Isa> class executor {
   // Not while a pass runs.
   void watch(const tracer& t) { trace_ = t; }
 
+  // Both functions throw cache_full, before anything has happened.
   // One pass: at most `chunk` ids go through all layers and into the slot's caches; then logits of
   // the last `rows` of them, at most `logit_rows` at a time: take(first row, rows, view).
   template <class Take> void run(std::span<const u32> ids, u32 rows, slot& s, Take&& take) {
+    const u32 tokens = static_cast<u32>(ids.size());
+    s.reserve(tokens);
     space_.rows().clear();
     space_.rows().add(ids, s.position(), s.pages());
     run_layers();
-    const u32 tokens = static_cast<u32>(ids.size());
     for (u32 first = tokens - rows, n; first < tokens; first += n) {
       n = run_footer(first, tokens);
       take(first, n, space_.logits(form_of(n)));
@@ -56,6 +58,7 @@ template <class P, dtype KV, class Isa> class executor {
     space_.rows().clear();
     for (u32 i = 0; i < count; ++i) {
       const part p = part_of(i);
+      p.of.reserve(static_cast<u32>(p.ids.size()));
       space_.rows().add(p.ids, p.of.position(), p.of.pages());
     }
     if (space_.rows().all().tokens == 0) return;

@@ -16,6 +16,7 @@ struct model_options {
   u32 context = 4096;  // positions of a session; rope rules that depend on a length use this one
   u32 chunk = 512;     // most tokens of one pass
   u32 logit_rows = 1;  // most rows of logits of one pass
+  u32 cache_positions = 0;  // of all sessions together; 0: as many as they have contexts
   progress_callback progress{};  // weights packed, weights in all
 
   // Throws config_range.
@@ -27,6 +28,7 @@ struct model_options {
     check("context", context, 1, 1 << 24);
     check("chunk", chunk, 1, 1 << 16);
     check("logit_rows", logit_rows, 1, 1 << 16);
+    check("cache_positions", cache_positions, 0, 1 << 30);
     check("threads", threads, 0, team::max_threads);
   }
   capacity limits() const { return {context, chunk < context ? chunk : context, logit_rows}; }
@@ -43,13 +45,15 @@ template <class P, dtype KV, class Isa> struct loaded {
   team threads;
   weights<P, Isa> packed;
   executor<P, KV, Isa> run;
+  page_pool cache;
   std::mutex busy;
 
   // Throws config_range for the options, and what weights throws.
   template <tensor_source S, class Names>
   loaded(const S& tensors, std::string_view file, naming as, const Names& names, const model_options& o)
       : threads((o.validate(), o.threads ? o.threads : default_threads())),
-        packed(tensors, file, as, names, threads, o.progress), run(packed, threads, o.limits()) {}
+        packed(tensors, file, as, names, threads, o.progress), run(packed, threads, o.limits()),
+        cache(slot::page_bytes, ceil_div(o.cache_positions, key_block)) {}
 
   u32 context() const { return run.limits().context; }
   void watch(const tracer& t) {
@@ -67,7 +71,7 @@ template <class Loaded> class sequence {
   using executor = decltype(Loaded::run);
 
   explicit sequence(std::shared_ptr<Loaded> model)
-      : model_(std::move(model)), slot_(model_->context()), logits_(vocab_size) {
+      : model_(std::move(model)), slot_(model_->cache, model_->context()), logits_(vocab_size) {
     history_.reserve(slot_.context());
   }
   sequence(const sequence& o) : model_(o.model_), slot_(o.slot_), logits_(o.logits_) {
@@ -82,10 +86,14 @@ template <class Loaded> class sequence {
     return *this;
   }
   sequence(sequence&&) noexcept = default;
-  sequence& operator=(sequence&&) noexcept = default;
+  sequence& operator=(sequence&& o) noexcept {
+    slot_ = std::move(o.slot_);  // before the model that it belongs to
+    model_ = std::move(o.model_), logits_ = std::move(o.logits_), history_ = std::move(o.history_);
+    return *this;
+  }
 
   // Runs ids through the model after what came before; logits() is then those of the last one.
-  // Throws context_overflow, token_range; the sequence is then as it was.
+  // Throws context_overflow, token_range, cache_full; the sequence is then as it was.
   void feed(std::span<const u32> ids) {
     pass_all(ids, 1, [&](u32, std::span<const float> row) { std::copy(row.begin(), row.end(), logits_.begin()); });
   }
@@ -105,7 +113,8 @@ template <class Loaded> class sequence {
     std::span<const u32> ids;
   };
   // at(i), i < count: different sequences of one model, which take ids, each its own; each logits() is then
-  // that of its last id. Throws context_overflow, token_range, usage, naming the turn; all are then as they were.
+  // that of its last id. Throws context_overflow, token_range, usage, naming the turn, and cache_full; all are
+  // then as they were.
   template <class At> static void feed_together(u32 count, At&& at) {
     for (u32 i = 0; i < count; ++i) {
       const feeding now = at(i);
@@ -114,6 +123,12 @@ template <class Loaded> class sequence {
       if (!distinct)
         throw Error(errc::usage, {}, concat({"turn ", i}), "a sequence of the same model, in one turn", "another");
       now.of->check(now.ids, concat({"turn ", i, ": "}));
+    }
+    try {
+      for (u32 i = 0; i < count; ++i) at(i).of->slot_.reserve(static_cast<u32>(at(i).ids.size()));
+    } catch (...) {
+      for (u32 i = 0; i < count; ++i) at(i).of->slot_.truncate(at(i).of->position());
+      throw;
     }
     const auto size_of = [&](u32 turn) { return static_cast<u32>(at(turn).ids.size()); };
     for (u32 turn = 0, taken = 0; turn < count;) {
@@ -133,7 +148,7 @@ template <class Loaded> class sequence {
       });
       taken = stop < size_of(end - 1) ? stop : 0, turn = taken ? end - 1 : end;
     }
-    for (u32 i = 0; i < count; ++i) at(i).of->history_.insert(at(i).of->history_.end(), at(i).ids.begin(), at(i).ids.end());
+    for (u32 i = 0; i < count; ++i) at(i).of->took(at(i).ids);
   }
 
   std::span<const float> logits() const { return logits_; }  // [vocab], after the last id
@@ -147,6 +162,17 @@ template <class Loaded> class sequence {
     history_.resize(slot_.position());
   }
   void reset() { rewind(0); }
+
+  // At position 0: takes over what sequences of this model have computed for the beginning of `ids`, in whole
+  // blocks of 128, of what they hold and of what the cache still remembers. The last id is always left to be
+  // fed. Returns the position after it. Throws token_range; usage where the sequence has begun.
+  u32 recall(std::span<const u32> ids) {
+    if (position() != 0) throw Error(errc::usage, {}, "recall", "a sequence at position 0", concat({position()}));
+    check(ids.first(std::min<std::size_t>(ids.size(), context())), {});
+    if (!ids.empty()) slot_.recall(ids.first(std::min<std::size_t>(ids.size() - 1, context())));
+    history_.assign(ids.begin(), ids.begin() + position());
+    return position();
+  }
 
  private:
   // That ids can be fed now. Throws context_overflow, token_range; `whose` begins what an error is about.
@@ -164,12 +190,17 @@ template <class Loaded> class sequence {
     check(ids, {});
     const u32 count = static_cast<u32>(ids.size()), start = position();
     try {
+      slot_.reserve(count);
       for (u32 at = 0; at < count;) at += one_pass(ids, at, count - rows, take);
     } catch (...) {
       slot_.truncate(start);
       throw;
     }
+    took(ids);
+  }
+  void took(std::span<const u32> ids) {
     history_.insert(history_.end(), ids.begin(), ids.end());
+    slot_.remember(history_.data());
   }
 
   // The ids from `at` on that fit into a pass; take(i, row) from row `wanted` on. Returns how many.

@@ -1,47 +1,85 @@
 // SPDX-License-Identifier: MIT
-// state.hpp: what one conversation keeps between passes: the caches of all layers, and the position.
+// state.hpp: what one conversation keeps between passes: the pages of its caches, and the position.
 #pragma once
 
-#include <cstring>
+#include <utility>
 #include <vector>
 
 #include "../graph/program.hpp"
 #include "../kernels/kernel.hpp"
 #include "../kernels/kv_cache.hpp"
-#include "arena.hpp"
+#include "page_pool.hpp"
 
 CKE_COLD_BEGIN
 namespace cke {
 
-// The states of one slot, in pages of key_block positions of all layers. Lifecycle: the constructor
-// allocates, reset and truncate reuse, a copy forks, the destructor frees. Copies are independent
-// from then on.
+// The states of one slot: pages of a pool, which must outlive it. Lifecycle: reserve takes pages, truncate
+// gives back those that nothing is left in, a copy shares them until one of both writes, recall takes those
+// that another has filled, the destructor gives back all.
 template <class P, dtype KV, class Isa> class slot_state {
  public:
   static constexpr u64 page_bytes = P::state_bytes(key_block, KV);
 
   // Throws out_of_memory.
-  explicit slot_state(u32 context) : context_(context), memory_(bytes(context)), pages_(pages_of(context)) {
-    for (std::byte*& page : pages_) page = memory_.take(page_bytes);
+  slot_state(page_pool& pool, u32 context)
+      : pool_(&pool), context_(context), pages_(new page*[pages_of(context)]{}), data_(new std::byte*[pages_of(context)]{}) {
+    pool.admit(pages_of(context));
   }
-  slot_state(const slot_state& other) : slot_state(other.context_) { copy_used(other); }
+  slot_state(const slot_state& other) : slot_state(*other.pool_, other.context_) { share_all(other); }
   slot_state& operator=(const slot_state& other) {
     if (this == &other) return *this;
-    if (context_ != other.context_) *this = slot_state(other.context_);
-    copy_used(other);
+    if (pool_ != other.pool_ || context_ != other.context_) return *this = slot_state(other);
+    truncate(0);
+    share_all(other);
     return *this;
   }
-  slot_state(slot_state&&) noexcept = default;
-  slot_state& operator=(slot_state&&) noexcept = default;
+  slot_state(slot_state&& other) noexcept { swap(other); }
+  slot_state& operator=(slot_state&& other) noexcept {
+    slot_state moved(std::move(other));
+    swap(moved);
+    return *this;
+  }
+  ~slot_state() {
+    if (!pool_) return;
+    truncate(0);
+    pool_->leave(pages_of(context_));
+  }
 
   static u64 bytes(u32 context) { return pages_of(context) * page_bytes; }
   u32 context() const { return context_; }
   u32 position() const { return position_; }
-  void advance(u32 tokens) { position_ += tokens; }
-  // Forgets what came after `position`; old entries are overwritten before anything sees them.
-  void truncate(u32 position) { position_ = position < position_ ? position : position_; }
+  u32 held() const { return held_; }  // pages
+  std::byte* const* pages() const { return data_.get(); }
 
-  std::byte* const* pages() const { return pages_.data(); }
+  // Before a pass: pages for `tokens` more positions, which nobody else sees. Throws cache_full; truncating
+  // to position() then gives back what was taken.
+  void reserve(u32 tokens) {
+    if (tokens == 0) return;
+    if (position_ % key_block != 0) put(position_ / key_block, pool_->writable(*pages_[position_ / key_block]));
+    while (held_ < pages_of(position_ + tokens)) put(held_, pool_->take()), ++held_;
+  }
+  void advance(u32 tokens) { position_ += tokens; }
+  // Forgets what came after `position`.
+  void truncate(u32 position) {
+    position_ = position < position_ ? position : position_;
+    while (held_ > pages_of(position_)) pool_->give_back(*pages_[--held_]);  // the last first: it is worth least
+    known_ = known_ < position_ / key_block ? known_ : position_ / key_block;
+  }
+
+  // Pages that are full can be found by whoever has the same ids; `ids` are all so far.
+  void remember(const u32* ids) {
+    for (; known_ < position_ / key_block; ++known_)
+      put(known_, pool_->remember(parent(known_), *pages_[known_], ids + u64{known_} * key_block));
+  }
+  // At the beginning: takes the pages of the longest run of whole blocks of `ids` that is remembered.
+  void recall(std::span<const u32> ids) {
+    for (; held_ < ids.size() / key_block; ++held_) {
+      page* const known = pool_->find(parent(held_), ids.data() + u64{held_} * key_block);
+      if (!known) break;
+      put(held_, known);
+    }
+    known_ = held_, position_ = held_ * key_block;
+  }
 
   // Where the cache of each layer lies in a page.
   static std::vector<kv_place> places() {
@@ -53,17 +91,26 @@ template <class P, dtype KV, class Isa> class slot_state {
   }
 
  private:
-  static u64 pages_of(u32 positions) { return ceil_div(positions, key_block); }
-
-  // Whole pages up to the position.
-  void copy_used(const slot_state& other) {
-    position_ = other.position_;
-    for (u64 i = 0; i < pages_of(position_); ++i) std::memcpy(pages_[i], other.pages_[i], page_bytes);
+  static constexpr u32 pages_of(u32 positions) { return ceil_div(positions, key_block); }
+  u64 parent(u32 i) const { return i ? pages_[i - 1]->number : 0; }
+  void put(u32 i, page* p) { pages_[i] = p, data_[i] = p->data; }
+  void share_all(const slot_state& other) {
+    for (; held_ < pages_of(other.position_); ++held_) {
+      pool_->share(*other.pages_[held_]);
+      put(held_, other.pages_[held_]);
+    }
+    position_ = other.position_, known_ = other.known_;
+  }
+  void swap(slot_state& o) noexcept {
+    std::swap(pool_, o.pool_), std::swap(pages_, o.pages_), std::swap(data_, o.data_);
+    std::swap(context_, o.context_), std::swap(position_, o.position_), std::swap(held_, o.held_), std::swap(known_, o.known_);
   }
 
+  page_pool* pool_{};
   u32 context_{}, position_{};
-  arena memory_;
-  std::vector<std::byte*> pages_;
+  u32 held_{}, known_{};  // pages; of these the first are remembered
+  std::unique_ptr<page*[]> pages_;
+  std::unique_ptr<std::byte*[]> data_;  // of each page
 };
 
 }  // namespace cke

@@ -87,8 +87,9 @@ template <class P, dtype KV, class Isa> class table_executor {
   }
 
   // As executor::run; false when it was told to stop: the slot's position is then unchanged.
-  // Throws malformed when a kernel wrote beyond its register.
+  // Throws cache_full; malformed when a kernel wrote beyond its register.
   template <class Take> bool run(std::span<const u32> ids, u32 rows, slot& s, Take&& take, const debugging& how = {}) {
+    s.reserve(static_cast<u32>(ids.size()));
     space_.rows().clear();
     space_.rows().add(ids, s.position(), s.pages());
     const pass now = space_.rows().all();

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+// page_pool.hpp: the pages that the caches of a model's sequences are made of: shared, counted, and remembered.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <span>
+
+#include "../core/params.hpp"
+#include "arena.hpp"
+
+CKE_COLD_BEGIN
+namespace cke {
+
+// What all layers keep of key_block positions. A page that is full may be remembered: then it is known
+// by its ids and by the page before it, that is by all ids up to its end, and does not change.
+struct page {
+  std::byte* data{};
+  u32 holders{};
+  page *older{}, *newer{};  // of the pages that nobody holds
+  u64 number{}, parent{};   // when remembered: a number that no other ever had, and that of the page before
+  page* next{};             // in its bucket
+  u32 ids[key_block]{};
+};
+
+// Pages that nobody holds wait in a line, those without a memory at its front. Who needs a page takes
+// the front one, so that the memory that was not used for longest is lost first. May be used by several
+// threads.
+class page_pool {
+ public:
+  // 0 pages: as many as sequences that live have positions for, see admit(). Throws out_of_memory.
+  page_pool(u64 page_bytes, u32 pages) : page_bytes_(page_bytes), fixed_(pages > 0) { grow(pages); }
+  page_pool(const page_pool&) = delete;
+  page_pool& operator=(const page_pool&) = delete;
+
+  u64 page_bytes() const { return page_bytes_; }
+  u32 size() const { return count_.all; }
+
+  // A sequence of at most so many pages begins, or ends. Throws out_of_memory.
+  void admit(u32 pages) {
+    const std::lock_guard ours(busy_);
+    if (!fixed_ && wanted_ + pages > count_.all) grow(wanted_ + pages - count_.all);
+    wanted_ += pages;
+  }
+  void leave(u32 pages) noexcept {
+    const std::lock_guard ours(busy_);
+    wanted_ -= pages;
+  }
+
+  // A page with any content. Throws cache_full.
+  page* take() {
+    const std::lock_guard ours(busy_);
+    return take_one();
+  }
+  void share(page& p) noexcept {
+    const std::lock_guard ours(busy_);
+    hold(p);
+  }
+  void give_back(page& p) noexcept {
+    const std::lock_guard ours(busy_);
+    release(p);
+  }
+  // A page to write to, with the content of p, which the caller holds and gives up for it. Throws cache_full.
+  page* writable(page& p) {
+    page* copy;
+    {
+      const std::lock_guard ours(busy_);
+      if (p.holders == 1) return forget(p), &p;
+      copy = take_one();
+    }
+    std::memcpy(copy->data, p.data, page_bytes_);  // who shares p does not write to it either
+    give_back(p);
+    return copy;
+  }
+
+  // The caller's page is full: ids after those of `parent` (its number; 0: none) made it. Returns the page
+  // that holds this from now on: it, or the one that already did.
+  page* remember(u64 parent, page& p, const u32* ids) noexcept {
+    const std::lock_guard ours(busy_);
+    if (page* const known = look_up(parent, ids); known) {
+      if (known == &p) return known;
+      hold(*known);
+      release(p);
+      return known;
+    }
+    forget(p);
+    p.number = ++last_number_, p.parent = parent;
+    std::memcpy(p.ids, ids, sizeof p.ids);
+    page*& bucket = bucket_of(parent, ids);
+    p.next = bucket, bucket = &p;
+    return &p;
+  }
+  // The page of these ids after those of `parent`, held once more; null when none is remembered.
+  page* find(u64 parent, const u32* ids) noexcept {
+    const std::lock_guard ours(busy_);
+    page* const known = look_up(parent, ids);
+    if (known) hold(*known);
+    return known;
+  }
+
+  struct counts {
+    u32 all, held;
+  };
+  counts count() const {
+    const std::lock_guard ours(busy_);
+    return count_;
+  }
+
+ private:
+  struct slab {
+    arena memory;
+    std::unique_ptr<page[]> pages;
+    u32 count;
+    std::unique_ptr<slab> before;
+  };
+
+  void grow(u32 more) {
+    u64 bytes;
+    if (!checked_mul(page_bytes_, more, bytes)) bytes = ~u64{};
+    auto fresh = std::make_unique<slab>(slab{arena(bytes), std::make_unique<page[]>(more), more, nullptr});
+    u32 buckets = 1;
+    while (buckets < count_.all + more) buckets *= 2;
+    auto table = std::make_unique<page*[]>(buckets);
+    for (u32 i = 0; i < more; ++i) {
+      fresh->pages[i].data = fresh->memory.take(page_bytes_);
+      line_up(fresh->pages[i]);
+    }
+    fresh->before = std::move(slabs_), slabs_ = std::move(fresh), count_.all += more;
+    table_ = std::move(table), mask_ = buckets - 1;
+    for (const slab* s = slabs_.get(); s; s = s->before.get())
+      for (u32 i = 0; i < s->count; ++i)
+        if (page& p = s->pages[i]; p.number) {
+          page*& bucket = bucket_of(p.parent, p.ids);
+          p.next = bucket, bucket = &p;
+        }
+  }
+
+  page* take_one() {
+    page* const p = front_;
+    if (!p)
+      throw Error(errc::cache_full, {}, "cache", concat({"a free page of ", key_block, " positions"}),
+                  concat({"all ", count_.all, " in use"}));
+    forget(*p);
+    hold(*p);
+    return p;
+  }
+  void hold(page& p) {
+    if (p.holders++) return;
+    (p.older ? p.older->newer : front_) = p.newer;
+    (p.newer ? p.newer->older : back_) = p.older;
+    ++count_.held;
+  }
+  void release(page& p) {
+    if (--p.holders) return;
+    line_up(p);
+    --count_.held;
+  }
+  void line_up(page& p) {
+    const bool last = p.number != 0;
+    p.older = last ? back_ : nullptr, p.newer = last ? nullptr : front_;
+    (p.older ? p.older->newer : front_) = &p;
+    (p.newer ? p.newer->older : back_) = &p;
+  }
+
+  page*& bucket_of(u64 parent, const u32* ids) const {
+    u64 h = parent;
+    for (u32 i = 0; i < key_block; ++i) h = (h ^ ids[i]) * 0x9e3779b97f4a7c15u, h ^= h >> 32;
+    return table_[h & mask_];
+  }
+  page* look_up(u64 parent, const u32* ids) const {
+    page* p = bucket_of(parent, ids);
+    while (p && !(p->parent == parent && std::memcmp(p->ids, ids, sizeof p->ids) == 0)) p = p->next;
+    return p;
+  }
+  void forget(page& p) {
+    if (p.number == 0) return;
+    page** at = &bucket_of(p.parent, p.ids);
+    while (*at != &p) at = &(*at)->next;
+    *at = p.next;
+    p.number = 0;
+  }
+
+  const u64 page_bytes_;
+  const bool fixed_;
+  mutable std::mutex busy_;
+  std::unique_ptr<slab> slabs_;
+  std::unique_ptr<page*[]> table_;  // remembered pages by their ids, in chains
+  u64 mask_{}, last_number_{};
+  page *front_{}, *back_{};         // of the line
+  counts count_{};
+  u32 wanted_{};                    // by sequences that live
+};
+
+}  // namespace cke
+CKE_COLD_END

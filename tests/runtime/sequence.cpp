@@ -319,7 +319,9 @@ TEST_CASE("model_options: each number has a range, and the message names it") {
   CHECK(refused({.cache_positions = (1 << 30) + 1}).text == "cache_positions: expected 0 to 1073741824, found 1073741825");
   CHECK(refused({.threads = 1025}).text == "threads: expected 0 to 1024, found 1025");
   CHECK(refused({.threads = 1, .context = 1, .chunk = 1}).text.empty());
-  CHECK(model_options{.context = 10}.limits().chunk == 10);  // a pass is never longer than the context
+  CHECK(model_options{.context = 10}.limits().chunk == 10);  // no pass is longer than the context
+  CHECK(model_options{.context = 10, .logit_rows = 64}.limits().chunk == 64);  // but one of many sequences
+  CHECK(model_options{.context = 10, .chunk = 7, .logit_rows = 64}.limits().chunk == 7);
 }
 
 TEST_CASE("model_options: progress counts weights up to all of them, and may give up") {

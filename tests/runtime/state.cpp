@@ -28,7 +28,7 @@ template <dtype KV> struct tests {
     return static_cast<float>((seed * 131 + layer * 31 + head * 17 + position * 7 + i) % 251);
   }
   static kv_blocks head_of(const state& s, u32 layer, u32 head) {
-    const kv_place at = state::places()[layer];
+    const kv_place at = state::places[layer];
     return {s.pages(), at.offset + head * at.block_bytes};
   }
   static void write(state& s, u32 seed, u32 from, u32 to) {

@@ -96,6 +96,7 @@ class engine final : public cke::engine {
       history_.clear(), state_ = 1, said_ = 0;
       take(kept);
     }
+    u32 recall(std::span<const u32>) override { return 0; }
     std::unique_ptr<conversation> fork() const override { return std::make_unique<talk>(*this); }
 
     void need_fits(std::span<const u32> ids) const {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstring>
-#include <memory>
 #include <mutex>
 #include <span>
 
@@ -31,6 +30,9 @@ class page_pool {
  public:
   // 0 pages: as many as sequences that live have positions for, see admit(). Throws out_of_memory.
   page_pool(u64 page_bytes, u32 pages) : page_bytes_(page_bytes), fixed_(pages > 0) { grow(pages); }
+  ~page_pool() {
+    while (slab* const last = slabs_) slabs_ = last->before, delete last;
+  }
   page_pool(const page_pool&) = delete;
   page_pool& operator=(const page_pool&) = delete;
 
@@ -62,7 +64,7 @@ class page_pool {
     release(p);
   }
   // A page to write to, with the content of p, which the caller holds and gives up for it. Throws cache_full.
-  page* writable(page& p) {
+  CKE_OUT_OF_LINE page* writable(page& p) {
     page* copy;
     {
       const std::lock_guard ours(busy_);
@@ -76,7 +78,7 @@ class page_pool {
 
   // The caller's page is full: ids after those of `parent` (its number; 0: none) made it. Returns the page
   // that holds this from now on: it, or the one that already did.
-  page* remember(u64 parent, page& p, const u32* ids) noexcept {
+  CKE_OUT_OF_LINE page* remember(u64 parent, page& p, const u32* ids) noexcept {
     const std::lock_guard ours(busy_);
     if (page* const known = look_up(parent, ids); known) {
       if (known == &p) return known;
@@ -109,26 +111,26 @@ class page_pool {
 
  private:
   struct slab {
-    arena memory;
-    std::unique_ptr<page[]> pages;
+    arena memory;  // its pages, the table at that time, and what they keep
+    page* pages;
     u32 count;
-    std::unique_ptr<slab> before;
+    slab* before;
   };
 
-  void grow(u32 more) {
-    u64 bytes;
-    if (!checked_mul(page_bytes_, more, bytes)) bytes = ~u64{};
-    auto fresh = std::make_unique<slab>(slab{arena(bytes), std::make_unique<page[]>(more), more, nullptr});
+  CKE_OUT_OF_LINE void grow(u32 more) {
     u32 buckets = 1;
     while (buckets < count_.all + more) buckets *= 2;
-    auto table = std::make_unique<page*[]>(buckets);
+    u64 bytes;
+    if (!checked_mul(page_bytes_ + sizeof(page), more, bytes) || !checked_add(bytes, u64{buckets} * 8 + 256, bytes)) bytes = ~u64{};
+    slab* const fresh = new slab{arena(bytes), nullptr, more, slabs_};
+    slabs_ = fresh, count_.all += more;
+    fresh->pages = fresh->memory.take<page>(more);
+    table_ = fresh->memory.take<page*>(buckets), mask_ = buckets - 1;
     for (u32 i = 0; i < more; ++i) {
       fresh->pages[i].data = fresh->memory.take(page_bytes_);
       line_up(fresh->pages[i]);
     }
-    fresh->before = std::move(slabs_), slabs_ = std::move(fresh), count_.all += more;
-    table_ = std::move(table), mask_ = buckets - 1;
-    for (const slab* s = slabs_.get(); s; s = s->before.get())
+    for (const slab* s = slabs_; s; s = s->before)
       for (u32 i = 0; i < s->count; ++i)
         if (page& p = s->pages[i]; p.number) {
           page*& bucket = bucket_of(p.parent, p.ids);
@@ -136,7 +138,7 @@ class page_pool {
         }
   }
 
-  page* take_one() {
+  CKE_OUT_OF_LINE page* take_one() {
     page* const p = front_;
     if (!p)
       throw Error(errc::cache_full, {}, "cache", concat({"a free page of ", key_block, " positions"}),
@@ -156,24 +158,24 @@ class page_pool {
     line_up(p);
     --count_.held;
   }
-  void line_up(page& p) {
+  CKE_OUT_OF_LINE void line_up(page& p) {
     const bool last = p.number != 0;
     p.older = last ? back_ : nullptr, p.newer = last ? nullptr : front_;
     (p.older ? p.older->newer : front_) = &p;
     (p.newer ? p.newer->older : back_) = &p;
   }
 
-  page*& bucket_of(u64 parent, const u32* ids) const {
+  CKE_OUT_OF_LINE page*& bucket_of(u64 parent, const u32* ids) const {
     u64 h = parent;
     for (u32 i = 0; i < key_block; ++i) h = (h ^ ids[i]) * 0x9e3779b97f4a7c15u, h ^= h >> 32;
     return table_[h & mask_];
   }
-  page* look_up(u64 parent, const u32* ids) const {
+  CKE_OUT_OF_LINE page* look_up(u64 parent, const u32* ids) const {
     page* p = bucket_of(parent, ids);
     while (p && !(p->parent == parent && std::memcmp(p->ids, ids, sizeof p->ids) == 0)) p = p->next;
     return p;
   }
-  void forget(page& p) {
+  CKE_OUT_OF_LINE void forget(page& p) {
     if (p.number == 0) return;
     page** at = &bucket_of(p.parent, p.ids);
     while (*at != &p) at = &(*at)->next;
@@ -184,8 +186,8 @@ class page_pool {
   const u64 page_bytes_;
   const bool fixed_;
   mutable std::mutex busy_;
-  std::unique_ptr<slab> slabs_;
-  std::unique_ptr<page*[]> table_;  // remembered pages by their ids, in chains
+  slab* slabs_{};                   // the last one
+  page** table_{};                  // remembered pages by their ids, in chains
   u64 mask_{}, last_number_{};
   page *front_{}, *back_{};         // of the line
   counts count_{};

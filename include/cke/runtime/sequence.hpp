@@ -31,7 +31,8 @@ struct model_options {
     check("cache_positions", cache_positions, 0, 1 << 30);
     check("threads", threads, 0, team::max_threads);
   }
-  capacity limits() const { return {context, chunk < context ? chunk : context, logit_rows}; }
+  // A pass is no longer than the context, or than one with a row of logits for each of many sessions.
+  capacity limits() const { return {context, std::min(chunk, std::max(context, logit_rows)), logit_rows}; }
 };
 
 // The numbers that keys and values are kept in when a program does not say.

@@ -2,8 +2,8 @@
 // state.hpp: what one conversation keeps between passes: the pages of its caches, and the position.
 #pragma once
 
+#include <memory>
 #include <utility>
-#include <vector>
 
 #include "../graph/program.hpp"
 #include "../kernels/kernel.hpp"
@@ -53,21 +53,21 @@ template <class P, dtype KV, class Isa> class slot_state {
 
   // Before a pass: pages for `tokens` more positions, which nobody else sees. Throws cache_full; truncating
   // to position() then gives back what was taken.
-  void reserve(u32 tokens) {
+  CKE_OUT_OF_LINE void reserve(u32 tokens) {
     if (tokens == 0) return;
     if (position_ % key_block != 0) put(position_ / key_block, pool_->writable(*pages_[position_ / key_block]));
     while (held_ < pages_of(position_ + tokens)) put(held_, pool_->take()), ++held_;
   }
   void advance(u32 tokens) { position_ += tokens; }
   // Forgets what came after `position`.
-  void truncate(u32 position) {
+  CKE_OUT_OF_LINE void truncate(u32 position) {
     position_ = position < position_ ? position : position_;
     while (held_ > pages_of(position_)) pool_->give_back(*pages_[--held_]);  // the last first: it is worth least
     known_ = known_ < position_ / key_block ? known_ : position_ / key_block;
   }
 
   // Pages that are full can be found by whoever has the same ids; `ids` are all so far.
-  void remember(const u32* ids) {
+  CKE_OUT_OF_LINE void remember(const u32* ids) {
     for (; known_ < position_ / key_block; ++known_)
       put(known_, pool_->remember(parent(known_), *pages_[known_], ids + u64{known_} * key_block));
   }
@@ -82,13 +82,13 @@ template <class P, dtype KV, class Isa> class slot_state {
   }
 
   // Where the cache of each layer lies in a page.
-  static std::vector<kv_place> places() {
-    std::vector<kv_place> all;
+  static constexpr auto places = [] {
+    small_vector<kv_place, std::max<std::size_t>(P::layers, 1) * 4> all;
     P::for_each_state(key_block, KV, [&](const state_descriptor& d) {
-      all.push_back({d.offset, kv_cache<KV, Isa>::block_bytes(d.head_dim)});
+      all.push({d.offset, kv_cache<KV, Isa>::block_bytes(d.head_dim)});
     });
     return all;
-  }
+  }();
 
  private:
   static constexpr u32 pages_of(u32 positions) { return ceil_div(positions, key_block); }

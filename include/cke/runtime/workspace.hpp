@@ -21,7 +21,7 @@ template <class P, dtype KV, class Isa> class workspace {
  public:
   static constexpr u32 codes = P::body_count + 2;  // header, bodies, footer
 
-  workspace(capacity k, u32 threads) : capacity_(k), places_(slot_state<P, KV, Isa>::places()) {
+  workspace(capacity k, u32 threads) : capacity_(k) {
     const auto m = P::activations(k);
     u64 scratch = 0, parts = 0;
     each_code([&](u32 index, const code& c) {
@@ -63,7 +63,7 @@ template <class P, dtype KV, class Isa> class workspace {
     for (u32 k = 0; k < i.in.count; ++k) w.in[k] = at(c, l, i.in[k], now, thread);
     for (u32 k = 0; k < i.out.count; ++k) w.out[k] = at(c, l, i.out[k], now, thread);
     for (u32 k = 0; k < i.weight.count; ++k) w.weight[k] = weight_row[i.weight[k]];
-    if (i.state != absent) w.kv = places_[state];
+    if (i.state != absent) w.kv = slot_state<P, KV, Isa>::places[state];
     w.parts = parts_;
     if (i.p.rope.dims) w.rope = ropes_.find(i.p.rope, i.p.head_dim);
     return w;
@@ -117,7 +117,6 @@ template <class P, dtype KV, class Isa> class workspace {
   }
 
   capacity capacity_;
-  std::vector<kv_place> places_;
   arena memory_;
   std::byte *stream_{}, *shared_{}, *threads_{};
   float* parts_{};

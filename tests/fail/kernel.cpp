@@ -1,5 +1,5 @@
 // expect: cke: dispatch: no kernel for this opcode, dtype and isa; specialise cke::kernel
-// expect: dispatch<cke::opcode::matmul, cke::dtype::iq4_xs, cke::isa::\w+>
+// expect: dispatch<cke::opcode::matmul, cke::dtype::q8_1, cke::isa::\w+>
 #include <cke/kernels/linear.hpp>
 using namespace cke;
-void multiply(const params& p, const work& w) { dispatch<opcode::matmul, dtype::iq4_xs, isa::native>::run(p, w, 0); }
+void multiply(const params& p, const work& w) { dispatch<opcode::matmul, dtype::q8_1, isa::native>::run(p, w, 0); }

@@ -57,10 +57,13 @@ inline std::vector<float> random_row(u64 n, u32 seed, float spread = 1) {
   return row;
 }
 
-// Where a block of a format has its f16 scales.
-constexpr std::array<u32, 2> scales_of(cke::dtype t) {
-  if (t == cke::dtype::q6_k) return {208, 208};
-  return {0, t == cke::dtype::q4_k || t == cke::dtype::q5_k ? 2u : 0u};
+// Gives a block of a format its scale, and the scale of its minima, where it has such.
+inline void set_scales(cke::dtype t, std::byte* block, float d, float least) {
+  using enum cke::dtype;
+  if (t == mxfp4) return cke::kernels::write(block, static_cast<cke::u8>(d == 0 ? 0 : 128 + std::ilogb(d)));
+  const u32 at = t == q6_k ? 208 : t == q3_k ? 108 : t == q2_k ? 80 : 0;
+  cke::kernels::write(block + at, cke::to_f16(d));
+  if (t == q4_k || t == q5_k || t == q4_1 || t == q5_1 || t == q2_k) cke::kernels::write(block + at + 2, cke::to_f16(least));
 }
 // `count` random numbers as a file of type t has them: normal ones, or random codes with small
 // scales.
@@ -71,11 +74,12 @@ inline std::vector<std::byte> random_file(cke::dtype t, u64 count, u32 seed) {
     return out;
   }
   std::mt19937 bits(seed);
-  std::normal_distribution<float> normal(0, t == cke::dtype::q6_k ? 0.001f : 0.01f);
+  std::normal_distribution<float> normal(0, t == cke::dtype::q6_k || t == cke::dtype::iq4_xs ? 0.001f : 0.01f);
   for (std::byte& b : out) b = static_cast<std::byte>(bits());
-  for (u64 block = 0; block < out.size(); block += cke::info(t).bytes)
-    for (const u32 at : scales_of(t))
-      cke::kernels::write(&out[block + at], cke::to_f16(normal(bits)));
+  for (u64 block = 0; block < out.size(); block += cke::info(t).bytes) {
+    const float d = normal(bits);
+    set_scales(t, &out[block], d, normal(bits));
+  }
   return out;
 }
 

@@ -40,7 +40,8 @@ struct encoded_rows {
   }
 };
 
-constexpr dtype block_formats[] = {dtype::q4_0, dtype::q4_k, dtype::q5_k, dtype::q6_k};
+constexpr dtype block_formats[] = {dtype::q4_0, dtype::q4_1, dtype::q5_0, dtype::q5_1,   dtype::q2_k,   dtype::q3_k,
+                                   dtype::q4_k, dtype::q5_k, dtype::q6_k, dtype::iq4_nl, dtype::iq4_xs, dtype::mxfp4};
 
 // Every (format, isa) of a list.
 template <const auto& List, class F> void for_each_packed(F&& f) {

@@ -113,8 +113,6 @@ constexpr format_row formats[] = {
     {"f32", "cke::F32", F32::of},          {"f16", "cke::F16", F16::of},          {"bf16", "cke::BF16", BF16::of},
     {"q8_0", "cke::Q8_0", Q8_0::of},       {"q4_0", "cke::Q4_0", Q4_0::of},       {"q4_k_m", "cke::Q4_K_M", Q4_K_M::of},
     {"q5_k_m", "cke::Q5_K_M", Q5_K_M::of}, {"q6_k", "cke::Q6_K", Q6_K::of}};
-constexpr dtype types[] = {dtype::f32,  dtype::f16,  dtype::bf16, dtype::q8_0,
-                           dtype::q4_0, dtype::q4_k, dtype::q5_k, dtype::q6_k};
 constexpr dtype kv_types[] = {dtype::f32, dtype::f16, dtype::bf16, dtype::q8_0};
 
 template <class List, class Name> std::string listed(const List& list, Name name) {
@@ -143,8 +141,8 @@ format format_named(std::string_view name, const checkpoint& from, const std::ve
 // The policy that the file follows, else a table of its matrices.
 format stored_format(const checkpoint& from, const std::vector<file_matrix>& all, u32 layers, bool tied) {
   for (const file_matrix& m : all)
-    if (std::ranges::find(types, m.tensor->type) == std::end(types))
-      throw Error(errc::unsupported, from.name, "tensor " + m.tensor->name, "one of " + listed(types, name_of_type),
+    if (std::ranges::find(weight_types, m.tensor->type) == std::end(weight_types))
+      throw Error(errc::unsupported, from.name, "tensor " + m.tensor->name, "one of " + listed(weight_types, name_of_type),
                   m.tensor->stored);
   for (const format_row& f : formats)
     if (std::ranges::all_of(all, [&](const file_matrix& m) {

@@ -25,14 +25,19 @@ struct dtype_info {
 inline constexpr dtype_info dtypes[] = {
     {dtype::f32, "f32", 1, 4, dtype::f32},        {dtype::f16, "f16", 1, 2, dtype::f32},
     {dtype::bf16, "bf16", 1, 2, dtype::bf16},     {dtype::q8_0, "q8_0", 32, 34, dtype::q8_0},
-    {dtype::q4_0, "q4_0", 32, 18, dtype::q8_0},   {dtype::q4_1, "q4_1", 32, 20, dtype::q8_1},
-    {dtype::q5_0, "q5_0", 32, 22, dtype::q8_0},   {dtype::q5_1, "q5_1", 32, 24, dtype::q8_1},
-    {dtype::q8_1, "q8_1", 32, 36, dtype::none},   {dtype::q2_k, "q2_k", 256, 84, dtype::q8_k},
-    {dtype::q3_k, "q3_k", 256, 110, dtype::q8_k}, {dtype::q4_k, "q4_k", 256, 144, dtype::q8_0},
+    {dtype::q4_0, "q4_0", 32, 18, dtype::q8_0},   {dtype::q4_1, "q4_1", 32, 20, dtype::q8_0},
+    {dtype::q5_0, "q5_0", 32, 22, dtype::q8_0},   {dtype::q5_1, "q5_1", 32, 24, dtype::q8_0},
+    {dtype::q8_1, "q8_1", 32, 36, dtype::none},   {dtype::q2_k, "q2_k", 256, 84, dtype::q8_0},
+    {dtype::q3_k, "q3_k", 256, 110, dtype::q8_0}, {dtype::q4_k, "q4_k", 256, 144, dtype::q8_0},
     {dtype::q5_k, "q5_k", 256, 176, dtype::q8_0}, {dtype::q6_k, "q6_k", 256, 210, dtype::q8_0},
     {dtype::q8_k, "q8_k", 256, 292, dtype::none}, {dtype::iq4_nl, "iq4_nl", 32, 18, dtype::q8_0},
-    {dtype::iq4_xs, "iq4_xs", 256, 136, dtype::q8_k}, {dtype::mxfp4, "mxfp4", 32, 17, dtype::q8_0},
+    {dtype::iq4_xs, "iq4_xs", 256, 136, dtype::q8_0}, {dtype::mxfp4, "mxfp4", 32, 17, dtype::q8_0},
 };
+
+// What matrices can be kept in.
+inline constexpr dtype weight_types[] = {
+    dtype::f32,  dtype::f16,  dtype::bf16, dtype::q8_0, dtype::q4_0, dtype::q4_1,   dtype::q5_0,   dtype::q5_1,
+    dtype::q2_k, dtype::q3_k, dtype::q4_k, dtype::q5_k, dtype::q6_k, dtype::iq4_nl, dtype::iq4_xs, dtype::mxfp4};
 
 constexpr bool known(dtype t) {
   for (const auto& row : dtypes)

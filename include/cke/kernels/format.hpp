@@ -37,4 +37,11 @@ template <class T> CKE_INLINE T read(const std::byte* p) {
 }
 template <class T> CKE_INLINE void write(std::byte* p, T v) { std::memcpy(p, &v, sizeof v); }
 
+// Word j of every row of a group, of [32 / lanes][words][lanes] words of 4 bytes.
+template <class Isa>
+CKE_INLINE simd::vi32<Isa> load_words(const std::byte* in, u32 words, u32 group, u32 j) {
+  return simd::vi32<Isa>::load_unaligned(
+      reinterpret_cast<const i32*>(in + (group * words + j) * Isa::lanes * 4));
+}
+
 }  // namespace cke::kernels

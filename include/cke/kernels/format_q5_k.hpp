@@ -2,14 +2,14 @@
 // format_q5_k.hpp: blocks of 256 as those of q4_k, with a fifth bit for each code.
 #pragma once
 
+#include "bit_planes.hpp"
 #include "format_q4_k.hpp"
 
 namespace cke::kernels {
 
-// A block: the scales, then [8] nibbles and fifth bits (bit j of byte b is that of k = 4 j + b): 88
-// cache lines.
+// A block: the scales, then [8] nibbles and fifth bits: 88 cache lines.
 template <class Isa> struct layout<dtype::q5_k, Isa> {
-  static constexpr u32 block = 256, step_bytes = nibbles<Isa>::bytes + unit_rows * 4,
+  static constexpr u32 block = 256, step_bytes = nibbles<Isa>::bytes + bit_plane<Isa, 1>::bytes,
                        block_bytes = k_scales::bytes + 8 * step_bytes;
   static_assert(block_bytes == unit_rows * 176);
 
@@ -19,18 +19,14 @@ template <class Isa> struct layout<dtype::q5_k, Isa> {
     k_scales::pack(out, row, in);
     for (u32 s = 0; s < 8; ++s) {  // in the file bit s of byte k is the fifth of k, sub-block s
       nibbles<Isa>::pack(out + codes(s), row, in + 48 + s / 2 * 32, s % 2 * 4);
-      u32 bits = 0;
-      for (u32 j = 0; j < 8; ++j) bits |= (read<u32>(in + 16 + 4 * j) >> s & 0x01010101u) << j;
-      write(out + fifths(s) + 4 * row, bits);
+      bit_plane<Isa, 1>::pack(out + fifths(s), row, [&](u32 i) { return read<u32>(in + 16 + 4 * i) >> s & 0x01010101u; });
     }
   }
   static void unpack(const std::byte* in, u32 row, float* out) {
     for (u32 s = 0; s < 8; ++s) {
       const auto [scale, least] = k_scales::get(in, row, s);
-      const std::byte* bits = in + fifths(s) + 4 * row;
       for (u32 k = 0; k < 32; ++k) {
-        const u32 fifth = read<u8>(bits + k % 4) >> k / 4 & 1u;
-        const u32 code = nibbles<Isa>::get(in + codes(s), row, k) | fifth << 4;
+        const u32 code = nibbles<Isa>::get(in + codes(s), row, k) | bit_plane<Isa, 1>::get(in + fifths(s), row, k) << 4;
         *out++ = scale * static_cast<float>(code) - least;
       }
     }
@@ -39,19 +35,12 @@ template <class Isa> struct layout<dtype::q5_k, Isa> {
 
 template <class Isa> struct format<dtype::q5_k, Isa> : layout<dtype::q5_k, Isa>, k_step<Isa> {
   using weights = typename k_step<Isa>::weights;
-  using vi32 = simd::vi32<Isa>;
 
   CKE_INLINE static weights load(const std::byte* block, u32 i, u32 group) {
     using l = layout<dtype::q5_k, Isa>;
     weights w;
     load_nibbles<Isa>(block + l::codes(i), group, w.codes);
-    const vi32 bits = load_words<Isa>(block + l::fifths(i), 1, group, 0);
-    const vi32 fifth(0x10101010);
-#pragma GCC unroll 8
-    for (u32 j = 0; j < 8; ++j)
-      w.codes[j] =
-          w.codes[j] |
-          ((j < 4 ? bits << static_cast<i32>(4 - j) : bits >> static_cast<i32>(j - 4)) & fifth);
+    load_bits<1, 4, Isa>(block + l::fifths(i), group, w.codes);
     k_step<Isa>::load_scales(w, block, i, group);
     return w;
   }

@@ -2,6 +2,8 @@
 // format_q8_0.hpp: blocks of 32 signed bytes and an f16 scale, against such activations.
 #pragma once
 
+#include <bit>
+
 #include "format.hpp"
 
 namespace cke::kernels {
@@ -28,8 +30,9 @@ template <class Isa> struct layout<dtype::q8_0, Isa> {
   }
 };
 
-// The step of 32 codes and one scale against 32 activations.
-template <class Isa> struct q8_0_step {
+// The step of 32 codes and one scale against 32 activations. Codes are unsigned, their value +
+// Bias; with Bias 0 they are signed.
+template <class Isa, u32 Bias = simd::has_vnni<Isa> ? 128 : 0> struct q8_0_step {
   static constexpr u32 step = 32;
   template <u32 T> static constexpr u32 x_bytes = 48 * T;  // see operand<dtype::q8_0>
   using vf32 = simd::vf32<Isa>;
@@ -39,14 +42,15 @@ template <class Isa> struct q8_0_step {
     vf32 scale;
   };
 
-  // With biased codes the sum starts at -128 * sum(x), which undoes the bias exactly.
+  // With biased codes the sum starts at -Bias * sum(x), which undoes the bias exactly.
   template <u32 T>
   CKE_INLINE static vf32 dot(vf32 acc, const weights& w, const std::byte* x, u64, u32 t) {
-    vi32 sum = simd::has_vnni<Isa> ? simd::bcast4<Isa>(x + 36 * T + 4 * t) : vi32(0);
+    vi32 sum(0);
+    if constexpr (Bias > 0) sum = simd::bcast4<Isa>(x + 36 * T + 4 * t) >> std::countr_zero(128 / Bias);
 #pragma GCC unroll 8
     for (u32 j = 0; j < 8; ++j) {
       const vi32 codes = simd::bcast4<Isa>(x + 32 * t + 4 * j);
-      if constexpr (simd::has_vnni<Isa>) sum = simd::dot4<Isa>(sum, w.codes[j], codes);
+      if constexpr (Bias > 0) sum = simd::dot4<Isa>(sum, w.codes[j], codes);
       else sum = simd::dot4_signed<Isa>(sum, w.codes[j], codes);
     }
     return xsimd::fma(xsimd::to_float(sum), w.scale * simd::bcast_f32<Isa>(x + 32 * T + 4 * t),

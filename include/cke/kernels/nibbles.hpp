@@ -3,6 +3,9 @@
 // are kept.
 #pragma once
 
+#include <array>
+#include <initializer_list>
+
 #include "format.hpp"
 
 namespace cke::kernels {
@@ -22,17 +25,16 @@ template <class Isa> struct nibbles {
       write(out + word(row, j), low | (read<u32>(in + 16 + 4 * j) >> shift & 0x0f0f0f0fu) << 4);
     }
   }
+  // From 16 bytes of a file that are such words.
+  static void take(std::byte* out, u32 row, const std::byte* in) {
+    for (u32 j = 0; j < 4; ++j) write(out + word(row, j), read<u32>(in + 4 * j));
+  }
   static u32 get(const std::byte* in, u32 row, u32 k) {
     return read<u8>(in + word(row, k % 16 / 4) + k % 4) >> k / 16 * 4 & 15u;
   }
 };
 
-// Word j of every row of a group, and all words as registers 0..7 of codes 0..15.
-template <class Isa>
-CKE_INLINE simd::vi32<Isa> load_words(const std::byte* in, u32 words, u32 group, u32 j) {
-  return simd::vi32<Isa>::load_unaligned(
-      reinterpret_cast<const i32*>(in + (group * words + j) * Isa::lanes * 4));
-}
+// All words of a group as registers 0..7 of codes 0..15.
 template <class Isa>
 CKE_INLINE void load_nibbles(const std::byte* in, u32 group, simd::vi32<Isa> (&codes)[8]) {
   const simd::vi32<Isa> low(0x0f0f0f0f);
@@ -42,6 +44,21 @@ CKE_INLINE void load_nibbles(const std::byte* in, u32 group, simd::vi32<Isa> (&c
     codes[j] = both & low;
     codes[j + 4] = (both >> 4) & low;
   }
+}
+
+// What the 16 nibbles stand for: bytes, four times, because a register looks up in each 16 by itself.
+using nibble_table = std::array<u8, 64>;
+constexpr nibble_table table_of(std::initializer_list<int> values, int bias) {
+  nibble_table t{};
+  for (u32 i = 0; i < t.size(); ++i) t[i] = static_cast<u8>(values.begin()[i % 16] + bias);
+  return t;
+}
+template <class Isa>
+CKE_INLINE void load_nibbles(const std::byte* in, u32 group, const nibble_table& table, simd::vi32<Isa> (&codes)[8]) {
+  const auto values = simd::vi32<Isa>::load_unaligned(reinterpret_cast<const i32*>(table.data()));
+  load_nibbles<Isa>(in, group, codes);
+#pragma GCC unroll 8
+  for (u32 j = 0; j < 8; ++j) codes[j] = simd::lookup<Isa>(values, codes[j]);
 }
 
 }  // namespace cke::kernels

@@ -83,10 +83,11 @@ template <class Isa> struct operand<dtype::bf16, Isa> {
 
 // A tile: blocks of 32 columns, each i8 q[T][32], f32 d[T], i32 start[T], halves[2][T]: 48 bytes a
 // token. start is -128 * sum(q), halves are -32 * sum of 16 of them: what undoes the bias of codes
-// with a scale for 32 and for 16 k. One quantisation serves all matrices, whatever their formats.
+// with a scale for 32 and for 16 k. One quantisation serves all matrices, whatever their formats; cols
+// are padded to 64, the widest pace of a format whose rows need not be whole blocks (mxfp4).
 template <class Isa> struct operand<dtype::q8_0, Isa> {
   static constexpr u32 max_tile = simd::is_scalar<Isa> || Isa::lanes == 16 ? 16 : 4, align = 32;
-  static constexpr u64 token_bytes(u32 cols) { return u64{cols / 32} * 48; }
+  static constexpr u64 token_bytes(u32 cols) { return align_up(cols, 64) / 32 * 48; }
   static constexpr u64 bytes(u32 tokens, u32 cols) { return tokens * token_bytes(cols); }
 
   static void put(std::byte* base, u32 n_tokens, u32 cols, u32 token, u32 col0, u32 count,
@@ -100,6 +101,10 @@ template <class Isa> struct operand<dtype::q8_0, Isa> {
       write(block + 36 * T + 4 * t, 0u - 128u * (low + high));
       write(block + 40 * T + 4 * t, 0u - 32u * low);
       write(block + 44 * T + 4 * t, 0u - 32u * high);
+    }
+    if (col0 + count == cols && cols % 64 != 0) {
+      std::memset(block + 32 * t, 0, 32);
+      for (u32 at = 32; at < 48; at += 4) write(block + at * T + 4 * t, 0u);
     }
   }
   static float get(const std::byte* tile, u64, u32 T, u32 t, u32 col) {

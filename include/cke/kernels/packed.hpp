@@ -5,9 +5,12 @@
 #include "convert.hpp"
 #include "format_bf16.hpp"
 #include "format_f16.hpp"
+#include "format_iq4_xs.hpp"
+#include "format_mxfp4.hpp"
+#include "format_q3_k.hpp"
 #include "format_q4_0.hpp"
+#include "format_q5_1.hpp"
 #include "format_q5_k.hpp"
-#include "format_q6_k.hpp"
 
 namespace cke::kernels {
 

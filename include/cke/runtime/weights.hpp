@@ -104,14 +104,13 @@ template <class P, class Isa> class weights {
   }
   // f<T>() for a format known at load; only those that the program stores are instantiated.
   template <class F> static void with_format(dtype t, F f) {
-    [&]<dtype... Ts>(std::integer_sequence<dtype, Ts...>) {
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
       auto one = [&]<dtype T>() {
         if constexpr (P::stores(T))
           if (t == T) f.template operator()<T>();
       };
-      (one.template operator()<Ts>(), ...);
-    }(std::integer_sequence<dtype, dtype::f32, dtype::f16, dtype::bf16, dtype::q8_0, dtype::q4_0, dtype::q4_k,
-                             dtype::q5_k, dtype::q6_k>{});
+      (one.template operator()<weight_types[I]>(), ...);
+    }(std::make_index_sequence<std::size(weight_types)>{});
   }
 
   template <class S, class Names>

@@ -104,11 +104,11 @@ class engine final : public cke::engine {
       if (std::ranges::find(ids, of_.poison.load()) != ids.end()) throw Error(errc::unsupported, {}, "poison", "another id");
     }
     void take(std::span<const u32> ids) {
-      const std::string& script = of_.script;
+      const std::string& text = of_.script;
       for (const u32 id : ids) {
         history_.push_back(id);
         state_ = (state_ ^ id) * 0x9e3779b97f4a7c15u, state_ ^= state_ >> 29;
-        if (said_ < script.size() && id == static_cast<unsigned char>(script[said_])) ++said_;
+        if (said_ < text.size() && id == static_cast<unsigned char>(text[said_])) ++said_;
         else said_ = 0;
       }
       for (u32 id = 0; id < vocab; ++id) {
@@ -118,7 +118,7 @@ class engine final : public cke::engine {
         const bool plain = (id >= 'a' && id <= 'z') || id == ' ' || id == '.';
         if (!plain) logits_[id] -= id == end_id ? 1.5f : 3;  // mostly letters, now and then a byte that is no UTF-8
       }
-      if (!script.empty()) logits_[said_ < script.size() ? static_cast<unsigned char>(script[said_]) : end_id] = 100;
+      if (!text.empty()) logits_[said_ < text.size() ? static_cast<unsigned char>(text[said_]) : end_id] = 100;
     }
 
    private:

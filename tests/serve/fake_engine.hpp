@@ -2,6 +2,8 @@
 // fake_engine.hpp: an engine whose logits are a hash of the ids before them: no weights, every pass on record.
 #pragma once
 
+#include <doctest/doctest.h>
+
 #include <atomic>
 #include <mutex>
 #include <vector>
@@ -59,6 +61,7 @@ class engine final : public cke::engine {
     pass p;
     for (const turn& t : turns) {
       static_cast<talk*>(t.of)->take(t.ids);
+      if (remembers) ever_.emplace_back(t.of->history().begin(), t.of->history().end());
       p.turns.emplace_back(t.of, t.ids.size());
     }
     passes_.push_back(std::move(p));
@@ -75,6 +78,9 @@ class engine final : public cke::engine {
   void after_each_pass(std::function<void(std::size_t)> f) { before_next_ = std::move(f); }
   // This id makes the pass fail that it is fed in.
   std::atomic<u32> poison{~u32{0}};
+  // Whether what was fed is there for recall(), in blocks.
+  bool remembers = false;
+  static constexpr u32 block = 16;
   // What the model says, and then ends: as many bytes of it as the history ends with were said.
   std::string script;
 
@@ -96,7 +102,17 @@ class engine final : public cke::engine {
       history_.clear(), state_ = 1, said_ = 0;
       take(kept);
     }
-    u32 recall(std::span<const u32>) override { return 0; }
+    // Whole blocks of the longest beginning that any conversation ever had.
+    u32 recall(std::span<const u32> ids) override {
+      REQUIRE(history_.empty());
+      u32 most = 0;
+      for (const auto& h : of_.ever_) {
+        const auto same = static_cast<u32>(std::ranges::mismatch(h, ids).in1 - h.begin());
+        most = std::max(most, std::min<u32>(same, static_cast<u32>(ids.size()) - 1) / block * block);
+      }
+      take(ids.first(most));
+      return most;
+    }
     std::unique_ptr<conversation> fork() const override { return std::make_unique<talk>(*this); }
 
     void need_fits(std::span<const u32> ids) const {
@@ -132,6 +148,7 @@ class engine final : public cke::engine {
   u32 context_;
   mutable std::mutex busy_;
   std::vector<pass> passes_;
+  std::vector<std::vector<u32>> ever_;
   std::function<void(std::size_t)> before_next_;
 };
 

@@ -18,8 +18,11 @@ WORDS = "once upon a time the sea moon ball kite dog girl rain river house happy
 def requests(count: int) -> list[tuple[str, dict]]:
     rng = random.Random(6)
     all = []
+    beginning = " ".join(rng.choice(WORDS) for _ in range(300))  # of more than one page of a cache
     for i in range(count):
         text = " ".join(rng.choice(WORDS) for _ in range(rng.randint(1, 120)))
+        if i % 4 == 1:
+            text = beginning + " " + text
         body = {"seed": i, "temperature": rng.choice([0, 0, 0.8, 1.5]), "max_tokens": rng.randint(1, 80)}
         body |= rng.choice([{}, {"top_p": 0.9}, {"top_k": 20}, {"frequency_penalty": 0.7}, {"stop": ["."]}, {"n": 2}])
         body["stream"] = i % 2 == 0

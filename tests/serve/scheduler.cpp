@@ -251,6 +251,30 @@ TEST_CASE("a prompt that begins like an earlier one is not fed again, unless it 
   CHECK((theirs == cold && theirs.counts.cached == 0));
 }
 
+TEST_CASE("prompts that begin alike share a cache across slots, unless they may not") {
+  const std::string prompt(100, 'p');
+  for (const bool share : {true, false}) {
+    bench b({.slots = 2, .share = share});
+    b.model.remembers = true;
+    order long_one = ask(prompt + "1", 300, 5);
+    long_one.stop_ids = {};
+    client first(long_one);
+    std::promise<void> prompted;
+    std::atomic<bool> told = false;
+    b.model.after_each_pass([&](std::size_t) {
+      if (!told.exchange(true)) prompted.set_value();
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));  // it still runs when the second is done
+    });
+    REQUIRE(b.work.submit({{*first}}));
+    prompted.get_future().wait();  // it has its slot, and its prompt is known
+    const outcome second = b.run(ask(prompt + "2", 20, 5));
+    CHECK(second.counts.cached == (share ? 96 : 0));
+    first.wait();
+    bench alone({.slots = 1});
+    CHECK(second == alone.run(ask(prompt + "2", 20, 5)));
+  }
+}
+
 TEST_CASE("log-probabilities of a prompt come with those of the answer") {
   bench b({.slots = 2, .chunk = 4});
   order o = ask("the prompt", 3, 0, 0);

@@ -127,7 +127,7 @@ class commands {
     v.add_option("--host", serve_.host, "the IP address to listen at; 0.0.0.0: all that this machine has")
         ->type_name("ADDRESS")->check(ip_address)->capture_default_str();
     v.add_option("--port", serve_.port, "the port; 0: any that is free")->capture_default_str();
-    v.add_option("--parallel", serve_.slots, "answers at the same time; each has a cache of the whole context")
+    v.add_option("--parallel", serve_.slots, "answers at the same time; each has a cache that grows up to the whole context")
         ->check(CLI::Range(1u, 256u))->capture_default_str();
     v.add_option("--queue", serve_.queue, "answers that may wait for one of those to end")->check(CLI::Range(1u, 1u << 16))->capture_default_str();
     v.add_option("--id", serve_.id, "the model's name in requests and answers (its file's)")->type_name("NAME");

@@ -65,7 +65,8 @@ std::string facts_of(const loaded_model& m, const serve_args& args, const std::s
 }  // namespace
 
 void serve_model(const serve_args& args) {
-  const serve::guard door(guard_of(args));
+  const serve::guard_options who = guard_of(args);
+  const serve::guard door(who);
   const loaded_model model = load_model(args.model, needs::text, args.slots);
   std::optional<chat_form> form;
   if (!model.tokens->vocabulary().chat_template.empty()) form.emplace(*model.tokens, args.model.path);
@@ -83,7 +84,7 @@ void serve_model(const serve_args& args) {
 
   const serve::request_limits limits;
   serve::metrics count;
-  serve::scheduler work(*model.engine, *model.tokens, {args.slots, args.queue, args.model.chunk}, count);
+  serve::scheduler work(*model.engine, *model.tokens, {.slots = args.slots, .queue = args.queue, .chunk = args.model.chunk, .share = who.keys.size() < 2}, count);
   serve::service answers(served, work, count, limits, facts_of(model, args, served.id), CKE_VERSION, door.asks_for_keys());
   serve::server_options options{.address = args.host, .port = args.port};
   options.limits.drain = std::chrono::seconds(args.drain);

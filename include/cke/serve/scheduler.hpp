@@ -15,6 +15,7 @@ struct scheduler_options {
   u32 slots = 4;    // answers that run at the same time
   u32 queue = 64;   // answers that may wait
   u32 chunk = 512;  // most prompt tokens of one step, so that running answers do not wait for long
+  bool share = true;  // prompts that begin alike are computed once, whoever sent them
 };
 
 // What /slots shows.
@@ -115,8 +116,8 @@ class scheduler {
       if (!best) break;
       waiting_.pop_front();
       try {
-        best->begin(next, tokens_, model_.vocab_size(), ++uses_);
-        ++running_, count_.cached_tokens += kept;
+        best->begin(next, tokens_, model_.vocab_size(), ++uses_, options_.share ? &model_ : nullptr);
+        ++running_, count_.cached_tokens += best->counts().cached;
         count_.queue_seconds.add(seconds_since(next->asked));
       } catch (const std::exception& e) {
         next->box.close(ending::failed, {}, e.what());

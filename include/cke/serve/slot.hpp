@@ -33,9 +33,13 @@ class slot {
     const auto most = static_cast<u32>(o.prompt.size() - 1);  // the last id's logits are wanted
     return std::min(most, common_prefix(conversation_->history(), o.prompt));
   }
-  // Throws what sampler throws; the slot is then free.
-  void begin(std::shared_ptr<job> j, const tokenizer& tokens, u32 vocab_size, u64 now) {
-    const u32 kept = reusable(j->what);
+  // `shared`: whose other conversations' caches may be used too, or null. Throws what sampler throws; the slot is then free.
+  void begin(std::shared_ptr<job> j, const tokenizer& tokens, u32 vocab_size, u64 now, const engine* shared) {
+    u32 kept = reusable(j->what);
+    if (shared && !j->what.prompt_logprobs && j->what.prompt.size() > kept + 1) {
+      auto fresh = shared->open();
+      if (const u32 found = fresh->recall(j->what.prompt); found > kept) conversation_ = std::move(fresh), kept = found;
+    }
     conversation_->rewind(kept);
     owner_ = j->what.owner, last_used_ = now;
     answer_.emplace(j->what, tokens, vocab_size);

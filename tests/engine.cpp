@@ -22,7 +22,7 @@ TEST_CASE("engine: its facts are the model's") {
   CHECK(e->vocab_size() == text_model::vocab_size);
   CHECK(e->context() == m.context());
   CHECK(e->threads() == m.threads());
-  CHECK(e->kv() == dtype::bf16);
+  CHECK(e->kv() == dtype::f16);
   CHECK(e->isa() == isa::native::name);
   CHECK(e->parameters() == text_model::program::parameters);
   CHECK(e->weight_bytes() == m.weight_bytes());

@@ -78,7 +78,7 @@ TEST_CASE("export: the version, and what a model says of itself") {
   CHECK(f.vocab == typed::program::vocab);
   CHECK(f.context == 64);
   CHECK(f.threads == 2);
-  CHECK(f.kv_type == static_cast<u32>(dtype::bf16));
+  CHECK(f.kv_type == static_cast<u32>(dtype::f16));
   CHECK(f.isa == isa::native::name);
   CHECK(f.parameters == typed::program::parameters);
   CHECK(f.weight_bytes > 0);

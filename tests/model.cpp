@@ -28,7 +28,7 @@ TEST_CASE("model: it says what it holds") {
   const auto t = numbers();
   const auto m = text_model::load(byte_model::with_text(t), {.threads = 3, .context = 50, .chunk = 8});
   CHECK(text_model::vocab_size == 259);
-  CHECK(text_model::kv == dtype::bf16);
+  CHECK(text_model::kv == dtype::f16);
   CHECK(Model<byte_model::tiny, F32>::kv == dtype::f32);
   CHECK(Model<byte_model::tiny, Q8_0>::kv == dtype::bf16);
   CHECK(m.context() == 50);

@@ -181,7 +181,8 @@ template <class Family> unit unit_of(const checkpoint& from, const unit_options&
   u.family = Family::name;
   u.type = std::string(Family::type_name) + '<' + literal(config, Family::keys) + '>';
   u.format = stored.name;
-  u.kv = kv_named(!options.kv.empty() ? options.kv : stored.name == "f32" ? "f32" : "bf16");
+  const std::string_view usual = stored.name == "f32" ? "f32" : stored.name == "f16" || stored.name == "bf16" ? "f16" : "bf16";
+  u.kv = kv_named(options.kv.empty() ? usual : options.kv);  // as default_kv
   u.max_position = config.rope.max_position;
   u.text = "// Written by cke: a model's type, as numbers.\n" + include("cke/export.hpp") + include(Family::header);
   if (config.rope.factors)

@@ -35,8 +35,14 @@ struct model_options {
   capacity limits() const { return {context, std::min(chunk, std::max(context, logit_rows)), logit_rows}; }
 };
 
-// The numbers that keys and values are kept in when a program does not say.
-template <class Formats> inline constexpr dtype default_kv = std::is_base_of_v<one_format<dtype::f32>, Formats> ? dtype::f32 : dtype::bf16;
+// The numbers that keys and values are kept in when a program does not say. bf16 is fastest, but would be the
+// greatest error of a model whose weights are 16 bits wide (docs/benchmarks.md).
+template <class Formats> inline constexpr dtype default_kv = [] {
+  const auto all = [](auto t) { return std::is_base_of_v<one_format<decltype(t)::value>, Formats>; };
+  if (all(std::integral_constant<dtype, dtype::f32>{})) return dtype::f32;
+  const bool half = all(std::integral_constant<dtype, dtype::bf16>{}) || all(std::integral_constant<dtype, dtype::f16>{});
+  return half ? dtype::f16 : dtype::bf16;
+}();
 
 // Immutable but for the memory of the one pass that runs at a time.
 template <class P, dtype KV, class Isa> struct loaded {

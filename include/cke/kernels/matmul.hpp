@@ -14,8 +14,9 @@ template <dtype F, class Isa> struct matmul_tile {
                                     u32 cols, float* out) {
     using f = format<F, Isa>;
     using vf32 = simd::vf32<Isa>;
+    // 16 registers hold the weights of a group and 4 sums, 32 hold 16.
     constexpr u32 groups = unit_rows / Isa::lanes,
-                  room = sizeof(typename f::weights) > sizeof(vf32) ? 4 : Isa::lanes;
+                  room = sizeof(typename f::weights) > sizeof(vf32) && Isa::lanes < 16 ? 4 : Isa::lanes;
     constexpr u32 G = std::clamp(room / T, 1u, groups);
     for (u32 group = 0; group < groups; group += G) {
       vf32 acc[G][T];
@@ -28,7 +29,7 @@ template <dtype F, class Isa> struct matmul_tile {
         // All lines of a step at once: steps lie one after the other, so that the machine's own
         // prefetcher sees one stream, and does the rest (4 KiB ahead cost Zen 4 10 %).
         constexpr u32 bytes = f::block_bytes / (f::block / f::step);
-        if constexpr (T == 1)
+        if constexpr (T <= 8)  // more tokens are bound by their dots
 #pragma GCC unroll 32
           for (u32 at = 0; at < bytes; at += 64)
             __builtin_prefetch(w + i * bytes + at);

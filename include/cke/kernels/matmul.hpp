@@ -29,7 +29,7 @@ template <dtype F, class Isa> struct matmul_tile {
         // All lines of a step at once: steps lie one after the other, so that the machine's own
         // prefetcher sees one stream, and does the rest (4 KiB ahead cost Zen 4 10 %).
         constexpr u32 bytes = f::block_bytes / (f::block / f::step);
-        if constexpr (T <= 8)  // more tokens are bound by their dots
+        if constexpr (T < operand<info(F).partner, Isa>::max_tile)  // full tiles are bound by their dots
 #pragma GCC unroll 32
           for (u32 at = 0; at < bytes; at += 64)
             __builtin_prefetch(w + i * bytes + at);

@@ -63,7 +63,7 @@ TEST_CASE("bench: llama-bench's fields, with numbers that agree") {
     CHECK(r["n_threads"] == 2);
     CHECK(r["n_ubatch"] == 512);
     CHECK(r["n_sequences"] == 1);
-    CHECK(r["type_k"] == "bf16");
+    CHECK(r["type_k"] == "f16");
     CHECK((r["n_prompt"] == 8) == (r["n_gen"] == 0));
     REQUIRE(r["samples_ns"].size() == 2);
     REQUIRE(r["samples_ts"].size() == 2);

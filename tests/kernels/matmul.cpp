@@ -194,7 +194,7 @@ TEST_CASE("matmul: blocks of extreme codes and scales, against the largest activ
                                    {0x1p-24f, 0}, {0, -1}, {-2, 3}};
     for (u32 row = 0; row < rows; ++row)
       for (u32 block = 0; block < row_bytes; block += info(F).bytes)
-        set_scales(F, &file[row * row_bytes + block], scales[row][0], scales[row][1]);
+        blocks::set_scales(F, &file[row * row_bytes + block], scales[row][0], scales[row][1]);
     std::vector<float> x(n * cols);
     for (u32 i = 0; i < n * cols; ++i)
       x[i] = (i / cols % 3 == 0 ? 1.f : i % (i / cols) ? -1.f : 1.f) * 4096;

@@ -4,7 +4,6 @@
 
 #include <doctest/doctest.h>
 
-#include <array>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -12,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "../blocks.hpp"
 #include "cke/core/isa.hpp"
 #include "cke/kernels/convert.hpp"
 
@@ -57,14 +57,6 @@ inline std::vector<float> random_row(u64 n, u32 seed, float spread = 1) {
   return row;
 }
 
-// Gives a block of a format its scale, and the scale of its minima, where it has such.
-inline void set_scales(cke::dtype t, std::byte* block, float d, float least) {
-  using enum cke::dtype;
-  if (t == mxfp4) return cke::kernels::write(block, static_cast<cke::u8>(d == 0 ? 0 : 128 + std::ilogb(d)));
-  const u32 at = t == q6_k ? 208 : t == q3_k ? 108 : t == q2_k ? 80 : 0;
-  cke::kernels::write(block + at, cke::to_f16(d));
-  if (t == q4_k || t == q5_k || t == q4_1 || t == q5_1 || t == q2_k) cke::kernels::write(block + at + 2, cke::to_f16(least));
-}
 // `count` random numbers as a file of type t has them: normal ones, or random codes with small
 // scales.
 inline std::vector<std::byte> random_file(cke::dtype t, u64 count, u32 seed) {
@@ -78,7 +70,7 @@ inline std::vector<std::byte> random_file(cke::dtype t, u64 count, u32 seed) {
   for (std::byte& b : out) b = static_cast<std::byte>(bits());
   for (u64 block = 0; block < out.size(); block += cke::info(t).bytes) {
     const float d = normal(bits);
-    set_scales(t, &out[block], d, normal(bits));
+    blocks::set_scales(t, &out[block], d, normal(bits));
   }
   return out;
 }

@@ -51,14 +51,23 @@ double relative(const std::vector<float>& a, const std::vector<float>& b) {
   return std::sqrt(error / size);
 }
 
-}  // namespace
-
-TEST_CASE("parity: a patchwork of formats is its numbers, up to the rounding of activations") {
-  auto t = random_model::tensors::of<program<wide, patchwork>>();
-  const auto native = logits_of<patchwork, isa::native>(t), scalar = logits_of<patchwork, isa::scalar>(t);
+// Every matrix in one of Ts, or in a type that is rounded from f32.
+template <class Formats, dtype... Ts> void check() {
+  auto t = random_model::tensors::of<program<wide, Formats>>();
+  const auto native = logits_of<Formats, isa::native>(t), scalar = logits_of<Formats, isa::scalar>(t);
   CHECK(relative(native, scalar) < 1e-2);  // an activation that is almost a tie may round the other way
-  widen<dtype::q4_0>(t), widen<dtype::q4_k>(t), widen<dtype::q5_k>(t), widen<dtype::q6_k>(t);
+  (widen<Ts>(t), ...);
   const auto exact = logits_of<F32, isa::native>(t);
   MESSAGE("native from scalar ", relative(native, scalar), ", from f32 ", relative(native, exact));
   CHECK(relative(native, exact) < 4e-2);  // 15 matrices; one that is read wrong makes it about 1
+}
+
+}  // namespace
+
+TEST_CASE("parity: a patchwork of formats is its numbers, up to the rounding of activations") {
+  check<patchwork, dtype::q4_0, dtype::q4_k, dtype::q5_k, dtype::q6_k>();
+}
+
+TEST_CASE("parity: and one of the other block formats") {
+  check<random_model::second_patchwork, dtype::q4_1, dtype::q5_0, dtype::q5_1, dtype::q2_k, dtype::q3_k, dtype::iq4_nl, dtype::iq4_xs, dtype::mxfp4>();
 }

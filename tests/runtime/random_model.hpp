@@ -9,6 +9,8 @@
 #include <cstring>
 #include <deque>
 
+#include "../blocks.hpp"
+
 namespace random_model {
 
 using namespace cke;
@@ -46,6 +48,15 @@ inline constexpr stored_matrices patchwork_table[]{
     {role::o, 1, 2, dtype::q5_k},    {role::gate, 1, 2, dtype::q8_0}, {role::up, 1, 2, dtype::bf16},
     {role::down, 1, 2, dtype::q6_k}};
 using patchwork = stored_formats<patchwork_table>;
+inline constexpr stored_matrices second_table[]{
+    {role::embed, 0, 1, dtype::q5_1},
+    {role::q, 0, 1, dtype::q4_1},    {role::k, 0, 1, dtype::q5_0},    {role::v, 0, 1, dtype::q2_k},
+    {role::o, 0, 1, dtype::q3_k},    {role::gate, 0, 1, dtype::iq4_nl}, {role::up, 0, 1, dtype::iq4_xs},
+    {role::down, 0, 1, dtype::mxfp4},
+    {role::q, 1, 2, dtype::mxfp4},   {role::k, 1, 2, dtype::iq4_xs},  {role::v, 1, 2, dtype::f16},
+    {role::o, 1, 2, dtype::q5_0},    {role::gate, 1, 2, dtype::q2_k}, {role::up, 1, 2, dtype::q3_k},
+    {role::down, 1, 2, dtype::q4_1}};
+using second_patchwork = stored_formats<second_table>;
 
 // Tensors in memory under their Hugging Face names, for tests to change before they are read.
 class tensors {
@@ -79,19 +90,36 @@ class tensors {
     std::memcpy(bytes.data(), numbers.data(), numbers.size_bytes());
     list.push_back({std::move(name), dtype::f32, "F32", std::move(shape), bytes, 0});
   }
+  // With which random codes are about 1 in size, and 0 in the middle.
+  struct block_scales {
+    double d, least;
+  };
+  static constexpr block_scales scales_of(dtype type) {
+    switch (type) {
+      case dtype::q4_0: return {0.25, 0};
+      case dtype::q4_1: return {0.25, -0.25 * 7.5};
+      case dtype::q5_0: return {0.12, 0};
+      case dtype::q5_1: return {0.12, -0.12 * 15.5};
+      case dtype::q2_k: return {0.12, 0.12 * 1.5};
+      case dtype::q3_k: return {0.025, 0};
+      case dtype::q4_k: return {5e-3, 5e-3 * 7.5};
+      case dtype::q5_k: return {2.5e-3, 2.5e-3 * 15.5};
+      case dtype::iq4_nl: return {0.016, 0};
+      case dtype::mxfp4: return {0.2, 0};
+      default: return {8e-4, 0};  // q6_k, iq4_xs
+    }
+  }
   // Random blocks of about the size that an f32 matrix would have.
   void add_blocks(std::string name, dtype type, u32 rows, u32 cols, u64 seed) {
     auto& bytes = memory_.emplace_back(bytes_of(type, u64{rows} * cols));
     for (std::byte& b : bytes) b = static_cast<std::byte>(uniform(seed, drawn_++) * 256);
-    const bool least = type == dtype::q4_k || type == dtype::q5_k;
-    const double step = type == dtype::q4_0 ? 0.25 : type == dtype::q4_k ? 5e-3 : type == dtype::q5_k ? 2.5e-3 : 8e-4;
+    const auto [step, least] = scales_of(type);
     for (u64 block = 0; block < bytes.size(); block += info(type).bytes) {
-      const auto put = [&](u64 at, double x) {
-        const u16 half = to_f16(static_cast<float>(x * (0.5 + uniform(seed, drawn_++)) / std::sqrt(cols)));
-        std::memcpy(&bytes[block + at], &half, sizeof half);
+      const auto scaled = [&](double x) {
+        return static_cast<float>(x * (0.5 + uniform(seed, drawn_++)) / std::sqrt(cols));
       };
-      put(type == dtype::q6_k ? 208 : 0, step);
-      if (least) put(2, step * (type == dtype::q4_k ? 7.5 : 15.5));
+      const float d = scaled(step);
+      blocks::set_scales(type, &bytes[block], d, blocks::has_least(type) ? scaled(least) : 0.f);
     }
     list.push_back({std::move(name), type, std::string(info(type).name), {rows, cols}, bytes, 0});
   }

@@ -108,7 +108,8 @@ CKE_API uint32_t cke_session_position(const cke_session*) CKE_NOEXCEPT;
  * of 128; the last id is always left to be fed. `taken` gets the position after it. */
 CKE_API int32_t cke_session_recall(cke_session*, const uint32_t* ids, size_t count, uint32_t* taken,
                                    cke_error*) CKE_NOEXCEPT;
-/* Forgets everything after `position`. */
+/* Forgets everything after `position`. Recurrent states go back to a multiple of 128: the next feed computes up to
+ * 127 ids again. */
 CKE_API void cke_session_rewind(cke_session*, uint32_t position) CKE_NOEXCEPT;
 
 #endif

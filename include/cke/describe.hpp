@@ -17,6 +17,10 @@ constexpr std::string_view word(split s) {
   return words[static_cast<u8>(s)];
 }
 constexpr std::string_view word(form f) { return f == form::decode ? "decode" : "prefill"; }
+constexpr std::string_view word(keeps_what w) {
+  constexpr std::string_view words[]{"kv", "conv"};
+  return words[static_cast<u8>(w)];
+}
 constexpr std::string_view word(lifecycle l) {
   constexpr std::string_view words[]{"slot_persistent", "request_scoped", "step_scoped"};
   return words[static_cast<u8>(l)];
@@ -174,7 +178,7 @@ template <class P> std::string describe_json(capacity k, dtype kv) {
       const char* ending = w.bias ? ".bias" : ".weight";
       j.object("", [&] {
         j.put("slot", i), j.put("role", name(w.is)), j.put("nth", u32{w.nth}), j.put("bias", w.bias);
-        j.array("shape", [&] { if (w.quantisable) j.put("", w.rows); j.put("", w.cols); });
+        j.array("shape", [&] { if (w.quantisable || w.rows > 1) j.put("", w.rows); j.put("", w.cols); });
         j.put("format", info(c.formats[i]).name), j.put("bytes", bytes_of(c.formats[i], w.elements()));
         if (w.tied) j.put("tied", true);
         if (of_experts(w.is)) j.put("experts", w.rows / w.group);
@@ -212,7 +216,9 @@ template <class P> std::string describe_json(capacity k, dtype kv) {
       j.array("states", [&] {
         for (const state_shape& s : c.states)
           j.object("", [&] {
-            j.put("what", "kv"), j.put("lifecycle", word(s.life)), j.put("heads", s.heads), j.put("head_dim", s.head_dim);
+            j.put("what", word(s.what)), j.put("lifecycle", word(s.life));
+            if (is_recurrent(s.what)) j.put("rows", s.rows);
+            j.put("heads", s.heads), j.put("head_dim", s.head_dim);
           });
       });
       j.object("liveness", [&] {
@@ -282,7 +288,7 @@ template <class P> std::string describe_json(capacity k, dtype kv) {
       u32 count = 0;
       state_descriptor first{};
       P::for_each_state(k.context, kv, [&](const state_descriptor& d) { if (count++ == 0) first = d; });
-      j.put("count", count), j.put("bytes", state_bytes);
+      j.put("count", count), j.put("bytes", state_bytes), j.put("recurrent", P::recurrent);
       if (count == 0) return;
       j.object("first", [&] {
         j.put("id", first.id), j.put("lifecycle", word(first.life)), j.put("layer", first.layer), j.put("heads", first.heads);

@@ -48,6 +48,9 @@ template <u32 Dim, real Cap> struct softcap : keeps<Dim> {};  // Cap * tanh(x / 
 template <attend S> struct attention : keeps<S.dim>, private attention_holds<S> {};
 template <u32 Dim, u32 Hidden, activation A, bool Bias = false> struct gated_mlp : keeps<Dim> {};
 template <experts S> struct moe : keeps<S.dim>, private experts_hold<S> {};
+template <u32 Dim, u32 Taps, bool Bias = false> struct short_conv : keeps<Dim> {  // [b | c | x] of the input: c * conv(b * x)
+  static_assert(Taps > 0, "cke: short_conv: a convolution has a tap; see short_conv<dim, taps, bias>");
+};
 template <u32 Dim, u32 Vocab, bool Tied> struct head : maps<Dim, Vocab> {};
 
 // ---- words: how letters become a model -----------------------------------------------------------

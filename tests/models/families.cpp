@@ -9,6 +9,8 @@
 #include "cke/models/glm4.hpp"
 #include "cke/models/glm4_moe.hpp"
 #include "cke/models/granitemoe.hpp"
+#include "cke/models/lfm2.hpp"
+#include "cke/models/lfm2_moe.hpp"
 #include "cke/models/mistral.hpp"
 #include "cke/models/mixtral.hpp"
 #include "cke/models/olmoe.hpp"
@@ -42,6 +44,8 @@ using gemma2_family = family<"gemma2">;
 using gemma3_family = family<"gemma3_text">;
 using glm4_family = family<"glm4">;
 using granite_family = family<"granite">;
+using lfm2_family = family<"lfm2">;
+using lfm2_moe_family = family<"lfm2_moe">;
 using mistral_family = family<"mistral">;
 using phi3_family = family<"phi3">;
 using qwen2_family = family<"qwen2">;
@@ -134,6 +138,39 @@ TEST_CASE("families: layers by name must be names that the family knows, one for
   std::string many = "1";
   for (u32 i = 0; i < layer_set::most; ++i) many += ", 1";
   CHECK(refused<smollm3_family>("\"no_rope_layers\": [" + many + "], ") == "no_rope_layers|no_rope_layer_interval");
+}
+
+TEST_CASE("families: lfm2: layers that attend, by name or by number, and the width of the mlp") {
+  const auto with = [](const std::string& more) {
+    static std::string text;
+    text = "{" + more + shape;
+    return read_config<lfm2_family>(json{text}, naming::hf, nullptr);
+  };
+  const layer_set second = layer_set::of({1});
+  CHECK(with(R"("layer_types": ["conv", "full_attention", "conv", "conv"], )").config.attends == second);
+  CHECK(with(R"("full_attn_idxs": [1], )").config.attends == second);
+  CHECK(with(R"("full_attn_idxs": null, "layer_types": null, )").config.attends == layer_set::up_to(4));
+  CHECK(with(R"("full_attn_idxs": [3], "layer_types": ["conv", "full_attention", "conv", "conv"], )").config.attends == second);
+  CHECK(with(R"("layer_types": ["conv", "sliding_attention", "conv", "conv"], )").bad.key == "layer_types");
+  CHECK(with(R"("layer_types": ["conv", "conv"], )").bad.key == "layer_types");
+  CHECK(with(R"("full_attn_idxs": [1, "two"], )").bad.key == "full_attn_idxs");
+  CHECK(with(R"("full_attn_idxs": [-1], )").bad.key == "full_attn_idxs");
+  CHECK(with(R"("full_attn_idxs": [4096], )").bad.key == "full_attn_idxs");
+  CHECK(with(R"("full_attn_idxs": 2, )").bad.key == "full_attn_idxs");
+  CHECK(with(R"("block_auto_adjust_ff_dim": false, )").config.hidden == 160);
+  CHECK(with("").config.hidden == 256);                                                              // 106, up to a multiple of 256
+  CHECK(with(R"("block_multiple_of": 32, )").config.hidden == 128);
+  CHECK(with(R"("block_multiple_of": 10, "block_ffn_dim_multiplier": 1.3, )").config.hidden == 140);  // 137
+  CHECK(with(R"("block_ff_dim": 6656, )").config.hidden == 4608);
+  CHECK(with(R"("tie_embedding": false, "tie_word_embeddings": true, )").config.tied == false);
+  CHECK(with(R"("conv_L_cache": 0, )").bad.key == "conv_L_cache");
+  CHECK(with(R"("use_pos_enc": false, )").bad.key == "use_pos_enc");
+  const auto gguf = from_gguf<lfm2_family>(R"("attends": [0,1,0,0], "shortconv.l_cache": 4, )");
+  CHECK(gguf.bad.what == trouble::none);
+  CHECK(gguf.config.attends == second);
+  CHECK(gguf.config.taps == 4);
+  CHECK(gguf.config.hidden == 160);  // what the file says is the width
+  CHECK(refused<lfm2_moe_family>(R"("num_experts_per_tok": 33, )") == "num_experts_per_tok");
 }
 
 TEST_CASE("families: what GGUF leaves out") {

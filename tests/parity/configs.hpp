@@ -941,6 +941,88 @@ inline constexpr char granitemoe[] = R"json({
   "use_cache": true,
   "vocab_size": 288
 })json";
+inline constexpr char lfm2[] = R"json({
+  "architectures": [
+    "Lfm2ForCausalLM"
+  ],
+  "block_auto_adjust_ff_dim": true,
+  "block_ffn_dim_multiplier": 1.0,
+  "block_multiple_of": 8,
+  "bos_token_id": 0,
+  "conv_L_cache": 3,
+  "conv_bias": false,
+  "dtype": "bfloat16",
+  "eos_token_id": 2,
+  "full_attn_idxs": null,
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 84,
+  "layer_types": [
+    "conv",
+    "conv",
+    "full_attention",
+    "conv"
+  ],
+  "max_position_embeddings": 128,
+  "model_type": "lfm2",
+  "norm_eps": 1e-05,
+  "num_attention_heads": 6,
+  "num_hidden_layers": 4,
+  "num_key_value_heads": 2,
+  "pad_token_id": 1,
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "rope_theta": 5000.0,
+    "rope_type": "default"
+  },
+  "tie_word_embeddings": false,
+  "transformers_version": "5.23.0",
+  "use_cache": true,
+  "vocab_size": 288
+})json";
+inline constexpr char lfm2_moe[] = R"json({
+  "architectures": [
+    "Lfm2MoeForCausalLM"
+  ],
+  "bos_token_id": 0,
+  "conv_L_cache": 4,
+  "conv_bias": false,
+  "dtype": "bfloat16",
+  "eos_token_id": 2,
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 56,
+  "layer_types": [
+    "conv",
+    "full_attention",
+    "conv",
+    "full_attention"
+  ],
+  "max_position_embeddings": 128,
+  "model_type": "lfm2_moe",
+  "moe_intermediate_size": 24,
+  "norm_eps": 1e-05,
+  "norm_topk_prob": true,
+  "num_attention_heads": 6,
+  "num_dense_layers": 2,
+  "num_experts": 6,
+  "num_experts_per_tok": 3,
+  "num_hidden_layers": 4,
+  "num_key_value_heads": 2,
+  "output_router_logits": false,
+  "pad_token_id": 1,
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "rope_theta": 5000.0,
+    "rope_type": "default"
+  },
+  "routed_scaling_factor": 1.0,
+  "tie_word_embeddings": false,
+  "transformers_version": "5.23.0",
+  "use_cache": true,
+  "use_expert_bias": true,
+  "vocab_size": 288
+})json";
 inline constexpr char mistral[] = R"json({
   "architectures": [
     "MistralForCausalLM"

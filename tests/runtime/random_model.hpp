@@ -74,7 +74,7 @@ class tensors {
           t.add_blocks(name, w.as, rows, w.slot.cols, seed);
           continue;
         }
-        const bool matrix = w.slot.quantisable, norm = !matrix && !w.slot.bias;
+        const bool matrix = w.slot.quantisable || w.slot.rows > 1, norm = !matrix && !w.slot.bias;
         const double size = matrix ? std::sqrt(3. / w.slot.cols) : 0.5;
         std::vector<float> numbers(u64{rows} * w.slot.cols);
         for (float& x : numbers)

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "mixed_model.hpp"
+#include "recurrent_model.hpp"
 
 using namespace cke;
 
@@ -153,6 +154,22 @@ TEST_CASE("state: truncating moves back only, and gives back what nothing is lef
   CHECK(pool.count().held == 1);
   s.truncate(0);
   CHECK(pool.count().held == 0);
+}
+
+TEST_CASE("state: recurrent states go back to where a page ends; in each page they take their bytes once") {
+  using R = program<random_model::recurrent, F32>;
+  using state = slot_state<R, dtype::f16, isa::native>;
+  static_assert(R::recurrent && !P::recurrent);
+  CHECK(state::page_bytes == 2 * 2 * 128 * 32 * 2 + (2 + 5) * 96 * 4);
+  CHECK(R::state_bytes(256, dtype::f16) == 2 * 2 * 2 * 128 * 32 * 2 + (2 + 5) * 96 * 4);
+  page_pool pool(state::page_bytes, 0);
+  state s(pool, context);
+  s.reserve(300), s.advance(300);
+  for (const auto& [to, is, held] : {std::array{301u, 300u, 3u}, {300u, 300u, 3u}, {299u, 256u, 2u}, {256u, 256u, 2u}, {255u, 128u, 1u}, {127u, 0u, 0u}}) {
+    s.truncate(to);
+    CHECK(s.position() == is);
+    CHECK(s.held() == held);
+  }
 }
 
 TEST_CASE("state: where pages run out, reserving is an error and truncating gives back what it had taken") {

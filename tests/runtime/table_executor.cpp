@@ -11,6 +11,7 @@
 #include "cke/models/llama.hpp"
 #include "cke/models/qwen3.hpp"
 #include "expert_model.hpp"
+#include "recurrent_model.hpp"
 
 using namespace cke;
 
@@ -117,6 +118,10 @@ TEST_CASE("table_executor: the same bits as the executor, fused and unfused: exp
   SUBCASE("f32") { agree<M, F32, dtype::f32>(numbers.index()); }
   SUBCASE("bf16") { agree<M, BF16, dtype::bf16>(numbers.index()); }
   SUBCASE("q8_0") { agree<M, Q8_0, dtype::bf16>(numbers.index()); }
+}
+TEST_CASE("table_executor: the same bits as the executor, fused and unfused: recurrent states") {
+  using M = random_model::recurrent;
+  agree<M, Q8_0, dtype::bf16>(random_model::tensors::of<program<M, F32>>().index());
 }
 
 namespace {

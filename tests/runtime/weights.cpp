@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "expert_model.hpp"
+#include "recurrent_model.hpp"
 #include "mixed_model.hpp"
 
 using namespace cke;
@@ -41,7 +42,7 @@ template <class P> std::vector<std::byte> bytes_of_all(const packed<P>& w) {
     const code& plain = r == 0 ? P::plain_header() : r == P::layers + 1 ? P::plain_footer() : P::plain[P::kind_of[r - 1]];
     for (u32 i = 0; i < plain.slots.size(); ++i)
       if (!plain.slots[i].quantisable)
-        out.insert(out.end(), w.row(r)[i], w.row(r)[i] + plain.slots[i].cols * sizeof(float));
+        out.insert(out.end(), w.row(r)[i], w.row(r)[i] + plain.slots[i].elements() * sizeof(float));
       else out.insert(out.end(), w.row(r)[i], w.row(r)[i] + plain.slots[i].cols);  // the beginning of a unit
   }
   return out;
@@ -303,6 +304,35 @@ TEST_CASE("weights: norms and biases are the file's numbers, from every type tha
       }
     CHECK(vectors == 2 * (2 + 2 + 3));  // norms, head norms, biases
   }
+}
+
+TEST_CASE("weights: taps lie [taps][channels], whether the file has a dimension of 1 between or not") {
+  using P = program<random_model::recurrent, Q8_0>;
+  const std::string name = "model.layers.2.conv.conv.weight";
+  tensors t = tensors::of<P>();
+  const auto plain = bytes_of_all<P>(load<P>(t));
+  const auto tensor = std::ranges::find(t.list, name, &tensor_ref::name);
+  REQUIRE(tensor != t.list.end());
+  std::vector<float> numbers(96 * 6);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = tensors::number(*tensor, i);
+  std::erase_if(t.list, [&](const tensor_ref& r) { return r.name == name; });
+  t.add(name, {96, 1, 6}, numbers);
+  const auto w = load<P>(t);
+  CHECK(bytes_of_all<P>(w) == plain);
+  const code& layer = P::plain[P::kind_of[2]];
+  u32 slot = 0;
+  while (layer.slots[slot].is != role::conv || layer.slots[slot].bias) ++slot;
+  const float* const taps = reinterpret_cast<const float*>(w.row(3)[slot]);
+  bool placed = true;
+  for (u32 c = 0; c < 96; ++c)
+    for (u32 j = 0; j < 6; ++j) placed = placed && taps[j * 96 + c] == numbers[c * 6 + j];
+  CHECK(placed);
+  replace(t, name, {6, 96});
+  CHECK(refused<P>(t).text == "random: tensor model.layers.2.conv.conv.weight: expected shape [96, 6], found [6, 96]");
+  replace(t, name, {96, 2, 3});
+  CHECK(refused<P>(t).text == "random: tensor model.layers.2.conv.conv.weight: expected shape [96, 1, 6], found [96, 2, 3]");
+  replace(t, name, {576});
+  CHECK(refused<P>(t).code == errc::tensor_shape);
 }
 
 TEST_CASE("weights: the same bytes from any number of threads, each at a multiple of 64") {

@@ -72,8 +72,13 @@ void run_test(engine& e, const conversations& all, const test& t, std::span<cons
     e.feed_together(turns);
   }
 }
+// Recurrent states are as they were there, too.
+void go_back(conversation& c, u32 depth) {
+  c.rewind(depth);
+  c.feed(std::span<const u32>{});
+}
 double ns_of(engine& e, const conversations& all, const test& t, std::span<const u32> ids) {
-  for (u32 s = 0; s < t.sequences; ++s) all[s]->rewind(t.depth);
+  for (u32 s = 0; s < t.sequences; ++s) go_back(*all[s], t.depth);
   const auto start = std::chrono::steady_clock::now();
   run_test(e, all, t, ids);
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();

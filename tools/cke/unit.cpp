@@ -14,6 +14,8 @@
 #include <cke/models/glm4_moe.hpp>
 #include <cke/models/granite.hpp>
 #include <cke/models/granitemoe.hpp>
+#include <cke/models/lfm2.hpp>
+#include <cke/models/lfm2_moe.hpp>
 #include <cke/models/llama.hpp>
 #include <cke/models/mistral.hpp>
 #include <cke/models/mixtral.hpp>
@@ -71,8 +73,13 @@ template <class Family> void check_matrices(const checkpoint& from, const typena
   };
   const matrix embed{role::embed, c.vocab};
   check(place::header, 0, std::span(&embed, 1), embed);
-  for (const u32 layer : {0u, c.layers - 1}) {
-    std::vector<matrix> body{{role::q, u64{c.heads} * c.head_dim}, {role::k, u64{c.kv_heads} * c.head_dim}, {role::v, u64{c.kv_heads} * c.head_dim}};
+  for (u32 layer = 0; layer < c.layers; ++layer) {
+    std::vector<matrix> body;
+    bool attends = true;
+    if constexpr (requires { c.attends; }) attends = c.attends.has(layer);
+    if (attends) body = {{role::q, u64{c.heads} * c.head_dim}, {role::k, u64{c.kv_heads} * c.head_dim}, {role::v, u64{c.kv_heads} * c.head_dim}};
+    if constexpr (requires { c.taps; })
+      if (!attends) body = {{role::conv_in, u64{3} * c.dim}};
     bool dense = true;
     if constexpr (requires { c.dense_layers; }) dense = layer < c.dense_layers;
     else if constexpr (requires { c.experts; }) dense = false;
@@ -94,7 +101,7 @@ template <class Family> std::vector<file_matrix> matrices_of(const checkpoint& f
   std::vector<file_matrix> out;
   for (const name_rule& rule : Family::names) {
     if (&rule != &name_of(Family::names, rule.where, {.is = rule.is, .nth = rule.nth})) continue;  // a later one wins
-    if (rule.is == role::head && c.tied) continue;
+    if (rule.is == role::conv || (rule.is == role::head && c.tied)) continue;
     for (u32 layer = 0; layer < (rule.where == place::body ? c.layers : 1u); ++layer) {
       const tensor_ref* const t = tensor_in_file(from, rule.in(from.as), layer).tensor;
       if (!t || t->shape.size() < 2) continue;
@@ -201,7 +208,7 @@ struct family_row {
 template <class Family> constexpr family_row row{name_in<Family>(naming::hf), name_in<Family>(naming::gguf), unit_of<Family>};
 constexpr family_row families[] = {
     row<family<"gemma2">>, row<family<"gemma3_text">>, row<family<"glm4">>, row<family<"glm4_moe">>, row<family<"granite">>,
-    row<family<"granitemoe">>, row<family<"llama">>, row<family<"mistral">>, row<family<"mixtral">>, row<family<"olmo2">>,
+    row<family<"granitemoe">>, row<family<"lfm2">>, row<family<"lfm2_moe">>, row<family<"llama">>, row<family<"mistral">>, row<family<"mixtral">>, row<family<"olmo2">>,
     row<family<"olmoe">>, row<family<"phi3">>, row<family<"qwen2">>, row<family<"qwen2_moe">>, row<family<"qwen3">>,
     row<family<"qwen3_moe">>, row<family<"smollm3">>};
 

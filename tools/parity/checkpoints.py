@@ -15,7 +15,7 @@ torch.set_num_threads(1)
 torch.use_deterministic_algorithms(True)
 
 FAMILIES = ("llama", "mistral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma2", "gemma3_text", "glm4", "glm4_moe", "olmo2", "olmoe", "phi3",
-            "smollm3", "granite", "granitemoe", "mixtral")
+            "smollm3", "granite", "granitemoe", "mixtral", "lfm2", "lfm2_moe")
 
 
 def random_model(config, seed=0):
@@ -39,7 +39,7 @@ def random_model(config, seed=0):
 
 def router_biases(model):
     """What moves choices of experts and nothing else: no parameters to torch."""
-    return [buffer for name, buffer in model.named_buffers() if name.endswith("e_score_correction_bias")]
+    return [buffer for name, buffer in model.named_buffers() if name.endswith(("e_score_correction_bias", "expert_bias"))]
 
 
 def load(directory):

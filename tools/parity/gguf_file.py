@@ -14,8 +14,8 @@ TYPES = {"F32": (gguf.GGMLQuantizationType.F32, gguf.LlamaFileType.ALL_F32),
 
 # The architecture in GGUF where it is not the model_type.
 ARCHITECTURES = {"gemma3_text": "gemma3", "mistral": "llama", "mixtral": "llama", "qwen2_moe": "qwen2moe",
-                 "qwen3_moe": "qwen3moe", "glm4_moe": "glm4moe"}
-GLOBAL_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm",
+                 "qwen3_moe": "qwen3moe", "glm4_moe": "glm4moe", "lfm2_moe": "lfm2moe"}
+GLOBAL_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "model.embedding_norm": "token_embd_norm",
                 "lm_head": "output"}
 BLOCK_NAMES = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
                "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
@@ -29,13 +29,18 @@ BLOCK_NAMES = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_
 AROUND = {"post_attention_layernorm": "post_attention_norm", "pre_feedforward_layernorm": "ffn_norm",
           "post_feedforward_layernorm": "post_ffw_norm"}
 SHARED = {f"mlp.shared_expert{s}.{part}_proj": f"ffn_{part}_shexp" for s in ("", "s") for part in ("gate", "up", "down")}
-OWN_NAMES = {"qwen2_moe": SHARED, "glm4_moe": SHARED | {"post_attention_layernorm": "post_attention_norm"},
+LFM2 = {"operator_norm": "attn_norm", "ffn_norm": "ffn_norm", "self_attn.out_proj": "attn_output", "self_attn.q_layernorm": "attn_q_norm",
+        "self_attn.k_layernorm": "attn_k_norm", "conv.in_proj": "shortconv.in_proj", "conv.conv": "shortconv.conv",
+        "conv.out_proj": "shortconv.out_proj", "feed_forward.w1": "ffn_gate", "feed_forward.w2": "ffn_down", "feed_forward.w3": "ffn_up",
+        "feed_forward.gate": "ffn_gate_inp", "feed_forward.expert": "exp_probs_b"}
+LFM2 |= {f"feed_forward.experts.{part}_proj": f"ffn_{part}_exps" for part in ("gate", "up", "down")}
+OWN_NAMES = {"qwen2_moe": SHARED, "lfm2": LFM2, "lfm2_moe": LFM2, "glm4_moe": SHARED | {"post_attention_layernorm": "post_attention_norm"},
              "granitemoe": {f"block_sparse_moe.experts.{part}_proj": f"ffn_{part}_exps" for part in ("gate", "up", "down")},
              "gemma2": AROUND, "gemma3_text": AROUND, "olmo2": AROUND,
              "glm4": {"post_self_attn_layernorm": "post_attention_norm",
                       "post_mlp_layernorm": "post_ffw_norm"}}
 PAIRWISE = ("llama", "mistral", "mixtral", "granite", "granitemoe", "smollm3")  # rows of q and k are reordered
-ROUTERS = ("mlp.gate.weight", "shared_expert_gate.weight", "block_sparse_moe.router.weight")  # stay float32
+ROUTERS = ("mlp.gate.weight", "feed_forward.gate.weight", "shared_expert_gate.weight", "block_sparse_moe.router.weight")  # stay float32
 NORMS_PLUS_ONE = ("gemma2", "gemma3_text")
 
 
@@ -64,6 +69,14 @@ def pairwise_rows(weight, heads):
     return (weight.reshape(heads, 2, -1, *weight.shape[1:]).swapaxes(1, 2)).reshape(weight.shape)
 
 
+def lfm2_width(config):
+    """The width of the MLP, which the config only hints at."""
+    if not config.block_auto_adjust_ff_dim:
+        return config.intermediate_size
+    wide, step = int(config.block_ffn_dim_multiplier * int(2 * config.intermediate_size / 3)), config.block_multiple_of
+    return (wide + step - 1) // step * step
+
+
 def write_metadata(writer, config, vocabulary, type_name):
     rope = config.rope_parameters
     rope = rope.get("full_attention", rope)
@@ -75,12 +88,17 @@ def write_metadata(writer, config, vocabulary, type_name):
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
     writer.add_block_count(config.num_hidden_layers + getattr(config, "num_mtp_layers", 0))
-    writer.add_feed_forward_length(config.intermediate_size)
+    writer.add_feed_forward_length(lfm2_width(config) if config.model_type == "lfm2" else config.intermediate_size)
     writer.add_head_count(config.num_attention_heads)
-    writer.add_head_count_kv(config.num_key_value_heads)
+    kinds = getattr(config, "layer_types", None) or []
+    if "conv" in kinds:
+        writer.add_head_count_kv([config.num_key_value_heads if kind != "conv" else 0 for kind in kinds])
+        writer.add_shortconv_l_cache(config.conv_L_cache)
+    else:
+        writer.add_head_count_kv(config.num_key_value_heads)
     writer.add_key_length(head_dim)
     writer.add_value_length(head_dim)
-    writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+    writer.add_layer_norm_rms_eps(getattr(config, "norm_eps", None) or config.rms_norm_eps)
     writer.add_rope_freq_base(rope["rope_theta"])
     writer.add_rope_dimension_count(int(head_dim * rope.get("partial_rotary_factor", 1)))
     if rope["rope_type"] == "linear":
@@ -130,6 +148,9 @@ def write_own_metadata(writer, config):
         writer.add_expert_weights_scale(config.routed_scaling_factor)
         writer.add_expert_weights_norm(config.norm_topk_prob)
         writer.add_nextn_predict_layers(config.num_mtp_layers)
+    if config.model_type == "lfm2_moe":
+        writer.add_leading_dense_block_count(config.num_dense_layers)
+        writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
     if config.model_type in ("granite", "granitemoe"):
         writer.add_attention_scale(config.attention_multiplier)
         writer.add_embedding_scale(config.embedding_multiplier)
@@ -146,7 +167,7 @@ def by_expert_role(state):
             stem = name.removesuffix("gate_up_proj")
             out |= {f"{stem}gate_proj.weight": gate.contiguous(), f"{stem}up_proj.weight": up.contiguous()}
         else:
-            name = name.replace("e_score_correction_bias", "e_score_correction.bias")
+            name = name.replace("e_score_correction_bias", "e_score_correction.bias").replace("expert_bias", "expert.bias")
             out[name if name.endswith((".weight", ".bias")) else f"{name}.weight"] = weight
     return out
 
@@ -193,7 +214,7 @@ def write(path, model, vocabulary, type_name):
     stored, written = {}, {}
     for name, parameter in by_expert_role(model.state_dict()).items():
         weight = parameter.numpy()
-        if weight.ndim == 1 or name.endswith(ROUTERS):
+        if weight.ndim == 1 or name.endswith(ROUTERS) or ".conv.conv." in name:
             weight = weight.squeeze()
             encoded, stored[name] = weight, weight
         else:

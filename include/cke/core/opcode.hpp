@@ -15,7 +15,7 @@ enum class opcode : u8 {
   logits = 32, scale, softcap,
   // 64-95: the fine steps inside letters
   residual_save = 64, quantize, matmul, head_norm, rope, kv_store, attend, act_mul,
-  router, route, sort_by_expert, gather, expert_act, expert_sum,
+  router, route, sort_by_expert, gather, expert_act, expert_sum, gated_conv,
   // 96-127: what fusion makes of them
   norm_quantize = 96, head_norm_rope, act_mul_quantize, matmul_add, qkv_matmul, attend_quantize,
   matmul_act, matmul_act_quantize, expert_sum_add,
@@ -26,7 +26,7 @@ enum class opcode : u8 {
 enum class split : u8 {
   redundant,    // every thread does all of it, into memory of its own
   tokens,       // runs of token rows
-  rows,         // 32 output rows of a matrix, all tokens
+  rows,         // 32 output rows of a matrix, or channels, all tokens
   kv_heads,     // a kv head with its query heads, all tokens
   tiles,        // a kv head and 16 tokens
   experts,      // an expert that a token may have chosen, and 32 rows of its matrix
@@ -78,9 +78,11 @@ inline constexpr op_info ops[] = {
     {opcode::expert_act, "expert_act", {split::experts, false}, {split::experts, false}},
     {opcode::expert_sum, "expert_sum", {split::rows, false}, {split::rows, false}},
     {opcode::expert_sum_add, "expert_sum_add", {split::rows, false}, {split::rows, false}},
+    {opcode::gated_conv, "gated_conv", {split::rows, false}, {split::rows, false}},
     {opcode::multihead_attention, "multihead_attention", {split::macro, false}, {split::macro, false}},
     {opcode::swiglu, "swiglu", {split::macro, false}, {split::macro, false}},
     {opcode::moe, "moe", {split::macro, false}, {split::macro, false}},
+    {opcode::shortconv, "shortconv", {split::macro, false}, {split::macro, false}},
 };
 
 constexpr const op_info& info(opcode op) {

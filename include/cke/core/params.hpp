@@ -48,13 +48,14 @@ struct router {
   u32 groups = 1, groups_kept = 1;     // equal runs of experts; others than the best groups are out
   group_score group_by{};
   bool renormalise{};                  // weights add up to 1
+  real floor{1e-20};                   // what their sum has more, so that nothing is divided by 0
   real scale{1};                       // of the weights, last
   constexpr bool operator==(const router&) const = default;
 };
 
 // ADR 0001's ParamBlock, version 1: at most 256 bytes, plain data; unused fields stay zero.
 struct params {
-  u32 rows{}, cols{};         // a matrix (out, in), or (1, width) of a row-wise operation
+  u32 rows{}, cols{};         // a matrix (out, in), (1, width) of a row-wise operation, or (channels, taps)
   u32 heads{}, kv_heads{}, head_dim{}, window{};
   activation act{};
   bool bias{};

@@ -11,7 +11,7 @@ namespace cke {
 
 enum class role : u8 { embed, head, norm, q, k, v, o, q_norm, k_norm, gate, up, down,
                        router, router_bias, gate_experts, up_experts, down_experts,
-                       gate_shared, up_shared, down_shared, shared_gate };
+                       gate_shared, up_shared, down_shared, shared_gate, conv_in, conv, conv_out };
 
 struct role_name { role is; std::string_view name; };
 inline constexpr role_name role_names[] = {
@@ -20,7 +20,8 @@ inline constexpr role_name role_names[] = {
     {role::k_norm, "k_norm"}, {role::gate, "gate"}, {role::up, "up"}, {role::down, "down"},
     {role::router, "router"}, {role::router_bias, "router_bias"}, {role::gate_experts, "gate_experts"},
     {role::up_experts, "up_experts"}, {role::down_experts, "down_experts"}, {role::gate_shared, "gate_shared"},
-    {role::up_shared, "up_shared"}, {role::down_shared, "down_shared"}, {role::shared_gate, "shared_gate"}};
+    {role::up_shared, "up_shared"}, {role::down_shared, "down_shared"}, {role::shared_gate, "shared_gate"},
+    {role::conv_in, "conv_in"}, {role::conv, "conv"}, {role::conv_out, "conv_out"}};
 // One matrix for each expert, one below the other.
 constexpr bool of_experts(role r) { return r == role::gate_experts || r == role::up_experts || r == role::down_experts; }
 constexpr std::string_view name(role r) {
@@ -34,7 +35,7 @@ struct weight_slot {
   u8 nth{};            // occurrence of this role inside its block
   bool bias{}, quantisable{};
   bool tied{};         // stored under another name
-  u32 rows{}, cols{};  // (out, in); a vector is (1, n)
+  u32 rows{}, cols{};  // (out, in); a vector is (1, n), the taps of a convolution (channels, taps)
   u32 group{};         // rows that must begin a packed unit together: those of a kv head or an expert; 0: none
   constexpr u64 elements() const { return u64{rows} * cols; }
 };

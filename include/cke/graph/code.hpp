@@ -54,15 +54,17 @@ struct value {  // a register: elements of a row, how they are stored, rows of a
   u32 rows = 1;
 };
 
-enum class keeps_what : u8 { kv };
+enum class keeps_what : u8 { kv, conv };
 enum class lifecycle : u8 { slot_persistent, request_scoped, step_scoped };
 
 struct state_shape {
   keeps_what what{};
   lifecycle life{};
   u32 rows{};             // positions kept; `everything`: the whole context
-  u32 heads{}, head_dim{};  // of k and of v
+  u32 heads{}, head_dim{};  // of k and of v; conv: 1, and channels
 };
+// A state of fixed size that each position changes, in f32; a cache has a place for each position.
+constexpr bool is_recurrent(keeps_what w) { return w != keeps_what::kv; }
 
 // One dtype per weight slot of a block: equal signatures share one instantiation.
 struct signature {
@@ -107,6 +109,7 @@ struct builder : code {
   constexpr u8 matrix(role is, u32 rows, u32 cols, u32 row_group = 0) {
     return slot({.is = is, .quantisable = true, .rows = rows, .cols = cols, .group = row_group});
   }
+  constexpr u8 taps(role is, u32 channels, u32 n) { return slot({.is = is, .rows = channels, .cols = n}); }
   constexpr u8 state(state_shape s) { return static_cast<u8>(states.push(s)); }
 
   // x in the form that a dot product with `weight` wants; one quantisation serves all readers.

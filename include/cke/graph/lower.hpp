@@ -176,6 +176,18 @@ template <experts S> struct write<moe<S>> {
   static constexpr u8 matrices(builder& b, role is, u32 rows, u32 cols) { return b.matrix(is, r.experts * rows, cols, rows); }
 };
 
+template <u32 D, u32 Taps, bool Bias> struct write<short_conv<D, Taps, Bias>> {
+  static constexpr reg to(builder& b, reg x) {
+    b.begin(opcode::shortconv);
+    const reg bcx = b.matmul(role::conv_in, x, 3 * D, D, Bias), y = b.temp(D);
+    slots8 w{b.taps(role::conv, D, Taps)};
+    if (Bias) w.add(b.vector(role::conv, D, true));
+    b.emit(opcode::gated_conv, {bcx}, {y}, w, {.rows = D, .cols = Taps, .bias = Bias}).state =
+        b.state({keeps_what::conv, lifecycle::slot_persistent, Taps - 1, 1, D});
+    return b.matmul(role::conv_out, y, D, D, Bias);
+  }
+};
+
 template <u32 D, u32 V, bool Tied> struct write<head<D, V, Tied>> {
   static constexpr reg to(builder& b, reg x) {
     b.begin(opcode::logits);

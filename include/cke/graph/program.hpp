@@ -24,12 +24,12 @@ struct weight {
   dtype as{};
   u64 offset{}, bytes{};  // tight, in the format's own blocks
 };
-// ADR 0001's StateDescriptor; the bytes of a layer's k and v for a whole context.
+// ADR 0001's StateDescriptor: a layer's k and v for a whole context, or its recurrent state.
 struct state_descriptor {
   u32 id{};
   keeps_what what{};
   lifecycle life{};
-  u32 layer{}, heads{}, head_dim{}, positions{};
+  u32 layer{}, heads{}, head_dim{}, positions{};  // recurrent: rows
   u64 offset{}, bytes{};
   u16 align = 64;
   bool zero_init = true;
@@ -206,9 +206,11 @@ template <class Model, class Formats, bool Fused = true> struct program {
     u32 id = 0;
     for (u32 l = 0; l < layers; ++l)
       for (const auto& shape : plain[kind_of[l]].states) {
-        const u32 positions = static_cast<u32>(align_up(context, key_block));
-        // dims are padded to whole blocks of q8_0, whatever the type
-        const u64 bytes = 2 * bytes_of(kv, u64{positions} * shape.heads * align_up(shape.head_dim, 32));
+        const bool recurs = is_recurrent(shape.what);
+        const u32 positions = recurs ? shape.rows : static_cast<u32>(align_up(context, key_block));
+        // dims are padded to whole blocks of q8_0 and whole units, whatever the type
+        const u64 numbers = u64{positions} * shape.heads * align_up(shape.head_dim, 32);
+        const u64 bytes = recurs ? numbers * sizeof(float) : 2 * bytes_of(kv, numbers);
         f(state_descriptor{id++, shape.what, shape.life, l, shape.heads, shape.head_dim, positions, offset, bytes});
         offset += align_up(bytes);
       }
@@ -217,6 +219,14 @@ template <class Model, class Formats, bool Fused = true> struct program {
   static constexpr u64 state_bytes(u32 context, dtype kv) {
     return for_each_state(context, kv, [](const state_descriptor&) {});
   }
+
+  // Whether a position's state is known only by computing all positions before it.
+  static constexpr bool recurrent = [] {
+    bool any = false;
+    for (const code& c : plain)
+      for (const state_shape& s : c.states) any |= is_recurrent(s.what);
+    return any;
+  }();
 
   // Activations: the stream, the ids, and one scratch area that all blocks share.
   struct memory {

@@ -72,13 +72,27 @@ class gguf_config {
         const bool plain = word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == word.npos;
         return add(key, concat({"\"", plain ? word : "", "\""}));
       }
-      case gguf_type::array: return add(key, "\"\"");
+      case gguf_type::array: return add(key, key == "attention.head_count_kv" ? kv_heads(v) : "\"\"");
       case gguf_type::boolean: return add(key, file_.get<bool>(v.key) ? "true" : "false");
       case gguf_type::float32: return add(key, number(static_cast<double>(file_.get<float>(v.key)), 7));
       case gguf_type::float64: return add(key, number(file_.get<double>(v.key)));
       case gguf_type::uint64: return add(key, concat({file_.get<u64>(v.key)}));
       default: return add(key, concat({file_.get<i64>(v.key)}));
     }
+  }
+
+  // Of each layer, 0 where it does not attend: shown as the number of those that do, and as the list of which do.
+  std::string kv_heads(const gguf_value& v) {
+    if (v.item != gguf_type::int32 && v.item != gguf_type::uint32) return "\"\"";
+    std::string attends;
+    i64 heads = 0;
+    for (const i64 n : file_.array<i64>(v.key)) {
+      attends += concat({attends.empty() ? "[" : ",", n == 0 ? "0" : "1"});
+      if (n != 0 && heads != 0 && n != heads) return "\"\"";
+      heads = n ? n : heads;
+    }
+    add("attends", attends + "]");
+    return concat({heads});
   }
 
   // Factors of the frequencies are tensors here. rope_freqs.weight is llama 3's rule, already applied.

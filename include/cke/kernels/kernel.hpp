@@ -23,10 +23,10 @@ struct view {
 // Rows of a pass that are of one sequence.
 struct segment {
   u32 first{}, tokens{}, position{};  // position: of the first
-  std::byte* const* pages{};          // of its caches, key_block positions in each
+  std::byte* const* pages{};          // of its states, key_block positions in each
 };
 
-// The cache of one layer in a page: a block of each kv head, one after the other.
+// The state of one layer in a page: of a cache a block of each kv head, one after the other.
 struct kv_place {
   u64 offset{}, block_bytes{};
 };

@@ -44,7 +44,7 @@ struct routing {
     }
     if (r.score == scoring::softmax_of_chosen) softmax(weights, r.active, weights);
     if (r.renormalise) {
-      float sum = r.score == scoring::sigmoid ? 1e-20f : 0.f;
+      float sum = r.floor;
       for (u32 k = 0; k < r.active; ++k) sum += weights[k];
       for (u32 k = 0; k < r.active; ++k) weights[k] /= sum;
     }

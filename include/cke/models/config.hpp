@@ -101,7 +101,11 @@ struct config_reader {
   }
 
   // Layers by name, by 1 and 0, or "all but every n-th".
-  CKE_OUT_OF_LINE constexpr void read(std::string_view key, json j, double least, double most, layer_set& to) {
+  CKE_OUT_OF_LINE constexpr void layers(const config_key& k, std::string_view key, json j, layer_set& to) {
+    constexpr std::string_view between = " or ";
+    const double least = k.least, most = k.most;
+    const std::size_t end = k.kinds.find(between);
+    const std::string_view other = k.kinds.substr(0, end), ours = k.kinds.substr(end + between.size());
     if (!j.is_array()) {
       u32 n{};
       read(key, j, least, most, n);
@@ -112,12 +116,21 @@ struct config_reader {
     u32 layer = 0;
     j.find([&](std::string_view, json e) {
       if (layer == layer_set::most) return fail(trouble::out_of_range, key, j, least, most), true;
-      const bool in = e.text() == "sliding_attention" || e.s == "1" || e.truth();
+      const bool in = e.text() == ours || e.s == "1" || e.truth();
       if (in) to.add(layer);
-      else if (e.text() != "full_attention" && e.s != "0" && !e.is_bool())
-        fail(trouble::unsupported, key, e, 0, 0, "full_attention or sliding_attention");
+      else if (e.text() != other && e.s != "0" && !e.is_bool()) fail(trouble::unsupported, key, e, 0, 0, k.kinds);
       ++layer;
       return false;
+    });
+  }
+  // Layers by their numbers.
+  CKE_OUT_OF_LINE constexpr void numbered(std::string_view key, json j, layer_set& to) {
+    if (!j.is_array()) return fail(trouble::not_a_number, key, j, 0, layer_set::most - 1);
+    to = {};
+    j.find([&](std::string_view, json e) {
+      u32 layer{};
+      read(key, e, 0, layer_set::most - 1, layer);
+      return to.add(layer), false;
     });
   }
 
@@ -218,7 +231,12 @@ constexpr parsed_config<typename Family::config> read_config(json root, naming a
     } else {
       const json j = r.at(k.hf, k.gguf);
       const std::string_view key = as == naming::hf ? k.hf : k.gguf;
-      if (j.present()) r.read(key, j, k.least, k.most, field);
+      const json numbers = as == naming::hf && !k.numbers.empty() ? root[k.numbers] : json{};
+      if constexpr (std::is_same_v<field_type, layer_set>) {
+        if (j.present()) r.layers(k, key, j, field);
+        else if (numbers.present()) r.numbered(k.numbers, numbers, field);
+        else if (!k.optional) r.fail(trouble::missing, key, j);
+      } else if (j.present()) r.read(key, j, k.least, k.most, field);
       else if constexpr (std::is_same_v<field_type, u32> || std::is_same_v<field_type, real>) {
         if (!j.s.empty() && k.null >= 0) field = static_cast<field_type>(k.null);
         else if (!k.optional) r.fail(trouble::missing, key, j);

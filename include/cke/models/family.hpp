@@ -2,6 +2,8 @@
 // family.hpp: a family is a config aggregate, a type list over it, key names and tensor names.
 #pragma once
 
+#include <initializer_list>
+
 #include "../core/error.hpp"
 #include "../core/role.hpp"
 #include "../layers.hpp"
@@ -30,6 +32,8 @@ struct config_key {
   bool optional;
   double least, most;
   double null = -1;  // what null says where it is not the same as absent; -1: it is
+  // Of a set of layers: what other layers and those in it are called, and the key that may list their numbers instead.
+  std::string_view kinds = "full_attention or sliding_attention", numbers{};
 
   constexpr config_key or_default() const {
     config_key k = *this;
@@ -46,6 +50,11 @@ struct layer_set {
   constexpr void add(u32 layer) { bits[layer / 32] |= 1u << layer % 32; }
   constexpr bool operator==(const layer_set&) const = default;
 
+  static constexpr layer_set of(std::initializer_list<u32> layers) {
+    layer_set s;
+    for (const u32 layer : layers) s.add(layer);
+    return s;
+  }
   // Every layer but number n, 2n, ... (counted from 1).
   static constexpr layer_set all_but_every(u32 n) {
     layer_set s;

@@ -10,6 +10,7 @@
 #include "../kernels/heads.hpp"
 #include "../kernels/linear.hpp"
 #include "../kernels/rows.hpp"
+#include "../kernels/short_conv.hpp"
 #include "team.hpp"
 #include "trace.hpp"
 #include "weights.hpp"
@@ -41,11 +42,11 @@ template <class P, dtype KV, class Isa> class executor {
     space_.rows().clear();
     space_.rows().add(ids, s.position(), s.pages());
     run_layers();
+    s.advance(tokens);
     for (u32 first = tokens - rows, n; first < tokens; first += n) {
       n = run_footer(first, tokens);
       take(first, n, space_.logits(form_of(n)));
     }
-    s.advance(tokens);
   }
 
   struct part {

@@ -70,7 +70,7 @@ template <class P, dtype KV, class Isa> struct loaded {
   u64 state_bytes() const { return slot::bytes(context()); }
 };
 
-// The caches of all layers and the ids so far. A copy is a fork. Not for two threads at once;
+// The states of all layers and the ids so far. A copy is a fork. Not for two threads at once;
 // sequences of one model may be used from several threads and take turns pass by pass.
 template <class Loaded> class sequence {
  public:
@@ -99,7 +99,8 @@ template <class Loaded> class sequence {
     return *this;
   }
 
-  // Runs ids through the model after what came before; logits() is then those of the last one.
+  // Runs ids through the model after what came before; logits() is then those of the last one. No ids: what a
+  // rewind has left to be computed again.
   // Throws context_overflow, token_range, cache_full; the sequence is then as it was.
   void feed(std::span<const u32> ids) {
     pass_all(ids, 1, [&](u32, std::span<const float> row) { std::copy(row.begin(), row.end(), logits_.begin()); });
@@ -132,12 +133,13 @@ template <class Loaded> class sequence {
       now.of->check(now.ids, concat({"turn ", i, ": "}));
     }
     try {
-      for (u32 i = 0; i < count; ++i) at(i).of->slot_.reserve(static_cast<u32>(at(i).ids.size()));
+      for (u32 i = 0; i < count; ++i) at(i).of->begin(at(i).ids);
+      for (u32 i = 0; i < count; ++i) at(i).of->reserve();
     } catch (...) {
-      for (u32 i = 0; i < count; ++i) at(i).of->slot_.truncate(at(i).of->position());
+      for (u32 i = 0; i < count; ++i) at(i).of->rewind(at(i).of->position() - static_cast<u32>(at(i).ids.size()));
       throw;
     }
-    const auto size_of = [&](u32 turn) { return static_cast<u32>(at(turn).ids.size()); };
+    const auto size_of = [&](u32 turn) { return static_cast<u32>(at(turn).of->wanted().size()); };
     for (u32 turn = 0, taken = 0; turn < count;) {
       auto& run = at(turn).of->model_->run;
       const std::lock_guard ours(at(turn).of->model_->busy);
@@ -149,24 +151,26 @@ template <class Loaded> class sequence {
         room -= stop - from;
       }
       run.run_together(end - turn, [&](u32 i) {
-        const auto [of, ids] = at(turn + i);
+        sequence* const of = at(turn + i).of;
+        const std::span<const u32> ids = of->wanted();
         const u32 from = i == 0 ? taken : 0, to = turn + i + 1 == end ? stop : static_cast<u32>(ids.size());
         return typename executor::part{ids.subspan(from, to - from), of->slot_, from < to && to == ids.size() ? of->logits_.data() : nullptr};
       });
       taken = stop < size_of(end - 1) ? stop : 0, turn = taken ? end - 1 : end;
     }
-    for (u32 i = 0; i < count; ++i) at(i).of->took(at(i).ids);
+    for (u32 i = 0; i < count; ++i) at(i).of->took();
   }
 
   std::span<const float> logits() const { return logits_; }  // [vocab], after the last id
   std::span<const u32> history() const { return history_; }
-  u32 position() const { return slot_.position(); }
+  u32 position() const { return static_cast<u32>(history_.size()); }
   u32 context() const { return slot_.context(); }
 
-  // Forgets everything after `position`; logits() are stale until the next feed.
+  // Forgets everything after `position`; logits() are stale until the next feed. Recurrent states go back to a
+  // multiple of 128: the next feed computes up to 127 ids again.
   void rewind(u32 position) {
     slot_.truncate(position);
-    history_.resize(slot_.position());
+    history_.resize(std::min<std::size_t>(position, history_.size()));
   }
   void reset() { rewind(0); }
 
@@ -177,7 +181,7 @@ template <class Loaded> class sequence {
     if (position() != 0) throw Error(errc::usage, {}, "recall", "a sequence at position 0", concat({position()}));
     check(ids.first(std::min<std::size_t>(ids.size(), context())), {});
     if (!ids.empty()) slot_.recall(ids.first(std::min<std::size_t>(ids.size() - 1, context())));
-    history_.assign(ids.begin(), ids.begin() + position());
+    history_.assign(ids.begin(), ids.begin() + slot_.position());
     return position();
   }
 
@@ -192,30 +196,38 @@ template <class Loaded> class sequence {
         throw Error(errc::token_range, {}, concat({whose, "token id"}), concat({"less than ", vocab_size}), concat({id}));
   }
 
+  // Ids become history; those from where the slot is are then wanted(), until took().
+  void begin(std::span<const u32> ids) {
+    history_.insert(history_.end(), ids.begin(), ids.end());
+    from_ = slot_.position();
+  }
+  std::span<const u32> wanted() const { return std::span(history_).subspan(from_); }
+  void reserve() { slot_.reserve(static_cast<u32>(wanted().size())); }
+  void took() { slot_.remember(history_.data()); }
+
   // take(i, row) for the last `rows` ids
   template <class Take> void pass_all(std::span<const u32> ids, u32 rows, Take&& take) {
     check(ids, {});
-    const u32 count = static_cast<u32>(ids.size()), start = position();
+    const u32 start = position();
+    begin(ids);
+    const u32 count = static_cast<u32>(wanted().size()), again = start - from_, first = count - std::min(rows, count);
+    const auto shifted = [&](u32 i, std::span<const float> row) { take(i - again, row); };
     try {
-      slot_.reserve(count);
-      for (u32 at = 0; at < count;) at += one_pass(ids, at, count - rows, take);
+      reserve();
+      for (u32 at = 0; at < count;) at += one_pass(wanted(), at, first, shifted);
     } catch (...) {
-      slot_.truncate(start);
+      rewind(start);
       throw;
     }
-    took(ids);
-  }
-  void took(std::span<const u32> ids) {
-    history_.insert(history_.end(), ids.begin(), ids.end());
-    slot_.remember(history_.data());
+    took();
   }
 
-  // The ids from `at` on that fit into a pass; take(i, row) from row `wanted` on. Returns how many.
-  template <class Take> u32 one_pass(std::span<const u32> ids, u32 at, u32 wanted, Take& take) {
+  // The ids from `at` on that fit into a pass; take(i, row) from row `first_row` on. Returns how many.
+  template <class Take> u32 one_pass(std::span<const u32> ids, u32 at, u32 first_row, Take& take) {
     const std::lock_guard turn(model_->busy);
     const u32 left = static_cast<u32>(ids.size()) - at, chunk = model_->run.limits().chunk;
     const u32 n = left < chunk ? left : chunk;
-    const u32 rows = at + n <= wanted ? 0 : at + n - (at > wanted ? at : wanted);
+    const u32 rows = at + n <= first_row ? 0 : at + n - std::max(at, first_row);
     model_->run.run(ids.subspan(at, n), rows, slot_, [&](u32 first, u32 some, const view& v) {
       for (u32 r = 0; r < some; ++r) take(at + first + r, std::span<const float>(v.row(r), vocab_size));
     });
@@ -226,6 +238,7 @@ template <class Loaded> class sequence {
   typename Loaded::slot slot_;
   std::vector<float> logits_;
   std::vector<u32> history_;
+  u32 from_{};  // history that a feed computes
 };
 
 }  // namespace cke

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// state.hpp: what one conversation keeps between passes: the pages of its caches, and the position.
+// state.hpp: what one conversation keeps between passes: the pages of its states, and the position.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,8 @@ namespace cke {
 
 // The states of one slot: pages of a pool, which must outlive it. Lifecycle: reserve takes pages, truncate
 // gives back those that nothing is left in, a copy shares them until one of both writes, recall takes those
-// that another has filled, the destructor gives back all.
+// that another has filled, the destructor gives back all. A page has a recurrent state as it is after the last
+// position in it that was computed: copies of pages are copies of states, and a full page has that of its end.
 template <class P, dtype KV, class Isa> class slot_state {
  public:
   static constexpr u64 page_bytes = P::state_bytes(key_block, KV);
@@ -59,9 +60,9 @@ template <class P, dtype KV, class Isa> class slot_state {
     while (held_ < pages_of(position_ + tokens)) put(held_, pool_->take()), ++held_;
   }
   void advance(u32 tokens) { position_ += tokens; }
-  // Forgets what came after `position`.
+  // Forgets what came after `position`; where there are recurrent states, all that came after the last whole page.
   CKE_OUT_OF_LINE void truncate(u32 position) {
-    position_ = position < position_ ? position : position_;
+    if (position < position_) position_ = P::recurrent ? position / key_block * key_block : position;
     while (held_ > pages_of(position_)) pool_->give_back(*pages_[--held_]);  // the last first: it is worth least
     known_ = known_ < position_ / key_block ? known_ : position_ / key_block;
   }
@@ -81,11 +82,11 @@ template <class P, dtype KV, class Isa> class slot_state {
     known_ = held_, position_ = held_ * key_block;
   }
 
-  // Where the cache of each layer lies in a page.
+  // Where the state of each layer lies in a page.
   static constexpr auto places = [] {
     small_vector<kv_place, std::max<std::size_t>(P::layers, 1) * 4> all;
     P::for_each_state(key_block, KV, [&](const state_descriptor& d) {
-      all.push({d.offset, kv_cache<KV, Isa>::block_bytes(d.head_dim)});
+      all.push({d.offset, is_recurrent(d.what) ? 0 : kv_cache<KV, Isa>::block_bytes(d.head_dim)});
     });
     return all;
   }();

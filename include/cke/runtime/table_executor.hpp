@@ -86,7 +86,7 @@ template <class P, dtype KV, class Isa> class table_executor {
       for (const table_step& s : t.steps) table_.route(s.i.op, now);
   }
 
-  // As executor::run; false when it was told to stop: the slot's position is then unchanged.
+  // As executor::run; false when it was told to stop: the slot is then truncated to where it was.
   // Throws cache_full; malformed when a kernel wrote beyond its register.
   template <class Take> bool run(std::span<const u32> ids, u32 rows, slot& s, Take&& take, const debugging& how = {}) {
     s.reserve(static_cast<u32>(ids.size()));
@@ -96,10 +96,12 @@ template <class P, dtype KV, class Isa> class table_executor {
     const u32 slots[]{0}, lengths[]{s.position()};
     route({form_of(now.tokens), slots, lengths, now.tokens});
     halted_ = false, failure_ = nullptr;
+    const u32 start = s.position();
     team_.run([&](u32 thread) noexcept { layers(now, thread, how); });
+    s.advance(now.tokens);
     for (u32 first = now.tokens - rows; first < now.tokens && !halted_;) {
       const u32 left = now.tokens - first, n = left < limits().logit_rows ? left : limits().logit_rows;
-      const segment rows_of_it[]{{0, n, s.position() + first, nullptr}};
+      const segment rows_of_it[]{{0, n, start + first, nullptr}};
       pass last;
       last.tokens = n, last.skip = first, last.segments = rows_of_it;
       team_.run([&](u32 thread) noexcept {
@@ -109,8 +111,8 @@ template <class P, dtype KV, class Isa> class table_executor {
       take(first, n, register_view(codes_.back(), static_cast<reg>(P::foot().regs.size() - 1)));
       first += n;
     }
+    if (halted_) s.truncate(start);
     if (failure_) std::rethrow_exception(failure_);
-    if (!halted_) s.advance(now.tokens);
     return !halted_;
   }
 

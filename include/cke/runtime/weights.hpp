@@ -94,7 +94,7 @@ template <class P, class Isa> class weights {
     float more;           // what the tensor's numbers are greater by
   };
 
-  static u64 vector_bytes(const weight& w) { return align_up(u64{w.slot.cols} * sizeof(float)); }
+  static u64 vector_bytes(const weight& w) { return align_up(w.slot.elements() * sizeof(float)); }
   // What a weight takes when packed, or more where that depends on its numbers.
   static u64 room_for(const weight& w) {
     u64 bytes = vector_bytes(w);
@@ -140,7 +140,7 @@ template <class P, class Isa> class weights {
   // In elements, of a vector.
   template <class Names>
   static rows_in_tensor place_in_tensor(naming as, const Names& names, const name_rule& rule, u32 which, const weight& w) {
-    const auto size = [](const weight_slot& s) { return !s.quantisable ? s.cols : of_experts(s.is) ? s.group : s.rows; };
+    const auto size = [](const weight_slot& s) { return !s.quantisable ? s.rows * s.cols : of_experts(s.is) ? s.group : s.rows; };
     const std::string_view name = alternative(rule.in(as), which);
     const tensor_part mine = part_of(name);
     rows_in_tensor at{0, size(w.slot), size(w.slot)};
@@ -167,8 +167,12 @@ template <class P, class Isa> class weights {
     const auto* t = from.find(name);
     if (!t) throw Error(errc::tensor_missing, file, about, "this tensor", "none of this name");
     const u64 shape[]{experts, rows_of_part, w.slot.cols};
+    const u64 taps[]{w.slot.rows, w.slot.cols}, torch_taps[]{w.slot.rows, 1, w.slot.cols};
     const bool vector = !w.slot.quantisable || (w.slot.rows == 1 && t->shape.size() == 1);  // GGUF has no matrix of one row
-    const std::span<const u64> all = shape, want = !vector ? all.subspan(experts ? 0 : 1) : all.subspan(w.slot.quantisable ? 2 : 1, 1);
+    const std::span<const u64> all = shape, want = !vector                 ? all.subspan(experts ? 0 : 1)
+                                                   : w.slot.quantisable ? all.subspan(2)
+                                                   : w.slot.rows == 1   ? all.subspan(1, 1)
+                                                   : t->shape.size() == 3 ? std::span<const u64>(torch_taps) : std::span<const u64>(taps);
     if (!std::equal(t->shape.begin(), t->shape.end(), want.begin(), want.end()))
       throw Error(errc::tensor_shape, file, about, concat({"shape ", shape_text(want)}), shape_text(t->shape));
     const bool number = t->type == dtype::f32 || t->type == dtype::f16 || t->type == dtype::bf16;
@@ -228,9 +232,10 @@ template <class P, class Isa> class weights {
       const dtype source = tensors[0].type;
       const u64 item = info(source).bytes;
       float* const vector = reinterpret_cast<float*>(to);
-      for (u32 i = 0; i < slot.cols; ++i) {
-        kernels::to_f32(source, tensors[0].bytes.data() + row_of(j, i).row * item, 1, vector + i);
-        vector[i] -= j.more;
+      for (u32 i = 0; i < slot.elements(); ++i) {  // taps lie [taps][channels]
+        float& x = vector[i % slot.cols * slot.rows + i / slot.cols];
+        kernels::to_f32(source, tensors[0].bytes.data() + row_of(j, i).row * item, 1, &x);
+        x -= j.more;
       }
       return vector_bytes(j.w);
     }

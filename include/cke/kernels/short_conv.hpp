@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+// short_conv.hpp: causal convolutions of a few taps, each channel by itself: a state is the last inputs.
+#pragma once
+
+#include <algorithm>
+
+#include "recurrent.hpp"
+
+namespace cke {
+
+// y[c] = bias[c] + sum over j of w[j][c] * x at j - taps + 1, the oldest first: one chain for each of n channels.
+// `past`, [taps - 1][unit_rows], holds the inputs before x, and then x; w is [taps][width].
+inline void convolve(u32 taps, u32 n, const float* w, u32 width, const float* bias, float* past, const float* x, float* y) {
+  for (u32 c = 0; c < n; ++c) y[c] = bias ? bias[c] : 0.f;
+  for (u32 j = 0; j < taps; ++j, w += width, past += unit_rows) {
+    const float* const in = j + 1 < taps ? past : x;
+    for (u32 c = 0; c < n; ++c) y[c] += w[c] * in[c];
+    if (j + 1 < taps) std::copy_n(j + 2 < taps ? past + unit_rows : x, n, past);
+  }
+}
+
+// in[0]: [b | c | x] of each token; out[0] = c * conv(b * x). A unit is 32 channels.
+template <class Isa> struct kernel<opcode::gated_conv, dtype::f32, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    const u32 first = unit * unit_rows, n = std::min(unit_rows, p.rows - first), past = (p.cols - 1) * unit_rows;
+    const float* const taps = reinterpret_cast<const float*>(w.weight[0]) + first;
+    const float* const bias = p.bias ? reinterpret_cast<const float*>(w.weight[1]) + first : nullptr;
+    for (const segment& s : w.segments)
+      advance_state(w, s, u64{unit} * past, past, [&](u32 row, u32 end, float* state) {
+        for (; row < end; ++row) {
+          const float *const b = w.in[0].row(row) + first, *const c = b + p.rows, *const x = c + p.rows;
+          float in[unit_rows], y[unit_rows];
+          for (u32 i = 0; i < n; ++i) in[i] = b[i] * x[i];
+          convolve(p.cols, n, taps, p.rows, bias, state, in, y);
+          float* const out = w.out[0].row(row) + first;
+          for (u32 i = 0; i < n; ++i) out[i] = c[i] * y[i];
+        }
+      });
+  }
+};
+
+}  // namespace cke

@@ -281,7 +281,7 @@ template <class P> std::string describe_json(capacity k, dtype kv) {
     });
     j.object("memory", [&] {
       j.put("weights", P::weight_bytes), j.put("states", state_bytes), j.put("stream", memory.stream);
-      j.put("ids", memory.ids), j.put("scratch", memory.scratch), j.put("private_per_thread", memory.own);
+      j.put("ids", memory.ids), j.put("side", memory.side), j.put("scratch", memory.scratch), j.put("private_per_thread", memory.own);
       j.put("activations", memory.total), j.put("total", P::weight_bytes + state_bytes + memory.total);
     });
     j.object("states", [&] {

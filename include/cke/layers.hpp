@@ -12,15 +12,23 @@ struct head_norm {
   bool together{};
 };
 
+// rms norm of each head of v, without weights; eps 0: absent
+struct value_norm {
+  real eps{};
+  bool of_k{};  // of k as the matrix gives it: there is no matrix of v
+};
+
 // Options of an attention letter: an absent feature is a field not written.
 struct attend {
   u32 dim, heads, kv_heads, head_dim;
   rotary rope{};
   head_norm qk_norm{};
+  value_norm v_norm{};
   u32 window = everything;  // keys a query sees, itself included
   real scale{};             // of the scores; 0: head_dim^-1/2
   real cap{};               // c * tanh(s / c) on scores; 0: none
   bool qkv_bias{}, out_bias{};
+  bool shared_kv{};         // no k and v: the cache of the last layer before with one of this shape
 };
 
 // Options of a mixture of experts, each a gated mlp, and with `shared` one that every token chooses.
@@ -30,6 +38,7 @@ struct experts {
   activation act{};
   u32 shared{};        // its hidden width; 0: none
   bool shared_gate{};  // its output is times sigmoid(g . x)
+  real router_norm{};  // eps; the router reads the stream, normed and times dim^-1/2; 0: what the experts read
 };
 
 // ---- letters: one line each; in and out are floats per token -----------------------------------
@@ -42,8 +51,13 @@ template <attend S> struct attention_holds;
 template <experts S> struct experts_hold;
 
 template <u32 Vocab, u32 Dim> struct embedding : maps<1, Dim> {};
+// A further embedding of the token, and Eps-normed parts of the stream, Part of each for every layer; layer_input adds a
+// layer's to it.
+template <u32 Vocab, u32 Dim, u32 Layers, u32 Part, real Eps> struct layer_embedding : keeps<Dim> {};
+template <u32 Dim, u32 Part, activation A> struct layer_input : keeps<Dim> {};
 template <u32 Dim, real Eps, real Offset = real{}> struct rms_norm : keeps<Dim> {};
 template <u32 Dim, real By> struct scale : keeps<Dim> {};
+template <u32 Dim> struct learned_scale : keeps<Dim> {};  // by one number, in place
 template <u32 Dim, real Cap> struct softcap : keeps<Dim> {};  // Cap * tanh(x / Cap); 0: none
 template <attend S> struct attention : keeps<S.dim>, private attention_holds<S> {};
 template <u32 Dim, u32 Hidden, activation A, bool Bias = false> struct gated_mlp : keeps<Dim> {};

@@ -83,7 +83,7 @@ template <class M> void match_config(const checkpoint& from, u32 context) {
       };
       using field = std::remove_cvref_t<decltype(want)>;
       if constexpr (std::is_same_v<field, rotary>) {
-        if (!same_rope(want, found, type.head_dim, context))
+        if (!same_rope(want, found, head_dim_of(type, k), context))
           throw Error(errc::config_mismatch, from.name, concat({"config key ", k.field}), "the rope of the type", "one with other frequencies");
       } else if constexpr (std::is_same_v<field, layer_set>) {
         if (want != found) refuse("the layers of the type", "others");

@@ -55,9 +55,9 @@ TEST_CASE("contract: a broken plan is a typed error that names the step and the 
     breaks(c);
     return error_of(errc::malformed, [&] { compile(c); });
   };
-  CHECK(refused([](code& c) { c.ops[0].in = {u8{2}}; }) == "plan step 0: expected a producer before each reader, found opcode 0");
+  CHECK(refused([](code& c) { c.ops[0].in = {first_scratch}; }) == "plan step 0: expected a producer before each reader, found opcode 0");
   CHECK(refused([](code& c) { c.ops[1].in = {u8{40}}; }) == "plan step 1: expected registers of the plan, found opcode 8");
-  CHECK(refused([](code& c) { c.ops[1].out = {u8{3}}; }) == "plan step 1: expected registers of the plan, found opcode 8");
+  CHECK(refused([](code& c) { c.ops[1].out = {u8{first_scratch + 1}}; }) == "plan step 1: expected registers of the plan, found opcode 8");
   CHECK(refused([](code& c) { c.ops[0].weight = {u8{1}}; }) == "plan step 0: expected weights of the plan, found opcode 0");
   CHECK(refused([](code& c) { c.ops[0].state = 0; }) == "plan step 0: expected states of the plan, found opcode 0");
   CHECK(refused([](code& c) { c.ops[0].op = opcode::swiglu; }) == "plan step 0: expected an executable opcode, found opcode 2");

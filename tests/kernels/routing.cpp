@@ -15,10 +15,10 @@ struct choice {
   std::vector<u32> experts;  // best first
   std::vector<float> weights;
 };
-choice choose(const router& r, std::vector<float> logits, const std::vector<float>& bias = {}) {
+choice choose(const router& r, std::vector<float> logits, const std::vector<float>& bias = {}, const std::vector<float>& expert_scale = {}) {
   std::vector<float> out(2 * r.active);
   std::vector<std::byte> scratch(routing::scratch_bytes(r));
-  routing::token(r, logits.data(), bias.data(), scratch.data(), out.data());
+  routing::token(r, logits.data(), bias.data(), expert_scale.data(), scratch.data(), out.data());
   return {{out.begin(), out.begin() + r.active}, {out.begin() + r.active, out.end()}};
 }
 
@@ -75,6 +75,14 @@ TEST_CASE("routing: a bias decides who is chosen, not what they count") {
   CHECK(c.experts == std::vector<u32>{0, 2});
   CHECK(c.weights[0] == 0.5f);
   CHECK(c.weights[1] == doctest::Approx(1 / (1 + std::exp(-2.))));
+}
+
+TEST_CASE("routing: what an expert counts is scaled by a number of its own, last") {
+  const router r{.experts = 3, .active = 2, .renormalise = true, .scale = 2, .expert_scale = true};
+  const choice c = choose(r, {0, 1, 1}, {}, {7, 3, -0.5f});
+  CHECK(c.experts == std::vector<u32>{1, 2});
+  CHECK(c.weights[0] == doctest::Approx(3));
+  CHECK(c.weights[1] == doctest::Approx(-0.5));
 }
 
 TEST_CASE("routing: whatever the logits are, distinct experts that there are") {

@@ -6,6 +6,7 @@
 
 #include "cke/models/config.hpp"
 #include "cke/models/gemma3.hpp"
+#include "cke/models/gemma4.hpp"
 #include "cke/models/glm4.hpp"
 #include "cke/models/glm4_moe.hpp"
 #include "cke/models/granitemoe.hpp"
@@ -42,6 +43,7 @@ template <class Family> parsed_config<typename Family::config> from_gguf(const s
 
 using gemma2_family = family<"gemma2">;
 using gemma3_family = family<"gemma3_text">;
+using gemma4_family = family<"gemma4_text">;
 using glm4_family = family<"glm4">;
 using granite_family = family<"granite">;
 using lfm2_family = family<"lfm2">;
@@ -171,6 +173,32 @@ TEST_CASE("families: lfm2: layers that attend, by name or by number, and the wid
   CHECK(gguf.config.taps == 4);
   CHECK(gguf.config.hidden == 160);  // what the file says is the width
   CHECK(refused<lfm2_moe_family>(R"("num_experts_per_tok": 33, )") == "num_experts_per_tok");
+}
+
+TEST_CASE("families: gemma4: what its layers have of their own") {
+  const std::string layers = R"("layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"], )";
+  const auto with = [&](const std::string& more) { return refused<gemma4_family>(more + layers); };
+  CHECK(with("") == "");
+  CHECK(with(R"("num_kv_shared_layers": 2, "use_double_wide_mlp": true, "use_bidirectional_attention": "vision", )") == "");
+  CHECK(with(R"("num_kv_shared_layers": 3, )") == "num_kv_shared_layers");  // no full layer is left to read
+  CHECK(with(R"("use_bidirectional_attention": "all", )") == "use_bidirectional_attention");
+  CHECK(with(R"("vocab_size_per_layer_input": 128, )") == "vocab_size_per_layer_input");
+  CHECK(with(R"("vocab_size_per_layer_input": 128, "hidden_size_per_layer_input": 0, )") == "");
+  CHECK(with(R"("enable_moe_block": true, )") == "enable_moe_block");
+  CHECK(with(R"("enable_moe_block": true, "num_experts": 4, "top_k_experts": 5, "moe_intermediate_size": 8, )") == "num_experts_per_tok");
+  CHECK(with(R"("attention_k_eq_v": true, "num_global_key_value_heads": 4, )") == "num_global_key_value_heads");
+  CHECK(with(R"("per_layer_config": {"1": {"head_dim": 20}, "3": {"head_dim": 20}}, )") == "");
+  CHECK(with(R"("per_layer_config": {"1": {"head_dim": 20}, "3": {"head_dim": 24}}, )") == "per_layer_config");
+  CHECK(with(R"("per_layer_config": {"1": {"head_dim": 20}, "2": {"head_dim": 20}}, )") == "per_layer_config");
+  CHECK(with(R"("per_layer_config": {"1": {"head_dim": 20, "sliding_window": 4}}, )") == "per_layer_config");
+  CHECK(with(R"("rope_parameters": {"full_attention": {"rope_type": "proportional", "rope_theta": 1e6, "partial_rotary_factor": 2}}, )") ==
+        "partial_rotary_factor");
+  const auto gguf = from_gguf<gemma4_family>(R"("feed_forward_length.first": 24, "feed_forward_length.varies": true, "attention.key_length": 20,
+    "attention.key_length_swa": 12, "attention.sliding_window": 7, "attention.sliding_window_pattern": [true,false,true,false],
+    "attention.shared_kv_layers": 2, "rope.scaling.type": "proportional", "rope.dimension_count": 4, "embedding_length_per_layer_input": 8, )");
+  CHECK(gguf.bad.what == trouble::none);
+  CHECK((gguf.config.hidden == 24 && gguf.config.double_wide && gguf.config.head_dim == 12 && gguf.config.global_head_dim == 20));
+  CHECK((gguf.config.shared_layers == 2 && gguf.config.part == 8 && gguf.config.rope.dims == 4 && gguf.config.local_rope.dims == 12));
 }
 
 TEST_CASE("families: what GGUF leaves out") {

@@ -796,6 +796,143 @@ inline constexpr char gemma3_text[] = R"json({
   "use_cache": true,
   "vocab_size": 288
 })json";
+inline constexpr char gemma4_experts[] = R"json({
+  "architectures": [
+    "Gemma4ForCausalLM"
+  ],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "attention_k_eq_v": true,
+  "bos_token_id": 0,
+  "dtype": "bfloat16",
+  "enable_moe_block": true,
+  "eos_token_id": 2,
+  "final_logit_softcapping": null,
+  "head_dim": 12,
+  "hidden_activation": "gelu_pytorch_tanh",
+  "hidden_size": 40,
+  "hidden_size_per_layer_input": 0,
+  "initializer_range": 0.02,
+  "intermediate_size": 24,
+  "layer_types": [
+    "sliding_attention",
+    "full_attention",
+    "sliding_attention",
+    "full_attention"
+  ],
+  "max_position_embeddings": 128,
+  "model_type": "gemma4_text",
+  "moe_intermediate_size": 20,
+  "num_attention_heads": 4,
+  "num_experts": 5,
+  "num_hidden_layers": 4,
+  "num_key_value_heads": 2,
+  "num_kv_shared_layers": 0,
+  "pad_token_id": 1,
+  "per_layer_config": {
+    "1": {
+      "head_dim": 20,
+      "num_key_value_heads": 1
+    },
+    "3": {
+      "head_dim": 20,
+      "num_key_value_heads": 1
+    }
+  },
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "full_attention": {
+      "partial_rotary_factor": 0.25,
+      "rope_theta": 5000.0,
+      "rope_type": "proportional"
+    },
+    "sliding_attention": {
+      "rope_theta": 10000.0,
+      "rope_type": "default"
+    }
+  },
+  "sliding_window": 7,
+  "tie_word_embeddings": true,
+  "top_k_experts": 2,
+  "transformers_version": "5.23.0",
+  "use_bidirectional_attention": null,
+  "use_cache": true,
+  "use_double_wide_mlp": false,
+  "vocab_size": 288,
+  "vocab_size_per_layer_input": 262144
+})json";
+inline constexpr char gemma4_text[] = R"json({
+  "architectures": [
+    "Gemma4ForCausalLM"
+  ],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "attention_k_eq_v": false,
+  "bos_token_id": 0,
+  "dtype": "bfloat16",
+  "enable_moe_block": false,
+  "eos_token_id": 2,
+  "final_logit_softcapping": 2.0,
+  "head_dim": 12,
+  "hidden_activation": "gelu_pytorch_tanh",
+  "hidden_size": 40,
+  "hidden_size_per_layer_input": 10,
+  "initializer_range": 0.02,
+  "intermediate_size": 24,
+  "layer_types": [
+    "sliding_attention",
+    "full_attention",
+    "sliding_attention",
+    "full_attention",
+    "sliding_attention",
+    "full_attention",
+    "full_attention"
+  ],
+  "max_position_embeddings": 128,
+  "model_type": "gemma4_text",
+  "moe_intermediate_size": null,
+  "num_attention_heads": 4,
+  "num_experts": null,
+  "num_hidden_layers": 7,
+  "num_key_value_heads": 2,
+  "num_kv_shared_layers": 3,
+  "pad_token_id": 1,
+  "per_layer_config": {
+    "1": {
+      "head_dim": 20
+    },
+    "3": {
+      "head_dim": 20
+    },
+    "5": {
+      "head_dim": 20
+    },
+    "6": {
+      "head_dim": 20
+    }
+  },
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "full_attention": {
+      "partial_rotary_factor": 0.25,
+      "rope_theta": 5000.0,
+      "rope_type": "proportional"
+    },
+    "sliding_attention": {
+      "rope_theta": 10000.0,
+      "rope_type": "default"
+    }
+  },
+  "sliding_window": 7,
+  "tie_word_embeddings": true,
+  "top_k_experts": null,
+  "transformers_version": "5.23.0",
+  "use_bidirectional_attention": null,
+  "use_cache": true,
+  "use_double_wide_mlp": true,
+  "vocab_size": 288,
+  "vocab_size_per_layer_input": 288
+})json";
 inline constexpr char glm4[] = R"json({
   "architectures": [
     "Glm4ForCausalLM"

@@ -98,12 +98,24 @@ template <class Model> std::vector<u32> greedy(const Model& model, std::span<con
 
 inline model_options options(u32 context) { return {.threads = 2, .context = context, .chunk = 17, .logit_rows = 3}; }
 
-// Logits within `most` and the same greedy ids.
+// The same bits id by id, in passes of one, as in the passes that `logits_of` makes.
+template <class Model> bool same_id_by_id(const Model& model, std::span<const u32> ids, const std::vector<float>& all) {
+  auto session = model.session();
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    session.feed(ids.subspan(i, 1));
+    if (std::memcmp(session.logits().data(), &all[i * session.logits().size()], session.logits().size_bytes()) != 0) return false;
+  }
+  return true;
+}
+
+// Logits within `most`, the same bits however the prompt is cut, and the same greedy ids.
 template <class Model> void check(const checkpoint& from, const expected& want, double most, u32 context = 96) {
   const Model model = Model::load(from, options(context));
-  const distance d(logits_of(model, want.ids), want.logits);
+  const std::vector<float> logits = logits_of(model, want.ids);
+  const distance d(logits, want.logits);
   CAPTURE(from.name);
   CHECK(d.most <= most);
+  CHECK(same_id_by_id(model, want.ids, logits));
   CHECK(greedy(model, want.ids, want.greedy.size()) == want.greedy);
 }
 

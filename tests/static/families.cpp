@@ -30,6 +30,19 @@ constexpr char gemma3_4b[] = R"({"model_type": "gemma3_text", "hidden_size": 256
   "rope_scaling": {"factor": 8.0, "rope_type": "linear"}, "sliding_window": 1024})";
 static_assert(program<from_config<gemma3_4b>, BF16>::parameters == program<Gemma_3_4B, BF16>::parameters);
 
+// published, inside what sees and hears; as transformers 5 writes it
+constexpr char gemma4_old[] = R"({"model_type": "gemma4", "text_config": {)" SHAPE R"("model_type": "gemma4_text", "head_dim": 24, "global_head_dim": 32,
+  "sliding_window": 7, "num_kv_shared_layers": 2, "hidden_size_per_layer_input": 16, "vocab_size_per_layer_input": 384, "final_logit_softcapping": 30.0,
+  "layer_types": ["sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "sliding_attention", "full_attention",
+  "sliding_attention", "full_attention"], "rope_parameters": {"full_attention": {"rope_theta": 1000000, "rope_type": "proportional",
+  "partial_rotary_factor": 0.25}, "sliding_attention": {"rope_theta": 10000, "rope_type": "default"}}}})";
+constexpr char gemma4_now[] = "{" SHAPE R"("model_type": "gemma4_text", "head_dim": 24, "per_layer_config": {"5": {"head_dim": 32}, "7": {"head_dim": 32}},
+  "sliding_window": 7, "num_kv_shared_layers": 2, "hidden_size_per_layer_input": 16, "final_logit_softcapping": 30.0})";
+static_assert(std::is_same_v<from_config<gemma4_old>, from_config<gemma4_now>>);
+static_assert(from_config<gemma4_now>::config.rope.dims == 8 && !from_config<gemma4_now>::config.sliding.has(7));
+// 15 of 35 layers have a cache: 12 of heads of 256, 3 of 512
+static_assert(program<Gemma_4_E2B, Q8_0>::state_bytes(4096, dtype::f16) == u64{4096} * 2 * 2 * (12 * 256 + 3 * 512));
+
 constexpr char gemma2_old[] = "{" SHAPE R"("model_type": "gemma2", "head_dim": 24, "query_pre_attn_scalar": 24, "sliding_window": 7, "rope_theta": 5000,
   "attn_logit_softcapping": 50.0, "final_logit_softcapping": null, "hidden_act": "gelu_pytorch_tanh"})";
 constexpr char gemma2_now[] = "{" SHAPE NOW(5000) R"(, "model_type": "gemma2", "head_dim": 24, "query_pre_attn_scalar": 24, "sliding_window": 7,

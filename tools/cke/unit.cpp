@@ -10,6 +10,7 @@
 #include <cke/match.hpp>
 #include <cke/models/gemma2.hpp>
 #include <cke/models/gemma3.hpp>
+#include <cke/models/gemma4.hpp>
 #include <cke/models/glm4.hpp>
 #include <cke/models/glm4_moe.hpp>
 #include <cke/models/granite.hpp>
@@ -55,7 +56,7 @@ named_tensor tensor_in_file(const checkpoint& from, std::string_view names, u32 
 // Loading checks every tensor; this spares a compilation that cannot end well, and bounds its size: numbers
 // that no matrix of the file confirms never reach the compiler.
 template <class Family> void check_matrices(const checkpoint& from, const typename Family::config& c) {
-  struct matrix { role is; u64 rows; };
+  using matrix = layer_matrix;
   const auto check = [&](place where, u32 layer, const auto& all, const matrix& m) {
     const std::string_view names = name_of(Family::names, where, {.is = m.is}).in(from.as);
     const auto [name, t] = tensor_in_file(from, names, layer);
@@ -75,18 +76,23 @@ template <class Family> void check_matrices(const checkpoint& from, const typena
   check(place::header, 0, std::span(&embed, 1), embed);
   for (u32 layer = 0; layer < c.layers; ++layer) {
     std::vector<matrix> body;
-    bool attends = true;
-    if constexpr (requires { c.attends; }) attends = c.attends.has(layer);
-    if (attends) body = {{role::q, u64{c.heads} * c.head_dim}, {role::k, u64{c.kv_heads} * c.head_dim}, {role::v, u64{c.kv_heads} * c.head_dim}};
-    if constexpr (requires { c.taps; })
-      if (!attends) body = {{role::conv_in, u64{3} * c.dim}};
-    bool dense = true;
-    if constexpr (requires { c.dense_layers; }) dense = layer < c.dense_layers;
-    else if constexpr (requires { c.experts; }) dense = false;
-    if constexpr (requires { c.experts; })
-      if (!dense) body.insert(body.end(), {{role::router, c.experts}, {role::gate_experts, c.expert_hidden}, {role::up_experts, c.expert_hidden}});
-    if constexpr (requires { c.hidden; })
-      if (dense) body.insert(body.end(), {{role::gate, c.hidden}, {role::up, c.hidden}});
+    if constexpr (requires { Family::matrices(c, layer); }) {
+      const auto own = Family::matrices(c, layer);
+      body.assign(own.begin(), own.end());
+    } else {
+      bool attends = true;
+      if constexpr (requires { c.attends; }) attends = c.attends.has(layer);
+      if (attends) body = {{role::q, u64{c.heads} * c.head_dim}, {role::k, u64{c.kv_heads} * c.head_dim}, {role::v, u64{c.kv_heads} * c.head_dim}};
+      if constexpr (requires { c.taps; })
+        if (!attends) body = {{role::conv_in, u64{3} * c.dim}};
+      bool dense = true;
+      if constexpr (requires { c.dense_layers; }) dense = layer < c.dense_layers;
+      else if constexpr (requires { c.experts; }) dense = false;
+      if constexpr (requires { c.experts; })
+        if (!dense) body.insert(body.end(), {{role::router, c.experts}, {role::gate_experts, c.expert_hidden}, {role::up_experts, c.expert_hidden}});
+      if constexpr (requires { c.hidden; })
+        if (dense) body.insert(body.end(), {{role::gate, c.hidden}, {role::up, c.hidden}});
+    }
     for (const matrix& m : body) check(place::body, layer, body, m);
   }
 }
@@ -207,7 +213,7 @@ struct family_row {
 };
 template <class Family> constexpr family_row row{name_in<Family>(naming::hf), name_in<Family>(naming::gguf), unit_of<Family>};
 constexpr family_row families[] = {
-    row<family<"gemma2">>, row<family<"gemma3_text">>, row<family<"glm4">>, row<family<"glm4_moe">>, row<family<"granite">>,
+    row<family<"gemma2">>, row<family<"gemma3_text">>, row<family<"gemma4_text">>, row<family<"glm4">>, row<family<"glm4_moe">>, row<family<"granite">>,
     row<family<"granitemoe">>, row<family<"lfm2">>, row<family<"lfm2_moe">>, row<family<"llama">>, row<family<"mistral">>, row<family<"mixtral">>, row<family<"olmo2">>,
     row<family<"olmoe">>, row<family<"phi3">>, row<family<"qwen2">>, row<family<"qwen2_moe">>, row<family<"qwen3">>,
     row<family<"qwen3_moe">>, row<family<"smollm3">>};

@@ -14,7 +14,7 @@ logging.disable_progress_bar()
 torch.set_num_threads(1)
 torch.use_deterministic_algorithms(True)
 
-FAMILIES = ("llama", "mistral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma2", "gemma3_text", "glm4", "glm4_moe", "olmo2", "olmoe", "phi3",
+FAMILIES = ("llama", "mistral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma2", "gemma3_text", "gemma4_text", "glm4", "glm4_moe", "olmo2", "olmoe", "phi3",
             "smollm3", "granite", "granitemoe", "mixtral", "lfm2", "lfm2_moe")
 
 
@@ -30,16 +30,19 @@ def random_model(config, seed=0):
         for name, parameter in model.named_parameters():
             wide = "embed_tokens" in name or "lm_head" in name
             parameter.normal_(0.0, 0.5 if wide else 0.25, generator=generator)
-            if "norm" in name:
+            if "norm" in name or name.endswith("scale"):
                 parameter.mul_(0.6).add_(0.7)
-        for bias in router_biases(model):
-            bias.normal_(0.0, 0.25, generator=generator)
+        for name, buffer in learned_buffers(model):
+            buffer.normal_(0.0, 0.25, generator=generator)
+            if name.endswith("layer_scalar"):
+                buffer.add_(0.8)
     return model.eval()
 
 
-def router_biases(model):
-    """What moves choices of experts and nothing else: no parameters to torch."""
-    return [buffer for name, buffer in model.named_buffers() if name.endswith(("e_score_correction_bias", "expert_bias"))]
+def learned_buffers(model):
+    """What files hold and torch does not call a parameter: biases of choices, scales of layers."""
+    return [(name, buffer) for name, buffer in model.named_buffers()
+            if name.endswith(("e_score_correction_bias", "expert_bias", "layer_scalar"))]
 
 
 def load(directory):

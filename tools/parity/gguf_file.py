@@ -13,10 +13,12 @@ TYPES = {"F32": (gguf.GGMLQuantizationType.F32, gguf.LlamaFileType.ALL_F32),
          "Q8_0": (gguf.GGMLQuantizationType.Q8_0, gguf.LlamaFileType.MOSTLY_Q8_0)}
 
 # The architecture in GGUF where it is not the model_type.
-ARCHITECTURES = {"gemma3_text": "gemma3", "mistral": "llama", "mixtral": "llama", "qwen2_moe": "qwen2moe",
+ARCHITECTURES = {"gemma3_text": "gemma3", "gemma4_text": "gemma4", "mistral": "llama", "mixtral": "llama", "qwen2_moe": "qwen2moe",
                  "qwen3_moe": "qwen3moe", "glm4_moe": "glm4moe", "lfm2_moe": "lfm2moe"}
 GLOBAL_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "model.embedding_norm": "token_embd_norm",
-                "lm_head": "output"}
+                "model.embed_tokens_per_layer": "per_layer_token_embd",
+                "model.per_layer_model_projection": "per_layer_model_proj",
+                "model.per_layer_projection_norm": "per_layer_proj_norm", "lm_head": "output"}
 BLOCK_NAMES = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
                "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k",
                "self_attn.v_proj": "attn_v", "self_attn.o_proj": "attn_output",
@@ -37,10 +39,16 @@ LFM2 |= {f"feed_forward.experts.{part}_proj": f"ffn_{part}_exps" for part in ("g
 OWN_NAMES = {"qwen2_moe": SHARED, "lfm2": LFM2, "lfm2_moe": LFM2, "glm4_moe": SHARED | {"post_attention_layernorm": "post_attention_norm"},
              "granitemoe": {f"block_sparse_moe.experts.{part}_proj": f"ffn_{part}_exps" for part in ("gate", "up", "down")},
              "gemma2": AROUND, "gemma3_text": AROUND, "olmo2": AROUND,
+             "gemma4_text": AROUND | {
+                 "layer_scalar": "layer_output_scale", "per_layer_input_gate": "inp_gate", "per_layer_projection": "proj",
+                 "post_per_layer_input_norm": "post_norm", "router.proj": "ffn_gate_inp", "router.scale": "=ffn_gate_inp.scale",
+                 "router.per_expert_scale": "=ffn_down_exps.scale", "experts.gate_up_proj": "ffn_gate_up_exps",
+                 "experts.down_proj": "ffn_down_exps", "pre_feedforward_layernorm_2": "pre_ffw_norm_2",
+                 "post_feedforward_layernorm_1": "post_ffw_norm_1", "post_feedforward_layernorm_2": "post_ffw_norm_2"},
              "glm4": {"post_self_attn_layernorm": "post_attention_norm",
                       "post_mlp_layernorm": "post_ffw_norm"}}
 PAIRWISE = ("llama", "mistral", "mixtral", "granite", "granitemoe", "smollm3")  # rows of q and k are reordered
-ROUTERS = ("mlp.gate.weight", "feed_forward.gate.weight", "shared_expert_gate.weight", "block_sparse_moe.router.weight")  # stay float32
+ROUTERS = ("router.proj.weight", "mlp.gate.weight", "feed_forward.gate.weight", "shared_expert_gate.weight", "block_sparse_moe.router.weight")  # stay float32
 NORMS_PLUS_ONE = ("gemma2", "gemma3_text")
 
 
@@ -61,7 +69,8 @@ def tensor_name(name, family=""):
     if stem in GLOBAL_NAMES:
         return f"{GLOBAL_NAMES[stem]}.{suffix}"
     layer, _, inner = stem.removeprefix("model.layers.").partition(".")
-    return f"blk.{layer}.{(BLOCK_NAMES | OWN_NAMES.get(family, {}))[inner]}.{suffix}"
+    known = (BLOCK_NAMES | OWN_NAMES.get(family, {}))[inner]
+    return f"blk.{layer}.{known[1:]}" if known.startswith("=") else f"blk.{layer}.{known}.{suffix}"
 
 
 def pairwise_rows(weight, heads):
@@ -80,7 +89,10 @@ def lfm2_width(config):
 def write_metadata(writer, config, vocabulary, type_name):
     rope = config.rope_parameters
     rope = rope.get("full_attention", rope)
-    head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    if config.model_type == "gemma4_text":
+        head_dim = config.per_layer_config[config.layer_types.index("sliding_attention")].head_dim
+    else:
+        head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     writer.add_name(f"random {config.model_type}")
     writer.add_file_type(TYPES[type_name][1])
     writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
@@ -88,19 +100,23 @@ def write_metadata(writer, config, vocabulary, type_name):
     writer.add_context_length(config.max_position_embeddings)
     writer.add_embedding_length(config.hidden_size)
     writer.add_block_count(config.num_hidden_layers + getattr(config, "num_mtp_layers", 0))
-    writer.add_feed_forward_length(lfm2_width(config) if config.model_type == "lfm2" else config.intermediate_size)
     writer.add_head_count(config.num_attention_heads)
     kinds = getattr(config, "layer_types", None) or []
+    if config.model_type == "gemma4_text":
+        head_dim = write_layers_of_gemma4(writer, config, head_dim)
+    else:
+        writer.add_feed_forward_length(lfm2_width(config) if config.model_type == "lfm2" else config.intermediate_size)
     if "conv" in kinds:
         writer.add_head_count_kv([config.num_key_value_heads if kind != "conv" else 0 for kind in kinds])
         writer.add_shortconv_l_cache(config.conv_L_cache)
-    else:
+    elif config.model_type != "gemma4_text":
         writer.add_head_count_kv(config.num_key_value_heads)
     writer.add_key_length(head_dim)
     writer.add_value_length(head_dim)
     writer.add_layer_norm_rms_eps(getattr(config, "norm_eps", None) or config.rms_norm_eps)
     writer.add_rope_freq_base(rope["rope_theta"])
-    writer.add_rope_dimension_count(int(head_dim * rope.get("partial_rotary_factor", 1)))
+    whole = rope["rope_type"] == "proportional"  # a tensor says which part
+    writer.add_rope_dimension_count(int(head_dim * (1 if whole else rope.get("partial_rotary_factor", 1))))
     if rope["rope_type"] == "linear":
         writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
         writer.add_rope_scaling_factor(rope["factor"])
@@ -114,7 +130,7 @@ def write_metadata(writer, config, vocabulary, type_name):
         longer = config.max_position_embeddings / original
         writer.add_rope_scaling_attn_factors(
             math.sqrt(1 + math.log(longer) / math.log(original)) if longer > 1 else 1.0)
-    elif rope["rope_type"] not in ("default", "llama3"):
+    elif rope["rope_type"] not in ("default", "llama3", "proportional"):
         raise ValueError(f"rope_type {rope['rope_type']} is not written to GGUF here")
     write_own_metadata(writer, config)
 
@@ -128,8 +144,34 @@ def write_metadata(writer, config, vocabulary, type_name):
     writer.add_add_bos_token(False)
 
 
+def write_layers_of_gemma4(writer, config, head_dim):
+    """What differs from layer to layer; returns the head_dim of full ones."""
+    layers = range(config.num_hidden_layers)
+    full = [kind == "full_attention" for kind in config.layer_types]
+    own = config.num_hidden_layers - config.num_kv_shared_layers
+    wide = config.use_double_wide_mlp
+    hidden = [config.intermediate_size * (2 if wide and i >= own else 1) for i in layers]
+    writer.add_feed_forward_length(hidden if wide else config.intermediate_size)
+    heads = [config.per_layer_config[i].num_key_value_heads for i in layers]
+    writer.add_head_count_kv(heads if config.attention_k_eq_v else heads[0])
+    writer.add_key_length_swa(head_dim)
+    writer.add_value_length_swa(head_dim)
+    writer.add_rope_dimension_count_swa(head_dim)
+    writer.add_rope_freq_base_swa(config.rope_parameters["sliding_attention"]["rope_theta"])
+    writer.add_sliding_window_pattern([not f for f in full])
+    writer.add_shared_kv_layers(config.num_kv_shared_layers)
+    writer.add_embedding_length_per_layer_input(config.hidden_size_per_layer_input)
+    if config.final_logit_softcapping:
+        writer.add_final_logit_softcapping(config.final_logit_softcapping)
+    if config.enable_moe_block:
+        writer.add_expert_count(config.num_experts)
+        writer.add_expert_used_count(config.top_k_experts)
+        writer.add_expert_feed_forward_length(config.moe_intermediate_size)
+    return config.per_layer_config[full.index(True)].head_dim
+
+
 def write_own_metadata(writer, config):
-    if config.model_type in ("gemma2", "gemma3_text", "phi3") and config.sliding_window:
+    if config.model_type in ("gemma2", "gemma3_text", "gemma4_text", "phi3") and config.sliding_window:
         writer.add_sliding_window(config.sliding_window)
     if config.model_type == "gemma2":
         writer.add_attn_logit_softcapping(config.attn_logit_softcapping)
@@ -137,7 +179,7 @@ def write_own_metadata(writer, config):
     if getattr(config, "num_experts_per_tok", None):
         writer.add_expert_count(getattr(config, "num_experts", None) or config.num_local_experts)
         writer.add_expert_used_count(config.num_experts_per_tok)
-    if hasattr(config, "moe_intermediate_size"):
+    if hasattr(config, "moe_intermediate_size") and config.model_type != "gemma4_text":
         writer.add_expert_feed_forward_length(config.moe_intermediate_size)
     if config.model_type == "qwen2_moe":
         writer.add_expert_shared_feed_forward_length(config.shared_expert_intermediate_size)
@@ -162,7 +204,7 @@ def by_expert_role(state):
     """The experts' gate and up, one tensor in transformers 5, as two; all three as "NAME.weight"."""
     out = {}
     for name, weight in state.items():
-        if name.endswith("experts.gate_up_proj"):
+        if name.endswith("mlp.experts.gate_up_proj") or name.endswith("block_sparse_moe.experts.gate_up_proj"):
             gate, up = weight.chunk(2, dim=1)
             stem = name.removesuffix("gate_up_proj")
             out |= {f"{stem}gate_proj.weight": gate.contiguous(), f"{stem}up_proj.weight": up.contiguous()}
@@ -182,6 +224,13 @@ def layers_ahead(config, tensors):
         out |= {f"{mine}nextn.eh_proj.weight": np.ones((dim, 2 * dim), np.float32)}
         out |= {f"{mine}nextn.{name}norm.weight": np.ones(dim, np.float32) for name in ("e", "h")}
     return out
+
+
+def proportional_divisors(config):
+    """float32 [head_dim / 2] of full layers: ones, and what stops the rest of the rotations."""
+    head_dim = config.per_layer_config[config.layer_types.index("full_attention")].head_dim
+    turning = int(head_dim * config.rope_parameters["full_attention"]["partial_rotary_factor"] / 2)
+    return np.array([1.0] * turning + [1e30] * (head_dim // 2 - turning), np.float32)
 
 
 def llama3_divisors(config):
@@ -206,6 +255,8 @@ def write(path, model, vocabulary, type_name):
     rope_type = config.rope_parameters.get("rope_type")
     if rope_type == "llama3":
         writer.add_tensor("rope_freqs.weight", llama3_divisors(config))
+    if family == "gemma4_text":
+        writer.add_tensor("rope_freqs.weight", proportional_divisors(config))
     if rope_type == "longrope":
         for length in ("long", "short"):
             writer.add_tensor(f"rope_factors_{length}.weight",

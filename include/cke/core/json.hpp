@@ -73,14 +73,14 @@ struct json {
     find([&](std::string_view, json) { return ++n, false; });
     return n;
   }
-  // "a.b|c": member b of a, or else c
+  // "a.b|c": member b of a, or else c; "*" is the first member, whatever its name
   CKE_OUT_OF_LINE constexpr json path(std::string_view p) const {
     for (;;) {
       const std::size_t bar = seek(p, '|');
       json at = *this;
       for (std::string_view rest = p.substr(0, bar); !rest.empty();) {
         const std::size_t dot = seek(rest, '.');
-        at = at[rest.substr(0, dot)];
+        at = rest.substr(0, dot) == "*" ? at.find([](std::string_view, json) { return true; }) : at[rest.substr(0, dot)];
         rest = dot == rest.size() ? std::string_view{} : rest.substr(dot + 1);
       }
       if (at.present() || bar == p.size()) return at;

@@ -12,7 +12,7 @@ enum class opcode : u8 {
   mla_attention = 6, embedding = 7, residual_add = 8,
   vision_patch_embed = 16, spatial_merge = 17, deepstack_extract = 18, scatter = 19,
   // 32-63: whole letters that the contract does not name
-  logits = 32, scale, softcap,
+  logits = 32, scale, softcap, layer_embedding, layer_input,
   // 64-95: the fine steps inside letters
   residual_save = 64, quantize, matmul, head_norm, rope, kv_store, attend, act_mul,
   router, route, sort_by_expert, gather, expert_act, expert_sum, gated_conv,
@@ -83,6 +83,8 @@ inline constexpr op_info ops[] = {
     {opcode::swiglu, "swiglu", {split::macro, false}, {split::macro, false}},
     {opcode::moe, "moe", {split::macro, false}, {split::macro, false}},
     {opcode::shortconv, "shortconv", {split::macro, false}, {split::macro, false}},
+    {opcode::layer_embedding, "layer_embedding", {split::macro, false}, {split::macro, false}},
+    {opcode::layer_input, "layer_input", {split::macro, false}, {split::macro, false}},
 };
 
 constexpr const op_info& info(opcode op) {

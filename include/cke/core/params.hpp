@@ -50,6 +50,7 @@ struct router {
   bool renormalise{};                  // weights add up to 1
   real floor{1e-20};                   // what their sum has more, so that nothing is divided by 0
   real scale{1};                       // of the weights, last
+  bool expert_scale{};                 // and a learned one of each expert
   constexpr bool operator==(const router&) const = default;
 };
 

@@ -11,7 +11,9 @@ namespace cke {
 
 enum class role : u8 { embed, head, norm, q, k, v, o, q_norm, k_norm, gate, up, down,
                        router, router_bias, gate_experts, up_experts, down_experts,
-                       gate_shared, up_shared, down_shared, shared_gate, conv_in, conv, conv_out };
+                       gate_shared, up_shared, down_shared, shared_gate, conv_in, conv, conv_out,
+                       layer_embed, layer_project, layer_project_norm, layer_gate, layer_out, layer_scalar,
+                       router_norm, expert_scale };
 
 struct role_name { role is; std::string_view name; };
 inline constexpr role_name role_names[] = {
@@ -21,7 +23,10 @@ inline constexpr role_name role_names[] = {
     {role::router, "router"}, {role::router_bias, "router_bias"}, {role::gate_experts, "gate_experts"},
     {role::up_experts, "up_experts"}, {role::down_experts, "down_experts"}, {role::gate_shared, "gate_shared"},
     {role::up_shared, "up_shared"}, {role::down_shared, "down_shared"}, {role::shared_gate, "shared_gate"},
-    {role::conv_in, "conv_in"}, {role::conv, "conv"}, {role::conv_out, "conv_out"}};
+    {role::conv_in, "conv_in"}, {role::conv, "conv"}, {role::conv_out, "conv_out"},
+    {role::layer_embed, "layer_embed"}, {role::layer_project, "layer_project"}, {role::layer_project_norm, "layer_project_norm"},
+    {role::layer_gate, "layer_gate"}, {role::layer_out, "layer_out"}, {role::layer_scalar, "layer_scalar"},
+    {role::router_norm, "router_norm"}, {role::expert_scale, "expert_scale"}};
 // One matrix for each expert, one below the other.
 constexpr bool of_experts(role r) { return r == role::gate_experts || r == role::up_experts || r == role::down_experts; }
 constexpr std::string_view name(role r) {

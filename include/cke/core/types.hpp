@@ -99,6 +99,12 @@ template <std::size_t I, class List> using at = typename nth<I, List>::type;
 template <class List> inline constexpr std::size_t length = 0;
 template <class... Ts> inline constexpr std::size_t length<list<Ts...>> = sizeof...(Ts);
 
+constexpr double root(double x) {  // Newton's; constexpr std::sqrt comes with C++26
+  double r = x > 1 ? x : 1;
+  for (int i = 0; i < 64; ++i) r = 0.5 * (r + x / r);
+  return r;
+}
+
 constexpr u64 align_up(u64 n, u64 to = 64) { return (n + to - 1) / to * to; }
 constexpr u32 ceil_div(u32 n, u32 by) { return (n + by - 1) / by; }
 

@@ -11,8 +11,9 @@ namespace cke {
 
 using reg = u8;
 inline constexpr u8 absent = 255;
-// Registers that outlive a block; everything from `first_scratch` on is private to one block.
-inline constexpr reg stream = 0, token_ids = 1, first_scratch = 2;
+// Registers that outlive a block; everything from `first_scratch` on is private to one block. `beside` is what the
+// header hands to the layers beside the stream: each sees its own part of it.
+inline constexpr reg stream = 0, token_ids = 1, beside = 2, first_scratch = 3;
 inline constexpr u32 max_ops = 48, max_regs = 48, max_slots = 32;
 
 template <class T, std::size_t N> struct upto {
@@ -62,6 +63,10 @@ struct state_shape {
   lifecycle life{};
   u32 rows{};             // positions kept; `everything`: the whole context
   u32 heads{}, head_dim{};  // of k and of v; conv: 1, and channels
+  bool shared{};            // not its own: that of the last layer before which has one like it
+  constexpr bool like(const state_shape& o) const {
+    return what == o.what && rows == o.rows && heads == o.heads && head_dim == o.head_dim;
+  }
 };
 // A state of fixed size that each position changes, in f32; a cache has a place for each position.
 constexpr bool is_recurrent(keeps_what w) { return w != keeps_what::kv; }
@@ -89,8 +94,7 @@ struct builder : code {
 
   constexpr explicit builder(u32 width, signature s = {}) {
     formats = s;
-    regs.push({width});
-    regs.push({1});
+    for (const u32 lasting : {width, 1u, 0u}) regs.push({lasting});
   }
   constexpr void begin(opcode op) { letter = op, ++group; }
   constexpr reg temp(u32 width, dtype as = dtype::f32, u32 rows = 1) {
@@ -140,6 +144,12 @@ struct builder : code {
     const reg y = temp(2 * rows);
     emit(opcode::matmul, in, {y}, w, {.rows = 2 * rows, .cols = cols, .kv_heads = 1, .bias = bias});
     return y;
+  }
+  // Whether every thread has an r of its own in decode form: no other step may write into it.
+  constexpr bool repeated(reg r) const {
+    for (const auto& i : ops)
+      if (i.out.has(r)) return info(i.op).decode.by == split::redundant;
+    return false;
   }
   constexpr void rename(reg from, reg to) {
     for (auto& i : ops) {

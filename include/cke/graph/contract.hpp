@@ -148,7 +148,7 @@ struct compiled_plan {
 
 struct plan_problem { u32 step{}; std::string_view rule{}; };  // an empty rule: none
 constexpr plan_problem check_plan(const code& c) {
-  upto<reg, max_regs> made{stream, token_ids};
+  upto<reg, max_regs> made{stream, token_ids, beside};
   for (u32 i = 0; i < c.ops.size(); ++i) {
     const instruction& step = c.ops[i];
     bool executable = false;

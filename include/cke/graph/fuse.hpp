@@ -96,6 +96,8 @@ constexpr bool matches(const code& c, u32 at, const fusion& f) {
           !c.ops[at + f.pattern.count - 1].out.has(r) && read_after(c, at + f.pattern.count, r))
         return false;
   if (f.becomes == opcode::matmul_add || f.becomes == opcode::expert_sum_add) return adds_in_place(c.ops[at], c.ops[at + 1]);
+  if (f.becomes == opcode::matmul_act || f.becomes == opcode::matmul_act_quantize)
+    return c.ops[at + 1].in.count == 1;  // gate and up are rows of one matmul
   if (f.becomes == opcode::attend_quantize) return blocks_stay_inside(c, c.ops[at], c.ops[at + 1]);
   return true;
 }
@@ -150,7 +152,7 @@ constexpr code store_before_attend(const code& c) {
   code out = c;
   out.ops.count = 0;
   for (const auto& i : c.ops) {
-    if (i.op == opcode::attend || i.op == opcode::attend_quantize) {
+    if (const bool attends = i.op == opcode::attend || i.op == opcode::attend_quantize; attends && i.in.count == 3) {
       instruction store = i;
       store.op = opcode::kv_store;
       store.in = {i.in[1], i.in[2]};

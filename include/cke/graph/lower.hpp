@@ -41,9 +41,11 @@ template <class... Fs> struct write<sum<Fs...>> {
   static constexpr reg to(builder& b, reg x) {
     const reg part[]{write<Fs>::to(b, x)...};
     b.begin(opcode::residual_add);
+    const u32 width = b.regs[x].width;
+    const reg y = b.repeated(part[0]) ? b.temp(width) : part[0];
     for (u32 i = 1; i < sizeof...(Fs); ++i)
-      b.emit(opcode::residual_add, {part[0], part[i]}, {part[0]}, {}, {.cols = b.regs[x].width});
-    return part[0];
+      b.emit(opcode::residual_add, {i == 1 ? part[0] : y, part[i]}, {y}, {}, {.cols = width});
+    return y;
   }
 };
 
@@ -55,6 +57,34 @@ template <u32 V, u32 D> struct write<embedding<V, D>> {
     const reg y = b.temp(D);
     b.emit(opcode::embedding, {x}, {y}, {b.matrix(role::embed, V, D)}, {.rows = V, .cols = D});
     return y;
+  }
+};
+
+// beside = (norm(project x) + embedding * part^1/2) / 2^1/2; the projection's factor dim^-1/2 is in the norm's eps.
+template <u32 V, u32 D, u32 L, u32 P, real E> struct write<layer_embedding<V, D, L, P, E>> {
+  static constexpr u32 wide = L * P;
+  static constexpr reg to(builder& b, reg x) {
+    if (P == 0) return x;
+    b.begin(opcode::layer_embedding);
+    b.regs[beside].width = wide;
+    const reg token = b.temp(wide);
+    b.emit(opcode::embedding, {token_ids}, {token}, {b.matrix(role::layer_embed, V, wide)}, {.rows = V, .cols = wide});
+    const reg sum = b.matmul(role::layer_project, x, wide, D);
+    b.emit(opcode::head_norm, {sum}, {sum}, {b.vector(role::layer_project_norm, P)},
+           {.cols = wide, .heads = L, .kv_heads = L, .head_dim = P, .eps = E.v * D});
+    b.emit(opcode::scale, {token}, {token}, {}, {.cols = wide, .scale = root(P)});
+    b.emit(opcode::residual_add, {sum, token}, {sum}, {}, {.cols = wide});
+    b.emit(opcode::scale, {sum}, {beside}, {}, {.cols = wide, .scale = 1 / root(2)});
+    return x;
+  }
+};
+template <u32 D, u32 P, activation A> struct write<layer_input<D, P, A>> {
+  static constexpr reg to(builder& b, reg x) {
+    b.begin(opcode::layer_input);
+    b.regs[beside].width = P;
+    const reg gate = b.matmul(role::layer_gate, x, P, D), h = b.temp(P);
+    b.emit(opcode::act_mul, {gate, beside}, {h}, {}, {.cols = P, .act = A});
+    return b.matmul(role::layer_out, h, D, P);
   }
 };
 
@@ -76,6 +106,13 @@ template <u32 D, real By> struct write<scale<D, By>> {
     return y;
   }
 };
+template <u32 D> struct write<learned_scale<D>> {
+  static constexpr reg to(builder& b, reg x) {
+    b.begin(opcode::scale);
+    b.emit(opcode::scale, {x}, {x}, {b.vector(role::layer_scalar, 1)}, {.cols = D});
+    return x;
+  }
+};
 template <u32 D, real Cap> struct write<softcap<D, Cap>> {
   static constexpr reg to(builder& b, reg x) {
     if (Cap.v == 0) return x;
@@ -94,19 +131,33 @@ template <attend S> struct write<attention<S>> {
 
   static constexpr reg to(builder& b, reg x) {
     b.begin(opcode::multihead_attention);
-    reg q = b.matmul(role::q, x, wide, S.dim, S.qkv_bias, wide / S.kv_heads);
-    reg k = b.matmul(role::k, x, narrow, S.dim, S.qkv_bias, S.head_dim);
-    const reg v = b.matmul(role::v, x, narrow, S.dim, S.qkv_bias, S.head_dim);
-    if (S.qk_norm.together)
-      q = whole_norm(b, role::q_norm, q, wide), k = whole_norm(b, role::k_norm, k, narrow);
-    else if (S.qk_norm.eps.v > 0)
-      b.emit(opcode::head_norm, {q, k}, {q, k},
-             {b.vector(role::q_norm, S.head_dim), b.vector(role::k_norm, S.head_dim)}, p);
-    if (S.rope.dims > 0) b.emit(opcode::rope, {q, k}, {q, k}, {}, p);
+    operands qk{b.matmul(role::q, x, wide, S.dim, S.qkv_bias, wide / S.kv_heads)};
+    reg v{};
+    if (!S.shared_kv) {
+      qk.add(b.matmul(role::k, x, narrow, S.dim, S.qkv_bias, S.head_dim));
+      v = S.v_norm.of_k ? b.temp(narrow) : b.matmul(role::v, x, narrow, S.dim, S.qkv_bias, S.head_dim);
+      if (S.v_norm.eps.v > 0)
+        b.emit(opcode::head_norm, {S.v_norm.of_k ? qk[1] : v}, {v}, {},
+               {.cols = narrow, .heads = S.kv_heads, .kv_heads = S.kv_heads, .head_dim = S.head_dim, .eps = S.v_norm.eps});
+    }
+    if (S.qk_norm.eps.v > 0) norm(b, qk);
+    if (S.rope.dims > 0) b.emit(opcode::rope, qk, qk, {}, p);
     const reg y = b.temp(wide);
-    b.emit(opcode::attend, {q, k, v}, {y}, {}, p).state =
-        b.state({keeps_what::kv, lifecycle::slot_persistent, S.window, S.kv_heads, S.head_dim});
+    operands seen = qk;
+    if (!S.shared_kv) seen.add(v);
+    b.emit(opcode::attend, seen, {y}, {}, p).state =
+        b.state({keeps_what::kv, lifecycle::slot_persistent, S.window, S.kv_heads, S.head_dim, S.shared_kv});
     return b.matmul(role::o, y, S.dim, wide, S.out_bias);
+  }
+  // Head by head in place, or all heads of a matrix together.
+  static constexpr void norm(builder& b, operands& qk) {
+    constexpr role roles[]{role::q_norm, role::k_norm};
+    slots8 weights{};
+    for (u32 i = 0; i < qk.count; ++i) {
+      if (S.qk_norm.together) qk.item[i] = whole_norm(b, roles[i], qk[i], b.regs[qk[i]].width);
+      else weights.add(b.vector(roles[i], S.head_dim));
+    }
+    if (!S.qk_norm.together) b.emit(opcode::head_norm, qk, qk, weights, p);
   }
   static constexpr reg whole_norm(builder& b, role is, reg x, u32 width) {
     const reg y = b.temp(width);
@@ -139,12 +190,19 @@ template <experts S> struct write<moe<S>> {
       down_shared = b.matrix(role::down_shared, S.dim, S.shared);
       shared = b.operand(h, down_shared);
     }
-    const reg scores = score(b, role::router, x, r.experts);
+    reg scored = x;
+    if (S.router_norm.v > 0) {
+      scored = b.temp(S.dim);
+      b.emit(opcode::rmsnorm, {stream}, {scored}, {b.vector(role::router_norm, S.dim)},
+             {.cols = S.dim, .eps = S.router_norm, .scale = 1 / root(S.dim)});
+    }
+    const reg scores = score(b, role::router, scored, r.experts);
     if (S.shared_gate) shared_gate = score(b, role::shared_gate, x, 1);
     const reg chosen = b.temp(2 * r.active), order = b.temp(4 * r.active);
-    slots8 bias{};
-    if (r.bias) bias.add(b.vector(role::router_bias, r.experts));
-    b.emit(opcode::route, {scores}, {chosen}, bias, p);
+    slots8 vectors{};
+    if (r.bias) vectors.add(b.vector(role::router_bias, r.experts));
+    if (r.expert_scale) vectors.add(b.vector(role::expert_scale, r.experts));
+    b.emit(opcode::route, {scores}, {chosen}, vectors, p);
     b.emit(opcode::sort_by_expert, {chosen}, {order}, {}, p);
     const slots8 gate_up{matrices(b, role::gate_experts, S.hidden, S.dim), matrices(b, role::up_experts, S.hidden, S.dim)};
     const u8 down = matrices(b, role::down_experts, S.dim, S.hidden);

@@ -29,7 +29,7 @@ struct state_descriptor {
   u32 id{};
   keeps_what what{};
   lifecycle life{};
-  u32 layer{}, heads{}, head_dim{}, positions{};  // recurrent: rows
+  u32 layer{}, owner{}, heads{}, head_dim{}, positions{};  // recurrent: rows
   u64 offset{}, bytes{};
   u16 align = 64;
   bool zero_init = true;
@@ -200,19 +200,30 @@ template <class Model, class Formats, bool Fused = true> struct program {
   static constexpr u32 vocab = foot().regs[foot().regs.size() - 1].width;
   static constexpr u32 dim = footer::in;
 
-  // States in layer order. The cache rows of a window are still a whole context: rings are not built yet.
+  // States in layer order; that of another layer has its owner's place. The cache rows of a window are still a whole context: rings are not built yet.
   template <class F> static constexpr u64 for_each_state(u32 context, dtype kv, F f) {
+    struct owned {
+      const state_shape* shape;
+      u32 layer;
+      u64 offset;
+    };
+    small_vector<owned, 16> last;  // of each shape
     u64 offset = 0;
     u32 id = 0;
     for (u32 l = 0; l < layers; ++l)
       for (const auto& shape : plain[kind_of[l]].states) {
+        u32 i = 0;
+        while (i < last.size() && !last[i].shape->like(shape)) ++i;
+        if (shape.shared && i == last.size()) throw "cke: program: a layer shares a cache, and none before it has one of its shape";
+        if (i == last.size()) last.push({});
+        if (!shape.shared) last[i] = {&shape, l, offset};
         const bool recurs = is_recurrent(shape.what);
         const u32 positions = recurs ? shape.rows : static_cast<u32>(align_up(context, key_block));
         // dims are padded to whole blocks of q8_0 and whole units, whatever the type
         const u64 numbers = u64{positions} * shape.heads * align_up(shape.head_dim, 32);
         const u64 bytes = recurs ? numbers * sizeof(float) : 2 * bytes_of(kv, numbers);
-        f(state_descriptor{id++, shape.what, shape.life, l, shape.heads, shape.head_dim, positions, offset, bytes});
-        offset += align_up(bytes);
+        f(state_descriptor{id++, shape.what, shape.life, l, last[i].layer, shape.heads, shape.head_dim, positions, last[i].offset, bytes});
+        offset += shape.shared ? 0 : align_up(bytes);
       }
     return offset;
   }
@@ -228,12 +239,15 @@ template <class Model, class Formats, bool Fused = true> struct program {
     return any;
   }();
 
-  // Activations: the stream, the ids, and one scratch area that all blocks share.
+  static constexpr u32 side_width = plain_header().regs[beside].width;  // 0: none
+
+  // Activations: the stream, the ids, the side, and one scratch area that all blocks share.
   struct memory {
-    u64 stream, ids, scratch, own, total;  // own: of each thread, in decode form
+    u64 stream, ids, side, scratch, own, total;  // own: of each thread, in decode form
   };
   static constexpr memory activations(capacity k) {
-    memory m{align_up(u64{4} * k.chunk * row_stride(dim)), align_up(u64{4} * k.chunk), 0, 0, 0};
+    memory m{align_up(u64{4} * k.chunk * row_stride(dim)), align_up(u64{4} * k.chunk),
+             side_width ? align_up(u64{4} * k.chunk * row_stride(side_width)) : 0, 0, 0, 0};
     auto room = [&](const code& c, u32 rows) {
       for (const form f : {form::decode, form::prefill}) {
         const u32 n = f == form::decode && rows > decode_rows ? decode_rows : rows;
@@ -246,7 +260,7 @@ template <class Model, class Formats, bool Fused = true> struct program {
     room(head(), k.chunk);
     for (const code* c : bodies) room(*c, k.chunk);
     room(foot(), k.logit_rows);
-    m.total = m.stream + m.ids + m.scratch + m.own;
+    m.total = m.stream + m.ids + m.side + m.scratch + m.own;
     return m;
   }
 };

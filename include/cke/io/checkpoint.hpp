@@ -47,6 +47,7 @@ class gguf_config {
     add("tied", file.tensors().find("output.weight") ? "false" : "true");
     add("attention_bias", file.tensors().find("blk.0.attn_q.bias") ? "true" : "false");
     add("qk_norm", file.tensors().find("blk.0.attn_q_norm.weight") ? "true" : "false");
+    add("k_is_v", layer_without_v() ? "true" : "false");
     add("mlp_bias", file.tensors().find("blk.0.ffn_up.bias") ? "true" : "false");
   }
 
@@ -72,7 +73,9 @@ class gguf_config {
         const bool plain = word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == word.npos;
         return add(key, concat({"\"", plain ? word : "", "\""}));
       }
-      case gguf_type::array: return add(key, key == "attention.head_count_kv" ? kv_heads(v) : "\"\"");
+      case gguf_type::array:
+        if (key == "attention.head_count_kv") add(key, kv_heads(v));
+        return list_value(v, key);
       case gguf_type::boolean: return add(key, file_.get<bool>(v.key) ? "true" : "false");
       case gguf_type::float32: return add(key, number(static_cast<double>(file_.get<float>(v.key)), 7));
       case gguf_type::float64: return add(key, number(file_.get<double>(v.key)));
@@ -95,8 +98,32 @@ class gguf_config {
     return concat({heads});
   }
 
-  // Factors of the frequencies are tensors here. rope_freqs.weight is llama 3's rule, already applied.
+  // One of each layer; "KEY.first", "KEY.last" and "KEY.varies" speak of them together.
+  void list_value(const gguf_value& v, std::string_view key) {
+    std::vector<std::string> all;
+    const auto put = [&](const auto& items, auto text) { for (const auto& x : items) all.push_back(text(x)); };
+    if (v.count > 0 && v.count <= 1024 && v.item == gguf_type::boolean)
+      put(file_.array<bool>(v.key), [](bool x) { return std::string(x ? "true" : "false"); });
+    if (v.count > 0 && v.count <= 1024 && (v.item == gguf_type::uint32 || v.item == gguf_type::int32))
+      put(file_.array<i64>(v.key), [](i64 x) { return concat({x}); });
+    if (all.empty()) return add(key, "\"\"");
+    std::string text;
+    bool varies = false;
+    for (const std::string& x : all) text += concat({text.empty() ? "" : ",", x}), varies = varies || x != all[0];
+    add(key, concat({"[", text, "]"})), add(concat({key, ".first"}), all[0]), add(concat({key, ".last"}), all.back());
+    add(concat({key, ".varies"}), varies ? "true" : "false");
+  }
+  bool layer_without_v() const {
+    const auto has = [&](u64 layer, const char* name) { return file_.tensors().find(concat({"blk.", layer, name})) != nullptr; };
+    u64 layer = 0;
+    while (has(layer, ".attn_v.weight")) ++layer;
+    return has(layer, ".attn_k.weight");
+  }
+
+  // Factors of the frequencies are tensors here. rope_freqs.weight is llama 3's rule, already applied, or ones and then what
+  // stops a rotation.
   void rope() {
+    if (proportional("rope_freqs.weight")) return;
     const bool fixed = list("rope_freqs.weight", "long_factor") && list("rope_freqs.weight", "short_factor");
     if (!fixed && list("rope_factors_long.weight", "long_factor") && list("rope_factors_short.weight", "short_factor"))
       add("rope.scaling.type", "\"longrope\"");
@@ -112,6 +139,19 @@ class gguf_config {
       add("rope.scaling.attn_factor", "1");
       add("rope.scaling.original_context_length", "1");
     }
+  }
+  bool proportional(std::string_view tensor) {
+    const tensor_ref* const t = file_.tensors().find(tensor);
+    if (!t || t->type != dtype::f32 || t->shape.size() != 1) return false;
+    const u64 count = t->shape[0];
+    u64 turning = 0, stopped = 0;
+    const auto divisor = [&](u64 i) { return load<float>(t->bytes.data() + i * sizeof(float)); };
+    while (turning < count && divisor(turning) == 1) ++turning;
+    while (turning + stopped < count && divisor(turning + stopped) >= 1e20f) ++stopped;
+    if (stopped == 0 || turning + stopped < count) return false;
+    add("rope.scaling.type", "\"proportional\"");
+    add("rope.dimension_count", concat({2 * turning}));
+    return true;
   }
   bool list(std::string_view tensor, std::string_view key) {
     const tensor_ref* t = file_.tensors().find(tensor);

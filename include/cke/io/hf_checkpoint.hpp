@@ -40,19 +40,43 @@ inline void add_ids(const nlohmann::json& of, std::vector<u32>& ids) {
   else one(of);
 }
 
+// Of a model that sees or hears as well: the text's config, and its tensors by the names that they would have alone.
+inline nlohmann::json text_config(const nlohmann::json& config) {
+  const auto text = config.find("text_config");
+  if (text == config.end() || !text->is_object()) return config;
+  nlohmann::json alone = *text;
+  for (const char* key : {"tie_word_embeddings", "eos_token_id"})
+    if (!alone.contains(key) && config.contains(key)) alone[key] = config[key];
+  return alone;
+}
+inline tensor_index text_tensors(const tensor_index& all) {
+  static constexpr std::pair<std::string_view, std::string_view> prefixes[] = {
+      {"model.language_model.", "model."}, {"language_model.model.", "model."}, {"language_model.lm_head.", "lm_head."}, {"lm_head.", "lm_head."}};
+  std::vector<tensor_ref> text;
+  for (const tensor_ref& t : all.tensors())
+    for (const auto& [nested, alone] : prefixes)
+      if (t.name.starts_with(nested)) {
+        text.push_back(t);
+        text.back().name = concat({alone, std::string_view(t.name).substr(nested.size())});
+        break;
+      }
+  return {std::move(text), {all.files().begin(), all.files().end()}};
+}
+
 }  // namespace detail
 
 // Throws Error: file, malformed, unsupported. The tokenizer is optional; weights are not.
 inline checkpoint hf(const std::string& dir) {
   const hf_files files = read_hf_files(dir);
   if (files.config.empty()) throw Error(errc::file, files.path("config.json"), {}, "a file", "none");
-  const nlohmann::json config = detail::checked_object(files.config, files.path("config.json"));
+  const nlohmann::json all = detail::checked_object(files.config, files.path("config.json")), config = detail::text_config(all);
   const nlohmann::json generation = detail::checked_object(files.generation_config, files.path("generation_config.json"));
   checkpoint c;
   c.name = dir, c.as = naming::hf;
   if (const auto type = config.find("model_type"); type != config.end() && type->is_string()) c.model_type = type->get<std::string>();
   c.config = config.dump();
   c.tensors = read_hf_weights(dir);
+  if (all.contains("text_config")) c.tensors = detail::text_tensors(c.tensors);
   if (!files.tokenizer.empty()) {
     c.tokens = std::make_shared<const vocabulary>(read_hf_tokenizer(files));
     if (c.tokens->eos != no_token) c.stop_ids.push_back(c.tokens->eos);

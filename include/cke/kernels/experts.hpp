@@ -52,8 +52,9 @@ struct kernel<opcode::router, T, Isa> {
 template <class Isa> struct kernel<opcode::route, dtype::f32, Isa> {
   static void run(const params& p, const work& w, u32 unit) {
     const auto [first, last] = tokens_of(w, unit);
+    const auto vector = [&](u32 i) { return reinterpret_cast<const float*>(w.weight[i]); };
     for (u32 t = first; t < last; ++t)
-      routing::token(p.route, w.in[0].row(t), reinterpret_cast<const float*>(w.weight[0]), w.scratch, w.out[0].row(t));
+      routing::token(p.route, w.in[0].row(t), vector(0), vector(p.route.bias), w.scratch, w.out[0].row(t));
   }
 };
 

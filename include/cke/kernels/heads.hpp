@@ -19,19 +19,20 @@ inline const segment& segment_of(const work& w, u32 row) { return w.segments[w.s
 inline u32 position_of(const segment& s, u32 row) { return s.position + (row - s.first); }
 inline kv_blocks blocks_of(const work& w, const segment& s, u32 h) { return {s.pages, w.kv.offset + h * w.kv.block_bytes}; }
 
-// f(head vector, token, matrix) for every head of q (matrix 0) and k (matrix 1) of the unit, in place.
+// f(head vector, where its result goes, token, matrix) for every head of q (matrix 0) and k (matrix 1, or none) of the unit.
 template <class F> void for_each_head(const params& p, const work& w, u32 unit, F f) {
   const auto [first, last] = tokens_of(w, unit);
   const auto [from, to] = kv_heads_of(w, unit, p.kv_heads);
   for (u32 t = first; t < last; ++t)
-    for (const u32 matrix : {0u, 1u}) {
+    for (u32 matrix = 0; matrix < 2 && w.in[matrix].data; ++matrix) {
       const u32 group = matrix == 0 ? p.heads / p.kv_heads : 1;
-      for (u32 h = from * group; h < to * group; ++h) f(w.in[matrix].row(t) + u64{h} * p.head_dim, t, matrix);
+      for (u32 h = from * group; h < to * group; ++h)
+        f(w.in[matrix].row(t) + u64{h} * p.head_dim, w.out[matrix].row(t) + u64{h} * p.head_dim, t, matrix);
     }
 }
 
-template <class Isa> void norm_head(const params& p, const work& w, u32 matrix, float* x) {
-  rms_norm_kernel<Isa>::row(x, reinterpret_cast<const float*>(w.weight[matrix]), p.head_dim, p.eps, p.offset, x);
+template <class Isa> void norm_head(const params& p, const work& w, u32 matrix, const float* x, float* out) {
+  rms_norm_kernel<Isa>::row(x, reinterpret_cast<const float*>(w.weight[matrix]), p.head_dim, p.eps, p.offset, out);
 }
 template <class Isa> void turn_head(const params& p, const work& w, u32 token, float* x) {
   const u32 width = rope_width(p.rope, p.head_dim);
@@ -41,19 +42,19 @@ template <class Isa> void turn_head(const params& p, const work& w, u32 token, f
 
 template <class Isa> struct kernel<opcode::head_norm, dtype::f32, Isa> {
   static void run(const params& p, const work& w, u32 unit) {
-    for_each_head(p, w, unit, [&](float* x, u32, u32 matrix) { norm_head<Isa>(p, w, matrix, x); });
+    for_each_head(p, w, unit, [&](const float* x, float* out, u32, u32 matrix) { norm_head<Isa>(p, w, matrix, x, out); });
   }
 };
 template <class Isa> struct kernel<opcode::rope, dtype::f32, Isa> {
   static void run(const params& p, const work& w, u32 unit) {
-    for_each_head(p, w, unit, [&](float* x, u32 token, u32) { turn_head<Isa>(p, w, token, x); });
+    for_each_head(p, w, unit, [&](const float*, float* x, u32 token, u32) { turn_head<Isa>(p, w, token, x); });
   }
 };
 template <class Isa> struct kernel<opcode::head_norm_rope, dtype::f32, Isa> {
   static void run(const params& p, const work& w, u32 unit) {
-    for_each_head(p, w, unit, [&](float* x, u32 token, u32 matrix) {
-      norm_head<Isa>(p, w, matrix, x);
-      turn_head<Isa>(p, w, token, x);
+    for_each_head(p, w, unit, [&](const float* x, float* out, u32 token, u32 matrix) {
+      norm_head<Isa>(p, w, matrix, x, out);
+      turn_head<Isa>(p, w, token, out);
     });
   }
 };

@@ -30,8 +30,8 @@ struct routing {
   // Bytes of scratch that token() uses.
   static constexpr u64 scratch_bytes(const router& r) { return u64{r.experts} * (2 * sizeof(u64) + sizeof(float)); }
 
-  // logits, bias: [experts]; chosen: [active] numbers of experts, best first, then [active] weights
-  static void token(const router& r, const float* logits, const float* bias, std::byte* scratch, float* chosen) {
+  // logits, bias, expert_scale: [experts]; chosen: [active] numbers of experts, best first, then [active] weights
+  static void token(const router& r, const float* logits, const float* bias, const float* expert_scale, std::byte* scratch, float* chosen) {
     u64* const keys = reinterpret_cast<u64*>(scratch);                            // [experts]
     float* const scores = reinterpret_cast<float*>(scratch + u64{2} * r.experts * sizeof(u64));  // [experts]
     score(r, logits, scores);
@@ -49,6 +49,7 @@ struct routing {
       for (u32 k = 0; k < r.active; ++k) weights[k] /= sum;
     }
     for (u32 k = 0; k < r.active; ++k) weights[k] *= r.scale;
+    for (u32 k = 0; k < r.active && r.expert_scale; ++k) weights[k] *= expert_scale[static_cast<u32>(chosen[k])];
   }
 
  private:

@@ -25,12 +25,15 @@ struct kernel<opcode::embedding, T, Isa> {
   }
 };
 
+template <class Isa> void norm_row(const params& p, const work& w, u32 token, float* out) {
+  rms_norm_kernel<Isa>::row(w.in[0].row(token), reinterpret_cast<const float*>(w.weight[0]), p.cols, p.eps, p.offset, out);
+  if (p.scale.v != 0)
+    for (u32 i = 0; i < p.cols; ++i) out[i] *= float{p.scale};
+}
 template <class Isa> struct kernel<opcode::rmsnorm, dtype::f32, Isa> {
   static void run(const params& p, const work& w, u32 unit) {
     const auto [first, last] = tokens_of(w, unit);
-    for (u32 t = first; t < last; ++t)
-      rms_norm_kernel<Isa>::row(w.in[0].row(t), reinterpret_cast<const float*>(w.weight[0]), p.cols, p.eps,
-                                p.offset, w.out[0].row(t));
+    for (u32 t = first; t < last; ++t) norm_row<Isa>(p, w, t, w.out[0].row(t));
   }
 };
 
@@ -46,8 +49,7 @@ template <class Isa> struct kernel<opcode::norm_quantize, dtype::f32, Isa> {
     const auto [first, last] = tokens_of(w, unit);
     float* row = reinterpret_cast<float*>(w.scratch);  // [cols]
     for (u32 t = first; t < last; ++t) {
-      rms_norm_kernel<Isa>::row(w.in[0].row(t), reinterpret_cast<const float*>(w.weight[0]), p.cols, p.eps,
-                                p.offset, row);
+      norm_row<Isa>(p, w, t, row);
       put<Isa>(w.out[0], w.tokens, t, 0, p.cols, row);
     }
   }
@@ -75,7 +77,7 @@ template <class Isa> struct kernel<opcode::scale, dtype::f32, Isa> {
   static void run(const params& p, const work& w, u32 unit) {
     const auto [first, last] = tokens_of(w, unit);
     for (u32 t = first; t < last; ++t) {
-      const float *in = w.in[0].row(t), by = p.scale;
+      const float *in = w.in[0].row(t), by = w.weight[0] ? *reinterpret_cast<const float*>(w.weight[0]) : float{p.scale};
       float* out = w.out[0].row(t);
       for (u32 i = 0; i < p.cols; ++i) out[i] = in[i] * by;
     }
@@ -89,12 +91,15 @@ template <class Isa> struct kernel<opcode::softcap, dtype::f32, Isa> {
   }
 };
 
-// in[0] holds gate and up side by side
+// in[0] holds gate and up side by side, or in[1] is up.
+inline const float* up_row(const params& p, const work& w, u32 token) {
+  return w.in[1].data ? w.in[1].row(token) : w.in[0].row(token) + p.cols;
+}
 template <class Isa> struct kernel<opcode::act_mul, dtype::f32, Isa> {
   static void run(const params& p, const work& w, u32 unit) {
     const auto [first, last] = tokens_of(w, unit);
     for (u32 t = first; t < last; ++t)
-      gated<Isa>::row(p.act, w.in[0].row(t), w.in[0].row(t) + p.cols, p.cols, w.out[0].row(t));
+      gated<Isa>::row(p.act, w.in[0].row(t), up_row(p, w, t), p.cols, w.out[0].row(t));
   }
 };
 
@@ -103,7 +108,7 @@ template <class Isa> struct kernel<opcode::act_mul_quantize, dtype::f32, Isa> {
     const auto [first, last] = tokens_of(w, unit);
     float* row = reinterpret_cast<float*>(w.scratch);  // [cols]
     for (u32 t = first; t < last; ++t) {
-      gated<Isa>::row(p.act, w.in[0].row(t), w.in[0].row(t) + p.cols, p.cols, row);
+      gated<Isa>::row(p.act, w.in[0].row(t), up_row(p, w, t), p.cols, row);
       put<Isa>(w.out[0], w.tokens, t, 0, p.cols, row);
     }
   }

@@ -6,21 +6,10 @@
 #include <boost/pfr/core.hpp>
 #include <iterator>
 
-#include "../core/json.hpp"
 #include "family.hpp"
 
 CKE_COLD_BEGIN
 namespace cke {
-
-enum class trouble : u8 { none, missing, not_a_number, not_a_bool, out_of_range, unknown_word, unsupported };
-
-// The first thing that is wrong with a config, as data: a static_assert or an Error is made of it.
-struct config_problem {
-  trouble what{};
-  std::string_view key{}, found{};
-  double least{}, most{};
-  std::string_view wanted{};
-};
 
 // One row per field of `rotary`, in order: its name, in rope_parameters or rope_scaling, beside those, in GGUF.
 struct rope_key {
@@ -50,7 +39,7 @@ struct rule_word { std::string_view word; stretch rule; };
 inline constexpr rule_word rule_words[] = {
     {"default", stretch::none}, {"none", stretch::none}, {"linear", stretch::linear},
     {"dynamic", stretch::dynamic}, {"llama3", stretch::llama3}, {"yarn", stretch::yarn},
-    {"longrope", stretch::longrope}, {"su", stretch::longrope}};
+    {"longrope", stretch::longrope}, {"su", stretch::longrope}, {"proportional", stretch::proportional}};
 
 struct config_reader {
   json root;
@@ -63,8 +52,10 @@ struct config_reader {
     if (bad.what == trouble::none) bad = {what, key, at.s, least, most, wanted};
   }
   constexpr json at(std::string_view hf, std::string_view gguf) const {
-    if (as == naming::gguf) return gguf.empty() ? json{} : root[gguf];  // flat: its keys have dots
-    return hf.empty() ? json{} : root.path(hf);
+    if (as == naming::hf) return hf.empty() ? json{} : root.path(hf);
+    json found;  // flat: its keys have dots
+    for (u32 i = 0; !alternative(gguf, i).empty() && !found.present(); ++i) found = root[alternative(gguf, i)];
+    return found;
   }
 
   CKE_OUT_OF_LINE constexpr bool number(std::string_view key, json j, double least, double most, double& out) {
@@ -170,6 +161,7 @@ struct config_reader {
     const bool named = rope_value(k, object, rope_keys[4]).present();
     if (r.rule == stretch::none) r.factor = 1;
     else if (!named && (r.rule == stretch::yarn || r.rule == stretch::longrope)) r.factor = 0;
+    else if (!named && r.rule == stretch::proportional) r.factor = 1;
     else if (!named) fail(trouble::missing, "rope_scaling.factor", {});
     // Both are the length that the model was trained for when the config names only one.
     if (r.rule == stretch::none) r.original = 0;
@@ -184,7 +176,7 @@ struct config_reader {
     if (j.present()) {
       if (k.least == k.most && j.number() != k.most) return fail(trouble::unsupported, "partial_rotary_factor", j, 0, 0, "1");
       if (!number("partial_rotary_factor", j, k.least, k.most, fraction)) return;
-      r.dims = static_cast<u32>(fraction * head_dim);
+      r.dims = r.rule == stretch::proportional ? 2 * static_cast<u32>(fraction * head_dim / 2) : static_cast<u32>(fraction * head_dim);
     }
     if (r.dims == 0) r.dims = head_dim;
   }
@@ -193,7 +185,7 @@ struct config_reader {
   constexpr void word(json j, stretch& to) {
     for (const auto& w : rule_words)
       if (j.is_text() && j.text() == w.word) { to = w.rule; return; }
-    fail(trouble::unknown_word, "rope_type", j, 0, 0, "default, linear, dynamic, llama3, yarn or longrope");
+    fail(trouble::unknown_word, "rope_type", j, 0, 0, "default, linear, dynamic, llama3, yarn, longrope or proportional");
   }
   // In GGUF the lists are tensors; their reader shows them as "long_factor" and "short_factor".
   constexpr void read_factors(rotary& r, json object) {
@@ -212,6 +204,13 @@ template <class Config> struct parsed_config {
   Config config;
   config_problem bad;
 };
+
+// That of the layers that a rope is for.
+template <class Config> constexpr u32 head_dim_of(const Config& c, [[maybe_unused]] const config_key& rope) {
+  if constexpr (requires { c.global_head_dim; })
+    if (rope.hf == key::global_rope.hf) return c.global_head_dim;
+  return c.head_dim;
+}
 
 template <class Family>
 constexpr parsed_config<typename Family::config> read_config(json root, naming as, rope_factors* factors) {
@@ -261,9 +260,11 @@ constexpr parsed_config<typename Family::config> read_config(json root, naming a
   if (r.bad.what != trouble::none) return {c, r.bad};
   c = Family::finish(c);
   auto part = [&](const config_key& k, auto& field) {
-    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field)>, rotary>) r.rope_part(k, field, c.head_dim);
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field)>, rotary>) r.rope_part(k, field, head_dim_of(c, k));
   };
   [&]<std::size_t... I>(std::index_sequence<I...>) { (part(Family::keys[I], boost::pfr::get<I>(c)), ...); }(fields);
+  if constexpr (requires { Family::refuses(root, as, c); })
+    if (r.bad.what == trouble::none) r.bad = Family::refuses(root, as, c);
   return {c, r.bad};
 }
 
@@ -295,7 +296,8 @@ template <trouble What, fixed_string Key, fixed_string Found, real Least, real M
 // Text is a constexpr char array: only its name, not the json, enters mangled names.
 template <const auto& Text> struct hf_text {
   static constexpr std::string_view text{Text, sizeof(Text) - 1};
-  static constexpr json root{text.substr(json::seek(text, '{'))};
+  static constexpr json all{text.substr(json::seek(text, '{'))}, nested = all["text_config"];
+  static constexpr json root = nested.is_object() ? nested : all;
   static constexpr std::string_view model_type = root["model_type"].text();
   using family = cke::family<fixed_string<model_type.size() + 1>(model_type)>;
 };

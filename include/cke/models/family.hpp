@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "../core/error.hpp"
+#include "../core/json.hpp"
 #include "../core/role.hpp"
 #include "../layers.hpp"
 
@@ -12,7 +13,8 @@ namespace cke {
 
 // A family specialises this for its config: `config` (an aggregate), `keys` (one row per field, in
 // field order), `defaults` (of absent keys; `gguf_defaults` where GGUF's differ), `finish` (what follows
-// from other fields), `must_be`, `names` (tensor names) and `type<config>` (the list).
+// from other fields), `must_be`, `names` (tensor names) and `type<config>` (the list); `refuses`, where rows cannot say
+// what is wrong, and `matrices`, where a layer's are not the usual ones.
 template <fixed_string ModelType> struct family {
   static_assert(sizeof(ModelType) == 0,
                 "cke: family: no model family for this model_type; specialise cke::family");
@@ -106,6 +108,22 @@ inline constexpr config_key vocab{"vocab", "vocab_size", "vocab_size", false, 1,
     local_rope{"local_rope", "sliding_attention", "rope.freq_base_swa", true, 1, 1};
 }  // namespace key
 
+enum class trouble : u8 { none, missing, not_a_number, not_a_bool, out_of_range, unknown_word, unsupported };
+
+// The first thing that is wrong with a config, as data: a static_assert or an Error is made of it.
+struct config_problem {
+  trouble what{};
+  std::string_view key{}, found{};
+  double least{}, most{};
+  std::string_view wanted{};
+};
+
+// A matrix of a layer that reads the stream, and how many rows the config gives it.
+struct layer_matrix {
+  role is{};
+  u64 rows{};
+};
+
 // A feature that the family does not have: when the key is present it must be this literal.
 struct requirement { std::string_view hf, literal; };
 
@@ -113,12 +131,6 @@ template <u32 Layers> constexpr std::array<u8, Layers> order_of(layer_set second
   std::array<u8, Layers> order{};
   for (u32 i = 0; i < Layers; ++i) order[i] = second.has(i);
   return order;
-}
-
-constexpr double root(double x) {  // Newton's; constexpr std::sqrt comes with C++26
-  double r = x > 1 ? x : 1;
-  for (int i = 0; i < 64; ++i) r = 0.5 * (r + x / r);
-  return r;
 }
 
 }  // namespace cke

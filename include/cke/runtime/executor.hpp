@@ -113,10 +113,10 @@ template <class P, dtype KV, class Isa> class executor {
   void run_layers() {
     const pass now = space_.rows().all();
     team_.run_fitting([&](u32 thread) noexcept {
-      run_code(0, now, thread, weights_.row(0), 0);
+      run_code(0, now, thread, weights_.row(0), 0, 0);
       u32 state = 0;
       for (u32 l = 0; l < P::layers; ++l) {
-        run_code(P::variants.of[l] + 1u, now, thread, weights_.row(l + 1), state);
+        run_code(P::variants.of[l] + 1u, now, thread, weights_.row(l + 1), l, state);
         state += P::plain[P::kind_of[l]].states.size();
       }
     });
@@ -125,17 +125,17 @@ template <class P, dtype KV, class Isa> class executor {
   u32 run_footer(u32 first, u32 end) {
     pass last;
     last.tokens = std::min(end - first, limits().logit_rows), last.skip = first;
-    team_.run_fitting([&](u32 thread) noexcept { run_code(P::body_count + 1, last, thread, weights_.row(P::layers + 1), 0); });
+    team_.run_fitting([&](u32 thread) noexcept { run_code(P::body_count + 1, last, thread, weights_.row(P::layers + 1), 0, 0); });
     return last.tokens;
   }
 
-  void run_code(u32 index, const pass& now, u32 thread, const std::byte* const* row, u32 state) {
+  void run_code(u32 index, const pass& now, u32 thread, const std::byte* const* row, u32 layer, u32 state) {
     const auto [c, phases, steps] = codes[index];
     const form f = form_of(now.tokens);
     for (const phase& ph : phases[f == form::prefill].phases) {
       const auto prepared = [&](u32 k) {
         const instruction& i = c->ops[k];
-        return space_.prepare(*c, index, f, i, now, thread, row, state + (i.state == absent ? 0 : i.state));
+        return space_.prepare(*c, index, f, i, now, thread, row, layer, state + (i.state == absent ? 0 : i.state));
       };
       u64 spent[widest]{};  // ns of each step, when somebody wants to know
       const u64 began = trace_.now();

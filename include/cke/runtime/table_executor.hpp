@@ -184,7 +184,7 @@ template <class P, dtype KV, class Isa> class table_executor {
     for (const table_step& step : t.steps) {
       if (halted_) break;
       const instruction& i = step.i;
-      work w = space_.prepare(t.plan, t.index, f, i, now, thread, row, state + (i.state == absent ? 0 : i.state));
+      work w = space_.prepare(t.plan, t.index, f, i, now, thread, row, layer, state + (i.state == absent ? 0 : i.state));
       for (u32 k = 0; k < i.in.count; ++k)
         if (i.in[k] >= first_scratch) w.in[k] = register_view(t, i.in[k]);
       for (u32 k = 0; k < i.out.count; ++k)

@@ -51,7 +51,7 @@ template <class P, class Isa> class weights {
       j.slot = next[j.row]++;
       room += room_for(w);
     });
-    refuse_unknown(from, file, as, tensors);
+    refuse_unknown(from, file, as, names, tensors);
     memory_ = arena(room);
     u64 done = 0;
     for (const job& j : jobs) {
@@ -197,11 +197,19 @@ template <class P, class Isa> class weights {
     }
     return false;
   }
-  // A tensor that the model does not have is a wrong model, but for what converters leave behind.
-  template <class S>
-  static void refuse_unknown(const S& from, std::string_view file, naming as, const std::vector<stored>& loaded) {
+  // A tensor that the model does not have is a wrong model, but for what converters leave behind, and what a layer that
+  // reads another's cache was trained with.
+  template <class S, class Names>
+  static void refuse_unknown(const S& from, std::string_view file, naming as, const Names& names, const std::vector<stored>& loaded) {
     std::vector<bool> used(from.tensors().size());
-    for (const stored& t : loaded) used[static_cast<std::size_t>(from.find(t.name) - from.tensors().data())] = true;
+    const auto use = [&](std::string_view name) {
+      if (const auto* t = from.find(name)) used[static_cast<std::size_t>(t - from.tensors().data())] = true;
+    };
+    for (const stored& t : loaded) use(t.name);
+    for (u32 layer = 0; layer < P::layers; ++layer)
+      for (const state_shape& s : P::plain[P::kind_of[layer]].states)
+        for (const role is : {role::k, role::v, role::k_norm})
+          if (s.shared) use(tensor_name(name_of(names, place::body, {.is = is}).in(as), false, layer, 0));
     for (std::size_t i = 0; i < used.size(); ++i) {
       const std::string_view name = from.tensors()[i].name;
       const bool harmless = as == naming::hf ? (P::tied && name == "lm_head.weight") || name.ends_with("rotary_emb.inv_freq")

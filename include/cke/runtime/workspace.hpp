@@ -40,8 +40,9 @@ template <class P, dtype KV, class Isa> class workspace {
     });
     own_bytes_ = align_up(m.own);
     thread_bytes_ = own_bytes_ + align_up(scratch) + 4096;
-    memory_ = arena(m.stream + m.scratch + align_up(parts) + thread_bytes_ * threads + pass_rows::bytes(k.chunk));
+    memory_ = arena(m.stream + m.side + m.scratch + align_up(parts) + thread_bytes_ * threads + pass_rows::bytes(k.chunk));
     stream_ = memory_.take(m.stream);
+    side_ = memory_.take(m.side);
     shared_ = memory_.take(m.scratch);
     parts_ = reinterpret_cast<float*>(memory_.take(align_up(parts)));
     threads_ = memory_.take(thread_bytes_ * threads);
@@ -52,16 +53,16 @@ template <class P, dtype KV, class Isa> class workspace {
   u64 bytes() const { return memory_.size(); }
   u32 kv_heads() const { return heads_; }  // of the letter that has the most
 
-  // The state of a step of code `index` (0: header, 1 + variant, last: footer) for one thread.
+  // The state of a step of code `index` (0: header, 1 + variant, last: footer) in a layer, for one thread.
   CKE_OUT_OF_LINE work prepare(const code& c, u32 index, form f, const instruction& i, const pass& now, u32 thread,
-                          const std::byte* const* weight_row, u32 state) const {
+                          const std::byte* const* weight_row, u32 layer, u32 state) const {
     const layout& l = layouts_[f == form::prefill][index];
     work w;
     w.tokens = now.tokens, w.segments = now.segments, w.segment_of = now.segment_of, w.tiles = now.tiles;
     w.by = shares_of(i.op, f).by;
     w.scratch = threads_ + thread * thread_bytes_ + own_bytes_;
-    for (u32 k = 0; k < i.in.count; ++k) w.in[k] = at(c, l, i.in[k], now, thread);
-    for (u32 k = 0; k < i.out.count; ++k) w.out[k] = at(c, l, i.out[k], now, thread);
+    for (u32 k = 0; k < i.in.count; ++k) w.in[k] = at(c, l, i.in[k], now, thread, layer);
+    for (u32 k = 0; k < i.out.count; ++k) w.out[k] = at(c, l, i.out[k], now, thread, layer);
     for (u32 k = 0; k < i.weight.count; ++k) w.weight[k] = weight_row[i.weight[k]];
     if (i.state != absent) w.kv = slot_state<P, KV, Isa>::places[state];
     w.parts = parts_;
@@ -72,7 +73,7 @@ template <class P, dtype KV, class Isa> class workspace {
   // Logits of the footer's rows, [rows][vocab] with a stride.
   view logits(form f) const {
     const code& c = P::foot();
-    return at(c, layouts_[f == form::prefill][codes - 1], static_cast<reg>(c.regs.size() - 1), {}, 0);
+    return at(c, layouts_[f == form::prefill][codes - 1], static_cast<reg>(c.regs.size() - 1), {}, 0, 0);
   }
 
   pass_rows& rows() { return rows_; }  // of the pass that is put together, or runs
@@ -89,11 +90,12 @@ template <class P, dtype KV, class Isa> class workspace {
   }
 
  private:
-  view at(const code& c, const layout& l, reg r, const pass& now, u32 thread) const {
+  view at(const code& c, const layout& l, reg r, const pass& now, u32 thread, u32 layer) const {
     const value& v = c.regs[r];
     const u32 stride = row_stride(v.width);
     if (r == token_ids) return {reinterpret_cast<std::byte*>(const_cast<u32*>(now.ids)), 1, 1, dtype::f32};
     if (r == stream) return {stream_ + u64{now.skip} * stride * sizeof(float), v.width, stride, v.as};
+    if (r == beside) return {side_ + u64{layer} * v.width * sizeof(float), v.width, row_stride(P::side_width), v.as};
     std::byte* base = l.is_own(r) ? threads_ + thread * thread_bytes_ : shared_;
     return {base + l.offset[r], v.width, stride, v.as};
   }
@@ -118,7 +120,7 @@ template <class P, dtype KV, class Isa> class workspace {
 
   capacity capacity_;
   arena memory_;
-  std::byte *stream_{}, *shared_{}, *threads_{};
+  std::byte *stream_{}, *side_{}, *shared_{}, *threads_{};
   float* parts_{};
   u32 heads_{};
   u64 own_bytes_{}, thread_bytes_{};

@@ -36,7 +36,16 @@ SHAPE = dict(vocab_size=VOCAB, hidden_size=48, intermediate_size=56, num_hidden_
              pad_token_id=1, tie_word_embeddings=False)
 ROPE = {"rope_type": "default", "rope_theta": 5000.0}
 SU = dict(rope_type="longrope", rope_theta=5000.0, short_factor=[1.0, 1.1, 1.2], long_factor=[1.0, 2.5, 4.0])
+MODEL_TYPES = {"gemma4_experts": "gemma4_text"}  # where a family has two checkpoints
 GEMMA = dict(head_dim=12, query_pre_attn_scalar=12, sliding_window=7, tie_word_embeddings=True)
+SLIDING, FULL = ["sliding_attention"], ["full_attention"]
+
+
+def ropes(theta, part, local):
+    return {"full_attention": {"rope_type": "proportional", "rope_theta": theta, "partial_rotary_factor": part},
+            "sliding_attention": {"rope_type": "default", "rope_theta": local}}
+
+
 FAMILIES = {
     "qwen2": (dict(rope_parameters=ROPE), [dict(rope_parameters=ROPE | {"rope_theta": 10000.0})]),
     "mistral": (dict(rope_parameters=ROPE, head_dim=12, sliding_window=7), [dict(sliding_window=None), dict(sliding_window=8)]),
@@ -52,6 +61,18 @@ FAMILIES = {
                                            "sliding_attention": {"rope_type": "default", "rope_theta": 10000.0}}),
                      dict(rope_parameters={"full_attention": {"rope_type": "linear", "rope_theta": 5000.0, "factor": 8.0},
                                            "sliding_attention": {"rope_type": "default", "rope_theta": 1000.0}})]),
+    "gemma4_text": (dict(hidden_size=40, num_hidden_layers=7, num_attention_heads=4, intermediate_size=24, head_dim=12,
+                         global_head_dim=20, sliding_window=7, layer_types=(SLIDING + FULL) * 3 + FULL,
+                         num_kv_shared_layers=3, use_double_wide_mlp=True, hidden_size_per_layer_input=10,
+                         vocab_size_per_layer_input=VOCAB, final_logit_softcapping=2.0, tie_word_embeddings=True,
+                         rope_parameters=ropes(5000.0, 0.25, 10000.0)),
+                    [dict(sliding_window=8), dict(final_logit_softcapping=None), dict(rope_parameters=ropes(500.0, 0.25, 10000.0)),
+                     dict(rope_parameters=ropes(5000.0, 0.5, 10000.0)), dict(rope_parameters=ropes(5000.0, 0.25, 1000.0))]),
+    "gemma4_experts": (dict(hidden_size=40, num_hidden_layers=4, num_attention_heads=4, intermediate_size=24, head_dim=12,
+                            global_head_dim=20, num_global_key_value_heads=1, attention_k_eq_v=True, sliding_window=7,
+                            layer_types=(SLIDING + FULL) * 2, hidden_size_per_layer_input=0, enable_moe_block=True, num_experts=5,
+                            top_k_experts=2, moe_intermediate_size=20, tie_word_embeddings=True,
+                            rope_parameters=ropes(5000.0, 0.25, 10000.0)), [dict(top_k_experts=3), dict(sliding_window=8)]),
     "glm4": (dict(rope_parameters=ROPE | {"partial_rotary_factor": 0.5}, head_dim=12, num_hidden_layers=2),
              [dict(rope_parameters=ROPE | {"partial_rotary_factor": 1.0})]),
     "olmo2": (dict(rope_parameters=ROPE), [dict(rope_parameters=ROPE | {"rope_theta": 10000.0})]),
@@ -94,7 +115,7 @@ def vocabulary():
 
 
 def model_of(family, changes):
-    return checkpoints.random_model(AutoConfig.for_model(family, **(SHAPE | changes)), seed=11)
+    return checkpoints.random_model(AutoConfig.for_model(MODEL_TYPES.get(family, family), **(SHAPE | changes)), seed=11)
 
 
 def matters(family, model, ids, changes):
@@ -112,8 +133,8 @@ def make(family):
     model = model_of(family, changes)
     with torch.no_grad():
         if family.startswith("gemma"):  # tied and scaled, a token's embedding would drown the layers
-            model.get_input_embeddings().weight.mul_(0.1)
-        for number in [*model.parameters(), *checkpoints.router_biases(model)]:
+            model.get_input_embeddings().weight.mul_(0.2 if family == "gemma4_text" else 0.1)
+        for number in [*model.parameters(), *(b for _, b in checkpoints.learned_buffers(model))]:
             number.copy_(number.to(torch.bfloat16))
     for seed in range(400):  # until no greedy step is a near tie
         ids = checkpoints.random_ids(VOCAB, PROMPT, seed)

@@ -78,7 +78,7 @@ inline std::vector<merge> gguf_merges(const gguf& file, const char* key,
 inline vocabulary read_gguf_tokenizer(const gguf& file) {
   vocabulary v;
   const auto model = file.get<std::string_view>("tokenizer.ggml.model");
-  const bool bpe = model == "gpt2";
+  const bool bpe = model == "gpt2", merged = model == "gemma4";  // pieces of characters, but joined by merges
   if (bpe) {
     const auto rules =
         detail::gguf_pre_named(file.get<std::string_view>("tokenizer.ggml.pre"), file.file());
@@ -86,13 +86,13 @@ inline vocabulary read_gguf_tokenizer(const gguf& file) {
     v.nfc = rules.nfc;
     v.ignore_merges = rules.ignore_merges;
     v.add_bos = rules.add_bos;
-  } else if (model == "llama") {
+  } else if (model == "llama" || merged) {
     v.model = tokenizer_model::spm;
     v.fuse_unknown = true;
     v.add_bos = true;
-    v.scores = file.array<float>("tokenizer.ggml.scores");
+    if (!merged) v.scores = file.array<float>("tokenizer.ggml.scores");
   } else {
-    throw Error(errc::unsupported, file.file(), "tokenizer.ggml.model", "gpt2 or llama", model);
+    throw Error(errc::unsupported, file.file(), "tokenizer.ggml.model", "gpt2, llama or gemma4", model);
   }
 
   const auto tokens = file.array<std::string_view>("tokenizer.ggml.tokens");
@@ -119,15 +119,15 @@ inline vocabulary read_gguf_tokenizer(const gguf& file) {
   v.unknown = file.get_or("tokenizer.ggml.unknown_token_id", no_token);
   v.add_bos = file.get_or("tokenizer.ggml.add_bos_token", v.add_bos) && v.bos != no_token;
   v.add_eos = file.get_or("tokenizer.ggml.add_eos_token", false) && v.eos != no_token;
-  if (file.get_or("tokenizer.ggml.add_space_prefix", !bpe)) {
+  if (file.get_or("tokenizer.ggml.add_space_prefix", !bpe && !merged)) {
     v.prefix = bpe ? space_prefix::if_missing : space_prefix::always;
     v.strip_prefix = !bpe;
   }
   v.chat_template = file.get_or<std::string_view>("tokenizer.chat_template", {});
   v.tool_template = file.get_or<std::string_view>("tokenizer.chat_template.tool_use", {});
 
+  if (bpe || merged) v.merges = detail::gguf_merges(file, "tokenizer.ggml.merges", v.tokens);
   if (bpe) {
-    v.merges = detail::gguf_merges(file, "tokenizer.ggml.merges", v.tokens);
     for (std::size_t id = 0; id < v.tokens.size(); ++id) {
       if (v.types[id] != token_type::normal) continue;
       if (auto bytes = from_byte_alphabet(v.tokens[id])) v.tokens[id] = std::move(*bytes);

@@ -57,7 +57,12 @@ class hf_tokenizer_reader {
       const json_node& step = steps[i];
       const json_node type = step["type"];
       const bool first = i == 0, last = i + 1 == steps.size();
-      if (type.is("Split") && first && !last) {
+      if (type.is("Split") && first && last) {  // by spaces, of which the normalizer leaves none
+        step.only({"pattern", "behavior", "invert"});
+        step["pattern"].only({"String"});
+        step["pattern"]["String"].require(step["pattern"]["String"].is(" "), "\" \"");
+        no_words_ = true;
+      } else if (type.is("Split") && first && !last) {
         step.only({"pattern", "behavior", "invert"});
         step["behavior"].require(step["behavior"].is("Isolated"), "Isolated");
         step["invert"].require(!step["invert"].flag(false), "false");
@@ -84,7 +89,7 @@ class hf_tokenizer_reader {
         type.unsupported("a pre-tokenizer that cke knows, in a known order");
       }
     }
-    if (!steps.empty() && out_.model == tokenizer_model::spm && !metaspace_)
+    if (!steps.empty() && out_.model == tokenizer_model::spm && !metaspace_ && !no_words_)
       steps.back()["type"].unsupported("ByteLevel as the last pre-tokenizer");
   }
 
@@ -235,7 +240,7 @@ class hf_tokenizer_reader {
 
   std::string file_, config_file_;
   vocabulary out_;
-  bool metaspace_ = false;
+  bool metaspace_ = false, no_words_ = false;
 };
 
 }  // namespace detail

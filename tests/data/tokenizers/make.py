@@ -183,6 +183,22 @@ def llama_json(sp, legacy):
     return t, {"bos_token": "<s>", "eos_token": "</s>", "add_bos_token": True, "add_eos_token": legacy}
 
 
+def gemma(sp):
+    """Gemma's: the same pieces without a space before the text, and runs of newlines that are tokens."""
+    model = json.loads(llama_json(sp, legacy=True)[0].to_str())["model"]
+    for new in ("\n", "\n\n", "\n\n\n", "\n▁"):
+        model["vocab"][new] = len(model["vocab"])
+    model["merges"] += [["\n", "\n"], ["\n\n", "\n"], ["\n", "▁"]]
+    t = Tokenizer(models.BPE(model["vocab"], [tuple(m) for m in model["merges"]], unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+    t.normalizer = normalizers.Replace(" ", "▁")
+    t.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    t.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()])
+    t.post_processor = processors.TemplateProcessing(single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", 1)])
+    t.add_special_tokens([AddedToken(s, normalized=False, special=True) for s in ("<unk>", "<s>", "</s>", "<|turn>", "<turn|>")])
+    t.add_tokens([AddedToken("[img]", normalized=False, special=False), AddedToken("▁▁▁▁▁", normalized=False, special=False)])
+    return t, {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
+
+
 # ---- files ----
 
 def write_cases(path, cases):
@@ -262,6 +278,23 @@ def save_gguf(name, t, config, pre):
     close(w)
 
 
+def save_merged_gguf(name, t, config):
+    """Pieces of characters that merges join, as llama.cpp's converter writes Gemma 4's."""
+    added = t.get_added_tokens_decoder()
+    by_id = {i: s for s, i in t.get_vocab().items()}
+    byte = {f"<0x{b:02X}>" for b in range(256)}
+    types = [(gguf.TokenType.CONTROL if added[i].special else gguf.TokenType.USER_DEFINED) if i in added else
+             gguf.TokenType.BYTE if by_id[i] in byte else gguf.TokenType.NORMAL for i in range(len(by_id))]
+    w = gguf_writer(name, "gemma4", [by_id[i] for i in range(len(by_id))], types)
+    w.add_token_scores([-1000.0] * len(by_id))
+    w.add_token_merges([" ".join(m) for m in json.loads(t.to_str())["model"]["merges"]])
+    for add, key in ((w.add_bos_token_id, "bos_token"), (w.add_eos_token_id, "eos_token"), (w.add_unk_token_id, "unk_token")):
+        add(t.token_to_id(config[key]))
+    w.add_add_space_prefix(False)
+    w.add_add_bos_token(True)
+    close(w)
+
+
 def save_sentencepiece(name, sp, count=250):
     kinds = [(sp.is_unknown, gguf.TokenType.UNKNOWN), (sp.is_control, gguf.TokenType.CONTROL), (sp.is_byte, gguf.TokenType.BYTE)]
     ids = range(sp.vocab_size())
@@ -302,7 +335,7 @@ def all_tokenizers():
     """name -> (tokenizer, tokenizer_config), the ones that are a tokenizer.json."""
     sp = train_sentencepiece()
     return {"qwen2": qwen2(), "llama3": llama3(), "gpt2": gpt2(), "smollm": smollm(),
-            "llama": llama_json(sp, legacy=False), "llama_legacy": llama_json(sp, legacy=True)}
+            "llama": llama_json(sp, legacy=False), "llama_legacy": llama_json(sp, legacy=True), "gemma": gemma(sp)}
 
 
 def main():
@@ -311,6 +344,7 @@ def main():
         save(name, t, config)
     save_gguf("qwen2", *made["qwen2"], "qwen2")
     save_gguf("llama3", *made["llama3"], "llama-bpe")
+    save_merged_gguf("gemma", *made["gemma"])
     save_sentencepiece("spm", train_sentencepiece())
     save_nfc()
 

@@ -69,33 +69,37 @@ inline bool same_rope(rotary a, rotary b, u32 head_dim, u32 context) {
   return same;
 }
 
-// Throws config_mismatch naming the first key in which the file is not the type, config_range for a
-// config that is none. A model without a family has only its tensors to be checked by.
+// Throws config_mismatch naming the first key in which a file's config is not the wanted one.
+template <class Family>
+void match_config(const typename Family::config& wanted, const typename Family::config& found, const checkpoint& from, u32 context) {
+  auto one = [&](const config_key& k, const auto& want, const auto& has) {
+    auto refuse = [&](std::string_view w, std::string_view f) {
+      throw Error(errc::config_mismatch, from.name, concat({"config key ", from.as == naming::hf ? k.hf : k.gguf.empty() ? k.field : k.gguf}), w, f);
+    };
+    using field = std::remove_cvref_t<decltype(want)>;
+    if constexpr (std::is_same_v<field, rotary>) {
+      if (!same_rope(want, has, head_dim_of(wanted, k), context))
+        throw Error(errc::config_mismatch, from.name, concat({"config key ", k.field}), "the rope of the type", "one with other frequencies");
+    } else if constexpr (std::is_same_v<field, layer_set>) {
+      if (want != has) refuse("the layers of the type", "others");
+    } else if constexpr (std::is_same_v<field, real>) {
+      if (std::abs(want.v - has.v) > 1e-5 * std::abs(want.v)) refuse(number_text(want.v), number_text(has.v));
+    } else {
+      if (want != has) refuse(concat({u32{want}}), concat({u32{has}}));
+    }
+  };
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (one(Family::keys[I], boost::pfr::get<I>(wanted), boost::pfr::get<I>(found)), ...);
+  }(std::make_index_sequence<std::size(Family::keys)>{});
+}
+
+// Throws config_mismatch where the file is not the type, config_range for a config that is none. A model without a
+// family has only its tensors to be checked by.
 template <class M> void match_config(const checkpoint& from, u32 context) {
   if constexpr (requires { typename M::family; M::config; }) {
-    using family = typename M::family;
     rope_factors factors;
-    const auto file = config_of<family>(from, factors);
-    const auto type = family::finish(M::config);
-    auto one = [&](const config_key& k, const auto& want, const auto& found) {
-      auto refuse = [&](std::string_view w, std::string_view f) {
-        throw Error(errc::config_mismatch, from.name, concat({"config key ", from.as == naming::hf ? k.hf : k.gguf}), w, f);
-      };
-      using field = std::remove_cvref_t<decltype(want)>;
-      if constexpr (std::is_same_v<field, rotary>) {
-        if (!same_rope(want, found, head_dim_of(type, k), context))
-          throw Error(errc::config_mismatch, from.name, concat({"config key ", k.field}), "the rope of the type", "one with other frequencies");
-      } else if constexpr (std::is_same_v<field, layer_set>) {
-        if (want != found) refuse("the layers of the type", "others");
-      } else if constexpr (std::is_same_v<field, real>) {
-        if (std::abs(want.v - found.v) > 1e-5 * std::abs(want.v)) refuse(number_text(want.v), number_text(found.v));
-      } else {
-        if (want != found) refuse(concat({u32{want}}), concat({u32{found}}));
-      }
-    };
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (one(family::keys[I], boost::pfr::get<I>(type), boost::pfr::get<I>(file)), ...);
-    }(std::make_index_sequence<std::size(family::keys)>{});
+    const auto file = config_of<typename M::family>(from, factors);
+    match_config<typename M::family>(M::family::finish(M::config), file, from, context);
   } else {
     (void)from, (void)context;
   }

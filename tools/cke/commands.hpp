@@ -60,6 +60,12 @@ struct inspect_args {
 };
 void inspect(const inspect_args& args);
 
+struct quantize_args {
+  std::string input, output, type;
+  u32 threads = 0;
+};
+void quantize(const quantize_args& args);
+
 struct bench_args {
   model_args model;
   std::vector<u32> prompt{512}, generate{128}, depth{0};

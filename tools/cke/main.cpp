@@ -105,6 +105,13 @@ class commands {
     i.add_flag("--plan", inspect_.plan, "also the program and its memory plan");
     i.add_flag("--json", inspect_.json, "as one JSON object");
 
+    CLI::App& q = add("quantize", "write a GGUF file, which llama.cpp reads too", [this] { quantize(quantize_); });
+    q.add_option("IN", quantize_.input, "a Hugging Face directory, or a .gguf file whose matrices are not quantised yet")->required();
+    q.add_option("OUT", quantize_.output, "the file: one that is not there yet")->required();
+    q.add_option("--to", quantize_.type, "f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k_s, q3_k_m, q3_k_l, q4_k_s, q4_k_m, q5_k_s,\n"
+                 "q5_k_m, q6_k, iq4_nl, iq4_xs, mxfp4: of most matrices; some get more bits, as in llama.cpp")->required();
+    q.add_option("-t,--threads", quantize_.threads, thread_help)->check(CLI::Range(0u, team::max_threads));
+
     CLI::App& b = add("bench", "tokens per second, in the columns of llama-bench", [this] { bench(bench_); });
     model_options_of(b, bench_.model);
     size_options_of(b, bench_.model);
@@ -176,6 +183,7 @@ class commands {
   text_args tokenize_, detokenize_;
   template_args template_;
   inspect_args inspect_;
+  quantize_args quantize_;
   bench_args bench_;
   serve_args serve_;
   build_args build_;

@@ -29,6 +29,7 @@
 #include <cke/models/qwen3_moe.hpp>
 #include <cke/models/smollm3.hpp>
 
+#include "facts.hpp"
 #include "literal.hpp"
 
 namespace cke::tool {
@@ -210,25 +211,32 @@ template <class Family> unit unit_of(const checkpoint& from, const unit_options&
 struct family_row {
   std::string_view hf, gguf;
   unit (*unit_of)(const checkpoint&, const unit_options&);
+  model_facts (*facts_of)(const checkpoint&);
+  void (*check_written)(const checkpoint& from, const checkpoint& written);
 };
-template <class Family> constexpr family_row row{name_in<Family>(naming::hf), name_in<Family>(naming::gguf), unit_of<Family>};
+template <class Family>
+constexpr family_row row{name_in<Family>(naming::hf), name_in<Family>(naming::gguf), unit_of<Family>, facts_of<Family>, check_written<Family>};
 constexpr family_row families[] = {
     row<family<"gemma2">>, row<family<"gemma3_text">>, row<family<"gemma4_text">>, row<family<"glm4">>, row<family<"glm4_moe">>, row<family<"granite">>,
     row<family<"granitemoe">>, row<family<"lfm2">>, row<family<"lfm2_moe">>, row<family<"llama">>, row<family<"mistral">>, row<family<"mixtral">>, row<family<"olmo2">>,
     row<family<"olmoe">>, row<family<"phi3">>, row<family<"qwen2">>, row<family<"qwen2_moe">>, row<family<"qwen3">>,
     row<family<"qwen3_moe">>, row<family<"smollm3">>};
 
-}  // namespace
-
-unit make_unit(const checkpoint& from, const unit_options& options) {
+const family_row& family_of(const checkpoint& from) {
   std::string known;
   for (const family_row& f : families) {
     const std::string_view name = from.as == naming::hf ? f.hf : f.gguf;
     if (!name.empty()) known += (known.empty() ? "" : ", ") + std::string(name);
-    if (!name.empty() && name == from.model_type) return f.unit_of(from, options);
+    if (!name.empty() && name == from.model_type) return f;
   }
   throw Error(errc::unsupported, from.name, "model type", "one of " + known,
               from.model_type.empty() ? "none" : from.model_type);
 }
+
+}  // namespace
+
+unit make_unit(const checkpoint& from, const unit_options& options) { return family_of(from).unit_of(from, options); }
+model_facts facts_of(const checkpoint& from) { return family_of(from).facts_of(from); }
+void check_written(const checkpoint& from, const checkpoint& written) { family_of(from).check_written(from, written); }
 
 }  // namespace cke::tool

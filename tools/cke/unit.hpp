@@ -26,4 +26,8 @@ struct unit {
 // tensor_missing or tensor_shape where the matrices are not the config's, usage.
 unit make_unit(const checkpoint& from, const unit_options& options);
 
+struct model_facts;  // facts.hpp
+model_facts facts_of(const checkpoint& from);
+void check_written(const checkpoint& from, const checkpoint& written);
+
 }  // namespace cke::tool

@@ -31,6 +31,17 @@ struct checkpoint {
 
 namespace detail {
 
+// What no key says, but a tensor that is there, or is not.
+struct shown_by_tensor {
+  std::string_view key, tensor;
+  bool present;
+};
+inline constexpr shown_by_tensor shown_by_tensors[] = {
+    {"tied", "output.weight", false},
+    {"attention_bias", "blk.0.attn_q.bias", true},
+    {"qk_norm", "blk.0.attn_q_norm.weight", true},
+    {"mlp_bias", "blk.0.ffn_up.bias", true}};
+
 // The metadata of an architecture as the text of a flat json object, so that one reader serves both
 // formats. Only numbers, booleans and plain words get through; the rest is shown as "".
 class gguf_config {
@@ -44,11 +55,9 @@ class gguf_config {
       if (v.key.size() > arch_.size() + 1 && v.key.starts_with(arch_) && v.key[arch_.size()] == '.')
         value(v, v.key.substr(arch_.size() + 1));
     if (const gguf_value* tokens = file.find("tokenizer.ggml.tokens")) add("vocab_size", concat({tokens->count}));
-    add("tied", file.tensors().find("output.weight") ? "false" : "true");
-    add("attention_bias", file.tensors().find("blk.0.attn_q.bias") ? "true" : "false");
-    add("qk_norm", file.tensors().find("blk.0.attn_q_norm.weight") ? "true" : "false");
+    for (const auto& [key, tensor, present] : shown_by_tensors)
+      add(key, (file.tensors().find(tensor) != nullptr) == present ? "true" : "false");
     add("k_is_v", layer_without_v() ? "true" : "false");
-    add("mlp_bias", file.tensors().find("blk.0.ffn_up.bias") ? "true" : "false");
   }
 
   std::string text() const { return text_ + "}"; }
@@ -189,7 +198,7 @@ inline checkpoint gguf_checkpoint(const std::string& path) {
   gguf file = gguf::read(path);
   std::shared_ptr<const vocabulary> tokens;
   std::vector<u32> stop_ids;
-  if (file.find("tokenizer.ggml.model")) {
+  if (file.find("tokenizer.ggml.model") && file.get<std::string_view>("tokenizer.ggml.model") != "none") {
     tokens = std::make_shared<const vocabulary>(read_gguf_tokenizer(file));
     for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id"})
       if (file.find(key)) stop_ids.push_back(file.get<u32>(key));

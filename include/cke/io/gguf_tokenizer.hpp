@@ -25,21 +25,28 @@ struct gguf_pre {
 };
 
 // GGUF says which model family's rules apply; what the family's tokenizer.json says beside the
-// pattern comes with it.
+// pattern comes with it. Of several names for the same rules the first is written.
+inline constexpr std::pair<std::string_view, gguf_pre> gguf_pres[] = {
+    {"gpt-2", {pre_tokenizer::gpt2, false, false, false}},
+    {"smollm", {pre_tokenizer::smollm, false, false, false}},
+    {"llama-bpe", {pre_tokenizer::llama3, false, true, true}},
+    {"llama3", {pre_tokenizer::llama3, false, true, true}},
+    {"llama-v3", {pre_tokenizer::llama3, false, true, true}},
+    {"qwen2", {pre_tokenizer::qwen2, true, false, false}},
+    {"deepseek-r1-qwen", {pre_tokenizer::qwen2, true, false, false}},
+};
 inline gguf_pre gguf_pre_named(std::string_view name, const std::string& file) {
-  static constexpr std::pair<std::string_view, gguf_pre> known[] = {
-      {"gpt-2", {pre_tokenizer::gpt2, false, false, false}},
-      {"smollm", {pre_tokenizer::smollm, false, false, false}},
-      {"llama-bpe", {pre_tokenizer::llama3, false, true, true}},
-      {"llama3", {pre_tokenizer::llama3, false, true, true}},
-      {"llama-v3", {pre_tokenizer::llama3, false, true, true}},
-      {"qwen2", {pre_tokenizer::qwen2, true, false, false}},
-      {"deepseek-r1-qwen", {pre_tokenizer::qwen2, true, false, false}},
-  };
-  for (const auto& [key, rules] : known)
+  for (const auto& [key, rules] : gguf_pres)
     if (key == name) return rules;
   throw Error(errc::unsupported, file, "tokenizer.ggml.pre", "gpt-2, smollm, llama-bpe or qwen2",
               name);
+}
+// llama.cpp knows no normalisation: a name that promises another one will do where none fits better.
+inline std::string_view gguf_pre_of(const vocabulary& v, const std::string& file) {
+  for (const bool exact : {true, false})
+    for (const auto& [key, rules] : gguf_pres)
+      if (rules.kind == v.pre && rules.ignore_merges == v.ignore_merges && (rules.nfc == v.nfc || !exact)) return key;
+  throw Error(errc::unsupported, file, "tokenizer", "rules that GGUF has a name for", "others");
 }
 
 // "left right" in the file's spelling, where a space is never part of a token.

@@ -27,6 +27,12 @@ template <class Family> constexpr std::string_view name_in(naming as) {
   return Family::name;
 }
 
+// What a GGUF file of the family says that it is, where families share an architecture: `gguf_architecture`.
+template <class Family> constexpr std::string_view architecture_of() {
+  if constexpr (requires { Family::gguf_architecture; }) return Family::gguf_architecture;
+  else return name_in<Family>(naming::gguf);
+}
+
 // A field of a config: its C++ name, where it stands in config.json ("a.b|c": member b of a, or else c) and
 // in GGUF metadata (without the architecture's prefix), whether it may be absent, and its sane range.
 struct config_key {

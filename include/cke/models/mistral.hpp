@@ -36,7 +36,7 @@ template <mistral_config C> struct mistral : model<
 template <> struct family<"mistral"> {
   using config = mistral_config;
   template <config C> using type = mistral<C>;
-  static constexpr std::string_view name = "mistral", gguf_name = "", header = "cke/models/mistral.hpp", type_name = "cke::mistral";
+  static constexpr std::string_view name = "mistral", gguf_name = "", gguf_architecture = "llama", header = "cke/models/mistral.hpp", type_name = "cke::mistral";
   static constexpr config_key keys[] = {
       key::vocab, key::dim, key::hidden, key::layers, key::heads, key::kv_heads, key::head_dim, key::window, key::eps, key::tied, key::rope};
   static constexpr requirement must_be[] = {{"hidden_act", "silu"}};
@@ -46,7 +46,7 @@ template <> struct family<"mistral"> {
     c.head_dim = c.head_dim || c.heads == 0 ? c.head_dim : c.dim / c.heads;
     return c;
   }
-  static constexpr auto names = common_names;
+  static constexpr auto names = paired_names;
 };
 
 struct Mistral_7B_v0_1 : mistral<{.vocab = 32000, .dim = 4096, .hidden = 14336, .layers = 32, .heads = 32, .kv_heads = 8, .window = 4096, .rope = {.theta = 1e4}}> {};

@@ -35,7 +35,7 @@ template <mixtral_config C> struct mixtral : model<
 template <> struct family<"mixtral"> {
   using config = mixtral_config;
   template <config C> using type = mixtral<C>;
-  static constexpr std::string_view name = "mixtral", header = "cke/models/mixtral.hpp", type_name = "cke::mixtral";
+  static constexpr std::string_view name = "mixtral", gguf_architecture = "llama", header = "cke/models/mixtral.hpp", type_name = "cke::mixtral";
   static constexpr config_key keys[] = {
       key::vocab, key::dim, {"expert_hidden", "intermediate_size", "feed_forward_length", false, 1, 1 << 22}, key::layers, key::heads,
       key::kv_heads, key::head_dim, key::experts.or_default(), key::active.or_default(), key::eps, key::tied, key::rope};

@@ -42,5 +42,15 @@ inline std::optional<std::string> from_byte_alphabet(std::string_view text) {
   return out;
 }
 
+inline std::string to_byte_alphabet(std::string_view bytes) {
+  std::string out;
+  for (const char c : bytes) {
+    const u32 code = byte_alphabet[static_cast<unsigned char>(c)];
+    if (code >= 0x80) out += static_cast<char>(0xC0 | code >> 6);
+    out += static_cast<char>(code >= 0x80 ? 0x80 | (code & 0x3F) : code);
+  }
+  return out;
+}
+
 }  // namespace cke
 CKE_COLD_END

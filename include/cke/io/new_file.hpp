@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// new_file.hpp: a file that appears under its name when it is complete, or not at all.
+#pragma once
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "../core/concat.hpp"
+#include "../core/error.hpp"
+
+CKE_COLD_BEGIN
+namespace cke {
+
+// Written beside its place under another name, which goes with the object. Throws Error{file}: something has the
+// name already, the folder is not there or cannot be written to, the disk is full.
+class new_file {
+ public:
+  // Asks for room for all `size` bytes at once, so that a disk that lacks it is found full before the work.
+  new_file(std::string path, u64 size) : path_(std::move(path)), partial_(concat({path_, ".partial-", static_cast<u64>(::getpid())})) {
+    struct stat st{};
+    if (::lstat(path_.c_str(), &st) == 0) fail("a name that is free", "a file: remove it first");
+    fd_ = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd_ < 0) fail("a file that can be written", std::strerror(errno));
+    if (size && ::fallocate(fd_, 0, 0, static_cast<off_t>(size)) != 0 && errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS)
+      abandon(errno);
+  }
+  ~new_file() { close(); }
+  new_file(const new_file&) = delete;
+  new_file& operator=(const new_file&) = delete;
+
+  void write(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      const ::ssize_t n = ::write(fd_, bytes.data(), bytes.size());
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) abandon(n < 0 ? errno : ENOSPC);
+      bytes = bytes.subspan(static_cast<std::size_t>(n));
+    }
+  }
+
+  // Where the bytes are until they are complete.
+  const std::string& partial_path() const { return partial_; }
+
+  // Gives the file its name, once its bytes are on the disk.
+  void commit() {
+    if (::fsync(fd_) != 0) abandon(errno);
+    if (::renameat2(AT_FDCWD, partial_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0) {
+      // Not every file system can refuse to replace.
+      if (errno != EINVAL || ::access(path_.c_str(), F_OK) == 0) abandon(errno == EINVAL ? EEXIST : errno);
+      if (::rename(partial_.c_str(), path_.c_str()) != 0) abandon(errno);
+    }
+    ::close(std::exchange(fd_, -1));
+  }
+
+ private:
+  [[noreturn]] void fail(std::string_view expected, std::string_view found) const {
+    throw Error(errc::file, path_, {}, expected, found);
+  }
+  [[noreturn]] void abandon(int why) {
+    close();
+    fail("a file that can be written", std::strerror(why));
+  }
+  void close() {
+    if (fd_ < 0) return;
+    ::close(std::exchange(fd_, -1));
+    ::unlink(partial_.c_str());
+  }
+
+  std::string path_, partial_;
+  int fd_ = -1;
+};
+
+}  // namespace cke
+CKE_COLD_END

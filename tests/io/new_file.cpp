@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+// new_file.cpp: tests of io/new_file.hpp.
+#include <doctest/doctest.h>
+
+#include <cke/io/new_file.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "../text/fixtures.hpp"
+
+using namespace cke;
+namespace fs = std::filesystem;
+
+namespace {
+
+struct folder {
+  fs::path path = fs::temp_directory_path() / ("cke-new-file-" + std::to_string(::getpid()));
+  folder() { fs::create_directory(path); }
+  ~folder() { fs::remove_all(path); }
+  std::string file() const { return path / "file"; }
+  std::size_t entries() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator(path), {})); }
+};
+std::string content(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+void write(new_file& to, std::string_view text) { to.write(std::as_bytes(std::span(text))); }
+
+}  // namespace
+
+TEST_CASE("new file: it is there when it is complete, with the permissions of any file") {
+  const folder in;
+  {
+    new_file f(in.file(), 5);
+    write(f, "hel");
+    CHECK_FALSE(fs::exists(in.file()));
+    write(f, "lo");
+    CHECK(content(f.partial_path()) == "hello");
+    f.commit();
+  }
+  CHECK(content(in.file()) == "hello");
+  CHECK(in.entries() == 1);
+  std::ofstream(in.path / "other") << "x";
+  CHECK(fs::status(in.file()).permissions() == fs::status(in.path / "other").permissions());
+}
+
+TEST_CASE("new file: nothing stays of one that was not finished") {
+  const folder in;
+  { new_file f(in.file(), 0); write(f, "half"); CHECK(in.entries() == 1); }
+  CHECK(in.entries() == 0);
+}
+
+TEST_CASE("new file: a name that is taken stays what it is, also when it was taken meanwhile") {
+  const folder in;
+  new_file f(in.file(), 0);
+  write(f, "new");
+  std::ofstream(in.file()) << "old";
+  CHECK(fixtures::error_of([&] { new_file(in.file(), 0); }).find("expected a name that is free") != std::string::npos);
+  CHECK(fixtures::error_of([&] { f.commit(); }).find("File exists") != std::string::npos);
+  CHECK(content(in.file()) == "old");
+  CHECK(in.entries() == 1);
+}
+
+TEST_CASE("new file: no room, no folder") {
+  const folder in;
+  CHECK_FALSE(fixtures::error_of([&] { new_file(in.file(), u64{1} << 62); }).empty());
+  CHECK(in.entries() == 0);
+  CHECK(fixtures::error_of([&] { new_file(in.path / "none" / "file", 0); }).find("No such file") != std::string::npos);
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// quantize.cpp: cke quantize, against the files of gguf-py and what llama.cpp's converter would write.
+#include <cke/io/checkpoint.hpp>
+#include <cstring>
+#include <limits>
+
+#include "command.hpp"
+
+using namespace command;
+using cke::dtype;
+using cke::gguf;
+
+namespace {
+
+const std::string families = CKE_TEST_DATA "/families/";
+
+result quantize(const fs::path& in, const fs::path& out, const std::string& to, const setting& s = {}) {
+  return command::cke({"quantize", in, out, "--to", to}, s);
+}
+gguf made(const fs::path& in, const fs::path& out, const std::string& to) {
+  const result r = quantize(in, out, to);
+  CHECK_SUCCESS(r);
+  CHECK(r.out.starts_with(out.string() + ": "));
+  return gguf::read(out);
+}
+
+bool same_bytes(const cke::tensor_ref& a, const cke::tensor_ref& b) {
+  return a.type == b.type && a.shape == b.shape && std::ranges::equal(a.bytes, b.bytes);
+}
+// Every tensor of the one is in the other, the same to the byte; `but`: names that may be missing.
+void check_tensors(const gguf& ours, const gguf& theirs, std::string_view but = "none") {
+  std::size_t count = 0;
+  for (const auto& t : theirs.tensors().tensors()) {
+    if (t.name.starts_with(but)) continue;
+    CAPTURE(t.name);
+    const auto* mine = ours.tensors().find(t.name);
+    REQUIRE(mine != nullptr);
+    CHECK(same_bytes(*mine, t));
+    ++count;
+  }
+  CHECK(ours.tensors().tensors().size() == count);
+}
+dtype type_in(const gguf& file, std::string_view tensor) {
+  const auto* t = file.tensors().find(tensor);
+  REQUIRE_MESSAGE(t != nullptr, std::string(tensor));
+  return t->type;
+}
+std::size_t files_in(const fs::path& folder) {
+  return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder), {}));
+}
+
+}  // namespace
+
+TEST_CASE("quantize: a Hugging Face directory becomes the file that llama.cpp's converter would write, in every family") {
+  for (const auto& entry : fs::directory_iterator(families)) {
+    const fs::path theirs = fs::path(entry.path()).concat(".gguf");
+    if (!entry.is_directory() || !fs::exists(theirs)) continue;
+    CAPTURE(theirs.string());
+    const scratch dir;
+    const gguf ours = made(entry.path(), dir / "m.gguf", "BF16"), want = gguf::read(theirs);
+    // Layers that only look ahead are left out, and so is the key that says there are some.
+    const bool ahead = want.tensors().find("blk.3.nextn.eh_proj.weight") != nullptr;
+    check_tensors(ours, want, ahead ? "blk.3." : "none");
+    const auto arch = want.get<std::string_view>("general.architecture");
+    for (const auto& v : want.values()) {
+      if (!v.key.starts_with(arch) || (ahead && (v.key.ends_with("block_count") || v.key.ends_with("nextn_predict_layers") || v.key.ends_with("gating_func")))) continue;
+      // transformers' configs keep the width of dense layers where there are none.
+      if (v.key.ends_with(".feed_forward_length") && arch.ends_with("moe") && !ours.find(v.key)) continue;
+      CAPTURE(std::string(v.key));
+      const auto* mine = ours.find(v.key);
+      REQUIRE(mine != nullptr);
+      CHECK(describe(*mine) == describe(v));
+    }
+  }
+}
+
+TEST_CASE("quantize: ropes that GGUF has a word for, or a tensor") {
+  const scratch dir;
+  const auto text = [&](const std::string& model, const char* key) {
+    const gguf g = made(models + model, dir / (model + ".gguf"), "f32");
+    return g.find(key) ? describe(*g.find(key)) : std::string();
+  };
+  CHECK(text("rope_linear", "llama.rope.scaling.type") == "string \"linear\"");
+  CHECK(text("rope_yarn", "llama.rope.scaling.type") == "string \"yarn\"");
+  CHECK(text("rope_llama3", "llama.rope.scaling.type").empty());
+  CHECK(type_in(gguf::read(dir / "rope_llama3.gguf"), "rope_freqs.weight") == dtype::f32);
+  CHECK(text("rope_longrope", "llama.rope.scaling.type") == "string \"longrope\"");
+  CHECK_REFUSED(quantize(models + "rope_dynamic", dir / "d.gguf", "f32"), "config key rope: GGUF has no word");
+  CHECK_REFUSED(quantize(models + "rope_yarn_exact", dir / "y.gguf", "f32"), "config key rope: GGUF has no word");
+  CHECK(files_in(dir / "") == 4);
+}
+
+TEST_CASE("quantize: from a GGUF file, bit for bit what gguf-py makes, and the rest as it was") {
+  const scratch dir;
+  const std::string in = models + "gguf/llama_untied-F32.gguf";
+  const gguf ours = made(in, dir / "m.gguf", "q8_0"), theirs = gguf::read(models + "gguf/llama_untied-Q8_0.gguf"), source = gguf::read(in);
+  check_tensors(ours, theirs);
+  for (const auto& v : source.values()) {
+    if (v.key == "general.file_type" || v.key == "general.quantization_version") continue;
+    REQUIRE(ours.find(v.key) != nullptr);
+    CHECK(std::ranges::equal(ours.find(v.key)->bytes, v.bytes));
+  }
+  CHECK(ours.get<cke::u32>("general.file_type") == 7);
+  check_tensors(made(in, dir / "same.gguf", "f32"), source);
+}
+
+TEST_CASE("quantize: the types that llama.cpp gives, also rows that are no whole blocks") {
+  const scratch dir;
+  const gguf k = made(tiny, dir / "k.gguf", "Q4_K_M"), same = made(tiny, dir / "k2.gguf", "q4_k");
+  check_tensors(k, same);
+  CHECK(type_in(k, "token_embd.weight") == dtype::q8_0);          // the head too; rows of 128
+  CHECK(type_in(k, "blk.0.attn_q.weight") == dtype::q5_0);
+  CHECK(type_in(k, "blk.0.attn_norm.weight") == dtype::f32);
+  const gguf e = made(families + "qwen2_moe", dir / "e.gguf", "q4_0");
+  CHECK(type_in(e, "blk.0.ffn_gate_exps.weight") == dtype::f16);  // rows of 48
+  CHECK(type_in(e, "blk.0.ffn_gate_inp.weight") == dtype::f32);
+  const gguf n = made(tiny, dir / "n.gguf", "iq4_xs");
+  CHECK(type_in(n, "blk.0.attn_q.weight") == dtype::iq4_nl);
+}
+
+TEST_CASE("quantize: what was written runs, and says what the directory says") {
+  const scratch dir;
+  const gguf file = made(tiny, dir / "tiny.gguf", "q8_0");
+  const std::vector<std::string> story{"-p", "Once upon a time", "-n", "24", "--temp", "0"};
+  const auto run = [&](std::vector<std::string> words) {
+    words.insert(words.end(), story.begin(), story.end());
+    const result r = command::cke(words);
+    CHECK_SUCCESS(r);
+    return r.out;
+  };
+  const std::string from_directory = run({"run", tiny, "--format", "q8_0"});
+  CHECK(run({"run", dir / "tiny.gguf"}) == from_directory);
+  CHECK(from_directory.size() > 40);
+  CHECK(command::cke({"build", tiny, "--format", "q8_0"}).out == command::cke({"build", dir / "tiny.gguf"}).out);
+  const std::string text = "<|im_start|>user\n  Hi, 12 don'ts<|im_end|>\n";
+  CHECK(command::cke({"tokenize", tiny, "-p", text}).out == command::cke({"tokenize", dir / "tiny.gguf", "-p", text}).out);
+  write(dir / "m.json", R"([{"role": "user", "content": "hello"}])");
+  CHECK(command::cke({"template", tiny, "--messages", dir / "m.json"}).out == command::cke({"template", dir / "tiny.gguf", "--messages", dir / "m.json"}).out);
+}
+
+TEST_CASE("quantize: the number of threads changes nothing") {
+  const scratch dir;
+  const result one = command::cke({"quantize", tiny, dir / "1.gguf", "--to", "q4_k_m", "-t", "1"});
+  const result five = command::cke({"quantize", tiny, dir / "5.gguf", "--to", "q4_k_m", "-t", "5"});
+  CHECK_SUCCESS(one);
+  CHECK_SUCCESS(five);
+  CHECK(content(dir / "1.gguf") == content(dir / "5.gguf"));
+}
+
+TEST_CASE("quantize: refusals leave nothing behind") {
+  const scratch dir;
+  const std::string f32 = models + "gguf/llama_untied-F32.gguf";
+  CHECK_MESSAGE(is_refusal(quantize(tiny, dir / "x.gguf", "q7"), 2), "an unknown type");
+  CHECK(quantize(tiny, dir / "x.gguf", "q7").err.find("Q4_K_M") != std::string::npos);
+  CHECK_REFUSED(quantize(dir / "none", dir / "x.gguf", "q8_0"), "found nothing");
+  CHECK_REFUSED(quantize(f32, dir / "none" / "x.gguf", "q8_0"), "No such file");
+  CHECK_REFUSED(quantize(f32, dir / "x.gguf", "q8_0", {.file_size = 4096}), "expected a file that can be written");
+  CHECK(files_in(dir / "") == 0);
+  write(dir / "x.gguf", "mine");
+  CHECK_REFUSED(quantize(f32, dir / "x.gguf", "q8_0"), "expected a name that is free");
+  CHECK(content(dir / "x.gguf") == "mine");
+  CHECK(files_in(dir / "") == 1);
+  // Twice quantised is more wrong than once.
+  made(tiny, dir / "q4.gguf", "q4_0");
+  CHECK_REFUSED(quantize(dir / "q4.gguf", dir / "q5.gguf", "q5_0"), "to quantise from, found q4_0");
+  // A number that no block can hold.
+  const gguf whole = gguf::read(f32);
+  const auto offset = static_cast<std::size_t>(whole.tensors().find("blk.0.attn_q.weight")->bytes.data() - whole.tensors().files()[0].map->bytes().data());
+  std::string bytes = content(f32);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  std::memcpy(bytes.data() + offset + 40, &nan, sizeof nan);
+  write(dir / "nan.gguf", bytes);
+  CHECK_REFUSED(quantize(dir / "nan.gguf", dir / "y.gguf", "q8_0"), "tensor blk.0.attn_q.weight: expected numbers that q8_0 can hold");
+  CHECK(files_in(dir / "") == 3);
+}
+
+TEST_CASE("quantize: damaged metadata and tensors of another model") {
+  const scratch dir;
+  fs::path copy = dir.copy(models + "llama_untied");
+  write(copy / "config.json", "{\"model_type\": \"unheard-of\"}");
+  CHECK_REFUSED(quantize(copy, dir / "x.gguf", "f16"), "model type: expected one of");
+  fs::copy_file(models + "qwen3_odd/config.json", copy / "config.json", fs::copy_options::overwrite_existing);
+  CHECK(is_refusal(quantize(copy, dir / "x.gguf", "f16")));
+  CHECK(files_in(dir / "") == 1);
+}

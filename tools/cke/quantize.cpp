@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+// quantize.cpp: cke quantize: a checkpoint as a GGUF file, its matrices in another type.
+#include <atomic>
+#include <filesystem>
+
+#include <cke/io/gguf_tokenizer_writer.hpp>
+#include <cke/io/new_file.hpp>
+#include <cke/kernels/quantise.hpp>
+#include <cke/runtime/cpu_count.hpp>
+#include <cke/runtime/team.hpp>
+
+#include "commands.hpp"
+#include "gguf_plan.hpp"
+#include "recipe.hpp"
+#include "terminal.hpp"
+
+namespace cke::tool {
+namespace {
+
+// The type of each tensor. What is no matrix stays as it is in a GGUF file, and is f32 in one that is made.
+std::vector<dtype> types_of(const std::vector<planned_tensor>& plan, const recipe& to, const model_facts& model, naming as) {
+  const auto is_value = [](const planned_tensor& t) { return t.matrix && t.is == role::v; };
+  matrix_place at{.layers = model.layers, .values = static_cast<u32>(std::ranges::count_if(plan, is_value)),
+                  .experts = model.experts, .heads = model.heads, .kv_heads = model.kv_heads};
+  std::vector<dtype> types;
+  for (const planned_tensor& t : plan) {
+    at.is = t.is, at.layer = t.layer, at.columns = t.columns();
+    at.tied = t.is == role::embed && model.tied;
+    types.push_back(t.matrix ? type_of(to, at) : as == naming::gguf ? t.rows[0].from->type : dtype::f32);
+    at.value += is_value(t);
+  }
+  return types;
+}
+
+// Quantising what is quantised adds one error to another: only numbers are read, or blocks of the type they stay in.
+void check_source(const checkpoint& from, const planned_tensor& t, dtype to) {
+  for (const row_run& r : t.rows)
+    if (const dtype has = r.from->type; has != to && !kernels::convertible(has))
+      throw Error(errc::tensor_dtype, from.name, "tensor " + r.from->name, "f32, f16, bf16 or q8_0 to quantise from", r.from->stored);
+}
+
+// Writes one tensor after another, many rows at a time.
+class tensor_writer {
+ public:
+  tensor_writer(const checkpoint& from, new_file& to, team& threads) : from_(from), to_(to), team_(threads) {}
+
+  template <class Progress> void write(const planned_tensor& t, dtype type, u32 head_dim, Progress&& progress) {
+    const u64 columns = t.columns(), row_bytes = bytes_of(type, columns), rows = t.row_count();
+    if (!t.made.empty()) to_.write(std::as_bytes(std::span(t.made)));
+    const u64 step = std::max<u64>(1, buffer_bytes / std::max(row_bytes, columns * sizeof(float)));
+    for (u64 first = 0; first < rows && t.made.empty(); first += step) {
+      const u64 count = std::min(step, rows - first);
+      encode(t, type, t.was == change::paired_heads ? head_dim : 0, first, count);
+      to_.write(std::span(out_).first(count * row_bytes));
+      progress(count * columns);
+    }
+    for (const row_run& r : t.rows) from_.tensors.drop(*r.from, r.from->bytes);
+    static constexpr std::byte zeros[gguf_writer::alignment]{};
+    to_.write(std::span(zeros).first(align_up(rows * row_bytes, gguf_writer::alignment) - rows * row_bytes));
+  }
+
+ private:
+  static constexpr u64 buffer_bytes = 16 << 20;
+
+  // Row r of the tensor is this one of the model's: a pair of a head's rows stand d / 2 apart there.
+  static u64 unpaired(u64 r, u64 d) { return d == 0 ? r : r / d * d + r % 2 * (d / 2) + r % d / 2; }
+
+  void encode(const planned_tensor& t, dtype type, u64 paired_head_dim, u64 first, u64 count) {
+    const u64 columns = t.columns(), row_bytes = bytes_of(type, columns);
+    const u64 rows_at_once = std::max<u64>(1, 65536 / columns), units = (count + rows_at_once - 1) / rows_at_once;
+    out_.resize(std::max(out_.size(), count * row_bytes));
+    numbers_.resize(std::max(numbers_.size(), team_.size() * columns));
+    std::atomic<bool> sane = true;
+    team_.run([&](u32 thread) noexcept {
+      float* const row = numbers_.data() + thread * columns;
+      team_.share(thread, static_cast<u32>(units), [&](u32 unit) {
+        const u64 end = std::min(count, (unit + 1) * rows_at_once);
+        for (u64 i = unit * rows_at_once; i < end; ++i)
+          if (!encode_row(t, type, unpaired(first + i, paired_head_dim), row, out_.data() + i * row_bytes)) sane = false;
+      });
+    });
+    if (!sane)
+      throw Error(errc::config_range, from_.name, "tensor " + t.rows[0].from->name,
+                  concat({"numbers that ", info(type).name, " can hold"}), "one that is not finite, or beyond 65504");
+  }
+
+  // False where the type cannot hold a number.
+  bool encode_row(const planned_tensor& t, dtype type, u64 source, float* row, std::byte* out) const {
+    const u64 columns = t.columns();
+    auto run = t.rows.begin();
+    for (; source >= run->count; ++run) source -= run->count;
+    const dtype has = run->from->type;
+    const std::byte* in = run->from->bytes.data() + bytes_of(has, (run->first + source) * columns);
+    if (has == type && t.was != change::plus_one) {
+      std::memcpy(out, in, bytes_of(type, columns));
+      return true;
+    }
+    kernels::to_f32(has, in, static_cast<u32>(columns), row);
+    if (t.was == change::plus_one)
+      for (u64 i = 0; i < columns; ++i) row[i] += 1;
+    const float most = type == dtype::f32 || type == dtype::bf16 ? std::numeric_limits<float>::max() : 65504.f;
+    bool good = true;
+    for (u64 i = 0; i < columns; ++i) good = good && std::abs(row[i]) <= most;
+    if (good) kernels::quantise(type, row, columns, out);
+    return good;
+  }
+
+  const checkpoint& from_;
+  new_file& to_;
+  team& team_;
+  std::vector<std::byte> out_;
+  std::vector<float> numbers_;
+};
+
+void add_metadata(gguf_writer& to, const checkpoint& from, const model_facts& model, const recipe& r) {
+  static constexpr std::string_view ours[] = {"general.file_type", "general.quantization_version", "general.alignment"};
+  if (from.as == naming::gguf) {
+    const gguf file = gguf::read(from.name);
+    for (const gguf_value& v : file.values())
+      if (std::ranges::find(ours, v.key) == std::end(ours)) to.add(v);
+  } else {
+    to.add("general.architecture", model.architecture);
+    to.add("general.type", "model");
+    to.add("general.name", std::filesystem::canonical(from.name).filename().string());
+    for (const auto& [key, value] : model.metadata) std::visit([&](const auto& v) { to.add(key, v); }, value);
+    if (from.tokens) write_gguf_tokenizer(to, *from.tokens, from.stop_ids, model.rows, from.name);
+    else to.add("tokenizer.ggml.model", "none");
+  }
+  to.add("general.file_type", r.file_type);
+  to.add("general.quantization_version", u32{2});
+}
+
+}  // namespace
+
+void quantize(const quantize_args& args) {
+  const recipe& to = recipe_named(args.type);
+  const checkpoint from = open_checkpoint(args.input);
+  make_unit(from, {});  // refuses what cke would not run
+  const model_facts model = facts_of(from);
+  const std::vector<planned_tensor> plan = plan_gguf(from, model);
+  const std::vector<dtype> types = types_of(plan, to, model, from.as);
+
+  gguf_writer header;
+  add_metadata(header, from, model, to);
+  u64 numbers = 0, weight_bytes = 0;
+  for (std::size_t i = 0; i < plan.size(); ++i) {
+    check_source(from, plan[i], types[i]);
+    weight_bytes += header.add_tensor(plan[i].name, plan[i].shape, types[i]);
+    numbers += plan[i].row_count() * plan[i].columns();
+  }
+
+  const std::string head = header.bytes();
+  team threads(args.threads ? args.threads : default_threads());
+  new_file file(args.output, head.size() + header.data_bytes());
+  file.write(std::as_bytes(std::span(head)));
+  {
+    progress bar("quantizing");
+    const interrupt_guard ctrl_c;
+    tensor_writer out(from, file, threads);
+    u64 done = 0;
+    for (std::size_t i = 0; i < plan.size(); ++i)
+      out.write(plan[i], types[i], model.head_dim, [&](u64 more) {
+        bar.show(done += more, numbers);
+        if (interrupt_guard::flag()) throw Error(errc::file, args.output, {}, "the time to finish it", "an interrupt: nothing was written");
+      });
+  }
+  const checkpoint written = gguf_checkpoint(file.partial_path());
+  make_unit(written, {});
+  if (from.as == naming::hf) check_written(from, written);
+  file.commit();
+  char bits[32];
+  std::snprintf(bits, sizeof bits, "%.2f", 8 * static_cast<double>(weight_bytes) / static_cast<double>(numbers));
+  put(args.output + ": " + std::to_string(plan.size()) + " tensors, " + bytes_text(static_cast<double>(head.size() + header.data_bytes())) + ", " + bits + " bits a weight\n");
+}
+
+}  // namespace cke::tool

@@ -10,7 +10,7 @@ namespace cke::kernels {
 
 // The groups of a block side by side, a lane each: number i of group g in x[i][g]. In every lane the sums run
 // as in ggml's reference, so that the bits are its bits.
-template <u32 N, u32 G> using groups = float[N][G];
+template <u32 N, u32 G> using side_by_side = float[N][G];
 
 // To the nearest whole number, halves to even: |v| < 2^22.
 CKE_INLINE float nearest(float v) { return (v + 0x1.8p23f) - 0x1.8p23f; }
@@ -26,11 +26,11 @@ inline constexpr float nothing = 1e-15f;
 // the range, `from` codes longer than it is and on by 0.1, the best scale and least, each by least squares. The
 // error that counts is squared, or `absolute`.
 template <bool Absolute, u32 N, u32 G>
-void fit_affine(const groups<N, G>& x, const groups<N, G>& w, float top, float from, u32 steps, float (&scale)[G],
-                float (&least)[G], groups<N, G>& codes) {
+void fit_affine(const side_by_side<N, G>& x, const side_by_side<N, G>& w, float top, float from, u32 steps, float (&scale)[G],
+                float (&least)[G], side_by_side<N, G>& codes) {
   float low[G], high[G], sum_w[G], sum_x[G], best[G];
   bool flat[G];
-  groups<N, G> trial;
+  side_by_side<N, G> trial;
   for (u32 g = 0; g < G; ++g) low[g] = high[g] = x[0][g], sum_w[g] = w[0][g], sum_x[g] = w[0][g] * x[0][g];
   for (u32 i = 1; i < N; ++i)
     for (u32 g = 0; g < G; ++g) {
@@ -92,7 +92,7 @@ void fit_affine(const groups<N, G>& x, const groups<N, G>& w, float top, float f
 }
 
 // The number of each group that is farthest from 0, with its sign; 0 where there is next to nothing.
-template <u32 N, u32 G> void farthest(const groups<N, G>& x, float (&most)[G]) {
+template <u32 N, u32 G> void farthest(const side_by_side<N, G>& x, float (&most)[G]) {
   for (u32 g = 0; g < G; ++g) most[g] = 0;
   for (u32 i = 0; i < N; ++i)
     for (u32 g = 0; g < G; ++g) most[g] = std::abs(x[i][g]) > std::abs(most[g]) ? x[i][g] : most[g];
@@ -102,9 +102,9 @@ template <u32 N, u32 G> void farthest(const groups<N, G>& x, float (&most)[G]) {
 // x ~ scale * code, codes -half to half - 1, errors weighted by x * x: for 19 guesses of the farthest number's
 // code around -half. Codes come with `half` added, and as 0 in a group of zeros.
 template <u32 N, u32 G>
-void fit_symmetric(const groups<N, G>& x, float half, float (&scale)[G], groups<N, G>& codes) {
+void fit_symmetric(const side_by_side<N, G>& x, float half, float (&scale)[G], side_by_side<N, G>& codes) {
   float most[G], best[G];
-  groups<N, G> trial;
+  side_by_side<N, G> trial;
   farthest(x, most);
   const auto attempt = [&](float end, auto&& take) {
     float per_unit[G], sum_xl[G] = {}, sum_l2[G] = {};
@@ -140,7 +140,7 @@ void fit_symmetric(const groups<N, G>& x, float half, float (&scale)[G], groups<
 
 // The same with few codes: from the first guess on, code by code to where the sum of errors falls, five rounds.
 template <u32 N, u32 G>
-void fit_by_code(const groups<N, G>& x, float half, float (&scale)[G], groups<N, G>& codes) {
+void fit_by_code(const side_by_side<N, G>& x, float half, float (&scale)[G], side_by_side<N, G>& codes) {
   float most[G], sum_xl[G] = {}, sum_l2[G] = {};
   farthest(x, most);
   for (u32 i = 0; i < N; ++i)

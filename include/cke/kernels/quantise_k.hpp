@@ -11,14 +11,14 @@
 namespace cke::kernels {
 namespace k_quants {
 
-template <u32 N, u32 G> void load(const float* in, groups<N, G>& x) {
+template <u32 N, u32 G> void load(const float* in, side_by_side<N, G>& x) {
   for (u32 g = 0; g < G; ++g)
     for (u32 i = 0; i < N; ++i) x[i][g] = in[g * N + i];
 }
 
 // Codes of all groups again, by the scales as the file will have them; a group whose scale is 0 keeps its own.
 template <u32 N, u32 G>
-void recode(const groups<N, G>& x, const float (&d)[G], const float (&least)[G], float low, float high, groups<N, G>& codes) {
+void recode(const side_by_side<N, G>& x, const float (&d)[G], const float (&least)[G], float low, float high, side_by_side<N, G>& codes) {
   for (u32 i = 0; i < N; ++i)
     for (u32 g = 0; g < G; ++g) {
       const float code = bounded(nearest((x[i][g] + least[g]) / d[g]), low, high) - low;
@@ -27,7 +27,7 @@ void recode(const groups<N, G>& x, const float (&d)[G], const float (&least)[G],
 }
 inline constexpr float no_least[16]{};
 
-template <u32 N, u32 G> void flatten(const groups<N, G>& codes, u32 (&out)[N * G]) {
+template <u32 N, u32 G> void flatten(const side_by_side<N, G>& codes, u32 (&out)[N * G]) {
   for (u32 g = 0; g < G; ++g)
     for (u32 i = 0; i < N; ++i) out[g * N + i] = static_cast<u32>(codes[i][g]);
 }
@@ -69,7 +69,7 @@ inline void put_scales(const u32 (&scale)[8], const u32 (&least)[8], std::byte* 
 
 // q4_k and q5_k begin alike: f16 scales of scales and minima, 12 bytes of these.
 inline void affine(const float* in, float top, float from, u32 steps, std::byte* out, u32 (&flat)[256]) {
-  groups<32, 8> x, w, codes;
+  side_by_side<32, 8> x, w, codes;
   load(in, x);
   float mean[8] = {}, scale[8], least[8];
   for (u32 i = 0; i < 32; ++i)
@@ -115,7 +115,7 @@ inline void quantise_q5_k(const float* in, std::byte* out) {
 }
 
 inline void quantise_q6_k(const float* in, std::byte* out) {
-  groups<16, 16> x, codes;
+  side_by_side<16, 16> x, codes;
   k_quants::load(in, x);
   float scale[16];
   fit_symmetric(x, 32, scale, codes);
@@ -136,7 +136,7 @@ inline void quantise_q6_k(const float* in, std::byte* out) {
 }
 
 inline void quantise_q3_k(const float* in, std::byte* out) {
-  groups<16, 16> x, codes;
+  side_by_side<16, 16> x, codes;
   k_quants::load(in, x);
   float scale[16];
   fit_by_code(x, 4, scale, codes);
@@ -160,7 +160,7 @@ inline void quantise_q3_k(const float* in, std::byte* out) {
 }
 
 inline void quantise_q2_k(const float* in, std::byte* out) {
-  groups<16, 16> x, w, codes;
+  side_by_side<16, 16> x, w, codes;
   k_quants::load(in, x);
   float scale[16], least[16];
   for (u32 i = 0; i < 16; ++i)

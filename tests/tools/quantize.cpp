@@ -57,13 +57,17 @@ TEST_CASE("quantize: a Hugging Face directory becomes the file that llama.cpp's 
     if (!entry.is_directory() || !fs::exists(theirs)) continue;
     CAPTURE(theirs.string());
     const scratch dir;
+    if (entry.path().filename().string().starts_with("gemma4")) {
+      CHECK_REFUSED(quantize(entry.path(), dir / "m.gguf", "bf16"), "a family whose metadata cke can write");
+      continue;
+    }
     const gguf ours = made(entry.path(), dir / "m.gguf", "BF16"), want = gguf::read(theirs);
     // Layers that only look ahead are left out, and so is the key that says there are some.
     const bool ahead = want.tensors().find("blk.3.nextn.eh_proj.weight") != nullptr;
     check_tensors(ours, want, ahead ? "blk.3." : "none");
     const auto arch = want.get<std::string_view>("general.architecture");
     for (const auto& v : want.values()) {
-      if (!v.key.starts_with(arch) || (ahead && (v.key.ends_with("block_count") || v.key.ends_with("nextn_predict_layers") || v.key.ends_with("gating_func")))) continue;
+      if (!v.key.starts_with(arch) || (ahead && (v.key.ends_with("block_count") || v.key.ends_with("nextn_predict_layers")))) continue;
       // transformers' configs keep the width of dense layers where there are none.
       if (v.key.ends_with(".feed_forward_length") && arch.ends_with("moe") && !ours.find(v.key)) continue;
       CAPTURE(std::string(v.key));

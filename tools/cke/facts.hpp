@@ -10,11 +10,12 @@
 #include <vector>
 
 #include <cke/match.hpp>
+#include <cke/models/lfm2.hpp>
 
 namespace cke::tool {
 
 struct model_facts {
-  using number = std::variant<bool, u32, float, std::string_view>;
+  using number = std::variant<bool, u32, float, std::string_view, std::vector<i32>>;
   struct entry {
     std::string key;
     number value;
@@ -33,9 +34,10 @@ struct model_facts {
 
 namespace detail {
 
-// A key that the reader makes from tensors, or that GGUF does not have, is not written.
+// A key that the reader makes of something else, or that GGUF does not have, is not written.
 inline bool is_written(const config_key& k) {
-  return !k.gguf.empty() && std::ranges::none_of(cke::detail::shown_by_tensors, [&](const auto& row) { return row.key == k.gguf; });
+  return !k.gguf.empty() && k.gguf != key::attends.gguf &&
+         std::ranges::none_of(cke::detail::shown_by_tensors, [&](const auto& row) { return row.key == k.gguf; });
 }
 inline void put(model_facts& f, const config_key& k, u32 v) {
   if (v != everything) f.add(k.gguf, v);
@@ -82,10 +84,21 @@ template <class Family> model_facts facts_of(const checkpoint& from) {
   if constexpr (requires { c.experts; }) f.experts = c.experts;
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     const auto one = [&](const config_key& k, const auto& field) {
+      // Such a key is one that the reader made of a list.
+      if (k.gguf.find('|') != k.gguf.npos)
+        throw Error(errc::unsupported, from.name, concat({"model type ", from.model_type}), "a family whose metadata cke can write");
       if (detail::is_written(k)) detail::put(f, k, field);
     };
     (one(Family::keys[I], boost::pfr::get<I>(c)), ...);
   }(std::make_index_sequence<std::size(Family::keys)>{});
+  if constexpr (requires { c.attends; }) {  // of each layer, 0 where it does not attend
+    std::vector<i32> kv_heads;
+    for (u32 layer = 0; layer < c.layers; ++layer) kv_heads.push_back(c.attends.has(layer) ? static_cast<i32>(c.kv_heads) : 0);
+    const std::string_view name = key::kv_heads.gguf;
+    std::ranges::find_if(f.metadata, [&](const auto& e) { return std::string_view(e.key).ends_with(name); })->value = std::move(kv_heads);
+  }
+  if constexpr (requires { Family::gguf_also; })
+    for (const gguf_constant& also : Family::gguf_also) f.add(also.key, also.value);
   const auto has = [&](std::string_view key) {
     return std::ranges::any_of(f.metadata, [&](const auto& e) { return std::string_view(e.key).ends_with(key); });
   };

@@ -93,7 +93,9 @@ class planner {
     const auto [entry, fresh] = parts_.try_emplace(name, tensor_in_parts{out_.size(), {}});
     if (fresh) {
       if (one_row(shape)) shape.erase(shape.begin());
-      const weight_slot slot{.is = rule.is, .quantisable = shape.size() > 1};
+      const bool small = rule.is == role::conv || rule.is == role::layer_project;  // llama.cpp leaves them as they are
+      if (rule.is == role::conv && shape.size() == 3) shape.erase(shape.begin() + 1);  // [channels, 1, taps]
+      const weight_slot slot{.is = rule.is, .quantisable = shape.size() > 1 && !small};
       out_.push_back({name, std::move(shape), rule.is, layer, narrows(slot), from_.as == naming::hf ? rule.gguf_change : change::none, {}, {}});
     }
     if (rule.is == role::v) out_[entry->second.at].is = role::v;

@@ -25,7 +25,7 @@ std::vector<dtype> types_of(const std::vector<planned_tensor>& plan, const recip
   std::vector<dtype> types;
   for (const planned_tensor& t : plan) {
     at.is = t.is, at.layer = t.layer, at.columns = t.columns();
-    at.tied = t.is == role::embed && model.tied;
+    at.tied = (t.is == role::embed || t.is == role::layer_embed) && model.tied;
     types.push_back(t.matrix ? type_of(to, at) : as == naming::gguf ? t.rows[0].from->type : dtype::f32);
     at.value += is_value(t);
   }
@@ -122,7 +122,10 @@ void add_metadata(gguf_writer& to, const checkpoint& from, const model_facts& mo
     to.add("general.architecture", model.architecture);
     to.add("general.type", "model");
     to.add("general.name", std::filesystem::canonical(from.name).filename().string());
-    for (const auto& [key, value] : model.metadata) std::visit([&](const auto& v) { to.add(key, v); }, value);
+    for (const auto& [key, value] : model.metadata) std::visit([&](const auto& v) {
+      if constexpr (std::is_same_v<decltype(v), const std::vector<i32>&>) to.add_array(key, std::span(v));
+      else to.add(key, v);
+    }, value);
     if (from.tokens) write_gguf_tokenizer(to, *from.tokens, from.stop_ids, model.rows, from.name);
     else to.add("tokenizer.ggml.model", "none");
   }

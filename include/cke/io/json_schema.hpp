@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: MIT
+// json_schema.hpp: a JSON Schema as a grammar of the documents that it allows.
+#pragma once
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "../text/grammar/number_range.hpp"
+#include "../text/grammar/regex.hpp"
+
+namespace cke {
+
+namespace detail {
+
+class schema_reader {
+ public:
+  using json = nlohmann::ordered_json;
+  schema_reader(const json& schema, const std::string& file) : root_(schema), file_(file) {}
+
+  std::string read() {
+    const std::string whole = value(root_, "schema", 0);
+    return "root ::= " + whole + '\n' + rules_;
+  }
+
+ private:
+  static constexpr u32 max_depth = 64;
+  static constexpr std::size_t max_bytes = 4 << 20;
+
+  // ---- what is not a schema, or more than a grammar can say -----------------------------------------
+  [[noreturn]] void refuse(const std::string& path, std::string_view expected, std::string_view found) const {
+    throw Error(errc::unsupported, file_, path, expected, found);
+  }
+  void need_known(const json& s, const std::string& path) const {
+    // What limits nothing, or nothing that JSON has.
+    static constexpr std::string_view notes[] = {"title", "description", "default", "example", "examples", "$schema", "$id", "$comment", "$defs", "definitions",
+                                                 "deprecated", "readOnly", "writeOnly", "discriminator", "contentEncoding", "contentMediaType", "format"};
+    static constexpr std::string_view known[] = {"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", "properties", "required", "additionalProperties",
+                                                 "items", "prefixItems", "minItems", "maxItems", "minLength", "maxLength", "pattern",
+                                                 "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"};
+    u32 choosing = 0;
+    for (const auto& [key, v] : s.items()) {
+      const bool chooses = key == "$ref" || key == "anyOf" || key == "oneOf" || key == "allOf";
+      choosing += chooses;
+      if (key == "uniqueItems" && v == false) continue;
+      if (std::ranges::find(notes, key) == std::end(notes) && std::ranges::find(known, key) == std::end(known))
+        refuse(path + '.' + key, "a keyword that a grammar can express", "'" + key + "'");
+    }
+    if (choosing == 0) return;
+    for (const auto& [key, v] : s.items())
+      if (std::ranges::find(known, key) != std::end(known) && (choosing > 1 || !(key == "$ref" || key == "anyOf" || key == "oneOf" || key == "allOf")) && key != "type")
+        refuse(path, "$ref, anyOf, oneOf and allOf alone, without other limits", "'" + key + "' beside them");
+  }
+  const json* find(const json& s, const char* key) const {
+    const auto at = s.find(key);
+    return at == s.end() ? nullptr : &*at;
+  }
+  static bool contains(const json& list, const json& v) {
+    return std::ranges::any_of(list, [&](const json& one) { return one == v; });
+  }
+  u32 count(const json& s, const char* key, const std::string& path, u32 otherwise) const {
+    const json* v = find(s, key);
+    if (!v) return otherwise;
+    if (!v->is_number() || v->get<double>() < 0 || v->get<double>() > 100000 || std::floor(v->get<double>()) != v->get<double>())
+      refuse(path + '.' + key, "a whole number up to 100000", v->dump());
+    return static_cast<u32>(v->get<double>());
+  }
+
+  // ---- rules ----------------------------------------------------------------------------------------
+  std::string rule(const std::string& expression) {
+    const std::string name = "r" + std::to_string(++made_);
+    define(name, expression);
+    return name;
+  }
+  void define(const std::string& name, const std::string& expression) {
+    if (rules_.size() + expression.size() > max_bytes) refuse("schema", "a smaller one", "more than 4 MiB as a grammar");
+    ((rules_ += name) += " ::= ") += expression + '\n';
+  }
+  // Rules that all schemas share are there once they are used.
+  std::string shared(const std::string& name) {
+    static const std::map<std::string, std::string> texts{
+        {"ws", R"(| " " | "\n"{1,2} [ \t]{0,20})"},
+        {"digits", "[0-9]{1,15}"},
+        {"integer", R"("-"? ("0" | [1-9] [0-9]{0,15}))"},
+        {"number", R"(integer ("." digits)? ([eE] [-+]? [0-9]{1,3})?)"},
+        {"char", R"([^"\\\x7F\x00-\x1F] | "\\" (["\\/bfnrt] | "u" ([0-9a-cA-CefEF] hex{3} | [dD] [0-7] hex{2} | [dD] [89abAB] hex{2} "\\u" [dD] [c-fC-F] hex{2})))"},
+        {"hex", "[0-9a-fA-F]"},
+        {"string", R"("\"" char* "\"")"},
+        {"value", R"(object | array | string | number | "true" | "false" | "null")"},
+        {"object", R"("{" ws (member ("," ws member)*)? "}")"},
+        {"member", R"(string ":" ws value ws)"},
+        {"array", R"("[" ws (value ws ("," ws value ws)*)? "]")"},
+        {"date", R"([0-9]{4} "-" ("0" [1-9] | "1" [0-2]) "-" ("0" [1-9] | [12] [0-9] | "3" [01]))"},
+        {"time", R"(([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9] ":" [0-5] [0-9] ("." [0-9]{1,9})? ("Z" | [-+] ([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9]))"},
+        {"uuid", R"(hex{8} ("-" hex{4}){3} "-" hex{12})"},
+        {"octet", R"([0-9] | [1-9] [0-9] | "1" [0-9]{2} | "2" [0-4] [0-9] | "25" [0-5])"},
+    };
+    static const std::map<std::string, std::vector<std::string>> needs{
+        {"number", {"integer", "digits"}}, {"char", {"hex"}}, {"string", {"char"}}, {"uuid", {"hex"}},
+        {"value", {"object", "array", "string", "number"}}, {"object", {"member", "ws"}}, {"member", {"string", "value", "ws"}}, {"array", {"value", "ws"}}};
+    if (!there_.insert({name, true}).second) return name;
+    define(name, texts.at(name));
+    if (const auto more = needs.find(name); more != needs.end())
+      for (const std::string& n : more->second) shared(n);
+    return name;
+  }
+
+  // ---- schemas --------------------------------------------------------------------------------------
+  // A single item.
+  std::string value(const json& s, const std::string& path, u32 depth) {
+    if (depth > max_depth) refuse(path, "at most 64 schemas in each other", "more");
+    if (s.is_boolean()) {
+      if (!s.get<bool>()) refuse(path, "a schema that something fits", "false");
+      return shared("value");
+    }
+    if (!s.is_object()) throw Error(errc::malformed, file_, path, "a schema: an object, true or false", s.dump());
+    need_known(s, path);
+    if (const json* r = find(s, "$ref")) return reference(*r, path, depth);
+    if (const json* c = find(s, "const")) return constants(json::array({*c}), s, path);
+    if (const json* e = find(s, "enum")) return constants(*e, s, path);
+    for (const char* key : {"anyOf", "oneOf", "allOf"})
+      if (const json* list = find(s, key)) return combined(*list, key, path + '.' + key, depth);
+    std::vector<std::string> all;
+    for (const std::string& type : types(s, path)) all.push_back(typed(type, s, path, depth));
+    return gbnf::either(all);
+  }
+  std::vector<std::string> types(const json& s, const std::string& path) const {
+    const json* t = find(s, "type");
+    if (!t) return {implied(s)};
+    std::vector<std::string> all;
+    for (const json& one : t->is_array() ? *t : json::array({*t})) {
+      if (!one.is_string()) throw Error(errc::malformed, file_, path + ".type", "the name of a type, or several", t->dump());
+      all.push_back(one.get<std::string>());
+    }
+    if (all.empty()) throw Error(errc::malformed, file_, path + ".type", "the name of a type, or several", t->dump());
+    return all;
+  }
+  // The type that the limits of a schema without one are about.
+  std::string implied(const json& s) const {
+    const auto any = [&](std::initializer_list<const char*> keys) { return std::ranges::any_of(keys, [&](const char* k) { return s.contains(k); }); };
+    if (any({"properties", "required", "additionalProperties"})) return "object";
+    if (any({"items", "prefixItems", "minItems", "maxItems"})) return "array";
+    if (any({"pattern", "minLength", "maxLength"})) return "string";
+    if (any({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})) return "number";
+    return "any";
+  }
+  std::string typed(const std::string& type, const json& s, const std::string& path, u32 depth) {
+    if (type == "any") return shared("value");
+    if (type == "null") return "\"null\"";
+    if (type == "boolean") return R"(("true" | "false"))";
+    if (type == "integer" || type == "number") return number(s, path, type == "integer");
+    if (type == "string") return text(s, path);
+    if (type == "array") return array(s, path, depth);
+    if (type == "object") return object(s, path, depth);
+    throw Error(errc::malformed, file_, path + ".type", "object, array, string, number, integer, boolean or null", type);
+  }
+
+  const json& target(const json& ref, const std::string& path) const {
+    const std::string* to = ref.get_ptr<const std::string*>();
+    if (!to || !to->starts_with('#')) refuse(path + ".$ref", "a path within the schema, such as #/$defs/name", ref.dump());
+    try {
+      return root_.at(json::json_pointer(to->substr(1)));
+    } catch (const json::exception&) {
+      throw Error(errc::malformed, file_, path + ".$ref", "something at that path", *to);
+    }
+  }
+  std::string reference(const json& ref, const std::string& path, u32 depth) {
+    const json& to = target(ref, path);
+    const auto [entry, fresh] = references_.try_emplace(&to);
+    if (!fresh) return entry->second;
+    const std::string name = entry->second = "d" + std::to_string(references_.size());
+    define(name, value(to, ref.get<std::string>(), depth + 1));
+    return name;
+  }
+  std::string constants(const json& list, const json& s, const std::string& path) {
+    if (!list.is_array() || list.empty()) throw Error(errc::malformed, file_, path + ".enum", "a list of values", list.dump());
+    std::vector<std::string> all;
+    for (const json& v : list)
+      if (!s.contains("type") || std::ranges::any_of(types(s, path), [&](const std::string& t) { return has_type(v, t); }))
+        all.push_back(gbnf::literal(v.dump(-1, ' ', false, json::error_handler_t::replace)));
+    if (all.empty()) refuse(path, "a value of its type among those it lists", "none");
+    return gbnf::either(all);
+  }
+  static bool has_type(const json& v, const std::string& type) {
+    if (type == "integer") return v.is_number_integer() || (v.is_number_float() && std::floor(v.get<double>()) == v.get<double>());
+    if (type == "number") return v.is_number();
+    return type == v.type_name();
+  }
+  std::string combined(const json& list, const std::string& key, const std::string& path, u32 depth) {
+    if (!list.is_array() || list.empty()) throw Error(errc::malformed, file_, path, "a list of schemas", list.dump());
+    if (key == "allOf" && list.size() > 1) refuse(path, "one schema in allOf", std::to_string(list.size()));
+    if (key == "oneOf")
+      for (std::size_t i = 0; i < list.size(); ++i)
+        for (std::size_t j = 0; j < i; ++j)
+          if (!apart(list[i], list[j], path, 0))
+            refuse(path, "schemas that no document fits two of: by their types, or a required property of different values", std::to_string(j) + " and " + std::to_string(i));
+    std::vector<std::string> all;
+    for (const json& one : list) all.push_back(value(one, path + '[' + std::to_string(all.size()) + ']', depth + 1));
+    return gbnf::either(all);
+  }
+  // No document fits both, as far as types, constants and properties that tell them apart show.
+  bool apart(const json& a, const json& b, const std::string& path, u32 depth) const {
+    if (depth > 8 || !a.is_object() || !b.is_object()) return false;
+    if (const json* r = find(a, "$ref")) return apart(target(*r, path), b, path, depth + 1);
+    if (const json* r = find(b, "$ref")) return apart(a, target(*r, path), path, depth + 1);
+    const json x = values_of(a), y = values_of(b);
+    if (!x.empty() && !y.empty()) return std::ranges::none_of(x, [&](const json& v) { return contains(y, v); });
+    const auto common = [](const std::string& t, const std::string& u) { return t == "any" || u == "any" || t == u || (t == "integer" && u == "number") || (t == "number" && u == "integer"); };
+    const auto ts = types(a, path), us = types(b, path);
+    if (std::ranges::none_of(ts, [&](const auto& t) { return std::ranges::any_of(us, [&](const auto& u) { return common(t, u); }); })) return true;
+    const json *p = find(a, "properties"), *q = find(b, "properties");
+    if (!p || !q || !p->is_object() || !q->is_object()) return false;
+    for (const auto& [name, schema] : p->items())
+      if (q->contains(name) && required(a, name) && required(b, name) && apart(schema, (*q)[name], path, depth + 1)) return true;
+    return false;
+  }
+  json values_of(const json& s) const {
+    if (const json* c = find(s, "const")) return json::array({*c});
+    const json* e = find(s, "enum");
+    return e && e->is_array() ? *e : json::array();
+  }
+  bool required(const json& s, const std::string& name) const {
+    const json* list = find(s, "required");
+    return list && contains(*list, name);
+  }
+
+  // ---- strings and numbers --------------------------------------------------------------------------
+  std::string text(const json& s, const std::string& path) {
+    const u32 least = count(s, "minLength", path, 0), most = count(s, "maxLength", path, ~u32{0});
+    if (most < least) refuse(path, "a maxLength not below minLength", std::to_string(most));
+    const bool bounded = s.contains("minLength") || s.contains("maxLength");
+    if (const json* p = find(s, "pattern")) {
+      if (bounded) refuse(path, "a pattern or bounds of the length", "both");
+      if (!p->is_string()) throw Error(errc::malformed, file_, path + ".pattern", "a text", p->dump());
+      return rule(R"("\"" )" + regex_gbnf(p->get_ref<const std::string&>(), file_, path + ".pattern") + R"( "\"")");
+    }
+    if (bounded) {
+      std::string times = '{' + std::to_string(least) + ',';
+      if (most != ~u32{0}) times += std::to_string(most);
+      return rule(R"("\"" )" + shared("char") + times + R"(} "\"")");
+    }
+    // Other formats are notes, as JSON Schema has it.
+    const json* f = find(s, "format");
+    const std::string format = f && f->is_string() ? f->get<std::string>() : std::string();
+    if (format == "date" || format == "time" || format == "uuid") return rule(R"("\"" )" + shared(format) + R"( "\"")");
+    if (format == "date-time") return rule(R"("\"" )" + shared("date") + R"( "T" )" + shared("time") + R"( "\"")");
+    if (format == "ipv4") return rule(R"("\"" )" + shared("octet") + R"( ("." octet){3} "\"")");
+    return shared("string");
+  }
+  std::string number(const json& s, const std::string& path, bool whole) {
+    number_range range;
+    const auto bound = [&](const char* key, bool exclusive, std::optional<i64>& to, bool& excluded, bool upper) {
+      const json* v = find(s, key);
+      if (!v) return;
+      const double x = v->is_number() ? v->get<double>() : 0.5;
+      if (std::abs(x) > 1e15 || (std::floor(x) != x && !whole)) refuse(path + '.' + key, "a whole number of at most 15 digits", v->dump());
+      const auto n = static_cast<i64>(upper ? std::floor(x) : std::ceil(x));
+      const bool out = exclusive && std::floor(x) == x;
+      if (to && (upper ? *to < n || (*to == n && excluded) : *to > n || (*to == n && excluded))) return;
+      to = n, excluded = out;
+    };
+    bound("minimum", false, range.least, range.above, false), bound("exclusiveMinimum", true, range.least, range.above, false);
+    bound("maximum", false, range.most, range.below, true), bound("exclusiveMaximum", true, range.most, range.below, true);
+    if (!range.least && !range.most) return shared(whole ? "integer" : "number");
+    const std::string expression = whole ? integers_within(range) : numbers_within(range);
+    if (expression.empty()) refuse(path, "bounds that some number is within", s.dump());
+    return rule(expression);
+  }
+
+  // ---- arrays and objects ---------------------------------------------------------------------------
+  std::string array(const json& s, const std::string& path, u32 depth) {
+    shared("ws");
+    const json none = json::array();
+    const json* prefix = find(s, "prefixItems");
+    if (!prefix) prefix = &none;
+    if (!prefix->is_array()) throw Error(errc::malformed, file_, path + ".prefixItems", "a list of schemas", prefix->dump());
+    u32 least = count(s, "minItems", path, 0), most = count(s, "maxItems", path, ~u32{0});
+    const json* items = find(s, "items");
+    if (items && *items == false) most = std::min(most, static_cast<u32>(prefix->size()));
+    if (most < least) refuse(path, "a maxItems not below minItems", std::to_string(most));
+    std::vector<std::string> first;
+    for (const json& one : *prefix) first.push_back(value(one, path + ".prefixItems[" + std::to_string(first.size()) + ']', depth + 1));
+    std::string other;
+    if (most > first.size()) other = items ? value(*items, path + ".items", depth + 1) : shared("value");
+    // From the last to the first: what follows so many items.
+    std::string rest;
+    const auto n = static_cast<u32>(first.size());
+    if (!other.empty()) {
+      const u32 more = least > n ? least - n : 0;
+      const std::string times = '{' + std::to_string(more) + ',' + (most == ~u32{0} ? "" : std::to_string(most - n)) + '}';
+      if (n > 0) rest = R"(("," ws )" + other + " ws)" + times;
+      else if (most > 0) {
+        const std::string after = '{' + std::to_string(more > 0 ? more - 1 : 0) + ',' + (most == ~u32{0} ? "" : std::to_string(most - 1)) + '}';
+        rest = '(' + other + R"( ws ("," ws )" + other + " ws)" + after + ')' + (more > 0 ? "" : "?");
+      }
+    }
+    for (u32 i = std::min(n, most); i-- > 0;) {
+      const std::string here = (i > 0 ? R"("," ws )" : "") + first[i] + " ws" + (rest.empty() ? "" : ' ' + rest);
+      rest = i < least ? here : rule(here) + '?';
+    }
+    return rule(R"("[" ws )" + (rest.empty() ? "" : rest + ' ') + R"("]")");
+  }
+
+  std::string object(const json& s, const std::string& path, u32 depth) {
+    shared("ws");
+    const json none = json::object();
+    const json* properties = find(s, "properties");
+    if (!properties) properties = &none;
+    if (!properties->is_object()) throw Error(errc::malformed, file_, path + ".properties", "schemas by name", properties->dump());
+    const json* others = find(s, "additionalProperties");
+    std::vector<std::pair<std::string, bool>> members;  // expression, required
+    std::vector<std::string> names;
+    for (const auto& [name, schema] : properties->items()) {
+      members.emplace_back(gbnf::literal(json(name).dump(-1, ' ', false, json::error_handler_t::replace)) + R"( ":" ws )" + value(schema, path + ".properties." + name, depth + 1) + " ws", required(s, name));
+      names.push_back(name);
+    }
+    if (const json* list = find(s, "required")) {
+      if (!list->is_array()) throw Error(errc::malformed, file_, path + ".required", "a list of names", list->dump());
+      for (const json& name : *list) {
+        if (!name.is_string()) throw Error(errc::malformed, file_, path + ".required", "a list of names", list->dump());
+        const auto& key = name.get_ref<const std::string&>();
+        if (properties->contains(key)) continue;
+        if (others && *others == false) refuse(path + ".required", "names of properties", "'" + key + "'");
+        members.emplace_back(gbnf::literal(json(key).dump(-1, ' ', false, json::error_handler_t::replace)) + R"( ":" ws )" + (others ? value(*others, path + ".additionalProperties", depth + 1) : shared("value")) + " ws", true);
+        names.push_back(key);
+      }
+    }
+    // Where properties are listed, others come only where the schema speaks of them.
+    std::string tail_first, tail_more;
+    if (others ? *others != false : properties->empty()) {
+      const std::string other = rule(other_name(names) + R"( ":" ws )" + (others ? value(*others, path + ".additionalProperties", depth + 1) : shared("value")) + " ws");
+      tail_more = rule(R"(("," ws )" + other + ")*");
+      tail_first = '(' + other + ' ' + tail_more + ")?";
+    }
+    // From the last to the first: what follows where none came so far, and where one did.
+    for (std::size_t i = members.size(); i-- > 0;) {
+      const auto& [member, needed] = members[i];
+      const std::string after = tail_more.empty() ? "" : ' ' + tail_more;
+      const std::string first = member + after, more = R"("," ws )" + member + after;
+      const auto skipped = [](const std::string& tail) { return " | " + (tail.empty() ? "\"\"" : tail); };
+      const std::string next_first = needed ? first : first + skipped(tail_first);
+      tail_more = rule(needed ? more : more + skipped(tail_more));
+      tail_first = i == 0 ? '(' + next_first + ')' : rule(next_first);
+    }
+    return rule(R"("{" ws )" + (tail_first.empty() ? "" : tail_first + ' ') + R"("}")");
+  }
+  // A key that is none of `names`: it leaves them at some character, or ends before or behind one.
+  std::string other_name(const std::vector<std::string>& names) {
+    if (names.empty()) return shared("string");
+    return R"("\"" )" + unlike(names) + R"( "\"")";
+  }
+  std::string unlike(const std::vector<std::string>& names) {
+    std::map<u32, std::vector<std::string>> by_first;
+    bool is_name = false;
+    for (const std::string& name : names) {
+      if (name.empty()) is_name = true;
+      else if (const code_point c = code_point_at(name, 0); c.value < stray_byte) by_first[c.value].push_back(name.substr(c.size));
+    }
+    std::vector<code_range> taken = gbnf::json_specials;  // no escapes either: they could spell a name
+    for (const auto& [c, rest] : by_first) taken.push_back({c, c});
+    const std::vector<code_range> specials = sorted_ranges(gbnf::json_specials, true);
+    std::string all = gbnf::any_of(sorted_ranges(taken, true)) + ' ' + gbnf::any_of(specials) + '*';
+    for (const auto& [c, rest] : by_first) {
+      std::string letter;
+      append_utf8(letter, c);
+      if (!std::ranges::any_of(gbnf::json_specials, [&, at = c](code_range r) { return r.first <= at && at <= r.last; }))
+        all += " | " + gbnf::literal(letter) + ' ' + unlike(rest);
+    }
+    return rule(is_name ? all : all + " | \"\"");
+  }
+
+  const json& root_;
+  const std::string& file_;
+  std::string rules_;
+  u32 made_ = 0;
+  std::map<std::string, bool> there_;
+  std::map<const json*, std::string> references_;
+};
+
+}  // namespace detail
+
+// GBNF of JSON that the schema allows, properties in its order. It may allow less than the schema
+// does: properties that are not listed only where additionalProperties speaks of them, numbers of
+// at most 16 digits. Throws Error naming `file` and the keyword for what a grammar cannot say.
+inline std::string json_schema_gbnf(const nlohmann::ordered_json& schema, const std::string& file) {
+  return detail::schema_reader(schema, file).read();
+}
+
+}  // namespace cke

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+// automaton.hpp: a grammar followed byte by byte; where it was before, it knows the way.
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "rules.hpp"
+
+CKE_COLD_BEGIN
+namespace cke {
+
+// A state is the set of all stacks that the bytes so far can have led to; states and their
+// transitions are found when they are first needed, and kept. Not for two threads at a time.
+class grammar_automaton {
+ public:
+  using state = u32;
+  static constexpr state dead = 0;  // no text of the grammar begins like this
+  static constexpr std::size_t max_stacks = 1 << 16;
+
+  explicit grammar_automaton(std::shared_ptr<const grammar> g) : grammar_(std::move(g)) {
+    frames_.push_back({0, 0});
+    add_state({});
+    std::vector<frame> begin;
+    for (const u32 at : grammar_->productions[grammar_->root]) begin.push_back({at, 0});
+    start_ = closure(std::move(begin));
+  }
+  // The same grammar, and only what is left of it behind `s`: forgets the way there.
+  grammar_automaton(const grammar_automaton& other, state s) : grammar_(other.grammar_) {
+    frames_.push_back({0, 0});
+    add_state({});
+    std::vector<u32> tops;
+    for (const u32 top : other.states_[s].tops) tops.push_back(copy_frames(other, top));
+    std::ranges::sort(tops);
+    start_ = add_state(std::move(tops));
+  }
+
+  state start() const { return start_; }
+  state next(state s, u8 byte) {
+    const state known = states_[s].next[byte];
+    return known != unknown ? known : find_next(s, byte);
+  }
+  // What came so far is a whole text.
+  bool accepts(state s) const { return !states_[s].tops.empty() && states_[s].tops[0] == whole; }
+  // And nothing may follow it.
+  bool complete(state s) const { return states_[s].tops.size() == 1 && accepts(s); }
+  std::size_t bytes() const { return bytes_; }
+
+ private:
+  static constexpr state unknown = ~u32{0};
+  static constexpr u32 whole = 0;  // the empty stack
+
+  // What is to be read from `at` to its production's end, and then from the frame below.
+  struct frame {
+    u32 at, below;
+  };
+  struct known_state {
+    std::vector<u32> tops;  // of its stacks, sorted; each stands before a byte, or is `whole`
+    std::array<state, 256> next;
+  };
+
+  u32 intern(frame f) {
+    const auto [entry, fresh] = frame_ids_.try_emplace(u64{f.at} << 32 | f.below, static_cast<u32>(frames_.size()));
+    if (fresh) frames_.push_back(f), bytes_ += 48;
+    return entry->second;
+  }
+  u32 copy_frames(const grammar_automaton& other, u32 top) {
+    std::vector<u32> ats;
+    for (; top != whole; top = other.frames_[top].below) ats.push_back(other.frames_[top].at);
+    u32 copy = whole;
+    for (; !ats.empty(); ats.pop_back()) copy = intern({ats.back(), copy});
+    return copy;
+  }
+  state add_state(std::vector<u32> tops) {
+    const auto [entry, fresh] = state_ids_.try_emplace(tops, static_cast<u32>(states_.size()));
+    if (fresh) {
+      bytes_ += sizeof(known_state) + 2 * tops.size() * sizeof(u32) + 64;
+      known_state& s = states_.emplace_back();
+      s.tops = std::move(tops), s.next.fill(unknown);
+    }
+    return entry->second;
+  }
+
+  state find_next(state s, u8 byte) {
+    std::vector<frame> read;
+    for (const u32 top : states_[s].tops) {
+      if (top == whole) continue;
+      const auto [at, below] = frames_[top];
+      const grammar_symbol& symbol = grammar_->symbols[at];
+      if (symbol.first <= byte && byte <= symbol.last) read.push_back({at + 1, below});
+    }
+    const state found = closure(std::move(read));
+    return states_[s].next[byte] = found;
+  }
+  // Rules are entered and left until all stacks stand before a byte. Throws Error{unsupported}
+  // where they are too many.
+  state closure(std::vector<frame> work) {
+    std::vector<u32> tops;
+    std::unordered_set<u64> seen;
+    while (!work.empty()) {
+      const auto [at, below] = work.back();
+      work.pop_back();
+      if (!seen.insert(u64{at} << 32 | below).second) continue;
+      if (seen.size() > max_stacks)
+        throw Error(errc::unsupported, {}, "grammar", concat({"at most ", u64{max_stacks}, " ways to read the same text"}), "more");
+      const grammar_symbol& symbol = grammar_->symbols[at];
+      if (symbol.is == grammar_symbol::bytes) {
+        tops.push_back(intern({at, below}));
+      } else if (symbol.is == grammar_symbol::end) {
+        if (below == whole) tops.push_back(whole);
+        else work.push_back(frames_[below]);
+      } else {  // the last symbol of a production needs no frame: what repeats does not pile up
+        const bool last = grammar_->symbols[at + 1].is == grammar_symbol::end;
+        const u32 after = last ? below : intern({at + 1, below});
+        for (const u32 production : grammar_->productions[symbol.rule_id]) work.push_back({production, after});
+      }
+    }
+    std::ranges::sort(tops);
+    const auto twins = std::ranges::unique(tops);
+    tops.erase(twins.begin(), twins.end());
+    return add_state(std::move(tops));
+  }
+
+  std::shared_ptr<const grammar> grammar_;
+  std::vector<frame> frames_;  // [0]: none
+  std::unordered_map<u64, u32> frame_ids_;
+  std::vector<known_state> states_;  // [0]: dead
+  std::map<std::vector<u32>, state> state_ids_;
+  state start_ = dead;
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace cke
+CKE_COLD_END

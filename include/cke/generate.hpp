@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// generate.hpp: the loop that turns logits into text: sample, stop, detokenize, decode.
+// generate.hpp: the loop that turns logits into text: filter, sample, stop, detokenize, decode.
 #pragma once
 
 #include <atomic>
@@ -12,6 +12,7 @@
 #include "text/detokenizer.hpp"
 #include "text/sampler.hpp"
 #include "text/stop.hpp"
+#include "text/token_filter.hpp"
 
 CKE_COLD_BEGIN
 namespace cke {
@@ -22,6 +23,7 @@ struct generate_options {
   std::vector<std::string> stop{}; // texts that end the answer; they are not part of it
   bool ignore_stop_ids = false;    // go on after the model's own end tokens
   const std::atomic<bool>* cancel = nullptr;  // looked at before each token
+  token_filter* filter = nullptr;  // which tokens may come; outlives the generation, and serves no other
 };
 
 enum class finish : u8 { running, stop, length, cancelled };
@@ -91,13 +93,16 @@ template <class Session> class generation {
     if (options_.cancel && options_.cancel->load(std::memory_order_relaxed)) return end(finish::cancelled);
     if (ids_.size() == options_.max_tokens) return end(finish::length);
     if (pending_) session_->feed(*pending_);
-    const u32 id = sampler_.sample(session_->logits(), session_->history(), session_->position());
+    const auto logits = options_.filter ? options_.filter->only(session_->logits()) : session_->logits();
+    const u32 id = sampler_.sample(logits, session_->history(), session_->position());
     if (stop_.stops_at(id)) {
       stop_id_ = id;
       return end(finish::stop);
     }
+    if (options_.filter) options_.filter->accept(id);
     ids_.push_back(id);
     pending_ = id;
+    if (options_.filter && options_.filter->complete()) finish_ = finish::stop;
     if (!text_) return true;
     piece_ = stop_.feed(text_->push(id));
     if (stop_.stopped()) finish_ = finish::stop;

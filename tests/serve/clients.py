@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""clients.py CKE MODEL: the openai package as a client: streams, tools, log-probabilities, errors, hanging up."""
+"""clients.py CKE MODEL: the openai package as a client: streams, tools, structured output, log-probabilities, errors, hanging up."""
+import json
 import sys
 import time
 
@@ -71,6 +72,42 @@ def tools(client: openai.OpenAI, model: str) -> None:
     assert after.usage.completion_tokens <= 5
 
 
+def structure(client: openai.OpenAI, model: str) -> None:
+    """The tiny model knows nothing of JSON: what it writes is what the grammar leaves of its words."""
+    person = {"type": "object", "properties": {"name": {"type": "string", "minLength": 1, "maxLength": 30}, "age": {"type": "integer", "minimum": 0, "maximum": 99},
+                                               "friends": {"type": "array", "items": {"$ref": "#/$defs/friend"}, "minItems": 1, "maxItems": 2}},
+              "required": ["name", "age", "friends"], "additionalProperties": False,
+              "$defs": {"friend": {"type": "object", "properties": {"kind": {"enum": ["dog", "cat"]}}, "required": ["kind"], "additionalProperties": False}}}
+    for seed in range(6):
+        how = dict(model=model, messages=SEA, seed=seed, temperature=seed / 6, max_completion_tokens=400,
+                   response_format={"type": "json_schema", "json_schema": {"name": "person", "strict": True, "schema": person}})
+        choice = client.chat.completions.create(**how).choices[0]
+        assert choice.finish_reason == "stop" and choice.message.reasoning_content, choice
+        who = json.loads(choice.message.content)
+        assert 0 <= who["age"] <= 99 and 1 <= len(who["name"]) <= 30 and who["friends"][0]["kind"] in ("dog", "cat"), who
+        streamed = client.chat.completions.create(stream=True, **how)
+        assert "".join(e.choices[0].delta.content or "" for e in streamed) == choice.message.content
+    some = client.chat.completions.create(model=model, messages=SEA, seed=1, max_completion_tokens=600, response_format={"type": "json_object"}).choices[0]
+    assert some.finish_reason == "length" or isinstance(json.loads(some.message.content), dict)
+    word = client.chat.completions.create(model=model, messages=SEA, extra_body={"grammar": 'root ::= "yes" | "no"'})
+    assert word.choices[0].message.content in ("yes", "no") and word.choices[0].finish_reason == "stop"
+
+    both = WEATHER + [{"type": "function", "function": {"name": "add", "strict": True, "parameters": {
+        "type": "object", "properties": {"numbers": {"type": "array", "items": {"type": "integer"}, "maxItems": 4}}, "required": ["numbers"], "additionalProperties": False}}}]
+    named = {"type": "function", "function": {"name": "add"}}
+    for choice in ("required", named):
+        answer = client.chat.completions.create(model=model, messages=SEA, tools=both, tool_choice=choice, temperature=0, max_completion_tokens=600).choices[0]
+        assert answer.finish_reason in ("tool_calls", "length") and answer.message.content is None
+        for call in answer.message.tool_calls:
+            arguments = json.loads(call.function.arguments)
+            assert "city" in arguments if call.function.name == "get_weather" else all(type(n) is int for n in arguments["numbers"])
+        assert choice == "required" or [c.function.name for c in answer.message.tool_calls] == ["add"]
+    mark = client.post("/../tokenize", body={"content": "<tool_call>"}, cast_to=object)["tokens"]
+    free = dict(model=model, messages=SEA, tools=both, temperature=0, max_tokens=200, logit_bias={str(mark[0]): 15}, extra_body={"chat_template_kwargs": {"enable_thinking": False}})
+    message = client.chat.completions.create(**free).choices[0].message
+    assert "<tool_call>" not in (message.content or "") and message.tool_calls, message  # with a strict tool, a mark is the begin of a call
+
+
 def errors(client: openai.OpenAI, model: str, url: str) -> None:
     def refused(kind, param, **arguments):
         try:
@@ -84,7 +121,11 @@ def errors(client: openai.OpenAI, model: str, url: str) -> None:
     refused(openai.BadRequestError, "temperature", temperature=-1)
     refused(openai.BadRequestError, "messages[0].role", messages=[{"role": "boss", "content": "x"}])
     refused(openai.BadRequestError, "messages", messages=[{"role": "user", "content": "sea " * 5000}])
-    refused(openai.BadRequestError, "response_format", response_format={"type": "json_object"})
+    refused(openai.BadRequestError, "response_format.type", response_format={"type": "xml"})
+    refused(openai.BadRequestError, "response_format", response_format={"type": "json_schema", "json_schema": {"name": "x", "schema": {"multipleOf": 2}}})
+    refused(openai.BadRequestError, "tool_choice", tool_choice="required")
+    refused(openai.BadRequestError, "tool_choice", tools=WEATHER, tool_choice={"type": "function", "function": {"name": "no_such"}})
+    refused(openai.BadRequestError, "grammar", extra_body={"grammar": "root ::= root"})
     refused(openai.BadRequestError, "'no_such'", extra_body={"no_such": 1})
     try:
         openai.OpenAI(base_url=url + "/v1", api_key="wrong", max_retries=0).models.list()
@@ -117,6 +158,7 @@ def main(command: str, model: str) -> None:
             chat(client, card.id)
             completions(client, card.id)
             tools(client, card.id)
+            structure(client, card.id)
             errors(client, card.id, server.url)
             hanging_up(client, card.id, server)
     print("openai", openai.__version__, "is served")

@@ -24,7 +24,7 @@ def requests(count: int) -> list[tuple[str, dict]]:
         if i % 4 == 1:
             text = beginning + " " + text
         body = {"seed": i, "temperature": rng.choice([0, 0, 0.8, 1.5]), "max_tokens": rng.randint(1, 80)}
-        body |= rng.choice([{}, {"top_p": 0.9}, {"top_k": 20}, {"frequency_penalty": 0.7}, {"stop": ["."]}, {"n": 2}])
+        body |= rng.choice([{}, {"grammar": 'root ::= ([a-zA-Z,. ]{1,12} "-"?)+'}, {"top_p": 0.9}, {"top_k": 20}, {"frequency_penalty": 0.7}, {"stop": ["."]}, {"n": 2}])
         body["stream"] = i % 2 == 0
         if i % 3:
             all.append(("/v1/chat/completions", body | {"messages": [{"role": "user", "content": text}]}))

@@ -308,7 +308,7 @@ TEST_CASE("refusals name what is wrong") {
       {"/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}],"max_tokens":2,"max_completion_tokens":3})", 400, "max_tokens", "invalid_value"},
       {"/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}],"stream_options":{}})", 400, "stream_options", "invalid_value"},
       {"/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}],"chat_template_kwargs":{"messages":[]}})", 400, "chat_template_kwargs", "invalid_value"},
-      {"/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}],"response_format":{"type":"json_object"}})", 400, "response_format", "unsupported_parameter"},
+      {"/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}],"response_format":{"type":"xml"}})", 400, "response_format.type", "invalid_value"},
       {"/v1/completions", R"({"prompt":""})", 400, "prompt", "invalid_value"},
       {"/v1/completions", R"({"prompt":[300]})", 400, "prompt", "invalid_value"},
       {"/v1/completions", R"({"prompt":"x","logit_bias":{"258":1}})", 400, "logit_bias", "invalid_value"},

@@ -18,6 +18,7 @@ struct run_args {
   std::optional<std::string> tokens;  // instead of the prompt
   std::optional<u32> max_tokens;      // absent: 256, or what the context leaves
   sampling sample;
+  std::optional<std::string> grammar, json_schema;  // files: what the answer has to be
   bool ids = false;                   // print ids, not text
 };
 void run(const run_args& args);
@@ -101,5 +102,7 @@ void build(const build_args& args);
 std::vector<u32> parse_ids(const std::string& list);
 // "[1, 2, 3]"
 std::string ids_text(std::span<const u32> ids);
+// The bytes of a file, or of a pipe such as /dev/stdin. Throws Error{file}.
+std::string file_text(const std::string& path);
 
 }  // namespace cke::tool

@@ -65,6 +65,8 @@ class commands {
     r.add_option("-n,--max-tokens", run_.max_tokens, "most new tokens (256)")->check(any_count());
     r.add_flag("--ids", run_.ids, "print a JSON array of the new ids");
     sampling_options_of(r, run_.sample);
+    auto* grammar = r.add_option("--grammar", run_.grammar, "a GBNF file: the answer is a text of that grammar")->type_name("FILE");
+    r.add_option("--json-schema", run_.json_schema, "a JSON Schema: the answer is a document of it")->type_name("FILE")->excludes(grammar);
 
     CLI::App& c = add("chat", "talk with a model in its own chat form", [this] { chat(chat_); });
     running_options_of(c, chat_.model);

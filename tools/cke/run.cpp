@@ -1,24 +1,48 @@
 // SPDX-License-Identifier: MIT
 // run.cpp: cke run: a prompt and what the model adds to it.
 #include <cke/generate.hpp>
+#include <cke/io/json_schema.hpp>
+#include <cke/text/grammar/gbnf.hpp>
+#include <cke/text/grammar/grammar_filter.hpp>
 
 #include "commands.hpp"
 #include "terminal.hpp"
 
 namespace cke::tool {
+namespace {
+
+std::string schema_grammar(const std::string& path) {
+  try {
+    return json_schema_gbnf(nlohmann::ordered_json::parse(file_text(path)), path);
+  } catch (const nlohmann::json::parse_error& e) {
+    throw Error(errc::malformed, path, {}, "JSON", "something else at byte " + std::to_string(e.byte));
+  }
+}
+// Null where any text will do.
+std::unique_ptr<token_filter> filter_of(const run_args& args, const loaded_model& model) {
+  if (!args.grammar && !args.json_schema) return nullptr;
+  const std::string& path = args.grammar ? *args.grammar : *args.json_schema;
+  if (!model.tokens) throw Error(errc::usage, model.name, "tokenizer", "one in the checkpoint, for a grammar", "none");
+  auto g = std::make_shared<const grammar>(parse_gbnf(args.grammar ? file_text(path) : schema_grammar(path), path));
+  auto tokens = std::make_shared<const token_trie>(*model.tokens);
+  return std::make_unique<grammar_filter>(std::make_shared<token_grammar>(std::move(g), std::move(tokens)), *model.tokens, model.stop_ids);
+}
+
+}  // namespace
 
 void run(const run_args& args) {
   std::vector<u32> prompt;
   if (args.tokens) prompt = parse_ids(*args.tokens);
   const loaded_model model = load_model(args.model, args.tokens ? needs::weights : needs::text);
   if (!args.tokens) prompt = model.tokens->encode(args.prompt, {.parse_special = true, .add_special = true});
+  const std::unique_ptr<token_filter> filter = filter_of(args, model);
   const auto c = model.engine->open();
   text_session session(*c, args.ids || !model.tokens ? nullptr : &*model.tokens, model.stop_ids);
   // The last id need not be fed, so there is room for one more than positions are left.
   const u32 room = c->context() - static_cast<u32>(std::min<std::size_t>(prompt.size(), c->context())) + 1;
   const bool text = session.tokens_or_null() != nullptr;
 
-  generation answer(session, prompt, {.max_tokens = args.max_tokens.value_or(std::min(256u, room)), .sample = args.sample});
+  generation answer(session, prompt, {.max_tokens = args.max_tokens.value_or(std::min(256u, room)), .sample = args.sample, .filter = filter.get()});
   if (text) {
     try {
       for (const std::string_view piece : answer) put(piece);

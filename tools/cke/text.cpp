@@ -48,9 +48,6 @@ std::string ids_text(std::span<const u32> ids) {
   return text + ']';
 }
 
-namespace {
-
-// The bytes of a file, or of a pipe such as /dev/stdin.
 std::string file_text(const std::string& path) {
   constexpr std::size_t most = std::size_t{1} << 30;
   const auto fail = [&](const char* want, const std::string& found) { throw Error(errc::file, path, {}, want, found); };
@@ -64,6 +61,8 @@ std::string file_text(const std::string& path) {
   if (std::ferror(file.get())) fail("a readable file", std::strerror(errno));
   return text;
 }
+
+namespace {
 
 // What the command line says of a conversation.
 jinja::conversation read_conversation(const template_args& args) {

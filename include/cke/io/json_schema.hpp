@@ -9,19 +9,27 @@
 #include "../text/grammar/number_range.hpp"
 #include "../text/grammar/regex.hpp"
 
+CKE_COLD_BEGIN
 namespace cke {
 
-namespace detail {
-
-class schema_reader {
+// Rules of GBNF for one schema or several, to be put together with others. What it writes may
+// allow less than a schema does: properties that are not listed only where additionalProperties
+// speaks of them, in their order, and numbers of at most 16 digits.
+class json_schema_rules {
  public:
   using json = nlohmann::ordered_json;
-  schema_reader(const json& schema, const std::string& file) : root_(schema), file_(file) {}
+  // `file`: for messages.
+  explicit json_schema_rules(std::string file) : file_(std::move(file)) {}
 
-  std::string read() {
-    const std::string whole = value(root_, "schema", 0);
-    return "root ::= " + whole + '\n' + rules_;
+  // What a document of the schema is called in the rules. `path`: for messages. Throws Error naming
+  // the keyword for what a grammar cannot say. The schema outlives this.
+  std::string item(const json& schema, const std::string& path) {
+    root_ = &schema;
+    return value(schema, path, 0);
   }
+  // White space that may be anywhere between the parts of a document.
+  std::string blank() { return shared("ws"); }
+  const std::string& rules() const { return rules_; }
 
  private:
   static constexpr u32 max_depth = 64;
@@ -159,7 +167,7 @@ class schema_reader {
     const std::string* to = ref.get_ptr<const std::string*>();
     if (!to || !to->starts_with('#')) refuse(path + ".$ref", "a path within the schema, such as #/$defs/name", ref.dump());
     try {
-      return root_.at(json::json_pointer(to->substr(1)));
+      return root_->at(json::json_pointer(to->substr(1)));
     } catch (const json::exception&) {
       throw Error(errc::malformed, file_, path + ".$ref", "something at that path", *to);
     }
@@ -369,21 +377,20 @@ class schema_reader {
     return rule(is_name ? all : all + " | \"\"");
   }
 
-  const json& root_;
-  const std::string& file_;
+  const json* root_ = nullptr;
+  const std::string file_;
   std::string rules_;
   u32 made_ = 0;
   std::map<std::string, bool> there_;
   std::map<const json*, std::string> references_;
 };
 
-}  // namespace detail
-
-// GBNF of JSON that the schema allows, properties in its order. It may allow less than the schema
-// does: properties that are not listed only where additionalProperties speaks of them, numbers of
-// at most 16 digits. Throws Error naming `file` and the keyword for what a grammar cannot say.
+// The grammar of one schema's documents.
 inline std::string json_schema_gbnf(const nlohmann::ordered_json& schema, const std::string& file) {
-  return detail::schema_reader(schema, file).read();
+  json_schema_rules rules(file);
+  const std::string root = rules.item(schema, "schema");
+  return concat({"root ::= ", root, "\n", rules.rules()});
 }
 
 }  // namespace cke
+CKE_COLD_END

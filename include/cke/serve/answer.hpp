@@ -14,22 +14,25 @@ namespace cke::serve {
 // What generation<> does, one step at a time, so that many answers can share a pass over the weights.
 class answer {
  public:
-  answer(const order& what, const tokenizer& tokens, u32 vocab_size)
-      : what_(what), tokens_(tokens), sampler_(vocab_size, what.sample), stop_(what.stop_ids, what.stop),
+  // `filter`: null where any token may come.
+  answer(const order& what, const tokenizer& tokens, u32 vocab_size, std::unique_ptr<token_filter> filter)
+      : what_(what), tokens_(tokens), filter_(std::move(filter)), sampler_(vocab_size, what.sample), stop_(what.stop_ids, what.stop),
         text_(tokens, {.beginning = false}) {}
 
   // The id that the logits behind `history` lead to. What became certain is in piece().
   void step(std::span<const float> logits, std::span<const u32> history) {
     piece_.text.clear(), piece_.tokens.clear();
     if (generated_ == what_.max_tokens) return finish(ending::length);
-    const u32 id = sampler_.sample(logits, history, history.size());
+    const u32 id = sampler_.sample(filter_ ? filter_->only(logits) : logits, history, history.size());
     if (stop_.stops_at(id)) return finish(ending::stop);
+    if (filter_) filter_->accept(id);
     ++generated_;
     next_ = id;
     if (what_.logprobs) piece_.tokens.push_back(report(id, logits));
     const bool shown = std::ranges::binary_search(what_.shown, id);
     if (shown) feed(text_.finish());
     if (end_ == ending::running) feed(shown ? tokens_.piece(id) : text_.push(id));
+    if (end_ == ending::running && filter_ && filter_->complete()) finish(ending::stop);
     if (end_ == ending::running && generated_ == what_.max_tokens) finish(ending::length);
   }
 
@@ -58,6 +61,7 @@ class answer {
 
   const order& what_;
   const tokenizer& tokens_;
+  std::unique_ptr<token_filter> filter_;
   sampler sampler_;
   stop_matcher stop_;
   detokenizer text_;

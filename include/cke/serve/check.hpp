@@ -101,7 +101,9 @@ class checker {
       case kind::integer: return need(is_integer(v), v, "an integer", path), range(v, f, path);
       case kind::number: return need(v.is_number(), v, "a number", path), range(v, f, path);
       case kind::text: return text(v, f, path);
-      case kind::word: return word(v, f, path);
+      case kind::word:
+        if (v.is_object() && !f.fields.empty()) return object(v, f.fields, path);
+        return word(v, f, path);
       case kind::texts: return texts(v, f, path);
       case kind::object: return need(v.is_object(), v, "an object", path), object(v, f.fields, path);
       case kind::list:

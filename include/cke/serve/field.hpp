@@ -15,7 +15,7 @@ enum class kind : u8 {
   integer,   // within [least, most]
   number,    // within [least, most]
   text,      // of `least` to `most` characters
-  word,      // a text, one of `words`
+  word,      // a text, one of `words`; or an object, where there are `fields`
   texts,     // a text, or a list of at most `most`
   object,    // with `fields`
   list,      // of `least` to `most` objects with `fields`

@@ -11,7 +11,7 @@ inline constexpr double body = 1 << 30;          // no bound of its own: the bod
 
 inline constexpr std::array<std::string_view, 5> roles{"system", "developer", "user", "assistant", "tool"};
 inline constexpr std::array<std::string_view, 1> text_part{"text"}, function{"function"};
-inline constexpr std::array<std::string_view, 2> tool_choices{"none", "auto"};
+inline constexpr std::array<std::string_view, 3> tool_choices{"none", "auto", "required"}, formats{"text", "json_object", "json_schema"};
 
 // ---- how to choose tokens: both of the generating endpoints ----------------------------------------
 inline constexpr std::array sampling{
@@ -27,6 +27,7 @@ inline constexpr std::array sampling{
     field{.name = "logit_bias", .is = kind::biases, .least = -100, .most = 100, .about = "Added to the logits of tokens, by id."},
     field{.name = "seed", .is = kind::integer, .least = -9223372036854775808.0, .most = 9223372036854775807.0, .about = "The same seed gives the same answer. Default: a random one."},
     field{.name = "n", .is = kind::integer, .least = 1, .most = 16, .about = "Answers; the i-th has the seed seed + i. Default 1."},
+    field{.name = "grammar", .is = kind::text, .least = 1, .most = body, .about = "The answer is a text of this grammar, in llama.cpp's notation (GBNF)."},
     field{.name = "stop", .is = kind::texts, .least = 1, .most = 16, .about = "Texts that end the answer and are no part of it."},
     field{.name = "stream", .is = kind::boolean, .about = "Whether the answer comes as server-sent events. Default false."},
     field{.name = "ignore_eos", .is = kind::boolean, .about = "Go on after the model's own end. Default false."},
@@ -84,7 +85,7 @@ inline constexpr std::array tool_function{
     field{.name = "name", .is = kind::text, .least = 1, .most = 256, .required = true},
     field{.name = "description", .is = kind::text, .most = body},
     field{.name = "parameters", .is = kind::anything, .about = "A JSON Schema; the template shows it to the model."},
-    field{.name = "strict", .is = kind::boolean, .neutral = "[false]"},
+    field{.name = "strict", .is = kind::boolean, .about = "The arguments of a call fit `parameters`, whatever the model would write. Default false."},
 };
 inline constexpr std::array tool{
     field{.name = "type", .is = kind::word, .words = function, .required = true},
@@ -96,6 +97,23 @@ inline constexpr std::array conversation{
     field{.name = "tools", .is = kind::list, .most = 128, .fields = tool},
     field{.name = "chat_template_kwargs", .is = kind::anything, .about = "Further variables of the template, such as enable_thinking."},
 };
+inline constexpr std::array chosen_function{
+    field{.name = "name", .is = kind::text, .least = 1, .most = 256, .required = true},
+};
+inline constexpr std::array tool_choice{
+    field{.name = "type", .is = kind::word, .words = function, .required = true},
+    field{.name = "function", .is = kind::object, .fields = chosen_function, .required = true},
+};
+inline constexpr std::array json_schema{
+    field{.name = "name", .is = kind::text, .least = 1, .most = 256, .required = true},
+    field{.name = "description", .is = kind::text, .most = body},
+    field{.name = "schema", .is = kind::anything, .about = "What docs/serve.md lists of JSON Schema; default: any object."},
+    field{.name = "strict", .is = kind::boolean, .about = "Has no effect: the schema always holds."},
+};
+inline constexpr std::array response_format{
+    field{.name = "type", .is = kind::word, .words = formats, .required = true},
+    field{.name = "json_schema", .is = kind::object, .fields = json_schema, .about = "Where type is json_schema."},
+};
 inline constexpr auto chat = together(
     conversation,
     std::array{
@@ -103,12 +121,12 @@ inline constexpr auto chat = together(
         field{.name = "max_tokens", .is = kind::integer, .least = 1, .most = any, .about = "The older name of max_completion_tokens."},
         field{.name = "logprobs", .is = kind::boolean, .about = "Log-probabilities of the answer's tokens. Default false."},
         field{.name = "top_logprobs", .is = kind::integer, .most = 20, .about = "And so many of the likeliest. Needs logprobs."},
-        field{.name = "tool_choice", .is = kind::word, .words = tool_choices, .about = "auto, the default, or none."},
+        field{.name = "tool_choice", .is = kind::word, .words = tool_choices, .fields = tool_choice, .about = "auto, the default; none; required: calls and nothing else; or the one function to call."},
         field{.name = "parallel_tool_calls", .is = kind::boolean, .neutral = "[true]"},
         field{.name = "metadata", .is = kind::anything, .about = "Labels; have no effect."},
         field{.name = "safety_identifier", .is = kind::text, .most = body, .about = "A label; has no effect."},
         field{.name = "prompt_cache_key", .is = kind::text, .most = body, .about = "A label; has no effect."},
-        field{.name = "response_format", .is = kind::anything, .neutral = R"([{"type":"text"}])"},
+        field{.name = "response_format", .is = kind::object, .fields = response_format, .about = "Any text, the default; a JSON object; or JSON of a schema."},
         field{.name = "reasoning_effort", .is = kind::word, .neutral = "[null]"},
         field{.name = "verbosity", .is = kind::word, .neutral = R"(["medium"])"},
         field{.name = "modalities", .is = kind::anything, .neutral = R"([["text"]])"},

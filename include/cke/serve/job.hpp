@@ -11,11 +11,20 @@
 #include <utility>
 #include <vector>
 
+#include "../text/grammar/grammar_filter.hpp"
 #include "../text/sampler.hpp"
 
 namespace cke::serve {
 
 using clock = std::chrono::steady_clock;
+
+// The form of an answer.
+struct wanted_grammar {
+  std::string text{};                     // GBNF
+  std::shared_ptr<const grammar> of{};    // the same, read; null: any text
+  grammar_place place{};
+  std::vector<u32> marks{};               // special tokens that are text of it, sorted
+};
 
 // What is wanted. The sampler is seeded by the job alone, so that neighbours cannot shift its numbers.
 struct order {
@@ -25,6 +34,7 @@ struct order {
   std::vector<u32> stop_ids{};
   std::vector<std::string> stop{};
   std::vector<u32> shown{};       // special tokens whose text is part of the answer, sorted
+  wanted_grammar form{};
   bool logprobs = false;
   u32 top_logprobs = 0;
   bool prompt_logprobs = false;   // of the prompt's tokens too: they come with the first piece

@@ -34,7 +34,10 @@ inline json schema_of_kind(const field& f, u32 vocab) {
     case kind::integer: return bounded(f);
     case kind::number: return bounded(f);
     case kind::text: return text_schema(f.least, f.most);
-    case kind::word: return {{"type", "string"}, {"enum", f.words}};
+    case kind::word: {
+      json word{{"type", "string"}, {"enum", f.words}};
+      return f.fields.empty() ? word : any_of({word, object_schema(f.fields, vocab)});
+    }
     case kind::texts: return any_of({text_schema(1, 1024), list_of(text_schema(1, 1024), 0, f.most)});
     case kind::object: return object_schema(f.fields, vocab);
     case kind::list: return list_of(object_schema(f.fields, vocab), f.least, f.most);

@@ -6,6 +6,7 @@
 #include <deque>
 #include <thread>
 
+#include "grammar_shelf.hpp"
 #include "metrics.hpp"
 #include "slot.hpp"
 
@@ -28,7 +29,7 @@ struct slot_view {
 class scheduler {
  public:
   scheduler(engine& model, const tokenizer& tokens, const scheduler_options& options, metrics& count)
-      : model_(model), tokens_(tokens), options_(options), count_(count) {
+      : model_(model), tokens_(tokens), options_(options), count_(count), grammars_(tokens) {
     for (u32 i = 0; i < options.slots; ++i) slots_.emplace_back(model.open());
     views_.resize(slots_.size());
     thread_ = std::thread([this] { loop(); });
@@ -116,7 +117,7 @@ class scheduler {
       if (!best) break;
       waiting_.pop_front();
       try {
-        best->begin(next, tokens_, model_.vocab_size(), ++uses_, options_.share ? &model_ : nullptr);
+        best->begin(next, tokens_, model_.vocab_size(), ++uses_, options_.share ? &model_ : nullptr, grammars_.filter(next->what));
         ++running_, count_.cached_tokens += best->counts().cached;
         count_.queue_seconds.add(seconds_since(next->asked));
       } catch (const std::exception& e) {
@@ -211,6 +212,7 @@ class scheduler {
   const tokenizer& tokens_;
   const scheduler_options options_;
   metrics& count_;
+  grammar_shelf grammars_;
   std::vector<slot> slots_;
   std::size_t first_ = 0;  // whose prompt goes first
   u64 uses_ = 0;

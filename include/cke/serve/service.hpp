@@ -5,6 +5,7 @@
 #include "body.hpp"
 #include "chat_reply.hpp"
 #include "completion_reply.hpp"
+#include "constraint.hpp"
 #include "conversation.hpp"
 #include "openapi.hpp"
 #include "scheduler.hpp"
@@ -26,11 +27,18 @@ class service {
         started_(std::time(nullptr)), run_id_((u64{std::random_device{}()} << 32) | std::random_device{}()) {
     const vocabulary& v = model.tokens.vocabulary();
     const std::string form = v.chat_template + v.tool_template;
-    thoughts_ = form.find("</think>") != form.npos;
-    calls_ = tool_form_of(form);
-    for (const added_token& t : v.added)
-      if (t.special && is_mark(v.tokens[t.id])) shown_.push_back(t.id);
-    std::ranges::sort(shown_);
+    form_.thoughts = form.find("</think>") != form.npos;
+    form_.calls = tool_form_of(form);
+    for (const added_token& t : v.added) {
+      const std::string& text = v.tokens[t.id];
+      const bool of_thought = form_.thoughts && (text == thought_marks{}.open || text == thought_marks{}.close), of_call = is_call_mark(text);
+      if (of_thought) (text == thought_marks{}.open ? form_.think : form_.end_think) = t.id;
+      if (of_call && text == form_.calls->open) form_.open_mark = t.id;
+      if (!t.special) continue;
+      if (of_call) form_.call_marks.push_back(t.id);
+      if (of_call || of_thought) shown_.push_back(t.id);  // answers are read by them: their text must not be dropped
+    }
+    std::ranges::sort(form_.call_marks), std::ranges::sort(shown_);
   }
 
   const metrics& counts() const { return count_; }
@@ -61,13 +69,16 @@ class service {
     const std::string id = fresh_id();
     if (r.does == action::completions) {
       t->request = completion_request(body, model_);
+      t->request.how.form = completion_constraint(body);
       t->writer = std::make_unique<completion_reply>(model_, t->request, "cmpl-" + id);
     } else {
       const jinja::conversation c = conversation_of(body, limits_);
       const std::vector<chat_segment> prompt = rendered(c, model_);
       t->request = chat_request(body, model_, prompt);
       t->request.how.shown = shown_;
-      t->writer = std::make_unique<chat_reply>(model_, t->request, id, reading(body, c, to_string(prompt)));
+      const chat_reading how = reading(body, c, to_string(prompt));
+      t->request.how.form = chat_constraint(body, form_, how.in_thought);
+      t->writer = std::make_unique<chat_reply>(model_, t->request, id, how);
     }
     t->request.how.owner = owner;
     t->orders = t->request.orders(model_.context);
@@ -120,19 +131,17 @@ class service {
     return dump(all);
   }
 
-  // Special tokens that an answer is read by: their text must not be dropped.
-  bool is_mark(std::string_view text) const {
-    if (thoughts_ && (text == thought_marks{}.open || text == thought_marks{}.close)) return true;
-    if (!calls_) return false;
-    return text == calls_->open || text == calls_->close || std::ranges::find(calls_->others, text) != calls_->others.end();
+  bool is_call_mark(std::string_view text) const {
+    const tool_form* f = form_.calls;
+    return f && !text.empty() && (text == f->open || text == f->close || std::ranges::find(f->others, text) != f->others.end());
   }
   chat_reading reading(const json& body, const jinja::conversation& c, std::string_view prompt) const {
     chat_reading r;
-    r.thoughts = thoughts_;
+    r.thoughts = form_.thoughts;
     while (!prompt.empty() && (prompt.back() == '\n' || prompt.back() == ' ')) prompt.remove_suffix(1);
     r.in_thought = prompt.ends_with(thought_marks{}.open);
     if (c.tools.is_none()) return r;
-    r.calls = calls_;
+    r.calls = form_.calls;
     for (const json& tool : body["tools"]) r.tools.push_back(tool["function"]["name"].get<std::string>());
     return r;
   }
@@ -151,8 +160,7 @@ class service {
   const std::time_t started_;
   const u64 run_id_;
   mutable std::atomic<u64> ids_{};
-  bool thoughts_ = false;
-  const tool_form* calls_ = nullptr;
+  answer_form form_;
   std::vector<u32> shown_;
 };
 

@@ -33,8 +33,8 @@ class slot {
     const auto most = static_cast<u32>(o.prompt.size() - 1);  // the last id's logits are wanted
     return std::min(most, common_prefix(conversation_->history(), o.prompt));
   }
-  // `shared`: whose other conversations' caches may be used too, or null. Throws what sampler throws; the slot is then free.
-  void begin(std::shared_ptr<job> j, const tokenizer& tokens, u32 vocab_size, u64 now, const engine* shared) {
+  // `filter`: of this job. `shared`: whose other conversations' caches may be used too, or null. Throws what sampler throws; the slot is then free.
+  void begin(std::shared_ptr<job> j, const tokenizer& tokens, u32 vocab_size, u64 now, const engine* shared, std::unique_ptr<token_filter> filter) {
     u32 kept = reusable(j->what);
     if (shared && !j->what.prompt_logprobs && j->what.prompt.size() > kept + 1) {
       auto fresh = shared->open();
@@ -42,7 +42,7 @@ class slot {
     }
     conversation_->rewind(kept);
     owner_ = j->what.owner, last_used_ = now;
-    answer_.emplace(j->what, tokens, vocab_size);
+    answer_.emplace(j->what, tokens, vocab_size, std::move(filter));
     job_ = std::move(j);
     fed_ = cached_ = kept;
     if (job_->what.prompt_logprobs) pending_.tokens.push_back({.id = job_->what.prompt[0], .known = false});

@@ -19,15 +19,16 @@ struct tool_form {
   std::string_view open;        // empty: calls are the whole answer, with semicolons between them
   std::string_view close{};     // empty: the JSON's end is the call's
   std::string_view arguments = "arguments";  // their key
+  bool listed = false;          // a mark stands before a list of calls
   bool named_first = false;     // NAME[ARGS]{...} is a call too
   std::array<std::string_view, 2> others{};  // further marks; the first may stand before a whole answer
 };
 
 inline constexpr tool_form tool_forms[] = {
     {.name = "hermes", .open = "<tool_call>", .close = "</tool_call>"},  // Qwen, SmolLM3, Granite 4
-    {.name = "phi", .open = "<|tool_call|>", .close = "<|/tool_call|>"},
-    {.name = "granite", .open = "<|tool_call|>"},
-    {.name = "mistral", .open = "[TOOL_CALLS]", .named_first = true, .others = {"[ARGS]", "[CALL_ID]"}},
+    {.name = "phi", .open = "<|tool_call|>", .close = "<|/tool_call|>", .listed = true},
+    {.name = "granite", .open = "<|tool_call|>", .listed = true},
+    {.name = "mistral", .open = "[TOOL_CALLS]", .listed = true, .named_first = true, .others = {"[ARGS]", "[CALL_ID]"}},
     {.name = "llama3", .open = {}, .arguments = "parameters", .others = {"<|python_tag|>"}},
 };
 

@@ -84,12 +84,12 @@ TEST_CASE_FIXTURE(fixture, "grammar_filter: allows the tokens whose bytes go on,
 TEST_CASE_FIXTURE(fixture, "grammar_filter: thoughts are free, once, before the text") {
   const auto g = of("root ::= \"[\" \"]\"");
   const u32 open = *tokens.find("["), close = *tokens.find("]"), letter = *tokens.find("a");
-  grammar_filter f(g, tokens, {0}, {.open = 1, .close = 2});
+  grammar_filter f(g, tokens, {0}, {.think = 1, .end_think = 2});
   auto ids = allowed(f);
   CHECK(std::ranges::find(ids, 1) != ids.end());
   CHECK(std::ranges::find(ids, letter) == ids.end());
   f.accept(1);
-  CHECK(allowed(f).size() == tokens.vocab_size() + 3);
+  CHECK(allowed(f).size() == tokens.vocab_size() + 2);  // all but the end
   f.accept(letter), f.accept(open), f.accept(2);
   ids = allowed(f);
   CHECK(std::ranges::find(ids, 1) == ids.end());
@@ -99,11 +99,27 @@ TEST_CASE_FIXTURE(fixture, "grammar_filter: thoughts are free, once, before the 
   f.accept(close);
   CHECK(f.complete());
 
-  grammar_filter within(g, tokens, {0}, {.open = 1, .close = 2, .inside = true});
-  CHECK(allowed(within).size() == tokens.vocab_size() + 3);
+  grammar_filter within(g, tokens, {0}, {.think = 1, .end_think = 2, .in_thought = true});
+  CHECK(allowed(within).size() == tokens.vocab_size() + 2);
   within.accept(2);
   ids = allowed(within);
   CHECK(std::ranges::find(ids, 1u) == ids.end());
+}
+
+TEST_CASE_FIXTURE(fixture, "grammar_filter: behind a mark, and free before and after") {
+  const auto g = of("root ::= \"[\" \"a\"? \"]\"");
+  const u32 open = *tokens.find("["), close = *tokens.find("]"), letter = *tokens.find("a"), mark = 4;
+  grammar_filter f(g, tokens, {0}, {.mark = mark});
+  for (u32 times = 0; times < 3; ++times) {
+    CHECK(allowed(f).size() == tokens.vocab_size() + 3);
+    f.accept(letter), f.accept(close), f.accept(mark);
+    auto ids = allowed(f);
+    CHECK(std::ranges::find(ids, open) != ids.end());
+    CHECK(std::ranges::find(ids, letter) == ids.end());
+    CHECK(std::ranges::find(ids, 0u) == ids.end());
+    f.accept(open), f.accept(close);
+    CHECK(!f.complete());
+  }
 }
 
 TEST_CASE_FIXTURE(fixture, "grammar_filter: special tokens are text only where they are shown; nothing left is an error") {

@@ -19,7 +19,7 @@ class grammar_automaton {
  public:
   using state = u32;
   static constexpr state dead = 0;  // no text of the grammar begins like this
-  static constexpr std::size_t max_stacks = 1 << 16;
+  static constexpr std::size_t max_stacks = 1 << 13;
 
   explicit grammar_automaton(std::shared_ptr<const grammar> g) : grammar_(std::move(g)) {
     frames_.push_back({0, 0});
@@ -48,6 +48,7 @@ class grammar_automaton {
   // And nothing may follow it.
   bool complete(state s) const { return states_[s].tops.size() == 1 && accepts(s); }
   std::size_t bytes() const { return bytes_; }
+  u64 work() const { return work_; }  // so far, in symbols looked at
 
  private:
   static constexpr state unknown = ~u32{0};
@@ -86,6 +87,7 @@ class grammar_automaton {
 
   state find_next(state s, u8 byte) {
     std::vector<frame> read;
+    work_ += states_[s].tops.size();
     for (const u32 top : states_[s].tops) {
       if (top == whole) continue;
       const auto [at, below] = frames_[top];
@@ -103,6 +105,7 @@ class grammar_automaton {
     while (!work.empty()) {
       const auto [at, below] = work.back();
       work.pop_back();
+      ++work_;
       if (!seen.insert(u64{at} << 32 | below).second) continue;
       if (seen.size() > max_stacks)
         throw Error(errc::unsupported, {}, "grammar", concat({"at most ", u64{max_stacks}, " ways to read the same text"}), "more");
@@ -131,6 +134,7 @@ class grammar_automaton {
   std::map<std::vector<u32>, state> state_ids_;
   state start_ = dead;
   std::size_t bytes_ = 0;
+  u64 work_ = 0;
 };
 
 }  // namespace cke

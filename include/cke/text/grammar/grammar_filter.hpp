@@ -10,65 +10,78 @@
 CKE_COLD_BEGIN
 namespace cke {
 
-// Thoughts come before the text that the grammar is of.
-struct free_thought {
-  u32 open = no_token, close = no_token;  // ids; none: the model has no thoughts
-  bool inside = false;                    // the prompt ends within one
+// Where in an answer the grammar's text is, by ids of tokens.
+struct grammar_place {
+  u32 think = no_token, end_think = no_token;  // a thought may come before it; none: the model has no thoughts
+  bool in_thought = false;                     // the prompt ends within one
+  u32 mark = no_token;                         // all is free up to this token, and again behind the text; none: the whole answer
 };
 
 class grammar_filter final : public token_filter {
  public:
-  // An end of the text is one of `ends`, which are allowed where the text is whole.
-  grammar_filter(std::shared_ptr<token_grammar> of, const tokenizer& tokens, std::vector<u32> ends, free_thought thought = {})
-      : of_(std::move(of)), tokens_(tokens), ends_(std::move(ends)), thought_(thought), state_(of_->start()) {}
+  // An answer may end with one of `ends` where its text is whole.
+  grammar_filter(std::shared_ptr<token_grammar> of, const tokenizer& tokens, std::vector<u32> ends, grammar_place place = {})
+      : whole_(of), of_(std::move(of)), tokens_(tokens), ends_(std::move(ends)), place_(place), state_(of_->start()),
+        now_(place.mark != no_token ? part::free : place.in_thought ? part::thought : part::beginning) {}
 
   // Throws Error{unsupported} where no token of the vocabulary goes on.
   std::span<const float> only(std::span<const float> logits) override {
-    if (thought_.inside) return logits;
+    if (now_ == part::free) return logits;
     constexpr float never = -std::numeric_limits<float>::infinity();
+    if (now_ == part::thought) {  // the text is still to come
+      left_.assign(logits.begin(), logits.end());
+      for (const u32 id : ends_)
+        if (id < left_.size()) left_[id] = never;
+      return left_;
+    }
     left_.assign(logits.size(), never);
     const std::span<const u64> mask = of_->allowed(state_);
     bool any = false;
-    for (std::size_t word = 0; word < mask.size(); ++word) {
-      any |= mask[word] != 0;
-      for (u64 bits = mask[word]; bits != 0; bits &= bits - 1) allow(logits, static_cast<u32>(word * 64 + static_cast<u32>(__builtin_ctzll(bits))));
-    }
+    for (std::size_t word = 0; word < mask.size(); ++word)
+      for (u64 bits = mask[word]; bits != 0; bits &= bits - 1) any |= allow(logits, static_cast<u32>(word * 64) + static_cast<u32>(__builtin_ctzll(bits)));
     if (of_->accepts(state_))
       for (const u32 id : ends_) any |= allow(logits, id);
-    if (may_think()) any |= allow(logits, thought_.open);
+    if (now_ == part::beginning && place_.think != no_token) any |= allow(logits, place_.think);
     if (!any) throw Error(errc::unsupported, {}, "grammar", "a token of the vocabulary that goes on", "none");
     return left_;
   }
   void accept(u32 id) override {
-    if (thought_.inside) {
-      thought_.inside = id != thought_.close;
-      thought_.open = no_token;  // one is enough
-    } else if (may_think() && id == thought_.open) {
-      thought_.inside = true;
+    if (now_ == part::thought) {
+      if (id == place_.end_think) now_ = part::text;
+    } else if (now_ == part::free) {
+      if (id == place_.mark) now_ = part::text, of_ = whole_, state_ = of_->start();
+    } else if (now_ == part::beginning && id == place_.think) {
+      now_ = part::thought;
     } else {
-      begun_ = true;
-      state_ = of_->next(state_, tokens_.piece(id));
-      if (!of_->full()) return;
-      of_ = std::make_shared<token_grammar>(*of_, state_);
-      state_ = of_->start();
+      now_ = part::text;
+      read(tokens_.piece(id));
     }
   }
-  bool complete() const override { return !thought_.inside && of_->complete(state_); }
+  bool complete() const override { return now_ == part::text && of_->complete(state_); }
 
  private:
-  bool may_think() const { return !begun_ && thought_.open != no_token; }
+  enum class part : u8 { beginning, thought, text, free };
+
+  void read(std::string_view bytes) {
+    state_ = of_->next(state_, bytes);
+    if (place_.mark != no_token && of_->complete(state_)) now_ = part::free;
+    if (!of_->full()) return;
+    of_ = std::make_shared<token_grammar>(*of_, state_);
+    state_ = of_->start();
+  }
   bool allow(std::span<const float> logits, u32 id) {
     if (id >= logits.size()) return false;
     left_[id] = logits[id];
     return true;
   }
 
-  std::shared_ptr<token_grammar> of_;
+  const std::shared_ptr<token_grammar> whole_;
+  std::shared_ptr<token_grammar> of_;  // whole_, or what is left of it
   const tokenizer& tokens_;
   const std::vector<u32> ends_;
-  free_thought thought_;
+  const grammar_place place_;
   token_grammar::state state_;
-  bool begun_ = false;
+  part now_;
   std::vector<float> left_;
 };
 

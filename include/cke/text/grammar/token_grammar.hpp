@@ -14,6 +14,7 @@ class token_grammar {
  public:
   using state = grammar_automaton::state;
   static constexpr std::size_t max_bytes = 64 << 20;
+  static constexpr u64 max_work = 100'000'000;  // for one step: about a second
 
   token_grammar(std::shared_ptr<const grammar> g, std::shared_ptr<const token_trie> tokens)
       : tokens_(std::move(tokens)), bytes_(std::move(g)) {}
@@ -27,7 +28,8 @@ class token_grammar {
     for (const char c : text) s = bytes_.next(s, static_cast<u8>(c));
     return s;
   }
-  // A bit for each token of the vocabulary.
+  // A bit for each token of the vocabulary. Throws Error{unsupported} where the grammar makes that
+  // too much work.
   std::span<const u64> allowed(state s) {
     const auto [entry, fresh] = masks_.try_emplace(s);
     if (fresh) entry->second = find(s);
@@ -40,11 +42,13 @@ class token_grammar {
   std::vector<u64> find(state s) {
     std::vector<u64> mask((tokens_->vocab_size() + 63) / 64);
     const auto nodes = tokens_->nodes();
+    const u64 begin = bytes_.work();
     way_.assign(tokens_->depth() + 1, s);  // by depth, the state before that byte
     for (std::size_t i = 0; i < nodes.size();) {
       const token_trie::node& n = nodes[i];
       const state after = bytes_.next(way_[n.depth], n.byte);
       way_[n.depth + 1] = after;
+      if (bytes_.work() - begin > max_work) throw Error(errc::unsupported, {}, "grammar", "a simpler one", "one that takes seconds for a token");
       if (after == grammar_automaton::dead) {
         i = n.end;
         continue;

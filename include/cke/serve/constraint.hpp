@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// constraint.hpp: what a request says of the form of its answer, as a grammar.
+#pragma once
+
+#include "../io/json_schema.hpp"
+#include "../text/grammar/gbnf.hpp"
+#include "../text/tool_calls.hpp"
+#include "request.hpp"
+
+namespace cke::serve {
+
+// How a model's answers are built.
+struct answer_form {
+  u32 think = no_token, end_think = no_token;  // tokens around a thought; none: it has none, or not as tokens
+  bool thoughts = false;                       // it can think
+  const tool_form* calls = nullptr;            // null: its template teaches none that is known
+  u32 open_mark = no_token;                    // the token that a call begins with; none: several, or no mark
+  std::vector<u32> call_marks{};               // special tokens that are part of calls
+};
+
+namespace detail {
+
+inline std::string named_call(const tool_form& form, const std::string& name, const std::string& arguments, const std::string& ws) {
+  const auto key = [&](std::string_view k) { return gbnf::literal('"' + std::string(k) + '"') + " \":\" " + ws + ' '; };
+  return "\"{\" " + ws + ' ' + key("name") + gbnf::literal(json(name).dump()) + " \",\" " + ws + ' ' + key(form.arguments) + arguments + ' ' + ws + " \"}\"";
+}
+
+// The functions that may be called: all of the request, or the named one.
+inline std::vector<const json*> callable(const json& body) {
+  std::vector<const json*> all;
+  const json* choice = given(body, "tool_choice");
+  const json* named = choice && choice->is_object() ? &(*choice)["function"]["name"] : nullptr;
+  if (const json* tools = given(body, "tools"))
+    for (const json& tool : *tools)
+      if (!named || tool["function"]["name"] == *named) all.push_back(&tool["function"]);
+  return all;
+}
+
+// Rules for calls: `calls` is one or more, as the model writes them, and `behind` what follows the
+// mark of one.
+inline std::string call_rules(const tool_form& form, std::span<const json* const> functions, bool one, json_schema_rules& rules) {
+  const std::string ws = rules.blank();
+  const bool by_name = form.named_first;
+  std::string alternatives;
+  for (const json* f : functions) {
+    const json* schema = given(*f, "parameters");
+    static const json object{{"type", "object"}};
+    const std::string path = "tools." + (*f)["name"].get<std::string>() + ".parameters";
+    std::string arguments;
+    try {
+      arguments = rules.item(schema ? *schema : object, path);
+    } catch (const Error& e) {
+      if (given_or(*f, "strict", false)) throw bad_request(e.what(), "tools", "invalid_value");
+      arguments = rules.item(object, path);  // OpenAI's: without `strict` the schema is advice
+    }
+    alternatives += alternatives.empty() ? "" : " | ";
+    alternatives += by_name ? gbnf::literal((*f)["name"].get<std::string>()) + ' ' + gbnf::literal(form.others[0]) + ' ' + arguments
+                            : named_call(form, (*f)["name"].get<std::string>(), arguments, ws);
+  }
+  std::string text = "call ::= " + alternatives + '\n';
+  const std::string more = one ? "" : "*";
+  const auto repeated = [&](const std::string& item, const std::string& between) {
+    return one ? item : item + " (" + gbnf::literal(between) + ' ' + item + ")" + more;
+  };
+  if (form.open.empty()) return text + "calls ::= " + repeated("call", "; ") + '\n';
+  std::string behind = by_name ? "call" : form.listed ? "\"[\" " + repeated("call", ", ") + " \"]\"" : "\"\\n\" call \"\\n\"";
+  if (!form.close.empty()) behind += ' ' + gbnf::literal(form.close);
+  text += "behind ::= " + behind + '\n';
+  const std::string marked = gbnf::literal(form.open) + " behind";
+  return text + "calls ::= " + (form.listed && !by_name ? marked : repeated(marked, by_name ? "" : "\n")) + '\n';
+}
+
+inline std::shared_ptr<const grammar> parsed(const std::string& text, const char* param) {
+  try {
+    return std::make_shared<const grammar>(parse_gbnf(text, param));
+  } catch (const Error& e) {
+    throw bad_request(e.what(), param, "invalid_value");
+  }
+}
+
+// The rule of the document that response_format asks for; empty: any text.
+inline std::string document_rule(const json& body, json_schema_rules& rules) {
+  const json* format = given(body, "response_format");
+  if (!format || (*format)["type"] == "text") return {};
+  static const json object{{"type", "object"}};
+  const bool by_schema = (*format)["type"] == "json_schema";
+  const json* wanted = by_schema ? given(*format, "json_schema") : nullptr;
+  if (by_schema && !wanted) throw bad_request("response_format.json_schema: expected a schema, found none", "response_format.json_schema", "missing_required_parameter");
+  const json* schema = wanted ? given(*wanted, "schema") : nullptr;
+  try {
+    return rules.item(schema ? *schema : object, "schema");
+  } catch (const Error& e) {
+    throw bad_request(e.what(), "response_format", "invalid_value");
+  }
+}
+
+}  // namespace detail
+
+// Of a checked body of /v1/completions.
+inline wanted_grammar completion_constraint(const json& body) {
+  wanted_grammar w;
+  if (const json* g = detail::given(body, "grammar")) w.text = g->get<std::string>(), w.of = detail::parsed(w.text, "grammar");
+  return w;
+}
+
+// Of a checked body of /v1/chat/completions; `in_thought`: its prompt ends within a thought. Throws
+// api_error.
+inline wanted_grammar chat_constraint(const json& body, const answer_form& form, bool in_thought) {
+  using namespace detail;
+  wanted_grammar w = completion_constraint(body);
+  json_schema_rules rules("");
+  const std::string document = document_rule(body, rules);
+  const json* choice = given(body, "tool_choice");
+  const auto functions = callable(body);
+  const bool named = choice && choice->is_object(), forced = named || (choice && *choice == "required");
+  const bool may_call = !functions.empty() && !(choice && *choice == "none");
+  const auto refuse = [](const char* param, const std::string& why) { throw bad_request(param + (": " + why), param, "invalid_value"); };
+  if (w.of && !document.empty()) refuse("grammar", "not beside a response_format");
+  if (forced && functions.empty()) refuse("tool_choice", named ? "expected the name of one of the tools" : "expected tools to choose from, found none");
+  if (forced && w.of) refuse("tool_choice", "auto or none beside a grammar");
+  if (forced && !form.calls) refuse("tool_choice", "auto or none: the model's template teaches no form of calls that is known");
+
+  const bool strict = std::ranges::any_of(functions, [](const json* f) { return given_or(*f, "strict", false); });
+  if (forced || (may_call && form.calls && !w.of && (!document.empty() || strict))) {
+    const std::string calls = call_rules(*form.calls, functions, named, rules);
+    const bool only_calls = forced || document.empty();
+    w.text = calls + "root ::= " + (forced ? "calls" : only_calls ? "behind" : "calls | " + document) + '\n' + rules.rules();
+    w.marks = form.call_marks;
+    if (!forced && only_calls) {
+      w.place.mark = form.open_mark;
+      if (w.place.mark == no_token) refuse("tools", "strict only with tool_choice required: the model's calls do not begin with a token of their own");
+    }
+    w.of = parsed(w.text, "tools");
+  } else if (strict && may_call) {
+    refuse("tools", w.of ? "strict not beside a grammar" : "strict: the model's template teaches no form of calls that is known");
+  } else if (!document.empty()) {
+    w.text = "root ::= " + document + '\n' + rules.rules();
+    w.of = parsed(w.text, "response_format");
+  }
+  if (!w.of || w.place.mark != no_token) return w;
+  if (in_thought && form.end_think == no_token) refuse("response_format", "the end of the model's thoughts is no token of its own");
+  w.place.think = form.think, w.place.end_think = form.end_think, w.place.in_thought = in_thought;
+  return w;
+}
+
+}  // namespace cke::serve

@@ -92,20 +92,20 @@ def structure(client: openai.OpenAI, model: str) -> None:
     word = client.chat.completions.create(model=model, messages=SEA, extra_body={"grammar": 'root ::= "yes" | "no"'})
     assert word.choices[0].message.content in ("yes", "no") and word.choices[0].finish_reason == "stop"
 
-    both = WEATHER + [{"type": "function", "function": {"name": "add", "strict": True, "parameters": {
+    both = [{"type": "function", "function": {"name": "go", "parameters": {"type": "object", "properties": {"to": {"enum": ["Rome", "Oslo"]}}, "required": ["to"]}}}, {"type": "function", "function": {"name": "add", "strict": True, "parameters": {
         "type": "object", "properties": {"numbers": {"type": "array", "items": {"type": "integer"}, "maxItems": 4}}, "required": ["numbers"], "additionalProperties": False}}}]
     named = {"type": "function", "function": {"name": "add"}}
     for choice in ("required", named):
         answer = client.chat.completions.create(model=model, messages=SEA, tools=both, tool_choice=choice, temperature=0, max_completion_tokens=600).choices[0]
-        assert answer.finish_reason in ("tool_calls", "length") and answer.message.content is None
+        assert answer.finish_reason == "length" or (answer.finish_reason == "tool_calls" and answer.message.content is None), answer
         for call in answer.message.tool_calls:
             arguments = json.loads(call.function.arguments)
-            assert "city" in arguments if call.function.name == "get_weather" else all(type(n) is int for n in arguments["numbers"])
+            assert arguments["to"] in ("Rome", "Oslo") if call.function.name == "go" else all(type(n) is int for n in arguments["numbers"])
         assert choice == "required" or [c.function.name for c in answer.message.tool_calls] == ["add"]
     mark = client.post("/../tokenize", body={"content": "<tool_call>"}, cast_to=object)["tokens"]
     free = dict(model=model, messages=SEA, tools=both, temperature=0, max_tokens=200, logit_bias={str(mark[0]): 15}, extra_body={"chat_template_kwargs": {"enable_thinking": False}})
     message = client.chat.completions.create(**free).choices[0].message
-    assert "<tool_call>" not in (message.content or "") and message.tool_calls, message  # with a strict tool, a mark is the begin of a call
+    assert message.tool_calls and (message.content or "").count("<tool_call>") <= 1, message  # one may be cut off by max_tokens
 
 
 def errors(client: openai.OpenAI, model: str, url: str) -> None:

@@ -86,6 +86,10 @@ template <class Model> class Session : public sequence<typename Model::loaded> {
   generation<Session> generate(std::span<const u32> prompt, generate_options options = {}) & {
     return generation<Session>(*this, prompt, std::move(options));
   }
+  // With a draft of draft.hpp; see model_options::logit_rows.
+  template <class Draft> generation<Session, Draft> generate(std::span<const u32> prompt, generate_options options, Draft draft) & {
+    return generation<Session, Draft>(*this, prompt, std::move(options), std::move(draft));
+  }
 
   const tokenizer* tokens_or_null() const { return shared_->tokens ? &*shared_->tokens : nullptr; }
   std::span<const u32> stop_ids() const { return shared_->stop_ids; }

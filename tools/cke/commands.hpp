@@ -19,6 +19,8 @@ struct run_args {
   std::optional<u32> max_tokens;      // absent: 256, or what the context leaves
   sampling sample;
   std::optional<std::string> grammar, json_schema;  // files: what the answer has to be
+  u32 draft = 0;                                    // ids that are guessed ahead; 0: none
+  std::optional<std::string> draft_model;           // what guesses them; absent: the text so far
   bool ids = false;                   // print ids, not text
 };
 void run(const run_args& args);

@@ -65,6 +65,9 @@ class commands {
     r.add_option("-n,--max-tokens", run_.max_tokens, "most new tokens (256)")->check(any_count());
     r.add_flag("--ids", run_.ids, "print a JSON array of the new ids");
     sampling_options_of(r, run_.sample);
+    auto* ahead = r.add_option("--draft", run_.draft, "guess up to N ids ahead, from what the text repeats, and check them in one pass: the same answer, sooner")
+        ->type_name("N")->check(CLI::Range(0u, 64u))->capture_default_str();
+    r.add_option("--draft-model", run_.draft_model, "a smaller model with the same vocabulary, which guesses them instead")->type_name("MODEL")->needs(ahead);
     auto* grammar = r.add_option("--grammar", run_.grammar, "a GBNF file: the answer is a text of that grammar")->type_name("FILE");
     r.add_option("--json-schema", run_.json_schema, "a JSON Schema: the answer is a document of it")->type_name("FILE")->excludes(grammar);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // run.cpp: cke run: a prompt and what the model adds to it.
+#include <cke/draft.hpp>
 #include <cke/generate.hpp>
 #include <cke/io/json_schema.hpp>
 #include <cke/text/grammar/gbnf.hpp>
@@ -28,22 +29,18 @@ std::unique_ptr<token_filter> filter_of(const run_args& args, const loaded_model
   return std::make_unique<grammar_filter>(std::make_shared<token_grammar>(std::move(g), std::move(tokens)), *model.tokens, model.stop_ids);
 }
 
-}  // namespace
+// A model that can guess for `big`. Throws Error where their ids do not mean the same.
+loaded_model load_draft(const run_args& args, const loaded_model& big) {
+  model_args wanted{.path = *args.draft_model, .numbers = {}, .threads = args.model.threads, .context = big.engine->context(), .chunk = args.model.chunk};
+  loaded_model small = load_model(wanted, needs::weights);
+  const bool same = big.tokens && small.tokens ? big.tokens->vocabulary().tokens == small.tokens->vocabulary().tokens
+                                               : big.engine->vocab_size() == small.engine->vocab_size();
+  if (!same) throw Error(errc::usage, wanted.path, "--draft-model", "the vocabulary of " + args.model.path, "another one");
+  return small;
+}
 
-void run(const run_args& args) {
-  std::vector<u32> prompt;
-  if (args.tokens) prompt = parse_ids(*args.tokens);
-  const loaded_model model = load_model(args.model, args.tokens ? needs::weights : needs::text);
-  if (!args.tokens) prompt = model.tokens->encode(args.prompt, {.parse_special = true, .add_special = true});
-  const std::unique_ptr<token_filter> filter = filter_of(args, model);
-  const auto c = model.engine->open();
-  text_session session(*c, args.ids || !model.tokens ? nullptr : &*model.tokens, model.stop_ids);
-  // The last id need not be fed, so there is room for one more than positions are left.
-  const u32 room = c->context() - static_cast<u32>(std::min<std::size_t>(prompt.size(), c->context())) + 1;
-  const bool text = session.tokens_or_null() != nullptr;
-
-  generation answer(session, prompt, {.max_tokens = args.max_tokens.value_or(std::min(256u, room)), .sample = args.sample, .filter = filter.get()});
-  if (text) {
+void print(const text_session& session, auto answer) {
+  if (session.tokens_or_null()) {
     try {
       for (const std::string_view piece : answer) put(piece);
     } catch (const Error& e) {
@@ -57,6 +54,30 @@ void run(const run_args& args) {
   std::vector<u32> ids(answer.ids().begin(), answer.ids().end());
   if (answer.stop_id()) ids.push_back(*answer.stop_id());
   put(ids_text(ids) + '\n');
+}
+
+}  // namespace
+
+void run(const run_args& args) {
+  std::vector<u32> prompt;
+  if (args.tokens) prompt = parse_ids(*args.tokens);
+  const loaded_model model = load_model(args.model, args.tokens ? needs::weights : needs::text, args.draft + 1);
+  if (!args.tokens) prompt = model.tokens->encode(args.prompt, {.parse_special = true, .add_special = true});
+  const std::unique_ptr<token_filter> filter = filter_of(args, model);
+  const auto c = model.engine->open();
+  text_session session(*c, args.ids || !model.tokens ? nullptr : &*model.tokens, model.stop_ids);
+  // The last id need not be fed, so there is room for one more than positions are left.
+  const u32 room = c->context() - static_cast<u32>(std::min<std::size_t>(prompt.size(), c->context())) + 1;
+  const generate_options options{.max_tokens = args.max_tokens.value_or(std::min(256u, room)), .sample = args.sample, .filter = filter.get()};
+  if (args.draft_model) {
+    const loaded_model small = load_draft(args, model);
+    const auto guesses = small.engine->open();
+    print(session, generation(session, prompt, options, model_draft(*guesses, args.draft)));
+  } else if (args.draft) {
+    print(session, generation(session, prompt, options, ngram_draft(args.draft)));
+  } else {
+    print(session, generation(session, prompt, options));
+  }
 }
 
 }  // namespace cke::tool

@@ -85,6 +85,39 @@ TEST_CASE("run continues a text, the same with the same seed") {
   CHECK(cke({"detokenize", tiny, "--tokens", listed(ids)}).out + '\n' == with({}));
 }
 
+TEST_CASE("run: guesses ahead change nothing, neither by repetition nor by a model") {
+  for (const char* temperature : {"0", "0.9"}) {
+    const auto run = [&](std::vector<std::string> more) {
+      std::vector<std::string> all{"run", tiny, "-p", "The dog ran. The cat ran. The dog ran. The", "-n", "40", "--temp", temperature, "--seed", "4"};
+      all.insert(all.end(), more.begin(), more.end());
+      const result r = cke(all);
+      CHECK_SUCCESS(r);
+      return r.out;
+    };
+    const std::string plain = run({});
+    CHECK(run({"--draft", "6"}) == plain);
+    CHECK(run({"--draft", "3", "--draft-model", tiny}) == plain);
+  }
+  CHECK_REFUSED(cke({"run", tiny, "-p", "x", "--draft", "3", "--draft-model", models + "llama_untied"}), "--draft-model: expected the vocabulary of");
+}
+
+TEST_CASE("run: an answer of a grammar, and of a JSON Schema") {
+  const scratch dir;
+  write(dir / "form.gbnf", "root ::= \" red\" | \" blue\" \"!\"{3}\n");
+  const result word = cke({"run", tiny, "-p", "The sea is", "--grammar", dir / "form.gbnf"});
+  CHECK_SUCCESS(word);
+  CHECK((word.out == " red\n" || word.out == " blue!!!\n"));
+  write(dir / "schema.json", R"({"type": "object", "properties": {"n": {"type": "integer", "minimum": 10, "maximum": 19}, "w": {"enum": ["sea", "sun"]}}, "required": ["n", "w"]})");
+  const result document = cke({"run", tiny, "-p", "The sea is", "--json-schema", dir / "schema.json", "--temp", "1", "--draft", "4"});
+  CHECK_SUCCESS(document);
+  const json d = json::parse(document.out);
+  CHECK((d["n"] >= 10 && d["n"] <= 19 && (d["w"] == "sea" || d["w"] == "sun")));
+  write(dir / "wrong.gbnf", "root ::= word\n");
+  CHECK_REFUSED(cke({"run", tiny, "-p", "x", "--grammar", dir / "wrong.gbnf"}), "rule 'word': expected a definition, found none");
+  write(dir / "wrong.json", R"({"multipleOf": 3})");
+  CHECK_REFUSED(cke({"run", tiny, "-p", "x", "--json-schema", dir / "wrong.json"}), "schema.multipleOf: expected a keyword that a grammar can express, found 'multipleOf'");
+}
+
 TEST_CASE("tokenize and detokenize need a tokenizer alone, and give every byte back") {
   const scratch dir;
   fs::copy(tiny + "/tokenizer.json", dir / "tokenizer.json");

@@ -28,6 +28,9 @@ TEST_CASE("wrong words on the command line: status 2") {
   check_usage({"run", tiny, "--frob"}, "--frob");
   check_usage({"run", tiny, "-p"}, "--prompt");
   check_usage({"run", tiny, "-p", "x", "--tokens", "1"}, "--tokens");
+  check_usage({"run", tiny, "-p", "x", "--draft", "65"}, "--draft");
+  check_usage({"run", tiny, "-p", "x", "--draft-model", tiny}, "--draft");
+  check_usage({"run", tiny, "-p", "x", "--grammar", "x", "--json-schema", "y"}, "--json-schema");
   check_usage({"run", tiny, "--frob\n\x1b[2J"}, "?");
   check_usage({"logits", tiny, "--tokens", "1"}, "--output");
   check_usage({"logits", tiny, "-o", "x.npy"}, "--tokens");

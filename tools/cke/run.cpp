@@ -35,7 +35,7 @@ loaded_model load_draft(const run_args& args, const loaded_model& big) {
   loaded_model small = load_model(wanted, needs::weights);
   const bool same = big.tokens && small.tokens ? big.tokens->vocabulary().tokens == small.tokens->vocabulary().tokens
                                                : big.engine->vocab_size() == small.engine->vocab_size();
-  if (!same) throw Error(errc::usage, wanted.path, "--draft-model", "the vocabulary of " + args.model.path, "another one");
+  if (!same) throw Error(errc::config_mismatch, wanted.path, "--draft-model", "the vocabulary of " + args.model.path, "another one");
   return small;
 }
 

@@ -19,12 +19,13 @@ DRIVER = r"""
 #include <cstdio>
 #include <cke/io/gguf_tokenizer.hpp>
 #include <cke/io/hf_tokenizer.hpp>
+#include <cke/io/pattern_splitter.hpp>
 #include <cke/text/tokenizer.hpp>
 // stdin: u32 flags, u32 size, bytes ...; stdout: u32 count, ids, u32 size, the decoded text, without special tokens if flag 4 ...
 int main(int, char** argv) try {
   const std::string path = argv[1];
   const bool gguf = path.ends_with(".gguf");
-  const cke::tokenizer t(gguf ? cke::read_gguf_tokenizer(cke::gguf::read(path)) : cke::read_hf_tokenizer(cke::read_hf_files(path)));
+  const cke::tokenizer t(cke::with_patterns(gguf ? cke::read_gguf_tokenizer(cke::gguf::read(path)) : cke::read_hf_tokenizer(cke::read_hf_files(path)), path));
   const auto put = [](const void* data, std::size_t size, std::size_t count) {
     const auto n = static_cast<cke::u32>(count);
     std::fwrite(&n, 4, 1, stdout);
@@ -49,7 +50,7 @@ int main(int, char** argv) try {
 def build(folder):
     source, binary = folder / "driver.cpp", folder / "driver"
     source.write_text(DRIVER)
-    subprocess.run(["g++", "-std=c++20", "-O1", f"-I{ROOT}/include", source, "-o", binary], check=True)
+    subprocess.run(["g++", "-std=c++20", "-O1", f"-I{ROOT}/include", source, "-o", binary, "-lpcre2-8"], check=True)
     return binary
 
 

@@ -65,7 +65,7 @@ inline std::vector<encoding> encodings(const std::string& name) {
     for (u32& id : e.ids) id = in.number();
     all.push_back(std::move(e));
   }
-  REQUIRE(all.size() > 200);
+  REQUIRE(all.size() > 100);
   return all;
 }
 

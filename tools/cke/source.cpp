@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include <cke/hf.hpp>
+#include <cke/io/pattern_splitter.hpp>
 
 #include "cache.hpp"
 #include "terminal.hpp"
@@ -21,13 +22,17 @@ bool is_directory(const std::string& path) {
 
 }  // namespace
 
-checkpoint open_checkpoint(const std::string& path) { return is_directory(path) ? hf(path) : gguf_checkpoint(path); }
+checkpoint open_checkpoint(const std::string& path) {
+  checkpoint c = is_directory(path) ? hf(path) : gguf_checkpoint(path);
+  if (c.tokens && c.tokens->pre == pre_tokenizer::patterns) c.tokens = std::make_shared<const vocabulary>(with_patterns(*c.tokens, path));
+  return c;
+}
 
 tokenizer open_tokenizer(const std::string& path) {
-  if (!is_directory(path)) return tokenizer(read_gguf_tokenizer(gguf::read(path)), path);
+  if (!is_directory(path)) return tokenizer(with_patterns(read_gguf_tokenizer(gguf::read(path)), path), path);
   const hf_files files = read_hf_files(path);
   if (files.tokenizer.empty()) throw Error(errc::file, files.path("tokenizer.json"), {}, "a file", "none");
-  return tokenizer(read_hf_tokenizer(files), files.tokenizer);
+  return tokenizer(with_patterns(read_hf_tokenizer(files), files.tokenizer), files.tokenizer);
 }
 
 loaded_model load_model(const model_args& args, needs what, u32 logit_rows) {

@@ -14,40 +14,11 @@
 #include "../text/index_table.hpp"
 #include "../text/vocabulary.hpp"
 #include "gguf.hpp"
+#include "gguf_pre.hpp"
 
 CKE_COLD_BEGIN
 namespace cke {
 namespace detail {
-
-struct gguf_pre {
-  pre_tokenizer kind;
-  bool nfc, ignore_merges, add_bos;
-};
-
-// GGUF says which model family's rules apply; what the family's tokenizer.json says beside the
-// pattern comes with it. Of several names for the same rules the first is written.
-inline constexpr std::pair<std::string_view, gguf_pre> gguf_pres[] = {
-    {"gpt-2", {pre_tokenizer::gpt2, false, false, false}},
-    {"smollm", {pre_tokenizer::smollm, false, false, false}},
-    {"llama-bpe", {pre_tokenizer::llama3, false, true, true}},
-    {"llama3", {pre_tokenizer::llama3, false, true, true}},
-    {"llama-v3", {pre_tokenizer::llama3, false, true, true}},
-    {"qwen2", {pre_tokenizer::qwen2, true, false, false}},
-    {"deepseek-r1-qwen", {pre_tokenizer::qwen2, true, false, false}},
-};
-inline gguf_pre gguf_pre_named(std::string_view name, const std::string& file) {
-  for (const auto& [key, rules] : gguf_pres)
-    if (key == name) return rules;
-  throw Error(errc::unsupported, file, "tokenizer.ggml.pre", "gpt-2, smollm, llama-bpe or qwen2",
-              name);
-}
-// llama.cpp knows no normalisation: a name that promises another one will do where none fits better.
-inline std::string_view gguf_pre_of(const vocabulary& v, const std::string& file) {
-  for (const bool exact : {true, false})
-    for (const auto& [key, rules] : gguf_pres)
-      if (rules.kind == v.pre && rules.ignore_merges == v.ignore_merges && (rules.nfc == v.nfc || !exact)) return key;
-  throw Error(errc::unsupported, file, "tokenizer", "rules that GGUF has a name for", "others");
-}
 
 // "left right" in the file's spelling, where a space is never part of a token.
 inline std::vector<merge> gguf_merges(const gguf& file, const char* key,
@@ -90,6 +61,7 @@ inline vocabulary read_gguf_tokenizer(const gguf& file) {
     const auto rules =
         detail::gguf_pre_named(file.get<std::string_view>("tokenizer.ggml.pre"), file.file());
     v.pre = rules.kind;
+    for (const std::string_view pattern : rules.patterns) v.patterns.push_back({std::string(pattern)});
     v.nfc = rules.nfc;
     v.ignore_merges = rules.ignore_merges;
     v.add_bos = rules.add_bos;

@@ -10,6 +10,7 @@
 
 #include "../core/error.hpp"
 #include "../text/vocabulary.hpp"
+#include "gguf_pre.hpp"
 #include "hf_bpe_model.hpp"
 #include "hf_dir.hpp"
 #include "json_node.hpp"
@@ -62,24 +63,12 @@ class hf_tokenizer_reader {
         step["pattern"].only({"String"});
         step["pattern"]["String"].require(step["pattern"]["String"].is(" "), "\" \"");
         no_words_ = true;
-      } else if (type.is("Split") && first && !last) {
-        step.only({"pattern", "behavior", "invert"});
-        step["behavior"].require(step["behavior"].is("Isolated"), "Isolated");
-        step["invert"].require(!step["invert"].flag(false), "false");
-        step["pattern"].only({"Regex"});
-        out_.pre = known_pattern(step["pattern"]["Regex"]);
-      } else if (type.is("Digits") && first && !last) {
-        step.only({"individual_digits"});
-        step["individual_digits"].require(step["individual_digits"].flag(false), "true");
-        out_.pre = pre_tokenizer::smollm;
+      } else if ((type.is("Split") || type.is("Digits") || type.is("Punctuation")) && !last) {
+        out_.patterns.push_back(rule_of(step));
       } else if (type.is("ByteLevel") && last) {
         step.only({"add_prefix_space", "trim_offsets", "use_regex"});
         out_.model = tokenizer_model::bpe;
-        // After Digits its own pattern must follow, after a Split not; alone, both are known.
-        const bool use_regex = step["use_regex"].flag(true);
-        if (first) out_.pre = use_regex ? pre_tokenizer::gpt2 : pre_tokenizer::none;
-        step["use_regex"].require(first || use_regex == (out_.pre == pre_tokenizer::smollm),
-                                  use_regex ? "false" : "true");
+        if (step["use_regex"].flag(true)) out_.patterns.push_back({std::string(patterns::gpt2)});
         const bool prefix = step["add_prefix_space"].flag(true);
         step["add_prefix_space"].require(first || !prefix, "false");
         if (prefix) out_.prefix = space_prefix::if_missing;
@@ -91,22 +80,46 @@ class hf_tokenizer_reader {
     }
     if (!steps.empty() && out_.model == tokenizer_model::spm && !metaspace_ && !no_words_)
       steps.back()["type"].unsupported("ByteLevel as the last pre-tokenizer");
+    name_patterns();
   }
 
-  static pre_tokenizer known_pattern(const json_node& node) {
-    static constexpr std::pair<std::string_view, pre_tokenizer> patterns[] = {
-        {R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)",
-         pre_tokenizer::gpt2},
-        {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3})"
-         R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-         pre_tokenizer::llama3},
-        {R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N})"
-         R"(| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)",
-         pre_tokenizer::qwen2},
-    };
-    for (const auto& [pattern, kind] : patterns)
-      if (node.text() == pattern) return kind;
-    node.unsupported("the pattern of gpt2, llama3 or qwen2");
+  // A step before ByteLevel as a regular expression.
+  static split_rule rule_of(const json_node& step) {
+    if (step["type"].is("Digits")) {
+      step.only({"individual_digits"});
+      return {std::string(step["individual_digits"].flag(false) ? patterns::digit : patterns::digits)};
+    }
+    const json_node behavior = step["behavior"];
+    if (step["type"].is("Punctuation")) {
+      step.only({"behavior"});
+      behavior.require(behavior.is("Isolated") || behavior.is("Contiguous"), "Isolated or Contiguous");
+      return {behavior.is("Isolated") ? R"([\p{P}!-/:-@\[-`{-~])" : R"([\p{P}!-/:-@\[-`{-~]+)"};
+    }
+    step.only({"pattern", "behavior", "invert"});
+    const bool inverted = step["invert"].flag(false);
+    behavior.require(behavior.is("Isolated") || (behavior.is("Removed") && inverted), "Isolated, or Removed with invert");
+    const json_node pattern = step["pattern"];
+    pattern.only({"Regex", "String"});
+    if (pattern["String"].null()) return {pattern["Regex"].text(), behavior.is("Removed")};
+    std::string literal;
+    for (const char c : pattern["String"].text()) (literal += std::string_view(".^$*+?()[]{}|\\").find(c) < 14 ? "\\" : "") += c;
+    return {literal, behavior.is("Removed")};
+  }
+
+  // Patterns that are built in need no splitter.
+  void name_patterns() {
+    static constexpr std::pair<std::string_view, pre_tokenizer> known[] = {
+        {patterns::gpt2, pre_tokenizer::gpt2}, {patterns::llama3, pre_tokenizer::llama3}, {patterns::qwen2, pre_tokenizer::qwen2}};
+    std::vector<split_rule>& rules = out_.patterns;
+    if (rules.empty()) return;
+    out_.pre = pre_tokenizer::patterns;
+    const bool digits_first = rules.size() == 2 && rules[0] == split_rule{std::string(patterns::digit)};
+    for (const auto& [pattern, kind] : known)
+      if (rules.back() == split_rule{std::string(pattern)}) {
+        if (rules.size() == 1) out_.pre = kind;
+        if (digits_first && kind == pre_tokenizer::gpt2) out_.pre = pre_tokenizer::smollm;
+      }
+    if (out_.pre != pre_tokenizer::patterns) rules.clear();
   }
 
   void read_metaspace(const json_node& step) {

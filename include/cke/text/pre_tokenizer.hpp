@@ -13,7 +13,16 @@ namespace cke {
 //   llama3  (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}
 //           | ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
 //   qwen2   llama3 with \p{N} in place of \p{N}{1,3}
-enum class pre_tokenizer : u8 { none, gpt2, smollm, llama3, qwen2 };
+//   patterns  others, by a splitter made at run time
+enum class pre_tokenizer : u8 { none, gpt2, smollm, llama3, qwen2, patterns };
+
+// Cuts text by rules that only a file knows. Any number of threads may use one.
+class splitter {
+ public:
+  virtual ~splitter() = default;
+  // Calls sink(piece) for each piece in order. Text need not be valid UTF-8.
+  virtual void split(std::string_view text, function_ref<void(std::string_view)> sink) const = 0;
+};
 
 namespace detail {
 
@@ -113,6 +122,7 @@ inline void pre_tokenize(pre_tokenizer kind, std::string_view text,
   using namespace detail;
   switch (kind) {
     case pre_tokenizer::none:
+    case pre_tokenizer::patterns:  // a splitter's
       if (!text.empty()) sink(text);
       return;
     case pre_tokenizer::gpt2:

@@ -40,6 +40,8 @@ class tokenizer {
       : vocabulary_(std::move(data)) {
     const cke::vocabulary& v = *vocabulary_;
     validate(v, file);
+    if (v.pre == pre_tokenizer::patterns && !v.cuts)
+      throw Error(errc::unsupported, file, "tokenizer patterns", "with_patterns() of cke/io/pattern_splitter.hpp", "none");
     if (v.model == tokenizer_model::bpe) {
       bpe_.emplace(v);
     } else {
@@ -179,8 +181,9 @@ class tokenizer {
       text = marked;
     }
     if (spm_) return spm_->encode(text, scratch, ids);
-    pre_tokenize(vocabulary_->pre, text,
-                 [&](std::string_view word) { bpe_->encode(word, scratch, ids); });
+    const auto on_word = [&](std::string_view word) { bpe_->encode(word, scratch, ids); };
+    if (vocabulary_->cuts) vocabulary_->cuts->split(text, on_word);
+    else pre_tokenize(vocabulary_->pre, text, on_word);
   }
 
   std::shared_ptr<const cke::vocabulary> vocabulary_;

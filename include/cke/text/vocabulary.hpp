@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,9 +57,19 @@ struct added_token {
   bool operator==(const added_token&) const = default;
 };
 
+// A regular expression that cuts text, each piece of the rules before it: at its matches, which are pieces too, as
+// are the stretches between them, unless those are dropped.
+struct split_rule {
+  std::string pattern;
+  bool drops_rest = false;
+  bool operator==(const split_rule&) const = default;
+};
+
 struct vocabulary {
   tokenizer_model model = tokenizer_model::bpe;
   pre_tokenizer pre = pre_tokenizer::none;
+  std::vector<split_rule> patterns;       // where `pre` is patterns: one after the other
+  std::shared_ptr<const splitter> cuts;   // made of them: with_patterns() in io/pattern_splitter.hpp
   space_prefix prefix = space_prefix::never;
   bool strip_prefix = false;  // decoding drops one space at the beginning
   bool nfc = false;           // text is put into Unicode normalisation form C

@@ -154,6 +154,34 @@ def smollm():
     return Tokenizer.from_str(json.dumps(model)), {"bos_token": "<|im_start|>", "eos_token": "<|im_end|>"}
 
 
+def patterns(*splits, digits=None):
+    """Steps that cut with expressions that cke has no code for: (pattern, behavior, invert) each."""
+    steps = [pre_tokenizers.Split(Regex(p), behavior, invert) for p, behavior, invert in splits]
+    steps += [pre_tokenizers.Digits(individual_digits=False), pre_tokenizers.Punctuation("contiguous")] if digits else []
+    return pre_tokenizers.Sequence(steps + [pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=bool(digits))])
+
+
+def deepseek():
+    words = (r"[!\"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*"
+             r"|\s*[\r\n]+|\s+(?!\S)|\s+")
+    t = byte_level(560, patterns((r"\p{N}{1,3}", "isolated", False), ("[一-龥\u3040-ゟ゠-ヿ]+", "isolated", False), (words, "isolated", False)))
+    return t, {"bos_token": "<|im_start|>", "eos_token": "<|im_end|>"}
+
+
+def tiktoken():
+    """Only what matches is kept: all of it, but for tabs here."""
+    cased, short = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+", "(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
+    capitals = r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*"
+    rest = r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|[^\S\t]*[\r\n]+|[^\S\t]+(?!\S)|[^\S\t]+"
+    t = byte_level(560, patterns((rf"[\p{{Han}}]+|{cased}{short}|{capitals}{short}|{rest}", "removed", True)), ignore_merges=True)
+    return t, {"bos_token": None, "eos_token": "<|endoftext|>"}
+
+
+def punctuated():
+    t = byte_level(560, patterns(("--", "isolated", False), digits=True))
+    return t, {"bos_token": None, "eos_token": "<|endoftext|>"}
+
+
 def train_sentencepiece(vocab_size=700, **options):
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
@@ -335,13 +363,14 @@ def all_tokenizers():
     """name -> (tokenizer, tokenizer_config), the ones that are a tokenizer.json."""
     sp = train_sentencepiece()
     return {"qwen2": qwen2(), "llama3": llama3(), "gpt2": gpt2(), "smollm": smollm(),
-            "llama": llama_json(sp, legacy=False), "llama_legacy": llama_json(sp, legacy=True), "gemma": gemma(sp)}
+            "llama": llama_json(sp, legacy=False), "llama_legacy": llama_json(sp, legacy=True), "gemma": gemma(sp),
+            "deepseek": deepseek(), "tiktoken": tiktoken(), "punctuated": punctuated()}
 
 
 def main():
     made = all_tokenizers()
     for name, (t, config) in made.items():
-        save(name, t, config)
+        save(name, t, config, 80 if name in ("deepseek", "tiktoken", "punctuated") else 250)
     save_gguf("qwen2", *made["qwen2"], "qwen2")
     save_gguf("llama3", *made["llama3"], "llama-bpe")
     save_merged_gguf("gemma", *made["gemma"])

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+// pattern_splitter.hpp: pre-tokenizers that are regular expressions, through PCRE2. Programs that include it link pcre2-8.
+#pragma once
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+#include <algorithm>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../text/vocabulary.hpp"
+
+CKE_COLD_BEGIN
+namespace cke {
+
+class pattern_splitter final : public splitter {
+ public:
+  // Throws Error{unsupported} for what is no regular expression.
+  pattern_splitter(std::span<const split_rule> rules, const std::string& file) {
+    for (const split_rule& rule : rules) {
+      const std::string pattern = in_pcre(rule.pattern, file);
+      int error = 0;
+      PCRE2_SIZE at = 0;
+      // Patterns are a file's: none may read beyond a character (\C) or call out.
+      constexpr std::uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
+      code_pointer code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), options, &error, &at, nullptr));
+      if (!code) throw Error(errc::unsupported, file, "tokenizer pattern", "a regular expression", rule.pattern);
+      pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);  // without it matches are slower, not others
+      rules_.push_back({std::move(code), rule.drops_rest});
+    }
+  }
+
+  // Throws Error{unsupported} where a pattern takes more than PCRE2's bounds of steps and memory.
+  void split(std::string_view text, function_ref<void(std::string_view)> sink) const override {
+    std::vector<match_pointer> matches;
+    for (const compiled& r : rules_) matches.emplace_back(pcre2_match_data_create_from_pattern(r.code.get(), nullptr));
+    cut(0, text, matches, sink);
+  }
+
+ private:
+  struct releaser {
+    void operator()(pcre2_code* p) const { pcre2_code_free(p); }
+    void operator()(pcre2_match_data* p) const { pcre2_match_data_free(p); }
+  };
+  using code_pointer = std::unique_ptr<pcre2_code, releaser>;
+  using match_pointer = std::unique_ptr<pcre2_match_data, releaser>;
+  struct compiled {
+    code_pointer code;
+    bool drops_rest;
+  };
+
+  void cut(std::size_t level, std::string_view text, const std::vector<match_pointer>& matches,
+           function_ref<void(std::string_view)> sink) const {
+    if (text.empty()) return;
+    if (level == rules_.size()) return sink(text);
+    const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
+    const auto rest = [&](std::size_t from, std::size_t to) {
+      if (!rules_[level].drops_rest) cut(level + 1, text.substr(from, to - from), matches, sink);
+    };
+    std::size_t done = 0;
+    for (std::size_t at = 0; at <= text.size();) {
+      const int found = pcre2_match(rules_[level].code.get(), subject, text.size(), at, 0, matches[level].get(), nullptr);
+      if (found == PCRE2_ERROR_NOMATCH) break;
+      if (found < 0) throw Error(errc::unsupported, {}, "tokenizer pattern", "one that is done in PCRE2's bounds", "another");
+      const PCRE2_SIZE* place = pcre2_get_ovector_pointer(matches[level].get());
+      const std::size_t first = place[0], last = place[1];
+      rest(done, first);
+      if (last > first) cut(level + 1, text.substr(first, last - first), matches, sink);
+      done = last;
+      at = last > first ? last : last == text.size() ? last + 1 : last + code_point_at(text, last).size;
+    }
+    rest(done, text.size());
+  }
+
+  // Of \p{Han}: a name longer than those of categories. To PCRE2 it would also mean what scripts share.
+  static std::string_view script_name(std::string_view at) {
+    const bool property = at.size() > 2 && (at[1] == 'p' || at[1] == 'P') && at[2] == '{';
+    const std::string_view name = property ? at.substr(3, std::min(at.find('}'), at.size()) - 3) : std::string_view{};
+    const bool letters = name.find_first_not_of("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_") == name.npos;
+    return name.size() > 2 && letters && name != "Any" ? name : std::string_view{};
+  }
+
+  // The dialect of Oniguruma, which tokenizers uses: white space is Unicode's, a script is its own characters, and
+  // [a&&[^b]] is a without b. Other sets of sets are refused, and so is \\h, a digit there and a space here.
+  static std::string in_pcre(std::string_view pattern, const std::string& file) {
+    static constexpr std::string_view space = "\\t-\\r\\x{85}\\p{Z}";
+    std::string out;
+    std::size_t opened = std::string::npos;  // where the class that is being read begins in `out`
+    for (std::size_t i = 0; i < pattern.size(); ++i) {
+      const bool in_class = opened != std::string::npos;
+      const std::string_view left = pattern.substr(i);
+      if (left.starts_with("\\s")) {
+        out += in_class ? std::string(space) : '[' + std::string(space) + ']', ++i;
+      } else if (left.starts_with("\\S") && !in_class) {
+        out += "[^" + std::string(space) + ']', ++i;
+      } else if (left.size() > 1 && left[0] == '\\' && left[1] != 'h' && left[1] != 'H') {
+        out += left.substr(0, 2), ++i;
+        if (const std::string_view name = script_name(left); !name.empty()) out += "{sc:" + std::string(name) + '}', i += name.size() + 2;
+      } else if (in_class && left.starts_with("&&[^") && left.find("]]") != left.npos) {
+        const std::size_t end = left.find("]]");
+        out.insert(opened, "(?:(?!" + std::string(1, '[') + std::string(left.substr(4, end - 4)) + "])");
+        out += "])", opened = std::string::npos, i += end + 1;
+      } else if (left.starts_with("\\h") || left.starts_with("\\H") || (in_class && (left.starts_with("&&") || (left[0] == '[' && !left.starts_with("[:"))))) {
+        throw Error(errc::unsupported, file, "tokenizer pattern", "no sets of sets, and no \\h", pattern);
+      } else {
+        if (left[0] == '[' && !in_class) opened = out.size();
+        else if (left[0] == ']' && in_class && out.size() > opened + 1 && !(out.size() == opened + 2 && out.back() == '^')) opened = std::string::npos;
+        out += left[0];
+      }
+    }
+    return out;
+  }
+
+  std::vector<compiled> rules_;
+};
+
+// A vocabulary that cuts text by its own patterns, where it has some.
+inline vocabulary with_patterns(vocabulary v, const std::string& file) {
+  if (v.pre == pre_tokenizer::patterns) v.cuts = std::make_shared<pattern_splitter>(v.patterns, file);
+  return v;
+}
+
+}  // namespace cke
+CKE_COLD_END

@@ -47,6 +47,10 @@ def ropes(theta, part, local):
 
 
 FAMILIES = {
+    # No family of cke's: tests/parity/thirteenth.cpp is all that knows it.
+    "exaone4": (dict(rope_parameters=ROPE, head_dim=12, sliding_window=7, sliding_window_pattern=3, num_hidden_layers=4,
+                     layer_types=["sliding_attention", "sliding_attention", "full_attention", "sliding_attention"]),
+                [dict(sliding_window=8), dict(layer_types=["sliding_attention"] * 4), dict(rope_parameters=ROPE | {"rope_theta": 10000.0})]),
     "qwen2": (dict(rope_parameters=ROPE), [dict(rope_parameters=ROPE | {"rope_theta": 10000.0})]),
     "mistral": (dict(rope_parameters=ROPE, head_dim=12, sliding_window=7), [dict(sliding_window=None), dict(sliding_window=8)]),
     "gemma2": (GEMMA | dict(rope_parameters=ROPE, num_hidden_layers=3, attn_logit_softcapping=2.0, final_logit_softcapping=3.0),
@@ -128,7 +132,7 @@ def matters(family, model, ids, changes):
 
 def make(family):
     changes, others = FAMILIES[family]
-    directory = HERE / family
+    directory = HERE.parent / "thirteenth" if family == "exaone4" else HERE / family
     shutil.rmtree(directory, ignore_errors=True)
     model = model_of(family, changes)
     with torch.no_grad():
@@ -148,7 +152,7 @@ def make(family):
 
     logits = checkpoints.logits(model, ids)
     as_gguf = HERE / f"{family}.gguf"
-    if family != "mistral":  # as GGUF it is a llama
+    if family not in ("mistral", "exaone4"):  # as GGUF it is a llama
         gguf_file.write(as_gguf, model, vocabulary(), "BF16")
     model.to(torch.bfloat16).save_pretrained(directory)
     np.save(directory / "logits.npy", logits)

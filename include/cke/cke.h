@@ -104,12 +104,12 @@ CKE_API int32_t cke_sessions_feed(const cke_turn* turns, size_t count, cke_error
 /* [vocab], after the last id; valid until the next feed. */
 CKE_API const float* cke_session_logits(const cke_session*) CKE_NOEXCEPT;
 CKE_API uint32_t cke_session_position(const cke_session*) CKE_NOEXCEPT;
-/* At position 0: takes over what sessions of this model have computed for the beginning of ids, in whole blocks
- * of 128; the last id is always left to be fed. `taken` gets the position after it. */
+/* At position 0: takes over what sessions of this model have computed for the beginning of ids, in whole pages
+ * of 128 positions (up to 1024 with recurrent states); the last id is always left to be fed. `taken` gets the position after it. */
 CKE_API int32_t cke_session_recall(cke_session*, const uint32_t* ids, size_t count, uint32_t* taken,
                                    cke_error*) CKE_NOEXCEPT;
-/* Forgets everything after `position`. Recurrent states go back to a multiple of 128: the next feed computes up to
- * 127 ids again. */
+/* Forgets everything after `position`. Recurrent states go back to the end of a page (of 128 to 1024 positions): the
+ * next feed computes what is between again. */
 CKE_API void cke_session_rewind(cke_session*, uint32_t position) CKE_NOEXCEPT;
 
 #endif

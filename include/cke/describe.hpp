@@ -18,7 +18,7 @@ constexpr std::string_view word(split s) {
 }
 constexpr std::string_view word(form f) { return f == form::decode ? "decode" : "prefill"; }
 constexpr std::string_view word(keeps_what w) {
-  constexpr std::string_view words[]{"kv", "conv"};
+  constexpr std::string_view words[]{"kv", "conv", "delta"};
   return words[static_cast<u8>(w)];
 }
 constexpr std::string_view word(lifecycle l) {
@@ -105,7 +105,7 @@ inline void put_params(json_writer& j, const params& p, bool shows_activation) {
   if (p.window != everything) number("window", p.window);
   if (shows_activation) j.put("activation", word(p.act));
   number("bias", p.bias), number("eps", p.eps.v), number("offset", p.offset.v), number("scale", p.scale.v);
-  number("cap", p.cap.v), number("shared", p.shared), number("shared_gate", p.shared_gate);
+  number("cap", p.cap.v), number("tiled", p.tiled), number("shared", p.shared), number("shared_gate", p.shared_gate);
   if (p.route.experts)
     j.object("route", [&] {
       j.put("experts", p.route.experts), j.put("active", p.route.active), j.put("score", word(p.route.score));
@@ -130,7 +130,7 @@ inline void put_params(json_writer& j, const params& p, bool shows_activation) {
 }
 inline bool has_activation(opcode op) {
   return op == opcode::act_mul || op == opcode::act_mul_quantize || op == opcode::matmul_act || op == opcode::matmul_act_quantize ||
-         op == opcode::expert_act;
+         op == opcode::expert_act || op == opcode::causal_conv;
 }
 
 inline void put_form(json_writer& j, const code& c, form f, u32 rows) {
@@ -288,7 +288,7 @@ template <class P> std::string describe_json(capacity k, dtype kv) {
       u32 count = 0;
       state_descriptor first{};
       P::for_each_state(k.context, kv, [&](const state_descriptor& d) { if (count++ == 0) first = d; });
-      j.put("count", count), j.put("bytes", state_bytes), j.put("recurrent", P::recurrent);
+      j.put("count", count), j.put("bytes", state_bytes), j.put("recurrent", P::recurrent), j.put("page_positions", P::page(kv).blocks * key_block);
       if (count == 0) return;
       j.object("first", [&] {
         j.put("id", first.id), j.put("lifecycle", word(first.life)), j.put("layer", first.layer), j.put("heads", first.heads);

@@ -29,6 +29,7 @@ struct attend {
   real cap{};               // c * tanh(s / c) on scores; 0: none
   bool qkv_bias{}, out_bias{};
   bool shared_kv{};         // no k and v: the cache of the last layer before with one of this shape
+  bool gate{};              // each head's output is times sigmoid of a projection of its own
 };
 
 // Options of a mixture of experts, each a gated mlp, and with `shared` one that every token chooses.
@@ -41,6 +42,15 @@ struct experts {
   real router_norm{};  // eps; the router reads the stream, normed and times dim^-1/2; 0: what the experts read
 };
 
+// Options of a gated delta net (linear attention): a short convolution of q, k and v, then for each value head
+//   s <- e^g s;  s <- s + k (beta (v - s^T k));  y = s^T q,  g = -e^decay softplus(alpha + step_bias)
+// with q and k of length key_dim^-1/2 and 1; y is normalised and times silu of a gate.
+struct delta {
+  u32 dim, key_heads, value_heads, key_dim, value_dim, taps;
+  real eps{};
+  bool tiled{};  // value head i goes with key head i % key_heads, as in GGUF; else neighbours share one
+};
+
 // ---- letters: one line each; in and out are floats per token -----------------------------------
 
 template <u32 In, u32 Out> struct maps {
@@ -49,6 +59,7 @@ template <u32 In, u32 Out> struct maps {
 template <u32 Dim> using keeps = maps<Dim, Dim>;
 template <attend S> struct attention_holds;
 template <experts S> struct experts_hold;
+template <u32 Heads, u32 KvHeads> struct heads_divide;
 
 template <u32 Vocab, u32 Dim> struct embedding : maps<1, Dim> {};
 // A further embedding of the token, and Eps-normed parts of the stream, Part of each for every layer; layer_input adds a
@@ -62,6 +73,7 @@ template <u32 Dim, real Cap> struct softcap : keeps<Dim> {};  // Cap * tanh(x / 
 template <attend S> struct attention : keeps<S.dim>, private attention_holds<S> {};
 template <u32 Dim, u32 Hidden, activation A, bool Bias = false> struct gated_mlp : keeps<Dim> {};
 template <experts S> struct moe : keeps<S.dim>, private experts_hold<S> {};
+template <delta S> struct gated_delta_net : keeps<S.dim>, private heads_divide<S.value_heads, S.key_heads> {};
 template <u32 Dim, u32 Taps, bool Bias = false> struct short_conv : keeps<Dim> {  // [b | c | x] of the input: c * conv(b * x)
   static_assert(Taps > 0, "cke: short_conv: a convolution has a tap; see short_conv<dim, taps, bias>");
 };

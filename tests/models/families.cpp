@@ -18,7 +18,9 @@
 #include "cke/models/phi3.hpp"
 #include "cke/models/qwen2.hpp"
 #include "cke/models/qwen2_moe.hpp"
+#include "cke/models/qwen3_5_moe.hpp"
 #include "cke/models/qwen3_moe.hpp"
+#include "cke/models/qwen3_next.hpp"
 #include "cke/models/smollm3.hpp"
 
 using namespace cke;
@@ -56,7 +58,9 @@ using granitemoe_family = family<"granitemoe">;
 using mixtral_family = family<"mixtral">;
 using olmoe_family = family<"olmoe">;
 using qwen2_moe_family = family<"qwen2_moe">;
+using qwen3_5_family = family<"qwen3_5_text">;
 using qwen3_moe_family = family<"qwen3_moe">;
+using qwen3_next_family = family<"qwen3_next">;
 using smollm3_family = family<"smollm3">;
 
 }  // namespace
@@ -199,6 +203,39 @@ TEST_CASE("families: gemma4: what its layers have of their own") {
   CHECK(gguf.bad.what == trouble::none);
   CHECK((gguf.config.hidden == 24 && gguf.config.double_wide && gguf.config.head_dim == 12 && gguf.config.global_head_dim == 20));
   CHECK((gguf.config.shared_layers == 2 && gguf.config.part == 8 && gguf.config.rope.dims == 4 && gguf.config.local_rope.dims == 12));
+}
+
+TEST_CASE("families: qwen3_5: which layers are linear, and what GGUF says of them") {
+  const auto with = [](const std::string& more) {
+    static std::string text;
+    text = "{" + more + shape;
+    auto parsed = read_config<qwen3_5_family>(json{text}, naming::hf, nullptr);
+    if (parsed.bad.what == trouble::none) parsed.bad = check_config(parsed.config);
+    return parsed;
+  };
+  const layer_set usual = layer_set::of({0, 1, 2}), one = layer_set::of({2});
+  CHECK(with("").config.linear == usual);
+  CHECK(with("").config.rope.dims == 64);  // a quarter of 256
+  CHECK(with(R"("rope_parameters": {"rope_theta": 1e7, "partial_rotary_factor": 0.5, "mrope_section": [11, 11, 10]}, )").config.rope.dims == 128);
+  CHECK(with(R"("full_attention_interval": 2, )").config.linear == layer_set::of({0, 2}));
+  CHECK(with(R"("layer_types": ["full_attention", "full_attention", "linear_attention", "full_attention"], )").config.linear == one);
+  CHECK(with(R"("layer_types": ["full_attention", "conv", "linear_attention", "full_attention"], )").bad.key == "layer_types|full_attention_interval");
+  CHECK(with(R"("layer_types": ["linear_attention"], )").bad.key == "layer_types|full_attention_interval");
+  CHECK(with(R"("attention_bias": true, )").bad.key == "attention_bias");
+  CHECK(with(R"("attn_output_gate": false, )").bad.key == "attn_output_gate");
+  CHECK(with(R"("linear_num_value_heads": 24, )").bad.key == "linear_num_value_heads");  // of 16 key heads
+  CHECK(refused<qwen3_next_family>(R"("mlp_only_layers": [1], )") == "mlp_only_layers");
+  const std::string heads = R"("ssm.group_count": 2, "ssm.state_size": 20, "ssm.conv_kernel": 3, )";
+  const auto gguf = from_gguf<qwen3_5_family>(heads + R"("ssm.time_step_rank": 6, "attention.recurrent_layers": [false,false,true,false,false], "full_attention_interval": 3, )");
+  CHECK(gguf.bad.what == trouble::none);
+  CHECK(gguf.config.linear == one);  // the list counts, and one layer of it only looks ahead
+  CHECK(gguf.config.tiled);
+  CHECK(gguf.config.key_dim == 20);
+  CHECK(gguf.config.value_dim == 20);
+  CHECK(gguf.config.taps == 3);
+  CHECK(!from_gguf<qwen3_5_family>(heads + R"("ssm.time_step_rank": 2, )").config.tiled);  // there is one order only
+  CHECK(from_gguf<qwen3_5_family>(heads + R"("ssm.time_step_rank": 6, "full_attention_interval": 3, )").config.linear == layer_set::of({0, 1, 3}));
+  CHECK(from_gguf<qwen3_5_family>(heads + R"("ssm.time_step_rank": 6, "attention.recurrent_layers": [true], )").bad.what == trouble::out_of_range);
 }
 
 TEST_CASE("families: what GGUF leaves out") {

@@ -1415,6 +1415,108 @@ inline constexpr char qwen2_moe[] = R"json({
   "use_sliding_window": false,
   "vocab_size": 288
 })json";
+inline constexpr char qwen3_5_moe_text[] = R"json({
+  "architectures": [
+    "Qwen3_5MoeForCausalLM"
+  ],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "bos_token_id": 0,
+  "dtype": "bfloat16",
+  "eos_token_id": 2,
+  "head_dim": 16,
+  "hidden_act": "silu",
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 56,
+  "layer_types": [
+    "linear_attention",
+    "full_attention",
+    "linear_attention"
+  ],
+  "linear_conv_kernel_dim": 4,
+  "linear_key_head_dim": 20,
+  "linear_num_key_heads": 2,
+  "linear_num_value_heads": 6,
+  "linear_value_head_dim": 20,
+  "max_position_embeddings": 128,
+  "model_type": "qwen3_5_moe_text",
+  "moe_intermediate_size": 24,
+  "norm_topk_prob": true,
+  "num_attention_heads": 6,
+  "num_experts": 6,
+  "num_experts_per_tok": 3,
+  "num_hidden_layers": 3,
+  "num_key_value_heads": 2,
+  "output_router_logits": false,
+  "pad_token_id": 1,
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "mrope_interleaved": true,
+    "mrope_section": [
+      1,
+      1,
+      0
+    ],
+    "partial_rotary_factor": 0.25,
+    "rope_theta": 5000.0,
+    "rope_type": "default"
+  },
+  "router_aux_loss_coef": 0.001,
+  "shared_expert_intermediate_size": 40,
+  "tie_word_embeddings": false,
+  "transformers_version": "5.23.0",
+  "use_cache": true,
+  "vocab_size": 288
+})json";
+inline constexpr char qwen3_5_text[] = R"json({
+  "architectures": [
+    "Qwen3_5ForCausalLM"
+  ],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "bos_token_id": 0,
+  "dtype": "bfloat16",
+  "eos_token_id": 2,
+  "head_dim": 16,
+  "hidden_act": "silu",
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 56,
+  "layer_types": [
+    "linear_attention",
+    "linear_attention",
+    "linear_attention",
+    "full_attention"
+  ],
+  "linear_conv_kernel_dim": 4,
+  "linear_key_head_dim": 20,
+  "linear_num_key_heads": 2,
+  "linear_num_value_heads": 6,
+  "linear_value_head_dim": 20,
+  "max_position_embeddings": 128,
+  "model_type": "qwen3_5_text",
+  "num_attention_heads": 6,
+  "num_hidden_layers": 4,
+  "num_key_value_heads": 2,
+  "pad_token_id": 1,
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "mrope_interleaved": true,
+    "mrope_section": [
+      1,
+      1,
+      0
+    ],
+    "partial_rotary_factor": 0.25,
+    "rope_theta": 5000.0,
+    "rope_type": "default"
+  },
+  "tie_word_embeddings": false,
+  "transformers_version": "5.23.0",
+  "use_cache": true,
+  "vocab_size": 288
+})json";
 inline constexpr char qwen3_moe[] = R"json({
   "architectures": [
     "Qwen3MoeForCausalLM"
@@ -1453,6 +1555,55 @@ inline constexpr char qwen3_moe[] = R"json({
   "transformers_version": "5.23.0",
   "use_cache": true,
   "use_sliding_window": false,
+  "vocab_size": 288
+})json";
+inline constexpr char qwen3_next[] = R"json({
+  "architectures": [
+    "Qwen3NextForCausalLM"
+  ],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "bos_token_id": 0,
+  "decoder_sparse_step": 1,
+  "dtype": "bfloat16",
+  "eos_token_id": 2,
+  "head_dim": 24,
+  "hidden_act": "silu",
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 56,
+  "layer_types": [
+    "linear_attention",
+    "full_attention"
+  ],
+  "linear_conv_kernel_dim": 4,
+  "linear_key_head_dim": 20,
+  "linear_num_key_heads": 2,
+  "linear_num_value_heads": 6,
+  "linear_value_head_dim": 20,
+  "max_position_embeddings": 128,
+  "mlp_only_layers": [],
+  "model_type": "qwen3_next",
+  "moe_intermediate_size": 24,
+  "norm_topk_prob": true,
+  "num_attention_heads": 6,
+  "num_experts": 6,
+  "num_experts_per_tok": 3,
+  "num_hidden_layers": 2,
+  "num_key_value_heads": 2,
+  "output_router_logits": false,
+  "pad_token_id": 1,
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "partial_rotary_factor": 0.25,
+    "rope_theta": 5000.0,
+    "rope_type": "default"
+  },
+  "router_aux_loss_coef": 0.001,
+  "shared_expert_intermediate_size": 40,
+  "tie_word_embeddings": false,
+  "transformers_version": "5.23.0",
+  "use_cache": true,
   "vocab_size": 288
 })json";
 inline constexpr char smollm3[] = R"json({

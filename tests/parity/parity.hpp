@@ -142,14 +142,14 @@ template <class M, class Formats> void check_gguf(const std::string& name, doubl
   CHECK(greedy(model, want.ids, want.greedy.size()) == want.greedy);
 }
 
-// A family of tests/data/families, in f32: as a directory and as GGUF, with one type.
-template <const auto& Config> void check_family(const std::string& name) {
+// A family of tests/data/families, in f32: as a directory and as GGUF, with one type unless said otherwise.
+template <const auto& Config, class InGguf = from_config<Config>> void check_family(const std::string& name) {
   using model = Model<from_config<Config>, F32>;
   const std::string path = CKE_TEST_DATA "/families/" + name;
   CHECK(nlohmann::json::parse(content(path + "/config.json")) == nlohmann::json::parse(Config));
   const expected want(path + '/');
   check<model>(hf(path), want, exact);
-  if (detail::exists(path + ".gguf")) check<model>(gguf_checkpoint(path + ".gguf"), want, exact);
+  if (detail::exists(path + ".gguf")) check<Model<InGguf, F32>>(gguf_checkpoint(path + ".gguf"), want, exact);
 }
 
 }  // namespace parity

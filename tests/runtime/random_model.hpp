@@ -168,7 +168,7 @@ inline bool same_bits(std::span<const float> a, std::span<const float> b) {
 
 // A slot by itself, with pages of its own.
 template <class Slot> Slot lone(u32 context) {
-  static page_pool pages(Slot::page_bytes, 0);
+  static page_pool pages(Slot::page_bytes, 0, Slot::page_positions);
   return Slot(pages, context);
 }
 

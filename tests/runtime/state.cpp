@@ -159,16 +159,33 @@ TEST_CASE("state: truncating moves back only, and gives back what nothing is lef
 TEST_CASE("state: recurrent states go back to where a page ends; in each page they take their bytes once") {
   using R = program<random_model::recurrent, F32>;
   using state = slot_state<R, dtype::f16, isa::native>;
+  constexpr u64 cache = 2 * 2 * 128 * 32 * 2, states = ((2 + 5) * 96 + 3 * (64 + 64 + 256) + 20 * 6 * 64) * 4;  // channels and columns in 32s
   static_assert(R::recurrent && !P::recurrent);
-  CHECK(state::page_bytes == 2 * 2 * 128 * 32 * 2 + (2 + 5) * 96 * 4);
-  CHECK(R::state_bytes(256, dtype::f16) == 2 * 2 * 2 * 128 * 32 * 2 + (2 + 5) * 96 * 4);
-  page_pool pool(state::page_bytes, 0);
-  state s(pool, context);
-  s.reserve(300), s.advance(300);
-  for (const auto& [to, is, held] : {std::array{301u, 300u, 3u}, {300u, 300u, 3u}, {299u, 256u, 2u}, {256u, 256u, 2u}, {255u, 128u, 1u}, {127u, 0u, 0u}}) {
+  static_assert(states > cache && states < 2 * cache);
+  static_assert(state::page_positions == 256 && tests<dtype::f16>::state::page_positions == 128);
+  static_assert(slot_state<R, dtype::f32, isa::native>::page_positions == 128);
+  CHECK(state::page_bytes == 2 * cache + states);
+  CHECK(R::state_bytes(512, dtype::f16) == 4 * cache + states);
+  page_pool pool(state::page_bytes, 0, state::page_positions);
+  state s(pool, 600);
+  s.reserve(600), s.advance(600);
+  CHECK(s.held() == 3);
+  for (u32 b = 0; b < 6; ++b) CHECK(s.pages()[b] == s.pages()[b / 2 * 2] + b % 2 * cache);
+  for (const auto& [to, is, held] : {std::array{601u, 600u, 3u}, {600u, 600u, 3u}, {599u, 512u, 2u}, {512u, 512u, 2u}, {511u, 256u, 1u}, {255u, 0u, 0u}}) {
     s.truncate(to);
     CHECK(s.position() == is);
     CHECK(s.held() == held);
+  }
+  const std::vector<u32> ids = random_model::ids(600, 1000);
+  {
+    state a(pool, 600);
+    a.reserve(511), a.advance(511);
+    a.remember(ids.data());
+  }
+  for (const auto& [length, found] : {std::array{255u, 0u}, {256u, 256u}, {600u, 256u}}) {
+    state b(pool, 600);
+    b.recall(std::span(ids).first(length));
+    CHECK(b.position() == found);
   }
 }
 

@@ -100,9 +100,9 @@ template <class Formats, dtype KV, class Isa, u32 length = 310, class M = mixed>
     for (const member& one : members) CHECK(std::ranges::equal(one.s.history(), std::span(ids(one.text)).first(one.s.position())));
   }
 
-  // 1,000 forks and rewinds, on a walk that crosses the borders of key blocks in both directions: back a
+  // Forks and rewinds, on a walk that crosses the borders of key blocks in both directions: back a
   // few ids, another text on a fork, back to before it, and on.
-  static void check_forks() {
+  static void check_forks(u32 steps = 1000) {
     const std::vector<float> want = decoded(load(1, 1, 1));
     const auto m = load(2, 64, 1);
     u64 drawn = 0;
@@ -114,7 +114,7 @@ template <class Formats, dtype KV, class Isa, u32 length = 310, class M = mixed>
     };
     sequence trunk(m), branch(m);
     go(trunk, 90);
-    for (u32 step = 0; step < 1000; ++step) {
+    for (u32 step = 0; step < steps; ++step) {
       CAPTURE(step);
       trunk.rewind(trunk.position() + 30 > length ? 90 : trunk.position() - pick(20));
       branch = trunk;

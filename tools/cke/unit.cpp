@@ -26,7 +26,10 @@
 #include <cke/models/qwen2.hpp>
 #include <cke/models/qwen2_moe.hpp>
 #include <cke/models/qwen3.hpp>
+#include <cke/models/qwen3_5.hpp>
+#include <cke/models/qwen3_5_moe.hpp>
 #include <cke/models/qwen3_moe.hpp>
+#include <cke/models/qwen3_next.hpp>
 #include <cke/models/smollm3.hpp>
 
 #include "facts.hpp"
@@ -220,7 +223,7 @@ constexpr family_row families[] = {
     row<family<"gemma2">>, row<family<"gemma3_text">>, row<family<"gemma4_text">>, row<family<"glm4">>, row<family<"glm4_moe">>, row<family<"granite">>,
     row<family<"granitemoe">>, row<family<"lfm2">>, row<family<"lfm2_moe">>, row<family<"llama">>, row<family<"mistral">>, row<family<"mixtral">>, row<family<"olmo2">>,
     row<family<"olmoe">>, row<family<"phi3">>, row<family<"qwen2">>, row<family<"qwen2_moe">>, row<family<"qwen3">>,
-    row<family<"qwen3_moe">>, row<family<"smollm3">>};
+    row<family<"qwen3_5_text">>, row<family<"qwen3_5_moe_text">>, row<family<"qwen3_moe">>, row<family<"qwen3_next">>, row<family<"smollm3">>};
 
 const family_row& family_of(const checkpoint& from) {
   std::string known;

@@ -14,7 +14,8 @@ TYPES = {"F32": (gguf.GGMLQuantizationType.F32, gguf.LlamaFileType.ALL_F32),
 
 # The architecture in GGUF where it is not the model_type.
 ARCHITECTURES = {"gemma3_text": "gemma3", "gemma4_text": "gemma4", "mistral": "llama", "mixtral": "llama", "qwen2_moe": "qwen2moe",
-                 "qwen3_moe": "qwen3moe", "glm4_moe": "glm4moe", "lfm2_moe": "lfm2moe"}
+                 "qwen3_moe": "qwen3moe", "glm4_moe": "glm4moe", "lfm2_moe": "lfm2moe", "qwen3_5_text": "qwen35", "qwen3_5_moe_text": "qwen35moe",
+                 "qwen3_next": "qwen3next"}
 GLOBAL_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "model.embedding_norm": "token_embd_norm",
                 "model.embed_tokens_per_layer": "per_layer_token_embd",
                 "model.per_layer_model_projection": "per_layer_model_proj",
@@ -36,7 +37,11 @@ LFM2 = {"operator_norm": "attn_norm", "ffn_norm": "ffn_norm", "self_attn.out_pro
         "conv.out_proj": "shortconv.out_proj", "feed_forward.w1": "ffn_gate", "feed_forward.w2": "ffn_down", "feed_forward.w3": "ffn_up",
         "feed_forward.gate": "ffn_gate_inp", "feed_forward.expert": "exp_probs_b"}
 LFM2 |= {f"feed_forward.experts.{part}_proj": f"ffn_{part}_exps" for part in ("gate", "up", "down")}
-OWN_NAMES = {"qwen2_moe": SHARED, "lfm2": LFM2, "lfm2_moe": LFM2, "glm4_moe": SHARED | {"post_attention_layernorm": "post_attention_norm"},
+DELTA = {"post_attention_layernorm": "post_attention_norm", "linear_attn.in_proj_qkv": "attn_qkv", "linear_attn.in_proj_z": "attn_gate",
+         "linear_attn.in_proj_a": "ssm_alpha", "linear_attn.in_proj_b": "ssm_beta", "linear_attn.in_proj_ba": "ssm_ba",
+         "linear_attn.conv1d": "ssm_conv1d", "linear_attn.A_log": "ssm_a", "linear_attn.dt_bias": "ssm_dt", "linear_attn.norm": "ssm_norm",
+         "linear_attn.out_proj": "ssm_out"} | SHARED
+OWN_NAMES = {"qwen3_5_text": DELTA, "qwen3_5_moe_text": DELTA, "qwen3_next": DELTA, "qwen2_moe": SHARED, "lfm2": LFM2, "lfm2_moe": LFM2, "glm4_moe": SHARED | {"post_attention_layernorm": "post_attention_norm"},
              "granitemoe": {f"block_sparse_moe.experts.{part}_proj": f"ffn_{part}_exps" for part in ("gate", "up", "down")},
              "gemma2": AROUND, "gemma3_text": AROUND, "olmo2": AROUND,
              "gemma4_text": AROUND | {
@@ -49,7 +54,7 @@ OWN_NAMES = {"qwen2_moe": SHARED, "lfm2": LFM2, "lfm2_moe": LFM2, "glm4_moe": SH
                       "post_mlp_layernorm": "post_ffw_norm"}}
 PAIRWISE = ("llama", "mistral", "mixtral", "granite", "granitemoe", "smollm3")  # rows of q and k are reordered
 ROUTERS = ("router.proj.weight", "mlp.gate.weight", "feed_forward.gate.weight", "shared_expert_gate.weight", "block_sparse_moe.router.weight")  # stay float32
-NORMS_PLUS_ONE = ("gemma2", "gemma3_text")
+NORMS_PLUS_ONE = ("gemma2", "gemma3_text", "qwen3_5_text", "qwen3_5_moe_text", "qwen3_next")
 
 
 @dataclass
@@ -66,6 +71,8 @@ class Vocabulary:
 def tensor_name(name, family=""):
     """model.layers.3.self_attn.q_proj.weight -> blk.3.attn_q.weight"""
     stem, _, suffix = name.rpartition(".")
+    if suffix == "A_log":  # no suffix
+        return "blk." + name.split(".")[2] + ".ssm_a"
     if stem in GLOBAL_NAMES:
         return f"{GLOBAL_NAMES[stem]}.{suffix}"
     layer, _, inner = stem.removeprefix("model.layers.").partition(".")
@@ -105,7 +112,7 @@ def write_metadata(writer, config, vocabulary, type_name):
     if config.model_type == "gemma4_text":
         head_dim = write_layers_of_gemma4(writer, config, head_dim)
     else:
-        writer.add_feed_forward_length(lfm2_width(config) if config.model_type == "lfm2" else config.intermediate_size)
+        writer.add_feed_forward_length(lfm2_width(config) if config.model_type == "lfm2" else getattr(config, "intermediate_size", 0))
     if "conv" in kinds:
         writer.add_head_count_kv([config.num_key_value_heads if kind != "conv" else 0 for kind in kinds])
         writer.add_shortconv_l_cache(config.conv_L_cache)
@@ -181,7 +188,16 @@ def write_own_metadata(writer, config):
         writer.add_expert_used_count(config.num_experts_per_tok)
     if hasattr(config, "moe_intermediate_size") and config.model_type != "gemma4_text":
         writer.add_expert_feed_forward_length(config.moe_intermediate_size)
-    if config.model_type == "qwen2_moe":
+    if hasattr(config, "linear_num_key_heads"):
+        writer.add_ssm_conv_kernel(config.linear_conv_kernel_dim)
+        writer.add_ssm_state_size(config.linear_key_head_dim)
+        writer.add_ssm_group_count(config.linear_num_key_heads)
+        writer.add_ssm_time_step_rank(config.linear_num_value_heads)
+        writer.add_ssm_inner_size(config.linear_value_head_dim * config.linear_num_value_heads)
+        writer.add_array(f"{writer.arch}.attention.recurrent_layers", [kind == "linear_attention" for kind in config.layer_types])
+        if config.model_type != "qwen3_next":
+            writer.add_rope_dimension_sections(config.rope_parameters["mrope_section"] + [0])
+    if hasattr(config, "shared_expert_intermediate_size"):
         writer.add_expert_shared_feed_forward_length(config.shared_expert_intermediate_size)
     if config.model_type == "glm4_moe":
         writer.add_expert_shared_count(config.n_shared_experts)
@@ -211,6 +227,40 @@ def by_expert_role(state):
         else:
             name = name.replace("e_score_correction_bias", "e_score_correction.bias").replace("expert_bias", "expert.bias")
             out[name if name.endswith((".weight", ".bias")) else f"{name}.weight"] = weight
+    return out
+
+
+def tiled(weight, config, axis, size):
+    """Value heads, `size` numbers each along an axis, with those of one key head apart instead of side by side."""
+    shape = weight.shape
+    parts = shape[:axis] + (config.linear_num_key_heads, -1, size) + shape[axis + 1:]
+    return weight.reshape(parts).swapaxes(axis, axis + 1).reshape(shape)
+
+
+def linear_attention(state, config):
+    """The tensors of gated delta nets as the converter leaves them; q, k, v and the gate apart from one another."""
+    keys, dim = config.linear_num_key_heads * config.linear_key_head_dim, config.linear_value_head_dim
+    out = {}
+    for name, weight in state.items():
+        part = name.partition(".linear_attn.")[2].removesuffix(".weight")
+        if part == "in_proj_qkvz":
+            heads = weight.reshape(config.linear_num_key_heads, -1, weight.shape[-1])
+            ends = np.cumsum([config.linear_key_head_dim] * 2 + [dim * config.linear_num_value_heads // config.linear_num_key_heads])
+            q, k, v, z = (x.reshape(-1, weight.shape[-1]) for x in np.split(heads, ends, axis=1))
+            out |= {name.replace("qkvz", "qkv"): np.concatenate([q, k, v]), name.replace("qkvz", "z"): z}
+            continue
+        if part == "A_log":
+            weight, name = -np.exp(weight), name.removesuffix(".weight")
+        if part == "dt_bias":
+            name = name.removesuffix(".weight") + ".bias"
+        if part == "conv1d":
+            weight = weight.squeeze(1)
+        if config.model_type != "qwen3_next":
+            if part in ("in_proj_qkv", "conv1d"):
+                weight = np.concatenate([weight[:2 * keys], tiled(weight[2 * keys:], config, 0, dim)])
+            elif part in ("in_proj_z", "in_proj_a", "in_proj_b", "A_log", "dt_bias", "out_proj"):
+                weight = tiled(weight, config, int(part == "out_proj"), dim if part in ("in_proj_z", "out_proj") else 1)
+        out[name] = weight
     return out
 
 
@@ -263,9 +313,11 @@ def write(path, model, vocabulary, type_name):
                               np.array(config.rope_parameters[f"{length}_factor"], np.float32))
 
     stored, written = {}, {}
-    for name, parameter in by_expert_role(model.state_dict()).items():
-        weight = parameter.numpy()
-        if weight.ndim == 1 or name.endswith(ROUTERS) or ".conv.conv." in name:
+    state = {name: parameter.numpy() for name, parameter in by_expert_role(model.state_dict()).items()}
+    if hasattr(config, "linear_num_key_heads"):
+        state = linear_attention(state, config)
+    for name, weight in state.items():
+        if weight.ndim == 1 or name.endswith(ROUTERS) or ".conv.conv." in name or ".conv1d." in name:
             weight = weight.squeeze()
             encoded, stored[name] = weight, weight
         else:
@@ -277,11 +329,11 @@ def write(path, model, vocabulary, type_name):
             encoded = pairwise_rows(encoded, config.num_attention_heads)
         if family in PAIRWISE and ".k_proj." in name:
             encoded = pairwise_rows(encoded, config.num_key_value_heads)
-        if family in NORMS_PLUS_ONE and name.endswith("norm.weight"):
+        if family in NORMS_PLUS_ONE and name.endswith("norm.weight") and not name.endswith("linear_attn.norm.weight"):
             encoded = encoded + 1
         written[tensor_name(name, family)] = weight
         writer.add_tensor(tensor_name(name, family), np.ascontiguousarray(encoded),
-                          raw_dtype=kind if encoded is not weight else None)
+                          raw_dtype=None if encoded.dtype == np.float32 else kind)
     for name, weight in layers_ahead(config, written).items():
         writer.add_tensor(name, np.ascontiguousarray(weight))
     writer.write_header_to_file()

@@ -12,10 +12,11 @@ enum class opcode : u8 {
   mla_attention = 6, embedding = 7, residual_add = 8,
   vision_patch_embed = 16, spatial_merge = 17, deepstack_extract = 18, scatter = 19,
   // 32-63: whole letters that the contract does not name
-  logits = 32, scale, softcap, layer_embedding, layer_input,
+  logits = 32, scale, softcap, layer_embedding, layer_input, gated_delta_net,
   // 64-95: the fine steps inside letters
   residual_save = 64, quantize, matmul, head_norm, rope, kv_store, attend, act_mul,
   router, route, sort_by_expert, gather, expert_act, expert_sum, gated_conv,
+  causal_conv, gated_delta, gate_mul,
   // 96-127: what fusion makes of them
   norm_quantize = 96, head_norm_rope, act_mul_quantize, matmul_add, qkv_matmul, attend_quantize,
   matmul_act, matmul_act_quantize, expert_sum_add,
@@ -79,12 +80,16 @@ inline constexpr op_info ops[] = {
     {opcode::expert_sum, "expert_sum", {split::rows, false}, {split::rows, false}},
     {opcode::expert_sum_add, "expert_sum_add", {split::rows, false}, {split::rows, false}},
     {opcode::gated_conv, "gated_conv", {split::rows, false}, {split::rows, false}},
+    {opcode::causal_conv, "causal_conv", {split::rows, false}, {split::rows, false}},
+    {opcode::gated_delta, "gated_delta", {split::kv_heads, false}, {split::kv_heads, false}},
+    {opcode::gate_mul, "gate_mul", {split::redundant, false}, {split::tokens, true}},
     {opcode::multihead_attention, "multihead_attention", {split::macro, false}, {split::macro, false}},
     {opcode::swiglu, "swiglu", {split::macro, false}, {split::macro, false}},
     {opcode::moe, "moe", {split::macro, false}, {split::macro, false}},
     {opcode::shortconv, "shortconv", {split::macro, false}, {split::macro, false}},
     {opcode::layer_embedding, "layer_embedding", {split::macro, false}, {split::macro, false}},
     {opcode::layer_input, "layer_input", {split::macro, false}, {split::macro, false}},
+    {opcode::gated_delta_net, "gated_delta_net", {split::macro, false}, {split::macro, false}},
 };
 
 constexpr const op_info& info(opcode op) {

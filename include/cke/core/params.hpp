@@ -61,6 +61,7 @@ struct params {
   activation act{};
   bool bias{};
   real eps{}, offset{}, scale{}, cap{};
+  bool tiled{};                  // gated_delta: value head i goes with key head i % heads, not with i / (kv_heads / heads)
   bool shared{}, shared_gate{};  // expert_sum: what it adds after the experts, and whether that is gated
   rotary rope{};
   router route{};

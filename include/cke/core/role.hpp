@@ -13,7 +13,8 @@ enum class role : u8 { embed, head, norm, q, k, v, o, q_norm, k_norm, gate, up, 
                        router, router_bias, gate_experts, up_experts, down_experts,
                        gate_shared, up_shared, down_shared, shared_gate, conv_in, conv, conv_out,
                        layer_embed, layer_project, layer_project_norm, layer_gate, layer_out, layer_scalar,
-                       router_norm, expert_scale };
+                       router_norm, expert_scale,
+                       q_gate, delta_q, delta_k, delta_v, delta_gate, alpha, beta, decay, step_bias, delta_norm, delta_out };
 
 struct role_name { role is; std::string_view name; };
 inline constexpr role_name role_names[] = {
@@ -26,7 +27,10 @@ inline constexpr role_name role_names[] = {
     {role::conv_in, "conv_in"}, {role::conv, "conv"}, {role::conv_out, "conv_out"},
     {role::layer_embed, "layer_embed"}, {role::layer_project, "layer_project"}, {role::layer_project_norm, "layer_project_norm"},
     {role::layer_gate, "layer_gate"}, {role::layer_out, "layer_out"}, {role::layer_scalar, "layer_scalar"},
-    {role::router_norm, "router_norm"}, {role::expert_scale, "expert_scale"}};
+    {role::router_norm, "router_norm"}, {role::expert_scale, "expert_scale"},
+    {role::q_gate, "q_gate"}, {role::delta_q, "delta_q"}, {role::delta_k, "delta_k"}, {role::delta_v, "delta_v"},
+    {role::delta_gate, "delta_gate"}, {role::alpha, "alpha"}, {role::beta, "beta"}, {role::decay, "decay"},
+    {role::step_bias, "step_bias"}, {role::delta_norm, "delta_norm"}, {role::delta_out, "delta_out"}};
 // One matrix for each expert, one below the other.
 constexpr bool of_experts(role r) { return r == role::gate_experts || r == role::up_experts || r == role::down_experts; }
 constexpr std::string_view name(role r) {
@@ -42,6 +46,7 @@ struct weight_slot {
   bool tied{};         // stored under another name
   u32 rows{}, cols{};  // (out, in); a vector is (1, n), the taps of a convolution (channels, taps)
   u32 group{};         // rows that must begin a packed unit together: those of a kv head or an expert; 0: none
+  u32 part{};          // rows of a head, where a file has those of other roles between heads
   constexpr u64 elements() const { return u64{rows} * cols; }
 };
 
@@ -51,12 +56,12 @@ enum class naming : u8 { hf, gguf };
 enum class place : u8 { header, body, footer };
 
 // What a converter to GGUF does to a tensor: llama's q and k have rows (i, i + d/2) of a head side by side,
-// gemma's norms are 1 greater.
-enum class change : u8 { none, paired_heads, plus_one };
+// gemma's norms are 1 greater, and of a decay it keeps -e^x.
+enum class change : u8 { none, paired_heads, plus_one, minus_exp };
 
 // "{}" stands for the layer, a second one for the expert; ".weight" or ".bias" is appended unless the name begins
 // with "=". Roles that a file keeps in one tensor share its name, with "[0]", "[1]", ... behind it: their rows (of
-// each expert) lie in this order. "a|b": files have a, or else b.
+// each expert) lie in this order; with "<0>", "<1>", ... those of each head. "a|b": files have a, or else b.
 struct name_rule {
   place where;
   role is;
@@ -74,10 +79,10 @@ constexpr std::string_view alternative(std::string_view names, u32 which) {
   }
   return {};
 }
-struct tensor_part { std::string_view tensor; u32 number; };
+struct tensor_part { std::string_view tensor; u32 number; bool of_head; };
 constexpr tensor_part part_of(std::string_view name) {
-  if (name.empty() || name.back() != ']') return {name, 0};
-  return {name.substr(0, name.size() - 3), static_cast<u32>(name[name.size() - 2] - '0')};
+  if (name.empty() || (name.back() != ']' && name.back() != '>')) return {name, 0, false};
+  return {name.substr(0, name.size() - 3), static_cast<u32>(name[name.size() - 2] - '0'), name.back() == '>'};
 }
 
 // The tensor's name in a file.

@@ -55,14 +55,14 @@ struct value {  // a register: elements of a row, how they are stored, rows of a
   u32 rows = 1;
 };
 
-enum class keeps_what : u8 { kv, conv };
+enum class keeps_what : u8 { kv, conv, delta };
 enum class lifecycle : u8 { slot_persistent, request_scoped, step_scoped };
 
 struct state_shape {
   keeps_what what{};
   lifecycle life{};
   u32 rows{};             // positions kept; `everything`: the whole context
-  u32 heads{}, head_dim{};  // of k and of v; conv: 1, and channels
+  u32 heads{}, head_dim{};  // of k and of v; conv: 1, and channels; delta: value heads, of rows of keys
   bool shared{};            // not its own: that of the last layer before which has one like it
   constexpr bool like(const state_shape& o) const {
     return what == o.what && rows == o.rows && heads == o.heads && head_dim == o.head_dim;
@@ -127,8 +127,9 @@ struct builder : code {
     emit(opcode::quantize, {x}, {q}, {}, {.cols = regs[x].width});
     return q;
   }
-  constexpr reg matmul(role is, reg x, u32 rows, u32 cols, bool bias = false, u32 row_group = 0) {
+  constexpr reg matmul(role is, reg x, u32 rows, u32 cols, bool bias = false, u32 row_group = 0, u32 part = 0) {
     slots8 w{matrix(is, rows, cols, row_group)};
+    slots[w[0]].part = part;
     if (bias) w.add(vector(is, rows, true));
     const reg in = operand(x, w[0]), y = temp(rows);
     emit(opcode::matmul, {in}, {y}, w,

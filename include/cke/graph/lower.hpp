@@ -131,7 +131,8 @@ template <attend S> struct write<attention<S>> {
 
   static constexpr reg to(builder& b, reg x) {
     b.begin(opcode::multihead_attention);
-    operands qk{b.matmul(role::q, x, wide, S.dim, S.qkv_bias, wide / S.kv_heads)};
+    const u32 part = S.gate ? S.head_dim : 0;
+    operands qk{b.matmul(role::q, x, wide, S.dim, S.qkv_bias, wide / S.kv_heads, part)};
     reg v{};
     if (!S.shared_kv) {
       qk.add(b.matmul(role::k, x, narrow, S.dim, S.qkv_bias, S.head_dim));
@@ -147,7 +148,12 @@ template <attend S> struct write<attention<S>> {
     if (!S.shared_kv) seen.add(v);
     b.emit(opcode::attend, seen, {y}, {}, p).state =
         b.state({keeps_what::kv, lifecycle::slot_persistent, S.window, S.kv_heads, S.head_dim, S.shared_kv});
-    return b.matmul(role::o, y, S.dim, wide, S.out_bias);
+    return b.matmul(role::o, S.gate ? gated(b, x, y, part) : y, S.dim, wide, S.out_bias);
+  }
+  static constexpr reg gated(builder& b, reg x, reg y, u32 part) {
+    const reg gate = b.matmul(role::q_gate, x, wide, S.dim, S.qkv_bias, 0, part), out = b.temp(wide);
+    b.emit(opcode::gate_mul, {y, gate}, {out}, {}, {.cols = wide});
+    return out;
   }
   // Head by head in place, or all heads of a matrix together.
   static constexpr void norm(builder& b, operands& qk) {
@@ -243,6 +249,33 @@ template <u32 D, u32 Taps, bool Bias> struct write<short_conv<D, Taps, Bias>> {
     b.emit(opcode::gated_conv, {bcx}, {y}, w, {.rows = D, .cols = Taps, .bias = Bias}).state =
         b.state({keeps_what::conv, lifecycle::slot_persistent, Taps - 1, 1, D});
     return b.matmul(role::conv_out, y, D, D, Bias);
+  }
+};
+
+template <delta S> struct write<gated_delta_net<S>> {
+  static constexpr u32 keys = S.key_heads * S.key_dim, values = S.value_heads * S.value_dim, shared = S.value_heads / S.key_heads;
+
+  static constexpr reg to(builder& b, reg x) {
+    b.begin(opcode::gated_delta_net);
+    const reg q = b.matmul(role::delta_q, x, keys, S.dim, false, 0, S.key_dim);
+    const reg k = b.matmul(role::delta_k, x, keys, S.dim, false, 0, S.key_dim);
+    const reg v = b.matmul(role::delta_v, x, values, S.dim, false, 0, shared * S.value_dim);
+    const reg z = b.matmul(role::delta_gate, x, values, S.dim, false, 0, shared * S.value_dim);
+    const reg rates = b.matmul2(role::alpha, role::beta, x, S.value_heads, S.dim, false);
+    for (u32 i = 0; i < 2; ++i) b.slots[b.slots.size() - 1 - i].part = shared;
+    const operands in{convolved(b, q, keys), convolved(b, k, keys), convolved(b, v, values), z, rates};
+    const reg y = b.temp(values);
+    const slots8 w{b.vector(role::decay, S.value_heads), b.vector(role::step_bias, S.value_heads), b.vector(role::delta_norm, S.value_dim)};
+    b.emit(opcode::gated_delta, in, {y}, w,
+           {.rows = S.value_dim, .heads = S.key_heads, .kv_heads = S.value_heads, .head_dim = S.key_dim, .eps = S.eps, .tiled = S.tiled})
+        .state = b.state({keeps_what::delta, lifecycle::slot_persistent, S.key_dim, S.value_heads, S.value_dim});
+    return b.matmul(role::delta_out, y, S.dim, values);
+  }
+  static constexpr reg convolved(builder& b, reg x, u32 channels) {
+    const reg y = b.temp(channels);
+    b.emit(opcode::causal_conv, {x}, {y}, {b.taps(role::conv, channels, S.taps)}, {.rows = channels, .cols = S.taps, .act = activation::silu}).state =
+        b.state({keeps_what::conv, lifecycle::slot_persistent, S.taps - 1, 1, channels});
+    return y;
   }
 };
 

@@ -30,7 +30,7 @@ struct state_descriptor {
   keeps_what what{};
   lifecycle life{};
   u32 layer{}, owner{}, heads{}, head_dim{}, positions{};  // recurrent: rows
-  u64 offset{}, bytes{};
+  u64 offset{}, bytes{};  // among caches, or among recurrent states
   u16 align = 64;
   bool zero_init = true;
 };
@@ -200,7 +200,7 @@ template <class Model, class Formats, bool Fused = true> struct program {
   static constexpr u32 vocab = foot().regs[foot().regs.size() - 1].width;
   static constexpr u32 dim = footer::in;
 
-  // States in layer order; that of another layer has its owner's place. The cache rows of a window are still a whole context: rings are not built yet.
+  // States in layer order, recurrent ones behind all caches; that of another layer has its owner's place. The cache rows of a window are still a whole context: rings are not built yet.
   template <class F> static constexpr u64 for_each_state(u32 context, dtype kv, F f) {
     struct owned {
       const state_shape* shape;
@@ -208,7 +208,7 @@ template <class Model, class Formats, bool Fused = true> struct program {
       u64 offset;
     };
     small_vector<owned, 16> last;  // of each shape
-    u64 offset = 0;
+    u64 next[2]{};  // among caches, among recurrent states
     u32 id = 0;
     for (u32 l = 0; l < layers; ++l)
       for (const auto& shape : plain[kind_of[l]].states) {
@@ -216,19 +216,35 @@ template <class Model, class Formats, bool Fused = true> struct program {
         while (i < last.size() && !last[i].shape->like(shape)) ++i;
         if (shape.shared && i == last.size()) throw "cke: program: a layer shares a cache, and none before it has one of its shape";
         if (i == last.size()) last.push({});
-        if (!shape.shared) last[i] = {&shape, l, offset};
         const bool recurs = is_recurrent(shape.what);
+        if (!shape.shared) last[i] = {&shape, l, next[recurs]};
         const u32 positions = recurs ? shape.rows : static_cast<u32>(align_up(context, key_block));
         // dims are padded to whole blocks of q8_0 and whole units, whatever the type
         const u64 numbers = u64{positions} * shape.heads * align_up(shape.head_dim, 32);
         const u64 bytes = recurs ? numbers * sizeof(float) : 2 * bytes_of(kv, numbers);
         f(state_descriptor{id++, shape.what, shape.life, l, last[i].layer, shape.heads, shape.head_dim, positions, last[i].offset, bytes});
-        offset += shape.shared ? 0 : align_up(bytes);
+        next[recurs] += shape.shared ? 0 : align_up(bytes);
       }
-    return offset;
+    return next[0] + next[1];
   }
   static constexpr u64 state_bytes(u32 context, dtype kv) {
     return for_each_state(context, kv, [](const state_descriptor&) {});
+  }
+
+  // Positions of a page: a block, or so many that recurrent states, which it has once, take no more than its caches do;
+  // up to 1024, which is what a rewind may have to compute again.
+  struct page_plan {
+    u64 caches, recurrent;  // bytes of the caches of a block, and of the recurrent states
+    u32 blocks;
+  };
+  static constexpr page_plan page(dtype kv) {
+    page_plan p{0, 0, 1};
+    for_each_state(key_block, kv, [&](const state_descriptor& d) {
+      u64& area = is_recurrent(d.what) ? p.recurrent : p.caches;
+      area = d.offset + align_up(d.bytes) > area ? d.offset + align_up(d.bytes) : area;
+    });
+    while (p.blocks < 8 && p.recurrent > p.blocks * p.caches) p.blocks *= 2;
+    return p;
   }
 
   // Whether a position's state is known only by computing all positions before it.

@@ -105,6 +105,21 @@ template <class Isa> struct gated {
   }
 };
 
+// out[i] = x[i] / (1 + exp(-gate[i])); rows as above.
+template <class Isa> struct sigmoid_gated : pointwise<Isa> {
+  using batch = simd::vf32<Isa>;
+  static void row(const float* gate, const float* x, u32 n, float* out) {
+    sigmoid_gated::each(n, [&](u32 i, u32 m) {
+      sigmoid_gated::put(sigmoid_gated::get(x + i, m) / (batch(1.f) + simd::exp<Isa>(-sigmoid_gated::get(gate + i, m))), out + i, m);
+    });
+  }
+};
+template <> struct sigmoid_gated<isa::scalar> {
+  static void row(const float* gate, const float* x, u32 n, float* out) {
+    for (u32 i = 0; i < n; ++i) out[i] = x[i] / (1 + std::exp(-gate[i]));
+  }
+};
+
 // out[i] = cap * tanh(x[i] / cap); rows as above.
 template <class Isa> struct capped : pointwise<Isa> {
   using batch = simd::vf32<Isa>;

@@ -23,12 +23,14 @@ struct view {
 // Rows of a pass that are of one sequence.
 struct segment {
   u32 first{}, tokens{}, position{};  // position: of the first
-  std::byte* const* pages{};          // of its states, key_block positions in each
+  std::byte* const* pages{};          // of its caches, key_block positions in each
 };
 
-// The state of one layer in a page: of a cache a block of each kv head, one after the other.
+// The state of one layer in a page of one or several blocks: of a cache, in each block, a block of each kv head, one
+// after the other; a recurrent one behind the last block.
 struct kv_place {
   u64 offset{}, block_bytes{};
+  u32 blocks = 1;  // of a page
 };
 
 // cos and sin of every position, [position][dims / 2]

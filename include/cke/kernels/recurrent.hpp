@@ -11,13 +11,14 @@ namespace cke {
 // f(row, end, state) for the rows [row, end) of a segment, page by page: `state`, floats [at, at + count) of the
 // layer's, is that before `row` (zeros at position 0) and must become that after the last of them.
 template <class F> void advance_state(const work& w, const segment& s, u64 at, u64 count, F f) {
-  const auto state_in = [&](u32 page) { return reinterpret_cast<float*>(s.pages[page] + w.kv.offset) + at; };
+  const u32 of_page = w.kv.blocks * key_block;  // positions
+  const auto state_in = [&](u32 page) { return reinterpret_cast<float*>(s.pages[(page + 1) * w.kv.blocks - 1] + w.kv.offset) + at; };
   for (u32 row = 0, end; row < s.tokens; row = end) {
-    const u32 position = s.position + row, page = position / key_block, left = key_block - position % key_block;
+    const u32 position = s.position + row, page = position / of_page, left = of_page - position % of_page;
     end = s.tokens - row < left ? s.tokens : row + left;
     float* const state = state_in(page);
     if (position == 0) std::memset(state, 0, count * sizeof(float));
-    else if (position % key_block == 0) std::memcpy(state, state_in(page - 1), count * sizeof(float));
+    else if (position % of_page == 0) std::memcpy(state, state_in(page - 1), count * sizeof(float));
     f(s.first + row, s.first + end, state);
   }
 }

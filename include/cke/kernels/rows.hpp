@@ -91,6 +91,14 @@ template <class Isa> struct kernel<opcode::softcap, dtype::f32, Isa> {
   }
 };
 
+// in[0] * sigmoid(in[1])
+template <class Isa> struct kernel<opcode::gate_mul, dtype::f32, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    const auto [first, last] = tokens_of(w, unit);
+    for (u32 t = first; t < last; ++t) sigmoid_gated<Isa>::row(w.in[1].row(t), w.in[0].row(t), p.cols, w.out[0].row(t));
+  }
+};
+
 // in[0] holds gate and up side by side, or in[1] is up.
 inline const float* up_row(const params& p, const work& w, u32 token) {
   return w.in[1].data ? w.in[1].row(token) : w.in[0].row(token) + p.cols;

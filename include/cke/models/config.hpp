@@ -242,7 +242,8 @@ constexpr parsed_config<typename Family::config> read_config(json root, naming a
       } else if (!k.optional) r.fail(trouble::missing, key, j);
       if constexpr (std::is_same_v<field_type, layer_set>) {
         layered = layered || k.hf.starts_with(layer_types);
-        if (j.is_array() && j.size() != c.layers) r.fail(trouble::out_of_range, key, j, c.layers, c.layers);
+        // GGUF may say something of layers that only look ahead, too.
+        if (j.is_array() && (as == naming::hf ? j.size() != c.layers : j.size() < c.layers)) r.fail(trouble::out_of_range, key, j, c.layers, c.layers);
       }
     }
   };
@@ -274,6 +275,8 @@ template <class Config> constexpr config_problem check_config(const Config& c) {
   if (c.head_dim % 2 || c.head_dim == 0) return {trouble::unsupported, "head_dim", {}, 0, 0, "an even number"};
   if (c.rope.dims > c.head_dim || c.rope.dims % 2)
     return {trouble::unsupported, "rope.dimension_count", {}, 0, 0, "an even number up to head_dim"};
+  if constexpr (requires { c.value_heads; })
+    if (c.value_heads % c.key_heads) return {trouble::unsupported, "linear_num_value_heads", {}, 0, 0, "a multiple of linear_num_key_heads"};
   if constexpr (requires { c.active; })
     if (c.active > c.experts) return {trouble::unsupported, key::active.hf, {}, 0, 0, "at most num_experts"};
   if constexpr (requires { c.groups_kept; }) {

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "../kernels/experts.hpp"
+#include "../kernels/gated_delta.hpp"
 #include "../kernels/heads.hpp"
 #include "../kernels/linear.hpp"
 #include "../kernels/rows.hpp"

@@ -12,7 +12,7 @@
 CKE_COLD_BEGIN
 namespace cke {
 
-// What all layers keep of key_block positions. A page that is full may be remembered: then it is known
+// What all layers keep of some positions, whole key blocks. A page that is full may be remembered: then it is known
 // by its ids and by the page before it, that is by all ids up to its end, and does not change.
 struct page {
   std::byte* data{};
@@ -20,7 +20,7 @@ struct page {
   page *older{}, *newer{};  // of the pages that nobody holds
   u64 number{}, parent{};   // when remembered: a number that no other ever had, and that of the page before
   page* next{};             // in its bucket
-  u32 ids[key_block]{};
+  u32* ids{};
 };
 
 // Pages that nobody holds wait in a line, those without a memory at its front. Who needs a page takes
@@ -29,7 +29,7 @@ struct page {
 class page_pool {
  public:
   // 0 pages: as many as sequences that live have positions for, see admit(). Throws out_of_memory.
-  page_pool(u64 page_bytes, u32 pages) : page_bytes_(page_bytes), fixed_(pages > 0) { grow(pages); }
+  page_pool(u64 page_bytes, u32 pages, u32 positions = key_block) : page_bytes_(page_bytes), positions_(positions), fixed_(pages > 0) { grow(pages); }
   ~page_pool() {
     while (slab* const last = slabs_) slabs_ = last->before, delete last;
   }
@@ -88,7 +88,7 @@ class page_pool {
     }
     forget(p);
     p.number = ++last_number_, p.parent = parent;
-    std::memcpy(p.ids, ids, sizeof p.ids);
+    std::memcpy(p.ids, ids, positions_ * sizeof(u32));
     page*& bucket = bucket_of(parent, ids);
     p.next = bucket, bucket = &p;
     return &p;
@@ -121,13 +121,14 @@ class page_pool {
     u32 buckets = 1;
     while (buckets < count_.all + more) buckets *= 2;
     u64 bytes;
-    if (!checked_mul(page_bytes_ + sizeof(page), more, bytes) || !checked_add(bytes, u64{buckets} * 8 + 256, bytes)) bytes = ~u64{};
+    if (!checked_mul(page_bytes_ + sizeof(page) + positions_ * sizeof(u32), more, bytes) || !checked_add(bytes, u64{buckets} * 8 + 256, bytes)) bytes = ~u64{};
     slab* const fresh = new slab{arena(bytes), nullptr, more, slabs_};
     slabs_ = fresh, count_.all += more;
     fresh->pages = fresh->memory.take<page>(more);
     table_ = fresh->memory.take<page*>(buckets), mask_ = buckets - 1;
+    u32* const ids = fresh->memory.take<u32>(u64{more} * positions_);
     for (u32 i = 0; i < more; ++i) {
-      fresh->pages[i].data = fresh->memory.take(page_bytes_);
+      fresh->pages[i].data = fresh->memory.take(page_bytes_), fresh->pages[i].ids = ids + u64{i} * positions_;
       line_up(fresh->pages[i]);
     }
     for (const slab* s = slabs_; s; s = s->before)
@@ -141,7 +142,7 @@ class page_pool {
   CKE_OUT_OF_LINE page* take_one() {
     page* const p = front_;
     if (!p)
-      throw Error(errc::cache_full, {}, "cache", concat({"a free page of ", key_block, " positions"}),
+      throw Error(errc::cache_full, {}, "cache", concat({"a free page of ", positions_, " positions"}),
                   concat({"all ", count_.all, " in use"}));
     forget(*p);
     hold(*p);
@@ -167,12 +168,12 @@ class page_pool {
 
   CKE_OUT_OF_LINE page*& bucket_of(u64 parent, const u32* ids) const {
     u64 h = parent;
-    for (u32 i = 0; i < key_block; ++i) h = (h ^ ids[i]) * 0x9e3779b97f4a7c15u, h ^= h >> 32;
+    for (u32 i = 0; i < positions_; ++i) h = (h ^ ids[i]) * 0x9e3779b97f4a7c15u, h ^= h >> 32;
     return table_[h & mask_];
   }
   CKE_OUT_OF_LINE page* look_up(u64 parent, const u32* ids) const {
     page* p = bucket_of(parent, ids);
-    while (p && !(p->parent == parent && std::memcmp(p->ids, ids, sizeof p->ids) == 0)) p = p->next;
+    while (p && !(p->parent == parent && std::memcmp(p->ids, ids, positions_ * sizeof(u32)) == 0)) p = p->next;
     return p;
   }
   CKE_OUT_OF_LINE void forget(page& p) {
@@ -184,6 +185,7 @@ class page_pool {
   }
 
   const u64 page_bytes_;
+  const u32 positions_;  // of a page
   const bool fixed_;
   mutable std::mutex busy_;
   slab* slabs_{};                   // the last one

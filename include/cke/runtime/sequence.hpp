@@ -60,7 +60,7 @@ template <class P, dtype KV, class Isa> struct loaded {
   loaded(const S& tensors, std::string_view file, naming as, const Names& names, const model_options& o)
       : threads((o.validate(), o.threads ? o.threads : default_threads())),
         packed(tensors, file, as, names, threads, o.progress), run(packed, threads, o.limits()),
-        cache(slot::page_bytes, ceil_div(o.cache_positions, key_block)) {}
+        cache(slot::page_bytes, ceil_div(o.cache_positions, slot::page_positions), slot::page_positions) {}
 
   u32 context() const { return run.limits().context; }
   void watch(const tracer& t) {
@@ -166,8 +166,8 @@ template <class Loaded> class sequence {
   u32 position() const { return static_cast<u32>(history_.size()); }
   u32 context() const { return slot_.context(); }
 
-  // Forgets everything after `position`; logits() are stale until the next feed. Recurrent states go back to a
-  // multiple of 128: the next feed computes up to 127 ids again.
+  // Forgets everything after `position`; logits() are stale until the next feed. Recurrent states go back to
+  // the end of a page (of 128 to 1024 positions): the next feed computes what is between again.
   void rewind(u32 position) {
     slot_.truncate(position);
     history_.resize(std::min<std::size_t>(position, history_.size()));
@@ -175,7 +175,7 @@ template <class Loaded> class sequence {
   void reset() { rewind(0); }
 
   // At position 0: takes over what sequences of this model have computed for the beginning of `ids`, in whole
-  // blocks of 128, of what they hold and of what the cache still remembers. The last id is always left to be
+  // pages of 128 positions (up to 1024 with recurrent states), of what they hold and of what the cache still remembers. The last id is always left to be
   // fed. Returns the position after it. Throws token_range; usage where the sequence has begun.
   u32 recall(std::span<const u32> ids) {
     if (position() != 0) throw Error(errc::usage, {}, "recall", "a sequence at position 0", concat({position()}));

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <span>
 #include <string>
@@ -84,14 +85,14 @@ template <class P, class Isa> class weights {
     std::span<const std::byte> bytes;
   };
   // The rows of a weight that lie together in a tensor, every `part` rows of it: all of them, or those of an expert.
-  struct rows_in_tensor { u32 first, ours, part; };
+  struct rows_in_tensor { u32 first, ours, part, all; };  // all: of the tensor, or of an expert's part of it
   struct job {
     weight w;
     u32 slot, row;
     u32 first_tensor, tensors;  // one, or one for each expert
     rows_in_tensor rows;        // other roles may have theirs before or behind
     u32 paired_head_dim;  // rows of a head are stored as pairs (i, i + d / 2); 0: plain order
-    float more;           // what the tensor's numbers are greater by
+    change was;           // what the file did to it
   };
 
   static u64 vector_bytes(const weight& w) { return align_up(w.slot.elements() * sizeof(float)); }
@@ -127,9 +128,9 @@ template <class P, class Isa> class weights {
     const rows_in_tensor rows_of_it = place_in_tensor(as, names, rule, which, w);
     const u32 row = w.where == place::header ? 0 : w.where == place::body ? w.layer + 1 : rows - 1;
     const job j{w, 0, row, static_cast<u32>(tensors.size()), apart ? experts : 1, rows_of_it,
-                was == change::paired_heads ? head_dim_of(w) : 0, was == change::plus_one ? 1.f : 0.f};
+                was == change::paired_heads ? head_dim_of(w) : 0, was};
     for (u32 e = 0; e < j.tensors; ++e)
-      tensors.push_back(tensor_of(from, file, name(which, e), w, apart ? 0 : experts, rows_of_it.part));
+      tensors.push_back(tensor_of(from, file, name(which, e), w, apart ? 0 : experts, rows_of_it.all));
     return j;
   }
   static u32 head_dim_of(const weight& w) {
@@ -140,10 +141,11 @@ template <class P, class Isa> class weights {
   // In elements, of a vector.
   template <class Names>
   static rows_in_tensor place_in_tensor(naming as, const Names& names, const name_rule& rule, u32 which, const weight& w) {
-    const auto size = [](const weight_slot& s) { return !s.quantisable ? s.rows * s.cols : of_experts(s.is) ? s.group : s.rows; };
     const std::string_view name = alternative(rule.in(as), which);
     const tensor_part mine = part_of(name);
-    rows_in_tensor at{0, size(w.slot), size(w.slot)};
+    const auto whole = [](const weight_slot& s) { return !s.quantisable ? s.rows * s.cols : of_experts(s.is) ? s.group : s.rows; };
+    const auto size = [&](const weight_slot& s) { return mine.of_head ? s.part : whole(s); };
+    rows_in_tensor at{0, size(w.slot), size(w.slot), size(w.slot)};
     if (mine.tensor == name) return at;
     at.part = 0;
     for (const weight_slot& s : P::plain[P::kind_of[w.layer]].slots) {
@@ -152,6 +154,7 @@ template <class P, class Isa> class weights {
       at.part += size(s);
       if (other.number < mine.number) at.first += size(s);
     }
+    at.all = at.part * (whole(w.slot) / at.ours);
     return at;
   }
 
@@ -162,12 +165,12 @@ template <class P, class Isa> class weights {
   }
 
   template <class S>
-  static stored tensor_of(const S& from, std::string_view file, const std::string& name, const weight& w, u64 experts, u64 rows_of_part) {
+  static stored tensor_of(const S& from, std::string_view file, const std::string& name, const weight& w, u64 experts, u64 rows) {
     const std::string about = concat({"tensor ", name});
     const auto* t = from.find(name);
     if (!t) throw Error(errc::tensor_missing, file, about, "this tensor", "none of this name");
-    const u64 shape[]{experts, rows_of_part, w.slot.cols};
-    const u64 taps[]{w.slot.rows, w.slot.cols}, torch_taps[]{w.slot.rows, 1, w.slot.cols};
+    const u64 shape[]{experts, rows, w.slot.cols};
+    const u64 taps[]{rows / w.slot.cols, w.slot.cols}, torch_taps[]{rows / w.slot.cols, 1, w.slot.cols};
     const bool vector = !w.slot.quantisable || (w.slot.rows == 1 && t->shape.size() == 1);  // GGUF has no matrix of one row
     const std::span<const u64> all = shape, want = !vector                 ? all.subspan(experts ? 0 : 1)
                                                    : w.slot.quantisable ? all.subspan(2)
@@ -190,6 +193,7 @@ template <class P, class Isa> class weights {
     if constexpr (requires { P::model_list::family::predicts_ahead; }) {
       const std::string_view before = as == naming::hf ? "model.layers." : "blk.";
       u64 layer = 0;
+      if (as == naming::hf && name.starts_with("mtp.")) return true;
       if (!name.starts_with(before)) return false;
       for (name.remove_prefix(before.size()); !name.empty() && name[0] >= '0' && name[0] <= '9' && layer < P::layers; name.remove_prefix(1))
         layer = 10 * layer + static_cast<u64>(name[0] - '0');
@@ -243,7 +247,8 @@ template <class P, class Isa> class weights {
       for (u32 i = 0; i < slot.elements(); ++i) {  // taps lie [taps][channels]
         float& x = vector[i % slot.cols * slot.rows + i / slot.cols];
         kernels::to_f32(source, tensors[0].bytes.data() + row_of(j, i).row * item, 1, &x);
-        x -= j.more;
+        if (j.was == change::plus_one) x -= 1;
+        if (j.was == change::minus_exp) x = std::log(-x);
       }
       return vector_bytes(j.w);
     }

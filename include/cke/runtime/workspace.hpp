@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../graph/program.hpp"
+#include "../kernels/gated_delta.hpp"
 #include "../kernels/heads.hpp"
 #include "../kernels/routing.hpp"
 #include "arena.hpp"
@@ -110,6 +111,7 @@ template <class P, dtype KV, class Isa> class workspace {
       case opcode::expert_act:
       case opcode::expert_sum:
       case opcode::expert_sum_add: return u64{chunk} * unit_rows * sizeof(float);
+      case opcode::gated_delta: return kernel<opcode::gated_delta, dtype::f32, Isa>::scratch_bytes(i.p);
       case opcode::route: return routing::scratch_bytes(i.p.route);
       case opcode::sort_by_expert: return u64{i.p.route.experts} * sizeof(u32);
       case opcode::attend:

@@ -46,6 +46,10 @@ def ropes(theta, part, local):
             "sliding_attention": {"rope_type": "default", "rope_theta": local}}
 
 
+MROPE = ROPE | {"partial_rotary_factor": 0.25, "mrope_section": [1, 1, 0], "mrope_interleaved": True}
+DELTA = dict(linear_key_head_dim=20, linear_value_head_dim=20, linear_num_key_heads=2, linear_num_value_heads=6, linear_conv_kernel_dim=4,
+             rope_parameters=MROPE)
+EXPERTS = dict(moe_intermediate_size=24, shared_expert_intermediate_size=40, num_experts=6, num_experts_per_tok=3, norm_topk_prob=True)
 FAMILIES = {
     # No family of cke's: tests/parity/thirteenth.cpp is all that knows it.
     "exaone4": (dict(rope_parameters=ROPE, head_dim=12, sliding_window=7, sliding_window_pattern=3, num_hidden_layers=4,
@@ -98,6 +102,11 @@ FAMILIES = {
               [dict(norm_topk_prob=True), dict(num_experts_per_tok=2)]),
     "mixtral": (dict(rope_parameters=ROPE, intermediate_size=24, num_local_experts=5, num_experts_per_tok=2),
                 [dict(num_experts_per_tok=3)]),
+    "qwen3_5_text": (DELTA | dict(num_hidden_layers=4, head_dim=16), [dict(rope_parameters=MROPE | {"partial_rotary_factor": 0.5}), dict(rms_norm_eps=1e-2)]),
+    "qwen3_5_moe_text": (DELTA | EXPERTS | dict(num_hidden_layers=3, head_dim=16, layer_types=["linear_attention", "full_attention", "linear_attention"]),
+                         [dict(num_experts_per_tok=2)]),
+    "qwen3_next": (DELTA | EXPERTS | dict(num_hidden_layers=2, layer_types=["linear_attention", "full_attention"], head_dim=24, rope_parameters=ROPE | {"partial_rotary_factor": 0.25}),
+                   [dict(num_experts_per_tok=2), dict(norm_topk_prob=False)]),
     "lfm2": (dict(rope_parameters=ROPE, norm_eps=1e-5, conv_bias=False, conv_L_cache=3, num_hidden_layers=4, layer_types=["conv", "conv", "full_attention", "conv"],
                   intermediate_size=84, block_multiple_of=8), [dict(rope_parameters=ROPE | {"rope_theta": 10000.0}), dict(norm_eps=1e-2)]),
     "lfm2_moe": (dict(rope_parameters=ROPE, norm_eps=1e-5, conv_L_cache=4, num_hidden_layers=4, layer_types=["conv", "full_attention", "conv", "full_attention"],

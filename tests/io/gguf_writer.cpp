@@ -89,7 +89,7 @@ TEST_CASE("gguf writer: tensors lie where the header says") {
 }
 
 TEST_CASE("gguf tokenizer writer: a tokenizer.json gives the same ids out of a GGUF file") {
-  for (const std::string name : {"qwen2", "llama3", "smollm", "llama_legacy"}) {
+  for (const std::string name : {"qwen2", "llama3", "smollm", "llama_legacy", "gemma"}) {
     CAPTURE(name);
     const tokenizer t(again(hf(name)), name);
     for (const auto& [options, text, ids] : fixtures::encodings(name + ".cases")) {
@@ -101,7 +101,7 @@ TEST_CASE("gguf tokenizer writer: a tokenizer.json gives the same ids out of a G
 }
 
 TEST_CASE("gguf tokenizer writer: what stands beside the tokens") {
-  for (const std::string name : {"qwen2", "llama3", "smollm", "llama_legacy"}) {
+  for (const std::string name : {"qwen2", "llama3", "smollm", "llama_legacy", "gemma"}) {
     CAPTURE(name);
     const vocabulary was = hf(name), is = again(was);
     REQUIRE(is.tokens.size() == was.tokens.size());

@@ -91,6 +91,10 @@ TEST_CASE("gguf pre: each name once, each pattern is one, and a name is found ag
     cuts.cuts->split(text, [&](std::string_view piece) { joined += piece; });
     CHECK(joined == text);
   }
+  vocabulary v;
+  v.pre = pre_tokenizer::patterns;
+  v.patterns = {{std::string(detail::patterns::gpt4o), true}};
+  CHECK(detail::gguf_pre_of(v, "f") == "gpt-4o");
   CHECK(fixtures::error_of([&] { detail::gguf_pre_named("new", "f"); }) ==
         "f: tokenizer.ggml.pre: expected a name of llama.cpp's, such as gpt-2, llama-bpe or qwen2, found new");
 }

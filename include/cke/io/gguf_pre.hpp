@@ -122,7 +122,10 @@ inline const gguf_pre& gguf_pre_named(std::string_view name, const std::string& 
 
 // llama.cpp knows no normalisation: a name that promises another one will do where none fits better.
 inline std::string_view gguf_pre_of(const vocabulary& v, const std::string& file) {
-  const auto same = [](const split_rule& rule, std::string_view pattern) { return rule.pattern == pattern && !rule.drops_rest; };
+  // One that ends so matches everything: nothing is left to be dropped.
+  const auto same = [](const split_rule& rule, std::string_view pattern) {
+    return rule.pattern == pattern && (!rule.drops_rest || pattern.ends_with(R"(|\s+)"));
+  };
   for (const bool exact : {true, false})
     for (const gguf_pre& row : gguf_pres)
       if (row.kind == v.pre && std::ranges::equal(v.patterns, row.patterns, same) && row.ignore_merges == v.ignore_merges &&

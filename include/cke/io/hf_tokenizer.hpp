@@ -114,8 +114,8 @@ class hf_tokenizer_reader {
     if (rules.empty()) return;
     out_.pre = pre_tokenizer::patterns;
     const bool digits_first = rules.size() == 2 && rules[0] == split_rule{std::string(patterns::digit)};
-    for (const auto& [pattern, kind] : known)
-      if (rules.back() == split_rule{std::string(pattern)}) {
+    for (const auto& [pattern, kind] : known)  // these match everything: dropping the rest is no difference
+      if (rules.back().pattern == pattern) {
         if (rules.size() == 1) out_.pre = kind;
         if (digits_first && kind == pre_tokenizer::gpt2) out_.pre = pre_tokenizer::smollm;
       }

@@ -3,6 +3,7 @@
 """Compares cke's tokenizers with Hugging Face tokenizers and sentencepiece on random text. A development script.
 
   python tools/tokenizer_fuzz.py [STRINGS_PER_TOKENIZER [SEED]]    (see tests/data/tokenizers/make.py for what to install)
+  python tools/tokenizer_fuzz.py --llamacpp FOLDER    (llama.cpp's models/, in the sdist of llama-cpp-python: .gguf, .inp, .out)
 """
 import pathlib
 import random
@@ -81,7 +82,30 @@ def compare(name, binary, path, cases, encode, decode):
     return wrong
 
 
+def published(binary, folder):
+    """llama.cpp's files without weights, and the ids that Hugging Face gave for their texts."""
+    wrong = 0
+    for path in sorted(folder.glob("*.gguf")):
+        texts, wanted = path.with_suffix(".gguf.inp"), path.with_suffix(".gguf.out")
+        if not texts.exists():
+            continue
+        ids = [[int(i) for i in line.split()] for line in wanted.read_text().split("\n")]
+        cases = [(0, text) for text in texts.read_bytes().decode().split("\n__ggml_vocab_test__\n")]
+        try:
+            got = [answer for answer, _ in run(binary, path, cases)]
+        except subprocess.CalledProcessError:
+            print(f"{path.name}: not read")
+            continue
+        differ = sum(a != b for a, b in zip(got, ids))
+        wrong += differ
+        print(f"{path.name}: {min(len(got), len(ids))} texts, {differ} differ", flush=True)
+    return wrong
+
+
 def main():
+    if sys.argv[1:2] == ["--llamacpp"]:
+        with tempfile.TemporaryDirectory() as folder:
+            sys.exit(published(build(pathlib.Path(folder)), pathlib.Path(sys.argv[2])) != 0)
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
     seed = sys.argv[2] if len(sys.argv) > 2 else "1"
     wrong = 0

@@ -13,8 +13,8 @@ from pathlib import Path
 import llama_cpp
 
 TYPES = {name: getattr(llama_cpp, f"LLAMA_FTYPE_MOSTLY_{name}")
-         for name in ("Q2_K", "Q3_K_M", "Q4_0", "Q4_1", "Q4_K_S", "Q4_K_M", "Q5_0", "Q5_1", "Q5_K_S", "Q5_K_M", "Q6_K", "Q8_0",
-                      "IQ4_NL", "IQ4_XS")}
+         for name in ("F16", "BF16", "Q2_K", "Q3_K_S", "Q3_K_M", "Q3_K_L", "Q4_0", "Q4_1", "Q4_K_S", "Q4_K_M", "Q5_0", "Q5_1", "Q5_K_S", "Q5_K_M", "Q6_K", "Q8_0",
+                      "IQ4_NL", "IQ4_XS", "MXFP4_MOE")}
 
 
 @llama_cpp.llama_log_callback

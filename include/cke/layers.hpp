@@ -32,6 +32,16 @@ struct attend {
   bool gate{};              // each head's output is times sigmoid of a projection of its own
 };
 
+// Options of multi-head latent attention: what is kept of a token is a latent of all heads' keys and values, and one
+// key that is turned.
+struct latent {
+  u32 dim, heads, q_rank, kv_rank;  // q_rank 0: one matrix of q
+  u32 nope, value;                  // dims of a head's key that are not turned, and of its value
+  rotary rope{};                    // of the others
+  real scale{};                     // of the scores
+  real eps{1e-6};                   // of the latents' norms
+};
+
 // Options of a mixture of experts, each a gated mlp, and with `shared` one that every token chooses.
 struct experts {
   u32 dim, hidden;
@@ -58,6 +68,7 @@ template <u32 In, u32 Out> struct maps {
 };
 template <u32 Dim> using keeps = maps<Dim, Dim>;
 template <attend S> struct attention_holds;
+template <latent S> struct latent_holds;
 template <experts S> struct experts_hold;
 template <u32 Heads, u32 KvHeads> struct heads_divide;
 
@@ -71,6 +82,7 @@ template <u32 Dim, real By> struct scale : keeps<Dim> {};
 template <u32 Dim> struct learned_scale : keeps<Dim> {};  // by one number, in place
 template <u32 Dim, real Cap> struct softcap : keeps<Dim> {};  // Cap * tanh(x / Cap); 0: none
 template <attend S> struct attention : keeps<S.dim>, private attention_holds<S> {};
+template <latent S> struct latent_attention : keeps<S.dim>, private latent_holds<S> {};
 template <u32 Dim, u32 Hidden, activation A, bool Bias = false> struct gated_mlp : keeps<Dim> {};
 template <experts S> struct moe : keeps<S.dim>, private experts_hold<S> {};
 template <delta S> struct gated_delta_net : keeps<S.dim>, private heads_divide<S.value_heads, S.key_heads> {};
@@ -120,6 +132,8 @@ template <u32 Dims, u32 HeadDim> struct rope_fits_head {
 template <attend S>
 struct attention_holds : heads_divide<S.heads, S.kv_heads>, head_dim_is_even<S.head_dim>, window_sees_keys<S.window>,
                          rope_fits_head<S.rope.dims, S.head_dim> {};
+
+template <latent S> struct latent_holds : rope_fits_head<S.rope.dims, S.nope + S.rope.dims> {};
 
 template <u32 Active, u32 Experts> struct active_experts_exist {
   static_assert(Active > 0 && Active <= Experts,

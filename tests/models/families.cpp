@@ -2,9 +2,11 @@
 // families.cpp: what each family's config may not say, and what GGUF leaves out.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <string>
 
 #include "cke/models/config.hpp"
+#include "cke/models/deepseek.hpp"
 #include "cke/models/gemma3.hpp"
 #include "cke/models/gemma4.hpp"
 #include "cke/models/glm4.hpp"
@@ -43,6 +45,8 @@ template <class Family> parsed_config<typename Family::config> from_gguf(const s
     "attention.head_count": 6, "attention.head_count_kv": 2, "attention.key_length": 24, "context_length": 128})"}, naming::gguf, nullptr);
 }
 
+using deepseek_v2_family = family<"deepseek_v2">;
+using deepseek_v3_family = family<"deepseek_v3">;
 using gemma2_family = family<"gemma2">;
 using gemma3_family = family<"gemma3_text">;
 using gemma4_family = family<"gemma4_text">;
@@ -236,6 +240,29 @@ TEST_CASE("families: qwen3_5: which layers are linear, and what GGUF says of the
   CHECK(!from_gguf<qwen3_5_family>(heads + R"("ssm.time_step_rank": 2, )").config.tiled);  // there is one order only
   CHECK(from_gguf<qwen3_5_family>(heads + R"("ssm.time_step_rank": 6, "full_attention_interval": 3, )").config.linear == layer_set::of({0, 1, 3}));
   CHECK(from_gguf<qwen3_5_family>(heads + R"("ssm.time_step_rank": 6, "attention.recurrent_layers": [true], )").bad.what == trouble::out_of_range);
+}
+
+TEST_CASE("families: deepseek: how experts are chosen, and what is turned") {
+  CHECK(refused<deepseek_v3_family>("") == "");
+  CHECK(refused<deepseek_v3_family>(R"("scoring_func": "softmax", )") == "scoring_func");
+  CHECK(refused<deepseek_v3_family>(R"("rope_interleave": false, )") == "rope_interleave");
+  CHECK(refused<deepseek_v3_family>(R"("attention_bias": true, )") == "attention_bias");
+  CHECK(refused<deepseek_v3_family>(R"("moe_layer_freq": 2, )") == "moe_layer_freq");
+  CHECK(refused<deepseek_v3_family>(R"("n_group": 256, )") == "n_group");
+  CHECK(refused<deepseek_v3_family>(R"("qk_rope_head_dim": 7, )") == "head_dim");
+  const auto v2 = [](const std::string& more) { return refused<deepseek_v2_family>(more + "\"num_experts_per_tok\": 6, "); };
+  CHECK(v2("") == "");
+  CHECK(v2(R"("topk_method": "group_limited_greedy", "n_group": 8, "topk_group": 3, )") == "");
+  CHECK(v2(R"("topk_method": "greedy", "n_group": 8, "topk_group": 3, )") == "topk_method");
+  CHECK(v2(R"("topk_method": "noaux_tc", )") == "topk_method");
+  CHECK(v2(R"("norm_topk_prob": true, )") == "norm_topk_prob");
+  const auto gguf = from_gguf<deepseek_v3_family>(R"("attention.kv_lora_rank": 20, "attention.key_length_nope": 12, "rope.dimension_count": 8,
+    "attention.value_length_mla": 10, "expert_count": 12, "expert_used_count": 4, "expert_feed_forward_length": 40, "rope.scaling.type": "yarn",
+    "rope.scaling.factor": 4, "rope.scaling.original_context_length": 16, "rope.scaling.mscale": 0.8, )");
+  CHECK(gguf.bad.what == trouble::none);
+  CHECK((gguf.config.q_rank == 0 && gguf.config.kv_rank == 20 && gguf.config.nope == 12 && gguf.config.head_dim == 8 && gguf.config.value == 10));
+  CHECK(gguf.config.rope.mscale == gguf.config.rope.mscale_all);
+  CHECK(deepseek_scale(gguf.config).v == doctest::Approx(1.1109035 * 1.1109035 / std::sqrt(20.)));
 }
 
 TEST_CASE("families: what GGUF leaves out") {

@@ -43,6 +43,21 @@ static_assert(from_config<gemma4_now>::config.rope.dims == 8 && !from_config<gem
 // 15 of 35 layers have a cache: 12 of heads of 256, 3 of 512
 static_assert(program<Gemma_4_E2B, Q8_0>::state_bytes(4096, dtype::f16) == u64{4096} * 2 * 2 * (12 * 256 + 3 * 512));
 
+// null: one matrix of q, all experts in one group
+#define LATENT R"("kv_lora_rank": 20, "qk_rope_head_dim": 8, "qk_nope_head_dim": 12, "v_head_dim": 10, "moe_intermediate_size": 20, "n_routed_experts": 6, )" \
+               R"("num_experts_per_tok": 2, "first_k_dense_replace": 1, )"
+constexpr char deepseek_old[] = "{" SHAPE LATENT R"("model_type": "deepseek_v2", "q_lora_rank": null, "n_group": null, "topk_group": null, "rope_theta": 10000,
+  "topk_method": "greedy", "scoring_func": "softmax", "rope_scaling": {"type": "yarn", "factor": 40, "mscale": 0.707, "mscale_all_dim": 0.707,
+  "beta_fast": 32, "beta_slow": 1, "original_max_position_embeddings": 32}})";
+constexpr char deepseek_now[] = "{" SHAPE LATENT R"("model_type": "deepseek_v2", "q_lora_rank": null, "topk_method": "greedy", "rope_parameters":
+  {"rope_theta": 10000, "rope_type": "yarn", "factor": 40, "mscale": 0.707, "mscale_all_dim": 0.707, "original_max_position_embeddings": 32}})";
+static_assert(std::is_same_v<from_config<deepseek_old>, from_config<deepseek_now>>);
+static_assert(from_config<deepseek_now>::config.q_rank == 0 && from_config<deepseek_now>::config.rope.pairs == pairing::adjacent);
+// mission.md 2.0: 192^-1/2 (0.1 ln 40 + 1)^2
+static_assert(deepseek_scale(DeepSeek_V3::config).v > 0.13523 && deepseek_scale(DeepSeek_V3::config).v < 0.13524);
+// a latent and a turned key of each token, as key and as value
+static_assert(program<DeepSeek_V3, Q8_0>::state_bytes(4096, dtype::f16) == u64{4096} * 61 * 2 * 576 * 2);
+
 constexpr char gemma2_old[] = "{" SHAPE R"("model_type": "gemma2", "head_dim": 24, "query_pre_attn_scalar": 24, "sliding_window": 7, "rope_theta": 5000,
   "attn_logit_softcapping": 50.0, "final_logit_softcapping": null, "hidden_act": "gelu_pytorch_tanh"})";
 constexpr char gemma2_now[] = "{" SHAPE NOW(5000) R"(, "model_type": "gemma2", "head_dim": 24, "query_pre_attn_scalar": 24, "sliding_window": 7,

@@ -77,16 +77,20 @@ inline void put(model_facts& f, const config_key& k, const rotary& r) {
 template <class Family> model_facts facts_of(const checkpoint& from) {
   model_facts f;
   const auto c = config_of<Family>(from, *f.factors);
+  const auto refuse = [&] {
+    throw Error(errc::unsupported, from.name, concat({"model type ", from.model_type}), "a family whose metadata cke can write");
+  };
+  if constexpr (requires { c.kv_heads; }) f.kv_heads = c.kv_heads;
+  else refuse();
   f.architecture = architecture_of<Family>();
   f.names = Family::names;
   f.ahead = requires { Family::predicts_ahead; };
-  f.tied = c.tied, f.layers = c.layers, f.heads = c.heads, f.kv_heads = c.kv_heads, f.head_dim = c.head_dim, f.rows = c.vocab;
+  f.tied = c.tied, f.layers = c.layers, f.heads = c.heads, f.head_dim = c.head_dim, f.rows = c.vocab;
   if constexpr (requires { c.experts; }) f.experts = c.experts;
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     const auto one = [&](const config_key& k, const auto& field) {
       // Such a key is one that the reader made of a list.
-      if (k.gguf.find('|') != k.gguf.npos)
-        throw Error(errc::unsupported, from.name, concat({"model type ", from.model_type}), "a family whose metadata cke can write");
+      if (k.gguf.find('|') != k.gguf.npos) refuse();
       if (detail::is_written(k)) detail::put(f, k, field);
     };
     (one(Family::keys[I], boost::pfr::get<I>(c)), ...);

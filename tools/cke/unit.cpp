@@ -8,6 +8,7 @@
 #include <cke/graph/format.hpp>
 #include <cke/kernels/convert.hpp>
 #include <cke/match.hpp>
+#include <cke/models/deepseek.hpp>
 #include <cke/models/gemma2.hpp>
 #include <cke/models/gemma3.hpp>
 #include <cke/models/gemma4.hpp>
@@ -220,7 +221,7 @@ struct family_row {
 template <class Family>
 constexpr family_row row{name_in<Family>(naming::hf), name_in<Family>(naming::gguf), unit_of<Family>, facts_of<Family>, check_written<Family>};
 constexpr family_row families[] = {
-    row<family<"gemma2">>, row<family<"gemma3_text">>, row<family<"gemma4_text">>, row<family<"glm4">>, row<family<"glm4_moe">>, row<family<"granite">>,
+    row<family<"deepseek_v2">>, row<family<"deepseek_v3">>, row<family<"gemma2">>, row<family<"gemma3_text">>, row<family<"gemma4_text">>, row<family<"glm4">>, row<family<"glm4_moe">>, row<family<"granite">>,
     row<family<"granitemoe">>, row<family<"lfm2">>, row<family<"lfm2_moe">>, row<family<"llama">>, row<family<"mistral">>, row<family<"mixtral">>, row<family<"olmo2">>,
     row<family<"olmoe">>, row<family<"phi3">>, row<family<"qwen2">>, row<family<"qwen2_moe">>, row<family<"qwen3">>,
     row<family<"qwen3_5_text">>, row<family<"qwen3_5_moe_text">>, row<family<"qwen3_moe">>, row<family<"qwen3_next">>, row<family<"smollm3">>};

@@ -13,7 +13,7 @@ TYPES = {"F32": (gguf.GGMLQuantizationType.F32, gguf.LlamaFileType.ALL_F32),
          "Q8_0": (gguf.GGMLQuantizationType.Q8_0, gguf.LlamaFileType.MOSTLY_Q8_0)}
 
 # The architecture in GGUF where it is not the model_type.
-ARCHITECTURES = {"gemma3_text": "gemma3", "gemma4_text": "gemma4", "mistral": "llama", "mixtral": "llama", "qwen2_moe": "qwen2moe",
+ARCHITECTURES = {"gemma3_text": "gemma3", "gemma4_text": "gemma4", "deepseek_v2": "deepseek2", "deepseek_v3": "deepseek2", "mistral": "llama", "mixtral": "llama", "qwen2_moe": "qwen2moe",
                  "qwen3_moe": "qwen3moe", "glm4_moe": "glm4moe", "lfm2_moe": "lfm2moe", "qwen3_5_text": "qwen35", "qwen3_5_moe_text": "qwen35moe",
                  "qwen3_next": "qwen3next"}
 GLOBAL_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "model.embedding_norm": "token_embd_norm",
@@ -41,7 +41,11 @@ DELTA = {"post_attention_layernorm": "post_attention_norm", "linear_attn.in_proj
          "linear_attn.in_proj_a": "ssm_alpha", "linear_attn.in_proj_b": "ssm_beta", "linear_attn.in_proj_ba": "ssm_ba",
          "linear_attn.conv1d": "ssm_conv1d", "linear_attn.A_log": "ssm_a", "linear_attn.dt_bias": "ssm_dt", "linear_attn.norm": "ssm_norm",
          "linear_attn.out_proj": "ssm_out"} | SHARED
-OWN_NAMES = {"qwen3_5_text": DELTA, "qwen3_5_moe_text": DELTA, "qwen3_next": DELTA, "qwen2_moe": SHARED, "lfm2": LFM2, "lfm2_moe": LFM2, "glm4_moe": SHARED | {"post_attention_layernorm": "post_attention_norm"},
+LATENT = SHARED | {"self_attn.q_a_proj": "attn_q_a", "self_attn.q_a_layernorm": "attn_q_a_norm", "self_attn.q_b_proj": "attn_q_b",
+                   "self_attn.kv_a_proj_with_mqa": "attn_kv_a_mqa", "self_attn.kv_a_layernorm": "attn_kv_a_norm",
+                   "self_attn.k_b_proj": "attn_k_b", "self_attn.v_b_proj": "attn_v_b"}
+OWN_NAMES = {"deepseek_v2": LATENT, "deepseek_v3": LATENT,
+             "qwen3_5_text": DELTA, "qwen3_5_moe_text": DELTA, "qwen3_next": DELTA, "qwen2_moe": SHARED, "lfm2": LFM2, "lfm2_moe": LFM2, "glm4_moe": SHARED | {"post_attention_layernorm": "post_attention_norm"},
              "granitemoe": {f"block_sparse_moe.experts.{part}_proj": f"ffn_{part}_exps" for part in ("gate", "up", "down")},
              "gemma2": AROUND, "gemma3_text": AROUND, "olmo2": AROUND,
              "gemma4_text": AROUND | {
@@ -52,6 +56,7 @@ OWN_NAMES = {"qwen3_5_text": DELTA, "qwen3_5_moe_text": DELTA, "qwen3_next": DEL
                  "post_feedforward_layernorm_1": "post_ffw_norm_1", "post_feedforward_layernorm_2": "post_ffw_norm_2"},
              "glm4": {"post_self_attn_layernorm": "post_attention_norm",
                       "post_mlp_layernorm": "post_ffw_norm"}}
+LATENT_FAMILIES = ("deepseek_v2", "deepseek_v3")
 PAIRWISE = ("llama", "mistral", "mixtral", "granite", "granitemoe", "smollm3")  # rows of q and k are reordered
 ROUTERS = ("router.proj.weight", "mlp.gate.weight", "feed_forward.gate.weight", "shared_expert_gate.weight", "block_sparse_moe.router.weight")  # stay float32
 NORMS_PLUS_ONE = ("gemma2", "gemma3_text", "qwen3_5_text", "qwen3_5_moe_text", "qwen3_next")
@@ -98,6 +103,8 @@ def write_metadata(writer, config, vocabulary, type_name):
     rope = rope.get("full_attention", rope)
     if config.model_type == "gemma4_text":
         head_dim = config.per_layer_config[config.layer_types.index("sliding_attention")].head_dim
+    elif config.model_type in LATENT_FAMILIES:
+        head_dim = config.kv_lora_rank + config.qk_rope_head_dim
     else:
         head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
     writer.add_name(f"random {config.model_type}")
@@ -117,12 +124,14 @@ def write_metadata(writer, config, vocabulary, type_name):
         writer.add_head_count_kv([config.num_key_value_heads if kind != "conv" else 0 for kind in kinds])
         writer.add_shortconv_l_cache(config.conv_L_cache)
     elif config.model_type != "gemma4_text":
-        writer.add_head_count_kv(config.num_key_value_heads)
+        writer.add_head_count_kv(1 if config.model_type in LATENT_FAMILIES else config.num_key_value_heads)
     writer.add_key_length(head_dim)
-    writer.add_value_length(head_dim)
+    writer.add_value_length(config.kv_lora_rank if config.model_type in LATENT_FAMILIES else head_dim)
     writer.add_layer_norm_rms_eps(getattr(config, "norm_eps", None) or config.rms_norm_eps)
     writer.add_rope_freq_base(rope["rope_theta"])
     whole = rope["rope_type"] == "proportional"  # a tensor says which part
+    if config.model_type in LATENT_FAMILIES:
+        head_dim = config.qk_rope_head_dim
     writer.add_rope_dimension_count(int(head_dim * (1 if whole else rope.get("partial_rotary_factor", 1))))
     if rope["rope_type"] == "linear":
         writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
@@ -131,6 +140,8 @@ def write_metadata(writer, config, vocabulary, type_name):
         writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
         writer.add_rope_scaling_factor(rope["factor"])
         writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+        if rope.get("mscale_all_dim"):  # and mscale is the same
+            writer.add_rope_scaling_yarn_log_mul(0.1 * rope["mscale_all_dim"])
     elif rope["rope_type"] == "longrope":
         original = config.original_max_position_embeddings
         writer.add_rope_scaling_orig_ctx_len(original)
@@ -209,6 +220,20 @@ def write_own_metadata(writer, config):
     if config.model_type == "lfm2_moe":
         writer.add_leading_dense_block_count(config.num_dense_layers)
         writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
+    if config.model_type in LATENT_FAMILIES:
+        writer.add_key_length_mla(config.qk_nope_head_dim + config.qk_rope_head_dim)
+        writer.add_value_length_mla(config.v_head_dim)
+        writer.add_kv_lora_rank(config.kv_lora_rank)
+        if config.q_lora_rank:
+            writer.add_q_lora_rank(config.q_lora_rank)
+        sigmoid = config.model_type == "deepseek_v3"
+        writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID if sigmoid else gguf.ExpertGatingFuncType.SOFTMAX)
+        writer.add_expert_group_count(config.n_group)
+        writer.add_expert_group_used_count(config.topk_group)
+        writer.add_expert_shared_count(config.n_shared_experts)
+        writer.add_leading_dense_block_count(config.first_k_dense_replace)
+        writer.add_expert_weights_scale(config.routed_scaling_factor)
+        writer.add_expert_weights_norm(config.norm_topk_prob)
     if config.model_type in ("granite", "granitemoe"):
         writer.add_attention_scale(config.attention_multiplier)
         writer.add_embedding_scale(config.embedding_multiplier)
@@ -264,6 +289,20 @@ def linear_attention(state, config):
     return out
 
 
+def by_head(config, state):
+    """A latent's matrix of keys and values as two, the keys' the other way round."""
+    out = {}
+    for name, weight in state.items():
+        if name.endswith("kv_b_proj.weight"):
+            heads = weight.reshape(config.num_attention_heads, -1, config.kv_lora_rank)
+            stem = name.removesuffix("kv_b_proj.weight")
+            out[f"{stem}k_b_proj.weight"] = heads[:, :config.qk_nope_head_dim].swapaxes(1, 2)
+            out[f"{stem}v_b_proj.weight"] = heads[:, config.qk_nope_head_dim:]
+        else:
+            out[name] = weight
+    return out
+
+
 def layers_ahead(config, tensors):
     """{name: array}: the layers behind the last that only look ahead. Nobody reads them here, but llama.cpp wants them."""
     last, out = f"blk.{config.num_hidden_layers - 1}.", {}
@@ -316,6 +355,8 @@ def write(path, model, vocabulary, type_name):
     state = {name: parameter.numpy() for name, parameter in by_expert_role(model.state_dict()).items()}
     if hasattr(config, "linear_num_key_heads"):
         state = linear_attention(state, config)
+    if family in LATENT_FAMILIES:
+        state = by_head(config, state)
     for name, weight in state.items():
         if weight.ndim == 1 or name.endswith(ROUTERS) or ".conv.conv." in name or ".conv1d." in name:
             weight = weight.squeeze()

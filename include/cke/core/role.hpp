@@ -14,7 +14,8 @@ enum class role : u8 { embed, head, norm, q, k, v, o, q_norm, k_norm, gate, up, 
                        gate_shared, up_shared, down_shared, shared_gate, conv_in, conv, conv_out,
                        layer_embed, layer_project, layer_project_norm, layer_gate, layer_out, layer_scalar,
                        router_norm, expert_scale,
-                       q_gate, delta_q, delta_k, delta_v, delta_gate, alpha, beta, decay, step_bias, delta_norm, delta_out };
+                       q_gate, delta_q, delta_k, delta_v, delta_gate, alpha, beta, decay, step_bias, delta_norm, delta_out,
+                       q_a, q_a_norm, q_b, kv_a, kv_a_norm, k_b, v_b };
 
 struct role_name { role is; std::string_view name; };
 inline constexpr role_name role_names[] = {
@@ -30,9 +31,13 @@ inline constexpr role_name role_names[] = {
     {role::router_norm, "router_norm"}, {role::expert_scale, "expert_scale"},
     {role::q_gate, "q_gate"}, {role::delta_q, "delta_q"}, {role::delta_k, "delta_k"}, {role::delta_v, "delta_v"},
     {role::delta_gate, "delta_gate"}, {role::alpha, "alpha"}, {role::beta, "beta"}, {role::decay, "decay"},
-    {role::step_bias, "step_bias"}, {role::delta_norm, "delta_norm"}, {role::delta_out, "delta_out"}};
+    {role::step_bias, "step_bias"}, {role::delta_norm, "delta_norm"}, {role::delta_out, "delta_out"},
+    {role::q_a, "q_a"}, {role::q_a_norm, "q_a_norm"}, {role::q_b, "q_b"}, {role::kv_a, "kv_a"}, {role::kv_a_norm, "kv_a_norm"},
+    {role::k_b, "k_b"}, {role::v_b, "v_b"}};
 // One matrix for each expert, one below the other.
 constexpr bool of_experts(role r) { return r == role::gate_experts || r == role::up_experts || r == role::down_experts; }
+// ... or for each head.
+constexpr bool of_heads(role r) { return r == role::k_b || r == role::v_b; }
 constexpr std::string_view name(role r) {
   for (const auto& row : role_names)
     if (row.is == r) return row.name;
@@ -57,7 +62,8 @@ enum class place : u8 { header, body, footer };
 
 // What a converter to GGUF does to a tensor: llama's q and k have rows (i, i + d/2) of a head side by side,
 // gemma's norms are 1 greater, and of a decay it keeps -e^x.
-enum class change : u8 { none, paired_heads, plus_one, minus_exp };
+// Files of Hugging Face have the latent's matrix of each head's keys the other way round: (dims of a key, latent).
+enum class change : u8 { none, paired_heads, plus_one, minus_exp, transposed };
 
 // "{}" stands for the layer, a second one for the expert; ".weight" or ".bias" is appended unless the name begins
 // with "=". Roles that a file keeps in one tensor share its name, with "[0]", "[1]", ... behind it: their rows (of
@@ -67,7 +73,8 @@ struct name_rule {
   role is;
   u8 nth;
   std::string_view hf, gguf;
-  change gguf_change = change::none;
+  change gguf_change = change::none, hf_change = change::none;
+  constexpr change in_file(naming as) const { return as == naming::hf ? hf_change : gguf_change; }
   constexpr std::string_view in(naming as) const { return as == naming::hf ? hf : gguf; }
 };
 

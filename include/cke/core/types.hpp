@@ -105,6 +105,17 @@ constexpr double root(double x) {  // Newton's; constexpr std::sqrt comes with C
   return r;
 }
 
+constexpr double natural_log(double x) {  // of a positive number, by ln x = 2 artanh((x - 1) / (x + 1)) near 1
+  constexpr double ln2 = 0.693147180559945309417;
+  double sum = 0;
+  for (; x > 1.5; x /= 2) sum += ln2;
+  for (; x < 0.75; x *= 2) sum -= ln2;
+  const double y = (x - 1) / (x + 1);
+  double power = y;
+  for (int i = 1; i < 60; i += 2, power *= y * y) sum += 2 * power / i;
+  return sum;
+}
+
 constexpr u64 align_up(u64 n, u64 to = 64) { return (n + to - 1) / to * to; }
 constexpr u32 ceil_div(u32 n, u32 by) { return (n + by - 1) / by; }
 

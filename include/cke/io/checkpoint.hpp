@@ -51,6 +51,10 @@ class gguf_config {
     if (const u64 ahead = file.get_or<u64>(arch_ + ".nextn_predict_layers", 0))
       if (const u64 blocks = file.get_or<u64>(arch_ + ".block_count", 0); blocks > ahead) add("block_count", concat({blocks - ahead}));
     rope();
+    const std::string key_length = arch_ + ".attention.key_length_mla", log_factor = arch_ + ".rope.scaling.yarn_log_multiplier";
+    if (file.find(key_length))  // with what is turned
+      add("attention.key_length_nope", concat({file.get<i64>(key_length) - file.get_or<i64>(arch_ + ".rope.dimension_count", 0)}));
+    if (file.find(log_factor)) add("rope.scaling.mscale", number(10 * static_cast<double>(file.get<float>(log_factor)), 7));
     for (const gguf_value& v : file.values())
       if (v.key.size() > arch_.size() + 1 && v.key.starts_with(arch_) && v.key[arch_.size()] == '.')
         value(v, v.key.substr(arch_.size() + 1));
@@ -186,6 +190,7 @@ class gguf_config {
 // Config and tensors, for those who need no tokenizer. Throws Error: file, malformed, config_mismatch.
 inline checkpoint gguf_weights(gguf&& file) {
   std::string_view type = file.get<std::string_view>("general.architecture");
+  if (type == "deepseek2" && file.get_or<u64>("deepseek2.expert_gating_func", 1) == 2) type = "deepseek_v3";
   if (type == "llama" && file.get_or<u64>("llama.expert_count", 0)) type = "mixtral";
   checkpoint c{file.file(), naming::gguf, std::string(type),
                detail::gguf_config(file).text(), {}, {}, {}};

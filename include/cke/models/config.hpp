@@ -26,8 +26,8 @@ inline constexpr rope_key rope_keys[] = {
     {"high", "high_freq_factor", "", "", 1e-6, 1e6},
     {"beta_fast", "beta_fast", "", "rope.scaling.yarn_beta_fast", 1e-6, 1e6},
     {"beta_slow", "beta_slow", "", "rope.scaling.yarn_beta_slow", 1e-6, 1e6},
-    {"mscale", "mscale", "", "", 0, 1e6},
-    {"mscale_all", "mscale_all_dim", "", "", 0, 1e6},
+    {"mscale", "mscale", "", "rope.scaling.mscale", 0, 1e6},
+    {"mscale_all", "mscale_all_dim", "", "rope.scaling.mscale", 0, 1e6},
     {"truncate", "truncate", "", "", 0, 1},
     {"attention_factor", "attention_factor", "", "rope.scaling.attn_factor", 0, 1e6},
     {"original", "original_max_position_embeddings", "original_max_position_embeddings", "rope.scaling.original_context_length", 1, 1 << 28},
@@ -271,7 +271,8 @@ constexpr parsed_config<typename Family::config> read_config(json root, naming a
 
 // What a family's numbers must satisfy together; false names the rule. Types check the same again.
 template <class Config> constexpr config_problem check_config(const Config& c) {
-  if (c.heads % c.kv_heads) return {trouble::unsupported, "num_attention_heads", {}, 0, 0, "a multiple of num_key_value_heads"};
+  if constexpr (requires { c.kv_heads; })
+    if (c.heads % c.kv_heads) return {trouble::unsupported, "num_attention_heads", {}, 0, 0, "a multiple of num_key_value_heads"};
   if (c.head_dim % 2 || c.head_dim == 0) return {trouble::unsupported, "head_dim", {}, 0, 0, "an even number"};
   if (c.rope.dims > c.head_dim || c.rope.dims % 2)
     return {trouble::unsupported, "rope.dimension_count", {}, 0, 0, "an even number up to head_dim"};

@@ -9,6 +9,7 @@
 #include "../kernels/experts.hpp"
 #include "../kernels/gated_delta.hpp"
 #include "../kernels/heads.hpp"
+#include "../kernels/latent.hpp"
 #include "../kernels/linear.hpp"
 #include "../kernels/rows.hpp"
 #include "../kernels/short_conv.hpp"

@@ -60,7 +60,8 @@ template <class P, class Isa> class weights {
       table_[j.row][j.slot] = to;
       const std::span<const stored> of_job(&tensors[j.first_tensor], j.tensors);
       const auto drop = [&](const stored& t, std::span<const std::byte> part) { from.drop(*from.find(t.name), part); };
-      memory_.take(pack(j, of_job, to, threads, drop));
+      if (j.was == change::transposed) memory_.take(pack_transposed(j, of_job[0], to, threads));
+      else memory_.take(pack(j, of_job, to, threads, drop));
       for (const stored& t : of_job) drop(t, t.bytes);
       done += j.w.slot.elements();
       if (progress) progress(done, P::parameters);
@@ -118,19 +119,21 @@ template <class P, class Isa> class weights {
   CKE_OUT_OF_LINE static job job_of(const S& from, std::string_view file, naming as, const Names& names, const weight& w,
                                     std::vector<stored>& tensors) {
     const name_rule& rule = name_of(names, w.where, w.slot);
-    const change was = as == naming::gguf ? rule.gguf_change : change::none;
+    const change was = rule.in_file(as);
     const auto name = [&](u32 which, u32 expert) { return tensor_name(alternative(rule.in(as), which), w.slot.bias, w.layer, expert); };
     u32 which = 0;  // of the names, the first that the file has
     while (!alternative(rule.in(as), which).empty() && !from.find(name(which, 0))) ++which;
     if (alternative(rule.in(as), which).empty()) which = 0;
-    const u32 experts = of_experts(w.slot.is) ? w.slot.rows / w.slot.group : 0;
-    const bool apart = experts > 0 && name(which, 0) != name(which, 1);
+    const bool grouped = of_experts(w.slot.is) || of_heads(w.slot.is), flat = of_heads(w.slot.is) && as == naming::hf;
+    const u32 groups = grouped ? w.slot.rows / w.slot.group : 0;
+    const bool apart = groups > 0 && name(which, 0) != name(which, 1);
     const rows_in_tensor rows_of_it = place_in_tensor(as, names, rule, which, w);
     const u32 row = w.where == place::header ? 0 : w.where == place::body ? w.layer + 1 : rows - 1;
-    const job j{w, 0, row, static_cast<u32>(tensors.size()), apart ? experts : 1, rows_of_it,
+    const job j{w, 0, row, static_cast<u32>(tensors.size()), apart ? groups : 1, rows_of_it,
                 was == change::paired_heads ? head_dim_of(w) : 0, was};
     for (u32 e = 0; e < j.tensors; ++e)
-      tensors.push_back(tensor_of(from, file, name(which, e), w, apart ? 0 : experts, rows_of_it.all));
+      tensors.push_back(tensor_of(from, file, name(which, e), w, apart || flat ? 0 : groups, flat ? u64{groups} * rows_of_it.all : rows_of_it.all,
+                                  was == change::transposed));
     return j;
   }
   static u32 head_dim_of(const weight& w) {
@@ -143,7 +146,10 @@ template <class P, class Isa> class weights {
   static rows_in_tensor place_in_tensor(naming as, const Names& names, const name_rule& rule, u32 which, const weight& w) {
     const std::string_view name = alternative(rule.in(as), which);
     const tensor_part mine = part_of(name);
-    const auto whole = [](const weight_slot& s) { return !s.quantisable ? s.rows * s.cols : of_experts(s.is) ? s.group : s.rows; };
+    const auto whole = [&](const weight_slot& s) {
+      if (name_of(names, w.where, s).in_file(as) == change::transposed) return s.cols;
+      return !s.quantisable ? s.rows * s.cols : of_experts(s.is) || of_heads(s.is) ? s.group : s.rows;
+    };
     const auto size = [&](const weight_slot& s) { return mine.of_head ? s.part : whole(s); };
     rows_in_tensor at{0, size(w.slot), size(w.slot), size(w.slot)};
     if (mine.tensor == name) return at;
@@ -165,14 +171,14 @@ template <class P, class Isa> class weights {
   }
 
   template <class S>
-  static stored tensor_of(const S& from, std::string_view file, const std::string& name, const weight& w, u64 experts, u64 rows) {
+  static stored tensor_of(const S& from, std::string_view file, const std::string& name, const weight& w, u64 groups, u64 rows, bool transposed) {
     const std::string about = concat({"tensor ", name});
     const auto* t = from.find(name);
     if (!t) throw Error(errc::tensor_missing, file, about, "this tensor", "none of this name");
-    const u64 shape[]{experts, rows, w.slot.cols};
+    const u64 shape[]{groups, rows, transposed ? w.slot.group : w.slot.cols};
     const u64 taps[]{rows / w.slot.cols, w.slot.cols}, torch_taps[]{rows / w.slot.cols, 1, w.slot.cols};
     const bool vector = !w.slot.quantisable || (w.slot.rows == 1 && t->shape.size() == 1);  // GGUF has no matrix of one row
-    const std::span<const u64> all = shape, want = !vector                 ? all.subspan(experts ? 0 : 1)
+    const std::span<const u64> all = shape, want = !vector                 ? all.subspan(groups ? 0 : 1)
                                                    : w.slot.quantisable ? all.subspan(2)
                                                    : w.slot.rows == 1   ? all.subspan(1, 1)
                                                    : t->shape.size() == 3 ? std::span<const u64>(torch_taps) : std::span<const u64>(taps);
@@ -180,7 +186,7 @@ template <class P, class Isa> class weights {
       throw Error(errc::tensor_shape, file, about, concat({"shape ", shape_text(want)}), shape_text(t->shape));
     const bool number = t->type == dtype::f32 || t->type == dtype::f16 || t->type == dtype::bf16;
     const bool converts = kernels::convertible(w.as);  // else its blocks are taken as they are
-    const bool taken = converts ? number || (w.slot.quantisable && t->type == dtype::q8_0) : t->type == w.as;
+    const bool taken = transposed ? number && converts : converts ? number || (w.slot.quantisable && t->type == dtype::q8_0) : t->type == w.as;
     if (!taken)
       throw Error(errc::tensor_dtype, file, about,
                   !converts ? info(w.as).name : w.slot.quantisable ? "f32, f16, bf16 or q8_0" : "f32, f16 or bf16",
@@ -231,6 +237,22 @@ template <class P, class Isa> class weights {
     const u32 d = j.paired_head_dim, part = r / j.rows.ours, in_part = r % j.rows.ours,
               row = j.rows.first + (d == 0 ? in_part : in_part / d * d + 2 * (in_part % (d / 2)) + in_part % d / (d / 2));
     return j.tensors > 1 ? file_row{part, row} : file_row{0, part * j.rows.part + row};
+  }
+
+  // From a copy that is the right way round.
+  static u64 pack_transposed(const job& j, const stored& tensor, std::byte* to, team& threads) {
+    const u32 rows_in_group = j.w.slot.group, cols = j.w.slot.cols;  // of the model's matrix
+    std::vector<float> turned(j.w.slot.elements()), row(rows_in_group);
+    for (u32 g = 0; g < j.w.slot.rows / rows_in_group; ++g)
+      for (u32 c = 0; c < cols; ++c) {
+        const u64 at = (u64{g} * j.rows.part + j.rows.first + c) * bytes_of(tensor.type, rows_in_group);
+        kernels::to_f32(tensor.type, tensor.bytes.data() + at, rows_in_group, row.data());
+        for (u32 r = 0; r < rows_in_group; ++r) turned[(u64{g} * rows_in_group + r) * cols + c] = row[r];
+      }
+    job plain = j;
+    plain.rows = {0, j.w.slot.rows, j.w.slot.rows, j.w.slot.rows};
+    const stored copy{tensor.name, dtype::f32, std::as_bytes(std::span(turned))};
+    return pack(plain, {&copy, 1}, to, threads, [](const stored&, std::span<const std::byte>) {});
   }
 
   // Bytes of a file that have been packed and are still in memory, over all threads.

@@ -50,6 +50,10 @@ MROPE = ROPE | {"partial_rotary_factor": 0.25, "mrope_section": [1, 1, 0], "mrop
 DELTA = dict(linear_key_head_dim=20, linear_value_head_dim=20, linear_num_key_heads=2, linear_num_value_heads=6, linear_conv_kernel_dim=4,
              rope_parameters=MROPE)
 EXPERTS = dict(moe_intermediate_size=24, shared_expert_intermediate_size=40, num_experts=6, num_experts_per_tok=3, norm_topk_prob=True)
+YARN = dict(rope_type="yarn", rope_theta=5000.0, factor=4.0, original_max_position_embeddings=16)
+MLA = dict(num_key_value_heads=6, num_hidden_layers=3, kv_lora_rank=20, qk_rope_head_dim=8, qk_nope_head_dim=12, v_head_dim=10,
+           moe_intermediate_size=20, n_routed_experts=6, num_experts_per_tok=2, first_k_dense_replace=1, n_group=3, topk_group=2,
+           routed_scaling_factor=1.7)
 FAMILIES = {
     # No family of cke's: tests/parity/thirteenth.cpp is all that knows it.
     "exaone4": (dict(rope_parameters=ROPE, head_dim=12, sliding_window=7, sliding_window_pattern=3, num_hidden_layers=4,
@@ -81,6 +85,13 @@ FAMILIES = {
                             layer_types=(SLIDING + FULL) * 2, hidden_size_per_layer_input=0, enable_moe_block=True, num_experts=5,
                             top_k_experts=2, moe_intermediate_size=20, tie_word_embeddings=True,
                             rope_parameters=ropes(5000.0, 0.25, 10000.0)), [dict(top_k_experts=3), dict(sliding_window=8)]),
+    "deepseek_v2": (MLA | dict(q_lora_rank=None, n_group=2, topk_group=1, n_shared_experts=2, topk_method="group_limited_greedy",
+                               rope_parameters=YARN | dict(mscale=0.7, mscale_all_dim=0.7)),
+                    [dict(topk_method="greedy"), dict(routed_scaling_factor=1.0), dict(rope_parameters=YARN),
+                     dict(rope_parameters=ROPE)]),
+    "deepseek_v3": (MLA | dict(q_lora_rank=28, n_shared_experts=1, num_nextn_predict_layers=0,
+                               rope_parameters=YARN | dict(mscale=0.8, mscale_all_dim=0.8)),
+                    [dict(topk_group=1), dict(norm_topk_prob=False), dict(rope_parameters=YARN | dict(mscale=0.8, mscale_all_dim=0.5)), dict(rope_interleave=False)]),
     "glm4": (dict(rope_parameters=ROPE | {"partial_rotary_factor": 0.5}, head_dim=12, num_hidden_layers=2),
              [dict(rope_parameters=ROPE | {"partial_rotary_factor": 1.0})]),
     "olmo2": (dict(rope_parameters=ROPE), [dict(rope_parameters=ROPE | {"rope_theta": 10000.0})]),

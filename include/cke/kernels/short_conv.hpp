@@ -12,12 +12,17 @@ namespace cke {
 // y[c] = bias[c] + sum over j of w[j][c] * x at j - taps + 1, the oldest first: one chain for each of n channels.
 // `past`, [taps - 1][unit_rows], holds the inputs before x, and then x; w is [taps][width].
 inline void convolve(u32 taps, u32 n, const float* w, u32 width, const float* bias, float* past, const float* x, float* y) {
-  for (u32 c = 0; c < n; ++c) y[c] = bias ? bias[c] : 0.f;
-  for (u32 j = 0; j < taps; ++j, w += width, past += unit_rows) {
-    const float* const in = j + 1 < taps ? past : x;
-    for (u32 c = 0; c < n; ++c) y[c] += w[c] * in[c];
-    if (j + 1 < taps) std::copy_n(j + 2 < taps ? past + unit_rows : x, n, past);
+  float sum[unit_rows];  // nothing else points here: the loops become registers
+  for (u32 c = 0; c < n; ++c) sum[c] = bias ? bias[c] : 0.f;
+  for (u32 j = 0; j < taps; ++j) {
+    const float *const in = j + 1 < taps ? past + j * unit_rows : x, *const weight = w + j * width;
+    for (u32 c = 0; c < n; ++c) sum[c] += weight[c] * in[c];
   }
+  if (taps > 1) {
+    std::memmove(past, past + unit_rows, (taps - 2) * unit_rows * sizeof(float));
+    std::copy_n(x, n, past + (taps - 2) * unit_rows);
+  }
+  std::copy_n(sum, n, y);
 }
 
 // A unit is 32 channels: f(row, first, n, conv) for each of its tokens and its channels

@@ -6,7 +6,7 @@
 
 #include "format.hpp"
 #include "fuse.hpp"
-#include "lower.hpp"
+#include "lower_latent.hpp"
 #include "plan.hpp"
 
 namespace cke {

@@ -92,13 +92,15 @@ class planner {
     const std::string name = tensor_name(from_.as == naming::gguf ? found : alternative(rule.gguf, 0), bias, layer, 0);
     const auto [entry, fresh] = parts_.try_emplace(name, tensor_in_parts{out_.size(), {}});
     if (fresh) {
+      if (from_.as == naming::hf && rule.gguf_change == change::minus_exp)
+        throw Error(errc::unsupported, from_.name, "tensor " + name, "a change that cke can make for GGUF");
       if (one_row(shape)) shape.erase(shape.begin());
       const bool small = rule.is == role::conv || rule.is == role::layer_project;  // llama.cpp leaves them as they are
       if (rule.is == role::conv && shape.size() == 3) shape.erase(shape.begin() + 1);  // [channels, 1, taps]
       const weight_slot slot{.is = rule.is, .quantisable = shape.size() > 1 && !small};
       out_.push_back({name, std::move(shape), rule.is, layer, narrows(slot), from_.as == naming::hf ? rule.gguf_change : change::none, {}, {}});
     }
-    if (rule.is == role::v) out_[entry->second.at].is = role::v;
+    if (rule.is == role::v || rule.is == role::delta_v) out_[entry->second.at].is = role::v;
     auto& parts = entry->second.parts;
     parts.insert(std::ranges::upper_bound(parts, mine.number, {}, &part::number), std::move(mine));
   }

@@ -78,7 +78,7 @@ template <class Family> model_facts facts_of(const checkpoint& from) {
   model_facts f;
   const auto c = config_of<Family>(from, *f.factors);
   const auto refuse = [&] {
-    throw Error(errc::unsupported, from.name, concat({"model type ", from.model_type}), "a family whose metadata cke can write");
+    throw Error(errc::unsupported, from.name, concat({"model type ", from.model_type}), "metadata that cke can write");
   };
   if constexpr (requires { c.kv_heads; }) f.kv_heads = c.kv_heads;
   else refuse();

@@ -92,7 +92,7 @@ class planner {
     const std::string name = tensor_name(from_.as == naming::gguf ? found : alternative(rule.gguf, 0), bias, layer, 0);
     const auto [entry, fresh] = parts_.try_emplace(name, tensor_in_parts{out_.size(), {}});
     if (fresh) {
-      if (from_.as == naming::hf && rule.gguf_change == change::minus_exp)
+      if (from_.as == naming::hf && (rule.hf_change != change::none || rule.gguf_change > change::plus_one))
         throw Error(errc::unsupported, from_.name, "tensor " + name, "a change that cke can make for GGUF");
       if (one_row(shape)) shape.erase(shape.begin());
       const bool small = rule.is == role::conv || rule.is == role::layer_project;  // llama.cpp leaves them as they are

@@ -50,7 +50,7 @@ TEST_CASE("workspace: outputs of a step lie apart from its inputs and from every
     for (u32 t = 0; t < threads; ++t) {
       rows.clear();
       rows.add(std::span(ids).first(tokens), 5, nullptr);
-      const work w = s.prepare(c, index, f, i, rows.all(), t, row, 1);
+      const work w = s.prepare(c, index, f, i, rows.all(), t, row, 1, 0);
       CHECK(w.tokens == tokens);
       CHECK(w.segments.size() == 1);
       CHECK(w.segments[0].position == 5);
@@ -87,7 +87,7 @@ TEST_CASE("workspace: the stream of a footer begins at the row that it is asked 
   const auto view_from = [&](u32 skip) {
     pass now;
     now.tokens = 3, now.skip = skip;
-    return s.prepare(foot, space::codes - 1, form::decode, first, now, 0, row, 0).in[0];
+    return s.prepare(foot, space::codes - 1, form::decode, first, now, 0, row, 0, 0).in[0];
   };
   const view all = view_from(0);
   CHECK(view_from(7).row(0) == all.row(7));

@@ -185,7 +185,7 @@ TEST_CASE("config: values of another kind") {
   refused(R"("tie_word_embeddings": 1, )", trouble::not_a_bool, "tie_word_embeddings", "1");
   refused(R"("attention_bias": "true", )", trouble::not_a_bool, "attention_bias", "\"true\"");
   refused(R"("rope_scaling": 7, )", trouble::not_a_number, "rope_scaling", "7");
-  refused(R"("rope_parameters": {"rope_type": 7}, )", trouble::unknown_word, "rope_type", "7", "default, linear, dynamic, llama3, yarn or longrope");
+  refused(R"("rope_parameters": {"rope_type": 7}, )", trouble::unknown_word, "rope_type", "7", "default, linear, dynamic, llama3, yarn, longrope or proportional");
 }
 
 TEST_CASE("config: numbers that no model has") {
@@ -217,7 +217,7 @@ TEST_CASE("config: features that a family does not have") {
   refused(R"("hidden_act": "gelu", )", trouble::unsupported, "hidden_act", "\"gelu\"", "silu");
   refused(R"("use_sliding_window": true, )", trouble::unsupported, "use_sliding_window", "true", "false");
   refused(R"("mlp_bias": true, )", trouble::unsupported, "mlp_bias", "true", "false");
-  refused(R"("rope_scaling": {"rope_type": "ntk"}, )", trouble::unknown_word, "rope_type", "\"ntk\"", "default, linear, dynamic, llama3, yarn or longrope");
+  refused(R"("rope_scaling": {"rope_type": "ntk"}, )", trouble::unknown_word, "rope_type", "\"ntk\"", "default, linear, dynamic, llama3, yarn, longrope or proportional");
   refused(R"("partial_rotary_factor": 0.5, )", trouble::unsupported, "partial_rotary_factor", "0.5", "1");
   refused(R"("rope_parameters": {"rope_type": "default", "partial_rotary_factor": 0.25}, )", trouble::unsupported, "partial_rotary_factor", "0.25", "1");
   for (const char* fine : {R"("hidden_act": "silu", )", R"("use_sliding_window": false, )", R"("sliding_window": null, )", R"("partial_rotary_factor": 1.0, )", R"("new_key": {"a": [1, "}"]}, )"})

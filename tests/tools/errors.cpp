@@ -97,7 +97,7 @@ TEST_CASE("configs of other models, or of none, are refused before anything is c
   refused("hidden_size", "\"64\"", "hidden_size");
   refused("vocab_size", "16777216", "model.embed_tokens.weight");
   refused("vocab_size", "1.5", "vocab_size");
-  refused("num_hidden_layers", "1024", "model.layers.1023.");
+  refused("num_hidden_layers", "1024", "model.layers.1.");
   refused("num_hidden_layers", "-1", "num_hidden_layers");
   refused("intermediate_size", "4194304", "gate_proj");
   refused("num_attention_heads", "3", "_proj");

@@ -50,7 +50,7 @@ template <class Session, class Draft = no_draft> class generation {
     }
     const u32 most = session.context() - session.position() + 1;  // the last one need not be fed
     ids_.reserve(options_.max_tokens < most ? options_.max_tokens : most);
-    if constexpr (drafts) batch_.reserve(ids_.capacity()), chosen_.reserve(ids_.capacity());
+    if constexpr (drafts) batch_.reserve(session.context()), chosen_.reserve(ids_.capacity());
     if (!prompt.empty()) session.feed(prompt);
   }
 

@@ -41,6 +41,7 @@ TEST_CASE("json_schema: white space, escapes and numbers as JSON has them") {
         {"{\"a\":1,}", "[1,]", R"("\ud83d")", R"("\ude00")", R"("\ud83dx")", "\"\n\"", "01", "1.", ".5", "+1", "-", "\"\xFF\"", "\"\xED\xA0\x80\"", "nul", "{a:1}", " 1", "1 "}}},
       {{{"type", "object"}, {"properties", {{"a", true}}}, {"additionalProperties", true}},
        {{R"({"a":1})", R"({"b":1})", R"({"a":1,"aa":2})"}, {R"({"b":1,"a":1})", R"({"\u0061":1})", R"({"a":1,"a":2})"}}},
+      {{{"type", "object"}, {"required", {"x", "x"}}}, {{R"({"x":1})"}, {R"({"x":1,"x":1})"}}},
       {{{"const", {{"a", {1, "é"}}}}}, {{R"({"a":[1,"é"]})"}, {R"({"a": [1,"é"]})"}}},
   };
   for (const auto& [schema, texts] : table) {

@@ -24,7 +24,7 @@ ROOMS = {
 # Headers at the top that are rooms of their own; every other one there is what a user includes.
 TOP = {
     "layers.hpp": "layers", "engine.hpp": "engine", "cke.h": "engine",
-    "model.hpp": "model", "generate.hpp": "model", "match.hpp": "model", "describe.hpp": "model",
+    "model.hpp": "model", "generate.hpp": "model", "match.hpp": "model", "describe.hpp": "model", "draft.hpp": "model",
     "export.hpp": "engine",
 }
 

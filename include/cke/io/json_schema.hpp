@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "../text/grammar/json_rules.hpp"
 #include "../text/grammar/number_range.hpp"
 #include "../text/grammar/regex.hpp"
 
@@ -19,7 +20,7 @@ class json_schema_rules {
  public:
   using json = nlohmann::ordered_json;
   // `file`: for messages.
-  explicit json_schema_rules(std::string file) : file_(std::move(file)) {}
+  explicit json_schema_rules(const std::string& file) : file_(file), rules_(file) {}
 
   // What a document of the schema is called in the rules. `path`: for messages. Throws Error naming
   // the keyword for what a grammar cannot say. The schema outlives this.
@@ -28,12 +29,11 @@ class json_schema_rules {
     return value(schema, path, 0);
   }
   // White space that may be anywhere between the parts of a document.
-  std::string blank() { return shared("ws"); }
-  const std::string& rules() const { return rules_; }
+  std::string blank() { return rules_.shared("ws"); }
+  const std::string& rules() const { return rules_.text(); }
 
  private:
   static constexpr u32 max_depth = 64;
-  static constexpr std::size_t max_bytes = 4 << 20;
 
   // ---- what is not a schema, or more than a grammar can say -----------------------------------------
   [[noreturn]] void refuse(const std::string& path, std::string_view expected, std::string_view found) const {
@@ -74,52 +74,13 @@ class json_schema_rules {
     return static_cast<u32>(v->get<double>());
   }
 
-  // ---- rules ----------------------------------------------------------------------------------------
-  std::string rule(const std::string& expression) {
-    const std::string name = "r" + std::to_string(++made_);
-    define(name, expression);
-    return name;
-  }
-  void define(const std::string& name, const std::string& expression) {
-    if (rules_.size() + expression.size() > max_bytes) refuse("schema", "a smaller one", "more than 4 MiB as a grammar");
-    ((rules_ += name) += " ::= ") += expression + '\n';
-  }
-  // Rules that all schemas share are there once they are used.
-  std::string shared(const std::string& name) {
-    static const std::map<std::string, std::string> texts{
-        {"ws", R"(| " " | "\n"{1,2} [ \t]{0,20})"},
-        {"digits", "[0-9]{1,15}"},
-        {"integer", R"("-"? ("0" | [1-9] [0-9]{0,15}))"},
-        {"number", R"(integer ("." digits)? ([eE] [-+]? [0-9]{1,3})?)"},
-        {"char", R"([^"\\\x7F\x00-\x1F] | "\\" (["\\/bfnrt] | "u" ([0-9a-cA-CefEF] hex{3} | [dD] [0-7] hex{2} | [dD] [89abAB] hex{2} "\\u" [dD] [c-fC-F] hex{2})))"},
-        {"hex", "[0-9a-fA-F]"},
-        {"string", R"("\"" char* "\"")"},
-        {"value", R"(object | array | string | number | "true" | "false" | "null")"},
-        {"object", R"("{" ws (member ("," ws member)*)? "}")"},
-        {"member", R"(string ":" ws value ws)"},
-        {"array", R"("[" ws (value ws ("," ws value ws)*)? "]")"},
-        {"date", R"([0-9]{4} "-" ("0" [1-9] | "1" [0-2]) "-" ("0" [1-9] | [12] [0-9] | "3" [01]))"},
-        {"time", R"(([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9] ":" [0-5] [0-9] ("." [0-9]{1,9})? ("Z" | [-+] ([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9]))"},
-        {"uuid", R"(hex{8} ("-" hex{4}){3} "-" hex{12})"},
-        {"octet", R"([0-9] | [1-9] [0-9] | "1" [0-9]{2} | "2" [0-4] [0-9] | "25" [0-5])"},
-    };
-    static const std::map<std::string, std::vector<std::string>> needs{
-        {"number", {"integer", "digits"}}, {"char", {"hex"}}, {"string", {"char"}}, {"uuid", {"hex"}},
-        {"value", {"object", "array", "string", "number"}}, {"object", {"member", "ws"}}, {"member", {"string", "value", "ws"}}, {"array", {"value", "ws"}}};
-    if (!there_.insert({name, true}).second) return name;
-    define(name, texts.at(name));
-    if (const auto more = needs.find(name); more != needs.end())
-      for (const std::string& n : more->second) shared(n);
-    return name;
-  }
-
   // ---- schemas --------------------------------------------------------------------------------------
   // A single item.
   std::string value(const json& s, const std::string& path, u32 depth) {
     if (depth > max_depth) refuse(path, "at most 64 schemas in each other", "more");
     if (s.is_boolean()) {
       if (!s.get<bool>()) refuse(path, "a schema that something fits", "false");
-      return shared("value");
+      return rules_.shared("value");
     }
     if (!s.is_object()) throw Error(errc::malformed, file_, path, "a schema: an object, true or false", s.dump());
     need_known(s, path);
@@ -153,7 +114,7 @@ class json_schema_rules {
     return "any";
   }
   std::string typed(const std::string& type, const json& s, const std::string& path, u32 depth) {
-    if (type == "any") return shared("value");
+    if (type == "any") return rules_.shared("value");
     if (type == "null") return "\"null\"";
     if (type == "boolean") return R"(("true" | "false"))";
     if (type == "integer" || type == "number") return number(s, path, type == "integer");
@@ -177,7 +138,7 @@ class json_schema_rules {
     const auto [entry, fresh] = references_.try_emplace(&to);
     if (!fresh) return entry->second;
     const std::string name = entry->second = "d" + std::to_string(references_.size());
-    define(name, value(to, ref.get<std::string>(), depth + 1));
+    rules_.define(name, value(to, ref.get<std::string>(), depth + 1));
     return name;
   }
   std::string constants(const json& list, const json& s, const std::string& path) {
@@ -240,20 +201,20 @@ class json_schema_rules {
     if (const json* p = find(s, "pattern")) {
       if (bounded) refuse(path, "a pattern or bounds of the length", "both");
       if (!p->is_string()) throw Error(errc::malformed, file_, path + ".pattern", "a text", p->dump());
-      return rule(R"("\"" )" + regex_gbnf(p->get_ref<const std::string&>(), file_, path + ".pattern") + R"( "\"")");
+      return rules_.add(R"("\"" )" + regex_gbnf(p->get_ref<const std::string&>(), file_, path + ".pattern") + R"( "\"")");
     }
     if (bounded) {
       std::string times = '{' + std::to_string(least) + ',';
       if (most != ~u32{0}) times += std::to_string(most);
-      return rule(R"("\"" )" + shared("char") + times + R"(} "\"")");
+      return rules_.add(R"("\"" )" + rules_.shared("char") + times + R"(} "\"")");
     }
     // Other formats are notes, as JSON Schema has it.
     const json* f = find(s, "format");
     const std::string format = f && f->is_string() ? f->get<std::string>() : std::string();
-    if (format == "date" || format == "time" || format == "uuid") return rule(R"("\"" )" + shared(format) + R"( "\"")");
-    if (format == "date-time") return rule(R"("\"" )" + shared("date") + R"( "T" )" + shared("time") + R"( "\"")");
-    if (format == "ipv4") return rule(R"("\"" )" + shared("octet") + R"( ("." octet){3} "\"")");
-    return shared("string");
+    if (format == "date" || format == "time" || format == "uuid") return rules_.add(R"("\"" )" + rules_.shared(format) + R"( "\"")");
+    if (format == "date-time") return rules_.add(R"("\"" )" + rules_.shared("date") + R"( "T" )" + rules_.shared("time") + R"( "\"")");
+    if (format == "ipv4") return rules_.add(R"("\"" )" + rules_.shared("octet") + R"( ("." octet){3} "\"")");
+    return rules_.shared("string");
   }
   std::string number(const json& s, const std::string& path, bool whole) {
     number_range range;
@@ -269,15 +230,15 @@ class json_schema_rules {
     };
     bound("minimum", false, range.least, range.above, false), bound("exclusiveMinimum", true, range.least, range.above, false);
     bound("maximum", false, range.most, range.below, true), bound("exclusiveMaximum", true, range.most, range.below, true);
-    if (!range.least && !range.most) return shared(whole ? "integer" : "number");
+    if (!range.least && !range.most) return rules_.shared(whole ? "integer" : "number");
     const std::string expression = whole ? integers_within(range) : numbers_within(range);
     if (expression.empty()) refuse(path, "bounds that some number is within", s.dump());
-    return rule(expression);
+    return rules_.add(expression);
   }
 
   // ---- arrays and objects ---------------------------------------------------------------------------
   std::string array(const json& s, const std::string& path, u32 depth) {
-    shared("ws");
+    rules_.shared("ws");
     const json none = json::array();
     const json* prefix = find(s, "prefixItems");
     if (!prefix) prefix = &none;
@@ -289,7 +250,7 @@ class json_schema_rules {
     std::vector<std::string> first;
     for (const json& one : *prefix) first.push_back(value(one, path + ".prefixItems[" + std::to_string(first.size()) + ']', depth + 1));
     std::string other;
-    if (most > first.size()) other = items ? value(*items, path + ".items", depth + 1) : shared("value");
+    if (most > first.size()) other = items ? value(*items, path + ".items", depth + 1) : rules_.shared("value");
     // From the last to the first: what follows so many items.
     std::string rest;
     const auto n = static_cast<u32>(first.size());
@@ -304,13 +265,13 @@ class json_schema_rules {
     }
     for (u32 i = std::min(n, most); i-- > 0;) {
       const std::string here = (i > 0 ? R"("," ws )" : "") + first[i] + " ws" + (rest.empty() ? "" : ' ' + rest);
-      rest = i < least ? here : rule(here) + '?';
+      rest = i < least ? here : rules_.add(here) + '?';
     }
-    return rule(R"("[" ws )" + (rest.empty() ? "" : rest + ' ') + R"("]")");
+    return rules_.add(R"("[" ws )" + (rest.empty() ? "" : rest + ' ') + R"("]")");
   }
 
   std::string object(const json& s, const std::string& path, u32 depth) {
-    shared("ws");
+    rules_.shared("ws");
     const json none = json::object();
     const json* properties = find(s, "properties");
     if (!properties) properties = &none;
@@ -318,26 +279,30 @@ class json_schema_rules {
     const json* others = find(s, "additionalProperties");
     std::vector<std::pair<std::string, bool>> members;  // expression, required
     std::vector<std::string> names;
-    for (const auto& [name, schema] : properties->items()) {
-      members.emplace_back(gbnf::literal(json(name).dump(-1, ' ', false, json::error_handler_t::replace)) + R"( ":" ws )" + value(schema, path + ".properties." + name, depth + 1) + " ws", required(s, name));
+    const auto add = [&](const std::string& name, const json& schema, const std::string& at, bool needed) {
+      const std::string key = gbnf::literal(json(name).dump(-1, ' ', false, json::error_handler_t::replace));
+      members.emplace_back(key + R"( ":" ws )" + value(schema, at, depth + 1) + " ws", needed);
       names.push_back(name);
-    }
+    };
+    const json any = true;
+    const json& other_schema = others ? *others : any;
+    const std::string other_path = path + ".additionalProperties";
+    for (const auto& [name, schema] : properties->items()) add(name, schema, path + ".properties." + name, required(s, name));
     if (const json* list = find(s, "required")) {
       if (!list->is_array()) throw Error(errc::malformed, file_, path + ".required", "a list of names", list->dump());
       for (const json& name : *list) {
         if (!name.is_string()) throw Error(errc::malformed, file_, path + ".required", "a list of names", list->dump());
         const auto& key = name.get_ref<const std::string&>();
-        if (properties->contains(key)) continue;
+        if (std::ranges::find(names, key) != names.end()) continue;
         if (others && *others == false) refuse(path + ".required", "names of properties", "'" + key + "'");
-        members.emplace_back(gbnf::literal(json(key).dump(-1, ' ', false, json::error_handler_t::replace)) + R"( ":" ws )" + (others ? value(*others, path + ".additionalProperties", depth + 1) : shared("value")) + " ws", true);
-        names.push_back(key);
+        add(key, other_schema, other_path, true);
       }
     }
     // Where properties are listed, others come only where the schema speaks of them.
     std::string tail_first, tail_more;
     if (others ? *others != false : properties->empty()) {
-      const std::string other = rule(other_name(names) + R"( ":" ws )" + (others ? value(*others, path + ".additionalProperties", depth + 1) : shared("value")) + " ws");
-      tail_more = rule(R"(("," ws )" + other + ")*");
+      const std::string other = rules_.add(other_name(names) + R"( ":" ws )" + value(other_schema, other_path, depth + 1) + " ws");
+      tail_more = rules_.add(R"(("," ws )" + other + ")*");
       tail_first = '(' + other + ' ' + tail_more + ")?";
     }
     // From the last to the first: what follows where none came so far, and where one did.
@@ -347,14 +312,14 @@ class json_schema_rules {
       const std::string first = member + after, more = R"("," ws )" + member + after;
       const auto skipped = [](const std::string& tail) { return " | " + (tail.empty() ? "\"\"" : tail); };
       const std::string next_first = needed ? first : first + skipped(tail_first);
-      tail_more = rule(needed ? more : more + skipped(tail_more));
-      tail_first = i == 0 ? '(' + next_first + ')' : rule(next_first);
+      tail_more = rules_.add(needed ? more : more + skipped(tail_more));
+      tail_first = i == 0 ? '(' + next_first + ')' : rules_.add(next_first);
     }
-    return rule(R"("{" ws )" + (tail_first.empty() ? "" : tail_first + ' ') + R"("}")");
+    return rules_.add(R"("{" ws )" + (tail_first.empty() ? "" : tail_first + ' ') + R"("}")");
   }
   // A key that is none of `names`: it leaves them at some character, or ends before or behind one.
   std::string other_name(const std::vector<std::string>& names) {
-    if (names.empty()) return shared("string");
+    if (names.empty()) return rules_.shared("string");
     return R"("\"" )" + unlike(names) + R"( "\"")";
   }
   std::string unlike(const std::vector<std::string>& names) {
@@ -374,14 +339,12 @@ class json_schema_rules {
       if (!std::ranges::any_of(gbnf::json_specials, [&, at = c](code_range r) { return r.first <= at && at <= r.last; }))
         all += " | " + gbnf::literal(letter) + ' ' + unlike(rest);
     }
-    return rule(is_name ? all : all + " | \"\"");
+    return rules_.add(is_name ? all : all + " | \"\"");
   }
 
   const json* root_ = nullptr;
   const std::string file_;
-  std::string rules_;
-  u32 made_ = 0;
-  std::map<std::string, bool> there_;
+  json_rules rules_;
   std::map<const json*, std::string> references_;
 };
 

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include "byte_model.hpp"
+#include "cke/embed.hpp"
 
 using namespace cke;
 using random_model::same_bits;
@@ -85,6 +86,30 @@ TEST_CASE("engine: conversations that are fed together have the bits that each h
   CHECK(random_model::failure_of([&] { e->feed_together(wrong); }).code == errc::usage);
   CHECK(a->position() == 70);
   CHECK(b->position() == 2);
+}
+
+TEST_CASE("embed: a text has the same embedding alone and among others, and it is that of its hidden states") {
+  const text_model& m = byte_model::shared<BF16>();
+  const std::vector<u32> all = random_model::ids(190, 259);
+  std::vector<std::vector<u32>> texts;
+  for (u32 n = 1; n <= 40; ++n) texts.emplace_back(all.begin() + n, all.begin() + n + (n % 7 == 0 ? 140 : n));
+  for (const pooling how : {pooling::last, pooling::mean, pooling::cls}) {
+    const auto many = embed(m, texts, {.pooling = how});
+    REQUIRE(many.size() == texts.size());
+    for (const u32 i : {0u, 6u, 13u, 39u}) CHECK(same_bits(many[i], embed(m, std::span(texts).subspan(i, 1), {.pooling = how})[0]));
+  }
+  const auto e = opened();
+  const auto c = e->open();
+  std::vector<float> rows;
+  const turn one[]{{c.get(), texts[4], {[](void* to, u32, const float* row) {
+                      static_cast<std::vector<float>*>(to)->insert(static_cast<std::vector<float>*>(to)->end(), row, row + 96);
+                    }, &rows}}};
+  REQUIRE(e->dim() == 96);
+  e->feed_together(one);
+  REQUIRE(rows.size() == 5 * 96);
+  CHECK(same_bits(embed(*e, std::span(texts).subspan(4, 1), {.normalised = false})[0], std::span(rows).last(96)));
+  CHECK(embed(m, "ab") == embed(*e, std::vector<std::vector<u32>>{{'a', 'b'}})[0]);
+  CHECK(random_model::failure_of([&] { embed(m, std::vector<std::vector<u32>>{{1}, {}}); }).text == "text 1: expected at least one token, found none");
 }
 
 TEST_CASE("engine: errors come through as they are") {

@@ -56,6 +56,7 @@ std::vector<u32> some_ids(u32 count) {
 bool same_bits(const float* a, const float* b, std::size_t rows = 1) {
   return std::memcmp(a, b, rows * typed::program::vocab * sizeof(float)) == 0;
 }
+cke_turn turn_of(const session_handle& s, const u32* ids, std::size_t count) { return {s.get(), ids, count, nullptr, nullptr}; }
 constexpr i32 number(errc code) { return 1 + static_cast<i32>(code); }
 
 // C++'s own way to the same model.
@@ -76,6 +77,7 @@ TEST_CASE("export: the version, and what a model says of itself") {
   const model_handle m = load();
   const cke_facts f = cke_model_facts(m.get());
   CHECK(f.vocab == typed::program::vocab);
+  CHECK(f.dim == 32);
   CHECK(f.context == 64);
   CHECK(f.threads == 2);
   CHECK(f.kv_type == static_cast<u32>(dtype::f16));
@@ -127,9 +129,9 @@ TEST_CASE("export: sessions that are fed together have the bits that each has al
     want.feed(std::span(ids).first(position));
     CHECK(same_bits(cke_session_logits(s.get()), want.logits().data()));
   };
-  const cke_turn first[]{{a.get(), ids.data(), 3}, {b.get(), ids.data(), 41}, {c.get(), ids.data(), 1}};
+  const cke_turn first[]{turn_of(a, ids.data(), 3), turn_of(b, ids.data(), 41), turn_of(c, ids.data(), 1)};
   REQUIRE(cke_sessions_feed(first, 3, nullptr) == 0);
-  const cke_turn second[]{{c.get(), ids.data() + 1, 9}, {a.get(), ids.data() + 3, 1}};
+  const cke_turn second[]{turn_of(c, ids.data() + 1, 9), turn_of(a, ids.data() + 3, 1)};
   REQUIRE(cke_sessions_feed(second, 2, nullptr) == 0);
   REQUIRE(cke_sessions_feed(nullptr, 0, nullptr) == 0);
 
@@ -137,18 +139,40 @@ TEST_CASE("export: sessions that are fed together have the bits that each has al
   const session_handle stranger = open(other);
   const u32 high = typed::program::vocab;
   const auto refused = [&](const cke_turn& wrong, errc code, const std::string& message) {
-    const cke_turn turns[]{{a.get(), ids.data(), 2}, wrong};
+    const cke_turn turns[]{turn_of(a, ids.data(), 2), wrong};
     cke_error e;
     CHECK(cke_sessions_feed(turns, 2, &e) == number(code));
     CHECK(std::string(e.message) == message);
   };
-  refused({b.get(), ids.data(), 24}, errc::context_overflow, "turn 1: context: expected at most 64 positions, found 65");
-  refused({b.get(), &high, 1}, errc::token_range, std::string("turn 1: token id: expected less than ") + std::to_string(high) + ", found " + std::to_string(high));
+  refused(turn_of(b, ids.data(), 24), errc::context_overflow, "turn 1: context: expected at most 64 positions, found 65");
+  refused(turn_of(b, &high, 1), errc::token_range, std::string("turn 1: token id: expected less than ") + std::to_string(high) + ", found " + std::to_string(high));
   for (cke_session* const wrong : {a.get(), stranger.get(), static_cast<cke_session*>(nullptr)})
-    refused({wrong, ids.data(), 1}, errc::usage, "turn 1: expected a sequence of the same model, in one turn, found another");
+    refused({wrong, ids.data(), 1, nullptr, nullptr}, errc::usage, "turn 1: expected a sequence of the same model, in one turn, found another");
   check_at(a, 4);
   check_at(b, 41);
   check_at(c, 10);
+}
+
+TEST_CASE("export: hidden states instead of logits, in order, the bits that C++ gets") {
+  const model_handle m = load();
+  const session_handle a = open(m), b = open(m);
+  const std::vector<u32> ids = some_ids(50);
+  const auto take = [](void* to, uint32_t i, const float* row) {
+    auto& out = *static_cast<std::vector<float>*>(to);
+    CHECK(out.size() == u64{i} * typed::program::dim);
+    out.insert(out.end(), row, row + typed::program::dim);
+  };
+  std::vector<float> rows, all;
+  const cke_turn turns[]{turn_of(b, ids.data(), 7), {a.get(), ids.data(), 50, take, &rows}};
+  REQUIRE(cke_sessions_feed(turns, 2, nullptr) == 0);
+  typed::sequence& want = reference();
+  typed::sequence::feed_together(1, [&](u32) -> typed::sequence::feeding { return {&want, ids, {take, &all}}; });
+  REQUIRE(all.size() == 50 * typed::program::dim);
+  CHECK(rows == all);
+  CHECK(cke_session_position(a.get()) == 50);
+  want.reset();
+  want.feed(std::span(ids).first(7));
+  CHECK(same_bits(cke_session_logits(b.get()), want.logits().data()));
 }
 
 TEST_CASE("export: a session takes over what another has computed, and a full cache is an error") {
@@ -193,7 +217,8 @@ TEST_CASE("export: null options are the defaults") {
   const cke_options zeros{};
   const model_handle same(cke_model_load(file.c_str(), &zeros, nullptr));
   REQUIRE(same);
-  CHECK(std::memcmp(&(const cke_facts&)cke_model_facts(m.get()), &(const cke_facts&)cke_model_facts(same.get()), sizeof(cke_facts)) == 0);
+  const cke_facts a = cke_model_facts(m.get()), b = cke_model_facts(same.get());
+  CHECK((a.context == b.context && a.threads == b.threads && a.activation_bytes == b.activation_bytes && a.state_bytes == b.state_bytes));
 }
 
 TEST_CASE("export: errors carry a code and a message, and leave a session as it was") {

@@ -19,7 +19,7 @@
 #endif
 
 /* Changes with every change of a signature or a struct below. */
-#define CKE_ABI_VERSION 4u
+#define CKE_ABI_VERSION 5u
 
 typedef struct cke_model cke_model;
 typedef struct cke_session cke_session;
@@ -55,6 +55,9 @@ typedef struct cke_turn {
   cke_session* session;
   const uint32_t* ids;
   size_t count;
+  /* Null, or gets the hidden state [dim] after the last norm of each id; logits are then not computed. */
+  void (*hidden)(void* user, uint32_t index, const float* row);
+  void* user;
 } cke_turn;
 
 enum { CKE_NAMES_HF = 0, CKE_NAMES_GGUF = 1 };
@@ -62,6 +65,7 @@ enum { CKE_NAMES_HF = 0, CKE_NAMES_GGUF = 1 };
 typedef struct cke_facts {
   uint32_t vocab, context, threads;
   uint32_t kv_type; /* of the caches, in GGUF's numbers */
+  uint32_t dim;     /* of a hidden state */
   uint64_t parameters, weight_bytes, activation_bytes, state_bytes;
   const char* isa; /* that the kernels were compiled for */
 } cke_facts;
@@ -98,7 +102,8 @@ CKE_API int32_t cke_session_feed(cke_session*, const uint32_t* ids, size_t count
 CKE_API int32_t cke_session_feed_all(cke_session*, const uint32_t* ids, size_t count,
                                      void (*take)(void* user, uint32_t index, const float* row), void* user,
                                      cke_error*) CKE_NOEXCEPT;
-/* Different sessions of one model take ids, each its own; the logits of each are then those after its last id.
+/* Different sessions of one model take ids, each its own; the logits of each are then those after its last id,
+ * unless it gives hidden states.
  * An error names the turn by its number, and leaves all sessions as they were. */
 CKE_API int32_t cke_sessions_feed(const cke_turn* turns, size_t count, cke_error*) CKE_NOEXCEPT;
 /* [vocab], after the last id; valid until the next feed. */

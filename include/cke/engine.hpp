@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/dtype.hpp"
+#include "core/row_sink.hpp"
 #include "runtime/trace.hpp"
 
 namespace cke {
@@ -36,6 +37,7 @@ class conversation {
 struct turn {
   conversation* of;
   std::span<const u32> ids;
+  row_sink hidden{};  // who gets the hidden states [dim] after the last norm; logits() are then not computed
 };
 
 // A Model whose type is forgotten.
@@ -43,6 +45,7 @@ class engine {
  public:
   virtual ~engine() = default;
   virtual u32 vocab_size() const = 0;
+  virtual u32 dim() const = 0;  // of a hidden state
   virtual u32 context() const = 0;
   virtual u32 threads() const = 0;
   virtual dtype kv() const = 0;
@@ -52,7 +55,8 @@ class engine {
   virtual u64 activation_bytes() const = 0;
   virtual u64 state_bytes() const = 0;  // of one conversation
   virtual std::unique_ptr<conversation> open() const = 0;
-  // Different conversations of this engine take ids, each its own; each logits() is then that of its last id.
+  // Different conversations of this engine take ids, each its own; each logits() is then that of its last id,
+  // unless it gives hidden states.
   // Throws context_overflow, token_range, usage, naming the turn by its number, and cache_full; all
   // are then as they were.
   virtual void feed_together(std::span<const turn> turns) = 0;
@@ -86,6 +90,7 @@ template <class Model> class typed_engine final : public engine {
   explicit typed_engine(Model model) : model_(std::move(model)) {}
 
   u32 vocab_size() const override { return Model::vocab_size; }
+  u32 dim() const override { return Model::program::dim; }
   u32 context() const override { return model_.context(); }
   u32 threads() const override { return model_.threads(); }
   dtype kv() const override { return Model::kv; }
@@ -102,7 +107,7 @@ template <class Model> class typed_engine final : public engine {
     using session = decltype(model_.session());
     session::feed_together(static_cast<u32>(turns.size()), [&](u32 i) -> typename session::feeding {
       auto* const ours = dynamic_cast<typed_conversation<session>*>(turns[i].of);
-      return {ours ? &ours->session() : nullptr, turns[i].ids};
+      return {ours ? &ours->session() : nullptr, turns[i].ids, turns[i].hidden};
     });
   }
   void watch(const tracer& t) const override { model_.watch(t); }

@@ -119,7 +119,7 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   static void free(cke_model* m) noexcept { delete reinterpret_cast<shared*>(m); }
   static cke_facts facts(const cke_model* m) noexcept {
     const loaded& l = *of(m);
-    return {program::vocab, l.context(), l.threads.size(), static_cast<u32>(KV), program::parameters,
+    return {program::vocab, l.context(), l.threads.size(), static_cast<u32>(KV), program::dim, program::parameters,
             l.packed.bytes(), l.run.bytes(), l.state_bytes(), Isa::name.data()};
   }
   static int32_t plan_json(const cke_options* o, void (*write)(void*, const char*, std::size_t), void* user,
@@ -148,7 +148,7 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
     return status(e, [&] {
       sequence::feed_together(static_cast<u32>(count), [&](u32 i) -> typename sequence::feeding {
         const cke_turn& t = turns[i];
-        return {reinterpret_cast<sequence*>(t.session), {t.ids, t.count}};
+        return {reinterpret_cast<sequence*>(t.session), {t.ids, t.count}, {t.hidden, t.user}};
       });
     });
   }

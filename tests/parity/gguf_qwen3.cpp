@@ -2,6 +2,8 @@
 // gguf_qwen3.cpp: one Qwen3 as a directory and as GGUF files, in f32 and in the files' formats.
 #include "parity.hpp"
 
+#include <cke/embed.hpp>
+
 using namespace cke;
 using M = from_config<configs::qwen3_tied>;
 
@@ -12,4 +14,23 @@ TEST_CASE("parity: qwen3 with tied embeddings, from a directory and from gguf") 
 TEST_CASE("parity: qwen3 computed in bf16 and in q8_0") {
   parity::check_gguf<M, BF16>("qwen3_tied-BF16", parity::bf16_tolerance);
   parity::check_gguf<M, Q8_0>("qwen3_tied-Q8_0", parity::q8_0_tolerance);
+}
+
+TEST_CASE("parity: qwen3 without a head: hidden states, and what is pooled of them") {
+  const std::string dir = CKE_TEST_DATA "/embedding/qwen3";
+  const auto m = Model<M, F32>::load(hf(dir), parity::options(96));
+  const std::vector<u32> ids = parity::read_ids(dir + "/ids.json");
+  const std::vector<float> want = parity::read_npy(dir + "/hidden.npy");  // [ids, 32]
+  std::vector<float> mean(32);
+  double length = 0;
+  for (u32 i = 0; i < ids.size(); ++i) {
+    const std::vector<u32> text[]{{ids.begin(), ids.begin() + i + 1}};
+    const std::vector<float> last = embed(m, text, {.normalised = false})[0];
+    CHECK(parity::distance(last, std::span(want).subspan(i * 32, 32)).most <= parity::exact);
+    for (u32 k = 0; k < 32; ++k) mean[k] += want[i * 32 + k] / static_cast<float>(ids.size());
+  }
+  for (const float x : mean) length += static_cast<double>(x) * static_cast<double>(x);
+  for (float& x : mean) x = static_cast<float>(static_cast<double>(x) / std::sqrt(length));
+  const std::vector<u32> text[]{ids};
+  CHECK(parity::distance(embed(m, text, {.pooling = pooling::mean})[0], mean).most <= parity::exact);
 }

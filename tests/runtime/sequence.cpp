@@ -292,6 +292,39 @@ TEST_CASE("sequence: several fed together stand where each would stand alone") {
   check_at(c, 33);
 }
 
+TEST_CASE("sequence: hidden states come in order, the same bits alone, in company and in pieces, and neighbours keep their logits") {
+  struct rows {
+    std::vector<float> all{};
+    u32 next = 0;
+    row_sink sink() {
+      return {[](void* user, u32 i, const float* row) {
+        rows& r = *static_cast<rows*>(user);
+        CHECK(i == r.next++);
+        r.all.insert(r.all.end(), row, row + program_of_tiny::dim);
+      }, this};
+    }
+  };
+  const auto together = [](std::vector<text::feeding> turns) {
+    text::feed_together(static_cast<u32>(turns.size()), [&](u32 i) { return turns[i]; });
+  };
+  rows alone, crowded, pieces, short_one;
+  text a(shared()), b(shared()), c(shared()), d(shared());
+  together({{&a, ids(0, 90), alone.sink()}});  // three passes
+  REQUIRE(alone.all.size() == 90 * program_of_tiny::dim);
+  CHECK(random_model::failure_of([&] { together({{&a, ids(0, 1), alone.sink()}, {&b, std::vector<u32>{vocab}}}); }).code == errc::token_range);
+  CHECK(alone.next == 90);
+  b.feed(ids(0, 40));
+  together({{&b, ids(40, 1)}, {&c, ids(0, 90), crowded.sink()}, {&d, ids(0, 5), short_one.sink()}});
+  check_at(b, 41);
+  CHECK(same_bits(crowded.all, alone.all));
+  CHECK(same_bits(short_one.all, std::span(alone.all).first(5 * program_of_tiny::dim)));
+  a.reset();
+  for (u32 at = 0; at < 90; at += 18, pieces.next = 0) together({{&a, ids(at, 18), pieces.sink()}});
+  CHECK(same_bits(pieces.all, alone.all));
+  c.feed(ids(90, 3));
+  check_at(c, 93);
+}
+
 TEST_CASE("sequence: those of one model may be used by several threads") {
   std::vector<std::thread> threads;
   std::vector<std::vector<float>> last(3);

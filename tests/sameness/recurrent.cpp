@@ -86,3 +86,26 @@ TEST_CASE("sameness: recurrent states: what a rewind left undone is computed by 
     CHECK(is_after(s, back + 1, want));
   }
 }
+
+TEST_CASE("sameness: recurrent states: hidden states after going back are of the ids that are fed, not of those computed again") {
+  constexpr u32 dim = machine::loaded::program::dim;
+  const auto m = machine::load(2, 64, 1);
+  const auto ids = std::span(machine::ids());
+  const auto feed = [&](session& s, u32 from, u32 count) {
+    std::vector<float> rows;
+    const row_sink sink{[](void* to, u32 i, const float* row) {
+      auto& out = *static_cast<std::vector<float>*>(to);
+      CHECK(out.size() == u64{i} * dim);
+      out.insert(out.end(), row, row + dim);
+    }, &rows};
+    session::feed_together(1, [&](u32) -> session::feeding { return {&s, ids.subspan(from, count), sink}; });
+    return rows;
+  };
+  session s(m);
+  const std::vector<float> all = feed(s, 0, 300);
+  REQUIRE(all.size() == 300 * dim);
+  for (const u32 back : {290u, 257u, 256u, 100u}) {
+    s.rewind(back);
+    CHECK(random_model::same_bits(feed(s, back, 300 - back), std::span(all).subspan(u64{back} * dim)));
+  }
+}

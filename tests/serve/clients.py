@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """clients.py CKE MODEL: the openai package as a client: streams, tools, structured output, log-probabilities, errors, hanging up."""
 import json
+import struct
 import sys
 import time
 
@@ -108,6 +109,20 @@ def structure(client: openai.OpenAI, model: str) -> None:
     assert message.tool_calls and (message.content or "").count("<tool_call>") <= 1, message  # one may be cut off by max_tokens
 
 
+def embeddings(client: openai.OpenAI, model: str) -> None:
+    """The package asks for base64 unless told otherwise, and decodes it."""
+    texts = ["The sea is blue.", "The ocean is blue.", "A dog.", "The sea is blue."]
+    many = client.embeddings.create(model=model, input=texts)
+    vectors = [d.embedding for d in many.data]
+    assert [d.index for d in many.data] == [0, 1, 2, 3] and vectors[0] == vectors[3] != vectors[1]
+    assert all(abs(sum(x * x for x in v) - 1) < 1e-5 for v in vectors)
+    floats = client.embeddings.create(model=model, input=texts[2], encoding_format="float", dimensions=128)
+    assert struct.pack("128f", *floats.data[0].embedding) == struct.pack("128f", *vectors[2]) and floats.usage.total_tokens > 0
+    ids = client.post("/../tokenize", body={"content": texts[2], "add_special": True}, cast_to=object)["tokens"]
+    assert client.embeddings.create(model=model, input=[ids, ids[:1]]).data[0].embedding == vectors[2]
+    assert len(client.embeddings.create(model=model, input=["x"] * 1000).data) == 1000
+
+
 def errors(client: openai.OpenAI, model: str, url: str) -> None:
     def refused(kind, param, **arguments):
         try:
@@ -159,6 +174,7 @@ def main(command: str, model: str) -> None:
             completions(client, card.id)
             tools(client, card.id)
             structure(client, card.id)
+            embeddings(client, card.id)
             errors(client, card.id, server.url)
             hanging_up(client, card.id, server)
     print("openai", openai.__version__, "is served")

@@ -16,7 +16,7 @@ namespace fake {
 using namespace cke;
 
 // Ids 0 to 255 are bytes; then control tokens.
-inline constexpr u32 end_id = 256, call_id = 257, vocab = 258;
+inline constexpr u32 end_id = 256, call_id = 257, vocab = 258, dim = 8;
 
 inline tokenizer bytes(const std::string& chat_template = {}) {
   vocabulary v;
@@ -46,6 +46,7 @@ class engine final : public cke::engine {
   explicit engine(u32 context = 512) : context_(context) {}
 
   u32 vocab_size() const override { return vocab; }
+  u32 dim() const override { return fake::dim; }
   u32 context() const override { return context_; }
   u32 threads() const override { return 1; }
   dtype kv() const override { return dtype::f32; }
@@ -60,7 +61,7 @@ class engine final : public cke::engine {
     const std::lock_guard turn_of_mine(busy_);
     pass p;
     for (const turn& t : turns) {
-      static_cast<talk*>(t.of)->take(t.ids);
+      static_cast<talk*>(t.of)->take(t.ids, t.hidden);
       if (remembers) ever_.emplace_back(t.of->history().begin(), t.of->history().end());
       p.turns.emplace_back(t.of, t.ids.size());
     }
@@ -119,13 +120,18 @@ class engine final : public cke::engine {
       if (history_.size() + ids.size() > of_.context_) throw Error(errc::context_overflow, {}, "context", "fewer ids");
       if (std::ranges::find(ids, of_.poison.load()) != ids.end()) throw Error(errc::unsupported, {}, "poison", "another id");
     }
-    void take(std::span<const u32> ids) {
+    void take(std::span<const u32> ids, row_sink hidden = {}) {
       const std::string& text = of_.script;
-      for (const u32 id : ids) {
+      for (u32 i = 0; i < ids.size(); ++i) {
+        const u32 id = ids[i];
         history_.push_back(id);
         state_ = (state_ ^ id) * 0x9e3779b97f4a7c15u, state_ ^= state_ >> 29;
         if (said_ < text.size() && id == static_cast<unsigned char>(text[said_])) ++said_;
         else said_ = 0;
+        if (!hidden) continue;
+        float row[fake::dim];
+        for (u32 k = 0; k < fake::dim; ++k) row[k] = static_cast<float>((state_ >> 7 * k) % 101) - 50;
+        hidden.take(hidden.user, i, row);
       }
       for (u32 id = 0; id < vocab; ++id) {
         u64 x = (state_ + id) * 0xbf58476d1ce4e5b9u;

@@ -20,6 +20,7 @@ struct outcome {
   ending end = ending::running;
   token_counts counts{};
   std::vector<token_report> tokens{};
+  std::vector<std::vector<float>> vectors{};
   bool operator==(const outcome& o) const { return text == o.text && error == o.error && end == o.end && counts.generated == o.counts.generated; }
 };
 
@@ -46,6 +47,7 @@ class client {
       delivery d = job_->box.take();
       for (piece& p : d.pieces) {
         all.text += p.text;
+        if (!p.embedding.empty()) all.vectors.push_back(std::move(p.embedding));
         all.tokens.insert(all.tokens.end(), p.tokens.begin(), p.tokens.end());
       }
       all.end = d.end, all.error = d.error, all.counts = d.counts;
@@ -129,6 +131,42 @@ TEST_CASE("each answer is the one that it gets alone, whatever runs or is cancel
       CHECK(b.work.idle());
     }
   CHECK(cached > 0);  // or the caches were not under test
+}
+
+TEST_CASE("embeddings: those of a text alone, whatever runs beside it, several in one pass, and a text that fails takes no other along") {
+  const auto embedded = [](std::initializer_list<std::string_view> texts, pooling how = pooling::mean) {
+    order o;
+    o.embed.pooling = how;
+    for (const auto text : texts) o.texts.push_back(fake::ids(text));
+    return o;
+  };
+  const std::string_view one = "a text of some length, longer than a chunk", two = "b", three = "the third";
+  std::vector<outcome> alone;
+  for (const auto text : {one, two, three}) {
+    bench b({.slots = 1});
+    alone.push_back(b.run(embedded({text})));
+    CHECK(alone.back().end == ending::stop);
+    REQUIRE(alone.back().vectors.size() == 1);
+    CHECK(alone.back().vectors[0].size() == fake::dim);
+    CHECK(alone.back().counts.prompt == text.size());
+  }
+  CHECK(alone[0].vectors != alone[1].vectors);
+  bench b({.slots = 3, .chunk = 16});
+  const outcome words = b.run(ask("words", 40, 5));
+  client talks(ask("words", 40, 5)), many(embedded({two, one, three, two})), other(embedded({three})), broken(embedded({two, "p!"}));
+  b.model.poison = '!';
+  for (const auto& c : {&talks, &many, &broken, &other}) REQUIRE(b.work.submit({{**c}}));
+  const outcome m = many.wait(), bad = broken.wait();
+  CHECK(m.end == ending::stop);
+  CHECK(m.counts.prompt == 2 * two.size() + one.size() + three.size());
+  CHECK(m.vectors == std::vector{alone[1].vectors[0], alone[0].vectors[0], alone[2].vectors[0], alone[1].vectors[0]});
+  CHECK(other.wait().vectors == alone[2].vectors);
+  CHECK(talks.wait() == words);
+  CHECK(bad.end == ending::failed);
+  CHECK(bad.vectors == alone[1].vectors);
+  CHECK(std::ranges::any_of(b.model.passes(), [](const fake::pass& p) { return p.turns.size() > 1; }));
+  CHECK(b.run(embedded({"ab"}, pooling::last)).vectors != b.run(embedded({"ab"}, pooling::cls)).vectors);
+  CHECK(b.work.idle());
 }
 
 TEST_CASE("a step has one row of each running answer, and at most a chunk of prompts, in turn") {

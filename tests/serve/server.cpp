@@ -33,7 +33,7 @@ class running {
  public:
   explicit running(setting s = {})
       : model(s.context), form_(tokens_, "test"),
-        served_{.id = "fake", .tokens = tokens_, .form = &form_, .stop_ids = {fake::end_id}, .chat_stops = {fake::end_id}, .vocab_size = fake::vocab, .context = s.context},
+        served_{.id = "fake", .tokens = tokens_, .form = &form_, .stop_ids = {fake::end_id}, .chat_stops = {fake::end_id}, .vocab_size = fake::vocab, .context = s.context, .dim = fake::dim},
         door_(std::move(s.door)), work(model, tokens_, s.work, count), answers_(served_, work, count, limits_, "{}", "0", door_.asks_for_keys()),
         server_({.address = "127.0.0.1", .port = 0, .limits = s.limits}, answers_, door_, "<!doctype html>"), port(server_.port()), thread_([this] { server_.run(); }) {}
   ~running() { stop(); }
@@ -242,6 +242,54 @@ TEST_CASE("several prompts, several choices, echo") {
   CHECK((l["tokens"] == json::array({"a", "b", "c"}) && l["text_offset"] == json::array({0, 1, 2})));
   CHECK((l["token_logprobs"][0].is_null() && l["token_logprobs"][1].is_number()));
   CHECK(scored["usage"]["completion_tokens"] == 0);
+}
+
+TEST_CASE("embeddings: of texts and of ids, as numbers and in base64") {
+  running s;
+  const auto asked = [&](const std::string& body) { return body_of(ask(s, post("/v1/embeddings", body))); };
+  const json one = asked(R"({"input":"ab","model":"fake"})");
+  CHECK(one["object"] == "list");
+  CHECK(one["model"] == "fake");
+  CHECK(one["usage"] == json{{"prompt_tokens", 2}, {"total_tokens", 2}});
+  const json vector = one["data"][0]["embedding"];
+  REQUIRE(vector.size() == fake::dim);
+  double length = 0;
+  for (const json& x : vector) length += x.get<double>() * x.get<double>();
+  CHECK(length == doctest::Approx(1));
+  CHECK(asked(R"({"input":[97,98]})")["data"] == one["data"]);
+
+  const json many = asked(R"({"input":["x","ab","y","z","ab","a longer one","w"],"encoding_format":"float"})");
+  REQUIRE(many["data"].size() == 7);
+  for (std::size_t i = 0; i < 7; ++i) CHECK(many["data"][i]["index"] == i);
+  CHECK(many["data"][1]["embedding"] == vector);
+  CHECK(many["data"][4]["embedding"] == vector);
+  CHECK(many["data"][0]["embedding"] != vector);
+  CHECK(many["usage"]["prompt_tokens"] == 20);
+  CHECK(asked(R"({"input":[[122],[97,98]]})")["data"][1]["embedding"] == vector);
+
+  const json few = asked(R"({"input":"ab","dimensions":3})")["data"][0]["embedding"];
+  REQUIRE(few.size() == 3);
+  CHECK(few[0].get<double>() / few[2].get<double>() == doctest::Approx(vector[0].get<double>() / vector[2].get<double>()));
+
+  std::vector<unsigned char> bytes;
+  for (const json& x : vector) {
+    const auto word = std::bit_cast<std::array<unsigned char, 4>>(x.get<float>());
+    bytes.insert(bytes.end(), word.begin(), word.end());
+  }
+  CHECK(asked(R"({"input":"ab","encoding_format":"base64"})")["data"][0]["embedding"] == serve::detail::base64(bytes));
+  CHECK(serve::detail::base64({}).empty());
+  const unsigned char text[]{'M', 'a', 'n', '!'};
+  CHECK(serve::detail::base64({text, 1}) == "TQ==");
+  CHECK(serve::detail::base64({text, 2}) == "TWE=");
+  CHECK(serve::detail::base64({text, 4}) == "TWFuIQ==");
+
+  for (const auto& [body, param] : {std::pair{R"({})", "input"}, {R"({"input":""})", "input"}, {R"({"input":[]})", "input"}, {R"({"input":["a",""]})", "input"}, {R"({"input":[[1],[]]})", "input"},
+                                    {R"({"input":[999]})", "input"}, {R"({"input":"a","dimensions":9})", "dimensions"}, {R"({"input":"a","dimensions":0})", "dimensions"},
+                                    {R"({"input":"a","encoding_format":"int8"})", "encoding_format"}, {R"({"input":"a","model":"b"})", "model"}, {R"({"input":"a","n":1})", "'n'"}}) {
+    const std::string answer = ask(s, post("/v1/embeddings", body));
+    CHECK(status(answer) / 100 == 4);
+    CHECK(body_of(answer)["error"]["param"] == param);
+  }
 }
 
 TEST_CASE("a chat: thought, text and calls, whole and as a stream") {

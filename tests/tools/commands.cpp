@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "command.hpp"
 
@@ -116,6 +117,43 @@ TEST_CASE("run: an answer of a grammar, and of a JSON Schema") {
   CHECK_REFUSED(cke({"run", tiny, "-p", "x", "--grammar", dir / "wrong.gbnf"}), "rule 'word': expected a definition, found none");
   write(dir / "wrong.json", R"({"multipleOf": 3})");
   CHECK_REFUSED(cke({"run", tiny, "-p", "x", "--json-schema", dir / "wrong.json"}), "schema.multipleOf: expected a keyword that a grammar can express, found 'multipleOf'");
+}
+
+TEST_CASE("embed: vectors of length 1, one a line or in OpenAI's form, pooled as the checkpoint says") {
+  const scratch dir;
+  const fs::path model = dir.copy(tiny);
+  const auto lines = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"embed", model, "-p", "The sea is blue.", "A dog."});
+    const result r = cke(more);
+    CHECK_SUCCESS(r);
+    return r.out;
+  };
+  const std::string last = lines({});
+  CHECK(std::ranges::count(last, '\n') == 2);
+  CHECK(last == lines({"--pooling", "last", "-t", "1", "--chunk", "3"}));
+  const json data = json::parse(lines({"--json"}))["data"];
+  REQUIRE(data.size() == 2);
+  std::istringstream first(last);
+  double length = 0;
+  for (const json& x : data[0]["embedding"]) {
+    float y = 0;
+    first >> y;
+    CHECK(x.get<float>() == y);
+    length += x.get<double>() * x.get<double>();
+  }
+  CHECK(length == doctest::Approx(1));
+  CHECK(cke({"embed", model, "-p", "A dog."}).out == last.substr(last.find('\n') + 1));
+  CHECK(json::parse(lines({"--json", "--dimensions", "5"}))["data"][1]["embedding"].size() == 5);
+  CHECK(is_refusal(cke({"embed", model, "-p", "x", "--dimensions", "100000"}), 2));
+
+  const std::string mean = lines({"--pooling", "mean"});
+  CHECK(mean != last);
+  fs::create_directory(model / "1_Pooling");
+  write(model / "1_Pooling/config.json", R"({"word_embedding_dimension": 128, "pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true, "include_prompt": true})");
+  CHECK(lines({}) == mean);
+  CHECK(lines({"--pooling", "last"}) == last);
+  write(model / "1_Pooling/config.json", R"({"pooling_mode_max_tokens": true})");
+  CHECK_REFUSED(cke({"embed", model, "-p", "x"}), "pooling: expected last, mean or cls: see --pooling, found max_tokens");
 }
 
 TEST_CASE("tokenize and detokenize need a tokenizer alone, and give every byte back") {

@@ -41,6 +41,15 @@ struct logits_args {
 };
 void logits(const logits_args& args);
 
+struct embed_args {
+  model_args model;
+  std::vector<std::string> prompts;
+  std::optional<std::string> pooling;  // absent: the checkpoint's
+  u32 dimensions = 0;                  // 0: all
+  bool json = false;
+};
+void embed(const embed_args& args);
+
 struct text_args {
   std::string path;
   std::optional<std::string> prompt, file;  // neither: standard input
@@ -87,7 +96,7 @@ struct serve_args {
   u16 port = 8080;
   u32 slots = 4, queue = 64;
   u32 drain = 30;  // seconds
-  std::optional<std::string> id, api_key_file;
+  std::optional<std::string> id, api_key_file, pooling;
   std::vector<std::string> allowed_hosts;
   std::string cors_origin;
   bool insecure = false;

@@ -103,6 +103,7 @@ class library_engine final : public engine {
   ~library_engine() override { door_->cke_model_free(model_); }
 
   u32 vocab_size() const override { return facts_.vocab; }
+  u32 dim() const override { return facts_.dim; }
   u32 context() const override { return facts_.context; }
   u32 threads() const override { return facts_.threads; }
   dtype kv() const override { return static_cast<dtype>(facts_.kv_type); }
@@ -121,7 +122,7 @@ class library_engine final : public engine {
     list.reserve(turns.size());
     for (const turn& t : turns) {
       auto* const ours = dynamic_cast<library_conversation*>(t.of);
-      list.push_back({ours ? ours->session_of(*door_) : nullptr, t.ids.data(), t.ids.size()});
+      list.push_back({ours ? ours->session_of(*door_) : nullptr, t.ids.data(), t.ids.size(), t.hidden.take, t.hidden.user});
     }
     cke_error error{};
     check(door_->cke_sessions_feed(list.data(), list.size(), &error), error);

@@ -54,6 +54,11 @@ void sampling_options_of(CLI::App& app, sampling& to) {
   app.add_option("--seed", to.seed, "the same seed gives the same text")->capture_default_str();
 }
 
+void pooling_option_of(CLI::App& app, std::optional<std::string>& to) {
+  app.add_option("--pooling", to, "which hidden states make an embedding: last, mean, cls (what the checkpoint says, else last)")
+      ->check(CLI::IsMember({"last", "mean", "cls"}));
+}
+
 // Every command: its name, what it does, its options, its function.
 class commands {
  public:
@@ -84,6 +89,13 @@ class commands {
     l.add_option("--tokens", logits_.tokens, "ids, between commas")->required();
     l.add_option("-o,--output", logits_.output, "the file: float32 [ids, vocab]")->required();
     l.add_flag("--last", logits_.last, "only after the last id: [1, vocab]");
+
+    CLI::App& e = add("embed", "texts to vectors of length 1", [this] { embed(embed_); });
+    running_options_of(e, embed_.model);
+    e.add_option("-p,--prompt", embed_.prompts, "the texts")->type_name("TEXT")->required();
+    pooling_option_of(e, embed_.pooling);
+    e.add_option("--dimensions", embed_.dimensions, "only the first N, for models that were trained for it")->type_name("N")->check(CLI::Range(1u, 1u << 20));
+    e.add_flag("--json", embed_.json, "as OpenAI's interface answers");
 
     CLI::App& t = add("tokenize", "text to a JSON array of ids", [this] { tokenize(tokenize_); });
     text_model(t, tokenize_.path);
@@ -148,9 +160,10 @@ class commands {
         ->type_name("NAME")->allow_extra_args(false);
     v.add_option("--cors-origin", serve_.cors_origin, "an origin whose pages may read answers, such as https://chat.example")->type_name("ORIGIN");
     v.add_option("--drain", serve_.drain, "seconds that running answers may go on after SIGTERM")->check(CLI::Range(0u, 3600u))->capture_default_str();
+    pooling_option_of(v, serve_.pooling);
     v.add_flag("--insecure", serve_.insecure, "listen where others can reach it, without keys");
     v.footer("Without other options it answers this machine alone, at http://127.0.0.1:8080: /v1/chat/completions, /v1/completions,\n"
-             "/v1/models, /tokenize, /detokenize, /apply-template, /health, /metrics, /slots, /openapi.json. SIGTERM ends it in good order.");
+             "/v1/embeddings, /v1/models, /tokenize, /detokenize, /apply-template, /health, /metrics, /slots, /openapi.json. SIGTERM ends it in good order.");
 
     CLI::App& u = add("build", "compile a model ahead of its first use; prints where it lies", [this] { build(build_); });
     model_options_of(u, build_.model);
@@ -185,6 +198,7 @@ class commands {
   run_args run_;
   chat_args chat_;
   logits_args logits_;
+  embed_args embed_;
   text_args tokenize_, detokenize_;
   template_args template_;
   inspect_args inspect_;

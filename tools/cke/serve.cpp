@@ -76,7 +76,9 @@ void serve_model(const serve_args& args) {
                              .stop_ids = model.stop_ids,
                              .chat_stops = model.stop_ids,
                              .vocab_size = model.engine->vocab_size(),
-                             .context = model.engine->context()};
+                             .context = model.engine->context(),
+                             .dim = model.engine->dim(),
+                             .pooling = pooling_of(model, args.pooling)};
   if (form) {
     const std::vector<u32> ends = form->stop_ids();
     served.chat_stops.insert(served.chat_stops.end(), ends.begin(), ends.end());

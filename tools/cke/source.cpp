@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include <cke/hf.hpp>
+#include <nlohmann/json.hpp>
 #include <cke/io/pattern_splitter.hpp>
 
 #include "cache.hpp"
@@ -18,6 +19,23 @@ bool is_directory(const std::string& path) {
   if (!std::filesystem::exists(path, ignored))
     throw Error(errc::file, path, {}, "a Hugging Face directory or a .gguf file", "nothing");
   return std::filesystem::is_directory(path, ignored);
+}
+
+// How sentence-transformers makes embeddings of a directory's model, or llama.cpp of a file's.
+std::string stated_pooling(const checkpoint& from, const std::string& path) {
+  if (from.as == naming::gguf) {
+    static constexpr const char* words[] = {"", "mean", "cls", "last", "rank"};
+    const std::string_view type = json{from.config}["pooling_type"].s;
+    const bool known = type.size() == 1 && type[0] >= '0' && type[0] <= '4';
+    return known ? words[type[0] - '0'] : std::string(type);
+  }
+  const std::string file = path + "/1_Pooling/config.json";
+  const nlohmann::json config = detail::checked_object(detail::text_of(file), file);
+  std::string all;
+  for (const auto& [key, value] : config.items())
+    if (key.starts_with("pooling_mode_") && value == true) all += (all.empty() ? "" : " and ") + key.substr(13);
+  if (const auto mode = config.find("pooling_mode"); mode != config.end() && mode->is_string()) all = mode->get<std::string>();
+  return all;
 }
 
 }  // namespace
@@ -56,7 +74,16 @@ loaded_model load_model(const model_args& args, needs what, u32 logit_rows) {
   m.name = u.family + ' ' + short_count(m.engine->parameters()) + ' ' + u.format;
   if (from.tokens) m.tokens.emplace(from.tokens, from.name);
   m.stop_ids = from.stop_ids;
+  m.pooling = stated_pooling(from, args.path);
   return m;
+}
+
+pooling pooling_of(const loaded_model& model, const std::optional<std::string>& asked) {
+  const std::string& word = asked ? *asked : model.pooling;
+  if (word.empty() || word == "last" || word == "lasttoken") return pooling::last;
+  if (word == "mean" || word == "mean_tokens") return pooling::mean;
+  if (word == "cls" || word == "cls_token") return pooling::cls;
+  throw Error(errc::unsupported, model.name, "pooling", "last, mean or cls: see --pooling", word);
 }
 
 std::string short_count(u64 n) {

@@ -8,6 +8,7 @@
 
 #include <cke/engine.hpp>
 #include <cke/io/checkpoint.hpp>
+#include <cke/text/pooling.hpp>
 #include <cke/text/tokenizer.hpp>
 
 #include "library.hpp"
@@ -55,6 +56,7 @@ struct loaded_model {
   std::string name;    // "qwen3 1.2M q8_0"
   std::string family;
   std::string format;
+  std::string pooling;  // how embeddings are made, in the checkpoint's words; empty: it says nothing
   std::shared_ptr<const library> door;
   std::unique_ptr<cke::engine> engine;
   std::optional<tokenizer> tokens;
@@ -67,6 +69,9 @@ enum class needs : u8 { weights, text, chat };
 // Reads, compiles where that was not done before, and loads. logit_rows: rows of logits of one pass.
 // Throws Error, before anything is compiled, for a checkpoint that lacks what is needed.
 loaded_model load_model(const model_args& args, needs what, u32 logit_rows = 1);
+
+// What is asked for, else what the checkpoint says, else the last. Throws unsupported.
+pooling pooling_of(const loaded_model& model, const std::optional<std::string>& asked);
 
 // 1234567 as "1.2M".
 std::string short_count(u64 n);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "checkpoint.hpp"
 #include "hf_dir.hpp"
@@ -63,25 +64,38 @@ inline tensor_index text_tensors(const tensor_index& all) {
   return {std::move(text), {all.files().begin(), all.files().end()}};
 }
 
+// Of a model without its head, as embedding models are saved: the tensors by the names that they would have with one.
+inline bool is_headless(const tensor_index& all) { return all.find("embed_tokens.weight") && !all.find("lm_head.weight"); }
+inline tensor_index headed_tensors(const tensor_index& all) {
+  std::vector<tensor_ref> named(all.tensors().begin(), all.tensors().end());
+  for (tensor_ref& t : named) t.name.insert(0, "model.");
+  return {std::move(named), {all.files().begin(), all.files().end()}};
+}
+
 }  // namespace detail
 
 // Throws Error: file, malformed, unsupported. The tokenizer is optional; weights are not.
 inline checkpoint hf(const std::string& dir) {
   const hf_files files = read_hf_files(dir);
   if (files.config.empty()) throw Error(errc::file, files.path("config.json"), {}, "a file", "none");
-  const nlohmann::json all = detail::checked_object(files.config, files.path("config.json")), config = detail::text_config(all);
+  const nlohmann::json all = detail::checked_object(files.config, files.path("config.json"));
+  nlohmann::json config = detail::text_config(all);
   const nlohmann::json generation = detail::checked_object(files.generation_config, files.path("generation_config.json"));
   checkpoint c;
   c.name = dir, c.as = naming::hf;
   if (const auto type = config.find("model_type"); type != config.end() && type->is_string()) c.model_type = type->get<std::string>();
-  c.config = config.dump();
   c.tensors = read_hf_weights(dir);
   if (all.contains("text_config")) c.tensors = detail::text_tensors(c.tensors);
+  if (detail::is_headless(c.tensors)) {
+    c.tensors = detail::headed_tensors(c.tensors);
+    config["tie_word_embeddings"] = true;  // there is nothing else to take for a head
+  }
+  c.config = config.dump();
   if (!files.tokenizer.empty()) {
     c.tokens = std::make_shared<const vocabulary>(read_hf_tokenizer(files));
     if (c.tokens->eos != no_token) c.stop_ids.push_back(c.tokens->eos);
   }
-  for (const auto* from : {&generation, &config})
+  for (const nlohmann::json* from : {&generation, &std::as_const(config)})
     if (from->contains("eos_token_id")) detail::add_ids((*from)["eos_token_id"], c.stop_ids);
   return c;
 }

@@ -6,6 +6,7 @@
 #include <array>
 #include <span>
 
+#include "../core/row_sink.hpp"
 #include "../kernels/experts.hpp"
 #include "../kernels/gated_delta.hpp"
 #include "../kernels/heads.hpp"
@@ -55,6 +56,8 @@ template <class P, dtype KV, class Isa> class executor {
     std::span<const u32> ids;
     slot& of;
     float* logits;  // where those of its last id go; null: nowhere
+    row_sink hidden{};  // who gets the hidden states of its ids from `first` on, instead
+    u32 first{}, index{};  // and the number that it is told of that one
   };
   // One pass for different slots: part_of(i), i < count, with at most `chunk` ids in all.
   template <class PartOf> void run_together(u32 count, PartOf&& part_of) {
@@ -70,6 +73,7 @@ template <class P, dtype KV, class Isa> class executor {
     u32 wanted = 0;
     for (u32 i = 0, end = 0; i < count; ++i) {
       const part p = part_of(i);
+      if (p.hidden) give_hidden(p, end);
       end += static_cast<u32>(p.ids.size());
       if (p.logits) space_.copy_row(end - 1, wanted++);
       p.of.advance(static_cast<u32>(p.ids.size()));
@@ -129,6 +133,18 @@ template <class P, dtype KV, class Isa> class executor {
     last.tokens = std::min(end - first, limits().logit_rows), last.skip = first;
     team_.run_fitting([&](u32 thread) noexcept { run_code(P::body_count + 1, last, thread, weights_.row(P::layers + 1), 0, 0); });
     return last.tokens;
+  }
+
+  // A part's rows of the stream, from `row` on, after the last norm: in place, as nothing else comes of them.
+  void give_hidden(const part& p, u32 row) {
+    static constexpr const instruction& norm = P::plain_footer().ops[0];
+    static_assert(norm.op == opcode::rmsnorm && norm.p.scale.v == 0);
+    const auto* const w = reinterpret_cast<const float*>(weights_.row(P::layers + 1)[norm.weight[0]]);
+    for (u32 r = p.first; r < p.ids.size(); ++r) {
+      float* const x = space_.row(row + r);
+      rms_norm_kernel<Isa>::row(x, w, norm.p.cols, norm.p.eps, norm.p.offset, x);
+      p.hidden.take(p.hidden.user, p.index + r - p.first, x);
+    }
   }
 
   void run_code(u32 index, const pass& now, u32 thread, const std::byte* const* row, u32 layer, u32 state) {

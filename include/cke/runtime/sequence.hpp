@@ -119,9 +119,10 @@ template <class Loaded> class sequence {
   struct feeding {
     sequence* of;  // null: none that could take ids
     std::span<const u32> ids;
+    row_sink hidden{};  // who gets the hidden states after the last norm; logits() are then not computed
   };
   // at(i), i < count: different sequences of one model, which take ids, each its own; each logits() is then
-  // that of its last id. Throws context_overflow, token_range, usage, naming the turn, and cache_full; all are
+  // that of its last id, unless it gives hidden states. Throws context_overflow, token_range, usage, naming the turn, and cache_full; all are
   // then as they were.
   template <class At> static void feed_together(u32 count, At&& at) {
     for (u32 i = 0; i < count; ++i) {
@@ -151,10 +152,12 @@ template <class Loaded> class sequence {
         room -= stop - from;
       }
       run.run_together(end - turn, [&](u32 i) {
-        sequence* const of = at(turn + i).of;
-        const std::span<const u32> ids = of->wanted();
+        const feeding now = at(turn + i);
+        const std::span<const u32> ids = now.of->wanted();
         const u32 from = i == 0 ? taken : 0, to = turn + i + 1 == end ? stop : static_cast<u32>(ids.size());
-        return typename executor::part{ids.subspan(from, to - from), of->slot_, from < to && to == ids.size() ? of->logits_.data() : nullptr};
+        const u32 again = static_cast<u32>(ids.size() - now.ids.size()), first = std::clamp(again, from, to);
+        const bool logits = !now.hidden && from < to && to == ids.size();
+        return typename executor::part{ids.subspan(from, to - from), now.of->slot_, logits ? now.of->logits_.data() : nullptr, now.hidden, first - from, first - again};
       });
       taken = stop < size_of(end - 1) ? stop : 0, turn = taken ? end - 1 : end;
     }

@@ -78,10 +78,9 @@ template <class P, dtype KV, class Isa> class workspace {
   }
 
   pass_rows& rows() { return rows_; }  // of the pass that is put together, or runs
-  // Row `from` of the stream is copied to row `to`.
+  float* row(u32 r) { return reinterpret_cast<float*>(stream_) + u64{r} * row_stride(P::dim); }  // of the stream
   void copy_row(u32 from, u32 to) {
-    const u64 bytes = row_stride(P::dim) * sizeof(float);
-    if (from != to) std::memcpy(stream_ + to * bytes, stream_ + from * bytes, bytes);
+    if (from != to) std::memcpy(row(to), row(from), row_stride(P::dim) * sizeof(float));
   }
 
   template <class F> static void each_code(F f) {

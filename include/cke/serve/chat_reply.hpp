@@ -16,10 +16,10 @@ struct chat_reading {
   std::vector<std::string> tools{};
 };
 
-class chat_reply final : public reply {
+class chat_reply final : public generation_reply {
  public:
   chat_reply(const served_model& model, const generation_request& request, std::string id, const chat_reading& reading)
-      : reply(model, request, "chatcmpl-" + id, "chat.completion"), call_id_("call_" + id + '_') {
+      : generation_reply(model, request, "chatcmpl-" + id, "chat.completion"), call_id_("call_" + id + '_') {
     for (u32 i = 0; i < request.n; ++i) {
       choice& c = choices_.emplace_back();
       if (reading.thoughts) c.thoughts.emplace(thought_marks{}, reading.in_thought);

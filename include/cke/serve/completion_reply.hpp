@@ -6,10 +6,10 @@
 
 namespace cke::serve {
 
-class completion_reply final : public reply {
+class completion_reply final : public generation_reply {
  public:
   completion_reply(const served_model& model, const generation_request& request, std::string id)
-      : reply(model, request, std::move(id), "text_completion"), states_(request.prompts.size() * request.n) {
+      : generation_reply(model, request, std::move(id), "text_completion"), states_(request.prompts.size() * request.n) {
     if (request.echo)
       for (std::size_t i = 0; i < states_.size(); ++i) states_[i].echo = text_of(request.prompts[i / request.n]);
   }

@@ -138,7 +138,7 @@ class connection {
   asio::awaitable<bool> answer(http_request r, body_place& place) {
     origin_ = around_.door.allows_origin(view(r[http::field::origin])) ? std::string(view(r[http::field::origin])) : std::string();
     if (preflight_) co_return co_await send(preflight(r.version()), r.keep_alive());
-    const bool generates = route_->does == action::completions || route_->does == action::chat;
+    const bool generates = route_->does == action::completions || route_->does == action::chat || route_->does == action::embeddings;
     std::optional<api_error> wrong;
     try {
       if (around_.draining && (generates || route_->does == action::health)) throw draining();
@@ -191,7 +191,7 @@ class connection {
   asio::awaitable<bool> whole_answer(answering& a, generation_task& task, const http_request& r) {
     while (!a.done()) co_await a.next();
     if (a.gone()) co_return false;
-    http_response out(http::status::ok, r.version(), dump(task.writer->whole()));
+    http_response out(http::status::ok, r.version(), task.writer->whole());
     set_common(out, json_type, r.keep_alive());
     co_return co_await send(std::move(out), r.keep_alive());
   }

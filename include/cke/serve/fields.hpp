@@ -54,6 +54,16 @@ inline constexpr auto completion = together(
     },
     sampling, streaming);
 
+// ---- POST /v1/embeddings --------------------------------------------------------------------------
+inline constexpr std::array<std::string_view, 2> encodings{"float", "base64"};
+inline constexpr std::array embeddings{
+    field{.name = "input", .is = kind::prompt, .most = 2048, .required = true, .about = "A text, token ids, or up to 2048 of either."},
+    field{.name = "model", .is = kind::text, .most = 512, .about = "The served model's id; absent: that one."},
+    field{.name = "encoding_format", .is = kind::word, .words = encodings, .about = "Numbers, the default; or their bytes as little-endian float32, in base64."},
+    field{.name = "dimensions", .is = kind::integer, .least = 1, .most = any, .about = "The first so many, of length 1 again: for models that were trained for it. Default: all."},
+    field{.name = "user", .is = kind::text, .most = body, .about = "A label; has no effect."},
+};
+
 // ---- POST /v1/chat/completions --------------------------------------------------------------------
 inline constexpr std::array called_function{
     field{.name = "name", .is = kind::text, .least = 1, .most = 256, .required = true},

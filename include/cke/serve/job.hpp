@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../text/grammar/grammar_filter.hpp"
+#include "../text/pooling.hpp"
 #include "../text/sampler.hpp"
 
 namespace cke::serve {
@@ -29,6 +30,8 @@ struct wanted_grammar {
 // What is wanted. The sampler is seeded by the job alone, so that neighbours cannot shift its numbers.
 struct order {
   std::vector<u32> prompt;  // at least one id, at most the context
+  std::vector<std::vector<u32>> texts{};  // instead, each the same: they are embedded, one after the other
+  embed_options embed{};
   sampling sample{};
   u32 max_tokens = 0;
   std::vector<u32> stop_ids{};
@@ -39,6 +42,13 @@ struct order {
   u32 top_logprobs = 0;
   bool prompt_logprobs = false;   // of the prompt's tokens too: they come with the first piece
   u32 owner = 0;                  // whose cached prompts may be used: those of the same API key
+
+  bool embeds() const { return !texts.empty(); }
+  std::size_t tokens() const {
+    std::size_t all = prompt.size();
+    for (const auto& text : texts) all += text.size();
+    return all;
+  }
 };
 
 struct token_report {
@@ -54,6 +64,7 @@ enum class ending : u8 { running, stop, length, cancelled, failed };
 struct piece {
   std::string text;
   std::vector<token_report> tokens{};  // where log-probabilities are wanted
+  std::vector<float> embedding{};      // of the next text; there are no more of them than the request has texts
 };
 
 struct token_counts {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// reply.hpp: what both kinds of generation answer with: choices, usage, and events of a stream.
+// reply.hpp: what a request is answered with; and what both kinds of generation share: choices, usage, events.
 #pragma once
 
 #include "../text/detokenizer.hpp"
@@ -29,18 +29,26 @@ inline json number_of(float logprob) { return std::max(logprob, -9999.0f); }
 
 }  // namespace detail
 
-// Gathers what arrives for each choice. A stream is told of it at once, else whole() at the end.
+// Gathers what arrives for each order. A stream is told of it at once, else whole() at the end.
 class reply {
  public:
-  reply(const served_model& model, const generation_request& request, std::string id, std::string object)
+  virtual ~reply() = default;
+  // The events that come before all others, and those behind them.
+  virtual std::string opening() { return {}; }
+  virtual std::string closing() const { return {}; }
+  // What a delivery adds. For a stream: its events.
+  virtual std::string take(std::size_t order, delivery d) = 0;
+  virtual std::string whole() = 0;
+};
+
+// An order is a choice.
+class generation_reply : public reply {
+ public:
+  generation_reply(const served_model& model, const generation_request& request, std::string id, std::string object)
       : model_(model), request_(request), id_(std::move(id)), object_(std::move(object)),
         created_(std::time(nullptr)), counts_(request.prompts.size() * request.n) {}
-  virtual ~reply() = default;
 
-  // The events that come before all others.
-  virtual std::string opening() { return {}; }
-  // What a delivery adds to a choice. For a stream: its events.
-  std::string take(std::size_t choice, delivery d) {
+  std::string take(std::size_t choice, delivery d) override {
     counts_[choice] = d.counts;
     std::string events;
     for (json& part : parts(choice, std::move(d)))
@@ -48,14 +56,14 @@ class reply {
       else merge(choice, std::move(part));
     return events;
   }
-  std::string closing() const {
+  std::string closing() const override {
     return (request_.include_usage ? event(json::array(), usage()) : std::string()) + "data: [DONE]\n\n";
   }
-  json whole() {
+  std::string whole() override {
     json body = head(object_);
     body["choices"] = choices();
     body["usage"] = usage();
-    return body;
+    return dump(body);
   }
 
  protected:

@@ -19,6 +19,8 @@ struct served_model {
   std::vector<u32> stop_ids;    // that end a text
   std::vector<u32> chat_stops;  // that end an answer
   u32 vocab_size = 0, context = 0;
+  u32 dim = 0;                            // of an embedding
+  cke::pooling pooling = cke::pooling::last;
 };
 
 // The prompts, and how to go on from each.
@@ -130,21 +132,26 @@ inline std::vector<u32> ids_of(const json& list) {
   return ids;
 }
 
+// A text, ids, or a list of either. `control`: whether control tokens in a text are those tokens.
+inline std::vector<std::vector<u32>> token_lists(const json& given, const served_model& model, bool control, const char* param) {
+  std::vector<std::vector<u32>> all;
+  const auto add = [&](const json& one) {
+    all.push_back(one.is_string() ? model.tokens.encode(one.get_ref<const std::string&>(), {.parse_special = control, .add_special = true}) : ids_of(one));
+    need_fits(all.back().size(), model, param), need_ids(all.back(), model, param);
+  };
+  if (given.is_string() || given[0].is_number()) add(given);
+  else
+    for (const json& one : given) add(one);
+  return all;
+}
+
 }  // namespace detail
 
 // A checked body of /v1/completions. Throws api_error.
 inline generation_request completion_request(const json& body, const served_model& model) {
   using namespace detail;
   generation_request r = common_request(body, model, model.stop_ids);
-  const json& prompt = body["prompt"];
-  const auto encode = [&](const json& text) {
-    return model.tokens.encode(text.get_ref<const std::string&>(), {.parse_special = true, .add_special = true});
-  };
-  if (prompt.is_string()) r.prompts.push_back(encode(prompt));
-  else if (prompt[0].is_number()) r.prompts.push_back(ids_of(prompt));
-  else
-    for (const json& one : prompt) r.prompts.push_back(one.is_string() ? encode(one) : ids_of(one));
-  for (const auto& ids : r.prompts) need_fits(ids.size(), model, "prompt"), need_ids(ids, model, "prompt");
+  r.prompts = token_lists(body["prompt"], model, true, "prompt");
   r.echo = given_or(body, "echo", false);
   r.max_tokens = clipped_or(body, "max_tokens", 16);
   if (const json* top = given(body, "logprobs")) {
@@ -152,6 +159,20 @@ inline generation_request completion_request(const json& body, const served_mode
     r.how.prompt_logprobs = r.echo;
   }
   return r;
+}
+
+// A checked body of /v1/embeddings: text i is of order i % orders, and there are at most so many. Throws api_error.
+inline std::vector<order> embedding_orders(const json& body, const served_model& model, u32 most) {
+  using namespace detail;
+  need_model(body, model);
+  order how;
+  how.embed = {.pooling = model.pooling, .dimensions = clipped_or(body, "dimensions", 0)};
+  if (how.embed.dimensions > model.dim)
+    throw bad_request("dimensions: expected at most " + std::to_string(model.dim) + ", found " + std::to_string(how.embed.dimensions), "dimensions", "invalid_value");
+  auto texts = token_lists(body["input"], model, false, "input");
+  std::vector<order> all(std::min<std::size_t>(texts.size(), most), how);
+  for (std::size_t i = 0; i < texts.size(); ++i) all[i % all.size()].texts.push_back(std::move(texts[i]));
+  return all;
 }
 
 // A checked body of /v1/chat/completions, and its rendered prompt. Throws api_error.

@@ -7,7 +7,7 @@
 namespace cke::serve {
 
 enum class action : u8 {
-  page, health, models, model, completions, chat, tokenize, detokenize, apply_template, metrics, slots, facts, openapi,
+  page, health, models, model, completions, chat, embeddings, tokenize, detokenize, apply_template, metrics, slots, facts, openapi,
 };
 
 struct route {
@@ -29,6 +29,7 @@ inline constexpr route routes[] = {
     {"GET", "/v1/models/", action::model, {}, false, json_type, "The served model."},
     {"POST", "/v1/completions", action::completions, fields::completion, false, json_type, "Continues a text."},
     {"POST", "/v1/chat/completions", action::chat, fields::chat, false, json_type, "Answers a conversation."},
+    {"POST", "/v1/embeddings", action::embeddings, fields::embeddings, false, json_type, "Vectors that texts of like meaning have alike."},
     {"POST", "/tokenize", action::tokenize, fields::tokenize, false, json_type, "Text to token ids."},
     {"POST", "/detokenize", action::detokenize, fields::detokenize, false, json_type, "Token ids to text."},
     {"POST", "/apply-template", action::apply_template, fields::apply_template, false, json_type, "The prompt that the model's template makes of a conversation."},

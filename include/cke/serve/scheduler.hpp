@@ -117,7 +117,7 @@ class scheduler {
       if (!best) break;
       waiting_.pop_front();
       try {
-        best->begin(next, tokens_, model_.vocab_size(), ++uses_, options_.share ? &model_ : nullptr, grammars_.filter(next->what));
+        best->begin(next, tokens_, model_, options_.share, ++uses_, grammars_.filter(next->what));
         ++running_, count_.cached_tokens += best->counts().cached;
         count_.queue_seconds.add(seconds_since(next->asked));
       } catch (const std::exception& e) {
@@ -137,7 +137,7 @@ class scheduler {
     std::vector<turn> turns;
     const auto add = [&](slot& s, std::span<const u32> ids) {
       parts.push_back({&s, static_cast<u32>(ids.size())});
-      turns.push_back({&s.cache(), ids});
+      turns.push_back({&s.cache(), ids, s.sink()});
     };
     for (slot& s : slots_)
       if (s.decoding()) add(s, s.wanted(1));
@@ -174,7 +174,8 @@ class scheduler {
   std::vector<std::string> feed(std::span<const turn> turns) {
     std::vector<std::string> errors(turns.size());
     if (turns.empty() || error_of([&] { model_.feed_together(turns); }).empty()) return errors;
-    for (std::size_t i = 0; i < turns.size(); ++i) errors[i] = error_of([&] { turns[i].of->feed(turns[i].ids); });
+    for (std::size_t i = 0; i < turns.size(); ++i)
+      errors[i] = error_of([&] { turns[i].hidden ? model_.feed_together(turns.subspan(i, 1)) : turns[i].of->feed(turns[i].ids); });
     return errors;
   }
 
@@ -202,7 +203,7 @@ class scheduler {
   void look() {
     for (std::size_t i = 0; i < slots_.size(); ++i) {
       slot& s = slots_[i];
-      views_[i] = {!s.free(), s.counts(), s.what() ? static_cast<u32>(s.what()->what.prompt.size()) : 0,
+      views_[i] = {!s.free(), s.counts(), s.what() ? static_cast<u32>(s.what()->what.tokens()) : 0,
                    static_cast<u32>(s.cache().history().size())};
     }
   }

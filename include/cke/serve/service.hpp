@@ -7,6 +7,7 @@
 #include "completion_reply.hpp"
 #include "constraint.hpp"
 #include "conversation.hpp"
+#include "embedding_reply.hpp"
 #include "openapi.hpp"
 #include "scheduler.hpp"
 
@@ -66,6 +67,13 @@ class service {
   std::unique_ptr<generation_task> task(const route& r, std::string_view text, u32 owner) const {
     const json body = checked(r, text);
     auto t = std::make_unique<generation_task>();
+    if (r.does == action::embeddings) {
+      t->orders = embedding_orders(body, model_, std::min(work_.options().slots, work_.options().queue));
+      std::size_t texts = 0;
+      for (order& o : t->orders) texts += o.texts.size(), o.owner = owner;
+      t->writer = std::make_unique<embedding_reply>(model_, texts, t->orders.size(), detail::given_or(body, "encoding_format", std::string()) == "base64");
+      return t;
+    }
     const std::string id = fresh_id();
     if (r.does == action::completions) {
       t->request = completion_request(body, model_);

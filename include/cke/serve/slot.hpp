@@ -20,29 +20,31 @@ class slot {
   explicit slot(std::unique_ptr<conversation> c) : conversation_(std::move(c)) {}
 
   bool free() const { return !job_; }
-  bool in_prompt() const { return job_ && fed_ < job_->what.prompt.size(); }
+  bool in_prompt() const { return job_ && fed_ < prompt().size(); }
   bool decoding() const { return job_ && !in_prompt(); }
   const job* what() const { return job_.get(); }
   conversation& cache() { return *conversation_; }
   u64 last_used() const { return last_used_; }
-  token_counts counts() const { return job_ ? token_counts{fed_, cached_, answer_->generated()} : token_counts{}; }
+  token_counts counts() const { return job_ ? token_counts{before_ + fed_, cached_, answer_ ? answer_->generated() : 0} : token_counts{}; }
 
   // The ids of this prompt that need not be fed again. A key's prompts are nobody else's business, not even by their timing.
   u32 reusable(const order& o) const {
-    if (o.prompt_logprobs || o.owner != owner_) return 0;
+    if (o.prompt_logprobs || o.embeds() || o.owner != owner_) return 0;
     const auto most = static_cast<u32>(o.prompt.size() - 1);  // the last id's logits are wanted
     return std::min(most, common_prefix(conversation_->history(), o.prompt));
   }
-  // `filter`: of this job. `shared`: whose other conversations' caches may be used too, or null. Throws what sampler throws; the slot is then free.
-  void begin(std::shared_ptr<job> j, const tokenizer& tokens, u32 vocab_size, u64 now, const engine* shared, std::unique_ptr<token_filter> filter) {
+  // `filter`: of this job. `share`: the model's other conversations' caches may be used too. Throws what sampler throws; the slot is then free.
+  void begin(std::shared_ptr<job> j, const tokenizer& tokens, const engine& model, bool share, u64 now, std::unique_ptr<token_filter> filter) {
     u32 kept = reusable(j->what);
-    if (shared && !j->what.prompt_logprobs && j->what.prompt.size() > kept + 1) {
-      auto fresh = shared->open();
+    if (share && !j->what.prompt_logprobs && j->what.prompt.size() > kept + 1) {
+      auto fresh = model.open();
       if (const u32 found = fresh->recall(j->what.prompt); found > kept) conversation_ = std::move(fresh), kept = found;
     }
     conversation_->rewind(kept);
     owner_ = j->what.owner, last_used_ = now;
-    answer_.emplace(j->what, tokens, vocab_size, std::move(filter));
+    text_ = before_ = 0;
+    if (j->what.embeds()) pooled_.emplace(j->what.embed, static_cast<u32>(j->what.texts[0].size()), dim_ = model.dim());
+    else answer_.emplace(j->what, tokens, model.vocab_size(), std::move(filter));
     job_ = std::move(j);
     fed_ = cached_ = kept;
     if (job_->what.prompt_logprobs) pending_.tokens.push_back({.id = job_->what.prompt[0], .known = false});
@@ -51,15 +53,16 @@ class slot {
   void end(ending why, std::string error = {}) {
     job_->box.close(why, counts(), std::move(error));
     if (why == ending::failed) conversation_->rewind(0);
-    answer_.reset(), job_.reset(), pending_ = {};
+    answer_.reset(), pooled_.reset(), job_.reset(), pending_ = {};
   }
 
   // The ids that a pass takes next: a part of the prompt, or the id that was chosen last.
   std::span<const u32> wanted(u32 most) {
     if (!in_prompt()) return next_ = answer_->next(), std::span(&next_, 1);
-    const std::span<const u32> rest = std::span(job_->what.prompt).subspan(fed_);
+    const std::span<const u32> rest = prompt().subspan(fed_);
     return rest.first(std::min<std::size_t>(rest.size(), most));
   }
+  row_sink sink() { return pooled_ ? pooled_->sink() : row_sink{}; }  // of their hidden states
   // The same ids by themselves, where each one's log-probability is wanted.
   void feed_with_logprobs(std::span<const u32> ids) {
     const auto& prompt = job_->what.prompt;
@@ -73,6 +76,7 @@ class slot {
     if (in_prompt()) {
       fed_ += count;
       if (in_prompt()) return false;
+      if (pooled_) return next_text(), false;
     }
     answer_->step(conversation_->logits(), conversation_->history());
     piece p = std::move(answer_->last());
@@ -84,16 +88,33 @@ class slot {
       if (!job_->box.put(std::move(p), counts())) job_->cancelled = true;
     return true;
   }
-  ending progress() const { return answer_->end(); }
+  ending progress() const {
+    if (job_->what.embeds()) return pooled_ ? ending::running : ending::stop;
+    return answer_->end();
+  }
 
   clock::time_point last_token{};
 
  private:
+  std::span<const u32> prompt() const { return job_->what.embeds() ? job_->what.texts[text_] : job_->what.prompt; }
+  // One is complete: its vector goes out.
+  void next_text() {
+    if (!job_->box.put({.text = {}, .embedding = pooled_->embedding()}, counts())) job_->cancelled = true;
+    pooled_.reset();
+    if (text_ + 1 == job_->what.texts.size()) return;
+    before_ += std::exchange(fed_, 0), ++text_;
+    conversation_->rewind(0);
+    pooled_.emplace(job_->what.embed, static_cast<u32>(prompt().size()), dim_);
+  }
+
   std::unique_ptr<conversation> conversation_;
   std::shared_ptr<job> job_;
   std::optional<answer> answer_;
+  std::optional<pooled> pooled_; // instead of an answer: the text that is embedded
   piece pending_;                // reports of the prompt, for the first piece
-  u32 fed_ = 0, cached_ = 0;     // of the prompt
+  u32 fed_ = 0, cached_ = 0;     // of the prompt, or of a text
+  u32 text_ = 0, before_ = 0;    // which text; the tokens of those before it
+  u32 dim_ = 0;
   u32 next_ = 0, owner_ = 0;
   u64 last_used_ = 0;
 };

@@ -18,7 +18,7 @@ constexpr std::string_view word(split s) {
 }
 constexpr std::string_view word(form f) { return f == form::decode ? "decode" : "prefill"; }
 constexpr std::string_view word(keeps_what w) {
-  constexpr std::string_view words[]{"kv", "conv", "delta"};
+  constexpr std::string_view words[]{"kv", "conv", "delta", "ssm"};
   return words[static_cast<u8>(w)];
 }
 constexpr std::string_view word(lifecycle l) {
@@ -130,7 +130,8 @@ inline void put_params(json_writer& j, const params& p, bool shows_activation) {
 }
 inline bool has_activation(opcode op) {
   return op == opcode::act_mul || op == opcode::act_mul_quantize || op == opcode::matmul_act || op == opcode::matmul_act_quantize ||
-         op == opcode::expert_act || op == opcode::causal_conv;
+         op == opcode::expert_act || op == opcode::causal_conv || op == opcode::act || op == opcode::up_act ||
+         op == opcode::up_act_quantize || op == opcode::expert_up;
 }
 
 inline void put_form(json_writer& j, const code& c, form f, u32 rows) {

@@ -47,6 +47,7 @@ struct experts {
   u32 dim, hidden;
   router route{};
   activation act{};
+  bool ungated{};      // each is down(act(up x))
   u32 shared{};        // its hidden width; 0: none
   bool shared_gate{};  // its output is times sigmoid(g . x)
   real router_norm{};  // eps; the router reads the stream, normed and times dim^-1/2; 0: what the experts read
@@ -61,6 +62,16 @@ struct delta {
   bool tiled{};  // value head i goes with key head i % key_heads, as in GGUF; else neighbours share one
 };
 
+// Options of a mamba2 mixer: a short convolution of x, B and C, of which heads in a group share B and C; then for each head
+//   s <- e^(-e^decay d) s + (d x) B^T;  y = s C + skip x,  d = softplus(step + step_bias)
+// times silu of a gate, and normalised group by group.
+struct state_space {
+  u32 dim, heads, head_dim, state, groups, taps;
+  real eps{};
+  real least_step{}, most_step = 1e300;  // of d
+  bool conv_bias{}, bias{};              // of the convolution, of the matrices
+};
+
 // ---- letters: one line each; in and out are floats per token -----------------------------------
 
 template <u32 In, u32 Out> struct maps {
@@ -71,6 +82,7 @@ template <attend S> struct attention_holds;
 template <latent S> struct latent_holds;
 template <experts S> struct experts_hold;
 template <u32 Heads, u32 KvHeads> struct heads_divide;
+template <u32 Heads, u32 Groups> struct groups_share_heads;
 
 template <u32 Vocab, u32 Dim> struct embedding : maps<1, Dim> {};
 // A further embedding of the token, and Eps-normed parts of the stream, Part of each for every layer; layer_input adds a
@@ -84,8 +96,10 @@ template <u32 Dim, real Cap> struct softcap : keeps<Dim> {};  // Cap * tanh(x / 
 template <attend S> struct attention : keeps<S.dim>, private attention_holds<S> {};
 template <latent S> struct latent_attention : keeps<S.dim>, private latent_holds<S> {};
 template <u32 Dim, u32 Hidden, activation A, bool Bias = false> struct gated_mlp : keeps<Dim> {};
+template <u32 Dim, u32 Hidden, activation A> struct plain_mlp : keeps<Dim> {};  // down(act(up x))
 template <experts S> struct moe : keeps<S.dim>, private experts_hold<S> {};
 template <delta S> struct gated_delta_net : keeps<S.dim>, private heads_divide<S.value_heads, S.key_heads> {};
+template <state_space S> struct mamba_mixer : keeps<S.dim>, private groups_share_heads<S.heads, S.groups> {};
 template <u32 Dim, u32 Taps, bool Bias = false> struct short_conv : keeps<Dim> {  // [b | c | x] of the input: c * conv(b * x)
   static_assert(Taps > 0, "cke: short_conv: a convolution has a tap; see short_conv<dim, taps, bias>");
 };
@@ -118,6 +132,10 @@ template <link At> struct layers_fit {
 template <u32 Heads, u32 KvHeads> struct heads_divide {
   static_assert(Heads > 0 && KvHeads > 0 && Heads % (KvHeads ? KvHeads : 1) == 0,
                 "cke: attention: heads must be a multiple of kv_heads; see heads_divide<heads, kv_heads>");
+};
+template <u32 Heads, u32 Groups> struct groups_share_heads {
+  static_assert(Heads > 0 && Groups > 0 && Heads % (Groups ? Groups : 1) == 0,
+                "cke: mamba_mixer: heads must be a multiple of groups; see groups_share_heads<heads, groups>");
 };
 template <u32 HeadDim> struct head_dim_is_even {
   static_assert(HeadDim > 0 && HeadDim % 2 == 0, "cke: attention: head_dim must be even; see head_dim_is_even<head_dim>");

@@ -34,6 +34,17 @@ TEST_CASE("hf_dir: the files of a directory") {
         file + ": expected a directory, found a file");
 }
 
+TEST_CASE("hf_dir: numbers that Python writes and JSON does not have") {
+  using cke::detail::with_finite_numbers;
+  CHECK(with_finite_numbers("") == "");
+  CHECK(with_finite_numbers(R"({"a": [0.0, Infinity], "b": -Infinity, "NaN": NaN})") ==
+        R"({"a": [0.0, {"__float__": "Infinity"}], "b": {"__float__": "-Infinity"}, "NaN": {"__float__": "NaN"}})");
+  for (const char* same : {R"({"a": "Infinity, \"NaN\" \\"})", R"({"a": -1, "b": "N)", "\"", "\"\\", "Infinit"}) CHECK(with_finite_numbers(same) == same);
+  const damage::scratch tmp;
+  tmp.write("config.json", "{\"time_step_limit\": [0.0, Infinity]}");
+  CHECK(cke::read_hf_files(tmp.dir()).config == R"({"time_step_limit": [0.0, {"__float__": "Infinity"}]})");
+}
+
 TEST_CASE("hf_dir: weights in one file and in several") {
   CHECK(cke::read_hf_weights(damage::fixture("single")).tensors().size() == 5);
 

@@ -50,6 +50,7 @@ constexpr u32 most_tokens = 37;
 template <class Isa, dtype G, dtype U, dtype D> struct mixture {
   router r{.experts = 6, .active = 3};
   u32 dim, hidden;
+  bool ungated{};
   memory gate, up, down;
   std::vector<float> x, choices;  // [most_tokens][dim], [most_tokens][2 * active]
 
@@ -89,7 +90,9 @@ template <class Isa, dtype G, dtype U, dtype D> struct mixture {
     go(kernel<opcode::gather, dtype::f32, Isa>::run, p, {order.v, in.v}, rows.v, {}, gathers, 0);
     go(kernel<opcode::gather, dtype::f32, Isa>::run, p, {order.v, in.v}, more.v, {}, gathers, 0);
     constexpr auto act = kernel_of<opcode::expert_act, G == U ? kernel_types(G) : kernel_types(G, U), Isa>();
-    go(act, p, {order.v, rows.v, more.v}, h.v, {&gate, &up}, split::experts, units_of_group(hidden));
+    const params alone{.rows = hidden, .cols = dim, .act = activation::relu2, .route = r};
+    if (ungated) go(kernel_of<opcode::expert_up, U, Isa>(), alone, {order.v, more.v}, h.v, {&up}, split::experts, units_of_group(hidden));
+    else go(act, p, {order.v, rows.v, more.v}, h.v, {&gate, &up}, split::experts, units_of_group(hidden));
     const params q{.rows = dim, .cols = hidden, .route = r};
     go(adds ? kernel_of<opcode::expert_sum_add, D, Isa>() : kernel_of<opcode::expert_sum, D, Isa>(), q, {order.v, h.v}, y.v, {&down},
        split::rows, units_of_group(dim));
@@ -116,27 +119,35 @@ TEST_CASE("experts: a token's bits do not depend on who else is in the pass") {
   for_each_mixture([]<class Isa, dtype G, dtype U, dtype D>(u32 dim, u32 hidden) {
     CAPTURE(dim);
     mixture<Isa, G, U, D> m(dim, hidden);
-    std::vector<float> alone;
-    for (u32 t = 0; t < most_tokens; ++t) {
-      const auto one = m.pass(t, 1, false, split::redundant);
-      alone.insert(alone.end(), one.begin(), one.end());
-    }
-    for (const auto& [first, count] : {std::pair{0u, most_tokens}, {0u, 16u}, {16u, 17u}, {3u, 2u}, {33u, 4u}})
-      for (const split gathers : {split::redundant, split::tokens}) {
-        const std::vector<float> want(&alone[first * dim], &alone[first * dim] + count * dim);
-        CHECK(same_bits(m.pass(first, count, false, gathers), want));
-        std::vector<float> on_top = want;
-        for (float& v : on_top) v = 1 + v;
-        CHECK(same_bits(m.pass(first, count, true, gathers), on_top));
+    for (const bool ungated : {false, true}) {
+      m.ungated = ungated;
+      std::vector<float> alone;
+      for (u32 t = 0; t < most_tokens; ++t) {
+        const auto one = m.pass(t, 1, false, split::redundant);
+        alone.insert(alone.end(), one.begin(), one.end());
       }
+      for (const auto& [first, count] : {std::pair{0u, most_tokens}, {0u, 16u}, {16u, 17u}, {3u, 2u}, {33u, 4u}})
+        for (const split gathers : {split::redundant, split::tokens}) {
+          const std::vector<float> want(&alone[first * dim], &alone[first * dim] + count * dim);
+          CHECK(same_bits(m.pass(first, count, false, gathers), want));
+          std::vector<float> on_top = want;
+          for (float& v : on_top) v = 1 + v;
+          CHECK(same_bits(m.pass(first, count, true, gathers), on_top));
+        }
+    }
   });
 }
 
 TEST_CASE("experts: simd and scalar agree") {
   for_each_mixture([]<class Isa, dtype G, dtype U, dtype D>(u32 dim, u32 hidden) {
     CAPTURE(dim);
-    const auto want = mixture<isa::scalar, G, U, D>(dim, hidden).pass(0, most_tokens, false, split::tokens);
-    CHECK(distance(mixture<Isa, G, U, D>(dim, hidden).pass(0, most_tokens, false, split::tokens), want) < 1e-2);
+    mixture<isa::scalar, G, U, D> scalar(dim, hidden);
+    mixture<Isa, G, U, D> simd(dim, hidden);
+    for (const bool ungated : {false, true}) {
+      scalar.ungated = simd.ungated = ungated;
+      const auto want = scalar.pass(0, most_tokens, false, split::tokens);
+      CHECK(distance(simd.pass(0, most_tokens, false, split::tokens), want) < 1e-2);
+    }
   });
 }
 

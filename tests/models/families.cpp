@@ -11,11 +11,12 @@
 #include "cke/models/gemma4.hpp"
 #include "cke/models/glm4.hpp"
 #include "cke/models/glm4_moe.hpp"
-#include "cke/models/granitemoe.hpp"
+#include "cke/models/granitemoehybrid.hpp"
 #include "cke/models/lfm2.hpp"
 #include "cke/models/lfm2_moe.hpp"
 #include "cke/models/mistral.hpp"
 #include "cke/models/mixtral.hpp"
+#include "cke/models/nemotron_h.hpp"
 #include "cke/models/olmoe.hpp"
 #include "cke/models/phi3.hpp"
 #include "cke/models/qwen2.hpp"
@@ -32,14 +33,16 @@ namespace {
 const std::string shape = R"("vocab_size": 384, "hidden_size": 96, "intermediate_size": 160, "num_hidden_layers": 4, "num_attention_heads": 6,
   "num_key_value_heads": 2})";
 
-// The key that is refused, or "" for a good config.
-template <class Family> std::string refused(const std::string& more) {
+template <class Family> parsed_config<typename Family::config> from_hf(const std::string& more) {
   static rope_factors factors;
-  const std::string text = "{" + more + shape;
-  auto [config, bad] = read_config<Family>(json{text}, naming::hf, &factors);
-  if (bad.what == trouble::none) bad = check_config(config);
-  return std::string(bad.key);
+  static std::string text;  // what a problem points into
+  text = "{" + more + shape;
+  auto parsed = read_config<Family>(json{text}, naming::hf, &factors);
+  if (parsed.bad.what == trouble::none) parsed.bad = check_config(parsed.config);
+  return parsed;
 }
+// The key that is refused, or "" for a good config.
+template <class Family> std::string refused(const std::string& more) { return std::string(from_hf<Family>(more).bad.key); }
 template <class Family> parsed_config<typename Family::config> from_gguf(const std::string& more) {
   return read_config<Family>(json{"{" + more + R"("vocab_size": 384, "embedding_length": 96, "feed_forward_length": 160, "block_count": 4,
     "attention.head_count": 6, "attention.head_count_kv": 2, "attention.key_length": 24, "context_length": 128})"}, naming::gguf, nullptr);
@@ -54,11 +57,14 @@ using glm4_family = family<"glm4">;
 using granite_family = family<"granite">;
 using lfm2_family = family<"lfm2">;
 using lfm2_moe_family = family<"lfm2_moe">;
+using mamba2_family = family<"mamba2">;
 using mistral_family = family<"mistral">;
+using nemotron_h_family = family<"nemotron_h">;
 using phi3_family = family<"phi3">;
 using qwen2_family = family<"qwen2">;
 using glm4_moe_family = family<"glm4_moe">;
 using granitemoe_family = family<"granitemoe">;
+using granite4_family = family<"granitemoehybrid">;
 using mixtral_family = family<"mixtral">;
 using olmoe_family = family<"olmoe">;
 using qwen2_moe_family = family<"qwen2_moe">;
@@ -263,6 +269,88 @@ TEST_CASE("families: deepseek: how experts are chosen, and what is turned") {
   CHECK((gguf.config.q_rank == 0 && gguf.config.kv_rank == 20 && gguf.config.nope == 12 && gguf.config.head_dim == 8 && gguf.config.value == 10));
   CHECK(gguf.config.rope.mscale == gguf.config.rope.mscale_all);
   CHECK(deepseek_scale(gguf.config).v == doctest::Approx(1.1109035 * 1.1109035 / std::sqrt(20.)));
+}
+
+TEST_CASE("families: mamba2: limits of the step, and what they are called") {
+  const auto with = [](const std::string& more) { return from_hf<mamba2_family>(more + R"("num_heads": 6, "n_groups": 3, )"); };
+  CHECK((with("").bad.what == trouble::none && with("").config.least_step.v == 0 && with("").config.most_step.v == 1e300));
+  for (const char* infinity : {"Infinity", R"({"__float__": "Infinity"})"}) {
+    const auto c = with(std::string("\"time_step_limit\": [0.01, ") + infinity + "], ");
+    CHECK((c.bad.what == trouble::none && c.config.least_step.v == 0.01 && c.config.most_step.v == 1e300));
+  }
+  CHECK(with(R"("time_step_limit": [0, 2.5], )").config.most_step.v == 2.5);
+  CHECK(with(R"("time_step_limit": null, )").config.most_step.v == 1e300);
+  CHECK(with(R"("time_step_limit": [3, 2], )").bad.key == "time_step_limit");
+  CHECK(with(R"("time_step_limit": [0, "2"], )").bad.key == "time_step_limit.1|mamba_dt_limit.1");
+  CHECK(with(R"("time_step_limit": [{"__float__": "NaN"}, 2], )").bad.key == "time_step_limit.0|mamba_dt_limit.0");
+  CHECK(with(R"("hidden_act": "gelu", )").bad.key == "hidden_act");
+  CHECK(refused<mamba2_family>(R"("num_heads": 6, "n_groups": 4, )") == "n_groups");
+  CHECK(refused<mamba2_family>(R"("num_heads": 6, "n_groups": 0, )") == "n_groups|mamba_n_groups");
+  const auto gguf = from_gguf<mamba2_family>(R"("ssm.time_step_rank": 6, "ssm.head_dim": 32, "ssm.state_size": 20, "ssm.group_count": 3, "ssm.conv_kernel": 3, )");
+  CHECK(gguf.bad.what == trouble::none);
+  CHECK((gguf.config.heads == 6 && gguf.config.head_dim == 32 && gguf.config.state == 20 && gguf.config.ssm_groups == 3 && gguf.config.taps == 3));
+  CHECK((gguf.config.rope.max_position == 128 && gguf.config.conv_bias));
+}
+
+TEST_CASE("families: granitemoehybrid: which layers attend, with a rope or without, and with experts or without") {
+  const auto with = [](const std::string& more) { return from_hf<granite4_family>(R"("mamba_n_heads": 6, )" + more); };
+  CHECK((with("").bad.what == trouble::none && with("").config.attends == layer_set{} && with("").config.turned == layer_set{}));
+  CHECK((with("").config.ssm_head_dim == 32 && with("").config.experts == 8 && with("").config.expert_hidden == 160));
+  for (const char* key : {"layer_types", "layers_block_type"})
+    for (const char* words : {R"(["mamba", "attention", "mamba", "attention"], )", R"(["linear_attention", "full_attention", "linear_attention", "full_attention"], )"})
+      CHECK(with('"' + std::string(key) + "\": " + words).config.attends == layer_set::of({1, 3}));
+  CHECK(with(R"("layer_types": ["mamba", "conv", "mamba", "mamba"], )").bad.key == "layer_types|layers_block_type");
+  CHECK(with(R"("layer_types": ["mamba"], )").bad.key == "layer_types|layers_block_type");
+  CHECK(with(R"("position_embedding_type": "rope", "rope_theta": 5e5, )").config.rope.theta.v == 5e5);
+  CHECK(with(R"("position_embedding_type": "rope", )").config.turned == layer_set::up_to(4));
+  for (const char* word : {"\"nope\"", "null"}) {
+    const auto c = with(std::string("\"position_embedding_type\": ") + word + ", \"rope_theta\": 5e5, ");
+    CHECK((c.config.turned == layer_set{} && c.config.rope.theta.v == 1e4));  // nothing turns
+  }
+  CHECK(with(R"("position_embedding_type": "alibi", )").bad.key == "position_embedding_type");
+  CHECK((with(R"("num_local_experts": 0, )").config.active == 0 && with(R"("num_local_experts": 0, )").config.expert_hidden == 0));
+  CHECK(with(R"("num_local_experts": 4, "num_experts_per_tok": 0, )").bad.key == "num_experts_per_tok");
+  CHECK(with(R"("num_local_experts": 4, "num_experts_per_tok": 5, )").bad.key == "num_experts_per_tok");
+  CHECK(with(R"("mamba_n_groups": 4, )").bad.key == "n_groups");
+  const std::string ssm = R"("ssm.time_step_rank": 6, "ssm.head_dim": 32, "ssm.state_size": 20, "attends": [0,1,0,0], )";
+  const auto gguf = from_gguf<granite4_family>(ssm + R"("expert_shared_feed_forward_length": 40, "expert_count": 4, "expert_used_count": 2, "rope.scaling.finetuned": false, )");
+  CHECK(gguf.bad.what == trouble::none);
+  CHECK((gguf.config.hidden == 40 && gguf.config.expert_hidden == 160 && gguf.config.attends == layer_set::of({1}) && gguf.config.turned == layer_set{}));
+  const auto dense = from_gguf<granite4_family>(ssm).config;  // and rope unless it says otherwise
+  CHECK((dense.hidden == 160 && dense.experts == 0 && dense.expert_hidden == 0 && dense.turned == layer_set::up_to(4)));
+}
+
+TEST_CASE("families: nemotron_h: what each layer is, in words or letters or GGUF's numbers") {
+  const auto with = [](const std::string& more) { return from_hf<nemotron_h_family>(more); };
+  const std::string words = R"("layers_block_type": ["mamba", "mlp", "attention", "moe", "mamba"], )";
+  const std::string now = R"("layers_block_type": ["linear_attention", "mlp", "full_attention", "moe", "linear_attention"], )";
+  for (const std::string& text : {words, now, std::string(R"("hybrid_override_pattern": "M-*EM", )")}) {
+    const auto c = with(text);
+    CHECK(c.bad.what == trouble::none);
+    CHECK((c.config.layers == 5 && c.config.attends == layer_set::of({2}) && c.config.feeds == layer_set::of({1, 3}) && c.config.sparse == layer_set::of({3})));
+    CHECK((c.config.hidden == 160 && c.config.expert_hidden == 7688 && c.config.experts == 8));
+  }
+  const std::string hybrid = "layers_block_type|hybrid_override_pattern";
+  CHECK(with("").bad.key == hybrid);
+  CHECK(with(R"("hybrid_override_pattern": "", )").bad.key == hybrid + "|num_hidden_layers");
+  CHECK(with(R"("hybrid_override_pattern": "M-*Q", )").bad.key == hybrid);
+  CHECK(with(R"("layers_block_type": ["mamba", "conv"], )").bad.key == hybrid);
+  const std::string dense = R"("hybrid_override_pattern": "M-*", )";
+  const auto unused = with(dense + R"("n_routed_experts": 64, "routed_scaling_factor": 2.5, )");  // there are no experts
+  CHECK((unused.bad.what == trouble::none && unused.config.experts == 8 && unused.config.weights_scale.v == 1));
+  for (const char* refusal : {R"("moe_latent_size": 12)", R"("mlp_hidden_act": "silu")", R"("sliding_window": 8)", R"("mlp_bias": true)", R"("attention_bias": true)"}) {
+    const std::string key(refusal + 1, std::string_view(refusal).find('"', 1) - 1);
+    CHECK(with(dense + refusal + ", ").bad.key == key);
+  }
+  CHECK(with(dense + R"("moe_latent_size": null, "sliding_window": null, )").bad.what == trouble::none);
+  CHECK(with(dense + R"("num_key_value_heads": null, "head_dim": 20, )").config.head_dim == 20);
+  CHECK(with(R"("hybrid_override_pattern": "ME", "n_group": 3, )").bad.key == "n_group");
+  const std::string gguf = R"("ssm.time_step_rank": 6, "ssm.head_dim": 10, "ssm.state_size": 20, "attends": [0,0,1,0], "feed_forward_length": [0,56,0,0], "feed_forward_length.most": 56, )";
+  const auto c = from_gguf<nemotron_h_family>(gguf + "\"ssm.group_count\": 3, ");
+  CHECK(c.bad.what == trouble::none);
+  CHECK((c.config.attends == layer_set::of({2}) && c.config.feeds == layer_set::of({1}) && c.config.sparse == layer_set{} && c.config.hidden == 56));
+  const auto sparse = from_gguf<nemotron_h_family>(gguf + R"("ssm.group_count": 3, "expert_count": 6, "expert_used_count": 2, "expert_feed_forward_length": 20, )");
+  CHECK((sparse.bad.what == trouble::none && sparse.config.sparse == layer_set::of({1}) && sparse.config.experts == 6));
 }
 
 TEST_CASE("families: what GGUF leaves out") {

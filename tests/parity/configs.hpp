@@ -1184,6 +1184,123 @@ inline constexpr char granitemoe[] = R"json({
   "use_cache": true,
   "vocab_size": 288
 })json";
+inline constexpr char granitemoehybrid[] = R"json({
+  "architectures": [
+    "GraniteMoeHybridForCausalLM"
+  ],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "attention_multiplier": 0.5,
+  "bos_token_id": 0,
+  "dtype": "bfloat16",
+  "embedding_multiplier": 3.0,
+  "eos_token_id": 2,
+  "hidden_act": "silu",
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 24,
+  "layer_types": [
+    "linear_attention",
+    "full_attention",
+    "linear_attention"
+  ],
+  "logits_scaling": 1.5,
+  "mamba_chunk_size": 8,
+  "mamba_conv_bias": true,
+  "mamba_d_conv": 4,
+  "mamba_d_head": 12,
+  "mamba_d_state": 20,
+  "mamba_expand": 2,
+  "mamba_n_groups": 2,
+  "mamba_n_heads": 8,
+  "mamba_proj_bias": false,
+  "max_position_embeddings": 128,
+  "model_type": "granitemoehybrid",
+  "num_attention_heads": 6,
+  "num_experts_per_tok": 3,
+  "num_hidden_layers": 3,
+  "num_key_value_heads": 2,
+  "num_local_experts": 6,
+  "output_router_logits": false,
+  "pad_token_id": 1,
+  "position_embedding_type": null,
+  "residual_multiplier": 0.4,
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "rope_theta": 5000.0,
+    "rope_type": "default"
+  },
+  "router_aux_loss_coef": 0.001,
+  "shared_intermediate_size": 40,
+  "tie_word_embeddings": false,
+  "time_step_limit": [
+    0.0,
+    {
+      "__float__": "Infinity"
+    }
+  ],
+  "transformers_version": "5.23.0",
+  "use_cache": true,
+  "vocab_size": 288
+})json";
+inline constexpr char granitemoehybrid_dense[] = R"json({
+  "architectures": [
+    "GraniteMoeHybridForCausalLM"
+  ],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "attention_multiplier": 0.5,
+  "bos_token_id": 0,
+  "dtype": "bfloat16",
+  "embedding_multiplier": 3.0,
+  "eos_token_id": 2,
+  "hidden_act": "silu",
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 56,
+  "layer_types": [
+    "full_attention",
+    "linear_attention"
+  ],
+  "logits_scaling": 1.5,
+  "mamba_chunk_size": 8,
+  "mamba_conv_bias": true,
+  "mamba_d_conv": 4,
+  "mamba_d_head": 12,
+  "mamba_d_state": 20,
+  "mamba_expand": 2,
+  "mamba_n_groups": 2,
+  "mamba_n_heads": 8,
+  "mamba_proj_bias": false,
+  "max_position_embeddings": 128,
+  "model_type": "granitemoehybrid",
+  "num_attention_heads": 6,
+  "num_experts_per_tok": 2,
+  "num_hidden_layers": 2,
+  "num_key_value_heads": 2,
+  "num_local_experts": 0,
+  "output_router_logits": false,
+  "pad_token_id": 1,
+  "position_embedding_type": "rope",
+  "residual_multiplier": 0.4,
+  "rms_norm_eps": 1e-05,
+  "rope_parameters": {
+    "rope_theta": 5000.0,
+    "rope_type": "default"
+  },
+  "router_aux_loss_coef": 0.001,
+  "shared_intermediate_size": 40,
+  "tie_word_embeddings": false,
+  "time_step_limit": [
+    0.0,
+    {
+      "__float__": "Infinity"
+    }
+  ],
+  "transformers_version": "5.23.0",
+  "use_cache": true,
+  "vocab_size": 288
+})json";
 inline constexpr char lfm2[] = R"json({
   "architectures": [
     "Lfm2ForCausalLM"
@@ -1266,6 +1383,46 @@ inline constexpr char lfm2_moe[] = R"json({
   "use_expert_bias": true,
   "vocab_size": 288
 })json";
+inline constexpr char mamba2[] = R"json({
+  "architectures": [
+    "Mamba2ForCausalLM"
+  ],
+  "bos_token_id": 0,
+  "chunk_size": 8,
+  "conv_kernel": 4,
+  "dtype": "bfloat16",
+  "eos_token_id": 2,
+  "expand": 2,
+  "head_dim": 12,
+  "hidden_act": "silu",
+  "hidden_size": 48,
+  "initializer_range": 0.1,
+  "layer_norm_epsilon": 1e-05,
+  "model_type": "mamba2",
+  "n_groups": 2,
+  "num_heads": 8,
+  "num_hidden_layers": 3,
+  "pad_token_id": 1,
+  "rescale_prenorm_residual": false,
+  "residual_in_fp32": true,
+  "state_size": 20,
+  "tie_word_embeddings": false,
+  "time_step_floor": 0.0001,
+  "time_step_limit": [
+    0.0,
+    {
+      "__float__": "Infinity"
+    }
+  ],
+  "time_step_max": 0.1,
+  "time_step_min": 0.001,
+  "time_step_rank": 3,
+  "transformers_version": "5.23.0",
+  "use_bias": false,
+  "use_cache": true,
+  "use_conv_bias": true,
+  "vocab_size": 288
+})json";
 inline constexpr char mistral[] = R"json({
   "architectures": [
     "MistralForCausalLM"
@@ -1329,6 +1486,158 @@ inline constexpr char mixtral[] = R"json({
   "tie_word_embeddings": false,
   "transformers_version": "5.23.0",
   "use_cache": true,
+  "vocab_size": 288
+})json";
+inline constexpr char nemotron_h[] = R"json({
+  "architectures": [
+    "NemotronHForCausalLM"
+  ],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "bos_token_id": 0,
+  "chunk_size": 8,
+  "conv_kernel": 4,
+  "dtype": "bfloat16",
+  "eos_token_id": 2,
+  "expand": 2,
+  "head_dim": 12,
+  "hidden_dropout": 0.0,
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 56,
+  "layer_norm_epsilon": 1e-05,
+  "layers_block_type": [
+    "linear_attention",
+    "mlp",
+    "full_attention",
+    "linear_attention"
+  ],
+  "mamba_head_dim": 10,
+  "mamba_hidden_act": "silu",
+  "mamba_num_heads": 6,
+  "mamba_proj_bias": false,
+  "mamba_ssm_cache_dtype": "float32",
+  "max_position_embeddings": 128,
+  "mlp_bias": false,
+  "mlp_hidden_act": "relu2",
+  "model_type": "nemotron_h",
+  "moe_intermediate_size": 7688,
+  "moe_latent_size": null,
+  "moe_shared_expert_intermediate_size": 7688,
+  "moe_shared_expert_overlap": true,
+  "mtp_layers_block_type": [
+    "full_attention",
+    "moe"
+  ],
+  "n_group": 1,
+  "n_groups": 3,
+  "n_routed_experts": 8,
+  "n_shared_experts": 1,
+  "norm_topk_prob": true,
+  "num_attention_heads": 6,
+  "num_experts_per_tok": 2,
+  "num_key_value_heads": 2,
+  "num_logits_to_keep": 1,
+  "num_nextn_predict_layers": 0,
+  "output_router_logits": false,
+  "pad_token_id": 1,
+  "rescale_prenorm_residual": true,
+  "residual_in_fp32": false,
+  "routed_scaling_factor": 1.0,
+  "sliding_window": null,
+  "ssm_state_size": 20,
+  "tie_word_embeddings": false,
+  "time_step_floor": 0.0001,
+  "time_step_limit": [
+    0.0,
+    {
+      "__float__": "Infinity"
+    }
+  ],
+  "time_step_max": 0.1,
+  "time_step_min": 1e-30,
+  "topk_group": 1,
+  "transformers_version": "5.23.0",
+  "use_bias": false,
+  "use_cache": true,
+  "use_conv_bias": true,
+  "use_mamba_kernels": true,
+  "vocab_size": 288
+})json";
+inline constexpr char nemotron_h_experts[] = R"json({
+  "architectures": [
+    "NemotronHForCausalLM"
+  ],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "bos_token_id": 0,
+  "chunk_size": 8,
+  "conv_kernel": 4,
+  "dtype": "bfloat16",
+  "eos_token_id": 2,
+  "expand": 2,
+  "head_dim": 12,
+  "hidden_dropout": 0.0,
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 56,
+  "layer_norm_epsilon": 1e-05,
+  "layers_block_type": [
+    "moe",
+    "linear_attention",
+    "full_attention",
+    "moe"
+  ],
+  "mamba_head_dim": 10,
+  "mamba_hidden_act": "silu",
+  "mamba_num_heads": 6,
+  "mamba_proj_bias": false,
+  "mamba_ssm_cache_dtype": "float32",
+  "max_position_embeddings": 128,
+  "mlp_bias": false,
+  "mlp_hidden_act": "relu2",
+  "model_type": "nemotron_h",
+  "moe_intermediate_size": 20,
+  "moe_latent_size": null,
+  "moe_shared_expert_intermediate_size": 28,
+  "moe_shared_expert_overlap": true,
+  "mtp_layers_block_type": [
+    "full_attention",
+    "moe"
+  ],
+  "n_group": 1,
+  "n_groups": 3,
+  "n_routed_experts": 6,
+  "n_shared_experts": 1,
+  "norm_topk_prob": true,
+  "num_attention_heads": 6,
+  "num_experts_per_tok": 3,
+  "num_key_value_heads": 2,
+  "num_logits_to_keep": 1,
+  "num_nextn_predict_layers": 0,
+  "output_router_logits": false,
+  "pad_token_id": 1,
+  "rescale_prenorm_residual": true,
+  "residual_in_fp32": false,
+  "routed_scaling_factor": 1.7,
+  "sliding_window": null,
+  "ssm_state_size": 20,
+  "tie_word_embeddings": false,
+  "time_step_floor": 0.0001,
+  "time_step_limit": [
+    0.0,
+    {
+      "__float__": "Infinity"
+    }
+  ],
+  "time_step_max": 0.1,
+  "time_step_min": 1e-30,
+  "topk_group": 1,
+  "transformers_version": "5.23.0",
+  "use_bias": false,
+  "use_cache": true,
+  "use_conv_bias": true,
+  "use_mamba_kernels": true,
   "vocab_size": 288
 })json";
 inline constexpr char olmo2[] = R"json({

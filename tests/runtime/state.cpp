@@ -159,7 +159,7 @@ TEST_CASE("state: truncating moves back only, and gives back what nothing is lef
 TEST_CASE("state: recurrent states go back to where a page ends; in each page they take their bytes once") {
   using R = program<random_model::recurrent, F32>;
   using state = slot_state<R, dtype::f16, isa::native>;
-  constexpr u64 cache = 2 * 2 * 128 * 32 * 2, states = ((2 + 5) * 96 + 3 * (64 + 64 + 256) + 20 * 6 * 64) * 4;  // channels and columns in 32s
+  constexpr u64 cache = 2 * 2 * 128 * 32 * 2, states = ((2 + 5) * 96 + 3 * (64 + 64 + 256) + 20 * 6 * 64 + 3 * 192 + 20 * 6 * 32) * 4;  // channels and columns in 32s
   static_assert(R::recurrent && !P::recurrent);
   static_assert(states > cache && states < 2 * cache);
   static_assert(state::page_positions == 256 && tests<dtype::f16>::state::page_positions == 128);

@@ -104,6 +104,22 @@ constexpr char qwen2_old[] = "{" SHAPE R"("model_type": "qwen2", "rope_theta": 1
 constexpr char qwen2_now[] = "{" SHAPE NOW(1e6) R"(, "model_type": "qwen2", "use_sliding_window": false, "sliding_window": null})";
 static_assert(std::is_same_v<from_config<qwen2_old>, from_config<qwen2_now>>);
 
+// layers by letter, and by word
+#define SSM R"("mamba_num_heads": 6, "mamba_head_dim": 10, "ssm_state_size": 20, "conv_kernel": 4, "layer_norm_epsilon": 1e-5, )"
+constexpr char nemotron_old[] = "{" SHAPE SSM R"("model_type": "nemotron_h", "n_groups": 3, "hybrid_override_pattern": "M-*EM-*E", "time_step_limit": [0.0, Infinity],
+  "attention_head_dim": 12, "n_routed_experts": 6, "num_experts_per_tok": 2, "rope_theta": 10000, "sliding_window": null})";
+constexpr char nemotron_now[] = "{" SHAPE SSM R"("model_type": "nemotron_h", "n_groups": 3, "layers_block_type": ["linear_attention", "mlp", "full_attention",
+  "moe", "linear_attention", "mlp", "full_attention", "moe"], "time_step_limit": [0.0, {"__float__": "Infinity"}], "head_dim": 12, "n_routed_experts": 6})";
+static_assert(std::is_same_v<from_config<nemotron_old>, from_config<nemotron_now>>);
+static_assert(program<from_config<nemotron_now>, F32>::body_count == 4 && program<from_config<nemotron_now>, F32>::kind_of[4] == 0);
+
+constexpr char granite4_old[] = "{" SHAPE R"("model_type": "granitemoehybrid", "layer_types": ["mamba", "mamba", "attention", "mamba", "mamba", "mamba", "attention",
+  "mamba"], "mamba_n_heads": 6, "mamba_d_head": 32, "mamba_d_state": 20, "position_embedding_type": "nope", "rope_theta": 10000, "num_local_experts": 0})";
+constexpr char granite4_now[] = "{" SHAPE NOW(5000) R"(, "model_type": "granitemoehybrid", "layer_types": ["linear_attention", "linear_attention", "full_attention",
+  "linear_attention", "linear_attention", "linear_attention", "full_attention", "linear_attention"], "mamba_n_heads": 6, "mamba_d_state": 20,
+  "position_embedding_type": null, "num_local_experts": 0, "time_step_limit": [0.0, {"__float__": "Infinity"}]})";
+static_assert(std::is_same_v<from_config<granite4_old>, from_config<granite4_now>>);
+
 // absent, a window is Mistral's own; null, there is none
 constexpr char mistral_window[] = "{" SHAPE NOW(1e4) R"(, "model_type": "mistral", "sliding_window": 7})";
 constexpr char mistral_absent[] = "{" SHAPE NOW(1e4) R"(, "model_type": "mistral"})";

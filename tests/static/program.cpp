@@ -83,6 +83,7 @@ static_assert(parameters<SmolLM3_3B> == 3'075'098'624);
 static_assert(parameters<Qwen3_30B_A3B> == 30'532'122'624 && parameters<Qwen3_235B_A22B> == 235'093'634'560);
 static_assert(parameters<Mixtral_8x7B> == 46'702'792'704 && parameters<OLMoE_1B_7B> == 6'919'161'856);
 static_assert(parameters<Qwen1_5_MoE_A2_7B> == 14'315'784'192 && parameters<Qwen2_57B_A14B> == 57'408'658'944);
+static_assert(parameters<Mamba2_130M> == 128'989'632 && parameters<Granite_4_0_H_350M> == 340'332'224 && parameters<Nemotron_H_8B> == 8'100'852'736);
 static_assert(parameters<Granite_3_0_1B_A400M> == 1'334'628'352 && parameters<GLM_4_5_Air> == 106'852'251'264);
 
 // A mixture of experts: its norm feeds the router as f32 and the experts as they want it; five barriers a layer.
@@ -97,6 +98,11 @@ static_assert(steps_are(program<GLM_4_5_Air, Q8_0>::body<1>(), {norm_quantize, q
                                                                rmsnorm, quantize, matmul_act_quantize, opcode::router, route, sort_by_expert, matmul,
                                                                gather, expert_act, expert_sum_add}));
 static_assert(program<GLM_4_5_Air, Q8_0>::barriers(form::decode) == 1 + 4 + 45 * 5 + 1 && program<GLM_4_5_Air, Q8_0>::body_count == 2);
+// A mamba2 mixer waits as often as attention and its output; an mlp without a gate is one step more than its norm and sum.
+using hybrid = program<Nemotron_H_8B, Q8_0>;
+static_assert(steps_are(hybrid::body<0>(), {norm_quantize, opcode::matmul, opcode::matmul, opcode::matmul, causal_conv, state_scan, norm_quantize, matmul_add}));
+static_assert(steps_are(hybrid::body<1>(), {norm_quantize, up_act_quantize, matmul_add}));
+static_assert(phases_of(hybrid::body<0>(), form::decode).barriers() == 4 && phases_of(hybrid::body<1>(), form::decode).barriers() == 2 && hybrid::body_count == 3);
 static_assert(mixture::body_count == 1 && mixture::count(expert_sum_add) == 48);
 
 // two kinds of layers where a family has them: the last of six is full, the last of four has no rope

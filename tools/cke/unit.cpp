@@ -16,11 +16,14 @@
 #include <cke/models/glm4_moe.hpp>
 #include <cke/models/granite.hpp>
 #include <cke/models/granitemoe.hpp>
+#include <cke/models/granitemoehybrid.hpp>
 #include <cke/models/lfm2.hpp>
 #include <cke/models/lfm2_moe.hpp>
 #include <cke/models/llama.hpp>
+#include <cke/models/mamba2.hpp>
 #include <cke/models/mistral.hpp>
 #include <cke/models/mixtral.hpp>
+#include <cke/models/nemotron_h.hpp>
 #include <cke/models/olmo2.hpp>
 #include <cke/models/olmoe.hpp>
 #include <cke/models/phi3.hpp>
@@ -112,7 +115,7 @@ template <class Family> std::vector<file_matrix> matrices_of(const checkpoint& f
   std::vector<file_matrix> out;
   for (const name_rule& rule : Family::names) {
     if (&rule != &name_of(Family::names, rule.where, {.is = rule.is, .nth = rule.nth})) continue;  // a later one wins
-    if (rule.is == role::conv || (rule.is == role::head && c.tied)) continue;
+    if (rule.is == role::conv || may_be_folded(rule.is) || (rule.is == role::head && c.tied)) continue;
     for (u32 layer = 0; layer < (rule.where == place::body ? c.layers : 1u); ++layer) {
       const tensor_ref* const t = tensor_in_file(from, rule.in(from.as), layer).tensor;
       if (!t || t->shape.size() < 2) continue;
@@ -222,7 +225,8 @@ template <class Family>
 constexpr family_row row{name_in<Family>(naming::hf), name_in<Family>(naming::gguf), unit_of<Family>, facts_of<Family>, check_written<Family>};
 constexpr family_row families[] = {
     row<family<"deepseek_v2">>, row<family<"deepseek_v3">>, row<family<"gemma2">>, row<family<"gemma3_text">>, row<family<"gemma4_text">>, row<family<"glm4">>, row<family<"glm4_moe">>, row<family<"granite">>,
-    row<family<"granitemoe">>, row<family<"lfm2">>, row<family<"lfm2_moe">>, row<family<"llama">>, row<family<"mistral">>, row<family<"mixtral">>, row<family<"olmo2">>,
+    row<family<"granitemoe">>, row<family<"granitemoehybrid">>, row<family<"lfm2">>, row<family<"lfm2_moe">>, row<family<"llama">>, row<family<"mamba2">>, row<family<"mistral">>,
+    row<family<"mixtral">>, row<family<"nemotron_h">>, row<family<"olmo2">>,
     row<family<"olmoe">>, row<family<"phi3">>, row<family<"qwen2">>, row<family<"qwen2_moe">>, row<family<"qwen3">>,
     row<family<"qwen3_5_text">>, row<family<"qwen3_5_moe_text">>, row<family<"qwen3_moe">>, row<family<"qwen3_next">>, row<family<"smollm3">>};
 

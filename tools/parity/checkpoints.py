@@ -15,7 +15,8 @@ torch.set_num_threads(1)
 torch.use_deterministic_algorithms(True)
 
 FAMILIES = ("llama", "mistral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma2", "gemma3_text", "gemma4_text", "deepseek_v2", "deepseek_v3", "glm4", "glm4_moe", "olmo2", "olmoe", "phi3",
-            "smollm3", "granite", "granitemoe", "mixtral", "lfm2", "lfm2_moe", "qwen3_5_text", "qwen3_5_moe_text", "qwen3_next")
+            "smollm3", "granite", "granitemoe", "mixtral", "lfm2", "lfm2_moe", "qwen3_5_text", "qwen3_5_moe_text", "qwen3_next",
+            "mamba2", "granitemoehybrid", "nemotron_h")
 
 
 def random_model(config, seed=0):

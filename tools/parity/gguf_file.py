@@ -15,9 +15,9 @@ TYPES = {"F32": (gguf.GGMLQuantizationType.F32, gguf.LlamaFileType.ALL_F32),
 # The architecture in GGUF where it is not the model_type.
 ARCHITECTURES = {"gemma3_text": "gemma3", "gemma4_text": "gemma4", "deepseek_v2": "deepseek2", "deepseek_v3": "deepseek2", "mistral": "llama", "mixtral": "llama", "qwen2_moe": "qwen2moe",
                  "qwen3_moe": "qwen3moe", "glm4_moe": "glm4moe", "lfm2_moe": "lfm2moe", "qwen3_5_text": "qwen35", "qwen3_5_moe_text": "qwen35moe",
-                 "qwen3_next": "qwen3next"}
+                 "qwen3_next": "qwen3next", "granitemoehybrid": "granitehybrid"}
 GLOBAL_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "model.embedding_norm": "token_embd_norm",
-                "model.embed_tokens_per_layer": "per_layer_token_embd",
+                "model.embed_tokens_per_layer": "per_layer_token_embd", **{f"{root}.{name}": short for root in ("backbone", "model") for name, short in (("embeddings", "token_embd"), ("norm_f", "output_norm"))},
                 "model.per_layer_model_projection": "per_layer_model_proj",
                 "model.per_layer_projection_norm": "per_layer_proj_norm", "lm_head": "output"}
 BLOCK_NAMES = {"input_layernorm": "attn_norm", "post_attention_layernorm": "ffn_norm",
@@ -44,9 +44,16 @@ DELTA = {"post_attention_layernorm": "post_attention_norm", "linear_attn.in_proj
 LATENT = SHARED | {"self_attn.q_a_proj": "attn_q_a", "self_attn.q_a_layernorm": "attn_q_a_norm", "self_attn.q_b_proj": "attn_q_b",
                    "self_attn.kv_a_proj_with_mqa": "attn_kv_a_mqa", "self_attn.kv_a_layernorm": "attn_kv_a_norm",
                    "self_attn.k_b_proj": "attn_k_b", "self_attn.v_b_proj": "attn_v_b"}
-OWN_NAMES = {"deepseek_v2": LATENT, "deepseek_v3": LATENT,
+GRANITE_EXPERTS = {f"block_sparse_moe.experts.{part}_proj": f"ffn_{part}_exps" for part in ("gate", "up", "down")}
+MAMBA = {f"{mixer}.{name}": f"ssm_{short}" for mixer in ("mixer", "mamba")
+         for name, short in (("in_proj", "in"), ("conv1d", "conv1d"), ("dt", "dt"), ("norm", "norm"), ("out_proj", "out"))} | {"norm": "attn_norm"}
+NEMOTRON = MAMBA | {"mixer.q_proj": "attn_q", "mixer.k_proj": "attn_k", "mixer.v_proj": "attn_v", "mixer.o_proj": "attn_output",
+                    "mixer.gate": "ffn_gate_inp", "mixer.gate.e_score_correction": "exp_probs_b", "mixer.up_proj": "ffn_up", "mixer.down_proj": "ffn_down"}
+NEMOTRON |= {f"mixer.{kind}.{part}_proj": f"ffn_{part}_{short}" for kind, short in (("experts", "exps"), ("shared_experts", "shexp")) for part in ("up", "down")}
+OWN_NAMES = {"mamba2": MAMBA, "nemotron_h": NEMOTRON, "granitemoehybrid": MAMBA | SHARED | GRANITE_EXPERTS,
+             "deepseek_v2": LATENT, "deepseek_v3": LATENT,
              "qwen3_5_text": DELTA, "qwen3_5_moe_text": DELTA, "qwen3_next": DELTA, "qwen2_moe": SHARED, "lfm2": LFM2, "lfm2_moe": LFM2, "glm4_moe": SHARED | {"post_attention_layernorm": "post_attention_norm"},
-             "granitemoe": {f"block_sparse_moe.experts.{part}_proj": f"ffn_{part}_exps" for part in ("gate", "up", "down")},
+             "granitemoe": GRANITE_EXPERTS,
              "gemma2": AROUND, "gemma3_text": AROUND, "olmo2": AROUND,
              "gemma4_text": AROUND | {
                  "layer_scalar": "layer_output_scale", "per_layer_input_gate": "inp_gate", "per_layer_projection": "proj",
@@ -57,8 +64,10 @@ OWN_NAMES = {"deepseek_v2": LATENT, "deepseek_v3": LATENT,
              "glm4": {"post_self_attn_layernorm": "post_attention_norm",
                       "post_mlp_layernorm": "post_ffw_norm"}}
 LATENT_FAMILIES = ("deepseek_v2", "deepseek_v3")
-PAIRWISE = ("llama", "mistral", "mixtral", "granite", "granitemoe", "smollm3")  # rows of q and k are reordered
-ROUTERS = ("router.proj.weight", "mlp.gate.weight", "feed_forward.gate.weight", "shared_expert_gate.weight", "block_sparse_moe.router.weight")  # stay float32
+FOLDED_NORMS = (".mixer.norm.weight", ".mamba.norm.weight")
+STATE_SPACES = ("mamba2", "granitemoehybrid", "nemotron_h")
+PAIRWISE = ("llama", "mistral", "mixtral", "granite", "granitemoe", "granitemoehybrid", "smollm3")  # rows of q and k are reordered
+ROUTERS = ("router.proj.weight", "mlp.gate.weight", "feed_forward.gate.weight", "shared_expert_gate.weight", "block_sparse_moe.router.weight", "mixer.gate.weight")  # stay float32
 NORMS_PLUS_ONE = ("gemma2", "gemma3_text", "qwen3_5_text", "qwen3_5_moe_text", "qwen3_next")
 
 
@@ -76,11 +85,11 @@ class Vocabulary:
 def tensor_name(name, family=""):
     """model.layers.3.self_attn.q_proj.weight -> blk.3.attn_q.weight"""
     stem, _, suffix = name.rpartition(".")
-    if suffix == "A_log":  # no suffix
-        return "blk." + name.split(".")[2] + ".ssm_a"
+    if suffix in ("A_log", "D"):  # no suffix
+        return "blk." + name.split(".")[2] + (".ssm_a" if suffix == "A_log" else ".ssm_d")
     if stem in GLOBAL_NAMES:
         return f"{GLOBAL_NAMES[stem]}.{suffix}"
-    layer, _, inner = stem.removeprefix("model.layers.").partition(".")
+    layer, _, inner = stem.removeprefix("model.layers.").removeprefix("backbone.layers.").partition(".")
     known = (BLOCK_NAMES | OWN_NAMES.get(family, {}))[inner]
     return f"blk.{layer}.{known[1:]}" if known.startswith("=") else f"blk.{layer}.{known}.{suffix}"
 
@@ -98,7 +107,81 @@ def lfm2_width(config):
     return (wide + step - 1) // step * step
 
 
+def write_state_space_metadata(writer, config):
+    """That of mamba2 and of hybrids with it, where layers have each their own kind."""
+    own = {"mamba2": ("num_heads", "head_dim", "state_size", "n_groups", "conv_kernel"),
+           "nemotron_h": ("mamba_num_heads", "mamba_head_dim", "ssm_state_size", "n_groups", "conv_kernel"),
+           "granitemoehybrid": ("mamba_n_heads", "mamba_d_head", "mamba_d_state", "mamba_n_groups", "mamba_d_conv")}
+    heads, head_dim, state, groups, taps = (getattr(config, name) for name in own[config.model_type])
+    writer.add_ssm_conv_kernel(taps)
+    writer.add_ssm_state_size(state)
+    writer.add_ssm_group_count(groups)
+    writer.add_ssm_time_step_rank(heads)
+    writer.add_ssm_inner_size(heads * head_dim)
+    if config.model_type == "mamba2":
+        writer.add_context_length(2 ** 20)
+        writer.add_feed_forward_length(0)
+        writer.add_head_count(0)
+        writer.add_layer_norm_rms_eps(config.layer_norm_epsilon)
+        return
+    kinds = config.layer_types
+    head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
+    writer.add_context_length(config.max_position_embeddings)
+    writer.add_head_count(config.num_attention_heads)
+    writer.add_head_count_kv([config.num_key_value_heads if kind == "full_attention" else 0 for kind in kinds])
+    writer.add_key_length(head_dim)
+    writer.add_value_length(head_dim)
+    if config.model_type == "granitemoehybrid":
+        writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+        writer.add_feed_forward_length(config.intermediate_size if config.num_local_experts else config.shared_intermediate_size)
+        writer.add_expert_shared_feed_forward_length(config.shared_intermediate_size)
+        writer.add_rope_scaling_finetuned(config.position_embedding_type == "rope")
+        writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+        writer.add_rope_dimension_count(head_dim)
+        write_multipliers(writer, config)
+        if config.num_local_experts:
+            writer.add_expert_count(config.num_local_experts)
+            writer.add_expert_used_count(config.num_experts_per_tok)
+        return
+    writer.add_layer_norm_eps(config.layer_norm_epsilon)
+    writer.add_layer_norm_rms_eps(config.layer_norm_epsilon)
+    hidden = config.moe_intermediate_size if "moe" in kinds else config.intermediate_size
+    writer.add_feed_forward_length([hidden if kind in ("mlp", "moe") else 0 for kind in kinds])
+    if "moe" in kinds:
+        writer.add_expert_count(config.n_routed_experts)
+        writer.add_expert_used_count(config.num_experts_per_tok)
+        writer.add_expert_feed_forward_length(config.moe_intermediate_size)
+        writer.add_expert_shared_feed_forward_length(config.moe_shared_expert_intermediate_size)
+        writer.add_expert_shared_count(config.n_shared_experts)
+        writer.add_expert_weights_norm(config.norm_topk_prob)
+        writer.add_expert_weights_scale(config.routed_scaling_factor)
+        writer.add_expert_group_count(config.n_group)
+
+
 def write_metadata(writer, config, vocabulary, type_name):
+    writer.add_name(f"random {config.model_type}")
+    writer.add_file_type(TYPES[type_name][1])
+    writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
+    writer.add_vocab_size(config.vocab_size)
+    writer.add_embedding_length(config.hidden_size)
+    if config.model_type in STATE_SPACES:
+        writer.add_block_count(config.num_hidden_layers)
+        write_state_space_metadata(writer, config)
+    else:
+        write_attention_metadata(writer, config)
+        write_own_metadata(writer, config)
+
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre(vocabulary.pre)
+    writer.add_token_list(vocabulary.tokens)
+    writer.add_token_types(vocabulary.types)
+    writer.add_token_merges(vocabulary.merges)
+    writer.add_bos_token_id(vocabulary.bos)
+    writer.add_eos_token_id(vocabulary.eos)
+    writer.add_add_bos_token(False)
+
+
+def write_attention_metadata(writer, config):
     rope = config.rope_parameters
     rope = rope.get("full_attention", rope)
     if config.model_type == "gemma4_text":
@@ -107,12 +190,7 @@ def write_metadata(writer, config, vocabulary, type_name):
         head_dim = config.kv_lora_rank + config.qk_rope_head_dim
     else:
         head_dim = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    writer.add_name(f"random {config.model_type}")
-    writer.add_file_type(TYPES[type_name][1])
-    writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
-    writer.add_vocab_size(config.vocab_size)
     writer.add_context_length(config.max_position_embeddings)
-    writer.add_embedding_length(config.hidden_size)
     writer.add_block_count(config.num_hidden_layers + getattr(config, "num_mtp_layers", 0))
     writer.add_head_count(config.num_attention_heads)
     kinds = getattr(config, "layer_types", None) or []
@@ -150,16 +228,6 @@ def write_metadata(writer, config, vocabulary, type_name):
             math.sqrt(1 + math.log(longer) / math.log(original)) if longer > 1 else 1.0)
     elif rope["rope_type"] not in ("default", "llama3", "proportional"):
         raise ValueError(f"rope_type {rope['rope_type']} is not written to GGUF here")
-    write_own_metadata(writer, config)
-
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre(vocabulary.pre)
-    writer.add_token_list(vocabulary.tokens)
-    writer.add_token_types(vocabulary.types)
-    writer.add_token_merges(vocabulary.merges)
-    writer.add_bos_token_id(vocabulary.bos)
-    writer.add_eos_token_id(vocabulary.eos)
-    writer.add_add_bos_token(False)
 
 
 def write_layers_of_gemma4(writer, config, head_dim):
@@ -235,10 +303,14 @@ def write_own_metadata(writer, config):
         writer.add_expert_weights_scale(config.routed_scaling_factor)
         writer.add_expert_weights_norm(config.norm_topk_prob)
     if config.model_type in ("granite", "granitemoe"):
-        writer.add_attention_scale(config.attention_multiplier)
-        writer.add_embedding_scale(config.embedding_multiplier)
-        writer.add_residual_scale(config.residual_multiplier)
-        writer.add_logit_scale(config.logits_scaling)
+        write_multipliers(writer, config)
+
+
+def write_multipliers(writer, config):
+    writer.add_attention_scale(config.attention_multiplier)
+    writer.add_embedding_scale(config.embedding_multiplier)
+    writer.add_residual_scale(config.residual_multiplier)
+    writer.add_logit_scale(config.logits_scaling)
 
 
 def by_expert_role(state):
@@ -285,6 +357,30 @@ def linear_attention(state, config):
                 weight = np.concatenate([weight[:2 * keys], tiled(weight[2 * keys:], config, 0, dim)])
             elif part in ("in_proj_z", "in_proj_a", "in_proj_b", "A_log", "dt_bias", "out_proj"):
                 weight = tiled(weight, config, int(part == "out_proj"), dim if part in ("in_proj_z", "out_proj") else 1)
+        out[name] = weight
+    return out
+
+
+def state_space(state, config):
+    """The tensors of mamba2 mixers, and of Granite's mlp beside them, as the converter leaves them."""
+    mlp = "mlp.shared_experts" if getattr(config, "num_local_experts", 0) else "mlp"
+    out = {}
+    for name, weight in state.items():
+        stem, _, part = name.removesuffix(".weight").rpartition(".")
+        if part in ("A_log", "D"):
+            name, weight = f"{stem}.{part}", (-np.exp(weight) if part == "A_log" else weight).reshape(-1, 1)
+        elif part == "dt_bias":
+            name = f"{stem}.dt.bias"
+        elif name.endswith("conv1d.weight"):
+            weight = weight.squeeze(1)
+        elif name.endswith(FOLDED_NORMS):
+            weight = weight.reshape(getattr(config, "mamba_n_groups", None) or config.n_groups, -1)
+        elif part == "input_linear":
+            for half, rows in zip(("gate", "up"), np.split(weight, 2)):
+                out[f"{stem.removesuffix('shared_mlp')}{mlp}.{half}_proj.weight"] = rows
+            continue
+        elif part == "output_linear":
+            name = f"{stem.removesuffix('shared_mlp')}{mlp}.down_proj.weight"
         out[name] = weight
     return out
 
@@ -339,9 +435,10 @@ def write(path, model, vocabulary, type_name):
     config = model.config
     kind = TYPES[type_name][0]
     family = config.model_type
-    writer = gguf.GGUFWriter(path, ARCHITECTURES.get(family, family))
+    sparse = family == "nemotron_h" and "moe" in config.layer_types
+    writer = gguf.GGUFWriter(path, "nemotron_h_moe" if sparse else ARCHITECTURES.get(family, family))
     write_metadata(writer, config, vocabulary, type_name)
-    rope_type = config.rope_parameters.get("rope_type")
+    rope_type = (getattr(config, "rope_parameters", None) or {}).get("rope_type")
     if rope_type == "llama3":
         writer.add_tensor("rope_freqs.weight", llama3_divisors(config))
     if family == "gemma4_text":
@@ -355,10 +452,14 @@ def write(path, model, vocabulary, type_name):
     state = {name: parameter.numpy() for name, parameter in by_expert_role(model.state_dict()).items()}
     if hasattr(config, "linear_num_key_heads"):
         state = linear_attention(state, config)
+    if family in STATE_SPACES:
+        state = state_space(state, config)
     if family in LATENT_FAMILIES:
         state = by_head(config, state)
     for name, weight in state.items():
-        if weight.ndim == 1 or name.endswith(ROUTERS) or ".conv.conv." in name or ".conv1d." in name:
+        if name.endswith((".A_log", ".D") + FOLDED_NORMS):
+            encoded = stored[name] = weight
+        elif weight.ndim == 1 or name.endswith(ROUTERS) or ".conv.conv." in name or ".conv1d." in name:
             weight = weight.squeeze()
             encoded, stored[name] = weight, weight
         else:

@@ -73,14 +73,19 @@ struct json {
     find([&](std::string_view, json) { return ++n, false; });
     return n;
   }
-  // "a.b|c": member b of a, or else c; "*" is the first member, whatever its name
+  // Of an array; absent behind its end.
+  constexpr json element(u32 n) const {
+    return is_array() ? find([&](std::string_view, json) { return n-- == 0; }) : json{};
+  }
+  // "a.b|c": member b of a, or else c; "*" is the first member, whatever its name, and 0 and 1 are elements
   CKE_OUT_OF_LINE constexpr json path(std::string_view p) const {
     for (;;) {
       const std::size_t bar = seek(p, '|');
       json at = *this;
       for (std::string_view rest = p.substr(0, bar); !rest.empty();) {
         const std::size_t dot = seek(rest, '.');
-        at = rest.substr(0, dot) == "*" ? at.find([](std::string_view, json) { return true; }) : at[rest.substr(0, dot)];
+        const std::string_view step = rest.substr(0, dot);
+        at = step == "*" ? at.find([](std::string_view, json) { return true; }) : step == "0" || step == "1" ? at.element(step == "1") : at[step];
         rest = dot == rest.size() ? std::string_view{} : rest.substr(dot + 1);
       }
       if (at.present() || bar == p.size()) return at;

@@ -12,15 +12,17 @@ enum class opcode : u8 {
   mla_attention = 6, embedding = 7, residual_add = 8,
   vision_patch_embed = 16, spatial_merge = 17, deepstack_extract = 18, scatter = 19,
   // 32-63: whole letters that the contract does not name
-  logits = 32, scale, softcap, layer_embedding, layer_input, gated_delta_net,
+  logits = 32, scale, softcap, layer_embedding, layer_input, gated_delta_net, plain_mlp,
   // 64-95: the fine steps inside letters
   residual_save = 64, quantize, matmul, head_norm, rope, kv_store, attend, act_mul,
   router, route, sort_by_expert, gather, expert_act, expert_sum, gated_conv,
   causal_conv, gated_delta, gate_mul,
   latent_key, split_heads, head_matmul,
+  act, expert_up, state_scan,
   // 96-127: what fusion makes of them
   norm_quantize = 96, head_norm_rope, act_mul_quantize, matmul_add, qkv_matmul, attend_quantize,
   matmul_act, matmul_act_quantize, expert_sum_add,
+  up_act, up_act_quantize,
   none = 255
 };
 
@@ -87,14 +89,21 @@ inline constexpr op_info ops[] = {
     {opcode::latent_key, "latent_key", {split::redundant, false}, {split::tokens, true}},
     {opcode::split_heads, "split_heads", {split::tokens, false}, {split::tokens, true}},
     {opcode::head_matmul, "head_matmul", {split::rows, false}, {split::rows, false}},
+    {opcode::act, "act", {split::tokens, false}, {split::tokens, true}},
+    {opcode::up_act, "up_act", {split::rows, false}, {split::rows, false}},
+    {opcode::up_act_quantize, "up_act_quantize", {split::rows, false}, {split::rows, false}},
+    {opcode::expert_up, "expert_up", {split::experts, false}, {split::experts, false}},
+    {opcode::state_scan, "state_scan", {split::kv_heads, false}, {split::kv_heads, false}},
     {opcode::multihead_attention, "multihead_attention", {split::macro, false}, {split::macro, false}},
     {opcode::mla_attention, "mla_attention", {split::macro, false}, {split::macro, false}},
     {opcode::swiglu, "swiglu", {split::macro, false}, {split::macro, false}},
     {opcode::moe, "moe", {split::macro, false}, {split::macro, false}},
+    {opcode::mamba_mixer, "mamba_mixer", {split::macro, false}, {split::macro, false}},
     {opcode::shortconv, "shortconv", {split::macro, false}, {split::macro, false}},
     {opcode::layer_embedding, "layer_embedding", {split::macro, false}, {split::macro, false}},
     {opcode::layer_input, "layer_input", {split::macro, false}, {split::macro, false}},
     {opcode::gated_delta_net, "gated_delta_net", {split::macro, false}, {split::macro, false}},
+    {opcode::plain_mlp, "plain_mlp", {split::macro, false}, {split::macro, false}},
 };
 
 constexpr const op_info& info(opcode op) {

@@ -15,7 +15,8 @@ enum class role : u8 { embed, head, norm, q, k, v, o, q_norm, k_norm, gate, up, 
                        layer_embed, layer_project, layer_project_norm, layer_gate, layer_out, layer_scalar,
                        router_norm, expert_scale,
                        q_gate, delta_q, delta_k, delta_v, delta_gate, alpha, beta, decay, step_bias, delta_norm, delta_out,
-                       q_a, q_a_norm, q_b, kv_a, kv_a_norm, k_b, v_b };
+                       q_a, q_a_norm, q_b, kv_a, kv_a_norm, k_b, v_b,
+                       ssm_gate, ssm_in, ssm_step, skip, ssm_norm, ssm_out };
 
 struct role_name { role is; std::string_view name; };
 inline constexpr role_name role_names[] = {
@@ -33,11 +34,14 @@ inline constexpr role_name role_names[] = {
     {role::delta_gate, "delta_gate"}, {role::alpha, "alpha"}, {role::beta, "beta"}, {role::decay, "decay"},
     {role::step_bias, "step_bias"}, {role::delta_norm, "delta_norm"}, {role::delta_out, "delta_out"},
     {role::q_a, "q_a"}, {role::q_a_norm, "q_a_norm"}, {role::q_b, "q_b"}, {role::kv_a, "kv_a"}, {role::kv_a_norm, "kv_a_norm"},
-    {role::k_b, "k_b"}, {role::v_b, "v_b"}};
+    {role::k_b, "k_b"}, {role::v_b, "v_b"}, {role::ssm_gate, "ssm_gate"}, {role::ssm_in, "ssm_in"}, {role::ssm_step, "ssm_step"},
+    {role::skip, "skip"}, {role::ssm_norm, "ssm_norm"}, {role::ssm_out, "ssm_out"}};
 // One matrix for each expert, one below the other.
 constexpr bool of_experts(role r) { return r == role::gate_experts || r == role::up_experts || r == role::down_experts; }
 // ... or for each head.
 constexpr bool of_heads(role r) { return r == role::k_b || r == role::v_b; }
+// Vectors that GGUF may keep in two dimensions: [heads, 1], or [groups, numbers of one].
+constexpr bool may_be_folded(role r) { return r == role::decay || r == role::skip || r == role::ssm_norm; }
 constexpr std::string_view name(role r) {
   for (const auto& row : role_names)
     if (row.is == r) return row.name;

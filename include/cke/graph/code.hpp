@@ -55,14 +55,14 @@ struct value {  // a register: elements of a row, how they are stored, rows of a
   u32 rows = 1;
 };
 
-enum class keeps_what : u8 { kv, conv, delta };
+enum class keeps_what : u8 { kv, conv, delta, ssm };
 enum class lifecycle : u8 { slot_persistent, request_scoped, step_scoped };
 
 struct state_shape {
   keeps_what what{};
   lifecycle life{};
   u32 rows{};             // positions kept; `everything`: the whole context
-  u32 heads{}, head_dim{};  // of k and of v; conv: 1, and channels; delta: value heads, of rows of keys
+  u32 heads{}, head_dim{};  // of k and of v; conv: 1, and channels; delta: value heads, of rows of keys; ssm: heads, of rows of the state
   bool shared{};            // not its own: that of the last layer before which has one like it
   constexpr bool like(const state_shape& o) const {
     return what == o.what && rows == o.rows && heads == o.heads && head_dim == o.head_dim;

@@ -16,6 +16,8 @@ inline constexpr fusion fusions[] = {
     {{opcode::matmul, opcode::matmul, opcode::matmul}, opcode::qkv_matmul},
     {{opcode::matmul, opcode::act_mul, opcode::quantize}, opcode::matmul_act_quantize},
     {{opcode::matmul, opcode::act_mul}, opcode::matmul_act},
+    {{opcode::matmul, opcode::act, opcode::quantize}, opcode::up_act_quantize},
+    {{opcode::matmul, opcode::act}, opcode::up_act},
     {{opcode::matmul, opcode::residual_add}, opcode::matmul_add},
     {{opcode::expert_sum, opcode::residual_add}, opcode::expert_sum_add},
     {{opcode::rmsnorm, opcode::quantize}, opcode::norm_quantize},
@@ -98,6 +100,7 @@ constexpr bool matches(const code& c, u32 at, const fusion& f) {
   if (f.becomes == opcode::matmul_add || f.becomes == opcode::expert_sum_add) return adds_in_place(c.ops[at], c.ops[at + 1]);
   if (f.becomes == opcode::matmul_act || f.becomes == opcode::matmul_act_quantize)
     return c.ops[at + 1].in.count == 1;  // gate and up are rows of one matmul
+  if (f.becomes == opcode::up_act || f.becomes == opcode::up_act_quantize) return !c.ops[at].p.bias;
   if (f.becomes == opcode::attend_quantize) return blocks_stay_inside(c, c.ops[at], c.ops[at + 1]);
   return true;
 }
@@ -117,7 +120,7 @@ constexpr instruction merged(const code& c, u32 at, const fusion& f) {
     for (u32 i = 0; i < part.weight.count; ++i)  // matrices first, then biases
       (c.slots[part.weight[i]].bias ? biases : one.weight).add(part.weight[i]);
     if (part.op == opcode::rope) one.p.rope = part.p.rope;
-    if (part.op == opcode::act_mul) one.p.act = part.p.act;
+    if (part.op == opcode::act_mul || part.op == opcode::act) one.p.act = part.p.act;
     if (part.state != absent) one.state = part.state;
   }
   for (u32 i = 0; i < biases.count; ++i) one.weight.add(biases[i]);

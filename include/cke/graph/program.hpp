@@ -6,7 +6,9 @@
 
 #include "format.hpp"
 #include "fuse.hpp"
+#include "lower_experts.hpp"
 #include "lower_latent.hpp"
+#include "lower_mamba.hpp"
 #include "plan.hpp"
 
 namespace cke {

@@ -55,6 +55,8 @@ class gguf_config {
     if (file.find(key_length))  // with what is turned
       add("attention.key_length_nope", concat({file.get<i64>(key_length) - file.get_or<i64>(arch_ + ".rope.dimension_count", 0)}));
     if (file.find(log_factor)) add("rope.scaling.mscale", number(10 * static_cast<double>(file.get<float>(log_factor)), 7));
+    if (const i64 heads = file.get_or<i64>(arch_ + ".ssm.time_step_rank", 0), inner = file.get_or<i64>(arch_ + ".ssm.inner_size", 0); heads > 0)
+      add("ssm.head_dim", concat({inner / heads}));
     for (const gguf_value& v : file.values())
       if (v.key.size() > arch_.size() + 1 && v.key.starts_with(arch_) && v.key[arch_.size()] == '.')
         value(v, v.key.substr(arch_.size() + 1));
@@ -111,20 +113,21 @@ class gguf_config {
     return concat({heads});
   }
 
-  // One of each layer; "KEY.first", "KEY.last" and "KEY.varies" speak of them together.
+  // One of each layer; "KEY.first", "KEY.last", "KEY.most" and "KEY.varies" speak of them together.
   void list_value(const gguf_value& v, std::string_view key) {
     std::vector<std::string> all;
+    i64 most = 0;
     const auto put = [&](const auto& items, auto text) { for (const auto& x : items) all.push_back(text(x)); };
     if (v.count > 0 && v.count <= 1024 && v.item == gguf_type::boolean)
       put(file_.array<bool>(v.key), [](bool x) { return std::string(x ? "true" : "false"); });
     if (v.count > 0 && v.count <= 1024 && (v.item == gguf_type::uint32 || v.item == gguf_type::int32))
-      put(file_.array<i64>(v.key), [](i64 x) { return concat({x}); });
+      put(file_.array<i64>(v.key), [&](i64 x) { return most = x > most ? x : most, concat({x}); });
     if (all.empty()) return add(key, "\"\"");
     std::string text;
     bool varies = false;
     for (const std::string& x : all) text += concat({text.empty() ? "" : ",", x}), varies = varies || x != all[0];
     add(key, concat({"[", text, "]"})), add(concat({key, ".first"}), all[0]), add(concat({key, ".last"}), all.back());
-    add(concat({key, ".varies"}), varies ? "true" : "false");
+    add(concat({key, ".varies"}), varies ? "true" : "false"), add(concat({key, ".most"}), concat({most}));
   }
   bool layer_without_v() const {
     const auto has = [&](u64 layer, const char* name) { return file_.tensors().find(concat({"blk.", layer, name})) != nullptr; };
@@ -191,6 +194,7 @@ class gguf_config {
 inline checkpoint gguf_weights(gguf&& file) {
   std::string_view type = file.get<std::string_view>("general.architecture");
   if (type == "deepseek2" && file.get_or<u64>("deepseek2.expert_gating_func", 1) == 2) type = "deepseek_v3";
+  if (type == "nemotron_h_moe") type = "nemotron_h";
   if (type == "llama" && file.get_or<u64>("llama.expert_count", 0)) type = "mixtral";
   checkpoint c{file.file(), naming::gguf, std::string(type),
                detail::gguf_config(file).text(), {}, {}, {}};

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "../core/concat.hpp"
+#include "../core/json.hpp"
 #include "safetensors.hpp"
 
 namespace cke {
@@ -18,7 +20,7 @@ namespace cke {
 // that a directory that has only a tokenizer can be used as one.
 struct hf_files {
   std::string dir;
-  std::string config;             // text of config.json
+  std::string config;             // text of config.json, without numbers that JSON does not have
   std::string generation_config;  // text of generation_config.json
   std::string tokenizer_config;   // text of tokenizer_config.json
   std::string chat_template;      // text of chat_template.jinja
@@ -43,6 +45,21 @@ inline std::string text_of(const std::string& path) {
                 "a text of at most " + std::to_string(json_events::max_bytes) + " bytes",
                 std::to_string(map.bytes().size()) + " bytes");
   return {reinterpret_cast<const char*>(map.bytes().data()), map.bytes().size()};
+}
+
+// Python writes numbers that JSON does not have: Infinity, -Infinity and NaN; shown as transformers 5 writes them.
+inline std::string with_finite_numbers(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0, n; i < text.size(); i += n) {
+    const std::string_view rest = text.substr(i);
+    n = rest[0] == '"' ? std::min(json::close(rest, 1) + 1, rest.size()) : 1;
+    std::string_view word;
+    for (const std::string_view w : {"-Infinity", "Infinity", "NaN"})
+      if (rest.starts_with(w)) word = w, n = w.size();
+    if (word.empty()) out += rest.substr(0, n);
+    else out += concat({"{\"__float__\": \"", word, "\"}"});
+  }
+  return out;
 }
 
 // {"metadata": {...}, "weight_map": {"TENSOR": "FILE", ...}}
@@ -92,7 +109,7 @@ inline hf_files read_hf_files(const std::string& dir) {
     throw Error(errc::file, dir, "", "a directory", detail::exists(dir) ? "a file" : "nothing");
   hf_files f;
   f.dir = dir;
-  f.config = detail::text_of(f.path("config.json"));
+  f.config = detail::with_finite_numbers(detail::text_of(f.path("config.json")));
   f.generation_config = detail::text_of(f.path("generation_config.json"));
   f.tokenizer_config = detail::text_of(f.path("tokenizer_config.json"));
   f.chat_template = detail::text_of(f.path("chat_template.jinja"));

@@ -121,6 +121,23 @@ struct kernel<opcode::expert_act, T, Isa, More...> {
   }
 };
 
+// ... or of its one matrix, in a mixture without gates.
+template <dtype T, class Isa>
+  requires multiplies<Isa, T>
+struct kernel<opcode::expert_up, T, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    const expert_rows rows(w.in[0], p.route, w.tokens);
+    const u32 units = units_of_group(p.rows), i = unit / units;
+    if (i >= rows.count()) return;
+    work mine = w;
+    mine.tokens = rows.size(i);
+    mine.in[0] = from_row<Isa>(w.in[1], rows.first_gathered(i));
+    mine.out[0] = from_row<Isa>(w.out[0], rows.first()[i]);
+    mine.weight[0] += u64{rows.expert()[i]} * units * kernels::packed<T, Isa>::unit_bytes(p.cols);
+    kernel<opcode::up_act, T, Isa>::run(p, mine, unit % units);
+  }
+};
+
 // A unit is rows of every chosen expert's down: y = sum of weight * (down h), experts ascending, whatever
 // else is in the pass, and last the shared expert's output (in[2], and in[3]: its gate's logit). Each matrix is
 // read once.

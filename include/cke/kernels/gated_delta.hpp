@@ -11,20 +11,6 @@
 
 namespace cke {
 
-// Some columns at once; a column's numbers are the same however many these are.
-template <class Isa> struct some_columns {
-  using type = simd::vf32<Isa>;
-  static constexpr u32 count = Isa::lanes;
-  CKE_INLINE static type load(const float* p) { return type::load_unaligned(p); }
-  CKE_INLINE static void store(type x, float* p) { x.store_unaligned(p); }
-};
-template <> struct some_columns<isa::scalar> {
-  using type = float;
-  static constexpr u32 count = 1;
-  static float load(const float* p) { return *p; }
-  static void store(float x, float* p) { *p = x; }
-};
-
 // One token and unit_rows columns of a state s, [keys][unit_rows]: s <- decay s, s <- s + k e with
 // e = beta (v - s^T k), out = s^T q. The decay is applied when s is written.
 template <class Isa>

@@ -150,4 +150,23 @@ template <dtype T, class Isa, dtype... More>
   requires multiplies<Isa, T, More...>
 struct kernel<opcode::matmul_act_quantize, T, Isa, More...> : kernel<opcode::matmul_act, T, Isa, More...> {};
 
+// out = act(up x), likewise.
+template <dtype T, class Isa>
+  requires multiplies<Isa, T>
+struct kernel<opcode::up_act, T, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    const row_range rows = rows_of_unit(p.rows, unit);
+    multiply<T, Isa>(w, 0, unit, p.cols, [&](u32 first, u32 count, const float* tile) {
+      for (u32 t = 0; t < count; ++t) {
+        alignas(64) float out[unit_rows];
+        ungated<Isa>::row(p.act, tile + u64{t} * unit_rows, unit_rows, out);
+        put<Isa>(w.out[0], w.tokens, first + t, rows.first, rows.count, out);
+      }
+    });
+  }
+};
+template <dtype T, class Isa>
+  requires multiplies<Isa, T>
+struct kernel<opcode::up_act_quantize, T, Isa> : kernel<opcode::up_act, T, Isa> {};
+
 }  // namespace cke

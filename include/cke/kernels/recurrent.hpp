@@ -4,6 +4,7 @@
 
 #include <cstring>
 
+#include "../core/simd.hpp"
 #include "kernel.hpp"
 
 namespace cke {
@@ -22,5 +23,19 @@ template <class F> void advance_state(const work& w, const segment& s, u64 at, u
     f(s.first + row, s.first + end, state);
   }
 }
+
+// Some columns at once; a column's numbers are the same however many these are.
+template <class Isa> struct some_columns {
+  using type = simd::vf32<Isa>;
+  static constexpr u32 count = Isa::lanes;
+  CKE_INLINE static type load(const float* p) { return type::load_unaligned(p); }
+  CKE_INLINE static void store(type x, float* p) { x.store_unaligned(p); }
+};
+template <> struct some_columns<isa::scalar> {
+  using type = float;
+  static constexpr u32 count = 1;
+  static float load(const float* p) { return *p; }
+  static void store(float x, float* p) { *p = x; }
+};
 
 }  // namespace cke

@@ -25,8 +25,11 @@ struct kernel<opcode::embedding, T, Isa> {
   }
 };
 
+// All numbers of a row, or each of p.heads equal parts of them, by itself.
 template <class Isa> void norm_row(const params& p, const work& w, u32 token, float* out) {
-  rms_norm_kernel<Isa>::row(w.in[0].row(token), reinterpret_cast<const float*>(w.weight[0]), p.cols, p.eps, p.offset, out);
+  const u32 parts = p.heads ? p.heads : 1, n = p.cols / parts;
+  for (u32 at = 0; at < p.cols; at += n)
+    rms_norm_kernel<Isa>::row(w.in[0].row(token) + at, reinterpret_cast<const float*>(w.weight[0]) + at, n, p.eps, p.offset, out + at);
   if (p.scale.v != 0)
     for (u32 i = 0; i < p.cols; ++i) out[i] *= float{p.scale};
 }
@@ -96,6 +99,13 @@ template <class Isa> struct kernel<opcode::gate_mul, dtype::f32, Isa> {
   static void run(const params& p, const work& w, u32 unit) {
     const auto [first, last] = tokens_of(w, unit);
     for (u32 t = first; t < last; ++t) sigmoid_gated<Isa>::row(w.in[1].row(t), w.in[0].row(t), p.cols, w.out[0].row(t));
+  }
+};
+
+template <class Isa> struct kernel<opcode::act, dtype::f32, Isa> {
+  static void run(const params& p, const work& w, u32 unit) {
+    const auto [first, last] = tokens_of(w, unit);
+    for (u32 t = first; t < last; ++t) ungated<Isa>::row(p.act, w.in[0].row(t), p.cols, w.out[0].row(t));
   }
 };
 

@@ -60,7 +60,7 @@ struct config_reader {
 
   CKE_OUT_OF_LINE constexpr bool number(std::string_view key, json j, double least, double most, double& out) {
     double v = j.number();
-    if (const json inf = j["__float__"]; inf.is_text() && inf.text() == "Infinity") v = 1e300;
+    if (const json inf = j["__float__"]; j.s == "Infinity" || (inf.is_text() && inf.text() == "Infinity")) v = 1e300;
     else if (!j.is_number()) return fail(trouble::not_a_number, key, j, least, most), false;
     if (!(v >= least && v <= most)) return fail(trouble::out_of_range, key, j, least, most), false;
     out = v;
@@ -71,6 +71,12 @@ struct config_reader {
     if (!number(key, j, least, most, v)) return;
     if (v != static_cast<double>(static_cast<u64>(v))) return fail(trouble::out_of_range, key, j, least, most);
     to = static_cast<u32>(v);
+  }
+  // Whatever names each layer says how many there are.
+  constexpr void count(std::string_view key, json j, double least, double most, u32& to) {
+    if (!j.is_array() && !j.is_text()) return read(key, j, least, most, to);
+    to = j.is_array() ? j.size() : static_cast<u32>(j.text().size());
+    if (!(to >= least && to <= most)) fail(trouble::out_of_range, key, j, least, most);
   }
   constexpr void read(std::string_view key, json j, double least, double most, real& to) {
     double v{};
@@ -91,12 +97,29 @@ struct config_reader {
     return n;
   }
 
-  // Layers by name, by 1 and 0, or "all but every n-th".
+  static constexpr bool is_one_of(std::string_view name, std::string_view names) {
+    for (u32 i = 0; !alternative(names, i).empty(); ++i)
+      if (alternative(names, i) == name) return true;
+    return false;
+  }
+  // Layers by name, by a letter each, by numbers of which 0 is another layer's, by one word for all, or "all but every n-th".
   CKE_OUT_OF_LINE constexpr void layers(const config_key& k, std::string_view key, json j, layer_set& to) {
     constexpr std::string_view between = " or ";
     const double least = k.least, most = k.most;
     const std::size_t end = k.kinds.find(between);
-    const std::string_view other = k.kinds.substr(0, end), ours = k.kinds.substr(end + between.size());
+    const std::string_view others = k.kinds.substr(0, end), ours = k.kinds.substr(end + between.size());
+    if (!j.text().empty() || (as == naming::gguf && j.is_bool())) {
+      const std::string_view text = j.text();
+      const bool all = j.truth() || is_one_of(text, ours);
+      to = all ? layer_set::up_to(layer_set::most) : layer_set{};
+      if (j.is_bool() || all || is_one_of(text, others)) return;
+      for (u32 layer = 0; layer < text.size(); ++layer) {
+        const bool in = is_one_of(text.substr(layer, 1), ours);
+        if (layer == layer_set::most || !(in || is_one_of(text.substr(layer, 1), others))) return fail(trouble::unsupported, key, j, 0, 0, k.kinds);
+        if (in) to.add(layer);
+      }
+      return;
+    }
     if (!j.is_array()) {
       u32 n{};
       read(key, j, least, most, n);
@@ -107,9 +130,10 @@ struct config_reader {
     u32 layer = 0;
     j.find([&](std::string_view, json e) {
       if (layer == layer_set::most) return fail(trouble::out_of_range, key, j, least, most), true;
-      const bool in = e.text() == ours || e.s == "1" || e.truth();
+      const bool counts = as == naming::gguf && e.is_number() && e.s != "0";
+      const bool in = is_one_of(e.text(), ours) || e.s == "1" || e.truth() || counts;
       if (in) to.add(layer);
-      else if (e.text() != other && e.s != "0" && !e.is_bool()) fail(trouble::unsupported, key, e, 0, 0, k.kinds);
+      else if (!is_one_of(e.text(), others) && e.s != "0" && !e.is_bool()) fail(trouble::unsupported, key, e, 0, 0, k.kinds);
       ++layer;
       return false;
     });
@@ -235,8 +259,12 @@ constexpr parsed_config<typename Family::config> read_config(json root, naming a
         if (j.present()) r.layers(k, key, j, field);
         else if (numbers.present()) r.numbered(k.numbers, numbers, field);
         else if (!k.optional) r.fail(trouble::missing, key, j);
-      } else if (j.present()) r.read(key, j, k.least, k.most, field);
-      else if constexpr (std::is_same_v<field_type, u32> || std::is_same_v<field_type, real>) {
+      } else if (j.present()) {
+        if constexpr (std::is_same_v<field_type, u32>) {
+          const bool listed = k.field == key::layers.field && json::seek(k.hf, '|') < k.hf.size();
+          listed ? r.count(key, j, k.least, k.most, field) : r.read(key, j, k.least, k.most, field);
+        } else r.read(key, j, k.least, k.most, field);
+      } else if constexpr (std::is_same_v<field_type, u32> || std::is_same_v<field_type, real>) {
         if (!j.s.empty() && k.null >= 0) field = static_cast<field_type>(k.null);
         else if (!k.optional) r.fail(trouble::missing, key, j);
       } else if (!k.optional) r.fail(trouble::missing, key, j);

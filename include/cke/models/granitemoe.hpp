@@ -28,6 +28,12 @@ template <granitemoe_config C> struct granitemoe : model<
   static constexpr granitemoe_config config = C;
 };
 
+inline constexpr std::array granite_expert_rules{
+    name_rule{place::body, role::router, 0, "model.layers.{}.block_sparse_moe.router.layer|model.layers.{}.block_sparse_moe.router", "blk.{}.ffn_gate_inp"},
+    name_rule{place::body, role::gate_experts, 0, "model.layers.{}.block_sparse_moe.input_linear[0]|=model.layers.{}.block_sparse_moe.experts.gate_up_proj[0]", "blk.{}.ffn_gate_exps"},
+    name_rule{place::body, role::up_experts, 0, "model.layers.{}.block_sparse_moe.input_linear[1]|=model.layers.{}.block_sparse_moe.experts.gate_up_proj[1]", "blk.{}.ffn_up_exps"},
+    name_rule{place::body, role::down_experts, 0, "model.layers.{}.block_sparse_moe.output_linear|=model.layers.{}.block_sparse_moe.experts.down_proj", "blk.{}.ffn_down_exps"}};
+
 template <> struct family<"granitemoe"> {
   using config = granitemoe_config;
   template <config C> using type = granitemoe<C>;
@@ -47,11 +53,7 @@ template <> struct family<"granitemoe"> {
     c.head_dim = c.head_dim || c.heads == 0 ? c.head_dim : c.dim / c.heads;
     return c;
   }
-  static constexpr auto names = expert_names + paired_rules + std::array{
-      name_rule{place::body, role::router, 0, "model.layers.{}.block_sparse_moe.router.layer|model.layers.{}.block_sparse_moe.router", "blk.{}.ffn_gate_inp"},
-      name_rule{place::body, role::gate_experts, 0, "model.layers.{}.block_sparse_moe.input_linear[0]|=model.layers.{}.block_sparse_moe.experts.gate_up_proj[0]", "blk.{}.ffn_gate_exps"},
-      name_rule{place::body, role::up_experts, 0, "model.layers.{}.block_sparse_moe.input_linear[1]|=model.layers.{}.block_sparse_moe.experts.gate_up_proj[1]", "blk.{}.ffn_up_exps"},
-      name_rule{place::body, role::down_experts, 0, "model.layers.{}.block_sparse_moe.output_linear|=model.layers.{}.block_sparse_moe.experts.down_proj", "blk.{}.ffn_down_exps"}};
+  static constexpr auto names = expert_names + paired_rules + granite_expert_rules;
 };
 
 struct Granite_3_0_1B_A400M : granitemoe<{.vocab = 49155, .dim = 1024, .expert_hidden = 512, .layers = 24, .heads = 16, .kv_heads = 8}> {};

@@ -14,6 +14,7 @@
 #include "../kernels/linear.hpp"
 #include "../kernels/rows.hpp"
 #include "../kernels/short_conv.hpp"
+#include "../kernels/state_scan.hpp"
 #include "team.hpp"
 #include "trace.hpp"
 #include "weights.hpp"

@@ -177,9 +177,11 @@ template <class P, class Isa> class weights {
     if (!t) throw Error(errc::tensor_missing, file, about, "this tensor", "none of this name");
     const u64 shape[]{groups, rows, transposed ? w.slot.group : w.slot.cols};
     const u64 taps[]{rows / w.slot.cols, w.slot.cols}, torch_taps[]{rows / w.slot.cols, 1, w.slot.cols};
+    const bool folded = may_be_folded(w.slot.is) && t->shape.size() == 2 && t->shape[0] * t->shape[1] == rows;
     const bool vector = !w.slot.quantisable || (w.slot.rows == 1 && t->shape.size() == 1);  // GGUF has no matrix of one row
     const std::span<const u64> all = shape, want = !vector                 ? all.subspan(groups ? 0 : 1)
                                                    : w.slot.quantisable ? all.subspan(2)
+                                                   : folded             ? std::span<const u64>(t->shape)
                                                    : w.slot.rows == 1   ? all.subspan(1, 1)
                                                    : t->shape.size() == 3 ? std::span<const u64>(torch_taps) : std::span<const u64>(taps);
     if (!std::equal(t->shape.begin(), t->shape.end(), want.begin(), want.end()))

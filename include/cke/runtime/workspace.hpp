@@ -144,6 +144,9 @@ constexpr kernel_types types_of(const code& c, const instruction& i, dtype kv) {
     case opcode::matmul_act_quantize:
     case opcode::router:
     case opcode::head_matmul:
+    case opcode::up_act:
+    case opcode::up_act_quantize:
+    case opcode::expert_up:
     case opcode::expert_act:
     case opcode::expert_sum:
     case opcode::expert_sum_add: {

@@ -36,9 +36,9 @@ SHAPE = dict(vocab_size=VOCAB, hidden_size=48, intermediate_size=56, num_hidden_
              pad_token_id=1, tie_word_embeddings=False)
 ROPE = {"rope_type": "default", "rope_theta": 5000.0}
 SU = dict(rope_type="longrope", rope_theta=5000.0, short_factor=[1.0, 1.1, 1.2], long_factor=[1.0, 2.5, 4.0])
-MODEL_TYPES = {"gemma4_experts": "gemma4_text"}  # where a family has two checkpoints
+MODEL_TYPES = {"gemma4_experts": "gemma4_text", "granitemoehybrid_dense": "granitemoehybrid", "nemotron_h_experts": "nemotron_h"}  # where a family has two checkpoints
 GEMMA = dict(head_dim=12, query_pre_attn_scalar=12, sliding_window=7, tie_word_embeddings=True)
-SLIDING, FULL = ["sliding_attention"], ["full_attention"]
+SLIDING, FULL, MIXER = ["sliding_attention"], ["full_attention"], ["linear_attention"]
 
 
 def ropes(theta, part, local):
@@ -54,6 +54,13 @@ YARN = dict(rope_type="yarn", rope_theta=5000.0, factor=4.0, original_max_positi
 MLA = dict(num_key_value_heads=6, num_hidden_layers=3, kv_lora_rank=20, qk_rope_head_dim=8, qk_nope_head_dim=12, v_head_dim=10,
            moe_intermediate_size=20, n_routed_experts=6, num_experts_per_tok=2, first_k_dense_replace=1, n_group=3, topk_group=2,
            routed_scaling_factor=1.7)
+NONE = object()  # a key that the config does not have
+NOT_IN_MAMBA = dict.fromkeys(("intermediate_size", "num_attention_heads", "num_key_value_heads", "max_position_embeddings", "rms_norm_eps"), NONE)
+GRANITE4 = dict(mamba_n_heads=8, mamba_d_head=12, mamba_d_state=20, mamba_n_groups=2, mamba_chunk_size=8, shared_intermediate_size=40, embedding_multiplier=3.0,
+                attention_multiplier=0.5, residual_multiplier=0.4, logits_scaling=1.5, attention_bias=False, rope_parameters=ROPE)
+# time_step_min: transformers takes it for a limit, but only in passes of several tokens; no other reader does.
+NEMOTRON = dict(num_hidden_layers=NONE, rms_norm_eps=NONE, head_dim=12, mamba_num_heads=6, mamba_head_dim=10, ssm_state_size=20, n_groups=3, chunk_size=8,
+                layer_norm_epsilon=1e-5, time_step_min=1e-30)
 FAMILIES = {
     # No family of cke's: tests/parity/thirteenth.cpp is all that knows it.
     "exaone4": (dict(rope_parameters=ROPE, head_dim=12, sliding_window=7, sliding_window_pattern=3, num_hidden_layers=4,
@@ -123,6 +130,18 @@ FAMILIES = {
     "lfm2_moe": (dict(rope_parameters=ROPE, norm_eps=1e-5, conv_L_cache=4, num_hidden_layers=4, layer_types=["conv", "full_attention", "conv", "full_attention"],
                       moe_intermediate_size=24, num_experts=6, num_experts_per_tok=3, num_dense_layers=2, norm_topk_prob=True),
                  [dict(norm_topk_prob=False), dict(num_experts_per_tok=2)]),
+    "mamba2": (NOT_IN_MAMBA | dict(num_heads=8, head_dim=12, state_size=20, n_groups=2, chunk_size=8, layer_norm_epsilon=1e-5),
+               [dict(layer_norm_epsilon=1e-1)]),
+    "granitemoehybrid": (GRANITE4 | dict(layer_types=MIXER + FULL + MIXER, intermediate_size=24, num_local_experts=6, num_experts_per_tok=3,
+                                         position_embedding_type=None),
+                         [dict(num_experts_per_tok=2), dict(embedding_multiplier=1.0), dict(attention_multiplier=8 ** -0.5), dict(residual_multiplier=1.0),
+                          dict(logits_scaling=1.0), dict(position_embedding_type="rope")]),
+    "granitemoehybrid_dense": (GRANITE4 | dict(layer_types=FULL + MIXER, num_hidden_layers=2, num_local_experts=0, position_embedding_type="rope"),
+                               [dict(position_embedding_type=None), dict(rope_parameters=ROPE | {"rope_theta": 100.0})]),
+    "nemotron_h": (NEMOTRON | dict(layers_block_type=MIXER + ["mlp"] + FULL + MIXER), [dict(layer_norm_epsilon=1e-1)]),
+    "nemotron_h_experts": (NEMOTRON | dict(layers_block_type=["moe"] + MIXER + FULL + ["moe"], n_routed_experts=6, num_experts_per_tok=3,
+                                           moe_intermediate_size=20, moe_shared_expert_intermediate_size=28, routed_scaling_factor=1.7),
+                           [dict(num_experts_per_tok=2), dict(norm_topk_prob=False), dict(routed_scaling_factor=1.0)]),
     "smollm3": (dict(rope_parameters=ROPE, num_hidden_layers=5, hidden_size=40, num_attention_heads=4),
                 [dict(no_rope_layers=[1, 1, 1, 1, 1]), dict(no_rope_layers=[1, 1, 0, 1, 1])]),
     "granite": (dict(rope_parameters=ROPE, embedding_multiplier=3.0, attention_multiplier=0.5, residual_multiplier=0.4,
@@ -139,7 +158,8 @@ def vocabulary():
 
 
 def model_of(family, changes):
-    return checkpoints.random_model(AutoConfig.for_model(MODEL_TYPES.get(family, family), **(SHAPE | changes)), seed=11)
+    config = {key: value for key, value in (SHAPE | changes).items() if value is not NONE}
+    return checkpoints.random_model(AutoConfig.for_model(MODEL_TYPES.get(family, family), **config), seed=11)
 
 
 def matters(family, model, ids, changes):

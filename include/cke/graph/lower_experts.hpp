@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// lower_experts.hpp: a mixture of experts as straight-line code.
+#pragma once
+
+#include "lower.hpp"
+
+namespace cke {
+
+// The steps from `gather` on work on rows (token, expert), expert by expert: `order` says which these are.
+template <experts S> struct write<moe<S>> {
+  static constexpr router r = S.route;
+  static constexpr params p{.rows = (S.ungated ? 1 : 2) * S.hidden, .cols = S.dim, .act = S.act, .route = r};
+
+  static constexpr reg to(builder& b, reg x) {
+    b.begin(opcode::moe);
+    reg shared{}, shared_gate{};  // the shared expert's hidden row, and its gate's logit
+    u8 down_shared{};
+    if (S.shared) {
+      const reg h = S.ungated ? write<plain_mlp<S.dim, S.shared, S.act>>::activated(b, role::up_shared, x) : gated(b, x);
+      down_shared = b.matrix(role::down_shared, S.dim, S.shared);
+      shared = b.operand(h, down_shared);
+    }
+    reg scored = x;
+    if (S.router_norm.v > 0) {
+      scored = b.temp(S.dim);
+      b.emit(opcode::rmsnorm, {stream}, {scored}, {b.vector(role::router_norm, S.dim)},
+             {.cols = S.dim, .eps = S.router_norm, .scale = 1 / root(S.dim)});
+    }
+    const reg scores = score(b, role::router, scored, r.experts);
+    if (S.shared_gate) shared_gate = score(b, role::shared_gate, x, 1);
+    const reg chosen = b.temp(2 * r.active), order = b.temp(4 * r.active);
+    slots8 vectors{};
+    if (r.bias) vectors.add(b.vector(role::router_bias, r.experts));
+    if (r.expert_scale) vectors.add(b.vector(role::expert_scale, r.experts));
+    b.emit(opcode::route, {scores}, {chosen}, vectors, p);
+    b.emit(opcode::sort_by_expert, {chosen}, {order}, {}, p);
+    slots8 gate_up{};
+    if (!S.ungated) gate_up.add(matrices(b, role::gate_experts, S.hidden, S.dim));
+    gate_up.add(matrices(b, role::up_experts, S.hidden, S.dim));
+    const u8 down = matrices(b, role::down_experts, S.dim, S.hidden);
+    operands in{order};
+    const reg y_shared = S.shared ? b.temp(S.dim) : reg{};
+    if (S.shared)  // here, where nobody has to wait for it
+      b.emit(opcode::matmul, {shared}, {y_shared}, {down_shared}, {.rows = S.dim, .cols = S.shared, .kv_heads = 1});
+    for (u32 i = 0; i < gate_up.count; ++i) {
+      const dtype form = info(b.formats[gate_up[i]]).partner;
+      if (i == 1 && form == b.regs[in[1]].as) break;
+      const reg rows = b.temp(S.dim, form, r.active);
+      b.emit(opcode::gather, {order, x}, {rows}, {}, p);
+      in.add(rows);
+    }
+    const reg h = b.temp(S.hidden, info(b.formats[down]).partner, r.active), y = b.temp(S.dim);
+    b.emit(S.ungated ? opcode::expert_up : opcode::expert_act, in, {h}, gate_up, p);
+    operands summands{order, h};
+    if (S.shared) summands.add(y_shared);
+    if (S.shared_gate) summands.add(shared_gate);
+    b.emit(opcode::expert_sum, summands, {y}, {down},
+           {.rows = S.dim, .cols = S.hidden, .shared = S.shared > 0, .shared_gate = S.shared_gate, .route = r});
+    return y;
+  }
+  static constexpr reg gated(builder& b, reg x) {  // of the shared expert
+    const reg gate_up = b.matmul2(role::gate_shared, role::up_shared, x, S.shared, S.dim, false), h = b.temp(S.shared);
+    b.emit(opcode::act_mul, {gate_up}, {h}, {}, {.cols = S.shared, .act = S.act});
+    return h;
+  }
+  static constexpr reg score(builder& b, role is, reg x, u32 rows) {
+    const reg y = b.matmul(is, x, rows, S.dim);
+    b.ops[b.ops.size() - 1].op = opcode::router;
+    return y;
+  }
+  static constexpr u8 matrices(builder& b, role is, u32 rows, u32 cols) { return b.matrix(is, r.experts * rows, cols, rows); }
+};
+
+}  // namespace cke

@@ -2,6 +2,7 @@
 // tokenizer.cpp: fuzz target: any bytes as a tokenizer.json give an error or a tokenizer that keeps
 // its promises.
 #include <cke/io/hf_tokenizer.hpp>
+#include <cke/io/pattern_splitter.hpp>
 #include <cke/text/detokenizer.hpp>
 #include <cstdlib>
 
@@ -11,7 +12,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t cut = input.find('\0');
   const std::string_view text = cut == input.npos ? input : input.substr(cut + 1);
   try {
-    const cke::tokenizer t(cke::parse_hf_tokenizer(input.substr(0, cut)));
+    const cke::tokenizer t(cke::with_patterns(cke::parse_hf_tokenizer(input.substr(0, cut)), "tokenizer.json"));
     for (const bool special : {false, true}) {
       const auto ids = t.encode(text, {.parse_special = special, .add_special = special});
       cke::detokenizer stream(t, {.skip_special = false});

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes include/cke/text/unicode_tables.hpp from the Unicode character database.
+"""Writes include/cke/text/unicode_tables.hpp and steps/unicode_tables.hpp from the Unicode character database.
 
-  pip install unicodedata2==16.0.0 && python tools/unicode_tables.py > include/cke/text/unicode_tables.hpp
+  pip install unicodedata2==16.0.0 && python tools/unicode_tables.py
 
 The version is pinned to the one that the regular expressions of Hugging Face `tokenizers` know (0.20 and later), so that
 both split text at the same places. One class per code point is enough for every pre-tokenizer.
 """
+import pathlib
 import textwrap
 
 import unicodedata2 as ucd
@@ -14,6 +15,7 @@ import unicodedata2 as ucd
 VERSION = "16.0.0"
 assert ucd.unidata_version == VERSION, f"need Unicode {VERSION}, this is {ucd.unidata_version}"
 
+TEXT = pathlib.Path(__file__).resolve().parents[1] / "include/cke/text"
 CODES = 0x110000
 WHITE_SPACE = {*range(0x09, 0x0E), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000}
 # \w beyond letters, marks and numbers: connectors (category Pc), the joiners, the circled letters (Other_Alphabetic).
@@ -30,6 +32,14 @@ def char_class(code):
     if category in ("Nd", "Nl"):
         return DIGIT
     return {"L": LETTER, "M": MARK, "N": NUMBER}.get(category[0], OTHER)
+
+
+def char_kind(code):
+    """What BERT's rules ask: an ASCII symbol is punctuation to them, what is not assigned is no control character."""
+    category = ucd.category(chr(code))
+    if category[0] == "P" or (code < 0x80 and category[0] == "S"):
+        return 3
+    return 2 if category == "Mn" else 1 if category in ("Cc", "Cf", "Co") else 0  # enum char_kind in steps/characters.hpp
 
 
 def runs(value, bits):
@@ -61,7 +71,7 @@ def main():
     composable = [i for i, (code, a, b) in enumerate(decompositions) if b and ucd.normalize("NFC", chr(a) + chr(b)) == chr(code)]
     composable.sort(key=lambda i: decompositions[i][1:])
 
-    print(f"""// SPDX-License-Identifier: MIT
+    (TEXT / "unicode_tables.hpp").write_text(f"""// SPDX-License-Identifier: MIT
 // unicode_tables.hpp: the Unicode {VERSION} data that tokenizers need; written by tools/unicode_tables.py, not by hand.
 #pragma once
 
@@ -79,7 +89,32 @@ inline constexpr const char* version = "{VERSION}";
 {array("u32", "decompositions", [v for d in decompositions for v in d])}
 // Which of them (by row) also compose, sorted by (first, second).
 {array("u16", "compositions", composable)}
-}}  // namespace cke::unicode_data""")
+}}  // namespace cke::unicode_data
+""")
+
+    compatible = [(code, ucd.normalize("NFKD", chr(code))) for code in range(CODES) if not 0xD800 <= code < 0xE000]
+    compatible = [(code, form) for code, form in compatible if form != ucd.normalize("NFD", chr(code))]
+    begins, forms = [], []
+    for code, form in compatible:
+        begins += [code, len(forms)]
+        forms += map(ord, form)
+    begins += [CODES, len(forms)]
+    (TEXT / "steps/unicode_tables.hpp").write_text(f"""// SPDX-License-Identifier: MIT
+// unicode_tables.hpp: the Unicode {VERSION} data of steps that few tokenizers have; written by tools/unicode_tables.py, not by hand.
+#pragma once
+
+#include "../../core/types.hpp"
+
+namespace cke::unicode_data {{
+
+// Runs of code points of one char_kind: first code << 2 | kind.
+{array("u32", "kind_runs", runs(char_kind, 2))}
+// Code points that NFKD changes beyond NFD, sorted: (code, where its form begins); the last row ends the one before.
+{array("u32", "compatible_rows", begins)}
+// Their forms, one after the other.
+{array("u32", "compatible_forms", forms)}
+}}  // namespace cke::unicode_data
+""")
 
 
 if __name__ == "__main__":

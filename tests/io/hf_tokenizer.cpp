@@ -11,7 +11,7 @@
 #include "../text/fixtures.hpp"
 
 using namespace cke;
-using nlohmann::json;
+using document = nlohmann::json;  // `json` is cke's too
 
 namespace {
 
@@ -20,8 +20,8 @@ vocabulary read(const std::string& name) {
 }
 
 // The smallest byte-level tokenizer: "a", "b", "ab".
-json small() {
-  return json::parse(R"({
+document small() {
+  return document::parse(R"({
     "version": "1.0", "truncation": null, "padding": null, "normalizer": null, "post_processor": null,
     "added_tokens": [{"id": 3, "content": "<s>", "single_word": false, "lstrip": false, "rstrip": false,
                       "normalized": false, "special": true}],
@@ -33,30 +33,31 @@ json small() {
 }
 
 // The smallest SentencePiece-style one.
-json small_spm() {
-  json j = small();
+document small_spm() {
+  document j = small();
   j["pre_tokenizer"] = nullptr;
   j["normalizer"] =
-      json::parse(R"({"type": "Replace", "pattern": {"String": " "}, "content": "▁"})");
-  j["decoder"] = json::parse(R"({"type": "Replace", "pattern": {"String": "▁"}, "content": " "})");
+      document::parse(R"({"type": "Replace", "pattern": {"String": " "}, "content": "▁"})");
+  j["decoder"] = document::parse(R"({"type": "Replace", "pattern": {"String": "▁"}, "content": " "})");
   j["model"]["byte_fallback"] = true;
   return j;
 }
 
-std::string error(const json& tokenizer, const std::string& config = "") {
+std::string error(const document& tokenizer, const std::string& config = "") {
   return fixtures::error_of([&] { parse_hf_tokenizer(tokenizer.dump(), config, "t", "c"); });
 }
 
 // The error after one change, which is named by a JSON pointer.
-std::string error_with(json tokenizer, const char* pointer, const json& value) {
-  tokenizer[json::json_pointer(pointer)] = value;
+std::string error_with(document tokenizer, const char* pointer, const document& value) {
+  tokenizer[document::json_pointer(pointer)] = value;
   return error(tokenizer);
 }
 
 }  // namespace
 
 TEST_CASE("hf tokenizer: the ids of Hugging Face tokenizers, and the text again") {
-  for (const std::string name : {"qwen2", "llama3", "gpt2", "smollm", "llama", "llama_legacy", "gemma", "deepseek", "tiktoken", "punctuated"}) {
+  for (const std::string name : {"qwen2", "llama3", "gpt2", "smollm", "llama", "llama_legacy", "gemma", "deepseek", "tiktoken", "punctuated", "t5",
+                                 "unigram_bytes", "bert", "bert_cased", "word_level", "clip", "mixed", "byte_words"}) {
     const tokenizer t(with_patterns(read(name), name), name);
     for (const auto& [options, text, ids] : fixtures::encodings(name + ".cases")) {
       CAPTURE(name);
@@ -99,18 +100,55 @@ TEST_CASE("hf tokenizer: what the files say beside the model") {
   CHECK(llama.fuse_unknown);
   CHECK(legacy.prefix == space_prefix::always);
   CHECK(legacy.add_eos);
+  const vocabulary unigram = read("unigram_bytes"), bert = read("bert"), words = read("word_level");
+  CHECK(unigram.model == tokenizer_model::steps);
+  CHECK(unigram.before == std::vector<u32>{2, 1});
+  CHECK_FALSE(unigram.add_bos);
+  CHECK(unigram.add_eos);
+  CHECK(unigram.types[10] == token_type::byte);
+  CHECK(bert.add_bos);
+  CHECK(bert.tokens[bert.bos] == "[CLS]");
+  CHECK(bert.tokens[bert.eos] == "[SEP]");
+  CHECK(words.tokens[words.bos] == "[UNK]");
+  CHECK(words.before == std::vector<u32>{1});
+  CHECK_FALSE(words.add_bos);
+}
+
+TEST_CASE("hf tokenizer: what the built-in models cannot do goes by steps") {
+  const auto model = [](document j, const char* pointer, const document& value) {
+    j[document::json_pointer(pointer)] = value;
+    return parse_hf_tokenizer(j.dump()).model;
+  };
+  const document metaspace = {{"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", "first"}};
+  CHECK(model(small(), "/normalizer", {{"type", "NFC"}}) == tokenizer_model::bpe);
+  CHECK(model(small(), "/normalizer", {{"type", "NFD"}}) == tokenizer_model::steps);
+  CHECK(model(small(), "/model/byte_fallback", true) == tokenizer_model::steps);
+  CHECK(model(small(), "/model/end_of_word_suffix", "</w>") == tokenizer_model::steps);
+  CHECK(model(small(), "/decoder", nullptr) == tokenizer_model::steps);
+  CHECK(model(small(), "/pre_tokenizer", {{"type", "Whitespace"}}) == tokenizer_model::steps);
+  CHECK(model(small_spm(), "/version", "1.0") == tokenizer_model::spm);
+  CHECK(model(small_spm(), "/normalizer/content", "_") == tokenizer_model::steps);
+  CHECK(model(small_spm(), "/normalizer/pattern", {{"Regex", " "}}) == tokenizer_model::steps);
+  CHECK(model(small_spm(), "/model/ignore_merges", true) == tokenizer_model::steps);
+  CHECK(model(small_spm(), "/pre_tokenizer", metaspace) == tokenizer_model::steps);  // it cuts
+  CHECK(model(small_spm(), "/decoder", {{"type", "Fuse"}}) == tokenizer_model::steps);
+  CHECK(model(small_spm(), "/decoder", {{"type", "Strip"}, {"content", " "}, {"start", 2}, {"stop", 0}}) == tokenizer_model::steps);
+  document j = small();
+  j["normalizer"] = {{"type", "NFD"}};
+  CHECK(fixtures::error_of([&] { tokenizer(parse_hf_tokenizer(j.dump()), "t"); }) ==
+        "t: tokenizer steps: expected with_patterns() of cke/io/pattern_splitter.hpp, found none");
 }
 
 TEST_CASE("hf tokenizer: a small one, in every spelling") {
-  const auto ids = [](const json& j, std::string_view text) {
+  const auto ids = [](const document& j, std::string_view text) {
     return tokenizer(parse_hf_tokenizer(j.dump())).encode(text);
   };
-  json j = small();
+  document j = small();
   CHECK(ids(j, "abba") == std::vector<u32>{2, 1, 0});
-  j["model"]["merges"] = json::parse(R"([["a", "b"]])");
+  j["model"]["merges"] = document::parse(R"([["a", "b"]])");
   CHECK(ids(j, "abba") == std::vector<u32>{2, 1, 0});
   j["model"].erase("type");
-  j["pre_tokenizer"] = json::parse(
+  j["pre_tokenizer"] = document::parse(
       R"({"type": "Sequence", "pretokenizers": [{"type": "ByteLevel", "add_prefix_space": false}]})");
   CHECK(ids(j, "abba") == std::vector<u32>{2, 1, 0});
   j["model"]["vocab"]["b b"] =
@@ -119,10 +157,11 @@ TEST_CASE("hf tokenizer: a small one, in every spelling") {
   CHECK(ids(j, "b b") == std::vector<u32>{1, 1});
   CHECK(ids(small_spm(), "ab") == std::vector<u32>{2});
   j = small_spm();
-  j["pre_tokenizer"] = json::parse(R"({"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": false})");
+  j["pre_tokenizer"] = document::parse(R"({"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": false})");
   CHECK(ids(j, "ab") == std::vector<u32>{2});
-  CHECK(error_with(j, "/pre_tokenizer/pattern/String", ",") != "");
-  CHECK(error_with(j, "/normalizer", nullptr) != "");
+  CHECK(parse_hf_tokenizer(j.dump()).model == tokenizer_model::spm);  // no space is left to split at
+  j["pre_tokenizer"]["pattern"]["String"] = ",";
+  CHECK(parse_hf_tokenizer(j.dump()).model == tokenizer_model::steps);
 }
 
 TEST_CASE("hf tokenizer: tokenizer_config.json") {
@@ -132,15 +171,16 @@ TEST_CASE("hf tokenizer: tokenizer_config.json") {
   CHECK(with(R"({"bos_token": {"content": "<s>"}, "add_bos_token": true})").add_bos);
   CHECK_FALSE(with(R"({"bos_token": null, "add_bos_token": true})").add_bos);
   CHECK(with(R"({"eos_token": "<s>", "add_eos_token": true})").add_eos);
-  json j = small();
-  j["post_processor"] = json::parse(R"({"type": "TemplateProcessing", "pair": [],
+  document j = small();
+  j["post_processor"] = document::parse(R"({"type": "TemplateProcessing", "pair": [],
     "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
     "special_tokens": {"<s>": {"id": "<s>", "ids": [3], "tokens": ["<s>"]}}})");
   CHECK(parse_hf_tokenizer(j.dump()).add_bos);
   CHECK(parse_hf_tokenizer(j.dump()).bos == 3);
   CHECK_FALSE(parse_hf_tokenizer(j.dump(), R"({"add_bos_token": false})").add_bos);
-  CHECK(error(j, R"({"bos_token": "ab"})") ==
-        "c: bos_token: expected the token that the post-processor adds, found ab");
+  const vocabulary other = parse_hf_tokenizer(j.dump(), R"({"bos_token": "ab"})");
+  CHECK(other.bos == 2);
+  CHECK(other.before == std::vector<u32>{3});
   CHECK(error(j, R"({"bos_token": "ab", "add_bos_token": true})") == "");
   CHECK(error(small(), R"({"bos_token": "<x>"})") ==
         "c: bos_token: expected a token of tokenizer.json, found <x>");
@@ -155,61 +195,46 @@ TEST_CASE("hf tokenizer: what is not known is named, never passed over") {
   CHECK(error_with(small(), "/extra", 1) == "t: extra: expected no such key, found 1");
   CHECK(error_with(small(), "/model/extra", {{"type", "X"}}) ==
         "t: model.extra: expected no such key, found X");
-  CHECK(error_with(small(), "/model/type", "Unigram") ==
-        "t: model.type: expected BPE, found Unigram");
+  CHECK(error_with(small(), "/model/type", "X") == "t: model.type: expected BPE, Unigram, WordPiece or WordLevel, found X");
   CHECK(error_with(small(), "/model/dropout", 0.5) == "t: model.dropout: expected null, found 0.5");
-  CHECK(error_with(small(), "/model/end_of_word_suffix", "</w>") ==
-        "t: model.end_of_word_suffix: expected null, found </w>");
-  CHECK(error_with(small(), "/model/byte_fallback", true) ==
-        "t: model.byte_fallback: expected false, found true");
-  CHECK(error_with(small(), "/normalizer", {{"type", "Lowercase"}}) ==
-        "t: normalizer.type: expected NFC, found Lowercase");
-  CHECK(error_with(small(), "/decoder", {{"type", "WordPiece"}}) ==
-        "t: decoder.type: expected ByteLevel, found WordPiece");
-  CHECK(error_with(small(), "/decoder", nullptr) == "t: decoder: expected a decoder, found null");
-  CHECK(error_with(small(), "/post_processor", {{"type", "BertProcessing"}}) ==
-        "t: post_processor.type: expected ByteLevel or TemplateProcessing, found BertProcessing");
-  CHECK(error_with(small(), "/pre_tokenizer", {{"type", "Whitespace"}}) ==
-        "t: pre_tokenizer.type: expected a pre-tokenizer that cke knows, in a known order, found "
-        "Whitespace");
+  CHECK(error_with(small(), "/model/continuing_subword_prefix", "##") == "t: model.continuing_subword_prefix: expected null, found ##");
+  CHECK(error_with(small(), "/normalizer", {{"type", "X"}}) == "t: normalizer.type: expected a normalizer that cke knows, found X");
+  CHECK(error_with(small(), "/normalizer", {{"type", "NFC"}, {"new", 1}}) == "t: normalizer.new: expected no such key, found 1");
+  CHECK(error_with(small(), "/decoder", {{"type", "CTC"}}).starts_with("t: decoder.type: expected a decoder that cke knows, found CTC"));
+  CHECK(error_with(small(), "/post_processor", {{"type", "X"}}) == "t: post_processor.type: expected a post-processor that cke knows, found X");
+  CHECK(error_with(small(), "/pre_tokenizer", {{"type", "UnicodeScripts"}}) ==
+        "t: pre_tokenizer.type: expected a pre-tokenizer that cke knows, found UnicodeScripts");
   CHECK(error_with(small(), "/pre_tokenizer/new", 1) ==
         "t: pre_tokenizer.new: expected no such key, found 1");
 
-  const json byte_level = {
-      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", false}};
-  const auto sequence = [&](const json& first, const json& second) -> json {
-    return {{"type", "Sequence"}, {"pretokenizers", {first, second}}};
-  };
-  json split = {{"type", "Split"},
-                {"behavior", "Isolated"},
-                {"invert", false},
-                {"pattern", {{"Regex", "\\w+"}}}};
-  CHECK(error_with(small(), "/pre_tokenizer", sequence(split, byte_level)) == "");
-  split["behavior"] = "Removed";
-  CHECK(error_with(small(), "/pre_tokenizer", sequence(split, byte_level)) ==
-        "t: pre_tokenizer.pretokenizers[0].behavior: expected Isolated, or Removed with invert, found Removed");
-  json digits = {{"type", "Digits"}, {"individual_digits", true}};
-  CHECK(error_with(small(), "/pre_tokenizer", sequence(byte_level, digits)) ==
-        "t: pre_tokenizer.pretokenizers[0].type: expected a pre-tokenizer that cke knows, in a "
-        "known order, found ByteLevel");
+  document split = {{"type", "Split"}, {"behavior", "Isolated"}, {"invert", false}, {"pattern", {{"Regex", "\\w+"}}}};
+  CHECK(error_with(small(), "/pre_tokenizer", split) == "");
+  split["behavior"] = "Joined";
+  CHECK(error_with(small(), "/pre_tokenizer", split) ==
+        "t: pre_tokenizer.behavior: expected Isolated, Removed, MergedWithPrevious, MergedWithNext or Contiguous, found Joined");
+  CHECK(error_with(small(), "/pre_tokenizer", {{"type", "CharDelimiterSplit"}, {"delimiter", "ab"}}) ==
+        "t: pre_tokenizer.delimiter: expected one character, found ab");
+  CHECK(error_with(small(), "/pre_tokenizer", {{"type", "FixedLength"}, {"length", 0}}) == "t: pre_tokenizer.length: expected at least 1, found 0");
+  CHECK(error_with(small(), "/pre_tokenizer", {{"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "last"}}) ==
+        "t: pre_tokenizer.prepend_scheme: expected always, first or never, found last");
+  CHECK(error_with(small(), "/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", "A*"}}) ==
+        "t: normalizer.precompiled_charsmap: expected base64, found *");
+  CHECK(error_with(small(), "/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", "/////w=="}}).starts_with(
+      "t: precompiled_charsmap: expected a table of at most 0 bytes"));
+  document nested = {{"type", "NFC"}};
+  for (int i = 0; i < 10; ++i) nested = {{"type", "Sequence"}, {"normalizers", document::array({nested})}};
+  CHECK(error_with(small(), "/normalizer", nested).ends_with("expected no Sequence so deep, found Sequence"));
+}
 
-  CHECK(error(small_spm()) == "");
-  CHECK(error_with(small_spm(), "/decoder", {{"type", "Fuse"}}) ==
-        "t: decoder: expected a Replace of ▁ by spaces, found Fuse");
-  CHECK(error_with(small_spm(), "/normalizer", nullptr) ==
-        "t: normalizer: expected a Replace of spaces by ▁, found null");
-  CHECK(error_with(small_spm(), "/normalizer/content", "_") ==
-        "t: normalizer.content: expected \"▁\", found _");
-  CHECK(error_with(small_spm(), "/normalizer/pattern", {{"Regex", " "}}) ==
-        "t: normalizer.pattern.Regex: expected no such key, found  ");
-  CHECK(error_with(small_spm(), "/model/ignore_merges", true) ==
-        "t: model.ignore_merges: expected false, found true");
-  CHECK(error_with(small_spm(), "/decoder",
-                   {{"type", "Strip"}, {"content", " "}, {"start", 2}, {"stop", 0}}) ==
-        "t: decoder.start: expected 1, found 2");
-  CHECK(error_with(small_spm(), "/pre_tokenizer",
-                   {{"type", "Metaspace"}, {"replacement", "▁"}, {"prepend_scheme", "first"}}) ==
-        "t: pre_tokenizer.split: expected false, found null");
+TEST_CASE("hf tokenizer: a unigram's rows") {
+  document j = small();
+  j["model"] = document::parse(R"({"type": "Unigram", "unk_id": 0, "vocab": [["<u>", 0], ["a", -1], ["b", -2.5]]})");
+  j["added_tokens"] = document::array();
+  CHECK(error(j) == "");
+  CHECK(error_with(j, "/model/vocab/1/1", "x") == "t: model.vocab[1]: expected a token and its score, found array");
+  CHECK(error_with(j, "/model/vocab/1", {"a"}) == "t: model.vocab[1]: expected a token and its score, found array");
+  CHECK(error_with(j, "/model/vocab", document::object()) == "t: model.vocab: expected an array, found object");
+  CHECK(error_with(j, "/model/unk_id", 3) == "t: unknown token: expected an id below 3, found 3");
 }
 
 TEST_CASE("hf tokenizer: ids, tokens and merges must fit") {
@@ -226,8 +251,8 @@ TEST_CASE("hf tokenizer: ids, tokens and merges must fit") {
         "t: model.merges: expected an array, found null");
   CHECK(error_with(small(), "/model/merges/0", "b a") ==
         "t: model.merges[0]: expected two tokens whose joined text is a token, found b a");
-  for (const json& bad :
-       {json("ab"), json("a  b"), json(7), json::array({"a"}), json::array({"a", 1})})
+  for (const document& bad :
+       {document("ab"), document("a  b"), document(7), document::array({"a"}), document::array({"a", 1})})
     CHECK(error_with(small(), "/model/merges/0", bad)
               .starts_with(
                   "t: model.merges[0]: expected two tokens whose joined text is a token, found "));
@@ -260,7 +285,7 @@ TEST_CASE(
     for (const int mask : {1, 4, 16}) {
       text[at] = static_cast<char>(text[at] ^ mask);
       fixtures::error_of([&] {
-        tokenizer(parse_hf_tokenizer(text))
+        tokenizer(with_patterns(parse_hf_tokenizer(text), "t"))
             .encode("ab <s>", {.parse_special = true, .add_special = true});
       });
       text[at] = static_cast<char>(text[at] ^ mask);

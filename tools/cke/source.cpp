@@ -5,8 +5,9 @@
 #include <filesystem>
 
 #include <cke/hf.hpp>
-#include <nlohmann/json.hpp>
+#include <cke/io/gguf_steps.hpp>
 #include <cke/io/pattern_splitter.hpp>
+#include <nlohmann/json.hpp>
 
 #include "cache.hpp"
 #include "terminal.hpp"
@@ -42,12 +43,12 @@ std::string stated_pooling(const checkpoint& from, const std::string& path) {
 
 checkpoint open_checkpoint(const std::string& path) {
   checkpoint c = is_directory(path) ? hf(path) : gguf_checkpoint(path);
-  if (c.tokens && c.tokens->pre == pre_tokenizer::patterns) c.tokens = std::make_shared<const vocabulary>(with_patterns(*c.tokens, path));
+  if (c.tokens) c.tokens = std::make_shared<const vocabulary>(with_patterns(*c.tokens, path));
   return c;
 }
 
 tokenizer open_tokenizer(const std::string& path) {
-  if (!is_directory(path)) return tokenizer(with_patterns(read_gguf_tokenizer(gguf::read(path)), path), path);
+  if (!is_directory(path)) return tokenizer(with_patterns(read_any_gguf_tokenizer(gguf::read(path)), path), path);
   const hf_files files = read_hf_files(path);
   if (files.tokenizer.empty()) throw Error(errc::file, files.path("tokenizer.json"), {}, "a file", "none");
   return tokenizer(with_patterns(read_hf_tokenizer(files), files.tokenizer), files.tokenizer);

@@ -37,6 +37,7 @@ inline constexpr std::string_view deepseek_words =
     "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+";
 
 inline constexpr std::string_view
+    afmoe[] = {R"(\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N})))", "[一-鿿㐀-䶿豈-﫿぀-ゟ゠-ヿ･-ﾟ⼀-⿟เ-๿຀-໿ក-៿က-႟ꩠ-ꩿꧠ-꧿가-힯ᄀ-ᇿ]+", deepseek_words},
     chameleon[] = {"<sentinel:[0-9]+>", "(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z", R"(([\t\n]|    |  ))", digit, R"([\p{P}!-/:-@\[-`{-~])", gpt2},
     cohere2[] = {R"(\d{1,3}(?=(?:\d{3})*\b))", gpt4o},
     deepseek_coder[] = {"[\r\n]", R"(\s?\p{L}+)", R"(\s?\p{P}+)", "[一-龥ࠀ-一가-퟿]+", digit},
@@ -89,6 +90,7 @@ inline constexpr gguf_pre gguf_pres[] = {
     {"gpt-2", pre_tokenizer::gpt2}, {"olmo", pre_tokenizer::gpt2, true}, {"phi-2", pre_tokenizer::gpt2}, {"mpt", pre_tokenizer::gpt2},
     {"jais", pre_tokenizer::gpt2}, {"trillion", pre_tokenizer::gpt2}, {"granite-docling", pre_tokenizer::gpt2}, {"exaone4", pre_tokenizer::gpt2},
     {"jina-es", pre_tokenizer::gpt2}, {"jina-de", pre_tokenizer::gpt2}, {"jina-v2-es", pre_tokenizer::gpt2}, {"jina-v2-de", pre_tokenizer::gpt2},
+    {"jina-v1-en", pre_tokenizer::gpt2}, {"jina-v2-code", pre_tokenizer::gpt2}, {"roberta-bpe", pre_tokenizer::gpt2},
     {"gigachat", pre_tokenizer::gpt2}, {"a.x-4.0", pre_tokenizer::gpt2}, {"mellum", pre_tokenizer::gpt2}, {"modern-bert", pre_tokenizer::gpt2},
     {"smollm", pre_tokenizer::smollm}, {"starcoder", pre_tokenizer::smollm}, {"refact", pre_tokenizer::smollm}, {"command-r", pre_tokenizer::smollm},
     {"codeshell", pre_tokenizer::smollm}, {"exaone", pre_tokenizer::smollm}, {"minerva-7b", pre_tokenizer::smollm}, {"mellum2", pre_tokenizer::smollm},
@@ -106,7 +108,7 @@ inline constexpr gguf_pre gguf_pres[] = {
     {"talkie", patterns::gpt4o_alone}, {"minimax-m2", patterns::gpt4o_alone}, {"tekken", patterns::tekken_alone, false, true, true},
     {"deepseek-v3", patterns::deepseek3}, {"hunyuan-dense", patterns::deepseek3}, {"joyai-llm", patterns::deepseek3}, {"hy_v4", patterns::deepseek3},
     {"deepseek-llm", patterns::deepseek_llm}, {"deepseek-coder", patterns::deepseek_coder}, {"falcon", patterns::falcon},
-    {"bailingmoe", patterns::ling}, {"bailingmoe2", patterns::ling}, {"llada-moe", patterns::ling}, {"bloom", patterns::poro},
+    {"afmoe", patterns::afmoe}, {"bailingmoe", patterns::ling}, {"bailingmoe2", patterns::ling}, {"llada-moe", patterns::ling}, {"bloom", patterns::poro},
     {"poro-chat", patterns::poro}, {"gpt3-finnish", patterns::poro}, {"viking", patterns::viking}, {"chameleon", patterns::chameleon, false, false, true},
     {"default", patterns::old_default}, {"exaone-moe", patterns::exaone_moe}, {"granite-embed-multi-97m", patterns::granite_embed, false, true},
     {"jais-2", patterns::jais2}, {"kimi-k2", patterns::kimi}, {"laguna", patterns::laguna}, {"minicpm5", patterns::minicpm5, false, true},

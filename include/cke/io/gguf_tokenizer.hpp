@@ -48,32 +48,8 @@ inline std::vector<merge> gguf_merges(const gguf& file, const char* key,
   return merges;
 }
 
-}  // namespace detail
-
-// The keys tokenizer.ggml.* and tokenizer.chat_template. Throws Error{malformed},
-// Error{unsupported} or, for a key that is missing or of another type, Error{config_mismatch}; each
-// names the key.
-inline vocabulary read_gguf_tokenizer(const gguf& file) {
-  vocabulary v;
-  const auto model = file.get<std::string_view>("tokenizer.ggml.model");
-  const bool bpe = model == "gpt2", merged = model == "gemma4";  // pieces of characters, but joined by merges
-  if (bpe) {
-    const auto rules =
-        detail::gguf_pre_named(file.get<std::string_view>("tokenizer.ggml.pre"), file.file());
-    v.pre = rules.kind;
-    for (const std::string_view pattern : rules.patterns) v.patterns.push_back({std::string(pattern)});
-    v.nfc = rules.nfc;
-    v.ignore_merges = rules.ignore_merges;
-    v.add_bos = rules.add_bos;
-  } else if (model == "llama" || merged) {
-    v.model = tokenizer_model::spm;
-    v.fuse_unknown = true;
-    v.add_bos = true;
-    if (!merged) v.scores = file.array<float>("tokenizer.ggml.scores");
-  } else {
-    throw Error(errc::unsupported, file.file(), "tokenizer.ggml.model", "gpt2, llama or gemma4", model);
-  }
-
+// What all models have: tokens with their types, ids with a meaning, templates.
+inline void read_gguf_tokens(const gguf& file, vocabulary& v) {
   const auto tokens = file.array<std::string_view>("tokenizer.ggml.tokens");
   v.tokens.assign(tokens.begin(), tokens.end());
   v.types.assign(tokens.size(), token_type::normal);
@@ -96,15 +72,46 @@ inline vocabulary read_gguf_tokenizer(const gguf& file) {
   v.eos = file.get_or("tokenizer.ggml.eos_token_id", no_token);
   v.pad = file.get_or("tokenizer.ggml.padding_token_id", no_token);
   v.unknown = file.get_or("tokenizer.ggml.unknown_token_id", no_token);
+  v.chat_template = file.get_or<std::string_view>("tokenizer.chat_template", {});
+  v.tool_template = file.get_or<std::string_view>("tokenizer.chat_template.tool_use", {});
+}
+
+}  // namespace detail
+
+// The keys tokenizer.ggml.* and tokenizer.chat_template, of BPE models (others: gguf_steps.hpp). Throws Error{malformed},
+// Error{unsupported} or, for a key that is missing or of another type, Error{config_mismatch}; each
+// names the key.
+inline vocabulary read_gguf_tokenizer(const gguf& file) {
+  vocabulary v;
+  const auto model = file.get<std::string_view>("tokenizer.ggml.model");
+  const auto pre = file.get_or<std::string_view>("tokenizer.ggml.pre", {});
+  // Pieces of characters, but joined by merges.
+  const bool merged = model == "gemma4" || (model == "gpt2" && (pre == "gemma4" || pre == "sarvam-moe" || pre == "granite-embed-multi-311m"));
+  const bool bpe = model == "gpt2" && !merged;
+  if (bpe) {
+    const auto rules =
+        detail::gguf_pre_named(file.get<std::string_view>("tokenizer.ggml.pre"), file.file());
+    v.pre = rules.kind;
+    for (const std::string_view pattern : rules.patterns) v.patterns.push_back({std::string(pattern)});
+    v.nfc = rules.nfc;
+    v.ignore_merges = rules.ignore_merges;
+    v.add_bos = rules.add_bos;
+  } else if (model == "llama" || merged) {
+    v.model = tokenizer_model::spm;
+    v.fuse_unknown = true;
+    v.add_bos = true;
+    if (!merged) v.scores = file.array<float>("tokenizer.ggml.scores");
+  } else {
+    throw Error(errc::unsupported, file.file(), "tokenizer.ggml.model", "gpt2, llama or gemma4", model);
+  }
+
+  detail::read_gguf_tokens(file, v);
   v.add_bos = file.get_or("tokenizer.ggml.add_bos_token", v.add_bos) && v.bos != no_token;
   v.add_eos = file.get_or("tokenizer.ggml.add_eos_token", false) && v.eos != no_token;
   if (file.get_or("tokenizer.ggml.add_space_prefix", !bpe && !merged)) {
     v.prefix = bpe ? space_prefix::if_missing : space_prefix::always;
     v.strip_prefix = !bpe;
   }
-  v.chat_template = file.get_or<std::string_view>("tokenizer.chat_template", {});
-  v.tool_template = file.get_or<std::string_view>("tokenizer.chat_template.tool_use", {});
-
   if (bpe || merged) v.merges = detail::gguf_merges(file, "tokenizer.ggml.merges", v.tokens);
   if (bpe) {
     for (std::size_t id = 0; id < v.tokens.size(); ++id) {

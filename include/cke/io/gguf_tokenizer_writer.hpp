@@ -49,6 +49,8 @@ inline std::vector<std::string> spelled_tokens(const vocabulary& v, u32 count) {
 // Error{unsupported} for rules that GGUF has no name for.
 inline void write_gguf_tokenizer(gguf_writer& to, const vocabulary& v, std::span<const u32> stop_ids, u32 count,
                                  const std::string& file) {
+  if (v.model == tokenizer_model::steps || !v.before.empty() || !v.after.empty())
+    throw Error(errc::unsupported, file, "tokenizer", "BPE, and at most one token on each side of a text", "others");
   const bool bpe = v.model == tokenizer_model::bpe;
   to.add("tokenizer.ggml.model", bpe ? "gpt2" : "llama");
   if (bpe) to.add("tokenizer.ggml.pre", detail::gguf_pre_of(v, file));

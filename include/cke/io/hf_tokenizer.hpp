@@ -10,10 +10,10 @@
 
 #include "../core/error.hpp"
 #include "../text/vocabulary.hpp"
-#include "gguf_pre.hpp"
-#include "hf_bpe_model.hpp"
+#include "hf_built_in.hpp"
 #include "hf_dir.hpp"
-#include "json_node.hpp"
+#include "hf_model.hpp"
+#include "hf_steps.hpp"
 
 namespace cke {
 namespace detail {
@@ -28,11 +28,14 @@ class hf_tokenizer_reader {
     const json_node root(parsed, file_, "");
     root.only({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
                "post_processor", "decoder", "model"});
-    read_pre_tokenizer(root["pre_tokenizer"]);
-    read_normalizer(root["normalizer"]);
-    read_decoder(root["decoder"]);
+    text_recipe recipe = hf_recipe(root, file_);
+    hf_model model(out_, root["model"], root["added_tokens"]);
+    recipe.model = model.options();
+    if (!is_byte_level(recipe, out_) && !is_sentencepiece(recipe, out_)) {
+      out_.model = tokenizer_model::steps;
+      out_.recipe = std::make_shared<const text_recipe>(std::move(recipe));
+    }
     read_post_processor(root["post_processor"]);
-    hf_bpe_model model(out_, root["model"], root["added_tokens"]);
     if (!config_json.empty()) {
       const nlohmann::json config = parse(config_json, config_file_);
       read_config(json_node(config, config_file_, ""), model);
@@ -51,192 +54,67 @@ class hf_tokenizer_reader {
     }
   }
 
-  void read_pre_tokenizer(const json_node& node) {
-    const std::vector<json_node> steps = node.components("pretokenizers");
-    out_.model = tokenizer_model::spm;
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      const json_node& step = steps[i];
-      const json_node type = step["type"];
-      const bool first = i == 0, last = i + 1 == steps.size();
-      if (type.is("Split") && first && last) {  // by spaces, of which the normalizer leaves none
-        step.only({"pattern", "behavior", "invert"});
-        step["pattern"].only({"String"});
-        step["pattern"]["String"].require(step["pattern"]["String"].is(" "), "\" \"");
-        no_words_ = true;
-      } else if ((type.is("Split") || type.is("Digits") || type.is("Punctuation")) && !last) {
-        out_.patterns.push_back(rule_of(step));
-      } else if (type.is("ByteLevel") && last) {
-        step.only({"add_prefix_space", "trim_offsets", "use_regex"});
-        out_.model = tokenizer_model::bpe;
-        if (step["use_regex"].flag(true)) out_.patterns.push_back({std::string(patterns::gpt2)});
-        const bool prefix = step["add_prefix_space"].flag(true);
-        step["add_prefix_space"].require(first || !prefix, "false");
-        if (prefix) out_.prefix = space_prefix::if_missing;
-      } else if (type.is("Metaspace") && first && last) {
-        read_metaspace(step);
-      } else {
-        type.unsupported("a pre-tokenizer that cke knows, in a known order");
-      }
-    }
-    if (!steps.empty() && out_.model == tokenizer_model::spm && !metaspace_ && !no_words_)
-      steps.back()["type"].unsupported("ByteLevel as the last pre-tokenizer");
-    name_patterns();
-  }
-
-  // A step before ByteLevel as a regular expression.
-  static split_rule rule_of(const json_node& step) {
-    if (step["type"].is("Digits")) {
-      step.only({"individual_digits"});
-      return {std::string(step["individual_digits"].flag(false) ? patterns::digit : patterns::digits)};
-    }
-    const json_node behavior = step["behavior"];
-    if (step["type"].is("Punctuation")) {
-      step.only({"behavior"});
-      behavior.require(behavior.is("Isolated") || behavior.is("Contiguous"), "Isolated or Contiguous");
-      return {behavior.is("Isolated") ? R"([\p{P}!-/:-@\[-`{-~])" : R"([\p{P}!-/:-@\[-`{-~]+)"};
-    }
-    step.only({"pattern", "behavior", "invert"});
-    const bool inverted = step["invert"].flag(false);
-    behavior.require(behavior.is("Isolated") || (behavior.is("Removed") && inverted), "Isolated, or Removed with invert");
-    const json_node pattern = step["pattern"];
-    pattern.only({"Regex", "String"});
-    if (pattern["String"].null()) return {pattern["Regex"].text(), behavior.is("Removed")};
-    std::string literal;
-    for (const char c : pattern["String"].text()) (literal += std::string_view(".^$*+?()[]{}|\\").find(c) < 14 ? "\\" : "") += c;
-    return {literal, behavior.is("Removed")};
-  }
-
-  // Patterns that are built in need no splitter.
-  void name_patterns() {
-    static constexpr std::pair<std::string_view, pre_tokenizer> known[] = {
-        {patterns::gpt2, pre_tokenizer::gpt2}, {patterns::llama3, pre_tokenizer::llama3}, {patterns::qwen2, pre_tokenizer::qwen2}};
-    std::vector<split_rule>& rules = out_.patterns;
-    if (rules.empty()) return;
-    out_.pre = pre_tokenizer::patterns;
-    const bool digits_first = rules.size() == 2 && rules[0] == split_rule{std::string(patterns::digit)};
-    for (const auto& [pattern, kind] : known)  // these match everything: dropping the rest is no difference
-      if (rules.back().pattern == pattern) {
-        if (rules.size() == 1) out_.pre = kind;
-        if (digits_first && kind == pre_tokenizer::gpt2) out_.pre = pre_tokenizer::smollm;
-      }
-    if (out_.pre != pre_tokenizer::patterns) rules.clear();
-  }
-
-  void read_metaspace(const json_node& step) {
-    step.only({"replacement", "str_rep", "prepend_scheme", "add_prefix_space", "split"});
-    step["replacement"].require(step["replacement"].is("▁"), "▁");
-    step["split"].require(!step["split"].flag(true), "false");
-    const json_node scheme = step["prepend_scheme"];
-    if (scheme.is("always") || (scheme.null() && step["add_prefix_space"].flag(true)))
-      out_.prefix = space_prefix::if_missing;
-    else if (scheme.is("first")) out_.prefix = space_prefix::at_beginning;
-    else if (!scheme.null() && !scheme.is("never")) scheme.unsupported("always, first or never");
-    metaspace_ = true;
-  }
-
-  void read_normalizer(const json_node& node) {
-    bool marks_spaces = metaspace_;
-    for (const json_node& step : node.components("normalizers")) {
-      const json_node type = step["type"];
-      const bool spm = out_.model == tokenizer_model::spm && !metaspace_;
-      if (type.is("NFC") && !marks_spaces) {
-        step.only({});
-        out_.nfc = true;
-      } else if (type.is("Prepend") && spm) {
-        step.only({"prepend"});
-        step["prepend"].require(step["prepend"].is("▁"), "▁");
-        out_.prefix = space_prefix::always;
-      } else if (type.is("Replace") && spm) {
-        require_replace(step, " ", "▁");
-        marks_spaces = true;
-      } else {
-        type.unsupported(out_.model == tokenizer_model::bpe
-                             ? "NFC"
-                             : "NFC, Prepend or Replace, in a known order");
-      }
-    }
-    if (out_.model == tokenizer_model::spm && !marks_spaces)
-      node.unsupported("a Replace of spaces by ▁");
-  }
-
-  static void require_replace(const json_node& step, std::string_view from, std::string_view to) {
-    step.only({"pattern", "content"});
-    step["pattern"].only({"String"});
-    const json_node pattern = step["pattern"]["String"], content = step["content"];
-    pattern.require(pattern.is(from), "\"" + std::string(from) + "\"");
-    content.require(content.is(to), "\"" + std::string(to) + "\"");
-  }
-
-  void read_decoder(const json_node& node) {
-    const bool bpe = out_.model == tokenizer_model::bpe;
-    bool spells_spaces = bpe;
-    if (node.null()) node.unsupported("a decoder");
-    for (const json_node& step : node.components("decoders")) {
-      const json_node type = step["type"];
-      if (type.is("ByteLevel") && bpe) continue;
-      if (bpe) type.unsupported("ByteLevel");
-      if (type.is("ByteFallback") || type.is("Fuse")) continue;
-      if (type.is("Replace")) {
-        require_replace(step, "▁", " ");
-        spells_spaces = true;
-      } else if (type.is("Strip")) {
-        step.only({"content", "start", "stop"});
-        step["content"].require(step["content"].is(" "), "\" \"");
-        step["start"].require(step["start"].id() == 1, "1");
-        step["stop"].require(step["stop"].id() == 0, "0");
-        out_.strip_prefix = true;
-      } else if (type.is("Metaspace")) {
-        out_.strip_prefix = out_.prefix != space_prefix::never;
-        spells_spaces = true;
-      } else {
-        type.unsupported("Replace, ByteFallback, Fuse, Strip or Metaspace");
-      }
-    }
-    if (!spells_spaces) node.unsupported("a Replace of ▁ by spaces");
-  }
-
+  // Processors follow one another: each puts its tokens around those of the one before.
   void read_post_processor(const json_node& node) {
-    for (const json_node& step : node.components("processors")) {
+    for (const json_node& step : hf_steps(node, "processors")) {
       const json_node type = step["type"];
-      if (type.is("ByteLevel")) continue;  // offsets only
-      if (!type.is("TemplateProcessing")) type.unsupported("ByteLevel or TemplateProcessing");
-      step.only({"single", "pair", "special_tokens"});
-      bool after_text = false;
-      for (const json_node& item : step["single"].array()) {
-        if (!item["Sequence"].null()) {
-          item["Sequence"].require(!after_text && item["Sequence"]["id"].is("A"), "the text once");
-          after_text = true;
-          continue;
-        }
-        bool& add = after_text ? out_.add_eos : out_.add_bos;
-        item.require(!add && !item["SpecialToken"].null(),
-                     "at most one token before the text and one after it");
-        const json_node token = step["special_tokens"][item["SpecialToken"]["id"].text().c_str()];
-        const std::vector<json_node> ids = token["ids"].array();
-        token["ids"].require(ids.size() == 1, "one id");
-        add = true;
-        (after_text ? out_.eos : out_.bos) = ids[0].id();
+      std::vector<u32> before, after;
+      if (type.is("TemplateProcessing")) {
+        read_template(step, before, after);
+      } else if (type.is("BertProcessing") || type.is("RobertaProcessing")) {
+        step.only({"sep", "cls", "trim_offsets", "add_prefix_space"});
+        before = {processed_id(step["cls"])}, after = {processed_id(step["sep"])};
+      } else if (!type.is("ByteLevel")) {  // offsets only
+        type.unsupported("a post-processor that cke knows");
       }
-      step["single"].require(after_text, "a template with the text");
+      out_.before.insert(out_.before.begin(), before.begin(), before.end());
+      out_.after.insert(out_.after.end(), after.begin(), after.end());
     }
+    if (out_.before.size() == 1) out_.bos = out_.before[0], out_.add_bos = true, out_.before.clear();
+    if (out_.after.size() == 1) out_.eos = out_.after[0], out_.add_eos = true, out_.after.clear();
   }
 
-  void read_config(const json_node& config, const hf_bpe_model& model) {
+  static u32 processed_id(const json_node& pair) {  // ["[CLS]", 101]
+    if (!pair.raw().is_array() || pair.raw().size() != 2) pair.mismatch("a token and its id");
+    return pair[1].id();
+  }
+
+  static void read_template(const json_node& step, std::vector<u32>& before, std::vector<u32>& after) {
+    step.only({"single", "pair", "special_tokens"});
+    bool after_text = false;
+    for (const json_node& item : step["single"].array()) {
+      if (!item["Sequence"].null()) {
+        item["Sequence"].require(!after_text && item["Sequence"]["id"].is("A"), "the text once");
+        after_text = true;
+        continue;
+      }
+      item.require(!item["SpecialToken"].null(), "a Sequence or a SpecialToken");
+      for (const json_node& id : step["special_tokens"][item["SpecialToken"]["id"].text().c_str()]["ids"].array())
+        (after_text ? after : before).push_back(id.id());
+    }
+    step["single"].require(after_text, "a template with the text");
+  }
+
+  void read_config(const json_node& config, const hf_model& model) {
     // As transformers does: either key replaces what the post-processor adds.
     const json_node add_bos = config["add_bos_token"], add_eos = config["add_eos_token"];
     const auto& keys = config.object();
     const bool replaces = keys.contains("add_bos_token") || keys.contains("add_eos_token");
-    const auto read = [&](const char* key, u32& id, bool added) {
+    std::vector<u32> none;
+    const auto read = [&](const char* key, u32& id, bool& added, std::vector<u32>& around) {
       const json_node node = config[key];
       if (node.null()) return;
       const u32 named = model.find(node.raw().is_object() ? node["content"] : node);
-      if (added && !replaces) node.require(named == id, "the token that the post-processor adds");
+      // The post-processor may add another token than the one that begins or ends a text.
+      if (added && named != id) around.push_back(id), added = false;
       id = named;
     };
-    read("bos_token", out_.bos, out_.add_bos);
-    read("eos_token", out_.eos, out_.add_eos);
-    read("pad_token", out_.pad, false);
+    bool no_pad = false;
+    read("bos_token", out_.bos, out_.add_bos, out_.before);
+    read("eos_token", out_.eos, out_.add_eos, out_.after);
+    read("pad_token", out_.pad, no_pad, none);
     if (replaces) {
+      out_.before.clear(), out_.after.clear();
       out_.add_bos = add_bos.flag(false) && out_.bos != no_token;
       out_.add_eos = add_eos.flag(false) && out_.eos != no_token;
     }
@@ -253,7 +131,6 @@ class hf_tokenizer_reader {
 
   std::string file_, config_file_;
   vocabulary out_;
-  bool metaspace_ = false, no_words_ = false;
 };
 
 }  // namespace detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// pattern_splitter.hpp: pre-tokenizers that are regular expressions, through PCRE2. Programs that include it link pcre2-8.
+// pattern_splitter.hpp: tokenizers with regular expressions, through PCRE2, or with steps of their own. Programs that include it link pcre2-8.
 #pragma once
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -12,33 +12,40 @@
 #include <string_view>
 #include <vector>
 
-#include "../text/vocabulary.hpp"
+#include "../text/steps/pipeline.hpp"
 
 CKE_COLD_BEGIN
 namespace cke {
 
-class pattern_splitter final : public splitter {
+// One regular expression.
+class pattern final : public matcher {
  public:
   // Throws Error{unsupported} for what is no regular expression.
-  pattern_splitter(std::span<const split_rule> rules, const std::string& file) {
-    for (const split_rule& rule : rules) {
-      const std::string pattern = in_pcre(rule.pattern, file);
-      int error = 0;
-      PCRE2_SIZE at = 0;
-      // Patterns are a file's: none may read beyond a character (\C) or call out.
-      constexpr std::uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
-      code_pointer code(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(pattern.data()), pattern.size(), options, &error, &at, nullptr));
-      if (!code) throw Error(errc::unsupported, file, "tokenizer pattern", "a regular expression", rule.pattern);
-      pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);  // without it matches are slower, not others
-      rules_.push_back({std::move(code), rule.drops_rest});
-    }
+  pattern(std::string_view text, const std::string& file) {
+    const std::string spelled = in_pcre(text, file);
+    int error = 0;
+    PCRE2_SIZE at = 0;
+    // Patterns are a file's: none may read beyond a character (\C) or call out.
+    constexpr std::uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
+    code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(spelled.data()), spelled.size(), options, &error, &at, nullptr));
+    if (!code_) throw Error(errc::unsupported, file, "tokenizer pattern", "a regular expression", text);
+    pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // without it matches are slower, not others
   }
 
-  // Throws Error{unsupported} where a pattern takes more than PCRE2's bounds of steps and memory.
-  void split(std::string_view text, function_ref<void(std::string_view)> sink) const override {
-    std::vector<match_pointer> matches;
-    for (const compiled& r : rules_) matches.emplace_back(pcre2_match_data_create_from_pattern(r.code.get(), nullptr));
-    cut(0, text, matches, sink);
+  // Throws Error{unsupported} where the pattern takes more than PCRE2's bounds of steps and memory.
+  void each(std::string_view text, function_ref<void(std::size_t, std::size_t)> found) const override {
+    // Serves every pattern of a thread: the match is read before anyone else may look for the next.
+    static thread_local const std::unique_ptr<pcre2_match_data, releaser> match(pcre2_match_data_create(1, nullptr));
+    const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
+    for (std::size_t at = 0; at <= text.size();) {
+      const int result = pcre2_match(code_.get(), subject, text.size(), at, 0, match.get(), nullptr);
+      if (result == PCRE2_ERROR_NOMATCH) break;
+      if (result < 0) throw Error(errc::unsupported, {}, "tokenizer pattern", "one that is done in PCRE2's bounds", "another");
+      const PCRE2_SIZE* place = pcre2_get_ovector_pointer(match.get());
+      const std::size_t first = place[0], last = place[1];
+      found(first, last);
+      at = last > first ? last : last == text.size() ? last + 1 : last + code_point_at(text, last).size;
+    }
   }
 
  private:
@@ -46,35 +53,6 @@ class pattern_splitter final : public splitter {
     void operator()(pcre2_code* p) const { pcre2_code_free(p); }
     void operator()(pcre2_match_data* p) const { pcre2_match_data_free(p); }
   };
-  using code_pointer = std::unique_ptr<pcre2_code, releaser>;
-  using match_pointer = std::unique_ptr<pcre2_match_data, releaser>;
-  struct compiled {
-    code_pointer code;
-    bool drops_rest;
-  };
-
-  void cut(std::size_t level, std::string_view text, const std::vector<match_pointer>& matches,
-           function_ref<void(std::string_view)> sink) const {
-    if (text.empty()) return;
-    if (level == rules_.size()) return sink(text);
-    const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
-    const auto rest = [&](std::size_t from, std::size_t to) {
-      if (!rules_[level].drops_rest) cut(level + 1, text.substr(from, to - from), matches, sink);
-    };
-    std::size_t done = 0;
-    for (std::size_t at = 0; at <= text.size();) {
-      const int found = pcre2_match(rules_[level].code.get(), subject, text.size(), at, 0, matches[level].get(), nullptr);
-      if (found == PCRE2_ERROR_NOMATCH) break;
-      if (found < 0) throw Error(errc::unsupported, {}, "tokenizer pattern", "one that is done in PCRE2's bounds", "another");
-      const PCRE2_SIZE* place = pcre2_get_ovector_pointer(matches[level].get());
-      const std::size_t first = place[0], last = place[1];
-      rest(done, first);
-      if (last > first) cut(level + 1, text.substr(first, last - first), matches, sink);
-      done = last;
-      at = last > first ? last : last == text.size() ? last + 1 : last + code_point_at(text, last).size;
-    }
-    rest(done, text.size());
-  }
 
   // Of \p{Han}: a name longer than those of categories. To PCRE2 it would also mean what scripts share.
   static std::string_view script_name(std::string_view at) {
@@ -115,12 +93,63 @@ class pattern_splitter final : public splitter {
     return out;
   }
 
+  std::unique_ptr<pcre2_code, releaser> code_;
+};
+
+class pattern_splitter final : public splitter {
+ public:
+  pattern_splitter(std::span<const split_rule> rules, const std::string& file) {
+    for (const split_rule& rule : rules) rules_.push_back({pattern(rule.pattern, file), rule.drops_rest});
+  }
+
+  void split(std::string_view text, function_ref<void(std::string_view)> sink) const override { cut(0, text, sink); }
+
+ private:
+  struct compiled {
+    pattern match;
+    bool drops_rest;
+  };
+
+  void cut(std::size_t level, std::string_view text, function_ref<void(std::string_view)> sink) const {
+    if (text.empty()) return;
+    if (level == rules_.size()) return sink(text);
+    const auto piece = [&](std::size_t first, std::size_t last) {
+      if (last > first) cut(level + 1, text.substr(first, last - first), sink);
+    };
+    const auto rest = [&](std::size_t first, std::size_t last) {
+      if (!rules_[level].drops_rest) piece(first, last);
+    };
+    std::size_t done = 0;
+    rules_[level].match.each(text, [&](std::size_t first, std::size_t last) {
+      rest(done, first);
+      piece(first, last);
+      done = last;
+    });
+    rest(done, text.size());
+  }
+
   std::vector<compiled> rules_;
 };
 
-// A vocabulary that cuts text by its own patterns, where it has some.
+// A vocabulary that cuts text by its own patterns, or works by its own steps, where it has some.
 inline vocabulary with_patterns(vocabulary v, const std::string& file) {
   if (v.pre == pre_tokenizer::patterns) v.cuts = std::make_shared<pattern_splitter>(v.patterns, file);
+  if (!v.recipe) return v;
+  auto recipe = std::make_shared<text_recipe>(*v.recipe);
+  const auto compile = [&](text_pattern& p) {
+    if (p.regex) p.compiled = std::make_shared<pattern>(p.text, file);
+  };
+  for (auto& step : recipe->normalizers) {
+    if (auto* s = std::get_if<normalizing::replace>(&step)) compile(s->pattern);
+    if (auto* s = std::get_if<normalizing::precompiled>(&step)) compile(s->graphemes);
+  }
+  for (auto& step : recipe->cuts)
+    if (auto* s = std::get_if<cutting::at_pattern>(&step)) compile(s->pattern);
+  for (auto& step : recipe->decoders)
+    if (auto* s = std::get_if<decoding::replace>(&step)) compile(s->pattern);
+  const auto pipeline = std::make_shared<recipe_pipeline>(v, recipe, file);
+  v.strip_prefix = pipeline->strips_prefix();
+  v.pipeline = pipeline;
   return v;
 }
 

@@ -95,18 +95,8 @@ constexpr u32 compose(u32 first, u32 second) {
   return at != end && pair_of(*at) == pair ? decomposition(*at)[0] : 0;
 }
 
-// Appends `text` in form C; `codes` is scratch.
-inline void append_nfc(std::string& out, std::string_view text, std::vector<u32>& codes) {
-  codes.clear();
-  for (std::size_t at = 0; at < text.size();) {
-    const code_point c = code_point_at(text, at);
-    c.value < 0xC0 ? codes.push_back(c.value) : decompose(codes, c.value);
-    at += c.size;
-  }
-
-  order_marks(codes);
-
-  // Compose in place: each code point with the last starter, unless a mark between them blocks it.
+// Composes in place: each code point with the last starter, unless a mark between them blocks it.
+inline void compose_all(std::vector<u32>& codes) {
   std::size_t kept = 0, starter = codes.size();
   u32 last_class = 0;
   for (const u32 code : codes) {
@@ -123,6 +113,18 @@ inline void append_nfc(std::string& out, std::string_view text, std::vector<u32>
     codes[kept++] = code;
   }
   codes.resize(kept);
+}
+
+// Appends `text` in form C; `codes` is scratch.
+inline void append_nfc(std::string& out, std::string_view text, std::vector<u32>& codes) {
+  codes.clear();
+  for (std::size_t at = 0; at < text.size();) {
+    const code_point c = code_point_at(text, at);
+    c.value < 0xC0 ? codes.push_back(c.value) : decompose(codes, c.value);
+    at += c.size;
+  }
+  order_marks(codes);
+  compose_all(codes);
   for (const u32 code : codes) append_utf8(out, code);
 }
 

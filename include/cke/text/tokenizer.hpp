@@ -42,7 +42,9 @@ class tokenizer {
     validate(v, file);
     if (v.pre == pre_tokenizer::patterns && !v.cuts)
       throw Error(errc::unsupported, file, "tokenizer patterns", "with_patterns() of cke/io/pattern_splitter.hpp", "none");
-    if (v.model == tokenizer_model::bpe) {
+    if (v.model == tokenizer_model::steps) {
+      if (!v.pipeline) throw Error(errc::unsupported, file, "tokenizer steps", "with_patterns() of cke/io/pattern_splitter.hpp", "none");
+    } else if (v.model == tokenizer_model::bpe) {
       bpe_.emplace(v);
     } else {
       spm_.emplace(v);
@@ -68,6 +70,7 @@ class tokenizer {
     const cke::vocabulary& v = *vocabulary_;
     std::vector<u32> ids;
     if (options.add_special && v.add_bos) ids.push_back(v.bos);
+    if (options.add_special) ids.insert(ids.end(), v.before.begin(), v.before.end());
     merger scratch;
     const auto on_token = [&](u32 id) { ids.push_back(id); };
     const auto judge = [&](const added_token& token, std::size_t, std::size_t) {
@@ -83,6 +86,7 @@ class tokenizer {
       normalized_.split(normal, judge, on_text, on_token);
     };
     raw_.split(text, judge, on_stretch, on_token);
+    if (options.add_special) ids.insert(ids.end(), v.after.begin(), v.after.end());
     if (options.add_special && v.add_eos) ids.push_back(v.eos);
     return ids;
   }
@@ -90,6 +94,7 @@ class tokenizer {
   // The text of a whole sequence; it may end in, or hold, bytes that are not UTF-8. Throws
   // Error{token_range}.
   std::string decode(std::span<const u32> ids, bool skip_special = false) const {
+    if (vocabulary_->pipeline) return decode_by_steps(ids, skip_special);
     std::string text;
     for (const u32 id : ids) {
       const std::string_view bytes = piece(id);
@@ -102,6 +107,7 @@ class tokenizer {
   // The bytes that a token stands for; not always whole UTF-8. Throws Error{token_range}.
   std::string_view piece(u32 id) const {
     check(id);
+    if (vocabulary_->pipeline) return vocabulary_->pipeline->pieces()[id];
     return spm_ ? pieces_[id] : vocabulary_->tokens[id];
   }
   bool is_special(u32 id) const {
@@ -129,6 +135,13 @@ class tokenizer {
   [[noreturn]] CKE_OUT_OF_LINE void refuse(u32 id) const {
     throw Error(errc::token_range, {}, "token id", concat({"less than ", vocab_size()}),
                 concat({id}));
+  }
+
+  std::string decode_by_steps(std::span<const u32> ids, bool skip_special) const {
+    std::vector<u32> kept;
+    for (const u32 id : ids)
+      if (!is_special(id) || !skip_special) kept.push_back(id);
+    return vocabulary_->pipeline->decode(kept);
   }
 
   CKE_OUT_OF_LINE static std::string replace_all(std::string_view text, std::string_view from,
@@ -160,6 +173,7 @@ class tokenizer {
   }
 
   CKE_OUT_OF_LINE std::string normalize(std::string_view text) const {
+    if (vocabulary_->pipeline) return vocabulary_->pipeline->normalize(text);
     std::string normal = vocabulary_->nfc ? nfc(text) : std::string(text);
     if (!marks_spaces_first()) return normal;
     if (vocabulary_->prefix == space_prefix::always && !normal.empty()) normal.insert(0, 1, ' ');
@@ -168,6 +182,7 @@ class tokenizer {
 
   void encode_text(std::string_view text, bool beginning, merger& scratch,
                    std::vector<u32>& ids) const {
+    if (vocabulary_->pipeline) return vocabulary_->pipeline->encode(text, beginning, ids);
     const space_prefix p = vocabulary_->prefix;
     const bool wanted =
         p == space_prefix::if_missing || (p == space_prefix::at_beginning && beginning);

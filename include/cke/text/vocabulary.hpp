@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,7 @@ inline constexpr u32 no_token = ~u32{0};
 enum class tokenizer_model : u8 {
   bpe,  // byte-level BPE (GPT-2): pieces of bytes
   spm,  // SentencePiece-style BPE (Llama): pieces of characters, "▁" for the space, else bytes
+  steps,  // others, by a recipe (steps/recipe.hpp): unigram, WordPiece, any normalisers
 };
 
 // The numbers that GGUF files use.
@@ -65,11 +67,27 @@ struct split_rule {
   bool operator==(const split_rule&) const = default;
 };
 
+struct text_recipe;
+
+// Text to ids and back by a vocabulary's recipe. Any number of threads may use one.
+class text_pipeline {
+ public:
+  virtual ~text_pipeline() = default;
+  virtual std::string normalize(std::string_view text) const = 0;
+  // Appends the ids of a stretch of normalised text. beginning: the whole text begins with it.
+  virtual void encode(std::string_view text, bool beginning, std::vector<u32>& ids) const = 0;
+  virtual std::string decode(std::span<const u32> ids) const = 0;
+  // By id: the bytes that a token stands for behind others.
+  virtual std::span<const std::string> pieces() const = 0;
+};
+
 struct vocabulary {
   tokenizer_model model = tokenizer_model::bpe;
   pre_tokenizer pre = pre_tokenizer::none;
   std::vector<split_rule> patterns;       // where `pre` is patterns: one after the other
   std::shared_ptr<const splitter> cuts;   // made of them: with_patterns() in io/pattern_splitter.hpp
+  std::shared_ptr<const text_recipe> recipe;      // where `model` is steps
+  std::shared_ptr<const text_pipeline> pipeline;  // made of it, by with_patterns() too
   space_prefix prefix = space_prefix::never;
   bool strip_prefix = false;  // decoding drops one space at the beginning
   bool nfc = false;           // text is put into Unicode normalisation form C
@@ -79,8 +97,10 @@ struct vocabulary {
   bool fuse_unknown = false;   // neighbouring unknown characters are one unknown token
   u32 bos = no_token, eos = no_token, unknown = no_token, pad = no_token;
 
+  std::vector<u32> before, after;  // tokens around a text, where they are not bos and eos alone
+
   // By id. bpe: raw bytes, not GPT-2's visible spelling. spm: UTF-8 with "▁" for the space, and
-  // "<0x0A>" for a byte. Added tokens: the text that they are found by.
+  // "<0x0A>" for a byte. steps: as the file has it. Added tokens: the text that they are found by.
   std::vector<std::string> tokens;
   std::vector<token_type> types;  // by id
   std::vector<float> scores;      // by id; an spm without merges joins by these
@@ -128,6 +148,8 @@ inline void validate(const vocabulary& v, const std::string& file) {
   check_id(v.unknown, "unknown token", true);
   check_id(v.pad, "padding token", true);
   for (const added_token& a : v.added) check_id(a.id, "added token", false);
+  for (const u32 id : v.before) check_id(id, "token before the text", false);
+  for (const u32 id : v.after) check_id(id, "token after the text", false);
 
   for (std::size_t i = 0; i < v.merges.size(); ++i) {
     const auto [left, right, result] = v.merges[i];

@@ -264,13 +264,18 @@ def strings(seed, count, extra=()):
     return FIXED + [text(rng, extra=extra) for _ in range(count)]
 
 
-def save(name, t, config, count=250):
-    folder = HERE / name
+def save_files(folder, t, config):
     folder.mkdir(exist_ok=True)
     (folder / "tokenizer.json").write_text(json.dumps(json.loads(t.to_str()), ensure_ascii=False, separators=(",", ":")) + "\n")
     (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=1) + "\n")
+
+
+def save(name, t, config, count=250, always=0, without="\0\0"):
+    """Flags `always` are set in every case, and strings that have `without` are left out."""
+    save_files(HERE / name, t, config)
     t = with_config(t, config)
-    write_cases(HERE / f"{name}.cases", [(i % 4, s, reference(t, i % 4, s)) for i, s in enumerate(strings(name, count, spellings(t)))])
+    write_cases(HERE / f"{name}.cases", [(i % 4 | always, s, reference(t, i % 4 | always, s))
+                                         for i, s in enumerate(strings(name, count, spellings(t))) if without not in s])
 
 
 def gguf_writer(name, model, tokens, types):

@@ -1,22 +1,47 @@
 // SPDX-License-Identifier: MIT
-// hf_bpe_model.hpp: the tokens and merges of a tokenizer.json: its sections model and added_tokens.
+// hf_model.hpp: the sections model and added_tokens of a tokenizer.json: tokens, merges, scores.
 #pragma once
 
+#include <charconv>
+#include <cmath>
 #include <functional>
+#include <limits>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "../text/byte_alphabet.hpp"
 #include "../text/index_table.hpp"
+#include "../text/steps/recipe.hpp"
 #include "../text/vocabulary.hpp"
 #include "json_node.hpp"
 
 namespace cke::detail {
 
-// Fills the vocabulary, whose `model` is known already. Tokens keep the file's spelling until
-// spell().
-class hf_bpe_model {
+// A score as `tokenizers` has it, whose JSON reader (serde_json) rounds twice: the digits as a whole number, and their
+// division by a power of ten. Where two ways to cut a text are equally good, the last bit decides.
+inline double twice_rounded(double score) {
+  char text[32];
+  const char* const end = std::to_chars(text, text + sizeof text, std::abs(score), std::chars_format::scientific).ptr;
+  u64 digits = 0;
+  int exponent = 0, shift = 0;
+  const char* at = text;
+  for (; at != end && *at != 'e'; ++at) {
+    if (*at != '.') digits = digits * 10 + static_cast<u64>(*at - '0');
+    if (at > text + 1) --shift;
+  }
+  std::from_chars(at[1] == '+' ? at + 2 : at + 1, end, exponent);
+  exponent += shift;
+  char power_text[8] = "1e";
+  double power = 1;
+  const char* const power_end = std::to_chars(power_text + 2, std::end(power_text), std::abs(exponent)).ptr;
+  if (std::from_chars(power_text, power_end, power).ec != std::errc()) return score;  // nobody's score is so small
+  const double rounded = exponent < 0 ? static_cast<double>(digits) / power : static_cast<double>(digits) * power;
+  return std::signbit(score) ? -rounded : rounded;
+}
+
+// Fills the vocabulary. Tokens keep the file's spelling until spell().
+class hf_model {
   static u64 hash(std::string_view content) { return std::hash<std::string_view>{}(content); }
   auto same(std::string_view content) const {
     return [this, content](u32 id) { return out_.tokens[id] == content; };
@@ -24,12 +49,20 @@ class hf_bpe_model {
   u32 find(std::string_view content) const { return ids_.find(hash(content), same(content)); }
 
  public:
-  hf_bpe_model(vocabulary& out, const json_node& model, const json_node& added)
-      : out_(out), entries_(count(model, added)), ids_(entries_) {
-    read_model(model);
-    read_merges(model["merges"]);
+  hf_model(vocabulary& out, const json_node& model, const json_node& added)
+      : out_(out), entries_(model["vocab"].raw().size() + added.raw().size()), ids_(entries_) {
+    const json_node type = model["type"];
+    if (type.null() || type.is("BPE")) read_bpe(model);
+    else if (type.is("Unigram")) read_unigram(model);
+    else if (type.is("WordPiece")) read_wordpiece(model);
+    else if (type.is("WordLevel")) read_word_level(model);
+    else type.unsupported("BPE, Unigram, WordPiece or WordLevel");
     if (!added.null()) read_added(added);
+    if (auto* unigram = std::get_if<modelling::unigram>(&options_))
+      unigram->scores.resize(out_.tokens.size(), std::numeric_limits<double>::infinity());  // the model has no more
   }
+
+  const modelling::model& options() const { return options_; }
 
   // The id of a token by the file's spelling.
   u32 find(const json_node& content) const {
@@ -38,15 +71,21 @@ class hf_bpe_model {
     return id;
   }
 
-  // From the file's spelling to the vocabulary's; nothing is found any more.
+  // From the file's spelling to the vocabulary's, when its `model` is known; nothing is found any more.
   void spell() {
+    const bool steps = out_.model == tokenizer_model::steps;
+    const auto* bpe = std::get_if<modelling::bpe>(&options_);
+    const auto* unigram = std::get_if<modelling::unigram>(&options_);
+    const bool bytes = (bpe && bpe->byte_fallback) || (unigram && unigram->byte_fallback);
+    if (steps)  // a model's tokens stay its own, where they are found in the text before it too
+      for (const u32 id : shared_) out_.types[id] = token_type::normal;
     for (std::size_t id = 0; id < out_.tokens.size(); ++id) {
       if (out_.types[id] != token_type::normal) continue;
       std::string& token = out_.tokens[id];
-      if (out_.model == tokenizer_model::spm) {
-        if (byte_fallback_ && byte_token_value(token) >= 0) out_.types[id] = token_type::byte;
-      } else if (auto bytes = from_byte_alphabet(token)) {
-        token = std::move(*bytes);
+      if (out_.model != tokenizer_model::bpe) {
+        if (bytes && byte_token_value(token) >= 0) out_.types[id] = token_type::byte;
+      } else if (auto raw = from_byte_alphabet(token)) {
+        token = std::move(*raw);
       } else {
         out_.types[id] = token_type::unused;  // no text becomes it; it still decodes to itself
       }
@@ -54,34 +93,63 @@ class hf_bpe_model {
   }
 
  private:
-  static std::size_t count(const json_node& model, const json_node& added) {
-    model["type"].require(model["type"].null() || model["type"].is("BPE"), "BPE");
-    return model["vocab"].object().size() + added.raw().size();
-  }
-
-  void read_model(const json_node& node) {
+  void read_bpe(const json_node& node) {
     node.only({"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
                "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges"});
-    for (const char* affix : {"continuing_subword_prefix", "end_of_word_suffix"})
-      node[affix].require(node[affix].null() || node[affix].is(""), "null");
+    const json_node prefix = node["continuing_subword_prefix"], suffix = node["end_of_word_suffix"];
+    prefix.require(prefix.null() || prefix.is(""), "null");
     const nlohmann::json& dropout = node["dropout"].raw();
     const bool drops = !dropout.is_null() && (!dropout.is_number() || dropout.get<double>() != 0);
     node["dropout"].require(!drops, "null");
-    const bool bpe = out_.model == tokenizer_model::bpe;
     out_.fuse_unknown = node["fuse_unk"].flag(false);
     out_.ignore_merges = node["ignore_merges"].flag(false);
-    node["ignore_merges"].require(!out_.ignore_merges || bpe, "false");
-    byte_fallback_ = node["byte_fallback"].flag(false);
-    node["byte_fallback"].require(!byte_fallback_ || !bpe, "false");
+    options_ = modelling::bpe{suffix.null() ? "" : suffix.text(), node["byte_fallback"].flag(false)};
+    read_vocab(node["vocab"]);
+    if (!node["unk_token"].null()) out_.unknown = find(node["unk_token"]);
+    read_merges(node["merges"]);
+  }
 
+  void read_wordpiece(const json_node& node) {
+    node.only({"unk_token", "continuing_subword_prefix", "max_input_chars_per_word", "vocab"});
+    options_ = modelling::wordpiece{"", node["continuing_subword_prefix"].text(), node["max_input_chars_per_word"].id()};
+    read_vocab(node["vocab"]);
+    out_.unknown = find(node["unk_token"]);
+  }
+
+  void read_word_level(const json_node& node) {
+    node.only({"unk_token", "vocab"});
+    options_ = modelling::word_level{};
+    read_vocab(node["vocab"]);
+    out_.unknown = find(node["unk_token"]);
+  }
+
+  // [["token", score], ...]
+  void read_unigram(const json_node& node) {
+    node.only({"unk_id", "vocab", "byte_fallback"});
     const json_node vocab = node["vocab"];
+    if (!vocab.raw().is_array()) vocab.mismatch("an array");
+    modelling::unigram unigram{{}, node["byte_fallback"].flag(false)};
+    u32 id = 0;
+    for (const nlohmann::json& row : vocab.raw()) {
+      if (!row.is_array() || row.size() != 2 || !row[0].is_string() || !row[1].is_number() || !std::isfinite(row[1].get<double>()))
+        vocab[id].mismatch("a token and its score");
+      out_.tokens.push_back(row[0].get_ref<const std::string&>());
+      unigram.scores.push_back(twice_rounded(row[1].get<double>()));
+      ++id;
+    }
+    out_.types.assign(out_.tokens.size(), token_type::normal);
+    for (id = 0; id < out_.tokens.size(); ++id) ids_.insert(hash(out_.tokens[id]), id, same(out_.tokens[id]));  // the last of equal ones
+    if (!node["unk_id"].null()) out_.unknown = node["unk_id"].id();
+    options_ = std::move(unigram);
+  }
+
+  void read_vocab(const json_node& vocab) {
     out_.tokens.reserve(entries_);
     out_.types.reserve(entries_);
     for (const auto& [content, id] : vocab.object()) {
       const bool fits = id.is_number_unsigned() && id.get<u64>() < no_token;
       put(content, fits ? id.get<u32>() : vocab[content.c_str()].id(), vocab);
     }
-    if (!node["unk_token"].null()) out_.unknown = find(node["unk_token"]);
   }
 
   // "left right", or since tokenizers 0.20 ["left", "right"].
@@ -118,6 +186,7 @@ class hf_bpe_model {
       if (known == no_token) put(content, id, item["id"]);
       else if (known != id) item["id"].mismatch(std::to_string(known) + ", as in model.vocab");
       const bool special = item["special"].flag(false);
+      if (known != no_token && !special) shared_.push_back(id);
       out_.types[id] = special ? token_type::control : token_type::user_defined;
       out_.added.push_back({.id = id,
                             .special = special,
@@ -148,7 +217,8 @@ class hf_bpe_model {
   vocabulary& out_;
   std::size_t entries_;
   index_table ids_;  // by the file's spelling
-  bool byte_fallback_ = false;
+  modelling::model options_;
+  std::vector<u32> shared_;  // added tokens that are the model's too
 };
 
 }  // namespace cke::detail

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "command.hpp"
@@ -199,6 +200,23 @@ TEST_CASE("template renders messages in the model's form") {
   }
   write(dir / "m.json", "[]");
   CHECK_REFUSED(cke(words), "chat template, line");
+}
+
+TEST_CASE("families: those that parity is tested for, by the names of both kinds of files") {
+  std::set<std::string> tested, known;
+  for (const char* folder : {"/models", "/families"})
+    for (const auto& entry : fs::directory_iterator(CKE_TEST_DATA + std::string(folder)))
+      if (const fs::path config = entry.path() / "config.json"; fs::exists(config)) tested.insert(json::parse(content(config)).at("model_type"));
+  const result text = cke({"families"});
+  CHECK_SUCCESS(text);
+  for (const json& f : json::parse(cke({"families", "--json"}).out)) {
+    known.insert(f["model_type"]);
+    CHECK(f["presets"].size() > 0);
+    for (const std::string word : {f["model_type"], f["gguf"], f["presets"][0]}) CHECK(text.out.find(word) != text.out.npos);
+    if (f["model_type"] == "mistral") CHECK(f["gguf"] == "llama");
+    if (f["model_type"] == "qwen3") CHECK(f["presets"][0] == "Qwen3_0_6B");
+  }
+  CHECK(known == tested);
 }
 
 TEST_CASE("template: no message spells a control token") {

@@ -72,6 +72,11 @@ struct inspect_args {
 };
 void inspect(const inspect_args& args);
 
+struct families_args {
+  bool json = false;
+};
+void families(const families_args& args);
+
 struct quantize_args {
   std::string input, output, type;
   u32 threads = 0;

@@ -122,6 +122,9 @@ class commands {
     i.add_flag("--plan", inspect_.plan, "also the program and its memory plan");
     i.add_flag("--json", inspect_.json, "as one JSON object");
 
+    CLI::App& f = add("families", "the families of models that it knows", [this] { families(families_); });
+    f.add_flag("--json", families_.json, "as one JSON array");
+
     CLI::App& q = add("quantize", "write a GGUF file, which llama.cpp reads too", [this] { quantize(quantize_); });
     q.add_option("IN", quantize_.input, "a Hugging Face directory, or a .gguf file whose matrices are not quantised yet")->required();
     q.add_option("OUT", quantize_.output, "the file: one that is not there yet")->required();
@@ -202,6 +205,7 @@ class commands {
   text_args tokenize_, detokenize_;
   template_args template_;
   inspect_args inspect_;
+  families_args families_;
   quantize_args quantize_;
   bench_args bench_;
   serve_args serve_;

@@ -215,25 +215,59 @@ template <class Family> unit unit_of(const checkpoint& from, const unit_options&
   return u;
 }
 
+// As a program spells a preset, without "cke::".
+template <class Preset> constexpr std::string_view preset_name() {
+  constexpr std::string_view text = __PRETTY_FUNCTION__, before = "Preset = cke::";
+  constexpr std::size_t begin = text.find(before) + before.size();
+  return text.substr(begin, text.find_first_of(";]", begin) - begin);
+}
+template <class... Presets> constexpr std::string_view preset_names[]{preset_name<Presets>()...};
+
 struct family_row {
-  std::string_view hf, gguf;
+  known_family known;
+  std::string_view gguf;  // what the reader of GGUF calls it
   unit (*unit_of)(const checkpoint&, const unit_options&);
   model_facts (*facts_of)(const checkpoint&);
   void (*check_written)(const checkpoint& from, const checkpoint& written);
 };
-template <class Family>
-constexpr family_row row{name_in<Family>(naming::hf), name_in<Family>(naming::gguf), unit_of<Family>, facts_of<Family>, check_written<Family>};
+template <class Family, class... Presets>
+  requires(std::is_same_v<Family, typename Presets::family> && ...)
+constexpr family_row row{{name_in<Family>(naming::hf), architecture_of<Family>(), preset_names<Presets...>}, name_in<Family>(naming::gguf),
+                         unit_of<Family>, facts_of<Family>, check_written<Family>};
 constexpr family_row families[] = {
-    row<family<"deepseek_v2">>, row<family<"deepseek_v3">>, row<family<"gemma2">>, row<family<"gemma3_text">>, row<family<"gemma4_text">>, row<family<"glm4">>, row<family<"glm4_moe">>, row<family<"granite">>,
-    row<family<"granitemoe">>, row<family<"granitemoehybrid">>, row<family<"lfm2">>, row<family<"lfm2_moe">>, row<family<"llama">>, row<family<"mamba2">>, row<family<"mistral">>,
-    row<family<"mixtral">>, row<family<"nemotron_h">>, row<family<"olmo2">>,
-    row<family<"olmoe">>, row<family<"phi3">>, row<family<"qwen2">>, row<family<"qwen2_moe">>, row<family<"qwen3">>,
-    row<family<"qwen3_5_text">>, row<family<"qwen3_5_moe_text">>, row<family<"qwen3_moe">>, row<family<"qwen3_next">>, row<family<"smollm3">>};
+    row<family<"deepseek_v2">, DeepSeek_V2_Lite>,
+    row<family<"deepseek_v3">, DeepSeek_V3>,
+    row<family<"gemma2">, Gemma_2_2B, Gemma_2_9B, Gemma_2_27B>,
+    row<family<"gemma3_text">, Gemma_3_270M, Gemma_3_1B, Gemma_3_4B>,
+    row<family<"gemma4_text">, Gemma_4_E2B, Gemma_4_E4B, Gemma_4_26B_A4B, Gemma_4_31B>,
+    row<family<"glm4">, GLM_4_9B, GLM_4_32B>,
+    row<family<"glm4_moe">, GLM_4_5_Air, GLM_4_5>,
+    row<family<"granite">, Granite_3_3_2B, Granite_3_3_8B>,
+    row<family<"granitemoe">, Granite_3_0_1B_A400M, Granite_3_0_3B_A800M>,
+    row<family<"granitemoehybrid">, Granite_4_0_H_350M>,
+    row<family<"lfm2">, LFM2_350M, LFM2_700M, LFM2_1_2B>,
+    row<family<"lfm2_moe">, LFM2_8B_A1B>,
+    row<family<"llama">, SmolLM2_135M, SmolLM2_360M, SmolLM2_1_7B, Llama_3_2_1B, Llama_3_2_3B, Llama_3_1_8B>,
+    row<family<"mamba2">, Mamba2_130M, Mamba2_370M, Mamba2_780M, Mamba2_1_3B, Mamba2_2_7B>,
+    row<family<"mistral">, Mistral_7B_v0_1, Mistral_7B_v0_3, Mistral_Nemo_12B>,
+    row<family<"mixtral">, Mixtral_8x7B, Mixtral_8x22B>,
+    row<family<"nemotron_h">, Nemotron_H_4B, Nemotron_H_8B>,
+    row<family<"olmo2">, OLMo_2_1B, OLMo_2_7B, OLMo_2_13B, OLMo_2_32B>,
+    row<family<"olmoe">, OLMoE_1B_7B>,
+    row<family<"phi3">, Phi_3_mini_4k, Phi_4>,
+    row<family<"qwen2">, Qwen2_5_0_5B, Qwen2_5_1_5B, Qwen2_5_3B, Qwen2_5_7B>,
+    row<family<"qwen2_moe">, Qwen1_5_MoE_A2_7B, Qwen2_57B_A14B>,
+    row<family<"qwen3">, Qwen3_0_6B, Qwen3_1_7B, Qwen3_4B, Qwen3_8B, Qwen3_14B, Qwen3_32B>,
+    row<family<"qwen3_5_text">, Qwen3_5_0_8B>,
+    row<family<"qwen3_5_moe_text">, Qwen3_5_35B_A3B>,
+    row<family<"qwen3_moe">, Qwen3_30B_A3B, Qwen3_235B_A22B>,
+    row<family<"qwen3_next">, Qwen3_Next_80B_A3B>,
+    row<family<"smollm3">, SmolLM3_3B>};
 
 const family_row& family_of(const checkpoint& from) {
   std::string known;
   for (const family_row& f : families) {
-    const std::string_view name = from.as == naming::hf ? f.hf : f.gguf;
+    const std::string_view name = from.as == naming::hf ? f.known.model_type : f.gguf;
     if (!name.empty()) known += (known.empty() ? "" : ", ") + std::string(name);
     if (!name.empty() && name == from.model_type) return f;
   }
@@ -243,6 +277,11 @@ const family_row& family_of(const checkpoint& from) {
 
 }  // namespace
 
+std::vector<known_family> known_families() {
+  std::vector<known_family> all;
+  for (const family_row& f : families) all.push_back(f.known);
+  return all;
+}
 unit make_unit(const checkpoint& from, const unit_options& options) { return family_of(from).unit_of(from, options); }
 model_facts facts_of(const checkpoint& from) { return family_of(from).facts_of(from); }
 void check_written(const checkpoint& from, const checkpoint& written) { family_of(from).check_written(from, written); }

@@ -2,7 +2,10 @@
 // unit.hpp: a checkpoint's config becomes the translation unit that compiles its model.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include <cke/io/checkpoint.hpp>
 
@@ -25,6 +28,14 @@ struct unit {
 // Throws Error: unsupported for a family, format or feature that cke does not have, config_range,
 // tensor_missing or tensor_shape where the matrices are not the config's, usage.
 unit make_unit(const checkpoint& from, const unit_options& options);
+
+// A family, as files name it (Hugging Face's model_type and the architecture that GGUF files say), and its presets in C++.
+struct known_family {
+  std::string_view model_type, architecture;
+  std::span<const std::string_view> presets;
+};
+// Of the table that checkpoints are matched against.
+std::vector<known_family> known_families();
 
 struct model_facts;  // facts.hpp
 model_facts facts_of(const checkpoint& from);

@@ -111,7 +111,7 @@ template <> struct family<"deepseek_v2"> : deepseek_family {
 };
 template <> struct family<"deepseek_v3"> : deepseek_family {
   template <config C> using type = deepseek_v3<C>;
-  static constexpr std::string_view name = "deepseek_v3", type_name = "cke::deepseek_v3";
+  static constexpr std::string_view name = "deepseek_v3", gguf_architecture = "deepseek2", type_name = "cke::deepseek_v3";
   static constexpr requirement must_be[] = {{"hidden_act", "silu"}, {"attention_bias", "false"}, {"scoring_func", "sigmoid"}, {"topk_method", "noaux_tc"},
                                             {"rope_interleave", "true"}, {"moe_layer_freq", "1"}};
   static constexpr config defaults{.vocab = 129280, .dim = 7168, .hidden = 18432, .expert_hidden = 2048, .layers = 61, .heads = 128, .groups = 8,

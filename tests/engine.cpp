@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // engine.cpp: behind the abstract classes there is the same model.
-#include "cke/engine.hpp"
+#include "cke/typed_engine.hpp"
 
 #include <doctest/doctest.h>
 

@@ -9,8 +9,10 @@
 #include <cke/text/random.hpp>
 #include <atomic>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <stdexcept>
+#include <unistd.h>
 
 #include "parity/configs.hpp"
 
@@ -197,6 +199,27 @@ TEST_CASE("export: a session takes over what another has computed, and a full ca
   cke_session_rewind(a.get(), 0);
   REQUIRE(cke_session_recall(c.get(), ids.data(), 129, &taken, nullptr) == 0);
   CHECK(taken == 128);
+}
+
+TEST_CASE("export: a session is kept in a file, and goes on from there") {
+  const model_handle m = load();
+  const session_handle a = open(m), b = open(m);
+  const std::vector<u32> ids = some_ids(40);
+  const std::string path = std::filesystem::temp_directory_path() / ("cke-export-" + std::to_string(::getpid()));
+  REQUIRE(cke_session_feed(a.get(), ids.data(), 30, nullptr) == 0);
+  REQUIRE(cke_session_save(a.get(), path.c_str(), nullptr) == 0);
+  REQUIRE(cke_session_load(b.get(), path.c_str(), nullptr) == 0);
+  REQUIRE(cke_session_position(b.get()) == 30);
+  CHECK(std::equal(ids.begin(), ids.begin() + 30, cke_session_history(b.get())));
+  REQUIRE(cke_session_feed(b.get(), ids.data() + 30, 10, nullptr) == 0);
+  REQUIRE(cke_session_feed(a.get(), ids.data() + 30, 10, nullptr) == 0);
+  CHECK(same_bits(cke_session_logits(a.get()), cke_session_logits(b.get())));
+  cke_error e;
+  CHECK(cke_session_load(b.get(), path.c_str(), &e) == number(errc::usage));
+  std::filesystem::remove(path);
+  CHECK(cke_session_load(open(m).get(), path.c_str(), &e) == number(errc::file));
+  CHECK(cke_session_load(open(m).get(), nullptr, &e) == number(errc::usage));
+  CHECK(cke_session_save(a.get(), nullptr, &e) == number(errc::usage));
 }
 
 TEST_CASE("export: a session keeps its model; null is freed as nothing") {

@@ -19,7 +19,7 @@
 #endif
 
 /* Changes with every change of a signature or a struct below. */
-#define CKE_ABI_VERSION 5u
+#define CKE_ABI_VERSION 6u
 
 typedef struct cke_model cke_model;
 typedef struct cke_session cke_session;
@@ -109,6 +109,13 @@ CKE_API int32_t cke_sessions_feed(const cke_turn* turns, size_t count, cke_error
 /* [vocab], after the last id; valid until the next feed. */
 CKE_API const float* cke_session_logits(const cke_session*) CKE_NOEXCEPT;
 CKE_API uint32_t cke_session_position(const cke_session*) CKE_NOEXCEPT;
+/* The ids so far, `position` of them; valid until the session changes. */
+CKE_API const uint32_t* cke_session_history(const cke_session*) CKE_NOEXCEPT;
+/* Writes what a session knows to a file, which appears, or replaces one of its name, when it is complete. */
+CKE_API int32_t cke_session_save(const cke_session*, const char* path, cke_error*) CKE_NOEXCEPT;
+/* At position 0: goes on, to the bit, where a session of this model stood when it was saved. A file that is damaged or
+ * of another model is refused. */
+CKE_API int32_t cke_session_load(cke_session*, const char* path, cke_error*) CKE_NOEXCEPT;
 /* At position 0: takes over what sessions of this model have computed for the beginning of ids, in whole pages
  * of 128 positions (up to 1024 with recurrent states); the last id is always left to be fed. `taken` gets the position after it. */
 CKE_API int32_t cke_session_recall(cke_session*, const uint32_t* ids, size_t count, uint32_t* taken,

@@ -2,9 +2,8 @@
 // embed.hpp: texts as vectors: the hidden states after a model's last norm, pooled.
 #pragma once
 
-#include "engine.hpp"
-#include "model.hpp"
 #include "text/pooling.hpp"
+#include "typed_engine.hpp"
 
 namespace cke {
 

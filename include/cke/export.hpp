@@ -10,6 +10,7 @@
 #include "io/checkpoint.hpp"
 #include "match.hpp"
 #include "runtime/sequence.hpp"
+#include "session_file.hpp"
 
 namespace cke::door {
 
@@ -84,6 +85,8 @@ inline tensor_ref tensor_of(const cke_tensor& t, const char* source) {
   return r;
 }
 
+inline const char* path_of(const char* path) { return path ? path : throw Error(errc::usage, {}, "path", "a pointer", "null"); }
+
 // The functions of cke.h for one model.
 template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class Isa = isa::native> struct exported {
   using program = cke::program<M, Formats>;
@@ -97,8 +100,7 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
 
   static cke_model* load(const char* path, const cke_options* o, cke_error* e) noexcept {
     return pointer<cke_model>(e, [&] {
-      if (!path) throw Error(errc::usage, {}, "path", "a pointer", "null");
-      const checkpoint from = gguf_weights(gguf::read(path));
+      const checkpoint from = gguf_weights(gguf::read(path_of(path)));
       const model_options options = options_of(o);
       options.validate();
       match_config<M>(from, options.context);
@@ -151,6 +153,12 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
         return {reinterpret_cast<sequence*>(t.session), {t.ids, t.count}, {t.hidden, t.user}};
       });
     });
+  }
+  static int32_t save(const cke_session* s, const char* path, cke_error* e) noexcept {
+    return status(e, [&] { save_session(of(s), path_of(path)); });
+  }
+  static int32_t restore(cke_session* s, const char* path, cke_error* e) noexcept {
+    return status(e, [&] { load_session(of(s), path_of(path)); });
   }
   static int32_t recall(cke_session* s, const uint32_t* ids, std::size_t count, uint32_t* taken, cke_error* e) noexcept {
     return status(e, [&] { *taken = of(s).recall(std::span(ids, count)); });
@@ -206,5 +214,12 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   }                                                                                                              \
   const float* cke_session_logits(const cke_session* s) noexcept { return cke_exported::of(s).logits().data(); } \
   uint32_t cke_session_position(const cke_session* s) noexcept { return cke_exported::of(s).position(); }        \
+  const uint32_t* cke_session_history(const cke_session* s) noexcept { return cke_exported::of(s).history().data(); } \
+  int32_t cke_session_save(const cke_session* s, const char* path, cke_error* e) noexcept {                      \
+    return cke_exported::save(s, path, e);                                                                       \
+  }                                                                                                              \
+  int32_t cke_session_load(cke_session* s, const char* path, cke_error* e) noexcept {                            \
+    return cke_exported::restore(s, path, e);                                                                    \
+  }                                                                                                              \
   void cke_session_rewind(cke_session* s, uint32_t position) noexcept { cke_exported::of(s).rewind(position); }  \
   static_assert(true, "so that a semicolon may follow")

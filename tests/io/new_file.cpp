@@ -45,6 +45,22 @@ TEST_CASE("new file: it is there when it is complete, with the permissions of an
   CHECK(fs::status(in.file()).permissions() == fs::status(in.path / "other").permissions());
 }
 
+TEST_CASE("new file: one that may be replaced is what it was until the new one is complete") {
+  const folder in;
+  std::ofstream(in.file()) << "old";
+  {
+    new_file f(in.file(), 3, new_file::existing::replaced);
+    write(f, "new");
+    CHECK(content(in.file()) == "old");
+    f.commit();
+  }
+  CHECK(content(in.file()) == "new");
+  { new_file f(in.file(), 3, new_file::existing::replaced); write(f, "x"); }
+  CHECK(content(in.file()) == "new");
+  CHECK(in.entries() == 1);
+  CHECK(fixtures::error_of([&] { new_file(in.path, 0, new_file::existing::replaced); }).find("expected a file, or nothing, to be replaced") != std::string::npos);
+}
+
 TEST_CASE("new file: nothing stays of one that was not finished") {
   const folder in;
   { new_file f(in.file(), 0); write(f, "half"); CHECK(in.entries() == 1); }

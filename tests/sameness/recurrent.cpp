@@ -3,6 +3,9 @@
 #include "../runtime/recurrent_model.hpp"
 #include "sameness.hpp"
 
+#include <cke/session_file.hpp>
+#include <filesystem>
+
 using namespace cke;
 
 namespace {
@@ -108,4 +111,23 @@ TEST_CASE("sameness: recurrent states: hidden states after going back are of the
     s.rewind(back);
     CHECK(random_model::same_bits(feed(s, back, 300 - back), std::span(all).subspan(u64{back} * dim)));
   }
+}
+
+TEST_CASE("sameness: recurrent states: kept in a file and taken up again, also where a rewind left ids to be computed") {
+  const std::string path = std::filesystem::temp_directory_path() / ("cke-recurrent-" + std::to_string(::getpid()));
+  const std::vector<float> want = machine::decoded(machine::load(1, 1, 1));
+  const auto m = machine::load(2, 64, 1);
+  const auto ids = std::span(machine::ids());
+  for (const u32 kept : {90u, 256u, 280u, 300u}) {
+    CAPTURE(kept);
+    session s(m), again(m);
+    s.feed(ids.first(300));
+    s.rewind(kept);
+    save_session(s, path);
+    load_session(again, path);
+    CHECK(again.position() == kept);
+    again.feed(ids.subspan(kept, 310 - kept));
+    CHECK(is_after(again, 310, want));
+  }
+  std::filesystem::remove(path);
 }

@@ -115,6 +115,8 @@ class engine final : public cke::engine {
       return most;
     }
     std::unique_ptr<conversation> fork() const override { return std::make_unique<talk>(*this); }
+    void save(const std::string&) const override { throw Error(errc::unsupported, {}, "save", "an engine with states"); }
+    void load(const std::string&) override { throw Error(errc::unsupported, {}, "load", "an engine with states"); }
 
     void need_fits(std::span<const u32> ids) const {
       if (history_.size() + ids.size() > of_.context_) throw Error(errc::context_overflow, {}, "context", "fewer ids");

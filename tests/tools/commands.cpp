@@ -103,6 +103,27 @@ TEST_CASE("run: guesses ahead change nothing, neither by repetition nor by a mod
   CHECK_REFUSED(cke({"run", tiny, "-p", "x", "--draft", "3", "--draft-model", models + "llama_untied"}), "--draft-model: expected the vocabulary of");
 }
 
+TEST_CASE("run: a session that was kept in a file goes on as if it had never ended") {
+  const scratch dir;
+  const auto run = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"run", tiny, "--temp", "0.8", "--seed", "3", "--ids"});
+    const result r = cke(more);
+    CHECK_SUCCESS(r);
+    return json::parse(r.out);
+  };
+  const json all = run({"-p", "Once upon a time", "-n", "20"});
+  REQUIRE(all.size() == 20);
+  json parts = run({"-p", "Once upon a time", "-n", "8", "--save-session", dir / "s"});
+  for (const json& id : run({"--load-session", dir / "s", "--save-session", dir / "s", "-n", "5", "--draft", "4"})) parts.push_back(id);
+  for (const json& id : run({"--load-session", dir / "s", "--tokens", std::to_string(all[13].get<int>()), "-n", "6"})) parts.push_back(id);
+  json want = all;
+  want.erase(13);
+  CHECK(parts == want);
+  CHECK_REFUSED(cke({"run", models + "llama_untied", "--format", "f32", "--tokens", "1", "--load-session", dir / "s"}), "keys and values: expected f32, found f16");
+  write(dir / "s", content(dir / "s").substr(1000));
+  CHECK_REFUSED(cke({"run", tiny, "--load-session", dir / "s"}), "expected a session file, found another one");
+}
+
 TEST_CASE("run: an answer of a grammar, and of a JSON Schema") {
   const scratch dir;
   write(dir / "form.gbnf", "root ::= \" red\" | \" blue\" \"!\"{3}\n");

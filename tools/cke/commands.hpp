@@ -21,6 +21,7 @@ struct run_args {
   std::optional<std::string> grammar, json_schema;  // files: what the answer has to be
   u32 draft = 0;                                    // ids that are guessed ahead; 0: none
   std::optional<std::string> draft_model;           // what guesses them; absent: the text so far
+  std::optional<std::string> load_session, save_session;  // files
   bool ids = false;                   // print ids, not text
 };
 void run(const run_args& args);

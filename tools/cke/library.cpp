@@ -39,7 +39,6 @@ class library_conversation final : public conversation {
   void feed(std::span<const u32> ids) override {
     cke_error error{};
     check(door_->cke_session_feed(session_, ids.data(), ids.size(), &error), error);
-    took(ids);
   }
   // What `take` throws waits until the door is behind us.
   void feed_all(std::span<const u32> ids, const take_logits& take) override {
@@ -59,41 +58,39 @@ class library_conversation final : public conversation {
     };
     cke_error error{};
     check(door_->cke_session_feed_all(session_, ids.data(), ids.size(), forward, &s, &error), error);
-    took(ids);
     if (s.thrown) std::rethrow_exception(s.thrown);
   }
   std::span<const float> logits() const override { return {door_->cke_session_logits(session_), facts_.vocab}; }
-  std::span<const u32> history() const override { return history_; }
+  std::span<const u32> history() const override { return {door_->cke_session_history(session_), position()}; }
   u32 position() const override { return door_->cke_session_position(session_); }
   u32 context() const override { return facts_.context; }
-  void rewind(u32 position) override {
-    door_->cke_session_rewind(session_, position);
-    history_.resize(this->position());
-  }
+  void rewind(u32 position) override { door_->cke_session_rewind(session_, position); }
   u32 recall(std::span<const u32> ids) override {
     cke_error error{};
     u32 taken = 0;
     check(door_->cke_session_recall(session_, ids.data(), ids.size(), &taken, &error), error);
-    history_.assign(ids.begin(), ids.begin() + taken);
     return taken;
   }
   std::unique_ptr<conversation> fork() const override {
     cke_error error{};
-    auto twin = std::make_unique<library_conversation>(
-        door_, check(door_->cke_session_fork(session_, &error), error), facts_);
-    twin->history_ = history_;
-    return twin;
+    return std::make_unique<library_conversation>(door_, check(door_->cke_session_fork(session_, &error), error), facts_);
+  }
+  void save(const std::string& path) const override {
+    cke_error error{};
+    check(door_->cke_session_save(session_, path.c_str(), &error), error);
+  }
+  void load(const std::string& path) override {
+    cke_error error{};
+    check(door_->cke_session_load(session_, path.c_str(), &error), error);
   }
 
-  // How it takes part when several of one library are fed together, and what it then remembers.
+  // How it takes part when several of one library are fed together.
   cke_session* session_of(const library& door) const { return &door == door_.get() ? session_ : nullptr; }
-  void took(std::span<const u32> ids) { history_.insert(history_.end(), ids.begin(), ids.end()); }
 
  private:
   std::shared_ptr<const library> door_;
   cke_session* session_;
   cke_facts facts_;
-  std::vector<u32> history_;
 };
 
 class library_engine final : public engine {
@@ -126,7 +123,6 @@ class library_engine final : public engine {
     }
     cke_error error{};
     check(door_->cke_sessions_feed(list.data(), list.size(), &error), error);
-    for (const turn& t : turns) static_cast<library_conversation*>(t.of)->took(t.ids);
   }
 
  private:

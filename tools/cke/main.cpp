@@ -73,6 +73,8 @@ class commands {
     auto* ahead = r.add_option("--draft", run_.draft, "guess up to N ids ahead, from what the text repeats, and check them in one pass: the same answer, sooner")
         ->type_name("N")->check(CLI::Range(0u, 64u))->capture_default_str();
     r.add_option("--draft-model", run_.draft_model, "a smaller model with the same vocabulary, which guesses them instead")->type_name("MODEL")->needs(ahead);
+    r.add_option("--load-session", run_.load_session, "go on where the session in FILE ended; the prompt, if any, is what comes next")->type_name("FILE");
+    r.add_option("--save-session", run_.save_session, "keep the session in FILE, prompt and answer")->type_name("FILE");
     auto* grammar = r.add_option("--grammar", run_.grammar, "a GBNF file: the answer is a text of that grammar")->type_name("FILE");
     r.add_option("--json-schema", run_.json_schema, "a JSON Schema: the answer is a document of it")->type_name("FILE")->excludes(grammar);
 

@@ -39,7 +39,8 @@ loaded_model load_draft(const run_args& args, const loaded_model& big) {
   return small;
 }
 
-void print(const text_session& session, auto answer) {
+// The ids of the answer.
+std::vector<u32> print(const text_session& session, auto answer) {
   if (session.tokens_or_null()) {
     try {
       for (const std::string_view piece : answer) put(piece);
@@ -47,13 +48,15 @@ void print(const text_session& session, auto answer) {
       if (e.code == errc::context_overflow) put("\n");  // the answer is whole as far as it goes
       throw;
     }
-    return put("\n");
+    put("\n");
+    return {answer.ids().begin(), answer.ids().end()};
   }
   for ([[maybe_unused]] const std::string_view piece : answer) {
   }
-  std::vector<u32> ids(answer.ids().begin(), answer.ids().end());
-  if (answer.stop_id()) ids.push_back(*answer.stop_id());
-  put(ids_text(ids) + '\n');
+  std::vector<u32> ids(answer.ids().begin(), answer.ids().end()), shown = ids;
+  if (answer.stop_id()) shown.push_back(*answer.stop_id());
+  put(ids_text(shown) + '\n');
+  return ids;
 }
 
 }  // namespace
@@ -62,22 +65,29 @@ void run(const run_args& args) {
   std::vector<u32> prompt;
   if (args.tokens) prompt = parse_ids(*args.tokens);
   const loaded_model model = load_model(args.model, args.tokens ? needs::weights : needs::text, args.draft + 1);
-  if (!args.tokens) prompt = model.tokens->encode(args.prompt, {.parse_special = true, .add_special = true});
+  if (!args.tokens) prompt = model.tokens->encode(args.prompt, {.parse_special = true, .add_special = !args.load_session});
   const std::unique_ptr<token_filter> filter = filter_of(args, model);
   const auto c = model.engine->open();
+  if (args.load_session) c->load(*args.load_session);
   text_session session(*c, args.ids || !model.tokens ? nullptr : &*model.tokens, model.stop_ids);
   // The last id need not be fed, so there is room for one more than positions are left.
-  const u32 room = c->context() - static_cast<u32>(std::min<std::size_t>(prompt.size(), c->context())) + 1;
+  const u32 free = c->context() - c->position(), room = free - static_cast<u32>(std::min<std::size_t>(prompt.size(), free)) + 1;
   const generate_options options{.max_tokens = args.max_tokens.value_or(std::min(256u, room)), .sample = args.sample, .filter = filter.get()};
+  const std::size_t before = c->position() + prompt.size();
+  std::vector<u32> answer;
   if (args.draft_model) {
     const loaded_model small = load_draft(args, model);
     const auto guesses = small.engine->open();
-    print(session, generation(session, prompt, options, model_draft(*guesses, args.draft)));
+    answer = print(session, generation(session, prompt, options, model_draft(*guesses, args.draft)));
   } else if (args.draft) {
-    print(session, generation(session, prompt, options, ngram_draft(args.draft)));
+    answer = print(session, generation(session, prompt, options, ngram_draft(args.draft)));
   } else {
-    print(session, generation(session, prompt, options));
+    answer = print(session, generation(session, prompt, options));
   }
+  if (!args.save_session) return;
+  const auto rest = std::span(answer).subspan(c->position() - before);  // the last id was not fed
+  c->feed(rest.first(std::min<std::size_t>(rest.size(), c->context() - c->position())));
+  c->save(*args.save_session);
 }
 
 }  // namespace cke::tool

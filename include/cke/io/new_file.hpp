@@ -20,13 +20,18 @@ CKE_COLD_BEGIN
 namespace cke {
 
 // Written beside its place under another name, which goes with the object. Throws Error{file}: something has the
-// name already, the folder is not there or cannot be written to, the disk is full.
+// name already, unless it may be replaced, the folder is not there or cannot be written to, the disk is full.
 class new_file {
  public:
+  enum class existing : u8 { kept, replaced };
+
   // Asks for room for all `size` bytes at once, so that a disk that lacks it is found full before the work.
-  new_file(std::string path, u64 size) : path_(std::move(path)), partial_(concat({path_, ".partial-", static_cast<u64>(::getpid())})) {
+  new_file(std::string path, u64 size, existing old = existing::kept)
+      : path_(std::move(path)), partial_(concat({path_, ".partial-", static_cast<u64>(::getpid())})), old_(old) {
     struct stat st{};
-    if (::lstat(path_.c_str(), &st) == 0) fail("a name that is free", "a file: remove it first");
+    const bool taken = ::lstat(path_.c_str(), &st) == 0;
+    if (taken && old == existing::replaced && !S_ISREG(st.st_mode)) fail("a file, or nothing, to be replaced", "something else");
+    if (taken && old == existing::kept) fail("a name that is free", "a file: remove it first");
     fd_ = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd_ < 0) fail("a file that can be written", std::strerror(errno));
     if (size && ::fallocate(fd_, 0, 0, static_cast<off_t>(size)) != 0 && errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS)
@@ -51,12 +56,15 @@ class new_file {
   // Gives the file its name, once its bytes are on the disk.
   void commit() {
     if (::fsync(fd_) != 0) abandon(errno);
-    if (::renameat2(AT_FDCWD, partial_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0) {
+    if (old_ == existing::replaced) {
+      if (::rename(partial_.c_str(), path_.c_str()) != 0) abandon(errno);
+    } else if (::renameat2(AT_FDCWD, partial_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0) {
       // Not every file system can refuse to replace.
       if (errno != EINVAL || ::access(path_.c_str(), F_OK) == 0) abandon(errno == EINVAL ? EEXIST : errno);
       if (::rename(partial_.c_str(), path_.c_str()) != 0) abandon(errno);
     }
     ::close(std::exchange(fd_, -1));
+    sync_folder();
   }
 
  private:
@@ -67,6 +75,12 @@ class new_file {
     close();
     fail("a file that can be written", std::strerror(why));
   }
+  // So that the name is on the disk too. Not every file system can do it.
+  void sync_folder() const {
+    const std::size_t slash = path_.rfind('/');
+    const std::string folder = slash == path_.npos ? "." : path_.substr(0, slash + 1);
+    if (const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); fd >= 0) ::fsync(fd), ::close(fd);
+  }
   void close() {
     if (fd_ < 0) return;
     ::close(std::exchange(fd_, -1));
@@ -74,6 +88,7 @@ class new_file {
   }
 
   std::string path_, partial_;
+  existing old_;
   int fd_ = -1;
 };
 

@@ -47,6 +47,8 @@ template <class Formats> inline constexpr dtype default_kv = [] {
 // Immutable but for the memory of the one pass that runs at a time.
 template <class P, dtype KV, class Isa> struct loaded {
   using program = P;
+  using isa = Isa;
+  static constexpr dtype kv = KV;
   using slot = slot_state<P, KV, Isa>;
 
   team threads;
@@ -168,6 +170,8 @@ template <class Loaded> class sequence {
   std::span<const u32> history() const { return history_; }
   u32 position() const { return static_cast<u32>(history_.size()); }
   u32 context() const { return slot_.context(); }
+  const Loaded& model() const { return *model_; }
+  const typename Loaded::slot& state() const { return slot_; }
 
   // Forgets everything after `position`; logits() are stale until the next feed. Recurrent states go back to
   // the end of a page (of 128 to 1024 positions): the next feed computes what is between again.
@@ -186,6 +190,22 @@ template <class Loaded> class sequence {
     if (!ids.empty()) slot_.recall(ids.first(std::min<std::size_t>(ids.size() - 1, context())));
     history_.assign(ids.begin(), ids.begin() + slot_.position());
     return position();
+  }
+
+  // At position 0: takes the place of a sequence of this model that knew these: of its ids the first `computed`, in pages that
+  // fill(i, page) writes. Throws token_range, context_overflow, cache_full, usage; the sequence is then as it was.
+  template <class Fill> void restore(std::span<const u32> ids, u32 computed, std::span<const float> logits, Fill&& fill) {
+    if (position() != 0) throw Error(errc::usage, {}, "restore", "a sequence at position 0", concat({position()}));
+    check(ids, {});
+    try {
+      slot_.restore(computed, fill);
+    } catch (...) {
+      rewind(0);
+      throw;
+    }
+    history_.assign(ids.begin(), ids.end());
+    std::copy(logits.begin(), logits.end(), logits_.begin());
+    took();
   }
 
  private:

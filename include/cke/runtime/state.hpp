@@ -84,6 +84,13 @@ template <class P, dtype KV, class Isa> class slot_state {
     known_ = held_, position_ = held_ * page_positions;
   }
 
+  // At the beginning: `position` positions that were computed elsewhere; fill(i, page) writes its bytes. Throws cache_full.
+  template <class Fill> void restore(u32 position, Fill&& fill) {
+    reserve(position);
+    for (u32 i = 0; i < held_; ++i) fill(i, pages_[i]->data);
+    position_ = position;
+  }
+
   // Where the state of each layer lies in a page.
   static constexpr auto places = [] {
     small_vector<kv_place, std::max<std::size_t>(P::layers, 1) * 4> all;

@@ -78,6 +78,7 @@ template <class P, class Isa> class weights {
   // The packed weights of a row of blocks: header 0, layer l in l + 1, footer last.
   const std::byte* const* row(u32 r) const { return table_[r]; }
   u64 bytes() const { return memory_.used(); }
+  std::span<const std::byte> memory() const { return {memory_.data(), memory_.used()}; }
 
  private:
   struct stored {

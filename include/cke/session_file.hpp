@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+// session_file.hpp: a session kept in a file: it goes on from there to the bit.
+#pragma once
+
+#include <vector>
+
+#include "describe.hpp"
+#include "io/session_file.hpp"
+#include "runtime/sequence.hpp"
+
+namespace cke {
+
+namespace detail {
+
+// What a model computes: its program, what its numbers are kept in, and for which machine.
+template <class Loaded> u64 program_checksum(const Loaded& model) {
+  using P = typename Loaded::program;
+  constexpr capacity any{1, 1, 1};
+  std::string text = concat({describe_json<P>(any, Loaded::kv), Loaded::isa::name});
+  P::for_each_op([&](place, u32, const instruction& i, const code&) {
+    if (i.p.rope.dims && (i.p.rope.rule == stretch::dynamic || i.p.rope.rule == stretch::longrope)) text += concat({"context ", model.context()});
+  });
+  return xxh64::of(std::as_bytes(std::span(text)));
+}
+
+template <class Loaded> session_header header_of(const Loaded& model) {
+  using slot = typename Loaded::slot;
+  session_header h;
+  h.kv_type = static_cast<u32>(Loaded::kv), h.vocab = Loaded::program::vocab;
+  h.program = program_checksum(model), h.weights = xxh64::of(model.packed.memory());
+  h.page_bytes = slot::page_bytes, h.page_positions = slot::page_positions;
+  return h;
+}
+
+// A page as it would be had nobody else ever written to it: the places of positions from `first` on are zeros.
+template <class Loaded> void clear_positions(std::byte* page, u32 first) {
+  using slot = typename Loaded::slot;
+  using cache = kv_cache<Loaded::kv, typename Loaded::isa>;
+  std::byte* blocks[slot::plan.blocks];
+  for (u32 b = 0; b < slot::plan.blocks; ++b) blocks[b] = page + b * slot::plan.caches;
+  Loaded::program::for_each_state(key_block, Loaded::kv, [&](const state_descriptor& d) {
+    if (is_recurrent(d.what) || d.owner != d.layer) return;
+    const std::vector<float> zeros(d.head_dim);
+    const kv_place& at = slot::places[d.id];
+    for (u32 head = 0; head < d.heads; ++head)
+      for (u32 p = first; p < slot::page_positions; ++p)
+        cache::store({blocks, at.offset + head * at.block_bytes}, p, d.head_dim, zeros.data(), zeros.data());
+  });
+}
+
+}  // namespace detail
+
+// Writes what a sequence knows; equal sequences make equal files. A file of that name is replaced when the new one
+// is complete. Throws Error{file}.
+template <class Loaded> void save_session(const sequence<Loaded>& s, const std::string& path) {
+  using slot = typename Loaded::slot;
+  session_header h = detail::header_of(s.model());
+  h.ids = s.position(), h.position = s.state().position(), h.pages = s.state().held();
+  session_writer to(path, h);
+  to.put(std::as_bytes(s.history()));
+  to.put(std::as_bytes(s.logits()));
+  std::vector<std::byte> copy(slot::page_bytes);
+  for (u32 i = 0; i < h.pages; ++i) {
+    std::memcpy(copy.data(), s.state().pages()[i * slot::plan.blocks], copy.size());
+    if (const u32 end = (i + 1) * slot::page_positions; end > h.position)
+      detail::clear_positions<Loaded>(copy.data(), h.position - i * slot::page_positions);
+    to.put(copy);
+  }
+  to.commit();
+}
+
+// At position 0: the sequence is then as the one was that the file was made of. Throws file, malformed, usage;
+// config_mismatch where that was of another model; context_overflow, cache_full. It is then as it was.
+template <class Loaded> void load_session(sequence<Loaded>& s, const std::string& path) {
+  const session_file from(path);
+  const session_header &found = from.header(), wanted = detail::header_of(s.model());
+  const auto need = [&](bool same, std::string_view subject, std::string_view expected, std::string_view other) {
+    if (!same) throw Error(errc::config_mismatch, path, subject, expected, other);
+  };
+  need(found.kv_type == wanted.kv_type, "keys and values", info(Loaded::kv).name,
+       found.kv_type < static_cast<u32>(dtype::none) && known(static_cast<dtype>(found.kv_type)) ? info(static_cast<dtype>(found.kv_type)).name : "others");
+  need(found.program == wanted.program && found.page_bytes == wanted.page_bytes && found.page_positions == wanted.page_positions && found.vocab == wanted.vocab,
+       "session file", "one of this model, compiled for this machine", "one of another");
+  need(found.weights == wanted.weights, "session file", "one of a model with these weights", "other weights");
+  std::vector<u32> ids(found.ids);
+  std::vector<float> logits(found.vocab);
+  std::memcpy(ids.data(), from.ids().data(), from.ids().size());
+  std::memcpy(logits.data(), from.logits().data(), from.logits().size());
+  s.restore(ids, found.position, logits, [&](u32 i, std::byte* page) { std::memcpy(page, from.page(i).data(), found.page_bytes); });
+}
+
+}  // namespace cke

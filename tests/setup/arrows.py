@@ -14,12 +14,13 @@ ROOMS = {
     "kernels": {"core"},
     "runtime": {"graph", "kernels", "core", "layers"},
     "tune": {"graph", "runtime", "core"},
+    "cuda": {"runtime", "graph", "kernels", "core"},
     "text": {"core"},
     "io": {"core", "text"},
     "model": {"runtime", "graph", "kernels", "io", "text", "models", "layers", "core"},
     "engine": {"model", "runtime", "io", "text", "core"},
     "serve": {"engine", "io", "text", "core"},
-    "public": {"model", "engine", "runtime", "io", "text", "models", "layers", "core"},
+    "public": {"model", "cuda", "engine", "runtime", "io", "text", "models", "layers", "core"},
 }
 # Headers at the top that are rooms of their own; every other one there is what a user includes.
 TOP = {
@@ -32,6 +33,8 @@ TOP = {
 LIBRARIES = {
     r"xsimd/": r"core/(isa|simd)\w*\.hpp",
     r"nlohmann/": r"(io/(hf|json)_\w+|serve/\w+)\.hpp",
+    r"cuda_runtime_api\.h": r"cuda/gpu\.cuh",
+    r"boost/context/": r"cuda/host_run\.cuh",
     r"(boost/|utf8proc\.h|pcre2\.h)": r".*",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)

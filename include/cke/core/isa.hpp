@@ -9,6 +9,9 @@
 #ifndef __clang__
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
+#ifdef __CUDACC__
+#define XSIMD_WITH_EMULATED 0  // keeps xsimd from a builtin that nvcc hands to the host's compiler without its pack
+#endif
 #include <xsimd/xsimd.hpp>
 #pragma GCC diagnostic pop
 

@@ -119,7 +119,7 @@ template <> struct family<"deepseek_v3"> : deepseek_family {
   static constexpr config gguf_defaults{.vocab = 0, .dim = 0, .hidden = 0, .expert_hidden = 0, .layers = 0, .heads = 0, .q_rank = 0};
 };
 
-struct DeepSeek_V2_Lite : deepseek_v2<{.vocab = 102400, .dim = 2048, .hidden = 10944, .expert_hidden = 1408, .layers = 27, .heads = 16, .q_rank = 0, .experts = 64, .active = 6, .shared = 2, .dense_layers = 1, .rope = {.theta = 1e4, .pairs = pairing::adjacent, .rule = stretch::yarn, .factor = 40, .mscale = 0.707, .mscale_all = 0.707, .original = 4096, .max_position = 163840}}> {};
-struct DeepSeek_V3 : deepseek_v3<{.vocab = 129280, .dim = 7168, .hidden = 18432, .expert_hidden = 2048, .layers = 61, .heads = 128, .groups = 8, .groups_kept = 4, .dense_layers = 3, .weights_scale = 2.5, .renormalise = true, .rope = {.theta = 1e4, .pairs = pairing::adjacent, .rule = stretch::yarn, .factor = 40, .mscale = 1, .mscale_all = 1, .original = 4096, .max_position = 163840}}> {};
+struct DeepSeek_V2_Lite : deepseek_v2<deepseek_config{.vocab = 102400, .dim = 2048, .hidden = 10944, .expert_hidden = 1408, .layers = 27, .heads = 16, .q_rank = 0, .experts = 64, .active = 6, .shared = 2, .dense_layers = 1, .rope = {.theta = 1e4, .pairs = pairing::adjacent, .rule = stretch::yarn, .factor = 40, .mscale = 0.707, .mscale_all = 0.707, .original = 4096, .max_position = 163840}}> {};
+struct DeepSeek_V3 : deepseek_v3<deepseek_config{.vocab = 129280, .dim = 7168, .hidden = 18432, .expert_hidden = 2048, .layers = 61, .heads = 128, .groups = 8, .groups_kept = 4, .dense_layers = 3, .weights_scale = 2.5, .renormalise = true, .rope = {.theta = 1e4, .pairs = pairing::adjacent, .rule = stretch::yarn, .factor = 40, .mscale = 1, .mscale_all = 1, .original = 4096, .max_position = 163840}}> {};
 
 }  // namespace cke

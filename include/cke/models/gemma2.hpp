@@ -70,8 +70,8 @@ template <> struct family<"gemma2"> {
   static constexpr auto names = gemma_names;
 };
 
-struct Gemma_2_2B : gemma2<{.vocab = 256000, .dim = 2304, .hidden = 9216, .layers = 26, .heads = 8, .kv_heads = 4}> {};
-struct Gemma_2_9B : gemma2<{.vocab = 256000, .dim = 3584, .hidden = 14336, .layers = 42, .heads = 16, .kv_heads = 8}> {};
-struct Gemma_2_27B : gemma2<{.vocab = 256000, .dim = 4608, .hidden = 36864, .layers = 46, .heads = 32, .kv_heads = 16, .head_dim = 128, .query_scalar = 144}> {};
+struct Gemma_2_2B : gemma2<gemma2_config{.vocab = 256000, .dim = 2304, .hidden = 9216, .layers = 26, .heads = 8, .kv_heads = 4}> {};
+struct Gemma_2_9B : gemma2<gemma2_config{.vocab = 256000, .dim = 3584, .hidden = 14336, .layers = 42, .heads = 16, .kv_heads = 8}> {};
+struct Gemma_2_27B : gemma2<gemma2_config{.vocab = 256000, .dim = 4608, .hidden = 36864, .layers = 46, .heads = 32, .kv_heads = 16, .head_dim = 128, .query_scalar = 144}> {};
 
 }  // namespace cke

@@ -60,8 +60,8 @@ template <> struct family<"gemma3_text"> {
       name_rule{place::body, role::k_norm, 0, "model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm", change::plus_one}};
 };
 
-struct Gemma_3_270M : gemma3<{.vocab = 262144, .dim = 640, .hidden = 2048, .layers = 18, .heads = 4, .kv_heads = 1}> {};
-struct Gemma_3_1B : gemma3<{.vocab = 262144, .dim = 1152, .hidden = 6912, .layers = 26, .heads = 4, .kv_heads = 1}> {};
-struct Gemma_3_4B : gemma3<{.vocab = 262208, .dim = 2560, .hidden = 10240, .layers = 34, .heads = 8, .kv_heads = 4, .window = 1024, .rope = {.theta = 1e6, .rule = stretch::linear, .factor = 8}}> {};
+struct Gemma_3_270M : gemma3<gemma3_config{.vocab = 262144, .dim = 640, .hidden = 2048, .layers = 18, .heads = 4, .kv_heads = 1}> {};
+struct Gemma_3_1B : gemma3<gemma3_config{.vocab = 262144, .dim = 1152, .hidden = 6912, .layers = 26, .heads = 4, .kv_heads = 1}> {};
+struct Gemma_3_4B : gemma3<gemma3_config{.vocab = 262208, .dim = 2560, .hidden = 10240, .layers = 34, .heads = 8, .kv_heads = 4, .window = 1024, .rope = {.theta = 1e6, .rule = stretch::linear, .factor = 8}}> {};
 
 }  // namespace cke

@@ -193,9 +193,9 @@ template <> struct family<"gemma4_text"> {
   static constexpr auto names = gemma4_names;
 };
 
-struct Gemma_4_E2B : gemma4<{.vocab = 262144, .dim = 1536, .hidden = 6144, .layers = 35, .heads = 8, .kv_heads = 1, .sliding = layer_set::all_but_every(5), .shared_layers = 20, .double_wide = true, .logit_cap = 30}> {};
-struct Gemma_4_E4B : gemma4<{.vocab = 262144, .dim = 2560, .hidden = 10240, .layers = 42, .heads = 8, .kv_heads = 2, .shared_layers = 18, .logit_cap = 30}> {};
-struct Gemma_4_26B_A4B : gemma4<{.vocab = 262144, .dim = 2816, .hidden = 2112, .layers = 30, .heads = 16, .kv_heads = 8, .global_kv_heads = 2, .window = 1024, .k_is_v = true, .part = 0, .experts = 128, .active = 8, .expert_hidden = 704, .logit_cap = 30}> {};
-struct Gemma_4_31B : gemma4<{.vocab = 262144, .dim = 5376, .hidden = 21504, .layers = 60, .heads = 32, .kv_heads = 16, .global_kv_heads = 4, .window = 1024, .k_is_v = true, .part = 0, .logit_cap = 30}> {};
+struct Gemma_4_E2B : gemma4<gemma4_config{.vocab = 262144, .dim = 1536, .hidden = 6144, .layers = 35, .heads = 8, .kv_heads = 1, .sliding = layer_set::all_but_every(5), .shared_layers = 20, .double_wide = true, .logit_cap = 30}> {};
+struct Gemma_4_E4B : gemma4<gemma4_config{.vocab = 262144, .dim = 2560, .hidden = 10240, .layers = 42, .heads = 8, .kv_heads = 2, .shared_layers = 18, .logit_cap = 30}> {};
+struct Gemma_4_26B_A4B : gemma4<gemma4_config{.vocab = 262144, .dim = 2816, .hidden = 2112, .layers = 30, .heads = 16, .kv_heads = 8, .global_kv_heads = 2, .window = 1024, .k_is_v = true, .part = 0, .experts = 128, .active = 8, .expert_hidden = 704, .logit_cap = 30}> {};
+struct Gemma_4_31B : gemma4<gemma4_config{.vocab = 262144, .dim = 5376, .hidden = 21504, .layers = 60, .heads = 32, .kv_heads = 16, .global_kv_heads = 4, .window = 1024, .k_is_v = true, .part = 0, .logit_cap = 30}> {};
 
 }  // namespace cke

@@ -51,7 +51,7 @@ template <> struct family<"glm4"> {
       name_rule{place::body, role::up, 0, "model.layers.{}.mlp.gate_up_proj[1]", "blk.{}.ffn_up[1]"}};
 };
 
-struct GLM_4_9B : glm4<{.vocab = 151552, .dim = 4096, .hidden = 13696, .layers = 40, .heads = 32, .kv_heads = 2}> {};
-struct GLM_4_32B : glm4<{.vocab = 151552, .dim = 6144, .hidden = 23040, .layers = 61, .heads = 48, .kv_heads = 2, .attention_bias = false}> {};
+struct GLM_4_9B : glm4<glm4_config{.vocab = 151552, .dim = 4096, .hidden = 13696, .layers = 40, .heads = 32, .kv_heads = 2}> {};
+struct GLM_4_32B : glm4<glm4_config{.vocab = 151552, .dim = 6144, .hidden = 23040, .layers = 61, .heads = 48, .kv_heads = 2, .attention_bias = false}> {};
 
 }  // namespace cke

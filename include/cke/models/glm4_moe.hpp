@@ -64,7 +64,7 @@ template <> struct family<"glm4_moe"> {
       name_rule{place::body, role::norm, 1, "model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"}};
 };
 
-struct GLM_4_5_Air : glm4_moe<{.vocab = 151552, .dim = 4096, .hidden = 10944, .expert_hidden = 1408, .layers = 46, .heads = 96, .kv_heads = 8}> {};
-struct GLM_4_5 : glm4_moe<{.vocab = 151552, .dim = 5120, .hidden = 12288, .expert_hidden = 1536, .layers = 92, .heads = 96, .kv_heads = 8, .experts = 160, .dense_layers = 3, .weights_scale = 2.5, .qk_norm = true}> {};
+struct GLM_4_5_Air : glm4_moe<glm4_moe_config{.vocab = 151552, .dim = 4096, .hidden = 10944, .expert_hidden = 1408, .layers = 46, .heads = 96, .kv_heads = 8}> {};
+struct GLM_4_5 : glm4_moe<glm4_moe_config{.vocab = 151552, .dim = 5120, .hidden = 12288, .expert_hidden = 1536, .layers = 92, .heads = 96, .kv_heads = 8, .experts = 160, .dense_layers = 3, .weights_scale = 2.5, .qk_norm = true}> {};
 
 }  // namespace cke

@@ -64,7 +64,7 @@ template <> struct family<"granite"> {
   static constexpr auto names = paired_names;
 };
 
-struct Granite_3_3_2B : granite<{.vocab = 49159, .dim = 2048, .hidden = 8192, .layers = 40, .heads = 32, .kv_heads = 8}> {};
-struct Granite_3_3_8B : granite<{.vocab = 49159, .dim = 4096, .hidden = 12800, .layers = 40, .heads = 32, .kv_heads = 8, .attention_multiplier = 0.0078125, .logits_scaling = 16}> {};
+struct Granite_3_3_2B : granite<granite_config{.vocab = 49159, .dim = 2048, .hidden = 8192, .layers = 40, .heads = 32, .kv_heads = 8}> {};
+struct Granite_3_3_8B : granite<granite_config{.vocab = 49159, .dim = 4096, .hidden = 12800, .layers = 40, .heads = 32, .kv_heads = 8, .attention_multiplier = 0.0078125, .logits_scaling = 16}> {};
 
 }  // namespace cke

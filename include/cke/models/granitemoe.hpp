@@ -56,7 +56,7 @@ template <> struct family<"granitemoe"> {
   static constexpr auto names = expert_names + paired_rules + granite_expert_rules;
 };
 
-struct Granite_3_0_1B_A400M : granitemoe<{.vocab = 49155, .dim = 1024, .expert_hidden = 512, .layers = 24, .heads = 16, .kv_heads = 8}> {};
-struct Granite_3_0_3B_A800M : granitemoe<{.vocab = 49155, .dim = 1536, .expert_hidden = 512, .layers = 32, .heads = 24, .kv_heads = 8, .experts = 40}> {};
+struct Granite_3_0_1B_A400M : granitemoe<granitemoe_config{.vocab = 49155, .dim = 1024, .expert_hidden = 512, .layers = 24, .heads = 16, .kv_heads = 8}> {};
+struct Granite_3_0_3B_A800M : granitemoe<granitemoe_config{.vocab = 49155, .dim = 1536, .expert_hidden = 512, .layers = 32, .heads = 24, .kv_heads = 8, .experts = 40}> {};
 
 }  // namespace cke

@@ -88,8 +88,8 @@ template <> struct family<"lfm2"> {
 };
 
 inline constexpr layer_set lfm2_attends = layer_set::of({2, 5, 8, 10, 12, 14});
-struct LFM2_350M : lfm2<{.vocab = 65536, .dim = 1024, .hidden = 4608, .layers = 16, .heads = 16, .attends = lfm2_attends}> {};
-struct LFM2_700M : lfm2<{.vocab = 65536, .dim = 1536, .hidden = 6912, .layers = 16, .heads = 24, .attends = lfm2_attends}> {};
-struct LFM2_1_2B : lfm2<{.vocab = 65536, .dim = 2048, .hidden = 8192, .layers = 16, .heads = 32, .attends = lfm2_attends}> {};
+struct LFM2_350M : lfm2<lfm2_config{.vocab = 65536, .dim = 1024, .hidden = 4608, .layers = 16, .heads = 16, .attends = lfm2_attends}> {};
+struct LFM2_700M : lfm2<lfm2_config{.vocab = 65536, .dim = 1536, .hidden = 6912, .layers = 16, .heads = 24, .attends = lfm2_attends}> {};
+struct LFM2_1_2B : lfm2<lfm2_config{.vocab = 65536, .dim = 2048, .hidden = 8192, .layers = 16, .heads = 32, .attends = lfm2_attends}> {};
 
 }  // namespace cke

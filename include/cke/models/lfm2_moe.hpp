@@ -69,6 +69,6 @@ template <> struct family<"lfm2_moe"> {
                 "blk.{}.ffn_down_exps"}};
 };
 
-struct LFM2_8B_A1B : lfm2_moe<{.vocab = 65536, .dim = 2048, .hidden = 7168, .expert_hidden = 1792, .layers = 24, .heads = 32, .attends = layer_set::of({2, 6, 10, 14, 18, 21})}> {};
+struct LFM2_8B_A1B : lfm2_moe<lfm2_moe_config{.vocab = 65536, .dim = 2048, .hidden = 7168, .expert_hidden = 1792, .layers = 24, .heads = 32, .attends = layer_set::of({2, 6, 10, 14, 18, 21})}> {};
 
 }  // namespace cke

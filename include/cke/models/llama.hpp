@@ -52,11 +52,11 @@ template <> struct family<"llama"> {
 
 inline constexpr rotary llama3_rope{.theta = 5e5, .rule = stretch::llama3, .factor = 32, .low = 1, .high = 4, .original = 8192};
 
-struct SmolLM2_135M : llama<{.vocab = 49152, .dim = 576, .hidden = 1536, .layers = 30, .heads = 9, .kv_heads = 3, .tied = true, .rope = {.theta = 1e5}}> {};
-struct SmolLM2_360M : llama<{.vocab = 49152, .dim = 960, .hidden = 2560, .layers = 32, .heads = 15, .kv_heads = 5, .tied = true, .rope = {.theta = 1e5}}> {};
-struct SmolLM2_1_7B : llama<{.vocab = 49152, .dim = 2048, .hidden = 8192, .layers = 24, .heads = 32, .kv_heads = 32, .tied = true, .rope = {.theta = 1.3e5}}> {};
-struct Llama_3_2_1B : llama<{.vocab = 128256, .dim = 2048, .hidden = 8192, .layers = 16, .heads = 32, .kv_heads = 8, .tied = true, .rope = llama3_rope}> {};
-struct Llama_3_2_3B : llama<{.vocab = 128256, .dim = 3072, .hidden = 8192, .layers = 28, .heads = 24, .kv_heads = 8, .tied = true, .rope = llama3_rope}> {};
-struct Llama_3_1_8B : llama<{.vocab = 128256, .dim = 4096, .hidden = 14336, .layers = 32, .heads = 32, .kv_heads = 8, .rope = {.theta = 5e5, .rule = stretch::llama3, .factor = 8, .low = 1, .high = 4, .original = 8192}}> {};
+struct SmolLM2_135M : llama<llama_config{.vocab = 49152, .dim = 576, .hidden = 1536, .layers = 30, .heads = 9, .kv_heads = 3, .tied = true, .rope = {.theta = 1e5}}> {};
+struct SmolLM2_360M : llama<llama_config{.vocab = 49152, .dim = 960, .hidden = 2560, .layers = 32, .heads = 15, .kv_heads = 5, .tied = true, .rope = {.theta = 1e5}}> {};
+struct SmolLM2_1_7B : llama<llama_config{.vocab = 49152, .dim = 2048, .hidden = 8192, .layers = 24, .heads = 32, .kv_heads = 32, .tied = true, .rope = {.theta = 1.3e5}}> {};
+struct Llama_3_2_1B : llama<llama_config{.vocab = 128256, .dim = 2048, .hidden = 8192, .layers = 16, .heads = 32, .kv_heads = 8, .tied = true, .rope = llama3_rope}> {};
+struct Llama_3_2_3B : llama<llama_config{.vocab = 128256, .dim = 3072, .hidden = 8192, .layers = 28, .heads = 24, .kv_heads = 8, .tied = true, .rope = llama3_rope}> {};
+struct Llama_3_1_8B : llama<llama_config{.vocab = 128256, .dim = 4096, .hidden = 14336, .layers = 32, .heads = 32, .kv_heads = 8, .rope = {.theta = 5e5, .rule = stretch::llama3, .factor = 8, .low = 1, .high = 4, .original = 8192}}> {};
 
 }  // namespace cke

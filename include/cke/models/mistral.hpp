@@ -49,8 +49,8 @@ template <> struct family<"mistral"> {
   static constexpr auto names = paired_names;
 };
 
-struct Mistral_7B_v0_1 : mistral<{.vocab = 32000, .dim = 4096, .hidden = 14336, .layers = 32, .heads = 32, .kv_heads = 8, .window = 4096, .rope = {.theta = 1e4}}> {};
-struct Mistral_7B_v0_3 : mistral<{.vocab = 32768, .dim = 4096, .hidden = 14336, .layers = 32, .heads = 32, .kv_heads = 8}> {};
-struct Mistral_Nemo_12B : mistral<{.vocab = 131072, .dim = 5120, .hidden = 14336, .layers = 40, .heads = 32, .kv_heads = 8, .head_dim = 128}> {};
+struct Mistral_7B_v0_1 : mistral<mistral_config{.vocab = 32000, .dim = 4096, .hidden = 14336, .layers = 32, .heads = 32, .kv_heads = 8, .window = 4096, .rope = {.theta = 1e4}}> {};
+struct Mistral_7B_v0_3 : mistral<mistral_config{.vocab = 32768, .dim = 4096, .hidden = 14336, .layers = 32, .heads = 32, .kv_heads = 8}> {};
+struct Mistral_Nemo_12B : mistral<mistral_config{.vocab = 131072, .dim = 5120, .hidden = 14336, .layers = 40, .heads = 32, .kv_heads = 8, .head_dim = 128}> {};
 
 }  // namespace cke

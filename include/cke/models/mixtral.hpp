@@ -53,7 +53,7 @@ template <> struct family<"mixtral"> {
       name_rule{place::body, role::down_experts, 0, "model.layers.{}.block_sparse_moe.experts.{}.w2|=model.layers.{}.mlp.experts.down_proj", "blk.{}.ffn_down_exps"}};
 };
 
-struct Mixtral_8x7B : mixtral<{.vocab = 32000, .dim = 4096, .expert_hidden = 14336, .layers = 32, .heads = 32, .kv_heads = 8}> {};
-struct Mixtral_8x22B : mixtral<{.vocab = 32768, .dim = 6144, .expert_hidden = 16384, .layers = 56, .heads = 48, .kv_heads = 8}> {};
+struct Mixtral_8x7B : mixtral<mixtral_config{.vocab = 32000, .dim = 4096, .expert_hidden = 14336, .layers = 32, .heads = 32, .kv_heads = 8}> {};
+struct Mixtral_8x22B : mixtral<mixtral_config{.vocab = 32768, .dim = 6144, .expert_hidden = 16384, .layers = 56, .heads = 48, .kv_heads = 8}> {};
 
 }  // namespace cke

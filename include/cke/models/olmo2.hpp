@@ -51,9 +51,9 @@ template <> struct family<"olmo2"> {
       name_rule{place::body, role::norm, 1, "model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"}};
 };
 
-struct OLMo_2_1B : olmo2<{.vocab = 100352, .dim = 2048, .hidden = 8192, .layers = 16, .heads = 16, .kv_heads = 16}> {};
-struct OLMo_2_7B : olmo2<{.vocab = 100352, .dim = 4096, .hidden = 11008, .layers = 32, .heads = 32, .kv_heads = 32}> {};
-struct OLMo_2_13B : olmo2<{.vocab = 100352, .dim = 5120, .hidden = 13824, .layers = 40, .heads = 40, .kv_heads = 40}> {};
-struct OLMo_2_32B : olmo2<{.vocab = 100352, .dim = 5120, .hidden = 27648, .layers = 64, .heads = 40, .kv_heads = 8}> {};
+struct OLMo_2_1B : olmo2<olmo2_config{.vocab = 100352, .dim = 2048, .hidden = 8192, .layers = 16, .heads = 16, .kv_heads = 16}> {};
+struct OLMo_2_7B : olmo2<olmo2_config{.vocab = 100352, .dim = 4096, .hidden = 11008, .layers = 32, .heads = 32, .kv_heads = 32}> {};
+struct OLMo_2_13B : olmo2<olmo2_config{.vocab = 100352, .dim = 5120, .hidden = 13824, .layers = 40, .heads = 40, .kv_heads = 40}> {};
+struct OLMo_2_32B : olmo2<olmo2_config{.vocab = 100352, .dim = 5120, .hidden = 27648, .layers = 64, .heads = 40, .kv_heads = 8}> {};
 
 }  // namespace cke

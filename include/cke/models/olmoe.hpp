@@ -51,6 +51,6 @@ template <> struct family<"olmoe"> {
   static constexpr auto names = expert_names;
 };
 
-struct OLMoE_1B_7B : olmoe<{.vocab = 50304, .dim = 2048, .expert_hidden = 1024, .layers = 16, .heads = 16, .kv_heads = 16}> {};
+struct OLMoE_1B_7B : olmoe<olmoe_config{.vocab = 50304, .dim = 2048, .expert_hidden = 1024, .layers = 16, .heads = 16, .kv_heads = 16}> {};
 
 }  // namespace cke

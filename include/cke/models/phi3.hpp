@@ -53,7 +53,7 @@ template <> struct family<"phi3"> {
       name_rule{place::body, role::up, 0, "model.layers.{}.mlp.gate_up_proj[1]", "blk.{}.ffn_up[1]"}};
 };
 
-struct Phi_3_mini_4k : phi3<{.vocab = 32064, .dim = 3072, .hidden = 8192, .layers = 32, .heads = 32, .kv_heads = 32, .window = 2047}> {};
-struct Phi_4 : phi3<{.vocab = 100352, .dim = 5120, .hidden = 17920, .layers = 40, .heads = 40, .kv_heads = 10, .rope = {.theta = 2.5e5}}> {};
+struct Phi_3_mini_4k : phi3<phi3_config{.vocab = 32064, .dim = 3072, .hidden = 8192, .layers = 32, .heads = 32, .kv_heads = 32, .window = 2047}> {};
+struct Phi_4 : phi3<phi3_config{.vocab = 100352, .dim = 5120, .hidden = 17920, .layers = 40, .heads = 40, .kv_heads = 10, .rope = {.theta = 2.5e5}}> {};
 
 }  // namespace cke

@@ -49,9 +49,9 @@ template <> struct family<"qwen2"> {
   static constexpr auto names = common_names;
 };
 
-struct Qwen2_5_0_5B : qwen2<{.vocab = 151936, .dim = 896, .hidden = 4864, .layers = 24, .heads = 14, .kv_heads = 2}> {};
-struct Qwen2_5_1_5B : qwen2<{.vocab = 151936, .dim = 1536, .hidden = 8960, .layers = 28, .heads = 12, .kv_heads = 2}> {};
-struct Qwen2_5_3B : qwen2<{.vocab = 151936, .dim = 2048, .hidden = 11008, .layers = 36, .heads = 16, .kv_heads = 2}> {};
-struct Qwen2_5_7B : qwen2<{.vocab = 152064, .dim = 3584, .hidden = 18944, .layers = 28, .heads = 28, .kv_heads = 4, .tied = false}> {};
+struct Qwen2_5_0_5B : qwen2<qwen2_config{.vocab = 151936, .dim = 896, .hidden = 4864, .layers = 24, .heads = 14, .kv_heads = 2}> {};
+struct Qwen2_5_1_5B : qwen2<qwen2_config{.vocab = 151936, .dim = 1536, .hidden = 8960, .layers = 28, .heads = 12, .kv_heads = 2}> {};
+struct Qwen2_5_3B : qwen2<qwen2_config{.vocab = 151936, .dim = 2048, .hidden = 11008, .layers = 36, .heads = 16, .kv_heads = 2}> {};
+struct Qwen2_5_7B : qwen2<qwen2_config{.vocab = 152064, .dim = 3584, .hidden = 18944, .layers = 28, .heads = 28, .kv_heads = 4, .tied = false}> {};
 
 }  // namespace cke

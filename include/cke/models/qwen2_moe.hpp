@@ -57,7 +57,7 @@ template <> struct family<"qwen2_moe"> {
   static constexpr auto names = expert_names;
 };
 
-struct Qwen1_5_MoE_A2_7B : qwen2_moe<{.vocab = 151936, .dim = 2048, .expert_hidden = 1408, .shared_hidden = 5632, .layers = 24, .heads = 16, .kv_heads = 16}> {};
-struct Qwen2_57B_A14B : qwen2_moe<{.vocab = 151936, .dim = 3584, .expert_hidden = 2560, .shared_hidden = 20480, .layers = 28, .heads = 28, .kv_heads = 4, .experts = 64, .active = 8}> {};
+struct Qwen1_5_MoE_A2_7B : qwen2_moe<qwen2_moe_config{.vocab = 151936, .dim = 2048, .expert_hidden = 1408, .shared_hidden = 5632, .layers = 24, .heads = 16, .kv_heads = 16}> {};
+struct Qwen2_57B_A14B : qwen2_moe<qwen2_moe_config{.vocab = 151936, .dim = 3584, .expert_hidden = 2560, .shared_hidden = 20480, .layers = 28, .heads = 28, .kv_heads = 4, .experts = 64, .active = 8}> {};
 
 }  // namespace cke

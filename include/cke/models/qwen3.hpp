@@ -50,11 +50,11 @@ template <> struct family<"qwen3"> {
   static constexpr auto names = common_names;
 };
 
-struct Qwen3_0_6B : qwen3<{.vocab = 151936, .dim = 1024, .hidden = 3072, .layers = 28, .heads = 16, .kv_heads = 8}> {};
-struct Qwen3_1_7B : qwen3<{.vocab = 151936, .dim = 2048, .hidden = 6144, .layers = 28, .heads = 16, .kv_heads = 8}> {};
-struct Qwen3_4B : qwen3<{.vocab = 151936, .dim = 2560, .hidden = 9728, .layers = 36, .heads = 32, .kv_heads = 8}> {};
-struct Qwen3_8B : qwen3<{.vocab = 151936, .dim = 4096, .hidden = 12288, .layers = 36, .heads = 32, .kv_heads = 8, .tied = false}> {};
-struct Qwen3_14B : qwen3<{.vocab = 151936, .dim = 5120, .hidden = 17408, .layers = 40, .heads = 40, .kv_heads = 8, .tied = false}> {};
-struct Qwen3_32B : qwen3<{.vocab = 151936, .dim = 5120, .hidden = 25600, .layers = 64, .heads = 64, .kv_heads = 8, .tied = false}> {};
+struct Qwen3_0_6B : qwen3<qwen3_config{.vocab = 151936, .dim = 1024, .hidden = 3072, .layers = 28, .heads = 16, .kv_heads = 8}> {};
+struct Qwen3_1_7B : qwen3<qwen3_config{.vocab = 151936, .dim = 2048, .hidden = 6144, .layers = 28, .heads = 16, .kv_heads = 8}> {};
+struct Qwen3_4B : qwen3<qwen3_config{.vocab = 151936, .dim = 2560, .hidden = 9728, .layers = 36, .heads = 32, .kv_heads = 8}> {};
+struct Qwen3_8B : qwen3<qwen3_config{.vocab = 151936, .dim = 4096, .hidden = 12288, .layers = 36, .heads = 32, .kv_heads = 8, .tied = false}> {};
+struct Qwen3_14B : qwen3<qwen3_config{.vocab = 151936, .dim = 5120, .hidden = 17408, .layers = 40, .heads = 40, .kv_heads = 8, .tied = false}> {};
+struct Qwen3_32B : qwen3<qwen3_config{.vocab = 151936, .dim = 5120, .hidden = 25600, .layers = 64, .heads = 64, .kv_heads = 8, .tied = false}> {};
 
 }  // namespace cke

@@ -112,6 +112,6 @@ template <> struct family<"qwen3_5_text"> {
   static constexpr auto names = qwen3_5_names;
 };
 
-struct Qwen3_5_0_8B : qwen3_5<{.vocab = 248320, .dim = 1024, .hidden = 3584, .layers = 24, .heads = 8, .kv_heads = 2, .tied = true}> {};
+struct Qwen3_5_0_8B : qwen3_5<qwen3_5_config{.vocab = 248320, .dim = 1024, .hidden = 3584, .layers = 24, .heads = 8, .kv_heads = 2, .tied = true}> {};
 
 }  // namespace cke

@@ -52,6 +52,6 @@ template <> struct family<"qwen3_5_moe_text"> {
   static constexpr auto names = qwen3_5_names;
 };
 
-struct Qwen3_5_35B_A3B : qwen3_5_moe<{.vocab = 248320, .dim = 2048, .expert_hidden = 512, .shared_hidden = 512, .layers = 40, .heads = 16, .kv_heads = 2}> {};
+struct Qwen3_5_35B_A3B : qwen3_5_moe<qwen3_5_moe_config{.vocab = 248320, .dim = 2048, .expert_hidden = 512, .shared_hidden = 512, .layers = 40, .heads = 16, .kv_heads = 2}> {};
 
 }  // namespace cke

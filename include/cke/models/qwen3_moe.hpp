@@ -48,7 +48,7 @@ template <> struct family<"qwen3_moe"> {
   static constexpr auto names = expert_names;
 };
 
-struct Qwen3_30B_A3B : qwen3_moe<{.vocab = 151936, .dim = 2048, .expert_hidden = 768, .layers = 48, .heads = 32, .kv_heads = 4}> {};
-struct Qwen3_235B_A22B : qwen3_moe<{.vocab = 151936, .dim = 4096, .expert_hidden = 1536, .layers = 94, .heads = 64, .kv_heads = 4}> {};
+struct Qwen3_30B_A3B : qwen3_moe<qwen3_moe_config{.vocab = 151936, .dim = 2048, .expert_hidden = 768, .layers = 48, .heads = 32, .kv_heads = 4}> {};
+struct Qwen3_235B_A22B : qwen3_moe<qwen3_moe_config{.vocab = 151936, .dim = 4096, .expert_hidden = 1536, .layers = 94, .heads = 64, .kv_heads = 4}> {};
 
 }  // namespace cke

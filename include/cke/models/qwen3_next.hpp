@@ -49,6 +49,6 @@ template <> struct family<"qwen3_next"> {
       name_rule{place::body, role::alpha, 0, "model.layers.{}.linear_attn.in_proj_ba<1>", "blk.{}.ssm_ba<1>"}};
 };
 
-struct Qwen3_Next_80B_A3B : qwen3_next<{.vocab = 151936, .dim = 2048, .expert_hidden = 512, .shared_hidden = 512, .layers = 48, .heads = 16, .kv_heads = 2}> {};
+struct Qwen3_Next_80B_A3B : qwen3_next<qwen3_next_config{.vocab = 151936, .dim = 2048, .expert_hidden = 512, .shared_hidden = 512, .layers = 48, .heads = 16, .kv_heads = 2}> {};
 
 }  // namespace cke

@@ -54,6 +54,6 @@ template <> struct family<"smollm3"> {
   static constexpr auto names = paired_names;
 };
 
-struct SmolLM3_3B : smollm3<{.vocab = 128256, .dim = 2048, .hidden = 11008, .layers = 36, .heads = 16, .kv_heads = 4}> {};
+struct SmolLM3_3B : smollm3<smollm3_config{.vocab = 128256, .dim = 2048, .hidden = 11008, .layers = 36, .heads = 16, .kv_heads = 4}> {};
 
 }  // namespace cke

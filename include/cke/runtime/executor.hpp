@@ -34,6 +34,7 @@ template <class P, dtype KV, class Isa> class executor {
 
   const capacity& limits() const { return space_.limits(); }
   u64 bytes() const { return space_.bytes(); }
+  page_memory* memory_of_pages() const { return nullptr; }  // the host's
   // Not while a pass runs.
   void watch(const tracer& t) { trace_ = t; }
 

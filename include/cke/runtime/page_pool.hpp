@@ -12,6 +12,16 @@
 CKE_COLD_BEGIN
 namespace cke {
 
+// Where pages are when it is not the memory of the host: whoever gives it out copies it too, and frees all of it.
+class page_memory {
+ public:
+  virtual std::byte* take(u64 bytes) = 0;  // throws out_of_memory
+  virtual void copy(std::byte* to, const std::byte* from, u64 bytes) = 0;
+
+ protected:
+  ~page_memory() = default;
+};
+
 // What all layers keep of some positions, whole key blocks. A page that is full may be remembered: then it is known
 // by its ids and by the page before it, that is by all ids up to its end, and does not change.
 struct page {
@@ -29,7 +39,9 @@ struct page {
 class page_pool {
  public:
   // 0 pages: as many as sequences that live have positions for, see admit(). Throws out_of_memory.
-  page_pool(u64 page_bytes, u32 pages, u32 positions = key_block) : page_bytes_(page_bytes), positions_(positions), fixed_(pages > 0) { grow(pages); }
+  // With `elsewhere` pages are there, which must outlive the pool.
+  page_pool(u64 page_bytes, u32 pages, u32 positions = key_block, page_memory* elsewhere = nullptr)
+      : page_bytes_(page_bytes), positions_(positions), fixed_(pages > 0), elsewhere_(elsewhere) { grow(pages); }
   ~page_pool() {
     while (slab* const last = slabs_) slabs_ = last->before, delete last;
   }
@@ -71,7 +83,8 @@ class page_pool {
       if (p.holders == 1) return forget(p), &p;
       copy = take_one();
     }
-    std::memcpy(copy->data, p.data, page_bytes_);  // who shares p does not write to it either
+    if (elsewhere_) elsewhere_->copy(copy->data, p.data, page_bytes_);
+    else std::memcpy(copy->data, p.data, page_bytes_);  // who shares p does not write to it either
     give_back(p);
     return copy;
   }
@@ -121,14 +134,16 @@ class page_pool {
     u32 buckets = 1;
     while (buckets < count_.all + more) buckets *= 2;
     u64 bytes;
-    if (!checked_mul(page_bytes_ + sizeof(page) + positions_ * sizeof(u32), more, bytes) || !checked_add(bytes, u64{buckets} * 8 + 256, bytes)) bytes = ~u64{};
+    const u64 here = elsewhere_ ? 0 : page_bytes_;
+    if (!checked_mul(here + sizeof(page) + positions_ * sizeof(u32), more, bytes) || !checked_add(bytes, u64{buckets} * 8 + 256, bytes)) bytes = ~u64{};
     slab* const fresh = new slab{arena(bytes), nullptr, more, slabs_};
     slabs_ = fresh, count_.all += more;
     fresh->pages = fresh->memory.take<page>(more);
     table_ = fresh->memory.take<page*>(buckets), mask_ = buckets - 1;
     u32* const ids = fresh->memory.take<u32>(u64{more} * positions_);
+    std::byte* const there = elsewhere_ && more ? elsewhere_->take(u64{more} * page_bytes_) : nullptr;
     for (u32 i = 0; i < more; ++i) {
-      fresh->pages[i].data = fresh->memory.take(page_bytes_), fresh->pages[i].ids = ids + u64{i} * positions_;
+      fresh->pages[i].data = there ? there + i * page_bytes_ : fresh->memory.take(page_bytes_), fresh->pages[i].ids = ids + u64{i} * positions_;
       line_up(fresh->pages[i]);
     }
     for (const slab* s = slabs_; s; s = s->before)
@@ -187,6 +202,7 @@ class page_pool {
   const u64 page_bytes_;
   const u32 positions_;  // of a page
   const bool fixed_;
+  page_memory* const elsewhere_;
   mutable std::mutex busy_;
   slab* slabs_{};                   // the last one
   page** table_{};                  // remembered pages by their ids, in chains

@@ -62,7 +62,7 @@ template <class P, dtype KV, class Isa> struct loaded {
   loaded(const S& tensors, std::string_view file, naming as, const Names& names, const model_options& o)
       : threads((o.validate(), o.threads ? o.threads : default_threads())),
         packed(tensors, file, as, names, threads, o.progress), run(packed, threads, o.limits()),
-        cache(slot::page_bytes, ceil_div(o.cache_positions, slot::page_positions), slot::page_positions) {}
+        cache(slot::page_bytes, ceil_div(o.cache_positions, slot::page_positions), slot::page_positions, run.memory_of_pages()) {}
 
   u32 context() const { return run.limits().context; }
   void watch(const tracer& t) {

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// dev.cuh: everything that device code may do, on a GPU and on the host: kernels use nothing else.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "arch.cuh"
+
+#ifdef __CUDACC__
+#define CKE_DEVICE __device__ __forceinline__
+#define CKE_UNROLL _Pragma("unroll")
+#else
+#define CKE_DEVICE inline
+#define CKE_UNROLL
+#include "host_run.cuh"
+#endif
+
+namespace cke::cuda {
+
+inline constexpr u32 warp_lanes = 32;
+inline constexpr u32 block_threads = 256, block_warps = block_threads / warp_lanes;  // of every kernel
+
+}  // namespace cke::cuda
+
+namespace cke::dev {
+
+// 16 bytes: the widest load.
+struct alignas(16) quad {
+  u32 word[4];
+};
+// Which block of the grid this is.
+struct place {
+  u32 x, y, z;
+};
+
+#ifdef __CUDACC__
+
+#ifdef __CUDA_ARCH__
+using arch = cuda::arch_of<__CUDA_ARCH__>;
+#else
+using arch = cuda::sm75;  // names kernels in the host's half of a compilation; nothing runs there
+#endif
+
+CKE_DEVICE place block() { return {blockIdx.x, blockIdx.y, blockIdx.z}; }
+CKE_DEVICE u32 thread() { return threadIdx.x; }
+CKE_DEVICE void sync() { __syncthreads(); }
+CKE_DEVICE void sync_warp() { __syncwarp(); }
+
+// What a lane of the warp says; all lanes take part.
+template <class T> CKE_DEVICE T shuffle(T x, u32 lane) { return __shfl_sync(0xffffffffu, x, static_cast<int>(lane)); }
+template <class T> CKE_DEVICE T shuffle_xor(T x, u32 mask) { return __shfl_xor_sync(0xffffffffu, x, static_cast<int>(mask)); }
+
+template <class T> CKE_DEVICE T load(const T* p) { return *p; }
+template <class T> CKE_DEVICE void store(T* p, T x) { *p = x; }
+// Of what nobody writes while the kernel runs, and nobody reads again soon: weights.
+CKE_DEVICE quad stream(const quad* p) {
+  quad q;
+  asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+      : "=r"(q.word[0]), "=r"(q.word[1]), "=r"(q.word[2]), "=r"(q.word[3])
+      : "l"(p));
+  return q;
+}
+
+// A part of the block's memory.
+template <class T> struct shared {
+  T* at;
+  CKE_DEVICE T& operator[](u32 i) const { return at[i]; }
+};
+// Hands out the block's memory, in the same parts to each of its threads.
+class shared_memory {
+ public:
+  template <class T> CKE_DEVICE shared<T> take(u32 count) {
+    extern __shared__ unsigned char cke_block_memory[];
+    const shared<T> part{reinterpret_cast<T*>(cke_block_memory + used_)};
+    used_ += static_cast<u32>(align_up(u64{count} * sizeof(T), 16));
+    return part;
+  }
+
+ private:
+  u32 used_ = 0;
+};
+
+// acc + the sum over four signed bytes of a * b.
+CKE_DEVICE i32 dot4(i32 acc, u32 a, u32 b) { return __dp4a(static_cast<int>(a), static_cast<int>(b), acc); }
+
+// acc [16][8] += a [16][32] b [32][8], of signed bytes; who holds what is in the PTX manual, mma.m16n8k32. sm80.
+CKE_DEVICE void mma_bytes(i32 (&acc)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+r"(acc[0]), "+r"(acc[1]), "+r"(acc[2]), "+r"(acc[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+template <class To, class From> CKE_DEVICE To bits(From x) { return __builtin_bit_cast(To, x); }
+CKE_DEVICE float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+CKE_DEVICE float divide(float a, float b) { return __fdiv_rn(a, b); }
+CKE_DEVICE float root(float x) { return __fsqrt_rn(x); }
+CKE_DEVICE float nearest(float x) { return ::rintf(x); }  // halves to even
+
+#else
+
+using host_run::block, host_run::thread, host_run::sync, host_run::sync_warp, host_run::shared, host_run::shared_memory;
+
+template <class T> T shuffle(T x, u32 lane) { return host_run::of_lane(x, lane); }
+template <class T> T shuffle_xor(T x, u32 mask) { return host_run::of_lane(x, host_run::thread() % 32 ^ mask); }
+
+template <class T> T load(const T* p) { return host_run::load(p); }
+template <class T> void store(T* p, T x) { host_run::store(p, x); }
+inline quad stream(const quad* p) { return host_run::load(p); }
+
+inline i32 dot4(i32 acc, u32 a, u32 b) {
+  for (u32 i = 0; i < 32; i += 8) acc += i32{static_cast<i8>(a >> i)} * i32{static_cast<i8>(b >> i)};
+  return acc;
+}
+inline void mma_bytes(i32 (&acc)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+  struct fragment {
+    u32 a[4], b[2];
+  };
+  const auto all = host_run::of_all_lanes(fragment{{a[0], a[1], a[2], a[3]}, {b[0], b[1]}});
+  const u32 lane = host_run::thread() % 32;
+  for (u32 i = 0; i < 4; ++i) {
+    const u32 row = lane / 4, column = lane % 4 * 2 + i % 2;  // of acc; i > 1: 8 rows further down
+    for (u32 k = 0; k < 8; ++k)
+      acc[i] = dot4(acc[i], all[row * 4 + k % 4].a[i / 2 + k / 4 * 2], all[column * 4 + k % 4].b[k / 4]);
+  }
+}
+
+template <class To, class From> To bits(From x) { return std::bit_cast<To>(x); }
+inline float fma(float a, float b, float c) { return std::fma(a, b, c); }
+inline float divide(float a, float b) { return a / b; }
+inline float root(float x) { return std::sqrt(x); }
+inline float nearest(float x) { return std::nearbyint(x); }
+
+#endif
+
+CKE_DEVICE u32 lane() { return thread() % cuda::warp_lanes; }
+CKE_DEVICE u32 warp() { return thread() / cuda::warp_lanes; }
+
+}  // namespace cke::dev

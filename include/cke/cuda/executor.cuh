@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: MIT
+// executor.cuh: a program run on a device: each step of each layer is a launch, and a pass that comes again is a graph.
+#pragma once
+
+#include <map>
+
+#include "../graph/contract.hpp"
+#include "../runtime/sequence.hpp"
+#include "emit.cuh"
+#include "layout.cuh"
+
+namespace cke {
+
+// What cke::executor<P, KV, Isa> is on a device. It walks the same codes; registers share memory by the contract's linear
+// scan, since a launch has ended before the next one begins. Everything that differs from pass to pass is in device
+// memory (ids, segments with their positions, the table of pages), so a graph of launches can be run again.
+template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Device>> {
+ public:
+  using slot = slot_state<P, KV, cuda::isa<Device>>;
+
+  // Throws out_of_memory; unsupported where there is no device.
+  executor(const weights<P, cuda::isa<Device>>& w, team&, capacity k)
+      : limits_(k), pages_of_slot_(ceil_div(k.context, key_block)), weights_(w), device_(), memory_(device_) {
+    upload_weights();
+    place(P::head(), k.chunk), place(P::foot(), k.logit_rows);
+    for (const code* c : P::bodies) place(*c, k.chunk);
+    scratch_ = memory_.take(scratch_bytes_);
+    stream_ = {memory_.take(u64{k.chunk} * row_stride(P::dim) * 4), P::dim, row_stride(P::dim), dtype::f32};
+    parts_ = reinterpret_cast<float*>(memory_.take(u64{attention_tokens} * std::bit_ceil(pages_of_slot_) * part_floats_ * 4));
+    const auto room = [&](u64 bytes) { return align_up(bytes); };
+    rows_.resize(2 * room(u64{k.chunk} * 4) + room(u64{k.chunk} * sizeof(cuda::segment)) + u64{k.chunk} * pages_of_slot_ * 8);
+    std::byte* const at = memory_.take(rows_.size());
+    segment_of_at_ = room(u64{k.chunk} * 4), segments_at_ = 2 * segment_of_at_;
+    pages_at_ = segments_at_ + room(u64{k.chunk} * sizeof(cuda::segment));
+    now_ = {reinterpret_cast<u32*>(at), reinterpret_cast<u32*>(at + segment_of_at_),
+            reinterpret_cast<cuda::segment*>(at + segments_at_), reinterpret_cast<std::byte**>(at + pages_at_)};
+    logits_.resize(u64{k.logit_rows} * row_stride(P::vocab));
+  }
+
+  const capacity& limits() const { return limits_; }
+  u64 bytes() const { return memory_.bytes() - weights_.bytes(); }
+  page_memory* memory_of_pages() { return &memory_; }
+  void watch(const tracer&) {}  // steps of a device have no thread that could tell
+
+  // As those of the executor on the host.
+  template <class Take> void run(std::span<const u32> ids, u32 rows, slot& s, Take&& take) {
+    s.reserve(static_cast<u32>(ids.size()));
+    begin();
+    add(ids, s);
+    run_layers();
+    s.advance(static_cast<u32>(ids.size()));
+    for (u32 first = tokens_ - rows, n; first < tokens_; first += n) {
+      n = std::min(tokens_ - first, limits_.logit_rows);
+      take(first, n, run_footer(first, n));
+    }
+  }
+
+  struct part {
+    std::span<const u32> ids;
+    slot& of;
+    float* logits;
+  };
+  template <class PartOf> void run_together(u32 count, PartOf&& part_of) {
+    begin();
+    for (u32 i = 0; i < count; ++i) {
+      const part p = part_of(i);
+      p.of.reserve(static_cast<u32>(p.ids.size()));
+      add(p.ids, p.of);
+    }
+    if (tokens_ == 0) return;
+    run_layers();
+    // The rows whose logits somebody wants move to the front of the stream.
+    u32 wanted = 0;
+    for (u32 i = 0, end = 0; i < count; ++i) {
+      const part p = part_of(i);
+      end += static_cast<u32>(p.ids.size());
+      if (p.logits && end - 1 != wanted) device_.copy(stream_row(wanted), stream_row(end - 1), u64{P::dim} * sizeof(float));
+      wanted += p.logits != nullptr;
+      p.of.advance(static_cast<u32>(p.ids.size()));
+    }
+    for (u32 first = 0, next = 0, n; first < wanted; first += n) {
+      n = std::min(wanted - first, limits_.logit_rows);
+      const view v = run_footer(first, n);
+      for (u32 r = 0; r < n; ++next)
+        if (float* const to = part_of(next).logits) std::copy_n(v.row(r++), v.width, to);
+    }
+  }
+
+ private:
+  static constexpr u32 attention_tokens = 32;  // of one launch
+  static constexpr u32 codes = P::body_count + 2;  // header, bodies, footer
+
+  // A code's emitters, in the order of its steps.
+  template <const code& C> static constexpr auto emitters = []<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<cuda::emit<Device>*, sizeof...(I)>{&cuda::emitter<C.ops[I].op, types_of(C, C.ops[I], KV), Device>::to...};
+  }(std::make_index_sequence<C.ops.size()>{});
+  struct code_ref {
+    const code* c;
+    cuda::emit<Device>* const* emit;
+  };
+  template <const code& C> static constexpr code_ref ref{&C, emitters<C>.data()};
+  static constexpr std::array<code_ref, codes> all_codes = []<std::size_t... V>(std::index_sequence<V...>) {
+    return std::array<code_ref, codes>{ref<P::head()>, ref<P::template body<V>()>..., ref<P::foot()>};
+  }(std::make_index_sequence<P::body_count>{});
+
+  // Memory of the device, freed as a whole.
+  class device_memory final : public page_memory {
+   public:
+    explicit device_memory(Device& d) : device_(d) {}
+    device_memory(const device_memory&) = delete;
+    device_memory& operator=(const device_memory&) = delete;
+    ~device_memory() {
+      for (std::byte* p : parts_) device_.free(p);
+    }
+    std::byte* take(u64 bytes) override {
+      parts_.reserve(parts_.size() + 1);
+      parts_.push_back(device_.allocate(align_up(bytes ? bytes : 1)));
+      bytes_ += align_up(bytes);
+      return parts_.back();
+    }
+    void copy(std::byte* to, const std::byte* from, u64 bytes) override { device_.copy(to, from, bytes); }
+    u64 bytes() const { return bytes_; }
+
+   private:
+    Device& device_;
+    std::vector<std::byte*> parts_;
+    u64 bytes_{};
+  };
+
+  void upload_weights() {
+    const std::byte* const host = weights_.row(0)[0];  // the first of the arena
+    packed_ = memory_.take(weights_.bytes());
+    device_.write(packed_, host, weights_.bytes());
+  }
+  const std::byte* weight_at(u32 row, u32 which) const { return packed_ + (weights_.row(row)[which] - weights_.row(0)[0]); }
+
+  struct register_map {
+    physical_mapping map;
+    std::vector<u64> offset;  // of physical registers
+  };
+  void place(const code& c, u32 rows) {
+    register_map& m = maps_[&c];
+    m.map = map_registers(compile(c), rows);
+    u64 used = 0;
+    for (u32 r = 0; r < m.map.count; ++r) m.offset.push_back(used), used += align_up(m.map.bytes[r]);
+    scratch_bytes_ = std::max(scratch_bytes_, used);
+    for (const instruction& i : c.ops) {
+      if (attends(i.op)) part_floats_ = std::max(part_floats_, i.p.heads * (i.p.head_dim + 2));
+      if (i.p.rope.dims && !ropes_.find(i.p.rope, i.p.head_dim).cos) add_rope(i.p.rope, i.p.head_dim);
+    }
+  }
+  void add_rope(const rotary& r, u32 head_dim) {
+    ropes_.add(r, head_dim, limits_.context);
+    const rope_view host = ropes_.find(r, head_dim);
+    const u64 bytes = u64{rope_width(r, head_dim) / 2} * limits_.context * sizeof(float);
+    const auto moved = [&](const float* from) {
+      std::byte* const to = memory_.take(bytes);
+      device_.write(to, from, bytes);
+      return reinterpret_cast<const float*>(to);
+    };
+    ropes_on_device_[host.cos] = {moved(host.cos), moved(host.sin)};
+  }
+
+  // ---- the rows of a pass
+
+  void begin() { tokens_ = segments_ = pages_ = 0, keys_ = 1; }
+  void add(std::span<const u32> ids, const slot& s) {
+    if (ids.empty()) return;
+    const auto n = static_cast<u32>(ids.size());
+    std::memcpy(rows_.data() + u64{tokens_} * 4, ids.data(), ids.size_bytes());
+    const cuda::segment g{tokens_, n, s.position(), pages_};
+    std::memcpy(rows_.data() + segments_at_ + u64{segments_} * sizeof g, &g, sizeof g);
+    for (u32 t = 0; t < n; ++t) std::memcpy(rows_.data() + segment_of_at_ + u64{tokens_ + t} * 4, &segments_, 4);
+    const u32 blocks = ceil_div(s.position() + n, key_block);
+    std::memcpy(rows_.data() + pages_at_ + u64{pages_} * 8, s.pages(), u64{blocks} * 8);
+    tokens_ += n, ++segments_, pages_ += blocks, keys_ = std::max(keys_, blocks);
+  }
+  void upload_rows() {
+    std::byte* const at = reinterpret_cast<std::byte*>(now_.ids);
+    const auto send = [&](u64 from, u64 bytes) { device_.write(at + from, rows_.data() + from, bytes); };
+    send(0, u64{tokens_} * 4), send(segment_of_at_, u64{tokens_} * 4);
+    send(segments_at_, u64{segments_} * sizeof(cuda::segment)), send(pages_at_, u64{pages_} * 8);
+  }
+
+  // ---- launches
+
+  void run_layers() {
+    upload_rows();
+    const u32 blocks = std::bit_ceil(keys_);
+    again({0, tokens_, blocks}, [&] {
+      launch_code(0, 0, 0, tokens_, 0, blocks);
+      for (u32 l = 0, state = 0; l < P::layers; ++l) {
+        launch_code(P::variants.of[l] + 1u, l + 1, state, tokens_, 0, blocks);
+        state += P::plain[P::kind_of[l]].states.size();
+      }
+    });
+  }
+  // Logits of `rows` rows of the stream.
+  view run_footer(u32 first, u32 rows) {
+    again({rows, first, 0}, [&] { launch_code(codes - 1, P::layers + 1, 0, rows, first, 1); });
+    const code& c = P::foot();
+    const cuda::view v = register_view(c, static_cast<reg>(c.regs.size() - 1), 0);
+    for (u32 r = 0; r < rows; ++r) device_.read(logits_.data() + u64{r} * v.stride, v.data + u64{r} * v.stride * sizeof(float), u64{v.width} * sizeof(float));
+    return {reinterpret_cast<std::byte*>(logits_.data()), v.width, v.stride, dtype::f32};
+  }
+
+  // What few tokens need is launched again and again: it becomes a graph.
+  struct pass_shape {
+    u32 rows, tokens, blocks;  // rows: of logits; 0: the layers
+    auto operator<=>(const pass_shape&) const = default;
+  };
+  template <class F> void again(pass_shape shape, F launches) {
+    if (tokens_ > decode_rows) return launches();
+    auto known = graphs_.find(shape);
+    if (known == graphs_.end()) known = graphs_.emplace(shape, device_.record(launches)).first;
+    device_.replay(known->second);
+  }
+
+  void launch_code(u32 index, u32 row, u32 state, u32 tokens, u32 skip, u32 blocks) {
+    const code& c = *all_codes[index].c;
+    for (u32 k = 0; k < c.ops.size(); ++k) {
+      const instruction& i = c.ops[k];
+      cuda::step s = step_of(c, i, row, state, skip);
+      s.tokens = tokens, s.key_blocks = blocks;
+      all_codes[index].emit[k](device_, s, attention_tokens);
+    }
+  }
+
+  std::byte* stream_row(u32 row) const { return stream_.data + u64{row} * stream_.stride * sizeof(float); }
+  cuda::view register_view(const code& c, reg r, u32 skip) const {
+    if (r == token_ids) return {};
+    if (r == stream) return {stream_row(skip), stream_.width, stream_.stride, stream_.as};
+    const register_map& m = maps_.at(&c);
+    const value& v = c.regs[r];
+    return {scratch_ + m.offset[m.map.of[r]], v.width, row_stride(v.width), v.as};
+  }
+  cuda::step step_of(const code& c, const instruction& i, u32 row, u32 state, u32 skip) const {
+    cuda::step s;
+    const params& p = i.p;
+    // A sum's own output is among its inputs; the other is the operand.
+    for (u32 k = 0; k < i.in.count && k < 2; ++k) s.in[k] = register_view(c, i.in[k], skip);
+    for (u32 k = 0; k < i.out.count && k < 2; ++k) s.out[k] = register_view(c, i.out[k], skip);
+    s.now = now_, s.parts = parts_;
+    s.cols = p.cols, s.heads = p.heads, s.kv_heads = p.kv_heads, s.head_dim = p.head_dim, s.window = p.window;
+    s.eps = p.eps, s.offset = p.offset, s.scale = p.scale, s.cap = p.cap, s.act = p.act, s.pairs = p.rope.pairs;
+    if (attends(i.op) && p.scale.v == 0) s.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(p.head_dim)));
+    if (i.state != absent) {
+      const kv_place at = slot::places[state + i.state];
+      s.kv_offset = at.offset, s.kv_block_bytes = at.block_bytes;
+    }
+    if (p.rope.dims) {
+      const rope_view v = ropes_on_device_.at(ropes_.find(p.rope, p.head_dim).cos);
+      s.rope_width = rope_width(p.rope, p.head_dim), s.cos = v.cos, s.sin = v.sin;
+    }
+    u32 vectors = 0;
+    for (u32 k = 0; k < i.weight.count; ++k) {
+      const weight_slot& w = c.slots[i.weight[k]];
+      const std::byte* const at = weight_at(row, i.weight[k]);
+      if (w.quantisable) s.matrices[s.matrix_count++] = {at, nullptr, 0, w.group ? w.group : w.rows, {}};
+      else if (w.bias) s.matrices[vectors++].bias = reinterpret_cast<const float*>(at);
+      else s.weight[vectors++] = reinterpret_cast<const float*>(at);
+    }
+    // Where the products go: an output each, or side by side in one.
+    u32 units = 0, column = 0;
+    for (u32 k = 0; k < s.matrix_count; ++k) {
+      cuda::matrix& m = s.matrices[k];
+      const weight_slot& w = c.slots[i.weight[k]];
+      m.first = units, units += units_of_slot(w);
+      m.out = register_view(c, i.out[i.out.count > k ? k : 0], skip);
+      if (k > 0 && i.out.count == 1) m.out.data += u64{column} * sizeof(float);
+      column += w.rows;
+    }
+    s.units = units;
+    return s;
+  }
+
+  capacity limits_;
+  u32 pages_of_slot_;
+  const weights<P, cuda::isa<Device>>& weights_;
+  Device device_;
+  device_memory memory_;
+  rope_cache ropes_;
+  std::map<const float*, rope_view> ropes_on_device_;  // by their cos on the host
+  std::map<const code*, register_map> maps_;
+  u64 scratch_bytes_{};
+  u32 part_floats_{};                                  // of a token and a key block
+  std::byte *packed_{}, *scratch_{};
+  float* parts_{};
+  cuda::view stream_{};
+  cuda::pass now_{};
+  std::vector<std::byte> rows_;                        // of a pass, as they go to the device
+  u64 segment_of_at_{}, segments_at_{}, pages_at_{};
+  u32 tokens_{}, segments_{}, pages_{}, keys_{};
+  std::map<pass_shape, typename Device::graph> graphs_;
+  std::vector<float> logits_;
+};
+
+}  // namespace cke

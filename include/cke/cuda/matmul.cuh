@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// matmul.cuh: 32 rows of a matrix times up to 8 tokens in a block, for every format; and the embedding.
+#pragma once
+
+#include "format.cuh"
+#include "rows.cuh"
+
+namespace cke::cuda {
+
+inline constexpr u32 most_tokens = 8;  // of a block
+
+// The rows of a unit, of a matrix whose groups begin a unit each.
+struct row_range {
+  u32 first, count;
+};
+CKE_DEVICE row_range rows_of_unit(u32 group, u32 unit) {
+  const u32 per = (group + unit_rows - 1) / unit_rows, in_group = unit % per * unit_rows, left = group - in_group;
+  return {unit / per * group + in_group, left < unit_rows ? left : unit_rows};
+}
+
+// A unit in slabs of k: the warps multiply the items of a slab, each its own; then warp t folds those of token t into
+// its rows' sums, while the others are at the next slab. Shared memory: two slabs of [item][tokens + factors][row].
+template <dtype F, u32 T> struct product {
+  using f = format<F>;
+  static constexpr u32 items_of_warp = f::columns > 32 ? 1 : T == 1 ? 4 : 2, items = items_of_warp * block_warps;
+  static constexpr u32 words = (T + f::factors) * unit_rows;  // of an item
+  static constexpr u32 shared_bytes = 2 * items * words * 4;
+  using sum = typename f::sum;
+
+  // In warp t the sum of token first + t, of the row of each lane; other warps get 0.
+  CKE_DEVICE static float of(const std::byte* unit, u32 cols, const view& x, u32 first, u32 count, dev::shared<u32> found) {
+    const u32 all = (cols + f::columns - 1) / f::columns;
+    float acc = 0;
+    u32 slab = 0;
+    for (u32 begin = 0; begin < all; begin += items, slab ^= items * words) {
+CKE_UNROLL
+      for (u32 n = 0; n < items_of_warp; ++n) {
+        const u32 i = n * block_warps + dev::warp();
+        if (begin + i >= all) continue;
+        sum sums[T];
+        float factors[f::factors + 1];
+        multiply(unit, begin + i, cols, x, first, count, sums, factors);
+        const u32 to = slab + i * words + dev::lane();
+CKE_UNROLL
+        for (u32 t = 0; t < T; ++t)
+          if (t < count) found[to + t * unit_rows] = dev::bits<u32>(sums[t]);
+CKE_UNROLL
+        for (u32 k = 0; k < f::factors; ++k) found[to + (T + k) * unit_rows] = dev::bits<u32>(factors[k]);
+      }
+      dev::sync();
+      if (dev::warp() < count)
+        for (u32 i = 0; i < items && begin + i < all; ++i) acc = fold(acc, found, slab + i * words + dev::lane(), x, first + dev::warp(), begin + i);
+    }
+    dev::sync();  // the memory is free again
+    return acc;
+  }
+
+ private:
+  CKE_DEVICE static void multiply(const std::byte* unit, u32 i, u32 cols, const view& x, u32 first, u32 count, sum (&sums)[T], float* factors) {
+    if constexpr (f::factors > 0) f::template item<T>(unit, i, cols, x, first, count, sums, *reinterpret_cast<float(*)[f::factors]>(factors));
+    else f::template item<T>(unit, i, cols, x, first, count, sums, factors);
+  }
+  CKE_DEVICE static float fold(float acc, const dev::shared<u32>& found, u32 from, const view& x, u32 token, u32 i) {
+    float factors[f::factors + 1];
+CKE_UNROLL
+    for (u32 k = 0; k < f::factors; ++k) factors[k] = dev::bits<float>(u32{found[from + (T + k) * unit_rows]});
+    const sum s = dev::bits<sum>(u32{found[from + dev::warp() * unit_rows]});
+    if constexpr (f::factors > 0) return f::fold(acc, s, *reinterpret_cast<float(*)[f::factors]>(factors), x, token, i);
+    else return f::fold(acc, s, factors, x, token, i);
+  }
+};
+
+// Block (x, y): unit x of the step's matrices, tokens from T y on.
+template <dtype F, u32 T, class Arch> struct multiply_rows {
+  static u32 shared_bytes(const step&) { return product<F, T>::shared_bytes; }
+
+  CKE_DEVICE static void run(const step& s) {
+    dev::shared_memory memory;
+    const dev::shared<u32> found = memory.take<u32>(product<F, T>::shared_bytes / 4);
+    const u32 first = dev::block().y * T, left = s.tokens - first, count = left < T ? left : T, token = first + dev::warp();
+    const bool mine = dev::warp() < count;
+    if (s.how == epilogue::gate) {
+      const u32 unit = dev::block().x;
+      const float gate = of(s, s.matrices[0], unit, first, count, found), up = of(s, s.matrices[1], unit, first, count, found);
+      const bool row = dev::lane() < rows_of_unit(s.matrices[0].group, unit).count;
+      if (mine) put_block(s.out[0], token, unit, row ? activate(s.act, gate) * up : 0.f);
+      return;
+    }
+    u32 which = 0;
+    while (which + 1 < s.matrix_count && dev::block().x >= s.matrices[which + 1].first) ++which;
+    const matrix& m = s.matrices[which];
+    const u32 unit = dev::block().x - m.first;
+    const float y = of(s, m, unit, first, count, found);
+    const row_range rows = rows_of_unit(m.group, unit);
+    if (!mine || dev::lane() >= rows.count) return;
+    float* const out = row_of(m.out, token) + rows.first + dev::lane();
+    dev::store(out, s.how == epilogue::add ? dev::load(out) + y : y);
+  }
+
+ private:
+  CKE_DEVICE static float of(const step& s, const matrix& m, u32 unit, u32 first, u32 count, const dev::shared<u32>& found) {
+    const float y = product<F, T>::of(m.packed + unit * unit_bytes<F>(s.cols), s.cols, s.in[0], first, count, found);
+    const row_range rows = rows_of_unit(m.group, unit);
+    return m.bias && dev::lane() < rows.count ? y + dev::load(m.bias + rows.first + dev::lane()) : y;
+  }
+};
+
+template <dtype F, u32 T> struct multiply_kernel {
+  template <class Arch> using on = multiply_rows<F, T, Arch>;
+};
+
+// A block for each token.
+template <dtype F> struct kernel<opcode::embedding, F, sm75> {
+  static u32 shared_bytes(const step&) { return 0; }
+  CKE_DEVICE static void run(const step& s) {
+    const u32 token = token_of_block(), id = dev::load(s.now.ids + token);
+    const std::byte* const unit = s.matrices[0].packed + u64{id / unit_rows} * unit_bytes<F>(s.cols);
+    float* const out = row_of(s.out[0], token);
+    each(s.cols, [&](u32 i) { dev::store(out + i, format<F>::number(unit, id % unit_rows, i)); });
+  }
+};
+
+}  // namespace cke::cuda

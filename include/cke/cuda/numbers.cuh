@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: MIT
+// numbers.cuh: functions of numbers that give the same bits as the CPU's, and sums in the CPU's order.
+#pragma once
+
+#include "../core/dtype.hpp"
+#include "../core/params.hpp"
+#include "dev.cuh"
+
+namespace cke::cuda {
+
+// Code that is compiled with fused multiply-adds only where it says fma, flushes subnormals, and divides exactly:
+// nvcc --fmad=false --ftz=true; g++ -ffp-contract=off under kernel_float_mode.
+
+// 2^n * e^r as in simd::exp_of_parts.
+CKE_DEVICE float exp_of_parts(float n, float r) {
+  float p = 1.9875691500e-4f;
+  p = dev::fma(p, r, 1.3981999507e-3f);
+  p = dev::fma(p, r, 8.3334519073e-3f);
+  p = dev::fma(p, r, 4.1665795894e-2f);
+  p = dev::fma(p, r, 1.6666665459e-1f);
+  p = dev::fma(p, r, 5.0000001201e-1f);
+  p = dev::fma(p, r * r, r) + 1.f;
+  return p * dev::bits<float>((static_cast<i32>(n) + 127) << 23);
+}
+// NaN stays NaN.
+CKE_DEVICE float clamp(float x, float low, float high) { return x < low ? low : x > high ? high : x; }
+CKE_DEVICE float exp2(float x) {
+  x = clamp(x, -127.f, 128.f);
+  const float n = dev::nearest(x);
+  return exp_of_parts(n, (x - n) * 0.693147181f);
+}
+CKE_DEVICE float exp(float x) {
+  x = clamp(x, -88.03f, 88.73f);
+  const float n = dev::nearest(x * 1.44269504f);
+  const float r = dev::fma(-n, 0.693359375f, x);
+  return exp_of_parts(n, dev::fma(-n, -2.12194440e-4f, r));
+}
+CKE_DEVICE float tanh(float x) { return 1.f - dev::divide(2.f, 1.f + exp(x + x)); }
+
+CKE_DEVICE float activate(activation a, float x) {
+  switch (a) {
+    case activation::silu: return dev::divide(x, 1.f + exp(-x));
+    case activation::gelu_tanh: {
+      const float u = 0.79788456f * dev::fma(0.044715f * x * x, x, x);
+      return dev::divide(x, 1.f + exp(-2.f * u));
+    }
+    case activation::gelu_erf: return 0.5f * x * (1.f + ::erff(x * 0.70710678f));  // not the CPU's bits
+    default: {
+      const float positive = x > 0 ? x : 0.f;
+      return positive * positive;
+    }
+  }
+}
+
+// ---- 16-bit numbers, exact and to nearest even -------------------------------------------------------
+
+CKE_DEVICE float float_of_bf16(u32 x) { return dev::bits<float>(x << 16); }
+CKE_DEVICE u16 bf16_of(float x) {
+  const u32 b = dev::bits<u32>(x);
+  if ((b & 0x7fffffff) > 0x7f800000) return static_cast<u16>((b >> 16) | 64);
+  return static_cast<u16>((b + 0x7fff + ((b >> 16) & 1)) >> 16);
+}
+CKE_DEVICE float float_of_f16(u32 h) {
+  const u32 sign = (h & 0x8000u) << 16, exponent = (h >> 10) & 31u, mantissa = h & 1023u;
+  if (exponent == 31) return dev::bits<float>(sign | 0x7f800000u | mantissa << 13);
+  if (exponent) return dev::bits<float>(sign | (exponent + 112) << 23 | mantissa << 13);
+  const float tiny = static_cast<float>(mantissa) * 0x1p-24f;
+  return sign ? -tiny : tiny;
+}
+CKE_DEVICE u16 f16_of(float x) {
+  const u32 b = dev::bits<u32>(x), sign = (b >> 16) & 0x8000u, size = b & 0x7fffffffu;
+  if (size > 0x7f800000u) return static_cast<u16>(sign | 0x7e00u | ((size >> 13) & 0x3ffu));
+  if (size >= 0x477ff000u) return static_cast<u16>(sign | 0x7c00u);
+  if (size < 0x38800000u) {
+    const u32 shift = 126 - (size >> 23), mantissa = (size & 0x7fffffu) | 0x800000u;
+    if (shift > 24) return static_cast<u16>(sign);
+    const u32 half = 1u << (shift - 1), kept = mantissa >> shift, rest = mantissa & ((1u << shift) - 1);
+    return static_cast<u16>(sign | (kept + (rest > half || (rest == half && (kept & 1)))));
+  }
+  const u32 rounded = size + 0xfff + ((size >> 13) & 1);
+  return static_cast<u16>(sign | (rounded - 0x38000000u) >> 13);
+}
+
+// ---- sums --------------------------------------------------------------------------------------------
+
+// CPUs with registers of 16 floats add up in 16 lanes; so do these, and halve as they do. On other CPUs sums have
+// other last bits.
+inline constexpr u32 sum_lanes = 16, square_chains = 4 * sum_lanes;
+
+// Every lane gets the sum over lanes l of `x` of 0 <= l < 16; x of lanes l and l + 16 is the same.
+CKE_DEVICE float sum_of_lanes(float x) {
+  for (u32 apart = sum_lanes / 2; apart > 0; apart /= 2) x += dev::shuffle_xor(x, apart);
+  return x;
+}
+
+// Chain q < 64 of the sum of squares of at(0 .. n); rms_norm_kernel::squares has four registers of them.
+template <class At> CKE_DEVICE float square_chain(u32 n, u32 q, At&& at) {
+  const u32 whole = n / square_chains * square_chains;
+  float sum = 0;
+  for (u32 i = q; i < whole; i += square_chains) sum = dev::fma(at(i), at(i), sum);
+  if (q < sum_lanes)
+    for (u32 i = whole + q; i < n; i += sum_lanes) sum = dev::fma(at(i), at(i), sum);
+  return sum;
+}
+// Sum of squares of at(0 .. n), by one warp.
+template <class At> CKE_DEVICE float squares_by_warp(u32 n, At&& at) {
+  const float low = square_chain(n, dev::lane(), at), high = square_chain(n, dev::lane() + 32, at);
+  return sum_of_lanes((low + dev::shuffle_xor(low, 16)) + (high + dev::shuffle_xor(high, 16)));
+}
+CKE_DEVICE float norm_scale(float squares, u32 n, float eps) { return dev::divide(1.f, dev::root(dev::divide(squares, static_cast<float>(n)) + eps)); }
+
+// ---- activations as bytes ----------------------------------------------------------------------------
+
+// What lane i holds of 32 numbers that became bytes times d: see kernels/operand.hpp.
+struct quantised {
+  i32 code;
+  float d;
+  i32 sum;  // of the codes
+};
+CKE_DEVICE quantised quantise(float x) {
+  u32 top = dev::bits<u32>(x) & 0x7fffffffu;  // as bits, so that a NaN or an infinity becomes the scale
+  for (u32 apart = 16; apart > 0; apart /= 2) {
+    const u32 other = dev::shuffle_xor(top, apart);
+    top = other > top ? other : top;
+  }
+  const float most = dev::bits<float>(top), by = most < 0x1p-119f ? 0.f : dev::divide(127.f, most);
+  const float scaled = dev::nearest(x * by);
+  quantised q{scaled >= -128.f && scaled <= 127.f ? static_cast<i32>(scaled) : 0, dev::divide(most, 127.f), 0};
+  q.sum = q.code;
+  for (u32 apart = 16; apart > 0; apart /= 2) q.sum += dev::shuffle_xor(q.sum, apart);
+  return q;
+}
+
+}  // namespace cke::cuda

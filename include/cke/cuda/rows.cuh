@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// rows.cuh: the steps that work on rows of tokens, a block for each: norms, residuals, activations.
+#pragma once
+
+#include "kernel.cuh"
+
+namespace cke::cuda {
+
+CKE_DEVICE u32 token_of_block() { return dev::block().x; }
+
+// f(i) for every i < n, shared among the block's threads
+template <class F> CKE_DEVICE void each(u32 n, F&& f) {
+  for (u32 i = dev::thread(); i < n; i += block_threads) f(i);
+}
+
+// Columns [32 block, 32 block + 32) of a token, one number from each lane of a warp, in the form that the register has.
+CKE_DEVICE void put_block(const view& to, u32 token, u32 block, float x) {
+  const u32 column = block * 32 + dev::lane();
+  if (to.as == dtype::q8_0) {
+    const quantised q = quantise(x);
+    dev::store(reinterpret_cast<i8*>(codes_of(to, token)) + column, static_cast<i8>(q.code));
+    if (dev::lane() == 0) dev::store(scales_of(to, token) + block, block_scale{q.d, q.sum});
+  } else if (to.as == dtype::bf16) {
+    if (column < padded(to.width, 8)) dev::store(bf16_row_of(to, token) + column, bf16_of(x));
+  } else if (column < to.width) {
+    dev::store(row_of(to, token) + column, x);
+  }
+}
+// A whole row, zeros behind its end: at(i) is number i of it.
+template <class At> CKE_DEVICE void put_row(const view& to, u32 token, At&& at) {
+  for (u32 block = dev::warp(); block < padded(to.width, 32) / 32; block += block_warps) {
+    const u32 i = block * 32 + dev::lane();
+    put_block(to, token, block, i < to.width ? at(i) : 0.f);
+  }
+}
+
+// Shared memory: the row, then the sums of 64 chains.
+struct norm_row {
+  static u32 shared_bytes(const step& s) { return static_cast<u32>(align_up(u64{s.cols} * 4, 16)) + square_chains * 4; }
+
+  CKE_DEVICE static void run(const step& s) {
+    const u32 token = token_of_block();
+    dev::shared_memory memory;
+    const dev::shared<float> x = memory.take<float>(s.cols), sums = memory.take<float>(square_chains);
+    const float* const from = row_of(s.in[0], token);
+    each(s.cols, [&](u32 i) { x[i] = dev::load(from + i); });
+    dev::sync();
+    each(square_chains, [&](u32 q) { sums[q] = square_chain(s.cols, q, [&](u32 i) -> float { return x[i]; }); });
+    dev::sync();
+    const u32 l = dev::lane() % sum_lanes;  // every warp adds up the same
+    const float squares = sum_of_lanes((sums[l] + sums[l + 16]) + (sums[l + 32] + sums[l + 48]));
+    const float scale = norm_scale(squares, s.cols, s.eps);
+    put_row(s.out[0], token, [&](u32 i) {
+      const float normed = x[i] * scale * (dev::load(s.weight[0] + i) + s.offset);
+      return s.scale != 0 ? normed * s.scale : normed;
+    });
+  }
+};
+template <> struct kernel<opcode::rmsnorm, dtype::f32, sm75> : norm_row {};
+template <> struct kernel<opcode::norm_quantize, dtype::f32, sm75> : norm_row {};
+
+// out = f(i) for every number of the token's row.
+template <class Row> struct pointwise {
+  static u32 shared_bytes(const step&) { return 0; }
+  CKE_DEVICE static void run(const step& s) {
+    const u32 token = token_of_block();
+    put_row(s.out[0], token, [&](u32 i) { return Row::at(s, token, i); });
+  }
+};
+struct copied {
+  CKE_DEVICE static float at(const step& s, u32 token, u32 i) { return dev::load(row_of(s.in[0], token) + i); }
+};
+struct summed {
+  CKE_DEVICE static float at(const step& s, u32 token, u32 i) { return copied::at(s, token, i) + dev::load(row_of(s.in[1], token) + i); }
+};
+struct scaled {
+  CKE_DEVICE static float at(const step& s, u32 token, u32 i) { return copied::at(s, token, i) * (s.weight[0] ? dev::load(s.weight[0]) : s.scale); }
+};
+struct capped {
+  CKE_DEVICE static float at(const step& s, u32 token, u32 i) { return tanh(dev::divide(copied::at(s, token, i), s.cap)) * s.cap; }
+};
+// gate and up side by side in in[0], or up in in[1]
+struct gated {
+  CKE_DEVICE static float at(const step& s, u32 token, u32 i) {
+    const float* const up = s.in[1].data ? row_of(s.in[1], token) : row_of(s.in[0], token) + s.cols;
+    return activate(s.act, copied::at(s, token, i)) * dev::load(up + i);
+  }
+};
+template <> struct kernel<opcode::quantize, dtype::f32, sm75> : pointwise<copied> {};
+template <> struct kernel<opcode::residual_save, dtype::f32, sm75> : pointwise<copied> {};
+template <> struct kernel<opcode::residual_add, dtype::f32, sm75> : pointwise<summed> {};
+template <> struct kernel<opcode::scale, dtype::f32, sm75> : pointwise<scaled> {};
+template <> struct kernel<opcode::softcap, dtype::f32, sm75> : pointwise<capped> {};
+template <> struct kernel<opcode::act_mul, dtype::f32, sm75> : pointwise<gated> {};
+template <> struct kernel<opcode::act_mul_quantize, dtype::f32, sm75> : pointwise<gated> {};
+
+}  // namespace cke::cuda

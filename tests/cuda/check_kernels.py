@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""check_kernels.py SOURCE WORK NVCC [OPTION ...]: compiles kernels for every generation of GPUs, and fails on what would
+make them slow or wrong: spills, stack frames, too many registers, static shared memory, instructions that are missing
+or that must not be there."""
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+ARCHS = ["75", "80", "86", "89", "90a", "100", "120"]
+MOST_REGISTERS = 128  # of each of a block's 256 threads: two blocks fit into a multiprocessor
+
+# (kernel, from which generation, what its PTX must match)
+NEEDED = [
+    (r"multiply_kernel.*dtypeE(8|12)E", 75, r"dp4a"),
+    (r"multiply_kernel", 75, r"ld\.global\.nc\.L1::no_allocate\.v4"),
+    (r"step_kernel.*opcodeE(0|96|97)E", 75, r"sqrt\.rn\.ftz\.f32"),
+    (r"attend_join", 75, r"div\.rn\.ftz\.f32"),
+]
+# Stack frames; calls of what was not inlined; divisions and roots that are not exact; subnormals, which CPUs flush.
+FORBIDDEN = r"\.local|\bcall\b|(div|sqrt|rcp)\.approx(?!\.ftz\.f64)|(add|mul|fma\.rn|div\.rn|sqrt\.rn)\.f32"
+
+
+def resources(log: str) -> tuple[list[str], Counter]:
+    """Complaints about what ptxas reports, and how many kernels it reported of each generation."""
+    wrong, seen = [], Counter()
+    blocks = re.split(r"Compiling entry function ", log)[1:]
+    for block in blocks:
+        name, arch = re.match(r"'(\S+)' for 'sm_(\w+)'", block).groups()
+        stack, stores, loads = map(int, re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads", block).groups())
+        registers = int(re.search(r"Used (\d+) registers", block)[1])
+        static = re.search(r"(\d+) bytes smem", block)
+        seen[arch] += 1
+        if stack or stores or loads:
+            wrong.append(f"sm_{arch} {name}: {stack} bytes of stack, {stores} + {loads} bytes spilled")
+        if registers > MOST_REGISTERS:
+            wrong.append(f"sm_{arch} {name}: {registers} registers, {MOST_REGISTERS} allowed")
+        if static and int(static[1]) > 0:
+            wrong.append(f"sm_{arch} {name}: {static[1]} bytes of static shared memory")
+    return wrong, seen
+
+
+def instructions(ptx: str, arch: str) -> list[str]:
+    wrong = []
+    for entry in re.split(r"(?=\.visible \.entry )", ptx)[1:]:
+        name = re.match(r"\.visible \.entry (\w+)", entry)[1]
+        for kernel, since, pattern in NEEDED:
+            if re.search(kernel, name) and int(arch.rstrip("a")) >= since and not re.search(pattern, entry):
+                wrong.append(f"compute_{arch} {name}: no {pattern}")
+        if bad := re.search(FORBIDDEN, entry):
+            wrong.append(f"compute_{arch} {name}: {bad[0]}")
+    return wrong
+
+
+def main(source: str, work: str, nvcc: str, *options: str) -> int:
+    folder = Path(work)
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.ptx"):
+        old.unlink()
+    targets = [f"-gencode=arch=compute_{a},code=" + (f"[sm_{a},compute_{a}]" if a == ARCHS[-1] else f"sm_{a}") for a in ARCHS]
+    run = subprocess.run([nvcc, *options, *targets, "--threads", "2", "-Xptxas", "-v", "--keep", "--keep-dir", work,
+                          "-c", source, "-o", str(folder / "kernels.o")], capture_output=True, text=True)
+    if run.returncode:
+        print(run.stdout + run.stderr)
+        return 1
+    wrong, seen = resources(run.stdout + run.stderr)
+    if sorted(seen) != sorted(ARCHS) or len(set(seen.values())) != 1:
+        wrong.append(f"kernels of each generation: {dict(seen)}")
+    ptx = {re.search(r"compute_(\w+)\.ptx$|\.ptx$", p.name)[1] or "?": p.read_text() for p in folder.glob("*.ptx")}
+    if sorted(ptx) != sorted(ARCHS):
+        wrong.append(f"PTX of {sorted(ptx)}")
+    for arch, text in sorted(ptx.items()):
+        wrong += instructions(text, arch) if arch != "?" else []
+    print("\n".join(wrong) or f"{seen[ARCHS[0]]} kernels for each of {len(ARCHS)} generations")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// emulator.cpp: what device code can do wrong is found when it runs on the host.
+#include <cke/cuda/dev.cuh>
+
+#include <doctest/doctest.h>
+
+#include <functional>
+#include <string>
+
+using namespace cke;
+
+namespace {
+
+constexpr u32 threads = 64;
+
+struct device {
+  host_run::machine machine;
+  u32* memory;  // [threads], zeros
+  explicit device(u64 seed = 0) : machine(seed), memory(reinterpret_cast<u32*>(machine.allocate(threads * 4))) {
+    const std::vector<u32> zeros(threads);
+    machine.write(reinterpret_cast<std::byte*>(memory), zeros.data(), threads * 4);
+  }
+  void run(const std::function<void(u32*)>& body, host_run::grid g = {}, u32 shared_bytes = 1024) {
+    machine.launch(g, threads, shared_bytes, [&] { body(memory); });
+  }
+  std::vector<u32> numbers() {
+    std::vector<u32> all(threads);
+    machine.read(all.data(), reinterpret_cast<std::byte*>(memory), threads * 4);
+    return all;
+  }
+};
+
+// Whether it is found whoever runs first, and called by its name.
+bool finds(const std::string& name, const std::function<void(u32*)>& body, host_run::grid g = {}) {
+  for (u64 seed = 0; seed < 20; ++seed) {
+    try {
+      device(seed).run(body, g);
+      return false;
+    } catch (const Error& e) {
+      INFO(e.what());
+      CHECK(std::string(e.what()).find(name) != std::string::npos);
+    }
+  }
+  return true;
+}
+dev::shared<u32> part(u32 count = threads) { return dev::shared_memory{}.take<u32>(count); }
+
+}  // namespace
+
+TEST_CASE("emulator: code that waits where it must is right under every schedule") {
+  for (u64 seed = 0; seed < 20; ++seed) {
+    device d(seed);
+    d.run([](u32* memory) {
+      const auto x = part();
+      x[dev::thread()] = dev::thread();
+      dev::sync();
+      const u32 sum = x[threads - 1 - dev::thread()] + dev::shuffle_xor(dev::thread(), 1) + dev::shuffle(dev::thread(), 5);
+      dev::sync_warp();
+      dev::store(memory + dev::thread(), sum);
+    });
+    const auto all = d.numbers();
+    for (u32 t = 0; t < threads; ++t) CHECK(all[t] == threads - 1 - t + (t ^ 1) + (t / 32 * 32 + 5));
+  }
+}
+
+TEST_CASE("emulator: the products of bytes are those of the matrices") {
+  device d;
+  d.run([](u32* memory) {
+    // a[row][k] = row + k, b[k][column] = k - column, in the fragments that mma.m16n8k32 wants
+    const u32 row = dev::lane() / 4, first = dev::lane() % 4 * 4;
+    u32 a[4]{}, b[2]{};
+    for (u32 i = 0; i < 4; ++i)
+      for (u32 j = 0; j < 4; ++j) a[i] |= (row + i % 2 * 8 + first + i / 2 * 16 + j) << 8 * j;
+    for (u32 i = 0; i < 2; ++i)
+      for (u32 j = 0; j < 4; ++j) b[i] |= ((first + i * 16 + j - row) & 255u) << 8 * j;
+    i32 acc[4]{1, 1, 1, 1};
+    dev::mma_bytes(acc, a, b);
+    bool right = true;
+    for (u32 i = 0; i < 4; ++i) {
+      i32 want = 1;
+      for (i32 k = 0; k < 32; ++k) want += (static_cast<i32>(row + i / 2 * 8) + k) * (k - static_cast<i32>(dev::lane() % 4 * 2 + i % 2));
+      right = right && acc[i] == want;
+    }
+    dev::store(memory + dev::thread(), u32{right});
+  });
+  for (const u32 right : d.numbers()) CHECK(right == 1);
+}
+
+TEST_CASE("emulator: accesses that no barrier orders are found") {
+  const auto neighbour = [](u32 t) { return (t + 1) % threads; };
+  CHECK(finds("a barrier after", [&](u32*) {
+    const auto x = part();
+    x[0] = 1u;
+  }));
+  CHECK(finds("device code: a ", [&](u32*) {
+    const auto x = part();
+    x[dev::thread()] = 1u;
+    dev::sync_warp();  // orders a warp only: thread 31 reads what thread 32 writes
+    static_cast<void>(u32{x[neighbour(dev::thread())]});
+  }));
+  CHECK(finds("device code: a ", [](u32*) {
+    const auto x = part();
+    x[dev::thread()] = 1u;
+    dev::shuffle(0u, 0);  // says something, and orders nothing
+    static_cast<void>(u32{x[dev::thread() ^ 1]});
+  }));
+  CHECK(finds("a barrier after", [&](u32* m) { dev::store(m + dev::thread(), dev::load(m + neighbour(dev::thread()))); }));
+}
+TEST_CASE("emulator: blocks of a launch are not ordered at all") {
+  CHECK(finds("a barrier after", [](u32* m) {
+    if (dev::thread() == 0) dev::store(m, 1u);
+  }, {2}));
+  CHECK(finds("a barrier after", [](u32* m) {
+    if (dev::thread() != 0) return;
+    if (dev::block().x == 0) dev::store(m, 1u);
+    else static_cast<void>(dev::load(m));
+  }, {2}));
+}
+TEST_CASE("emulator: memory that nobody gave or wrote is found") {
+  CHECK(finds("a word that something wrote", [](u32*) { static_cast<void>(u32{part()[dev::thread()]}); }));
+  CHECK(finds("an index below 4", [](u32*) { part(4)[dev::thread() + 4] = 1u; }));
+  CHECK(finds("at most 1024 bytes", [](u32*) { part(1000); }));
+  CHECK(finds("memory of the device", [](u32* m) { dev::store(m + threads, 1u); }));
+  CHECK(finds("an aligned address", [](u32* m) { dev::load(reinterpret_cast<u32*>(reinterpret_cast<std::byte*>(m) + 2)); }));
+}
+TEST_CASE("emulator: who waits in vain is found") {
+  CHECK(finds("that wait for others", [](u32*) {
+    if (dev::thread() < 40) dev::sync();
+  }));
+  CHECK(finds("some elsewhere", [](u32*) {
+    if (dev::lane() < 16) dev::sync_warp();
+    else dev::shuffle(0u, 0);
+  }));
+}
+
+TEST_CASE("emulator: another seed is another order, the same seed the same") {
+  const auto order = [](u64 seed) {
+    std::vector<u32> who;
+    device(seed).run([&](u32*) {
+      who.push_back(dev::block().x * threads + dev::thread());
+      dev::sync();
+      who.push_back(dev::thread());
+    }, {4});
+    return who;
+  };
+  CHECK(order(1) == order(1));
+  CHECK(order(1) != order(2));
+}

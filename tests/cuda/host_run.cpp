@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+// host_run.cpp: whole models whose device code runs on the host, against the CPU's.
+#include <cke/cuda/emulated.cuh>
+#include <cke/cuda/executor.cuh>
+
+#include <cke/models/gemma3.hpp>
+#include <cke/models/glm4.hpp>
+#include <cke/models/qwen2.hpp>
+
+#include "../parity/parity.hpp"
+
+using namespace cke;
+
+namespace {
+
+template <class Arch> using emulated = cuda::isa<cuda::emulated<Arch>>;
+using tied = from_config<configs::qwen3_tied>;
+
+// The CPU's bits have the order of 16 lanes and, with bf16 caches, the dot of AVX512-BF16. Others are a rounding away.
+constexpr double other_order = std::is_same_v<isa::native, isa::avx512_vnni> ? 0 : 1e-3;
+
+// What device code makes of a model: all logits of a prompt, in passes that cut it unevenly, and id by id.
+template <class M, class Formats, dtype KV, class Arch = cuda::sm75> std::vector<float> device_logits(const checkpoint& from, std::span<const u32> ids) {
+  const auto model = Model<M, Formats, KV, emulated<Arch>>::load(from, parity::options(96));
+  const std::vector<float> all = parity::logits_of(model, ids);
+  CHECK(parity::same_id_by_id(model, ids, all));
+  return all;
+}
+
+template <const auto& Config> void check_family(const std::string& path) {
+  const parity::expected want(path + '/');
+  CAPTURE(path);
+  CHECK(parity::distance(device_logits<from_config<Config>, F32, dtype::f32>(hf(path), want.ids), want.logits).most <= parity::exact);
+}
+
+}  // namespace
+
+TEST_CASE("cuda: a toy Qwen3 in q8_0 has the CPU's bits under every schedule") {
+  const checkpoint from = parity::open("gguf/qwen3_tied-Q8_0.gguf");
+  const parity::expected want(parity::model_path("gguf/qwen3_tied-Q8_0."));
+  const auto cpu = parity::logits_of(Model<tied, Q8_0>::load(from, parity::options(96)), want.ids);
+  std::vector<float> first;
+  for (cuda::emulation_seed = 0; cuda::emulation_seed < 20; ++cuda::emulation_seed) {
+    const auto device = device_logits<tied, Q8_0, default_kv<Q8_0>>(from, want.ids);
+    if (first.empty()) first = device;
+    CAPTURE(cuda::emulation_seed);
+    CHECK(device == first);
+    CHECK(parity::distance(device, cpu).relative <= other_order);
+  }
+}
+
+TEST_CASE("cuda: a toy Qwen3 in bf16 and in f16 has the logits of transformers") {
+  const parity::expected want(parity::model_path("gguf/qwen3_tied-BF16."));
+  const checkpoint from = parity::open("gguf/qwen3_tied-BF16.gguf");
+  CHECK(parity::distance(device_logits<tied, BF16, dtype::f16>(from, want.ids), want.logits).relative <= parity::bf16_tolerance);
+  CHECK(parity::distance(device_logits<tied, F16, dtype::f16>(from, want.ids), want.logits).relative <= parity::f16_tolerance);
+}
+
+TEST_CASE("cuda: the dense families in f32 have the logits of transformers") {
+  check_family<configs::qwen3_odd>(parity::model_path("qwen3_odd"));
+  check_family<configs::llama_bias>(parity::model_path("llama_bias"));
+  check_family<configs::qwen2>(CKE_TEST_DATA "/families/qwen2");
+  check_family<configs::gemma3_text>(CKE_TEST_DATA "/families/gemma3_text");
+  check_family<configs::glm4>(CKE_TEST_DATA "/families/glm4");
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+// kernels.cu: every kernel, and the executor of a model, compiled for every generation; check_kernels.py reads what became of them.
+#include <cke/cuda/executor.cuh>
+#include <cke/cuda/gpu.cuh>
+#include <cke/models/qwen3.hpp>
+
+namespace cke::cuda {
+
+template <class... Kernels> void instantiate(gpu& device, const step& s) { (device.launch<Kernels>({}, s), ...); }
+template <opcode... Ops> void instantiate_rows(gpu& device, const step& s) { instantiate<step_kernel<Ops, dtype::f32>...>(device, s); }
+template <dtype... Formats> void instantiate_formats(gpu& device, const step& s) {
+  instantiate<step_kernel<opcode::embedding, Formats>..., multiply_kernel<Formats, 1>..., multiply_kernel<Formats, most_tokens>...>(device, s);
+}
+template <dtype... Caches> void instantiate_caches(gpu& device, const step& s) {
+  instantiate<step_kernel<opcode::kv_store, Caches>..., attend_block_kernel<Caches>...>(device, s);
+}
+
+void every_kernel(gpu& device, const step& s) {
+  using enum opcode;
+  instantiate_rows<rmsnorm, norm_quantize, quantize, residual_save, residual_add, scale, softcap, act_mul, act_mul_quantize, head_norm, rope,
+                   head_norm_rope>(device, s);
+  instantiate_formats<dtype::q8_0, dtype::q4_k, dtype::bf16, dtype::f16, dtype::f32>(device, s);
+  instantiate_caches<dtype::bf16, dtype::f16, dtype::f32>(device, s);
+  instantiate<attend_join_kernel>(device, s);
+}
+
+}  // namespace cke::cuda
+
+template class cke::executor<cke::program<cke::Qwen3_0_6B, cke::Q8_0>, cke::dtype::bf16, cke::cuda::isa<cke::cuda::gpu>>;

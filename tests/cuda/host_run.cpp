@@ -49,6 +49,38 @@ TEST_CASE("cuda: a toy Qwen3 in q8_0 has the CPU's bits under every schedule") {
   }
 }
 
+TEST_CASE("cuda: a sequence has the same bits beside another one, and so has a fork; hidden states are the CPU's") {
+  using device = Model<tied, Q8_0, default_kv<Q8_0>, emulated<cuda::sm75>>;
+  const checkpoint from = parity::open("gguf/qwen3_tied-Q8_0.gguf");
+  const std::vector<u32> ids = parity::read_ids(parity::model_path("gguf/qwen3_tied-Q8_0.ids.json"));
+  const auto model = device::load(from, parity::options(256));
+  using session = decltype(model.session());
+  std::vector<u32> other(140);  // more than a page
+  for (u32 i = 0; i < other.size(); ++i) other[i] = ids[i % ids.size()];
+
+  session alone = model.session(), long_one = model.session(), a = model.session(), b = model.session();
+  alone.feed(ids), long_one.feed(other);
+  session* const both[]{&a, &b};
+  session::feed_together(2, [&](u32 i) { return typename session::feeding{both[i], i == 0 ? std::span<const u32>(ids) : std::span<const u32>(other)}; });
+  CHECK(std::ranges::equal(a.logits(), alone.logits()));
+  CHECK(std::ranges::equal(b.logits(), long_one.logits()));
+
+  session fork = b;
+  b.feed(ids[0]), fork.feed(ids[1]), long_one.feed(ids[1]);  // pages are shared until one of them writes
+  CHECK(std::ranges::equal(fork.logits(), long_one.logits()));
+  CHECK(!std::ranges::equal(fork.logits(), b.logits()));
+
+  const auto hidden = [&](const auto& of) {
+    std::vector<float> rows;
+    auto s = of.session();
+    using kind = decltype(s);
+    const row_sink sink{[](void* user, u32, const float* row) { static_cast<std::vector<float>*>(user)->insert(static_cast<std::vector<float>*>(user)->end(), row, row + tied::config.dim); }, &rows};
+    kind::feed_together(1, [&](u32) { return typename kind::feeding{&s, ids, sink}; });
+    return rows;
+  };
+  CHECK(parity::distance(hidden(model), hidden(Model<tied, Q8_0>::load(from, parity::options(96)))).relative <= other_order);
+}
+
 TEST_CASE("cuda: a toy Qwen3 in bf16 and in f16 has the logits of transformers") {
   const parity::expected want(parity::model_path("gguf/qwen3_tied-BF16."));
   const checkpoint from = parity::open("gguf/qwen3_tied-BF16.gguf");

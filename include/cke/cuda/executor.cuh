@@ -59,6 +59,8 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     std::span<const u32> ids;
     slot& of;
     float* logits;
+    row_sink hidden{};
+    u32 first{}, index{};
   };
   template <class PartOf> void run_together(u32 count, PartOf&& part_of) {
     begin();
@@ -73,6 +75,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     u32 wanted = 0;
     for (u32 i = 0, end = 0; i < count; ++i) {
       const part p = part_of(i);
+      if (p.hidden) give_hidden(p, end);
       end += static_cast<u32>(p.ids.size());
       if (p.logits && end - 1 != wanted) device_.copy(stream_row(wanted), stream_row(end - 1), u64{P::dim} * sizeof(float));
       wanted += p.logits != nullptr;
@@ -202,6 +205,24 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     const cuda::view v = register_view(c, static_cast<reg>(c.regs.size() - 1), 0);
     for (u32 r = 0; r < rows; ++r) device_.read(logits_.data() + u64{r} * v.stride, v.data + u64{r} * v.stride * sizeof(float), u64{v.width} * sizeof(float));
     return {reinterpret_cast<std::byte*>(logits_.data()), v.width, v.stride, dtype::f32};
+  }
+
+  // A part's rows of the stream, from `row` on, after the last norm, which is done in place.
+  void give_hidden(const part& p, u32 row) {
+    static constexpr const instruction& norm = P::plain_footer().ops[0];
+    static_assert(norm.op == opcode::rmsnorm && norm.p.scale.v == 0);
+    const auto rows = static_cast<u32>(p.ids.size()) - p.first;
+    if (rows == 0) return;
+    cuda::step s;
+    s.in[0] = s.out[0] = {stream_row(row + p.first), stream_.width, stream_.stride, stream_.as};
+    s.weight[0] = reinterpret_cast<const float*>(weight_at(P::layers + 1, norm.weight[0]));
+    s.tokens = rows, s.cols = norm.p.cols, s.eps = norm.p.eps, s.offset = norm.p.offset;
+    cuda::emitter<opcode::rmsnorm, dtype::f32, Device>::to(device_, s, attention_tokens);
+    std::vector<float> x(P::dim);
+    for (u32 r = 0; r < rows; ++r) {
+      device_.read(x.data(), stream_row(row + p.first + r), x.size() * sizeof(float));
+      p.hidden.take(p.hidden.user, p.index + r, x.data());
+    }
   }
 
   // What few tokens need is launched again and again: it becomes a graph.

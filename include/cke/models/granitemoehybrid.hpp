@@ -116,6 +116,6 @@ template <> struct family<"granitemoehybrid"> {
       name_rule{place::body, role::ssm_out, 0, "model.layers.{}.mamba.out_proj", "blk.{}.ssm_out"}};
 };
 
-struct Granite_4_0_H_350M : granitemoehybrid<{.vocab = 100352, .dim = 768, .hidden = 2048, .layers = 32, .heads = 12, .kv_heads = 4, .ssm_heads = 48, .ssm_head_dim = 32, .attends = layer_set::of({10, 13, 17, 27}), .residual_multiplier = 0.246, .logits_scaling = 3}> {};
+struct Granite_4_0_H_350M : granitemoehybrid<granitemoehybrid_config{.vocab = 100352, .dim = 768, .hidden = 2048, .layers = 32, .heads = 12, .kv_heads = 4, .ssm_heads = 48, .ssm_head_dim = 32, .attends = layer_set::of({10, 13, 17, 27}), .residual_multiplier = 0.246, .logits_scaling = 3}> {};
 
 }  // namespace cke

@@ -83,10 +83,10 @@ template <> struct family<"mamba2"> {
   static constexpr auto names = common_names + backbone_rules;
 };
 
-struct Mamba2_130M : mamba2<{.vocab = 50288, .dim = 768, .layers = 24, .heads = 24, .tied = true}> {};
-struct Mamba2_370M : mamba2<{.vocab = 50288, .dim = 1024, .layers = 48, .heads = 32, .tied = true}> {};
-struct Mamba2_780M : mamba2<{.vocab = 50288, .dim = 1536, .layers = 48, .heads = 48, .tied = true}> {};
-struct Mamba2_1_3B : mamba2<{.vocab = 50288, .dim = 2048, .layers = 48, .heads = 64, .tied = true}> {};
-struct Mamba2_2_7B : mamba2<{.vocab = 50288, .dim = 2560, .layers = 64, .heads = 80, .tied = true}> {};
+struct Mamba2_130M : mamba2<mamba2_config{.vocab = 50288, .dim = 768, .layers = 24, .heads = 24, .tied = true}> {};
+struct Mamba2_370M : mamba2<mamba2_config{.vocab = 50288, .dim = 1024, .layers = 48, .heads = 32, .tied = true}> {};
+struct Mamba2_780M : mamba2<mamba2_config{.vocab = 50288, .dim = 1536, .layers = 48, .heads = 48, .tied = true}> {};
+struct Mamba2_1_3B : mamba2<mamba2_config{.vocab = 50288, .dim = 2048, .layers = 48, .heads = 64, .tied = true}> {};
+struct Mamba2_2_7B : mamba2<mamba2_config{.vocab = 50288, .dim = 2560, .layers = 64, .heads = 80, .tied = true}> {};
 
 }  // namespace cke

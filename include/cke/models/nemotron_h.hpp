@@ -121,7 +121,7 @@ template <> struct family<"nemotron_h"> {
 // 4 of 52 layers attend; between them mixers and mlps take turns.
 inline constexpr layer_set nemotron_h_attends = layer_set::of({7, 18, 29, 40});
 inline constexpr layer_set nemotron_h_feeds = layer_set::of({1, 3, 5, 8, 10, 12, 14, 16, 19, 21, 23, 25, 27, 30, 32, 34, 36, 38, 41, 43, 45, 47, 49, 51});
-struct Nemotron_H_4B : nemotron_h<{.vocab = 131072, .dim = 3072, .hidden = 12288, .layers = 52, .heads = 32, .ssm_heads = 112, .attends = nemotron_h_attends, .feeds = nemotron_h_feeds}> {};
-struct Nemotron_H_8B : nemotron_h<{.vocab = 131072, .dim = 4096, .hidden = 21504, .layers = 52, .heads = 32, .attends = nemotron_h_attends, .feeds = nemotron_h_feeds}> {};
+struct Nemotron_H_4B : nemotron_h<nemotron_h_config{.vocab = 131072, .dim = 3072, .hidden = 12288, .layers = 52, .heads = 32, .ssm_heads = 112, .attends = nemotron_h_attends, .feeds = nemotron_h_feeds}> {};
+struct Nemotron_H_8B : nemotron_h<nemotron_h_config{.vocab = 131072, .dim = 4096, .hidden = 21504, .layers = 52, .heads = 32, .attends = nemotron_h_attends, .feeds = nemotron_h_feeds}> {};
 
 }  // namespace cke

@@ -18,8 +18,9 @@ inline void check(cudaError_t e, std::string_view about) {
               cudaGetErrorString(e));
 }
 
-// Kernels exist once for each generation that the unit is compiled for; the host picks none.
-template <class Kernel> __global__ void __launch_bounds__(block_threads) enter(const __grid_constant__ step s) {
+// Kernels exist once for each generation that the unit is compiled for; the host picks none. Two blocks to a multiprocessor:
+// without a number ptxas aims at more, and spills.
+template <class Kernel> __global__ void __launch_bounds__(block_threads, 2) enter(const __grid_constant__ step s) {
   Kernel::template on<dev::arch>::run(s);
 }
 

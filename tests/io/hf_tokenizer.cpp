@@ -130,11 +130,15 @@ TEST_CASE("hf tokenizer: what the built-in models cannot do goes by steps") {
   CHECK(model(small_spm(), "/normalizer/content", "_") == tokenizer_model::steps);
   CHECK(model(small_spm(), "/normalizer/pattern", {{"Regex", " "}}) == tokenizer_model::steps);
   CHECK(model(small_spm(), "/model/ignore_merges", true) == tokenizer_model::steps);
+  CHECK(model(small_spm(), "/model/byte_fallback", false) == tokenizer_model::steps);
   CHECK(model(small_spm(), "/pre_tokenizer", metaspace) == tokenizer_model::steps);  // it cuts
   CHECK(model(small_spm(), "/decoder", {{"type", "Fuse"}}) == tokenizer_model::steps);
   CHECK(model(small_spm(), "/decoder", {{"type", "Strip"}, {"content", " "}, {"start", 2}, {"stop", 0}}) == tokenizer_model::steps);
   document j = small();
   j["normalizer"] = {{"type", "NFD"}};
+  document lost = small_spm();
+  lost["model"]["byte_fallback"] = false;
+  CHECK(tokenizer(with_patterns(parse_hf_tokenizer(lost.dump()), "t")).encode("axb") == std::vector<u32>{2});  // as in `tokenizers`
   CHECK(fixtures::error_of([&] { tokenizer(parse_hf_tokenizer(j.dump()), "t"); }) ==
         "t: tokenizer steps: expected with_patterns() of cke/io/pattern_splitter.hpp, found none");
 }

@@ -69,6 +69,8 @@ inline bool is_byte_level(const text_recipe& recipe, vocabulary& v) {
 inline bool is_sentencepiece(const text_recipe& recipe, vocabulary& v) {
   const auto* bpe = std::get_if<modelling::bpe>(&recipe.model);
   if (!bpe || !bpe->end_of_word.empty() || v.ignore_merges || recipe.cuts.size() > 1) return false;
+  // Where nothing stands for an unknown character, its neighbours meet.
+  if (v.unknown == no_token && !bpe->byte_fallback) return false;
   const cutting::step* cut = recipe.cuts.empty() ? nullptr : &recipe.cuts[0];
   const auto* metaspace = cut ? std::get_if<cutting::metaspace>(cut) : nullptr;
   const auto* at_space = cut ? std::get_if<cutting::at_pattern>(cut) : nullptr;

@@ -48,12 +48,18 @@ template <class Loaded> void clear_positions(std::byte* page, u32 first) {
   });
 }
 
+// Throws unsupported where caches are not in the host's memory.
+template <class Loaded> void need_pages_here(const Loaded& model) {
+  if (model.run.memory_of_pages()) throw Error(errc::unsupported, {}, "session file", "caches in the host's memory", Loaded::isa::name);
+}
+
 }  // namespace detail
 
 // Writes what a sequence knows; equal sequences make equal files. A file of that name is replaced when the new one
 // is complete. Throws Error{file}.
 template <class Loaded> void save_session(const sequence<Loaded>& s, const std::string& path) {
   using slot = typename Loaded::slot;
+  detail::need_pages_here(s.model());
   session_header h = detail::header_of(s.model());
   h.ids = s.position(), h.position = s.state().position(), h.pages = s.state().held();
   session_writer to(path, h);
@@ -72,6 +78,7 @@ template <class Loaded> void save_session(const sequence<Loaded>& s, const std::
 // At position 0: the sequence is then as the one was that the file was made of. Throws file, malformed, usage;
 // config_mismatch where that was of another model; context_overflow, cache_full. It is then as it was.
 template <class Loaded> void load_session(sequence<Loaded>& s, const std::string& path) {
+  detail::need_pages_here(s.model());
   const session_file from(path);
   const session_header &found = from.header(), wanted = detail::header_of(s.model());
   const auto need = [&](bool same, std::string_view subject, std::string_view expected, std::string_view other) {

@@ -14,8 +14,9 @@ MOST_REGISTERS = 128  # of each of a block's 256 threads: two blocks fit into a 
 
 # (kernel, from which generation, what its PTX must match)
 NEEDED = [
-    (r"multiply_kernel.*dtypeE(8|12)E", 75, r"dp4a"),
-    (r"multiply_kernel", 75, r"ld\.global\.nc\.L1::no_allocate\.v4"),
+    (r"multiply_kernel.*dtypeE(8|12)ELj1E", 75, r"dp4a"),
+    (r"multiply_kernel.*dtypeE(8|12)ELj8E", 80, r"mma\.sync\.aligned\.m16n8k32\.row\.col\.s32\.s8\.s8\.s32"),
+    (r"multiply_kernel.*(Lj1E|dtypeE(0|1|30)E)", 75, r"ld\.global\.nc\.L1::no_allocate\.v4"),
     (r"step_kernel.*opcodeE(0|96|97)E", 75, r"sqrt\.rn\.ftz\.f32"),
     (r"attend_join", 75, r"div\.rn\.ftz\.f32"),
 ]

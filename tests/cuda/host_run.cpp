@@ -8,6 +8,7 @@
 #include <cke/models/qwen2.hpp>
 
 #include "../parity/parity.hpp"
+#include "../runtime/random_model.hpp"
 
 using namespace cke;
 
@@ -47,6 +48,23 @@ TEST_CASE("cuda: a toy Qwen3 in q8_0 has the CPU's bits under every schedule") {
     CHECK(device == first);
     CHECK(parity::distance(device, cpu).relative <= other_order);
   }
+  CHECK(device_logits<tied, Q8_0, default_kv<Q8_0>, cuda::sm80>(from, want.ids) == first);  // tensor cores add up the same integers
+}
+
+TEST_CASE("cuda: q4_k has the CPU's bits, by dp4a and by tensor cores") {
+  using q4_k = one_format<dtype::q4_k>;
+  using random_model::wide;
+  const auto t = random_model::tensors::of<program<wide, q4_k>>();
+  const auto logits = [&]<class Isa>(Isa) {
+    using machine = loaded<program<wide, q4_k>, dtype::f32, Isa>;
+    sequence<machine> s(std::make_shared<machine>(t.index(), "random", naming::hf, names_of<wide>(), model_options{.threads = 2, .context = 40, .chunk = 13, .logit_rows = 4}));
+    std::vector<float> all;
+    s.feed_all(random_model::ids(20, machine::program::vocab), [&](u32, std::span<const float> row) { all.insert(all.end(), row.begin(), row.end()); });
+    return all;
+  };
+  const auto device = logits(emulated<cuda::sm75>{});
+  CHECK(logits(emulated<cuda::sm80>{}) == device);
+  CHECK(parity::distance(device, logits(isa::native{})).relative <= other_order);
 }
 
 TEST_CASE("cuda: a sequence has the same bits beside another one, and so has a fork; hidden states are the CPU's") {

@@ -62,6 +62,11 @@ CKE_DEVICE quad stream(const quad* p) {
       : "l"(p));
   return q;
 }
+CKE_DEVICE u32 stream(const u32* p) {
+  u32 x;
+  asm("ld.global.nc.L1::no_allocate.u32 %0, [%1];" : "=r"(x) : "l"(p));
+  return x;
+}
 
 // A part of the block's memory.
 template <class T> struct shared {
@@ -107,7 +112,7 @@ template <class T> T shuffle_xor(T x, u32 mask) { return host_run::of_lane(x, ho
 
 template <class T> T load(const T* p) { return host_run::load(p); }
 template <class T> void store(T* p, T x) { host_run::store(p, x); }
-inline quad stream(const quad* p) { return host_run::load(p); }
+template <class T> T stream(const T* p) { return host_run::load(p); }
 
 inline i32 dot4(i32 acc, u32 a, u32 b) {
   for (u32 i = 0; i < 32; i += 8) acc += i32{static_cast<i8>(a >> i)} * i32{static_cast<i8>(b >> i)};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 
 #include "../graph/contract.hpp"
 #include "../runtime/sequence.hpp"
@@ -39,7 +40,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
 
   const capacity& limits() const { return limits_; }
   u64 bytes() const { return memory_.bytes() - weights_.bytes(); }
-  page_memory* memory_of_pages() { return &memory_; }
+  page_memory* memory_of_pages() const { return &memory_; }
   void watch(const tracer&) {}  // steps of a device have no thread that could tell
 
   // As those of the executor on the host.
@@ -225,13 +226,14 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     }
   }
 
-  // What few tokens need is launched again and again: it becomes a graph.
+  // What few tokens need is launched again and again: the second time it becomes a graph. (The first time its kernels
+  // are loaded, which must not happen in a capture.)
   struct pass_shape {
     u32 rows, tokens, blocks;  // rows: of logits; 0: the layers
     auto operator<=>(const pass_shape&) const = default;
   };
   template <class F> void again(pass_shape shape, F launches) {
-    if (tokens_ > decode_rows) return launches();
+    if (tokens_ > decode_rows || seen_.insert(shape).second) return launches();
     auto known = graphs_.find(shape);
     if (known == graphs_.end()) known = graphs_.emplace(shape, device_.record(launches)).first;
     device_.replay(known->second);
@@ -299,7 +301,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   u32 pages_of_slot_;
   const weights<P, cuda::isa<Device>>& weights_;
   Device device_;
-  device_memory memory_;
+  mutable device_memory memory_;
   rope_cache ropes_;
   std::map<const float*, rope_view> ropes_on_device_;  // by their cos on the host
   std::map<const code*, register_map> maps_;
@@ -312,6 +314,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   std::vector<std::byte> rows_;                        // of a pass, as they go to the device
   u64 segment_of_at_{}, segments_at_{}, pages_at_{};
   u32 tokens_{}, segments_{}, pages_{}, keys_{};
+  std::set<pass_shape> seen_;
   std::map<pass_shape, typename Device::graph> graphs_;
   std::vector<float> logits_;
 };

@@ -11,7 +11,8 @@ namespace cke::cuda {
 //   columns                             k of an item
 //   sum                                 what an item leaves of a row and a token: i32 or float
 //   factors                             floats that it leaves of a row
-//   item<T>(unit, i, cols, x, first, count, sums, f)  multiplies item i of this lane's row with tokens [first, first + count)
+//   item<T, Arch>(unit, i, cols, x, first, count, put, f)  multiplies item i of 32 rows with tokens [first, first + count):
+//                                       put(row, t, sum) in some lane for each; f are those of this lane's row
 //   fold(acc, sum, f, x, token, i)      acc + the item
 //   number(unit, row, column)           a weight
 template <dtype F> struct format;
@@ -41,39 +42,70 @@ template <dtype F> CKE_DEVICE u64 unit_bytes(u32 cols) {
 CKE_DEVICE u32 half_at(const std::byte* p) { return dev::load(reinterpret_cast<const u16*>(p)); }
 CKE_DEVICE u32 byte_at(const std::byte* p) { return dev::load(reinterpret_cast<const u8*>(p)); }
 
-// Sums of 32 codes times 32 codes are exact integers. codes: two quads, k in order.
-template <u32 T> CKE_DEVICE void multiply_codes(const dev::quad (&codes)[2], const view& x, u32 first, u32 count, u32 item, i32 (&sums)[T]) {
-CKE_UNROLL
+// Sums of 32 codes times 32 codes are exact integers, whoever adds them up.
+// A lane's row: codes are two quads, k in order.
+template <u32 T, class Put>
+CKE_DEVICE void multiply_row(const dev::quad (&codes)[2], const view& x, u32 first, u32 count, u32 item, Put&& put) {
+  CKE_UNROLL
   for (u32 t = 0; t < T; ++t) {
     if (t >= count) continue;
     const auto* const q = reinterpret_cast<const dev::quad*>(codes_of(x, first + t)) + 2 * item;
     i32 sum = 0;
-CKE_UNROLL
+    CKE_UNROLL
     for (u32 half = 0; half < 2; ++half) {
       const dev::quad other = dev::load(q + half);
-CKE_UNROLL
+      CKE_UNROLL
       for (u32 j = 0; j < 4; ++j) sum = dev::dot4(sum, codes[half].word[j], other.word[j]);
     }
-    sums[t] = sum;
+    put(dev::lane(), t, sum);
   }
 }
+// 32 rows and 8 tokens, 16 rows at once: word(row, j) are the codes of k = 4 j, and of 16 more, of a row.
+struct two_words {
+  u32 low, high;
+};
+template <class Word, class Put> CKE_DEVICE void multiply_tile(const view& x, u32 first, u32 count, u32 item, Word&& word, Put&& put) {
+  const u32 row = dev::lane() / 4, j = dev::lane() % 4;  // of the fragments; row is also the token of b
+  u32 b[2]{};
+  if (row < count) {
+    const auto* const q = reinterpret_cast<const u32*>(codes_of(x, first + row)) + 8 * item + j;
+    b[0] = dev::load(q), b[1] = dev::load(q + 4);
+  }
+  CKE_UNROLL
+  for (u32 top = 0; top < unit_rows; top += 16) {
+    const two_words upper = word(top + row, j), lower = word(top + row + 8, j);
+    const u32 a[4]{upper.low, lower.low, upper.high, lower.high};
+    i32 sums[4]{};
+    dev::mma_bytes(sums, a, b);
+    CKE_UNROLL
+    for (u32 i = 0; i < 4; ++i)
+      if (const u32 t = 2 * j + i % 2; t < count) put(top + row + i / 2 * 8, t, sums[i]);
+  }
+}
+template <u32 T, class Arch> inline constexpr bool takes_tiles = T == 8 && std::is_base_of_v<sm80, Arch>;
 
 template <> struct format<dtype::q8_0> {
   using at = layout_of<dtype::q8_0>;
   using sum = i32;
   static constexpr u32 columns = 32, factors = 1;
 
-  template <u32 T>
-  CKE_DEVICE static void item(const std::byte* unit, u32 i, u32, const view& x, u32 first, u32 count, i32 (&sums)[T], float (&f)[factors]) {
+  template <u32 T, class Arch, class Put>
+  CKE_DEVICE static void item(const std::byte* unit, u32 i, u32, const view& x, u32 first, u32 count, Put&& put, float* f) {
     const std::byte* const block = unit + u64{i / 2} * at::block_bytes;
-    dev::quad codes[2];
-CKE_UNROLL
-    for (u32 half = 0; half < 2; ++half)
-      codes[half] = dev::stream(reinterpret_cast<const dev::quad*>(block + at::code(dev::lane(), i % 2 * 32 + half * 16)));
+    const auto code = [&](u32 row, u32 k) { return block + at::code(row, i % 2 * 32 + k); };
     f[0] = scale(block, i % 2, dev::lane());
-    multiply_codes(codes, x, first, count, i, sums);
+    if constexpr (takes_tiles<T, Arch>) {
+      const auto word = [&](u32 row, u32 j) {
+        return two_words{dev::stream(reinterpret_cast<const u32*>(code(row, 4 * j))), dev::stream(reinterpret_cast<const u32*>(code(row, 16 + 4 * j)))};
+      };
+      multiply_tile(x, first, count, i, word, put);
+    } else {
+      const dev::quad codes[2]{dev::stream(reinterpret_cast<const dev::quad*>(code(dev::lane(), 0))),
+                               dev::stream(reinterpret_cast<const dev::quad*>(code(dev::lane(), 16)))};
+      multiply_row<T>(codes, x, first, count, i, put);
+    }
   }
-  CKE_DEVICE static float fold(float acc, i32 s, const float (&f)[factors], const view& x, u32 token, u32 i) {
+  CKE_DEVICE static float fold(float acc, i32 s, const float* f, const view& x, u32 token, u32 i) {
     return dev::fma(static_cast<float>(s), f[0] * dev::load(&scales_of(x, token)[i].d), acc);
   }
   CKE_DEVICE static float number(const std::byte* unit, u32 row, u32 k) {
@@ -92,21 +124,30 @@ template <> struct format<dtype::q4_k> {
   using sum = i32;
   static constexpr u32 columns = 32, factors = 2;
 
-  template <u32 T>
-  CKE_DEVICE static void item(const std::byte* unit, u32 i, u32, const view& x, u32 first, u32 count, i32 (&sums)[T], float (&f)[factors]) {
+  template <u32 T, class Arch, class Put>
+  CKE_DEVICE static void item(const std::byte* unit, u32 i, u32, const view& x, u32 first, u32 count, Put&& put, float* f) {
     const std::byte* const block = unit + u64{i / 8} * at::block_bytes;
-    const dev::quad both = dev::stream(reinterpret_cast<const dev::quad*>(block + at::codes + (i % 8 * unit_rows + dev::lane()) * 16));
-    dev::quad codes[2];
-CKE_UNROLL
-    for (u32 j = 0; j < 4; ++j) {
-      codes[0].word[j] = both.word[j] & 0x0f0f0f0fu;
-      codes[1].word[j] = both.word[j] >> 4 & 0x0f0f0f0fu;
-    }
+    const auto codes_of_row = [&](u32 row) { return block + at::codes + (i % 8 * unit_rows + row) * 16; };
     const pair p = scales(block, i % 8, dev::lane());
     f[0] = p.scale, f[1] = p.least * 0x1p-7f;
-    multiply_codes(codes, x, first, count, i, sums);
+    if constexpr (takes_tiles<T, Arch>) {
+      const auto word = [&](u32 row, u32 j) {
+        const u32 both = dev::stream(reinterpret_cast<const u32*>(codes_of_row(row)) + j);
+        return two_words{both & 0x0f0f0f0fu, both >> 4 & 0x0f0f0f0fu};
+      };
+      multiply_tile(x, first, count, i, word, put);
+    } else {
+      const dev::quad both = dev::stream(reinterpret_cast<const dev::quad*>(codes_of_row(dev::lane())));
+      dev::quad codes[2];
+      CKE_UNROLL
+      for (u32 j = 0; j < 4; ++j) {
+        codes[0].word[j] = both.word[j] & 0x0f0f0f0fu;
+        codes[1].word[j] = both.word[j] >> 4 & 0x0f0f0f0fu;
+      }
+      multiply_row<T>(codes, x, first, count, i, put);
+    }
   }
-  CKE_DEVICE static float fold(float acc, i32 s, const float (&f)[factors], const view& x, u32 token, u32 i) {
+  CKE_DEVICE static float fold(float acc, i32 s, const float* f, const view& x, u32 token, u32 i) {
     const block_scale b = dev::load(scales_of(x, token) + i);
     const float least = f[1] * static_cast<float>(-128 * b.sum);
     return dev::fma(dev::fma(static_cast<float>(s), f[0], least), b.d, acc);
@@ -137,10 +178,9 @@ template <dtype F> struct plain_format {
   static constexpr u32 columns = 256, factors = 0;
   static constexpr dtype partner = info(F).partner;
 
-  template <u32 T>
-  CKE_DEVICE static void item(const std::byte* unit, u32 i, u32 cols, const view& x, u32 first, u32 count, float (&sums)[T], const float*) {
-CKE_UNROLL
-    for (u32 t = 0; t < T; ++t) sums[t] = 0;
+  template <u32 T, class, class Put>
+  CKE_DEVICE static void item(const std::byte* unit, u32 i, u32 cols, const view& x, u32 first, u32 count, Put&& put, float*) {
+    float sums[T]{};
     const u32 begin = i * columns, end = begin + columns < cols ? begin + columns : cols;
     for (u32 k = begin; k < end; k += at::block) {
       const dev::quad w = dev::stream(reinterpret_cast<const dev::quad*>(unit + u64{k / at::block} * at::block_bytes) + dev::lane());
@@ -152,6 +192,9 @@ CKE_UNROLL
           if (k + j < end) sums[t] = dev::fma(of(w, j), activation_at(x, first + t, k + j), sums[t]);
       }
     }
+    CKE_UNROLL
+    for (u32 t = 0; t < T; ++t)
+      if (t < count) put(dev::lane(), t, sums[t]);
   }
   CKE_DEVICE static float fold(float acc, float s, const float*, const view&, u32, u32) { return acc + s; }
   CKE_DEVICE static float number(const std::byte* unit, u32 row, u32 k) {

@@ -20,7 +20,7 @@ CKE_DEVICE row_range rows_of_unit(u32 group, u32 unit) {
 
 // A unit in slabs of k: the warps multiply the items of a slab, each its own; then warp t folds those of token t into
 // its rows' sums, while the others are at the next slab. Shared memory: two slabs of [item][tokens + factors][row].
-template <dtype F, u32 T> struct product {
+template <dtype F, u32 T, class Arch> struct product {
   using f = format<F>;
   static constexpr u32 items_of_warp = f::columns > 32 ? 1 : T == 1 ? 4 : 2, items = items_of_warp * block_warps;
   static constexpr u32 words = (T + f::factors) * unit_rows;  // of an item
@@ -37,15 +37,12 @@ CKE_UNROLL
       for (u32 n = 0; n < items_of_warp; ++n) {
         const u32 i = n * block_warps + dev::warp();
         if (begin + i >= all) continue;
-        sum sums[T];
         float factors[f::factors + 1];
-        multiply(unit, begin + i, cols, x, first, count, sums, factors);
-        const u32 to = slab + i * words + dev::lane();
-CKE_UNROLL
-        for (u32 t = 0; t < T; ++t)
-          if (t < count) found[to + t * unit_rows] = dev::bits<u32>(sums[t]);
-CKE_UNROLL
-        for (u32 k = 0; k < f::factors; ++k) found[to + (T + k) * unit_rows] = dev::bits<u32>(factors[k]);
+        const u32 to = slab + i * words;
+        const auto put = [&](u32 row, u32 t, sum s) { found[to + t * unit_rows + row] = dev::bits<u32>(s); };
+        f::template item<T, Arch>(unit, begin + i, cols, x, first, count, put, factors);
+        CKE_UNROLL
+        for (u32 k = 0; k < f::factors; ++k) found[to + (T + k) * unit_rows + dev::lane()] = dev::bits<u32>(factors[k]);
       }
       dev::sync();
       if (dev::warp() < count)
@@ -56,27 +53,21 @@ CKE_UNROLL
   }
 
  private:
-  CKE_DEVICE static void multiply(const std::byte* unit, u32 i, u32 cols, const view& x, u32 first, u32 count, sum (&sums)[T], float* factors) {
-    if constexpr (f::factors > 0) f::template item<T>(unit, i, cols, x, first, count, sums, *reinterpret_cast<float(*)[f::factors]>(factors));
-    else f::template item<T>(unit, i, cols, x, first, count, sums, factors);
-  }
   CKE_DEVICE static float fold(float acc, const dev::shared<u32>& found, u32 from, const view& x, u32 token, u32 i) {
     float factors[f::factors + 1];
 CKE_UNROLL
     for (u32 k = 0; k < f::factors; ++k) factors[k] = dev::bits<float>(u32{found[from + (T + k) * unit_rows]});
-    const sum s = dev::bits<sum>(u32{found[from + dev::warp() * unit_rows]});
-    if constexpr (f::factors > 0) return f::fold(acc, s, *reinterpret_cast<float(*)[f::factors]>(factors), x, token, i);
-    else return f::fold(acc, s, factors, x, token, i);
+    return f::fold(acc, dev::bits<sum>(u32{found[from + dev::warp() * unit_rows]}), factors, x, token, i);
   }
 };
 
 // Block (x, y): unit x of the step's matrices, tokens from T y on.
 template <dtype F, u32 T, class Arch> struct multiply_rows {
-  static u32 shared_bytes(const step&) { return product<F, T>::shared_bytes; }
+  static u32 shared_bytes(const step&) { return product<F, T, Arch>::shared_bytes; }
 
   CKE_DEVICE static void run(const step& s) {
     dev::shared_memory memory;
-    const dev::shared<u32> found = memory.take<u32>(product<F, T>::shared_bytes / 4);
+    const dev::shared<u32> found = memory.take<u32>(product<F, T, Arch>::shared_bytes / 4);
     const u32 first = dev::block().y * T, left = s.tokens - first, count = left < T ? left : T, token = first + dev::warp();
     const bool mine = dev::warp() < count;
     if (s.how == epilogue::gate) {
@@ -99,7 +90,7 @@ template <dtype F, u32 T, class Arch> struct multiply_rows {
 
  private:
   CKE_DEVICE static float of(const step& s, const matrix& m, u32 unit, u32 first, u32 count, const dev::shared<u32>& found) {
-    const float y = product<F, T>::of(m.packed + unit * unit_bytes<F>(s.cols), s.cols, s.in[0], first, count, found);
+    const float y = product<F, T, Arch>::of(m.packed + unit * unit_bytes<F>(s.cols), s.cols, s.in[0], first, count, found);
     const row_range rows = rows_of_unit(m.group, unit);
     return m.bias && dev::lane() < rows.count ? y + dev::load(m.bias + rows.first + dev::lane()) : y;
   }

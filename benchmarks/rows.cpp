@@ -22,7 +22,7 @@ template <opcode Op> void row(benchmark::State& state, dtype out_type) {
   w.weight[0] = reinterpret_cast<const std::byte*>(weight.data());
   w.scratch = reinterpret_cast<std::byte*>(scratch.data());
   for (auto _ : state) {
-    kernel<Op, dtype::f32, isa_of_machine>::run(p, w, 0);
+    kernel_of<Op, dtype::f32, isa_of_machine>()(p, w, 0);
     benchmark::ClobberMemory();
   }
   state.SetBytesProcessed(state.iterations() * 4 * width);

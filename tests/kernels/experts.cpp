@@ -90,8 +90,9 @@ template <class Isa, dtype G, dtype U, dtype D> struct mixture {
     go(kernel<opcode::gather, dtype::f32, Isa>::run, p, {order.v, in.v}, rows.v, {}, gathers, 0);
     go(kernel<opcode::gather, dtype::f32, Isa>::run, p, {order.v, in.v}, more.v, {}, gathers, 0);
     constexpr auto act = kernel_of<opcode::expert_act, G == U ? kernel_types(G) : kernel_types(G, U), Isa>();
+    constexpr auto up_act = kernel_of<opcode::expert_up, kernel_types(U).with(activation::relu2), Isa>();
     const params alone{.rows = hidden, .cols = dim, .act = activation::relu2, .route = r};
-    if (ungated) go(kernel_of<opcode::expert_up, U, Isa>(), alone, {order.v, more.v}, h.v, {&up}, split::experts, units_of_group(hidden));
+    if (ungated) go(up_act, alone, {order.v, more.v}, h.v, {&up}, split::experts, units_of_group(hidden));
     else go(act, p, {order.v, rows.v, more.v}, h.v, {&gate, &up}, split::experts, units_of_group(hidden));
     const params q{.rows = dim, .cols = hidden, .route = r};
     go(adds ? kernel_of<opcode::expert_sum_add, D, Isa>() : kernel_of<opcode::expert_sum, D, Isa>(), q, {order.v, h.v}, y.v, {&down},

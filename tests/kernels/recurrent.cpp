@@ -75,7 +75,7 @@ test read_heads(fixture<float>& f, bool delta) {
 
 // The outputs of passes of some tokens each; the rest of the tokens in a last one.
 template <opcode Op, class Isa> std::vector<float> computed(const test& t, std::initializer_list<u32> passes) {
-  using step = kernel<Op, dtype::f32, Isa>;
+  constexpr auto run = kernel_of<Op, dtype::f32, Isa>();
   const u64 offset = 64, page = offset + t.state;  // of the state in a page
   std::vector<std::byte> memory(page * ceil_div(t.tokens, key_block), std::byte{0xff}), scratch(1 << 20);
   std::vector<std::byte*> pages;
@@ -98,7 +98,7 @@ template <opcode Op, class Isa> std::vector<float> computed(const test& t, std::
     }
     place(w.out[0], t.out.width);
     for (u32 k = 0; k < t.weights.size(); ++k) w.weight[k] = reinterpret_cast<const std::byte*>(t.weights[k].data());
-    for (u32 unit = t.units; unit-- > 0;) step::run(t.p, w, unit);
+    for (u32 unit = t.units; unit-- > 0;) run(t.p, w, unit);
     for (u32 r = 0; r < n; ++r) out.insert(out.end(), w.out[0].row(r), w.out[0].row(r) + t.out.width);
   }
   return out;

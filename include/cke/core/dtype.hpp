@@ -4,7 +4,7 @@
 
 #include <bit>
 
-#include "types.hpp"
+#include "params.hpp"
 
 namespace cke {
 
@@ -50,11 +50,17 @@ constexpr const dtype_info& info(dtype t) {
   throw "cke: dtype: a type without a row in the table";
 }
 // What a kernel is compiled for: the format of its matrices, or, where they differ, of each (q, k and v;
-// gate and up), the cache's of attention, f32 of the rest.
+// gate and up), the cache's of attention, f32 of the rest; and the activation of those that have one.
 struct kernel_types {
   dtype first{}, second = dtype::none, third = dtype::none;
+  activation act{};
   constexpr kernel_types(dtype one = dtype::f32, dtype two = dtype::none, dtype three = dtype::none)
       : first(one), second(two), third(three) {}
+  constexpr kernel_types with(activation a) const {
+    kernel_types t = *this;
+    t.act = a;
+    return t;
+  }
   constexpr bool operator==(const kernel_types&) const = default;
 };
 

@@ -2,6 +2,7 @@
 // checkpoint.hpp: what a model is loaded from, whatever the format; and a GGUF file as one.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -104,29 +105,35 @@ class gguf_config {
     if (v.item != gguf_type::int32 && v.item != gguf_type::uint32) return "\"\"";
     std::string attends;
     i64 heads = 0;
-    for (const i64 n : file_.array<i64>(v.key)) {
+    bool mixed = false;
+    file_.each<i64>(v.key, [&](i64 n) {
       attends += concat({attends.empty() ? "[" : ",", n == 0 ? "0" : "1"});
-      if (n != 0 && heads != 0 && n != heads) return "\"\"";
+      mixed = mixed || (n != 0 && heads != 0 && n != heads);
       heads = n ? n : heads;
-    }
+    });
+    if (mixed) return "\"\"";
     add("attends", attends + "]");
     return concat({heads});
   }
 
   // One of each layer; "KEY.first", "KEY.last", "KEY.most" and "KEY.varies" speak of them together.
   void list_value(const gguf_value& v, std::string_view key) {
-    std::vector<std::string> all;
+    const bool short_enough = v.count > 0 && v.count <= 1024;
+    std::string all, first, last;
     i64 most = 0;
-    const auto put = [&](const auto& items, auto text) { for (const auto& x : items) all.push_back(text(x)); };
-    if (v.count > 0 && v.count <= 1024 && v.item == gguf_type::boolean)
-      put(file_.array<bool>(v.key), [](bool x) { return std::string(x ? "true" : "false"); });
-    if (v.count > 0 && v.count <= 1024 && (v.item == gguf_type::uint32 || v.item == gguf_type::int32))
-      put(file_.array<i64>(v.key), [&](i64 x) { return most = x > most ? x : most, concat({x}); });
-    if (all.empty()) return add(key, "\"\"");
-    std::string text;
     bool varies = false;
-    for (const std::string& x : all) text += concat({text.empty() ? "" : ",", x}), varies = varies || x != all[0];
-    add(key, concat({"[", text, "]"})), add(concat({key, ".first"}), all[0]), add(concat({key, ".last"}), all.back());
+    const auto put = [&](std::string_view item) {
+      if (all.empty()) first = item;
+      varies = varies || item != first;
+      all += concat({all.empty() ? "[" : ",", item});
+      last = item;
+    };
+    if (short_enough && v.item == gguf_type::boolean)
+      file_.each<bool>(v.key, [&](bool x) { put(x ? "true" : "false"); });
+    if (short_enough && (v.item == gguf_type::uint32 || v.item == gguf_type::int32))
+      file_.each<i64>(v.key, [&](i64 x) { most = std::max(most, x), put(concat({x})); });
+    if (all.empty()) return add(key, "\"\"");
+    add(key, all + "]"), add(concat({key, ".first"}), first), add(concat({key, ".last"}), last);
     add(concat({key, ".varies"}), varies ? "true" : "false"), add(concat({key, ".most"}), concat({most}));
   }
   bool layer_without_v() const {

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "../core/function_ref.hpp"
 #include "gguf_cursor.hpp"
 #include "tensor_index.hpp"
 
@@ -58,17 +59,20 @@ class gguf {
     return find(key) ? get<T>(key) : fallback;
   }
 
-  // The items of an array, under the same rules.
-  template <class T> CKE_OUT_OF_LINE std::vector<T> array(std::string_view key) const {
+  // The items of an array in turn, under the same rules.
+  template <class T> CKE_OUT_OF_LINE void each(std::string_view key, function_ref<void(T)> take) const {
     const std::string want = concat({"array of ", detail::gguf_name<T>});
     const gguf_value& v = require(key, want);
     const bool strings = v.item == gguf_type::string;
     if (v.type != gguf_type::array || v.item == gguf_type::array ||
         strings != std::is_same_v<T, std::string_view>)
       mismatch(key, want, describe(v));
-    std::vector<T> out(v.count);
     detail::gguf_cursor in{v.bytes, file()};
-    for (auto&& x : out) x = item_as<T>(v, v.item, in.value(key, v.item).bytes, want);
+    for (u64 i = 0; i < v.count; ++i) take(item_as<T>(v, v.item, in.value(key, v.item).bytes, want));
+  }
+  template <class T> std::vector<T> array(std::string_view key) const {
+    std::vector<T> out;
+    each<T>(key, [&](T x) { out.push_back(x); });
     return out;
   }
 
@@ -162,13 +166,9 @@ inline tensor_ref gguf::read_tensor(detail::gguf_cursor& in) {
 
 inline std::vector<tensor_ref> gguf::read_tensors(detail::gguf_cursor& in, u64 count,
                                                   u64 alignment) {
-  struct extent {
-    u64 offset, size;
-  };
   std::vector<tensor_ref> tensors;
-  std::vector<extent> places;
+  std::vector<u64> offsets, sizes;
   tensors.reserve(count);
-  places.reserve(count);
   for (u64 i = 0; i < count; ++i) {
     tensor_ref& t = tensors.emplace_back(read_tensor(in));
     const detail::gguf_cursor::subject what{"tensor ", t.name};
@@ -188,7 +188,7 @@ inline std::vector<tensor_ref> gguf::read_tensors(detail::gguf_cursor& in, u64 c
         in.fail(what, "a size that fits in 64 bits",
                 concat({elements, " elements of ", t.stored}));
     }
-    places.push_back({offset, size});
+    offsets.push_back(offset), sizes.push_back(size);
   }
   if (tensors.empty()) return tensors;
 
@@ -197,11 +197,10 @@ inline std::vector<tensor_ref> gguf::read_tensors(detail::gguf_cursor& in, u64 c
   u64 used = 0;
   const tensor_ref* previous = nullptr;
   for (const u32 i : sorted_order(count, [&](u32 a, u32 b) {
-         const extent &x = places[a], &y = places[b];
-         if (x.offset != y.offset) return x.offset < y.offset;
-         return x.size != y.size ? x.size < y.size : a < b;
+         if (offsets[a] != offsets[b]) return offsets[a] < offsets[b];
+         return sizes[a] != sizes[b] ? sizes[a] < sizes[b] : a < b;
        })) {
-    const auto [offset, size] = places[i];
+    const u64 offset = offsets[i], size = sizes[i];
     tensor_ref& t = tensors[i];
     if (!fits(offset, size, data.size()))
       in.fail({"tensor ", t.name}, concat({size, " bytes at offset ", offset}),

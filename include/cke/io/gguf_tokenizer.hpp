@@ -35,7 +35,7 @@ inline std::vector<merge> gguf_merges(const gguf& file, const char* key,
 
   std::vector<merge> merges;
   std::string joined;
-  for (const std::string_view pair : file.array<std::string_view>(key)) {
+  file.each<std::string_view>(key, [&](std::string_view pair) {
     const std::size_t space = std::min(pair.find(' '), pair.size());
     const std::string_view left = pair.substr(0, space);
     const std::string_view right = pair.substr(std::min(space + 1, pair.size()));
@@ -44,28 +44,26 @@ inline std::vector<merge> gguf_merges(const gguf& file, const char* key,
       throw Error(errc::malformed, file.file(), key, "two tokens whose joined text is a token",
                   pair);
     merges.push_back(m);
-  }
+  });
   return merges;
 }
 
 // What all models have: tokens with their types, ids with a meaning, templates.
 inline void read_gguf_tokens(const gguf& file, vocabulary& v) {
-  const auto tokens = file.array<std::string_view>("tokenizer.ggml.tokens");
-  v.tokens.assign(tokens.begin(), tokens.end());
-  v.types.assign(tokens.size(), token_type::normal);
+  file.each<std::string_view>("tokenizer.ggml.tokens", [&](std::string_view text) { v.tokens.emplace_back(text); });
   if (const char* key = "tokenizer.ggml.token_type"; file.find(key)) {
-    const auto types = file.array<i32>(key);
     const auto malformed = [&](std::string_view expected, text_part found) {
       throw Error(errc::malformed, file.file(), key, expected, concat({found}));
     };
-    if (types.size() != tokens.size()) malformed(concat({tokens.size(), " of them"}), types.size());
-    for (u32 id = 0; id < types.size(); ++id) {
-      if (types[id] < 1 || types[id] > 6) malformed("1 to 6", types[id]);
-      v.types[id] = static_cast<token_type>(types[id]);
-      const bool control = v.types[id] == token_type::control;
-      if (control || v.types[id] == token_type::user_defined)
-        v.added.push_back({.id = id, .special = control});
-    }
+    file.each<i32>(key, [&](i32 type) {
+      if (type < 1 || type > 6) malformed("1 to 6", type);
+      const auto id = static_cast<u32>(v.types.size());
+      const bool control = v.types.emplace_back(static_cast<token_type>(type)) == token_type::control;
+      if (control || v.types[id] == token_type::user_defined) v.added.push_back({.id = id, .special = control});
+    });
+    if (v.types.size() != v.tokens.size()) malformed(concat({v.tokens.size(), " of them"}), v.types.size());
+  } else {
+    v.types.assign(v.tokens.size(), token_type::normal);
   }
 
   v.bos = file.get_or("tokenizer.ggml.bos_token_id", no_token);
@@ -100,7 +98,7 @@ inline vocabulary read_gguf_tokenizer(const gguf& file) {
     v.model = tokenizer_model::spm;
     v.fuse_unknown = true;
     v.add_bos = true;
-    if (!merged) v.scores = file.array<float>("tokenizer.ggml.scores");
+    if (!merged) file.each<float>("tokenizer.ggml.scores", [&](float score) { v.scores.push_back(score); });
   } else {
     throw Error(errc::unsupported, file.file(), "tokenizer.ggml.model", "gpt2, llama or gemma4", model);
   }

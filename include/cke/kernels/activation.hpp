@@ -81,30 +81,6 @@ template <activation A> struct activate<A, isa::scalar> {
   }
 };
 
-// The same with the activation known at run time only: one branch per row.
-template <class F> void with_activation(activation a, F&& f) {
-  switch (a) {
-    case activation::silu:
-      return f.template operator()<activation::silu>();
-    case activation::gelu_tanh:
-      return f.template operator()<activation::gelu_tanh>();
-    case activation::gelu_erf:
-      return f.template operator()<activation::gelu_erf>();
-    case activation::relu2:
-      return f.template operator()<activation::relu2>();
-  }
-}
-template <class Isa> struct ungated {
-  static void row(activation a, const float* x, u32 n, float* out) {
-    with_activation(a, [&]<activation A>() { activate<A, Isa>::row(x, n, out); });
-  }
-};
-template <class Isa> struct gated {
-  static void row(activation a, const float* gate, const float* up, u32 n, float* out) {
-    with_activation(a, [&]<activation A>() { activate<A, Isa>::gated(gate, up, n, out); });
-  }
-};
-
 // out[i] = x[i] / (1 + exp(-gate[i])); rows as above.
 template <class Isa> struct sigmoid_gated : pointwise<Isa> {
   using batch = simd::vf32<Isa>;

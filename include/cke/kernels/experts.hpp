@@ -105,7 +105,7 @@ template <class Isa> struct kernel<opcode::gather, dtype::f32, Isa> {
 template <dtype T, class Isa, dtype... More>
   requires multiplies<Isa, T, More...>
 struct kernel<opcode::expert_act, T, Isa, More...> {
-  static void run(const params& p, const work& w, u32 unit) {
+  template <activation A> static void run(const params& p, const work& w, u32 unit) {
     const expert_rows rows(w.in[0], p.route, w.tokens);
     const u32 units = units_of_group(p.rows / 2), i = unit / units;
     if (i >= rows.count()) return;
@@ -117,7 +117,7 @@ struct kernel<opcode::expert_act, T, Isa, More...> {
       with_format<T, More...>(std::min(k, u32{sizeof...(More)}), [&]<dtype F>() {
         mine.weight[k] += u64{rows.expert()[i]} * units * kernels::packed<F, Isa>::unit_bytes(p.cols);
       });
-    kernel<opcode::matmul_act, T, Isa, More...>::run(p, mine, unit % units);
+    kernel<opcode::matmul_act, T, Isa, More...>::template run<A>(p, mine, unit % units);
   }
 };
 
@@ -125,7 +125,7 @@ struct kernel<opcode::expert_act, T, Isa, More...> {
 template <dtype T, class Isa>
   requires multiplies<Isa, T>
 struct kernel<opcode::expert_up, T, Isa> {
-  static void run(const params& p, const work& w, u32 unit) {
+  template <activation A> static void run(const params& p, const work& w, u32 unit) {
     const expert_rows rows(w.in[0], p.route, w.tokens);
     const u32 units = units_of_group(p.rows), i = unit / units;
     if (i >= rows.count()) return;
@@ -134,7 +134,7 @@ struct kernel<opcode::expert_up, T, Isa> {
     mine.in[0] = from_row<Isa>(w.in[1], rows.first_gathered(i));
     mine.out[0] = from_row<Isa>(w.out[0], rows.first()[i]);
     mine.weight[0] += u64{rows.expert()[i]} * units * kernels::packed<T, Isa>::unit_bytes(p.cols);
-    kernel<opcode::up_act, T, Isa>::run(p, mine, unit % units);
+    kernel<opcode::up_act, T, Isa>::template run<A>(p, mine, unit % units);
   }
 };
 

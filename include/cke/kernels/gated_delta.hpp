@@ -76,7 +76,7 @@ template <class Isa> struct kernel<opcode::gated_delta, dtype::f32, Isa> {
     for (u32 t = 0; t < count; ++t) {
       float* const y = w.out[0].row(row + t) + head * values;
       rms_norm_kernel<Isa>::row(y, vector(w, 2), values, p.eps, 0, y);
-      gated<Isa>::row(activation::silu, w.in[3].row(row + t) + head * values, y, values, y);
+      activate<activation::silu, Isa>::gated(w.in[3].row(row + t) + head * values, y, values, y);
     }
   }
   static const float* vector(const work& w, u32 i) { return reinterpret_cast<const float*>(w.weight[i]); }

@@ -96,7 +96,8 @@ constexpr token_range kv_heads_of(const work& w, u32 unit, u32 kv_heads) {
   return w.by == split::kv_heads ? token_range{unit, unit + 1} : token_range{0, kv_heads};
 }
 
-// A kernel has `static void run(const params&, const work&, u32 unit)`; T and More are kernel_types.
+// A kernel has `static void run(const params&, const work&, u32 unit)`, a template over the activation where it
+// has one; T, More and that are kernel_types.
 // One that an isa lacks is looked up in the isa's base.
 template <opcode Op, dtype T, class Isa, dtype... More> struct kernel : kernel<Op, T, typename Isa::base, More...> {};
 template <opcode Op, dtype T, dtype... More> struct kernel<Op, T, void, More...> {
@@ -109,10 +110,14 @@ template <opcode Op, dtype T, class Isa, dtype... More> struct dispatch : kernel
                 "cke: dispatch: no kernel for this opcode, dtype and isa; specialise cke::kernel; "
                 "see dispatch<opcode, dtype, isa>");
 };
+template <class Kernel, activation A> constexpr auto run_of() {
+  if constexpr (requires { &Kernel::template run<A>; }) return &Kernel::template run<A>;
+  else return &Kernel::run;
+}
 template <opcode Op, kernel_types T, class Isa> constexpr auto kernel_of() {
-  if constexpr (T.second == dtype::none) return &dispatch<Op, T.first, Isa>::run;
-  else if constexpr (T.third == dtype::none) return &dispatch<Op, T.first, Isa, T.second>::run;
-  else return &dispatch<Op, T.first, Isa, T.second, T.third>::run;
+  if constexpr (T.second == dtype::none) return run_of<dispatch<Op, T.first, Isa>, T.act>();
+  else if constexpr (T.third == dtype::none) return run_of<dispatch<Op, T.first, Isa, T.second>, T.act>();
+  else return run_of<dispatch<Op, T.first, Isa, T.second, T.third>, T.act>();
 }
 
 }  // namespace cke

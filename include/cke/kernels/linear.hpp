@@ -123,7 +123,7 @@ struct kernel<opcode::qkv_matmul, T, Isa, More...> {
 template <dtype T, class Isa, dtype... More>
   requires multiplies<Isa, T, More...>
 struct kernel<opcode::matmul_act, T, Isa, More...> {
-  static void run(const params& p, const work& w, u32 unit) {
+  template <activation A> static void run(const params& p, const work& w, u32 unit) {
     float* gate = reinterpret_cast<float*>(w.scratch);  // [tokens][32]
     const row_range rows = rows_of_unit(p.rows / 2, unit);
     const float *gate_bias = bias_of(p, w, 0, 2), *up_bias = bias_of(p, w, 1, 2);
@@ -140,7 +140,7 @@ struct kernel<opcode::matmul_act, T, Isa, More...> {
         std::memcpy(up, tile + u64{t} * unit_rows, sizeof up);
         float* g = gate + u64{first + t} * unit_rows;
         add_bias(g, gate_bias), add_bias(up, up_bias);
-        gated<Isa>::row(p.act, g, up, unit_rows, out);
+        activate<A, Isa>::gated(g, up, unit_rows, out);
         put<Isa>(w.out[0], w.tokens, first + t, rows.first, rows.count, out);
       }
     });
@@ -154,12 +154,12 @@ struct kernel<opcode::matmul_act_quantize, T, Isa, More...> : kernel<opcode::mat
 template <dtype T, class Isa>
   requires multiplies<Isa, T>
 struct kernel<opcode::up_act, T, Isa> {
-  static void run(const params& p, const work& w, u32 unit) {
+  template <activation A> static void run(const params& p, const work& w, u32 unit) {
     const row_range rows = rows_of_unit(p.rows, unit);
     multiply<T, Isa>(w, 0, unit, p.cols, [&](u32 first, u32 count, const float* tile) {
       for (u32 t = 0; t < count; ++t) {
         alignas(64) float out[unit_rows];
-        ungated<Isa>::row(p.act, tile + u64{t} * unit_rows, unit_rows, out);
+        activate<A, Isa>::row(tile + u64{t} * unit_rows, unit_rows, out);
         put<Isa>(w.out[0], w.tokens, first + t, rows.first, rows.count, out);
       }
     });

@@ -103,9 +103,9 @@ template <class Isa> struct kernel<opcode::gate_mul, dtype::f32, Isa> {
 };
 
 template <class Isa> struct kernel<opcode::act, dtype::f32, Isa> {
-  static void run(const params& p, const work& w, u32 unit) {
+  template <activation A> static void run(const params& p, const work& w, u32 unit) {
     const auto [first, last] = tokens_of(w, unit);
-    for (u32 t = first; t < last; ++t) ungated<Isa>::row(p.act, w.in[0].row(t), p.cols, w.out[0].row(t));
+    for (u32 t = first; t < last; ++t) activate<A, Isa>::row(w.in[0].row(t), p.cols, w.out[0].row(t));
   }
 };
 
@@ -114,19 +114,19 @@ inline const float* up_row(const params& p, const work& w, u32 token) {
   return w.in[1].data ? w.in[1].row(token) : w.in[0].row(token) + p.cols;
 }
 template <class Isa> struct kernel<opcode::act_mul, dtype::f32, Isa> {
-  static void run(const params& p, const work& w, u32 unit) {
+  template <activation A> static void run(const params& p, const work& w, u32 unit) {
     const auto [first, last] = tokens_of(w, unit);
     for (u32 t = first; t < last; ++t)
-      gated<Isa>::row(p.act, w.in[0].row(t), up_row(p, w, t), p.cols, w.out[0].row(t));
+      activate<A, Isa>::gated(w.in[0].row(t), up_row(p, w, t), p.cols, w.out[0].row(t));
   }
 };
 
 template <class Isa> struct kernel<opcode::act_mul_quantize, dtype::f32, Isa> {
-  static void run(const params& p, const work& w, u32 unit) {
+  template <activation A> static void run(const params& p, const work& w, u32 unit) {
     const auto [first, last] = tokens_of(w, unit);
     float* row = reinterpret_cast<float*>(w.scratch);  // [cols]
     for (u32 t = first; t < last; ++t) {
-      gated<Isa>::row(p.act, w.in[0].row(t), up_row(p, w, t), p.cols, row);
+      activate<A, Isa>::gated(w.in[0].row(t), up_row(p, w, t), p.cols, row);
       put<Isa>(w.out[0], w.tokens, t, 0, p.cols, row);
     }
   }

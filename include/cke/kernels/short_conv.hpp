@@ -54,11 +54,11 @@ template <class Isa> struct kernel<opcode::gated_conv, dtype::f32, Isa> {
 
 // out[0] = act(conv(in[0]))
 template <class Isa> struct kernel<opcode::causal_conv, dtype::f32, Isa> {
-  static void run(const params& p, const work& w, u32 unit) {
+  template <activation A> static void run(const params& p, const work& w, u32 unit) {
     for_each_convolved(p, w, unit, [&](u32 row, u32 first, u32 n, auto&& conv) {
       float* const out = w.out[0].row(row) + first;
       conv(w.in[0].row(row) + first, out);
-      ungated<Isa>::row(p.act, out, n, out);
+      activate<A, Isa>::row(out, n, out);
     });
   }
 };

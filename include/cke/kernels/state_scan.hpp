@@ -61,7 +61,7 @@ template <class Isa> struct kernel<opcode::state_scan, dtype::f32, Isa> {
         for (u32 i = 0; i < n; ++i) scaled[i] = step[t] * x[i];
         scan_step<Isa>(numbers, decay[t], in + b_at, in + c_at, scaled, state, y);
         for (u32 i = 0; i < n; ++i) y[i] += skip * x[i];
-        gated<Isa>::row(activation::silu, w.in[1].row(row + t) + head * dims + first, y, n, w.out[0].row(row + t) + head * dims + first);
+        activate<activation::silu, Isa>::gated(w.in[1].row(row + t) + head * dims + first, y, n, w.out[0].row(row + t) + head * dims + first);
       }
     }
   }

@@ -6,8 +6,8 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <thread>
-#include <vector>
 
 #if defined(__SSE2__)
 #include <immintrin.h>
@@ -51,10 +51,10 @@ class team {
   explicit team(u32 threads = default_threads()) : fitting_(threads) {
     if (threads == 0 || threads > max_threads)
       throw Error(errc::config_range, {}, "threads", concat({"1 to ", max_threads}), concat({threads}));
-    slots_ = std::vector<slot>(threads);
-    crew_ = threads;
+    slots_ = std::make_unique<slot[]>(threads);
+    size_ = crew_ = threads;
     try {
-      for (u32 t = 1; t < threads; ++t) workers_.emplace_back([this, t] { work(t); });
+      for (u32 t = 1; t < threads; ++t) slots_[t].worker = std::thread([this, t] { work(t); });
     } catch (const std::exception& e) {
       dismiss();
       throw Error(errc::out_of_memory, {}, "threads", concat({threads}), e.what());
@@ -64,7 +64,7 @@ class team {
   team(const team&) = delete;
   team& operator=(const team&) = delete;
 
-  u32 size() const { return static_cast<u32>(slots_.size()); }
+  u32 size() const { return size_; }
 
   // Calls body(thread) on every thread, the caller being thread 0, and returns when all are done.
   // Calls from several user threads take turns; a body must not call run() of its own team.
@@ -134,14 +134,17 @@ class team {
     u32 round{};                          // the thread's own count of share() calls in this run
     u64 waited{};       // waited_for_cpu() when it was last inspected
     u64 waited_more{};  // ... and how much more than the time before
+    std::thread worker;  // none in the first: the caller of run()
   };
+
+  std::span<slot> slots() { return {slots_.get(), size_}; }
 
   template <class F> void start(F& body, u32 crew) {
     static_assert(std::is_nothrow_invocable_v<F&, u32>,
                   "cke: team: the body must be noexcept; nobody could catch on another thread");
     const kernel_float_mode mode;
     crew_ = crew;
-    for (slot& s : slots_) {
+    for (slot& s : slots()) {
       s.round = 0;
       s.claimed.store(0, std::memory_order_relaxed);
     }
@@ -221,15 +224,17 @@ class team {
 
   void dismiss() {
     stop_ = true;
-    for (slot& s : slots_) {
+    for (slot& s : slots()) {
       s.jobs.fetch_add(1, std::memory_order_release);
       s.jobs.notify_one();
     }
-    for (std::thread& w : workers_) w.join();
+    for (slot& s : slots())
+      if (s.worker.joinable()) s.worker.join();
   }
 
   const u32 cpus_ = affinity_cpus();
-  std::vector<slot> slots_;
+  std::unique_ptr<slot[]> slots_;
+  u32 size_{};
   std::mutex busy_;
   headcount fitting_;
   u64 worked_ = headcount::window;  // ns in run_fitting() since the last judgement
@@ -241,7 +246,6 @@ class team {
   void (*call_)(void*, u32) noexcept {};
   alignas(64) std::atomic<u32> arrived_{};  // threads at the current barrier
   alignas(64) std::atomic<u32> phase_{};    // one more for every barrier
-  std::vector<std::thread> workers_;        // last: they use all of the above
 };
 
 }  // namespace cke

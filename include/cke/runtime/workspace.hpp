@@ -154,9 +154,9 @@ constexpr kernel_types types_of(const code& c, const instruction& i, dtype kv) {
       dtype of[3]{dtype::none, dtype::none, dtype::none};
       bool mixed = false;
       for (u32 k = 0; k < matrices; ++k) of[k] = c.formats[i.weight[k]], mixed |= of[k] != of[0];
-      return mixed ? kernel_types{of[0], of[1], of[2]} : of[0];
+      return (mixed ? kernel_types{of[0], of[1], of[2]} : of[0]).with(i.p.act);
     }
-    default: return dtype::f32;
+    default: return kernel_types(dtype::f32).with(i.p.act);
   }
 }
 

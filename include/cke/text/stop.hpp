@@ -61,7 +61,7 @@ class stop_matcher {
       }
     }
     std::size_t held = 0;
-    for (const auto& p : patterns_) held = std::max(held, p.state);
+    for (const auto& p : patterns_) held = std::max<std::size_t>(held, p.state);
     return release(held);
   }
 
@@ -87,9 +87,8 @@ class stop_matcher {
   // `text`.
   struct pattern {
     std::string text;
-    std::vector<std::size_t>
-        border;  // [n]: the longest proper beginning of text[0, n) that also ends it
-    std::size_t state = 0;
+    std::vector<u32> border;  // [n]: the longest proper beginning of text[0, n) that also ends it
+    u32 state = 0;
 
     explicit pattern(std::string_view s) : text(s), border(s.size() + 1) {
       for (std::size_t n = 1; n < text.size(); ++n) {

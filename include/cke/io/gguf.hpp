@@ -62,11 +62,7 @@ class gguf {
   // The items of an array in turn, under the same rules.
   template <class T> CKE_OUT_OF_LINE void each(std::string_view key, function_ref<void(T)> take) const {
     const std::string want = concat({"array of ", detail::gguf_name<T>});
-    const gguf_value& v = require(key, want);
-    const bool strings = v.item == gguf_type::string;
-    if (v.type != gguf_type::array || v.item == gguf_type::array ||
-        strings != std::is_same_v<T, std::string_view>)
-      mismatch(key, want, describe(v));
+    const gguf_value& v = require_array(key, want, std::is_same_v<T, std::string_view>);
     detail::gguf_cursor in{v.bytes, file()};
     for (u64 i = 0; i < v.count; ++i) take(item_as<T>(v, v.item, in.value(key, v.item).bytes, want));
   }
@@ -89,6 +85,12 @@ class gguf {
   const gguf_value& require(std::string_view key, std::string_view want) const {
     if (const gguf_value* v = find(key)) return *v;
     mismatch(key, want, "no such key");
+  }
+  CKE_OUT_OF_LINE const gguf_value& require_array(std::string_view key, std::string_view want, bool strings) const {
+    const gguf_value& v = require(key, want);
+    if (v.type != gguf_type::array || v.item == gguf_type::array || strings != (v.item == gguf_type::string))
+      mismatch(key, want, describe(v));
+    return v;
   }
   template <class T>
   T item_as(const gguf_value& v, gguf_type t, std::span<const std::byte> bytes,

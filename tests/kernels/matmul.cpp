@@ -28,6 +28,8 @@ template <class F> void for_each_format(F&& f) {
     f.template operator()<dtype::iq4_nl, Isa>();
     f.template operator()<dtype::iq4_xs, Isa>();
     f.template operator()<dtype::mxfp4, Isa>();
+    f.template operator()<dtype::i8_row, Isa>();
+    f.template operator()<dtype::i4_row, Isa>();
   });
 }
 
@@ -40,14 +42,14 @@ template <dtype F, class Isa> struct matrix {
   u32 rows, cols;
   std::vector<cache_line> units;
 
-  matrix(const std::vector<std::byte>& file, u32 r, u32 c)
+  matrix(const std::vector<std::byte>& file, u32 r, u32 c, dtype source = F)
       : rows(r), cols(c), units(packed<F, Isa>::bytes(ceil_div(r, unit_rows), c) / 64) {
     packed<F, Isa>::pack(units.data()->bytes, ceil_div(r, unit_rows), c, [&](auto&& pack_unit) {
       for (u32 first = 0; first < rows; first += unit_rows) {
         std::vector<const std::byte*> from;
         for (u32 i = first; i < std::min(rows, first + unit_rows); ++i)
-          from.push_back(&file[bytes_of(F, u64{i} * cols)]);
-        pack_unit(first / unit_rows, {static_cast<u32>(from.size()), from.data(), F});
+          from.push_back(&file[bytes_of(source, u64{i} * cols)]);
+        pack_unit(first / unit_rows, {static_cast<u32>(from.size()), from.data(), source});
       }
     });
   }
@@ -223,4 +225,52 @@ TEST_CASE("matmul: blocks of extreme codes and scales, against the largest activ
         CHECK(std::abs(double{got} - want) <= (simd::is_scalar<Isa> ? 0x1p-19 : 0x1p-20) * magnitude);
       }
   });
+}
+
+TEST_CASE("matmul: i8 and i4 are rows of one scale, as PyTorch rounds them") {
+  fixture<std::byte> file("row_wise.bin");
+  const auto number = [&] { return read<u32>(file.next(4).data()); };
+  const u32 rows = number(), cols = number(), n = number();
+  const auto floats = [&](u64 count) {
+    const auto bytes = file.next(count * 4);
+    std::vector<float> out(count);
+    std::memcpy(out.data(), bytes.data(), bytes.size());
+    return out;
+  };
+  const auto w = floats(u64{rows} * cols), x = floats(u64{n} * cols);
+  std::vector<std::byte> source(w.size() * 4);
+  std::memcpy(source.data(), w.data(), source.size());
+  const auto check = [&]<dtype F>() {
+    const auto kept = floats(u64{rows} * cols), y = floats(u64{n} * rows);
+    for_each_isa([&]<class Isa>() {
+      CAPTURE(Isa::name);
+      matrix<F, Isa> m(source, rows, cols, dtype::f32);
+      for (u32 row = 0; row < rows; ++row)
+        CHECK(same_bits(m.values(row), {&kept[u64{row} * cols], &kept[u64{row} * cols] + cols}));
+      // Activations are rounded to 8 bits of their block's greatest.
+      const auto got = m.multiply(x.data(), n);
+      for (u32 t = 0; t < n; ++t)
+        for (u32 row = 0; row < rows; ++row) {
+          double size = 0;
+          for (u32 k = 0; k < cols; ++k) size += std::pow(double{kept[u64{row} * cols + k]}, 2);
+          CHECK(std::abs(got[t * rows + row] - y[t * rows + row]) <= 0.03 * std::sqrt(size));
+        }
+    });
+  };
+  check.template operator()<dtype::i8_row>();
+  check.template operator()<dtype::i4_row>();
+  CHECK(file.done());
+}
+
+TEST_CASE("matmul: a row whose scale is no number is one itself, and its neighbours are not") {
+  std::vector<float> w(3 * 64, 1.f);
+  w[64 + 40] = NAN;
+  w[128 + 1] = 1e30f;
+  std::vector<std::byte> source(w.size() * 4);
+  std::memcpy(source.data(), w.data(), source.size());
+  matrix<dtype::i4_row, isa::native> m(source, 3, 64, dtype::f32);
+  const auto y = m.multiply(std::vector<float>(64, 1.f).data(), 1);
+  CHECK(y[0] == doctest::Approx(64).epsilon(1e-3));
+  CHECK(std::isnan(y[1]));
+  CHECK(std::isnan(y[2]));
 }

@@ -40,6 +40,14 @@ template <dtype F> void widen(random_model::tensors& t) {
   }
 }
 
+// A row of f32 as F keeps it.
+template <dtype F> void round_row(const std::byte* row, u32 cols, float* out) {
+  using packed = kernels::packed<F, isa::scalar>;
+  std::vector<std::byte> unit(packed::bytes(1, cols));
+  packed::pack(unit.data(), 1, cols, [&](auto&& pack_unit) { pack_unit(0, {1, &row, dtype::f32}); });
+  packed::unpack_row(unit.data(), 0, cols, out);
+}
+
 // Root mean square of the difference over that of the second.
 double relative(const std::vector<float>& a, const std::vector<float>& b) {
   REQUIRE(a.size() == b.size());
@@ -70,4 +78,24 @@ TEST_CASE("parity: a patchwork of formats is its numbers, up to the rounding of 
 
 TEST_CASE("parity: and one of the other block formats") {
   check<random_model::second_patchwork, dtype::q4_1, dtype::q5_0, dtype::q5_1, dtype::q2_k, dtype::q3_k, dtype::iq4_nl, dtype::iq4_xs, dtype::mxfp4>();
+}
+
+TEST_CASE("parity: i4, and i8 where scores are, are their numbers") {
+  auto t = random_model::tensors::of<program<wide, I4>>();
+  const auto native = logits_of<I4, isa::native>(t), scalar = logits_of<I4, isa::scalar>(t);
+  CHECK(relative(native, scalar) < 1e-2);
+  CHECK(relative(native, logits_of<F32, isa::native>(t)) > 4e-2);  // four bits are not many
+  for (const tensor_ref& ref : std::vector(t.list)) {
+    if (ref.shape.size() != 2) continue;
+    const dtype type = ref.name.find("embed") != ref.name.npos || ref.name.find("head") != ref.name.npos ? dtype::i8_row : dtype::i4_row;
+    const auto cols = static_cast<u32>(ref.shape[1]);
+    std::vector<float> numbers(ref.bytes.size() / 4);
+    for (u64 at = 0; at < numbers.size(); at += cols)
+      type == dtype::i8_row ? round_row<dtype::i8_row>(ref.bytes.data() + at * 4, cols, &numbers[at]) : round_row<dtype::i4_row>(ref.bytes.data() + at * 4, cols, &numbers[at]);
+    t.list.erase(std::ranges::find(t.list, ref.name, &tensor_ref::name));
+    t.add(ref.name, ref.shape, numbers);
+  }
+  const auto exact = logits_of<F32, isa::native>(t);
+  MESSAGE("native from scalar ", relative(native, scalar), ", from f32 ", relative(native, exact));
+  CHECK(relative(native, exact) < 4e-2);
 }

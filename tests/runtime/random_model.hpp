@@ -70,7 +70,7 @@ class tensors {
       const u32 rows = of_experts(w.slot.is) ? w.slot.group : w.slot.rows;
       for (u32 expert = 0; expert < w.slot.rows / rows; ++expert) {
         const std::string name = tensor_name(rule, w.slot.bias, w.layer, expert);
-        if (!kernels::convertible(w.as)) {
+        if (!kernels::rounds_to(w.as)) {
           t.add_blocks(name, w.as, rows, w.slot.cols, seed);
           continue;
         }

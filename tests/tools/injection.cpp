@@ -18,7 +18,7 @@ bool is_known_word(const std::string& word) {
   static const char* const known[] = {
       "Written", "by", "cke", "a", "model", "s", "type", "as", "numbers", "include", "export", "hpp", "models",
       "llama", "mistral", "gemma2", "gemma3", "glm4", "granite", "olmo2", "phi3", "qwen2", "qwen3", "smollm3", "using", "inline", "constexpr", "rope_factors", "factors", "CKE_EXPORT_MODEL",
-      "F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_K_M", "Q5_K_M", "Q6_K", "stored_formats", "stored_matrices", "stored", "role",
+      "F32", "F16", "BF16", "Q8_0", "I8", "I4", "Q4_0", "Q4_K_M", "Q5_K_M", "Q6_K", "stored_formats", "stored_matrices", "stored", "role",
       "embed", "head", "q", "k", "v", "o", "gate", "up", "down", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q2_k", "q3_k", "q4_k",
       "q5_k", "q6_k", "iq4_nl", "iq4_xs", "mxfp4",
       "dtype", "f32", "f16", "bf16", "true", "false", "pairing", "split", "adjacent",

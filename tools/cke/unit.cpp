@@ -132,7 +132,7 @@ struct format_row {
 };
 constexpr format_row formats[] = {
     {"f32", "cke::F32", F32::of},          {"f16", "cke::F16", F16::of},          {"bf16", "cke::BF16", BF16::of},
-    {"q8_0", "cke::Q8_0", Q8_0::of},       {"q4_0", "cke::Q4_0", Q4_0::of},       {"q4_k_m", "cke::Q4_K_M", Q4_K_M::of},
+    {"q8_0", "cke::Q8_0", Q8_0::of},       {"i8", "cke::I8", I8::of},             {"i4", "cke::I4", I4::of},             {"q4_0", "cke::Q4_0", Q4_0::of},       {"q4_k_m", "cke::Q4_K_M", Q4_K_M::of},
     {"q5_k_m", "cke::Q5_K_M", Q5_K_M::of}, {"q6_k", "cke::Q6_K", Q6_K::of}};
 constexpr dtype kv_types[] = {dtype::f32, dtype::f16, dtype::bf16, dtype::q8_0};
 
@@ -152,7 +152,7 @@ format format_named(std::string_view name, const checkpoint& from, const std::ve
   for (const format_row& f : formats) {
     if (f.name != name) continue;
     for (const file_matrix& m : all)  // nothing is rounded to types that are not convertible
-      if (const dtype t = f.of(m.slot, m.layer, layers, tied); !kernels::convertible(t) && m.tensor->type != t)
+      if (const dtype t = f.of(m.slot, m.layer, layers, tied); !kernels::rounds_to(t) && m.tensor->type != t)
         throw Error(errc::tensor_dtype, from.name, "tensor " + m.tensor->name, info(t).name, m.tensor->stored);
     return {std::string(f.name), std::string(f.policy), {}};
   }

@@ -8,11 +8,11 @@
 
 namespace cke {
 
-// The numbers are GGUF's tensor types.
+// The numbers are GGUF's tensor types; from i8_row on they are ours (a scale for a row), and in no file.
 enum class dtype : u8 {
   f32 = 0, f16 = 1, q4_0 = 2, q4_1 = 3, q5_0 = 6, q5_1 = 7, q8_0 = 8, q8_1 = 9,
   q2_k = 10, q3_k = 11, q4_k = 12, q5_k = 13, q6_k = 14, q8_k = 15, iq4_nl = 20, iq4_xs = 23,
-  bf16 = 30, mxfp4 = 39, none = 255,
+  bf16 = 30, mxfp4 = 39, i8_row = 62, i4_row = 63, none = 255,
 };
 
 struct dtype_info {
@@ -32,18 +32,22 @@ inline constexpr dtype_info dtypes[] = {
     {dtype::q5_k, "q5_k", 256, 176, dtype::q8_0}, {dtype::q6_k, "q6_k", 256, 210, dtype::q8_0},
     {dtype::q8_k, "q8_k", 256, 292, dtype::none}, {dtype::iq4_nl, "iq4_nl", 32, 18, dtype::q8_0},
     {dtype::iq4_xs, "iq4_xs", 256, 136, dtype::q8_0}, {dtype::mxfp4, "mxfp4", 32, 17, dtype::q8_0},
+    {dtype::i8_row, "i8", 32, 34, dtype::q8_0},       {dtype::i4_row, "i4", 32, 18, dtype::q8_0},
 };
 
 // What matrices can be kept in.
 inline constexpr dtype weight_types[] = {
     dtype::f32,  dtype::f16,  dtype::bf16, dtype::q8_0, dtype::q4_0, dtype::q4_1,   dtype::q5_0,   dtype::q5_1,
-    dtype::q2_k, dtype::q3_k, dtype::q4_k, dtype::q5_k, dtype::q6_k, dtype::iq4_nl, dtype::iq4_xs, dtype::mxfp4};
+    dtype::q2_k, dtype::q3_k, dtype::q4_k, dtype::q5_k, dtype::q6_k, dtype::iq4_nl, dtype::iq4_xs, dtype::mxfp4,
+    dtype::i8_row,   dtype::i4_row};
 
 constexpr bool known(dtype t) {
   for (const auto& row : dtypes)
     if (row.type == t) return true;
   return false;
 }
+// Whether a file may have it.
+constexpr bool stored_in_files(u32 number) { return number < static_cast<u32>(dtype::i8_row) && known(static_cast<dtype>(number)); }
 constexpr const dtype_info& info(dtype t) {
   for (const auto& row : dtypes)
     if (row.type == t) return row;

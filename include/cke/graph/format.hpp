@@ -53,6 +53,13 @@ struct F32 : one_format<dtype::f32> {};
 struct F16 : one_format<dtype::f16> {};
 struct BF16 : one_format<dtype::bf16> {};
 struct Q8_0 : one_format<dtype::q8_0> {};
+struct I8 : one_format<dtype::i8_row> {};
+// Four bits for a row of scores are too few: head and embedding have eight.
+struct I4 {
+  static constexpr dtype of(const weight_slot& w, u32 layer, u32 layers, bool tied) {
+    return w.is == role::head || w.is == role::embed ? I8::of(w, layer, layers, tied) : one_format<dtype::i4_row>::of(w, layer, layers, tied);
+  }
+};
 struct Q4_0 : recipe<dtype::q4_0, false> {};
 struct Q4_K_M : recipe<dtype::q4_k, true> {};
 struct Q5_K_M : recipe<dtype::q5_k, true> {};

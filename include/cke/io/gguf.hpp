@@ -160,7 +160,7 @@ inline tensor_ref gguf::read_tensor(detail::gguf_cursor& in) {
   t.shape.resize(rank);
   for (u32 d = rank; d-- > 0;) t.shape[d] = in.number<u64>(what);  // the file has the fastest first
   const u32 type = in.number<u32>(what);
-  if (type < static_cast<u32>(dtype::none) && known(static_cast<dtype>(type)))
+  if (stored_in_files(type))
     t.type = static_cast<dtype>(type);
   t.stored = t.type == dtype::none ? concat({"ggml type ", type}) : concat({info(t.type).name});
   return t;

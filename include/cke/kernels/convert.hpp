@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "../core/error.hpp"
-#include "format.hpp"
+#include "format_row_wise.hpp"
 
 namespace cke::kernels {
 
@@ -14,6 +14,9 @@ namespace cke::kernels {
 constexpr bool convertible(dtype t) {
   return t == dtype::f32 || t == dtype::f16 || t == dtype::bf16 || t == dtype::q8_0;
 }
+
+// What numbers may become at load.
+constexpr bool rounds_to(dtype t) { return convertible(t) || is_row_wise(t); }
 
 [[noreturn]] inline void cannot_convert(dtype t) {
   throw Error{

@@ -26,23 +26,40 @@ struct file_rows {
   const std::byte* const* row;  // [present], each in the encoding `source`
   dtype source;
 
+  // Where F has one scale for a row: of each, in f16.
+  struct scales {
+    u16 row[unit_rows]{};
+  };
+  scales scales_of(u32 cols) const {
+    scales all;
+    float values[chunk];
+    for (u32 r = 0; r < present; ++r) {
+      row_scale scale;
+      each_chunk(cols, [&](u32 col, u32 count) {
+        to_f32(source, row[r] + bytes_of(source, col), count, values);
+        scale.see(values, count);
+      });
+      all.row[r] = scale.of(F);
+    }
+    return all;
+  }
   // f(col, count): every chunk of `cols` columns.
   template <class Each> static void each_chunk(u32 cols, Each&& f) {
     for (u32 col = 0; col < cols; col += chunk) f(col, std::min(chunk, cols - col));
   }
   // Columns [col, col + count) as whole blocks; of another type than F they are rounded to it.
   // Throws unsupported for a source that is not convertible().
-  void pack(u32 col, u32 count, std::byte* out) const {
+  void pack(u32 col, u32 count, std::byte* out, const scales& of = {}) const {
     std::byte buffer[chunk * 4];
     for (u32 r = 0; r < unit_rows; ++r) {
-      const std::byte* in = encoded(r, col, count, buffer);
+      const std::byte* in = encoded(r, col, count, buffer, of.row[r]);
       for (u32 b = 0; b < ceil_div(count, format::block); ++b)
         format::pack(out + b * format::block_bytes, r, in + b * bytes_of(F, format::block));
     }
   }
   // Row r of them in the encoding F: the file's own bytes, or a copy in `buffer`, with zeros up
   // to the end of the last block.
-  const std::byte* encoded(u32 r, u32 col, u32 count, std::byte* buffer) const {
+  const std::byte* encoded(u32 r, u32 col, u32 count, std::byte* buffer, u16 scale = 0) const {
     if (r >= present) return zeros;
     const std::byte* file = row[r] + bytes_of(source, col);
     if (source == F && count % format::block == 0) return file;
@@ -52,7 +69,8 @@ struct file_rows {
       std::memcpy(buffer, file, bytes_of(F, count));
     } else {
       to_f32(source, file, count, values);
-      from_f32(F, values, count, buffer);
+      if constexpr (is_row_wise(F)) quantise_row_wise(F, values, count, scale, buffer);
+      else from_f32(F, values, count, buffer);
     }
     return buffer;
   }
@@ -82,8 +100,11 @@ struct packed {
   static u64 pack(std::byte* matrix, u32 units, u32 cols, EachUnit&& each_unit) {
     each_unit([&](u32 unit, const file_rows<F, Isa>& rows) {
       std::byte* to = matrix + unit * unit_bytes(cols);
+      typename file_rows<F, Isa>::scales scales;
+      if constexpr (is_row_wise(F))
+        if (rows.source != F) scales = rows.scales_of(cols);
       rows.each_chunk(cols, [&](u32 col, u32 count) {
-        rows.pack(col, count, to + u64{col / format::block} * format::block_bytes);
+        rows.pack(col, count, to + u64{col / format::block} * format::block_bytes, scales);
       });
     });
     return bytes(units, cols);

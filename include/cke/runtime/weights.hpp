@@ -188,7 +188,7 @@ template <class P, class Isa> class weights {
     if (!std::equal(t->shape.begin(), t->shape.end(), want.begin(), want.end()))
       throw Error(errc::tensor_shape, file, about, concat({"shape ", shape_text(want)}), shape_text(t->shape));
     const bool number = t->type == dtype::f32 || t->type == dtype::f16 || t->type == dtype::bf16;
-    const bool converts = kernels::convertible(w.as);  // else its blocks are taken as they are
+    const bool converts = kernels::rounds_to(w.as);  // else its blocks are taken as they are
     const bool taken = transposed ? number && converts : converts ? number || (w.slot.quantisable && t->type == dtype::q8_0) : t->type == w.as;
     if (!taken)
       throw Error(errc::tensor_dtype, file, about,

@@ -16,6 +16,8 @@ namespace cke::cuda {
 //   fold(acc, sum, f, x, token, i)      acc + the item
 //   number(unit, row, column)           a weight
 template <dtype F> struct format;
+template <dtype F>
+concept has_format = requires { format<F>::columns; };
 template <dtype F> struct layout_of;  // where a unit keeps what: layout.cuh packs it
 
 // Blocks of 64 k: codes [2][half of 32][row][16 bytes], then f16 scales [2][row].

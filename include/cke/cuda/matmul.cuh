@@ -97,11 +97,15 @@ template <dtype F, u32 T, class Arch> struct multiply_rows {
 };
 
 template <dtype F, u32 T> struct multiply_kernel {
-  template <class Arch> using on = multiply_rows<F, T, Arch>;
+  template <class Arch> struct on : std::conditional_t<has_format<F>, multiply_rows<F, T, Arch>, no_kernel> {
+    static_assert(has_format<F>, "cke: cuda: no product with matrices of this dtype; specialise cke::cuda::format; see multiply_kernel<dtype, tokens>");
+  };
 };
 
 // A block for each token.
-template <dtype F> struct kernel<opcode::embedding, F, sm75> {
+template <dtype F>
+  requires has_format<F>
+struct kernel<opcode::embedding, F, sm75> {
   static u32 shared_bytes(const step&) { return 0; }
   CKE_DEVICE static void run(const step& s) {
     const u32 token = token_of_block(), id = dev::load(s.now.ids + token);

@@ -17,10 +17,14 @@
 CKE_COLD_BEGIN
 namespace cke {
 
+// What an answer that the context has no room for ends with.
+enum class overflow : u8 { error, stop };
+
 struct generate_options {
   u32 max_tokens = 256;
   sampling sample{};               // default: greedy
   std::vector<std::string> stop{}; // texts that end the answer; they are not part of it
+  cke::overflow overflow = cke::overflow::error;  // stop: with finish::length
   bool ignore_stop_ids = false;    // go on after the model's own end tokens
   const std::atomic<bool>* cancel = nullptr;  // looked at before each token
   token_filter* filter = nullptr;  // which tokens may come; outlives the generation, and serves no other
@@ -49,6 +53,10 @@ template <class Session, class Draft = no_draft> class generation {
       stop_.reserve(3 * (tokens->longest_piece() + 4));  // a byte that is no text becomes three
     }
     const u32 most = session.context() - session.position() + 1;  // the last one need not be fed
+    if (options_.overflow == overflow::stop) {
+      const u32 room = prompt.size() < most ? most - static_cast<u32>(prompt.size()) : 0;
+      options_.max_tokens = room < options_.max_tokens ? room : options_.max_tokens;
+    }
     ids_.reserve(options_.max_tokens < most ? options_.max_tokens : most);
     if constexpr (drafts) batch_.reserve(session.context()), chosen_.reserve(ids_.capacity());
     if (!prompt.empty()) session.feed(prompt);

@@ -107,6 +107,26 @@ TEST_CASE("constraint: where an answer's form begins") {
   CHECK(chat_constraint(strict, form_of("hermes"), false).of == nullptr);
 }
 
+TEST_CASE("constraint: at most one call where calls may not be parallel") {
+  const json single{{"parallel_tool_calls", false}};
+  const wanted_grammar lazy = chat_constraint(with_tools(single), form_of("hermes"), false);
+  CHECK(lazy.place.mark == 9);
+  CHECK(lazy.place.once);
+  json forced = with_tools(single);
+  forced["tool_choice"] = "required";
+  const wanted_grammar w = chat_constraint(forced, form_of("hermes"), false);
+  CHECK_FALSE(w.place.once);
+  const std::string mark(form_of("hermes").calls->open);
+  for (u64 seed = 0; seed < 20; ++seed) {
+    const std::string text = random_text(w, seed);
+    CHECK(text.starts_with(mark));
+    CHECK(text.find(mark, 1) == std::string::npos);
+  }
+  CHECK(chat_constraint(with_tools({{"parallel_tool_calls", true}}), form_of("hermes"), false).of == nullptr);
+  CHECK(message_of(with_tools(single), form_of("llama3")) == "parallel_tool_calls: false only with tool_choice required: the model's calls do not begin with a token of their own");
+  CHECK(message_of(with_tools({{"parallel_tool_calls", false}, {"grammar", "root ::= \"a\""}}), form_of("hermes")) == "parallel_tool_calls: true beside a grammar");
+}
+
 TEST_CASE("constraint: what cannot be held to is refused") {
   const json object{{"response_format", {{"type", "json_object"}}}}, grammar{{"grammar", "root ::= \"a\""}}, required{{"tool_choice", "required"}};
   const auto both = [](json a, const json& b) { return a.update(b), a; };

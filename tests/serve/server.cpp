@@ -244,6 +244,33 @@ TEST_CASE("several prompts, several choices, echo") {
   CHECK(scored["usage"]["completion_tokens"] == 0);
 }
 
+TEST_CASE("best_of: the likeliest of the answers that are made, best first") {
+  running s;
+  const auto asked = [&](const std::string& more) {
+    return body_of(ask(s, post("/v1/completions", R"({"prompt":["x","yz"],"max_tokens":12,"seed":3,"ignore_eos":true,"logprobs":0,)" + more + "}")));
+  };
+  const json all = asked(R"("n":5)")["choices"], best = asked(R"("n":2,"best_of":5)");
+  REQUIRE(all.size() == 10);
+  REQUIRE(best["choices"].size() == 4);
+  CHECK(best["usage"]["completion_tokens"] == 120);
+  CHECK(best["usage"]["prompt_tokens"] == 3);
+  for (std::size_t prompt = 0; prompt < 2; ++prompt) {
+    std::vector<std::pair<double, std::string>> ranked;
+    for (std::size_t i = 0; i < 5; ++i) {
+      double sum = 0;
+      for (const json& p : all[prompt * 5 + i]["logprobs"]["token_logprobs"]) sum += p.get<double>();
+      ranked.emplace_back(-sum, all[prompt * 5 + i]["text"]);
+    }
+    std::ranges::sort(ranked);
+    for (std::size_t i = 0; i < 2; ++i) {
+      CHECK(best["choices"][prompt * 2 + i]["text"] == ranked[i].second);
+      CHECK(best["choices"][prompt * 2 + i]["index"] == prompt * 2 + i);
+    }
+  }
+  for (const char* wrong : {R"("n":3,"best_of":2)", R"("n":1,"best_of":2,"stream":true)", R"("best_of":17)"})
+    CHECK(asked(wrong)["error"]["param"] == "best_of");
+}
+
 TEST_CASE("embeddings: of texts and of ids, as numbers and in base64") {
   running s;
   const auto asked = [&](const std::string& body) { return body_of(ask(s, post("/v1/embeddings", body))); };

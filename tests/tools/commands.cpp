@@ -124,6 +124,29 @@ TEST_CASE("run: a session that was kept in a file goes on as if it had never end
   CHECK_REFUSED(cke({"run", tiny, "--load-session", dir / "s"}), "expected a session file, found another one");
 }
 
+TEST_CASE("run: beam search, the best answer or several with their scores") {
+  std::vector<std::string> words{"run", models + "llama_untied", "--format", "f32", "--tokens", "5,9,200,17", "-n", "9", "--beams", "4"};
+  const auto with = [&](std::initializer_list<std::string> more) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), more.begin(), more.end());
+    return cke(all);
+  };
+  const result one = with({"--ids"}), three = with({"--ids", "--answers", "3", "--length-penalty", "0", "--early-stopping", "never"});
+  CHECK_SUCCESS(one);
+  CHECK_SUCCESS(three);
+  CHECK(json::parse(one.out).size() <= 9);
+  CHECK(std::ranges::count(three.out, '\n') == 3);
+  CHECK(with({"--temp", "1"}).status == 2);
+  CHECK(with({"--answers", "5"}).status == 1);
+  CHECK(with({"--draft", "2"}).status == 2);
+  words = {"run", tiny, "-p", "Once upon a time", "-n", "6", "--beams", "1"};
+  CHECK(with({}).out == cke({"run", tiny, "-p", "Once upon a time", "-n", "6"}).out);
+  words.back() = "3";
+  const std::string two = with({"--answers", "2"}).out;
+  CHECK(two.starts_with("1: -"));
+  CHECK(two.find("\n\n2: -") != two.npos);
+}
+
 TEST_CASE("run: an answer of a grammar, and of a JSON Schema") {
   const scratch dir;
   write(dir / "form.gbnf", "root ::= \" red\" | \" blue\" \"!\"{3}\n");

@@ -2,6 +2,7 @@
 // chat.cpp: cke chat: a conversation in the model's own chat form.
 #include <iostream>
 
+#include <cke/draft.hpp>
 #include <cke/generate.hpp>
 #include <cke/text/jinja/chat_form.hpp>
 
@@ -23,7 +24,7 @@ std::span<const u32> keep_common(conversation& c, std::span<const u32> ids) {
 }  // namespace
 
 void chat(const chat_args& args) {
-  const loaded_model model = load_model(args.model, needs::chat);
+  const loaded_model model = load_model(args.model, needs::chat, args.draft + 1);
   const chat_form form(*model.tokens, args.model.path);
   std::vector<u32> stops = form.stop_ids();
   stops.insert(stops.end(), model.stop_ids.begin(), model.stop_ids.end());
@@ -47,14 +48,17 @@ void chat(const chat_args& args) {
                   std::to_string(ids.size()));
     const u32 room = c->context() - static_cast<u32>(ids.size()) + 1;  // the last token need not be fed
     interrupt_guard::flag() = false;
-    generation answer(session, keep_common(*c, ids),
-                      {.max_tokens = std::min(args.max_tokens.value_or(room), room), .sample = args.sample,
-                       .cancel = &interrupt_guard::flag()});
+    const generate_options options{.max_tokens = std::min(args.max_tokens.value_or(room), room), .sample = args.sample, .cancel = &interrupt_guard::flag()};
     std::string text;
-    for (const std::string_view piece : answer) {
-      put(piece);
-      text += piece;
-    }
+    const auto say = [&](auto answer) {
+      for (const std::string_view piece : answer) {
+        put(piece);
+        text += piece;
+      }
+    };
+    const std::span<const u32> news = keep_common(*c, ids);
+    if (args.draft) say(generation(session, news, options, ngram_draft(args.draft)));
+    else say(generation(session, news, options));
     put("\n");
     messages.push_back(jinja::message("assistant", text));
   }

@@ -22,6 +22,9 @@ struct run_args {
   u32 draft = 0;                                    // ids that are guessed ahead; 0: none
   std::optional<std::string> draft_model;           // what guesses them; absent: the text so far
   std::optional<std::string> load_session, save_session;  // files
+  u32 beams = 0, answers = 1;                       // beam search; 0: none
+  float length_penalty = 1;
+  std::string early_stopping = "no";                // no, yes, never
   bool ids = false;                   // print ids, not text
 };
 void run(const run_args& args);
@@ -31,6 +34,7 @@ struct chat_args {
   std::string system;
   std::optional<u32> max_tokens;  // of an answer
   sampling sample;
+  u32 draft = 0;                  // ids that are guessed ahead
   bool thinking = true;
 };
 void chat(const chat_args& args);

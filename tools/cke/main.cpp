@@ -73,16 +73,25 @@ class commands {
     auto* ahead = r.add_option("--draft", run_.draft, "guess up to N ids ahead, from what the text repeats, and check them in one pass: the same answer, sooner")
         ->type_name("N")->check(CLI::Range(0u, 64u))->capture_default_str();
     r.add_option("--draft-model", run_.draft_model, "a smaller model with the same vocabulary, which guesses them instead")->type_name("MODEL")->needs(ahead);
+    auto* beams = r.add_option("--beams", run_.beams, "beam search: the likeliest answer that N beams find, as transformers' num_beams")
+        ->type_name("N")->check(CLI::Range(1u, 256u))->excludes(ahead);
+    r.add_option("--answers", run_.answers, "so many of the best, with their scores")->type_name("N")->needs(beams)->check(CLI::Range(1u, 256u));
+    r.add_option("--length-penalty", run_.length_penalty, "an answer's score is its log-probability over its length to this power")->type_name("X")->needs(beams)
+        ->check(CLI::Range(-100.f, 100.f))->capture_default_str();
+    r.add_option("--early-stopping", run_.early_stopping, "stop once as many answers ended as there are beams (yes), could hardly become better (no), or cannot (never)")
+        ->needs(beams)->check(CLI::IsMember({"no", "yes", "never"}))->capture_default_str();
     r.add_option("--load-session", run_.load_session, "go on where the session in FILE ended; the prompt, if any, is what comes next")->type_name("FILE");
-    r.add_option("--save-session", run_.save_session, "keep the session in FILE, prompt and answer")->type_name("FILE");
-    auto* grammar = r.add_option("--grammar", run_.grammar, "a GBNF file: the answer is a text of that grammar")->type_name("FILE");
-    r.add_option("--json-schema", run_.json_schema, "a JSON Schema: the answer is a document of it")->type_name("FILE")->excludes(grammar);
+    r.add_option("--save-session", run_.save_session, "keep the session in FILE, prompt and answer")->type_name("FILE")->excludes(beams);
+    auto* grammar = r.add_option("--grammar", run_.grammar, "a GBNF file: the answer is a text of that grammar")->type_name("FILE")->excludes(beams);
+    r.add_option("--json-schema", run_.json_schema, "a JSON Schema: the answer is a document of it")->type_name("FILE")->excludes(grammar)->excludes(beams);
 
     CLI::App& c = add("chat", "talk with a model in its own chat form", [this] { chat(chat_); });
     running_options_of(c, chat_.model);
     c.add_option("--system", chat_.system, "the system message");
     c.add_option("-n,--max-tokens", chat_.max_tokens, "most tokens of an answer (what the context leaves)")
         ->check(any_count());
+    c.add_option("--draft", chat_.draft, "guess up to N ids ahead, from what the conversation repeats: the same answers, sooner")
+        ->type_name("N")->check(CLI::Range(0u, 64u))->capture_default_str();
     c.add_flag("--think,!--no-think", chat_.thinking, "whether a model that can think may (it may)");
     sampling_options_of(c, chat_.sample);
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // run.cpp: cke run: a prompt and what the model adds to it.
+#include <cke/beam.hpp>
 #include <cke/draft.hpp>
 #include <cke/generate.hpp>
 #include <cke/io/json_schema.hpp>
+#include <cke/text/detokenizer.hpp>
 #include <cke/text/grammar/gbnf.hpp>
 #include <cke/text/grammar/grammar_filter.hpp>
+#include <cke/text/number_text.hpp>
 
 #include "commands.hpp"
 #include "terminal.hpp"
@@ -59,12 +62,31 @@ std::vector<u32> print(const text_session& session, auto answer) {
   return ids;
 }
 
+// The best answers, best first; where more than one is wanted, each behind a line that says its score.
+void search(const run_args& args, const loaded_model& model, const conversation& start, u32 most) {
+  if (args.sample.temperature != 0) throw Error(errc::usage, {}, "--beams", "--temp 0", "another");
+  const beam_end end = args.early_stopping == "yes" ? beam_end::enough : args.early_stopping == "never" ? beam_end::hopeless : beam_end::unlikely;
+  const auto answers = beam_search(*model.engine, start, {.beams = args.beams, .answers = args.answers, .max_tokens = most,
+                                                          .length_penalty = args.length_penalty, .end = end, .stop_ids = model.stop_ids});
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const beam_answer& a = answers[i];
+    if (args.answers > 1 && !args.ids) put((i ? "\n" : "") + std::to_string(i + 1) + ": " + numbers_text({&a.score, 1}, "") + '\n');
+    if (args.ids || !model.tokens) {
+      put(ids_text(a.ids) + '\n');
+      continue;
+    }
+    utf8_stream valid;
+    std::string text(valid.push(model.tokens->decode(std::span(a.ids).first(a.ids.size() - a.stopped))));
+    put(text.append(valid.finish()) + '\n');
+  }
+}
+
 }  // namespace
 
 void run(const run_args& args) {
   std::vector<u32> prompt;
   if (args.tokens) prompt = parse_ids(*args.tokens);
-  const loaded_model model = load_model(args.model, args.tokens ? needs::weights : needs::text, args.draft + 1);
+  const loaded_model model = load_model(args.model, args.tokens ? needs::weights : needs::text, std::max(args.draft + 1, args.beams));
   if (!args.tokens) prompt = model.tokens->encode(args.prompt, {.parse_special = true, .add_special = !args.load_session});
   const std::unique_ptr<token_filter> filter = filter_of(args, model);
   const auto c = model.engine->open();
@@ -73,6 +95,11 @@ void run(const run_args& args) {
   // The last id need not be fed, so there is room for one more than positions are left.
   const u32 free = c->context() - c->position(), room = free - static_cast<u32>(std::min<std::size_t>(prompt.size(), free)) + 1;
   const generate_options options{.max_tokens = args.max_tokens.value_or(std::min(256u, room)), .sample = args.sample, .filter = filter.get()};
+  if (args.beams) {
+    if (prompt.empty() && c->position() == 0) throw Error(errc::usage, {}, "prompt", "at least one token", "none");
+    if (!prompt.empty()) c->feed(prompt);
+    return search(args, model, *c, options.max_tokens);
+  }
   const std::size_t before = c->position() + prompt.size();
   std::vector<u32> answer;
   if (args.draft_model) {

@@ -68,7 +68,7 @@ inline tensor_index text_tensors(const tensor_index& all) {
 inline bool is_headless(const tensor_index& all) { return all.find("embed_tokens.weight") && !all.find("lm_head.weight"); }
 inline tensor_index headed_tensors(const tensor_index& all) {
   std::vector<tensor_ref> named(all.tensors().begin(), all.tensors().end());
-  for (tensor_ref& t : named) t.name.insert(0, "model.");
+  for (tensor_ref& t : named) t.name = concat({"model.", t.name});
   return {std::move(named), {all.files().begin(), all.files().end()}};
 }
 

@@ -28,6 +28,7 @@ class answer {
     if (filter_) filter_->accept(id);
     ++generated_;
     next_ = id;
+    if (what_.ranked) logprob_ += static_cast<double>(log_probabilities(logits, id, {}));
     if (what_.logprobs) piece_.tokens.push_back(report(id, logits));
     const bool shown = std::ranges::binary_search(what_.shown, id);
     if (shown) feed(text_.finish());
@@ -46,6 +47,7 @@ class answer {
 
   u32 next() const { return next_; }  // to be fed before the next step
   u32 generated() const { return generated_; }
+  double logprob() const { return logprob_; }
   ending end() const { return end_; }
   piece& last() { return piece_; }
 
@@ -67,6 +69,7 @@ class answer {
   detokenizer text_;
   piece piece_;
   u32 next_ = 0, generated_ = 0;
+  double logprob_ = 0;
   ending end_ = ending::running;
 };
 

@@ -2,6 +2,8 @@
 // completion_reply.hpp: what /v1/completions answers.
 #pragma once
 
+#include <numeric>
+
 #include "reply.hpp"
 
 namespace cke::serve {
@@ -9,9 +11,9 @@ namespace cke::serve {
 class completion_reply final : public generation_reply {
  public:
   completion_reply(const served_model& model, const generation_request& request, std::string id)
-      : generation_reply(model, request, std::move(id), "text_completion"), states_(request.prompts.size() * request.n) {
+      : generation_reply(model, request, std::move(id), "text_completion"), states_(request.prompts.size() * request.made) {
     if (request.echo)
-      for (std::size_t i = 0; i < states_.size(); ++i) states_[i].echo = text_of(request.prompts[i / request.n]);
+      for (std::size_t i = 0; i < states_.size(); ++i) states_[i].echo = text_of(request.prompts[i / request.made]);
   }
 
  private:
@@ -67,9 +69,21 @@ class completion_reply final : public generation_reply {
   }
   json choices() override {
     json all = json::array();
-    for (state& s : states_)
-      all.push_back({{"text", std::move(s.text)}, {"index", all.size()}, {"logprobs", std::move(s.logprobs)}, {"finish_reason", s.finish}});
+    for (std::size_t first = 0; first < states_.size(); first += request_.made)
+      for (const std::size_t i : best_of(first)) {
+        state& s = states_[i];
+        all.push_back({{"text", std::move(s.text)}, {"index", all.size()}, {"logprobs", std::move(s.logprobs)}, {"finish_reason", s.finish}});
+      }
     return all;
+  }
+  // Those of a prompt's answers that are given.
+  std::vector<std::size_t> best_of(std::size_t first) const {
+    std::vector<std::size_t> of_prompt(request_.made);
+    std::iota(of_prompt.begin(), of_prompt.end(), first);
+    const auto worse = [&](std::size_t i) { return -counts(i).logprob / std::max(1u, counts(i).generated); };
+    if (request_.how.ranked) std::ranges::stable_sort(of_prompt, {}, worse);
+    of_prompt.resize(request_.n);
+    return of_prompt;
   }
 
   std::vector<state> states_;

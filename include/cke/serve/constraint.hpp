@@ -113,6 +113,7 @@ inline wanted_grammar chat_constraint(const json& body, const answer_form& form,
   const json* choice = given(body, "tool_choice");
   const auto functions = callable(body);
   const bool named = choice && choice->is_object(), forced = named || (choice && *choice == "required");
+  const bool single = named || !given_or(body, "parallel_tool_calls", true);
   const bool may_call = !functions.empty() && !(choice && *choice == "none");
   const auto refuse = [](const char* param, const std::string& why) { throw bad_request(param + (": " + why), param, "invalid_value"); };
   if (w.of && !document.empty()) refuse("grammar", "not beside a response_format");
@@ -121,13 +122,16 @@ inline wanted_grammar chat_constraint(const json& body, const answer_form& form,
   if (forced && !form.calls) refuse("tool_choice", "auto or none: the model's template teaches no form of calls that is known");
 
   const bool strict = std::ranges::any_of(functions, [](const json* f) { return given_or(*f, "strict", false); });
-  if (forced || (may_call && form.calls && !w.of && (!document.empty() || strict))) {
-    const std::string calls = call_rules(*form.calls, functions, named, rules);
+  if (may_call && single && !forced && w.of) refuse("parallel_tool_calls", "true beside a grammar");
+  if (forced || (may_call && form.calls && !w.of && (!document.empty() || strict || single))) {
+    const std::string calls = call_rules(*form.calls, functions, single, rules);
     const bool only_calls = forced || document.empty();
     w.text = calls + "root ::= " + (forced ? "calls" : only_calls ? "behind" : "calls | " + document) + '\n' + rules.rules();
     w.marks = form.call_marks;
     if (!forced && only_calls) {
       w.place.mark = form.open_mark;
+      w.place.once = single;
+      if (w.place.mark == no_token && !strict) refuse("parallel_tool_calls", "false only with tool_choice required: the model's calls do not begin with a token of their own");
       if (w.place.mark == no_token) refuse("tools", "strict only with tool_choice required: the model's calls do not begin with a token of their own");
     }
     w.of = parsed(w.text, "tools");

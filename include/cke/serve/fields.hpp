@@ -49,7 +49,7 @@ inline constexpr auto completion = together(
         field{.name = "max_tokens", .is = kind::integer, .most = any, .about = "Default 16; 0 with echo: the prompt alone."},
         field{.name = "logprobs", .is = kind::integer, .most = 20, .about = "So many of the likeliest tokens for each, with their log-probabilities."},
         field{.name = "echo", .is = kind::boolean, .about = "The prompt comes before the answer. Default false."},
-        field{.name = "best_of", .is = kind::integer, .neutral = "[1]"},
+        field{.name = "best_of", .is = kind::integer, .least = 1, .most = 16, .about = "So many answers are made, and those n given whose tokens are likeliest on average. Default: n; with stream only that."},
         field{.name = "suffix", .is = kind::text, .neutral = R"([""])"},
     },
     sampling, streaming);
@@ -132,7 +132,7 @@ inline constexpr auto chat = together(
         field{.name = "logprobs", .is = kind::boolean, .about = "Log-probabilities of the answer's tokens. Default false."},
         field{.name = "top_logprobs", .is = kind::integer, .most = 20, .about = "And so many of the likeliest. Needs logprobs."},
         field{.name = "tool_choice", .is = kind::word, .words = tool_choices, .fields = tool_choice, .about = "auto, the default; none; required: calls and nothing else; or the one function to call."},
-        field{.name = "parallel_tool_calls", .is = kind::boolean, .neutral = "[true]"},
+        field{.name = "parallel_tool_calls", .is = kind::boolean, .about = "false: at most one call, with which the answer ends. Default true."},
         field{.name = "metadata", .is = kind::anything, .about = "Labels; have no effect."},
         field{.name = "safety_identifier", .is = kind::text, .most = body, .about = "A label; has no effect."},
         field{.name = "prompt_cache_key", .is = kind::text, .most = body, .about = "A label; has no effect."},

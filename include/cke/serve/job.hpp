@@ -40,6 +40,7 @@ struct order {
   wanted_grammar form{};
   bool logprobs = false;
   u32 top_logprobs = 0;
+  bool ranked = false;            // the answer's log-probability is wanted, as a whole
   bool prompt_logprobs = false;   // of the prompt's tokens too: they come with the first piece
   u32 owner = 0;                  // whose cached prompts may be used: those of the same API key
 
@@ -69,6 +70,7 @@ struct piece {
 
 struct token_counts {
   u32 prompt = 0, cached = 0, generated = 0;
+  double logprob = 0;  // of what was generated, where the order is ranked
 };
 
 // What has arrived: pieces in order, and how it ended once it did.

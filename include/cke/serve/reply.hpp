@@ -46,7 +46,7 @@ class generation_reply : public reply {
  public:
   generation_reply(const served_model& model, const generation_request& request, std::string id, std::string object)
       : model_(model), request_(request), id_(std::move(id)), object_(std::move(object)),
-        created_(std::time(nullptr)), counts_(request.prompts.size() * request.n) {}
+        created_(std::time(nullptr)), counts_(request.prompts.size() * request.made) {}
 
   std::string take(std::size_t choice, delivery d) override {
     counts_[choice] = d.counts;
@@ -92,13 +92,15 @@ class generation_reply : public reply {
     for (const auto& ids : request_.prompts) prompt += ids.size();
     for (std::size_t i = 0; i < counts_.size(); ++i) {
       generated += counts_[i].generated;
-      if (i % request_.n == 0) cached += counts_[i].cached;
+      if (i % request_.made == 0) cached += counts_[i].cached;
     }
     return {{"prompt_tokens", prompt},
             {"completion_tokens", generated},
             {"total_tokens", prompt + generated},
             {"prompt_tokens_details", {{"cached_tokens", cached}}}};
   }
+
+  const token_counts& counts(std::size_t choice) const { return counts_[choice]; }
 
   const served_model& model_;
   const generation_request& request_;

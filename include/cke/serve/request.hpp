@@ -28,14 +28,14 @@ struct generation_request {
   order how;                                // without a prompt
   std::vector<std::vector<u32>> prompts;
   std::optional<u32> max_tokens;            // absent: what the context leaves
-  u32 n = 1;
+  u32 n = 1, made = 1;                      // answers to a prompt, and those that they are the best of
   bool stream = false, include_usage = false, echo = false;
 
-  // One order for each choice: those of the first prompt, then of the second.
+  // One order for each answer that is made: those of the first prompt, then of the second.
   std::vector<order> orders(u32 context) const {
     std::vector<order> all;
     for (const auto& prompt : prompts)
-      for (u32 i = 0; i < n; ++i) {
+      for (u32 i = 0; i < made; ++i) {
         order& o = all.emplace_back(how);
         o.prompt = prompt;
         o.sample.seed += i;
@@ -117,7 +117,7 @@ inline generation_request common_request(const json& body, const served_model& m
   if (!given_or(body, "ignore_eos", false)) r.how.stop_ids = stop_ids;
   if (const json* stop = given(body, "stop"))
     r.how.stop = stop->is_string() ? std::vector{stop->get<std::string>()} : stop->get<std::vector<std::string>>();
-  r.n = clipped_or(body, "n", 1);
+  r.n = r.made = clipped_or(body, "n", 1);
   r.stream = given_or(body, "stream", false);
   if (const json* options = given(body, "stream_options")) {
     if (!r.stream) throw bad_request("stream_options: only where stream is true", "stream_options", "invalid_value");
@@ -154,6 +154,10 @@ inline generation_request completion_request(const json& body, const served_mode
   r.prompts = token_lists(body["prompt"], model, true, "prompt");
   r.echo = given_or(body, "echo", false);
   r.max_tokens = clipped_or(body, "max_tokens", 16);
+  r.made = clipped_or(body, "best_of", r.n);
+  r.how.ranked = r.made > r.n;
+  if (r.made < r.n) throw bad_request("best_of: expected at least n", "best_of", "invalid_value");
+  if (r.stream && r.made > r.n) throw bad_request("best_of: expected n where stream is true", "best_of", "invalid_value");
   if (const json* top = given(body, "logprobs")) {
     r.how.logprobs = true, r.how.top_logprobs = clipped(*top);
     r.how.prompt_logprobs = r.echo;

@@ -25,7 +25,7 @@ class slot {
   const job* what() const { return job_.get(); }
   conversation& cache() { return *conversation_; }
   u64 last_used() const { return last_used_; }
-  token_counts counts() const { return job_ ? token_counts{before_ + fed_, cached_, answer_ ? answer_->generated() : 0} : token_counts{}; }
+  token_counts counts() const { return job_ ? token_counts{before_ + fed_, cached_, answer_ ? answer_->generated() : 0, answer_ ? answer_->logprob() : 0} : token_counts{}; }
 
   // The ids of this prompt that need not be fed again. A key's prompts are nobody else's business, not even by their timing.
   u32 reusable(const order& o) const {

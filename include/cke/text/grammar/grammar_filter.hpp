@@ -15,6 +15,7 @@ struct grammar_place {
   u32 think = no_token, end_think = no_token;  // a thought may come before it; none: the model has no thoughts
   bool in_thought = false;                     // the prompt ends within one
   u32 mark = no_token;                         // all is free up to this token, and again behind the text; none: the whole answer
+  bool once = false;                           // the answer ends with the text behind the first mark
 };
 
 class grammar_filter final : public token_filter {
@@ -64,7 +65,7 @@ class grammar_filter final : public token_filter {
 
   void read(std::string_view bytes) {
     state_ = of_->next(state_, bytes);
-    if (place_.mark != no_token && of_->complete(state_)) now_ = part::free;
+    if (place_.mark != no_token && !place_.once && of_->complete(state_)) now_ = part::free;
     if (!of_->full()) return;
     of_ = std::make_shared<token_grammar>(*of_, state_);
     state_ = of_->start();

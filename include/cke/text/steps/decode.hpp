@@ -8,7 +8,11 @@
 namespace cke::detail {
 
 inline void replace_all_in(std::string& text, std::string_view from, std::string_view to) {
-  for (std::size_t at = 0; !from.empty() && (at = text.find(from, at)) != text.npos; at += to.size()) text.replace(at, from.size(), to);
+  if (from.empty()) return;
+  std::string out;
+  std::size_t at = 0;
+  for (std::size_t next; (next = text.find(from, at)) != text.npos; at = next + from.size()) out.append(text, at, next - at).append(to);
+  text = std::move(out.append(text, at));
 }
 
 // English as it is written, where WordPiece put spaces before marks.

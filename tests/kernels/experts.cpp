@@ -12,9 +12,6 @@ using namespace numbers;
 
 namespace {
 
-struct cache_line {
-  alignas(64) std::byte bytes[64];
-};
 using memory = std::vector<cache_line>;
 memory room(u64 bytes) {
   cache_line poison;
@@ -25,7 +22,7 @@ memory room(u64 bytes) {
 struct reg {
   memory data;
   view v;
-  reg(value of, u32 tokens) : data(room(register_bytes(of, tokens))), v{data.data()->bytes, of.width, row_stride(of.width), of.as} {}
+  reg(value of, u32 tokens) : data(room(register_bytes(of, tokens))), v{data_of(data), of.width, row_stride(of.width), of.as} {}
 };
 
 // `count` matrices [rows][cols] of type F, one below the other, as slots of experts are packed.
@@ -33,7 +30,7 @@ template <dtype F, class Isa> memory matrices(u32 count, u32 rows, u32 cols, u32
   const std::vector<std::byte> file = random_file(F, u64{count} * rows * cols, seed);
   const u32 units = count * units_of_group(rows);
   memory out = room(kernels::packed<F, Isa>::bytes(units, cols));
-  kernels::packed<F, Isa>::pack(out.data()->bytes, units, cols, [&](auto&& pack_unit) {
+  kernels::packed<F, Isa>::pack(data_of(out), units, cols, [&](auto&& pack_unit) {
     for (u32 u = 0; u < units; ++u) {
       const row_range r = rows_of_unit(rows, u);
       const std::byte* from[unit_rows]{};
@@ -81,9 +78,9 @@ template <class Isa, dtype G, dtype U, dtype D> struct mixture {
     const auto go = [&](auto run, params q, std::initializer_list<view> ins, view out, std::initializer_list<const memory*> weights,
                         split by, u32 row_units) {
       work w;
-      w.tokens = count, w.by = by, w.scratch = scratch.data()->bytes, w.out[0] = out;
+      w.tokens = count, w.by = by, w.scratch = data_of(scratch), w.out[0] = out;
       std::ranges::copy(ins, w.in);
-      std::ranges::transform(weights, w.weight, [](const memory* m) { return m->data()->bytes; });
+      std::ranges::transform(weights, w.weight, [](const memory* m) { return data_of(*m); });
       for (u32 u = 0; u < units_of(q, by, count, row_units); ++u) run(q, w, u);
     };
     go(kernel<opcode::sort_by_expert, dtype::f32, Isa>::run, p, {chosen.v}, order.v, {}, split::redundant, 0);

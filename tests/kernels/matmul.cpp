@@ -33,10 +33,6 @@ template <class F> void for_each_format(F&& f) {
   });
 }
 
-struct cache_line {
-  alignas(64) std::byte bytes[64];
-};
-
 // A packed matrix [rows][cols] of what a file of type F holds.
 template <dtype F, class Isa> struct matrix {
   u32 rows, cols;
@@ -44,7 +40,7 @@ template <dtype F, class Isa> struct matrix {
 
   matrix(const std::vector<std::byte>& file, u32 r, u32 c, dtype source = F)
       : rows(r), cols(c), units(packed<F, Isa>::bytes(ceil_div(r, unit_rows), c) / 64) {
-    packed<F, Isa>::pack(units.data()->bytes, ceil_div(r, unit_rows), c, [&](auto&& pack_unit) {
+    packed<F, Isa>::pack(data_of(units), ceil_div(r, unit_rows), c, [&](auto&& pack_unit) {
       for (u32 first = 0; first < rows; first += unit_rows) {
         std::vector<const std::byte*> from;
         for (u32 i = first; i < std::min(rows, first + unit_rows); ++i)
@@ -54,7 +50,7 @@ template <dtype F, class Isa> struct matrix {
     });
   }
   std::byte* unit(u32 row) {
-    return units[row / unit_rows * packed<F, Isa>::unit_bytes(cols) / 64].bytes;
+    return data_of(units) + row / unit_rows * packed<F, Isa>::unit_bytes(cols);
   }
   std::vector<float> values(u32 row) {
     std::vector<float> v(cols);

@@ -93,6 +93,13 @@ inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) 
   return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
 }
 
+// Packed weights and registers begin at a cache line.
+struct cache_line {
+  alignas(64) std::byte bytes[64];
+};
+inline std::byte* data_of(std::vector<cache_line>& lines) { return reinterpret_cast<std::byte*>(lines.data()); }
+inline const std::byte* data_of(const std::vector<cache_line>& lines) { return reinterpret_cast<const std::byte*>(lines.data()); }
+
 // Every isa that this build can run: the native one and its bases.
 template <class Isa, class F> void for_each_isa(F&& f) {
   f.template operator()<Isa>();

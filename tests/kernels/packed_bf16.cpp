@@ -40,10 +40,6 @@ struct bit_patterns {
   u16 at(u32 row, u32 col) const { return bits[u64{row} * cols + col]; }
 };
 
-struct cache_line {
-  alignas(64) std::byte bytes[64];
-};
-
 // What decides about speed and size: a block is small where it can be.
 template <class Isa> struct twelve {
   using packing = packed<dtype::bf16, Isa>;
@@ -54,7 +50,7 @@ template <class Isa> struct twelve {
   explicit twelve(const bit_patterns& m)
       : from(m), memory(packing::bytes(units(), m.cols) / 64) {
     std::memset(memory.data(), 0xff, memory.size() * 64);
-    bytes = packing::pack(memory.data()->bytes, units(), m.cols, [&](auto&& pack_unit) {
+    bytes = packing::pack(data_of(memory), units(), m.cols, [&](auto&& pack_unit) {
       for (u32 u = units(); u-- > 0;) {  // in any order
         std::vector<const std::byte*> rows;
         for (u32 r = u * unit_rows; r < std::min(m.rows, (u + 1) * unit_rows); ++r)
@@ -65,7 +61,7 @@ template <class Isa> struct twelve {
   }
   u32 units() const { return ceil_div(from.rows, unit_rows); }
   bf16_unit<Isa> unit(u32 u) const {
-    return {memory.data()->bytes + u * packing::unit_bytes(from.cols)};
+    return {data_of(memory) + u * packing::unit_bytes(from.cols)};
   }
   u32 raw_blocks() const {
     u32 n = 0;
@@ -91,7 +87,7 @@ template <class Isa> std::vector<cache_line> sixteen(const bit_patterns& m, u32 
   using block = typename unit::raw_block;
   const u64 head = unit::header_bytes(m.cols);
   std::vector<cache_line> memory((head + u64{unit::blocks(m.cols)} * block::block_bytes) / 64);
-  std::byte* header = memory.data()->bytes;
+  std::byte* header = data_of(memory);
   std::memset(header, 0xff, head);
   write(header + unit::table_bytes, head);
   for (u32 r = 0; r < unit_rows; ++r)
@@ -201,7 +197,7 @@ TEST_CASE("packed_bf16: products are those of weights in 16 bits, bit for bit") 
         for (u32 u = 0; u < 2; ++u) {
           const auto raw = sixteen<Isa>(m, u);
           for (const u32 n : {1u, 2u, 7u, 8u, 29u})
-            CHECK(same_numbers(product<Isa>(small.unit(u).header, x, n, cols), product<Isa>(raw.data()->bytes, x, n, cols)));
+            CHECK(same_numbers(product<Isa>(small.unit(u).header, x, n, cols), product<Isa>(data_of(raw), x, n, cols)));
         }
       }
     }

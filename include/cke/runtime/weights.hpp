@@ -172,13 +172,13 @@ template <class P, class Isa> class weights {
   }
 
   template <class S>
-  static stored tensor_of(const S& from, std::string_view file, const std::string& name, const weight& w, u64 groups, u64 rows, bool transposed) {
+  static stored tensor_of(const S& from, std::string_view file, const std::string& name, const weight& w, u64 groups, u64 height, bool transposed) {
     const std::string about = concat({"tensor ", name});
     const auto* t = from.find(name);
     if (!t) throw Error(errc::tensor_missing, file, about, "this tensor", "none of this name");
-    const u64 shape[]{groups, rows, transposed ? w.slot.group : w.slot.cols};
-    const u64 taps[]{rows / w.slot.cols, w.slot.cols}, torch_taps[]{rows / w.slot.cols, 1, w.slot.cols};
-    const bool folded = may_be_folded(w.slot.is) && t->shape.size() == 2 && t->shape[0] * t->shape[1] == rows;
+    const u64 shape[]{groups, height, transposed ? w.slot.group : w.slot.cols};
+    const u64 taps[]{height / w.slot.cols, w.slot.cols}, torch_taps[]{height / w.slot.cols, 1, w.slot.cols};
+    const bool folded = may_be_folded(w.slot.is) && t->shape.size() == 2 && t->shape[0] * t->shape[1] == height;
     const bool vector = !w.slot.quantisable || (w.slot.rows == 1 && t->shape.size() == 1);  // GGUF has no matrix of one row
     const std::span<const u64> all = shape, want = !vector                 ? all.subspan(groups ? 0 : 1)
                                                    : w.slot.quantisable ? all.subspan(2)

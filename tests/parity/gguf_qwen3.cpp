@@ -18,7 +18,7 @@ TEST_CASE("parity: qwen3 computed in bf16 and in q8_0") {
 
 TEST_CASE("parity: qwen3 without a head: hidden states, and what is pooled of them") {
   const std::string dir = CKE_TEST_DATA "/embedding/qwen3";
-  const auto m = Model<M, F32>::load(hf(dir), parity::options(96));
+  const auto m = Model<qwen3_tied, F32>::load(hf(dir), parity::options(96));
   const std::vector<u32> ids = parity::read_ids(dir + "/ids.json");
   const std::vector<float> want = parity::read_npy(dir + "/hidden.npy");  // [ids, 32]
   std::vector<float> mean(32);

@@ -37,22 +37,17 @@ void delta_step(u32 keys, float decay, float beta, const float* q, const float* 
 // side by side. weight: decay and step_bias, [value heads], and the norm, [values]. A unit is a value head; its
 // state lies in blocks of 32 columns, and a block stays in the cache for some tokens.
 template <class Isa> struct kernel<opcode::gated_delta, dtype::f32, Isa> {
-  static constexpr u32 together = 32;  // tokens
-  static u64 scratch_bytes(const params& p) { return u64{together} * (2 * p.head_dim + 2) * sizeof(float); }
+  static u64 scratch_bytes(const params& p) { return u64{tokens_together} * (2 * p.head_dim + 2) * sizeof(float); }
 
   static void run(const params& p, const work& w, u32 unit) {
-    const u64 floats = u64{p.head_dim} * align_up(p.rows, unit_rows);
-    for (const segment& s : w.segments)
-      advance_state(w, s, unit * floats, floats, [&](u32 row, u32 end, float* state) {
-        for (; row < end; row += together) some_tokens(p, w, unit, row, std::min(together, end - row), state);
-      });
+    for_some_tokens(p, w, unit, [&](u32 row, u32 count, float* state) { some_tokens(p, w, unit, row, count, state); });
   }
 
  private:
   static void some_tokens(const params& p, const work& w, u32 head, u32 row, u32 count, float* state) {
     const u32 keys = p.head_dim, values = p.rows, key_head = p.tiled ? head % p.heads : head / (p.kv_heads / p.heads);
     float* const qk = reinterpret_cast<float*>(w.scratch);  // [count][q, k]
-    float* const rates = qk + u64{together} * 2 * keys;     // [count][decay, beta]
+    float* const rates = qk + u64{tokens_together} * 2 * keys;  // [count][decay, beta]
     for (u32 t = 0; t < count; ++t) {
       const float inverse = 1.f / static_cast<float>(keys), root = std::sqrt(inverse);
       for (const u32 which : {0u, 1u}) {
@@ -60,9 +55,8 @@ template <class Isa> struct kernel<opcode::gated_delta, dtype::f32, Isa> {
         rms_norm_kernel<Isa>::row(w.in[which].row(row + t) + key_head * keys, nullptr, keys, 1e-6f * inverse, 0, x);
         for (u32 i = 0; i < keys; ++i) x[i] *= which == 0 ? inverse : root;  // of length keys^1/2 until here
       }
-      const float alpha = w.in[4].row(row + t)[head] + vector(w, 1)[head], beta = w.in[4].row(row + t)[p.kv_heads + head];
-      const float softplus = alpha > 20 ? alpha : std::log1p(std::exp(alpha));
-      rates[2 * t] = std::exp(-std::exp(vector(w, 0)[head]) * softplus), rates[2 * t + 1] = 1 / (1 + std::exp(-beta));
+      const float alpha = w.in[4].row(row + t)[head] + vector_of(w, 1)[head], beta = w.in[4].row(row + t)[p.kv_heads + head];
+      rates[2 * t] = std::exp(-std::exp(vector_of(w, 0)[head]) * softplus(alpha)), rates[2 * t + 1] = 1 / (1 + std::exp(-beta));
     }
     for (u32 first = 0; first < values; first += unit_rows, state += u64{keys} * unit_rows) {
       const u32 n = std::min(unit_rows, values - first);
@@ -75,11 +69,10 @@ template <class Isa> struct kernel<opcode::gated_delta, dtype::f32, Isa> {
     }
     for (u32 t = 0; t < count; ++t) {
       float* const y = w.out[0].row(row + t) + head * values;
-      rms_norm_kernel<Isa>::row(y, vector(w, 2), values, p.eps, 0, y);
+      rms_norm_kernel<Isa>::row(y, vector_of(w, 2), values, p.eps, 0, y);
       activate<activation::silu, Isa>::gated(w.in[3].row(row + t) + head * values, y, values, y);
     }
   }
-  static const float* vector(const work& w, u32 i) { return reinterpret_cast<const float*>(w.weight[i]); }
 };
 
 }  // namespace cke

@@ -2,6 +2,7 @@
 // recurrent.hpp: states that every position changes, and where they are kept: a page has that after its last one.
 #pragma once
 
+#include <cmath>
 #include <cstring>
 
 #include "../core/simd.hpp"
@@ -23,6 +24,19 @@ template <class F> void advance_state(const work& w, const segment& s, u64 at, u
     f(s.first + row, s.first + end, state);
   }
 }
+
+// f(row, count, state) for the rows of all segments, at most `tokens_together` at a time, of a head whose state is p.head_dim x
+// p.rows numbers in blocks of unit_rows columns: a block stays in the cache for these tokens.
+inline constexpr u32 tokens_together = 32;
+template <class F> void for_some_tokens(const params& p, const work& w, u32 head, F f) {
+  const u64 floats = u64{p.head_dim} * align_up(p.rows, unit_rows);
+  for (const segment& s : w.segments)
+    advance_state(w, s, head * floats, floats, [&](u32 row, u32 end, float* state) {
+      for (; row < end; row += tokens_together) f(row, end - row < tokens_together ? end - row : tokens_together, state);
+    });
+}
+inline const float* vector_of(const work& w, u32 i) { return reinterpret_cast<const float*>(w.weight[i]); }
+inline float softplus(float x) { return x > 20 ? x : std::log1p(std::exp(x)); }
 
 // Some columns at once; a column's numbers are the same however many these are.
 template <class Isa> struct some_columns {

@@ -31,28 +31,21 @@ template <class Isa> void scan_step(u32 numbers, float decay, const float* b, co
 // head. weight: decay, step_bias and skip, [heads]. Steps are at least p.offset, and with p.cap at most that. A unit is
 // a head; its state lies in blocks of 32 dims, and a block stays in the cache for some tokens.
 template <class Isa> struct kernel<opcode::state_scan, dtype::f32, Isa> {
-  static constexpr u32 together = 32;  // tokens
-
   static void run(const params& p, const work& w, u32 unit) {
-    const u64 floats = u64{p.head_dim} * align_up(p.rows, unit_rows);
-    for (const segment& s : w.segments)
-      advance_state(w, s, unit * floats, floats, [&](u32 row, u32 end, float* state) {
-        for (; row < end; row += together) some_tokens(p, w, unit, row, std::min(together, end - row), state);
-      });
+    for_some_tokens(p, w, unit, [&](u32 row, u32 count, float* state) { some_tokens(p, w, unit, row, count, state); });
   }
 
  private:
   static void some_tokens(const params& p, const work& w, u32 head, u32 row, u32 count, float* state) {
     const u32 numbers = p.head_dim, dims = p.rows, group = head / (p.kv_heads / p.heads);
     const u32 b_at = p.kv_heads * dims + group * numbers, c_at = b_at + p.heads * numbers;
-    float step[together], decay[together];
+    float step[tokens_together], decay[tokens_together];
     for (u32 t = 0; t < count; ++t) {
-      const float x = w.in[2].row(row + t)[head] + vector(w, 1)[head], softplus = x > 20 ? x : std::log1p(std::exp(x));
-      const float at_least = std::max(softplus, float{p.offset});
+      const float at_least = std::max(softplus(w.in[2].row(row + t)[head] + vector_of(w, 1)[head]), float{p.offset});
       step[t] = p.cap.v != 0 ? std::min(at_least, float{p.cap}) : at_least;
-      decay[t] = std::exp(-std::exp(vector(w, 0)[head]) * step[t]);
+      decay[t] = std::exp(-std::exp(vector_of(w, 0)[head]) * step[t]);
     }
-    const float skip = vector(w, 2)[head];
+    const float skip = vector_of(w, 2)[head];
     for (u32 first = 0; first < dims; first += unit_rows, state += u64{numbers} * unit_rows) {
       const u32 n = std::min(unit_rows, dims - first);
       for (u32 t = 0; t < count; ++t) {
@@ -65,7 +58,6 @@ template <class Isa> struct kernel<opcode::state_scan, dtype::f32, Isa> {
       }
     }
   }
-  static const float* vector(const work& w, u32 i) { return reinterpret_cast<const float*>(w.weight[i]); }
 };
 
 }  // namespace cke

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -11,13 +12,15 @@
 
 #include <cke/match.hpp>
 #include <cke/models/lfm2.hpp>
+#include <cke/models/qwen3_5.hpp>
 
 namespace cke::tool {
 
 struct model_facts {
-  using number = std::variant<bool, u32, float, std::string_view, std::vector<i32>>;
+  struct flags { layer_set of; u32 layers; };  // a truth for each layer
+  using number = std::variant<bool, u32, float, std::string_view, std::vector<i32>, flags>;
   struct entry {
-    std::string key;
+    std::string_view key;  // without the architecture before it
     number value;
   };
   std::string_view architecture;  // as GGUF names it
@@ -25,29 +28,46 @@ struct model_facts {
   bool ahead = false;             // files may have layers after the last, for speculation
   bool tied = false;
   u32 layers = 0, heads = 1, kv_heads = 1, head_dim = 0, experts = 0, rows = 0;  // rows: of the embedding
+  u32 key_heads = 0, value_heads = 0;  // of linear attention
+  bool tiled = false;             // GGUF has its value heads in another order
+  u32 ssm_groups = 0;             // of state spaces, whose vectors have two dimensions in GGUF
+  std::function<u64(const name_rule&, u32 layer)> rows_of;  // of a role that shares a tensor, as far as the family says; else 0
   rotary rope;                    // the global one
+  u32 rope_head_dim = 0;
   std::shared_ptr<rope_factors> factors = std::make_shared<rope_factors>();
   std::vector<entry> metadata;
 
-  void add(std::string_view key, number value) { metadata.push_back({std::string(architecture) + '.' + std::string(key), value}); }
+  entry* find(std::string_view key) {
+    const auto at = std::ranges::find(metadata, key, &entry::key);
+    return at == metadata.end() ? nullptr : &*at;
+  }
+  // The first of two entries with one key counts.
+  void add(std::string_view key, number value) {
+    if (!find(key)) metadata.push_back({key, std::move(value)});
+  }
 };
 
 namespace detail {
 
 // A key that the reader makes of something else, or that GGUF does not have, is not written.
-inline bool is_written(const config_key& k) {
-  return !k.gguf.empty() && k.gguf != key::attends.gguf &&
-         std::ranges::none_of(cke::detail::shown_by_tensors, [&](const auto& row) { return row.key == k.gguf; });
+inline bool is_written(std::string_view key) {
+  static constexpr std::string_view made[] = {key::attends.gguf, key::tiled.gguf, "k_is_v", "ssm.head_dim", "attention.key_length_nope"};
+  static constexpr std::string_view of_lists[] = {".first", ".last", ".most", ".varies"};
+  return !key.empty() && std::ranges::find(made, key) == std::end(made) &&
+         std::ranges::none_of(of_lists, [&](std::string_view end) { return key.ends_with(end); }) &&
+         std::ranges::none_of(cke::detail::shown_by_tensors, [&](const auto& row) { return row.key == key; });
 }
 inline void put(model_facts& f, const config_key& k, u32 v) {
-  if (v != everything) f.add(k.gguf, v);
+  if (v != everything && v >= k.least) f.add(alternative(k.gguf, 0), v);
 }
 inline void put(model_facts& f, const config_key& k, bool v) { f.add(k.gguf, v); }
-inline void put(model_facts& f, const config_key& k, real v) { f.add(k.gguf, static_cast<float>(v)); }
+inline void put(model_facts& f, const config_key& k, real v) {
+  if (v.v >= k.least) f.add(k.gguf, static_cast<float>(v));
+}
 // "Every n-th layer does not" has a form in GGUF; other patterns have not, and reading back finds them wanting.
 inline void put(model_facts& f, const config_key& k, const layer_set& v) {
   for (u32 n = 1; n <= f.layers + 1; ++n)
-    if (v == layer_set::all_but_every(n).first(f.layers)) return f.add(k.gguf, n);
+    if (v == layer_set::all_but_every(n).first(f.layers)) return f.add(alternative(k.gguf, 0), n);
 }
 
 inline void put(model_facts& f, const config_key& k, const rotary& r) {
@@ -60,15 +80,63 @@ inline void put(model_facts& f, const config_key& k, const rotary& r) {
     const double factor = r.factor.v != 0 ? r.factor.v : static_cast<double>(r.max_position) / r.original;
     f.add("rope.scaling.type", r.rule == stretch::linear ? std::string_view("linear") : "yarn");
     f.add("rope.scaling.factor", static_cast<float>(factor));
-    // llama.cpp multiplies the rule's own factor by this one.
-    if (r.attention_factor.v != 0 || r.mscale_all.v != 0)
-      f.add("rope.scaling.attn_factor", rope_frequencies::of(r, f.head_dim, 0).attention_factor / static_cast<float>(yarn_mscale(factor)));
+    // llama.cpp multiplies the rule's own factor by this one, or finds its own with the multiplier.
+    if ((r.attention_factor.v != 0 || r.mscale_all.v != 0) && !f.find("rope.scaling.yarn_log_multiplier"))
+      f.add("rope.scaling.attn_factor", rope_frequencies::of(r, f.rope_head_dim, 0).attention_factor / static_cast<float>(yarn_mscale(factor)));
     if (r.beta_fast.v != 32) f.add("rope.scaling.yarn_beta_fast", static_cast<float>(r.beta_fast));
     if (r.beta_slow.v != 1) f.add("rope.scaling.yarn_beta_slow", static_cast<float>(r.beta_slow));
   }
   if (r.rule == stretch::longrope) f.add("rope.scaling.type", "longrope");
-  if (r.rule == stretch::longrope) f.add("rope.scaling.attn_factor", rope_frequencies::of(r, f.head_dim, 0).attention_factor);
+  if (r.rule == stretch::longrope) f.add("rope.scaling.attn_factor", rope_frequencies::of(r, f.rope_head_dim, 0).attention_factor);
   if (r.rule == stretch::yarn || r.rule == stretch::longrope) f.add("rope.scaling.original_context_length", r.original);
+}
+
+// What the family itself puts into metadata.
+inline void put(model_facts& f, std::string_view key, const auto& value) {
+  using type = std::remove_cvref_t<decltype(value)>;
+  if constexpr (std::is_same_v<type, layer_set>) {
+    f.add(key, model_facts::flags{value, f.layers});
+  } else if constexpr (std::is_invocable_v<type, u32>) {
+    std::vector<i32> of_layers;
+    for (u32 layer = 0; layer < f.layers; ++layer) of_layers.push_back(static_cast<i32>(value(layer)));
+    f.add(key, std::move(of_layers));
+  } else if constexpr (requires { value.begin(); }) {
+    f.add(key, std::vector<i32>(value.begin(), value.end()));
+  } else {
+    f.add(key, value);
+  }
+}
+
+template <class Family> void put_metadata(model_facts& f, const checkpoint& from, const typename Family::config& c) {
+  if constexpr (requires { Family::gguf_architecture_of(c); }) f.architecture = Family::gguf_architecture_of(c);
+  if constexpr (requires { &Family::template to_gguf<void (*)(std::string_view, u32)>; })
+    Family::to_gguf(c, json{from.config}, [&](std::string_view key, const auto& value) { put(f, key, value); });
+  if constexpr (requires { c.attends; })  // of each layer, 0 where it does not attend
+    put(f, key::kv_heads.gguf, [&](u32 layer) { return c.attends.has(layer) ? c.kv_heads : 0; });
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    const auto one = [&](const config_key& k, const auto& field) {
+      const std::string_view name = alternative(k.gguf, 0);
+      if (is_written(name) && (f.experts || !name.starts_with("expert_"))) put(f, k, field);
+    };
+    (one(Family::keys[I], boost::pfr::get<I>(c)), ...);
+  }(std::make_index_sequence<std::size(Family::keys)>{});
+  if constexpr (requires { c.kv_heads; }) f.add("attention.key_length", c.head_dim), f.add("attention.value_length", c.head_dim);
+  if (c.rope.max_position == 0 && !f.find("context_length"))
+    throw Error(errc::config_range, from.name, "config key max_position_embeddings", "this key", "none");
+  f.add("context_length", c.rope.max_position);
+}
+
+// Rows in a tensor that keeps several roles, in any unit that they have in common.
+template <class Family> u64 rows_of(const typename Family::config& c, const name_rule& rule, u32 layer) {
+  role is = rule.is;
+  if constexpr (requires { c.nope; })
+    if (of_heads(is)) return is == role::k_b ? c.nope : c.value;
+  if constexpr (requires { c.value_heads; })
+    if (is == role::conv) is = std::array{role::delta_q, role::delta_k, role::delta_v}[rule.nth];
+  if constexpr (requires { Family::matrices(c, layer); })
+    for (const layer_matrix& m : Family::matrices(c, layer))
+      if (m.is == is) return m.rows;
+  return 0;
 }
 
 }  // namespace detail
@@ -77,39 +145,22 @@ inline void put(model_facts& f, const config_key& k, const rotary& r) {
 template <class Family> model_facts facts_of(const checkpoint& from) {
   model_facts f;
   const auto c = config_of<Family>(from, *f.factors);
-  const auto refuse = [&] {
-    throw Error(errc::unsupported, from.name, concat({"model type ", from.model_type}), "metadata that cke can write");
-  };
-  if constexpr (requires { c.kv_heads; }) f.kv_heads = c.kv_heads;
-  else refuse();
   f.architecture = architecture_of<Family>();
   f.names = Family::names;
+  if constexpr (requires { Family::names_of(c); }) f.names = Family::names_of(c);
   f.ahead = requires { Family::predicts_ahead; };
   f.tied = c.tied, f.layers = c.layers, f.heads = c.heads, f.head_dim = c.head_dim, f.rows = c.vocab;
+  f.rope_head_dim = head_dim_of(c, key::global_rope);
+  if constexpr (requires { c.kv_heads; }) f.kv_heads = c.kv_heads;
   if constexpr (requires { c.experts; }) f.experts = c.experts;
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    const auto one = [&](const config_key& k, const auto& field) {
-      // Such a key is one that the reader made of a list.
-      if (k.gguf.find('|') != k.gguf.npos) refuse();
-      if (detail::is_written(k)) detail::put(f, k, field);
-    };
-    (one(Family::keys[I], boost::pfr::get<I>(c)), ...);
-  }(std::make_index_sequence<std::size(Family::keys)>{});
-  if constexpr (requires { c.attends; }) {  // of each layer, 0 where it does not attend
-    std::vector<i32> kv_heads;
-    for (u32 layer = 0; layer < c.layers; ++layer) kv_heads.push_back(c.attends.has(layer) ? static_cast<i32>(c.kv_heads) : 0);
-    const std::string_view name = key::kv_heads.gguf;
-    std::ranges::find_if(f.metadata, [&](const auto& e) { return std::string_view(e.key).ends_with(name); })->value = std::move(kv_heads);
+  if constexpr (requires { c.sparse; }) f.experts = c.sparse == layer_set{} ? 0 : c.experts;
+  if constexpr (requires { c.value_heads; }) {
+    f.key_heads = c.key_heads, f.value_heads = c.value_heads;
+    f.tiled = from.as == naming::hf && Family::gguf_defaults.tiled && c.key_heads != c.value_heads;
   }
-  if constexpr (requires { Family::gguf_also; })
-    for (const gguf_constant& also : Family::gguf_also) f.add(also.key, also.value);
-  const auto has = [&](std::string_view key) {
-    return std::ranges::any_of(f.metadata, [&](const auto& e) { return std::string_view(e.key).ends_with(key); });
-  };
-  if (!has(".attention.key_length")) f.add("attention.key_length", c.head_dim);
-  f.add("attention.value_length", c.head_dim);
-  if (c.rope.max_position == 0) throw Error(errc::config_range, from.name, "config key max_position_embeddings", "this key", "none");
-  f.add("context_length", c.rope.max_position);
+  if constexpr (requires { c.ssm_groups; }) f.ssm_groups = c.ssm_groups;
+  f.rows_of = [c](const name_rule& rule, u32 layer) { return detail::rows_of<Family>(c, rule, layer); };
+  if (from.as == naming::hf) detail::put_metadata<Family>(f, from, c);  // a GGUF file has its own
   return f;
 }
 
@@ -118,7 +169,9 @@ template <class Family> model_facts facts_of(const checkpoint& from) {
 template <class Family> void check_written(const checkpoint& from, const checkpoint& written) {
   if (written.model_type != name_in<Family>(naming::gguf)) return;
   rope_factors wanted_factors, found_factors;
-  const auto wanted = config_of<Family>(from, wanted_factors), found = config_of<Family>(written, found_factors);
+  auto wanted = config_of<Family>(from, wanted_factors);
+  const auto found = config_of<Family>(written, found_factors);
+  if constexpr (requires { wanted.tiled; }) wanted.tiled = found.tiled;  // the one thing that is meant to change
   const u32 trained = std::min(wanted.rope.max_position, 1u << 28);
   try {
     for (const u32 context : {1u, trained, 2 * trained}) match_config<Family>(wanted, found, written, context);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include <cke/graph/format.hpp>
@@ -14,13 +15,15 @@ namespace {
 
 class planner {
  public:
-  planner(const checkpoint& from, const model_facts& model) : from_(from), model_(model) {}
+  planner(const checkpoint& from, const model_facts& model) : from_(from), model_(model) {
+    std::ranges::copy_if(model.names, std::back_inserter(rules_), [&](const name_rule& rule) { return counts(rule); });
+  }
 
   std::vector<planned_tensor> plan() {
     for (const place where : {place::header, place::body, place::footer})
       for (u32 layer = 0; layer < (where == place::body ? model_.layers : 1u); ++layer)
-        for (const name_rule& rule : model_.names)
-          if (rule.where == where && &rule == &name_of(model_.names, where, {.is = rule.is, .nth = rule.nth}) && !(rule.is == role::head && model_.tied))
+        for (const name_rule& rule : rules_)
+          if (rule.where == where && !(rule.is == role::head && model_.tied))
             for (const bool bias : {false, true}) add(rule, bias, layer);
     for (auto& [name, tensor] : parts_)
       for (part& p : tensor.parts) append(out_[tensor.at], p);
@@ -40,6 +43,15 @@ class planner {
     std::vector<part> parts;
   };
 
+  // Later rules win; of two that name one tensor of the checkpoint, the shared expert's is that of models with experts.
+  bool counts(const name_rule& rule) const {
+    if (&rule != &name_of(model_.names, rule.where, {.is = rule.is, .nth = rule.nth})) return false;
+    const auto is_shared = [](role r) { return r == role::gate_shared || r == role::up_shared || r == role::down_shared; };
+    return from_.as == naming::gguf || std::ranges::none_of(model_.names, [&](const name_rule& other) {
+      return other.hf == rule.hf && is_shared(other.is) != is_shared(rule.is) && is_shared(rule.is) != (model_.experts > 0);
+    });
+  }
+
   // A role's rows, under the first of its names that the checkpoint has.
   void add(const name_rule& rule, bool bias, u32 layer) {
     const std::string_view names = rule.in(from_.as);
@@ -56,10 +68,12 @@ class planner {
       if (!t) throw Error(errc::tensor_missing, from_.name, "tensor " + name(expert), "this tensor", "none of this name");
       if (t->shape.empty() || t->shape != first->shape) throw Error(errc::tensor_shape, from_.name, "tensor " + t->name, "the shape of " + first->name, "another");
       used_.insert(t);
-      add_rows(mine, *t, rule, which);
+      add_rows(mine, *t, rule, which, layer);
     }
+    if (model_.tiled && by_value_head(rule) && rule.is != role::delta_out) tile(mine);
     std::vector<u64> shape = first->shape;
     if (apart) shape.insert(shape.begin(), model_.experts);
+    else if (of_heads(rule.is) && from_.as == naming::hf) shape.insert(shape.begin(), model_.heads);
     put(rule, found, bias, layer, std::move(shape), std::move(mine));
   }
 
@@ -67,20 +81,46 @@ class planner {
   static bool one_row(std::span<const u64> shape) { return shape.size() == 2 && shape[0] == 1; }
 
   // Of a tensor that keeps several roles: the whole of it where GGUF does the same, else this role's share.
-  void add_rows(part& mine, const tensor_ref& t, const name_rule& rule, u32 which) const {
-    const auto here = part_of(alternative(rule.in(from_.as), which)), there = part_of(rule.gguf);
-    const bool shared = here.tensor != alternative(rule.in(from_.as), which), stays = there.tensor != rule.gguf;
+  void add_rows(part& mine, const tensor_ref& t, const name_rule& rule, u32 which, u32 layer) const {
+    const auto there = [&](const name_rule& r) { return part_of(alternative(r.in(from_.as), which)); };
+    const tensor_part here = there(rule);
     const u64 rows = rows_of(t);
-    if (!shared) return mine.rows.push_back({&t, 0, rows});
+    if (here.tensor == alternative(rule.in(from_.as), which)) return mine.rows.push_back({&t, 0, rows});
+    bool stays = from_.as == naming::gguf || !(model_.tiled && of_linear(rule.is));
+    std::vector<u64> shares;
+    for (const name_rule& other : rules_) {
+      if (there(other).tensor != here.tensor) continue;
+      stays = stays && part_of(other.gguf).tensor != other.gguf && part_of(other.gguf).tensor == part_of(rule.gguf).tensor;
+      shares.resize(std::max<std::size_t>(shares.size(), there(other).number + 1));
+      shares[there(other).number] = std::max(shares[there(other).number], model_.rows_of(other, layer));
+    }
     if (stays) return mine.rows.push_back({&t, 0, here.number == 0 ? rows : 0});
-    u32 parts = 0;
-    for (const name_rule& other : model_.names)
-      if (part_of(alternative(other.in(from_.as), which)).tensor == here.tensor) parts = std::max(parts, part_of(alternative(other.in(from_.as), which)).number + 1);
-    const u64 matrices = t.shape.size() == 3 ? t.shape[0] : 1, each = rows / matrices / parts;
-    if (each * parts * matrices != rows)
-      throw Error(errc::tensor_shape, from_.name, "tensor " + t.name, std::to_string(parts) + " parts of as many rows", std::to_string(rows / matrices) + " rows");
-    for (u64 m = 0; m < matrices; ++m) mine.rows.push_back({&t, (m * parts + here.number) * each, each});
+    const bool equal = std::ranges::find(shares, u64{0}) != shares.end();  // the family does not say
+    if (equal) shares.assign(shares.size(), 1);
+    const u64 groups = here.of_head ? model_.key_heads : of_heads(rule.is) ? model_.heads : t.shape.size() == 3 && rule.is != role::conv ? t.shape[0] : 1;
+    const u64 each = rows / groups, all = std::accumulate(shares.begin(), shares.end(), u64{0});
+    const bool whole = rows % groups == 0 && std::ranges::none_of(shares, [&](u64 share) { return each * share % all; });
+    if (!whole || !(equal || all == each || all == rows))
+      throw Error(errc::tensor_shape, from_.name, "tensor " + t.name, concat({groups, " times ", equal ? "a multiple of " : "", all, " rows"}), concat({rows, " rows"}));
+    const u64 before = each * std::accumulate(shares.begin(), shares.begin() + here.number, u64{0}) / all, ours = each * shares[here.number] / all;
+    for (u64 g = 0; g < groups; ++g) mine.rows.push_back({&t, g * each + before, ours});
   }
+
+  // What a gated delta net has of each value head, ...
+  static bool by_value_head(const name_rule& r) {
+    return r.is == role::delta_v || r.is == role::delta_gate || r.is == role::alpha || r.is == role::beta || r.is == role::decay ||
+           r.is == role::step_bias || r.is == role::delta_out || (r.is == role::conv && r.nth == 2);
+  }
+  static bool of_linear(role r) { return r == role::delta_q || r == role::delta_k || r == role::delta_v || r == role::conv; }
+  // ... in GGUF's order: the first of each key head, then the second of each, and so on.
+  u32 tiled_head(u32 i) const { return i % model_.key_heads * (model_.value_heads / model_.key_heads) + i / model_.key_heads; }
+  void tile(part& mine) const {
+    const row_run all = mine.rows.front();
+    const u64 each = all.count / model_.value_heads;
+    mine.rows.clear();
+    for (u32 i = 0; i < model_.value_heads; ++i) mine.rows.push_back({all.from, all.first + tiled_head(i) * each, each});
+  }
+
   static u64 rows_of(const tensor_ref& t) {
     u64 n = 1;
     if (one_row(t.shape)) return t.shape[1];
@@ -92,17 +132,27 @@ class planner {
     const std::string name = tensor_name(from_.as == naming::gguf ? found : alternative(rule.gguf, 0), bias, layer, 0);
     const auto [entry, fresh] = parts_.try_emplace(name, tensor_in_parts{out_.size(), {}});
     if (fresh) {
-      if (from_.as == naming::hf && (rule.hf_change != change::none || rule.gguf_change > change::plus_one))
-        throw Error(errc::unsupported, from_.name, "tensor " + name, "a change that cke can make for GGUF");
       if (one_row(shape)) shape.erase(shape.begin());
       const bool small = rule.is == role::conv || rule.is == role::layer_project;  // llama.cpp leaves them as they are
       if (rule.is == role::conv && shape.size() == 3) shape.erase(shape.begin() + 1);  // [channels, 1, taps]
-      const weight_slot slot{.is = rule.is, .quantisable = shape.size() > 1 && !small};
-      out_.push_back({name, std::move(shape), rule.is, layer, narrows(slot), from_.as == naming::hf ? rule.gguf_change : change::none, {}, {}});
+      if (from_.as == naming::hf && model_.ssm_groups && may_be_folded(rule.is)) fold(shape, mine, rule.is == role::ssm_norm ? model_.ssm_groups : shape[0]);
+      const weight_slot slot{.is = rule.is, .quantisable = shape.size() > 1 && !small && !may_be_folded(rule.is)};
+      const change done = from_.as == naming::gguf ? change::none : rule.gguf_change == change::none ? rule.hf_change : rule.gguf_change;
+      out_.push_back({name, std::move(shape), rule.is, layer, narrows(slot), done, {}, {}, {}});
+      if (model_.tiled && rule.is == role::delta_out)
+        for (u32 i = 0; i < model_.value_heads; ++i) out_.back().heads.push_back(tiled_head(i));
     }
     if (rule.is == role::v || rule.is == role::delta_v) out_[entry->second.at].is = role::v;
     auto& parts = entry->second.parts;
     parts.insert(std::ranges::upper_bound(parts, mine.number, {}, &part::number), std::move(mine));
+  }
+
+  // A vector as rows of equal length.
+  void fold(std::vector<u64>& shape, part& mine, u64 rows) const {
+    if (shape.size() != 1 || shape[0] % rows)
+      throw Error(errc::tensor_shape, from_.name, "tensor " + mine.rows[0].from->name, concat({"a multiple of ", rows, " numbers"}), "another shape");
+    shape = {rows, shape[0] / rows};
+    mine.rows[0].count = rows;
   }
 
   // The rows of a part behind those before it; then the shape says how many there are.
@@ -113,6 +163,7 @@ class planner {
     for (const row_run& r : t.rows) rows += r.count;
     if (t.shape.size() == 3) t.shape[1] = rows / t.shape[0];
     else t.shape[0] = rows;
+    if (t.was == change::transposed) std::swap(t.shape[1], t.shape[2]);
   }
 
   // What no role takes: nothing that matters, or this is another model.
@@ -121,21 +172,26 @@ class planner {
     const bool ahead = model_.ahead && is_ahead(t.name);
     if (hf && (ahead || (model_.tied && t.name == "lm_head.weight") || t.name.ends_with("rotary_emb.inv_freq"))) return;
     if (!hf && (ahead || t.name.starts_with("rope_f")))
-      return out_.push_back({t.name, t.shape, role::norm, 0, false, change::none, {{&t, 0, rows_of(t)}}, {}});
+      return out_.push_back({t.name, t.shape, role::norm, 0, false, change::none, {{&t, 0, rows_of(t)}}, {}, {}});
     throw Error(errc::tensor_unknown, from_.name, "tensor " + t.name, "only tensors of the model", "this one");
   }
-  // GGUF keeps the rules llama3 and longrope as what they divide the frequencies by.
+  // GGUF keeps the rules llama3 and longrope as what they divide the frequencies by, and stops what proportional leaves.
   void make_rope() {
     const auto add_made = [&](const char* name, std::vector<float> numbers) {
-      out_.push_back({name, {numbers.size()}, role::norm, 0, false, change::none, {}, std::move(numbers)});
+      out_.push_back({name, {numbers.size()}, role::norm, 0, false, change::none, {}, {}, std::move(numbers)});
     };
     const rotary& rope = model_.rope;
     if (rope.rule == stretch::llama3) {
       rotary plain = rope;
       plain.rule = stretch::none;
-      std::vector<float> divisors = rope_frequencies::of(plain, model_.head_dim, 0).inverse;
-      const std::vector<float> slowed = rope_frequencies::of(rope, model_.head_dim, 0).inverse;
+      std::vector<float> divisors = rope_frequencies::of(plain, model_.rope_head_dim, 0).inverse;
+      const std::vector<float> slowed = rope_frequencies::of(rope, model_.rope_head_dim, 0).inverse;
       std::ranges::transform(divisors, slowed, divisors.begin(), std::divides<>{});
+      add_made("rope_freqs.weight", std::move(divisors));
+    }
+    if (rope.rule == stretch::proportional) {
+      std::vector<float> divisors(model_.rope_head_dim / 2, 1e30f);
+      std::fill_n(divisors.begin(), rope.dims / 2, 1.f);
       add_made("rope_freqs.weight", std::move(divisors));
     }
     if (rope.rule == stretch::longrope) {
@@ -152,6 +208,7 @@ class planner {
   bool is_ahead(std::string_view name) const {
     const std::string_view before = from_.as == naming::hf ? "model.layers." : "blk.";
     u64 layer = 0;
+    if (from_.as == naming::hf && name.starts_with("mtp.")) return true;
     if (!name.starts_with(before)) return false;
     for (name.remove_prefix(before.size()); !name.empty() && name[0] >= '0' && name[0] <= '9' && layer < model_.layers; name.remove_prefix(1))
       layer = 10 * layer + static_cast<u64>(name[0] - '0');
@@ -160,6 +217,7 @@ class planner {
 
   const checkpoint& from_;
   const model_facts& model_;
+  std::vector<name_rule> rules_;
   std::vector<planned_tensor> out_;
   std::map<std::string, tensor_in_parts> parts_;
   std::set<const tensor_ref*> used_;

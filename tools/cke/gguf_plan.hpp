@@ -24,7 +24,8 @@ struct planned_tensor {
   u32 layer{};
   bool matrix{};           // a quantisable one: neither a vector nor a router
   change was{};            // what the format wants done to the numbers
-  std::vector<row_run> rows;
+  std::vector<row_run> rows;  // of a transposed tensor: those of each head, which are its columns there
+  std::vector<u32> heads;     // whose columns are meant, in this order; empty: as they are
   std::vector<float> made;  // instead of rows: numbers that the checkpoint has as a rule
 
   u64 columns() const { return shape.size() > 1 ? shape.back() : 1; }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // quantize.cpp: cke quantize: a checkpoint as a GGUF file, its matrices in another type.
 #include <atomic>
+#include <cmath>
 #include <filesystem>
 
 #include <cke/io/gguf_tokenizer_writer.hpp>
@@ -26,7 +27,9 @@ std::vector<dtype> types_of(const std::vector<planned_tensor>& plan, const recip
   for (const planned_tensor& t : plan) {
     at.is = t.is, at.layer = t.layer, at.columns = t.columns();
     at.tied = (t.is == role::embed || t.is == role::layer_embed) && model.tied;
-    types.push_back(t.matrix ? type_of(to, at) : as == naming::gguf ? t.rows[0].from->type : dtype::f32);
+    // llama.cpp narrows the projection of layers' embeddings, but quantises it never.
+    const bool narrowed = t.matrix || (t.is == role::layer_project && info(to.most).block == 1);
+    types.push_back(narrowed ? type_of(to, at) : as == naming::gguf ? t.rows[0].from->type : dtype::f32);
     at.value += is_value(t);
   }
   return types;
@@ -87,22 +90,40 @@ class tensor_writer {
   // False where the type cannot hold a number.
   bool encode_row(const planned_tensor& t, dtype type, u64 source, float* row, std::byte* out) const {
     const u64 columns = t.columns();
-    auto run = t.rows.begin();
-    for (; source >= run->count; ++run) source -= run->count;
-    const dtype has = run->from->type;
-    const std::byte* in = run->from->bytes.data() + bytes_of(has, (run->first + source) * columns);
-    if (has == type && t.was != change::plus_one) {
-      std::memcpy(out, in, bytes_of(type, columns));
-      return true;
+    if (t.was == change::transposed) {
+      read_column(t, source, row);
+    } else {
+      auto run = t.rows.begin();
+      for (; source >= run->count; ++run) source -= run->count;
+      const dtype has = run->from->type;
+      const std::byte* in = run->from->bytes.data() + bytes_of(has, (run->first + source) * columns);
+      if (has == type && t.was <= change::paired_heads && t.heads.empty()) {
+        std::memcpy(out, in, bytes_of(type, columns));
+        return true;
+      }
+      // The columns of each head, where GGUF has heads in another order.
+      const u64 heads = std::max<u64>(1, t.heads.size()), width = columns / heads;
+      for (u64 h = 0; h < heads; ++h)
+        kernels::to_f32(has, in + bytes_of(has, (t.heads.empty() ? 0 : t.heads[h]) * width), static_cast<u32>(width), row + h * width);
     }
-    kernels::to_f32(has, in, static_cast<u32>(columns), row);
     if (t.was == change::plus_one)
       for (u64 i = 0; i < columns; ++i) row[i] += 1;
+    if (t.was == change::minus_exp)
+      for (u64 i = 0; i < columns; ++i) row[i] = static_cast<float>(-std::exp(static_cast<double>(row[i])));
     const float most = type == dtype::f32 || type == dtype::bf16 ? std::numeric_limits<float>::max() : 65504.f;
     bool good = true;
     for (u64 i = 0; i < columns; ++i) good = good && std::abs(row[i]) <= most;
     if (good) kernels::quantise(type, row, columns, out);
     return good;
+  }
+
+  // Row r is a column of the rows that lie together for its head: GGUF has each head's keys the other way round.
+  static void read_column(const planned_tensor& t, u64 r, float* row) {
+    const u64 width = t.shape[1];  // of those rows
+    const row_run& head = t.rows[r / width];
+    const tensor_ref& in = *head.from;
+    for (u64 i = 0; i < t.columns(); ++i)
+      kernels::to_f32(in.type, in.bytes.data() + bytes_of(in.type, (head.first + i) * width + r % width), 1, row + i);
   }
 
   const checkpoint& from_;
@@ -122,9 +143,16 @@ void add_metadata(gguf_writer& to, const checkpoint& from, const model_facts& mo
     to.add("general.architecture", model.architecture);
     to.add("general.type", "model");
     to.add("general.name", std::filesystem::canonical(from.name).filename().string());
-    for (const auto& [key, value] : model.metadata) std::visit([&](const auto& v) {
-      if constexpr (std::is_same_v<decltype(v), const std::vector<i32>&>) to.add_array(key, std::span(v));
-      else to.add(key, v);
+    for (const auto& [name, value] : model.metadata) std::visit([&, key = concat({model.architecture, ".", name})](const auto& v) {
+      if constexpr (std::is_same_v<decltype(v), const std::vector<i32>&>) {
+        to.add_array(key, std::span(v));
+      } else if constexpr (std::is_same_v<decltype(v), const model_facts::flags&>) {
+        std::array<bool, layer_set::most> each{};
+        for (u32 layer = 0; layer < v.layers; ++layer) each[layer] = v.of.has(layer);
+        to.add_array(key, std::span(std::as_const(each)).first(v.layers));
+      } else {
+        to.add(key, v);
+      }
     }, value);
     if (from.tokens) write_gguf_tokenizer(to, *from.tokens, from.stop_ids, model.rows, from.name);
     else to.add("tokenizer.ggml.model", "none");

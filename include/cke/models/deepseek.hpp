@@ -82,6 +82,14 @@ struct deepseek_family {
       if (m.rows) all.push(m);
     return all;
   }
+  // The cache that llama.cpp keeps is of one head, whose keys are the latent and what is turned.
+  static void latent_to_gguf(const config& c, auto put) {
+    put("attention.head_count_kv", 1u);
+    put("attention.key_length", c.kv_rank + c.head_dim);
+    put("attention.value_length", c.kv_rank);
+    put("attention.key_length_mla", c.nope + c.head_dim);
+    if (c.rope.mscale_all.v != 0) put("rope.scaling.yarn_log_multiplier", static_cast<float>(0.1 * c.rope.mscale_all.v));
+  }
   static constexpr auto names = expert_names + std::array{
       name_rule{place::body, role::q_a, 0, "model.layers.{}.self_attn.q_a_proj", "blk.{}.attn_q_a"},
       name_rule{place::body, role::q_a_norm, 0, "model.layers.{}.self_attn.q_a_layernorm", "blk.{}.attn_q_a_norm"},
@@ -100,6 +108,10 @@ template <> struct family<"deepseek_v2"> : deepseek_family {
   static constexpr config defaults{.vocab = 102400, .dim = 4096, .hidden = 11008, .expert_hidden = 1407, .layers = 32, .heads = 32, .experts = 64,
                                    .active = 0, .shared = 2};
   static constexpr config gguf_defaults{.vocab = 0, .dim = 0, .hidden = 0, .expert_hidden = 0, .layers = 0, .heads = 0, .q_rank = 0};
+  static void to_gguf(const config& c, json, auto put) {
+    latent_to_gguf(c, put);
+    put("expert_gating_func", 1u);  // softmax
+  }
   // Groups count only where the way of choosing says so.
   static constexpr config_problem refuses(json root, naming as, const config& c) {
     const json method = root["topk_method"];
@@ -117,6 +129,10 @@ template <> struct family<"deepseek_v3"> : deepseek_family {
   static constexpr config defaults{.vocab = 129280, .dim = 7168, .hidden = 18432, .expert_hidden = 2048, .layers = 61, .heads = 128, .groups = 8,
                                    .groups_kept = 4, .dense_layers = 3, .weights_scale = 2.5, .renormalise = true};
   static constexpr config gguf_defaults{.vocab = 0, .dim = 0, .hidden = 0, .expert_hidden = 0, .layers = 0, .heads = 0, .q_rank = 0};
+  static void to_gguf(const config& c, json, auto put) {
+    latent_to_gguf(c, put);
+    put("expert_gating_func", 2u);  // sigmoid
+  }
 };
 
 struct DeepSeek_V2_Lite : deepseek_v2<deepseek_config{.vocab = 102400, .dim = 2048, .hidden = 10944, .expert_hidden = 1408, .layers = 27, .heads = 16, .q_rank = 0, .experts = 64, .active = 6, .shared = 2, .dense_layers = 1, .rope = {.theta = 1e4, .pairs = pairing::adjacent, .rule = stretch::yarn, .factor = 40, .mscale = 0.707, .mscale_all = 0.707, .original = 4096, .max_position = 163840}}> {};

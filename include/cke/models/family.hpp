@@ -33,8 +33,8 @@ template <class Family> constexpr std::string_view architecture_of() {
   else return name_in<Family>(naming::gguf);
 }
 
-// What a GGUF file of the family says that no config does: `gguf_also`.
-struct gguf_constant { std::string_view key; u32 value; };
+// What GGUF metadata say otherwise than the rows of `keys`, or beside them: `to_gguf(config, config.json, put)`, which calls
+// put(key, value) with a number, a truth, a set of layers, a list of numbers, or f(layer) for a list with one of each.
 
 // A field of a config: its C++ name, where it stands in config.json ("a.b|c": member b of a, or else c) and
 // in GGUF metadata (without the architecture's prefix), whether it may be absent, and its sane range.

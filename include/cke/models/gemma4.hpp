@@ -3,6 +3,8 @@
 // ones; in small models every layer adds an embedding of its own, in large ones experts stand beside the mlp.
 #pragma once
 
+#include <span>
+
 #include "family.hpp"
 
 namespace cke {
@@ -190,7 +192,23 @@ template <> struct family<"gemma4_text"> {
     });
     return as_usual ? config_problem{} : unsupported("per_layer_config", own_config, "one head_dim and one num_key_value_heads for all full layers");
   }
+  // What differs from layer to layer is a list.
+  static void to_gguf(const config& c, json, auto put) {
+    if (c.double_wide) put("feed_forward_length", [&](u32 layer) { return layer + c.shared_layers < c.layers ? c.hidden : 2 * c.hidden; });
+    else put("feed_forward_length", c.hidden);
+    if (c.k_is_v) put("attention.head_count_kv", [&](u32 layer) { return c.sliding.has(layer) ? c.kv_heads : c.global_kv_heads; });
+    else put("attention.head_count_kv", c.kv_heads);
+    put("attention.value_length", c.global_head_dim);
+    put("attention.value_length_swa", c.head_dim);
+    put("attention.sliding_window_pattern", c.sliding);
+    put("rope.dimension_count", c.global_head_dim);  // rope_freqs.weight says which part of it
+    put("rope.dimension_count_swa", c.head_dim);
+  }
   static constexpr auto names = gemma4_names;
+  static constexpr std::span<const name_rule> names_of(const config& c) {
+    if (c.experts) return gemma4_expert_names;
+    return gemma4_names;
+  }
 };
 
 struct Gemma_4_E2B : gemma4<gemma4_config{.vocab = 262144, .dim = 1536, .hidden = 6144, .layers = 35, .heads = 8, .kv_heads = 1, .sliding = layer_set::all_but_every(5), .shared_layers = 20, .double_wide = true, .logit_cap = 30}> {};

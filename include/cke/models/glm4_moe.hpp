@@ -46,7 +46,7 @@ template <> struct family<"glm4_moe"> {
   using config = glm4_moe_config;
   template <config C> using type = glm4_moe<C>;
   static constexpr std::string_view name = "glm4_moe", gguf_name = "glm4moe", header = "cke/models/glm4_moe.hpp", type_name = "cke::glm4_moe";
-  static constexpr gguf_constant gguf_also[] = {{"expert_gating_func", 2}};  // sigmoid
+  static void to_gguf(const config&, json, auto put) { put("expert_gating_func", 2u); }  // sigmoid
   static constexpr bool predicts_ahead = true;  // files have layers after the last, for speculation
   static constexpr config_key keys[] = {
       key::vocab, key::dim, key::hidden, key::expert_hidden, key::layers, key::heads, key::kv_heads, key::head_dim, key::experts, key::active,

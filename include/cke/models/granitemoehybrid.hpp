@@ -98,6 +98,12 @@ template <> struct family<"granitemoehybrid"> {
                                                  {role::gate_shared, c.hidden}, {role::up_shared, c.hidden}});
     return all;
   }
+  static void to_gguf(const config& c, json, auto put) {
+    put("ssm.inner_size", c.ssm_heads * c.ssm_head_dim);
+    put("feed_forward_length", c.experts ? c.expert_hidden : c.hidden);
+    put("expert_shared_feed_forward_length", c.hidden);
+    put("rope.scaling.finetuned", c.turned.has(0));
+  }
   static constexpr auto names = expert_names + paired_rules + granite_expert_rules + std::array{
       name_rule{place::body, role::gate, 0, "model.layers.{}.shared_mlp.input_linear[0]", "blk.{}.ffn_gate"},
       name_rule{place::body, role::up, 0, "model.layers.{}.shared_mlp.input_linear[1]", "blk.{}.ffn_up"},

@@ -43,7 +43,7 @@ template <> struct family<"lfm2_moe"> {
   using config = lfm2_moe_config;
   template <config C> using type = lfm2_moe<C>;
   static constexpr std::string_view name = "lfm2_moe", gguf_name = "lfm2moe", header = "cke/models/lfm2_moe.hpp", type_name = "cke::lfm2_moe";
-  static constexpr gguf_constant gguf_also[] = {{"expert_gating_func", 2}};  // sigmoid
+  static void to_gguf(const config&, json, auto put) { put("expert_gating_func", 2u); }  // sigmoid
   static constexpr config_key keys[] = {
       key::vocab.or_default(), key::dim.or_default(), key::hidden.or_default(), key::expert_hidden.or_default(), key::layers.or_default(),
       key::heads.or_default(), key::kv_heads, key::head_dim, key::taps, key::attends, key::experts.or_default(), key::active.or_default(),

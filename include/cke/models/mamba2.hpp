@@ -60,7 +60,8 @@ inline constexpr config_key mamba_eps{"eps", "layer_norm_epsilon|rms_norm_eps", 
     least_step{"least_step", "time_step_limit.0|mamba_dt_limit.0", "", true, 0, 1e300},
     most_step{"most_step", "time_step_limit.1|mamba_dt_limit.1", "", true, 0, 1e300},
     ssm_conv_bias{"conv_bias", "use_conv_bias|mamba_conv_bias", "", true, 0, 1},
-    ssm_bias{"bias", "use_bias", "", true, 0, 1};
+    ssm_bias{"bias", "use_bias", "", true, 0, 1},
+    unturned{"rope", "", "", true, 1, 1};
 }  // namespace key
 
 template <> struct family<"mamba2"> {
@@ -70,7 +71,7 @@ template <> struct family<"mamba2"> {
   static constexpr config_key keys[] = {
       key::vocab.or_default(), key::dim.or_default(), key::layers.or_default(), {"heads", "num_heads", "ssm.time_step_rank", true, 1, 65536},
       {"head_dim", "head_dim", "ssm.head_dim", true, 1, 4096}, key::ssm_state, key::ssm_groups, key::ssm_taps, key::mamba_eps,
-      key::least_step, key::most_step, key::ssm_conv_bias, key::ssm_bias, key::tied, key::rope};
+      key::least_step, key::most_step, key::ssm_conv_bias, key::ssm_bias, key::tied, key::unturned};
   static constexpr requirement must_be[] = {{"hidden_act", "silu"}};
   static constexpr config defaults{.vocab = 32768, .dim = 4096, .layers = 64, .heads = 128, .ssm_groups = 8};
   static constexpr config gguf_defaults{.vocab = 0, .dim = 0, .layers = 0, .heads = 0};
@@ -80,6 +81,12 @@ template <> struct family<"mamba2"> {
   }
   static constexpr config_problem refuses(json, naming, const config& c) { return mamba2_problem(c.heads, c.ssm_groups, c.least_step, c.most_step); }
   static constexpr auto matrices(const config& c, u32) { return mamba2_matrices(c.heads, c.head_dim, c.ssm_groups, c.state); }
+  static void to_gguf(const config& c, json, auto put) {
+    put("ssm.inner_size", c.heads * c.head_dim);
+    put("context_length", 1u << 20);  // there is no end
+    put("feed_forward_length", 0u);
+    put("attention.head_count", 0u);
+  }
   static constexpr auto names = common_names + backbone_rules;
 };
 

@@ -72,7 +72,7 @@ template <> struct family<"nemotron_h"> {
       key::pattern("attends", "attends", "linear_attention|mamba|M|mlp|-|moe|E or full_attention|attention|*"),
       key::pattern("feeds", "feed_forward_length", "linear_attention|mamba|M|full_attention|attention|* or mlp|-|moe|E"),
       key::pattern("sparse", "", "linear_attention|mamba|M|full_attention|attention|*|mlp|- or moe|E").or_default(),
-      key::mamba_eps, key::least_step, key::most_step, key::ssm_conv_bias, key::ssm_bias, key::tied, key::rope};
+      key::mamba_eps, key::least_step, key::most_step, key::ssm_conv_bias, key::ssm_bias, key::tied, key::unturned};
   static constexpr requirement must_be[] = {
       {"mlp_hidden_act", "relu2"}, {"mamba_hidden_act", "silu"}, {"attention_bias", "false"}, {"mlp_bias", "false"}, {"mamba_proj_bias", "false"},
       {"sliding_window", "null"}, {"n_shared_experts", "1"}, {"moe_latent_size", "null"}};
@@ -102,6 +102,13 @@ template <> struct family<"nemotron_h"> {
     else if (c.feeds.has(layer)) put({{role::up, c.hidden}});
     else all = mamba2_matrices(c.ssm_heads, c.ssm_head_dim, c.ssm_groups, c.state);
     return all;
+  }
+  static constexpr std::string_view gguf_architecture_of(const config& c) { return c.sparse == layer_set{} ? "nemotron_h" : "nemotron_h_moe"; }
+  static void to_gguf(const config& c, json, auto put) {
+    put("ssm.inner_size", c.ssm_heads * c.ssm_head_dim);
+    put("feed_forward_length", [&](u32 layer) { return c.feeds.has(layer) ? c.hidden : 0; });
+    put("attention.layer_norm_epsilon", static_cast<float>(c.eps));
+    if (c.sparse != layer_set{}) put("expert_shared_count", 1u);
   }
   static constexpr auto names = common_names + backbone_rules + std::array{
       name_rule{place::body, role::q, 0, "backbone.layers.{}.mixer.q_proj", "blk.{}.attn_q"},

@@ -63,6 +63,21 @@ constexpr small_vector<layer_matrix, 12> qwen3_5_matrices(const auto& c, u32 lay
   return all;
 }
 
+constexpr void qwen3_5_to_gguf(const auto& c, auto put) {
+  put("ssm.inner_size", c.value_heads * c.value_dim);
+  put("attention.recurrent_layers", c.linear);
+}
+// Positions in time, height and width turn parts of a head; in text they are one.
+constexpr void qwen3_5_sections(json root, auto put) {
+  std::array<u32, 4> sections{11, 11, 10, 0};
+  u32 i = 0;
+  root.path("rope_parameters.mrope_section|rope_scaling.mrope_section").find([&](std::string_view, json size) {
+    if (const double n = size.number(); n >= 0 && n <= 512) sections[i] = static_cast<u32>(n);
+    return ++i == 3;
+  });
+  put("rope.dimension_sections", sections);
+}
+
 inline constexpr auto qwen3_5_names = expert_names + std::array{
     name_rule{place::footer, role::norm, 0, "model.norm", "output_norm", change::plus_one},
     name_rule{place::body, role::norm, 0, "model.layers.{}.input_layernorm", "blk.{}.attn_norm", change::plus_one},
@@ -109,6 +124,7 @@ template <> struct family<"qwen3_5_text"> {
   static constexpr config gguf_defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 1, .tiled = true};
   static constexpr config finish(config c) { return qwen3_5_finished(c); }
   static constexpr auto matrices(const config& c, u32 layer) { return qwen3_5_matrices(c, layer); }
+  static void to_gguf(const config& c, json root, auto put) { qwen3_5_to_gguf(c, put), qwen3_5_sections(root, put); }
   static constexpr auto names = qwen3_5_names;
 };
 

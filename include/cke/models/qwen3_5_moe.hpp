@@ -49,6 +49,7 @@ template <> struct family<"qwen3_5_moe_text"> {
                                         .tiled = true, .experts = 0, .active = 0};
   static constexpr config finish(config c) { return qwen3_5_finished(c); }
   static constexpr auto matrices(const config& c, u32 layer) { return qwen3_5_matrices(c, layer); }
+  static void to_gguf(const config& c, json root, auto put) { qwen3_5_to_gguf(c, put), qwen3_5_sections(root, put); }
   static constexpr auto names = qwen3_5_names;
 };
 

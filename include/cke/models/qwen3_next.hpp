@@ -40,6 +40,7 @@ template <> struct family<"qwen3_next"> {
                                         .experts = 0, .active = 0};
   static constexpr config finish(config c) { return qwen3_5_finished(c); }
   static constexpr auto matrices(const config& c, u32 layer) { return qwen3_5_matrices(c, layer); }
+  static void to_gguf(const config& c, json, auto put) { qwen3_5_to_gguf(c, put); }
   static constexpr auto names = qwen3_5_names + std::array{
       name_rule{place::body, role::delta_q, 0, "model.layers.{}.linear_attn.in_proj_qkvz<0>", "blk.{}.attn_qkv[0]"},
       name_rule{place::body, role::delta_k, 0, "model.layers.{}.linear_attn.in_proj_qkvz<1>", "blk.{}.attn_qkv[1]"},

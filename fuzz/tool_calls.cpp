@@ -12,7 +12,7 @@ void demand(bool right) {
 
 // Each character that is no white space, and each call, in order.
 std::string read(const cke::tool_form& form, std::string_view text, std::size_t step, std::size_t& calls) {
-  cke::tool_call_parser parser(form, {"f", "g"});
+  cke::tool_call_parser parser(form, {{"f", {{"n", cke::json_kinds::number}, {"s", cke::json_kinds::text}}}, {"g", {}}});
   std::string all;
   const auto add = [&](const std::vector<cke::tool_part>& parts) {
     for (const auto& part : parts) {

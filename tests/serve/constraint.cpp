@@ -6,6 +6,7 @@
 #include <cke/serve/constraint.hpp>
 #include <cke/text/grammar/automaton.hpp>
 #include <cke/text/random.hpp>
+#include <cke/text/tool_calls.hpp>
 
 using namespace cke;
 using namespace cke::serve;
@@ -61,7 +62,7 @@ TEST_CASE("constraint: calls that fit the grammar are calls to the parser, in ev
       for (u64 seed = 0; seed < 40; ++seed) {
         const std::string text = random_text(w, seed);
         CAPTURE(text);
-        tool_call_parser parser(form, {"add", "stop-it"});
+        tool_call_parser parser(form, {{"add"}, {"stop-it"}});
         std::vector<tool_part> parts = parser.feed(text);
         std::ranges::move(parser.finish(), std::back_inserter(parts));
         std::size_t calls = 0;
@@ -80,6 +81,68 @@ TEST_CASE("constraint: calls that fit the grammar are calls to the parser, in ev
       CHECK(one == (most == 1));
       CHECK(names == (one ? 1u : 3u));
     }
+}
+
+// What the parser of `form` makes of a text that the grammar of the function f with these parameters allows; "refused"
+// where it does not.
+std::string arguments_of(std::string_view form, const json& parameters, const std::string& text, bool strict = false) {
+  const json function{{"name", "f"}, {"parameters", parameters}, {"strict", strict}};
+  json body = with_tools({{"tool_choice", "required"}});
+  body["tools"] = json::array({{{"type", "function"}, {"function", function}}});
+  const wanted_grammar w = chat_constraint(body, form_of(form), false);
+  grammar_automaton a(w.of);
+  auto s = a.start();
+  for (const char c : text) s = a.next(s, static_cast<u8>(c));
+  if (!a.accepts(s)) return "refused";
+  tool_call_parser parser(*form_of(form).calls, {read_tool_signature(function)});
+  auto parts = parser.feed(text);
+  std::ranges::move(parser.finish(), std::back_inserter(parts));
+  REQUIRE(parts.size() == 1);
+  REQUIRE(parts[0].calls.size() == 1);
+  return parts[0].calls[0].arguments;
+}
+
+TEST_CASE("constraint: calls in tags have the parameters of their schema, each of its kind") {
+  const json schema = json::parse(R"({"type": "object", "$defs": {"unit": {"enum": ["km", "mi", 5]}}, "required": ["s", "z"], "properties": {"s": {"type": "string"},
+    "n": {"type": "integer", "minimum": 3}, "o": {"type": "array", "items": {"$ref": "#/$defs/unit"}, "uniqueItems": true}, "u": {"$ref": "#/$defs/unit"}, "e": {"enum": ["a b", "c", null]}}})");
+  const auto coder = [&](const std::string& inner, bool strict = false) { return arguments_of("qwen3_coder", schema, "<tool_call>\n<function=f>\n" + inner + "</function>\n</tool_call>", strict); };
+  const auto given = [](const std::string& key, const std::string& value) { return "<parameter=" + key + ">\n" + value + "\n</parameter>\n"; };
+  const std::string s = given("s", "x"), z = given("z", "1");
+  CHECK(coder(s + z) == R"({"s":"x","z":1})");
+  for (const std::string text : {"", "\n", "a\n\n", "<", "</", "<</parameter", "</parameter\n", "</function>\n</tool_call>", "\xc3\xa9 \"\\ \xf0\x9f\x8c\x8a"}) {
+    CAPTURE(text);
+    CHECK(json::parse(coder(given("s", text) + z))["s"] == text);
+  }
+  CHECK(coder(s + given("n", "4") + given("e", "a b") + z) == R"({"s":"x","n":4,"e":"a b","z":1})");
+  CHECK(coder(s + given("o", "[\"km\",\"mi\"]") + z) == R"({"s":"x","o":["km","mi"],"z":1})");
+  for (const std::string& wrong : {z, z + s, s, s + given("n", "2") + z, s + given("n", "x") + z, s + given("e", "d") + z, s + given("o", "km") + z, s + s + z, s + given("x", "1") + z, s + z + "x"}) {
+    CAPTURE(wrong);
+    CHECK(coder(wrong) == "refused");
+  }
+  // GLM's: a line for each tag, or all in one
+  const std::string glm = "<tool_call>f\n<arg_key>s</arg_key>\n<arg_value>a < b</arg_value>\n<arg_key>z</arg_key>\n<arg_value></arg_value>\n</tool_call>";
+  std::string in_one = glm;
+  std::erase(in_one, '\n');
+  for (const std::string& text : {glm, in_one}) CHECK(arguments_of("glm4", schema, text) == R"({"s":"a < b","z":""})");
+  CHECK(arguments_of("glm4", schema, glm + "x") == "refused");
+  CHECK(arguments_of("glm4", true, "<tool_call>f</tool_call>") == "{}");
+
+  // What a strict function is held to must be sayable.
+  const auto refusal = [&](const json& property) {
+    try {
+      return arguments_of("glm4", {{"properties", {{"p", property}}}}, "<tool_call>f</tool_call>", true);
+    } catch (const api_error& e) {
+      return std::string(e.what());
+    }
+  };
+  CHECK(refusal({{"type", "string"}}) == "{}");
+  CHECK(refusal({{"type", {"string", "null"}}}) == "{}");
+  CHECK(refusal({{"enum", {"a", 1}}}) == "{}");
+  CHECK(refusal({{"type", "string"}, {"maxLength", 3}}) == "tools.f.parameters.p: expected texts without limits, or of an enum, where calls are in tags, found maxLength");
+  CHECK(refusal({{"type", {"string", "object"}}}) == "tools.f.parameters.p: expected parameters that may be texts to be nothing else but booleans or null, found more");
+  CHECK(refusal({{"type", "integer"}, {"multipleOf", 2}}) == "tools.f.parameters.p.multipleOf: expected a keyword that a grammar can express, found 'multipleOf'");
+  CHECK(refusal({{"enum", {"</arg_value>"}}}) == "tools.f.parameters.p: expected texts without the tag behind a value, found </arg_value>");
+  CHECK_THROWS_WITH_AS(arguments_of("glm4", {{"properties", {{"<", true}}}}, ""), "tools.f: expected names without < and > where calls are in tags, found <", api_error);
 }
 
 TEST_CASE("constraint: where an answer's form begins") {

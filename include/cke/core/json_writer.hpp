@@ -18,6 +18,7 @@ class json_writer {
   template <class F> void array(std::string_view key, F f) { nest(key, '[', ']', f); }
   void put(std::string_view key, std::string_view value) { before(key), quote(value); }
   void put(std::string_view key, const char* value) { put(key, std::string_view(value)); }
+  void put_json(std::string_view key, std::string_view value) { before(key), text += value; }  // which is JSON already
   template <class T>
     requires std::is_arithmetic_v<T>
   void put(std::string_view key, T value) {

@@ -23,9 +23,10 @@ class json_schema_rules {
   explicit json_schema_rules(const std::string& file) : file_(file), rules_(file) {}
 
   // What a document of the schema is called in the rules. `path`: for messages. Throws Error naming
-  // the keyword for what a grammar cannot say. The schema outlives this.
-  std::string item(const json& schema, const std::string& path) {
-    root_ = &schema;
+  // the keyword for what a grammar cannot say. `root`: what the schema is part of; it outlives this.
+  std::string item(const json& schema, const std::string& path) { return item(schema, path, schema); }
+  std::string item(const json& schema, const std::string& path, const json& root) {
+    root_ = &root;
     return value(schema, path, 0);
   }
   // White space that may be anywhere between the parts of a document.

@@ -13,7 +13,7 @@ struct chat_reading {
   bool thoughts = false;            // the model can think
   bool in_thought = false;          // the prompt ended inside a thought
   const tool_form* calls = nullptr; // null: calls stay text
-  std::vector<std::string> tools{};
+  std::vector<tool_signature> tools{};
 };
 
 class chat_reply final : public generation_reply {

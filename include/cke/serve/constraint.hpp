@@ -2,10 +2,8 @@
 // constraint.hpp: what a request says of the form of its answer, as a grammar.
 #pragma once
 
-#include "../io/json_schema.hpp"
 #include "../text/grammar/gbnf.hpp"
-#include "../text/tool_calls.hpp"
-#include "request.hpp"
+#include "tagged_rules.hpp"
 
 namespace cke::serve {
 
@@ -20,11 +18,6 @@ struct answer_form {
 
 namespace detail {
 
-inline std::string named_call(const tool_form& form, const std::string& name, const std::string& arguments, const std::string& ws) {
-  const auto key = [&](std::string_view k) { return gbnf::literal('"' + std::string(k) + '"') + " \":\" " + ws + ' '; };
-  return "\"{\" " + ws + ' ' + key("name") + gbnf::literal(json(name).dump()) + " \",\" " + ws + ' ' + key(form.arguments) + arguments + ' ' + ws + " \"}\"";
-}
-
 // The functions that may be called: all of the request, or the named one.
 inline std::vector<const json*> callable(const json& body) {
   std::vector<const json*> all;
@@ -36,26 +29,34 @@ inline std::vector<const json*> callable(const json& body) {
   return all;
 }
 
+// One call in JSON.
+inline std::string json_call_rule(const tool_form& form, const json& function, json_schema_rules& rules) {
+  static const json object{{"type", "object"}};
+  const json* schema = given(function, "parameters");
+  const std::string name = function["name"].get<std::string>(), path = "tools." + name + ".parameters", ws = rules.blank();
+  std::string arguments;
+  try {
+    arguments = rules.item(schema ? *schema : object, path);
+  } catch (const Error&) {
+    if (given_or(function, "strict", false)) throw;
+    arguments = rules.item(object, path);  // OpenAI's: without `strict` the schema is advice
+  }
+  if (form.named_first) return gbnf::literal(name) + ' ' + gbnf::literal(form.others[0]) + ' ' + arguments;
+  const auto key = [&](std::string_view k) { return gbnf::literal('"' + std::string(k) + '"') + " \":\" " + ws + ' '; };
+  return "\"{\" " + ws + ' ' + key("name") + gbnf::literal(json(name).dump()) + " \",\" " + ws + ' ' + key(form.arguments) + arguments + ' ' + ws + " \"}\"";
+}
+
 // Rules for calls: `calls` is one or more, as the model writes them, and `behind` what follows the
 // mark of one.
 inline std::string call_rules(const tool_form& form, std::span<const json* const> functions, bool one, json_schema_rules& rules) {
-  const std::string ws = rules.blank();
-  const bool by_name = form.named_first;
   std::string alternatives;
   for (const json* f : functions) {
-    const json* schema = given(*f, "parameters");
-    static const json object{{"type", "object"}};
-    const std::string path = "tools." + (*f)["name"].get<std::string>() + ".parameters";
-    std::string arguments;
-    try {
-      arguments = rules.item(schema ? *schema : object, path);
-    } catch (const Error& e) {
-      if (given_or(*f, "strict", false)) throw bad_request(e.what(), "tools", "invalid_value");
-      arguments = rules.item(object, path);  // OpenAI's: without `strict` the schema is advice
-    }
     alternatives += alternatives.empty() ? "" : " | ";
-    alternatives += by_name ? gbnf::literal((*f)["name"].get<std::string>()) + ' ' + gbnf::literal(form.others[0]) + ' ' + arguments
-                            : named_call(form, (*f)["name"].get<std::string>(), arguments, ws);
+    try {
+      alternatives += form.tagged() ? tagged_call_rule(form.tags, *f, rules) : json_call_rule(form, *f, rules);
+    } catch (const Error& e) {
+      throw bad_request(e.what(), "tools", "invalid_value");
+    }
   }
   std::string text = "call ::= " + alternatives + '\n';
   const std::string more = one ? "" : "*";
@@ -63,9 +64,11 @@ inline std::string call_rules(const tool_form& form, std::span<const json* const
     return one ? item : item + " (" + gbnf::literal(between) + ' ' + item + ")" + more;
   };
   if (form.open.empty()) return text + "calls ::= " + repeated("call", "; ") + '\n';
-  std::string behind = by_name ? "call" : form.listed ? "\"[\" " + repeated("call", ", ") + " \"]\"" : "\"\\n\" call \"\\n\"";
+  const bool by_name = form.named_first, bare = by_name || (form.tagged() && !form.tags.lines);
+  std::string behind = bare ? "call" : form.listed ? "\"[\" " + repeated("call", ", ") + " \"]\"" : "\"\\n\" call \"\\n\"";
   if (!form.close.empty()) behind += ' ' + gbnf::literal(form.close);
   text += "behind ::= " + behind + '\n';
+  if (form.tagged()) text += text_rules(form.tags.behind_value);
   const std::string marked = gbnf::literal(form.open) + " behind";
   return text + "calls ::= " + (form.listed && !by_name ? marked : repeated(marked, by_name ? "" : "\n")) + '\n';
 }

@@ -32,7 +32,7 @@ class service {
     form_.calls = tool_form_of(form);
     for (const added_token& t : v.added) {
       const std::string& text = v.tokens[t.id];
-      const bool of_thought = form_.thoughts && (text == thought_marks{}.open || text == thought_marks{}.close), of_call = is_call_mark(text);
+      const bool of_thought = form_.thoughts && (text == thought_marks{}.open || text == thought_marks{}.close), of_call = form_.calls && form_.calls->has_mark(text);
       if (of_thought) (text == thought_marks{}.open ? form_.think : form_.end_think) = t.id;
       if (of_call && text == form_.calls->open) form_.open_mark = t.id;
       if (!t.special) continue;
@@ -139,10 +139,6 @@ class service {
     return dump(all);
   }
 
-  bool is_call_mark(std::string_view text) const {
-    const tool_form* f = form_.calls;
-    return f && !text.empty() && (text == f->open || text == f->close || std::ranges::find(f->others, text) != f->others.end());
-  }
   chat_reading reading(const json& body, const jinja::conversation& c, std::string_view prompt) const {
     chat_reading r;
     r.thoughts = form_.thoughts;
@@ -150,7 +146,7 @@ class service {
     r.in_thought = prompt.ends_with(thought_marks{}.open);
     if (c.tools.is_none()) return r;
     r.calls = form_.calls;
-    for (const json& tool : body["tools"]) r.tools.push_back(tool["function"]["name"].get<std::string>());
+    for (const json& tool : body["tools"]) r.tools.push_back(read_tool_signature(tool["function"]));
     return r;
   }
   // Nobody can guess it, and no two answers share it.

@@ -2,73 +2,28 @@
 // tool_calls.hpp: the calls that a model writes into its answer, taken out of the text as it arrives.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <string>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include "json_scanner.hpp"
+#include "built_in_call.hpp"
 
 namespace cke {
 
-// How a family writes calls: JSON with a name and arguments, or a list of such, behind a mark.
-struct tool_form {
-  std::string_view name;
-  std::string_view open;        // empty: calls are the whole answer, with semicolons between them
-  std::string_view close{};     // empty: the JSON's end is the call's
-  std::string_view arguments = "arguments";  // their key
-  bool listed = false;          // a mark stands before a list of calls
-  bool named_first = false;     // NAME[ARGS]{...} is a call too
-  std::array<std::string_view, 2> others{};  // further marks; the first may stand before a whole answer
-};
-
-inline constexpr tool_form tool_forms[] = {
-    {.name = "hermes", .open = "<tool_call>", .close = "</tool_call>"},  // Qwen, SmolLM3, Granite 4
-    {.name = "phi", .open = "<|tool_call|>", .close = "<|/tool_call|>", .listed = true},
-    {.name = "granite", .open = "<|tool_call|>", .listed = true},
-    {.name = "mistral", .open = "[TOOL_CALLS]", .listed = true, .named_first = true, .others = {"[ARGS]", "[CALL_ID]"}},
-    {.name = "llama3", .open = {}, .arguments = "parameters", .others = {"<|python_tag|>"}},
-};
-
-// The form that a template teaches; null: none that is known.
-constexpr const tool_form* tool_form_of(std::string_view chat_template) {
-  const auto has = [&](std::string_view mark) { return chat_template.find(mark) != chat_template.npos; };
-  const auto named = [](std::string_view name) { return std::ranges::find(tool_forms, name, &tool_form::name); };
-  if (!has("tools")) return nullptr;
-  if (has("<tool_call>")) return has("<function=") || has("<arg_key>") ? nullptr : named("hermes");  // XML inside: another form
-  if (has("<|tool_call|>")) return has("<|/tool_call|>") ? named("phi") : named("granite");
-  if (has("[TOOL_CALLS]")) return named("mistral");
-  if (has("\"parameters\"") && has("<|start_header_id|>")) return named("llama3");
-  return nullptr;
-}
-
-struct tool_call {
-  std::string name;
-  std::string arguments;  // a JSON object, as the model wrote it
-  bool operator==(const tool_call&) const = default;
-};
-
-// Some text, and the calls behind it.
-struct tool_part {
-  std::string text;
-  std::vector<tool_call> calls{};
-};
-
 // Text goes in piece by piece; how it was cut has no influence. A call comes out when it is whole and valid:
-// its JSON is well formed, it names one of `known`, and its arguments are an object. All else is text, to the
-// byte, but for white space behind a call and before the next one or the end.
+// it is well formed, names one of `known`, has an object of arguments, and is no longer than max_call. All else is
+// text, to the byte, but for white space behind a call and before the next one or the end.
 class tool_call_parser {
  public:
-  tool_call_parser(const tool_form& form, std::vector<std::string> known) : form_(form), known_(std::move(known)) {}
+  static constexpr std::size_t max_call = 1 << 20;
+
+  tool_call_parser(const tool_form& form, std::vector<tool_signature> known) : form_(form), known_(std::move(known)) {}
+  tool_call_parser(tool_call_parser&&) = default;  // what reads a call refers to known_
 
   std::vector<tool_part> feed(std::string_view piece) { return advance(piece, false); }
   // What was held back: as text, or as the call that it is but for its close mark.
   std::vector<tool_part> finish() { return advance({}, true); }
 
  private:
-  enum class outcome : u8 { more, call, text };
+  using outcome = call_reading;
 
   std::vector<tool_part> advance(std::string_view piece, bool last) {
     held_ += piece;
@@ -83,10 +38,11 @@ class tool_call_parser {
   bool step(bool last) {
     if (!inside_ && !find_mark(last)) return false;
     const outcome o = read(last);
-    if (o == outcome::more) return false;
-    // Where it is no call the mark is text, and what follows it is looked at again.
+    if (o == outcome::more && !last && held_.size() < max_call) return false;
+    // What does not end is text; where something is no call, what follows what was looked at is looked at again.
     if (o == outcome::call) put_calls(end_);
-    else put_text(form_.open.size());
+    else if (o == outcome::more) put_text(std::min(held_.size(), max_call));
+    else put_text(form_.open.size() + (tags_ ? tags_->at() : 0));
     inside_ = false;
     return true;
   }
@@ -102,33 +58,47 @@ class tool_call_parser {
     return 0;
   }
   bool begin() {
-    scanner_ = {}, at_ = 0;
+    scanner_ = {}, at_ = 0, found_.clear();
+    if (form_.tagged()) tags_.emplace(form_.tags, form_.close, known_);
     return inside_ = true;
   }
+  std::string_view window() const { return std::string_view(held_).substr(0, max_call); }  // where a call is looked for
   outcome read(bool last) {
-    if (at_ == 0)
-      if (const outcome o = find_json(form_.open.size()); o != outcome::call) return last ? outcome::text : o;
-    if (const outcome o = scan(); o != outcome::call) return last ? outcome::text : o;
-    found_.clear(), end_ = at_;
-    if (!take_calls(std::string_view(held_).substr(begin_, at_ - begin_))) return outcome::text;
+    if (found_.empty())
+      if (const outcome o = tags_ ? read_tags() : read_json(); o != outcome::call) return o;
+    end_ = at_;
     if (form_.close.empty()) return outcome::call;
-    const std::string_view rest = without_blank(std::string_view(held_).substr(at_));
+    const std::string_view rest = without_blank(window().substr(at_));
     if (rest.starts_with(form_.close)) {
-      end_ = held_.size() - rest.size() + form_.close.size();
+      end_ = window().size() - rest.size() + form_.close.size();
       return outcome::call;
     }
-    if (!form_.close.starts_with(rest)) return outcome::text;
-    end_ = held_.size();
+    if (!form_.close.starts_with(rest)) return outcome::none;
+    end_ = window().size();
     return last ? outcome::call : outcome::more;
+  }
+  outcome read_tags() {
+    const outcome o = tags_->read(window().substr(form_.open.size()));
+    if (o != outcome::call) return o;
+    at_ = form_.open.size() + tags_->at();
+    found_.push_back(tags_->found());
+    return o;
+  }
+  outcome read_json() {
+    if (at_ == 0)
+      if (const outcome o = find_json(form_.open.size()); o != outcome::call) return o;
+    if (const outcome o = scan(); o != outcome::call) return o;
+    return take_calls(window().substr(begin_, at_ - begin_)) ? outcome::call : outcome::none;
   }
 
   // ---- calls that are the whole answer --------------------------------------------------------------
   void whole_answer(bool last) {
     if (!inside_) begin();
-    outcome o = is_text_ ? outcome::text : at_ == 0 ? find_json(0) : outcome::call;
+    outcome o = is_text_ ? outcome::none : at_ == 0 ? find_json(0) : outcome::call;
     if (o == outcome::call) o = scan();
     if (last && o == outcome::call) o = take_all();
-    if (o == outcome::text || (last && o == outcome::more)) {
+    if (last && o == outcome::more) o = take_built_in();
+    if (o == outcome::none || held_.size() > max_call) {
       is_text_ = true;
       put_text(held_.size());
     } else if (last) {
@@ -139,41 +109,54 @@ class tool_call_parser {
   outcome take_all() {
     found_.clear();
     for (;;) {
-      if (!take_calls(std::string_view(held_).substr(begin_, at_ - begin_))) return outcome::text;
+      if (!take_calls(std::string_view(held_).substr(begin_, at_ - begin_))) return outcome::none;
       const std::size_t next = held_.find_first_not_of(" \t\r\n;", at_);
       if (next == held_.npos) return outcome::call;
       begin_ = at_ = next, scanner_ = {};
-      if (scan() != outcome::call) return outcome::text;
+      if (scan() != outcome::call) return outcome::none;
     }
   }
 
+  outcome take_built_in() {
+    const std::string_view text = without_blank(held_);
+    if (!text.starts_with(form_.others[0])) return outcome::none;
+    auto call = detail::built_in_call(text.substr(form_.others[0].size()), known_);
+    if (!call) return outcome::none;
+    found_.push_back(std::move(*call));
+    return outcome::call;
+  }
+
   // ---- JSON -----------------------------------------------------------------------------------------
-  // Sets begin_ and at_ to where it begins behind `from`. call: it does; text: it never will.
+  // Sets begin_ and at_ to where it begins behind `from`. call: it does; none: it never will.
   outcome find_json(std::size_t from) {
-    std::string_view rest = without_blank(std::string_view(held_).substr(from));
+    std::string_view rest = without_blank(window().substr(from));
     if (form_.open.empty() && !rest.empty()) {
       const std::string_view mark = form_.others[0];
-      if (rest.starts_with(mark)) rest = without_blank(rest.substr(mark.size()));
-      else if (mark.starts_with(rest)) return outcome::more;
+      if (rest.starts_with(mark)) {
+        rest = without_blank(rest.substr(mark.size()));
+        if (detail::may_be_built_in(rest, known_)) return outcome::more;
+      } else if (mark.starts_with(rest)) {
+        return outcome::more;
+      }
     }
     name_.clear();
     if (form_.named_first && !rest.empty() && rest[0] != '[' && rest[0] != '{') {
       const std::size_t brace = rest.find('{');
-      if (rest.substr(0, brace).find('\n') != rest.npos) return outcome::text;  // before the brace is there, and after
+      if (rest.substr(0, brace).find('\n') != rest.npos) return outcome::none;  // before the brace is there, and after
       if (brace == rest.npos) return outcome::more;
       name_ = rest.substr(0, std::min(rest.find('['), brace));
       rest.remove_prefix(brace);
     }
     if (rest.empty()) return outcome::more;
-    if (rest[0] != '{' && rest[0] != '[') return outcome::text;
-    begin_ = at_ = held_.size() - rest.size();
+    if (rest[0] != '{' && rest[0] != '[') return outcome::none;
+    begin_ = at_ = window().size() - rest.size();
     return outcome::call;
   }
   // Moves at_ behind the JSON that begins at begin_.
   outcome scan() {
     auto s = scanner_.now();
-    while (s == json_scanner::state::more && at_ < held_.size()) s = scanner_.feed(held_[at_++]);
-    return s == json_scanner::state::done ? outcome::call : s == json_scanner::state::bad ? outcome::text : outcome::more;
+    while (s == json_scanner::state::more && at_ < window().size()) s = scanner_.feed(window()[at_++]);
+    return s == json_scanner::state::done ? outcome::call : s == json_scanner::state::bad ? outcome::none : outcome::more;
   }
 
   bool take_calls(std::string_view json) {
@@ -195,7 +178,7 @@ class tool_call_parser {
     return name.starts_with('"') && add_call(name.substr(1, name.size() - 2), arguments);
   }
   bool add_call(std::string_view name, std::string_view arguments) {
-    if (!arguments.starts_with('{') || std::ranges::find(known_, name) == known_.end()) return false;
+    if (!arguments.starts_with('{') || std::ranges::find(known_, name, &tool_signature::name) == known_.end()) return false;
     found_.push_back({std::string(name), std::string(arguments)});
     return true;
   }
@@ -215,11 +198,11 @@ class tool_call_parser {
       if (c == '{' || c == '[') ++depth;
       const bool ends = (c == '}' || c == ']') && --depth == 0;
       if (c == ':' && depth == 1) {
-        key = trimmed(json.substr(begin, i - begin));
+        key = detail::trimmed(json.substr(begin, i - begin));
         key = key.substr(1, key.size() - 2);
         begin = i + 1;
       } else if (ends || (c == ',' && depth == 1)) {
-        if (const auto value = trimmed(json.substr(begin, i - begin)); !value.empty()) f(key, value);
+        if (const auto value = detail::trimmed(json.substr(begin, i - begin)); !value.empty()) f(key, value);
         begin = i + 1;
       }
     }
@@ -244,19 +227,14 @@ class tool_call_parser {
     held_.erase(0, count);
   }
 
-  static constexpr std::string_view blank = " \t\r\n";
-  static std::string_view without_blank(std::string_view s) { return s.substr(std::min(s.find_first_not_of(blank), s.size())); }
-  static std::string_view trimmed(std::string_view s) {
-    s = without_blank(s);
-    return s.substr(0, s.find_last_not_of(blank) + 1);
-  }
-
+  static std::string_view without_blank(std::string_view s) { return detail::without_blank(s); }
   const tool_form& form_;
-  std::vector<std::string> known_;
+  std::vector<tool_signature> known_;
   std::string held_, gap_, name_;
   bool inside_ = false;       // held_ begins with what may be a call
   bool behind_call_ = false;  // white space alone stands between a call and held_; gap_ has it
   bool is_text_ = false;      // a whole answer that is no call
+  std::optional<tagged_call> tags_;
   json_scanner scanner_;
   std::size_t begin_ = 0, at_ = 0, end_ = 0;  // in held_: the JSON, how far it was scanned, the call's end
   std::vector<tool_call> found_;

@@ -386,6 +386,83 @@ TEST_CASE("gguf: files of another kind") {
         "and 0");
 }
 
+namespace {
+
+// A part as llama.cpp's gguf-split writes it: tensors "t<first>" and so on, of 32 bytes filled with their number.
+std::string part_of_model(std::uint16_t no, std::uint16_t count, i32 tensors, u64 first, u64 own) {
+  writer w = header(own, no == 0 ? 4 : 3);
+  if (no == 0) w.text("general.architecture").number(8u).text("qwen3");
+  w.value("split.no", 2, no).value("split.count", 2, count).value("split.tensors.count", 5, tensors);
+  for (u64 i = 0; i < own; ++i) w.tensor("t" + std::to_string(first + i), {8}, 0, 32 * i);
+  w.data(0);
+  for (u64 i = 0; i < own; ++i) w.out.append(32, static_cast<char>('0' + first + i));
+  return w.out;
+}
+struct parts_on_disk : damage::scratch {
+  std::string name(int no, const char* of = "3") const { return dir() + "/m-0000" + std::to_string(no) + "-of-0000" + of + ".gguf"; }
+  void write(const std::string& file, const std::string& bytes) const { std::ofstream(file, std::ios::binary) << bytes; }
+  void write_all() const {  // the first without tensors
+    write(name(1), part_of_model(0, 3, 5, 0, 0));
+    write(name(2), part_of_model(1, 3, 5, 0, 3));
+    write(name(3), part_of_model(2, 3, 5, 3, 2));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("gguf: a model in parts, whichever of them is named") {
+  const parts_on_disk disk;
+  disk.write_all();
+  for (int no = 1; no <= 3; ++no) {
+    const gguf g = gguf::read(disk.name(no));
+    CHECK(g.file() == disk.name(1));
+    CHECK(g.get<string_view>("general.architecture") == "qwen3");
+    REQUIRE(g.tensors().tensors().size() == 5);
+    for (u32 i = 0; i < 5; ++i) {
+      const auto* t = g.tensors().find("t" + std::to_string(i));
+      REQUIRE(t != nullptr);
+      CHECK(g.tensors().file_of(*t) == disk.name(i < 3 ? 2 : 3));
+      CHECK(at<char>(*t, 31) == static_cast<char>('0' + i));
+      g.tensors().drop(*t, t->bytes);
+    }
+  }
+}
+
+TEST_CASE("gguf: parts that are missing, damaged, twice there or of another model") {
+  const parts_on_disk disk;
+  const auto error = [&](const std::string& named) {
+    cke::errc code{};
+    return error_of([&] { gguf::read(named); }, &code);
+  };
+  const auto replaced = [&](int no, const std::string& bytes) {
+    disk.write_all();
+    disk.write(disk.name(no), bytes);
+    return error(disk.name(1));
+  };
+  for (int no = 1; no <= 3; ++no) {
+    disk.write_all();
+    std::filesystem::remove(disk.name(no));
+    CHECK(error(disk.name(no % 3 + 1)).starts_with(disk.name(no) + ": expected"));
+  }
+  CHECK(replaced(3, part_of_model(2, 3, 5, 2, 2)) ==
+        disk.name(2) + ": tensor t2: expected one tensor of this name, found another in " + disk.name(3));
+  CHECK(replaced(3, part_of_model(1, 3, 5, 3, 2)) == disk.name(3) + ": keys split.no and split.count: expected 2 of 3, found 1 of 3");
+  CHECK(replaced(2, part_of_model(1, 4, 5, 0, 3)) == disk.name(2) + ": keys split.no and split.count: expected 1 of 3, found 1 of 4");
+  CHECK(replaced(2, header(0, 0).out) == disk.name(2) + ": key split.no: expected u64, found no such key");
+  CHECK(replaced(3, part_of_model(2, 3, 5, 3, 1)) ==
+        disk.name(1) + ": key split.tensors.count: expected 4 tensors, as in all parts, found 5");
+  const std::string whole = part_of_model(2, 3, 5, 3, 2);
+  CHECK(replaced(3, whole.substr(0, whole.size() - 1)).starts_with(disk.name(3) + ": tensor t4: expected 32 bytes at offset 32"));
+  disk.write_all();
+  const std::string other = disk.dir() + "/model.gguf";
+  std::filesystem::copy_file(disk.name(2), other);
+  CHECK(error(other) == other + ": file name: expected one of 3 parts, that ends in -00002-of-00003.gguf, found another");
+  std::filesystem::copy_file(disk.name(2), disk.name(1, "4"));
+  CHECK(error(disk.name(1, "4")).find("-00002-of-00003.gguf, found another") != std::string::npos);
+  disk.write(disk.name(4), part_of_model(3, 3, 5, 0, 3));
+  CHECK(error(disk.name(4)).find("file name: expected one of 3 parts") != std::string::npos);
+}
+
 TEST_CASE("gguf: cut files are errors, flipped bits are errors or files") {
   const auto parse_all = [](std::span<const std::byte> bytes) {
     exercise::all(gguf::parse(bytes, "f"));

@@ -134,7 +134,8 @@ class tensor_writer {
 };
 
 void add_metadata(gguf_writer& to, const checkpoint& from, const model_facts& model, const recipe& r) {
-  static constexpr std::string_view ours[] = {"general.file_type", "general.quantization_version", "general.alignment"};
+  static constexpr std::string_view ours[] = {"general.file_type", "general.quantization_version", "general.alignment",
+                                              "split.no", "split.count", "split.tensors.count"};
   if (from.as == naming::gguf) {
     const gguf file = gguf::read(from.name);
     for (const gguf_value& v : file.values())

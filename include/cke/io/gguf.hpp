@@ -19,22 +19,26 @@ CKE_COLD_BEGIN
 namespace cke {
 
 // A GGUF file, checked completely when it is read: every length, count, type, alignment and tensor
-// position. Reading throws Error{errc::malformed}, or errc::unsupported for a big-endian file,
-// another version, or one part of a split file. A file with no tensors (a vocabulary) is fine.
+// position. Reading throws Error{errc::malformed}, or errc::unsupported for a big-endian file or
+// another version. A file with no tensors (a vocabulary) is fine.
 class gguf {
  public:
-  // Maps the file; this object and its copies, and those of tensors(), keep the map alive.
+  // Maps the file; this object and its copies, and those of tensors(), keep the map alive. Of a model in parts,
+  // NAME-00001-of-00003.gguf and so on, any may be named: it has the tensors of all and the metadata of the first.
   static gguf read(const std::string& path) {
-    auto map = std::make_shared<const mapped_file>(path);
-    return gguf(map->bytes(), {path, map});
+    gguf file = read_part(path);
+    return file.parts() > 1 ? joined(file) : file;
   }
-  // Reads bytes in memory, which must outlive the result; `name` stands for the file in errors.
+  // Reads bytes in memory, which must outlive the result; `name` stands for the file in errors. Throws unsupported for a part.
   static gguf parse(std::span<const std::byte> bytes, std::string name) {
-    return gguf(bytes, {std::move(name)});
+    gguf file(bytes, {std::move(name)});
+    if (file.parts() > 1)
+      throw Error(errc::unsupported, file.file(), "key split.count", "a file in one part", concat({file.parts(), " parts"}));
+    return file;
   }
 
   u32 version() const { return version_; }
-  const std::string& file() const { return tensors_.files()[0].name; }
+  const std::string& file() const { return tensors_.files()[0].name; }  // the first
   const tensor_index& tensors() const { return tensors_; }
   tensor_index take_tensors() && { return std::move(tensors_); }
   std::span<const gguf_value> values() const { return values_; }  // in file order
@@ -74,6 +78,12 @@ class gguf {
 
  private:
   gguf(std::span<const std::byte> bytes, tensor_file file);
+  static gguf read_part(const std::string& path) {
+    auto map = std::make_shared<const mapped_file>(path);
+    return gguf(map->bytes(), {path, map});
+  }
+  u64 parts() const { return get_or<u64>("split.count", 1); }
+  static gguf joined(const gguf& part);
   void read_values(detail::gguf_cursor& in, u64 count);
   static tensor_ref read_tensor(detail::gguf_cursor& in);
   static std::vector<tensor_ref> read_tensors(detail::gguf_cursor& in, u64 count, u64 alignment);
@@ -132,9 +142,36 @@ inline gguf::gguf(std::span<const std::byte> bytes, tensor_file source) : tensor
   const u64 alignment = get_or<u64>("general.alignment", 32);
   if (!std::has_single_bit(alignment) || alignment > 1 << 20)
     in.fail({"key general.alignment"}, "a power of two up to 1048576", concat({alignment}));
-  if (const u64 parts = get_or<u64>("split.count", 1); parts > 1)
-    unsupported("key split.count", "a file in one part", concat({parts, " parts"}));
   tensors_ = tensor_index(read_tensors(in, tensor_count, alignment), {source});
+}
+
+// The model that a part is of: all parts from beside it, each where its name says.
+inline gguf gguf::joined(const gguf& part) {
+  const u64 count = part.parts();
+  const auto five = [](u64 n) { return concat({std::string_view("00000").substr(std::min<std::size_t>(5, concat({n}).size())), n}); };
+  const auto end_of_name = [&](u64 number) { return concat({"-", five(number), "-of-", five(count), ".gguf"}); };
+  const std::string mine = end_of_name(part.get<u64>("split.no") + 1);
+  if (!part.file().ends_with(mine) || part.get<u64>("split.no") >= count)
+    throw Error(errc::malformed, part.file(), "file name", concat({"one of ", count, " parts, that ends in ", mine}), "another");
+  const std::string stem = part.file().substr(0, part.file().size() - mine.size());
+
+  std::vector<tensor_ref> tensors;
+  std::vector<tensor_file> files;
+  gguf first = read_part(stem + end_of_name(1));
+  for (u64 i = 0; i < count; ++i) {
+    const gguf one = i == 0 ? first : read_part(stem + end_of_name(i + 1));
+    if (one.parts() != count || one.get<u64>("split.no") != i)
+      throw Error(errc::malformed, one.file(), "keys split.no and split.count", concat({i, " of ", count}),
+                  concat({one.get<u64>("split.no"), " of ", one.parts()}));
+    if (tensors.size() + one.tensors().tensors().size() > max_tensors)
+      throw Error(errc::unsupported, one.file(), "header", concat({"at most ", max_tensors, " tensors in all parts"}), "more");
+    files.push_back(one.tensors().files()[0]);
+    for (const tensor_ref& t : one.tensors().tensors()) tensors.push_back(t), tensors.back().file = static_cast<u32>(i);
+  }
+  if (const u64 all = first.get<u64>("split.tensors.count"); all != tensors.size())
+    throw Error(errc::malformed, first.file(), "key split.tensors.count", concat({tensors.size(), " tensors, as in all parts"}), concat({all}));
+  first.tensors_ = tensor_index(std::move(tensors), std::move(files));
+  return first;
 }
 
 inline void gguf::read_values(detail::gguf_cursor& in, u64 count) {

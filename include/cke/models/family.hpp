@@ -13,8 +13,8 @@ namespace cke {
 
 // A family specialises this for its config: `config` (an aggregate), `keys` (one row per field, in
 // field order), `defaults` (of absent keys; `gguf_defaults` where GGUF's differ), `finish` (what follows
-// from other fields), `must_be`, `names` (tensor names) and `type<config>` (the list); `refuses`, where rows cannot say
-// what is wrong, and `matrices`, where a layer's are not the usual ones.
+// from other fields), `must_be`, `names` (tensor names; `names_of(config)`, where they depend on it) and `type<config>` (the
+// list); `refuses`, where rows cannot say what is wrong, and `matrices`, where a layer's are not the usual ones.
 template <fixed_string ModelType> struct family {
   static_assert(sizeof(ModelType) == 0,
                 "cke: family: no model family for this model_type; specialise cke::family");

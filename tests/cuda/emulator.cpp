@@ -146,3 +146,29 @@ TEST_CASE("emulator: another seed is another order, the same seed the same") {
   CHECK(order(1) == order(1));
   CHECK(order(1) != order(2));
 }
+
+TEST_CASE("emulator: blocks that live at once are ordered by what one says and another hears") {
+  // Block 0 writes, says so in word 1; block 1 hears it, and reads. Unless it does not wait for it.
+  const auto message = [](u64 seed, bool waits, bool after_barrier) {
+    device d(seed);
+    u32 seen = 0;
+    d.machine.launch_together(2, threads, 64, [&] {
+      if (dev::block().x == 0) {
+        if (dev::thread() == threads - 1) dev::store(d.memory, 7u);
+        if (after_barrier) dev::sync();
+        if (dev::thread() == 0) dev::add_release(d.memory + 1, 1);
+        return;
+      }
+      if (dev::thread() == 0)
+        while (waits && dev::load_acquire(d.memory + 1) == 0) dev::pause();
+      dev::sync();
+      seen = dev::load(d.memory);
+    }, [] {});
+    return seen;
+  };
+  for (u64 seed = 0; seed < 20; ++seed) {
+    CHECK(message(seed, true, true) == 7);
+    CHECK_THROWS_WITH_AS(message(seed, false, true), doctest::Contains("a barrier after"), Error);
+    CHECK_THROWS_WITH_AS(message(seed, true, false), doctest::Contains("a barrier after"), Error);
+  }
+}

@@ -24,6 +24,12 @@ void every_kernel(gpu& device, const step& s) {
   instantiate<attend_join_kernel>(device, s);
 }
 
+// Many tokens in one launch, of a model whose products read bytes.
+using tokens_of_qwen3 = megakernel<program<Qwen3_0_6B, Q8_0>, dtype::bf16>;
+void megakernels(gpu& device, const megakernel_call& call) {
+  device.launch_together<tokens_of_qwen3>(device.blocks_together<tokens_of_qwen3>(), call, [] {});
+}
+
 }  // namespace cke::cuda
 
 template class cke::executor<cke::program<cke::Qwen3_0_6B, cke::Q8_0>, cke::dtype::bf16, cke::cuda::isa<cke::cuda::gpu>>;

@@ -31,13 +31,13 @@ template <dtype KV> struct attend_block {
   static constexpr u32 halves = block_threads / key_block;  // of the queries, one for each half of the threads
   static constexpr u32 together = 4;                        // queries that share what a thread reads
 
-  static u32 shared_bytes(const step& s) {
+  static constexpr u32 shared_bytes(const step& s) {
     const u32 group = s.heads / s.kv_heads;
     return static_cast<u32>(align_up(u64{group} * s.head_dim * 4, 16)) + group * key_block * 4;
   }
 
-  CKE_DEVICE static void run(const step& s) {
-    const u32 block = dev::block().x, head = dev::block().y, token = s.first + dev::block().z;
+  CKE_DEVICE static void run(const step& s, dev::place at) {
+    const u32 block = at.x, head = at.y, token = s.first + at.z;
     const u32 group = s.heads / s.kv_heads, start = block * key_block;
     const segment g = segment_of(s, token);
     const key_range seen = keys_of(s, position_of(g, token));
@@ -120,19 +120,19 @@ template <dtype KV> struct attend_block_kernel {
 
 // Block (token from `first` on, kv head): parts to the result of its query heads.
 struct attend_join {
-  static u32 shared_bytes(const step&) { return 0; }
+  static constexpr u32 shared_bytes(const step&) { return 0; }
 
-  CKE_DEVICE static void run(const step& s) {
-    const u32 token = s.first + dev::block().x, head = dev::block().y, wide = s.heads / s.kv_heads * s.head_dim, begin = head * wide;
+  CKE_DEVICE static void run(const step& s, dev::place at) {
+    const u32 token = s.first + at.x, head = at.y, wide = s.heads / s.kv_heads * s.head_dim, begin = head * wide;
     const key_range seen = keys_of(s, position_of(segment_of(s, token), token));
-    const auto at = [&](u32 i) { return joined(s, seen, token, (begin + i) / s.head_dim, i % s.head_dim); };
+    const auto number = [&](u32 i) { return joined(s, seen, token, (begin + i) / s.head_dim, i % s.head_dim); };
     if (s.out[0].as == dtype::q8_0) {  // no block of 32 crosses two kv heads
-      for (u32 block = dev::warp(); block < wide / 32; block += block_warps) put_block(s.out[0], token, begin / 32 + block, at(block * 32 + dev::lane()));
+      for (u32 block = dev::warp(); block < wide / 32; block += block_warps) put_block(s.out[0], token, begin / 32 + block, number(block * 32 + dev::lane()));
       return;
     }
     each(wide, [&](u32 i) {
-      if (s.out[0].as == dtype::bf16) dev::store(bf16_row_of(s.out[0], token) + begin + i, bf16_of(at(i)));
-      else dev::store(row_of(s.out[0], token) + begin + i, at(i));
+      if (s.out[0].as == dtype::bf16) dev::store(bf16_row_of(s.out[0], token) + begin + i, bf16_of(number(i)));
+      else dev::store(row_of(s.out[0], token) + begin + i, number(i));
     });
   }
 

@@ -10,9 +10,11 @@
 
 #ifdef __CUDACC__
 #define CKE_DEVICE __device__ __forceinline__
+#define CKE_CONSTEXPR __forceinline__ constexpr  // on both sides: --expt-relaxed-constexpr
 #define CKE_UNROLL _Pragma("unroll")
 #else
 #define CKE_DEVICE inline
+#define CKE_CONSTEXPR constexpr
 #define CKE_UNROLL
 #include "host_run.cuh"
 #endif
@@ -54,6 +56,29 @@ template <class T> CKE_DEVICE T shuffle_xor(T x, u32 mask) { return __shfl_xor_s
 
 template <class T> CKE_DEVICE T load(const T* p) { return *p; }
 template <class T> CKE_DEVICE void store(T* p, T x) { *p = x; }
+
+// Words that blocks of one launch, or a launch and the host, share on purpose. Who hears in such a word what another
+// has said sees all that the other had done, and seen, before it said so.
+CKE_DEVICE void add_release(u32* p, u32 x) { asm volatile("red.release.gpu.add.u32 [%0], %1;" ::"l"(p), "r"(x) : "memory"); }
+CKE_DEVICE void store_release(u32* p, u32 x) { asm volatile("st.release.sys.u32 [%0], %1;" ::"l"(p), "r"(x) : "memory"); }
+CKE_DEVICE u32 load_acquire(const u32* p) {
+  u32 x;
+  asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(x) : "l"(p) : "memory");
+  return x;
+}
+// What the host says while the launch runs.
+CKE_DEVICE u32 load_from_host(const u32* p) {
+  u32 x;
+  asm volatile("ld.relaxed.sys.u32 %0, [%1];" : "=r"(x) : "l"(p) : "memory");
+  return x;
+}
+CKE_DEVICE void pause() {}
+CKE_DEVICE u64 nanoseconds() {
+  u64 t;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
+  return t;
+}
+
 // Of what nobody writes while the kernel runs, and nobody reads again soon: weights.
 CKE_DEVICE quad stream(const quad* p) {
   quad q;
@@ -76,6 +101,7 @@ template <class T> struct shared {
 // Hands out the block's memory, in the same parts to each of its threads.
 class shared_memory {
  public:
+  CKE_DEVICE explicit shared_memory(u32 from = 0) : used_(from) {}
   template <class T> CKE_DEVICE shared<T> take(u32 count) {
     extern __shared__ unsigned char cke_block_memory[];
     const shared<T> part{reinterpret_cast<T*>(cke_block_memory + used_)};
@@ -84,7 +110,7 @@ class shared_memory {
   }
 
  private:
-  u32 used_ = 0;
+  u32 used_;
 };
 
 // acc + the sum over four signed bytes of a * b.
@@ -105,11 +131,17 @@ CKE_DEVICE float nearest(float x) { return ::rintf(x); }  // halves to even
 
 #else
 
-using host_run::block, host_run::thread, host_run::sync, host_run::sync_warp, host_run::shared, host_run::shared_memory;
+inline place block() {
+  const auto [x, y, z] = host_run::block();
+  return {x, y, z};
+}
+using host_run::thread, host_run::sync, host_run::sync_warp, host_run::shared, host_run::shared_memory;
 
 template <class T> T shuffle(T x, u32 lane) { return host_run::of_lane(x, lane); }
 template <class T> T shuffle_xor(T x, u32 mask) { return host_run::of_lane(x, host_run::thread() % 32 ^ mask); }
 
+using host_run::add_release, host_run::store_release, host_run::load_acquire, host_run::pause, host_run::nanoseconds;
+inline u32 load_from_host(const u32* p) { return load_acquire(p); }
 template <class T> T load(const T* p) { return host_run::load(p); }
 template <class T> void store(T* p, T x) { host_run::store(p, x); }
 template <class T> T stream(const T* p) { return host_run::load(p); }

@@ -2,8 +2,6 @@
 // emit.cuh: from a step to its launches: which kernel, in how many blocks.
 #pragma once
 
-#include "../core/concat.hpp"
-#include "../core/error.hpp"
 #include "attention.cuh"
 #include "matmul.cuh"
 
@@ -11,21 +9,18 @@ namespace cke::cuda {
 
 template <class Device> using emit = void(Device&, step, u32 attention_tokens);
 
-// Launches Kernel, whose shape is (x, y, z). Throws unsupported where a block would need more memory than every GPU has.
-template <class Kernel, class Device> void launch(Device& device, const step& s, u32 x, u32 y = 1, u32 z = 1) {
-  constexpr u32 most = 48 * 1024;
-  const u32 bytes = Kernel::template on<sm75>::shared_bytes(s);
-  if (bytes > most) throw Error(errc::unsupported, {}, "CUDA: shared memory of a block", concat({"at most ", most, " bytes"}), concat({bytes}));
-  device.template launch<Kernel>({x, y, z, bytes}, s);
+// Launches Kernel, whose shape is (x, y, z).
+template <class Kernel, class Device> CKE_CONSTEXPR void launch(Device& device, const step& s, u32 x, u32 y = 1, u32 z = 1) {
+  device.template launch<Kernel>({x, y, z}, s);
 }
 
 // A block for each token.
 template <opcode Op, kernel_types T, class Device> struct emitter {
-  static void to(Device& device, step s, u32) { launch<step_kernel<Op, T.first>>(device, s, s.tokens); }
+  static CKE_CONSTEXPR void to(Device& device, step s, u32) { launch<step_kernel<Op, T.first>>(device, s, s.tokens); }
 };
 
 template <opcode Op, class Device> struct emit_heads {
-  static void to(Device& device, step s, u32) {
+  static CKE_CONSTEXPR void to(Device& device, step s, u32) {
     const u32 heads = s.heads + (s.in[1].data ? s.kv_heads : 0);
     launch<step_kernel<Op, dtype::f32>>(device, s, ceil_div(heads, block_warps), s.tokens);
   }
@@ -35,11 +30,11 @@ template <class Device> struct emitter<opcode::rope, dtype::f32, Device> : emit_
 template <class Device> struct emitter<opcode::head_norm_rope, dtype::f32, Device> : emit_heads<opcode::head_norm_rope, Device> {};
 
 template <kernel_types KV, class Device> struct emitter<opcode::kv_store, KV, Device> {
-  static void to(Device& device, step s, u32) { launch<step_kernel<opcode::kv_store, KV.first>>(device, s, s.tokens, s.kv_heads); }
+  static CKE_CONSTEXPR void to(Device& device, step s, u32) { launch<step_kernel<opcode::kv_store, KV.first>>(device, s, s.tokens, s.kv_heads); }
 };
 
 template <kernel_types KV, class Device> struct emitter<opcode::attend, KV, Device> {
-  static void to(Device& device, step s, u32 most) {
+  static CKE_CONSTEXPR void to(Device& device, step s, u32 most) {
     for (; s.first < s.tokens; s.first += most) {
       const u32 tokens = s.tokens - s.first < most ? s.tokens - s.first : most;
       launch<attend_block_kernel<KV.first>>(device, s, s.key_blocks, s.kv_heads, tokens);
@@ -51,7 +46,7 @@ template <kernel_types KV, class Device> struct emitter<opcode::attend_quantize,
 
 // Units of all matrices side by side. Formats that differ are a launch each.
 template <kernel_types T, epilogue How, class Device> struct emit_product {
-  static void to(Device& device, step s, u32) {
+  static CKE_CONSTEXPR void to(Device& device, step s, u32) {
     s.how = How;
     if constexpr (T.second == dtype::none) {
       product<T.first>(device, s, s.units);
@@ -69,7 +64,7 @@ template <kernel_types T, epilogue How, class Device> struct emit_product {
   }
 
  private:
-  template <dtype F> static void product(Device& device, step s, u32 units) {
+  template <dtype F> static CKE_CONSTEXPR void product(Device& device, step s, u32 units) {
     if (s.in[0].as != info(F).partner) s.in[0] = s.in[1];  // formats of two kinds are handed the input in both forms
     if (s.tokens == 1) launch<multiply_kernel<F, 1>>(device, s, units);
     else launch<multiply_kernel<F, most_tokens>>(device, s, units, ceil_div(s.tokens, most_tokens));
@@ -80,7 +75,7 @@ template <kernel_types T, class Device> struct emitter<opcode::logits, T, Device
 template <kernel_types T, class Device> struct emitter<opcode::qkv_matmul, T, Device> : emit_product<T, epilogue::store, Device> {};
 template <kernel_types T, class Device> struct emitter<opcode::matmul_add, T, Device> : emit_product<T, epilogue::add, Device> {};
 template <kernel_types T, class Device> struct emitter<opcode::matmul_act, T, Device> {
-  static void to(Device& device, step s, u32 n) {
+  static CKE_CONSTEXPR void to(Device& device, step s, u32 n) {
     emit_product<T, epilogue::gate, Device>::to(device, (s.units /= 2, s), n);
   }
 };

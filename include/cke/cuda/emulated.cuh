@@ -9,15 +9,17 @@
 
 namespace cke::cuda {
 
-// Which order things happen in; every new device takes it as it is then.
+// Which order things happen in, how many blocks live at once, and what goes wrong; every new device takes them as they are then.
 inline u64 emulation_seed = 0;
+inline u32 emulation_blocks = 4;
+inline host_run::faults emulation_faults{};
 
 template <class Arch> class emulated {
  public:
   static constexpr std::string_view name = "emulated";
   using graph = std::vector<std::function<void()>>;
 
-  emulated() : machine_(std::make_unique<host_run::machine>(emulation_seed)) {}
+  emulated() : machine_(std::make_unique<host_run::machine>(emulation_seed, emulation_faults)), blocks_(emulation_blocks) {}
 
   std::byte* allocate(u64 bytes) { return machine_->allocate(bytes); }
   void free(std::byte* p) noexcept { machine_->free(p); }
@@ -26,13 +28,30 @@ template <class Arch> class emulated {
   void copy(std::byte* to, const std::byte* from, u64 bytes) { machine_->copy(to, from, bytes); }
 
   template <class Kernel> void launch(launch_shape g, const step& s) {
-    const auto run = [this, g, s] {
+    const auto run = [this, g, s, bytes = bytes_of_launch<Kernel>(s)] {
       const kernel_float_mode mode;
-      machine_->launch({g.x, g.y, g.z}, block_threads, g.shared_bytes, [&] { Kernel::template on<Arch>::run(s); });
+      machine_->launch({g.x, g.y, g.z}, block_threads, bytes, [&] { Kernel::template on<Arch>::run(s, dev::block()); });
     };
     if (recording_) recording_->push_back(run);
     else run();
   }
+  // Words that the host and a launch share, zeros.
+  u32* host_words(u32 count) {
+    std::byte* const p = allocate(u64{count} * sizeof(u32));
+    const std::vector<u32> zeros(count);
+    write(p, zeros.data(), u64{count} * sizeof(u32));
+    return reinterpret_cast<u32*>(p);
+  }
+  void free_host_words(u32* p) noexcept { free(reinterpret_cast<std::byte*>(p)); }
+
+  // How many blocks can wait for one another. Throws unsupported where none can.
+  template <class Kernel> u32 blocks_together() const { return blocks_; }
+  // Returns when the launch has ended; the host does `meanwhile` again and again until then.
+  template <class Kernel, class Call, class F> void launch_together(u32 blocks, const Call& call, F meanwhile) {
+    const kernel_float_mode mode;
+    machine_->launch_together(blocks, block_threads, Kernel::shared_bytes, [&] { Kernel::template on<Arch>::run(call); }, meanwhile);
+  }
+
   // What f launches is kept, to be run again and again.
   template <class F> graph record(F&& f) {
     graph g;
@@ -47,6 +66,7 @@ template <class Arch> class emulated {
 
  private:
   std::unique_ptr<host_run::machine> machine_;
+  u32 blocks_;
   graph* recording_{};
 };
 

@@ -7,7 +7,7 @@
 
 #include "../graph/contract.hpp"
 #include "../runtime/sequence.hpp"
-#include "emit.cuh"
+#include "ahead.cuh"
 #include "layout.cuh"
 
 namespace cke {
@@ -88,6 +88,20 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
       for (u32 r = 0; r < n; ++next)
         if (float* const to = part_of(next).logits) std::copy_n(v.row(r++), v.width, to);
     }
+  }
+
+  // Feeds `first` and the likeliest ids after it in one launch; see cuda::ahead. Pages for n positions have been reserved.
+  template <class Take> u32 run_ahead(u32 first, u32 n, slot& s, std::span<const u32> stop, float* logits, Take&& take) {
+    if (!ahead_)
+      ahead_ = std::make_unique<cuda::ahead<P, KV, Device>>(device_, memory_, limits_.context, [&](const code& c, u32 step, u32 row) {
+        u32 state = 0;
+        for (u32 l = 0; l + 1 < row && l < P::layers; ++l) state += P::plain[P::kind_of[l]].states.size();
+        return addresses_of(c, c.ops[step], row, state);
+      });
+    const u32 fed = ahead_->run(first, n, s.position(), {s.pages(), ceil_div(s.position() + n, key_block)}, stop,
+                                reinterpret_cast<float*>(stream_.data), parts_, logits, take);
+    s.advance(fed);
+    return fed;
   }
 
  private:
@@ -258,43 +272,27 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     return {scratch_ + m.offset[m.map.of[r]], v.width, row_stride(v.width), v.as};
   }
   cuda::step step_of(const code& c, const instruction& i, u32 row, u32 state, u32 skip) const {
-    cuda::step s;
-    const params& p = i.p;
-    // A sum's own output is among its inputs; the other is the operand.
-    for (u32 k = 0; k < i.in.count && k < 2; ++k) s.in[k] = register_view(c, i.in[k], skip);
-    for (u32 k = 0; k < i.out.count && k < 2; ++k) s.out[k] = register_view(c, i.out[k], skip);
+    cuda::step s = bind(cuda::unbound_of(c, i), addresses_of(c, i, row, state), [&](reg r, bool) { return register_view(c, r, skip); });
     s.now = now_, s.parts = parts_;
-    s.cols = p.cols, s.heads = p.heads, s.kv_heads = p.kv_heads, s.head_dim = p.head_dim, s.window = p.window;
-    s.eps = p.eps, s.offset = p.offset, s.scale = p.scale, s.cap = p.cap, s.act = p.act, s.pairs = p.rope.pairs;
-    if (attends(i.op) && p.scale.v == 0) s.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(p.head_dim)));
+    return s;
+  }
+  cuda::addresses addresses_of(const code& c, const instruction& i, u32 row, u32 state) const {
+    cuda::addresses a;
+    const cuda::unbound u = cuda::unbound_of(c, i);
+    const auto vector = [&](u8 which) { return which == absent ? nullptr : reinterpret_cast<const float*>(weight_at(row, which)); };
+    for (u32 k = 0; k < u.s.matrix_count; ++k) a.matrix[k] = weight_at(row, u.matrix[k]);
+    for (u32 k = 0; k < 3; ++k) a.bias[k] = vector(u.bias[k]);
+    for (u32 k = 0; k < 2; ++k) a.vector[k] = vector(u.vector[k]);
     if (i.state != absent) {
       const kv_place at = slot::places[state + i.state];
-      s.kv_offset = at.offset, s.kv_block_bytes = at.block_bytes;
+      a.kv_offset = at.offset, a.kv_block_bytes = at.block_bytes;
     }
-    if (p.rope.dims) {
-      const rope_view v = ropes_on_device_.at(ropes_.find(p.rope, p.head_dim).cos);
-      s.rope_width = rope_width(p.rope, p.head_dim), s.cos = v.cos, s.sin = v.sin;
+    if (i.p.rope.dims) {
+      const rope_view v = ropes_on_device_.at(ropes_.find(i.p.rope, i.p.head_dim).cos);
+      a.cos = v.cos, a.sin = v.sin;
     }
-    u32 vectors = 0;
-    for (u32 k = 0; k < i.weight.count; ++k) {
-      const weight_slot& w = c.slots[i.weight[k]];
-      const std::byte* const at = weight_at(row, i.weight[k]);
-      if (w.quantisable) s.matrices[s.matrix_count++] = {at, nullptr, 0, w.group ? w.group : w.rows, {}};
-      else if (w.bias) s.matrices[vectors++].bias = reinterpret_cast<const float*>(at);
-      else s.weight[vectors++] = reinterpret_cast<const float*>(at);
-    }
-    // Where the products go: an output each, or side by side in one.
-    u32 units = 0, column = 0;
-    for (u32 k = 0; k < s.matrix_count; ++k) {
-      cuda::matrix& m = s.matrices[k];
-      const weight_slot& w = c.slots[i.weight[k]];
-      m.first = units, units += units_of_slot(w);
-      m.out = register_view(c, i.out[i.out.count > k ? k : 0], skip);
-      if (k > 0 && i.out.count == 1) m.out.data += u64{column} * sizeof(float);
-      column += w.rows;
-    }
-    s.units = units;
-    return s;
+    a.scale = attends(i.op) && i.p.scale.v == 0 ? static_cast<float>(1 / std::sqrt(static_cast<double>(i.p.head_dim))) : static_cast<float>(i.p.scale);
+    return a;
   }
 
   capacity limits_;
@@ -317,6 +315,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   std::set<pass_shape> seen_;
   std::map<pass_shape, typename Device::graph> graphs_;
   std::vector<float> logits_;
+  std::unique_ptr<cuda::ahead<P, KV, Device>> ahead_;
 };
 
 }  // namespace cke

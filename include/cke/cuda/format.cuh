@@ -38,7 +38,7 @@ template <> struct layout_of<dtype::q4_k> {
                        codes = dmin + 2 * unit_rows, block_bytes = codes + 8 * unit_rows * 16;
 };
 
-template <dtype F> CKE_DEVICE u64 unit_bytes(u32 cols) {
+template <dtype F> CKE_CONSTEXPR u64 unit_bytes(u32 cols) {
   return u64{(cols + layout_of<F>::block - 1) / layout_of<F>::block} * layout_of<F>::block_bytes;
 }
 CKE_DEVICE u32 half_at(const std::byte* p) { return dev::load(reinterpret_cast<const u16*>(p)); }

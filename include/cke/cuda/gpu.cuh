@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cstring>
 #include <memory>
 
 #include "../core/concat.hpp"
@@ -21,7 +22,12 @@ inline void check(cudaError_t e, std::string_view about) {
 // Kernels exist once for each generation that the unit is compiled for; the host picks none. Two blocks to a multiprocessor:
 // without a number ptxas aims at more, and spills.
 template <class Kernel> __global__ void __launch_bounds__(block_threads, 2) enter(const __grid_constant__ step s) {
-  Kernel::template on<dev::arch>::run(s);
+  Kernel::template on<dev::arch>::run(s, dev::block());
+}
+
+// The same for a launch whose blocks wait for one another: one to a multiprocessor.
+template <class Kernel, class Call> __global__ void __launch_bounds__(block_threads, 1) enter_together(const __grid_constant__ Call call) {
+  Kernel::template on<dev::arch>::run(call);
 }
 
 class gpu {
@@ -60,9 +66,45 @@ class gpu {
   }
 
   template <class Kernel> void launch(launch_shape g, const step& s) {
-    enter<Kernel><<<dim3(g.x, g.y, g.z), block_threads, g.shared_bytes, stream_.get()>>>(s);
+    enter<Kernel><<<dim3(g.x, g.y, g.z), block_threads, bytes_of_launch<Kernel>(s), stream_.get()>>>(s);
     check(cudaGetLastError(), "a launch");
   }
+  u32* host_words(u32 count) {
+    void* p{};
+    check(cudaHostAlloc(&p, u64{count} * sizeof(u32), cudaHostAllocMapped), "memory that the host shares with a launch");
+    std::memset(p, 0, u64{count} * sizeof(u32));
+    return static_cast<u32*>(p);
+  }
+  void free_host_words(u32* p) noexcept { cudaFreeHost(p); }
+
+  template <class Kernel> u32 blocks_together() const {
+    const auto attribute = [](cudaDeviceAttr which) {
+      int device{}, value{};
+      check(cudaGetDevice(&device), "the device");
+      check(cudaDeviceGetAttribute(&value, which, device), "an attribute of the device");
+      return value;
+    };
+    const auto entry = enter_together<Kernel, typename Kernel::call>;
+    int each{};
+    if (attribute(cudaDevAttrCooperativeLaunch) &&
+        cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize, int{Kernel::shared_bytes}) == cudaSuccess)
+      check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, entry, int{block_threads}, Kernel::shared_bytes), "the room for a launch");
+    if (each == 0)
+      throw Error(errc::unsupported, {}, "CUDA: a launch for many tokens",
+                  concat({"a device that holds a block of ", Kernel::shared_bytes, " bytes on each multiprocessor, all at once"}), "none");
+    return static_cast<u32>(attribute(cudaDevAttrMultiProcessorCount));
+  }
+  template <class Kernel, class Call, class F> void launch_together(u32 blocks, const Call& call, F meanwhile) {
+    cudaLaunchAttribute together{.id = cudaLaunchAttributeCooperative, .val = {.cooperative = 1}};
+    cudaLaunchConfig_t c{};
+    c.gridDim = dim3(blocks), c.blockDim = dim3(block_threads), c.dynamicSmemBytes = Kernel::shared_bytes;
+    c.stream = stream_.get(), c.attrs = &together, c.numAttrs = 1;
+    check(cudaLaunchKernelEx(&c, enter_together<Kernel, Call>, call), "a launch for many tokens");
+    cudaError_t now{};
+    while ((now = cudaStreamQuery(stream_.get())) == cudaErrorNotReady) meanwhile();
+    check(now, "a launch for many tokens");
+  }
+
   template <class F> graph record(F&& f) {
     check(cudaStreamBeginCapture(stream_.get(), cudaStreamCaptureModeThreadLocal), "the capture of a graph");
     cudaGraph_t recorded{};

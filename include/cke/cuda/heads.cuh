@@ -8,19 +8,19 @@ namespace cke::cuda {
 
 // Block (x, token): heads [8 x, 8 x + 8) of q and then of k, in place or from in to out.
 template <bool Norm, bool Turn> struct head_rows {
-  static u32 shared_bytes(const step&) { return 0; }
+  static constexpr u32 shared_bytes(const step&) { return 0; }
 
-  CKE_DEVICE static void run(const step& s) {
-    const u32 token = dev::block().y, head = dev::block().x * block_warps + dev::warp();
+  CKE_DEVICE static void run(const step& s, dev::place at) {
+    const u32 token = at.y, head = at.x * block_warps + dev::warp();
     const bool of_k = head >= s.heads;
     if (head >= s.heads + (s.in[1].data ? s.kv_heads : 0)) return;
-    const u64 at = u64{of_k ? head - s.heads : head} * s.head_dim;
-    const float* const x = row_of(s.in[of_k], token) + at;
-    float* const out = row_of(s.out[of_k], token) + at;
+    const u64 first = u64{of_k ? head - s.heads : head} * s.head_dim;
+    const float* const x = row_of(of_k ? s.in[1] : s.in[0], token) + first;
+    float* const out = row_of(of_k ? s.out[1] : s.out[0], token) + first;
     if constexpr (Norm) {
       const float squares = squares_by_warp(s.head_dim, [&](u32 i) { return dev::load(x + i); });
       const float scale = norm_scale(squares, s.head_dim, s.eps);
-      const float* const w = s.weight[of_k];
+      const float* const w = of_k ? s.weight[1] : s.weight[0];
       dev::sync_warp();
       for (u32 i = dev::lane(); i < s.head_dim; i += warp_lanes) {
         const float normed = dev::load(x + i) * scale;
@@ -28,6 +28,8 @@ template <bool Norm, bool Turn> struct head_rows {
       }
     }
     if constexpr (Turn) {
+      if (!Norm && x != out)
+        for (u32 i = dev::lane(); i < s.head_dim; i += warp_lanes) dev::store(out + i, dev::load(x + i));
       dev::sync_warp();
       turn(s, out, position_of(segment_of(s, token), token));
     }
@@ -82,17 +84,17 @@ template <dtype KV> struct cache {
 
 // Block (token, kv head).
 template <dtype KV> struct store_keys {
-  static u32 shared_bytes(const step&) { return 0; }
-  CKE_DEVICE static void run(const step& s) {
-    const u32 token = dev::block().x, head = dev::block().y;
+  static constexpr u32 shared_bytes(const step&) { return 0; }
+  CKE_DEVICE static void run(const step& s, dev::place at) {
+    const u32 token = at.x, head = at.y;
     const segment g = segment_of(s, token);
     const u32 position = position_of(g, token);
     auto* const k = cache<KV>::keys(s, g, head, position / key_block);
     auto* const v = cache<KV>::values(k, s.head_dim);
-    const u64 at = u64{head} * s.head_dim;
+    const u64 first = u64{head} * s.head_dim;
     for (u32 i = dev::thread(); i < s.head_dim; i += block_threads) {
-      dev::store(k + cache<KV>::k_index(position, i), cache<KV>::encode(dev::load(row_of(s.in[0], token) + at + i)));
-      dev::store(v + cache<KV>::v_index(position, s.head_dim, i), cache<KV>::encode(dev::load(row_of(s.in[1], token) + at + i)));
+      dev::store(k + cache<KV>::k_index(position, i), cache<KV>::encode(dev::load(row_of(s.in[0], token) + first + i)));
+      dev::store(v + cache<KV>::v_index(position, s.head_dim, i), cache<KV>::encode(dev::load(row_of(s.in[1], token) + first + i)));
     }
   }
 };

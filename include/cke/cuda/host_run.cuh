@@ -6,85 +6,19 @@
 #include <array>
 #include <boost/context/fiber.hpp>
 #include <boost/context/pooled_fixedsize_stack.hpp>
-#include <cstring>
 #include <exception>
 #include <map>
 #include <memory>
 #include <vector>
 
-#include "../core/concat.hpp"
-#include "../core/error.hpp"
+#include "shadow.cuh"
 
 namespace cke::host_run {
 
-// What makes device code wrong, found when it runs: an access outside of what was allocated, a read of what
-// nobody wrote, two accesses that no barrier orders, threads that wait for one that never comes.
-[[noreturn]] inline void fault(std::string_view about, std::string_view expected, std::string_view found = {}) {
-  throw Error(errc::malformed, {}, concat({"device code: ", about}), expected, found);
-}
-
-// Who touched a word, and when. Barriers begin a new interval of a block, warp barriers one of a warp.
-struct mark {
-  static constexpr u32 several = ~0u;
-  u32 launch{}, block{}, interval{}, warp{}, warp_interval{}, lane{};
-
-  bool unordered_with(const mark& o) const {
-    if (launch != o.launch) return false;
-    if (block != o.block) return true;
-    if (interval != o.interval) return false;
-    if (warp != o.warp) return true;
-    return warp_interval == o.warp_interval && lane != o.lane;
-  }
-  // As one mark that is unordered with whatever one of both is.
-  void add(const mark& o) {
-    if (launch != o.launch) *this = o;
-    else if (block != o.block) block = several;
-    else if (interval != o.interval) *this = o;
-    else if (warp != o.warp) warp = several;
-    else if (warp_interval != o.warp_interval) *this = o;
-    else if (lane != o.lane) lane = several;
-  }
-};
-
-// What is known of some memory, four bytes at a time.
-class shadow {
- public:
-  explicit shadow(u64 bytes = 0) : cells_((bytes + 3) / 4) {}
-
-  void read(u64 offset, u64 bytes, const mark& who) {
-    each(offset, bytes, [&](cell& c) {
-      if (!c.written) fault("a read", "a word that something wrote");
-      if (c.write.unordered_with(who)) fault("a read", "a barrier after the write of another thread");
-      c.reads.add(who);
-    });
-  }
-  void write(u64 offset, u64 bytes, const mark& who) {
-    each(offset, bytes, [&](cell& c) {
-      // Numbers of two bytes share a word: neighbours may write its halves.
-      const bool half = bytes < 4, other_half = half && c.write_offset != offset;
-      if (!other_half && c.write.unordered_with(who)) fault("a write", "a barrier after the write of another thread");
-      if (!other_half && c.reads.unordered_with(who)) fault("a write", "a barrier after the read of another thread");
-      c.written = true, c.write = who, c.write_offset = offset;
-    });
-  }
-  // By the host, between launches.
-  void fill(u64 offset, u64 bytes, bool written) {
-    each(offset, bytes, [&](cell& c) { c = {written, 0, {}, {}}; });
-  }
-  void copy(u64 offset, const shadow& from, u64 from_offset, u64 bytes) {
-    for (u64 i = 0; i < bytes / 4; ++i) cells_[offset / 4 + i] = {from.cells_[from_offset / 4 + i].written, 0, {}, {}};
-  }
-
- private:
-  struct cell {
-    bool written{};
-    u64 write_offset{};
-    mark write{}, reads{};
-  };
-  template <class F> void each(u64 offset, u64 bytes, F f) {
-    for (u64 i = offset / 4; i < (offset + bytes + 3) / 4; ++i) f(cells_[i]);
-  }
-  std::vector<cell> cells_;
+// What goes wrong on purpose: the n-th time that something happens, counted from 1. 0: never.
+struct faults {
+  u64 lose_add = 0;      // a block says that it has come, and nobody hears it
+  u64 hear_too_soon = 0;  // a block hears that all have come, and they have not
 };
 
 struct grid {
@@ -97,7 +31,7 @@ struct place_in_grid {
 // A GPU: memory, and launches one after the other.
 class machine {
  public:
-  explicit machine(u64 seed) : random_(seed * 2 + 1) {}
+  explicit machine(u64 seed, const faults& wrong = {}) : random_(seed * 2 + 1), wrong_(wrong) {}
   machine(const machine&) = delete;
   machine& operator=(const machine&) = delete;
 
@@ -120,7 +54,7 @@ class machine {
   void read(void* to, const std::byte* from, u64 bytes) {
     if (bytes == 0) return;
     const auto [part, offset] = find(from, bytes);
-    part->known.read(offset, bytes, {});
+    part->known.read(offset, bytes, {}, {});
     std::memcpy(to, from, bytes);
   }
   void copy(std::byte* to, const std::byte* from, u64 bytes) {
@@ -134,7 +68,18 @@ class machine {
 
   // body() in every thread of every block. Throws what device code did wrong.
   template <class F> void launch(grid g, u32 threads, u32 shared_bytes, F body) {
+    launch(g, threads, shared_bytes, few, body, nothing);
+  }
+  // All blocks live at once, and may wait for one another. The host does `meanwhile` now and then.
+  template <class F, class G> void launch_together(u32 blocks, u32 threads, u32 shared_bytes, F body, G meanwhile) {
+    launch({blocks}, threads, shared_bytes, blocks, body, meanwhile);
+  }
+
+ private:
+  static constexpr auto nothing = [] {};
+  template <class F, class G> void launch(grid g, u32 threads, u32 shared_bytes, u32 together, F& body, G& meanwhile) {
     ++launch_;
+    said_.clear();
     std::vector<u32> order(g.x * g.y * g.z);
     for (u32 i = 0; i < order.size(); ++i) {  // blocks begin in any order
       order[i] = i;
@@ -144,12 +89,11 @@ class machine {
       std::vector<std::unique_ptr<resident>> blocks;
       for (std::size_t i = first; i < order.size() && i < first + together; ++i)
         blocks.push_back(std::make_unique<resident>(order[i], place_in_grid{order[i] % g.x, order[i] / g.x % g.y, order[i] / (g.x * g.y)},
-                                                    threads, shared_bytes));
-      run(blocks, body);
+                                                    threads, shared_bytes, together == order.size() ? together : 0));
+      run(blocks, body, meanwhile);
     }
   }
 
- private:
   template <class> friend struct shared;
   friend class shared_memory;
   template <class T> friend T load(const T*);
@@ -159,8 +103,13 @@ class machine {
   friend u32 thread();
   friend void sync();
   friend void sync_warp();
+  friend void add_release(u32*, u32);
+  friend void store_release(u32*, u32);
+  friend u32 load_acquire(const u32*);
+  friend void pause();
+  friend u64 nanoseconds();
 
-  static constexpr u32 together = 3;  // blocks that are on the machine at once
+  static constexpr u32 few = 3;  // blocks that are on the machine at once, where they need not be
   static constexpr u32 lanes = 32;
   using fiber = boost::context::fiber;
 
@@ -188,9 +137,10 @@ class machine {
     shadow known;
     meeting all{};
     std::vector<warp_state> warps;
+    std::vector<u32> seen, heard;  // of each block: heard by a thread, and by all of them after the next barrier
 
-    resident(u32 n, place_in_grid p, u32 t, u32 shared_bytes)
-        : number(n), at(p), threads(t), memory(shared_bytes, std::byte{0xff}), known(shared_bytes), warps(t / lanes) {}
+    resident(u32 n, place_in_grid p, u32 t, u32 shared_bytes, u32 others)
+        : number(n), at(p), threads(t), memory(shared_bytes, std::byte{0xff}), known(shared_bytes), warps(t / lanes), seen(others), heard(others) {}
   };
   struct strand {
     resident* of;
@@ -206,7 +156,7 @@ class machine {
     return static_cast<u32>((z ^ z >> 31) % below);
   }
 
-  template <class F> void run(std::vector<std::unique_ptr<resident>>& blocks, F& body) {
+  template <class F, class G> void run(std::vector<std::unique_ptr<resident>>& blocks, F& body, G& meanwhile) {
     std::exception_ptr failure;
     std::vector<std::unique_ptr<strand>> strands;
     ready_.clear();
@@ -233,7 +183,8 @@ class machine {
       now_ = ready_.back();
       ready_.pop_back();
       now_->code = std::move(now_->code).resume();
-      left -= !now_->code;
+      left -= !now_->code, ++resumed_;
+      if (resumed_ % 1024 == 0) meanwhile();
     }
     strands.clear();
     running = outer;
@@ -252,6 +203,7 @@ class machine {
       return;
     }
     ++m.turn, m.interval += why != reason::shuffle;
+    if (why == reason::barrier) now_->of->seen = now_->of->heard;
     for (strand* s : m.here)
       if (s != now_) ready_.push_back(s);
     m.here.clear();
@@ -259,6 +211,25 @@ class machine {
   mark who() const {
     const strand& s = *now_;
     return {launch_, s.of->number, s.of->all.interval, s.thread / lanes, s.warp().interval, s.thread % lanes};
+  }
+
+  std::span<const u32> seen() const { return now_->of->seen; }
+  static void hear(std::vector<u32>& all, const std::vector<u32>& more) {
+    all.resize(std::max(all.size(), more.size()));
+    for (std::size_t i = 0; i < more.size(); ++i) all[i] = std::max(all[i], more[i]);
+  }
+  // The thread that runs says to whom reads p what its block has seen, and what the block did up to its last barrier.
+  void say(const u32* p) {
+    const resident& block = *now_->of;
+    auto& all = said_[p];
+    hear(all, block.heard);
+    if (block.number < all.size()) all[block.number] = std::max(all[block.number], block.all.interval);
+  }
+  // A word that blocks share on purpose: no race is looked for, but it must have been written.
+  u32* sync_word(const u32* p) {
+    const auto [part, offset] = find(p, sizeof *p);
+    part->known.read(offset, sizeof *p, {}, {});
+    return reinterpret_cast<u32*>(part->memory.get() + offset);
   }
 
   struct found {
@@ -280,7 +251,10 @@ class machine {
   static inline thread_local machine* running = nullptr;
 
   u64 random_;
+  faults wrong_;
+  u64 adds_{}, heard_{}, resumed_{};
   u32 launch_{};
+  std::map<const u32*, std::vector<u32>> said_;
   strand* now_{};
   std::vector<strand*> ready_;
   std::map<const std::byte*, allocation> parts_;
@@ -315,7 +289,7 @@ template <class T> T load(const T* p) {
   machine& m = *machine::running;
   if (reinterpret_cast<std::uintptr_t>(p) % alignof(T) != 0) fault("a load", "an aligned address");
   const auto [part, offset] = m.find(p, sizeof(T));
-  part->known.read(offset, sizeof(T), m.who());
+  part->known.read(offset, sizeof(T), m.who(), m.seen());
   T x;
   std::memcpy(&x, p, sizeof x);
   return x;
@@ -324,9 +298,38 @@ template <class T> void store(T* p, T x) {
   machine& m = *machine::running;
   if (reinterpret_cast<std::uintptr_t>(p) % alignof(T) != 0) fault("a store", "an aligned address");
   const auto [part, offset] = m.find(p, sizeof(T));
-  part->known.write(offset, sizeof(T), m.who());
+  part->known.write(offset, sizeof(T), m.who(), m.seen());
   std::memcpy(p, &x, sizeof x);
 }
+
+// ---- what blocks say to one another
+
+inline void add_release(u32* p, u32 x) {
+  machine& m = *machine::running;
+  if (++m.adds_ == m.wrong_.lose_add) return;
+  m.say(p);
+  *m.sync_word(p) += x;
+}
+inline void store_release(u32* p, u32 x) {
+  machine& m = *machine::running;
+  m.say(p);
+  *m.sync_word(p) = x;
+}
+inline u32 load_acquire(const u32* p) {
+  machine& m = *machine::running;
+  const u32 x = *m.sync_word(p);
+  m.hear(m.now_->of->heard, m.said_[p]);
+  if (x > 0 && ++m.heard_ == m.wrong_.hear_too_soon) return x + static_cast<u32>(m.now_->of->heard.size());
+  return x;
+}
+// Others go on first.
+inline void pause() {
+  machine::strand& me = *machine::running->now_;
+  machine::running->ready_.push_back(&me);
+  me.scheduler = std::move(me.scheduler).resume();
+}
+// A microsecond for each time that a thread went on.
+inline u64 nanoseconds() { return machine::running->resumed_ * 1000; }
 
 // A part of the block's memory; an element is read when it is used as a number, and written when it is assigned to.
 template <class T> struct shared {
@@ -337,7 +340,7 @@ template <class T> struct shared {
     operator T() const {
       machine& m = *machine::running;
       auto& block = *m.now_->of;
-      block.known.read(at, sizeof(T), m.who());
+      block.known.read(at, sizeof(T), m.who(), m.seen());
       T x;
       std::memcpy(&x, block.memory.data() + at, sizeof x);
       return x;
@@ -345,7 +348,7 @@ template <class T> struct shared {
     element operator=(T x) const {
       machine& m = *machine::running;
       auto& block = *m.now_->of;
-      block.known.write(at, sizeof(T), m.who());
+      block.known.write(at, sizeof(T), m.who(), m.seen());
       std::memcpy(block.memory.data() + at, &x, sizeof x);
       return *this;
     }
@@ -357,6 +360,7 @@ template <class T> struct shared {
 };
 class shared_memory {
  public:
+  explicit shared_memory(u32 from = 0) : used_(from) {}
   template <class T> shared<T> take(u32 count) {
     const u32 at = used_;
     used_ += static_cast<u32>(align_up(u64{count} * sizeof(T), 16));
@@ -365,7 +369,7 @@ class shared_memory {
   }
 
  private:
-  u32 used_ = 0;
+  u32 used_;
 };
 
 }  // namespace cke::host_run

@@ -2,6 +2,8 @@
 // kernel.cuh: what a launch is handed, where activations lie, and how its kernel is found.
 #pragma once
 
+#include "../core/concat.hpp"
+#include "../core/error.hpp"
 #include "../core/opcode.hpp"
 #include "numbers.cuh"
 
@@ -72,12 +74,12 @@ struct step {
 CKE_DEVICE segment segment_of(const step& s, u32 token) { return dev::load(s.now.segments + dev::load(s.now.segment_of + token)); }
 CKE_DEVICE u32 position_of(const segment& g, u32 token) { return g.position + (token - g.first); }
 
-// A kernel has `run(const step&)`, in every thread of a block, and `shared_bytes(const step&)` on the host. T is the
+// A kernel has `run(const step&, at)`, in every thread of block `at`, and `shared_bytes(const step&)`. T is the
 // format of its matrix, the cache's of attention, f32 of the rest. What a generation lacks is looked up in its base.
 template <opcode Op, dtype T, class Arch> struct kernel : kernel<Op, T, typename Arch::base> {};
 struct no_kernel {
-  static u32 shared_bytes(const step&) { return 0; }  // both keep the error below the only one
-  CKE_DEVICE static void run(const step&) {}
+  static constexpr u32 shared_bytes(const step&) { return 0; }  // both keep the error below the only one
+  CKE_DEVICE static void run(const step&, dev::place) {}
 };
 template <opcode Op, dtype T> struct kernel<Op, T, void> : no_kernel {};
 
@@ -90,7 +92,15 @@ template <opcode Op, dtype T> struct step_kernel {
 };
 
 struct launch_shape {
-  u32 x = 1, y = 1, z = 1, shared_bytes = 0;
+  u32 x = 1, y = 1, z = 1;
 };
+template <class Kernel> constexpr u32 shared_bytes_of(const step& s) { return Kernel::template on<sm75>::shared_bytes(s); }
+// Throws unsupported where a block would need more memory than every GPU has.
+template <class Kernel> u32 bytes_of_launch(const step& s) {
+  constexpr u32 most = 48 * 1024;
+  const u32 bytes = shared_bytes_of<Kernel>(s);
+  if (bytes > most) throw Error(errc::unsupported, {}, "CUDA: shared memory of a block", concat({"at most ", most, " bytes"}), concat({bytes}));
+  return bytes;
+}
 
 }  // namespace cke::cuda

@@ -63,24 +63,24 @@ CKE_UNROLL
 
 // Block (x, y): unit x of the step's matrices, tokens from T y on.
 template <dtype F, u32 T, class Arch> struct multiply_rows {
-  static u32 shared_bytes(const step&) { return product<F, T, Arch>::shared_bytes; }
+  static constexpr u32 shared_bytes(const step&) { return product<F, T, Arch>::shared_bytes; }
 
-  CKE_DEVICE static void run(const step& s) {
+  CKE_DEVICE static void run(const step& s, dev::place at) {
     dev::shared_memory memory;
     const dev::shared<u32> found = memory.take<u32>(product<F, T, Arch>::shared_bytes / 4);
-    const u32 first = dev::block().y * T, left = s.tokens - first, count = left < T ? left : T, token = first + dev::warp();
+    const u32 first = at.y * T, left = s.tokens - first, count = left < T ? left : T, token = first + dev::warp();
     const bool mine = dev::warp() < count;
     if (s.how == epilogue::gate) {
-      const u32 unit = dev::block().x;
-      const float gate = of(s, s.matrices[0], unit, first, count, found), up = of(s, s.matrices[1], unit, first, count, found);
-      const bool row = dev::lane() < rows_of_unit(s.matrices[0].group, unit).count;
-      if (mine) put_block(s.out[0], token, unit, row ? activate(s.act, gate) * up : 0.f);
+      const float gate = of(s, s.matrices[0], at.x, first, count, found), up = of(s, s.matrices[1], at.x, first, count, found);
+      const bool row = dev::lane() < rows_of_unit(s.matrices[0].group, at.x).count;
+      if (mine) put_block(s.out[0], token, at.x, row ? activate(s.act, gate) * up : 0.f);
       return;
     }
-    u32 which = 0;
-    while (which + 1 < s.matrix_count && dev::block().x >= s.matrices[which + 1].first) ++which;
-    const matrix& m = s.matrices[which];
-    const u32 unit = dev::block().x - m.first;
+    matrix m = s.matrices[0];
+CKE_UNROLL
+    for (u32 k = 1; k < 3; ++k)
+      if (k < s.matrix_count && at.x >= s.matrices[k].first) m = s.matrices[k];
+    const u32 unit = at.x - m.first;
     const float y = of(s, m, unit, first, count, found);
     const row_range rows = rows_of_unit(m.group, unit);
     if (!mine || dev::lane() >= rows.count) return;
@@ -106,9 +106,9 @@ template <dtype F, u32 T> struct multiply_kernel {
 template <dtype F>
   requires has_format<F>
 struct kernel<opcode::embedding, F, sm75> {
-  static u32 shared_bytes(const step&) { return 0; }
-  CKE_DEVICE static void run(const step& s) {
-    const u32 token = token_of_block(), id = dev::load(s.now.ids + token);
+  static constexpr u32 shared_bytes(const step&) { return 0; }
+  CKE_DEVICE static void run(const step& s, dev::place at) {
+    const u32 token = at.x, id = dev::load(s.now.ids + token);
     const std::byte* const unit = s.matrices[0].packed + u64{id / unit_rows} * unit_bytes<F>(s.cols);
     float* const out = row_of(s.out[0], token);
     each(s.cols, [&](u32 i) { dev::store(out + i, format<F>::number(unit, id % unit_rows, i)); });

@@ -6,8 +6,6 @@
 
 namespace cke::cuda {
 
-CKE_DEVICE u32 token_of_block() { return dev::block().x; }
-
 // f(i) for every i < n, shared among the block's threads
 template <class F> CKE_DEVICE void each(u32 n, F&& f) {
   for (u32 i = dev::thread(); i < n; i += block_threads) f(i);
@@ -36,10 +34,10 @@ template <class At> CKE_DEVICE void put_row(const view& to, u32 token, At&& at) 
 
 // Shared memory: the row, then the sums of 64 chains.
 struct norm_row {
-  static u32 shared_bytes(const step& s) { return static_cast<u32>(align_up(u64{s.cols} * 4, 16)) + square_chains * 4; }
+  static constexpr u32 shared_bytes(const step& s) { return static_cast<u32>(align_up(u64{s.cols} * 4, 16)) + square_chains * 4; }
 
-  CKE_DEVICE static void run(const step& s) {
-    const u32 token = token_of_block();
+  CKE_DEVICE static void run(const step& s, dev::place at) {
+    const u32 token = at.x;
     dev::shared_memory memory;
     const dev::shared<float> x = memory.take<float>(s.cols), sums = memory.take<float>(square_chains);
     const float* const from = row_of(s.in[0], token);
@@ -61,10 +59,9 @@ template <> struct kernel<opcode::norm_quantize, dtype::f32, sm75> : norm_row {}
 
 // out = f(i) for every number of the token's row.
 template <class Row> struct pointwise {
-  static u32 shared_bytes(const step&) { return 0; }
-  CKE_DEVICE static void run(const step& s) {
-    const u32 token = token_of_block();
-    put_row(s.out[0], token, [&](u32 i) { return Row::at(s, token, i); });
+  static constexpr u32 shared_bytes(const step&) { return 0; }
+  CKE_DEVICE static void run(const step& s, dev::place at) {
+    put_row(s.out[0], at.x, [&](u32 i) { return Row::at(s, at.x, i); });
   }
 };
 struct copied {

@@ -166,6 +166,37 @@ template <class Loaded> class sequence {
     for (u32 i = 0; i < count; ++i) at(i).of->took();
   }
 
+  // Where a device computes: up to n ids, each the likeliest after the one before, fed in one launch that does not wait for
+  // the host. take(id) hears of each as it comes, and says whether to go on. They end behind one of `stop`; that one, or the
+  // last after a `no` of take, is not fed. Throws context_overflow, cache_full, and what cuda::ahead does.
+  template <class Take>
+  std::vector<u32> generate_nosync(u32 n, std::span<const u32> stop, Take&& take)
+    requires requires(executor& e, Loaded::slot& s, bool (*f)(u32)) { e.run_ahead(0u, n, s, stop, nullptr, f); }
+  {
+    check_room(n, {});
+    if (n == 0) return {};
+    std::vector<u32> ids{static_cast<u32>(std::ranges::max_element(logits_) - logits_.begin())};
+    bool on = take(ids[0]);
+    if (!on || std::ranges::find(stop, ids[0]) != stop.end()) return ids;
+    const u32 start = position();
+    u32 fed = 0;
+    try {
+      slot_.reserve(n);
+      const std::lock_guard turn(model_->busy);
+      fed = model_->run.run_ahead(ids[0], n, slot_, stop, logits_.data(), [&](u32 id) {
+        ids.push_back(id);
+        return on = on && take(id);
+      });
+    } catch (...) {
+      rewind(start);
+      throw;
+    }
+    history_.insert(history_.end(), ids.begin(), ids.begin() + fed);
+    slot_.truncate(position());
+    took();
+    return ids;
+  }
+
   std::span<const float> logits() const { return logits_; }  // [vocab], after the last id
   std::span<const u32> history() const { return history_; }
   u32 position() const { return static_cast<u32>(history_.size()); }
@@ -211,12 +242,16 @@ template <class Loaded> class sequence {
  private:
   // That ids can be fed now. Throws context_overflow, token_range; `whose` begins what an error is about.
   void check(std::span<const u32> ids, std::string_view whose) const {
-    if (!fits(position(), ids.size(), context()))
-      throw Error(errc::context_overflow, {}, concat({whose, "context"}), concat({"at most ", context(), " positions"}),
-                  concat({u64{position()} + ids.size()}));
+    check_room(ids.size(), whose);
     for (const u32 id : ids)
       if (id >= vocab_size)
         throw Error(errc::token_range, {}, concat({whose, "token id"}), concat({"less than ", vocab_size}), concat({id}));
+  }
+
+  void check_room(u64 count, std::string_view whose) const {
+    if (!fits(position(), count, context()))
+      throw Error(errc::context_overflow, {}, concat({whose, "context"}), concat({"at most ", context(), " positions"}),
+                  concat({position() + count}));
   }
 
   // Ids become history; those from where the slot is are then wanted(), until took().

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+// ahead.cuh: the host's half of the megakernel: its memory, and a launch that it listens to.
+#pragma once
+
+#include <atomic>
+
+#include "../core/concat.hpp"
+#include "../core/error.hpp"
+#include "../runtime/page_pool.hpp"
+#include "megakernel.cuh"
+
+namespace cke::cuda {
+
+// A block that hears nothing for so long says so, and the launch ends.
+inline constexpr u64 patience = 2'000'000'000;
+
+// What a program needs to run ahead of the host by many tokens.
+template <class P, dtype KV, class Device> class ahead {
+ public:
+  using kernel = megakernel<P, KV>;
+
+  // address_of(code, step, row) of every step of a token, row by row. Throws out_of_memory, unsupported.
+  template <class AddressOf> ahead(Device& device, page_memory& memory, u32 context, AddressOf&& address_of)
+      : device_(device), blocks_(device.template blocks_together<kernel>()), context_(context) {
+    std::vector<addresses> where(u64{P::layers + 2} * max_ops);
+    std::vector<u32> code_of;
+    u32 row = 0;
+    kernel::plan::each_code([&](u32 code, u32) {
+      if (row > 0 && code != kernel::plan::footer) code_of.push_back(code);
+      for (u32 i = 0; i < kernel::plan::all[code].steps.size(); ++i) where[row * max_ops + i] = address_of(*kernel::plan::all[code].c, i, row);
+      ++row;
+    });
+    const auto sent = [&](const void* from, u64 bytes) {
+      std::byte* const to = memory.take(bytes);
+      device.write(to, from, bytes);
+      return to;
+    };
+    call_.where = reinterpret_cast<const addresses*>(sent(where.data(), where.size() * sizeof(addresses)));
+    call_.code_of = reinterpret_cast<const u32*>(sent(code_of.data(), code_of.size() * sizeof(u32)));
+    call_.common = memory.take(kernel::plan::common_bytes);
+    call_.own = memory.take(u64{blocks_} * kernel::own_bytes);
+    call_.best = reinterpret_cast<candidate*>(memory.take(blocks_ * sizeof(candidate)));
+    words_ = memory.take(word_bytes);
+    pages_ = memory.take(u64{ceil_div(context, key_block)} * sizeof(std::byte*));
+    stop_ = memory.take(u64{most_stops} * sizeof(u32));
+    host_ = {device.host_words(context + 1), {&device}};
+    call_.blocks = blocks_, call_.patience = patience;
+  }
+
+  // Feeds `first` and up to n - 1 ids after it, each the likeliest one; take(id) hears of each but the first, also of the
+  // one that ends it all and is not fed, and says whether to go on. Returns how many were fed; `logits` are then those of
+  // the last. Throws what a GPU says; unsupported where blocks were lost; config_range for logits that are not finite.
+  template <class Take>
+  u32 run(u32 first, u32 n, u32 position, std::span<std::byte* const> pages, std::span<const u32> stop, float* stream, float* parts, float* logits, Take&& take) {
+    if (stop.size() > most_stops) throw Error(errc::usage, {}, "stop ids", concat({"at most ", most_stops}), concat({u64{stop.size()}}));
+    call_.first = first, call_.tokens = n, call_.position = position, call_.stops = static_cast<u32>(stop.size());
+    call_.stream = stream, call_.parts = parts;
+    const u32 zeros[3]{};
+    device_.write(words_, zeros, sizeof zeros);
+    device_.write(pages_, pages.data(), pages.size_bytes());
+    if (!stop.empty()) device_.write(stop_, stop.data(), stop.size_bytes());
+    call_.arrived = reinterpret_cast<u32*>(words_), call_.end = call_.arrived + 1, call_.fed = call_.arrived + 2;
+    call_.pages = reinterpret_cast<std::byte**>(pages_), call_.stop = reinterpret_cast<const u32*>(stop_);
+    u32* const abort = host_.get();
+    call_.abort = abort, call_.posted = abort + 1;
+    std::fill_n(abort, n + 1, 0u);
+
+    u32 heard = 0;
+    const auto listen = [&] {
+      for (u32 id; heard + 1 < n && (id = std::atomic_ref(call_.posted[heard]).load(std::memory_order_acquire)) != 0;) {
+        ++heard;
+        if (!take(id - 1)) std::atomic_ref(*abort).store(1, std::memory_order_relaxed);
+      }
+    };
+    device_.template launch_together<kernel>(blocks_, call_, listen);
+    listen();
+    u32 words[3];  // as above
+    device_.read(words, words_, sizeof words);
+    const auto end = static_cast<ending>(words[1]);
+    if (end == ending::not_finite) throw Error(errc::config_range, {}, "logit", "a finite number or -inf", "another");
+    if (end != ending::finished && end != ending::aborted)
+      throw Error(errc::unsupported, {}, "CUDA: a launch for many tokens", concat({"blocks that come within ", patience / 1'000'000, " ms"}), "one that did not");
+    const auto& foot = P::foot();
+    const u32 at = kernel::plan::memory[kernel::plan::footer].common_at[foot.regs.size() - 1];
+    if (words[2] > 0) device_.read(logits, call_.common + at, u64{P::vocab} * sizeof(float));
+    return words[2];
+  }
+
+ private:
+  static constexpr u32 most_stops = 64;
+  static constexpr u64 word_bytes = 64;
+  struct free_words {
+    Device* device;
+    void operator()(u32* p) const { device->free_host_words(p); }
+  };
+
+  Device& device_;
+  u32 blocks_, context_;
+  megakernel_call call_{};
+  std::byte *words_{}, *pages_{}, *stop_{};
+  std::unique_ptr<u32, free_words> host_;
+};
+
+}  // namespace cke::cuda

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// binding.cuh: from an instruction to the step that its kernel is handed: what the program says of it, and then where things are.
+#pragma once
+
+#include "../graph/code.hpp"
+#include "../kernels/kernel.hpp"
+#include "../kernels/rope_frequencies.hpp"
+#include "kernel.cuh"
+
+namespace cke::cuda {
+
+// A step without addresses, and whose they are: a constant of the program.
+struct unbound {
+  step s{};
+  reg in[2]{absent, absent}, out[2]{absent, absent}, product[3]{};
+  u8 matrix[3]{}, bias[3]{absent, absent, absent}, vector[2]{absent, absent};  // weight slots
+  u32 column[3]{};  // of its register, where a product begins
+  u8 state = absent;
+  rotary rope{};
+};
+
+constexpr unbound unbound_of(const code& c, const instruction& i) {
+  unbound u;
+  const params& p = i.p;
+  // A sum's own output is among its inputs; the other is the operand.
+  for (u32 k = 0; k < i.in.count && k < 2; ++k) u.in[k] = i.in[k];
+  for (u32 k = 0; k < i.out.count && k < 2; ++k) u.out[k] = i.out[k];
+  u.state = i.state, u.rope = p.rope;
+  step& s = u.s;
+  s.cols = p.cols, s.heads = p.heads, s.kv_heads = p.kv_heads, s.head_dim = p.head_dim, s.window = p.window;
+  s.eps = p.eps, s.offset = p.offset, s.scale = p.scale, s.cap = p.cap, s.act = p.act, s.pairs = p.rope.pairs;
+  if (p.rope.dims) s.rope_width = rope_width(p.rope, p.head_dim);
+  u32 vectors = 0;
+  for (u32 k = 0; k < i.weight.count; ++k) {
+    const weight_slot& w = c.slots[i.weight[k]];
+    if (w.quantisable) s.matrices[s.matrix_count].group = w.group ? w.group : w.rows, u.matrix[s.matrix_count++] = i.weight[k];
+    else if (w.bias) u.bias[vectors++] = i.weight[k];
+    else u.vector[vectors++] = i.weight[k];
+  }
+  // Where the products go: an output each, or side by side in one.
+  u32 column = 0;
+  for (u32 k = 0; k < s.matrix_count; ++k) {
+    const weight_slot& w = c.slots[u.matrix[k]];
+    s.matrices[k].first = s.units, s.units += units_of_slot(w);
+    u.product[k] = i.out[i.out.count > k ? k : 0];
+    u.column[k] = k > 0 && i.out.count == 1 ? column : 0;
+    column += w.rows;
+  }
+  return u;
+}
+
+// Where the weights of a step are, and its cache in a page: they differ from layer to layer.
+struct addresses {
+  const std::byte* matrix[3]{};
+  const float *bias[3]{}, *vector[2]{};
+  const float *cos{}, *sin{};
+  u64 kv_offset{}, kv_block_bytes{};
+  float scale{};
+};
+
+// view_of(reg, written) is where a register is.
+template <class ViewOf> CKE_CONSTEXPR step bind(const unbound& u, const addresses& a, ViewOf&& view_of) {
+  step s = u.s;
+  CKE_UNROLL
+  for (u32 k = 0; k < 2; ++k) {
+    if (u.in[k] != absent) s.in[k] = view_of(u.in[k], false);
+    if (u.out[k] != absent) s.out[k] = view_of(u.out[k], true);
+    s.weight[k] = a.vector[k];
+  }
+  CKE_UNROLL
+  for (u32 k = 0; k < 3; ++k) {
+    if (k >= u.s.matrix_count) continue;
+    s.matrices[k].packed = a.matrix[k], s.matrices[k].bias = a.bias[k];
+    s.matrices[k].out = view_of(u.product[k], true);
+    s.matrices[k].out.data += u64{u.column[k]} * sizeof(float);
+  }
+  s.cos = a.cos, s.sin = a.sin, s.kv_offset = a.kv_offset, s.kv_block_bytes = a.kv_block_bytes, s.scale = a.scale;
+  return s;
+}
+
+}  // namespace cke::cuda

@@ -49,7 +49,7 @@ template <class Session, class Draft = no_draft> class generation {
     if (prompt.empty() && session.position() == 0)
       throw Error(errc::usage, {}, "prompt", "at least one token", "none");
     if (const tokenizer* tokens = session.tokens_or_null()) {
-      text_.emplace(*tokens, detokenizer_options{.beginning = false});
+      text_ = detokenizer(*tokens, {.beginning = false});
       stop_.reserve(3 * (tokens->longest_piece() + 4));  // a byte that is no text becomes three
     }
     const u32 most = session.context() - session.position() + 1;  // the last one need not be fed
@@ -91,15 +91,17 @@ template <class Session, class Draft = no_draft> class generation {
  private:
   static constexpr bool drafts = !std::is_same_v<Draft, no_draft>;
 
+  bool has_text() const { return session_->tokens_or_null() != nullptr; }
+
   void advance() {
     piece_ = {};
     while (finish_ == finish::running) {
-      if (step() && (!text_ || !piece_.empty())) return;
+      if (step() && (!has_text() || !piece_.empty())) return;
     }
     if constexpr (drafts) settle();
-    if (!flushed_ && text_) {
+    if (!flushed_ && has_text()) {
       flushed_ = true;
-      piece_ = finish_ == finish::stop && stop_.stopped() ? std::string_view{} : stop_.flush(text_->finish());
+      piece_ = finish_ == finish::stop && stop_.stopped() ? std::string_view{} : stop_.flush(text_.finish());
       if (!piece_.empty()) return;
     }
     done_ = true;
@@ -117,8 +119,8 @@ template <class Session, class Draft = no_draft> class generation {
     ids_.push_back(id);
     pending_ = id;
     if (options_.filter && options_.filter->complete() && taken_ == chosen_.size()) finish_ = finish::stop;
-    if (!text_) return true;
-    piece_ = stop_.feed(text_->push(id));
+    if (!has_text()) return true;
+    piece_ = stop_.feed(text_.push(id));
     if (stop_.stopped()) finish_ = finish::stop;
     return true;
   }
@@ -180,7 +182,7 @@ template <class Session, class Draft = no_draft> class generation {
   [[no_unique_address]] Draft draft_;
   sampler sampler_;
   stop_matcher stop_;
-  std::optional<detokenizer> text_;
+  detokenizer text_;            // where there is a tokenizer
   std::vector<u32> ids_;
   std::vector<u32> batch_;      // with a draft: the history, and what is guessed to follow
   std::vector<u32> chosen_;     // with a draft: ids in order, of which the first taken_ are in the answer

@@ -24,8 +24,7 @@ std::string split(const added_tokens& tokens, std::string_view text, bool specia
 }  // namespace
 
 TEST_CASE("added tokens: leftmost, then longest") {
-  const added_tokens t(
-      {{"<a>", {1}}, {"<a>b", {2}}, {"a>bcd", {3}}, {"<a>bcx", {4}}, {"", {5}}, {"<a>", {6}}});
+  const added_tokens t({"<a>", "<a>b", "a>bcd", "<a>bcx", "", "<a>"}, {{1}, {2}, {3}, {4}, {5}, {6}});
   CHECK(split(t, "") == "");
   CHECK(split(t, "x") == "|x");
   CHECK(split(t, "x<a>y") == "|x[1]|y");
@@ -37,13 +36,13 @@ TEST_CASE("added tokens: leftmost, then longest") {
 }
 
 TEST_CASE("added tokens: a control token is text unless it is asked for") {
-  const added_tokens t({{"<|x|>", {.id = 1, .special = true}}, {"<y>", {2}}});
+  const added_tokens t({"<|x|>", "<y>"}, {{.id = 1, .special = true}, {2}});
   CHECK(split(t, "a<|x|>b<y>") == "|a[1]|b[2]");
   CHECK(split(t, "a<|x|>b<y>", false) == "|a<|x|>b[2]");
 }
 
 TEST_CASE("added tokens: white space goes with the token") {
-  const added_tokens t({{"<l>", {.id = 1, .lstrip = true}}, {"<r>", {.id = 2, .rstrip = true}}});
+  const added_tokens t({"<l>", "<r>"}, {{.id = 1, .lstrip = true}, {.id = 2, .rstrip = true}});
   CHECK(split(t, "a \n\u3000<l> b") == "|a[1]| b");
   CHECK(split(t, "a <r> \t\u00a0b") == "|a [2]|b");
   CHECK(split(t, "  <l>") == "[1]");
@@ -52,7 +51,7 @@ TEST_CASE("added tokens: white space goes with the token") {
 }
 
 TEST_CASE("added tokens: single words") {
-  const added_tokens t({{"cat", {.id = 1, .single_word = true}}});
+  const added_tokens t({"cat"}, {{.id = 1, .single_word = true}});
   CHECK(split(t, "cat a cat.") == "[1]| a [1]|.");
   for (const char* text : {"cats", "1cat", "_cat", "écat", "cat\u0301", "cat中"})
     CHECK(split(t, text) == "|" + std::string(text));
@@ -60,13 +59,12 @@ TEST_CASE("added tokens: single words") {
 }
 
 TEST_CASE("added tokens: bytes that are not UTF-8 around them do no harm") {
-  const added_tokens t(
-      {{"\xF0\x9F", {.id = 1, .lstrip = true, .rstrip = true, .single_word = true}}});
+  const added_tokens t({"\xF0\x9F"}, {{.id = 1, .lstrip = true, .rstrip = true, .single_word = true}});
   CHECK(split(t, "\xE4 \xF0\x9F \x80") == "|\xE4[1]|\x80");
 }
 
 TEST_CASE("added tokens: what is judged unknown leaves the others") {
-  const added_tokens t({{"<a>b", {1}}, {"<a>", {2}}, {"b", {3}}});
+  const added_tokens t({"<a>b", "<a>", "b"}, {{1}, {2}, {3}});
   const auto split_as = [&](added_tokens::verdict longest) {
     std::string out;
     t.split(

@@ -43,28 +43,30 @@ template <class P, class Isa> class weights {
   template <tensor_source S, class Names>
   weights(const S& from, std::string_view file, naming as, const Names& names, team& threads,
           const progress_callback& progress) {
-    std::vector<job> jobs;
-    std::vector<stored> tensors;
-    u64 room = 0;
+    using tensor = std::remove_reference_t<decltype(*from.find({}))>;
+    tensor* tensors[most_tensors];  // of a weight
+    std::vector<bool> used(from.tensors().size());
+    u64 room = 0, done = 0;
     u32 next[rows]{};
-    P::for_each_weight([&](const weight& w) {
-      job& j = jobs.emplace_back(job_of(from, file, as, names, w, tensors));
-      j.slot = next[j.row]++;
-      room += room_for(w);
-    });
-    refuse_unknown(from, file, as, names, tensors);
-    memory_ = arena(room);
-    u64 done = 0;
-    for (const job& j : jobs) {
-      std::byte* const to = memory_.data() + memory_.used();
-      table_[j.row][j.slot] = to;
-      const std::span<const stored> of_job(&tensors[j.first_tensor], j.tensors);
-      const auto drop = [&](const stored& t, std::span<const std::byte> part) { from.drop(*from.find(t.name), part); };
-      if (j.was == change::transposed) memory_.take(pack_transposed(j, of_job[0], to, threads));
-      else memory_.take(pack(j, of_job, to, threads, drop));
-      for (const stored& t : of_job) drop(t, t.bytes);
-      done += j.w.slot.elements();
-      if (progress) progress(done, P::parameters);
+    const auto drop = [&](tensor& t, std::span<const std::byte> part) { from.drop(t, part); };
+    for (const bool packing : {false, true}) {  // all is checked before anything is packed
+      if (packing) refuse_unknown(from, file, as, names, used), memory_ = arena(room);
+      P::for_each_weight([&](const weight& w) {
+        const job j = job_of(from, file, as, names, w, tensors);
+        const std::span<tensor* const> of_job(tensors, j.tensors);
+        if (!packing) {
+          room += room_for(w);
+          for (const tensor* t : of_job) used[static_cast<std::size_t>(t - from.tensors().data())] = true;
+          return;
+        }
+        std::byte* const to = memory_.data() + memory_.used();
+        table_[j.row][next[j.row]++] = to;
+        if (j.was == change::transposed) memory_.take(pack_transposed(j, *tensors[0], to, threads));
+        else memory_.take(pack<tensor>(j, of_job, to, threads, drop));
+        for (tensor* t : of_job) drop(*t, t->bytes);
+        done += w.slot.elements();
+        if (progress) progress(done, P::parameters);
+      });
     }
     if constexpr (P::tied) {
       for (u32 i = 0; i < P::plain_footer().slots.size(); ++i)
@@ -81,21 +83,23 @@ template <class P, class Isa> class weights {
   std::span<const std::byte> memory() const { return {memory_.data(), memory_.used()}; }
 
  private:
-  struct stored {
-    std::string name;
-    dtype type;
-    std::span<const std::byte> bytes;
-  };
   // The rows of a weight that lie together in a tensor, every `part` rows of it: all of them, or those of an expert.
   struct rows_in_tensor { u32 first, ours, part, all; };  // all: of the tensor, or of an expert's part of it
   struct job {
     weight w;
-    u32 slot, row;
-    u32 first_tensor, tensors;  // one, or one for each expert
+    u32 row;
+    u32 tensors;          // one, or one for each expert
     rows_in_tensor rows;        // other roles may have theirs before or behind
     u32 paired_head_dim;  // rows of a head are stored as pairs (i, i + d / 2); 0: plain order
     change was;           // what the file did to it
   };
+
+  static constexpr u32 groups_of(const weight& w) { return of_experts(w.slot.is) || of_heads(w.slot.is) ? w.slot.rows / w.slot.group : 0; }
+  static constexpr u32 most_tensors = [] {
+    u32 most = 1;
+    P::for_each_weight([&](const weight& w) { most = std::max(most, groups_of(w)); });
+    return most;
+  }();
 
   static u64 vector_bytes(const weight& w) { return align_up(w.slot.elements() * sizeof(float)); }
   // What a weight takes when packed, or more where that depends on its numbers.
@@ -116,25 +120,26 @@ template <class P, class Isa> class weights {
     }(std::make_index_sequence<std::size(weight_types)>{});
   }
 
-  template <class S, class Names>
+  // Of a weight, and its tensors.
+  template <class S, class Names, class T>
   CKE_OUT_OF_LINE static job job_of(const S& from, std::string_view file, naming as, const Names& names, const weight& w,
-                                    std::vector<stored>& tensors) {
+                                    T** tensors) {
     const name_rule& rule = name_of(names, w.where, w.slot);
     const change was = rule.in_file(as);
     const auto name = [&](u32 which, u32 expert) { return tensor_name(alternative(rule.in(as), which), w.slot.bias, w.layer, expert); };
     u32 which = 0;  // of the names, the first that the file has
     while (!alternative(rule.in(as), which).empty() && !from.find(name(which, 0))) ++which;
     if (alternative(rule.in(as), which).empty()) which = 0;
-    const bool grouped = of_experts(w.slot.is) || of_heads(w.slot.is), flat = of_heads(w.slot.is) && as == naming::hf;
-    const u32 groups = grouped ? w.slot.rows / w.slot.group : 0;
+    const bool flat = of_heads(w.slot.is) && as == naming::hf;
+    const u32 groups = groups_of(w);
     const bool apart = groups > 0 && name(which, 0) != name(which, 1);
     const rows_in_tensor rows_of_it = place_in_tensor(as, names, rule, which, w);
     const u32 row = w.where == place::header ? 0 : w.where == place::body ? w.layer + 1 : rows - 1;
-    const job j{w, 0, row, static_cast<u32>(tensors.size()), apart ? groups : 1, rows_of_it,
+    const job j{w, row, apart ? groups : 1, rows_of_it,
                 was == change::paired_heads ? head_dim_of(w) : 0, was};
     for (u32 e = 0; e < j.tensors; ++e)
-      tensors.push_back(tensor_of(from, file, name(which, e), w, apart || flat ? 0 : groups, flat ? u64{groups} * rows_of_it.all : rows_of_it.all,
-                                  was == change::transposed));
+      tensors[e] = tensor_of(from, file, name(which, e), w, apart || flat ? 0 : groups, flat ? u64{groups} * rows_of_it.all : rows_of_it.all,
+                             was == change::transposed);
     return j;
   }
   static u32 head_dim_of(const weight& w) {
@@ -172,7 +177,7 @@ template <class P, class Isa> class weights {
   }
 
   template <class S>
-  static stored tensor_of(const S& from, std::string_view file, const std::string& name, const weight& w, u64 groups, u64 height, bool transposed) {
+  static auto tensor_of(const S& from, std::string_view file, const std::string& name, const weight& w, u64 groups, u64 height, bool transposed) {
     const std::string about = concat({"tensor ", name});
     const auto* t = from.find(name);
     if (!t) throw Error(errc::tensor_missing, file, about, "this tensor", "none of this name");
@@ -194,7 +199,7 @@ template <class P, class Isa> class weights {
       throw Error(errc::tensor_dtype, file, about,
                   !converts ? info(w.as).name : w.slot.quantisable ? "f32, f16, bf16 or q8_0" : "f32, f16 or bf16",
                   known(t->type) ? info(t->type).name : std::string_view(t->stored));
-    return {name, t->type, t->bytes};
+    return t;
   }
 
   // Of a layer after the last, in a family whose files have some.
@@ -213,12 +218,10 @@ template <class P, class Isa> class weights {
   // A tensor that the model does not have is a wrong model, but for what converters leave behind, and what a layer that
   // reads another's cache was trained with.
   template <class S, class Names>
-  static void refuse_unknown(const S& from, std::string_view file, naming as, const Names& names, const std::vector<stored>& loaded) {
-    std::vector<bool> used(from.tensors().size());
+  static void refuse_unknown(const S& from, std::string_view file, naming as, const Names& names, std::vector<bool>& used) {
     const auto use = [&](std::string_view name) {
       if (const auto* t = from.find(name)) used[static_cast<std::size_t>(t - from.tensors().data())] = true;
     };
-    for (const stored& t : loaded) use(t.name);
     for (u32 layer = 0; layer < P::layers; ++layer)
       for (const state_shape& s : P::plain[P::kind_of[layer]].states)
         for (const role is : {role::k, role::v, role::k_norm})
@@ -243,7 +246,8 @@ template <class P, class Isa> class weights {
   }
 
   // From a copy that is the right way round.
-  static u64 pack_transposed(const job& j, const stored& tensor, std::byte* to, team& threads) {
+  template <class T>
+  static u64 pack_transposed(const job& j, T& tensor, std::byte* to, team& threads) {
     const u32 rows_in_group = j.w.slot.group, cols = j.w.slot.cols;  // of the model's matrix
     std::vector<float> turned(j.w.slot.elements()), row(rows_in_group);
     for (u32 g = 0; g < j.w.slot.rows / rows_in_group; ++g)
@@ -254,31 +258,34 @@ template <class P, class Isa> class weights {
       }
     job plain = j;
     plain.rows = {0, j.w.slot.rows, j.w.slot.rows, j.w.slot.rows};
-    const stored copy{tensor.name, dtype::f32, std::as_bytes(std::span(turned))};
-    return pack(plain, {&copy, 1}, to, threads, [](const stored&, std::span<const std::byte>) {});
+    std::remove_const_t<T> copy = tensor;
+    copy.type = dtype::f32, copy.bytes = std::as_bytes(std::span(turned));
+    T* const only = &copy;
+    return pack<T>(plain, {&only, 1}, to, threads, [](T&, std::span<const std::byte>) {});
   }
 
   // Bytes of a file that have been packed and are still in memory, over all threads.
   static constexpr u64 kept_bytes = 8 << 20;
 
   // Hands what it has packed to drop(), piece by piece, from any thread. Returns the bytes that it took.
-  static u64 pack(const job& j, std::span<const stored> tensors, std::byte* to, team& threads,
-                  function_ref<void(const stored&, std::span<const std::byte>)> drop) {
+  template <class T>
+  static u64 pack(const job& j, std::span<T* const> tensors, std::byte* to, team& threads,
+                  function_ref<void(T&, std::span<const std::byte>)> drop) {
     const weight_slot& slot = j.w.slot;
     if (!slot.quantisable) {
-      const dtype source = tensors[0].type;
+      const dtype source = tensors[0]->type;
       const u64 item = info(source).bytes;
       float* const vector = reinterpret_cast<float*>(to);
       for (u32 i = 0; i < slot.elements(); ++i) {  // taps lie [taps][channels]
         float& x = vector[i % slot.cols * slot.rows + i / slot.cols];
-        kernels::to_f32(source, tensors[0].bytes.data() + row_of(j, i).row * item, 1, &x);
+        kernels::to_f32(source, tensors[0]->bytes.data() + row_of(j, i).row * item, 1, &x);
         if (j.was == change::plus_one) x -= 1;
         if (j.was == change::minus_exp) x = std::log(-x);
       }
       return vector_bytes(j.w);
     }
     const u32 group = slot.group ? slot.group : slot.rows, units = units_of_slot(slot);
-    const auto row_bytes = [&](u32 tensor) { return bytes_of(tensors[tensor].type, slot.cols); };
+    const auto row_bytes = [&](u32 tensor) { return bytes_of(tensors[tensor]->type, slot.cols); };
     const u32 step = static_cast<u32>(kept_bytes / threads.size() / (unit_rows * row_bytes(0))) + 1;
     const auto tensor_of_unit = [&](u32 unit) { return row_of(j, rows_of_unit(group, unit).first).tensor; };
     // Where other rows lie between ours they go too; who needs their pages reads them again.
@@ -290,11 +297,11 @@ template <class P, class Isa> class weights {
       };
       const row_range r = rows_of_unit(group, last);
       const u64 begin = place(rows_of_unit(group, first).first), end = place(r.first + r.count - 1) + row_bytes(tensor);
-      drop(tensors[tensor], tensors[tensor].bytes.subspan(begin, end - begin));
+      drop(*tensors[tensor], tensors[tensor]->bytes.subspan(begin, end - begin));
     };
     u64 taken = 0;
-    with_format(j.w.as, [&]<dtype T>() {
-      taken = kernels::packed<T, Isa>::pack(to, units, slot.cols, [&](auto&& pack_unit) {
+    with_format(j.w.as, [&]<dtype As>() {
+      taken = kernels::packed<As, Isa>::pack(to, units, slot.cols, [&](auto&& pack_unit) {
         threads.run([&](u32 thread) noexcept {
           u32 first = 0, next = 0;  // units that this thread packed last, one after the other
           const auto drop_packed = [&] {
@@ -307,8 +314,8 @@ template <class P, class Isa> class weights {
             const row_range r = rows_of_unit(group, u);
             const std::byte* rows_of_u[unit_rows]{};
             for (u32 i = 0; i < r.count; ++i)
-              rows_of_u[i] = tensors[tensor].bytes.data() + row_of(j, r.first + i).row * row_bytes(tensor);
-            pack_unit(u, {r.count, rows_of_u, tensors[tensor].type});
+              rows_of_u[i] = tensors[tensor]->bytes.data() + row_of(j, r.first + i).row * row_bytes(tensor);
+            pack_unit(u, {r.count, rows_of_u, tensors[tensor]->type});
             next = u + 1;
             if (next - first == step) drop_packed();
           });

@@ -20,22 +20,16 @@ namespace cke {
 // begin.
 class added_tokens {
  public:
-  struct entry {
-    std::string content;
-    added_token token;
-  };
-
-  // An empty string is never found; of equal strings the lowest id counts.
-  explicit added_tokens(std::vector<entry> entries = {}) {
-    for (const u32 i : sorted_order(entries.size(), [&](u32 a, u32 b) {
-           const int order = entries[a].content.compare(entries[b].content);
-           return order != 0 ? order < 0 : entries[a].token.id < entries[b].token.id;
+  added_tokens() = default;
+  // contents[i] is looked for to find tokens[i]. An empty string is never found; of equal strings the lowest id counts.
+  added_tokens(std::vector<std::string> contents, const std::vector<added_token>& tokens) {
+    for (const u32 i : sorted_order(contents.size(), [&](u32 a, u32 b) {
+           const int order = contents[a].compare(contents[b]);
+           return order != 0 ? order < 0 : tokens[a].id < tokens[b].id;
          })) {
-      entry& e = entries[i];
-      if (e.content.empty()) continue;
-      if (!entries_.empty() && entries_.back().content == e.content) continue;
-      begins_[static_cast<u8>(e.content[0])] = true;
-      entries_.push_back(std::move(e));
+      if (contents[i].empty() || (!contents_.empty() && contents_.back() == contents[i])) continue;
+      begins_[static_cast<u8>(contents[i][0])] = true;
+      contents_.push_back(std::move(contents[i])), tokens_.push_back(tokens[i]);
     }
   }
 
@@ -50,20 +44,20 @@ class added_tokens {
              function_ref<void(u32)> on_token) const {
     std::size_t done = 0;
     for (std::size_t at = 0; at < text.size();) {
-      const entry* found = nullptr;
+      std::size_t found = none;
       auto v = verdict::unknown;
-      for (std::size_t most = text.size(); v == verdict::unknown; most = found->content.size() - 1) {
-        found = begins_[static_cast<u8>(text[at])] ? longest(text.substr(at, most)) : nullptr;
-        if (found == nullptr) break;
-        v = judge(found->token, at, at + found->content.size());
+      for (std::size_t most = text.size(); v == verdict::unknown; most = contents_[found].size() - 1) {
+        found = begins_[static_cast<u8>(text[at])] ? longest(text.substr(at, most)) : none;
+        if (found == none) break;
+        v = judge(tokens_[found], at, at + contents_[found].size());
       }
-      if (found == nullptr) {
+      if (found == none) {
         ++at;
         continue;
       }
       std::size_t begin = at;
-      at += found->content.size();
-      const added_token& token = found->token;
+      at += contents_[found].size();
+      const added_token& token = tokens_[found];
       if (v != verdict::token) continue;
       if (token.single_word && (word_before(text, begin) || word_after(text, at))) continue;
       std::size_t end = at;
@@ -78,18 +72,25 @@ class added_tokens {
   }
 
  private:
-  // The longest entry that text starts with, or null: a binary search for each byte, in the entries
-  // that fit so far.
-  const entry* longest(std::string_view text) const {
-    const entry* best = nullptr;
-    auto low = entries_.begin(), high = entries_.end();
+  static constexpr std::size_t none = ~std::size_t{0};
+  // The longest string that text starts with, or none: a binary search for each byte, in the strings that fit so far.
+  std::size_t longest(std::string_view text) const {
+    std::size_t best = none, low = 0, high = contents_.size();
     for (std::size_t depth = 0; low != high; ++depth) {
-      if (low->content.size() == depth) best = &*low++;
+      if (contents_[low].size() == depth) best = low++;
       if (depth == text.size()) break;
       const auto wanted = static_cast<u8>(text[depth]);
-      const auto byte = [depth](const entry& e) { return static_cast<u8>(e.content[depth]); };
-      low = std::partition_point(low, high, [&](const entry& e) { return byte(e) < wanted; });
-      high = std::partition_point(low, high, [&](const entry& e) { return byte(e) == wanted; });
+      // The first of [low, high) whose byte at this depth is at least `least`.
+      const auto first = [&](u32 least) {
+        std::size_t from = low, to = high;
+        while (from < to) {
+          const std::size_t middle = from + (to - from) / 2;
+          if (static_cast<u8>(contents_[middle][depth]) < least) from = middle + 1;
+          else to = middle;
+        }
+        return from;
+      };
+      low = first(wanted), high = first(wanted + 1u);
     }
     return best;
   }
@@ -109,7 +110,8 @@ class added_tokens {
     return at;
   }
 
-  std::vector<entry> entries_;  // sorted by content, as bytes
+  std::vector<std::string> contents_;  // sorted, as bytes
+  std::vector<added_token> tokens_;    // each one's
   std::array<bool, 256> begins_{};
 };
 

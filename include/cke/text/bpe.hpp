@@ -97,6 +97,7 @@ class merge_table {
   }
 
  public:
+  merge_table() = default;
   CKE_OUT_OF_LINE explicit merge_table(const vocabulary& v)
       : merges_(&v.merges), table_(v.merges.size()) {
     for (u32 rank = 0; rank < v.merges.size(); ++rank) {
@@ -113,7 +114,7 @@ class merge_table {
   }
 
  private:
-  const std::vector<merge>* merges_;
+  const std::vector<merge>* merges_ = nullptr;
   index_table table_;
 };
 
@@ -125,6 +126,7 @@ class token_table {
   }
 
  public:
+  token_table() = default;
   CKE_OUT_OF_LINE explicit token_table(const vocabulary& v)
       : tokens_(&v.tokens), table_(v.tokens.size()) {
     // Of two tokens with the same bytes the model's own wins, then the lower id.
@@ -138,13 +140,14 @@ class token_table {
   }
 
  private:
-  const std::vector<std::string>* tokens_;
+  const std::vector<std::string>* tokens_ = nullptr;
   index_table table_;
 };
 
 // Byte-level BPE over one piece of text.
 class bpe_model {
  public:
+  bpe_model() = default;
   CKE_OUT_OF_LINE explicit bpe_model(const vocabulary& v) : vocabulary_(&v), merges_(v), tokens_(v) {
     for (u32 byte = 0; byte < 256; ++byte) {
       const char c = static_cast<char>(byte);
@@ -174,7 +177,7 @@ class bpe_model {
   }
 
  private:
-  const vocabulary* vocabulary_;
+  const vocabulary* vocabulary_ = nullptr;
   merge_table merges_;
   token_table tokens_;
   std::array<u32, 256> bytes_{};

@@ -21,16 +21,17 @@ class chat_encoder {
   // contract's tokens. <tool_call> is an ordinary added token to many files, and no less of a signal.
   chat_encoder(tokenizer tokens, std::string_view form) : tokens_(std::move(tokens)) {
     const vocabulary& v = tokens_.vocabulary();
-    std::vector<added_tokens::entry> entries;
+    std::vector<std::string> contents;
+    std::vector<added_token> control;
     for (const added_token& token : v.added) {
       const std::string& text = v.tokens[token.id];
       const bool blank = text.find_first_not_of(" \t\n\r") == text.npos;
       if (!token.special && (blank || form.find(text) == form.npos)) continue;
-      entries.push_back({text, token});
+      contents.push_back(text), control.push_back(token);
       control_ids_.push_back(token.id);
     }
     std::ranges::sort(control_ids_);
-    control_ = added_tokens(std::move(entries));
+    control_ = added_tokens(std::move(contents), control);
   }
   chat_encoder(tokenizer tokens, const chat_contract& contract)
       : chat_encoder(std::move(tokens), text_of(contract)) {}

@@ -50,6 +50,7 @@ struct detokenizer_options {
 // Allocates nothing after construction. Refers to the tokenizer, which must outlive it.
 class detokenizer {
  public:
+  detokenizer() = default;  // to be assigned to
   explicit detokenizer(const tokenizer& tokens, detokenizer_options options = {})
       : tokens_(&tokens),
         skip_special_(options.skip_special),
@@ -73,8 +74,8 @@ class detokenizer {
   std::string_view finish() { return text_.finish(); }
 
  private:
-  const tokenizer* tokens_;
-  bool skip_special_, strip_;
+  const tokenizer* tokens_ = nullptr;
+  bool skip_special_ = false, strip_ = false;
   utf8_stream text_;
 };
 

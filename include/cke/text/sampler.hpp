@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <span>
 #include <utility>
@@ -28,7 +27,7 @@ class sampler {
     u32 id;
     float score;   // (logit - highest logit) / temperature, <= 0
     float weight;  // exp(score); divided by total(), its probability
-    double rank = 0;  // lowest first, where only the first are kept
+    double rank = 0;  // of a heap the lowest is in front
   };
 
   // Throws errc::config_range for settings out of range, errc::token_range for a bias outside the
@@ -47,7 +46,6 @@ class sampler {
     if (penalizes_) occurrences_.resize(vocab_size);
     if (penalizes_ || !settings_.logit_bias.empty()) adjusted_.resize(vocab_size);
     if (settings_.top_k >= vocab_size) settings_.top_k = 0;
-    highest_.reserve(settings_.top_k);
     kept_.reserve(settings_.temperature == 0 ? 1 : vocab_size);
   }
 
@@ -61,12 +59,12 @@ class sampler {
     const auto scores = adjust(logits, history);
     const u32 best = greedy_token(scores);
     if (settings_.temperature == 0) {
-      kept_.assign(1, {best, 0, 1});
+      kept_.clear(), kept_.push_back({best, 0, 1});
       return best;
     }
     gather(scores, scores[best]);
     if (settings_.top_p < 1) keep_top_p();
-    if (settings_.min_p > 0) keep_min_p();
+    if (settings_.min_p > 0) drop_below(static_cast<double>(settings_.min_p));
     if (settings_.typical_p < 1) keep_typical();
     return draw(uniform(settings_.seed, position));
   }
@@ -119,36 +117,37 @@ class sampler {
 
   // The k-th highest score, or -inf where fewer than k are above it.
   float kth_highest(std::span<const float> scores, u32 k) {
-    constexpr float nothing = -std::numeric_limits<float>::infinity();
-    highest_.clear();  // a heap of the best so far, the lowest of them on top
+    float lowest = -std::numeric_limits<float>::infinity();
+    kept_.clear();  // a heap of the best so far
     for (const float score : scores) {
-      if (score <= (highest_.size() < k ? nothing : highest_.front())) continue;
-      if (highest_.size() == k) {
-        std::pop_heap(highest_.begin(), highest_.end(), std::greater<>{});
-        highest_.pop_back();
+      if (score <= lowest) continue;
+      if (kept_.size() == k) {
+        std::pop_heap(kept_.begin(), kept_.end(), after);
+        kept_.pop_back();
       }
-      highest_.push_back(score);
-      std::push_heap(highest_.begin(), highest_.end(), std::greater<>{});
+      kept_.push_back({0, score, 0, static_cast<double>(score)});
+      std::push_heap(kept_.begin(), kept_.end(), after);
+      if (kept_.size() == k) lowest = kept_.front().score;
     }
-    return highest_.size() < k ? nothing : highest_.front();
+    return lowest;
+  }
+  // The order of heaps; of equal ranks the lowest id is in front.
+  static bool after(const candidate& a, const candidate& b) {
+    return a.rank > b.rank || (a.rank == b.rank && a.id > b.id);
+  }
+
+  void drop_below(double weight) {
+    std::erase_if(kept_, [=](const candidate& c) { return static_cast<double>(c.weight) < weight; });
   }
 
   void keep_top_p() {
     const double sum = total();
     const double top_p = static_cast<double>(settings_.top_p);
-    // All weights up to this one add up to at most 1 - top_p of the sum, so they are in the tail
+    // All weights below this one add up to less than 1 - top_p of the sum, so they are in the tail
     // for certain; real logits lose nearly all candidates here, before anything is sorted.
-    const double tail = (1 - top_p) * sum / static_cast<double>(kept_.size());
-    std::erase_if(kept_, [=](const candidate& c) {
-      return static_cast<double>(c.weight) <= tail && c.weight < 1;  // 1: the highest always stays
-    });
+    drop_below((1 - top_p) * sum / static_cast<double>(kept_.size()));
     for (candidate& c : kept_) c.rank = static_cast<double>(-c.score);
     keep_first(top_p * sum, false);
-  }
-
-  void keep_min_p() {
-    std::erase_if(kept_,
-                  [min_p = settings_.min_p](const candidate& c) { return c.weight < min_p; });
   }
 
   // Locally typical sampling (Meister et al. 2022): closest first in |-log p - entropy|. Both hold
@@ -168,9 +167,6 @@ class sampler {
   // `mass`, and with `ties` also those whose rank equals the last one's. Sorts no further than it
   // needs to.
   void keep_first(double mass, bool ties) {
-    const auto after = [](const candidate& a, const candidate& b) {
-      return a.rank > b.rank || (a.rank == b.rank && a.id > b.id);
-    };
     std::make_heap(kept_.begin(), kept_.end(), after);
     auto heap_end = kept_.end();  // what left the heap stands behind it, the first of all last
     for (double sum = 0, last = 0; heap_end != kept_.begin();) {
@@ -181,7 +177,7 @@ class sampler {
       std::pop_heap(kept_.begin(), heap_end--, after);
     }
     std::reverse(kept_.begin(), kept_.end());
-    kept_.resize(static_cast<std::size_t>(std::distance(heap_end, kept_.end())));
+    kept_.erase(kept_.begin() + std::distance(heap_end, kept_.end()), kept_.end());
   }
 
   u32 draw(double u) const {
@@ -199,7 +195,6 @@ class sampler {
   bool penalizes_ = false;
   std::vector<u32> occurrences_;  // [vocab_size], all 0 between calls
   std::vector<float> adjusted_;   // [vocab_size], empty when nothing adjusts the logits
-  std::vector<float> highest_;    // kth_highest's buffer
   std::vector<candidate> kept_;
 };
 

@@ -14,6 +14,7 @@ inline constexpr std::string_view spm_space = "\u2581";  // "▁"
 
 class spm_model {
  public:
+  spm_model() = default;
   CKE_OUT_OF_LINE explicit spm_model(const vocabulary& v) : vocabulary_(&v), merges_(v), tokens_(v) {
     bytes_.fill(no_token);
     for (u32 id = 0; id < v.tokens.size(); ++id)
@@ -85,7 +86,7 @@ class spm_model {
     });
   }
 
-  const vocabulary* vocabulary_;
+  const vocabulary* vocabulary_ = nullptr;
   merge_table merges_;
   token_table tokens_;
   std::array<u32, 256> bytes_{};

@@ -45,19 +45,12 @@ class tokenizer {
     if (v.model == tokenizer_model::steps) {
       if (!v.pipeline) throw Error(errc::unsupported, file, "tokenizer steps", "with_patterns() of cke/io/pattern_splitter.hpp", "none");
     } else if (v.model == tokenizer_model::bpe) {
-      bpe_.emplace(v);
+      bpe_ = bpe_model(v);
     } else {
-      spm_.emplace(v);
+      spm_ = spm_model(v);
       spell_pieces();
     }
-    std::vector<added_tokens::entry> raw, normalized;
-    for (const added_token& token : v.added) {
-      const std::string& content = v.tokens[token.id];
-      if (token.normalized) normalized.push_back({normalize(content), token});
-      else raw.push_back({content, token});
-    }
-    raw_ = added_tokens(std::move(raw));
-    normalized_ = added_tokens(std::move(normalized));
+    raw_ = added(false), normalized_ = added(true);
     for (u32 id = 0; id < vocab_size(); ++id)
       longest_piece_ = std::max(longest_piece_, piece(id).size());
   }
@@ -108,7 +101,7 @@ class tokenizer {
   std::string_view piece(u32 id) const {
     check(id);
     if (vocabulary_->pipeline) return vocabulary_->pipeline->pieces()[id];
-    return spm_ ? pieces_[id] : vocabulary_->tokens[id];
+    return is_spm() ? pieces_[id] : vocabulary_->tokens[id];
   }
   bool is_special(u32 id) const {
     check(id);
@@ -129,6 +122,19 @@ class tokenizer {
   const cke::vocabulary& vocabulary() const { return *vocabulary_; }
 
  private:
+  bool is_spm() const { return vocabulary_->model == tokenizer_model::spm; }
+  // Those that are looked for in text as it is, or in normalised text.
+  added_tokens added(bool normalized) const {
+    std::vector<std::string> contents;
+    std::vector<added_token> tokens;
+    for (const added_token& token : vocabulary_->added) {
+      if (token.normalized != normalized) continue;
+      const std::string& content = vocabulary_->tokens[token.id];
+      contents.push_back(normalized ? normalize(content) : content), tokens.push_back(token);
+    }
+    return {std::move(contents), tokens};
+  }
+
   void check(u32 id) const {
     if (id >= vocab_size()) refuse(id);
   }
@@ -169,7 +175,7 @@ class tokenizer {
   // Metaspace after that.
   bool marks_spaces_first() const {
     const space_prefix p = vocabulary_->prefix;
-    return spm_ && (p == space_prefix::always || p == space_prefix::never);
+    return is_spm() && (p == space_prefix::always || p == space_prefix::never);
   }
 
   CKE_OUT_OF_LINE std::string normalize(std::string_view text) const {
@@ -187,23 +193,23 @@ class tokenizer {
     const bool wanted =
         p == space_prefix::if_missing || (p == space_prefix::at_beginning && beginning);
     std::string marked;
-    if (spm_ && !marks_spaces_first()) {
+    if (is_spm() && !marks_spaces_first()) {
       marked = replace_all(text, " ", spm_space);
       if (wanted && !marked.starts_with(spm_space)) marked.insert(0, spm_space);
       text = marked;
-    } else if (bpe_ && wanted && !text.starts_with(' ')) {
+    } else if (!is_spm() && wanted && !text.starts_with(' ')) {
       marked.append(1, ' ').append(text);  // not " " + text: gcc 12 bug 105651
       text = marked;
     }
-    if (spm_) return spm_->encode(text, scratch, ids);
-    const auto on_word = [&](std::string_view word) { bpe_->encode(word, scratch, ids); };
+    if (is_spm()) return spm_.encode(text, scratch, ids);
+    const auto on_word = [&](std::string_view word) { bpe_.encode(word, scratch, ids); };
     if (vocabulary_->cuts) vocabulary_->cuts->split(text, on_word);
     else pre_tokenize(vocabulary_->pre, text, on_word);
   }
 
   std::shared_ptr<const cke::vocabulary> vocabulary_;
-  std::optional<bpe_model> bpe_;
-  std::optional<spm_model> spm_;
+  bpe_model bpe_;  // where the vocabulary's model is one, as
+  spm_model spm_;
   std::vector<std::string> pieces_;  // spm: by id, with spaces and bytes as they are
   added_tokens raw_, normalized_;
   std::size_t longest_piece_ = 0;

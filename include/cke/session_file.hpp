@@ -2,6 +2,7 @@
 // session_file.hpp: a session kept in a file: it goes on from there to the bit.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "describe.hpp"
@@ -91,8 +92,8 @@ template <class Loaded> void load_session(sequence<Loaded>& s, const std::string
   need(found.weights == wanted.weights, "session file", "one of a model with these weights", "other weights");
   std::vector<u32> ids(found.ids);
   std::vector<float> logits(found.vocab);
-  std::memcpy(ids.data(), from.ids().data(), from.ids().size());
-  std::memcpy(logits.data(), from.logits().data(), from.logits().size());
+  std::ranges::copy(from.ids(), std::as_writable_bytes(std::span(ids)).begin());
+  std::ranges::copy(from.logits(), std::as_writable_bytes(std::span(logits)).begin());
   s.restore(ids, found.position, logits, [&](u32 i, std::byte* page) { std::memcpy(page, from.page(i).data(), found.page_bytes); });
 }
 

@@ -8,8 +8,10 @@ import subprocess
 
 
 class Server:
-    def __init__(self, command: str, model: str, *options: str):
-        self.process = subprocess.Popen([command, "serve", model, "--port", "0", *options], stdout=subprocess.PIPE, text=True)
+    def __init__(self, command: str, model: str, *options: str, **how):
+        """`how`: of subprocess.Popen."""
+        port = () if "--port" in options else ("--port", "0")
+        self.process = subprocess.Popen([command, "serve", model, *port, *options], stdout=subprocess.PIPE, text=True, **how)
         line = self.process.stdout.readline()  # serving NAME at http://127.0.0.1:PORT
         if not line:
             raise SystemExit(f"cke serve ended with {self.process.wait()}")

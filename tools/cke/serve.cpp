@@ -2,6 +2,7 @@
 // serve.cpp: cke serve: a model behind OpenAI's HTTP interface.
 #include <cke/serve/server.hpp>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 
@@ -92,6 +93,8 @@ void serve_model(const serve_args& args) {
   options.limits.drain = std::chrono::seconds(args.drain);
   serve::server server(options, answers, door, {page_begin, page_end});
   server.end_on(SIGTERM), server.end_on(SIGINT);
+  struct sigaction hang_up{};  // under nohup the terminal may go away
+  if (::sigaction(SIGHUP, nullptr, &hang_up) == 0 && hang_up.sa_handler != SIG_IGN) server.end_on(SIGHUP);
   const bool v6 = args.host.find(':') != args.host.npos;
   put("serving " + served.id + " at http://" + (v6 ? '[' + args.host + ']' : args.host) + ':' + std::to_string(server.port()) + '\n');
   server.run();

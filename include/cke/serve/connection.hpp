@@ -104,6 +104,11 @@ class connection {
 
   // What can be said before the body is here. Throws api_error.
   void meet(const http_request& r) {
+    // What a proxy before this server might read otherwise: which host is meant, and where the body ends.
+    if (r.count(http::field::host) > 1) throw bad_request("more than one Host header", {}, "bad_http");
+    const std::size_t codings = r.count(http::field::transfer_encoding);
+    if (codings > 1 || (codings == 1 && !beast::iequals(r[http::field::transfer_encoding], "chunked")))
+      throw api_error(501, "invalid_request_error", "the only Transfer-Encoding that is understood is chunked", {}, "unknown_coding");
     if (!around_.door.knows_host(view(r[http::field::host])))
       throw api_error(403, "invalid_request_error", "this server does not go by the name in the Host header (see --allow-host)", {}, "unknown_host");
     path_ = view(r.target());

@@ -28,6 +28,7 @@ struct connection_limits {
   seconds idle{60};                               // between two requests of a connection
   seconds write{30};                              // for one write to a client that does not read
   std::size_t unread = std::size_t{1} << 20;      // bytes of an answer that wait for the client
+  int send_buffer = 256 << 10;                    // bytes that the system keeps for it; left alone, it would keep megabytes
   seconds drain{30};                              // for running answers after SIGTERM
 };
 

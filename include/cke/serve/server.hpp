@@ -82,6 +82,7 @@ class server {
         continue;
       }
       socket.set_option(tcp::no_delay(true), ec);
+      socket.set_option(asio::socket_base::send_buffer_size(options_.limits.send_buffer), ec);
       if (clients_.size() >= options_.limits.connections) turn_away(std::move(socket));
       else asio::co_spawn(io_, serve(std::move(socket)), asio::detached);
     }

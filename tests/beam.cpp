@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cke/from_config.hpp>
 #include <cke/hf.hpp>
 #include <cke/models/qwen3.hpp>
 #include <fstream>

@@ -4,6 +4,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cke/from_config.hpp>
 #include <cke/io/hf_dir.hpp>
 #include <cke/models/qwen3.hpp>
 #include <cke/text/random.hpp>

@@ -2,6 +2,7 @@
 // tiny.cpp: the model in assets/tiny, as a type, against what transformers makes of it.
 #include <doctest/doctest.h>
 
+#include <cke/from_config.hpp>
 #include <cke/hf.hpp>
 #include <cke/model.hpp>
 #include <cke/qwen3.hpp>

@@ -2,6 +2,7 @@
 // host_run.cpp: whole models whose device code runs on the host, against the CPU's.
 #include <cke/cuda/emulated.cuh>
 #include <cke/cuda/executor.cuh>
+#include <cke/from_config.hpp>
 #include <cstdlib>
 
 #include <cke/models/gemma3.hpp>

@@ -1,6 +1,6 @@
 // expect: cke: config: config.json does not describe a model of this family
 // expect: config_is_good<.*trouble::unsupported.*hidden_act.*gelu
-#include <cke/models/config.hpp>
+#include <cke/from_config.hpp>
 #include <cke/models/llama.hpp>
 using namespace cke;
 constexpr char text[] = R"({"model_type": "llama", "vocab_size": 384, "hidden_size": 96, "intermediate_size": 160,

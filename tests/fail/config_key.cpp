@@ -1,6 +1,6 @@
 // expect: cke: config: config.json does not describe a model of this family
 // expect: config_is_good<.*trouble::missing.*hidden_size
-#include <cke/models/config.hpp>
+#include <cke/from_config.hpp>
 #include <cke/models/qwen3.hpp>
 using namespace cke;
 constexpr char text[] = R"({"model_type": "qwen3", "vocab_size": 384, "hiden_size": 96, "intermediate_size": 160,

@@ -1,6 +1,6 @@
 // expect: cke: config: config.json does not describe a model of this family
 // expect: config_is_good<.*trouble::out_of_range.*num_hidden_layers.*"2000".*1\.0+e.*1\.0240*e|config_is_good<.*trouble::out_of_range.*num_hidden_layers.*50, 48, 48, 48
-#include <cke/models/config.hpp>
+#include <cke/from_config.hpp>
 #include <cke/models/qwen3.hpp>
 using namespace cke;
 constexpr char text[] = R"({"model_type": "qwen3", "vocab_size": 384, "hidden_size": 96, "intermediate_size": 160,

@@ -6,8 +6,8 @@
 
 #include <sstream>
 
+#include "cke/from_config.hpp"
 #include "cke/io/hf_dir.hpp"
-#include "cke/models/config.hpp"
 #include "cke/models/llama.hpp"
 #include "cke/models/qwen3.hpp"
 #include "expert_model.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // config.cpp: a config.json in a constant becomes a type, in both spellings.
-#include "cke/models/config.hpp"
+#include "cke/from_config.hpp"
 
 #include "cke/graph/program.hpp"
 #include "presets.hpp"

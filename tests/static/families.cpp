@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // families.cpp: each family's config.json as published and as transformers 5 writes it, which are one type.
-#include "cke/models/config.hpp"
+#include "cke/from_config.hpp"
 
 #include "cke/graph/program.hpp"
 #include "presets.hpp"

@@ -43,7 +43,7 @@ typedef struct cke_options {
 /* One tensor of a checkpoint. The bytes are read while the model loads, and not kept. */
 typedef struct cke_tensor {
   const char* name;  /* as in the file, with ".weight" or ".bias" */
-  uint32_t type;     /* GGUF's numbers: 0 f32, 1 f16, 8 q8_0, 30 bf16; 255: one that cke cannot compute with */
+  uint32_t type;     /* GGUF's numbers: 0 f32, 1 f16, 8 q8_0, 30 bf16; 64: f8_e4m3, with scales in NAME_scale_inv; 255: one that cke cannot compute with */
   uint32_t rank;
   const uint64_t* shape; /* [rank], as in torch: slowest first */
   const void* data;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // quantize.cpp: cke quantize, against the files of gguf-py and what llama.cpp's converter would write.
 #include <algorithm>
-#include <cke/io/checkpoint.hpp>
+#include <cke/io/hf_checkpoint.hpp>
+#include <cke/runtime/f8_matrix.hpp>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -90,9 +91,9 @@ TEST_CASE("quantize: a Hugging Face directory becomes the file that llama.cpp's 
 
 TEST_CASE("quantize: what GGUF cannot say, and tensors that are not the config's") {
   const scratch dir;
-  const auto refused = [&](const std::string& family, const std::string& key, const std::string& value, const char* text) {
+  const auto refused = [&](const std::string& model, const std::string& key, const std::string& value, const char* text) {
     CAPTURE(key);
-    const fs::path copy = dir.copy(families + family);
+    const fs::path copy = dir.copy(CKE_TEST_DATA "/" + model);
     std::string config = content(copy / "config.json");
     const std::size_t at = config.find('"' + key + "\":");
     REQUIRE(at != config.npos);
@@ -103,9 +104,38 @@ TEST_CASE("quantize: what GGUF cannot say, and tensors that are not the config's
     CHECK(!fs::exists(dir / "x.gguf"));
     fs::remove_all(copy);
   };
-  refused("mamba2", "time_step_limit", "[0.25, 1.0]", "config key least_step: GGUF has no word");
-  refused("deepseek_v3", "qk_nope_head_dim", "2", "kv_b_proj.weight: expected 6 times 12 rows, found 132 rows");
-  refused("nemotron_h_experts", "layers_block_type", R"(["mlp", "linear_attention", "full_attention", "moe"])", "tensor");
+  refused("families/mamba2", "time_step_limit", "[0.25, 1.0]", "config key least_step: GGUF has no word");
+  refused("families/deepseek_v3", "qk_nope_head_dim", "2", "kv_b_proj.weight: expected 6 times 12 rows, found 132 rows");
+  refused("models/deepseek_v3_fp8", "weight_block_size", "[64, 128]", "config key quantization_config.weight_block_size: expected [128, 128], found [64,128]");
+  refused("families/nemotron_h_experts", "layers_block_type", R"(["mlp", "linear_attention", "full_attention", "moe"])", "tensor");
+}
+
+TEST_CASE("quantize: 8-bit floats times their scales, also where GGUF has them the other way round") {
+  const scratch dir;
+  const cke::checkpoint from = cke::hf(models + "deepseek_v3_fp8");
+  const gguf file = made(from.name, dir / "m.gguf", "f32");
+  const auto widened = [&](const std::string& name) {
+    const auto* t = from.tensors.find(name);
+    REQUIRE(t != nullptr);
+    REQUIRE(t->type == dtype::f8_e4m3);
+    const cke::f8_matrix m = cke::f8_matrix_of(from.tensors, from.name, name, *t);
+    std::vector<float> numbers(t->bytes.size());
+    for (cke::u64 row = 0; row < t->shape[0]; ++row) m.read(row, 0, m.columns, numbers.data() + row * m.columns);
+    return numbers;
+  };
+  const auto in_file = [&](const std::string& name, std::size_t i) {
+    const auto* t = file.tensors().find(name);
+    REQUIRE(t != nullptr);
+    return cke::detail::load<float>(t->bytes.data() + i * sizeof(float));
+  };
+  const auto down = widened("model.layers.1.mlp.experts.4.down_proj.weight");
+  for (std::size_t i = 0; i < down.size(); ++i) CHECK(in_file("blk.1.ffn_down_exps.weight", 4 * down.size() + i) == down[i]);
+  const auto kv = widened("model.layers.0.self_attn.kv_b_proj.weight");  // 6 heads of 12 rows of keys and 10 of values, of 20 columns
+  for (std::size_t head = 0; head < 6; ++head)
+    for (std::size_t c = 0; c < 20; ++c) {
+      for (std::size_t r = 0; r < 12; ++r) CHECK(in_file("blk.0.attn_k_b.weight", (head * 20 + c) * 12 + r) == kv[(head * 22 + r) * 20 + c]);
+      for (std::size_t r = 0; r < 10; ++r) CHECK(in_file("blk.0.attn_v_b.weight", (head * 10 + r) * 20 + c) == kv[(head * 22 + 12 + r) * 20 + c]);
+    }
 }
 
 TEST_CASE("quantize: ropes that GGUF has a word for, or a tensor") {

@@ -170,6 +170,8 @@ class planner {
   void leave(const tensor_ref& t) {
     const bool hf = from_.as == naming::hf;
     const bool ahead = model_.ahead && is_ahead(t.name);
+    if (const std::string_view name = t.name; hf && name.ends_with("_scale_inv"))  // of a tensor in f8_e4m3
+      if (const tensor_ref* of = from_.tensors.find(name.substr(0, name.size() - 10)); of && of->type == dtype::f8_e4m3) return;
     if (hf && (ahead || (model_.tied && t.name == "lm_head.weight") || t.name.ends_with("rotary_emb.inv_freq"))) return;
     if (!hf && (ahead || t.name.starts_with("rope_f")))
       return out_.push_back({t.name, t.shape, role::norm, 0, false, change::none, {{&t, 0, rows_of(t)}}, {}, {}});

@@ -8,6 +8,7 @@
 #include <cke/io/new_file.hpp>
 #include <cke/kernels/quantise.hpp>
 #include <cke/runtime/cpu_count.hpp>
+#include <cke/runtime/f8_matrix.hpp>
 #include <cke/runtime/team.hpp>
 
 #include "commands.hpp"
@@ -38,7 +39,7 @@ std::vector<dtype> types_of(const std::vector<planned_tensor>& plan, const recip
 // Quantising what is quantised adds one error to another: only numbers are read, or blocks of the type they stay in.
 void check_source(const checkpoint& from, const planned_tensor& t, dtype to) {
   for (const row_run& r : t.rows)
-    if (const dtype has = r.from->type; has != to && !kernels::convertible(has))
+    if (const dtype has = r.from->type; has != to && has != dtype::f8_e4m3 && !kernels::convertible(has))
       throw Error(errc::tensor_dtype, from.name, "tensor " + r.from->name, "f32, f16, bf16 or q8_0 to quantise from", r.from->stored);
 }
 
@@ -50,6 +51,9 @@ class tensor_writer {
   template <class Progress> void write(const planned_tensor& t, dtype type, u32 head_dim, Progress&& progress) {
     const u64 columns = t.columns(), row_bytes = bytes_of(type, columns), rows = t.row_count();
     if (!t.made.empty()) to_.write(std::as_bytes(std::span(t.made)));
+    scaled_.clear();
+    for (const row_run& r : t.rows)
+      scaled_.push_back(r.from->type == dtype::f8_e4m3 ? f8_matrix_of(from_.tensors, from_.name, r.from->name, *r.from) : f8_matrix{});
     const u64 step = std::max<u64>(1, buffer_bytes / std::max(row_bytes, columns * sizeof(float)));
     for (u64 first = 0; first < rows && t.made.empty(); first += step) {
       const u64 count = std::min(step, rows - first);
@@ -95,16 +99,14 @@ class tensor_writer {
     } else {
       auto run = t.rows.begin();
       for (; source >= run->count; ++run) source -= run->count;
-      const dtype has = run->from->type;
-      const std::byte* in = run->from->bytes.data() + bytes_of(has, (run->first + source) * columns);
-      if (has == type && t.was <= change::paired_heads && t.heads.empty()) {
-        std::memcpy(out, in, bytes_of(type, columns));
+      if (run->from->type == type && t.was <= change::paired_heads && t.heads.empty()) {
+        std::memcpy(out, run->from->bytes.data() + bytes_of(type, (run->first + source) * columns), bytes_of(type, columns));
         return true;
       }
       // The columns of each head, where GGUF has heads in another order.
       const u64 heads = std::max<u64>(1, t.heads.size()), width = columns / heads;
       for (u64 h = 0; h < heads; ++h)
-        kernels::to_f32(has, in + bytes_of(has, (t.heads.empty() ? 0 : t.heads[h]) * width), static_cast<u32>(width), row + h * width);
+        read(t, run - t.rows.begin(), run->first + source, (t.heads.empty() ? 0 : t.heads[h]) * width, width, columns, row + h * width);
     }
     if (t.was == change::plus_one)
       for (u64 i = 0; i < columns; ++i) row[i] += 1;
@@ -117,18 +119,23 @@ class tensor_writer {
     return good;
   }
 
+  // `count` numbers of a row of the tensor that a run is of.
+  void read(const planned_tensor& t, std::ptrdiff_t run, u64 row, u64 first, u64 count, u64 columns, float* out) const {
+    const auto i = static_cast<std::size_t>(run);
+    const tensor_ref& from = *t.rows[i].from;
+    if (from.type == dtype::f8_e4m3) scaled_[i].read(row, first, count, out);
+    else kernels::to_f32(from.type, from.bytes.data() + bytes_of(from.type, row * columns + first), static_cast<u32>(count), out);
+  }
   // Row r is a column of the rows that lie together for its head: GGUF has each head's keys the other way round.
-  static void read_column(const planned_tensor& t, u64 r, float* row) {
-    const u64 width = t.shape[1];  // of those rows
-    const row_run& head = t.rows[r / width];
-    const tensor_ref& in = *head.from;
-    for (u64 i = 0; i < t.columns(); ++i)
-      kernels::to_f32(in.type, in.bytes.data() + bytes_of(in.type, (head.first + i) * width + r % width), 1, row + i);
+  void read_column(const planned_tensor& t, u64 r, float* row) const {
+    const u64 width = t.shape[1], head = r / width;  // of those rows
+    for (u64 i = 0; i < t.columns(); ++i) read(t, static_cast<std::ptrdiff_t>(head), t.rows[head].first + i, r % width, 1, width, row + i);
   }
 
   const checkpoint& from_;
   new_file& to_;
   team& team_;
+  std::vector<f8_matrix> scaled_;  // of each run whose tensor is one
   std::vector<std::byte> out_;
   std::vector<float> numbers_;
 };

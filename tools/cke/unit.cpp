@@ -159,27 +159,30 @@ format format_named(std::string_view name, const checkpoint& from, const std::ve
   throw Error(errc::usage, {}, "--format", "one of " + listed(formats, [](const format_row& f) { return f.name; }), name);
 }
 
+// What a tensor is kept in unless something is asked for: floats of 8 bits and their scales fit best into bf16.
+dtype kept_type(const file_matrix& m) { return m.tensor->type == dtype::f8_e4m3 ? dtype::bf16 : m.tensor->type; }
+
 // The policy that the file follows, else a table of its matrices.
 format stored_format(const checkpoint& from, const std::vector<file_matrix>& all, u32 layers, bool tied) {
   for (const file_matrix& m : all)
-    if (std::ranges::find(weight_types, m.tensor->type) == std::end(weight_types))
+    if (std::ranges::find(weight_types, kept_type(m)) == std::end(weight_types))
       throw Error(errc::unsupported, from.name, "tensor " + m.tensor->name, "one of " + listed(weight_types, name_of_type),
                   m.tensor->stored);
   for (const format_row& f : formats)
     if (std::ranges::all_of(all, [&](const file_matrix& m) {
           const dtype t = f.of(m.slot, m.layer, layers, tied);
           const bool stays_wide = t == dtype::f32 && (m.slot.cols % 32 != 0 || !narrows(m.slot));  // widened, exactly
-          return t == m.tensor->type || (stays_wide && m.tensor->type != dtype::q8_0);
+          return t == kept_type(m) || (stays_wide && m.tensor->type != dtype::q8_0);
         }))
       return {std::string(f.name), std::string(f.policy), {}};
   std::string table;
   for (std::size_t i = 0; i < all.size();) {
     const file_matrix& m = all[i];
     u32 end = m.layer;
-    for (; i < all.size() && all[i].slot.is == m.slot.is && all[i].tensor->type == m.tensor->type; ++i)
+    for (; i < all.size() && all[i].slot.is == m.slot.is && kept_type(all[i]) == kept_type(m); ++i)
       end = all[i].layer + 1;
     table += "    {cke::role::" + std::string(name(m.slot.is)) + ", " + std::to_string(m.layer) + ", " +
-             std::to_string(end) + ", cke::dtype::" + std::string(info(m.tensor->type).name) + "},\n";
+             std::to_string(end) + ", cke::dtype::" + std::string(info(kept_type(m)).name) + "},\n";
   }
   return {"mixed", "cke::stored_formats<stored>", "inline constexpr cke::stored_matrices stored[]{\n" + table + "};\n"};
 }

@@ -8,11 +8,12 @@
 
 namespace cke {
 
-// The numbers are GGUF's tensor types; from i8_row on they are ours (a scale for a row), and in no file.
+// The numbers are GGUF's tensor types; from i8_row on they are ours: a scale for a row, in no file; and f8_e4m3, which files of
+// Hugging Face may have.
 enum class dtype : u8 {
   f32 = 0, f16 = 1, q4_0 = 2, q4_1 = 3, q5_0 = 6, q5_1 = 7, q8_0 = 8, q8_1 = 9,
   q2_k = 10, q3_k = 11, q4_k = 12, q5_k = 13, q6_k = 14, q8_k = 15, iq4_nl = 20, iq4_xs = 23,
-  bf16 = 30, mxfp4 = 39, i8_row = 62, i4_row = 63, none = 255,
+  bf16 = 30, mxfp4 = 39, i8_row = 62, i4_row = 63, f8_e4m3 = 64, none = 255,
 };
 
 struct dtype_info {
@@ -33,6 +34,7 @@ inline constexpr dtype_info dtypes[] = {
     {dtype::q8_k, "q8_k", 256, 292, dtype::none}, {dtype::iq4_nl, "iq4_nl", 32, 18, dtype::q8_0},
     {dtype::iq4_xs, "iq4_xs", 256, 136, dtype::q8_0}, {dtype::mxfp4, "mxfp4", 32, 17, dtype::q8_0},
     {dtype::i8_row, "i8", 32, 34, dtype::q8_0},       {dtype::i4_row, "i4", 32, 18, dtype::q8_0},
+    {dtype::f8_e4m3, "f8_e4m3", 1, 1, dtype::none},
 };
 
 // What matrices can be kept in.
@@ -46,7 +48,7 @@ constexpr bool known(dtype t) {
     if (row.type == t) return true;
   return false;
 }
-// Whether a file may have it.
+// Whether a GGUF file may have it.
 constexpr bool stored_in_files(u32 number) { return number < static_cast<u32>(dtype::i8_row) && known(static_cast<dtype>(number)); }
 constexpr const dtype_info& info(dtype t) {
   for (const auto& row : dtypes)
@@ -74,6 +76,14 @@ constexpr u64 bytes_of(dtype t, u64 elements) { return elements / info(t).block 
 // ---- scalar conversions, exact; vector forms are in simd.hpp -----------------------------------
 
 constexpr float from_bf16(u16 x) { return std::bit_cast<float>(u32{x} << 16); }
+
+// Four bits of exponent, three of mantissa; there is no infinity, and one NaN of each sign.
+constexpr float from_f8_e4m3(u8 x) {
+  const u32 sign = u32{x} >> 7 << 31, exponent = x >> 3 & 15u, mantissa = x & 7u;
+  if (exponent == 15 && mantissa == 7) return std::bit_cast<float>(sign | 0x7fc00000u);
+  const float size = exponent ? std::bit_cast<float>((exponent + 120) << 23 | mantissa << 20) : static_cast<float>(mantissa) * 0x1p-9f;
+  return sign ? -size : size;
+}
 
 // Round to nearest even; NaN stays NaN.
 constexpr u16 to_bf16(float x) {

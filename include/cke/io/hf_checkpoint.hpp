@@ -90,6 +90,9 @@ inline checkpoint hf(const std::string& dir) {
     c.tensors = detail::headed_tensors(c.tensors);
     config["tie_word_embeddings"] = true;  // there is nothing else to take for a head
   }
+  if (const auto method = all.find("quantization_config"); method != all.end() && method->is_object())
+    if (const auto block = method->find("weight_block_size"); block != method->end() && !block->is_null() && *block != nlohmann::json::array({128, 128}))
+      throw Error(errc::unsupported, dir, "config key quantization_config.weight_block_size", "[128, 128]", block->dump().substr(0, 40));
   c.config = config.dump();
   if (!files.tokenizer.empty()) {
     c.tokens = std::make_shared<const vocabulary>(read_hf_tokenizer(files));

@@ -40,7 +40,7 @@ inline constexpr safetensors_dtype safetensors_dtypes[] = {
     {"U8", 8},
     {"BOOL", 8},
     {"C64", 64},
-    {"F8_E4M3", 8},
+    {"F8_E4M3", 8, dtype::f8_e4m3},
     {"F8_E5M2", 8},
     {"F8_E8M0", 8},
     {"F8_E4M3FNUZ", 8},

@@ -16,6 +16,7 @@
 #include "../kernels/linear.hpp"
 #include "../kernels/packed_bf16.hpp"
 #include "arena.hpp"
+#include "f8_matrix.hpp"
 #include "team.hpp"
 
 CKE_COLD_BEGIN
@@ -45,6 +46,7 @@ template <class P, class Isa> class weights {
           const progress_callback& progress) {
     using tensor = std::remove_reference_t<decltype(*from.find({}))>;
     tensor* tensors[most_tensors];  // of a weight
+    f8_matrix scaled[most_tensors];  // of those in f8_e4m3
     std::vector<bool> used(from.tensors().size());
     u64 room = 0, done = 0;
     u32 next[rows]{};
@@ -54,15 +56,20 @@ template <class P, class Isa> class weights {
       P::for_each_weight([&](const weight& w) {
         const job j = job_of(from, file, as, names, w, tensors);
         const std::span<tensor* const> of_job(tensors, j.tensors);
+        for (u32 i = 0; i < j.tensors; ++i)
+          if (tensors[i]->type == dtype::f8_e4m3) scaled[i] = f8_matrix_of(from, file, tensors[i]->name, *tensors[i]);
         if (!packing) {
           room += room_for(w);
-          for (const tensor* t : of_job) used[static_cast<std::size_t>(t - from.tensors().data())] = true;
+          for (const tensor* t : of_job) {
+            used[static_cast<std::size_t>(t - from.tensors().data())] = true;
+            if (t->type == dtype::f8_e4m3) used[static_cast<std::size_t>(from.find(f8_scales_name(t->name)) - from.tensors().data())] = true;
+          }
           return;
         }
         std::byte* const to = memory_.data() + memory_.used();
         table_[j.row][next[j.row]++] = to;
-        if (j.was == change::transposed) memory_.take(pack_transposed(j, *tensors[0], to, threads));
-        else memory_.take(pack<tensor>(j, of_job, to, threads, drop));
+        if (j.was == change::transposed) memory_.take(pack_transposed(j, *tensors[0], scaled[0], to, threads));
+        else memory_.take(pack<tensor>(j, of_job, scaled, to, threads, drop));
         for (tensor* t : of_job) drop(*t, t->bytes);
         done += w.slot.elements();
         if (progress) progress(done, P::parameters);
@@ -194,7 +201,8 @@ template <class P, class Isa> class weights {
       throw Error(errc::tensor_shape, file, about, concat({"shape ", shape_text(want)}), shape_text(t->shape));
     const bool number = t->type == dtype::f32 || t->type == dtype::f16 || t->type == dtype::bf16;
     const bool converts = kernels::rounds_to(w.as);  // else its blocks are taken as they are
-    const bool taken = transposed ? number && converts : converts ? number || (w.slot.quantisable && t->type == dtype::q8_0) : t->type == w.as;
+    const bool scaled = t->type == dtype::f8_e4m3 && w.slot.quantisable;
+    const bool taken = transposed ? (number || scaled) && converts : converts ? number || scaled || (w.slot.quantisable && t->type == dtype::q8_0) : t->type == w.as;
     if (!taken)
       throw Error(errc::tensor_dtype, file, about,
                   !converts ? info(w.as).name : w.slot.quantisable ? "f32, f16, bf16 or q8_0" : "f32, f16 or bf16",
@@ -245,15 +253,18 @@ template <class P, class Isa> class weights {
     return j.tensors > 1 ? file_row{part, row} : file_row{0, part * j.rows.part + row};
   }
 
+  template <class T> static void read_row(const T& t, const f8_matrix& scaled, u64 row, u32 columns, float* out) {
+    if (t.type == dtype::f8_e4m3) scaled.read(row, 0, columns, out);
+    else kernels::to_f32(t.type, t.bytes.data() + row * bytes_of(t.type, columns), columns, out);
+  }
   // From a copy that is the right way round.
   template <class T>
-  static u64 pack_transposed(const job& j, T& tensor, std::byte* to, team& threads) {
+  static u64 pack_transposed(const job& j, T& tensor, const f8_matrix& scaled, std::byte* to, team& threads) {
     const u32 rows_in_group = j.w.slot.group, cols = j.w.slot.cols;  // of the model's matrix
     std::vector<float> turned(j.w.slot.elements()), row(rows_in_group);
     for (u32 g = 0; g < j.w.slot.rows / rows_in_group; ++g)
       for (u32 c = 0; c < cols; ++c) {
-        const u64 at = (u64{g} * j.rows.part + j.rows.first + c) * bytes_of(tensor.type, rows_in_group);
-        kernels::to_f32(tensor.type, tensor.bytes.data() + at, rows_in_group, row.data());
+        read_row(tensor, scaled, u64{g} * j.rows.part + j.rows.first + c, rows_in_group, row.data());
         for (u32 r = 0; r < rows_in_group; ++r) turned[(u64{g} * rows_in_group + r) * cols + c] = row[r];
       }
     job plain = j;
@@ -261,7 +272,7 @@ template <class P, class Isa> class weights {
     std::remove_const_t<T> copy = tensor;
     copy.type = dtype::f32, copy.bytes = std::as_bytes(std::span(turned));
     T* const only = &copy;
-    return pack<T>(plain, {&only, 1}, to, threads, [](T&, std::span<const std::byte>) {});
+    return pack<T>(plain, {&only, 1}, nullptr, to, threads, [](T&, std::span<const std::byte>) {});
   }
 
   // Bytes of a file that have been packed and are still in memory, over all threads.
@@ -269,7 +280,7 @@ template <class P, class Isa> class weights {
 
   // Hands what it has packed to drop(), piece by piece, from any thread. Returns the bytes that it took.
   template <class T>
-  static u64 pack(const job& j, std::span<T* const> tensors, std::byte* to, team& threads,
+  static u64 pack(const job& j, std::span<T* const> tensors, const f8_matrix* scaled, std::byte* to, team& threads,
                   function_ref<void(T&, std::span<const std::byte>)> drop) {
     const weight_slot& slot = j.w.slot;
     if (!slot.quantisable) {
@@ -299,6 +310,9 @@ template <class P, class Isa> class weights {
       const u64 begin = place(rows_of_unit(group, first).first), end = place(r.first + r.count - 1) + row_bytes(tensor);
       drop(*tensors[tensor], tensors[tensor]->bytes.subspan(begin, end - begin));
     };
+    const auto is_scaled = [&](u32 tensor) { return tensors[tensor]->type == dtype::f8_e4m3; };  // packed from copies in f32
+    const bool some = std::ranges::any_of(tensors, [](const T* t) { return t->type == dtype::f8_e4m3; });
+    std::vector<float> copies(some ? u64{threads.size()} * unit_rows * slot.cols : 0);
     u64 taken = 0;
     with_format(j.w.as, [&]<dtype As>() {
       taken = kernels::packed<As, Isa>::pack(to, units, slot.cols, [&](auto&& pack_unit) {
@@ -313,9 +327,13 @@ template <class P, class Isa> class weights {
             if (u != next || (first < next && tensor != tensor_of_unit(first))) drop_packed(), first = u;
             const row_range r = rows_of_unit(group, u);
             const std::byte* rows_of_u[unit_rows]{};
-            for (u32 i = 0; i < r.count; ++i)
-              rows_of_u[i] = tensors[tensor]->bytes.data() + row_of(j, r.first + i).row * row_bytes(tensor);
-            pack_unit(u, {r.count, rows_of_u, tensors[tensor]->type});
+            for (u32 i = 0; i < r.count; ++i) {
+              const u32 row = row_of(j, r.first + i).row;
+              float* const copy = copies.data() + (u64{thread} * unit_rows + i) * slot.cols;
+              if (is_scaled(tensor)) read_row(*tensors[tensor], scaled[tensor], row, slot.cols, copy);
+              rows_of_u[i] = is_scaled(tensor) ? reinterpret_cast<const std::byte*>(copy) : tensors[tensor]->bytes.data() + row * row_bytes(tensor);
+            }
+            pack_unit(u, {r.count, rows_of_u, is_scaled(tensor) ? dtype::f32 : tensors[tensor]->type});
             next = u + 1;
             if (next - first == step) drop_packed();
           });

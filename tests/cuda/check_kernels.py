@@ -24,6 +24,7 @@ NEEDED = [
     (r"megakernel", 75, r"ld\.acquire\.gpu\.u32"),
     (r"megakernel", 75, r"st\.release\.sys\.u32"),
     (r"megakernel", 75, r"dp4a"),
+    (r"megakernel", 75, r"prefetch\.global\.L2"),
 ]
 # Stack frames; calls of what was not inlined; divisions and roots that are not exact; subnormals, which CPUs flush.
 FORBIDDEN = r"\.local|\bcall\b|(div|sqrt|rcp)\.approx(?!\.ftz\.f64)|(add|mul|fma\.rn|div\.rn|sqrt\.rn)\.f32"

@@ -145,6 +145,10 @@ TEST_CASE("cuda: the dense families in f32 have the logits of transformers") {
 using qwen3_schedule = cuda::token_schedule<program<Qwen3_0_6B, Q8_0>, dtype::bf16>;
 static_assert(qwen3_schedule::exchanges == 28 * 6 + 2);  // before qkv, keys, the join, o, gate and up, down; the head; the choice
 static_assert(qwen3_schedule::shares_of(132).all == 633'233'408 && qwen3_schedule::shares_of(132).most == 4'909'056);
+// While blocks wait before the norm, the weights of q, k and v come nearer; before the second one, those of gate and up.
+constexpr cuda::coming qwen3_qkv = cuda::coming_at(qwen3_schedule::all[1], 0), qwen3_gate = cuda::coming_at(qwen3_schedule::all[1], 6);
+static_assert(qwen3_qkv.step == 1 && qwen3_qkv.units == 128 && qwen3_qkv.matrices == 3 && qwen3_qkv.first[1] == 64 && qwen3_qkv.first[2] == 96);
+static_assert(qwen3_gate.step == 7 && qwen3_gate.units == 96 && qwen3_gate.matrices == 2 && qwen3_gate.first[1] == 0 && qwen3_gate.unit_bytes == 34'816);
 static_assert(qwen3_schedule::common_bytes == 632'064 && qwen3_schedule::own_bytes == 15'488);
 
 namespace {

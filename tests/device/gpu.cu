@@ -80,6 +80,34 @@ void launch_costs(report& r, cuda::gpu& device) {
   device.free(memory);
 }
 
+// A launch that does nothing but wait, `tokens` times.
+struct waits {
+  using call = cuda::megakernel_call;
+  static constexpr u32 shared_bytes = 16;
+  template <class Arch> struct on {
+    CKE_DEVICE static void run(const call& c) {
+      cuda::resident<Arch> me(c, 0, 0);
+      for (u32 i = 0; i < c.tokens; ++i) me.exchange();
+    }
+  };
+};
+
+void exchange_cost(report& r, cuda::gpu& device) {
+  constexpr u32 exchanges = 10'000;
+  std::byte* const words = device.allocate(8);
+  cuda::megakernel_call call{.tokens = exchanges, .blocks = device.blocks_together<waits>(), .patience = cuda::patience};
+  call.arrived = reinterpret_cast<u32*>(words), call.end = call.arrived + 1;
+  const double t = median_seconds(10, [&] {
+    cuda::check(cudaMemset(words, 0, 8), "zeros");
+    device.launch_together<waits>(call.blocks, call, [] {});
+  });
+  u32 end[2];
+  device.read(end, words, sizeof end);
+  device.free(words);
+  r.check("all_blocks_come_to_exchanges", end[0] == exchanges * call.blocks && end[1] == 0);
+  r.number("exchange_us", t / exchanges * 1e6, "us each");
+}
+
 struct difference {
   u64 bits = 0;  // numbers that are not the same bits
   double most = 0, relative = 0;
@@ -120,6 +148,26 @@ void check_format(report& r, const std::string& name, const random_model::tensor
     r.number(name + "_tokens_per_s" + at, 1 / one, "tokens/s");
     r.number(name + "_weights_of_read_peak" + at, bytes_of_weights / one * 1e-9 / peak, "");
   }
+  const auto yes = [](u32) { return true; };
+  {  // many tokens in one launch, against the ids and logits of a launch for each step
+    sequence ahead(model), steps(model);
+    ahead.feed(prompt), steps.feed(prompt);
+    std::vector<u32> ids;
+    while (ids.size() < 256) {
+      ids.push_back(device_check::best(steps.logits()));
+      steps.feed(ids.back());
+    }
+    r.check(name + "_ahead_ids", ahead.generate_nosync(256, {}, yes) == ids);
+    r.check(name + "_ahead_logits", std::ranges::equal(ahead.logits(), steps.logits()));
+  }
+  for (const u32 length : {1u, 1024u, 4096u}) {
+    sequence s(model);
+    s.feed(std::span(text).first(length));
+    const double one = median_seconds(3, [&] { s.generate_nosync(64, {}, yes); }) / 64;
+    const std::string at = "_at_" + std::to_string(length);
+    r.number(name + "_ahead_tokens_per_s" + at, 1 / one, "tokens/s");
+    r.number(name + "_ahead_weights_of_read_peak" + at, bytes_of_weights / one * 1e-9 / peak, "");
+  }
   std::vector<sequence> many(8, sequence(model));
   const double eight = median_seconds(32, [&] {
     sequence::feed_together(8, [&](u32 i) { return typename sequence::feeding{&many[i], std::span(text).subspan(i, 1)}; });
@@ -135,6 +183,7 @@ int run() {
   std::fprintf(stderr, "%s, sm_%d%d, %d multiprocessors\n", is.name, is.major, is.minor, is.multiProcessorCount);
   const double peak = read_peak(r, device, static_cast<u32>(is.multiProcessorCount));
   launch_costs(r, device);
+  exchange_cost(r, device);
   const auto t = random_model::tensors::of<program<device_check::M, F32>>();
   const std::vector<u32> prompt = random_model::ids(40, program<device_check::M, F32>::vocab);
   check_format<Q8_0>(r, "q8_0", t, device_check::cpu_answer_q8_0(t, prompt, 64), prompt, peak);

@@ -103,6 +103,7 @@ class machine {
   friend u32 thread();
   friend void sync();
   friend void sync_warp();
+  friend void prefetch(const std::byte*);
   friend void add_release(u32*, u32);
   friend void store_release(u32*, u32);
   friend u32 load_acquire(const u32*);
@@ -301,6 +302,9 @@ template <class T> void store(T* p, T x) {
   part->known.write(offset, sizeof(T), m.who(), m.seen());
   std::memcpy(p, &x, sizeof x);
 }
+
+// Nothing is read, but it must be there.
+inline void prefetch(const std::byte* p) { machine::running->find(p, 1); }
 
 // ---- what blocks say to one another
 

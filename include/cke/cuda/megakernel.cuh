@@ -41,7 +41,10 @@ template <class Arch> class resident {
   CKE_DEVICE resident(const megakernel_call& call, u32 own_bytes, u32 memory)
       : call_(call), own_(call.own + u64{dev::block().x} * own_bytes), memory_(memory) {}
 
-  CKE_DEVICE void begin_step(bool own, u32 exchanges) { own_step_ = own, exchanges_ = exchanges; }
+  // `next`: the product that comes, and where its weights are.
+  CKE_DEVICE void begin_step(bool own, u32 exchanges, const coming& next, const addresses* where) {
+    own_step_ = own, exchanges_ = exchanges, next_ = next, where_ = where;
+  }
 
   template <class Kernel> CKE_DEVICE void launch(launch_shape g, const step& s) {
     if (exchanges_ & 1) exchange();
@@ -69,6 +72,7 @@ template <class Arch> class resident {
     dev::sync();
     const dev::shared<u32> word = dev::shared_memory(memory_).take<u32>(4);
     if (dev::thread() == 0) word[0] = wait();
+    else prefetch_next();
     dev::sync();
     end_ = word[0];
   }
@@ -90,6 +94,23 @@ template <class Arch> class resident {
     dev::sync();  // the memory is free again, and what was written is the block's
   }
 
+  // The weights of this block's units of the next product, by all threads but one.
+  CKE_DEVICE void prefetch_next() const {
+    constexpr u32 line = 128;
+    CKE_UNROLL
+    for (u32 k = 0; k < 3; ++k) {
+      if (k >= next_.matrices) continue;
+      const std::byte* const matrix = dev::load(&where_->matrix[k]);
+      const bool alone = k + 1 >= next_.matrices || next_.first[k + 1] == 0;
+      const u32 end = alone ? next_.units : next_.first[k + 1];
+      for (u32 i = first_of(dealt_); i < end; i += call_.blocks) {
+        if (i < next_.first[k]) continue;
+        const std::byte* const unit = matrix + (i - next_.first[k]) * next_.unit_bytes;
+        for (u64 at = (dev::thread() - 1) * line; at < next_.unit_bytes; at += (block_threads - 1) * line) dev::prefetch(unit + at);
+      }
+    }
+  }
+
   // By one thread: 0, or how the launch ends.
   CKE_DEVICE u32 wait() {
     dev::add_release(call_.arrived, 1);
@@ -109,6 +130,8 @@ template <class Arch> class resident {
   const megakernel_call& call_;
   std::byte* const own_;
   const u32 memory_;  // of the block: where that of the parts ends
+  coming next_{};
+  const addresses* where_{};
   u32 exchanges_ = 0, end_ = 0;
   u32 begin_ = 0, dealt_ = 0;
   u32 expected_ = 0;  // arrivals, of thread 0
@@ -206,7 +229,8 @@ template <class P, dtype KV> struct megakernel {
       auto* const ids = reinterpret_cast<u32*>(me.own());
       s.now = {ids, ids + 1, reinterpret_cast<segment*>(me.own() + own_segment), call.pages};
       s.parts = call.parts, s.tokens = 1, s.key_blocks = position / key_block + 1;
-      me.begin_step(own, exchanges);
+      constexpr coming next = coming_at(plan::all[Which], I);
+      me.begin_step(own, exchanges, next, call.where + row * max_ops + next.step);
       emitter<C.ops[I].op, types_of(C, C.ops[I], KV), block>::to(me, s, 1);
     }
 
@@ -270,6 +294,9 @@ template <class P, dtype KV> struct megakernel {
       const u32 w = dev::lane() % block_warps;
       c = best_of_warp({values[w], ids[w]});
       if (dev::thread() == 0) dev::store(call.best + dev::block().x, c);
+      constexpr u32 first_layer = P::variants.of[0] + 1u;  // of the next token
+      constexpr coming next = coming_at(plan::all[first_layer], 0);
+      me.begin_step(false, 0, next, call.where + max_ops + next.step);
       me.exchange();
       if (me.end() != 0) return {};
       c = {-infinity, P::vocab};

@@ -42,6 +42,11 @@ template <const code& C, u32 I, dtype KV> constexpr survey survey_of() {
   emitter<C.ops[I].op, types_of(C, C.ops[I], KV), survey>::to(found, s, 1);
   return found;
 }
+// The matrices of the next product, whose weights can be on their way while blocks wait: none if formats differ.
+struct coming {
+  u32 step{}, units{}, first[3]{}, matrices{};
+  u64 unit_bytes{};  // of one matrix
+};
 struct surveyed {
   const code* c{};
   small_vector<survey, max_ops> steps;
@@ -64,6 +69,20 @@ constexpr bool reads_own(const surveyed& s, u32 at, reg r) {
   for (u32 k = at; k-- > 0;)
     if (s.c->ops[k].out.has(r)) return is_own(s, k);
   return false;
+}
+
+// Of the first product from step `at` on.
+constexpr coming coming_at(const surveyed& s, u32 at) {
+  for (; at < s.steps.size(); ++at) {
+    const part& p = s.steps[at].parts[0];
+    if (p.is != role::units) continue;
+    if (s.steps[at].parts.size() > 1) break;
+    const step u = unbound_of(*s.c, s.c->ops[at]).s;
+    coming c{at, p.blocks, {}, u.matrix_count, p.bytes * p.blocks / u.units};
+    for (u32 k = 0; k < u.matrix_count; ++k) c.first[k] = p.blocks < u.units ? 0 : u.matrices[k].first;  // gate and up are read side by side
+    return c;
+  }
+  return {};
 }
 
 // What blocks have touched since all of them last waited: a bit for each register, and one for attention's parts.

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+   exchange.pml: how blocks of the megakernel wait for one another (resident::exchange and wait, megakernel::run), for Spin.
+
+   Every block writes its part, all wait, every block reads all parts, all wait; again for each token. A block may be
+   lost at any point (LOST), and the host may say no at any time (ABORT). Checked: who reads finds exactly what this token's
+   parts are; every block comes to its end; nobody stops before its time when nothing went wrong. -D BREAK=1 to 3 take
+   something out, and must be found. */
+#define BLOCKS 3
+#define TOKENS 2
+#ifndef BREAK
+#define BREAK 0
+#endif
+
+#define RUNNING 0
+#define FINISHED 1
+#define ABORTED 2
+#define TOO_LATE 3
+
+byte part[BLOCKS];
+byte arrived;            /* it only grows */
+byte end = RUNNING;
+bool host_says_no;
+byte left;               /* blocks that are done */
+byte lost;
+
+/* A block adds one, and looks until all have come; or until the launch has an ending. Patience is what nobody models:
+   it may run out as soon as a block is lost, and never otherwise. */
+inline exchange() {
+  expected = expected + BLOCKS;
+  arrived++;
+  do
+  :: BREAK != 1 && arrived >= expected -> break
+  :: BREAK == 1 && arrived + 1 >= expected -> break
+  :: arrived < expected && end != RUNNING && BREAK != 2 -> ending = end; break
+  :: arrived < expected && lost > 0 && BREAK != 3 -> end = TOO_LATE; ending = TOO_LATE; break
+  od
+}
+
+proctype block(byte me) {
+  byte expected = 0, token = 0, other, ending = RUNNING;
+  do
+  :: token == TOKENS || ending != RUNNING -> break
+  :: else ->
+     token++;
+     if
+     :: me == 0 && host_says_no -> end = ABORTED; ending = ABORTED
+     :: me == 0 && !host_says_no
+     :: me != 0
+     fi;
+     if
+     :: ending == RUNNING ->
+#ifdef LOST
+        if
+        :: lost == 0 -> lost++; goto gone
+        :: true
+        fi;
+#endif
+        part[me] = token;
+        exchange();
+        if
+        :: ending == RUNNING ->
+           for (other : 0 .. BLOCKS - 1) {
+             assert(part[other] == token)
+           }
+           exchange()
+        :: else
+        fi
+     :: else
+     fi
+  od;
+#ifndef LOST
+  assert(ending != TOO_LATE);
+#ifndef ABORT
+  assert(ending == RUNNING && token == TOKENS);
+#endif
+#endif
+  if
+  :: me == 0 && ending == RUNNING -> end = FINISHED
+  :: else
+  fi;
+gone:
+  left++
+}
+
+init {
+  byte i;
+  atomic {
+    for (i : 0 .. BLOCKS - 1) {
+      run block(i)
+    }
+  }
+#ifdef ABORT
+  host_says_no = true;
+#endif
+  left == BLOCKS
+}
+
+ltl ends { <> (left == BLOCKS) }

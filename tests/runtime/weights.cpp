@@ -203,6 +203,24 @@ TEST_CASE("weights: experts of a GGUF file") {
   CHECK(bytes_of_experts<P>(packed<P>(t.index(), "random", naming::gguf, names_of<random_model::with_experts>(), workers, {})) == want);
 }
 
+TEST_CASE("weights: an expert in 8-bit floats among others") {
+  using P = mixture<Q8_0>;
+  const std::string name = mlp + "experts.3.gate_proj.weight";
+  tensors t = tensors::of<P>();
+  const std::vector<float> twos(64 * 96, 2.f);
+  std::erase_if(t.list, [&](const tensor_ref& r) { return r.name == name; });
+  t.add(name, {64, 96}, twos);
+  const auto want = bytes_of_experts<P>(load<P>(t));
+  const std::vector<std::byte> codes(64 * 96, std::byte{0x40});  // 2, where a scale is 1
+  tensor_ref& one = t.at(name);
+  one.type = dtype::f8_e4m3, one.bytes = codes;
+  CHECK(refused<P>(t).text == "random: tensor " + name + "_scale_inv: expected this tensor, found none of this name");
+  t.add(name + "_scale_inv", {1, 1}, std::span(ones).first(1));
+  CHECK(bytes_of_experts<P>(load<P>(t)) == want);
+  t.add("model.norm.weight_scale_inv", {1, 1}, std::span(ones).first(1));
+  CHECK(refused<P>(t).code == errc::tensor_unknown);
+}
+
 TEST_CASE("weights: every expert has to be there, of its shape, of a type; and none beyond them") {
   using P = mixture<Q8_0>;
   const auto without = [](const std::string& name) {

@@ -59,7 +59,7 @@ std::vector<u32> some_ids(u32 count) {
 bool same_bits(const float* a, const float* b, std::size_t rows = 1) {
   return std::memcmp(a, b, rows * typed::program::vocab * sizeof(float)) == 0;
 }
-cke_turn turn_of(const session_handle& s, const u32* ids, std::size_t count) { return {s.get(), ids, count, nullptr, nullptr}; }
+cke_turn turn_of(const session_handle& s, const u32* ids, std::size_t count) { return {s.get(), ids, count, nullptr, nullptr, nullptr}; }
 constexpr i32 number(errc code) { return 1 + static_cast<i32>(code); }
 
 // C++'s own way to the same model.
@@ -150,7 +150,7 @@ TEST_CASE("export: sessions that are fed together have the bits that each has al
   refused(turn_of(b, ids.data(), 24), errc::context_overflow, "turn 1: context: expected at most 64 positions, found 65");
   refused(turn_of(b, &high, 1), errc::token_range, std::string("turn 1: token id: expected less than ") + std::to_string(high) + ", found " + std::to_string(high));
   for (cke_session* const wrong : {a.get(), stranger.get(), static_cast<cke_session*>(nullptr)})
-    refused({wrong, ids.data(), 1, nullptr, nullptr}, errc::usage, "turn 1: expected a sequence of the same model, in one turn, found another");
+    refused({wrong, ids.data(), 1, nullptr, nullptr, nullptr}, errc::usage, "turn 1: expected a sequence of the same model, in one turn, found another");
   check_at(a, 4);
   check_at(b, 41);
   check_at(c, 10);
@@ -166,7 +166,7 @@ TEST_CASE("export: hidden states instead of logits, in order, the bits that C++ 
     out.insert(out.end(), row, row + typed::program::dim);
   };
   std::vector<float> rows, all;
-  const cke_turn turns[]{turn_of(b, ids.data(), 7), {a.get(), ids.data(), 50, take, &rows}};
+  const cke_turn turns[]{turn_of(b, ids.data(), 7), {a.get(), ids.data(), 50, take, nullptr, &rows}};
   REQUIRE(cke_sessions_feed(turns, 2, nullptr) == 0);
   typed::sequence& want = reference();
   typed::sequence::feed_together(1, [&](u32) -> typed::sequence::feeding { return {&want, ids, {take, &all}}; });
@@ -176,6 +176,24 @@ TEST_CASE("export: hidden states instead of logits, in order, the bits that C++ 
   want.reset();
   want.feed(std::span(ids).first(7));
   CHECK(same_bits(cke_session_logits(b.get()), want.logits().data()));
+}
+
+TEST_CASE("export: the logits after each id of a turn, in order, and those of the last as ever") {
+  const model_handle m = load();
+  const session_handle a = open(m), b = open(m);
+  const std::vector<u32> ids = some_ids(50);
+  const auto take = [](void* to, uint32_t i, const float* row) {
+    auto& out = *static_cast<std::vector<float>*>(to);
+    CHECK(out.size() == u64{i} * typed::program::vocab);
+    out.insert(out.end(), row, row + typed::program::vocab);
+  };
+  std::vector<float> rows, all;
+  const cke_turn turns[]{turn_of(b, ids.data(), 7), {a.get(), ids.data(), 50, nullptr, take, &rows}};
+  REQUIRE(cke_sessions_feed(turns, 2, nullptr) == 0);
+  typed::sequence& want = reference();
+  want.feed_all(ids, [&](u32, std::span<const float> row) { all.insert(all.end(), row.begin(), row.end()); });
+  CHECK(rows == all);
+  CHECK(same_bits(cke_session_logits(a.get()), want.logits().data()));
 }
 
 TEST_CASE("export: a session takes over what another has computed, and a full cache is an error") {

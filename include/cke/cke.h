@@ -19,7 +19,7 @@
 #endif
 
 /* Changes with every change of a signature or a struct below. */
-#define CKE_ABI_VERSION 6u
+#define CKE_ABI_VERSION 7u
 
 typedef struct cke_model cke_model;
 typedef struct cke_session cke_session;
@@ -55,8 +55,10 @@ typedef struct cke_turn {
   cke_session* session;
   const uint32_t* ids;
   size_t count;
-  /* Null, or gets the hidden state [dim] after the last norm of each id; logits are then not computed. */
+  /* Null, or gets the hidden state [dim] after the last norm of each id; no logits are then computed. */
   void (*hidden)(void* user, uint32_t index, const float* row);
+  /* Null, or gets the logits [vocab] after each id. */
+  void (*each)(void* user, uint32_t index, const float* row);
   void* user;
 } cke_turn;
 

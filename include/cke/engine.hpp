@@ -39,7 +39,8 @@ class conversation {
 struct turn {
   conversation* of;
   std::span<const u32> ids;
-  row_sink hidden{};  // who gets the hidden states [dim] after the last norm; logits() are then not computed
+  row_sink hidden{};  // who gets the hidden states [dim] after the last norm; no logits are then computed
+  row_sink each{};    // who gets the logits [vocab] after each id; logits() are then those of the last, as ever
 };
 
 // A Model whose type is forgotten.

@@ -150,7 +150,7 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
     return status(e, [&] {
       sequence::feed_together(static_cast<u32>(count), [&](u32 i) -> typename sequence::feeding {
         const cke_turn& t = turns[i];
-        return {reinterpret_cast<sequence*>(t.session), {t.ids, t.count}, {t.hidden, t.user}};
+        return {reinterpret_cast<sequence*>(t.session), {t.ids, t.count}, {t.hidden, t.user}, {t.each, t.user}};
       });
     });
   }

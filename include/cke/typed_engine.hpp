@@ -54,7 +54,7 @@ template <class Model> class typed_engine final : public engine {
     using session = decltype(model_.session());
     session::feed_together(static_cast<u32>(turns.size()), [&](u32 i) -> typename session::feeding {
       auto* const ours = dynamic_cast<typed_conversation<session>*>(turns[i].of);
-      return {ours ? &ours->session() : nullptr, turns[i].ids, turns[i].hidden};
+      return {ours ? &ours->session() : nullptr, turns[i].ids, turns[i].hidden, turns[i].each};
     });
   }
   void watch(const tracer& t) const override { model_.watch(t); }

@@ -104,7 +104,11 @@ TEST_CASE("cuda: a sequence has the same bits beside another one, and so has a f
   session alone = model.session(), long_one = model.session(), a = model.session(), b = model.session();
   alone.feed(ids), long_one.feed(other);
   session* const both[]{&a, &b};
-  session::feed_together(2, [&](u32 i) { return typename session::feeding{both[i], i == 0 ? std::span<const u32>(ids) : std::span<const u32>(other)}; });
+  std::vector<float> each, want;
+  const row_sink to_each{[](void* user, u32, const float* row) { static_cast<std::vector<float>*>(user)->insert(static_cast<std::vector<float>*>(user)->end(), row, row + device::vocab_size); }, &each};
+  session::feed_together(2, [&](u32 i) { return i == 0 ? typename session::feeding{both[i], ids, {}, to_each} : typename session::feeding{both[i], other}; });
+  model.session().feed_all(ids, [&](u32, std::span<const float> row) { want.insert(want.end(), row.begin(), row.end()); });
+  CHECK(each == want);
   CHECK(std::ranges::equal(a.logits(), alone.logits()));
   CHECK(std::ranges::equal(b.logits(), long_one.logits()));
 

@@ -325,6 +325,35 @@ TEST_CASE("sequence: hidden states come in order, the same bits alone, in compan
   check_at(c, 93);
 }
 
+TEST_CASE("sequence: who wants the logits after each id gets them in order, beside others, in pieces of passes and after a rewind") {
+  struct rows {
+    u32 first = 0, next = 0;
+    row_sink sink(u32 position) {
+      first = position, next = 0;
+      return {[](void* user, u32 i, const float* row) {
+        rows& r = *static_cast<rows*>(user);
+        CHECK(i == r.next++);
+        CHECK(same_bits(std::span(row, vocab), straight(r.first + i)));
+      }, this};
+    }
+  };
+  const auto together = [](std::vector<text::feeding> turns) {
+    text::feed_together(static_cast<u32>(turns.size()), [&](u32 i) { return turns[i]; });
+  };
+  text a(shared()), b(shared()), c(shared());
+  rows of_a, of_b;
+  together({{&a, ids(0, 70), {}, of_a.sink(0)}, {&b, ids(0, 3)}, {&c, ids(0, 9), {}, of_b.sink(0)}});  // passes of 33 rows
+  CHECK((of_a.next == 70 && of_b.next == 9));
+  check_at(a, 70);
+  check_at(b, 3);
+  check_at(c, 9);
+  a.rewind(66), b.reset();
+  together({{&b, {}, {}, of_b.sink(0)}, {&c, ids(9, 1)}, {&a, ids(66, 5), {}, of_a.sink(66)}});
+  CHECK((of_a.next == 5 && of_b.next == 0));
+  check_at(a, 71);
+  check_at(c, 10);
+}
+
 TEST_CASE("sequence: those of one model may be used by several threads") {
   std::vector<std::thread> threads;
   std::vector<std::vector<float>> last(3);

@@ -75,10 +75,20 @@ template <class Formats, dtype KV, class Isa, u32 length = 310, class M = mixed>
     for (u32 i = 0; i < count; ++i) members.push_back({sequence(m), i % 3});
     u64 drawn = 0;
     const auto below = [&](u32 end) { return static_cast<u32>(uniform(count, drawn++) * end); };
+    struct every_row {  // of those that one member asks for
+      const float* want;
+      bool same = true;
+      static void take(void* user, u32 i, const float* row) {
+        every_row& e = *static_cast<every_row*>(user);
+        e.same = e.same && random_model::same_bits(std::span(row, vocab), std::span(e.want + u64{i} * vocab, vocab));
+      }
+    };
     u32 recalled = 0;
     for (u32 step = 0; step < steps; ++step) {
       std::vector<typename sequence::feeding> turns;
       std::vector<const member*> fed;
+      std::vector<every_row> every;
+      every.reserve(count);
       for (member& one : members) {
         const u32 chance = below(20), at = one.s.position();
         if (chance == 0) one = members[below(count)];
@@ -88,9 +98,10 @@ template <class Formats, dtype KV, class Isa, u32 length = 310, class M = mixed>
         const u32 take = chance < 5 ? below(length) : chance < 7 ? 0 : 1;
         turns.push_back({&one.s, std::span(ids(one.text)).subspan(one.s.position(), std::min(left, take))});
         if (!turns.back().ids.empty()) fed.push_back(&one);
+        if (chance % 2) turns.back().each = {every_row::take, &every.emplace_back(want[one.text].data() + u64{one.s.position()} * vocab)};
       }
       sequence::feed_together(count, [&](u32 i) { return turns[i]; });
-      bool same = true;
+      bool same = std::ranges::all_of(every, &every_row::same);
       for (const member* one : fed)
         same = same && random_model::same_bits(one->s.logits(), std::span(want[one->text]).subspan(u64{one->s.position() - 1} * vocab, vocab));
       CAPTURE(step);

@@ -61,7 +61,7 @@ class engine final : public cke::engine {
     const std::lock_guard turn_of_mine(busy_);
     pass p;
     for (const turn& t : turns) {
-      static_cast<talk*>(t.of)->take(t.ids, t.hidden);
+      static_cast<talk*>(t.of)->take(t.ids, t.hidden, t.each);
       if (remembers) ever_.emplace_back(t.of->history().begin(), t.of->history().end());
       p.turns.emplace_back(t.of, t.ids.size());
     }
@@ -122,8 +122,12 @@ class engine final : public cke::engine {
       if (history_.size() + ids.size() > of_.context_) throw Error(errc::context_overflow, {}, "context", "fewer ids");
       if (std::ranges::find(ids, of_.poison.load()) != ids.end()) throw Error(errc::unsupported, {}, "poison", "another id");
     }
-    void take(std::span<const u32> ids, row_sink hidden = {}) {
+    void take(std::span<const u32> ids, row_sink hidden = {}, row_sink each = {}) {
       const std::string& text = of_.script;
+      if (each) {
+        for (u32 i = 0; i < ids.size(); ++i) take(ids.subspan(i, 1)), each.take(each.user, i, logits_.data());
+        return;
+      }
       for (u32 i = 0; i < ids.size(); ++i) {
         const u32 id = ids[i];
         history_.push_back(id);

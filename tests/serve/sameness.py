@@ -2,7 +2,8 @@
 """sameness.py CKE MODEL: an answer has the same bytes alone and in company.
 
 64 requests of random lengths, at concurrency 1, 8 and 64, each of them with a cold and with a warm cache, 1 and 2 threads, while
-other clients come and hang up; then, for each of them, 1,000 repeats of one greedy request under load give one output."""
+other clients come and hang up; then, for each of them, 1,000 repeats of one greedy request under load give one output. And with
+guesses, by what texts repeat and by a model, at concurrency 1 and 4."""
 import http.client
 import json
 import random
@@ -95,7 +96,17 @@ def main(command: str, model: str) -> None:
                     r.join()
                 assert server.metric("requests_cancelled_total") > 0
                 assert server.metric("prefix_hit_tokens_total") > 0
-    print("64 requests in 12 companies, and 2 times 1,000 repeats: the same bytes")
+    for guesses in (("--draft", "6"), ("--draft", "8", "--draft-model", model)):
+        with serving(command, model, "--parallel", "4", "-t", "1", "-c", "1024", *guesses) as server:
+            for concurrency in (1, 4):
+                with ThreadPoolExecutor(concurrency) as pool:
+                    got = list(pool.map(lambda r: ask(server, r), wanted))
+                wrong = [i for i in range(len(wanted)) if got[i] != alone[i]]
+                assert not wrong, f"{guesses}, concurrency {concurrency}: other bytes for requests {wrong}"
+            guessed, right, made = (server.metric(name) for name in ("draft_tokens_total", "draft_accepted_tokens_total", "tokens_predicted_total"))
+            print(f"{' '.join(guesses[::2])}: {guessed:.0f} tokens guessed, {right:.0f} of {made:.0f} came of it")
+            assert right > 0
+    print("64 requests in 12 companies and with guesses, and 2 times 1,000 repeats: the same bytes")
 
 
 if __name__ == "__main__":

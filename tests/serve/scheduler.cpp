@@ -133,6 +133,76 @@ TEST_CASE("each answer is the one that it gets alone, whatever runs or is cancel
   CHECK(cached > 0);  // or the caches were not under test
 }
 
+TEST_CASE("guesses change no answer, whoever guesses, and whatever runs or is cancelled beside it") {
+  auto orders = mixture(40);
+  for (u32 i = 0; i < orders.size(); i += 3) orders[i].logprobs = true, orders[i].top_logprobs = 2;
+  orders.push_back(ask("up to where the context ends ", 227, 1, 0));
+  orders.back().stop_ids = {};
+  constexpr u32 context = 256;
+  std::vector<outcome> alone;
+  for (const order& o : orders) {
+    bench b({.slots = 1}, context);
+    alone.push_back(b.run(o));
+    CHECK(b.count.draft_tokens == 0);
+  }
+  CHECK((alone.back().end == ending::length && alone.back().counts.generated == 227));
+  fake::engine smaller(context);  // guesses greedy answers right
+  for (const engine* by : {static_cast<const engine*>(nullptr), static_cast<const engine*>(&smaller)})
+    for (const u32 slots : {1u, 4u})
+      for (const u32 draft : {1u, 7u, 64u}) {
+        bench b({.slots = slots, .queue = 200, .chunk = 16, .draft = draft, .smaller = by}, context);
+        std::vector<client> wanted, given_up;
+        for (const order& o : orders) {
+          given_up.emplace_back(ask("nobody waits for this one", 200));
+          wanted.emplace_back(o);
+          REQUIRE(b.work.submit({{*given_up.back()}}));
+          REQUIRE(b.work.submit({{*wanted.back()}}));
+          if (wanted.size() % 2) given_up.back().cancel();
+        }
+        for (client& c : given_up) c.cancel();
+        for (std::size_t i = 0; i < orders.size(); ++i) {
+          const outcome o = wanted[i].wait();
+          CHECK(o == alone[i]);
+          CHECK(std::ranges::equal(o.tokens, alone[i].tokens, [](const token_report& x, const token_report& y) { return x.id == y.id && x.logprob == y.logprob; }));
+        }
+        for (client& c : given_up) c.wait();
+        CHECK(b.work.idle());
+        if (by && draft >= slots) CHECK((b.count.draft_accepted_tokens > 0 && b.count.draft_accepted_tokens < b.count.draft_tokens));
+        for (const auto& p : b.model.passes()) {
+          std::size_t rows = 0;
+          for (const auto& turn : p.turns) rows += turn.second;
+          CHECK(rows <= draft + 16 + slots);
+        }
+      }
+}
+
+TEST_CASE("a text that repeats itself comes in fewer passes, and the guesses of a step are shared") {
+  bench b({.slots = 2, .draft = 4});
+  b.model.script = "one two three, one two three, one two three, one two three. ";
+  const outcome r = b.run(ask("x", 100, 0, 0));
+  CHECK(r.text == b.model.script);
+  const u64 accepted = b.count.draft_accepted_tokens;
+  CHECK(accepted > 20);
+  CHECK(b.model.passes().size() == 1 + r.counts.generated - accepted);
+  for (const auto& p : b.model.passes()) CHECK(p.turns[0].second <= 5);
+
+  bench both({.slots = 2, .draft = 1});  // none for either
+  both.model.script = b.model.script;
+  client one(ask("x", 100, 0, 0)), two(ask("y", 100, 0, 0));
+  REQUIRE(both.work.submit({{*one, *two}}));
+  CHECK(one.wait() == r);
+  CHECK(two.wait() == r);
+  CHECK(both.count.draft_tokens == 0);
+}
+
+TEST_CASE("a smaller model that fails guesses nothing, and the answer comes") {
+  fake::engine smaller;
+  smaller.poison = 'p';
+  bench b({.slots = 1, .draft = 4, .smaller = &smaller}), plain({.slots = 1});
+  CHECK(b.run(ask("the prompt", 30, 3)) == plain.run(ask("the prompt", 30, 3)));
+  CHECK(b.count.draft_tokens == 0);
+}
+
 TEST_CASE("embeddings: those of a text alone, whatever runs beside it, several in one pass, and a text that fails takes no other along") {
   const auto embedded = [](std::initializer_list<std::string_view> texts, pooling how = pooling::mean) {
     order o;

@@ -26,7 +26,7 @@ TEST_CASE("keys that are none, and files that are none") {
 
 TEST_CASE("numbers out of range are usage errors") {
   for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"--port", "65536"}, {"--port", "-1"}, {"--parallel", "0"}, {"--parallel", "257"}, {"--queue", "0"}, {"--drain", "x"}}) {
+           {"--port", "65536"}, {"--port", "-1"}, {"--parallel", "0"}, {"--parallel", "257"}, {"--queue", "0"}, {"--draft", "65"}, {"--draft-model", "x"}, {"--drain", "x"}}) {
     std::vector<std::string> all{"serve", tiny};
     all.insert(all.end(), words.begin(), words.end());
     const result r = cke(all);

@@ -105,6 +105,8 @@ struct serve_args {
   std::string host = "127.0.0.1";
   u16 port = 8080;
   u32 slots = 4, queue = 64;
+  u32 draft = 0;   // ids that are guessed ahead in a step, for all answers together
+  std::optional<std::string> draft_model;  // what guesses them; absent: each answer's text
   u32 drain = 30;  // seconds
   std::optional<std::string> id, api_key_file, pooling;
   std::vector<std::string> allowed_hosts;

@@ -119,7 +119,7 @@ class library_engine final : public engine {
     list.reserve(turns.size());
     for (const turn& t : turns) {
       auto* const ours = dynamic_cast<library_conversation*>(t.of);
-      list.push_back({ours ? ours->session_of(*door_) : nullptr, t.ids.data(), t.ids.size(), t.hidden.take, t.hidden.user});
+      list.push_back({ours ? ours->session_of(*door_) : nullptr, t.ids.data(), t.ids.size(), t.hidden.take, t.each.take, t.hidden ? t.hidden.user : t.each.user});
     }
     cke_error error{};
     check(door_->cke_sessions_feed(list.data(), list.size(), &error), error);

@@ -168,6 +168,9 @@ class commands {
     v.add_option("--parallel", serve_.slots, "answers at the same time; each has a cache that grows up to the whole context")
         ->check(CLI::Range(1u, 256u))->capture_default_str();
     v.add_option("--queue", serve_.queue, "answers that may wait for one of those to end")->check(CLI::Range(1u, 1u << 16))->capture_default_str();
+    auto* guessed = v.add_option("--draft", serve_.draft, "guess up to N ids ahead in each step, shared among the answers that are under way: the same answers, sooner")
+        ->type_name("N")->check(CLI::Range(0u, 64u))->capture_default_str();
+    v.add_option("--draft-model", serve_.draft_model, "a smaller model with the same vocabulary, which guesses them instead of what texts repeat")->type_name("MODEL")->needs(guessed);
     v.add_option("--id", serve_.id, "the model's name in requests and answers (its file's)")->type_name("NAME");
     v.add_option("--api-key-file", serve_.api_key_file, "a file with the keys that clients must have, one a line")->type_name("FILE");
     v.add_option("--allow-host", serve_.allowed_hosts, "a name that the server goes by, besides localhost; may be given again")

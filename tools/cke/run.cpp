@@ -32,16 +32,6 @@ std::unique_ptr<token_filter> filter_of(const run_args& args, const loaded_model
   return std::make_unique<grammar_filter>(std::make_shared<token_grammar>(std::move(g), std::move(tokens)), *model.tokens, model.stop_ids);
 }
 
-// A model that can guess for `big`. Throws Error where their ids do not mean the same.
-loaded_model load_draft(const run_args& args, const loaded_model& big) {
-  model_args wanted{.path = *args.draft_model, .numbers = {}, .threads = args.model.threads, .context = big.engine->context(), .chunk = args.model.chunk};
-  loaded_model small = load_model(wanted, needs::weights);
-  const bool same = big.tokens && small.tokens ? big.tokens->vocabulary().tokens == small.tokens->vocabulary().tokens
-                                               : big.engine->vocab_size() == small.engine->vocab_size();
-  if (!same) throw Error(errc::config_mismatch, wanted.path, "--draft-model", "the vocabulary of " + args.model.path, "another one");
-  return small;
-}
-
 // The ids of the answer.
 std::vector<u32> print(const text_session& session, auto answer) {
   if (session.tokens_or_null()) {
@@ -103,7 +93,7 @@ void run(const run_args& args) {
   const std::size_t before = c->position() + prompt.size();
   std::vector<u32> answer;
   if (args.draft_model) {
-    const loaded_model small = load_draft(args, model);
+    const loaded_model small = load_draft(*args.draft_model, args.model, model);
     const auto guesses = small.engine->open();
     answer = print(session, generation(session, prompt, options, model_draft(*guesses, args.draft)));
   } else if (args.draft) {

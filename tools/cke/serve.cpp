@@ -68,7 +68,9 @@ std::string facts_of(const loaded_model& m, const serve_args& args, const std::s
 void serve_model(const serve_args& args) {
   const serve::guard_options who = guard_of(args);
   const serve::guard door(who);
-  const loaded_model model = load_model(args.model, needs::text, args.slots);
+  const loaded_model model = load_model(args.model, needs::text, args.slots + args.draft);
+  std::optional<loaded_model> smaller;
+  if (args.draft_model && args.draft) smaller = load_draft(*args.draft_model, args.model, model);
   std::optional<chat_form> form;
   if (!model.tokens->vocabulary().chat_template.empty()) form.emplace(*model.tokens, args.model.path);
   serve::served_model served{.id = args.id.value_or(id_of(args.model.path)),
@@ -87,7 +89,8 @@ void serve_model(const serve_args& args) {
 
   const serve::request_limits limits;
   serve::metrics count;
-  serve::scheduler work(*model.engine, *model.tokens, {.slots = args.slots, .queue = args.queue, .chunk = args.model.chunk, .share = who.keys.size() < 2}, count);
+  serve::scheduler work(*model.engine, *model.tokens, {.slots = args.slots, .queue = args.queue, .chunk = args.model.chunk, .share = who.keys.size() < 2,
+                                                       .draft = args.draft, .smaller = smaller ? smaller->engine.get() : nullptr}, count);
   serve::service answers(served, work, count, limits, facts_of(model, args, served.id), CKE_VERSION, door.asks_for_keys());
   serve::server_options options{.address = args.host, .port = args.port};
   options.limits.drain = std::chrono::seconds(args.drain);

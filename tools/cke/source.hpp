@@ -70,6 +70,10 @@ enum class needs : u8 { weights, text, chat };
 // Throws Error, before anything is compiled, for a checkpoint that lacks what is needed.
 loaded_model load_model(const model_args& args, needs what, u32 logit_rows = 1);
 
+// The model at `path`, to guess for `big`, which was loaded as `args` say. Throws Error where their ids do not mean the
+// same.
+loaded_model load_draft(const std::string& path, const model_args& args, const loaded_model& big);
+
 // What is asked for, else what the checkpoint says, else the last. Throws unsupported.
 pooling pooling_of(const loaded_model& model, const std::optional<std::string>& asked);
 

@@ -56,13 +56,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     }
   }
 
-  struct part {
-    std::span<const u32> ids;
-    slot& of;
-    float* logits;
-    row_sink hidden{};
-    u32 first{}, index{};
-  };
+  using part = pass_part<slot>;
   template <class PartOf> void run_together(u32 count, PartOf&& part_of) {
     begin();
     for (u32 i = 0; i < count; ++i) {
@@ -78,15 +72,14 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
       const part p = part_of(i);
       if (p.hidden) give_hidden(p, end);
       end += static_cast<u32>(p.ids.size());
-      if (p.logits && end - 1 != wanted) device_.copy(stream_row(wanted), stream_row(end - 1), u64{P::dim} * sizeof(float));
-      wanted += p.logits != nullptr;
+      for (u32 r = end - p.wanted(); r < end; ++r, ++wanted)
+        if (r != wanted) device_.copy(stream_row(wanted), stream_row(r), u64{P::dim} * sizeof(float));
       p.of.advance(static_cast<u32>(p.ids.size()));
     }
-    for (u32 first = 0, next = 0, n; first < wanted; first += n) {
+    logits_giver give;
+    for (u32 first = 0, n; first < wanted; first += n) {
       n = std::min(wanted - first, limits_.logit_rows);
-      const view v = run_footer(first, n);
-      for (u32 r = 0; r < n; ++next)
-        if (float* const to = part_of(next).logits) std::copy_n(v.row(r++), v.width, to);
+      give(run_footer(first, n), n, part_of);
     }
   }
 

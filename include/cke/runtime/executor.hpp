@@ -6,7 +6,6 @@
 #include <array>
 #include <span>
 
-#include "../core/row_sink.hpp"
 #include "../kernels/experts.hpp"
 #include "../kernels/gated_delta.hpp"
 #include "../kernels/heads.hpp"
@@ -15,6 +14,7 @@
 #include "../kernels/rows.hpp"
 #include "../kernels/short_conv.hpp"
 #include "../kernels/state_scan.hpp"
+#include "pass_part.hpp"
 #include "team.hpp"
 #include "trace.hpp"
 #include "weights.hpp"
@@ -54,13 +54,7 @@ template <class P, dtype KV, class Isa> class executor {
     }
   }
 
-  struct part {
-    std::span<const u32> ids;
-    slot& of;
-    float* logits;  // where those of its last id go; null: nowhere
-    row_sink hidden{};  // who gets the hidden states of its ids from `first` on, instead
-    u32 first{}, index{};  // and the number that it is told of that one
-  };
+  using part = pass_part<slot>;
   // One pass for different slots: part_of(i), i < count, with at most `chunk` ids in all.
   template <class PartOf> void run_together(u32 count, PartOf&& part_of) {
     space_.rows().clear();
@@ -77,14 +71,13 @@ template <class P, dtype KV, class Isa> class executor {
       const part p = part_of(i);
       if (p.hidden) give_hidden(p, end);
       end += static_cast<u32>(p.ids.size());
-      if (p.logits) space_.copy_row(end - 1, wanted++);
+      for (u32 r = end - p.wanted(); r < end; ++r) space_.copy_row(r, wanted++);
       p.of.advance(static_cast<u32>(p.ids.size()));
     }
-    for (u32 first = 0, next = 0, n; first < wanted; first += n) {
+    logits_giver give;
+    for (u32 first = 0, n; first < wanted; first += n) {
       n = run_footer(first, wanted);
-      const view v = space_.logits(form_of(n));
-      for (u32 r = 0; r < n; ++next)
-        if (float* const to = part_of(next).logits) std::copy_n(v.row(r++), v.width, to);
+      give(space_.logits(form_of(n)), n, part_of);
     }
   }
 

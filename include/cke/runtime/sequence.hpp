@@ -121,7 +121,8 @@ template <class Loaded> class sequence {
   struct feeding {
     sequence* of;  // null: none that could take ids
     std::span<const u32> ids;
-    row_sink hidden{};  // who gets the hidden states after the last norm; logits() are then not computed
+    row_sink hidden{};  // who gets the hidden states after the last norm; no logits are then computed
+    row_sink each{};    // who gets the logits after each id, as feed_all's take
   };
   // at(i), i < count: different sequences of one model, which take ids, each its own; each logits() is then
   // that of its last id, unless it gives hidden states. Throws context_overflow, token_range, usage, naming the turn, and cache_full; all are
@@ -159,7 +160,8 @@ template <class Loaded> class sequence {
         const u32 from = i == 0 ? taken : 0, to = turn + i + 1 == end ? stop : static_cast<u32>(ids.size());
         const u32 again = static_cast<u32>(ids.size() - now.ids.size()), first = std::clamp(again, from, to);
         const bool logits = !now.hidden && from < to && to == ids.size();
-        return typename executor::part{ids.subspan(from, to - from), now.of->slot_, logits ? now.of->logits_.data() : nullptr, now.hidden, first - from, first - again};
+        return typename executor::part{ids.subspan(from, to - from), now.of->slot_, logits ? now.of->logits_.data() : nullptr, now.hidden,
+                                       now.hidden ? row_sink{} : now.each, first - from, first - again};
       });
       taken = stop < size_of(end - 1) ? stop : 0, turn = taken ? end - 1 : end;
     }

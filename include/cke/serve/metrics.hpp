@@ -46,7 +46,7 @@ class histogram {
 // One row for each figure: its name, its type, what it says. Names are llama.cpp's where it has one.
 struct metrics {
   using number = std::atomic<u64>;
-  number requests, refused, cancelled, prompt_tokens, cached_tokens, generated_tokens, passes, pass_rows, pass_nanoseconds;
+  number requests, refused, cancelled, prompt_tokens, cached_tokens, generated_tokens, draft_tokens, draft_accepted_tokens, passes, pass_rows, pass_nanoseconds;
   number running, queued, connections;
   histogram queue_seconds, first_token_seconds, token_seconds;
 
@@ -61,6 +61,8 @@ struct metrics {
         {"prompt_tokens_total", "counter", "Prompt tokens processed.", of(prompt_tokens)},
         {"prefix_hit_tokens_total", "counter", "Prompt tokens that a cache had already.", of(cached_tokens)},
         {"tokens_predicted_total", "counter", "Tokens generated.", of(generated_tokens)},
+        {"draft_tokens_total", "counter", "Tokens guessed ahead.", of(draft_tokens)},
+        {"draft_accepted_tokens_total", "counter", "Tokens that guesses brought, beyond one of an answer and pass.", of(draft_accepted_tokens)},
         {"n_decode_total", "counter", "Passes over the weights.", of(passes)},
         {"decode_rows_total", "counter", "Conversations in those passes.", of(pass_rows)},
         {"decode_seconds_total", "counter", "Seconds spent in passes.", of(pass_nanoseconds) * 1e-9},

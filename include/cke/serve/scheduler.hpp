@@ -17,6 +17,8 @@ struct scheduler_options {
   u32 queue = 64;   // answers that may wait
   u32 chunk = 512;  // most prompt tokens of one step, so that running answers do not wait for long
   bool share = true;  // prompts that begin alike are computed once, whoever sent them
+  u32 draft = 0;      // ids guessed ahead in one step, of all answers together
+  const engine* smaller = nullptr;  // what guesses them; null: each answer's text
 };
 
 // What /slots shows.
@@ -30,7 +32,7 @@ class scheduler {
  public:
   scheduler(engine& model, const tokenizer& tokens, const scheduler_options& options, metrics& count)
       : model_(model), tokens_(tokens), options_(options), count_(count), grammars_(tokens) {
-    for (u32 i = 0; i < options.slots; ++i) slots_.emplace_back(model.open());
+    for (u32 i = 0; i < options.slots; ++i) slots_.emplace_back(model.open(), guesses(options.draft ? options.smaller : nullptr, options.chunk));
     views_.resize(slots_.size());
     thread_ = std::thread([this] { loop(); });
   }
@@ -127,7 +129,8 @@ class scheduler {
     count_.queued = waiting_.size(), count_.running = running_;
   }
 
-  // One pass: a token of every answer that is under way, and at most a chunk of prompts, in turn.
+  // One pass: a token of every answer that is under way, what is guessed to follow it where few of them share the
+  // guesses of a step, and at most a chunk of prompts, in turn.
   void step() {
     struct part {
       slot* of;
@@ -137,11 +140,14 @@ class scheduler {
     std::vector<turn> turns;
     const auto add = [&](slot& s, std::span<const u32> ids) {
       parts.push_back({&s, static_cast<u32>(ids.size())});
-      turns.push_back({&s.cache(), ids, s.sink()});
+      turns.push_back(s.taking(ids));
     };
+    const auto under_way = static_cast<u32>(std::ranges::count_if(slots_, &slot::decoding));
+    u32 rows = 0;
     for (slot& s : slots_)
-      if (s.decoding()) add(s, s.wanted(1));
-    u32 room = std::max<u32>(1, options_.chunk - std::min<u32>(options_.chunk, static_cast<u32>(parts.size())));
+      if (s.decoding()) add(s, s.guessed(options_.draft / under_way)), rows += parts.back().count;
+    count_.draft_tokens += rows - under_way;
+    u32 room = std::max<u32>(1, options_.chunk - std::min<u32>(options_.chunk, rows));
     std::vector<part> alone;
     first_ = (first_ + 1) % slots_.size();
     for (std::size_t i = 0; i < slots_.size() && room > 0; ++i) {
@@ -175,18 +181,18 @@ class scheduler {
     std::vector<std::string> errors(turns.size());
     if (turns.empty() || error_of([&] { model_.feed_together(turns); }).empty()) return errors;
     for (std::size_t i = 0; i < turns.size(); ++i)
-      errors[i] = error_of([&] { turns[i].hidden ? model_.feed_together(turns.subspan(i, 1)) : turns[i].of->feed(turns[i].ids); });
+      errors[i] = error_of([&] { turns[i].hidden || turns[i].each ? model_.feed_together(turns.subspan(i, 1)) : turns[i].of->feed(turns[i].ids); });
     return errors;
   }
 
   void advance(slot& s, u32 count, std::string error) {
     const bool first = s.counts().generated == 0;
     if (error.empty()) error = error_of([&] {
-      if (!s.fed(count)) return;
-      if (s.counts().generated == 0) return;
-      ++count_.generated_tokens;
+      const u32 made = s.fed(count);
+      if (made == 0) return;
+      count_.generated_tokens += made, count_.draft_accepted_tokens += made - 1;
       const double seconds = seconds_since(first ? s.what()->asked : s.last_token);
-      (first ? count_.first_token_seconds : count_.token_seconds).add(seconds);
+      for (u32 i = 0; i < made; ++i) (first ? count_.first_token_seconds : count_.token_seconds).add(seconds / made);
       s.last_token = clock::now();
     });
     const std::lock_guard turn(mutex_);

@@ -4,8 +4,8 @@
 
 #include <span>
 
-#include "../engine.hpp"
 #include "answer.hpp"
+#include "guesses.hpp"
 
 namespace cke::serve {
 
@@ -17,7 +17,7 @@ inline u32 common_prefix(std::span<const u32> a, std::span<const u32> b) {
 // Belongs to the model's thread.
 class slot {
  public:
-  explicit slot(std::unique_ptr<conversation> c) : conversation_(std::move(c)) {}
+  slot(std::unique_ptr<conversation> c, guesses g) : conversation_(std::move(c)), guesses_(std::move(g)) {}
 
   bool free() const { return !job_; }
   bool in_prompt() const { return job_ && fed_ < prompt().size(); }
@@ -41,6 +41,7 @@ class slot {
       if (const u32 found = fresh->recall(j->what.prompt); found > kept) conversation_ = std::move(fresh), kept = found;
     }
     conversation_->rewind(kept);
+    if (owner_ != j->what.owner) guesses_.forget();
     owner_ = j->what.owner, last_used_ = now;
     text_ = before_ = 0;
     if (j->what.embeds()) pooled_.emplace(j->what.embed, static_cast<u32>(j->what.texts[0].size()), dim_ = model.dim());
@@ -56,13 +57,33 @@ class slot {
     answer_.reset(), pooled_.reset(), job_.reset(), pending_ = {};
   }
 
-  // The ids that a pass takes next: a part of the prompt, or the id that was chosen last.
-  std::span<const u32> wanted(u32 most) {
-    if (!in_prompt()) return next_ = answer_->next(), std::span(&next_, 1);
+  // The ids that a pass takes next: a part of the prompt, or the id that was chosen last and what is guessed to
+  // follow it. Valid until the next call.
+  std::span<const u32> wanted(u32 most) const {
     const std::span<const u32> rest = prompt().subspan(fed_);
     return rest.first(std::min<std::size_t>(rest.size(), most));
   }
-  row_sink sink() { return pooled_ ? pooled_->sink() : row_sink{}; }  // of their hidden states
+  std::span<const u32> guessed(u32 most) {
+    const std::span<const u32> history = conversation_->history();
+    most = std::min({most, job_->what.max_tokens - answer_->generated() - 1, conversation_->context() - conversation_->position() - 1});
+    ahead_.reserve(history.size() + 1 + most);
+    ahead_.clear();
+    if (most > 0) ahead_.assign(history.begin(), history.end());
+    const std::size_t start = ahead_.size();
+    ahead_.push_back(answer_->next());
+    if (most > 0)
+      for (const u32 id : guesses_.propose(ahead_, most)) ahead_.push_back(id);
+    const auto ids = std::span<const u32>(ahead_).subspan(start);
+    if (ids.size() > 1) rows_.resize(ids.size() * conversation_->logits().size());
+    return ids;
+  }
+  // Their turn in a pass.
+  turn taking(std::span<const u32> ids) {
+    turn t{conversation_.get(), ids};
+    if (pooled_) t.hidden = pooled_->sink();
+    else if (decoding() && ids.size() > 1) t.each = {take_row, this};
+    return t;
+  }
   // The same ids by themselves, where each one's log-probability is wanted.
   void feed_with_logprobs(std::span<const u32> ids) {
     const auto& prompt = job_->what.prompt;
@@ -71,22 +92,27 @@ class slot {
         pending_.tokens.push_back(answer_->report(prompt[next], row));
     });
   }
-  // After `count` ids were fed. True: a token was chosen, and what became certain was delivered.
-  bool fed(u32 count) {
+  // After `count` ids were fed: how many tokens were chosen. What became certain was delivered.
+  u32 fed(u32 count) {
     if (in_prompt()) {
       fed_ += count;
-      if (in_prompt()) return false;
-      if (pooled_) return next_text(), false;
+      if (in_prompt()) return 0;
+      if (pooled_) return next_text(), 0;
+      count = 1;  // the last one's logits
     }
-    answer_->step(conversation_->logits(), conversation_->history());
-    piece p = std::move(answer_->last());
-    if (!pending_.tokens.empty()) {
-      pending_.tokens.insert(pending_.tokens.end(), p.tokens.begin(), p.tokens.end());
-      p.tokens = std::move(pending_.tokens);
+    // As far as the guesses were right; the rest is forgotten.
+    const std::span<const u32> history = conversation_->history();
+    const u32 width = static_cast<u32>(conversation_->logits().size()), before = answer_->generated();
+    for (std::size_t here = history.size() - count + 1;; ++here) {
+      const bool last = here == history.size();
+      answer_->step(last ? conversation_->logits() : std::span<const float>(rows_).subspan((here + count - 1 - history.size()) * width, width), history.first(here));
+      deliver();
+      if (last) break;
+      if (answer_->end() == ending::running && answer_->next() == history[here]) continue;
+      conversation_->rewind(static_cast<u32>(here));
+      break;
     }
-    if (!p.text.empty() || !p.tokens.empty())
-      if (!job_->box.put(std::move(p), counts())) job_->cancelled = true;
-    return true;
+    return answer_->generated() - before;
   }
   ending progress() const {
     if (job_->what.embeds()) return pooled_ ? ending::running : ending::stop;
@@ -96,6 +122,20 @@ class slot {
   clock::time_point last_token{};
 
  private:
+  static void take_row(void* to, u32 index, const float* row) {
+    slot& s = *static_cast<slot*>(to);
+    const std::size_t width = s.conversation_->logits().size();
+    std::copy_n(row, width, s.rows_.begin() + static_cast<std::ptrdiff_t>(index * width));
+  }
+  void deliver() {
+    piece p = std::move(answer_->last());
+    if (!pending_.tokens.empty()) {
+      pending_.tokens.insert(pending_.tokens.end(), p.tokens.begin(), p.tokens.end());
+      p.tokens = std::move(pending_.tokens);
+    }
+    if (!p.text.empty() || !p.tokens.empty())
+      if (!job_->box.put(std::move(p), counts())) job_->cancelled = true;
+  }
   std::span<const u32> prompt() const { return job_->what.embeds() ? job_->what.texts[text_] : job_->what.prompt; }
   // One is complete: its vector goes out.
   void next_text() {
@@ -108,6 +148,9 @@ class slot {
   }
 
   std::unique_ptr<conversation> conversation_;
+  guesses guesses_;
+  std::vector<u32> ahead_;       // the history, the id that was chosen last, and guesses
+  std::vector<float> rows_;      // logits after that id and each guess
   std::shared_ptr<job> job_;
   std::optional<answer> answer_;
   std::optional<pooled> pooled_; // instead of an answer: the text that is embedded
@@ -115,7 +158,7 @@ class slot {
   u32 fed_ = 0, cached_ = 0;     // of the prompt, or of a text
   u32 text_ = 0, before_ = 0;    // which text; the tokens of those before it
   u32 dim_ = 0;
-  u32 next_ = 0, owner_ = 0;
+  u32 owner_ = 0;
   u64 last_used_ = 0;
 };
 

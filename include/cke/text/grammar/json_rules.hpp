@@ -46,13 +46,17 @@ class json_rules {
         {"object", R"("{" ws (member ("," ws member)*)? "}")"},
         {"member", R"(string ":" ws value ws)"},
         {"array", R"("[" ws (value ws ("," ws value ws)*)? "]")"},
-        {"date", R"([0-9]{4} "-" ("0" [1-9] | "1" [0-2]) "-" ("0" [1-9] | [12] [0-9] | "3" [01]))"},
+        {"date", R"(year "-" (("0" [13578] | "1" [02]) "-" (day | "29" | "3" [01]) | ("0" [469] | "11") "-" (day | "29" | "30") | "02-" day) | leap "-02-29")"},
+        {"day", R"("0" [1-9] | "1" [0-9] | "2" [0-8])"},
+        {"year", R"("000" [1-9] | "00" [1-9] [0-9] | "0" [1-9] [0-9]{2} | [1-9] [0-9]{3})"},
+        {"leap", R"([0-9]{2} fourth | fourth "00")"},  // year
+        {"fourth", R"("0" [48] | [2468] [048] | [13579] [26])"},
         {"time", R"(([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9] ":" [0-5] [0-9] ("." [0-9]{1,9})? ("Z" | [-+] ([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9]))"},
         {"uuid", R"(hex{8} ("-" hex{4}){3} "-" hex{12})"},
         {"octet", R"([0-9] | [1-9] [0-9] | "1" [0-9]{2} | "2" [0-4] [0-9] | "25" [0-5])"},
     };
     static const std::map<std::string, std::vector<std::string>> needs{
-        {"number", {"integer", "digits"}}, {"char", {"hex"}}, {"string", {"char"}}, {"uuid", {"hex"}},
+        {"number", {"integer", "digits"}}, {"char", {"hex"}}, {"string", {"char"}}, {"uuid", {"hex"}}, {"date", {"day", "year", "leap"}}, {"leap", {"fourth"}},
         {"value", {"object", "array", "string", "number"}}, {"object", {"member", "ws"}}, {"member", {"string", "value", "ws"}}, {"array", {"value", "ws"}}};
     if (!there_.insert(name).second) return name;
     define(name, texts.at(name));

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+// weight_tensors.hpp: where a program's weights lie in the tensors of a checkpoint; all of them, of the right shape and type, and no others.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "../core/concat.hpp"
+#include "../graph/program.hpp"
+#include "../kernels/linear.hpp"
+#include "f8_matrix.hpp"
+
+CKE_COLD_BEGIN
+namespace cke {
+
+// What tensors are read from: the runtime knows no file format.
+//   find(name)       null, or a thing with .type, .shape (rows, cols), .bytes
+//   tensors()        all of them, with .name as well
+//   drop(tensor, part)  these bytes of it were copied; file pages may go. From any thread
+template <class S>
+concept tensor_source = requires(const S& s, std::string_view name) {
+  { s.find(name)->type } -> std::convertible_to<dtype>;
+  s.find(name)->bytes.data();
+  s.tensors().begin()->name;
+  s.drop(*s.find(name), std::span<const std::byte>{});
+};
+
+// A tensor that a weight, or a part of one, is in.
+struct weight_tensor {
+  dtype type = dtype::none;
+  std::span<const std::byte> bytes{};
+  u64 number = 0;      // in the source's tensors()
+  f8_matrix scaled{};  // where it is in f8_e4m3
+
+  void read_row(u64 row, u32 columns, float* out) const {
+    if (type == dtype::f8_e4m3) scaled.read(row, 0, columns, out);
+    else kernels::to_f32(type, bytes.data() + row * bytes_of(type, columns), columns, out);
+  }
+};
+
+// The rows of a weight that lie together in a tensor, every `part` rows of it: all of them, or those of an expert.
+struct rows_in_tensor { u32 first, ours, part, all; };  // all: of the tensor, or of an expert's part of it
+
+struct weight_place {
+  weight w;
+  std::span<const weight_tensor> from;  // one, or one for each expert
+  rows_in_tensor rows;  // other roles may have theirs before or behind
+  u32 paired_head_dim;  // rows of a head are stored as pairs (i, i + d / 2); 0: plain order
+  change was;           // what the file did to it
+
+  // Where row r of the model is: the tensor, and its row.
+  struct file_row { u32 tensor, row; };
+  file_row row(u32 r) const {
+    const u32 d = paired_head_dim, part = r / rows.ours, in_part = r % rows.ours,
+              at = rows.first + (d == 0 ? in_part : in_part / d * d + 2 * (in_part % (d / 2)) + in_part % d / (d / 2));
+    return from.size() > 1 ? file_row{part, at} : file_row{0, part * rows.part + at};
+  }
+};
+
+// Experts, or heads, that have a matrix each in a weight.
+constexpr u32 groups_of(const weight& w) { return of_experts(w.slot.is) || of_heads(w.slot.is) ? w.slot.rows / w.slot.group : 0; }
+
+template <class P, tensor_source S, class Names> class weight_tensors {
+ public:
+  // Of a file; all are to outlive this.
+  weight_tensors(const S& from, std::string_view file, naming as, const Names& names)
+      : from_(from), file_(file), as_(as), names_(names), used_(from.tensors().size()) {}
+
+  // Valid until the next one is found. Throws tensor_missing, tensor_shape, tensor_dtype.
+  CKE_OUT_OF_LINE weight_place find(const weight& w) {
+    const name_rule& rule = name_of(names_, w.where, w.slot);
+    const change was = rule.in_file(as_);
+    const auto name = [&](u32 which, u32 expert) { return tensor_name(alternative(rule.in(as_), which), w.slot.bias, w.layer, expert); };
+    u32 which = 0;  // of the names, the first that the file has
+    while (!alternative(rule.in(as_), which).empty() && !from_.find(name(which, 0))) ++which;
+    if (alternative(rule.in(as_), which).empty()) which = 0;
+    const bool flat = of_heads(w.slot.is) && as_ == naming::hf;
+    const u32 groups = groups_of(w);
+    const bool apart = groups > 0 && name(which, 0) != name(which, 1);
+    const rows_in_tensor rows_of_it = place_in_tensor(rule, which, w);
+    const u32 count = apart ? groups : 1;
+    for (u32 e = 0; e < count; ++e)
+      found_[e] = tensor_of(name(which, e), w, apart || flat ? 0 : groups, flat ? u64{groups} * rows_of_it.all : rows_of_it.all,
+                            was == change::transposed);
+    return {w, {found_, count}, rows_of_it, was == change::paired_heads ? head_dim_of(w) : 0, was};
+  }
+
+  // Once all weights were found. A tensor that the model does not have is a wrong model, but for what converters leave
+  // behind, and what a layer that reads another's cache was trained with. Throws tensor_unknown.
+  void refuse_others() {
+    for (u32 layer = 0; layer < P::layers; ++layer)
+      for (const state_shape& s : P::plain[P::kind_of[layer]].states)
+        for (const role is : {role::k, role::v, role::k_norm})
+          if (s.shared) use(tensor_name(name_of(names_, place::body, {.is = is}).in(as_), false, layer, 0));
+    for (std::size_t i = 0; i < used_.size(); ++i) {
+      const std::string_view name = from_.tensors()[i].name;
+      const bool harmless = as_ == naming::hf ? (P::tied && name == "lm_head.weight") || name.ends_with("rotary_emb.inv_freq")
+                                             : name.starts_with("rope_f");
+      if (looks_ahead(name)) continue;
+      if (!harmless && !used_[i])
+        throw Error(errc::tensor_unknown, file_, concat({"tensor ", name}),
+                    "only tensors of the model", "this one");
+    }
+  }
+
+ private:
+  static constexpr u32 most_tensors = [] {
+    u32 most = 1;
+    P::for_each_weight([&](const weight& w) { most = std::max(most, groups_of(w)); });
+    return most;
+  }();
+
+  // Null when there is none.
+  auto use(std::string_view name) {
+    const auto* const t = from_.find(name);
+    if (t) used_[number_of(*t)] = true;
+    return t;
+  }
+  std::size_t number_of(const auto& t) const { return static_cast<std::size_t>(&t - from_.tensors().data()); }
+
+  static u32 head_dim_of(const weight& w) {
+    for (const auto& s : P::plain[P::kind_of[w.layer]].states) return s.head_dim;
+    return 0;
+  }
+
+  // In elements, of a vector.
+  rows_in_tensor place_in_tensor(const name_rule& rule, u32 which, const weight& w) const {
+    const std::string_view name = alternative(rule.in(as_), which);
+    const tensor_part mine = part_of(name);
+    const auto whole = [&](const weight_slot& s) {
+      if (name_of(names_, w.where, s).in_file(as_) == change::transposed) return s.cols;
+      return !s.quantisable ? s.rows * s.cols : of_experts(s.is) || of_heads(s.is) ? s.group : s.rows;
+    };
+    const auto size = [&](const weight_slot& s) { return mine.of_head ? s.part : whole(s); };
+    rows_in_tensor at{0, size(w.slot), size(w.slot), size(w.slot)};
+    if (mine.tensor == name) return at;
+    at.part = 0;
+    for (const weight_slot& s : P::plain[P::kind_of[w.layer]].slots) {
+      const tensor_part other = part_of(alternative(name_of(names_, w.where, s).in(as_), which));
+      if (s.bias != w.slot.bias || other.tensor != mine.tensor) continue;
+      at.part += size(s);
+      if (other.number < mine.number) at.first += size(s);
+    }
+    at.all = at.part * (whole(w.slot) / at.ours);
+    return at;
+  }
+  static std::string shape_text(std::span<const u64> shape) {
+    std::string s = "[";
+    for (const u64 n : shape) s = concat({s, s.size() > 1 ? ", " : "", n});
+    return s += "]";
+  }
+
+  weight_tensor tensor_of(const std::string& name, const weight& w, u64 groups, u64 height, bool transposed) {
+    const std::string about = concat({"tensor ", name});
+    const auto* t = use(name);
+    if (!t) throw Error(errc::tensor_missing, file_, about, "this tensor", "none of this name");
+    const u64 shape[]{groups, height, transposed ? w.slot.group : w.slot.cols};
+    const u64 taps[]{height / w.slot.cols, w.slot.cols}, torch_taps[]{height / w.slot.cols, 1, w.slot.cols};
+    const bool folded = may_be_folded(w.slot.is) && t->shape.size() == 2 && t->shape[0] * t->shape[1] == height;
+    const bool vector = !w.slot.quantisable || (w.slot.rows == 1 && t->shape.size() == 1);  // GGUF has no matrix of one row
+    const std::span<const u64> all = shape, want = !vector                 ? all.subspan(groups ? 0 : 1)
+                                                   : w.slot.quantisable ? all.subspan(2)
+                                                   : folded             ? std::span<const u64>(t->shape)
+                                                   : w.slot.rows == 1   ? all.subspan(1, 1)
+                                                   : t->shape.size() == 3 ? std::span<const u64>(torch_taps) : std::span<const u64>(taps);
+    if (!std::equal(t->shape.begin(), t->shape.end(), want.begin(), want.end()))
+      throw Error(errc::tensor_shape, file_, about, concat({"shape ", shape_text(want)}), shape_text(t->shape));
+    const bool number = t->type == dtype::f32 || t->type == dtype::f16 || t->type == dtype::bf16;
+    const bool converts = kernels::rounds_to(w.as);  // else its blocks are taken as they are
+    const bool scaled = t->type == dtype::f8_e4m3 && w.slot.quantisable;
+    const bool taken = transposed ? (number || scaled) && converts : converts ? number || scaled || (w.slot.quantisable && t->type == dtype::q8_0) : t->type == w.as;
+    if (!taken)
+      throw Error(errc::tensor_dtype, file_, about,
+                  !converts ? info(w.as).name : w.slot.quantisable ? "f32, f16, bf16 or q8_0" : "f32, f16 or bf16",
+                  known(t->type) ? info(t->type).name : std::string_view(t->stored));
+    weight_tensor found{t->type, t->bytes, number_of(*t), {}};
+    if (scaled) found.scaled = f8_matrix_of(from_, file_, name, *t), use(f8_scales_name(name));
+    return found;
+  }
+  // Of a layer after the last, in a family whose files have some.
+  bool looks_ahead(std::string_view name) const {
+    if constexpr (requires { P::model_list::family::predicts_ahead; }) {
+      const std::string_view before = as_ == naming::hf ? "model.layers." : "blk.";
+      u64 layer = 0;
+      if (as_ == naming::hf && name.starts_with("mtp.")) return true;
+      if (!name.starts_with(before)) return false;
+      for (name.remove_prefix(before.size()); !name.empty() && name[0] >= '0' && name[0] <= '9' && layer < P::layers; name.remove_prefix(1))
+        layer = 10 * layer + static_cast<u64>(name[0] - '0');
+      return layer >= P::layers;
+    }
+    return false;
+  }
+
+  const S& from_;
+  const std::string_view file_;
+  const naming as_;
+  const Names& names_;
+  std::vector<bool> used_;
+  weight_tensor found_[most_tensors];
+};
+
+}  // namespace cke
+CKE_COLD_END

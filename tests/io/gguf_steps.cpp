@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // gguf_steps.cpp: tests of io/gguf_steps.hpp: WordPiece, unigram and words of characters in GGUF files.
+#include <cke/io/gguf_steps.hpp>
+
 #include <doctest/doctest.h>
 
-#include <cke/io/gguf_steps.hpp>
 #include <cke/io/gguf_writer.hpp>
 #include <cke/io/pattern_splitter.hpp>
 #include <cke/text/detokenizer.hpp>

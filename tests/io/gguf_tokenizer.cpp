@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // gguf_tokenizer.cpp: tests of io/gguf_tokenizer.hpp, against Hugging Face and sentencepiece.
+#include <cke/io/gguf_tokenizer.hpp>
+
 #include <doctest/doctest.h>
 
-#include <cke/io/gguf_tokenizer.hpp>
 #include <cke/text/tokenizer.hpp>
 #include <string>
 #include <vector>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include <cke/io/gguf_value.hpp>
+
 #include <doctest/doctest.h>
 
-#include <cke/io/gguf_value.hpp>
 #include <limits>
 
 namespace {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // new_file.cpp: tests of io/new_file.hpp.
+#include <cke/io/new_file.hpp>
+
 #include <doctest/doctest.h>
 
-#include <cke/io/new_file.hpp>
 #include <filesystem>
 #include <fstream>
 #include <iterator>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // pattern_splitter.cpp: tests of io/pattern_splitter.hpp and of the names in io/gguf_pre.hpp.
+#include <cke/io/pattern_splitter.hpp>
+
 #include <doctest/doctest.h>
 
 #include <cke/io/gguf_pre.hpp>
-#include <cke/io/pattern_splitter.hpp>
 #include <set>
 
 #include "../text/fixtures.hpp"

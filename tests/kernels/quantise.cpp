@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // quantise.cpp: tests of kernels/quantise.hpp, against ggml's reference.
+#include <cke/kernels/quantise.hpp>
+
 #include <doctest/doctest.h>
 
-#include <cke/kernels/quantise.hpp>
 #include <fstream>
 #include <iterator>
 #include <limits>

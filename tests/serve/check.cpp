@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // check.cpp: bodies against their tables: what is wrong is named, and what is right goes through.
+#include <cke/serve/check.hpp>
+
 #include <doctest/doctest.h>
 
 #include <cke/serve/body.hpp>
-#include <cke/serve/check.hpp>
 #include <cke/serve/openapi.hpp>
 
 using namespace cke::serve;

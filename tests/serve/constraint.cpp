@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // constraint.cpp: what requests say of an answer's form, and whether calls that fit are calls to the parser.
+#include <cke/serve/constraint.hpp>
+
 #include <doctest/doctest.h>
 
 #include <cke/serve/check.hpp>
-#include <cke/serve/constraint.hpp>
 #include <cke/text/grammar/automaton.hpp>
 #include <cke/text/random.hpp>
 #include <cke/text/tool_calls.hpp>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // scheduler.cpp: many answers at once: each as if it were alone, none kept waiting, every slot given back.
+#include <cke/serve/scheduler.hpp>
+
 #include <doctest/doctest.h>
 
-#include <cke/serve/scheduler.hpp>
 #include <future>
 #include <map>
 #include <random>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 // server.cpp: the server on a socket: answers, streams, and clients that are slow, cut, oversized or gone.
+#include <cke/serve/server.hpp>
+
 #include <doctest/doctest.h>
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
-
-#include <cke/serve/server.hpp>
 
 #include "fake_engine.hpp"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // added_tokens.cpp: tests of text/added_tokens.hpp.
+#include <cke/text/added_tokens.hpp>
+
 #include <doctest/doctest.h>
 
-#include <cke/text/added_tokens.hpp>
 #include <string>
 
 using namespace cke;

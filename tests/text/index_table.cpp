@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // index_table.cpp: tests of text/index_table.hpp.
+#include <cke/text/index_table.hpp>
+
 #include <doctest/doctest.h>
 
-#include <cke/text/index_table.hpp>
 #include <vector>
 
 using cke::index_table;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // json_scanner.cpp: where JSON ends, and what is none.
-#include <doctest/doctest.h>
-
 #include <cke/text/json_scanner.hpp>
+
+#include <doctest/doctest.h>
 
 using namespace cke;
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // logprobs.cpp: log-probabilities against their definition, evaluated in double.
+#include <cke/text/logprobs.hpp>
+
 #include <doctest/doctest.h>
 
-#include <cke/text/logprobs.hpp>
 #include <optional>
 #include <vector>
 

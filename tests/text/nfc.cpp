@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // nfc.cpp: tests of text/nfc.hpp.
+#include <cke/text/nfc.hpp>
+
 #include <doctest/doctest.h>
 
-#include <cke/text/nfc.hpp>
 #include <string>
 
 #include "fixtures.hpp"

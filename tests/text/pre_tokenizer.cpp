@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // pre_tokenizer.cpp: tests of text/pre_tokenizer.hpp; far more text is in io/hf_tokenizer.cpp.
+#include <cke/text/pre_tokenizer.hpp>
+
 #include <doctest/doctest.h>
 
-#include <cke/text/pre_tokenizer.hpp>
 #include <string>
 #include <string_view>
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // random.cpp: Philox against the authors' known answers; the uniform draw against its definition.
+#include <cke/text/random.hpp>
+
 #include <doctest/doctest.h>
 
 #include <array>
-#include <cke/text/random.hpp>
 
 using namespace cke;
 using block = std::array<u32, 4>;

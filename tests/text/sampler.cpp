@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // sampler.cpp: the sampler against transformers' logits processors, and its own promises.
+#include <cke/text/sampler.hpp>
+
 #include <doctest/doctest.h>
 
 #include <array>
-#include <cke/text/sampler.hpp>
 #include <cstdlib>
 #include <fstream>
 #include <map>

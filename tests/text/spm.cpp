@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // spm.cpp: tests of text/spm.hpp.
-#include <doctest/doctest.h>
-
 #include <cke/text/spm.hpp>
+
+#include <doctest/doctest.h>
 
 #include "fixtures.hpp"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // tool_calls.cpp: the calls in an answer, in each family's form, however the text was cut into pieces.
-#include <doctest/doctest.h>
-
 #include <cke/text/tool_calls.hpp>
+
+#include <doctest/doctest.h>
 
 using namespace cke;
 

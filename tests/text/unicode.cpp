@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 // unicode.cpp: tests of text/unicode.hpp.
+#include <cke/text/unicode.hpp>
+
 #include <doctest/doctest.h>
 
-#include <cke/text/unicode.hpp>
 #include <string>
 #include <vector>
 

@@ -86,6 +86,24 @@ struct bench {
   scheduler work;
 };
 
+// What becomes of all orders at once, each beside one of `length` tokens that is given up.
+std::vector<outcome> in_company(bench& b, const std::vector<order>& orders, u32 length) {
+  std::vector<client> wanted, given_up;
+  for (const order& o : orders) {
+    given_up.emplace_back(ask("nobody waits for this one", length));
+    wanted.emplace_back(o);
+    REQUIRE(b.work.submit({{*given_up.back()}}));
+    REQUIRE(b.work.submit({{*wanted.back()}}));
+    if (wanted.size() % 2) given_up.back().cancel();
+  }
+  for (client& c : given_up) c.cancel();
+  std::vector<outcome> all;
+  for (client& c : wanted) all.push_back(c.wait());
+  for (client& c : given_up) c.wait();
+  CHECK(b.work.idle());
+  return all;
+}
+
 std::vector<order> mixture(u32 count) {
   std::mt19937 engine(7);
   const auto random = [&] { return static_cast<u32>(engine()); };
@@ -114,22 +132,11 @@ TEST_CASE("each answer is the one that it gets alone, whatever runs or is cancel
   for (const u32 slots : {1u, 3u, 8u, 64u})
     for (const u32 chunk : {1u, 16u, 512u}) {
       bench b({.slots = slots, .queue = 200, .chunk = chunk});
-      std::vector<client> wanted, given_up;
-      for (const order& o : orders) {
-        given_up.emplace_back(ask("nobody waits for this one", 500));
-        wanted.emplace_back(o);
-        REQUIRE(b.work.submit({{*given_up.back()}}));
-        REQUIRE(b.work.submit({{*wanted.back()}}));
-        if (wanted.size() % 2) given_up.back().cancel();
-      }
-      for (client& c : given_up) c.cancel();
+      const std::vector<outcome> all = in_company(b, orders, 500);
       for (std::size_t i = 0; i < orders.size(); ++i) {
-        const outcome o = wanted[i].wait();
-        CHECK(o == alone[i]);
-        cached += o.counts.cached;
+        CHECK(all[i] == alone[i]);
+        cached += all[i].counts.cached;
       }
-      for (client& c : given_up) c.wait();
-      CHECK(b.work.idle());
     }
   CHECK(cached > 0);  // or the caches were not under test
 }
@@ -152,22 +159,11 @@ TEST_CASE("guesses change no answer, whoever guesses, and whatever runs or is ca
     for (const u32 slots : {1u, 4u})
       for (const u32 draft : {1u, 7u, 64u}) {
         bench b({.slots = slots, .queue = 200, .chunk = 16, .draft = draft, .smaller = by}, context);
-        std::vector<client> wanted, given_up;
-        for (const order& o : orders) {
-          given_up.emplace_back(ask("nobody waits for this one", 200));
-          wanted.emplace_back(o);
-          REQUIRE(b.work.submit({{*given_up.back()}}));
-          REQUIRE(b.work.submit({{*wanted.back()}}));
-          if (wanted.size() % 2) given_up.back().cancel();
-        }
-        for (client& c : given_up) c.cancel();
+        const std::vector<outcome> all = in_company(b, orders, 200);
         for (std::size_t i = 0; i < orders.size(); ++i) {
-          const outcome o = wanted[i].wait();
-          CHECK(o == alone[i]);
-          CHECK(std::ranges::equal(o.tokens, alone[i].tokens, [](const token_report& x, const token_report& y) { return x.id == y.id && x.logprob == y.logprob; }));
+          CHECK(all[i] == alone[i]);
+          CHECK(std::ranges::equal(all[i].tokens, alone[i].tokens, [](const token_report& x, const token_report& y) { return x.id == y.id && x.logprob == y.logprob; }));
         }
-        for (client& c : given_up) c.wait();
-        CHECK(b.work.idle());
         if (by && draft >= slots) CHECK((b.count.draft_accepted_tokens > 0 && b.count.draft_accepted_tokens < b.count.draft_tokens));
         for (const auto& p : b.model.passes()) {
           std::size_t rows = 0;

@@ -51,6 +51,9 @@ struct experts {
   u32 shared{};        // its hidden width; 0: none
   bool shared_gate{};  // its output is times sigmoid(g . x)
   real router_norm{};  // eps; the router reads the stream, normed and times dim^-1/2; 0: what the experts read
+  u32 latent{};        // experts read and write these many numbers, between two matrices that all tokens go through; 0: dim
+  bool bias{};         // of those two, and of the shared expert
+  constexpr u32 width() const { return latent ? latent : dim; }
 };
 
 // Options of a gated delta net (linear attention): a short convolution of q, k and v, then for each value head
@@ -96,7 +99,7 @@ template <u32 Dim, real Cap> struct softcap : keeps<Dim> {};  // Cap * tanh(x / 
 template <attend S> struct attention : keeps<S.dim>, private attention_holds<S> {};
 template <latent S> struct latent_attention : keeps<S.dim>, private latent_holds<S> {};
 template <u32 Dim, u32 Hidden, activation A, bool Bias = false> struct gated_mlp : keeps<Dim> {};
-template <u32 Dim, u32 Hidden, activation A> struct plain_mlp : keeps<Dim> {};  // down(act(up x))
+template <u32 Dim, u32 Hidden, activation A, bool Bias = false> struct plain_mlp : keeps<Dim> {};  // down(act(up x))
 template <experts S> struct moe : keeps<S.dim>, private experts_hold<S> {};
 template <delta S> struct gated_delta_net : keeps<S.dim>, private heads_divide<S.value_heads, S.key_heads> {};
 template <state_space S> struct mamba_mixer : keeps<S.dim>, private groups_share_heads<S.heads, S.groups> {};
@@ -165,8 +168,12 @@ template <u32 Kept, u32 Groups, u32 Active, u32 Experts> struct kept_groups_suff
   static_assert(Kept > 0 && Kept <= Groups && u64{Kept} * (Experts / (Groups ? Groups : 1)) >= Active,
                 "cke: moe: the groups kept must have the active experts; see kept_groups_suffice<kept, groups, active, experts>");
 };
+template <u32 Latent, bool SharedGate> struct latent_has_no_shared_gate {
+  static_assert(Latent == 0 || !SharedGate,
+                "cke: moe: beside experts of a latent the shared expert has no gate; see latent_has_no_shared_gate<latent, shared_gate>");
+};
 template <experts S>
-struct experts_hold : active_experts_exist<S.route.active, S.route.experts>, groups_divide<S.route.groups, S.route.experts>,
+struct experts_hold : latent_has_no_shared_gate<S.latent, S.shared_gate>, active_experts_exist<S.route.active, S.route.experts>, groups_divide<S.route.groups, S.route.experts>,
                       kept_groups_suffice<S.route.groups_kept, S.route.groups, S.route.active, S.route.experts> {};
 
 template <class... Ls> struct ends {

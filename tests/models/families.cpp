@@ -340,11 +340,14 @@ TEST_CASE("families: nemotron_h: what each layer is, in words or letters or GGUF
   const std::string dense = R"("hybrid_override_pattern": "M-*", )";
   const auto unused = with(dense + R"("n_routed_experts": 64, "routed_scaling_factor": 2.5, )");  // there are no experts
   CHECK((unused.bad.what == trouble::none && unused.config.experts == 8 && unused.config.weights_scale.v == 1));
-  for (const char* refusal : {R"("moe_latent_size": 12)", R"("mlp_hidden_act": "silu")", R"("sliding_window": 8)", R"("mlp_bias": true)", R"("attention_bias": true)"}) {
+  for (const char* refusal : {R"("mlp_hidden_act": "silu")", R"("sliding_window": 8)", R"("moe_latent_size": 0)", R"("attention_bias": true)"}) {
     const std::string key(refusal + 1, std::string_view(refusal).find('"', 1) - 1);
     CHECK(with(dense + refusal + ", ").bad.key == key);
   }
   CHECK(with(dense + R"("moe_latent_size": null, "sliding_window": null, )").bad.what == trouble::none);
+  const auto latent = with(R"("hybrid_override_pattern": "M-*E", "moe_latent_size": 12, "mlp_bias": true, )");
+  CHECK((latent.bad.what == trouble::none && latent.config.latent == 12 && latent.config.mlp_bias));
+  CHECK(with(dense + R"("moe_latent_size": 12, )").config.latent == 0);  // there are no experts
   CHECK(with(dense + R"("num_key_value_heads": null, "head_dim": 20, )").config.head_dim == 20);
   CHECK(with(R"("hybrid_override_pattern": "ME", "n_group": 3, )").bad.key == "n_group");
   const std::string gguf = R"("ssm.time_step_rank": 6, "ssm.head_dim": 10, "ssm.state_size": 20, "attends": [0,0,1,0], "feed_forward_length": [0,56,0,0], "feed_forward_length.most": 56, )";

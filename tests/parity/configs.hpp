@@ -4,6 +4,68 @@
 
 namespace configs {
 
+inline constexpr char deepseek_v3_fp8[] = R"json({
+  "architectures": [
+    "DeepseekV3ForCausalLM"
+  ],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "bos_token_id": 0,
+  "dtype": "bfloat16",
+  "eos_token_id": 2,
+  "first_k_dense_replace": 1,
+  "head_dim": 8,
+  "hidden_act": "silu",
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 56,
+  "kv_lora_rank": 20,
+  "max_position_embeddings": 128,
+  "model_type": "deepseek_v3",
+  "moe_intermediate_size": 20,
+  "n_group": 3,
+  "n_routed_experts": 6,
+  "n_shared_experts": 1,
+  "norm_topk_prob": true,
+  "num_attention_heads": 6,
+  "num_experts_per_tok": 2,
+  "num_hidden_layers": 3,
+  "num_key_value_heads": 6,
+  "num_nextn_predict_layers": 0,
+  "output_router_logits": false,
+  "pad_token_id": 1,
+  "pretraining_tp": 1,
+  "q_lora_rank": 28,
+  "qk_head_dim": 20,
+  "qk_nope_head_dim": 12,
+  "qk_rope_head_dim": 8,
+  "rms_norm_eps": 1e-05,
+  "rope_interleave": true,
+  "rope_parameters": {
+    "factor": 4.0,
+    "mscale": 0.8,
+    "mscale_all_dim": 0.8,
+    "original_max_position_embeddings": 16,
+    "rope_theta": 5000.0,
+    "rope_type": "yarn"
+  },
+  "routed_scaling_factor": 1.7,
+  "tie_word_embeddings": false,
+  "topk_group": 2,
+  "transformers_version": "5.23.0",
+  "use_cache": true,
+  "v_head_dim": 10,
+  "vocab_size": 288,
+  "quantization_config": {
+    "activation_scheme": "dynamic",
+    "fmt": "e4m3",
+    "quant_method": "fp8",
+    "weight_block_size": [
+      128,
+      128
+    ]
+  }
+})json";
 inline constexpr char llama_bias[] = R"json({
   "architectures": [
     "LlamaForCausalLM"
@@ -1564,6 +1626,82 @@ inline constexpr char nemotron_h[] = R"json({
   "use_mamba_kernels": true,
   "vocab_size": 288
 })json";
+inline constexpr char nemotron_h_biased[] = R"json({
+  "architectures": [
+    "NemotronHForCausalLM"
+  ],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "bos_token_id": 0,
+  "chunk_size": 8,
+  "conv_kernel": 4,
+  "dtype": "bfloat16",
+  "eos_token_id": 2,
+  "expand": 2,
+  "head_dim": 12,
+  "hidden_dropout": 0.0,
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 56,
+  "layer_norm_epsilon": 1e-05,
+  "layers_block_type": [
+    "mlp",
+    "moe",
+    "linear_attention",
+    "full_attention"
+  ],
+  "mamba_head_dim": 10,
+  "mamba_hidden_act": "silu",
+  "mamba_num_heads": 6,
+  "mamba_proj_bias": false,
+  "mamba_ssm_cache_dtype": "float32",
+  "max_position_embeddings": 128,
+  "mlp_bias": true,
+  "mlp_hidden_act": "relu2",
+  "model_type": "nemotron_h",
+  "moe_intermediate_size": 20,
+  "moe_latent_size": 12,
+  "moe_shared_expert_intermediate_size": 28,
+  "moe_shared_expert_overlap": true,
+  "mtp_layers_block_type": [
+    "full_attention",
+    "moe"
+  ],
+  "n_group": 1,
+  "n_groups": 3,
+  "n_routed_experts": 6,
+  "n_shared_experts": 1,
+  "norm_topk_prob": true,
+  "num_attention_heads": 6,
+  "num_experts_per_tok": 3,
+  "num_key_value_heads": 2,
+  "num_logits_to_keep": 1,
+  "num_nextn_predict_layers": 0,
+  "output_router_logits": false,
+  "pad_token_id": 1,
+  "rescale_prenorm_residual": true,
+  "residual_in_fp32": false,
+  "routed_scaling_factor": 1.7,
+  "sliding_window": null,
+  "ssm_state_size": 20,
+  "tie_word_embeddings": false,
+  "time_step_floor": 0.0001,
+  "time_step_limit": [
+    0.0,
+    {
+      "__float__": "Infinity"
+    }
+  ],
+  "time_step_max": 0.1,
+  "time_step_min": 1e-30,
+  "topk_group": 1,
+  "transformers_version": "5.23.0",
+  "use_bias": false,
+  "use_cache": true,
+  "use_conv_bias": true,
+  "use_mamba_kernels": true,
+  "vocab_size": 288
+})json";
 inline constexpr char nemotron_h_experts[] = R"json({
   "architectures": [
     "NemotronHForCausalLM"
@@ -1599,6 +1737,82 @@ inline constexpr char nemotron_h_experts[] = R"json({
   "model_type": "nemotron_h",
   "moe_intermediate_size": 20,
   "moe_latent_size": null,
+  "moe_shared_expert_intermediate_size": 28,
+  "moe_shared_expert_overlap": true,
+  "mtp_layers_block_type": [
+    "full_attention",
+    "moe"
+  ],
+  "n_group": 1,
+  "n_groups": 3,
+  "n_routed_experts": 6,
+  "n_shared_experts": 1,
+  "norm_topk_prob": true,
+  "num_attention_heads": 6,
+  "num_experts_per_tok": 3,
+  "num_key_value_heads": 2,
+  "num_logits_to_keep": 1,
+  "num_nextn_predict_layers": 0,
+  "output_router_logits": false,
+  "pad_token_id": 1,
+  "rescale_prenorm_residual": true,
+  "residual_in_fp32": false,
+  "routed_scaling_factor": 1.7,
+  "sliding_window": null,
+  "ssm_state_size": 20,
+  "tie_word_embeddings": false,
+  "time_step_floor": 0.0001,
+  "time_step_limit": [
+    0.0,
+    {
+      "__float__": "Infinity"
+    }
+  ],
+  "time_step_max": 0.1,
+  "time_step_min": 1e-30,
+  "topk_group": 1,
+  "transformers_version": "5.23.0",
+  "use_bias": false,
+  "use_cache": true,
+  "use_conv_bias": true,
+  "use_mamba_kernels": true,
+  "vocab_size": 288
+})json";
+inline constexpr char nemotron_h_latent[] = R"json({
+  "architectures": [
+    "NemotronHForCausalLM"
+  ],
+  "attention_bias": false,
+  "attention_dropout": 0.0,
+  "bos_token_id": 0,
+  "chunk_size": 8,
+  "conv_kernel": 4,
+  "dtype": "bfloat16",
+  "eos_token_id": 2,
+  "expand": 2,
+  "head_dim": 12,
+  "hidden_dropout": 0.0,
+  "hidden_size": 48,
+  "initializer_range": 0.02,
+  "intermediate_size": 56,
+  "layer_norm_epsilon": 1e-05,
+  "layers_block_type": [
+    "moe",
+    "linear_attention",
+    "full_attention",
+    "moe"
+  ],
+  "mamba_head_dim": 10,
+  "mamba_hidden_act": "silu",
+  "mamba_num_heads": 6,
+  "mamba_proj_bias": false,
+  "mamba_ssm_cache_dtype": "float32",
+  "max_position_embeddings": 128,
+  "mlp_bias": false,
+  "mlp_hidden_act": "relu2",
+  "model_type": "nemotron_h",
+  "moe_intermediate_size": 20,
+  "moe_latent_size": 44,
   "moe_shared_expert_intermediate_size": 28,
   "moe_shared_expert_overlap": true,
   "mtp_layers_block_type": [

@@ -73,7 +73,7 @@ template <class Family> void check_matrices(const checkpoint& from, const typena
       const auto with = tensor_in_file(from, name_of(Family::names, where, {.is = other.is}).in(from.as), layer);
       rows += with.name == name ? other.rows : 0;
     }
-    std::vector<u64> wanted{rows, c.dim};
+    std::vector<u64> wanted{rows, m.cols ? m.cols : c.dim};
     if constexpr (requires { c.experts; })
       if (of_experts(m.is) && t && t->shape.size() == 3) wanted.insert(wanted.begin(), c.experts);
     if (!t || t->shape != wanted)

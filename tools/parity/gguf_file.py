@@ -48,7 +48,8 @@ GRANITE_EXPERTS = {f"block_sparse_moe.experts.{part}_proj": f"ffn_{part}_exps" f
 MAMBA = {f"{mixer}.{name}": f"ssm_{short}" for mixer in ("mixer", "mamba")
          for name, short in (("in_proj", "in"), ("conv1d", "conv1d"), ("dt", "dt"), ("norm", "norm"), ("out_proj", "out"))} | {"norm": "attn_norm"}
 NEMOTRON = MAMBA | {"mixer.q_proj": "attn_q", "mixer.k_proj": "attn_k", "mixer.v_proj": "attn_v", "mixer.o_proj": "attn_output",
-                    "mixer.gate": "ffn_gate_inp", "mixer.gate.e_score_correction": "exp_probs_b", "mixer.up_proj": "ffn_up", "mixer.down_proj": "ffn_down"}
+                    "mixer.gate": "ffn_gate_inp", "mixer.gate.e_score_correction": "exp_probs_b", "mixer.up_proj": "ffn_up", "mixer.down_proj": "ffn_down",
+                    "mixer.fc1_latent_proj": "ffn_latent_down", "mixer.fc2_latent_proj": "ffn_latent_up"}
 NEMOTRON |= {f"mixer.{kind}.{part}_proj": f"ffn_{part}_{short}" for kind, short in (("experts", "exps"), ("shared_experts", "shexp")) for part in ("up", "down")}
 OWN_NAMES = {"mamba2": MAMBA, "nemotron_h": NEMOTRON, "granitemoehybrid": MAMBA | SHARED | GRANITE_EXPERTS,
              "deepseek_v2": LATENT, "deepseek_v3": LATENT,
@@ -156,6 +157,8 @@ def write_state_space_metadata(writer, config):
         writer.add_expert_weights_norm(config.norm_topk_prob)
         writer.add_expert_weights_scale(config.routed_scaling_factor)
         writer.add_expert_group_count(config.n_group)
+    if config.moe_latent_size:
+        writer.add_moe_latent_size(config.moe_latent_size)
 
 
 def write_metadata(writer, config, vocabulary, type_name):

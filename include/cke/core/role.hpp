@@ -16,7 +16,8 @@ enum class role : u8 { embed, head, norm, q, k, v, o, q_norm, k_norm, gate, up, 
                        router_norm, expert_scale,
                        q_gate, delta_q, delta_k, delta_v, delta_gate, alpha, beta, decay, step_bias, delta_norm, delta_out,
                        q_a, q_a_norm, q_b, kv_a, kv_a_norm, k_b, v_b,
-                       ssm_gate, ssm_in, ssm_step, skip, ssm_norm, ssm_out };
+                       ssm_gate, ssm_in, ssm_step, skip, ssm_norm, ssm_out,
+                       latent_down, latent_up };
 
 struct role_name { role is; std::string_view name; };
 inline constexpr role_name role_names[] = {
@@ -35,7 +36,8 @@ inline constexpr role_name role_names[] = {
     {role::step_bias, "step_bias"}, {role::delta_norm, "delta_norm"}, {role::delta_out, "delta_out"},
     {role::q_a, "q_a"}, {role::q_a_norm, "q_a_norm"}, {role::q_b, "q_b"}, {role::kv_a, "kv_a"}, {role::kv_a_norm, "kv_a_norm"},
     {role::k_b, "k_b"}, {role::v_b, "v_b"}, {role::ssm_gate, "ssm_gate"}, {role::ssm_in, "ssm_in"}, {role::ssm_step, "ssm_step"},
-    {role::skip, "skip"}, {role::ssm_norm, "ssm_norm"}, {role::ssm_out, "ssm_out"}};
+    {role::skip, "skip"}, {role::ssm_norm, "ssm_norm"}, {role::ssm_out, "ssm_out"},
+    {role::latent_down, "latent_down"}, {role::latent_up, "latent_up"}};
 // One matrix for each expert, one below the other.
 constexpr bool of_experts(role r) { return r == role::gate_experts || r == role::up_experts || r == role::down_experts; }
 // ... or for each head.

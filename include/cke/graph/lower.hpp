@@ -181,13 +181,13 @@ template <u32 D, u32 H, activation A, bool Bias> struct write<gated_mlp<D, H, A,
   }
 };
 
-template <u32 D, u32 H, activation A> struct write<plain_mlp<D, H, A>> {
+template <u32 D, u32 H, activation A, bool Bias> struct write<plain_mlp<D, H, A, Bias>> {
   static constexpr reg to(builder& b, reg x) {
     b.begin(opcode::plain_mlp);
-    return b.matmul(role::down, activated(b, role::up, x), D, H);
+    return b.matmul(role::down, activated(b, role::up, x), D, H, Bias);
   }
   static constexpr reg activated(builder& b, role up, reg x) {
-    const reg y = b.matmul(up, x, H, D), h = b.temp(H);
+    const reg y = b.matmul(up, x, H, D, Bias), h = b.temp(H);
     b.emit(opcode::act, {y}, {h}, {}, {.cols = H, .act = A});
     return h;
   }

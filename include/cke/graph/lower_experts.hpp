@@ -9,14 +9,14 @@ namespace cke {
 // The steps from `gather` on work on rows (token, expert), expert by expert: `order` says which these are.
 template <experts S> struct write<moe<S>> {
   static constexpr router r = S.route;
-  static constexpr params p{.rows = (S.ungated ? 1 : 2) * S.hidden, .cols = S.dim, .act = S.act, .route = r};
+  static constexpr params p{.rows = (S.ungated ? 1 : 2) * S.hidden, .cols = S.width(), .act = S.act, .route = r};
 
   static constexpr reg to(builder& b, reg x) {
     b.begin(opcode::moe);
     reg shared{}, shared_gate{};  // the shared expert's hidden row, and its gate's logit
     u8 down_shared{};
     if (S.shared) {
-      const reg h = S.ungated ? write<plain_mlp<S.dim, S.shared, S.act>>::activated(b, role::up_shared, x) : gated(b, x);
+      const reg h = S.ungated ? write<plain_mlp<S.dim, S.shared, S.act, S.bias>>::activated(b, role::up_shared, x) : gated(b, x);
       down_shared = b.matrix(role::down_shared, S.dim, S.shared);
       shared = b.operand(h, down_shared);
     }
@@ -35,31 +35,40 @@ template <experts S> struct write<moe<S>> {
     b.emit(opcode::route, {scores}, {chosen}, vectors, p);
     b.emit(opcode::sort_by_expert, {chosen}, {order}, {}, p);
     slots8 gate_up{};
-    if (!S.ungated) gate_up.add(matrices(b, role::gate_experts, S.hidden, S.dim));
-    gate_up.add(matrices(b, role::up_experts, S.hidden, S.dim));
-    const u8 down = matrices(b, role::down_experts, S.dim, S.hidden);
+    if (!S.ungated) gate_up.add(matrices(b, role::gate_experts, S.hidden, S.width()));
+    gate_up.add(matrices(b, role::up_experts, S.hidden, S.width()));
+    const u8 down = matrices(b, role::down_experts, S.width(), S.hidden);
     operands in{order};
     const reg y_shared = S.shared ? b.temp(S.dim) : reg{};
-    if (S.shared)  // here, where nobody has to wait for it
-      b.emit(opcode::matmul, {shared}, {y_shared}, {down_shared}, {.rows = S.dim, .cols = S.shared, .kv_heads = 1});
+    if (S.shared) {  // here, where nobody has to wait for it
+      slots8 w{down_shared};
+      if (S.bias) w.add(b.vector(role::down_shared, S.dim, true));
+      b.emit(opcode::matmul, {shared}, {y_shared}, w, {.rows = S.dim, .cols = S.shared, .kv_heads = 1, .bias = S.bias});
+    }
+    const reg read = S.latent ? b.matmul(role::latent_down, x, S.latent, S.dim, S.bias) : x;
     for (u32 i = 0; i < gate_up.count; ++i) {
       const dtype form = info(b.formats[gate_up[i]]).partner;
       if (i == 1 && form == b.regs[in[1]].as) break;
-      const reg rows = b.temp(S.dim, form, r.active);
-      b.emit(opcode::gather, {order, x}, {rows}, {}, p);
+      const reg rows = b.temp(S.width(), form, r.active);
+      b.emit(opcode::gather, {order, read}, {rows}, {}, p);
       in.add(rows);
     }
-    const reg h = b.temp(S.hidden, info(b.formats[down]).partner, r.active), y = b.temp(S.dim);
+    const reg h = b.temp(S.hidden, info(b.formats[down]).partner, r.active), y = b.temp(S.width());
     b.emit(S.ungated ? opcode::expert_up : opcode::expert_act, in, {h}, gate_up, p);
     operands summands{order, h};
-    if (S.shared) summands.add(y_shared);
+    const bool together = S.shared && !S.latent;
+    if (together) summands.add(y_shared);
     if (S.shared_gate) summands.add(shared_gate);
     b.emit(opcode::expert_sum, summands, {y}, {down},
-           {.rows = S.dim, .cols = S.hidden, .shared = S.shared > 0, .shared_gate = S.shared_gate, .route = r});
-    return y;
+           {.rows = S.width(), .cols = S.hidden, .shared = together, .shared_gate = S.shared_gate, .route = r});
+    if (!S.latent) return y;
+    const reg back = b.matmul(role::latent_up, y, S.dim, S.latent, S.bias);
+    if (!S.shared) return back;
+    b.emit(opcode::residual_add, {y_shared, back}, {y_shared}, {}, {.cols = S.dim});
+    return y_shared;
   }
   static constexpr reg gated(builder& b, reg x) {  // of the shared expert
-    const reg gate_up = b.matmul2(role::gate_shared, role::up_shared, x, S.shared, S.dim, false), h = b.temp(S.shared);
+    const reg gate_up = b.matmul2(role::gate_shared, role::up_shared, x, S.shared, S.dim, S.bias), h = b.temp(S.shared);
     b.emit(opcode::act_mul, {gate_up}, {h}, {}, {.cols = S.shared, .act = S.act});
     return h;
   }

@@ -40,8 +40,7 @@ struct shown_by_tensor {
 inline constexpr shown_by_tensor shown_by_tensors[] = {
     {"tied", "output.weight", false},
     {"attention_bias", "blk.0.attn_q.bias", true},
-    {"qk_norm", "blk.0.attn_q_norm.weight", true},
-    {"mlp_bias", "blk.0.ffn_up.bias", true}};
+    {"qk_norm", "blk.0.attn_q_norm.weight", true}};
 
 // The metadata of an architecture as the text of a flat json object, so that one reader serves both
 // formats. Only numbers, booleans and plain words get through; the rest is shown as "".
@@ -64,6 +63,8 @@ class gguf_config {
     if (const gguf_value* tokens = file.find("tokenizer.ggml.tokens")) add("vocab_size", concat({tokens->count}));
     for (const auto& [key, tensor, present] : shown_by_tensors)
       add(key, (file.tensors().find(tensor) != nullptr) == present ? "true" : "false");
+    const auto biased = [](const auto& t) { return t.name.ends_with(".ffn_up.bias"); };
+    add("mlp_bias", std::ranges::any_of(file.tensors().tensors(), biased) ? "true" : "false");
     add("k_is_v", layer_without_v() ? "true" : "false");
   }
 

@@ -127,10 +127,10 @@ struct config_problem {
   std::string_view wanted{};
 };
 
-// A matrix of a layer that reads the stream, and how many rows the config gives it.
+// A matrix of a layer that reads the stream, or cols numbers, and how many rows the config gives it.
 struct layer_matrix {
   role is{};
-  u64 rows{};
+  u64 rows{}, cols{};
 };
 
 // A feature that the family does not have: when the key is present it must be this literal.

@@ -8,13 +8,13 @@ namespace cke {
 
 struct nemotron_h_config {
   u32 vocab, dim, hidden, layers, heads, kv_heads = 8, head_dim = 128;
-  u32 experts = 8, active = 2, expert_hidden = 7688, shared_hidden = 7688, groups = 1, groups_kept = 1;
+  u32 experts = 8, active = 2, expert_hidden = 7688, shared_hidden = 7688, latent{}, groups = 1, groups_kept = 1;
   real weights_scale = 1;
   bool renormalise = true;
   u32 ssm_heads = 128, ssm_head_dim = 64, state = 128, ssm_groups = 8, taps = 4;
   layer_set attends{}, feeds{}, sparse{};  // what attends, what is an mlp or experts, and what is experts; the others are mixers
   real eps = 1e-5, least_step{}, most_step = 1e300;
-  bool conv_bias = true, bias{}, tied{};
+  bool conv_bias = true, bias{}, mlp_bias{}, tied{};
   rotary rope{.theta = 1e4};  // nothing turns
 };
 
@@ -31,7 +31,7 @@ constexpr experts nemotron_h_experts(const nemotron_h_config& c) {
   return {.dim = c.dim, .hidden = c.expert_hidden,
           .route = {.experts = c.experts, .active = c.active, .score = scoring::sigmoid, .bias = true, .groups = c.groups, .groups_kept = c.groups_kept,
                     .group_by = group_score::best_two, .renormalise = c.renormalise, .scale = c.weights_scale},
-          .act = activation::relu2, .ungated = true, .shared = c.shared_hidden};
+          .act = activation::relu2, .ungated = true, .shared = c.shared_hidden, .latent = c.latent, .bias = c.mlp_bias};
 }
 template <nemotron_h_config C, class Mixer> using nemotron_h_layer = block<residual<rms_norm<C.dim, C.eps>, Mixer>>;
 
@@ -40,7 +40,7 @@ template <nemotron_h_config C> struct nemotron_h : model<
     arrange<nemotron_h_order<C>(),
         nemotron_h_layer<C, mamba_mixer<nemotron_h_space(C)>>,
         nemotron_h_layer<C, attention<attend{.dim = C.dim, .heads = C.heads, .kv_heads = C.kv_heads, .head_dim = C.head_dim}>>,
-        nemotron_h_layer<C, plain_mlp<C.dim, C.hidden, activation::relu2>>,
+        nemotron_h_layer<C, plain_mlp<C.dim, C.hidden, activation::relu2, C.mlp_bias>>,
         nemotron_h_layer<C, moe<nemotron_h_experts(C)>>>,
     rms_norm<C.dim, C.eps>,
     head<C.dim, C.vocab, C.tied>> {
@@ -66,16 +66,17 @@ template <> struct family<"nemotron_h"> {
       {"kv_heads", "num_key_value_heads", "attention.head_count_kv", true, 1, 4096, 0},
       {"head_dim", "head_dim|attention_head_dim", "attention.key_length", true, 2, 1024},
       key::experts.or_default(), key::active.or_default(), key::expert_hidden.or_default(),
-      {"shared_hidden", "moe_shared_expert_intermediate_size", "expert_shared_feed_forward_length", true, 1, 1 << 22}, key::groups, key::groups_kept, key::weights_scale, key::renormalise,
+      {"shared_hidden", "moe_shared_expert_intermediate_size", "expert_shared_feed_forward_length", true, 1, 1 << 22},
+      {"latent", "moe_latent_size", "moe_latent_size", true, 1, 1 << 20}, key::groups, key::groups_kept, key::weights_scale, key::renormalise,
       {"ssm_heads", "mamba_num_heads", "ssm.time_step_rank", true, 1, 65536}, {"ssm_head_dim", "mamba_head_dim", "ssm.head_dim", true, 1, 4096},
       key::ssm_state, key::ssm_groups, key::ssm_taps,
       key::pattern("attends", "attends", "linear_attention|mamba|M|mlp|-|moe|E or full_attention|attention|*"),
       key::pattern("feeds", "feed_forward_length", "linear_attention|mamba|M|full_attention|attention|* or mlp|-|moe|E"),
       key::pattern("sparse", "", "linear_attention|mamba|M|full_attention|attention|*|mlp|- or moe|E").or_default(),
-      key::mamba_eps, key::least_step, key::most_step, key::ssm_conv_bias, key::ssm_bias, key::tied, key::unturned};
+      key::mamba_eps, key::least_step, key::most_step, key::ssm_conv_bias, key::ssm_bias, key::mlp_bias, key::tied, key::unturned};
   static constexpr requirement must_be[] = {
-      {"mlp_hidden_act", "relu2"}, {"mamba_hidden_act", "silu"}, {"attention_bias", "false"}, {"mlp_bias", "false"}, {"mamba_proj_bias", "false"},
-      {"sliding_window", "null"}, {"n_shared_experts", "1"}, {"moe_latent_size", "null"}};
+      {"mlp_hidden_act", "relu2"}, {"mamba_hidden_act", "silu"}, {"attention_bias", "false"}, {"mamba_proj_bias", "false"},
+      {"sliding_window", "null"}, {"n_shared_experts", "1"}};
   static constexpr config defaults{.vocab = 131072, .dim = 4096, .hidden = 21504, .layers = 0, .heads = 32};
   // A GGUF file with experts has no other mlps.
   static constexpr config gguf_defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 0, .experts = 0, .active = 0,
@@ -86,7 +87,7 @@ template <> struct family<"nemotron_h"> {
     for (u32 i = 0; i < std::size(c.sparse.bits); ++i) c.sparse.bits[i] &= c.experts ? c.feeds.bits[i] : 0;
     constexpr config usual{};
     if (c.sparse == layer_set{})
-      c.experts = usual.experts, c.active = usual.active, c.expert_hidden = usual.expert_hidden, c.shared_hidden = usual.shared_hidden,
+      c.experts = usual.experts, c.active = usual.active, c.expert_hidden = usual.expert_hidden, c.shared_hidden = usual.shared_hidden, c.latent = 0,
       c.groups = c.groups_kept = 1, c.weights_scale = 1, c.renormalise = true;
     if (c.sparse == c.feeds) c.hidden = c.expert_hidden;
     c.rope = no_rope(c.rope);
@@ -98,9 +99,10 @@ template <> struct family<"nemotron_h"> {
     const u64 narrow = u64{c.kv_heads} * c.head_dim;
     const auto put = [&](std::initializer_list<layer_matrix> some) { for (const layer_matrix& m : some) all.push(m); };
     if (c.attends.has(layer)) put({{role::q, u64{c.heads} * c.head_dim}, {role::k, narrow}, {role::v, narrow}});
-    else if (c.sparse.has(layer)) put({{role::router, c.experts}, {role::up_experts, c.expert_hidden}, {role::up_shared, c.shared_hidden}});
+    else if (c.sparse.has(layer)) put({{role::router, c.experts}, {role::up_experts, c.expert_hidden, c.latent}, {role::up_shared, c.shared_hidden}});
     else if (c.feeds.has(layer)) put({{role::up, c.hidden}});
     else all = mamba2_matrices(c.ssm_heads, c.ssm_head_dim, c.ssm_groups, c.state);
+    if (c.sparse.has(layer) && c.latent) put({{role::latent_down, c.latent}});
     return all;
   }
   static constexpr std::string_view gguf_architecture_of(const config& c) { return c.sparse == layer_set{} ? "nemotron_h" : "nemotron_h_moe"; }
@@ -122,7 +124,9 @@ template <> struct family<"nemotron_h"> {
       name_rule{place::body, role::up_experts, 0, "backbone.layers.{}.mixer.experts.{}.up_proj|=backbone.layers.{}.mixer.experts.up_proj", "blk.{}.ffn_up_exps"},
       name_rule{place::body, role::down_experts, 0, "backbone.layers.{}.mixer.experts.{}.down_proj|=backbone.layers.{}.mixer.experts.down_proj", "blk.{}.ffn_down_exps"},
       name_rule{place::body, role::up_shared, 0, "backbone.layers.{}.mixer.shared_experts.up_proj", "blk.{}.ffn_up_shexp"},
-      name_rule{place::body, role::down_shared, 0, "backbone.layers.{}.mixer.shared_experts.down_proj", "blk.{}.ffn_down_shexp"}};
+      name_rule{place::body, role::down_shared, 0, "backbone.layers.{}.mixer.shared_experts.down_proj", "blk.{}.ffn_down_shexp"},
+      name_rule{place::body, role::latent_down, 0, "backbone.layers.{}.mixer.fc1_latent_proj", "blk.{}.ffn_latent_down"},
+      name_rule{place::body, role::latent_up, 0, "backbone.layers.{}.mixer.fc2_latent_proj", "blk.{}.ffn_latent_up"}};
 };
 
 // 4 of 52 layers attend; between them mixers and mlps take turns.

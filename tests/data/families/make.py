@@ -36,7 +36,7 @@ SHAPE = dict(vocab_size=VOCAB, hidden_size=48, intermediate_size=56, num_hidden_
              pad_token_id=1, tie_word_embeddings=False)
 ROPE = {"rope_type": "default", "rope_theta": 5000.0}
 SU = dict(rope_type="longrope", rope_theta=5000.0, short_factor=[1.0, 1.1, 1.2], long_factor=[1.0, 2.5, 4.0])
-MODEL_TYPES = {"gemma4_experts": "gemma4_text", "granitemoehybrid_dense": "granitemoehybrid", "nemotron_h_experts": "nemotron_h"}  # where a family has two checkpoints
+MODEL_TYPES = {"gemma4_experts": "gemma4_text", "granitemoehybrid_dense": "granitemoehybrid", **dict.fromkeys(("nemotron_h_experts", "nemotron_h_latent", "nemotron_h_biased"), "nemotron_h")}  # where a family has two checkpoints
 GEMMA = dict(head_dim=12, query_pre_attn_scalar=12, sliding_window=7, tie_word_embeddings=True)
 SLIDING, FULL, MIXER = ["sliding_attention"], ["full_attention"], ["linear_attention"]
 
@@ -59,6 +59,7 @@ NOT_IN_MAMBA = dict.fromkeys(("intermediate_size", "num_attention_heads", "num_k
 GRANITE4 = dict(mamba_n_heads=8, mamba_d_head=12, mamba_d_state=20, mamba_n_groups=2, mamba_chunk_size=8, shared_intermediate_size=40, embedding_multiplier=3.0,
                 attention_multiplier=0.5, residual_multiplier=0.4, logits_scaling=1.5, attention_bias=False, rope_parameters=ROPE)
 # time_step_min: transformers takes it for a limit, but only in passes of several tokens; no other reader does.
+RELU_EXPERTS = dict(n_routed_experts=6, num_experts_per_tok=3, moe_intermediate_size=20, moe_shared_expert_intermediate_size=28, routed_scaling_factor=1.7)
 NEMOTRON = dict(num_hidden_layers=NONE, rms_norm_eps=NONE, head_dim=12, mamba_num_heads=6, mamba_head_dim=10, ssm_state_size=20, n_groups=3, chunk_size=8,
                 layer_norm_epsilon=1e-5, time_step_min=1e-30)
 FAMILIES = {
@@ -139,9 +140,10 @@ FAMILIES = {
     "granitemoehybrid_dense": (GRANITE4 | dict(layer_types=FULL + MIXER, num_hidden_layers=2, num_local_experts=0, position_embedding_type="rope"),
                                [dict(position_embedding_type=None), dict(rope_parameters=ROPE | {"rope_theta": 100.0})]),
     "nemotron_h": (NEMOTRON | dict(layers_block_type=MIXER + ["mlp"] + FULL + MIXER), [dict(layer_norm_epsilon=1e-1)]),
-    "nemotron_h_experts": (NEMOTRON | dict(layers_block_type=["moe"] + MIXER + FULL + ["moe"], n_routed_experts=6, num_experts_per_tok=3,
-                                           moe_intermediate_size=20, moe_shared_expert_intermediate_size=28, routed_scaling_factor=1.7),
+    "nemotron_h_experts": (NEMOTRON | RELU_EXPERTS | dict(layers_block_type=["moe"] + MIXER + FULL + ["moe"]),
                            [dict(num_experts_per_tok=2), dict(norm_topk_prob=False), dict(routed_scaling_factor=1.0)]),
+    "nemotron_h_latent": (NEMOTRON | RELU_EXPERTS | dict(layers_block_type=["moe"] + MIXER + FULL + ["moe"], moe_latent_size=44), [dict(routed_scaling_factor=1.0)]),
+    "nemotron_h_biased": (NEMOTRON | RELU_EXPERTS | dict(layers_block_type=["mlp", "moe"] + MIXER + FULL, moe_latent_size=12, mlp_bias=True), [dict(mlp_bias=False)]),
     "smollm3": (dict(rope_parameters=ROPE, num_hidden_layers=5, hidden_size=40, num_attention_heads=4),
                 [dict(no_rope_layers=[1, 1, 1, 1, 1]), dict(no_rope_layers=[1, 1, 0, 1, 1])]),
     "granite": (dict(rope_parameters=ROPE, embedding_multiplier=3.0, attention_multiplier=0.5, residual_multiplier=0.4,
@@ -164,7 +166,7 @@ def model_of(family, changes):
 
 def matters(family, model, ids, changes):
     other = model_of(family, changes)
-    other.load_state_dict(model.state_dict())
+    other.load_state_dict(model.state_dict(), strict="mlp_bias" not in changes)
     moved = np.abs(checkpoints.logits(other, ids) - checkpoints.logits(model, ids)).max()
     if moved < SMALLEST_MOVE:
         raise SystemExit(f"{family}: {changes} moves the logits by only {moved}")
@@ -192,7 +194,7 @@ def make(family):
 
     logits = checkpoints.logits(model, ids)
     as_gguf = HERE / f"{family}.gguf"
-    if family not in ("mistral", "exaone4"):  # as GGUF it is a llama
+    if family not in ("mistral", "exaone4", "nemotron_h_biased"):  # as GGUF the first is a llama, and the last has no place for its biases
         gguf_file.write(as_gguf, model, vocabulary(), "BF16")
     model.to(torch.bfloat16).save_pretrained(directory)
     np.save(directory / "logits.npy", logits)

@@ -61,7 +61,7 @@ inline text_recipe gguf_words(const gguf& file, vocabulary& v) {
   v.add_bos = file.get_or("tokenizer.ggml.add_bos_token", false) && v.bos != no_token;
   v.add_eos = file.get_or("tokenizer.ggml.add_eos_token", false) && v.eos != no_token;
   v.merges = gguf_merges(file, "tokenizer.ggml.merges", v.tokens);
-  text_recipe recipe{{}, {cutting::at_characters{cutting::char_set::space, cutting::behavior::removed}}, modelling::bpe{"", false}, {decoding::fuse{}}};
+  text_recipe recipe{{}, {cutting::at_characters{cutting::char_set::space, cutting::behavior::removed}}, modelling::bpe{"", "", false}, {decoding::fuse{}}};
   if (file.get_or("tokenizer.ggml.normalizer.lowercase", false)) recipe.normalizers.push_back(normalizing::lowercase{});
   return recipe;
 }

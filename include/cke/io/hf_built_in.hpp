@@ -41,7 +41,7 @@ inline bool is_byte_level(const text_recipe& recipe, vocabulary& v) {
   const auto* bpe = std::get_if<modelling::bpe>(&recipe.model);
   const auto* last = recipe.cuts.empty() ? nullptr : std::get_if<cutting::byte_level>(&recipe.cuts.back());
   const bool decodes = std::ranges::all_of(recipe.decoders, [](const auto& s) { return std::holds_alternative<decoding::byte_level>(s); });
-  if (!bpe || bpe->byte_fallback || !bpe->end_of_word.empty() || !last || !decodes) return false;
+  if (!bpe || bpe->byte_fallback || !bpe->continuing.empty() || !bpe->end_of_word.empty() || !last || !decodes) return false;
   if (!std::ranges::all_of(recipe.normalizers, is_nfc) || (last->prefix_space && recipe.cuts.size() > 1)) return false;
   std::vector<split_rule> rules;
   for (std::size_t i = 0; i + 1 < recipe.cuts.size(); ++i)
@@ -68,7 +68,7 @@ inline bool is_byte_level(const text_recipe& recipe, vocabulary& v) {
 // SentencePiece-style BPE: spaces become "▁", by a normaliser or by a Metaspace alone, and pieces are not cut.
 inline bool is_sentencepiece(const text_recipe& recipe, vocabulary& v) {
   const auto* bpe = std::get_if<modelling::bpe>(&recipe.model);
-  if (!bpe || !bpe->end_of_word.empty() || v.ignore_merges || recipe.cuts.size() > 1) return false;
+  if (!bpe || !bpe->continuing.empty() || !bpe->end_of_word.empty() || v.ignore_merges || recipe.cuts.size() > 1) return false;
   // Where nothing stands for an unknown character, its neighbours meet.
   if (v.unknown == no_token && !bpe->byte_fallback) return false;
   const cutting::step* cut = recipe.cuts.empty() ? nullptr : &recipe.cuts[0];

@@ -97,16 +97,16 @@ class hf_model {
     node.only({"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
                "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges"});
     const json_node prefix = node["continuing_subword_prefix"], suffix = node["end_of_word_suffix"];
-    prefix.require(prefix.null() || prefix.is(""), "null");
     const nlohmann::json& dropout = node["dropout"].raw();
     const bool drops = !dropout.is_null() && (!dropout.is_number() || dropout.get<double>() != 0);
     node["dropout"].require(!drops, "null");
     out_.fuse_unknown = node["fuse_unk"].flag(false);
     out_.ignore_merges = node["ignore_merges"].flag(false);
-    options_ = modelling::bpe{suffix.null() ? "" : suffix.text(), node["byte_fallback"].flag(false)};
+    const auto text = [](const json_node& n) { return n.null() ? "" : n.text(); };
+    options_ = modelling::bpe{text(prefix), text(suffix), node["byte_fallback"].flag(false)};
     read_vocab(node["vocab"]);
     if (!node["unk_token"].null()) out_.unknown = find(node["unk_token"]);
-    read_merges(node["merges"]);
+    read_merges(node["merges"], text(prefix).size());
   }
 
   void read_wordpiece(const json_node& node) {
@@ -152,15 +152,15 @@ class hf_model {
     }
   }
 
-  // "left right", or since tokenizers 0.20 ["left", "right"].
-  void read_merges(const json_node& node) {
+  // "left right", or since tokenizers 0.20 ["left", "right"]. What they join to has the left's prefix only.
+  void read_merges(const json_node& node, std::size_t prefix) {
     const nlohmann::json& merges = node.raw();
     if (!merges.is_array()) node.mismatch("an array");
     out_.merges.reserve(merges.size());
     std::string both;
     for (std::size_t i = 0; i < merges.size(); ++i) {
       const auto [left, right] = split_merge(merges[i]);
-      const u32 a = find(left), b = find(right), joined = find(both.assign(left).append(right));
+      const u32 a = find(left), b = find(right), joined = find(both.assign(left).append(right.substr(std::min(prefix, right.size()))));
       if (left.empty() || right.empty() || a == no_token || b == no_token || joined == no_token)
         node[i].mismatch("two tokens whose joined text is a token");
       out_.merges.push_back({a, b, joined});

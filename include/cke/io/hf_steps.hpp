@@ -138,6 +138,7 @@ inline void hf_cut(const json_node& step, std::vector<cutting::step>& out) {
     if (type.is("BertPreTokenizer") || type.is("WhitespaceSplit")) out.push_back(cutting::at_characters{space, removed});
     if (type.is("BertPreTokenizer")) out.push_back(cutting::at_characters{punctuation, isolated});
     else if (type.is("Whitespace")) out.push_back(cutting::words{});
+    else if (type.is("UnicodeScripts")) out.push_back(cutting::at_scripts{});
     else if (!type.is("WhitespaceSplit")) type.unsupported("a pre-tokenizer that cke knows");
   }
 }
@@ -160,6 +161,11 @@ inline decoding::step hf_decoder(const json_node& step) {
   if (type.is("WordPiece")) {
     step.only({"prefix", "cleanup"});
     return decoding::wordpiece{step["prefix"].text(), step["cleanup"].flag(true)};
+  }
+  if (type.is("CTC")) {
+    step.only({"pad_token", "word_delimiter_token", "cleanup"});
+    step["word_delimiter_token"].require(!step["word_delimiter_token"].is(""), "a text that is not empty");
+    return decoding::ctc{step["pad_token"].text(), step["word_delimiter_token"].text(), step["cleanup"].flag(true)};
   }
   if (type.is("BPEDecoder")) return step.only({"suffix"}), decoding::end_of_word{step["suffix"].text()};
   step.only({});

@@ -23,7 +23,7 @@ RULES = {"FB01": "66 69", "FF21": "41", "FF22": "42", "2460": "31", "BD": "31 2F
 
 # Their models know their special tokens by text: where those are to be plain text, `tokenizers` finds them all the same,
 # and bytes that are spelled like byte tokens; cke never does.
-MODELS_WITH_SPECIAL_TOKENS = {"t5", "unigram_bytes", "nmt_nfkc"}
+MODELS_WITH_SPECIAL_TOKENS = {"t5", "unigram_bytes", "nmt_nfkc", "scripts_bytes"}
 
 
 def fields(data):
@@ -168,9 +168,33 @@ def byte_words():
     return t, {"eos_token": "<|endoftext|>"}
 
 
+def scripts(bytes_too):
+    """Pieces of one script; letters inside words and at their ends are tokens of their own."""
+    t = Tokenizer(models.BPE(unk_token="[U]", continuing_subword_prefix="##", end_of_word_suffix="</w>"))
+    t.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.UnicodeScripts(), pre_tokenizers.WhitespaceSplit()])
+    t.decoder = decoders.Sequence([decoders.BPEDecoder(suffix="</w>"), decoders.Replace("##", "")])
+    train(t, trainers.BpeTrainer(vocab_size=700, limit_alphabet=150, special_tokens=["[U]"], continuing_subword_prefix="##", end_of_word_suffix="</w>",
+                                 show_progress=False))
+    if bytes_too:
+        made = json.loads(t.to_str())
+        vocab, made["model"]["byte_fallback"] = made["model"]["vocab"], True
+        vocab |= {f"<0x{byte:02X}>": len(vocab) + byte for byte in range(256)}
+        t = Tokenizer.from_str(json.dumps(made))
+    return t, {}
+
+
+def ctc():
+    """Letters, of which speech recognition keeps one of neighbours that are equal."""
+    t = Tokenizer(models.BPE(unk_token="[U]"))
+    t.normalizer = normalizers.Replace(" ", "|")
+    t.decoder = decoders.CTC(pad_token="e", word_delimiter_token="|", cleanup=True)
+    t.train_from_iterator(make.corpus(), trainers.BpeTrainer(vocab_size=120, special_tokens=["[U]"], show_progress=False))
+    return t, {}
+
+
 def all_tokenizers():
     return {"t5": t5(RULES), "unigram_bytes": unigram_bytes(), "bert": bert(), "bert_cased": bert_cased(), "word_level": word_level(), "clip": clip(),
-            "mixed": mixed(), "byte_words": byte_words()}
+            "mixed": mixed(), "byte_words": byte_words(), "scripts": scripts(False), "scripts_bytes": scripts(True), "ctc": ctc()}
 
 
 def save_unigram_gguf(name, model, count=80):

@@ -5,6 +5,7 @@
 #include "../jinja/case_tables.hpp"
 #include "../nfc.hpp"
 #include "recipe.hpp"
+#include "script_table.hpp"
 #include "unicode_tables.hpp"
 
 namespace cke::detail {
@@ -16,6 +17,13 @@ inline char_kind kind_of(u32 code) {
   if (code >= stray_byte) return char_kind::other;
   const u32* after = std::upper_bound(std::begin(kind_runs), std::end(kind_runs), code << 2 | 3);
   return static_cast<char_kind>(after[-1] & 3);
+}
+
+// The number of a character's script; 0: of none.
+inline u32 script_of(u32 code) {
+  using unicode_data::script_runs;
+  if (code >= stray_byte) return 0;
+  return std::upper_bound(std::begin(script_runs), std::end(script_runs), code << 8 | 0xFF)[-1] & 0xFF;
 }
 
 inline bool in_set(cutting::char_set set, u32 code) {

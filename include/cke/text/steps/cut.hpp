@@ -130,6 +130,20 @@ class cutter {
     }
   }
 
+  static void apply(cutting::at_scripts, std::string_view text, bool, on_piece next) {
+    std::size_t begin = text.size();
+    u32 last = 0;
+    for (std::size_t at = 0; at < text.size();) {
+      const code_point c = code_point_at(text, at);
+      if (const u32 script = script_of(c.value); script != 0 && script != last) {
+        if (last != 0) next(text.substr(begin, at - begin));
+        begin = at, last = script;
+      }
+      at += c.size;
+    }
+    if (begin < text.size()) next(text.substr(begin));
+  }
+
   const std::vector<cutting::step>* steps_;
 };
 

@@ -109,6 +109,17 @@ class decoder {
   }
   static void inside(const decoding::end_of_word& e, texts& tokens) { replace_all_in(tokens[0], e.suffix, " "); }
 
+  static void apply(const decoding::ctc& c, texts& tokens) {
+    tokens.erase(std::unique(tokens.begin(), tokens.end()), tokens.end());
+    for (std::string& t : tokens) spell(c, t);
+    std::erase(tokens, std::string());
+  }
+  static void inside(const decoding::ctc& c, texts& tokens) { spell(c, tokens[0]); }
+  static void spell(const decoding::ctc& c, std::string& token) {
+    replace_all_in(token, c.pad, "");
+    if (c.cleanup) clean_up(token), replace_all_in(token, c.word_delimiter, " ");
+  }
+
   // The other steps see every token alone.
   template <class Step> static void inside(const Step& step, texts& tokens) { apply(step, tokens); }
 

@@ -36,7 +36,7 @@ struct model_scratch {
   std::string spelled;
 };
 
-// Characters that merges join. The last of a piece may be spelled otherwise: "o</w>".
+// Characters that merges join. All but the first of a piece may be spelled otherwise, and the last: "##l", "o</w>".
 class character_bpe {
  public:
   character_bpe(const vocabulary& v, const modelling::bpe& options)
@@ -55,14 +55,13 @@ class character_bpe {
     };
     for (u32 at = 0; at < piece.size();) {
       const u32 size = code_point_at(piece, at).size, end = at + size;
-      const bool last = end == piece.size() && !options_->end_of_word.empty();
-      const std::string_view character =
-          last ? std::string_view(scratch.spelled.assign(piece, at).append(options_->end_of_word)) : piece.substr(at, size);
+      std::string& character = scratch.spelled.assign(at > 0 ? options_->continuing : "").append(piece, at, size);
+      if (end == piece.size()) character += options_->end_of_word;
       if (const u32 id = tokens_.find(character); id != no_token) {
         end_unknown();
         symbols.append(at, size, id);
       } else if (options_->byte_fallback && bytes_.complete()) {
-        for (u32 i = at; i < end; ++i) symbols.append(i, 1, bytes_[piece[i]]);
+        for (const char byte : character) symbols.append(at, 1, bytes_[byte]);
       } else if (v.unknown != no_token) {
         if (unknown_to == unknown_from) unknown_from = at;
         else if (!v.fuse_unknown) end_unknown(), unknown_from = at;

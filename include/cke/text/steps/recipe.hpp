@@ -95,7 +95,9 @@ struct fixed_length {
   u32 characters;
 };
 
-using step = std::variant<at_characters, at_pattern, words, metaspace, byte_level, fixed_length>;
+struct at_scripts {};  // where the script changes; what stands before the first character of one is dropped
+
+using step = std::variant<at_characters, at_pattern, words, metaspace, byte_level, fixed_length, at_scripts>;
 
 }  // namespace cutting
 
@@ -103,7 +105,7 @@ using step = std::variant<at_characters, at_pattern, words, metaspace, byte_leve
 namespace modelling {
 
 struct bpe {
-  std::string end_of_word;
+  std::string continuing, end_of_word;  // what the file writes before the tokens that do not begin a word, and behind those that end it
   bool byte_fallback;
 };
 struct unigram {
@@ -147,7 +149,12 @@ struct end_of_word {
   std::string suffix;
 };
 
-using step = std::variant<spaced, byte_level, byte_fallback, fuse, replace, strip, metaspace, wordpiece, end_of_word>;
+struct ctc {  // of neighbours that are equal one stays
+  std::string pad, word_delimiter;
+  bool cleanup;
+};
+
+using step = std::variant<spaced, byte_level, byte_fallback, fuse, replace, strip, metaspace, wordpiece, end_of_word, ctc>;
 
 }  // namespace decoding
 

@@ -74,8 +74,21 @@ void follow(benchmark::State& state, bool warm) {
   state.counters["tokens"] = static_cast<double>(s.document.size());
   state.counters["a token"] = benchmark::Counter(static_cast<double>(s.document.size()), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
+// Where the answer has to end: of all tokens those behind which so many more are enough.
+void hurry(benchmark::State& state) {
+  static const setting s;
+  const std::vector<float> logits(s.tokens.vocab_size(), 1.f);
+  grammar_filter filter(std::make_shared<token_grammar>(s.form, s.trie), s.tokens, {});
+  for (std::size_t i = 0; i < 12; ++i) filter.accept(s.document[i]);  // within the first text
+  u32 left = 0;
+  while (filter.only_in_time(logits, left).empty()) ++left;
+  ++left;  // another word of the text would be in time too
+  for (auto _ : state) benchmark::DoNotOptimize(filter.only_in_time(logits, left).size());
+  state.counters["left"] = left;
+}
 BENCHMARK_CAPTURE(follow, first document, false)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(follow, later documents, true)->Unit(benchmark::kMillisecond);
+BENCHMARK(hurry)->Unit(benchmark::kMillisecond);
 
 }  // namespace
 

@@ -4,6 +4,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cke/text/grammar/gbnf.hpp>
+#include <cke/text/grammar/grammar_filter.hpp>
+
 #include "byte_model.hpp"
 
 using namespace cke;
@@ -111,6 +114,27 @@ TEST_CASE("draft: an answer that ends inside of what was guessed leaves nothing 
   known = prompt, known.insert(known.end(), want.ids.begin(), want.ids.end()), known.resize(known.size() + 9, 'q');
   o.filter = &two;
   CHECK(answer(o, oracle{known, 20, 0, {}, &passes}) == want);
+}
+
+TEST_CASE("draft: an answer of a grammar comes to its end within max_tokens, with and without guesses") {
+  const tokenizer& tokens = *byte_model::shared<BF16>().session().tokens_or_null();
+  const auto form = std::make_shared<token_grammar>(std::make_shared<grammar>(parse_gbnf("root ::= \"<\" [a-z]{2,30} root? \">\"", "g")), std::make_shared<token_trie>(tokens));
+  u32 hurried = 0;
+  for (u32 most = 1; most < 40; ++most) {
+    grammar_filter one(form, tokens, {}), two(form, tokens, {});
+    generate_options o{.max_tokens = most, .sample = {.temperature = 2, .seed = most}, .filter = &one};
+    const outcome want = answer(o, no_draft{});
+    CHECK(one.complete() == (most >= 4));
+    CHECK(want.ids.size() <= most);
+    hurried += want.why == finish::length;
+    std::vector<u32> whole = prompt;
+    whole.insert(whole.end(), want.ids.begin(), want.ids.end());
+    u32 passes = 0;
+    o.filter = &two;
+    CHECK(answer(o, oracle{whole, 6, 5, {}, &passes}) == want);
+  }
+  CHECK(hurried > 3);
+  CHECK(hurried < 36);
 }
 
 TEST_CASE("draft: up to the end of the context, and its error, as without one") {

@@ -9,10 +9,9 @@
 #include <string>
 #include <vector>
 
+#include "text/choice.hpp"
 #include "text/detokenizer.hpp"
-#include "text/sampler.hpp"
 #include "text/stop.hpp"
-#include "text/token_filter.hpp"
 
 CKE_COLD_BEGIN
 namespace cke {
@@ -30,6 +29,7 @@ struct generate_options {
   token_filter* filter = nullptr;  // which tokens may come; outlives the generation, and serves no other
 };
 
+// length: at max_tokens, or where a filter had to come to its end before them.
 enum class finish : u8 { running, stop, length, cancelled };
 
 // Every id is computed by itself.
@@ -114,11 +114,11 @@ template <class Session, class Draft = no_draft> class generation {
     const u32 id = next();
     if (stop_.stops_at(id)) {
       stop_id_ = id;
-      return end(finish::stop);
+      return end(whole());
     }
     ids_.push_back(id);
     pending_ = id;
-    if (options_.filter && options_.filter->complete() && taken_ == chosen_.size()) finish_ = finish::stop;
+    if (options_.filter && options_.filter->complete() && taken_ == chosen_.size()) finish_ = whole();
     if (!has_text()) return true;
     piece_ = stop_.feed(text_.push(id));
     if (stop_.stopped()) finish_ = finish::stop;
@@ -135,7 +135,9 @@ template <class Session, class Draft = no_draft> class generation {
   }
   // The id after `history`, whose logits these are.
   u32 choose(std::span<const float> logits, std::span<const u32> history) {
-    const u32 id = sampler_.sample(options_.filter ? options_.filter->only(logits) : logits, history, history.size());
+    const std::size_t before = ids_.size() + chosen_.size();
+    const auto [id, hurried] = cke::choose(sampler_, options_.filter, logits, history, static_cast<u32>(options_.max_tokens - before - 1));
+    hurried_ = hurried_ || hurried;
     if (options_.filter && !stop_.stops_at(id)) options_.filter->accept(id);
     return id;
   }
@@ -172,6 +174,7 @@ template <class Session, class Draft = no_draft> class generation {
     session_->feed(batch_[last]);
     chosen_.resize(taken_), stale_ = false;
   }
+  cke::finish whole() const { return hurried_ ? finish::length : finish::stop; }
   bool end(cke::finish why) {
     finish_ = why;
     return false;
@@ -188,6 +191,7 @@ template <class Session, class Draft = no_draft> class generation {
   std::vector<u32> chosen_;     // with a draft: ids in order, of which the first taken_ are in the answer
   std::size_t taken_ = 0;
   bool stale_ = false;          // the session's logits are not those behind its last id
+  bool hurried_ = false;        // the answer would be another if it might be longer
   std::optional<u32> pending_;  // sampled, not yet fed
   std::optional<u32> stop_id_;
   std::string_view piece_;

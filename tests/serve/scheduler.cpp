@@ -8,6 +8,8 @@
 #include <map>
 #include <random>
 
+#include <cke/text/grammar/gbnf.hpp>
+
 #include "fake_engine.hpp"
 
 using namespace cke;
@@ -339,6 +341,33 @@ TEST_CASE("an answer ends at max_tokens, at a stop id, at a stop text") {
   o.max_tokens = 0;
   r = b.run(o);
   CHECK((r.end == ending::length && r.text.empty() && r.counts.generated == 0));
+}
+
+TEST_CASE("an answer of a form comes to its end within max_tokens, and says where it would have been another") {
+  order o = ask("x", 400, 3, 1.5f);
+  o.form.text = R"(root ::= "[" item ("," item)* "]"
+item ::= "\"" [ab]? "\"" | root)";
+  o.form.of = std::make_shared<grammar>(parse_gbnf(o.form.text, "grammar"));
+  u32 whole = 0, hurried = 0;
+  for (u64 seed = 0; seed < 12; ++seed) {
+    bench b({.slots = 2}), guessing({.slots = 2, .draft = 5});
+    o.sample.seed = seed, o.max_tokens = 400;
+    const outcome longest = b.run(o);
+    auto brackets = [](const outcome& r) { return std::ranges::count(r.text, '[') - std::ranges::count(r.text, ']'); };
+    for (o.max_tokens = 1; o.max_tokens < 60; ++o.max_tokens) {
+      const outcome r = b.run(o);
+      CHECK(r == guessing.run(o));
+      if (o.max_tokens < 4) {
+        CHECK((r.end == ending::length && brackets(r) > 0));
+        continue;
+      }
+      CHECK((brackets(r) == 0 && r.text.ends_with(']') && r.counts.generated <= o.max_tokens));
+      CHECK((r.end == ending::stop) == (r.text == longest.text && longest.end == ending::stop));
+      whole += r.end == ending::stop, hurried += r.end == ending::length;
+    }
+  }
+  CHECK(whole > 50);
+  CHECK(hurried > 50);
 }
 
 TEST_CASE("a prompt that begins like an earlier one is not fed again, unless it is another key's") {

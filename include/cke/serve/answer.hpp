@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "../text/choice.hpp"
 #include "../text/detokenizer.hpp"
 #include "../text/stop.hpp"
 #include "job.hpp"
@@ -23,7 +24,8 @@ class answer {
   void step(std::span<const float> logits, std::span<const u32> history) {
     piece_.text.clear(), piece_.tokens.clear();
     if (generated_ == what_.max_tokens) return finish(ending::length);
-    const u32 id = sampler_.sample(filter_ ? filter_->only(logits) : logits, history, history.size());
+    const auto [id, hurried] = choose(sampler_, filter_.get(), logits, history, what_.max_tokens - generated_ - 1);
+    hurried_ = hurried_ || hurried;
     if (stop_.stops_at(id)) return finish(ending::stop);
     if (filter_) filter_->accept(id);
     ++generated_;
@@ -58,7 +60,7 @@ class answer {
   }
   void finish(ending why) {
     piece_.text += stop_.flush(text_.finish());
-    end_ = stop_.stopped() ? ending::stop : why;
+    end_ = stop_.stopped() ? ending::stop : hurried_ ? ending::length : why;
   }
 
   const order& what_;
@@ -70,6 +72,7 @@ class answer {
   piece piece_;
   u32 next_ = 0, generated_ = 0;
   double logprob_ = 0;
+  bool hurried_ = false;  // the answer would be another if it might be longer
   ending end_ = ending::running;
 };
 

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <map>
+#include <set>
 
 #include <cke/text/grammar/automaton.hpp>
 #include <cke/text/grammar/gbnf.hpp>
@@ -49,6 +50,28 @@ class derivations {
   std::string_view text_;
   std::map<std::array<u32, 3>, bool> known_;
 };
+
+// How far the end is, against all words; and that the first byte of the shortest way leads there.
+void check_to_end(grammar_automaton& a, std::string_view word) {
+  auto here = a.start();
+  for (const char c : word) here = a.next(here, static_cast<u8>(c));
+  if (here == grammar_automaton::dead) return;
+  u32 bytes = 0;
+  for (std::set<grammar_automaton::state> reached{here}; std::ranges::none_of(reached, [&](auto s) { return a.accepts(s); }); ++bytes) {
+    std::set<grammar_automaton::state> further;
+    for (const auto s : reached)
+      for (const u8 byte : {u8{'a'}, u8{'b'}})
+        if (const auto next = a.next(s, byte); next != grammar_automaton::dead) further.insert(next);
+    reached = std::move(further);
+  }
+  CHECK(a.to_end(here) == bytes);
+  for (; bytes > 0; --bytes) {
+    const auto by_a = a.next(here, 'a');
+    CHECK(a.to_end_by(here) == (by_a != grammar_automaton::dead && a.to_end(by_a) == bytes - 1 ? 'a' : 'b'));
+    here = a.next(here, a.to_end_by(here));
+    CHECK(a.to_end(here) == bytes - 1);
+  }
+}
 
 }  // namespace
 
@@ -145,6 +168,7 @@ TEST_CASE("gbnf: random grammars accept what can be derived, and nothing else") 
         const bool in = accepts(a, word);
         accepted += in;
         if (in != derivations(*g, word).rule(g->root, 0, length)) FAIL_CHECK(word);
+        if (length <= 3) check_to_end(a, word);
       }
   }
   CHECK(accepted > 1000);

@@ -81,6 +81,84 @@ TEST_CASE_FIXTURE(fixture, "grammar_filter: allows the tokens whose bytes go on,
   CHECK(ended > 5);
 }
 
+TEST_CASE_FIXTURE(fixture, "grammar_filter: a text that can come to its end in so many tokens does, whatever is drawn") {
+  const auto g = of(R"(root ::= "{" pair ("," pair)* "}"
+pair ::= "\"" [a1\xE9]{1,3} "\":" ("[" root? "]" | "1a1a1a" | "\"" [ab]* "\""))");
+  grammar_automaton bytes(std::make_shared<grammar>(parse_gbnf(R"(root ::= "{" pair ("," pair)* "}"
+pair ::= "\"" [a1\xE9]{1,3} "\":" ("[" root? "]" | "1a1a1a" | "\"" [ab]* "\""))", "g")));
+  // The shortest text behind a state in the fewest tokens.
+  const auto fewest = [&](grammar_automaton::state s) {
+    std::string text;
+    for (; bytes.to_end(s) > 0; s = bytes.next(s, bytes.to_end_by(s))) text += static_cast<char>(bytes.to_end_by(s));
+    std::vector<u32> from(text.size() + 1, ~u32{0} - 1);
+    from[text.size()] = 0;
+    for (std::size_t at = text.size(); at-- > 0;)
+      for (u32 id = 5; id < tokens.vocab_size(); ++id)
+        if (const auto piece = tokens.piece(id); std::string_view(text).substr(at).starts_with(piece)) from[at] = std::min(from[at], from[at + piece.size()] + 1);
+    return from[0];
+  };
+  const u32 least = fewest(bytes.start());
+  CHECK((least > 2 && least < bytes.to_end(bytes.start())));  // or nothing is under test
+  u32 hurried = 0, late = 0, ended = 0;
+  for (u64 walk = 0; walk < 200; ++walk) {
+    grammar_filter f(g, tokens, {0});
+    auto state = bytes.start();
+    const u32 most = 1 + static_cast<u32>(walk) % 25;
+    bool stopped = false;
+    for (u32 left = most; !stopped && left-- > 0 && !f.complete();) {
+      std::vector<u32> in_time, free = allowed(f);
+      for (const u32 id : free) {
+        auto after = state;
+        for (const char c : tokens.piece(id)) after = bytes.next(after, static_cast<u8>(c));
+        CHECK(f.in_time(id, left) == (id == 0 || fewest(after) <= left));
+        if (f.in_time(id, left)) in_time.push_back(id);
+      }
+      const std::vector<float> logits(tokens.vocab_size(), 1.f);
+      std::vector<u32> rest;
+      for (u32 id = 0; const float v : f.only_in_time(logits, left)) {
+        if (v == 1) rest.push_back(id);
+        ++id;
+      }
+      CHECK(rest == in_time);
+      hurried += !rest.empty() && rest != free, late += rest.empty();
+      if (!rest.empty()) free = rest;
+      const u32 id = free[static_cast<std::size_t>(uniform(walk, left) * static_cast<double>(free.size()))];
+      if (id == 0) stopped = true;
+      else f.accept(id);
+      for (const char c : tokens.piece(id)) state = bytes.next(state, static_cast<u8>(c));
+    }
+    if (most >= least) CHECK((stopped || bytes.accepts(state)));
+    ended += most >= least;
+  }
+  CHECK(ended > 100);
+  CHECK(hurried > 300);
+  CHECK(late > 3);
+}
+
+TEST_CASE_FIXTURE(fixture, "grammar_filter: the end of a thought, the mark and all letters are part of the way; very long ways are counted in bytes") {
+  const auto in_time = [&](grammar_filter& f, u32 left) {
+    const std::vector<float> logits(tokens.vocab_size() + 3, 1.f);
+    return std::ranges::count(f.only_in_time(logits, left), 1.f);
+  };
+  const auto g = of("root ::= \"111\"");  // no token has two of them
+  const u32 letter = *tokens.find("a"), all = tokens.vocab_size() + 3;
+  grammar_filter thinks(g, tokens, {0}, {.think = 1, .end_think = 2, .in_thought = true});
+  CHECK((thinks.in_time(letter, 4) && !thinks.in_time(letter, 3) && thinks.in_time(2, 3) && !thinks.in_time(2, 2)));
+  CHECK((in_time(thinks, 3) == 1 && in_time(thinks, 2) == 0));
+  thinks.accept(2);
+  CHECK((in_time(thinks, 2) > 0 && in_time(thinks, 0) == 0));
+  grammar_filter may_think(g, tokens, {0}, {.think = 1, .end_think = 2});
+  CHECK((may_think.in_time(1, 4) && !may_think.in_time(1, 3)));
+  CHECK(in_time(may_think, 4) == in_time(may_think, 3) + 1);
+  grammar_filter marked(g, tokens, {0}, {.mark = 4});
+  CHECK((marked.in_time(letter, 0) && marked.in_time(0, 0) && marked.in_time(4, 3) && !marked.in_time(4, 2)));
+  CHECK(in_time(marked, 2) == all - 1);
+
+  const auto far = of("root ::= \"b\"{8192} | \"1\"{8193}"), farther = of("root ::= \"b\"{8193}");
+  CHECK((far->in_time(far->start(), 4096) && !far->in_time(far->start(), 4095)));  // "bb" is a token
+  CHECK((farther->in_time(farther->start(), 8193) && !farther->in_time(farther->start(), 8192)));
+}
+
 TEST_CASE_FIXTURE(fixture, "grammar_filter: thoughts are free, once, before the text") {
   const auto g = of("root ::= \"[\" \"]\"");
   const u32 open = *tokens.find("["), close = *tokens.find("]"), letter = *tokens.find("a");

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "rules.hpp"
+#include "shortest.hpp"
 
 CKE_COLD_BEGIN
 namespace cke {
@@ -21,16 +21,15 @@ class grammar_automaton {
   static constexpr state dead = 0;  // no text of the grammar begins like this
   static constexpr std::size_t max_stacks = 1 << 13;
 
-  explicit grammar_automaton(std::shared_ptr<const grammar> g) : grammar_(std::move(g)) {
-    frames_.push_back({0, 0});
+  explicit grammar_automaton(std::shared_ptr<const grammar> g)
+      : grammar_(std::move(g)), rests_(std::make_shared<const std::vector<u32>>(shortest_rests(*grammar_))) {
     add_state({});
-    std::vector<frame> begin;
+    std::vector<place> begin;
     for (const u32 at : grammar_->productions[grammar_->root]) begin.push_back({at, 0});
     start_ = closure(std::move(begin));
   }
   // The same grammar, and only what is left of it behind `s`: forgets the way there.
-  grammar_automaton(const grammar_automaton& other, state s) : grammar_(other.grammar_) {
-    frames_.push_back({0, 0});
+  grammar_automaton(const grammar_automaton& other, state s) : grammar_(other.grammar_), rests_(other.rests_) {
     add_state({});
     std::vector<u32> tops;
     for (const u32 top : other.states_[s].tops) tops.push_back(copy_frames(other, top));
@@ -47,6 +46,10 @@ class grammar_automaton {
   bool accepts(state s) const { return !states_[s].tops.empty() && states_[s].tops[0] == whole; }
   // And nothing may follow it.
   bool complete(state s) const { return states_[s].tops.size() == 1 && accepts(s); }
+  // The fewest bytes that make a whole text of it, and the first of them: of the shortest texts the one that
+  // comes first in the order of bytes.
+  u32 to_end(state s) const { return states_[s].to_end; }
+  u8 to_end_by(state s) const { return states_[s].by; }
   std::size_t bytes() const { return bytes_; }
   u64 work() const { return work_; }  // so far, in symbols looked at
 
@@ -54,25 +57,31 @@ class grammar_automaton {
   static constexpr state unknown = ~u32{0};
   static constexpr u32 whole = 0;  // the empty stack
 
+  struct place {
+    u32 at, below;
+  };
   // What is to be read from `at` to its production's end, and then from the frame below.
   struct frame {
     u32 at, below;
+    u32 to_end;  // bytes, at least
   };
   struct known_state {
     std::vector<u32> tops;  // of its stacks, sorted; each stands before a byte, or is `whole`
     std::array<state, 256> next;
+    u32 to_end = endless;
+    u8 by = 0;
   };
 
-  u32 intern(frame f) {
-    const auto [entry, fresh] = frame_ids_.try_emplace(u64{f.at} << 32 | f.below, static_cast<u32>(frames_.size()));
-    if (fresh) frames_.push_back(f), bytes_ += 48;
+  u32 intern(u32 at, u32 below) {
+    const auto [entry, fresh] = frame_ids_.try_emplace(u64{at} << 32 | below, static_cast<u32>(frames_.size()));
+    if (fresh) frames_.push_back({at, below, longer((*rests_)[at], frames_[below].to_end)}), bytes_ += 48;
     return entry->second;
   }
   u32 copy_frames(const grammar_automaton& other, u32 top) {
     std::vector<u32> ats;
     for (; top != whole; top = other.frames_[top].below) ats.push_back(other.frames_[top].at);
     u32 copy = whole;
-    for (; !ats.empty(); ats.pop_back()) copy = intern({ats.back(), copy});
+    for (; !ats.empty(); ats.pop_back()) copy = intern(ats.back(), copy);
     return copy;
   }
   state add_state(std::vector<u32> tops) {
@@ -81,16 +90,21 @@ class grammar_automaton {
       bytes_ += sizeof(known_state) + 2 * tops.size() * sizeof(u32) + 64;
       known_state& s = states_.emplace_back();
       s.tops = std::move(tops), s.next.fill(unknown);
+      for (const u32 top : s.tops) {
+        const auto [at, below, bytes] = frames_[top];
+        const u8 first = top == whole ? u8{0} : grammar_->symbols[at].first;
+        if (bytes < s.to_end || (bytes == s.to_end && first < s.by)) s.to_end = bytes, s.by = first;
+      }
     }
     return entry->second;
   }
 
   state find_next(state s, u8 byte) {
-    std::vector<frame> read;
+    std::vector<place> read;
     work_ += states_[s].tops.size();
     for (const u32 top : states_[s].tops) {
       if (top == whole) continue;
-      const auto [at, below] = frames_[top];
+      const auto [at, below, bytes] = frames_[top];
       const grammar_symbol& symbol = grammar_->symbols[at];
       if (symbol.first <= byte && byte <= symbol.last) read.push_back({at + 1, below});
     }
@@ -99,7 +113,7 @@ class grammar_automaton {
   }
   // Rules are entered and left until all stacks stand before a byte. Throws Error{unsupported}
   // where they are too many.
-  state closure(std::vector<frame> work) {
+  state closure(std::vector<place> work) {
     std::vector<u32> tops;
     std::unordered_set<u64> seen;
     while (!work.empty()) {
@@ -111,13 +125,13 @@ class grammar_automaton {
         throw Error(errc::unsupported, {}, "grammar", concat({"at most ", u64{max_stacks}, " ways to read the same text"}), "more");
       const grammar_symbol& symbol = grammar_->symbols[at];
       if (symbol.is == grammar_symbol::bytes) {
-        tops.push_back(intern({at, below}));
+        tops.push_back(intern(at, below));
       } else if (symbol.is == grammar_symbol::end) {
         if (below == whole) tops.push_back(whole);
-        else work.push_back(frames_[below]);
+        else work.push_back({frames_[below].at, frames_[below].below});
       } else {  // the last symbol of a production needs no frame: what repeats does not pile up
         const bool last = grammar_->symbols[at + 1].is == grammar_symbol::end;
-        const u32 after = last ? below : intern({at + 1, below});
+        const u32 after = last ? below : intern(at + 1, below);
         for (const u32 production : grammar_->productions[symbol.rule_id]) work.push_back({production, after});
       }
     }
@@ -128,7 +142,8 @@ class grammar_automaton {
   }
 
   std::shared_ptr<const grammar> grammar_;
-  std::vector<frame> frames_;  // [0]: none
+  std::shared_ptr<const std::vector<u32>> rests_;  // by symbol: the fewest bytes up to its production's end
+  std::vector<frame> frames_{{0, 0, 0}};  // [0]: none
   std::unordered_map<u64, u32> frame_ids_;
   std::vector<known_state> states_;  // [0]: dead
   std::map<std::vector<u32>, state> state_ids_;

@@ -28,23 +28,26 @@ class grammar_filter final : public token_filter {
   // Throws Error{unsupported} where no token of the vocabulary goes on.
   std::span<const float> only(std::span<const float> logits) override {
     if (now_ == part::free) return logits;
-    constexpr float never = -std::numeric_limits<float>::infinity();
-    if (now_ == part::thought) {  // the text is still to come
-      left_.assign(logits.begin(), logits.end());
-      for (const u32 id : ends_)
-        if (id < left_.size()) left_[id] = never;
-      return left_;
-    }
-    left_.assign(logits.size(), never);
-    const std::span<const u64> mask = of_->allowed(state_);
-    bool any = false;
-    for (std::size_t word = 0; word < mask.size(); ++word)
-      for (u64 bits = mask[word]; bits != 0; bits &= bits - 1) any |= allow(logits, static_cast<u32>(word * 64) + static_cast<u32>(__builtin_ctzll(bits)));
-    if (of_->accepts(state_))
-      for (const u32 id : ends_) any |= allow(logits, id);
-    if (now_ == part::beginning && place_.think != no_token) any |= allow(logits, place_.think);
-    if (!any) throw Error(errc::unsupported, {}, "grammar", "a token of the vocabulary that goes on", "none");
+    if (now_ == part::thought) return without(logits, ends_);  // the text is still to come
+    if (!allow(logits, of_->allowed(state_), place_.think))
+      throw Error(errc::unsupported, {}, "grammar", "a token of the vocabulary that goes on", "none");
     return left_;
+  }
+  // The whole text has to be, where one has to.
+  bool in_time(u32 id, u32 left) override {
+    if (is_end(id)) return true;
+    if (now_ == part::free) return id != place_.mark || whole_->in_time(whole_->start(), left);
+    if (now_ == part::thought) return thought_in_time(id == place_.end_think ? left + 1 : left);
+    if (now_ == part::beginning && id == place_.think) return thought_in_time(left);
+    return of_->in_time(of_->next(state_, tokens_.piece(id)), left);
+  }
+  std::span<const float> only_in_time(std::span<const float> logits, u32 left) override {
+    if (now_ == part::free) return without(logits, {&place_.mark, 1});
+    if (now_ == part::thought) {
+      left_.assign(logits.size(), never);
+      return thought_in_time(left + 1) && allow(logits, place_.end_think) ? left_ : std::span<const float>();
+    }
+    return allow(logits, of_->allowed_in_time(state_, left), thought_in_time(left) ? place_.think : no_token) ? left_ : std::span<const float>();
   }
   void accept(u32 id) override {
     if (now_ == part::thought) {
@@ -62,6 +65,7 @@ class grammar_filter final : public token_filter {
 
  private:
   enum class part : u8 { beginning, thought, text, free };
+  static constexpr float never = -std::numeric_limits<float>::infinity();
 
   void read(std::string_view bytes) {
     state_ = of_->next(state_, bytes);
@@ -69,6 +73,26 @@ class grammar_filter final : public token_filter {
     if (!of_->full()) return;
     of_ = std::make_shared<token_grammar>(*of_, state_);
     state_ = of_->start();
+  }
+  bool is_end(u32 id) const { return std::ranges::find(ends_, id) != ends_.end(); }
+  // The end of a thought and then the text.
+  bool thought_in_time(u32 left) { return left > 0 && whole_->in_time(whole_->start(), left - 1); }
+  std::span<const float> without(std::span<const float> logits, std::span<const u32> ids) {
+    left_.assign(logits.begin(), logits.end());
+    for (const u32 id : ids)
+      if (id < left_.size()) left_[id] = never;
+    return left_;
+  }
+  // Those of `mask`, what may come besides, and nothing else: false where that is none at all.
+  bool allow(std::span<const float> logits, std::span<const u64> mask, u32 think) {
+    left_.assign(logits.size(), never);
+    bool any = false;
+    for (std::size_t word = 0; word < mask.size(); ++word)
+      for (u64 bits = mask[word]; bits != 0; bits &= bits - 1) any |= allow(logits, static_cast<u32>(word * 64) + static_cast<u32>(__builtin_ctzll(bits)));
+    if (of_->accepts(state_))
+      for (const u32 id : ends_) any |= allow(logits, id);
+    if (now_ == part::beginning && think != no_token) any |= allow(logits, think);
+    return any;
   }
   bool allow(std::span<const float> logits, u32 id) {
     if (id >= logits.size()) return false;

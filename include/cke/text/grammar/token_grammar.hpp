@@ -32,14 +32,56 @@ class token_grammar {
   // too much work.
   std::span<const u64> allowed(state s) {
     const auto [entry, fresh] = masks_.try_emplace(s);
-    if (fresh) entry->second = find(s);
+    if (fresh) entry->second = find(s, [](state) { return true; });
     return entry->second;
+  }
+  // Whether `left` tokens suffice for some way from `s` to a whole text. A shortest text in bytes stands for all:
+  // it takes at most a token for each of its bytes, and mostly fewer. What other answers asked has no say in it.
+  bool in_time(state s, u32 left) {
+    const u32 bytes = bytes_.to_end(s);
+    return bytes <= left || (bytes <= max_way && tokens_to_end(s) <= left);
+  }
+  // As allowed(), of the tokens behind which `left` more are in time; found anew each time.
+  std::vector<u64> allowed_in_time(state s, u32 left) {
+    return find(s, [&](state after) { return in_time(after, left); });
   }
   // Holds more than is worth keeping.
   bool full() const { return bytes_.bytes() + masks_.size() * tokens_->vocab_size() / 8 > max_bytes; }
 
  private:
-  std::vector<u64> find(state s) {
+  static constexpr u32 max_way = 1 << 13;  // bytes: each of them is a state
+  static constexpr u32 unknown = ~u32{0};
+
+  // How few tokens write the shortest text behind `s`; endless: none do.
+  u32 tokens_to_end(state s) {
+    std::vector<state> way;
+    for (; known_to_end(s) == unknown; s = bytes_.next(s, bytes_.to_end_by(s))) way.push_back(s);
+    u32 tokens = known_to_end(s);
+    for (; !way.empty(); way.pop_back()) to_end_[way.back()] = tokens = tokens_by_first(way.back());
+    return tokens;
+  }
+  u32 known_to_end(state s) {
+    if (bytes_.to_end(s) == 0) return 0;
+    if (s >= to_end_.size()) to_end_.resize(s + s / 2 + 1, unknown);
+    return to_end_[s];
+  }
+  // The same, where it is known for all states on the way.
+  u32 tokens_by_first(state s) {
+    const auto nodes = tokens_->nodes();
+    u32 best = endless;
+    for (std::size_t first = 0, end = nodes.size(); bytes_.to_end(s) > 0;) {
+      const u8 byte = bytes_.to_end_by(s);
+      const token_trie::node* n = tokens_->find(first, end, byte);
+      if (!n) break;
+      s = bytes_.next(s, byte);
+      if (!tokens_->tokens_of(*n).empty()) best = std::min(best, longer(known_to_end(s), 1));
+      first = static_cast<std::size_t>(n - nodes.data()) + 1, end = n->end;
+    }
+    return best;
+  }
+
+  // The tokens with a text, after which the state is one to `keep`.
+  template <class Keep> std::vector<u64> find(state s, Keep keep) {
     std::vector<u64> mask((tokens_->vocab_size() + 63) / 64);
     const auto nodes = tokens_->nodes();
     const u64 begin = bytes_.work();
@@ -53,7 +95,8 @@ class token_grammar {
         i = n.end;
         continue;
       }
-      for (const u32 id : tokens_->tokens_of(n)) mask[id / 64] |= u64{1} << id % 64;
+      if (const auto ids = tokens_->tokens_of(n); !ids.empty() && keep(after))
+        for (const u32 id : ids) mask[id / 64] |= u64{1} << id % 64;
       ++i;
     }
     return mask;
@@ -62,6 +105,7 @@ class token_grammar {
   std::shared_ptr<const token_trie> tokens_;
   grammar_automaton bytes_;
   std::unordered_map<state, std::vector<u64>> masks_;
+  std::vector<u32> to_end_;  // by state, in tokens
   std::vector<state> way_;
 };
 

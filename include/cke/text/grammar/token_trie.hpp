@@ -48,6 +48,13 @@ class token_trie {
   // Without the last, which only ends the one before.
   std::span<const node> nodes() const { return std::span(nodes_).first(nodes_.size() - 1); }
   std::span<const u32> tokens_of(const node& n) const { return std::span(ids_).subspan(n.tokens, (&n)[1].tokens - n.tokens); }
+  // The one with this byte among the nodes from `first` on, before `end`; null: none. A node's children are behind
+  // it, the first letters of all tokens behind the beginning.
+  const node* find(std::size_t first, std::size_t end, u8 byte) const {
+    for (std::size_t i = first; i < end && nodes_[i].byte <= byte; i = nodes_[i].end)
+      if (nodes_[i].byte == byte) return &nodes_[i];
+    return nullptr;
+  }
   std::size_t depth() const { return depth_; }
   u32 vocab_size() const { return vocab_size_; }
 

@@ -157,7 +157,7 @@ TEST_CASE("guesses change no answer, whoever guesses, and whatever runs or is ca
   }
   CHECK((alone.back().end == ending::length && alone.back().counts.generated == 227));
   fake::engine smaller(context);  // guesses greedy answers right
-  for (const engine* by : {static_cast<const engine*>(nullptr), static_cast<const engine*>(&smaller)})
+  for (engine* by : {static_cast<engine*>(nullptr), static_cast<engine*>(&smaller)})
     for (const u32 slots : {1u, 4u})
       for (const u32 draft : {1u, 7u, 64u}) {
         bench b({.slots = slots, .queue = 200, .chunk = 16, .draft = draft, .smaller = by}, context);
@@ -192,6 +192,38 @@ TEST_CASE("a text that repeats itself comes in fewer passes, and the guesses of 
   CHECK(one.wait() == r);
   CHECK(two.wait() == r);
   CHECK(both.count.draft_tokens == 0);
+}
+
+TEST_CASE("a smaller model guesses for all answers in the same passes, the longest text last") {
+  fake::engine smaller;
+  bench b({.slots = 3, .chunk = 40, .draft = 12, .smaller = &smaller});
+  std::vector<client> clients;
+  for (u32 i = 0; i < 3; ++i) clients.emplace_back(ask(std::string(10 + 30 * i, 'x'), 60, i, 0));
+  REQUIRE(b.work.submit({{*clients[0], *clients[1], *clients[2]}}));
+  for (client& c : clients) c.wait();
+  std::size_t most = 0;
+  for (const auto& p : smaller.passes()) {
+    std::size_t ids = 0;
+    for (const auto& t : p.turns) ids += t.second;
+    CHECK(ids <= 40);
+    most = std::max(most, p.turns.size());
+  }
+  CHECK(most == 3);
+  // All but the first steps, in which texts are fed, guess 4 ids for each of three answers: in 4 passes, not 12.
+  CHECK(b.count.draft_tokens > 100);
+  CHECK(smaller.passes().size() < b.count.draft_tokens / 2);
+}
+
+TEST_CASE("a smaller model that fails for one answer guesses for the others") {
+  fake::engine smaller;
+  smaller.poison = '#';
+  bench both({.slots = 2, .draft = 8, .smaller = &smaller}), plain({.slots = 1});
+  client one(ask("the # prompt", 30, 3, 0)), two(ask("no such letter", 30, 3, 0));
+  REQUIRE(both.work.submit({{*one, *two}}));
+  CHECK(one.wait() == plain.run(ask("the # prompt", 30, 3, 0)));
+  CHECK(two.wait() == plain.run(ask("no such letter", 30, 3, 0)));
+  CHECK(both.count.draft_accepted_tokens > 5);
+  CHECK(both.count.draft_accepted_tokens <= 30);
 }
 
 TEST_CASE("a smaller model that fails guesses nothing, and the answer comes") {

@@ -79,8 +79,8 @@ loaded_model load_model(const model_args& args, needs what, u32 logit_rows) {
   return m;
 }
 
-loaded_model load_draft(const std::string& path, const model_args& args, const loaded_model& big) {
-  loaded_model small = load_model({.path = path, .numbers = {}, .threads = args.threads, .context = big.engine->context(), .chunk = args.chunk}, needs::weights);
+loaded_model load_draft(const std::string& path, const model_args& args, const loaded_model& big, u32 logit_rows) {
+  loaded_model small = load_model({.path = path, .numbers = {}, .threads = args.threads, .context = big.engine->context(), .chunk = args.chunk}, needs::weights, logit_rows);
   const bool same = big.tokens && small.tokens ? big.tokens->vocabulary().tokens == small.tokens->vocabulary().tokens
                                                : big.engine->vocab_size() == small.engine->vocab_size();
   if (!same) throw Error(errc::config_mismatch, path, "--draft-model", "the vocabulary of " + args.path, "another one");

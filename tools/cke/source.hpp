@@ -72,7 +72,7 @@ loaded_model load_model(const model_args& args, needs what, u32 logit_rows = 1);
 
 // The model at `path`, to guess for `big`, which was loaded as `args` say. Throws Error where their ids do not mean the
 // same.
-loaded_model load_draft(const std::string& path, const model_args& args, const loaded_model& big);
+loaded_model load_draft(const std::string& path, const model_args& args, const loaded_model& big, u32 logit_rows = 1);
 
 // What is asked for, else what the checkpoint says, else the last. Throws unsupported.
 pooling pooling_of(const loaded_model& model, const std::optional<std::string>& asked);

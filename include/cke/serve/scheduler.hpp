@@ -18,7 +18,7 @@ struct scheduler_options {
   u32 chunk = 512;  // most prompt tokens of one step, so that running answers do not wait for long
   bool share = true;  // prompts that begin alike are computed once, whoever sent them
   u32 draft = 0;      // ids guessed ahead in one step, of all answers together
-  const engine* smaller = nullptr;  // what guesses them; null: each answer's text
+  engine* smaller = nullptr;  // what guesses them; null: each answer's text
 };
 
 // What /slots shows.
@@ -32,7 +32,7 @@ class scheduler {
  public:
   scheduler(engine& model, const tokenizer& tokens, const scheduler_options& options, metrics& count)
       : model_(model), tokens_(tokens), options_(options), count_(count), grammars_(tokens) {
-    for (u32 i = 0; i < options.slots; ++i) slots_.emplace_back(model.open(), guesses(options.draft ? options.smaller : nullptr, options.chunk));
+    for (u32 i = 0; i < options.slots; ++i) slots_.emplace_back(model.open(), options.draft && options.smaller ? options.smaller->open() : nullptr);
     views_.resize(slots_.size());
     thread_ = std::thread([this] { loop(); });
   }
@@ -144,8 +144,13 @@ class scheduler {
     };
     const auto under_way = static_cast<u32>(std::ranges::count_if(slots_, &slot::decoding));
     u32 rows = 0;
+    std::vector<wish> wishes;
     for (slot& s : slots_)
-      if (s.decoding()) add(s, s.guessed(options_.draft / under_way)), rows += parts.back().count;
+      if (s.decoding()) wishes.push_back(s.wishes(options_.draft / under_way));
+    if (options_.smaller) guess_by_model(*options_.smaller, wishes, options_.chunk);
+    else std::ranges::for_each(wishes, guess_by_text);
+    for (std::size_t next = 0; slot& s : slots_)
+      if (s.decoding()) add(s, s.guessed(wishes[next++])), rows += parts.back().count;
     count_.draft_tokens += rows - under_way;
     u32 room = std::max<u32>(1, options_.chunk - std::min<u32>(options_.chunk, rows));
     std::vector<part> alone;
@@ -160,29 +165,13 @@ class scheduler {
       else add(s, ids);
     }
     const auto begun = clock::now();
-    const std::vector<std::string> errors = feed(turns);
+    const std::vector<std::string> errors = feed_together(model_, turns);
     for (std::size_t i = 0; i < parts.size(); ++i) advance(*parts[i].of, parts[i].count, errors[i]);
     for (const part& p : alone) advance(*p.of, p.count, error_of([&] { p.of->feed_with_logprobs(p.of->wanted(p.count)); }));
     if (!parts.empty() || !alone.empty()) {
       ++count_.passes, count_.pass_rows += parts.size() + alone.size();
       count_.pass_nanoseconds += static_cast<u64>(seconds_since(begun) * 1e9);
     }
-  }
-
-  template <class F> static std::string error_of(F f) {
-    try {
-      return f(), std::string();
-    } catch (const std::exception& e) {
-      return *e.what() ? e.what() : "unknown error";
-    }
-  }
-  // What went wrong with each turn, mostly nothing. One that fails must not take others along: then each is fed by itself.
-  std::vector<std::string> feed(std::span<const turn> turns) {
-    std::vector<std::string> errors(turns.size());
-    if (turns.empty() || error_of([&] { model_.feed_together(turns); }).empty()) return errors;
-    for (std::size_t i = 0; i < turns.size(); ++i)
-      errors[i] = error_of([&] { turns[i].hidden || turns[i].each ? model_.feed_together(turns.subspan(i, 1)) : turns[i].of->feed(turns[i].ids); });
-    return errors;
   }
 
   void advance(slot& s, u32 count, std::string error) {

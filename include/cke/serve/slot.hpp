@@ -17,7 +17,8 @@ inline u32 common_prefix(std::span<const u32> a, std::span<const u32> b) {
 // Belongs to the model's thread.
 class slot {
  public:
-  slot(std::unique_ptr<conversation> c, guesses g) : conversation_(std::move(c)), guesses_(std::move(g)) {}
+  // `smaller`: a conversation of the model that guesses; null: the text alone guesses.
+  explicit slot(std::unique_ptr<conversation> c, std::unique_ptr<conversation> smaller = nullptr) : conversation_(std::move(c)), smaller_(std::move(smaller)) {}
 
   bool free() const { return !job_; }
   bool in_prompt() const { return job_ && fed_ < prompt().size(); }
@@ -41,7 +42,7 @@ class slot {
       if (const u32 found = fresh->recall(j->what.prompt); found > kept) conversation_ = std::move(fresh), kept = found;
     }
     conversation_->rewind(kept);
-    if (owner_ != j->what.owner) guesses_.forget();
+    if (smaller_ && owner_ != j->what.owner) smaller_->rewind(0);
     owner_ = j->what.owner, last_used_ = now;
     text_ = before_ = 0;
     if (j->what.embeds()) pooled_.emplace(j->what.embed, static_cast<u32>(j->what.texts[0].size()), dim_ = model.dim());
@@ -58,21 +59,23 @@ class slot {
   }
 
   // The ids that a pass takes next: a part of the prompt, or the id that was chosen last and what is guessed to
-  // follow it. Valid until the next call.
+  // follow it: at most so many as are wished for, where the answer has room for them. Valid until the next call.
   std::span<const u32> wanted(u32 most) const {
     const std::span<const u32> rest = prompt().subspan(fed_);
     return rest.first(std::min<std::size_t>(rest.size(), most));
   }
-  std::span<const u32> guessed(u32 most) {
+  wish wishes(u32 most) {
     const std::span<const u32> history = conversation_->history();
     most = std::min({most, job_->what.max_tokens - answer_->generated() - 1, conversation_->context() - conversation_->position() - 1});
     ahead_.reserve(history.size() + 1 + most);
     ahead_.clear();
     if (most > 0) ahead_.assign(history.begin(), history.end());
-    const std::size_t start = ahead_.size();
     ahead_.push_back(answer_->next());
-    if (most > 0)
-      for (const u32 id : guesses_.propose(ahead_, most)) ahead_.push_back(id);
+    return {ahead_, most, smaller_.get()};
+  }
+  std::span<const u32> guessed(const wish& w) {
+    const std::size_t start = ahead_.size() - 1;
+    ahead_.insert(ahead_.end(), w.ids.begin(), w.ids.end());
     const auto ids = std::span<const u32>(ahead_).subspan(start);
     if (ids.size() > 1) rows_.resize(ids.size() * conversation_->logits().size());
     return ids;
@@ -148,7 +151,7 @@ class slot {
   }
 
   std::unique_ptr<conversation> conversation_;
-  guesses guesses_;
+  std::unique_ptr<conversation> smaller_;
   std::vector<u32> ahead_;       // the history, the id that was chosen last, and guesses
   std::vector<float> rows_;      // logits after that id and each guess
   std::shared_ptr<job> job_;

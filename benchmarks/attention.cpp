@@ -22,7 +22,7 @@ template <dtype KV, class Isa> void attend(benchmark::State& state) {
   for (std::byte*& page : pages) page = memory.take(block * p.kv_heads);
   const std::vector<u32> ids(tokens);
   pass_rows all(memory, tokens);
-  all.add(ids, depth, pages.data());
+  all.add(ids, depth, pages.data(), nullptr);
   const pass now = all.all();
   work w;
   w.tokens = tokens, w.segments = now.segments, w.segment_of = now.segment_of, w.tiles = now.tiles;

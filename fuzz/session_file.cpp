@@ -38,7 +38,7 @@ std::vector<std::byte> mended(std::span<const std::byte> from, const session_hea
   if (how & 4) {
     std::memcpy(h.magic, ours.magic, sizeof h.magic);
     h.version = ours.version, h.kv_type = ours.kv_type, h.program = ours.program, h.weights = ours.weights;
-    h.page_bytes = ours.page_bytes, h.page_positions = ours.page_positions, h.vocab = ours.vocab;
+    h.page_bytes = ours.page_bytes, h.passing_bytes = ours.passing_bytes, h.page_positions = ours.page_positions, h.vocab = ours.vocab;
   }
   if (how & 1) h.checksum = h.own_checksum();
   std::memcpy(bytes.data(), &h, sizeof h);

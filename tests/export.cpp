@@ -88,7 +88,7 @@ TEST_CASE("export: the version, and what a model says of itself") {
   CHECK(f.parameters == typed::program::parameters);
   CHECK(f.weight_bytes > 0);
   CHECK(f.activation_bytes > 0);
-  CHECK(f.state_bytes == typed::program::state_bytes(64, dtype::bf16));
+  CHECK(f.state_bytes == typed::program::state_bytes({.context = 64}, dtype::bf16));
 }
 
 TEST_CASE("export: feed, feed_all, fork and rewind give the bits that C++ gives") {

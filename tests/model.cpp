@@ -36,7 +36,7 @@ TEST_CASE("model: it says what it holds") {
   CHECK(m.weight_bytes() > text_model::program::weight_bytes * 3 / 4);  // bf16 in 12 bits
   CHECK(m.weight_bytes() < text_model::program::weight_bytes);
   CHECK(m.activation_bytes() >= text_model::program::activations({50, 8, 1}).total);
-  CHECK(m.state_bytes() == text_model::program::state_bytes(50, dtype::bf16));
+  CHECK(m.state_bytes() == text_model::program::state_bytes({.context = 50}, dtype::bf16));
   CHECK(m.has_tokenizer());
   CHECK(m.tokens().vocab_size() == 259);
   CHECK(std::ranges::equal(m.stop_ids(), std::vector<u32>{end_id}));

@@ -170,7 +170,8 @@ template <class P> std::string describe_json(capacity k, dtype kv) {
   using M = typename P::model_list;
   json_writer j;
   const auto memory = P::activations(k);
-  const u64 state_bytes = P::state_bytes(k.context, kv);
+  const page_plan pages = P::page(kv);
+  const u64 state_bytes = pages.bytes(k);
 
   auto put_weights = [&](place where, const code& c) {
     for (u32 i = 0; i < c.slots.size(); ++i) {
@@ -288,12 +289,17 @@ template <class P> std::string describe_json(capacity k, dtype kv) {
     j.object("states", [&] {
       u32 count = 0;
       state_descriptor first{};
-      P::for_each_state(k.context, kv, [&](const state_descriptor& d) { if (count++ == 0) first = d; });
-      j.put("count", count), j.put("bytes", state_bytes), j.put("recurrent", P::recurrent), j.put("page_positions", P::page(kv).blocks * key_block);
+      P::for_each_state(kv, [&](const state_descriptor& d) { if (count++ == 0) first = d; });
+      j.put("count", count), j.put("bytes", state_bytes), j.put("recurrent", P::recurrent);
+      j.put("block_bytes", pages.lasting.caches + pages.passing.caches), j.put("page_positions", pages.positions());
+      const auto put_part = [&](const char* part, const page_part& p, u32 most) {
+        j.object(part, [&] { j.put("page_bytes", pages.bytes(p)), j.put("pages", most); });
+      };
+      put_part("lasting", pages.lasting, pages.pages(k.context)), put_part("passing", pages.passing, pages.kept(k));
       if (count == 0) return;
       j.object("first", [&] {
         j.put("id", first.id), j.put("lifecycle", word(first.life)), j.put("layer", first.layer), j.put("heads", first.heads);
-        j.put("head_dim", first.head_dim), j.put("positions", first.positions), j.put("offset", first.offset);
+        j.put("head_dim", first.head_dim), j.put("passes", first.passes), j.put("offset", first.offset);
         j.put("bytes", first.bytes), j.put("align", u32{first.align}), j.put("zero_init", first.zero_init);
       });
     });

@@ -29,20 +29,21 @@ template <class Loaded> session_header header_of(const Loaded& model) {
   session_header h;
   h.kv_type = static_cast<u32>(Loaded::kv), h.vocab = Loaded::program::vocab;
   h.program = program_checksum(model), h.weights = xxh64::of(model.packed.memory());
-  h.page_bytes = slot::page_bytes, h.page_positions = slot::page_positions;
+  h.page_bytes = slot::plan.bytes(slot::plan.lasting), h.passing_bytes = slot::plan.bytes(slot::plan.passing);
+  h.page_positions = slot::page_positions;
   return h;
 }
 
-// A page as it would be had nobody else ever written to it: the places of positions from `first` on are zeros.
-template <class Loaded> void clear_positions(std::byte* page, u32 first) {
+// A part of a page as it would be had nobody else ever written to it: the places of positions from `first` on are zeros.
+template <class Loaded> void clear_positions(std::byte* page, bool passing, u32 first) {
   using slot = typename Loaded::slot;
   using cache = kv_cache<Loaded::kv, typename Loaded::isa>;
   std::byte* blocks[slot::plan.blocks];
-  for (u32 b = 0; b < slot::plan.blocks; ++b) blocks[b] = page + b * slot::plan.caches;
-  Loaded::program::for_each_state(key_block, Loaded::kv, [&](const state_descriptor& d) {
-    if (is_recurrent(d.what) || d.owner != d.layer) return;
-    const std::vector<float> zeros(d.head_dim);
+  for (u32 b = 0; b < slot::plan.blocks; ++b) blocks[b] = page + b * (passing ? slot::plan.passing : slot::plan.lasting).caches;
+  Loaded::program::for_each_state(Loaded::kv, [&](const state_descriptor& d) {
     const kv_place& at = slot::places[d.id];
+    if (is_recurrent(d.what) || d.owner != d.layer || at.passes != passing) return;
+    const std::vector<float> zeros(d.head_dim);
     for (u32 head = 0; head < d.heads; ++head)
       for (u32 p = first; p < slot::page_positions; ++p)
         cache::store({blocks, at.offset + head * at.block_bytes}, p, d.head_dim, zeros.data(), zeros.data());
@@ -62,17 +63,20 @@ template <class Loaded> void save_session(const sequence<Loaded>& s, const std::
   using slot = typename Loaded::slot;
   detail::need_pages_here(s.model());
   session_header h = detail::header_of(s.model());
-  h.ids = s.position(), h.position = s.state().position(), h.pages = s.state().held();
+  h.ids = s.position(), h.position = s.state().position(), h.pages = s.state().lasting().end();
+  h.passing = slot::passes ? h.pages - slot::first_seen(h.position) : 0;
   session_writer to(path, h);
   to.put(std::as_bytes(s.history()));
   to.put(std::as_bytes(s.logits()));
-  std::vector<std::byte> copy(slot::page_bytes);
-  for (u32 i = 0; i < h.pages; ++i) {
-    std::memcpy(copy.data(), s.state().pages()[i * slot::plan.blocks], copy.size());
-    if (const u32 end = (i + 1) * slot::page_positions; end > h.position)
-      detail::clear_positions<Loaded>(copy.data(), h.position - i * slot::page_positions);
-    to.put(copy);
-  }
+  std::vector<std::byte> copy(std::max(h.page_bytes, h.passing_bytes));
+  const auto put = [&](bool passing, u32 i, const std::byte* page, u64 bytes) {
+    std::memcpy(copy.data(), page, bytes);
+    if (const u32 first = i * slot::page_positions; first + slot::page_positions > h.position)
+      detail::clear_positions<Loaded>(copy.data(), passing, h.position - first);
+    to.put(std::span(copy).first(bytes));
+  };
+  for (u32 i = 0; i < h.pages && h.page_bytes; ++i) put(false, i, s.state().lasting()[i].data, h.page_bytes);
+  for (u32 i = h.pages - h.passing; i < h.pages; ++i) put(true, i, s.state().passing()[i].data, h.passing_bytes);
   to.commit();
 }
 
@@ -87,14 +91,19 @@ template <class Loaded> void load_session(sequence<Loaded>& s, const std::string
   };
   need(found.kv_type == wanted.kv_type, "keys and values", info(Loaded::kv).name,
        found.kv_type < static_cast<u32>(dtype::none) && known(static_cast<dtype>(found.kv_type)) ? info(static_cast<dtype>(found.kv_type)).name : "others");
-  need(found.program == wanted.program && found.page_bytes == wanted.page_bytes && found.page_positions == wanted.page_positions && found.vocab == wanted.vocab,
+  const u32 passing = Loaded::slot::passes ? found.pages - Loaded::slot::first_seen(found.position) : 0;
+  need(found.program == wanted.program && found.page_bytes == wanted.page_bytes && found.passing_bytes == wanted.passing_bytes &&
+           found.page_positions == wanted.page_positions && found.passing == passing && found.vocab == wanted.vocab,
        "session file", "one of this model, compiled for this machine", "one of another");
   need(found.weights == wanted.weights, "session file", "one of a model with these weights", "other weights");
   std::vector<u32> ids(found.ids);
   std::vector<float> logits(found.vocab);
   std::ranges::copy(from.ids(), std::as_writable_bytes(std::span(ids)).begin());
   std::ranges::copy(from.logits(), std::as_writable_bytes(std::span(logits)).begin());
-  s.restore(ids, found.position, logits, [&](u32 i, std::byte* page) { std::memcpy(page, from.page(i).data(), found.page_bytes); });
+  s.restore(ids, found.position, logits, [&](bool passes, u32 i, std::byte* page) {
+    const auto bytes = passes ? from.passing(i) : from.page(i);
+    std::memcpy(page, bytes.data(), bytes.size());
+  });
 }
 
 }  // namespace cke

@@ -65,7 +65,7 @@ template <class Isa> std::vector<float> computed(const shape& s, const std::vect
   std::vector<float> out;
   u32 at = 0;
   for (const u32 n : passes) {
-    const segment one{0, n, at, pages.data()};
+    const segment one{0, n, at, {pages.data()}};
     work pass;
     pass.tokens = n, pass.segments = {&one, 1}, pass.by = split::kv_heads, pass.scratch = scratch.data();
     pass.kv = {caches, 0, s.blocks};

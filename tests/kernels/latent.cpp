@@ -52,7 +52,7 @@ TEST_CASE("latent: keys and queries are those of transformers, however tokens ar
       for (const u32 step : {tokens, 1u, 16u})
         for (u32 at = 0, n; at < tokens; at += n) {
           n = std::min(step, tokens - at);
-          const segment one{0, n, at, nullptr};
+          const segment one{0, n, at, {}};
           const std::vector<u32> segment_of(n, 0);
           work w;
           w.tokens = n, w.segments = {&one, 1}, w.segment_of = segment_of.data(), w.by = split::tokens, w.rope = {cos.data(), sin.data()};

@@ -84,7 +84,7 @@ template <opcode Op, class Isa> std::vector<float> computed(const test& t, std::
   std::vector<u32> sizes(passes);
   for (u32 at = 0, i = 0, n; at < t.tokens; at += n, ++i) {
     n = i < sizes.size() ? sizes[i] : t.tokens - at;
-    const segment one{0, n, at, pages.data()};
+    const segment one{0, n, at, {pages.data()}};
     work w;
     w.tokens = n, w.segments = {&one, 1}, w.by = t.by, w.scratch = scratch.data(), w.kv = {offset, 0, 1};
     std::vector<std::vector<float>> rows;

@@ -43,7 +43,7 @@ void check(u32 channels, u32 taps, bool bias, std::vector<one> segments) {
     std::vector<segment> list;
     for (std::size_t s = 0; s < parts.size(); ++s) {
       tokens = std::max(tokens, parts[s].first + parts[s].tokens);
-      list.push_back({parts[s].first, parts[s].tokens, parts[s].position, all[s].pages.data()});
+      list.push_back({parts[s].first, parts[s].tokens, parts[s].position, {all[s].pages.data()}});
     }
     std::vector<float> in(u64{tokens} * stride, NAN), out(u64{tokens} * out_stride, NAN);
     for (std::size_t s = 0; s < parts.size(); ++s)

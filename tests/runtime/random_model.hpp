@@ -168,8 +168,8 @@ inline bool same_bits(std::span<const float> a, std::span<const float> b) {
 
 // A slot by itself, with pages of its own.
 template <class Slot> Slot lone(u32 context) {
-  static page_pool pages(Slot::page_bytes, 0, Slot::page_positions);
-  return Slot(pages, context);
+  static page_pools pages(Slot::plan, {}, 0);
+  return Slot(pages, {.context = context});
 }
 
 // What went wrong in f(), as its text and code; "" when nothing did.

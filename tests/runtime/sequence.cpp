@@ -140,7 +140,7 @@ TEST_CASE("sequence: one without a cache of its own takes over what others have 
     text t(m);
     CHECK(t.recall(ids()) == 128);
     CHECK(std::ranges::equal(t.history(), ids(0, 128)));
-    CHECK(m->cache.count().held == 2);
+    CHECK(m->cache.lasting.count().held == 2);
     t.feed(ids(128, 20));
     check_at(t, 148);
     const auto begun = random_model::failure_of([&] { t.recall(ids()); });
@@ -167,12 +167,12 @@ TEST_CASE("sequence: one without a cache of its own takes over what others have 
   CHECK(random_model::failure_of([&] { text::feed_together(3, [&](u32 i) { return turns[i]; }); }).code == errc::cache_full);
   CHECK(a.position() == 10);
   check_at(s, 190);
-  CHECK(m->cache.count().held == 3);
+  CHECK(m->cache.lasting.count().held == 3);
   a.reset();
   s.feed(ids(190, 10));
   check_at(s, 200);
   s.reset();
-  CHECK(m->cache.count().held == 0);
+  CHECK(m->cache.lasting.count().held == 0);
   CHECK(b.recall(ids()) == 128);  // nobody held it
   b.feed(ids(128, 72));
   check_at(b, 200);

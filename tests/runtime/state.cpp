@@ -14,13 +14,13 @@ namespace {
 using P = program<random_model::mixed, F32>;
 constexpr u32 context = 300;
 
-template <dtype KV> struct tests {
+template <dtype KV, class P = ::P> struct tests {
   using state = slot_state<P, KV, isa::native>;
   using cache = kv_cache<KV, isa::native>;
 
   static std::vector<state_descriptor> layers() {
     std::vector<state_descriptor> out;
-    P::for_each_state(context, KV, [&](const state_descriptor& d) { out.push_back(d); });
+    P::for_each_state(KV, [&](const state_descriptor& d) { out.push_back(d); });
     return out;
   }
   // Another number for every layer, head, position and dim; small whole numbers: q8_0 is within one of
@@ -30,7 +30,7 @@ template <dtype KV> struct tests {
   }
   static kv_blocks head_of(const state& s, u32 layer, u32 head) {
     const kv_place at = state::places[layer];
-    return {s.pages(), at.offset + head * at.block_bytes};
+    return {s.pages(at.passes), at.offset + head * at.block_bytes};
   }
   static void write(state& s, u32 seed, u32 from, u32 to) {
     CHECK(s.position() == from);
@@ -45,10 +45,11 @@ template <dtype KV> struct tests {
         }
     s.advance(to - s.position());
   }
+  // As far as it has not passed.
   static bool holds(const state& s, u32 seed, u32 from, u32 to) {
     for (const state_descriptor& d : layers())
       for (u32 h = 0; h < d.heads; ++h)
-        for (u32 p = from; p < to; ++p)
+        for (u32 p = d.passes ? std::max(from, s.passing().first() * state::page_positions) : from; p < to; ++p)
           for (u32 i = 0; i < d.head_dim; ++i) {
             const kv_blocks c = head_of(s, d.id, h);
             const float want = number(seed, d.id, h, p, i), bound = KV == dtype::q8_0 ? 1.01f : 0;
@@ -59,14 +60,14 @@ template <dtype KV> struct tests {
   }
 
   static void places() {
-    page_pool pool(state::page_bytes, 0);
-    state s(pool, context);
-    CHECK(s.held() == 0);
+    page_pools pool(state::plan, {}, 0);
+    state s(pool, {.context = context});
+    CHECK(s.lasting().end() == 0);
     s.reserve(context);
-    CHECK(s.held() == 3);
+    CHECK(s.lasting().end() == 3);
     CHECK(s.context() == context);
     CHECK(s.position() == 0);
-    CHECK(state::bytes(context) == P::state_bytes(context, KV));
+    CHECK(state::bytes({.context = context}) == P::state_bytes({.context = context}, KV));
     const auto all = layers();
     CHECK(all.size() == 3);
     std::vector<std::pair<const std::byte*, const std::byte*>> areas;
@@ -79,23 +80,26 @@ template <dtype KV> struct tests {
         }
     std::ranges::sort(areas);
     for (std::size_t i = 1; i < areas.size(); ++i) CHECK(areas[i - 1].second <= areas[i].first);
-    CHECK(static_cast<u64>(areas.back().second - areas.front().first) <= state::bytes(context));
+    u64 bytes = 0;
+    for (const auto& [begin, end] : areas) bytes += static_cast<u64>(end - begin);
+    CHECK(bytes == state::bytes({.context = context}));
+    CHECK(bytes == pool.lasting.size() * pool.lasting.page_bytes() + pool.passing.size() * pool.passing.page_bytes());
   }
 
   static void forks() {
-    page_pool pool(state::page_bytes, 0), another(state::page_bytes, 0);
-    state a(pool, context);
+    page_pools pool(state::plan, {}, 0), another(state::plan, {}, 0);
+    state a(pool, {.context = context});
     write(a, 1, 0, 140);
     CHECK(holds(a, 1, 0, 140));
     state b(a);
-    CHECK(pool.count().held == 2);  // one set of pages for both
+    CHECK(pool.lasting.count().held == 2);  // one set of pages for both
     CHECK(b.position() == 140);
     CHECK(holds(b, 1, 0, 140));
     write(b, 2, 140, 300);
     CHECK(b.pages()[0] == a.pages()[0]);
     CHECK(b.pages()[1] != a.pages()[1]);
     write(a, 3, 140, 200);
-    CHECK(pool.count().held == 4);
+    CHECK(pool.lasting.count().held == 4);
     CHECK(holds(a, 3, 140, 200));
     CHECK(holds(b, 1, 0, 140));
     CHECK(holds(b, 2, 140, 300));
@@ -105,11 +109,11 @@ template <dtype KV> struct tests {
     CHECK(holds(b, 3, 140, 200));
     b = *&b;
     CHECK(holds(b, 3, 140, 200));
-    CHECK(pool.count().held == 2);
-    state small(another, 10);
+    CHECK(pool.lasting.count().held == 2);
+    state small(another, {.context = 10});
     small = a;  // another context, of another pool
     CHECK(small.context() == context);
-    CHECK(another.count().held == 0);
+    CHECK(another.lasting.count().held == 0);
     CHECK(holds(small, 3, 140, 200));
     const std::byte* const place = a.pages()[0];
     const state moved = std::move(a);
@@ -136,24 +140,24 @@ TEST_CASE("state: a copy holds what was there, and goes its own way") {
 
 TEST_CASE("state: truncating moves back only, and gives back what nothing is left in") {
   using state = tests<dtype::f16>::state;
-  page_pool pool(state::page_bytes, 0);
-  state s(pool, context);
+  page_pools pool(state::plan, {}, 0);
+  state s(pool, {.context = context});
   s.reserve(0);
-  CHECK(s.held() == 0);
+  CHECK(s.lasting().end() == 0);
   for (const u32 n : {50u, 30u, 48u, 1u, 171u}) s.reserve(n), s.advance(n);
   CHECK(s.position() == 300);
-  CHECK(s.held() == 3);
+  CHECK(s.lasting().end() == 3);
   s.truncate(301);
   CHECK(s.position() == 300);
   s.truncate(257);
-  CHECK(s.held() == 3);
+  CHECK(s.lasting().end() == 3);
   s.truncate(256);
-  CHECK(s.held() == 2);
+  CHECK(s.lasting().end() == 2);
   s.truncate(7);
   CHECK(s.position() == 7);
-  CHECK(pool.count().held == 1);
+  CHECK(pool.lasting.count().held == 1);
   s.truncate(0);
-  CHECK(pool.count().held == 0);
+  CHECK(pool.lasting.count().held == 0);
 }
 
 TEST_CASE("state: recurrent states go back to where a page ends; in each page they take their bytes once") {
@@ -164,104 +168,158 @@ TEST_CASE("state: recurrent states go back to where a page ends; in each page th
   static_assert(states > cache && states < 2 * cache);
   static_assert(state::page_positions == 256 && tests<dtype::f16>::state::page_positions == 128);
   static_assert(slot_state<R, dtype::f32, isa::native>::page_positions == 128);
-  CHECK(state::page_bytes == 2 * cache + states);
-  CHECK(R::state_bytes(512, dtype::f16) == 4 * cache + states);
-  page_pool pool(state::page_bytes, 0, state::page_positions);
-  state s(pool, 600);
+  CHECK(state::bytes({.context = 256}) == 2 * cache + states);
+  CHECK(R::state_bytes({.context = 512}, dtype::f16) == 2 * (2 * cache + states));
+  page_pools pool(state::plan, {}, 0);
+  state s(pool, {.context = 600});
   s.reserve(600), s.advance(600);
-  CHECK(s.held() == 3);
+  CHECK(s.lasting().end() == 3);
   for (u32 b = 0; b < 6; ++b) CHECK(s.pages()[b] == s.pages()[b / 2 * 2] + b % 2 * cache);
   for (const auto& [to, is, held] : {std::array{601u, 600u, 3u}, {600u, 600u, 3u}, {599u, 512u, 2u}, {512u, 512u, 2u}, {511u, 256u, 1u}, {255u, 0u, 0u}}) {
     s.truncate(to);
     CHECK(s.position() == is);
-    CHECK(s.held() == held);
+    CHECK(s.lasting().end() == held);
   }
   const std::vector<u32> ids = random_model::ids(600, 1000);
   {
-    state a(pool, 600);
+    state a(pool, {.context = 600});
     a.reserve(511), a.advance(511);
     a.remember(ids.data());
   }
   for (const auto& [length, found] : {std::array{255u, 0u}, {256u, 256u}, {600u, 256u}}) {
-    state b(pool, 600);
+    state b(pool, {.context = 600});
     b.recall(std::span(ids).first(length));
     CHECK(b.position() == found);
   }
 }
 
+TEST_CASE("state: what passes is given back, and comes back where it is remembered") {
+  using w = tests<dtype::f16>;
+  constexpr capacity small{.context = 2000, .chunk = 64};
+  static_assert(w::state::plan.reach == 74 && w::state::plan.in_sight(64) == 3);
+  const std::vector<u32> ids = random_model::ids(small.context, 1000);
+  page_pools pool(w::state::plan, small, 0);
+  w::state s(pool, small);
+  CHECK(pool.passing.size() == 3);
+  const auto go = [&](w::state& of, u32 to) {
+    while (of.position() < to) w::write(of, 1, of.position(), std::min(to, of.position() + 64)), of.remember(ids.data());
+  };
+  const auto sees_all = [](const w::state& of) { return of.passing().first() <= w::state::first_seen(of.position()) && w::holds(of, 1, 0, of.position()); };
+  for (u32 to = 1; to < 1000; to += 37) {
+    go(s, to);
+    REQUIRE(s.position() == to);
+    REQUIRE(sees_all(s));
+    REQUIRE(s.passing().end() - s.passing().first() <= 3);
+    REQUIRE(s.lasting().first() == 0);
+  }
+  CHECK(pool.passing.count().held == 3);
+  for (const u32 by : {0u, 1u, 50u}) {  // less than a chunk: nothing is missing
+    const u32 back = s.position() - by;
+    s.truncate(back);
+    CHECK(s.position() == back);
+    CHECK(sees_all(s));
+  }
+  // A fork, and its pages when both go on.
+  {
+    w::state other(s);
+    CHECK(pool.passing.size() == 6);
+    CHECK(pool.passing.count().held == s.passing().end() - s.passing().first());
+    go(s, 1000), go(other, 990);
+    CHECK((sees_all(s) && sees_all(other)));
+  }
+  // Three pages more than s holds: what was in the last ones that it gave back is there.
+  go(s, 1300);
+  s.truncate(1000);
+  CHECK(s.position() == 1000);
+  CHECK(sees_all(s));
+  w::state again(pool, small);
+  again.recall(std::span(ids).first(1100));
+  CHECK(again.position() == 1024);
+  CHECK(sees_all(again));
+  s.truncate(500);  // long gone: all is to be computed again
+  CHECK(s.position() == 0);
+  CHECK((s.passing().end() == 0 && s.lasting().end() == 0));
+  CHECK(pool.passing.count().held == 1);
+  again.truncate(0);
+  again.recall(std::span(ids).first(600));  // there is what lasts, and not what passes
+  CHECK(again.position() == 0);
+  CHECK((pool.lasting.count().held == 0 && pool.passing.count().held == 0));
+}
+
 TEST_CASE("state: where pages run out, reserving is an error and truncating gives back what it had taken") {
   using state = tests<dtype::f16>::state;
-  page_pool pool(state::page_bytes, 3);
-  state a(pool, context), b(pool, context);
+  page_pools pool(state::plan, {}, 3 * key_block);
+  state a(pool, {.context = context}), b(pool, {.context = context});
   tests<dtype::f16>::write(a, 1, 0, 140);
   const auto failed = random_model::failure_of([&] { b.reserve(200); });
   CHECK(failed.code == errc::cache_full);
   CHECK(failed.text == "cache: expected a free page of 128 positions, found all 3 in use");
   b.truncate(b.position());
-  CHECK(pool.count().held == 2);
+  CHECK(pool.lasting.count().held == 2);
   state c(a);
   tests<dtype::f16>::write(c, 2, 140, 150);  // the last page, for its own copy
   CHECK(random_model::failure_of([&] { b.reserve(1); }).code == errc::cache_full);
   c = b;
   tests<dtype::f16>::write(a, 3, 140, 256);  // nobody shares it any more: no copy
-  CHECK(pool.count().held == 2);
+  CHECK(pool.lasting.count().held == 2);
   CHECK(tests<dtype::f16>::holds(a, 1, 0, 140));
   CHECK(tests<dtype::f16>::holds(a, 3, 140, 256));
 }
 
 TEST_CASE("state: pages that are full are found by their ids, while they are held and until they are taken") {
-  using state = tests<dtype::f16>::state;
-  page_pool pool(state::page_bytes, 4);
+  using all = tests<dtype::f16, program<random_model::tiny, F32>>;  // nothing passes
+  using state = all::state;
+  page_pools pool(state::plan, {}, 4 * key_block);
   const std::vector<u32> ids = random_model::ids(context, 1000), others = random_model::ids(context, 1000, 8);
   std::vector<u32> branch(ids);
   branch[130] += 1;
   const auto recalled = [&](std::span<const u32> some) {
-    state s(pool, context);
+    state s(pool, {.context = context});
     s.recall(some);
-    CHECK(s.position() == s.held() * key_block);
+    CHECK(s.position() == s.lasting().end() * key_block);
     return s.position();
   };
   {
-    state a(pool, context);
-    tests<dtype::f16>::write(a, 1, 0, 127);
+    state a(pool, {.context = context});
+    all::write(a, 1, 0, 127);
     a.remember(ids.data());
     CHECK(recalled(ids) == 0);
-    tests<dtype::f16>::write(a, 1, 127, 290);
+    all::write(a, 1, 127, 290);
     a.remember(ids.data());
     CHECK(recalled(ids) == 256);
     CHECK(recalled(std::span(ids).first(255)) == 128);
     CHECK(recalled(branch) == 128);
     CHECK(recalled(others) == 0);
     CHECK(recalled(std::span(ids).subspan(128)) == 0);  // the same ids after others
-    state b(pool, context);
+    state b(pool, {.context = context});
     b.recall(ids);
-    CHECK(tests<dtype::f16>::holds(b, 1, 0, 256));
+    CHECK(all::holds(b, 1, 0, 256));
     CHECK(b.pages()[1] == a.pages()[1]);
-    CHECK(pool.count().held == 3);
+    CHECK(pool.lasting.count().held == 3);
     // Who goes back into a page that others have too writes to a copy of it, and finds it again.
     b.truncate(140);
-    tests<dtype::f16>::write(b, 2, 140, 256);
-    CHECK(tests<dtype::f16>::holds(a, 1, 0, 256));
+    all::write(b, 2, 140, 256);
+    CHECK(all::holds(a, 1, 0, 256));
     b.remember(branch.data());
     CHECK(recalled(branch) == 256);
     b.truncate(140);
-    tests<dtype::f16>::write(b, 1, 140, 256);
+    all::write(b, 1, 140, 256);
     b.remember(ids.data());
     CHECK(b.pages()[1] == a.pages()[1]);
-    CHECK(pool.count().held == 3);
+    CHECK(pool.lasting.count().held == 3);
   }
-  CHECK(pool.count().held == 0);
+  CHECK(pool.lasting.count().held == 0);
   CHECK(recalled(ids) == 256);
   {
-    state c(pool, context);  // takes the page without a memory, the one that was never used, then the oldest
-    tests<dtype::f16>::write(c, 3, 0, 256);
+    state c(pool, {.context = context});  // takes the page without a memory, the one that was never used, then the oldest
+    all::write(c, 3, 0, 256);
     CHECK(recalled(ids) == 256);
-    tests<dtype::f16>::write(c, 3, 256, 290);
+    all::write(c, 3, 256, 290);
     CHECK(recalled(ids) == 128);
   }
-  state alone(pool, context);
+  state alone(pool, {.context = context});
   alone.recall(ids);
   alone.truncate(100);
-  tests<dtype::f16>::write(alone, 4, 100, 101);  // its only holder: the page changes, and is forgotten
+  all::write(alone, 4, 100, 101);  // its only holder: the page changes, and is forgotten
   CHECK(recalled(ids) == 0);
 }

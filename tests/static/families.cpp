@@ -41,7 +41,10 @@ constexpr char gemma4_now[] = "{" SHAPE R"("model_type": "gemma4_text", "head_di
 static_assert(std::is_same_v<from_config<gemma4_old>, from_config<gemma4_now>>);
 static_assert(from_config<gemma4_now>::config.rope.dims == 8 && !from_config<gemma4_now>::config.sliding.has(7));
 // 15 of 35 layers have a cache: 12 of heads of 256, 3 of 512
-static_assert(program<Gemma_4_E2B, Q8_0>::state_bytes(4096, dtype::f16) == u64{4096} * 2 * 2 * (12 * 256 + 3 * 512));
+static_assert(program<Gemma_4_E2B, Q8_0>::state_bytes({.context = 512}, dtype::f16) == u64{512} * 2 * 2 * (12 * 256 + 3 * 512));
+// Beyond it windows of 512 take what a pass of 512 sees: 9 pages of 128 positions.
+static_assert(program<Gemma_4_E2B, Q8_0>::state_bytes({.context = 4096}, dtype::f16) == u64{2} * 2 * (9 * 128 * 12 * 256 + 4096 * 3 * 512));
+static_assert(program<Gemma_4_E2B, Q8_0>::state_bytes({.context = 4096, .chunk = 2}, dtype::f16) == u64{2} * 2 * (5 * 128 * 12 * 256 + 4096 * 3 * 512));
 
 // null: one matrix of q, all experts in one group
 #define LATENT R"("kv_lora_rank": 20, "qk_rope_head_dim": 8, "qk_nope_head_dim": 12, "v_head_dim": 10, "moe_intermediate_size": 20, "n_routed_experts": 6, )" \
@@ -56,7 +59,7 @@ static_assert(from_config<deepseek_now>::config.q_rank == 0 && from_config<deeps
 // mission.md 2.0: 192^-1/2 (0.1 ln 40 + 1)^2
 static_assert(deepseek_scale(DeepSeek_V3::config).v > 0.13523 && deepseek_scale(DeepSeek_V3::config).v < 0.13524);
 // a latent and a turned key of each token, as key and as value
-static_assert(program<DeepSeek_V3, Q8_0>::state_bytes(4096, dtype::f16) == u64{4096} * 61 * 2 * 576 * 2);
+static_assert(program<DeepSeek_V3, Q8_0>::state_bytes({.context = 4096}, dtype::f16) == u64{4096} * 61 * 2 * 576 * 2);
 
 constexpr char gemma2_old[] = "{" SHAPE R"("model_type": "gemma2", "head_dim": 24, "query_pre_attn_scalar": 24, "sliding_window": 7, "rope_theta": 5000,
   "attn_logit_softcapping": 50.0, "final_logit_softcapping": null, "hidden_act": "gelu_pytorch_tanh"})";

@@ -58,13 +58,13 @@ static_assert(layer_input == 4'214'784 && layer_input + 2 * seed.stream + seed.k
 
 // The same work: the whole context in one pass, logits of the last row, the cache in f32 as there.
 constexpr capacity whole{.context = context, .chunk = context, .logit_rows = 1};
-constexpr u64 activation_bytes = ours::activations(whole).total + ours::state_bytes(context, dtype::f32);
+constexpr u64 activation_bytes = ours::activations(whole).total + ours::state_bytes(whole, dtype::f32);
 static_assert(activation_bytes * 5 / 2 <= seed.total());
 // Without the caches, which are of one size everywhere, less than a thirtieth.
 static_assert(ours::activations(whole).total * 30 <= seed.total() - seed.kv);
 // One row of logits, a stream, and what a layer passes on.
 static_assert(ours::activations({.context = context, .chunk = 1}).total < 640'000);
-static_assert(ours::state_bytes(context, dtype::f32) == seed.kv);
+static_assert(ours::state_bytes(whole, dtype::f32) == seed.kv);
 
 // ---- every preset -----------------------------------------------------------------------------------
 
@@ -85,7 +85,7 @@ template <class P> constexpr bool sound_program() {
     if (!sound(*c)) return false;
   bool good = sound(P::head()) && sound(P::foot());
   P::for_each_weight([&](const weight& w) { good = good && w.offset % 64 == 0; });
-  P::for_each_state(1000, dtype::bf16, [&](const state_descriptor& d) { good = good && d.offset % 64 == 0 && d.align == 64; });
+  P::for_each_state(dtype::bf16, [&](const state_descriptor& d) { good = good && d.offset % 64 == 0 && d.align == 64; });
   return good;
 }
 template <class P> constexpr bool is_sound = sound_program<P>();  // each a constant of its own: compilers limit their steps

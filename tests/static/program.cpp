@@ -126,6 +126,6 @@ template <class M> constexpr u32 tensors = [] {
 static_assert(tensors<Qwen3_0_6B> == 2 + 28 * 11 && tensors<Qwen3_8B> == 3 + 36 * 11 && tensors<SmolLM2_135M> == 2 + 30 * 9);
 
 // a cache may be larger than 4 GiB
-static_assert(program<Qwen3_8B, BF16>::state_bytes(131072, dtype::f32) == 2ull * 36 * 8 * 131072 * 128 * 4);
+static_assert(program<Qwen3_8B, BF16>::state_bytes({.context = 131072}, dtype::f32) == 2ull * 36 * 8 * 131072 * 128 * 4);
 
 }  // namespace

@@ -55,7 +55,7 @@ program_cost::program_cost(const nlohmann::ordered_json& plan, u64 weight_bytes)
     }
   }
   if (const auto& states = plan["states"]; states["count"] > 0)
-    kv_bytes_ = states["bytes"].get<double>() / states["count"].get<double>() / states["first"]["positions"].get<double>();
+    kv_bytes_ = states["block_bytes"].get<double>() / states["count"].get<double>() / key_block;
 }
 
 double program_cost::bytes(const pass& p) const {

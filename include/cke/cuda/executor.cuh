@@ -12,6 +12,8 @@
 
 namespace cke {
 
+template <class Device> inline constexpr bool lets_pass<cuda::isa<Device>> = false;
+
 // What cke::executor<P, KV, Isa> is on a device. It walks the same codes; registers share memory by the contract's linear
 // scan, since a launch has ended before the next one begins. Everything that differs from pass to pass is in device
 // memory (ids, segments with their positions, the table of pages), so a graph of launches can be run again.

@@ -9,7 +9,7 @@
 #include "lower_experts.hpp"
 #include "lower_latent.hpp"
 #include "lower_mamba.hpp"
-#include "plan.hpp"
+#include "page_plan.hpp"
 
 namespace cke {
 
@@ -26,13 +26,14 @@ struct weight {
   dtype as{};
   u64 offset{}, bytes{};  // tight, in the format's own blocks
 };
-// ADR 0001's StateDescriptor: a layer's k and v for a whole context, or its recurrent state.
+// ADR 0001's StateDescriptor: a layer's k and v of a key block, or its recurrent state.
 struct state_descriptor {
   u32 id{};
   keeps_what what{};
   lifecycle life{};
-  u32 layer{}, owner{}, heads{}, head_dim{}, positions{};  // recurrent: rows
-  u64 offset{}, bytes{};  // among caches, or among recurrent states
+  bool passes{};  // else it lasts; see page_plan
+  u32 layer{}, owner{}, heads{}, head_dim{}, rows{};  // rows: positions that a query sees; recurrent: of the state
+  u64 offset{}, bytes{};  // among the caches of its part of a page, or among its recurrent states
   u16 align = 64;
   bool zero_init = true;
 };
@@ -202,15 +203,17 @@ template <class Model, class Formats, bool Fused = true> struct program {
   static constexpr u32 vocab = foot().regs[foot().regs.size() - 1].width;
   static constexpr u32 dim = footer::in;
 
-  // States in layer order, recurrent ones behind all caches; that of another layer has its owner's place. The cache rows of a window are still a whole context: rings are not built yet.
-  template <class F> static constexpr u64 for_each_state(u32 context, dtype kv, F f) {
+  // States in layer order; that of another layer has its owner's place. Returns what a page is made of: a key block, or so
+  // many that recurrent states, which it has once, take no more than its caches do; up to 1024 positions, which is what a
+  // rewind may have to compute again.
+  template <class F> static constexpr page_plan for_each_state(dtype kv, F f) {
     struct owned {
       const state_shape* shape;
       u32 layer;
       u64 offset;
     };
     small_vector<owned, 16> last;  // of each shape
-    u64 next[2]{};  // among caches, among recurrent states
+    page_plan p;
     u32 id = 0;
     for (u32 l = 0; l < layers; ++l)
       for (const auto& shape : plain[kind_of[l]].states) {
@@ -218,44 +221,27 @@ template <class Model, class Formats, bool Fused = true> struct program {
         while (i < last.size() && !last[i].shape->like(shape)) ++i;
         if (shape.shared && i == last.size()) throw "cke: program: a layer shares a cache, and none before it has one of its shape";
         if (i == last.size()) last.push({});
-        const bool recurs = is_recurrent(shape.what);
-        if (!shape.shared) last[i] = {&shape, l, next[recurs]};
-        const u32 positions = recurs ? shape.rows : static_cast<u32>(align_up(context, key_block));
+        const bool recurs = is_recurrent(shape.what), passes = recurs || shape.rows != everything;
+        u64& next = recurs ? p.passing.recurrent : passes ? p.passing.caches : p.lasting.caches;
+        if (!shape.shared) last[i] = {&shape, l, next};
         // dims are padded to whole blocks of q8_0 and whole units, whatever the type
-        const u64 numbers = u64{positions} * shape.heads * align_up(shape.head_dim, 32);
+        const u64 numbers = u64{recurs ? shape.rows : key_block} * shape.heads * align_up(shape.head_dim, 32);
         const u64 bytes = recurs ? numbers * sizeof(float) : 2 * bytes_of(kv, numbers);
-        f(state_descriptor{id++, shape.what, shape.life, l, last[i].layer, shape.heads, shape.head_dim, positions, last[i].offset, bytes});
-        next[recurs] += shape.shared ? 0 : align_up(bytes);
+        f(state_descriptor{id++, shape.what, shape.life, passes, l, last[i].layer, shape.heads, shape.head_dim, shape.rows, last[i].offset, bytes});
+        next += shape.shared ? 0 : align_up(bytes);
+        const u32 before = recurs ? 1 : passes ? shape.rows - 1 : 0;
+        p.reach = before > p.reach ? before : p.reach, p.recurrent |= recurs;
       }
-    return next[0] + next[1];
-  }
-  static constexpr u64 state_bytes(u32 context, dtype kv) {
-    return for_each_state(context, kv, [](const state_descriptor&) {});
-  }
-
-  // Positions of a page: a block, or so many that recurrent states, which it has once, take no more than its caches do;
-  // up to 1024, which is what a rewind may have to compute again.
-  struct page_plan {
-    u64 caches, recurrent;  // bytes of the caches of a block, and of the recurrent states
-    u32 blocks;
-  };
-  static constexpr page_plan page(dtype kv) {
-    page_plan p{0, 0, 1};
-    for_each_state(key_block, kv, [&](const state_descriptor& d) {
-      u64& area = is_recurrent(d.what) ? p.recurrent : p.caches;
-      area = d.offset + align_up(d.bytes) > area ? d.offset + align_up(d.bytes) : area;
-    });
-    while (p.blocks < 8 && p.recurrent > p.blocks * p.caches) p.blocks *= 2;
+    while (p.blocks < 8 && p.passing.recurrent > p.blocks * (p.lasting.caches + p.passing.caches)) p.blocks *= 2;
     return p;
   }
-
+  static constexpr page_plan page(dtype kv) {
+    return for_each_state(kv, [](const state_descriptor&) {});
+  }
+  // Of a sequence, at the most.
+  static constexpr u64 state_bytes(capacity k, dtype kv) { return page(kv).bytes(k); }
   // Whether a position's state is known only by computing all positions before it.
-  static constexpr bool recurrent = [] {
-    bool any = false;
-    for (const code& c : plain)
-      for (const state_shape& s : c.states) any |= is_recurrent(s.what);
-    return any;
-  }();
+  static constexpr bool recurrent = page(dtype::f32).recurrent;
 
   static constexpr u32 side_width = plain_header().regs[beside].width;  // 0: none
 

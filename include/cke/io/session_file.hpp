@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// session_file.hpp: what a sequence knows, as a file: a header, its ids, its logits, its pages, a checksum.
+// session_file.hpp: what a sequence knows, as a file: a header, its ids, its logits, both parts of its pages, a checksum.
 #pragma once
 
 #include <cstring>
@@ -14,25 +14,27 @@
 
 namespace cke {
 
-// The first 128 bytes; little-endian, as this machine is. Then u32 ids, f32 logits, pages, and the XXH64 of
-// everything before it.
+// The first 128 bytes; little-endian, as this machine is. Then u32 ids, f32 logits, of all pages what lasts, of the last
+// ones what passes, and the XXH64 of everything before it.
 struct session_header {
-  static constexpr u32 current = 1;  // changes with whatever the bytes of a page mean
+  static constexpr u32 current = 2;  // changes with whatever the bytes of a page mean
 
   char magic[8] = {'C', 'K', 'E', '-', 'S', 'E', 'S', 'S'};
   u32 version = current;
   u32 kv_type{};                   // GGUF's number
   u64 program{}, weights{};        // checksums of what the model computes, and of its packed weights
-  u64 page_bytes{};
-  u32 page_positions{}, pages{};
+  u64 page_bytes{}, passing_bytes{};  // of the two parts of a page
+  u32 page_positions{}, pages{}, passing{};  // passing: so many of the pages, the last ones, are there with both parts
   u32 vocab{}, ids{}, position{};  // position: how many ids the pages know; a rewind may have left some to be computed again
-  u32 reserved[15]{};
+  u32 reserved[12]{};
   u64 checksum{};                  // of the bytes before it
 
   u64 own_checksum() const { return xxh64::of(std::as_bytes(std::span(this, 1)).first(sizeof *this - sizeof checksum)); }
   // Of the file; false where it is beyond 64 bits.
   bool file_bytes(u64& bytes) const {
-    return checked_mul(page_bytes, pages, bytes) && checked_add(bytes, sizeof *this + sizeof(u64) + (u64{ids} + vocab) * sizeof(u32), bytes);
+    u64 more;
+    return checked_mul(page_bytes, pages, bytes) && checked_mul(passing_bytes, passing, more) && checked_add(bytes, more, bytes) &&
+           checked_add(bytes, sizeof *this + sizeof(u64) + (u64{ids} + vocab) * sizeof(u32), bytes);
   }
 };
 static_assert(sizeof(session_header) == 128);
@@ -85,7 +87,8 @@ class session_file {
     u64 sum;
     std::memcpy(&sum, bytes.data() + size - sizeof sum, sizeof sum);
     need(sum == xxh64::of(bytes.first(size - sizeof sum)), "session file", "content with its checksum", "damage");
-    need(h.position <= h.ids && u64{h.pages} * h.page_positions >= h.position && u64{h.pages} * h.page_positions < u64{h.position} + h.page_positions,
+    need(h.position <= h.ids && u64{h.pages} * h.page_positions >= h.position && u64{h.pages} * h.page_positions < u64{h.position} + h.page_positions &&
+             h.passing <= h.pages,
          "session file", "pages of its positions", "others");
   }
 
@@ -95,11 +98,18 @@ class session_file {
   std::span<const std::byte> logits() const {
     return map_.bytes().subspan(sizeof header_ + u64{header_.ids} * sizeof(u32), u64{header_.vocab} * sizeof(float));
   }
+  // What lasts of page i.
   std::span<const std::byte> page(u32 i) const {
-    return map_.bytes().subspan(map_.bytes().size() - sizeof(u64) - (header_.pages - i) * header_.page_bytes, header_.page_bytes);
+    return map_.bytes().subspan(pages_end() - (header_.pages - i) * header_.page_bytes, header_.page_bytes);
+  }
+  // What passes of page i, one of the last.
+  std::span<const std::byte> passing(u32 i) const {
+    return map_.bytes().subspan(pages_end() + (header_.passing - (header_.pages - i)) * header_.passing_bytes, header_.passing_bytes);
   }
 
  private:
+  u64 pages_end() const { return map_.bytes().size() - sizeof(u64) - header_.passing * header_.passing_bytes; }
+
   mapped_file map_;
   session_header header_;
 };

@@ -17,7 +17,7 @@ namespace cke {
 
 inline const segment& segment_of(const work& w, u32 row) { return w.segments[w.segment_of[row]]; }
 inline u32 position_of(const segment& s, u32 row) { return s.position + (row - s.first); }
-inline kv_blocks blocks_of(const work& w, const segment& s, u32 h) { return {s.pages, w.kv.offset + h * w.kv.block_bytes}; }
+inline kv_blocks blocks_of(const work& w, const segment& s, u32 h) { return {s.pages[w.kv.passes], w.kv.offset + h * w.kv.block_bytes}; }
 
 // f(head vector, where its result goes, token, matrix) for every head of q (matrix 0) and k (matrix 1, or none) of the unit.
 template <class F> void for_each_head(const params& p, const work& w, u32 unit, F f) {
@@ -194,7 +194,7 @@ template <dtype KV, class Isa> constexpr u64 attend_scratch(const params& p) {
 }
 // Bytes of `work::parts`, for contexts of several runs.
 template <dtype KV, class Isa> constexpr u64 attend_parts(const params& p, u32 tokens, u32 context) {
-  const u32 most = ceil_div(context, run_keys);
+  const u32 most = p.window <= context ? ceil_div(p.window + tokens, run_keys) + 1 : ceil_div(context, run_keys);
   return most > 1 ? u64{most} * tokens * p.heads * head_attention<KV, Isa>::part_floats(p.head_dim) * sizeof(float) : 0;
 }
 

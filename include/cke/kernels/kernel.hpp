@@ -23,7 +23,7 @@ struct view {
 // Rows of a pass that are of one sequence.
 struct segment {
   u32 first{}, tokens{}, position{};  // position: of the first
-  std::byte* const* pages{};          // of its caches, key_block positions in each
+  std::byte* const* pages[2]{};       // of each key block: what lasts, and what passes
 };
 
 // The state of one layer in a page of one or several blocks: of a cache, in each block, a block of each kv head, one
@@ -31,6 +31,7 @@ struct segment {
 struct kv_place {
   u64 offset{}, block_bytes{};
   u32 blocks = 1;  // of a page
+  bool passes{};   // which of segment::pages it is in
 };
 
 // cos and sin of every position, [position][dims / 2]

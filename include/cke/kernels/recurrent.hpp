@@ -14,7 +14,7 @@ namespace cke {
 // layer's, is that before `row` (zeros at position 0) and must become that after the last of them.
 template <class F> void advance_state(const work& w, const segment& s, u64 at, u64 count, F f) {
   const u32 of_page = w.kv.blocks * key_block;  // positions
-  const auto state_in = [&](u32 page) { return reinterpret_cast<float*>(s.pages[(page + 1) * w.kv.blocks - 1] + w.kv.offset) + at; };
+  const auto state_in = [&](u32 page) { return reinterpret_cast<float*>(s.pages[w.kv.passes][(page + 1) * w.kv.blocks - 1] + w.kv.offset) + at; };
   for (u32 row = 0, end; row < s.tokens; row = end) {
     const u32 position = s.position + row, page = position / of_page, left = of_page - position % of_page;
     end = s.tokens - row < left ? s.tokens : row + left;

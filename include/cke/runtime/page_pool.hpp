@@ -2,6 +2,7 @@
 // page_pool.hpp: the pages that the caches of a model's sequences are made of: shared, counted, and remembered.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <mutex>
 #include <span>
@@ -22,7 +23,7 @@ class page_memory {
   ~page_memory() = default;
 };
 
-// What all layers keep of some positions, whole key blocks. A page that is full may be remembered: then it is known
+// What layers keep of some positions, whole key blocks. A page that is full may be remembered: then it is known
 // by its ids and by the page before it, that is by all ids up to its end, and does not change.
 struct page {
   std::byte* data{};
@@ -38,10 +39,10 @@ struct page {
 // threads.
 class page_pool {
  public:
-  // 0 pages: as many as sequences that live have positions for, see admit(). Throws out_of_memory.
-  // With `elsewhere` pages are there, which must outlive the pool.
-  page_pool(u64 page_bytes, u32 pages, u32 positions = key_block, page_memory* elsewhere = nullptr)
-      : page_bytes_(page_bytes), positions_(positions), fixed_(pages > 0), elsewhere_(elsewhere) { grow(pages); }
+  // `pages` at once, and with the sequences that live, see admit(), up to `most`; 0: as many as they are. Throws out_of_memory.
+  // With `elsewhere` pages are there, which must outlive the pool. 0 positions: pages that are known by their parents alone.
+  page_pool(u64 page_bytes, u32 pages, u32 most, u32 positions, page_memory* elsewhere = nullptr)
+      : page_bytes_(page_bytes), most_(most ? most : ~u32{0}), positions_(positions), elsewhere_(elsewhere) { grow(pages); }
   ~page_pool() {
     while (slab* const last = slabs_) slabs_ = last->before, delete last;
   }
@@ -54,7 +55,8 @@ class page_pool {
   // A sequence of at most so many pages begins, or ends. Throws out_of_memory.
   void admit(u32 pages) {
     const std::lock_guard ours(busy_);
-    if (!fixed_ && wanted_ + pages > count_.all) grow(wanted_ + pages - count_.all);
+    const u32 all = std::min(wanted_ + pages, most_);
+    if (all > count_.all) grow(all - count_.all);
     wanted_ += pages;
   }
   void leave(u32 pages) noexcept {
@@ -200,8 +202,8 @@ class page_pool {
   }
 
   const u64 page_bytes_;
+  const u32 most_;
   const u32 positions_;  // of a page
-  const bool fixed_;
   page_memory* const elsewhere_;
   mutable std::mutex busy_;
   slab* slabs_{};                   // the last one

@@ -31,7 +31,7 @@ class pass_rows {
 
   void clear() { tokens_ = tile_count_ = segment_count_ = 0; }
   // ids that a sequence takes from `position` on.
-  void add(std::span<const u32> ids, u32 position, std::byte* const* pages) {
+  void add(std::span<const u32> ids, u32 position, std::byte* const* lasting, std::byte* const* passing) {
     if (ids.empty()) return;
     const auto n = static_cast<u32>(ids.size());
     std::memcpy(ids_ + tokens_, ids.data(), ids.size_bytes());
@@ -39,7 +39,7 @@ class pass_rows {
       segment_of_[tokens_ + t] = segment_count_;
       if (t % unit_tokens == 0) tiles_[tile_count_++] = tokens_ + t;
     }
-    segments_[segment_count_++] = {tokens_, n, position, pages};
+    segments_[segment_count_++] = {tokens_, n, position, {lasting, passing}};
     tokens_ += n;
   }
   pass all() const { return {tokens_, ids_, 0, {segments_, segment_count_}, segment_of_, {tiles_, tile_count_}}; }

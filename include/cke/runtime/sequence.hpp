@@ -1,76 +1,14 @@
 // SPDX-License-Identifier: MIT
-// sequence.hpp: a program with its weights in memory, and one sequence of ids on its way through it.
+// sequence.hpp: one sequence of ids on its way through a program.
 #pragma once
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 
-#include "executor.hpp"
+#include "loaded.hpp"
 
 CKE_COLD_BEGIN
 namespace cke {
-
-struct model_options {
-  u32 threads = 0;     // 0: the cores that the process may use
-  u32 context = 4096;  // positions of a session; rope rules that depend on a length use this one
-  u32 chunk = 512;     // most tokens of one pass
-  u32 logit_rows = 1;  // most rows of logits of one pass
-  u32 cache_positions = 0;  // of all sessions together; 0: as many as they have contexts
-  progress_callback progress{};  // weights packed, weights in all
-
-  // Throws config_range.
-  void validate() const {
-    const auto check = [](const char* name, u32 value, u32 least, u32 most) {
-      if (value < least || value > most)
-        throw Error(errc::config_range, {}, name, concat({least, " to ", most}), concat({value}));
-    };
-    check("context", context, 1, 1 << 24);
-    check("chunk", chunk, 1, 1 << 16);
-    check("logit_rows", logit_rows, 1, 1 << 16);
-    check("cache_positions", cache_positions, 0, 1 << 30);
-    check("threads", threads, 0, team::max_threads);
-  }
-  // A pass is no longer than the context, or than one with a row of logits for each of many sessions.
-  capacity limits() const { return {context, std::min(chunk, std::max(context, logit_rows)), logit_rows}; }
-};
-
-// The numbers that keys and values are kept in when a program does not say. bf16 is fastest, but would be the
-// greatest error of a model whose weights are 16 bits wide (docs/benchmarks.md).
-template <class Formats> inline constexpr dtype default_kv = [] {
-  const auto all = [](auto t) { return std::is_base_of_v<one_format<decltype(t)::value>, Formats>; };
-  if (all(std::integral_constant<dtype, dtype::f32>{})) return dtype::f32;
-  const bool half = all(std::integral_constant<dtype, dtype::bf16>{}) || all(std::integral_constant<dtype, dtype::f16>{});
-  return half ? dtype::f16 : dtype::bf16;
-}();
-
-// Immutable but for the memory of the one pass that runs at a time.
-template <class P, dtype KV, class Isa> struct loaded {
-  using program = P;
-  using isa = Isa;
-  static constexpr dtype kv = KV;
-  using slot = slot_state<P, KV, Isa>;
-
-  team threads;
-  weights<P, Isa> packed;
-  executor<P, KV, Isa> run;
-  page_pool cache;
-  std::mutex busy;
-
-  // Throws config_range for the options, and what weights throws.
-  template <tensor_source S, class Names>
-  loaded(const S& tensors, std::string_view file, naming as, const Names& names, const model_options& o)
-      : threads((o.validate(), o.threads ? o.threads : default_threads())),
-        packed(tensors, file, as, names, threads, o.progress), run(packed, threads, o.limits()),
-        cache(slot::page_bytes, ceil_div(o.cache_positions, slot::page_positions), slot::page_positions, run.memory_of_pages()) {}
-
-  u32 context() const { return run.limits().context; }
-  void watch(const tracer& t) {
-    const std::lock_guard turn(busy);
-    run.watch(t);
-  }
-  u64 state_bytes() const { return slot::bytes(context()); }
-};
 
 // The states of all layers and the ids so far. A copy is a fork. Not for two threads at once;
 // sequences of one model may be used from several threads and take turns pass by pass.
@@ -80,7 +18,7 @@ template <class Loaded> class sequence {
   using executor = decltype(Loaded::run);
 
   explicit sequence(std::shared_ptr<Loaded> model)
-      : model_(std::move(model)), slot_(model_->cache, model_->context()), logits_(vocab_size) {
+      : model_(std::move(model)), slot_(model_->cache, model_->run.limits()), logits_(vocab_size) {
     history_.reserve(slot_.context());
   }
   sequence(const sequence& o) : model_(o.model_), slot_(o.slot_), logits_(o.logits_) {
@@ -163,9 +101,9 @@ template <class Loaded> class sequence {
         return typename executor::part{ids.subspan(from, to - from), now.of->slot_, logits ? now.of->logits_.data() : nullptr, now.hidden,
                                        now.hidden ? row_sink{} : now.each, first - from, first - again};
       });
+      for (u32 i = turn; i < end; ++i) at(i).of->took();
       taken = stop < size_of(end - 1) ? stop : 0, turn = taken ? end - 1 : end;
     }
-    for (u32 i = 0; i < count; ++i) at(i).of->took();
   }
 
   // Where a device computes: up to n ids, each the likeliest after the one before, fed in one launch that does not wait for
@@ -226,7 +164,7 @@ template <class Loaded> class sequence {
   }
 
   // At position 0: takes the place of a sequence of this model that knew these: of its ids the first `computed`, in pages that
-  // fill(i, page) writes. Throws token_range, context_overflow, cache_full, usage; the sequence is then as it was.
+  // fill(passes, i, bytes) writes. Throws token_range, context_overflow, cache_full, usage; the sequence is then as it was.
   template <class Fill> void restore(std::span<const u32> ids, u32 computed, std::span<const float> logits, Fill&& fill) {
     if (position() != 0) throw Error(errc::usage, {}, "restore", "a sequence at position 0", concat({position()}));
     check(ids, {});
@@ -256,14 +194,14 @@ template <class Loaded> class sequence {
                   concat({position() + count}));
   }
 
-  // Ids become history; those from where the slot is are then wanted(), until took().
+  // Ids become history; those from where the slot is are then wanted().
   void begin(std::span<const u32> ids) {
     history_.insert(history_.end(), ids.begin(), ids.end());
     from_ = slot_.position();
   }
   std::span<const u32> wanted() const { return std::span(history_).subspan(from_); }
   void reserve() { slot_.reserve(static_cast<u32>(wanted().size())); }
-  void took() { slot_.remember(history_.data()); }
+  void took() { slot_.remember(history_.data()); }  // after each pass
 
   // take(i, row) for the last `rows` ids
   template <class Take> void pass_all(std::span<const u32> ids, u32 rows, Take&& take) {
@@ -279,7 +217,6 @@ template <class Loaded> class sequence {
       rewind(start);
       throw;
     }
-    took();
   }
 
   // The ids from `at` on that fit into a pass; take(i, row) from row `first_row` on. Returns how many.
@@ -291,6 +228,7 @@ template <class Loaded> class sequence {
     model_->run.run(ids.subspan(at, n), rows, slot_, [&](u32 first, u32 some, const view& v) {
       for (u32 r = 0; r < some; ++r) take(at + first + r, std::span<const float>(v.row(r), vocab_size));
     });
+    took();
     return n;
   }
 

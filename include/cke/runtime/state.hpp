@@ -2,129 +2,147 @@
 // state.hpp: what one conversation keeps between passes: the pages of its states, and the position.
 #pragma once
 
-#include <memory>
+#include <span>
 #include <utility>
 
 #include "../graph/program.hpp"
 #include "../kernels/kernel.hpp"
 #include "../kernels/kv_cache.hpp"
-#include "page_pool.hpp"
+#include "page_run.hpp"
 
 CKE_COLD_BEGIN
 namespace cke {
 
-// The states of one slot: pages of a pool, which must outlive it. Lifecycle: reserve takes pages, truncate
-// gives back those that nothing is left in, a copy shares them until one of both writes, recall takes those
-// that another has filled, the destructor gives back all. A page has a recurrent state as it is after the last
-// position in it that was computed: copies of pages are copies of states, and a full page has that of its end.
+// Whether what passes has pages of its own. Not on a device, which runs ahead of the host by many positions.
+template <class Isa> inline constexpr bool lets_pass = true;
+
+// The pages of a model's sequences, both parts of them. What passed is remembered by the number of the page that it was of.
+struct page_pools {
+  // Of `positions` in all, for sequences of k; 0: as many pages as those that live may hold. Throws out_of_memory.
+  page_pools(const page_plan& p, capacity k, u32 positions, page_memory* elsewhere = nullptr)
+      : lasting(p.bytes(p.lasting), p.pages(positions), p.pages(positions), p.positions(), elsewhere),
+        passing(p.bytes(p.passing), std::min(p.pages(positions), ceil_div(positions, k.context) * p.kept(k)), p.pages(positions), 0, elsewhere) {}
+  page_pool lasting, passing;
+};
+
+// The states of one slot: pages of a model's pools, which must outlive it. Lifecycle: reserve takes pages, and gives back
+// what no later position looks at; truncate gives back those that nothing is left in, a copy shares them until one of both
+// writes, recall takes those that another has filled, the destructor gives back all. A page has a recurrent state as it is
+// after the last position in it that was computed: copies of pages are copies of states, and a full page has that of its end.
 template <class P, dtype KV, class Isa> class slot_state {
  public:
-  static constexpr auto plan = P::page(KV);
-  static constexpr u64 page_bytes = plan.blocks * plan.caches + plan.recurrent;
-  static constexpr u32 page_positions = plan.blocks * key_block;
+  static constexpr page_plan plan = lets_pass<Isa> ? P::page(KV) : P::page(KV).all_lasting();
+  static constexpr u32 page_positions = plan.positions();
+  static constexpr bool passes = plan.bytes(plan.passing) > 0;
 
   // Throws out_of_memory.
-  slot_state(page_pool& pool, u32 context)
-      : pool_(&pool), context_(context), pages_(new page*[pages_of(context)]{}), data_(new std::byte*[pages_of(context) * plan.blocks]{}) {
-    pool.admit(pages_of(context));
-  }
-  slot_state(const slot_state& other) : slot_state(*other.pool_, other.context_) { share_all(other); }
+  slot_state(page_pools& from, capacity k)
+      : pools_(&from), limits_(k), lasting_(from.lasting, plan.blocks, plan.lasting.caches, plan.pages(k.context), plan.pages(k.context)),
+        passing_(from.passing, plan.blocks, plan.passing.caches, plan.kept(k), passes ? plan.pages(k.context) : 0) {}
+  slot_state(const slot_state& other) : slot_state(*other.pools_, other.limits_) { share_all(other); }
   slot_state& operator=(const slot_state& other) {
     if (this == &other) return *this;
-    if (pool_ != other.pool_ || context_ != other.context_) return *this = slot_state(other);
+    if (pools_ != other.pools_ || context() != other.context()) return *this = slot_state(other);
     truncate(0);
     share_all(other);
     return *this;
   }
-  slot_state(slot_state&& other) noexcept { swap(other); }
-  slot_state& operator=(slot_state&& other) noexcept {
-    slot_state moved(std::move(other));
-    swap(moved);
-    return *this;
-  }
-  ~slot_state() {
-    if (!pool_) return;
-    truncate(0);
-    pool_->leave(pages_of(context_));
-  }
+  slot_state(slot_state&&) noexcept = default;
+  slot_state& operator=(slot_state&&) noexcept = default;
 
-  static u64 bytes(u32 context) { return pages_of(context) * page_bytes; }
-  u32 context() const { return context_; }
+  static constexpr u64 bytes(capacity k) { return plan.bytes(k); }
+  u32 context() const { return limits_.context; }
   u32 position() const { return position_; }
-  u32 held() const { return held_; }  // pages
-  std::byte* const* pages() const { return data_.get(); }  // of each key block
+  const page_run& lasting() const { return lasting_; }
+  const page_run& passing() const { return passing_; }
+  std::byte* const* pages(bool passing = false) const { return (passing ? passing_ : lasting_).blocks(); }  // of each key block
 
-  // Before a pass: pages for `tokens` more positions, which nobody else sees. Throws cache_full; truncating
-  // to position() then gives back what was taken.
+  // Before a pass: pages for `tokens` more positions, which nobody else sees; of what passes for those of the next pass,
+  // at the most. Throws cache_full; truncating to position() then gives back what was taken.
   CKE_OUT_OF_LINE void reserve(u32 tokens) {
     if (tokens == 0) return;
-    if (const u32 last = position_ / page_positions; position_ % page_positions != 0) put(last, pool_->writable(*pages_[last]));
-    while (held_ < pages_of(position_ + tokens)) put(held_, pool_->take()), ++held_;
+    const u32 last = position_ / page_positions;
+    const bool begun = position_ % page_positions != 0;
+    if (begun) lasting_.own(last);
+    lasting_.extend(plan.pages(position_ + tokens));
+    if constexpr (passes) {
+      if (begun) passing_.own(last);
+      passing_.extend(plan.pages(position_ + std::min(tokens, limits_.chunk)));
+    }
   }
   void advance(u32 tokens) { position_ += tokens; }
-  // Forgets what came after `position`; where there are recurrent states, all that came after the last whole page.
+  // Forgets what came after `position`. Recurrent states go back to the end of a page; and where what a position would look
+  // at has passed and is not remembered, to where nothing is missing.
   CKE_OUT_OF_LINE void truncate(u32 position) {
     if (position < position_) position_ = P::recurrent ? position / page_positions * page_positions : position;
-    while (held_ > pages_of(position_)) pool_->give_back(*pages_[--held_]);  // the last first: it is worth least
-    known_ = known_ < position_ / page_positions ? known_ : position_ / page_positions;
+    settle();
   }
 
   // Pages that are full can be found by whoever has the same ids; `ids` are all so far.
   CKE_OUT_OF_LINE void remember(const u32* ids) {
-    for (; known_ < position_ / page_positions; ++known_)
-      put(known_, pool_->remember(parent(known_), *pages_[known_], ids + u64{known_} * page_positions));
-  }
-  // At the beginning: takes the pages of the longest run of whole pages of `ids` that is remembered.
-  void recall(std::span<const u32> ids) {
-    for (; held_ < ids.size() / page_positions; ++held_) {
-      page* const known = pool_->find(parent(held_), ids.data() + u64{held_} * page_positions);
-      if (!known) break;
-      put(held_, known);
+    for (; known_ < position_ / page_positions; ++known_) {
+      lasting_.remember(known_, parent(known_), ids + u64{known_} * page_positions);
+      if constexpr (passes)
+        if (known_ >= passing_.first()) passing_.remember(known_, lasting_[known_].number, nullptr);
     }
-    known_ = held_, position_ = held_ * page_positions;
+  }
+  // At the beginning: takes the pages of the longest run of whole pages of `ids` that is remembered, as far as what its end
+  // looks at is remembered too.
+  void recall(std::span<const u32> ids) {
+    u32 i = 0;
+    while (i < ids.size() / page_positions && lasting_.recall(i, parent(i), ids.data() + u64{i} * page_positions)) ++i;
+    known_ = i, position_ = i * page_positions;
+    settle();
   }
 
-  // At the beginning: `position` positions that were computed elsewhere; fill(i, page) writes its bytes. Throws cache_full.
+  // At the beginning: `position` positions that were computed elsewhere; fill(passes, i, bytes) writes that part of
+  // page i; what passes is of those pages only that the next position looks at. Throws cache_full.
   template <class Fill> void restore(u32 position, Fill&& fill) {
-    reserve(position);
-    for (u32 i = 0; i < held_; ++i) fill(i, pages_[i]->data);
+    lasting_.extend(plan.pages(position));
+    for (u32 i = 0; i < lasting_.end(); ++i) fill(false, i, lasting_[i].data);
+    if constexpr (passes) {
+      passing_.cut(first_seen(position));
+      passing_.extend(plan.pages(position));
+      for (u32 i = passing_.first(); i < passing_.end(); ++i) fill(true, i, passing_[i].data);
+    }
     position_ = position;
   }
+  // The first page in which a position looks at what passes.
+  static constexpr u32 first_seen(u32 position) { return (position - std::min(position, plan.reach)) / page_positions; }
 
   // Where the state of each layer lies in a page.
   static constexpr auto places = [] {
     small_vector<kv_place, std::max<std::size_t>(P::layers, 1) * 4> all;
-    P::for_each_state(key_block, KV, [&](const state_descriptor& d) {
-      const bool recurs = is_recurrent(d.what);
-      all.push({(recurs ? plan.caches : 0) + d.offset, recurs ? 0 : kv_cache<KV, Isa>::block_bytes(d.head_dim), plan.blocks});
+    P::for_each_state(KV, [&](const state_descriptor& d) {
+      const bool recurs = is_recurrent(d.what), apart = passes && d.passes;
+      const u64 before = recurs ? (apart ? plan.passing : plan.lasting).caches : d.passes && !apart ? P::page(KV).lasting.caches : 0;
+      all.push({before + d.offset, recurs ? 0 : kv_cache<KV, Isa>::block_bytes(d.head_dim), plan.blocks, apart});
     });
     return all;
   }();
 
  private:
-  static constexpr u32 pages_of(u32 positions) { return ceil_div(positions, page_positions); }
-  u64 parent(u32 i) const { return i ? pages_[i - 1]->number : 0; }
-  void put(u32 i, page* p) {
-    pages_[i] = p;
-    for (u32 b = 0; b < plan.blocks; ++b) data_[i * plan.blocks + b] = p->data + b * plan.caches;
+  u64 parent(u32 i) const { return i ? lasting_[i - 1].number : 0; }
+  // Gives back what is not of the positions so far. Those are fewer where a page is missing that the next one looks at.
+  void settle() {
+    if constexpr (passes) {
+      passing_.cut(plan.pages(position_));
+      for (u32 i; (i = passing_.first()) > first_seen(position_);)
+        if (!passing_.recall(i - 1, lasting_[i - 1].number, nullptr)) position_ = (i - 1) * page_positions, passing_.cut(i - 1);
+    }
+    lasting_.cut(plan.pages(position_));
+    known_ = std::min(known_, position_ / page_positions);
   }
   void share_all(const slot_state& other) {
-    for (; held_ < pages_of(other.position_); ++held_) {
-      pool_->share(*other.pages_[held_]);
-      put(held_, other.pages_[held_]);
-    }
     position_ = other.position_, known_ = other.known_;
-  }
-  void swap(slot_state& o) noexcept {
-    std::swap(pool_, o.pool_), std::swap(pages_, o.pages_), std::swap(data_, o.data_);
-    std::swap(context_, o.context_), std::swap(position_, o.position_), std::swap(held_, o.held_), std::swap(known_, o.known_);
+    lasting_.share(other.lasting_, plan.pages(position_));
+    if constexpr (passes) passing_.share(other.passing_, plan.pages(position_));
   }
 
-  page_pool* pool_{};
-  u32 context_{}, position_{};
-  u32 held_{}, known_{};  // pages; of these the first are remembered
-  std::unique_ptr<page*[]> pages_;
-  std::unique_ptr<std::byte*[]> data_;  // of each key block
+  page_pools* pools_{};
+  capacity limits_{};
+  u32 position_{}, known_{};  // of the pages the first known_ are remembered
+  page_run lasting_, passing_;
 };
 
 }  // namespace cke

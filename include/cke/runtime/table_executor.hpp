@@ -91,7 +91,7 @@ template <class P, dtype KV, class Isa> class table_executor {
   template <class Take> bool run(std::span<const u32> ids, u32 rows, slot& s, Take&& take, const debugging& how = {}) {
     s.reserve(static_cast<u32>(ids.size()));
     space_.rows().clear();
-    space_.rows().add(ids, s.position(), s.pages());
+    space_.rows().add(ids, s.position(), s.pages(), s.pages(true));
     const pass now = space_.rows().all();
     const u32 slots[]{0}, lengths[]{s.position()};
     route({form_of(now.tokens), slots, lengths, now.tokens});
@@ -101,7 +101,7 @@ template <class P, dtype KV, class Isa> class table_executor {
     s.advance(now.tokens);
     for (u32 first = now.tokens - rows; first < now.tokens && !halted_;) {
       const u32 left = now.tokens - first, n = left < limits().logit_rows ? left : limits().logit_rows;
-      const segment rows_of_it[]{{0, n, start + first, nullptr}};
+      const segment rows_of_it[]{{0, n, start + first, {}}};
       pass last;
       last.tokens = n, last.skip = first, last.segments = rows_of_it;
       team_.run([&](u32 thread) noexcept {

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// loaded.hpp: a program with its weights in memory, and what its sequences share.
+#pragma once
+
+#include <mutex>
+
+#include "executor.hpp"
+
+CKE_COLD_BEGIN
+namespace cke {
+
+struct model_options {
+  u32 threads = 0;     // 0: the cores that the process may use
+  u32 context = 4096;  // positions of a session; rope rules that depend on a length use this one
+  u32 chunk = 512;     // most tokens of one pass
+  u32 logit_rows = 1;  // most rows of logits of one pass
+  u32 cache_positions = 0;  // of all sessions together; 0: as many as they have contexts
+  progress_callback progress{};  // weights packed, weights in all
+
+  // Throws config_range.
+  void validate() const {
+    const auto check = [](const char* name, u32 value, u32 least, u32 most) {
+      if (value < least || value > most)
+        throw Error(errc::config_range, {}, name, concat({least, " to ", most}), concat({value}));
+    };
+    check("context", context, 1, 1 << 24);
+    check("chunk", chunk, 1, 1 << 16);
+    check("logit_rows", logit_rows, 1, 1 << 16);
+    check("cache_positions", cache_positions, 0, 1 << 30);
+    check("threads", threads, 0, team::max_threads);
+  }
+  // A pass is no longer than the context, or than one with a row of logits for each of many sessions.
+  capacity limits() const { return {context, std::min(chunk, std::max(context, logit_rows)), logit_rows}; }
+};
+
+// The numbers that keys and values are kept in when a program does not say. bf16 is fastest, but would be the
+// greatest error of a model whose weights are 16 bits wide (docs/benchmarks.md).
+template <class Formats> inline constexpr dtype default_kv = [] {
+  const auto all = [](auto t) { return std::is_base_of_v<one_format<decltype(t)::value>, Formats>; };
+  if (all(std::integral_constant<dtype, dtype::f32>{})) return dtype::f32;
+  const bool half = all(std::integral_constant<dtype, dtype::bf16>{}) || all(std::integral_constant<dtype, dtype::f16>{});
+  return half ? dtype::f16 : dtype::bf16;
+}();
+
+// Immutable but for the memory of the one pass that runs at a time.
+template <class P, dtype KV, class Isa> struct loaded {
+  using program = P;
+  using isa = Isa;
+  static constexpr dtype kv = KV;
+  using slot = slot_state<P, KV, Isa>;
+
+  team threads;
+  weights<P, Isa> packed;
+  executor<P, KV, Isa> run;
+  page_pools cache;
+  std::mutex busy;
+
+  // Throws config_range for the options, and what weights throws.
+  template <tensor_source S, class Names>
+  loaded(const S& tensors, std::string_view file, naming as, const Names& names, const model_options& o)
+      : threads((o.validate(), o.threads ? o.threads : default_threads())),
+        packed(tensors, file, as, names, threads, o.progress), run(packed, threads, o.limits()),
+        cache(slot::plan, run.limits(), o.cache_positions, run.memory_of_pages()) {}
+
+  u32 context() const { return run.limits().context; }
+  void watch(const tracer& t) {
+    const std::lock_guard turn(busy);
+    run.watch(t);
+  }
+  u64 state_bytes() const { return slot::bytes(run.limits()); }  // of a sequence, at the most
+};
+
+}  // namespace cke
+CKE_COLD_END

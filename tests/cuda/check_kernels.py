@@ -9,22 +9,29 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-ARCHS = ["75", "80", "86", "89", "90a", "100", "120"]
+# Kernels are written for three generations, and the others take code of the one before them: a front end for each of
+# three, and the assembler for each of seven.
+TARGETS = {"75": ["75"], "80": ["80", "86", "89"], "90": ["90a", "100", "120"]}
+ARCHS = [arch for archs in TARGETS.values() for arch in archs]
 MOST_REGISTERS = 128  # of each of a block's 256 threads: two blocks fit into a multiprocessor
 MOST_OF_MEGAKERNEL = 192  # it has a multiprocessor for itself
 
-# (kernel, from which generation, what its PTX must match)
+# (kernel, from which generation, until which, what its PTX must match)
 NEEDED = [
-    (r"multiply_kernel.*dtypeE(8|12)ELj1E", 75, r"dp4a"),
-    (r"multiply_kernel.*dtypeE(8|12)ELj8E", 80, r"mma\.sync\.aligned\.m16n8k32\.row\.col\.s32\.s8\.s8\.s32"),
-    (r"multiply_kernel.*(Lj1E|dtypeE(0|1|30)E)", 75, r"ld\.global\.nc\.L1::no_allocate\.v4"),
-    (r"step_kernel.*opcodeE(0|96|97)E", 75, r"sqrt\.rn\.ftz\.f32"),
-    (r"attend_join", 75, r"div\.rn\.ftz\.f32"),
-    (r"megakernel", 75, r"red\.release\.gpu\.add\.u32"),
-    (r"megakernel", 75, r"ld\.acquire\.gpu\.u32"),
-    (r"megakernel", 75, r"st\.release\.sys\.u32"),
-    (r"megakernel", 75, r"dp4a"),
-    (r"megakernel", 75, r"prefetch\.global\.L2"),
+    (r"multiply_kernel.*dtypeE(8|12)ELj1E", 75, 90, r"dp4a"),
+    (r"multiply_kernel.*dtypeE(8|12)ELj8E", 80, 90, r"mma\.sync\.aligned\.m16n8k32\.row\.col\.s32\.s8\.s8\.s32"),
+    (r"multiply_kernel.*(Lj1E|dtypeE(0|1|30)E)", 75, 90, r"ld\.global\.nc\.L1::no_allocate\.v4"),
+    (r"step_kernel.*opcodeE(0|96|97)E", 75, 90, r"sqrt\.rn\.ftz\.f32"),
+    (r"attend_join", 75, 90, r"div\.rn\.ftz\.f32"),
+    (r"megakernel", 75, 90, r"red\.release\.gpu\.add\.u32"),
+    (r"megakernel", 75, 90, r"ld\.acquire\.gpu\.u32"),
+    (r"megakernel", 75, 90, r"st\.release\.sys\.u32"),
+    (r"megakernel", 75, 90, r"dp4a"),
+    (r"megakernel", 90, 90, r"cp\.async\.bulk\.shared::cluster\.global\.mbarrier::complete_tx::bytes"),
+    (r"megakernel", 90, 90, r"mbarrier\.try_wait\.parity"),
+    (r"megakernel", 75, 75, r"prefetch\.global\.L2"),
+    (r"megakernel", 80, 80, r"cp\.async\.cg\.shared\.global"),
+    (r"megakernel", 80, 80, r"cp\.async\.wait_group\s+3"),
 ]
 # Stack frames; calls of what was not inlined; divisions and roots that are not exact; subnormals, which CPUs flush.
 FORBIDDEN = r"\.local|\bcall\b|(div|sqrt|rcp)\.approx(?!\.ftz\.f64)|(add|mul|fma\.rn|div\.rn|sqrt\.rn)\.f32"
@@ -54,8 +61,8 @@ def instructions(ptx: str, arch: str) -> list[str]:
     wrong = []
     for entry in re.split(r"(?=\.visible \.entry )", ptx)[1:]:
         name = re.match(r"\.visible \.entry (\w+)", entry)[1]
-        for kernel, since, pattern in NEEDED:
-            if re.search(kernel, name) and int(arch.rstrip("a")) >= since and not re.search(pattern, entry):
+        for kernel, since, until, pattern in NEEDED:
+            if re.search(kernel, name) and since <= int(arch) <= until and not re.search(pattern, entry):
                 wrong.append(f"compute_{arch} {name}: no {pattern}")
         if bad := re.search(FORBIDDEN, entry):
             wrong.append(f"compute_{arch} {name}: {bad[0]}")
@@ -67,7 +74,8 @@ def main(source: str, work: str, nvcc: str, *options: str) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("*.ptx"):
         old.unlink()
-    targets = [f"-gencode=arch=compute_{a},code=" + (f"[sm_{a},compute_{a}]" if a == ARCHS[-1] else f"sm_{a}") for a in ARCHS]
+    targets = [f"-gencode=arch=compute_{of},code=[" + ",".join(f"sm_{a}" for a in archs) + "]" for of, archs in TARGETS.items()]
+    options = tuple(o for o in options if o != "-O3")  # of the host's code, which nobody runs
     run = subprocess.run([nvcc, *options, *targets, "--threads", "2", "-Xptxas", "-v", "--keep", "--keep-dir", work,
                           "-c", source, "-o", str(folder / "kernels.o")], capture_output=True, text=True)
     if run.returncode:
@@ -77,7 +85,7 @@ def main(source: str, work: str, nvcc: str, *options: str) -> int:
     if sorted(seen) != sorted(ARCHS) or len(set(seen.values())) != 1:
         wrong.append(f"kernels of each generation: {dict(seen)}")
     ptx = {re.search(r"compute_(\w+)\.ptx$|\.ptx$", p.name)[1] or "?": p.read_text() for p in folder.glob("*.ptx")}
-    if sorted(ptx) != sorted(ARCHS):
+    if sorted(ptx) != sorted(TARGETS):
         wrong.append(f"PTX of {sorted(ptx)}")
     for arch, text in sorted(ptx.items()):
         wrong += instructions(text, arch) if arch != "?" else []

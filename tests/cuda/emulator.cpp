@@ -172,3 +172,58 @@ TEST_CASE("emulator: blocks that live at once are ordered by what one says and a
     CHECK_THROWS_WITH_AS(message(seed, true, false), doctest::Contains("a barrier after"), Error);
   }
 }
+
+namespace {
+
+// Each warp copies its 128 numbers of `from` into its part of the block's memory, by lanes or by one bulk copy, reads them,
+// and copies again; what it leaves out on purpose is found.
+struct copying {
+  bool waits = true, orders = true, ends = true;
+  u32 expects = 512;
+};
+u32 copied(u64 seed, bool bulk, const copying& how) {
+  device d(seed);
+  std::vector<u32> from(128 * threads / 32);
+  for (u32 i = 0; i < from.size(); ++i) from[i] = i + 1;
+  auto* const numbers = d.machine.allocate(from.size() * 4);
+  d.machine.write(numbers, from.data(), from.size() * 4);
+  u32 wrong = 0;
+  d.run([&](u32*) {
+    dev::shared_memory memory;
+    const auto to = dev::part_of(memory.take<std::byte>(512 * threads / 32), dev::warp() * 512, 512);
+    const auto word = dev::part_of(memory.take<u64>(threads / 32), dev::warp(), 1);
+    const std::byte* const mine = numbers + dev::warp() * 512;
+    if (bulk && dev::lane() == 0) dev::begin_arrivals(word, 0);
+    dev::sync_warp();
+    for (u32 turn = 0; turn < 2; ++turn) {
+      if (!bulk) {
+        for (u32 at = dev::lane() * 16; at < 512; at += 512) dev::copy_quad(to, at, mine + at);
+        dev::commit_copies();
+        if (how.waits) dev::await_copies<0>();
+        if (how.orders) dev::sync_warp();
+      } else {
+        if (dev::lane() == 0) dev::expect(word, 0, how.expects), dev::copy_bulk(to, 0, mine, 512, word, 0);
+        while (how.waits && !dev::arrived(word, 0, turn)) dev::pause();
+      }
+      if (turn == 1 && !how.ends) break;
+      for (u32 i = dev::lane(); i < 128; i += 32) wrong += dev::get<u32>(to, 4 * (127 - i)) != from[dev::warp() * 128 + 127 - i];
+      if (how.orders) dev::sync_warp();
+    }
+    if (!bulk && !how.ends) dev::copy_quad(to, dev::lane() * 16, mine);
+    if (bulk && !how.ends && dev::lane() == 0) dev::copy_bulk(to, 0, mine, 512, word, 0);
+  }, {}, 4096);
+  return wrong;
+}
+
+}  // namespace
+
+TEST_CASE("emulator: a copy is there when somebody has waited for it, and not before; and nobody overwrites what is read") {
+  for (u64 seed = 0; seed < 10; ++seed)
+    for (const bool bulk : {false, true}) {
+      CHECK(copied(seed, bulk, {}) == 0);
+      CHECK_THROWS_WITH_AS(copied(seed, bulk, {.waits = false}), doctest::Contains("a word that something wrote"), Error);
+      CHECK_THROWS_WITH_AS(copied(seed, bulk, {.orders = false}), doctest::Contains("device code: a "), Error);
+      CHECK_THROWS_WITH_AS(copied(seed, bulk, {.ends = false}), doctest::Contains("before its block ends"), Error);
+    }
+  CHECK_THROWS_WITH_AS(copied(0, true, {.expects = 496}), doctest::Contains("496 bytes that are expected"), Error);
+}

@@ -27,7 +27,8 @@ void every_kernel(gpu& device, const step& s) {
 // Many tokens in one launch, of a model whose products read bytes.
 using tokens_of_qwen3 = megakernel<program<Qwen3_0_6B, Q8_0>, dtype::bf16>;
 void megakernels(gpu& device, const megakernel_call& call) {
-  device.launch_together<tokens_of_qwen3>(device.blocks_together<tokens_of_qwen3>(), call, [] {});
+  const u32 bytes = tokens_of_qwen3::shared_bytes(tokens_of_qwen3::slots_of(device.block_memory()));
+  device.launch_together<tokens_of_qwen3>(device.blocks_together<tokens_of_qwen3>(bytes), bytes, call, [] {});
 }
 
 }  // namespace cke::cuda

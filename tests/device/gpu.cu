@@ -86,7 +86,8 @@ struct waits {
   static constexpr u32 shared_bytes = 16;
   template <class Arch> struct on {
     CKE_DEVICE static void run(const call& c) {
-      cuda::resident<Arch> me(c, 0, 0);
+      cuda::from_memory none;
+      cuda::resident<Arch> me(c, none, 0, 0);
       for (u32 i = 0; i < c.tokens; ++i) me.exchange();
     }
   };
@@ -95,11 +96,11 @@ struct waits {
 void exchange_cost(report& r, cuda::gpu& device) {
   constexpr u32 exchanges = 10'000;
   std::byte* const words = device.allocate(8);
-  cuda::megakernel_call call{.tokens = exchanges, .blocks = device.blocks_together<waits>(), .patience = cuda::patience};
+  cuda::megakernel_call call{.tokens = exchanges, .blocks = device.blocks_together<waits>(waits::shared_bytes), .patience = cuda::patience};
   call.arrived = reinterpret_cast<u32*>(words), call.end = call.arrived + 1;
   const double t = median_seconds(10, [&] {
     cuda::check(cudaMemset(words, 0, 8), "zeros");
-    device.launch_together<waits>(call.blocks, call, [] {});
+    device.launch_together<waits>(call.blocks, waits::shared_bytes, call, [] {});
   });
   u32 end[2];
   device.read(end, words, sizeof end);

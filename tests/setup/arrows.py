@@ -34,7 +34,7 @@ LIBRARIES = {
     r"xsimd/": r"core/(isa|simd)\w*\.hpp",
     r"nlohmann/": r"(io/(hf|json)_\w+|serve/\w+)\.hpp",
     r"cuda_runtime_api\.h": r"cuda/gpu\.cuh",
-    r"boost/context/": r"cuda/host_run\.cuh",
+    r"boost/context/": r"cuda/machine\.cuh",
     r"(boost/|utf8proc\.h|pcre2\.h)": r".*",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)

@@ -16,7 +16,7 @@
 #define CKE_DEVICE inline
 #define CKE_CONSTEXPR constexpr
 #define CKE_UNROLL
-#include "host_run.cuh"
+#include "host_copies.cuh"
 #endif
 
 namespace cke::cuda {
@@ -116,6 +116,47 @@ class shared_memory {
   u32 used_;
 };
 
+template <class T> CKE_DEVICE T get(const shared<std::byte>& from, u32 at) { return *reinterpret_cast<const T*>(from.at + at); }
+template <class T> CKE_DEVICE shared<T> part_of(const shared<T>& all, u32 first, u32) { return {all.at + first}; }
+
+// Copies into the block's memory that go on by themselves. Those of a thread, in groups (sm80):
+template <class T> CKE_DEVICE u32 address_of(T* p) { return static_cast<u32>(__cvta_generic_to_shared(p)); }
+CKE_DEVICE void copy_quad(const shared<std::byte>& to, u32 at, const std::byte* from) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address_of(to.at + at)), "l"(from) : "memory");
+}
+CKE_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// But the last N groups have come; other threads see them after a barrier.
+template <u32 N> CKE_DEVICE void await_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
+
+// Those that sign a word when they have come (sm90): one thread says how many bytes to expect, and sends them; then a phase
+// of the word is over, and who has heard that sees them. Weights leave the L2 cache first.
+CKE_DEVICE void begin_arrivals(const shared<u64>& at, u32 i) {
+  asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(address_of(at.at + i)) : "memory");
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+CKE_DEVICE void expect(const shared<u64>& at, u32 i, u32 bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(address_of(at.at + i)), "r"(bytes) : "memory");
+}
+CKE_DEVICE void copy_bulk(const shared<std::byte>& to, u32 place, const std::byte* from, u32 bytes, const shared<u64>& at, u32 i) {
+  u64 policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
+                   address_of(to.at + place)),
+               "l"(from), "r"(bytes), "r"(address_of(at.at + i)), "l"(policy)
+               : "memory");
+}
+CKE_DEVICE bool arrived(const shared<u64>& at, u32 i, u32 parity) {
+  u32 over;
+  asm volatile("{.reg .pred p; mbarrier.try_wait.parity.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+               : "=r"(over)
+               : "r"(address_of(at.at + i)), "r"(parity)
+               : "memory");
+  return over != 0;
+}
+
+// A copy that has come is the one from there: on the host that is checked.
+CKE_DEVICE void came_from(const shared<std::byte>&, u32, const std::byte*) {}
+
 // acc + the sum over four signed bytes of a * b.
 CKE_DEVICE i32 dot4(i32 acc, u32 a, u32 b) { return __dp4a(static_cast<int>(a), static_cast<int>(b), acc); }
 
@@ -131,6 +172,16 @@ CKE_DEVICE float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 CKE_DEVICE float divide(float a, float b) { return __fdiv_rn(a, b); }
 CKE_DEVICE float root(float x) { return __fsqrt_rn(x); }
 CKE_DEVICE float nearest(float x) { return ::rintf(x); }  // halves to even
+CKE_DEVICE float float_of_half(u32 h) {
+  float x;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(static_cast<u16>(h)));
+  return x;
+}
+CKE_DEVICE u16 half_of(float x) {
+  u16 h;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(x));
+  return h;
+}
 
 #else
 
@@ -138,7 +189,9 @@ inline place block() {
   const auto [x, y, z] = host_run::block();
   return {x, y, z};
 }
-using host_run::thread, host_run::sync, host_run::sync_warp, host_run::shared, host_run::shared_memory;
+using host_run::thread, host_run::sync, host_run::sync_warp, host_run::shared, host_run::shared_memory, host_run::get, host_run::part_of;
+using host_run::copy_quad, host_run::commit_copies, host_run::await_copies, host_run::came_from;
+using host_run::begin_arrivals, host_run::expect, host_run::copy_bulk, host_run::arrived;
 
 template <class T> T shuffle(T x, u32 lane) { return host_run::of_lane(x, lane); }
 template <class T> T shuffle_xor(T x, u32 mask) { return host_run::of_lane(x, host_run::thread() % 32 ^ mask); }
@@ -171,6 +224,26 @@ inline float fma(float a, float b, float c) { return std::fma(a, b, c); }
 inline float divide(float a, float b) { return a / b; }
 inline float root(float x) { return std::sqrt(x); }
 inline float nearest(float x) { return std::nearbyint(x); }
+inline float float_of_half(u32 h) {
+  const u32 sign = (h & 0x8000u) << 16, exponent = (h >> 10) & 31u, mantissa = h & 1023u;
+  if (exponent == 31) return bits<float>(sign | 0x7f800000u | mantissa << 13);
+  if (exponent) return bits<float>(sign | (exponent + 112) << 23 | mantissa << 13);
+  const float tiny = static_cast<float>(mantissa) * 0x1p-24f;
+  return sign ? -tiny : tiny;
+}
+inline u16 half_of(float x) {
+  const u32 b = bits<u32>(x), sign = (b >> 16) & 0x8000u, size = b & 0x7fffffffu;
+  if (size > 0x7f800000u) return static_cast<u16>(sign | 0x7e00u | ((size >> 13) & 0x3ffu));
+  if (size >= 0x477ff000u) return static_cast<u16>(sign | 0x7c00u);
+  if (size < 0x38800000u) {
+    const u32 shift = 126 - (size >> 23), mantissa = (size & 0x7fffffu) | 0x800000u;
+    if (shift > 24) return static_cast<u16>(sign);
+    const u32 half = 1u << (shift - 1), kept = mantissa >> shift, rest = mantissa & ((1u << shift) - 1);
+    return static_cast<u16>(sign | (kept + (rest > half || (rest == half && (kept & 1)))));
+  }
+  const u32 rounded = size + 0xfff + ((size >> 13) & 1);
+  return static_cast<u16>(sign | (rounded - 0x38000000u) >> 13);
+}
 
 #endif
 

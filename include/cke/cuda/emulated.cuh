@@ -44,12 +44,13 @@ template <class Arch> class emulated {
   }
   void free_host_words(u32* p) noexcept { free(reinterpret_cast<std::byte*>(p)); }
 
-  // How many blocks can wait for one another. Throws unsupported where none can.
-  template <class Kernel> u32 blocks_together() const { return blocks_; }
+  // How many blocks of so much shared memory can wait for one another. Throws unsupported where none can.
+  template <class Kernel> u32 blocks_together(u32) const { return blocks_; }
+  u32 block_memory() const { return Arch::shared_memory; }
   // Returns when the launch has ended; the host does `meanwhile` again and again until then.
-  template <class Kernel, class Call, class F> void launch_together(u32 blocks, const Call& call, F meanwhile) {
+  template <class Kernel, class Call, class F> void launch_together(u32 blocks, u32 shared_bytes, const Call& call, F meanwhile) {
     const kernel_float_mode mode;
-    machine_->launch_together(blocks, block_threads, Kernel::shared_bytes, [&] { Kernel::template on<Arch>::run(call); }, meanwhile);
+    machine_->launch_together(blocks, block_threads, shared_bytes, [&] { Kernel::template on<Arch>::run(call); }, meanwhile);
   }
 
   // What f launches is kept, to be run again and again.

@@ -8,7 +8,9 @@
 #include "../graph/contract.hpp"
 #include "../runtime/sequence.hpp"
 #include "ahead.cuh"
+#include "device_memory.cuh"
 #include "layout.cuh"
+#include "pass_rows.cuh"
 
 namespace cke {
 
@@ -23,20 +25,13 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
 
   // Throws out_of_memory; unsupported where there is no device.
   executor(const weights<P, cuda::isa<Device>>& w, team&, capacity k)
-      : limits_(k), pages_of_slot_(ceil_div(k.context, key_block)), weights_(w), device_(), memory_(device_) {
+      : limits_(k), weights_(w), device_(), memory_(device_), rows_(memory_, k.chunk, ceil_div(k.context, key_block)) {
     upload_weights();
     place(P::head(), k.chunk), place(P::foot(), k.logit_rows);
     for (const code* c : P::bodies) place(*c, k.chunk);
     scratch_ = memory_.take(scratch_bytes_);
     stream_ = {memory_.take(u64{k.chunk} * row_stride(P::dim) * 4), P::dim, row_stride(P::dim), dtype::f32};
-    parts_ = reinterpret_cast<float*>(memory_.take(u64{attention_tokens} * std::bit_ceil(pages_of_slot_) * part_floats_ * 4));
-    const auto room = [&](u64 bytes) { return align_up(bytes); };
-    rows_.resize(2 * room(u64{k.chunk} * 4) + room(u64{k.chunk} * sizeof(cuda::segment)) + u64{k.chunk} * pages_of_slot_ * 8);
-    std::byte* const at = memory_.take(rows_.size());
-    segment_of_at_ = room(u64{k.chunk} * 4), segments_at_ = 2 * segment_of_at_;
-    pages_at_ = segments_at_ + room(u64{k.chunk} * sizeof(cuda::segment));
-    now_ = {reinterpret_cast<u32*>(at), reinterpret_cast<u32*>(at + segment_of_at_),
-            reinterpret_cast<cuda::segment*>(at + segments_at_), reinterpret_cast<std::byte**>(at + pages_at_)};
+    parts_ = reinterpret_cast<float*>(memory_.take(u64{attention_tokens} * std::bit_ceil(ceil_div(k.context, key_block)) * part_floats_ * 4));
     logits_.resize(u64{k.logit_rows} * row_stride(P::vocab));
   }
 
@@ -48,25 +43,25 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   // As those of the executor on the host.
   template <class Take> void run(std::span<const u32> ids, u32 rows, slot& s, Take&& take) {
     s.reserve(static_cast<u32>(ids.size()));
-    begin();
-    add(ids, s);
+    rows_.clear();
+    rows_.add(ids, s.position(), s.pages());
     run_layers();
     s.advance(static_cast<u32>(ids.size()));
-    for (u32 first = tokens_ - rows, n; first < tokens_; first += n) {
-      n = std::min(tokens_ - first, limits_.logit_rows);
+    for (u32 first = rows_.tokens() - rows, n; first < rows_.tokens(); first += n) {
+      n = std::min(rows_.tokens() - first, limits_.logit_rows);
       take(first, n, run_footer(first, n));
     }
   }
 
   using part = pass_part<slot>;
   template <class PartOf> void run_together(u32 count, PartOf&& part_of) {
-    begin();
+    rows_.clear();
     for (u32 i = 0; i < count; ++i) {
       const part p = part_of(i);
       p.of.reserve(static_cast<u32>(p.ids.size()));
-      add(p.ids, p.of);
+      rows_.add(p.ids, p.of.position(), p.of.pages());
     }
-    if (tokens_ == 0) return;
+    if (rows_.tokens() == 0) return;
     run_layers();
     // The rows whose logits somebody wants move to the front of the stream.
     u32 wanted = 0;
@@ -116,30 +111,6 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     return std::array<code_ref, codes>{ref<P::head()>, ref<P::template body<V>()>..., ref<P::foot()>};
   }(std::make_index_sequence<P::body_count>{});
 
-  // Memory of the device, freed as a whole.
-  class device_memory final : public page_memory {
-   public:
-    explicit device_memory(Device& d) : device_(d) {}
-    device_memory(const device_memory&) = delete;
-    device_memory& operator=(const device_memory&) = delete;
-    ~device_memory() {
-      for (std::byte* p : parts_) device_.free(p);
-    }
-    std::byte* take(u64 bytes) override {
-      parts_.reserve(parts_.size() + 1);
-      parts_.push_back(device_.allocate(align_up(bytes ? bytes : 1)));
-      bytes_ += align_up(bytes);
-      return parts_.back();
-    }
-    void copy(std::byte* to, const std::byte* from, u64 bytes) override { device_.copy(to, from, bytes); }
-    u64 bytes() const { return bytes_; }
-
-   private:
-    Device& device_;
-    std::vector<std::byte*> parts_;
-    u64 bytes_{};
-  };
-
   void upload_weights() {
     const std::byte* const host = weights_.row(0)[0];  // the first of the arena
     packed_ = memory_.take(weights_.bytes());
@@ -174,36 +145,15 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     ropes_on_device_[host.cos] = {moved(host.cos), moved(host.sin)};
   }
 
-  // ---- the rows of a pass
-
-  void begin() { tokens_ = segments_ = pages_ = 0, keys_ = 1; }
-  void add(std::span<const u32> ids, const slot& s) {
-    if (ids.empty()) return;
-    const auto n = static_cast<u32>(ids.size());
-    std::memcpy(rows_.data() + u64{tokens_} * 4, ids.data(), ids.size_bytes());
-    const cuda::segment g{tokens_, n, s.position(), pages_};
-    std::memcpy(rows_.data() + segments_at_ + u64{segments_} * sizeof g, &g, sizeof g);
-    for (u32 t = 0; t < n; ++t) std::memcpy(rows_.data() + segment_of_at_ + u64{tokens_ + t} * 4, &segments_, 4);
-    const u32 blocks = ceil_div(s.position() + n, key_block);
-    std::memcpy(rows_.data() + pages_at_ + u64{pages_} * 8, s.pages(), u64{blocks} * 8);
-    tokens_ += n, ++segments_, pages_ += blocks, keys_ = std::max(keys_, blocks);
-  }
-  void upload_rows() {
-    std::byte* const at = reinterpret_cast<std::byte*>(now_.ids);
-    const auto send = [&](u64 from, u64 bytes) { device_.write(at + from, rows_.data() + from, bytes); };
-    send(0, u64{tokens_} * 4), send(segment_of_at_, u64{tokens_} * 4);
-    send(segments_at_, u64{segments_} * sizeof(cuda::segment)), send(pages_at_, u64{pages_} * 8);
-  }
-
   // ---- launches
 
   void run_layers() {
-    upload_rows();
-    const u32 blocks = std::bit_ceil(keys_);
-    again({0, tokens_, blocks}, [&] {
-      launch_code(0, 0, 0, tokens_, 0, blocks);
+    rows_.upload(device_);
+    const u32 tokens = rows_.tokens(), blocks = std::bit_ceil(rows_.key_blocks());
+    again({0, tokens, blocks}, [&] {
+      launch_code(0, 0, 0, tokens, 0, blocks);
       for (u32 l = 0, state = 0; l < P::layers; ++l) {
-        launch_code(P::variants.of[l] + 1u, l + 1, state, tokens_, 0, blocks);
+        launch_code(P::variants.of[l] + 1u, l + 1, state, tokens, 0, blocks);
         state += P::plain[P::kind_of[l]].states.size();
       }
     });
@@ -242,7 +192,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     auto operator<=>(const pass_shape&) const = default;
   };
   template <class F> void again(pass_shape shape, F launches) {
-    if (tokens_ > decode_rows || seen_.insert(shape).second) return launches();
+    if (rows_.tokens() > decode_rows || seen_.insert(shape).second) return launches();
     auto known = graphs_.find(shape);
     if (known == graphs_.end()) known = graphs_.emplace(shape, device_.record(launches)).first;
     device_.replay(known->second);
@@ -268,7 +218,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   }
   cuda::step step_of(const code& c, const instruction& i, u32 row, u32 state, u32 skip) const {
     cuda::step s = bind(cuda::unbound_of(c, i), addresses_of(c, i, row, state), [&](reg r, bool) { return register_view(c, r, skip); });
-    s.now = now_, s.parts = parts_;
+    s.now = rows_.now(), s.parts = parts_;
     return s;
   }
   cuda::addresses addresses_of(const code& c, const instruction& i, u32 row, u32 state) const {
@@ -291,10 +241,10 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   }
 
   capacity limits_;
-  u32 pages_of_slot_;
   const weights<P, cuda::isa<Device>>& weights_;
   Device device_;
-  mutable device_memory memory_;
+  mutable cuda::device_memory<Device> memory_;
+  cuda::pass_rows rows_;
   rope_cache ropes_;
   std::map<const float*, rope_view> ropes_on_device_;  // by their cos on the host
   std::map<const code*, register_map> maps_;
@@ -303,10 +253,6 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   std::byte *packed_{}, *scratch_{};
   float* parts_{};
   cuda::view stream_{};
-  cuda::pass now_{};
-  std::vector<std::byte> rows_;                        // of a pass, as they go to the device
-  u64 segment_of_at_{}, segments_at_{}, pages_at_{};
-  u32 tokens_{}, segments_{}, pages_{}, keys_{};
   std::set<pass_shape> seen_;
   std::map<pass_shape, typename Device::graph> graphs_;
   std::vector<float> logits_;

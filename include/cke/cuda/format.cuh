@@ -2,48 +2,23 @@
 // format.cuh: how device code multiplies each weight format. A lane is a row of a unit of 32.
 #pragma once
 
-#include "kernel.cuh"
+#include "tile.cuh"
 
 namespace cke::cuda {
 
 // A unit is cut along k into items, each of which a warp multiplies by itself; the items of a row are then folded into
 // its sum in order of k, one f32 chain, whoever has multiplied them. So every shape of launch gives the same bits.
-//   columns                             k of an item
-//   sum                                 what an item leaves of a row and a token: i32 or float
-//   factors                             floats that it leaves of a row
-//   item<T, Arch>(unit, i, cols, x, first, count, put, f)  multiplies item i of 32 rows with tokens [first, first + count):
-//                                       put(row, t, sum) in some lane for each; f are those of this lane's row
-//   fold(acc, sum, f, x, token, i)      acc + the item
-//   number(unit, row, column)           a weight
+//   columns                        k of an item
+//   sum                            what an item leaves of a row and a token: i32 or float
+//   factors                        floats that it leaves of a row
+//   items<T, Arch, N>(from, unit, begin, end, cols, x, first, count, put, keep)  multiplies items [begin, end), at most N,
+//                                  of 32 rows, which it takes `from` somewhere, with tokens [first, first + count):
+//                                  put(i, row, t, sum) in some lane for each; keep(i, k, f): factor k of this lane's row
+//   fold(acc, sum, f, x, token, i)  acc + the item
+//   number(unit, row, column)      a weight
 template <dtype F> struct format;
 template <dtype F>
 concept has_format = requires { format<F>::columns; };
-template <dtype F> struct layout_of;  // where a unit keeps what: layout.cuh packs it
-
-// Blocks of 64 k: codes [2][half of 32][row][16 bytes], then f16 scales [2][row].
-template <> struct layout_of<dtype::q8_0> {
-  static constexpr u32 block = 64, scales = unit_rows * block, block_bytes = scales + 2 * unit_rows * 2;
-  static constexpr u32 code(u32 row, u32 k) { return ((k / 16) * unit_rows + row) * 16 + k % 16; }
-};
-// Blocks of 8 or 4 k: [row][16 bytes].
-template <dtype F> struct plain_layout {
-  static constexpr u32 bytes = info(F).bytes, block = 16 / bytes, block_bytes = unit_rows * 16;
-};
-template <> struct layout_of<dtype::bf16> : plain_layout<dtype::bf16> {};
-template <> struct layout_of<dtype::f16> : plain_layout<dtype::f16> {};
-template <> struct layout_of<dtype::f32> : plain_layout<dtype::f32> {};
-// Blocks of 256 k: kernels::k_scales, then nibbles [8][row][16 bytes].
-template <> struct layout_of<dtype::q4_k> {
-  static constexpr u32 block = 256, high = 8 * unit_rows, d = high + 4 * unit_rows, dmin = d + 2 * unit_rows,
-                       codes = dmin + 2 * unit_rows, block_bytes = codes + 8 * unit_rows * 16;
-};
-
-template <dtype F> CKE_CONSTEXPR u64 unit_bytes(u32 cols) {
-  return u64{(cols + layout_of<F>::block - 1) / layout_of<F>::block} * layout_of<F>::block_bytes;
-}
-CKE_DEVICE u32 half_at(const std::byte* p) { return dev::load(reinterpret_cast<const u16*>(p)); }
-CKE_DEVICE u32 byte_at(const std::byte* p) { return dev::load(reinterpret_cast<const u8*>(p)); }
-
 // Sums of 32 codes times 32 codes are exact integers, whoever adds them up.
 // A lane's row: codes are two quads, k in order.
 template <u32 T, class Put>
@@ -86,24 +61,41 @@ template <class Word, class Put> CKE_DEVICE void multiply_tile(const view& x, u3
 }
 template <u32 T, class Arch> inline constexpr bool takes_tiles = T == 8 && std::is_base_of_v<sm80, Arch>;
 
-template <> struct format<dtype::q8_0> {
-  using at = layout_of<dtype::q8_0>;
+// Formats of codes: an item is 32 k, of which a tile has some.
+template <dtype F> struct code_format {
+  using at = layout_of<F>;
   using sum = i32;
-  static constexpr u32 columns = 32, factors = 1;
+  static constexpr u32 columns = 32, of_tile = at::tile / columns;
 
-  template <u32 T, class Arch, class Put>
-  CKE_DEVICE static void item(const std::byte* unit, u32 i, u32, const view& x, u32 first, u32 count, Put&& put, float* f) {
-    const std::byte* const block = unit + u64{i / 2} * at::block_bytes;
-    const auto code = [&](u32 row, u32 k) { return block + at::code(row, i % 2 * 32 + k); };
-    f[0] = scale(block, i % 2, dev::lane());
+  template <u32 T, class Arch, u32 N, class From, class Put, class Keep>
+  CKE_DEVICE static void items(From& from, const std::byte* unit, u32 begin, u32 end, u32, const view& x, u32 first, u32 count, Put&& put, Keep&& keep) {
+    static_assert(N <= of_tile && of_tile % N == 0);
+    const auto tile = from.template take<F>(unit, begin / of_tile);
+CKE_UNROLL
+    for (u32 n = 0; n < N; ++n) {
+      const u32 i = begin + n;
+      if (i >= end) continue;
+      format<F>::template item<T, Arch>(tile, i % of_tile, i, x, first, count, [&](u32 row, u32 t, i32 s) { put(i, row, t, s); },
+                                        [&](u32 k, float f) { keep(i, k, f); });
+    }
+    from.done();
+  }
+};
+
+template <> struct format<dtype::q8_0> : code_format<dtype::q8_0> {
+  static constexpr u32 factors = 1;
+
+  // Item n of a tile, which is item i of its unit.
+  template <u32 T, class Arch, class Tile, class Put, class Keep>
+  CKE_DEVICE static void item(const Tile& tile, u32 n, u32 i, const view& x, u32 first, u32 count, Put&& put, Keep&& keep) {
+    keep(0, scale(tile, n, dev::lane()));
     if constexpr (takes_tiles<T, Arch>) {
       const auto word = [&](u32 row, u32 j) {
-        return two_words{dev::stream(reinterpret_cast<const u32*>(code(row, 4 * j))), dev::stream(reinterpret_cast<const u32*>(code(row, 16 + 4 * j)))};
+        return two_words{tile.template body<u32>(code(n, row, 4 * j)), tile.template body<u32>(code(n, row, 16 + 4 * j))};
       };
       multiply_tile(x, first, count, i, word, put);
     } else {
-      const dev::quad codes[2]{dev::stream(reinterpret_cast<const dev::quad*>(code(dev::lane(), 0))),
-                               dev::stream(reinterpret_cast<const dev::quad*>(code(dev::lane(), 16)))};
+      const dev::quad codes[2]{tile.template body<dev::quad>(code(n, dev::lane(), 0)), tile.template body<dev::quad>(code(n, dev::lane(), 16))};
       multiply_row<T>(codes, x, first, count, i, put);
     }
   }
@@ -111,35 +103,33 @@ template <> struct format<dtype::q8_0> {
     return dev::fma(static_cast<float>(s), f[0] * dev::load(&scales_of(x, token)[i].d), acc);
   }
   CKE_DEVICE static float number(const std::byte* unit, u32 row, u32 k) {
-    const std::byte* const block = unit + u64{k / 64} * at::block_bytes;
-    return scale(block, k % 64 / 32, row) * static_cast<float>(static_cast<i8>(byte_at(block + at::code(row, k % 64))));
+    const tile_in_memory<dtype::q8_0> tile{unit, k / at::tile};
+    const u32 n = k % at::tile / 32;
+    return scale(tile, n, row) * static_cast<float>(static_cast<i8>(tile.body<u8>(code(n, row, k % 32))));
   }
 
  private:
-  CKE_DEVICE static float scale(const std::byte* block, u32 which, u32 row) {
-    return float_of_f16(half_at(block + at::scales + (which * unit_rows + row) * 2));
+  CKE_DEVICE static u32 code(u32 n, u32 row, u32 k) { return n / 2 * at::block_bytes + at::code(row, n % 2 * 32 + k); }
+  template <class Tile> CKE_DEVICE static float scale(const Tile& tile, u32 n, u32 row) {
+    return float_of_f16(tile.template body<u16>(n / 2 * at::block_bytes + at::scales + (n % 2 * unit_rows + row) * 2));
   }
 };
 
-template <> struct format<dtype::q4_k> {
-  using at = layout_of<dtype::q4_k>;
-  using sum = i32;
-  static constexpr u32 columns = 32, factors = 2;
+template <> struct format<dtype::q4_k> : code_format<dtype::q4_k> {
+  static constexpr u32 factors = 2;
 
-  template <u32 T, class Arch, class Put>
-  CKE_DEVICE static void item(const std::byte* unit, u32 i, u32, const view& x, u32 first, u32 count, Put&& put, float* f) {
-    const std::byte* const block = unit + u64{i / 8} * at::block_bytes;
-    const auto codes_of_row = [&](u32 row) { return block + at::codes + (i % 8 * unit_rows + row) * 16; };
-    const pair p = scales(block, i % 8, dev::lane());
-    f[0] = p.scale, f[1] = p.least * 0x1p-7f;
+  template <u32 T, class Arch, class Tile, class Put, class Keep>
+  CKE_DEVICE static void item(const Tile& tile, u32 n, u32 i, const view& x, u32 first, u32 count, Put&& put, Keep&& keep) {
+    const pair p = scales(tile, i % 8, dev::lane());
+    keep(0, p.scale), keep(1, p.least * 0x1p-7f);
     if constexpr (takes_tiles<T, Arch>) {
       const auto word = [&](u32 row, u32 j) {
-        const u32 both = dev::stream(reinterpret_cast<const u32*>(codes_of_row(row)) + j);
+        const u32 both = tile.template body<u32>(codes_at(n, row) + 4 * j);
         return two_words{both & 0x0f0f0f0fu, both >> 4 & 0x0f0f0f0fu};
       };
       multiply_tile(x, first, count, i, word, put);
     } else {
-      const dev::quad both = dev::stream(reinterpret_cast<const dev::quad*>(codes_of_row(dev::lane())));
+      const dev::quad both = tile.template body<dev::quad>(codes_at(n, dev::lane()));
       dev::quad codes[2];
       CKE_UNROLL
       for (u32 j = 0; j < 4; ++j) {
@@ -155,10 +145,9 @@ template <> struct format<dtype::q4_k> {
     return dev::fma(dev::fma(static_cast<float>(s), f[0], least), b.d, acc);
   }
   CKE_DEVICE static float number(const std::byte* unit, u32 row, u32 k) {
-    const std::byte* const block = unit + u64{k / 256} * at::block_bytes;
-    const u32 s = k % 256 / 32, j = k % 32;
-    const u32 code = byte_at(block + at::codes + (s * unit_rows + row) * 16 + j % 16) >> j / 16 * 4 & 15u;
-    const pair p = scales(block, s, row);
+    const tile_in_memory<dtype::q4_k> tile{unit, k / at::tile};
+    const u32 j = k % 32, code = u32{tile.body<u8>(codes_at(k % at::tile / 32, row) + j % 16)} >> j / 16 * 4 & 15u;
+    const pair p = scales(tile, k % 256 / 32, row);
     return p.scale * static_cast<float>(code) - p.least;
   }
 
@@ -166,43 +155,53 @@ template <> struct format<dtype::q4_k> {
   struct pair {
     float scale, least;
   };
-  CKE_DEVICE static pair scales(const std::byte* block, u32 s, u32 row) {
-    const u32 low = byte_at(block + s * unit_rows + row), top = byte_at(block + at::high + s / 2 * unit_rows + row) >> s % 2 * 4 & 15u;
-    return {float_of_f16(half_at(block + at::d + 2 * row)) * static_cast<float>((low & 15u) | (top & 3u) << 4),
-            float_of_f16(half_at(block + at::dmin + 2 * row)) * static_cast<float>(low >> 4 | top >> 2 << 4)};
+  CKE_DEVICE static u32 codes_at(u32 n, u32 row) { return (n * unit_rows + row) * 16; }
+  // Of 32 k of a block of 256.
+  template <class Tile> CKE_DEVICE static pair scales(const Tile& tile, u32 s, u32 row) {
+    const u32 low = tile.template head<u8>(s * unit_rows + row);
+    const u32 top = u32{tile.template head<u8>(at::high + s / 2 * unit_rows + row)} >> s % 2 * 4 & 15u;
+    return {float_of_f16(tile.template head<u16>(at::d + 2 * row)) * static_cast<float>((low & 15u) | (top & 3u) << 4),
+            float_of_f16(tile.template head<u16>(at::dmin + 2 * row)) * static_cast<float>(low >> 4 | top >> 2 << 4)};
   }
 };
 
-// Formats of plain numbers: an item is 256 k, one chain of fused multiply-adds; the chains of a row are added up in order.
+// Formats of plain numbers: an item is 256 k in some tiles, one chain of fused multiply-adds; the chains of a row are added
+// up in order.
 template <dtype F> struct plain_format {
   using at = layout_of<F>;
   using sum = float;
   static constexpr u32 columns = 256, factors = 0;
   static constexpr dtype partner = info(F).partner;
 
-  template <u32 T, class, class Put>
-  CKE_DEVICE static void item(const std::byte* unit, u32 i, u32 cols, const view& x, u32 first, u32 count, Put&& put, float*) {
+  template <u32 T, class, u32 N, class From, class Put, class Keep>
+  CKE_DEVICE static void items(From& from, const std::byte* unit, u32 i, u32, u32 cols, const view& x, u32 first, u32 count, Put&& put, Keep&&) {
+    static_assert(N == 1);
     float sums[T]{};
     const u32 begin = i * columns, end = begin + columns < cols ? begin + columns : cols;
-    for (u32 k = begin; k < end; k += at::block) {
-      const dev::quad w = dev::stream(reinterpret_cast<const dev::quad*>(unit + u64{k / at::block} * at::block_bytes) + dev::lane());
+    for (u32 start = begin; start < end; start += at::tile) {
+      const auto tile = from.template take<F>(unit, start / at::tile);
+      for (u32 k = start; k < start + at::tile && k < end; k += at::block) {
+        const dev::quad w = tile.template body<dev::quad>((k - start) / at::block * at::block_bytes + dev::lane() * 16);
 CKE_UNROLL
-      for (u32 t = 0; t < T; ++t) {
-        if (t >= count) continue;
+        for (u32 t = 0; t < T; ++t) {
+          if (t >= count) continue;
 CKE_UNROLL
-        for (u32 j = 0; j < at::block; ++j)
-          if (k + j < end) sums[t] = dev::fma(of(w, j), activation_at(x, first + t, k + j), sums[t]);
+          for (u32 j = 0; j < at::block; ++j)
+            if (k + j < end) sums[t] = dev::fma(of(w, j), activation_at(x, first + t, k + j), sums[t]);
+        }
       }
+      from.done();
     }
     CKE_UNROLL
     for (u32 t = 0; t < T; ++t)
-      if (t < count) put(dev::lane(), t, sums[t]);
+      if (t < count) put(i, dev::lane(), t, sums[t]);
   }
   CKE_DEVICE static float fold(float acc, float s, const float*, const view&, u32, u32) { return acc + s; }
   CKE_DEVICE static float number(const std::byte* unit, u32 row, u32 k) {
-    const std::byte* const p = unit + u64{k / at::block} * at::block_bytes + row * 16 + k % at::block * at::bytes;
-    if constexpr (F == dtype::f32) return dev::load(reinterpret_cast<const float*>(p));
-    else return F == dtype::bf16 ? float_of_bf16(half_at(p)) : float_of_f16(half_at(p));
+    const tile_in_memory<F> tile{unit, k / at::tile};
+    const u32 from = k % at::tile / at::block * at::block_bytes + row * 16 + k % at::block * at::bytes;
+    if constexpr (F == dtype::f32) return dev::bits<float>(tile.template body<u32>(from));
+    else return F == dtype::bf16 ? float_of_bf16(tile.template body<u16>(from)) : float_of_f16(tile.template body<u16>(from));
   }
 
  private:

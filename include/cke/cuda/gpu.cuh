@@ -77,27 +77,23 @@ class gpu {
   }
   void free_host_words(u32* p) noexcept { cudaFreeHost(p); }
 
-  template <class Kernel> u32 blocks_together() const {
-    const auto attribute = [](cudaDeviceAttr which) {
-      int device{}, value{};
-      check(cudaGetDevice(&device), "the device");
-      check(cudaDeviceGetAttribute(&value, which, device), "an attribute of the device");
-      return value;
-    };
+  // The most shared memory that a block may have.
+  u32 block_memory() const { return attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin); }
+  template <class Kernel> u32 blocks_together(u32 shared_bytes) const {
     const auto entry = enter_together<Kernel, typename Kernel::call>;
     int each{};
-    if (attribute(cudaDevAttrCooperativeLaunch) &&
-        cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize, int{Kernel::shared_bytes}) == cudaSuccess)
-      check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, entry, int{block_threads}, Kernel::shared_bytes), "the room for a launch");
+    if (attribute(cudaDevAttrCooperativeLaunch) != 0 &&
+        cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)) == cudaSuccess)
+      check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, entry, int{block_threads}, shared_bytes), "the room for a launch");
     if (each == 0)
       throw Error(errc::unsupported, {}, "CUDA: a launch for many tokens",
-                  concat({"a device that holds a block of ", Kernel::shared_bytes, " bytes on each multiprocessor, all at once"}), "none");
-    return static_cast<u32>(attribute(cudaDevAttrMultiProcessorCount));
+                  concat({"a device that holds a block of ", shared_bytes, " bytes on each multiprocessor, all at once"}), "none");
+    return attribute(cudaDevAttrMultiProcessorCount);
   }
-  template <class Kernel, class Call, class F> void launch_together(u32 blocks, const Call& call, F meanwhile) {
+  template <class Kernel, class Call, class F> void launch_together(u32 blocks, u32 shared_bytes, const Call& call, F meanwhile) {
     cudaLaunchAttribute together{.id = cudaLaunchAttributeCooperative, .val = {.cooperative = 1}};
     cudaLaunchConfig_t c{};
-    c.gridDim = dim3(blocks), c.blockDim = dim3(block_threads), c.dynamicSmemBytes = Kernel::shared_bytes;
+    c.gridDim = dim3(blocks), c.blockDim = dim3(block_threads), c.dynamicSmemBytes = shared_bytes;
     c.stream = stream_.get(), c.attrs = &together, c.numAttrs = 1;
     check(cudaLaunchKernelEx(&c, enter_together<Kernel, Call>, call), "a launch for many tokens");
     cudaError_t now{};
@@ -125,6 +121,13 @@ class gpu {
   void replay(const graph& g) { check(cudaGraphLaunch(g.get(), stream_.get()), "a graph"); }
 
  private:
+  static u32 attribute(cudaDeviceAttr which) {
+    int device{}, value{};
+    check(cudaGetDevice(&device), "the device");
+    check(cudaDeviceGetAttribute(&value, which, device), "an attribute of the device");
+    return static_cast<u32>(value);
+  }
+
   std::unique_ptr<std::remove_pointer_t<cudaStream_t>, destroy> stream_;
 };
 

@@ -18,7 +18,7 @@ CKE_DEVICE row_range rows_of_unit(u32 group, u32 unit) {
   return {unit / per * group + in_group, left < unit_rows ? left : unit_rows};
 }
 
-// A unit in slabs of k: the warps multiply the items of a slab, each its own; then warp t folds those of token t into
+// A unit in slabs of k: the warps multiply the items of a slab, each some neighbours; then warp t folds those of token t into
 // its rows' sums, while the others are at the next slab. Shared memory: two slabs of [item][tokens + factors][row].
 template <dtype F, u32 T, class Arch> struct product {
   using f = format<F>;
@@ -28,25 +28,20 @@ template <dtype F, u32 T, class Arch> struct product {
   using sum = typename f::sum;
 
   // In warp t the sum of token first + t, of the row of each lane; other warps get 0.
-  CKE_DEVICE static float of(const std::byte* unit, u32 cols, const view& x, u32 first, u32 count, dev::shared<u32> found) {
+  template <class From>
+  CKE_DEVICE static float of(From& from, const std::byte* unit, u32 cols, const view& x, u32 first, u32 count, dev::shared<u32> found) {
     const u32 all = (cols + f::columns - 1) / f::columns;
     float acc = 0;
     u32 slab = 0;
     for (u32 begin = 0; begin < all; begin += items, slab ^= items * words) {
-CKE_UNROLL
-      for (u32 n = 0; n < items_of_warp; ++n) {
-        const u32 i = n * block_warps + dev::warp();
-        if (begin + i >= all) continue;
-        float factors[f::factors + 1];
-        const u32 to = slab + i * words;
-        const auto put = [&](u32 row, u32 t, sum s) { found[to + t * unit_rows + row] = dev::bits<u32>(s); };
-        f::template item<T, Arch>(unit, begin + i, cols, x, first, count, put, factors);
-        CKE_UNROLL
-        for (u32 k = 0; k < f::factors; ++k) found[to + (T + k) * unit_rows + dev::lane()] = dev::bits<u32>(factors[k]);
-      }
+      const auto at = [&](u32 i, u32 word) { return slab + (i - begin) * words + word * unit_rows; };
+      const auto put = [&](u32 i, u32 row, u32 t, sum s) { found[at(i, t) + row] = dev::bits<u32>(s); };
+      const auto keep = [&](u32 i, u32 k, float factor) { found[at(i, T + k) + dev::lane()] = dev::bits<u32>(factor); };
+      if (const u32 mine = begin + dev::warp() * items_of_warp; mine < all)
+        f::template items<T, Arch, items_of_warp>(from, unit, mine, all, cols, x, first, count, put, keep);
       dev::sync();
       if (dev::warp() < count)
-        for (u32 i = 0; i < items && begin + i < all; ++i) acc = fold(acc, found, slab + i * words + dev::lane(), x, first + dev::warp(), begin + i);
+        for (u32 i = begin; i < begin + items && i < all; ++i) acc = fold(acc, found, at(i, 0) + dev::lane(), x, first + dev::warp(), i);
     }
     dev::sync();  // the memory is free again
     return acc;
@@ -66,12 +61,17 @@ template <dtype F, u32 T, class Arch> struct multiply_rows {
   static constexpr u32 shared_bytes(const step&) { return product<F, T, Arch>::shared_bytes; }
 
   CKE_DEVICE static void run(const step& s, dev::place at) {
+    from_memory weights;
+    run(s, at, weights);
+  }
+  template <class From> CKE_DEVICE static void run(const step& s, dev::place at, From& weights) {
     dev::shared_memory memory;
     const dev::shared<u32> found = memory.take<u32>(product<F, T, Arch>::shared_bytes / 4);
     const u32 first = at.y * T, left = s.tokens - first, count = left < T ? left : T, token = first + dev::warp();
     const bool mine = dev::warp() < count;
     if (s.how == epilogue::gate) {
-      const float gate = of(s, s.matrices[0], at.x, first, count, found), up = of(s, s.matrices[1], at.x, first, count, found);
+      const float gate = of(weights, s, s.matrices[0], at.x, first, count, found);
+      const float up = of(weights, s, s.matrices[1], at.x, first, count, found);
       const bool row = dev::lane() < rows_of_unit(s.matrices[0].group, at.x).count;
       if (mine) put_block(s.out[0], token, at.x, row ? activate(s.act, gate) * up : 0.f);
       return;
@@ -81,7 +81,7 @@ CKE_UNROLL
     for (u32 k = 1; k < 3; ++k)
       if (k < s.matrix_count && at.x >= s.matrices[k].first) m = s.matrices[k];
     const u32 unit = at.x - m.first;
-    const float y = of(s, m, unit, first, count, found);
+    const float y = of(weights, s, m, unit, first, count, found);
     const row_range rows = rows_of_unit(m.group, unit);
     if (!mine || dev::lane() >= rows.count) return;
     float* const out = row_of(m.out, token) + rows.first + dev::lane();
@@ -89,8 +89,9 @@ CKE_UNROLL
   }
 
  private:
-  CKE_DEVICE static float of(const step& s, const matrix& m, u32 unit, u32 first, u32 count, const dev::shared<u32>& found) {
-    const float y = product<F, T, Arch>::of(m.packed + unit * unit_bytes<F>(s.cols), s.cols, s.in[0], first, count, found);
+  template <class From>
+  CKE_DEVICE static float of(From& weights, const step& s, const matrix& m, u32 unit, u32 first, u32 count, const dev::shared<u32>& found) {
+    const float y = product<F, T, Arch>::of(weights, m.packed + unit * unit_bytes<F>(s.cols), s.cols, s.in[0], first, count, found);
     const row_range rows = rows_of_unit(m.group, unit);
     return m.bias && dev::lane() < rows.count ? y + dev::load(m.bias + rows.first + dev::lane()) : y;
   }

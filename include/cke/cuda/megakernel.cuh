@@ -4,143 +4,24 @@
 
 #include <limits>
 
-#include "schedule.cuh"
+#include "resident.cuh"
+#include "ring.cuh"
 
 namespace cke::cuda {
-
-// How a launch ends. `lost`: blocks waited longer than they may; `not_finite`: a logit that is infinite or no number.
-enum class ending : u32 { running, finished, aborted, lost, not_finite };
-
-struct candidate {
-  float value;
-  u32 id;
-};
-
-// All that the launch is handed.
-struct megakernel_call {
-  const addresses* where{};    // [header, layers, footer][max_ops]
-  const u32* code_of{};        // [layers], from 1
-  std::byte *common{}, *own{};  // registers: shared; of each block its tokens_and_registers
-  float *stream{}, *parts{};
-  std::byte** pages{};         // of the sequence
-  candidate* best{};           // [blocks]
-  u32 *arrived{}, *end{}, *fed{};  // how often blocks have come to an exchange; an ending; tokens that were finished
-  u32* posted{};               // [tokens], on the host: ids + 1, as they are chosen
-  const u32* abort{};          // on the host: not 0: no further token
-  const u32* stop{};           // ids behind which nothing comes
-  u32 stops{}, first{}, position{}, tokens{}, blocks{};
-  u64 patience{};              // nanoseconds that a block waits for others
-};
-
-// A block's own memory: what `pass` is of a launch of the graph, then registers.
-inline constexpr u32 own_segment = 16, own_registers = 64;
-
-// A block of the megakernel, as the device that emitters launch on.
-template <class Arch> class resident {
- public:
-  CKE_DEVICE resident(const megakernel_call& call, u32 own_bytes, u32 memory)
-      : call_(call), own_(call.own + u64{dev::block().x} * own_bytes), memory_(memory) {}
-
-  // `next`: the product that comes, and where its weights are.
-  CKE_DEVICE void begin_step(bool own, u32 exchanges, const coming& next, const addresses* where) {
-    own_step_ = own, exchanges_ = exchanges, next_ = next, where_ = where;
-  }
-
-  template <class Kernel> CKE_DEVICE void launch(launch_shape g, const step& s) {
-    if (exchanges_ & 1) exchange();
-    exchanges_ >>= 1;
-    if (end_ != 0) return;
-    constexpr role is = role_of<Kernel>;
-    const u32 all = g.x * g.y * g.z, me = dev::block().x;
-    if (is == role::stores) {  // block y of the grid of attention, of its newest key block
-      for (u32 head = 0; head < g.y; ++head)
-        if ((s.key_blocks - 1 + s.key_blocks * head) % call_.blocks == me) one<Kernel>({0, head, 0}, s);
-      return;
-    }
-    if (own_step_) {
-      for (u32 i = 0; i < all; ++i) one<Kernel>(place_of(g, i), s);
-      return;
-    }
-    const u32 from = is == role::units ? dealt_ : 0;
-    for (u32 i = first_of(from); i < all; i += call_.blocks) one<Kernel>(place_of(g, i), s);
-    if (is == role::units) begin_ = from, dealt_ = (from + all) % call_.blocks;
-  }
-
-  // All blocks have come, and what they wrote is to be seen. Or the launch is over.
-  CKE_DEVICE void exchange() {
-    if (end_ != 0) return;
-    dev::sync();
-    const dev::shared<u32> word = dev::shared_memory(memory_).take<u32>(4);
-    if (dev::thread() == 0) word[0] = wait();
-    else prefetch_next();
-    dev::sync();
-    end_ = word[0];
-  }
-  CKE_DEVICE u32 end() const { return end_; }
-  CKE_DEVICE void end(ending e) { end_ = static_cast<u32>(e); }
-
-  // Of the last product, the units of this block: begin, begin + blocks, ...
-  CKE_DEVICE u32 first_unit() const { return first_of(begin_); }
-  CKE_DEVICE std::byte* own() const { return own_; }
-  CKE_DEVICE u32 memory() const { return memory_; }
-
- private:
-  // Who is dealt number `from` is block 0.
-  CKE_DEVICE u32 first_of(u32 from) const { return (dev::block().x + call_.blocks - from) % call_.blocks; }
-  CKE_DEVICE static dev::place place_of(launch_shape g, u32 i) { return {i % g.x, i / g.x % g.y, i / (g.x * g.y)}; }
-
-  template <class Kernel> CKE_DEVICE static void one(dev::place at, const step& s) {
-    Kernel::template on<Arch>::run(s, at);
-    dev::sync();  // the memory is free again, and what was written is the block's
-  }
-
-  // The weights of this block's units of the next product, by all threads but one.
-  CKE_DEVICE void prefetch_next() const {
-    constexpr u32 line = 128;
-    CKE_UNROLL
-    for (u32 k = 0; k < 3; ++k) {
-      if (k >= next_.matrices) continue;
-      const std::byte* const matrix = dev::load(&where_->matrix[k]);
-      const bool alone = k + 1 >= next_.matrices || next_.first[k + 1] == 0;
-      const u32 end = alone ? next_.units : next_.first[k + 1];
-      for (u32 i = first_of(dealt_); i < end; i += call_.blocks) {
-        if (i < next_.first[k]) continue;
-        const std::byte* const unit = matrix + (i - next_.first[k]) * next_.unit_bytes;
-        for (u64 at = (dev::thread() - 1) * line; at < next_.unit_bytes; at += (block_threads - 1) * line) dev::prefetch(unit + at);
-      }
-    }
-  }
-
-  // By one thread: 0, or how the launch ends.
-  CKE_DEVICE u32 wait() {
-    dev::add_release(call_.arrived, 1);
-    expected_ += call_.blocks;
-    const u64 start = dev::nanoseconds();
-    while (static_cast<i32>(dev::load_acquire(call_.arrived) - expected_) < 0) {
-      if (const u32 e = dev::load_acquire(call_.end); e != 0) return e;
-      if (dev::nanoseconds() - start > call_.patience) {
-        dev::store_release(call_.end, static_cast<u32>(ending::lost));
-        return static_cast<u32>(ending::lost);
-      }
-      dev::pause();
-    }
-    return 0;
-  }
-
-  const megakernel_call& call_;
-  std::byte* const own_;
-  const u32 memory_;  // of the block: where that of the parts ends
-  coming next_{};
-  const addresses* where_{};
-  u32 exchanges_ = 0, end_ = 0;
-  u32 begin_ = 0, dealt_ = 0;
-  u32 expected_ = 0;  // arrivals, of thread 0
-  bool own_step_ = false;
-};
 
 // That a block has what all parts of a token need.
 template <u32 Bytes, u32 Most> struct block_fits {
   static_assert(Bytes <= Most, "cke: cuda: a block of the megakernel needs more shared memory than its generation has; see block_fits<bytes, most>");
+  static constexpr bool value = true;
+};
+// That each of its warps has a ring.
+template <u32 Slots, u32 Least> struct ring_fits {
+  static_assert(Slots >= Least, "cke: cuda: beside what a block of the megakernel needs there is no room for its rings; see ring_fits<slots, least>");
+  static constexpr bool value = true;
+};
+// That rings bring what products take.
+template <u64 Brought, u64 Taken> struct stream_is_whole {
+  static_assert(Brought == Taken, "cke: cuda: rings bring other weights than products take; see stream_is_whole<bytes brought, bytes taken>");
   static constexpr bool value = true;
 };
 
@@ -148,15 +29,39 @@ template <class P, dtype KV> struct megakernel {
   using plan = token_schedule<P, KV>;
   using call = megakernel_call;
   static constexpr u32 choice_bytes = 16 + block_warps * sizeof(candidate);
-  static constexpr u32 shared_bytes = plan::shared_bytes + choice_bytes;
+  static constexpr u32 ring_at = static_cast<u32>(align_up(plan::shared_bytes + choice_bytes, 128));
+  static constexpr u32 slot_bytes = block_warps * (plan::slot_bytes + u32{sizeof(u64)});  // one of each warp
+  static constexpr u32 shared_bytes(u32 slots) { return ring_at + slots * slot_bytes; }
+  // Of a ring on a device whose blocks may have `most` bytes; where generations have no ring, none.
+  static constexpr u32 slots_of(u32 most) {
+    if (most < sm86::shared_memory) return 0;
+    const u32 room = most < ring_at ? 0 : (most - ring_at) / slot_bytes;
+    return room < 1 ? 1 : room < most_slots ? room : most_slots;
+  }
+  static_assert(stream_is_whole<plan::bytes_brought, plan::shares_of(1).all>::value);
   static constexpr u32 own_bytes = own_registers + plan::own_bytes;
 
   template <class Arch> struct on {
-    using block = resident<Arch>;
-    static_assert(block_fits<shared_bytes, Arch::shared_memory>::value);
+    static constexpr bool has_ring = copies<Arch>::exist;
+    static_assert(block_fits<ring_at, Arch::shared_memory>::value);
+    static_assert(ring_fits<has_ring ? slots_of(Arch::shared_memory) : 2, 2>::value);
+    using weights = std::conditional_t<has_ring, ring<plan, Arch>, from_memory>;
+    using block = resident<Arch, weights>;
 
     CKE_DEVICE static void run(const megakernel_call& call) {
-      block me(call, own_bytes, plan::shared_bytes);
+      if constexpr (has_ring) {
+        weights tiles(call.stretches, call.tokens, call.blocks, call.slots, ring_at);
+        run(call, tiles);
+        tiles.end();
+      } else {
+        weights tiles;
+        run(call, tiles);
+      }
+    }
+
+   private:
+    CKE_DEVICE static void run(const megakernel_call& call, weights& tiles) {
+      block me(call, tiles, own_bytes, plan::shared_bytes);
       u32 id = call.first, fed = 0;
       for (u32 t = 0; t < call.tokens; ++t) {
         begin_token(call, me, id, call.position + t);
@@ -183,7 +88,6 @@ template <class P, dtype KV> struct megakernel {
       if (me.end() != static_cast<u32>(ending::lost)) dev::store_release(call.end, me.end() ? me.end() : static_cast<u32>(ending::finished));
     }
 
-   private:
     static constexpr float infinity = std::numeric_limits<float>::infinity();
 
     CKE_DEVICE static void begin_token(const megakernel_call& call, block& me, u32 id, u32 position) {

@@ -60,26 +60,8 @@ CKE_DEVICE u16 bf16_of(float x) {
   if ((b & 0x7fffffff) > 0x7f800000) return static_cast<u16>((b >> 16) | 64);
   return static_cast<u16>((b + 0x7fff + ((b >> 16) & 1)) >> 16);
 }
-CKE_DEVICE float float_of_f16(u32 h) {
-  const u32 sign = (h & 0x8000u) << 16, exponent = (h >> 10) & 31u, mantissa = h & 1023u;
-  if (exponent == 31) return dev::bits<float>(sign | 0x7f800000u | mantissa << 13);
-  if (exponent) return dev::bits<float>(sign | (exponent + 112) << 23 | mantissa << 13);
-  const float tiny = static_cast<float>(mantissa) * 0x1p-24f;
-  return sign ? -tiny : tiny;
-}
-CKE_DEVICE u16 f16_of(float x) {
-  const u32 b = dev::bits<u32>(x), sign = (b >> 16) & 0x8000u, size = b & 0x7fffffffu;
-  if (size > 0x7f800000u) return static_cast<u16>(sign | 0x7e00u | ((size >> 13) & 0x3ffu));
-  if (size >= 0x477ff000u) return static_cast<u16>(sign | 0x7c00u);
-  if (size < 0x38800000u) {
-    const u32 shift = 126 - (size >> 23), mantissa = (size & 0x7fffffu) | 0x800000u;
-    if (shift > 24) return static_cast<u16>(sign);
-    const u32 half = 1u << (shift - 1), kept = mantissa >> shift, rest = mantissa & ((1u << shift) - 1);
-    return static_cast<u16>(sign | (kept + (rest > half || (rest == half && (kept & 1)))));
-  }
-  const u32 rounded = size + 0xfff + ((size >> 13) & 1);
-  return static_cast<u16>(sign | (rounded - 0x38000000u) >> 13);
-}
+CKE_DEVICE float float_of_f16(u32 h) { return dev::float_of_half(h); }
+CKE_DEVICE u16 f16_of(float x) { return dev::half_of(x); }
 
 // ---- sums --------------------------------------------------------------------------------------------
 

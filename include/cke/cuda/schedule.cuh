@@ -5,6 +5,7 @@
 #include "../runtime/workspace.hpp"
 #include "binding.cuh"
 #include "emit.cuh"
+#include "stream.cuh"
 
 namespace cke::cuda {
 
@@ -24,14 +25,19 @@ template <dtype F, u32 T> inline constexpr dtype format_of<multiply_kernel<F, T>
 struct part {
   role is{};
   u32 blocks{}, shared_bytes{};
-  u64 bytes{};  // of weights that a block reads
+  u64 bytes{};    // of weights that a block reads
+  bool paired{};  // each block those of two matrices
+  unit_shape unit{};
 };
 // Emitters write down what they would launch, for one token.
 struct survey {
   small_vector<part, 4> parts;
   template <class Kernel> constexpr void launch(launch_shape g, const step& s) {
-    part p{role_of<Kernel>, g.x * g.y * g.z, shared_bytes_of<Kernel>(s), 0};
-    if constexpr (format_of<Kernel> != dtype::none) p.bytes = unit_bytes<format_of<Kernel>>(s.cols) * (s.how == epilogue::gate ? 2 : 1);
+    part p{role_of<Kernel>, g.x * g.y * g.z, shared_bytes_of<Kernel>(s)};
+    if constexpr (format_of<Kernel> != dtype::none) {
+      p.unit = shape_of<format_of<Kernel>>(s.cols), p.paired = s.how == epilogue::gate;
+      p.bytes = u64{p.unit.bytes} * (p.paired ? 2 : 1);
+    }
     parts.push(p);
   }
 };
@@ -185,6 +191,57 @@ template <class P, dtype KV> struct token_schedule {
       for (const survey& step : s.steps)
         for (const part& p : step.parts) most = p.shared_bytes > most ? p.shared_bytes : most;
     return static_cast<u32>(align_up(most, 128));
+  }();
+
+  // f(code, layer, step, part, matrix, second) of each matrix whose units are dealt out, in the order in which blocks read;
+  // second: the one whose units are read together with it, or the same.
+  template <class F> static constexpr void each_matrix(F f) {
+    each_code([&](u32 c, u32 layer) {
+      for (u32 i = 0; i < all[c].steps.size(); ++i) {
+        const survey& step = all[c].steps[i];
+        const u32 matrices = unbound_of(*all[c].c, all[c].c->ops[i]).s.matrix_count;
+        for (u32 k = 0; k < step.parts.size(); ++k) {
+          const part& p = step.parts[k];
+          if (p.is != role::units) continue;
+          if (p.paired) f(c, layer, i, p, 0u, 1u);
+          else if (step.parts.size() > 1) f(c, layer, i, p, k, k);
+          else
+            for (u32 m = 0; m < matrices; ++m) f(c, layer, i, p, m, m);
+        }
+      }
+    });
+  }
+  // The units of a matrix of a step.
+  static constexpr u32 units_of(u32 c, u32 step, u32 matrix) {
+    const cuda::step s = unbound_of(*all[c].c, all[c].c->ops[step]).s;
+    return (matrix + 1 < s.matrix_count ? s.matrices[matrix + 1].first : s.units) - s.matrices[matrix].first;
+  }
+  // What the rings bring of a token, and what products take: they are the same.
+  static constexpr u64 bytes_brought = [] {
+    u64 bytes = 0;
+    each_matrix([&](u32 c, u32, u32 i, const part& p, u32 matrix, u32) { bytes += units_of(c, i, matrix) * p.bytes; });
+    return bytes;
+  }();
+  static constexpr u32 matrices = [] {
+    u32 n = 0;
+    each_matrix([&](u32, u32, u32, const part&, u32, u32) { ++n; });
+    return n;
+  }();
+  template <dtype F> static constexpr bool reads = [] {
+    bool found = false;
+    for (const surveyed& s : all)
+      for (const survey& step : s.steps)
+        for (const part& p : step.parts) found = found || (p.is == role::units && p.unit.as == F);
+    return found;
+  }();
+  // How many formats, and the bytes of the largest tile.
+  static constexpr u32 formats = u32{reads<dtype::q8_0>} + reads<dtype::q4_k> + reads<dtype::bf16> + reads<dtype::f16> + reads<dtype::f32>;
+  static constexpr u32 slot_bytes = [] {
+    u32 most = 0;
+    for (const surveyed& s : all)
+      for (const survey& step : s.steps)
+        for (const part& p : step.parts) most = p.unit.tile_bytes > most ? p.unit.tile_bytes : most;
+    return most;
   }();
 
   // Bytes of weights that the blocks of a grid read for a token, each its share: dealing goes on where the last product ended.

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: MIT
+// device_memory.cuh: memory of a device that is freed as a whole.
+#pragma once
+
+#include "../runtime/page_pool.hpp"
+
+namespace cke::cuda {
+
+template <class Device> class device_memory final : public page_memory {
+ public:
+  explicit device_memory(Device& d) : device_(d) {}
+  device_memory(const device_memory&) = delete;
+  device_memory& operator=(const device_memory&) = delete;
+  ~device_memory() {
+    for (std::byte* p : parts_) device_.free(p);
+  }
+  std::byte* take(u64 bytes) override {
+    parts_.reserve(parts_.size() + 1);
+    parts_.push_back(device_.allocate(align_up(bytes ? bytes : 1)));
+    bytes_ += align_up(bytes);
+    return parts_.back();
+  }
+  void copy(std::byte* to, const std::byte* from, u64 bytes) override { device_.copy(to, from, bytes); }
+  u64 bytes() const { return bytes_; }
+
+ private:
+  Device& device_;
+  std::vector<std::byte*> parts_;
+  u64 bytes_{};
+};
+
+}  // namespace cke::cuda

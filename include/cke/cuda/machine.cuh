@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+// machine.cuh: a GPU on the host: each thread of device code is a fiber, and a seeded scheduler picks who goes on.
+#pragma once
+
+#include <array>
+#include <boost/context/fiber.hpp>
+#include <boost/context/pooled_fixedsize_stack.hpp>
+#include <exception>
+
+#include "checked_memory.cuh"
+
+namespace cke::host_run {
+
+// What goes wrong on purpose: the n-th time that something happens, counted from 1. 0: never.
+struct faults {
+  u64 lose_add = 0;       // a block says that it has come, and nobody hears it
+  u64 hear_too_soon = 0;  // a block hears that all have come, and they have not
+  u64 tear = 0;           // a block says that it has come, and what it stored last is not there yet
+  u64 late_copy = 0;      // a copy into a block's memory is there, and its bytes are not
+  u64 torn_copy = 0;      // nor is the second half of them
+};
+
+struct grid {
+  u32 x = 1, y = 1, z = 1;
+};
+struct place_in_grid {
+  u32 x, y, z;
+};
+
+// A GPU: memory, and launches one after the other.
+class machine : public checked_memory {
+ public:
+  explicit machine(u64 seed, const faults& wrong = {}) : random_(seed * 2 + 1), wrong_(wrong) {}
+  machine(const machine&) = delete;
+  machine& operator=(const machine&) = delete;
+
+  // body() in every thread of every block. Throws what device code did wrong.
+  template <class F> void launch(grid g, u32 threads, u32 shared_bytes, F body) {
+    launch(g, threads, shared_bytes, few, body, nothing);
+  }
+  // All blocks live at once, and may wait for one another. The host does `meanwhile` now and then.
+  template <class F, class G> void launch_together(u32 blocks, u32 threads, u32 shared_bytes, F body, G meanwhile) {
+    launch({blocks}, threads, shared_bytes, blocks, body, meanwhile);
+  }
+
+  // ---- what host_run.cuh makes of this for device code
+
+  static constexpr u32 lanes = 32;
+  using fiber = boost::context::fiber;
+
+  struct strand;
+  enum class reason : u8 { barrier, warp_barrier, shuffle };
+  // Those that wait for one another. Who only says something orders no memory: that begins no interval.
+  struct meeting {
+    std::vector<strand*> here;
+    u32 turn = 0, interval = 1;
+    reason why{};
+  };
+  struct warp_state : meeting {
+    alignas(16) std::byte said[2][lanes][64];  // what lanes say, in turns
+  };
+  // A copy into a block's memory that has not been waited for: of a thread, in one of its groups, or one that signs where
+  // others hear of it.
+  struct flight {
+    u32 to, bytes;
+    const std::byte* from;
+    const strand* by;  // or nobody
+    u32 sign;          // the group; or where
+  };
+  // Whoever waits for a phase waits for all that is expected in it.
+  struct arrivals {
+    u32 phase = 0, expected = 0, asked = 0;  // bytes; how often somebody asked in vain
+  };
+  struct resident {
+    u32 number;
+    place_in_grid at;
+    u32 threads;
+    std::vector<std::byte> memory;
+    shadow known;
+    meeting all{};
+    std::vector<warp_state> warps;
+    std::vector<u32> seen, heard;  // of each block: heard by a thread, and by all of them after the next barrier
+    std::vector<flight> flights{};
+    std::map<u32, const std::byte*> sent_from{};
+    std::map<u32, arrivals> arriving{};
+    found stored{};                // what was stored last, and how much
+    u64 stored_bytes{};
+
+    resident(u32 n, place_in_grid p, u32 t, u32 shared_bytes, u32 others)
+        : number(n), at(p), threads(t), memory(shared_bytes, std::byte{0xff}), known(shared_bytes), warps(t / lanes), seen(others), heard(others) {}
+  };
+  struct strand {
+    resident* of;
+    u32 thread;
+    fiber code, scheduler{};
+    u32 groups = 0;  // of copies
+    warp_state& warp() const { return of->warps[thread / lanes]; }
+  };
+
+  // The strand that runs waits until `expected` have come.
+  void meet(meeting& m, u32 expected, reason why) {
+    if (!m.here.empty() && m.why != why) fault("a warp", "lanes at one barrier or shuffle", "some elsewhere");
+    m.why = why;
+    m.here.push_back(now_);
+    if (m.here.size() < expected) {
+      strand& me = *now_;
+      me.scheduler = std::move(me.scheduler).resume();
+      return;
+    }
+    ++m.turn, m.interval += why != reason::shuffle;
+    if (why == reason::barrier) now_->of->seen = now_->of->heard;
+    for (strand* s : m.here)
+      if (s != now_) ready_.push_back(s);
+    m.here.clear();
+  }
+  mark who() const {
+    const strand& s = *now_;
+    return {launch_, s.of->number, s.of->all.interval, s.thread / lanes, s.warp().interval, s.thread % lanes};
+  }
+
+  std::span<const u32> seen() const { return now_->of->seen; }
+  static void hear(std::vector<u32>& all, const std::vector<u32>& more) {
+    all.resize(std::max(all.size(), more.size()));
+    for (std::size_t i = 0; i < more.size(); ++i) all[i] = std::max(all[i], more[i]);
+  }
+  // The thread that runs says to whom reads p what its block has seen, and what the block did up to its last barrier.
+  void say(const u32* p) {
+    const resident& block = *now_->of;
+    auto& all = said_[p];
+    hear(all, block.heard);
+    if (block.number < all.size()) all[block.number] = std::max(all[block.number], block.all.interval);
+  }
+  // A word that blocks share on purpose: no race is looked for, but it must have been written.
+  u32* sync_word(const u32* p) {
+    const auto [part, offset] = find(p, sizeof *p);
+    part->known.read(offset, sizeof *p, {}, {});
+    return reinterpret_cast<u32*>(part->memory.get() + offset);
+  }
+  const std::vector<u32>& said(const u32* p) { return said_[p]; }
+
+  strand& now() const { return *now_; }
+  // Others go on first.
+  void step_aside() {
+    strand& me = *now_;
+    ready_.push_back(&me);
+    me.scheduler = std::move(me.scheduler).resume();
+  }
+  u64 resumed() const { return resumed_; }  // how often a thread went on
+  // splitmix64
+  u32 draw(std::size_t below) {
+    u64 z = random_ += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u, z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return static_cast<u32>((z ^ z >> 31) % below);
+  }
+  // Something happens that may be the one that goes wrong.
+  bool goes_wrong(u64 faults::*which) { return ++(count_.*which) == wrong_.*which; }
+
+  static inline thread_local machine* running = nullptr;
+
+ private:
+  static constexpr u32 few = 3;  // blocks that are on the machine at once, where they need not be
+  static constexpr auto nothing = [] {};
+  template <class F, class G> void launch(grid g, u32 threads, u32 shared_bytes, u32 together, F& body, G& meanwhile) {
+    ++launch_;
+    said_.clear();
+    std::vector<u32> order(g.x * g.y * g.z);
+    for (u32 i = 0; i < order.size(); ++i) {  // blocks begin in any order
+      order[i] = i;
+      std::swap(order[i], order[draw(i + 1)]);
+    }
+    for (std::size_t first = 0; first < order.size(); first += together) {
+      std::vector<std::unique_ptr<resident>> blocks;
+      for (std::size_t i = first; i < order.size() && i < first + together; ++i)
+        blocks.push_back(std::make_unique<resident>(order[i], place_in_grid{order[i] % g.x, order[i] / g.x % g.y, order[i] / (g.x * g.y)},
+                                                    threads, shared_bytes, together == order.size() ? together : 0));
+      run(blocks, body, meanwhile);
+    }
+  }
+
+  template <class F, class G> void run(std::vector<std::unique_ptr<resident>>& blocks, F& body, G& meanwhile) {
+    std::exception_ptr failure;
+    std::vector<std::unique_ptr<strand>> strands;
+    ready_.clear();
+    for (const auto& b : blocks)
+      for (u32 t = 0; t < b->threads; ++t) {
+        strand& s = *strands.emplace_back(std::make_unique<strand>(strand{b.get(), t, {}}));
+        s.code = fiber(std::allocator_arg, stacks_, [&](fiber&& from) {
+          s.scheduler = std::move(from);
+          try {
+            body();
+          } catch (const boost::context::detail::forced_unwind&) {
+            throw;
+          } catch (...) {
+            failure = std::current_exception();
+          }
+          return std::move(s.scheduler);
+        });
+        ready_.push_back(&s);
+      }
+    machine* const outer = std::exchange(running, this);
+    std::size_t left = strands.size();
+    while (!ready_.empty() && !failure) {
+      std::swap(ready_[draw(ready_.size())], ready_.back());
+      now_ = ready_.back();
+      ready_.pop_back();
+      now_->code = std::move(now_->code).resume();
+      left -= !now_->code, ++resumed_;
+      if (resumed_ % 1024 == 0) meanwhile();
+    }
+    strands.clear();
+    running = outer;
+    if (failure) std::rethrow_exception(failure);
+    if (left > 0) fault("a barrier", "all threads", concat({left, " that wait for others"}));
+    for (const auto& b : blocks)
+      if (!b->flights.empty()) fault("a copy", "a wait for it before its block ends");
+  }
+
+  u64 random_;
+  faults wrong_, count_{};
+  u64 resumed_{};
+  u32 launch_{};
+  std::map<const u32*, std::vector<u32>> said_;
+  strand* now_{};
+  std::vector<strand*> ready_;
+  boost::context::pooled_fixedsize_stack stacks_{64 * 1024};
+};
+
+}  // namespace cke::host_run

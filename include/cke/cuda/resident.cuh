@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+// resident.cuh: a block that stays for a launch of many tokens: what it is handed, its share of each part, and how it waits for the others.
+#pragma once
+
+#include "schedule.cuh"
+
+namespace cke::cuda {
+
+// How a launch ends. `lost`: blocks waited longer than they may; `not_finite`: a logit that is infinite or no number.
+enum class ending : u32 { running, finished, aborted, lost, not_finite };
+
+struct candidate {
+  float value;
+  u32 id;
+};
+
+// All that the launch is handed.
+struct megakernel_call {
+  const addresses* where{};    // [header, layers, footer][max_ops]
+  const stretch* stretches{};  // of a token
+  const u32* code_of{};        // [layers], from 1
+  std::byte *common{}, *own{};  // registers: shared; of each block its tokens_and_registers
+  float *stream{}, *parts{};
+  std::byte** pages{};         // of the sequence
+  candidate* best{};           // [blocks]
+  u32 *arrived{}, *end{}, *fed{};  // how often blocks have come to an exchange; an ending; tokens that were finished
+  u32* posted{};               // [tokens], on the host: ids + 1, as they are chosen
+  const u32* abort{};          // on the host: not 0: no further token
+  const u32* stop{};           // ids behind which nothing comes
+  u32 stops{}, first{}, position{}, tokens{}, blocks{};
+  u32 slots{};                 // of a warp's ring
+  u64 patience{};              // nanoseconds that a block waits for others
+};
+
+// A block's own memory: what `pass` is of a launch of the graph, then registers.
+inline constexpr u32 own_segment = 16, own_registers = 64;
+
+// A block of the megakernel, as the device that emitters launch on; it takes weights from a ring, or from memory.
+template <class Arch, class Weights = from_memory> class resident {
+ public:
+  CKE_DEVICE resident(const megakernel_call& call, Weights& weights, u32 own_bytes, u32 memory)
+      : call_(call), weights_(weights), own_(call.own + u64{dev::block().x} * own_bytes), memory_(memory) {}
+
+  // `next`: the product that comes, and where its weights are.
+  CKE_DEVICE void begin_step(bool own, u32 exchanges, const coming& next, const addresses* where) {
+    own_step_ = own, exchanges_ = exchanges, next_ = next, where_ = where;
+  }
+
+  template <class Kernel> CKE_DEVICE void launch(launch_shape g, const step& s) {
+    if (exchanges_ & 1) exchange();
+    exchanges_ >>= 1;
+    if (end_ != 0) return;
+    constexpr role is = role_of<Kernel>;
+    const u32 all = g.x * g.y * g.z, me = dev::block().x;
+    if (is == role::stores) {  // block y of the grid of attention, of its newest key block
+      for (u32 head = 0; head < g.y; ++head)
+        if ((s.key_blocks - 1 + s.key_blocks * head) % call_.blocks == me) one<Kernel>({0, head, 0}, s);
+      return;
+    }
+    if (own_step_) {
+      for (u32 i = 0; i < all; ++i) one<Kernel>(place_of(g, i), s);
+      return;
+    }
+    const u32 from = is == role::units ? dealt_ : 0;
+    for (u32 i = first_of(from); i < all; i += call_.blocks) one<Kernel>(place_of(g, i), s);
+    if (is == role::units) begin_ = from, dealt_ = (from + all) % call_.blocks;
+  }
+
+  // All blocks have come, and what they wrote is to be seen. Or the launch is over.
+  CKE_DEVICE void exchange() {
+    if (end_ != 0) return;
+    dev::sync();
+    const dev::shared<u32> word = dev::shared_memory(memory_).take<u32>(4);
+    if (dev::thread() == 0) word[0] = wait();
+    else if (std::is_same_v<Weights, from_memory>) prefetch_next();
+    dev::sync();
+    end_ = word[0];
+  }
+  CKE_DEVICE u32 end() const { return end_; }
+  CKE_DEVICE void end(ending e) { end_ = static_cast<u32>(e); }
+
+  // Of the last product, the units of this block: begin, begin + blocks, ...
+  CKE_DEVICE u32 first_unit() const { return first_of(begin_); }
+  CKE_DEVICE std::byte* own() const { return own_; }
+  CKE_DEVICE u32 memory() const { return memory_; }
+
+ private:
+  // Who is dealt number `from` is block 0.
+  CKE_DEVICE u32 first_of(u32 from) const { return (dev::block().x + call_.blocks - from) % call_.blocks; }
+  CKE_DEVICE static dev::place place_of(launch_shape g, u32 i) { return {i % g.x, i / g.x % g.y, i / (g.x * g.y)}; }
+
+  template <class Kernel> CKE_DEVICE void one(dev::place at, const step& s) {
+    if constexpr (role_of<Kernel> == role::units) Kernel::template on<Arch>::run(s, at, weights_);
+    else Kernel::template on<Arch>::run(s, at);
+    dev::sync();  // the memory is free again, and what was written is the block's
+  }
+
+  // The weights of this block's units of the next product, by all threads but one.
+  CKE_DEVICE void prefetch_next() const {
+    constexpr u32 line = 128;
+    CKE_UNROLL
+    for (u32 k = 0; k < 3; ++k) {
+      if (k >= next_.matrices) continue;
+      const std::byte* const matrix = dev::load(&where_->matrix[k]);
+      const bool alone = k + 1 >= next_.matrices || next_.first[k + 1] == 0;
+      const u32 end = alone ? next_.units : next_.first[k + 1];
+      for (u32 i = first_of(dealt_); i < end; i += call_.blocks) {
+        if (i < next_.first[k]) continue;
+        const std::byte* const unit = matrix + (i - next_.first[k]) * next_.unit_bytes;
+        for (u64 at = (dev::thread() - 1) * line; at < next_.unit_bytes; at += (block_threads - 1) * line) dev::prefetch(unit + at);
+      }
+    }
+  }
+
+  // By one thread: 0, or how the launch ends.
+  CKE_DEVICE u32 wait() {
+    dev::add_release(call_.arrived, 1);
+    expected_ += call_.blocks;
+    const u64 start = dev::nanoseconds();
+    while (static_cast<i32>(dev::load_acquire(call_.arrived) - expected_) < 0) {
+      if (const u32 e = dev::load_acquire(call_.end); e != 0) return e;
+      if (dev::nanoseconds() - start > call_.patience) {
+        dev::store_release(call_.end, static_cast<u32>(ending::lost));
+        return static_cast<u32>(ending::lost);
+      }
+      dev::pause();
+    }
+    return 0;
+  }
+
+  const megakernel_call& call_;
+  Weights& weights_;
+  std::byte* const own_;
+  const u32 memory_;  // of the block: where that of the parts ends
+  coming next_{};
+  const addresses* where_{};
+  u32 exchanges_ = 0, end_ = 0;
+  u32 begin_ = 0, dealt_ = 0;
+  u32 expected_ = 0;  // arrivals, of thread 0
+  bool own_step_ = false;
+};
+
+}  // namespace cke::cuda

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+// ring.cuh: a ring of tiles in shared memory for each warp of a block that stays, filled in the order in which it takes them.
+#pragma once
+
+#include "stream.cuh"
+
+namespace cke::cuda {
+
+// Whoever is done with a tile sends for the one that comes a ring later: so weights are on their way while blocks wait for
+// one another, between products, and between tokens. A warp needs to wait for no other.
+
+inline constexpr u32 most_slots = 8;  // of a warp
+
+// How a generation sends for a tile, into slot `slot`, and waits for it. Generations without it read weights where they are.
+template <class Arch> struct copies : copies<typename Arch::base> {
+  using copies<typename Arch::base>::copies;
+};
+template <> struct copies<void> {
+  static constexpr bool exist = false;
+};
+// Each lane copies some quads, and waits for its own.
+template <> struct copies<sm80> {
+  static constexpr bool exist = true;
+
+  CKE_DEVICE copies(const dev::shared<u64>&, u32 slots) : behind_(slots - 1) {}
+  CKE_DEVICE void expect(u32, u32) const {}
+  CKE_DEVICE void send(u32, const dev::shared<std::byte>& to, u32 at, const std::byte* from, u32 bytes) const {
+    for (u32 i = dev::lane() * 16; i < bytes; i += warp_lanes * 16) dev::copy_quad(to, at + i, from + i);
+  }
+  CKE_DEVICE void sent() const { dev::commit_copies(); }  // also if it was nothing: groups are counted
+  CKE_DEVICE void wait(u32, u32) const {
+    wait_all_but(std::make_integer_sequence<u32, most_slots>{});
+    dev::sync_warp();
+  }
+  CKE_DEVICE void wait_all() const { dev::await_copies<0>(); }
+
+ private:
+  template <u32... N> CKE_DEVICE void wait_all_but(std::integer_sequence<u32, N...>) const {
+    ((behind_ == N ? dev::await_copies<N>() : void()), ...);
+  }
+  u32 behind_;  // tiles that are behind the one that is waited for
+};
+// Lane 0 sends for whole pieces, which sign when they have come.
+template <> struct copies<sm90> {
+  static constexpr bool exist = true;
+
+  CKE_DEVICE copies(const dev::shared<u64>& words, u32 slots) : words_(words) {
+    if (dev::lane() == 0)
+      for (u32 i = 0; i < slots; ++i) dev::begin_arrivals(words_, i);
+    dev::sync_warp();
+  }
+  CKE_DEVICE void expect(u32 slot, u32 bytes) const {
+    if (dev::lane() == 0) dev::expect(words_, slot, bytes);
+  }
+  CKE_DEVICE void send(u32 slot, const dev::shared<std::byte>& to, u32 at, const std::byte* from, u32 bytes) const {
+    if (dev::lane() == 0) dev::copy_bulk(to, at, from, bytes, words_, slot);
+  }
+  CKE_DEVICE void sent() const {}
+  CKE_DEVICE void wait(u32 slot, u32 parity) const {
+    while (!dev::arrived(words_, slot, parity)) dev::pause();
+  }
+  CKE_DEVICE void wait_all() const {}
+
+ private:
+  dev::shared<u64> words_;
+};
+
+// A tile in a slot: its head, then its body.
+template <dtype F> struct tile_in_ring {
+  dev::shared<std::byte> slot;
+  template <class T> CKE_DEVICE T head(u32 i) const { return dev::get<T>(slot, i); }
+  template <class T> CKE_DEVICE T body(u32 i) const { return dev::get<T>(slot, layout_of<F>::head_bytes + i); }
+};
+
+// Of the weights that Plan reads: some slots for each warp.
+template <class Plan, class Arch> class ring {
+ public:
+  CKE_DEVICE ring(const stretch* stretches, u32 tokens, u32 blocks, u32 slots, u32 memory)
+      : way_({stretches}, Plan::matrices, tokens, dev::block().x, blocks, dev::warp()), slots_(slots), mine_(tiles(slots, memory)), copies_(words(slots, memory), slots) {
+    for (u32 i = 0; i < slots; ++i) send(i);
+  }
+
+  template <dtype F> CKE_DEVICE tile_in_ring<F> take(const std::byte* unit, u32 tile) {
+    copies_.wait(slot_, parity_);
+    const dev::shared<std::byte> slot = dev::part_of(mine_, slot_ * Plan::slot_bytes, tile_bytes<F>);
+    dev::came_from(slot, layout_of<F>::head_bytes, unit + layout_of<F>::body_at(tile));
+    return {slot};
+  }
+  CKE_DEVICE void done() {
+    dev::sync_warp();  // every lane is
+    send(slot_);
+    pass();
+  }
+  // What was sent for and is not wanted any more must come before the block ends.
+  CKE_DEVICE void end() {
+    copies_.wait_all();
+    for (; under_way_ > 0; pass()) copies_.wait(slot_, parity_);
+  }
+
+ private:
+  struct from_table {
+    const stretch* all;
+    CKE_DEVICE stretch operator()(u32 i) const { return dev::load(all + i); }
+  };
+  CKE_DEVICE static dev::shared<std::byte> tiles(u32 slots, u32 memory) {
+    const u32 bytes = slots * Plan::slot_bytes;
+    return dev::part_of(dev::shared_memory(memory).take<std::byte>(block_warps * bytes), dev::warp() * bytes, bytes);
+  }
+  CKE_DEVICE static dev::shared<u64> words(u32 slots, u32 memory) {
+    dev::shared_memory behind(memory + block_warps * slots * Plan::slot_bytes);
+    return dev::part_of(behind.take<u64>(block_warps * slots), dev::warp() * slots, slots);
+  }
+
+  CKE_DEVICE void pass() {
+    --under_way_;
+    if (++slot_ == slots_) slot_ = 0, parity_ ^= 1;
+  }
+  CKE_DEVICE void send(u32 slot) {
+    if (!way_.over()) {
+      send_if_of<dtype::q8_0>(slot), send_if_of<dtype::q4_k>(slot);
+      send_if_of<dtype::bf16>(slot), send_if_of<dtype::f16>(slot), send_if_of<dtype::f32>(slot);
+      way_.next();
+      ++under_way_;
+    }
+    copies_.sent();
+  }
+  template <dtype F> CKE_DEVICE void send_if_of(u32 slot) {
+    if constexpr (Plan::template reads<F>)
+      if (Plan::formats == 1 || way_.shape().as == F) send_tile<F>(slot);
+  }
+  template <dtype F> CKE_DEVICE void send_tile(u32 slot) {
+    using at = layout_of<F>;
+    const u32 tile = way_.tile(), left = way_.shape().bytes - at::body_at(tile), body = left < at::body_bytes ? left : at::body_bytes;
+    const u32 to = slot * Plan::slot_bytes;
+    copies_.expect(slot, at::head_bytes + body);
+    if constexpr (at::head_bytes > 0) copies_.send(slot, mine_, to, way_.unit() + at::head_at(tile), at::head_bytes);
+    copies_.send(slot, mine_, to + at::head_bytes, way_.unit() + at::body_at(tile), body);
+  }
+
+  walk<from_table> way_;
+  u32 slots_, slot_ = 0, parity_ = 0, under_way_ = 0;
+  dev::shared<std::byte> mine_;
+  copies<Arch> copies_;
+};
+
+}  // namespace cke::cuda

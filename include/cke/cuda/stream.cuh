@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+// stream.cuh: the weights of a launch as one stream for each warp, in the order in which it takes them.
+#pragma once
+
+#include "matmul.cuh"
+
+namespace cke::cuda {
+
+// A unit of a matrix: its bytes, its tiles and theirs, and how many neighbours among them one warp takes.
+struct unit_shape {
+  u32 bytes{}, tiles{}, tile_bytes{}, run{};
+  dtype as{};
+};
+template <dtype F> constexpr unit_shape shape_of(u32 cols) {
+  constexpr u32 tile = layout_of<F>::tile;
+  constexpr u32 of_warp = product<F, 1, sm75>::items_of_warp * format<F>::columns;
+  static_assert(of_warp % tile == 0);
+  return {static_cast<u32>(unit_bytes<F>(cols)), ceil_div(cols, tile), tile_bytes<F>, of_warp / tile, F};
+}
+
+// A matrix, or two whose units are read in turns. Its units are dealt out from where those of the one before it ended.
+struct stretch {
+  const std::byte *first{}, *second{};
+  unit_shape unit{};
+  u32 units{};
+};
+
+// A warp's way through the stretches of a token, again and again for `tokens` of them. stretch_at(i) is one of `count`.
+template <class At> class walk {
+ public:
+  CKE_CONSTEXPR walk(At stretch_at, u32 count, u32 tokens, u32 block, u32 blocks, u32 warp)
+      : stretch_at_(stretch_at), count_(count), block_(block), blocks_(blocks), warp_(warp), tokens_(tokens), next_(stretch_at(0)) {
+    if (!over()) enter();
+  }
+
+  CKE_CONSTEXPR bool over() const { return tokens_ == 0; }
+  CKE_CONSTEXPR const std::byte* unit() const { return (of_second_ ? now_.second : now_.first) + u64{unit_} * now_.unit.bytes; }
+  CKE_CONSTEXPR u32 tile() const { return tile_; }
+  CKE_CONSTEXPR const unit_shape& shape() const { return now_.unit; }
+
+  CKE_CONSTEXPR void next() {
+    ++tile_;
+    if (tile_ % now_.unit.run == 0) tile_ += (block_warps - 1) * now_.unit.run;  // those of the other warps
+    if (tile_ < now_.unit.tiles) return;
+    tile_ = warp_ * now_.unit.run;
+    of_second_ = now_.second && !of_second_;
+    if (of_second_) return;
+    unit_ += blocks_;
+    if (unit_ >= now_.units) leave();
+  }
+
+ private:
+  // The stretch that comes, or one behind it, in which the warp has something.
+  CKE_CONSTEXPR void enter() {
+    while (true) {
+      now_ = next_;
+      at_ = at_ + 1 < count_ ? at_ + 1 : 0;
+      next_ = stretch_at_(at_);  // long before it is needed
+      unit_ = (block_ + blocks_ - dealt_) % blocks_, tile_ = warp_ * now_.unit.run;
+      if (unit_ < now_.units && tile_ < now_.unit.tiles) return;
+      if (!pass()) return;
+    }
+  }
+  CKE_CONSTEXPR void leave() {
+    if (pass()) enter();
+  }
+  CKE_CONSTEXPR bool pass() {
+    dealt_ = (dealt_ + now_.units) % blocks_;
+    if (at_ == 0) --tokens_;
+    return tokens_ > 0;
+  }
+
+  At stretch_at_;
+  u32 count_, block_, blocks_, warp_, tokens_;
+  stretch now_{}, next_;
+  u32 at_ = 0, unit_ = 0, tile_ = 0, dealt_ = 0;  // at: of next_
+  bool of_second_ = false;
+};
+
+}  // namespace cke::cuda

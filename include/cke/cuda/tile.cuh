@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// tile.cuh: where a unit of 32 rows keeps what, and its tiles: what a warp reads at once, in memory or anywhere else.
+#pragma once
+
+#include "kernel.cuh"
+
+namespace cke::cuda {
+
+// A unit is blocks along k. A tile is the codes of `tile` k, its body, of body_bytes (the last one of a unit may be shorter)
+// from body_at on; and what they share with other tiles of a block, its head. layout.cuh packs units.
+template <dtype F> struct layout_of;
+template <u32 Bytes> struct whole_tiles {  // whose tiles are some blocks
+  static constexpr u32 head_bytes = 0, body_bytes = Bytes;
+  static CKE_CONSTEXPR u32 head_at(u32) { return 0; }
+  static CKE_CONSTEXPR u32 body_at(u32 tile) { return tile * Bytes; }
+};
+
+// Blocks of 64 k: codes [2][half of 32][row][16 bytes], then f16 scales [2][row].
+template <> struct layout_of<dtype::q8_0> : whole_tiles<2 * (unit_rows * 64 + 2 * unit_rows * 2)> {
+  static constexpr u32 block = 64, scales = unit_rows * block, block_bytes = scales + 2 * unit_rows * 2, tile = 2 * block;
+  static CKE_CONSTEXPR u32 code(u32 row, u32 k) { return ((k / 16) * unit_rows + row) * 16 + k % 16; }
+};
+// Blocks of 8 or 4 k: [row][16 bytes].
+template <dtype F> struct plain_layout : whole_tiles<8 * unit_rows * 16> {
+  static constexpr u32 bytes = info(F).bytes, block = 16 / bytes, block_bytes = unit_rows * 16, tile = 8 * block;
+};
+template <> struct layout_of<dtype::bf16> : plain_layout<dtype::bf16> {};
+template <> struct layout_of<dtype::f16> : plain_layout<dtype::f16> {};
+template <> struct layout_of<dtype::f32> : plain_layout<dtype::f32> {};
+// Blocks of 256 k: kernels::k_scales, then nibbles [8][row][16 bytes]. A tile is half a block.
+template <> struct layout_of<dtype::q4_k> {
+  static constexpr u32 block = 256, high = 8 * unit_rows, d = high + 4 * unit_rows, dmin = d + 2 * unit_rows,
+                       codes = dmin + 2 * unit_rows, block_bytes = codes + 8 * unit_rows * 16, tile = block / 2;
+  static constexpr u32 head_bytes = codes, body_bytes = 4 * unit_rows * 16;
+  static CKE_CONSTEXPR u32 head_at(u32 t) { return t / 2 * block_bytes; }
+  static CKE_CONSTEXPR u32 body_at(u32 t) { return head_at(t) + codes + t % 2 * body_bytes; }
+};
+
+template <dtype F> CKE_CONSTEXPR u64 unit_bytes(u32 cols) {
+  return u64{(cols + layout_of<F>::block - 1) / layout_of<F>::block} * layout_of<F>::block_bytes;
+}
+template <dtype F> inline constexpr u32 tile_bytes = layout_of<F>::head_bytes + layout_of<F>::body_bytes;
+
+// A tile where its unit is.
+template <dtype F> struct tile_in_memory {
+  using at = layout_of<F>;
+  const std::byte* unit;
+  u32 tile;
+
+  template <class T> CKE_DEVICE T head(u32 i) const { return load<T>(unit + at::head_at(tile) + i); }
+  template <class T> CKE_DEVICE T body(u32 i) const { return load<T>(unit + at::body_at(tile) + i); }
+
+ private:
+  template <class T> CKE_DEVICE static T load(const std::byte* p) {
+    if constexpr (sizeof(T) < 4) return dev::load(reinterpret_cast<const T*>(p));
+    else return dev::stream(reinterpret_cast<const T*>(p));
+  }
+};
+
+// Where a product takes its tiles from: it is done with one before it takes the next.
+struct from_memory {
+  template <dtype F> CKE_DEVICE tile_in_memory<F> take(const std::byte* unit, u32 tile) const { return {unit, tile}; }
+  CKE_DEVICE void done() const {}
+};
+
+}  // namespace cke::cuda

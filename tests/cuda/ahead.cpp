@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: MIT
+// ahead.cpp: many tokens in one launch: its schedule, its rings, and its bits under every order of things and with faults.
+#include "ahead.hpp"
+
+#include <cke/models/qwen3.hpp>
+#include <cstdlib>
+
+#include "../runtime/random_model.hpp"
+
+using namespace cke;
+using ahead::emulated, ahead::one_by_one, ahead::other_order, ahead::yes;
+
+// What a block of an H100 or H200 does for a token, and how often all wait.
+using qwen3_schedule = cuda::token_schedule<program<Qwen3_0_6B, Q8_0>, dtype::bf16>;
+static_assert(qwen3_schedule::exchanges == 28 * 6 + 2);  // before qkv, keys, the join, o, gate and up, down; the head; the choice
+static_assert(qwen3_schedule::shares_of(132).all == 633'233'408 && qwen3_schedule::shares_of(132).most == 4'909'056);
+// While blocks wait before the norm, the weights of q, k and v come nearer; before the second one, those of gate and up.
+constexpr cuda::coming qwen3_qkv = cuda::coming_at(qwen3_schedule::all[1], 0), qwen3_gate = cuda::coming_at(qwen3_schedule::all[1], 6);
+static_assert(qwen3_qkv.step == 1 && qwen3_qkv.units == 128 && qwen3_qkv.matrices == 3 && qwen3_qkv.first[1] == 64 && qwen3_qkv.first[2] == 96);
+static_assert(qwen3_gate.step == 7 && qwen3_gate.units == 96 && qwen3_gate.matrices == 2 && qwen3_gate.first[1] == 0 && qwen3_gate.unit_bytes == 34'816);
+static_assert(qwen3_schedule::common_bytes == 632'064 && qwen3_schedule::own_bytes == 15'488);
+// Its rings: so many tiles of 4,352 bytes for each warp, on a block of an A100, of a GPU with 99 KB, of an H100.
+using qwen3_tokens = cuda::megakernel<program<Qwen3_0_6B, Q8_0>, dtype::bf16>;
+static_assert(qwen3_schedule::slot_bytes == 4352 && qwen3_schedule::matrices == 28 * 6 + 1);
+static_assert(qwen3_tokens::slots_of(cuda::sm80::shared_memory) == 4 && qwen3_tokens::slots_of(cuda::sm86::shared_memory) == 2 &&
+              qwen3_tokens::slots_of(cuda::sm90::shared_memory) == 6 && qwen3_tokens::slots_of(cuda::sm75::shared_memory) == 0);
+
+namespace {
+
+// Rows so long that each warp has tiles, and the first ones more than one of a unit; the last tile of a row is shorter.
+struct long_rows : model<
+    embedding<99, 64>,
+    stack<2, block<
+        residual<rms_norm<64, 1e-6>, attention<attend{.dim = 64, .heads = 2, .kv_heads = 1, .head_dim = 32,
+                                                      .rope = {.dims = 32, .theta = 1e4}, .qk_norm = {1e-6}}>>,
+        residual<rms_norm<64, 1e-6>, gated_mlp<64, 1088, activation::silu>>>>,
+    rms_norm<64, 1e-6>,
+    head<64, 99, true>> {};
+
+// The model on a device that has its seed, its blocks and its faults from the globals.
+template <class M, class Formats, class Isa> auto load(u32 context = 96) {
+  static const auto t = random_model::tensors::of<program<M, Formats>>();
+  using machine = loaded<program<M, Formats>, default_kv<Formats>, Isa>;
+  return std::make_shared<machine>(t.index(), "random", naming::hf, names_of<M>(), model_options{.threads = 1, .context = context, .chunk = 140, .logit_rows = 4});
+}
+template <class Arch> auto on(u32 context = 96) { return sequence(load<long_rows, Q8_0, emulated<Arch>>(context)); }
+const std::vector<u32> prompt = random_model::ids(7, 99);
+
+}  // namespace
+
+// CKE_SCHEDULES=1000 in the environment: so many.
+TEST_CASE("cuda: many tokens in one launch have the CPU's bits under every schedule") {
+  sequence cpu(load<long_rows, Q8_0, isa::native>());
+  cpu.feed(prompt);
+  const std::vector<u32> want = one_by_one(cpu, 3);
+  const auto check = [&](auto s) {
+    s.feed(prompt);
+    CHECK(s.generate_nosync(3, {}, yes) == want);
+    CHECK(ahead::difference(s.logits(), cpu.logits()) <= other_order);
+  };
+  const char* const asked = std::getenv("CKE_SCHEDULES");
+  const u64 schedules = asked ? std::strtoull(asked, nullptr, 10) : 24;
+  for (cuda::emulation_seed = 0; cuda::emulation_seed < schedules; ++cuda::emulation_seed) {
+    cuda::emulation_blocks = 1 + static_cast<u32>(cuda::emulation_seed % 5);
+    CAPTURE(cuda::emulation_seed);
+    switch (cuda::emulation_seed % 3) {  // weights from where they are, by copies of lanes, by bulk copies
+      case 0: check(on<cuda::sm75>()); break;
+      case 1: check(on<cuda::sm80>()); break;
+      default: check(on<cuda::sm90>());
+    }
+  }
+  cuda::emulation_seed = 0, cuda::emulation_blocks = 4;
+}
+
+TEST_CASE("cuda: running ahead goes over the end of a page, and ends at stop ids, at a no, and at the context's end") {
+  const auto model = load<long_rows, Q8_0, emulated<cuda::sm90>>(132);
+  const std::vector<u32> long_prompt = random_model::ids(126, 99);
+  ahead::check(sequence(model), sequence(model), long_prompt);
+
+  sequence s(model), steps(model);
+  s.feed(prompt), steps.feed(prompt);
+  const std::vector<u32> ids = one_by_one(steps, 6);
+  const u32 stop = ids[3];
+  const std::size_t end = static_cast<std::size_t>(std::ranges::find(ids, stop) - ids.begin()) + 1;
+  CHECK(s.generate_nosync(6, std::span(&stop, 1), yes) == std::vector(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(end)));
+  CHECK(s.position() == prompt.size() + end - 1);  // the stop id was not fed
+  CHECK(s.generate_nosync(6, std::span(&stop, 1), yes) == std::vector{stop});
+  CHECK(s.generate_nosync(6, {}, [](u32) { return false; }) == std::vector{stop});
+
+  // A no in the midst: what had been computed by then is part of the session, and it goes on from there.
+  u32 heard = 0;
+  const auto some = s.generate_nosync(40, {}, [&](u32) { return ++heard < 3; });
+  CHECK(heard == 3);
+  CHECK((some.size() >= 3 && some.size() < 40));
+  sequence again(model);
+  again.feed(s.history());
+  CHECK(std::ranges::equal(again.logits(), s.logits()));
+
+  s.reset(), s.feed(long_prompt);
+  CHECK_THROWS_WITH_AS(s.generate_nosync(7, {}, yes), doctest::Contains("at most 132 positions"), Error);
+  CHECK(s.generate_nosync(6, {}, yes).size() == 6);
+  CHECK(s.generate_nosync(0, {}, yes).empty());
+}
+
+namespace {
+
+// What running ahead throws with a fault, or nothing.
+template <class Arch> std::string error(const host_run::faults& what) {
+  cuda::emulation_faults = what;
+  auto s = on<Arch>();
+  cuda::emulation_faults = {};
+  s.feed(prompt);
+  try {
+    s.generate_nosync(3, {}, yes);
+  } catch (const Error& e) {
+    CHECK(s.position() == prompt.size());
+    return e.what();
+  }
+  return "nothing";
+}
+bool names(const std::string& error, std::string_view what) {
+  CAPTURE(error);
+  return error.find(what) != error.npos;
+}
+
+}  // namespace
+
+TEST_CASE("cuda: a block that is not heard ends the launch; one that hears too soon, or is heard too soon, is found") {
+  for (const u64 nth : {1u, 6u, 40u}) {
+    CAPTURE(nth);
+    CHECK(names(error<cuda::sm90>({.lose_add = nth}), "blocks that come within 2000 ms"));
+    CHECK(names(error<cuda::sm90>({.hear_too_soon = nth}), "device code: a "));
+    CHECK(names(error<cuda::sm90>({.tear = nth}), "device code: a read"));
+  }
+  CHECK(error<cuda::sm90>({}) == "nothing");
+}
+TEST_CASE("cuda: a tile of weights that is not there when its copy should have come is found, and so is half of one") {
+  for (const u64 nth : {1u, 50u, 300u}) {
+    CAPTURE(nth);
+    CHECK(names(error<cuda::sm90>({.late_copy = nth}), "a word that something wrote"));
+    CHECK(names(error<cuda::sm90>({.torn_copy = nth}), "a word that something wrote"));
+    CHECK(names(error<cuda::sm80>({.late_copy = nth}), "a word that something wrote"));
+    CHECK(names(error<cuda::sm80>({.torn_copy = nth}), "a word that something wrote"));
+  }
+}
+
+// ---- the stream of weights
+
+namespace {
+
+struct taken {
+  u32 matrix, unit, tile;
+  bool operator==(const taken&) const = default;
+};
+constexpr u64 matrix_bytes = u64{1} << 30;  // matrix m of a token begins at m of these, the second one of two in the midst
+
+// What a warp's ring brings of some tokens.
+template <class Plan> std::vector<taken> brought(u32 tokens, u32 block, u32 blocks, u32 warp) {
+  std::vector<cuda::stretch> all;
+  Plan::each_matrix([&](u32 code, u32, u32 step, const cuda::part& p, u32 matrix, u32) {
+    const auto* const at = reinterpret_cast<const std::byte*>((all.size() + 1) * matrix_bytes);
+    all.push_back({at, p.paired ? at + matrix_bytes / 2 : nullptr, p.unit, Plan::units_of(code, step, matrix)});
+  });
+  std::vector<taken> tiles;
+  for (cuda::walk way([&](u32 i) { return all[i]; }, static_cast<u32>(all.size()), tokens, block, blocks, warp); !way.over(); way.next()) {
+    const u64 at = reinterpret_cast<u64>(way.unit()), bytes = at % (matrix_bytes / 2);
+    CHECK(bytes % way.shape().bytes == 0);
+    tiles.push_back({static_cast<u32>(at / (matrix_bytes / 2)) - 2, static_cast<u32>(bytes / way.shape().bytes), way.tile()});
+  }
+  return tiles;
+}
+// What its products take: the blocks of their launches are dealt out, as resident::launch does, and cut as product::of does.
+template <class Plan> std::vector<taken> wanted(u32 tokens, u32 block, u32 blocks, u32 warp) {
+  std::vector<taken> tiles;
+  for (u32 t = 0, dealt = 0; t < tokens; ++t) {
+    u32 before = 0;  // matrices of this token
+    Plan::each_code([&](u32 c, u32) {
+      for (u32 i = 0; i < Plan::all[c].steps.size(); ++i) {
+        const auto& parts = Plan::all[c].steps[i].parts;
+        const cuda::step s = cuda::unbound_of(*Plan::all[c].c, Plan::all[c].c->ops[i]).s;
+        for (u32 k = 0; k < parts.size(); ++k) {
+          if (parts[k].is != cuda::role::units) continue;
+          for (u32 u = (block + blocks - dealt) % blocks; u < parts[k].blocks; u += blocks) {
+            u32 m = parts.size() > 1 ? k : 0, unit = u;
+            if (parts.size() == 1 && !parts[k].paired)
+              while (m + 1 < s.matrix_count && u >= s.matrices[m + 1].first) ++m;
+            if (parts.size() == 1) unit -= s.matrices[m].first;
+            for (u32 second = 0; second <= parts[k].paired; ++second)
+              for (u32 slab = 0; slab < parts[k].unit.tiles; slab += parts[k].unit.run * cuda::block_warps)
+                for (u32 n = 0; n < parts[k].unit.run; ++n)
+                  if (const u32 tile = slab + warp * parts[k].unit.run + n; tile < parts[k].unit.tiles) tiles.push_back({2 * (before + m) + second, unit, tile});
+          }
+          dealt = (dealt + parts[k].blocks) % blocks;
+        }
+        for (const auto& p : parts) before += p.is == cuda::role::units ? (p.paired || parts.size() > 1 ? 1 : s.matrix_count) : 0;
+      }
+    });
+  }
+  return tiles;
+}
+
+}  // namespace
+
+TEST_CASE("cuda: rings bring the tiles that products take, in their order, from token to token") {
+  for (const u32 block : {0u, 1u, 77u, 131u})
+    for (u32 warp = 0; warp < cuda::block_warps; ++warp) {
+      const auto want = wanted<qwen3_schedule>(3, block, 132, warp);
+      CHECK(want.size() > 400);
+      CHECK(brought<qwen3_schedule>(3, block, 132, warp) == want);
+    }
+  using plan = cuda::token_schedule<program<long_rows, Q8_0>, dtype::bf16>;
+  for (const u32 blocks : {1u, 5u, 90u})  // of 90 many have nothing of a token
+    for (u32 block = 0; block < blocks; ++block)
+      for (const u32 warp : {0u, 1u, 7u}) CHECK(brought<plan>(4, block, blocks, warp) == wanted<plan>(4, block, blocks, warp));
+}
+
+// Q4_K has heads and bodies; plain numbers have several tiles to an item.
+TEST_CASE("cuda: weights of other formats come by rings with the bits of a launch for each step") {
+  using random_model::wide;
+  const auto check = [&]<class Formats>(Formats) {
+    const auto model = load<wide, Formats, emulated<cuda::sm90>>();
+    ahead::check(sequence(model), sequence(model), prompt);
+  };
+  check(one_format<dtype::q4_k>{}), check(BF16{});
+}

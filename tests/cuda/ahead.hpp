@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// ahead.hpp: what tests ask of many tokens in one launch.
+#pragma once
+
+#include <cke/cuda/emulated.cuh>
+#include <cke/cuda/executor.cuh>
+
+#include <doctest/doctest.h>
+
+namespace ahead {
+
+using namespace cke;
+
+template <class Arch> using emulated = cuda::isa<cuda::emulated<Arch>>;
+
+// The CPU's bits have the order of 16 lanes and, with bf16 caches, the dot of AVX512-BF16. Others are a rounding away.
+inline constexpr double other_order = std::is_same_v<isa::native, isa::avx512_vnni> ? 0 : 1e-3;
+
+// Of all numbers, against the size of the second.
+inline double difference(std::span<const float> a, std::span<const float> b) {
+  double error = 0, size = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double d = double{a[i]} - double{b[i]};
+    error += d * d, size += double{b[i]} * double{b[i]};
+  }
+  return a.size() == b.size() ? std::sqrt(error / size) : 1;
+}
+
+inline constexpr auto yes = [](u32) { return true; };
+
+// Likeliest ids, each fed by itself; the session's logits are then those after the last.
+template <class Session> std::vector<u32> one_by_one(Session& s, u32 count) {
+  std::vector<u32> ids;
+  while (ids.size() < count) {
+    ids.push_back(static_cast<u32>(std::ranges::max_element(s.logits()) - s.logits().begin()));
+    s.feed(ids.back());
+  }
+  return ids;
+}
+// Many tokens in a launch are those of a launch for each step, with the same logits, as long as the session goes on.
+template <class Session> void check(Session steps, Session ahead, std::span<const u32> prompt) {
+  steps.feed(prompt), ahead.feed(prompt);
+  for (const u32 count : {3u, 2u}) {
+    CHECK(ahead.generate_nosync(count, {}, yes) == one_by_one(steps, count));
+    CHECK(std::ranges::equal(ahead.logits(), steps.logits()));
+  }
+  CHECK(std::ranges::equal(ahead.history(), steps.history()));
+}
+template <class Model> void check(const Model& model, std::span<const u32> prompt) { check(model.session(), model.session(), prompt); }
+
+}  // namespace ahead

@@ -220,6 +220,15 @@ TEST_CASE("export: a session takes over what another has computed, and a full ca
   CHECK(taken == 128);
 }
 
+TEST_CASE("export: a session that cannot slide says which layer sees everything") {
+  const session_handle s = open(load());
+  cke_error e;
+  u32 positions = 7;
+  CHECK(cke_session_slide(s.get(), &positions, &e) == number(errc::unsupported));
+  CHECK(std::string(e.message) == "sliding: expected states that pass, windows or recurrent, in all layers, found layer 0, which sees all positions");
+  CHECK(positions == 7);
+}
+
 TEST_CASE("export: a session is kept in a file, and goes on from there") {
   const model_handle m = load();
   const session_handle a = open(m), b = open(m);

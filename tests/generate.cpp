@@ -235,6 +235,7 @@ TEST_CASE("generate: the end of the context is an error, after all that fits") {
   session other = fresh();
   CHECK(random_model::failure_of([&] { other.generate(std::vector<u32>(193, 1)); }).code == errc::context_overflow);
   CHECK(random_model::failure_of([&] { other.generate(std::vector<u32>(193, 1), {.overflow = overflow::stop}); }).code == errc::context_overflow);
+  CHECK(random_model::failure_of([&] { other.generate(std::vector<u32>(193, 1), {.overflow = overflow::sliding}); }).code == errc::unsupported);
 }
 
 TEST_CASE("generate: where the context's end is asked to be an end, an answer has what fits, and ends by its length") {

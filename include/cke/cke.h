@@ -19,7 +19,7 @@
 #endif
 
 /* Changes with every change of a signature or a struct below. */
-#define CKE_ABI_VERSION 7u
+#define CKE_ABI_VERSION 8u
 
 typedef struct cke_model cke_model;
 typedef struct cke_session cke_session;
@@ -122,8 +122,11 @@ CKE_API int32_t cke_session_load(cke_session*, const char* path, cke_error*) CKE
  * of 128 positions (up to 1024 with recurrent states); the last id is always left to be fed. `taken` gets the position after it. */
 CKE_API int32_t cke_session_recall(cke_session*, const uint32_t* ids, size_t count, uint32_t* taken,
                                    cke_error*) CKE_NOEXCEPT;
-/* Forgets everything after `position`. Recurrent states go back to the end of a page (of 128 to 1024 positions): the
- * next feed computes what is between again. */
+/* From now on the session, and its forks, go on behind the context, as in a longer one, where all layers have windows no
+ * longer than it, or recurrent states; an error names a layer that sees everything. `positions` gets the most there may be. */
+CKE_API int32_t cke_session_slide(cke_session*, uint32_t* positions, cke_error*) CKE_NOEXCEPT;
+/* Forgets everything after `position`. Recurrent states go back to the end of a page (of 128 to 1024 positions), and windows
+ * farther where they are gone: the next feed computes what is between again. */
 CKE_API void cke_session_rewind(cke_session*, uint32_t position) CKE_NOEXCEPT;
 
 #endif

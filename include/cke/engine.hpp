@@ -25,6 +25,7 @@ class conversation {
   virtual std::span<const u32> history() const = 0;
   virtual u32 position() const = 0;
   virtual u32 context() const = 0;
+  virtual void slide() = 0;
   virtual void rewind(u32 position) = 0;
   virtual u32 recall(std::span<const u32> ids) = 0;
   virtual std::unique_ptr<conversation> fork() const = 0;

@@ -154,6 +154,9 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
       });
     });
   }
+  static int32_t slide(cke_session* s, uint32_t* positions, cke_error* e) noexcept {
+    return status(e, [&] { of(s).slide(), *positions = of(s).context(); });
+  }
   static int32_t save(const cke_session* s, const char* path, cke_error* e) noexcept {
     return status(e, [&] { save_session(of(s), path_of(path)); });
   }
@@ -220,6 +223,9 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   }                                                                                                              \
   int32_t cke_session_load(cke_session* s, const char* path, cke_error* e) noexcept {                            \
     return cke_exported::restore(s, path, e);                                                                    \
+  }                                                                                                              \
+  int32_t cke_session_slide(cke_session* s, uint32_t* positions, cke_error* e) noexcept {                        \
+    return cke_exported::slide(s, positions, e);                                                                 \
   }                                                                                                              \
   void cke_session_rewind(cke_session* s, uint32_t position) noexcept { cke_exported::of(s).rewind(position); }  \
   static_assert(true, "so that a semicolon may follow")

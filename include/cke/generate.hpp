@@ -16,8 +16,8 @@
 CKE_COLD_BEGIN
 namespace cke {
 
-// What an answer that the context has no room for ends with.
-enum class overflow : u8 { error, stop };
+// What an answer that the context has no room for ends with; sliding: it goes on, see sequence::slide.
+enum class overflow : u8 { error, stop, sliding };
 
 struct generate_options {
   u32 max_tokens = 256;
@@ -41,7 +41,7 @@ struct no_draft {};
 // answer, and the same session behind it; one that is left before its end may hold some ids more.
 template <class Session, class Draft = no_draft> class generation {
  public:
-  // Runs the prompt. Throws what Session::feed and sampler throw; usage for an empty prompt at the start.
+  // Runs the prompt. Throws what Session::feed, Session::slide and sampler throw; usage for an empty prompt at the start.
   generation(Session& session, std::span<const u32> prompt, generate_options options, Draft draft = {})
       : session_(&session), options_(std::move(options)), draft_(std::move(draft)),
         sampler_(static_cast<u32>(session.logits().size()), options_.sample),
@@ -52,13 +52,14 @@ template <class Session, class Draft = no_draft> class generation {
       text_ = detokenizer(*tokens, {.beginning = false});
       stop_.reserve(3 * (tokens->longest_piece() + 4));  // a byte that is no text becomes three
     }
+    if (options_.overflow == overflow::sliding) session.slide();
     const u32 most = session.context() - session.position() + 1;  // the last one need not be fed
     if (options_.overflow == overflow::stop) {
       const u32 room = prompt.size() < most ? most - static_cast<u32>(prompt.size()) : 0;
       options_.max_tokens = room < options_.max_tokens ? room : options_.max_tokens;
     }
     ids_.reserve(options_.max_tokens < most ? options_.max_tokens : most);
-    if constexpr (drafts) batch_.reserve(session.context()), chosen_.reserve(ids_.capacity());
+    if constexpr (drafts) batch_.reserve(std::min<std::size_t>(session.context(), session.position() + prompt.size() + options_.max_tokens)), chosen_.reserve(ids_.capacity());
     if (!prompt.empty()) session.feed(prompt);
   }
 

@@ -18,9 +18,7 @@ template <class Loaded> u64 program_checksum(const Loaded& model) {
   using P = typename Loaded::program;
   constexpr capacity any{1, 1, 1};
   std::string text = concat({describe_json<P>(any, Loaded::kv), Loaded::isa::name});
-  P::for_each_op([&](place, u32, const instruction& i, const code&) {
-    if (i.p.rope.dims && (i.p.rope.rule == stretch::dynamic || i.p.rope.rule == stretch::longrope)) text += concat({"context ", model.context()});
-  });
+  if (P::turns_by_context) text += concat({"context ", model.context()});
   return xxh64::of(std::as_bytes(std::span(text)));
 }
 

@@ -20,6 +20,7 @@ template <class Session> class typed_conversation final : public conversation {
   std::span<const u32> history() const override { return session_.history(); }
   u32 position() const override { return session_.position(); }
   u32 context() const override { return session_.context(); }
+  void slide() override { session_.slide(); }
   void rewind(u32 position) override { session_.rewind(position); }
   u32 recall(std::span<const u32> ids) override { return session_.recall(ids); }
   std::unique_ptr<conversation> fork() const override { return std::make_unique<typed_conversation>(*this); }

@@ -98,6 +98,7 @@ class engine final : public cke::engine {
     std::span<const u32> history() const override { return history_; }
     u32 position() const override { return static_cast<u32>(history_.size()); }
     u32 context() const override { return of_.context_; }
+    void slide() override { throw Error(errc::unsupported, {}, "sliding", "an engine with states"); }
     void rewind(u32 position) override {
       const std::vector<u32> kept(history_.begin(), history_.begin() + std::min<std::ptrdiff_t>(position, std::ssize(history_)));
       history_.clear(), state_ = 1, said_ = 0;

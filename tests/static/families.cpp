@@ -42,6 +42,9 @@ static_assert(std::is_same_v<from_config<gemma4_old>, from_config<gemma4_now>>);
 static_assert(from_config<gemma4_now>::config.rope.dims == 8 && !from_config<gemma4_now>::config.sliding.has(7));
 // 15 of 35 layers have a cache: 12 of heads of 256, 3 of 512
 static_assert(program<Gemma_4_E2B, Q8_0>::state_bytes({.context = 512}, dtype::f16) == u64{512} * 2 * 2 * (12 * 256 + 3 * 512));
+// Sequences go on behind their context where nothing lasts, and no angle depends on how long it is.
+static_assert(program<Mistral_7B_v0_1, Q8_0>::slides && program<Mamba2_130M, Q8_0>::slides && !program<Gemma_4_E2B, Q8_0>::slides);
+static_assert(program<Gemma_4_E2B, Q8_0>::first_lasting == 4);
 // Beyond it windows of 512 take what a pass of 512 sees: 9 pages of 128 positions.
 static_assert(program<Gemma_4_E2B, Q8_0>::state_bytes({.context = 4096}, dtype::f16) == u64{2} * 2 * (9 * 128 * 12 * 256 + 4096 * 3 * 512));
 static_assert(program<Gemma_4_E2B, Q8_0>::state_bytes({.context = 4096, .chunk = 2}, dtype::f16) == u64{2} * 2 * (5 * 128 * 12 * 256 + 4096 * 3 * 512));

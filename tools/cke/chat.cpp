@@ -29,6 +29,7 @@ void chat(const chat_args& args) {
   std::vector<u32> stops = form.stop_ids();
   stops.insert(stops.end(), model.stop_ids.begin(), model.stop_ids.end());
   const auto c = model.engine->open();
+  if (args.slide) c->slide();
   text_session session(*c, &*model.tokens, stops);
   const bool decorated = is_terminal(STDIN_FILENO) && is_terminal(STDOUT_FILENO);
   if (decorated) std::fprintf(stderr, "%s. Ctrl-C stops an answer, Ctrl-D or \"exit\" ends.\n", model.name.c_str());

@@ -26,6 +26,7 @@ struct run_args {
   float length_penalty = 1;
   std::string early_stopping = "no";                // no, yes, never
   bool ids = false;                   // print ids, not text
+  bool slide = false;                 // go on behind the context
 };
 void run(const run_args& args);
 
@@ -36,6 +37,7 @@ struct chat_args {
   sampling sample;
   u32 draft = 0;                  // ids that are guessed ahead
   bool thinking = true;
+  bool slide = false;             // go on behind the context
 };
 void chat(const chat_args& args);
 
@@ -112,6 +114,7 @@ struct serve_args {
   std::vector<std::string> allowed_hosts;
   std::string cors_origin;
   bool insecure = false;
+  bool slide = false;  // answers go on behind the context
 };
 void serve_model(const serve_args& args);
 

@@ -64,6 +64,10 @@ class library_conversation final : public conversation {
   std::span<const u32> history() const override { return {door_->cke_session_history(session_), position()}; }
   u32 position() const override { return door_->cke_session_position(session_); }
   u32 context() const override { return facts_.context; }
+  void slide() override {
+    cke_error error{};
+    check(door_->cke_session_slide(session_, &facts_.context, &error), error);
+  }
   void rewind(u32 position) override { door_->cke_session_rewind(session_, position); }
   u32 recall(std::span<const u32> ids) override {
     cke_error error{};

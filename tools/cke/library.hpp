@@ -26,7 +26,7 @@ class library {
   F(cke_model_plan_json) F(cke_model_watch) F(cke_session_create) F(cke_session_fork) F(cke_session_free)  \
   F(cke_session_feed) F(cke_session_feed_all) F(cke_sessions_feed) F(cke_session_logits)                    \
   F(cke_session_position) F(cke_session_rewind) F(cke_session_recall) F(cke_session_history)               \
-  F(cke_session_save) F(cke_session_load)
+  F(cke_session_save) F(cke_session_load) F(cke_session_slide)
 #define CKE_DOOR_POINTER(name) decltype(&::name) name{};
   CKE_DOOR(CKE_DOOR_POINTER)
 #undef CKE_DOOR_POINTER

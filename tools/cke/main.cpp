@@ -54,6 +54,9 @@ void sampling_options_of(CLI::App& app, sampling& to) {
   app.add_option("--seed", to.seed, "the same seed gives the same text")->capture_default_str();
 }
 
+void sliding_option_of(CLI::App& app, bool& to) {
+  app.add_flag("--slide", to, "go on behind the context, which takes no more memory, where every layer has a window or a recurrent state");
+}
 void pooling_option_of(CLI::App& app, std::optional<std::string>& to) {
   app.add_option("--pooling", to, "which hidden states make an embedding: last, mean, cls (what the checkpoint says, else last)")
       ->check(CLI::IsMember({"last", "mean", "cls"}));
@@ -70,6 +73,7 @@ class commands {
     r.add_option("-n,--max-tokens", run_.max_tokens, "most new tokens (256)")->check(any_count());
     r.add_flag("--ids", run_.ids, "print a JSON array of the new ids");
     sampling_options_of(r, run_.sample);
+    sliding_option_of(r, run_.slide);
     auto* ahead = r.add_option("--draft", run_.draft, "guess up to N ids ahead, from what the text repeats, and check them in one pass: the same answer, sooner")
         ->type_name("N")->check(CLI::Range(0u, 64u))->capture_default_str();
     r.add_option("--draft-model", run_.draft_model, "a smaller model with the same vocabulary, which guesses them instead")->type_name("MODEL")->needs(ahead);
@@ -94,6 +98,7 @@ class commands {
         ->type_name("N")->check(CLI::Range(0u, 64u))->capture_default_str();
     c.add_flag("--think,!--no-think", chat_.thinking, "whether a model that can think may (it may)");
     sampling_options_of(c, chat_.sample);
+    sliding_option_of(c, chat_.slide);
 
     CLI::App& l = add("logits", "write the logits of ids to a .npy file", [this] { logits(logits_); });
     running_options_of(l, logits_.model);
@@ -167,6 +172,7 @@ class commands {
     v.add_option("--port", serve_.port, "the port; 0: any that is free")->capture_default_str();
     v.add_option("--parallel", serve_.slots, "answers at the same time; each has a cache that grows up to the whole context")
         ->check(CLI::Range(1u, 256u))->capture_default_str();
+    sliding_option_of(v, serve_.slide);
     v.add_option("--queue", serve_.queue, "answers that may wait for one of those to end")->check(CLI::Range(1u, 1u << 16))->capture_default_str();
     auto* guessed = v.add_option("--draft", serve_.draft, "guess up to N ids ahead in each step, shared among the answers that are under way: the same answers, sooner")
         ->type_name("N")->check(CLI::Range(0u, 64u))->capture_default_str();

@@ -80,6 +80,7 @@ void run(const run_args& args) {
   if (!args.tokens) prompt = model.tokens->encode(args.prompt, {.parse_special = true, .add_special = !args.load_session});
   const std::unique_ptr<token_filter> filter = filter_of(args, model);
   const auto c = model.engine->open();
+  if (args.slide) c->slide();
   if (args.load_session) c->load(*args.load_session);
   text_session session(*c, args.ids || !model.tokens ? nullptr : &*model.tokens, model.stop_ids);
   // The last id need not be fed, so there is room for one more than positions are left.

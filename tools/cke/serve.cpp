@@ -79,7 +79,7 @@ void serve_model(const serve_args& args) {
                              .stop_ids = model.stop_ids,
                              .chat_stops = model.stop_ids,
                              .vocab_size = model.engine->vocab_size(),
-                             .context = model.engine->context(),
+                             .context = args.slide ? most_positions : model.engine->context(),
                              .dim = model.engine->dim(),
                              .pooling = pooling_of(model, args.pooling)};
   if (form) {
@@ -89,7 +89,7 @@ void serve_model(const serve_args& args) {
 
   const serve::request_limits limits;
   serve::metrics count;
-  serve::scheduler work(*model.engine, *model.tokens, {.slots = args.slots, .queue = args.queue, .chunk = args.model.chunk, .share = who.keys.size() < 2,
+  serve::scheduler work(*model.engine, *model.tokens, {.slots = args.slots, .queue = args.queue, .chunk = args.model.chunk, .share = who.keys.size() < 2, .slide = args.slide,
                                                        .draft = args.draft, .smaller = smaller ? smaller->engine.get() : nullptr}, count);
   serve::service answers(served, work, count, limits, facts_of(model, args, served.id), CKE_VERSION, door.asks_for_keys());
   serve::server_options options{.address = args.host, .port = args.port};

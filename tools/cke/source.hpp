@@ -38,6 +38,7 @@ class text_session {
   void feed(std::span<const u32> ids) { conversation_.feed(ids); }
   void feed(u32 id) { conversation_.feed(id); }
   void feed_all(std::span<const u32> ids, const conversation::take_logits& take) { conversation_.feed_all(ids, take); }
+  void slide() { conversation_.slide(); }
   void rewind(u32 position) { conversation_.rewind(position); }
   std::span<const float> logits() const { return conversation_.logits(); }
   std::span<const u32> history() const { return conversation_.history(); }

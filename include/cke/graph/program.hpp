@@ -242,6 +242,22 @@ template <class Model, class Formats, bool Fused = true> struct program {
   static constexpr u64 state_bytes(capacity k, dtype kv) { return page(kv).bytes(k); }
   // Whether a position's state is known only by computing all positions before it.
   static constexpr bool recurrent = page(dtype::f32).recurrent;
+  // The first layer whose states last; `layers`: none.
+  static constexpr u32 first_lasting = [] {
+    u32 first = layers;
+    for_each_state(dtype::f32, [&](const state_descriptor& d) { first = !d.passes && d.layer < first ? d.layer : first; });
+    return first;
+  }();
+  // Whether angles of a rope depend on how long the context is.
+  static constexpr bool turns_by_context = [] {
+    bool any = false;
+    for_each_op([&](place, u32, const instruction& i, const code&) {
+      any |= i.p.rope.dims && (i.p.rope.rule == stretch::dynamic || i.p.rope.rule == stretch::longrope);
+    });
+    return any;
+  }();
+  // Whether a sequence can go on behind its context, as it would in a longer one.
+  static constexpr bool slides = first_lasting == layers && !turns_by_context;
 
   static constexpr u32 side_width = plain_header().regs[beside].width;  // 0: none
 

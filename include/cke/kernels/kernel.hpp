@@ -34,10 +34,12 @@ struct kv_place {
   bool passes{};   // which of segment::pages it is in
 };
 
-// cos and sin of every position, [position][dims / 2]
+// cos and sin of every position of the context, [position][dims / 2]; behind them, those of each row of the pass that is
+// of a position beyond it.
 struct rope_view {
   const float* cos{};
   const float* sin{};
+  u32 context = ~u32{0};
 };
 
 struct work {

@@ -45,7 +45,7 @@ template <class P, dtype KV, class Isa> class executor {
     const u32 tokens = static_cast<u32>(ids.size());
     s.reserve(tokens);
     space_.rows().clear();
-    space_.rows().add(ids, s.position(), s.pages(), s.pages(true));
+    space_.add(ids, s);
     run_layers();
     s.advance(tokens);
     for (u32 first = tokens - rows, n; first < tokens; first += n) {
@@ -61,7 +61,7 @@ template <class P, dtype KV, class Isa> class executor {
     for (u32 i = 0; i < count; ++i) {
       const part p = part_of(i);
       p.of.reserve(static_cast<u32>(p.ids.size()));
-      space_.rows().add(p.ids, p.of.position(), p.of.pages(), p.of.pages(true));
+      space_.add(p.ids, p.of);
     }
     if (space_.rows().all().tokens == 0) return;
     run_layers();

@@ -23,7 +23,7 @@ struct model_options {
       if (value < least || value > most)
         throw Error(errc::config_range, {}, name, concat({least, " to ", most}), concat({value}));
     };
-    check("context", context, 1, 1 << 24);
+    check("context", context, 1, most_positions);
     check("chunk", chunk, 1, 1 << 16);
     check("logit_rows", logit_rows, 1, 1 << 16);
     check("cache_positions", cache_positions, 0, 1 << 30);

@@ -34,7 +34,7 @@ class page_run {
   u32 first() const { return first_; }
   u32 end() const { return end_; }
   u32 most() const { return most_; }
-  const page_pool* pool() const { return pool_; }
+  u32 room() const { return room_; }
   const page& operator[](u32 i) const { return *pages_[i]; }
   std::byte* const* blocks() const { return data_.get(); }  // of each key block from page 0 on
 
@@ -52,7 +52,7 @@ class page_run {
   // Pages up to `end`, any content in those that are new; where they would be too many, the first are given back. Throws cache_full.
   CKE_OUT_OF_LINE void extend(u32 end) {
     for (; end_ < end; ++end_) {
-      if (end_ - first_ == most_) pool_->give_back(*pages_[first_++]);
+      make_way();
       put(end_, pool_->take());
     }
   }
@@ -64,8 +64,9 @@ class page_run {
   bool recall(u32 i, u64 parent, const u32* ids) {
     page* const known = pool_->find(parent, ids);
     if (!known) return false;
+    if (i == end_) make_way(), ++end_;
+    else --first_;
     put(i, known);
-    i == end_ ? ++end_ : --first_;
     return true;
   }
   // Gives back all from page i on; where nothing is left the next one is i.
@@ -73,7 +74,7 @@ class page_run {
     while (end_ > i && end_ > first_) pool_->give_back(*pages_[--end_]);  // the last first: it is worth least
     if (first_ == end_) first_ = end_ = i;
   }
-  // At the beginning: the first pages of `other`, a run of this pool, up to `end`.
+  // At the beginning: the pages of `other`, a run of this pool, up to `end`.
   void share(const page_run& other, u32 end) {
     for (first_ = end_ = other.first_; end_ < end; ++end_) {
       pool_->share(*other.pages_[end_]);
@@ -82,6 +83,9 @@ class page_run {
   }
 
  private:
+  void make_way() {
+    if (end_ - first_ == most_) pool_->give_back(*pages_[first_++]);
+  }
   void put(u32 i, page* p) {
     pages_[i] = p;
     for (u32 b = 0; b < blocks_; ++b) data_[u64{i} * blocks_ + b] = p->data + b * block_bytes_;

@@ -42,6 +42,7 @@ class pass_rows {
     segments_[segment_count_++] = {tokens_, n, position, {lasting, passing}};
     tokens_ += n;
   }
+  u32 tokens() const { return tokens_; }
   pass all() const { return {tokens_, ids_, 0, {segments_, segment_count_}, segment_of_, {tiles_, tile_count_}}; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rope_cache.hpp: the cos and sin tables of a program, for every position of a context.
+// rope_cache.hpp: the cos and sin tables of a program, for every position of a context, and some beyond it.
 #pragma once
 
 #include <vector>
@@ -14,16 +14,23 @@ namespace cke {
 // One table for each distinct rope and head_dim. Filled at load; looked up by value.
 class rope_cache {
  public:
-  // Throws out_of_memory.
-  void add(const rotary& r, u32 head_dim, u32 context) {
+  // `more` rows behind those of the context are for turn(). Throws out_of_memory.
+  void add(const rotary& r, u32 head_dim, u32 context, u32 more = 0) {
     if (find(r, head_dim).cos) return;
-    const rope_frequencies f = rope_frequencies::of(r, head_dim, context);
-    const u64 half = f.inverse.size();
-    arena memory(2 * align_up(half * context * sizeof(float)));
-    float* const cos = memory.take<float>(half * context);
-    float* const sin = memory.take<float>(half * context);
+    rope_frequencies f = rope_frequencies::of(r, head_dim, context);
+    const u64 half = f.inverse.size(), rows = u64{context} + more;
+    arena memory(2 * align_up(half * rows * sizeof(float)));
+    float* const cos = memory.take<float>(half * rows);
+    float* const sin = memory.take<float>(half * rows);
     for (u64 p = 0; p < context; ++p) f.row(p, cos + p * half, sin + p * half);
-    tables_.push_back({r, head_dim, {cos, sin}, std::move(memory)});
+    tables_.push_back({r, head_dim, {cos, sin, context}, cos, sin, std::move(f), std::move(memory)});
+  }
+  // Row `row` behind the context becomes that of a position.
+  void turn(u32 row, u32 position) {
+    for (table& t : tables_) {
+      const u64 at = (u64{t.rows.context} + row) * t.angles.inverse.size();
+      t.angles.row(position, t.cos + at, t.sin + at);
+    }
   }
   // Null pointers when there is none.
   rope_view find(const rotary& r, u32 head_dim) const {
@@ -36,7 +43,9 @@ class rope_cache {
   struct table {
     rotary rope;
     u32 head_dim;
-    rope_view rows;  // [context][dims / 2] each
+    rope_view rows;      // [context + more][dims / 2] each
+    float *cos, *sin;    // the same, to write
+    rope_frequencies angles;
     arena memory;
   };
   std::vector<table> tables_;

@@ -22,12 +22,12 @@ template <class Loaded> class sequence {
     history_.reserve(slot_.context());
   }
   sequence(const sequence& o) : model_(o.model_), slot_(o.slot_), logits_(o.logits_) {
-    history_.reserve(slot_.context());
+    history_.reserve(o.history_.capacity());
     history_ = o.history_;
   }
   // Allocates nothing between sequences of one context.
   sequence& operator=(const sequence& o) {
-    history_.reserve(o.context());
+    history_.reserve(o.history_.capacity());
     slot_ = o.slot_;
     model_ = o.model_, logits_ = o.logits_, history_ = o.history_;
     return *this;
@@ -144,8 +144,12 @@ template <class Loaded> class sequence {
   const Loaded& model() const { return *model_; }
   const typename Loaded::slot& state() const { return slot_; }
 
-  // Forgets everything after `position`; logits() are stale until the next feed. Recurrent states go back to
-  // the end of a page (of 128 to 1024 positions): the next feed computes what is between again.
+  // From now on the sequence, and its forks, have `most_positions` instead of the context: what a model with a longer context
+  // computes, in no more memory but for the ids. Throws unsupported where a layer sees everything, naming it; config_range where a window is longer than the context.
+  void slide() { slot_.slide(); }
+
+  // Forgets everything after `position`; logits() are stale until the next feed. Recurrent states go back to the end of
+  // a page (of 128 to 1024 positions), and windows farther where they are gone: the next feed computes what is between again.
   void rewind(u32 position) {
     slot_.truncate(position);
     history_.resize(std::min<std::size_t>(position, history_.size()));
@@ -169,14 +173,13 @@ template <class Loaded> class sequence {
     if (position() != 0) throw Error(errc::usage, {}, "restore", "a sequence at position 0", concat({position()}));
     check(ids, {});
     try {
-      slot_.restore(computed, fill);
+      slot_.restore(computed, ids.data(), fill);
     } catch (...) {
       rewind(0);
       throw;
     }
     history_.assign(ids.begin(), ids.end());
     std::copy(logits.begin(), logits.end(), logits_.begin());
-    took();
   }
 
  private:

@@ -29,6 +29,7 @@ struct page_pools {
 // what no later position looks at; truncate gives back those that nothing is left in, a copy shares them until one of both
 // writes, recall takes those that another has filled, the destructor gives back all. A page has a recurrent state as it is
 // after the last position in it that was computed: copies of pages are copies of states, and a full page has that of its end.
+// Where nothing lasts, a slot may slide: it goes on behind its context with as many pages, ids of them included.
 template <class P, dtype KV, class Isa> class slot_state {
  public:
   static constexpr page_plan plan = lets_pass<Isa> ? P::page(KV) : P::page(KV).all_lasting();
@@ -42,7 +43,7 @@ template <class P, dtype KV, class Isa> class slot_state {
   slot_state(const slot_state& other) : slot_state(*other.pools_, other.limits_) { share_all(other); }
   slot_state& operator=(const slot_state& other) {
     if (this == &other) return *this;
-    if (pools_ != other.pools_ || context() != other.context()) return *this = slot_state(other);
+    if (pools_ != other.pools_ || limits_.context != other.limits_.context) return *this = slot_state(other);
     truncate(0);
     share_all(other);
     return *this;
@@ -51,16 +52,37 @@ template <class P, dtype KV, class Isa> class slot_state {
   slot_state& operator=(slot_state&&) noexcept = default;
 
   static constexpr u64 bytes(capacity k) { return plan.bytes(k); }
-  u32 context() const { return limits_.context; }
+  u32 context() const { return slides_ ? most_positions : limits_.context; }
   u32 position() const { return position_; }
   const page_run& lasting() const { return lasting_; }
   const page_run& passing() const { return passing_; }
   std::byte* const* pages(bool passing = false) const { return (passing ? passing_ : lasting_).blocks(); }  // of each key block
 
+  // From now on there is no end at the context. Throws unsupported, config_range, out_of_memory.
+  void slide() {
+    if constexpr (!P::slides || !lets_pass<Isa>)
+      throw Error(errc::unsupported, {}, "sliding", "states that pass, windows or recurrent, in all layers",
+                  P::first_lasting < P::layers ? concat({"layer ", P::first_lasting, ", which sees all positions"})
+                                               : std::string(P::turns_by_context ? "a rope that depends on the context" : "a device, where all states last"));
+    else {
+      if (plan.reach >= limits_.context)
+        throw Error(errc::config_range, {}, "context", concat({"at least the window, ", plan.reach + 1, " positions, to slide"}), concat({limits_.context}));
+      // The page before those in sight too: a page is known by the one before it.
+      const u32 most = plan.in_sight(limits_.chunk) + 1;
+      lasting_.allow(most, most), passing_.allow(most, most);
+      slides_ = true;
+    }
+  }
+
   // Before a pass: pages for `tokens` more positions, which nobody else sees; of what passes for those of the next pass,
   // at the most. Throws cache_full; truncating to position() then gives back what was taken.
   CKE_OUT_OF_LINE void reserve(u32 tokens) {
     if (tokens == 0) return;
+    if constexpr (P::slides)
+      if (slides_) {
+        tokens = std::min(tokens, limits_.chunk);
+        make_room(position_ + tokens);
+      }
     const u32 last = position_ / page_positions;
     const bool begun = position_ % page_positions != 0;
     if (begun) lasting_.own(last);
@@ -89,23 +111,31 @@ template <class P, dtype KV, class Isa> class slot_state {
   // At the beginning: takes the pages of the longest run of whole pages of `ids` that is remembered, as far as what its end
   // looks at is remembered too.
   void recall(std::span<const u32> ids) {
+    make_room(static_cast<u32>(ids.size()));
     u32 i = 0;
     while (i < ids.size() / page_positions && lasting_.recall(i, parent(i), ids.data() + u64{i} * page_positions)) ++i;
     known_ = i, position_ = i * page_positions;
     settle();
   }
 
-  // At the beginning: `position` positions that were computed elsewhere; fill(passes, i, bytes) writes that part of
-  // page i; what passes is of those pages only that the next position looks at. Throws cache_full.
-  template <class Fill> void restore(u32 position, Fill&& fill) {
-    lasting_.extend(plan.pages(position));
-    for (u32 i = 0; i < lasting_.end(); ++i) fill(false, i, lasting_[i].data);
+  // At the beginning: `position` positions that were computed elsewhere, of these ids; fill(passes, i, bytes) writes that part
+  // of page i; what passes is of those pages only that the next position looks at. Throws cache_full.
+  template <class Fill> void restore(u32 position, const u32* ids, Fill&& fill) {
+    make_room(position);
+    for (u32 i = 0; i < plan.pages(position); ++i) {
+      lasting_.extend(i + 1);
+      fill(false, i, lasting_[i].data);
+      if ((i + 1) * page_positions <= position) lasting_.remember(i, parent(i), ids + u64{i} * page_positions);
+    }
     if constexpr (passes) {
       passing_.cut(first_seen(position));
       passing_.extend(plan.pages(position));
-      for (u32 i = passing_.first(); i < passing_.end(); ++i) fill(true, i, passing_[i].data);
+      for (u32 i = passing_.first(); i < passing_.end(); ++i) {
+        fill(true, i, passing_[i].data);
+        if ((i + 1) * page_positions <= position) passing_.remember(i, lasting_[i].number, nullptr);
+      }
     }
-    position_ = position;
+    position_ = position, known_ = position / page_positions;
   }
   // The first page in which a position looks at what passes.
   static constexpr u32 first_seen(u32 position) { return (position - std::min(position, plan.reach)) / page_positions; }
@@ -122,25 +152,34 @@ template <class P, dtype KV, class Isa> class slot_state {
   }();
 
  private:
+  void make_room([[maybe_unused]] u32 positions) {
+    if constexpr (P::slides) lasting_.allow(0, plan.pages(positions)), passing_.allow(0, plan.pages(positions));
+  }
   u64 parent(u32 i) const { return i ? lasting_[i - 1].number : 0; }
   // Gives back what is not of the positions so far. Those are fewer where a page is missing that the next one looks at.
   void settle() {
     if constexpr (passes) {
       passing_.cut(plan.pages(position_));
       for (u32 i; (i = passing_.first()) > first_seen(position_);)
-        if (!passing_.recall(i - 1, lasting_[i - 1].number, nullptr)) position_ = (i - 1) * page_positions, passing_.cut(i - 1);
+        if (i <= lasting_.first() || !passing_.recall(i - 1, lasting_[i - 1].number, nullptr)) position_ = (i - 1) * page_positions, passing_.cut(i - 1);
+      if (P::slides && lasting_.first() && position_ / page_positions <= lasting_.first()) position_ = 0, passing_.cut(0);
     }
     lasting_.cut(plan.pages(position_));
     known_ = std::min(known_, position_ / page_positions);
   }
   void share_all(const slot_state& other) {
     position_ = other.position_, known_ = other.known_;
+    if constexpr (P::slides) {
+      slides_ = other.slides_;
+      lasting_.allow(other.lasting_.most(), other.lasting_.room()), passing_.allow(other.passing_.most(), other.passing_.room());
+    }
     lasting_.share(other.lasting_, plan.pages(position_));
     if constexpr (passes) passing_.share(other.passing_, plan.pages(position_));
   }
 
   page_pools* pools_{};
   capacity limits_{};
+  bool slides_{};
   u32 position_{}, known_{};  // of the pages the first known_ are remembered
   page_run lasting_, passing_;
 };

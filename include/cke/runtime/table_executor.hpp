@@ -91,7 +91,7 @@ template <class P, dtype KV, class Isa> class table_executor {
   template <class Take> bool run(std::span<const u32> ids, u32 rows, slot& s, Take&& take, const debugging& how = {}) {
     s.reserve(static_cast<u32>(ids.size()));
     space_.rows().clear();
-    space_.rows().add(ids, s.position(), s.pages(), s.pages(true));
+    space_.add(ids, s);
     const pass now = space_.rows().all();
     const u32 slots[]{0}, lengths[]{s.position()};
     route({form_of(now.tokens), slots, lengths, now.tokens});

@@ -36,7 +36,7 @@ template <class P, dtype KV, class Isa> class workspace {
           const u64 room = attend_parts<KV, Isa>(i.p, rows < decode_rows ? rows : decode_rows, k.context);
           parts = room > parts ? room : parts, heads_ = i.p.kv_heads > heads_ ? i.p.kv_heads : heads_;
         }
-        if (i.p.rope.dims) ropes_.add(i.p.rope, i.p.head_dim, k.context);
+        if (i.p.rope.dims) ropes_.add(i.p.rope, i.p.head_dim, k.context, P::slides ? k.chunk : 0);
       }
     });
     own_bytes_ = align_up(m.own);
@@ -78,6 +78,13 @@ template <class P, dtype KV, class Isa> class workspace {
   }
 
   pass_rows& rows() { return rows_; }  // of the pass that is put together, or runs
+  // Ids that a slot takes in it.
+  void add(std::span<const u32> ids, const slot_state<P, KV, Isa>& s) {
+    if constexpr (P::slides)
+      for (u32 t = 0; t < ids.size(); ++t)
+        if (const u32 position = s.position() + t; position >= capacity_.context) ropes_.turn(rows_.tokens() + t, position);
+    rows_.add(ids, s.position(), s.pages(), s.pages(true));
+  }
   float* row(u32 r) { return reinterpret_cast<float*>(stream_) + u64{r} * row_stride(P::dim); }  // of the stream
   void copy_row(u32 from, u32 to) {
     if (from != to) std::memcpy(row(to), row(from), row_stride(P::dim) * sizeof(float));

@@ -17,6 +17,7 @@ struct scheduler_options {
   u32 queue = 64;   // answers that may wait
   u32 chunk = 512;  // most prompt tokens of one step, so that running answers do not wait for long
   bool share = true;  // prompts that begin alike are computed once, whoever sent them
+  bool slide = false;  // answers go on behind the context
   u32 draft = 0;      // ids guessed ahead in one step, of all answers together
   engine* smaller = nullptr;  // what guesses them; null: each answer's text
 };
@@ -32,7 +33,10 @@ class scheduler {
  public:
   scheduler(engine& model, const tokenizer& tokens, const scheduler_options& options, metrics& count)
       : model_(model), tokens_(tokens), options_(options), count_(count), grammars_(tokens) {
-    for (u32 i = 0; i < options.slots; ++i) slots_.emplace_back(model.open(), options.draft && options.smaller ? options.smaller->open() : nullptr);
+    for (u32 i = 0; i < options.slots; ++i) {
+      slots_.emplace_back(model.open(), options.draft && options.smaller ? options.smaller->open() : nullptr);
+      if (options.slide) slots_.back().cache().slide();
+    }
     views_.resize(slots_.size());
     thread_ = std::thread([this] { loop(); });
   }

@@ -39,6 +39,7 @@ class slot {
     u32 kept = reusable(j->what);
     if (share && !j->what.prompt_logprobs && j->what.prompt.size() > kept + 1) {
       auto fresh = model.open();
+      if (conversation_->context() > model.context()) fresh->slide();
       if (const u32 found = fresh->recall(j->what.prompt); found > kept) conversation_ = std::move(fresh), kept = found;
     }
     conversation_->rewind(kept);

@@ -27,6 +27,7 @@ NEEDED = [
     (r"megakernel", 75, 90, r"ld\.acquire\.gpu\.u32"),
     (r"megakernel", 75, 90, r"st\.release\.sys\.u32"),
     (r"megakernel", 75, 90, r"dp4a"),
+    (r"megakernel|choose_kernel", 75, 90, r"mul\.(wide|hi)\.u32"),  # of Philox
     (r"megakernel", 90, 90, r"cp\.async\.bulk\.shared::cluster\.global\.mbarrier::complete_tx::bytes"),
     (r"megakernel", 90, 90, r"mbarrier\.try_wait\.parity"),
     (r"megakernel", 75, 75, r"prefetch\.global\.L2"),

@@ -21,7 +21,7 @@ void every_kernel(gpu& device, const step& s) {
                    head_norm_rope>(device, s);
   instantiate_formats<dtype::q8_0, dtype::q4_k, dtype::bf16, dtype::f16, dtype::f32>(device, s);
   instantiate_caches<dtype::bf16, dtype::f16, dtype::f32>(device, s);
-  instantiate<attend_join_kernel>(device, s);
+  instantiate<attend_join_kernel, choose_kernel>(device, s);
 }
 
 // Many tokens in one launch, of a model whose products read bytes.

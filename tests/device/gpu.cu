@@ -160,6 +160,12 @@ void check_format(report& r, const std::string& name, const random_model::tensor
     }
     r.check(name + "_ahead_ids", ahead.generate_nosync(256, {}, yes) == ids);
     r.check(name + "_ahead_logits", std::ranges::equal(ahead.logits(), steps.logits()));
+    const chance how{0.8f, 1};
+    for (u32& id : ids) {
+      id = steps.choose(how);
+      steps.feed(id);
+    }
+    r.check(name + "_ahead_ids_by_chance", ahead.generate_nosync(256, {}, yes, how) == ids);
   }
   for (const u32 length : {1u, 1024u, 4096u}) {
     sequence s(model);

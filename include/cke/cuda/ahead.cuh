@@ -55,14 +55,14 @@ template <class P, dtype KV, class Device> class ahead {
     call_.blocks = blocks_, call_.slots = slots_, call_.patience = patience;
   }
 
-  // Feeds `first` and up to n - 1 ids after it, each the likeliest one; take(id) hears of each but the first, also of the
+  // Feeds `first` and up to n - 1 ids after it, each chosen as `how` has it; take(id) hears of each but the first, also of the
   // one that ends it all and is not fed, and says whether to go on. Returns how many were fed; `logits` are then those of
   // the last. Throws what a GPU says; unsupported where blocks were lost; config_range for logits that are not finite.
   template <class Take>
-  u32 run(u32 first, u32 n, u32 position, std::span<std::byte* const> pages, std::span<const u32> stop, float* stream, float* parts, float* logits, Take&& take) {
+  u32 run(u32 first, u32 n, u32 position, std::span<std::byte* const> pages, std::span<const u32> stop, const chance* how, float* stream, float* parts, float* logits, Take&& take) {
     if (stop.size() > most_stops) throw Error(errc::usage, {}, "stop ids", concat({"at most ", most_stops}), concat({u64{stop.size()}}));
     call_.first = first, call_.tokens = n, call_.position = position, call_.stops = static_cast<u32>(stop.size());
-    call_.stream = stream, call_.parts = parts;
+    call_.how = how, call_.stream = stream, call_.parts = parts;
     const u32 zeros[3]{};
     device_.write(words_, zeros, sizeof zeros);
     device_.write(pages_, pages.data(), pages.size_bytes());

@@ -8,6 +8,7 @@
 #include "../graph/contract.hpp"
 #include "../runtime/sequence.hpp"
 #include "ahead.cuh"
+#include "choose.cuh"
 #include "device_memory.cuh"
 #include "layout.cuh"
 #include "pass_rows.cuh"
@@ -80,15 +81,27 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     }
   }
 
-  // Feeds `first` and the likeliest ids after it in one launch; see cuda::ahead. Pages for n positions have been reserved.
-  template <class Take> u32 run_ahead(u32 first, u32 n, slot& s, std::span<const u32> stop, float* logits, Take&& take) {
+  // The id at `position`, of the logits before it. Throws config_range for logits that are not finite.
+  u32 choose(const float* logits, u32 position, const chance& how) {
+    cuda::step s;
+    s.in[0] = {memory_of_choice(), P::vocab, row_stride(P::vocab), dtype::f32}, s.out[0].data = memory_of_choice() + align_up(u64{P::vocab} * sizeof(float)) + 64;
+    s.how_chosen = to_device(how), s.first = position, s.cols = P::vocab;
+    device_.write(s.in[0].data, logits, u64{P::vocab} * sizeof(float));
+    device_.template launch<cuda::choose_kernel>({}, s);
+    u32 id{};
+    device_.read(&id, s.out[0].data, sizeof id);
+    if (id >= P::vocab) throw Error(errc::config_range, {}, "logit", "a finite number or -inf", "another");
+    return id;
+  }
+  // Feeds `first` and the ids chosen after it in one launch; see cuda::ahead. Pages for n positions have been reserved.
+  template <class Take> u32 run_ahead(u32 first, u32 n, slot& s, std::span<const u32> stop, const chance& how, float* logits, Take&& take) {
     if (!ahead_)
       ahead_ = std::make_unique<cuda::ahead<P, KV, Device>>(device_, memory_, limits_.context, [&](const code& c, u32 step, u32 row) {
         u32 state = 0;
         for (u32 l = 0; l + 1 < row && l < P::layers; ++l) state += P::plain[P::kind_of[l]].states.size();
         return addresses_of(c, c.ops[step], row, state);
       });
-    const u32 fed = ahead_->run(first, n, s.position(), {s.pages(), ceil_div(s.position() + n, key_block)}, stop,
+    const u32 fed = ahead_->run(first, n, s.position(), {s.pages(), ceil_div(s.position() + n, key_block)}, stop, to_device(how),
                                 reinterpret_cast<float*>(stream_.data), parts_, logits, take);
     s.advance(fed);
     return fed;
@@ -208,6 +221,17 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     }
   }
 
+  // A row of logits, the word of an id, and how to choose: what chooses has memory as soon as somebody does.
+  std::byte* memory_of_choice() {
+    if (!choice_) choice_ = memory_.take(align_up(u64{P::vocab} * sizeof(float)) + 128);
+    return choice_;
+  }
+  const chance* to_device(const chance& how) {
+    std::byte* const at = memory_of_choice() + align_up(u64{P::vocab} * sizeof(float));
+    device_.write(at, &how, sizeof how);
+    return reinterpret_cast<const chance*>(at);
+  }
+
   std::byte* stream_row(u32 row) const { return stream_.data + u64{row} * stream_.stride * sizeof(float); }
   cuda::view register_view(const code& c, reg r, u32 skip) const {
     if (r == token_ids) return {};
@@ -250,7 +274,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   std::map<const code*, register_map> maps_;
   u64 scratch_bytes_{};
   u32 part_floats_{};                                  // of a token and a key block
-  std::byte *packed_{}, *scratch_{};
+  std::byte *packed_{}, *scratch_{}, *choice_{};
   float* parts_{};
   cuda::view stream_{};
   std::set<pass_shape> seen_;

@@ -5,6 +5,7 @@
 #include "../core/concat.hpp"
 #include "../core/error.hpp"
 #include "../core/opcode.hpp"
+#include "../runtime/chance.hpp"
 #include "numbers.cuh"
 
 namespace cke::cuda {
@@ -68,6 +69,7 @@ struct step {
   u64 kv_offset{}, kv_block_bytes{};
   u32 key_blocks{};                // of a row of parts
   float* parts{};
+  const chance* how_chosen{};      // of the kernel that chooses; `first` is then the position of the id
   pass now{};
 };
 

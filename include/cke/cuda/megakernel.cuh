@@ -28,7 +28,7 @@ template <u64 Brought, u64 Taken> struct stream_is_whole {
 template <class P, dtype KV> struct megakernel {
   using plan = token_schedule<P, KV>;
   using call = megakernel_call;
-  static constexpr u32 choice_bytes = 16 + block_warps * sizeof(candidate);
+  static constexpr u32 choice_bytes = 16 + best_bytes;
   static constexpr u32 ring_at = static_cast<u32>(align_up(plan::shared_bytes + choice_bytes, 128));
   static constexpr u32 slot_bytes = block_warps * (plan::slot_bytes + u32{sizeof(u64)});  // one of each warp
   static constexpr u32 shared_bytes(u32 slots) { return ring_at + slots * slot_bytes; }
@@ -69,7 +69,7 @@ template <class P, dtype KV> struct megakernel {
         for (u32 l = 0; l < P::layers && me.end() == 0; ++l) layer(call, me, l, call.position + t);
         if (me.end() == 0) step_through<P::foot(), plan::footer>(call, me, P::layers + 1, call.position + t);
         if (me.end() != 0) break;
-        const candidate best = choose(call, me);
+        const candidate best = choose(call, me, call.position + t + 1);
         if (me.end() != 0) break;
         ++fed;
         if (!(best.value < infinity && best.id < P::vocab)) {
@@ -165,38 +165,23 @@ template <class P, dtype KV> struct megakernel {
       }
     };
 
-    // ---- the next id: the first of the greatest logits
+    // ---- the next id
 
-    CKE_DEVICE static bool better(const candidate& a, const candidate& b) { return a.value > b.value || (a.value == b.value && a.id < b.id); }
-    CKE_DEVICE static candidate best_of_warp(candidate c) {
-      for (u32 apart = warp_lanes / 2; apart > 0; apart /= 2) {
-        const candidate other{dev::shuffle_xor(c.value, apart), dev::shuffle_xor(c.id, apart)};
-        if (better(other, c)) c = other;
-      }
-      return c;
-    }
     // In every thread of every block.
-    CKE_DEVICE static candidate choose(const megakernel_call& call, block& me) {
+    CKE_DEVICE static candidate choose(const megakernel_call& call, block& me, u32 position) {
       constexpr u32 at = plan::memory[plan::footer].common_at[P::foot().regs.size() - 1];
       const auto* const logits = reinterpret_cast<const float*>(call.common + at);
       if (plan::exchange_before_choice) me.exchange();
+      const chance how = dev::load(call.how);
       candidate c{-infinity, P::vocab};
       constexpr u32 units = ceil_div(P::vocab, unit_rows);
       for (u32 unit = me.first_unit() + dev::warp() * call.blocks; unit < units; unit += block_warps * call.blocks) {
         const u32 id = unit * unit_rows + dev::lane();
         if (id >= P::vocab) continue;
-        const float x = dev::load(logits + id);
-        const candidate here{x < infinity ? x : infinity, id};  // what is no number wins, and is found out
+        const candidate here{score(dev::load(logits + id), how, position, id), id};
         if (better(here, c)) c = here;
       }
-      c = best_of_warp(c);
-      dev::shared_memory memory(me.memory() + 16);
-      const dev::shared<float> values = memory.take<float>(block_warps);
-      const dev::shared<u32> ids = memory.take<u32>(block_warps);
-      if (dev::lane() == 0) values[dev::warp()] = c.value, ids[dev::warp()] = c.id;
-      dev::sync();
-      const u32 w = dev::lane() % block_warps;
-      c = best_of_warp({values[w], ids[w]});
+      c = best_of_block(c, dev::shared_memory(me.memory() + 16));
       if (dev::thread() == 0) dev::store(call.best + dev::block().x, c);
       constexpr u32 first_layer = P::variants.of[0] + 1u;  // of the next token
       constexpr coming next = coming_at(plan::all[first_layer], 0);

@@ -35,6 +35,23 @@ CKE_DEVICE float exp(float x) {
   const float r = dev::fma(-n, 0.693359375f, x);
   return exp_of_parts(n, dev::fma(-n, -2.12194440e-4f, r));
 }
+// Of a positive normal number, to some units in the last place: m 2^e with m within sqrt(2) of 1, as cephes' logf.
+CKE_DEVICE float log(float x) {
+  const u32 b = dev::bits<u32>(x), shifted = b - 0x3f3504f3u;  // of sqrt(1/2)
+  const float e = static_cast<float>(static_cast<i32>(shifted) >> 23);
+  const float f = dev::bits<float>((shifted & 0x7fffffu) + 0x3f3504f3u) - 1.f, square = f * f;
+  float p = 7.0376836292e-2f;
+  p = dev::fma(p, f, -1.1514610310e-1f);
+  p = dev::fma(p, f, 1.1676998740e-1f);
+  p = dev::fma(p, f, -1.2420140846e-1f);
+  p = dev::fma(p, f, 1.4249322787e-1f);
+  p = dev::fma(p, f, -1.6668057665e-1f);
+  p = dev::fma(p, f, 2.0000714765e-1f);
+  p = dev::fma(p, f, -2.4999993993e-1f);
+  p = dev::fma(p, f, 3.3333331174e-1f);
+  const float low = dev::fma(e, -2.12194440e-4f, p * f * square) - 0.5f * square;
+  return dev::fma(e, 0.693359375f, f + low);
+}
 CKE_DEVICE float tanh(float x) { return 1.f - dev::divide(2.f, 1.f + exp(x + x)); }
 
 CKE_DEVICE float activate(activation a, float x) {

@@ -2,17 +2,13 @@
 // resident.cuh: a block that stays for a launch of many tokens: what it is handed, its share of each part, and how it waits for the others.
 #pragma once
 
+#include "choose.cuh"
 #include "schedule.cuh"
 
 namespace cke::cuda {
 
 // How a launch ends. `lost`: blocks waited longer than they may; `not_finite`: a logit that is infinite or no number.
 enum class ending : u32 { running, finished, aborted, lost, not_finite };
-
-struct candidate {
-  float value;
-  u32 id;
-};
 
 // All that the launch is handed.
 struct megakernel_call {
@@ -23,6 +19,7 @@ struct megakernel_call {
   float *stream{}, *parts{};
   std::byte** pages{};         // of the sequence
   candidate* best{};           // [blocks]
+  const chance* how{};         // ids are chosen
   u32 *arrived{}, *end{}, *fed{};  // how often blocks have come to an exchange; an ending; tokens that were finished
   u32* posted{};               // [tokens], on the host: ids + 1, as they are chosen
   const u32* abort{};          // on the host: not 0: no further token

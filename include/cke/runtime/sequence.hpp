@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "chance.hpp"
 #include "loaded.hpp"
 
 CKE_COLD_BEGIN
@@ -106,16 +107,24 @@ template <class Loaded> class sequence {
     }
   }
 
-  // Where a device computes: up to n ids, each the likeliest after the one before, fed in one launch that does not wait for
-  // the host. take(id) hears of each as it comes, and says whether to go on. They end behind one of `stop`; that one, or the
-  // last after a `no` of take, is not fed. Throws context_overflow, cache_full, and what cuda::ahead does.
+  // Where a device computes: the id that comes next, chosen by it.
+  u32 choose(const chance& how)
+    requires requires(executor& e) { e.choose(nullptr, 0u, how); }
+  {
+    const std::lock_guard turn(model_->busy);
+    return model_->run.choose(logits_.data(), position(), how);
+  }
+
+  // Up to n ids, each chosen after the one before and fed, in one launch that does not wait for the host. take(id) hears
+  // of each as it comes, and says whether to go on. They end behind one of `stop`; that one, or the last after a `no` of
+  // take, is not fed. Throws context_overflow, cache_full, and what cuda::ahead does.
   template <class Take>
-  std::vector<u32> generate_nosync(u32 n, std::span<const u32> stop, Take&& take)
-    requires requires(executor& e, Loaded::slot& s, bool (*f)(u32)) { e.run_ahead(0u, n, s, stop, nullptr, f); }
+  std::vector<u32> generate_nosync(u32 n, std::span<const u32> stop, Take&& take, const chance& how = {})
+    requires requires(executor& e, Loaded::slot& s, bool (*f)(u32)) { e.run_ahead(0u, n, s, stop, how, nullptr, f); }
   {
     check_room(n, {});
     if (n == 0) return {};
-    std::vector<u32> ids{static_cast<u32>(std::ranges::max_element(logits_) - logits_.begin())};
+    std::vector<u32> ids{choose(how)};
     bool on = take(ids[0]);
     if (!on || std::ranges::find(stop, ids[0]) != stop.end()) return ids;
     const u32 start = position();
@@ -123,7 +132,7 @@ template <class Loaded> class sequence {
     try {
       slot_.reserve(n);
       const std::lock_guard turn(model_->busy);
-      fed = model_->run.run_ahead(ids[0], n, slot_, stop, logits_.data(), [&](u32 id) {
+      fed = model_->run.run_ahead(ids[0], n, slot_, stop, how, logits_.data(), [&](u32 id) {
         ids.push_back(id);
         return on = on && take(id);
       });

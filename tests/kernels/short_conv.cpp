@@ -45,12 +45,12 @@ void check(u32 channels, u32 taps, bool bias, std::vector<one> segments) {
       tokens = std::max(tokens, parts[s].first + parts[s].tokens);
       list.push_back({parts[s].first, parts[s].tokens, parts[s].position, {all[s].pages.data()}});
     }
-    std::vector<float> in(u64{tokens} * stride, NAN), out(u64{tokens} * out_stride, NAN);
+    std::vector<float> in(u64{tokens} * stride, NAN), out(u64{tokens} * out_stride, NAN), scratch(conv_scratch(p) / sizeof(float), NAN);
     for (std::size_t s = 0; s < parts.size(); ++s)
       for (u32 t = 0; t < parts[s].tokens; ++t)
         std::copy_n(&all[s].bcx[u64{parts[s].position + t} * 3 * channels], 3 * channels, &in[u64{parts[s].first + t} * stride]);
     work w;
-    w.tokens = tokens, w.segments = list, w.by = split::rows, w.kv.offset = offset;
+    w.tokens = tokens, w.segments = list, w.by = split::rows, w.kv.offset = offset, w.scratch = reinterpret_cast<std::byte*>(scratch.data());
     w.in[0] = {reinterpret_cast<std::byte*>(in.data()), 3 * channels, stride};
     w.out[0] = {reinterpret_cast<std::byte*>(out.data()), channels, out_stride};
     w.weight[0] = reinterpret_cast<const std::byte*>(weights.data());

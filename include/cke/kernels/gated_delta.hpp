@@ -11,27 +11,43 @@
 
 namespace cke {
 
-// One token and unit_rows columns of a state s, [keys][unit_rows]: s <- decay s, s <- s + k e with
-// e = beta (v - s^T k), out = s^T q. The decay is applied when s is written.
-template <class Isa>
-void delta_step(u32 keys, float decay, float beta, const float* q, const float* k, const float* v, float* s, float* out) {
+// unit_rows columns of a state s, [keys][unit_rows], and what tokens do to it, one after the other.
+template <class Isa> struct delta_columns {
   using columns = some_columns<Isa>;
   using type = typename columns::type;
-  constexpr u32 parts = unit_rows / columns::count;
-  type known[parts], e[parts], y[parts];
-  for (u32 c = 0; c < parts; ++c) known[c] = y[c] = type(0.f);
-  for (u32 i = 0; i < keys; ++i)
-    for (u32 c = 0; c < parts; ++c) known[c] = known[c] + columns::load(s + i * unit_rows + c * columns::count) * type(k[i]);
-  for (u32 c = 0; c < parts; ++c) e[c] = type(beta) * (columns::load(v + c * columns::count) - type(decay) * known[c]);
-  for (u32 i = 0; i < keys; ++i)
+  static constexpr u32 parts = unit_rows / columns::count;
+  type known[parts];  // s^T k of the token that is next
+
+  void ask(u32 keys, const float* k, const float* s) {
+    for (u32 c = 0; c < parts; ++c) known[c] = type(0.f);
+    for (u32 i = 0; i < keys; ++i)
+      for (u32 c = 0; c < parts; ++c) known[c] = known[c] + columns::load(at(s, i, c)) * type(k[i]);
+  }
+
+  // s <- decay s + k e with e = beta (v - decay known); y = s^T q, and on the same way through s, where a token follows, s^T next_k.
+  template <bool Follows>
+  void tell(u32 keys, float decay, float beta, const float* q, const float* k, const float* v, float* s, float* y, const float* next_k) {
+    const type keep(decay);
+    type e[parts], out[parts], next[parts];
     for (u32 c = 0; c < parts; ++c) {
-      float* const at = s + i * unit_rows + c * columns::count;
-      const type next = type(decay) * columns::load(at) + type(k[i]) * e[c];
-      columns::store(next, at);
-      y[c] = y[c] + next * type(q[i]);
+      e[c] = type(beta) * (columns::load(v + c * columns::count) - keep * known[c]);
+      out[c] = next[c] = type(0.f);
     }
-  for (u32 c = 0; c < parts; ++c) columns::store(y[c], out + c * columns::count);
-}
+    for (u32 i = 0; i < keys; ++i) {
+      const type ki(k[i]), qi(q[i]);
+      for (u32 c = 0; c < parts; ++c) {
+        const type now = keep * columns::load(at(s, i, c)) + ki * e[c];
+        columns::store(now, at(s, i, c));
+        out[c] = out[c] + now * qi;
+        if constexpr (Follows) next[c] = next[c] + now * type(next_k[i]);
+      }
+    }
+    for (u32 c = 0; c < parts; ++c) columns::store(out[c], y + c * columns::count), known[c] = next[c];
+  }
+
+ private:
+  CKE_INLINE static auto* at(auto* s, u32 i, u32 c) { return s + i * unit_rows + c * columns::count; }
+};
 
 // in: q and k, [key heads][keys], v and the gate, [value heads][values], and alpha and beta of each value head,
 // side by side. weight: decay and step_bias, [value heads], and the norm, [values]. A unit is a value head; its
@@ -60,10 +76,14 @@ template <class Isa> struct kernel<opcode::gated_delta, dtype::f32, Isa> {
     }
     for (u32 first = 0; first < values; first += unit_rows, state += u64{keys} * unit_rows) {
       const u32 n = std::min(unit_rows, values - first);
+      float v[tokens_together][unit_rows], y[unit_rows];
+      for (u32 t = 0; t < count; ++t) copy_columns(w.in[2].row(row + t) + head * values + first, n, v[t]);  // from afar, all at once
+      delta_columns<Isa> block;
+      block.ask(keys, qk + keys, state);
       for (u32 t = 0; t < count; ++t) {
-        float v[unit_rows]{}, y[unit_rows];
-        std::copy_n(w.in[2].row(row + t) + head * values + first, n, v);
-        delta_step<Isa>(keys, rates[2 * t], rates[2 * t + 1], qk + 2 * t * keys, qk + (2 * t + 1) * keys, v, state, y);
+        const float *const q = qk + 2 * t * keys, *const k = q + keys, decay = rates[2 * t], beta = rates[2 * t + 1];
+        if (t + 1 < count) block.template tell<true>(keys, decay, beta, q, k, v[t], state, y, k + 2 * keys);
+        else block.template tell<false>(keys, decay, beta, q, k, v[t], state, y, nullptr);
         std::copy_n(y, n, w.out[0].row(row + t) + head * values + first);
       }
     }

@@ -2,6 +2,7 @@
 // recurrent.hpp: states that every position changes, and where they are kept: a page has that after its last one.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -36,6 +37,11 @@ template <class F> void for_some_tokens(const params& p, const work& w, u32 head
     });
 }
 inline const float* vector_of(const work& w, u32 i) { return reinterpret_cast<const float*>(w.weight[i]); }
+// n of unit_rows columns, the others 0.
+inline void copy_columns(const float* from, u32 n, float* to) { std::fill(std::copy_n(from, n, to), to + unit_rows, 0.f); }
+inline void prefetch_floats(const float* x, u32 n) {
+  for (u32 i = 0; i < n; i += 64 / sizeof(float)) __builtin_prefetch(x + i);
+}
 inline float softplus(float x) { return x > 20 ? x : std::log1p(std::exp(x)); }
 
 // Some columns at once; a column's numbers are the same however many these are.

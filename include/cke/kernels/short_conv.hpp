@@ -9,57 +9,75 @@
 
 namespace cke {
 
-// y[c] = bias[c] + sum over j of w[j][c] * x at j - taps + 1, the oldest first: one chain for each of n channels.
-// `past`, [taps - 1][unit_rows], holds the inputs before x, and then x; w is [taps][width].
-inline void convolve(u32 taps, u32 n, const float* w, u32 width, const float* bias, float* past, const float* x, float* y) {
-  float sum[unit_rows];  // nothing else points here: the loops become registers
-  for (u32 c = 0; c < n; ++c) sum[c] = bias ? bias[c] : 0.f;
-  for (u32 j = 0; j < taps; ++j) {
-    const float *const in = j + 1 < taps ? past + j * unit_rows : x, *const weight = w + j * width;
-    for (u32 c = 0; c < n; ++c) sum[c] += weight[c] * in[c];
-  }
-  if (taps > 1) {
-    std::memmove(past, past + unit_rows, (taps - 2) * unit_rows * sizeof(float));
-    std::copy_n(x, n, past + (taps - 2) * unit_rows);
-  }
-  std::copy_n(sum, n, y);
-}
+// Taps, what came before some tokens, and they.
+constexpr u64 conv_scratch(const params& p) { return (u64{2} * p.cols + tokens_together) * unit_rows * sizeof(float); }
 
-// A unit is 32 channels: f(row, first, n, conv) for each of its tokens and its channels
-// [first, first + n), where conv(x, y) puts the convolution of x into y.
-template <class F> void for_each_convolved(const params& p, const work& w, u32 unit, F f) {
-  const u32 first = unit * unit_rows, n = std::min(unit_rows, p.rows - first), past = (p.cols - 1) * unit_rows;
-  const float* const taps = reinterpret_cast<const float*>(w.weight[0]) + first;
-  const float* const bias = p.bias ? reinterpret_cast<const float*>(w.weight[1]) + first : nullptr;
-  for (const segment& s : w.segments)
-    advance_state(w, s, u64{unit} * past, past, [&](u32 row, u32 end, float* state) {
-      for (; row < end; ++row)
-        f(row, first, n, [&](const float* x, float* y) { convolve(p.cols, n, taps, p.rows, bias, state, x, y); });
-    });
-}
+// Convolutions of 32 channels [first, first + n) for some tokens at a time: `window` is what came before them, and they.
+//   y[c] = bias[c] + sum over j of w[j][c] * x[c] of token - taps + 1 + j, the oldest first: one chain for each channel.
+// put_in(row, first, n, x) gives the inputs of a token, all 32, take(row, first, n, y) gets what becomes of them.
+template <class Isa> struct conv_unit {
+  using columns = some_columns<Isa>;
+  using type = typename columns::type;
+  static constexpr u32 parts = unit_rows / columns::count;
+
+  template <class In, class Out> static void run(const params& p, const work& w, u32 unit, In put_in, Out take) {
+    const u32 first = unit * unit_rows, n = std::min(unit_rows, p.rows - first), before = (p.cols - 1) * unit_rows;
+    float *const taps = reinterpret_cast<float*>(w.scratch), *const window = taps + p.cols * unit_rows;
+    for (u32 j = 0; j < p.cols; ++j) copy_columns(reinterpret_cast<const float*>(w.weight[0]) + j * p.rows + first, n, taps + j * unit_rows);
+    float bias[unit_rows]{}, y[unit_rows];
+    if (p.bias) copy_columns(reinterpret_cast<const float*>(w.weight[1]) + first, n, bias);
+    for (const segment& s : w.segments)
+      advance_state(w, s, u64{unit} * before, before, [&](u32 row, u32 end, float* state) {
+        for (u32 count; row < end; row += count) {
+          count = std::min(end - row, tokens_together);
+          std::copy_n(state, before, window);
+          for (u32 t = 0; t < count; ++t) put_in(row + t, first, n, window + before + t * unit_rows);
+          for (u32 t = 0; t < count; ++t) {
+            convolve(p.cols, taps, bias, window + t * unit_rows, y);
+            take(row + t, first, n, y);
+          }
+          std::copy_n(window + count * unit_rows, before, state);
+        }
+      });
+  }
+
+ private:
+  static void convolve(u32 taps, const float* w, const float* bias, const float* x, float* y) {
+    type sum[parts];
+    for (u32 c = 0; c < parts; ++c) sum[c] = columns::load(bias + c * columns::count);
+    for (u32 j = 0; j < taps; ++j)
+      for (u32 c = 0; c < parts; ++c) {
+        const u32 at = j * unit_rows + c * columns::count;
+        sum[c] = sum[c] + columns::load(w + at) * columns::load(x + at);
+      }
+    for (u32 c = 0; c < parts; ++c) columns::store(sum[c], y + c * columns::count);
+  }
+};
 
 // in[0]: [b | c | x] of each token; out[0] = c * conv(b * x)
 template <class Isa> struct kernel<opcode::gated_conv, dtype::f32, Isa> {
   static void run(const params& p, const work& w, u32 unit) {
-    for_each_convolved(p, w, unit, [&](u32 row, u32 first, u32 n, auto&& conv) {
-      const float *const b = w.in[0].row(row) + first, *const c = b + p.rows, *const x = c + p.rows;
-      float in[unit_rows], y[unit_rows];
-      for (u32 i = 0; i < n; ++i) in[i] = b[i] * x[i];
-      conv(in, y);
-      float* const out = w.out[0].row(row) + first;
-      for (u32 i = 0; i < n; ++i) out[i] = c[i] * y[i];
-    });
+    conv_unit<Isa>::run(
+        p, w, unit,
+        [&](u32 row, u32 first, u32 n, float* to) {
+          const float *const b = w.in[0].row(row) + first, *const x = b + 2 * p.rows;
+          for (u32 i = 0; i < n; ++i) to[i] = b[i] * x[i];
+          std::fill(to + n, to + unit_rows, 0.f);
+        },
+        [&](u32 row, u32 first, u32 n, const float* y) {
+          const float* const c = w.in[0].row(row) + p.rows + first;
+          float* const out = w.out[0].row(row) + first;
+          for (u32 i = 0; i < n; ++i) out[i] = c[i] * y[i];
+        });
   }
 };
 
 // out[0] = act(conv(in[0]))
 template <class Isa> struct kernel<opcode::causal_conv, dtype::f32, Isa> {
   template <activation A> static void run(const params& p, const work& w, u32 unit) {
-    for_each_convolved(p, w, unit, [&](u32 row, u32 first, u32 n, auto&& conv) {
-      float* const out = w.out[0].row(row) + first;
-      conv(w.in[0].row(row) + first, out);
-      activate<A, Isa>::row(out, n, out);
-    });
+    conv_unit<Isa>::run(
+        p, w, unit, [&](u32 row, u32 first, u32 n, float* to) { copy_columns(w.in[0].row(row) + first, n, to); },
+        [&](u32 row, u32 first, u32 n, const float* y) { activate<A, Isa>::row(y, n, w.out[0].row(row) + first); });
   }
 };
 

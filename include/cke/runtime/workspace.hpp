@@ -6,6 +6,7 @@
 #include "../kernels/gated_delta.hpp"
 #include "../kernels/heads.hpp"
 #include "../kernels/routing.hpp"
+#include "../kernels/short_conv.hpp"
 #include "arena.hpp"
 #include "pass.hpp"
 #include "rope_cache.hpp"
@@ -117,6 +118,8 @@ template <class P, dtype KV, class Isa> class workspace {
       case opcode::expert_act:
       case opcode::expert_sum:
       case opcode::expert_sum_add: return u64{chunk} * unit_rows * sizeof(float);
+      case opcode::gated_conv:
+      case opcode::causal_conv: return conv_scratch(i.p);
       case opcode::gated_delta: return kernel<opcode::gated_delta, dtype::f32, Isa>::scratch_bytes(i.p);
       case opcode::route: return routing::scratch_bytes(i.p.route);
       case opcode::sort_by_expert: return u64{i.p.route.experts} * sizeof(u32);

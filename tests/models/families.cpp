@@ -314,6 +314,8 @@ TEST_CASE("families: granitemoehybrid: which layers attend, with a rope or witho
   CHECK(with(R"("mamba_n_groups": 4, )").bad.key == "n_groups");
   CHECK((with(R"("mamba_d_head": "auto", )").bad.what == trouble::none && with(R"("mamba_d_head": "auto", )").config.ssm_head_dim == 32));
   CHECK(with(R"("mamba_d_head": "wide", )").bad.key == "mamba_d_head");
+  CHECK(with(R"("mamba_d_conv": "auto", )").bad.key == "conv_kernel|mamba_d_conv");  // transformers knows no such word there
+  CHECK(with(R"("embedding_multiplier": "auto", )").bad.key == "embedding_multiplier");
   const std::string ssm = R"("ssm.time_step_rank": 6, "ssm.head_dim": 32, "ssm.state_size": 20, "attends": [0,1,0,0], )";
   const auto gguf = from_gguf<granite4_family>(ssm + R"("expert_shared_feed_forward_length": 40, "expert_count": 4, "expert_used_count": 2, "rope.scaling.finetuned": false, )");
   CHECK(gguf.bad.what == trouble::none);

@@ -43,7 +43,7 @@ constexpr parsed_config<typename Family::config> read_config(json root, naming a
         if (j.present()) r.layers(k, key, j, field);
         else if (numbers.present()) r.numbered(k.numbers, numbers, field);
         else if (!k.optional) r.fail(trouble::missing, key, j);
-      } else if (j.present() && !(k.optional && j.text() == "auto")) {  // which follows from others, as what is absent does
+      } else if (j.present() && (k.absent.empty() || j.text() != k.absent)) {
         if constexpr (std::is_same_v<field_type, u32>) {
           const bool listed = k.field == key::layers.field && json::seek(k.hf, '|') < k.hf.size();
           listed ? r.count(key, j, k.least, k.most, field) : r.read(key, j, k.least, k.most, field);

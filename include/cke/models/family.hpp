@@ -45,6 +45,7 @@ struct config_key {
   double null = -1;  // what null says where it is not the same as absent; -1: it is
   // Of a set of layers: what other layers and those in it are called, and the key that may list their numbers instead.
   std::string_view kinds = "full_attention or sliding_attention", numbers{};
+  std::string_view absent{};  // a word in its place that says no more than nothing: it follows from others
 
   constexpr config_key or_default() const {
     config_key k = *this;

@@ -60,7 +60,7 @@ template <> struct family<"granitemoehybrid"> {
       key::layers.or_default(), key::heads.or_default(), key::kv_heads, key::head_dim,
       {"experts", "num_local_experts", "expert_count", true, 0, 4096}, {"active", "num_experts_per_tok", "expert_used_count", true, 0, 4096},
       {"expert_hidden", "intermediate_size", "feed_forward_length", true, 0, 1 << 22},
-      {"ssm_heads", "mamba_n_heads", "ssm.time_step_rank", true, 1, 65536}, {"ssm_head_dim", "mamba_d_head", "ssm.head_dim", true, 1, 4096},
+      {"ssm_heads", "mamba_n_heads", "ssm.time_step_rank", true, 1, 65536}, {.field = "ssm_head_dim", .hf = "mamba_d_head", .gguf = "ssm.head_dim", .optional = true, .least = 1, .most = 4096, .absent = "auto"},
       key::ssm_state, key::ssm_groups, key::ssm_taps,
       {"attends", "layer_types|layers_block_type", "attends", true, 1, layer_set::most, -1, "linear_attention|mamba or full_attention|attention"},
       key::embedding_multiplier, key::attention_multiplier, key::residual_multiplier, key::logits_scaling, key::eps, key::least_step,

@@ -61,7 +61,7 @@ class spm_model {
     merger.clear();
     for (u32 at = 0; at < word.size();) {
       const u32 size = code_point_at(word, at).size;
-      merger.append(at, size, tokens_.find(word.substr(at, size)));
+      merger.append(size, tokens_.find(word.substr(at, size)));
       at += size;
     }
     merger.run([&](const merger::symbol& a, const merger::symbol& b) -> std::optional<join> {

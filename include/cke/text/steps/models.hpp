@@ -50,7 +50,7 @@ class character_bpe {
     symbols.clear();
     u32 unknown_from = 0, unknown_to = 0;  // characters that are one unknown token so far
     const auto end_unknown = [&] {
-      if (unknown_to > unknown_from) symbols.append(unknown_from, unknown_to - unknown_from, v.unknown);
+      if (unknown_to > unknown_from) symbols.append(unknown_to - unknown_from, v.unknown);
       unknown_from = unknown_to;
     };
     for (u32 at = 0; at < piece.size();) {
@@ -59,9 +59,9 @@ class character_bpe {
       if (end == piece.size()) character += options_->end_of_word;
       if (const u32 id = tokens_.find(character); id != no_token) {
         end_unknown();
-        symbols.append(at, size, id);
+        symbols.append(size, id);
       } else if (options_->byte_fallback && bytes_.complete()) {
-        for (const char byte : character) symbols.append(at, 1, bytes_[byte]);
+        for (const char byte : character) symbols.append(1, bytes_[byte]);
       } else if (v.unknown != no_token) {
         if (unknown_to == unknown_from) unknown_from = at;
         else if (!v.fuse_unknown) end_unknown(), unknown_from = at;

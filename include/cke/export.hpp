@@ -61,14 +61,16 @@ inline model_options options_of(const cke_options* from) {
 }
 
 // Throws malformed for a tensor whose type, shape and bytes do not agree.
-inline tensor_ref tensor_of(const cke_tensor& t, const char* source) {
+inline tensor_ref tensor_of(const cke_tensor& t, const std::shared_ptr<const mapped_file>& source) {
   tensor_ref r;
   r.name = t.name;
-  r.shape.assign(t.shape, t.shape + t.rank);
+  r.file = source;
   r.bytes = {static_cast<const std::byte*>(t.data), t.bytes};
   const auto fail = [&](const char* want, u64 found) {
-    throw Error(errc::malformed, source, "tensor " + r.name, want, std::to_string(found));
+    throw Error(errc::malformed, source->name(), "tensor " + r.name, want, std::to_string(found));
   };
+  if (t.rank > tensor_shape::most) fail("at most 8 dimensions", t.rank);
+  r.shape = {t.shape, t.shape + t.rank};
   if (!stored_in_files(t.type) && t.type != static_cast<u32>(dtype::f8_e4m3)) {
     r.stored = "another type";
     return r;
@@ -112,8 +114,9 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
     return pointer<cke_model>(e, [&] {
       if (!source || (count && !tensors)) throw Error(errc::usage, {}, source ? "tensors" : "source", "a pointer", "null");
       std::vector<tensor_ref> list;
-      for (const cke_tensor& t : std::span(tensors, count)) list.push_back(tensor_of(t, source));
-      const tensor_index index(std::move(list), {{source}});
+      const auto file = std::make_shared<const mapped_file>(source, std::span<const std::byte>{});
+      for (const cke_tensor& t : std::span(tensors, count)) list.push_back(tensor_of(t, file));
+      const tensor_index index(std::move(list));
       const naming as = names == CKE_NAMES_GGUF ? naming::gguf : naming::hf;
       return new shared(std::make_shared<loaded>(index, source, as, names_of<M>(), options_of(o)));
     });

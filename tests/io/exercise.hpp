@@ -28,7 +28,7 @@ inline u64 all(const cke::tensor_index& index) {
   u64 sum = 0;
   for (const auto& t : index.tensors()) {
     for (const std::byte b : t.bytes) sum += static_cast<u64>(b);
-    sum += static_cast<u64>(index.find(t.name) == &t) + index.file_of(t).size();
+    sum += static_cast<u64>(index.find(t.name) == &t) + t.file->name().size();
     index.drop(t, t.bytes);
   }
   return sum;

@@ -165,25 +165,25 @@ TEST_CASE("gguf: tensors, at the default alignment and another") {
 
     const auto& norm = *index.find("norm.weight");
     CHECK(norm.type == dtype::f32);
-    CHECK(norm.shape == std::vector<u64>{5});
+    CHECK(norm.shape == cke::tensor_shape{5});
     REQUIRE(norm.bytes.size() == 20);
     for (std::size_t i = 0; i < 5; ++i) CHECK(at<float>(norm, i) == ramp(i));
-    CHECK(index.file_of(norm) == path);
+    CHECK(norm.file->name() == path);
 
     const auto& cube = *index.find("cube");
     CHECK(cube.type == dtype::f16);
-    CHECK(cube.shape == std::vector<u64>{2, 3, 4});
+    CHECK(cube.shape == cke::tensor_shape{2, 3, 4});
     REQUIRE(cube.bytes.size() == 48);
     for (std::size_t i = 0; i < 24; ++i) CHECK(cke::from_f16(at<cke::u16>(cube, i)) == ramp(i));
 
     const auto& half = *index.find("half");
     CHECK(half.type == dtype::bf16);
-    CHECK(half.shape == std::vector<u64>{3, 5});
+    CHECK(half.shape == cke::tensor_shape{3, 5});
     for (std::size_t i = 0; i < 15; ++i) CHECK(cke::from_bf16(at<cke::u16>(half, i)) == ramp(i));
 
     const auto& blocks = *index.find("blocks");
     CHECK(blocks.type == dtype::q8_0);
-    CHECK(blocks.shape == std::vector<u64>{3, 64});
+    CHECK(blocks.shape == cke::tensor_shape{3, 64});
     REQUIRE(blocks.bytes.size() == 6 * 34);
     for (std::size_t i = 0; i < 192; ++i) {
       const auto* block = blocks.bytes.data() + i / 32 * 34;
@@ -195,13 +195,13 @@ TEST_CASE("gguf: tensors, at the default alignment and another") {
 
     const auto& super = *index.find("super");
     CHECK(super.type == dtype::q4_k);
-    CHECK(super.shape == std::vector<u64>{4, 256});
+    CHECK(super.shape == cke::tensor_shape{4, 256});
     CHECK(at<u8>(super, 287) == u8{287 % 256});
 
     const auto& other = *index.find("other");  // a type without arithmetic in cke: no size is known
     CHECK(other.type == dtype::none);
     CHECK(other.stored == "ggml type 26");
-    CHECK(other.shape == std::vector<u64>{2, 3});
+    CHECK(other.shape == cke::tensor_shape{2, 3});
     CHECK(other.bytes.empty());
   }
 }
@@ -217,13 +217,14 @@ TEST_CASE("gguf: a vocabulary without tensors, and the shortest file") {
   for (const u32 version : {2u, 3u}) CHECK(error_in(header(0, 0, version)) == "");
 }
 
-TEST_CASE("gguf: a copy keeps the file mapped") {
+TEST_CASE("gguf: what was moved or copied from one keeps the file mapped") {
   auto g = std::make_unique<gguf>(gguf::read(damage::fixture("kinds.gguf")));
-  const gguf copy = *g;
-  const cke::tensor_index tensors = g->tensors();
+  auto moved = std::make_unique<const gguf>(std::move(*g));
+  const cke::tensor_index tensors = moved->tensors();
   g.reset();
-  CHECK(copy.get<string_view>("general.architecture") == "qwen3");
-  CHECK(copy.find("t.u8") != nullptr);
+  CHECK(moved->get<string_view>("general.architecture") == "qwen3");
+  CHECK(moved->find("t.u8") != nullptr);
+  moved.reset();
   CHECK(at<float>(*tensors.find("norm.weight"), 1) == -2.75f);
 }
 
@@ -421,7 +422,7 @@ TEST_CASE("gguf: a model in parts, whichever of them is named") {
     for (u32 i = 0; i < 5; ++i) {
       const auto* t = g.tensors().find("t" + std::to_string(i));
       REQUIRE(t != nullptr);
-      CHECK(g.tensors().file_of(*t) == disk.name(i < 3 ? 2 : 3));
+      CHECK(t->file->name() == disk.name(i < 3 ? 2 : 3));
       CHECK(at<char>(*t, 31) == static_cast<char>('0' + i));
       g.tensors().drop(*t, t->bytes);
     }

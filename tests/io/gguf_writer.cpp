@@ -76,7 +76,7 @@ TEST_CASE("gguf writer: tensors lie where the header says") {
   file.resize(begin + to.data_bytes());
   file[begin] = 'o', file[begin + 64] = 'b', file[begin + 224] = '1';
   const gguf g = gguf::parse(bytes(file), "file");
-  const auto check = [&](std::string_view name, dtype type, const std::vector<u64>& shape, char first) {
+  const auto check = [&](std::string_view name, dtype type, const cke::tensor_shape& shape, char first) {
     const tensor_ref* t = g.tensors().find(name);
     REQUIRE(t != nullptr);
     CHECK(t->type == type);

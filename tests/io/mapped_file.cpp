@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <cke/io/mapped_file.hpp>
 #include <cstdint>
+#include <vector>
 
 #include "damage.hpp"
 
@@ -61,16 +62,26 @@ TEST_CASE("mapped_file: dropped pages leave memory and can be read again") {
   REQUIRE(sum() == total);
   REQUIRE(present(3));
 
-  file.drop(page * 2 + 1, page * 3);  // pages 3 and 4 wholly, 2 and 5 in part
+  file.drop(file.bytes().subspan(page * 2 + 1, page * 3));  // pages 3 and 4 wholly, 2 and 5 in part
   CHECK(present(2));
   CHECK_FALSE(present(3));
   CHECK_FALSE(present(4));
   CHECK(present(5));
-  file.drop(page * 60, text.size() - page * 60);  // up to the end of the file
+  file.drop(file.bytes().subspan(page * 60));  // up to the end of the file
   CHECK_FALSE(present(63));
   CHECK(sum() == total);
 
-  file.drop(page, ~std::uint64_t{0});  // not a range of this file: nothing happens
-  file.drop(page * 100, 1);
+  const mapped_file other(tmp.write("other", text));
+  file.drop(other.bytes());  // not a part of this file: nothing happens
+  file.drop({});
   CHECK(present(3));
+}
+
+TEST_CASE("mapped_file: bytes in memory stay the caller's") {
+  const std::vector<std::byte> bytes(9000, std::byte{7});
+  const mapped_file file("name", bytes);
+  CHECK(file.name() == "name");
+  CHECK(file.bytes().data() == bytes.data());
+  file.drop(file.bytes());
+  CHECK(bytes[5000] == std::byte{7});
 }

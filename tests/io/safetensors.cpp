@@ -34,10 +34,10 @@ TEST_CASE("safetensors: a file of the reference implementation") {
   const auto& w = *index.find("w");
   CHECK(w.type == dtype::f32);
   CHECK(w.stored == "F32");
-  CHECK(w.shape == std::vector<u64>{3, 5});
+  CHECK(w.shape == cke::tensor_shape{3, 5});
   REQUIRE(w.bytes.size() == 60);
   for (std::size_t i = 0; i < 15; ++i) CHECK(at<float>(w, i) == static_cast<float>(i) / 4 - 3);
-  CHECK(index.file_of(w) == path);
+  CHECK(w.file->name() == path);
 
   const auto& h = *index.find("h");
   CHECK(h.type == dtype::f16);
@@ -51,7 +51,7 @@ TEST_CASE("safetensors: a file of the reference implementation") {
   CHECK(steps.shape.empty());
   CHECK(at<cke::i64>(steps, 0) == 41);
   CHECK(index.find("mask")->stored == "BOOL");
-  CHECK(index.find("nothing")->shape == std::vector<u64>{0, 4});
+  CHECK(index.find("nothing")->shape == cke::tensor_shape{0, 4});
   CHECK(index.find("nothing")->bytes.empty());
 }
 

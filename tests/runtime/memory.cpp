@@ -62,8 +62,8 @@ class file_of_zeros {
     std::filesystem::resize_file(path_, size);
     const auto map = std::make_shared<const mapped_file>(path_.string());
     std::vector<tensor_ref> list = all.list;
-    for (u64 at = 0; tensor_ref & t : list) at += (t.bytes = map->bytes().subspan(at, t.bytes.size())).size();
-    index = tensor_index(std::move(list), {{path_.string(), map}});
+    for (u64 at = 0; tensor_ref & t : list) t.file = map, at += (t.bytes = map->bytes().subspan(at, t.bytes.size())).size();
+    index = tensor_index(std::move(list));
   }
   ~file_of_zeros() { std::filesystem::remove(path_); }
 

@@ -79,16 +79,16 @@ class tensors {
         std::vector<float> numbers(u64{rows} * w.slot.cols);
         for (float& x : numbers)
           x = static_cast<float>((norm ? 1 : 0) + size * (2 * uniform(seed, t.drawn_++) - 1));
-        t.add(name, matrix ? std::vector<u64>{rows, w.slot.cols} : std::vector<u64>{w.slot.cols}, numbers);
+        t.add(name, matrix ? tensor_shape{rows, w.slot.cols} : tensor_shape{w.slot.cols}, numbers);
       }
     });
     return t;
   }
 
-  void add(std::string name, std::vector<u64> shape, std::span<const float> numbers) {
+  void add(std::string name, tensor_shape shape, std::span<const float> numbers) {
     auto& bytes = memory_.emplace_back(numbers.size_bytes());
     std::memcpy(bytes.data(), numbers.data(), numbers.size_bytes());
-    list.push_back({std::move(name), dtype::f32, "F32", std::move(shape), bytes, 0});
+    list.push_back({std::move(name), dtype::f32, "F32", shape, bytes, {}});
   }
   // With which random codes are about 1 in size, and 0 in the middle.
   struct block_scales {
@@ -147,7 +147,12 @@ class tensors {
   }
 
   // Valid while this lives.
-  tensor_index index() const { return tensor_index(list, {{"random", {}}}); }
+  tensor_index index() const {
+    std::vector<tensor_ref> refs = list;
+    const auto file = std::make_shared<const mapped_file>("random", std::span<const std::byte>{});
+    for (tensor_ref& t : refs) t.file = file;
+    return tensor_index(std::move(refs));
+  }
   cke::checkpoint checkpoint() const { return {"random", naming::hf, {}, {}, index(), {}, {}}; }
 
  private:

@@ -29,11 +29,11 @@ template <class P> random_model::failure refused(const tensors& t) {
   return failure_of([&] { load<P>(t); });
 }
 const std::vector<float> ones(1 << 17, 1.f);
-void replace(tensors& t, const std::string& name, std::vector<u64> shape) {
+void replace(tensors& t, const std::string& name, tensor_shape shape) {
   u64 n = 1;
   for (const u64 d : shape) n *= d;
   std::erase_if(t.list, [&](const tensor_ref& r) { return r.name == name; });
-  t.add(name, std::move(shape), std::span(ones).first(n));
+  t.add(name, shape, std::span(ones).first(n));
 }
 // All that a model reads of its weights, in order.
 template <class P> std::vector<std::byte> bytes_of_all(const packed<P>& w) {
@@ -66,7 +66,7 @@ TEST_CASE("weights: every tensor has to be there, and the first that is not is n
 TEST_CASE("weights: a shape has to be the model's") {
   struct row {
     const char* name;
-    std::vector<u64> shape;
+    tensor_shape shape;
     const char* message;
   };
   const row rows[]{

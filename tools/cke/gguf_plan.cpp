@@ -71,7 +71,7 @@ class planner {
       add_rows(mine, *t, rule, which, layer);
     }
     if (model_.tiled && by_value_head(rule) && rule.is != role::delta_out) tile(mine);
-    std::vector<u64> shape = first->shape;
+    std::vector<u64> shape(first->shape.begin(), first->shape.end());
     if (apart) shape.insert(shape.begin(), model_.experts);
     else if (of_heads(rule.is) && from_.as == naming::hf) shape.insert(shape.begin(), model_.heads);
     put(rule, found, bias, layer, std::move(shape), std::move(mine));
@@ -174,7 +174,7 @@ class planner {
       if (const tensor_ref* of = from_.tensors.find(name.substr(0, name.size() - 10)); of && of->type == dtype::f8_e4m3) return;
     if (hf && (ahead || (model_.tied && t.name == "lm_head.weight") || t.name.ends_with("rotary_emb.inv_freq"))) return;
     if (!hf && (ahead || t.name.starts_with("rope_f")))
-      return out_.push_back({t.name, t.shape, role::norm, 0, false, change::none, {{&t, 0, rows_of(t)}}, {}, {}});
+      return out_.push_back({t.name, {t.shape.begin(), t.shape.end()}, role::norm, 0, false, change::none, {{&t, 0, rows_of(t)}}, {}, {}});
     throw Error(errc::tensor_unknown, from_.name, "tensor " + t.name, "only tensors of the model", "this one");
   }
   // GGUF keeps the rules llama3 and longrope as what they divide the frequencies by, and stops what proportional leaves.

@@ -73,9 +73,9 @@ template <class Family> void check_matrices(const checkpoint& from, const typena
       const auto with = tensor_in_file(from, name_of(Family::names, where, {.is = other.is}).in(from.as), layer);
       rows += with.name == name ? other.rows : 0;
     }
-    std::vector<u64> wanted{rows, m.cols ? m.cols : c.dim};
+    tensor_shape wanted{rows, m.cols ? m.cols : c.dim};
     if constexpr (requires { c.experts; })
-      if (of_experts(m.is) && t && t->shape.size() == 3) wanted.insert(wanted.begin(), c.experts);
+      if (of_experts(m.is) && t && t->shape.size() == 3) wanted = {c.experts, wanted[0], wanted[1]};
     if (!t || t->shape != wanted)
       throw Error(t ? errc::tensor_shape : errc::tensor_missing, from.name, "tensor " + name,
                   shape_text(wanted) + " by the config", t ? shape_text(t->shape) : "none");

@@ -23,25 +23,26 @@ namespace cke {
 // another version. A file with no tensors (a vocabulary) is fine.
 class gguf {
  public:
-  // Maps the file; this object and its copies, and those of tensors(), keep the map alive. Of a model in parts,
+  // Maps the file; this object and copies of tensors() keep the map alive. Of a model in parts,
   // NAME-00001-of-00003.gguf and so on, any may be named: it has the tensors of all and the metadata of the first.
   static gguf read(const std::string& path) {
     gguf file = read_part(path);
-    return file.parts() > 1 ? joined(file) : file;
+    if (file.parts() > 1) return joined(file);
+    return file;
   }
   // Reads bytes in memory, which must outlive the result; `name` stands for the file in errors. Throws unsupported for a part.
   static gguf parse(std::span<const std::byte> bytes, std::string name) {
-    gguf file(bytes, {std::move(name)});
+    gguf file(std::make_shared<const mapped_file>(std::move(name), bytes));
     if (file.parts() > 1)
       throw Error(errc::unsupported, file.file(), "key split.count", "a file in one part", concat({file.parts(), " parts"}));
     return file;
   }
 
   u32 version() const { return version_; }
-  const std::string& file() const { return tensors_.files()[0].name; }  // the first
+  const std::string& file() const { return file_->name(); }  // of parts the first
   const tensor_index& tensors() const { return tensors_; }
   tensor_index take_tensors() && { return std::move(tensors_); }
-  std::span<const gguf_value> values() const { return values_; }  // in file order
+  std::span<const gguf_value> values() const { return {values_.get(), by_key_.size()}; }  // in file order
 
   // nullptr when there is none.
   CKE_OUT_OF_LINE const gguf_value* find(std::string_view key) const {
@@ -77,16 +78,13 @@ class gguf {
   }
 
  private:
-  gguf(std::span<const std::byte> bytes, tensor_file file);
-  static gguf read_part(const std::string& path) {
-    auto map = std::make_shared<const mapped_file>(path);
-    return gguf(map->bytes(), {path, map});
-  }
+  explicit gguf(std::shared_ptr<const mapped_file> file);
+  static gguf read_part(const std::string& path) { return gguf(std::make_shared<const mapped_file>(path)); }
   u64 parts() const { return get_or<u64>("split.count", 1); }
   static gguf joined(const gguf& part);
   void read_values(detail::gguf_cursor& in, u64 count);
-  static tensor_ref read_tensor(detail::gguf_cursor& in);
-  static std::vector<tensor_ref> read_tensors(detail::gguf_cursor& in, u64 count, u64 alignment);
+  tensor_ref read_tensor(detail::gguf_cursor& in) const;
+  std::vector<tensor_ref> read_tensors(detail::gguf_cursor& in, u64 count, u64 alignment) const;
 
   [[noreturn]] CKE_OUT_OF_LINE void mismatch(std::string_view key, std::string_view want,
                              std::string_view found) const {
@@ -111,14 +109,15 @@ class gguf {
     return x;
   }
 
+  std::shared_ptr<const mapped_file> file_;
   u32 version_ = 0;
-  std::vector<gguf_value> values_;
+  std::unique_ptr<gguf_value[]> values_;
   std::vector<u32> by_key_;  // positions in values_, sorted by key
   tensor_index tensors_;
 };
 
-inline gguf::gguf(std::span<const std::byte> bytes, tensor_file source) : tensors_({}, {source}) {
-  detail::gguf_cursor in{bytes, source.name};
+inline gguf::gguf(std::shared_ptr<const mapped_file> from) : file_(std::move(from)) {
+  detail::gguf_cursor in{file_->bytes(), file()};
   const auto unsupported = [&](std::string_view subject, std::string_view expected,
                                std::string_view found) {
     throw Error(errc::unsupported, file(), subject, expected, found);
@@ -142,7 +141,7 @@ inline gguf::gguf(std::span<const std::byte> bytes, tensor_file source) : tensor
   const u64 alignment = get_or<u64>("general.alignment", 32);
   if (!std::has_single_bit(alignment) || alignment > 1 << 20)
     in.fail({"key general.alignment"}, "a power of two up to 1048576", concat({alignment}));
-  tensors_ = tensor_index(read_tensors(in, tensor_count, alignment), {source});
+  tensors_ = tensor_index(read_tensors(in, tensor_count, alignment));
 }
 
 // The model that a part is of: all parts from beside it, each where its name says.
@@ -156,30 +155,29 @@ inline gguf gguf::joined(const gguf& part) {
   const std::string stem = part.file().substr(0, part.file().size() - mine.size());
 
   std::vector<tensor_ref> tensors;
-  std::vector<tensor_file> files;
   gguf first = read_part(stem + end_of_name(1));
-  for (u64 i = 0; i < count; ++i) {
-    const gguf one = i == 0 ? first : read_part(stem + end_of_name(i + 1));
+  const auto take = [&](const gguf& one, u64 i) {
     if (one.parts() != count || one.get<u64>("split.no") != i)
       throw Error(errc::malformed, one.file(), "keys split.no and split.count", concat({i, " of ", count}),
                   concat({one.get<u64>("split.no"), " of ", one.parts()}));
     if (tensors.size() + one.tensors().tensors().size() > max_tensors)
       throw Error(errc::unsupported, one.file(), "header", concat({"at most ", max_tensors, " tensors in all parts"}), "more");
-    files.push_back(one.tensors().files()[0]);
-    for (const tensor_ref& t : one.tensors().tensors()) tensors.push_back(t), tensors.back().file = static_cast<u32>(i);
-  }
+    for (const tensor_ref& t : one.tensors().tensors()) tensors.emplace_back(tensor_ref(t));
+  };
+  take(first, 0);
+  for (u64 i = 1; i < count; ++i) take(read_part(stem + end_of_name(i + 1)), i);
   if (const u64 all = first.get<u64>("split.tensors.count"); all != tensors.size())
     throw Error(errc::malformed, first.file(), "key split.tensors.count", concat({tensors.size(), " tensors, as in all parts"}), concat({all}));
-  first.tensors_ = tensor_index(std::move(tensors), std::move(files));
+  first.tensors_ = tensor_index(std::move(tensors));
   return first;
 }
 
 inline void gguf::read_values(detail::gguf_cursor& in, u64 count) {
-  values_.reserve(count);
+  values_ = std::make_unique<gguf_value[]>(count);
   for (u64 i = 0; i < count; ++i) {
     const auto key = detail::characters(in.text({"a metadata key"}));
     const gguf_type type = in.type({"key ", key});
-    values_.push_back(in.value(key, type));
+    values_[i] = in.value(key, type);
   }
   by_key_ = sorted_order(count, [&](u32 a, u32 b) { return values_[a].key < values_[b].key; });
   for (u64 i = 1; i < count; ++i)
@@ -188,8 +186,9 @@ inline void gguf::read_values(detail::gguf_cursor& in, u64 count) {
 }
 
 // One entry of the tensor list without its place. `bytes` is not set.
-inline tensor_ref gguf::read_tensor(detail::gguf_cursor& in) {
+inline tensor_ref gguf::read_tensor(detail::gguf_cursor& in) const {
   tensor_ref t;
+  t.file = file_;
   t.name = detail::characters(in.text({"a tensor name"}));
   const detail::gguf_cursor::subject what{"tensor ", t.name};
   const u32 rank = in.number<u32>(what);
@@ -203,10 +202,9 @@ inline tensor_ref gguf::read_tensor(detail::gguf_cursor& in) {
   return t;
 }
 
-inline std::vector<tensor_ref> gguf::read_tensors(detail::gguf_cursor& in, u64 count,
-                                                  u64 alignment) {
+inline std::vector<tensor_ref> gguf::read_tensors(detail::gguf_cursor& in, u64 count, u64 alignment) const {
   std::vector<tensor_ref> tensors;
-  std::vector<u64> offsets, sizes;
+  const auto offsets = std::make_unique<u64[]>(count), sizes = std::make_unique<u64[]>(count);
   tensors.reserve(count);
   for (u64 i = 0; i < count; ++i) {
     tensor_ref& t = tensors.emplace_back(read_tensor(in));
@@ -227,7 +225,7 @@ inline std::vector<tensor_ref> gguf::read_tensors(detail::gguf_cursor& in, u64 c
         in.fail(what, "a size that fits in 64 bits",
                 concat({elements, " elements of ", t.stored}));
     }
-    offsets.push_back(offset), sizes.push_back(size);
+    offsets[i] = offset, sizes[i] = size;
   }
   if (tensors.empty()) return tensors;
 

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstring>
 #include <iterator>
-#include <optional>
+#include <limits>
 #include <span>
 #include <string>
 #include <string_view>
@@ -73,34 +73,18 @@ struct gguf_integer {
   u64 bits;
   bool negative;
 
-  template <class T> bool fits() const {
-    return negative ? std::in_range<T>(static_cast<i64>(bits)) : std::in_range<T>(bits);
-  }
+  bool fits(i64 least, u64 most) const { return negative ? static_cast<i64>(bits) >= least : bits <= most; }
 };
 
-// The integer of type t at p; nothing when t is another type.
-CKE_OUT_OF_LINE inline std::optional<gguf_integer> load_integer(gguf_type t, const std::byte* p) {
-  const auto of = [](auto x) { return gguf_integer{static_cast<u64>(x), x < 0}; };
-  switch (t) {
-    case gguf_type::uint8:
-      return of(load<u8>(p));
-    case gguf_type::int8:
-      return of(load<i8>(p));
-    case gguf_type::uint16:
-      return of(load<u16>(p));
-    case gguf_type::int16:
-      return of(load<std::int16_t>(p));
-    case gguf_type::uint32:
-      return of(load<u32>(p));
-    case gguf_type::int32:
-      return of(load<i32>(p));
-    case gguf_type::uint64:
-      return of(load<u64>(p));
-    case gguf_type::int64:
-      return of(load<i64>(p));
-    default:
-      return {};
-  }
+// The integer of type t at p, into x; false when t is another type.
+CKE_OUT_OF_LINE inline bool load_integer(gguf_type t, const std::byte* p, gguf_integer& x) {
+  const bool is_signed = t == gguf_type::int8 || t == gguf_type::int16 || t == gguf_type::int32 || t == gguf_type::int64;
+  if (!is_signed && t != gguf_type::uint8 && t != gguf_type::uint16 && t != gguf_type::uint32 && t != gguf_type::uint64) return false;
+  u64 bits = 0;
+  std::memcpy(&bits, p, info(t).bytes);
+  const u64 above = 64 - 8 * u64{info(t).bytes}, extended = static_cast<u64>(static_cast<i64>(bits << above) >> above);
+  x = {is_signed ? extended : bits, is_signed && extended >> 63 != 0};
+  return true;
 }
 
 // Integers convert when the value is in range, f32 widens to double, nothing else converts; false
@@ -117,9 +101,10 @@ template <class T> bool convert(gguf_type t, std::span<const std::byte> bytes, T
     else if (t == gguf_type::float64 && std::is_same_v<T, double>) out = load<T>(bytes.data());
     else return false;
   } else {
-    const auto integer = load_integer(t, bytes.data());
-    if (!integer || !integer->template fits<T>()) return false;
-    out = static_cast<T>(integer->bits);
+    using limits = std::numeric_limits<T>;
+    gguf_integer x;
+    if (!load_integer(t, bytes.data(), x) || !x.fits(static_cast<i64>(limits::min()), static_cast<u64>(limits::max()))) return false;
+    out = static_cast<T>(x.bits);
   }
   return true;
 }
@@ -153,7 +138,8 @@ inline constexpr std::string_view gguf_name = [] {
   if (t == gguf_type::boolean) return load<u8>(bytes.data()) != 0 ? "bool true" : "bool false";
   if (t == gguf_type::float32) return concat({name, " ", real(load<float>(bytes.data()))});
   if (t == gguf_type::float64) return concat({name, " ", real(load<double>(bytes.data()))});
-  const gguf_integer x = *load_integer(t, bytes.data());
+  gguf_integer x{};
+  load_integer(t, bytes.data(), x);
   if (x.negative) return concat({name, " ", static_cast<i64>(x.bits)});
   return concat({name, " ", x.bits});
 }

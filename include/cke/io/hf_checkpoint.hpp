@@ -61,7 +61,7 @@ inline tensor_index text_tensors(const tensor_index& all) {
         text.back().name = concat({alone, std::string_view(t.name).substr(nested.size())});
         break;
       }
-  return {std::move(text), {all.files().begin(), all.files().end()}};
+  return tensor_index(std::move(text));
 }
 
 // Of a model without its head, as embedding models are saved: the tensors by the names that they would have with one.
@@ -69,7 +69,7 @@ inline bool is_headless(const tensor_index& all) { return all.find("embed_tokens
 inline tensor_index headed_tensors(const tensor_index& all) {
   std::vector<tensor_ref> named(all.tensors().begin(), all.tensors().end());
   for (tensor_ref& t : named) t.name = concat({"model.", t.name});
-  return {std::move(named), {all.files().begin(), all.files().end()}};
+  return tensor_index(std::move(named));
 }
 
 }  // namespace detail

@@ -137,11 +137,9 @@ inline tensor_index read_hf_weights(const std::string& dir) {
   names.erase(std::ranges::unique(names).begin(), names.end());
 
   std::vector<tensor_ref> tensors;
-  std::vector<tensor_file> files;
   for (const std::string& name : names) {
-    auto shard = std::make_shared<const mapped_file>(dir + '/' + name);
-    for (auto& t :
-         detail::safetensors_list(shard->bytes(), shard->name(), static_cast<u32>(files.size()))) {
+    const auto shard = std::make_shared<const mapped_file>(dir + '/' + name);
+    for (auto& t : detail::safetensors_list(shard)) {
       const auto it = std::ranges::lower_bound(map.entries, t.name, {},
                                                [](auto& e) -> auto& { return e.first; });
       if (it == map.entries.end() || it->first != t.name || it->second != name)
@@ -152,9 +150,8 @@ inline tensor_index read_hf_weights(const std::string& dir) {
                         : "one that the index does not have");
       tensors.push_back(std::move(t));
     }
-    files.push_back({shard->name(), shard});
   }
-  tensor_index all(std::move(tensors), std::move(files));
+  tensor_index all(std::move(tensors));
   for (const auto& [tensor, file] : map.entries)
     if (!all.find(tensor))
       throw Error(errc::tensor_missing, dir + '/' + file, "tensor " + tensor,

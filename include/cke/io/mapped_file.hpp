@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <string>
@@ -42,26 +43,31 @@ class mapped_file {
     bytes_ = {static_cast<const std::byte*>(at), size};
   }
 
+  // Bytes in memory under the name of a file. They stay the caller's.
+  mapped_file(std::string name, std::span<const std::byte> lent) : name_(std::move(name)), bytes_(lent), lent_(true) {}
+
   mapped_file(mapped_file&& other) noexcept
-      : name_(std::move(other.name_)), bytes_(std::exchange(other.bytes_, {})) {}
+      : name_(std::move(other.name_)), bytes_(std::exchange(other.bytes_, {})), lent_(other.lent_) {}
   mapped_file& operator=(mapped_file&& other) noexcept {
     std::swap(name_, other.name_);
     std::swap(bytes_, other.bytes_);
+    std::swap(lent_, other.lent_);
     return *this;
   }
   ~mapped_file() {
-    if (!bytes_.empty()) ::munmap(start(), bytes_.size());
+    if (!lent_ && !bytes_.empty()) ::munmap(start(), bytes_.size());
   }
 
   std::span<const std::byte> bytes() const { return bytes_; }
   const std::string& name() const { return name_; }
 
-  // Gives back the memory of the pages that lie wholly inside [offset, offset + size): for a loader
-  // that has copied them elsewhere. Reading them again is allowed and reads the file again.
-  void drop(u64 offset, u64 size) const {
-    if (!fits(offset, size, bytes_.size())) return;
+  // Gives back the memory of the pages that lie wholly inside a part of bytes(): for a loader that
+  // has copied them elsewhere. Reading them again is allowed and reads the file again.
+  void drop(std::span<const std::byte> part) const {
+    const u64 offset = reinterpret_cast<std::uintptr_t>(part.data()) - reinterpret_cast<std::uintptr_t>(bytes_.data());
+    if (lent_ || !fits(offset, part.size(), bytes_.size())) return;
     const u64 page = static_cast<u64>(::sysconf(_SC_PAGESIZE));
-    const u64 first = align_up(offset, page), end = offset + size;
+    const u64 first = align_up(offset, page), end = offset + part.size();
     const u64 last = end == bytes_.size() ? align_up(end, page) : end / page * page;
     if (first < last) ::madvise(start() + first, last - first, MADV_DONTNEED);
   }
@@ -79,6 +85,7 @@ class mapped_file {
 
   std::string name_;
   std::span<const std::byte> bytes_;
+  bool lent_ = false;
 };
 
 }  // namespace cke

@@ -74,14 +74,12 @@ class safetensors_header final : public json_events {
   bool number_unsigned(number_unsigned_t n) override {
     if (depth() != 3) refuse(std::to_string(n));
     auto& numbers = *(key_at(1) == "shape" ? shape_ : offsets_);
-    if (numbers.size() == max_rank) fail("at most 8 numbers", "more");
+    if (numbers.size() == tensor_shape::most) fail("at most 8 numbers", "more");
     numbers.push_back(n);
     return true;
   }
 
  private:
-  static constexpr std::size_t max_rank = 8;
-
   bool in_metadata() const { return key_at(0) == "__metadata__"; }
 
   bool opens(bool object) override {
@@ -110,19 +108,20 @@ class safetensors_header final : public json_events {
     if (begin > end || end - begin != bits / 8)
       fail(std::to_string(bits / 8) + " bytes for this dtype and shape",
            "data_offsets " + std::to_string(begin) + " to " + std::to_string(end));
-    entry e{begin, end, {key_at(0), row->type, std::move(*dtype_), std::move(*shape_), {}}};
+    entry e{begin, end, {key_at(0), row->type, std::move(*dtype_), *shape_, {}, {}}};
     dtype_.reset(), shape_.reset(), offsets_.reset();
     return e;
   }
 
   std::optional<std::string> dtype_;
-  std::optional<std::vector<u64>> shape_, offsets_;
+  std::optional<tensor_shape> shape_, offsets_;
 };
 
 // The tensors of one file, checked completely: the header's JSON, every dtype, shape and size, and
 // that the tensors cover the data exactly, without overlap or hole. Throws Error{errc::malformed}.
-inline std::vector<tensor_ref> safetensors_list(std::span<const std::byte> bytes,
-                                                const std::string& name, u32 file = 0) {
+inline std::vector<tensor_ref> safetensors_list(const std::shared_ptr<const mapped_file>& file) {
+  const std::string& name = file->name();
+  const std::span<const std::byte> bytes = file->bytes();
   const auto fail = [&](std::string subject, std::string expected, std::string found) {
     throw Error(errc::malformed, name, std::move(subject), std::move(expected), std::move(found));
   };
@@ -167,13 +166,12 @@ inline std::vector<tensor_ref> safetensors_list(std::span<const std::byte> bytes
 
 // Reads bytes in memory, which must outlive the result; `name` stands for the file in errors.
 inline tensor_index parse_safetensors(std::span<const std::byte> bytes, const std::string& name) {
-  return {detail::safetensors_list(bytes, name), {{name}}};
+  return tensor_index(detail::safetensors_list(std::make_shared<const mapped_file>(name, bytes)));
 }
 
 // Maps one file. Throws Error{errc::file} or Error{errc::malformed}.
 inline tensor_index read_safetensors(const std::string& path) {
-  auto map = std::make_shared<const mapped_file>(path);
-  return {detail::safetensors_list(map->bytes(), path), {{path, map}}};
+  return tensor_index(detail::safetensors_list(std::make_shared<const mapped_file>(path)));
 }
 
 }  // namespace cke

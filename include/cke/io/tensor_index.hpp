@@ -12,6 +12,7 @@
 #include "../core/concat.hpp"
 #include "../core/dtype.hpp"
 #include "../core/error.hpp"
+#include "../core/shape.hpp"
 #include "../core/sorted_order.hpp"
 #include "mapped_file.hpp"
 
@@ -23,43 +24,34 @@ struct tensor_ref {
   std::string name;
   dtype type = dtype::none;          // none: a type without arithmetic in cke, see `stored`
   std::string stored;                // the file's own name of the type, for messages
-  std::vector<u64> shape;            // as in torch: slowest first, a matrix is (rows, columns)
+  tensor_shape shape;
   std::span<const std::byte> bytes;  // at any alignment; empty when a GGUF type is unknown
-  u32 file = 0;                      // which file of the index
-};
-
-// A file that tensors point into. Without a map the caller keeps the bytes alive.
-struct tensor_file {
-  std::string name;
-  std::shared_ptr<const mapped_file> map{};
+  std::shared_ptr<const mapped_file> file;
 };
 
 // Bounds what a hostile header can make us allocate; ten times the largest mixture of experts. In
 // safetensors, json_events::max_keys does the same.
 inline constexpr u64 max_tensors = u64{1} << 20;
 
-// An immutable list of tensors, sorted by name, that keeps their files mapped.
+// An immutable list of tensors, sorted by name; they keep their files mapped.
 class tensor_index {
  public:
   tensor_index() = default;
 
   // Throws Error{errc::malformed} when two tensors have the same name.
-  tensor_index(std::vector<tensor_ref> tensors, std::vector<tensor_file> files)
-      : files_(std::move(files)) {
+  explicit tensor_index(std::vector<tensor_ref> tensors) {
     tensors_.reserve(tensors.size());
     for (const u32 i : sorted_order(tensors.size(), [&](u32 a, u32 b) {
            return tensors[a].name < tensors[b].name;
          })) {
       if (!tensors_.empty() && tensors_.back().name == tensors[i].name)
-        throw Error(errc::malformed, file_of(tensors_.back()), concat({"tensor ", tensors[i].name}),
-                    "one tensor of this name", concat({"another in ", file_of(tensors[i])}));
+        throw Error(errc::malformed, tensors_.back().file->name(), concat({"tensor ", tensors[i].name}),
+                    "one tensor of this name", concat({"another in ", tensors[i].file->name()}));
       tensors_.push_back(std::move(tensors[i]));
     }
   }
 
   std::span<const tensor_ref> tensors() const { return tensors_; }
-  std::span<const tensor_file> files() const { return files_; }
-  const std::string& file_of(const tensor_ref& t) const { return files_[t.file].name; }
 
   // nullptr when there is none.
   CKE_OUT_OF_LINE const tensor_ref* find(std::string_view name) const {
@@ -71,14 +63,10 @@ class tensor_index {
 
   // Gives back the memory of the pages that hold a part of a tensor's bytes, once those have been
   // copied elsewhere. From any thread.
-  void drop(const tensor_ref& t, std::span<const std::byte> part) const {
-    if (const auto& map = files_[t.file].map; map && !part.empty())
-      map->drop(static_cast<u64>(part.data() - map->bytes().data()), part.size());
-  }
+  void drop(const tensor_ref& t, std::span<const std::byte> part) const { t.file->drop(part); }
 
  private:
   std::vector<tensor_ref> tensors_;
-  std::vector<tensor_file> files_;
 };
 
 }  // namespace cke

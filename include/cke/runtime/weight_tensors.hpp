@@ -115,7 +115,7 @@ template <class P, tensor_source S, class Names> class weight_tensors {
   // Null when there is none.
   auto use(std::string_view name) {
     const auto* const t = from_.find(name);
-    if (t) used_[number_of(*t)] = true;
+    if (t) used_[number_of(*t)] = 1;
     return t;
   }
   std::size_t number_of(const auto& t) const { return static_cast<std::size_t>(&t - from_.tensors().data()); }
@@ -197,7 +197,7 @@ template <class P, tensor_source S, class Names> class weight_tensors {
   const std::string_view file_;
   const naming as_;
   const Names& names_;
-  std::vector<bool> used_;
+  std::vector<u32> used_;  // by number, 1 where one is
   weight_tensor found_[most_tensors];
 };
 

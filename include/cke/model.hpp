@@ -38,7 +38,7 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
 
   Session<Model> session() const { return Session<Model>(*this); }
 
-  bool has_tokenizer() const { return shared_->tokens.has_value(); }
+  bool has_tokenizer() const { return shared_->tokens != nullptr; }
   // Throws usage when the checkpoint has none.
   const tokenizer& tokens() const { return shared_->tokenizer_or_throw(); }
   std::span<const u32> stop_ids() const { return shared_->stop_ids; }
@@ -54,12 +54,12 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   friend class Session<Model>;
   struct shared : loaded {
     std::string name;
-    std::optional<tokenizer> tokens;
+    std::unique_ptr<const tokenizer> tokens;
     std::vector<u32> stop_ids;
 
     shared(const checkpoint& from, const model_options& o)
         : loaded(from.tensors, from.name, from.as, names_of<M>(), o), name(from.name), stop_ids(from.stop_ids) {
-      if (from.tokens) tokens.emplace(from.tokens, from.name);
+      if (from.tokens) tokens = std::make_unique<const tokenizer>(from.tokens, from.name);
     }
     const tokenizer& tokenizer_or_throw() const {
       if (tokens) return *tokens;
@@ -91,7 +91,7 @@ template <class Model> class Session : public sequence<typename Model::loaded> {
     return generation<Session, Draft>(*this, prompt, std::move(options), std::move(draft));
   }
 
-  const tokenizer* tokens_or_null() const { return shared_->tokens ? &*shared_->tokens : nullptr; }
+  const tokenizer* tokens_or_null() const { return shared_->tokens.get(); }
   std::span<const u32> stop_ids() const { return shared_->stop_ids; }
 
  private:

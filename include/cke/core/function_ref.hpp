@@ -14,14 +14,15 @@ template <class Result, class... Args> class function_ref<Result(Args...)> {
  public:
   template <class F>
     requires(!std::is_same_v<std::remove_cvref_t<F>, function_ref>)
-  function_ref(F&& f)
-      : object_(std::addressof(f)), call_([](const void* object, Args... args) -> Result {
-          return (*static_cast<std::remove_reference_t<F>*>(const_cast<void*>(object)))(args...);
-        }) {}
+  function_ref(F&& f) : object_(std::addressof(f)), call_(call<std::remove_reference_t<F>>) {}
 
   Result operator()(Args... args) const { return call_(object_, args...); }
 
  private:
+  template <class F> static Result call(const void* object, Args... args) {
+    return (*static_cast<F*>(const_cast<void*>(object)))(args...);
+  }
+
   const void* object_;
   Result (*call_)(const void*, Args...);
 };

@@ -198,7 +198,6 @@ template <class Model, class Formats, bool Fused = true> struct program {
     for_each_weight([&](const weight& w) { bits |= u64{w.slot.quantisable} << static_cast<u8>(w.as); });
     return bits;
   }();
-  static constexpr bool stores(dtype t) { return stored_types >> static_cast<u8>(t) & 1; }
 
   static constexpr u32 vocab = foot().regs[foot().regs.size() - 1].width;
   static constexpr u32 dim = footer::in;

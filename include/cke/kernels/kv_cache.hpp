@@ -84,7 +84,7 @@ template <dtype KV, class Isa> struct kv_cache {
 
   // At most `group` numbers. Beyond the range of f16 a number or a scale saturates: an infinity would
   // turn masked positions, which count 0 times, into NaN.
-  static void encode(const float* x, u32 n, element* out, [[maybe_unused]] std::byte* scale) {
+  CKE_OUT_OF_LINE static void encode(const float* x, u32 n, element* out, [[maybe_unused]] std::byte* scale) {
     if constexpr (scaled) {
       float all[group]{};
       std::copy_n(x, n, all);

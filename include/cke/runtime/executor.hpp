@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <span>
 
 #include "../kernels/experts.hpp"
@@ -30,7 +31,7 @@ template <class P, dtype KV, class Isa> class executor {
   using slot = slot_state<P, KV, Isa>;
 
   executor(const weights<P, Isa>& w, team& threads, capacity k)
-      : weights_(w), team_(threads), space_(k, threads.size()), progress_(space_.kv_heads()) {}
+      : weights_(w), team_(threads), space_(k, threads.size()), progress_(std::make_unique<std::atomic<u32>[]>(space_.kv_heads())) {}
 
   const capacity& limits() const { return space_.limits(); }
   u64 bytes() const { return space_.bytes(); }
@@ -207,7 +208,7 @@ template <class P, dtype KV, class Isa> class executor {
   tracer trace_{};
   // Attention in runs needs no barrier: the runs of a kv head wait for its keys and queries, which
   // count 1, and who finishes the last of them puts them together. 0 between phases.
-  std::vector<std::atomic<u32>> progress_;
+  std::unique_ptr<std::atomic<u32>[]> progress_;
 };
 
 }  // namespace cke

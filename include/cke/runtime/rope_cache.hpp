@@ -2,7 +2,7 @@
 // rope_cache.hpp: the cos and sin tables of a program, for every position of a context, and some beyond it.
 #pragma once
 
-#include <vector>
+#include <memory>
 
 #include "../kernels/kernel.hpp"
 #include "../kernels/rope_frequencies.hpp"
@@ -23,19 +23,19 @@ class rope_cache {
     float* const cos = memory.take<float>(half * rows);
     float* const sin = memory.take<float>(half * rows);
     for (u64 p = 0; p < context; ++p) f.row(p, cos + p * half, sin + p * half);
-    tables_.push_back({r, head_dim, {cos, sin, context}, cos, sin, std::move(f), std::move(memory)});
+    first_.reset(new table{r, head_dim, {cos, sin, context}, cos, sin, std::move(f), std::move(memory), std::move(first_)});
   }
   // Row `row` behind the context becomes that of a position.
   void turn(u32 row, u32 position) {
-    for (table& t : tables_) {
-      const u64 at = (u64{t.rows.context} + row) * t.angles.inverse.size();
-      t.angles.row(position, t.cos + at, t.sin + at);
+    for (table* t = first_.get(); t; t = t->next.get()) {
+      const u64 at = (u64{t->rows.context} + row) * t->angles.inverse.size();
+      t->angles.row(position, t->cos + at, t->sin + at);
     }
   }
   // Null pointers when there is none.
   rope_view find(const rotary& r, u32 head_dim) const {
-    for (const table& t : tables_)
-      if (t.rope == r && t.head_dim == head_dim) return t.rows;
+    for (const table* t = first_.get(); t; t = t->next.get())
+      if (t->rope == r && t->head_dim == head_dim) return t->rows;
     return {};
   }
 
@@ -47,8 +47,9 @@ class rope_cache {
     float *cos, *sin;    // the same, to write
     rope_frequencies angles;
     arena memory;
+    std::unique_ptr<table> next;
   };
-  std::vector<table> tables_;
+  std::unique_ptr<table> first_;  // a few
 };
 
 }  // namespace cke

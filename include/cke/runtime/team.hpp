@@ -3,7 +3,6 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -15,6 +14,7 @@
 
 #include "../core/concat.hpp"
 #include "../core/error.hpp"
+#include "clock.hpp"
 #include "cpu_count.hpp"
 #include "headcount.hpp"
 
@@ -78,9 +78,9 @@ class team {
   template <class F> void run_fitting(F&& body) {
     const std::lock_guard turn(busy_);
     inspected_ = worked_ >= headcount::window;
-    const auto begin = std::chrono::steady_clock::now();
+    const u64 begin = now_ns();
     start(body, fitting_.now());
-    worked_ += static_cast<u64>((std::chrono::steady_clock::now() - begin).count());
+    worked_ += now_ns() - begin;
     if (inspected_) judge();
   }
 

@@ -2,9 +2,7 @@
 // trace.hpp: who wants to know when each thread worked on which step of a pass.
 #pragma once
 
-#include <chrono>
-
-#include "../core/types.hpp"
+#include "clock.hpp"
 
 namespace cke {
 
@@ -20,10 +18,7 @@ struct tracer {
 
   explicit operator bool() const { return take; }
   // Nobody listens: no clock is read.
-  u64 now() const {
-    using namespace std::chrono;
-    return take ? static_cast<u64>(duration_cast<nanoseconds>(steady_clock::now().time_since_epoch()).count()) : 0;
-  }
+  u64 now() const { return take ? now_ns() : 0; }
 };
 
 }  // namespace cke

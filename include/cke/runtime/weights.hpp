@@ -70,14 +70,12 @@ template <class P, class Isa> class weights {
     return bytes;
   }
   // f<T>() for a format known at load; only those that the program stores are instantiated.
-  template <class F> static void with_format(dtype t, F f) {
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      auto one = [&]<dtype T>() {
-        if constexpr (P::stores(T))
-          if (t == T) f.template operator()<T>();
-      };
-      (one.template operator()<weight_types[I]>(), ...);
-    }(std::make_index_sequence<std::size(weight_types)>{});
+  template <u64 Types = P::stored_types, class F> static void with_format(dtype t, const F& f) {
+    if constexpr (Types != 0) {
+      constexpr auto T = static_cast<dtype>(std::countr_zero(Types));
+      if (t == T) f.template operator()<T>();
+      else with_format<Types & (Types - 1)>(t, f);
+    }
   }
 
   // From a copy that is the right way round.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -16,7 +15,8 @@ namespace cke {
 
 // What two neighbours would become; the lowest rank goes first, of equal ranks the leftmost.
 struct join {
-  u32 rank, id;
+  u32 rank = no_token, id = no_token;
+  explicit operator bool() const { return id != no_token; }
 };
 
 // The symbols of a word, and a heap of the joins that are possible in it: O(n log n) for a word of n
@@ -35,17 +35,17 @@ class merger {
     cells_[begin].id = id, cells_[begin].size = cells_.back().size = size;
   }
 
-  // joins(left, right) -> optional<join>, for two neighbouring symbols.
-  CKE_OUT_OF_LINE void run(function_ref<std::optional<join>(const symbol&, const symbol&)> joins) {
+  // joins(left, right) -> what two neighbouring symbols become, false where they stay.
+  CKE_OUT_OF_LINE void run(function_ref<join(const symbol&, const symbol&)> joins) {
     const auto end = static_cast<u32>(cells_.size());
     heap_.clear();
     heap_.reserve(end);
     const auto later = [](const candidate& a, const candidate& b) { return a.rank != b.rank ? a.rank > b.rank : a.left > b.left; };
     const auto offer = [&](u32 left, u32 right) {
-      const std::optional<join> j = joins(at(left), at(right));
-      cells_[left].joined = j ? j->id : no_token;
-      if (j) heap_.push_back({j->rank, left, j->id});
-      return j.has_value();
+      const join j = joins(at(left), at(right));
+      cells_[left].joined = j.id;
+      if (j) heap_.push_back({j.rank, left, j.id});
+      return static_cast<bool>(j);
     };
     for (u32 left = 0, right; left < end && (right = left + cells_[left].size) < end; left = right) offer(left, right);
     std::make_heap(heap_.begin(), heap_.end(), later);
@@ -108,10 +108,10 @@ class merge_table {
         table_.insert(hash(m.left, m.right), rank, same(m.left, m.right));
     }
   }
-  std::optional<join> find(u32 left, u32 right) const {
+  join find(u32 left, u32 right) const {
     const u32 rank = table_.find(hash(left, right), same(left, right));
     if (rank == index_table::none) return {};
-    return join{rank, (*merges_)[rank].result};
+    return {rank, (*merges_)[rank].result};
   }
 
  private:

@@ -64,11 +64,11 @@ class spm_model {
       merger.append(size, tokens_.find(word.substr(at, size)));
       at += size;
     }
-    merger.run([&](const merger::symbol& a, const merger::symbol& b) -> std::optional<join> {
+    merger.run([&](const merger::symbol& a, const merger::symbol& b) -> join {
       if (!vocabulary_->merges.empty()) return merges_.find(a.id, b.id);
       const u32 id = tokens_.find(word.substr(a.begin, a.size + b.size));
       if (id == no_token) return {};
-      return join{ranks_[id], id};
+      return {ranks_[id], id};
     });
 
     bool after_unknown = false;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -24,17 +25,17 @@ class stop_matcher {
  public:
   // Throws errc::usage for an empty stop string.
   explicit stop_matcher(std::vector<u32> ids = {}, const std::vector<std::string>& strings = {})
-      : ids_(std::move(ids)) {
-    for (const auto& text : strings) {
-      if (text.empty()) throw Error(errc::usage, "", "stop string", "at least one byte", "none");
-      patterns_.emplace_back(text);
+      : ids_(std::move(ids)), patterns_(std::make_unique<pattern[]>(strings.size())), count_(static_cast<u32>(strings.size())) {
+    for (u32 i = 0; i < count_; ++i) {
+      if (strings[i].empty()) throw Error(errc::usage, "", "stop string", "at least one byte", "none");
+      patterns_[i].read(strings[i]);
     }
   }
 
   // No allocation afterwards while pieces are at most this long.
   void reserve(std::size_t piece) {
     std::size_t held = 0;
-    for (const auto& p : patterns_) held = std::max(held, p.text.size());
+    for (u32 i = 0; i < count_; ++i) held = std::max(held, patterns_[i].text.size());
     text_.reserve(held + piece);
   }
 
@@ -49,7 +50,7 @@ class stop_matcher {
     for (const char byte : piece) {
       text_ += byte;
       std::size_t matched = 0;
-      for (u32 i = 0; i < patterns_.size(); ++i) {
+      for (u32 i = 0; i < count_; ++i) {
         if (patterns_[i].step(byte) && patterns_[i].text.size() > matched) {
           matched = patterns_[i].text.size();
           stopped_ = i;
@@ -61,7 +62,7 @@ class stop_matcher {
       }
     }
     std::size_t held = 0;
-    for (const auto& p : patterns_) held = std::max<std::size_t>(held, p.state);
+    for (u32 i = 0; i < count_; ++i) held = std::max<std::size_t>(held, patterns_[i].state);
     return release(held);
   }
 
@@ -79,7 +80,7 @@ class stop_matcher {
     text_.clear();
     emitted_ = 0;
     stopped_.reset();
-    for (auto& p : patterns_) p.state = 0;
+    for (u32 i = 0; i < count_; ++i) patterns_[i].state = 0;
   }
 
  private:
@@ -90,7 +91,9 @@ class stop_matcher {
     std::vector<u32> border;  // [n]: the longest proper beginning of text[0, n) that also ends it
     u32 state = 0;
 
-    explicit pattern(std::string_view s) : text(s), border(s.size() + 1) {
+    void read(std::string_view s) {
+      text = s;
+      border.assign(s.size() + 1, 0);
       for (std::size_t n = 1; n < text.size(); ++n) {
         advance(text[n]);
         border[n + 1] = state;
@@ -114,7 +117,8 @@ class stop_matcher {
   }
 
   std::vector<u32> ids_;
-  std::vector<pattern> patterns_;
+  std::unique_ptr<pattern[]> patterns_;
+  u32 count_ = 0;
   std::string text_;  // emitted by the last call, then held back
   std::size_t emitted_ = 0;
   std::optional<u32> stopped_;

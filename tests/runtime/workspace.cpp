@@ -49,7 +49,7 @@ TEST_CASE("workspace: outputs of a step lie apart from its inputs and from every
     std::vector<area> own;
     for (u32 t = 0; t < threads; ++t) {
       rows.clear();
-      rows.add(std::span(ids).first(tokens), 5, nullptr);
+      rows.add(std::span(ids).first(tokens), 5, nullptr, nullptr);
       const work w = s.prepare(c, index, f, i, rows.all(), t, row, 1, 0);
       CHECK(w.tokens == tokens);
       CHECK(w.segments.size() == 1);

@@ -229,7 +229,8 @@ TEST_CASE("quantize: refusals leave nothing behind") {
   CHECK_REFUSED(quantize(dir / "q4.gguf", dir / "q5.gguf", "q5_0"), "to quantise from, found q4_0");
   // A number that no block can hold.
   const gguf whole = gguf::read(f32);
-  const auto offset = static_cast<std::size_t>(whole.tensors().find("blk.0.attn_q.weight")->bytes.data() - whole.tensors().files()[0].map->bytes().data());
+  const auto& attn_q = *whole.tensors().find("blk.0.attn_q.weight");
+  const auto offset = static_cast<std::size_t>(attn_q.bytes.data() - attn_q.file->bytes().data());
   std::string bytes = content(f32);
   const float nan = std::numeric_limits<float>::quiet_NaN();
   std::memcpy(bytes.data() + offset + 40, &nan, sizeof nan);

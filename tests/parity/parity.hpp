@@ -143,6 +143,21 @@ template <class M, class Formats> void check_gguf(const std::string& name, doubl
   CHECK(greedy(model, want.ids, want.greedy.size()) == want.greedy);
 }
 
+// Of mixers that others compute in chunks of 64: after 1, 63, 64 and 65 ids, no farther from float64 than transformers is in
+// float32, or than `exact`.
+template <class Model> void check_lengths(const checkpoint& from, const std::string& path) {
+  const nlohmann::json prompt = nlohmann::json::parse(content(path + "/long.json"));
+  const auto ids = prompt["ids"].get<std::vector<u32>>();
+  const Model model = Model::load(from, options(96));
+  const std::vector<float> logits = logits_of(model, ids), want = read_npy(path + "/long.npy");
+  const std::size_t vocab = logits.size() / ids.size();
+  std::vector<float> found;
+  for (const std::size_t row : prompt["rows"].get<std::vector<std::size_t>>())
+    found.insert(found.end(), logits.begin() + static_cast<std::ptrdiff_t>(row * vocab), logits.begin() + static_cast<std::ptrdiff_t>((row + 1) * vocab));
+  CHECK(distance(found, want).most <= std::max(exact, prompt["float32_error"].get<double>()));
+  CHECK(same_id_by_id(model, ids, logits));
+}
+
 // A family of tests/data/families, in f32: as a directory and as GGUF, with one type unless said otherwise.
 template <const auto& Config, class InGguf = from_config<Config>> void check_family(const std::string& name) {
   using model = Model<from_config<Config>, F32>;
@@ -150,6 +165,7 @@ template <const auto& Config, class InGguf = from_config<Config>> void check_fam
   CHECK(nlohmann::json::parse(content(path + "/config.json")) == nlohmann::json::parse(Config));
   const expected want(path + '/');
   check<model>(hf(path), want, exact);
+  if (detail::exists(path + "/long.json")) check_lengths<model>(hf(path), path);
   if (detail::exists(path + ".gguf")) check<Model<InGguf, F32>>(gguf_checkpoint(path + ".gguf"), want, exact);
 }
 

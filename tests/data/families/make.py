@@ -5,6 +5,8 @@
 
 NAME/        config.json, model.safetensors (bfloat16), and what transformers makes of the same numbers in
              float32: ids.json, logits.npy, greedy.json
+             MIXERS have a longer prompt too, for chunks of 64: long.json with its ids, long.npy with the logits of ROWS in
+             float64, and how far transformers in float32 is from those
 NAME.gguf    the same numbers, written the way llama.cpp's converter does (BF16, norms F32)
 
 Every parameter is random, norms and biases too. Windows and patterns of layers begin inside the prompt. A
@@ -19,7 +21,7 @@ from pathlib import Path
 import gguf
 import numpy as np
 import torch
-from transformers import AutoConfig
+from transformers import AutoConfig, AutoModelForCausalLM
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[2] / "tools" / "parity"))
@@ -27,6 +29,8 @@ import checkpoints  # noqa: E402
 import gguf_file  # noqa: E402
 
 VOCAB, PROMPT, NEW = 288, 24, 16
+MIXERS = ("qwen3_5_text", "mamba2", "lfm2", "deepseek_v3")
+ROWS = (0, 62, 63, 64)  # after 1, 63, 64 and 65 ids
 SMALLEST_GAP = 0.02  # between the best and the second logit of every greedy step
 SMALLEST_MOVE = 0.05  # of a logit, when a feature is taken away
 
@@ -172,6 +176,19 @@ def matters(family, model, ids, changes):
         raise SystemExit(f"{family}: {changes} moves the logits by only {moved}")
 
 
+def lengthen(family):
+    directory, ids = HERE / family, checkpoints.random_ids(VOCAB, ROWS[-1] + 1, seed=3)
+    rows = []
+    for precise in (torch.float32, torch.float64):
+        model = AutoModelForCausalLM.from_pretrained(directory, dtype=precise, attn_implementation="eager", experts_implementation="eager").eval()
+        with torch.no_grad():
+            rows.append(model(torch.tensor([ids])).logits[0, ROWS].double().numpy())
+    error = float(np.abs(rows[0] - rows[1]).max())
+    np.save(directory / "long.npy", rows[1].astype(np.float32))
+    (directory / "long.json").write_text(json.dumps({"ids": ids, "rows": ROWS, "float32_error": error}) + "\n")
+    print(f"{family}: float32 is {error:.1e} from float64 at most")
+
+
 def make(family):
     changes, others = FAMILIES[family]
     directory = HERE.parent / "thirteenth" if family == "exaone4" else HERE / family
@@ -202,6 +219,8 @@ def make(family):
     (directory / "greedy.json").write_text(json.dumps(new) + "\n")
     for file in directory.iterdir():
         file.chmod(0o644)  # safetensors makes private files
+    if family in MIXERS:
+        lengthen(family)
     print(f"{family}: {checkpoints.directory_bytes(directory):,} and {as_gguf.stat().st_size if as_gguf.exists() else 0:,} bytes")
 
 

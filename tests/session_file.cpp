@@ -80,6 +80,8 @@ TEST_CASE("session file: the wrong file, or no room, is an error, and the sessio
   auto s = m.session();
   s.feed(ids(0, 140));
   save_session(s, dir / "s");
+  s.reset();
+  s.feed(ids(40, 140));  // other pages: those of the file would be shared
   auto fresh = m.session();
   const auto refused = [&](const std::string& path) {
     const auto e = random_model::failure_of([&] { load_session(fresh, path); });

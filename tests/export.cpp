@@ -371,6 +371,9 @@ TEST_CASE("export: tensors in memory, under either naming, are the same model") 
     list.front().shape = huge, list.front().rank = 2;
     CHECK(refused().starts_with(tensor + "expected elements that fit in 64 bits"));
     list.front() = first;
+    list.front().rank = 9;
+    CHECK(refused() == tensor + "expected at most 8 dimensions, found 9");
+    list.front() = first;
     list.front().name = "another";
     CHECK(refused() == tensor + "expected this tensor, found none of this name");
     CHECK(e.code == number(errc::tensor_missing));

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "../kernels/experts.hpp"
 #include "../kernels/gated_delta.hpp"

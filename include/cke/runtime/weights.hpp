@@ -3,10 +3,10 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "../core/function_ref.hpp"

@@ -117,7 +117,7 @@ class stop_matcher {
   }
 
   std::vector<u32> ids_;
-  std::unique_ptr<pattern[]> patterns_;
+  std::unique_ptr<pattern[]> patterns_;  // no vector of a type of its own: that is 80 functions to compile
   u32 count_ = 0;
   std::string text_;  // emitted by the last call, then held back
   std::size_t emitted_ = 0;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/concat.hpp"
+#include "core/function_ref.hpp"
 #include "io/checkpoint.hpp"
 #include "kernels/rope_frequencies.hpp"
 #include "models/config.hpp"
@@ -69,17 +70,15 @@ inline bool same_rope(rotary a, rotary b, u32 head_dim, u32 context) {
   return same;
 }
 
-// Throws config_mismatch naming the first key in which a file's config is not the wanted one.
+// tell(key, expected, found) for each key, as files of a kind spell it, in which a config is not the wanted one.
 template <class Family>
-void match_config(const typename Family::config& wanted, const typename Family::config& found, const checkpoint& from, u32 context) {
+void each_mismatch(const typename Family::config& wanted, const typename Family::config& found, naming as, u32 context,
+                   function_ref<void(std::string_view, std::string_view, std::string_view)> tell) {
   auto one = [&](const config_key& k, const auto& want, const auto& has) {
-    auto refuse = [&](std::string_view w, std::string_view f) {
-      throw Error(errc::config_mismatch, from.name, concat({"config key ", from.as == naming::hf ? k.hf : k.gguf.empty() ? k.field : k.gguf}), w, f);
-    };
+    auto refuse = [&](std::string_view w, std::string_view f) { tell(as == naming::hf ? k.hf : k.gguf.empty() ? k.field : k.gguf, w, f); };
     using field = std::remove_cvref_t<decltype(want)>;
     if constexpr (std::is_same_v<field, rotary>) {
-      if (!same_rope(want, has, head_dim_of(wanted, k), context))
-        throw Error(errc::config_mismatch, from.name, concat({"config key ", k.field}), "the rope of the type", "one with other frequencies");
+      if (!same_rope(want, has, head_dim_of(wanted, k), context)) tell(k.field, "the rope of the type", "one with other frequencies");
     } else if constexpr (std::is_same_v<field, layer_set>) {
       if (want != has) refuse("the layers of the type", "others");
     } else if constexpr (std::is_same_v<field, real>) {
@@ -91,6 +90,14 @@ void match_config(const typename Family::config& wanted, const typename Family::
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     (one(Family::keys[I], boost::pfr::get<I>(wanted), boost::pfr::get<I>(found)), ...);
   }(std::make_index_sequence<std::size(Family::keys)>{});
+}
+
+// Throws config_mismatch naming the first key in which a file's config is not the wanted one.
+template <class Family>
+void match_config(const typename Family::config& wanted, const typename Family::config& found, const checkpoint& from, u32 context) {
+  each_mismatch<Family>(wanted, found, from.as, context, [&](std::string_view key, std::string_view want, std::string_view has) {
+    throw Error(errc::config_mismatch, from.name, concat({"config key ", key}), want, has);
+  });
 }
 
 // Throws config_mismatch where the file is not the type, config_range for a config that is none. A model without a

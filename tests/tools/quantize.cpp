@@ -102,12 +102,16 @@ TEST_CASE("quantize: what GGUF cannot say, and tensors that are not the config's
     write(copy / "config.json", config.replace(begin, end - begin, value));
     CHECK_REFUSED(quantize(copy, dir / "x.gguf", "f32"), text);
     CHECK(!fs::exists(dir / "x.gguf"));
+    CHECK(files_in(dir / "") == 1);
     fs::remove_all(copy);
   };
-  refused("families/mamba2", "time_step_limit", "[0.25, 1.0]", "config key least_step: GGUF has no word");
+  refused("families/mamba2", "time_step_limit", "[0.25, 1.0]", "config key time_step_limit.0|mamba_dt_limit.0 (0.25), time_step_limit.1|mamba_dt_limit.1 (1.0): GGUF has no word");
   refused("families/deepseek_v3", "qk_nope_head_dim", "2", "kv_b_proj.weight: expected 6 times 12 rows, found 132 rows");
+  refused("families/nemotron_h_experts", "mlp_bias", "true", "model: config key mlp_bias (true): GGUF has no word");
   refused("models/deepseek_v3_fp8", "weight_block_size", "[64, 128]", "config key quantization_config.weight_block_size: expected [128, 128], found [64,128]");
   refused("families/nemotron_h_experts", "layers_block_type", R"(["mlp", "linear_attention", "full_attention", "moe"])", "tensor");
+  CHECK_REFUSED(quantize(families + "nemotron_h_biased", dir / "x.gguf", "f32"), "nemotron_h_biased: config key intermediate_size (56), layers_block_type|hybrid_override_pattern");
+  CHECK(files_in(dir / "") == 0);
 }
 
 TEST_CASE("quantize: 8-bit floats times their scales, also where GGUF has them the other way round") {

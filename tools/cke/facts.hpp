@@ -51,7 +51,7 @@ namespace detail {
 
 // A key that the reader makes of something else, or that GGUF does not have, is not written.
 inline bool is_written(std::string_view key) {
-  static constexpr std::string_view made[] = {key::attends.gguf, key::tiled.gguf, "k_is_v", "ssm.head_dim", "attention.key_length_nope"};
+  static constexpr std::string_view made[] = {key::attends.gguf, key::tiled.gguf, key::mlp_bias.gguf, "k_is_v", "ssm.head_dim", "attention.key_length_nope"};
   static constexpr std::string_view of_lists[] = {".first", ".last", ".most", ".varies"};
   return !key.empty() && std::ranges::find(made, key) == std::end(made) &&
          std::ranges::none_of(of_lists, [&](std::string_view end) { return key.ends_with(end); }) &&
@@ -164,7 +164,7 @@ template <class Family> model_facts facts_of(const checkpoint& from) {
   return f;
 }
 
-// Throws unsupported where what was written, when it is read, is not what it was made from: GGUF has no word for it.
+// Throws unsupported where what will be written, when it is read, is not what it is made from: GGUF has no word for it.
 // A family that becomes another (Mistral a llama) says less, and is known to.
 template <class Family> void check_written(const checkpoint& from, const checkpoint& written) {
   if (written.model_type != name_in<Family>(naming::gguf)) return;
@@ -173,10 +173,14 @@ template <class Family> void check_written(const checkpoint& from, const checkpo
   const auto found = config_of<Family>(written, found_factors);
   if constexpr (requires { wanted.tiled; }) wanted.tiled = found.tiled;  // the one thing that is meant to change
   const u32 trained = std::min(wanted.rope.max_position, 1u << 28);
-  try {
-    for (const u32 context : {1u, trained, 2 * trained}) match_config<Family>(wanted, found, written, context);
-  } catch (const Error& e) {
-    throw Error(errc::unsupported, from.name, e.subject, "GGUF has no word for its value");
+  for (const u32 context : {1u, trained, 2 * trained}) {
+    std::string keys;  // and values, where they are short
+    each_mismatch<Family>(wanted, found, naming::hf, context, [&](std::string_view key, std::string_view, std::string_view) {
+      const json value = json{from.config}.path(key);
+      keys += concat({keys.empty() ? "" : ", ", key});
+      if (value.present() && !value.is_array() && !value.is_object()) keys += concat({" (", value.s, ")"});
+    });
+    if (!keys.empty()) throw Error(errc::unsupported, from.name, "config key " + keys, "GGUF has no word for this");
   }
 }
 

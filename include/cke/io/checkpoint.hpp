@@ -211,8 +211,7 @@ inline checkpoint gguf_weights(gguf&& file) {
 }
 
 // Throws also unsupported.
-inline checkpoint gguf_checkpoint(const std::string& path) {
-  gguf file = gguf::read(path);
+inline checkpoint gguf_checkpoint(gguf file) {
   std::shared_ptr<const vocabulary> tokens;
   std::vector<u32> stop_ids;
   if (file.find("tokenizer.ggml.model") && file.get<std::string_view>("tokenizer.ggml.model") != "none") {
@@ -224,6 +223,7 @@ inline checkpoint gguf_checkpoint(const std::string& path) {
   c.tokens = std::move(tokens), c.stop_ids = std::move(stop_ids);
   return c;
 }
+inline checkpoint gguf_checkpoint(const std::string& path) { return gguf_checkpoint(gguf::read(path)); }
 
 }  // namespace cke
 CKE_COLD_END

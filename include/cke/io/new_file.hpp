@@ -50,9 +50,6 @@ class new_file {
     }
   }
 
-  // Where the bytes are until they are complete.
-  const std::string& partial_path() const { return partial_; }
-
   // Gives the file its name, once its bytes are on the disk.
   void commit() {
     if (::fsync(fd_) != 0) abandon(errno);

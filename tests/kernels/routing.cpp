@@ -85,6 +85,16 @@ TEST_CASE("routing: what an expert counts is scaled by a number of its own, last
   CHECK(c.weights[1] == doctest::Approx(-0.5));
 }
 
+TEST_CASE("routing: exp is the nearest float") {
+  u32 wrong = 0;
+  for (u64 b = 0; b < u64{1} << 32; b += 9973)
+    if (const float x = std::bit_cast<float>(static_cast<u32>(b)); x == x) wrong += rounded_exp(x) != static_cast<float>(std::exp(double{x}));
+  CHECK(wrong == 0);
+  CHECK(rounded_exp(-INFINITY) == 0);
+  CHECK(rounded_exp(INFINITY) == INFINITY);
+  CHECK(std::isnan(rounded_exp(NAN)));
+}
+
 TEST_CASE("routing: whatever the logits are, distinct experts that there are") {
   const float inf = INFINITY;
   for (const std::vector<float>& logits : std::vector<std::vector<float>>{

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 
+#include "../core/exp.hpp"
 #include "../core/params.hpp"
 
 namespace cke {
@@ -25,7 +26,7 @@ constexpr u32 take_greatest(u64* keys, u32 n) {
   return best;
 }
 
-// A few hundred numbers for each token: plain loops, whatever the isa.
+// A few hundred numbers for each token: plain loops, and the same bits, whatever the isa.
 struct routing {
   // Bytes of scratch that token() uses.
   static constexpr u64 scratch_bytes(const router& r) { return u64{r.experts} * (2 * sizeof(u64) + sizeof(float)); }
@@ -57,7 +58,7 @@ struct routing {
     switch (r.score) {
       case scoring::softmax: return softmax(logits, r.experts, scores);
       case scoring::sigmoid:
-        for (u32 e = 0; e < r.experts; ++e) scores[e] = 1 / (1 + std::exp(-logits[e]));
+        for (u32 e = 0; e < r.experts; ++e) scores[e] = 1 / (1 + rounded_exp(-logits[e]));
         return;
       case scoring::softmax_of_chosen: std::copy_n(logits, r.experts, scores);
     }
@@ -65,7 +66,7 @@ struct routing {
   static void softmax(const float* x, u32 n, float* out) {
     const float most = *std::max_element(x, x + n);
     float sum = 0;
-    for (u32 i = 0; i < n; ++i) sum += out[i] = std::exp(x[i] - most);
+    for (u32 i = 0; i < n; ++i) sum += out[i] = rounded_exp(x[i] - most);
     for (u32 i = 0; i < n; ++i) out[i] /= sum;
   }
   // Takes the experts of other groups out.

@@ -6,10 +6,12 @@
 
 #include <cke/models/gemma3.hpp>
 #include <cke/models/glm4.hpp>
+#include <cke/models/glm4_moe.hpp>
 #include <cke/models/qwen2.hpp>
+#include <cke/models/qwen3_moe.hpp>
 
 #include "../parity/parity.hpp"
-#include "../runtime/random_model.hpp"
+#include "../runtime/expert_model.hpp"
 #include "ahead.hpp"
 
 using namespace cke;
@@ -27,11 +29,38 @@ template <class M, class Formats, dtype KV, class Arch = cuda::sm75> std::vector
   return all;
 }
 
-template <const auto& Config> void check_family(const std::string& path) {
-  const parity::expected want(path + '/');
+template <const auto& Config> parity::expected check_logits(const std::string& path) {
+  parity::expected want(path + '/');
   CAPTURE(path);
   CHECK(parity::distance(device_logits<from_config<Config>, F32, dtype::f32>(hf(path), want.ids), want.logits).most <= parity::exact);
+  return want;
+}
+template <const auto& Config> void check_family(const std::string& path) {
+  const parity::expected want = check_logits<Config>(path);
   ahead::check(Model<from_config<Config>, F32, dtype::f32, emulated<cuda::sm90>>::load(hf(path), parity::options(96)), want.ids);
+}
+
+// Rows that are whole blocks of every format; the second layer has experts.
+struct wide_experts : model<
+    embedding<131, 256>,
+    stack<2, block<residual<rms_norm<256, 1e-6>, attention<random_model::wide_attend>>,
+                   residual<rms_norm<256, 1e-6>, gated_mlp<256, 256, activation::silu>>>,
+             block<residual<rms_norm<256, 1e-6>, attention<random_model::wide_attend>>,
+                   residual<rms_norm<256, 1e-6>, moe<experts{.dim = 256, .hidden = 256, .route = {.experts = 9, .active = 2, .renormalise = true}}>>>>,
+    rms_norm<256, 1e-6>,
+    head<256, 131, true>> {
+  static constexpr auto names = expert_names;
+};
+
+// All logits of 40 ids of a random model, and those of one more.
+template <class M, class Formats, class Isa> std::vector<float> random_logits(const random_model::tensors& t) {
+  using machine = loaded<program<M, Formats>, dtype::f32, Isa>;
+  sequence<machine> s(std::make_shared<machine>(t.index(), "random", naming::hf, names_of<M>(), model_options{.threads = 2, .context = 48, .chunk = 27, .logit_rows = 4}));
+  std::vector<float> all;
+  const auto take = [&](u32, std::span<const float> row) { all.insert(all.end(), row.begin(), row.end()); };
+  s.feed_all(random_model::ids(40, machine::program::vocab), take);
+  s.feed_all(random_model::ids(1, machine::program::vocab), take);
+  return all;
 }
 
 }  // namespace
@@ -51,20 +80,19 @@ TEST_CASE("cuda: a toy Qwen3 in q8_0 has the CPU's bits under every schedule") {
   CHECK(device_logits<tied, Q8_0, default_kv<Q8_0>, cuda::sm80>(from, want.ids) == first);  // tensor cores add up the same integers
 }
 
-TEST_CASE("cuda: q4_k has the CPU's bits, by dp4a and by tensor cores") {
+TEST_CASE("cuda: q4_k has the CPU's bits, by dp4a and by tensor cores, in experts too") {
   using q4_k = one_format<dtype::q4_k>;
-  using random_model::wide;
-  const auto t = random_model::tensors::of<program<wide, q4_k>>();
-  const auto logits = [&]<class Isa>(Isa) {
-    using machine = loaded<program<wide, q4_k>, dtype::f32, Isa>;
-    sequence<machine> s(std::make_shared<machine>(t.index(), "random", naming::hf, names_of<wide>(), model_options{.threads = 2, .context = 40, .chunk = 13, .logit_rows = 4}));
-    std::vector<float> all;
-    s.feed_all(random_model::ids(20, machine::program::vocab), [&](u32, std::span<const float> row) { all.insert(all.end(), row.begin(), row.end()); });
-    return all;
-  };
-  const auto device = logits(emulated<cuda::sm75>{});
-  CHECK(logits(emulated<cuda::sm80>{}) == device);
-  CHECK(parity::distance(device, logits(isa::native{})).relative <= other_order);
+  const auto t = random_model::tensors::of<program<wide_experts, q4_k>>();
+  const auto device = random_logits<wide_experts, q4_k, emulated<cuda::sm75>>(t);
+  CHECK(random_logits<wide_experts, q4_k, emulated<cuda::sm80>>(t) == device);
+  CHECK(parity::distance(device, random_logits<wide_experts, q4_k, isa::native>(t)).relative <= other_order);
+}
+
+TEST_CASE("cuda: mixtures of experts in q8_0 have the CPU's bits, however they choose") {
+  using random_model::with_experts;
+  const auto t = random_model::tensors::of<program<with_experts, Q8_0>>();
+  const auto device = random_logits<with_experts, Q8_0, emulated<cuda::sm80>>(t);
+  CHECK(parity::distance(device, random_logits<with_experts, Q8_0, isa::native>(t)).relative <= other_order);
 }
 
 TEST_CASE("cuda: a sequence has the same bits beside another one, and so has a fork; hidden states are the CPU's") {
@@ -116,4 +144,9 @@ TEST_CASE("cuda: the dense families in f32 have the logits of transformers") {
   check_family<configs::qwen2>(CKE_TEST_DATA "/families/qwen2");
   check_family<configs::gemma3_text>(CKE_TEST_DATA "/families/gemma3_text");
   check_family<configs::glm4>(CKE_TEST_DATA "/families/glm4");
+}
+
+TEST_CASE("cuda: families with experts in f32 have the logits of transformers") {
+  check_logits<configs::qwen3_moe>(CKE_TEST_DATA "/families/qwen3_moe");
+  check_logits<configs::glm4_moe>(CKE_TEST_DATA "/families/glm4_moe");
 }

@@ -2,14 +2,15 @@
 // kernels.cu: every kernel, and the executor of a model, compiled for every generation; check_kernels.py reads what became of them.
 #include <cke/cuda/executor.cuh>
 #include <cke/cuda/gpu.cuh>
-#include <cke/models/qwen3.hpp>
+#include <cke/models/qwen3_moe.hpp>
 
 namespace cke::cuda {
 
 template <class... Kernels> void instantiate(gpu& device, const step& s) { (device.launch<Kernels>({}, s), ...); }
 template <opcode... Ops> void instantiate_rows(gpu& device, const step& s) { instantiate<step_kernel<Ops, dtype::f32>...>(device, s); }
 template <dtype... Formats> void instantiate_formats(gpu& device, const step& s) {
-  instantiate<step_kernel<opcode::embedding, Formats>..., multiply_kernel<Formats, 1>..., multiply_kernel<Formats, most_tokens>...>(device, s);
+  instantiate<step_kernel<opcode::embedding, Formats>..., multiply_kernel<Formats, 1>..., multiply_kernel<Formats, most_tokens>..., expert_kernel<Formats, 1>...,
+              expert_kernel<Formats, most_tokens>...>(device, s);
 }
 template <dtype... Caches> void instantiate_caches(gpu& device, const step& s) {
   instantiate<step_kernel<opcode::kv_store, Caches>..., attend_block_kernel<Caches>...>(device, s);
@@ -18,10 +19,10 @@ template <dtype... Caches> void instantiate_caches(gpu& device, const step& s) {
 void every_kernel(gpu& device, const step& s) {
   using enum opcode;
   instantiate_rows<rmsnorm, norm_quantize, quantize, residual_save, residual_add, scale, softcap, act_mul, act_mul_quantize, head_norm, rope,
-                   head_norm_rope>(device, s);
+                   head_norm_rope, router, route, sort_by_expert, gather>(device, s);
   instantiate_formats<dtype::q8_0, dtype::q4_k, dtype::bf16, dtype::f16, dtype::f32>(device, s);
   instantiate_caches<dtype::bf16, dtype::f16, dtype::f32>(device, s);
-  instantiate<attend_join_kernel, choose_kernel>(device, s);
+  instantiate<attend_join_kernel, join_experts_kernel, choose_kernel>(device, s);
 }
 
 // Many tokens in one launch, of a model whose products read bytes.
@@ -34,3 +35,4 @@ void megakernels(gpu& device, const megakernel_call& call) {
 }  // namespace cke::cuda
 
 template class cke::executor<cke::program<cke::Qwen3_0_6B, cke::Q8_0>, cke::dtype::bf16, cke::cuda::isa<cke::cuda::gpu>>;
+template class cke::executor<cke::program<cke::Qwen3_30B_A3B, cke::Q8_0>, cke::dtype::bf16, cke::cuda::isa<cke::cuda::gpu>>;

@@ -27,12 +27,13 @@ struct tiny : model<
     rms_norm<96, 1e-6>,
     head<96, 259, true>> {};
 
+inline constexpr attend wide_attend{.dim = 256, .heads = 4, .kv_heads = 2, .head_dim = 64, .rope = {.dims = 64, .theta = 1e4}, .qk_norm = {1e-6}};
+
 // Rows that are whole blocks of every format.
 struct wide : model<
     embedding<131, 256>,
     stack<2, block<
-        residual<rms_norm<256, 1e-6>, attention<attend{.dim = 256, .heads = 4, .kv_heads = 2, .head_dim = 64,
-                                                       .rope = {.dims = 64, .theta = 1e4}, .qk_norm = {1e-6}}>>,
+        residual<rms_norm<256, 1e-6>, attention<wide_attend>>,
         residual<rms_norm<256, 1e-6>, gated_mlp<256, 256, activation::silu>>>>,
     rms_norm<256, 1e-6>,
     head<256, 131, true>> {};

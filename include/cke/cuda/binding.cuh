@@ -12,7 +12,7 @@ namespace cke::cuda {
 // A step without addresses, and whose they are: a constant of the program.
 struct unbound {
   step s{};
-  reg in[2]{absent, absent}, out[2]{absent, absent}, product[3]{};
+  reg in[4]{absent, absent, absent, absent}, out[2]{absent, absent}, product[3]{};
   u8 matrix[3]{}, bias[3]{absent, absent, absent}, vector[2]{absent, absent};  // weight slots
   u32 column[3]{};  // of its register, where a product begins
   u8 state = absent;
@@ -23,11 +23,12 @@ constexpr unbound unbound_of(const code& c, const instruction& i) {
   unbound u;
   const params& p = i.p;
   // A sum's own output is among its inputs; the other is the operand.
-  for (u32 k = 0; k < i.in.count && k < 2; ++k) u.in[k] = i.in[k];
+  for (u32 k = 0; k < i.in.count && k < 4; ++k) u.in[k] = i.in[k];
   for (u32 k = 0; k < i.out.count && k < 2; ++k) u.out[k] = i.out[k];
   u.state = i.state, u.rope = p.rope;
   step& s = u.s;
   s.cols = p.cols, s.heads = p.heads, s.kv_heads = p.kv_heads, s.head_dim = p.head_dim, s.window = p.window;
+  s.route = p.route, s.shared = p.shared, s.shared_gate = p.shared_gate;
   s.eps = p.eps, s.offset = p.offset, s.scale = p.scale, s.cap = p.cap, s.act = p.act, s.pairs = p.rope.pairs;
   if (p.rope.dims) s.rope_width = rope_width(p.rope, p.head_dim);
   u32 vectors = 0;
@@ -62,8 +63,10 @@ struct addresses {
 template <class ViewOf> CKE_CONSTEXPR step bind(const unbound& u, const addresses& a, ViewOf&& view_of) {
   step s = u.s;
   CKE_UNROLL
-  for (u32 k = 0; k < 2; ++k) {
+  for (u32 k = 0; k < 4; ++k)
     if (u.in[k] != absent) s.in[k] = view_of(u.in[k], false);
+  CKE_UNROLL
+  for (u32 k = 0; k < 2; ++k) {
     if (u.out[k] != absent) s.out[k] = view_of(u.out[k], true);
     s.weight[k] = a.vector[k];
   }

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "attention.cuh"
-#include "matmul.cuh"
+#include "experts.cuh"
 
 namespace cke::cuda {
 
@@ -79,6 +79,37 @@ template <kernel_types T, class Device> struct emitter<opcode::matmul_act, T, De
     emit_product<T, epilogue::gate, Device>::to(device, (s.units /= 2, s), n);
   }
 };
+template <kernel_types T, class Device> struct emitter<opcode::router, T, Device> {
+  static CKE_CONSTEXPR void to(Device& device, step s, u32) {
+    launch<step_kernel<opcode::router, T.first>>(device, s, s.units, ceil_div(s.tokens, block_warps));
+  }
+};
+template <kernel_types T, class Device> struct emitter<opcode::sort_by_expert, T, Device> {
+  static CKE_CONSTEXPR void to(Device& device, step s, u32) { launch<step_kernel<opcode::sort_by_expert, dtype::f32>>(device, s, 1); }
+};
+template <kernel_types T, class Device> struct emitter<opcode::gather, T, Device> {
+  static CKE_CONSTEXPR void to(Device& device, step s, u32) { launch<step_kernel<opcode::gather, dtype::f32>>(device, s, gathered_rows(s.route, s.tokens)); }
+};
+// Units of an expert's matrix, and tiles of rows.
+template <kernel_types T, epilogue How, class Device> struct emit_experts {
+  static CKE_CONSTEXPR void to(Device& device, step s, u32) {
+    s.how = How;
+    static_assert(T.second == dtype::none, "cke: cuda: gate and up of experts have one format");
+    const u32 units = ceil_div(s.matrices[0].group, unit_rows), tiles = most_tiles(s.route, s.tokens);
+    if (s.tokens == 1) launch<expert_kernel<T.first, 1>>(device, s, units, tiles);
+    else launch<expert_kernel<T.first, most_tokens>>(device, s, units, tiles);
+  }
+};
+template <kernel_types T, class Device> struct emitter<opcode::expert_act, T, Device> : emit_experts<T, epilogue::gate, Device> {};
+template <kernel_types T, epilogue How, class Device> struct emit_expert_sum {
+  static CKE_CONSTEXPR void to(Device& device, step s, u32 n) {
+    emit_experts<T, epilogue::store, Device>::to(device, s, n);
+    s.how = How;
+    launch<join_experts_kernel>(device, s, ceil_div(s.out[0].width, block_threads), s.tokens);
+  }
+};
+template <kernel_types T, class Device> struct emitter<opcode::expert_sum, T, Device> : emit_expert_sum<T, epilogue::store, Device> {};
+template <kernel_types T, class Device> struct emitter<opcode::expert_sum_add, T, Device> : emit_expert_sum<T, epilogue::add, Device> {};
 template <kernel_types T, class Device> struct emitter<opcode::matmul_act_quantize, T, Device> : emitter<opcode::matmul_act, T, Device> {};
 
 }  // namespace cke::cuda

@@ -32,7 +32,8 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     for (const code* c : P::bodies) place(*c, k.chunk);
     scratch_ = memory_.take(scratch_bytes_);
     stream_ = {memory_.take(u64{k.chunk} * row_stride(P::dim) * 4), P::dim, row_stride(P::dim), dtype::f32};
-    parts_ = reinterpret_cast<float*>(memory_.take(u64{attention_tokens} * std::bit_ceil(ceil_div(k.context, key_block)) * part_floats_ * 4));
+    const u64 attended = u64{attention_tokens} * std::bit_ceil(ceil_div(k.context, key_block)) * part_floats_;
+    parts_ = reinterpret_cast<float*>(memory_.take(std::max(attended, expert_floats_) * sizeof(float)));
     logits_.resize(u64{k.logit_rows} * row_stride(P::vocab));
   }
 
@@ -142,6 +143,8 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     for (u32 r = 0; r < m.map.count; ++r) m.offset.push_back(used), used += align_up(m.map.bytes[r]);
     scratch_bytes_ = std::max(scratch_bytes_, used);
     for (const instruction& i : c.ops) {
+      if (i.op == opcode::expert_sum || i.op == opcode::expert_sum_add)
+        expert_floats_ = std::max(expert_floats_, u64{rows} * i.p.route.active * i.p.rows);
       if (attends(i.op)) part_floats_ = std::max(part_floats_, i.p.heads * (i.p.head_dim + 2));
       if (i.p.rope.dims && !ropes_.find(i.p.rope, i.p.head_dim).cos) add_rope(i.p.rope, i.p.head_dim);
     }
@@ -274,6 +277,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   std::map<const code*, register_map> maps_;
   u64 scratch_bytes_{};
   u32 part_floats_{};                                  // of a token and a key block
+  u64 expert_floats_{};                                // of all tokens of a pass and their experts
   std::byte *packed_{}, *scratch_{}, *choice_{};
   float* parts_{};
   cuda::view stream_{};

@@ -55,7 +55,7 @@ enum class epilogue : u8 { store, add, gate };
 
 // All that a kernel knows.
 struct step {
-  view in[2]{}, out[2]{};
+  view in[4]{}, out[2]{};
   const float* weight[2]{};        // vectors
   matrix matrices[3]{};
   u32 matrix_count{}, units{};      // units: of all of them
@@ -65,10 +65,12 @@ struct step {
   float eps{}, offset{}, scale{}, cap{};
   activation act{};
   pairing pairs{};
+  router route{};
+  bool shared{}, shared_gate{};    // what a sum of experts adds after them
   const float *cos{}, *sin{};      // [position][rope_width / 2]
   u64 kv_offset{}, kv_block_bytes{};
   u32 key_blocks{};                // of a row of parts
-  float* parts{};
+  float* parts{};                  // what one launch leaves for the next: of attention, and of experts
   const chance* how_chosen{};      // of the kernel that chooses; `first` is then the position of the id
   pass now{};
 };

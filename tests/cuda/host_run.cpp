@@ -52,13 +52,13 @@ struct wide_experts : model<
   static constexpr auto names = expert_names;
 };
 
-// All logits of 40 ids of a random model, and those of one more.
+// All logits of 90 ids of a random model, and those of one more.
 template <class M, class Formats, class Isa> std::vector<float> random_logits(const random_model::tensors& t) {
   using machine = loaded<program<M, Formats>, dtype::f32, Isa>;
-  sequence<machine> s(std::make_shared<machine>(t.index(), "random", naming::hf, names_of<M>(), model_options{.threads = 2, .context = 48, .chunk = 27, .logit_rows = 4}));
+  sequence<machine> s(std::make_shared<machine>(t.index(), "random", naming::hf, names_of<M>(), model_options{.threads = 2, .context = 96, .chunk = 71, .logit_rows = 4}));
   std::vector<float> all;
   const auto take = [&](u32, std::span<const float> row) { all.insert(all.end(), row.begin(), row.end()); };
-  s.feed_all(random_model::ids(40, machine::program::vocab), take);
+  s.feed_all(random_model::ids(90, machine::program::vocab), take);
   s.feed_all(random_model::ids(1, machine::program::vocab), take);
   return all;
 }

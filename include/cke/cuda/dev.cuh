@@ -117,6 +117,7 @@ class shared_memory {
 };
 
 template <class T> CKE_DEVICE T get(const shared<std::byte>& from, u32 at) { return *reinterpret_cast<const T*>(from.at + at); }
+template <class T> CKE_DEVICE void put(const shared<std::byte>& to, u32 at, T x) { *reinterpret_cast<T*>(to.at + at) = x; }
 template <class T> CKE_DEVICE shared<T> part_of(const shared<T>& all, u32 first, u32) { return {all.at + first}; }
 
 // Copies into the block's memory that go on by themselves. Those of a thread, in groups (sm80):
@@ -189,7 +190,7 @@ inline place block() {
   const auto [x, y, z] = host_run::block();
   return {x, y, z};
 }
-using host_run::thread, host_run::sync, host_run::sync_warp, host_run::shared, host_run::shared_memory, host_run::get, host_run::part_of;
+using host_run::thread, host_run::sync, host_run::sync_warp, host_run::shared, host_run::shared_memory, host_run::get, host_run::put, host_run::part_of;
 using host_run::copy_quad, host_run::commit_copies, host_run::await_copies, host_run::came_from;
 using host_run::begin_arrivals, host_run::expect, host_run::copy_bulk, host_run::arrived;
 

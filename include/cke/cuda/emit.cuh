@@ -4,6 +4,7 @@
 
 #include "attention.cuh"
 #include "experts.cuh"
+#include "wide.cuh"
 
 namespace cke::cuda {
 
@@ -66,8 +67,11 @@ template <kernel_types T, epilogue How, class Device> struct emit_product {
  private:
   template <dtype F> static CKE_CONSTEXPR void product(Device& device, step s, u32 units) {
     if (s.in[0].as != info(F).partner) s.in[0] = s.in[1];  // formats of two kinds are handed the input in both forms
-    if (s.tokens == 1) launch<multiply_kernel<F, 1>>(device, s, units);
-    else launch<multiply_kernel<F, most_tokens>>(device, s, units, ceil_div(s.tokens, most_tokens));
+    if (s.tokens == 1) return launch<multiply_kernel<F, 1>>(device, s, units);
+    if constexpr (has_wide<F>)
+      if (s.tokens > most_tokens)
+        return launch<wide_kernel<F>>(device, s, How == epilogue::gate ? units : ceil_div(units, 2), ceil_div(s.tokens, wide_tokens));
+    launch<multiply_kernel<F, most_tokens>>(device, s, units, ceil_div(s.tokens, most_tokens));
   }
 };
 template <kernel_types T, class Device> struct emitter<opcode::matmul, T, Device> : emit_product<T, epilogue::store, Device> {};

@@ -62,6 +62,8 @@ template <class Word, class Put> CKE_DEVICE void multiply_tile(const view& x, u3
 template <u32 T, class Arch> inline constexpr bool takes_tiles = T == 8 && std::is_base_of_v<sm80, Arch>;
 
 // Formats of codes: an item is 32 k, of which a tile has some.
+//   word(tile, n, row, j)             codes of k = 4 j, and of 16 more, of item n of a tile
+//   factors_of(tile, n, i, row, f)    what keep() is told of a row; the item is i of its unit
 template <dtype F> struct code_format {
   using at = layout_of<F>;
   using sum = i32;
@@ -90,17 +92,19 @@ template <> struct format<dtype::q8_0> : code_format<dtype::q8_0> {
   CKE_DEVICE static void item(const Tile& tile, u32 n, u32 i, const view& x, u32 first, u32 count, Put&& put, Keep&& keep) {
     keep(0, scale(tile, n, dev::lane()));
     if constexpr (takes_tiles<T, Arch>) {
-      const auto word = [&](u32 row, u32 j) {
-        return two_words{tile.template body<u32>(code(n, row, 4 * j)), tile.template body<u32>(code(n, row, 16 + 4 * j))};
-      };
-      multiply_tile(x, first, count, i, word, put);
+      multiply_tile(x, first, count, i, [&](u32 row, u32 j) { return word(tile, n, row, j); }, put);
     } else {
       const dev::quad codes[2]{tile.template body<dev::quad>(code(n, dev::lane(), 0)), tile.template body<dev::quad>(code(n, dev::lane(), 16))};
       multiply_row<T>(codes, x, first, count, i, put);
     }
   }
+  template <class Tile> CKE_DEVICE static two_words word(const Tile& tile, u32 n, u32 row, u32 j) {
+    return {tile.template body<u32>(code(n, row, 4 * j)), tile.template body<u32>(code(n, row, 16 + 4 * j))};
+  }
+  template <class Tile> CKE_DEVICE static void factors_of(const Tile& tile, u32 n, u32, u32 row, float* f) { f[0] = scale(tile, n, row); }
+  CKE_DEVICE static float fold(float acc, i32 s, const float* f, block_scale b) { return dev::fma(static_cast<float>(s), f[0] * b.d, acc); }
   CKE_DEVICE static float fold(float acc, i32 s, const float* f, const view& x, u32 token, u32 i) {
-    return dev::fma(static_cast<float>(s), f[0] * dev::load(&scales_of(x, token)[i].d), acc);
+    return fold(acc, s, f, {dev::load(&scales_of(x, token)[i].d), 0});
   }
   CKE_DEVICE static float number(const std::byte* unit, u32 row, u32 k) {
     const tile_in_memory<dtype::q8_0> tile{unit, k / at::tile};
@@ -120,14 +124,11 @@ template <> struct format<dtype::q4_k> : code_format<dtype::q4_k> {
 
   template <u32 T, class Arch, class Tile, class Put, class Keep>
   CKE_DEVICE static void item(const Tile& tile, u32 n, u32 i, const view& x, u32 first, u32 count, Put&& put, Keep&& keep) {
-    const pair p = scales(tile, i % 8, dev::lane());
-    keep(0, p.scale), keep(1, p.least * 0x1p-7f);
+    float factor[factors];
+    factors_of(tile, n, i, dev::lane(), factor);
+    keep(0, factor[0]), keep(1, factor[1]);
     if constexpr (takes_tiles<T, Arch>) {
-      const auto word = [&](u32 row, u32 j) {
-        const u32 both = tile.template body<u32>(codes_at(n, row) + 4 * j);
-        return two_words{both & 0x0f0f0f0fu, both >> 4 & 0x0f0f0f0fu};
-      };
-      multiply_tile(x, first, count, i, word, put);
+      multiply_tile(x, first, count, i, [&](u32 row, u32 j) { return word(tile, n, row, j); }, put);
     } else {
       const dev::quad both = tile.template body<dev::quad>(codes_at(n, dev::lane()));
       dev::quad codes[2];
@@ -139,8 +140,18 @@ template <> struct format<dtype::q4_k> : code_format<dtype::q4_k> {
       multiply_row<T>(codes, x, first, count, i, put);
     }
   }
+  template <class Tile> CKE_DEVICE static two_words word(const Tile& tile, u32 n, u32 row, u32 j) {
+    const u32 both = tile.template body<u32>(codes_at(n, row) + 4 * j);
+    return {both & 0x0f0f0f0fu, both >> 4 & 0x0f0f0f0fu};
+  }
+  template <class Tile> CKE_DEVICE static void factors_of(const Tile& tile, u32, u32 i, u32 row, float* f) {
+    const pair p = scales(tile, i % 8, row);
+    f[0] = p.scale, f[1] = p.least * 0x1p-7f;
+  }
   CKE_DEVICE static float fold(float acc, i32 s, const float* f, const view& x, u32 token, u32 i) {
-    const block_scale b = dev::load(scales_of(x, token) + i);
+    return fold(acc, s, f, dev::load(scales_of(x, token) + i));
+  }
+  CKE_DEVICE static float fold(float acc, i32 s, const float* f, block_scale b) {
     const float least = f[1] * static_cast<float>(-128 * b.sum);
     return dev::fma(dev::fma(static_cast<float>(s), f[0], least), b.d, acc);
   }

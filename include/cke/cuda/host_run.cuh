@@ -107,11 +107,13 @@ template <class T> struct shared {
   }
 };
 // A number among bytes.
-template <class T> T get(const shared<std::byte>& from, u32 at) {
-  if (!fits(at, sizeof(T), from.count)) fault("shared memory", concat({"a place below ", from.count}), concat({at}));
-  if ((from.offset + at) % alignof(T) != 0) fault("a load", "an aligned address");
-  return read_shared<T>(from.offset + u64{at});
+template <class T> u64 place_of(const shared<std::byte>& in, u32 at) {
+  if (!fits(at, sizeof(T), in.count)) fault("shared memory", concat({"a place below ", in.count}), concat({at}));
+  if ((in.offset + at) % alignof(T) != 0) fault("shared memory", "an aligned address");
+  return in.offset + u64{at};
 }
+template <class T> T get(const shared<std::byte>& from, u32 at) { return read_shared<T>(place_of<T>(from, at)); }
+template <class T> void put(const shared<std::byte>& to, u32 at, T x) { write_shared(place_of<T>(to, at), x); }
 template <class T> shared<T> part_of(const shared<T>& all, u32 first, u32 count) {
   if (!fits(first, count, all.count)) fault("shared memory", concat({"a part of ", all.count}), concat({first, " and ", count, " more"}));
   return {all.offset + first * u32{sizeof(T)}, count};

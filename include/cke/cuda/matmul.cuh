@@ -56,6 +56,31 @@ CKE_UNROLL
   }
 };
 
+// ---- what becomes of a unit's product with a token: y is of row `lane`, in every lane of a warp
+
+CKE_DEVICE float with_bias(const matrix& m, u32 unit, float y) {
+  const row_range rows = rows_of_unit(m.group, unit);
+  return m.bias && dev::lane() < rows.count ? y + dev::load(m.bias + rows.first + dev::lane()) : y;
+}
+CKE_DEVICE void put_gated(const step& s, u32 unit, u32 token, float gate, float up) {
+  const bool row = dev::lane() < rows_of_unit(s.matrices[0].group, unit).count;
+  put_block(s.out[0], token, unit, row ? activate(s.act, gate) * up : 0.f);
+}
+CKE_DEVICE void put_rows(const step& s, const matrix& m, u32 unit, u32 token, float y) {
+  const row_range rows = rows_of_unit(m.group, unit);
+  if (dev::lane() >= rows.count) return;
+  float* const out = row_of(m.out, token) + rows.first + dev::lane();
+  dev::store(out, s.how == epilogue::add ? dev::load(out) + y : y);
+}
+// The matrix of a unit of the launch.
+CKE_DEVICE matrix matrix_of(const step& s, u32 unit) {
+  matrix m = s.matrices[0];
+CKE_UNROLL
+  for (u32 k = 1; k < 3; ++k)
+    if (k < s.matrix_count && unit >= s.matrices[k].first) m = s.matrices[k];
+  return m;
+}
+
 // Block (x, y): unit x of the step's matrices, tokens from T y on.
 template <dtype F, u32 T, class Arch> struct multiply_rows {
   static constexpr u32 shared_bytes(const step&) { return product<F, T, Arch>::shared_bytes; }
@@ -69,31 +94,17 @@ template <dtype F, u32 T, class Arch> struct multiply_rows {
     const dev::shared<u32> found = memory.take<u32>(product<F, T, Arch>::shared_bytes / 4);
     const u32 first = at.y * T, left = s.tokens - first, count = left < T ? left : T, token = first + dev::warp();
     const bool mine = dev::warp() < count;
+    const auto of = [&](const matrix& m, u32 unit) {
+      return with_bias(m, unit, product<F, T, Arch>::of(weights, m.packed + unit * unit_bytes<F>(s.cols), s.cols, s.in[0], first, count, found));
+    };
     if (s.how == epilogue::gate) {
-      const float gate = of(weights, s, s.matrices[0], at.x, first, count, found);
-      const float up = of(weights, s, s.matrices[1], at.x, first, count, found);
-      const bool row = dev::lane() < rows_of_unit(s.matrices[0].group, at.x).count;
-      if (mine) put_block(s.out[0], token, at.x, row ? activate(s.act, gate) * up : 0.f);
-      return;
+      const float gate = of(s.matrices[0], at.x), up = of(s.matrices[1], at.x);
+      if (mine) put_gated(s, at.x, token, gate, up);
+    } else {
+      const matrix m = matrix_of(s, at.x);
+      const float y = of(m, at.x - m.first);
+      if (mine) put_rows(s, m, at.x - m.first, token, y);
     }
-    matrix m = s.matrices[0];
-CKE_UNROLL
-    for (u32 k = 1; k < 3; ++k)
-      if (k < s.matrix_count && at.x >= s.matrices[k].first) m = s.matrices[k];
-    const u32 unit = at.x - m.first;
-    const float y = of(weights, s, m, unit, first, count, found);
-    const row_range rows = rows_of_unit(m.group, unit);
-    if (!mine || dev::lane() >= rows.count) return;
-    float* const out = row_of(m.out, token) + rows.first + dev::lane();
-    dev::store(out, s.how == epilogue::add ? dev::load(out) + y : y);
-  }
-
- private:
-  template <class From>
-  CKE_DEVICE static float of(From& weights, const step& s, const matrix& m, u32 unit, u32 first, u32 count, const dev::shared<u32>& found) {
-    const float y = product<F, T, Arch>::of(weights, m.packed + unit * unit_bytes<F>(s.cols), s.cols, s.in[0], first, count, found);
-    const row_range rows = rows_of_unit(m.group, unit);
-    return m.bias && dev::lane() < rows.count ? y + dev::load(m.bias + rows.first + dev::lane()) : y;
   }
 };
 

@@ -65,13 +65,6 @@ template <> struct copies<sm90> {
   dev::shared<u64> words_;
 };
 
-// A tile in a slot: its head, then its body.
-template <dtype F> struct tile_in_ring {
-  dev::shared<std::byte> slot;
-  template <class T> CKE_DEVICE T head(u32 i) const { return dev::get<T>(slot, i); }
-  template <class T> CKE_DEVICE T body(u32 i) const { return dev::get<T>(slot, layout_of<F>::head_bytes + i); }
-};
-
 // Of the weights that Plan reads: some slots for each warp.
 template <class Plan, class Arch> class ring {
  public:
@@ -80,7 +73,7 @@ template <class Plan, class Arch> class ring {
     for (u32 i = 0; i < slots; ++i) send(i);
   }
 
-  template <dtype F> CKE_DEVICE tile_in_ring<F> take(const std::byte* unit, u32 tile) {
+  template <dtype F> CKE_DEVICE tile_in_shared<F> take(const std::byte* unit, u32 tile) {
     copies_.wait(slot_, parity_);
     const dev::shared<std::byte> slot = dev::part_of(mine_, slot_ * Plan::slot_bytes, tile_bytes<F>);
     dev::came_from(slot, layout_of<F>::head_bytes, unit + layout_of<F>::body_at(tile));

@@ -57,6 +57,13 @@ template <dtype F> struct tile_in_memory {
   }
 };
 
+// A tile in the block's memory: its head, then its body.
+template <dtype F> struct tile_in_shared {
+  dev::shared<std::byte> from;
+  template <class T> CKE_DEVICE T head(u32 i) const { return dev::get<T>(from, i); }
+  template <class T> CKE_DEVICE T body(u32 i) const { return dev::get<T>(from, layout_of<F>::head_bytes + i); }
+};
+
 // Where a product takes its tiles from: it is done with one before it takes the next.
 struct from_memory {
   template <dtype F> CKE_DEVICE tile_in_memory<F> take(const std::byte* unit, u32 tile) const { return {unit, tile}; }

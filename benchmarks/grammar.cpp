@@ -27,7 +27,7 @@ vocabulary words(u32 size) {
     for (u32 n = 2 + static_cast<u32>(uniform(1, drawn++) * (kind < 0.9 ? 9 : 3)); n > 0; --n) text += pick(kind < 0.9 ? letters : marks);
     v.tokens.push_back(std::move(text));
   }
-  v.types.assign(v.tokens.size(), token_type::normal);
+  v.types.resize(v.tokens.size(), token_type::normal);
   return v;
 }
 

@@ -20,7 +20,7 @@ inline vocabulary bytes() {
   v.tokens.emplace_back("<|end|>");
   v.tokens.emplace_back(" caf\u00e9");
   v.tokens.emplace_back(600, 'n');
-  v.types.assign(v.tokens.size(), token_type::normal);
+  v.types.resize(v.tokens.size(), token_type::normal);
   v.types[end_id] = token_type::control;
   v.eos = end_id;
   v.added = {{end_id, true}};

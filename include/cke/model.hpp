@@ -95,7 +95,7 @@ template <class Model> class Session : public sequence<typename Model::loaded> {
   std::span<const u32> stop_ids() const { return shared_->stop_ids; }
 
  private:
-  std::shared_ptr<const typename Model::shared> shared_;
+  std::shared_ptr<typename Model::shared> shared_;
 };
 
 }  // namespace cke

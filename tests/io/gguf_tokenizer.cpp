@@ -137,7 +137,7 @@ TEST_CASE("gguf tokenizer: defaults and switches") {
   const vocabulary typed = bpe({"a", "<c>", "<u>", "Ġ Ġ"}, {})
                                .numbers<i32>("tokenizer.ggml.token_type", 5, {1, 3, 4, 1})
                                .read();
-  CHECK(typed.added == std::vector<added_token>{{1, true}, {2, false}});
+  CHECK(typed.added == plain_list<added_token>{{1, true}, {2, false}});
   CHECK(typed.types[3] == token_type::unused);
 }
 

@@ -108,7 +108,7 @@ TEST_CASE("gguf tokenizer writer: what stands beside the tokens") {
     for (std::size_t id = 0; id < was.tokens.size(); ++id)
       CHECK(is.tokens[id] == (was.tokens[id].empty() ? "[PAD" + std::to_string(id) + "]" : was.tokens[id]));
     CHECK(is.types == was.types);
-    CHECK(is.merges == (was.model == tokenizer_model::bpe ? was.merges : std::vector<merge>{}));
+    CHECK(is.merges == (was.model == tokenizer_model::bpe ? was.merges : plain_list<merge>{}));
     CHECK(is.bos == was.bos);
     CHECK(is.eos == was.eos);
     CHECK(is.pad == was.pad);

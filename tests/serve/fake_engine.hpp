@@ -23,7 +23,7 @@ inline tokenizer bytes(const std::string& chat_template = {}) {
   for (u32 b = 0; b < 256; ++b) v.tokens.emplace_back(1, static_cast<char>(b));
   v.tokens.emplace_back("<|end|>");
   v.tokens.emplace_back("[TOOL_CALLS]");
-  v.types.assign(v.tokens.size(), token_type::normal);
+  v.types.resize(v.tokens.size(), token_type::normal);
   v.types[end_id] = v.types[call_id] = token_type::control;
   v.eos = end_id;
   v.added = {{end_id, true}, {call_id, true}};

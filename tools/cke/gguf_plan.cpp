@@ -186,9 +186,9 @@ class planner {
     if (rope.rule == stretch::llama3) {
       rotary plain = rope;
       plain.rule = stretch::none;
-      std::vector<float> divisors = rope_frequencies::of(plain, model_.rope_head_dim, 0).inverse;
-      const std::vector<float> slowed = rope_frequencies::of(rope, model_.rope_head_dim, 0).inverse;
-      std::ranges::transform(divisors, slowed, divisors.begin(), std::divides<>{});
+      const auto usual = rope_frequencies::of(plain, model_.rope_head_dim, 0).inverse, slowed = rope_frequencies::of(rope, model_.rope_head_dim, 0).inverse;
+      std::vector<float> divisors(usual.size());
+      std::ranges::transform(usual, slowed, divisors.begin(), std::divides<>{});
       add_made("rope_freqs.weight", std::move(divisors));
     }
     if (rope.rule == stretch::proportional) {

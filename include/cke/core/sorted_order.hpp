@@ -3,9 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <vector>
 
 #include "function_ref.hpp"
+#include "plain_list.hpp"
 #include "types.hpp"
 
 CKE_COLD_BEGIN
@@ -13,9 +13,9 @@ namespace cke {
 
 // The numbers below `count` such that less(later, earlier) is never true. One sort serves every
 // array that is read when a model is loaded; each sort of its own is as much code as its reader.
-CKE_OUT_OF_LINE inline std::vector<u32> sorted_order(std::size_t count,
-                                                     function_ref<bool(u32, u32)> less) {
-  std::vector<u32> order(count);
+CKE_OUT_OF_LINE inline plain_list<u32> sorted_order(std::size_t count,
+                                                    function_ref<bool(u32, u32)> less) {
+  plain_list<u32> order(count);
   for (u32 i = 0; i < count; ++i) order[i] = i;
   std::sort(order.begin(), order.end(), less);
   return order;

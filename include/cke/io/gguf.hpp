@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "../core/function_ref.hpp"
+#include "../core/plain_list.hpp"
 #include "gguf_cursor.hpp"
 #include "tensor_index.hpp"
 
@@ -42,7 +43,7 @@ class gguf {
   const std::string& file() const { return file_->name(); }  // of parts the first
   const tensor_index& tensors() const { return tensors_; }
   tensor_index take_tensors() && { return std::move(tensors_); }
-  std::span<const gguf_value> values() const { return {values_.get(), by_key_.size()}; }  // in file order
+  std::span<const gguf_value> values() const { return {values_.data(), values_.size()}; }  // in file order
 
   // nullptr when there is none.
   CKE_OUT_OF_LINE const gguf_value* find(std::string_view key) const {
@@ -111,8 +112,8 @@ class gguf {
 
   std::shared_ptr<const mapped_file> file_;
   u32 version_ = 0;
-  std::unique_ptr<gguf_value[]> values_;
-  std::vector<u32> by_key_;  // positions in values_, sorted by key
+  plain_list<gguf_value> values_;
+  plain_list<u32> by_key_;  // positions in values_, sorted by key
   tensor_index tensors_;
 };
 
@@ -173,7 +174,7 @@ inline gguf gguf::joined(const gguf& part) {
 }
 
 inline void gguf::read_values(detail::gguf_cursor& in, u64 count) {
-  values_ = std::make_unique<gguf_value[]>(count);
+  values_.resize(count);
   for (u64 i = 0; i < count; ++i) {
     const auto key = detail::characters(in.text({"a metadata key"}));
     const gguf_type type = in.type({"key ", key});
@@ -204,7 +205,7 @@ inline tensor_ref gguf::read_tensor(detail::gguf_cursor& in) const {
 
 inline std::vector<tensor_ref> gguf::read_tensors(detail::gguf_cursor& in, u64 count, u64 alignment) const {
   std::vector<tensor_ref> tensors;
-  const auto offsets = std::make_unique<u64[]>(count), sizes = std::make_unique<u64[]>(count);
+  plain_list<u64> offsets(count), sizes(count);
   tensors.reserve(count);
   for (u64 i = 0; i < count; ++i) {
     tensor_ref& t = tensors.emplace_back(read_tensor(in));

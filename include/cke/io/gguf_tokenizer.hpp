@@ -10,6 +10,7 @@
 
 #include "../core/concat.hpp"
 #include "../core/error.hpp"
+#include "../core/plain_list.hpp"
 #include "../text/byte_alphabet.hpp"
 #include "../text/index_table.hpp"
 #include "../text/vocabulary.hpp"
@@ -21,7 +22,7 @@ namespace cke {
 namespace detail {
 
 // "left right" in the file's spelling, where a space is never part of a token.
-inline std::vector<merge> gguf_merges(const gguf& file, const char* key,
+inline plain_list<merge> gguf_merges(const gguf& file, const char* key,
                                       const std::vector<std::string>& tokens) {
   const auto hash = std::hash<std::string_view>{};
   const auto same = [&](std::string_view text) {
@@ -33,7 +34,7 @@ inline std::vector<merge> gguf_merges(const gguf& file, const char* key,
     ids.insert(hash(tokens[id]), id, same(tokens[id]));
   const auto find = [&](std::string_view text) { return ids.find(hash(text), same(text)); };
 
-  std::vector<merge> merges;
+  plain_list<merge> merges;
   std::string joined;
   file.each<std::string_view>(key, [&](std::string_view pair) {
     const std::size_t space = std::min(pair.find(' '), pair.size());
@@ -58,12 +59,13 @@ inline void read_gguf_tokens(const gguf& file, vocabulary& v) {
     file.each<i32>(key, [&](i32 type) {
       if (type < 1 || type > 6) malformed("1 to 6", type);
       const auto id = static_cast<u32>(v.types.size());
-      const bool control = v.types.emplace_back(static_cast<token_type>(type)) == token_type::control;
+      v.types.push_back(static_cast<token_type>(type));
+      const bool control = v.types[id] == token_type::control;
       if (control || v.types[id] == token_type::user_defined) v.added.push_back({.id = id, .special = control});
     });
     if (v.types.size() != v.tokens.size()) malformed(concat({v.tokens.size(), " of them"}), v.types.size());
   } else {
-    v.types.assign(v.tokens.size(), token_type::normal);
+    v.types.resize(v.tokens.size(), token_type::normal);
   }
 
   v.bos = file.get_or("tokenizer.ggml.bos_token_id", no_token);
@@ -113,9 +115,8 @@ inline vocabulary read_gguf_tokenizer(const gguf& file) {
   if (bpe || merged) v.merges = detail::gguf_merges(file, "tokenizer.ggml.merges", v.tokens);
   if (bpe) {
     for (std::size_t id = 0; id < v.tokens.size(); ++id) {
-      if (v.types[id] != token_type::normal) continue;
-      if (auto bytes = from_byte_alphabet(v.tokens[id])) v.tokens[id] = std::move(*bytes);
-      else v.types[id] = token_type::unused;  // no text becomes it; it still decodes to itself
+      if (v.types[id] == token_type::normal && !from_byte_alphabet(v.tokens[id]))
+        v.types[id] = token_type::unused;  // no text becomes it; it still decodes to itself
     }
   }
   validate(v, file.file());

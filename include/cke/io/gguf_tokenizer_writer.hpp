@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "../core/plain_list.hpp"
 #include "../text/byte_alphabet.hpp"
 #include "gguf_tokenizer.hpp"
 #include "gguf_writer.hpp"
@@ -17,9 +18,9 @@ namespace detail {
 
 // SentencePiece joins by scores: those of a list of merges are their places in it. Merges that make one token must
 // stand together, or no scores tell the same.
-inline std::vector<float> scores_of(const vocabulary& v, const std::string& file) {
+inline plain_list<float> scores_of(const vocabulary& v, const std::string& file) {
   if (v.merges.empty()) return v.scores;
-  std::vector<float> scores(v.tokens.size(), -static_cast<float>(v.merges.size()));
+  plain_list<float> scores(v.tokens.size(), -static_cast<float>(v.merges.size()));
   std::vector<bool> seen(v.tokens.size());
   for (std::size_t i = 0; i < v.merges.size(); ++i) {
     const u32 made = v.merges[i].result;
@@ -65,7 +66,7 @@ inline void write_gguf_tokenizer(gguf_writer& to, const vocabulary& v, std::span
     for (const merge& m : v.merges) merges.push_back(concat({tokens[m.left], " ", tokens[m.right]}));
     to.add_array("tokenizer.ggml.merges", std::span<const std::string>(merges));
   } else {
-    std::vector<float> scores = detail::scores_of(v, file);
+    plain_list<float> scores = detail::scores_of(v, file);
     scores.resize(tokens.size());
     to.add_array("tokenizer.ggml.scores", std::span<const float>(scores));
   }

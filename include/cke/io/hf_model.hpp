@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "../core/plain_list.hpp"
 #include "../text/byte_alphabet.hpp"
 #include "../text/index_table.hpp"
 #include "../text/steps/recipe.hpp"
@@ -84,9 +85,7 @@ class hf_model {
       std::string& token = out_.tokens[id];
       if (out_.model != tokenizer_model::bpe) {
         if (bytes && byte_token_value(token) >= 0) out_.types[id] = token_type::byte;
-      } else if (auto raw = from_byte_alphabet(token)) {
-        token = std::move(*raw);
-      } else {
+      } else if (!from_byte_alphabet(token)) {
         out_.types[id] = token_type::unused;  // no text becomes it; it still decodes to itself
       }
     }
@@ -137,7 +136,7 @@ class hf_model {
       unigram.scores.push_back(twice_rounded(row[1].get<double>()));
       ++id;
     }
-    out_.types.assign(out_.tokens.size(), token_type::normal);
+    out_.types.resize(out_.tokens.size(), token_type::normal);
     for (id = 0; id < out_.tokens.size(); ++id) ids_.insert(hash(out_.tokens[id]), id, same(out_.tokens[id]));  // the last of equal ones
     if (!node["unk_id"].null()) out_.unknown = node["unk_id"].id();
     options_ = std::move(unigram);

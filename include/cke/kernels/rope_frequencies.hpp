@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <vector>
 
 #include "../core/params.hpp"
+#include "../core/plain_list.hpp"
 #include "../core/types.hpp"
 
 CKE_COLD_BEGIN
@@ -27,7 +27,7 @@ constexpr u32 rope_width(const rotary& r, u32 head_dim) {
 // What a position turns into: angle i is position * inverse[i]; cos and sin are scaled by
 // attention_factor.
 struct rope_frequencies {
-  std::vector<float> inverse;  // [rope_width / 2]
+  plain_list<float> inverse;  // [rope_width / 2]
   float attention_factor{1};
 
   // The arithmetic and its precision are those of transformers' ROPE_INIT_FUNCTIONS.
@@ -92,8 +92,8 @@ struct rope_frequencies {
     return std::pow(static_cast<float>(base), static_cast<float>(2 * i) / static_cast<float>(dims));
   }
   // theta^(-2i / over) for the first dims / 2
-  static std::vector<float> plain(u32 dims, u32 over, double theta) {
-    std::vector<float> inverse(dims / 2);
+  static plain_list<float> plain(u32 dims, u32 over, double theta) {
+    plain_list<float> inverse(dims / 2);
     for (u32 i = 0; i < dims / 2; ++i) inverse[i] = 1.f / power(theta, i, over);
     return inverse;
   }
@@ -102,10 +102,10 @@ struct rope_frequencies {
     return r.factor.v != 0 ? r.factor.v : static_cast<double>(r.max_position) / r.original;
   }
 
-  static std::vector<float> llama3(const rotary& r) {
+  static plain_list<float> llama3(const rotary& r) {
     const float low = static_cast<float>(r.low.v), high = static_cast<float>(r.high.v);
     const float factor = static_cast<float>(r.factor.v), original = static_cast<float>(r.original);
-    std::vector<float> inverse = plain(r.dims, r.dims, r.theta.v);
+    plain_list<float> inverse = plain(r.dims, r.dims, r.theta.v);
     for (float& x : inverse) {
       const float wavelength = 2 * std::numbers::pi_v<float> / x;
       if (wavelength < original / high) continue;
@@ -119,7 +119,7 @@ struct rope_frequencies {
     return inverse;
   }
 
-  static std::vector<float> yarn(const rotary& r, double factor) {
+  static plain_list<float> yarn(const rotary& r, double factor) {
     const double dims = r.dims;
     // the dim that turns `rotations` times over the original context
     const auto dim_of = [&](double rotations) {
@@ -134,7 +134,7 @@ struct rope_frequencies {
     low = std::max(low, 0.0);
     high = std::min(high, dims - 1);
     if (low == high) high += 0.001;
-    std::vector<float> inverse(r.dims / 2);
+    plain_list<float> inverse(r.dims / 2);
     for (u32 i = 0; i < r.dims / 2; ++i) {
       const float period = power(r.theta.v, i, r.dims);
       const float ramp =
@@ -151,8 +151,8 @@ struct rope_frequencies {
     return yarn_mscale(factor);
   }
 
-  static std::vector<float> longrope(const rotary& r, const double* stretched) {
-    std::vector<float> inverse(r.dims / 2);
+  static plain_list<float> longrope(const rotary& r, const double* stretched) {
+    plain_list<float> inverse(r.dims / 2);
     for (u32 i = 0; i < r.dims / 2; ++i)
       inverse[i] = 1 / (static_cast<float>(stretched[i]) * power(r.theta.v, i, r.dims));
     return inverse;

@@ -3,9 +3,9 @@
 #pragma once
 
 #include <algorithm>
-#include <memory>
 #include <utility>
 
+#include "../core/plain_list.hpp"
 #include "page_pool.hpp"
 
 CKE_COLD_BEGIN
@@ -17,7 +17,7 @@ class page_run {
   page_run() = default;
   // Of `blocks` key blocks each, which lie `block_bytes` apart; of the first `room` pages at most `most` are held. Throws out_of_memory.
   page_run(page_pool& pool, u32 blocks, u64 block_bytes, u32 most, u32 room)
-      : pool_(&pool), blocks_(blocks), block_bytes_(block_bytes), most_(most), room_(room), pages_(new page*[room]{}), data_(new std::byte*[u64{room} * blocks]{}) {
+      : pool_(&pool), blocks_(blocks), block_bytes_(block_bytes), most_(most), room_(room), pages_(room), data_(u64{room} * blocks) {
     pool.admit(most);
   }
   page_run(page_run&& other) noexcept { swap(other); }
@@ -36,18 +36,14 @@ class page_run {
   u32 most() const { return most_; }
   u32 room() const { return room_; }
   const page& operator[](u32 i) const { return *pages_[i]; }
-  std::byte* const* blocks() const { return data_.get(); }  // of each key block from page 0 on
+  std::byte* const* blocks() const { return data_.data(); }  // of each key block from page 0 on
 
   // From now on at least `most` pages may be held, of the first `room`. Throws out_of_memory.
   void allow(u32 most, u32 room) {
     if (most > most_) pool_->admit(most - most_), most_ = most;
     if (room <= room_) return;
     room = std::max(room, 2 * room_);
-    std::unique_ptr<page*[]> pages(new page*[room]{});
-    std::unique_ptr<std::byte*[]> data(new std::byte*[u64{room} * blocks_]{});
-    std::copy_n(pages_.get(), room_, pages.get());
-    std::copy_n(data_.get(), u64{room_} * blocks_, data.get());
-    pages_ = std::move(pages), data_ = std::move(data), room_ = room;
+    pages_.resize(room), data_.resize(u64{room} * blocks_), room_ = room;
   }
   // Pages up to `end`, any content in those that are new; where they would be too many, the first are given back. Throws cache_full.
   CKE_OUT_OF_LINE void extend(u32 end) {
@@ -100,8 +96,8 @@ class page_run {
   u64 block_bytes_{};
   u32 most_{}, room_{};  // room: of both tables, which begin with page 0
   u32 first_{}, end_{};
-  std::unique_ptr<page*[]> pages_;
-  std::unique_ptr<std::byte*[]> data_;  // of each key block
+  plain_list<page*> pages_;
+  plain_list<std::byte*> data_;  // of each key block
 };
 
 }  // namespace cke

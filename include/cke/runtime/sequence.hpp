@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "../core/plain_list.hpp"
 #include "chance.hpp"
 #include "loaded.hpp"
 
@@ -146,7 +147,7 @@ template <class Loaded> class sequence {
     return ids;
   }
 
-  std::span<const float> logits() const { return logits_; }  // [vocab], after the last id
+  std::span<const float> logits() const { return {logits_.data(), logits_.size()}; }  // [vocab], after the last id
   std::span<const u32> history() const { return history_; }
   u32 position() const { return static_cast<u32>(history_.size()); }
   u32 context() const { return slot_.context(); }
@@ -246,7 +247,7 @@ template <class Loaded> class sequence {
 
   std::shared_ptr<Loaded> model_;
   typename Loaded::slot slot_;
-  std::vector<float> logits_;
+  plain_list<float> logits_;
   std::vector<u32> history_;
   u32 from_{};  // history that a feed computes
 };

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "../core/concat.hpp"
+#include "../core/plain_list.hpp"
 #include "../graph/program.hpp"
 #include "../kernels/linear.hpp"
 #include "f8_matrix.hpp"
@@ -197,7 +197,7 @@ template <class P, tensor_source S, class Names> class weight_tensors {
   const std::string_view file_;
   const naming as_;
   const Names& names_;
-  std::vector<u32> used_;  // by number, 1 where one is
+  plain_list<u32> used_;  // by number, 1 where one is
   weight_tensor found_[most_tensors];
 };
 

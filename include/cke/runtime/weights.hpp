@@ -7,9 +7,9 @@
 #include <cmath>
 #include <functional>
 #include <span>
-#include <vector>
 
 #include "../core/function_ref.hpp"
+#include "../core/plain_list.hpp"
 #include "../kernels/packed_bf16.hpp"
 #include "arena.hpp"
 #include "team.hpp"
@@ -81,7 +81,7 @@ template <class P, class Isa> class weights {
   // From a copy that is the right way round.
   static u64 pack_transposed(const weight_place& at, std::byte* to, team& threads) {
     const u32 rows_in_group = at.w.slot.group, cols = at.w.slot.cols;  // of the model's matrix
-    std::vector<float> turned(at.w.slot.elements()), row(rows_in_group);
+    plain_list<float> turned(at.w.slot.elements()), row(rows_in_group);
     for (u32 g = 0; g < at.w.slot.rows / rows_in_group; ++g)
       for (u32 c = 0; c < cols; ++c) {
         at.from[0].read_row(u64{g} * at.rows.part + at.rows.first + c, rows_in_group, row.data());
@@ -129,7 +129,7 @@ template <class P, class Isa> class weights {
     };
     const auto is_scaled = [](const weight_tensor& t) { return t.type == dtype::f8_e4m3; };  // packed from copies in f32
     const bool some = std::any_of(at.from.begin(), at.from.end(), is_scaled);
-    std::vector<float> copies(some ? u64{threads.size()} * unit_rows * slot.cols : 0);
+    plain_list<float> copies(some ? u64{threads.size()} * unit_rows * slot.cols : 0);
     u64 taken = 0;
     with_format(at.w.as, [&]<dtype As>() {
       taken = kernels::packed<As, Isa>::pack(to, units, slot.cols, [&](auto&& pack_unit) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../core/function_ref.hpp"
+#include "../core/plain_list.hpp"
 #include "../core/sorted_order.hpp"
 #include "vocabulary.hpp"
 
@@ -22,7 +23,7 @@ class added_tokens {
  public:
   added_tokens() = default;
   // contents[i] is looked for to find tokens[i]. An empty string is never found; of equal strings the lowest id counts.
-  added_tokens(std::vector<std::string> contents, const std::vector<added_token>& tokens) {
+  added_tokens(std::vector<std::string> contents, const plain_list<added_token>& tokens) {
     for (const u32 i : sorted_order(contents.size(), [&](u32 a, u32 b) {
            const int order = contents[a].compare(contents[b]);
            return order != 0 ? order < 0 : tokens[a].id < tokens[b].id;
@@ -111,7 +112,7 @@ class added_tokens {
   }
 
   std::vector<std::string> contents_;  // sorted, as bytes
-  std::vector<added_token> tokens_;    // each one's
+  plain_list<added_token> tokens_;    // each one's
   std::array<bool, 256> begins_{};
 };
 

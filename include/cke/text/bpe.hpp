@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "../core/function_ref.hpp"
+#include "../core/plain_list.hpp"
 #include "index_table.hpp"
 #include "vocabulary.hpp"
 
@@ -82,8 +83,8 @@ class merger {
   };
   symbol at(u32 begin) const { return {begin, cells_[begin].size, cells_[begin].id}; }
 
-  std::vector<cell> cells_;
-  std::vector<candidate> heap_;
+  plain_list<cell> cells_;
+  plain_list<candidate> heap_;
 };
 
 // (left, right) -> rank and result. A merge that makes a control token is left out: text never
@@ -115,7 +116,7 @@ class merge_table {
   }
 
  private:
-  const std::vector<merge>* merges_ = nullptr;
+  const plain_list<merge>* merges_ = nullptr;
   index_table table_;
 };
 

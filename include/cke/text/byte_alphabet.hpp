@@ -3,9 +3,9 @@
 #pragma once
 
 #include <array>
-#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "unicode.hpp"
 
@@ -24,8 +24,8 @@ inline constexpr auto byte_alphabet = [] {
   return codes;
 }();
 
-// The bytes that the characters stand for; nothing if one of them stands for none.
-inline std::optional<std::string> from_byte_alphabet(std::string_view text) {
+// The characters become the bytes that they stand for; false, and they stay, if one of them stands for none.
+inline bool from_byte_alphabet(std::string& text) {
   static constexpr auto bytes = [] {
     std::array<i32, 0x144> by_code{};
     by_code.fill(-1);
@@ -35,11 +35,12 @@ inline std::optional<std::string> from_byte_alphabet(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size();) {
     const code_point c = code_point_at(text, at);
-    if (c.value >= bytes.size() || bytes[c.value] < 0) return {};
+    if (c.value >= bytes.size() || bytes[c.value] < 0) return false;
     out += static_cast<char>(bytes[c.value]);
     at += c.size;
   }
-  return out;
+  text = std::move(out);
+  return true;
 }
 
 inline std::string to_byte_alphabet(std::string_view bytes) {

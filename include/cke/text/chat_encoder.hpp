@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "../core/plain_list.hpp"
 #include "chat.hpp"
 #include "tokenizer.hpp"
 
@@ -22,7 +23,7 @@ class chat_encoder {
   chat_encoder(tokenizer tokens, std::string_view form) : tokens_(std::move(tokens)) {
     const vocabulary& v = tokens_.vocabulary();
     std::vector<std::string> contents;
-    std::vector<added_token> control;
+    plain_list<added_token> control;
     for (const added_token& token : v.added) {
       const std::string& text = v.tokens[token.id];
       const bool blank = text.find_first_not_of(" \t\n\r") == text.npos;

@@ -2,8 +2,7 @@
 // index_table.hpp: a hash table of indices into an array that its owner keeps.
 #pragma once
 
-#include <vector>
-
+#include "../core/plain_list.hpp"
 #include "../core/types.hpp"
 
 namespace cke {
@@ -19,7 +18,7 @@ class index_table {
   explicit index_table(std::size_t capacity) {
     std::size_t slots = 2;
     while (slots < 2 * capacity) slots *= 2;
-    slots_.assign(slots, none);
+    slots_.resize(slots, none);
   }
   // same(i): does entry i of the owner's array have the key that is looked for?
   template <class Same> u32 find(u64 hash, Same&& same) const { return slots_[slot(hash, same)]; }
@@ -37,7 +36,7 @@ class index_table {
       if (slots_[i] == none || same(slots_[i])) return i;
     }
   }
-  std::vector<u32> slots_;
+  plain_list<u32> slots_;
 };
 
 }  // namespace cke

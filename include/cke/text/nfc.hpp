@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
+#include "../core/plain_list.hpp"
 #include "../core/sorted_order.hpp"
 #include "unicode.hpp"
 
@@ -37,7 +37,7 @@ constexpr std::array<u32, 3> decomposition(std::size_t row) {
   return {r[0], r[1], r[2]};
 }
 
-inline void decompose(std::vector<u32>& out, u32 code) {
+inline void decompose(plain_list<u32>& out, u32 code) {
   if (const u32 s = code - hangul::syllable; s < hangul::syllables) {
     out.push_back(hangul::lead + s / (hangul::vowels * hangul::tails));
     out.push_back(hangul::vowel + s / hangul::tails % hangul::vowels);
@@ -59,13 +59,14 @@ inline void decompose(std::vector<u32>& out, u32 code) {
 }
 
 // Canonical order: each run of marks sorted by combining class; marks of one class stay in order.
-inline void order_marks(std::vector<u32>& codes) {
+inline void order_marks(plain_list<u32>& codes) {
   for (std::size_t begin = 0; begin < codes.size(); ++begin) {
     std::size_t end = begin;
     while (end < codes.size() && combining_class(codes[end]) != 0) ++end;
     if (end - begin > 1) {
-      const std::vector<u32> run(codes.data() + begin, codes.data() + end);
-      const std::vector<u32> order = sorted_order(run.size(), [&](u32 a, u32 b) {
+      plain_list<u32> run(end - begin);
+      std::copy_n(codes.data() + begin, run.size(), run.data());
+      const plain_list<u32> order = sorted_order(run.size(), [&](u32 a, u32 b) {
         return std::pair(combining_class(run[a]), a) < std::pair(combining_class(run[b]), b);
       });
       for (std::size_t i = 0; i < run.size(); ++i) codes[begin + i] = run[order[i]];
@@ -96,7 +97,7 @@ constexpr u32 compose(u32 first, u32 second) {
 }
 
 // Composes in place: each code point with the last starter, unless a mark between them blocks it.
-inline void compose_all(std::vector<u32>& codes) {
+inline void compose_all(plain_list<u32>& codes) {
   std::size_t kept = 0, starter = codes.size();
   u32 last_class = 0;
   for (const u32 code : codes) {
@@ -116,7 +117,7 @@ inline void compose_all(std::vector<u32>& codes) {
 }
 
 // Appends `text` in form C; `codes` is scratch.
-inline void append_nfc(std::string& out, std::string_view text, std::vector<u32>& codes) {
+inline void append_nfc(std::string& out, std::string_view text, plain_list<u32>& codes) {
   codes.clear();
   for (std::size_t at = 0; at < text.size();) {
     const code_point c = code_point_at(text, at);
@@ -137,7 +138,7 @@ inline std::string nfc(std::string_view text) {
   const auto above = [](char c) { return static_cast<u8>(c) >= 0xCC; };
   std::string out;
   out.reserve(text.size());
-  std::vector<u32> codes;
+  plain_list<u32> codes;
   for (std::size_t done = 0;;) {
     const auto first = std::find_if(text.begin() + static_cast<std::ptrdiff_t>(done), text.end(), above);
     if (first == text.end()) return out.append(text, done);

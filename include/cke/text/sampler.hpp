@@ -7,10 +7,10 @@
 #include <limits>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "../core/concat.hpp"
 #include "../core/error.hpp"
+#include "../core/plain_list.hpp"
 #include "logprobs.hpp"
 #include "random.hpp"
 #include "sampling.hpp"
@@ -137,7 +137,8 @@ class sampler {
   }
 
   void drop_below(double weight) {
-    std::erase_if(kept_, [=](const candidate& c) { return static_cast<double>(c.weight) < weight; });
+    const auto light = [=](const candidate& c) { return static_cast<double>(c.weight) < weight; };
+    kept_.cut(std::remove_if(kept_.begin(), kept_.end(), light));
   }
 
   void keep_top_p() {
@@ -168,7 +169,7 @@ class sampler {
   // needs to.
   void keep_first(double mass, bool ties) {
     std::make_heap(kept_.begin(), kept_.end(), after);
-    auto heap_end = kept_.end();  // what left the heap stands behind it, the first of all last
+    candidate* heap_end = kept_.end();  // what left the heap stands behind it, the first of all last
     for (double sum = 0, last = 0; heap_end != kept_.begin();) {
       const candidate next = kept_.front();
       if (heap_end != kept_.end() && sum >= mass && !(ties && next.rank == last)) break;
@@ -177,7 +178,7 @@ class sampler {
       std::pop_heap(kept_.begin(), heap_end--, after);
     }
     std::reverse(kept_.begin(), kept_.end());
-    kept_.erase(kept_.begin() + std::distance(heap_end, kept_.end()), kept_.end());
+    kept_.cut(kept_.begin() + (kept_.end() - heap_end));
   }
 
   u32 draw(double u) const {
@@ -193,9 +194,9 @@ class sampler {
   u32 vocab_size_;
   sampling settings_;
   bool penalizes_ = false;
-  std::vector<u32> occurrences_;  // [vocab_size], all 0 between calls
-  std::vector<float> adjusted_;   // [vocab_size], empty when nothing adjusts the logits
-  std::vector<candidate> kept_;
+  plain_list<u32> occurrences_;   // [vocab_size], all 0 between calls
+  plain_list<float> adjusted_;    // [vocab_size], empty when nothing adjusts the logits
+  plain_list<candidate> kept_;
 };
 
 }  // namespace cke

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "../core/plain_list.hpp"
 #include "../core/sorted_order.hpp"
 #include "bpe.hpp"
 
@@ -48,8 +49,8 @@ class spm_model {
 
   // Equal scores have equal ranks: of them the leftmost join goes first.
   void rank_scores() {
-    const std::vector<float>& scores = vocabulary_->scores;
-    const std::vector<u32> order =
+    const plain_list<float>& scores = vocabulary_->scores;
+    const plain_list<u32> order =
         sorted_order(scores.size(), [&](u32 a, u32 b) { return scores[a] > scores[b]; });
     ranks_.resize(order.size());
     for (u32 i = 0; i < order.size(); ++i)
@@ -92,7 +93,7 @@ class spm_model {
   std::array<u32, 256> bytes_{};
   bool has_bytes_ = false;
   bool spaces_lead_ = false;
-  std::vector<u32> ranks_;  // by id, from the scores
+  plain_list<u32> ranks_;  // by id, from the scores
 };
 
 }  // namespace cke

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "../core/plain_list.hpp"
 #include "added_tokens.hpp"
 #include "bpe.hpp"
 #include "nfc.hpp"
@@ -126,7 +127,7 @@ class tokenizer {
   // Those that are looked for in text as it is, or in normalised text.
   added_tokens added(bool normalized) const {
     std::vector<std::string> contents;
-    std::vector<added_token> tokens;
+    plain_list<added_token> tokens;
     for (const added_token& token : vocabulary_->added) {
       if (token.normalized != normalized) continue;
       const std::string& content = vocabulary_->tokens[token.id];

@@ -11,6 +11,7 @@
 
 #include "../core/concat.hpp"
 #include "../core/error.hpp"
+#include "../core/plain_list.hpp"
 #include "pre_tokenizer.hpp"
 
 CKE_COLD_BEGIN
@@ -102,10 +103,10 @@ struct vocabulary {
   // By id. bpe: raw bytes, not GPT-2's visible spelling. spm: UTF-8 with "▁" for the space, and
   // "<0x0A>" for a byte. steps: as the file has it. Added tokens: the text that they are found by.
   std::vector<std::string> tokens;
-  std::vector<token_type> types;  // by id
-  std::vector<float> scores;      // by id; an spm without merges joins by these
-  std::vector<merge> merges;      // best first
-  std::vector<added_token> added;
+  plain_list<token_type> types;  // by id
+  plain_list<float> scores;      // by id; an spm without merges joins by these
+  plain_list<merge> merges;      // best first
+  plain_list<added_token> added;
   std::string chat_template;  // Jinja, or empty
   std::string tool_template;  // the one for conversations with tools; empty: the same
 };

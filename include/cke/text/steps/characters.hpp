@@ -66,7 +66,7 @@ template <class Use> void each_character(std::string_view text, Use&& use) {
 }
 
 // What NFKD makes of a code point, where NFD makes something else of it; its form is complete.
-inline void decompose_compatible(std::vector<u32>& out, u32 code) {
+inline void decompose_compatible(plain_list<u32>& out, u32 code) {
   using namespace unicode_data;
   std::size_t low = 0, high = std::size(compatible_rows) / 2 - 1;  // rows; the last is no code point
   while (low < high) {
@@ -74,7 +74,7 @@ inline void decompose_compatible(std::vector<u32>& out, u32 code) {
     compatible_rows[2 * middle] < code ? low = middle + 1 : high = middle;
   }
   if (compatible_rows[2 * low] != code || code >= stray_byte) return decompose(out, code);
-  out.insert(out.end(), compatible_forms + compatible_rows[2 * low + 1], compatible_forms + compatible_rows[2 * low + 3]);
+  for (u32 i = compatible_rows[2 * low + 1]; i < compatible_rows[2 * low + 3]; ++i) out.push_back(compatible_forms[i]);
 }
 
 // A text in form C, D, KC or KD. ASCII is in all of them, and no ASCII character joins the one before it.
@@ -83,7 +83,7 @@ inline std::string in_form(std::string_view text, normalizing::form form) {
   const auto beyond = [](char c) { return static_cast<u8>(c) >= 0x80; };
   std::string out;
   out.reserve(text.size());
-  std::vector<u32> codes;
+  plain_list<u32> codes;
   for (std::size_t done = 0;;) {
     std::size_t end = static_cast<std::size_t>(std::find_if(text.begin() + static_cast<std::ptrdiff_t>(done), text.end(), beyond) - text.begin());
     if (end == text.size()) return out.append(text, done);

@@ -66,8 +66,7 @@ class decoder {
   static void inside(decoding::spaced, texts& tokens) { tokens[0].insert(0, 1, ' '); }
 
   static void apply(decoding::byte_level, texts& tokens) {
-    for (std::string& t : tokens)
-      if (auto bytes = from_byte_alphabet(t)) t = std::move(*bytes);
+    for (std::string& t : tokens) from_byte_alphabet(t);
   }
   static void apply(decoding::byte_fallback, texts& tokens) {
     for (std::string& t : tokens)

@@ -2,10 +2,12 @@
 // prefix_tree.hpp: a model's normal tokens, which text may become, as a tree of their bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 #include <vector>
 
+#include "../../core/plain_list.hpp"
 #include "../../core/sorted_order.hpp"
 #include "../vocabulary.hpp"
 
@@ -20,11 +22,11 @@ class prefix_tree {
     struct span {
       u32 begin, end, depth;  // of `ids`: what goes on below a node
     };
-    std::vector<u32> ids = sorted_order(v.tokens.size(), [&](u32 a, u32 b) {
+    plain_list<u32> ids = sorted_order(v.tokens.size(), [&](u32 a, u32 b) {
       const int order = v.tokens[a].compare(v.tokens[b]);
       return order != 0 ? order < 0 : a < b;
     });
-    std::erase_if(ids, [&](u32 id) { return v.types[id] != token_type::normal || v.tokens[id].empty(); });
+    ids.cut(std::remove_if(ids.begin(), ids.end(), [&](u32 id) { return v.types[id] != token_type::normal || v.tokens[id].empty(); }));
     std::vector<span> below{{0, static_cast<u32>(ids.size()), 0}};
     nodes_.emplace_back();
     labels_.push_back(0);

@@ -22,7 +22,7 @@ void every_kernel(gpu& device, const step& s) {
                    head_norm_rope, router, route, sort_by_expert, gather>(device, s);
   instantiate_formats<dtype::q8_0, dtype::q4_k, dtype::bf16, dtype::f16, dtype::f32>(device, s);
   instantiate_caches<dtype::bf16, dtype::f16, dtype::f32>(device, s);
-  instantiate<wide_kernel<dtype::q8_0>, wide_kernel<dtype::q4_k>, attend_join_kernel, join_experts_kernel, choose_kernel>(device, s);
+  instantiate<wide_kernel<dtype::q8_0>, wide_kernel<dtype::q4_k>, wide_expert_kernel<dtype::q8_0>, wide_expert_kernel<dtype::q4_k>, attend_join_kernel, join_experts_kernel, choose_kernel>(device, s);
 }
 
 // Many tokens in one launch, of a model whose products read bytes.

@@ -4,7 +4,6 @@
 
 #include "attention.cuh"
 #include "experts.cuh"
-#include "wide.cuh"
 
 namespace cke::cuda {
 
@@ -99,9 +98,12 @@ template <kernel_types T, epilogue How, class Device> struct emit_experts {
   static CKE_CONSTEXPR void to(Device& device, step s, u32) {
     s.how = How;
     static_assert(T.second == dtype::none, "cke: cuda: gate and up of experts have one format");
-    const u32 units = ceil_div(s.matrices[0].group, unit_rows), tiles = most_tiles(s.route, s.tokens);
-    if (s.tokens == 1) launch<expert_kernel<T.first, 1>>(device, s, units, tiles);
-    else launch<expert_kernel<T.first, most_tokens>>(device, s, units, tiles);
+    const u32 units = ceil_div(s.matrices[0].group, unit_rows), tiles = most_tiles(s);
+    if (s.tokens == 1) return launch<expert_kernel<T.first, 1>>(device, s, units, tiles);
+    if constexpr (has_wide<T.first>)
+      if (rows_of_tile(s) == wide_tokens)
+        return launch<wide_expert_kernel<T.first>>(device, s, How == epilogue::gate ? units : ceil_div(units, 2), tiles);
+    launch<expert_kernel<T.first, most_tokens>>(device, s, units, tiles);
   }
 };
 template <kernel_types T, class Device> struct emitter<opcode::expert_act, T, Device> : emit_experts<T, epilogue::gate, Device> {};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "routing.cuh"
+#include "wide.cuh"
 
 namespace cke::cuda {
 
@@ -19,30 +20,70 @@ template <> struct kernel<opcode::gather, dtype::f32, sm75> {
   }
 };
 
+// Rows of one expert; none: there is no such tile.
+struct expert_tile {
+  u32 expert, first, count;
+};
+CKE_DEVICE expert_tile tile_of(const step& s, u32 i) {
+  const expert_rows rows(s.in[0], s.route, s.tokens);
+  if (i >= dev::load(rows.tiles())) return {};
+  const u32 first = dev::load(rows.first() + i);
+  return {dev::load(rows.expert() + i), first, dev::load(rows.first() + i + 1) - first};
+}
+CKE_DEVICE u32 units_of_expert(const step& s) { return (s.matrices[0].group + unit_rows - 1) / unit_rows; }
+template <dtype F> CKE_DEVICE const std::byte* unit_of_expert(const step& s, const matrix& m, u32 expert, u32 unit) {
+  return m.packed + (u64{expert} * units_of_expert(s) + unit) * unit_bytes<F>(s.cols);
+}
+// A row's product with a unit of down, to its place among the parts.
+CKE_DEVICE void put_part(const step& s, u32 row, u32 unit, float y) {
+  const u32 width = s.matrices[0].group, column = unit * unit_rows + dev::lane();
+  const u32 place = dev::load(expert_rows(s.in[0], s.route, s.tokens).place() + row);
+  if (column < width) dev::store(s.parts + u64{place} * width + column, y);
+}
+
 // Block (x, y): unit x of the matrices of one expert, for the rows of tile y. epilogue::gate: act(gate x) (up x), in the
-// form that down wants; else down h, to the row's place among the parts.
+// form that down wants; else down h.
 template <dtype F, u32 T, class Arch> struct multiply_experts {
   static constexpr u32 shared_bytes(const step&) { return product<F, T, Arch>::shared_bytes; }
 
   CKE_DEVICE static void run(const step& s, dev::place at) {
-    const expert_rows rows(s.in[0], s.route, s.tokens);
-    if (at.y >= dev::load(rows.tiles())) return;
-    const u32 expert = dev::load(rows.expert() + at.y), first = dev::load(rows.first() + at.y), count = dev::load(rows.first() + at.y + 1) - first;
-    const u32 row = first + dev::warp(), group = s.matrices[0].group, units = (group + unit_rows - 1) / unit_rows;
+    const expert_tile tile = tile_of(s, at.y);
+    if (tile.count == 0) return;
+    const u32 row = tile.first + dev::warp(), from = s.tokens == 1 && s.how == epilogue::gate ? 0 : tile.first;
     dev::shared_memory memory;
     const dev::shared<u32> found = memory.take<u32>(product<F, T, Arch>::shared_bytes / 4);
-    const auto of = [&](const matrix& m, u32 from) {
+    const auto of = [&](const matrix& m) {
       from_memory weights;
-      return product<F, T, Arch>::of(weights, m.packed + (u64{expert} * units + at.x) * unit_bytes<F>(s.cols), s.cols, s.in[1], from, count, found);
+      return product<F, T, Arch>::of(weights, unit_of_expert<F>(s, m, tile.expert, at.x), s.cols, s.in[1], from, tile.count, found);
     };
-    const u32 column = at.x * unit_rows + dev::lane();
     if (s.how == epilogue::gate) {
-      const u32 from = s.tokens == 1 ? 0 : first;
-      const float gate = of(s.matrices[0], from), up = of(s.matrices[1], from);
-      if (dev::warp() < count) put_block(s.out[0], row, at.x, column < group ? activate(s.act, gate) * up : 0.f);
+      const float gate = of(s.matrices[0]), up = of(s.matrices[1]);
+      if (dev::warp() < tile.count) put_gated(s, at.x, row, gate, up);
     } else {
-      const float y = of(s.matrices[0], first);
-      if (dev::warp() < count && column < group) dev::store(s.parts + u64{dev::load(rows.place() + row)} * group + column, y);
+      const float y = of(s.matrices[0]);
+      if (dev::warp() < tile.count) put_part(s, row, at.x, y);
+    }
+  }
+};
+
+// The same with tiles of 64 rows: unit x of gate and of up, or units 2 x and 2 x + 1 of down.
+template <dtype F, class Arch> struct multiply_experts_wide {
+  using product = wide_product<F, Arch>;
+  static constexpr u32 shared_bytes(const step&) { return product::shared_bytes; }
+
+  CKE_DEVICE static void run(const step& s, dev::place at) {
+    const expert_tile tile = tile_of(s, at.y);
+    if (tile.count == 0) return;
+    const bool gated = s.how == epilogue::gate, second = gated || 2 * at.x + 1 < units_of_expert(s);
+    const u32 unit = gated ? at.x : 2 * at.x;
+    product p{{unit_of_expert<F>(s, s.matrices[0], tile.expert, unit), nullptr}, s.cols, s.in[1], tile.first, tile.count};
+    if (second) p.unit[1] = gated ? unit_of_expert<F>(s, s.matrices[1], tile.expert, unit) : unit_of_expert<F>(s, s.matrices[0], tile.expert, unit + 1);
+    const dev::shared<float> sums = p.run();
+    for (u32 t = dev::warp(); t < tile.count; t += block_warps) {
+      const auto y = [&](u32 h) -> float { return sums[t * product::sums_of_token + h * unit_rows + dev::lane()]; };
+      if (gated) put_gated(s, unit, tile.first + t, y(0), y(1));
+      else put_part(s, tile.first + t, unit, y(0));
+      if (!gated && second) put_part(s, tile.first + t, unit + 1, y(1));
     }
   }
 };
@@ -71,6 +112,9 @@ template <dtype F, u32 T> struct expert_kernel {
   template <class Arch> struct on : std::conditional_t<has_format<F>, multiply_experts<F, T, Arch>, no_kernel> {
     static_assert(has_format<F>, "cke: cuda: no product with experts of this dtype; specialise cke::cuda::format; see expert_kernel<dtype, tokens>");
   };
+};
+template <dtype F> struct wide_expert_kernel {
+  template <class Arch> using on = multiply_experts_wide<F, Arch>;
 };
 struct join_experts_kernel {
   template <class> using on = join_experts;

@@ -66,6 +66,7 @@ struct step {
   activation act{};
   pairing pairs{};
   router route{};
+  bool expert_codes{};             // all matrices of experts are codes
   bool shared{}, shared_gate{};    // what a sum of experts adds after them
   const float *cos{}, *sin{};      // [position][rope_width / 2]
   u64 kv_offset{}, kv_block_bytes{};

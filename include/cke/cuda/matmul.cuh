@@ -7,7 +7,7 @@
 
 namespace cke::cuda {
 
-inline constexpr u32 most_tokens = 8;  // of a block
+inline constexpr u32 most_tokens = 8, wide_tokens = 64;  // of a block; of one of wide.cuh
 
 // The rows of a unit, of a matrix whose groups begin a unit each.
 struct row_range {

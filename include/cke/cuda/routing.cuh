@@ -113,7 +113,7 @@ template <> struct kernel<opcode::route, dtype::f32, sm75> {
 };
 
 // The rows (token, expert) of a pass, expert by expert and in each token by token, in tiles of one expert and at most
-// most_tokens rows, as they lie in the register of `order`. The place of a row is its token's, and there its expert's among
+// rows_of_tile rows, as they lie in the register of `order`. The place of a row is its token's, and there its expert's among
 // the token's own, ascending.
 struct expert_rows {
   u32* words;
@@ -126,8 +126,13 @@ struct expert_rows {
   CKE_DEVICE u32* place() const { return first() + all + 1; }                               // [all]
   CKE_DEVICE float* weight() const { return reinterpret_cast<float*>(place() + all); }      // [all], by place
 };
-constexpr u32 most_tiles(const router& r, u32 tokens) {
-  const u32 all = tokens * r.active, listed = all < r.experts ? all : r.experts, most = (all + (most_tokens - 1) * listed) / most_tokens;
+// Wide ones where experts have more than a narrow one's rows on average.
+constexpr u32 rows_of_tile(const step& s) {
+  return s.expert_codes && s.tokens * s.route.active > most_tokens * s.route.experts ? wide_tokens : most_tokens;
+}
+constexpr u32 most_tiles(const step& s) {
+  const u32 all = s.tokens * s.route.active, listed = all < s.route.experts ? all : s.route.experts, rows = rows_of_tile(s);
+  const u32 most = (all + (rows - 1) * listed) / rows;
   return most < all ? most : all;
 }
 
@@ -141,7 +146,7 @@ template <> struct kernel<opcode::sort_by_expert, dtype::f32, sm75> {
     const expert_rows rows(s.out[0], r, s.tokens);
     dev::shared_memory memory;
     const auto next = memory.take<u32>((block_warps + 1) * r.experts);
-    const u32 mine = dev::warp() * r.experts, sizes = block_warps * r.experts;
+    const u32 mine = dev::warp() * r.experts, sizes = block_warps * r.experts, of_tile = rows_of_tile(s);
     each(block_warps * r.experts, [&](u32 i) { next[i] = 0u; });
     dev::sync();
     each_row(s, next, mine, [](u32, u32, u32, u32) {});
@@ -154,13 +159,13 @@ template <> struct kernel<opcode::sort_by_expert, dtype::f32, sm75> {
     dev::sync();
     each(r.experts, [&](u32 e) {
       u32 row = 0, tile = 0;
-      for (u32 lower = 0; lower < e; ++lower) row += next[sizes + lower], tile += tiles_of(next[sizes + lower]);
+      for (u32 lower = 0; lower < e; ++lower) row += next[sizes + lower], tile += (next[sizes + lower] + of_tile - 1) / of_tile;
       for (u32 w = 0, at = row; w < block_warps; ++w) {
         const u32 size = next[w * r.experts + e];
         next[w * r.experts + e] = at, at += size;
       }
       const u32 end = row + next[sizes + e];
-      for (; row < end; row += most_tokens, ++tile) dev::store(rows.expert() + tile, e), dev::store(rows.first() + tile, row);
+      for (; row < end; row += of_tile, ++tile) dev::store(rows.expert() + tile, e), dev::store(rows.first() + tile, row);
       if (e + 1 == r.experts) dev::store(rows.tiles(), tile), dev::store(rows.first() + tile, end);
     });
     dev::sync();
@@ -174,7 +179,6 @@ template <> struct kernel<opcode::sort_by_expert, dtype::f32, sm75> {
   }
 
  private:
-  CKE_DEVICE static u32 tiles_of(u32 rows) { return (rows + most_tokens - 1) / most_tokens; }
   // f(token, k, expert k of it, row) for the warp's tokens, whose rows are counted one token after the other.
   template <class F> CKE_DEVICE static void each_row(const step& s, const dev::shared<u32>& next, u32 mine, F&& f) {
     const u32 active = s.route.active, run = (s.tokens + block_warps - 1) / block_warps;

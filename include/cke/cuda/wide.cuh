@@ -6,7 +6,6 @@
 
 namespace cke::cuda {
 
-inline constexpr u32 wide_tokens = 64;  // of a block
 template <dtype F>
 concept has_wide = std::is_same_v<typename format<F>::sum, i32>;
 

@@ -53,9 +53,9 @@ struct wide_experts : model<
 };
 
 // All logits of 90 ids of a random model, and those of one more.
-template <class M, class Formats, class Isa> std::vector<float> random_logits(const random_model::tensors& t) {
+template <class M, class Formats, class Isa> std::vector<float> random_logits(const random_model::tensors& t, u32 chunk = 71) {
   using machine = loaded<program<M, Formats>, dtype::f32, Isa>;
-  sequence<machine> s(std::make_shared<machine>(t.index(), "random", naming::hf, names_of<M>(), model_options{.threads = 2, .context = 96, .chunk = 71, .logit_rows = 4}));
+  sequence<machine> s(std::make_shared<machine>(t.index(), "random", naming::hf, names_of<M>(), model_options{.threads = 2, .context = 96, .chunk = chunk, .logit_rows = 4}));
   std::vector<float> all;
   const auto take = [&](u32, std::span<const float> row) { all.insert(all.end(), row.begin(), row.end()); };
   s.feed_all(random_model::ids(90, machine::program::vocab), take);
@@ -92,6 +92,7 @@ TEST_CASE("cuda: mixtures of experts in q8_0 have the CPU's bits, however they c
   using random_model::with_experts;
   const auto t = random_model::tensors::of<program<with_experts, Q8_0>>();
   const auto device = random_logits<with_experts, Q8_0, emulated<cuda::sm80>>(t);
+  CHECK(random_logits<with_experts, Q8_0, emulated<cuda::sm80>>(t, 5) == device);  // other tiles
   CHECK(parity::distance(device, random_logits<with_experts, Q8_0, isa::native>(t)).relative <= other_order);
 }
 

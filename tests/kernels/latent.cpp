@@ -76,3 +76,17 @@ TEST_CASE("latent: keys and queries are those of transformers, however tokens ar
   }
   CHECK(f.done());
 }
+
+TEST_CASE("latent: heads that share one key and value are several units at short contexts, runs of keys at long ones") {
+  const auto units = [](const params& p, std::initializer_list<segment> segments) { return units_to_share(p, std::span(segments.begin(), segments.size())); };
+  const params lite{.heads = 16, .kv_heads = 1, .head_dim = 576, .window = everything};
+  const segment at_64{0, 1, 64, {}}, at_500{1, 1, 500, {}}, at_1100{2, 1, 1100, {}};
+  CHECK(units(lite, {at_64}) == 4);
+  CHECK(units(lite, {at_64, at_500}) == 8);
+  CHECK(units(lite, {at_1100}) == 3);
+  CHECK(units(lite, {at_64, at_500, at_1100}) == 11);
+  CHECK(units({.heads = 128, .kv_heads = 1, .head_dim = 576, .window = everything}, {at_64}) == 32);
+  CHECK(units({.heads = 10, .kv_heads = 1, .head_dim = 36, .window = everything}, {at_64}) == 2);  // 8 heads fill blocks of 32 numbers
+  CHECK(units({.heads = 5, .kv_heads = 1, .head_dim = 22, .window = everything}, {at_64}) == 0);
+  CHECK(units({.heads = 32, .kv_heads = 2, .head_dim = 128, .window = everything}, {at_64}) == 0);
+}

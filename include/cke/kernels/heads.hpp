@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <initializer_list>
+#include <numeric>
 
 #include "attention.hpp"
 #include "kernel.hpp"
@@ -83,18 +84,28 @@ constexpr runs runs_of(const params& p, const segment& s) {
   const u32 first = (s.position + 1 > p.window ? s.position + 1 - p.window : 0) / run_keys;
   return {first, ceil_div(s.position + s.tokens, run_keys) - first};
 }
-// All runs of a head, where any segment sees several; else 0.
-constexpr u32 runs_to_share(const params& p, std::span<const segment> segments) {
+// Query heads of a slice, where all of them share one key and value: few, and whole blocks of the output's columns.
+constexpr u32 heads_of_slice(const params& p) {
+  constexpr u32 least = 4, block = 32;
+  return p.kv_heads > 1 ? p.heads / p.kv_heads : least * block / std::gcd(least * p.head_dim, block);
+}
+// Units of a kv head: the runs that a segment sees, or of a single one slices of the query heads.
+constexpr u32 units_of_head(const params& p, const segment& s) {
+  const u32 count = runs_of(p, s).count;
+  return count > 1 ? count : ceil_div(p.heads / p.kv_heads, heads_of_slice(p));
+}
+// Those of all segments; 0 where none has several.
+constexpr u32 units_to_share(const params& p, std::span<const segment> segments) {
   u32 count = 0;
-  for (const segment& s : segments) count += runs_of(p, s).count;
+  for (const segment& s : segments) count += units_of_head(p, s);
   return count > segments.size() ? count : 0;
 }
 
 // softmax(q k^T * scale) v of the query heads of one kv head; in[0]: q, out[0]: f32 or operand tiles.
 //
 // Cut by kv heads, a unit is all of a head. Where `work::cut` is not 0 it is done in parts instead: units
-// from kv_heads on are the runs of every head, `cut` each, segment by segment; when all of a head's are
-// done, unit h puts them together.
+// from kv_heads on are those of every head, `cut` each, segment by segment; when all of a head's are
+// done, unit h puts its runs together.
 template <dtype KV, class Isa>
   requires requires { kv_cache<KV, Isa>::block_bytes(0u); }
 struct kernel<opcode::attend, KV, Isa> {
@@ -105,12 +116,12 @@ struct kernel<opcode::attend, KV, Isa> {
       // Late tiles see the most keys: first come, longest first.
       const u32 first = w.tiles[w.tiles.size() - 1 - unit / p.kv_heads], last = first + unit_tokens;
       const segment& s = segment_of(w, first);
-      return whole(p, w, s, unit % p.kv_heads, first, last < s.first + s.tokens ? last : s.first + s.tokens);
+      return whole(p, w, s, all_of(p, unit % p.kv_heads), first, last < s.first + s.tokens ? last : s.first + s.tokens);
     }
     if (unit >= p.kv_heads) return part(p, w, (unit - p.kv_heads) / w.cut, (unit - p.kv_heads) % w.cut);
     for (const segment& s : w.segments) {
-      if (w.cut) join(p, w, s, unit);
-      else whole(p, w, s, unit, s.first, s.first + s.tokens);
+      if (!w.cut) whole(p, w, s, all_of(p, unit), s.first, s.first + s.tokens);
+      else if (runs_of(p, s).count > 1) join(p, w, s, unit);
     }
   }
 
@@ -121,21 +132,26 @@ struct kernel<opcode::attend, KV, Isa> {
     const double usual = 1 / std::sqrt(static_cast<double>(p.head_dim));
     return {p.head_dim, p.scale.v != 0 ? float{p.scale} : static_cast<float>(usual), p.cap};
   }
-  // Rows of a kv head: its query heads of one token after the other. Fills queries from row `from` on.
-  static u32 ask(const params& p, const work& w, const segment& s, u32 h, u32 from, u32 end, attention_query (&queries)[most]) {
-    const u32 group = p.heads / p.kv_heads;
+  struct query_heads { u32 kv, first, count; };  // some of those of a kv head
+  static query_heads all_of(const params& p, u32 kv) { return {kv, kv * (p.heads / p.kv_heads), p.heads / p.kv_heads}; }
+  static query_heads slice_of(const params& p, u32 kv, u32 slice) {
+    const u32 group = p.heads / p.kv_heads, first = slice * heads_of_slice(p);
+    return {kv, kv * group + first, std::min(heads_of_slice(p), group - first)};
+  }
+  // Rows: the heads of one token after the other. Fills queries from row `from` on.
+  static u32 ask(const params& p, const work& w, const segment& s, query_heads h, u32 from, u32 end, attention_query (&queries)[most]) {
     u32 n = 0;
     for (u32 i = from; i < end && n < most; ++i, ++n) {
-      const u32 visible = position_of(s, i / group) + 1;
-      queries[n] = {w.in[0].row(i / group) + u64{h * group + i % group} * p.head_dim, nullptr, visible,
+      const u32 visible = position_of(s, i / h.count) + 1;
+      queries[n] = {w.in[0].row(i / h.count) + u64{h.first + i % h.count} * p.head_dim, nullptr, visible,
                     p.window < visible ? visible - p.window : 0};
     }
     return n;
   }
 
-  CKE_OUT_OF_LINE static void whole(const params& p, const work& w, const segment& s, u32 h, u32 first, u32 last) {
-    const u32 group = p.heads / p.kv_heads, wide = group * p.head_dim, together = group < most ? most / group : 1;
-    // scratch: [tokens][group heads][head_dim], then attention's own
+  CKE_OUT_OF_LINE static void whole(const params& p, const work& w, const segment& s, query_heads h, u32 first, u32 last) {
+    const u32 group = h.count, wide = group * p.head_dim, together = group < most ? most / group : 1;
+    // scratch: [tokens][heads][head_dim], then attention's own
     float* const out = reinterpret_cast<float*>(w.scratch);
     std::byte* const inner = w.scratch + align_up(u64{together} * wide * sizeof(float));
     attention_query queries[most];
@@ -144,9 +160,9 @@ struct kernel<opcode::attend, KV, Isa> {
       for (u32 from = t * group, n; from < end * group; from += n) {
         n = ask(p, w, s, h, from, end * group, queries);
         for (u32 i = 0; i < n; ++i) queries[i].out = out + u64{from - t * group + i} * p.head_dim;
-        core::run({queries, n}, blocks_of(w, s, h), options(p), inner);
+        core::run({queries, n}, blocks_of(w, s, h.kv), options(p), inner);
       }
-      for (u32 i = t; i < end; ++i) put<Isa>(w.out[0], w.tokens, i, h * wide, wide, out + u64{i - t} * wide);
+      for (u32 i = t; i < end; ++i) put<Isa>(w.out[0], w.tokens, i, h.first * p.head_dim, wide, out + u64{i - t} * wide);
     }
   }
 
@@ -163,16 +179,18 @@ struct kernel<opcode::attend, KV, Isa> {
     const u64 at = h * rows_before(p, w, nullptr) + rows_before(p, w, &s) + u64{run} * s.tokens * (p.heads / p.kv_heads);
     return w.parts + (at + row) * core::part_floats(p.head_dim);
   }
-  static void part(const params& p, const work& w, u32 h, u32 run) {
+  static void part(const params& p, const work& w, u32 h, u32 unit) {
     const segment* s = w.segments.data();
-    for (u32 count; (count = runs_of(p, *s).count) <= run; ++s) run -= count;
+    for (u32 count; (count = units_of_head(p, *s)) <= unit; ++s) unit -= count;
+    const runs seen = runs_of(p, *s);
+    if (seen.count == 1) return whole(p, w, *s, slice_of(p, h, unit), s->first, s->first + s->tokens);
     const u32 group = p.heads / p.kv_heads, begin = s->first * group, end = begin + s->tokens * group;
     attention_query queries[most];
     for (u32 from = begin, n; from < end; from += n) {
-      n = ask(p, w, *s, h, from, end, queries);
+      n = ask(p, w, *s, all_of(p, h), from, end, queries);
       core::prepare({queries, n}, options(p), w.scratch);
-      core::part({queries, n}, blocks_of(w, *s, h), runs_of(p, *s).first + run, options(p),
-                 part_at(p, w, *s, h, from - begin, run), w.scratch);
+      core::part({queries, n}, blocks_of(w, *s, h), seen.first + unit, options(p),
+                 part_at(p, w, *s, h, from - begin, unit), w.scratch);
     }
   }
   static void join(const params& p, const work& w, const segment& s, u32 h) {

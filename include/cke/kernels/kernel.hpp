@@ -53,7 +53,7 @@ struct work {
   std::span<const u32> tiles{};  // the rows that begin a tile: at most unit_tokens rows of one segment
   split by{};
   std::byte* scratch{};          // this thread's own; `scratch_bytes` of it
-  u32 cut{};                     // runs of keys of a head, when attention is shared run by run
+  u32 cut{};                     // units of a kv head, when its attention is shared
   float* parts{};                // what its runs leave, of all threads
 };
 

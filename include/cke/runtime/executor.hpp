@@ -166,7 +166,7 @@ template <class P, dtype KV, class Isa> class executor {
         work w[widest];
         for (u32 k = 0; k < ph.count; ++k) w[k] = prepared(first + k);
         const instruction &i = c->ops[first], &last = c->ops[first + ph.count - 1];
-        const u32 cut = ph.by == split::kv_heads && attends(last.op) ? runs_to_share(last.p, now.segments) : 0;
+        const u32 cut = ph.by == split::kv_heads && attends(last.op) ? units_to_share(last.p, now.segments) : 0;
         const auto tiles = static_cast<u32>(now.tiles.size());
         team_.share(thread, units_of(i.p, ph.by, now.tokens, row_units(*c, i), tiles), [&](u32 unit) {
           for (u32 k = 0; k + (cut > 0) < ph.count; ++k) timed(first + k, w[k], unit);
@@ -208,8 +208,8 @@ template <class P, dtype KV, class Isa> class executor {
   team& team_;
   workspace<P, KV, Isa> space_;
   tracer trace_{};
-  // Attention in runs needs no barrier: the runs of a kv head wait for its keys and queries, which
-  // count 1, and who finishes the last of them puts them together. 0 between phases.
+  // Attention that is shared needs no barrier: the units of a kv head wait for its keys and queries, which
+  // count 1, and who finishes the last of them puts its runs together. 0 between phases.
   std::unique_ptr<std::atomic<u32>[]> progress_;
 };
 

@@ -19,7 +19,7 @@ import gguf
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "parity"))
-import gguf_file  # noqa: E402
+import gguf_metadata  # noqa: E402
 
 # hidden, intermediate, layers, heads; all have 8 kv heads of 128 and tied embeddings.
 SHAPES = {"0.6B": (1024, 3072, 28, 16), "1.7B": (2048, 6144, 28, 16), "4B": (2560, 9728, 36, 32)}
@@ -66,8 +66,8 @@ def vocabulary(config):
              + [gguf.TokenType.UNUSED] * len(padding))
     merges = [f"{left} {right}" for left, right in parts]
     end = tokens.index("<|im_end|>")
-    return gguf_file.Vocabulary("qwen2", tokens + padding, types, merges,
-                                bos=tokens.index("<|endoftext|>"), eos=end)
+    return gguf_metadata.Vocabulary("qwen2", tokens + padding, types, merges,
+                                    bos=tokens.index("<|endoftext|>"), eos=end)
 
 
 def tensors(c):
@@ -112,9 +112,9 @@ class Noise:
 
 
 def write(out, config, type_name, seed):
-    kind = gguf_file.TYPES[type_name][0]
+    kind = gguf_metadata.TYPES[type_name][0]
     writer = gguf.GGUFWriter(out, config.model_type)
-    gguf_file.write_metadata(writer, config, vocabulary(config), type_name)
+    gguf_metadata.write_metadata(writer, config, vocabulary(config), type_name)
     writer.add_chat_template(CHAT_TEMPLATE)
     block, size = gguf.GGML_QUANT_SIZES[kind]
     for name, shape in tensors(config):
@@ -143,7 +143,7 @@ def main():
     args = parser.parse_args()
     config = config_of(args.shape, args.layers)
 
-    if args.type in gguf_file.TYPES:
+    if args.type in gguf_metadata.TYPES:
         write(args.out, config, args.type, args.seed)
     else:
         import quantise

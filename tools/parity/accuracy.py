@@ -24,6 +24,8 @@ import torch
 
 import checkpoints
 import gguf_file
+import gguf_metadata
+import gguf_names
 import llamacpp
 import measure
 
@@ -35,10 +37,10 @@ def write_gguf(folder, model, name):
     """The path of `model` as GGUF of type `name`, and its weights as a reader will see them."""
     # Text is not under test: any names of the tokens will do.
     tokens = ["a", "b", "ab"] + [f"<{i}>" for i in range(3, model.config.vocab_size)]
-    vocabulary = gguf_file.Vocabulary("qwen2", tokens, [gguf.TokenType.NORMAL] * len(tokens), ["a b"],
-                                      bos=0, eos=1)
+    vocabulary = gguf_metadata.Vocabulary("qwen2", tokens, [gguf.TokenType.NORMAL] * len(tokens), ["a b"],
+                                          bos=0, eos=1)
     path = folder / f"{name}.gguf"
-    if name in gguf_file.TYPES:
+    if name in gguf_metadata.TYPES:
         return path, gguf_file.write(path, model, vocabulary, name)
     whole = folder / "F32.gguf"
     gguf_file.write(whole, model, vocabulary, "F32")
@@ -50,8 +52,8 @@ def write_gguf(folder, model, name):
     family, tied = model.config.model_type, model.config.tie_word_embeddings
     if family in gguf_file.PAIRWISE:
         raise SystemExit(f"{name}: rows of {family} are reordered in GGUF; take another family")
-    return path, {key: read[gguf_file.tensor_name("model.embed_tokens.weight" if tied and key == "lm_head.weight"
-                                                  else key, family)] for key in model.state_dict()}
+    return path, {key: read[gguf_names.tensor_name("model.embed_tokens.weight" if tied and key == "lm_head.weight"
+                                                   else key, family)] for key in model.state_dict()}
 
 
 def reference(model, weights, prompts):

@@ -27,6 +27,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[2] / "tools" / "parity"))
 import checkpoints  # noqa: E402
 import gguf_file  # noqa: E402
+import gguf_metadata  # noqa: E402
 
 VOCAB, PROMPT, NEW = 288, 24, 16
 MIXERS = ("qwen3_5_text", "mamba2", "lfm2", "deepseek_v3")
@@ -160,7 +161,7 @@ FAMILIES = {
 def vocabulary():
     """Tokens that mean nothing: llama.cpp wants some, and those of phi3 by name."""
     tokens = ["<unk>", "<s>", "</s>", "<|endoftext|>"] + [f"<t{i}>" for i in range(4, VOCAB - 3)] + ["a", "b", "ab"]
-    return gguf_file.Vocabulary("qwen2", tokens, [gguf.TokenType.NORMAL] * VOCAB, ["a b"], bos=0, eos=2)
+    return gguf_metadata.Vocabulary("qwen2", tokens, [gguf.TokenType.NORMAL] * VOCAB, ["a b"], bos=0, eos=2)
 
 
 def model_of(family, changes):

@@ -24,6 +24,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parents[2] / "tools" / "parity"))
 import checkpoints  # noqa: E402
 import gguf_file  # noqa: E402
+import gguf_metadata  # noqa: E402
 
 NEW_IDS = 16
 GGUF_IDS = 20        # past the original length, 16, of the scaled ones
@@ -163,8 +164,8 @@ def gguf_vocabulary(tokenizer, pre):
     merges = json.loads(tokenizer.to_str())["model"]["merges"]
     types = ([gguf.TokenType.NORMAL] * (VOCAB - len(CONTROL))
              + [gguf.TokenType.CONTROL] * len(CONTROL))
-    return gguf_file.Vocabulary(pre, [token for token, _ in ids], types,
-                                [" ".join(pair) for pair in merges], bos=VOCAB - 3, eos=VOCAB - 1)
+    return gguf_metadata.Vocabulary(pre, [token for token, _ in ids], types,
+                                    [" ".join(pair) for pair in merges], bos=VOCAB - 3, eos=VOCAB - 1)
 
 
 def save_tokenizer(tokenizer, directory):

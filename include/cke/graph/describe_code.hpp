@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+// describe_code.hpp: one code of a program as JSON: steps, weights, registers, and both forms of its schedule.
+#pragma once
+
+#include <string>
+
+#include "../core/json_writer.hpp"
+#include "contract.hpp"
+#include "plan.hpp"
+#include "schedule.hpp"
+
+namespace cke::detail {
+
+constexpr std::string_view word(split s) {
+  constexpr std::string_view words[]{"redundant", "tokens", "rows", "kv_heads", "tiles", "experts", "macro"};
+  return words[static_cast<u8>(s)];
+}
+constexpr std::string_view word(form f) { return f == form::decode ? "decode" : "prefill"; }
+constexpr std::string_view word(keeps_what w) {
+  constexpr std::string_view words[]{"kv", "conv", "delta", "ssm"};
+  return words[static_cast<u8>(w)];
+}
+constexpr std::string_view word(lifecycle l) {
+  constexpr std::string_view words[]{"slot_persistent", "request_scoped", "step_scoped"};
+  return words[static_cast<u8>(l)];
+}
+constexpr std::string_view word(activation a) {
+  constexpr std::string_view words[]{"silu", "gelu_tanh", "gelu_erf", "relu2"};
+  return words[static_cast<u8>(a)];
+}
+constexpr std::string_view word(scoring s) {
+  constexpr std::string_view words[]{"softmax", "softmax_of_chosen", "sigmoid"};
+  return words[static_cast<u8>(s)];
+}
+constexpr std::string_view word(stretch s) {
+  constexpr std::string_view words[]{"default", "linear", "dynamic", "llama3", "yarn", "longrope", "proportional"};
+  return words[static_cast<u8>(s)];
+}
+
+// The rule that names a slot's tensor, or null: a model need not have names.
+template <class M> constexpr const name_rule* name_rule_of(place where, const weight_slot& w) {
+  const auto find = [&](const auto& rules) -> const name_rule* {
+    for (std::size_t i = std::size(rules); i-- > 0;)
+      if (rules[i].where == where && rules[i].is == w.is && rules[i].nth == w.nth) return &rules[i];
+    return nullptr;
+  };
+  if constexpr (requires { M::names; }) return find(M::names);
+  else if constexpr (requires { M::family::names; }) return find(M::family::names);
+  else return nullptr;
+}
+
+// What a rule calls a tensor first; "{}" stands for numbers.
+inline std::string pattern_of(std::string_view names, const char* ending) {
+  const std::string_view name = alternative(names, 0);
+  return name.starts_with('=') ? std::string(name.substr(1)) : std::string(name) + ending;
+}
+
+template <class List> void put_indices(json_writer& j, std::string_view key, const List& list) {
+  j.array(key, [&] { for (u32 i = 0; i < list.count; ++i) j.put("", u32{list[i]}); });
+}
+
+// Fields that are set; zero means absent, as in the alphabet.
+inline void put_params(json_writer& j, const params& p, bool shows_activation) {
+  auto number = [&](std::string_view key, auto value) { if (value != decltype(value){}) j.put(key, value); };
+  number("rows", p.rows), number("cols", p.cols), number("heads", p.heads), number("kv_heads", p.kv_heads);
+  number("head_dim", p.head_dim);
+  if (p.window != everything) number("window", p.window);
+  if (shows_activation) j.put("activation", word(p.act));
+  number("bias", p.bias), number("eps", p.eps.v), number("offset", p.offset.v), number("scale", p.scale.v);
+  number("cap", p.cap.v), number("tiled", p.tiled), number("shared", p.shared), number("shared_gate", p.shared_gate);
+  if (p.route.experts)
+    j.object("route", [&] {
+      j.put("experts", p.route.experts), j.put("active", p.route.active), j.put("score", word(p.route.score));
+      number("bias", p.route.bias), number("renormalise", p.route.renormalise);
+      if (p.route.groups_kept < p.route.groups) {
+        j.put("groups", p.route.groups), j.put("groups_kept", p.route.groups_kept);
+        j.put("group_by", p.route.group_by == group_score::best ? "best" : "best_two");
+      }
+      if (p.route.scale.v != 1) j.put("scale", p.route.scale.v);
+    });
+  if (p.rope.dims == 0) return;
+  const rotary& r = p.rope;
+  j.object("rope", [&] {
+    j.put("dims", r.dims), j.put("theta", r.theta.v);
+    j.put("pairs", r.pairs == pairing::split ? "split" : "adjacent"), j.put("rule", word(r.rule));
+    if (r.rule == stretch::none) return;
+    j.put("factor", r.factor.v), number("original", r.original), number("max_position", r.max_position);
+    if (r.rule == stretch::llama3) j.put("low_freq_factor", r.low.v), j.put("high_freq_factor", r.high.v);
+    if (r.rule == stretch::yarn) j.put("beta_fast", r.beta_fast.v), j.put("beta_slow", r.beta_slow.v);
+    number("attention_factor", r.attention_factor.v);
+  });
+}
+inline bool has_activation(opcode op) {
+  return op == opcode::act_mul || op == opcode::act_mul_quantize || op == opcode::matmul_act || op == opcode::matmul_act_quantize ||
+         op == opcode::expert_act || op == opcode::causal_conv || op == opcode::act || op == opcode::up_act ||
+         op == opcode::up_act_quantize || op == opcode::expert_up;
+}
+
+inline void put_form(json_writer& j, const code& c, form f, u32 rows) {
+  const schedule s = phases_of(c, f);
+  const layout l = place_registers(c, f, rows);
+  j.object(word(f), [&] {
+    j.put("rows", rows), j.put("barriers", s.barriers());
+    j.array("phases", [&] {
+      for (const phase& p : s.phases)
+        j.object("", [&] {
+          j.put("first", u32{p.first}), j.put("redundant", u32{p.redundant}), j.put("steps", u32{p.count});
+          j.put("split", word(p.by)), j.put("barrier", p.barrier);
+        });
+    });
+    j.array("registers", [&] {
+      for (u32 r = first_scratch; r < c.regs.size(); ++r) {
+        const lifetime life = lifetime_of(c, s, r);
+        if (l.bytes[r] == 0) continue;
+        j.object("", [&] {
+          j.put("register", r), j.put("offset", l.offset[r]), j.put("bytes", l.bytes[r]);
+          j.put("memory", l.is_own(r) ? "private" : "shared");
+          j.put("from_barrier", life.from), j.put("to_barrier", life.to);
+        });
+      }
+    });
+    j.put("shared_bytes", l.shared), j.put("private_bytes", l.own);
+  });
+}
+
+// The slots of a code, under the names of model list M.
+template <class M> void put_weights(json_writer& j, place where, const code& c) {
+  for (u32 i = 0; i < c.slots.size(); ++i) {
+    const weight_slot& w = c.slots[i];
+    const name_rule* names = name_rule_of<M>(where, w);
+    const char* ending = w.bias ? ".bias" : ".weight";
+    j.object("", [&] {
+      j.put("slot", i), j.put("role", name(w.is)), j.put("nth", u32{w.nth}), j.put("bias", w.bias);
+      j.array("shape", [&] { if (w.quantisable || w.rows > 1) j.put("", w.rows); j.put("", w.cols); });
+      j.put("format", info(c.formats[i]).name), j.put("bytes", bytes_of(c.formats[i], w.elements()));
+      if (w.tied) j.put("tied", true);
+      if (of_experts(w.is)) j.put("experts", w.rows / w.group);
+      if (names) j.put("hf", pattern_of(names->hf, ending)), j.put("gguf", pattern_of(names->gguf, ending));
+    });
+  }
+}
+
+// `plain`: c before its steps were fused; the code of `layers` layers, the first of them `first`, in passes of `rows`.
+template <class M>
+void put_code(json_writer& j, const std::string& title, place where, const code& c, const code& plain, u32 first, u32 layers, u32 rows) {
+  const compiled_plan plan = compile(c);
+  j.object("", [&] {
+    j.put("name", title), j.put("first_layer", first), j.put("layers", layers);
+    j.array("registers", [&] {
+      for (u32 r = 0; r < c.regs.size(); ++r)
+        j.object("", [&] {
+          j.put("register", r), j.put("width", c.regs[r].width);
+          if (c.regs[r].rows > 1) j.put("rows_of_token", c.regs[r].rows);
+          j.put("type", r == token_ids ? "u32" : info(c.regs[r].as).name);
+        });
+    });
+    j.array("instructions", [&] {
+      for (const instruction& i : c.ops)
+        j.object("", [&] {
+          j.put("op", name(i.op)), j.put("number", u32{static_cast<u8>(i.op)});
+          j.put("letter", name(i.letter)), j.put("group", u32{i.group});
+          put_indices(j, "in", i.in), put_indices(j, "out", i.out), put_indices(j, "weights", i.weight);
+          if (i.state != absent) j.put("state", u32{i.state});
+          j.object("params", [&] { put_params(j, i.p, has_activation(i.op)); });
+        });
+    });
+    j.array("letters", [&] {
+      for (const macro_instruction& m : contract(plain).instructions)
+        j.object("", [&] { j.put("op", name(m.op)), j.put("number", u32{static_cast<u8>(m.op)}); });
+    });
+    j.array("weights", [&] { put_weights<M>(j, where, c); });
+    j.array("states", [&] {
+      for (const state_shape& s : c.states)
+        j.object("", [&] {
+          j.put("what", word(s.what)), j.put("lifecycle", word(s.life));
+          if (is_recurrent(s.what)) j.put("rows", s.rows);
+          j.put("heads", s.heads), j.put("head_dim", s.head_dim);
+        });
+    });
+    j.object("liveness", [&] {
+      j.put("peak_registers", u32{plan.peak_registers});
+      j.put("physical_registers", u32{map_registers(plan, rows).count});
+    });
+    j.object("forms", [&] {
+      put_form(j, c, form::decode, rows < decode_rows ? rows : decode_rows);
+      if (rows > decode_rows) put_form(j, c, form::prefill, rows);
+    });
+  });
+}
+
+}  // namespace cke::detail

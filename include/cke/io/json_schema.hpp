@@ -4,11 +4,12 @@
 
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
+#include <optional>
 
 #include "../text/grammar/json_rules.hpp"
 #include "../text/grammar/number_range.hpp"
 #include "../text/grammar/regex.hpp"
+#include "json_schema_reader.hpp"
 
 CKE_COLD_BEGIN
 namespace cke {
@@ -16,11 +17,11 @@ namespace cke {
 // Rules of GBNF for one schema or several, to be put together with others. What it writes may
 // allow less than a schema does: properties that are not listed only where additionalProperties
 // speaks of them, in their order, and numbers of at most 16 digits.
-class json_schema_rules {
+class json_schema_rules : json_schema_reader {
  public:
-  using json = nlohmann::ordered_json;
+  using json_schema_reader::json;
   // `file`: for messages.
-  explicit json_schema_rules(const std::string& file) : file_(file), rules_(file) {}
+  explicit json_schema_rules(const std::string& file) : json_schema_reader(file), rules_(file) {}
 
   // What a document of the schema is called in the rules. `path`: for messages. Throws Error naming
   // the keyword for what a grammar cannot say. `root`: what the schema is part of; it outlives this.
@@ -35,45 +36,6 @@ class json_schema_rules {
 
  private:
   static constexpr u32 max_depth = 64;
-
-  // ---- what is not a schema, or more than a grammar can say -----------------------------------------
-  [[noreturn]] void refuse(const std::string& path, std::string_view expected, std::string_view found) const {
-    throw Error(errc::unsupported, file_, path, expected, found);
-  }
-  void need_known(const json& s, const std::string& path) const {
-    // What limits nothing, or nothing that JSON has.
-    static constexpr std::string_view notes[] = {"title", "description", "default", "example", "examples", "$schema", "$id", "$comment", "$defs", "definitions",
-                                                 "deprecated", "readOnly", "writeOnly", "discriminator", "contentEncoding", "contentMediaType", "format"};
-    static constexpr std::string_view known[] = {"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", "properties", "required", "additionalProperties",
-                                                 "items", "prefixItems", "minItems", "maxItems", "minLength", "maxLength", "pattern",
-                                                 "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"};
-    u32 choosing = 0;
-    for (const auto& [key, v] : s.items()) {
-      const bool chooses = key == "$ref" || key == "anyOf" || key == "oneOf" || key == "allOf";
-      choosing += chooses;
-      if (key == "uniqueItems" && v == false) continue;
-      if (std::ranges::find(notes, key) == std::end(notes) && std::ranges::find(known, key) == std::end(known))
-        refuse(path + '.' + key, "a keyword that a grammar can express", "'" + key + "'");
-    }
-    if (choosing == 0) return;
-    for (const auto& [key, v] : s.items())
-      if (std::ranges::find(known, key) != std::end(known) && (choosing > 1 || !(key == "$ref" || key == "anyOf" || key == "oneOf" || key == "allOf")) && key != "type")
-        refuse(path, "$ref, anyOf, oneOf and allOf alone, without other limits", "'" + key + "' beside them");
-  }
-  const json* find(const json& s, const char* key) const {
-    const auto at = s.find(key);
-    return at == s.end() ? nullptr : &*at;
-  }
-  static bool contains(const json& list, const json& v) {
-    return std::ranges::any_of(list, [&](const json& one) { return one == v; });
-  }
-  u32 count(const json& s, const char* key, const std::string& path, u32 otherwise) const {
-    const json* v = find(s, key);
-    if (!v) return otherwise;
-    if (!v->is_number() || v->get<double>() < 0 || v->get<double>() > 100000 || std::floor(v->get<double>()) != v->get<double>())
-      refuse(path + '.' + key, "a whole number up to 100000", v->dump());
-    return static_cast<u32>(v->get<double>());
-  }
 
   // ---- schemas --------------------------------------------------------------------------------------
   // A single item.
@@ -94,26 +56,6 @@ class json_schema_rules {
     for (const std::string& type : types(s, path)) all.push_back(typed(type, s, path, depth));
     return gbnf::either(all);
   }
-  std::vector<std::string> types(const json& s, const std::string& path) const {
-    const json* t = find(s, "type");
-    if (!t) return {implied(s)};
-    std::vector<std::string> all;
-    for (const json& one : t->is_array() ? *t : json::array({*t})) {
-      if (!one.is_string()) throw Error(errc::malformed, file_, path + ".type", "the name of a type, or several", t->dump());
-      all.push_back(one.get<std::string>());
-    }
-    if (all.empty()) throw Error(errc::malformed, file_, path + ".type", "the name of a type, or several", t->dump());
-    return all;
-  }
-  // The type that the limits of a schema without one are about.
-  std::string implied(const json& s) const {
-    const auto any = [&](std::initializer_list<const char*> keys) { return std::ranges::any_of(keys, [&](const char* k) { return s.contains(k); }); };
-    if (any({"properties", "required", "additionalProperties"})) return "object";
-    if (any({"items", "prefixItems", "minItems", "maxItems"})) return "array";
-    if (any({"pattern", "minLength", "maxLength"})) return "string";
-    if (any({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"})) return "number";
-    return "any";
-  }
   std::string typed(const std::string& type, const json& s, const std::string& path, u32 depth) {
     if (type == "any") return rules_.shared("value");
     if (type == "null") return "\"null\"";
@@ -125,15 +67,6 @@ class json_schema_rules {
     throw Error(errc::malformed, file_, path + ".type", "object, array, string, number, integer, boolean or null", type);
   }
 
-  const json& target(const json& ref, const std::string& path) const {
-    const std::string* to = ref.get_ptr<const std::string*>();
-    if (!to || !to->starts_with('#')) refuse(path + ".$ref", "a path within the schema, such as #/$defs/name", ref.dump());
-    try {
-      return root_->at(json::json_pointer(to->substr(1)));
-    } catch (const json::exception&) {
-      throw Error(errc::malformed, file_, path + ".$ref", "something at that path", *to);
-    }
-  }
   std::string reference(const json& ref, const std::string& path, u32 depth) {
     const json& to = target(ref, path);
     const auto [entry, fresh] = references_.try_emplace(&to);
@@ -151,11 +84,6 @@ class json_schema_rules {
     if (all.empty()) refuse(path, "a value of its type among those it lists", "none");
     return gbnf::either(all);
   }
-  static bool has_type(const json& v, const std::string& type) {
-    if (type == "integer") return v.is_number_integer() || (v.is_number_float() && std::floor(v.get<double>()) == v.get<double>());
-    if (type == "number") return v.is_number();
-    return type == v.type_name();
-  }
   std::string combined(const json& list, const std::string& key, const std::string& path, u32 depth) {
     if (!list.is_array() || list.empty()) throw Error(errc::malformed, file_, path, "a list of schemas", list.dump());
     if (key == "allOf" && list.size() > 1) refuse(path, "one schema in allOf", std::to_string(list.size()));
@@ -168,32 +96,6 @@ class json_schema_rules {
     for (const json& one : list) all.push_back(value(one, path + '[' + std::to_string(all.size()) + ']', depth + 1));
     return gbnf::either(all);
   }
-  // No document fits both, as far as types, constants and properties that tell them apart show.
-  bool apart(const json& a, const json& b, const std::string& path, u32 depth) const {
-    if (depth > 8 || !a.is_object() || !b.is_object()) return false;
-    if (const json* r = find(a, "$ref")) return apart(target(*r, path), b, path, depth + 1);
-    if (const json* r = find(b, "$ref")) return apart(a, target(*r, path), path, depth + 1);
-    const json x = values_of(a), y = values_of(b);
-    if (!x.empty() && !y.empty()) return std::ranges::none_of(x, [&](const json& v) { return contains(y, v); });
-    const auto common = [](const std::string& t, const std::string& u) { return t == "any" || u == "any" || t == u || (t == "integer" && u == "number") || (t == "number" && u == "integer"); };
-    const auto ts = types(a, path), us = types(b, path);
-    if (std::ranges::none_of(ts, [&](const auto& t) { return std::ranges::any_of(us, [&](const auto& u) { return common(t, u); }); })) return true;
-    const json *p = find(a, "properties"), *q = find(b, "properties");
-    if (!p || !q || !p->is_object() || !q->is_object()) return false;
-    for (const auto& [name, schema] : p->items())
-      if (q->contains(name) && required(a, name) && required(b, name) && apart(schema, (*q)[name], path, depth + 1)) return true;
-    return false;
-  }
-  json values_of(const json& s) const {
-    if (const json* c = find(s, "const")) return json::array({*c});
-    const json* e = find(s, "enum");
-    return e && e->is_array() ? *e : json::array();
-  }
-  bool required(const json& s, const std::string& name) const {
-    const json* list = find(s, "required");
-    return list && contains(*list, name);
-  }
-
   // ---- strings and numbers --------------------------------------------------------------------------
   std::string text(const json& s, const std::string& path) {
     const u32 least = count(s, "minLength", path, 0), most = count(s, "maxLength", path, ~u32{0});
@@ -343,8 +245,6 @@ class json_schema_rules {
     return rules_.add(is_name ? all : all + " | \"\"");
   }
 
-  const json* root_ = nullptr;
-  const std::string file_;
   json_rules rules_;
   std::map<const json*, std::string> references_;
 };

@@ -9,7 +9,7 @@
 
 namespace cke {
 
-inline bool redundant(opcode op) { return shares_of(op, form::decode).by == split::redundant; }
+inline bool redundant(opcode op) { return info(op).decode.by == split::redundant; }
 // Steps that may write into a register that they read: a unit then reads only what it writes.
 inline bool in_place(opcode op) {
   return op == opcode::head_norm || op == opcode::rope || op == opcode::residual_add || op == opcode::matmul_add;

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "cke/graph/program.hpp"
+#include "cke/models/gemma3.hpp"
 #include "cke/models/glm4_moe.hpp"
 #include "cke/models/llama.hpp"
 #include "cke/models/qwen2_moe.hpp"
@@ -35,7 +36,7 @@ using trace = std::map<u32, touched>;  // by register; states come after the reg
 
 // What one unit of a step touches in memory that is shared.
 void touch(const code& c, form f, const instruction& i, u32 unit, trace& t) {
-  const shares how = shares_of(i.op, f);
+  const shares how = shares_of(i, f);
   const u32 mine = covered(how.by, unit), seen = how.own ? mine : all_cells;
   for (u32 k = 0; k < i.in.count; ++k)
     if (!is_private(c, f, i.in[k])) t[i.in[k]].read |= i.out.has(i.in[k]) ? mine : seen;
@@ -56,14 +57,14 @@ std::string trouble_in(const code& c, form f, const schedule& s) {
     if (p.redundant) {
       actors.emplace_back();
       for (u32 i = p.first; i < u32{p.first} + p.redundant; ++i) {
-        if (shares_of(c.ops[i].op, f).by != split::redundant) return "a step is repeated by all threads";
+        if (shares_of(c.ops[i], f).by != split::redundant) return "a step is repeated by all threads";
         touch(c, f, c.ops[i], 0, actors.back());
       }
     }
     for (u32 unit = 0; p.count && unit < units(p.by); ++unit) {
       actors.emplace_back();
       for (u32 i = u32{p.first} + p.redundant; i < next; ++i) {
-        if (shares_of(c.ops[i].op, f).by != p.by) return "a step is cut in another way than its phase";
+        if (shares_of(c.ops[i], f).by != p.by) return "a step is cut in another way than its phase";
         touch(c, f, c.ops[i], unit, actors.back());
       }
     }
@@ -110,6 +111,7 @@ TEST_CASE("schedule: programs of models, fused and not") {
   check_program<program<Qwen3_0_6B, Q8_0, false>>();
   check_program<program<Llama_3_2_1B, BF16>>();
   check_program<program<Llama_3_2_1B, F32, false>>();
+  check_program<program<Gemma_3_270M, Q8_0>>();  // one kv head
 }
 
 // In every code, no barrier but those that somebody needs: without it two actors would meet.

@@ -18,7 +18,7 @@ using random_model::mixing_layer, random_model::same_bits;
 struct windowed : model<
     embedding<131, 96>,
     stack<3, mixing_layer<attention<attend{.dim = 96, .heads = 6, .kv_heads = 2, .head_dim = 22, .rope = {.dims = 22, .theta = 1e4}, .qk_norm = {1e-6}, .window = 75}>>,
-             mixing_layer<attention<attend{.dim = 96, .heads = 3, .kv_heads = 3, .head_dim = 32, .rope = {.dims = 20, .theta = 500}, .window = 180}>>>,
+             mixing_layer<attention<attend{.dim = 96, .heads = 8, .kv_heads = 4, .head_dim = 32, .rope = {.dims = 20, .theta = 500}, .window = 180}>>>,
     rms_norm<96, 1e-6>,
     head<96, 131, false>> {};
 

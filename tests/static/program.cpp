@@ -113,8 +113,9 @@ static_assert(program<Gemma_3_270M, Q8_0>::kind_of[4] == 1 && program<Gemma_3_27
 static_assert(program<Gemma_3_270M, Q8_0>::count(scale) == 1 && program<Gemma_3_270M, Q8_0>::count(softcap) == 0);
 static_assert(program<Gemma_2_2B, Q8_0>::count(softcap) == 1 && program<Granite_3_3_2B, Q8_0>::count(scale) == 2 + 2 * 40);
 static_assert(program<Qwen2_5_0_5B, Q8_0>::count() == program<Llama_3_2_1B, Q8_0>::count() / 16 * 24 + 3);
-// a norm after a branch costs no barrier at decode: every thread computes it
-static_assert(program<Gemma_3_270M, Q8_0>::barriers(form::decode) == 1 + 18 * 6 + 1);
+// a norm after a branch costs no barrier at decode: every thread computes it; a projection of one kv head is shared, and costs one
+static_assert(program<Gemma_3_270M, Q8_0>::barriers(form::decode) == 1 + 18 * 7 + 1);
+static_assert(program<Gemma_3_4B, Q8_0>::barriers(form::decode) == 1 + 34 * 6 + 1);
 
 // equal layers are one variant, however many; a model's tensors: 11 in a layer, and 2 or 3 around
 static_assert(program<Qwen3_32B, Q8_0>::body_count == 1 && program<Qwen3_32B, Q8_0>::layers == 64);

@@ -9,8 +9,11 @@ namespace cke {
 
 enum class form : u8 { decode, prefill };
 constexpr form form_of(u32 tokens) { return tokens <= decode_rows ? form::decode : form::prefill; }
-constexpr shares shares_of(opcode op, form f) {
-  return f == form::decode ? info(op).decode : info(op).prefill;
+// Cut by kv heads, a projection waits for nobody; but of few heads it would keep as few threads, so it is cut by rows.
+constexpr shares shares_of(const instruction& i, form f) {
+  constexpr u32 few = 4;
+  const bool waits = i.op == opcode::qkv_matmul && i.p.kv_heads < few;
+  return f == form::decode && !waits ? info(i.op).decode : info(i.op).prefill;
 }
 
 // Steps [first, first + redundant) run on every thread, into its own memory; the next `count` steps
@@ -33,14 +36,14 @@ struct schedule {
 
 constexpr bool is_private(const code& c, form f, reg r) {
   for (const auto& i : c.ops)
-    if (i.out.has(r)) return shares_of(i.op, f).by == split::redundant;
+    if (i.out.has(r)) return shares_of(i, f).by == split::redundant;
   return false;
 }
 
 // Whether threads must wait between step k and step i, which comes later. Together: they run one after
 // the other for each unit.
 constexpr bool crosses(const code& c, form f, const instruction& k, const instruction& i, bool together) {
-  const shares writer = shares_of(k.op, f), reader = shares_of(i.op, f);
+  const shares writer = shares_of(k, f), reader = shares_of(i, f);
   const bool own = together && reader.own && reader.by == writer.by;
   for (u32 o = 0; o < k.out.count; ++o)  // i reads or writes what other units of k write
     if ((i.in.has(k.out[o]) || i.out.has(k.out[o])) && !own && !is_private(c, f, k.out[o])) return true;
@@ -55,7 +58,7 @@ constexpr schedule phases_of(const code& c, form f) {
   phase now{};
   u32 since = 0;  // the first step after the last barrier
   for (u32 i = 0; i < c.ops.size(); ++i) {
-    const shares how = shares_of(c.ops[i].op, f);
+    const shares how = shares_of(c.ops[i], f);
     bool waits = false;
     for (u32 k = since; k < i; ++k)
       waits |= crosses(c, f, c.ops[k], c.ops[i], k >= u32{now.first} + now.redundant && how.by == now.by);

@@ -61,7 +61,7 @@ template <class P, dtype KV, class Isa> class workspace {
     const layout& l = layouts_[f == form::prefill][index];
     work w;
     w.tokens = now.tokens, w.segments = now.segments, w.segment_of = now.segment_of, w.tiles = now.tiles;
-    w.by = shares_of(i.op, f).by;
+    w.by = shares_of(i, f).by;
     w.scratch = threads_ + thread * thread_bytes_ + own_bytes_;
     for (u32 k = 0; k < i.in.count; ++k) w.in[k] = at(c, l, i.in[k], now, thread, layer);
     for (u32 k = 0; k < i.out.count; ++k) w.out[k] = at(c, l, i.out[k], now, thread, layer);

@@ -58,7 +58,14 @@ TEST_CASE("plain_list: copies are their own, and moves leave nothing") {
   const u32* const at = b.data();
   plain_list<u32> c = std::move(b);
   CHECK((c.data() == at && b.empty()));  // NOLINT: a list that was moved from is empty
-  a = c, c = std::move(a);
+  plain_list<u32>& same = a;
+  a = plain_list<u32>{8}, a = same;
+  CHECK(a == plain_list<u32>{8});
+  a.reserve(4);
+  const u32* const wide = a.data();
+  a = c;
+  CHECK((a == c && a.data() == wide && a.data() != c.data()));
+  c = std::move(a);
   CHECK(std::span<const u32>(c).size() == 4);
   CHECK_FALSE(c == plain_list<u32>(4));
   CHECK(plain_list<u32>(2, 9) == plain_list<u32>{9, 9});

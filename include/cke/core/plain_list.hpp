@@ -22,7 +22,13 @@ class plain_bytes {
   plain_bytes() = default;
   plain_bytes(const plain_bytes& other) { append(other.data_, other.used_); }
   plain_bytes(plain_bytes&& other) noexcept { swap(other); }
-  plain_bytes& operator=(plain_bytes other) noexcept {
+  plain_bytes& operator=(const plain_bytes& other) {  // takes no memory where there is room
+    if (this == &other) return *this;
+    used_ = 0;
+    append(other.data_, other.used_);
+    return *this;
+  }
+  plain_bytes& operator=(plain_bytes&& other) noexcept {
     swap(other);
     return *this;
   }

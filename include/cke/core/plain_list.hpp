@@ -66,7 +66,7 @@ class plain_bytes {
 }  // namespace detail
 
 // What a std::vector of trivially copyable T is used for here. A std::vector is 60 to 80 functions to
-// compile for each T, this is 10; its iterators are pointers, so algorithms are not compiled once more.
+// compile for each T, this is a dozen; its iterators are pointers, so algorithms are not compiled once more.
 template <class T> class plain_list {
   static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 

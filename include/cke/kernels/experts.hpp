@@ -165,7 +165,7 @@ template <dtype T, class Isa, bool Add> struct sum_of_experts {
         const float by = p.shared_gate ? 1 / (1 + rounded_exp(-w.in[3].row(t)[0])) : 1.f;
         for (u32 k = 0; k < of_unit.count; ++k) sum[t * unit_rows + k] += by * w.in[2].row(t)[of_unit.first + k];
       }
-    store_tile<Add>(w.out[0], nullptr, of_unit, 0, w.tokens, sum);
+    store_tile<Add>(w.out[0], w.tokens, nullptr, of_unit, 0, w.tokens, sum);
   }
 };
 template <dtype T, class Isa>

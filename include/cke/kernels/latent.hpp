@@ -52,7 +52,7 @@ struct kernel<opcode::head_matmul, T, Isa> {
     mine.in[0] = from_row<Isa>(w.in[0], h * w.tokens);
     mine.out[0].data += u64{h} * p.head_dim * sizeof(float);
     multiply<T, Isa>(mine, 0, unit, p.cols, [&](u32 first, u32 count, const float* tile) {
-      store_tile<false>(mine.out[0], nullptr, rows_of_unit(p.rows, unit % units), first, count, tile);
+      store_tile<false>(mine.out[0], mine.tokens, nullptr, rows_of_unit(p.rows, unit % units), first, count, tile);
     });
   }
 };

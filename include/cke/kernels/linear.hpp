@@ -40,9 +40,9 @@ void multiply(const work& w, u32 which, u32 unit, u32 cols, Epilogue&& e) {
   kernels::matmul<T, Isa>::unit(weights, x.data, token_bytes<Isa>(x), w.tokens, cols, e);
 }
 
-// y[token][rows of the unit] (+)= tile + bias
+// y[token][rows of the unit] (+)= tile + bias. Rows of y are far apart: those of the next tile are asked for now.
 template <bool Add>
-void store_tile(const view& y, const float* bias, row_range rows, u32 first, u32 count, const float* tile) {
+void store_tile(const view& y, u32 tokens, const float* bias, row_range rows, u32 first, u32 count, const float* tile) {
   for (u32 t = 0; t < count; ++t) {
     float* out = y.row(first + t) + rows.first;
     const float* in = tile + u64{t} * unit_rows;
@@ -51,6 +51,9 @@ void store_tile(const view& y, const float* bias, row_range rows, u32 first, u32
     } else {
       for (u32 r = 0; r < rows.count; ++r) out[r] = Add ? out[r] + in[r] : in[r];
     }
+    if (first + count + t >= tokens) continue;
+    const float* next = y.row(first + count + t) + rows.first;
+    __builtin_prefetch(next, 1), __builtin_prefetch(next + unit_rows / 2, 1);
   }
 }
 
@@ -65,7 +68,7 @@ void multiply_into(const params& p, const work& w, u32 which, u32 matrices, u32 
   const float* bias = bias_of(p, w, which, matrices);
   with_format<Ts...>(which, [&]<dtype T>() {
     multiply<T, Isa>(w, which, unit, p.cols, [&](u32 first, u32 count, const float* tile) {
-      store_tile<Add>(w.out[to], bias, rows, first, count, tile);
+      store_tile<Add>(w.out[to], w.tokens, bias, rows, first, count, tile);
     });
   });
 }

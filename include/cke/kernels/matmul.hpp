@@ -7,17 +7,62 @@
 
 namespace cke::kernels {
 
-// One tile of T tokens, in registers: as many row groups at once as have room for accumulators.
+// One tile of T tokens, against steps of many k (of byte dots): a step's weights stay in registers, of all rows where 32
+// registers have room for them, so that they share what a token broadcasts; sums are in `out` from step to step.
 template <dtype F, class Isa> struct matmul_tile {
   template <u32 T>
   [[gnu::noinline]] static void run(const std::byte* weights, const std::byte* x, u64 x_stride,
                                     u32 cols, float* out) {
     using f = format<F, Isa>;
     using vf32 = simd::vf32<Isa>;
-    // 16 registers hold the weights of a group and 4 sums, 32 hold 16.
-    constexpr u32 groups = unit_rows / Isa::lanes,
-                  room = sizeof(typename f::weights) > sizeof(vf32) && Isa::lanes < 16 ? 4 : Isa::lanes;
-    constexpr u32 G = std::clamp(room / T, 1u, groups);
+    constexpr u32 groups = unit_rows / Isa::lanes, G = Isa::lanes < 16 ? 1 : groups;
+    std::memset(out, 0, T * unit_rows * sizeof(float));
+    const auto one_step = [&](u32 i) __attribute__((always_inline)) {
+      // All lines of a step at once: steps lie one after the other, so that the machine's own prefetcher sees one
+      // stream. Several tokens compute while memory brings what comes; one has no time to (4 KiB ahead cost Zen 4 10 %).
+      constexpr u32 bytes = f::block_bytes / (f::block / f::step), ahead = T > 1 ? 6 : 0;
+#pragma GCC unroll 32
+      for (u32 at = 0; at < bytes; at += 64) __builtin_prefetch(weights + (i + ahead) * bytes + at);
+#pragma GCC unroll 4
+      for (u32 group = 0; group < groups; group += G) {
+        typename f::weights rows[G];
+#pragma GCC unroll 4
+        for (u32 g = 0; g < G; ++g) rows[g] = f::load(weights, i, group + g);
+#pragma GCC unroll 2
+        for (u32 t = 0; t < T; ++t) {
+          float* const sums = out + t * unit_rows + group * Isa::lanes;
+          vf32 acc[G];  // stored at the end: a store between would have the next dot read its token again
+#pragma GCC unroll 4
+          for (u32 g = 0; g < G; ++g)
+            acc[g] = f::template dot<T>(vf32::load_unaligned(sums + g * Isa::lanes), rows[g], x, x_stride, t);
+#pragma GCC unroll 4
+          for (u32 g = 0; g < G; ++g) acc[g].store_unaligned(sums + g * Isa::lanes);
+        }
+      }
+      x += f::template x_bytes<T>;
+    };
+    for (u32 col = 0; col < cols; col += f::block, weights += f::block_bytes) {
+      if constexpr (f::block / f::step > 4)
+#pragma GCC unroll 1
+        for (u32 i = 0; i < f::block / f::step; ++i) one_step(i);
+      else
+#pragma GCC unroll 4
+        for (u32 i = 0; i < f::block / f::step; ++i) one_step(i);
+    }
+  }
+};
+
+// Steps of one k, against rows of floats: sums stay in registers, of as many row groups as there is room for.
+template <dtype F, class Isa>
+  requires(info(F).partner == dtype::f32 && !simd::is_scalar<Isa>)
+struct matmul_tile<F, Isa> {
+  template <u32 T>
+  [[gnu::noinline]] static void run(const std::byte* weights, const std::byte* x, u64 x_stride,
+                                    u32 cols, float* out) {
+    using f = format<F, Isa>;
+    using vf32 = simd::vf32<Isa>;
+    static_assert(f::block == 1 && f::step == 1);
+    constexpr u32 groups = unit_rows / Isa::lanes, G = std::clamp(Isa::lanes / T, 1u, groups);
     for (u32 group = 0; group < groups; group += G) {
       vf32 acc[G][T];
 #pragma GCC unroll 4
@@ -25,29 +70,14 @@ template <dtype F, class Isa> struct matmul_tile {
 #pragma GCC unroll 16
         for (u32 t = 0; t < T; ++t) acc[g][t] = vf32(0.f);
       const std::byte *w = weights, *step = x;
-      const auto one_step = [&](u32 i) __attribute__((always_inline)) {
-        // All lines of a step at once: steps lie one after the other, so that the machine's own prefetcher sees one
-        // stream. Several tokens compute while memory brings what comes; one has no time to (4 KiB ahead cost Zen 4 10 %).
-        constexpr u32 bytes = f::block_bytes / (f::block / f::step), ahead = T > 1 ? 6 : 0;
-#pragma GCC unroll 32
-        for (u32 at = 0; at < bytes; at += 64) __builtin_prefetch(w + (i + ahead) * bytes + at);
+      for (u32 col = 0; col < cols; ++col, w += f::block_bytes, step += f::template x_bytes<T>)
 #pragma GCC unroll 4
         for (u32 g = 0; g < G; ++g) {
-          const auto rows = f::load(w, i, group + g);
+          const auto rows = f::load(w, 0, group + g);
 #pragma GCC unroll 16
           for (u32 t = 0; t < T; ++t)
             acc[g][t] = f::template dot<T>(acc[g][t], rows, step, x_stride, t);
         }
-        step += f::template x_bytes<T>;
-      };
-      for (u32 col = 0; col < cols; col += f::block, w += f::block_bytes) {
-        if constexpr (f::block / f::step > 4)
-#pragma GCC unroll 1
-          for (u32 i = 0; i < f::block / f::step; ++i) one_step(i);
-        else
-#pragma GCC unroll 4
-          for (u32 i = 0; i < f::block / f::step; ++i) one_step(i);
-      }
 #pragma GCC unroll 4
       for (u32 g = 0; g < G; ++g)
 #pragma GCC unroll 16

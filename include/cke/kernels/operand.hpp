@@ -86,7 +86,7 @@ template <class Isa> struct operand<dtype::bf16, Isa> {
 // with a scale for 32 and for 16 k. One quantisation serves all matrices, whatever their formats; cols
 // are padded to 64, the widest pace of a format whose rows need not be whole blocks (mxfp4).
 template <class Isa> struct operand<dtype::q8_0, Isa> {
-  static constexpr u32 max_tile = simd::is_scalar<Isa> || Isa::lanes == 16 ? 16 : 4, align = 32;
+  static constexpr u32 max_tile = 16, align = 32;
   static constexpr u64 token_bytes(u32 cols) { return align_up(cols, 64) / 32 * 48; }
   static constexpr u64 bytes(u32 tokens, u32 cols) { return tokens * token_bytes(cols); }
 
@@ -118,9 +118,9 @@ template <class Isa> struct operand<dtype::q8_0, Isa> {
   };
   // 32 numbers to q = round(x * 127 / amax), halves to even; d is amax / 127. |x| is compared as
   // bits, so that a NaN or an infinity becomes the scale and reaches the output.
-  static quantised quantise(const float* x, std::byte* q) {
-    u32 sums[2]{};
+  CKE_INLINE static quantised quantise(const float* x, std::byte* q) {
     if constexpr (simd::is_scalar<Isa>) {
+      u32 sums[2]{};
       u32 top = 0;
       for (u32 i = 0; i < 32; ++i) top = std::max(top, std::bit_cast<u32>(x[i]) & 0x7fffffffu);
       const float amax = std::bit_cast<float>(top), by = inverse(amax);
@@ -139,16 +139,18 @@ template <class Isa> struct operand<dtype::q8_0, Isa> {
         top = xsimd::max(top, xsimd::bitwise_cast<i32>(xsimd::abs(vf32::load_unaligned(x + i))));
       const float amax = std::bit_cast<float>(simd::reduce_max<Isa>(top));
       const vf32 by(inverse(amax));
-      for (u32 half = 0; half < 2; ++half) {
+      const auto half = [&](u32 first) __attribute__((always_inline)) {
         vi32 total(0);
-        for (u32 i = 16 * half; i < 16 * half + 16; i += lanes) {
+#pragma GCC unroll 4
+        for (u32 i = first; i < first + 16; i += lanes) {
           const vi32 v = xsimd::nearbyint_as_int(vf32::load_unaligned(x + i) * by);
           simd::store_i8<Isa>(q + i, v);
           total += v;
         }
-        sums[half] = static_cast<u32>(simd::reduce_add<Isa>(total));
-      }
-      return {amax / 127.f, sums[0], sums[1]};
+        return static_cast<u32>(simd::reduce_add<Isa>(total));
+      };
+      const u32 low = half(0);
+      return {amax / 127.f, low, half(16)};
     }
   }
 

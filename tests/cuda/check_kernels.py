@@ -18,11 +18,13 @@ MOST_OF_MEGAKERNEL = 192  # it has a multiprocessor for itself
 
 # (kernel, from which generation, until which, what its PTX must match)
 NEEDED = [
-    (r"(multiply|expert)_kernel.*dtypeE(8|12)ELj1E", 75, 90, r"dp4a"),
-    (r"(multiply|expert)_kernel.*dtypeE(8|12)ELj8E|wide_(expert_)?kernel", 80, 90, r"mma\.sync\.aligned\.m16n8k32\.row\.col\.s32\.s8\.s8\.s32"),
+    (r"\d(multiply|expert)_kernel.*dtypeE(8|12)ELj1E", 75, 90, r"dp4a"),
+    (r"\d(multiply|expert)_kernel.*dtypeE(8|12)ELj8E|wide_(expert_)?kernel.*dtypeE(8|12)E", 80, 90, r"mma\.sync\.aligned\.m16n8k32\.row\.col\.s32\.s8\.s8\.s32"),
     (r"wide_(expert_)?kernel", 80, 90, r"cp\.async\.cg\.shared\.global"),
-    (r"wide_(expert_)?kernel", 75, 75, r"dp4a"),
-    (r"(multiply|expert)_kernel.*(Lj1E|dtypeE(0|1|30)E)", 75, 90, r"ld\.global\.nc\.L1::no_allocate\.v4"),
+    (r"wide_(expert_)?kernel.*dtypeE(8|12)E", 75, 75, r"dp4a"),
+    (r"wide_(expert_)?kernel.*dtypeE(0|1|30)E", 75, 90, r"ld\.shared\.v4"),
+    (r"wide_(expert_)?kernel.*dtypeE(0|1|30)E", 75, 90, r"fma\.rn\.ftz\.f32"),
+    (r"\d(multiply|expert)_kernel.*(Lj1E|dtypeE(0|1|30)E)", 75, 90, r"ld\.global\.nc\.L1::no_allocate\.v4"),
     (r"step_kernel.*opcodeE(0|96|97)E", 75, 90, r"sqrt\.rn\.ftz\.f32"),
     (r"attend_join|join_experts|step_kernel.*opcodeE73E", 75, 90, r"div\.rn\.ftz\.f32"),  # 73: route
     (r"megakernel", 75, 90, r"red\.release\.gpu\.add\.u32"),

@@ -52,6 +52,18 @@ struct wide_experts : model<
   static constexpr auto names = expert_names;
 };
 
+// Rows of more than one run of 256 numbers, whose ends are no whole 16 bytes.
+struct odd_rows : model<
+    embedding<67, 70>,
+    stack<2, block<residual<rms_norm<70, 1e-6>, attention<attend{.dim = 70, .heads = 3, .kv_heads = 3, .head_dim = 22, .rope = {.dims = 22, .theta = 1e4}, .qkv_bias = true}>>,
+                   residual<rms_norm<70, 1e-6>, gated_mlp<70, 330, activation::silu>>>,
+             block<residual<rms_norm<70, 1e-6>, attention<attend{.dim = 70, .heads = 3, .kv_heads = 3, .head_dim = 22, .rope = {.dims = 22, .theta = 1e4}, .qkv_bias = true}>>,
+                   residual<rms_norm<70, 1e-6>, moe<experts{.dim = 70, .hidden = 330, .route = {.experts = 5, .active = 2, .renormalise = true}}>>>>,
+    rms_norm<70, 1e-6>,
+    head<70, 67, true>> {
+  static constexpr auto names = expert_names;
+};
+
 // All logits of 90 ids of a random model, and those of one more.
 template <class M, class Formats, class Isa> std::vector<float> random_logits(const random_model::tensors& t, u32 chunk = 71) {
   using machine = loaded<program<M, Formats>, dtype::f32, Isa>;
@@ -94,6 +106,59 @@ TEST_CASE("cuda: mixtures of experts in q8_0 have the CPU's bits, however they c
   const auto device = random_logits<with_experts, Q8_0, emulated<cuda::sm80>>(t);
   CHECK(random_logits<with_experts, Q8_0, emulated<cuda::sm80>>(t, 5) == device);  // other tiles
   CHECK(parity::distance(device, random_logits<with_experts, Q8_0, isa::native>(t)).relative <= other_order);
+}
+
+TEST_CASE("cuda: experts and mlps without gates have the CPU's bits in q8_0, in passes of any length") {
+  const auto t = random_model::tensors::of<program<random_model::without_gates, Q8_0>>();
+  const auto device = random_logits<random_model::without_gates, Q8_0, emulated<cuda::sm80>>(t);
+  CHECK(random_logits<random_model::without_gates, Q8_0, emulated<cuda::sm75>>(t, 5) == device);
+  CHECK(parity::distance(device, random_logits<random_model::without_gates, Q8_0, isa::native>(t)).relative <= other_order);
+}
+
+TEST_CASE("cuda: plain numbers have the same bits in passes of any length, in experts too") {
+  const auto check = [](auto formats) {
+    using F = decltype(formats);
+    const auto t = random_model::tensors::of<program<odd_rows, F>>();
+    const auto narrow = random_logits<odd_rows, F, emulated<cuda::sm75>>(t, 5);
+    CHECK(random_logits<odd_rows, F, emulated<cuda::sm75>>(t) == narrow);
+    CHECK(random_logits<odd_rows, F, emulated<cuda::sm80>>(t) == narrow);  // copies that do not wait
+    CHECK(parity::distance(narrow, random_logits<odd_rows, F, isa::native>(t)).relative <= 1e-2);
+  };
+  check(F32{}), check(BF16{}), check(F16{});
+}
+
+namespace {
+
+struct counting : cuda::emulated<cuda::sm80> {
+  static inline u32 recorded = 0, replayed = 0;
+  template <class F> graph record(F&& f) { return ++recorded, cuda::emulated<cuda::sm80>::record(f); }
+  void replay(const graph& g) { ++replayed, cuda::emulated<cuda::sm80>::replay(g); }
+};
+
+}  // namespace
+
+TEST_CASE("cuda: prompts of about one length replay one graph, with the bits of other passes") {
+  using random_model::with_experts;
+  const auto t = random_model::tensors::of<program<with_experts, Q8_0>>();
+  const auto load = [&]<class Device>(Device, u32 chunk) {
+    using machine = loaded<program<with_experts, Q8_0>, dtype::f32, cuda::isa<Device>>;
+    return std::make_shared<machine>(t.index(), "random", naming::hf, names_of<with_experts>(), model_options{.threads = 1, .context = 140, .chunk = chunk, .logit_rows = 4});
+  };
+  const auto model = load(counting{}, 60);
+  const auto narrow = load(cuda::emulated<cuda::sm80>{}, 8);
+  const auto check = [&](u32 count, u32 recorded, u32 replayed) {
+    const std::vector<u32> ids = random_model::ids(count, 131, count);
+    sequence s(model);
+    sequence want(narrow);
+    CAPTURE(count);
+    s.feed(ids), want.feed(ids);
+    CHECK(std::ranges::equal(s.logits(), want.logits()));
+    CHECK(counting::recorded == recorded);
+    CHECK(counting::replayed == replayed);
+  };
+  check(40, 0, 0), check(33, 1, 1), check(59, 1, 2);
+  check(20, 1, 2), check(32, 2, 3);
+  check(140, 2, 5);  // of 60 twice, which looks like 40, and of 20, which sees one block of keys more
 }
 
 TEST_CASE("cuda: a sequence has the same bits beside another one, and so has a fork; hidden states are the CPU's") {

@@ -10,7 +10,7 @@ template <class... Kernels> void instantiate(gpu& device, const step& s) { (devi
 template <opcode... Ops> void instantiate_rows(gpu& device, const step& s) { instantiate<step_kernel<Ops, dtype::f32>...>(device, s); }
 template <dtype... Formats> void instantiate_formats(gpu& device, const step& s) {
   instantiate<step_kernel<opcode::embedding, Formats>..., multiply_kernel<Formats, 1>..., multiply_kernel<Formats, most_tokens>..., expert_kernel<Formats, 1>...,
-              expert_kernel<Formats, most_tokens>...>(device, s);
+              expert_kernel<Formats, most_tokens>..., wide_kernel<Formats>..., wide_expert_kernel<Formats>...>(device, s);
 }
 template <dtype... Caches> void instantiate_caches(gpu& device, const step& s) {
   instantiate<step_kernel<opcode::kv_store, Caches>..., attend_block_kernel<Caches>...>(device, s);
@@ -18,11 +18,11 @@ template <dtype... Caches> void instantiate_caches(gpu& device, const step& s) {
 
 void every_kernel(gpu& device, const step& s) {
   using enum opcode;
-  instantiate_rows<rmsnorm, norm_quantize, quantize, residual_save, residual_add, scale, softcap, act_mul, act_mul_quantize, head_norm, rope,
+  instantiate_rows<rmsnorm, norm_quantize, quantize, residual_save, residual_add, scale, softcap, act, act_mul, act_mul_quantize, head_norm, rope,
                    head_norm_rope, router, route, sort_by_expert, gather>(device, s);
   instantiate_formats<dtype::q8_0, dtype::q4_k, dtype::bf16, dtype::f16, dtype::f32>(device, s);
   instantiate_caches<dtype::bf16, dtype::f16, dtype::f32>(device, s);
-  instantiate<wide_kernel<dtype::q8_0>, wide_kernel<dtype::q4_k>, wide_expert_kernel<dtype::q8_0>, wide_expert_kernel<dtype::q4_k>, attend_join_kernel, join_experts_kernel, choose_kernel>(device, s);
+  instantiate<attend_join_kernel, join_experts_kernel, choose_kernel>(device, s);
 }
 
 // Many tokens in one launch, of a model whose products read bytes.

@@ -25,4 +25,20 @@ struct with_experts : model<
   static constexpr auto names = expert_names;
 };
 
+// Mixtures without gates: beside a shared expert, and in a latent space between matrices with biases; and mlps without.
+inline constexpr attend small_attend{.dim = 96, .heads = 3, .kv_heads = 3, .head_dim = 32, .rope = {.dims = 32, .theta = 1e4}};
+template <class Letter> using small_layer = block<residual<rms_norm<96, 1e-6>, attention<small_attend>>, residual<rms_norm<96, 1e-6>, Letter>>;
+inline constexpr router of_nine{.experts = 9, .active = 2, .score = scoring::sigmoid, .bias = true, .renormalise = true, .scale = 2.5};
+struct without_gates : model<
+    embedding<67, 96>,
+    stack<4, small_layer<moe<experts{.dim = 96, .hidden = 96, .route = of_nine, .act = activation::relu2, .ungated = true, .shared = 160}>>,
+             small_layer<plain_mlp<96, 160, activation::relu2>>,
+             small_layer<moe<experts{.dim = 96, .hidden = 64, .route = of_nine, .act = activation::relu2, .ungated = true, .shared = 96, .latent = 64, .bias = true}>>,
+             small_layer<plain_mlp<96, 96, activation::silu, true>>>,
+    rms_norm<96, 1e-6>,
+    head<96, 67, true>> {
+  static constexpr auto names = expert_names + std::array{
+      name_rule{place::body, role::latent_down, 0, "latent.{}.down", ""}, name_rule{place::body, role::latent_up, 0, "latent.{}.up", ""}};
+};
+
 }  // namespace random_model

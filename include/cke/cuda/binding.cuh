@@ -28,9 +28,6 @@ constexpr unbound unbound_of(const code& c, const instruction& i) {
   u.state = i.state, u.rope = p.rope;
   step& s = u.s;
   s.cols = p.cols, s.heads = p.heads, s.kv_heads = p.kv_heads, s.head_dim = p.head_dim, s.window = p.window;
-  s.expert_codes = true;
-  for (u32 k = 0; k < c.slots.size(); ++k)
-    if (of_experts(c.slots[k].is) && info(c.formats[k]).partner != dtype::q8_0) s.expert_codes = false;
   s.route = p.route, s.shared = p.shared, s.shared_gate = p.shared_gate;
   s.eps = p.eps, s.offset = p.offset, s.scale = p.scale, s.cap = p.cap, s.act = p.act, s.pairs = p.rope.pairs;
   if (p.rope.dims) s.rope_width = rope_width(p.rope, p.head_dim);

@@ -67,7 +67,7 @@ template <kernel_types T, epilogue How, class Device> struct emit_product {
   template <dtype F> static CKE_CONSTEXPR void product(Device& device, step s, u32 units) {
     if (s.in[0].as != info(F).partner) s.in[0] = s.in[1];  // formats of two kinds are handed the input in both forms
     if (s.tokens == 1) return launch<multiply_kernel<F, 1>>(device, s, units);
-    if constexpr (has_wide<F>)
+    if constexpr (has_format<F>)
       if (s.tokens > most_tokens)
         return launch<wide_kernel<F>>(device, s, How == epilogue::gate ? units : ceil_div(units, 2), ceil_div(s.tokens, wide_tokens));
     launch<multiply_kernel<F, most_tokens>>(device, s, units, ceil_div(s.tokens, most_tokens));
@@ -82,6 +82,8 @@ template <kernel_types T, class Device> struct emitter<opcode::matmul_act, T, De
     emit_product<T, epilogue::gate, Device>::to(device, (s.units /= 2, s), n);
   }
 };
+template <kernel_types T, class Device> struct emitter<opcode::up_act, T, Device> : emit_product<T, epilogue::act, Device> {};
+template <kernel_types T, class Device> struct emitter<opcode::up_act_quantize, T, Device> : emitter<opcode::up_act, T, Device> {};
 template <kernel_types T, class Device> struct emitter<opcode::router, T, Device> {
   static CKE_CONSTEXPR void to(Device& device, step s, u32) {
     launch<step_kernel<opcode::router, T.first>>(device, s, s.units, ceil_div(s.tokens, block_warps));
@@ -100,13 +102,14 @@ template <kernel_types T, epilogue How, class Device> struct emit_experts {
     static_assert(T.second == dtype::none, "cke: cuda: gate and up of experts have one format");
     const u32 units = ceil_div(s.matrices[0].group, unit_rows), tiles = most_tiles(s);
     if (s.tokens == 1) return launch<expert_kernel<T.first, 1>>(device, s, units, tiles);
-    if constexpr (has_wide<T.first>)
+    if constexpr (has_format<T.first>)
       if (rows_of_tile(s) == wide_tokens)
         return launch<wide_expert_kernel<T.first>>(device, s, How == epilogue::gate ? units : ceil_div(units, 2), tiles);
     launch<expert_kernel<T.first, most_tokens>>(device, s, units, tiles);
   }
 };
 template <kernel_types T, class Device> struct emitter<opcode::expert_act, T, Device> : emit_experts<T, epilogue::gate, Device> {};
+template <kernel_types T, class Device> struct emitter<opcode::expert_up, T, Device> : emit_experts<T, epilogue::act, Device> {};
 template <kernel_types T, epilogue How, class Device> struct emit_expert_sum {
   static CKE_CONSTEXPR void to(Device& device, step s, u32 n) {
     emit_experts<T, epilogue::store, Device>::to(device, s, n);

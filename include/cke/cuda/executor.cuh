@@ -34,6 +34,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     stream_ = {memory_.take(u64{k.chunk} * row_stride(P::dim) * 4), P::dim, row_stride(P::dim), dtype::f32};
     const u64 attended = u64{attention_tokens} * std::bit_ceil(ceil_div(k.context, key_block)) * part_floats_;
     parts_ = reinterpret_cast<float*>(memory_.take(std::max(attended, expert_floats_) * sizeof(float)));
+    if (k.chunk > decode_rows) spare_page_ = memory_.take(slot::plan.bytes(slot::plan.lasting));
     logits_.resize(u64{k.logit_rows} * row_stride(P::vocab));
   }
 
@@ -110,6 +111,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
 
  private:
   static constexpr u32 attention_tokens = 32;  // of one launch
+  static constexpr u32 alike_rows = 32;        // passes of prompts have a multiple of so many rows: those of about one length are one graph
   static constexpr u32 codes = P::body_count + 2;  // header, bodies, footer
 
   // A code's emitters, in the order of its steps.
@@ -164,8 +166,10 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   // ---- launches
 
   void run_layers() {
+    const u32 wanted = rows_.tokens(), tokens = wanted <= decode_rows ? wanted : std::min(ceil_div(wanted, alike_rows) * alike_rows, limits_.chunk);
+    rows_.fill_up(tokens, spare_page_);
     rows_.upload(device_);
-    const u32 tokens = rows_.tokens(), blocks = std::bit_ceil(rows_.key_blocks());
+    const u32 blocks = std::bit_ceil(rows_.key_blocks());
     again({0, tokens, blocks}, [&] {
       launch_code(0, 0, 0, tokens, 0, blocks);
       for (u32 l = 0, state = 0; l < P::layers; ++l) {
@@ -201,14 +205,14 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     }
   }
 
-  // What few tokens need is launched again and again: the second time it becomes a graph. (The first time its kernels
-  // are loaded, which must not happen in a capture.)
+  // What comes again becomes a graph the second time. (The first time its kernels are loaded, which must not happen in a
+  // capture.) Not the logits of prompts, which are of any row.
   struct pass_shape {
     u32 rows, tokens, blocks;  // rows: of logits; 0: the layers
     auto operator<=>(const pass_shape&) const = default;
   };
   template <class F> void again(pass_shape shape, F launches) {
-    if (rows_.tokens() > decode_rows || seen_.insert(shape).second) return launches();
+    if ((shape.rows > 0 && rows_.tokens() > decode_rows) || seen_.insert(shape).second) return launches();
     auto known = graphs_.find(shape);
     if (known == graphs_.end()) known = graphs_.emplace(shape, device_.record(launches)).first;
     device_.replay(known->second);
@@ -278,7 +282,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   u64 scratch_bytes_{};
   u32 part_floats_{};                                  // of a token and a key block
   u64 expert_floats_{};                                // of all tokens of a pass and their experts
-  std::byte *packed_{}, *scratch_{}, *choice_{};
+  std::byte *packed_{}, *scratch_{}, *choice_{}, *spare_page_{};
   float* parts_{};
   cuda::view stream_{};
   std::set<pass_shape> seen_;

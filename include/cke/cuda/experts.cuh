@@ -34,22 +34,22 @@ CKE_DEVICE u32 units_of_expert(const step& s) { return (s.matrices[0].group + un
 template <dtype F> CKE_DEVICE const std::byte* unit_of_expert(const step& s, const matrix& m, u32 expert, u32 unit) {
   return m.packed + (u64{expert} * units_of_expert(s) + unit) * unit_bytes<F>(s.cols);
 }
-// A row's product with a unit of down, to its place among the parts.
-CKE_DEVICE void put_part(const step& s, u32 row, u32 unit, float y) {
+// A row's product with a unit: without gates a hidden row, or of down, which goes to the row's place among the parts.
+CKE_DEVICE void put_of_expert(const step& s, u32 row, u32 unit, float y) {
+  if (s.how == epilogue::act) return put_hidden(s, unit, row, y);
   const u32 width = s.matrices[0].group, column = unit * unit_rows + dev::lane();
   const u32 place = dev::load(expert_rows(s.in[0], s.route, s.tokens).place() + row);
   if (column < width) dev::store(s.parts + u64{place} * width + column, y);
 }
 
-// Block (x, y): unit x of the matrices of one expert, for the rows of tile y. epilogue::gate: act(gate x) (up x), in the
-// form that down wants; else down h.
+// Block (x, y): unit x of the matrices of one expert, for the rows of tile y.
 template <dtype F, u32 T, class Arch> struct multiply_experts {
   static constexpr u32 shared_bytes(const step&) { return product<F, T, Arch>::shared_bytes; }
 
   CKE_DEVICE static void run(const step& s, dev::place at) {
     const expert_tile tile = tile_of(s, at.y);
     if (tile.count == 0) return;
-    const u32 row = tile.first + dev::warp(), from = s.tokens == 1 && s.how == epilogue::gate ? 0 : tile.first;
+    const u32 row = tile.first + dev::warp(), from = s.tokens == 1 && s.how != epilogue::store ? 0 : tile.first;
     dev::shared_memory memory;
     const dev::shared<u32> found = memory.take<u32>(product<F, T, Arch>::shared_bytes / 4);
     const auto of = [&](const matrix& m) {
@@ -58,15 +58,15 @@ template <dtype F, u32 T, class Arch> struct multiply_experts {
     };
     if (s.how == epilogue::gate) {
       const float gate = of(s.matrices[0]), up = of(s.matrices[1]);
-      if (dev::warp() < tile.count) put_gated(s, at.x, row, gate, up);
+      if (dev::warp() < tile.count) put_hidden(s, at.x, row, gate, up);
     } else {
       const float y = of(s.matrices[0]);
-      if (dev::warp() < tile.count) put_part(s, row, at.x, y);
+      if (dev::warp() < tile.count) put_of_expert(s, row, at.x, y);
     }
   }
 };
 
-// The same with tiles of 64 rows: unit x of gate and of up, or units 2 x and 2 x + 1 of down.
+// The same with tiles of 64 rows: unit x of gate and of up, or units 2 x and 2 x + 1 of one.
 template <dtype F, class Arch> struct multiply_experts_wide {
   using product = wide_product<F, Arch>;
   static constexpr u32 shared_bytes(const step&) { return product::shared_bytes; }
@@ -76,14 +76,14 @@ template <dtype F, class Arch> struct multiply_experts_wide {
     if (tile.count == 0) return;
     const bool gated = s.how == epilogue::gate, second = gated || 2 * at.x + 1 < units_of_expert(s);
     const u32 unit = gated ? at.x : 2 * at.x;
-    product p{{unit_of_expert<F>(s, s.matrices[0], tile.expert, unit), nullptr}, s.cols, s.in[1], tile.first, tile.count};
-    if (second) p.unit[1] = gated ? unit_of_expert<F>(s, s.matrices[1], tile.expert, unit) : unit_of_expert<F>(s, s.matrices[0], tile.expert, unit + 1);
+    product p{{{unit_of_expert<F>(s, s.matrices[0], tile.expert, unit), nullptr}, s.cols, s.in[1], tile.first, tile.count}};
+    if (second) p.o.unit[1] = gated ? unit_of_expert<F>(s, s.matrices[1], tile.expert, unit) : unit_of_expert<F>(s, s.matrices[0], tile.expert, unit + 1);
     const dev::shared<float> sums = p.run();
     for (u32 t = dev::warp(); t < tile.count; t += block_warps) {
-      const auto y = [&](u32 h) -> float { return sums[t * product::sums_of_token + h * unit_rows + dev::lane()]; };
-      if (gated) put_gated(s, unit, tile.first + t, y(0), y(1));
-      else put_part(s, tile.first + t, unit, y(0));
-      if (!gated && second) put_part(s, tile.first + t, unit + 1, y(1));
+      const auto y = [&](u32 h) -> float { return sums[t * sums_of_token + h * unit_rows + dev::lane()]; };
+      if (gated) put_hidden(s, unit, tile.first + t, y(0), y(1));
+      else put_of_expert(s, tile.first + t, unit, y(0));
+      if (!gated && second) put_of_expert(s, tile.first + t, unit + 1, y(1));
     }
   }
 };

@@ -176,6 +176,14 @@ template <> struct format<dtype::q4_k> : code_format<dtype::q4_k> {
   }
 };
 
+// Number j of 16 bytes of them.
+template <dtype F> CKE_DEVICE float number_of(const dev::quad& q, u32 j) {
+  if constexpr (F == dtype::f32) return dev::bits<float>(q.word[j]);
+  else {
+    const u32 half = q.word[j / 2] >> j % 2 * 16 & 0xffffu;
+    return F == dtype::bf16 ? float_of_bf16(half) : float_of_f16(half);
+  }
+}
 // Formats of plain numbers: an item is 256 k in some tiles, one chain of fused multiply-adds; the chains of a row are added
 // up in order.
 template <dtype F> struct plain_format {
@@ -198,7 +206,7 @@ CKE_UNROLL
           if (t >= count) continue;
 CKE_UNROLL
           for (u32 j = 0; j < at::block; ++j)
-            if (k + j < end) sums[t] = dev::fma(of(w, j), activation_at(x, first + t, k + j), sums[t]);
+            if (k + j < end) sums[t] = dev::fma(number_of<F>(w, j), activation_at(x, first + t, k + j), sums[t]);
         }
       }
       from.done();
@@ -216,13 +224,6 @@ CKE_UNROLL
   }
 
  private:
-  CKE_DEVICE static float of(const dev::quad& w, u32 j) {
-    if constexpr (F == dtype::f32) return dev::bits<float>(w.word[j]);
-    else {
-      const u32 half = w.word[j / 2] >> j % 2 * 16 & 0xffffu;
-      return F == dtype::bf16 ? float_of_bf16(half) : float_of_f16(half);
-    }
-  }
   CKE_DEVICE static float activation_at(const view& x, u32 token, u32 k) {
     if constexpr (partner == dtype::bf16) return float_of_bf16(dev::load(bf16_row_of(x, token) + k));
     else return dev::load(row_of(x, token) + k);

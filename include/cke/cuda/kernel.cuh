@@ -50,8 +50,8 @@ struct matrix {
   view out{};
 };
 
-// How a product is written.
-enum class epilogue : u8 { store, add, gate };
+// How a product is written; `act` and `gate`: act(y), act(gate x) (up x), in the form that the next product wants.
+enum class epilogue : u8 { store, add, act, gate };
 
 // All that a kernel knows.
 struct step {
@@ -66,7 +66,6 @@ struct step {
   activation act{};
   pairing pairs{};
   router route{};
-  bool expert_codes{};             // all matrices of experts are codes
   bool shared{}, shared_gate{};    // what a sum of experts adds after them
   const float *cos{}, *sin{};      // [position][rope_width / 2]
   u64 kv_offset{}, kv_block_bytes{};

@@ -62,11 +62,14 @@ CKE_DEVICE float with_bias(const matrix& m, u32 unit, float y) {
   const row_range rows = rows_of_unit(m.group, unit);
   return m.bias && dev::lane() < rows.count ? y + dev::load(m.bias + rows.first + dev::lane()) : y;
 }
-CKE_DEVICE void put_gated(const step& s, u32 unit, u32 token, float gate, float up) {
+// A hidden row: act(y), times up where there is a gate.
+CKE_DEVICE void put_hidden(const step& s, u32 unit, u32 token, float y, float up = 1) {
   const bool row = dev::lane() < rows_of_unit(s.matrices[0].group, unit).count;
-  put_block(s.out[0], token, unit, row ? activate(s.act, gate) * up : 0.f);
+  const float acted = activate(s.act, y);
+  put_block(s.out[0], token, unit, row ? s.how == epilogue::gate ? acted * up : acted : 0.f);
 }
 CKE_DEVICE void put_rows(const step& s, const matrix& m, u32 unit, u32 token, float y) {
+  if (s.how == epilogue::act) return put_hidden(s, unit, token, y);
   const row_range rows = rows_of_unit(m.group, unit);
   if (dev::lane() >= rows.count) return;
   float* const out = row_of(m.out, token) + rows.first + dev::lane();
@@ -99,7 +102,7 @@ template <dtype F, u32 T, class Arch> struct multiply_rows {
     };
     if (s.how == epilogue::gate) {
       const float gate = of(s.matrices[0], at.x), up = of(s.matrices[1], at.x);
-      if (mine) put_gated(s, at.x, token, gate, up);
+      if (mine) put_hidden(s, at.x, token, gate, up);
     } else {
       const matrix m = matrix_of(s, at.x);
       const float y = of(m, at.x - m.first);

@@ -18,7 +18,7 @@ class pass_rows {
     device_ = memory.take(host_.size());
   }
 
-  void clear() { tokens_ = segments_ = pages_ = 0, keys_ = 1; }
+  void clear() { tokens_ = wanted_ = segments_ = pages_ = 0, keys_ = 1; }
   // Rows of one sequence from `position` on.
   void add(std::span<const u32> ids, u32 position, std::byte* const* pages) {
     if (ids.empty()) return;
@@ -29,7 +29,14 @@ class pass_rows {
     for (u32 t = 0; t < n; ++t) std::memcpy(host_.data() + segment_of_at_ + u64{tokens_ + t} * 4, &segments_, 4);
     const u32 blocks = ceil_div(position + n, key_block);
     std::memcpy(host_.data() + pages_at_ + u64{pages_} * 8, pages, u64{blocks} * 8);
-    tokens_ += n, ++segments_, pages_ += blocks, keys_ = std::max(keys_, blocks);
+    tokens_ += n, wanted_ = tokens_, ++segments_, pages_ += blocks, keys_ = std::max(keys_, blocks);
+  }
+  // Behind all others, rows that nobody wants, up to `rows` in all: of a sequence of their own that begins in `page`.
+  void fill_up(u32 rows, std::byte* page) {
+    if (rows <= tokens_) return;
+    const u32 wanted = wanted_;
+    add(std::vector<u32>(rows - tokens_), 0, &page);
+    wanted_ = wanted;
   }
   template <class Device> void upload(Device& device) const {
     const auto send = [&](u64 from, u64 bytes) { device.write(device_ + from, host_.data() + from, bytes); };
@@ -37,7 +44,7 @@ class pass_rows {
     send(segments_at_, u64{segments_} * sizeof(segment)), send(pages_at_, u64{pages_} * 8);
   }
 
-  u32 tokens() const { return tokens_; }
+  u32 tokens() const { return wanted_; }
   u32 key_blocks() const { return keys_; }  // of the longest sequence
   pass now() const {
     return {reinterpret_cast<u32*>(device_), reinterpret_cast<u32*>(device_ + segment_of_at_), reinterpret_cast<segment*>(device_ + segments_at_),
@@ -48,7 +55,7 @@ class pass_rows {
   std::vector<std::byte> host_;
   std::byte* device_{};
   u64 segment_of_at_{}, segments_at_{}, pages_at_{};
-  u32 tokens_{}, segments_{}, pages_{}, keys_ = 1;
+  u32 tokens_{}, wanted_{}, segments_{}, pages_{}, keys_ = 1;
 };
 
 }  // namespace cke::cuda

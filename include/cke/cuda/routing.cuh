@@ -128,7 +128,7 @@ struct expert_rows {
 };
 // Wide ones where experts have more than a narrow one's rows on average.
 constexpr u32 rows_of_tile(const step& s) {
-  return s.expert_codes && s.tokens * s.route.active > most_tokens * s.route.experts ? wide_tokens : most_tokens;
+  return s.tokens * s.route.active > most_tokens * s.route.experts ? wide_tokens : most_tokens;
 }
 constexpr u32 most_tiles(const step& s) {
   const u32 all = s.tokens * s.route.active, listed = all < s.route.experts ? all : s.route.experts, rows = rows_of_tile(s);

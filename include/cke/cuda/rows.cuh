@@ -76,6 +76,9 @@ struct scaled {
 struct capped {
   CKE_DEVICE static float at(const step& s, u32 token, u32 i) { return tanh(dev::divide(copied::at(s, token, i), s.cap)) * s.cap; }
 };
+struct acted {
+  CKE_DEVICE static float at(const step& s, u32 token, u32 i) { return activate(s.act, copied::at(s, token, i)); }
+};
 // gate and up side by side in in[0], or up in in[1]
 struct gated {
   CKE_DEVICE static float at(const step& s, u32 token, u32 i) {
@@ -88,6 +91,7 @@ template <> struct kernel<opcode::residual_save, dtype::f32, sm75> : pointwise<c
 template <> struct kernel<opcode::residual_add, dtype::f32, sm75> : pointwise<summed> {};
 template <> struct kernel<opcode::scale, dtype::f32, sm75> : pointwise<scaled> {};
 template <> struct kernel<opcode::softcap, dtype::f32, sm75> : pointwise<capped> {};
+template <> struct kernel<opcode::act, dtype::f32, sm75> : pointwise<acted> {};
 template <> struct kernel<opcode::act_mul, dtype::f32, sm75> : pointwise<gated> {};
 template <> struct kernel<opcode::act_mul_quantize, dtype::f32, sm75> : pointwise<gated> {};
 

@@ -1,145 +1,14 @@
 // SPDX-License-Identifier: MIT
-// wide.cuh: products of codes with the tokens of a prompt: 64 rows and up to 64 tokens in a block, which reads weights once for those.
+// wide.cuh: products with the tokens of a prompt: 64 rows and up to 64 tokens in a block, which reads weights once for those.
 #pragma once
 
-#include "matmul.cuh"
+#include "wide_codes.cuh"
+#include "wide_plain.cuh"
 
 namespace cke::cuda {
 
-template <dtype F>
-concept has_wide = std::is_same_v<typename format<F>::sum, i32>;
-
-// Two units, tile by tile: while the warps multiply one tile, the next is on its way to the other half of the memory. A warp
-// has 16 rows and 32 tokens, whose sums it folds in registers, item after item: the order is that of other shapes, and so are the bits.
-// Shared memory: twice {a tile of each unit; codes [16 of k][token]; scales [item][token]}; at the end sums [token][row].
-template <dtype F, class Arch> struct wide_product {
-  using f = format<F>;
-  using at = layout_of<F>;
-  static constexpr u32 items = at::tile / 32, quads = at::tile / 16;
-  static constexpr u32 column = wide_tokens * 16 + 16;  // bytes, so that threads that store columns of a token meet different banks
-  static constexpr u32 codes_at = 2 * tile_bytes<F>, scales_at = codes_at + quads * column;
-  static constexpr u32 half_bytes = scales_at + items * wide_tokens * u32{sizeof(block_scale)};
-  static constexpr u32 sums_of_token = 2 * unit_rows + 4;  // banks again
-  static constexpr u32 shared_bytes = 2 * half_bytes;
-  static_assert(wide_tokens * sums_of_token * 4 <= shared_bytes && items * wide_tokens == block_threads);
-
-  const std::byte* unit[2];  // or none
-  u32 cols;
-  const view& x;
-  u32 first, count;
-
-  // Afterwards sum (token, row of unit h) is number token * sums_of_token + h * 32 + row of what is returned.
-  CKE_DEVICE dev::shared<float> run() const {
-    const u32 all = (cols + 31) / 32, tiles = (cols + at::tile - 1) / at::tile;
-    const dev::shared<std::byte> memory = dev::shared_memory().take<std::byte>(shared_bytes);
-    const u32 row = dev::warp() % 2 * 16 + dev::lane() / 4, from = dev::warp() / 4 * 32;  // of the warp: its lane's row, its first token
-    const u32 half = dev::warp() / 2 % 2;
-    const bool mine = (half ? unit[1] : unit[0]) && from < count;
-    float acc[4][4]{};
-    no_tokens(memory);
-    send(memory, 0, 0);
-    block_scale scale = scale_of(0, all);
-    for (u32 t = 0; t < tiles; ++t) {
-      const u32 here = t % 2 * half_bytes;
-      put_scale(memory, here, scale);
-      arrive();
-      dev::sync();  // what was sent is there, and all are done with the other half
-      if (t + 1 < tiles) send(memory, half_bytes - here, t + 1), scale = scale_of(t + 1, all);
-      if (!mine) continue;
-      const tile_in_shared<F> tile{dev::part_of(memory, here + half * tile_bytes<F>, tile_bytes<F>)};
-      for (u32 n = 0; n < items && t * items + n < all; ++n) multiply(memory, here, tile, n, t * items + n, row, from, acc);
-    }
-    dev::sync();
-    const dev::shared<float> sums = dev::shared_memory().take<float>(wide_tokens * sums_of_token);
-    if (mine)
-CKE_UNROLL
-      for (u32 c = 0; c < 4; ++c)
-CKE_UNROLL
-        for (u32 i = 0; i < 4; ++i)
-          sums[(from + c * 8 + dev::lane() % 4 * 2 + i % 2) * sums_of_token + half * unit_rows + row + i / 2 * 8] = acc[c][i];
-    dev::sync();
-    return sums;
-  }
-
- private:
-  static constexpr bool tensor_cores = std::is_base_of_v<sm80, Arch>;
-
-  // An item of the warp's rows and tokens: acc[c][2 r + t] is of row `row` + 8 r and token from + 8 c + 2 (lane % 4) + t.
-  template <class Tile>
-  CKE_DEVICE void multiply(const dev::shared<std::byte>& memory, u32 here, const Tile& tile, u32 n, u32 item, u32 row, u32 from, float (&acc)[4][4]) const {
-    const u32 j = dev::lane() % 4;
-    float factors[2][f::factors];
-    f::factors_of(tile, n, item, row, factors[0]), f::factors_of(tile, n, item, row + 8, factors[1]);
-    two_words words[2][tensor_cores ? 1 : 4];  // of the lane's rows: what an mma wants of them, or all of their codes
-CKE_UNROLL
-    for (u32 k = 0; k < (tensor_cores ? 1 : 4); ++k)
-      words[0][k] = f::word(tile, n, row, tensor_cores ? j : k), words[1][k] = f::word(tile, n, row + 8, tensor_cores ? j : k);
-    const u32 low = here + codes_at + 2 * n * column, high = low + column;
-CKE_UNROLL
-    for (u32 c = 0; c < 4; ++c) {
-      const u32 begin = from + c * 8, token = begin + 2 * j;  // token: of acc
-      if (begin >= count) continue;
-      i32 sums[4]{};
-      if constexpr (tensor_cores) {
-        const u32 code = (begin + dev::lane() / 4) * 16 + 4 * j;
-        const u32 a[4]{words[0][0].low, words[1][0].low, words[0][0].high, words[1][0].high};
-        const u32 b[2]{dev::get<u32>(memory, low + code), dev::get<u32>(memory, high + code)};
-        dev::mma_bytes(sums, a, b);
-      } else {
-CKE_UNROLL
-        for (u32 k = 0; k < 4; ++k)
-CKE_UNROLL
-          for (u32 i = 0; i < 4; ++i) {
-            const u32 code = (token + i % 2) * 16 + 4 * k;
-            sums[i] = dev::dot4(sums[i], words[i / 2][k].low, dev::get<u32>(memory, low + code));
-            sums[i] = dev::dot4(sums[i], words[i / 2][k].high, dev::get<u32>(memory, high + code));
-          }
-      }
-CKE_UNROLL
-      for (u32 i = 0; i < 4; ++i)
-        acc[c][i] = f::fold(acc[c][i], sums[i], factors[i / 2], dev::get<block_scale>(memory, here + scales_at + (n * wide_tokens + token + i % 2) * u32{sizeof(block_scale)}));
-    }
-  }
-
-  // 16 bytes for the block's memory, which are there after arrive() and a barrier.
-  CKE_DEVICE static void copy(const dev::shared<std::byte>& to, u32 place, const std::byte* from) {
-    if constexpr (tensor_cores) dev::copy_quad(to, place, from);
-    else dev::put(to, place, dev::load(reinterpret_cast<const dev::quad*>(from)));
-  }
-  CKE_DEVICE static void arrive() {
-    if constexpr (tensor_cores) dev::commit_copies(), dev::await_copies<0>();
-  }
-  // Tile t of both units, and of the tokens.
-  CKE_DEVICE void send(const dev::shared<std::byte>& memory, u32 to, u32 t) const {
-    const u32 left = static_cast<u32>(unit_bytes<F>(cols)) - at::body_at(t), body = left < at::body_bytes ? left : at::body_bytes;
-CKE_UNROLL
-    for (u32 h = 0; h < 2; ++h) {
-      if (!unit[h]) continue;
-      const u32 place = to + h * tile_bytes<F>;
-      for (u32 i = dev::thread() * 16; i < at::head_bytes; i += block_threads * 16) copy(memory, place + i, unit[h] + at::head_at(t) + i);
-      for (u32 i = dev::thread() * 16; i < body; i += block_threads * 16) copy(memory, place + at::head_bytes + i, unit[h] + at::body_at(t) + i);
-    }
-    for (u32 i = dev::thread(); i < count * quads; i += block_threads) {
-      const u32 token = i / quads, k = i % quads;
-      if (t * at::tile + k * 16 < padded(cols, 32)) copy(memory, to + codes_at + k * column + token * 16, codes_of(x, first + token) + t * at::tile + k * 16);
-    }
-  }
-  // A thread for each scale of a tile.
-  CKE_DEVICE block_scale scale_of(u32 t, u32 all) const {
-    const u32 token = dev::thread() / items, item = t * items + dev::thread() % items;
-    return token < count && item < all ? dev::load(scales_of(x, first + token) + item) : block_scale{};
-  }
-  CKE_DEVICE static void put_scale(const dev::shared<std::byte>& memory, u32 to, block_scale s) {
-    const u32 token = dev::thread() / items, n = dev::thread() % items;
-    dev::put(memory, to + scales_at + (n * wide_tokens + token) * u32{sizeof s}, s);
-  }
-  // Tokens behind the last one, beside which some are: zeros.
-  CKE_DEVICE void no_tokens(const dev::shared<std::byte>& memory) const {
-    const u32 behind = padded(count, 8) - count;
-    for (u32 i = dev::thread(); i < 2 * quads * behind; i += block_threads)
-      dev::put(memory, i % 2 * half_bytes + codes_at + i / 2 % quads * column + (count + i / 2 / quads) * 16, dev::quad{});
-  }
-};
+// Both leave the bits that products of fewer tokens do.
+template <dtype F, class Arch> using wide_product = std::conditional_t<std::is_same_v<typename format<F>::sum, i32>, wide_codes<F, Arch>, wide_plain<F, Arch>>;
 
 // Block (x, y): units 2 x and 2 x + 1 of the step's matrices, or unit x of gate and of up; tokens from 64 y on.
 template <dtype F, class Arch> struct multiply_wide {
@@ -151,21 +20,21 @@ template <dtype F, class Arch> struct multiply_wide {
     const bool gated = s.how == epilogue::gate;
     matrix m[2];
     u32 unit[2];
-    product p{{nullptr, nullptr}, s.cols, s.in[0], first, count};
+    product p{{{nullptr, nullptr}, s.cols, s.in[0], first, count}};
 CKE_UNROLL
     for (u32 h = 0; h < 2; ++h) {
       m[h] = gated ? s.matrices[h] : matrix_of(s, 2 * at.x + h);
       unit[h] = gated ? at.x : 2 * at.x + h - m[h].first;
-      if (gated || 2 * at.x + h < s.units) p.unit[h] = m[h].packed + unit[h] * unit_bytes<F>(s.cols);
+      if (gated || 2 * at.x + h < s.units) p.o.unit[h] = m[h].packed + unit[h] * unit_bytes<F>(s.cols);
     }
     const dev::shared<float> sums = p.run();
     for (u32 t = dev::warp(); t < count; t += block_warps) {
-      const auto y = [&](u32 h) { return with_bias(m[h], unit[h], sums[t * product::sums_of_token + h * unit_rows + dev::lane()]); };
-      if (gated) put_gated(s, at.x, first + t, y(0), y(1));
+      const auto y = [&](u32 h) { return with_bias(m[h], unit[h], sums[t * sums_of_token + h * unit_rows + dev::lane()]); };
+      if (gated) put_hidden(s, at.x, first + t, y(0), y(1));
       else
 CKE_UNROLL
         for (u32 h = 0; h < 2; ++h)
-          if (p.unit[h]) put_rows(s, m[h], unit[h], first + t, y(h));
+          if (p.o.unit[h]) put_rows(s, m[h], unit[h], first + t, y(h));
     }
   }
 };

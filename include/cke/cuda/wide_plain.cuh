@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+// wide_plain.cuh: 64 rows of plain numbers times up to 64 tokens in a block, in the order of narrow products.
+#pragma once
+
+#include "wide_copies.cuh"
+
+namespace cke::cuda {
+
+// Two units, step by step of k, as wide_codes. A thread has 4 rows and 4 tokens: a chain of fused multiply-adds over an item's
+// k for each, which its sum takes before the next item. (No tensor cores: in which order those add up is the GPU's own affair,
+// so that products of fewer tokens would have to take them too.)
+// Shared memory: twice {a step of each unit; numbers [16 bytes of k][token]}; at the end sums [token][row].
+template <dtype F, class Arch> struct wide_plain {
+  using f = format<F>;
+  using at = layout_of<F>;
+  static constexpr bool halves = f::partner == dtype::bf16;  // of tokens
+  static constexpr u32 k_step = halves ? 64 : 32, of_quad = halves ? 8 : 4, quads = k_step / of_quad;
+  static constexpr u32 unit_step = k_step / at::block * at::block_bytes;
+  static constexpr u32 column = wide_tokens * 16 + 16;  // bytes, so that threads that store columns of a token meet different banks
+  static constexpr u32 numbers_at = 2 * unit_step, half_bytes = numbers_at + quads * column;
+  static constexpr u32 shared_bytes = 2 * half_bytes;
+  static constexpr u32 side = 16;  // rows, and tokens, of a thread lie so far apart
+  static_assert(f::columns % k_step == 0 && wide_sums_bytes <= shared_bytes && side * side == block_threads && 2 * side == unit_rows);
+
+  wide_operands o;
+
+  CKE_DEVICE dev::shared<float> run() const {
+    const u32 steps = (o.cols + k_step - 1) / k_step;
+    const dev::shared<std::byte> memory = dev::shared_memory().take<std::byte>(shared_bytes);
+    const u32 row = dev::lane() % 8 + dev::warp() % 2 * 8, token = dev::lane() / 8 + dev::warp() / 2 * 4;
+    float acc[4][4]{}, chain[4][4]{};  // [row + 16 i][token + 16 j]
+    no_tokens(memory);
+    send(memory, 0, 0);
+    for (u32 t = 0; t < steps; ++t) {
+      const u32 here = t % 2 * half_bytes;
+      copy::arrive();
+      dev::sync();  // what was sent is there, and all are done with the other half
+      if (t + 1 < steps) send(memory, half_bytes - here, t + 1);
+      multiply(memory, here, o.cols - t * k_step, row, token, chain);
+      if ((t + 1) % (f::columns / k_step) == 0 || t + 1 == steps) fold(acc, chain);
+    }
+    dev::sync();
+    const dev::shared<float> sums = dev::shared_memory().take<float>(wide_sums_bytes / 4);
+CKE_UNROLL
+    for (u32 i = 0; i < 4; ++i)
+CKE_UNROLL
+      for (u32 j = 0; j < 4; ++j) sums[(token + j * side) * sums_of_token + row + i * side] = acc[i][j];
+    dev::sync();
+    return sums;
+  }
+
+ private:
+  using copy = wide_copies<Arch>;
+
+  CKE_DEVICE static void fold(float (&acc)[4][4], float (&chain)[4][4]) {
+CKE_UNROLL
+    for (u32 i = 0; i < 4; ++i)
+CKE_UNROLL
+      for (u32 j = 0; j < 4; ++j) acc[i][j] = acc[i][j] + chain[i][j], chain[i][j] = 0;
+  }
+  // A step, of which `left` k are there.
+  CKE_DEVICE void multiply(const dev::shared<std::byte>& memory, u32 here, u32 left, u32 row, u32 token, float (&chain)[4][4]) const {
+    for (u32 b = 0; b < k_step / at::block && b * at::block < left; ++b) {
+      dev::quad w[4]{}, x[4]{};
+CKE_UNROLL
+      for (u32 i = 0; i < 4; ++i)
+        if (o.unit[i / 2]) w[i] = dev::get<dev::quad>(memory, here + i / 2 * unit_step + b * at::block_bytes + (row + i % 2 * side) * 16);
+CKE_UNROLL
+      for (u32 k = 0; k < at::block; ++k) {
+        if (b * at::block + k >= left) continue;
+CKE_UNROLL
+        for (u32 j = 0; j < 4; ++j) {
+          if (j * side >= o.count) continue;
+          if (k % of_quad == 0) x[j] = dev::get<dev::quad>(memory, here + numbers_at + (b * at::block + k) / of_quad * column + (token + j * side) * 16);
+          const float of_token = number_of<halves ? dtype::bf16 : dtype::f32>(x[j], k % of_quad);
+CKE_UNROLL
+          for (u32 i = 0; i < 4; ++i) chain[i][j] = dev::fma(number_of<F>(w[i], k), of_token, chain[i][j]);
+        }
+      }
+    }
+  }
+  // A step of both units, and of the tokens: whole quads, and what is left of a row of floats.
+  CKE_DEVICE void send(const dev::shared<std::byte>& memory, u32 to, u32 t) const {
+    const u32 left = static_cast<u32>(unit_bytes<F>(o.cols)) - t * unit_step, bytes = left < unit_step ? left : unit_step;
+CKE_UNROLL
+    for (u32 h = 0; h < 2; ++h)
+      if (o.unit[h])
+        for (u32 i = dev::thread() * 16; i < bytes; i += block_threads * 16) copy::quad(memory, to + h * unit_step + i, o.unit[h] + t * unit_step + i);
+    for (u32 i = dev::thread(); i < o.count * quads; i += block_threads) {
+      const u32 token = i / quads, k = t * k_step + i % quads * of_quad, place = to + numbers_at + i % quads * column + token * 16;
+      if (k >= o.cols) continue;
+      if constexpr (halves) {  // rows end with zeros
+        copy::quad(memory, place, reinterpret_cast<const std::byte*>(bf16_row_of(o.x, o.first + token) + k));
+      } else {
+        const float* const from = row_of(o.x, o.first + token) + k;
+        if (k + of_quad <= o.cols) copy::quad(memory, place, reinterpret_cast<const std::byte*>(from));
+        else
+          for (u32 n = 0; n < of_quad; ++n) dev::put(memory, place + 4 * n, k + n < o.cols ? dev::load(from + n) : 0.f);
+      }
+    }
+  }
+  // Tokens behind the last one, beside which some are: zeros.
+  CKE_DEVICE void no_tokens(const dev::shared<std::byte>& memory) const {
+    const u32 behind = padded(o.count, side) - o.count;
+    for (u32 i = dev::thread(); i < 2 * quads * behind; i += block_threads)
+      dev::put(memory, i % 2 * half_bytes + numbers_at + i / 2 % quads * column + (o.count + i / 2 / quads) * 16, dev::quad{});
+  }
+};
+
+}  // namespace cke::cuda

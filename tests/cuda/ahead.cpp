@@ -2,12 +2,12 @@
 // ahead.cpp: many tokens in one launch: its schedule, its rings, and its bits under every order of things and with faults.
 #include "ahead.hpp"
 
-#include <cke/models/qwen3.hpp>
+#include <cke/models/qwen3_moe.hpp>
 #include <cke/text/random.hpp>
 #include <cmath>
 #include <cstdlib>
 
-#include "../runtime/random_model.hpp"
+#include "../runtime/expert_model.hpp"
 
 using namespace cke;
 using ahead::emulated, ahead::one_by_one, ahead::other_order, ahead::yes;
@@ -26,6 +26,10 @@ using qwen3_tokens = cuda::megakernel<program<Qwen3_0_6B, Q8_0>, dtype::bf16>;
 static_assert(qwen3_schedule::slot_bytes == 4352 && qwen3_schedule::matrices == 28 * 6 + 1);
 static_assert(qwen3_tokens::slots_of(cuda::sm80::shared_memory) == 4 && qwen3_tokens::slots_of(cuda::sm86::shared_memory) == 2 &&
               qwen3_tokens::slots_of(cuda::sm90::shared_memory) == 6 && qwen3_tokens::slots_of(cuda::sm75::shared_memory) == 0);
+
+// With experts in each layer: before qkv, keys, the join, o; the router, the choice, down, the sum of parts. Only what all tokens read is shared out ahead.
+using mixed_schedule = cuda::token_schedule<program<Qwen3_30B_A3B, Q8_0>, dtype::bf16>;
+static_assert(mixed_schedule::exchanges == 48 * 8 + 2);
 
 namespace {
 
@@ -148,6 +152,31 @@ TEST_CASE("cuda: a tile of weights that is not there when its copy should have c
     CHECK(names(error<cuda::sm80>({.late_copy = nth}), "a word that something wrote"));
     CHECK(names(error<cuda::sm80>({.torn_copy = nth}), "a word that something wrote"));
   }
+}
+
+TEST_CASE("cuda: many tokens in one launch have the CPU's bits with mixtures of experts, however they choose") {
+  using random_model::with_experts;
+  sequence cpu(load<with_experts, Q8_0, isa::native>());
+  const std::vector<u32> ids = random_model::ids(7, 131);
+  cpu.feed(ids);
+  const std::vector<u32> want = one_by_one(cpu, 4);
+  const auto check = [&]<class Arch>(Arch) {
+    const auto model = load<with_experts, Q8_0, emulated<Arch>>();
+    sequence s(model);
+    s.feed(ids);
+    CHECK(s.generate_nosync(4, {}, yes) == want);
+    CHECK(ahead::difference(s.logits(), cpu.logits()) <= other_order);
+  };
+  for (cuda::emulation_blocks = 1; cuda::emulation_blocks <= 4; ++cuda::emulation_blocks, ++cuda::emulation_seed) {
+    CAPTURE(cuda::emulation_seed);
+    check(cuda::sm90{});
+  }
+  check(cuda::sm75{});
+  cuda::emulation_seed = 0, cuda::emulation_blocks = 4;
+  const auto ungated = load<random_model::without_gates, Q8_0, emulated<cuda::sm80>>();
+  ahead::check(sequence(ungated), sequence(ungated), random_model::ids(7, 67));
+  const auto plain = load<random_model::without_gates, BF16, emulated<cuda::sm90>>();
+  ahead::check(sequence(plain), sequence(plain), random_model::ids(7, 67));
 }
 
 // ---- ids by chance
@@ -277,6 +306,8 @@ TEST_CASE("cuda: rings bring the tiles that products take, in their order, from 
   for (const u32 blocks : {1u, 5u, 90u})  // of 90 many have nothing of a token
     for (u32 block = 0; block < blocks; ++block)
       for (const u32 warp : {0u, 1u, 7u}) CHECK(brought<plan>(4, block, blocks, warp) == wanted<plan>(4, block, blocks, warp));
+  using mixed = cuda::token_schedule<program<random_model::with_experts, Q8_0>, dtype::bf16>;  // what tokens choose does not come ahead
+  for (u32 block = 0; block < 5; ++block) CHECK(brought<mixed>(4, block, 5, 1) == wanted<mixed>(4, block, 5, 1));
 }
 
 // Q4_K has heads and bodies; plain numbers have several tiles to an item.

@@ -25,12 +25,13 @@ void every_kernel(gpu& device, const step& s) {
   instantiate<attend_join_kernel, join_experts_kernel, choose_kernel>(device, s);
 }
 
-// Many tokens in one launch, of a model whose products read bytes.
-using tokens_of_qwen3 = megakernel<program<Qwen3_0_6B, Q8_0>, dtype::bf16>;
-void megakernels(gpu& device, const megakernel_call& call) {
-  const u32 bytes = tokens_of_qwen3::shared_bytes(tokens_of_qwen3::slots_of(device.block_memory()));
-  device.launch_together<tokens_of_qwen3>(device.blocks_together<tokens_of_qwen3>(bytes), bytes, call, [] {});
+// Many tokens in one launch, of models whose products read bytes; one has experts.
+template <class M> void many_tokens(gpu& device, const megakernel_call& call) {
+  using kernel = megakernel<program<M, Q8_0>, dtype::bf16>;
+  const u32 bytes = kernel::shared_bytes(kernel::slots_of(device.block_memory()));
+  device.launch_together<kernel>(device.template blocks_together<kernel>(bytes), bytes, call, [] {});
 }
+void megakernels(gpu& device, const megakernel_call& call) { many_tokens<Qwen3_0_6B>(device, call), many_tokens<Qwen3_30B_A3B>(device, call); }
 
 }  // namespace cke::cuda
 

@@ -19,17 +19,6 @@ template <u32 Slots, u32 Least> struct ring_fits {
   static_assert(Slots >= Least, "cke: cuda: beside what a block of the megakernel needs there is no room for its rings; see ring_fits<slots, least>");
   static constexpr bool value = true;
 };
-// That no part's rows depend on what a token chose.
-template <class P> struct without_experts {
-  template <const code& C> static constexpr bool mixes = [] {
-    for (const instruction& i : C.ops)
-      if (i.op == opcode::sort_by_expert) return true;
-    return false;
-  }();
-  static constexpr bool any = []<std::size_t... V>(std::index_sequence<V...>) { return (mixes<P::template body<V>()> || ...); }(std::make_index_sequence<P::body_count>{});
-  static constexpr bool value = true;
-  static_assert(!any, "cke: cuda: the megakernel has no mixtures of experts, whose ids are fed by a launch for each step; see without_experts<program>");
-};
 // That rings bring what products take.
 template <u64 Brought, u64 Taken> struct stream_is_whole {
   static_assert(Brought == Taken, "cke: cuda: rings bring other weights than products take; see stream_is_whole<bytes brought, bytes taken>");
@@ -37,7 +26,6 @@ template <u64 Brought, u64 Taken> struct stream_is_whole {
 };
 
 template <class P, dtype KV> struct megakernel {
-  static_assert(without_experts<P>::value);
   using plan = token_schedule<P, KV>;
   using call = megakernel_call;
   static constexpr u32 choice_bytes = 16 + best_bytes;

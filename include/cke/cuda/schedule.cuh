@@ -11,13 +11,17 @@ namespace cke::cuda {
 
 // The launches of the graph become parts. Blocks of products, of keys and of heads are dealt out to the blocks of the
 // kernel; rows that no other block needs are computed by every block for itself, so that nobody waits for them.
-enum class role : u8 { rows, units, stores, attends, joins };
+// (units: of matrices that every token reads, whose weights come ahead; chosen: of those that it does not, and of routers.)
+enum class role : u8 { rows, units, chosen, stores, attends, joins, sums };
 
 template <class Kernel> inline constexpr role role_of = role::rows;
 template <dtype KV> inline constexpr role role_of<step_kernel<opcode::kv_store, KV>> = role::stores;
 template <dtype F, u32 T> inline constexpr role role_of<multiply_kernel<F, T>> = role::units;
 template <dtype KV> inline constexpr role role_of<attend_block_kernel<KV>> = role::attends;
 template <> inline constexpr role role_of<attend_join_kernel> = role::joins;
+template <> inline constexpr role role_of<step_kernel<opcode::router, dtype::f32>> = role::chosen;
+template <dtype F, u32 T> inline constexpr role role_of<expert_kernel<F, T>> = role::chosen;
+template <> inline constexpr role role_of<join_experts_kernel> = role::sums;
 
 template <class Kernel> inline constexpr dtype format_of = dtype::none;
 template <dtype F, u32 T> inline constexpr dtype format_of<multiply_kernel<F, T>> = F;
@@ -91,22 +95,23 @@ constexpr coming coming_at(const surveyed& s, u32 at) {
   return {};
 }
 
-// What blocks have touched since all of them last waited: a bit for each register, and one for attention's parts.
-// (Keys and values need none: who stores those of a head is who attends to its newest key block.)
+// What blocks have touched since all of them last waited: a bit for each register, and one for what one part of a step leaves
+// for the next. (Keys and values need none: who stores those of a head is who attends to its newest key block.)
 struct hazards {
   u64 written = 0, read = 0;
   static constexpr u64 parts = u64{1} << max_regs, outlive = parts | ((u64{1} << first_scratch) - 1);
 
-  // Whether all blocks must wait before the part; it is then as if they had.
-  constexpr bool exchange_before(const surveyed& s, u32 step, role is) {
+  // Whether all blocks must wait before part k of a step; it is then as if they had.
+  constexpr bool exchange_before(const surveyed& s, u32 step, u32 k) {
     const instruction& i = s.c->ops[step];
-    u64 reads = 0, writes = 0;
-    if (is == role::joins) reads = parts;
-    else
-      for (u32 k = 0; k < i.in.count; ++k) reads |= u64{!reads_own(s, step, i.in[k])} << i.in[k];
-    if (is == role::attends) writes = parts;
-    else
-      for (u32 k = 0; k < i.out.count; ++k) writes |= u64{!is_own(s, step)} << i.out[k];
+    const auto& of_step = s.steps[step].parts;
+    const role is = of_step[k].is, last = of_step[of_step.size() - 1].is;
+    const bool joined = last == role::joins || last == role::sums, takes = joined && k + 1 == of_step.size(), leaves = joined && !takes;
+    u64 reads = takes ? parts : 0, writes = leaves ? parts : 0;
+    if (is != role::joins)
+      for (u32 n = 0; n < i.in.count; ++n) reads |= u64{!reads_own(s, step, i.in[n])} << i.in[n];
+    if (!leaves)
+      for (u32 n = 0; n < i.out.count; ++n) writes |= u64{!is_own(s, step)} << i.out[n];
     const bool wait = (reads & written) || (writes & (written | read));
     if (wait) written = read = 0;
     written |= writes, read |= reads;
@@ -158,7 +163,7 @@ template <class P, dtype KV> struct token_schedule {
       last = c;
       for (u32 i = 0; i < all[c].steps.size(); ++i)
         for (u32 k = 0; k < all[c].steps[i].parts.size(); ++k)
-          if (now.exchange_before(all[c], i, all[c].steps[i].parts[k].is)) needed[c][i] = static_cast<u8>(needed[c][i] | 1u << k);
+          if (now.exchange_before(all[c], i, k)) needed[c][i] = static_cast<u8>(needed[c][i] | 1u << k);
     });
     return needed;
   }();

@@ -16,6 +16,9 @@ add_compile_options(-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wsh
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   add_compile_options(-Wno-uninitialized -Wno-maybe-uninitialized)  # its own AVX-512 headers set them off: GCC bug 105593
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+  add_compile_options(-Wno-psabi)  # how gcc 9 passed such arguments matters to nobody here
+endif()
 if(CKE_SANITIZE)
   add_compile_options(-O1 -g1 -fsanitize=${CKE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${CKE_SANITIZE})

@@ -52,12 +52,12 @@ std::vector<float> attend(const head_cache<KV, Isa>& c, const std::vector<float>
   return out;
 }
 
-// avx512_vnni differs from its base by the dots of pairs only; the rest is compiled once.
+// With VNNI an isa differs from its base by the dots of pairs only; the rest is compiled once.
 template <class F> void for_each_cache(F&& f) {
-  for_each_isa([&]<class Isa>() {
-    f.template operator()<dtype::bf16, Isa>();
+  for_each_isa_of_integers([&]<class Isa>() {
     f.template operator()<dtype::q8_0, Isa>();
-    if constexpr (std::is_same_v<Isa, isa::native> || !std::is_same_v<Isa, isa::avx512>) {
+    if constexpr (!is_another_avx2<Isa>) f.template operator()<dtype::bf16, Isa>();
+    if constexpr (std::is_same_v<Isa, isa::native> || !(std::is_same_v<Isa, isa::avx512> || is_another_avx2<Isa>)) {
       f.template operator()<dtype::f32, Isa>();
       f.template operator()<dtype::f16, Isa>();
     }

@@ -12,24 +12,24 @@ using namespace numbers;
 
 namespace {
 
-using memory = std::vector<cache_line>;
-memory room(u64 bytes) {
+using lines = std::vector<cache_line>;
+lines poisoned(u64 bytes) {
   cache_line poison;
   std::memset(poison.bytes, 0xff, 64);
-  return memory(bytes / 64 + 2, poison);
+  return lines(bytes / 64 + 2, poison);
 }
 
 struct reg {
-  memory data;
+  lines data;
   view v;
-  reg(value of, u32 tokens) : data(room(register_bytes(of, tokens))), v{data_of(data), of.width, row_stride(of.width), of.as} {}
+  reg(value of, u32 tokens) : data(poisoned(register_bytes(of, tokens))), v{data_of(data), of.width, row_stride(of.width), of.as} {}
 };
 
 // `count` matrices [rows][cols] of type F, one below the other, as slots of experts are packed.
-template <dtype F, class Isa> memory matrices(u32 count, u32 rows, u32 cols, u32 seed) {
+template <dtype F, class Isa> lines matrices(u32 count, u32 rows, u32 cols, u32 seed) {
   const std::vector<std::byte> file = random_file(F, u64{count} * rows * cols, seed);
   const u32 units = count * units_of_group(rows);
-  memory out = room(kernels::packed<F, Isa>::bytes(units, cols));
+  lines out = poisoned(kernels::packed<F, Isa>::bytes(units, cols));
   kernels::packed<F, Isa>::pack(data_of(out), units, cols, [&](auto&& pack_unit) {
     for (u32 u = 0; u < units; ++u) {
       const row_range r = rows_of_unit(rows, u);
@@ -48,7 +48,7 @@ template <class Isa, dtype G, dtype U, dtype D> struct mixture {
   router r{.experts = 6, .active = 3};
   u32 dim, hidden;
   bool ungated{};
-  memory gate, up, down;
+  lines gate, up, down;
   std::vector<float> x, choices;  // [most_tokens][dim], [most_tokens][2 * active]
 
   mixture(u32 d, u32 h) : dim(d), hidden(h), gate(matrices<G, Isa>(r.experts, h, d, 1)), up(matrices<U, Isa>(r.experts, h, d, 2)),
@@ -73,14 +73,14 @@ template <class Isa, dtype G, dtype U, dtype D> struct mixture {
       std::copy_n(&choices[u64{first + t} * 2 * r.active], 2 * r.active, chosen.v.row(t));
       std::fill_n(y.v.row(t), dim, 1.f);
     }
-    memory scratch = room(u64{most_tokens} * unit_rows * sizeof(float));
+    lines scratch = poisoned(u64{most_tokens} * unit_rows * sizeof(float));
     const params p{.rows = 2 * hidden, .cols = dim, .route = r};
-    const auto go = [&](auto run, params q, std::initializer_list<view> ins, view out, std::initializer_list<const memory*> weights,
+    const auto go = [&](auto run, params q, std::initializer_list<view> ins, view out, std::initializer_list<const lines*> weights,
                         split by, u32 row_units) {
       work w;
       w.tokens = count, w.by = by, w.scratch = data_of(scratch), w.out[0] = out;
       std::ranges::copy(ins, w.in);
-      std::ranges::transform(weights, w.weight, [](const memory* m) { return data_of(*m); });
+      std::ranges::transform(weights, w.weight, [](const lines* m) { return data_of(*m); });
       for (u32 u = 0; u < units_of(q, by, count, row_units); ++u) run(q, w, u);
     };
     go(kernel<opcode::sort_by_expert, dtype::f32, Isa>::run, p, {chosen.v}, order.v, {}, split::redundant, 0);

@@ -11,10 +11,12 @@ using namespace numbers;
 namespace {
 
 template <class F> void for_each_format(F&& f) {
-  for_each_isa([&]<class Isa>() {
-    f.template operator()<dtype::f32, Isa>();
-    f.template operator()<dtype::f16, Isa>();
-    f.template operator()<dtype::bf16, Isa>();
+  for_each_isa_of_integers([&]<class Isa>() {
+    if constexpr (!is_another_avx2<Isa>) {
+      f.template operator()<dtype::f32, Isa>();
+      f.template operator()<dtype::f16, Isa>();
+      f.template operator()<dtype::bf16, Isa>();
+    }
     f.template operator()<dtype::q8_0, Isa>();
     f.template operator()<dtype::q4_0, Isa>();
     f.template operator()<dtype::q4_k, Isa>();

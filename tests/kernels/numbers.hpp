@@ -100,11 +100,24 @@ struct cache_line {
 inline std::byte* data_of(std::vector<cache_line>& lines) { return reinterpret_cast<std::byte*>(lines.data()); }
 inline const std::byte* data_of(const std::vector<cache_line>& lines) { return reinterpret_cast<const std::byte*>(lines.data()); }
 
-// Every isa that this build can run: the native one and its bases.
+// Every isa that this build can run: the native one and its bases. Tests that run under an emulator leave out the
+// oracle, which is not about its machine.
 template <class Isa, class F> void for_each_isa(F&& f) {
   f.template operator()<Isa>();
-  if constexpr (!std::is_void_v<typename Isa::base>) for_each_isa<typename Isa::base>(f);
+#ifdef CKE_TEST_EMULATED
+  if constexpr (!std::is_same_v<typename Isa::base, cke::isa::scalar>)
+#endif
+    if constexpr (!std::is_void_v<typename Isa::base>) for_each_isa<typename Isa::base>(f);
 }
 template <class F> void for_each_isa(F&& f) { for_each_isa<cke::isa::native>(std::forward<F>(f)); }
+
+// And avx2_vnni, which may be none of them, and is avx2 but for the dots of integers.
+template <class Isa> inline constexpr bool is_another_avx2 = std::is_same_v<Isa, cke::isa::avx2_vnni> && !std::is_same_v<Isa, cke::isa::native>;
+template <class F> void for_each_isa_of_integers(F&& f) {
+  for_each_isa(f);
+#ifdef CKE_HAS_AVX2_VNNI
+  if constexpr (is_another_avx2<cke::isa::avx2_vnni>) f.template operator()<cke::isa::avx2_vnni>();
+#endif
+}
 
 }  // namespace numbers

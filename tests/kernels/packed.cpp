@@ -45,7 +45,7 @@ constexpr dtype block_formats[] = {dtype::q4_0, dtype::q4_1, dtype::q5_0, dtype:
 
 // Every (format, isa) of a list.
 template <const auto& List, class F> void for_each_packed(F&& f) {
-  for_each_isa([&]<class Isa>() {
+  for_each_isa_of_integers([&]<class Isa>() {
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (f.template operator()<List[I], Isa>(), ...);
     }(std::make_index_sequence<std::size(List)>());

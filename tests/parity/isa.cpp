@@ -29,10 +29,11 @@ template <class Isa> void check_on(const checkpoint& from, const parity::expecte
 
 }  // namespace
 
-TEST_CASE("parity: scalar, avx2 and avx512 are as close to transformers as the native isa") {
+TEST_CASE("parity: every isa of this build is as close to transformers as the native one") {
   const checkpoint from = parity::open("qwen3_odd");
   const parity::expected want(parity::model_path("qwen3_odd/"));
   check_on<isa::scalar>(from, want);
   check_on<isa::avx2>(from, want);
   check_on<isa::avx512>(from, want);
+  check_on<isa::neon>(from, want);
 }

@@ -58,7 +58,7 @@ def wrong_arrow(header: str, quote: str, target: str, headers: set[str]) -> str 
         for library, users in LIBRARIES.items():
             if re.match(library, target):
                 return None if re.fullmatch(users, header) else f"only {users} may include this library"
-        if not re.match(r"(sys/|linux/|[a-z]+\.h$|[a-z0-9]+intrin\.h$)", target):
+        if not re.match(r"(sys/|linux/|[a-z_]+\.h$|[a-z0-9]+intrin\.h$)", target):
             return "an unknown library"
     return None
 

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 WARNINGS = "-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Werror".split()
 # Rooms whose tests are compiled several at a time (tests/CMakeLists.txt), or not at all.
-NOT_ALONE = {"fail", "setup", "grammar", "jinja", "parity", "sameness"}
+NOT_ALONE = {"fail", "setup", "emulated", "grammar", "jinja", "parity", "sameness"}
 
 
 def is_a_list(file: pathlib.Path) -> bool:

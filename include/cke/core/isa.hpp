@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// isa.hpp: instruction sets as one inheritance chain; the only file that spells xsimd's arch tags.
+// isa.hpp: instruction sets as chains of inheritance; the only file that spells xsimd's arch tags.
 // Kernels load unaligned everywhere: xsimd checks aligned loads unless NDEBUG is set, hardware does not care.
 #pragma once
 
@@ -17,51 +17,94 @@
 
 #include "types.hpp"
 
+// What the compiler may use.
+#if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#define CKE_HAS_AVX2
+#endif
+#if defined(CKE_HAS_AVX2) && defined(__AVXVNNI__)
+#define CKE_HAS_AVX2_VNNI
+#endif
+#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#define CKE_HAS_AVX512
+#endif
+#if defined(CKE_HAS_AVX512) && defined(__AVX512VNNI__) && defined(__AVX512BF16__) && defined(__AVX512VBMI2__)
+#define CKE_HAS_AVX512_VNNI
+#endif
+#if defined(__aarch64__) && defined(__ARM_NEON)
+#define CKE_HAS_NEON
+#endif
+
 namespace cke::isa {
 
 // A kernel that an isa lacks is looked up in its base. `lanes`: f32 in a register, and so the
-// rows that a packed weight group interleaves.
+// rows that a packed weight group interleaves. `registers` that there are: how large tiles may be.
 struct scalar {
   using base = void;
-  static constexpr u32 lanes = 8;
+  static constexpr u32 lanes = 8, registers = 16;
   static constexpr std::string_view name = "scalar";
 };
 struct avx2 : scalar {
   using base = scalar;
   static constexpr std::string_view name = "avx2";
 };
+struct avx2_vnni : avx2 {  // CPUs without AVX-512: Alder Lake and later, Sierra Forest
+  using base = avx2;
+  static constexpr std::string_view name = "avx2_vnni";
+};
 struct avx512 : avx2 {
   using base = avx2;
-  static constexpr u32 lanes = 16;
+  static constexpr u32 lanes = 16, registers = 32;
   static constexpr std::string_view name = "avx512";
 };
 struct avx512_vnni : avx512 {  // with bf16: Zen 4, Sapphire Rapids and later
   using base = avx512;
   static constexpr std::string_view name = "avx512_vnni";
 };
+struct neon : scalar {  // arm64, little-endian; its dot products where the compiler may use them
+  using base = scalar;
+  static constexpr u32 lanes = 4, registers = 32;
+  static constexpr std::string_view name = "neon";
+};
 
-#if defined(__AVX512VNNI__) && defined(__AVX512BF16__) && defined(__AVX512VBMI2__)
+#if defined(CKE_HAS_AVX512_VNNI)
 using native = avx512_vnni;
-#elif defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#elif defined(CKE_HAS_AVX512)
 using native = avx512;
-#elif defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#elif defined(CKE_HAS_AVX2_VNNI)
+using native = avx2_vnni;
+#elif defined(CKE_HAS_AVX2)
 using native = avx2;
+#elif defined(CKE_HAS_NEON)
+using native = neon;
 #else
 using native = scalar;
 #endif
 
 // xsimd's arch of a tag. Only tags that the compiler was allowed to use have one.
 template <class Isa> struct xsimd_arch;
-#if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
+#if defined(CKE_HAS_AVX2)
 template <> struct xsimd_arch<avx2> { using type = xsimd::fma3<xsimd::avx2>; };
 #endif
-#if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
+#if defined(CKE_HAS_AVX2_VNNI)  // what xsimd has of its own for it is nothing but types
+template <> struct xsimd_arch<avx2_vnni> : xsimd_arch<avx2> {};
+#endif
+#if defined(CKE_HAS_AVX512)
 template <> struct xsimd_arch<avx512> { using type = xsimd::avx512bw; };
 #endif
-#if defined(__AVX512VNNI__) && defined(__AVX512BF16__) && defined(__AVX512VBMI2__)
+#if defined(CKE_HAS_AVX512_VNNI)
 template <> struct xsimd_arch<avx512_vnni> { using type = xsimd::avx512vnni<xsimd::avx512vbmi2>; };
+#endif
+#if defined(CKE_HAS_NEON)
+template <> struct xsimd_arch<neon> { using type = xsimd::neon64; };
 #endif
 
 template <class Isa, class T> using batch = xsimd::batch<T, typename xsimd_arch<Isa>::type>;
 
 }  // namespace cke::isa
+
+namespace cke::simd {
+
+// What xsimd lacks, on raw registers: simd_avx2.hpp and its like. simd.hpp says what they do, on batches.
+template <class Isa> struct primitives;
+
+}  // namespace cke::simd

@@ -13,6 +13,7 @@ enum class stretch : u8 { none, linear, dynamic, llama3, yarn, longrope, proport
 inline constexpr u32 everything = ~0u;  // the window of full attention
 // Attention works on aligned blocks of this many positions; caches hold whole ones.
 inline constexpr u32 key_block = 128;
+inline constexpr u32 unit_rows = 32;            // output rows of weights that are packed together
 inline constexpr u32 most_positions = 1 << 24;  // of a sequence: floats count no farther one by one
 
 // longrope's divisors of each frequency, [dims / 2], beyond and up to the original length.

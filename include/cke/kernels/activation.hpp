@@ -42,12 +42,12 @@ template <activation A, class Isa> struct activate : pointwise<Isa> {
   CKE_INLINE static batch of(batch x) {
     const batch one(1.f), half(0.5f);
     if constexpr (A == activation::silu) {
-      return x / (one + simd::exp<Isa>(-x));
+      return simd::quotient<Isa>(x, one + simd::exp<Isa>(-x));
     } else if constexpr (A == activation::gelu_tanh) {
       // 0.5 (1 + tanh(u)) is 1 / (1 + exp(-2u))
       const batch u = batch(std::numbers::sqrt2_v<float> * std::numbers::inv_sqrtpi_v<float>) *
                       xsimd::fma(batch(0.044715f) * x * x, x, x);
-      return x / (one + simd::exp<Isa>(batch(-2.f) * u));
+      return simd::quotient<Isa>(x, one + simd::exp<Isa>(batch(-2.f) * u));
     } else if constexpr (A == activation::gelu_erf) {
       return half * x * (one + xsimd::erf(x * batch(1 / std::numbers::sqrt2_v<float>)));
     } else {
@@ -86,7 +86,8 @@ template <class Isa> struct sigmoid_gated : pointwise<Isa> {
   using batch = simd::vf32<Isa>;
   static void row(const float* gate, const float* x, u32 n, float* out) {
     sigmoid_gated::each(n, [&](u32 i, u32 m) {
-      sigmoid_gated::put(sigmoid_gated::get(x + i, m) / (batch(1.f) + simd::exp<Isa>(-sigmoid_gated::get(gate + i, m))), out + i, m);
+      const batch below = batch(1.f) + simd::exp<Isa>(-sigmoid_gated::get(gate + i, m));
+      sigmoid_gated::put(simd::quotient<Isa>(sigmoid_gated::get(x + i, m), below), out + i, m);
     });
   }
 };
@@ -100,7 +101,8 @@ template <> struct sigmoid_gated<isa::scalar> {
 template <class Isa> struct capped : pointwise<Isa> {
   using batch = simd::vf32<Isa>;
   static void row(const float* x, float cap, u32 n, float* out) {
-    capped::each(n, [&](u32 i, u32 m) { capped::put(xsimd::tanh(capped::get(x + i, m) / batch(cap)) * batch(cap), out + i, m); });
+    const batch most(cap);
+    capped::each(n, [&](u32 i, u32 m) { capped::put(xsimd::tanh(simd::quotient<Isa>(capped::get(x + i, m), most)) * most, out + i, m); });
   }
 };
 template <> struct capped<isa::scalar> {

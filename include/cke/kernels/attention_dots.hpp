@@ -105,7 +105,7 @@ template <dtype KV, class Isa> struct attention_dots {
   static float round(const float* x, u32 n, i16* q) {
     vi32 top(0);
     for (u32 i = 0; i < n; i += lanes)
-      top = xsimd::max(top, xsimd::bitwise_cast<i32>(xsimd::abs(batch::load_unaligned(x + i))));
+      top = xsimd::max(top, simd::as<vi32>(xsimd::abs(batch::load_unaligned(x + i))));
     const float amax = std::bit_cast<float>(simd::reduce_max<Isa>(top));
     const batch by(amax < 0x1p-111f ? 0.f : 32767.f / amax);
     for (u32 i = 0; i < n; i += lanes)

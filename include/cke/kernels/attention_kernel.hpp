@@ -83,7 +83,7 @@ template <dtype KV, class Isa> struct attention_kernel {
   static constexpr u32 tile_rows = dots::tile;
   static constexpr u32 rows_for(u32 queries) { return queries <= 2 ? 2 : queries <= 4 ? 4 : tile_rows; }
   // Accumulators that stay in registers, whatever the tile: queries x registers of keys or dims.
-  static constexpr u32 accumulators = lanes == 16 ? 16 : 8;
+  static constexpr u32 accumulators = Isa::registers / 2;
   static constexpr u32 ahead = 4096;  // bytes from what is read to what is prefetched
   static constexpr u32 key_line = key_block * cache::pair * sizeof(typename cache::element);
 

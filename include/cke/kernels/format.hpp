@@ -6,13 +6,13 @@
 #include <cstring>
 
 #include "../core/dtype.hpp"
+#include "../core/params.hpp"
 #include "../core/simd.hpp"
 
 namespace cke::kernels {
 
 // Weights live in units of 32 output rows; rows interleave in groups of as many as a register has
 // lanes, so a register holds a little of k of each row of its group.
-inline constexpr u32 unit_rows = 32;
 
 // Where a unit keeps a number. Blocks of k follow one another; each holds all 32 rows.
 //   block, block_bytes            k in a block, a multiple of the file's; bytes of 32 rows of it

@@ -44,7 +44,7 @@ template <class Isa> struct format<dtype::mxfp4, Isa> : layout<dtype::mxfp4, Isa
     load_nibbles<Isa>(block + layout<dtype::mxfp4, Isa>::codes(i), group, mxfp4_table, w.codes);
     const vi32 e = simd::load_i8<Isa>(block + i * unit_rows + group * Isa::lanes) & vi32(255);
     const vi32 small = (e + vi32(1)) << 21;  // e = 0 and 1
-    w.scale = xsimd::bitwise_cast<float>(xsimd::select(e < vi32(2), small, (e - vi32(1)) << 23));
+    w.scale = simd::as<simd::vf32<Isa>>(xsimd::select(e < vi32(2), small, (e - vi32(1)) << 23));
     return w;
   }
 };

@@ -57,7 +57,6 @@ struct work {
   float* parts{};                // what its runs leave, of all threads
 };
 
-inline constexpr u32 unit_rows = 32;    // output rows of a packed unit
 inline constexpr u32 unit_tokens = 16;  // token rows of a unit that is cut by tokens or tiles
 
 // Rows of a matrix are packed in groups (those of a kv head); each group begins a unit.

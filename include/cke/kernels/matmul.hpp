@@ -15,7 +15,7 @@ template <dtype F, class Isa> struct matmul_tile {
                                     u32 cols, float* out) {
     using f = format<F, Isa>;
     using vf32 = simd::vf32<Isa>;
-    constexpr u32 groups = unit_rows / Isa::lanes, G = Isa::lanes < 16 ? 1 : groups;
+    constexpr u32 groups = unit_rows / Isa::lanes, G = Isa::registers < 32 ? 1 : 2;
     std::memset(out, 0, T * unit_rows * sizeof(float));
     const auto one_step = [&](u32 i) __attribute__((always_inline)) {
       // All lines of a step at once: steps lie one after the other, so that the machine's own prefetcher sees one
@@ -62,7 +62,7 @@ struct matmul_tile<F, Isa> {
     using f = format<F, Isa>;
     using vf32 = simd::vf32<Isa>;
     static_assert(f::block == 1 && f::step == 1);
-    constexpr u32 groups = unit_rows / Isa::lanes, G = std::clamp(Isa::lanes / T, 1u, groups);
+    constexpr u32 groups = unit_rows / Isa::lanes, G = std::clamp(Isa::registers / 2 / T, 1u, std::min(groups, 4u));
     for (u32 group = 0; group < groups; group += G) {
       vf32 acc[G][T];
 #pragma GCC unroll 4
@@ -119,7 +119,7 @@ struct matmul_tile<dtype::bf16, Isa> {
                                     u32 cols, float* out) {
     using f = format<dtype::bf16, Isa>;
     using vf32 = simd::vf32<Isa>;
-    constexpr u32 groups = unit_rows / Isa::lanes, G = std::clamp(Isa::lanes / T, 2u, groups);
+    constexpr u32 groups = unit_rows / Isa::lanes, G = std::clamp(Isa::registers / 2 / T, 2u, std::min(groups, 4u));
     const bf16_unit<Isa> unit{header};
     const auto table = unit.table();
     for (u32 group = 0; group < groups; group += G) {

@@ -34,7 +34,7 @@ template <dtype A, class Isa> struct operand;
 
 // Rows, left alone: a kernel reads them with any stride.
 template <class Isa> struct operand<dtype::f32, Isa> {
-  static constexpr u32 max_tile = Isa::lanes / 2, align = 1;
+  static constexpr u32 max_tile = Isa::registers / 4, align = 1;
   static constexpr u64 token_bytes(u32 cols) { return u64{cols} * 4; }
   static constexpr u64 bytes(u32 tokens, u32 cols) { return tokens * token_bytes(cols); }
 
@@ -48,7 +48,7 @@ template <class Isa> struct operand<dtype::f32, Isa> {
 
 // A tile: pairs of bf16 [cols / 2][T]; cols padded to 8.
 template <class Isa> struct operand<dtype::bf16, Isa> {
-  static constexpr u32 max_tile = Isa::lanes / 2, align = 2;
+  static constexpr u32 max_tile = Isa::registers / 4, align = 2;
   static constexpr u64 token_bytes(u32 cols) { return align_up(cols, 8) * 2; }
   static constexpr u64 bytes(u32 tokens, u32 cols) { return tokens * token_bytes(cols); }
 
@@ -138,7 +138,7 @@ template <class Isa> struct operand<dtype::q8_0, Isa> {
       constexpr u32 lanes = Isa::lanes;
       vi32 top(0);
       for (u32 i = 0; i < 32; i += lanes)
-        top = xsimd::max(top, xsimd::bitwise_cast<i32>(xsimd::abs(vf32::load_unaligned(x + i))));
+        top = xsimd::max(top, simd::as<vi32>(xsimd::abs(vf32::load_unaligned(x + i))));
       const float amax = std::bit_cast<float>(simd::reduce_max<Isa>(top));
       const vf32 by(inverse(amax));
       const auto half = [&](u32 first) __attribute__((always_inline)) {

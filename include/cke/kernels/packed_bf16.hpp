@@ -66,11 +66,11 @@ template <class Isa> struct bf16_unit {
           const auto [a, b] = load_raw(block, half * 2 + i, g);
           store(to + 64 + i * 64, simd::unzip<Isa>(a & byte, b & byte));
           const vi32 high = simd::unzip<Isa>((a >> 8) & byte, (b >> 8) & byte);
-          const bytes found = find(xsimd::bitwise_cast<u8>(high));
+          const bytes found = find(simd::as<bytes>(high));
           missing |= found;
           codes |= i ? found << 4 : found;
         }
-        store(to, xsimd::bitwise_cast<i32>(codes));
+        store(to, simd::as<vi32>(codes));
       }
     return !xsimd::any(missing > bytes(15));
   }

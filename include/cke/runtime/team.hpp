@@ -31,12 +31,22 @@ class kernel_float_mode {
 
  private:
   u32 saved_;
+#elif defined(__aarch64__)
+  kernel_float_mode() {
+    asm volatile("mrs %0, fpcr" : "=r"(saved_));
+    set(u64{1} << 24);
+  }
+  ~kernel_float_mode() { set(saved_); }
+
+ private:
+  static void set(u64 fpcr) { asm volatile("msr fpcr, %0" : : "r"(fpcr) : "memory"); }
+  u64 saved_;
 #else
   kernel_float_mode() = default;
   ~kernel_float_mode() {}
+#endif
 
  public:
-#endif
   kernel_float_mode(const kernel_float_mode&) = delete;
   kernel_float_mode& operator=(const kernel_float_mode&) = delete;
 };
@@ -193,6 +203,8 @@ class team {
   static void relax() {
 #if defined(__SSE2__)
     _mm_pause();
+#elif defined(__aarch64__)
+    asm volatile("isb");  // `yield` is a no-op on most of these CPUs; this takes some tens of cycles, as x86's pause does
 #else
     std::this_thread::yield();
 #endif

@@ -27,7 +27,7 @@ namespace detail {
 template <class Isa> struct dot_loops {
   using vf32 = simd::vf32<Isa>;
   using vi32 = simd::vi32<Isa>;
-  static constexpr u32 chains = Isa::lanes == 16 ? 16 : 4;
+  static constexpr u32 chains = Isa::registers == 32 ? 16 : 4;
 
   alignas(64) std::byte x[64 * 64]{};  // what a kernel broadcasts from its tile of tokens
 

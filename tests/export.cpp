@@ -12,6 +12,8 @@
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 #include <unistd.h>
 
@@ -36,7 +38,7 @@ struct session_free {
 using model_handle = std::unique_ptr<cke_model, model_free>;
 using session_handle = std::unique_ptr<cke_session, session_free>;
 
-constexpr cke_options small{.threads = 2, .context = 64, .chunk = 20, .logit_rows = 3, .cache_positions = 0, .progress = nullptr, .user = nullptr};
+constexpr cke_options small{.threads = 2, .context = 64, .chunk = 20, .logit_rows = 3, .cache_positions = 0, .progress = nullptr, .copied = nullptr, .user = nullptr};
 
 model_handle load() {
   cke_error e;
@@ -345,10 +347,22 @@ TEST_CASE("export: tensors in memory, under either naming, are the same model") 
     for (const tensor_ref& t : one.tensors.tensors())
       list.push_back({t.name.c_str(), static_cast<u32>(t.type), static_cast<u32>(t.shape.size()), t.shape.data(), t.bytes.data(), t.bytes.size()});
     cke_error e;
-    const auto attempt = [&] { return model_handle(cke_model_from_tensors(list.data(), list.size(), one.naming, "memory", &small, &e)); };
+    struct {
+      std::mutex one;
+      std::set<const void*> copied;  // by their last byte
+    } heard;
+    cke_options o = small;
+    o.user = &heard;
+    o.copied = [](void* user, const void* data, uint64_t bytes) {
+      auto& h = *static_cast<decltype(heard)*>(user);
+      const std::scoped_lock lock(h.one);
+      h.copied.insert(static_cast<const std::byte*>(data) + bytes - 1);
+    };
+    const auto attempt = [&] { return model_handle(cke_model_from_tensors(list.data(), list.size(), one.naming, "memory", &o, &e)); };
     {
       const model_handle m = attempt();
       REQUIRE_MESSAGE(m, e.message);
+      for (const cke_tensor& t : list) CHECK_MESSAGE(heard.copied.contains(static_cast<const std::byte*>(t.data) + t.bytes - 1), t.name);
       const session_handle s = open(m);
       REQUIRE(cke_session_feed(s.get(), ids.data(), ids.size(), nullptr) == 0);
       CHECK(same_bits(cke_session_logits(s.get()), want.logits().data()));

@@ -19,7 +19,7 @@
 #endif
 
 /* Changes with every change of a signature or a struct below. */
-#define CKE_ABI_VERSION 8u
+#define CKE_ABI_VERSION 9u
 
 typedef struct cke_model cke_model;
 typedef struct cke_session cke_session;
@@ -37,6 +37,8 @@ typedef struct cke_options {
   uint32_t logit_rows; /* most rows of logits of one pass; 0: 1 */
   uint32_t cache_positions; /* of all sessions together; 0: as many as they have contexts */
   void (*progress)(void* user, uint64_t done, uint64_t total); /* weights; may be null */
+  /* Of tensors in memory: these bytes were copied, and their pages may go. From any thread; may be null. */
+  void (*copied)(void* user, const void* data, uint64_t bytes);
   void* user;
 } cke_options;
 

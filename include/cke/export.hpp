@@ -114,7 +114,8 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
     return pointer<cke_model>(e, [&] {
       if (!source || (count && !tensors)) throw Error(errc::usage, {}, source ? "tensors" : "source", "a pointer", "null");
       std::vector<tensor_ref> list;
-      const auto file = std::make_shared<const mapped_file>(source, std::span<const std::byte>{});
+      const mapped_file::lender by = o ? mapped_file::lender{o->copied, o->user} : mapped_file::lender{};
+      const auto file = std::make_shared<const mapped_file>(source, std::span<const std::byte>{}, by);
       for (const cke_tensor& t : std::span(tensors, count)) list.push_back(tensor_of(t, file));
       const tensor_index index(std::move(list));
       const naming as = names == CKE_NAMES_GGUF ? naming::gguf : naming::hf;

@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <exception>
 
 namespace cke::tool {
@@ -17,17 +18,30 @@ template <class T> T* check(T* made, const cke_error& error) {
   return made;
 }
 
-// The C form of options; `progress` is called through it, so both must outlive the use.
+// The C form of options, without what is called.
 cke_options c_options(const model_options& o) {
-  cke_options c{o.threads, o.context, o.chunk, o.logit_rows, o.cache_positions, nullptr, nullptr};
-  if (o.progress) {
-    c.user = const_cast<progress_callback*>(&o.progress);
-    c.progress = [](void* user, uint64_t done, uint64_t total) {
-      (*static_cast<const progress_callback*>(user))(done, total);
-    };
-  }
-  return c;
+  return {o.threads, o.context, o.chunk, o.logit_rows, o.cache_positions, nullptr, nullptr, nullptr};
 }
+
+// Who hears how a load comes along: the caller, and the files whose pages may go.
+struct listeners {
+  const progress_callback& progress;
+  std::vector<const mapped_file*> files;
+
+  listeners(const checkpoint& from, const model_options& o) : progress(o.progress) {
+    for (const tensor_ref& t : from.tensors.tensors())
+      if (std::ranges::find(files, t.file.get()) == files.end()) files.push_back(t.file.get());
+  }
+  cke_options attach(cke_options c) {
+    c.user = this;
+    if (progress)
+      c.progress = [](void* user, uint64_t done, uint64_t total) { static_cast<listeners*>(user)->progress(done, total); };
+    c.copied = [](void* user, const void* data, uint64_t bytes) {
+      for (const mapped_file* file : static_cast<listeners*>(user)->files) file->drop({static_cast<const std::byte*>(data), bytes});
+    };
+    return c;
+  }
+};
 
 class library_conversation final : public conversation {
  public:
@@ -167,7 +181,8 @@ std::unique_ptr<engine> load_engine(std::shared_ptr<const library> door, const c
   for (const tensor_ref& t : from.tensors.tensors())
     tensors.push_back({t.name.c_str(), static_cast<u32>(t.type), static_cast<u32>(t.shape.size()), t.shape.data(),
                        t.bytes.data(), t.bytes.size()});
-  const cke_options o = c_options(options);
+  listeners all(from, options);
+  const cke_options o = all.attach(c_options(options));
   cke_error error{};
   cke_model* const model = check(
       door->cke_model_from_tensors(tensors.data(), tensors.size(),

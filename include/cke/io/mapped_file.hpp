@@ -43,15 +43,22 @@ class mapped_file {
     bytes_ = {static_cast<const std::byte*>(at), size};
   }
 
+  // Whoever lends bytes may want to hear which of them were copied, from any thread.
+  struct lender {
+    void (*copied)(void* user, const void* data, std::uint64_t bytes);
+    void* user;
+  };
   // Bytes in memory under the name of a file. They stay the caller's.
-  mapped_file(std::string name, std::span<const std::byte> lent) : name_(std::move(name)), bytes_(lent), lent_(true) {}
+  mapped_file(std::string name, std::span<const std::byte> lent, lender by = {})
+      : name_(std::move(name)), bytes_(lent), lent_(true), by_(by) {}
 
   mapped_file(mapped_file&& other) noexcept
-      : name_(std::move(other.name_)), bytes_(std::exchange(other.bytes_, {})), lent_(other.lent_) {}
+      : name_(std::move(other.name_)), bytes_(std::exchange(other.bytes_, {})), lent_(other.lent_), by_(other.by_) {}
   mapped_file& operator=(mapped_file&& other) noexcept {
     std::swap(name_, other.name_);
     std::swap(bytes_, other.bytes_);
     std::swap(lent_, other.lent_);
+    std::swap(by_, other.by_);
     return *this;
   }
   ~mapped_file() {
@@ -64,6 +71,7 @@ class mapped_file {
   // Gives back the memory of the pages that lie wholly inside a part of bytes(): for a loader that
   // has copied them elsewhere. Reading them again is allowed and reads the file again.
   void drop(std::span<const std::byte> part) const {
+    if (by_.copied) by_.copied(by_.user, part.data(), part.size());
     const u64 offset = reinterpret_cast<std::uintptr_t>(part.data()) - reinterpret_cast<std::uintptr_t>(bytes_.data());
     if (lent_ || !fits(offset, part.size(), bytes_.size())) return;
     const u64 page = static_cast<u64>(::sysconf(_SC_PAGESIZE));
@@ -86,6 +94,7 @@ class mapped_file {
   std::string name_;
   std::span<const std::byte> bytes_;
   bool lent_ = false;
+  lender by_{};
 };
 
 }  // namespace cke

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "../device/dawdling.hpp"
 #include "../runtime/expert_model.hpp"
 
 using namespace cke;
@@ -27,7 +28,7 @@ static_assert(qwen3_schedule::slot_bytes == 4352 && qwen3_schedule::matrices == 
 static_assert(qwen3_tokens::slots_of(cuda::sm80::shared_memory) == 4 && qwen3_tokens::slots_of(cuda::sm86::shared_memory) == 2 &&
               qwen3_tokens::slots_of(cuda::sm90::shared_memory) == 6 && qwen3_tokens::slots_of(cuda::sm75::shared_memory) == 0);
 
-// With experts in each layer: before qkv, keys, the join, o; the router, the choice, down, the sum of parts. Only what all tokens read is shared out ahead.
+// With experts in each layer: before qkv, keys, the join, o; before the router, the choice, down, the sum of parts.
 using mixed_schedule = cuda::token_schedule<program<Qwen3_30B_A3B, Q8_0>, dtype::bf16>;
 static_assert(mixed_schedule::exchanges == 48 * 8 + 2);
 
@@ -177,6 +178,41 @@ TEST_CASE("cuda: many tokens in one launch have the CPU's bits with mixtures of 
   ahead::check(sequence(ungated), sequence(ungated), random_model::ids(7, 67));
   const auto plain = load<random_model::without_gates, BF16, emulated<cuda::sm90>>();
   ahead::check(sequence(plain), sequence(plain), random_model::ids(7, 67));
+}
+
+namespace {
+
+u64 stops = 0;
+struct counted {
+  static void stop(u32 n) { ++stops, dawdling::pace::stop(n); }
+};
+struct late_device : cuda::emulated<cuda::sm90> {
+  using pace = counted;
+};
+
+}  // namespace
+
+TEST_CASE("cuda: warps that dawdle before and after exchanges find the same ids and logits") {
+  using plan = cuda::token_schedule<program<long_rows, Q8_0>, default_kv<Q8_0>>;
+  sequence steps = on<cuda::sm90>();
+  steps.feed(prompt);
+  const std::vector<u32> want = one_by_one(steps, 5);
+  for (cuda::emulation_blocks = 1; cuda::emulation_blocks <= 5; cuda::emulation_blocks += 2, ++cuda::emulation_seed) {
+    sequence s(load<long_rows, Q8_0, cuda::isa<late_device>>());
+    s.feed(prompt);
+    stops = 0;
+    CHECK(s.generate_nosync(5, {}, yes) == want);
+    CHECK(std::ranges::equal(s.logits(), steps.logits()));
+    CHECK(stops == u64{2 * plan::exchanges} * 5 * cuda::emulation_blocks * cuda::block_threads);
+  }
+  cuda::emulation_seed = 0, cuda::emulation_blocks = 4;
+  // A quarter of all stops, by up to 4 us, and each warp at others.
+  u32 late = 0, most = 0, both = 0;
+  for (u32 n = 0; n < 4000; ++n) {
+    const u32 here = dawdling::delay(3, 5, n), there = dawdling::delay(4, 5, n);
+    late += here > 0, both += here > 0 && there > 0, most = std::max(most, here);
+  }
+  CHECK((late > 900 && late < 1100 && both > 180 && both < 320 && most > 4000 && most < 4096));
 }
 
 // ---- ids by chance

@@ -17,7 +17,7 @@ inline constexpr u64 patience = 2'000'000'000;
 // What a program needs to run ahead of the host by many tokens.
 template <class P, dtype KV, class Device> class ahead {
  public:
-  using kernel = megakernel<P, KV>;
+  using kernel = megakernel<P, KV, typename pace_of<Device>::type>;
 
   // address_of(code, step, row) of every step of a token, row by row. Throws out_of_memory, unsupported.
   template <class AddressOf> ahead(Device& device, page_memory& memory, u32 context, AddressOf&& address_of)

@@ -25,7 +25,7 @@ template <u64 Brought, u64 Taken> struct stream_is_whole {
   static constexpr bool value = true;
 };
 
-template <class P, dtype KV> struct megakernel {
+template <class P, dtype KV, class Pace = at_once> struct megakernel {
   using plan = token_schedule<P, KV>;
   using call = megakernel_call;
   static constexpr u32 choice_bytes = 16 + best_bytes;
@@ -46,7 +46,7 @@ template <class P, dtype KV> struct megakernel {
     static_assert(block_fits<ring_at, Arch::shared_memory>::value);
     static_assert(ring_fits<has_ring ? slots_of(Arch::shared_memory) : 2, 2>::value);
     using weights = std::conditional_t<has_ring, ring<plan, Arch>, from_memory>;
-    using block = resident<Arch, weights>;
+    using block = resident<Arch, weights, Pace>;
 
     CKE_DEVICE static void run(const megakernel_call& call) {
       if constexpr (has_ring) {

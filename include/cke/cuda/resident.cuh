@@ -32,8 +32,21 @@ struct megakernel_call {
 // A block's own memory: what `pass` is of a launch of the graph, then registers.
 inline constexpr u32 own_segment = 16, own_registers = 64;
 
+// How blocks come to exchanges and go from them: at once. A device may have another `pace`, to see that nothing depends on it.
+struct at_once {
+  CKE_DEVICE static void stop(u32) {}
+};
+template <class Device> struct pace_of {
+  using type = at_once;
+};
+template <class Device>
+  requires requires { typename Device::pace; }
+struct pace_of<Device> {
+  using type = typename Device::pace;
+};
+
 // A block of the megakernel, as the device that emitters launch on; it takes weights from a ring, or from memory.
-template <class Arch, class Weights = from_memory> class resident {
+template <class Arch, class Weights = from_memory, class Pace = at_once> class resident {
  public:
   CKE_DEVICE resident(const megakernel_call& call, Weights& weights, u32 own_bytes, u32 memory)
       : call_(call), weights_(weights), own_(call.own + u64{dev::block().x} * own_bytes), memory_(memory) {}
@@ -66,12 +79,14 @@ template <class Arch, class Weights = from_memory> class resident {
   // All blocks have come, and what they wrote is to be seen. Or the launch is over.
   CKE_DEVICE void exchange() {
     if (end_ != 0) return;
+    Pace::stop(stops_++);
     dev::sync();
     const dev::shared<u32> word = dev::shared_memory(memory_).take<u32>(4);
     if (dev::thread() == 0) word[0] = wait();
     else if (std::is_same_v<Weights, from_memory>) prefetch_next();
     dev::sync();
     end_ = word[0];
+    Pace::stop(stops_++);
   }
   CKE_DEVICE u32 end() const { return end_; }
   CKE_DEVICE void end(ending e) { end_ = static_cast<u32>(e); }
@@ -134,6 +149,7 @@ template <class Arch, class Weights = from_memory> class resident {
   u32 exchanges_ = 0, end_ = 0;
   u32 begin_ = 0, dealt_ = 0;
   u32 expected_ = 0;  // arrivals, of thread 0
+  u32 stops_ = 0;
   bool own_step_ = false;
 };
 

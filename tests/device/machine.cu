@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// machine.cu: what the device is, how fast it reads, and what launches and exchanges cost on it.
+#include <cke/cuda/ahead.cuh>
+
+#include "check.hpp"
+#include "timing.cuh"
+
+namespace device_check {
+
+namespace {
+
+__global__ void read_all(const dev::quad* from, u64 count, u32* never) {
+  u32 all = 0;
+  for (u64 i = u64{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += u64{gridDim.x} * blockDim.x) {
+    const dev::quad q = dev::stream(from + i);
+    all |= q.word[0] | q.word[1] | q.word[2] | q.word[3];
+  }
+  if (all) *never = all;  // the memory is zeros
+}
+
+double read_peak(report& r, cuda::gpu& device, u32 processors) {
+  constexpr u64 bytes = u64{2} << 30;
+  std::byte* const memory = device.allocate(bytes);
+  cuda::check(cudaMemset(memory, 0, bytes), "zeros");
+  const auto* const from = reinterpret_cast<const dev::quad*>(memory);
+  const double t = median_seconds(10, [&] { read_all<<<processors * 8, 512>>>(from, bytes / 16, reinterpret_cast<u32*>(memory)); });
+  device.free(memory);
+  const double peak = static_cast<double>(bytes) / t * 1e-9;
+  r.number("read_peak_gb_per_s", peak, "GB/s");
+  return peak;
+}
+
+void launch_costs(report& r, cuda::gpu& device) {
+  constexpr u32 launches = 500;
+  std::byte* const memory = device.allocate(4096);
+  cuda::step s;
+  s.tokens = 1;
+  s.in[0] = {memory, 32, 64, dtype::f32}, s.out[0] = {memory + 2048, 32, 64, dtype::f32};
+  const auto all = [&] {
+    for (u32 i = 0; i < launches; ++i) device.launch<cuda::step_kernel<opcode::residual_save, dtype::f32>>({}, s);
+  };
+  const auto graph = device.record(all);
+  r.number("launch_us", median_seconds(10, all) / launches * 1e6, "us each");
+  r.number("launch_in_a_graph_us", median_seconds(10, [&] { device.replay(graph); }) / launches * 1e6, "us each");
+  device.free(memory);
+}
+
+// A launch that does nothing but wait, `tokens` times.
+struct waits {
+  using call = cuda::megakernel_call;
+  static constexpr u32 shared_bytes = 16;
+  template <class Arch> struct on {
+    CKE_DEVICE static void run(const call& c) {
+      cuda::from_memory none;
+      cuda::resident<Arch> me(c, none, 0, 0);
+      for (u32 i = 0; i < c.tokens; ++i) me.exchange();
+    }
+  };
+};
+
+void exchange_cost(report& r, cuda::gpu& device) {
+  constexpr u32 exchanges = 10'000;
+  std::byte* const words = device.allocate(8);
+  cuda::megakernel_call call{.tokens = exchanges, .blocks = device.blocks_together<waits>(waits::shared_bytes), .patience = cuda::patience};
+  call.arrived = reinterpret_cast<u32*>(words), call.end = call.arrived + 1;
+  const double t = median_seconds(10, [&] {
+    cuda::check(cudaMemset(words, 0, 8), "zeros");
+    device.launch_together<waits>(call.blocks, waits::shared_bytes, call, [] {});
+  });
+  u32 end[2];
+  device.read(end, words, sizeof end);
+  device.free(words);
+  r.check("all_blocks_come_to_exchanges", end[0] == exchanges * call.blocks && end[1] == 0);
+  r.number("exchange_us", t / exchanges * 1e6, "us each");
+}
+
+}  // namespace
+
+double check_machine(report& r) {
+  cuda::gpu device;
+  cudaDeviceProp is{};
+  cuda::check(cudaGetDeviceProperties(&is, 0), "the device");
+  r.text("device", std::string(is.name) + ", sm_" + std::to_string(is.major) + std::to_string(is.minor) + ", " + std::to_string(is.multiProcessorCount) + " multiprocessors");
+  const double peak = read_peak(r, device, static_cast<u32>(is.multiProcessorCount));
+  launch_costs(r, device);
+  exchange_cost(r, device);
+  return peak;
+}
+
+}  // namespace device_check

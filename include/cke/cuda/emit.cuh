@@ -9,6 +9,10 @@ namespace cke::cuda {
 
 template <class Device> using emit = void(Device&, step, u32 attention_tokens);
 
+// Whether all that a device is asked to launch is of one token: it has no kernels for more.
+template <class Device>
+concept of_one_token = requires { requires Device::one_token; };
+
 // Launches Kernel, whose shape is (x, y, z).
 template <class Kernel, class Device> CKE_CONSTEXPR void launch(Device& device, const step& s, u32 x, u32 y = 1, u32 z = 1) {
   device.template launch<Kernel>({x, y, z}, s);
@@ -66,11 +70,13 @@ template <kernel_types T, epilogue How, class Device> struct emit_product {
  private:
   template <dtype F> static CKE_CONSTEXPR void product(Device& device, step s, u32 units) {
     if (s.in[0].as != info(F).partner) s.in[0] = s.in[1];  // formats of two kinds are handed the input in both forms
-    if (s.tokens == 1) return launch<multiply_kernel<F, 1>>(device, s, units);
-    if constexpr (has_format<F>)
-      if (s.tokens > most_tokens)
-        return launch<wide_kernel<F>>(device, s, How == epilogue::gate ? units : ceil_div(units, 2), ceil_div(s.tokens, wide_tokens));
-    launch<multiply_kernel<F, most_tokens>>(device, s, units, ceil_div(s.tokens, most_tokens));
+    if (of_one_token<Device> || s.tokens == 1) return launch<multiply_kernel<F, 1>>(device, s, units);
+    if constexpr (!of_one_token<Device>) {
+      if constexpr (has_format<F>)
+        if (s.tokens > most_tokens)
+          return launch<wide_kernel<F>>(device, s, How == epilogue::gate ? units : ceil_div(units, 2), ceil_div(s.tokens, wide_tokens));
+      launch<multiply_kernel<F, most_tokens>>(device, s, units, ceil_div(s.tokens, most_tokens));
+    }
   }
 };
 template <kernel_types T, class Device> struct emitter<opcode::matmul, T, Device> : emit_product<T, epilogue::store, Device> {};
@@ -101,11 +107,13 @@ template <kernel_types T, epilogue How, class Device> struct emit_experts {
     s.how = How;
     static_assert(T.second == dtype::none, "cke: cuda: gate and up of experts have one format");
     const u32 units = ceil_div(s.matrices[0].group, unit_rows), tiles = most_tiles(s);
-    if (s.tokens == 1) return launch<expert_kernel<T.first, 1>>(device, s, units, tiles);
-    if constexpr (has_format<T.first>)
-      if (rows_of_tile(s) == wide_tokens)
-        return launch<wide_expert_kernel<T.first>>(device, s, How == epilogue::gate ? units : ceil_div(units, 2), tiles);
-    launch<expert_kernel<T.first, most_tokens>>(device, s, units, tiles);
+    if (of_one_token<Device> || s.tokens == 1) return launch<expert_kernel<T.first, 1>>(device, s, units, tiles);
+    if constexpr (!of_one_token<Device>) {
+      if constexpr (has_format<T.first>)
+        if (rows_of_tile(s) == wide_tokens)
+          return launch<wide_expert_kernel<T.first>>(device, s, How == epilogue::gate ? units : ceil_div(units, 2), tiles);
+      launch<expert_kernel<T.first, most_tokens>>(device, s, units, tiles);
+    }
   }
 };
 template <kernel_types T, class Device> struct emitter<opcode::expert_act, T, Device> : emit_experts<T, epilogue::gate, Device> {};

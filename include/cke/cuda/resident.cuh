@@ -48,6 +48,8 @@ struct pace_of<Device> {
 // A block of the megakernel, as the device that emitters launch on; it takes weights from a ring, or from memory.
 template <class Arch, class Weights = from_memory, class Pace = at_once> class resident {
  public:
+  static constexpr bool one_token = true;
+
   CKE_DEVICE resident(const megakernel_call& call, Weights& weights, u32 own_bytes, u32 memory)
       : call_(call), weights_(weights), own_(call.own + u64{dev::block().x} * own_bytes), memory_(memory) {}
 

@@ -35,6 +35,7 @@ struct part {
 };
 // Emitters write down what they would launch, for one token.
 struct survey {
+  static constexpr bool one_token = true;
   small_vector<part, 4> parts;
   template <class Kernel> constexpr void launch(launch_shape g, const step& s) {
     part p{role_of<Kernel>, g.x * g.y * g.z, shared_bytes_of<Kernel>(s)};

@@ -18,9 +18,10 @@ template <dtype F, class Isa> struct matmul_tile {
     constexpr u32 groups = unit_rows / Isa::lanes, G = Isa::registers < 32 ? 1 : 2;
     std::memset(out, 0, T * unit_rows * sizeof(float));
     const auto one_step = [&](u32 i) __attribute__((always_inline)) {
-      // All lines of a step at once: steps lie one after the other, so that the machine's own prefetcher sees one
-      // stream. Several tokens compute while memory brings what comes; one has no time to (4 KiB ahead cost Zen 4 10 %).
-      constexpr u32 bytes = f::block_bytes / (f::block / f::step), ahead = T > 1 ? 6 : 0;
+      // All lines of a step at once: steps lie one after the other, so that the machine's own prefetcher sees one stream.
+      // Where there is work to do for a line, memory has time to bring one that comes later. Bytes times one token are
+      // none (4 KiB ahead cost Zen 4 10 %); codes that must be taken apart are.
+      constexpr u32 bytes = f::block_bytes / (f::block / f::step), ahead = T > 1 || bytes < unit_rows * f::step ? 8 : 0;
 #pragma GCC unroll 32
       for (u32 at = 0; at < bytes; at += 64) __builtin_prefetch(weights + (i + ahead) * bytes + at);
 #pragma GCC unroll 4

@@ -146,6 +146,9 @@ struct matmul_tile<dtype::bf16, Isa> {
       u64 raw = 0;
       for (u32 b = 0; b < unit.blocks(cols); ++b, raw >>= 1) {
         if (b % 64 == 0) raw = unit.raw(b / 64);
+        // Expanding leaves memory time to bring what comes 16 blocks later.
+#pragma GCC unroll 8
+        for (u32 at = 0; at < unit.small_bytes; at += 64) __builtin_prefetch(w + 16 * unit.small_bytes + at);
         if (raw & 1) multiply([&](u32 i, u32 g) { return unit.load_raw(w, i, g); });
         else multiply([&](u32 i, u32 g) { return unit.load_small(w, table, i, g); });
         w += unit.block_bytes(raw & 1);

@@ -69,7 +69,7 @@ class mapped_file {
   const std::string& name() const { return name_; }
 
   // Gives back the memory of the pages that lie wholly inside a part of bytes(): for a loader that
-  // has copied them elsewhere. Reading them again is allowed and reads the file again.
+  // has copied them elsewhere. Reading them again is allowed and reads the file again. Of lent bytes the lender is told.
   void drop(std::span<const std::byte> part) const {
     if (by_.copied) by_.copied(by_.user, part.data(), part.size());
     const u64 offset = reinterpret_cast<std::uintptr_t>(part.data()) - reinterpret_cast<std::uintptr_t>(bytes_.data());

@@ -70,12 +70,8 @@ struct kernel<opcode::kv_store, KV, Isa> {
     for (u32 h = from; h < to; ++h)
       for (u32 t = first; t < last; ++t) {
         const segment& s = segment_of(w, t);
-        const u64 at = u64{h} * p.head_dim;
-        // Rows are far apart, and no prefetcher of the machine sees the next one come.
-        if (t + 1 < last)
-          for (u32 i = 0; i < p.head_dim; i += 16)
-            __builtin_prefetch(w.in[0].row(t + 1) + at + i), __builtin_prefetch(w.in[1].row(t + 1) + at + i);
-        kv_cache<KV, Isa>::store(blocks_of(w, s, h), position_of(s, t), p.head_dim, w.in[0].row(t) + at, w.in[1].row(t) + at);
+        kv_cache<KV, Isa>::store(blocks_of(w, s, h), position_of(s, t), p.head_dim,
+                                 w.in[0].row(t) + u64{h} * p.head_dim, w.in[1].row(t) + u64{h} * p.head_dim);
       }
   }
 };

@@ -40,7 +40,7 @@ void multiply(const work& w, u32 which, u32 unit, u32 cols, Epilogue&& e) {
   kernels::matmul<T, Isa>::unit(weights, x.data, token_bytes<Isa>(x), w.tokens, cols, e);
 }
 
-// y[token][rows of the unit] (+)= tile + bias. Rows of y are far apart: those of the next tile are asked for now.
+// y[token][rows of the unit] (+)= tile + bias. Rows of y are far apart: those that the next tile writes are fetched while it is computed.
 template <bool Add>
 void store_tile(const view& y, u32 tokens, const float* bias, row_range rows, u32 first, u32 count, const float* tile) {
   for (u32 t = 0; t < count; ++t) {

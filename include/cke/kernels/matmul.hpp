@@ -7,8 +7,8 @@
 
 namespace cke::kernels {
 
-// One tile of T tokens, against steps of many k (of byte dots): a step's weights stay in registers, of all rows where 32
-// registers have room for them, so that they share what a token broadcasts; sums are in `out` from step to step.
+// One tile of T tokens, against steps of many k (of byte dots): a step's weights stay in registers, of two groups of rows
+// where there are 32, so that they share what a token broadcasts; sums are in `out` from step to step.
 template <dtype F, class Isa> struct matmul_tile {
   template <u32 T>
   [[gnu::noinline]] static void run(const std::byte* weights, const std::byte* x, u64 x_stride,

@@ -62,7 +62,7 @@ template <class Isa> struct operand<dtype::bf16, Isa> {
       round(x, std::min(32u, count - i), rounded);
       for (u32 j = 0; j < std::min(32u, count - i); j += 2) {
         std::memcpy(out + (col0 + i + j) / 2 * pair_bytes, rounded + j, 4);
-        asm volatile("" : : : "memory");  // gcc would make a scatter of it, four times as slow on Zen
+        asm volatile("" : : : "memory");  // gcc would make a scatter of it, which is slower on Zen 5
       }
     }
     if (col0 + count == cols)

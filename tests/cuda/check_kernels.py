@@ -16,6 +16,8 @@ ARCHS = [arch for archs in TARGETS.values() for arch in archs]
 MOST_REGISTERS = 128  # of each of a block's 256 threads: two blocks fit into a multiprocessor
 MOST_OF_MEGAKERNEL = 192  # it has a multiprocessor for itself
 
+BF16_MMA = r"mma\.sync\.aligned\.m16n8k16\.row\.col\.f32\.bf16\.bf16\.f32"
+
 # (kernel, from which generation, until which, what its PTX must match)
 NEEDED = [
     (r"\d(multiply|expert)_kernel.*dtypeE(8|12)ELj1E", 75, 90, r"dp4a"),
@@ -23,14 +25,16 @@ NEEDED = [
     (r"wide_(expert_)?kernel", 80, 90, r"cp\.async\.cg\.shared\.global"),
     (r"wide_(expert_)?kernel.*dtypeE(8|12)E", 75, 75, r"dp4a"),
     (r"wide_(expert_)?kernel.*dtypeE(0|1|30)E", 75, 90, r"ld\.shared\.v4"),
-    (r"wide_(expert_)?kernel.*dtypeE(0|1|30)E", 75, 90, r"fma\.rn\.ftz\.f32"),
+    (r"wide_(expert_)?kernel.*dtypeE(0|1)E", 75, 90, r"fma\.rn\.ftz\.f32"),
+    (r"(multiply|expert|wide)_kernel.*dtypeE30E", 75, 75, r"fma\.rn\.ftz\.f32"),
+    (r"(multiply|expert|wide)_kernel.*dtypeE30E|megakernel.*BF16", 80, 90, BF16_MMA),
     (r"\d(multiply|expert)_kernel.*(Lj1E|dtypeE(0|1|30)E)", 75, 90, r"ld\.global\.nc\.L1::no_allocate\.v4"),
     (r"step_kernel.*opcodeE(0|96|97)E", 75, 90, r"sqrt\.rn\.ftz\.f32"),
     (r"attend_join|join_experts|step_kernel.*opcodeE73E", 75, 90, r"div\.rn\.ftz\.f32"),  # 73: route
     (r"megakernel", 75, 90, r"red\.release\.gpu\.add\.u32"),
     (r"megakernel", 75, 90, r"ld\.acquire\.gpu\.u32"),
     (r"megakernel", 75, 90, r"st\.release\.sys\.u32"),
-    (r"megakernel", 75, 90, r"dp4a"),
+    (r"megakernel.*Q8_0", 75, 90, r"dp4a"),
     (r"megakernel|choose_kernel", 75, 90, r"mul\.(wide|hi)\.u32"),  # of Philox
     (r"megakernel", 90, 90, r"cp\.async\.bulk\.shared::cluster\.global\.mbarrier::complete_tx::bytes"),
     (r"megakernel", 90, 90, r"mbarrier\.try_wait\.parity"),

@@ -86,6 +86,41 @@ TEST_CASE("emulator: the products of bytes are those of the matrices") {
   for (const u32 right : d.numbers()) CHECK(right == 1);
 }
 
+TEST_CASE("emulator: the products of bf16 are those of the matrices, added up k by k") {
+  device d;
+  d.run([](u32* memory) {
+    // a[row][k] and b[k][column] in the fragments that mma.m16n8k16 wants, numbers of all sizes and both signs
+    const auto bf16 = [](u32 i) {
+      i = (i + 1) * 2654435761u;
+      return (i >> 16 & 0x80ffu) | (122 + (i >> 8) % 10) << 7;
+    };
+    const auto a_of = [&](u32 row, u32 k) { return bf16(row * 16 + k); };
+    const auto b_of = [&](u32 k, u32 column) { return bf16(1000 + k * 8 + column); };
+    const auto number = [](u32 half) { return dev::bits<float>(half << 16); };
+    const u32 g = dev::lane() / 4, j = dev::lane() % 4 * 2;
+    const auto two_of_a = [&](u32 row, u32 k) { return a_of(row, k) | a_of(row, k + 1) << 16; };
+    const auto two_of_b = [&](u32 k) { return b_of(k, g) | b_of(k + 1, g) << 16; };
+    const u32 a[4]{two_of_a(g, j), two_of_a(g + 8, j), two_of_a(g, j + 8), two_of_a(g + 8, j + 8)}, b[2]{two_of_b(j), two_of_b(j + 8)};
+    float acc[4]{0.3f, -0.3f, 0.7f, -0.7f};
+    bool right = true;
+    float want[4];
+    for (u32 i = 0; i < 4; ++i) {
+      want[i] = acc[i];
+      double exact = acc[i];
+      for (u32 k = 0; k < 16; ++k) {
+        const float x = number(a_of(g + i / 2 * 8, k)), y = number(b_of(k, j + i % 2));
+        want[i] = want[i] + x * y;  // the product is exact
+        exact += double{x} * double{y};
+      }
+      right = right && std::abs(want[i] - exact) < 1e-4;
+    }
+    dev::mma_bf16(acc, a, b);
+    for (u32 i = 0; i < 4; ++i) right = right && acc[i] == want[i];
+    dev::store(memory + dev::thread(), u32{right});
+  });
+  for (const u32 right : d.numbers()) CHECK(right == 1);
+}
+
 TEST_CASE("emulator: accesses that no barrier orders are found") {
   const auto neighbour = [](u32 t) { return (t + 1) % threads; };
   CHECK(finds("a barrier after", [&](u32*) {

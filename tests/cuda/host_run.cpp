@@ -124,7 +124,24 @@ TEST_CASE("cuda: plain numbers have the same bits in passes of any length, in ex
     CHECK(random_logits<odd_rows, F, emulated<cuda::sm80>>(t) == narrow);  // copies that do not wait
     CHECK(parity::distance(narrow, random_logits<odd_rows, F, isa::native>(t)).relative <= 1e-2);
   };
-  check(F32{}), check(BF16{}), check(F16{});
+  check(F32{}), check(F16{});
+}
+
+TEST_CASE("cuda: bf16 has the same bits in passes of any length, by chains and by tensor cores, in experts too") {
+  const auto t = random_model::tensors::of<program<odd_rows, BF16>>();
+  const auto cpu = random_logits<odd_rows, BF16, isa::native>(t);
+  const auto check = [&]<class Arch>(Arch, std::initializer_list<u32> lengths) {
+    const auto narrow = random_logits<odd_rows, BF16, emulated<Arch>>(t, 5);
+    for (const u32 length : lengths) {
+      CAPTURE(length);
+      CHECK(random_logits<odd_rows, BF16, emulated<Arch>>(t, length) == narrow);
+    }
+    CHECK(parity::distance(narrow, cpu).relative <= 1e-2);
+    return narrow;
+  };
+  const auto chains = check(cuda::sm75{}, {71}), mmas = check(cuda::sm80{}, {1, 8, 9, 64, 71});
+  CHECK(chains != mmas);  // sums in another order
+  CHECK(parity::distance(mmas, chains).relative <= 1e-2);
 }
 
 namespace {

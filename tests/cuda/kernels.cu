@@ -25,13 +25,15 @@ void every_kernel(gpu& device, const step& s) {
   instantiate<attend_join_kernel, join_experts_kernel, choose_kernel>(device, s);
 }
 
-// Many tokens in one launch, of models whose products read bytes; one has experts.
-template <class M> void many_tokens(gpu& device, const megakernel_call& call) {
-  using kernel = megakernel<program<M, Q8_0>, dtype::bf16>;
+// Many tokens in one launch: products of bytes, with experts too, and of plain numbers.
+template <class M, class Formats> void many_tokens(gpu& device, const megakernel_call& call) {
+  using kernel = megakernel<program<M, Formats>, dtype::bf16>;
   const u32 bytes = kernel::shared_bytes(kernel::slots_of(device.block_memory()));
   device.launch_together<kernel>(device.template blocks_together<kernel>(bytes), bytes, call, [] {});
 }
-void megakernels(gpu& device, const megakernel_call& call) { many_tokens<Qwen3_0_6B>(device, call), many_tokens<Qwen3_30B_A3B>(device, call); }
+void megakernels(gpu& device, const megakernel_call& call) {
+  many_tokens<Qwen3_0_6B, Q8_0>(device, call), many_tokens<Qwen3_30B_A3B, Q8_0>(device, call), many_tokens<Qwen3_0_6B, BF16>(device, call);
+}
 
 }  // namespace cke::cuda
 

@@ -167,6 +167,12 @@ CKE_DEVICE void mma_bytes(i32 (&acc)[4], const u32 (&a)[4], const u32 (&b)[2]) {
       : "+r"(acc[0]), "+r"(acc[1]), "+r"(acc[2]), "+r"(acc[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
+// acc [16][8] += a [16][16] b [16][8], of bf16; in which order is the GPU's own affair. mma.m16n8k16. sm80.
+CKE_DEVICE void mma_bf16(float (&acc)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+      : "+f"(acc[0]), "+f"(acc[1]), "+f"(acc[2]), "+f"(acc[3])
+      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
 
 template <class To, class From> CKE_DEVICE To bits(From x) { return __builtin_bit_cast(To, x); }
 CKE_DEVICE float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
@@ -207,21 +213,36 @@ inline i32 dot4(i32 acc, u32 a, u32 b) {
   for (u32 i = 0; i < 32; i += 8) acc += i32{static_cast<i8>(a >> i)} * i32{static_cast<i8>(b >> i)};
   return acc;
 }
-inline void mma_bytes(i32 (&acc)[4], const u32 (&a)[4], const u32 (&b)[2]) {
-  struct fragment {
+// What the lanes of a warp have of two matrices, a [16] rows and b [8] columns of 32 bytes: that of an mma's acc is of row `row` + 8 * (i / 2), of
+// column `column` + i % 2. word(a or b, k): bytes [4 k, 4 k + 4).
+struct fragments {
+  struct part {
     u32 a[4], b[2];
   };
-  const auto all = host_run::of_all_lanes(fragment{{a[0], a[1], a[2], a[3]}, {b[0], b[1]}});
-  const u32 lane = host_run::thread() % 32;
-  for (u32 i = 0; i < 4; ++i) {
-    const u32 row = lane / 4, column = lane % 4 * 2 + i % 2;  // of acc; i > 1: 8 rows further down
-    for (u32 k = 0; k < 8; ++k)
-      acc[i] = dot4(acc[i], all[row * 4 + k % 4].a[i / 2 + k / 4 * 2], all[column * 4 + k % 4].b[k / 4]);
-  }
-}
+  std::array<part, 32> all;
+  u32 row = host_run::thread() % 32 / 4, column = host_run::thread() % 4 * 2;
 
+  fragments(const u32 (&a)[4], const u32 (&b)[2]) : all(host_run::of_all_lanes(part{{a[0], a[1], a[2], a[3]}, {b[0], b[1]}})) {}
+  u32 of_a(u32 i, u32 k) const { return all[row * 4 + k % 4].a[i / 2 + k / 4 * 2]; }
+  u32 of_b(u32 i, u32 k) const { return all[(column + i % 2) * 4 + k % 4].b[k / 4]; }
+};
+inline void mma_bytes(i32 (&acc)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+  const fragments f(a, b);
+  for (u32 i = 0; i < 4; ++i)
+    for (u32 k = 0; k < 8; ++k) acc[i] = dot4(acc[i], f.of_a(i, k), f.of_b(i, k));
+}
 template <class To, class From> To bits(From x) { return std::bit_cast<To>(x); }
 inline float fma(float a, float b, float c) { return std::fma(a, b, c); }
+// The host's order, not NVIDIA's: k by k, each product as it is, each sum rounded to nearest.
+inline void mma_bf16(float (&acc)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+  const fragments f(a, b);
+  for (u32 i = 0; i < 4; ++i)
+    for (u32 k = 0; k < 8; ++k) {
+      const u32 x = f.of_a(i, k), y = f.of_b(i, k);
+      acc[i] = fma(bits<float>(x << 16), bits<float>(y << 16), acc[i]);
+      acc[i] = fma(bits<float>(x & 0xffff0000u), bits<float>(y & 0xffff0000u), acc[i]);
+    }
+}
 inline float divide(float a, float b) { return a / b; }
 inline float root(float x) { return std::sqrt(x); }
 inline float nearest(float x) { return std::nearbyint(x); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// format.cuh: how device code multiplies each weight format. A lane is a row of a unit of 32.
+// format.cuh: how device code multiplies each weight format, and those of codes. A lane is a row of a unit of 32.
 #pragma once
 
 #include "tile.cuh"
@@ -175,62 +175,5 @@ template <> struct format<dtype::q4_k> : code_format<dtype::q4_k> {
             float_of_f16(tile.template head<u16>(at::dmin + 2 * row)) * static_cast<float>(low >> 4 | top >> 2 << 4)};
   }
 };
-
-// Number j of 16 bytes of them.
-template <dtype F> CKE_DEVICE float number_of(const dev::quad& q, u32 j) {
-  if constexpr (F == dtype::f32) return dev::bits<float>(q.word[j]);
-  else {
-    const u32 half = q.word[j / 2] >> j % 2 * 16 & 0xffffu;
-    return F == dtype::bf16 ? float_of_bf16(half) : float_of_f16(half);
-  }
-}
-// Formats of plain numbers: an item is 256 k in some tiles, one chain of fused multiply-adds; the chains of a row are added
-// up in order.
-template <dtype F> struct plain_format {
-  using at = layout_of<F>;
-  using sum = float;
-  static constexpr u32 columns = 256, factors = 0;
-  static constexpr dtype partner = info(F).partner;
-
-  template <u32 T, class, u32 N, class From, class Put, class Keep>
-  CKE_DEVICE static void items(From& from, const std::byte* unit, u32 i, u32, u32 cols, const view& x, u32 first, u32 count, Put&& put, Keep&&) {
-    static_assert(N == 1);
-    float sums[T]{};
-    const u32 begin = i * columns, end = begin + columns < cols ? begin + columns : cols;
-    for (u32 start = begin; start < end; start += at::tile) {
-      const auto tile = from.template take<F>(unit, start / at::tile);
-      for (u32 k = start; k < start + at::tile && k < end; k += at::block) {
-        const dev::quad w = tile.template body<dev::quad>((k - start) / at::block * at::block_bytes + dev::lane() * 16);
-CKE_UNROLL
-        for (u32 t = 0; t < T; ++t) {
-          if (t >= count) continue;
-CKE_UNROLL
-          for (u32 j = 0; j < at::block; ++j)
-            if (k + j < end) sums[t] = dev::fma(number_of<F>(w, j), activation_at(x, first + t, k + j), sums[t]);
-        }
-      }
-      from.done();
-    }
-    CKE_UNROLL
-    for (u32 t = 0; t < T; ++t)
-      if (t < count) put(i, dev::lane(), t, sums[t]);
-  }
-  CKE_DEVICE static float fold(float acc, float s, const float*, const view&, u32, u32) { return acc + s; }
-  CKE_DEVICE static float number(const std::byte* unit, u32 row, u32 k) {
-    const tile_in_memory<F> tile{unit, k / at::tile};
-    const u32 from = k % at::tile / at::block * at::block_bytes + row * 16 + k % at::block * at::bytes;
-    if constexpr (F == dtype::f32) return dev::bits<float>(tile.template body<u32>(from));
-    else return F == dtype::bf16 ? float_of_bf16(tile.template body<u16>(from)) : float_of_f16(tile.template body<u16>(from));
-  }
-
- private:
-  CKE_DEVICE static float activation_at(const view& x, u32 token, u32 k) {
-    if constexpr (partner == dtype::bf16) return float_of_bf16(dev::load(bf16_row_of(x, token) + k));
-    else return dev::load(row_of(x, token) + k);
-  }
-};
-template <> struct format<dtype::bf16> : plain_format<dtype::bf16> {};
-template <> struct format<dtype::f16> : plain_format<dtype::f16> {};
-template <> struct format<dtype::f32> : plain_format<dtype::f32> {};
 
 }  // namespace cke::cuda

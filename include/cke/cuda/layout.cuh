@@ -3,7 +3,7 @@
 #pragma once
 
 #include "../kernels/packed_bf16.hpp"
-#include "format.cuh"
+#include "format_plain.cuh"
 
 namespace cke::cuda {
 
@@ -46,7 +46,10 @@ struct layout<dtype::q4_k, Isa> : cuda::layout_of<dtype::q4_k> {
   }
 };
 template <dtype F> struct plain_device_layout : cuda::layout_of<F> {
-  static void pack(std::byte* out, u32 row, const std::byte* in) { std::memcpy(out + row * 16, in, 16); }
+  using at = cuda::layout_of<F>;
+  static void pack(std::byte* out, u32 row, const std::byte* in) {
+    for (u32 k = 0; k < at::block; k += at::of_quad) std::memcpy(out + at::quad(row, k), in + k * at::bytes, 16);
+  }
 };
 template <class Isa>
   requires cuda::on_device<Isa>

@@ -2,7 +2,7 @@
 // matmul.cuh: 32 rows of a matrix times up to 8 tokens in a block, for every format; and the embedding.
 #pragma once
 
-#include "format.cuh"
+#include "format_plain.cuh"
 #include "rows.cuh"
 
 namespace cke::cuda {

@@ -20,11 +20,13 @@ template <> struct layout_of<dtype::q8_0> : whole_tiles<2 * (unit_rows * 64 + 2 
   static constexpr u32 block = 64, scales = unit_rows * block, block_bytes = scales + 2 * unit_rows * 2, tile = 2 * block;
   static CKE_CONSTEXPR u32 code(u32 row, u32 k) { return ((k / 16) * unit_rows + row) * 16 + k % 16; }
 };
-// Blocks of 8 or 4 k: [row][16 bytes].
-template <dtype F> struct plain_layout : whole_tiles<8 * unit_rows * 16> {
-  static constexpr u32 bytes = info(F).bytes, block = 16 / bytes, block_bytes = unit_rows * 16, tile = 8 * block;
+// Quads of 8 or 4 k: [row][16 bytes]; some of them are a block. Of bf16 all of a tile are, in which rows change places from quad to quad:
+// so 8 rows of a quad, and 2 rows of four quads, as tensor cores want them (format_plain.cuh), are in different banks of a block's memory.
+template <dtype F, u32 Quads = 1> struct plain_layout : whole_tiles<8 * unit_rows * 16> {
+  static constexpr u32 bytes = info(F).bytes, of_quad = 16 / bytes, block = Quads * of_quad, block_bytes = Quads * unit_rows * 16, tile = 8 * of_quad;
+  static CKE_CONSTEXPR u32 quad(u32 row, u32 k) { return (k / of_quad * unit_rows + (row ^ k / of_quad % Quads * 2)) * 16; }
 };
-template <> struct layout_of<dtype::bf16> : plain_layout<dtype::bf16> {};
+template <> struct layout_of<dtype::bf16> : plain_layout<dtype::bf16, 8> {};
 template <> struct layout_of<dtype::f16> : plain_layout<dtype::f16> {};
 template <> struct layout_of<dtype::f32> : plain_layout<dtype::f32> {};
 // Blocks of 256 k: kernels::k_scales, then nibbles [8][row][16 bytes]. A tile is half a block.

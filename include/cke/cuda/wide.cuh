@@ -2,13 +2,17 @@
 // wide.cuh: products with the tokens of a prompt: 64 rows and up to 64 tokens in a block, which reads weights once for those.
 #pragma once
 
+#include "wide_bf16.cuh"
 #include "wide_codes.cuh"
 #include "wide_plain.cuh"
 
 namespace cke::cuda {
 
-// Both leave the bits that products of fewer tokens do.
-template <dtype F, class Arch> using wide_product = std::conditional_t<std::is_same_v<typename format<F>::sum, i32>, wide_codes<F, Arch>, wide_plain<F, Arch>>;
+// All leave the bits that products of fewer tokens do.
+template <dtype F, class Arch>
+using wide_product = std::conditional_t<std::is_same_v<typename format<F>::sum, i32>, wide_codes<F, Arch>,
+                                        std::conditional_t<by_tensor_cores<F, Arch>, wide_bf16<Arch>, wide_plain<F, Arch>>>;
+static_assert(wide_bf16<sm80>::shared_bytes <= wide_plain<dtype::bf16, sm75>::shared_bytes);  // a launch asks sm75's kernel
 
 // Block (x, y): units 2 x and 2 x + 1 of the step's matrices, or unit x of gate and of up; tokens from 64 y on.
 template <dtype F, class Arch> struct multiply_wide {

@@ -24,9 +24,8 @@ template <dtype F, class Arch> struct wide_codes {
   CKE_DEVICE dev::shared<float> run() const {
     const u32 all = (o.cols + 31) / 32, tiles = (o.cols + at::tile - 1) / at::tile;
     const dev::shared<std::byte> memory = dev::shared_memory().take<std::byte>(shared_bytes);
-    const u32 row = dev::warp() % 2 * 16 + dev::lane() / 4, from = dev::warp() / 4 * 32;  // of the warp: its lane's row, its first token
-    const u32 half = dev::warp() / 2 % 2;
-    const bool mine = (half ? o.unit[1] : o.unit[0]) && from < o.count;
+    const warp_part part;
+    const bool mine = part.is_of(o);
     float acc[4][4]{};
     no_tokens(memory);
     send(memory, 0, 0);
@@ -38,19 +37,11 @@ template <dtype F, class Arch> struct wide_codes {
       dev::sync();  // what was sent is there, and all are done with the other half
       if (t + 1 < tiles) send(memory, half_bytes - here, t + 1), scale = scale_of(t + 1, all);
       if (!mine) continue;
-      const tile_in_shared<F> tile{dev::part_of(memory, here + half * tile_bytes<F>, tile_bytes<F>)};
-      for (u32 n = 0; n < items && t * items + n < all; ++n) multiply(memory, here, tile, n, t * items + n, row, from, acc);
+      const tile_in_shared<F> tile{dev::part_of(memory, here + part.half * tile_bytes<F>, tile_bytes<F>)};
+      for (u32 n = 0; n < items && t * items + n < all; ++n) multiply(memory, here, tile, n, t * items + n, part.row, part.first, acc);
     }
     dev::sync();
-    const dev::shared<float> sums = dev::shared_memory().take<float>(wide_sums_bytes / 4);
-    if (mine)
-CKE_UNROLL
-      for (u32 c = 0; c < 4; ++c)
-CKE_UNROLL
-        for (u32 i = 0; i < 4; ++i)
-          sums[(from + c * 8 + dev::lane() % 4 * 2 + i % 2) * sums_of_token + half * unit_rows + row + i / 2 * 8] = acc[c][i];
-    dev::sync();
-    return sums;
+    return part.sums_of(acc, mine);
   }
 
  private:

@@ -18,6 +18,26 @@ struct wide_operands {
 inline constexpr u32 sums_of_token = 2 * unit_rows + 4;  // so that rows of two tokens meet different banks
 inline constexpr u32 wide_sums_bytes = wide_tokens * sums_of_token * 4;
 
+// What a warp has of them where lanes hold what an mma leaves: 16 rows of a unit, and 32 tokens.
+// acc[c][2 r + t] is of row `row` + 8 r, and of token first + 8 c + 2 (lane % 4) + t.
+struct warp_part {
+  u32 half = dev::warp() / 2 % 2, row = dev::warp() % 2 * 16 + dev::lane() / 4, first = dev::warp() / 4 * 32;
+
+  CKE_DEVICE bool is_of(const wide_operands& o) const { return (half ? o.unit[1] : o.unit[0]) && first < o.count; }
+  // When the block is done with its memory.
+  CKE_DEVICE dev::shared<float> sums_of(const float (&acc)[4][4], bool mine) const {
+    const dev::shared<float> sums = dev::shared_memory().take<float>(wide_sums_bytes / 4);
+    if (mine)
+CKE_UNROLL
+      for (u32 c = 0; c < 4; ++c)
+CKE_UNROLL
+        for (u32 i = 0; i < 4; ++i)
+          sums[(first + c * 8 + dev::lane() % 4 * 2 + i % 2) * sums_of_token + half * unit_rows + row + i / 2 * 8] = acc[c][i];
+    dev::sync();
+    return sums;
+  }
+};
+
 template <class Arch> struct wide_copies {
   // 16 bytes for the block's memory, which are there after arrive() and a barrier.
   CKE_DEVICE static void quad(const dev::shared<std::byte>& to, u32 place, const std::byte* from) {

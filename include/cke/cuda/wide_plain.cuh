@@ -7,8 +7,7 @@
 namespace cke::cuda {
 
 // Two units, step by step of k, as wide_codes. A thread has 4 rows and 4 tokens: a chain of fused multiply-adds over an item's
-// k for each, which its sum takes before the next item. (No tensor cores: in which order those add up is the GPU's own affair,
-// so that products of fewer tokens would have to take them too.)
+// k for each, which its sum takes before the next item. (bf16 on sm_80 and later: wide_bf16.)
 // Shared memory: twice {a step of each unit; numbers [16 bytes of k][token]}; at the end sums [token][row].
 template <dtype F, class Arch> struct wide_plain {
   using f = format<F>;
@@ -60,18 +59,18 @@ CKE_UNROLL
   }
   // A step, of which `left` k are there.
   CKE_DEVICE void multiply(const dev::shared<std::byte>& memory, u32 here, u32 left, u32 row, u32 token, float (&chain)[4][4]) const {
-    for (u32 b = 0; b < k_step / at::block && b * at::block < left; ++b) {
+    for (u32 b = 0; b < k_step && b < left; b += at::of_quad) {
       dev::quad w[4]{}, x[4]{};
 CKE_UNROLL
       for (u32 i = 0; i < 4; ++i)
-        if (o.unit[i / 2]) w[i] = dev::get<dev::quad>(memory, here + i / 2 * unit_step + b * at::block_bytes + (row + i % 2 * side) * 16);
+        if (o.unit[i / 2]) w[i] = dev::get<dev::quad>(memory, here + i / 2 * unit_step + at::quad(row + i % 2 * side, b));
 CKE_UNROLL
-      for (u32 k = 0; k < at::block; ++k) {
-        if (b * at::block + k >= left) continue;
+      for (u32 k = 0; k < at::of_quad; ++k) {
+        if (b + k >= left) continue;
 CKE_UNROLL
         for (u32 j = 0; j < 4; ++j) {
           if (j * side >= o.count) continue;
-          if (k % of_quad == 0) x[j] = dev::get<dev::quad>(memory, here + numbers_at + (b * at::block + k) / of_quad * column + (token + j * side) * 16);
+          if (k % of_quad == 0) x[j] = dev::get<dev::quad>(memory, here + numbers_at + (b + k) / of_quad * column + (token + j * side) * 16);
           const float of_token = number_of<halves ? dtype::bf16 : dtype::f32>(x[j], k % of_quad);
 CKE_UNROLL
           for (u32 i = 0; i < 4; ++i) chain[i][j] = dev::fma(number_of<F>(w[i], k), of_token, chain[i][j]);

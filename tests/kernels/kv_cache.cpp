@@ -53,6 +53,13 @@ TEST_CASE("kv_cache: every number has a place of its own inside its block, and r
         }
         CHECK(right);
         CHECK(std::equal(guard.begin(), guard.end(), head.bytes.end() - 64));
+        // two by two, beside the last one: the same bytes
+        const one_head<cache> twice(positions, d, guard.size());
+        const auto key = [&](u32 s) { return &keys[u64{s} * d]; };
+        const auto value = [&](u32 s) { return &values[u64{s} * d]; };
+        for (u32 s = 0; s + 1 < positions; s += 2) cache::template store<2>(twice.blocks(), s, d, {key(s), key(s + 1)}, {value(s), value(s + 1)});
+        cache::store(twice.blocks(), positions - 1, d, key(positions - 1), value(positions - 1));
+        CHECK(twice.bytes == head.bytes);
       }
     };
     check.template operator()<dtype::f32>();

@@ -68,10 +68,13 @@ struct kernel<opcode::kv_store, KV, Isa> {
     const auto [first, last] = tokens_of(w, unit);
     const auto [from, to] = kv_heads_of(w, unit, p.kv_heads);
     for (u32 h = from; h < to; ++h)
-      for (u32 t = first; t < last; ++t) {
+      for (u32 t = first, n; t < last; t += n) {
         const segment& s = segment_of(w, t);
-        kv_cache<KV, Isa>::store(blocks_of(w, s, h), position_of(s, t), p.head_dim,
-                                 w.in[0].row(t) + u64{h} * p.head_dim, w.in[1].row(t) + u64{h} * p.head_dim);
+        const u32 position = position_of(s, t);
+        const auto of = [&](u32 matrix, u32 token) { return w.in[matrix].row(token) + u64{h} * p.head_dim; };
+        n = position % 2 == 0 && t + 1 < last && t + 1 < s.first + s.tokens ? 2 : 1;
+        if (n == 2) kv_cache<KV, Isa>::template store<2>(blocks_of(w, s, h), position, p.head_dim, {of(0, t), of(0, t + 1)}, {of(1, t), of(1, t + 1)});
+        else kv_cache<KV, Isa>::store(blocks_of(w, s, h), position, p.head_dim, of(0, t), of(1, t));
       }
   }
 };

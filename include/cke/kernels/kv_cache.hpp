@@ -37,27 +37,39 @@ template <dtype KV, class Isa> struct kv_cache {
   static constexpr u32 width(u32 head_dim) { return static_cast<u32>(align_up(head_dim, group)); }
   // Bytes of K, and also of V, of a block.
   static constexpr u64 side_bytes(u32 head_dim) {
-    return bytes_of(KV, u64{key_block} * width(head_dim));
+    constexpr dtype_info stored = info(KV);
+    return u64{key_block} * width(head_dim) / stored.block * stored.bytes;
   }
   static constexpr u64 block_bytes(u32 head_dim) { return 2 * side_bytes(head_dim); }
 
-  // k, v: [head_dim] of one position, k already normed and roped. Different positions may be
-  // stored by different threads.
-  static void store(const kv_blocks& head, u32 position, u32 head_dim, const float* k, const float* v) {
+  // k, v: [head_dim] of each of N positions, k already normed and roped; of two the first is even. Different positions
+  // may be stored by different threads.
+  template <u32 N>
+  static void store(const kv_blocks& head, u32 position, u32 head_dim, const float* const (&k)[N], const float* const (&v)[N]) {
     std::byte* const to_k = head[position / key_block];
     std::byte* const to_v = to_k + side_bytes(head_dim);
-    element part[group];
+    using together = std::conditional_t<pair * sizeof(element) == 4, u32, u16>;
     for (u32 i = 0; i < head_dim; i += group) {
       const u32 n = std::min(group, head_dim - i), stored = scaled ? group : n;
-      const u64 scale = scale_at(position, head_dim, i);
-      encode(k + i, n, part, to_k + scale);
-      auto* const column = reinterpret_cast<element*>(to_k) + k_index(position, i);
-      for (u32 j = 0; j < stored; j += pair)
-        std::memcpy(column + u64{j} * key_block, part + j, pair * sizeof(element));
-      encode(v + i, n, part, to_v + scale);
+      alignas(64) element part[N][group];
+      for (u32 p = 0; p < N; ++p) encode(k[p] + i, n, part[p], to_k + scale_at(position + p, head_dim, i));
+      std::byte* column = to_k + k_index(position, i) * sizeof(element);
+      for (u32 j = 0; j < stored; j += pair, column += u64{key_block} * pair * sizeof(element)) {
+        together of[N];
+        for (u32 p = 0; p < N; ++p) std::memcpy(of + p, part[p] + j, sizeof *of);
+        std::memcpy(column, of, sizeof of);
+      }
+      for (u32 p = 0; p < N; ++p) encode(v[p] + i, n, part[p], to_v + scale_at(position + p, head_dim, i));
       auto* const row = reinterpret_cast<element*>(to_v) + v_index(position, head_dim, i);
-      for (u32 j = 0; j < stored; ++j) row[j * pair] = part[j];
+      if constexpr (pair == 1)
+        for (u32 p = 0; p < N; ++p) std::copy_n(part[p], stored, row + u64{p} * width(head_dim));
+      else
+        for (u32 j = 0; j < stored; ++j)
+          for (u32 p = 0; p < N; ++p) row[j * pair + p] = part[p][j];
     }
+  }
+  static void store(const kv_blocks& head, u32 position, u32 head_dim, const float* k, const float* v) {
+    store<1>(head, position, head_dim, {k}, {v});
   }
 
   // A number back: dim i of a position.

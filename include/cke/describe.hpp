@@ -82,6 +82,12 @@ template <class P> std::string describe_json(capacity k, dtype kv) {
     j.array("variants", [&] {
       for (const variant& v : P::variants.list) j.object("", [&] { j.put("kind", u32{v.kind}); });
     });
+    j.object("row_end", [&] {
+      const code& c = *P::bodies[P::variants.of[P::row_end.layer]];
+      const schedule s = phases_of(c, form::prefill);
+      j.put("layer", P::row_end.layer);
+      j.put("instruction", P::row_end.phase < s.phases.size() ? u32{s.phases[P::row_end.phase].first} : c.ops.size());
+    });
     j.array("variant_of_layer", [&] { for (const u8 v : P::variants.of) j.put("", u32{v}); });
     j.object("fusion", [&] {
       if (!P::fused) return j.put("disabled", true);

@@ -97,7 +97,9 @@ template <class Model> std::vector<u32> greedy(const Model& model, std::span<con
   return {answer.ids().begin(), answer.ids().end()};
 }
 
-inline model_options options(u32 context) { return {.threads = 2, .context = context, .chunk = 17, .logit_rows = 3}; }
+inline constexpr u32 chunk = 17;
+static_assert(chunk > decode_rows);
+inline model_options options(u32 context) { return {.threads = 2, .context = context, .chunk = chunk, .logit_rows = 3}; }
 
 // The same bits id by id, in passes of one, as in the passes that `logits_of` makes.
 template <class Model> bool same_id_by_id(const Model& model, std::span<const u32> ids, const std::vector<float>& all) {
@@ -109,6 +111,14 @@ template <class Model> bool same_id_by_id(const Model& model, std::span<const u3
   return true;
 }
 
+// The same bits where the other rows of a pass end behind their last state.
+template <class Model> bool same_alone(const Model& model, std::span<const u32> ids, const std::vector<float>& all) {
+  auto session = model.session();
+  const std::size_t count = std::min<std::size_t>(chunk, ids.size());
+  session.feed(ids.first(count));
+  return std::memcmp(session.logits().data(), &all[(count - 1) * session.logits().size()], session.logits().size_bytes()) == 0;
+}
+
 // Logits within `most`, the same bits however the prompt is cut, and the same greedy ids.
 template <class Model> void check(const checkpoint& from, const expected& want, double most, u32 context = 96) {
   const Model model = Model::load(from, options(context));
@@ -117,6 +127,7 @@ template <class Model> void check(const checkpoint& from, const expected& want, 
   CAPTURE(from.name);
   CHECK(d.most <= most);
   CHECK(same_id_by_id(model, want.ids, logits));
+  CHECK(same_alone(model, want.ids, logits));
   CHECK(greedy(model, want.ids, want.greedy.size()) == want.greedy);
 }
 

@@ -82,6 +82,32 @@ TEST_CASE("executor: a pass hands out the last rows, in order, as many at once a
   }
 }
 
+TEST_CASE("executor: rows that nobody wants end with their last state") {
+  machine m({context, 60, 60}, 1);
+  constexpr u32 last = P::variants.of[P::layers - 1] + 1u;
+  static_assert(P::row_end.layer == P::layers - 1);
+  struct counts {
+    u32 attends = 0, products = 0;  // of the last layer's kind
+  } seen;
+  const auto count = [](void* user, u32, u32 of, u32 step, u64, u64) {
+    if (of != last || step == tracer::waiting) return;
+    const opcode op = P::bodies[last - 1]->ops[step].op;
+    static_cast<counts*>(user)->attends += attends(op), static_cast<counts*>(user)->products += op == opcode::matmul_add;
+  };
+  m.run.watch({count, &seen});
+  for (const u32 tokens : {1u, 16u, 17u, 60u})
+    for (const u32 rows : {0u, 1u}) {
+      CAPTURE(tokens);
+      CAPTURE(rows);
+      auto s = random_model::lone<machine::state>(context);
+      seen = {};
+      m.run.run(std::span(ids).first(tokens), rows, s, [](u32, u32, const view&) {});
+      const u32 layers = 3 - (rows == 0 && tokens > decode_rows);  // layers 0, 2 and 3 are of that kind
+      CHECK(seen.attends == layers);
+      CHECK(seen.products == 2 * layers);
+    }
+}
+
 TEST_CASE("executor: every layer has its own weights and its own caches") {
   const std::vector<float> want = machine({context, 20, 1}).decoded();
   for (u32 layer = 0; layer < P::layers; ++layer)

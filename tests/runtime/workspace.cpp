@@ -36,6 +36,30 @@ template <class F> void each_step(F f) {
 
 }  // namespace
 
+TEST_CASE("pass_rows: the rows of another from one of them on") {
+  arena memory(2 * pass_rows::bytes(64));
+  pass_rows all(memory, 64), last(memory, 64);
+  const std::vector<u32> ids = random_model::ids(48, 77);
+  std::byte* pages[2]{};
+  all.add(std::span(ids).first(20), 5, pages, pages + 1), all.add(std::span(ids).subspan(20, 3), 0, pages + 1, pages), all.add(std::span(ids).subspan(23, 25), 7, pages, pages);
+  for (u32 row = 0; row <= 48; ++row) {
+    CAPTURE(row);
+    last.take(all, row);
+    const pass from = all.all(), p = last.all();
+    REQUIRE(p.tokens == 48 - row);
+    for (u32 t = 0; t < p.tokens; ++t) {
+      CHECK(p.ids[t] == ids[row + t]);
+      const segment &was = from.segments[from.segment_of[row + t]], &is = p.segments[p.segment_of[t]];
+      CHECK(is.position + t - is.first == was.position + row + t - was.first);
+      CHECK(is.pages[0] == was.pages[0]);
+      CHECK(is.pages[1] == was.pages[1]);
+    }
+    u32 rows = 0;
+    for (const segment& s : p.segments) rows += s.tokens;
+    CHECK(rows == p.tokens);
+  }
+}
+
 TEST_CASE("workspace: outputs of a step lie apart from its inputs and from every thread's scratch") {
   const space s(room, threads);
   const std::byte* row[max_slots]{};

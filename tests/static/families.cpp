@@ -45,6 +45,8 @@ static_assert(program<Gemma_4_E2B, Q8_0>::state_bytes({.context = 512}, dtype::f
 // Sequences go on behind their context where nothing lasts, and no angle depends on how long it is.
 static_assert(program<Mistral_7B_v0_1, Q8_0>::slides && program<Mamba2_130M, Q8_0>::slides && !program<Gemma_4_E2B, Q8_0>::slides);
 static_assert(program<Gemma_4_E2B, Q8_0>::first_lasting == 4);
+// Rows that nobody wants end with the last layer that has a state: 20 and 1 layers have none.
+static_assert(program<Gemma_4_E2B, Q8_0>::row_end.layer == 14 && program<Nemotron_H_8B, Q8_0>::row_end.layer == 50);
 // Beyond it windows of 512 take what a pass of 512 sees: 9 pages of 128 positions.
 static_assert(program<Gemma_4_E2B, Q8_0>::state_bytes({.context = 4096}, dtype::f16) == u64{2} * 2 * (9 * 128 * 12 * 256 + 4096 * 3 * 512));
 static_assert(program<Gemma_4_E2B, Q8_0>::state_bytes({.context = 4096, .chunk = 2}, dtype::f16) == u64{2} * 2 * (5 * 128 * 12 * 256 + 4096 * 3 * 512));

@@ -50,6 +50,8 @@ static_assert(steps_are(fused::foot(), {norm_quantize, logits}));
 static_assert(fused::count() == 1 + 28 * 9 + 2);
 static_assert(phases_of(fused::body<0>(), form::decode).barriers() == 4 && fused::barriers(form::decode) == 1 + 28 * 4 + 1);
 static_assert(phases_of(fused::body<0>(), form::prefill).barriers() == 8);
+// a row that nobody wants ends where the last layer has stored its key and value
+static_assert(fused::row_end.layer == 27 && fused::body<0>().ops[phases_of(fused::body<0>(), form::prefill).phases[fused::row_end.phase].first].op == attend_quantize);
 
 // without quantisation: 16 steps as the spike found, one more for the cache
 static_assert(program<Qwen3_0_6B, F32, false>::count() == 1 + 28 * 17 + 2);

@@ -2,6 +2,7 @@
 // cost.cpp: see cost.hpp.
 #include "cost.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -23,35 +24,51 @@ double program_cost::experts::read(u32 rows) const { return bytes * count * (1 -
 program_cost::program_cost(const nlohmann::ordered_json& plan, u64 weight_bytes) : kv_format_(plan["capacity"]["kv"]) {
   // Packed weights may take fewer bytes than their format says.
   const double scale = static_cast<double>(weight_bytes) / plan["weight_bytes"].get<double>();
-  for (const auto& code : plan["codes"]) {
+  const u32 end_layer = plan["row_end"]["layer"], end_instruction = plan["row_end"]["instruction"];
+  const auto& variant_of_layer = plan["variant_of_layer"];
+  for (u32 number = 0; const auto& code : plan["codes"]) {
     const bool header = code["name"] == "header", footer = code["name"] == "footer";
-    const double layers = code["layers"];
+    const auto layers_at = [&, variant = number++ - 1](u32 instruction) {
+      layer_counts n{};
+      if (header || footer) n.all = 1;
+      else
+        for (u32 l = 0; l < variant_of_layer.size(); ++l)
+          if (variant_of_layer[l] == variant) (l > end_layer || (l == end_layer && instruction >= end_instruction) ? n.wanted : n.all) += 1;
+      return n;
+    };
     double active = 0;  // experts of a row
     for (const auto& i : code["instructions"])
       if (i["params"].contains("route")) active = i["params"]["route"]["active"];
-    for (const auto& weight : code["weights"]) {
+    std::vector<u32> reader(code["weights"].size());  // the first instruction that reads each
+    for (u32 i = static_cast<u32>(code["instructions"].size()); i-- > 0;)
+      for (const auto& slot : code["instructions"][i]["weights"]) reader.at(slot.get<std::size_t>()) = i;
+    for (std::size_t slot = 0; const auto& weight : code["weights"]) {
+      const layer_counts layers = layers_at(reader[slot++]);
       if (header && weight["role"] == "embed") continue;  // one row of it
-      const double bytes = scale * layers * weight["bytes"].get<double>(), count = weight.value("experts", 0.0);
-      if (count > 0) experts_.push_back({bytes / count, count, active});
-      else (footer ? head_bytes_ : body_bytes_) += bytes;
-      if (const auto& shape = weight["shape"]; shape.size() == 2)
-        (footer ? head_ : body_)
-            .add(weight["format"].get<std::string>(),
-                 layers * shape[0].get<double>() * shape[1].get<double>() * (count > 0 ? active / count : 1));
+      const double bytes = scale * weight["bytes"].get<double>(), count = weight.value("experts", 0.0);
+      if (count > 0) experts_.push_back({bytes / count, layers, count, active});
+      else (footer ? head_bytes_ : body_bytes_) += layers.all * bytes, wanted_bytes_ += layers.wanted * bytes;
+      if (const auto& shape = weight["shape"]; shape.size() == 2) {
+        const double each = shape[0].get<double>() * shape[1].get<double>() * (count > 0 ? active / count : 1);
+        (footer ? head_ : body_).add(weight["format"].get<std::string>(), layers.all * each);
+        wanted_.add(weight["format"].get<std::string>(), layers.wanted * each);
+      }
     }
     steps_.emplace_back();
+    u32 at = 0;
     for (const auto& i : code["instructions"]) {
+      const layer_counts layers = layers_at(at++);
       step_cost& s = steps_.back().emplace_back(step_cost{i["op"], 0, {}, 0, 0});
       for (const auto& slot : i["weights"]) {
         const auto& w = code["weights"][slot.get<std::size_t>()];
         const double bytes = scale * w["bytes"].get<double>();
-        if (const double count = w.value("experts", 0.0); count > 0) s.chosen = {s.chosen.bytes + bytes / count, count, active};
+        if (const double count = w.value("experts", 0.0); count > 0) s.chosen = {s.chosen.bytes + bytes / count, {1, 0}, count, active};
         else header ? s.of_each_row += bytes / w["shape"][0].get<double>() : s.weights += bytes;
       }
       if (!s.op.starts_with("attend")) continue;
       const auto& p = i["params"];
       s.window = p.value("window", everything);
-      attentions_.push_back({2.0 * layers * p["heads"].get<double>() * p["head_dim"].get<double>(), code["layers"], s.window});
+      attentions_.push_back({2.0 * p["heads"].get<double>() * p["head_dim"].get<double>(), layers, s.window});
     }
   }
   if (const auto& states = plan["states"]; states["count"] > 0)
@@ -59,11 +76,11 @@ program_cost::program_cost(const nlohmann::ordered_json& plan, u64 weight_bytes)
 }
 
 double program_cost::bytes(const pass& p) const {
-  double sum = body_bytes_ + (p.logits ? head_bytes_ : 0);
-  for (const experts& e : experts_) sum += e.read(p.rows);
+  double sum = body_bytes_ + (p.wanted() ? wanted_bytes_ : 0) + (p.logits ? head_bytes_ : 0);
+  for (const experts& e : experts_) sum += e.layers.all * e.read(p.rows) + e.layers.wanted * e.read(p.wanted());
   for (const attention& a : attentions_) {
     const u64 seen = std::min(u64{p.position}, u64{a.window}) + p.of_each();
-    sum += static_cast<double>(seen) * p.sequences * a.layers * kv_bytes_;
+    sum += static_cast<double>(seen) * p.sequences * (a.layers.all + (p.wanted() ? a.layers.wanted : 0)) * kv_bytes_;
   }
   return sum;
 }
@@ -78,10 +95,11 @@ double program_cost::least_ns(const pass& p, const machine_peaks& peaks) const {
   work scores;
   for (const attention& a : attentions_) {
     double pairs = 0;
-    for (u32 row = 1; row <= p.of_each(); ++row) pairs += std::min(p.position + row, a.window);
+    for (u32 row = 1; row <= p.of_each(); ++row)
+      pairs += std::min(p.position + row, a.window) * (a.layers.all + (row + p.wanted() / p.sequences > p.of_each() ? a.layers.wanted : 0));
     scores.add(kv_format_, p.sequences * pairs * a.per_pair);
   }
-  const double compute = p.rows * body_.ns(peaks) + p.logits * head_.ns(peaks) + scores.ns(peaks);
+  const double compute = p.rows * body_.ns(peaks) + p.wanted() * wanted_.ns(peaks) + p.logits * head_.ns(peaks) + scores.ns(peaks);
   return std::max(compute, bytes(p) / peaks.read_gbs);
 }
 

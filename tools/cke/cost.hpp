@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <cke/core/opcode.hpp>
 #include <cke/tune/peaks.hpp>
 
 namespace cke::tool {
@@ -20,6 +21,7 @@ class program_cost {
   struct pass {
     u32 position, rows, logits, sequences = 1;
     u32 of_each() const { return rows / sequences; }
+    u32 wanted() const { return rows > decode_rows ? logits : rows; }  // rows that all layers compute
   };
   // Weights once, of experts those that the rows choose; keys and values of every position once.
   double bytes(const pass& p) const;
@@ -32,6 +34,10 @@ class program_cost {
   double least_ns(const pass& p, const machine_peaks& peaks) const;
 
  private:
+  // How many layers of a code compute an instruction: for all rows, and of a prompt for those whose logits somebody wants.
+  struct layer_counts {
+    double all, wanted;
+  };
   // Multiplications, by the unit that does them.
   struct work {
     double int8{}, bf16{}, f32{};
@@ -39,12 +45,15 @@ class program_cost {
     double ns(const machine_peaks& peaks) const;
   };
   struct attention {
-    double per_pair;  // multiplications for a query and a key, all heads, all layers of this kind
-    u32 layers, window;
+    double per_pair;  // multiplications for a query and a key, all heads
+    layer_counts layers;
+    u32 window;
   };
   // Rows that choose at random, as routers are trained to, choose so many different experts.
   struct experts {
-    double bytes{}, count = 1, active = 1;  // of one
+    double bytes{};  // of one
+    layer_counts layers{};
+    double count = 1, active = 1;
     double read(u32 rows) const;
   };
   struct step_cost {
@@ -55,8 +64,8 @@ class program_cost {
     u32 window;          // of the positions that it attends to; 0: it does not attend
   };
 
-  double body_bytes_{}, head_bytes_{}, kv_bytes_{};  // of a pass; of its logits; of a position in a layer
-  work body_, head_;                                 // for each row
+  double body_bytes_{}, wanted_bytes_{}, head_bytes_{}, kv_bytes_{};  // of a pass; of one with logits; of those; of a position in a layer
+  work body_, wanted_, head_;                                        // for each row, each wanted one, each with logits
   std::vector<attention> attentions_;
   std::vector<experts> experts_;
   std::vector<std::vector<step_cost>> steps_;

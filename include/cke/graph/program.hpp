@@ -199,6 +199,22 @@ template <class Model, class Formats, bool Fused = true> struct program {
     return bits;
   }();
 
+  // A row whose logits nobody wants ends behind the last state that it leaves: in this layer, in prefill form before this
+  // phase. Layers behind it have no states, or share those of others.
+  struct end_of_row {
+    u32 layer, phase;
+  };
+  static constexpr end_of_row row_end = [] {
+    u32 l = layers - 1;
+    const auto leaves = [](const code& c) {
+      for (const auto& i : c.ops)
+        if (stores(i)) return true;
+      return false;
+    };
+    while (l > 0 && !leaves(*bodies[variants.of[l]])) --l;
+    return end_of_row{l, phase_behind_stores(*bodies[variants.of[l]])};
+  }();
+
   static constexpr u32 vocab = foot().regs[foot().regs.size() - 1].width;
   static constexpr u32 dim = footer::in;
 

@@ -76,5 +76,28 @@ constexpr schedule phases_of(const code& c, form f) {
   return s;
 }
 
+constexpr bool attends(opcode op) { return op == opcode::attend || op == opcode::attend_quantize; }
+// Whether a step leaves something in a state; attention reads what kv_store left.
+constexpr bool stores(const instruction& i) { return i.state != absent && !attends(i.op); }
+
+// In prefill form, the first phase behind all stores that can leave out rows at the front of the pass: all threads wait before
+// it, and what crosses there are rows of floats. As many as there are phases: none.
+constexpr u32 phase_behind_stores(const code& c) {
+  const schedule s = phases_of(c, form::prefill);
+  u32 behind = 0;
+  for (u32 i = 0; i < c.ops.size(); ++i)
+    if (stores(c.ops[i])) behind = i + 1;
+  const auto crosses_whole = [&](u32 step) {  // a register that is no rows of floats
+    for (u32 i = step; i < c.ops.size(); ++i)
+      for (u32 n = 0; n < c.ops[i].in.count; ++n)
+        for (u32 k = 0; k < step; ++k)
+          if (c.ops[k].out.has(c.ops[i].in[n]) && c.regs[c.ops[i].in[n]].as != dtype::f32) return true;
+    return false;
+  };
+  for (u32 p = 1; p < s.phases.size(); ++p)
+    if (s.phases[p].first >= behind && s.phases[p - 1].barrier && !crosses_whole(s.phases[p].first)) return p;
+  return s.phases.size();
+}
+
 }  // namespace cke
 CKE_COLD_END

@@ -38,7 +38,7 @@ template <class Isa> void norm_head(const params& p, const work& w, u32 matrix, 
 template <class Isa> void turn_head(const params& p, const work& w, u32 token, float* x) {
   const u32 width = rope_width(p.rope, p.head_dim);
   const u32 position = position_of(segment_of(w, token), token);
-  const u64 at = u64{position < w.rope.context ? position : w.rope.context + token} * (width / 2);
+  const u64 at = u64{position < w.rope.context ? position : w.rope.beyond + token} * (width / 2);
   rope_kernel<Isa>::apply(x, w.rope.cos + at, w.rope.sin + at, width, p.rope.pairs);
 }
 

@@ -35,11 +35,11 @@ struct kv_place {
 };
 
 // cos and sin of every position of the context, [position][dims / 2]; behind them, those of each row of the pass that is
-// of a position beyond it.
+// of a position beyond it, row 0 of the pass at `beyond`.
 struct rope_view {
   const float* cos{};
   const float* sin{};
-  u32 context = ~u32{0};
+  u32 context = ~u32{0}, beyond{};
 };
 
 struct work {

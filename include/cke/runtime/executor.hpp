@@ -49,7 +49,7 @@ template <class P, dtype KV, class Isa> class executor {
     s.reserve(tokens);
     space_.rows().clear();
     space_.add(ids, s);
-    run_layers();
+    run_layers(tokens - rows);
     s.advance(tokens);
     for (u32 first = tokens - rows, n; first < tokens; first += n) {
       n = run_footer(first, tokens);
@@ -66,8 +66,16 @@ template <class P, dtype KV, class Isa> class executor {
       p.of.reserve(static_cast<u32>(p.ids.size()));
       space_.add(p.ids, p.of);
     }
-    if (space_.rows().all().tokens == 0) return;
-    run_layers();
+    const u32 all = space_.rows().tokens();
+    if (all == 0) return;
+    u32 first_wanted = all;
+    for (u32 i = count, end = all; i-- > 0;) {
+      const part p = part_of(i);
+      const u32 ids = static_cast<u32>(p.ids.size()), rows = p.hidden ? ids - p.first : p.wanted();
+      if (rows > 0) first_wanted = end - rows;
+      end -= ids;
+    }
+    run_layers(first_wanted);
     // The rows whose logits somebody wants move to the front of the stream.
     u32 wanted = 0;
     for (u32 i = 0, end = 0; i < count; ++i) {
@@ -114,13 +122,26 @@ template <class P, dtype KV, class Isa> class executor {
     return most;
   }();
 
-  void run_layers() {
-    const pass now = space_.rows().all();
+  // Of a prompt, rows before the first that somebody wants end with their last state.
+  void run_layers(u32 first_wanted) {
+    const pass all = space_.rows().all();
+    const bool ends = first_wanted > 0 && form_of(all.tokens) == form::prefill;
+    const pass wanted = ends ? space_.last_rows(first_wanted) : all;
     team_.run_fitting([&](u32 thread) noexcept {
-      run_code(0, now, thread, weights_.row(0), 0, 0);
+      run_code(0, all, thread, weights_.row(0), 0, 0);
       u32 state = 0;
       for (u32 l = 0; l < P::layers; ++l) {
-        run_code(P::variants.of[l] + 1u, now, thread, weights_.row(l + 1), l, state);
+        const u32 index = P::variants.of[l] + 1u;
+        const std::byte* const* const row = weights_.row(l + 1);
+        if (ends && l == P::row_end.layer) {
+          run_phases(index, form::prefill, 0, P::row_end.phase, all, thread, row, l, state);
+          if (wanted.tokens == 0) return;
+          pass rest = wanted;
+          rest.within = true;
+          run_phases(index, form::prefill, P::row_end.phase, ~0u, rest, thread, row, l, state);
+        } else {
+          run_code(index, ends && l > P::row_end.layer ? wanted : all, thread, row, l, state);
+        }
         state += P::plain[P::kind_of[l]].states.size();
       }
     });
@@ -146,9 +167,14 @@ template <class P, dtype KV, class Isa> class executor {
   }
 
   void run_code(u32 index, const pass& now, u32 thread, const std::byte* const* row, u32 layer, u32 state) {
-    const auto [c, phases, steps] = codes[index];
-    const form f = form_of(now.tokens);
-    for (const phase& ph : phases[f == form::prefill].phases) {
+    run_phases(index, form_of(now.tokens), 0, ~0u, now, thread, row, layer, state);
+  }
+  // Phases [from, to), as far as there are any.
+  void run_phases(u32 index, form f, u32 from, u32 to, const pass& now, u32 thread, const std::byte* const* row, u32 layer, u32 state) {
+    const auto [c, phases_of_form, steps] = codes[index];
+    const auto& phases = phases_of_form[f == form::prefill].phases;
+    for (u32 n = from; n < phases.size() && n < to; ++n) {
+      const phase& ph = phases[n];
       const auto prepared = [&](u32 k) {
         const instruction& i = c->ops[k];
         return space_.prepare(*c, index, f, i, now, thread, row, layer, state + (i.state == absent ? 0 : i.state));

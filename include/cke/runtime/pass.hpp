@@ -2,6 +2,7 @@
 // pass.hpp: what one pass over the weights computes: rows of tokens, and the sequences that they are of.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 
 #include "../kernels/kernel.hpp"
@@ -13,10 +14,11 @@ namespace cke {
 struct pass {
   u32 tokens{};
   const u32* ids{};
-  u32 skip{};  // rows of the stream that the current block leaves out: the footer takes the last ones
+  u32 skip{};  // rows at the front of the stream that it leaves out: the footer takes the last ones
   std::span<const segment> segments{};
   const u32* segment_of{};
   std::span<const u32> tiles{};
+  bool within{};  // a block, whose first phases had all rows: it leaves out those of the block's registers too
 };
 
 // Puts a pass together, sequence by sequence.
@@ -41,6 +43,14 @@ class pass_rows {
     }
     segments_[segment_count_++] = {tokens_, n, position, {lasting, passing}};
     tokens_ += n;
+  }
+  // The rows of another from `row` on.
+  void take(const pass_rows& other, u32 row) {
+    clear();
+    for (const segment& s : std::span(other.segments_, other.segment_count_)) {
+      const u32 skipped = std::min(s.tokens, row - std::min(row, s.first));
+      add({other.ids_ + s.first + skipped, s.tokens - skipped}, s.position + skipped, s.pages[0], s.pages[1]);
+    }
   }
   u32 tokens() const { return tokens_; }
   pass all() const { return {tokens_, ids_, 0, {segments_, segment_count_}, segment_of_, {tiles_, tile_count_}}; }

@@ -23,7 +23,7 @@ class rope_cache {
     float* const cos = memory.take<float>(half * rows);
     float* const sin = memory.take<float>(half * rows);
     for (u64 p = 0; p < context; ++p) f.row(p, cos + p * half, sin + p * half);
-    first_.reset(new table{r, head_dim, {cos, sin, context}, cos, sin, std::move(f), std::move(memory), std::move(first_)});
+    first_.reset(new table{r, head_dim, {cos, sin, context, context}, cos, sin, std::move(f), std::move(memory), std::move(first_)});
   }
   // Row `row` behind the context becomes that of a position.
   void turn(u32 row, u32 position) {

@@ -15,8 +15,6 @@
 CKE_COLD_BEGIN
 namespace cke {
 
-constexpr bool attends(opcode op) { return op == opcode::attend || op == opcode::attend_quantize; }
-
 // Where a program's registers are, and what a step is handed. Shared by all sessions of a model: one
 // pass runs at a time. Both executors use it.
 template <class P, dtype KV, class Isa> class workspace {
@@ -42,13 +40,13 @@ template <class P, dtype KV, class Isa> class workspace {
     });
     own_bytes_ = align_up(m.own);
     thread_bytes_ = own_bytes_ + align_up(scratch) + 4096;
-    memory_ = arena(m.stream + m.side + m.scratch + align_up(parts) + thread_bytes_ * threads + pass_rows::bytes(k.chunk));
+    memory_ = arena(m.stream + m.side + m.scratch + align_up(parts) + thread_bytes_ * threads + 2 * pass_rows::bytes(k.chunk));
     stream_ = memory_.take(m.stream);
     side_ = memory_.take(m.side);
     shared_ = memory_.take(m.scratch);
     parts_ = reinterpret_cast<float*>(memory_.take(align_up(parts)));
     threads_ = memory_.take(thread_bytes_ * threads);
-    rows_ = pass_rows(memory_, k.chunk);
+    rows_ = pass_rows(memory_, k.chunk), last_rows_ = pass_rows(memory_, k.chunk);
   }
 
   const capacity& limits() const { return capacity_; }
@@ -68,7 +66,7 @@ template <class P, dtype KV, class Isa> class workspace {
     for (u32 k = 0; k < i.weight.count; ++k) w.weight[k] = weight_row[i.weight[k]];
     if (i.state != absent) w.kv = slot_state<P, KV, Isa>::places[state];
     w.parts = parts_;
-    if (i.p.rope.dims) w.rope = ropes_.find(i.p.rope, i.p.head_dim);
+    if (i.p.rope.dims) w.rope = ropes_.find(i.p.rope, i.p.head_dim), w.rope.beyond += now.skip;
     return w;
   }
 
@@ -79,6 +77,13 @@ template <class P, dtype KV, class Isa> class workspace {
   }
 
   pass_rows& rows() { return rows_; }  // of the pass that is put together, or runs
+  // Its rows from `first` on.
+  pass last_rows(u32 first) {
+    last_rows_.take(rows_, first);
+    pass p = last_rows_.all();
+    p.skip = first;
+    return p;
+  }
   // Ids that a slot takes in it.
   void add(std::span<const u32> ids, const slot_state<P, KV, Isa>& s) {
     if constexpr (P::slides)
@@ -103,9 +108,11 @@ template <class P, dtype KV, class Isa> class workspace {
     const u32 stride = row_stride(v.width);
     if (r == token_ids) return {reinterpret_cast<std::byte*>(const_cast<u32*>(now.ids)), 1, 1, dtype::f32};
     if (r == stream) return {stream_ + u64{now.skip} * stride * sizeof(float), v.width, stride, v.as};
-    if (r == beside) return {side_ + u64{layer} * v.width * sizeof(float), v.width, row_stride(P::side_width), v.as};
+    if (r == beside)
+      return {side_ + (u64{now.skip} * row_stride(P::side_width) + u64{layer} * v.width) * sizeof(float), v.width, row_stride(P::side_width), v.as};
     std::byte* base = l.is_own(r) ? threads_ + thread * thread_bytes_ : shared_;
-    return {base + l.offset[r], v.width, stride, v.as};
+    const u64 left_out = now.within && v.as == dtype::f32 ? u64{now.skip} * v.rows * stride * sizeof(float) : 0;
+    return {base + l.offset[r] + left_out, v.width, stride, v.as};
   }
 
   // Bytes that a step's kernel uses of its thread's own memory.
@@ -137,7 +144,7 @@ template <class P, dtype KV, class Isa> class workspace {
   u64 own_bytes_{}, thread_bytes_{};
   layout layouts_[2][codes]{};
   rope_cache ropes_;
-  pass_rows rows_;
+  pass_rows rows_, last_rows_;
 };
 
 constexpr kernel_types types_of(const code& c, const instruction& i, dtype kv) {

@@ -153,8 +153,9 @@ class scheduler {
       if (s.decoding()) wishes.push_back(s.wishes(options_.draft / under_way));
     if (options_.smaller) guess_by_model(*options_.smaller, wishes, options_.chunk);
     else std::ranges::for_each(wishes, guess_by_text);
-    for (std::size_t next = 0; slot& s : slots_)
-      if (s.decoding()) add(s, s.guessed(wishes[next++])), rows += parts.back().count;
+    std::vector<std::span<const u32>> guesses;
+    for (slot& s : slots_)
+      if (s.decoding()) guesses.push_back(s.guessed(wishes[guesses.size()])), rows += static_cast<u32>(guesses.back().size());
     count_.draft_tokens += rows - under_way;
     u32 room = std::max<u32>(1, options_.chunk - std::min<u32>(options_.chunk, rows));
     std::vector<part> alone;
@@ -168,6 +169,9 @@ class scheduler {
       if (s.what()->what.prompt_logprobs) alone.push_back({&s, static_cast<u32>(ids.size())});
       else add(s, ids);
     }
+    // Behind the prompts, most of whose rows nobody wants: those before the first that is wanted end early.
+    for (std::size_t next = 0; slot& s : slots_)
+      if (s.decoding()) add(s, guesses[next++]);
     const auto begun = clock::now();
     const std::vector<std::string> errors = feed_together(model_, turns);
     for (std::size_t i = 0; i < parts.size(); ++i) advance(*parts[i].of, parts[i].count, errors[i]);

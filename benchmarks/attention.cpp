@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// attention.cpp: one core: a token over a cache of some depth, and a chunk of a prompt; 16 heads of 128 on 8.
+// attention.cpp: one core: a token over a cache of some depth, and a chunk of a prompt; what it stores; 16 heads of 128 on 8.
 #include <cke/kernels/heads.hpp>
 #include <cke/graph/plan.hpp>
 #include <cke/runtime/arena.hpp>
@@ -11,10 +11,35 @@ namespace {
 
 using namespace cke;
 
+constexpr params p{.heads = 16, .kv_heads = 8, .head_dim = 128, .window = everything};
+
+// Keys and values of 512 positions.
+template <dtype KV, class Isa> void store(benchmark::State& state) {
+  constexpr u32 tokens = 512, width = p.kv_heads * p.head_dim;
+  const u64 block = kv_cache<KV, Isa>::block_bytes(p.head_dim), page = block * p.kv_heads, rows = u64{tokens} * row_stride(width) * 4;
+  arena memory(tokens / key_block * page + 2 * rows + pass_rows::bytes(tokens) + 4096);
+  std::vector<std::byte*> pages(tokens / key_block);
+  for (std::byte*& at : pages) at = memory.take(page);
+  pass_rows all(memory, tokens);
+  all.add(std::vector<u32>(tokens), 0, pages.data(), nullptr);
+  const pass now = all.all();
+  work w;
+  w.tokens = tokens, w.segments = now.segments, w.segment_of = now.segment_of, w.by = split::tokens, w.kv = {0, block};
+  w.in[0] = w.in[1] = {nullptr, width, row_stride(width), dtype::f32};
+  w.in[0].data = memory.take(rows), w.in[1].data = memory.take(rows);
+  const auto numbers = bench::normal(width);
+  for (const view& v : {w.in[0], w.in[1]})
+    for (u32 t = 0; t < tokens; ++t) std::copy(numbers.begin(), numbers.end(), v.row(t));
+  for (auto _ : state) {
+    for (u32 unit = 0; unit < units_of(p, w.by, tokens, 0); ++unit) kernel<opcode::kv_store, KV, Isa>::run(p, w, unit);
+    benchmark::ClobberMemory();
+  }
+  bench::report<Isa>(state, 0, static_cast<double>(2 * rows) + static_cast<double>(tokens / key_block * page), KV);
+}
+
 // Arguments: tokens of the pass, positions before them.
 template <dtype KV, class Isa> void attend(benchmark::State& state) {
   const auto tokens = static_cast<u32>(state.range(0)), depth = static_cast<u32>(state.range(1));
-  const params p{.heads = 16, .kv_heads = 8, .head_dim = 128, .window = everything};
   const u32 positions = static_cast<u32>(align_up(depth + tokens, key_block)), width = p.heads * p.head_dim;
   const u64 block = kv_cache<KV, Isa>::block_bytes(p.head_dim), rows = u64{tokens} * row_stride(width) * 4;
   arena memory(positions / key_block * block * p.kv_heads + 2 * rows + attend_scratch<KV, Isa>(p) + pass_rows::bytes(tokens) + 4096);
@@ -53,6 +78,7 @@ template <class Isa, dtype... KVs> void add() {
     for (const i64 depth : {0, 1024, 4096}) b->Args({512, depth});
   };
   (one(bench::label("attend", KVs, Isa::name).c_str(), attend<KVs, Isa>), ...);
+  (benchmark::RegisterBenchmark(bench::label("store", KVs, Isa::name).c_str(), store<KVs, Isa>), ...);
 }
 
 }  // namespace

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// ahead.cpp: many tokens in one launch: its schedule, its rings, and its bits under every order of things and with faults.
+// ahead.cpp: many tokens in one launch: their bits under every order of things and with faults.
 #include "ahead.hpp"
 
-#include <cke/models/qwen3_moe.hpp>
 #include <cke/text/random.hpp>
 #include <cmath>
 #include <cstdlib>
@@ -11,38 +10,9 @@
 #include "../runtime/expert_model.hpp"
 
 using namespace cke;
-using ahead::emulated, ahead::one_by_one, ahead::other_order, ahead::yes;
-
-// What a block of an H100 or H200 does for a token, and how often all wait.
-using qwen3_schedule = cuda::token_schedule<program<Qwen3_0_6B, Q8_0>, dtype::bf16>;
-static_assert(qwen3_schedule::exchanges == 28 * 6 + 2);  // before qkv, keys, the join, o, gate and up, down; the head; the choice
-static_assert(qwen3_schedule::shares_of(132).all == 633'233'408 && qwen3_schedule::shares_of(132).most == 4'909'056);
-// While blocks wait before the norm, the weights of q, k and v come nearer; before the second one, those of gate and up.
-constexpr cuda::coming qwen3_qkv = cuda::coming_at(qwen3_schedule::all[1], 0), qwen3_gate = cuda::coming_at(qwen3_schedule::all[1], 6);
-static_assert(qwen3_qkv.step == 1 && qwen3_qkv.units == 128 && qwen3_qkv.matrices == 3 && qwen3_qkv.first[1] == 64 && qwen3_qkv.first[2] == 96);
-static_assert(qwen3_gate.step == 7 && qwen3_gate.units == 96 && qwen3_gate.matrices == 2 && qwen3_gate.first[1] == 0 && qwen3_gate.unit_bytes == 34'816);
-static_assert(qwen3_schedule::common_bytes == 632'064 && qwen3_schedule::own_bytes == 15'488);
-// Its rings: so many tiles of 4,352 bytes for each warp, on a block of an A100, of a GPU with 99 KB, of an H100.
-using qwen3_tokens = cuda::megakernel<program<Qwen3_0_6B, Q8_0>, dtype::bf16>;
-static_assert(qwen3_schedule::slot_bytes == 4352 && qwen3_schedule::matrices == 28 * 6 + 1);
-static_assert(qwen3_tokens::slots_of(cuda::sm80::shared_memory) == 4 && qwen3_tokens::slots_of(cuda::sm86::shared_memory) == 2 &&
-              qwen3_tokens::slots_of(cuda::sm90::shared_memory) == 6 && qwen3_tokens::slots_of(cuda::sm75::shared_memory) == 0);
-
-// With experts in each layer: before qkv, keys, the join, o; before the router, the choice, down, the sum of parts.
-using mixed_schedule = cuda::token_schedule<program<Qwen3_30B_A3B, Q8_0>, dtype::bf16>;
-static_assert(mixed_schedule::exchanges == 48 * 8 + 2);
+using ahead::emulated, ahead::in_clusters, ahead::long_rows, ahead::one_by_one, ahead::other_order, ahead::yes;
 
 namespace {
-
-// Rows so long that each warp has tiles, and the first ones more than one of a unit; the last tile of a row is shorter.
-struct long_rows : model<
-    embedding<99, 64>,
-    stack<2, block<
-        residual<rms_norm<64, 1e-6>, attention<attend{.dim = 64, .heads = 2, .kv_heads = 1, .head_dim = 32,
-                                                      .rope = {.dims = 32, .theta = 1e4}, .qk_norm = {1e-6}}>>,
-        residual<rms_norm<64, 1e-6>, gated_mlp<64, 1088, activation::silu>>>>,
-    rms_norm<64, 1e-6>,
-    head<64, 99, true>> {};
 
 // The model on a device that has its seed, its blocks and its faults from the globals.
 template <class M, class Formats, class Isa> auto load(u32 context = 96) {
@@ -68,18 +38,24 @@ TEST_CASE("cuda: many tokens in one launch have the CPU's bits under every sched
   const char* const asked = std::getenv("CKE_SCHEDULES");
   const u64 schedules = asked ? std::strtoull(asked, nullptr, 10) : 24;
   for (cuda::emulation_seed = 0; cuda::emulation_seed < schedules; ++cuda::emulation_seed) {
-    cuda::emulation_blocks = 1 + static_cast<u32>(cuda::emulation_seed % 5);
+    const auto seed = static_cast<u32>(cuda::emulation_seed);
+    cuda::emulation_blocks = 1 + seed % 5;
     CAPTURE(cuda::emulation_seed);
-    switch (cuda::emulation_seed % 3) {  // weights from where they are, by copies of lanes, by bulk copies
+    switch (seed % 4) {  // weights from where they are, by copies of lanes, by bulk copies, and these in clusters
       case 0: check(on<cuda::sm75>()); break;
       case 1: check(on<cuda::sm80>()); break;
-      default: check(on<cuda::sm90>());
+      case 2: check(on<cuda::sm90>()); break;
+      default: {  // three heads are shared by two clusters, by three, by four
+        const in_clusters of(seed / 4 % 3 + 2, seed / 12 % 2 + 1);
+        check(on<cuda::sm90>());
+      }
     }
   }
   cuda::emulation_seed = 0, cuda::emulation_blocks = 4;
 }
 
 TEST_CASE("cuda: running ahead goes over the end of a page, and ends at stop ids, at a no, and at the context's end") {
+  const in_clusters of(2, 2);
   const auto model = load<long_rows, Q8_0, emulated<cuda::sm90>>(132);
   const std::vector<u32> long_prompt = random_model::ids(126, 99);
   ahead::check(sequence(model), sequence(model), long_prompt);
@@ -141,8 +117,23 @@ TEST_CASE("cuda: a block that is not heard ends the launch; one that hears too s
     const std::string early = error<cuda::sm90>({.hear_too_soon = nth});
     found += names(early, "device code: a ");
     CHECK((names(early, "device code: a ") || early == "nothing"));  // nothing: all had come by then
+    const in_clusters of(2, 2);
+    CHECK(names(error<cuda::sm90>({.lose_add = nth}), "blocks that come within 2000 ms"));
+    CHECK(names(error<cuda::sm90>({.tear = nth}), "device code: a read"));
   }
   CHECK(found >= 3);
+  CHECK(error<cuda::sm90>({}) == "nothing");
+}
+TEST_CASE("cuda: a block that goes on from a wait of its cluster, and has not heard what the others wrote, is found") {
+  const in_clusters of(2, 2);
+  u32 found = 0;
+  for (u64 nth = 1; nth <= 8; ++nth) {  // of a layer: before keys, before the join, each of four blocks
+    CAPTURE(nth);
+    const std::string early = error<cuda::sm90>({.leave_cluster = nth});
+    CHECK((names(early, "a barrier after the write of another thread") || early == "nothing"));  // nothing: it joins what it found itself
+    found += early != "nothing";
+  }
+  CHECK(found >= 4);
   CHECK(error<cuda::sm90>({}) == "nothing");
 }
 TEST_CASE("cuda: a tile of weights that is not there when its copy should have come is found, and so is half of one") {
@@ -172,6 +163,10 @@ TEST_CASE("cuda: many tokens in one launch have the CPU's bits with mixtures of 
     CAPTURE(cuda::emulation_seed);
     check(cuda::sm90{});
   }
+  {
+    const in_clusters of(2, 2);
+    check(cuda::sm90{});
+  }
   check(cuda::sm75{});
   cuda::emulation_seed = 0, cuda::emulation_blocks = 4;
   const auto ungated = load<random_model::without_gates, Q8_0, emulated<cuda::sm80>>();
@@ -197,15 +192,17 @@ TEST_CASE("cuda: warps that dawdle before and after exchanges find the same ids 
   sequence steps = on<cuda::sm90>();
   steps.feed(prompt);
   const std::vector<u32> want = one_by_one(steps, 5);
-  for (cuda::emulation_blocks = 1; cuda::emulation_blocks <= 5; cuda::emulation_blocks += 2, ++cuda::emulation_seed) {
+  for (const auto& [clusters, size] : {std::pair{1u, 1u}, {3u, 1u}, {2u, 2u}}) {
+    const in_clusters of(clusters, size);
+    ++cuda::emulation_seed;
     sequence s(load<long_rows, Q8_0, cuda::isa<late_device>>());
     s.feed(prompt);
     stops = 0;
     CHECK(s.generate_nosync(5, {}, yes) == want);
     CHECK(std::ranges::equal(s.logits(), steps.logits()));
-    CHECK(stops == u64{2 * plan::exchanges} * 5 * cuda::emulation_blocks * cuda::block_threads);
+    CHECK(stops == u64{2 * (plan::exchanges + plan::group_exchanges)} * 5 * cuda::emulation_blocks * cuda::block_threads);
   }
-  cuda::emulation_seed = 0, cuda::emulation_blocks = 4;
+  cuda::emulation_seed = 0;
   // A quarter of all stops, by up to 4 us, and each warp at others.
   u32 late = 0, most = 0, both = 0;
   for (u32 n = 0; n < 4000; ++n) {
@@ -274,77 +271,14 @@ TEST_CASE("cuda: noise makes draws from the softmax") {
   CHECK(cuda::gumbel(0xffffffffu) == doctest::Approx(-std::log(24 * std::log(2.))));
 }
 
-// ---- the stream of weights
-
 namespace {
 
-struct taken {
-  u32 matrix, unit, tile;
-  bool operator==(const taken&) const = default;
+// Values have a format of their own, so that qkv is a launch for each.
+struct other_values {
+  static constexpr dtype of(const weight_slot& w, u32 layer, u32 layers, bool tied) { return w.is == role::v ? dtype::bf16 : Q8_0::of(w, layer, layers, tied); }
 };
-constexpr u64 matrix_bytes = u64{1} << 30;  // matrix m of a token begins at m of these, the second one of two in the midst
-
-// What a warp's ring brings of some tokens.
-template <class Plan> std::vector<taken> brought(u32 tokens, u32 block, u32 blocks, u32 warp) {
-  std::vector<cuda::stretch> all;
-  Plan::each_matrix([&](u32 code, u32, u32 step, const cuda::part& p, u32 matrix, u32) {
-    const auto* const at = reinterpret_cast<const std::byte*>((all.size() + 1) * matrix_bytes);
-    all.push_back({at, p.paired ? at + matrix_bytes / 2 : nullptr, p.unit, Plan::units_of(code, step, matrix)});
-  });
-  std::vector<taken> tiles;
-  for (cuda::walk way([&](u32 i) { return all[i]; }, static_cast<u32>(all.size()), tokens, block, blocks, warp); !way.over(); way.next()) {
-    const u64 at = reinterpret_cast<u64>(way.unit()), bytes = at % (matrix_bytes / 2);
-    CHECK(bytes % way.shape().bytes == 0);
-    tiles.push_back({static_cast<u32>(at / (matrix_bytes / 2)) - 2, static_cast<u32>(bytes / way.shape().bytes), way.tile()});
-  }
-  return tiles;
-}
-// What its products take: the blocks of their launches are dealt out, as resident::launch does, and cut as product::of does.
-template <class Plan> std::vector<taken> wanted(u32 tokens, u32 block, u32 blocks, u32 warp) {
-  std::vector<taken> tiles;
-  for (u32 t = 0, dealt = 0; t < tokens; ++t) {
-    u32 before = 0;  // matrices of this token
-    Plan::each_code([&](u32 c, u32) {
-      for (u32 i = 0; i < Plan::all[c].steps.size(); ++i) {
-        const auto& parts = Plan::all[c].steps[i].parts;
-        const cuda::step s = cuda::unbound_of(*Plan::all[c].c, Plan::all[c].c->ops[i]).s;
-        for (u32 k = 0; k < parts.size(); ++k) {
-          if (parts[k].is != cuda::role::units) continue;
-          for (u32 u = (block + blocks - dealt) % blocks; u < parts[k].blocks; u += blocks) {
-            u32 m = parts.size() > 1 ? k : 0, unit = u;
-            if (parts.size() == 1 && !parts[k].paired)
-              while (m + 1 < s.matrix_count && u >= s.matrices[m + 1].first) ++m;
-            if (parts.size() == 1) unit -= s.matrices[m].first;
-            for (u32 second = 0; second <= parts[k].paired; ++second)
-              for (u32 slab = 0; slab < parts[k].unit.tiles; slab += parts[k].unit.run * cuda::block_warps)
-                for (u32 n = 0; n < parts[k].unit.run; ++n)
-                  if (const u32 tile = slab + warp * parts[k].unit.run + n; tile < parts[k].unit.tiles) tiles.push_back({2 * (before + m) + second, unit, tile});
-          }
-          dealt = (dealt + parts[k].blocks) % blocks;
-        }
-        for (const auto& p : parts) before += p.is == cuda::role::units ? (p.paired || parts.size() > 1 ? 1 : s.matrix_count) : 0;
-      }
-    });
-  }
-  return tiles;
-}
 
 }  // namespace
-
-TEST_CASE("cuda: rings bring the tiles that products take, in their order, from token to token") {
-  for (const u32 block : {0u, 1u, 77u, 131u})
-    for (u32 warp = 0; warp < cuda::block_warps; ++warp) {
-      const auto want = wanted<qwen3_schedule>(3, block, 132, warp);
-      CHECK(want.size() > 400);
-      CHECK(brought<qwen3_schedule>(3, block, 132, warp) == want);
-    }
-  using plan = cuda::token_schedule<program<long_rows, Q8_0>, dtype::bf16>;
-  for (const u32 blocks : {1u, 5u, 90u})  // of 90 many have nothing of a token
-    for (u32 block = 0; block < blocks; ++block)
-      for (const u32 warp : {0u, 1u, 7u}) CHECK(brought<plan>(4, block, blocks, warp) == wanted<plan>(4, block, blocks, warp));
-  using mixed = cuda::token_schedule<program<random_model::with_experts, Q8_0>, dtype::bf16>;  // what tokens choose does not come ahead
-  for (u32 block = 0; block < 5; ++block) CHECK(brought<mixed>(4, block, 5, 1) == wanted<mixed>(4, block, 5, 1));
-}
 
 // Q4_K has heads and bodies; plain numbers have several tiles to an item.
 TEST_CASE("cuda: weights of other formats come by rings with the bits of a launch for each step") {
@@ -354,4 +288,7 @@ TEST_CASE("cuda: weights of other formats come by rings with the bits of a launc
     ahead::check(sequence(model), sequence(model), prompt);
   };
   check(one_format<dtype::q4_k>{}), check(BF16{});
+  const in_clusters of(2, 2);
+  const auto model = load<long_rows, other_values, emulated<cuda::sm90>>();
+  ahead::check(sequence(model), sequence(model), prompt);
 }

@@ -48,4 +48,20 @@ template <class Session> void check(Session steps, Session ahead, std::span<cons
 }
 template <class Model> void check(const Model& model, std::span<const u32> prompt) { check(model.session(), model.session(), prompt); }
 
+// Rows so long that each warp has tiles, and the first ones more than one of a unit; the last tile of a row is shorter.
+struct long_rows : model<
+    embedding<99, 64>,
+    stack<2, block<
+        residual<rms_norm<64, 1e-6>, attention<attend{.dim = 64, .heads = 6, .kv_heads = 3, .head_dim = 32,
+                                                      .rope = {.dims = 32, .theta = 1e4}, .qk_norm = {1e-6}}>>,
+        residual<rms_norm<64, 1e-6>, gated_mlp<64, 1088, activation::silu>>>>,
+    rms_norm<64, 1e-6>,
+    head<64, 99, true>> {};
+
+// Devices that are made meanwhile have clusters.
+struct in_clusters {
+  in_clusters(u32 clusters, u32 size) { cuda::emulation_blocks = clusters * size, cuda::emulation_cluster = size; }
+  ~in_clusters() { cuda::emulation_blocks = 4, cuda::emulation_cluster = 1; }
+};
+
 }  // namespace ahead

@@ -38,6 +38,8 @@ NEEDED = [
     (r"megakernel|choose_kernel", 75, 90, r"mul\.(wide|hi)\.u32"),  # of Philox
     (r"megakernel", 90, 90, r"cp\.async\.bulk\.shared::cluster\.global\.mbarrier::complete_tx::bytes"),
     (r"megakernel", 90, 90, r"mbarrier\.try_wait\.parity"),
+    (r"megakernel", 90, 90, r"barrier\.cluster\.arrive\.release"),
+    (r"megakernel", 90, 90, r"barrier\.cluster\.wait\.acquire"),
     (r"megakernel", 75, 75, r"prefetch\.global\.L2"),
     (r"megakernel", 80, 80, r"cp\.async\.cg\.shared\.global"),
     (r"megakernel", 80, 80, r"cp\.async\.wait_group\s+3"),

@@ -208,6 +208,56 @@ TEST_CASE("emulator: blocks that live at once are ordered by what one says and a
   }
 }
 
+TEST_CASE("emulator: what a cluster waited for is ordered inside of it, and nowhere else") {
+  // Block 0 writes; its cluster waits; block `reader` reads, after a wait of its own.
+  const auto message = [](u64 seed, u32 reader, bool waits, const host_run::faults& wrong = {}) {
+    host_run::machine machine(seed, wrong);
+    auto* const word = reinterpret_cast<u32*>(machine.allocate(4));
+    const u32 zero = 0;
+    machine.write(reinterpret_cast<std::byte*>(word), &zero, 4);
+    u32 seen = 0;
+    machine.launch_together(4, threads, 64, [&] {
+      if (dev::block().x == 0 && dev::thread() == 5) dev::store(word, 7u);
+      if (waits) dev::sync_cluster();
+      if (dev::block().x == reader && dev::thread() == 40) seen = dev::load(word);
+      if (waits) dev::sync_cluster();
+    }, [] {}, 2);
+    return seen;
+  };
+  for (u64 seed = 0; seed < 20; ++seed) {
+    CHECK(message(seed, 0, true) == 7);
+    CHECK(message(seed, 1, true) == 7);
+    for (const u32 outside : {2u, 3u}) CHECK_THROWS_WITH_AS(message(seed, outside, true), doctest::Contains("a barrier after"), Error);
+    CHECK_THROWS_WITH_AS(message(seed, 1, false), doctest::Contains("a barrier after"), Error);
+  }
+  // Whichever block it is that has heard nobody: once it is the reader.
+  bool found = false;
+  for (u64 nth = 1; nth <= 4; ++nth) try {
+      message(3, 1, true, {.leave_cluster = nth});
+    } catch (const Error& e) {
+      found = std::string(e.what()).find("a barrier after the write") != std::string::npos;
+    }
+  CHECK(found);
+}
+TEST_CASE("emulator: a cluster does not wait for threads that have ended, and waits for all others") {
+  for (u64 seed = 0; seed < 20; ++seed) {
+    device d(seed);
+    u32 gone_on = 0;
+    d.machine.launch_together(4, threads, 64, [&] {
+      if (dev::block().x == 1 || (dev::block().x == 2 && dev::thread() < 32)) return;
+      dev::sync_cluster();
+      ++gone_on;
+    }, [] {}, 2);
+    CHECK(gone_on == 2 * threads + 32);
+  }
+  CHECK_THROWS_WITH_AS(device().machine.launch_together(2, threads, 64, [] {
+    if (dev::block().x == 0 && dev::thread() == 0) dev::sync();
+    else dev::sync_cluster();
+  }, [] {}, 2), doctest::Contains("that wait for others"), Error);
+  CHECK_THROWS_WITH_AS(device().machine.launch_together(3, threads, 64, [] {}, [] {}, 2), doctest::Contains("clusters of 2 blocks"), Error);
+  CHECK(finds("a launch that has them", [](u32*) { dev::sync_cluster(); }));
+}
+
 namespace {
 
 // Each warp copies its 128 numbers of `from` into its part of the block's memory, by lanes or by one bulk copy, reads them,

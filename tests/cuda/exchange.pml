@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
-   exchange.pml: how blocks of the megakernel wait for one another (resident::exchange and wait, megakernel::run), for Spin.
+   exchange.pml: how blocks of the megakernel wait for one another (resident::exchange, exchange_in_group and wait,
+   megakernel::run), for Spin.
 
-   Every block writes its part, all wait, every block reads all parts, all wait; again for each token. A block may be
-   lost at any point (LOST), and the host may say no at any time (ABORT). Checked: who reads finds exactly what this token's
-   parts are; every block comes to its end; nobody stops before its time when nothing went wrong. -D BREAK=1 to 3 take
-   something out, and must be found. */
+   Blocks 0 and 1 are a cluster: each writes its head, they wait for one another, each reads both. Then every block writes its
+   part, all wait, every block reads all parts, all wait; again for each token. A block may be lost at any point (LOST), and
+   the host may say no at any time (ABORT). A cluster does not wait for who has ended: the hardware's rule. Checked: who reads
+   finds exactly what this token's heads and parts are; every block comes to its end; nobody stops before its time when nothing
+   went wrong. -D BREAK=1 to 5 take something out, and must be found. */
 #define BLOCKS 3
 #define TOKENS 2
 #ifndef BREAK
@@ -16,7 +18,9 @@
 #define ABORTED 2
 #define TOO_LATE 3
 
-byte part[BLOCKS];
+byte head[BLOCKS], part[BLOCKS];
+byte came[BLOCKS];       /* how often a block has come to a wait of its cluster */
+bool gone[BLOCKS];
 byte arrived;            /* it only grows */
 byte end = RUNNING;
 bool host_says_no;
@@ -36,6 +40,12 @@ inline exchange() {
   od
 }
 
+/* There is no way out of it but that the other comes, or has ended. */
+inline exchange_in_cluster() {
+  came[me]++;
+  (BREAK == 4 || came[1 - me] >= came[me] || (gone[1 - me] && BREAK != 5))
+}
+
 proctype block(byte me) {
   byte expected = 0, token = 0, other, ending = RUNNING;
   do
@@ -51,10 +61,17 @@ proctype block(byte me) {
      :: ending == RUNNING ->
 #ifdef LOST
         if
-        :: lost == 0 -> lost++; goto gone
+        :: lost == 0 -> lost++; goto end_of_block
         :: true
         fi;
 #endif
+        if
+        :: me < 2 ->
+           head[me] = token;
+           exchange_in_cluster();
+           assert(head[1 - me] == token || gone[1 - me])
+        :: else
+        fi;
         part[me] = token;
         exchange();
         if
@@ -78,7 +95,8 @@ proctype block(byte me) {
   :: me == 0 && ending == RUNNING -> end = FINISHED
   :: else
   fi;
-gone:
+end_of_block:
+  gone[me] = true;
   left++
 }
 

@@ -29,7 +29,7 @@ void every_kernel(gpu& device, const step& s) {
 template <class M, class Formats> void many_tokens(gpu& device, const megakernel_call& call) {
   using kernel = megakernel<program<M, Formats>, dtype::bf16>;
   const u32 bytes = kernel::shared_bytes(kernel::slots_of(device.block_memory()));
-  device.launch_together<kernel>(device.template blocks_together<kernel>(bytes), bytes, call, [] {});
+  device.launch_together<kernel>(device.template room_for<kernel>(bytes, kernel::plan::heads), bytes, call, [] {});
 }
 void megakernels(gpu& device, const megakernel_call& call) {
   many_tokens<Qwen3_0_6B, Q8_0>(device, call), many_tokens<Qwen3_30B_A3B, Q8_0>(device, call), many_tokens<Qwen3_0_6B, BF16>(device, call);

@@ -45,33 +45,44 @@ void launch_costs(report& r, cuda::gpu& device) {
   device.free(memory);
 }
 
-// A launch that does nothing but wait, `tokens` times.
-struct waits {
+// A launch that does nothing but wait, `tokens` times: all blocks for all, or those of a cluster for one another.
+template <bool InGroup> struct waits {
   using call = cuda::megakernel_call;
   static constexpr u32 shared_bytes = 16;
   template <class Arch> struct on {
     CKE_DEVICE static void run(const call& c) {
       cuda::from_memory none;
       cuda::resident<Arch> me(c, none, 0, 0);
-      for (u32 i = 0; i < c.tokens; ++i) me.exchange();
+      for (u32 i = 0; i < c.tokens; ++i) InGroup ? me.exchange_in_group() : me.exchange();
     }
   };
 };
 
-void exchange_cost(report& r, cuda::gpu& device) {
+template <class Waits> void exchange_cost(report& r, cuda::gpu& device, const std::string& name, cuda::residents live) {
   constexpr u32 exchanges = 10'000;
   std::byte* const words = device.allocate(8);
-  cuda::megakernel_call call{.tokens = exchanges, .blocks = device.blocks_together<waits>(waits::shared_bytes), .patience = cuda::patience};
+  cuda::megakernel_call call{.tokens = exchanges, .blocks = live.blocks, .group = live.cluster > 1 ? live.cluster : live.blocks, .patience = cuda::patience};
   call.arrived = reinterpret_cast<u32*>(words), call.end = call.arrived + 1;
   const double t = median_seconds(10, [&] {
     cuda::check(cudaMemset(words, 0, 8), "zeros");
-    device.launch_together<waits>(call.blocks, waits::shared_bytes, call, [] {});
+    device.launch_together<Waits>(live, Waits::shared_bytes, call, [] {});
   });
   u32 end[2];
   device.read(end, words, sizeof end);
   device.free(words);
-  r.check("all_blocks_come_to_exchanges", end[0] == exchanges * call.blocks && end[1] == 0);
-  r.number("exchange_us", t / exchanges * 1e6, "us each");
+  if (live.cluster == 1) r.check("all_blocks_come_to_exchanges", end[0] == exchanges * live.blocks && end[1] == 0);
+  r.number(name + "_us", t / exchanges * 1e6, "us each");
+}
+// Clusters whose blocks have all the memory that one may have.
+void exchange_costs(report& r, cuda::gpu& device) {
+  exchange_cost<waits<false>>(r, device, "exchange", device.room_for<waits<false>>(waits<false>::shared_bytes, 0));
+  for (const u32 size : {16u, 8u}) {
+    const std::string name = "clusters_of_" + std::to_string(size);
+    const u32 clusters = device.most_clusters<waits<true>>(size, device.block_memory());
+    r.number(name, clusters, "at once");
+    if (clusters > 1) exchange_cost<waits<true>>(r, device, name + "_exchange", {clusters * size, size});
+    else r.absent(name + "_exchange_us", "the device has no room for two of them");
+  }
 }
 
 }  // namespace
@@ -83,7 +94,7 @@ double check_machine(report& r) {
   r.text("device", std::string(is.name) + ", sm_" + std::to_string(is.major) + std::to_string(is.minor) + ", " + std::to_string(is.multiProcessorCount) + " multiprocessors");
   const double peak = read_peak(r, device, static_cast<u32>(is.multiProcessorCount));
   launch_costs(r, device);
-  exchange_cost(r, device);
+  exchange_costs(r, device);
   return peak;
 }
 

@@ -84,6 +84,22 @@ template <class Formats> class format_check {
       tokens_per_s("_ahead_tokens_per_s" + at, median_seconds(3, [&] { s.generate_nosync(64, {}, yes); }) / 64);
     }
   }
+  // The same without clusters, where the model has them.
+  void flat(const random_model::tensors& t) {
+    using kernel = cuda::megakernel<typename machine::program, default_kv<Formats>>;
+    const cuda::gpu device;
+    const cuda::residents live = device.room_for<kernel>(kernel::shared_bytes(kernel::slots_of(device.block_memory())), kernel::plan::heads);
+    r_.number(name_ + "_ahead_blocks", live.blocks, ""), r_.number(name_ + "_ahead_blocks_of_a_cluster", live.cluster, "");
+    if (live.cluster == 1) return r_.absent(name_ + "_ahead_flat", "the device has no room for clusters");
+    const auto model = load<machine>(t, 4608);
+    sequence s(model), clustered(model_);
+    s.feed(first(1024)), clustered.feed(first(1024));
+    const u32 largest = std::exchange(cuda::gpu::largest_cluster, 1);
+    r_.check(name_ + "_ahead_flat_ids", s.generate_nosync(64, {}, yes) == clustered.generate_nosync(64, {}, yes));
+    cuda::gpu::largest_cluster = largest;
+    r_.check(name_ + "_ahead_flat_logits", std::ranges::equal(s.logits(), clustered.logits()));
+    tokens_per_s("_ahead_flat_tokens_per_s_at_1024", median_seconds(3, [&] { s.generate_nosync(64, {}, yes); }) / 64);
+  }
   void speed_of_prompts() {
     sequence s(model_);
     for (const u32 length : {512u, 4096u}) {
@@ -121,7 +137,7 @@ template <class Formats> class format_check {
 template <class Formats> void check_format(report& r, const char* name, const random_model::tensors& t, const answer& cpu, std::span<const u32> prompt, double peak) {
   format_check<Formats> of(r, name, t, peak);
   of.answers(cpu, prompt), of.ahead_of_steps(prompt);
-  of.speed_of_one(), of.speed_of_prompts(), of.speed_of_some();
+  of.speed_of_one(), of.flat(t), of.speed_of_prompts(), of.speed_of_some();
 }
 
 }  // namespace

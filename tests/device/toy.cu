@@ -23,6 +23,14 @@ struct with_experts : model<
   static constexpr auto names = expert_names;
 };
 
+// So many kv heads that clusters have one each.
+inline constexpr attend of_many{.dim = 96, .heads = 32, .kv_heads = 16, .head_dim = 32, .rope = {.dims = 32, .theta = 1e4}, .qk_norm = {1e-6}};
+struct with_heads : model<
+    embedding<131, 96>,
+    stack<2, block<residual<rms_norm<96, 1e-6>, attention<of_many>>, residual<rms_norm<96, 1e-6>, gated_mlp<96, 160, activation::silu>>>>,
+    rms_norm<96, 1e-6>,
+    head<96, 131, true>> {};
+
 template <class M, class Formats> auto toy() {
   static const auto t = random_model::tensors::of<program<M, Formats>>();
   using machine = loaded<program<M, Formats>, default_kv<Formats>, cuda::isa<cuda::gpu>>;
@@ -59,7 +67,7 @@ bool toy_holds() {
   const auto codes = toy<random_model::wide, Q8_0>();
   const auto plain = toy<random_model::wide, BF16>();
   return prompts_hold(codes) && ahead_holds(codes) && prompts_hold(plain) && ahead_holds(plain) && prompts_hold(toy<with_experts, Q8_0>()) &&
-         prompts_hold(toy<with_experts, BF16>()) && ahead_holds(toy<with_experts, Q8_0>());
+         prompts_hold(toy<with_experts, BF16>()) && ahead_holds(toy<with_experts, Q8_0>()) && ahead_holds(toy<with_heads, Q8_0>());
 }
 
 }  // namespace device_check

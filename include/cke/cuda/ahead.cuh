@@ -22,7 +22,7 @@ template <class P, dtype KV, class Device> class ahead {
   // address_of(code, step, row) of every step of a token, row by row. Throws out_of_memory, unsupported.
   template <class AddressOf> ahead(Device& device, page_memory& memory, u32 context, AddressOf&& address_of)
       : device_(device), slots_(kernel::slots_of(device.block_memory())),
-        blocks_(device.template blocks_together<kernel>(kernel::shared_bytes(slots_))), context_(context) {
+        live_(device.template room_for<kernel>(kernel::shared_bytes(slots_), kernel::plan::heads)), context_(context) {
     std::vector<addresses> where(u64{P::layers + 2} * max_ops);
     std::vector<u32> code_of;
     u32 row = 0;
@@ -41,18 +41,20 @@ template <class P, dtype KV, class Device> class ahead {
     kernel::plan::each_matrix([&](u32 code, u32 layer, u32 step, const part& p, u32 matrix, u32 second) {
       const u32 at = code == kernel::plan::header ? 0 : code == kernel::plan::footer ? P::layers + 1 : layer + 1;
       const addresses& a = where[at * max_ops + step];
-      stretches.push_back({a.matrix[matrix], p.paired ? a.matrix[second] : nullptr, p.unit, kernel::plan::units_of(code, step, matrix)});
+      stretch& of = stretches.emplace_back(kernel::plan::stretch_of(code, step, p, matrix));
+      of.first = a.matrix[matrix], of.second = p.paired ? a.matrix[second] : nullptr;
     });
     call_.stretches = reinterpret_cast<const stretch*>(sent(stretches.data(), stretches.size() * sizeof(stretch)));
     call_.code_of = reinterpret_cast<const u32*>(sent(code_of.data(), code_of.size() * sizeof(u32)));
     call_.common = memory.take(kernel::plan::common_bytes);
-    call_.own = memory.take(u64{blocks_} * kernel::own_bytes);
-    call_.best = reinterpret_cast<candidate*>(memory.take(blocks_ * sizeof(candidate)));
+    call_.own = memory.take(u64{live_.blocks} * kernel::own_bytes);
+    call_.best = reinterpret_cast<candidate*>(memory.take(live_.blocks * sizeof(candidate)));
     words_ = memory.take(word_bytes);
     pages_ = memory.take(u64{ceil_div(context, key_block)} * sizeof(std::byte*));
     stop_ = memory.take(u64{most_stops} * sizeof(u32));
     host_ = {device.host_words(context + 1), {&device}};
-    call_.blocks = blocks_, call_.slots = slots_, call_.patience = patience;
+    call_.blocks = live_.blocks, call_.group = live_.cluster > 1 ? live_.cluster : live_.blocks;
+    call_.slots = slots_, call_.patience = patience;
   }
 
   // Feeds `first` and up to n - 1 ids after it, each chosen as `how` has it; take(id) hears of each but the first, also of the
@@ -80,7 +82,7 @@ template <class P, dtype KV, class Device> class ahead {
         if (!take(id - 1)) std::atomic_ref(*abort).store(1, std::memory_order_relaxed);
       }
     };
-    device_.template launch_together<kernel>(blocks_, kernel::shared_bytes(slots_), call_, listen);
+    device_.template launch_together<kernel>(live_, kernel::shared_bytes(slots_), call_, listen);
     listen();
     u32 words[3];  // as above
     device_.read(words, words_, sizeof words);
@@ -103,7 +105,9 @@ template <class P, dtype KV, class Device> class ahead {
   };
 
   Device& device_;
-  u32 slots_, blocks_, context_;
+  u32 slots_;
+  residents live_;
+  u32 context_;
   megakernel_call call_{};
   std::byte *words_{}, *pages_{}, *stop_{};
   std::unique_ptr<u32, free_words> host_;

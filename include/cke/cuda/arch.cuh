@@ -34,6 +34,8 @@ struct sm120 : sm100 {
   static constexpr u32 shared_memory = 99 * 1024;
 };
 
+template <class Arch> inline constexpr bool has_clusters = std::is_base_of_v<sm90, Arch>;
+
 // The tag of a number as in __CUDA_ARCH__.
 template <u32 Number>
 using arch_of = std::conditional_t<

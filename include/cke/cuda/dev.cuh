@@ -49,6 +49,11 @@ CKE_DEVICE place block() { return {blockIdx.x, blockIdx.y, blockIdx.z}; }
 CKE_DEVICE u32 thread() { return threadIdx.x; }
 CKE_DEVICE void sync() { __syncthreads(); }
 CKE_DEVICE void sync_warp() { __syncwarp(); }
+// All threads of a cluster that have not ended have come, and what they wrote is to be seen by each of them (sm90).
+CKE_DEVICE void sync_cluster() {
+  asm volatile("barrier.cluster.arrive.release;" ::: "memory");
+  asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
+}
 
 // What a lane of the warp says; all lanes take part.
 template <class T> CKE_DEVICE T shuffle(T x, u32 lane) { return __shfl_sync(0xffffffffu, x, static_cast<int>(lane)); }
@@ -196,7 +201,7 @@ inline place block() {
   const auto [x, y, z] = host_run::block();
   return {x, y, z};
 }
-using host_run::thread, host_run::sync, host_run::sync_warp, host_run::shared, host_run::shared_memory, host_run::get, host_run::put, host_run::part_of;
+using host_run::thread, host_run::sync, host_run::sync_warp, host_run::sync_cluster, host_run::shared, host_run::shared_memory, host_run::get, host_run::put, host_run::part_of;
 using host_run::copy_quad, host_run::commit_copies, host_run::await_copies, host_run::came_from;
 using host_run::begin_arrivals, host_run::expect, host_run::copy_bulk, host_run::arrived;
 

@@ -9,9 +9,9 @@
 
 namespace cke::cuda {
 
-// Which order things happen in, how many blocks live at once, and what goes wrong; every new device takes them as they are then.
+// Which order things happen in, how many blocks live at once, and in clusters of how many, and what goes wrong; every new device takes them as they are then.
 inline u64 emulation_seed = 0;
-inline u32 emulation_blocks = 4;
+inline u32 emulation_blocks = 4, emulation_cluster = 1;
 inline host_run::faults emulation_faults{};
 
 template <class Arch> class emulated {
@@ -19,7 +19,7 @@ template <class Arch> class emulated {
   static constexpr std::string_view name = "emulated";
   using graph = std::vector<std::function<void()>>;
 
-  emulated() : machine_(std::make_unique<host_run::machine>(emulation_seed, emulation_faults)), blocks_(emulation_blocks) {}
+  emulated() : machine_(std::make_unique<host_run::machine>(emulation_seed, emulation_faults)), live_{emulation_blocks, has_clusters<Arch> ? emulation_cluster : 1} {}
 
   std::byte* allocate(u64 bytes) { return machine_->allocate(bytes); }
   void free(std::byte* p) noexcept { machine_->free(p); }
@@ -45,12 +45,12 @@ template <class Arch> class emulated {
   void free_host_words(u32* p) noexcept { free(reinterpret_cast<std::byte*>(p)); }
 
   // How many blocks of so much shared memory can wait for one another. Throws unsupported where none can.
-  template <class Kernel> u32 blocks_together(u32) const { return blocks_; }
+  template <class Kernel> residents room_for(u32, u32 heads) const { return {live_.blocks, heads > 0 ? live_.cluster : 1}; }
   u32 block_memory() const { return Arch::shared_memory; }
   // Returns when the launch has ended; the host does `meanwhile` again and again until then.
-  template <class Kernel, class Call, class F> void launch_together(u32 blocks, u32 shared_bytes, const Call& call, F meanwhile) {
+  template <class Kernel, class Call, class F> void launch_together(residents live, u32 shared_bytes, const Call& call, F meanwhile) {
     const kernel_float_mode mode;
-    machine_->launch_together(blocks, block_threads, shared_bytes, [&] { Kernel::template on<Arch>::run(call); }, meanwhile);
+    machine_->launch_together(live.blocks, block_threads, shared_bytes, [&] { Kernel::template on<Arch>::run(call); }, meanwhile, live.cluster);
   }
 
   // What f launches is kept, to be run again and again.
@@ -67,7 +67,7 @@ template <class Arch> class emulated {
 
  private:
   std::unique_ptr<host_run::machine> machine_;
-  u32 blocks_;
+  residents live_;
   graph* recording_{};
 };
 

@@ -30,6 +30,14 @@ template <class Kernel, class Call> __global__ void __launch_bounds__(block_thre
   Kernel::template on<dev::arch>::run(call);
 }
 
+// Nothing, in as many blocks and clusters as somebody would like to have.
+struct no_work {
+  struct call {};
+  template <class> struct on {
+    CKE_DEVICE static void run(const call&) {}
+  };
+};
+
 class gpu {
  public:
   static constexpr std::string_view name = "cuda";
@@ -79,23 +87,37 @@ class gpu {
 
   // The most shared memory that a block may have.
   u32 block_memory() const { return attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin); }
-  template <class Kernel> u32 blocks_together(u32 shared_bytes) const {
+  // A block on each multiprocessor, all at once. From sm_90 on in clusters, the largest that there is room for, if they share
+  // `heads` evenly and few multiprocessors are without a block. Throws unsupported where blocks cannot live at once.
+  template <class Kernel> residents room_for(u32 shared_bytes, u32 heads) const {
     const auto entry = enter_together<Kernel, typename Kernel::call>;
     int each{};
-    if (attribute(cudaDevAttrCooperativeLaunch) != 0 &&
-        cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)) == cudaSuccess)
+    if (attribute(cudaDevAttrCooperativeLaunch) != 0 && allow(entry, shared_bytes))
       check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, entry, int{block_threads}, shared_bytes), "the room for a launch");
     if (each == 0)
       throw Error(errc::unsupported, {}, "CUDA: a launch for many tokens",
                   concat({"a device that holds a block of ", shared_bytes, " bytes on each multiprocessor, all at once"}), "none");
-    return attribute(cudaDevAttrMultiProcessorCount);
+    const u32 all = attribute(cudaDevAttrMultiProcessorCount);
+    for (const u32 size : {16u, 8u}) {
+      const u32 clusters = size <= largest_cluster ? most_clusters<Kernel>(size, shared_bytes) : 0;
+      if (clusters > 1 && heads > 0 && heads % clusters == 0 && clusters * size * 16 >= all * 15 && goes_together({clusters * size, size}, shared_bytes)) return {clusters * size, size};
+    }
+    return {all};
   }
-  template <class Kernel, class Call, class F> void launch_together(u32 blocks, u32 shared_bytes, const Call& call, F meanwhile) {
-    cudaLaunchAttribute together{.id = cudaLaunchAttributeCooperative, .val = {.cooperative = 1}};
-    cudaLaunchConfig_t c{};
-    c.gridDim = dim3(blocks), c.blockDim = dim3(block_threads), c.dynamicSmemBytes = shared_bytes;
-    c.stream = stream_.get(), c.attrs = &together, c.numAttrs = 1;
-    check(cudaLaunchKernelEx(&c, enter_together<Kernel, Call>, call), "a launch for many tokens");
+  // How many clusters of `size` blocks live at once; 0 where there are none.
+  template <class Kernel> u32 most_clusters(u32 size, u32 shared_bytes) const {
+    const auto entry = enter_together<Kernel, typename Kernel::call>;
+    const together_config of({size, size}, shared_bytes, nullptr);
+    int clusters{};
+    if (attribute(cudaDevAttrClusterLaunch) == 0 || !allow(entry, shared_bytes) || cudaOccupancyMaxActiveClusters(&clusters, entry, &of.config) != cudaSuccess) clusters = 0;
+    cudaGetLastError();
+    return static_cast<u32>(clusters);
+  }
+  static inline u32 largest_cluster = 16;  // that a launch may ask for; 1: none
+
+  template <class Kernel, class Call, class F> void launch_together(residents live, u32 shared_bytes, const Call& call, F meanwhile) {
+    const together_config of(live, shared_bytes, stream_.get());
+    check(cudaLaunchKernelEx(&of.config, enter_together<Kernel, Call>, call), "a launch for many tokens");
     cudaError_t now{};
     while ((now = cudaStreamQuery(stream_.get())) == cudaErrorNotReady) meanwhile();
     check(now, "a launch for many tokens");
@@ -121,6 +143,31 @@ class gpu {
   void replay(const graph& g) { check(cudaGraphLaunch(g.get(), stream_.get()), "a graph"); }
 
  private:
+  struct together_config {
+    cudaLaunchAttribute attributes[2]{{.id = cudaLaunchAttributeCooperative, .val = {.cooperative = 1}}, {.id = cudaLaunchAttributeClusterDimension}};
+    cudaLaunchConfig_t config{};
+    together_config(residents live, u32 shared_bytes, cudaStream_t stream) {
+      attributes[1].val.clusterDim = {live.cluster, 1, 1};
+      config.gridDim = dim3(live.blocks), config.blockDim = dim3(block_threads), config.dynamicSmemBytes = shared_bytes;
+      config.stream = stream, config.attrs = attributes, config.numAttrs = live.cluster > 1 ? 2 : 1;
+    }
+    together_config(const together_config&) = delete;
+  };
+  // So much memory, and clusters of 16.
+  template <class Entry> static bool allow(Entry entry, u32 shared_bytes) {
+    const bool clusters = attribute(cudaDevAttrClusterLaunch) != 0;
+    return cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)) == cudaSuccess &&
+           (!clusters || cudaFuncSetAttribute(entry, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess);
+  }
+  // Whether a cooperative launch may have clusters is written down nowhere: it is tried.
+  bool goes_together(residents live, u32 shared_bytes) const {
+    const auto entry = enter_together<no_work, no_work::call>;
+    const together_config of(live, shared_bytes, stream_.get());
+    const bool goes = allow(entry, shared_bytes) && cudaLaunchKernelEx(&of.config, entry, no_work::call{}) == cudaSuccess;
+    cudaGetLastError();
+    return goes;
+  }
+
   static u32 attribute(cudaDeviceAttr which) {
     int device{}, value{};
     check(cudaGetDevice(&device), "the device");

@@ -14,6 +14,7 @@ inline void sync() {
   m.meet(m.now().of->all, m.now().of->threads, machine::reason::barrier);
 }
 inline void sync_warp() { machine::running->meet(machine::running->now().warp(), machine::lanes, machine::reason::warp_barrier); }
+inline void sync_cluster() { machine::running->meet_cluster(); }
 
 // What each lane of the warp says. All of them say something.
 template <class T> [[gnu::noinline]] std::array<T, 32> of_all_lanes(const T& x) {

@@ -98,6 +98,10 @@ template <opcode Op, dtype T> struct step_kernel {
 struct launch_shape {
   u32 x = 1, y = 1, z = 1;
 };
+// Blocks that live at once: all, and of a cluster; 1: there are none.
+struct residents {
+  u32 blocks, cluster = 1;
+};
 template <class Kernel> constexpr u32 shared_bytes_of(const step& s) { return Kernel::template on<sm75>::shared_bytes(s); }
 // Throws unsupported where a block would need more memory than every GPU has.
 template <class Kernel> u32 bytes_of_launch(const step& s) {

@@ -18,6 +18,7 @@ struct faults {
   u64 tear = 0;           // a block says that it has come, and what it stored last is not there yet
   u64 late_copy = 0;      // a copy into a block's memory is there, and its bytes are not
   u64 torn_copy = 0;      // nor is the second half of them
+  u64 leave_cluster = 0;  // a block goes on from a wait of its cluster, and has heard nobody
 };
 
 struct grid {
@@ -36,11 +37,12 @@ class machine : public checked_memory {
 
   // body() in every thread of every block. Throws what device code did wrong.
   template <class F> void launch(grid g, u32 threads, u32 shared_bytes, F body) {
-    launch(g, threads, shared_bytes, few, body, nothing);
+    launch(g, threads, shared_bytes, few, 0, body, nothing);
   }
-  // All blocks live at once, and may wait for one another. The host does `meanwhile` now and then.
-  template <class F, class G> void launch_together(u32 blocks, u32 threads, u32 shared_bytes, F body, G meanwhile) {
-    launch({blocks}, threads, shared_bytes, blocks, body, meanwhile);
+  // All blocks live at once, and may wait for one another; neighbours are clusters. The host does `meanwhile` now and then.
+  template <class F, class G> void launch_together(u32 blocks, u32 threads, u32 shared_bytes, F body, G meanwhile, u32 cluster = 1) {
+    if (blocks % cluster != 0) fault("a launch", concat({"clusters of ", cluster, " blocks"}), concat({blocks, " blocks"}));
+    launch({blocks}, threads, shared_bytes, blocks, cluster, body, meanwhile);
   }
 
   // ---- what host_run.cuh makes of this for device code
@@ -49,7 +51,8 @@ class machine : public checked_memory {
   using fiber = boost::context::fiber;
 
   struct strand;
-  enum class reason : u8 { barrier, warp_barrier, shuffle };
+  struct resident;
+  enum class reason : u8 { barrier, warp_barrier, shuffle, cluster };
   // Those that wait for one another. Who only says something orders no memory: that begins no interval.
   struct meeting {
     std::vector<strand*> here;
@@ -58,6 +61,11 @@ class machine : public checked_memory {
   };
   struct warp_state : meeting {
     alignas(16) std::byte said[2][lanes][64];  // what lanes say, in turns
+  };
+  // Of blocks that wait for one another alone; threads that have ended are not waited for.
+  struct cluster_state : meeting {
+    std::vector<resident*> blocks;
+    u32 threads = 0;
   };
   // A copy into a block's memory that has not been waited for: of a thread, in one of its groups, or one that signs where
   // others hear of it.
@@ -78,6 +86,7 @@ class machine : public checked_memory {
     std::vector<std::byte> memory;
     shadow known;
     meeting all{};
+    cluster_state* cluster{};
     std::vector<warp_state> warps;
     std::vector<u32> seen, heard;  // of each block: heard by a thread, and by all of them after the next barrier
     std::vector<flight> flights{};
@@ -107,11 +116,13 @@ class machine : public checked_memory {
       me.scheduler = std::move(me.scheduler).resume();
       return;
     }
-    ++m.turn, m.interval += why != reason::shuffle;
+    if (why == reason::cluster) hear_cluster(*now_->of->cluster);
     if (why == reason::barrier) now_->of->seen = now_->of->heard;
-    for (strand* s : m.here)
-      if (s != now_) ready_.push_back(s);
-    m.here.clear();
+    release(m, why);
+  }
+  void meet_cluster() {
+    if (!now_->of->cluster) fault("a wait of a cluster", "a launch that has them");
+    meet(*now_->of->cluster, now_->of->cluster->threads, reason::cluster);
   }
   mark who() const {
     const strand& s = *now_;
@@ -158,9 +169,36 @@ class machine : public checked_memory {
   static inline thread_local machine* running = nullptr;
 
  private:
+  // All that have met go on.
+  void release(meeting& m, reason why) {
+    ++m.turn, m.interval += why != reason::shuffle;
+    for (strand* s : m.here)
+      if (s != now_) ready_.push_back(s);
+    m.here.clear();
+  }
+  // Each block of a cluster hears what the others have seen, and what they did.
+  void hear_cluster(cluster_state& c) {
+    std::vector<u32> all;
+    for (resident* b : c.blocks) {
+      hear(all, b->heard);
+      all[b->number] = ++b->all.interval;
+    }
+    for (resident* b : c.blocks) {
+      if (!goes_wrong(&faults::leave_cluster)) b->heard = all;
+      b->seen = b->heard;
+    }
+  }
+  // The strand that ran is not waited for any more.
+  void leave_cluster(const strand& s) {
+    cluster_state* const c = s.of->cluster;
+    if (!c || --c->threads == 0 || c->here.size() < c->threads) return;
+    hear_cluster(*c);
+    release(*c, reason::cluster);
+  }
+
   static constexpr u32 few = 3;  // blocks that are on the machine at once, where they need not be
   static constexpr auto nothing = [] {};
-  template <class F, class G> void launch(grid g, u32 threads, u32 shared_bytes, u32 together, F& body, G& meanwhile) {
+  template <class F, class G> void launch(grid g, u32 threads, u32 shared_bytes, u32 together, u32 cluster, F& body, G& meanwhile) {
     ++launch_;
     said_.clear();
     std::vector<u32> order(g.x * g.y * g.z);
@@ -173,6 +211,12 @@ class machine : public checked_memory {
       for (std::size_t i = first; i < order.size() && i < first + together; ++i)
         blocks.push_back(std::make_unique<resident>(order[i], place_in_grid{order[i] % g.x, order[i] / g.x % g.y, order[i] / (g.x * g.y)},
                                                     threads, shared_bytes, together == order.size() ? together : 0));
+      std::vector<cluster_state> clusters(cluster > 0 ? together / cluster : 0);
+      if (cluster > 0)
+        for (const auto& b : blocks) {
+          cluster_state& c = clusters[b->number / cluster];
+          b->cluster = &c, c.blocks.push_back(b.get()), c.threads += threads;
+        }
       run(blocks, body, meanwhile);
     }
   }
@@ -204,7 +248,8 @@ class machine : public checked_memory {
       now_ = ready_.back();
       ready_.pop_back();
       now_->code = std::move(now_->code).resume();
-      left -= !now_->code, ++resumed_;
+      ++resumed_;
+      if (!now_->code) --left, leave_cluster(*now_);
       if (resumed_ % 1024 == 0) meanwhile();
     }
     strands.clear();

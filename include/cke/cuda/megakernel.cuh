@@ -38,7 +38,7 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
     const u32 room = most < ring_at ? 0 : (most - ring_at) / slot_bytes;
     return room < 1 ? 1 : room < most_slots ? room : most_slots;
   }
-  static_assert(stream_is_whole<plan::bytes_brought, plan::shares_of(1).all>::value);
+  static_assert(stream_is_whole<plan::bytes_brought, plan::shares_of(1, 1).all>::value);
   static constexpr u32 own_bytes = own_registers + plan::own_bytes;
 
   template <class Arch> struct on {
@@ -50,7 +50,7 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
 
     CKE_DEVICE static void run(const megakernel_call& call) {
       if constexpr (has_ring) {
-        weights tiles(call.stretches, call.tokens, call.blocks, call.slots, ring_at);
+        weights tiles(call.stretches, call.tokens, {dev::block().x, call.blocks, call.group}, call.slots, ring_at);
         run(call, tiles);
         tiles.end();
       } else {
@@ -128,13 +128,16 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
     template <const code& C, u32 Which, u32 I> CKE_DEVICE static void one_step(const megakernel_call& call, block& me, u32 row, u32 position) {
       constexpr unbound u = unbound_of(C, C.ops[I]);
       constexpr bool own = is_own(plan::all[Which], I);
-      constexpr u32 exchanges = plan::exchange_before[Which][I];
+      constexpr waiters wait = plan::wait_before[Which][I];
+      constexpr u32 heads = heads_of(plan::all[Which], I);
+      const head_range mine = me.heads(heads);
       step s = bind(u, dev::load(call.where + row * max_ops + I), registers_at<C, Which, I>{call, me.own()});
       auto* const ids = reinterpret_cast<u32*>(me.own());
       s.now = {ids, ids + 1, reinterpret_cast<segment*>(me.own() + own_segment), call.pages};
       s.parts = call.parts, s.tokens = 1, s.key_blocks = position / key_block + 1;
       constexpr coming next = coming_at(plan::all[Which], I);
-      me.begin_step(own, exchanges, next, call.where + row * max_ops + next.step);
+      me.begin_step(own, wait, heads, mine, next, call.where + row * max_ops + next.step);
+      if constexpr (heads > 0 && has_rows_of_heads(C.ops[I])) s = rows_of_heads(s, mine);
       emitter<C.ops[I].op, types_of(C, C.ops[I], KV), block>::to(me, s, 1);
     }
 
@@ -185,7 +188,7 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
       if (dev::thread() == 0) dev::store(call.best + dev::block().x, c);
       constexpr u32 first_layer = P::variants.of[0] + 1u;  // of the next token
       constexpr coming next = coming_at(plan::all[first_layer], 0);
-      me.begin_step(false, 0, next, call.where + max_ops + next.step);
+      me.begin_step(false, {}, 0, {}, next, call.where + max_ops + next.step);
       me.exchange();
       if (me.end() != 0) return {};
       c = {-infinity, P::vocab};

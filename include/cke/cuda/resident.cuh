@@ -25,6 +25,7 @@ struct megakernel_call {
   const u32* abort{};          // on the host: not 0: no further token
   const u32* stop{};           // ids behind which nothing comes
   u32 stops{}, first{}, position{}, tokens{}, blocks{};
+  u32 group{};                 // blocks of a cluster; all, where there are none
   u32 slots{};                 // of a warp's ring
   u64 patience{};              // nanoseconds that a block waits for others
 };
@@ -51,31 +52,42 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
   static constexpr bool one_token = true;
 
   CKE_DEVICE resident(const megakernel_call& call, Weights& weights, u32 own_bytes, u32 memory)
-      : call_(call), weights_(weights), own_(call.own + u64{dev::block().x} * own_bytes), memory_(memory) {}
+      : call_(call), weights_(weights), own_(call.own + u64{dev::block().x} * own_bytes), memory_(memory), deal_(dev::block().x, call.blocks, call.group) {}
 
-  // `next`: the product that comes, and where its weights are.
-  CKE_DEVICE void begin_step(bool own, u32 exchanges, const coming& next, const addresses* where) {
-    own_step_ = own, exchanges_ = exchanges, next_ = next, where_ = where;
+  // A step. `own`: each block computes it for itself; heads: 0, or groups share them, and these are `mine`; `next`: the product
+  // that comes, and where its weights are.
+  CKE_DEVICE void begin_step(bool own, waiters wait, u32 heads, head_range mine, const coming& next, const addresses* where) {
+    own_step_ = own, wait_ = wait, heads_ = heads, mine_ = mine, next_ = next, where_ = where;
   }
+  // Of `heads` kv heads those of this block's group.
+  CKE_DEVICE head_range heads(u32 of) const { return of > 0 ? deal_.heads(of) : head_range{}; }
 
   template <class Kernel> CKE_DEVICE void launch(launch_shape g, const step& s) {
-    if (exchanges_ & 1) exchange();
-    exchanges_ >>= 1;
+    if (wait_.all & 1) exchange();
+    else if (wait_.group & 1) exchange_in_group();
+    wait_ = wait_.of_next();
     if (end_ != 0) return;
     constexpr role is = role_of<Kernel>;
-    const u32 all = g.x * g.y * g.z, me = dev::block().x;
-    if (is == role::stores) {  // block y of the grid of attention, of its newest key block
-      for (u32 head = 0; head < g.y; ++head)
-        if ((s.key_blocks - 1 + s.key_blocks * head) % call_.blocks == me) one<Kernel>({0, head, 0}, s);
-      return;
-    }
-    if (own_step_) {
+    const bool in_group = heads_ > 0;
+    const u32 all = g.x * g.y * g.z, size = deal_.size(in_group), rank = deal_.rank(in_group);
+    if (is == role::stores || is == role::attends || is == role::joins) {
+      const head_range mine = in_group ? mine_ : head_range{0, g.y};
+      if (is == role::stores) {  // block (newest key block, head) of the grid of attention
+        for (u32 n = 0; n < mine.count; ++n)
+          if ((s.key_blocks - 1 + s.key_blocks * n) % size == rank) one<Kernel>({0, mine.first + n, 0}, s);
+      } else {
+        for (u32 i = rank; i < g.x * mine.count; i += size) one<Kernel>({i % g.x, mine.first + i / g.x, 0}, s);
+      }
+    } else if (own_step_) {
       for (u32 i = 0; i < all; ++i) one<Kernel>(place_of(g, i), s);
-      return;
+    } else if (is == role::units) {
+      const u32 count = in_group ? all / heads_ * mine_.count : all;
+      first_unit_ = deal_.first(in_group);
+      for (u32 i = first_unit_; i < count; i += size) one<Kernel>({in_group ? unit_of_heads(s, all, i) : i, 0, 0}, s);
+      deal_.pass(in_group, count);
+    } else {
+      for (u32 i = rank; i < all; i += size) one<Kernel>(place_of(g, i), s);
     }
-    const u32 from = is == role::units ? dealt_ : 0;
-    for (u32 i = first_of(from); i < all; i += call_.blocks) one<Kernel>(place_of(g, i), s);
-    if (is == role::units) begin_ = from, dealt_ = (from + all) % call_.blocks;
   }
 
   // All blocks have come, and what they wrote is to be seen. Or the launch is over.
@@ -90,17 +102,38 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
     end_ = word[0];
     Pace::stop(stops_++);
   }
+  // The same among the blocks of a group.
+  CKE_DEVICE void exchange_in_group() {
+    if (end_ != 0) return;
+    if constexpr (has_clusters<Arch>)
+      if (deal_.grouped()) {
+        Pace::stop(stops_++);
+        dev::sync_cluster();
+        Pace::stop(stops_++);
+        return;
+      }
+    exchange();
+  }
   CKE_DEVICE u32 end() const { return end_; }
   CKE_DEVICE void end(ending e) { end_ = static_cast<u32>(e); }
 
-  // Of the last product, the units of this block: begin, begin + blocks, ...
-  CKE_DEVICE u32 first_unit() const { return first_of(begin_); }
+  // Of the last product, the units of this block: first, first + blocks, ...
+  CKE_DEVICE u32 first_unit() const { return first_unit_; }
   CKE_DEVICE std::byte* own() const { return own_; }
   CKE_DEVICE u32 memory() const { return memory_; }
 
  private:
-  // Who is dealt number `from` is block 0.
-  CKE_DEVICE u32 first_of(u32 from) const { return (dev::block().x + call_.blocks - from) % call_.blocks; }
+  // Unit i of those that this group has of a launch of `all`: of each matrix the rows of its heads.
+  CKE_DEVICE u32 unit_of_heads(const step& s, u32 all, u32 i) const {
+    CKE_UNROLL
+    for (u32 k = 0; k < 3; ++k) {
+      if (k >= s.matrix_count) continue;
+      const u32 first = s.matrices[k].first, of_head = ((k + 1 < s.matrix_count ? s.matrices[k + 1].first : all) - first) / heads_;
+      if (i < of_head * mine_.count) return first + of_head * mine_.first + i;
+      i -= of_head * mine_.count;
+    }
+    return 0;
+  }
   CKE_DEVICE static dev::place place_of(launch_shape g, u32 i) { return {i % g.x, i / g.x % g.y, i / (g.x * g.y)}; }
 
   template <class Kernel> CKE_DEVICE void one(dev::place at, const step& s) {
@@ -118,7 +151,7 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
       const std::byte* const matrix = dev::load(&where_->matrix[k]);
       const bool alone = k + 1 >= next_.matrices || next_.first[k + 1] == 0;
       const u32 end = alone ? next_.units : next_.first[k + 1];
-      for (u32 i = first_of(dealt_); i < end; i += call_.blocks) {
+      for (u32 i = deal_.first(false); i < end; i += call_.blocks) {
         if (i < next_.first[k]) continue;
         const std::byte* const unit = matrix + (i - next_.first[k]) * next_.unit_bytes;
         for (u64 at = (dev::thread() - 1) * line; at < next_.unit_bytes; at += (block_threads - 1) * line) dev::prefetch(unit + at);
@@ -148,8 +181,10 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
   const u32 memory_;  // of the block: where that of the parts ends
   coming next_{};
   const addresses* where_{};
-  u32 exchanges_ = 0, end_ = 0;
-  u32 begin_ = 0, dealt_ = 0;
+  dealer deal_;
+  waiters wait_{};
+  u32 heads_ = 0, end_ = 0, first_unit_ = 0;
+  head_range mine_{};
   u32 expected_ = 0;  // arrivals, of thread 0
   u32 stops_ = 0;
   bool own_step_ = false;

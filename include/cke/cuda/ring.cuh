@@ -68,8 +68,8 @@ template <> struct copies<sm90> {
 // Of the weights that Plan reads: some slots for each warp.
 template <class Plan, class Arch> class ring {
  public:
-  CKE_DEVICE ring(const stretch* stretches, u32 tokens, u32 blocks, u32 slots, u32 memory)
-      : way_({stretches}, Plan::matrices, tokens, dev::block().x, blocks, dev::warp()), slots_(slots), mine_(tiles(slots, memory)), copies_(words(slots, memory), slots) {
+  CKE_DEVICE ring(const stretch* stretches, u32 tokens, const dealer& deal, u32 slots, u32 memory)
+      : way_({stretches}, Plan::matrices, tokens, deal, dev::warp()), slots_(slots), mine_(tiles(slots, memory)), copies_(words(slots, memory), slots) {
     for (u32 i = 0; i < slots; ++i) send(i);
   }
 

@@ -2,6 +2,7 @@
 // stream.cuh: the weights of a launch as one stream for each warp, in the order in which it takes them.
 #pragma once
 
+#include "deal.cuh"
 #include "matmul.cuh"
 
 namespace cke::cuda {
@@ -18,18 +19,18 @@ template <dtype F> constexpr unit_shape shape_of(u32 cols) {
   return {static_cast<u32>(unit_bytes<F>(cols)), ceil_div(cols, tile), tile_bytes<F>, of_warp / tile, F};
 }
 
-// A matrix, or two whose units are read in turns. Its units are dealt out from where those of the one before it ended.
+// A matrix, or two whose units are read in turns. Its units are dealt out to all blocks; or those of kv heads to who has them.
 struct stretch {
   const std::byte *first{}, *second{};
   unit_shape unit{};
-  u32 units{};
+  u32 units{}, heads{};  // units: of each head; heads: 0: to all
 };
 
 // A warp's way through the stretches of a token, again and again for `tokens` of them. stretch_at(i) is one of `count`.
 template <class At> class walk {
  public:
-  CKE_CONSTEXPR walk(At stretch_at, u32 count, u32 tokens, u32 block, u32 blocks, u32 warp)
-      : stretch_at_(stretch_at), count_(count), block_(block), blocks_(blocks), warp_(warp), tokens_(tokens), next_(stretch_at(0)) {
+  CKE_CONSTEXPR walk(At stretch_at, u32 count, u32 tokens, dealer deal, u32 warp)
+      : stretch_at_(stretch_at), count_(count), warp_(warp), tokens_(tokens), deal_(deal), next_(stretch_at(0)) {
     if (!over()) enter();
   }
 
@@ -45,8 +46,8 @@ template <class At> class walk {
     tile_ = warp_ * now_.unit.run;
     of_second_ = now_.second && !of_second_;
     if (of_second_) return;
-    unit_ += blocks_;
-    if (unit_ >= now_.units) leave();
+    unit_ += deal_.size(now_.heads > 0);
+    if (unit_ >= end_ && pass()) enter();
   }
 
  private:
@@ -56,24 +57,25 @@ template <class At> class walk {
       now_ = next_;
       at_ = at_ + 1 < count_ ? at_ + 1 : 0;
       next_ = stretch_at_(at_);  // long before it is needed
-      unit_ = (block_ + blocks_ - dealt_) % blocks_, tile_ = warp_ * now_.unit.run;
-      if (unit_ < now_.units && tile_ < now_.unit.tiles) return;
+      const bool of_heads = now_.heads > 0;
+      const head_range mine = of_heads ? deal_.heads(now_.heads) : head_range{0, 1};
+      const u32 begin = now_.units * mine.first, count = now_.units * mine.count;
+      unit_ = begin + deal_.first(of_heads), end_ = begin + count, tile_ = warp_ * now_.unit.run;
+      deal_.pass(of_heads, count);
+      if (unit_ < end_ && tile_ < now_.unit.tiles) return;
       if (!pass()) return;
     }
   }
-  CKE_CONSTEXPR void leave() {
-    if (pass()) enter();
-  }
   CKE_CONSTEXPR bool pass() {
-    dealt_ = (dealt_ + now_.units) % blocks_;
     if (at_ == 0) --tokens_;
     return tokens_ > 0;
   }
 
   At stretch_at_;
-  u32 count_, block_, blocks_, warp_, tokens_;
+  u32 count_, warp_, tokens_;
+  dealer deal_;
   stretch now_{}, next_;
-  u32 at_ = 0, unit_ = 0, tile_ = 0, dealt_ = 0;  // at: of next_
+  u32 at_ = 0, unit_ = 0, end_ = 0, tile_ = 0;  // at: of next_
   bool of_second_ = false;
 };
 

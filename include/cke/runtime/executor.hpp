@@ -122,25 +122,26 @@ template <class P, dtype KV, class Isa> class executor {
     return most;
   }();
 
+  // A pass walks from 0, the header, over layer l at l + 1, to the footer at P::layers + 1.
+  static constexpr u32 code_at(u32 at) { return at == 0 ? 0 : at > P::layers ? P::body_count + 1 : P::variants.of[at - 1] + 1u; }
+
   // Of a prompt, rows before the first that somebody wants end with their last state.
   void run_layers(u32 first_wanted) {
     const pass all = space_.rows().all();
     const bool ends = first_wanted > 0 && form_of(all.tokens) == form::prefill;
     const pass wanted = ends ? space_.last_rows(first_wanted) : all;
     team_.run_fitting([&](u32 thread) noexcept {
-      run_code(0, all, thread, weights_.row(0), 0, 0);
+      run_code(0, all, thread, 0);
       u32 state = 0;
       for (u32 l = 0; l < P::layers; ++l) {
-        const u32 index = P::variants.of[l] + 1u;
-        const std::byte* const* const row = weights_.row(l + 1);
         if (ends && l == P::row_end.layer) {
-          run_phases(index, form::prefill, 0, P::row_end.phase, all, thread, row, l, state);
+          run_phases(l + 1, form::prefill, 0, P::row_end.phase, all, thread, state);
           if (wanted.tokens == 0) return;
           pass rest = wanted;
           rest.within = true;
-          run_phases(index, form::prefill, P::row_end.phase, ~0u, rest, thread, row, l, state);
+          run_phases(l + 1, form::prefill, P::row_end.phase, ~0u, rest, thread, state);
         } else {
-          run_code(index, ends && l > P::row_end.layer ? wanted : all, thread, row, l, state);
+          run_code(l + 1, ends && l > P::row_end.layer ? wanted : all, thread, state);
         }
         state += P::plain[P::kind_of[l]].states.size();
       }
@@ -150,7 +151,7 @@ template <class P, dtype KV, class Isa> class executor {
   u32 run_footer(u32 first, u32 end) {
     pass last;
     last.tokens = std::min(end - first, limits().logit_rows), last.skip = first;
-    team_.run_fitting([&](u32 thread) noexcept { run_code(P::body_count + 1, last, thread, weights_.row(P::layers + 1), 0, 0); });
+    team_.run_fitting([&](u32 thread) noexcept { run_code(P::layers + 1, last, thread, 0); });
     return last.tokens;
   }
 
@@ -166,18 +167,17 @@ template <class P, dtype KV, class Isa> class executor {
     }
   }
 
-  void run_code(u32 index, const pass& now, u32 thread, const std::byte* const* row, u32 layer, u32 state) {
-    run_phases(index, form_of(now.tokens), 0, ~0u, now, thread, row, layer, state);
-  }
+  void run_code(u32 at, const pass& now, u32 thread, u32 state) { run_phases(at, form_of(now.tokens), 0, ~0u, now, thread, state); }
   // Phases [from, to), as far as there are any.
-  void run_phases(u32 index, form f, u32 from, u32 to, const pass& now, u32 thread, const std::byte* const* row, u32 layer, u32 state) {
+  void run_phases(u32 at, form f, u32 from, u32 to, const pass& now, u32 thread, u32 state) {
+    const u32 index = code_at(at), layer = index > 0 && index <= P::body_count ? at - 1 : 0;
     const auto [c, phases_of_form, steps] = codes[index];
     const auto& phases = phases_of_form[f == form::prefill].phases;
     for (u32 n = from; n < phases.size() && n < to; ++n) {
       const phase& ph = phases[n];
       const auto prepared = [&](u32 k) {
         const instruction& i = c->ops[k];
-        return space_.prepare(*c, index, f, i, now, thread, row, layer, state + (i.state == absent ? 0 : i.state));
+        return space_.prepare(*c, index, f, i, now, thread, weights_.row(at), layer, state + (i.state == absent ? 0 : i.state));
       };
       u64 spent[widest]{};  // ns of each step, when somebody wants to know
       const u64 began = trace_.now();

@@ -218,6 +218,7 @@ TEST_CASE("cuda: a toy Qwen3 in bf16 and in f16 has the logits of transformers")
   const parity::expected want(parity::model_path("gguf/qwen3_tied-BF16."));
   const checkpoint from = parity::open("gguf/qwen3_tied-BF16.gguf");
   CHECK(parity::distance(device_logits<tied, BF16, dtype::f16>(from, want.ids), want.logits).relative <= parity::bf16_tolerance);
+  CHECK(parity::distance(device_logits<tied, BF16, dtype::f16, cuda::sm80>(from, want.ids), want.logits).relative <= parity::bf16_tolerance);
   CHECK(parity::distance(device_logits<tied, F16, dtype::f16>(from, want.ids), want.logits).relative <= parity::f16_tolerance);
 }
 

@@ -120,17 +120,19 @@ template <dtype KV, class Isa> struct attention_kernel {
   template <u32 T>
   static void products(const block& b, std::span<const attention_query> queries, const float* q,
                        float* p, float* to, u32 from, u32 end) {
-    constexpr u32 wide = std::min(accumulators / T, 8u);  // registers of keys or dims at once
-    const u32 first = from / (wide * lanes) * wide, last = ceil_div(end, lanes);
-    for (u32 g = first; g < last; g += wide) scores<T, wide>(b, q, g, p);
+    constexpr u32 wide = std::min(accumulators / T, 8u), least = 2;  // registers of keys or dims at once
+    const u32 first = from / (least * lanes) * least, last = ceil_div(end, lanes);
+    for (u32 g = first; g < last;)
+      if (wide == least || (g % wide == 0 && g + wide / 2 < last)) scores<T, wide>(b, q, g, p), g += wide;
+      else scores<T, least>(b, q, g, p), g += least;  // few keys of a block are not worth reading all of them
     balance w;
     weigh(b, queries, first, last, p, to, w);
     const u32 begin = first * lanes / cache::pair, stop = ceil_div(end, cache::pair);
     u32 d = 0;
     for (; d + wide <= b.width / lanes; d += wide)
       values<T, wide>(b, queries, p, begin, stop, d, w, to);
-    if constexpr (wide > 2)
-      for (; d < b.width / lanes; d += 2) values<T, 2>(b, queries, p, begin, stop, d, w, to);
+    if constexpr (wide > least)
+      for (; d < b.width / lanes; d += least) values<T, least>(b, queries, p, begin, stop, d, w, to);
   }
 
   // Row t of p: q_t . keys [group * lanes, (group + K) * lanes). One chain over the dims for each score;

@@ -162,7 +162,7 @@ std::shared_ptr<const library> library::open(const std::string& path, std::strin
   CKE_DOOR(CKE_DOOR_FIND)
 #undef CKE_DOOR_FIND
   if (const u32 version = opened->cke_abi_version(); version != CKE_ABI_VERSION)
-    return why = "ABI version " + std::to_string(version), nullptr;
+    return why = "one of ABI version " + std::to_string(version) + ", where this command has " + std::to_string(CKE_ABI_VERSION), nullptr;
   return opened;
 }
 

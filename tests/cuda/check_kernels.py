@@ -36,8 +36,10 @@ NEEDED = [
     (r"megakernel", 75, 90, r"st\.release\.sys\.u32"),
     (r"megakernel.*Q8_0", 75, 90, r"dp4a"),
     (r"megakernel|choose_kernel", 75, 90, r"mul\.(wide|hi)\.u32"),  # of Philox
-    (r"megakernel", 90, 90, r"cp\.async\.bulk\.shared::cluster\.global\.mbarrier::complete_tx::bytes"),
+    (r"megakernel", 90, 90, r"cp\.async\.bulk\.shared::cta\.global\.mbarrier::complete_tx::bytes"),
     (r"megakernel", 90, 90, r"mbarrier\.try_wait\.parity"),
+    (r"megakernelINS_7programINS_10Qwen3_0_6B", 75, 90, r"st\.relaxed\.gpu\.u64"),
+    (r"megakernelINS_7programINS_10Qwen3_0_6B", 75, 90, r"ld\.relaxed\.gpu\.v2\.u64"),
     (r"megakernel", 90, 90, r"barrier\.cluster\.arrive\.release"),
     (r"megakernel", 90, 90, r"barrier\.cluster\.wait\.acquire"),
     (r"megakernel", 75, 75, r"prefetch\.global\.L2"),

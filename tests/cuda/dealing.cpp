@@ -11,7 +11,8 @@ using ahead::long_rows;
 
 // What a block of an H100 or H200 does for a token, and how often all wait.
 using qwen3_schedule = cuda::token_schedule<program<Qwen3_0_6B, Q8_0>, dtype::bf16>;
-static_assert(qwen3_schedule::exchanges == 28 * 4 + 2);     // before qkv, o, gate and up, down; the head; the choice
+static_assert(qwen3_schedule::rows_sent == 28 * 4);        // to o, gate and up, down, the next qkv or the head
+static_assert(qwen3_schedule::words_of_token == 112'000 && qwen3_schedule::exchanges == 1);  // the choice
 static_assert(qwen3_schedule::group_exchanges == 28 * 2);  // before keys, the join: of a kv head
 static_assert(qwen3_schedule::heads == 8);
 static_assert(qwen3_schedule::shares_of(132, 132).all == 633'233'408 && qwen3_schedule::shares_of(132, 132).most == 4'909'056);
@@ -20,7 +21,7 @@ static_assert(qwen3_schedule::shares_of(128, 16).all == 633'233'408 && qwen3_sch
 constexpr cuda::coming qwen3_qkv = cuda::coming_at(qwen3_schedule::all[1], 0), qwen3_gate = cuda::coming_at(qwen3_schedule::all[1], 6);
 static_assert(qwen3_qkv.step == 1 && qwen3_qkv.units == 128 && qwen3_qkv.matrices == 3 && qwen3_qkv.first[1] == 64 && qwen3_qkv.first[2] == 96);
 static_assert(qwen3_gate.step == 7 && qwen3_gate.units == 96 && qwen3_gate.matrices == 2 && qwen3_gate.first[1] == 0 && qwen3_gate.unit_bytes == 34'816);
-static_assert(qwen3_schedule::common_bytes == 632'064 && qwen3_schedule::own_bytes == 15'488);
+static_assert(qwen3_schedule::common_bytes == 624'384 && qwen3_schedule::own_bytes == 27'328);
 // Its rings: so many tiles of 4,352 bytes for each warp, on a block of an A100, of a GPU with 99 KB, of an H100.
 using qwen3_tokens = cuda::megakernel<program<Qwen3_0_6B, Q8_0>, dtype::bf16>;
 static_assert(qwen3_schedule::slot_bytes == 4352 && qwen3_schedule::matrices == 28 * 6 + 1);
@@ -29,7 +30,7 @@ static_assert(qwen3_tokens::slots_of(cuda::sm80::shared_memory) == 4 && qwen3_to
 
 // With experts in each layer: before qkv, o; before the router, the choice, down, the sum of parts; of a head before keys, the join.
 using mixed_schedule = cuda::token_schedule<program<Qwen3_30B_A3B, Q8_0>, dtype::bf16>;
-static_assert(mixed_schedule::exchanges == 48 * 6 + 2 && mixed_schedule::group_exchanges == 48 * 2);
+static_assert(mixed_schedule::exchanges == 48 * 6 + 2 && mixed_schedule::group_exchanges == 48 * 2 && mixed_schedule::rows_sent == 0);
 
 namespace {
 

@@ -1,48 +1,12 @@
 // SPDX-License-Identifier: MIT
 // emulator.cpp: what device code can do wrong is found when it runs on the host.
-#include <cke/cuda/dev.cuh>
-
-#include <doctest/doctest.h>
-
-#include <functional>
-#include <string>
+#include "emulator.hpp"
 
 using namespace cke;
+using emulator::device, emulator::finds, emulator::threads;
 
 namespace {
 
-constexpr u32 threads = 64;
-
-struct device {
-  host_run::machine machine;
-  u32* memory;  // [threads], zeros
-  explicit device(u64 seed = 0) : machine(seed), memory(reinterpret_cast<u32*>(machine.allocate(threads * 4))) {
-    const std::vector<u32> zeros(threads);
-    machine.write(reinterpret_cast<std::byte*>(memory), zeros.data(), threads * 4);
-  }
-  void run(const std::function<void(u32*)>& body, host_run::grid g = {}, u32 shared_bytes = 1024) {
-    machine.launch(g, threads, shared_bytes, [&] { body(memory); });
-  }
-  std::vector<u32> numbers() {
-    std::vector<u32> all(threads);
-    machine.read(all.data(), reinterpret_cast<std::byte*>(memory), threads * 4);
-    return all;
-  }
-};
-
-// Whether it is found whoever runs first, and called by its name.
-bool finds(const std::string& name, const std::function<void(u32*)>& body, host_run::grid g = {}) {
-  for (u64 seed = 0; seed < 20; ++seed) {
-    try {
-      device(seed).run(body, g);
-      return false;
-    } catch (const Error& e) {
-      INFO(e.what());
-      CHECK(std::string(e.what()).find(name) != std::string::npos);
-    }
-  }
-  return true;
-}
 dev::shared<u32> part(u32 count = threads) { return dev::shared_memory{}.take<u32>(count); }
 
 }  // namespace
@@ -180,82 +144,6 @@ TEST_CASE("emulator: another seed is another order, the same seed the same") {
   };
   CHECK(order(1) == order(1));
   CHECK(order(1) != order(2));
-}
-
-TEST_CASE("emulator: blocks that live at once are ordered by what one says and another hears") {
-  // Block 0 writes, says so in word 1; block 1 hears it, and reads. Unless it does not wait for it.
-  const auto message = [](u64 seed, bool waits, bool after_barrier) {
-    device d(seed);
-    u32 seen = 0;
-    d.machine.launch_together(2, threads, 64, [&] {
-      if (dev::block().x == 0) {
-        if (dev::thread() == threads - 1) dev::store(d.memory, 7u);
-        if (after_barrier) dev::sync();
-        if (dev::thread() == 0) dev::add_release(d.memory + 1, 1);
-        return;
-      }
-      if (dev::thread() == 0)
-        while (waits && dev::load_acquire(d.memory + 1) == 0) dev::pause();
-      dev::sync();
-      seen = dev::load(d.memory);
-    }, [] {});
-    return seen;
-  };
-  for (u64 seed = 0; seed < 20; ++seed) {
-    CHECK(message(seed, true, true) == 7);
-    CHECK_THROWS_WITH_AS(message(seed, false, true), doctest::Contains("a barrier after"), Error);
-    CHECK_THROWS_WITH_AS(message(seed, true, false), doctest::Contains("a barrier after"), Error);
-  }
-}
-
-TEST_CASE("emulator: what a cluster waited for is ordered inside of it, and nowhere else") {
-  // Block 0 writes; its cluster waits; block `reader` reads, after a wait of its own.
-  const auto message = [](u64 seed, u32 reader, bool waits, const host_run::faults& wrong = {}) {
-    host_run::machine machine(seed, wrong);
-    auto* const word = reinterpret_cast<u32*>(machine.allocate(4));
-    const u32 zero = 0;
-    machine.write(reinterpret_cast<std::byte*>(word), &zero, 4);
-    u32 seen = 0;
-    machine.launch_together(4, threads, 64, [&] {
-      if (dev::block().x == 0 && dev::thread() == 5) dev::store(word, 7u);
-      if (waits) dev::sync_cluster();
-      if (dev::block().x == reader && dev::thread() == 40) seen = dev::load(word);
-      if (waits) dev::sync_cluster();
-    }, [] {}, 2);
-    return seen;
-  };
-  for (u64 seed = 0; seed < 20; ++seed) {
-    CHECK(message(seed, 0, true) == 7);
-    CHECK(message(seed, 1, true) == 7);
-    for (const u32 outside : {2u, 3u}) CHECK_THROWS_WITH_AS(message(seed, outside, true), doctest::Contains("a barrier after"), Error);
-    CHECK_THROWS_WITH_AS(message(seed, 1, false), doctest::Contains("a barrier after"), Error);
-  }
-  // Whichever block it is that has heard nobody: once it is the reader.
-  bool found = false;
-  for (u64 nth = 1; nth <= 4; ++nth) try {
-      message(3, 1, true, {.leave_cluster = nth});
-    } catch (const Error& e) {
-      found = std::string(e.what()).find("a barrier after the write") != std::string::npos;
-    }
-  CHECK(found);
-}
-TEST_CASE("emulator: a cluster does not wait for threads that have ended, and waits for all others") {
-  for (u64 seed = 0; seed < 20; ++seed) {
-    device d(seed);
-    u32 gone_on = 0;
-    d.machine.launch_together(4, threads, 64, [&] {
-      if (dev::block().x == 1 || (dev::block().x == 2 && dev::thread() < 32)) return;
-      dev::sync_cluster();
-      ++gone_on;
-    }, [] {}, 2);
-    CHECK(gone_on == 2 * threads + 32);
-  }
-  CHECK_THROWS_WITH_AS(device().machine.launch_together(2, threads, 64, [] {
-    if (dev::block().x == 0 && dev::thread() == 0) dev::sync();
-    else dev::sync_cluster();
-  }, [] {}, 2), doctest::Contains("that wait for others"), Error);
-  CHECK_THROWS_WITH_AS(device().machine.launch_together(3, threads, 64, [] {}, [] {}, 2), doctest::Contains("clusters of 2 blocks"), Error);
-  CHECK(finds("a launch that has them", [](u32*) { dev::sync_cluster(); }));
 }
 
 namespace {

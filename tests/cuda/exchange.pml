@@ -2,12 +2,14 @@
    exchange.pml: how blocks of the megakernel wait for one another (resident::exchange, exchange_in_group and wait,
    megakernel::run), for Spin.
 
-   Blocks 0 and 1 are a cluster: each writes its head, they wait for one another, each reads both. Then every block writes its
-   part, all wait, every block reads all parts, all wait; again for each token. A block may be lost at any point (LOST), and
-   the host may say no at any time (ABORT). A cluster does not wait for who has ended: the hardware's rule. Checked: who reads
-   finds exactly what this token's heads and parts are; every block comes to its end; nobody stops before its time when nothing
-   went wrong. -D BREAK=1 to 5 take something out, and must be found. */
+   Blocks 0 and 1 are a cluster: each writes its head, they wait for one another, each reads both. Then each of them sends its
+   part of a row, a word with the token's number, and every block hears all parts; then all wait, with what each found best, and each reads
+   that; again for each token, in the same places. A block may be lost at any point (LOST), and the host may say no at any time
+   (ABORT). A cluster does not wait for who has ended: the hardware's rule. Checked: who reads finds exactly what is this token's;
+   every block comes to its end; nobody stops before its time when nothing went wrong. -D BREAK=1 to 9 take something out, and
+   must be found. */
 #define BLOCKS 3
+#define SENDERS 2        /* block 2 has nothing of the row: nobody waits for it but where all do */
 #define TOKENS 2
 #ifndef BREAK
 #define BREAK 0
@@ -18,7 +20,8 @@
 #define ABORTED 2
 #define TOO_LATE 3
 
-byte head[BLOCKS], part[BLOCKS];
+byte head[BLOCKS], word[BLOCKS], number[BLOCKS];
+byte best[6];            /* [2][BLOCKS]: some may still read those of the token before */
 byte came[BLOCKS];       /* how often a block has come to a wait of its cluster */
 bool gone[BLOCKS];
 byte arrived;            /* it only grows */
@@ -43,7 +46,26 @@ inline exchange() {
 /* There is no way out of it but that the other comes, or has ended. */
 inline exchange_in_cluster() {
   came[me]++;
-  (BREAK == 4 || came[1 - me] >= came[me] || (gone[1 - me] && BREAK != 5))
+  (BREAK == 4 || came[1 - me] >= came[me] || (gone[1 - me] && BREAK != 9))
+}
+
+/* 8 bytes are never torn. (BREAK 6: they are.) */
+inline send() {
+  if
+  :: BREAK == 6 -> number[me] = token; word[me] = token
+  :: else -> d_step { word[me] = token; number[me] = token }
+  fi
+}
+/* All words that have this token's number. (BREAK 5: that have any.) */
+inline hear() {
+  for (other : 0 .. SENDERS - 1) {
+    do
+    :: number[other] == token || (BREAK == 5 && number[other] > 0) || ending != RUNNING -> break
+    :: number[other] != token && ending == RUNNING && end != RUNNING && BREAK != 2 -> ending = end
+    :: number[other] != token && ending == RUNNING && lost > 0 && BREAK != 3 -> end = TOO_LATE; ending = TOO_LATE
+    od;
+    assert(ending != RUNNING || word[other] == token)
+  }
 }
 
 proctype block(byte me) {
@@ -72,14 +94,25 @@ proctype block(byte me) {
            assert(head[1 - me] == token || gone[1 - me])
         :: else
         fi;
-        part[me] = token;
-        exchange();
+        if
+        :: me < SENDERS -> send()
+        :: else
+        fi;
+        hear();
         if
         :: ending == RUNNING ->
-           for (other : 0 .. BLOCKS - 1) {
-             assert(part[other] == token)
-           }
-           exchange()
+           best[(BREAK == 7 -> 0 : token % 2) * BLOCKS + me] = token;
+           if
+           :: BREAK != 8 -> exchange()
+           :: else
+           fi;
+           if
+           :: ending == RUNNING ->
+              for (other : 0 .. BLOCKS - 1) {
+                assert(best[(BREAK == 7 -> 0 : token % 2) * BLOCKS + other] == token)
+              }
+           :: else
+           fi
         :: else
         fi
      :: else

@@ -73,6 +73,38 @@ template <class Waits> void exchange_cost(report& r, cuda::gpu& device, const st
   if (live.cluster == 1) r.check("all_blocks_come_to_exchanges", end[0] == exchanges * live.blocks && end[1] == 0);
   r.number(name + "_us", t / exchanges * 1e6, "us each");
 }
+// Rows of 1,024 words, one after the other: 32 blocks send 32 words each, and every block hears all.
+struct rows {
+  using call = cuda::megakernel_call;
+  static constexpr u32 shared_bytes = 16, words = 4 * cuda::block_threads;
+  CKE_DEVICE static bool came(const dev::two_packets& both, u32 n) { return both.first.epoch >= n && both.second.epoch >= n; }
+  template <class> struct on {
+    CKE_DEVICE static void run(const call& c) {
+      for (u32 n = 1; n <= c.tokens; ++n) {
+        dev::packet* const row = c.packets + n % 2 * words;
+        const u32 mine = dev::block().x * 32 + dev::thread();
+        if (dev::thread() < 32 && mine < words) dev::send(row + mine, {n, n});
+        for (u32 i = 2 * dev::thread();; dev::pause())
+          if (const auto a = dev::hear(row + i), b = dev::hear(row + words / 2 + i); came(a, n) && came(b, n)) break;
+        dev::sync();
+      }
+    }
+  };
+};
+void row_cost(report& r, cuda::gpu& device) {
+  constexpr u32 count = 10'000;
+  constexpr u64 bytes = 2 * rows::words * sizeof(dev::packet);
+  std::byte* const packets = device.allocate(bytes);
+  const cuda::residents live = device.room_for<rows>(rows::shared_bytes, 0);
+  cuda::megakernel_call call{.tokens = count};
+  call.packets = reinterpret_cast<dev::packet*>(packets);
+  const double t = median_seconds(10, [&] {
+    cuda::check(cudaMemset(packets, 0, bytes), "zeros");
+    device.launch_together<rows>(live, rows::shared_bytes, call, [] {});
+  });
+  device.free(packets);
+  if (live.blocks >= 32) r.number("row_in_packets_us", t / count * 1e6, "us each");
+}
 // Clusters whose blocks have all the memory that one may have.
 void exchange_costs(report& r, cuda::gpu& device) {
   exchange_cost<waits<false>>(r, device, "exchange", device.room_for<waits<false>>(waits<false>::shared_bytes, 0));
@@ -94,7 +126,7 @@ double check_machine(report& r) {
   r.text("device", std::string(is.name) + ", sm_" + std::to_string(is.major) + std::to_string(is.minor) + ", " + std::to_string(is.multiProcessorCount) + " multiprocessors");
   const double peak = read_peak(r, device, static_cast<u32>(is.multiProcessorCount));
   launch_costs(r, device);
-  exchange_costs(r, device);
+  exchange_costs(r, device), row_cost(r, device);
   return peak;
 }
 

@@ -48,7 +48,9 @@ template <class P, dtype KV, class Device> class ahead {
     call_.code_of = reinterpret_cast<const u32*>(sent(code_of.data(), code_of.size() * sizeof(u32)));
     call_.common = memory.take(kernel::plan::common_bytes);
     call_.own = memory.take(u64{live_.blocks} * kernel::own_bytes);
-    call_.best = reinterpret_cast<candidate*>(memory.take(live_.blocks * sizeof(candidate)));
+    call_.best = reinterpret_cast<candidate*>(memory.take(2 * live_.blocks * sizeof(candidate)));
+    packets_ = memory.take(packet_bytes);
+    call_.packets = reinterpret_cast<dev::packet*>(packets_);
     words_ = memory.take(word_bytes);
     pages_ = memory.take(u64{ceil_div(context, key_block)} * sizeof(std::byte*));
     stop_ = memory.take(u64{most_stops} * sizeof(u32));
@@ -65,6 +67,12 @@ template <class P, dtype KV, class Device> class ahead {
     if (stop.size() > most_stops) throw Error(errc::usage, {}, "stop ids", concat({"at most ", most_stops}), concat({u64{stop.size()}}));
     call_.first = first, call_.tokens = n, call_.position = position, call_.stops = static_cast<u32>(stop.size());
     call_.how = how, call_.stream = stream, call_.parts = parts;
+    if (epoch_ == 0 || epoch_ + n < epoch_) {  // numbers begin anew
+      const std::vector<std::byte> none(packet_bytes);
+      device_.write(packets_, none.data(), packet_bytes);
+      epoch_ = 0;
+    }
+    call_.epoch = epoch_, epoch_ += n;
     const u32 zeros[3]{};
     device_.write(words_, zeros, sizeof zeros);
     device_.write(pages_, pages.data(), pages.size_bytes());
@@ -98,7 +106,7 @@ template <class P, dtype KV, class Device> class ahead {
 
  private:
   static constexpr u32 most_stops = 64;
-  static constexpr u64 word_bytes = 64;
+  static constexpr u64 word_bytes = 64, packet_bytes = kernel::plan::words_of_token * sizeof(dev::packet);
   struct free_words {
     Device* device;
     void operator()(u32* p) const { device->free_host_words(p); }
@@ -109,7 +117,8 @@ template <class P, dtype KV, class Device> class ahead {
   residents live_;
   u32 context_;
   megakernel_call call_{};
-  std::byte *words_{}, *pages_{}, *stop_{};
+  u32 epoch_{};  // tokens of launches before
+  std::byte *packets_{}, *words_{}, *pages_{}, *stop_{};
   std::unique_ptr<u32, free_words> host_;
 };
 

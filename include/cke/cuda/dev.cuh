@@ -71,6 +71,23 @@ CKE_DEVICE u32 load_acquire(const u32* p) {
   asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(x) : "l"(p) : "memory");
   return x;
 }
+// A word and a number that says which one it is, in 8 bytes that are never torn: who hears the number has the word, and
+// waits for nothing else. It orders no other memory.
+struct packet {
+  u32 word, epoch;
+};
+CKE_DEVICE void send(packet* to, packet x) {
+  asm volatile("st.relaxed.gpu.u64 [%0], %1;" ::"l"(to), "l"(u64{x.epoch} << 32 | x.word) : "memory");
+}
+struct alignas(16) two_packets {
+  packet first, second;
+};
+// Two neighbours in one trip, each of them whole.
+CKE_DEVICE two_packets hear(const packet* from) {
+  u64 x, y;
+  asm volatile("ld.relaxed.gpu.v2.u64 {%0, %1}, [%2];" : "=l"(x), "=l"(y) : "l"(from) : "memory");
+  return {{static_cast<u32>(x), static_cast<u32>(x >> 32)}, {static_cast<u32>(y), static_cast<u32>(y >> 32)}};
+}
 // What the host says while the launch runs.
 CKE_DEVICE u32 load_from_host(const u32* p) {
   u32 x;
@@ -135,7 +152,8 @@ CKE_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "mem
 template <u32 N> CKE_DEVICE void await_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
 
 // Those that sign a word when they have come (sm90): one thread says how many bytes to expect, and sends them; then a phase
-// of the word is over, and who has heard that sees them. Weights leave the L2 cache first.
+// of the word is over, and who has heard that sees them. Weights leave the L2 cache first. (To shared::cta, as the memory is
+// the block's: for one of the cluster sm_120 calls a function, around which registers are kept.)
 CKE_DEVICE void begin_arrivals(const shared<u64>& at, u32 i) {
   asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(address_of(at.at + i)) : "memory");
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -146,7 +164,7 @@ CKE_DEVICE void expect(const shared<u64>& at, u32 i, u32 bytes) {
 CKE_DEVICE void copy_bulk(const shared<std::byte>& to, u32 place, const std::byte* from, u32 bytes, const shared<u64>& at, u32 i) {
   u64 policy;
   asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
+  asm volatile("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
                    address_of(to.at + place)),
                "l"(from), "r"(bytes), "r"(address_of(at.at + i)), "l"(policy)
                : "memory");
@@ -203,6 +221,7 @@ inline place block() {
 }
 using host_run::thread, host_run::sync, host_run::sync_warp, host_run::sync_cluster, host_run::shared, host_run::shared_memory, host_run::get, host_run::put, host_run::part_of;
 using host_run::copy_quad, host_run::commit_copies, host_run::await_copies, host_run::came_from;
+using host_run::packet, host_run::two_packets, host_run::send, host_run::hear;
 using host_run::begin_arrivals, host_run::expect, host_run::copy_bulk, host_run::arrived;
 
 template <class T> T shuffle(T x, u32 lane) { return host_run::of_lane(x, lane); }

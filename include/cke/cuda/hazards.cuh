@@ -34,7 +34,7 @@ constexpr touched touched_by(const surveyed& s, u32 step, u32 k) {
   if (is != role::joins)
     for (u32 n = 0; n < i.in.count; ++n) t.read |= u64{!reads_own(s, step, i.in[n])} << i.in[n];
   if (!leaves)
-    for (u32 n = 0; n < i.out.count; ++n) t.written |= u64{!is_own(s, step)} << i.out[n];
+    for (u32 n = 0; n < i.out.count; ++n) t.written |= u64{!is_own(s, step) && !comes_in_packets(s, i.out[n])} << i.out[n];
   return t;
 }
 

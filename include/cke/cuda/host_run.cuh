@@ -71,6 +71,23 @@ inline u32 load_acquire(const u32* p) {
   if (x > 0 && m.goes_wrong(&faults::hear_too_soon)) return x + static_cast<u32>(m.now().of->heard.size());
   return x;
 }
+struct alignas(8) packet {
+  u32 word, epoch;
+};
+inline void send(packet* to, packet x) {
+  machine& m = *machine::running;
+  if (m.goes_wrong(&faults::lose_packet)) return;
+  packet* const at = m.sync_word(to);
+  *at = {m.goes_wrong(&faults::tear_packet) ? at->word : x.word, x.epoch};
+}
+struct alignas(16) two_packets {
+  packet first, second;
+};
+inline two_packets hear(const packet* from) {
+  machine& m = *machine::running;
+  if (reinterpret_cast<std::uintptr_t>(from) % alignof(two_packets) != 0) fault("two packets", "an aligned address");
+  return {*m.sync_word(from), *m.sync_word(from + 1)};
+}
 // Others go on first.
 inline void pause() { machine::running->step_aside(); }
 // A microsecond for each time that a thread went on.

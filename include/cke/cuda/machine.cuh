@@ -18,6 +18,8 @@ struct faults {
   u64 tear = 0;           // a block says that it has come, and what it stored last is not there yet
   u64 late_copy = 0;      // a copy into a block's memory is there, and its bytes are not
   u64 torn_copy = 0;      // nor is the second half of them
+  u64 lose_packet = 0;    // a packet is sent, and nobody hears it
+  u64 tear_packet = 0;    // it has its number, and not its word
   u64 leave_cluster = 0;  // a block goes on from a wait of its cluster, and has heard nobody
 };
 
@@ -142,10 +144,10 @@ class machine : public checked_memory {
     if (block.number < all.size()) all[block.number] = std::max(all[block.number], block.all.interval);
   }
   // A word that blocks share on purpose: no race is looked for, but it must have been written.
-  u32* sync_word(const u32* p) {
+  template <class T> T* sync_word(const T* p) {
     const auto [part, offset] = find(p, sizeof *p);
     part->known.read(offset, sizeof *p, {}, {});
-    return reinterpret_cast<u32*>(part->memory.get() + offset);
+    return reinterpret_cast<T*>(part->memory.get() + offset);
   }
   const std::vector<u32>& said(const u32* p) { return said_[p]; }
 

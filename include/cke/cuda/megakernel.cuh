@@ -65,6 +65,7 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
       u32 id = call.first, fed = 0;
       for (u32 t = 0; t < call.tokens; ++t) {
         begin_token(call, me, id, call.position + t);
+        me.begin_packets(call.epoch + t + 1);
         if (me.end() == 0) step_through<P::head(), plan::header>(call, me, 0, call.position + t);
         for (u32 l = 0; l < P::layers && me.end() == 0; ++l) layer(call, me, l, call.position + t);
         if (me.end() == 0) step_through<P::foot(), plan::footer>(call, me, P::layers + 1, call.position + t);
@@ -137,6 +138,10 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
       s.parts = call.parts, s.tokens = 1, s.key_blocks = position / key_block + 1;
       constexpr coming next = coming_at(plan::all[Which], I);
       me.begin_step(own, wait, heads, mine, next, call.where + row * max_ops + next.step);
+      const registers_at<C, Which, I> at{call, me.own()};
+      if constexpr (constexpr reg heard = plan::heard_before[Which][I]; heard != absent) me.hear(at(heard, false), words_of_row(plan::all[Which], heard));
+      constexpr u32 words = words_sent(plan::all[Which], I);
+      me.begin_sending(words > 0 ? at(C.ops[I].out[0], true) : view{}, words);
       if constexpr (heads > 0 && has_rows_of_heads(C.ops[I])) s = rows_of_heads(s, mine);
       emitter<C.ops[I].op, types_of(C, C.ops[I], KV), block>::to(me, s, 1);
     }
@@ -158,10 +163,10 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
         constexpr dtype as = C.regs[R].as;
         if constexpr (R == token_ids) {
           return {};
-        } else if constexpr (R == stream) {
+        } else if constexpr (R == stream && !comes_in_packets(plan::all[Which], stream)) {
           return {reinterpret_cast<std::byte*>(call.stream), width, stride, as};
         } else {
-          constexpr bool own_read = reads_own(plan::all[Which], I, R), own_written = is_own(plan::all[Which], I);
+          constexpr bool own_read = reads_own(plan::all[Which], I, R), own_written = is_own(plan::all[Which], I) || comes_in_packets(plan::all[Which], R);
           constexpr u32 common_at = plan::memory[Which].common_at[R], own_at = own_registers + plan::memory[Which].own_at[R];
           return {(written ? own_written : own_read) ? own + own_at : call.common + common_at, width, stride, as};
         }
@@ -185,7 +190,8 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
         if (better(here, c)) c = here;
       }
       c = best_of_block(c, dev::shared_memory(me.memory() + 16));
-      if (dev::thread() == 0) dev::store(call.best + dev::block().x, c);
+      candidate* const best = call.best + position % 2 * call.blocks;  // some may still read those of the token before
+      if (dev::thread() == 0) dev::store(best + dev::block().x, c);
       constexpr u32 first_layer = P::variants.of[0] + 1u;  // of the next token
       constexpr coming next = coming_at(plan::all[first_layer], 0);
       me.begin_step(false, {}, 0, {}, next, call.where + max_ops + next.step);
@@ -193,7 +199,7 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
       if (me.end() != 0) return {};
       c = {-infinity, P::vocab};
       for (u32 b = dev::lane(); b < call.blocks; b += warp_lanes)
-        if (const candidate of = dev::load(call.best + b); better(of, c)) c = of;
+        if (const candidate of = dev::load(best + b); better(of, c)) c = of;
       return best_of_warp(c);
     }
   };

@@ -17,8 +17,10 @@ struct megakernel_call {
   const u32* code_of{};        // [layers], from 1
   std::byte *common{}, *own{};  // registers: shared; of each block its tokens_and_registers
   float *stream{}, *parts{};
+  dev::packet* packets{};      // of each row that a token sends, in order
+  u32 epoch{};                 // tokens before the launch's: packets of token t have number epoch + t + 1
   std::byte** pages{};         // of the sequence
-  candidate* best{};           // [blocks]
+  candidate* best{};           // [2][blocks]
   const chance* how{};         // ids are chosen
   u32 *arrived{}, *end{}, *fed{};  // how often blocks have come to an exchange; an ending; tokens that were finished
   u32* posted{};               // [tokens], on the host: ids + 1, as they are chosen
@@ -59,6 +61,32 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
   CKE_DEVICE void begin_step(bool own, waiters wait, u32 heads, head_range mine, const coming& next, const addresses* where) {
     own_step_ = own, wait_ = wait, heads_ = heads, mine_ = mine, next_ = next, where_ = where;
   }
+  // Packets from here on have this number, and the first places.
+  CKE_DEVICE void begin_packets(u32 epoch) { epoch_ = epoch, words_ = 0, sending_ = waiting_ = false; }
+  // What the step that comes writes to `row` is sent, in so many words; 0: it is not.
+  CKE_DEVICE void begin_sending(const view& row, u32 words) {
+    sending_ = words > 0;
+    if (words == 0) return;
+    row_ = row, row_words_ = words, words_ += words, waiting_ = true;
+  }
+  // All words of `row` that others, or this block, sent last, if somebody has; into this block's own memory.
+  CKE_DEVICE void hear(const view& row, u32 row_words) {
+    if (end_ != 0 || !waiting_) return;
+    Pace::stop(stops_++);
+    dev::sync();
+    if (std::is_same_v<Weights, from_memory>) prefetch_next();
+    const u32 late = hear_words(call_.packets + (words_ - row_words), reinterpret_cast<u32*>(row.data), all_columns_of(row));
+    const dev::shared<u32> words = dev::shared_memory(memory_ + 16).take<u32>(block_warps);
+    u32 of_warp = late;
+    for (u32 apart = warp_lanes / 2; apart > 0; apart /= 2) of_warp |= dev::shuffle_xor(of_warp, apart);
+    if (dev::lane() == 0) words[dev::warp()] = of_warp;
+    dev::sync();
+    u32 of_block = 0;
+    for (u32 w = 0; w < block_warps; ++w) of_block |= words[w];
+    if (of_block != 0) end_ = dev::load_acquire(call_.end);
+    waiting_ = false;
+    Pace::stop(stops_++);
+  }
   // Of `heads` kv heads those of this block's group.
   CKE_DEVICE head_range heads(u32 of) const { return of > 0 ? deal_.heads(of) : head_range{}; }
 
@@ -76,14 +104,21 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
         for (u32 n = 0; n < mine.count; ++n)
           if ((s.key_blocks - 1 + s.key_blocks * n) % size == rank) one<Kernel>({0, mine.first + n, 0}, s);
       } else {
-        for (u32 i = rank; i < g.x * mine.count; i += size) one<Kernel>({i % g.x, mine.first + i / g.x, 0}, s);
+        for (u32 i = rank; i < g.x * mine.count; i += size) {
+          const u32 head = mine.first + i / g.x, wide = s.heads / s.kv_heads * s.head_dim;
+          one<Kernel>({i % g.x, head, 0}, s);
+          if (is == role::joins && sending_) send(head * wide, wide);
+        }
       }
     } else if (own_step_) {
       for (u32 i = 0; i < all; ++i) one<Kernel>(place_of(g, i), s);
     } else if (is == role::units) {
       const u32 count = in_group ? all / heads_ * mine_.count : all;
       first_unit_ = deal_.first(in_group);
-      for (u32 i = first_unit_; i < count; i += size) one<Kernel>({in_group ? unit_of_heads(s, all, i) : i, 0, 0}, s);
+      for (u32 i = first_unit_; i < count; i += size) {
+        one<Kernel>({in_group ? unit_of_heads(s, all, i) : i, 0, 0}, s);
+        if (sending_) send(i * unit_rows, unit_rows);
+      }
       deal_.pass(in_group, count);
     } else {
       for (u32 i = rank; i < all; i += size) one<Kernel>(place_of(g, i), s);
@@ -123,6 +158,37 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
   CKE_DEVICE u32 memory() const { return memory_; }
 
  private:
+  CKE_DEVICE void send(u32 first, u32 count) const {
+    const words_of words = columns_of(row_, first, count);
+    for (u32 i = dev::thread(); i < words.count; i += block_threads) {
+      const u32 w = words[i];
+      dev::send(call_.packets + (words_ - row_words_) + w, {dev::load(reinterpret_cast<const u32*>(row_.data) + w), epoch_});
+    }
+  }
+  // Each thread hears four words at once, since that is a trip; in every form of a row two of them lie together. Not 0: one
+  // did not come, and the launch has an ending.
+  CKE_DEVICE u32 hear_words(const dev::packet* from, u32* to, const words_of& words) const {
+    struct alignas(8) pair {
+      u32 first, second;
+    };
+    const u64 start = dev::nanoseconds();
+    u32 late = 0;
+    for (u32 i = 2 * dev::thread(); i < words.count; i += 4 * block_threads) {
+      const u32 j = i + 2 * block_threads < words.count ? i + 2 * block_threads : i;
+      dev::two_packets at_i, at_j;
+      for (u32 tries = 1;; ++tries) {
+        at_i = dev::hear(from + words[i]), at_j = dev::hear(from + words[j]);
+        if (came(at_i) && came(at_j)) break;
+        if (tries % 16 == 0) late = ends(start);
+        if (late != 0) break;
+        dev::pause();
+      }
+      dev::store(reinterpret_cast<pair*>(to + words[i]), {at_i.first.word, at_i.second.word});
+      dev::store(reinterpret_cast<pair*>(to + words[j]), {at_j.first.word, at_j.second.word});
+    }
+    return late;
+  }
+  CKE_DEVICE bool came(const dev::two_packets& both) const { return both.first.epoch == epoch_ && both.second.epoch == epoch_; }
   // Unit i of those that this group has of a launch of `all`: of each matrix the rows of its heads.
   CKE_DEVICE u32 unit_of_heads(const step& s, u32 all, u32 i) const {
     CKE_UNROLL
@@ -165,14 +231,17 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
     expected_ += call_.blocks;
     const u64 start = dev::nanoseconds();
     while (static_cast<i32>(dev::load_acquire(call_.arrived) - expected_) < 0) {
-      if (const u32 e = dev::load_acquire(call_.end); e != 0) return e;
-      if (dev::nanoseconds() - start > call_.patience) {
-        dev::store_release(call_.end, static_cast<u32>(ending::lost));
-        return static_cast<u32>(ending::lost);
-      }
+      if (const u32 e = ends(start); e != 0) return e;
       dev::pause();
     }
     return 0;
+  }
+  // How the launch ends, if it does: because somebody says so, or because this block has waited since `start`.
+  CKE_DEVICE u32 ends(u64 start) const {
+    if (const u32 e = dev::load_acquire(call_.end); e != 0) return e;
+    if (dev::nanoseconds() - start <= call_.patience) return 0;
+    dev::store_release(call_.end, static_cast<u32>(ending::lost));
+    return static_cast<u32>(ending::lost);
   }
 
   const megakernel_call& call_;
@@ -187,7 +256,9 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
   head_range mine_{};
   u32 expected_ = 0;  // arrivals, of thread 0
   u32 stops_ = 0;
-  bool own_step_ = false;
+  view row_{};                              // that is sent
+  u32 row_words_ = 0, words_ = 0, epoch_ = 0;  // words_: of all rows of the token so far
+  bool own_step_ = false, sending_ = false, waiting_ = false;
 };
 
 }  // namespace cke::cuda

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "hazards.cuh"
+#include "packets.cuh"
 
 namespace cke::cuda {
 
@@ -15,11 +16,13 @@ struct areas {
 constexpr areas areas_of(const surveyed& s, u32 common_from) {
   areas a;
   a.common = common_from;
+  if (comes_in_packets(s, stream)) a.own = static_cast<u32>(register_bytes(s.c->regs[stream], 1));  // where it was in the code before
   for (u32 r = first_scratch; r < s.c->regs.size(); ++r) {
     const u32 bytes = static_cast<u32>(register_bytes(s.c->regs[r], 1));
     bool common = false, own = false;
     for (u32 i = 0; i < s.c->ops.size(); ++i)
       if (s.c->ops[i].out.has(static_cast<reg>(r))) (is_own(s, i) ? own : common) = true;
+    if (comes_in_packets(s, static_cast<reg>(r))) common = false, own = true;
     if (common) a.common_at[r] = a.common, a.common += bytes;
     if (own) a.own_at[r] = a.own, a.own += bytes;
   }
@@ -29,9 +32,6 @@ constexpr areas areas_of(const surveyed& s, u32 common_from) {
 // The schedule of a token: header, layers, footer, and the choice of the next id.
 template <class P, dtype KV> struct token_schedule {
   static constexpr u32 codes = P::body_count + 2, header = 0, footer = codes - 1;  // body v is code v + 1
-  static constexpr std::array<surveyed, codes> all = []<std::size_t... V>(std::index_sequence<V...>) {
-    return std::array<surveyed, codes>{survey_all<P::head(), KV>(), survey_all<P::template body<V>(), KV>()..., survey_all<P::foot(), KV>()};
-  }(std::make_index_sequence<P::body_count>{});
 
   // f(code, layer) in the order of a token.
   template <class F> static constexpr void each_code(F f) {
@@ -39,6 +39,10 @@ template <class P, dtype KV> struct token_schedule {
     for (u32 l = 0; l < P::layers; ++l) f(P::variants.of[l] + 1u, l);
     f(footer, 0u);
   }
+
+  static constexpr std::array<surveyed, codes> all = with_packets([]<std::size_t... V>(std::index_sequence<V...>) {
+    return std::array<surveyed, codes>{survey_all<P::head(), KV>(), survey_all<P::template body<V>(), KV>()..., survey_all<P::foot(), KV>()};
+  }(std::make_index_sequence<P::body_count>{}), [](auto f) { each_code(f); });
 
   // Of [code][step]. What one layer of a kind needs, all of it do.
   static constexpr std::array<std::array<waiters, max_ops>, codes> wait_before = [] {
@@ -60,6 +64,22 @@ template <class P, dtype KV> struct token_schedule {
     for (auto& steps : needed)
       for (waiters& w : steps) w.group = static_cast<u8>(w.group & ~w.all);
     return needed;
+  }();
+  // Of [code][step]: the row that it hears first, or none.
+  static constexpr auto heard_before = turns_of(all, [](auto f) { each_code(f); }).heard;
+  static constexpr u32 rows_sent = [] {  // of a token
+    u32 n = 0;
+    each_code([&](u32 c, u32) {
+      for (u32 i = 0; i < all[c].steps.size(); ++i) n += words_sent(all[c], i) > 0;
+    });
+    return n;
+  }();
+  static constexpr u32 words_of_token = [] {
+    u32 n = 0;
+    each_code([&](u32 c, u32) {
+      for (u32 i = 0; i < all[c].steps.size(); ++i) n += words_sent(all[c], i);
+    });
+    return n;
   }();
   // Kv heads that groups share among themselves: the fewest of a layer that has any, or 0.
   static constexpr u32 heads = [] {

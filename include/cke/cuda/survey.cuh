@@ -61,18 +61,21 @@ struct coming {
 struct surveyed {
   const code* c{};
   small_vector<survey, max_ops> steps;
-  u32 heads{};  // kv heads that groups of blocks share among themselves, or 0
+  u32 heads{};    // kv heads that groups of blocks share among themselves, or 0
+  u64 packets{};  // registers that every block has for itself, and whose parts it hears from who wrote them: a bit each
 };
+constexpr bool comes_in_packets(const surveyed& s, reg r) { return s.packets >> r & 1; }
 
 // Whether every block computes a step for itself, into memory of its own: rows, if they stay inside of the layer.
 constexpr bool is_own(const surveyed& s, u32 step) {
   const instruction& i = s.c->ops[step];
   for (u32 k = 0; k < i.out.count; ++k)
-    if (i.out[k] < first_scratch) return false;
+    if (i.out[k] < first_scratch && !comes_in_packets(s, i.out[k])) return false;
   return s.steps[step].parts[0].is == role::rows && i.op != opcode::softcap;  // that one is as long as the vocabulary
 }
 // Whether step `at` finds register r in its block's own memory.
 constexpr bool reads_own(const surveyed& s, u32 at, reg r) {
+  if (comes_in_packets(s, r)) return true;
   for (u32 k = at; k-- > 0;)
     if (s.c->ops[k].out.has(r)) return is_own(s, k);
   return false;

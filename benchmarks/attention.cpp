@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // attention.cpp: one core: a token over a cache of some depth, and a chunk of a prompt; what it stores; 16 heads of 128 on 8.
-#include <cke/kernels/heads.hpp>
+#include <cke/kernels/attention/attention_steps.hpp>
 #include <cke/graph/plan.hpp>
 #include <cke/runtime/arena.hpp>
 #include <cke/runtime/pass.hpp>

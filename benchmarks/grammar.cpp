@@ -7,7 +7,7 @@
 #include <cke/io/json_schema.hpp>
 #include <cke/text/grammar/gbnf.hpp>
 #include <cke/text/grammar/grammar_filter.hpp>
-#include <cke/text/random.hpp>
+#include <cke/text/sampling/random.hpp>
 
 using namespace cke;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // sampling.cpp: one core: the next token from the logits of a vocabulary of 151,936.
-#include <cke/text/sampler.hpp>
+#include <cke/text/sampling/sampler.hpp>
 
 #include "common.hpp"
 

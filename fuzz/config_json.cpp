@@ -2,7 +2,7 @@
 // config_json.cpp: fuzz target: any bytes as a config.json, or as GGUF metadata shown as one, give an
 // error or a config whose numbers are sane.
 #include <cke/io/hf_checkpoint.hpp>
-#include <cke/match.hpp>
+#include <cke/config_check.hpp>
 #include <cke/models/llama.hpp>
 #include <cke/models/qwen3.hpp>
 #include <cstdlib>

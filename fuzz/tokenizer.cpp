@@ -3,7 +3,7 @@
 // its promises.
 #include <cke/io/hf_tokenizer.hpp>
 #include <cke/io/pattern_splitter.hpp>
-#include <cke/text/detokenizer.hpp>
+#include <cke/text/tokenizer/detokenizer.hpp>
 #include <cstdlib>
 
 // The JSON, a NUL byte, and the text to encode; without the NUL the JSON is the text too.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // tool_calls.cpp: fuzz target: any text as an answer with thoughts and tool calls: nothing is lost, however it is cut.
-#include <cke/text/thought_splitter.hpp>
-#include <cke/text/tool_calls.hpp>
+#include <cke/text/chat/thought_splitter.hpp>
+#include <cke/text/chat/tool_calls.hpp>
 #include <cstdlib>
 
 namespace {

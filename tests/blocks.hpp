@@ -2,7 +2,7 @@
 // blocks.hpp: the scales of a block as a file has it, for tests that fill blocks with random codes.
 #pragma once
 
-#include <cke/kernels/format.hpp>
+#include <cke/kernels/formats/format.hpp>
 #include <cmath>
 
 namespace blocks {

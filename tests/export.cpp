@@ -7,7 +7,7 @@
 #include <cke/from_config.hpp>
 #include <cke/io/hf_dir.hpp>
 #include <cke/models/qwen3.hpp>
-#include <cke/text/random.hpp>
+#include <cke/text/sampling/random.hpp>
 #include <atomic>
 #include <cstring>
 #include <filesystem>

@@ -6,8 +6,8 @@
 #include <cke/hf.hpp>
 #include <cke/model.hpp>
 #include <cke/qwen3.hpp>
-#include <cke/text/chat_contracts.hpp>
-#include <cke/text/chat_encoder.hpp>
+#include <cke/text/chat/chat_contracts.hpp>
+#include <cke/text/chat/chat_encoder.hpp>
 #include <algorithm>
 #include <cmath>
 #include <fstream>

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes include/cke/text/steps/script_table.hpp: the scripts of characters as the pre-tokenizer UnicodeScripts sees them.
+"""Writes include/cke/text/tokenizer/steps/script_table.hpp: the scripts of characters as the pre-tokenizer UnicodeScripts sees them.
 
   pip install tokenizers && python tools/script_table.py
 

@@ -22,7 +22,7 @@ DRIVER = r"""
 #include <cke/io/gguf_steps.hpp>
 #include <cke/io/hf_tokenizer.hpp>
 #include <cke/io/pattern_splitter.hpp>
-#include <cke/text/tokenizer.hpp>
+#include <cke/text/tokenizer/tokenizer.hpp>
 // stdin: u32 flags, u32 size, bytes ...; stdout: u32 count, ids, u32 size, the decoded text, without special tokens if flag 4 ...
 int main(int, char** argv) try {
   const std::string path = argv[1];

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes include/cke/text/unicode_tables.hpp and steps/unicode_tables.hpp from the Unicode character database.
+"""Writes include/cke/text/tokenizer/unicode_tables.hpp and steps/unicode_tables.hpp from the Unicode character database.
 
   pip install unicodedata2==16.0.0 && python tools/unicode_tables.py
 

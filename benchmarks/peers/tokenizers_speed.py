@@ -32,7 +32,7 @@ DRIVER = r"""
 #include <cstdio>
 #include <cke/io/hf_tokenizer.hpp>
 #include <cke/io/pattern_splitter.hpp>
-#include <cke/text/tokenizer.hpp>
+#include <cke/text/tokenizer/tokenizer.hpp>
 // arguments: a folder with a tokenizer.json, a file of texts (u32 size, bytes); each line of stdin: encode them all, and say the seconds and the ids.
 int main(int, char** argv) {
   const cke::tokenizer t(cke::with_patterns(cke::read_hf_tokenizer(cke::read_hf_files(argv[1])), argv[1]));

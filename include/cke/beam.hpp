@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "text/logprobs.hpp"
-#include "typed_engine.hpp"
+#include "text/sampling/logprobs.hpp"
+#include "model_adapter.hpp"
 
 namespace cke {
 

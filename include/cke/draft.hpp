@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "text/logprobs.hpp"
+#include "text/sampling/logprobs.hpp"
 
 CKE_COLD_BEGIN
 namespace cke {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "text/pooling.hpp"
-#include "typed_engine.hpp"
+#include "model_adapter.hpp"
 
 namespace cke {
 

@@ -8,7 +8,7 @@
 #include "cke.h"
 #include "describe.hpp"
 #include "io/checkpoint.hpp"
-#include "match.hpp"
+#include "config_check.hpp"
 #include "runtime/sequence.hpp"
 #include "session_file.hpp"
 

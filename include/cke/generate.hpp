@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "text/choice.hpp"
-#include "text/detokenizer.hpp"
-#include "text/stop.hpp"
+#include "text/sampling/choice.hpp"
+#include "text/tokenizer/detokenizer.hpp"
+#include "text/sampling/stop.hpp"
 
 CKE_COLD_BEGIN
 namespace cke {

@@ -7,9 +7,9 @@
 
 #include "generate.hpp"
 #include "io/checkpoint.hpp"
-#include "match.hpp"
+#include "config_check.hpp"
 #include "runtime/sequence.hpp"
-#include "text/tokenizer.hpp"
+#include "text/tokenizer/tokenizer.hpp"
 
 CKE_COLD_BEGIN
 namespace cke {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "describe.hpp"
-#include "io/session_file.hpp"
+#include "io/session_format.hpp"
 #include "runtime/sequence.hpp"
 
 namespace cke {

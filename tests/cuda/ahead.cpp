@@ -2,7 +2,7 @@
 // ahead.cpp: many tokens in one launch: their bits under every order of things and with faults.
 #include "ahead.hpp"
 
-#include <cke/text/random.hpp>
+#include <cke/text/sampling/random.hpp>
 #include <cmath>
 #include <cstdlib>
 

@@ -2,7 +2,7 @@
 // ahead.hpp: what tests ask of many tokens in one launch.
 #pragma once
 
-#include <cke/cuda/emulated.cuh>
+#include <cke/cuda/host/emulated.cuh>
 #include <cke/cuda/executor.cuh>
 
 #include <doctest/doctest.h>

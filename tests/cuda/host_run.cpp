@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // host_run.cpp: whole models whose device code runs on the host, against the CPU's.
-#include <cke/cuda/emulated.cuh>
+#include <cke/cuda/host/emulated.cuh>
 #include <cke/cuda/executor.cuh>
 #include <cke/from_config.hpp>
 

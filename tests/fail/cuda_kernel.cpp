@@ -3,7 +3,7 @@
 // expect: cke: cuda: no product with matrices of this dtype; specialise cke::cuda::format
 // expect: multiply_kernel<cke::dtype::q6_k, 1>
 #include <cke/cuda/emit.cuh>
-#include <cke/cuda/emulated.cuh>
+#include <cke/cuda/host/emulated.cuh>
 using namespace cke;
 using device = cuda::emulated<cuda::sm75>;
 auto* const embed = &cuda::emitter<opcode::embedding, dtype::q6_k, device>::to;

@@ -1,6 +1,6 @@
 // expect: cke: cuda: a block of the megakernel needs more shared memory than its generation has
 // expect: block_fits<1
-#include <cke/cuda/emulated.cuh>
+#include <cke/cuda/host/emulated.cuh>
 #include <cke/cuda/megakernel.cuh>
 #include <cke/models/qwen3.hpp>
 using namespace cke;

@@ -2,7 +2,7 @@
 // expect: ring_fits<1, 2>
 // expect: cke: cuda: rings bring other weights than products take
 // expect: stream_is_whole<8, 4>
-#include <cke/cuda/emulated.cuh>
+#include <cke/cuda/host/emulated.cuh>
 #include <cke/cuda/megakernel.cuh>
 #include <cke/models/qwen3.hpp>
 using namespace cke;

@@ -6,7 +6,7 @@
 
 #include <cke/io/gguf_writer.hpp>
 #include <cke/io/pattern_splitter.hpp>
-#include <cke/text/detokenizer.hpp>
+#include <cke/text/tokenizer/detokenizer.hpp>
 
 #include "../text/fixtures.hpp"
 

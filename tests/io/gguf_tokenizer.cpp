@@ -4,7 +4,7 @@
 
 #include <doctest/doctest.h>
 
-#include <cke/text/tokenizer.hpp>
+#include <cke/text/tokenizer/tokenizer.hpp>
 #include <string>
 #include <vector>
 

@@ -4,7 +4,7 @@
 
 #include <cke/io/gguf_tokenizer_writer.hpp>
 #include <cke/io/hf_tokenizer.hpp>
-#include <cke/text/tokenizer.hpp>
+#include <cke/text/tokenizer/tokenizer.hpp>
 
 #include "../text/fixtures.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <cke/io/hf_tokenizer.hpp>
 #include <cke/io/pattern_splitter.hpp>
-#include <cke/text/tokenizer.hpp>
+#include <cke/text/tokenizer/tokenizer.hpp>
 #include <string>
 #include <vector>
 

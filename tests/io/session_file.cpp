@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // session_file.cpp: the file of a session, whole, cut, flipped and forged; and the checksum in it.
-#include "cke/io/session_file.hpp"
+#include "cke/io/session_format.hpp"
 
 #include "damage.hpp"
 

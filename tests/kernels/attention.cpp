@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // attention.cpp: attention against PyTorch, and its promise that a query's bits are its own.
-#include "cke/kernels/attention.hpp"
+#include "cke/kernels/attention/attention.hpp"
 
 #include "numbers.hpp"
 

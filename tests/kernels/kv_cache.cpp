@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // kv_cache.cpp: where keys and values go, and what is left of them.
-#include "cke/kernels/kv_cache.hpp"
+#include "cke/kernels/attention/kv_cache.hpp"
 
 #include "numbers.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // latent.cpp: what is cached of a token, and the queries of latents, against DeepSeek-V3's attention in transformers, on every isa.
-#include "cke/kernels/latent.hpp"
+#include "cke/kernels/attention/latent.hpp"
 
 #include "cke/graph/plan.hpp"
 #include "numbers.hpp"

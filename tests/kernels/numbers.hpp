@@ -13,7 +13,7 @@
 
 #include "../blocks.hpp"
 #include "cke/core/isa.hpp"
-#include "cke/kernels/convert.hpp"
+#include "cke/kernels/formats/convert.hpp"
 
 namespace numbers {
 

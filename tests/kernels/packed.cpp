@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // packed.cpp: rows of a file into units and back, bit for bit with gguf-py and PyTorch.
-#include "cke/kernels/packed_bf16.hpp"
+#include "cke/kernels/formats/packed_bf16.hpp"
 
 #include "numbers.hpp"
 

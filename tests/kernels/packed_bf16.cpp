@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // packed_bf16.cpp: weights in 12 bits are the file's bits, and products are those of 16 bits.
-#include "cke/kernels/packed_bf16.hpp"
+#include "cke/kernels/formats/packed_bf16.hpp"
 
 #include "cke/kernels/matmul.hpp"
 #include "numbers.hpp"

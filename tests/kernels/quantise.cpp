@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// quantise.cpp: tests of kernels/quantise.hpp, against ggml's reference.
-#include <cke/kernels/quantise.hpp>
+// quantise.cpp: tests of kernels/formats/quantise.hpp, against ggml's reference.
+#include <cke/kernels/formats/quantise.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // rope.cpp: frequencies of every scaling rule against transformers, and the rotation of a head.
-#include "cke/kernels/rope.hpp"
-#include "cke/kernels/rope_frequencies.hpp"
+#include "cke/kernels/attention/rope.hpp"
+#include "cke/kernels/attention/rope_frequencies.hpp"
 
 #include "numbers.hpp"
 

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "../byte_model.hpp"
-#include "cke/typed_engine.hpp"
+#include "cke/model_adapter.hpp"
 #include "expert_model.hpp"
 
 // A sanitizer brings its own malloc, and only glibc has the names behind it.

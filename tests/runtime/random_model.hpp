@@ -3,9 +3,9 @@
 #pragma once
 
 #include <cke/io/checkpoint.hpp>
-#include <cke/match.hpp>
+#include <cke/config_check.hpp>
 #include <cke/runtime/sequence.hpp>
-#include <cke/text/random.hpp>
+#include <cke/text/sampling/random.hpp>
 #include <cstring>
 #include <deque>
 

@@ -6,8 +6,8 @@
 
 #include <cke/serve/check.hpp>
 #include <cke/text/grammar/automaton.hpp>
-#include <cke/text/random.hpp>
-#include <cke/text/tool_calls.hpp>
+#include <cke/text/sampling/random.hpp>
+#include <cke/text/chat/tool_calls.hpp>
 
 using namespace cke;
 using namespace cke::serve;

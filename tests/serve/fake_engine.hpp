@@ -8,8 +8,8 @@
 #include <mutex>
 #include <vector>
 
-#include <cke/engine.hpp>
-#include <cke/text/tokenizer.hpp>
+#include <cke/any_model.hpp>
+#include <cke/text/tokenizer/tokenizer.hpp>
 
 namespace fake {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// added_tokens.cpp: tests of text/added_tokens.hpp.
-#include <cke/text/added_tokens.hpp>
+// added_tokens.cpp: tests of text/tokenizer/added_tokens.hpp.
+#include <cke/text/tokenizer/added_tokens.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// bpe.cpp: tests of text/bpe.hpp.
+// bpe.cpp: tests of text/tokenizer/bpe.hpp.
 #include <doctest/doctest.h>
 
-#include <cke/text/bpe.hpp>
+#include <cke/text/tokenizer/bpe.hpp>
 #include <random>
 
 #include "fixtures.hpp"

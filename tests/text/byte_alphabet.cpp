@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// byte_alphabet.cpp: tests of text/byte_alphabet.hpp.
+// byte_alphabet.cpp: tests of text/tokenizer/byte_alphabet.hpp.
 #include <doctest/doctest.h>
 
-#include <cke/text/byte_alphabet.hpp>
+#include <cke/text/tokenizer/byte_alphabet.hpp>
 #include <string>
 
 using namespace cke;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 // chat.cpp: the contracts against the families' Jinja templates; content is only content.
-#include <cke/text/chat.hpp>
+#include <cke/text/chat/chat.hpp>
 
 #include <doctest/doctest.h>
 
-#include <cke/text/chat_contracts.hpp>
+#include <cke/text/chat/chat_contracts.hpp>
 #include <fstream>
 #include <optional>
 #include <set>

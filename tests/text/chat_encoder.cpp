@@ -2,8 +2,8 @@
 // chat_encoder.cpp: control tokens come from the template, whatever messages say.
 #include <doctest/doctest.h>
 
-#include <cke/text/chat_contracts.hpp>
-#include <cke/text/chat_encoder.hpp>
+#include <cke/text/chat/chat_contracts.hpp>
+#include <cke/text/chat/chat_encoder.hpp>
 
 #include "fixtures.hpp"
 

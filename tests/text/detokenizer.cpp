@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// detokenizer.cpp: tests of text/detokenizer.hpp.
+// detokenizer.cpp: tests of text/tokenizer/detokenizer.hpp.
 #include <doctest/doctest.h>
 
-#include <cke/text/detokenizer.hpp>
+#include <cke/text/tokenizer/detokenizer.hpp>
 #include <random>
 
 #include "fixtures.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// index_table.cpp: tests of text/index_table.hpp.
-#include <cke/text/index_table.hpp>
+// index_table.cpp: tests of text/tokenizer/index_table.hpp.
+#include <cke/text/tokenizer/index_table.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // json_scanner.cpp: where JSON ends, and what is none.
-#include <cke/text/json_scanner.hpp>
+#include <cke/text/chat/json_scanner.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // logprobs.cpp: log-probabilities against their definition, evaluated in double.
-#include <cke/text/logprobs.hpp>
+#include <cke/text/sampling/logprobs.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// nfc.cpp: tests of text/nfc.hpp.
-#include <cke/text/nfc.hpp>
+// nfc.cpp: tests of text/tokenizer/nfc.hpp.
+#include <cke/text/tokenizer/nfc.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// pre_tokenizer.cpp: tests of text/pre_tokenizer.hpp; far more text is in io/hf_tokenizer.cpp.
-#include <cke/text/pre_tokenizer.hpp>
+// pre_tokenizer.cpp: tests of text/tokenizer/pre_tokenizer.hpp; far more text is in io/hf_tokenizer.cpp.
+#include <cke/text/tokenizer/pre_tokenizer.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // random.cpp: Philox against the authors' known answers; the uniform draw against its definition.
-#include <cke/text/random.hpp>
+#include <cke/text/sampling/random.hpp>
 
 #include <doctest/doctest.h>
 

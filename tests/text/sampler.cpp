@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // sampler.cpp: the sampler against transformers' logits processors, and its own promises.
-#include <cke/text/sampler.hpp>
+#include <cke/text/sampling/sampler.hpp>
 
 #include <doctest/doctest.h>
 

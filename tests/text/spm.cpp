@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// spm.cpp: tests of text/spm.hpp.
-#include <cke/text/spm.hpp>
+// spm.cpp: tests of text/tokenizer/spm.hpp.
+#include <cke/text/tokenizer/spm.hpp>
 
 #include <doctest/doctest.h>
 

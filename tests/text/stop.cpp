@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // stop.cpp: the stop matcher against a search of the whole text, for every cut of the text into
 // pieces.
-#include <cke/text/stop.hpp>
+#include <cke/text/sampling/stop.hpp>
 
 #include <doctest/doctest.h>
 
-#include <cke/text/random.hpp>
+#include <cke/text/sampling/random.hpp>
 
 using namespace cke;
 namespace {

@@ -2,7 +2,7 @@
 // thought_splitter.cpp: thought and answer, however the text was cut into pieces.
 #include <doctest/doctest.h>
 
-#include <cke/text/thought_splitter.hpp>
+#include <cke/text/chat/thought_splitter.hpp>
 
 using namespace cke;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// tokenizer.cpp: tests of text/tokenizer.hpp; whole tokenizers meet the reference in tests/io.
+// tokenizer.cpp: tests of text/tokenizer/tokenizer.hpp; whole tokenizers meet the reference in tests/io.
 #include <doctest/doctest.h>
 
-#include <cke/text/tokenizer.hpp>
+#include <cke/text/tokenizer/tokenizer.hpp>
 #include <random>
 
 #include "fixtures.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // tool_calls.cpp: the calls in an answer, in each family's form, however the text was cut into pieces.
-#include <cke/text/tool_calls.hpp>
+#include <cke/text/chat/tool_calls.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// unicode.cpp: tests of text/unicode.hpp.
-#include <cke/text/unicode.hpp>
+// unicode.cpp: tests of text/tokenizer/unicode.hpp.
+#include <cke/text/tokenizer/unicode.hpp>
 
 #include <doctest/doctest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// vocabulary.cpp: tests of text/vocabulary.hpp.
+// vocabulary.cpp: tests of text/tokenizer/vocabulary.hpp.
 #include <doctest/doctest.h>
 
-#include <cke/text/vocabulary.hpp>
+#include <cke/text/tokenizer/vocabulary.hpp>
 #include <limits>
 
 #include "fixtures.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <cke/text/sampler.hpp>
+#include <cke/text/sampling/sampler.hpp>
 
 #include "source.hpp"
 

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include <cke/match.hpp>
+#include <cke/config_check.hpp>
 #include <cke/models/lfm2.hpp>
 #include <cke/models/qwen3_5.hpp>
 

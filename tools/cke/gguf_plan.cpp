@@ -8,7 +8,7 @@
 #include <numeric>
 #include <set>
 
-#include <cke/graph/format.hpp>
+#include <cke/graph/format_policy.hpp>
 
 namespace cke::tool {
 namespace {

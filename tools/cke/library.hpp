@@ -6,7 +6,7 @@
 #include <string>
 
 #include <cke/cke.h>
-#include <cke/engine.hpp>
+#include <cke/any_model.hpp>
 #include <cke/io/checkpoint.hpp>
 #include <cke/runtime/sequence.hpp>
 

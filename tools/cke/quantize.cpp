@@ -6,7 +6,7 @@
 
 #include <cke/io/gguf_tokenizer_writer.hpp>
 #include <cke/io/new_file.hpp>
-#include <cke/kernels/quantise.hpp>
+#include <cke/kernels/formats/quantise.hpp>
 #include <cke/runtime/cpu_count.hpp>
 #include <cke/runtime/f8_matrix.hpp>
 #include <cke/runtime/team.hpp>

@@ -4,7 +4,7 @@
 #include <cke/draft.hpp>
 #include <cke/generate.hpp>
 #include <cke/io/json_schema.hpp>
-#include <cke/text/detokenizer.hpp>
+#include <cke/text/tokenizer/detokenizer.hpp>
 #include <cke/text/grammar/gbnf.hpp>
 #include <cke/text/grammar/grammar_filter.hpp>
 #include <cke/text/number_text.hpp>

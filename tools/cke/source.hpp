@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include <cke/engine.hpp>
+#include <cke/any_model.hpp>
 #include <cke/io/checkpoint.hpp>
 #include <cke/text/pooling.hpp>
-#include <cke/text/tokenizer.hpp>
+#include <cke/text/tokenizer/tokenizer.hpp>
 
 #include "library.hpp"
 #include "unit.hpp"

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include <cke/io/json_value.hpp>
-#include <cke/text/detokenizer.hpp>
+#include <cke/text/tokenizer/detokenizer.hpp>
 #include <cke/text/jinja/chat_form.hpp>
 
 #include "commands.hpp"

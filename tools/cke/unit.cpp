@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <vector>
 
-#include <cke/graph/format.hpp>
-#include <cke/kernels/convert.hpp>
-#include <cke/match.hpp>
+#include <cke/graph/format_policy.hpp>
+#include <cke/kernels/formats/convert.hpp>
+#include <cke/config_check.hpp>
 #include <cke/models/deepseek.hpp>
 #include <cke/models/gemma2.hpp>
 #include <cke/models/gemma3.hpp>

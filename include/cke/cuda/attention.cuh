@@ -9,7 +9,7 @@ namespace cke::cuda {
 
 // What a query finds in a block of keys does not depend on the others of the launch, and blocks are added up in order,
 // four to a run and runs to the result: the same bits for every length of the context and every batch, and those of
-// kernels/attention_kernel.hpp. Chains over pairs of bf16 take the odd number first, as AVX512-BF16 does.
+// kernels/attention/attention_kernel.hpp. Chains over pairs of bf16 take the odd number first, as AVX512-BF16 does.
 inline constexpr u32 run_blocks = 4;
 
 // A part: o [head_dim], the sum of p v; m, the greatest score; l, the sum of p = 2^(score - m).

@@ -4,7 +4,7 @@
 
 #include "../graph/code.hpp"
 #include "../kernels/kernel.hpp"
-#include "../kernels/rope_frequencies.hpp"
+#include "../kernels/attention/rope_frequencies.hpp"
 #include "kernel.cuh"
 
 namespace cke::cuda {

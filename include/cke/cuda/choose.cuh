@@ -15,7 +15,7 @@ struct candidate {
 // The first of the greatest.
 CKE_DEVICE bool better(const candidate& a, const candidate& b) { return a.value > b.value || (a.value == b.value && a.id < b.id); }
 
-// Philox4x32-10 (see text/random.hpp): the first word of the counter {position, 0, id, 1}.
+// Philox4x32-10 (see text/sampling/random.hpp): the first word of the counter {position, 0, id, 1}.
 CKE_DEVICE u32 random_word(u64 seed, u32 position, u32 id) {
   u32 c[4]{position, 0, id, 1}, k[2]{static_cast<u32>(seed), static_cast<u32>(seed >> 32)};
   CKE_UNROLL

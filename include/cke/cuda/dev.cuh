@@ -16,7 +16,7 @@
 #define CKE_DEVICE inline
 #define CKE_CONSTEXPR constexpr
 #define CKE_UNROLL
-#include "host_copies.cuh"
+#include "host/host_copies.cuh"
 #endif
 
 namespace cke::cuda {

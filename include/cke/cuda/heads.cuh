@@ -53,7 +53,7 @@ template <> struct kernel<opcode::head_norm, dtype::f32, sm75> : head_rows<true,
 template <> struct kernel<opcode::rope, dtype::f32, sm75> : head_rows<false, true> {};
 template <> struct kernel<opcode::head_norm_rope, dtype::f32, sm75> : head_rows<true, true> {};
 
-// How the caches of a kv head lie in a page: as on the CPU, see kernels/kv_cache.hpp. Neighbouring threads take
+// How the caches of a kv head lie in a page: as on the CPU, see kernels/attention/kv_cache.hpp. Neighbouring threads take
 // neighbouring keys of K, and neighbouring dims of V.
 template <dtype KV> struct cache {
   static_assert(KV == dtype::f32 || KV == dtype::f16 || KV == dtype::bf16, "cke: cuda: keys and values are f32, f16 or bf16; see cache<dtype>");

@@ -5,7 +5,7 @@
 #include "../core/concat.hpp"
 #include "../core/error.hpp"
 #include "../core/opcode.hpp"
-#include "../runtime/chance.hpp"
+#include "../runtime/device_sampling.hpp"
 #include "numbers.cuh"
 
 namespace cke::cuda {

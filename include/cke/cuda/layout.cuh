@@ -2,7 +2,7 @@
 // layout.cuh: the isa of a device, and how weights are packed for it.
 #pragma once
 
-#include "../kernels/packed_bf16.hpp"
+#include "../kernels/formats/packed_bf16.hpp"
 #include "format_plain.cuh"
 
 namespace cke::cuda {

@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "format.hpp"
+#include "format_policy.hpp"
 #include "fuse.hpp"
 #include "lower_experts.hpp"
 #include "lower_latent.hpp"

@@ -12,7 +12,7 @@
 #include "../core/concat.hpp"
 #include "../core/json.hpp"
 #include "../core/role.hpp"
-#include "../text/vocabulary.hpp"
+#include "../text/tokenizer/vocabulary.hpp"
 #include "gguf.hpp"
 #include "gguf_tokenizer.hpp"
 #include "tensor_index.hpp"

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "../core/error.hpp"
-#include "../text/vocabulary.hpp"
+#include "../text/tokenizer/vocabulary.hpp"
 
 CKE_COLD_BEGIN
 namespace cke::detail {

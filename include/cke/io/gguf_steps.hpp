@@ -2,8 +2,8 @@
 // gguf_steps.hpp: tokenizers of GGUF files that are no BPE of the usual kinds: WordPiece, unigram, words of characters.
 #pragma once
 
-#include "../text/steps/charsmap.hpp"
-#include "../text/steps/recipe.hpp"
+#include "../text/tokenizer/steps/charsmap.hpp"
+#include "../text/tokenizer/steps/recipe.hpp"
 #include "gguf_tokenizer.hpp"
 
 CKE_COLD_BEGIN

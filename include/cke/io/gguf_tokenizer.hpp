@@ -11,9 +11,9 @@
 #include "../core/concat.hpp"
 #include "../core/error.hpp"
 #include "../core/plain_list.hpp"
-#include "../text/byte_alphabet.hpp"
-#include "../text/index_table.hpp"
-#include "../text/vocabulary.hpp"
+#include "../text/tokenizer/byte_alphabet.hpp"
+#include "../text/tokenizer/index_table.hpp"
+#include "../text/tokenizer/vocabulary.hpp"
 #include "gguf.hpp"
 #include "gguf_pre.hpp"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "../core/plain_list.hpp"
-#include "../text/byte_alphabet.hpp"
+#include "../text/tokenizer/byte_alphabet.hpp"
 #include "gguf_tokenizer.hpp"
 #include "gguf_writer.hpp"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "../text/steps/recipe.hpp"
-#include "../text/vocabulary.hpp"
+#include "../text/tokenizer/steps/recipe.hpp"
+#include "../text/tokenizer/vocabulary.hpp"
 #include "gguf_pre.hpp"
 
 namespace cke::detail {

@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "../core/plain_list.hpp"
-#include "../text/byte_alphabet.hpp"
-#include "../text/index_table.hpp"
-#include "../text/steps/recipe.hpp"
-#include "../text/vocabulary.hpp"
+#include "../text/tokenizer/byte_alphabet.hpp"
+#include "../text/tokenizer/index_table.hpp"
+#include "../text/tokenizer/steps/recipe.hpp"
+#include "../text/tokenizer/vocabulary.hpp"
 #include "json_node.hpp"
 
 namespace cke::detail {

@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "../text/steps/charsmap.hpp"
-#include "../text/steps/recipe.hpp"
-#include "../text/unicode.hpp"
+#include "../text/tokenizer/steps/charsmap.hpp"
+#include "../text/tokenizer/steps/recipe.hpp"
+#include "../text/tokenizer/unicode.hpp"
 #include "json_node.hpp"
 
 namespace cke::detail {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "../core/error.hpp"
-#include "../text/vocabulary.hpp"
+#include "../text/tokenizer/vocabulary.hpp"
 #include "hf_built_in.hpp"
 #include "hf_dir.hpp"
 #include "hf_model.hpp"

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "../text/tool_form.hpp"
+#include "../text/chat/tool_form.hpp"
 
 CKE_COLD_BEGIN
 namespace cke {

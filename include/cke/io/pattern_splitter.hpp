@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "../text/steps/pipeline.hpp"
+#include "../text/tokenizer/steps/pipeline.hpp"
 
 CKE_COLD_BEGIN
 namespace cke {

@@ -7,8 +7,8 @@
 #include "activation.hpp"
 #include "kernel.hpp"
 #include "matmul.hpp"
-#include "packed_bf16.hpp"
-#include "put.hpp"
+#include "formats/packed_bf16.hpp"
+#include "store_row.hpp"
 
 namespace cke {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "operand.hpp"
-#include "packed_bf16.hpp"
+#include "formats/packed_bf16.hpp"
 
 namespace cke::kernels {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "format.hpp"
+#include "formats/format.hpp"
 
 namespace cke::kernels {
 

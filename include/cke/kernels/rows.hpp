@@ -6,8 +6,8 @@
 
 #include "activation.hpp"
 #include "kernel.hpp"
-#include "put.hpp"
-#include "packed_bf16.hpp"
+#include "store_row.hpp"
+#include "formats/packed_bf16.hpp"
 #include "rms_norm.hpp"
 
 namespace cke {

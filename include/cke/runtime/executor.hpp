@@ -11,8 +11,8 @@
 
 #include "../kernels/experts.hpp"
 #include "../kernels/gated_delta.hpp"
-#include "../kernels/heads.hpp"
-#include "../kernels/latent.hpp"
+#include "../kernels/attention/attention_steps.hpp"
+#include "../kernels/attention/latent.hpp"
 #include "../kernels/linear.hpp"
 #include "../kernels/rows.hpp"
 #include "../kernels/short_conv.hpp"

@@ -8,7 +8,7 @@
 
 #include "../core/concat.hpp"
 #include "../core/error.hpp"
-#include "../kernels/convert.hpp"
+#include "../kernels/formats/convert.hpp"
 
 CKE_COLD_BEGIN
 namespace cke {

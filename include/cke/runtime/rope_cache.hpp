@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "../kernels/kernel.hpp"
-#include "../kernels/rope_frequencies.hpp"
+#include "../kernels/attention/rope_frequencies.hpp"
 #include "arena.hpp"
 
 CKE_COLD_BEGIN

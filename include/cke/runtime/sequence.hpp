@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "../core/plain_list.hpp"
-#include "chance.hpp"
+#include "device_sampling.hpp"
 #include "loaded.hpp"
 
 CKE_COLD_BEGIN

@@ -7,7 +7,7 @@
 
 #include "../graph/program.hpp"
 #include "../kernels/kernel.hpp"
-#include "../kernels/kv_cache.hpp"
+#include "../kernels/attention/kv_cache.hpp"
 #include "page_run.hpp"
 
 CKE_COLD_BEGIN

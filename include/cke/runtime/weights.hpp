@@ -10,7 +10,7 @@
 
 #include "../core/function_ref.hpp"
 #include "../core/plain_list.hpp"
-#include "../kernels/packed_bf16.hpp"
+#include "../kernels/formats/packed_bf16.hpp"
 #include "arena.hpp"
 #include "team.hpp"
 #include "weight_tensors.hpp"

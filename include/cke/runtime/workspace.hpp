@@ -4,7 +4,7 @@
 
 #include "../graph/program.hpp"
 #include "../kernels/gated_delta.hpp"
-#include "../kernels/heads.hpp"
+#include "../kernels/attention/attention_steps.hpp"
 #include "../kernels/routing.hpp"
 #include "../kernels/short_conv.hpp"
 #include "arena.hpp"

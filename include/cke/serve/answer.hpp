@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <optional>
 
-#include "../text/choice.hpp"
-#include "../text/detokenizer.hpp"
-#include "../text/stop.hpp"
+#include "../text/sampling/choice.hpp"
+#include "../text/tokenizer/detokenizer.hpp"
+#include "../text/sampling/stop.hpp"
 #include "job.hpp"
 
 namespace cke::serve {

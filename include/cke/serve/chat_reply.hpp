@@ -2,8 +2,8 @@
 // chat_reply.hpp: what /v1/chat/completions answers: thought, text and tool calls, each in its place.
 #pragma once
 
-#include "../text/thought_splitter.hpp"
-#include "../text/tool_calls.hpp"
+#include "../text/chat/thought_splitter.hpp"
+#include "../text/chat/tool_calls.hpp"
 #include "reply.hpp"
 
 namespace cke::serve {

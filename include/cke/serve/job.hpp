@@ -13,7 +13,7 @@
 
 #include "../text/grammar/grammar_filter.hpp"
 #include "../text/pooling.hpp"
-#include "../text/sampler.hpp"
+#include "../text/sampling/sampler.hpp"
 
 namespace cke::serve {
 

@@ -2,7 +2,7 @@
 // reply.hpp: what a request is answered with; and what both kinds of generation share: choices, usage, events.
 #pragma once
 
-#include "../text/detokenizer.hpp"
+#include "../text/tokenizer/detokenizer.hpp"
 #include "request.hpp"
 
 namespace cke::serve {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "../engine.hpp"
+#include "../any_model.hpp"
 
 namespace cke::serve {
 

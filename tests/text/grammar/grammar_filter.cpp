@@ -4,7 +4,7 @@
 
 #include <cke/text/grammar/gbnf.hpp>
 #include <cke/text/grammar/grammar_filter.hpp>
-#include <cke/text/random.hpp>
+#include <cke/text/sampling/random.hpp>
 
 using namespace cke;
 namespace {

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cke/text/grammar/utf8_ranges.hpp>
-#include <cke/text/random.hpp>
+#include <cke/text/sampling/random.hpp>
 
 using namespace cke;
 

@@ -2,7 +2,7 @@
 // contracts.cpp: a built-in contract and the template that it stands for trust the same text.
 #include <doctest/doctest.h>
 
-#include <cke/text/chat_contracts.hpp>
+#include <cke/text/chat/chat_contracts.hpp>
 #include <cke/text/jinja/chat_form.hpp>
 #include <fstream>
 

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cke/io/pattern_splitter.hpp>
-#include <cke/text/tokenizer.hpp>
+#include <cke/text/tokenizer/tokenizer.hpp>
 
 #include "../fixtures.hpp"
 

@@ -4,7 +4,7 @@
 
 #include <limits>
 
-#include "../token_filter.hpp"
+#include "../sampling/token_filter.hpp"
 #include "token_grammar.hpp"
 
 CKE_COLD_BEGIN

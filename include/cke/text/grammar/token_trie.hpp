@@ -2,7 +2,7 @@
 // token_trie.hpp: the bytes of all tokens as one tree, so that what they have in common is read once.
 #pragma once
 
-#include "../tokenizer.hpp"
+#include "../tokenizer/tokenizer.hpp"
 
 CKE_COLD_BEGIN
 namespace cke {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "../unicode.hpp"
+#include "../tokenizer/unicode.hpp"
 
 CKE_COLD_BEGIN
 namespace cke {

@@ -2,7 +2,7 @@
 // chat_form.hpp: the chat form that a checkpoint brings along: conversation in, prompt out.
 #pragma once
 
-#include "../chat_encoder.hpp"
+#include "../chat/chat_encoder.hpp"
 #include "conversation.hpp"
 #include "template.hpp"
 

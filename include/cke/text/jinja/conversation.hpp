@@ -3,7 +3,7 @@
 // template.
 #pragma once
 
-#include "../vocabulary.hpp"
+#include "../tokenizer/vocabulary.hpp"
 #include "python.hpp"
 
 namespace cke::jinja {

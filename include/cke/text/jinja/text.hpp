@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "../../core/types.hpp"
-#include "../unicode.hpp"
+#include "../tokenizer/unicode.hpp"
 
 namespace cke::jinja {
 

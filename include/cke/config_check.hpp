@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// config_check.hpp: a checkpoint's config against the type that is to load it, field by field.
+#pragma once
+
+#include <cmath>
+#include <string>
+
+#include "core/concat.hpp"
+#include "core/function_ref.hpp"
+#include "io/checkpoint.hpp"
+#include "kernels/attention/rope_frequencies.hpp"
+#include "models/config.hpp"
+
+CKE_COLD_BEGIN
+namespace cke {
+
+// Tensor names: the model's own, or its family's.
+template <class M> constexpr const auto& names_of() {
+  if constexpr (requires { M::names; }) return M::names;
+  else if constexpr (requires { M::family::names; }) return M::family::names;
+  else return common_names;
+}
+
+inline std::string number_text(double v) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.9g", v);
+  return text;
+}
+
+[[noreturn]] inline void throw_problem(const config_problem& p, const std::string& file) {
+  errc code = errc::config_range;
+  std::string expected = "a config that cke can read";
+  std::string_view found = p.found.empty() ? "nothing" : p.found;
+  switch (p.what) {
+    case trouble::missing: expected = "this key", found = "none"; break;
+    case trouble::not_a_number:
+    case trouble::out_of_range:
+      expected = concat({"a number from ", number_text(p.least), " to ", number_text(p.most)});
+      break;
+    case trouble::not_a_bool: expected = "true or false"; break;
+    case trouble::unknown_word:
+    case trouble::unsupported: code = errc::unsupported, expected = p.wanted; break;
+    case trouble::none: found = {}; break;
+  }
+  throw Error(code, file, concat({"config key ", p.key}), expected, found);
+}
+
+// Reads and checks a checkpoint's config. `factors` must live as long as the result is used.
+template <class Family> typename Family::config config_of(const checkpoint& from, rope_factors& factors) {
+  if (const std::string_view name = name_in<Family>(from.as); from.model_type != name)
+    throw Error(errc::config_mismatch, from.name, "model type", name, from.model_type);
+  auto [config, bad] = read_config<Family>(json{from.config}, from.as, &factors);
+  if (bad.what == trouble::none) bad = check_config(config);
+  if (bad.what != trouble::none) throw_problem(bad, from.name);
+  return config;
+}
+
+// Two descriptions of rope are the same when they turn every position alike: llama 3's rule and the
+// tensor that GGUF keeps of it, or a factor that was written and one that was implied.
+inline bool same_rope(rotary a, rotary b, u32 head_dim, u32 context) {
+  if (!a.dims) a.dims = head_dim;
+  if (!b.dims) b.dims = head_dim;
+  if (a.dims != b.dims || a.pairs != b.pairs) return false;
+  const rope_frequencies x = rope_frequencies::of(a, head_dim, context), y = rope_frequencies::of(b, head_dim, context);
+  auto close = [](double p, double q) { return std::abs(p - q) <= 2e-5 * (std::abs(p) + std::abs(q)); };
+  bool same = x.inverse.size() == y.inverse.size() &&
+              close(static_cast<double>(x.attention_factor), static_cast<double>(y.attention_factor));
+  for (std::size_t i = 0; same && i < x.inverse.size(); ++i)
+    same = close(static_cast<double>(x.inverse[i]), static_cast<double>(y.inverse[i]));
+  return same;
+}
+
+// tell(key, expected, found) for each key, as files of a kind spell it, in which a config is not the wanted one.
+template <class Family>
+void each_mismatch(const typename Family::config& wanted, const typename Family::config& found, naming as, u32 context,
+                   function_ref<void(std::string_view, std::string_view, std::string_view)> tell) {
+  auto one = [&](const config_key& k, const auto& want, const auto& has) {
+    auto refuse = [&](std::string_view w, std::string_view f) { tell(as == naming::hf ? k.hf : k.gguf.empty() ? k.field : k.gguf, w, f); };
+    using field = std::remove_cvref_t<decltype(want)>;
+    if constexpr (std::is_same_v<field, rotary>) {
+      if (!same_rope(want, has, head_dim_of(wanted, k), context)) tell(k.field, "the rope of the type", "one with other frequencies");
+    } else if constexpr (std::is_same_v<field, layer_set>) {
+      if (want != has) refuse("the layers of the type", "others");
+    } else if constexpr (std::is_same_v<field, real>) {
+      if (std::abs(want.v - has.v) > 1e-5 * std::abs(want.v)) refuse(number_text(want.v), number_text(has.v));
+    } else {
+      if (want != has) refuse(concat({u32{want}}), concat({u32{has}}));
+    }
+  };
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (one(Family::keys[I], boost::pfr::get<I>(wanted), boost::pfr::get<I>(found)), ...);
+  }(std::make_index_sequence<std::size(Family::keys)>{});
+}
+
+// Throws config_mismatch naming the first key in which a file's config is not the wanted one.
+template <class Family>
+void match_config(const typename Family::config& wanted, const typename Family::config& found, const checkpoint& from, u32 context) {
+  each_mismatch<Family>(wanted, found, from.as, context, [&](std::string_view key, std::string_view want, std::string_view has) {
+    throw Error(errc::config_mismatch, from.name, concat({"config key ", key}), want, has);
+  });
+}
+
+// Throws config_mismatch where the file is not the type, config_range for a config that is none. A model without a
+// family has only its tensors to be checked by.
+template <class M> void match_config(const checkpoint& from, u32 context) {
+  if constexpr (requires { typename M::family; M::config; }) {
+    rope_factors factors;
+    const auto file = config_of<typename M::family>(from, factors);
+    match_config<typename M::family>(M::family::finish(M::config), file, from, context);
+  } else {
+    (void)from, (void)context;
+  }
+}
+
+}  // namespace cke
+CKE_COLD_END

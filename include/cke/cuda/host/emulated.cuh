@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+// emulated.cuh: a device that is the host: the same launches, fiber by fiber, with every access checked.
+#pragma once
+
+#include <functional>
+
+#include "../../runtime/team.hpp"
+#include "../kernel.cuh"
+
+namespace cke::cuda {
+
+// Which order things happen in, how many blocks live at once, and in clusters of how many, and what goes wrong; every new device takes them as they are then.
+inline u64 emulation_seed = 0;
+inline u32 emulation_blocks = 4, emulation_cluster = 1;
+inline host_run::faults emulation_faults{};
+
+template <class Arch> class emulated {
+ public:
+  static constexpr std::string_view name = "emulated";
+  using graph = std::vector<std::function<void()>>;
+
+  emulated() : machine_(std::make_unique<host_run::machine>(emulation_seed, emulation_faults)), live_{emulation_blocks, has_clusters<Arch> ? emulation_cluster : 1} {}
+
+  std::byte* allocate(u64 bytes) { return machine_->allocate(bytes); }
+  void free(std::byte* p) noexcept { machine_->free(p); }
+  void write(std::byte* to, const void* from, u64 bytes) { machine_->write(to, from, bytes); }
+  void read(void* to, const std::byte* from, u64 bytes) { machine_->read(to, from, bytes); }
+  void copy(std::byte* to, const std::byte* from, u64 bytes) { machine_->copy(to, from, bytes); }
+
+  template <class Kernel> void launch(launch_shape g, const step& s) {
+    const auto run = [this, g, s, bytes = bytes_of_launch<Kernel>(s)] {
+      const kernel_float_mode mode;
+      machine_->launch({g.x, g.y, g.z}, block_threads, bytes, [&] { Kernel::template on<Arch>::run(s, dev::block()); });
+    };
+    if (recording_) recording_->push_back(run);
+    else run();
+  }
+  // Words that the host and a launch share, zeros.
+  u32* host_words(u32 count) {
+    std::byte* const p = allocate(u64{count} * sizeof(u32));
+    const std::vector<u32> zeros(count);
+    write(p, zeros.data(), u64{count} * sizeof(u32));
+    return reinterpret_cast<u32*>(p);
+  }
+  void free_host_words(u32* p) noexcept { free(reinterpret_cast<std::byte*>(p)); }
+
+  // How many blocks of so much shared memory can wait for one another. Throws unsupported where none can.
+  template <class Kernel> residents room_for(u32, u32 heads) const { return {live_.blocks, heads > 0 ? live_.cluster : 1}; }
+  u32 block_memory() const { return Arch::shared_memory; }
+  // Returns when the launch has ended; the host does `meanwhile` again and again until then.
+  template <class Kernel, class Call, class F> void launch_together(residents live, u32 shared_bytes, const Call& call, F meanwhile) {
+    const kernel_float_mode mode;
+    machine_->launch_together(live.blocks, block_threads, shared_bytes, [&] { Kernel::template on<Arch>::run(call); }, meanwhile, live.cluster);
+  }
+
+  // What f launches is kept, to be run again and again.
+  template <class F> graph record(F&& f) {
+    graph g;
+    recording_ = &g;
+    f();
+    recording_ = nullptr;
+    return g;
+  }
+  void replay(const graph& g) {
+    for (const auto& run : g) run();
+  }
+
+ private:
+  std::unique_ptr<host_run::machine> machine_;
+  residents live_;
+  graph* recording_{};
+};
+
+}  // namespace cke::cuda

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: MIT
+// rope.hpp: the rotation of rotary position embeddings.
+#pragma once
+
+#include <cmath>
+
+#include "../../core/isa.hpp"
+#include "../../core/params.hpp"
+
+namespace cke {
+
+// Rotates the first `dims` of one head in place: pair (a, b) becomes (a c - b s, b c + a s).
+// cos, sin: [dims / 2]. dims is even.
+template <class Isa> struct rope_kernel {
+  using batch = isa::batch<Isa, float>;
+  static constexpr u32 lanes = Isa::lanes;
+
+  static void apply(float* x, const float* cos, const float* sin, u32 dims, pairing pairs) {
+    if (pairs == pairing::split) split(x, x + dims / 2, cos, sin, dims / 2);
+    else adjacent(x, cos, sin, dims / 2);
+  }
+
+ private:
+  static void split(float* x, float* y, const float* cos, const float* sin, u32 half) {
+    u32 i = 0;
+    for (; i + lanes <= half; i += lanes) {
+      const batch a = batch::load_unaligned(x + i), b = batch::load_unaligned(y + i);
+      const batch c = batch::load_unaligned(cos + i), s = batch::load_unaligned(sin + i);
+      xsimd::fms(a, c, b * s).store_unaligned(x + i);
+      xsimd::fma(b, c, a * s).store_unaligned(y + i);
+    }
+    for (; i < half; ++i) turn(x[i], y[i], cos[i], sin[i]);
+  }
+
+  static void adjacent(float* x, const float* cos, const float* sin, u32 half) {
+    for (u32 i = 0; i < half; ++i) turn(x[2 * i], x[2 * i + 1], cos[i], sin[i]);
+  }
+
+  static void turn(float& x, float& y, float c, float s) {
+    const float a = x, b = y;
+    x = std::fma(a, c, -(b * s));
+    y = std::fma(b, c, a * s);
+  }
+};
+
+template <> struct rope_kernel<isa::scalar> {
+  static void apply(float* x, const float* cos, const float* sin, u32 dims, pairing pairs) {
+    const u32 half = dims / 2, apart = pairs == pairing::split ? half : 1,
+              step = pairs == pairing::split ? 1 : 2;
+    for (u32 i = 0; i < half; ++i) {
+      float &x0 = x[i * step], &x1 = x[i * step + apart];
+      const float a = x0, b = x1;
+      x0 = a * cos[i] - b * sin[i];
+      x1 = b * cos[i] + a * sin[i];
+    }
+  }
+};
+
+}  // namespace cke

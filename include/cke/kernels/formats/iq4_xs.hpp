@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+// iq4_xs.hpp: blocks of 256 nibbles as those of iq4_nl, a signed 6-bit scale for every 32, and an
+// f16 scale.
+#pragma once
+
+#include "iq4_nl.hpp"
+
+namespace cke::kernels {
+
+// A block: f16 d [32], scales of 32 k: low nibbles, of an even 32 below those of an odd one, [4][32], two
+// high bits of each, four to a byte, [2][32]; then nibbles [8]: 68 cache lines.
+template <class Isa> struct layout<dtype::iq4_xs, Isa> {
+  static constexpr u32 block = 256, low = 2 * unit_rows, high = low + 4 * unit_rows, first = high + 2 * unit_rows,
+                       block_bytes = first + 8 * nibbles<Isa>::bytes;
+  static_assert(block_bytes == unit_rows * 136);
+
+  static constexpr u32 codes(u32 s) { return first + s * nibbles<Isa>::bytes; }
+  static void pack(std::byte* out, u32 row, const std::byte* in) {
+    write(out + 2 * row, read<u16>(in));
+    for (u32 i = 0; i < 2; ++i) write(out + high + i * unit_rows + row, read<u8>(in + 2 + i));
+    for (u32 i = 0; i < 4; ++i) write(out + low + i * unit_rows + row, read<u8>(in + 4 + i));
+    for (u32 s = 0; s < 8; ++s) nibbles<Isa>::take(out + codes(s), row, in + 8 + 16 * s);
+  }
+  static void unpack(const std::byte* in, u32 row, float* out) {
+    for (u32 s = 0; s < 8; ++s) {
+      const u32 bits = (u32{read<u8>(in + low + s / 2 * unit_rows + row)} >> s % 2 * 4 & 15u) |
+                       (u32{read<u8>(in + high + s / 4 * unit_rows + row)} >> s % 4 * 2 & 3u) << 4;
+      const float scale = from_f16(read<u16>(in + 2 * row)) * static_cast<float>(static_cast<i32>(bits) - 32);
+      for (u32 k = 0; k < 32; ++k)
+        *out++ = scale * static_cast<float>(iq4_values.begin()[nibbles<Isa>::get(in + codes(s), row, k)]);
+    }
+  }
+};
+
+template <class Isa> struct format<dtype::iq4_xs, Isa> : layout<dtype::iq4_xs, Isa>, q8_0_step<Isa> {
+  using weights = typename q8_0_step<Isa>::weights;
+
+  CKE_INLINE static weights load(const std::byte* block, u32 i, u32 group) {
+    using l = layout<dtype::iq4_xs, Isa>;
+    using vi32 = simd::vi32<Isa>;
+    weights w;
+    load_nibbles<Isa>(block + l::codes(i), group, iq4_table<Isa>, w.codes);
+    const u32 row = group * Isa::lanes;
+    const vi32 low = simd::load_i8<Isa>(block + l::low + i / 2 * unit_rows + row) >> static_cast<i32>(i % 2 * 4);
+    const vi32 high = simd::load_i8<Isa>(block + l::high + i / 4 * unit_rows + row) >> static_cast<i32>(i % 4 * 2);
+    const vi32 scale = ((low & vi32(15)) | ((high & vi32(3)) << 4)) - vi32(32);
+    w.scale = simd::load_f16<Isa>(block + 2 * row) * xsimd::to_float(scale);
+    return w;
+  }
+};
+
+}  // namespace cke::kernels

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// store_row.hpp: writes a row of numbers into a register, in whatever form the register has.
+#pragma once
+
+#include <cstring>
+
+#include "kernel.hpp"
+#include "operand.hpp"
+
+namespace cke {
+
+// Columns [col0, col0 + count) of one token of n. Parts of a row may come from several threads.
+template <class Isa> void put(const view& to, u32 n, u32 token, u32 col0, u32 count, const float* x) {
+  switch (to.as) {
+    case dtype::bf16: return kernels::operand<dtype::bf16, Isa>::put(to.data, n, to.width, token, col0, count, x);
+    case dtype::q8_0: return kernels::operand<dtype::q8_0, Isa>::put(to.data, n, to.width, token, col0, count, x);
+    default: std::memcpy(to.row(token) + col0, x, u64{count} * sizeof(float));
+  }
+}
+
+// Bytes from one token to the next.
+template <class Isa> u64 token_bytes(const view& v) {
+  switch (v.as) {
+    case dtype::bf16: return kernels::operand<dtype::bf16, Isa>::token_bytes(v.width);
+    case dtype::q8_0: return kernels::operand<dtype::q8_0, Isa>::token_bytes(v.width);
+    default: return u64{v.stride} * sizeof(float);
+  }
+}
+
+}  // namespace cke

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+// chat_encoder.hpp: a rendered conversation as tokens; no message can spell a control token.
+#pragma once
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "../../core/plain_list.hpp"
+#include "chat.hpp"
+#include "../tokenizer/tokenizer.hpp"
+
+namespace cke {
+
+// Immutable; shares the tokenizer's vocabulary.
+class chat_encoder {
+ public:
+  // Control tokens are the special ones, and those that `form` names: a template's source, or a
+  // contract's tokens. <tool_call> is an ordinary added token to many files, and no less of a signal.
+  chat_encoder(tokenizer tokens, std::string_view form) : tokens_(std::move(tokens)) {
+    const vocabulary& v = tokens_.vocabulary();
+    std::vector<std::string> contents;
+    plain_list<added_token> control;
+    for (const added_token& token : v.added) {
+      const std::string& text = v.tokens[token.id];
+      const bool blank = text.find_first_not_of(" \t\n\r") == text.npos;
+      if (!token.special && (blank || form.find(text) == form.npos)) continue;
+      contents.push_back(text), control.push_back(token);
+      control_ids_.push_back(token.id);
+    }
+    std::ranges::sort(control_ids_);
+    control_ = added_tokens(std::move(contents), control);
+  }
+  chat_encoder(tokenizer tokens, const chat_contract& contract)
+      : chat_encoder(std::move(tokens), text_of(contract)) {}
+
+  // Where all is trusted, the tokens of the whole text. A control token counts only where every byte of
+  // it is trusted; elsewhere its text is cut like any other.
+  std::vector<u32> encode(std::span<const chat_segment> segments) const {
+    std::string text;
+    std::vector<std::pair<std::size_t, std::size_t>> trusted;  // [begin, end) of each segment
+    for (const chat_segment& s : segments) {
+      if (s.trusted) trusted.emplace_back(text.size(), text.size() + s.text.size());
+      text += s.text;
+    }
+    const auto judge = [&](const added_token&, std::size_t begin, std::size_t end) {
+      const auto after = std::ranges::upper_bound(trusted, begin, {}, &std::pair<std::size_t, std::size_t>::first);
+      const bool inside = after != trusted.begin() && end <= after[-1].second;
+      return inside ? added_tokens::verdict::token : added_tokens::verdict::unknown;
+    };
+    std::vector<u32> ids;
+    const auto on_text = [&](std::string_view part) {
+      const auto more = tokens_.encode(part, {.parse_special = false, .add_special = false,
+                                              .except = control_ids_, .beginning = part.data() == text.data()});
+      ids.insert(ids.end(), more.begin(), more.end());
+    };
+    control_.split(text, judge, on_text, [&](u32 id) { ids.push_back(id); });
+    return ids;
+  }
+
+ private:
+  static std::string text_of(const chat_contract& contract) {
+    std::string all;
+    for (const std::string_view token : contract.control) (all += token) += ' ';
+    return all;
+  }
+
+  tokenizer tokens_;
+  added_tokens control_;
+  std::vector<u32> control_ids_;
+};
+
+}  // namespace cke

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// charsmap.hpp: SentencePiece's precompiled_charsmap: a table of texts and what they become.
+#pragma once
+
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../../../core/concat.hpp"
+#include "../../../core/error.hpp"
+
+namespace cke {
+
+// u32 size in bytes, that many bytes of a double array (Darts), and the results, each with a NUL behind it. A unit of
+// the array holds the byte that leads to it, whether a text ends there, and where its children are.
+class charsmap {
+ public:
+  struct hit {
+    u32 size;  // bytes of the text
+    std::string_view becomes;
+  };
+
+  // Throws Error{malformed}. An empty table changes nothing.
+  charsmap(std::string_view blob, const std::string& file, std::string_view subject) {
+    if (blob.empty()) return;
+    u32 size = 0;
+    const auto fail = [&](std::string_view expected, std::size_t found) { throw Error(errc::malformed, file, subject, expected, concat({found})); };
+    if (blob.size() < sizeof size) fail("a size and a table", blob.size());
+    std::memcpy(&size, blob.data(), sizeof size);
+    blob.remove_prefix(sizeof size);
+    if (size > blob.size() || size % sizeof(u32) != 0) fail(concat({"a table of at most ", blob.size(), " bytes, in fours"}), size);
+    units_.resize(size / sizeof(u32));
+    if (size != 0) std::memcpy(units_.data(), blob.data(), size);
+    results_ = blob.substr(size);
+  }
+
+  // The shortest beginning of the text that the table has, or the longest.
+  std::optional<hit> find(std::string_view text, bool longest) const {
+    std::optional<hit> best;
+    if (units_.empty()) return best;
+    u32 node = offset(units_[0]);
+    for (u32 i = 0; i < text.size() && text[i] != '\0'; ++i) {
+      const u32 byte = static_cast<u8>(text[i]);
+      node ^= byte;
+      if (node >= units_.size() || (units_[node] & (1u << 31 | 0xFF)) != byte) break;
+      const bool ends = (units_[node] >> 8 & 1) != 0;
+      node ^= offset(units_[node]);
+      if (!ends || node >= units_.size()) continue;
+      const std::size_t at = units_[node] & ~(1u << 31);
+      const std::string_view rest = std::string_view(results_).substr(std::min(at, results_.size()));
+      best = hit{i + 1, rest.substr(0, rest.find('\0'))};
+      if (!longest) break;
+    }
+    return best;
+  }
+
+ private:
+  static u32 offset(u32 unit) { return unit >> 10 << ((unit & 1u << 9) >> 6); }
+
+  std::vector<u32> units_;
+  std::string results_;
+};
+
+}  // namespace cke

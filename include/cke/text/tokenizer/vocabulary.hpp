@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+// vocabulary.hpp: all that a file says about a tokenizer, as plain data, and a check of it.
+#pragma once
+
+#include <cmath>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../../core/concat.hpp"
+#include "../../core/error.hpp"
+#include "../../core/plain_list.hpp"
+#include "pre_tokenizer.hpp"
+
+CKE_COLD_BEGIN
+namespace cke {
+
+inline constexpr u32 no_token = ~u32{0};
+
+enum class tokenizer_model : u8 {
+  bpe,  // byte-level BPE (GPT-2): pieces of bytes
+  spm,  // SentencePiece-style BPE (Llama): pieces of characters, "▁" for the space, else bytes
+  steps,  // others, by a recipe (steps/recipe.hpp): unigram, WordPiece, any normalisers
+};
+
+// The numbers that GGUF files use.
+enum class token_type : u8 {
+  normal = 1,
+  unknown = 2,
+  control = 3,
+  user_defined = 4,
+  unused = 5,
+  byte = 6
+};
+
+// The space put before a text so that its first word is the word that follows a space.
+enum class space_prefix : u8 {
+  never,
+  always,        // before each stretch of text between added tokens (SentencePiece)
+  if_missing,    // the same, unless a space is there already (Metaspace "always", ByteLevel)
+  at_beginning,  // like if_missing, but only where the text itself begins (Metaspace "first")
+};
+
+// Two tokens that may become one; the order of merges is their priority.
+struct merge {
+  u32 left, right, result;
+  bool operator==(const merge&) const = default;
+};
+
+// A token that is found in the text before the model sees it.
+struct added_token {
+  u32 id;
+  bool special = false;      // a control token: found only where the caller asks for it
+  bool lstrip = false;       // takes the white space on its left
+  bool rstrip = false;       // takes the white space on its right
+  bool single_word = false;  // not inside a word
+  bool normalized = false;   // looked for after normalisation
+  bool operator==(const added_token&) const = default;
+};
+
+// A regular expression that cuts text, each piece of the rules before it: at its matches, which are pieces too, as
+// are the stretches between them, unless those are dropped.
+struct split_rule {
+  std::string pattern;
+  bool drops_rest = false;
+  bool operator==(const split_rule&) const = default;
+};
+
+struct text_recipe;
+
+// Text to ids and back by a vocabulary's recipe. Any number of threads may use one.
+class text_pipeline {
+ public:
+  virtual ~text_pipeline() = default;
+  virtual std::string normalize(std::string_view text) const = 0;
+  // Appends the ids of a stretch of normalised text. beginning: the whole text begins with it.
+  virtual void encode(std::string_view text, bool beginning, std::vector<u32>& ids) const = 0;
+  virtual std::string decode(std::span<const u32> ids) const = 0;
+  // By id: the bytes that a token stands for behind others.
+  virtual std::span<const std::string> pieces() const = 0;
+};
+
+struct vocabulary {
+  tokenizer_model model = tokenizer_model::bpe;
+  pre_tokenizer pre = pre_tokenizer::none;
+  std::vector<split_rule> patterns;       // where `pre` is patterns: one after the other
+  std::shared_ptr<const splitter> cuts;   // made of them: with_patterns() in io/pattern_splitter.hpp
+  std::shared_ptr<const text_recipe> recipe;      // where `model` is steps
+  std::shared_ptr<const text_pipeline> pipeline;  // made of it, by with_patterns() too
+  space_prefix prefix = space_prefix::never;
+  bool strip_prefix = false;  // decoding drops one space at the beginning
+  bool nfc = false;           // text is put into Unicode normalisation form C
+  bool add_bos = false;       // where the caller asks for special tokens
+  bool add_eos = false;
+  bool ignore_merges = false;  // a piece that is a token is that token, whatever the merges say
+  bool fuse_unknown = false;   // neighbouring unknown characters are one unknown token
+  u32 bos = no_token, eos = no_token, unknown = no_token, pad = no_token;
+
+  std::vector<u32> before, after;  // tokens around a text, where they are not bos and eos alone
+
+  // By id. bpe: raw bytes, not GPT-2's visible spelling. spm: UTF-8 with "▁" for the space, and
+  // "<0x0A>" for a byte. steps: as the file has it. Added tokens: the text that they are found by.
+  std::vector<std::string> tokens;
+  plain_list<token_type> types;  // by id
+  plain_list<float> scores;      // by id; an spm without merges joins by these
+  plain_list<merge> merges;      // best first
+  plain_list<added_token> added;
+  std::string chat_template;  // Jinja, or empty
+  std::string tool_template;  // the one for conversations with tools; empty: the same
+};
+
+// SentencePiece's spelling of a byte: "<0x0A>". -1 when the text is not that.
+constexpr int byte_token_value(std::string_view text) {
+  if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return -1;
+  const auto digit = [](char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+  };
+  const int high = digit(text[3]), low = digit(text[4]);
+  return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+// Throws Error{malformed} naming `file` unless every id, size and merge is consistent.
+inline void validate(const vocabulary& v, const std::string& file) {
+  const auto fail = [&](std::string_view subject, std::string_view expected,
+                        std::string_view found) {
+    throw Error(errc::malformed, file, subject, expected, found);
+  };
+  const std::size_t size = v.tokens.size();
+  if (size >= no_token) fail("tokens", "fewer than 2^32 - 1", concat({size}));
+  if (v.types.size() != size) fail("token types", concat({size}), concat({v.types.size()}));
+  const bool scored = v.model == tokenizer_model::spm && v.merges.empty();
+  if (v.scores.size() != size && (scored || !v.scores.empty()))
+    fail("token scores", concat({size}), concat({v.scores.size()}));
+  for (std::size_t i = 0; i < v.scores.size(); ++i)
+    if (!std::isfinite(v.scores[i]))
+      fail(concat({"score of token ", i}), "a finite number", std::to_string(v.scores[i]));
+  for (std::size_t i = 0; i < size; ++i)
+    if (v.types[i] == token_type::byte && byte_token_value(v.tokens[i]) < 0)
+      fail(concat({"byte token ", i}), "the form <0x0A>", v.tokens[i]);
+
+  const auto check_id = [&](u32 id, const char* what, bool optional) {
+    if (id >= size && !(optional && id == no_token))
+      fail(what, concat({"an id below ", size}), id == no_token ? "none" : concat({id}));
+  };
+  check_id(v.bos, "begin-of-text token", !v.add_bos);
+  check_id(v.eos, "end-of-text token", !v.add_eos);
+  check_id(v.unknown, "unknown token", true);
+  check_id(v.pad, "padding token", true);
+  for (const added_token& a : v.added) check_id(a.id, "added token", false);
+  for (const u32 id : v.before) check_id(id, "token before the text", false);
+  for (const u32 id : v.after) check_id(id, "token after the text", false);
+
+  for (std::size_t i = 0; i < v.merges.size(); ++i) {
+    const auto [left, right, result] = v.merges[i];
+    if (left < size && right < size && result < size) {
+      const std::string_view l = v.tokens[left], r = v.tokens[right], joined = v.tokens[result];
+      const bool whole = joined.size() == l.size() + r.size() || v.model == tokenizer_model::steps;  // of r a prefix may go
+      if (whole && joined.starts_with(l) && r.ends_with(joined.substr(l.size()))) continue;
+    }
+    fail(concat({"merge ", i}), "two tokens and the token of their joined text",
+         concat({left, " + ", right, " = ", result}));
+  }
+}
+
+}  // namespace cke
+CKE_COLD_END

@@ -10,6 +10,11 @@
 namespace {
 
 using namespace cke;
+using namespace cke::tune;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 constexpr params p{.heads = 16, .kv_heads = 8, .head_dim = 128, .window = everything};
 

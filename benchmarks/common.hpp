@@ -13,6 +13,7 @@
 namespace bench {
 
 using namespace cke;
+using namespace cke::tune;
 
 inline std::vector<float> normal(u64 n, u32 seed = 1) {
   std::mt19937 random(seed);

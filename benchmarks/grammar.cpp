@@ -10,6 +10,8 @@
 #include <cke/text/sampling/random.hpp>
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::text;
 
 namespace {
 

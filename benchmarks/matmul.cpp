@@ -12,6 +12,7 @@
 namespace {
 
 using namespace cke;
+using namespace cke::tune;
 using namespace cke::kernels;
 using bench::normal;
 

@@ -10,6 +10,9 @@
 namespace {
 
 using namespace cke;
+using namespace cke::tune;
+using namespace cke::graph;
+using namespace cke::kernels;
 using isa_of_machine = isa::native;
 
 // Numbers where a cache line begins, as a model's do.

@@ -7,6 +7,8 @@
 namespace {
 
 using namespace cke;
+using namespace cke::tune;
+using namespace cke::kernels;
 using isa_of_machine = isa::native;
 
 // Arguments: width.

@@ -7,6 +7,8 @@
 namespace {
 
 using namespace cke;
+using namespace cke::tune;
+using namespace cke::text;
 
 void sample(benchmark::State& state, const sampling& how) {
   const auto logits = bench::normal(151936);

@@ -13,15 +13,15 @@ using namespace cke;
 constexpr u32 vocab = 1536, dim = 128, hidden = 384, layers = 5;
 constexpr real eps = 1e-6;
 
-constexpr attend global{.dim = dim, .heads = 4, .kv_heads = 2, .head_dim = 32,
+constexpr attention_options global{.dim = dim, .heads = 4, .kv_heads = 2, .head_dim = 32,
                         .rope = {.dims = 32, .theta = 1e4}, .qk_norm = {eps}};
-constexpr attend local = [] { auto a = global; a.window = 256; return a; }();
+constexpr attention_options local = [] { auto a = global; a.window = 256; return a; }();
 
-template <attend A> using layer = block<
+template <attention_options A> using layer = block<
     residual<rms_norm<dim, eps>, attention<A>>,
     residual<rms_norm<dim, eps>, gated_mlp<dim, hidden, activation::silu>>>;
 
-struct alternating : model<
+struct alternating : network<
     embedding<vocab, dim>,
     stack<layers, layer<local>, layer<global>>,  // local, global, local, ...
     rms_norm<dim, eps>,

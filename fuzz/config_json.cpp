@@ -10,7 +10,7 @@
 namespace {
 
 template <class Family> void read(cke::naming as, std::string_view text) {
-  const cke::checkpoint from{.name = "fuzz", .as = as, .model_type = std::string(Family::name),
+  const cke::io::checkpoint from{.name = "fuzz", .as = as, .model_type = std::string(Family::name),
                              .config = std::string(text), .tensors = {}, .tokens = {}, .stop_ids = {}};
   try {
     cke::rope_factors factors;

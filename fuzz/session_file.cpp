@@ -10,6 +10,11 @@
 namespace {
 
 using namespace cke;
+using namespace cke::graph;
+using namespace cke::io;
+using namespace cke::kernels;
+using namespace cke::runtime;
+using namespace cke::text;
 using text_model = Model<byte_model::tiny, F32>;
 
 // A file without a name on any disk.
@@ -38,7 +43,7 @@ std::vector<std::byte> mended(std::span<const std::byte> from, const session_hea
   if (how & 4) {
     std::memcpy(h.magic, ours.magic, sizeof h.magic);
     h.version = ours.version, h.kv_type = ours.kv_type, h.program = ours.program, h.weights = ours.weights;
-    h.page_bytes = ours.page_bytes, h.passing_bytes = ours.passing_bytes, h.page_positions = ours.page_positions, h.vocab = ours.vocab;
+    h.page_bytes = ours.page_bytes, h.transient_bytes = ours.transient_bytes, h.page_positions = ours.page_positions, h.vocab = ours.vocab;
   }
   if (how & 1) h.checksum = h.own_checksum();
   std::memcpy(bytes.data(), &h, sizeof h);

@@ -12,15 +12,15 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t cut = input.find('\0');
   const std::string_view text = cut == input.npos ? input : input.substr(cut + 1);
   try {
-    const cke::tokenizer t(cke::with_patterns(cke::parse_hf_tokenizer(input.substr(0, cut)), "tokenizer.json"));
+    const cke::text::tokenizer t(cke::io::with_patterns(cke::io::parse_hf_tokenizer(input.substr(0, cut)), "tokenizer.json"));
     for (const bool special : {false, true}) {
       const auto ids = t.encode(text, {.parse_special = special, .add_special = special});
-      cke::detokenizer stream(t, {.skip_special = false});
+      cke::text::detokenizer stream(t, {.skip_special = false});
       for (const cke::u32 id : ids) {
         if (!special && t.is_special(id) && id != t.vocabulary().unknown) std::abort();
         for (std::string_view out = stream.push(id); !out.empty();) {
-          const auto step = cke::utf8_next(out);
-          if (step.state != cke::utf8_state::valid) std::abort();
+          const auto step = cke::text::utf8_next(out);
+          if (step.state != cke::text::utf8_state::valid) std::abort();
           out.remove_prefix(step.size);
         }
       }

@@ -8,12 +8,17 @@
 #include "cke/embed.hpp"
 
 using namespace cke;
+using namespace cke::graph;
+using namespace cke::io;
+using namespace cke::kernels;
+using namespace cke::runtime;
+using namespace cke::text;
 using random_model::same_bits;
 
 namespace {
 
 using text_model = Model<byte_model::tiny, BF16>;
-std::unique_ptr<engine> opened() { return std::make_unique<typed_engine<text_model>>(byte_model::shared<BF16>()); }
+std::unique_ptr<any_model> opened() { return std::make_unique<model_adapter<text_model>>(byte_model::shared<BF16>()); }
 
 }  // namespace
 
@@ -81,7 +86,7 @@ TEST_CASE("engine: conversations that are fed together have the bits that each h
 
   const auto c = e->open();
   CHECK(c->recall(ids) == 0);  // less than a block of 128
-  const auto foreign = typed_engine<Model<byte_model::tiny, F32>>(byte_model::shared<F32>()).open();
+  const auto foreign = model_adapter<Model<byte_model::tiny, F32>>(byte_model::shared<F32>()).open();
   const turn wrong[]{{a.get(), std::span(ids).first(1)}, {foreign.get(), std::span(ids).first(1)}};
   CHECK(random_model::failure_of([&] { e->feed_together(wrong); }).code == errc::usage);
   CHECK(a->position() == 70);

@@ -13,6 +13,11 @@
 #include "parity/configs.hpp"
 
 using namespace cke;
+using namespace cke::graph;
+using namespace cke::io;
+using namespace cke::kernels;
+using namespace cke::runtime;
+using namespace cke::text;
 
 namespace {
 
@@ -52,7 +57,7 @@ TEST_CASE("beam search: one beam is the greedy answer, up to the end of the cont
   auto greedy = s.generate(prompt, {.max_tokens = 61, .ignore_stop_ids = true});
   for ([[maybe_unused]] const std::string_view piece : greedy) {
   }
-  typed_engine<tied> e(small());
+  model_adapter<tied> e(small());
   const auto start = e.open();
   start->feed(prompt);
   const std::vector<float> before(start->logits().begin(), start->logits().end());

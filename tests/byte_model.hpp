@@ -9,6 +9,11 @@
 namespace byte_model {
 
 using namespace cke;
+using namespace cke::graph;
+using namespace cke::io;
+using namespace cke::kernels;
+using namespace cke::runtime;
+using namespace cke::text;
 using random_model::tiny;
 
 inline constexpr u32 end_id = 256, word_id = 257, long_id = 258;

@@ -10,6 +10,11 @@
 #include "byte_model.hpp"
 
 using namespace cke;
+using namespace cke::graph;
+using namespace cke::io;
+using namespace cke::kernels;
+using namespace cke::runtime;
+using namespace cke::text;
 
 namespace {
 

@@ -23,6 +23,10 @@ using M = cke::from_config<configs::qwen3_tied>;
 CKE_EXPORT_MODEL(M, cke::BF16);
 
 using namespace cke;
+using namespace cke::graph;
+using namespace cke::runtime;
+using namespace cke::io;
+using namespace cke::text;
 
 namespace {
 
@@ -425,9 +429,9 @@ TEST_CASE("export: a watched model tells every step on every thread, and compute
     const u32 worked = t.steps / typed::program::count();  // a team of two may work as one where cpus are short
     CHECK((worked == 1 || worked == 2));
     CHECK(t.steps == worked * typed::program::count());
-    const u32 last = phases_of(typed::program::foot(), form::decode).barriers();  // of one row
+    const u32 last = phases_of(typed::program::footer_code(), form::decode).barriers();  // of one row
     const form f = form_of(count);
-    CHECK(t.waits == worked * (typed::program::barriers(f) - phases_of(typed::program::foot(), f).barriers() + last));
+    CHECK(t.waits == worked * (typed::program::barriers(f) - phases_of(typed::program::footer_code(), f).barriers() + last));
     CHECK(same_bits(cke_session_logits(plain.get()), cke_session_logits(watched.get())));
     const u32 before = t.steps;
     REQUIRE(cke_session_feed(watched.get(), ids.data(), 1, nullptr) == 0);

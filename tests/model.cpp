@@ -7,6 +7,11 @@
 #include "byte_model.hpp"
 
 using namespace cke;
+using namespace cke::graph;
+using namespace cke::io;
+using namespace cke::kernels;
+using namespace cke::runtime;
+using namespace cke::text;
 using byte_model::end_id;
 
 namespace {

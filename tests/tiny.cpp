@@ -15,6 +15,10 @@
 #include <vector>
 
 using namespace cke;
+using namespace cke::graph;
+using namespace cke::io;
+using namespace cke::runtime;
+using namespace cke::text;
 
 namespace {
 

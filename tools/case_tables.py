@@ -12,7 +12,7 @@ HEAD = f'''// SPDX-License-Identifier: MIT
 
 #include "../../core/types.hpp"
 
-namespace cke::jinja {{
+namespace cke::text::jinja {{
 
 // first, first + step, ..., last: each has its other case `shift` further on.
 struct case_run {{
@@ -64,7 +64,7 @@ def main():
         words = [(c, change(chr(c))) for c in range(sys.maxunicode + 1)
                  if len(change(chr(c))) != 1 or (change is str.title and chr(c).title() != chr(c).upper())]
         put("case_word", name, [f"{{0x{c:x}, {quoted(w)}}}" for c, w in words])
-    print("\n}  // namespace cke::jinja")
+    print("\n}  // namespace cke::text::jinja")
 
 
 main()

@@ -44,13 +44,13 @@ def main():
 
 #include "../../core/types.hpp"
 
-namespace cke::unicode_data {{
+namespace cke::text::unicode_data {{
 
 // Runs of code points of one script: first code << 8 | its number; 0: of none.
 inline constexpr u32 script_runs[] = {{
 {body}}};
 
-}}  // namespace cke::unicode_data
+}}  // namespace cke::text::unicode_data
 """)
 
 

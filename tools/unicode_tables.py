@@ -77,7 +77,7 @@ def main():
 
 #include "../core/types.hpp"
 
-namespace cke::unicode_data {{
+namespace cke::text::unicode_data {{
 
 inline constexpr const char* version = "{VERSION}";
 
@@ -89,7 +89,7 @@ inline constexpr const char* version = "{VERSION}";
 {array("u32", "decompositions", [v for d in decompositions for v in d])}
 // Which of them (by row) also compose, sorted by (first, second).
 {array("u16", "compositions", composable)}
-}}  // namespace cke::unicode_data
+}}  // namespace cke::text::unicode_data
 """)
 
     compatible = [(code, ucd.normalize("NFKD", chr(code))) for code in range(CODES) if not 0xD800 <= code < 0xE000]
@@ -105,7 +105,7 @@ inline constexpr const char* version = "{VERSION}";
 
 #include "../../core/types.hpp"
 
-namespace cke::unicode_data {{
+namespace cke::text::unicode_data {{
 
 // Runs of code points of one char_kind: first code << 2 | kind.
 {array("u32", "kind_runs", runs(char_kind, 2))}
@@ -113,7 +113,7 @@ namespace cke::unicode_data {{
 {array("u32", "compatible_rows", begins)}
 // Their forms, one after the other.
 {array("u32", "compatible_forms", forms)}
-}}  // namespace cke::unicode_data
+}}  // namespace cke::text::unicode_data
 """)
 
 

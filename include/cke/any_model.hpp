@@ -13,12 +13,14 @@
 
 namespace cke {
 
+using runtime::tracer;
+
 // A Session whose model's type is forgotten; the same meanings, the same errors.
-class conversation {
+class any_session {
  public:
   using take_logits = std::function<void(u32 index, std::span<const float> row)>;
 
-  virtual ~conversation() = default;
+  virtual ~any_session() = default;
   virtual void feed(std::span<const u32> ids) = 0;
   virtual void feed_all(std::span<const u32> ids, const take_logits& take) = 0;
   virtual std::span<const float> logits() const = 0;
@@ -28,7 +30,7 @@ class conversation {
   virtual void slide() = 0;
   virtual void rewind(u32 position) = 0;
   virtual u32 recall(std::span<const u32> ids) = 0;
-  virtual std::unique_ptr<conversation> fork() const = 0;
+  virtual std::unique_ptr<any_session> fork() const = 0;
   // See session_file.hpp; load is for one at position 0.
   virtual void save(const std::string& path) const = 0;
   virtual void load(const std::string& path) = 0;
@@ -38,16 +40,16 @@ class conversation {
 
 // Ids that a conversation takes when several are fed together.
 struct turn {
-  conversation* of;
+  any_session* of;
   std::span<const u32> ids;
   row_sink hidden{};  // who gets the hidden states [dim] after the last norm; no logits are then computed
   row_sink each{};    // who gets the logits [vocab] after each id; logits() are then those of the last, as ever
 };
 
 // A Model whose type is forgotten.
-class engine {
+class any_model {
  public:
-  virtual ~engine() = default;
+  virtual ~any_model() = default;
   virtual u32 vocab_size() const = 0;
   virtual u32 dim() const = 0;  // of a hidden state
   virtual u32 context() const = 0;
@@ -58,7 +60,7 @@ class engine {
   virtual u64 weight_bytes() const = 0;
   virtual u64 activation_bytes() const = 0;
   virtual u64 state_bytes() const = 0;  // of one conversation
-  virtual std::unique_ptr<conversation> open() const = 0;
+  virtual std::unique_ptr<any_session> open() const = 0;
   // Different conversations of this engine take ids, each its own; each logits() is then that of its last id,
   // unless it gives hidden states.
   // Throws context_overflow, token_range, usage, naming the turn by its number, and cache_full; all

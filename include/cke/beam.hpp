@@ -34,7 +34,7 @@ namespace detail {
 // One search. Numbers are float, and orders of ties and of sums transformers', so that its ids are found.
 class beam_search {
  public:
-  beam_search(engine& model, const conversation& start, const beam_options& how)
+  beam_search(any_model& model, const any_session& start, const beam_options& how)
       : model_(model), how_(how), room_(start.context() - start.position() + 1),  // the last id need not be fed
         width_(std::max<std::size_t>(2, 1 + how.stop_ids.size()) * how.beams) {
     const auto check = [](const char* name, u64 value, u64 most) {
@@ -60,7 +60,7 @@ class beam_search {
  private:
   static constexpr float dead = -1e9f;  // what transformers takes for a score that nothing reaches
   struct beam {
-    std::unique_ptr<conversation> state;
+    std::unique_ptr<any_session> state;
     std::vector<u32> ids;  // after the prompt
     float score;
   };
@@ -82,9 +82,9 @@ class beam_search {
     std::vector<candidate> best;
     for (u32 b = 0; b < beams_.size(); ++b) {
       const std::span<const float> logits = beams_[b].state->logits();
-      std::vector<token_logprob> top(std::min(width_, logits.size()));
-      log_probabilities(logits, 0, top);
-      for (const token_logprob& t : top) best.push_back({t.logprob + beams_[b].score, b, t.id, std::ranges::find(how_.stop_ids, t.id) != how_.stop_ids.end()});
+      std::vector<text::token_logprob> top(std::min(width_, logits.size()));
+      text::log_probabilities(logits, 0, top);
+      for (const text::token_logprob& t : top) best.push_back({t.logprob + beams_[b].score, b, t.id, std::ranges::find(how_.stop_ids, t.id) != how_.stop_ids.end()});
     }
     std::sort(best.begin(), best.end());
     best.resize(std::min(width_, best.size()));
@@ -137,7 +137,7 @@ class beam_search {
     model_.feed_together(turns);
   }
 
-  engine& model_;
+  any_model& model_;
   const beam_options& how_;
   const u32 room_;
   const std::size_t width_;  // candidates of a step: as many go on as there are beams, whatever ends
@@ -149,15 +149,15 @@ class beam_search {
 
 // The best answers to what `start` was fed, best first; `start` stays as it is. Throws config_range for numbers out
 // of range, and what feeding throws.
-inline std::vector<beam_answer> beam_search(engine& model, const conversation& start, const beam_options& how) {
+inline std::vector<beam_answer> beam_search(any_model& model, const any_session& start, const beam_options& how) {
   return detail::beam_search(model, start, how).run();
 }
 
 // Of a cke::Model, to a prompt. Its own stop ids count unless others are given.
 template <class Model>
-  requires(!std::derived_from<Model, engine>)
+  requires(!std::derived_from<Model, any_model>)
 std::vector<beam_answer> beam_search(const Model& model, std::span<const u32> prompt, beam_options how) {
-  typed_engine<Model> shared(model);
+  model_adapter<Model> shared(model);
   const auto start = shared.open();
   start->feed(prompt);
   if (how.stop_ids.empty()) how.stop_ids.assign(model.stop_ids().begin(), model.stop_ids().end());

@@ -46,7 +46,7 @@ inline std::string number_text(double v) {
 }
 
 // Reads and checks a checkpoint's config. `factors` must live as long as the result is used.
-template <class Family> typename Family::config config_of(const checkpoint& from, rope_factors& factors) {
+template <class Family> typename Family::config config_of(const io::checkpoint& from, rope_factors& factors) {
   if (const std::string_view name = name_in<Family>(from.as); from.model_type != name)
     throw Error(errc::config_mismatch, from.name, "model type", name, from.model_type);
   auto [config, bad] = read_config<Family>(json{from.config}, from.as, &factors);
@@ -61,7 +61,7 @@ inline bool same_rope(rotary a, rotary b, u32 head_dim, u32 context) {
   if (!a.dims) a.dims = head_dim;
   if (!b.dims) b.dims = head_dim;
   if (a.dims != b.dims || a.pairs != b.pairs) return false;
-  const rope_frequencies x = rope_frequencies::of(a, head_dim, context), y = rope_frequencies::of(b, head_dim, context);
+  const kernels::rope_frequencies x = kernels::rope_frequencies::of(a, head_dim, context), y = kernels::rope_frequencies::of(b, head_dim, context);
   auto close = [](double p, double q) { return std::abs(p - q) <= 2e-5 * (std::abs(p) + std::abs(q)); };
   bool same = x.inverse.size() == y.inverse.size() &&
               close(static_cast<double>(x.attention_factor), static_cast<double>(y.attention_factor));
@@ -94,7 +94,7 @@ void each_mismatch(const typename Family::config& wanted, const typename Family:
 
 // Throws config_mismatch naming the first key in which a file's config is not the wanted one.
 template <class Family>
-void match_config(const typename Family::config& wanted, const typename Family::config& found, const checkpoint& from, u32 context) {
+void match_config(const typename Family::config& wanted, const typename Family::config& found, const io::checkpoint& from, u32 context) {
   each_mismatch<Family>(wanted, found, from.as, context, [&](std::string_view key, std::string_view want, std::string_view has) {
     throw Error(errc::config_mismatch, from.name, concat({"config key ", key}), want, has);
   });
@@ -102,7 +102,7 @@ void match_config(const typename Family::config& wanted, const typename Family::
 
 // Throws config_mismatch where the file is not the type, config_range for a config that is none. A model without a
 // family has only its tensors to be checked by.
-template <class M> void match_config(const checkpoint& from, u32 context) {
+template <class M> void match_config(const io::checkpoint& from, u32 context) {
   if constexpr (requires { typename M::family; M::config; }) {
     rope_factors factors;
     const auto file = config_of<typename M::family>(from, factors);

@@ -54,7 +54,7 @@ template <class Session> class model_draft {
     session_->feed(news);
     for (const std::size_t n = std::min<std::size_t>({most, most_, room}); ids_.size() < n;) {
       if (!ids_.empty()) session_->feed(std::span(&ids_.back(), 1));
-      ids_.push_back(greedy_token(session_->logits()));
+      ids_.push_back(text::greedy_token(session_->logits()));
     }
     return ids_;
   }

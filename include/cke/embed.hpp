@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// embed.hpp: texts as vectors: the hidden states after a model's last norm, pooled.
+// embed.hpp: texts as vectors: the hidden states after a model's last norm, text::pooled.
 #pragma once
 
 #include "text/pooling.hpp"
@@ -7,14 +7,16 @@
 
 namespace cke {
 
+using text::embed_options, text::pooling;
+
 // An embedding for each list of ids, in order: the same bits alone and in company. Throws usage for a list
 // without ids, and what feeding throws.
-inline std::vector<std::vector<float>> embed(engine& model, std::span<const std::vector<u32>> texts, const embed_options& how = {}) {
+inline std::vector<std::vector<float>> embed(any_model& model, std::span<const std::vector<u32>> texts, const embed_options& how = {}) {
   constexpr std::size_t most_texts = 16, most_ids = 512;  // that are on their way together
   std::vector<std::vector<float>> all;
-  std::vector<std::unique_ptr<conversation>> open;
+  std::vector<std::unique_ptr<any_session>> open;
   while (all.size() < texts.size()) {
-    std::vector<pooled> rows;
+    std::vector<text::pooled> rows;
     std::vector<turn> turns;
     rows.reserve(most_texts);  // their sinks point to them
     std::size_t ids = 0;
@@ -28,20 +30,20 @@ inline std::vector<std::vector<float>> embed(engine& model, std::span<const std:
       turns.push_back({open[turns.size()].get(), text, rows.back().sink()});
     }
     model.feed_together(turns);
-    for (const pooled& p : rows) all.push_back(p.embedding());
+    for (const text::pooled& p : rows) all.push_back(p.embedding());
   }
   return all;
 }
 
 // Of a cke::Model.
 template <class Model>
-  requires(!std::derived_from<Model, engine>)
+  requires(!std::derived_from<Model, any_model>)
 std::vector<std::vector<float>> embed(const Model& model, std::span<const std::vector<u32>> texts, const embed_options& how = {}) {
-  typed_engine<Model> shared(model);
+  model_adapter<Model> shared(model);
   return embed(shared, texts, how);
 }
 template <class Model>
-  requires(!std::derived_from<Model, engine>)
+  requires(!std::derived_from<Model, any_model>)
 std::vector<float> embed(const Model& model, std::string_view text, const embed_options& how = {}) {
   const std::vector<u32> ids[]{model.tokens().encode(text, {.add_special = true})};
   return embed(model, ids, how)[0];

@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "cke.h"
-#include "describe.hpp"
+#include "graph/describe.hpp"
 #include "io/checkpoint.hpp"
 #include "config_check.hpp"
 #include "runtime/sequence.hpp"
@@ -91,9 +91,9 @@ inline const char* path_of(const char* path) { return path ? path : throw Error(
 
 // The functions of cke.h for one model.
 template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class Isa = isa::native> struct exported {
-  using program = cke::program<M, Formats>;
-  using loaded = cke::loaded<program, KV, Isa>;
-  using sequence = cke::sequence<loaded>;
+  using program = graph::program<M, Formats>;
+  using loaded = runtime::loaded<program, KV, Isa>;
+  using sequence = runtime::sequence<loaded>;
   using shared = std::shared_ptr<loaded>;
 
   static const shared& of(const cke_model* m) { return *reinterpret_cast<const shared*>(m); }
@@ -126,7 +126,7 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   static cke_facts facts(const cke_model* m) noexcept {
     const loaded& l = *of(m);
     return {program::vocab, l.context(), l.threads.size(), static_cast<u32>(KV), program::dim, program::parameters,
-            l.packed.bytes(), l.run.bytes(), l.state_bytes(), Isa::name.data()};
+            l.packed.bytes(), l.executor.bytes(), l.state_bytes(), Isa::name.data()};
   }
   static int32_t plan_json(const cke_options* o, void (*write)(void*, const char*, std::size_t), void* user,
                            cke_error* e) noexcept {

@@ -54,7 +54,7 @@ struct hf_model<From> {
   using family = typename From::family;
   static constexpr typename family::config read() {
     typename family::config c = read_config<family>(From::root, naming::hf, nullptr).config;
-    if (c.rope.rule == stretch::longrope) c.rope.factors = &hf_numbers<From>::factors;
+    if (c.rope.rule == rope_scaling::longrope) c.rope.factors = &hf_numbers<From>::factors;
     return c;
   }
   static constexpr typename family::config config = read();

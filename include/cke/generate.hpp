@@ -16,6 +16,9 @@
 CKE_COLD_BEGIN
 namespace cke {
 
+// What a program names of texts.
+using text::detokenizer, text::sampler, text::sampling, text::stop_matcher, text::token_bias, text::token_filter, text::tokenizer;
+
 // What an answer that the context has no room for ends with; sliding: it goes on, see sequence::slide.
 enum class overflow : u8 { error, stop, sliding };
 
@@ -137,7 +140,7 @@ template <class Session, class Draft = no_draft> class generation {
   // The id after `history`, whose logits these are.
   u32 choose(std::span<const float> logits, std::span<const u32> history) {
     const std::size_t before = ids_.size() + chosen_.size();
-    const auto [id, hurried] = cke::choose(sampler_, options_.filter, logits, history, static_cast<u32>(options_.max_tokens - before - 1));
+    const auto [id, hurried] = text::choose(sampler_, options_.filter, logits, history, static_cast<u32>(options_.max_tokens - before - 1));
     hurried_ = hurried_ || hurried;
     if (options_.filter && !stop_.stops_at(id)) options_.filter->accept(id);
     return id;

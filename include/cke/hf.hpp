@@ -3,3 +3,9 @@
 #pragma once
 
 #include "io/hf_checkpoint.hpp"
+
+namespace cke {
+
+using io::hf;
+
+}  // namespace cke

@@ -19,7 +19,7 @@ struct value_norm {
 };
 
 // Options of an attention letter: an absent feature is a field not written.
-struct attend {
+struct attention_options {
   u32 dim, heads, kv_heads, head_dim;
   rotary rope{};
   head_norm qk_norm{};
@@ -34,7 +34,7 @@ struct attend {
 
 // Options of multi-head latent attention: what is kept of a token is a latent of all heads' keys and values, and one
 // key that is turned.
-struct latent {
+struct latent_attention_options {
   u32 dim, heads, q_rank, kv_rank;  // q_rank 0: one matrix of q
   u32 nope, value;                  // dims of a head's key that are not turned, and of its value
   rotary rope{};                    // of the others
@@ -43,7 +43,7 @@ struct latent {
 };
 
 // Options of a mixture of experts, each a gated mlp, and with `shared` one that every token chooses.
-struct experts {
+struct moe_options {
   u32 dim, hidden;
   router route{};
   activation act{};
@@ -59,7 +59,7 @@ struct experts {
 // Options of a gated delta net (linear attention): a short convolution of q, k and v, then for each value head
 //   s <- e^g s;  s <- s + k (beta (v - s^T k));  y = s^T q,  g = -e^decay softplus(alpha + step_bias)
 // with q and k of length key_dim^-1/2 and 1; y is normalised and times silu of a gate.
-struct delta {
+struct delta_net_options {
   u32 dim, key_heads, value_heads, key_dim, value_dim, taps;
   real eps{};
   bool tiled{};  // value head i goes with key head i % key_heads, as in GGUF; else neighbours share one
@@ -68,7 +68,7 @@ struct delta {
 // Options of a mamba2 mixer: a short convolution of x, B and C, of which heads in a group share B and C; then for each head
 //   s <- e^(-e^decay d) s + (d x) B^T;  y = s C + skip x,  d = softplus(step + step_bias)
 // times silu of a gate, and normalised group by group.
-struct state_space {
+struct mamba_options {
   u32 dim, heads, head_dim, state, groups, taps;
   real eps{};
   real least_step{}, most_step = 1e300;  // of d
@@ -81,9 +81,9 @@ template <u32 In, u32 Out> struct maps {
   static constexpr u32 in = In, out = Out;
 };
 template <u32 Dim> using keeps = maps<Dim, Dim>;
-template <attend S> struct attention_holds;
-template <latent S> struct latent_holds;
-template <experts S> struct experts_hold;
+template <attention_options S> struct attention_holds;
+template <latent_attention_options S> struct latent_holds;
+template <moe_options S> struct experts_hold;
 template <u32 Heads, u32 KvHeads> struct heads_divide;
 template <u32 Heads, u32 Groups> struct groups_share_heads;
 
@@ -96,20 +96,20 @@ template <u32 Dim, real Eps, real Offset = real{}> struct rms_norm : keeps<Dim> 
 template <u32 Dim, real By> struct scale : keeps<Dim> {};
 template <u32 Dim> struct learned_scale : keeps<Dim> {};  // by one number, in place
 template <u32 Dim, real Cap> struct softcap : keeps<Dim> {};  // Cap * tanh(x / Cap); 0: none
-template <attend S> struct attention : keeps<S.dim>, private attention_holds<S> {};
-template <latent S> struct latent_attention : keeps<S.dim>, private latent_holds<S> {};
+template <attention_options S> struct attention : keeps<S.dim>, private attention_holds<S> {};
+template <latent_attention_options S> struct latent_attention : keeps<S.dim>, private latent_holds<S> {};
 template <u32 Dim, u32 Hidden, activation A, bool Bias = false> struct gated_mlp : keeps<Dim> {};
 template <u32 Dim, u32 Hidden, activation A, bool Bias = false> struct plain_mlp : keeps<Dim> {};  // down(act(up x))
-template <experts S> struct moe : keeps<S.dim>, private experts_hold<S> {};
-template <delta S> struct gated_delta_net : keeps<S.dim>, private heads_divide<S.value_heads, S.key_heads> {};
-template <state_space S> struct mamba_mixer : keeps<S.dim>, private groups_share_heads<S.heads, S.groups> {};
+template <moe_options S> struct moe : keeps<S.dim>, private experts_hold<S> {};
+template <delta_net_options S> struct gated_delta_net : keeps<S.dim>, private heads_divide<S.value_heads, S.key_heads> {};
+template <mamba_options S> struct mamba_mixer : keeps<S.dim>, private groups_share_heads<S.heads, S.groups> {};
 template <u32 Dim, u32 Taps, bool Bias = false> struct short_conv : keeps<Dim> {  // [b | c | x] of the input: c * conv(b * x)
   static_assert(Taps > 0, "cke: short_conv: a convolution has a tap; see short_conv<dim, taps, bias>");
 };
 template <u32 Dim, u32 Vocab, bool Tied> struct head : maps<Dim, Vocab> {};
 
 // ---- words: how letters become a model -----------------------------------------------------------
-//   model  = letters stacks letters          model<embedding, stack<...>, rms_norm, head>
+//   network = letters stacks letters          network<embedding, stack<...>, rms_norm, head>
 //   stack  = stack<N, Period...>             layer i is Period[i % size]
 //          | arrange<Order, Kinds...>        layer i is Kinds[Order[i]]
 //   layer  = block<words...>                 what owns a number in the checkpoint
@@ -150,11 +150,11 @@ template <u32 Dims, u32 HeadDim> struct rope_fits_head {
   static_assert(Dims <= HeadDim && Dims % 2 == 0,
                 "cke: attention: rope.dims must be even and at most head_dim; see rope_fits_head<dims, head_dim>");
 };
-template <attend S>
+template <attention_options S>
 struct attention_holds : heads_divide<S.heads, S.kv_heads>, head_dim_is_even<S.head_dim>, window_sees_keys<S.window>,
                          rope_fits_head<S.rope.dims, S.head_dim> {};
 
-template <latent S> struct latent_holds : rope_fits_head<S.rope.dims, S.nope + S.rope.dims> {};
+template <latent_attention_options S> struct latent_holds : rope_fits_head<S.rope.dims, S.nope + S.rope.dims> {};
 
 template <u32 Active, u32 Experts> struct active_experts_exist {
   static_assert(Active > 0 && Active <= Experts,
@@ -172,7 +172,7 @@ template <u32 Latent, bool SharedGate> struct latent_has_no_shared_gate {
   static_assert(Latent == 0 || !SharedGate,
                 "cke: moe: beside experts of a latent the shared expert has no gate; see latent_has_no_shared_gate<latent, shared_gate>");
 };
-template <experts S>
+template <moe_options S>
 struct experts_hold : latent_has_no_shared_gate<S.latent, S.shared_gate>, active_experts_exist<S.route.active, S.route.experts>, groups_divide<S.route.groups, S.route.experts>,
                       kept_groups_suffice<S.route.groups_kept, S.route.groups, S.route.active, S.route.experts> {};
 
@@ -200,7 +200,7 @@ template <auto Order, class... Kinds> struct arrange : ends<Kinds...> {
   static constexpr u32 kind(u32 i) { return static_cast<u32>(Order[i]); }
 };
 
-template <class... Parts> struct model : ends<Parts...>, private layers_fit<first_broken_link<Parts...>()> {
+template <class... Parts> struct network : ends<Parts...>, private layers_fit<first_broken_link<Parts...>()> {
   using parts = list<Parts...>;
 };
 

@@ -14,14 +14,18 @@
 CKE_COLD_BEGIN
 namespace cke {
 
+// What a program names: what weights are loaded from and how, and what a session is.
+using io::checkpoint, io::gguf_checkpoint;
+using runtime::default_kv, runtime::model_options, runtime::sequence, runtime::tracer;
+
 template <class Model> class Session;
 
 // M: a type list with `config`, `family` or `names`; Formats: how weights are stored in memory.
 template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class Isa = isa::native> class Model {
  public:
   using list = M;
-  using program = cke::program<M, Formats>;
-  using loaded = cke::loaded<program, KV, Isa>;
+  using program = graph::program<M, Formats>;
+  using loaded = runtime::loaded<program, KV, Isa>;
   static constexpr u32 vocab_size = program::vocab;
   static constexpr dtype kv = KV;
   using isa = Isa;
@@ -45,7 +49,7 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   u32 context() const { return shared_->context(); }
   u32 threads() const { return shared_->threads.size(); }
   u64 weight_bytes() const { return shared_->packed.bytes(); }
-  u64 activation_bytes() const { return shared_->run.bytes(); }
+  u64 activation_bytes() const { return shared_->executor.bytes(); }
   u64 state_bytes() const { return shared_->state_bytes(); }
   // From the next pass of any session on, `t` is told what its threads do.
   void watch(const tracer& t) const { shared_->watch(t); }

@@ -9,11 +9,11 @@
 
 namespace cke {
 
-template <class Session> class typed_conversation final : public conversation {
+template <class Session> class session_adapter final : public any_session {
  public:
-  explicit typed_conversation(Session session) : session_(std::move(session)) {}
+  explicit session_adapter(Session session) : session_(std::move(session)) {}
 
-  using conversation::feed;
+  using any_session::feed;
   void feed(std::span<const u32> ids) override { session_.feed(ids); }
   void feed_all(std::span<const u32> ids, const take_logits& take) override { session_.feed_all(ids, take); }
   std::span<const float> logits() const override { return session_.logits(); }
@@ -23,7 +23,7 @@ template <class Session> class typed_conversation final : public conversation {
   void slide() override { session_.slide(); }
   void rewind(u32 position) override { session_.rewind(position); }
   u32 recall(std::span<const u32> ids) override { return session_.recall(ids); }
-  std::unique_ptr<conversation> fork() const override { return std::make_unique<typed_conversation>(*this); }
+  std::unique_ptr<any_session> fork() const override { return std::make_unique<session_adapter>(*this); }
   void save(const std::string& path) const override { save_session(session_, path); }
   void load(const std::string& path) override { load_session(session_, path); }
 
@@ -33,9 +33,9 @@ template <class Session> class typed_conversation final : public conversation {
   Session session_;
 };
 
-template <class Model> class typed_engine final : public engine {
+template <class Model> class model_adapter final : public any_model {
  public:
-  explicit typed_engine(Model model) : model_(std::move(model)) {}
+  explicit model_adapter(Model model) : model_(std::move(model)) {}
 
   u32 vocab_size() const override { return Model::vocab_size; }
   u32 dim() const override { return Model::program::dim; }
@@ -47,14 +47,14 @@ template <class Model> class typed_engine final : public engine {
   u64 weight_bytes() const override { return model_.weight_bytes(); }
   u64 activation_bytes() const override { return model_.activation_bytes(); }
   u64 state_bytes() const override { return model_.state_bytes(); }
-  std::unique_ptr<conversation> open() const override {
+  std::unique_ptr<any_session> open() const override {
     auto session = model_.session();
-    return std::make_unique<typed_conversation<decltype(session)>>(std::move(session));
+    return std::make_unique<session_adapter<decltype(session)>>(std::move(session));
   }
   void feed_together(std::span<const turn> turns) override {
     using session = decltype(model_.session());
     session::feed_together(static_cast<u32>(turns.size()), [&](u32 i) -> typename session::feeding {
-      auto* const ours = dynamic_cast<typed_conversation<session>*>(turns[i].of);
+      auto* const ours = dynamic_cast<session_adapter<session>*>(turns[i].of);
       return {ours ? &ours->session() : nullptr, turns[i].ids, turns[i].hidden, turns[i].each};
     });
   }

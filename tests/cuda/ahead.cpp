@@ -10,6 +10,12 @@
 #include "../runtime/expert_model.hpp"
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::cuda;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
+using namespace cke::text;
 using ahead::emulated, ahead::in_clusters, ahead::long_rows, ahead::one_by_one, ahead::other_order, ahead::yes;
 
 namespace {
@@ -241,7 +247,7 @@ TEST_CASE("cuda: warps that dawdle before and after exchanges find the same ids 
 namespace {
 
 // The id at `position`, in doubles, of the stream that the server's sampling has too.
-u32 drawn(std::span<const float> logits, u32 position, const chance& how) {
+u32 drawn(std::span<const float> logits, u32 position, const device_sampling& how) {
   std::vector<double> scores;
   for (u32 id = 0; id < logits.size(); ++id) {
     const u32 word = philox4x32({position, 0, id, 1}, {static_cast<u32>(how.seed), static_cast<u32>(how.seed >> 32)})[0];
@@ -253,11 +259,11 @@ u32 drawn(std::span<const float> logits, u32 position, const chance& how) {
 
 }  // namespace
 
-TEST_CASE("cuda: ids by chance are those of the seed's stream, chosen by a launch of their own or by the one for many tokens") {
+TEST_CASE("cuda: ids by device_sampling are those of the seed's stream, chosen by a launch of their own or by the one for many tokens") {
   sequence steps = on<cuda::sm90>(), s = on<cuda::sm90>();
   steps.feed(prompt), s.feed(prompt);
   std::vector<std::vector<u32>> all;
-  for (const chance how : {chance{0.7f, 1}, chance{0.7f, u64{1} << 40}, chance{20.f, 1}}) {
+  for (const device_sampling how : {device_sampling{0.7f, 1}, device_sampling{0.7f, u64{1} << 40}, device_sampling{20.f, 1}}) {
     std::vector<u32> want;
     while (want.size() < 6) {
       want.push_back(drawn(steps.logits(), steps.position(), how));

@@ -10,6 +10,11 @@
 namespace ahead {
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::cuda;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 template <class Arch> using emulated = cuda::isa<cuda::emulated<Arch>>;
 
@@ -49,10 +54,10 @@ template <class Session> void check(Session steps, Session ahead, std::span<cons
 template <class Model> void check(const Model& model, std::span<const u32> prompt) { check(model.session(), model.session(), prompt); }
 
 // Rows so long that each warp has tiles, and the first ones more than one of a unit; the last tile of a row is shorter.
-struct long_rows : model<
+struct long_rows : network<
     embedding<99, 64>,
     stack<2, block<
-        residual<rms_norm<64, 1e-6>, attention<attend{.dim = 64, .heads = 6, .kv_heads = 3, .head_dim = 32,
+        residual<rms_norm<64, 1e-6>, attention<attention_options{.dim = 64, .heads = 6, .kv_heads = 3, .head_dim = 32,
                                                       .rope = {.dims = 32, .theta = 1e4}, .qk_norm = {1e-6}}>>,
         residual<rms_norm<64, 1e-6>, gated_mlp<64, 1088, activation::silu>>>>,
     rms_norm<64, 1e-6>,

@@ -7,10 +7,15 @@
 #include <cmath>
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::cuda;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 TEST_CASE("cuda: noise makes draws from the softmax") {
   const float logits[]{2.f, 0.f, 1.f, -1.f, -std::numeric_limits<float>::infinity()};
-  const chance how{0.8f, 7};
+  const device_sampling how{0.8f, 7};
   constexpr u32 draws = 40'000;
   double total = 0, expected[5];
   u32 found[5]{};

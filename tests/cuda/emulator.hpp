@@ -12,6 +12,11 @@
 namespace emulator {
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::cuda;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 inline constexpr u32 threads = 64;
 

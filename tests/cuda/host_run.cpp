@@ -15,6 +15,12 @@
 #include "ahead.hpp"
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::cuda;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 namespace {
 
@@ -41,24 +47,24 @@ template <const auto& Config> void check_family(const std::string& path) {
 }
 
 // Rows that are whole blocks of every format; the second layer has experts.
-struct wide_experts : model<
+struct wide_experts : network<
     embedding<131, 256>,
     stack<2, block<residual<rms_norm<256, 1e-6>, attention<random_model::wide_attend>>,
                    residual<rms_norm<256, 1e-6>, gated_mlp<256, 256, activation::silu>>>,
              block<residual<rms_norm<256, 1e-6>, attention<random_model::wide_attend>>,
-                   residual<rms_norm<256, 1e-6>, moe<experts{.dim = 256, .hidden = 256, .route = {.experts = 9, .active = 2, .renormalise = true}}>>>>,
+                   residual<rms_norm<256, 1e-6>, moe<moe_options{.dim = 256, .hidden = 256, .route = {.experts = 9, .active = 2, .renormalise = true}}>>>>,
     rms_norm<256, 1e-6>,
     head<256, 131, true>> {
   static constexpr auto names = expert_names;
 };
 
 // Rows of more than one run of 256 numbers, whose ends are no whole 16 bytes.
-struct odd_rows : model<
+struct odd_rows : network<
     embedding<67, 70>,
-    stack<2, block<residual<rms_norm<70, 1e-6>, attention<attend{.dim = 70, .heads = 3, .kv_heads = 3, .head_dim = 22, .rope = {.dims = 22, .theta = 1e4}, .qkv_bias = true}>>,
+    stack<2, block<residual<rms_norm<70, 1e-6>, attention<attention_options{.dim = 70, .heads = 3, .kv_heads = 3, .head_dim = 22, .rope = {.dims = 22, .theta = 1e4}, .qkv_bias = true}>>,
                    residual<rms_norm<70, 1e-6>, gated_mlp<70, 330, activation::silu>>>,
-             block<residual<rms_norm<70, 1e-6>, attention<attend{.dim = 70, .heads = 3, .kv_heads = 3, .head_dim = 22, .rope = {.dims = 22, .theta = 1e4}, .qkv_bias = true}>>,
-                   residual<rms_norm<70, 1e-6>, moe<experts{.dim = 70, .hidden = 330, .route = {.experts = 5, .active = 2, .renormalise = true}}>>>>,
+             block<residual<rms_norm<70, 1e-6>, attention<attention_options{.dim = 70, .heads = 3, .kv_heads = 3, .head_dim = 22, .rope = {.dims = 22, .theta = 1e4}, .qkv_bias = true}>>,
+                   residual<rms_norm<70, 1e-6>, moe<moe_options{.dim = 70, .hidden = 330, .route = {.experts = 5, .active = 2, .renormalise = true}}>>>>,
     rms_norm<70, 1e-6>,
     head<70, 67, true>> {
   static constexpr auto names = expert_names;

@@ -37,5 +37,5 @@ void megakernels(gpu& device, const megakernel_call& call) {
 
 }  // namespace cke::cuda
 
-template class cke::executor<cke::program<cke::Qwen3_0_6B, cke::Q8_0>, cke::dtype::bf16, cke::cuda::isa<cke::cuda::gpu>>;
-template class cke::executor<cke::program<cke::Qwen3_30B_A3B, cke::Q8_0>, cke::dtype::bf16, cke::cuda::isa<cke::cuda::gpu>>;
+template class cke::runtime::executor<cke::graph::program<cke::Qwen3_0_6B, cke::Q8_0>, cke::dtype::bf16, cke::cuda::isa<cke::cuda::gpu>>;
+template class cke::runtime::executor<cke::graph::program<cke::Qwen3_30B_A3B, cke::Q8_0>, cke::dtype::bf16, cke::cuda::isa<cke::cuda::gpu>>;

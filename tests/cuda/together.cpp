@@ -3,6 +3,11 @@
 #include "emulator.hpp"
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::cuda;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 using emulator::device, emulator::finds, emulator::threads;
 
 TEST_CASE("emulator: blocks that live at once are ordered by what one says and another hears") {

@@ -10,6 +10,11 @@
 namespace device_check {
 
 using namespace cke;
+using namespace cke::graph;
+using namespace cke::io;
+using namespace cke::kernels;
+using namespace cke::runtime;
+using namespace cke::text;
 using M = Qwen3_0_6B;
 
 struct answer {

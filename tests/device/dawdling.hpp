@@ -7,6 +7,10 @@
 namespace dawdling {
 
 using namespace cke;
+using namespace cke::cuda;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 // Nanoseconds of a warp at its n-th stop: mostly none, so that now these are late and now those.
 inline constexpr u32 most = 4096;

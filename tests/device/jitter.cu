@@ -25,7 +25,7 @@ void check_jitter(report& r, const random_model::tensors& t, std::span<const u32
   sequence<steady> steps(load<steady>(t, all + 512));
   sequence<dawdling> late(load<dawdling>(t, all + 512));
   steps.feed(prompt), late.feed(prompt);
-  const chance how{0.8f, 5};  // likeliest ids soon repeat
+  const device_sampling how{0.8f, 5};  // likeliest ids soon repeat
   bool same_ids = true, same_logits = true;
   u32 tokens = 0;
   for (double spent = 0; tokens < all && spent < most_seconds && same_ids; tokens += of_launch)

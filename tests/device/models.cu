@@ -28,7 +28,7 @@ struct difference {
 template <class Formats> class format_check {
  public:
   using machine = device_check::machine<Formats, on_gpu>;
-  using sequence = cke::sequence<machine>;
+  using sequence = cke::runtime::sequence<machine>;
 
   format_check(report& r, std::string name, const random_model::tensors& t, double peak)
       : r_(r), name_(std::move(name)), peak_(peak), model_(load<machine>(t, 4608)), text_(random_model::ids(4096, machine::program::vocab, 3)) {}
@@ -67,7 +67,7 @@ template <class Formats> class format_check {
     }
     r_.check(name_ + "_ahead_ids", ahead.generate_nosync(256, {}, yes) == ids);
     r_.check(name_ + "_ahead_logits", std::ranges::equal(ahead.logits(), steps.logits()));
-    const chance how{0.8f, 1};
+    const device_sampling how{0.8f, 1};
     for (u32& id : ids) {
       id = steps.choose(how);
       steps.feed(id);

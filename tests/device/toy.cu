@@ -10,11 +10,11 @@ namespace device_check {
 
 namespace {
 
-inline constexpr attend of_three{.dim = 96, .heads = 3, .kv_heads = 3, .head_dim = 32, .rope = {.dims = 32, .theta = 1e4}};
-inline constexpr experts gated{.dim = 96, .hidden = 64, .route = {.experts = 7, .active = 3, .renormalise = true}};
-inline constexpr experts ungated{.dim = 96, .hidden = 64, .route = {.experts = 5, .active = 2, .renormalise = true}, .act = activation::relu2, .ungated = true, .shared = 96};
+inline constexpr attention_options of_three{.dim = 96, .heads = 3, .kv_heads = 3, .head_dim = 32, .rope = {.dims = 32, .theta = 1e4}};
+inline constexpr moe_options gated{.dim = 96, .hidden = 64, .route = {.experts = 7, .active = 3, .renormalise = true}};
+inline constexpr moe_options ungated{.dim = 96, .hidden = 64, .route = {.experts = 5, .active = 2, .renormalise = true}, .act = activation::relu2, .ungated = true, .shared = 96};
 // (Written out: nvcc's front end loses such constants in templates of layers.)
-struct with_experts : model<
+struct with_experts : network<
     embedding<131, 96>,
     stack<2, block<residual<rms_norm<96, 1e-6>, attention<of_three>>, residual<rms_norm<96, 1e-6>, moe<gated>>>,
              block<residual<rms_norm<96, 1e-6>, attention<of_three>>, residual<rms_norm<96, 1e-6>, moe<ungated>>>>,
@@ -24,8 +24,8 @@ struct with_experts : model<
 };
 
 // So many kv heads that clusters have one each.
-inline constexpr attend of_many{.dim = 96, .heads = 32, .kv_heads = 16, .head_dim = 32, .rope = {.dims = 32, .theta = 1e4}, .qk_norm = {1e-6}};
-struct with_heads : model<
+inline constexpr attention_options of_many{.dim = 96, .heads = 32, .kv_heads = 16, .head_dim = 32, .rope = {.dims = 32, .theta = 1e4}, .qk_norm = {1e-6}};
+struct with_heads : network<
     embedding<131, 96>,
     stack<2, block<residual<rms_norm<96, 1e-6>, attention<of_many>>, residual<rms_norm<96, 1e-6>, gated_mlp<96, 160, activation::silu>>>>,
     rms_norm<96, 1e-6>,
@@ -38,7 +38,7 @@ template <class M, class Formats> auto toy() {
 }
 // A prompt in wide tiles, in narrow ones and id by id leaves the same logits.
 template <class Machine> bool prompts_hold(const std::shared_ptr<Machine>& model) {
-  using sequence = cke::sequence<Machine>;
+  using sequence = cke::runtime::sequence<Machine>;
   const std::vector<u32> ids = random_model::ids(75, Machine::program::vocab);
   sequence whole(model), cut(model);
   whole.feed(ids);
@@ -49,7 +49,7 @@ template <class Machine> bool prompts_hold(const std::shared_ptr<Machine>& model
 }
 // Many tokens in a launch are those of a launch for each step.
 template <class Machine> bool ahead_holds(const std::shared_ptr<Machine>& model) {
-  using sequence = cke::sequence<Machine>;
+  using sequence = cke::runtime::sequence<Machine>;
   sequence steps(model), ahead(model);
   const std::vector<u32> prompt = random_model::ids(7, Machine::program::vocab);
   steps.feed(prompt), ahead.feed(prompt);

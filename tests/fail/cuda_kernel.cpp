@@ -5,6 +5,10 @@
 #include <cke/cuda/emit.cuh>
 #include <cke/cuda/host/emulated.cuh>
 using namespace cke;
+using namespace cke::cuda;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 using device = cuda::emulated<cuda::sm75>;
 auto* const embed = &cuda::emitter<opcode::embedding, dtype::q6_k, device>::to;
 auto* const multiply = &cuda::emitter<opcode::matmul, dtype::q6_k, device>::to;

@@ -1,7 +1,8 @@
-// expect: cke: lowering: no write<Letter> for this letter; specialise cke::write
+// expect: cke: lowering: no lower<Letter> for this letter; specialise cke::graph::lower
 // expect: write<.*shift<64>
 #include <cke/graph/program.hpp>
 using namespace cke;
+using namespace cke::graph;
 template <u32 Dim> struct shift : keeps<Dim> {};
-using unknown = model<embedding<512, 64>, stack<2, block<residual<shift<64>>>>, head<64, 512, true>>;
+using unknown = network<embedding<512, 64>, stack<2, block<residual<shift<64>>>>, head<64, 512, true>>;
 constexpr u32 n = program<unknown, F32>::count();

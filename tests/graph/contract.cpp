@@ -8,6 +8,7 @@
 #include "random_code.hpp"
 
 using namespace cke;
+using namespace cke::graph;
 
 namespace {
 

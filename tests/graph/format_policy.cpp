@@ -8,6 +8,7 @@
 #include <vector>
 
 using namespace cke;
+using namespace cke::graph;
 
 namespace {
 

@@ -7,6 +7,7 @@
 #include "random_code.hpp"
 
 using namespace cke;
+using namespace cke::graph;
 
 namespace {
 bool reads(const code& c, u32 i, u32 r) { return c.ops[i].in.has(static_cast<reg>(r)); }

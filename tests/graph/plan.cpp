@@ -10,13 +10,14 @@
 #include "random_code.hpp"
 
 using namespace cke;
+using namespace cke::graph;
 
 namespace {
 
 struct buffer { u64 bytes; lifetime life; };
 
 bool used_in(const code& c, const phase& p, u32 r) {
-  for (u32 i = p.first; i < u32{p.first} + p.redundant + p.count; ++i)
+  for (u32 i = p.first; i < u32{p.first} + p.per_thread + p.count; ++i)
     if (c.ops[i].in.has(static_cast<reg>(r)) || c.ops[i].out.has(static_cast<reg>(r))) return true;
   return false;
 }
@@ -25,9 +26,9 @@ bool used_in(const code& c, const phase& p, u32 r) {
 bool painted(const code& c, const schedule& s, const layout& l, bool own) {
   std::vector<u32> owner;
   for (u32 p = 0; p < s.phases.size(); ++p) {
-    owner.assign((own ? l.own : l.shared) / 64, 0);
+    owner.assign((own ? l.per_thread : l.shared) / 64, 0);
     for (u32 r = first_scratch; r < c.regs.size(); ++r) {
-      if (l.is_own(r) != own) continue;
+      if (l.is_per_thread(r) != own) continue;
       bool before = false, after = false;
       for (u32 k = 0; k < s.phases.size(); ++k) {
         if (!used_in(c, s.phases[k], r)) continue;
@@ -88,10 +89,10 @@ TEST_CASE("plan: no two registers that are alive together share a byte") {
       for (u32 r = first_scratch; r < c.regs.size(); ++r) {
         CHECK(l.offset[r] % 64 == 0);
         CHECK(l.bytes[r] == register_bytes(c.regs[r], rows));
-        CHECK(l.is_own(r) == is_private(c, f, static_cast<reg>(r)));
+        CHECK(l.is_per_thread(r) == is_per_thread(c, f, static_cast<reg>(r)));
         separate += l.bytes[r];
       }
-      planned += l.shared + l.own;
+      planned += l.shared + l.per_thread;
     }
   }
   CHECK(planned * 5 < separate * 4);  // although random steps read registers long after they were made
@@ -121,7 +122,7 @@ TEST_CASE("plan: largest first is near the best order") {
     const layout l = place_registers(c, f, 20);
     std::vector<buffer> buffers;
     for (u32 r = first_scratch; r < c.regs.size(); ++r)
-      if (!l.is_own(r)) buffers.push_back({l.bytes[r], lifetime_of(c, s, r)});
+      if (!l.is_per_thread(r)) buffers.push_back({l.bytes[r], lifetime_of(c, s, r)});
     if (buffers.size() < 4 || buffers.size() > 7) continue;
     ++trials;
     const u64 best = best_size(buffers);

@@ -7,9 +7,9 @@
 #include "cke/graph/code.hpp"
 #include "cke/graph/schedule.hpp"
 
-namespace cke {
+namespace cke::graph {
 
-inline bool redundant(opcode op) { return info(op).decode.by == split::redundant; }
+inline bool redundant(opcode op) { return info(op).decode.by == split::per_thread; }
 // Steps that may write into a register that they read: a unit then reads only what it writes.
 inline bool in_place(opcode op) {
   return op == opcode::head_norm || op == opcode::rope || op == opcode::residual_add || op == opcode::matmul_add;
@@ -25,7 +25,7 @@ inline code random_code(std::mt19937& random, u32 steps) {
   constexpr dtype types[]{dtype::f32, dtype::bf16, dtype::q8_0};
   builder b(1 + below(300));
   b.states.push({});
-  bool is_private[max_regs]{};
+  bool is_per_thread[max_regs]{};
   for (u32 i = 0; i < steps; ++i) {
     const opcode op = choices[below(std::size(choices))];
     operands in, out;
@@ -36,11 +36,11 @@ inline code random_code(std::mt19937& random, u32 steps) {
     if (op == opcode::kv_store) {
     } else if (!redundant(op) && how == 0 && (in_place(op) || !in.has(stream))) {
       out.add(stream);
-    } else if (in_place(op) && how == 1 && !is_private[in[0]]) {
+    } else if (in_place(op) && how == 1 && !is_per_thread[in[0]]) {
       out.add(in[0]);
     } else {
       const reg made = b.temp(1 + below(300), types[below(3)]);
-      is_private[made] = redundant(op);
+      is_per_thread[made] = redundant(op);
       out.add(made);
     }
     instruction& step = b.emit(op, in, out);
@@ -49,4 +49,4 @@ inline code random_code(std::mt19937& random, u32 steps) {
   return b;
 }
 
-}  // namespace cke
+}  // namespace cke::graph

@@ -15,17 +15,18 @@
 #include "random_code.hpp"
 
 using namespace cke;
+using namespace cke::graph;
 
 namespace {
 
 // A register is a grid of cells, tokens by columns; a unit of work covers some of them.
 constexpr u32 tokens = 3, columns = 4, cells = tokens * columns, all_cells = (1u << cells) - 1;
-u32 units(split by) { return by == split::tokens ? tokens : by == split::tiles ? cells : by == split::redundant ? 1 : columns; }
+u32 units(split by) { return by == split::tokens ? tokens : by == split::tiles ? cells : by == split::per_thread ? 1 : columns; }
 u32 covered(split by, u32 unit) {
   u32 mask = 0;
   for (u32 t = 0; t < tokens; ++t)
     for (u32 c = 0; c < columns; ++c) {
-      const bool mine = by == split::tokens ? t == unit : by == split::tiles ? t * columns + c == unit : by == split::redundant || c == unit;
+      const bool mine = by == split::tokens ? t == unit : by == split::tiles ? t * columns + c == unit : by == split::per_thread || c == unit;
       if (mine) mask |= 1u << (t * columns + c);
     }
   return mask;
@@ -36,12 +37,12 @@ using trace = std::map<u32, touched>;  // by register; states come after the reg
 
 // What one unit of a step touches in memory that is shared.
 void touch(const code& c, form f, const instruction& i, u32 unit, trace& t) {
-  const shares how = shares_of(i, f);
-  const u32 mine = covered(how.by, unit), seen = how.own ? mine : all_cells;
+  const partition how = partition_of(i, f);
+  const u32 mine = covered(how.by, unit), seen = how.local ? mine : all_cells;
   for (u32 k = 0; k < i.in.count; ++k)
-    if (!is_private(c, f, i.in[k])) t[i.in[k]].read |= i.out.has(i.in[k]) ? mine : seen;
+    if (!is_per_thread(c, f, i.in[k])) t[i.in[k]].read |= i.out.has(i.in[k]) ? mine : seen;
   for (u32 k = 0; k < i.out.count; ++k)
-    if (!is_private(c, f, i.out[k])) t[i.out[k]].written |= mine;
+    if (!is_per_thread(c, f, i.out[k])) t[i.out[k]].written |= mine;
   if (i.op == opcode::kv_store) t[max_regs + i.state].written |= mine;
   else if (i.state != absent) t[max_regs + i.state].read |= seen;
 }
@@ -52,19 +53,19 @@ std::string trouble_in(const code& c, form f, const schedule& s) {
   u32 next = 0;
   std::vector<trace> actors;
   for (const phase& p : s.phases) {
-    if (p.first != next || p.redundant + p.count == 0) return "a step is skipped or repeated";
-    next = p.first + 1u * p.redundant + p.count;
-    if (p.redundant) {
+    if (p.first != next || p.per_thread + p.count == 0) return "a step is skipped or repeated";
+    next = p.first + 1u * p.per_thread + p.count;
+    if (p.per_thread) {
       actors.emplace_back();
-      for (u32 i = p.first; i < u32{p.first} + p.redundant; ++i) {
-        if (shares_of(c.ops[i], f).by != split::redundant) return "a step is repeated by all threads";
+      for (u32 i = p.first; i < u32{p.first} + p.per_thread; ++i) {
+        if (partition_of(c.ops[i], f).by != split::per_thread) return "a step is repeated by all threads";
         touch(c, f, c.ops[i], 0, actors.back());
       }
     }
     for (u32 unit = 0; p.count && unit < units(p.by); ++unit) {
       actors.emplace_back();
-      for (u32 i = u32{p.first} + p.redundant; i < next; ++i) {
-        if (shares_of(c.ops[i], f).by != p.by) return "a step is cut in another way than its phase";
+      for (u32 i = u32{p.first} + p.per_thread; i < next; ++i) {
+        if (partition_of(c.ops[i], f).by != p.by) return "a step is cut in another way than its phase";
         touch(c, f, c.ops[i], unit, actors.back());
       }
     }
@@ -84,9 +85,9 @@ constexpr form forms[]{form::decode, form::prefill};
 
 template <class P> void check_program() {
   for (const form f : forms) {
-    CHECK(trouble_in(P::head(), f, phases_of(P::head(), f)) == "");
+    CHECK(trouble_in(P::header_code(), f, phases_of(P::header_code(), f)) == "");
     for (const code* c : P::bodies) CHECK(trouble_in(*c, f, phases_of(*c, f)) == "");
-    CHECK(trouble_in(P::foot(), f, phases_of(P::foot(), f)) == "");
+    CHECK(trouble_in(P::footer_code(), f, phases_of(P::footer_code(), f)) == "");
   }
 }
 

@@ -9,6 +9,11 @@
 namespace {
 
 using namespace cke;
+using namespace cke::graph;
+using namespace cke::io;
+using namespace cke::kernels;
+using namespace cke::runtime;
+using namespace cke::text;
 
 using small = qwen3<{.vocab = 512, .dim = 128, .hidden = 384, .layers = 2, .heads = 4, .kv_heads = 2, .head_dim = 32,
                      .rope = {.theta = 1e4, .max_position = 512}}>;
@@ -24,8 +29,8 @@ template <class F> void counted(const std::string& what, F passes) {
 
 // Every count is of the work alone: the model is loaded, the memory touched.
 template <class Formats> void count(const std::string& format) {
-  using program = cke::program<small, Formats>;
-  using loaded = cke::loaded<program, default_kv<Formats>, isa::native>;
+  using program = cke::graph::program<small, Formats>;
+  using loaded = cke::runtime::loaded<program, default_kv<Formats>, isa::native>;
   const auto weights = random_model::tensors::of<program>();
   const auto model = std::make_shared<loaded>(weights.index(), "random", naming::hf, names_of<small>(),
                                               model_options{.threads = 1, .context = 512, .chunk = 256});

@@ -24,7 +24,7 @@ class exact_copy {
   std::unique_ptr<std::byte[]> bytes_;
 };
 
-inline u64 all(const cke::tensor_index& index) {
+inline u64 all(const cke::io::tensor_index& index) {
   u64 sum = 0;
   for (const auto& t : index.tensors()) {
     for (const std::byte b : t.bytes) sum += static_cast<u64>(b);
@@ -34,30 +34,30 @@ inline u64 all(const cke::tensor_index& index) {
   return sum;
 }
 
-template <class T> u64 as(const cke::gguf& file, const cke::gguf_value& v) {
+template <class T> u64 as(const cke::io::gguf& file, const cke::io::gguf_value& v) {
   try {
-    return v.type == cke::gguf_type::array ? file.array<T>(v.key).size()
+    return v.type == cke::io::gguf_type::array ? file.array<T>(v.key).size()
                                            : file.get<T>(v.key) != T{};
   } catch (const cke::Error&) {
     return 0;
   }
 }
 
-inline u64 all(const cke::gguf& file) {
+inline u64 all(const cke::io::gguf& file) {
   u64 sum = all(file.tensors());
   for (const auto& v : file.values()) {
-    sum += cke::describe(v).size() + (file.find(v.key) == &v);
+    sum += cke::io::describe(v).size() + (file.find(v.key) == &v);
     switch (v.item) {
-      case cke::gguf_type::string:
+      case cke::io::gguf_type::string:
         sum += as<std::string_view>(file, v);
         break;
-      case cke::gguf_type::boolean:
+      case cke::io::gguf_type::boolean:
         sum += as<bool>(file, v);
         break;
-      case cke::gguf_type::float32:
+      case cke::io::gguf_type::float32:
         sum += as<float>(file, v);
         break;
-      case cke::gguf_type::float64:
+      case cke::io::gguf_type::float64:
         sum += as<double>(file, v);
         break;
       default:

@@ -4,7 +4,7 @@
 #include "damage.hpp"
 
 using cke::dtype;
-using cke::gguf;
+using cke::io::gguf;
 using cke::i32;
 using cke::i64;
 using cke::u32;
@@ -57,8 +57,8 @@ std::string error_in(const writer& w, cke::errc code = cke::errc::malformed) {
   return text;
 }
 
-template <class T> T at(const cke::tensor_ref& t, std::size_t i) {
-  return cke::detail::load<T>(t.bytes.data() + i * sizeof(T));
+template <class T> T at(const cke::io::tensor_ref& t, std::size_t i) {
+  return cke::io::detail::load<T>(t.bytes.data() + i * sizeof(T));
 }
 
 }  // namespace
@@ -187,8 +187,8 @@ TEST_CASE("gguf: tensors, at the default alignment and another") {
     REQUIRE(blocks.bytes.size() == 6 * 34);
     for (std::size_t i = 0; i < 192; ++i) {
       const auto* block = blocks.bytes.data() + i / 32 * 34;
-      const float scale = cke::from_f16(cke::detail::load<cke::u16>(block));
-      const float x = scale * static_cast<float>(cke::detail::load<cke::i8>(block + 2 + i % 32));
+      const float scale = cke::from_f16(cke::io::detail::load<cke::u16>(block));
+      const float x = scale * static_cast<float>(cke::io::detail::load<cke::i8>(block + 2 + i % 32));
       CHECK(std::abs(x - ramp(i)) <=
             scale * 0.57f);  // half a step, and 127 times the scale's own rounding
     }
@@ -220,7 +220,7 @@ TEST_CASE("gguf: a vocabulary without tensors, and the shortest file") {
 TEST_CASE("gguf: what was moved or copied from one keeps the file mapped") {
   auto g = std::make_unique<gguf>(gguf::read(damage::fixture("kinds.gguf")));
   auto moved = std::make_unique<const gguf>(std::move(*g));
-  const cke::tensor_index tensors = moved->tensors();
+  const cke::io::tensor_index tensors = moved->tensors();
   g.reset();
   CHECK(moved->get<string_view>("general.architecture") == "qwen3");
   CHECK(moved->find("t.u8") != nullptr);

@@ -11,6 +11,8 @@
 #include "../text/fixtures.hpp"
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::text;
 
 namespace {
 

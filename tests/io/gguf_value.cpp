@@ -8,7 +8,7 @@
 
 namespace {
 
-using cke::gguf_type;
+using cke::io::gguf_type;
 
 // convert<To> of a number that is stored as it is here.
 template <class To, class From> std::optional<To> convert(From x) {
@@ -24,16 +24,16 @@ template <class To, class From> std::optional<To> convert(From x) {
                            : std::is_same_v<From, double>       ? gguf_type::float64
                            : gguf_type::boolean;
   To out{};
-  const bool good = cke::detail::convert(type, std::as_bytes(std::span(&x, 1)), out);
+  const bool good = cke::io::detail::convert(type, std::as_bytes(std::span(&x, 1)), out);
   return good ? std::optional(out) : std::nullopt;
 }
 
 }  // namespace
 
-static_assert(cke::info(cke::gguf_type::float64).name == "f64");
-static_assert(cke::info(cke::gguf_type::float64).bytes == 8);
-static_assert(cke::info(cke::gguf_type::string).bytes == 0);
-static_assert(cke::info(cke::gguf_type::uint64).name == "u64");
+static_assert(cke::io::info(cke::io::gguf_type::float64).name == "f64");
+static_assert(cke::io::info(cke::io::gguf_type::float64).bytes == 8);
+static_assert(cke::io::info(cke::io::gguf_type::string).bytes == 0);
+static_assert(cke::io::info(cke::io::gguf_type::uint64).name == "u64");
 
 TEST_CASE("gguf_value: integers convert when they are in range") {
   CHECK(convert<cke::u32>(std::int8_t{5}) == 5u);
@@ -60,14 +60,14 @@ TEST_CASE("gguf_value: kinds of numbers do not mix") {
 }
 
 TEST_CASE("gguf_value: descriptions are short and exact") {
-  const auto of = [](cke::gguf_type t, auto x) {
-    return cke::detail::describe(t, std::as_bytes(std::span(&x, 1)));
+  const auto of = [](cke::io::gguf_type t, auto x) {
+    return cke::io::detail::describe(t, std::as_bytes(std::span(&x, 1)));
   };
-  CHECK(of(cke::gguf_type::float32, 1e-6f) == "f32 1e-06");
-  CHECK(of(cke::gguf_type::float64, std::numeric_limits<double>::infinity()) == "f64 inf");
-  CHECK(of(cke::gguf_type::int64, std::numeric_limits<cke::i64>::min()) ==
+  CHECK(of(cke::io::gguf_type::float32, 1e-6f) == "f32 1e-06");
+  CHECK(of(cke::io::gguf_type::float64, std::numeric_limits<double>::infinity()) == "f64 inf");
+  CHECK(of(cke::io::gguf_type::int64, std::numeric_limits<cke::i64>::min()) ==
         "i64 -9223372036854775808");
-  CHECK(of(cke::gguf_type::uint64, ~cke::u64{0}) == "u64 18446744073709551615");
-  CHECK(of(cke::gguf_type::int8, cke::i8{-7}) == "i8 -7");
-  CHECK(of(cke::gguf_type::boolean, cke::u8{1}) == "bool true");
+  CHECK(of(cke::io::gguf_type::uint64, ~cke::u64{0}) == "u64 18446744073709551615");
+  CHECK(of(cke::io::gguf_type::int8, cke::i8{-7}) == "i8 -7");
+  CHECK(of(cke::io::gguf_type::boolean, cke::u8{1}) == "bool true");
 }

@@ -14,53 +14,53 @@ static const char *first = "model-00001-of-00002.safetensors",
 
 TEST_CASE("hf_dir: the files of a directory") {
   const auto dir = damage::fixture("single");
-  const auto files = cke::read_hf_files(dir);
+  const auto files = cke::io::read_hf_files(dir);
   CHECK(files.config == "{\"model_type\": \"qwen3\"}\n");
   CHECK(files.chat_template == "{{ messages }}\n");
   CHECK(files.tokenizer == dir + "/tokenizer.json");
   CHECK(files.generation_config.empty());
   CHECK(files.tokenizer_config.empty());
-  CHECK(cke::read_hf_files(damage::fixture("sharded")).tokenizer.empty());
+  CHECK(cke::io::read_hf_files(damage::fixture("sharded")).tokenizer.empty());
 
-  CHECK(error_of([] { cke::read_hf_files("/nowhere"); }) ==
+  CHECK(error_of([] { cke::io::read_hf_files("/nowhere"); }) ==
         "/nowhere: expected a directory, found nothing");
   const auto file = dir + "/config.json";
   const damage::scratch tmp;
   const auto large = tmp.write("config.json", "{}");
-  std::filesystem::resize_file(large, cke::json_events::max_bytes + 1);
-  CHECK(error_of([&] { cke::read_hf_files(tmp.dir()); }) ==
+  std::filesystem::resize_file(large, cke::io::json_events::max_bytes + 1);
+  CHECK(error_of([&] { cke::io::read_hf_files(tmp.dir()); }) ==
         large + ": expected a text of at most 100000000 bytes, found 100000001 bytes");
-  CHECK(error_of([&] { cke::read_hf_files(file); }) ==
+  CHECK(error_of([&] { cke::io::read_hf_files(file); }) ==
         file + ": expected a directory, found a file");
 }
 
 TEST_CASE("hf_dir: numbers that Python writes and JSON does not have") {
-  using cke::detail::with_finite_numbers;
+  using cke::io::detail::with_finite_numbers;
   CHECK(with_finite_numbers("") == "");
   CHECK(with_finite_numbers(R"({"a": [0.0, Infinity], "b": -Infinity, "NaN": NaN})") ==
         R"({"a": [0.0, {"__float__": "Infinity"}], "b": {"__float__": "-Infinity"}, "NaN": {"__float__": "NaN"}})");
   for (const char* same : {R"({"a": "Infinity, \"NaN\" \\"})", R"({"a": -1, "b": "N)", "\"", "\"\\", "Infinit"}) CHECK(with_finite_numbers(same) == same);
   const damage::scratch tmp;
   tmp.write("config.json", "{\"time_step_limit\": [0.0, Infinity]}");
-  CHECK(cke::read_hf_files(tmp.dir()).config == R"({"time_step_limit": [0.0, {"__float__": "Infinity"}]})");
+  CHECK(cke::io::read_hf_files(tmp.dir()).config == R"({"time_step_limit": [0.0, {"__float__": "Infinity"}]})");
 }
 
 TEST_CASE("hf_dir: weights in one file and in several") {
-  CHECK(cke::read_hf_weights(damage::fixture("single")).tensors().size() == 5);
+  CHECK(cke::io::read_hf_weights(damage::fixture("single")).tensors().size() == 5);
 
   const auto dir = damage::fixture("sharded");
-  const auto index = cke::read_hf_weights(dir);
+  const auto index = cke::io::read_hf_weights(dir);
   REQUIRE(index.tensors().size() == 3);
   CHECK(index.find("b.weight")->file->name() == dir + '/' + first);
   const auto& c = *index.find("c.weight");
   CHECK(c.file->name() == dir + '/' + second);
   CHECK(c.shape == cke::tensor_shape{3, 1});
-  CHECK(cke::from_f16(cke::detail::load<cke::u16>(c.bytes.data() + 4)) == -2.5f);
+  CHECK(cke::from_f16(cke::io::detail::load<cke::u16>(c.bytes.data() + 4)) == -2.5f);
   index.drop(c, c.bytes);
-  CHECK(cke::from_f16(cke::detail::load<cke::u16>(c.bytes.data() + 4)) == -2.5f);
+  CHECK(cke::from_f16(cke::io::detail::load<cke::u16>(c.bytes.data() + 4)) == -2.5f);
 
   const damage::scratch tmp;
-  CHECK(error_of([&] { cke::read_hf_weights(tmp.dir()); }) ==
+  CHECK(error_of([&] { cke::io::read_hf_weights(tmp.dir()); }) ==
         tmp.dir() + ": expected model.safetensors or model.safetensors.index.json, found neither");
 }
 
@@ -72,7 +72,7 @@ TEST_CASE("hf_dir: the index and the shards have the same tensors") {
               R"({"metadata": {"total_size": 46, "x": [null, -1, 1.5, true]}, "weight_map": )" +
                   map + "}");
     cke::errc found = cke::errc::usage;
-    const auto text = error_of([&] { cke::read_hf_weights(tmp.dir()); }, &found);
+    const auto text = error_of([&] { cke::io::read_hf_weights(tmp.dir()); }, &found);
     CHECK(found == code);
     return text;
   };
@@ -113,7 +113,7 @@ TEST_CASE("hf_dir: a shard is a file of the directory") {
   for (const char* name :
        {"", ".", "..", "../model.safetensors", "/etc/passwd", "a/b", "a\\\\b", "a\\u0000b"}) {
     tmp.write(index_name, R"({"weight_map": {"t": ")" + std::string(name) + "\"}}");
-    const auto text = error_of([&] { cke::read_hf_weights(tmp.dir()); });
+    const auto text = error_of([&] { cke::io::read_hf_weights(tmp.dir()); });
     CHECK_MESSAGE(
         text.starts_with(tmp.dir() + '/' + index_name +
                          ": weight_map: t: expected the plain name of a file in this directory"),
@@ -121,16 +121,16 @@ TEST_CASE("hf_dir: a shard is a file of the directory") {
   }
   for (const char* value : {"1", "null", "true", "-1", "1.5", "[]", "{}"}) {
     tmp.write(index_name, R"({"weight_map": {"t": )" + std::string(value) + "}}");
-    CHECK(error_of([&] { cke::read_hf_weights(tmp.dir()); }).find("weight_map: t: expected") !=
+    CHECK(error_of([&] { cke::io::read_hf_weights(tmp.dir()); }).find("weight_map: t: expected") !=
           std::string::npos);
   }
   tmp.write(index_name, R"({"weight_map": {}})");
   CHECK(error_of([&] {
-          cke::read_hf_weights(tmp.dir());
+          cke::io::read_hf_weights(tmp.dir());
         }).ends_with("expected a weight_map with tensors, found none"));
   for (const char* map : {"[]", "\"x\"", "7"}) {
     tmp.write(index_name, R"({"weight_map": )" + std::string(map) + "}");
-    CHECK(error_of([&] { cke::read_hf_weights(tmp.dir()); }).find("weight_map: expected") !=
+    CHECK(error_of([&] { cke::io::read_hf_weights(tmp.dir()); }).find("weight_map: expected") !=
           std::string::npos);
   }
 }

@@ -4,7 +4,7 @@
 #include "damage.hpp"
 
 // {"a": {"b": "text"}} to any depth of objects; nothing else.
-struct nested_texts final : cke::json_events {
+struct nested_texts final : cke::io::json_events {
   using json_events::json_events;
   std::string seen;
 
@@ -62,9 +62,9 @@ TEST_CASE("json_events: depth is bounded, for any length of text") {
 }
 
 TEST_CASE("json_events: size and keys are bounded") {
-  CHECK(error_in("{}" + std::string(cke::json_events::max_bytes, ' ')) ==
+  CHECK(error_in("{}" + std::string(cke::io::json_events::max_bytes, ' ')) ==
         "f: expected at most 100000000 bytes of JSON, found 100000002");
   std::string many = "{";
-  for (std::size_t i = 0; i <= cke::json_events::max_keys; ++i) many += R"("":"",)";
+  for (std::size_t i = 0; i <= cke::io::json_events::max_keys; ++i) many += R"("":"",)";
   CHECK(error_in(many) == "f: expected at most 1048576 keys, found more");
 }

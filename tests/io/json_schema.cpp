@@ -9,6 +9,8 @@
 #include <cke/text/grammar/gbnf.hpp>
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::text;
 namespace {
 
 using json = nlohmann::ordered_json;

@@ -5,7 +5,7 @@
 
 #include "damage.hpp"
 
-using cke::mapped_file;
+using cke::io::mapped_file;
 using damage::error_of;
 
 TEST_CASE("mapped_file: the bytes of the file, also after a move") {

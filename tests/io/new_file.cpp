@@ -11,6 +11,8 @@
 #include "../text/fixtures.hpp"
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
 namespace fs = std::filesystem;
 
 namespace {

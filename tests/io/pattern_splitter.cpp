@@ -10,6 +10,8 @@
 #include "../text/fixtures.hpp"
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
 using pieces = std::vector<std::string>;
 
 namespace {
@@ -76,13 +78,13 @@ TEST_CASE("pattern splitter: what it refuses") {
 
 TEST_CASE("gguf pre: each name once, each pattern is one, and a name is found again by its rules") {
   std::set<std::string_view> names;
-  for (const auto& row : detail::gguf_pres) {
+  for (const auto& row : io::detail::gguf_pres) {
     CAPTURE(row.name);
     CHECK(names.insert(row.name).second);
     vocabulary v;
     v.pre = row.kind, v.nfc = row.nfc, v.ignore_merges = row.ignore_merges;
     for (const std::string_view pattern : row.patterns) v.patterns.push_back({std::string(pattern)});
-    const auto& first = detail::gguf_pre_named(detail::gguf_pre_of(v, "f"), "f");
+    const auto& first = io::detail::gguf_pre_named(io::detail::gguf_pre_of(v, "f"), "f");
     CHECK(first.kind == row.kind);
     CHECK(first.patterns.data() == row.patterns.data());
     if (row.kind != pre_tokenizer::patterns) continue;
@@ -94,8 +96,8 @@ TEST_CASE("gguf pre: each name once, each pattern is one, and a name is found ag
   }
   vocabulary v;
   v.pre = pre_tokenizer::patterns;
-  v.patterns = {{std::string(detail::patterns::gpt4o), true}};
-  CHECK(detail::gguf_pre_of(v, "f") == "gpt-4o");
-  CHECK(fixtures::error_of([&] { detail::gguf_pre_named("new", "f"); }) ==
+  v.patterns = {{std::string(io::detail::patterns::gpt4o), true}};
+  CHECK(io::detail::gguf_pre_of(v, "f") == "gpt-4o");
+  CHECK(fixtures::error_of([&] { io::detail::gguf_pre_named("new", "f"); }) ==
         "f: tokenizer.ggml.pre: expected a name of llama.cpp's, such as gpt-2, llama-bpe or qwen2, found new");
 }

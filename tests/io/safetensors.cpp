@@ -13,22 +13,22 @@ static std::string file_of(std::string_view header, std::size_t size) {
   return std::string(reinterpret_cast<const char*>(&n), sizeof n) + std::string(header) +
          std::string(size, 'd');
 }
-static cke::tensor_index parse(const std::string& file) {
-  return cke::parse_safetensors(std::as_bytes(std::span(file)), "f");
+static cke::io::tensor_index parse(const std::string& file) {
+  return cke::io::parse_safetensors(std::as_bytes(std::span(file)), "f");
 }
 static std::string error_in(std::string_view header, std::size_t size) {
   const std::string file = file_of(header, size);
   const exercise::exact_copy bytes(file.data(), file.size());
-  return error_of([&] { cke::parse_safetensors(bytes, "f"); });
+  return error_of([&] { cke::io::parse_safetensors(bytes, "f"); });
 }
 
-template <class T> static T at(const cke::tensor_ref& t, std::size_t i) {
-  return cke::detail::load<T>(t.bytes.data() + i * sizeof(T));
+template <class T> static T at(const cke::io::tensor_ref& t, std::size_t i) {
+  return cke::io::detail::load<T>(t.bytes.data() + i * sizeof(T));
 }
 
 TEST_CASE("safetensors: a file of the reference implementation") {
   const auto path = damage::fixture("single/model.safetensors");
-  const auto index = cke::read_safetensors(path);
+  const auto index = cke::io::read_safetensors(path);
   REQUIRE(index.tensors().size() == 5);
 
   const auto& w = *index.find("w");
@@ -166,7 +166,7 @@ TEST_CASE("safetensors: a length that is not that of the header") {
 
 TEST_CASE("safetensors: cut files are errors, flipped bits are errors or files") {
   const auto parse_all = [](std::span<const std::byte> bytes) {
-    exercise::all(cke::parse_safetensors(bytes, "f"));
+    exercise::all(cke::io::parse_safetensors(bytes, "f"));
   };
   for (const char* name :
        {"single/model.safetensors", "sharded/model-00001-of-00002.safetensors"}) {

@@ -5,6 +5,7 @@
 #include "damage.hpp"
 
 using namespace cke;
+using namespace cke::io;
 
 namespace {
 
@@ -13,12 +14,12 @@ std::span<const std::byte> bytes_of(std::string_view text) { return std::as_byte
 // Two pages of 4 positions that know 6 of 7 ids, the last with what passes, and logits of 3.
 session_header small() {
   session_header h;
-  h.kv_type = 1, h.program = 11, h.weights = 12, h.page_bytes = 40, h.passing_bytes = 24, h.page_positions = 4, h.pages = 2, h.passing = 1, h.vocab = 3, h.ids = 7, h.position = 6;
+  h.kv_type = 1, h.program = 11, h.weights = 12, h.page_bytes = 40, h.transient_bytes = 24, h.page_positions = 4, h.pages = 2, h.transient = 1, h.vocab = 3, h.ids = 7, h.position = 6;
   return h;
 }
 std::string written(const std::string& path, const session_header& h) {
   session_writer w(path, h);
-  std::string content(u64{h.ids} * 4 + u64{h.vocab} * 4 + h.pages * h.page_bytes + h.passing * h.passing_bytes, ' ');
+  std::string content(u64{h.ids} * 4 + u64{h.vocab} * 4 + h.pages * h.page_bytes + h.transient * h.transient_bytes, ' ');
   for (std::size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>(i * 7);
   w.put(bytes_of(content).first(20)), w.put(bytes_of(content).subspan(20));
   w.commit();
@@ -58,8 +59,8 @@ TEST_CASE("session file: its parts are what was written") {
   CHECK(f.page(0).data() == f.logits().data() + 12);
   CHECK(f.page(1).data() == f.page(0).data() + 40);
   CHECK(std::memcmp(f.page(1).data(), &whole[whole.size() - 72], 40) == 0);
-  CHECK(f.passing(1).data() == f.page(1).data() + 40);
-  CHECK(std::memcmp(f.passing(1).data(), &whole[whole.size() - 32], 24) == 0);
+  CHECK(f.transient(1).data() == f.page(1).data() + 40);
+  CHECK(std::memcmp(f.transient(1).data(), &whole[whole.size() - 32], 24) == 0);
   CHECK(written(path, small()) == whole);  // over the first
 }
 
@@ -93,9 +94,9 @@ TEST_CASE("session file: numbers that do not fit together are refused, with ever
   CHECK(refused([](session_header& h) { h.page_positions = 0; }).find("expected pages of its positions") != std::string::npos);
   CHECK(refused([](session_header& h) { h.page_bytes = u64{1} << 63; }) == "s: session file: expected a size of 64 bits, found more");
   CHECK(refused([](session_header& h) { h.page_bytes = ~u64{} / 2; }) == "s: session file: expected a size of 64 bits, found more");
-  CHECK(refused([](session_header& h) { h.passing_bytes = ~u64{}; }) == "s: session file: expected a size of 64 bits, found more");
-  CHECK(refused([](session_header& h) { h.passing = 3; }).find("expected pages of its positions") != std::string::npos);
-  CHECK(refused([](session_header& h) { h.passing = ~0u; }).find("bytes, found") != std::string::npos);
+  CHECK(refused([](session_header& h) { h.transient_bytes = ~u64{}; }) == "s: session file: expected a size of 64 bits, found more");
+  CHECK(refused([](session_header& h) { h.transient = 3; }).find("expected pages of its positions") != std::string::npos);
+  CHECK(refused([](session_header& h) { h.transient = ~0u; }).find("bytes, found") != std::string::npos);
   CHECK(refused([](session_header& h) { h.pages = ~0u; }).find("bytes, found") != std::string::npos);
   CHECK(refused([](session_header& h) { h.ids = ~0u; }).find("bytes, found") != std::string::npos);
 }

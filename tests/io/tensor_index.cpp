@@ -3,13 +3,13 @@
 
 #include "damage.hpp"
 
-using cke::tensor_index;
-using cke::tensor_ref;
+using cke::io::tensor_index;
+using cke::io::tensor_ref;
 
-static std::shared_ptr<const cke::mapped_file> file(const char* name) {
-  return std::make_shared<const cke::mapped_file>(name, std::span<const std::byte>{});
+static std::shared_ptr<const cke::io::mapped_file> file(const char* name) {
+  return std::make_shared<const cke::io::mapped_file>(name, std::span<const std::byte>{});
 }
-static tensor_ref named(const char* name, std::shared_ptr<const cke::mapped_file> in = file("one")) {
+static tensor_ref named(const char* name, std::shared_ptr<const cke::io::mapped_file> in = file("one")) {
   return {name, cke::dtype::f32, "F32", {1}, {}, std::move(in)};
 }
 
@@ -34,8 +34,8 @@ TEST_CASE("tensor_index: a name occurs once") {
 
 TEST_CASE("tensor_index: keeps the files mapped, and drops the pages of a tensor") {
   const damage::scratch tmp;
-  auto map = std::make_shared<const cke::mapped_file>(tmp.write("f", std::string(9000, 'q')));
-  const std::weak_ptr<const cke::mapped_file> alive = map;
+  auto map = std::make_shared<const cke::io::mapped_file>(tmp.write("f", std::string(9000, 'q')));
+  const std::weak_ptr<const cke::io::mapped_file> alive = map;
   {
     tensor_ref t = named("t", map);
     t.bytes = std::exchange(map, nullptr)->bytes().subspan(100);

@@ -5,6 +5,7 @@
 #include "numbers.hpp"
 
 using namespace cke;
+using namespace cke::kernels;
 using namespace numbers;
 
 template <class F> void for_each_activation(F&& f) {

@@ -5,6 +5,7 @@
 #include "numbers.hpp"
 
 using namespace cke;
+using namespace cke::kernels;
 using namespace numbers;
 
 TEST_CASE("argmax: the greatest, and of equals the lowest id") {

@@ -5,6 +5,7 @@
 #include "numbers.hpp"
 
 using namespace cke;
+using namespace cke::kernels;
 using namespace numbers;
 
 namespace {
@@ -170,7 +171,7 @@ TEST_CASE("attention: runs of keys made apart and joined are the whole, bit for 
     for (u32 s = 0; s < keys; ++s) cache.store(s, &k[u64{s} * d], &v[u64{s} * d]);
     const std::vector<view_of_keys> sees{{keys, 0}, {2 * run_keys, run_keys - 3}, {keys - 1, 3 * run_keys + 5}};
     const auto whole = attend(cache, q, sees, 3, 0.2f, 0.f);
-    const attention_options options{d, 0.2f, 0.f};
+    const score_options options{d, 0.2f, 0.f};
     std::vector<float> parts(4 * 3 * stride), area(kernel::workspace_bytes(d, 3) / sizeof(float)), out(3 * d);
     std::vector<attention_query> queries;
     for (u32 i = 0; i < 3; ++i) queries.push_back({&q[i * d], nullptr, sees[i].keys, sees[i].first});

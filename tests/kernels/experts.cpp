@@ -8,6 +8,8 @@
 #include "numbers.hpp"
 
 using namespace cke;
+using namespace cke::graph;
+using namespace cke::kernels;
 using namespace numbers;
 
 namespace {
@@ -83,7 +85,7 @@ template <class Isa, dtype G, dtype U, dtype D> struct mixture {
       std::ranges::transform(weights, w.weight, [](const lines* m) { return data_of(*m); });
       for (u32 u = 0; u < units_of(q, by, count, row_units); ++u) run(q, w, u);
     };
-    go(kernel<opcode::sort_by_expert, dtype::f32, Isa>::run, p, {chosen.v}, order.v, {}, split::redundant, 0);
+    go(kernel<opcode::sort_by_expert, dtype::f32, Isa>::run, p, {chosen.v}, order.v, {}, split::per_thread, 0);
     go(kernel<opcode::gather, dtype::f32, Isa>::run, p, {order.v, in.v}, rows.v, {}, gathers, 0);
     go(kernel<opcode::gather, dtype::f32, Isa>::run, p, {order.v, in.v}, more.v, {}, gathers, 0);
     constexpr auto act = kernel_of<opcode::expert_act, G == U ? kernel_types(G) : kernel_types(G, U), Isa>();
@@ -121,11 +123,11 @@ TEST_CASE("experts: a token's bits do not depend on who else is in the pass") {
       m.ungated = ungated;
       std::vector<float> alone;
       for (u32 t = 0; t < most_tokens; ++t) {
-        const auto one = m.pass(t, 1, false, split::redundant);
+        const auto one = m.pass(t, 1, false, split::per_thread);
         alone.insert(alone.end(), one.begin(), one.end());
       }
       for (const auto& [first, count] : {std::pair{0u, most_tokens}, {0u, 16u}, {16u, 17u}, {3u, 2u}, {33u, 4u}})
-        for (const split gathers : {split::redundant, split::tokens}) {
+        for (const split gathers : {split::per_thread, split::tokens}) {
           const std::vector<float> want(&alone[first * dim], &alone[first * dim] + count * dim);
           CHECK(same_bits(m.pass(first, count, false, gathers), want));
           std::vector<float> on_top = want;
@@ -152,14 +154,14 @@ TEST_CASE("experts: simd and scalar agree") {
 TEST_CASE("experts: weighted sums of single experts, in the order of their numbers") {
   using m32 = mixture<isa::native, dtype::f32, dtype::f32, dtype::f32>;
   m32 m(40, 24);
-  const auto want = m.pass(5, 1, false, split::redundant);
+  const auto want = m.pass(5, 1, false, split::per_thread);
   const std::vector<float> all(&m.choices[5 * 6], &m.choices[5 * 6] + 6);
   std::vector<u32> ranks{0, 1, 2};
   std::ranges::sort(ranks, {}, [&](u32 k) { return all[k]; });
   std::vector<float> sum(40, 0.f);
   for (const u32 k : ranks) {  // the others count 0
     for (u32 other = 0; other < 3; ++other) m.choices[5 * 6 + 3 + other] = other == k ? all[3 + k] : 0.f;
-    const auto part = m.pass(5, 1, false, split::redundant);
+    const auto part = m.pass(5, 1, false, split::per_thread);
     for (u32 i = 0; i < 40; ++i) sum[i] += part[i];
   }
   CHECK(same_bits(sum, want));

@@ -8,6 +8,8 @@
 #include "numbers.hpp"
 
 using namespace cke;
+using namespace cke::graph;
+using namespace cke::kernels;
 
 namespace {
 

@@ -5,6 +5,7 @@
 #include "numbers.hpp"
 
 using namespace cke;
+using namespace cke::kernels;
 using namespace numbers;
 
 // The cache of one head, with its blocks in memory one after the other.

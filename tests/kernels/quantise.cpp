@@ -10,6 +10,7 @@
 #include <vector>
 
 using namespace cke;
+using namespace cke::kernels;
 
 namespace {
 

@@ -9,6 +9,8 @@
 #include "numbers.hpp"
 
 using namespace cke;
+using namespace cke::graph;
+using namespace cke::kernels;
 using namespace numbers;
 
 namespace {

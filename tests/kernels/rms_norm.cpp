@@ -5,6 +5,7 @@
 #include "numbers.hpp"
 
 using namespace cke;
+using namespace cke::kernels;
 using namespace numbers;
 
 TEST_CASE("rms_norm: rows of any length, with and without an offset, are transformers'") {

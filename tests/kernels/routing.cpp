@@ -7,6 +7,7 @@
 #include "numbers.hpp"
 
 using namespace cke;
+using namespace cke::kernels;
 using namespace numbers;
 
 namespace {

@@ -8,6 +8,7 @@
 #include "numbers.hpp"
 
 using namespace cke;
+using namespace cke::kernels;
 using namespace numbers;
 
 namespace {

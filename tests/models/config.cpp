@@ -72,7 +72,7 @@ TEST_CASE("config: every field of a plain config") {
   CHECK(c.attention_bias);
   CHECK(c.rope.theta.v == 5e6);
   CHECK(c.rope.max_position == 4096);
-  CHECK(c.rope.rule == stretch::none);
+  CHECK(c.rope.rule == rope_scaling::none);
 }
 
 TEST_CASE("config: keys that may be absent or null have their defaults") {
@@ -99,7 +99,7 @@ TEST_CASE("config: a rope rule as published, as transformers 5 writes it, and in
   const auto now = read<qwen>(qwen_text("\"max_position_embeddings\": 128, \"rope_parameters\": {\"rope_type\": \"yarn\", \"rope_theta\": 1e5, " + numbers + "}, "));
   CHECK(old.bad.what == trouble::none);
   CHECK(old.config.rope == now.config.rope);
-  CHECK(now.config.rope.rule == stretch::yarn);
+  CHECK(now.config.rope.rule == rope_scaling::yarn);
   CHECK(now.config.rope.theta.v == 1e5);
   CHECK(now.config.rope.factor.v == 4);
   CHECK(now.config.rope.beta_fast.v == 16);
@@ -122,15 +122,15 @@ TEST_CASE("config: a rope rule as published, as transformers 5 writes it, and in
 }
 
 TEST_CASE("config: each rule, and what it is called") {
-  const std::pair<const char*, stretch> words[]{{"default", stretch::none}, {"linear", stretch::linear}, {"dynamic", stretch::dynamic},
-                                                {"llama3", stretch::llama3}, {"yarn", stretch::yarn}};
+  const std::pair<const char*, stretch> words[]{{"default", rope_scaling::none}, {"linear", rope_scaling::linear}, {"dynamic", rope_scaling::dynamic},
+                                                {"llama3", rope_scaling::llama3}, {"yarn", rope_scaling::yarn}};
   for (const auto& [word, rule] : words)
     for (const char* key : {"type", "rope_type"}) {
       const auto [c, bad] = read<qwen>(qwen_text("\"max_position_embeddings\": 99, \"rope_scaling\": {\"" + std::string(key) + "\": \"" + word + "\", \"factor\": 2}, "));
       CHECK(bad.what == trouble::none);
       CHECK(c.rope.rule == rule);
-      CHECK(c.rope.factor.v == (rule == stretch::none ? 1 : 2));
-      CHECK(c.rope.original == (rule == stretch::none ? 0 : 99));  // the length that it was trained for
+      CHECK(c.rope.factor.v == (rule == rope_scaling::none ? 1 : 2));
+      CHECK(c.rope.original == (rule == rope_scaling::none ? 0 : 99));  // the length that it was trained for
     }
 }
 
@@ -140,7 +140,7 @@ TEST_CASE("config: longrope's lists") {
   const std::string text = llama_text(R"("rope_scaling": {"type": "su", "long_factor": [1, 2.5, 4, 5], "short_factor": [1.5, 1, 1, 7]}, )");
   const auto [c, bad] = read_config<llm>(json{text}, naming::hf, &factors);
   CHECK(bad.what == trouble::none);
-  CHECK(c.rope.rule == stretch::longrope);
+  CHECK(c.rope.rule == rope_scaling::longrope);
   CHECK(c.rope.factors == &factors);
   CHECK(factors.long_count == 4);
   CHECK(factors.longs[1] == 2.5);

@@ -5,6 +5,11 @@
 #include "../runtime/random_model.hpp"
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 using random_model::patchwork;
 using random_model::wide;
 

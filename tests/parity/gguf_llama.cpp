@@ -3,6 +3,11 @@
 #include "parity.hpp"
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 using llama_untied = from_config<configs::llama_untied>;
 
 TEST_CASE("parity: llama with its own head, from a directory and from gguf") {

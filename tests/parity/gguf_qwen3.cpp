@@ -5,6 +5,11 @@
 #include <cke/embed.hpp>
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 using qwen3_tied = from_config<configs::qwen3_tied>;
 
 TEST_CASE("parity: qwen3 with tied embeddings, from a directory and from gguf") {

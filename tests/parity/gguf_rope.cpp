@@ -3,16 +3,21 @@
 #include "parity.hpp"
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 // The type's config with another rope: by llama 3's rule or yarn's, the file's own numbers.
 static constexpr llama_config llama3 = [] {
   llama_config c = from_config<configs::llama_untied>::config;
-  c.rope = {.theta = 1e4, .rule = stretch::llama3, .factor = 8, .low = 1, .high = 4, .original = 16};
+  c.rope = {.theta = 1e4, .rule = rope_scaling::llama3, .factor = 8, .low = 1, .high = 4, .original = 16};
   return c;
 }();
 static constexpr qwen3_config yarn = [] {
   qwen3_config c = from_config<configs::qwen3_tied>::config;
-  c.rope = {.theta = 1e4, .rule = stretch::yarn, .factor = 4, .original = 16};
+  c.rope = {.theta = 1e4, .rule = rope_scaling::yarn, .factor = 4, .original = 16};
   return c;
 }();
 

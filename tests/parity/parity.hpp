@@ -17,6 +17,11 @@
 namespace parity {
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 // mission.md 4.3: f32 against transformers. Numbers that were bf16, f16 or q8_0 and are computed
 // with as f32 are held to it too: the expected logits are those of the same upcast numbers.
@@ -138,7 +143,7 @@ template <const auto& Config> void check_directory(const std::string& name, u32 
   checkpoint from = open(name);
   CHECK(nlohmann::json::parse(content(dir + "config.json")) == nlohmann::json::parse(Config));
   check<Model<from_config<Config>, F32>>(from, expected(dir), exact, context);
-  if (!detail::exists(dir + "published.json")) return;
+  if (!io::detail::exists(dir + "published.json")) return;
   from.config = content(dir + "published.json");
   CHECK_NOTHROW(match_config<from_config<Config>>(from, context));
 }
@@ -175,8 +180,8 @@ template <const auto& Config, class InGguf = from_config<Config>> void check_fam
   CHECK(nlohmann::json::parse(content(path + "/config.json")) == nlohmann::json::parse(Config));
   const expected want(path + '/');
   check<model>(hf(path), want, exact);
-  if (detail::exists(path + "/long.json")) check_lengths<model>(hf(path), path);
-  if (detail::exists(path + ".gguf")) check<Model<InGguf, F32>>(gguf_checkpoint(path + ".gguf"), want, exact);
+  if (io::detail::exists(path + "/long.json")) check_lengths<model>(hf(path), path);
+  if (io::detail::exists(path + ".gguf")) check<Model<InGguf, F32>>(gguf_checkpoint(path + ".gguf"), want, exact);
 }
 
 }  // namespace parity

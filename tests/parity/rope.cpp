@@ -3,6 +3,11 @@
 #include "parity.hpp"
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 TEST_CASE("parity: rope linear and llama3, in both spellings") {
   parity::check_directory<configs::rope_linear>("rope_linear");

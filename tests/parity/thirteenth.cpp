@@ -15,7 +15,7 @@ struct exaone4_config {
   rotary rope{.theta = 1e6};
 };
 
-constexpr attend exaone4_attend(const exaone4_config& c, bool slides) {
+constexpr attention_options exaone4_attend(const exaone4_config& c, bool slides) {
   return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.head_dim, .rope = slides || c.window == everything ? c.rope : rotary{},
           .qk_norm = {c.eps}, .window = slides ? c.window : everything};
 }
@@ -24,7 +24,7 @@ template <exaone4_config C, bool Slides> using exaone4_layer = block<
     residual<attention<exaone4_attend(C, Slides)>, rms_norm<C.dim, C.eps>>,
     residual<gated_mlp<C.dim, C.hidden, activation::silu>, rms_norm<C.dim, C.eps>>>;
 
-template <exaone4_config C> struct exaone4 : model<
+template <exaone4_config C> struct exaone4 : network<
     embedding<C.vocab, C.dim>,
     arrange<order_of<C.layers>(C.sliding), exaone4_layer<C, false>, exaone4_layer<C, true>>,
     rms_norm<C.dim, C.eps>,

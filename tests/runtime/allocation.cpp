@@ -51,6 +51,11 @@ void* mmap(void* at, std::size_t bytes, int protection, int flags, int file, off
 }
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 namespace {
 
@@ -126,9 +131,9 @@ TEST_CASE("allocation: sessions that are fed together take none") {
 TEST_CASE("allocation: none on any number of threads, nor behind the abstract class") {
   const auto t = random_model::tensors::of<program<byte_model::tiny, BF16>>();
   for (const u32 threads : {1u, 3u}) {
-    const typed_engine<tiny> engine(tiny::load(t.checkpoint(), {.threads = threads, .context = 64}));
-    const std::unique_ptr<conversation> talk = engine.open();
-    const conversation::take_logits take = [](u32, std::span<const float>) {};
+    const model_adapter<tiny> engine(tiny::load(t.checkpoint(), {.threads = threads, .context = 64}));
+    const std::unique_ptr<any_session> talk = engine.open();
+    const any_session::take_logits take = [](u32, std::span<const float>) {};
     CHECK(taken_by([&] {
       talk->feed(std::span(some_ids).first(40));
       talk->feed(some_ids[40]);

@@ -5,6 +5,10 @@
 #include <doctest/doctest.h>
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 namespace {
 errc code_of(auto&& f) {

@@ -8,6 +8,10 @@
 #include <vector>
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 TEST_CASE("counters: each opcode by itself, and all together") {
   dispatch_counters c;

@@ -9,6 +9,10 @@
 #include "cke/runtime/arena.hpp"
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 namespace fs = std::filesystem;
 
 namespace {

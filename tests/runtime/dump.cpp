@@ -10,6 +10,11 @@
 #include "random_model.hpp"
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 namespace {
 

@@ -7,18 +7,23 @@
 #include "mixed_model.hpp"
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 using random_model::same_bits;
 
 namespace {
 
 // Kinds in an order that is no period, so that layers, variants and states all count differently.
 inline constexpr std::array<u8, 4> order{1, 0, 1, 1};
-struct uneven : model<
+struct uneven : network<
     embedding<77, 64>,
     arrange<order,
-            block<residual<rms_norm<64, 1e-6>, attention<attend{.dim = 64, .heads = 4, .kv_heads = 2, .head_dim = 18,
+            block<residual<rms_norm<64, 1e-6>, attention<attention_options{.dim = 64, .heads = 4, .kv_heads = 2, .head_dim = 18,
                                                                 .rope = {.dims = 18, .theta = 1e4}}>>>,
-            block<residual<rms_norm<64, 1e-6>, attention<attend{.dim = 64, .heads = 2, .kv_heads = 1, .head_dim = 40,
+            block<residual<rms_norm<64, 1e-6>, attention<attention_options{.dim = 64, .heads = 2, .kv_heads = 1, .head_dim = 40,
                                                                 .rope = {.dims = 8, .theta = 1e4}, .window = 9}>>,
                   residual<rms_norm<64, 1e-6>, gated_mlp<64, 50, activation::gelu_tanh>>>>,
     rms_norm<64, 1e-6>,
@@ -29,7 +34,7 @@ constexpr u32 context = 80, vocab = P::vocab;
 const std::vector<u32> ids = random_model::ids(context, vocab);
 
 struct machine {
-  using state = slot_state<P, dtype::f32, isa::native>;
+  using state = sequence_state<P, dtype::f32, isa::native>;
   random_model::tensors numbers;
   team threads;
   weights<P, isa::native> packed;
@@ -124,9 +129,9 @@ TEST_CASE("executor: every layer has its own weights and its own caches") {
 
 TEST_CASE("executor: a window hides what lies before it") {
   // layers 0, 2 and 3 see 9 keys, layer 1 sees all; so take a model with windows only
-  struct windows : model<
+  struct windows : network<
       embedding<77, 64>,
-      stack<2, block<residual<rms_norm<64, 1e-6>, attention<attend{.dim = 64, .heads = 2, .kv_heads = 1, .head_dim = 40,
+      stack<2, block<residual<rms_norm<64, 1e-6>, attention<attention_options{.dim = 64, .heads = 2, .kv_heads = 1, .head_dim = 40,
                                                                    .rope = {.dims = 8, .theta = 1e4}, .window = 9}>>>>,
       rms_norm<64, 1e-6>, head<64, 77, true>> {};
   using W = program<windows, F32>;
@@ -137,7 +142,7 @@ TEST_CASE("executor: a window hides what lies before it") {
   const auto last = [&](u32 changed) {
     std::vector<u32> text = ids;
     if (changed < context) text[changed] = (text[changed] + 1) % vocab;
-    auto s = random_model::lone<slot_state<W, dtype::f32, isa::native>>(context);
+    auto s = random_model::lone<sequence_state<W, dtype::f32, isa::native>>(context);
     std::vector<float> out;
     run.run(text, 1, s, [&](u32, u32, const view& v) { out.assign(v.row(0), v.row(0) + vocab); });
     return out;

@@ -11,6 +11,10 @@
 #include <vector>
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 namespace {
 

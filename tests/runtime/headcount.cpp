@@ -8,6 +8,10 @@
 #include <string>
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 namespace {
 

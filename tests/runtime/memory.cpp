@@ -21,13 +21,18 @@
 #ifdef CKE_COUNTS_MEMORY
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 namespace {
 
 // Its largest matrix takes 78 MiB in the file (F32) and 39 MiB packed (BF16).
-struct wide : model<
+struct wide : network<
     embedding<40000, 512>,
-    stack<1, block<residual<rms_norm<512, 1e-6>, attention<attend{.dim = 512, .heads = 4, .kv_heads = 2, .head_dim = 64,
+    stack<1, block<residual<rms_norm<512, 1e-6>, attention<attention_options{.dim = 512, .heads = 4, .kv_heads = 2, .head_dim = 64,
                                                          .rope = {.dims = 64, .theta = 1e4}}>>,
           residual<rms_norm<512, 1e-6>, gated_mlp<512, 512, activation::silu>>>>,
     rms_norm<512, 1e-6>,

@@ -14,12 +14,17 @@
 namespace random_model {
 
 using namespace cke;
+using namespace cke::graph;
+using namespace cke::io;
+using namespace cke::kernels;
+using namespace cke::runtime;
+using namespace cke::text;
 
-inline constexpr attend tiny_attend{.dim = 96, .heads = 6, .kv_heads = 2, .head_dim = 24,
+inline constexpr attention_options tiny_attend{.dim = 96, .heads = 6, .kv_heads = 2, .head_dim = 24,
                                     .rope = {.dims = 24, .theta = 1e4}, .qk_norm = {1e-6}, .qkv_bias = true};
 
 // No width is a multiple of a register but 96 and 160; 144 columns of o are no whole q8_0 blocks.
-struct tiny : model<
+struct tiny : network<
     embedding<259, 96>,
     stack<2, block<
         residual<rms_norm<96, 1e-6>, attention<tiny_attend>>,
@@ -27,10 +32,10 @@ struct tiny : model<
     rms_norm<96, 1e-6>,
     head<96, 259, true>> {};
 
-inline constexpr attend wide_attend{.dim = 256, .heads = 4, .kv_heads = 2, .head_dim = 64, .rope = {.dims = 64, .theta = 1e4}, .qk_norm = {1e-6}};
+inline constexpr attention_options wide_attend{.dim = 256, .heads = 4, .kv_heads = 2, .head_dim = 64, .rope = {.dims = 64, .theta = 1e4}, .qk_norm = {1e-6}};
 
 // Rows that are whole blocks of every format.
-struct wide : model<
+struct wide : network<
     embedding<131, 256>,
     stack<2, block<
         residual<rms_norm<256, 1e-6>, attention<wide_attend>>,
@@ -154,7 +159,7 @@ class tensors {
     for (tensor_ref& t : refs) t.file = file;
     return tensor_index(std::move(refs));
   }
-  cke::checkpoint checkpoint() const { return {"random", naming::hf, {}, {}, index(), {}, {}}; }
+  io::checkpoint checkpoint() const { return {"random", naming::hf, {}, {}, index(), {}, {}}; }
 
  private:
   std::deque<std::vector<std::byte>> memory_;  // elements keep their place, also when this moves

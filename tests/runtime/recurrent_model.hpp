@@ -10,15 +10,15 @@ template <class Mixer> using mixing_layer = block<
     residual<rms_norm<96, 1e-6>, Mixer>,
     residual<rms_norm<96, 1e-6>, gated_mlp<96, 64, activation::silu>>>;
 
-inline constexpr attend gated_attend{.dim = 96, .heads = 6, .kv_heads = 2, .head_dim = 24, .rope = {.dims = 8, .theta = 1e4},
+inline constexpr attention_options gated_attend{.dim = 96, .heads = 6, .kv_heads = 2, .head_dim = 24, .rope = {.dims = 8, .theta = 1e4},
                                      .qk_norm = {1e-6, 1}, .gate = true};
 
 // A page has 256 positions: the state of the delta net takes more than the cache of 128.
-struct recurrent : model<
+struct recurrent : network<
     embedding<131, 96>,
     stack<5, mixing_layer<short_conv<96, 3>>, mixing_layer<attention<gated_attend>>, mixing_layer<short_conv<96, 6, true>>,
-             mixing_layer<gated_delta_net<delta{.dim = 96, .key_heads = 2, .value_heads = 6, .key_dim = 20, .value_dim = 40, .taps = 4, .eps = 1e-6}>>,
-             block<residual<rms_norm<96, 1e-6>, mamba_mixer<state_space{.dim = 96, .heads = 6, .head_dim = 10, .state = 20, .groups = 3, .taps = 4, .eps = 1e-5,
+             mixing_layer<gated_delta_net<delta_net_options{.dim = 96, .key_heads = 2, .value_heads = 6, .key_dim = 20, .value_dim = 40, .taps = 4, .eps = 1e-6}>>,
+             block<residual<rms_norm<96, 1e-6>, mamba_mixer<mamba_options{.dim = 96, .heads = 6, .head_dim = 10, .state = 20, .groups = 3, .taps = 4, .eps = 1e-5,
                                                                         .least_step = 0.2, .most_step = 2, .conv_bias = true, .bias = true}>>,
                    residual<rms_norm<96, 1e-6>, plain_mlp<96, 40, activation::relu2>>>>,
     rms_norm<96, 1e-6>,

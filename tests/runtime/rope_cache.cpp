@@ -7,9 +7,13 @@
 #include <cmath>
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 TEST_CASE("rope_cache: a row is that position's cos and sin, at every position of the context") {
-  constexpr rotary plain{.dims = 24, .theta = 1e4}, stretched{.dims = 16, .theta = 500, .rule = stretch::linear, .factor = 4};
+  constexpr rotary plain{.dims = 24, .theta = 1e4}, stretched{.dims = 16, .theta = 500, .rule = rope_scaling::linear, .factor = 4};
   rope_cache c;
   c.add(plain, 24, 100);
   c.add(stretched, 32, 100);
@@ -17,7 +21,7 @@ TEST_CASE("rope_cache: a row is that position's cos and sin, at every position o
     const rope_view v = c.find(r, r.dims == 24 ? 24 : 32);
     REQUIRE(v.cos);
     REQUIRE(v.sin);
-    const double slower = r.rule == stretch::linear ? 4 : 1;
+    const double slower = r.rule == rope_scaling::linear ? 4 : 1;
     for (u32 p = 0; p < 100; ++p)
       for (u32 i = 0; i < r.dims / 2; ++i) {
         const double angle = p * std::pow(r.theta.v, -2. * i / r.dims) / slower;

@@ -10,14 +10,19 @@
 #include "random_model.hpp"
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 using random_model::same_bits;
 
 namespace {
 
 using program_of_tiny = program<random_model::tiny, BF16>;
 using machine = loaded<program_of_tiny, dtype::bf16, isa::native>;
-using text = sequence<machine>;
-constexpr u32 context = 200, vocab = text::vocab_size;
+using text_sequence = sequence<machine>;
+constexpr u32 context = 200, vocab = text_sequence::vocab_size;
 
 std::shared_ptr<machine> load(model_options o) {
   const auto t = random_model::tensors::of<program_of_tiny>();
@@ -37,7 +42,7 @@ std::span<const u32> ids(u32 from, u32 count) { return std::span(ids()).subspan(
 const std::vector<float>& straight() {
   static const std::vector<float> all = [] {
     std::vector<float> out;
-    text s(shared());
+    text_sequence s(shared());
     for (const u32 id : ids()) {
       s.feed(id);
       out.insert(out.end(), s.logits().begin(), s.logits().end());
@@ -48,7 +53,7 @@ const std::vector<float>& straight() {
 }
 std::span<const float> straight(u32 position) { return std::span(straight()).subspan(u64{position} * vocab, vocab); }
 // That s stands after the first ids, logits and history.
-void check_at(const text& s, u32 position) {
+void check_at(const text_sequence& s, u32 position) {
   CAPTURE(position);
   CHECK(s.position() == position);
   CHECK(std::ranges::equal(s.history(), ids(0, position)));
@@ -58,7 +63,7 @@ void check_at(const text& s, u32 position) {
 }  // namespace
 
 TEST_CASE("sequence: it begins empty, and feeding nothing changes nothing") {
-  text s(shared());
+  text_sequence s(shared());
   CHECK(s.position() == 0);
   CHECK(s.context() == context);
   CHECK(s.history().empty());
@@ -71,14 +76,14 @@ TEST_CASE("sequence: it begins empty, and feeding nothing changes nothing") {
 
 TEST_CASE("sequence: many ids at once are the ids one by one") {
   for (const u32 n : {1u, 2u, 15u, 33u, 34u, 66u, 67u, 199u, 200u}) {
-    text s(shared());
+    text_sequence s(shared());
     s.feed(ids(0, n));
     check_at(s, n);
   }
 }
 
 TEST_CASE("sequence: feed_all takes every row once, in order, and its last logits are those of feed") {
-  text s(shared());
+  text_sequence s(shared());
   u32 at = 0;
   for (const u32 n : {3u, 1u, 70u, 126u}) {
     u32 taken = 0;
@@ -93,9 +98,9 @@ TEST_CASE("sequence: feed_all takes every row once, in order, and its last logit
 }
 
 TEST_CASE("sequence: a copy is a fork: both go on by themselves") {
-  text a(shared());
+  text_sequence a(shared());
   a.feed(ids(0, 90));
-  text b(a);
+  text_sequence b(a);
   check_at(b, 90);
   b.feed(std::vector<u32>(100, 3));  // b writes where a will write
   a.feed(ids(90, 60));
@@ -110,13 +115,13 @@ TEST_CASE("sequence: a copy is a fork: both go on by themselves") {
   check_at(a, 150);
   a = *&a;
   check_at(a, 150);
-  const text moved = std::move(b);
+  const text_sequence moved = std::move(b);
   check_at(moved, 200);
 }
 
 TEST_CASE("sequence: assignment across models takes the other's context and weights") {
   const auto other = load({.threads = 1, .context = 64});
-  text a(shared()), b(other);
+  text_sequence a(shared()), b(other);
   a.feed(ids(0, 40));
   b.feed(ids(0, 3));
   b = a;
@@ -124,7 +129,7 @@ TEST_CASE("sequence: assignment across models takes the other's context and weig
   b.feed(ids(40, 100));  // more than b had room for
   check_at(b, 140);
   check_at(a, 40);
-  text c(other);
+  text_sequence c(other);
   c.feed(ids(0, 10));
   a = c;
   CHECK(a.context() == 64);
@@ -133,14 +138,14 @@ TEST_CASE("sequence: assignment across models takes the other's context and weig
 
 TEST_CASE("sequence: one without a cache of its own takes over what others have computed, to the bit") {
   const auto m = load({.threads = 2, .context = context, .chunk = 33, .cache_positions = 384});
-  text s(m);
+  text_sequence s(m);
   CHECK(s.recall(ids()) == 0);
   s.feed(ids(0, 190));
   {
-    text t(m);
+    text_sequence t(m);
     CHECK(t.recall(ids()) == 128);
     CHECK(std::ranges::equal(t.history(), ids(0, 128)));
-    CHECK(m->cache.lasting.count().held == 2);
+    CHECK(m->cache.persistent.count().held == 2);
     t.feed(ids(128, 20));
     check_at(t, 148);
     const auto begun = random_model::failure_of([&] { t.recall(ids()); });
@@ -157,22 +162,22 @@ TEST_CASE("sequence: one without a cache of its own takes over what others have 
     CHECK(random_model::failure_of([&] { t.recall(std::vector<u32>(3, vocab)); }).code == errc::token_range);
   }
   // All the cache: an error, and everything as it was.
-  text a(m), b(m);
+  text_sequence a(m), b(m);
   a.feed(std::vector<u32>(10, 3));
   const auto full = random_model::failure_of([&] { b.feed(1); });
   CHECK(full.code == errc::cache_full);
   CHECK(full.text == "cache: expected a free page of 128 positions, found all 3 in use");
   CHECK(b.position() == 0);
-  const text::feeding turns[]{{&a, ids(0, 50)}, {&s, ids(190, 10)}, {&b, ids(0, 1)}};
-  CHECK(random_model::failure_of([&] { text::feed_together(3, [&](u32 i) { return turns[i]; }); }).code == errc::cache_full);
+  const text_sequence::feeding turns[]{{&a, ids(0, 50)}, {&s, ids(190, 10)}, {&b, ids(0, 1)}};
+  CHECK(random_model::failure_of([&] { text_sequence::feed_together(3, [&](u32 i) { return turns[i]; }); }).code == errc::cache_full);
   CHECK(a.position() == 10);
   check_at(s, 190);
-  CHECK(m->cache.lasting.count().held == 3);
+  CHECK(m->cache.persistent.count().held == 3);
   a.reset();
   s.feed(ids(190, 10));
   check_at(s, 200);
   s.reset();
-  CHECK(m->cache.lasting.count().held == 0);
+  CHECK(m->cache.persistent.count().held == 0);
   CHECK(b.recall(ids()) == 128);  // nobody held it
   b.feed(ids(128, 72));
   check_at(b, 200);
@@ -180,18 +185,18 @@ TEST_CASE("sequence: one without a cache of its own takes over what others have 
 
 TEST_CASE("sequence: it keeps its model alive") {
   auto m = load({.threads = 1, .context = 16});
-  text s(m);
+  text_sequence s(m);
   const std::weak_ptr<machine> seen = m;
   m.reset();
   CHECK(!seen.expired());
   s.feed(ids(0, 16));
   check_at(s, 16);
-  s = text(shared());
+  s = text_sequence(shared());
   CHECK(seen.expired());
 }
 
 TEST_CASE("sequence: rewind and reset forget what came after") {
-  text s(shared());
+  text_sequence s(shared());
   s.feed(ids(0, 180));
   s.feed(std::vector<u32>(20, 9));
   s.rewind(180);
@@ -214,7 +219,7 @@ TEST_CASE("sequence: rewind and reset forget what came after") {
 }
 
 TEST_CASE("sequence: beyond the context is an error, and the sequence is as it was") {
-  text s(shared());
+  text_sequence s(shared());
   s.feed(ids(0, 195));
   const auto failed = random_model::failure_of([&] { s.feed(ids(0, 6)); });
   CHECK(failed.code == errc::context_overflow);
@@ -230,7 +235,7 @@ TEST_CASE("sequence: beyond the context is an error, and the sequence is as it w
 }
 
 TEST_CASE("sequence: an id outside the vocabulary is an error, and the sequence is as it was") {
-  text s(shared());
+  text_sequence s(shared());
   s.feed(ids(0, 5));
   std::vector<u32> some(ids(5, 60).begin(), ids(5, 60).end());
   some.back() = vocab;
@@ -245,7 +250,7 @@ TEST_CASE("sequence: an id outside the vocabulary is an error, and the sequence 
 }
 
 TEST_CASE("sequence: what take throws reaches the caller, and the sequence is as it was") {
-  text s(shared());
+  text_sequence s(shared());
   s.feed(ids(0, 4));
   for (const u32 stop : {0u, 1u, 32u, 33u, 50u, 99u}) {  // in the first pass and in later ones, and at the end
     CAPTURE(stop);
@@ -259,9 +264,9 @@ TEST_CASE("sequence: what take throws reaches the caller, and the sequence is as
 }
 
 TEST_CASE("sequence: several fed together stand where each would stand alone") {
-  text a(shared()), b(shared()), c(shared());
-  const auto together = [](std::vector<text::feeding> turns) {
-    text::feed_together(static_cast<u32>(turns.size()), [&](u32 i) { return turns[i]; });
+  text_sequence a(shared()), b(shared()), c(shared());
+  const auto together = [](std::vector<text_sequence::feeding> turns) {
+    text_sequence::feed_together(static_cast<u32>(turns.size()), [&](u32 i) { return turns[i]; });
   };
   together({});
   together({{&a, {}}, {&b, {}}});
@@ -279,15 +284,15 @@ TEST_CASE("sequence: several fed together stand where each would stand alone") {
   check_at(c, 33);
 
   const auto other = load({.threads = 1, .context = 64});
-  text stranger(other);
+  text_sequence stranger(other);
   const u32 high[]{vocab};
-  const auto refused = [&](text* of, std::span<const u32> some) {
+  const auto refused = [&](text_sequence* of, std::span<const u32> some) {
     return random_model::failure_of([&] { together({{&b, ids(132, 40)}, {&c, ids(33, 2)}, {of, some}}); });
   };
   CHECK(refused(&a, ids(0, 1)).text == "turn 2: context: expected at most 200 positions, found 201");
   a.reset();
   CHECK(refused(&a, high).text == "turn 2: token id: expected less than 259, found 259");
-  for (text* const wrong : {&b, &stranger, static_cast<text*>(nullptr)}) CHECK(refused(wrong, ids(0, 1)).code == errc::usage);
+  for (text_sequence* const wrong : {&b, &stranger, static_cast<text_sequence*>(nullptr)}) CHECK(refused(wrong, ids(0, 1)).code == errc::usage);
   check_at(b, 132);
   check_at(c, 33);
 }
@@ -304,11 +309,11 @@ TEST_CASE("sequence: hidden states come in order, the same bits alone, in compan
       }, this};
     }
   };
-  const auto together = [](std::vector<text::feeding> turns) {
-    text::feed_together(static_cast<u32>(turns.size()), [&](u32 i) { return turns[i]; });
+  const auto together = [](std::vector<text_sequence::feeding> turns) {
+    text_sequence::feed_together(static_cast<u32>(turns.size()), [&](u32 i) { return turns[i]; });
   };
   rows alone, crowded, pieces, short_one;
-  text a(shared()), b(shared()), c(shared()), d(shared());
+  text_sequence a(shared()), b(shared()), c(shared()), d(shared());
   together({{&a, ids(0, 90), alone.sink()}});  // three passes
   REQUIRE(alone.all.size() == 90 * program_of_tiny::dim);
   CHECK(random_model::failure_of([&] { together({{&a, ids(0, 1), alone.sink()}, {&b, std::vector<u32>{vocab}}}); }).code == errc::token_range);
@@ -337,10 +342,10 @@ TEST_CASE("sequence: who wants the logits after each id gets them in order, besi
       }, this};
     }
   };
-  const auto together = [](std::vector<text::feeding> turns) {
-    text::feed_together(static_cast<u32>(turns.size()), [&](u32 i) { return turns[i]; });
+  const auto together = [](std::vector<text_sequence::feeding> turns) {
+    text_sequence::feed_together(static_cast<u32>(turns.size()), [&](u32 i) { return turns[i]; });
   };
-  text a(shared()), b(shared()), c(shared());
+  text_sequence a(shared()), b(shared()), c(shared());
   rows of_a, of_b;
   together({{&a, ids(0, 70), {}, of_a.sink(0)}, {&b, ids(0, 3)}, {&c, ids(0, 9), {}, of_b.sink(0)}});  // passes of 33 rows
   CHECK((of_a.next == 70 && of_b.next == 9));
@@ -359,11 +364,11 @@ TEST_CASE("sequence: those of one model may be used by several threads") {
   std::vector<std::vector<float>> last(3);
   for (u32 t = 0; t < last.size(); ++t)
     threads.emplace_back([&, t] {
-      text s(shared());
+      text_sequence s(shared());
       for (u32 at = 0; at < 120; at += t + 1) s.feed(ids(at, t + 1));
-      text forked(s), other(s);
-      const text::feeding turns[]{{&forked, ids(120, 60)}, {&other, ids(120, 7 * t)}};
-      text::feed_together(2, [&](u32 i) { return turns[i]; });
+      text_sequence forked(s), other(s);
+      const text_sequence::feeding turns[]{{&forked, ids(120, 60)}, {&other, ids(120, 7 * t)}};
+      text_sequence::feed_together(2, [&](u32 i) { return turns[i]; });
       last[t].assign(forked.logits().begin(), forked.logits().end());
     });
   for (std::thread& t : threads) t.join();

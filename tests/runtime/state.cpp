@@ -8,6 +8,11 @@
 #include "recurrent_model.hpp"
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 namespace {
 
@@ -15,7 +20,7 @@ using P = program<random_model::mixed, F32>;
 constexpr u32 context = 300;
 
 template <dtype KV, class P = ::P> struct tests {
-  using state = slot_state<P, KV, isa::native>;
+  using state = sequence_state<P, KV, isa::native>;
   using cache = kv_cache<KV, isa::native>;
 
   static std::vector<state_descriptor> layers() {
@@ -30,7 +35,7 @@ template <dtype KV, class P = ::P> struct tests {
   }
   static kv_blocks head_of(const state& s, u32 layer, u32 head) {
     const kv_place at = state::places[layer];
-    return {s.pages(at.passes), at.offset + head * at.block_bytes};
+    return {s.pages(at.transient), at.offset + head * at.block_bytes};
   }
   static void write(state& s, u32 seed, u32 from, u32 to) {
     CHECK(s.position() == from);
@@ -49,7 +54,7 @@ template <dtype KV, class P = ::P> struct tests {
   static bool holds(const state& s, u32 seed, u32 from, u32 to) {
     for (const state_descriptor& d : layers())
       for (u32 h = 0; h < d.heads; ++h)
-        for (u32 p = d.passes ? std::max(from, s.passing().first() * state::page_positions) : from; p < to; ++p)
+        for (u32 p = d.transient ? std::max(from, s.transient().first() * state::page_positions) : from; p < to; ++p)
           for (u32 i = 0; i < d.head_dim; ++i) {
             const kv_blocks c = head_of(s, d.id, h);
             const float want = number(seed, d.id, h, p, i), bound = KV == dtype::q8_0 ? 1.01f : 0;
@@ -62,9 +67,9 @@ template <dtype KV, class P = ::P> struct tests {
   static void places() {
     page_pools pool(state::plan, {}, 0);
     state s(pool, {.context = context});
-    CHECK(s.lasting().end() == 0);
+    CHECK(s.persistent().end() == 0);
     s.reserve(context);
-    CHECK(s.lasting().end() == 3);
+    CHECK(s.persistent().end() == 3);
     CHECK(s.context() == context);
     CHECK(s.position() == 0);
     CHECK(state::bytes({.context = context}) == P::state_bytes({.context = context}, KV));
@@ -83,7 +88,7 @@ template <dtype KV, class P = ::P> struct tests {
     u64 bytes = 0;
     for (const auto& [begin, end] : areas) bytes += static_cast<u64>(end - begin);
     CHECK(bytes == state::bytes({.context = context}));
-    CHECK(bytes == pool.lasting.size() * pool.lasting.page_bytes() + pool.passing.size() * pool.passing.page_bytes());
+    CHECK(bytes == pool.persistent.size() * pool.persistent.page_bytes() + pool.transient.size() * pool.transient.page_bytes());
   }
 
   static void forks() {
@@ -92,14 +97,14 @@ template <dtype KV, class P = ::P> struct tests {
     write(a, 1, 0, 140);
     CHECK(holds(a, 1, 0, 140));
     state b(a);
-    CHECK(pool.lasting.count().held == 2);  // one set of pages for both
+    CHECK(pool.persistent.count().held == 2);  // one set of pages for both
     CHECK(b.position() == 140);
     CHECK(holds(b, 1, 0, 140));
     write(b, 2, 140, 300);
     CHECK(b.pages()[0] == a.pages()[0]);
     CHECK(b.pages()[1] != a.pages()[1]);
     write(a, 3, 140, 200);
-    CHECK(pool.lasting.count().held == 4);
+    CHECK(pool.persistent.count().held == 4);
     CHECK(holds(a, 3, 140, 200));
     CHECK(holds(b, 1, 0, 140));
     CHECK(holds(b, 2, 140, 300));
@@ -109,11 +114,11 @@ template <dtype KV, class P = ::P> struct tests {
     CHECK(holds(b, 3, 140, 200));
     b = *&b;
     CHECK(holds(b, 3, 140, 200));
-    CHECK(pool.lasting.count().held == 2);
+    CHECK(pool.persistent.count().held == 2);
     state small(another, {.context = 10});
     small = a;  // another context, of another pool
     CHECK(small.context() == context);
-    CHECK(another.lasting.count().held == 0);
+    CHECK(another.persistent.count().held == 0);
     CHECK(holds(small, 3, 140, 200));
     const std::byte* const place = a.pages()[0];
     const state moved = std::move(a);
@@ -143,42 +148,42 @@ TEST_CASE("state: truncating moves back only, and gives back what nothing is lef
   page_pools pool(state::plan, {}, 0);
   state s(pool, {.context = context});
   s.reserve(0);
-  CHECK(s.lasting().end() == 0);
+  CHECK(s.persistent().end() == 0);
   for (const u32 n : {50u, 30u, 48u, 1u, 171u}) s.reserve(n), s.advance(n);
   CHECK(s.position() == 300);
-  CHECK(s.lasting().end() == 3);
+  CHECK(s.persistent().end() == 3);
   s.truncate(301);
   CHECK(s.position() == 300);
   s.truncate(257);
-  CHECK(s.lasting().end() == 3);
+  CHECK(s.persistent().end() == 3);
   s.truncate(256);
-  CHECK(s.lasting().end() == 2);
+  CHECK(s.persistent().end() == 2);
   s.truncate(7);
   CHECK(s.position() == 7);
-  CHECK(pool.lasting.count().held == 1);
+  CHECK(pool.persistent.count().held == 1);
   s.truncate(0);
-  CHECK(pool.lasting.count().held == 0);
+  CHECK(pool.persistent.count().held == 0);
 }
 
 TEST_CASE("state: recurrent states go back to where a page ends; in each page they take their bytes once") {
   using R = program<random_model::recurrent, F32>;
-  using state = slot_state<R, dtype::f16, isa::native>;
+  using state = sequence_state<R, dtype::f16, isa::native>;
   constexpr u64 cache = 2 * 2 * 128 * 32 * 2, states = ((2 + 5) * 96 + 3 * (64 + 64 + 256) + 20 * 6 * 64 + 3 * 192 + 20 * 6 * 32) * 4;  // channels and columns in 32s
   static_assert(R::recurrent && !P::recurrent);
   static_assert(states > cache && states < 2 * cache);
   static_assert(state::page_positions == 256 && tests<dtype::f16>::state::page_positions == 128);
-  static_assert(slot_state<R, dtype::f32, isa::native>::page_positions == 128);
+  static_assert(sequence_state<R, dtype::f32, isa::native>::page_positions == 128);
   CHECK(state::bytes({.context = 256}) == 2 * cache + states);
   CHECK(R::state_bytes({.context = 512}, dtype::f16) == 2 * (2 * cache + states));
   page_pools pool(state::plan, {}, 0);
   state s(pool, {.context = 600});
   s.reserve(600), s.advance(600);
-  CHECK(s.lasting().end() == 3);
+  CHECK(s.persistent().end() == 3);
   for (u32 b = 0; b < 6; ++b) CHECK(s.pages()[b] == s.pages()[b / 2 * 2] + b % 2 * cache);
   for (const auto& [to, is, held] : {std::array{601u, 600u, 3u}, {600u, 600u, 3u}, {599u, 512u, 2u}, {512u, 512u, 2u}, {511u, 256u, 1u}, {255u, 0u, 0u}}) {
     s.truncate(to);
     CHECK(s.position() == is);
-    CHECK(s.lasting().end() == held);
+    CHECK(s.persistent().end() == held);
   }
   const std::vector<u32> ids = random_model::ids(600, 1000);
   {
@@ -200,19 +205,19 @@ TEST_CASE("state: what passes is given back, and comes back where it is remember
   const std::vector<u32> ids = random_model::ids(small.context, 1000);
   page_pools pool(w::state::plan, small, 0);
   w::state s(pool, small);
-  CHECK(pool.passing.size() == 3);
+  CHECK(pool.transient.size() == 3);
   const auto go = [&](w::state& of, u32 to) {
     while (of.position() < to) w::write(of, 1, of.position(), std::min(to, of.position() + 64)), of.remember(ids.data());
   };
-  const auto sees_all = [](const w::state& of) { return of.passing().first() <= w::state::first_seen(of.position()) && w::holds(of, 1, 0, of.position()); };
+  const auto sees_all = [](const w::state& of) { return of.transient().first() <= w::state::first_seen(of.position()) && w::holds(of, 1, 0, of.position()); };
   for (u32 to = 1; to < 1000; to += 37) {
     go(s, to);
     REQUIRE(s.position() == to);
     REQUIRE(sees_all(s));
-    REQUIRE(s.passing().end() - s.passing().first() <= 3);
-    REQUIRE(s.lasting().first() == 0);
+    REQUIRE(s.transient().end() - s.transient().first() <= 3);
+    REQUIRE(s.persistent().first() == 0);
   }
-  CHECK(pool.passing.count().held == 3);
+  CHECK(pool.transient.count().held == 3);
   for (const u32 by : {0u, 1u, 50u}) {  // less than a chunk: nothing is missing
     const u32 back = s.position() - by;
     s.truncate(back);
@@ -222,8 +227,8 @@ TEST_CASE("state: what passes is given back, and comes back where it is remember
   // A fork, and its pages when both go on.
   {
     w::state other(s);
-    CHECK(pool.passing.size() == 6);
-    CHECK(pool.passing.count().held == s.passing().end() - s.passing().first());
+    CHECK(pool.transient.size() == 6);
+    CHECK(pool.transient.count().held == s.transient().end() - s.transient().first());
     go(s, 1000), go(other, 990);
     CHECK((sees_all(s) && sees_all(other)));
   }
@@ -238,12 +243,12 @@ TEST_CASE("state: what passes is given back, and comes back where it is remember
   CHECK(sees_all(again));
   s.truncate(500);  // long gone: all is to be computed again
   CHECK(s.position() == 0);
-  CHECK((s.passing().end() == 0 && s.lasting().end() == 0));
-  CHECK(pool.passing.count().held == 1);
+  CHECK((s.transient().end() == 0 && s.persistent().end() == 0));
+  CHECK(pool.transient.count().held == 1);
   again.truncate(0);
   again.recall(std::span(ids).first(600));  // there is what lasts, and not what passes
   CHECK(again.position() == 0);
-  CHECK((pool.lasting.count().held == 0 && pool.passing.count().held == 0));
+  CHECK((pool.persistent.count().held == 0 && pool.transient.count().held == 0));
 }
 
 TEST_CASE("state: where pages run out, reserving is an error and truncating gives back what it had taken") {
@@ -255,13 +260,13 @@ TEST_CASE("state: where pages run out, reserving is an error and truncating give
   CHECK(failed.code == errc::cache_full);
   CHECK(failed.text == "cache: expected a free page of 128 positions, found all 3 in use");
   b.truncate(b.position());
-  CHECK(pool.lasting.count().held == 2);
+  CHECK(pool.persistent.count().held == 2);
   state c(a);
   tests<dtype::f16>::write(c, 2, 140, 150);  // the last page, for its own copy
   CHECK(random_model::failure_of([&] { b.reserve(1); }).code == errc::cache_full);
   c = b;
   tests<dtype::f16>::write(a, 3, 140, 256);  // nobody shares it any more: no copy
-  CHECK(pool.lasting.count().held == 2);
+  CHECK(pool.persistent.count().held == 2);
   CHECK(tests<dtype::f16>::holds(a, 1, 0, 140));
   CHECK(tests<dtype::f16>::holds(a, 3, 140, 256));
 }
@@ -276,7 +281,7 @@ TEST_CASE("state: pages that are full are found by their ids, while they are hel
   const auto recalled = [&](std::span<const u32> some) {
     state s(pool, {.context = context});
     s.recall(some);
-    CHECK(s.position() == s.lasting().end() * key_block);
+    CHECK(s.position() == s.persistent().end() * key_block);
     return s.position();
   };
   {
@@ -295,7 +300,7 @@ TEST_CASE("state: pages that are full are found by their ids, while they are hel
     b.recall(ids);
     CHECK(all::holds(b, 1, 0, 256));
     CHECK(b.pages()[1] == a.pages()[1]);
-    CHECK(pool.lasting.count().held == 3);
+    CHECK(pool.persistent.count().held == 3);
     // Who goes back into a page that others have too writes to a copy of it, and finds it again.
     b.truncate(140);
     all::write(b, 2, 140, 256);
@@ -306,9 +311,9 @@ TEST_CASE("state: pages that are full are found by their ids, while they are hel
     all::write(b, 1, 140, 256);
     b.remember(ids.data());
     CHECK(b.pages()[1] == a.pages()[1]);
-    CHECK(pool.lasting.count().held == 3);
+    CHECK(pool.persistent.count().held == 3);
   }
-  CHECK(pool.lasting.count().held == 0);
+  CHECK(pool.persistent.count().held == 0);
   CHECK(recalled(ids) == 256);
   {
     state c(pool, {.context = context});  // takes the page without a memory, the one that was never used, then the oldest

@@ -14,6 +14,11 @@
 #include "recurrent_model.hpp"
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::graph;
+using namespace cke::io;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 namespace {
 
@@ -45,7 +50,7 @@ template <class P, dtype KV> struct machine {
 
   // All logits when the ids are fed `chunk` at a time.
   template <class Run> std::vector<float> logits(Run& run, u32 chunk) {
-    auto s = random_model::lone<slot_state<P, KV, isa>>(context);
+    auto s = random_model::lone<sequence_state<P, KV, isa>>(context);
     const std::vector<u32> ids = some_ids(P::vocab);
     std::vector<float> out;
     for (u32 at = 0; at < token_count; at += chunk) {
@@ -127,7 +132,7 @@ TEST_CASE("table_executor: the same bits as the executor, fused and unfused: rec
 namespace {
 using small = program<from_config<llama_bias>, BF16>;
 using machine_of_small = machine<small, dtype::bf16>;
-using slot = slot_state<small, dtype::bf16, isa::native>;
+using slot = sequence_state<small, dtype::bf16, isa::native>;
 using report = step_report<isa::native>;
 const tensor_index& llama_weights() {
   static const tensor_index t = read_hf_weights(CKE_TEST_DATA "/models/llama_bias");
@@ -145,7 +150,7 @@ TEST_CASE("table_executor: counters are those of the plan") {
   CHECK(m.table.counters().total() == small::count());
   for (const op_info& row : ops) CHECK(m.table.counters().of(row.op) == small::count(row.op));
   CHECK(m.table.run(std::span(ids).first(1), 0, s, ignore));  // no logits: no footer
-  CHECK(m.table.counters().total() == 2 * small::count() - small::foot().ops.size());
+  CHECK(m.table.counters().total() == 2 * small::count() - small::footer_code().ops.size());
   m.table.counters().reset();
   CHECK(m.table.counters().total() == 0);
 }

@@ -8,6 +8,10 @@
 #include <chrono>
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 TEST_CASE("team: every thread runs, and every unit of a share is done exactly once") {
   for (u32 threads = 1; threads <= 8; ++threads) {

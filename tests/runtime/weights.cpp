@@ -12,18 +12,23 @@
 #include "mixed_model.hpp"
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 using random_model::failure_of;
 using random_model::tensors;
 
 namespace {
 
-template <class P> using packed = weights<P, isa::native>;
+template <class P> using packed_weights = weights<P, isa::native>;
 using tied = program<random_model::tiny, BF16>;
 using untied = program<random_model::mixed, Q8_0>;
 
-template <class P> packed<P> load(const tensors& t, const progress_callback& progress = {}, u32 threads = 2) {
+template <class P> packed_weights<P> load(const tensors& t, const progress_callback& progress = {}, u32 threads = 2) {
   team workers(threads);
-  return packed<P>(t.index(), "random", naming::hf, names_of<typename P::model_list>(), workers, progress);
+  return packed_weights<P>(t.index(), "random", naming::hf, names_of<typename P::model_list>(), workers, progress);
 }
 template <class P> random_model::failure refused(const tensors& t) {
   return failure_of([&] { load<P>(t); });
@@ -36,10 +41,10 @@ void replace(tensors& t, const std::string& name, tensor_shape shape) {
   t.add(name, shape, std::span(ones).first(n));
 }
 // All that a model reads of its weights, in order.
-template <class P> std::vector<std::byte> bytes_of_all(const packed<P>& w) {
+template <class P> std::vector<std::byte> bytes_of_all(const packed_weights<P>& w) {
   std::vector<std::byte> out;
-  for (u32 r = 0; r < packed<P>::rows; ++r) {
-    const code& plain = r == 0 ? P::plain_header() : r == P::layers + 1 ? P::plain_footer() : P::plain[P::kind_of[r - 1]];
+  for (u32 r = 0; r < packed_weights<P>::rows; ++r) {
+    const code& plain = r == 0 ? P::unfused_header() : r == P::layers + 1 ? P::unfused_footer() : P::unfused[P::kind_of[r - 1]];
     for (u32 i = 0; i < plain.slots.size(); ++i)
       if (!plain.slots[i].quantisable)
         out.insert(out.end(), w.row(r)[i], w.row(r)[i] + plain.slots[i].elements() * sizeof(float));
@@ -131,10 +136,10 @@ namespace {
 
 template <class Formats> using mixture = program<random_model::with_experts, Formats>;
 // All bytes of a model's experts, in formats whose units have one size.
-template <class P> std::vector<std::byte> bytes_of_experts(const packed<P>& w) {
+template <class P> std::vector<std::byte> bytes_of_experts(const packed_weights<P>& w) {
   std::vector<std::byte> out;
   for (u32 l = 0; l < P::layers; ++l) {
-    const code& plain = P::plain[P::kind_of[l]];
+    const code& plain = P::unfused[P::kind_of[l]];
     const signature& s = P::variants.list[P::variants.of[l]].formats;
     for (u32 i = 0; i < plain.slots.size(); ++i)
       if (of_experts(plain.slots[i].is)) {
@@ -169,7 +174,7 @@ void put_together(tensors& t, const std::string& layer, std::initializer_list<st
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("weights: experts apart, experts in one tensor, gate and up in one: the same bytes", formats, F32, Q8_0) {
+TEST_CASE_TEMPLATE("weights: moe_options apart, experts in one tensor, gate and up in one: the same bytes", formats, F32, Q8_0) {
   using P = mixture<formats>;
   tensors t = tensors::of<P>();
   const auto want = bytes_of_experts<P>(load<P>(t));
@@ -200,7 +205,7 @@ TEST_CASE("weights: experts of a GGUF file") {
     if (w.slot.is == role::shared_gate) one.shape = {w.slot.cols};  // llama.cpp's converter drops the one row
   });
   team workers(2);
-  CHECK(bytes_of_experts<P>(packed<P>(t.index(), "random", naming::gguf, names_of<random_model::with_experts>(), workers, {})) == want);
+  CHECK(bytes_of_experts<P>(packed_weights<P>(t.index(), "random", naming::gguf, names_of<random_model::with_experts>(), workers, {})) == want);
 }
 
 TEST_CASE("weights: an expert in 8-bit floats among others") {
@@ -280,7 +285,7 @@ TEST_CASE("weights: layers after the last are left out where a family's files ha
 TEST_CASE("weights: a tied head is the embedding, and one that is not needs its own") {
   const tensors t = tensors::of<tied>();
   const auto w = load<tied>(t);
-  const code& footer = tied::plain_footer();
+  const code& footer = tied::unfused_footer();
   u32 head = 0;
   while (!footer.slots[head].tied) ++head;
   CHECK(w.row(tied::layers + 1)[head] == w.row(0)[0]);
@@ -288,7 +293,7 @@ TEST_CASE("weights: a tied head is the embedding, and one that is not needs its 
 
   tensors other = tensors::of<untied>();
   const auto own = load<untied>(other);
-  for (u32 i = 0; i < untied::plain_footer().slots.size(); ++i) CHECK(own.row(untied::layers + 1)[i] != own.row(0)[0]);
+  for (u32 i = 0; i < untied::unfused_footer().slots.size(); ++i) CHECK(own.row(untied::layers + 1)[i] != own.row(0)[0]);
   std::erase_if(other.list, [](const tensor_ref& r) { return r.name == "lm_head.weight"; });
   CHECK(refused<untied>(other).code == errc::tensor_missing);
 }
@@ -300,7 +305,7 @@ TEST_CASE("weights: norms and biases are the file's numbers, from every type tha
     const tensors before = tensors::of<tied>();
     if (type != dtype::f32) t.store_as(type);
     const auto w = load<tied>(t);
-    const code& block = tied::plain[0];
+    const code& block = tied::unfused[0];
     u32 vectors = 0;
     for (u32 l = 0; l < tied::layers; ++l)
       for (u32 i = 0; i < block.slots.size(); ++i) {
@@ -337,7 +342,7 @@ TEST_CASE("weights: taps lie [taps][channels], whether the file has a dimension 
   t.add(name, {96, 1, 6}, numbers);
   const auto w = load<P>(t);
   CHECK(bytes_of_all<P>(w) == plain);
-  const code& layer = P::plain[P::kind_of[2]];
+  const code& layer = P::unfused[P::kind_of[2]];
   u32 slot = 0;
   while (layer.slots[slot].is != role::conv || layer.slots[slot].bias) ++slot;
   const float* const taps = reinterpret_cast<const float*>(w.row(3)[slot]);
@@ -360,7 +365,7 @@ TEST_CASE("weights: the same bytes from any number of threads, each at a multipl
   CHECK(bytes_of_all<untied>(one) == bytes_of_all<untied>(four));
   std::set<const std::byte*> places;
   u32 slots = 0;
-  for (u32 r = 0; r < packed<untied>::rows; ++r)
+  for (u32 r = 0; r < packed_weights<untied>::rows; ++r)
     for (u32 i = 0; i < max_slots; ++i) {
       if (!one.row(r)[i]) continue;
       CHECK(reinterpret_cast<std::uintptr_t>(one.row(r)[i]) % 64 == 0);

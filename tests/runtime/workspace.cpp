@@ -9,6 +9,11 @@
 #include "mixed_model.hpp"
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 namespace {
 
@@ -105,7 +110,7 @@ TEST_CASE("workspace: outputs of a step lie apart from its inputs and from every
 TEST_CASE("workspace: the stream of a footer begins at the row that it is asked for") {
   space s(room, 1);
   const std::byte* row[max_slots]{};
-  const code& foot = P::foot();
+  const code& foot = P::footer_code();
   const instruction& first = foot.ops[0];
   REQUIRE(first.in[0] == stream);
   const auto view_from = [&](u32 skip) {

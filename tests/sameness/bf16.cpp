@@ -3,6 +3,11 @@
 #include "sameness.hpp"
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 TEST_CASE_TEMPLATE("sameness: bf16 weights: threads, chunks, decoding", kv, std::integral_constant<dtype, dtype::f32>,
                    std::integral_constant<dtype, dtype::f16>, std::integral_constant<dtype, dtype::bf16>,

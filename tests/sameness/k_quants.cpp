@@ -3,6 +3,11 @@
 #include "sameness.hpp"
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 TEST_CASE_TEMPLATE("sameness: k-quants: threads, chunks, decoding", formats, Q4_K_M, random_model::patchwork) {
   sameness::machine<formats, dtype::bf16, isa::native, 310, random_model::wide>::check_matrix({1, 2, 3}, {1, 7, 64, 512});

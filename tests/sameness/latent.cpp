@@ -4,6 +4,11 @@
 #include "sameness.hpp"
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 using random_model::with_latents;
 
 TEST_CASE_TEMPLATE("sameness: latents: threads, chunks, decoding", formats, F32, BF16, Q8_0) {

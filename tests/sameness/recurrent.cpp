@@ -7,6 +7,11 @@
 #include <filesystem>
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 namespace {
 

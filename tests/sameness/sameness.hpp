@@ -9,13 +9,18 @@
 namespace sameness {
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 using random_model::mixed;
 
 // Length: two whole blocks of 128 keys, and a part of one.
 template <class Formats, dtype KV, class Isa, u32 length = 310, class M = mixed> struct machine {
-  using program = cke::program<M, Formats>;
-  using loaded = cke::loaded<program, KV, Isa>;
-  using sequence = cke::sequence<loaded>;
+  using program = cke::graph::program<M, Formats>;
+  using loaded = cke::runtime::loaded<program, KV, Isa>;
+  using sequence = cke::runtime::sequence<loaded>;
   static constexpr u32 vocab = program::vocab;
   static_assert(length > 2 * key_block && length % key_block != 0);
 

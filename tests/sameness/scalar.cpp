@@ -3,6 +3,11 @@
 #include "sameness.hpp"
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 TEST_CASE_TEMPLATE("sameness: scalar kernels: threads, chunks, decoding", formats, F32, BF16, Q8_0) {
   sameness::machine<formats, default_kv<formats>, isa::scalar>::check_matrix({2}, {7, 512});

@@ -9,40 +9,45 @@
 #include <filesystem>
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 namespace sliding {
 
 using random_model::mixing_layer, random_model::same_bits;
 
 // All layers have windows, of two sizes and two ropes.
-struct windowed : model<
+struct windowed : network<
     embedding<131, 96>,
-    stack<3, mixing_layer<attention<attend{.dim = 96, .heads = 6, .kv_heads = 2, .head_dim = 22, .rope = {.dims = 22, .theta = 1e4}, .qk_norm = {1e-6}, .window = 75}>>,
-             mixing_layer<attention<attend{.dim = 96, .heads = 8, .kv_heads = 4, .head_dim = 32, .rope = {.dims = 20, .theta = 500}, .window = 180}>>>,
+    stack<3, mixing_layer<attention<attention_options{.dim = 96, .heads = 6, .kv_heads = 2, .head_dim = 22, .rope = {.dims = 22, .theta = 1e4}, .qk_norm = {1e-6}, .window = 75}>>,
+             mixing_layer<attention<attention_options{.dim = 96, .heads = 8, .kv_heads = 4, .head_dim = 32, .rope = {.dims = 20, .theta = 500}, .window = 180}>>>,
     rms_norm<96, 1e-6>,
     head<96, 131, false>> {};
 
 // A window in each layer, and angles that depend on the context.
-struct turning : model<
+struct turning : network<
     embedding<131, 96>,
-    stack<1, mixing_layer<attention<attend{.dim = 96, .heads = 6, .kv_heads = 2, .head_dim = 22,
-                                           .rope = {.dims = 22, .theta = 1e4, .rule = stretch::dynamic, .factor = 2, .max_position = 100}, .window = 75}>>>,
+    stack<1, mixing_layer<attention<attention_options{.dim = 96, .heads = 6, .kv_heads = 2, .head_dim = 22,
+                                           .rope = {.dims = 22, .theta = 1e4, .rule = rope_scaling::dynamic, .factor = 2, .max_position = 100}, .window = 75}>>>,
     rms_norm<96, 1e-6>,
     head<96, 131, false>> {};
 
 // All layers have recurrent states, and pages 1024 positions.
-struct recurring : model<
+struct recurring : network<
     embedding<131, 96>,
     stack<2, mixing_layer<short_conv<96, 3>>,
-             mixing_layer<mamba_mixer<state_space{.dim = 96, .heads = 6, .head_dim = 10, .state = 20, .groups = 3, .taps = 4, .eps = 1e-5, .conv_bias = true, .bias = true}>>>,
+             mixing_layer<mamba_mixer<mamba_options{.dim = 96, .heads = 6, .head_dim = 10, .state = 20, .groups = 3, .taps = 4, .eps = 1e-5, .conv_bias = true, .bias = true}>>>,
     rms_norm<96, 1e-6>,
     head<96, 131, false>> {
   static constexpr auto names = random_model::recurrent::names;
 };
 
 template <class M, u32 length> struct tests {
-  using program = cke::program<M, Q8_0>;
-  using loaded = cke::loaded<program, dtype::bf16, isa::native>;
+  using program = cke::graph::program<M, Q8_0>;
+  using loaded = cke::runtime::loaded<program, dtype::bf16, isa::native>;
   using text = sequence<loaded>;
   static constexpr u32 vocab = text::vocab_size, context = 200, chunk = 64;
 
@@ -86,8 +91,8 @@ template <class M, u32 length> struct tests {
       CHECK(s.context() == most_positions);
       while (s.position() < length) REQUIRE(goes_on(s, std::min(piece, length - s.position())));
       const u32 most = loaded::slot::plan.in_sight(chunk) + 1;
-      CHECK(m->cache.passing.size() == std::max(most, loaded::slot::plan.kept(m->run.limits())));
-      CHECK(m->cache.lasting.page_bytes() == 0);
+      CHECK(m->cache.transient.size() == std::max(most, loaded::slot::plan.kept(m->run.limits())));
+      CHECK(m->cache.persistent.page_bytes() == 0);
     }
   }
   static void in_company() {
@@ -179,7 +184,7 @@ TEST_CASE("sliding: what cannot slide says why") {
   const auto lasts = random_model::failure_of([&] { s.slide(); });
   CHECK(lasts.code == errc::unsupported);
   CHECK(lasts.text == "sliding: expected states that pass, windows or recurrent, in all layers, found layer 1, which sees all positions");
-  auto turns = random_model::lone<slot_state<program<turning, Q8_0>, dtype::bf16, isa::native>>(200);
+  auto turns = random_model::lone<sequence_state<program<turning, Q8_0>, dtype::bf16, isa::native>>(200);
   CHECK(random_model::failure_of([&] { turns.slide(); }).text.ends_with("found a rope that depends on the context"));
   auto narrow = windows::text(windows::load({.threads = 1, .context = 179}));
   const auto less = random_model::failure_of([&] { narrow.slide(); });

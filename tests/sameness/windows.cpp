@@ -6,6 +6,11 @@
 #include <filesystem>
 
 using namespace cke;
+using namespace cke::text;
+using namespace cke::io;
+using namespace cke::graph;
+using namespace cke::kernels;
+using namespace cke::runtime;
 
 namespace windows {
 
@@ -28,8 +33,8 @@ TEST_CASE("sameness: windows: a sequence has the pages in sight, and goes back t
   session s(m), busy(m);
   s.feed(ids);
   busy.feed(ids);
-  CHECK(m->cache.passing.size() == 2 * slot::plan.in_sight(64));
-  CHECK(s.state().passing().end() - s.state().passing().first() == slot::plan.in_sight(64));
+  CHECK(m->cache.transient.size() == 2 * slot::plan.in_sight(64));
+  CHECK(s.state().transient().end() - s.state().transient().first() == slot::plan.in_sight(64));
   CHECK(m->state_bytes() == slot::plan.bytes({.context = 900, .chunk = 64}));
   for (const u32 back : {899u, 850u, 700u, 400u, 640u, 128u, 127u, 1u}) {
     CAPTURE(back);
@@ -68,7 +73,7 @@ TEST_CASE("sameness: windows: kept in a file, without what has passed, and taken
     save_session(s, path);
     const u64 pages = ceil_div(s.state().position(), key_block), seen = pages - slot::first_seen(s.state().position());
     const u64 bytes = sizeof(session_header) + sizeof(u64) + (kept + machine::vocab) * sizeof(u32);
-    CHECK(std::filesystem::file_size(path) == bytes + pages * slot::plan.lasting.caches + seen * slot::plan.passing.caches);
+    CHECK(std::filesystem::file_size(path) == bytes + pages * slot::plan.persistent.caches + seen * slot::plan.transient.caches);
     load_session(again, path);
     CHECK(again.position() == kept);
     again.feed(ids.subspan(kept, 20));

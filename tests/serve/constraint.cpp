@@ -10,6 +10,8 @@
 #include <cke/text/chat/tool_calls.hpp>
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::text;
 using namespace cke::serve;
 
 namespace {

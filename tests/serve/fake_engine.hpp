@@ -14,6 +14,10 @@
 namespace fake {
 
 using namespace cke;
+using namespace cke::graph;
+using namespace cke::io;
+using namespace cke::runtime;
+using namespace cke::text;
 
 // Ids 0 to 255 are bytes; then control tokens.
 inline constexpr u32 end_id = 256, call_id = 257, vocab = 258, dim = 8;
@@ -38,10 +42,10 @@ inline std::vector<u32> ids(std::string_view text) {
 
 // What happened to the model, in order.
 struct pass {
-  std::vector<std::pair<const conversation*, std::size_t>> turns;  // how many ids each took
+  std::vector<std::pair<const any_session*, std::size_t>> turns;  // how many ids each took
 };
 
-class engine final : public cke::engine {
+class any_model final : public cke::any_model {
  public:
   explicit engine(u32 context = 512) : context_(context) {}
 
@@ -55,7 +59,7 @@ class engine final : public cke::engine {
   u64 weight_bytes() const override { return 0; }
   u64 activation_bytes() const override { return 0; }
   u64 state_bytes() const override { return 0; }
-  std::unique_ptr<conversation> open() const override { return std::make_unique<talk>(*this); }
+  std::unique_ptr<any_session> open() const override { return std::make_unique<talk>(*this); }
   void feed_together(std::span<const turn> turns) override {
     for (const turn& t : turns) static_cast<const talk*>(t.of)->need_fits(t.ids);
     const std::lock_guard turn_of_mine(busy_);
@@ -86,9 +90,9 @@ class engine final : public cke::engine {
   std::string script;
 
  private:
-  class talk final : public conversation {
+  class talk final : public any_session {
    public:
-    explicit talk(const engine& of) : of_(of), logits_(vocab) {}
+    explicit talk(const any_model& of) : of_(of), logits_(vocab) {}
     void feed(std::span<const u32> ids) override { need_fits(ids), take(ids); }
     void feed_all(std::span<const u32> ids, const take_logits& give) override {
       need_fits(ids);
@@ -115,7 +119,7 @@ class engine final : public cke::engine {
       take(ids.first(most));
       return most;
     }
-    std::unique_ptr<conversation> fork() const override { return std::make_unique<talk>(*this); }
+    std::unique_ptr<any_session> fork() const override { return std::make_unique<talk>(*this); }
     void save(const std::string&) const override { throw Error(errc::unsupported, {}, "save", "an engine with states"); }
     void load(const std::string&) override { throw Error(errc::unsupported, {}, "load", "an engine with states"); }
 
@@ -151,7 +155,7 @@ class engine final : public cke::engine {
     }
 
    private:
-    const engine& of_;
+    const any_model& of_;
     u64 state_ = 1;         // a hash of the history
     std::size_t said_ = 0;  // bytes of the script at its end
     std::vector<u32> history_;

@@ -5,6 +5,8 @@
 #include <cke/serve/guard.hpp>
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::text;
 using namespace cke::serve;
 
 TEST_CASE("a host is the loopback, or a name that was allowed") {

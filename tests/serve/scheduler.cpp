@@ -13,6 +13,10 @@
 #include "fake_engine.hpp"
 
 using namespace cke;
+using namespace cke::graph;
+using namespace cke::io;
+using namespace cke::runtime;
+using namespace cke::text;
 using namespace cke::serve;
 
 namespace {
@@ -157,7 +161,7 @@ TEST_CASE("guesses change no answer, whoever guesses, and whatever runs or is ca
   }
   CHECK((alone.back().end == ending::length && alone.back().counts.generated == 227));
   fake::engine smaller(context);  // guesses greedy answers right
-  for (engine* by : {static_cast<engine*>(nullptr), static_cast<engine*>(&smaller)})
+  for (any_model* by : {static_cast<any_model*>(nullptr), static_cast<any_model*>(&smaller)})
     for (const u32 slots : {1u, 4u})
       for (const u32 draft : {1u, 7u, 64u}) {
         bench b({.slots = slots, .queue = 200, .chunk = 16, .draft = draft, .smaller = by}, context);
@@ -278,7 +282,7 @@ TEST_CASE("a step has one row of each running answer, and at most a chunk of pro
   for (client& c : all) jobs.push_back(*c);
   REQUIRE(b.work.submit(jobs));
   for (client& c : all) c.wait();
-  std::map<const conversation*, std::size_t> fed, waited;
+  std::map<const any_session*, std::size_t> fed, waited;
   for (const auto& p : b.model.passes()) {
     std::size_t prompt_ids = 0, decoding = 0;
     for (const auto& [who, n] : p.turns) {

@@ -12,6 +12,10 @@
 #include "fake_engine.hpp"
 
 using namespace cke;
+using namespace cke::graph;
+using namespace cke::io;
+using namespace cke::runtime;
+using namespace cke::text;
 using namespace cke::serve;
 using namespace std::chrono_literals;
 

@@ -6,6 +6,10 @@
 #include "presets.hpp"
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::runtime;
+using namespace cke::text;
+using namespace cke::graph;
 
 namespace {
 
@@ -27,7 +31,7 @@ static_assert(std::is_same_v<from_config<llama_published>, from_config<llama_now
 constexpr llama_config read = from_config<llama_published>::config, preset = Llama_3_2_1B::config;
 static_assert(read.vocab == preset.vocab && read.dim == preset.dim && read.hidden == preset.hidden && read.layers == preset.layers);
 static_assert(read.heads == preset.heads && read.kv_heads == preset.kv_heads && read.head_dim == 64 && read.tied && read.eps == preset.eps);
-static_assert(read.rope.rule == stretch::llama3 && read.rope.theta == preset.rope.theta && read.rope.factor == preset.rope.factor);
+static_assert(read.rope.rule == rope_scaling::llama3 && read.rope.theta == preset.rope.theta && read.rope.factor == preset.rope.factor);
 static_assert(read.rope.low == preset.rope.low && read.rope.high == preset.rope.high && read.rope.original == preset.rope.original);
 static_assert(program<from_config<llama_now>, BF16>::parameters == program<Llama_3_2_1B, BF16>::parameters);
 

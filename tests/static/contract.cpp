@@ -6,12 +6,13 @@
 #include "presets.hpp"
 
 using namespace cke;
+using namespace cke::graph;
 
 namespace {
 
 using enum opcode;
 using plain = program<Qwen3_0_6B, Q8_0, false>;
-constexpr code layer = block_code<at<0, plain::kinds>, plain::variants.list[0].formats>;
+constexpr code layer = lowered_block<at<0, plain::kinds>, plain::variants.list[0].formats>;
 
 // ---- one layer as macro instructions ---------------------------------------------------------------
 
@@ -71,7 +72,7 @@ constexpr bool well_mapped(const code& c) {
 template <class P> constexpr bool well_mapped_program() {
   for (const code* c : P::bodies)
     if (!well_mapped(*c)) return false;
-  return well_mapped(P::head()) && well_mapped(P::foot());
+  return well_mapped(P::header_code()) && well_mapped(P::footer_code());
 }
 template <class P> constexpr bool is_well_mapped = well_mapped_program<P>();  // constants of their own: compilers limit steps
 template <class... Ms> constexpr bool all_well_mapped(list<Ms...>) {
@@ -79,7 +80,7 @@ template <class... Ms> constexpr bool all_well_mapped(list<Ms...>) {
 }
 static_assert(all_well_mapped(presets{}));
 static_assert(compile(plain::body<0>()).peak_registers == 5 && compile(program<Qwen3_0_6B, Q8_0>::body<0>()).peak_registers == 4);
-static_assert(compile(plain::foot()).diagnostics.size() == 1);  // the logits
+static_assert(compile(plain::footer_code()).diagnostics.size() == 1);  // the logits
 
 // ---- views -------------------------------------------------------------------------------------------
 

@@ -6,6 +6,10 @@
 #include "presets.hpp"
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::runtime;
+using namespace cke::text;
+using namespace cke::graph;
 
 namespace {
 
@@ -23,7 +27,7 @@ constexpr char gemma3_now[] = "{" SHAPE R"("model_type": "gemma3_text", "head_di
 static_assert(std::is_same_v<from_config<gemma3_old>, from_config<gemma3_now>>);
 constexpr gemma3_config gemma3_read = from_config<gemma3_now>::config;
 static_assert(gemma3_read.sliding == layer_set::all_but_every(6).first(8) && gemma3_read.local_rope.theta == real{2e4});
-static_assert(gemma3_read.rope.rule == stretch::linear && gemma3_read.rope.factor == real{8} && gemma3_read.local_rope.rule == stretch::none);
+static_assert(gemma3_read.rope.rule == rope_scaling::linear && gemma3_read.rope.factor == real{8} && gemma3_read.local_rope.rule == rope_scaling::none);
 
 // the 4B file leaves out most of it
 constexpr char gemma3_4b[] = R"({"model_type": "gemma3_text", "hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 34,
@@ -44,7 +48,7 @@ static_assert(from_config<gemma4_now>::config.rope.dims == 8 && !from_config<gem
 static_assert(program<Gemma_4_E2B, Q8_0>::state_bytes({.context = 512}, dtype::f16) == u64{512} * 2 * 2 * (12 * 256 + 3 * 512));
 // Sequences go on behind their context where nothing lasts, and no angle depends on how long it is.
 static_assert(program<Mistral_7B_v0_1, Q8_0>::slides && program<Mamba2_130M, Q8_0>::slides && !program<Gemma_4_E2B, Q8_0>::slides);
-static_assert(program<Gemma_4_E2B, Q8_0>::first_lasting == 4);
+static_assert(program<Gemma_4_E2B, Q8_0>::first_persistent == 4);
 // Rows that nobody wants end with the last layer that has a state: 20 and 1 layers have none.
 static_assert(program<Gemma_4_E2B, Q8_0>::row_end.layer == 14 && program<Nemotron_H_8B, Q8_0>::row_end.layer == 50);
 // Beyond it windows of 512 take what a pass of 512 sees: 9 pages of 128 positions.
@@ -88,7 +92,7 @@ constexpr char phi3_now[] = "{" SHAPE R"("model_type": "phi3", "original_max_pos
   "partial_rotary_factor": 0.75, "rope_type": "longrope", "short_factor": [1, 1, 1, 1, 1, 1], "long_factor": [1, 2, 3, 4, 5, 6]}})";
 constexpr phi3_config old_phi3 = from_config<phi3_old>::config, now_phi3 = from_config<phi3_now>::config;
 static_assert(old_phi3.rope.dims == 12 && now_phi3.rope.dims == 12 && old_phi3.rope.original == 32 && now_phi3.rope.original == 32);
-static_assert(old_phi3.rope.rule == stretch::longrope && now_phi3.rope.rule == stretch::longrope && old_phi3.window == everything);
+static_assert(old_phi3.rope.rule == rope_scaling::longrope && now_phi3.rope.rule == rope_scaling::longrope && old_phi3.window == everything);
 static_assert(old_phi3.rope.factors->longs[5] == 6 && now_phi3.rope.factors->longs[5] == 6);
 
 constexpr char smollm3_old[] = "{" SHAPE R"("model_type": "smollm3", "rope_theta": 5000000, "no_rope_layer_interval": 4, "use_sliding_window": false,

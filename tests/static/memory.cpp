@@ -4,6 +4,7 @@
 #include "presets.hpp"
 
 using namespace cke;
+using namespace cke::graph;
 
 namespace {
 
@@ -17,7 +18,7 @@ struct seed_map {
 };
 
 // Every buffer is sized for the whole context, and is nobody else's: liveness is not used.
-template <class P> constexpr seed_map seed_activations(const attend& a, u32 hidden, u64 context) {
+template <class P> constexpr seed_map seed_activations(const attention_options& a, u32 hidden, u64 context) {
   const u64 f32 = 4, q = f32 * context * a.heads * a.head_dim;
   return {.text = 16 * context, .tokens = 4 * context, .stream = f32 * context * a.dim,
           .kv = f32 * P::layers * 2 * a.kv_heads * context * a.head_dim, .rope = f32 * 2 * context * (a.rope.dims / 2),
@@ -71,7 +72,7 @@ static_assert(ours::state_bytes(whole, dtype::f32) == seed.kv);
 constexpr bool aligned(const layout& l) {
   for (u32 r = 0; r < max_regs; ++r)
     if (l.offset[r] % 64 || l.bytes[r] % 64) return false;
-  return l.shared % 64 == 0 && l.own % 64 == 0;
+  return l.shared % 64 == 0 && l.per_thread % 64 == 0;
 }
 constexpr bool sound(const code& c) {
   for (const form f : {form::decode, form::prefill}) {
@@ -83,7 +84,7 @@ constexpr bool sound(const code& c) {
 template <class P> constexpr bool sound_program() {
   for (const code* c : P::bodies)
     if (!sound(*c)) return false;
-  bool good = sound(P::head()) && sound(P::foot());
+  bool good = sound(P::header_code()) && sound(P::footer_code());
   P::for_each_weight([&](const weight& w) { good = good && w.offset % 64 == 0; });
   P::for_each_state(dtype::bf16, [&](const state_descriptor& d) { good = good && d.offset % 64 == 0 && d.align == 64; });
   return good;

@@ -5,6 +5,7 @@
 #include "presets.hpp"
 
 using namespace cke;
+using namespace cke::graph;
 
 namespace {
 
@@ -28,7 +29,7 @@ template <class P> constexpr u32 matmuls(role is) {
 
 // 564 = 1 + 28 * 20 + 3 steps, and 28 stores into the cache
 static_assert(plain::count() == 592 && plain::count() - plain::count(kv_store) == 564);
-static_assert(plain::head().ops.size() == 1 && plain::foot().ops.size() == 3 && plain::body_count == 1);
+static_assert(plain::header_code().ops.size() == 1 && plain::footer_code().ops.size() == 3 && plain::body_count == 1);
 static_assert(plain::count(embedding) == 1 && plain::count(logits) == 1);
 static_assert(plain::count(rmsnorm) == 57 && plain::count(residual_save) == 56 && plain::count(residual_add) == 56);
 static_assert(plain::count(quantize) == 4 * 28 + 1 && plain::count(head_norm) == 28 && plain::count(rope) == 28);
@@ -40,13 +41,13 @@ static_assert(plain::count(matmul) == 6 * 28);
 // one layer as the lowering writes it: 20 steps
 constexpr opcode layer_of_20[]{residual_save, rmsnorm, quantize, matmul, matmul, matmul, head_norm, rope, attend, quantize,
                                matmul, residual_add, residual_save, rmsnorm, quantize, matmul, act_mul, quantize, matmul, residual_add};
-static_assert(steps_are(block_code<at<0, plain::kinds>, plain::variants.list[0].formats>, layer_of_20));
-static_assert(steps_are(plain::foot(), {rmsnorm, quantize, logits}));
+static_assert(steps_are(lowered_block<at<0, plain::kinds>, plain::variants.list[0].formats>, layer_of_20));
+static_assert(steps_are(plain::footer_code(), {rmsnorm, quantize, logits}));
 
 // and as it runs: 9 steps, 4 barriers
 static_assert(steps_are(fused::body<0>(), {norm_quantize, qkv_matmul, head_norm_rope, kv_store, attend_quantize, matmul_add,
                                            norm_quantize, matmul_act_quantize, matmul_add}));
-static_assert(steps_are(fused::foot(), {norm_quantize, logits}));
+static_assert(steps_are(fused::footer_code(), {norm_quantize, logits}));
 static_assert(fused::count() == 1 + 28 * 9 + 2);
 static_assert(phases_of(fused::body<0>(), form::decode).barriers() == 4 && fused::barriers(form::decode) == 1 + 28 * 4 + 1);
 static_assert(phases_of(fused::body<0>(), form::prefill).barriers() == 8);

@@ -7,6 +7,7 @@
 #include <string>
 
 using namespace cke;
+using namespace cke::text;
 
 namespace {
 

@@ -6,6 +6,7 @@
 #include <string>
 
 using namespace cke;
+using namespace cke::text;
 
 static_assert(byte_alphabet['A'] == 'A' && byte_alphabet[' '] == U'Ġ' &&
               byte_alphabet['\n'] == U'Ċ');

@@ -11,6 +11,7 @@
 #include <sstream>
 
 using namespace cke;
+using namespace cke::text;
 
 namespace {
 

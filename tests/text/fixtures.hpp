@@ -51,7 +51,7 @@ class reader {
 };
 
 struct encoding {
-  cke::encode_options options;
+  cke::text::encode_options options;
   std::string text;
   std::vector<u32> ids;
 };
@@ -70,14 +70,14 @@ inline std::vector<encoding> encodings(const std::string& name) {
 }
 
 // Adds a token and returns its id.
-inline u32 add(cke::vocabulary& v, std::string_view text,
-               cke::token_type type = cke::token_type::normal) {
+inline u32 add(cke::text::vocabulary& v, std::string_view text,
+               cke::text::token_type type = cke::text::token_type::normal) {
   v.tokens.emplace_back(text);
   v.types.push_back(type);
   return static_cast<u32>(v.tokens.size() - 1);
 }
 
-inline void add_merge(cke::vocabulary& v, std::string_view left, std::string_view right) {
+inline void add_merge(cke::text::vocabulary& v, std::string_view left, std::string_view right) {
   const auto id = [&](std::string_view text) {
     const auto at = std::ranges::find(v.tokens, text);
     return at != v.tokens.end() ? static_cast<u32>(at - v.tokens.begin()) : add(v, text);
@@ -87,8 +87,8 @@ inline void add_merge(cke::vocabulary& v, std::string_view left, std::string_vie
 }
 
 // Byte-level BPE in which id b is the byte b, and nothing merges yet.
-inline cke::vocabulary bytes_only() {
-  cke::vocabulary v;
+inline cke::text::vocabulary bytes_only() {
+  cke::text::vocabulary v;
   for (u32 b = 0; b < 256; ++b) add(v, std::string(1, static_cast<char>(b)));
   return v;
 }

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-using cke::index_table;
+using cke::text::index_table;
 using cke::u32;
 using cke::u64;
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 using namespace cke;
+using namespace cke::text;
 constexpr float infinity = std::numeric_limits<float>::infinity();
 
 TEST_CASE("log_probabilities: the full softmax, and the best in order") {

@@ -9,6 +9,7 @@
 #include "fixtures.hpp"
 
 using namespace cke;
+using namespace cke::text;
 
 TEST_CASE("nfc: equals Python's unicodedata2 16") {
   u32 count = 0;

@@ -7,6 +7,7 @@
 #include <limits>
 
 using namespace cke;
+using namespace cke::text;
 
 namespace {
 

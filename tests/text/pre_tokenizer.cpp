@@ -8,6 +8,7 @@
 #include <string_view>
 
 using namespace cke;
+using namespace cke::text;
 
 namespace {
 

@@ -7,6 +7,7 @@
 #include <array>
 
 using namespace cke;
+using namespace cke::text;
 using block = std::array<u32, 4>;
 
 // Random123's kat_vectors, lines "philox4x32 10".

@@ -22,6 +22,7 @@ static std::size_t allocations = 0;
 [[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 using namespace cke;
+using namespace cke::text;
 namespace {
 
 using ids = std::vector<u32>;

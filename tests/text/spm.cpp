@@ -7,6 +7,7 @@
 #include "fixtures.hpp"
 
 using namespace cke;
+using namespace cke::text;
 using fixtures::add;
 
 namespace {

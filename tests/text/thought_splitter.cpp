@@ -5,6 +5,7 @@
 #include <cke/text/chat/thought_splitter.hpp>
 
 using namespace cke;
+using namespace cke::text;
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include "fixtures.hpp"
 
 using namespace cke;
+using namespace cke::text;
 using fixtures::add;
 
 namespace {

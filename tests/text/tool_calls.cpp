@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 using namespace cke;
+using namespace cke::text;
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 using namespace cke;
+using namespace cke::text;
 using namespace std::string_view_literals;
 
 static_assert(utf8_next("\xF0\x9F\x98\x80").code == 0x1F600);

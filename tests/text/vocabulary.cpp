@@ -8,6 +8,7 @@
 #include "fixtures.hpp"
 
 using namespace cke;
+using namespace cke::text;
 using fixtures::add;
 
 static_assert(byte_token_value("<0x0A>") == 10 && byte_token_value("<0xFF>") == 255);

@@ -11,7 +11,7 @@
 
 using namespace command;
 using cke::dtype;
-using cke::gguf;
+using cke::io::gguf;
 
 namespace {
 
@@ -27,14 +27,14 @@ gguf made(const fs::path& in, const fs::path& out, const std::string& to) {
   return gguf::read(out);
 }
 
-bool same_bytes(const cke::tensor_ref& a, const cke::tensor_ref& b) {
+bool same_bytes(const cke::io::tensor_ref& a, const cke::io::tensor_ref& b) {
   return a.type == b.type && a.shape == b.shape && std::ranges::equal(a.bytes, b.bytes);
 }
 // As same_bytes, but for the last bit of numbers that come of e^x.
-bool same_numbers(const cke::tensor_ref& a, const cke::tensor_ref& b) {
+bool same_numbers(const cke::io::tensor_ref& a, const cke::io::tensor_ref& b) {
   if (a.type != dtype::f32 || b.type != dtype::f32 || a.shape != b.shape) return false;
   for (std::size_t i = 0; i < a.bytes.size(); i += sizeof(float)) {
-    const float x = cke::detail::load<float>(a.bytes.data() + i), y = cke::detail::load<float>(b.bytes.data() + i);
+    const float x = cke::io::detail::load<float>(a.bytes.data() + i), y = cke::io::detail::load<float>(b.bytes.data() + i);
     if (!(std::abs(x - y) <= 1.2e-7f * std::abs(y))) return false;
   }
   return true;
@@ -116,13 +116,13 @@ TEST_CASE("quantize: what GGUF cannot say, and tensors that are not the config's
 
 TEST_CASE("quantize: 8-bit floats times their scales, also where GGUF has them the other way round") {
   const scratch dir;
-  const cke::checkpoint from = cke::hf(models + "deepseek_v3_fp8");
+  const cke::io::checkpoint from = cke::hf(models + "deepseek_v3_fp8");
   const gguf file = made(from.name, dir / "m.gguf", "f32");
   const auto widened = [&](const std::string& name) {
     const auto* t = from.tensors.find(name);
     REQUIRE(t != nullptr);
     REQUIRE(t->type == dtype::f8_e4m3);
-    const cke::f8_matrix m = cke::f8_matrix_of(from.tensors, from.name, name, *t);
+    const cke::runtime::f8_matrix m = cke::runtime::f8_matrix_of(from.tensors, from.name, name, *t);
     std::vector<float> numbers(t->bytes.size());
     for (cke::u64 row = 0; row < t->shape[0]; ++row) m.read(row, 0, m.columns, numbers.data() + row * m.columns);
     return numbers;
@@ -130,7 +130,7 @@ TEST_CASE("quantize: 8-bit floats times their scales, also where GGUF has them t
   const auto in_file = [&](const std::string& name, std::size_t i) {
     const auto* t = file.tensors().find(name);
     REQUIRE(t != nullptr);
-    return cke::detail::load<float>(t->bytes.data() + i * sizeof(float));
+    return cke::io::detail::load<float>(t->bytes.data() + i * sizeof(float));
   };
   const auto down = widened("model.layers.1.mlp.experts.4.down_proj.weight");
   for (std::size_t i = 0; i < down.size(); ++i) CHECK(in_file("blk.1.ffn_down_exps.weight", 4 * down.size() + i) == down[i]);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 using namespace cke;
+using namespace cke::tune;
 
 namespace {
 

@@ -9,6 +9,7 @@
 #include "bench_table.hpp"
 #include "cost.hpp"
 #include "terminal.hpp"
+#include "rooms.hpp"
 
 namespace cke::tool {
 namespace {
@@ -58,9 +59,9 @@ double median(std::vector<double> x) {
   return (x[x.size() / 2] + x[(x.size() - 1) / 2]) / 2;
 }
 
-using conversations = std::vector<std::unique_ptr<conversation>>;
+using conversations = std::vector<std::unique_ptr<any_session>>;
 
-void run_test(engine& e, const conversations& all, const test& t, std::span<const u32> ids) {
+void run_test(any_model& e, const conversations& all, const test& t, std::span<const u32> ids) {
   if (t.prompt || t.sequences == 1) {
     const u32 step = t.prompt ? t.prompt : 1;
     for (std::size_t at = 0; at < ids.size(); at += step) all[0]->feed(ids.subspan(at, step));
@@ -73,11 +74,11 @@ void run_test(engine& e, const conversations& all, const test& t, std::span<cons
   }
 }
 // Recurrent states are as they were there, too.
-void go_back(conversation& c, u32 depth) {
+void go_back(any_session& c, u32 depth) {
   c.rewind(depth);
   c.feed(std::span<const u32>{});
 }
-double ns_of(engine& e, const conversations& all, const test& t, std::span<const u32> ids) {
+double ns_of(any_model& e, const conversations& all, const test& t, std::span<const u32> ids) {
   for (u32 s = 0; s < t.sequences; ++s) go_back(*all[s], t.depth);
   const auto start = std::chrono::steady_clock::now();
   run_test(e, all, t, ids);
@@ -112,7 +113,7 @@ class runner {
  public:
   runner(const bench_args& args, u32 threads, u64 context, u32 logit_rows)
       : args_(args), model_(load_for_bench(args, threads, context, logit_rows)) {
-    const engine& e = *model_.engine;
+    const any_model& e = *model_.engine;
     const model_options planned{.context = e.context(), .chunk = args.model.chunk, .logit_rows = logit_rows};
     cost_.emplace(json_object::parse(model_.door->plan_json(planned)), e.weight_bytes());
     if (args.peaks) probe_ = probe_of(e.isa(), e.threads());
@@ -147,7 +148,7 @@ class runner {
 
   // `alone`: the samples of the same test with one sequence, where there are any.
   json_object row(const samples& s, const samples* alone) const {
-    const engine& e = *model_.engine;
+    const any_model& e = *model_.engine;
     std::vector<double> ns, ts;
     for (const double x : s.ns) ns.push_back(std::round(x)), ts.push_back(s.of.ids() * 1e9 / x);
     double bytes = 0;

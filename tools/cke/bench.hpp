@@ -3,6 +3,7 @@
 #pragma once
 
 #include "commands.hpp"
+#include "rooms.hpp"
 
 namespace cke::tool {
 

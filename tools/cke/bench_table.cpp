@@ -6,6 +6,7 @@
 
 #include "source.hpp"
 #include "terminal.hpp"
+#include "rooms.hpp"
 
 namespace cke::tool {
 

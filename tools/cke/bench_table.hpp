@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "rooms.hpp"
+
 namespace cke::tool {
 
 using json_object = nlohmann::ordered_json;

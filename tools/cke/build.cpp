@@ -3,6 +3,7 @@
 #include "cache.hpp"
 #include "commands.hpp"
 #include "terminal.hpp"
+#include "rooms.hpp"
 
 namespace cke::tool {
 

@@ -24,6 +24,7 @@
 #include "process.hpp"
 #include "sha256.hpp"
 #include "terminal.hpp"
+#include "rooms.hpp"
 
 namespace cke::tool {
 namespace {

@@ -6,6 +6,7 @@
 
 #include "library.hpp"
 #include "unit.hpp"
+#include "rooms.hpp"
 
 namespace cke::tool {
 

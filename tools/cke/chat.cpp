@@ -8,12 +8,13 @@
 
 #include "commands.hpp"
 #include "terminal.hpp"
+#include "rooms.hpp"
 
 namespace cke::tool {
 namespace {
 
 // Feeds what is new: the caches of what the conversation has in common with `ids` stay.
-std::span<const u32> keep_common(conversation& c, std::span<const u32> ids) {
+std::span<const u32> keep_common(any_session& c, std::span<const u32> ids) {
   const auto [mine, theirs] = std::ranges::mismatch(c.history(), ids);
   const auto common = static_cast<std::size_t>(theirs - ids.begin());
   const std::size_t kept = std::min(common, ids.size() - 1);  // the last id's logits are wanted

@@ -9,6 +9,7 @@
 #include <cke/text/sampling/sampler.hpp>
 
 #include "source.hpp"
+#include "rooms.hpp"
 
 namespace cke::tool {
 

@@ -8,6 +8,8 @@
 
 #include <cke/core/params.hpp>
 
+#include "rooms.hpp"
+
 namespace cke::tool {
 
 void program_cost::work::add(std::string_view format, double count) {

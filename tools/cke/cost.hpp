@@ -9,6 +9,8 @@
 #include <cke/core/opcode.hpp>
 #include <cke/tune/peaks.hpp>
 
+#include "rooms.hpp"
+
 namespace cke::tool {
 
 class program_cost {

@@ -5,6 +5,7 @@
 
 #include "commands.hpp"
 #include "terminal.hpp"
+#include "rooms.hpp"
 
 namespace cke::tool {
 

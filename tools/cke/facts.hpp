@@ -14,6 +14,8 @@
 #include <cke/models/lfm2.hpp>
 #include <cke/models/qwen3_5.hpp>
 
+#include "rooms.hpp"
+
 namespace cke::tool {
 
 struct model_facts {
@@ -55,7 +57,7 @@ inline bool is_written(std::string_view key) {
   static constexpr std::string_view of_lists[] = {".first", ".last", ".most", ".varies"};
   return !key.empty() && std::ranges::find(made, key) == std::end(made) &&
          std::ranges::none_of(of_lists, [&](std::string_view end) { return key.ends_with(end); }) &&
-         std::ranges::none_of(cke::detail::shown_by_tensors, [&](const auto& row) { return row.key == key; });
+         std::ranges::none_of(io::detail::shown_by_tensors, [&](const auto& row) { return row.key == key; });
 }
 inline void put(model_facts& f, const config_key& k, u32 v) {
   if (v != everything && v >= k.least) f.add(alternative(k.gguf, 0), v);
@@ -76,9 +78,9 @@ inline void put(model_facts& f, const config_key& k, const rotary& r) {
   f.rope = r;
   f.add("rope.dimension_count", r.dims);
   // llama3's rule is a tensor, and so are longrope's factors.
-  if (r.rule == stretch::linear || r.rule == stretch::yarn) {
+  if (r.rule == rope_scaling::linear || r.rule == rope_scaling::yarn) {
     const double factor = r.factor.v != 0 ? r.factor.v : static_cast<double>(r.max_position) / r.original;
-    f.add("rope.scaling.type", r.rule == stretch::linear ? std::string_view("linear") : "yarn");
+    f.add("rope.scaling.type", r.rule == rope_scaling::linear ? std::string_view("linear") : "yarn");
     f.add("rope.scaling.factor", static_cast<float>(factor));
     // llama.cpp multiplies the rule's own factor by this one, or finds its own with the multiplier.
     if ((r.attention_factor.v != 0 || r.mscale_all.v != 0) && !f.find("rope.scaling.yarn_log_multiplier"))
@@ -86,9 +88,9 @@ inline void put(model_facts& f, const config_key& k, const rotary& r) {
     if (r.beta_fast.v != 32) f.add("rope.scaling.yarn_beta_fast", static_cast<float>(r.beta_fast));
     if (r.beta_slow.v != 1) f.add("rope.scaling.yarn_beta_slow", static_cast<float>(r.beta_slow));
   }
-  if (r.rule == stretch::longrope) f.add("rope.scaling.type", "longrope");
-  if (r.rule == stretch::longrope) f.add("rope.scaling.attn_factor", rope_frequencies::of(r, f.rope_head_dim, 0).attention_factor);
-  if (r.rule == stretch::yarn || r.rule == stretch::longrope) f.add("rope.scaling.original_context_length", r.original);
+  if (r.rule == rope_scaling::longrope) f.add("rope.scaling.type", "longrope");
+  if (r.rule == rope_scaling::longrope) f.add("rope.scaling.attn_factor", rope_frequencies::of(r, f.rope_head_dim, 0).attention_factor);
+  if (r.rule == rope_scaling::yarn || r.rule == rope_scaling::longrope) f.add("rope.scaling.original_context_length", r.original);
 }
 
 // What the family itself puts into metadata.

@@ -6,6 +6,7 @@
 #include "commands.hpp"
 #include "terminal.hpp"
 #include "unit.hpp"
+#include "rooms.hpp"
 
 namespace cke::tool {
 

@@ -10,6 +10,8 @@
 
 #include <cke/graph/format_policy.hpp>
 
+#include "rooms.hpp"
+
 namespace cke::tool {
 namespace {
 
@@ -183,20 +185,20 @@ class planner {
       out_.push_back({name, {numbers.size()}, role::norm, 0, false, change::none, {}, {}, std::move(numbers)});
     };
     const rotary& rope = model_.rope;
-    if (rope.rule == stretch::llama3) {
+    if (rope.rule == rope_scaling::llama3) {
       rotary plain = rope;
-      plain.rule = stretch::none;
+      plain.rule = rope_scaling::none;
       const auto usual = rope_frequencies::of(plain, model_.rope_head_dim, 0).inverse, slowed = rope_frequencies::of(rope, model_.rope_head_dim, 0).inverse;
       std::vector<float> divisors(usual.size());
       std::ranges::transform(usual, slowed, divisors.begin(), std::divides<>{});
       add_made("rope_freqs.weight", std::move(divisors));
     }
-    if (rope.rule == stretch::proportional) {
+    if (rope.rule == rope_scaling::proportional) {
       std::vector<float> divisors(model_.rope_head_dim / 2, 1e30f);
       std::fill_n(divisors.begin(), rope.dims / 2, 1.f);
       add_made("rope_freqs.weight", std::move(divisors));
     }
-    if (rope.rule == stretch::longrope) {
+    if (rope.rule == rope_scaling::longrope) {
       const rope_factors& factors = *model_.factors;
       const auto list = [](const double* first, u32 count) {
         std::vector<float> out(count);

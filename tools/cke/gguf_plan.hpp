@@ -8,6 +8,7 @@
 #include <cke/io/checkpoint.hpp>
 
 #include "facts.hpp"
+#include "rooms.hpp"
 
 namespace cke::tool {
 

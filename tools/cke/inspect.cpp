@@ -7,6 +7,7 @@
 #include "commands.hpp"
 #include "plan_text.hpp"
 #include "terminal.hpp"
+#include "rooms.hpp"
 
 namespace cke::tool {
 namespace {

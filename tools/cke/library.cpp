@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <exception>
 
+#include "rooms.hpp"
+
 namespace cke::tool {
 namespace {
 
@@ -43,13 +45,13 @@ struct listeners {
   }
 };
 
-class library_conversation final : public conversation {
+class library_session final : public any_session {
  public:
-  library_conversation(std::shared_ptr<const library> door, cke_session* session, const cke_facts& facts)
+  library_session(std::shared_ptr<const library> door, cke_session* session, const cke_facts& facts)
       : door_(std::move(door)), session_(session), facts_(facts) {}
-  ~library_conversation() override { door_->cke_session_free(session_); }
+  ~library_session() override { door_->cke_session_free(session_); }
 
-  using conversation::feed;
+  using any_session::feed;
   void feed(std::span<const u32> ids) override {
     cke_error error{};
     check(door_->cke_session_feed(session_, ids.data(), ids.size(), &error), error);
@@ -89,9 +91,9 @@ class library_conversation final : public conversation {
     check(door_->cke_session_recall(session_, ids.data(), ids.size(), &taken, &error), error);
     return taken;
   }
-  std::unique_ptr<conversation> fork() const override {
+  std::unique_ptr<any_session> fork() const override {
     cke_error error{};
-    return std::make_unique<library_conversation>(door_, check(door_->cke_session_fork(session_, &error), error), facts_);
+    return std::make_unique<library_session>(door_, check(door_->cke_session_fork(session_, &error), error), facts_);
   }
   void save(const std::string& path) const override {
     cke_error error{};
@@ -111,11 +113,11 @@ class library_conversation final : public conversation {
   cke_facts facts_;
 };
 
-class library_engine final : public engine {
+class library_model final : public any_model {
  public:
-  library_engine(std::shared_ptr<const library> door, cke_model* model)
+  library_model(std::shared_ptr<const library> door, cke_model* model)
       : door_(std::move(door)), model_(model), facts_(door_->cke_model_facts(model)) {}
-  ~library_engine() override { door_->cke_model_free(model_); }
+  ~library_model() override { door_->cke_model_free(model_); }
 
   u32 vocab_size() const override { return facts_.vocab; }
   u32 dim() const override { return facts_.dim; }
@@ -128,15 +130,15 @@ class library_engine final : public engine {
   u64 activation_bytes() const override { return facts_.activation_bytes; }
   u64 state_bytes() const override { return facts_.state_bytes; }
   void watch(const tracer& t) const override { door_->cke_model_watch(model_, t.take, t.user); }
-  std::unique_ptr<conversation> open() const override {
+  std::unique_ptr<any_session> open() const override {
     cke_error error{};
-    return std::make_unique<library_conversation>(door_, check(door_->cke_session_create(model_, &error), error), facts_);
+    return std::make_unique<library_session>(door_, check(door_->cke_session_create(model_, &error), error), facts_);
   }
   void feed_together(std::span<const turn> turns) override {
     std::vector<cke_turn> list;
     list.reserve(turns.size());
     for (const turn& t : turns) {
-      auto* const ours = dynamic_cast<library_conversation*>(t.of);
+      auto* const ours = dynamic_cast<library_session*>(t.of);
       list.push_back({ours ? ours->session_of(*door_) : nullptr, t.ids.data(), t.ids.size(), t.hidden.take, t.each.take, t.hidden ? t.hidden.user : t.each.user});
     }
     cke_error error{};
@@ -175,7 +177,7 @@ std::string library::plan_json(const model_options& options) const {
   return text;
 }
 
-std::unique_ptr<engine> load_engine(std::shared_ptr<const library> door, const checkpoint& from,
+std::unique_ptr<any_model> load_any_model(std::shared_ptr<const library> door, const checkpoint& from,
                                     const model_options& options) {
   std::vector<cke_tensor> tensors;
   for (const tensor_ref& t : from.tensors.tensors())
@@ -188,7 +190,7 @@ std::unique_ptr<engine> load_engine(std::shared_ptr<const library> door, const c
       door->cke_model_from_tensors(tensors.data(), tensors.size(),
                                    from.as == naming::gguf ? CKE_NAMES_GGUF : CKE_NAMES_HF, from.name.c_str(), &o, &error),
       error);
-  return std::make_unique<library_engine>(std::move(door), model);
+  return std::make_unique<library_model>(std::move(door), model);
 }
 
 }  // namespace cke::tool

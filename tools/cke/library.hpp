@@ -10,6 +10,8 @@
 #include <cke/io/checkpoint.hpp>
 #include <cke/runtime/sequence.hpp>
 
+#include "rooms.hpp"
+
 namespace cke::tool {
 
 class library {
@@ -36,7 +38,7 @@ class library {
 };
 
 // A checkpoint loaded through the door. Throws Error, as Model::load does.
-std::unique_ptr<engine> load_engine(std::shared_ptr<const library> door, const checkpoint& from,
+std::unique_ptr<any_model> load_any_model(std::shared_ptr<const library> door, const checkpoint& from,
                                     const model_options& options);
 
 }  // namespace cke::tool

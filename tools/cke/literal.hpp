@@ -9,6 +9,8 @@
 #include <boost/pfr/core.hpp>
 #include <cke/models/config.hpp>
 
+#include "rooms.hpp"
+
 namespace cke::tool {
 
 inline std::string literal(u32 v) { return std::to_string(v); }
@@ -23,9 +25,9 @@ inline std::string literal(double v) {
 }
 inline std::string literal(real v) { return literal(v.v); }
 inline std::string literal(pairing v) { return v == pairing::split ? "cke::pairing::split" : "cke::pairing::adjacent"; }
-inline std::string literal(stretch v) {
+inline std::string literal(rope_scaling v) {
   static constexpr std::string_view names[] = {"none", "linear", "dynamic", "llama3", "yarn", "longrope", "proportional"};
-  return "cke::stretch::" + std::string(names[static_cast<u8>(v)]);
+  return "cke::rope_scaling::" + std::string(names[static_cast<u8>(v)]);
 }
 inline std::string literal(const rope_factors* v) { return v ? "&factors" : "nullptr"; }
 

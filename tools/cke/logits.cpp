@@ -4,6 +4,7 @@
 
 #include "commands.hpp"
 #include "terminal.hpp"
+#include "rooms.hpp"
 
 namespace cke::tool {
 namespace {

@@ -13,6 +13,7 @@
 #include "commands.hpp"
 #include "number_list.hpp"
 #include "terminal.hpp"
+#include "rooms.hpp"
 
 namespace cke::tool {
 namespace {

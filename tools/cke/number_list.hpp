@@ -8,6 +8,8 @@
 
 #include <cke/core/types.hpp>
 
+#include "rooms.hpp"
+
 namespace cke::tool {
 
 struct number_range {

@@ -5,6 +5,7 @@
 #include <cke/core/types.hpp>
 
 #include "source.hpp"
+#include "rooms.hpp"
 
 namespace cke::tool {
 namespace {

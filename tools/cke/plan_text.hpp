@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "rooms.hpp"
+
 namespace cke::tool {
 
 // Of what cke_model_plan_json writes: every instruction of each block with its phase at decode, fusions, memory.

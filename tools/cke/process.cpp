@@ -16,6 +16,8 @@
 
 #include <cke/core/error.hpp>
 
+#include "rooms.hpp"
+
 namespace cke::tool {
 
 process_result run_process(const std::vector<std::string>& arguments) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "rooms.hpp"
+
 namespace cke::tool {
 
 struct process_result {

@@ -8,6 +8,7 @@
 #include "bench_table.hpp"
 #include "cost.hpp"
 #include "terminal.hpp"
+#include "rooms.hpp"
 
 namespace cke::tool {
 namespace {
@@ -32,7 +33,7 @@ struct profiled {
 };
 
 // The fastest of some passes over the same ids.
-profiled fastest_pass(const bench_args& args, const loaded_model& model, conversation& c, std::string test,
+profiled fastest_pass(const bench_args& args, const loaded_model& model, any_session& c, std::string test,
                       const program_cost::pass& p) {
   profiled best{std::move(test), p, 0, {}};
   const std::vector<u32> ids = some_ids(p.rows, model.engine->vocab_size());
@@ -109,7 +110,7 @@ json_object trace_events(const std::vector<profiled>& passes, const program_cost
 void profile(const bench_args& args) {
   const u32 depth = args.depth.front(), prompt = std::min(args.prompt.front(), args.model.chunk);
   const loaded_model model = load_for_bench(args, args.threads.front(), std::max(u64{args.model.context}, u64{depth} + prompt + 1), 1);
-  const engine& e = *model.engine;
+  const any_model& e = *model.engine;
   const program_cost cost(json_object::parse(model.door->plan_json({.context = e.context(), .chunk = args.model.chunk})),
                           e.weight_bytes());
   const auto c = e.open();

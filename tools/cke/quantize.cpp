@@ -16,6 +16,7 @@
 #include "recipe.hpp"
 #include "terminal.hpp"
 #include "unwritten_file.hpp"
+#include "rooms.hpp"
 
 namespace cke::tool {
 namespace {

@@ -7,6 +7,8 @@
 
 #include <cke/core/error.hpp>
 
+#include "rooms.hpp"
+
 namespace cke::tool {
 namespace {
 

@@ -7,6 +7,8 @@
 #include <cke/core/dtype.hpp>
 #include <cke/core/role.hpp>
 
+#include "rooms.hpp"
+
 namespace cke::tool {
 
 struct recipe {

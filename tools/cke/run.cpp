@@ -11,6 +11,7 @@
 
 #include "commands.hpp"
 #include "terminal.hpp"
+#include "rooms.hpp"
 
 namespace cke::tool {
 namespace {
@@ -53,7 +54,7 @@ std::vector<u32> print(const text_session& session, auto answer) {
 }
 
 // The best answers, best first; where more than one is wanted, each behind a line that says its score.
-void search(const run_args& args, const loaded_model& model, const conversation& start, u32 most) {
+void search(const run_args& args, const loaded_model& model, const any_session& start, u32 most) {
   if (args.sample.temperature != 0) throw Error(errc::usage, {}, "--beams", "--temp 0", "another");
   const beam_end end = args.early_stopping == "yes" ? beam_end::enough : args.early_stopping == "never" ? beam_end::hopeless : beam_end::unlikely;
   const auto answers = beam_search(*model.engine, start, {.beams = args.beams, .answers = args.answers, .max_tokens = most,

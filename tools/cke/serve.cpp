@@ -8,6 +8,7 @@
 
 #include "commands.hpp"
 #include "terminal.hpp"
+#include "rooms.hpp"
 
 // page.html, which the assembler takes in as it is (CMakeLists.txt says where it lies).
 asm(".pushsection .rodata\n"
@@ -47,7 +48,7 @@ serve::guard_options guard_of(const serve_args& args) {
 
 // What GET /facts says: the model, and where its memory goes.
 std::string facts_of(const loaded_model& m, const serve_args& args, const std::string& id) {
-  const engine& e = *m.engine;
+  const any_model& e = *m.engine;
   return serve::dump({{"id", id},
                       {"name", m.name},
                       {"family", m.family},

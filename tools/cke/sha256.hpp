@@ -10,6 +10,8 @@
 
 #include <cke/core/types.hpp>
 
+#include "rooms.hpp"
+
 namespace cke::tool {
 
 class sha256 {

@@ -11,6 +11,7 @@
 
 #include "cache.hpp"
 #include "terminal.hpp"
+#include "rooms.hpp"
 
 namespace cke::tool {
 namespace {
@@ -31,7 +32,7 @@ std::string stated_pooling(const checkpoint& from, const std::string& path) {
     return known ? words[type[0] - '0'] : std::string(type);
   }
   const std::string file = path + "/1_Pooling/config.json";
-  const nlohmann::json config = detail::checked_object(detail::text_of(file), file);
+  const nlohmann::json config = io::detail::checked_object(io::detail::text_of(file), file);
   std::string all;
   for (const auto& [key, value] : config.items())
     if (key.starts_with("pooling_mode_") && value == true) all += (all.empty() ? "" : " and ") + key.substr(13);
@@ -69,7 +70,7 @@ loaded_model load_model(const model_args& args, needs what, u32 logit_rows) {
   options.progress = [&](u64 done, u64 total) { bar.show(done, total); };
   loaded_model m;
   m.door = compiled.door;
-  m.engine = load_engine(compiled.door, from, options);
+  m.engine = load_any_model(compiled.door, from, options);
   m.family = u.family;
   m.format = u.format;
   m.name = u.family + ' ' + short_count(m.engine->parameters()) + ' ' + u.format;

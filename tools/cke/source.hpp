@@ -13,6 +13,7 @@
 
 #include "library.hpp"
 #include "unit.hpp"
+#include "rooms.hpp"
 
 namespace cke::tool {
 
@@ -33,11 +34,11 @@ tokenizer open_tokenizer(const std::string& path);
 // A conversation as generation<> wants it: with a tokenizer, or without, and with stop ids.
 class text_session {
  public:
-  text_session(conversation& c, const tokenizer* tokens, std::span<const u32> stop_ids)
+  text_session(any_session& c, const tokenizer* tokens, std::span<const u32> stop_ids)
       : conversation_(c), tokens_(tokens), stop_ids_(stop_ids) {}
   void feed(std::span<const u32> ids) { conversation_.feed(ids); }
   void feed(u32 id) { conversation_.feed(id); }
-  void feed_all(std::span<const u32> ids, const conversation::take_logits& take) { conversation_.feed_all(ids, take); }
+  void feed_all(std::span<const u32> ids, const any_session::take_logits& take) { conversation_.feed_all(ids, take); }
   void slide() { conversation_.slide(); }
   void rewind(u32 position) { conversation_.rewind(position); }
   std::span<const float> logits() const { return conversation_.logits(); }
@@ -48,7 +49,7 @@ class text_session {
   std::span<const u32> stop_ids() const { return stop_ids_; }
 
  private:
-  conversation& conversation_;
+  any_session& conversation_;
   const tokenizer* tokens_;
   std::span<const u32> stop_ids_;
 };
@@ -59,7 +60,7 @@ struct loaded_model {
   std::string format;
   std::string pooling;  // how embeddings are made, in the checkpoint's words; empty: it says nothing
   std::shared_ptr<const library> door;
-  std::unique_ptr<cke::engine> engine;
+  std::unique_ptr<cke::any_model> engine;
   std::optional<tokenizer> tokens;
   std::vector<u32> stop_ids;
 };

@@ -14,6 +14,8 @@
 
 #include <cke/core/error.hpp>
 
+#include "rooms.hpp"
+
 namespace cke::tool {
 
 inline bool is_terminal(int file) { return isatty(file) != 0; }

@@ -38,6 +38,7 @@
 
 #include "facts.hpp"
 #include "literal.hpp"
+#include "rooms.hpp"
 
 namespace cke::tool {
 namespace {

@@ -9,6 +9,8 @@
 
 #include <cke/io/checkpoint.hpp>
 
+#include "rooms.hpp"
+
 namespace cke::tool {
 
 struct unit_options {

@@ -12,6 +12,8 @@
 
 #include <cke/core/error.hpp>
 
+#include "rooms.hpp"
+
 namespace cke::tool {
 
 // Bytes that nobody puts are zeros and take no memory, so that a file may be larger than what there is.

@@ -28,7 +28,7 @@ enum class opcode : u8 {
 
 // How an instruction's work is cut into units; equal splits can share a phase without a barrier.
 enum class split : u8 {
-  redundant,    // every thread does all of it, into memory of its own
+  per_thread,   // every thread does all of it, into memory of its own
   tokens,       // runs of token rows
   rows,         // 32 output rows of a matrix, or channels, all tokens
   kv_heads,     // a kv head with its query heads, all tokens
@@ -37,37 +37,37 @@ enum class split : u8 {
   macro,        // a letter, not an executable step
 };
 
-// `own`: a unit reads only what the same unit of its producer wrote; else it needs all of its inputs.
-struct shares {
+// `local`: a unit reads only what the same unit of its producer wrote; else it needs all of its inputs.
+struct partition {
   split by;
-  bool own;
+  bool local;
 };
 
 struct op_info {
   opcode op;
   std::string_view name;
-  shares decode, prefill;  // decode: at most `decode_rows` tokens
+  partition decode, prefill;  // decode: at most `decode_rows` tokens
 };
 
 inline constexpr u32 decode_rows = 16;
 
 // Every executable opcode has exactly one row; the contract's letters that are steps too are listed as such.
 inline constexpr op_info ops[] = {
-    {opcode::rmsnorm, "rmsnorm", {split::redundant, false}, {split::tokens, true}},
+    {opcode::rmsnorm, "rmsnorm", {split::per_thread, false}, {split::tokens, true}},
     {opcode::embedding, "embedding", {split::tokens, true}, {split::tokens, true}},
     {opcode::residual_add, "residual_add", {split::tokens, false}, {split::tokens, true}},
     {opcode::logits, "logits", {split::rows, false}, {split::rows, false}},
     {opcode::scale, "scale", {split::tokens, true}, {split::tokens, true}},
     {opcode::softcap, "softcap", {split::tokens, true}, {split::tokens, true}},
     {opcode::residual_save, "residual_save", {split::tokens, false}, {split::tokens, true}},
-    {opcode::quantize, "quantize", {split::redundant, false}, {split::tokens, true}},
+    {opcode::quantize, "quantize", {split::per_thread, false}, {split::tokens, true}},
     {opcode::matmul, "matmul", {split::rows, false}, {split::rows, false}},
     {opcode::head_norm, "head_norm", {split::kv_heads, true}, {split::tokens, true}},
     {opcode::rope, "rope", {split::kv_heads, true}, {split::tokens, true}},
     {opcode::kv_store, "kv_store", {split::kv_heads, true}, {split::tokens, true}},
     {opcode::attend, "attend", {split::kv_heads, true}, {split::tiles, false}},
     {opcode::act_mul, "act_mul", {split::tokens, false}, {split::tokens, true}},
-    {opcode::norm_quantize, "norm_quantize", {split::redundant, false}, {split::tokens, true}},
+    {opcode::norm_quantize, "norm_quantize", {split::per_thread, false}, {split::tokens, true}},
     {opcode::head_norm_rope, "head_norm_rope", {split::kv_heads, true}, {split::tokens, true}},
     {opcode::act_mul_quantize, "act_mul_quantize", {split::tokens, false}, {split::tokens, true}},
     {opcode::matmul_add, "matmul_add", {split::rows, false}, {split::rows, false}},
@@ -76,17 +76,17 @@ inline constexpr op_info ops[] = {
     {opcode::matmul_act, "matmul_act", {split::rows, false}, {split::rows, false}},
     {opcode::matmul_act_quantize, "matmul_act_quantize", {split::rows, false}, {split::rows, false}},
     {opcode::router, "router", {split::rows, false}, {split::tokens, true}},
-    {opcode::route, "route", {split::redundant, false}, {split::tokens, true}},
-    {opcode::sort_by_expert, "sort_by_expert", {split::redundant, false}, {split::redundant, false}},
-    {opcode::gather, "gather", {split::redundant, false}, {split::tokens, false}},
+    {opcode::route, "route", {split::per_thread, false}, {split::tokens, true}},
+    {opcode::sort_by_expert, "sort_by_expert", {split::per_thread, false}, {split::per_thread, false}},
+    {opcode::gather, "gather", {split::per_thread, false}, {split::tokens, false}},
     {opcode::expert_act, "expert_act", {split::experts, false}, {split::experts, false}},
     {opcode::expert_sum, "expert_sum", {split::rows, false}, {split::rows, false}},
     {opcode::expert_sum_add, "expert_sum_add", {split::rows, false}, {split::rows, false}},
     {opcode::gated_conv, "gated_conv", {split::rows, false}, {split::rows, false}},
     {opcode::causal_conv, "causal_conv", {split::rows, false}, {split::rows, false}},
     {opcode::gated_delta, "gated_delta", {split::kv_heads, false}, {split::kv_heads, false}},
-    {opcode::gate_mul, "gate_mul", {split::redundant, false}, {split::tokens, true}},
-    {opcode::latent_key, "latent_key", {split::redundant, false}, {split::tokens, true}},
+    {opcode::gate_mul, "gate_mul", {split::per_thread, false}, {split::tokens, true}},
+    {opcode::latent_key, "latent_key", {split::per_thread, false}, {split::tokens, true}},
     {opcode::split_heads, "split_heads", {split::tokens, false}, {split::tokens, true}},
     {opcode::head_matmul, "head_matmul", {split::rows, false}, {split::rows, false}},
     {opcode::act, "act", {split::tokens, false}, {split::tokens, true}},

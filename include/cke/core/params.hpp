@@ -8,7 +8,7 @@ namespace cke {
 
 enum class activation : u8 { silu, gelu_tanh, gelu_erf, relu2 };
 enum class pairing : u8 { split, adjacent };  // (x_i, x_{i+r/2}) or (x_{2i}, x_{2i+1})
-enum class stretch : u8 { none, linear, dynamic, llama3, yarn, longrope, proportional };
+enum class rope_scaling : u8 { none, linear, dynamic, llama3, yarn, longrope, proportional };
 
 inline constexpr u32 everything = ~0u;  // the window of full attention
 // Attention works on aligned blocks of this many positions; caches hold whole ones.
@@ -27,7 +27,7 @@ struct rotary {
   u32 dims{};                 // rotated dims of a head; 0: no rope at all
   real theta{};
   pairing pairs{};
-  stretch rule{};
+  rope_scaling rule{};
   real factor{1};
   real low{1}, high{4};       // llama3: low_freq_factor, high_freq_factor
   real beta_fast{32}, beta_slow{1}, mscale{}, mscale_all{};  // yarn

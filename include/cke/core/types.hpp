@@ -8,6 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "rooms.hpp"
+
 // Hot helpers must be inlined whatever the optimiser thinks; empty in one build to debug them.
 #ifndef CKE_INLINE
 #define CKE_INLINE [[gnu::always_inline]] inline

@@ -63,7 +63,7 @@ template <class P, dtype KV, class Device> class ahead {
   // one that ends it all and is not fed, and says whether to go on. Returns how many were fed; `logits` are then those of
   // the last. Throws what a GPU says; unsupported where blocks were lost; config_range for logits that are not finite.
   template <class Take>
-  u32 run(u32 first, u32 n, u32 position, std::span<std::byte* const> pages, std::span<const u32> stop, const chance* how, float* stream, float* parts, float* logits, Take&& take) {
+  u32 run(u32 first, u32 n, u32 position, std::span<std::byte* const> pages, std::span<const u32> stop, const device_sampling* how, float* stream, float* parts, float* logits, Take&& take) {
     if (stop.size() > most_stops) throw Error(errc::usage, {}, "stop ids", concat({"at most ", most_stops}), concat({u64{stop.size()}}));
     call_.first = first, call_.tokens = n, call_.position = position, call_.stops = static_cast<u32>(stop.size());
     call_.how = how, call_.stream = stream, call_.parts = parts;
@@ -98,7 +98,7 @@ template <class P, dtype KV, class Device> class ahead {
     if (end == ending::not_finite) throw Error(errc::config_range, {}, "logit", "a finite number or -inf", "another");
     if (end != ending::finished && end != ending::aborted)
       throw Error(errc::unsupported, {}, "CUDA: a launch for many tokens", concat({"blocks that come within ", patience / 1'000'000, " ms"}), "one that did not");
-    const auto& foot = P::foot();
+    const auto& foot = P::footer_code();
     const u32 at = kernel::plan::memory[kernel::plan::footer].common_at[foot.regs.size() - 1];
     if (words[2] > 0) device_.read(logits, call_.common + at, u64{P::vocab} * sizeof(float));
     return words[2];

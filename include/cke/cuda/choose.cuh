@@ -33,7 +33,7 @@ CKE_DEVICE float gumbel(u32 word) {
   return -log(waiting);
 }
 // What is no number wins, and is found out.
-CKE_DEVICE float score(float logit, const chance& how, u32 position, u32 id) {
+CKE_DEVICE float score(float logit, const device_sampling& how, u32 position, u32 id) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   if (!(logit < infinity)) return infinity;
   return how.temperature > 0 ? dev::divide(logit, how.temperature) + gumbel(random_word(how.seed, position, id)) : logit;
@@ -64,7 +64,7 @@ struct choose_kernel {
   template <class> struct on {
     static constexpr u32 shared_bytes(const step&) { return best_bytes; }
     CKE_DEVICE static void run(const step& s, dev::place) {
-      const chance how = dev::load(s.how_chosen);
+      const device_sampling how = dev::load(s.how_chosen);
       const float* const logits = row_of(s.in[0], 0);
       candidate c{-std::numeric_limits<float>::infinity(), s.cols};
       for (u32 id = dev::thread(); id < s.cols; id += block_threads)

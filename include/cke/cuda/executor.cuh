@@ -13,28 +13,28 @@
 #include "layout.cuh"
 #include "pass_rows.cuh"
 
-namespace cke {
+namespace cke::runtime {
 
 template <class Device> inline constexpr bool lets_pass<cuda::isa<Device>> = false;
 
-// What cke::executor<P, KV, Isa> is on a device. It walks the same codes; registers share memory by the contract's linear
+// What runtime::executor<P, KV, Isa> is on a device. It walks the same codes; registers share memory by the contract's linear
 // scan, since a launch has ended before the next one begins. Everything that differs from pass to pass is in device
 // memory (ids, segments with their positions, the table of pages), so a graph of launches can be run again.
 template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Device>> {
  public:
-  using slot = slot_state<P, KV, cuda::isa<Device>>;
+  using slot = sequence_state<P, KV, cuda::isa<Device>>;
 
   // Throws out_of_memory; unsupported where there is no device.
   executor(const weights<P, cuda::isa<Device>>& w, team&, capacity k)
       : limits_(k), weights_(w), device_(), memory_(device_), rows_(memory_, k.chunk, ceil_div(k.context, key_block)) {
     upload_weights();
-    place(P::head(), k.chunk), place(P::foot(), k.logit_rows);
+    place(P::header_code(), k.chunk), place(P::footer_code(), k.logit_rows);
     for (const code* c : P::bodies) place(*c, k.chunk);
     scratch_ = memory_.take(scratch_bytes_);
     stream_ = {memory_.take(u64{k.chunk} * row_stride(P::dim) * 4), P::dim, row_stride(P::dim), dtype::f32};
     const u64 attended = u64{attention_tokens} * std::bit_ceil(ceil_div(k.context, key_block)) * part_floats_;
     parts_ = reinterpret_cast<float*>(memory_.take(std::max(attended, expert_floats_) * sizeof(float)));
-    if (k.chunk > decode_rows) spare_page_ = memory_.take(slot::plan.bytes(slot::plan.lasting));
+    if (k.chunk > decode_rows) spare_page_ = memory_.take(slot::plan.bytes(slot::plan.persistent));
     logits_.resize(u64{k.logit_rows} * row_stride(P::vocab));
   }
 
@@ -84,7 +84,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   }
 
   // The id at `position`, of the logits before it. Throws config_range for logits that are not finite.
-  u32 choose(const float* logits, u32 position, const chance& how) {
+  u32 choose(const float* logits, u32 position, const device_sampling& how) {
     cuda::step s;
     s.in[0] = {memory_of_choice(), P::vocab, row_stride(P::vocab), dtype::f32}, s.out[0].data = memory_of_choice() + align_up(u64{P::vocab} * sizeof(float)) + 64;
     s.how_chosen = to_device(how), s.first = position, s.cols = P::vocab;
@@ -96,11 +96,11 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     return id;
   }
   // Feeds `first` and the ids chosen after it in one launch; see cuda::ahead. Pages for n positions have been reserved.
-  template <class Take> u32 run_ahead(u32 first, u32 n, slot& s, std::span<const u32> stop, const chance& how, float* logits, Take&& take) {
+  template <class Take> u32 run_ahead(u32 first, u32 n, slot& s, std::span<const u32> stop, const device_sampling& how, float* logits, Take&& take) {
     if (!ahead_)
       ahead_ = std::make_unique<cuda::ahead<P, KV, Device>>(device_, memory_, limits_.context, [&](const code& c, u32 step, u32 row) {
         u32 state = 0;
-        for (u32 l = 0; l + 1 < row && l < P::layers; ++l) state += P::plain[P::kind_of[l]].states.size();
+        for (u32 l = 0; l + 1 < row && l < P::layers; ++l) state += P::unfused[P::kind_of[l]].states.size();
         return addresses_of(c, c.ops[step], row, state);
       });
     const u32 fed = ahead_->run(first, n, s.position(), {s.pages(), ceil_div(s.position() + n, key_block)}, stop, to_device(how),
@@ -124,7 +124,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   };
   template <const code& C> static constexpr code_ref ref{&C, emitters<C>.data()};
   static constexpr std::array<code_ref, codes> all_codes = []<std::size_t... V>(std::index_sequence<V...>) {
-    return std::array<code_ref, codes>{ref<P::head()>, ref<P::template body<V>()>..., ref<P::foot()>};
+    return std::array<code_ref, codes>{ref<P::header_code()>, ref<P::template body<V>()>..., ref<P::footer_code()>};
   }(std::make_index_sequence<P::body_count>{});
 
   void upload_weights() {
@@ -174,14 +174,14 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
       launch_code(0, 0, 0, tokens, 0, blocks);
       for (u32 l = 0, state = 0; l < P::layers; ++l) {
         launch_code(P::variants.of[l] + 1u, l + 1, state, tokens, 0, blocks);
-        state += P::plain[P::kind_of[l]].states.size();
+        state += P::unfused[P::kind_of[l]].states.size();
       }
     });
   }
   // Logits of `rows` rows of the stream.
   view run_footer(u32 first, u32 rows) {
     again({rows, first, 0}, [&] { launch_code(codes - 1, P::layers + 1, 0, rows, first, 1); });
-    const code& c = P::foot();
+    const code& c = P::footer_code();
     const cuda::view v = register_view(c, static_cast<reg>(c.regs.size() - 1), 0);
     for (u32 r = 0; r < rows; ++r) device_.read(logits_.data() + u64{r} * v.stride, v.data + u64{r} * v.stride * sizeof(float), u64{v.width} * sizeof(float));
     return {reinterpret_cast<std::byte*>(logits_.data()), v.width, v.stride, dtype::f32};
@@ -189,7 +189,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
 
   // A part's rows of the stream, from `row` on, after the last norm, which is done in place.
   void give_hidden(const part& p, u32 row) {
-    static constexpr const instruction& norm = P::plain_footer().ops[0];
+    static constexpr const instruction& norm = P::unfused_footer().ops[0];
     static_assert(norm.op == opcode::rmsnorm && norm.p.scale.v == 0);
     const auto rows = static_cast<u32>(p.ids.size()) - p.first;
     if (rows == 0) return;
@@ -233,10 +233,10 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     if (!choice_) choice_ = memory_.take(align_up(u64{P::vocab} * sizeof(float)) + 128);
     return choice_;
   }
-  const chance* to_device(const chance& how) {
+  const device_sampling* to_device(const device_sampling& how) {
     std::byte* const at = memory_of_choice() + align_up(u64{P::vocab} * sizeof(float));
     device_.write(at, &how, sizeof how);
-    return reinterpret_cast<const chance*>(at);
+    return reinterpret_cast<const device_sampling*>(at);
   }
 
   std::byte* stream_row(u32 row) const { return stream_.data + u64{row} * stream_.stride * sizeof(float); }
@@ -291,4 +291,4 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   std::unique_ptr<cuda::ahead<P, KV, Device>> ahead_;
 };
 
-}  // namespace cke
+}  // namespace cke::runtime

@@ -71,7 +71,7 @@ struct step {
   u64 kv_offset{}, kv_block_bytes{};
   u32 key_blocks{};                // of a row of parts
   float* parts{};                  // what one launch leaves for the next: of attention, and of experts
-  const chance* how_chosen{};      // of the kernel that chooses; `first` is then the position of the id
+  const device_sampling* how_chosen{};      // of the kernel that chooses; `first` is then the position of the id
   pass now{};
 };
 

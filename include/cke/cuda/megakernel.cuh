@@ -66,9 +66,9 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
       for (u32 t = 0; t < call.tokens; ++t) {
         begin_token(call, me, id, call.position + t);
         me.begin_packets(call.epoch + t + 1);
-        if (me.end() == 0) step_through<P::head(), plan::header>(call, me, 0, call.position + t);
+        if (me.end() == 0) step_through<P::header_code(), plan::header>(call, me, 0, call.position + t);
         for (u32 l = 0; l < P::layers && me.end() == 0; ++l) layer(call, me, l, call.position + t);
-        if (me.end() == 0) step_through<P::foot(), plan::footer>(call, me, P::layers + 1, call.position + t);
+        if (me.end() == 0) step_through<P::footer_code(), plan::footer>(call, me, P::layers + 1, call.position + t);
         if (me.end() != 0) break;
         const candidate best = choose(call, me, call.position + t + 1);
         if (me.end() != 0) break;
@@ -177,10 +177,10 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
 
     // In every thread of every block.
     CKE_DEVICE static candidate choose(const megakernel_call& call, block& me, u32 position) {
-      constexpr u32 at = plan::memory[plan::footer].common_at[P::foot().regs.size() - 1];
+      constexpr u32 at = plan::memory[plan::footer].common_at[P::footer_code().regs.size() - 1];
       const auto* const logits = reinterpret_cast<const float*>(call.common + at);
       if (plan::exchange_before_choice) me.exchange();
-      const chance how = dev::load(call.how);
+      const device_sampling how = dev::load(call.how);
       candidate c{-infinity, P::vocab};
       constexpr u32 units = ceil_div(P::vocab, unit_rows);
       for (u32 unit = me.first_unit() + dev::warp() * call.blocks; unit < units; unit += block_warps * call.blocks) {

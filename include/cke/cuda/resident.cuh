@@ -21,7 +21,7 @@ struct megakernel_call {
   u32 epoch{};                 // tokens before the launch's: packets of token t have number epoch + t + 1
   std::byte** pages{};         // of the sequence
   candidate* best{};           // [2][blocks]
-  const chance* how{};         // ids are chosen
+  const device_sampling* how{};         // ids are chosen
   u32 *arrived{}, *end{}, *fed{};  // how often blocks have come to an exchange; an ending; tokens that were finished
   u32* posted{};               // [tokens], on the host: ids + 1, as they are chosen
   const u32* abort{};          // on the host: not 0: no further token

@@ -41,7 +41,7 @@ template <class P, dtype KV> struct token_schedule {
   }
 
   static constexpr std::array<surveyed, codes> all = with_packets([]<std::size_t... V>(std::index_sequence<V...>) {
-    return std::array<surveyed, codes>{survey_all<P::head(), KV>(), survey_all<P::template body<V>(), KV>()..., survey_all<P::foot(), KV>()};
+    return std::array<surveyed, codes>{survey_all<P::header_code(), KV>(), survey_all<P::template body<V>(), KV>()..., survey_all<P::footer_code(), KV>()};
   }(std::make_index_sequence<P::body_count>{}), [](auto f) { each_code(f); });
 
   // Of [code][step]. What one layer of a kind needs, all of it do.

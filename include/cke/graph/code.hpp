@@ -7,13 +7,13 @@
 #include "../core/params.hpp"
 #include "../core/role.hpp"
 
-namespace cke {
+namespace cke::graph {
 
 using reg = u8;
 inline constexpr u8 absent = 255;
-// Registers that outlive a block; everything from `first_scratch` on is private to one block. `beside` is what the
+// Registers that outlive a block; everything from `first_scratch` on is private to one block. `layer_inputs` is what the
 // header hands to the layers beside the stream: each sees its own part of it.
-inline constexpr reg stream = 0, token_ids = 1, beside = 2, first_scratch = 3;
+inline constexpr reg stream = 0, token_ids = 1, layer_inputs = 2, first_scratch = 3;
 inline constexpr u32 max_ops = 48, max_regs = 48, max_slots = 32;
 
 template <class T, std::size_t N> struct upto {
@@ -94,7 +94,7 @@ struct builder : code {
 
   constexpr explicit builder(u32 width, signature s = {}) {
     formats = s;
-    for (const u32 lasting : {width, 1u, 0u}) regs.push({lasting});
+    for (const u32 outlives : {width, 1u, 0u}) regs.push({outlives});
   }
   constexpr void begin(opcode op) { letter = op, ++group; }
   constexpr reg temp(u32 width, dtype as = dtype::f32, u32 rows = 1) {
@@ -149,7 +149,7 @@ struct builder : code {
   // Whether every thread has an r of its own in decode form: no other step may write into it.
   constexpr bool repeated(reg r) const {
     for (const auto& i : ops)
-      if (i.out.has(r)) return info(i.op).decode.by == split::redundant;
+      if (i.out.has(r)) return info(i.op).decode.by == split::per_thread;
     return false;
   }
   constexpr void rename(reg from, reg to) {
@@ -160,4 +160,4 @@ struct builder : code {
   }
 };
 
-}  // namespace cke
+}  // namespace cke::graph

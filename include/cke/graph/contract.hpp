@@ -12,7 +12,7 @@
 #include "fuse.hpp"
 #include "plan.hpp"
 
-namespace cke {
+namespace cke::graph {
 
 // ---- parameter blocks: little-endian, at most 256 bytes, checked once ------------------------------
 
@@ -148,7 +148,7 @@ struct compiled_plan {
 
 struct plan_problem { u32 step{}; std::string_view rule{}; };  // an empty rule: none
 constexpr plan_problem check_plan(const code& c) {
-  upto<reg, max_regs> made{stream, token_ids, beside};
+  upto<reg, max_regs> made{stream, token_ids, layer_inputs};
   for (u32 i = 0; i < c.ops.size(); ++i) {
     const instruction& step = c.ops[i];
     bool executable = false;
@@ -292,4 +292,4 @@ template <class Fn> class adapter_table {
   std::array<row, 256> rows_{};
 };
 
-}  // namespace cke
+}  // namespace cke::graph

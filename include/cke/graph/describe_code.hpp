@@ -9,10 +9,10 @@
 #include "plan.hpp"
 #include "schedule.hpp"
 
-namespace cke::detail {
+namespace cke::graph::detail {
 
 constexpr std::string_view word(split s) {
-  constexpr std::string_view words[]{"redundant", "tokens", "rows", "kv_heads", "tiles", "experts", "macro"};
+  constexpr std::string_view words[]{"per_thread", "tokens", "rows", "kv_heads", "tiles", "experts", "macro"};
   return words[static_cast<u8>(s)];
 }
 constexpr std::string_view word(form f) { return f == form::decode ? "decode" : "prefill"; }
@@ -32,7 +32,7 @@ constexpr std::string_view word(scoring s) {
   constexpr std::string_view words[]{"softmax", "softmax_of_chosen", "sigmoid"};
   return words[static_cast<u8>(s)];
 }
-constexpr std::string_view word(stretch s) {
+constexpr std::string_view word(rope_scaling s) {
   constexpr std::string_view words[]{"default", "linear", "dynamic", "llama3", "yarn", "longrope", "proportional"};
   return words[static_cast<u8>(s)];
 }
@@ -83,10 +83,10 @@ inline void put_params(json_writer& j, const params& p, bool shows_activation) {
   j.object("rope", [&] {
     j.put("dims", r.dims), j.put("theta", r.theta.v);
     j.put("pairs", r.pairs == pairing::split ? "split" : "adjacent"), j.put("rule", word(r.rule));
-    if (r.rule == stretch::none) return;
+    if (r.rule == rope_scaling::none) return;
     j.put("factor", r.factor.v), number("original", r.original), number("max_position", r.max_position);
-    if (r.rule == stretch::llama3) j.put("low_freq_factor", r.low.v), j.put("high_freq_factor", r.high.v);
-    if (r.rule == stretch::yarn) j.put("beta_fast", r.beta_fast.v), j.put("beta_slow", r.beta_slow.v);
+    if (r.rule == rope_scaling::llama3) j.put("low_freq_factor", r.low.v), j.put("high_freq_factor", r.high.v);
+    if (r.rule == rope_scaling::yarn) j.put("beta_fast", r.beta_fast.v), j.put("beta_slow", r.beta_slow.v);
     number("attention_factor", r.attention_factor.v);
   });
 }
@@ -104,7 +104,7 @@ inline void put_form(json_writer& j, const code& c, form f, u32 rows) {
     j.array("phases", [&] {
       for (const phase& p : s.phases)
         j.object("", [&] {
-          j.put("first", u32{p.first}), j.put("redundant", u32{p.redundant}), j.put("steps", u32{p.count});
+          j.put("first", u32{p.first}), j.put("per_thread", u32{p.per_thread}), j.put("steps", u32{p.count});
           j.put("split", word(p.by)), j.put("barrier", p.barrier);
         });
     });
@@ -114,12 +114,12 @@ inline void put_form(json_writer& j, const code& c, form f, u32 rows) {
         if (l.bytes[r] == 0) continue;
         j.object("", [&] {
           j.put("register", r), j.put("offset", l.offset[r]), j.put("bytes", l.bytes[r]);
-          j.put("memory", l.is_own(r) ? "private" : "shared");
+          j.put("memory", l.is_per_thread(r) ? "per_thread" : "shared");
           j.put("from_barrier", life.from), j.put("to_barrier", life.to);
         });
       }
     });
-    j.put("shared_bytes", l.shared), j.put("private_bytes", l.own);
+    j.put("shared_bytes", l.shared), j.put("per_thread_bytes", l.per_thread);
   });
 }
 
@@ -140,9 +140,9 @@ template <class M> void put_weights(json_writer& j, place where, const code& c) 
   }
 }
 
-// `plain`: c before its steps were fused; the code of `layers` layers, the first of them `first`, in passes of `rows`.
+// `unfused`: c before its steps were fused; the code of `layers` layers, the first of them `first`, in passes of `rows`.
 template <class M>
-void put_code(json_writer& j, const std::string& title, place where, const code& c, const code& plain, u32 first, u32 layers, u32 rows) {
+void put_code(json_writer& j, const std::string& title, place where, const code& c, const code& unfused, u32 first, u32 layers, u32 rows) {
   const compiled_plan plan = compile(c);
   j.object("", [&] {
     j.put("name", title), j.put("first_layer", first), j.put("layers", layers);
@@ -165,7 +165,7 @@ void put_code(json_writer& j, const std::string& title, place where, const code&
         });
     });
     j.array("letters", [&] {
-      for (const macro_instruction& m : contract(plain).instructions)
+      for (const macro_instruction& m : contract(unfused).instructions)
         j.object("", [&] { j.put("op", name(m.op)), j.put("number", u32{static_cast<u8>(m.op)}); });
     });
     j.array("weights", [&] { put_weights<M>(j, where, c); });
@@ -188,4 +188,4 @@ void put_code(json_writer& j, const std::string& title, place where, const code&
   });
 }
 
-}  // namespace cke::detail
+}  // namespace cke::graph::detail

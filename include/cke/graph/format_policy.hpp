@@ -5,7 +5,7 @@
 #include "../core/dtype.hpp"
 #include "../core/role.hpp"
 
-namespace cke {
+namespace cke::graph {
 
 // A router is small, and rounding it would change choices; GGUF keeps it in f32 too, as it does the gate of shared experts.
 constexpr bool narrows(const weight_slot& w) { return w.quantisable && w.is != role::router && w.is != role::shared_gate; }
@@ -65,4 +65,10 @@ struct Q4_K_M : recipe<dtype::q4_k, true> {};
 struct Q5_K_M : recipe<dtype::q5_k, true> {};
 struct Q6_K : recipe<dtype::q6_k, false> {};
 
+}  // namespace cke::graph
+
+// What a program names.
+namespace cke {
+using graph::F32, graph::F16, graph::BF16, graph::Q8_0, graph::I8, graph::I4, graph::Q4_0, graph::Q4_K_M, graph::Q5_K_M, graph::Q6_K;
+using graph::stored_formats, graph::stored_matrices;
 }  // namespace cke

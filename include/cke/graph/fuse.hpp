@@ -4,7 +4,7 @@
 
 #include "code.hpp"
 
-namespace cke {
+namespace cke::graph {
 
 struct fusion {
   upto<opcode, 4> pattern;
@@ -169,4 +169,4 @@ constexpr code store_before_attend(const code& c) {
   return out;
 }
 
-}  // namespace cke
+}  // namespace cke::graph

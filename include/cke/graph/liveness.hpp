@@ -4,7 +4,7 @@
 
 #include "code.hpp"
 
-namespace cke {
+namespace cke::graph {
 
 struct liveness {
   static constexpr u32 never = ~0u;
@@ -45,4 +45,4 @@ constexpr liveness live(const code& c) {
   return l;
 }
 
-}  // namespace cke
+}  // namespace cke::graph

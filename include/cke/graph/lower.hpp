@@ -5,41 +5,41 @@
 #include "../layers.hpp"
 #include "code.hpp"
 
-namespace cke {
+namespace cke::graph {
 
-// `write<Letter>::to(b, x)` appends the letter's steps and returns the register of its result.
-template <class Letter> struct write {
-  static_assert(sizeof(Letter) == 0, "cke: lowering: no write<Letter> for this letter; specialise cke::write");
-  static constexpr reg to(builder&, reg x) { return x; }  // keeps the error above the only one
+// `lower<Letter>::emit(b, x)` appends the letter's steps and returns the register of its result.
+template <class Letter> struct lower {
+  static_assert(sizeof(Letter) == 0, "cke: lowering: no lower<Letter> for this letter; specialise cke::graph::lower");
+  static constexpr reg emit(builder&, reg x) { return x; }  // keeps the error above the only one
 };
 
-template <class... Ls> constexpr reg write_all(builder& b, reg x) {
-  ((x = write<Ls>::to(b, x)), ...);
+template <class... Ls> constexpr reg emit_all(builder& b, reg x) {
+  ((x = lower<Ls>::emit(b, x)), ...);
   return x;
 }
 
 // ---- words -----------------------------------------------------------------------------------------
 
-template <class... Ls> struct write<chain<Ls...>> {
-  static constexpr reg to(builder& b, reg x) { return write_all<Ls...>(b, x); }
+template <class... Ls> struct lower<chain<Ls...>> {
+  static constexpr reg emit(builder& b, reg x) { return emit_all<Ls...>(b, x); }
 };
-template <class... Ls> struct write<block<Ls...>> : write<chain<Ls...>> {};
+template <class... Ls> struct lower<block<Ls...>> : lower<chain<Ls...>> {};
 
-template <class... Ls> struct write<residual<Ls...>> {
-  static constexpr reg to(builder& b, reg x) {
+template <class... Ls> struct lower<residual<Ls...>> {
+  static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::residual_add);
     const u32 dim = b.regs[x].width;
     const reg saved = b.temp(dim);
     b.emit(opcode::residual_save, {x}, {saved}, {}, {.cols = dim});
-    const reg y = write_all<Ls...>(b, x);
+    const reg y = emit_all<Ls...>(b, x);
     b.begin(opcode::residual_add);
     b.emit(opcode::residual_add, {saved, y}, {x}, {}, {.cols = dim});
     return x;
   }
 };
-template <class... Fs> struct write<sum<Fs...>> {
-  static constexpr reg to(builder& b, reg x) {
-    const reg part[]{write<Fs>::to(b, x)...};
+template <class... Fs> struct lower<sum<Fs...>> {
+  static constexpr reg emit(builder& b, reg x) {
+    const reg part[]{lower<Fs>::emit(b, x)...};
     b.begin(opcode::residual_add);
     const u32 width = b.regs[x].width;
     const reg y = b.repeated(part[0]) ? b.temp(width) : part[0];
@@ -51,8 +51,8 @@ template <class... Fs> struct write<sum<Fs...>> {
 
 // ---- letters ---------------------------------------------------------------------------------------
 
-template <u32 V, u32 D> struct write<embedding<V, D>> {
-  static constexpr reg to(builder& b, reg x) {
+template <u32 V, u32 D> struct lower<embedding<V, D>> {
+  static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::embedding);
     const reg y = b.temp(D);
     b.emit(opcode::embedding, {x}, {y}, {b.matrix(role::embed, V, D)}, {.rows = V, .cols = D});
@@ -61,12 +61,12 @@ template <u32 V, u32 D> struct write<embedding<V, D>> {
 };
 
 // beside = (norm(project x) + embedding * part^1/2) / 2^1/2; the projection's factor dim^-1/2 is in the norm's eps.
-template <u32 V, u32 D, u32 L, u32 P, real E> struct write<layer_embedding<V, D, L, P, E>> {
+template <u32 V, u32 D, u32 L, u32 P, real E> struct lower<layer_embedding<V, D, L, P, E>> {
   static constexpr u32 wide = L * P;
-  static constexpr reg to(builder& b, reg x) {
+  static constexpr reg emit(builder& b, reg x) {
     if (P == 0) return x;
     b.begin(opcode::layer_embedding);
-    b.regs[beside].width = wide;
+    b.regs[layer_inputs].width = wide;
     const reg token = b.temp(wide);
     b.emit(opcode::embedding, {token_ids}, {token}, {b.matrix(role::layer_embed, V, wide)}, {.rows = V, .cols = wide});
     const reg sum = b.matmul(role::layer_project, x, wide, D);
@@ -74,22 +74,22 @@ template <u32 V, u32 D, u32 L, u32 P, real E> struct write<layer_embedding<V, D,
            {.cols = wide, .heads = L, .kv_heads = L, .head_dim = P, .eps = E.v * D});
     b.emit(opcode::scale, {token}, {token}, {}, {.cols = wide, .scale = root(P)});
     b.emit(opcode::residual_add, {sum, token}, {sum}, {}, {.cols = wide});
-    b.emit(opcode::scale, {sum}, {beside}, {}, {.cols = wide, .scale = 1 / root(2)});
+    b.emit(opcode::scale, {sum}, {layer_inputs}, {}, {.cols = wide, .scale = 1 / root(2)});
     return x;
   }
 };
-template <u32 D, u32 P, activation A> struct write<layer_input<D, P, A>> {
-  static constexpr reg to(builder& b, reg x) {
+template <u32 D, u32 P, activation A> struct lower<layer_input<D, P, A>> {
+  static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::layer_input);
-    b.regs[beside].width = P;
+    b.regs[layer_inputs].width = P;
     const reg gate = b.matmul(role::layer_gate, x, P, D), h = b.temp(P);
-    b.emit(opcode::act_mul, {gate, beside}, {h}, {}, {.cols = P, .act = A});
+    b.emit(opcode::act_mul, {gate, layer_inputs}, {h}, {}, {.cols = P, .act = A});
     return b.matmul(role::layer_out, h, D, P);
   }
 };
 
-template <u32 D, real E, real O> struct write<rms_norm<D, E, O>> {
-  static constexpr reg to(builder& b, reg x) {
+template <u32 D, real E, real O> struct lower<rms_norm<D, E, O>> {
+  static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::rmsnorm);
     const reg y = b.temp(D);
     b.emit(opcode::rmsnorm, {x}, {y}, {b.vector(role::norm, D)}, {.cols = D, .eps = E, .offset = O});
@@ -97,8 +97,8 @@ template <u32 D, real E, real O> struct write<rms_norm<D, E, O>> {
   }
 };
 
-template <u32 D, real By> struct write<scale<D, By>> {
-  static constexpr reg to(builder& b, reg x) {
+template <u32 D, real By> struct lower<scale<D, By>> {
+  static constexpr reg emit(builder& b, reg x) {
     if (By.v == 1) return x;
     b.begin(opcode::scale);
     const reg y = b.temp(D);
@@ -106,15 +106,15 @@ template <u32 D, real By> struct write<scale<D, By>> {
     return y;
   }
 };
-template <u32 D> struct write<learned_scale<D>> {
-  static constexpr reg to(builder& b, reg x) {
+template <u32 D> struct lower<learned_scale<D>> {
+  static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::scale);
     b.emit(opcode::scale, {x}, {x}, {b.vector(role::layer_scalar, 1)}, {.cols = D});
     return x;
   }
 };
-template <u32 D, real Cap> struct write<softcap<D, Cap>> {
-  static constexpr reg to(builder& b, reg x) {
+template <u32 D, real Cap> struct lower<softcap<D, Cap>> {
+  static constexpr reg emit(builder& b, reg x) {
     if (Cap.v == 0) return x;
     b.begin(opcode::softcap);
     const reg y = b.temp(D);
@@ -123,13 +123,13 @@ template <u32 D, real Cap> struct write<softcap<D, Cap>> {
   }
 };
 
-template <attend S> struct write<attention<S>> {
+template <attention_options S> struct lower<attention<S>> {
   static constexpr u32 wide = S.heads * S.head_dim, narrow = S.kv_heads * S.head_dim;
   static constexpr params p{.cols = wide, .heads = S.heads, .kv_heads = S.kv_heads,
                             .head_dim = S.head_dim, .window = S.window, .eps = S.qk_norm.eps,
                             .offset = S.qk_norm.offset, .scale = S.scale, .cap = S.cap, .rope = S.rope};
 
-  static constexpr reg to(builder& b, reg x) {
+  static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::multihead_attention);
     const u32 part = S.gate ? S.head_dim : 0;
     operands qk{b.matmul(role::q, x, wide, S.dim, S.qkv_bias, wide / S.kv_heads, part)};
@@ -172,8 +172,8 @@ template <attend S> struct write<attention<S>> {
   }
 };
 
-template <u32 D, u32 H, activation A, bool Bias> struct write<gated_mlp<D, H, A, Bias>> {
-  static constexpr reg to(builder& b, reg x) {
+template <u32 D, u32 H, activation A, bool Bias> struct lower<gated_mlp<D, H, A, Bias>> {
+  static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::swiglu);
     const reg gate_up = b.matmul2(role::gate, role::up, x, H, D, Bias), h = b.temp(H);
     b.emit(opcode::act_mul, {gate_up}, {h}, {}, {.cols = H, .act = A});
@@ -181,8 +181,8 @@ template <u32 D, u32 H, activation A, bool Bias> struct write<gated_mlp<D, H, A,
   }
 };
 
-template <u32 D, u32 H, activation A, bool Bias> struct write<plain_mlp<D, H, A, Bias>> {
-  static constexpr reg to(builder& b, reg x) {
+template <u32 D, u32 H, activation A, bool Bias> struct lower<plain_mlp<D, H, A, Bias>> {
+  static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::plain_mlp);
     return b.matmul(role::down, activated(b, role::up, x), D, H, Bias);
   }
@@ -193,8 +193,8 @@ template <u32 D, u32 H, activation A, bool Bias> struct write<plain_mlp<D, H, A,
   }
 };
 
-template <u32 D, u32 Taps, bool Bias> struct write<short_conv<D, Taps, Bias>> {
-  static constexpr reg to(builder& b, reg x) {
+template <u32 D, u32 Taps, bool Bias> struct lower<short_conv<D, Taps, Bias>> {
+  static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::shortconv);
     const reg bcx = b.matmul(role::conv_in, x, 3 * D, D, Bias), y = b.temp(D);
     slots8 w{b.taps(role::conv, D, Taps)};
@@ -205,10 +205,10 @@ template <u32 D, u32 Taps, bool Bias> struct write<short_conv<D, Taps, Bias>> {
   }
 };
 
-template <delta S> struct write<gated_delta_net<S>> {
+template <delta_net_options S> struct lower<gated_delta_net<S>> {
   static constexpr u32 keys = S.key_heads * S.key_dim, values = S.value_heads * S.value_dim, shared = S.value_heads / S.key_heads;
 
-  static constexpr reg to(builder& b, reg x) {
+  static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::gated_delta_net);
     const reg q = b.matmul(role::delta_q, x, keys, S.dim, false, 0, S.key_dim);
     const reg k = b.matmul(role::delta_k, x, keys, S.dim, false, 0, S.key_dim);
@@ -232,8 +232,8 @@ template <delta S> struct write<gated_delta_net<S>> {
   }
 };
 
-template <u32 D, u32 V, bool Tied> struct write<head<D, V, Tied>> {
-  static constexpr reg to(builder& b, reg x) {
+template <u32 D, u32 V, bool Tied> struct lower<head<D, V, Tied>> {
+  static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::logits);
     const reg y = b.matmul(role::head, x, V, D);
     b.ops[b.ops.size() - 1].op = opcode::logits;
@@ -244,16 +244,16 @@ template <u32 D, u32 V, bool Tied> struct write<head<D, V, Tied>> {
 
 // ---- blocks ----------------------------------------------------------------------------------------
 
-template <class Block> constexpr code lower(signature s = {}) {
+template <class Block> constexpr code lower_block(signature s = {}) {
   builder b(Block::in, s);
-  write<Block>::to(b, stream);
+  lower<Block>::emit(b, stream);
   return b;
 }
 // A header reads token ids and leaves the stream.
 template <class Header> constexpr code lower_header(signature s = {}) {
   builder b(Header::out, s);
-  b.rename(write<Header>::to(b, token_ids), stream);
+  b.rename(lower<Header>::emit(b, token_ids), stream);
   return b;
 }
 
-}  // namespace cke
+}  // namespace cke::graph

@@ -4,19 +4,19 @@
 
 #include "lower.hpp"
 
-namespace cke {
+namespace cke::graph {
 
 // The steps from `gather` on work on rows (token, expert), expert by expert: `order` says which these are.
-template <experts S> struct write<moe<S>> {
+template <moe_options S> struct lower<moe<S>> {
   static constexpr router r = S.route;
   static constexpr params p{.rows = (S.ungated ? 1 : 2) * S.hidden, .cols = S.width(), .act = S.act, .route = r};
 
-  static constexpr reg to(builder& b, reg x) {
+  static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::moe);
     reg shared{}, shared_gate{};  // the shared expert's hidden row, and its gate's logit
     u8 down_shared{};
     if (S.shared) {
-      const reg h = S.ungated ? write<plain_mlp<S.dim, S.shared, S.act, S.bias>>::activated(b, role::up_shared, x) : gated(b, x);
+      const reg h = S.ungated ? lower<plain_mlp<S.dim, S.shared, S.act, S.bias>>::activated(b, role::up_shared, x) : gated(b, x);
       down_shared = b.matrix(role::down_shared, S.dim, S.shared);
       shared = b.operand(h, down_shared);
     }
@@ -80,4 +80,4 @@ template <experts S> struct write<moe<S>> {
   static constexpr u8 matrices(builder& b, role is, u32 rows, u32 cols) { return b.matrix(is, r.experts * rows, cols, rows); }
 };
 
-}  // namespace cke
+}  // namespace cke::graph

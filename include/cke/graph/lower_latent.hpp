@@ -4,14 +4,14 @@
 
 #include "lower.hpp"
 
-namespace cke {
+namespace cke::graph {
 
 // A head's matrices of the latent go to its query and behind its scores: q k = (k_b q) latent + turned, and
 // sum p v = v_b (sum p latent). So all heads share one key and value, [latent | turned], in prefill as in decode.
-template <latent S> struct write<latent_attention<S>> {
+template <latent_attention_options S> struct lower<latent_attention<S>> {
   static constexpr u32 head = S.nope + S.rope.dims, kept = S.kv_rank + S.rope.dims;
 
-  static constexpr reg to(builder& b, reg x) {
+  static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::mla_attention);
     const reg q = S.q_rank ? b.matmul(role::q_b, low(b, x), S.heads * head, S.q_rank) : b.matmul(role::q, x, S.heads * head, S.dim);
     const reg of_token = b.matmul(role::kv_a, x, kept, S.dim), key = b.temp(kept), query = b.temp(S.heads * kept), y = b.temp(S.heads * kept);
@@ -40,4 +40,4 @@ template <latent S> struct write<latent_attention<S>> {
   }
 };
 
-}  // namespace cke
+}  // namespace cke::graph

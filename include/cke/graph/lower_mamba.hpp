@@ -4,13 +4,13 @@
 
 #include "lower.hpp"
 
-namespace cke {
+namespace cke::graph {
 
-template <state_space S> struct write<mamba_mixer<S>> {
+template <mamba_options S> struct lower<mamba_mixer<S>> {
   static constexpr u32 inner = S.heads * S.head_dim, convolved = inner + 2 * S.groups * S.state;  // x, B and C
   static constexpr real most_step = S.most_step.v < 1e38 ? S.most_step : real{};                  // 0: no limit
 
-  static constexpr reg to(builder& b, reg x) {
+  static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::mamba_mixer);
     const reg gate = b.matmul(role::ssm_gate, x, inner, S.dim, S.bias), in = b.matmul(role::ssm_in, x, convolved, S.dim, S.bias);
     const reg steps = b.matmul(role::ssm_step, x, S.heads, S.dim, S.bias), mixed = b.temp(convolved);
@@ -28,4 +28,4 @@ template <state_space S> struct write<mamba_mixer<S>> {
   }
 };
 
-}  // namespace cke
+}  // namespace cke::graph

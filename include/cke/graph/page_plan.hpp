@@ -6,7 +6,7 @@
 #include "../core/types.hpp"
 #include "plan.hpp"
 
-namespace cke {
+namespace cke::graph {
 
 // Bytes of a part of a page.
 struct page_part {
@@ -17,7 +17,7 @@ struct page_part {
 // A page is all that the layers keep of some positions, in two parts. What lasts is wanted as long as the sequence lives:
 // caches of layers that see everything. What passes is wanted by positions soon after: caches of windows, recurrent states.
 struct page_plan {
-  page_part lasting{}, passing{};
+  page_part persistent{}, transient{};
   u32 blocks = 1;        // key blocks of a page
   u32 reach = 0;         // positions before the next one that it may look at in what passes
   bool recurrent = false;
@@ -32,14 +32,14 @@ struct page_plan {
   // Of a sequence within its context. Recurrent states are kept at the ends of all pages, to go back to.
   constexpr u32 kept(capacity k) const {
     const u32 all = pages(k.context), some = in_sight(k.chunk);
-    return bytes(passing) == 0 ? 0 : recurrent || all < some ? all : some;
+    return bytes(transient) == 0 ? 0 : recurrent || all < some ? all : some;
   }
-  constexpr u64 bytes(capacity k) const { return pages(k.context) * bytes(lasting) + kept(k) * bytes(passing); }
+  constexpr u64 bytes(capacity k) const { return pages(k.context) * bytes(persistent) + kept(k) * bytes(transient); }
 
   // The same in one part: caches that pass behind those that last.
   constexpr page_plan all_lasting() const {
-    return {{lasting.caches + passing.caches, passing.recurrent}, {}, blocks, 0, recurrent};
+    return {{persistent.caches + transient.caches, transient.recurrent}, {}, blocks, 0, recurrent};
   }
 };
 
-}  // namespace cke
+}  // namespace cke::graph

@@ -6,7 +6,7 @@
 #include "schedule.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::graph {
 
 // What is known when a model is loaded; a program is planned for it at compile time or at load.
 struct capacity {
@@ -33,9 +33,9 @@ constexpr u64 register_bytes(const value& v, u32 tokens) {
 struct layout {
   u64 offset[max_regs]{};
   u64 bytes[max_regs]{};
-  u64 shared{}, own{};  // bytes of the two areas
-  u64 privates{};       // one bit per register
-  constexpr bool is_own(u32 r) const { return privates >> r & 1; }
+  u64 shared{}, per_thread{};  // bytes of the two areas
+  u64 per_thread_registers{};       // one bit per register
+  constexpr bool is_per_thread(u32 r) const { return per_thread_registers >> r & 1; }
 };
 
 // Lifetimes in runs of phases without a barrier between them: inside one the order of units is unknown,
@@ -45,7 +45,7 @@ constexpr lifetime lifetime_of(const code& c, const schedule& s, u32 r) {
   lifetime l;
   u32 run = 0;
   for (u32 p = 0; p < s.phases.size(); run += s.phases[p++].barrier)
-    for (u32 i = 0; i < u32{s.phases[p].redundant} + s.phases[p].count; ++i) {
+    for (u32 i = 0; i < u32{s.phases[p].per_thread} + s.phases[p].count; ++i) {
       const auto& op = c.ops[s.phases[p].first + i];
       if (!op.in.has(static_cast<reg>(r)) && !op.out.has(static_cast<reg>(r))) continue;
       if (l.from == ~0u) l.from = run;
@@ -65,7 +65,7 @@ CKE_OUT_OF_LINE constexpr layout place_registers(const code& c, form f, u32 rows
     life[r] = lifetime_of(c, s, r);
     if (life[r].from == ~0u) { done[r] = true; continue; }
     out.bytes[r] = register_bytes(c.regs[r], rows);
-    if (is_private(c, f, static_cast<reg>(r))) out.privates |= u64{1} << r;
+    if (is_per_thread(c, f, static_cast<reg>(r))) out.per_thread_registers |= u64{1} << r;
   }
   bool placed[max_regs]{};
   for (;;) {
@@ -78,14 +78,14 @@ CKE_OUT_OF_LINE constexpr layout place_registers(const code& c, form f, u32 rows
       moved = false;
       for (u32 i = first_scratch; i < c.regs.size(); ++i) {
         const u64 end = out.offset[i] + out.bytes[i];
-        if (placed[i] && out.is_own(i) == out.is_own(r) && together(life[i], life[r]) && at < end &&
+        if (placed[i] && out.is_per_thread(i) == out.is_per_thread(r) && together(life[i], life[r]) && at < end &&
             out.offset[i] < at + out.bytes[r])
           at = end, moved = true;
       }
     }
     done[r] = placed[r] = true;
     out.offset[r] = at;
-    u64& total = out.is_own(r) ? out.own : out.shared;
+    u64& total = out.is_per_thread(r) ? out.per_thread : out.shared;
     total = at + out.bytes[r] > total ? at + out.bytes[r] : total;
   }
 }
@@ -97,12 +97,12 @@ constexpr bool disjoint(const code& c, form f, const layout& p) {
   for (u32 a = first_scratch; a < c.regs.size(); ++a) {
     life[a] = lifetime_of(c, s, a);
     for (u32 b = first_scratch; b < a; ++b) {
-      if (p.bytes[a] == 0 || p.bytes[b] == 0 || p.is_own(a) != p.is_own(b) || !together(life[a], life[b])) continue;
+      if (p.bytes[a] == 0 || p.bytes[b] == 0 || p.is_per_thread(a) != p.is_per_thread(b) || !together(life[a], life[b])) continue;
       if (p.offset[a] < p.offset[b] + p.bytes[b] && p.offset[b] < p.offset[a] + p.bytes[a]) return false;
     }
   }
   return true;
 }
 
-}  // namespace cke
+}  // namespace cke::graph
 CKE_COLD_END

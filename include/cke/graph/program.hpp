@@ -11,13 +11,13 @@
 #include "lower_mamba.hpp"
 #include "page_plan.hpp"
 
-namespace cke {
+namespace cke::graph {
 
 template <class... As, class... Bs> list<As..., Bs...> operator+(list<As...>, list<Bs...>);
 
-template <class Block, signature S> inline constexpr code block_code = lower<Block>(S);
-template <class Block, signature S> inline constexpr fused_code fused_block = fuse(block_code<Block, S>);
-template <class Header, signature S> inline constexpr code header_code = lower_header<Header>(S);
+template <class Block, signature S> inline constexpr code lowered_block = lower_block<Block>(S);
+template <class Block, signature S> inline constexpr fused_code fused_block = fuse(lowered_block<Block, S>);
+template <class Header, signature S> inline constexpr code lowered_header = lower_header<Header>(S);
 
 struct weight {
   place where{};
@@ -31,7 +31,7 @@ struct state_descriptor {
   u32 id{};
   keeps_what what{};
   lifecycle life{};
-  bool passes{};  // else it lasts; see page_plan
+  bool transient{};  // else it lasts; see page_plan
   u32 layer{}, owner{}, heads{}, head_dim{}, rows{};  // rows: positions that a query sees; recurrent: of the state
   u64 offset{}, bytes{};  // among the caches of its part of a page, or among its recurrent states
   u16 align = 64;
@@ -100,25 +100,25 @@ template <class Model, class Formats, bool Fused = true> struct program {
   static constexpr auto kind_of = layer_census::kind_of;
 
   // Slots do not depend on formats, so one lowering per kind finds them.
-  template <class... Ks> static constexpr std::array<code, sizeof...(Ks)> plain_codes(list<Ks...>) {
-    return {block_code<Ks, signature{}>...};
+  template <class... Ks> static constexpr std::array<code, sizeof...(Ks)> unfused_codes(list<Ks...>) {
+    return {lowered_block<Ks, signature{}>...};
   }
-  static constexpr auto plain = plain_codes(kinds{});
-  static constexpr const code& plain_header() { return header_code<header, signature{}>; }
-  static constexpr const code& plain_footer() { return block_code<footer, signature{}>; }
+  static constexpr auto unfused = unfused_codes(kinds{});
+  static constexpr const code& unfused_header() { return lowered_header<header, signature{}>; }
+  static constexpr const code& unfused_footer() { return lowered_block<footer, signature{}>; }
 
   static constexpr bool tied = [] {
-    for (const auto& s : plain_footer().slots)
+    for (const auto& s : unfused_footer().slots)
       if (s.tied) return true;
     return false;
   }();
   static constexpr signature choose(const code& c, u32 layer) {
     signature s;
     for (u32 i = 0; i < c.slots.size(); ++i)  // a tied matrix is the embedding, whatever the policy says of it
-      s.set(i, Formats::of(c.slots[i].tied ? plain_header().slots[0] : c.slots[i], layer, layers, tied));
+      s.set(i, Formats::of(c.slots[i].tied ? unfused_header().slots[0] : c.slots[i], layer, layers, tied));
     return s;
   }
-  static constexpr signature header_formats = choose(plain_header(), 0), footer_formats = choose(plain_footer(), 0);
+  static constexpr signature header_formats = choose(unfused_header(), 0), footer_formats = choose(unfused_footer(), 0);
 
   // Layers with equal kind and equal formats are one variant: one instantiation.
   struct variant_table {
@@ -128,7 +128,7 @@ template <class Model, class Formats, bool Fused = true> struct program {
   static constexpr variant_table variants = [] {
     variant_table t;
     for (u32 l = 0; l < layers; ++l) {
-      const variant v{kind_of[l], choose(plain[kind_of[l]], l)};
+      const variant v{kind_of[l], choose(unfused[kind_of[l]], l)};
       u32 i = 0;
       while (i < t.list.size() && !(t.list[i].kind == v.kind && t.list[i].formats == v.formats)) ++i;
       if (i == t.list.size()) t.list.push(v);
@@ -139,7 +139,7 @@ template <class Model, class Formats, bool Fused = true> struct program {
 
   // What is executed: fused or not, with its stores. One constant per variant, header and footer.
   template <class Block, signature S> static constexpr code executable =
-      store_before_attend(Fused ? fused_block<Block, S>.c : block_code<Block, S>);
+      store_before_attend(Fused ? fused_block<Block, S>.c : lowered_block<Block, S>);
   template <u32 V> static constexpr const code& body() {
     return executable<at<variants.list[V].kind, kinds>, variants.list[V].formats>;
   }
@@ -147,15 +147,15 @@ template <class Model, class Formats, bool Fused = true> struct program {
   static constexpr std::array<const code*, body_count> bodies = []<std::size_t... V>(std::index_sequence<V...>) {
     return std::array<const code*, body_count>{&body<V>()...};
   }(std::make_index_sequence<body_count>{});
-  static constexpr const code& head() { return header_code<header, header_formats>; }
-  static constexpr const code& foot() { return executable<footer, footer_formats>; }
+  static constexpr const code& header_code() { return lowered_header<header, header_formats>; }
+  static constexpr const code& footer_code() { return executable<footer, footer_formats>; }
 
   // f(place, layer, instruction, code) for every step of every layer, in order.
   template <class F> static constexpr void for_each_op(F f) {
-    for (const auto& i : head().ops) f(place::header, 0u, i, head());
+    for (const auto& i : header_code().ops) f(place::header, 0u, i, header_code());
     for (u32 l = 0; l < layers; ++l)
       for (const auto& i : bodies[variants.of[l]]->ops) f(place::body, l, i, *bodies[variants.of[l]]);
-    for (const auto& i : foot().ops) f(place::footer, 0u, i, foot());
+    for (const auto& i : footer_code().ops) f(place::footer, 0u, i, footer_code());
   }
   static constexpr u32 count(opcode op = opcode::none) {
     u32 n = 0;
@@ -163,7 +163,7 @@ template <class Model, class Formats, bool Fused = true> struct program {
     return n;
   }
   static constexpr u32 barriers(form f) {
-    u32 n = phases_of(head(), f).barriers() + phases_of(foot(), f).barriers();
+    u32 n = phases_of(header_code(), f).barriers() + phases_of(footer_code(), f).barriers();
     for (u32 l = 0; l < layers; ++l) n += phases_of(*bodies[variants.of[l]], f).barriers();
     return n;
   }
@@ -179,9 +179,9 @@ template <class Model, class Formats, bool Fused = true> struct program {
         offset += align_up(bytes);
       }
     };
-    visit(place::header, 0, plain_header(), header_formats);
-    for (u32 l = 0; l < layers; ++l) visit(place::body, l, plain[kind_of[l]], variants.list[variants.of[l]].formats);
-    visit(place::footer, 0, plain_footer(), footer_formats);
+    visit(place::header, 0, unfused_header(), header_formats);
+    for (u32 l = 0; l < layers; ++l) visit(place::body, l, unfused[kind_of[l]], variants.list[variants.of[l]].formats);
+    visit(place::footer, 0, unfused_footer(), footer_formats);
     return offset;
   }
   // In the encodings of files: packing may need less.
@@ -215,7 +215,7 @@ template <class Model, class Formats, bool Fused = true> struct program {
     return end_of_row{l, phase_behind_stores(*bodies[variants.of[l]])};
   }();
 
-  static constexpr u32 vocab = foot().regs[foot().regs.size() - 1].width;
+  static constexpr u32 vocab = footer_code().regs[footer_code().regs.size() - 1].width;
   static constexpr u32 dim = footer::in;
 
   // States in layer order; that of another layer has its owner's place. Returns what a page is made of: a key block, or so
@@ -231,23 +231,23 @@ template <class Model, class Formats, bool Fused = true> struct program {
     page_plan p;
     u32 id = 0;
     for (u32 l = 0; l < layers; ++l)
-      for (const auto& shape : plain[kind_of[l]].states) {
+      for (const auto& shape : unfused[kind_of[l]].states) {
         u32 i = 0;
         while (i < last.size() && !last[i].shape->like(shape)) ++i;
         if (shape.shared && i == last.size()) throw "cke: program: a layer shares a cache, and none before it has one of its shape";
         if (i == last.size()) last.push({});
-        const bool recurs = is_recurrent(shape.what), passes = recurs || shape.rows != everything;
-        u64& next = recurs ? p.passing.recurrent : passes ? p.passing.caches : p.lasting.caches;
+        const bool recurs = is_recurrent(shape.what), transient = recurs || shape.rows != everything;
+        u64& next = recurs ? p.transient.recurrent : transient ? p.transient.caches : p.persistent.caches;
         if (!shape.shared) last[i] = {&shape, l, next};
         // dims are padded to whole blocks of q8_0 and whole units, whatever the type
         const u64 numbers = u64{recurs ? shape.rows : key_block} * shape.heads * align_up(shape.head_dim, 32);
         const u64 bytes = recurs ? numbers * sizeof(float) : 2 * bytes_of(kv, numbers);
-        f(state_descriptor{id++, shape.what, shape.life, passes, l, last[i].layer, shape.heads, shape.head_dim, shape.rows, last[i].offset, bytes});
+        f(state_descriptor{id++, shape.what, shape.life, transient, l, last[i].layer, shape.heads, shape.head_dim, shape.rows, last[i].offset, bytes});
         next += shape.shared ? 0 : align_up(bytes);
-        const u32 before = recurs ? 1 : passes ? shape.rows - 1 : 0;
+        const u32 before = recurs ? 1 : transient ? shape.rows - 1 : 0;
         p.reach = before > p.reach ? before : p.reach, p.recurrent |= recurs;
       }
-    while (p.blocks < 8 && p.passing.recurrent > p.blocks * (p.lasting.caches + p.passing.caches)) p.blocks *= 2;
+    while (p.blocks < 8 && p.transient.recurrent > p.blocks * (p.persistent.caches + p.transient.caches)) p.blocks *= 2;
     return p;
   }
   static constexpr page_plan page(dtype kv) {
@@ -258,46 +258,46 @@ template <class Model, class Formats, bool Fused = true> struct program {
   // Whether a position's state is known only by computing all positions before it.
   static constexpr bool recurrent = page(dtype::f32).recurrent;
   // The first layer whose states last; `layers`: none.
-  static constexpr u32 first_lasting = [] {
+  static constexpr u32 first_persistent = [] {
     u32 first = layers;
-    for_each_state(dtype::f32, [&](const state_descriptor& d) { first = !d.passes && d.layer < first ? d.layer : first; });
+    for_each_state(dtype::f32, [&](const state_descriptor& d) { first = !d.transient && d.layer < first ? d.layer : first; });
     return first;
   }();
   // Whether angles of a rope depend on how long the context is.
   static constexpr bool turns_by_context = [] {
     bool any = false;
     for_each_op([&](place, u32, const instruction& i, const code&) {
-      any |= i.p.rope.dims && (i.p.rope.rule == stretch::dynamic || i.p.rope.rule == stretch::longrope);
+      any |= i.p.rope.dims && (i.p.rope.rule == rope_scaling::dynamic || i.p.rope.rule == rope_scaling::longrope);
     });
     return any;
   }();
   // Whether a sequence can go on behind its context, as it would in a longer one.
-  static constexpr bool slides = first_lasting == layers && !turns_by_context;
+  static constexpr bool slides = first_persistent == layers && !turns_by_context;
 
-  static constexpr u32 side_width = plain_header().regs[beside].width;  // 0: none
+  static constexpr u32 layer_inputs_width = unfused_header().regs[layer_inputs].width;  // 0: none
 
   // Activations: the stream, the ids, the side, and one scratch area that all blocks share.
   struct memory {
-    u64 stream, ids, side, scratch, own, total;  // own: of each thread, in decode form
+    u64 stream, ids, layer_inputs, scratch, per_thread, total;  // per_thread: of each thread, in decode form
   };
   static constexpr memory activations(capacity k) {
     memory m{align_up(u64{4} * k.chunk * row_stride(dim)), align_up(u64{4} * k.chunk),
-             side_width ? align_up(u64{4} * k.chunk * row_stride(side_width)) : 0, 0, 0, 0};
+             layer_inputs_width ? align_up(u64{4} * k.chunk * row_stride(layer_inputs_width)) : 0, 0, 0, 0};
     auto room = [&](const code& c, u32 rows) {
       for (const form f : {form::decode, form::prefill}) {
         const u32 n = f == form::decode && rows > decode_rows ? decode_rows : rows;
         if (f == form::prefill && rows <= decode_rows) continue;
         const layout l = place_registers(c, f, n);
         m.scratch = l.shared > m.scratch ? l.shared : m.scratch;
-        m.own = l.own > m.own ? l.own : m.own;
+        m.per_thread = l.per_thread > m.per_thread ? l.per_thread : m.per_thread;
       }
     };
-    room(head(), k.chunk);
+    room(header_code(), k.chunk);
     for (const code* c : bodies) room(*c, k.chunk);
-    room(foot(), k.logit_rows);
-    m.total = m.stream + m.ids + m.side + m.scratch + m.own;
+    room(footer_code(), k.logit_rows);
+    m.total = m.stream + m.ids + m.layer_inputs + m.scratch + m.per_thread;
     return m;
   }
 };
 
-}  // namespace cke
+}  // namespace cke::graph

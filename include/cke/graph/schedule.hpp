@@ -5,12 +5,12 @@
 #include "code.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::graph {
 
 enum class form : u8 { decode, prefill };
 constexpr form form_of(u32 tokens) { return tokens <= decode_rows ? form::decode : form::prefill; }
 // Cut by kv heads, a projection waits for nobody; but of few heads it would keep as few threads, so it is cut by rows.
-constexpr shares shares_of(const instruction& i, form f) {
+constexpr partition partition_of(const instruction& i, form f) {
   constexpr u32 few = 4;
   const bool waits = i.op == opcode::qkv_matmul && i.p.kv_heads < few;
   return f == form::decode && !waits ? info(i.op).decode : info(i.op).prefill;
@@ -20,7 +20,7 @@ constexpr shares shares_of(const instruction& i, form f) {
 // run one after the other for each unit of work. Then all threads wait for one another, or not: the
 // next phase has nothing to do with this one.
 struct phase {
-  u8 first{}, redundant{}, count{};
+  u8 first{}, per_thread{}, count{};
   split by{};
   bool barrier = true;
 };
@@ -34,23 +34,23 @@ struct schedule {
   }
 };
 
-constexpr bool is_private(const code& c, form f, reg r) {
+constexpr bool is_per_thread(const code& c, form f, reg r) {
   for (const auto& i : c.ops)
-    if (i.out.has(r)) return shares_of(i, f).by == split::redundant;
+    if (i.out.has(r)) return partition_of(i, f).by == split::per_thread;
   return false;
 }
 
 // Whether threads must wait between step k and step i, which comes later. Together: they run one after
 // the other for each unit.
 constexpr bool crosses(const code& c, form f, const instruction& k, const instruction& i, bool together) {
-  const shares writer = shares_of(k, f), reader = shares_of(i, f);
-  const bool own = together && reader.own && reader.by == writer.by;
+  const partition writer = partition_of(k, f), reader = partition_of(i, f);
+  const bool own = together && reader.local && reader.by == writer.by;
   for (u32 o = 0; o < k.out.count; ++o)  // i reads or writes what other units of k write
-    if ((i.in.has(k.out[o]) || i.out.has(k.out[o])) && !own && !is_private(c, f, k.out[o])) return true;
+    if ((i.in.has(k.out[o]) || i.out.has(k.out[o])) && !own && !is_per_thread(c, f, k.out[o])) return true;
   for (u32 n = 0; n < k.in.count; ++n)  // i writes what other units of k read
-    if (i.out.has(k.in[n]) && !(own && writer.own)) return true;
+    if (i.out.has(k.in[n]) && !(own && writer.local)) return true;
   const bool stores = k.op == opcode::kv_store || i.op == opcode::kv_store;
-  return stores && k.state != absent && k.state == i.state && !(own && writer.own);
+  return stores && k.state != absent && k.state == i.state && !(own && writer.local);
 }
 
 constexpr schedule phases_of(const code& c, form f) {
@@ -58,18 +58,18 @@ constexpr schedule phases_of(const code& c, form f) {
   phase now{};
   u32 since = 0;  // the first step after the last barrier
   for (u32 i = 0; i < c.ops.size(); ++i) {
-    const shares how = shares_of(c.ops[i], f);
+    const partition how = partition_of(c.ops[i], f);
     bool waits = false;
     for (u32 k = since; k < i; ++k)
-      waits |= crosses(c, f, c.ops[k], c.ops[i], k >= u32{now.first} + now.redundant && how.by == now.by);
-    const bool joins = now.count == 0 || (how.by != split::redundant && how.by == now.by && how.own);
+      waits |= crosses(c, f, c.ops[k], c.ops[i], k >= u32{now.first} + now.per_thread && how.by == now.by);
+    const bool joins = now.count == 0 || (how.by != split::per_thread && how.by == now.by && how.local);
     if (i > 0 && (waits || !joins)) {
       now.barrier = waits;
       s.phases.push(now);
-      now = phase{static_cast<u8>(i), 0, 0, split::redundant};
+      now = phase{static_cast<u8>(i), 0, 0, split::per_thread};
       since = waits ? i : since;
     }
-    if (how.by == split::redundant) ++now.redundant;
+    if (how.by == split::per_thread) ++now.per_thread;
     else ++now.count, now.by = how.by;
   }
   if (c.ops.size() > 0) s.phases.push(now);
@@ -99,5 +99,5 @@ constexpr u32 phase_behind_stores(const code& c) {
   return s.phases.size();
 }
 
-}  // namespace cke
+}  // namespace cke::graph
 CKE_COLD_END

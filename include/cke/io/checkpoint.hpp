@@ -18,7 +18,7 @@
 #include "tensor_index.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::io {
 
 struct checkpoint {
   std::string name;        // its path, for messages
@@ -225,5 +225,5 @@ inline checkpoint gguf_checkpoint(gguf file) {
 }
 inline checkpoint gguf_checkpoint(const std::string& path) { return gguf_checkpoint(gguf::read(path)); }
 
-}  // namespace cke
+}  // namespace cke::io
 CKE_COLD_END

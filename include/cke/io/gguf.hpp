@@ -17,7 +17,7 @@
 #include "tensor_index.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::io {
 
 // A GGUF file, checked completely when it is read: every length, count, type, alignment and tensor
 // position. Reading throws Error{errc::malformed}, or errc::unsupported for a big-endian file or
@@ -253,5 +253,5 @@ inline std::vector<tensor_ref> gguf::read_tensors(detail::gguf_cursor& in, u64 c
   return tensors;
 }
 
-}  // namespace cke
+}  // namespace cke::io
 CKE_COLD_END

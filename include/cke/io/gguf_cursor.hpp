@@ -11,7 +11,7 @@
 #include "gguf_value.hpp"
 
 CKE_COLD_BEGIN
-namespace cke::detail {
+namespace cke::io::detail {
 
 // Every step is checked against the bytes that are left. Throws Error{errc::malformed}.
 struct gguf_cursor {
@@ -91,5 +91,5 @@ struct gguf_cursor {
   }
 };
 
-}  // namespace cke::detail
+}  // namespace cke::io::detail
 CKE_COLD_END

@@ -11,7 +11,7 @@
 #include "../text/tokenizer/vocabulary.hpp"
 
 CKE_COLD_BEGIN
-namespace cke::detail {
+namespace cke::io::detail {
 
 // The patterns as tokenizer.json has them, where that is known, else as llama.cpp does.
 namespace patterns {
@@ -136,5 +136,5 @@ inline std::string_view gguf_pre_of(const vocabulary& v, const std::string& file
   throw Error(errc::unsupported, file, "tokenizer", "rules that GGUF has a name for", "others");
 }
 
-}  // namespace cke::detail
+}  // namespace cke::io::detail
 CKE_COLD_END

@@ -7,7 +7,7 @@
 #include "gguf_tokenizer.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::io {
 namespace detail {
 
 // BERT's. The converter writes "▁word" and "rest" for what tokenizer.json has as "word" and "##rest".
@@ -81,5 +81,5 @@ inline vocabulary read_any_gguf_tokenizer(const gguf& file) {
   return v;
 }
 
-}  // namespace cke
+}  // namespace cke::io
 CKE_COLD_END

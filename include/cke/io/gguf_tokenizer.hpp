@@ -18,7 +18,7 @@
 #include "gguf_pre.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::io {
 namespace detail {
 
 // "left right" in the file's spelling, where a space is never part of a token.
@@ -123,5 +123,5 @@ inline vocabulary read_gguf_tokenizer(const gguf& file) {
   return v;
 }
 
-}  // namespace cke
+}  // namespace cke::io
 CKE_COLD_END

@@ -13,7 +13,7 @@
 #include "gguf_writer.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::io {
 namespace detail {
 
 // SentencePiece joins by scores: those of a list of merges are their places in it. Merges that make one token must
@@ -87,5 +87,5 @@ inline void write_gguf_tokenizer(gguf_writer& to, const vocabulary& v, std::span
   if (!v.tool_template.empty()) to.add("tokenizer.chat_template.tool_use", v.tool_template);
 }
 
-}  // namespace cke
+}  // namespace cke::io
 CKE_COLD_END

@@ -17,7 +17,7 @@
 #include "../core/types.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::io {
 
 static_assert(std::endian::native == std::endian::little, "cke: gguf: the format is little endian");
 
@@ -153,5 +153,5 @@ inline std::string describe(const gguf_value& v) {
   return concat({"array of ", v.count, " ", info(v.item).name});
 }
 
-}  // namespace cke
+}  // namespace cke::io
 CKE_COLD_END

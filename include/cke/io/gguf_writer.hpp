@@ -10,7 +10,7 @@
 #include "gguf_value.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::io {
 
 // A file of version 3 is bytes(), then the tensors in the order they were added, each filled up to a multiple of
 // `alignment` bytes.
@@ -100,5 +100,5 @@ class gguf_writer {
   u64 value_count_ = 0, tensor_count_ = 0, data_bytes_ = 0;
 };
 
-}  // namespace cke
+}  // namespace cke::io
 CKE_COLD_END

@@ -10,7 +10,7 @@
 #include "../text/tokenizer/vocabulary.hpp"
 #include "gguf_pre.hpp"
 
-namespace cke::detail {
+namespace cke::io::detail {
 
 inline bool is_text(const text_pattern& pattern, std::string_view text) { return !pattern.regex && pattern.text == text; }
 inline bool is_nfc(const normalizing::step& step) {
@@ -105,4 +105,4 @@ inline bool is_sentencepiece(const text_recipe& recipe, vocabulary& v) {
   return true;
 }
 
-}  // namespace cke::detail
+}  // namespace cke::io::detail

@@ -9,7 +9,7 @@
 #include "hf_dir.hpp"
 #include "hf_tokenizer.hpp"
 
-namespace cke {
+namespace cke::io {
 
 namespace detail {
 
@@ -103,4 +103,4 @@ inline checkpoint hf(const std::string& dir) {
   return c;
 }
 
-}  // namespace cke
+}  // namespace cke::io

@@ -14,7 +14,7 @@
 #include "../core/json.hpp"
 #include "safetensors.hpp"
 
-namespace cke {
+namespace cke::io {
 
 // The small files of a model directory. Text is unchecked and empty when the file is absent, so
 // that a directory that has only a tokenizer can be used as one.
@@ -159,4 +159,4 @@ inline tensor_index read_hf_weights(const std::string& dir) {
   return all;
 }
 
-}  // namespace cke
+}  // namespace cke::io

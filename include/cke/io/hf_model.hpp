@@ -17,7 +17,7 @@
 #include "../text/tokenizer/vocabulary.hpp"
 #include "json_node.hpp"
 
-namespace cke::detail {
+namespace cke::io::detail {
 
 // A score as `tokenizers` has it, whose JSON reader (serde_json) rounds twice: the digits as a whole number, and their
 // division by a power of ten. Where two ways to cut a text are equally good, the last bit decides.
@@ -220,4 +220,4 @@ class hf_model {
   std::vector<u32> shared_;  // added tokens that are the model's too
 };
 
-}  // namespace cke::detail
+}  // namespace cke::io::detail

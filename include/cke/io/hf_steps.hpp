@@ -11,7 +11,7 @@
 #include "../text/tokenizer/unicode.hpp"
 #include "json_node.hpp"
 
-namespace cke::detail {
+namespace cke::io::detail {
 
 // A section is null, one step, or a Sequence of such sections.
 inline std::vector<json_node> hf_steps(const json_node& node, const char* key, u32 most_nested = 8) {
@@ -184,4 +184,4 @@ inline text_recipe hf_recipe(const json_node& root, const std::string& file) {
   return recipe;
 }
 
-}  // namespace cke::detail
+}  // namespace cke::io::detail

@@ -15,7 +15,7 @@
 #include "hf_model.hpp"
 #include "hf_steps.hpp"
 
-namespace cke {
+namespace cke::io {
 namespace detail {
 
 class hf_tokenizer_reader {
@@ -160,4 +160,4 @@ inline vocabulary read_hf_tokenizer(const hf_files& files) {
   return v;
 }
 
-}  // namespace cke
+}  // namespace cke::io

@@ -11,7 +11,7 @@
 
 #include "../core/error.hpp"
 
-namespace cke {
+namespace cke::io {
 
 // A reader derives from this and overrides the events that its format has; all others are errors.
 // Depth, document size and keys per object are bounded, and a repeated key is an error: memory
@@ -106,4 +106,4 @@ class json_events : public nlohmann::json_sax<nlohmann::json> {
   std::vector<level> open_;
 };
 
-}  // namespace cke
+}  // namespace cke::io

@@ -12,7 +12,7 @@
 
 #include "../core/error.hpp"
 
-namespace cke::detail {
+namespace cke::io::detail {
 
 // A view: the document must outlive it.
 class json_node {
@@ -100,4 +100,4 @@ class json_node {
   std::string file_, path_;
 };
 
-}  // namespace cke::detail
+}  // namespace cke::io::detail

@@ -12,7 +12,7 @@
 #include "json_schema_reader.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::io {
 
 // Rules of GBNF for one schema or several, to be put together with others. What it writes may
 // allow less than a schema does: properties that are not listed only where additionalProperties
@@ -256,5 +256,5 @@ inline std::string json_schema_gbnf(const nlohmann::ordered_json& schema, const 
   return concat({"root ::= ", root, "\n", rules.rules()});
 }
 
-}  // namespace cke
+}  // namespace cke::io
 CKE_COLD_END

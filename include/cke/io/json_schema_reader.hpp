@@ -12,7 +12,7 @@
 #include "../core/error.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::io {
 
 // The base of those who write something for each keyword (json_schema.hpp).
 class json_schema_reader {
@@ -124,5 +124,5 @@ class json_schema_reader {
   const std::string file_;
 };
 
-}  // namespace cke
+}  // namespace cke::io
 CKE_COLD_END

@@ -7,7 +7,7 @@
 #include "../text/chat/tool_form.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::io {
 
 namespace detail {
 
@@ -70,5 +70,5 @@ inline tool_signature read_tool_signature(const nlohmann::ordered_json& function
   return tool;
 }
 
-}  // namespace cke
+}  // namespace cke::io
 CKE_COLD_END

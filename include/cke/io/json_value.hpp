@@ -6,7 +6,7 @@
 
 #include "../text/jinja/python.hpp"
 
-namespace cke {
+namespace cke::io {
 
 namespace detail {
 
@@ -94,4 +94,4 @@ inline jinja::value read_json_value(std::string_view text, const std::string& fi
   return reader.take();
 }
 
-}  // namespace cke
+}  // namespace cke::io

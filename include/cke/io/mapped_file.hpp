@@ -18,7 +18,7 @@
 #include "../core/error.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::io {
 
 // The bytes of a regular, non-empty file, mapped privately and released with the object.
 // The mapping is as long as the file was when it was opened. A file that another process shortens
@@ -97,5 +97,5 @@ class mapped_file {
   lender by_{};
 };
 
-}  // namespace cke
+}  // namespace cke::io
 CKE_COLD_END

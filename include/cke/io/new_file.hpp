@@ -17,7 +17,7 @@
 #include "../core/error.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::io {
 
 // Written beside its place under another name, which goes with the object. Throws Error{file}: something has the
 // name already, unless it may be replaced, the folder is not there or cannot be written to, the disk is full.
@@ -89,5 +89,5 @@ class new_file {
   int fd_ = -1;
 };
 
-}  // namespace cke
+}  // namespace cke::io
 CKE_COLD_END

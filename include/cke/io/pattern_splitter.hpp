@@ -15,7 +15,7 @@
 #include "../text/tokenizer/steps/pipeline.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::io {
 
 // One regular expression.
 class pattern final : public matcher {
@@ -153,5 +153,5 @@ inline vocabulary with_patterns(vocabulary v, const std::string& file) {
   return v;
 }
 
-}  // namespace cke
+}  // namespace cke::io
 CKE_COLD_END

@@ -15,7 +15,7 @@
 #include "json_events.hpp"
 #include "tensor_index.hpp"
 
-namespace cke {
+namespace cke::io {
 
 static_assert(std::endian::native == std::endian::little, "cke: safetensors: little endian only");
 
@@ -174,4 +174,4 @@ inline tensor_index read_safetensors(const std::string& path) {
   return tensor_index(detail::safetensors_list(std::make_shared<const mapped_file>(path)));
 }
 
-}  // namespace cke
+}  // namespace cke::io

@@ -12,7 +12,7 @@
 #include "mapped_file.hpp"
 #include "new_file.hpp"
 
-namespace cke {
+namespace cke::io {
 
 // The first 128 bytes; little-endian, as this machine is. Then u32 ids, f32 logits, of all pages what lasts, of the last
 // ones what passes, and the XXH64 of everything before it.
@@ -23,8 +23,8 @@ struct session_header {
   u32 version = current;
   u32 kv_type{};                   // GGUF's number
   u64 program{}, weights{};        // checksums of what the model computes, and of its packed weights
-  u64 page_bytes{}, passing_bytes{};  // of the two parts of a page
-  u32 page_positions{}, pages{}, passing{};  // passing: so many of the pages, the last ones, are there with both parts
+  u64 page_bytes{}, transient_bytes{};  // of the two parts of a page
+  u32 page_positions{}, pages{}, transient{};  // passing: so many of the pages, the last ones, are there with both parts
   u32 vocab{}, ids{}, position{};  // position: how many ids the pages know; a rewind may have left some to be computed again
   u32 reserved[12]{};
   u64 checksum{};                  // of the bytes before it
@@ -33,7 +33,7 @@ struct session_header {
   // Of the file; false where it is beyond 64 bits.
   bool file_bytes(u64& bytes) const {
     u64 more;
-    return checked_mul(page_bytes, pages, bytes) && checked_mul(passing_bytes, passing, more) && checked_add(bytes, more, bytes) &&
+    return checked_mul(page_bytes, pages, bytes) && checked_mul(transient_bytes, transient, more) && checked_add(bytes, more, bytes) &&
            checked_add(bytes, sizeof *this + sizeof(u64) + (u64{ids} + vocab) * sizeof(u32), bytes);
   }
 };
@@ -88,7 +88,7 @@ class session_file {
     std::memcpy(&sum, bytes.data() + size - sizeof sum, sizeof sum);
     need(sum == xxh64::of(bytes.first(size - sizeof sum)), "session file", "content with its checksum", "damage");
     need(h.position <= h.ids && u64{h.pages} * h.page_positions >= h.position && u64{h.pages} * h.page_positions < u64{h.position} + h.page_positions &&
-             h.passing <= h.pages,
+             h.transient <= h.pages,
          "session file", "pages of its positions", "others");
   }
 
@@ -103,15 +103,15 @@ class session_file {
     return map_.bytes().subspan(pages_end() - (header_.pages - i) * header_.page_bytes, header_.page_bytes);
   }
   // What passes of page i, one of the last.
-  std::span<const std::byte> passing(u32 i) const {
-    return map_.bytes().subspan(pages_end() + (header_.passing - (header_.pages - i)) * header_.passing_bytes, header_.passing_bytes);
+  std::span<const std::byte> transient(u32 i) const {
+    return map_.bytes().subspan(pages_end() + (header_.transient - (header_.pages - i)) * header_.transient_bytes, header_.transient_bytes);
   }
 
  private:
-  u64 pages_end() const { return map_.bytes().size() - sizeof(u64) - header_.passing * header_.passing_bytes; }
+  u64 pages_end() const { return map_.bytes().size() - sizeof(u64) - header_.transient * header_.transient_bytes; }
 
   mapped_file map_;
   session_header header_;
 };
 
-}  // namespace cke
+}  // namespace cke::io

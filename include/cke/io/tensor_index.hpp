@@ -17,7 +17,7 @@
 #include "mapped_file.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::io {
 
 // One tensor inside a file. A reader has checked that shape, type and bytes agree.
 struct tensor_ref {
@@ -69,5 +69,5 @@ class tensor_index {
   std::vector<tensor_ref> tensors_;
 };
 
-}  // namespace cke
+}  // namespace cke::io
 CKE_COLD_END

@@ -9,7 +9,7 @@
 #include "../core/params.hpp"
 #include "../core/simd.hpp"
 
-namespace cke {
+namespace cke::kernels {
 
 // A row of n as whole registers and one part of a register: f(index, count).
 template <class Isa> struct pointwise {
@@ -111,4 +111,4 @@ template <> struct capped<isa::scalar> {
   }
 };
 
-}  // namespace cke
+}  // namespace cke::kernels

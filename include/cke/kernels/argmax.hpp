@@ -6,7 +6,7 @@
 
 #include "../core/simd.hpp"
 
-namespace cke {
+namespace cke::kernels {
 
 // The best of some ids. A default one is worse than any logit; NaN counts as -infinity.
 struct best_token {
@@ -48,4 +48,4 @@ template <> struct argmax<isa::scalar> {
   }
 };
 
-}  // namespace cke
+}  // namespace cke::kernels

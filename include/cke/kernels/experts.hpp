@@ -7,7 +7,7 @@
 #include "linear.hpp"
 #include "routing.hpp"
 
-namespace cke {
+namespace cke::kernels {
 
 // The rows (token, expert) of a pass, expert by expert and in each token by token, as they lie in the
 // register of `order`. An expert is listed when any token chose it; experts ascend.
@@ -95,7 +95,7 @@ template <class Isa> struct kernel<opcode::gather, dtype::f32, Isa> {
     u32 i = static_cast<u32>(std::upper_bound(rows.first(), rows.first() + rows.count(), row) - rows.first()) - 1;
     for (; row < end; ++row) {
       while (row >= rows.first()[i + 1]) ++i;
-      put<Isa>(from_row<Isa>(w.out[0], rows.first()[i]), rows.size(i), row - rows.first()[i], 0, p.cols,
+      store_row<Isa>(from_row<Isa>(w.out[0], rows.first()[i]), rows.size(i), row - rows.first()[i], 0, p.cols,
                w.in[1].row(rows.token()[row]));
     }
   }
@@ -175,4 +175,4 @@ template <dtype T, class Isa>
   requires multiplies<Isa, T>
 struct kernel<opcode::expert_sum_add, T, Isa> : sum_of_experts<T, Isa, true> {};
 
-}  // namespace cke
+}  // namespace cke::kernels

@@ -9,7 +9,7 @@
 #include "recurrent.hpp"
 #include "rms_norm.hpp"
 
-namespace cke {
+namespace cke::kernels {
 
 // unit_rows columns of a state s, [keys][unit_rows], and what tokens do to it, one after the other.
 template <class Isa> struct delta_columns {
@@ -95,4 +95,4 @@ template <class Isa> struct kernel<opcode::gated_delta, dtype::f32, Isa> {
   }
 };
 
-}  // namespace cke
+}  // namespace cke::kernels

@@ -10,7 +10,7 @@
 #include "../core/params.hpp"
 #include "../core/role.hpp"
 
-namespace cke {
+namespace cke::kernels {
 
 // A register: [tokens][width]. f32 rows are `stride` floats apart; other types are operand tiles.
 struct view {
@@ -31,7 +31,7 @@ struct segment {
 struct kv_place {
   u64 offset{}, block_bytes{};
   u32 blocks = 1;  // of a page
-  bool passes{};   // which of segment::pages it is in
+  bool transient{};   // which of segment::pages it is in
 };
 
 // cos and sin of every position of the context, [position][dims / 2]; behind them, those of each row of the pass that is
@@ -109,7 +109,7 @@ template <opcode Op, dtype T, dtype... More> struct kernel<Op, T, void, More...>
 
 template <opcode Op, dtype T, class Isa, dtype... More> struct dispatch : kernel<Op, T, Isa, More...> {
   static_assert(!requires { typename kernel<Op, T, Isa, More...>::missing; },
-                "cke: dispatch: no kernel for this opcode, dtype and isa; specialise cke::kernel; "
+                "cke: dispatch: no kernel for this opcode, dtype and isa; specialise cke::kernels::kernel; "
                 "see dispatch<opcode, dtype, isa>");
 };
 template <class Kernel, activation A> constexpr auto run_of() {
@@ -122,4 +122,4 @@ template <opcode Op, kernel_types T, class Isa> constexpr auto kernel_of() {
   else return run_of<dispatch<Op, T.first, Isa, T.second, T.third>, T.act>();
 }
 
-}  // namespace cke
+}  // namespace cke::kernels

@@ -10,7 +10,7 @@
 #include "formats/packed_bf16.hpp"
 #include "store_row.hpp"
 
-namespace cke {
+namespace cke::kernels {
 
 // The rows of a matrix that a packed unit holds.
 struct row_range { u32 first, count; };
@@ -144,7 +144,7 @@ struct kernel<opcode::matmul_act, T, Isa, More...> {
         float* g = gate + u64{first + t} * unit_rows;
         add_bias(g, gate_bias), add_bias(up, up_bias);
         activate<A, Isa>::gated(g, up, unit_rows, out);
-        put<Isa>(w.out[0], w.tokens, first + t, rows.first, rows.count, out);
+        store_row<Isa>(w.out[0], w.tokens, first + t, rows.first, rows.count, out);
       }
     });
   }
@@ -163,7 +163,7 @@ struct kernel<opcode::up_act, T, Isa> {
       for (u32 t = 0; t < count; ++t) {
         alignas(64) float out[unit_rows];
         activate<A, Isa>::row(tile + u64{t} * unit_rows, unit_rows, out);
-        put<Isa>(w.out[0], w.tokens, first + t, rows.first, rows.count, out);
+        store_row<Isa>(w.out[0], w.tokens, first + t, rows.first, rows.count, out);
       }
     });
   }
@@ -172,4 +172,4 @@ template <dtype T, class Isa>
   requires multiplies<Isa, T>
 struct kernel<opcode::up_act_quantize, T, Isa> : kernel<opcode::up_act, T, Isa> {};
 
-}  // namespace cke
+}  // namespace cke::kernels

@@ -9,13 +9,13 @@
 #include "../core/simd.hpp"
 #include "kernel.hpp"
 
-namespace cke {
+namespace cke::kernels {
 
 // f(row, end, state) for the rows [row, end) of a segment, page by page: `state`, floats [at, at + count) of the
 // layer's, is that before `row` (zeros at position 0) and must become that after the last of them.
 template <class F> void advance_state(const work& w, const segment& s, u64 at, u64 count, F f) {
   const u32 of_page = w.kv.blocks * key_block;  // positions
-  const auto state_in = [&](u32 page) { return reinterpret_cast<float*>(s.pages[w.kv.passes][(page + 1) * w.kv.blocks - 1] + w.kv.offset) + at; };
+  const auto state_in = [&](u32 page) { return reinterpret_cast<float*>(s.pages[w.kv.transient][(page + 1) * w.kv.blocks - 1] + w.kv.offset) + at; };
   for (u32 row = 0, end; row < s.tokens; row = end) {
     const u32 position = s.position + row, page = position / of_page, left = of_page - position % of_page;
     end = s.tokens - row < left ? s.tokens : row + left;
@@ -58,4 +58,4 @@ template <> struct some_columns<isa::scalar> {
   static void store(float x, float* p) { *p = x; }
 };
 
-}  // namespace cke
+}  // namespace cke::kernels

@@ -7,7 +7,7 @@
 
 #include "../core/simd.hpp"
 
-namespace cke {
+namespace cke::kernels {
 
 // out[i] = x[i] / sqrt(mean(x^2) + eps) * (w[i] + offset); w null: weights of 1. x, w, out: [n];
 // out may be x. Gemma's checkpoints store w - 1: offset 1.
@@ -55,4 +55,4 @@ template <> struct rms_norm_kernel<isa::scalar> {
   }
 };
 
-}  // namespace cke
+}  // namespace cke::kernels

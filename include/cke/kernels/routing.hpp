@@ -9,7 +9,7 @@
 #include "../core/exp.hpp"
 #include "../core/params.hpp"
 
-namespace cke {
+namespace cke::kernels {
 
 // Numbers by size, and of equals by place: the greatest key is the greatest number, the first of equals. A NaN
 // is greatest, as in torch.topk, which leaves the order of equals open. No key is 0.
@@ -86,4 +86,4 @@ struct routing {
   }
 };
 
-}  // namespace cke
+}  // namespace cke::kernels

@@ -10,7 +10,7 @@
 #include "formats/packed_bf16.hpp"
 #include "rms_norm.hpp"
 
-namespace cke {
+namespace cke::kernels {
 
 template <dtype T, class Isa>
   requires requires { kernels::packed<T, Isa>::unit_bytes(0u); }
@@ -43,7 +43,7 @@ template <class Isa> struct kernel<opcode::rmsnorm, dtype::f32, Isa> {
 template <class Isa> struct kernel<opcode::quantize, dtype::f32, Isa> {
   static void run(const params& p, const work& w, u32 unit) {
     const auto [first, last] = tokens_of(w, unit);
-    for (u32 t = first; t < last; ++t) put<Isa>(w.out[0], w.tokens, t, 0, p.cols, w.in[0].row(t));
+    for (u32 t = first; t < last; ++t) store_row<Isa>(w.out[0], w.tokens, t, 0, p.cols, w.in[0].row(t));
   }
 };
 
@@ -53,7 +53,7 @@ template <class Isa> struct kernel<opcode::norm_quantize, dtype::f32, Isa> {
     float* row = reinterpret_cast<float*>(w.scratch);  // [cols]
     for (u32 t = first; t < last; ++t) {
       norm_row<Isa>(p, w, t, row);
-      put<Isa>(w.out[0], w.tokens, t, 0, p.cols, row);
+      store_row<Isa>(w.out[0], w.tokens, t, 0, p.cols, row);
     }
   }
 };
@@ -127,9 +127,9 @@ template <class Isa> struct kernel<opcode::act_mul_quantize, dtype::f32, Isa> {
     float* row = reinterpret_cast<float*>(w.scratch);  // [cols]
     for (u32 t = first; t < last; ++t) {
       activate<A, Isa>::gated(w.in[0].row(t), up_row(p, w, t), p.cols, row);
-      put<Isa>(w.out[0], w.tokens, t, 0, p.cols, row);
+      store_row<Isa>(w.out[0], w.tokens, t, 0, p.cols, row);
     }
   }
 };
 
-}  // namespace cke
+}  // namespace cke::kernels

@@ -7,7 +7,7 @@
 #include "activation.hpp"
 #include "recurrent.hpp"
 
-namespace cke {
+namespace cke::kernels {
 
 // Taps, what came before some tokens, and they.
 constexpr u64 conv_scratch(const params& p) { return (u64{2} * p.cols + tokens_together) * unit_rows * sizeof(float); }
@@ -81,4 +81,4 @@ template <class Isa> struct kernel<opcode::causal_conv, dtype::f32, Isa> {
   }
 };
 
-}  // namespace cke
+}  // namespace cke::kernels

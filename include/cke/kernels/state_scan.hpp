@@ -8,7 +8,7 @@
 #include "activation.hpp"
 #include "recurrent.hpp"
 
-namespace cke {
+namespace cke::kernels {
 
 // One token and unit_rows columns of a state s, [numbers][unit_rows]: s <- decay s + b x, y = s^T c.
 template <class Isa> void scan_step(u32 numbers, float decay, const float* b, const float* c, const float* x, float* s, float* y) {
@@ -60,4 +60,4 @@ template <class Isa> struct kernel<opcode::state_scan, dtype::f32, Isa> {
   }
 };
 
-}  // namespace cke
+}  // namespace cke::kernels

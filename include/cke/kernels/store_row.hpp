@@ -7,10 +7,10 @@
 #include "kernel.hpp"
 #include "operand.hpp"
 
-namespace cke {
+namespace cke::kernels {
 
 // Columns [col0, col0 + count) of one token of n. Parts of a row may come from several threads.
-template <class Isa> void put(const view& to, u32 n, u32 token, u32 col0, u32 count, const float* x) {
+template <class Isa> void store_row(const view& to, u32 n, u32 token, u32 col0, u32 count, const float* x) {
   switch (to.as) {
     case dtype::bf16: return kernels::operand<dtype::bf16, Isa>::put(to.data, n, to.width, token, col0, count, x);
     case dtype::q8_0: return kernels::operand<dtype::q8_0, Isa>::put(to.data, n, to.width, token, col0, count, x);
@@ -27,4 +27,4 @@ template <class Isa> u64 token_bytes(const view& v) {
   }
 }
 
-}  // namespace cke
+}  // namespace cke::kernels

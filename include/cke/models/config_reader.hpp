@@ -34,11 +34,11 @@ inline constexpr rope_key rope_keys[] = {
     {"factors", "", "", "", 0, 0}};
 static_assert(std::size(rope_keys) == boost::pfr::tuple_size_v<rotary>);
 
-struct rule_word { std::string_view word; stretch rule; };
+struct rule_word { std::string_view word; rope_scaling rule; };
 inline constexpr rule_word rule_words[] = {
-    {"default", stretch::none}, {"none", stretch::none}, {"linear", stretch::linear},
-    {"dynamic", stretch::dynamic}, {"llama3", stretch::llama3}, {"yarn", stretch::yarn},
-    {"longrope", stretch::longrope}, {"su", stretch::longrope}, {"proportional", stretch::proportional}};
+    {"default", rope_scaling::none}, {"none", rope_scaling::none}, {"linear", rope_scaling::linear},
+    {"dynamic", rope_scaling::dynamic}, {"llama3", rope_scaling::llama3}, {"yarn", rope_scaling::yarn},
+    {"longrope", rope_scaling::longrope}, {"su", rope_scaling::longrope}, {"proportional", rope_scaling::proportional}};
 
 struct config_reader {
   json root;
@@ -182,12 +182,12 @@ struct config_reader {
     read_factors(r, object);
     // 0: by how much the context grew
     const bool named = rope_value(k, object, rope_keys[4]).present();
-    if (r.rule == stretch::none) r.factor = 1;
-    else if (!named && (r.rule == stretch::yarn || r.rule == stretch::longrope)) r.factor = 0;
-    else if (!named && r.rule == stretch::proportional) r.factor = 1;
+    if (r.rule == rope_scaling::none) r.factor = 1;
+    else if (!named && (r.rule == rope_scaling::yarn || r.rule == rope_scaling::longrope)) r.factor = 0;
+    else if (!named && r.rule == rope_scaling::proportional) r.factor = 1;
     else if (!named) fail(trouble::missing, "rope_scaling.factor", {});
     // Both are the length that the model was trained for when the config names only one.
-    if (r.rule == stretch::none) r.original = 0;
+    if (r.rule == rope_scaling::none) r.original = 0;
     else if (r.original == 0) r.original = r.max_position;
   }
 
@@ -199,20 +199,20 @@ struct config_reader {
     if (j.present()) {
       if (k.least == k.most && j.number() != k.most) return fail(trouble::unsupported, "partial_rotary_factor", j, 0, 0, "1");
       if (!number("partial_rotary_factor", j, k.least, k.most, fraction)) return;
-      r.dims = r.rule == stretch::proportional ? 2 * static_cast<u32>(fraction * head_dim / 2) : static_cast<u32>(fraction * head_dim);
+      r.dims = r.rule == rope_scaling::proportional ? 2 * static_cast<u32>(fraction * head_dim / 2) : static_cast<u32>(fraction * head_dim);
     }
     if (r.dims == 0) r.dims = head_dim;
   }
 
  private:
-  constexpr void word(json j, stretch& to) {
+  constexpr void word(json j, rope_scaling& to) {
     for (const auto& w : rule_words)
       if (j.is_text() && j.text() == w.word) { to = w.rule; return; }
     fail(trouble::unknown_word, "rope_type", j, 0, 0, "default, linear, dynamic, llama3, yarn, longrope or proportional");
   }
   // In GGUF the lists are tensors; their reader shows them as "long_factor" and "short_factor".
   constexpr void read_factors(rotary& r, json object) {
-    if (r.rule != stretch::longrope) return;
+    if (r.rule != rope_scaling::longrope) return;
     const json in = as == naming::hf ? object : root, longs = in["long_factor"], shorts = in["short_factor"];
     if (!longs.present() || !shorts.present())
       return fail(trouble::missing, "rope_scaling.long_factor, rope_scaling.short_factor", {});

@@ -20,10 +20,10 @@ struct deepseek_config {
 constexpr real deepseek_scale(const deepseek_config& c) {
   const rotary& r = c.rope;
   const double stretched = r.factor.v != 0 || r.original == 0 ? r.factor.v : static_cast<double>(r.max_position) / r.original;
-  const double m = r.rule == stretch::none || stretched <= 1 ? 1 : 0.1 * r.mscale_all.v * natural_log(stretched) + 1;
+  const double m = r.rule == rope_scaling::none || stretched <= 1 ? 1 : 0.1 * r.mscale_all.v * natural_log(stretched) + 1;
   return m * m / root(c.nope + c.head_dim);
 }
-constexpr latent deepseek_latent(const deepseek_config& c) {
+constexpr latent_attention_options deepseek_latent(const deepseek_config& c) {
   rotary rope = c.rope;
   rope.dims = c.head_dim;
   return {.dim = c.dim, .heads = c.heads, .q_rank = c.q_rank, .kv_rank = c.kv_rank, .nope = c.nope, .value = c.value, .rope = rope,
@@ -41,15 +41,15 @@ template <deepseek_config C, class Mlp> using deepseek_layer = block<
     residual<rms_norm<C.dim, C.eps>, Mlp>>;
 
 template <deepseek_config C, bool V3> using deepseek_layers = arrange<order_of<C.layers>(layer_set::up_to(C.dense_layers)),
-    deepseek_layer<C, moe<experts{.dim = C.dim, .hidden = C.expert_hidden, .route = deepseek_router(C, V3), .shared = C.shared * C.expert_hidden}>>,
+    deepseek_layer<C, moe<moe_options{.dim = C.dim, .hidden = C.expert_hidden, .route = deepseek_router(C, V3), .shared = C.shared * C.expert_hidden}>>,
     deepseek_layer<C, gated_mlp<C.dim, C.hidden, activation::silu>>>;
 
-template <deepseek_config C> struct deepseek_v2 : model<
+template <deepseek_config C> struct deepseek_v2 : network<
     embedding<C.vocab, C.dim>, deepseek_layers<C, false>, rms_norm<C.dim, C.eps>, head<C.dim, C.vocab, C.tied>> {
   using family = cke::family<"deepseek_v2">;
   static constexpr deepseek_config config = C;
 };
-template <deepseek_config C> struct deepseek_v3 : model<
+template <deepseek_config C> struct deepseek_v3 : network<
     embedding<C.vocab, C.dim>, deepseek_layers<C, true>, rms_norm<C.dim, C.eps>, head<C.dim, C.vocab, C.tied>> {
   using family = cke::family<"deepseek_v3">;
   static constexpr deepseek_config config = C;
@@ -135,7 +135,7 @@ template <> struct family<"deepseek_v3"> : deepseek_family {
   }
 };
 
-struct DeepSeek_V2_Lite : deepseek_v2<deepseek_config{.vocab = 102400, .dim = 2048, .hidden = 10944, .expert_hidden = 1408, .layers = 27, .heads = 16, .q_rank = 0, .experts = 64, .active = 6, .shared = 2, .dense_layers = 1, .rope = {.theta = 1e4, .pairs = pairing::adjacent, .rule = stretch::yarn, .factor = 40, .mscale = 0.707, .mscale_all = 0.707, .original = 4096, .max_position = 163840}}> {};
-struct DeepSeek_V3 : deepseek_v3<deepseek_config{.vocab = 129280, .dim = 7168, .hidden = 18432, .expert_hidden = 2048, .layers = 61, .heads = 128, .groups = 8, .groups_kept = 4, .dense_layers = 3, .weights_scale = 2.5, .renormalise = true, .rope = {.theta = 1e4, .pairs = pairing::adjacent, .rule = stretch::yarn, .factor = 40, .mscale = 1, .mscale_all = 1, .original = 4096, .max_position = 163840}}> {};
+struct DeepSeek_V2_Lite : deepseek_v2<deepseek_config{.vocab = 102400, .dim = 2048, .hidden = 10944, .expert_hidden = 1408, .layers = 27, .heads = 16, .q_rank = 0, .experts = 64, .active = 6, .shared = 2, .dense_layers = 1, .rope = {.theta = 1e4, .pairs = pairing::adjacent, .rule = rope_scaling::yarn, .factor = 40, .mscale = 0.707, .mscale_all = 0.707, .original = 4096, .max_position = 163840}}> {};
+struct DeepSeek_V3 : deepseek_v3<deepseek_config{.vocab = 129280, .dim = 7168, .hidden = 18432, .expert_hidden = 2048, .layers = 61, .heads = 128, .groups = 8, .groups_kept = 4, .dense_layers = 3, .weights_scale = 2.5, .renormalise = true, .rope = {.theta = 1e4, .pairs = pairing::adjacent, .rule = rope_scaling::yarn, .factor = 40, .mscale = 1, .mscale_all = 1, .original = 4096, .max_position = 163840}}> {};
 
 }  // namespace cke

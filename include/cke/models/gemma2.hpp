@@ -14,7 +14,7 @@ struct gemma2_config {
   rotary rope{.theta = 1e4};
 };
 
-constexpr attend gemma2_attend(const gemma2_config& c, bool slides) {
+constexpr attention_options gemma2_attend(const gemma2_config& c, bool slides) {
   rotary rope = c.rope;
   rope.dims = c.head_dim;
   return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.head_dim, .rope = rope,
@@ -25,7 +25,7 @@ template <gemma2_config C, bool Slides> using gemma2_layer = block<
     residual<rms_norm<C.dim, C.eps, 1>, attention<gemma2_attend(C, Slides)>, rms_norm<C.dim, C.eps, 1>>,
     residual<rms_norm<C.dim, C.eps, 1>, gated_mlp<C.dim, C.hidden, activation::gelu_tanh>, rms_norm<C.dim, C.eps, 1>>>;
 
-template <gemma2_config C> struct gemma2 : model<
+template <gemma2_config C> struct gemma2 : network<
     embedding<C.vocab, C.dim>,
     scale<C.dim, root(C.dim)>,
     arrange<order_of<C.layers>(C.sliding), gemma2_layer<C, false>, gemma2_layer<C, true>>,

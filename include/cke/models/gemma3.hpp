@@ -14,7 +14,7 @@ struct gemma3_config {
   rotary rope{.theta = 1e6}, local_rope{.theta = 1e4};
 };
 
-constexpr attend gemma3_attend(const gemma3_config& c, bool slides) {
+constexpr attention_options gemma3_attend(const gemma3_config& c, bool slides) {
   rotary rope = slides ? c.local_rope : c.rope;
   rope.dims = c.head_dim;
   return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.head_dim, .rope = rope, .qk_norm = {c.eps, 1},
@@ -25,7 +25,7 @@ template <gemma3_config C, bool Slides> using gemma3_layer = block<
     residual<rms_norm<C.dim, C.eps, 1>, attention<gemma3_attend(C, Slides)>, rms_norm<C.dim, C.eps, 1>>,
     residual<rms_norm<C.dim, C.eps, 1>, gated_mlp<C.dim, C.hidden, activation::gelu_tanh>, rms_norm<C.dim, C.eps, 1>>>;
 
-template <gemma3_config C> struct gemma3 : model<
+template <gemma3_config C> struct gemma3 : network<
     embedding<C.vocab, C.dim>,
     scale<C.dim, root(C.dim)>,
     arrange<order_of<C.layers>(C.sliding), gemma3_layer<C, false>, gemma3_layer<C, true>>,
@@ -62,6 +62,6 @@ template <> struct family<"gemma3_text"> {
 
 struct Gemma_3_270M : gemma3<gemma3_config{.vocab = 262144, .dim = 640, .hidden = 2048, .layers = 18, .heads = 4, .kv_heads = 1}> {};
 struct Gemma_3_1B : gemma3<gemma3_config{.vocab = 262144, .dim = 1152, .hidden = 6912, .layers = 26, .heads = 4, .kv_heads = 1}> {};
-struct Gemma_3_4B : gemma3<gemma3_config{.vocab = 262208, .dim = 2560, .hidden = 10240, .layers = 34, .heads = 8, .kv_heads = 4, .window = 1024, .rope = {.theta = 1e6, .rule = stretch::linear, .factor = 8}}> {};
+struct Gemma_3_4B : gemma3<gemma3_config{.vocab = 262208, .dim = 2560, .hidden = 10240, .layers = 34, .heads = 8, .kv_heads = 4, .window = 1024, .rope = {.theta = 1e6, .rule = rope_scaling::linear, .factor = 8}}> {};
 
 }  // namespace cke

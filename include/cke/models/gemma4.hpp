@@ -19,7 +19,7 @@ struct gemma4_config {
   u32 experts{}, active{}, expert_hidden{};
   real eps = 1e-6, logit_cap{};
   bool tied = true;
-  rotary rope{.theta = 1e6, .rule = stretch::proportional}, local_rope{.theta = 1e4};  // dims 0: a quarter, all
+  rotary rope{.theta = 1e6, .rule = rope_scaling::proportional}, local_rope{.theta = 1e4};  // dims 0: a quarter, all
 };
 
 // Layers are of four kinds: sliding and full, each with a cache or sharing one.
@@ -30,7 +30,7 @@ template <gemma4_config C> constexpr std::array<u8, C.layers> gemma4_order() {
 }
 constexpr u32 gemma4_kv_heads(const gemma4_config& c) { return c.k_is_v && c.global_kv_heads ? c.global_kv_heads : c.kv_heads; }
 
-constexpr attend gemma4_attend(const gemma4_config& c, bool full, bool shared) {
+constexpr attention_options gemma4_attend(const gemma4_config& c, bool full, bool shared) {
   rotary rope = full ? c.rope : c.local_rope;
   const u32 head_dim = full ? c.global_head_dim : c.head_dim;
   rope.dims = rope.dims ? rope.dims : full ? 2 * (head_dim / 8) : head_dim;
@@ -50,7 +50,7 @@ struct gemma4_feed_forward<C, Shared> {
   using type = residual<
       sum<gemma4_mlp<C, Shared>,
           chain<rms_norm<C.dim, C.eps>,
-                moe<experts{.dim = C.dim, .hidden = C.expert_hidden,
+                moe<moe_options{.dim = C.dim, .hidden = C.expert_hidden,
                             .route = {.experts = C.experts, .active = C.active, .renormalise = true, .expert_scale = true},
                             .act = activation::gelu_tanh, .router_norm = C.eps}>,
                 rms_norm<C.dim, C.eps>>>,
@@ -95,7 +95,7 @@ inline constexpr auto gemma4_expert_names = gemma4_common_names + std::array{
     name_rule{place::body, role::norm, 6, "model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"},
     name_rule{place::body, role::norm, 7, "model.layers.{}.post_per_layer_input_norm", "blk.{}.post_norm"}};
 
-template <gemma4_config C> struct gemma4 : model<
+template <gemma4_config C> struct gemma4 : network<
     embedding<C.vocab, C.dim>,
     scale<C.dim, root(C.dim)>,
     layer_embedding<C.vocab, C.dim, C.layers, C.part, C.eps>,

@@ -13,13 +13,13 @@ struct glm4_config {
   rotary rope{.theta = 1e4, .pairs = pairing::adjacent};  // dims 0: half of head_dim
 };
 
-constexpr attend glm4_attend(const glm4_config& c) {
+constexpr attention_options glm4_attend(const glm4_config& c) {
   rotary rope = c.rope;
   rope.dims = rope.dims ? rope.dims : c.head_dim / 2;
   return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.head_dim, .rope = rope, .qkv_bias = c.attention_bias};
 }
 
-template <glm4_config C> struct glm4 : model<
+template <glm4_config C> struct glm4 : network<
     embedding<C.vocab, C.dim>,
     stack<C.layers, block<
         residual<rms_norm<C.dim, C.eps>, attention<glm4_attend(C)>, rms_norm<C.dim, C.eps>>,

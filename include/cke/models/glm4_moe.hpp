@@ -16,7 +16,7 @@ struct glm4_moe_config {
   rotary rope{.theta = 1e6};           // dims 0: half of head_dim
 };
 
-constexpr attend glm4_moe_attend(const glm4_moe_config& c) {
+constexpr attention_options glm4_moe_attend(const glm4_moe_config& c) {
   rotary rope = c.rope;
   rope.dims = rope.dims ? rope.dims : c.head_dim / 2;
   return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.head_dim, .rope = rope,
@@ -27,10 +27,10 @@ template <glm4_moe_config C, class Mlp> using glm4_moe_layer = block<
     residual<rms_norm<C.dim, C.eps>, attention<glm4_moe_attend(C)>>,
     residual<rms_norm<C.dim, C.eps>, Mlp>>;
 
-template <glm4_moe_config C> struct glm4_moe : model<
+template <glm4_moe_config C> struct glm4_moe : network<
     embedding<C.vocab, C.dim>,
     arrange<order_of<C.layers>(layer_set::up_to(C.dense_layers)),
-        glm4_moe_layer<C, moe<experts{
+        glm4_moe_layer<C, moe<moe_options{
             .dim = C.dim, .hidden = C.expert_hidden,
             .route = {.experts = C.experts, .active = C.active, .score = scoring::sigmoid, .bias = true, .groups = C.groups,
                       .groups_kept = C.groups_kept, .group_by = group_score::best_two, .renormalise = C.renormalise, .scale = C.weights_scale},

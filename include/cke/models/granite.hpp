@@ -15,7 +15,7 @@ struct granite_config {
 };
 
 // Of a mixture of experts too.
-constexpr attend granite_attend(const auto& c) {
+constexpr attention_options granite_attend(const auto& c) {
   const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;
   rotary rope = c.rope;
   rope.dims = head_dim;
@@ -30,7 +30,7 @@ inline constexpr config_key embedding_multiplier{"embedding_multiplier", "embedd
     logits_scaling{"logits_scaling", "logits_scaling", "logit_scale", true, 1e-6, 1e6};
 }  // namespace key
 
-template <granite_config C> struct granite : model<
+template <granite_config C> struct granite : network<
     embedding<C.vocab, C.dim>,
     scale<C.dim, C.embedding_multiplier>,
     stack<C.layers, block<

@@ -14,12 +14,12 @@ struct granitemoe_config {
   rotary rope{.theta = 1e4};
 };
 
-template <granitemoe_config C> struct granitemoe : model<
+template <granitemoe_config C> struct granitemoe : network<
     embedding<C.vocab, C.dim>,
     scale<C.dim, C.embedding_multiplier>,
     stack<C.layers, block<
         residual<rms_norm<C.dim, C.eps>, attention<granite_attend(C)>, scale<C.dim, C.residual_multiplier>>,
-        residual<rms_norm<C.dim, C.eps>, moe<experts{.dim = C.dim, .hidden = C.expert_hidden, .route = {
+        residual<rms_norm<C.dim, C.eps>, moe<moe_options{.dim = C.dim, .hidden = C.expert_hidden, .route = {
             .experts = C.experts, .active = C.active, .score = scoring::softmax_of_chosen}}>, scale<C.dim, C.residual_multiplier>>>>,
     rms_norm<C.dim, C.eps>,
     head<C.dim, C.vocab, C.tied>,

@@ -19,25 +19,25 @@ struct granitemoehybrid_config {
   rotary rope{.theta = 1e4};
 };
 
-constexpr attend granitemoehybrid_attend(const granitemoehybrid_config& c) {
-  attend a = granite_attend(c);
+constexpr attention_options granitemoehybrid_attend(const granitemoehybrid_config& c) {
+  attention_options a = granite_attend(c);
   if (!c.turned.has(0)) a.rope = {};
   return a;
 }
-constexpr state_space granitemoehybrid_space(const granitemoehybrid_config& c) {
+constexpr mamba_options granitemoehybrid_space(const granitemoehybrid_config& c) {
   return {.dim = c.dim, .heads = c.ssm_heads, .head_dim = c.ssm_head_dim ? c.ssm_head_dim : 2 * c.dim / c.ssm_heads, .state = c.state, .groups = c.ssm_groups,
           .taps = c.taps, .eps = c.eps, .least_step = c.least_step, .most_step = c.most_step, .conv_bias = c.conv_bias, .bias = c.bias};
 }
 
 template <granitemoehybrid_config C> using granitemoehybrid_mlp = std::conditional_t<C.experts == 0,
     gated_mlp<C.dim, C.hidden, activation::silu>,
-    moe<experts{.dim = C.dim, .hidden = C.expert_hidden, .route = {.experts = C.experts, .active = C.active, .score = scoring::softmax_of_chosen},
+    moe<moe_options{.dim = C.dim, .hidden = C.expert_hidden, .route = {.experts = C.experts, .active = C.active, .score = scoring::softmax_of_chosen},
                 .shared = C.hidden}>>;
 template <granitemoehybrid_config C, class Mixer> using granitemoehybrid_layer = block<
     residual<rms_norm<C.dim, C.eps>, Mixer, scale<C.dim, C.residual_multiplier>>,
     residual<rms_norm<C.dim, C.eps>, granitemoehybrid_mlp<C>, scale<C.dim, C.residual_multiplier>>>;
 
-template <granitemoehybrid_config C> struct granitemoehybrid : model<
+template <granitemoehybrid_config C> struct granitemoehybrid : network<
     embedding<C.vocab, C.dim>,
     scale<C.dim, C.embedding_multiplier>,
     arrange<order_of<C.layers>(C.attends),

@@ -18,7 +18,7 @@ struct lfm2_config {
 };
 
 // Of a mixture of experts too.
-constexpr attend lfm2_attend(const auto& c) {
+constexpr attention_options lfm2_attend(const auto& c) {
   rotary rope = c.rope;
   const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;
   rope.dims = rope.dims ? rope.dims : head_dim;
@@ -30,7 +30,7 @@ template <auto C, class Mixer, class Mlp> using lfm2_layer = block<
     residual<rms_norm<C.dim, C.eps>, Mixer>,
     residual<rms_norm<C.dim, C.eps>, Mlp>>;
 
-template <lfm2_config C, class Mlp = gated_mlp<C.dim, C.hidden, activation::silu>> struct lfm2 : model<
+template <lfm2_config C, class Mlp = gated_mlp<C.dim, C.hidden, activation::silu>> struct lfm2 : network<
     embedding<C.vocab, C.dim>,
     arrange<order_of<C.layers>(C.attends), lfm2_layer<C, lfm2_conv<C>, Mlp>, lfm2_layer<C, attention<lfm2_attend(C)>, Mlp>>,
     rms_norm<C.dim, C.eps>,

@@ -16,7 +16,7 @@ struct lfm2_moe_config {
   rotary rope{.theta = 1e6};
 };
 
-template <lfm2_moe_config C> inline constexpr experts lfm2_experts{
+template <lfm2_moe_config C> inline constexpr moe_options lfm2_experts{
     .dim = C.dim, .hidden = C.expert_hidden,
     .route = {.experts = C.experts, .active = C.active, .score = scoring::sigmoid, .bias = C.expert_bias,
               .renormalise = C.renormalise, .floor = 1e-6, .scale = C.weights_scale}};
@@ -28,7 +28,7 @@ template <lfm2_moe_config C> constexpr std::array<u8, C.layers> lfm2_moe_order()
 }
 
 template <lfm2_moe_config C, class Dense = gated_mlp<C.dim, C.hidden, activation::silu>, class Experts = moe<lfm2_experts<C>>>
-struct lfm2_moe : model<
+struct lfm2_moe : network<
     embedding<C.vocab, C.dim>,
     arrange<lfm2_moe_order<C>(),
         lfm2_layer<C, lfm2_conv<C>, Dense>, lfm2_layer<C, attention<lfm2_attend(C)>, Dense>,

@@ -13,7 +13,7 @@ struct llama_config {
   rotary rope{.theta = 1e4};
 };
 
-constexpr attend llama_attend(const llama_config& c) {
+constexpr attention_options llama_attend(const llama_config& c) {
   const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;
   rotary rope = c.rope;
   rope.dims = rope.dims ? rope.dims : head_dim;
@@ -21,7 +21,7 @@ constexpr attend llama_attend(const llama_config& c) {
           .qkv_bias = c.attention_bias, .out_bias = c.attention_bias};
 }
 
-template <llama_config C> struct llama : model<
+template <llama_config C> struct llama : network<
     embedding<C.vocab, C.dim>,
     stack<C.layers, block<
         residual<rms_norm<C.dim, C.eps>, attention<llama_attend(C)>>,
@@ -50,13 +50,13 @@ template <> struct family<"llama"> {
   static constexpr auto names = paired_names;
 };
 
-inline constexpr rotary llama3_rope{.theta = 5e5, .rule = stretch::llama3, .factor = 32, .low = 1, .high = 4, .original = 8192};
+inline constexpr rotary llama3_rope{.theta = 5e5, .rule = rope_scaling::llama3, .factor = 32, .low = 1, .high = 4, .original = 8192};
 
 struct SmolLM2_135M : llama<llama_config{.vocab = 49152, .dim = 576, .hidden = 1536, .layers = 30, .heads = 9, .kv_heads = 3, .tied = true, .rope = {.theta = 1e5}}> {};
 struct SmolLM2_360M : llama<llama_config{.vocab = 49152, .dim = 960, .hidden = 2560, .layers = 32, .heads = 15, .kv_heads = 5, .tied = true, .rope = {.theta = 1e5}}> {};
 struct SmolLM2_1_7B : llama<llama_config{.vocab = 49152, .dim = 2048, .hidden = 8192, .layers = 24, .heads = 32, .kv_heads = 32, .tied = true, .rope = {.theta = 1.3e5}}> {};
 struct Llama_3_2_1B : llama<llama_config{.vocab = 128256, .dim = 2048, .hidden = 8192, .layers = 16, .heads = 32, .kv_heads = 8, .tied = true, .rope = llama3_rope}> {};
 struct Llama_3_2_3B : llama<llama_config{.vocab = 128256, .dim = 3072, .hidden = 8192, .layers = 28, .heads = 24, .kv_heads = 8, .tied = true, .rope = llama3_rope}> {};
-struct Llama_3_1_8B : llama<llama_config{.vocab = 128256, .dim = 4096, .hidden = 14336, .layers = 32, .heads = 32, .kv_heads = 8, .rope = {.theta = 5e5, .rule = stretch::llama3, .factor = 8, .low = 1, .high = 4, .original = 8192}}> {};
+struct Llama_3_1_8B : llama<llama_config{.vocab = 128256, .dim = 4096, .hidden = 14336, .layers = 32, .heads = 32, .kv_heads = 8, .rope = {.theta = 5e5, .rule = rope_scaling::llama3, .factor = 8, .low = 1, .high = 4, .original = 8192}}> {};
 
 }  // namespace cke

@@ -13,9 +13,9 @@ struct mamba2_config {
   rotary rope{.theta = 1e4};  // nothing turns; the length that it was trained for is here
 };
 
-template <mamba2_config C> struct mamba2 : model<
+template <mamba2_config C> struct mamba2 : network<
     embedding<C.vocab, C.dim>,
-    stack<C.layers, block<residual<rms_norm<C.dim, C.eps>, mamba_mixer<state_space{
+    stack<C.layers, block<residual<rms_norm<C.dim, C.eps>, mamba_mixer<mamba_options{
         .dim = C.dim, .heads = C.heads, .head_dim = C.head_dim, .state = C.state, .groups = C.ssm_groups, .taps = C.taps, .eps = C.eps,
         .least_step = C.least_step, .most_step = C.most_step, .conv_bias = C.conv_bias, .bias = C.bias}>>>>,
     rms_norm<C.dim, C.eps>,

@@ -15,14 +15,14 @@ struct mistral_config {
   rotary rope{.theta = 1e6};
 };
 
-constexpr attend mistral_attend(const mistral_config& c) {
+constexpr attention_options mistral_attend(const mistral_config& c) {
   const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;
   rotary rope = c.rope;
   rope.dims = head_dim;
   return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = head_dim, .rope = rope, .window = c.window};
 }
 
-template <mistral_config C> struct mistral : model<
+template <mistral_config C> struct mistral : network<
     embedding<C.vocab, C.dim>,
     stack<C.layers, block<
         residual<rms_norm<C.dim, C.eps>, attention<mistral_attend(C)>>,

@@ -13,18 +13,18 @@ struct mixtral_config {
   rotary rope{.theta = 1e6};
 };
 
-constexpr attend mixtral_attend(const mixtral_config& c) {
+constexpr attention_options mixtral_attend(const mixtral_config& c) {
   const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;
   rotary rope = c.rope;
   rope.dims = head_dim;
   return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = head_dim, .rope = rope};
 }
 
-template <mixtral_config C> struct mixtral : model<
+template <mixtral_config C> struct mixtral : network<
     embedding<C.vocab, C.dim>,
     stack<C.layers, block<
         residual<rms_norm<C.dim, C.eps>, attention<mixtral_attend(C)>>,
-        residual<rms_norm<C.dim, C.eps>, moe<experts{.dim = C.dim, .hidden = C.expert_hidden, .route = {
+        residual<rms_norm<C.dim, C.eps>, moe<moe_options{.dim = C.dim, .hidden = C.expert_hidden, .route = {
             .experts = C.experts, .active = C.active, .renormalise = true}}>>>>,
     rms_norm<C.dim, C.eps>,
     head<C.dim, C.vocab, C.tied>> {

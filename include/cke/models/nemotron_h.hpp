@@ -23,11 +23,11 @@ template <nemotron_h_config C> constexpr std::array<u8, C.layers> nemotron_h_ord
   for (u32 i = 0; i < C.layers; ++i) order[i] = C.attends.has(i) ? 1 : C.sparse.has(i) ? 3 : C.feeds.has(i) ? 2 : 0;
   return order;
 }
-constexpr state_space nemotron_h_space(const nemotron_h_config& c) {
+constexpr mamba_options nemotron_h_space(const nemotron_h_config& c) {
   return {.dim = c.dim, .heads = c.ssm_heads, .head_dim = c.ssm_head_dim, .state = c.state, .groups = c.ssm_groups, .taps = c.taps, .eps = c.eps,
           .least_step = c.least_step, .most_step = c.most_step, .conv_bias = c.conv_bias, .bias = c.bias};
 }
-constexpr experts nemotron_h_experts(const nemotron_h_config& c) {
+constexpr moe_options nemotron_h_experts(const nemotron_h_config& c) {
   return {.dim = c.dim, .hidden = c.expert_hidden,
           .route = {.experts = c.experts, .active = c.active, .score = scoring::sigmoid, .bias = true, .groups = c.groups, .groups_kept = c.groups_kept,
                     .group_by = group_score::best_two, .renormalise = c.renormalise, .scale = c.weights_scale},
@@ -35,11 +35,11 @@ constexpr experts nemotron_h_experts(const nemotron_h_config& c) {
 }
 template <nemotron_h_config C, class Mixer> using nemotron_h_layer = block<residual<rms_norm<C.dim, C.eps>, Mixer>>;
 
-template <nemotron_h_config C> struct nemotron_h : model<
+template <nemotron_h_config C> struct nemotron_h : network<
     embedding<C.vocab, C.dim>,
     arrange<nemotron_h_order<C>(),
         nemotron_h_layer<C, mamba_mixer<nemotron_h_space(C)>>,
-        nemotron_h_layer<C, attention<attend{.dim = C.dim, .heads = C.heads, .kv_heads = C.kv_heads, .head_dim = C.head_dim}>>,
+        nemotron_h_layer<C, attention<attention_options{.dim = C.dim, .heads = C.heads, .kv_heads = C.kv_heads, .head_dim = C.head_dim}>>,
         nemotron_h_layer<C, plain_mlp<C.dim, C.hidden, activation::relu2, C.mlp_bias>>,
         nemotron_h_layer<C, moe<nemotron_h_experts(C)>>>,
     rms_norm<C.dim, C.eps>,

@@ -13,7 +13,7 @@ struct olmo2_config {
   rotary rope{.theta = 5e5};
 };
 
-constexpr attend olmo2_attend(const olmo2_config& c) {
+constexpr attention_options olmo2_attend(const olmo2_config& c) {
   const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;
   rotary rope = c.rope;
   rope.dims = head_dim;
@@ -21,7 +21,7 @@ constexpr attend olmo2_attend(const olmo2_config& c) {
           .qk_norm = {.eps = c.eps, .together = true}, .qkv_bias = c.attention_bias, .out_bias = c.attention_bias};
 }
 
-template <olmo2_config C> struct olmo2 : model<
+template <olmo2_config C> struct olmo2 : network<
     embedding<C.vocab, C.dim>,
     stack<C.layers, block<
         residual<attention<olmo2_attend(C)>, rms_norm<C.dim, C.eps>>,

@@ -14,7 +14,7 @@ struct olmoe_config {
   rotary rope{.theta = 1e4};
 };
 
-constexpr attend olmoe_attend(const olmoe_config& c) {
+constexpr attention_options olmoe_attend(const olmoe_config& c) {
   const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;
   rotary rope = c.rope;
   rope.dims = head_dim;
@@ -22,11 +22,11 @@ constexpr attend olmoe_attend(const olmoe_config& c) {
           .qk_norm = {c.eps, 0, true}, .qkv_bias = c.attention_bias, .out_bias = c.attention_bias};
 }
 
-template <olmoe_config C> struct olmoe : model<
+template <olmoe_config C> struct olmoe : network<
     embedding<C.vocab, C.dim>,
     stack<C.layers, block<
         residual<rms_norm<C.dim, C.eps>, attention<olmoe_attend(C)>>,
-        residual<rms_norm<C.dim, C.eps>, moe<experts{.dim = C.dim, .hidden = C.expert_hidden, .route = {
+        residual<rms_norm<C.dim, C.eps>, moe<moe_options{.dim = C.dim, .hidden = C.expert_hidden, .route = {
             .experts = C.experts, .active = C.active, .renormalise = C.renormalise}}>>>>,
     rms_norm<C.dim, C.eps>,
     head<C.dim, C.vocab, C.tied>> {

@@ -13,14 +13,14 @@ struct phi3_config {
   rotary rope{.theta = 1e4};
 };
 
-constexpr attend phi3_attend(const phi3_config& c) {
+constexpr attention_options phi3_attend(const phi3_config& c) {
   const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;
   rotary rope = c.rope;
   rope.dims = rope.dims ? rope.dims : head_dim;
   return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = head_dim, .rope = rope, .window = c.window};
 }
 
-template <phi3_config C> struct phi3 : model<
+template <phi3_config C> struct phi3 : network<
     embedding<C.vocab, C.dim>,
     stack<C.layers, block<
         residual<rms_norm<C.dim, C.eps>, attention<phi3_attend(C)>>,

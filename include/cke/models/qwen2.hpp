@@ -14,14 +14,14 @@ struct qwen2_config {
   rotary rope{.theta = 1e6};
 };
 
-constexpr attend qwen2_attend(const qwen2_config& c) {
+constexpr attention_options qwen2_attend(const qwen2_config& c) {
   const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;
   rotary rope = c.rope;
   rope.dims = head_dim;
   return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = head_dim, .rope = rope, .qkv_bias = true};
 }
 
-template <qwen2_config C> struct qwen2 : model<
+template <qwen2_config C> struct qwen2 : network<
     embedding<C.vocab, C.dim>,
     stack<C.layers, block<
         residual<rms_norm<C.dim, C.eps>, attention<qwen2_attend(C)>>,

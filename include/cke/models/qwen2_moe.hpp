@@ -14,18 +14,18 @@ struct qwen2_moe_config {
   rotary rope{.theta = 1e6};
 };
 
-constexpr attend qwen2_moe_attend(const qwen2_moe_config& c) {
+constexpr attention_options qwen2_moe_attend(const qwen2_moe_config& c) {
   const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;
   rotary rope = c.rope;
   rope.dims = head_dim;
   return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = head_dim, .rope = rope, .qkv_bias = c.attention_bias};
 }
 
-template <qwen2_moe_config C> struct qwen2_moe : model<
+template <qwen2_moe_config C> struct qwen2_moe : network<
     embedding<C.vocab, C.dim>,
     stack<C.layers, block<
         residual<rms_norm<C.dim, C.eps>, attention<qwen2_moe_attend(C)>>,
-        residual<rms_norm<C.dim, C.eps>, moe<experts{
+        residual<rms_norm<C.dim, C.eps>, moe<moe_options{
             .dim = C.dim, .hidden = C.expert_hidden,
             .route = {.experts = C.experts, .active = C.active, .renormalise = C.renormalise},
             .shared = C.shared_hidden, .shared_gate = true}>>>>,

@@ -14,14 +14,14 @@ struct qwen3_config {
 };
 
 // Of a mixture of experts too.
-constexpr attend qwen3_attend(const auto& c) {
+constexpr attention_options qwen3_attend(const auto& c) {
   rotary rope = c.rope;
   rope.dims = rope.dims ? rope.dims : c.head_dim;
   return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.head_dim,
           .rope = rope, .qk_norm = {c.eps}, .qkv_bias = c.attention_bias, .out_bias = c.attention_bias};
 }
 
-template <qwen3_config C> struct qwen3 : model<
+template <qwen3_config C> struct qwen3 : network<
     embedding<C.vocab, C.dim>,
     stack<C.layers, block<
         residual<rms_norm<C.dim, C.eps>, attention<qwen3_attend(C)>>,

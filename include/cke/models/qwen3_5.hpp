@@ -17,12 +17,12 @@ struct qwen3_5_config {
 };
 
 // Of a mixture of experts too, and of Qwen3-Next.
-constexpr attend qwen3_5_attend(const auto& c) {
+constexpr attention_options qwen3_5_attend(const auto& c) {
   rotary rope = c.rope;
   rope.dims = rope.dims ? rope.dims : c.head_dim / 4;
   return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.head_dim, .rope = rope, .qk_norm = {c.eps, 1}, .gate = true};
 }
-constexpr delta qwen3_5_delta(const auto& c) {
+constexpr delta_net_options qwen3_5_delta(const auto& c) {
   return {.dim = c.dim, .key_heads = c.key_heads, .value_heads = c.value_heads, .key_dim = c.key_dim, .value_dim = c.value_dim,
           .taps = c.taps, .eps = c.eps, .tiled = c.tiled};
 }
@@ -30,7 +30,7 @@ template <auto C, class Mixer, class Mlp> using qwen3_5_layer = block<
     residual<rms_norm<C.dim, C.eps, 1>, Mixer>,
     residual<rms_norm<C.dim, C.eps, 1>, Mlp>>;
 
-template <auto C, class Mlp> using qwen3_5_list = model<
+template <auto C, class Mlp> using qwen3_5_list = network<
     embedding<C.vocab, C.dim>,
     arrange<order_of<C.layers>(C.linear),
         qwen3_5_layer<C, attention<qwen3_5_attend(C)>, Mlp>, qwen3_5_layer<C, gated_delta_net<qwen3_5_delta(C)>, Mlp>>,

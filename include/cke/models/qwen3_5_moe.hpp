@@ -19,7 +19,7 @@ struct qwen3_5_moe_config {
   rotary rope{.theta = 1e7};
 };
 
-template <qwen3_5_moe_config C> using qwen3_5_experts = moe<experts{
+template <qwen3_5_moe_config C> using qwen3_5_experts = moe<moe_options{
     .dim = C.dim, .hidden = C.expert_hidden, .route = {.experts = C.experts, .active = C.active, .renormalise = C.renormalise},
     .shared = C.shared_hidden, .shared_gate = true}>;
 

@@ -14,11 +14,11 @@ struct qwen3_moe_config {
   rotary rope{.theta = 1e6};
 };
 
-template <qwen3_moe_config C> struct qwen3_moe : model<
+template <qwen3_moe_config C> struct qwen3_moe : network<
     embedding<C.vocab, C.dim>,
     stack<C.layers, block<
         residual<rms_norm<C.dim, C.eps>, attention<qwen3_attend(C)>>,
-        residual<rms_norm<C.dim, C.eps>, moe<experts{.dim = C.dim, .hidden = C.expert_hidden, .route = {
+        residual<rms_norm<C.dim, C.eps>, moe<moe_options{.dim = C.dim, .hidden = C.expert_hidden, .route = {
             .experts = C.experts, .active = C.active, .renormalise = C.renormalise}}>>>>,
     rms_norm<C.dim, C.eps>,
     head<C.dim, C.vocab, C.tied>> {

@@ -14,7 +14,7 @@ struct smollm3_config {
   rotary rope{.theta = 5e6};
 };
 
-constexpr attend smollm3_attend(const smollm3_config& c, bool turned) {
+constexpr attention_options smollm3_attend(const smollm3_config& c, bool turned) {
   const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;
   rotary rope = c.rope;
   rope.dims = head_dim;
@@ -26,7 +26,7 @@ template <smollm3_config C, bool Turned> using smollm3_layer = block<
     residual<rms_norm<C.dim, C.eps>, attention<smollm3_attend(C, Turned)>>,
     residual<rms_norm<C.dim, C.eps>, gated_mlp<C.dim, C.hidden, activation::silu, C.mlp_bias>>>;
 
-template <smollm3_config C> struct smollm3 : model<
+template <smollm3_config C> struct smollm3 : network<
     embedding<C.vocab, C.dim>,
     arrange<order_of<C.layers>(C.turned), smollm3_layer<C, false>, smollm3_layer<C, true>>,
     rms_norm<C.dim, C.eps>,

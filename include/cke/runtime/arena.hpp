@@ -12,7 +12,7 @@
 #include "cgroup.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::runtime {
 
 // Bytes that this process can ever hold: physical memory, or less where a cgroup says so.
 inline u64 memory_limit(const std::string& root = {}) {
@@ -97,5 +97,5 @@ class arena {
   u64 size_{}, used_{};
 };
 
-}  // namespace cke
+}  // namespace cke::runtime
 CKE_COLD_END

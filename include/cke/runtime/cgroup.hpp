@@ -11,7 +11,7 @@
 #include "../core/concat.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::runtime {
 
 // Of a text file; empty when there is none.
 CKE_OUT_OF_LINE inline std::string first_line(const std::string& path) {
@@ -55,5 +55,5 @@ inline std::optional<u64> cgroup_number(std::string_view s) {
   return value;
 }
 
-}  // namespace cke
+}  // namespace cke::runtime
 CKE_COLD_END

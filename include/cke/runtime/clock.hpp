@@ -6,7 +6,7 @@
 
 #include "../core/types.hpp"
 
-namespace cke {
+namespace cke::runtime {
 
 // What std::chrono::steady_clock reads, without <chrono>: its calendars are 2 % of what a program of one model takes to compile.
 inline u64 now_ns() {
@@ -15,4 +15,4 @@ inline u64 now_ns() {
   return static_cast<u64>(t.tv_sec) * 1'000'000'000 + static_cast<u64>(t.tv_nsec);
 }
 
-}  // namespace cke
+}  // namespace cke::runtime

@@ -7,7 +7,7 @@
 
 #include "../core/opcode.hpp"
 
-namespace cke {
+namespace cke::runtime {
 
 class dispatch_counters {
  public:
@@ -27,4 +27,4 @@ class dispatch_counters {
   std::atomic<u64> total_{};
 };
 
-}  // namespace cke
+}  // namespace cke::runtime

@@ -12,7 +12,7 @@
 #include "cgroup.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::runtime {
 
 // Cpus in the affinity mask; at least 1.
 inline u32 affinity_cpus() {
@@ -54,5 +54,5 @@ inline u32 quota_cpus(const std::string& root = {}) {
 // The default number of threads of a team.
 inline u32 default_threads() { return std::min(affinity_cpus(), quota_cpus()); }
 
-}  // namespace cke
+}  // namespace cke::runtime
 CKE_COLD_END

@@ -4,12 +4,12 @@
 
 #include "../core/types.hpp"
 
-namespace cke {
+namespace cke::runtime {
 
 // At temperature 0 the likeliest; else by the probabilities of logits / temperature, a function of seed and position alone.
-struct chance {
+struct device_sampling {
   float temperature = 0;
   u64 seed = 0;
 };
 
-}  // namespace cke
+}  // namespace cke::runtime

@@ -10,7 +10,7 @@
 #include "../kernels/kernel.hpp"
 #include "../kernels/operand.hpp"
 
-namespace cke {
+namespace cke::runtime {
 
 // [tokens][width] of a register in any form; quantised numbers as they were rounded.
 template <class Isa> std::vector<float> values_of(const view& v, u32 tokens) {
@@ -62,4 +62,4 @@ inline void write_ckdmp(std::ostream& to, i32 layer, std::string_view op, i32 to
   to.write(reinterpret_cast<const char*>(values.data()), static_cast<std::streamsize>(values.size_bytes()));
 }
 
-}  // namespace cke
+}  // namespace cke::runtime

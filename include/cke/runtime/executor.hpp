@@ -24,13 +24,13 @@
 #include "workspace.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::runtime {
 
 // The compiler picks the kernels: each kind of block is one table of them, however many layers repeat
 // it. A step is long enough for a call, so the walk over the tables is ordinary code, compiled once.
 template <class P, dtype KV, class Isa> class executor {
  public:
-  using slot = slot_state<P, KV, Isa>;
+  using slot = sequence_state<P, KV, Isa>;
 
   executor(const weights<P, Isa>& w, team& threads, capacity k)
       : weights_(w), team_(threads), space_(k, threads.size()), progress_(std::make_unique<std::atomic<u32>[]>(space_.kv_heads())) {}
@@ -111,14 +111,14 @@ template <class P, dtype KV, class Isa> class executor {
 
   // As in workspace: header, bodies, footer.
   static constexpr std::array<code_ref, P::body_count + 2> codes = []<std::size_t... V>(std::index_sequence<V...>) {
-    return std::array<code_ref, P::body_count + 2>{ref<P::head()>, ref<P::template body<V>()>..., ref<P::foot()>};
+    return std::array<code_ref, P::body_count + 2>{ref<P::header_code()>, ref<P::template body<V>()>..., ref<P::footer_code()>};
   }(std::make_index_sequence<P::body_count>{});
 
   static constexpr u32 widest = [] {  // steps of one phase
     u32 most = 1;
     for (const code_ref& r : codes)
       for (const schedule* s : {&r.phases[0], &r.phases[1]})
-        for (const phase& ph : s->phases) most = std::max(most, u32{ph.redundant} + ph.count);
+        for (const phase& ph : s->phases) most = std::max(most, u32{ph.per_thread} + ph.count);
     return most;
   }();
 
@@ -143,7 +143,7 @@ template <class P, dtype KV, class Isa> class executor {
         } else {
           run_code(l + 1, ends && l > P::row_end.layer ? wanted : all, thread, state);
         }
-        state += P::plain[P::kind_of[l]].states.size();
+        state += P::unfused[P::kind_of[l]].states.size();
       }
     });
   }
@@ -157,7 +157,7 @@ template <class P, dtype KV, class Isa> class executor {
 
   // A part's rows of the stream, from `row` on, after the last norm: in place, as nothing else comes of them.
   void give_hidden(const part& p, u32 row) {
-    static constexpr const instruction& norm = P::plain_footer().ops[0];
+    static constexpr const instruction& norm = P::unfused_footer().ops[0];
     static_assert(norm.op == opcode::rmsnorm && norm.p.scale.v == 0);
     const auto* const w = reinterpret_cast<const float*>(weights_.row(P::layers + 1)[norm.weight[0]]);
     for (u32 r = p.first; r < p.ids.size(); ++r) {
@@ -186,7 +186,7 @@ template <class P, dtype KV, class Isa> class executor {
         steps[k](c->ops[k].p, w, unit);
         spent[k - ph.first] += trace_.now() - start;
       };
-      const u32 first = u32{ph.first} + ph.redundant;
+      const u32 first = u32{ph.first} + ph.per_thread;
       for (u32 k = ph.first; k < first; ++k) timed(k, prepared(k), 0);
       if (ph.count > 0) {
         work w[widest];
@@ -218,7 +218,7 @@ template <class P, dtype KV, class Isa> class executor {
   }
 
   CKE_OUT_OF_LINE void tell(u32 thread, u32 index, const phase& ph, u64 began, const u64* spent, u64 done) const {
-    for (u32 k = 0; k < u32{ph.redundant} + ph.count; began += spent[k], ++k)
+    for (u32 k = 0; k < u32{ph.per_thread} + ph.count; began += spent[k], ++k)
       trace_.take(trace_.user, thread, index, ph.first + k, began, began + spent[k]);
     if (ph.barrier) trace_.take(trace_.user, thread, index, tracer::waiting, done, trace_.now());
   }
@@ -239,5 +239,5 @@ template <class P, dtype KV, class Isa> class executor {
   std::unique_ptr<std::atomic<u32>[]> progress_;
 };
 
-}  // namespace cke
+}  // namespace cke::runtime
 CKE_COLD_END

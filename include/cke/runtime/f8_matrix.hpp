@@ -11,7 +11,7 @@
 #include "../kernels/formats/convert.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::runtime {
 
 // Where the scales of a tensor stand.
 inline std::string f8_scales_name(std::string_view tensor) { return concat({tensor, "_scale_inv"}); }
@@ -46,5 +46,5 @@ template <class S, class Tensor> CKE_OUT_OF_LINE f8_matrix f8_matrix_of(const S&
   return {t.bytes, s->bytes, s->type, t.shape[1]};
 }
 
-}  // namespace cke
+}  // namespace cke::runtime
 CKE_COLD_END

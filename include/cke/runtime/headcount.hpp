@@ -11,14 +11,14 @@
 #include "../core/types.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::runtime {
 
 // Nanoseconds that the calling thread was ready to run and had no cpu, since it began; 0 where the
 // system does not tell. Allocates nothing.
 inline u64 waited_for_cpu(const char* path = "/proc/thread-self/schedstat") {
   char text[96];
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  const auto bytes = fd < 0 ? 0 : read(fd, text, sizeof text);
+  const auto bytes = fd < 0 ? 0 : ::read(fd, text, sizeof text);
   if (fd >= 0) close(fd);
   const char *const end = text + std::max<decltype(bytes)>(bytes, 0), *second = std::find(static_cast<const char*>(text), end, ' ');
   u64 waited = 0;  // "<ns on a cpu> <ns waiting for one> <times>"
@@ -58,5 +58,5 @@ class headcount {
   u32 pause_ = 0, rest_ = 0;  // windows: of the last pause, and left of it
 };
 
-}  // namespace cke
+}  // namespace cke::runtime
 CKE_COLD_END

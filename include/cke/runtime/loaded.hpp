@@ -7,7 +7,7 @@
 #include "executor.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::runtime {
 
 struct model_options {
   u32 threads = 0;     // 0: the cores that the process may use
@@ -47,11 +47,11 @@ template <class P, dtype KV, class Isa> struct loaded {
   using program = P;
   using isa = Isa;
   static constexpr dtype kv = KV;
-  using slot = slot_state<P, KV, Isa>;
+  using slot = sequence_state<P, KV, Isa>;
 
   team threads;
   weights<P, Isa> packed;
-  executor<P, KV, Isa> run;
+  runtime::executor<P, KV, Isa> executor;
   page_pools cache;
   std::mutex busy;
 
@@ -59,16 +59,16 @@ template <class P, dtype KV, class Isa> struct loaded {
   template <tensor_source S, class Names>
   loaded(const S& tensors, std::string_view file, naming as, const Names& names, const model_options& o)
       : threads((o.validate(), o.threads ? o.threads : default_threads())),
-        packed(tensors, file, as, names, threads, o.progress), run(packed, threads, o.limits()),
-        cache(slot::plan, run.limits(), o.cache_positions, run.memory_of_pages()) {}
+        packed(tensors, file, as, names, threads, o.progress), executor(packed, threads, o.limits()),
+        cache(slot::plan, executor.limits(), o.cache_positions, executor.memory_of_pages()) {}
 
-  u32 context() const { return run.limits().context; }
+  u32 context() const { return executor.limits().context; }
   void watch(const tracer& t) {
     const std::lock_guard turn(busy);
-    run.watch(t);
+    executor.watch(t);
   }
-  u64 state_bytes() const { return slot::bytes(run.limits()); }  // of a sequence, at the most
+  u64 state_bytes() const { return slot::bytes(executor.limits()); }  // of a sequence, at the most
 };
 
-}  // namespace cke
+}  // namespace cke::runtime
 CKE_COLD_END

@@ -11,7 +11,7 @@
 #include "arena.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::runtime {
 
 // Where pages are when it is not the memory of the host: whoever gives it out copies it too, and frees all of it.
 class page_memory {
@@ -214,5 +214,5 @@ class page_pool {
   u32 wanted_{};                    // by sequences that live
 };
 
-}  // namespace cke
+}  // namespace cke::runtime
 CKE_COLD_END

@@ -9,7 +9,7 @@
 #include "page_pool.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::runtime {
 
 // Pages [first, end) of a sequence. Those before the first were given back.
 class page_run {
@@ -100,5 +100,5 @@ class page_run {
   plain_list<std::byte*> data_;  // of each key block
 };
 
-}  // namespace cke
+}  // namespace cke::runtime
 CKE_COLD_END

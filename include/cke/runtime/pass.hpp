@@ -9,7 +9,7 @@
 #include "arena.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::runtime {
 
 struct pass {
   u32 tokens{};
@@ -33,7 +33,7 @@ class pass_rows {
 
   void clear() { tokens_ = tile_count_ = segment_count_ = 0; }
   // ids that a sequence takes from `position` on.
-  void add(std::span<const u32> ids, u32 position, std::byte* const* lasting, std::byte* const* passing) {
+  void add(std::span<const u32> ids, u32 position, std::byte* const* persistent, std::byte* const* transient) {
     if (ids.empty()) return;
     const auto n = static_cast<u32>(ids.size());
     std::memcpy(ids_ + tokens_, ids.data(), ids.size_bytes());
@@ -41,7 +41,7 @@ class pass_rows {
       segment_of_[tokens_ + t] = segment_count_;
       if (t % unit_tokens == 0) tiles_[tile_count_++] = tokens_ + t;
     }
-    segments_[segment_count_++] = {tokens_, n, position, {lasting, passing}};
+    segments_[segment_count_++] = {tokens_, n, position, {persistent, transient}};
     tokens_ += n;
   }
   // The rows of another from `row` on.
@@ -61,5 +61,5 @@ class pass_rows {
   segment* segments_{};
 };
 
-}  // namespace cke
+}  // namespace cke::runtime
 CKE_COLD_END

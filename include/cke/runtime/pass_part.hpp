@@ -9,7 +9,7 @@
 #include "../kernels/kernel.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::runtime {
 
 template <class Slot> struct pass_part {
   std::span<const u32> ids;
@@ -42,5 +42,5 @@ class logits_giver {
   u32 part_ = 0, given_ = 0;  // of part_ so far
 };
 
-}  // namespace cke
+}  // namespace cke::runtime
 CKE_COLD_END

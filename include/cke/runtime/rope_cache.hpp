@@ -9,7 +9,7 @@
 #include "arena.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::runtime {
 
 // One table for each distinct rope and head_dim. Filled at load; looked up by value.
 class rope_cache {
@@ -52,5 +52,5 @@ class rope_cache {
   std::unique_ptr<table> first_;  // a few
 };
 
-}  // namespace cke
+}  // namespace cke::runtime
 CKE_COLD_END

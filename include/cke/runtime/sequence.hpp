@@ -10,17 +10,17 @@
 #include "loaded.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::runtime {
 
 // The states of all layers and the ids so far. A copy is a fork. Not for two threads at once;
 // sequences of one model may be used from several threads and take turns pass by pass.
 template <class Loaded> class sequence {
  public:
   static constexpr u32 vocab_size = Loaded::program::vocab;
-  using executor = decltype(Loaded::run);
+  using executor = decltype(Loaded::executor);
 
   explicit sequence(std::shared_ptr<Loaded> model)
-      : model_(std::move(model)), slot_(model_->cache, model_->run.limits()), logits_(vocab_size) {
+      : model_(std::move(model)), slot_(model_->cache, model_->executor.limits()), logits_(vocab_size) {
     history_.reserve(slot_.context());
   }
   sequence(const sequence& o) : model_(o.model_), slot_(o.slot_), logits_(o.logits_) {
@@ -85,7 +85,7 @@ template <class Loaded> class sequence {
     }
     const auto size_of = [&](u32 turn) { return static_cast<u32>(at(turn).of->wanted().size()); };
     for (u32 turn = 0, taken = 0; turn < count;) {
-      auto& run = at(turn).of->model_->run;
+      auto& run = at(turn).of->model_->executor;
       const std::lock_guard ours(at(turn).of->model_->busy);
       // One pass for turns [turn, end): the first from id `taken` on, the last up to id `stop`.
       u32 end = turn, stop = 0;
@@ -109,18 +109,18 @@ template <class Loaded> class sequence {
   }
 
   // Where a device computes: the id that comes next, chosen by it.
-  u32 choose(const chance& how)
+  u32 choose(const device_sampling& how)
     requires requires(executor& e) { e.choose(nullptr, 0u, how); }
   {
     const std::lock_guard turn(model_->busy);
-    return model_->run.choose(logits_.data(), position(), how);
+    return model_->executor.choose(logits_.data(), position(), how);
   }
 
   // Up to n ids, each chosen after the one before and fed, in one launch that does not wait for the host. take(id) hears
   // of each as it comes, and says whether to go on. They end behind one of `stop`; that one, or the last after a `no` of
   // take, is not fed. Throws context_overflow, cache_full, and what cuda::ahead does.
   template <class Take>
-  std::vector<u32> generate_nosync(u32 n, std::span<const u32> stop, Take&& take, const chance& how = {})
+  std::vector<u32> generate_nosync(u32 n, std::span<const u32> stop, Take&& take, const device_sampling& how = {})
     requires requires(executor& e, Loaded::slot& s, bool (*f)(u32)) { e.run_ahead(0u, n, s, stop, how, nullptr, f); }
   {
     check_room(n, {});
@@ -133,7 +133,7 @@ template <class Loaded> class sequence {
     try {
       slot_.reserve(n);
       const std::lock_guard turn(model_->busy);
-      fed = model_->run.run_ahead(ids[0], n, slot_, stop, how, logits_.data(), [&](u32 id) {
+      fed = model_->executor.run_ahead(ids[0], n, slot_, stop, how, logits_.data(), [&](u32 id) {
         ids.push_back(id);
         return on = on && take(id);
       });
@@ -235,10 +235,10 @@ template <class Loaded> class sequence {
   // The ids from `at` on that fit into a pass; take(i, row) from row `first_row` on. Returns how many.
   template <class Take> u32 one_pass(std::span<const u32> ids, u32 at, u32 first_row, Take& take) {
     const std::lock_guard turn(model_->busy);
-    const u32 left = static_cast<u32>(ids.size()) - at, chunk = model_->run.limits().chunk;
+    const u32 left = static_cast<u32>(ids.size()) - at, chunk = model_->executor.limits().chunk;
     const u32 n = left < chunk ? left : chunk;
     const u32 rows = at + n <= first_row ? 0 : at + n - std::max(at, first_row);
-    model_->run.run(ids.subspan(at, n), rows, slot_, [&](u32 first, u32 some, const view& v) {
+    model_->executor.run(ids.subspan(at, n), rows, slot_, [&](u32 first, u32 some, const view& v) {
       for (u32 r = 0; r < some; ++r) take(at + first + r, std::span<const float>(v.row(r), vocab_size));
     });
     took();
@@ -252,5 +252,5 @@ template <class Loaded> class sequence {
   u32 from_{};  // history that a feed computes
 };
 
-}  // namespace cke
+}  // namespace cke::runtime
 CKE_COLD_END

@@ -11,7 +11,7 @@
 #include "page_run.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::runtime {
 
 // Whether what passes has pages of its own. Not on a device, which runs ahead of the host by many positions.
 template <class Isa> inline constexpr bool lets_pass = true;
@@ -20,9 +20,9 @@ template <class Isa> inline constexpr bool lets_pass = true;
 struct page_pools {
   // Of `positions` in all, for sequences of k; 0: as many pages as those that live may hold. Throws out_of_memory.
   page_pools(const page_plan& p, capacity k, u32 positions, page_memory* elsewhere = nullptr)
-      : lasting(p.bytes(p.lasting), p.pages(positions), p.pages(positions), p.positions(), elsewhere),
-        passing(p.bytes(p.passing), std::min(p.pages(positions), ceil_div(positions, k.context) * p.kept(k)), p.pages(positions), 0, elsewhere) {}
-  page_pool lasting, passing;
+      : persistent(p.bytes(p.persistent), p.pages(positions), p.pages(positions), p.positions(), elsewhere),
+        transient(p.bytes(p.transient), std::min(p.pages(positions), ceil_div(positions, k.context) * p.kept(k)), p.pages(positions), 0, elsewhere) {}
+  page_pool persistent, transient;
 };
 
 // The states of one slot: pages of a model's pools, which must outlive it. Lifecycle: reserve takes pages, and gives back
@@ -30,46 +30,46 @@ struct page_pools {
 // writes, recall takes those that another has filled, the destructor gives back all. A page has a recurrent state as it is
 // after the last position in it that was computed: copies of pages are copies of states, and a full page has that of its end.
 // Where nothing lasts, a slot may slide: it goes on behind its context with as many pages, ids of them included.
-template <class P, dtype KV, class Isa> class slot_state {
+template <class P, dtype KV, class Isa> class sequence_state {
  public:
   static constexpr page_plan plan = lets_pass<Isa> ? P::page(KV) : P::page(KV).all_lasting();
   static constexpr u32 page_positions = plan.positions();
-  static constexpr bool passes = plan.bytes(plan.passing) > 0;
+  static constexpr bool has_transient = plan.bytes(plan.transient) > 0;
 
   // Throws out_of_memory.
-  slot_state(page_pools& from, capacity k)
-      : pools_(&from), limits_(k), lasting_(from.lasting, plan.blocks, plan.lasting.caches, plan.pages(k.context), plan.pages(k.context)),
-        passing_(from.passing, plan.blocks, plan.passing.caches, plan.kept(k), passes ? plan.pages(k.context) : 0) {}
-  slot_state(const slot_state& other) : slot_state(*other.pools_, other.limits_) { share_all(other); }
-  slot_state& operator=(const slot_state& other) {
+  sequence_state(page_pools& from, capacity k)
+      : pools_(&from), limits_(k), persistent_(from.persistent, plan.blocks, plan.persistent.caches, plan.pages(k.context), plan.pages(k.context)),
+        transient_(from.transient, plan.blocks, plan.transient.caches, plan.kept(k), has_transient ? plan.pages(k.context) : 0) {}
+  sequence_state(const sequence_state& other) : sequence_state(*other.pools_, other.limits_) { share_all(other); }
+  sequence_state& operator=(const sequence_state& other) {
     if (this == &other) return *this;
-    if (pools_ != other.pools_ || limits_.context != other.limits_.context) return *this = slot_state(other);
+    if (pools_ != other.pools_ || limits_.context != other.limits_.context) return *this = sequence_state(other);
     truncate(0);
     share_all(other);
     return *this;
   }
-  slot_state(slot_state&&) noexcept = default;
-  slot_state& operator=(slot_state&&) noexcept = default;
+  sequence_state(sequence_state&&) noexcept = default;
+  sequence_state& operator=(sequence_state&&) noexcept = default;
 
   static constexpr u64 bytes(capacity k) { return plan.bytes(k); }
   u32 context() const { return slides_ ? most_positions : limits_.context; }
   u32 position() const { return position_; }
-  const page_run& lasting() const { return lasting_; }
-  const page_run& passing() const { return passing_; }
-  std::byte* const* pages(bool passing = false) const { return (passing ? passing_ : lasting_).blocks(); }  // of each key block
+  const page_run& persistent() const { return persistent_; }
+  const page_run& transient() const { return transient_; }
+  std::byte* const* pages(bool transient = false) const { return (transient ? transient_ : persistent_).blocks(); }  // of each key block
 
   // From now on there is no end at the context. Throws unsupported, config_range, out_of_memory.
   void slide() {
     if constexpr (!P::slides || !lets_pass<Isa>)
       throw Error(errc::unsupported, {}, "sliding", "states that pass, windows or recurrent, in all layers",
-                  P::first_lasting < P::layers ? concat({"layer ", P::first_lasting, ", which sees all positions"})
+                  P::first_persistent < P::layers ? concat({"layer ", P::first_persistent, ", which sees all positions"})
                                                : std::string(P::turns_by_context ? "a rope that depends on the context" : "a device, where all states last"));
     else {
       if (plan.reach >= limits_.context)
         throw Error(errc::config_range, {}, "context", concat({"at least the window, ", plan.reach + 1, " positions, to slide"}), concat({limits_.context}));
       // The page before those in sight too: a page is known by the one before it.
       const u32 most = plan.in_sight(limits_.chunk) + 1;
-      lasting_.allow(most, most), passing_.allow(most, most);
+      persistent_.allow(most, most), transient_.allow(most, most);
       slides_ = true;
     }
   }
@@ -85,11 +85,11 @@ template <class P, dtype KV, class Isa> class slot_state {
       }
     const u32 last = position_ / page_positions;
     const bool begun = position_ % page_positions != 0;
-    if (begun) lasting_.own(last);
-    lasting_.extend(plan.pages(position_ + tokens));
-    if constexpr (passes) {
-      if (begun) passing_.own(last);
-      passing_.extend(plan.pages(position_ + std::min(tokens, limits_.chunk)));
+    if (begun) persistent_.own(last);
+    persistent_.extend(plan.pages(position_ + tokens));
+    if constexpr (has_transient) {
+      if (begun) transient_.own(last);
+      transient_.extend(plan.pages(position_ + std::min(tokens, limits_.chunk)));
     }
   }
   void advance(u32 tokens) { position_ += tokens; }
@@ -103,9 +103,9 @@ template <class P, dtype KV, class Isa> class slot_state {
   // Pages that are full can be found by whoever has the same ids; `ids` are all so far.
   CKE_OUT_OF_LINE void remember(const u32* ids) {
     for (; known_ < position_ / page_positions; ++known_) {
-      lasting_.remember(known_, parent(known_), ids + u64{known_} * page_positions);
-      if constexpr (passes)
-        if (known_ >= passing_.first()) passing_.remember(known_, lasting_[known_].number, nullptr);
+      persistent_.remember(known_, parent(known_), ids + u64{known_} * page_positions);
+      if constexpr (has_transient)
+        if (known_ >= transient_.first()) transient_.remember(known_, persistent_[known_].number, nullptr);
     }
   }
   // At the beginning: takes the pages of the longest run of whole pages of `ids` that is remembered, as far as what its end
@@ -113,7 +113,7 @@ template <class P, dtype KV, class Isa> class slot_state {
   void recall(std::span<const u32> ids) {
     make_room(static_cast<u32>(ids.size()));
     u32 i = 0;
-    while (i < ids.size() / page_positions && lasting_.recall(i, parent(i), ids.data() + u64{i} * page_positions)) ++i;
+    while (i < ids.size() / page_positions && persistent_.recall(i, parent(i), ids.data() + u64{i} * page_positions)) ++i;
     known_ = i, position_ = i * page_positions;
     settle();
   }
@@ -123,16 +123,16 @@ template <class P, dtype KV, class Isa> class slot_state {
   template <class Fill> void restore(u32 position, const u32* ids, Fill&& fill) {
     make_room(position);
     for (u32 i = 0; i < plan.pages(position); ++i) {
-      lasting_.extend(i + 1);
-      fill(false, i, lasting_[i].data);
-      if ((i + 1) * page_positions <= position) lasting_.remember(i, parent(i), ids + u64{i} * page_positions);
+      persistent_.extend(i + 1);
+      fill(false, i, persistent_[i].data);
+      if ((i + 1) * page_positions <= position) persistent_.remember(i, parent(i), ids + u64{i} * page_positions);
     }
-    if constexpr (passes) {
-      passing_.cut(first_seen(position));
-      passing_.extend(plan.pages(position));
-      for (u32 i = passing_.first(); i < passing_.end(); ++i) {
-        fill(true, i, passing_[i].data);
-        if ((i + 1) * page_positions <= position) passing_.remember(i, lasting_[i].number, nullptr);
+    if constexpr (has_transient) {
+      transient_.cut(first_seen(position));
+      transient_.extend(plan.pages(position));
+      for (u32 i = transient_.first(); i < transient_.end(); ++i) {
+        fill(true, i, transient_[i].data);
+        if ((i + 1) * page_positions <= position) transient_.remember(i, persistent_[i].number, nullptr);
       }
     }
     position_ = position, known_ = position / page_positions;
@@ -144,8 +144,8 @@ template <class P, dtype KV, class Isa> class slot_state {
   static constexpr auto places = [] {
     small_vector<kv_place, std::max<std::size_t>(P::layers, 1) * 4> all;
     P::for_each_state(KV, [&](const state_descriptor& d) {
-      const bool recurs = is_recurrent(d.what), apart = passes && d.passes;
-      const u64 before = recurs ? (apart ? plan.passing : plan.lasting).caches : d.passes && !apart ? P::page(KV).lasting.caches : 0;
+      const bool recurs = is_recurrent(d.what), apart = has_transient && d.transient;
+      const u64 before = recurs ? (apart ? plan.transient : plan.persistent).caches : d.transient && !apart ? P::page(KV).persistent.caches : 0;
       all.push({before + d.offset, recurs ? 0 : kv_cache<KV, Isa>::block_bytes(d.head_dim), plan.blocks, apart});
     });
     return all;
@@ -153,36 +153,36 @@ template <class P, dtype KV, class Isa> class slot_state {
 
  private:
   void make_room([[maybe_unused]] u32 positions) {
-    if constexpr (P::slides) lasting_.allow(0, plan.pages(positions)), passing_.allow(0, plan.pages(positions));
+    if constexpr (P::slides) persistent_.allow(0, plan.pages(positions)), transient_.allow(0, plan.pages(positions));
   }
-  u64 parent(u32 i) const { return i ? lasting_[i - 1].number : 0; }
+  u64 parent(u32 i) const { return i ? persistent_[i - 1].number : 0; }
   // Gives back what is not of the positions so far. Those are fewer where a page is missing that the next one looks at.
   void settle() {
-    if constexpr (passes) {
-      passing_.cut(plan.pages(position_));
-      for (u32 i; (i = passing_.first()) > first_seen(position_);)
-        if (i <= lasting_.first() || !passing_.recall(i - 1, lasting_[i - 1].number, nullptr)) position_ = (i - 1) * page_positions, passing_.cut(i - 1);
-      if (P::slides && lasting_.first() && position_ / page_positions <= lasting_.first()) position_ = 0, passing_.cut(0);
+    if constexpr (has_transient) {
+      transient_.cut(plan.pages(position_));
+      for (u32 i; (i = transient_.first()) > first_seen(position_);)
+        if (i <= persistent_.first() || !transient_.recall(i - 1, persistent_[i - 1].number, nullptr)) position_ = (i - 1) * page_positions, transient_.cut(i - 1);
+      if (P::slides && persistent_.first() && position_ / page_positions <= persistent_.first()) position_ = 0, transient_.cut(0);
     }
-    lasting_.cut(plan.pages(position_));
+    persistent_.cut(plan.pages(position_));
     known_ = std::min(known_, position_ / page_positions);
   }
-  void share_all(const slot_state& other) {
+  void share_all(const sequence_state& other) {
     position_ = other.position_, known_ = other.known_;
     if constexpr (P::slides) {
       slides_ = other.slides_;
-      lasting_.allow(other.lasting_.most(), other.lasting_.room()), passing_.allow(other.passing_.most(), other.passing_.room());
+      persistent_.allow(other.persistent_.most(), other.persistent_.room()), transient_.allow(other.transient_.most(), other.transient_.room());
     }
-    lasting_.share(other.lasting_, plan.pages(position_));
-    if constexpr (passes) passing_.share(other.passing_, plan.pages(position_));
+    persistent_.share(other.persistent_, plan.pages(position_));
+    if constexpr (has_transient) transient_.share(other.transient_, plan.pages(position_));
   }
 
   page_pools* pools_{};
   capacity limits_{};
   bool slides_{};
   u32 position_{}, known_{};  // of the pages the first known_ are remembered
-  page_run lasting_, passing_;
+  page_run persistent_, transient_;
 };
 
-}  // namespace cke
+}  // namespace cke::runtime
 CKE_COLD_END

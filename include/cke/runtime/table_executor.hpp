@@ -9,7 +9,7 @@
 #include "dump.hpp"
 #include "executor.hpp"
 
-namespace cke {
+namespace cke::runtime {
 
 // What a hook is shown after a step, while all threads wait.
 template <class Isa> struct step_report {
@@ -40,7 +40,7 @@ template <class Isa> struct step_report {
 // and states with `executor`, and neither its phases nor its memory plan: both give the same bits.
 template <class P, dtype KV, class Isa> class table_executor {
  public:
-  using slot = slot_state<P, KV, Isa>;
+  using slot = sequence_state<P, KV, Isa>;
   using adapter = void(const params&, const work&, u32 unit);
   using adapters = adapter_table<adapter>;
   using hook = std::function<void(const step_report<Isa>&)>;
@@ -55,7 +55,7 @@ template <class P, dtype KV, class Isa> class table_executor {
       : weights_(w), team_(threads), space_(k, threads.size()), table_(known) {
     u64 bytes = 0;
     space_.each_code([&](u32 index, const code& c) { bytes += load(index, c); });
-    for (const code* plain : plain_codes())
+    for (const code* plain : unfused_codes())
       for (const param_block& b : contract(*plain).param_blocks) validate(b);
     memory_ = arena(bytes);
     for (table& t : codes_)
@@ -72,11 +72,11 @@ template <class P, dtype KV, class Isa> class table_executor {
   // Every adapter that P needs. A missing kernel does not compile.
   static adapters all_adapters() {
     adapters t;
-    add_code<P::head()>(t);
+    add_code<P::header_code()>(t);
     [&]<std::size_t... V>(std::index_sequence<V...>) {
       (add_code<P::template body<V>()>(t), ...);
     }(std::make_index_sequence<P::body_count>{});
-    add_code<P::foot()>(t);
+    add_code<P::footer_code()>(t);
     return t;
   }
 
@@ -108,7 +108,7 @@ template <class P, dtype KV, class Isa> class table_executor {
         walk(codes_.back(), place::footer, 0, footer_first_, last, thread, weights_.row(P::layers + 1), 0, how);
       });
       if (halted_) break;
-      take(first, n, register_view(codes_.back(), static_cast<reg>(P::foot().regs.size() - 1)));
+      take(first, n, register_view(codes_.back(), static_cast<reg>(P::footer_code().regs.size() - 1)));
       first += n;
     }
     if (halted_) s.truncate(start);
@@ -141,9 +141,9 @@ template <class P, dtype KV, class Isa> class table_executor {
     }(std::make_index_sequence<C.ops.size()>{});
   }
 
-  static std::vector<const code*> plain_codes() {
-    std::vector<const code*> all{&P::plain_header(), &P::plain_footer()};
-    for (const code& c : P::plain) all.push_back(&c);
+  static std::vector<const code*> unfused_codes() {
+    std::vector<const code*> all{&P::unfused_header(), &P::unfused_footer()};
+    for (const code& c : P::unfused) all.push_back(&c);
     return all;
   }
 
@@ -216,7 +216,7 @@ template <class P, dtype KV, class Isa> class table_executor {
     }
   }
 
-  static constexpr u32 footer_first_ = P::count() - P::foot().ops.size();
+  static constexpr u32 footer_first_ = P::count() - P::footer_code().ops.size();
 
   const weights<P, Isa>& weights_;
   team& team_;
@@ -229,4 +229,4 @@ template <class P, dtype KV, class Isa> class table_executor {
   std::exception_ptr failure_{};
 };
 
-}  // namespace cke
+}  // namespace cke::runtime

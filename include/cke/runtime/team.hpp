@@ -19,7 +19,7 @@
 #include "headcount.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::runtime {
 
 // The floating-point mode of every kernel: round to nearest, no traps, denormals are zero. The same
 // on all threads, or the bits of a result would depend on who computed it.
@@ -260,5 +260,5 @@ class team {
   alignas(64) std::atomic<u32> phase_{};    // one more for every barrier
 };
 
-}  // namespace cke
+}  // namespace cke::runtime
 CKE_COLD_END

@@ -4,7 +4,7 @@
 
 #include "clock.hpp"
 
-namespace cke {
+namespace cke::runtime {
 
 // take(user, thread, code, step, begin, end) is called on each thread after each phase, once for each
 // step and then for the wait at the barrier, and must not throw. Codes are numbered as in the plan:
@@ -21,4 +21,4 @@ struct tracer {
   u64 now() const { return take ? now_ns() : 0; }
 };
 
-}  // namespace cke
+}  // namespace cke::runtime

@@ -13,7 +13,7 @@
 #include "f8_matrix.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::runtime {
 
 // What tensors are read from: the runtime knows no file format.
 //   find(name)       null, or a thing with .type, .shape (rows, cols), .bytes
@@ -91,7 +91,7 @@ template <class P, tensor_source S, class Names> class weight_tensors {
   // behind, and what a layer that reads another's cache was trained with. Throws tensor_unknown.
   void refuse_others() {
     for (u32 layer = 0; layer < P::layers; ++layer)
-      for (const state_shape& s : P::plain[P::kind_of[layer]].states)
+      for (const state_shape& s : P::unfused[P::kind_of[layer]].states)
         for (const role is : {role::k, role::v, role::k_norm})
           if (s.shared) use(tensor_name(name_of(names_, place::body, {.is = is}).in(as_), false, layer, 0));
     for (std::size_t i = 0; i < used_.size(); ++i) {
@@ -121,7 +121,7 @@ template <class P, tensor_source S, class Names> class weight_tensors {
   std::size_t number_of(const auto& t) const { return static_cast<std::size_t>(&t - from_.tensors().data()); }
 
   static u32 head_dim_of(const weight& w) {
-    for (const auto& s : P::plain[P::kind_of[w.layer]].states) return s.head_dim;
+    for (const auto& s : P::unfused[P::kind_of[w.layer]].states) return s.head_dim;
     return 0;
   }
 
@@ -137,7 +137,7 @@ template <class P, tensor_source S, class Names> class weight_tensors {
     rows_in_tensor at{0, size(w.slot), size(w.slot), size(w.slot)};
     if (mine.tensor == name) return at;
     at.part = 0;
-    for (const weight_slot& s : P::plain[P::kind_of[w.layer]].slots) {
+    for (const weight_slot& s : P::unfused[P::kind_of[w.layer]].slots) {
       const tensor_part other = part_of(alternative(name_of(names_, w.where, s).in(as_), which));
       if (s.bias != w.slot.bias || other.tensor != mine.tensor) continue;
       at.part += size(s);
@@ -201,5 +201,5 @@ template <class P, tensor_source S, class Names> class weight_tensors {
   weight_tensor found_[most_tensors];
 };
 
-}  // namespace cke
+}  // namespace cke::runtime
 CKE_COLD_END

@@ -16,7 +16,7 @@
 #include "weight_tensors.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::runtime {
 
 using progress_callback = std::function<void(u64 done, u64 total)>;
 
@@ -47,9 +47,9 @@ template <class P, class Isa> class weights {
       });
     }
     if constexpr (P::tied) {
-      for (u32 i = 0; i < P::plain_footer().slots.size(); ++i)
-        if (P::plain_footer().slots[i].tied) {
-          for (u32 k = P::plain_footer().slots.size() - 1; k > i; --k) table_[rows - 1][k] = table_[rows - 1][k - 1];
+      for (u32 i = 0; i < P::unfused_footer().slots.size(); ++i)
+        if (P::unfused_footer().slots[i].tied) {
+          for (u32 k = P::unfused_footer().slots.size() - 1; k > i; --k) table_[rows - 1][k] = table_[rows - 1][k - 1];
           table_[rows - 1][i] = table_[0][0];
         }
     }
@@ -168,5 +168,5 @@ template <class P, class Isa> class weights {
   const std::byte* table_[rows][max_slots]{};
 };
 
-}  // namespace cke
+}  // namespace cke::runtime
 CKE_COLD_END

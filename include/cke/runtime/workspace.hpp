@@ -13,7 +13,7 @@
 #include "state.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::runtime {
 
 // Where a program's registers are, and what a step is handed. Shared by all sessions of a model: one
 // pass runs at a time. Both executors use it.
@@ -38,11 +38,11 @@ template <class P, dtype KV, class Isa> class workspace {
         if (i.p.rope.dims) ropes_.add(i.p.rope, i.p.head_dim, k.context, P::slides ? k.chunk : 0);
       }
     });
-    own_bytes_ = align_up(m.own);
-    thread_bytes_ = own_bytes_ + align_up(scratch) + 4096;
-    memory_ = arena(m.stream + m.side + m.scratch + align_up(parts) + thread_bytes_ * threads + 2 * pass_rows::bytes(k.chunk));
+    per_thread_bytes_ = align_up(m.per_thread);
+    thread_bytes_ = per_thread_bytes_ + align_up(scratch) + 4096;
+    memory_ = arena(m.stream + m.layer_inputs + m.scratch + align_up(parts) + thread_bytes_ * threads + 2 * pass_rows::bytes(k.chunk));
     stream_ = memory_.take(m.stream);
-    side_ = memory_.take(m.side);
+    layer_inputs_ = memory_.take(m.layer_inputs);
     shared_ = memory_.take(m.scratch);
     parts_ = reinterpret_cast<float*>(memory_.take(align_up(parts)));
     threads_ = memory_.take(thread_bytes_ * threads);
@@ -56,15 +56,15 @@ template <class P, dtype KV, class Isa> class workspace {
   // The state of a step of code `index` (0: header, 1 + variant, last: footer) in a layer, for one thread.
   CKE_OUT_OF_LINE work prepare(const code& c, u32 index, form f, const instruction& i, const pass& now, u32 thread,
                           const std::byte* const* weight_row, u32 layer, u32 state) const {
-    const layout& l = layouts_[f == form::prefill][index];
+    const graph::layout& l = layouts_[f == form::prefill][index];
     work w;
     w.tokens = now.tokens, w.segments = now.segments, w.segment_of = now.segment_of, w.tiles = now.tiles;
-    w.by = shares_of(i, f).by;
-    w.scratch = threads_ + thread * thread_bytes_ + own_bytes_;
+    w.by = partition_of(i, f).by;
+    w.scratch = threads_ + thread * thread_bytes_ + per_thread_bytes_;
     for (u32 k = 0; k < i.in.count; ++k) w.in[k] = at(c, l, i.in[k], now, thread, layer);
     for (u32 k = 0; k < i.out.count; ++k) w.out[k] = at(c, l, i.out[k], now, thread, layer);
     for (u32 k = 0; k < i.weight.count; ++k) w.weight[k] = weight_row[i.weight[k]];
-    if (i.state != absent) w.kv = slot_state<P, KV, Isa>::places[state];
+    if (i.state != absent) w.kv = sequence_state<P, KV, Isa>::places[state];
     w.parts = parts_;
     if (i.p.rope.dims) w.rope = ropes_.find(i.p.rope, i.p.head_dim), w.rope.beyond += now.skip;
     return w;
@@ -72,7 +72,7 @@ template <class P, dtype KV, class Isa> class workspace {
 
   // Logits of the footer's rows, [rows][vocab] with a stride.
   view logits(form f) const {
-    const code& c = P::foot();
+    const code& c = P::footer_code();
     return at(c, layouts_[f == form::prefill][codes - 1], static_cast<reg>(c.regs.size() - 1), {}, 0, 0);
   }
 
@@ -85,7 +85,7 @@ template <class P, dtype KV, class Isa> class workspace {
     return p;
   }
   // Ids that a slot takes in it.
-  void add(std::span<const u32> ids, const slot_state<P, KV, Isa>& s) {
+  void add(std::span<const u32> ids, const sequence_state<P, KV, Isa>& s) {
     if constexpr (P::slides)
       for (u32 t = 0; t < ids.size(); ++t)
         if (const u32 position = s.position() + t; position >= capacity_.context) ropes_.turn(rows_.tokens() + t, position);
@@ -97,20 +97,20 @@ template <class P, dtype KV, class Isa> class workspace {
   }
 
   template <class F> static void each_code(F f) {
-    f(0u, P::head());
+    f(0u, P::header_code());
     for (u32 v = 0; v < P::body_count; ++v) f(v + 1, *P::bodies[v]);
-    f(codes - 1, P::foot());
+    f(codes - 1, P::footer_code());
   }
 
  private:
-  view at(const code& c, const layout& l, reg r, const pass& now, u32 thread, u32 layer) const {
+  view at(const code& c, const graph::layout& l, reg r, const pass& now, u32 thread, u32 layer) const {
     const value& v = c.regs[r];
     const u32 stride = row_stride(v.width);
     if (r == token_ids) return {reinterpret_cast<std::byte*>(const_cast<u32*>(now.ids)), 1, 1, dtype::f32};
     if (r == stream) return {stream_ + u64{now.skip} * stride * sizeof(float), v.width, stride, v.as};
-    if (r == beside)
-      return {side_ + (u64{now.skip} * row_stride(P::side_width) + u64{layer} * v.width) * sizeof(float), v.width, row_stride(P::side_width), v.as};
-    std::byte* base = l.is_own(r) ? threads_ + thread * thread_bytes_ : shared_;
+    if (r == layer_inputs)
+      return {layer_inputs_ + (u64{now.skip} * row_stride(P::layer_inputs_width) + u64{layer} * v.width) * sizeof(float), v.width, row_stride(P::layer_inputs_width), v.as};
+    std::byte* base = l.is_per_thread(r) ? threads_ + thread * thread_bytes_ : shared_;
     const u64 left_out = now.within && v.as == dtype::f32 ? u64{now.skip} * v.rows * stride * sizeof(float) : 0;
     return {base + l.offset[r] + left_out, v.width, stride, v.as};
   }
@@ -138,11 +138,11 @@ template <class P, dtype KV, class Isa> class workspace {
 
   capacity capacity_;
   arena memory_;
-  std::byte *stream_{}, *side_{}, *shared_{}, *threads_{};
+  std::byte *stream_{}, *layer_inputs_{}, *shared_{}, *threads_{};
   float* parts_{};
   u32 heads_{};
-  u64 own_bytes_{}, thread_bytes_{};
-  layout layouts_[2][codes]{};
+  u64 per_thread_bytes_{}, thread_bytes_{};
+  graph::layout layouts_[2][codes]{};
   rope_cache ropes_;
   pass_rows rows_, last_rows_;
 };
@@ -186,5 +186,5 @@ constexpr u32 row_units(const code& c, const instruction& i) {
   return n;
 }
 
-}  // namespace cke
+}  // namespace cke::runtime
 CKE_COLD_END

@@ -14,7 +14,7 @@ struct wish {
   static constexpr u32 most_at_once = 64;
   std::span<const u32> history;   // of an answer, with the id that was chosen last
   u32 most;                       // how many are wanted
-  conversation* by = nullptr;     // of the smaller model, one for each answer; null: the text alone
+  any_session* by = nullptr;     // of the smaller model, one for each answer; null: the text alone
   std::vector<u32> ids{};         // the guesses
 };
 
@@ -27,7 +27,7 @@ inline void guess_by_text(wish& w) {
 // The likeliest ids by a smaller model with the same vocabulary, for all wishes in the same passes, as many as the longest wish
 // wants. Of the texts at most `chunk` ids are fed to it in a step, so that no answer waits for long; who is not through has no
 // guesses yet, and where the model fails there are none.
-inline void guess_by_model(engine& smaller, std::span<wish> wishes, u32 chunk) {
+inline void guess_by_model(any_model& smaller, std::span<wish> wishes, u32 chunk) {
   std::vector<wish*> asked;
   std::vector<turn> turns;
   const auto take = [&](wish& w, std::span<const u32> ids) { asked.push_back(&w), turns.push_back({w.by, ids}); };

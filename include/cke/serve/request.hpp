@@ -20,7 +20,7 @@ struct served_model {
   std::vector<u32> chat_stops;  // that end an answer
   u32 vocab_size = 0, context = 0;
   u32 dim = 0;                            // of an embedding
-  cke::pooling pooling = cke::pooling::last;
+  text::pooling pooling = text::pooling::last;
 };
 
 // The prompts, and how to go on from each.

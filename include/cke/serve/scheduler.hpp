@@ -19,7 +19,7 @@ struct scheduler_options {
   bool share = true;  // prompts that begin alike are computed once, whoever sent them
   bool slide = false;  // answers go on behind the context
   u32 draft = 0;      // ids guessed ahead in one step, of all answers together
-  engine* smaller = nullptr;  // what guesses them; null: each answer's text
+  any_model* smaller = nullptr;  // what guesses them; null: each answer's text
 };
 
 // What /slots shows.
@@ -31,7 +31,7 @@ struct slot_view {
 
 class scheduler {
  public:
-  scheduler(engine& model, const tokenizer& tokens, const scheduler_options& options, metrics& count)
+  scheduler(any_model& model, const tokenizer& tokens, const scheduler_options& options, metrics& count)
       : model_(model), tokens_(tokens), options_(options), count_(count), grammars_(tokens) {
     for (u32 i = 0; i < options.slots; ++i) {
       slots_.emplace_back(model.open(), options.draft && options.smaller ? options.smaller->open() : nullptr);
@@ -212,7 +212,7 @@ class scheduler {
   }
   static double seconds_since(clock::time_point then) { return std::chrono::duration<double>(clock::now() - then).count(); }
 
-  engine& model_;
+  any_model& model_;
   const tokenizer& tokens_;
   const scheduler_options options_;
   metrics& count_;

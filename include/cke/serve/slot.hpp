@@ -18,13 +18,13 @@ inline u32 common_prefix(std::span<const u32> a, std::span<const u32> b) {
 class slot {
  public:
   // `smaller`: a conversation of the model that guesses; null: the text alone guesses.
-  explicit slot(std::unique_ptr<conversation> c, std::unique_ptr<conversation> smaller = nullptr) : conversation_(std::move(c)), smaller_(std::move(smaller)) {}
+  explicit slot(std::unique_ptr<any_session> c, std::unique_ptr<any_session> smaller = nullptr) : conversation_(std::move(c)), smaller_(std::move(smaller)) {}
 
   bool free() const { return !job_; }
   bool in_prompt() const { return job_ && fed_ < prompt().size(); }
   bool decoding() const { return job_ && !in_prompt(); }
   const job* what() const { return job_.get(); }
-  conversation& cache() { return *conversation_; }
+  any_session& cache() { return *conversation_; }
   u64 last_used() const { return last_used_; }
   token_counts counts() const { return job_ ? token_counts{before_ + fed_, cached_, answer_ ? answer_->generated() : 0, answer_ ? answer_->logprob() : 0} : token_counts{}; }
 
@@ -35,7 +35,7 @@ class slot {
     return std::min(most, common_prefix(conversation_->history(), o.prompt));
   }
   // `filter`: of this job. `share`: the model's other conversations' caches may be used too. Throws what sampler throws; the slot is then free.
-  void begin(std::shared_ptr<job> j, const tokenizer& tokens, const engine& model, bool share, u64 now, std::unique_ptr<token_filter> filter) {
+  void begin(std::shared_ptr<job> j, const tokenizer& tokens, const any_model& model, bool share, u64 now, std::unique_ptr<token_filter> filter) {
     u32 kept = reusable(j->what);
     if (share && !j->what.prompt_logprobs && j->what.prompt.size() > kept + 1) {
       auto fresh = model.open();
@@ -151,8 +151,8 @@ class slot {
     pooled_.emplace(job_->what.embed, static_cast<u32>(prompt().size()), dim_);
   }
 
-  std::unique_ptr<conversation> conversation_;
-  std::unique_ptr<conversation> smaller_;
+  std::unique_ptr<any_session> conversation_;
+  std::unique_ptr<any_session> smaller_;
   std::vector<u32> ahead_;       // the history, the id that was chosen last, and guesses
   std::vector<float> rows_;      // logits after that id and each guess
   std::shared_ptr<job> job_;

@@ -19,7 +19,7 @@ template <class F> std::string error_of(F f) {
 }
 
 // What went wrong with each turn, mostly nothing. One that fails must not take others along: then each is fed by itself.
-inline std::vector<std::string> feed_together(engine& model, std::span<const turn> turns) {
+inline std::vector<std::string> feed_together(any_model& model, std::span<const turn> turns) {
   std::vector<std::string> errors(turns.size());
   if (turns.empty() || error_of([&] { model.feed_together(turns); }).empty()) return errors;
   for (std::size_t i = 0; i < turns.size(); ++i)

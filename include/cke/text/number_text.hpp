@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace cke {
+namespace cke::text {
 
 // "0.5, -1e-07, 3"
 inline std::string numbers_text(std::span<const float> numbers, std::string_view between) {
@@ -20,4 +20,4 @@ inline std::string numbers_text(std::span<const float> numbers, std::string_view
   return out;
 }
 
-}  // namespace cke
+}  // namespace cke::text

@@ -11,7 +11,7 @@
 #include "../core/error.hpp"
 #include "../core/row_sink.hpp"
 
-namespace cke {
+namespace cke::text {
 
 enum class pooling : u8 {
   last,  // the last token's: what causal models are trained for
@@ -21,7 +21,7 @@ enum class pooling : u8 {
 inline constexpr std::string_view pooling_names[] = {"last", "mean", "cls"};
 
 struct embed_options {
-  cke::pooling pooling = cke::pooling::last;
+  text::pooling pooling = text::pooling::last;
   u32 dimensions = 0;      // only the first so many, for models that were trained for it; 0: all
   bool normalised = true;  // of length 1
 };
@@ -62,4 +62,4 @@ class pooled {
   std::vector<double> sum_;
 };
 
-}  // namespace cke
+}  // namespace cke::text

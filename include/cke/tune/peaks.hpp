@@ -10,7 +10,7 @@
 #include "../runtime/arena.hpp"
 #include "../runtime/team.hpp"
 
-namespace cke {
+namespace cke::tune {
 
 // Of all threads together. An operation is a multiplication or an addition.
 struct machine_peaks {
@@ -167,4 +167,4 @@ template <class Isa> class machine_probe {
   std::conditional_t<simd::is_scalar<Isa>, nothing, detail::dot_loops<Isa>> loops_;
 };
 
-}  // namespace cke
+}  // namespace cke::tune

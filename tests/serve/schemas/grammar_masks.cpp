@@ -14,6 +14,8 @@
 namespace {
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::text;
 using document = nlohmann::ordered_json;
 
 std::string hex(std::string_view bytes) {

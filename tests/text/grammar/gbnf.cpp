@@ -10,6 +10,7 @@
 #include <cke/text/sampling/random.hpp>
 
 using namespace cke;
+using namespace cke::text;
 namespace {
 
 using strings = std::vector<std::string>;

@@ -7,6 +7,7 @@
 #include <cke/text/sampling/random.hpp>
 
 using namespace cke;
+using namespace cke::text;
 namespace {
 
 // Tokens of one to four bytes out of few, some of them twice, and special ones.

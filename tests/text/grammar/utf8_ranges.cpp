@@ -6,6 +6,7 @@
 #include <cke/text/sampling/random.hpp>
 
 using namespace cke;
+using namespace cke::text;
 
 TEST_CASE("utf8_ranges: a code point is in them exactly when its UTF-8 is") {
   constexpr u32 edges[] = {0, 0x7F, 0x80, 0x7FF, 0x800, 0xFFF, 0x1000, 0xD7FF, 0xD800, 0xDFFF, 0xE000, 0xFFFF, 0x10000, 0x3FFFF, 0x40000, 0x10FFFF};

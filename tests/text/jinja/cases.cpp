@@ -8,6 +8,8 @@
 #include <fstream>
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::text;
 
 namespace {
 

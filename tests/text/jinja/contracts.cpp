@@ -7,6 +7,7 @@
 #include <fstream>
 
 using namespace cke;
+using namespace cke::text;
 
 TEST_CASE("contracts: the segments that the published template renders") {
   const std::vector<std::vector<chat_message>> conversations{

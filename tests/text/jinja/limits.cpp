@@ -6,6 +6,8 @@
 #include <cke/text/jinja/template.hpp>
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::text;
 
 namespace {
 

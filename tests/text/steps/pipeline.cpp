@@ -8,6 +8,8 @@
 #include "../fixtures.hpp"
 
 using namespace cke;
+using namespace cke::io;
+using namespace cke::text;
 using pieces = std::vector<std::string>;
 using ids = std::vector<u32>;
 
@@ -16,17 +18,17 @@ namespace {
 text_pattern regex(const char* text) { return {text, true, std::make_shared<pattern>(text, "f")}; }
 text_pattern plain(const char* text) { return {text, false, nullptr}; }
 
-std::string normal(normalizing::step step, std::string_view text) { return detail::normalizer({step})(text); }
+std::string normal(normalizing::step step, std::string_view text) { return text::detail::normalizer({step})(text); }
 
 pieces cut(const std::vector<cutting::step>& steps, std::string_view text, bool beginning = true) {
   pieces out;
-  detail::cutter{steps}(text, beginning, [&](std::string_view piece) { out.emplace_back(piece); });
+  text::detail::cutter{steps}(text, beginning, [&](std::string_view piece) { out.emplace_back(piece); });
   return out;
 }
 
 pieces cut_at(text_pattern p, cutting::behavior how, std::string_view text, bool invert = false) { return cut({cutting::at_pattern{p, how, invert}}, text); }
 
-std::string decoded(std::vector<decoding::step> steps, pieces tokens) { return detail::decoder(steps)(tokens); }
+std::string decoded(std::vector<decoding::step> steps, pieces tokens) { return text::detail::decoder(steps)(tokens); }
 
 // A table of ASCII characters and what each becomes.
 std::string table_of(const std::vector<std::pair<char, std::string>>& rules) {
@@ -135,11 +137,11 @@ TEST_CASE("steps: decoders") {
   CHECK(decoded({decoding::byte_level{}}, {"Ġa", "好"}) == " a好");
   CHECK(decoded({}, {}) == "");
   const std::vector<decoding::step> wordpiece{decoding::wordpiece{"##", true}}, llama{decoding::replace{plain("▁"), " "}, decoding::fuse{}, decoding::strip{" ", 1, 0}};
-  CHECK(detail::decoder(wordpiece).piece("a") == " a");
-  CHECK(detail::decoder(wordpiece).piece("##a") == "a");
-  CHECK(detail::decoder(wordpiece).strips_prefix());
-  CHECK(detail::decoder(llama).piece("▁a") == " a");
-  CHECK(detail::decoder(llama).strips_prefix());
+  CHECK(text::detail::decoder(wordpiece).piece("a") == " a");
+  CHECK(text::detail::decoder(wordpiece).piece("##a") == "a");
+  CHECK(text::detail::decoder(wordpiece).strips_prefix());
+  CHECK(text::detail::decoder(llama).piece("▁a") == " a");
+  CHECK(text::detail::decoder(llama).strips_prefix());
 }
 
 TEST_CASE("steps: a unigram model takes the best sum; a word that is a control token's text stays text") {

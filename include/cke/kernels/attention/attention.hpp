@@ -4,7 +4,7 @@
 
 #include "attention_kernel.hpp"
 
-namespace cke {
+namespace cke::kernels {
 
 template <dtype KV> struct attention_kernel<KV, isa::scalar> {
   using cache = kv_cache<KV, isa::scalar>;
@@ -15,9 +15,9 @@ template <dtype KV> struct attention_kernel<KV, isa::scalar> {
     return align_up((u64{head_dim} + key_block) * sizeof(float));
   }
 
-  static void prepare(std::span<const attention_query>, const attention_options&, void*) {}
+  static void prepare(std::span<const attention_query>, const score_options&, void*) {}
   static void part(std::span<const attention_query> queries, const kv_blocks& head, u32 run,
-                   const attention_options& o, float* to, void* workspace) {
+                   const score_options& o, float* to, void* workspace) {
     float* const q = static_cast<float*>(workspace);  // [head_dim]
     float* const p = q + o.head_dim;                  // [key_block]
     const u32 width = cache::width(o.head_dim);
@@ -65,7 +65,7 @@ template <dtype KV, class Isa> struct head_attention : attention_kernel<KV, Isa>
   }
 
   static void run(std::span<const attention_query> queries, const kv_blocks& head,
-                  const attention_options& o, void* workspace) {
+                  const score_options& o, void* workspace) {
     const u32 stride = part_floats(o.head_dim), width = kernel::cache::width(o.head_dim);
     const auto n = static_cast<u32>(queries.size());
     float* const sums = static_cast<float*>(workspace);
@@ -93,4 +93,4 @@ template <dtype KV, class Isa> struct head_attention : attention_kernel<KV, Isa>
   }
 };
 
-}  // namespace cke
+}  // namespace cke::kernels

@@ -4,7 +4,7 @@
 
 #include "kv_cache.hpp"
 
-namespace cke {
+namespace cke::kernels {
 
 // One lane takes four bytes of q or p: an f32, or a pair as the cache has them (bf16, and i16 for
 // q8_0). A q8_0 cache multiplies integers: q and, for each 32 dims, p times the scales of v are
@@ -114,4 +114,4 @@ template <dtype KV, class Isa> struct attention_dots {
   }
 };
 
-}  // namespace cke
+}  // namespace cke::kernels

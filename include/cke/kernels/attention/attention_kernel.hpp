@@ -7,7 +7,7 @@
 #include "attention_dots.hpp"
 #include "attention_part.hpp"
 
-namespace cke {
+namespace cke::kernels {
 
 // One query: q [head_dim] (normed and roped) sees cached positions [first, keys); out [head_dim].
 struct attention_query {
@@ -16,7 +16,7 @@ struct attention_query {
   u32 keys;  // > first
   u32 first;
 };
-struct attention_options {
+struct score_options {
   u32 head_dim;
   float scale, cap;  // a score is scale * q.k, then cap * tanh(score / cap) unless cap is 0
 };
@@ -44,7 +44,7 @@ template <dtype KV, class Isa> struct attention_kernel {
 
   // Puts the queries of the next calls of part() into the workspace.
   CKE_OUT_OF_LINE static void prepare(std::span<const attention_query> queries,
-                                      const attention_options& o, void* workspace) {
+                                      const score_options& o, void* workspace) {
     const auto n = static_cast<u32>(queries.size());
     const u32 width = cache::width(o.head_dim);
     float* const q = static_cast<float*>(workspace);
@@ -56,7 +56,7 @@ template <dtype KV, class Isa> struct attention_kernel {
 
   // to: a part for each query.
   CKE_OUT_OF_LINE static void part(std::span<const attention_query> queries, const kv_blocks& head,
-                                   u32 run, const attention_options& o, float* to, void* workspace) {
+                                   u32 run, const score_options& o, float* to, void* workspace) {
     const auto n = static_cast<u32>(queries.size());
     const u32 width = cache::width(o.head_dim);
     float* const q = static_cast<float*>(workspace);
@@ -90,7 +90,7 @@ template <dtype KV, class Isa> struct attention_kernel {
   struct block {
     const std::byte *k, *v, *next;  // next: what is read after it
     u32 start, width;
-    const attention_options& o;
+    const score_options& o;
     const std::byte* scales(const std::byte* side) const { return side + u64{width / cache::pair} * key_line; }
     bool seen_by(const attention_query& q) const { return q.keys > start && q.first < start + key_block; }
   };
@@ -278,4 +278,4 @@ template <dtype KV, class Isa> struct attention_kernel {
   }
 };
 
-}  // namespace cke
+}  // namespace cke::kernels

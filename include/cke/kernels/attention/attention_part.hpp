@@ -9,7 +9,7 @@
 #include "../../core/params.hpp"
 #include "../../core/simd.hpp"
 
-namespace cke {
+namespace cke::kernels {
 
 // Keys that one unit of work goes through: a long context is cut into runs, which threads share.
 inline constexpr u32 run_keys = 4 * key_block;
@@ -55,4 +55,4 @@ template <class Isa> struct attention_part {
   }
 };
 
-}  // namespace cke
+}  // namespace cke::kernels

@@ -14,11 +14,11 @@
 #include "rope.hpp"
 #include "rope_frequencies.hpp"
 
-namespace cke {
+namespace cke::kernels {
 
 inline const segment& segment_of(const work& w, u32 row) { return w.segments[w.segment_of[row]]; }
 inline u32 position_of(const segment& s, u32 row) { return s.position + (row - s.first); }
-inline kv_blocks blocks_of(const work& w, const segment& s, u32 h) { return {s.pages[w.kv.passes], w.kv.offset + h * w.kv.block_bytes}; }
+inline kv_blocks blocks_of(const work& w, const segment& s, u32 h) { return {s.pages[w.kv.transient], w.kv.offset + h * w.kv.block_bytes}; }
 
 // f(head vector, where its result goes, token, matrix) for every head of q (matrix 0) and k (matrix 1, or none) of the unit.
 template <class F> void for_each_head(const params& p, const work& w, u32 unit, F f) {
@@ -131,7 +131,7 @@ struct kernel<opcode::attend, KV, Isa> {
  private:
   static constexpr u32 most = core::max_queries;
 
-  static attention_options options(const params& p) {
+  static score_options options(const params& p) {
     const double usual = 1 / std::sqrt(static_cast<double>(p.head_dim));
     return {p.head_dim, p.scale.v != 0 ? float{p.scale} : static_cast<float>(usual), p.cap};
   }
@@ -165,7 +165,7 @@ struct kernel<opcode::attend, KV, Isa> {
         for (u32 i = 0; i < n; ++i) queries[i].out = out + u64{from - t * group + i} * p.head_dim;
         core::run({queries, n}, blocks_of(w, s, h.kv), options(p), inner);
       }
-      for (u32 i = t; i < end; ++i) put<Isa>(w.out[0], w.tokens, i, h.first * p.head_dim, wide, out + u64{i - t} * wide);
+      for (u32 i = t; i < end; ++i) store_row<Isa>(w.out[0], w.tokens, i, h.first * p.head_dim, wide, out + u64{i - t} * wide);
     }
   }
 
@@ -204,7 +204,7 @@ struct kernel<opcode::attend, KV, Isa> {
     for (u32 t = 0; t < s.tokens; ++t) {
       for (u32 g = 0; g < group; ++g)
         core::join(part_at(p, w, s, h, t * group + g, 0), runs_of(p, s).count, apart, p.head_dim, out + g * p.head_dim, sum);
-      put<Isa>(w.out[0], w.tokens, s.first + t, h * wide, wide, out);
+      store_row<Isa>(w.out[0], w.tokens, s.first + t, h * wide, wide, out);
     }
   }
 };
@@ -224,4 +224,4 @@ template <dtype KV, class Isa>
   requires requires { kv_cache<KV, Isa>::block_bytes(0u); }
 struct kernel<opcode::attend_quantize, KV, Isa> : kernel<opcode::attend, KV, Isa> {};
 
-}  // namespace cke
+}  // namespace cke::kernels

@@ -9,7 +9,7 @@
 #include "../../core/simd.hpp"
 #include "../operand.hpp"
 
-namespace cke {
+namespace cke::kernels {
 
 // The blocks of one kv head: each in a page of its own (runtime/state.hpp), at the same offset.
 struct kv_blocks {
@@ -127,4 +127,4 @@ template <dtype KV, class Isa> struct kv_cache {
   }
 };
 
-}  // namespace cke
+}  // namespace cke::kernels

@@ -7,7 +7,7 @@
 #include "../experts.hpp"
 #include "attention_steps.hpp"
 
-namespace cke {
+namespace cke::kernels {
 
 // in[0]: [latent | what is turned]; out: the latent normed, and the rest turned: the one key of all heads.
 template <class Isa> struct kernel<opcode::latent_key, dtype::f32, Isa> {
@@ -32,7 +32,7 @@ template <class Isa> struct kernel<opcode::split_heads, dtype::f32, Isa> {
       const view rows = from_row<Isa>(w.out[0], h * w.tokens);
       for (u32 t = first; t < last; ++t) {
         const float* const in = w.in[0].row(t) + u64{h} * p.head_dim;
-        put<Isa>(rows, w.tokens, t, 0, p.cols, in);
+        store_row<Isa>(rows, w.tokens, t, 0, p.cols, in);
         if (!w.out[1].data) continue;
         float* const turned = w.out[1].row(t) + u64{h + 1} * (w.out[1].width / p.heads) - p.rope.dims;
         std::copy_n(in + p.cols, p.rope.dims, turned);
@@ -57,4 +57,4 @@ struct kernel<opcode::head_matmul, T, Isa> {
   }
 };
 
-}  // namespace cke
+}  // namespace cke::kernels

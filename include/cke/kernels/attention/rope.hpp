@@ -7,7 +7,7 @@
 #include "../../core/isa.hpp"
 #include "../../core/params.hpp"
 
-namespace cke {
+namespace cke::kernels {
 
 // Rotates the first `dims` of one head in place: pair (a, b) becomes (a c - b s, b c + a s).
 // cos, sin: [dims / 2]. dims is even.
@@ -56,4 +56,4 @@ template <> struct rope_kernel<isa::scalar> {
   }
 };
 
-}  // namespace cke
+}  // namespace cke::kernels

@@ -11,7 +11,7 @@
 #include "../../core/types.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::kernels {
 
 // 0.1 m ln(s) + 1, yarn's temperature. DeepSeek also scales the scores by its square.
 inline double yarn_mscale(double scale, double m = 1) {
@@ -21,7 +21,7 @@ inline double yarn_mscale(double scale, double m = 1) {
 // The dims of a head that rope_kernel visits, and twice the width of its cos and sin rows. A
 // proportional rope turns r.dims of them, but its pairs are head_dim / 2 apart.
 constexpr u32 rope_width(const rotary& r, u32 head_dim) {
-  return r.rule == stretch::proportional ? head_dim : r.dims;
+  return r.rule == rope_scaling::proportional ? head_dim : r.dims;
 }
 
 // What a position turns into: angle i is position * inverse[i]; cos and sin are scaled by
@@ -44,32 +44,32 @@ struct rope_frequencies {
     const double factor = ratio(r);
     rope_frequencies f;
     switch (r.rule) {
-      case stretch::none:
+      case rope_scaling::none:
         f.inverse = plain(r.dims, r.dims, r.theta.v);
         break;
-      case stretch::linear:
+      case rope_scaling::linear:
         f.inverse = plain(r.dims, r.dims, r.theta.v);
         for (float& x : f.inverse) x /= static_cast<float>(factor);
         break;
-      case stretch::dynamic: {
+      case rope_scaling::dynamic: {
         const double longest = r.max_position;
         const double length = std::max(static_cast<double>(context), longest);
         const double grown = factor * length / longest - (factor - 1);
         f.inverse = plain(r.dims, r.dims, r.theta.v * std::pow(grown, r.dims / (r.dims - 2.0)));
         break;
       }
-      case stretch::llama3:
+      case rope_scaling::llama3:
         f.inverse = llama3(r);
         break;
-      case stretch::yarn:
+      case rope_scaling::yarn:
         f.inverse = yarn(r, factor);
         f.attention_factor = static_cast<float>(yarn_attention(r, factor));
         break;
-      case stretch::longrope:
+      case rope_scaling::longrope:
         f.inverse = longrope(r, context > r.original ? r.factors->longs : r.factors->shorts);
         f.attention_factor = static_cast<float>(longrope_attention(r, factor));
         break;
-      case stretch::proportional:
+      case rope_scaling::proportional:
         f.inverse = plain(r.dims, head_dim, r.theta.v);
         f.inverse.resize(head_dim / 2, 0.f);
         for (float& x : f.inverse) x /= static_cast<float>(factor);
@@ -165,5 +165,5 @@ struct rope_frequencies {
   }
 };
 
-}  // namespace cke
+}  // namespace cke::kernels
 CKE_COLD_END

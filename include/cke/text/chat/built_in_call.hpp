@@ -7,7 +7,7 @@
 
 #include "tagged_call.hpp"
 
-namespace cke {
+namespace cke::text {
 
 namespace detail {
 
@@ -50,4 +50,4 @@ inline std::optional<tool_call> built_in_call(std::string_view text, std::span<c
 
 }  // namespace detail
 
-}  // namespace cke
+}  // namespace cke::text

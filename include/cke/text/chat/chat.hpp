@@ -13,7 +13,7 @@
 #include "../../core/error.hpp"
 #include "../../core/types.hpp"
 
-namespace cke {
+namespace cke::text {
 
 struct chat_message {
   std::string role;  // system, user or assistant
@@ -247,4 +247,4 @@ inline std::string to_string(std::span<const chat_segment> segments) {
   return text;
 }
 
-}  // namespace cke
+}  // namespace cke::text

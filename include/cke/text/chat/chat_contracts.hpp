@@ -8,7 +8,7 @@
 
 #include "chat.hpp"
 
-namespace cke {
+namespace cke::text {
 
 namespace contracts {
 
@@ -91,4 +91,4 @@ inline const chat_contract& contract_named(std::string_view name) {
   throw Error(errc::usage, "", "chat template", "one of " + names, std::string(name));
 }
 
-}  // namespace cke
+}  // namespace cke::text

@@ -13,7 +13,7 @@
 #include "chat.hpp"
 #include "../tokenizer/tokenizer.hpp"
 
-namespace cke {
+namespace cke::text {
 
 // Immutable; shares the tokenizer's vocabulary.
 class chat_encoder {
@@ -73,4 +73,4 @@ class chat_encoder {
   std::vector<u32> control_ids_;
 };
 
-}  // namespace cke
+}  // namespace cke::text

@@ -8,7 +8,7 @@
 
 #include "../../core/types.hpp"
 
-namespace cke {
+namespace cke::text {
 
 // Accepts what RFC 8259 does, with an object or an array at the top, nested at most max_depth deep.
 class json_scanner {
@@ -142,4 +142,4 @@ class json_scanner {
   std::string open_;          // the brackets around the place
 };
 
-}  // namespace cke
+}  // namespace cke::text

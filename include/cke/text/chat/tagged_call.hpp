@@ -8,7 +8,7 @@
 #include "json_scanner.hpp"
 #include "tool_form.hpp"
 
-namespace cke {
+namespace cke::text {
 
 namespace detail {
 
@@ -145,4 +145,4 @@ class tagged_call {
   bool done_ = false;
 };
 
-}  // namespace cke
+}  // namespace cke::text

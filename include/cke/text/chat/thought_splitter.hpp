@@ -7,7 +7,7 @@
 
 #include "../../core/types.hpp"
 
-namespace cke {
+namespace cke::text {
 
 struct thought_marks {
   std::string_view open = "<think>", close = "</think>";
@@ -89,4 +89,4 @@ class thought_splitter {
   std::string held_;
 };
 
-}  // namespace cke
+}  // namespace cke::text

@@ -6,7 +6,7 @@
 
 #include "built_in_call.hpp"
 
-namespace cke {
+namespace cke::text {
 
 // Text goes in piece by piece; how it was cut has no influence. A call comes out when it is whole and valid:
 // it is well formed, names one of `known`, has an object of arguments, and is no longer than max_call. All else is
@@ -241,4 +241,4 @@ class tool_call_parser {
   std::vector<tool_part> out_;
 };
 
-}  // namespace cke
+}  // namespace cke::text

@@ -10,7 +10,7 @@
 
 #include "../../core/types.hpp"
 
-namespace cke {
+namespace cke::text {
 
 // A call in tags: a name, then keys and values in turn.
 struct call_tags {
@@ -92,4 +92,4 @@ struct tool_part {
 
 enum class call_reading : u8 { more, call, none };  // it wants more text, is a call, is none
 
-}  // namespace cke
+}  // namespace cke::text

@@ -11,7 +11,7 @@
 #include "shortest.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 // A state is the set of all stacks that the bytes so far can have led to; states and their
 // transitions are found when they are first needed, and kept. Not for two threads at a time.
@@ -152,5 +152,5 @@ class grammar_automaton {
   u64 work_ = 0;
 };
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

@@ -10,7 +10,7 @@
 #include "utf8_ranges.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 namespace detail {
 
@@ -264,5 +264,5 @@ class gbnf_reader {
 // Error{unsupported} for left recursion.
 inline grammar parse_gbnf(std::string_view text, const std::string& file) { return detail::gbnf_reader(text, file).read(); }
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

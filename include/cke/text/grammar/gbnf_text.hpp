@@ -5,7 +5,7 @@
 #include "utf8_ranges.hpp"
 
 CKE_COLD_BEGIN
-namespace cke::gbnf {
+namespace cke::text::gbnf {
 
 // As a class or a literal has it.
 inline std::string escaped(u32 code) {
@@ -70,5 +70,5 @@ inline std::string json_any_of(const std::vector<code_range>& ranges) {
   return spelled.empty() ? "[]" : either(spelled);
 }
 
-}  // namespace cke::gbnf
+}  // namespace cke::text::gbnf
 CKE_COLD_END

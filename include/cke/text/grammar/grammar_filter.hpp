@@ -8,7 +8,7 @@
 #include "token_grammar.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 // Where in an answer the grammar's text is, by ids of tokens.
 struct grammar_place {
@@ -110,5 +110,5 @@ class grammar_filter final : public token_filter {
   std::vector<float> left_;
 };
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

@@ -12,7 +12,7 @@
 #include "../../core/error.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 class json_rules {
  public:
@@ -73,5 +73,5 @@ class json_rules {
   std::set<std::string> there_;
 };
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

@@ -10,7 +10,7 @@
 #include "../../core/types.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 // Of whole numbers with at most 15 digits; absent: none.
 struct number_range {
@@ -103,5 +103,5 @@ inline std::string integers_within(const number_range& range) {
 // Without exponents, and at most 15 digits behind the point.
 inline std::string numbers_within(const number_range& range) { return detail::both_signs(range, detail::fractions); }
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

@@ -10,7 +10,7 @@
 #include "gbnf_text.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 namespace detail {
 
@@ -159,5 +159,5 @@ inline std::string regex_gbnf(std::string_view pattern, const std::string& file,
   return detail::regex_reader(pattern, file, subject).read();
 }
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

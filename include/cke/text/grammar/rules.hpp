@@ -11,7 +11,7 @@
 #include "../../core/error.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 struct grammar_symbol {
   enum kind : u8 { bytes, rule, end };
@@ -144,5 +144,5 @@ inline void drop_dead_ends(grammar& g, const std::string& file) {
     });
 }
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

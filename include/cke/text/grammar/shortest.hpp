@@ -7,7 +7,7 @@
 #include "rules.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 inline constexpr u32 endless = ~u32{0} - 1;  // or more bytes than can be counted
 
@@ -52,5 +52,5 @@ inline std::vector<u32> shortest_rests(const grammar& g) {
   return rests;
 }
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

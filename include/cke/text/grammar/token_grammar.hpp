@@ -6,7 +6,7 @@
 #include "token_trie.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 // A grammar over a vocabulary's tokens. Which of them may follow a state is found once, and kept
 // for all answers that share this. Not for two threads at a time.
@@ -109,5 +109,5 @@ class token_grammar {
   std::vector<state> way_;
 };
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

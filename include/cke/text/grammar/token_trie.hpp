@@ -5,7 +5,7 @@
 #include "../tokenizer/tokenizer.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 // Immutable. Holds what can be text: no control tokens, but for `shown`.
 class token_trie {
@@ -65,5 +65,5 @@ class token_trie {
   std::size_t depth_ = 0;
 };
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

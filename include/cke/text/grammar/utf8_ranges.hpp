@@ -9,7 +9,7 @@
 #include "../tokenizer/unicode.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 struct code_range {
   u32 first, last;  // both are in it
@@ -77,5 +77,5 @@ inline std::vector<std::vector<byte_range>> utf8_ranges(const std::vector<code_r
   return out;
 }
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

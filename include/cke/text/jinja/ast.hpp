@@ -8,7 +8,7 @@
 
 #include "value.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 struct expr;
 using expr_ptr = std::unique_ptr<expr>;
@@ -95,4 +95,4 @@ struct statement {
   bool recursive = false;
 };
 
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

@@ -4,7 +4,7 @@
 
 #include "value.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 struct limits {
   u64 steps = 5'000'000;        // expressions, statements and items looked at
@@ -59,4 +59,4 @@ class budget {
   u32 depth_ = 0;
 };
 
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

@@ -4,7 +4,7 @@
 
 #include "../../core/types.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 // first, first + step, ..., last: each has its other case `shift` further on.
 struct case_run {
@@ -237,4 +237,4 @@ inline constexpr case_word to_title_words[] = {
   {0xfb16, "\xd5\x8e\xd5\xb6"}, {0xfb17, "\xd5\x84\xd5\xad"},
 };
 
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

@@ -6,7 +6,7 @@
 #include "conversation.hpp"
 #include "template.hpp"
 
-namespace cke {
+namespace cke::text {
 
 // Immutable; any number of threads may use one.
 class chat_form {
@@ -69,4 +69,4 @@ class chat_form {
   chat_encoder encoder_;
 };
 
-}  // namespace cke
+}  // namespace cke::text

@@ -6,7 +6,7 @@
 #include "../tokenizer/vocabulary.hpp"
 #include "python.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 namespace detail {
 
@@ -77,4 +77,4 @@ inline dict names_of(const conversation& c, const vocabulary* v) {
   return names;
 }
 
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

@@ -4,7 +4,7 @@
 
 #include "interpreter.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 inline arguments interpreter::eval_arguments(const expr& e) {
   arguments args;
@@ -164,4 +164,4 @@ inline value interpreter::eval(const expr& e) {
   return {};
 }
 
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

@@ -4,7 +4,7 @@
 
 #include "methods.hpp"
 
-namespace cke::jinja::filters {
+namespace cke::text::jinja::filters {
 
 using methods::integer;
 using methods::string;
@@ -242,4 +242,4 @@ inline value round(interpreter&, const value& v, arguments& args) {
   return v.is_integral() ? value(static_cast<i64>(x)) : value(x);
 }
 
-}  // namespace cke::jinja::filters
+}  // namespace cke::text::jinja::filters

@@ -6,7 +6,7 @@
 
 #include "python.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 inline bool one_of(char c, std::string_view set) { return set.find(c) != set.npos; }
 
@@ -188,4 +188,4 @@ inline format_spec parse_spec(std::string_view s) {
   return spec;
 }
 
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

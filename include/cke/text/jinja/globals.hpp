@@ -4,7 +4,7 @@
 
 #include "filters.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 inline value loop_cycle(interpreter&, const value& self, arguments& args) {
   return static_cast<loop_object*>(self.as_object())->cycle(args);
@@ -134,4 +134,4 @@ inline value strftime_now(interpreter& in, arguments& args) {
 }
 
 }  // namespace globals
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

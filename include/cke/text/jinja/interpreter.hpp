@@ -8,7 +8,7 @@
 #include "ast.hpp"
 #include "strings.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 // The names of one scope. Those of an if belong to the scope around it.
 struct frame {
@@ -246,7 +246,7 @@ inline value interpreter::item(const value& of, const value& key) {
   cost_.spend(1);
   if (of.is_undefined()) raise({*of.as_undefined().why});
   if (const dict* d = of.as_dict(); d && !key.as_dict() && !key.is_sequence(form::list))
-    if (const value* v = cke::jinja::find(*d, key, cost_)) return *v;
+    if (const value* v = cke::text::jinja::find(*d, key, cost_)) return *v;
   const sequence* s = of.as_sequence();
   const bool indexed = of.is_string() || (s && s->as <= form::range);
   if (indexed && key.is_integral()) {
@@ -284,4 +284,4 @@ inline value interpreter::eval_name(const std::string& name) {
   return make_undefined(concat({"'", name, "' is undefined"}));
 }
 
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

@@ -10,7 +10,7 @@
 
 #include "token.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 class lexer {
  public:
@@ -284,4 +284,4 @@ class lexer {
   std::vector<token> tokens_;
 };
 
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

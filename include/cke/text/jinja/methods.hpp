@@ -4,7 +4,7 @@
 
 #include "render.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 namespace methods {
 
@@ -268,4 +268,4 @@ inline value refuse(interpreter&, const value& self, arguments&) {
 }
 
 }  // namespace methods
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

@@ -5,7 +5,7 @@
 #include "format.hpp"
 #include "python.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 inline i64 checked(bool overflow, const i64& result) {
   if (overflow) raise({"an integer of 64 bits expected, found a larger one"}, errc::unsupported);
@@ -200,4 +200,4 @@ inline value slice(const value& of, const value& start, const value& stop, const
   return out;
 }
 
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

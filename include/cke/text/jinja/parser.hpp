@@ -6,7 +6,7 @@
 #include "budget.hpp"
 #include "token.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 class expression_parser : protected token_stream {
  public:
@@ -295,4 +295,4 @@ class expression_parser : protected token_stream {
   u32 depth_ = 0;
 };
 
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

@@ -7,7 +7,7 @@
 
 #include "budget.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 // repr(float): the shortest digits that read back as x.
 inline std::string float_text(double x) {
@@ -226,4 +226,4 @@ inline void insert(dict& d, value key, value item, budget& cost) {
   }
 }
 
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

@@ -4,7 +4,7 @@
 
 #include "expressions.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 struct macro_object final : object {
   const macro_definition& define;
@@ -292,4 +292,4 @@ inline text interpreter::render(const statement_list& all) {
   return output.take();
 }
 
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

@@ -5,7 +5,7 @@
 #include "../../core/stable_order.hpp"
 #include "filters.hpp"
 
-namespace cke::jinja::filters {
+namespace cke::text::jinja::filters {
 
 // "a.b.0": the path of an attribute; nothing: the value itself.
 class attribute_path {
@@ -271,4 +271,4 @@ inline value attr(interpreter& in, const value& v, arguments& args) {
   return in.attribute(v, string(name, "attr").view());
 }
 
-}  // namespace cke::jinja::filters
+}  // namespace cke::text::jinja::filters

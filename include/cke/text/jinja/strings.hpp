@@ -7,7 +7,7 @@
 #include "case_tables.hpp"
 #include "operators.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 enum class side : u8 { left = 1, right = 2, both = 3 };
 
@@ -220,4 +220,4 @@ inline text titled(const text& s, bool filter, budget& cost) {
   return out;
 }
 
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

@@ -9,7 +9,7 @@
 #include "tests.hpp"
 #include "tojson.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 template <class Function> struct entry {
   std::string_view name;
@@ -103,4 +103,4 @@ inline global_function find_global(std::string_view name) {
   return look_up(all, name);
 }
 
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

@@ -5,7 +5,7 @@
 #include "tables.hpp"
 #include "template_parser.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 // What transformers' jinja2 renders from the same source, byte for byte, with the origin of each byte.
 class chat_template {
@@ -43,4 +43,4 @@ class chat_template {
   limits limits_;
 };
 
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

@@ -7,7 +7,7 @@
 #include "lexer.hpp"
 #include "parser.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 class template_parser final : expression_parser {
  public:
@@ -232,4 +232,4 @@ class template_parser final : expression_parser {
   u32 loops_ = 0;
 };
 
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

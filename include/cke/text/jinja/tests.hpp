@@ -4,7 +4,7 @@
 
 #include "interpreter.hpp"
 
-namespace cke::jinja::tests {
+namespace cke::text::jinja::tests {
 
 inline bool defined(interpreter&, const value& v, arguments&) { return !v.is_undefined(); }
 inline bool is_undefined(interpreter&, const value& v, arguments&) { return v.is_undefined(); }
@@ -82,4 +82,4 @@ inline bool is_at_least(interpreter& in, const value& v, arguments& args) {
   return less(other, v, in.cost()) || equal(v, other, in.cost());
 }
 
-}  // namespace cke::jinja::tests
+}  // namespace cke::text::jinja::tests

@@ -10,7 +10,7 @@
 #include "../../core/types.hpp"
 #include "../tokenizer/unicode.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 // The template's author may spell control tokens; what a message says must never become one. So
 // every operation on strings carries the origin of each byte along.
@@ -91,4 +91,4 @@ inline bool is_line_end(u32 c) {
          c == 0x2029;
 }
 
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

@@ -5,7 +5,7 @@
 #include "../../core/stable_order.hpp"
 #include "interpreter.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 struct json_style {
   bool ascii = false, sorted = false;
@@ -140,4 +140,4 @@ inline value filter_tojson(interpreter& in, const value& v, arguments& args) {
   return json_dump(style, in.cost()).write(v);
 }
 
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

@@ -8,7 +8,7 @@
 
 #include "value.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 enum class token_type : u8 {
   data,            // text between the tags
@@ -73,4 +73,4 @@ class token_stream {
   std::size_t at_ = 0;
 };
 
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

@@ -14,7 +14,7 @@
 #include "../../core/error.hpp"
 #include "text.hpp"
 
-namespace cke::jinja {
+namespace cke::text::jinja {
 
 // What goes wrong while a template is read or rendered; becomes a cke::Error that names the line.
 struct fault {
@@ -234,4 +234,4 @@ inline std::string_view type_name(const value& v) {
   return names[static_cast<u8>(v.as_sequence()->as)];
 }
 
-}  // namespace cke::jinja
+}  // namespace cke::text::jinja

@@ -6,7 +6,7 @@
 #include "token_filter.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 struct choice {
   u32 id;
@@ -22,5 +22,5 @@ inline choice choose(sampler& from, token_filter* filter, std::span<const float>
   return {from.sample(rest, history, history.size()), true};
 }
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

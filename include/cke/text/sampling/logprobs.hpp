@@ -12,7 +12,7 @@
 #include "../../core/error.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 // The lowest id of the highest logit. Throws errc::config_range for NaN, +inf, or nothing above
 // -inf.
@@ -82,5 +82,5 @@ inline float log_probabilities(std::span<const float> logits, u32 chosen,
   return logprob(logits[chosen]);
 }
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

@@ -6,7 +6,7 @@
 
 #include "../../core/types.hpp"
 
-namespace cke {
+namespace cke::text {
 
 // Philox4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC
 // 2011). A keyed bijection of 128-bit counters; words are least significant first.
@@ -32,4 +32,4 @@ constexpr double uniform(u64 seed, u64 position) {
   return static_cast<double>(bits) * 0x1p-53;
 }
 
-}  // namespace cke
+}  // namespace cke::text

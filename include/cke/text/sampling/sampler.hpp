@@ -15,7 +15,7 @@
 #include "random.hpp"
 #include "sampling.hpp"
 
-namespace cke {
+namespace cke::text {
 
 // Chooses tokens for one sequence. Its scratch is sized by the vocabulary at construction: sample()
 // allocates nothing. It keeps no state from call to call: the choice is a function of the
@@ -199,4 +199,4 @@ class sampler {
   plain_list<candidate> kept_;
 };
 
-}  // namespace cke
+}  // namespace cke::text

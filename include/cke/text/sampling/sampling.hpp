@@ -11,7 +11,7 @@
 #include "../../core/types.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 // Added to the logit of `id`; -infinity bans the token. Entries with the same id add up.
 struct token_bias {
@@ -63,5 +63,5 @@ struct sampling {
   }
 };
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

@@ -14,7 +14,7 @@
 #include "../../core/types.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 // Text goes in piece by piece and comes out as soon as it cannot become part of a stop string. The
 // stop string that ends first stops the answer; of several that end at the same byte, the longest.
@@ -124,5 +124,5 @@ class stop_matcher {
   std::optional<u32> stopped_;
 };
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

@@ -6,7 +6,7 @@
 
 #include "../../core/types.hpp"
 
-namespace cke {
+namespace cke::text {
 
 // Belongs to one answer.
 class token_filter {
@@ -24,4 +24,4 @@ class token_filter {
   virtual bool complete() const = 0;
 };
 
-}  // namespace cke
+}  // namespace cke::text

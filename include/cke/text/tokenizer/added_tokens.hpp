@@ -15,7 +15,7 @@
 #include "vocabulary.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 // A set of added tokens with the strings to look for. Leftmost first, the longest where several
 // begin.
@@ -116,5 +116,5 @@ class added_tokens {
   std::array<bool, 256> begins_{};
 };
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

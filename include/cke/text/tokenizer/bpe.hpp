@@ -12,7 +12,7 @@
 #include "index_table.hpp"
 #include "vocabulary.hpp"
 
-namespace cke {
+namespace cke::text {
 
 // What two neighbours would become; the lowest rank goes first, of equal ranks the leftmost.
 struct join {
@@ -185,4 +185,4 @@ class bpe_model {
   std::array<u32, 256> bytes_{};
 };
 
-}  // namespace cke
+}  // namespace cke::text

@@ -10,7 +10,7 @@
 #include "unicode.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 // Printable Latin-1 stands for itself; the other 68 bytes, in order, are U+0100 and on ("Ġ" is the
 // space).
@@ -53,5 +53,5 @@ inline std::string to_byte_alphabet(std::string_view bytes) {
   return out;
 }
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

@@ -8,7 +8,7 @@
 #include "tokenizer.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 // Turns any bytes, in parts, into valid UTF-8: what a later part may complete is held back, and
 // what nothing can complete becomes U+FFFD.
@@ -79,5 +79,5 @@ class detokenizer {
   utf8_stream text_;
 };
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

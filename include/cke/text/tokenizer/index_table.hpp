@@ -5,7 +5,7 @@
 #include "../../core/plain_list.hpp"
 #include "../../core/types.hpp"
 
-namespace cke {
+namespace cke::text {
 
 // Open addressing at most half full: a lookup is one or two cache lines, where a node-based map
 // takes several.
@@ -39,4 +39,4 @@ class index_table {
   plain_list<u32> slots_;
 };
 
-}  // namespace cke
+}  // namespace cke::text

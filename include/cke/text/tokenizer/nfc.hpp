@@ -14,7 +14,7 @@
 #include "unicode.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 namespace detail {
 
@@ -152,5 +152,5 @@ inline std::string nfc(std::string_view text) {
   }
 }
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

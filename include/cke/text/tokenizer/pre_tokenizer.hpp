@@ -5,7 +5,7 @@
 #include "../../core/function_ref.hpp"
 #include "unicode.hpp"
 
-namespace cke {
+namespace cke::text {
 
 // Named as GGUF files name them. Each is the regular expression(s) of the model that brought it:
 //   gpt2    's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
@@ -144,4 +144,4 @@ inline void pre_tokenize(pre_tokenizer kind, std::string_view text,
   }
 }
 
-}  // namespace cke
+}  // namespace cke::text

@@ -9,7 +9,7 @@
 #include "../../core/sorted_order.hpp"
 #include "bpe.hpp"
 
-namespace cke {
+namespace cke::text {
 
 inline constexpr std::string_view spm_space = "\u2581";  // "▁"
 
@@ -96,4 +96,4 @@ class spm_model {
   plain_list<u32> ranks_;  // by id, from the scores
 };
 
-}  // namespace cke
+}  // namespace cke::text

@@ -18,7 +18,7 @@
 #include "vocabulary.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 struct encode_options {
   // Control tokens written in the text become those tokens; else they are plain text.
@@ -35,11 +35,11 @@ struct encode_options {
 class tokenizer {
  public:
   // Throws Error{malformed} unless validate() is content; `file` is for its message.
-  explicit tokenizer(cke::vocabulary data, const std::string& file = "tokenizer")
-      : tokenizer(std::make_shared<const cke::vocabulary>(std::move(data)), file) {}
-  CKE_OUT_OF_LINE explicit tokenizer(std::shared_ptr<const cke::vocabulary> data, const std::string& file)
+  explicit tokenizer(text::vocabulary data, const std::string& file = "tokenizer")
+      : tokenizer(std::make_shared<const text::vocabulary>(std::move(data)), file) {}
+  CKE_OUT_OF_LINE explicit tokenizer(std::shared_ptr<const text::vocabulary> data, const std::string& file)
       : vocabulary_(std::move(data)) {
-    const cke::vocabulary& v = *vocabulary_;
+    const text::vocabulary& v = *vocabulary_;
     validate(v, file);
     if (v.pre == pre_tokenizer::patterns && !v.cuts)
       throw Error(errc::unsupported, file, "tokenizer patterns", "with_patterns() of cke/io/pattern_splitter.hpp", "none");
@@ -61,7 +61,7 @@ class tokenizer {
     constexpr std::size_t most = std::size_t{1} << 30;
     if (text.size() > most)
       throw Error(errc::usage, {}, "text", "at most 2^30 bytes", concat({text.size()}));
-    const cke::vocabulary& v = *vocabulary_;
+    const text::vocabulary& v = *vocabulary_;
     std::vector<u32> ids;
     if (options.add_special && v.add_bos) ids.push_back(v.bos);
     if (options.add_special) ids.insert(ids.end(), v.before.begin(), v.before.end());
@@ -120,7 +120,7 @@ class tokenizer {
   // nothing.
   u32 vocab_size() const { return static_cast<u32>(vocabulary_->tokens.size()); }
   std::size_t longest_piece() const { return longest_piece_; }  // bytes
-  const cke::vocabulary& vocabulary() const { return *vocabulary_; }
+  const text::vocabulary& vocabulary() const { return *vocabulary_; }
 
  private:
   bool is_spm() const { return vocabulary_->model == tokenizer_model::spm; }
@@ -164,7 +164,7 @@ class tokenizer {
   }
 
   void spell_pieces() {
-    const cke::vocabulary& v = *vocabulary_;
+    const text::vocabulary& v = *vocabulary_;
     for (std::size_t id = 0; id < v.tokens.size(); ++id) {
       if (v.types[id] == token_type::byte)
         pieces_.emplace_back(1, static_cast<char>(byte_token_value(v.tokens[id])));
@@ -208,7 +208,7 @@ class tokenizer {
     else pre_tokenize(vocabulary_->pre, text, on_word);
   }
 
-  std::shared_ptr<const cke::vocabulary> vocabulary_;
+  std::shared_ptr<const text::vocabulary> vocabulary_;
   bpe_model bpe_;  // where the vocabulary's model is one, as
   spm_model spm_;
   std::vector<std::string> pieces_;  // spm: by id, with spaces and bytes as they are
@@ -216,5 +216,5 @@ class tokenizer {
   std::size_t longest_piece_ = 0;
 };
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

@@ -10,7 +10,7 @@
 
 #include "unicode_tables.hpp"
 
-namespace cke {
+namespace cke::text {
 
 // ---- UTF-8 ----
 
@@ -128,4 +128,4 @@ constexpr bool is_word(char_class c) {                                    // \w
   return c != char_class::other && c != char_class::space && c != char_class::number;
 }
 
-}  // namespace cke
+}  // namespace cke::text

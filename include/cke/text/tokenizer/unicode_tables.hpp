@@ -4,7 +4,7 @@
 
 #include "../../core/types.hpp"
 
-namespace cke::unicode_data {
+namespace cke::text::unicode_data {
 
 inline constexpr const char* version = "16.0.0";
 
@@ -566,4 +566,4 @@ inline constexpr u16 compositions[] = {
     1498,1499,1500,1501,1502,1503,1504,1505,1507,1506,1508,1510,1509,1511,1512,1513,1514,1515,1517,
     1519,1516,1520,1522,1521,1518,1524,1523,1525};
 
-}  // namespace cke::unicode_data
+}  // namespace cke::text::unicode_data

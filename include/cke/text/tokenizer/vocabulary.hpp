@@ -15,7 +15,7 @@
 #include "pre_tokenizer.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 inline constexpr u32 no_token = ~u32{0};
 
@@ -164,5 +164,5 @@ inline void validate(const vocabulary& v, const std::string& file) {
   }
 }
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

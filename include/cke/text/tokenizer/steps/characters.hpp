@@ -8,7 +8,7 @@
 #include "script_table.hpp"
 #include "step_unicode_tables.hpp"
 
-namespace cke::detail {
+namespace cke::text::detail {
 
 enum class char_kind : u8 { other, control, nonspacing, punctuation };
 
@@ -101,4 +101,4 @@ inline std::string in_form(std::string_view text, normalizing::form form) {
   }
 }
 
-}  // namespace cke::detail
+}  // namespace cke::text::detail

@@ -11,7 +11,7 @@
 #include "../../../core/concat.hpp"
 #include "../../../core/error.hpp"
 
-namespace cke {
+namespace cke::text {
 
 // u32 size in bytes, that many bytes of a double array (Darts), and the results, each with a NUL behind it. A unit of
 // the array holds the byte that leads to it, whether a text ends there, and where its children are.
@@ -63,4 +63,4 @@ class charsmap {
   std::string results_;
 };
 
-}  // namespace cke
+}  // namespace cke::text

@@ -4,7 +4,7 @@
 
 #include "normalize.hpp"
 
-namespace cke::detail {
+namespace cke::text::detail {
 
 // A part of a text that is a match, or what lies between matches.
 struct segment {
@@ -147,4 +147,4 @@ class cutter {
   const std::vector<cutting::step>* steps_;
 };
 
-}  // namespace cke::detail
+}  // namespace cke::text::detail

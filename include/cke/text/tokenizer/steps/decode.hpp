@@ -5,7 +5,7 @@
 #include "../vocabulary.hpp"
 #include "normalize.hpp"
 
-namespace cke::detail {
+namespace cke::text::detail {
 
 inline void replace_all_in(std::string& text, std::string_view from, std::string_view to) {
   if (from.empty()) return;
@@ -125,4 +125,4 @@ class decoder {
   const std::vector<decoding::step>* steps_;
 };
 
-}  // namespace cke::detail
+}  // namespace cke::text::detail

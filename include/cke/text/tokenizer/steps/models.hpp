@@ -6,7 +6,7 @@
 #include "prefix_tree.hpp"
 #include "recipe.hpp"
 
-namespace cke::detail {
+namespace cke::text::detail {
 
 // The ids of byte tokens; of use where there is one for every byte.
 class byte_tokens {
@@ -199,12 +199,12 @@ class word_level_model {
   prefix_tree tokens_;
 };
 
-using any_model = std::variant<character_bpe, unigram_model, wordpiece_model, word_level_model>;
+using any_recipe_model = std::variant<character_bpe, unigram_model, wordpiece_model, word_level_model>;
 
 // Refers to the vocabulary, whose recipe it has.
-inline any_model make_model(const vocabulary& v, const modelling::model& model) {
+inline any_recipe_model make_model(const vocabulary& v, const modelling::model& model) {
   return std::visit(
-      [&]<class M>(const M& options) -> any_model {
+      [&]<class M>(const M& options) -> any_recipe_model {
         if constexpr (std::is_same_v<M, modelling::bpe>) return character_bpe(v, options);
         else if constexpr (std::is_same_v<M, modelling::unigram>) return unigram_model(v, options);
         else if constexpr (std::is_same_v<M, modelling::wordpiece>) return wordpiece_model(v, options);
@@ -213,4 +213,4 @@ inline any_model make_model(const vocabulary& v, const modelling::model& model) 
       model);
 }
 
-}  // namespace cke::detail
+}  // namespace cke::text::detail

@@ -7,7 +7,7 @@
 #include "charsmap.hpp"
 #include "characters.hpp"
 
-namespace cke::detail {
+namespace cke::text::detail {
 
 // Calls found(first, last) for each match, from left to right.
 inline void each_match(const text_pattern& pattern, std::string_view text, function_ref<void(std::size_t, std::size_t)> found) {
@@ -163,4 +163,4 @@ class normalizer {
   const std::vector<normalizing::step>* steps_;
 };
 
-}  // namespace cke::detail
+}  // namespace cke::text::detail

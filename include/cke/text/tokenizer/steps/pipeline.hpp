@@ -6,7 +6,7 @@
 #include "decode.hpp"
 #include "models.hpp"
 
-namespace cke {
+namespace cke::text {
 
 class recipe_pipeline final : public text_pipeline {
  public:
@@ -44,9 +44,9 @@ class recipe_pipeline final : public text_pipeline {
   const std::shared_ptr<const text_recipe> recipe_;
   const detail::normalizer normalizer_;
   const detail::cutter cutter_;
-  const detail::any_model model_;
+  const detail::any_recipe_model model_;
   const detail::decoder decoder_;
   std::vector<std::string> pieces_;  // by id
 };
 
-}  // namespace cke
+}  // namespace cke::text

@@ -11,7 +11,7 @@
 #include "../../../core/sorted_order.hpp"
 #include "../vocabulary.hpp"
 
-namespace cke {
+namespace cke::text {
 
 class prefix_tree {
  public:
@@ -72,4 +72,4 @@ class prefix_tree {
   std::vector<u8> labels_;  // the byte that leads to each node
 };
 
-}  // namespace cke
+}  // namespace cke::text

@@ -12,7 +12,7 @@
 #include "../../../core/types.hpp"
 
 CKE_COLD_BEGIN
-namespace cke {
+namespace cke::text {
 
 class charsmap;  // charsmap.hpp
 
@@ -166,5 +166,5 @@ struct text_recipe {
   std::vector<decoding::step> decoders;
 };
 
-}  // namespace cke
+}  // namespace cke::text
 CKE_COLD_END

@@ -4,7 +4,7 @@
 
 #include "../../../core/types.hpp"
 
-namespace cke::unicode_data {
+namespace cke::text::unicode_data {
 
 // Runs of code points of one script: first code << 8 | its number; 0: of none.
 inline constexpr u32 script_runs[] = {
@@ -134,4 +134,4 @@ inline constexpr u32 script_runs[] = {
     33144833,33145088,33554488,44488448,44499000,45561088,45563960,45620736,45621304,47096320,49807416,
     49946112,234881281,234881536,234889217,234913792,234946564,235008000};
 
-}  // namespace cke::unicode_data
+}  // namespace cke::text::unicode_data

@@ -4,7 +4,7 @@
 
 #include "../../../core/types.hpp"
 
-namespace cke::unicode_data {
+namespace cke::text::unicode_data {
 
 // Runs of code points of one char_kind: first code << 2 | kind.
 inline constexpr u32 kind_runs[] = {
@@ -815,4 +815,4 @@ inline constexpr u32 compatible_forms[] = {
     12308,25171,12309,12308,30423,12309,12308,21213,12309,12308,25943,12309,24471,21487,48,49,50,51,
     52,53,54,55,56,57};
 
-}  // namespace cke::unicode_data
+}  // namespace cke::text::unicode_data

@@ -4,23 +4,23 @@
 
 #include <string>
 
-#include "graph/describe_code.hpp"
-#include "graph/program.hpp"
+#include "describe_code.hpp"
+#include "program.hpp"
 
-namespace cke {
+namespace cke::graph {
 
 namespace detail {
 
 // f(name, place, kind, code, unfused code, first layer, layers, rows of a pass) for each distinct code.
 template <class P, class F> void each_code(capacity k, F f) {
-  f(std::string("header"), place::header, P::head(), P::plain_header(), 0u, 1u, k.chunk);
+  f(std::string("header"), place::header, P::header_code(), P::unfused_header(), 0u, 1u, k.chunk);
   for (u32 v = 0; v < P::body_count; ++v) {
     u32 first = P::layers, n = 0;
     for (u32 l = P::layers; l-- > 0;)
       if (P::variants.of[l] == v) first = l, ++n;
-    f("body " + std::to_string(v), place::body, *P::bodies[v], P::plain[P::variants.list[v].kind], first, n, k.chunk);
+    f("body " + std::to_string(v), place::body, *P::bodies[v], P::unfused[P::variants.list[v].kind], first, n, k.chunk);
   }
-  f(std::string("footer"), place::footer, P::foot(), P::plain_footer(), 0u, 1u, k.logit_rows);
+  f(std::string("footer"), place::footer, P::footer_code(), P::unfused_footer(), 0u, 1u, k.logit_rows);
 }
 
 // How often each rule was applied, over all layers.
@@ -115,7 +115,7 @@ template <class P> std::string describe_json(capacity k, dtype kv) {
     });
     j.object("memory", [&] {
       j.put("weights", P::weight_bytes), j.put("states", state_bytes), j.put("stream", memory.stream);
-      j.put("ids", memory.ids), j.put("side", memory.side), j.put("scratch", memory.scratch), j.put("private_per_thread", memory.own);
+      j.put("ids", memory.ids), j.put("layer_inputs", memory.layer_inputs), j.put("scratch", memory.scratch), j.put("per_thread", memory.per_thread);
       j.put("activations", memory.total), j.put("total", P::weight_bytes + state_bytes + memory.total);
     });
     j.object("states", [&] {
@@ -123,15 +123,15 @@ template <class P> std::string describe_json(capacity k, dtype kv) {
       state_descriptor first{};
       P::for_each_state(kv, [&](const state_descriptor& d) { if (count++ == 0) first = d; });
       j.put("count", count), j.put("bytes", state_bytes), j.put("recurrent", P::recurrent);
-      j.put("block_bytes", pages.lasting.caches + pages.passing.caches), j.put("page_positions", pages.positions());
+      j.put("block_bytes", pages.persistent.caches + pages.transient.caches), j.put("page_positions", pages.positions());
       const auto put_part = [&](const char* part, const page_part& p, u32 most) {
         j.object(part, [&] { j.put("page_bytes", pages.bytes(p)), j.put("pages", most); });
       };
-      put_part("lasting", pages.lasting, pages.pages(k.context)), put_part("passing", pages.passing, pages.kept(k));
+      put_part("persistent", pages.persistent, pages.pages(k.context)), put_part("transient", pages.transient, pages.kept(k));
       if (count == 0) return;
       j.object("first", [&] {
         j.put("id", first.id), j.put("lifecycle", word(first.life)), j.put("layer", first.layer), j.put("heads", first.heads);
-        j.put("head_dim", first.head_dim), j.put("passes", first.passes), j.put("offset", first.offset);
+        j.put("head_dim", first.head_dim), j.put("transient", first.transient), j.put("offset", first.offset);
         j.put("bytes", first.bytes), j.put("align", u32{first.align}), j.put("zero_init", first.zero_init);
       });
     });
@@ -140,4 +140,4 @@ template <class P> std::string describe_json(capacity k, dtype kv) {
   return j.text;
 }
 
-}  // namespace cke
+}  // namespace cke::graph

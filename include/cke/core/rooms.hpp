@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+// rooms.hpp: a folder of cke is a namespace, and what it may use of others without naming them: the arrows of docs/design.md.
+#pragma once
+
+// The alphabet, the families and what a program uses are `cke` itself.
+namespace cke {
+
+namespace graph {}
+namespace kernels {}
+namespace text {}
+namespace io {
+using namespace text;
+}
+namespace runtime {
+using namespace graph;
+using namespace kernels;
+}  // namespace runtime
+namespace tune {
+using namespace graph;
+using namespace runtime;
+}  // namespace tune
+namespace cuda {
+using namespace graph;
+using namespace kernels;
+using namespace runtime;
+}  // namespace cuda
+namespace door {
+using namespace graph;
+using namespace io;
+using namespace runtime;
+}  // namespace door
+namespace serve {
+using namespace io;
+using namespace text;
+}  // namespace serve
+
+}  // namespace cke

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// any_model.hpp: a model behind one abstract class, for programs that learn its type at run time.
+// any_model.hpp: abstract classes for a model and a session, for programs that learn the model's type at run time.
 #pragma once
 
 #include <functional>
@@ -15,7 +15,7 @@ namespace cke {
 
 using runtime::tracer;
 
-// A Session whose model's type is forgotten; the same meanings, the same errors.
+// A Session of any model; functions and errors are those of Session.
 class any_session {
  public:
   using take_logits = std::function<void(u32 index, std::span<const float> row)>;
@@ -31,22 +31,22 @@ class any_session {
   virtual void rewind(u32 position) = 0;
   virtual u32 recall(std::span<const u32> ids) = 0;
   virtual std::unique_ptr<any_session> fork() const = 0;
-  // See session_file.hpp; load is for one at position 0.
+  // See session_file.hpp; load needs position 0.
   virtual void save(const std::string& path) const = 0;
   virtual void load(const std::string& path) = 0;
 
   void feed(u32 id) { feed(std::span(&id, 1)); }
 };
 
-// Ids that a conversation takes when several are fed together.
+// A conversation and its ids, when several are fed together.
 struct turn {
   any_session* of;
   std::span<const u32> ids;
-  row_sink hidden{};  // who gets the hidden states [dim] after the last norm; no logits are then computed
-  row_sink each{};    // who gets the logits [vocab] after each id; logits() are then those of the last, as ever
+  row_sink hidden{};  // receives the hidden states [dim] after the last norm; no logits are then computed
+  row_sink each{};    // receives the logits [vocab] after each id, besides logits()
 };
 
-// A Model whose type is forgotten.
+// Any Model.
 class any_model {
  public:
   virtual ~any_model() = default;
@@ -59,12 +59,11 @@ class any_model {
   virtual u64 parameters() const = 0;
   virtual u64 weight_bytes() const = 0;
   virtual u64 activation_bytes() const = 0;
-  virtual u64 state_bytes() const = 0;  // of one conversation
+  virtual u64 state_bytes() const = 0;  // of one conversation at most
   virtual std::unique_ptr<any_session> open() const = 0;
-  // Different conversations of this engine take ids, each its own; each logits() is then that of its last id,
-  // unless it gives hidden states.
-  // Throws context_overflow, token_range, usage, naming the turn by its number, and cache_full; all
-  // are then as they were.
+  // Different conversations of this engine take ids, each its own; logits() are then those after the last id of each,
+  // unless it gives hidden states. Throws context_overflow, token_range and usage, naming the turn by its number where
+  // there are several, and cache_full; all are then as they were.
   virtual void feed_together(std::span<const turn> turns) = 0;
   virtual void watch(const tracer& t) const = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// beam.hpp: the likeliest answers, found by several beams that are fed together, as transformers finds them.
+// beam.hpp: beam search, with the results of transformers; all beams are fed in one pass.
 #pragma once
 
 #include <algorithm>
@@ -10,28 +10,30 @@
 
 namespace cke {
 
-// When to stop while beams could go on: once they can hardly become better than what has ended (transformers'
-// early_stopping=False), once as many have ended as there are beams (True), or once they cannot ("never").
+// When to stop while beams could go on (transformers' early_stopping):
+//   unlikely  when the best beam scores no better at present than the worst of the ended answers (False)
+//   enough    when as many answers have ended as there are beams (True)
+//   hopeless  when no beam can still become better than the worst of the ended answers ("never")
 enum class beam_end : u8 { unlikely, enough, hopeless };
 
 struct beam_options {
   u32 beams = 4;               // transformers' num_beams
-  u32 answers = 1;             // the best ones; at most as many as beams: num_return_sequences
+  u32 answers = 1;             // to return, the best first; at most as many as beams: num_return_sequences
   u32 max_tokens = 256;
   float length_penalty = 1;    // an answer's score: its log-probability over its length to this power
   beam_end end = beam_end::unlikely;
-  std::vector<u32> stop_ids{}; // that end an answer
+  std::vector<u32> stop_ids{}; // ids that end an answer
 };
 
 struct beam_answer {
-  std::vector<u32> ids;  // with the stop id, where one ended it
+  std::vector<u32> ids;  // with the stop id, if one ended it
   float score;
   bool stopped;          // by a stop id, not by its length
 };
 
 namespace detail {
 
-// One search. Numbers are float, and orders of ties and of sums transformers', so that its ids are found.
+// One search. Scores are f32, with transformers' order of sums and of ties, so that the ids are the same.
 class beam_search {
  public:
   beam_search(any_model& model, const any_session& start, const beam_options& how)
@@ -58,7 +60,7 @@ class beam_search {
   }
 
  private:
-  static constexpr float dead = -1e9f;  // what transformers takes for a score that nothing reaches
+  static constexpr float dead = -1e9f;  // transformers' stand-in for -inf
   struct beam {
     std::unique_ptr<any_session> state;
     std::vector<u32> ids;  // after the prompt
@@ -68,7 +70,7 @@ class beam_search {
     float score;
     u32 beam, id;
     bool ends;
-    // The better one first; of equal scores that of the first beam, and the lowest id.
+    // Better scores first; of equal ones the first beam, then the lowest id.
     bool operator<(const candidate& o) const { return score != o.score ? score > o.score : beam != o.beam ? beam < o.beam : id < o.id; }
     bool operator==(const candidate&) const = default;
   };
@@ -77,7 +79,7 @@ class beam_search {
     bool done = false;
   };
 
-  // The best ones of all beams and ids.
+  // The best candidates of all beams and ids.
   std::vector<candidate> continuations() const {
     std::vector<candidate> best;
     for (u32 b = 0; b < beams_.size(); ++b) {
@@ -91,7 +93,7 @@ class beam_search {
     return best;
   }
 
-  // Those that end here, of the first as many as there are beams, take the places of worse ones that ended before.
+  // Of the best `beams` candidates, those that end here replace worse ended answers.
   void finish(const std::vector<candidate>& best, u32 length) {
     for (std::size_t i = 0; i < best.size() && i < how_.beams; ++i) {
       const candidate& c = best[i];
@@ -108,7 +110,7 @@ class beam_search {
   bool all_done() const { return std::ranges::all_of(ended_, [](const ended& e) { return e.done; }); }
   float penalty(u32 length) const { return static_cast<float>(std::pow(length, static_cast<double>(how_.length_penalty))); }
 
-  // Whether beams that go on could still matter.
+  // Whether the search goes on.
   bool goes_on(const std::vector<candidate>& best, u32 length) const {
     const auto first = std::ranges::find_if(best, [](const candidate& c) { return !c.ends; });
     if (first == best.end()) return false;
@@ -118,7 +120,7 @@ class beam_search {
     return hope && !(how_.end == beam_end::enough && all_done());
   }
 
-  // The best that do not end become the beams, and take their ids in one pass.
+  // The best candidates that do not end become the beams, and are fed in one pass.
   void extend(const std::vector<candidate>& best) {
     std::vector<u32> heirs(beams_.size());
     std::vector<const candidate*> next;
@@ -140,20 +142,20 @@ class beam_search {
   any_model& model_;
   const beam_options& how_;
   const u32 room_;
-  const std::size_t width_;  // candidates of a step: as many go on as there are beams, whatever ends
+  const std::size_t width_;  // candidates of a step: enough to continue all beams, however many candidates end
   std::vector<beam> beams_;
   std::vector<ended> ended_{how_.beams};  // best first
 };
 
 }  // namespace detail
 
-// The best answers to what `start` was fed, best first; `start` stays as it is. Throws config_range for numbers out
+// The best answers after what `start` was fed, best first; `start` stays as it is. Throws config_range for options out
 // of range, and what feeding throws.
 inline std::vector<beam_answer> beam_search(any_model& model, const any_session& start, const beam_options& how) {
   return detail::beam_search(model, start, how).run();
 }
 
-// Of a cke::Model, to a prompt. Its own stop ids count unless others are given.
+// The best answers of a cke::Model to a prompt. Its own stop ids apply unless others are given.
 template <class Model>
   requires(!std::derived_from<Model, any_model>)
 std::vector<beam_answer> beam_search(const Model& model, std::span<const u32> prompt, beam_options how) {

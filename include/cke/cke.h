@@ -108,27 +108,27 @@ CKE_API int32_t cke_session_feed_all(cke_session*, const uint32_t* ids, size_t c
                                      cke_error*) CKE_NOEXCEPT;
 /* Different sessions of one model take ids, each its own; the logits of each are then those after its last id,
  * unless it gives hidden states.
- * An error names the turn by its number, and leaves all sessions as they were. */
+ * An error names the turn by its number where there are several, and leaves all sessions as they were. */
 CKE_API int32_t cke_sessions_feed(const cke_turn* turns, size_t count, cke_error*) CKE_NOEXCEPT;
 /* [vocab], after the last id; valid until the next feed. */
 CKE_API const float* cke_session_logits(const cke_session*) CKE_NOEXCEPT;
 CKE_API uint32_t cke_session_position(const cke_session*) CKE_NOEXCEPT;
 /* The ids so far, `position` of them; valid until the session changes. */
 CKE_API const uint32_t* cke_session_history(const cke_session*) CKE_NOEXCEPT;
-/* Writes what a session knows to a file, which appears, or replaces one of its name, when it is complete. */
+/* Writes ids, logits and states to a file, which appears, or replaces one of its name, when it is complete. */
 CKE_API int32_t cke_session_save(const cke_session*, const char* path, cke_error*) CKE_NOEXCEPT;
-/* At position 0: goes on, to the bit, where a session of this model stood when it was saved. A file that is damaged or
- * of another model is refused. */
+/* At position 0: the session becomes the saved one, to the bit. A file that is damaged or of another model is refused. */
 CKE_API int32_t cke_session_load(cke_session*, const char* path, cke_error*) CKE_NOEXCEPT;
-/* At position 0: takes over what sessions of this model have computed for the beginning of ids, in whole pages
- * of 128 positions (up to 1024 with recurrent states); the last id is always left to be fed. `taken` gets the position after it. */
+/* At position 0: takes a prefix of ids from the prefix cache of the model, in whole pages of 128 positions (up to 1024 with
+ * recurrent states); the last id is always left to be fed. `taken` receives the position after the prefix. */
 CKE_API int32_t cke_session_recall(cke_session*, const uint32_t* ids, size_t count, uint32_t* taken,
                                    cke_error*) CKE_NOEXCEPT;
-/* From now on the session, and its forks, go on behind the context, as in a longer one, where all layers have windows no
- * longer than it, or recurrent states; an error names a layer that sees everything. `positions` gets the most there may be. */
+/* From now on the session and its forks may outgrow the context, with the results of a longer one. Every layer must have a
+ * window no longer than the context, or a recurrent state; an error names a layer that sees the whole history. `positions`
+ * receives the new limit. */
 CKE_API int32_t cke_session_slide(cke_session*, uint32_t* positions, cke_error*) CKE_NOEXCEPT;
-/* Forgets everything after `position`. Recurrent states go back to the end of a page (of 128 to 1024 positions), and windows
- * farther where they are gone: the next feed computes what is between again. */
+/* Forgets ids from `position` on. Recurrent states go back to the end of a page (of 128 to 1024 positions), windows farther
+ * if their pages were evicted: the next feed computes the ids in between again. */
 CKE_API void cke_session_rewind(cke_session*, uint32_t position) CKE_NOEXCEPT;
 
 #endif

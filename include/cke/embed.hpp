@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// embed.hpp: texts as vectors: the hidden states after a model's last norm, text::pooled.
+// embed.hpp: embeddings of texts: the hidden states after a model's last norm, pooled.
 #pragma once
 
 #include "text/pooling.hpp"
@@ -9,10 +9,10 @@ namespace cke {
 
 using text::embed_options, text::pooling;
 
-// An embedding for each list of ids, in order: the same bits alone and in company. Throws usage for a list
-// without ids, and what feeding throws.
+// An embedding for each list of ids, in order, with the same bits alone and among others. Throws usage for an empty
+// list, and what feeding throws.
 inline std::vector<std::vector<float>> embed(any_model& model, std::span<const std::vector<u32>> texts, const embed_options& how = {}) {
-  constexpr std::size_t most_texts = 16, most_ids = 512;  // that are on their way together
+  constexpr std::size_t most_texts = 16, most_ids = 512;  // of one pass
   std::vector<std::vector<float>> all;
   std::vector<std::unique_ptr<any_session>> open;
   while (all.size() < texts.size()) {
@@ -35,7 +35,7 @@ inline std::vector<std::vector<float>> embed(any_model& model, std::span<const s
   return all;
 }
 
-// Of a cke::Model.
+// The same for a cke::Model.
 template <class Model>
   requires(!std::derived_from<Model, any_model>)
 std::vector<std::vector<float>> embed(const Model& model, std::span<const std::vector<u32>> texts, const embed_options& how = {}) {

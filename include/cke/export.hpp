@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// export.hpp: CKE_EXPORT_MODEL, which makes a translation unit into a shared object that cke.h describes.
+// export.hpp: CKE_EXPORT_MODEL, which defines the functions of cke.h for one model.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,7 @@ inline int32_t write_error(cke_error* to, errc code, std::string_view what) noex
   return number;
 }
 
-// f(), and what it throws as an error; `failed` turns the error's code into the result.
+// Returns f(), or writes what it throws as an error and returns failed(code).
 template <class F, class Failed> auto guarded(cke_error* to, F f, Failed failed) noexcept {
   if (to) *to = {};
   try {
@@ -60,7 +60,7 @@ inline model_options options_of(const cke_options* from) {
   return o;
 }
 
-// Throws malformed for a tensor whose type, shape and bytes do not agree.
+// Throws malformed if a tensor's type, shape and bytes do not agree.
 inline tensor_ref tensor_of(const cke_tensor& t, const std::shared_ptr<const mapped_file>& source) {
   tensor_ref r;
   r.name = t.name;
@@ -180,8 +180,8 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
 
 }  // namespace cke::door
 
-// CKE_EXPORT_MODEL(Model, Formats) or (Model, Formats, KV), once in a translation unit: the functions of
-// cke.h for cke::Model of these arguments, as symbols of the shared object that the unit becomes.
+// CKE_EXPORT_MODEL(Model, Formats) or (Model, Formats, KV), once in a translation unit: defines the functions of cke.h
+// for a cke::Model of these arguments, as symbols of the shared object that is made of the unit.
 #define CKE_EXPORT_MODEL(...)                                                                                    \
   using cke_exported = ::cke::door::exported<__VA_ARGS__>;                                                       \
   uint32_t cke_abi_version(void) noexcept { return CKE_ABI_VERSION; }                                            \

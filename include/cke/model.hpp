@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// model.hpp: Model (weights and plan, shared) and Session (one conversation): what a program uses.
+// model.hpp: Model (weights and plan, shared) and Session (one conversation), the public API.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,8 @@ using runtime::default_kv, runtime::model_options, runtime::sequence, runtime::t
 
 template <class Model> class Session;
 
-// M: a type list with `config`, `family` or `names`; Formats: how weights are stored in memory.
+// M: a type list with `config`, `family` or `names`. Formats: how weights are stored in memory. KV: the type of keys
+// and values.
 template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class Isa = isa::native> class Model {
  public:
   using list = M;
@@ -30,7 +31,7 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   static constexpr dtype kv = KV;
   using isa = Isa;
 
-  // Loads a GGUF file. Throws Error naming the file, the tensor or key, what was expected and found.
+  // Loads a GGUF file. Throws Error, which names the file, the tensor or key, what was expected and what was found.
   static Model load(const std::string& path, model_options options = {}) {
     return load(gguf_checkpoint(path), std::move(options));
   }
@@ -43,7 +44,7 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   Session<Model> session() const { return Session<Model>(*this); }
 
   bool has_tokenizer() const { return shared_->tokens != nullptr; }
-  // Throws usage when the checkpoint has none.
+  // Throws usage if the checkpoint has none.
   const tokenizer& tokens() const { return shared_->tokenizer_or_throw(); }
   std::span<const u32> stop_ids() const { return shared_->stop_ids; }
   u32 context() const { return shared_->context(); }
@@ -51,7 +52,7 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   u64 weight_bytes() const { return shared_->packed.bytes(); }
   u64 activation_bytes() const { return shared_->executor.bytes(); }
   u64 state_bytes() const { return shared_->state_bytes(); }
-  // From the next pass of any session on, `t` is told what its threads do.
+  // From the next pass of any session on, `t` is told which thread runs which step when.
   void watch(const tracer& t) const { shared_->watch(t); }
 
  private:
@@ -76,13 +77,13 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   std::shared_ptr<shared> shared_;
 };
 
-// One conversation: a sequence that can also be asked for text. A copy is a fork.
+// One conversation: a sequence that also generates text. A copy is a fork.
 template <class Model> class Session : public sequence<typename Model::loaded> {
  public:
   explicit Session(const Model& m) : sequence<typename Model::loaded>(m.shared_), shared_(m.shared_) {}
 
   // The answer to a prompt, piece by piece: for (std::string_view piece : session.generate("...")).
-  // It lives in the session, so it is not for a temporary one.
+  // The generation refers to the session, hence the &.
   generation<Session> generate(std::string_view prompt, generate_options options = {}) & {
     const std::vector<u32> ids = shared_->tokenizer_or_throw().encode(prompt, {.add_special = this->position() == 0});
     return generation<Session>(*this, ids, std::move(options));
@@ -90,7 +91,7 @@ template <class Model> class Session : public sequence<typename Model::loaded> {
   generation<Session> generate(std::span<const u32> prompt, generate_options options = {}) & {
     return generation<Session>(*this, prompt, std::move(options));
   }
-  // With a draft of draft.hpp; see model_options::logit_rows.
+  // Speculative decoding with a draft of draft.hpp; see model_options::logit_rows.
   template <class Draft> generation<Session, Draft> generate(std::span<const u32> prompt, generate_options options, Draft draft) & {
     return generation<Session, Draft>(*this, prompt, std::move(options), std::move(draft));
   }

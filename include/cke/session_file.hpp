@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// session_file.hpp: a session kept in a file: it goes on from there to the bit.
+// session_file.hpp: saves a session to a file, from which it continues with the same bits.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace cke {
 
 namespace detail {
 
-// What a model computes: its program, what its numbers are kept in, and for which machine.
+// Identifies what a model computes: its program, its number formats, and the instruction set.
 template <class Loaded> u64 program_checksum(const Loaded& model) {
   using P = typename Loaded::program;
   constexpr graph::capacity any{1, 1, 1};
@@ -32,7 +32,7 @@ template <class Loaded> io::session_header header_of(const Loaded& model) {
   return h;
 }
 
-// A part of a page as it would be had nobody else ever written to it: the places of positions from `first` on are zeros.
+// Zeroes the positions from `first` on in a part of a page, which may hold data of an earlier owner.
 template <class Loaded> void clear_positions(std::byte* page, bool transient, u32 first) {
   using slot = typename Loaded::slot;
   using cache = kernels::kv_cache<Loaded::kv, typename Loaded::isa>;
@@ -48,14 +48,14 @@ template <class Loaded> void clear_positions(std::byte* page, bool transient, u3
   });
 }
 
-// Throws unsupported where caches are not in the host's memory.
+// Throws unsupported if the caches are not in the host's memory.
 template <class Loaded> void need_pages_here(const Loaded& model) {
   if (model.executor.memory_of_pages()) throw Error(errc::unsupported, {}, "session file", "caches in the host's memory", Loaded::isa::name);
 }
 
 }  // namespace detail
 
-// Writes what a sequence knows; equal sequences make equal files. A file of that name is replaced when the new one
+// Writes ids, logits and states; equal sequences make equal files. A file of the same name is replaced once the new one
 // is complete. Throws Error{file}.
 template <class Loaded> void save_session(const runtime::sequence<Loaded>& s, const std::string& path) {
   using slot = typename Loaded::slot;
@@ -78,8 +78,8 @@ template <class Loaded> void save_session(const runtime::sequence<Loaded>& s, co
   to.commit();
 }
 
-// At position 0: the sequence is then as the one was that the file was made of. Throws file, malformed, usage;
-// config_mismatch where that was of another model; context_overflow, cache_full. It is then as it was.
+// At position 0: the sequence becomes the saved one. Throws file, malformed, usage, context_overflow, cache_full;
+// config_mismatch if the file is of another model. The sequence is then as it was.
 template <class Loaded> void load_session(runtime::sequence<Loaded>& s, const std::string& path) {
   detail::need_pages_here(s.model());
   const io::session_file from(path);

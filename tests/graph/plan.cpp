@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "disjoint.hpp"
 #include "random_code.hpp"
 
 using namespace cke;

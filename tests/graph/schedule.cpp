@@ -12,6 +12,7 @@
 #include "cke/models/llama.hpp"
 #include "cke/models/qwen2_moe.hpp"
 #include "cke/models/qwen3_moe.hpp"
+#include "disjoint.hpp"
 #include "random_code.hpp"
 
 using namespace cke;

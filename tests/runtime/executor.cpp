@@ -12,7 +12,8 @@ using namespace cke::io;
 using namespace cke::graph;
 using namespace cke::kernels;
 using namespace cke::runtime;
-using random_model::same_bits;
+using namespace cke::text;
+using random_model::run_one, random_model::same_bits;
 
 namespace {
 
@@ -48,11 +49,11 @@ struct machine {
     std::vector<float> out;
     auto s = random_model::lone<state>(context);
     for (u32 i = 0; i < context; ++i)
-      run.run(std::span(ids).subspan(i, 1), 1, s, [&](u32 first, u32 rows, const view& v) {
-        CHECK(first == 0);
-        CHECK(rows == 1);
-        out.insert(out.end(), v.row(0), v.row(0) + vocab);
+      run_one(run, std::span(ids).subspan(i, 1), 1, s, [&](u32 row, const float* logits) {
+        CHECK(row == 0);
+        out.insert(out.end(), logits, logits + vocab);
       });
+    CHECK(out.size() == u64{context} * vocab);
     return out;
   }
 };
@@ -62,6 +63,10 @@ struct machine {
 TEST_CASE("executor: a pass hands out the last rows, in order, as many at once as there is room for") {
   machine one({context, 1, 1}, 1);
   const std::vector<float> want = one.decoded();
+  u32 footers = 0;
+  const auto count = [](void* user, u32 thread, u32 of, u32 step, u64, u64) {
+    if (thread == 0 && of == P::body_count + 1 && step != tracer::waiting && P::footer_code().ops[step].op == opcode::logits) ++*static_cast<u32*>(user);
+  };
   for (const u32 room : {1u, 3u, 17u, 80u}) {
     machine m({context, 60, room});
     CHECK(m.run.limits().logit_rows == room);
@@ -70,17 +75,17 @@ TEST_CASE("executor: a pass hands out the last rows, in order, as many at once a
       CAPTURE(room);
       CAPTURE(rows);
       auto s = random_model::lone<machine::state>(context);
-      m.run.run(std::span(ids).first(11), 0, s, [](u32, u32, const view&) { FAIL("no row was asked for"); });
+      run_one(m.run, std::span(ids).first(11), 0, s, [](u32, const float*) { FAIL("no row was asked for"); });
       CHECK(s.position() == 11);
+      footers = 0;
+      m.run.watch({count, &footers});
       u32 next = 60 - rows;
-      m.run.run(std::span(ids).subspan(11, 60), rows, s, [&](u32 first, u32 some, const view& v) {
-        CHECK(first == next);
-        CHECK(some == std::min(room, 60 - first));
-        CHECK(v.width == vocab);
-        for (u32 r = 0; r < some; ++r)
-          CHECK(same_bits({v.row(r), vocab}, std::span(want).subspan(u64{11 + first + r} * vocab, vocab)));
-        next += some;
+      run_one(m.run, std::span(ids).subspan(11, 60), rows, s, [&](u32 row, const float* logits) {
+        CHECK(row == next++);
+        CHECK(same_bits({logits, vocab}, std::span(want).subspan(u64{11 + row} * vocab, vocab)));
       });
+      m.run.watch({});
+      CHECK(footers == ceil_div(rows, room));
       CHECK(next == 60);
       CHECK(s.position() == 71);
     }
@@ -106,7 +111,7 @@ TEST_CASE("executor: rows that nobody wants end with their last state") {
       CAPTURE(rows);
       auto s = random_model::lone<machine::state>(context);
       seen = {};
-      m.run.run(std::span(ids).first(tokens), rows, s, [](u32, u32, const view&) {});
+      run_one(m.run, std::span(ids).first(tokens), rows, s, [](u32, const float*) {});
       const u32 layers = 3 - (rows == 0 && tokens > decode_rows);  // layers 0, 2 and 3 are of that kind
       CHECK(seen.attends == layers);
       CHECK(seen.products == 2 * layers);
@@ -144,7 +149,7 @@ TEST_CASE("executor: a window hides what lies before it") {
     if (changed < context) text[changed] = (text[changed] + 1) % vocab;
     auto s = random_model::lone<sequence_state<W, dtype::f32, isa::native>>(context);
     std::vector<float> out;
-    run.run(text, 1, s, [&](u32, u32, const view& v) { out.assign(v.row(0), v.row(0) + vocab); });
+    run_one(run, text, 1, s, [&](u32, const float* logits) { out.assign(logits, logits + vocab); });
     return out;
   };
   const std::vector<float> want = last(context);

@@ -183,6 +183,16 @@ template <class Slot> Slot lone(u32 context) {
   return Slot(pages, {.context = context});
 }
 
+// One pass of an executor over a single slot: take(i, row) gets the logits after the last `rows` of the ids. Arguments
+// behind these are the executor's own.
+template <class Executor, class Take, class... More>
+decltype(auto) run_one(Executor& on, std::span<const u32> ids, u32 rows, typename Executor::slot& s, Take&& take, More&&... more) {
+  const auto give = [](void* user, u32 i, const float* row) { (*static_cast<std::remove_reference_t<Take>*>(user))(i, row); };
+  const u32 first = static_cast<u32>(ids.size()) - rows;
+  const auto part = [&](u32) { return typename Executor::part{ids, s, nullptr, {}, {give, const_cast<void*>(static_cast<const void*>(&take))}, first, first}; };
+  return on.run(1, part, std::forward<More>(more)...);
+}
+
 // What went wrong in f(), as its text and code; "" when nothing did.
 struct failure {
   std::string text;

@@ -10,6 +10,7 @@
 #include "cke/io/hf_dir.hpp"
 #include "cke/models/llama.hpp"
 #include "cke/models/qwen3.hpp"
+#include "cke/runtime/sequence.hpp"
 #include "expert_model.hpp"
 #include "recurrent_model.hpp"
 
@@ -19,6 +20,8 @@ using namespace cke::graph;
 using namespace cke::io;
 using namespace cke::kernels;
 using namespace cke::runtime;
+using namespace cke::text;
+using random_model::run_one;
 
 namespace {
 
@@ -55,9 +58,7 @@ template <class P, dtype KV> struct machine {
     std::vector<float> out;
     for (u32 at = 0; at < token_count; at += chunk) {
       const u32 n = at + chunk < token_count ? chunk : token_count - at;
-      run.run(std::span(ids).subspan(at, n), n, s, [&](u32, u32 rows, const view& v) {
-        for (u32 r = 0; r < rows; ++r) out.insert(out.end(), v.row(r), v.row(r) + P::vocab);
-      });
+      run_one(run, std::span(ids).subspan(at, n), n, s, [&](u32, const float* row) { out.insert(out.end(), row, row + P::vocab); });
     }
     REQUIRE(out.size() == u64{token_count} * P::vocab);
     return out;
@@ -134,22 +135,23 @@ using small = program<from_config<llama_bias>, BF16>;
 using machine_of_small = machine<small, dtype::bf16>;
 using slot = sequence_state<small, dtype::bf16, isa::native>;
 using report = step_report<isa::native>;
+using debugging = table_executor<small, dtype::bf16, isa::native>::debugging;
 const tensor_index& llama_weights() {
   static const tensor_index t = read_hf_weights(CKE_TEST_DATA "/models/llama_bias");
   return t;
 }
-constexpr auto ignore = [](u32, u32, const view&) {};
+constexpr auto ignore = [](u32, const float*) {};
 }  // namespace
 
 TEST_CASE("table_executor: counters are those of the plan") {
   machine_of_small m(llama_weights());
   auto s = random_model::lone<slot>(context);
   const std::vector<u32> ids = some_ids(small::vocab);
-  CHECK(m.table.run(std::span(ids).first(20), 1, s, ignore));
+  CHECK(run_one(m.table, std::span(ids).first(20), 1, s, ignore));
   CHECK(s.position() == 20);
   CHECK(m.table.counters().total() == small::count());
   for (const op_info& row : ops) CHECK(m.table.counters().of(row.op) == small::count(row.op));
-  CHECK(m.table.run(std::span(ids).first(1), 0, s, ignore));  // no logits: no footer
+  CHECK(run_one(m.table, std::span(ids).first(1), 0, s, ignore));  // no logits: no footer
   CHECK(m.table.counters().total() == 2 * small::count() - small::footer_code().ops.size());
   m.table.counters().reset();
   CHECK(m.table.counters().total() == 0);
@@ -166,11 +168,11 @@ TEST_CASE("table_executor: it stops after any step, in order, and the slot goes 
     CAPTURE(stop);
     std::vector<opcode> seen;
     bool taken = false;
-    const bool done = m.table.run(std::span(ids).first(3), 1, s, [&](u32, u32, const view&) { taken = true; },
-                                  {.stop_after = stop, .after = [&](const report& r) {
-                                     CHECK(r.number == seen.size());
-                                     seen.push_back(r.step.op);
-                                   }});
+    const bool done = run_one(m.table, std::span(ids).first(3), 1, s, [&](u32, const float*) { taken = true; },
+                              debugging{.stop_after = stop, .after = [&](const report& r) {
+                                          CHECK(r.number == seen.size());
+                                          seen.push_back(r.step.op);
+                                        }});
     CHECK(!done);
     CHECK(!taken);
     CHECK(s.position() == 0);
@@ -184,10 +186,10 @@ TEST_CASE("table_executor: a hook sees every output, and its dump can be read ba
   auto s = random_model::lone<slot>(context);
   const std::vector<u32> ids = some_ids(small::vocab);
   std::ostringstream file;
-  std::vector<std::vector<float>> stream_rows, logits;
+  std::vector<float> stream_rows, logits;
   bool rounded = false;
-  m.table.run(std::span(ids).first(18), 2, s, [&](u32, u32 rows, const view& v) { logits.push_back(values_of<isa::native>(v, rows)); },
-              {.after = [&](const report& r) {
+  run_one(m.table, std::span(ids).first(18), 2, s, [&](u32, const float* row) { logits.insert(logits.end(), row, row + small::vocab); },
+              debugging{.after = [&](const report& r) {
                  r.dump(file);
                  for (u32 o = 0; o < r.outputs.size(); ++o) {
                    const view_desc d = r.describe(o);
@@ -200,7 +202,8 @@ TEST_CASE("table_executor: a hook sees every output, and its dump can be read ba
                    rounded = true;
                    for (const float x : v) REQUIRE(from_bf16(to_bf16(x)) == x);
                  }
-                 if (r.step.op == opcode::logits) stream_rows.push_back(r.values(0));
+                 if (r.step.op == opcode::logits)
+                   for (const float x : r.values(0)) stream_rows.push_back(x);
                }});
   CHECK(rounded);
   CHECK(stream_rows == logits);
@@ -245,7 +248,7 @@ TEST_CASE("table_executor: what a hook throws reaches the caller, and a kernel t
   machine_of_small m(llama_weights());
   auto s = random_model::lone<slot>(context);
   const std::vector<u32> ids = some_ids(small::vocab);
-  CHECK_THROWS_WITH_AS(m.table.run(std::span(ids).first(2), 1, s, ignore, {.after = [](const report& r) {
+  CHECK_THROWS_WITH_AS(run_one(m.table, std::span(ids).first(2), 1, s, ignore, debugging{.after = [](const report& r) {
                          if (r.number == 4) throw std::runtime_error("enough");
                        }}), "enough", std::runtime_error);
   CHECK(s.position() == 0);
@@ -256,7 +259,7 @@ TEST_CASE("table_executor: what a hook throws reaches the caller, and a kernel t
     std::memset(w.out[0].row(1) - 16, 0, sizeof(float) * (p.rows + 32));
   });
   executor wrong(m.packed, m.threads, {context, 8, 1}, table);
-  CHECK_THROWS_WITH_AS(wrong.run(std::span(ids).first(2), 1, s, ignore),
+  CHECK_THROWS_WITH_AS(run_one(wrong, std::span(ids).first(2), 1, s, ignore),
                        doctest::Contains("(logits): expected no byte after a register"), Error);
   CHECK(s.position() == 0);
 }
@@ -268,9 +271,52 @@ TEST_CASE("table_executor: one slot may be fed by both executors in turn") {
   auto s = random_model::lone<slot>(context);
   std::vector<float> got;
   for (u32 at = 0; at < token_count; ++at) {
-    auto take = [&](u32, u32, const view& v) { got.insert(got.end(), v.row(0), v.row(0) + small::vocab); };
-    if (at % 2) m.fold.run(std::span(ids).subspan(at, 1), 1, s, take);
-    else m.table.run(std::span(ids).subspan(at, 1), 1, s, take);
+    auto take = [&](u32, const float* row) { got.insert(got.end(), row, row + small::vocab); };
+    if (at % 2) run_one(m.fold, std::span(ids).subspan(at, 1), 1, s, take);
+    else run_one(m.table, std::span(ids).subspan(at, 1), 1, s, take);
   }
   CHECK(same_bits(want, got));
+}
+
+namespace {
+// What `loaded` is, with the executor that runs step by step.
+struct stepwise {
+  using program = small;
+  using isa = cke::isa::native;
+  using slot = ::slot;
+  team threads{2};
+  weights<small, isa> packed{llama_weights(), "test", naming::hf, names_of<small::model_list>(), threads, {}};
+  table_executor<small, dtype::bf16, isa> run{packed, threads, {context, 7, 2}};
+  page_pools cache{slot::plan, run.limits(), 0};
+  std::mutex busy;
+};
+}  // namespace
+
+TEST_CASE("table_executor: it is an executor: sequences run on it, with logits of every id, hidden states and errors") {
+  static_assert(pass_executor<executor<small, dtype::bf16, isa::native>>);
+  machine_of_small m(llama_weights());
+  const std::vector<float> want = m.logits(m.fold, 1);
+  const std::vector<u32> ids = some_ids(small::vocab);
+  sequence<stepwise> s(std::make_shared<stepwise>());
+  std::vector<float> got;
+  s.feed_all(std::span(ids).first(30), [&](u32, std::span<const float> row) { got.insert(got.end(), row.begin(), row.end()); });
+  s.feed(std::span(ids).subspan(30));
+  got.resize(want.size() - small::vocab);
+  got.insert(got.end(), s.logits().begin(), s.logits().end());
+  CHECK(same_bits({want.begin(), want.begin() + 30 * small::vocab}, {got.begin(), got.begin() + 30 * small::vocab}));
+  CHECK(same_bits({want.end() - small::vocab, want.end()}, {got.end() - small::vocab, got.end()}));
+
+  s.rewind(20);
+  std::vector<float> hidden;
+  const row_sink sink{[](void* to, u32, const float* row) { static_cast<std::vector<float>*>(to)->insert(static_cast<std::vector<float>*>(to)->end(), row, row + small::dim); }, &hidden};
+  sequence<stepwise>::feed_together(1, [&](u32) { return sequence<stepwise>::feeding{&s, std::span(ids).subspan(20, 9), sink}; });
+  CHECK(hidden.size() == 9 * small::dim);
+  CHECK_THROWS_AS(s.feed_all(std::span(ids).subspan(29), [](u32 i, std::span<const float>) { if (i == 8) throw 5; }), int);
+  CHECK(s.position() == 29);
+
+  sequence<stepwise> other(s);
+  const sequence<stepwise>::feeding both[]{{&s, std::span(ids).first(1)}, {&other, std::span(ids).first(1)}};
+  CHECK(code_of([&] { sequence<stepwise>::feed_together(2, [&](u32 i) { return both[i]; }); }) == errc::batch_unsupported);
+  CHECK(s.position() == 29);
+  CHECK(other.position() == 29);
 }

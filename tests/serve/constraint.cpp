@@ -144,7 +144,7 @@ TEST_CASE("constraint: calls in tags have the parameters of their schema, each o
   CHECK(refusal({{"type", "string"}, {"maxLength", 3}}) == "tools.f.parameters.p: expected texts without limits, or of an enum, where calls are in tags, found maxLength");
   CHECK(refusal({{"type", {"string", "object"}}}) == "tools.f.parameters.p: expected parameters that may be texts to be nothing else but booleans or null, found more");
   CHECK(refusal({{"type", "integer"}, {"multipleOf", 2}}) == "tools.f.parameters.p.multipleOf: expected a keyword that a grammar can express, found 'multipleOf'");
-  CHECK(refusal({{"enum", {"</arg_value>"}}}) == "tools.f.parameters.p: expected texts without the tag behind a value, found </arg_value>");
+  CHECK(refusal({{"enum", {"</arg_value>"}}}) == "tools.f.parameters.p: expected texts without the tag that ends a value, found </arg_value>");
   CHECK_THROWS_WITH_AS(arguments_of("glm4", {{"properties", {{"<", true}}}}, ""), "tools.f: expected names without < and > where calls are in tags, found <", api_error);
 }
 

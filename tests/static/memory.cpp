@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // memory.cpp: the reference engine's memory map recomputed, ours beside it, and the planner's proof for every preset.
 #include "cke/graph/program.hpp"
+#include "../graph/disjoint.hpp"
 #include "presets.hpp"
 
 using namespace cke;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// row_sink.hpp: who gets a row of numbers for each id of a pass.
+// row_sink.hpp: a callback that receives a row of numbers for each id of a pass.
 #pragma once
 
 #include "types.hpp"
@@ -8,7 +8,7 @@ namespace cke {
 
 // take(user, i, row) for the i-th id, in order, on the thread that feeds. It must not throw.
 struct row_sink {
-  void (*take)(void* user, u32 index, const float* row) = nullptr;  // null: nobody
+  void (*take)(void* user, u32 index, const float* row) = nullptr;  // null: the rows are not wanted
   void* user = nullptr;
 
   explicit operator bool() const { return take != nullptr; }

@@ -19,7 +19,6 @@ namespace cke::simd {
 
 template <class Isa> using vf32 = isa::batch<Isa, float>;
 template <class Isa> using vi32 = isa::batch<Isa, i32>;
-template <class Isa> using vu32 = isa::batch<Isa, u32>;
 
 template <class Isa> inline constexpr bool is_scalar = std::is_same_v<Isa, isa::scalar>;
 // dot4 takes every u8; without it, only up to 127 (it sums pairs in 16 bits, or takes them for signed).

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "../graph/contract.hpp"
+#include "../runtime/run_pass.hpp"
 #include "../runtime/sequence.hpp"
 #include "ahead.cuh"
 #include "choose.cuh"
@@ -17,9 +18,9 @@ namespace cke::runtime {
 
 template <class Device> inline constexpr bool lets_pass<cuda::isa<Device>> = false;
 
-// What runtime::executor<P, KV, Isa> is on a device. It walks the same codes; registers share memory by the contract's linear
-// scan, since a launch has ended before the next one begins. Everything that differs from pass to pass is in device
-// memory (ids, segments with their positions, the table of pages), so a graph of launches can be run again.
+// What runtime::executor<P, KV, Isa> is on a device. It walks the same codes; registers share memory by the contract's
+// linear scan, since a launch has ended before the next one begins. Everything that differs from pass to pass is in
+// device memory (ids, segments with their positions, the table of pages), so a graph of launches can be run again.
 template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Device>> {
  public:
   using slot = sequence_state<P, KV, cuda::isa<Device>>;
@@ -43,45 +44,8 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   page_memory* memory_of_pages() const { return &memory_; }
   void watch(const tracer&) {}  // steps of a device have no thread that could tell
 
-  // As those of the executor on the host.
-  template <class Take> void run(std::span<const u32> ids, u32 rows, slot& s, Take&& take) {
-    s.reserve(static_cast<u32>(ids.size()));
-    rows_.clear();
-    rows_.add(ids, s.position(), s.pages());
-    run_layers();
-    s.advance(static_cast<u32>(ids.size()));
-    for (u32 first = rows_.tokens() - rows, n; first < rows_.tokens(); first += n) {
-      n = std::min(rows_.tokens() - first, limits_.logit_rows);
-      take(first, n, run_footer(first, n));
-    }
-  }
-
   using part = pass_part<slot>;
-  template <class PartOf> void run_together(u32 count, PartOf&& part_of) {
-    rows_.clear();
-    for (u32 i = 0; i < count; ++i) {
-      const part p = part_of(i);
-      p.of.reserve(static_cast<u32>(p.ids.size()));
-      rows_.add(p.ids, p.of.position(), p.of.pages());
-    }
-    if (rows_.tokens() == 0) return;
-    run_layers();
-    // The rows whose logits somebody wants move to the front of the stream.
-    u32 wanted = 0;
-    for (u32 i = 0, end = 0; i < count; ++i) {
-      const part p = part_of(i);
-      if (p.hidden) give_hidden(p, end);
-      end += static_cast<u32>(p.ids.size());
-      for (u32 r = end - p.wanted(); r < end; ++r, ++wanted)
-        if (r != wanted) device_.copy(stream_row(wanted), stream_row(r), u64{P::dim} * sizeof(float));
-      p.of.advance(static_cast<u32>(p.ids.size()));
-    }
-    logits_giver give;
-    for (u32 first = 0, n; first < wanted; first += n) {
-      n = std::min(wanted - first, limits_.logit_rows);
-      give(run_footer(first, n), n, part_of);
-    }
-  }
+  void run(u32 count, function_ref<part(u32)> part_of) { shared_pass::run(*this, count, part_of); }
 
   // The id at `position`, of the logits before it. Throws config_range for logits that are not finite.
   u32 choose(const float* logits, u32 position, const device_sampling& how) {
@@ -165,7 +129,12 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
 
   // ---- launches
 
-  void run_layers() {
+  friend shared_pass;
+  void begin_pass() { rows_.clear(); }
+  void add(std::span<const u32> ids, const slot& s) { rows_.add(ids, s.position(), s.pages()); }
+  void copy_row(u32 from, u32 to) { device_.copy(stream_row(to), stream_row(from), u64{P::dim} * sizeof(float)); }
+
+  void run_layers(u32) {  // every row goes through all layers: a graph has one shape
     const u32 wanted = rows_.tokens(), tokens = wanted <= decode_rows ? wanted : std::min(ceil_div(wanted, alike_rows) * alike_rows, limits_.chunk);
     rows_.fill_up(tokens, spare_page_);
     rows_.upload(device_);
@@ -178,20 +147,21 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
       }
     });
   }
-  // Logits of `rows` rows of the stream.
-  view run_footer(u32 first, u32 rows) {
+  // Logits of stream rows [first, end), as many as there is room for.
+  logit_block run_footer(u32 first, u32 end) {
+    const u32 rows = std::min(end - first, limits_.logit_rows);
     again({rows, first, 0}, [&] { launch_code(codes - 1, P::layers + 1, 0, rows, first, 1); });
     const code& c = P::footer_code();
     const cuda::view v = register_view(c, static_cast<reg>(c.regs.size() - 1), 0);
     for (u32 r = 0; r < rows; ++r) device_.read(logits_.data() + u64{r} * v.stride, v.data + u64{r} * v.stride * sizeof(float), u64{v.width} * sizeof(float));
-    return {reinterpret_cast<std::byte*>(logits_.data()), v.width, v.stride, dtype::f32};
+    return {{reinterpret_cast<std::byte*>(logits_.data()), v.width, v.stride, dtype::f32}, rows};
   }
 
   // A part's rows of the stream, from `row` on, after the last norm, which is done in place.
   void give_hidden(const part& p, u32 row) {
     static constexpr const instruction& norm = P::unfused_footer().ops[0];
     static_assert(norm.op == opcode::rmsnorm && norm.p.scale.v == 0);
-    const auto rows = static_cast<u32>(p.ids.size()) - p.first;
+    const u32 rows = p.tokens() - p.first;
     if (rows == 0) return;
     cuda::step s;
     s.in[0] = s.out[0] = {stream_row(row + p.first), stream_.width, stream_.stride, stream_.as};
@@ -205,8 +175,8 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     }
   }
 
-  // What comes again becomes a graph the second time. (The first time its kernels are loaded, which must not happen in a
-  // capture.) Not the logits of prompts, which are of any row.
+  // What comes again becomes a graph the second time. (The first time its kernels are loaded, which must not happen in
+  // a capture.) Not the logits of prompts, of which there may be any number.
   struct pass_shape {
     u32 rows, tokens, blocks;  // rows: of logits; 0: the layers
     auto operator<=>(const pass_shape&) const = default;

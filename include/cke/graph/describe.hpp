@@ -11,7 +11,7 @@ namespace cke::graph {
 
 namespace detail {
 
-// f(name, place, kind, code, unfused code, first layer, layers, rows of a pass) for each distinct code.
+// Calls f(name, place, kind, code, unfused code, first layer, layers, rows of a pass) for each distinct code.
 template <class P, class F> void each_code(capacity k, F f) {
   f(std::string("header"), place::header, P::header_code(), P::unfused_header(), 0u, 1u, k.chunk);
   for (u32 v = 0; v < P::body_count; ++v) {
@@ -23,7 +23,7 @@ template <class P, class F> void each_code(capacity k, F f) {
   f(std::string("footer"), place::footer, P::footer_code(), P::unfused_footer(), 0u, 1u, k.logit_rows);
 }
 
-// How often each rule was applied, over all layers.
+// How often each rule is applied, summed over all layers.
 template <class P> constexpr fusion_stats fusion_of() {
   fusion_stats all{};
   auto add = [&](const fusion_stats& s, u32 times) {
@@ -50,8 +50,8 @@ inline std::string pattern_text(const fusion& f) {
 
 }  // namespace detail
 
-// Everything that is known about a program P = program<Model, Formats, Fused>, planned for k with
-// caches of kv. One object; equal programs give equal bytes.
+// Everything about a program P = program<Model, Formats, Fused>, planned for capacity k and caches of type kv, as one
+// JSON object. Equal programs give equal bytes.
 template <class P> std::string describe_json(capacity k, dtype kv) {
   using namespace detail;
   using M = typename P::model_list;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// fuse.hpp: rewriting straight-line code. A pattern is consecutive opcodes that become one.
+// fuse.hpp: peephole fusion of straight-line code: patterns of consecutive opcodes that become one.
 #pragma once
 
 #include "code.hpp"
@@ -11,7 +11,8 @@ struct fusion {
   opcode becomes;
 };
 
-// Longest first. A fused step reads what its parts read from outside and writes what outlives it.
+// Longest first. A fused step reads the inputs of its parts that come from outside, and writes the outputs that are
+// read after it.
 inline constexpr fusion fusions[] = {
     {{opcode::matmul, opcode::matmul, opcode::matmul}, opcode::qkv_matmul},
     {{opcode::matmul, opcode::act_mul, opcode::quantize}, opcode::matmul_act_quantize},
@@ -63,13 +64,13 @@ constexpr u32 elide_saves(code& c) {
   return elided;
 }
 
-// The seam lets a quantised block be written by one unit only if no block crosses two kv heads.
+// attend is cut by kv head, so it can quantise its output only if no quantised block spans two kv heads.
 constexpr bool blocks_stay_inside(const code& c, const instruction& attend, const instruction& quantize) {
   const u32 group = attend.p.heads / attend.p.kv_heads * attend.p.head_dim;
   return group % info(c.regs[quantize.out[0]].as).block == 0 && group % 2 == 0;
 }
 
-// A sum goes onto what its output holds, which may not be its own input.
+// The fused step adds to its output register, which must not be an input of the product.
 constexpr bool adds_in_place(const instruction& multiply, const instruction& add) {
   return add.in.has(add.out[0]) && multiply.out[0] != add.out[0] && !multiply.in.has(add.out[0]);
 }
@@ -78,7 +79,7 @@ constexpr bool matches(const code& c, u32 at, const fusion& f) {
   if (at + f.pattern.count > c.ops.size()) return false;
   for (u32 k = 0; k < f.pattern.count; ++k)
     if (c.ops[at + k].op != f.pattern[k]) return false;
-  if (f.becomes == opcode::qkv_matmul) {  // three readers of one input, cut by kv head
+  if (f.becomes == opcode::qkv_matmul) {  // three products of one input, cut by kv head
     for (u32 k = 0; k < 3; ++k) {
       const instruction& one = c.ops[at + k];
       if (one.in[0] != c.ops[at].in[0] || c.slots[one.weight[0]].group == 0) return false;
@@ -91,7 +92,7 @@ constexpr bool matches(const code& c, u32 at, const fusion& f) {
     for (u32 o = 0; o < c.ops[at + k - 1].out.count; ++o) reads |= c.ops[at + k].in.has(c.ops[at + k - 1].out[o]);
     if (!reads) return false;
   }
-  // What the chain passes on inside may not be read later: it will not exist.
+  // Registers inside the chain must not be read after it: they will not exist.
   for (u32 k = 0; k + 1 < f.pattern.count; ++k)
     for (u32 o = 0; o < c.ops[at + k].out.count; ++o)
       if (const reg r = c.ops[at + k].out[o];
@@ -149,8 +150,8 @@ constexpr fused_code fuse(code c) {
   return out;
 }
 
-// The last lowering: what attention reads must be in the cache before it runs, as a step of its own
-// (592 = 564 + 28 steps in the reference engine).
+// The last lowering: a step of its own puts keys and values into the cache before attention reads them (592 = 564 + 28
+// steps in the reference engine).
 constexpr code store_before_attend(const code& c) {
   code out = c;
   out.ops.count = 0;

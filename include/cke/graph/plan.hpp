@@ -90,19 +90,5 @@ CKE_OUT_OF_LINE constexpr layout place_registers(const code& c, form f, u32 rows
   }
 }
 
-// True when no two registers that are alive together share a byte: the planner's own proof.
-constexpr bool disjoint(const code& c, form f, const layout& p) {
-  const schedule s = phases_of(c, f);
-  lifetime life[max_regs]{};
-  for (u32 a = first_scratch; a < c.regs.size(); ++a) {
-    life[a] = lifetime_of(c, s, a);
-    for (u32 b = first_scratch; b < a; ++b) {
-      if (p.bytes[a] == 0 || p.bytes[b] == 0 || p.is_per_thread(a) != p.is_per_thread(b) || !together(life[a], life[b])) continue;
-      if (p.offset[a] < p.offset[b] + p.bytes[b] && p.offset[b] < p.offset[a] + p.bytes[a]) return false;
-    }
-  }
-  return true;
-}
-
 }  // namespace cke::graph
 CKE_COLD_END

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// schedule.hpp: a block's steps as phases, and the few of them that a barrier follows.
+// schedule.hpp: splits a block's steps into phases, and finds the phases that a barrier must follow.
 #pragma once
 
 #include "code.hpp"
@@ -9,16 +9,17 @@ namespace cke::graph {
 
 enum class form : u8 { decode, prefill };
 constexpr form form_of(u32 tokens) { return tokens <= decode_rows ? form::decode : form::prefill; }
-// Cut by kv heads, a projection waits for nobody; but of few heads it would keep as few threads, so it is cut by rows.
+// Cut by kv head the projection of q, k and v needs no barrier after it, but would occupy only as many threads as there
+// are heads. With few heads it is cut by rows instead.
 constexpr partition partition_of(const instruction& i, form f) {
   constexpr u32 few = 4;
   const bool waits = i.op == opcode::qkv_matmul && i.p.kv_heads < few;
   return f == form::decode && !waits ? info(i.op).decode : info(i.op).prefill;
 }
 
-// Steps [first, first + redundant) run on every thread, into its own memory; the next `count` steps
-// run one after the other for each unit of work. Then all threads wait for one another, or not: the
-// next phase has nothing to do with this one.
+// Steps [first, first + redundant) run on every thread, into memory of its own. The next `count` steps run one after
+// the other for each unit of work; threads share the units. A barrier follows unless the next phase is independent of
+// this one.
 struct phase {
   u8 first{}, per_thread{}, count{};
   split by{};
@@ -40,8 +41,7 @@ constexpr bool is_per_thread(const code& c, form f, reg r) {
   return false;
 }
 
-// Whether threads must wait between step k and step i, which comes later. Together: they run one after
-// the other for each unit.
+// Whether a barrier must stand between step k and the later step i. `together`: both run in one phase, unit by unit.
 constexpr bool crosses(const code& c, form f, const instruction& k, const instruction& i, bool together) {
   const partition writer = partition_of(k, f), reader = partition_of(i, f);
   const bool own = together && reader.local && reader.by == writer.by;
@@ -77,17 +77,17 @@ constexpr schedule phases_of(const code& c, form f) {
 }
 
 constexpr bool attends(opcode op) { return op == opcode::attend || op == opcode::attend_quantize; }
-// Whether a step leaves something in a state; attention reads what kv_store left.
+// Whether a step writes a state. Attention only reads what kv_store has written.
 constexpr bool stores(const instruction& i) { return i.state != absent && !attends(i.op); }
 
-// In prefill form, the first phase behind all stores that can leave out rows at the front of the pass: all threads wait before
-// it, and what crosses there are rows of floats. As many as there are phases: none.
+// In prefill form, the first phase after all stores that can leave out rows at the front of the pass: a barrier stands
+// before it, and every register that is live there holds f32 rows. The number of phases: none can.
 constexpr u32 phase_behind_stores(const code& c) {
   const schedule s = phases_of(c, form::prefill);
   u32 behind = 0;
   for (u32 i = 0; i < c.ops.size(); ++i)
     if (stores(c.ops[i])) behind = i + 1;
-  const auto crosses_whole = [&](u32 step) {  // a register that is no rows of floats
+  const auto crosses_whole = [&](u32 step) {  // a register that is not stored as f32 rows
     for (u32 i = step; i < c.ops.size(); ++i)
       for (u32 n = 0; n < c.ops[i].in.count; ++n)
         for (u32 k = 0; k < step; ++k)

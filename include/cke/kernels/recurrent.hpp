@@ -26,8 +26,8 @@ template <class F> void advance_state(const work& w, const segment& s, u64 at, u
   }
 }
 
-// f(row, count, state) for the rows of all segments, at most `tokens_together` at a time, of a head whose state is p.head_dim x
-// p.rows numbers in blocks of unit_rows columns: a block stays in the cache for these tokens.
+// f(row, count, state) for the rows of all segments, at most `tokens_together` at a time, of a head whose state is
+// p.head_dim x p.rows numbers in blocks of unit_rows columns: a block stays in the cache for these tokens.
 inline constexpr u32 tokens_together = 32;
 template <class F> void for_some_tokens(const params& p, const work& w, u32 head, F f) {
   const u64 floats = u64{p.head_dim} * align_up(p.rows, unit_rows);
@@ -39,9 +39,6 @@ template <class F> void for_some_tokens(const params& p, const work& w, u32 head
 inline const float* vector_of(const work& w, u32 i) { return reinterpret_cast<const float*>(w.weight[i]); }
 // n of unit_rows columns, the others 0.
 inline void copy_columns(const float* from, u32 n, float* to) { std::fill(std::copy_n(from, n, to), to + unit_rows, 0.f); }
-inline void prefetch_floats(const float* x, u32 n) {
-  for (u32 i = 0; i < n; i += 64 / sizeof(float)) __builtin_prefetch(x + i);
-}
 inline float softplus(float x) { return x > 20 ? x : std::log1p(std::exp(x)); }
 
 // Some columns at once; a column's numbers are the same however many these are.

@@ -14,7 +14,7 @@
 CKE_COLD_BEGIN
 namespace cke::runtime {
 
-// Bytes that this process can ever hold: physical memory, or less where a cgroup says so.
+// Bytes that this process can hold at most: physical memory, or the cgroup's limit if that is lower.
 inline u64 memory_limit(const std::string& root = {}) {
   const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   u64 least = pages > 0 && page > 0 ? static_cast<u64>(pages) * static_cast<u64>(page) : ~u64{};
@@ -48,7 +48,7 @@ class arena {
     if (huge_page - lead) munmap(start + lead + wanted, huge_page - lead);
     base_ = start + lead;
     size_ = wanted;
-    madvise(base_, size_, MADV_HUGEPAGE);  // only a wish: without it the arena is slower, not wrong
+    madvise(base_, size_, MADV_HUGEPAGE);  // may fail: the arena is then only slower
   }
 
   arena(arena&& other) noexcept { swap(other); }
@@ -61,7 +61,7 @@ class arena {
     if (base_) munmap(base_, size_);
   }
 
-  // The next `bytes`, 64-byte aligned. Throws out_of_memory when the arena is used up.
+  // The next `bytes`, aligned to 64. Throws out_of_memory when the arena is exhausted.
   std::byte* take(u64 bytes) {
     if (!fits(used_, bytes, size_))
       refuse(bytes, concat({size_ - used_, " bytes left in the arena"}));
@@ -69,7 +69,7 @@ class arena {
     used_ = std::min(size_, used_ + align_up(bytes));
     return part;
   }
-  // count zeroed objects of a type that all zero bits make valid.
+  // `count` zeroed objects of a type for which all bits zero are a valid value.
   template <class T> T* take(u64 count) {
     static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= 64);
     u64 bytes{};

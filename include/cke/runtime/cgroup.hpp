@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cgroup.hpp: what a container allows this process: the limits of its cgroup and of all parents.
+// cgroup.hpp: the limits of this process's cgroup and of all its parents.
 #pragma once
 
 #include <charconv>
@@ -13,7 +13,7 @@
 CKE_COLD_BEGIN
 namespace cke::runtime {
 
-// Of a text file; empty when there is none.
+// The first line of a text file; empty if there is no such file.
 CKE_OUT_OF_LINE inline std::string first_line(const std::string& path) {
   std::ifstream file(path);
   std::string line;
@@ -22,8 +22,8 @@ CKE_OUT_OF_LINE inline std::string first_line(const std::string& path) {
 }
 
 // The first line of `file` in every cgroup from the process's own up to the root, own first.
-// controller: a version 1 hierarchy ("cpu", "memory"), or "" for version 2. Absent files are left
-// out. root: where "/" is, for tests.
+// controller: a version 1 hierarchy ("cpu", "memory"), or "" for version 2. Files that do not exist are skipped. root:
+// replaces "/" in tests.
 CKE_OUT_OF_LINE inline std::vector<std::string> cgroup_lines(std::string_view controller, std::string_view file,
                                                              std::string_view root = {}) {
   std::vector<std::string> found;
@@ -34,8 +34,7 @@ CKE_OUT_OF_LINE inline std::vector<std::string> cgroup_lines(std::string_view co
     if (second == std::string::npos) continue;
     const auto held = concat({",", std::string_view(line).substr(first + 1, second - first - 1), ","});
     if (held.find(ours) == std::string::npos) continue;
-    // Inside a container the path may be the host's and absent here; the mount's root then holds
-    // our limit.
+    // Inside a container the path may be the host's and not exist here; the limit is then at the root of the mount.
     for (std::string_view path = std::string_view(line).substr(second + 1);;) {
       std::string value = first_line(concat({root, "/sys/fs/cgroup/", controller, path, "/", file}));
       if (!value.empty()) found.push_back(std::move(value));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// counters.hpp: how often each opcode was dispatched; other threads may read while a pass runs.
+// counters.hpp: how often each opcode has been dispatched; readable from other threads while a pass runs.
 #pragma once
 
 #include <array>

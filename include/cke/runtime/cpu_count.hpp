@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cpu_count.hpp: how many threads pay off here: the cpus that this process may really use.
+// cpu_count.hpp: the number of cpus that this process may use, by its affinity and its cgroup's quota.
 #pragma once
 
 #include <sched.h>

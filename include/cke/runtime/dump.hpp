@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// dump.hpp: a register as floats, and as a CKDMP record that parity tools read.
+// dump.hpp: a register as floats, and as a CKDMP record for parity tools.
 #pragma once
 
 #include <cstring>
@@ -12,7 +12,7 @@
 
 namespace cke::runtime {
 
-// [tokens][width] of a register in any form; quantised numbers as they were rounded.
+// The values [tokens][width] of a register of any type; quantised ones as they were rounded.
 template <class Isa> std::vector<float> values_of(const view& v, u32 tokens) {
   std::vector<float> out(u64{tokens} * v.width);
   auto tiles = [&]<dtype T>() {
@@ -32,7 +32,7 @@ template <class Isa> std::vector<float> values_of(const view& v, u32 tokens) {
   return out;
 }
 
-// 128 bytes before the raw float32 numbers; all fields little-endian, as this machine is.
+// 128 bytes, followed by the values as raw float32. All fields are little-endian, as this machine is.
 struct ckdmp_header {
   char magic[8] = {'C', 'K', 'D', 'M', 'P'};
   u32 version = 1;
@@ -46,7 +46,7 @@ struct ckdmp_header {
 };
 static_assert(sizeof(ckdmp_header) == 128 && std::endian::native == std::endian::little);
 
-// Throws usage when the shape does not count the values, unsupported_rank.
+// Throws usage if shape and number of values differ, unsupported_rank.
 inline void write_ckdmp(std::ostream& to, i32 layer, std::string_view op, i32 token, std::span<const u32> shape,
                         std::span<const float> values) {
   const view_desc v = describe_view(dtype::f32, shape);

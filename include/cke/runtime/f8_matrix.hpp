@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// f8_matrix.hpp: a matrix of 8-bit floats with a scale for each 128 x 128 of them, as DeepSeek-V3 and Qwen3 are published.
+// f8_matrix.hpp: a matrix of 8-bit floats with a scale per block of 128 x 128, as DeepSeek-V3 and Qwen3 publish it.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@
 CKE_COLD_BEGIN
 namespace cke::runtime {
 
-// Where the scales of a tensor stand.
+// The name of the tensor with the scales.
 inline std::string f8_scales_name(std::string_view tensor) { return concat({tensor, "_scale_inv"}); }
 
 struct f8_matrix {
@@ -22,7 +22,7 @@ struct f8_matrix {
   dtype scale_type{};
   u64 columns{};
 
-  // `count` numbers of a row, from column `first` on: each the code times the scale of its block, rounded once.
+  // Reads `count` numbers of a row from column `first` on. Each is its code times the scale of its block, rounded once.
   void read(u64 row, u64 first, u64 count, float* out) const {
     const u64 across = (columns + block - 1) / block, item = info(scale_type).bytes;
     float scale{};

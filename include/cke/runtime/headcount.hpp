@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// headcount.hpp: how many threads of a team pay off just now, judged by how long they wait for a cpu.
+// headcount.hpp: how many threads of a team are worth using now, judged by how long they wait for a cpu.
 #pragma once
 
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 CKE_COLD_BEGIN
 namespace cke::runtime {
 
-// Nanoseconds that the calling thread was ready to run and had no cpu, since it began; 0 where the
-// system does not tell. Allocates nothing.
+// Nanoseconds that the calling thread has been runnable without a cpu since it began; 0 if the system does not report
+// it. Allocates nothing.
 inline u64 waited_for_cpu(const char* path = "/proc/thread-self/schedstat") {
   char text[96];
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -55,7 +55,7 @@ class headcount {
 
  private:
   u32 most_, now_;
-  u32 pause_ = 0, rest_ = 0;  // windows: of the last pause, and left of it
+  u32 pause_ = 0, rest_ = 0;  // in windows: the last pause, and how much of it is left
 };
 
 }  // namespace cke::runtime

@@ -14,7 +14,7 @@ struct model_options {
   u32 context = 4096;  // positions of a session; rope rules that depend on a length use this one
   u32 chunk = 512;     // most tokens of one pass
   u32 logit_rows = 1;  // most rows of logits of one pass
-  u32 cache_positions = 0;  // of all sessions together; 0: as many as they have contexts
+  u32 cache_positions = 0;  // of all sessions together; 0: a context for each session
   progress_callback progress{};  // weights packed, weights in all
 
   // Throws config_range.
@@ -29,12 +29,12 @@ struct model_options {
     check("cache_positions", cache_positions, 0, 1 << 30);
     check("threads", threads, 0, team::max_threads);
   }
-  // A pass is no longer than the context, or than one with a row of logits for each of many sessions.
+  // A pass needs no more rows than the context, or than a row of logits for each of many sessions.
   capacity limits() const { return {context, std::min(chunk, std::max(context, logit_rows)), logit_rows}; }
 };
 
-// The numbers that keys and values are kept in when a program does not say. bf16 is fastest, but would be the
-// greatest error of a model whose weights are 16 bits wide (docs/benchmarks.md).
+// The default type of keys and values. bf16 is fastest, but with weights of 16 bits its rounding would be the largest
+// error (docs/benchmarks.md).
 template <class Formats> inline constexpr dtype default_kv = [] {
   const auto all = [](auto t) { return std::is_base_of_v<one_format<decltype(t)::value>, Formats>; };
   if (all(std::integral_constant<dtype, dtype::f32>{})) return dtype::f32;
@@ -42,7 +42,7 @@ template <class Formats> inline constexpr dtype default_kv = [] {
   return half ? dtype::f16 : dtype::bf16;
 }();
 
-// Immutable but for the memory of the one pass that runs at a time.
+// Immutable, except for the pages and the activations. One pass runs at a time.
 template <class P, dtype KV, class Isa> struct loaded {
   using program = P;
   using isa = Isa;
@@ -67,7 +67,7 @@ template <class P, dtype KV, class Isa> struct loaded {
     const std::lock_guard turn(busy);
     executor.watch(t);
   }
-  u64 state_bytes() const { return slot::bytes(executor.limits()); }  // of a sequence, at the most
+  u64 state_bytes() const { return slot::bytes(executor.limits()); }  // of a sequence at most
 };
 
 }  // namespace cke::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// page_pool.hpp: the pages that the caches of a model's sequences are made of: shared, counted, and remembered.
+// page_pool.hpp: the pages of a model's caches: reference-counted, copy-on-write, and a prefix cache of full pages.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 CKE_COLD_BEGIN
 namespace cke::runtime {
 
-// Where pages are when it is not the memory of the host: whoever gives it out copies it too, and frees all of it.
+// Memory of pages outside of the host's. It copies pages too, and frees all of them at its end.
 class page_memory {
  public:
   virtual std::byte* take(u64 bytes) = 0;  // throws out_of_memory
@@ -23,24 +23,24 @@ class page_memory {
   ~page_memory() = default;
 };
 
-// What layers keep of some positions, whole key blocks. A page that is full may be remembered: then it is known
-// by its ids and by the page before it, that is by all ids up to its end, and does not change.
+// The states of all layers for some positions, in whole key blocks. A full page may be remembered. It is then found by
+// its ids and by the page before it, that is by all ids up to its end, and is immutable.
 struct page {
   std::byte* data{};
   u32 holders{};
-  page *older{}, *newer{};  // of the pages that nobody holds
-  u64 number{}, parent{};   // when remembered: a number that no other ever had, and that of the page before
+  page *older{}, *newer{};  // in the list of unheld pages
+  u64 number{}, parent{};   // when remembered: a number that no other page ever had, and that of the page before
   page* next{};             // in its bucket
   u32* ids{};
 };
 
-// Pages that nobody holds wait in a line, those without a memory at its front. Who needs a page takes
-// the front one, so that the memory that was not used for longest is lost first. May be used by several
-// threads.
+// Eviction is least recently used first: unheld pages form a list, in which a remembered page goes to the back when its
+// last holder releases it, and any other page to the front. A new page is taken from the front. Safe to use from
+// several threads.
 class page_pool {
  public:
-  // `pages` at once, and with the sequences that live, see admit(), up to `most`; 0: as many as they are. Throws out_of_memory.
-  // With `elsewhere` pages are there, which must outlive the pool. 0 positions: pages that are known by their parents alone.
+  // Allocates `pages` now, and more as sequences are admitted, up to `most`; 0: no bound. With `elsewhere`, pages lie
+  // there, and it must outlive the pool. 0 positions: a page is found by its parent alone. Throws out_of_memory.
   page_pool(u64 page_bytes, u32 pages, u32 most, u32 positions, page_memory* elsewhere = nullptr)
       : page_bytes_(page_bytes), most_(most ? most : ~u32{0}), positions_(positions), elsewhere_(elsewhere) { grow(pages); }
   ~page_pool() {
@@ -52,7 +52,7 @@ class page_pool {
   u64 page_bytes() const { return page_bytes_; }
   u32 size() const { return count_.all; }
 
-  // A sequence of at most so many pages begins, or ends. Throws out_of_memory.
+  // A sequence that holds at most so many pages begins, or ends. Throws out_of_memory.
   void admit(u32 pages) {
     const std::lock_guard ours(busy_);
     const u32 all = std::min(wanted_ + pages, most_);
@@ -64,7 +64,7 @@ class page_pool {
     wanted_ -= pages;
   }
 
-  // A page with any content. Throws cache_full.
+  // A page with undefined content. Throws cache_full.
   page* take() {
     const std::lock_guard ours(busy_);
     return take_one();
@@ -77,7 +77,8 @@ class page_pool {
     const std::lock_guard ours(busy_);
     release(p);
   }
-  // A page to write to, with the content of p, which the caller holds and gives up for it. Throws cache_full.
+  // Copy-on-write: p itself if the caller is its only holder, else a copy, for which the caller's hold on p is
+  // released. Throws cache_full.
   CKE_OUT_OF_LINE page* writable(page& p) {
     page* copy;
     {
@@ -86,13 +87,13 @@ class page_pool {
       copy = take_one();
     }
     if (elsewhere_) elsewhere_->copy(copy->data, p.data, page_bytes_);
-    else std::memcpy(copy->data, p.data, page_bytes_);  // who shares p does not write to it either
+    else std::memcpy(copy->data, p.data, page_bytes_);  // p is shared, so nothing writes to it meanwhile
     give_back(p);
     return copy;
   }
 
-  // The caller's page is full: ids after those of `parent` (its number; 0: none) made it. Returns the page
-  // that holds this from now on: it, or the one that already did.
+  // The caller's page p is full with `ids`, after those of the page whose number is `parent` (0: none). Returns the
+  // page to hold from now on: p, or the one that is already remembered for the same ids.
   CKE_OUT_OF_LINE page* remember(u64 parent, page& p, const u32* ids) noexcept {
     const std::lock_guard ours(busy_);
     if (page* const known = look_up(parent, ids); known) {
@@ -108,7 +109,7 @@ class page_pool {
     p.next = bucket, bucket = &p;
     return &p;
   }
-  // The page of these ids after those of `parent`, held once more; null when none is remembered.
+  // The page that is remembered for these ids after those of `parent`, with one more holder; null if there is none.
   page* find(u64 parent, const u32* ids) noexcept {
     const std::lock_guard ours(busy_);
     page* const known = look_up(parent, ids);
@@ -126,7 +127,7 @@ class page_pool {
 
  private:
   struct slab {
-    arena memory;  // its pages, the table at that time, and what they keep
+    arena memory;  // pages, the hash table of that time, and the pages' data
     page* pages;
     u32 count;
     slab* before;
@@ -203,15 +204,15 @@ class page_pool {
 
   const u64 page_bytes_;
   const u32 most_;
-  const u32 positions_;  // of a page
+  const u32 positions_;  // a page
   page_memory* const elsewhere_;
   mutable std::mutex busy_;
-  slab* slabs_{};                   // the last one
-  page** table_{};                  // remembered pages by their ids, in chains
+  slab* slabs_{};                   // the latest one
+  page** table_{};                  // hash table of remembered pages, with chains
   u64 mask_{}, last_number_{};
-  page *front_{}, *back_{};         // of the line
+  page *front_{}, *back_{};         // of the list of unheld pages
   counts count_{};
-  u32 wanted_{};                    // by sequences that live
+  u32 wanted_{};                    // pages of all admitted sequences
 };
 
 }  // namespace cke::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// page_run.hpp: pages of a pool one after the other, as a sequence holds them: from one on, up to one.
+// page_run.hpp: the consecutive pages [first, end) of a pool that a sequence holds.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,12 @@
 CKE_COLD_BEGIN
 namespace cke::runtime {
 
-// Pages [first, end) of a sequence. Those before the first were given back.
+// Pages before the first have been given back.
 class page_run {
  public:
   page_run() = default;
-  // Of `blocks` key blocks each, which lie `block_bytes` apart; of the first `room` pages at most `most` are held. Throws out_of_memory.
+  // A page has `blocks` key blocks, `block_bytes` apart. Of pages [0, room) at most `most` are held at a time. Throws
+  // out_of_memory.
   page_run(page_pool& pool, u32 blocks, u64 block_bytes, u32 most, u32 room)
       : pool_(&pool), blocks_(blocks), block_bytes_(block_bytes), most_(most), room_(room), pages_(room), data_(u64{room} * blocks) {
     pool.admit(most);
@@ -38,25 +39,26 @@ class page_run {
   const page& operator[](u32 i) const { return *pages_[i]; }
   std::byte* const* blocks() const { return data_.data(); }  // of each key block from page 0 on
 
-  // From now on at least `most` pages may be held, of the first `room`. Throws out_of_memory.
+  // Raises the limits to at least `most` pages held, of pages [0, room). Throws out_of_memory.
   void allow(u32 most, u32 room) {
     if (most > most_) pool_->admit(most - most_), most_ = most;
     if (room <= room_) return;
     room = std::max(room, 2 * room_);
     pages_.resize(room), data_.resize(u64{room} * blocks_), room_ = room;
   }
-  // Pages up to `end`, any content in those that are new; where they would be too many, the first are given back. Throws cache_full.
+  // Takes pages up to `end`, with undefined content. If that is more than may be held, the first are given back. Throws
+  // cache_full.
   CKE_OUT_OF_LINE void extend(u32 end) {
     for (; end_ < end; ++end_) {
       make_way();
       put(end_, pool_->take());
     }
   }
-  // Page i for nobody else, with its content. Throws cache_full.
+  // Makes page i writable (copy-on-write). Throws cache_full.
   void own(u32 i) { put(i, pool_->writable(*pages_[i])); }
-  // Page i is full; see page_pool. It has a number then.
+  // Page i is full, and gets a number; see page_pool.
   void remember(u32 i, u64 parent, const u32* ids) { put(i, pool_->remember(parent, *pages_[i], ids)); }
-  // Page i, which is next to those that are held on either side, as somebody has filled it; false where nobody knows it.
+  // Takes page i, adjacent to the held ones, from the prefix cache. False: it is not remembered.
   bool recall(u32 i, u64 parent, const u32* ids) {
     page* const known = pool_->find(parent, ids);
     if (!known) return false;
@@ -65,12 +67,12 @@ class page_run {
     put(i, known);
     return true;
   }
-  // Gives back all from page i on; where nothing is left the next one is i.
+  // Gives back pages from i on. If none is left, the next one is i.
   CKE_OUT_OF_LINE void cut(u32 i) {
-    while (end_ > i && end_ > first_) pool_->give_back(*pages_[--end_]);  // the last first: it is worth least
+    while (end_ > i && end_ > first_) pool_->give_back(*pages_[--end_]);  // the last first: prefixes are worth more, so they are evicted later
     if (first_ == end_) first_ = end_ = i;
   }
-  // At the beginning: the pages of `other`, a run of this pool, up to `end`.
+  // Of an empty run: shares the pages of `other`, a run of this pool, up to `end`.
   void share(const page_run& other, u32 end) {
     for (first_ = end_ = other.first_; end_ < end; ++end_) {
       pool_->share(*other.pages_[end_]);
@@ -94,7 +96,7 @@ class page_run {
   page_pool* pool_{};
   u32 blocks_{};
   u64 block_bytes_{};
-  u32 most_{}, room_{};  // room: of both tables, which begin with page 0
+  u32 most_{}, room_{};  // room: pages in both tables, which begin with page 0
   u32 first_{}, end_{};
   plain_list<page*> pages_;
   plain_list<std::byte*> data_;  // of each key block

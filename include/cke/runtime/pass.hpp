@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// pass.hpp: what one pass over the weights computes: rows of tokens, and the sequences that they are of.
+// pass.hpp: the rows of one pass over the weights, and the sequences that they belong to.
 #pragma once
 
 #include <algorithm>
@@ -14,25 +14,25 @@ namespace cke::runtime {
 struct pass {
   u32 tokens{};
   const u32* ids{};
-  u32 skip{};  // rows at the front of the stream that it leaves out: the footer takes the last ones
+  u32 skip{};  // rows at the front of the stream that are left out
   std::span<const segment> segments{};
   const u32* segment_of{};
   std::span<const u32> tiles{};
-  bool within{};  // a block, whose first phases had all rows: it leaves out those of the block's registers too
+  bool within{};  // begins inside a block whose first phases had all rows: `skip` applies to the block's registers too
 };
 
 // Puts a pass together, sequence by sequence.
 class pass_rows {
  public:
   pass_rows() = default;
-  // For at most `most` rows, in memory that `from` gives: bytes(most) of it.
+  // For at most `most` rows, in bytes(most) of memory from the arena.
   pass_rows(arena& from, u32 most)
       : ids_(from.take<u32>(most)), segment_of_(from.take<u32>(most)), tiles_(from.take<u32>(most)),
         segments_(from.take<segment>(most)) {}
   static constexpr u64 bytes(u32 most) { return 3 * align_up(u64{most} * sizeof(u32)) + align_up(u64{most} * sizeof(segment)); }
 
   void clear() { tokens_ = tile_count_ = segment_count_ = 0; }
-  // ids that a sequence takes from `position` on.
+  // Appends the ids of a sequence, the first of them at `position`.
   void add(std::span<const u32> ids, u32 position, std::byte* const* persistent, std::byte* const* transient) {
     if (ids.empty()) return;
     const auto n = static_cast<u32>(ids.size());
@@ -44,7 +44,7 @@ class pass_rows {
     segments_[segment_count_++] = {tokens_, n, position, {persistent, transient}};
     tokens_ += n;
   }
-  // The rows of another from `row` on.
+  // Copies the rows of another pass from `row` on.
   void take(const pass_rows& other, u32 row) {
     clear();
     for (const segment& s : std::span(other.segments_, other.segment_count_)) {

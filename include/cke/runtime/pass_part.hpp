@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// pass_part.hpp: what a slot has of a pass that several share, and what it gets out of it.
+// pass_part.hpp: one sequence's share of a batched pass, and what it receives from it.
 #pragma once
 
 #include <algorithm>
@@ -14,32 +14,37 @@ namespace cke::runtime {
 template <class Slot> struct pass_part {
   std::span<const u32> ids;
   Slot& of;
-  float* logits;          // where those of its last id go; null: nowhere
-  row_sink hidden{};      // who gets the hidden states of its ids from `first` on, and no logits
-  row_sink each{};        // who gets the logits of those ids
-  u32 first{}, index{};   // and the number that it is told of that one
+  float* logits;      // receives the logits [vocab] after the last id; null: not wanted
+  row_sink hidden{};  // receives the hidden states of ids [first, end), instead of logits
+  row_sink each{};    // receives the logits after each of ids [first, end)
+  u32 first{};
+  u32 index{};        // the number that a sink is told for id `first`
 
-  u32 wanted() const { return each ? static_cast<u32>(ids.size()) - first : logits != nullptr; }  // rows of logits: the last ones
+  u32 tokens() const { return static_cast<u32>(ids.size()); }
+  // Rows that the footer computes logits of: the last ones.
+  u32 logit_rows() const { return each ? tokens() - first : logits != nullptr; }
+  // Rows that anything is read of after the layers: the last ones.
+  u32 rows_read() const { return hidden ? tokens() - first : logit_rows(); }
 };
 
-// Hands out the logits of a pass, as they come: of all parts' wanted rows in order.
+// Hands out the logits of a pass as they are computed: those of all parts' logit_rows(), in order.
 class logits_giver {
  public:
   template <class PartOf> void operator()(const view& v, u32 rows, PartOf&& part_of) {
     for (u32 r = 0; r < rows;) {
       const auto p = part_of(part_);
-      if (given_ == p.wanted()) {
+      if (given_ == p.logit_rows()) {
         ++part_, given_ = 0;
         continue;
       }
       if (p.each) p.each.take(p.each.user, p.index + given_, v.row(r));
-      if (++given_ == p.wanted() && p.logits) std::copy_n(v.row(r), v.width, p.logits);
+      if (++given_ == p.logit_rows() && p.logits) std::copy_n(v.row(r), v.width, p.logits);
       ++r;
     }
   }
 
  private:
-  u32 part_ = 0, given_ = 0;  // of part_ so far
+  u32 part_ = 0, given_ = 0;  // rows of part_ so far
 };
 
 }  // namespace cke::runtime

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rope_cache.hpp: the cos and sin tables of a program, for every position of a context, and some beyond it.
+// rope_cache.hpp: the cos and sin tables of a program, for every position of a context and some rows beyond it.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@ namespace cke::runtime {
 // One table for each distinct rope and head_dim. Filled at load; looked up by value.
 class rope_cache {
  public:
-  // `more` rows behind those of the context are for turn(). Throws out_of_memory.
+  // `more` rows after those of the context are filled by turn(). Throws out_of_memory.
   void add(const rotary& r, u32 head_dim, u32 context, u32 more = 0) {
     if (find(r, head_dim).cos) return;
     rope_frequencies f = rope_frequencies::of(r, head_dim, context);
@@ -25,7 +25,7 @@ class rope_cache {
     for (u64 p = 0; p < context; ++p) f.row(p, cos + p * half, sin + p * half);
     first_.reset(new table{r, head_dim, {cos, sin, context, context}, cos, sin, std::move(f), std::move(memory), std::move(first_)});
   }
-  // Row `row` behind the context becomes that of a position.
+  // Fills row `row` after the context with the angles of a position.
   void turn(u32 row, u32 position) {
     for (table* t = first_.get(); t; t = t->next.get()) {
       const u64 at = (u64{t->rows.context} + row) * t->angles.inverse.size();
@@ -49,7 +49,7 @@ class rope_cache {
     arena memory;
     std::unique_ptr<table> next;
   };
-  std::unique_ptr<table> first_;  // a few
+  std::unique_ptr<table> first_;  // a list: models have one to three
 };
 
 }  // namespace cke::runtime

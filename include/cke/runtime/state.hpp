@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// state.hpp: what one conversation keeps between passes: the pages of its states, and the position.
+// state.hpp: what a sequence keeps between passes: the pages of its states, and the position.
 #pragma once
 
 #include <span>
@@ -13,23 +13,27 @@
 CKE_COLD_BEGIN
 namespace cke::runtime {
 
-// Whether what passes has pages of its own. Not on a device, which runs ahead of the host by many positions.
+// Whether transient states have pages of their own. On a device all states are persistent: it runs many positions ahead
+// of the host, which could not give pages back in time.
 template <class Isa> inline constexpr bool lets_pass = true;
 
-// The pages of a model's sequences, both parts of them. What passed is remembered by the number of the page that it was of.
+// The pages of a model's sequences. Persistent parts are keyed by their ids, transient parts by the number of the
+// persistent page of the same positions.
 struct page_pools {
-  // Of `positions` in all, for sequences of k; 0: as many pages as those that live may hold. Throws out_of_memory.
+  // For `positions` in all, of sequences of capacity k; 0: as many pages as the sequences that exist may hold. Throws
+  // out_of_memory.
   page_pools(const page_plan& p, capacity k, u32 positions, page_memory* elsewhere = nullptr)
       : persistent(p.bytes(p.persistent), p.pages(positions), p.pages(positions), p.positions(), elsewhere),
         transient(p.bytes(p.transient), std::min(p.pages(positions), ceil_div(positions, k.context) * p.kept(k)), p.pages(positions), 0, elsewhere) {}
   page_pool persistent, transient;
 };
 
-// The states of one slot: pages of a model's pools, which must outlive it. Lifecycle: reserve takes pages, and gives back
-// what no later position looks at; truncate gives back those that nothing is left in, a copy shares them until one of both
-// writes, recall takes those that another has filled, the destructor gives back all. A page has a recurrent state as it is
-// after the last position in it that was computed: copies of pages are copies of states, and a full page has that of its end.
-// Where nothing lasts, a slot may slide: it goes on behind its context with as many pages, ids of them included.
+// The states of one sequence, in pages of a model's pools, which must outlive it. Lifecycle: reserve takes pages, and
+// gives back transient ones that no later position reads; truncate gives back pages after the position; a copy shares
+// pages (copy-on-write); recall takes pages from the prefix cache; the destructor gives back all. A recurrent state in
+// a page is the one after the last computed position of that page, so a copy of a page copies the state, and a full
+// page has the state at its end. If no layer sees the whole history, a sequence may outgrow its context at constant
+// memory (slide).
 template <class P, dtype KV, class Isa> class sequence_state {
  public:
   static constexpr page_plan plan = lets_pass<Isa> ? P::page(KV) : P::page(KV).all_lasting();
@@ -58,7 +62,7 @@ template <class P, dtype KV, class Isa> class sequence_state {
   const page_run& transient() const { return transient_; }
   std::byte* const* pages(bool transient = false) const { return (transient ? transient_ : persistent_).blocks(); }  // of each key block
 
-  // From now on there is no end at the context. Throws unsupported, config_range, out_of_memory.
+  // Removes the limit at the context. Throws unsupported, config_range, out_of_memory.
   void slide() {
     if constexpr (!P::slides || !lets_pass<Isa>)
       throw Error(errc::unsupported, {}, "sliding", "states that pass, windows or recurrent, in all layers",
@@ -67,15 +71,15 @@ template <class P, dtype KV, class Isa> class sequence_state {
     else {
       if (plan.reach >= limits_.context)
         throw Error(errc::config_range, {}, "context", concat({"at least the window, ", plan.reach + 1, " positions, to slide"}), concat({limits_.context}));
-      // The page before those in sight too: a page is known by the one before it.
+      // One page before those in sight, since a page is remembered under the page before it.
       const u32 most = plan.in_sight(limits_.chunk) + 1;
       persistent_.allow(most, most), transient_.allow(most, most);
       slides_ = true;
     }
   }
 
-  // Before a pass: pages for `tokens` more positions, which nobody else sees; of what passes for those of the next pass,
-  // at the most. Throws cache_full; truncating to position() then gives back what was taken.
+  // Before passes over `tokens` more positions: takes writable pages for all of them; of transient states, for the next
+  // pass alone. Throws cache_full; truncating to position() then gives back what was taken.
   CKE_OUT_OF_LINE void reserve(u32 tokens) {
     if (tokens == 0) return;
     if constexpr (P::slides)
@@ -93,14 +97,14 @@ template <class P, dtype KV, class Isa> class sequence_state {
     }
   }
   void advance(u32 tokens) { position_ += tokens; }
-  // Forgets what came after `position`. Recurrent states go back to the end of a page; and where what a position would look
-  // at has passed and is not remembered, to where nothing is missing.
+  // Forgets positions from `position` on. With recurrent states the position goes back to the end of a page; if a
+  // transient page that it reads has been evicted, farther back, to where none is missing.
   CKE_OUT_OF_LINE void truncate(u32 position) {
     if (position < position_) position_ = P::recurrent ? position / page_positions * page_positions : position;
     settle();
   }
 
-  // Pages that are full can be found by whoever has the same ids; `ids` are all so far.
+  // Puts full pages into the prefix cache; `ids` are all of the sequence so far.
   CKE_OUT_OF_LINE void remember(const u32* ids) {
     for (; known_ < position_ / page_positions; ++known_) {
       persistent_.remember(known_, parent(known_), ids + u64{known_} * page_positions);
@@ -108,8 +112,8 @@ template <class P, dtype KV, class Isa> class sequence_state {
         if (known_ >= transient_.first()) transient_.remember(known_, persistent_[known_].number, nullptr);
     }
   }
-  // At the beginning: takes the pages of the longest run of whole pages of `ids` that is remembered, as far as what its end
-  // looks at is remembered too.
+  // Of an empty sequence: takes the longest prefix of `ids`, in whole pages, that the prefix cache has, as far as it
+  // also has the transient pages that the next position reads.
   void recall(std::span<const u32> ids) {
     make_room(static_cast<u32>(ids.size()));
     u32 i = 0;
@@ -118,8 +122,8 @@ template <class P, dtype KV, class Isa> class sequence_state {
     settle();
   }
 
-  // At the beginning: `position` positions that were computed elsewhere, of these ids; fill(passes, i, bytes) writes that part
-  // of page i; what passes is of those pages only that the next position looks at. Throws cache_full.
+  // Of an empty sequence: `position` positions of these ids that were computed elsewhere. fill(transient, i, bytes)
+  // writes a part of page i; transient parts are asked for only where the next position reads them. Throws cache_full.
   template <class Fill> void restore(u32 position, const u32* ids, Fill&& fill) {
     make_room(position);
     for (u32 i = 0; i < plan.pages(position); ++i) {
@@ -137,10 +141,10 @@ template <class P, dtype KV, class Isa> class sequence_state {
     }
     position_ = position, known_ = position / page_positions;
   }
-  // The first page in which a position looks at what passes.
+  // The first page whose transient states a position reads.
   static constexpr u32 first_seen(u32 position) { return (position - std::min(position, plan.reach)) / page_positions; }
 
-  // Where the state of each layer lies in a page.
+  // Where each state lies in a page.
   static constexpr auto places = [] {
     small_vector<kv_place, std::max<std::size_t>(P::layers, 1) * 4> all;
     P::for_each_state(KV, [&](const state_descriptor& d) {
@@ -156,7 +160,7 @@ template <class P, dtype KV, class Isa> class sequence_state {
     if constexpr (P::slides) persistent_.allow(0, plan.pages(positions)), transient_.allow(0, plan.pages(positions));
   }
   u64 parent(u32 i) const { return i ? persistent_[i - 1].number : 0; }
-  // Gives back what is not of the positions so far. Those are fewer where a page is missing that the next one looks at.
+  // Gives back pages after the position, and moves the position back where a transient page is missing that it reads.
   void settle() {
     if constexpr (has_transient) {
       transient_.cut(plan.pages(position_));
@@ -180,7 +184,7 @@ template <class P, dtype KV, class Isa> class sequence_state {
   page_pools* pools_{};
   capacity limits_{};
   bool slides_{};
-  u32 position_{}, known_{};  // of the pages the first known_ are remembered
+  u32 position_{}, known_{};  // pages [0, known_) are remembered
   page_run persistent_, transient_;
 };
 

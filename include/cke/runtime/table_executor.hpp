@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// table_executor.hpp: the same program as run-time tables, one step at a time: the executor to debug with.
+// table_executor.hpp: a program run one step at a time from run-time tables: the executor to debug with.
 #pragma once
 
 #include <exception>
@@ -11,7 +11,7 @@
 
 namespace cke::runtime {
 
-// What a hook is shown after a step, while all threads wait.
+// What a hook sees after a step, while all threads wait.
 template <class Isa> struct step_report {
   u32 number;               // in the order of program::for_each_op
   place where;
@@ -24,9 +24,10 @@ template <class Isa> struct step_report {
     const u32 shape[]{tokens, outputs[output].width};
     return describe_view(outputs[output].as, shape, outputs[output].stride);
   }
-  // Of rows (token, expert) the first ones, and only of f32 rows what they are: tiles follow experts.
+  // If rows are (token, expert), only the first `tokens` of them, and exact only for f32: other types are tiled by
+  // expert.
   std::vector<float> values(u32 output) const { return values_of<Isa>(outputs[output], tokens); }
-  // A CKDMP record of each output.
+  // Writes a CKDMP record for each output.
   void dump(std::ostream& to) const {
     for (u32 o = 0; o < outputs.size(); ++o) {
       const u32 shape[]{tokens, outputs[o].width};
@@ -35,12 +36,13 @@ template <class Isa> struct step_report {
   }
 };
 
-// Walks plain vectors through function pointers (the runtime contract's adapters), with a barrier
-// after every step and registers placed by the contract's linear scan. It shares kernels, weights
-// and states with `executor`, and neither its phases nor its memory plan: both give the same bits.
+// Walks vectors of function pointers (the runtime contract's adapters), with a barrier after every step and registers
+// placed by the contract's linear scan. It shares kernels, weights and states with `executor`, but neither its phases
+// nor its memory plan, and has the same bits.
 template <class P, dtype KV, class Isa> class table_executor {
  public:
   using slot = sequence_state<P, KV, Isa>;
+  using part = pass_part<slot>;
   using adapter = void(const params&, const work&, u32 unit);
   using adapters = adapter_table<adapter>;
   using hook = std::function<void(const step_report<Isa>&)>;
@@ -66,6 +68,9 @@ template <class P, dtype KV, class Isa> class table_executor {
   }
 
   const capacity& limits() const { return space_.limits(); }
+  u64 bytes() const { return space_.bytes() + memory_.size(); }
+  page_memory* memory_of_pages() const { return nullptr; }
+  void watch(const tracer&) {}  // a hook sees more
   const dispatch_counters& counters() const { return counters_; }
   dispatch_counters& counters() { return counters_; }
 
@@ -86,38 +91,24 @@ template <class P, dtype KV, class Isa> class table_executor {
       for (const table_step& s : t.steps) table_.route(s.i.op, now);
   }
 
-  // As executor::run; false when it was told to stop: the slot is then truncated to where it was.
-  // Throws cache_full; malformed when a kernel wrote beyond its register.
-  template <class Take> bool run(std::span<const u32> ids, u32 rows, slot& s, Take&& take, const debugging& how = {}) {
-    s.reserve(static_cast<u32>(ids.size()));
-    space_.rows().clear();
-    space_.add(ids, s);
-    const pass now = space_.rows().all();
-    const u32 slots[]{0}, lengths[]{s.position()};
-    route({form_of(now.tokens), slots, lengths, now.tokens});
-    halted_ = false, failure_ = nullptr;
-    const u32 start = s.position();
-    team_.run([&](u32 thread) noexcept { layers(now, thread, how); });
-    s.advance(now.tokens);
-    for (u32 first = now.tokens - rows; first < now.tokens && !halted_;) {
-      const u32 left = now.tokens - first, n = left < limits().logit_rows ? left : limits().logit_rows;
-      const segment rows_of_it[]{{0, n, start + first, {}}};
-      pass last;
-      last.tokens = n, last.skip = first, last.segments = rows_of_it;
-      team_.run([&](u32 thread) noexcept {
-        walk(codes_.back(), place::footer, 0, footer_first_, last, thread, weights_.row(P::layers + 1), 0, how);
-      });
-      if (halted_) break;
-      take(first, n, register_view(codes_.back(), static_cast<reg>(P::footer_code().regs.size() - 1)));
-      first += n;
+  // As executor::run, of one slot; false when it was told to stop: the slot is then truncated to where it was.
+  // Throws cache_full; batch_unsupported; malformed when a kernel wrote beyond its register; what how.after throws.
+  bool run(u32 count, function_ref<part(u32)> part_of, const debugging& how = {}) {
+    how_ = &how, halted_ = false, failure_ = nullptr, sequences_.clear(), lengths_.clear();
+    for (u32 i = 0; i < count; ++i) sequences_.push_back(i), lengths_.push_back(part_of(i).of.position());
+    try {
+      shared_pass::run(*this, count, part_of);
+      return true;
+    } catch (...) {
+      for (u32 i = 0; i < count; ++i) part_of(i).of.truncate(lengths_[i]);
+      if (!halted_) throw;
     }
-    if (halted_) s.truncate(start);
     if (failure_) std::rethrow_exception(failure_);
-    return !halted_;
+    return false;
   }
 
  private:
-  static constexpr u64 guard = 64;  // bytes after each register that nobody may write
+  static constexpr u64 guard = 64;  // bytes after each register that must stay untouched
   struct table_step {
     instruction i;
     adapter* run;
@@ -167,19 +158,45 @@ template <class P, dtype KV, class Isa> class table_executor {
     return {t.registers[t.map.of[r]].data, v.width, row_stride(v.width), v.as};
   }
 
-  void layers(const pass& now, u32 thread, const debugging& how) {
+  // ---- the parts of a pass
+
+  friend shared_pass;
+  struct stopped {};  // thrown between two runs of the team, when a step or a hook has ended the pass
+
+  void begin_pass() { space_.rows().clear(); }
+  void add(std::span<const u32> ids, const slot& s) { space_.add(ids, s); }
+  void copy_row(u32 from, u32 to) { space_.copy_row(from, to); }
+  void give_hidden(const part& p, u32 row) { give_normed_rows(space_, weights_, p, row); }
+
+  void run_layers(u32) {  // every row: a hook sees all of them
+    const pass now = space_.rows().all();
+    route({form_of(now.tokens), sequences_, lengths_, now.tokens});
+    team_.run([&](u32 thread) noexcept { layers(now, thread); });
+    if (halted_) throw stopped();
+  }
+  logit_block run_footer(u32 first, u32 end) {
+    const u32 n = std::min(end - first, limits().logit_rows);
+    const segment rows[]{{0, n, lengths_[0] + space_.rows().tokens() - end + first, {}}};  // the last ones of the slot
+    pass last;
+    last.tokens = n, last.skip = first, last.segments = rows;
+    team_.run([&](u32 thread) noexcept { walk(codes_.back(), place::footer, 0, footer_first_, last, thread, weights_.row(P::layers + 1), 0); });
+    if (halted_) throw stopped();
+    return {register_view(codes_.back(), static_cast<reg>(P::footer_code().regs.size() - 1)), n};
+  }
+
+  void layers(const pass& now, u32 thread) {
     u32 number = 0, state = 0;
-    number = walk(codes_.front(), place::header, 0, number, now, thread, weights_.row(0), 0, how);
+    number = walk(codes_.front(), place::header, 0, number, now, thread, weights_.row(0), 0);
     for (u32 l = 0; l < P::layers; ++l) {
       const table& t = codes_[P::variants.of[l] + 1u];
-      number = walk(t, place::body, l, number, now, thread, weights_.row(l + 1), state, how);
+      number = walk(t, place::body, l, number, now, thread, weights_.row(l + 1), state);
       state += t.plan.states.size();
     }
   }
 
   // Runs the steps of one code; returns the number of the step after it.
   u32 walk(const table& t, place where, u32 layer, u32 number, const pass& now, u32 thread, const std::byte* const* row,
-           u32 state, const debugging& how) {
+           u32 state) {
     const form f = form_of(now.tokens);
     for (const table_step& step : t.steps) {
       if (halted_) break;
@@ -192,7 +209,7 @@ template <class P, dtype KV, class Isa> class table_executor {
       const auto tiles = static_cast<u32>(now.tiles.size());
       team_.share(thread, units_of(i.p, w.by, now.tokens, step.row_units, tiles), [&](u32 unit) { step.run(i.p, w, unit); });
       team_.barrier();
-      if (thread == 0) finish_step(t, {number, where, layer, i, now.tokens, now.segments[0].position, {w.out, i.out.count}}, how);
+      if (thread == 0) finish_step(t, {number, where, layer, i, now.tokens, now.segments[0].position, {w.out, i.out.count}});
       team_.barrier();
       ++number;
     }
@@ -200,7 +217,7 @@ template <class P, dtype KV, class Isa> class table_executor {
   }
 
   // On one thread, while the others wait.
-  void finish_step(const table& t, const step_report<Isa>& report, const debugging& how) noexcept {
+  void finish_step(const table& t, const step_report<Isa>& report) noexcept {
     try {
       counters_.count(report.step.op);
       for (const place_of_register& r : t.registers)
@@ -208,8 +225,8 @@ template <class P, dtype KV, class Isa> class table_executor {
           if (r.data[r.bytes + i] != std::byte{0xff})
             throw Error(errc::malformed, {}, "step " + std::to_string(report.number) + " (" + std::string(name(report.step.op)) + ")",
                         "no byte after a register", "byte " + std::to_string(i));
-      if (how.after) how.after(report);
-      halted_ = report.number >= how.stop_after;
+      if (how_->after) how_->after(report);
+      halted_ = report.number >= how_->stop_after;
     } catch (...) {
       failure_ = std::current_exception();
       halted_ = true;
@@ -225,6 +242,8 @@ template <class P, dtype KV, class Isa> class table_executor {
   arena memory_;
   std::vector<table> codes_;  // header, bodies, footer
   dispatch_counters counters_;
+  const debugging* how_{};    // of the run that is going on
+  std::vector<u32> sequences_, lengths_;  // its slots and their positions before it
   bool halted_{};             // written by thread 0 between two barriers
   std::exception_ptr failure_{};
 };

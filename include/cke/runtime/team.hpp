@@ -21,8 +21,8 @@
 CKE_COLD_BEGIN
 namespace cke::runtime {
 
-// The floating-point mode of every kernel: round to nearest, no traps, denormals are zero. The same
-// on all threads, or the bits of a result would depend on who computed it.
+// The floating-point mode of every kernel: round to nearest, no traps, denormals are zero. It is the same on all
+// threads; otherwise the bits of a result would depend on the thread that computed it.
 class kernel_float_mode {
  public:
 #if defined(__SSE2__)
@@ -51,7 +51,7 @@ class kernel_float_mode {
   kernel_float_mode& operator=(const kernel_float_mode&) = delete;
 };
 
-// The first `crew` threads of a team run a body together; the others sleep.
+// A fork-join team with a work-stealing share(). The first `crew` threads run a body together; the others sleep.
 class team {
  public:
   static constexpr u32 max_threads = 1024;
@@ -83,8 +83,8 @@ class team {
     start(body, size());
   }
 
-  // The same on the first threads only, as many as get cpus just now (headcount.hpp): for bodies
-  // whose results do not depend on who computes them.
+  // The same on the first threads only, as many as get cpus just now (headcount.hpp): for bodies whose results do not
+  // depend on which thread computes what.
   template <class F> void run_fitting(F&& body) {
     const std::lock_guard turn(busy_);
     inspected_ = worked_ >= headcount::window;
@@ -94,7 +94,7 @@ class team {
     if (inspected_) judge();
   }
 
-  // Inside a body: returns when the crew has arrived; what they wrote before is then visible.
+  // Inside a body: returns when the whole crew has arrived; what they wrote before is then visible.
   void barrier() {
     // Read first: the caller may begin another run once all have arrived.
     const u32 crew = crew_, spins = patience();
@@ -109,7 +109,7 @@ class team {
     }
   }
 
-  // Inside a body: returns when word is no longer `old`. Who changes it notifies.
+  // Inside a body: returns when word is no longer `old`. The thread that changes it must notify.
   void wait_while(const std::atomic<u32>& word, u32 old) const { await(word, old, patience()); }
 
   struct range {
@@ -122,9 +122,9 @@ class team {
   }
 
   // Inside a body, called by the whole crew with the same units: f(unit) runs once for each unit
-  // below `units`. A thread takes its own slice in order, then what the others have not begun, so
+  // below `units`. A thread takes its own slice in order, then steals what the others have not begun, so
   // that a core taken away for a millisecond does not stall the rest. Units must be independent of
-  // one another; results must not depend on who computes them. No barrier is implied.
+  // one another, and results must not depend on which thread computes them. No barrier is implied.
   template <class F> void share(u32 thread, u32 units, F&& f) {
     const u32 round = ++slots_[thread].round;
     for (u32 k = 0; k < crew_; ++k) {
@@ -143,15 +143,15 @@ class team {
     alignas(64) std::atomic<u32> jobs{};  // one more for every job that the thread has a part in
     u32 round{};                          // the thread's own count of share() calls in this run
     u64 waited{};       // waited_for_cpu() when it was last inspected
-    u64 waited_more{};  // ... and how much more than the time before
-    std::thread worker;  // none in the first: the caller of run()
+    u64 waited_more{};  // the increase since the inspection before
+    std::thread worker;  // none for thread 0: the caller of run()
   };
 
   std::span<slot> slots() { return {slots_.get(), size_}; }
 
   template <class F> void start(F& body, u32 crew) {
     static_assert(std::is_nothrow_invocable_v<F&, u32>,
-                  "cke: team: the body must be noexcept; nobody could catch on another thread");
+                  "cke: team: the body must be noexcept; an exception could not leave another thread");
     const kernel_float_mode mode;
     crew_ = crew;
     for (slot& s : slots()) {
@@ -181,7 +181,7 @@ class team {
     u64 waited = 0;
     const auto before = std::exchange(caller_, std::this_thread::get_id());
     for (u32 t = before != caller_; t < crew_; ++t) waited += slots_[t].waited_more;
-    // The first time only tells from when on the waiting counts.
+    // The first time only sets the start from which waiting counts.
     if (before != std::thread::id{}) fitting_.judge(worked_, waited);
     worked_ = 0;
     inspected_ = false;
@@ -192,7 +192,7 @@ class team {
     u64 seen = claimed.load(std::memory_order_relaxed);
     for (;;) {
       const u32 at = static_cast<u32>(seen >> 32), begun = at == round ? static_cast<u32>(seen) : 0;
-      // A newer round: someone found all of this round's units begun and went on.
+      // A newer round: another thread has found all units of this round begun, and has gone on.
       if (at > round || begun >= count) return count;
       if (claimed.compare_exchange_weak(seen, u64{round} << 32 | (begun + 1),
                                         std::memory_order_relaxed))
@@ -210,8 +210,8 @@ class team {
 #endif
   }
 
-  // Pauses before a thread that waits goes to sleep. Tens of microseconds cover what threads on cpus
-  // of their own differ by; with fewer cpus the one we wait for may need ours.
+  // Pauses before a waiting thread goes to sleep. Tens of microseconds cover the skew of threads that have a cpu each;
+  // with fewer cpus than threads, the thread waited for may need this one's cpu.
   u32 patience() const { return crew_ <= cpus_ ? 2000 : 20; }
 
   // Until word != old: spin, then sleep.
@@ -251,7 +251,7 @@ class team {
   headcount fitting_;
   u64 worked_ = headcount::window;  // ns in run_fitting() since the last judgement
   std::thread::id caller_{};        // at the last judgement
-  // Of the run that is going on:
+  // The current run:
   u32 crew_{};
   bool inspected_{}, stop_{};
   void* body_{};

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
-// trace.hpp: who wants to know when each thread worked on which step of a pass.
+// trace.hpp: a callback that is told when each thread worked on which step of a pass.
 #pragma once
 
 #include "clock.hpp"
 
 namespace cke::runtime {
 
-// take(user, thread, code, step, begin, end) is called on each thread after each phase, once for each
-// step and then for the wait at the barrier, and must not throw. Codes are numbered as in the plan:
-// header, bodies, footer. Times are ns of the steady clock. The steps of a phase take turns unit by
-// unit: what a step took is added up, and the sums are told one after the other.
+// take(user, thread, code, step, begin, end) is called on each thread after each phase, once for each step and then for
+// the wait at the barrier; it must not throw. Codes are numbered as in the plan: header, bodies, footer. Times are ns
+// of the steady clock. The steps of a phase alternate from unit to unit: the times of a step are summed over the units,
+// and the sums are reported as if the steps had run one after the other.
 struct tracer {
   static constexpr u32 waiting = ~0u;  // instead of a step
 
@@ -17,7 +17,7 @@ struct tracer {
   void* user{};
 
   explicit operator bool() const { return take; }
-  // Nobody listens: no clock is read.
+  // Without a callback no clock is read.
   u64 now() const { return take ? now_ns() : 0; }
 };
 

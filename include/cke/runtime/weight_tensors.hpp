@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// weight_tensors.hpp: where a program's weights lie in the tensors of a checkpoint; all of them, of the right shape and type, and no others.
+// weight_tensors.hpp: where a program's weights lie in the tensors of a checkpoint, with every shape and type checked.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +15,10 @@
 CKE_COLD_BEGIN
 namespace cke::runtime {
 
-// What tensors are read from: the runtime knows no file format.
-//   find(name)       null, or a thing with .type, .shape (rows, cols), .bytes
-//   tensors()        all of them, with .name as well
-//   drop(tensor, part)  these bytes of it were copied; file pages may go. From any thread
+// What tensors are read from; the runtime knows no file format.
+//   find(name)          a pointer to a tensor with .type, .shape (rows, cols) and .bytes; null: none
+//   tensors()           all of them, with .name as well
+//   drop(tensor, part)  these bytes of it have been copied, and their file pages may go; called from any thread
 template <class S>
 concept tensor_source = requires(const S& s, std::string_view name) {
   { s.find(name)->type } -> std::convertible_to<dtype>;
@@ -27,12 +27,12 @@ concept tensor_source = requires(const S& s, std::string_view name) {
   s.drop(*s.find(name), std::span<const std::byte>{});
 };
 
-// A tensor that a weight, or a part of one, is in.
+// A tensor that holds a weight or a part of one.
 struct weight_tensor {
   dtype type = dtype::none;
   std::span<const std::byte> bytes{};
   u64 number = 0;      // in the source's tensors()
-  f8_matrix scaled{};  // where it is in f8_e4m3
+  f8_matrix scaled{};  // if it is stored in f8_e4m3
 
   void read_row(u64 row, u32 columns, float* out) const {
     if (type == dtype::f8_e4m3) scaled.read(row, 0, columns, out);
@@ -40,17 +40,18 @@ struct weight_tensor {
   }
 };
 
-// The rows of a weight that lie together in a tensor, every `part` rows of it: all of them, or those of an expert.
-struct rows_in_tensor { u32 first, ours, part, all; };  // all: of the tensor, or of an expert's part of it
+// Where the rows of a weight lie in a tensor: `ours` rows from `first` on, in every `part` rows of `all`. An expert's
+// weight is such a part.
+struct rows_in_tensor { u32 first, ours, part, all; };  // all: rows of the tensor, or of an expert's part of it
 
 struct weight_place {
   weight w;
   std::span<const weight_tensor> from;  // one, or one for each expert
-  rows_in_tensor rows;  // other roles may have theirs before or behind
+  rows_in_tensor rows;  // other roles may have rows before and after these
   u32 paired_head_dim;  // rows of a head are stored as pairs (i, i + d / 2); 0: plain order
-  change was;           // what the file did to it
+  change was;           // how the file has changed it
 
-  // Where row r of the model is: the tensor, and its row.
+  // The tensor and the row in it that have row r of the model.
   struct file_row { u32 tensor, row; };
   file_row row(u32 r) const {
     const u32 d = paired_head_dim, part = r / rows.ours, in_part = r % rows.ours,
@@ -59,21 +60,21 @@ struct weight_place {
   }
 };
 
-// Experts, or heads, that have a matrix each in a weight.
+// The number of experts, or heads, that have a matrix each in a weight.
 constexpr u32 groups_of(const weight& w) { return of_experts(w.slot.is) || of_heads(w.slot.is) ? w.slot.rows / w.slot.group : 0; }
 
 template <class P, tensor_source S, class Names> class weight_tensors {
  public:
-  // Of a file; all are to outlive this.
+  // All arguments outlive this.
   weight_tensors(const S& from, std::string_view file, naming as, const Names& names)
       : from_(from), file_(file), as_(as), names_(names), used_(from.tensors().size()) {}
 
-  // Valid until the next one is found. Throws tensor_missing, tensor_shape, tensor_dtype.
+  // Valid until the next call. Throws tensor_missing, tensor_shape, tensor_dtype.
   CKE_OUT_OF_LINE weight_place find(const weight& w) {
     const name_rule& rule = name_of(names_, w.where, w.slot);
     const change was = rule.in_file(as_);
     const auto name = [&](u32 which, u32 expert) { return tensor_name(alternative(rule.in(as_), which), w.slot.bias, w.layer, expert); };
-    u32 which = 0;  // of the names, the first that the file has
+    u32 which = 0;  // the first of the names that the file has
     while (!alternative(rule.in(as_), which).empty() && !from_.find(name(which, 0))) ++which;
     if (alternative(rule.in(as_), which).empty()) which = 0;
     const bool flat = of_heads(w.slot.is) && as_ == naming::hf;
@@ -87,8 +88,9 @@ template <class P, tensor_source S, class Names> class weight_tensors {
     return {w, {found_, count}, rows_of_it, was == change::paired_heads ? head_dim_of(w) : 0, was};
   }
 
-  // Once all weights were found. A tensor that the model does not have is a wrong model, but for what converters leave
-  // behind, and what a layer that reads another's cache was trained with. Throws tensor_unknown.
+  // After all weights have been found. An unknown tensor means the wrong model. Exceptions: tensors that converters
+  // leave in the file, k and v of a layer that reads another layer's cache, and layers after the last. Throws
+  // tensor_unknown.
   void refuse_others() {
     for (u32 layer = 0; layer < P::layers; ++layer)
       for (const state_shape& s : P::unfused[P::kind_of[layer]].states)
@@ -112,7 +114,7 @@ template <class P, tensor_source S, class Names> class weight_tensors {
     return most;
   }();
 
-  // Null when there is none.
+  // Null: the file has none of this name.
   auto use(std::string_view name) {
     const auto* const t = from_.find(name);
     if (t) used_[number_of(*t)] = 1;
@@ -125,7 +127,7 @@ template <class P, tensor_source S, class Names> class weight_tensors {
     return 0;
   }
 
-  // In elements, of a vector.
+  // A vector counts as a matrix of one column.
   rows_in_tensor place_in_tensor(const name_rule& rule, u32 which, const weight& w) const {
     const std::string_view name = alternative(rule.in(as_), which);
     const tensor_part mine = part_of(name);
@@ -168,7 +170,7 @@ template <class P, tensor_source S, class Names> class weight_tensors {
     if (!std::equal(t->shape.begin(), t->shape.end(), want.begin(), want.end()))
       throw Error(errc::tensor_shape, file_, about, concat({"shape ", shape_text(want)}), shape_text(t->shape));
     const bool number = t->type == dtype::f32 || t->type == dtype::f16 || t->type == dtype::bf16;
-    const bool converts = kernels::rounds_to(w.as);  // else its blocks are taken as they are
+    const bool converts = kernels::rounds_to(w.as);  // otherwise its blocks are copied unchanged
     const bool scaled = t->type == dtype::f8_e4m3 && w.slot.quantisable;
     const bool taken = transposed ? (number || scaled) && converts : converts ? number || scaled || (w.slot.quantisable && t->type == dtype::q8_0) : t->type == w.as;
     if (!taken)
@@ -179,7 +181,8 @@ template <class P, tensor_source S, class Names> class weight_tensors {
     if (scaled) found.scaled = f8_matrix_of(from_, file_, name, *t), use(f8_scales_name(name));
     return found;
   }
-  // Of a layer after the last, in a family whose files have some.
+  // Whether a tensor belongs to a layer after the last (multi-token prediction), in a family whose files have such
+  // layers.
   bool looks_ahead(std::string_view name) const {
     if constexpr (requires { P::model_list::family::predicts_ahead; }) {
       const std::string_view before = as_ == naming::hf ? "model.layers." : "blk.";
@@ -197,7 +200,7 @@ template <class P, tensor_source S, class Names> class weight_tensors {
   const std::string_view file_;
   const naming as_;
   const Names& names_;
-  plain_list<u32> used_;  // by number, 1 where one is
+  plain_list<u32> used_;  // by number of the tensor: 0 or 1
   weight_tensor found_[most_tensors];
 };
 

@@ -31,7 +31,7 @@ template <class P, class Isa> class weights {
     weight_tensors<P, S, Names> tensors(from, file, as, names);
     u64 room = 0, done = 0;
     u32 next[rows]{};
-    for (const bool packing : {false, true}) {  // all is checked before anything is packed
+    for (const bool packing : {false, true}) {  // everything is checked before anything is packed
       if (packing) tensors.refuse_others(), memory_ = arena(room);
       P::for_each_weight([&](const weight& w) {
         const auto at = tensors.find(w);
@@ -62,14 +62,14 @@ template <class P, class Isa> class weights {
 
  private:
   static u64 vector_bytes(const weight& w) { return align_up(w.slot.elements() * sizeof(float)); }
-  // What a weight takes when packed, or more where that depends on its numbers.
+  // Bytes of a packed weight: an upper bound, as some formats depend on the numbers.
   static u64 room_for(const weight& w) {
     u64 bytes = vector_bytes(w);
     if (w.slot.quantisable)
       with_format(w.as, [&]<dtype T>() { bytes = kernels::packed<T, Isa>::bytes(units_of_slot(w.slot), w.slot.cols); });
     return bytes;
   }
-  // f<T>() for a format known at load; only those that the program stores are instantiated.
+  // f<T>() for a format known at load. Only formats that the program stores are instantiated.
   template <u64 Types = P::stored_types, class F> static void with_format(dtype t, const F& f) {
     if constexpr (Types != 0) {
       constexpr auto T = static_cast<dtype>(std::countr_zero(Types));
@@ -78,7 +78,7 @@ template <class P, class Isa> class weights {
     }
   }
 
-  // From a copy that is the right way round.
+  // Packs from a transposed copy.
   static u64 pack_transposed(const weight_place& at, std::byte* to, team& threads) {
     const u32 rows_in_group = at.w.slot.group, cols = at.w.slot.cols;  // of the model's matrix
     plain_list<float> turned(at.w.slot.elements()), row(rows_in_group);
@@ -93,10 +93,10 @@ template <class P, class Isa> class weights {
     return pack(plain, to, threads, [](u32, std::span<const std::byte>) {});
   }
 
-  // Bytes of a file that have been packed and are still in memory, over all threads.
+  // Bytes of a file that stay in memory after they were packed, over all threads.
   static constexpr u64 kept_bytes = 8 << 20;
 
-  // Hands what it has packed to drop(), piece by piece, from any thread. Returns the bytes that it took.
+  // Hands packed parts of the file to drop(), piece by piece, from any thread. Returns the bytes of the packed weight.
   static u64 pack(const weight_place& at, std::byte* to, team& threads,
                   function_ref<void(u32 tensor, std::span<const std::byte>)> drop) {
     const weight_slot& slot = at.w.slot;
@@ -104,7 +104,7 @@ template <class P, class Isa> class weights {
       const dtype source = at.from[0].type;
       const u64 item = info(source).bytes;
       float* const vector = reinterpret_cast<float*>(to);
-      for (u32 i = 0; i < slot.elements(); ++i) {  // taps lie [taps][channels]
+      for (u32 i = 0; i < slot.elements(); ++i) {  // taps are stored as [taps][channels]
         float& x = vector[i % slot.cols * slot.rows + i / slot.cols];
         kernels::to_f32(source, at.from[0].bytes.data() + at.row(i).row * item, 1, &x);
         if (at.was == change::plus_one) x -= 1;
@@ -116,7 +116,7 @@ template <class P, class Isa> class weights {
     const auto row_bytes = [&](u32 tensor) { return bytes_of(at.from[tensor].type, slot.cols); };
     const u32 step = static_cast<u32>(kept_bytes / threads.size() / (unit_rows * row_bytes(0))) + 1;
     const auto tensor_of_unit = [&](u32 unit) { return at.row(rows_of_unit(group, unit).first).tensor; };
-    // Where other rows lie between ours they go too; who needs their pages reads them again.
+    // Other weights' rows between these are dropped as well; their pages are read again when needed.
     const auto drop_units = [&](u32 first, u32 last) {
       const u32 tensor = tensor_of_unit(first);
       const auto place = [&](u32 row) {
@@ -134,7 +134,7 @@ template <class P, class Isa> class weights {
     with_format(at.w.as, [&]<dtype As>() {
       taken = kernels::packed<As, Isa>::pack(to, units, slot.cols, [&](auto&& pack_unit) {
         threads.run([&](u32 thread) noexcept {
-          u32 first = 0, next = 0;  // units that this thread packed last, one after the other
+          u32 first = 0, next = 0;  // consecutive units that this thread has packed and not dropped
           const auto drop_packed = [&] {
             if (first < next) drop_units(first, next - 1);
             first = next;

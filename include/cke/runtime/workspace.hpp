@@ -15,8 +15,8 @@
 CKE_COLD_BEGIN
 namespace cke::runtime {
 
-// Where a program's registers are, and what a step is handed. Shared by all sessions of a model: one
-// pass runs at a time. Both executors use it.
+// Places a program's registers, and hands each step its memory. Shared by all sessions of a model: one pass runs at a
+// time.
 template <class P, dtype KV, class Isa> class workspace {
  public:
   static constexpr u32 codes = P::body_count + 2;  // header, bodies, footer
@@ -51,9 +51,9 @@ template <class P, dtype KV, class Isa> class workspace {
 
   const capacity& limits() const { return capacity_; }
   u64 bytes() const { return memory_.size(); }
-  u32 kv_heads() const { return heads_; }  // of the letter that has the most
+  u32 kv_heads() const { return heads_; }  // the most of any layer
 
-  // The state of a step of code `index` (0: header, 1 + variant, last: footer) in a layer, for one thread.
+  // The arguments of a step of code `index` (0: header, 1 + variant, last: footer) in a layer, for one thread.
   CKE_OUT_OF_LINE work prepare(const code& c, u32 index, form f, const instruction& i, const pass& now, u32 thread,
                           const std::byte* const* weight_row, u32 layer, u32 state) const {
     const graph::layout& l = layouts_[f == form::prefill][index];
@@ -70,13 +70,13 @@ template <class P, dtype KV, class Isa> class workspace {
     return w;
   }
 
-  // Logits of the footer's rows, [rows][vocab] with a stride.
+  // The footer's output, [rows][vocab] with a stride.
   view logits(form f) const {
     const code& c = P::footer_code();
     return at(c, layouts_[f == form::prefill][codes - 1], static_cast<reg>(c.regs.size() - 1), {}, 0, 0);
   }
 
-  pass_rows& rows() { return rows_; }  // of the pass that is put together, or runs
+  pass_rows& rows() { return rows_; }  // of the current pass
   // Its rows from `first` on.
   pass last_rows(u32 first) {
     last_rows_.take(rows_, first);
@@ -84,7 +84,7 @@ template <class P, dtype KV, class Isa> class workspace {
     p.skip = first;
     return p;
   }
-  // Ids that a slot takes in it.
+  // Adds the ids of a sequence to it.
   void add(std::span<const u32> ids, const sequence_state<P, KV, Isa>& s) {
     if constexpr (P::slides)
       for (u32 t = 0; t < ids.size(); ++t)

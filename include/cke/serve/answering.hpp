@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// answering.hpp: running jobs of one request as seen from its connection: what arrives, and whether the client still waits.
+// answering.hpp: the running jobs of one request as its connection sees them: deliveries, and whether the client waits.
 #pragma once
 
 #include <sys/socket.h>
@@ -9,12 +9,12 @@
 
 namespace cke::serve {
 
-// Lives on the connection's executor, but for the mailboxes.
+// Everything except the mailboxes is used on the connection's executor alone.
 class answering {
  public:
   answering(tcp::socket& socket, generation_task& task, std::size_t most_unread)
       : socket_(socket), writer_(*task.writer), bell_(std::make_shared<asio::steady_timer>(socket.get_executor())) {
-    // A bell of one connection, rung from the model's thread: its executor hears it, if it still lives then.
+    // Rung from the model's thread; the connection's executor wakes up, unless the connection has gone meanwhile.
     const auto ring = [executor = socket.get_executor(), weak = std::weak_ptr(bell_)] {
       asio::post(executor, [weak] {
         if (const auto bell = weak.lock()) bell->cancel();
@@ -25,7 +25,7 @@ class answering {
   }
   answering(const answering&) = delete;
   answering& operator=(const answering&) = delete;
-  // Whatever ended this, the model need not go on.
+  // However this ends, the model's work for it ends too.
   ~answering() {
     for (const auto& j : jobs_) j->cancelled = true;
     *watching_ = false;
@@ -33,13 +33,13 @@ class answering {
 
   std::span<const std::shared_ptr<job>> jobs() const { return jobs_; }
 
-  // From now on a client that goes away ends its jobs at their next step.
+  // Starts watching the socket: if the client goes away, its jobs end at their next step.
   void watch() {
     socket_.async_wait(tcp::socket::wait_read, [this, alive = watching_](error_code ec) {
       if (!*alive) return;
       char byte;
       const ssize_t n = ec ? 0 : ::recv(socket_.native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-      if (n > 0) return;  // the next request is there already: no news of the client until it is read
+      if (n > 0) return;  // the next request has arrived: until it is read, nothing more is known of the client
       if (n < 0 && (errno == EAGAIN || errno == EINTR)) return watch();
       gone_ = true;
       for (const auto& j : jobs_) j->cancelled = true;
@@ -48,7 +48,8 @@ class answering {
   }
   bool gone() const { return gone_; }
 
-  // Waits until something arrives. The events that it makes, for a stream. Throws api_error where a job failed.
+  // Waits until something arrives, and returns the events to send if the reply is a stream. Throws api_error if a job
+  // failed.
   asio::awaitable<std::string> next() {
     for (;;) {
       bool news = false;

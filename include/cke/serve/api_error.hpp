@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// api_error.hpp: a refusal as OpenAI's API words it: an HTTP status and {"error": {...}}.
+// api_error.hpp: an error in the form of OpenAI's API: an HTTP status and {"error": {...}}.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,7 +14,7 @@ using json = nlohmann::ordered_json;
 struct api_error : std::runtime_error {
   unsigned status;
   std::string type, param, code;  // param and code: null where empty
-  unsigned retry_after = 0;       // seconds, where trying again makes sense
+  unsigned retry_after = 0;       // seconds; 0: trying again makes no sense
 
   api_error(unsigned http, std::string_view kind, const std::string& message, std::string_view of = {},
             std::string_view why = {})
@@ -41,7 +41,7 @@ inline api_error draining() {
   return e;
 }
 
-// Text for a message: bounded, on one line.
+// Text of a client for a message: cut, and on one line.
 inline std::string quote(std::string_view text) {
   constexpr std::size_t most = 60;
   std::string out = "'";
@@ -49,7 +49,7 @@ inline std::string quote(std::string_view text) {
   return out += text.size() > most ? "...'" : "'";
 }
 
-// JSON to send: model output is valid UTF-8 already, names of files need not be.
+// JSON to send. Model output is valid UTF-8 already; names of files may not be.
 inline std::string dump(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 }  // namespace cke::serve

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// body.hpp: an untrusted request body as JSON: bounded, and of one meaning.
+// body.hpp: an untrusted request body as JSON, within limits and without ambiguity.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace cke::serve {
 
 namespace detail {
 
-// Builds the value as it is read, so that nothing grows beyond what the limits allow.
+// Builds the value while reading, so that nothing grows beyond the limits.
 class body_reader final : public nlohmann::json_sax<json> {
  public:
   explicit body_reader(const request_limits& limits) : limits_(limits) {}
@@ -34,7 +34,7 @@ class body_reader final : public nlohmann::json_sax<json> {
     l.keys.push_back(std::move(k));
     return true;
   }
-  // No two readers may disagree on what a body says: of two values of one key neither counts.
+  // Readers of JSON disagree on which of two values of one key counts, so a repeated key is refused.
   bool end_object() override {
     auto sorted = open_.back().keys;
     std::ranges::sort(sorted);
@@ -74,7 +74,7 @@ class body_reader final : public nlohmann::json_sax<json> {
     if (l.value.is_array()) l.value.push_back(std::move(v));
     else {
       auto& entries = static_cast<json::object_t::Container&>(l.value.get_ref<json::object_t&>());
-      entries.emplace_back(l.keys.back(), std::move(v));  // not by key: end_object() looks for twins once
+      entries.emplace_back(l.keys.back(), std::move(v));  // appended unsorted: end_object() looks for repeated keys once
     }
     return true;
   }
@@ -87,8 +87,8 @@ class body_reader final : public nlohmann::json_sax<json> {
 
 }  // namespace detail
 
-// A JSON object. Throws api_error 400 for anything else: bytes that are not UTF-8, lone surrogates,
-// numbers beyond a double, repeated keys, and what is larger than the limits.
+// Reads a JSON object. Throws api_error 400 for anything else: bytes that are not UTF-8, lone surrogates, numbers
+// beyond a double, repeated keys, and bodies beyond the limits.
 inline json parse_body(std::string_view text, const request_limits& limits) {
   if (text.find('\0') != text.npos) throw bad_request("a NUL byte in the body", {}, "invalid_json");
   if (text.starts_with("\xEF\xBB\xBF")) throw bad_request("a byte order mark before the body", {}, "invalid_json");

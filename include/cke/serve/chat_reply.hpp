@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// chat_reply.hpp: what /v1/chat/completions answers: thought, text and tool calls, each in its place.
+// chat_reply.hpp: the answer of /v1/chat/completions: thoughts, text and tool calls in their fields.
 #pragma once
 
 #include "../text/chat/thought_splitter.hpp"
@@ -8,7 +8,7 @@
 
 namespace cke::serve {
 
-// How an answer has to be read.
+// How the model's text is parsed.
 struct chat_reading {
   bool thoughts = false;            // the model can think
   bool in_thought = false;          // the prompt ended inside a thought
@@ -40,7 +40,7 @@ class chat_reply final : public generation_reply {
     std::optional<tool_call_parser> calls{};
     std::size_t called = 0;
     std::vector<token_report> tokens{};  // not sent yet
-    // The whole answer so far.
+    // All of the answer so far.
     std::string thought{}, content{};
     json made = json::array(), logprobs = json::array(), finish = nullptr;
   };
@@ -68,7 +68,7 @@ class chat_reply final : public generation_reply {
     return all;
   }
 
-  // What `text` adds, or with `last` what was held back.
+  // The delta that `text` adds; with `last`, also what was held back.
   void read(std::size_t index, std::string text, bool last, std::vector<json>& out) {
     choice& c = choices_[index];
     if (c.thoughts) {
@@ -91,7 +91,7 @@ class chat_reply final : public generation_reply {
   static void add_content(std::size_t index, std::string text, std::vector<json>& out) {
     if (!text.empty()) out.push_back(part(index, {{"content", std::move(text)}}));
   }
-  // Its arguments come in a delta of their own, as clients expect.
+  // The arguments of a call come in a delta of their own, as clients expect.
   void add_call(std::size_t index, tool_call call, std::vector<json>& out) {
     const std::size_t i = choices_[index].called++;
     const std::string id = call_id_ + std::to_string(index) + '_' + std::to_string(i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// check.hpp: a request against its table of fields: what is left is of the right type and in range.
+// check.hpp: checks a request against its table of fields: every type and every range.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ inline std::string type_of(const json& v) {
   if (v.is_array()) return "an array";
   return v.is_object() ? "an object" : "null";
 }
-// 1.0 is an integer to JSON Schema; beyond 2^53 a double no longer says which one.
+// JSON Schema counts 1.0 as an integer; beyond 2^53 a double no longer identifies one.
 inline bool is_integer(const json& v) {
   if (!v.is_number_float()) return v.is_number_integer();
   const double x = v.get<double>();
@@ -41,7 +41,7 @@ inline std::string words_text(std::span<const std::string_view> words) {
 
 class checker {
  public:
-  // The object's fields; `path` is where it lies in the body, "" or "messages[0]".
+  // Checks an object's fields. `path`: its place in the body, "" or "messages[0]".
   void object(const json& o, std::span<const field> table, const std::string& path) const {
     for (const auto& [key, value] : o.items()) {
       const field* f = find(table, key);
@@ -124,7 +124,7 @@ class checker {
   }
   static void text(const json& v, const field& f, const std::string& path) {
     need(v.is_string(), v, "a string", path);
-    const auto begins = [](char c) { return (c & 0xc0) != 0x80; };  // a character
+    const auto begins = [](char c) { return (c & 0xc0) != 0x80; };  // the first byte of a character
     count(static_cast<std::size_t>(std::ranges::count_if(v.get_ref<const std::string&>(), begins)), f, " characters", path);
   }
   static void word(const json& v, const field& f, const std::string& path) {

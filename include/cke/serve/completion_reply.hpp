@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// completion_reply.hpp: what /v1/completions answers.
+// completion_reply.hpp: the answer of /v1/completions.
 #pragma once
 
 #include <numeric>
@@ -18,7 +18,7 @@ class completion_reply final : public generation_reply {
 
  private:
   struct state {
-    std::string echo;        // that has to come first
+    std::string echo;        // the prompt's text, if it comes first
     std::size_t offset = 0;  // of the next token, in characters
     std::string text{};
     json logprobs = nullptr, finish = nullptr;
@@ -38,7 +38,7 @@ class completion_reply final : public generation_reply {
       all.push_back({{"text", std::move(text)}, {"index", choice}, {"logprobs", logprobs(s, tokens)}, {"finish_reason", finish_reason(end)}});
     };
     for (piece& p : d.pieces) add(std::move(p.text), p.tokens, ending::running);
-    // Always an event of its own: how an answer is cut must not depend on how fast it is read.
+    // Always an event of its own: how an answer is cut into events must not depend on how fast the client reads.
     if (d.end != ending::running) add({}, {}, d.end);
     return all;
   }
@@ -76,7 +76,7 @@ class completion_reply final : public generation_reply {
       }
     return all;
   }
-  // Those of a prompt's answers that are given.
+  // The best answers to a prompt, of all that were made.
   std::vector<std::size_t> best_of(std::size_t first) const {
     std::vector<std::size_t> of_prompt(request_.made);
     std::iota(of_prompt.begin(), of_prompt.end(), first);

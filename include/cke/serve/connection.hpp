@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// connection.hpp: one client: its requests, one after the other, each within its time and size.
+// connection.hpp: one client's requests, one after the other, each with its limits of time and size.
 #pragma once
 
 #include "answering.hpp"
@@ -15,13 +15,13 @@ struct surroundings {
   asio::thread_pool& readers;  // where bodies are parsed, rendered and tokenized
   std::string_view page;       // HTML, for GET /
   bool draining = false;
-  u32 large_bodies = 0;        // that are being read
+  u32 large_bodies = 0;        // being read at the moment
 };
 
-// A place among the large bodies, as long as it lives.
+// Holds one of the limited places for large bodies.
 class body_place {
  public:
-  // Throws api_error where all are taken.
+  // Throws api_error if all are taken.
   body_place(surroundings& around, bool large) : around_(around), taken_(large) {
     if (large && around.large_bodies == around.limits.large_bodies) throw overloaded("too many large requests at a time");
     around.large_bodies += taken_;
@@ -40,14 +40,14 @@ class connection {
  public:
   connection(tcp::socket socket, surroundings& around) : stream_(std::move(socket)), around_(around) {}
 
-  // Returns when the client is gone, has done something wrong, or the server ends.
+  // Returns when the client has gone or has broken the protocol, or the server ends.
   asio::awaitable<void> run() {
     while (co_await one_request()) {
     }
     error_code ignored;
     stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
   }
-  // Nothing of a request is there yet.
+  // Whether no part of a request has arrived yet.
   bool idle() const { return idle_; }
   void close() { stream_.close(); }
 
@@ -56,7 +56,7 @@ class connection {
   template <class Duration> void within(Duration d) { stream_.expires_after(d); }
   static auto into(error_code& ec) { return asio::redirect_error(asio::use_awaitable, ec); }
 
-  // True: another may follow.
+  // True: another request may follow.
   asio::awaitable<bool> one_request() {
     if (!co_await something_arrives()) co_return false;
     parser p;
@@ -102,9 +102,9 @@ class connection {
   const request_limits& limits() const { return around_.answers.limits(); }
   metrics& count() { return around_.answers.counts(); }
 
-  // What can be said before the body is here. Throws api_error.
+  // Checks that need no body. Throws api_error.
   void meet(const http_request& r) {
-    // What a proxy before this server might read otherwise: which host is meant, and where the body ends.
+    // Headers that a proxy in front of this server might read differently: the host, and where the body ends.
     if (r.count(http::field::host) > 1) throw bad_request("more than one Host header", {}, "bad_http");
     const std::size_t codings = r.count(http::field::transfer_encoding);
     if (codings > 1 || (codings == 1 && !beast::iequals(r[http::field::transfer_encoding], "chunked")))
@@ -129,7 +129,7 @@ class connection {
     const auto key = around_.door.key_of(view(r[http::field::authorization]));
     if (!key && !route_->open) throw api_error(401, "authentication_error", "an API key is needed: Authorization: Bearer KEY", {}, "invalid_api_key");
     owner_ = key.value_or(0);
-    // A page of another site can send text, but no JSON, without being allowed to.
+    // Without permission (CORS) a page of another site can send text, but not JSON.
     if (route_->method == "POST" && !is_json(view(r[http::field::content_type])))
       throw api_error(415, "invalid_request_error", "the body must be application/json", {}, "unsupported_media_type");
   }
@@ -164,7 +164,7 @@ class connection {
     co_return co_await send(refusal(*wrong, r.version(), r.keep_alive()), r.keep_alive());
   }
 
-  // It may talk to this server, and to nobody else.
+  // The page may connect to this server only.
   void set_page(http_response& r) const {
     r.body() = around_.page;
     r.set("Content-Security-Policy", "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
@@ -172,7 +172,7 @@ class connection {
     r.set("Referrer-Policy", "no-referrer");
   }
 
-  // f() on a thread that may take its time.
+  // Runs f() on a reader thread, so that this executor is not blocked.
   template <class F> asio::awaitable<std::invoke_result_t<F>> read(F f) {
     return asio::co_spawn(around_.readers, [f = std::move(f)]() -> asio::awaitable<std::invoke_result_t<F>> { co_return f(); }, asio::use_awaitable);
   }
@@ -201,14 +201,14 @@ class connection {
     co_return co_await send(std::move(out), r.keep_alive());
   }
   asio::awaitable<bool> stream_events(answering& a, generation_task& task, const http_request& r) {
-    const bool chunked = r.version() >= 11;  // else the answer ends where the connection does
+    const bool chunked = r.version() >= 11;  // HTTP/1.0: the end of the connection ends the answer
     http_response head(http::status::ok, r.version());
     set_common(head, event_type, chunked && r.keep_alive());
     if (!origin_.empty()) add_origin(head);
     head.chunked(chunked);
     std::ostringstream text;
     text << head.base();
-    // No co_await inside && or ||: g++ 12 evaluates it whatever stands on the left.
+    // No co_await inside && or ||: g++ 12 evaluates it regardless of the left side.
     if (!co_await write(text.str())) co_return false;
     std::string events = task.writer->opening();
     bool failed = false;
@@ -217,7 +217,7 @@ class connection {
       if (a.done()) break;
       try {
         events = co_await a.next();
-      } catch (const api_error& e) {  // too late for a status
+      } catch (const api_error& e) {  // the status has been sent already
         events = "data: " + dump(e.body()) + "\n\n";
         failed = true;
       }
@@ -262,7 +262,8 @@ class connection {
     co_await http::async_write(stream_, r, into(ec));
     co_return !ec && keep_alive && !around_.draining;
   }
-  // Says what was wrong, and waits until the client has read it: bytes that nobody reads would reset the connection.
+  // Sends the error, then reads until the client closes: unread bytes from the client would reset the connection before
+  // the error has arrived.
   asio::awaitable<bool> refuse(std::optional<api_error> why, unsigned version) {
     if (!why) co_return false;
     ++count().refused;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// constraint.hpp: what a request says of the form of its answer, as a grammar.
+// constraint.hpp: a grammar for the form of the answer that a request asks for.
 #pragma once
 
 #include "../text/grammar/gbnf.hpp"
@@ -7,18 +7,18 @@
 
 namespace cke::serve {
 
-// How a model's answers are built.
+// The parts of a model's answers, by its template.
 struct answer_form {
-  u32 think = no_token, end_think = no_token;  // tokens around a thought; none: it has none, or not as tokens
-  bool thoughts = false;                       // it can think
-  const tool_form* calls = nullptr;            // null: its template teaches none that is known
-  u32 open_mark = no_token;                    // the token that a call begins with; none: several, or no mark
+  u32 think = no_token, end_think = no_token;  // tokens around a thought; no_token: no thoughts, or the marks are not tokens
+  bool thoughts = false;                       // the model can think
+  const tool_form* calls = nullptr;            // null: the template has no known form of calls
+  u32 open_mark = no_token;                    // the token that a call begins with; no_token: several tokens, or no mark
   std::vector<u32> call_marks{};               // special tokens that are part of calls
 };
 
 namespace detail {
 
-// The functions that may be called: all of the request, or the named one.
+// The functions that may be called: all of the request's, or the named one.
 inline std::vector<const json*> callable(const json& body) {
   std::vector<const json*> all;
   const json* choice = given(body, "tool_choice");
@@ -46,8 +46,7 @@ inline std::string json_call_rule(const tool_form& form, const json& function, j
   return "\"{\" " + ws + ' ' + key("name") + gbnf::literal(json(name).dump()) + " \",\" " + ws + ' ' + key(form.arguments) + arguments + ' ' + ws + " \"}\"";
 }
 
-// Rules for calls: `calls` is one or more, as the model writes them, and `behind` what follows the
-// mark of one.
+// Rules for calls: `calls` is one or more as the model writes them, `unmarked` is the same without the mark before it.
 inline std::string call_rules(const tool_form& form, std::span<const json* const> functions, bool one, json_schema_rules& rules) {
   std::string alternatives;
   for (const json* f : functions) {
@@ -65,11 +64,11 @@ inline std::string call_rules(const tool_form& form, std::span<const json* const
   };
   if (form.open.empty()) return text + "calls ::= " + repeated("call", "; ") + '\n';
   const bool by_name = form.named_first, bare = by_name || (form.tagged() && !form.tags.lines);
-  std::string behind = bare ? "call" : form.listed ? "\"[\" " + repeated("call", ", ") + " \"]\"" : "\"\\n\" call \"\\n\"";
-  if (!form.close.empty()) behind += ' ' + gbnf::literal(form.close);
-  text += "behind ::= " + behind + '\n';
+  std::string unmarked = bare ? "call" : form.listed ? "\"[\" " + repeated("call", ", ") + " \"]\"" : "\"\\n\" call \"\\n\"";
+  if (!form.close.empty()) unmarked += ' ' + gbnf::literal(form.close);
+  text += "unmarked ::= " + unmarked + '\n';
   if (form.tagged()) text += text_rules(form.tags.behind_value);
-  const std::string marked = gbnf::literal(form.open) + " behind";
+  const std::string marked = gbnf::literal(form.open) + " unmarked";
   return text + "calls ::= " + (form.listed && !by_name ? marked : repeated(marked, by_name ? "" : "\n")) + '\n';
 }
 
@@ -81,7 +80,7 @@ inline std::shared_ptr<const grammar> parsed(const std::string& text, const char
   }
 }
 
-// The rule of the document that response_format asks for; empty: any text.
+// The rule for the document that response_format asks for; empty: any text.
 inline std::string document_rule(const json& body, json_schema_rules& rules) {
   const json* format = given(body, "response_format");
   if (!format || (*format)["type"] == "text") return {};
@@ -99,14 +98,14 @@ inline std::string document_rule(const json& body, json_schema_rules& rules) {
 
 }  // namespace detail
 
-// Of a checked body of /v1/completions.
+// The constraint of a checked body of /v1/completions.
 inline wanted_grammar completion_constraint(const json& body) {
   wanted_grammar w;
   if (const json* g = detail::given(body, "grammar")) w.text = g->get<std::string>(), w.of = detail::parsed(w.text, "grammar");
   return w;
 }
 
-// Of a checked body of /v1/chat/completions; `in_thought`: its prompt ends within a thought. Throws
+// The constraint of a checked body of /v1/chat/completions; `in_thought`: the prompt ends inside a thought. Throws
 // api_error.
 inline wanted_grammar chat_constraint(const json& body, const answer_form& form, bool in_thought) {
   using namespace detail;
@@ -129,7 +128,7 @@ inline wanted_grammar chat_constraint(const json& body, const answer_form& form,
   if (forced || (may_call && form.calls && !w.of && (!document.empty() || strict || single))) {
     const std::string calls = call_rules(*form.calls, functions, single, rules);
     const bool only_calls = forced || document.empty();
-    w.text = calls + "root ::= " + (forced ? "calls" : only_calls ? "behind" : "calls | " + document) + '\n' + rules.rules();
+    w.text = calls + "root ::= " + (forced ? "calls" : only_calls ? "unmarked" : "calls | " + document) + '\n' + rules.rules();
     w.marks = form.call_marks;
     if (!forced && only_calls) {
       w.place.mark = form.open_mark;

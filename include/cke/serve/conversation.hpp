@@ -10,7 +10,7 @@ namespace cke::serve {
 
 namespace detail {
 
-// A list of text parts is their lines.
+// A list of text parts becomes lines.
 inline json joined(const json& content) {
   if (!content.is_array()) return content;
   std::string text;
@@ -18,7 +18,7 @@ inline json joined(const json& content) {
   return text;
 }
 
-// Templates print arguments with tojson: they want what the text says, not the text.
+// Templates print arguments with tojson, so they get the parsed value, not its text.
 inline json with_arguments(json call, const std::string& path, const request_limits& limits) {
   json& arguments = call["function"]["arguments"];
   try {
@@ -59,7 +59,7 @@ inline jinja::value value_of(const json& v, const char* param) {
 
 }  // namespace detail
 
-// Of a checked body. Throws api_error.
+// The variables of a checked body. Throws api_error.
 inline jinja::conversation conversation_of(const json& body, const request_limits& limits) {
   using namespace detail;
   jinja::conversation c;
@@ -78,7 +78,7 @@ inline jinja::conversation conversation_of(const json& body, const request_limit
   return c;
 }
 
-// The prompt that the model's template makes of it. Throws api_error: also where the template refuses.
+// The prompt that the model's template renders. Throws api_error, also if the template raises an error.
 inline std::vector<chat_segment> rendered(const jinja::conversation& c, const served_model& model) {
   if (!model.form) throw bad_request("the model has no chat template: use /v1/completions", {}, "unsupported_operation");
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// embedding_reply.hpp: what /v1/embeddings answers.
+// embedding_reply.hpp: the answer of /v1/embeddings.
 #pragma once
 
 #include <bit>
@@ -27,7 +27,7 @@ inline std::string base64(std::span<const unsigned char> bytes) {
 
 class embedding_reply final : public reply {
  public:
-  // Of text i, order i % orders has told; each its own in order.
+  // Text i belongs to order i % orders; an order delivers its texts in order.
   embedding_reply(const served_model& model, std::size_t texts, std::size_t orders, bool as_base64)
       : model_(model), base64_(as_base64), vectors_(texts), told_(orders), counts_(orders) {}
 
@@ -46,7 +46,7 @@ class embedding_reply final : public reply {
   }
 
  private:
-  // The floats' bytes, as numpy reads them.
+  // The bytes of little-endian f32, as numpy reads them.
   static std::string base64_text(std::span<const float> numbers) {
     static_assert(std::endian::native == std::endian::little);
     return '"' + detail::base64({reinterpret_cast<const unsigned char*>(numbers.data()), numbers.size_bytes()}) + '"';
@@ -55,7 +55,7 @@ class embedding_reply final : public reply {
   const served_model& model_;
   const bool base64_;
   std::vector<std::string> vectors_;  // as JSON
-  std::vector<std::size_t> told_;     // vectors of each order so far
+  std::vector<std::size_t> told_;     // vectors delivered by each order
   std::vector<token_counts> counts_;
 };
 

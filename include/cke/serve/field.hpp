@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// field.hpp: what a field of a request may be; a table of them drives checks, errors and the OpenAPI document.
+// field.hpp: a field of a request; tables of them drive checks, errors and the OpenAPI document.
 #pragma once
 
 #include <array>
@@ -26,7 +26,7 @@ enum class kind : u8 {
   anything,  // an object whose keys are the model's or the caller's own
 };
 
-// null is always the same as no value: the default, which `about` names.
+// null always means the default, which `about` names.
 struct field {
   std::string_view name;
   kind is;
@@ -34,12 +34,12 @@ struct field {
   std::span<const std::string_view> words{};
   std::span<const field> fields{};
   bool required = false;
-  // Not empty: a list in JSON. cke does not honour the field, and refuses all values but these, which change nothing.
+  // If not empty, a JSON list: cke does not implement the field, and accepts only these values, which change nothing.
   std::string_view neutral{};
   std::string_view about{};
 };
 
-// A parameter list can be put together of several tables.
+// A parameter list, concatenated from several tables.
 template <std::size_t... N> constexpr auto together(const std::array<field, N>&... tables) {
   std::array<field, (N + ...)> all{};
   std::size_t at = 0;

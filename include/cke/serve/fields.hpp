@@ -6,8 +6,8 @@
 
 namespace cke::serve::fields {
 
-inline constexpr double any = 9007199254740992;  // 2^53: beyond it JSON's readers disagree
-inline constexpr double body = 1 << 30;          // no bound of its own: the body's limit counts
+inline constexpr double any = 9007199254740992;  // 2^53: readers of JSON disagree beyond it
+inline constexpr double body = 1 << 30;          // no bound except the body's limit
 
 inline constexpr std::array<std::string_view, 5> roles{"system", "developer", "user", "assistant", "tool"};
 inline constexpr std::array<std::string_view, 1> text_part{"text"}, function{"function"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// grammar_shelf.hpp: grammars that answers were made by, and what was found out about them.
+// grammar_shelf.hpp: a cache of grammars with the tokens that each of their states allows; eviction is LRU.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ class grammar_shelf {
  public:
   explicit grammar_shelf(const tokenizer& tokens) : tokens_(tokens) {}
 
-  // Null where any text will do.
+  // Null: any text is allowed.
   std::unique_ptr<token_filter> filter(const order& what) {
     if (!what.form.of) return nullptr;
     return std::make_unique<grammar_filter>(known(what.form), tokens_, what.stop_ids, what.form.place);
@@ -28,7 +28,7 @@ class grammar_shelf {
     std::shared_ptr<token_grammar> of;
   };
 
-  // The last used is the last of all.
+  // Entries are in order of use, the most recent last.
   std::shared_ptr<token_grammar> known(const wanted_grammar& w) {
     const auto at = std::ranges::find_if(entries_, [&](const entry& e) { return e.text == w.text && e.marks == w.marks; });
     entry e{w.text, w.marks, nullptr};
@@ -46,7 +46,7 @@ class grammar_shelf {
 
   const tokenizer& tokens_;
   std::vector<entry> entries_;
-  std::map<std::vector<u32>, std::shared_ptr<const token_trie>> tries_;  // marks: none, or those of calls
+  std::map<std::vector<u32>, std::shared_ptr<const token_trie>> tries_;  // by marks: none, or those of calls
 };
 
 }  // namespace cke::serve

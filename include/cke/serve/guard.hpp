@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// guard.hpp: who may ask: host names against DNS rebinding, origins, API keys.
+// guard.hpp: access control: host names (against DNS rebinding), origins, API keys.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +14,13 @@
 namespace cke::serve {
 
 struct guard_options {
-  std::vector<std::string> hosts;    // names that a browser may know this server by, besides the loopback's
-  std::vector<std::string> keys;     // none: everybody may ask
-  std::string cors_origin;           // whose pages may read answers; empty: only our own
+  std::vector<std::string> hosts;    // names that a browser may use for this server, besides the loopback's
+  std::vector<std::string> keys;     // none: no key is needed
+  std::string cors_origin;           // whose pages may read answers; empty: this server's alone
 };
 
-// The keys in a file's text, one a line. Throws Error{config_range} for one that is too easy to guess, and for none.
+// The keys in a file's text, one a line. Throws Error{config_range} for a key that is too easy to guess, and for no
+// key.
 inline std::vector<std::string> parse_keys(std::string_view text, const std::string& file) {
   std::vector<std::string> keys;
   while (!text.empty()) {
@@ -59,7 +60,8 @@ class guard {
 
   bool allows_origin(std::string_view origin) const { return !options_.cors_origin.empty() && origin == options_.cors_origin; }
 
-  // The number of the key in "Bearer KEY", 1 for the first; 0 where nobody is asked for one. Takes the same time for every wrong key.
+  // The number of the key in "Bearer KEY", 1 for the first; 0 if no key is needed. Takes the same time for every wrong
+  // key.
   std::optional<u32> key_of(std::string_view authorization) const {
     if (!asks_for_keys()) return 0;
     constexpr std::string_view scheme = "bearer ";
@@ -74,16 +76,16 @@ class guard {
   }
 
  private:
-  // A key in memory of one size, so that a comparison says nothing by its time.
+  // A key padded to a fixed size, so that comparisons take constant time.
   struct padded {
     std::array<unsigned char, 257> bytes{};
     std::size_t size;
     explicit padded(std::string_view key) : size(key.size()) { std::copy_n(key.begin(), std::min(key.size(), bytes.size()), bytes.begin()); }
-    // 1 or 0, without a branch on what the bytes are
+    // 1 or 0, without a branch on the bytes
     u32 equals(const padded& other) const {
       std::size_t differ = size ^ other.size;
       for (std::size_t i = 0; i < bytes.size(); ++i) differ |= static_cast<std::size_t>(bytes[i] ^ other.bytes[i]);
-      asm volatile("" : "+r"(differ));  // the compiler must not find out and leave early
+      asm volatile("" : "+r"(differ));  // keeps the compiler from leaving the loop early
       return static_cast<u32>(((differ | (0 - differ)) >> (8 * sizeof differ - 1)) ^ 1);
     }
   };

@@ -33,7 +33,7 @@ using http_response = http::response<http::string_body>;
 
 inline std::string_view view(beast::string_view s) { return {s.data(), s.size()}; }
 
-// What every answer says besides its body. Nothing of the request is repeated in it.
+// Headers of every response. Nothing of the request is repeated in them.
 inline void set_common(http_response& r, std::string_view type, bool keep_alive) {
   const auto field = [&](const char* name, std::string_view value) { r.set(name, beast::string_view(value.data(), value.size())); };
   field("Content-Type", type);
@@ -50,7 +50,7 @@ inline http_response refusal(const api_error& e, unsigned version, bool keep_ali
   return r;
 }
 
-// What went wrong while a request was read; null: there is nobody to tell, or (after a timeout) no connection.
+// The error to send if reading a request has failed; null: the client, or after a timeout the connection, has gone.
 inline std::optional<api_error> read_error(const error_code& ec) {
   if (ec == http::error::header_limit || ec == http::error::buffer_overflow)
     return api_error(431, "invalid_request_error", "the header is too large", {}, "header_too_large");

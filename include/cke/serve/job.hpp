@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// job.hpp: one answer that is wanted of the model, and the mailbox that it arrives in.
+// job.hpp: one answer to be generated, and the mailbox that it arrives in.
 #pragma once
 
 #include <atomic>
@@ -22,15 +22,15 @@ using clock = std::chrono::steady_clock;
 // The form of an answer.
 struct wanted_grammar {
   std::string text{};                     // GBNF
-  std::shared_ptr<const grammar> of{};    // the same, read; null: any text
+  std::shared_ptr<const grammar> of{};    // the same, parsed; null: any text
   grammar_place place{};
-  std::vector<u32> marks{};               // special tokens that are text of it, sorted
+  std::vector<u32> marks{};               // special tokens that count as text in it, sorted
 };
 
-// What is wanted. The sampler is seeded by the job alone, so that neighbours cannot shift its numbers.
+// What to generate. The sampler is seeded by the order alone, so that neighbours in a pass cannot shift its numbers.
 struct order {
   std::vector<u32> prompt;  // at least one id, at most the context
-  std::vector<std::vector<u32>> texts{};  // instead, each the same: they are embedded, one after the other
+  std::vector<std::vector<u32>> texts{};  // instead of a prompt: texts to embed, one after the other
   embed_options embed{};
   sampling sample{};
   u32 max_tokens = 0;
@@ -40,9 +40,9 @@ struct order {
   wanted_grammar form{};
   bool logprobs = false;
   u32 top_logprobs = 0;
-  bool ranked = false;            // the answer's log-probability is wanted, as a whole
-  bool prompt_logprobs = false;   // of the prompt's tokens too: they come with the first piece
-  u32 owner = 0;                  // whose cached prompts may be used: those of the same API key
+  bool ranked = false;            // the log-probability of the whole answer is needed
+  bool prompt_logprobs = false;   // also of the prompt's tokens, which come with the first piece
+  u32 owner = 0;                  // the API key; cached prompts are shared within one key only
 
   bool embeds() const { return !texts.empty(); }
   std::size_t tokens() const {
@@ -61,19 +61,19 @@ struct token_report {
 
 enum class ending : u8 { running, stop, length, cancelled, failed };
 
-// Text that became certain, and the tokens since the piece before.
+// Text that became certain, and the tokens since the last piece.
 struct piece {
   std::string text;
-  std::vector<token_report> tokens{};  // where log-probabilities are wanted
-  std::vector<float> embedding{};      // of the next text; there are no more of them than the request has texts
+  std::vector<token_report> tokens{};  // if log-probabilities are asked for
+  std::vector<float> embedding{};      // of the next text of the order
 };
 
 struct token_counts {
   u32 prompt = 0, cached = 0, generated = 0;
-  double logprob = 0;  // of what was generated, where the order is ranked
+  double logprob = 0;  // of the generated tokens, if the order is ranked
 };
 
-// What has arrived: pieces in order, and how it ended once it did.
+// What has arrived: pieces in order, and the ending if there is one.
 struct delivery {
   std::vector<piece> pieces;
   ending end = ending::running;
@@ -81,12 +81,12 @@ struct delivery {
   token_counts counts{};
 };
 
-// The model's thread puts, a connection takes. `wake` is called by whoever puts something into an empty box.
+// The model's thread puts, a connection takes. put() and close() call `wake` if the box was empty.
 class mailbox {
  public:
   mailbox(std::size_t most_bytes, std::function<void()> wake) : most_(most_bytes), wake_(std::move(wake)) {}
 
-  // False: the reader is too far behind.
+  // False: more than `most_bytes` wait to be taken.
   bool put(piece p, const token_counts& counts) {
     return deliver([&] {
       bytes_ += p.text.size() + p.tokens.size() * sizeof(token_report);
@@ -135,7 +135,7 @@ struct job {
 
   const order what;
   mailbox box;
-  std::atomic<bool> cancelled = false;  // looked at before each step
+  std::atomic<bool> cancelled = false;  // read before each step
   const clock::time_point asked = clock::now();
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// limits.hpp: how much of everything the server takes; every bound that a client can run into.
+// limits.hpp: every bound that a client of the server can run into.
 #pragma once
 
 #include <chrono>
@@ -8,16 +8,16 @@
 
 namespace cke::serve {
 
-// What one request may hold. Checked before anything of that size is allocated.
+// Sizes of one request, checked before anything of that size is allocated.
 struct request_limits {
   std::size_t body = std::size_t{4} << 20;     // bytes
   std::size_t header = std::size_t{16} << 10;  // bytes, the request line included
-  std::size_t depth = 32;                      // JSON inside JSON
+  std::size_t depth = 32;                      // of nested JSON
   std::size_t values = 400'000;                // of JSON, in one body
   std::size_t keys = 1024;                     // of one JSON object
 };
 
-// Who may be connected, and how long each thing may take.
+// Connections, and how long each step of one may take.
 struct connection_limits {
   using seconds = std::chrono::seconds;
   u32 connections = 1024;
@@ -28,7 +28,7 @@ struct connection_limits {
   seconds idle{60};                               // between two requests of a connection
   seconds write{30};                              // for one write to a client that does not read
   std::size_t unread = std::size_t{1} << 20;      // bytes of an answer that wait for the client
-  int send_buffer = 256 << 10;                    // bytes that the system keeps for it; left alone, it would keep megabytes
+  int send_buffer = 256 << 10;                    // bytes that the kernel buffers for the client; its default grows to megabytes
   seconds drain{30};                              // for running answers after SIGTERM
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// metrics.hpp: what the server did so far, as Prometheus reads it.
+// metrics.hpp: the server's counters and histograms, in Prometheus' text format.
 #pragma once
 
 #include <array>
@@ -43,7 +43,7 @@ class histogram {
   std::atomic<u64> nanoseconds_{};
 };
 
-// One row for each figure: its name, its type, what it says. Names are llama.cpp's where it has one.
+// One row for each metric: name, type, help text. Names are llama.cpp's if it has the metric.
 struct metrics {
   using number = std::atomic<u64>;
   number requests, refused, cancelled, prompt_tokens, cached_tokens, generated_tokens, draft_tokens, draft_accepted_tokens, passes, pass_rows, pass_nanoseconds;
@@ -57,7 +57,7 @@ struct metrics {
     } rows[] = {
         {"requests_total", "counter", "Answers that were asked for.", of(requests)},
         {"requests_refused_total", "counter", "Requests answered with a 4xx or 5xx status.", of(refused)},
-        {"requests_cancelled_total", "counter", "Answers that were given up because nobody waits for them.", of(cancelled)},
+        {"requests_cancelled_total", "counter", "Answers cancelled because their client has gone.", of(cancelled)},
         {"prompt_tokens_total", "counter", "Prompt tokens processed.", of(prompt_tokens)},
         {"prefix_hit_tokens_total", "counter", "Prompt tokens that a cache had already.", of(cached_tokens)},
         {"tokens_predicted_total", "counter", "Tokens generated.", of(generated_tokens)},

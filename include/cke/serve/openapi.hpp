@@ -11,7 +11,7 @@ namespace detail {
 
 json object_schema(std::span<const field> table, u32 vocab);
 
-// Whole numbers are spelled as such: readers of the document take 9.2e18 for another one.
+// Whole numbers are written without an exponent: readers of the document would take 9.2e18 for another number.
 inline json bounded(const field& f) {
   if (f.is == kind::integer) return {{"type", "integer"}, {"minimum", static_cast<i64>(f.least)}, {"maximum", static_cast<u64>(f.most)}};
   return {{"type", "number"}, {"minimum", f.least}, {"maximum", f.most}};
@@ -98,7 +98,7 @@ inline json operation(const route& r, bool keys, u32 vocab) {
 
 }  // namespace detail
 
-// `keys`: whether API keys are asked for. `vocab`: of the tokenizer.
+// `keys`: whether API keys are needed. `vocab`: of the tokenizer.
 inline json openapi_document(std::string_view version, bool keys, u32 vocab) {
   const json text{{"type", "string"}}, maybe{{"type", {"string", "null"}}};
   json doc{{"openapi", "3.1.0"}, {"info", {{"title", "cke serve"}, {"version", version}, {"license", {{"name", "MIT"}}}}}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// reply.hpp: what a request is answered with; and what both kinds of generation share: choices, usage, events.
+// reply.hpp: the interface of a reply, and what chat and completions share: choices, usage, events.
 #pragma once
 
 #include "../text/tokenizer/detokenizer.hpp"
@@ -9,13 +9,13 @@ namespace cke::serve {
 
 namespace detail {
 
-// JSON holds text, and a token need not be text: what is none becomes U+FFFD.
+// A token's bytes may not be valid UTF-8, which JSON needs: invalid ones become U+FFFD.
 inline std::string valid_utf8(std::string_view bytes) {
   utf8_stream stream;
   std::string text(stream.push(bytes));
   return text += stream.finish();
 }
-// The model may have more rows than the tokenizer has tokens; they stand for nothing.
+// The model may have more rows than the tokenizer has tokens; the text of those is empty.
 inline std::string_view bytes_of(u32 id, const tokenizer& tokens) {
   return id < tokens.vocab_size() ? tokens.piece(id) : std::string_view{};
 }
@@ -24,24 +24,24 @@ inline json utf8_bytes(std::string_view bytes) {
   for (const char c : bytes) list.push_back(static_cast<unsigned char>(c));
   return list;
 }
-// JSON has no -inf; OpenAI writes this for what cannot happen.
+// JSON has no -inf; OpenAI writes this for probability 0.
 inline json number_of(float logprob) { return std::max(logprob, -9999.0f); }
 
 }  // namespace detail
 
-// Gathers what arrives for each order. A stream is told of it at once, else whole() at the end.
+// Collects what arrives for each order: a stream sends it as events, any other reply by whole() at the end.
 class reply {
  public:
   virtual ~reply() = default;
-  // The events that come before all others, and those behind them.
+  // The first and the last events of a stream.
   virtual std::string opening() { return {}; }
   virtual std::string closing() const { return {}; }
-  // What a delivery adds. For a stream: its events.
+  // Adds a delivery; returns its events, for a stream.
   virtual std::string take(std::size_t order, delivery d) = 0;
   virtual std::string whole() = 0;
 };
 
-// An order is a choice.
+// Each order is a choice of the reply.
 class generation_reply : public reply {
  public:
   generation_reply(const served_model& model, const generation_request& request, std::string id, std::string object)
@@ -67,7 +67,7 @@ class generation_reply : public reply {
   }
 
  protected:
-  // Choices as a stream's events have them: what is new.
+  // The new part of a choice, for a stream's event.
   virtual std::vector<json> parts(std::size_t choice, delivery d) = 0;
   virtual void merge(std::size_t choice, json part) = 0;
   virtual json choices() = 0;

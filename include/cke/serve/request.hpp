@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// request.hpp: a checked body as what is wanted of the model.
+// request.hpp: a checked body as orders for the model.
 #pragma once
 
 #include <random>
@@ -11,27 +11,27 @@
 
 namespace cke::serve {
 
-// What is served. Outlives the server; immutable.
+// The model that is served. Immutable, and outlives the server.
 struct served_model {
   std::string id;
   const tokenizer& tokens;
   const chat_form* form;        // null: no chat template
-  std::vector<u32> stop_ids;    // that end a text
-  std::vector<u32> chat_stops;  // that end an answer
+  std::vector<u32> stop_ids;    // ids that end a text
+  std::vector<u32> chat_stops;  // ids that end an answer
   u32 vocab_size = 0, context = 0;
   u32 dim = 0;                            // of an embedding
   text::pooling pooling = text::pooling::last;
 };
 
-// The prompts, and how to go on from each.
+// The prompts, and how to continue each of them.
 struct generation_request {
   order how;                                // without a prompt
   std::vector<std::vector<u32>> prompts;
-  std::optional<u32> max_tokens;            // absent: what the context leaves
-  u32 n = 1, made = 1;                      // answers to a prompt, and those that they are the best of
+  std::optional<u32> max_tokens;            // absent: all that the context has room for
+  u32 n = 1, made = 1;                      // answers to give to a prompt, the best of `made`
   bool stream = false, include_usage = false, echo = false;
 
-  // One order for each answer that is made: those of the first prompt, then of the second.
+  // One order for each answer to make, those of the first prompt first.
   std::vector<order> orders(u32 context) const {
     std::vector<order> all;
     for (const auto& prompt : prompts)
@@ -109,7 +109,7 @@ inline void need_ids(std::span<const u32> ids, const served_model& model, const 
       throw bad_request(std::string(param) + ": expected ids below " + std::to_string(model.vocab_size) + ", found " + std::to_string(id), param, "invalid_value");
 }
 
-// What both kinds of generation share.
+// Fields that completions and chat share.
 inline generation_request common_request(const json& body, const served_model& model, const std::vector<u32>& stop_ids) {
   need_model(body, model);
   generation_request r;
@@ -132,7 +132,7 @@ inline std::vector<u32> ids_of(const json& list) {
   return ids;
 }
 
-// A text, ids, or a list of either. `control`: whether control tokens in a text are those tokens.
+// A text, ids, or a list of either. `control`: whether names of control tokens in a text become those tokens.
 inline std::vector<std::vector<u32>> token_lists(const json& given, const served_model& model, bool control, const char* param) {
   std::vector<std::vector<u32>> all;
   const auto add = [&](const json& one) {
@@ -147,7 +147,7 @@ inline std::vector<std::vector<u32>> token_lists(const json& given, const served
 
 }  // namespace detail
 
-// A checked body of /v1/completions. Throws api_error.
+// From a checked body of /v1/completions. Throws api_error.
 inline generation_request completion_request(const json& body, const served_model& model) {
   using namespace detail;
   generation_request r = common_request(body, model, model.stop_ids);
@@ -165,7 +165,8 @@ inline generation_request completion_request(const json& body, const served_mode
   return r;
 }
 
-// A checked body of /v1/embeddings: text i is of order i % orders, and there are at most so many. Throws api_error.
+// From a checked body of /v1/embeddings, in at most `orders` orders: text i belongs to order i % orders. Throws
+// api_error.
 inline std::vector<order> embedding_orders(const json& body, const served_model& model, u32 most) {
   using namespace detail;
   need_model(body, model);
@@ -179,7 +180,7 @@ inline std::vector<order> embedding_orders(const json& body, const served_model&
   return all;
 }
 
-// A checked body of /v1/chat/completions, and its rendered prompt. Throws api_error.
+// From a checked body of /v1/chat/completions and its rendered prompt. Throws api_error.
 inline generation_request chat_request(const json& body, const served_model& model, std::span<const chat_segment> prompt) {
   using namespace detail;
   generation_request r = common_request(body, model, model.chat_stops);

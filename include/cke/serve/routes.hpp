@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// routes.hpp: every address that the server answers, and what may be sent there.
+// routes.hpp: every route of the server, with the fields of its body.
 #pragma once
 
 #include "fields.hpp"
@@ -11,11 +11,11 @@ enum class action : u8 {
 };
 
 struct route {
-  std::string_view method, path;  // a path that ends in '/' is the beginning of one, with a model's id behind it
+  std::string_view method, path;  // a path that ends in '/' is a prefix; a model's id follows it
   action does;
   std::span<const field> body{};  // of a POST
   bool open = false;              // needs no API key
-  std::string_view type;          // of its answer
+  std::string_view type;          // of its response
   std::string_view about;
 };
 

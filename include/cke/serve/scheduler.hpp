@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// scheduler.hpp: many answers through one model: a thread, a queue, slots, and steps that all of them share.
+// scheduler.hpp: continuous batching: a thread, a queue, and slots that take each pass over the weights together.
 #pragma once
 
 #include <condition_variable>
@@ -15,18 +15,18 @@ namespace cke::serve {
 struct scheduler_options {
   u32 slots = 4;    // answers that run at the same time
   u32 queue = 64;   // answers that may wait
-  u32 chunk = 512;  // most prompt tokens of one step, so that running answers do not wait for long
-  bool share = true;  // prompts that begin alike are computed once, whoever sent them
-  bool slide = false;  // answers go on behind the context
-  u32 draft = 0;      // ids guessed ahead in one step, of all answers together
-  any_model* smaller = nullptr;  // what guesses them; null: each answer's text
+  u32 chunk = 512;  // prompt tokens of one step at most, so that running answers do not wait for long
+  bool share = true;  // prefix cache: the common prefix of prompts is computed once, also across clients
+  bool slide = false;  // answers continue beyond the context
+  u32 draft = 0;      // ids guessed ahead in one step, for all answers together
+  any_model* smaller = nullptr;  // the model that guesses them; null: ngram_draft
 };
 
 // What /slots shows.
 struct slot_view {
   bool busy = false;
   token_counts counts{};
-  u32 prompt = 0, held = 0;  // tokens of the job's prompt; of the cache
+  u32 prompt = 0, held = 0;  // tokens: of the job's prompt; in the cache
 };
 
 class scheduler {
@@ -44,7 +44,7 @@ class scheduler {
   scheduler& operator=(const scheduler&) = delete;
   ~scheduler() { close(); }
 
-  // Running and waiting jobs end as cancelled, and no others are taken.
+  // Running and waiting jobs end as cancelled, and no more are accepted.
   void close() {
     {
       const std::lock_guard turn(mutex_);
@@ -54,7 +54,7 @@ class scheduler {
     if (thread_.joinable()) thread_.join();
   }
 
-  // All of them or none: false where the queue has no room.
+  // Takes all of the jobs, or none and returns false if the queue has no room for all.
   bool submit(std::span<const std::shared_ptr<job>> jobs) {
     {
       const std::lock_guard turn(mutex_);
@@ -65,7 +65,7 @@ class scheduler {
     work_.notify_one();
     return true;
   }
-  // Neither running nor waiting.
+  // Whether no job runs or waits.
   bool idle() const {
     const std::lock_guard turn(mutex_);
     return running_ == 0 && waiting_.empty();
@@ -97,7 +97,7 @@ class scheduler {
     running_ = 0;
   }
 
-  // Jobs that nobody waits for any more, whether they run or not.
+  // Ends cancelled jobs, whether they run or wait.
   void give_up() {
     for (slot& s : slots_)
       if (s.what() && s.what()->cancelled) leave(s, ending::cancelled);
@@ -109,7 +109,8 @@ class scheduler {
     });
   }
 
-  // First come, first served; each in the free slot that has most of its prompt already, else the one unused for longest.
+  // First come, first served. A job gets the free slot with the longest prefix of its prompt; of equal ones, the least
+  // recently used.
   void admit() {
     while (!waiting_.empty()) {
       const std::shared_ptr<job> next = waiting_.front();
@@ -133,8 +134,8 @@ class scheduler {
     count_.queued = waiting_.size(), count_.running = running_;
   }
 
-  // One pass: a token of every answer that is under way, what is guessed to follow it where few of them share the
-  // guesses of a step, and at most a chunk of prompts, in turn.
+  // One pass over the weights: a token of every running answer with its share of the step's guesses after it, and at
+  // most a chunk of prompts, taken in turn.
   void step() {
     struct part {
       slot* of;
@@ -169,7 +170,7 @@ class scheduler {
       if (s.what()->what.prompt_logprobs) alone.push_back({&s, static_cast<u32>(ids.size())});
       else add(s, ids);
     }
-    // Behind the prompts, most of whose rows nobody wants: those before the first that is wanted end early.
+    // Prompts come first: rows before the first requested logits stop early (executor::run_layers).
     for (std::size_t next = 0; slot& s : slots_)
       if (s.decoding()) add(s, guesses[next++]);
     const auto begun = clock::now();
@@ -218,7 +219,7 @@ class scheduler {
   metrics& count_;
   grammar_shelf grammars_;
   std::vector<slot> slots_;
-  std::size_t first_ = 0;  // whose prompt goes first
+  std::size_t first_ = 0;  // the slot whose prompt goes first
   u64 uses_ = 0;
 
   mutable std::mutex mutex_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// server.hpp: listens, takes connections, and ends in good order.
+// server.hpp: listens, accepts connections, and drains them at the end.
 #pragma once
 
 #include <sys/resource.h>
@@ -18,7 +18,7 @@ struct server_options {
 
 class server {
  public:
-  // Listens. `page` is what GET / shows. Throws Error{file} where the address cannot be had.
+  // Listens. `page` is the HTML for GET /. Throws Error{file} if the address is not available.
   server(const server_options& options, service& answers, const guard& door, std::string_view page)
       : options_(options), around_{answers, door, options_.limits, readers_, page}, acceptor_(io_), signals_(io_), deadline_(io_) {
     raise_file_limit();
@@ -39,14 +39,14 @@ class server {
 
   server(const server&) = delete;
   server& operator=(const server&) = delete;
-  // Nobody may come back to a connection that is gone: first the threads end that could.
+  // Join the threads that call back before destroying connections.
   ~server() {
     readers_.stop();
     readers_.join();
     around_.answers.work().close();
   }
 
-  // From now on this signal is stop(), and a second one ends running answers too.
+  // From now on this signal means stop(), and a second one ends running answers too.
   void end_on(int signal) { signals_.add(signal); }
 
   // Serves until stop(); running answers may then go on for limits.drain.
@@ -62,7 +62,7 @@ class server {
   }
 
  private:
-  // Thousands of clients are thousands of files.
+  // Every client takes a file descriptor.
   static void raise_file_limit() {
     rlimit files{};
     if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
@@ -76,7 +76,7 @@ class server {
       error_code ec;
       tcp::socket socket = co_await acceptor_.async_accept(asio::redirect_error(asio::use_awaitable, ec));
       if (ec == asio::error::operation_aborted) co_return;
-      if (ec) {  // no files left, or a client that was gone at once
+      if (ec) {  // no file descriptors left, or the client has gone already
         asio::steady_timer pause(io_, std::chrono::milliseconds(20));
         co_await pause.async_wait(asio::redirect_error(asio::use_awaitable, ec));
         continue;
@@ -87,7 +87,7 @@ class server {
       else asio::co_spawn(io_, serve(std::move(socket)), asio::detached);
     }
   }
-  // What fits into the empty buffer of a new socket is sent at once or not at all.
+  // Does not wait: the response fits into the empty send buffer of a new socket.
   static void turn_away(tcp::socket socket) {
     http_response r = refusal(overloaded("too many connections"), 11, false);
     r.prepare_payload();
@@ -103,7 +103,7 @@ class server {
     around_.answers.counts().connections = clients_.size();
     try {
       co_await here->run();
-    } catch (const std::exception&) {  // out of memory, at worst: this client's connection ends, no other
+    } catch (const std::exception&) {  // such as out of memory: ends this connection only
     }
     clients_.erase(here);
     around_.answers.counts().connections = clients_.size();
@@ -118,7 +118,7 @@ class server {
     co_await signals_.async_wait(asio::redirect_error(asio::use_awaitable, ec));
     if (!ec) io_.stop();
   }
-  // New answers are refused, and told so; what runs may end.
+  // New requests are refused with an error; running answers may end.
   void drain() {
     if (around_.draining) return;
     around_.draining = true;

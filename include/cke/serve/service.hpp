@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// service.hpp: what each address does with a body, without a network.
+// service.hpp: what each route does with a body, independent of the network.
 #pragma once
 
 #include "body.hpp"
@@ -13,7 +13,7 @@
 
 namespace cke::serve {
 
-// A generation on its way: what is wanted, and how its answer is written down.
+// A generation request: its orders, and the writer of its reply.
 struct generation_task {
   generation_request request;
   std::unique_ptr<reply> writer;  // refers to `request`
@@ -22,7 +22,7 @@ struct generation_task {
 
 class service {
  public:
-  // `facts`: what GET /facts says. All arguments outlive the service.
+  // `facts`: the response of GET /facts. All arguments outlive the service.
   service(const served_model& model, scheduler& work, metrics& count, const request_limits& limits, std::string facts, std::string version, bool keys)
       : model_(model), work_(work), count_(count), limits_(limits), facts_(std::move(facts)), openapi_(dump(openapi_document(version, keys, model.tokens.vocab_size()))),
         started_(std::time(nullptr)), run_id_((u64{std::random_device{}()} << 32) | std::random_device{}()) {
@@ -37,7 +37,7 @@ class service {
       if (of_call && text == form_.calls->open) form_.open_mark = t.id;
       if (!t.special) continue;
       if (of_call) form_.call_marks.push_back(t.id);
-      if (of_call || of_thought) shown_.push_back(t.id);  // answers are read by them: their text must not be dropped
+      if (of_call || of_thought) shown_.push_back(t.id);  // answers are parsed by their text
     }
     std::ranges::sort(form_.call_marks), std::ranges::sort(shown_);
   }
@@ -47,7 +47,7 @@ class service {
   scheduler& work() { return work_; }
   const request_limits& limits() const { return limits_; }
 
-  // The answer of everything but the generating endpoints and the page. Throws api_error.
+  // The response of all routes except the generating ones and the page. Throws api_error.
   std::string answer(const route& r, std::string_view path, std::string_view text) const {
     switch (r.does) {
       case action::health: return dump({{"status", "ok"}});
@@ -63,7 +63,7 @@ class service {
     }
   }
 
-  // What a body of a generating endpoint asks for. Throws api_error. `owner`: the API key's number.
+  // The task of a generating route's body. `owner`: the number of the API key. Throws api_error.
   std::unique_ptr<generation_task> task(const route& r, std::string_view text, u32 owner) const {
     const json body = checked(r, text);
     auto t = std::make_unique<generation_task>();
@@ -149,7 +149,7 @@ class service {
     for (const json& tool : body["tools"]) r.tools.push_back(read_tool_signature(tool["function"]));
     return r;
   }
-  // Nobody can guess it, and no two answers share it.
+  // Unique, and not guessable.
   std::string fresh_id() const {
     char text[40];
     std::snprintf(text, sizeof text, "%016llx%06llx", static_cast<unsigned long long>(run_id_), static_cast<unsigned long long>(++ids_));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// slot.hpp: a conversation that serves one job after the other, and keeps what the next may share.
+// slot.hpp: a conversation that serves one job after the other, and keeps its cache for prompts with the same prefix.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace cke::serve {
 
-// How many ids the two begin with in common.
+// The length of the common prefix.
 inline u32 common_prefix(std::span<const u32> a, std::span<const u32> b) {
   return static_cast<u32>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
@@ -17,8 +17,11 @@ inline u32 common_prefix(std::span<const u32> a, std::span<const u32> b) {
 // Belongs to the model's thread.
 class slot {
  public:
-  // `smaller`: a conversation of the model that guesses; null: the text alone guesses.
-  explicit slot(std::unique_ptr<any_session> c, std::unique_ptr<any_session> smaller = nullptr) : conversation_(std::move(c)), smaller_(std::move(smaller)) {}
+  // `smaller`: a conversation of the model that guesses; null: ngram_draft.
+  explicit slot(std::unique_ptr<any_session> c, std::unique_ptr<any_session> smaller = nullptr)
+      : conversation_(std::move(c)), smaller_(std::move(smaller)) {
+    if (smaller_) draft_.emplace(*smaller_, wish::most_at_once);
+  }
 
   bool free() const { return !job_; }
   bool in_prompt() const { return job_ && fed_ < prompt().size(); }
@@ -28,13 +31,15 @@ class slot {
   u64 last_used() const { return last_used_; }
   token_counts counts() const { return job_ ? token_counts{before_ + fed_, cached_, answer_ ? answer_->generated() : 0, answer_ ? answer_->logprob() : 0} : token_counts{}; }
 
-  // The ids of this prompt that need not be fed again. A key's prompts are nobody else's business, not even by their timing.
+  // The ids of this prompt that need not be fed again. Caches are not shared across API keys: timing would disclose
+  // prompts.
   u32 reusable(const order& o) const {
     if (o.prompt_logprobs || o.embeds() || o.owner != owner_) return 0;
-    const auto most = static_cast<u32>(o.prompt.size() - 1);  // the last id's logits are wanted
+    const auto most = static_cast<u32>(o.prompt.size() - 1);  // the logits after the last id are needed
     return std::min(most, common_prefix(conversation_->history(), o.prompt));
   }
-  // `filter`: of this job. `share`: the model's other conversations' caches may be used too. Throws what sampler throws; the slot is then free.
+  // `filter`: of this job. `share`: the prefix cache of all conversations may be used. Throws what sampler throws; the
+  // slot is then free.
   void begin(std::shared_ptr<job> j, const tokenizer& tokens, const any_model& model, bool share, u64 now, std::unique_ptr<token_filter> filter) {
     u32 kept = reusable(j->what);
     if (share && !j->what.prompt_logprobs && j->what.prompt.size() > kept + 1) {
@@ -52,15 +57,15 @@ class slot {
     fed_ = cached_ = kept;
     if (job_->what.prompt_logprobs) pending_.tokens.push_back({.id = job_->what.prompt[0], .known = false});
   }
-  // The job is over, whatever the reason; what was fed stays for prompts that begin with it.
+  // Ends the job for any reason. What was fed stays for prompts with the same prefix.
   void end(ending why, std::string error = {}) {
     job_->box.close(why, counts(), std::move(error));
     if (why == ending::failed) conversation_->rewind(0);
     answer_.reset(), pooled_.reset(), job_.reset(), pending_ = {};
   }
 
-  // The ids that a pass takes next: a part of the prompt, or the id that was chosen last and what is guessed to
-  // follow it: at most so many as are wished for, where the answer has room for them. Valid until the next call.
+  // The ids that a pass takes next: a part of the prompt (wanted), or the id that was chosen last and the guesses after
+  // it (guessed), at most as many as the answer has room for. Valid until the next call.
   std::span<const u32> wanted(u32 most) const {
     const std::span<const u32> rest = prompt().subspan(fed_);
     return rest.first(std::min<std::size_t>(rest.size(), most));
@@ -72,7 +77,7 @@ class slot {
     ahead_.clear();
     if (most > 0) ahead_.assign(history.begin(), history.end());
     ahead_.push_back(answer_->next());
-    return {ahead_, most, smaller_.get()};
+    return {ahead_, most, draft_ ? &*draft_ : nullptr};
   }
   std::span<const u32> guessed(const wish& w) {
     const std::size_t start = ahead_.size() - 1;
@@ -81,14 +86,14 @@ class slot {
     if (ids.size() > 1) rows_.resize(ids.size() * conversation_->logits().size());
     return ids;
   }
-  // Their turn in a pass.
+  // The turn that feeds them.
   turn taking(std::span<const u32> ids) {
     turn t{conversation_.get(), ids};
     if (pooled_) t.hidden = pooled_->sink();
     else if (decoding() && ids.size() > 1) t.each = {take_row, this};
     return t;
   }
-  // The same ids by themselves, where each one's log-probability is wanted.
+  // Feeds them alone, in a job that asks for log-probabilities of the prompt.
   void feed_with_logprobs(std::span<const u32> ids) {
     const auto& prompt = job_->what.prompt;
     conversation_->feed_all(ids, [&](u32 i, std::span<const float> row) {
@@ -96,15 +101,15 @@ class slot {
         pending_.tokens.push_back(answer_->report(prompt[next], row));
     });
   }
-  // After `count` ids were fed: how many tokens were chosen. What became certain was delivered.
+  // After `count` ids were fed: chooses tokens and delivers text that became certain. Returns the number of tokens.
   u32 fed(u32 count) {
     if (in_prompt()) {
       fed_ += count;
       if (in_prompt()) return 0;
       if (pooled_) return next_text(), 0;
-      count = 1;  // the last one's logits
+      count = 1;  // logits after the last id only
     }
-    // As far as the guesses were right; the rest is forgotten.
+    // Accepts guesses as long as they are right; the rest is rewound.
     const std::span<const u32> history = conversation_->history();
     const u32 width = static_cast<u32>(conversation_->logits().size()), before = answer_->generated();
     for (std::size_t here = history.size() - count + 1;; ++here) {
@@ -141,7 +146,7 @@ class slot {
       if (!job_->box.put(std::move(p), counts())) job_->cancelled = true;
   }
   std::span<const u32> prompt() const { return job_->what.embeds() ? job_->what.texts[text_] : job_->what.prompt; }
-  // One is complete: its vector goes out.
+  // A text is complete: delivers its vector.
   void next_text() {
     if (!job_->box.put({.text = {}, .embedding = pooled_->embedding()}, counts())) job_->cancelled = true;
     pooled_.reset();
@@ -153,6 +158,7 @@ class slot {
 
   std::unique_ptr<any_session> conversation_;
   std::unique_ptr<any_session> smaller_;
+  std::optional<model_draft<any_session>> draft_;  // of smaller_
   std::vector<u32> ahead_;       // the history, the id that was chosen last, and guesses
   std::vector<float> rows_;      // logits after that id and each guess
   std::shared_ptr<job> job_;
@@ -160,7 +166,7 @@ class slot {
   std::optional<pooled> pooled_; // instead of an answer: the text that is embedded
   piece pending_;                // reports of the prompt, for the first piece
   u32 fed_ = 0, cached_ = 0;     // of the prompt, or of a text
-  u32 text_ = 0, before_ = 0;    // which text; the tokens of those before it
+  u32 text_ = 0, before_ = 0;    // the current text; tokens of the texts before it
   u32 dim_ = 0;
   u32 owner_ = 0;
   u64 last_used_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tagged_rules.hpp: calls in tags as rules of a grammar, which the parser of such calls reads back.
+// tagged_rules.hpp: grammar rules for tool calls in tags, as text/chat/tagged_call.hpp parses them.
 #pragma once
 
 #include "../io/json_schema.hpp"
@@ -8,8 +8,9 @@
 
 namespace cke::serve::detail {
 
-// What tags say as it is: any text without the one behind a value, whose first byte it has nowhere else. After
-// each state, the bytes of the tag that came so far, comes a byte of it, its first one, or another.
+// Any text that does not contain the tag, which ends a value, as an automaton: a state is the number of bytes of the
+// tag that have just been seen. The tag has its first byte nowhere else, so from each state a byte leads to the next
+// one, to state 1, or to state 0.
 inline std::string text_rules(std::string_view tag) {
   const auto rule = [](std::size_t state) { return "text" + std::to_string(state); };
   const auto byte = [&](std::size_t i) { return gbnf::escaped(static_cast<u8>(tag[i])); };
@@ -23,8 +24,8 @@ inline std::string text_rules(std::string_view tag) {
   return rules;
 }
 
-// The value of a parameter as it is written: texts as they are, other kinds as JSON. What a grammar cannot say of it
-// is refused where `strict`, and else advice.
+// The value of a parameter: texts as they are, other kinds as JSON. A limit that a grammar cannot express is refused if
+// `strict`, and ignored otherwise.
 inline std::string tagged_value(const call_tags& tags, const json& schema, const json& root, const std::string& path, bool strict, json_schema_rules& rules) {
   const auto refuse = [&](std::string_view expected, std::string_view found) { throw Error(errc::unsupported, {}, path, expected, found); };
   const u8 kinds = kinds_of_schema(schema, root);
@@ -44,7 +45,7 @@ inline std::string tagged_value(const call_tags& tags, const json& schema, const
     std::vector<std::string> items;
     for (const json& v : *values) {
       const std::string text = v.is_string() ? v.get<std::string>() : v.dump();
-      if (text.find(tags.behind_value) != text.npos) refuse("texts without the tag behind a value", tags.behind_value);
+      if (text.find(tags.behind_value) != text.npos) refuse("texts without the tag that ends a value", tags.behind_value);
       items.push_back(gbnf::literal(text));
     }
     return gbnf::either(items);
@@ -57,17 +58,17 @@ inline std::string tagged_value(const call_tags& tags, const json& schema, const
   return "text0";
 }
 
-// One call: its parameters in their order, those that are not required where the model wants them. Throws Error for
-// what cannot be said in tags, or of a strict function.
+// One call: its parameters in their order; those that are not required may be absent. Throws Error for a schema that
+// tags, or a strict function, cannot express.
 inline std::string tagged_call_rule(const call_tags& tags, const json& function, json_schema_rules& rules) {
   static const json none = json::object(), any = true;
   const std::string line = tags.lines ? " \"\\n\" " : " ", gap = tags.lines ? " \"\\n\"" : " \"\\n\"?";
   const std::string name = function["name"].get<std::string>(), path = "tools." + name;
   const json* schema = given(function, "parameters");
   if (!schema || !schema->is_object()) schema = &none;
-  const auto between = [&](std::string_view before, const std::string& text, std::string_view behind) {
+  const auto between = [&](std::string_view before, const std::string& text, std::string_view after) {
     if (text.find_first_of("<>\n") != text.npos) throw Error(errc::unsupported, {}, path, "names without < and > where calls are in tags", text);
-    return gbnf::literal(before) + ' ' + gbnf::literal(text) + ' ' + gbnf::literal(behind) + gap;
+    return gbnf::literal(before) + ' ' + gbnf::literal(text) + ' ' + gbnf::literal(after) + gap;
   };
   std::string call = between(tags.name, name, tags.behind_name);
   const auto add = [&](const std::string& key, const json& of, bool needed) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// together.hpp: several conversations in one pass, of which one may fail.
+// together.hpp: feeds several conversations in one pass, any of which may fail.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace cke::serve {
 
-// What f() throws, in words; empty: nothing.
+// The message of what f() throws; empty: nothing.
 template <class F> std::string error_of(F f) {
   try {
     return f(), std::string();
@@ -18,12 +18,12 @@ template <class F> std::string error_of(F f) {
   }
 }
 
-// What went wrong with each turn, mostly nothing. One that fails must not take others along: then each is fed by itself.
+// The error of each turn; empty: none. If the pass fails, each turn is fed alone, so that only the failing ones fail.
 inline std::vector<std::string> feed_together(any_model& model, std::span<const turn> turns) {
   std::vector<std::string> errors(turns.size());
   if (turns.empty() || error_of([&] { model.feed_together(turns); }).empty()) return errors;
   for (std::size_t i = 0; i < turns.size(); ++i)
-    errors[i] = error_of([&] { turns[i].hidden || turns[i].each ? model.feed_together(turns.subspan(i, 1)) : turns[i].of->feed(turns[i].ids); });
+    errors[i] = error_of([&] { model.feed_together(turns.subspan(i, 1)); });
   return errors;
 }
 

@@ -25,9 +25,6 @@ class text {
   std::string_view view() const { return bytes_; }
   std::size_t size() const { return bytes_.size(); }  // bytes
   bool empty() const { return bytes_.empty(); }
-  bool written_by_author(std::size_t at) const {
-    return origins_[at] == static_cast<char>(origin::author);
-  }
 
   void append(const text& other) { bytes_ += other.bytes_, origins_ += other.origins_; }
   void append(const text& other, std::size_t at, std::size_t count) {

@@ -42,7 +42,7 @@ struct token_logprob {
 
 // log p(chosen) under the full softmax of the logits: no settings act on it. Fills `top` with the
 // most probable tokens, best first, ties to the lowest id. Allocates nothing. Throws
-// errc::config_range as argmax does, errc::token_range for `chosen`, errc::usage for too long a
+// errc::config_range as greedy_token does, errc::token_range for `chosen`, errc::usage for too long a
 // `top`.
 inline float log_probabilities(std::span<const float> logits, u32 chosen,
                                std::span<token_logprob> top) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sampler.hpp: from the logits of one position to the next token.
+// sampler.hpp: chooses the next token from the logits of one position.
 #pragma once
 
 #include <algorithm>
@@ -17,21 +17,20 @@
 
 namespace cke::text {
 
-// Chooses tokens for one sequence. Its scratch is sized by the vocabulary at construction: sample()
-// allocates nothing. It keeps no state from call to call: the choice is a function of the
-// arguments. Sums are in double and in an order that logits and settings fix, so the choice does
-// not depend on the machine, but for the last bit of expf.
+// Bias and penalties, then top-k, temperature, top-p, min-p, locally typical sampling, and the draw. Its scratch is
+// sized by the vocabulary at construction, so sample() allocates nothing. It keeps no state between calls: the choice
+// is a function of the arguments. Sums are in double and in an order that logits and settings fix, so the choice does
+// not depend on the machine, except for the last bit of expf.
 class sampler {
  public:
   struct candidate {
     u32 id;
     float score;   // (logit - highest logit) / temperature, <= 0
     float weight;  // exp(score); divided by total(), its probability
-    double rank = 0;  // of a heap the lowest is in front
+    double rank = 0;  // order in a heap: the lowest is at its front
   };
 
-  // Throws errc::config_range for settings out of range, errc::token_range for a bias outside the
-  // vocabulary.
+  // Throws errc::config_range for settings out of range, errc::token_range for a bias outside the vocabulary.
   sampler(u32 vocab_size, sampling settings)
       : vocab_size_(vocab_size), settings_(std::move(settings)) {
     settings_.validate();
@@ -49,9 +48,9 @@ class sampler {
     kept_.reserve(settings_.temperature == 0 ? 1 : vocab_size);
   }
 
-  // The token after `history` (prompt and answer so far), given the logits [vocab_size] of its last
-  // token. Two calls with equal arguments choose the same token; `position` picks the random
-  // number. Throws errc::config_range as argmax does, errc::usage for another number of logits.
+  // The token after `history` (prompt and answer so far), from the logits [vocab_size] after its last token. Two calls
+  // with equal arguments choose the same token; `position` picks the random number. Throws errc::config_range as
+  // greedy_token does, errc::usage for another number of logits.
   u32 sample(std::span<const float> logits, std::span<const u32> history, u64 position) {
     if (logits.size() != vocab_size_) {
       throw Error(errc::usage, "", "logits", concat({vocab_size_}), concat({u64{logits.size()}}));
@@ -69,7 +68,7 @@ class sampler {
     return draw(uniform(settings_.seed, position));
   }
 
-  // The tokens that the last sample() drew from, in the order of the draw.
+  // The candidates that the last sample() drew from, in the order of the draw.
   std::span<const candidate> kept() const { return kept_; }
   double total() const {
     double sum = 0;
@@ -78,14 +77,14 @@ class sampler {
   }
 
  private:
-  // The logits after bias and penalties; the logits themselves when there are none.
+  // The logits with bias and penalties; without any, the logits themselves.
   std::span<const float> adjust(std::span<const float> logits, std::span<const u32> history) {
     if (adjusted_.empty()) return logits;
     std::copy(logits.begin(), logits.end(), adjusted_.begin());
     for (const auto& [id, bias] : settings_.logit_bias) adjusted_[id] += bias;
     if (!penalizes_) return adjusted_;
 
-    // A history may hold ids that the model cannot produce (its embedding is longer than its head).
+    // A history may hold ids that the model cannot produce: an embedding may have more rows than the head.
     const auto recent =
         history.last(std::min<std::size_t>(history.size(), settings_.repeat_last_n));
     for (const u32 id : recent) {
@@ -115,7 +114,7 @@ class sampler {
     }
   }
 
-  // The k-th highest score, or -inf where fewer than k are above it.
+  // The k-th highest score, or -inf if fewer than k are above -inf.
   float kth_highest(std::span<const float> scores, u32 k) {
     float lowest = -std::numeric_limits<float>::infinity();
     kept_.clear();  // a heap of the best so far
@@ -131,7 +130,7 @@ class sampler {
     }
     return lowest;
   }
-  // The order of heaps; of equal ranks the lowest id is in front.
+  // The order of heaps: the lowest rank is at the front, of equal ranks the lowest id.
   static bool after(const candidate& a, const candidate& b) {
     return a.rank > b.rank || (a.rank == b.rank && a.id > b.id);
   }
@@ -144,15 +143,15 @@ class sampler {
   void keep_top_p() {
     const double sum = total();
     const double top_p = static_cast<double>(settings_.top_p);
-    // All weights below this one add up to less than 1 - top_p of the sum, so they are in the tail
-    // for certain; real logits lose nearly all candidates here, before anything is sorted.
+    // All weights below this bound sum to less than 1 - top_p of the total, so they are certainly in the tail. Real
+    // logits lose nearly all candidates here, before anything is sorted.
     drop_below((1 - top_p) * sum / static_cast<double>(kept_.size()));
     for (candidate& c : kept_) c.rank = static_cast<double>(-c.score);
     keep_first(top_p * sum, false);
   }
 
-  // Locally typical sampling (Meister et al. 2022): closest first in |-log p - entropy|. Both hold
-  // log(total), which cancels: the distance is that of a score from the expected score.
+  // Locally typical sampling (Meister et al. 2022): lowest |-log p - entropy| first. Both terms contain log(total),
+  // which cancels, so this is the distance between a score and the expected score.
   void keep_typical() {
     double sum = 0, expected = 0;
     for (const auto& c : kept_) {
@@ -164,12 +163,11 @@ class sampler {
     keep_first(static_cast<double>(settings_.typical_p) * sum, true);
   }
 
-  // Keeps the candidates of the lowest ranks (ties: the lowest ids) until their weights add up to
-  // `mass`, and with `ties` also those whose rank equals the last one's. Sorts no further than it
-  // needs to.
+  // Keeps the candidates of the lowest ranks (ties: the lowest ids) until their weights sum to `mass`; with `ties`,
+  // also those whose rank equals the last one's. Sorts only as far as needed.
   void keep_first(double mass, bool ties) {
     std::make_heap(kept_.begin(), kept_.end(), after);
-    candidate* heap_end = kept_.end();  // what left the heap stands behind it, the first of all last
+    candidate* heap_end = kept_.end();  // candidates taken from the heap follow it in reverse order
     for (double sum = 0, last = 0; heap_end != kept_.begin();) {
       const candidate next = kept_.front();
       if (heap_end != kept_.end() && sum >= mass && !(ties && next.rank == last)) break;

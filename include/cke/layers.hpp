@@ -81,32 +81,38 @@ template <u32 In, u32 Out> struct maps {
   static constexpr u32 in = In, out = Out;
 };
 template <u32 Dim> using keeps = maps<Dim, Dim>;
-template <attention_options S> struct attention_holds;
-template <latent_attention_options S> struct latent_holds;
-template <moe_options S> struct experts_hold;
-template <u32 Heads, u32 KvHeads> struct heads_divide;
-template <u32 Heads, u32 Groups> struct groups_share_heads;
+// A letter's numbers, field by field, and what they must be to one another: layer_checks.hpp. An error names the field.
+namespace checks {
+template <class Letter> struct letter;
+}
 
-template <u32 Vocab, u32 Dim> struct embedding : maps<1, Dim> {};
-// A further embedding of the token, and Eps-normed parts of the stream, Part of each for every layer; layer_input adds a
-// layer's to it.
-template <u32 Vocab, u32 Dim, u32 Layers, u32 Part, real Eps> struct layer_embedding : keeps<Dim> {};
-template <u32 Dim, u32 Part, activation A> struct layer_input : keeps<Dim> {};
-template <u32 Dim, real Eps, real Offset = real{}> struct rms_norm : keeps<Dim> {};
-template <u32 Dim, real By> struct scale : keeps<Dim> {};
-template <u32 Dim> struct learned_scale : keeps<Dim> {};  // by one number, in place
-template <u32 Dim, real Cap> struct softcap : keeps<Dim> {};  // Cap * tanh(x / Cap); 0: none
-template <attention_options S> struct attention : keeps<S.dim>, private attention_holds<S> {};
-template <latent_attention_options S> struct latent_attention : keeps<S.dim>, private latent_holds<S> {};
-template <u32 Dim, u32 Hidden, activation A, bool Bias = false> struct gated_mlp : keeps<Dim> {};
-template <u32 Dim, u32 Hidden, activation A, bool Bias = false> struct plain_mlp : keeps<Dim> {};  // down(act(up x))
-template <moe_options S> struct moe : keeps<S.dim>, private experts_hold<S> {};
-template <delta_net_options S> struct gated_delta_net : keeps<S.dim>, private heads_divide<S.value_heads, S.key_heads> {};
-template <mamba_options S> struct mamba_mixer : keeps<S.dim>, private groups_share_heads<S.heads, S.groups> {};
-template <u32 Dim, u32 Taps, bool Bias = false> struct short_conv : keeps<Dim> {  // [b | c | x] of the input: c * conv(b * x)
-  static_assert(Taps > 0, "cke: short_conv: a convolution has a tap; see short_conv<dim, taps, bias>");
-};
-template <u32 Dim, u32 Vocab, bool Tied> struct head : maps<Dim, Vocab> {};
+template <u32 Vocab, u32 Dim> struct embedding : maps<1, Dim>, private checks::letter<embedding<Vocab, Dim>> {};
+// A further embedding of the token, and Eps-normed parts of the stream, Part of each for every layer; layer_input adds
+// a layer's to it.
+template <u32 Vocab, u32 Dim, u32 Layers, u32 Part, real Eps>
+struct layer_embedding : keeps<Dim>, private checks::letter<layer_embedding<Vocab, Dim, Layers, Part, Eps>> {};
+template <u32 Dim, u32 Part, activation A>
+struct layer_input : keeps<Dim>, private checks::letter<layer_input<Dim, Part, A>> {};
+template <u32 Dim, real Eps, real Offset = real{}>
+struct rms_norm : keeps<Dim>, private checks::letter<rms_norm<Dim, Eps, Offset>> {};
+template <u32 Dim, real By> struct scale : keeps<Dim>, private checks::letter<scale<Dim, By>> {};
+template <u32 Dim>  // by one number, in place
+struct learned_scale : keeps<Dim>, private checks::letter<learned_scale<Dim>> {};
+template <u32 Dim, real Cap>  // Cap * tanh(x / Cap); 0: none
+struct softcap : keeps<Dim>, private checks::letter<softcap<Dim, Cap>> {};
+template <attention_options S> struct attention : keeps<S.dim>, private checks::letter<attention<S>> {};
+template <latent_attention_options S> struct latent_attention : keeps<S.dim>, private checks::letter<latent_attention<S>> {};
+template <u32 Dim, u32 Hidden, activation A, bool Bias = false>
+struct gated_mlp : keeps<Dim>, private checks::letter<gated_mlp<Dim, Hidden, A, Bias>> {};
+template <u32 Dim, u32 Hidden, activation A, bool Bias = false>  // down(act(up x))
+struct plain_mlp : keeps<Dim>, private checks::letter<plain_mlp<Dim, Hidden, A, Bias>> {};
+template <moe_options S> struct moe : keeps<S.dim>, private checks::letter<moe<S>> {};
+template <delta_net_options S> struct gated_delta_net : keeps<S.dim>, private checks::letter<gated_delta_net<S>> {};
+template <mamba_options S> struct mamba_mixer : keeps<S.dim>, private checks::letter<mamba_mixer<S>> {};
+template <u32 Dim, u32 Taps, bool Bias = false>  // [b | c | x] of the input: c * conv(b * x)
+struct short_conv : keeps<Dim>, private checks::letter<short_conv<Dim, Taps, Bias>> {};
+template <u32 Dim, u32 Vocab, bool Tied>
+struct head : maps<Dim, Vocab>, private checks::letter<head<Dim, Vocab, Tied>> {};
 
 // ---- words: how letters become a model -----------------------------------------------------------
 //   network = letters stacks letters          network<embedding, stack<...>, rms_norm, head>
@@ -117,93 +123,40 @@ template <u32 Dim, u32 Vocab, bool Tied> struct head : maps<Dim, Vocab> {};
 //          | sum<f, g>                       f(x) + g(x)
 //          | chain<f, g>                     g(f(x))
 
-struct link { u32 at, produces, expects; };  // the edge into letter number `at`
-
-template <class... Ls> constexpr link first_broken_link() {
-  constexpr u32 in[]{Ls::in...}, out[]{Ls::out...};
-  for (u32 i = 1; i < sizeof...(Ls); ++i)
-    if (in[i] != out[i - 1]) return {i, out[i - 1], in[i]};
-  return {};
-}
-
-template <link At> struct layers_fit {
-  static_assert(At.produces == At.expects,
-                "cke: layers: a letter's input is not its predecessor's output; "
-                "see layers_fit<link{at, produces, expects}>");
-};
-
-template <u32 Heads, u32 KvHeads> struct heads_divide {
-  static_assert(Heads > 0 && KvHeads > 0 && Heads % (KvHeads ? KvHeads : 1) == 0,
-                "cke: attention: heads must be a multiple of kv_heads; see heads_divide<heads, kv_heads>");
-};
-template <u32 Heads, u32 Groups> struct groups_share_heads {
-  static_assert(Heads > 0 && Groups > 0 && Heads % (Groups ? Groups : 1) == 0,
-                "cke: mamba_mixer: heads must be a multiple of groups; see groups_share_heads<heads, groups>");
-};
-template <u32 HeadDim> struct head_dim_is_even {
-  static_assert(HeadDim > 0 && HeadDim % 2 == 0, "cke: attention: head_dim must be even; see head_dim_is_even<head_dim>");
-};
-template <u32 Window> struct window_sees_keys {
-  static_assert(Window > 0, "cke: attention: window 0 sees no key; use everything for full attention");
-};
-template <u32 Dims, u32 HeadDim> struct rope_fits_head {
-  static_assert(Dims <= HeadDim && Dims % 2 == 0,
-                "cke: attention: rope.dims must be even and at most head_dim; see rope_fits_head<dims, head_dim>");
-};
-template <attention_options S>
-struct attention_holds : heads_divide<S.heads, S.kv_heads>, head_dim_is_even<S.head_dim>, window_sees_keys<S.window>,
-                         rope_fits_head<S.rope.dims, S.head_dim> {};
-
-template <latent_attention_options S> struct latent_holds : rope_fits_head<S.rope.dims, S.nope + S.rope.dims> {};
-
-template <u32 Active, u32 Experts> struct active_experts_exist {
-  static_assert(Active > 0 && Active <= Experts,
-                "cke: moe: a token chooses at least one expert and not more than there are; see active_experts_exist<active, experts>");
-};
-template <u32 Groups, u32 Experts> struct groups_divide {
-  static_assert(Groups > 0 && Experts % (Groups ? Groups : 1) == 0,
-                "cke: moe: experts must be a multiple of groups; see groups_divide<groups, experts>");
-};
-template <u32 Kept, u32 Groups, u32 Active, u32 Experts> struct kept_groups_suffice {
-  static_assert(Kept > 0 && Kept <= Groups && u64{Kept} * (Experts / (Groups ? Groups : 1)) >= Active,
-                "cke: moe: the groups kept must have the active experts; see kept_groups_suffice<kept, groups, active, experts>");
-};
-template <u32 Latent, bool SharedGate> struct latent_has_no_shared_gate {
-  static_assert(Latent == 0 || !SharedGate,
-                "cke: moe: beside experts of a latent the shared expert has no gate; see latent_has_no_shared_gate<latent, shared_gate>");
-};
-template <moe_options S>
-struct experts_hold : latent_has_no_shared_gate<S.latent, S.shared_gate>, active_experts_exist<S.route.active, S.route.experts>, groups_divide<S.route.groups, S.route.experts>,
-                      kept_groups_suffice<S.route.groups_kept, S.route.groups, S.route.active, S.route.experts> {};
+template <class T> concept stacked = requires { typename T::kinds; };
 
 template <class... Ls> struct ends {
   static constexpr u32 in = at<0, list<Ls...>>::in, out = at<sizeof...(Ls) - 1, list<Ls...>>::out;
 };
+template <> struct ends<> : keeps<0> {};
 
-template <class... Ls> struct chain : ends<Ls...>, private layers_fit<first_broken_link<Ls...>()> {};
-template <class... Ls>
-struct residual : keeps<at<0, list<Ls...>>::in>, private layers_fit<first_broken_link<Ls..., at<0, list<Ls...>>>()> {};
-template <class... Branches> struct sum : ends<Branches...> {};
-template <class... Ls>
-struct block : ends<Ls...>, private layers_fit<first_broken_link<Ls..., at<0, list<Ls...>>>()> {};
+// What each word asks of its parts: word_checks.hpp.
+namespace checks {
+template <class Word> struct word;
+}
 
-template <std::size_t N, class... Period> struct stack : ends<Period...> {
+template <class... Ls> struct chain : ends<Ls...>, private checks::word<chain<Ls...>> {};
+template <class... Ls> struct residual : ends<Ls...>, private checks::word<residual<Ls...>> {};
+template <class... Branches> struct sum : ends<Branches...>, private checks::word<sum<Branches...>> {};
+template <class... Ls> struct block : ends<Ls...>, private checks::word<block<Ls...>> {};
+
+template <std::size_t N, class... Period> struct stack : ends<Period...>, private checks::word<stack<N, Period...>> {
   using kinds = list<Period...>;
   static constexpr u32 layers = N;
   static constexpr u32 kind(u32 i) { return i % sizeof...(Period); }
 };
 
 // Order is an array of indices into Kinds.
-template <auto Order, class... Kinds> struct arrange : ends<Kinds...> {
+template <auto Order, class... Kinds> struct arrange : ends<Kinds...>, private checks::word<arrange<Order, Kinds...>> {
   using kinds = list<Kinds...>;
   static constexpr u32 layers = static_cast<u32>(Order.size());
   static constexpr u32 kind(u32 i) { return static_cast<u32>(Order[i]); }
 };
 
-template <class... Parts> struct network : ends<Parts...>, private layers_fit<first_broken_link<Parts...>()> {
+template <class... Parts> struct network : ends<Parts...>, private checks::word<network<Parts...>> {
   using parts = list<Parts...>;
 };
 
-template <class T> concept stacked = requires { typename T::kinds; };
-
 }  // namespace cke
+
+#include "layer_checks.hpp"

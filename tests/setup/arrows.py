@@ -24,7 +24,7 @@ ROOMS = {
 }
 # Headers at the top that are rooms of their own; every other one there is what a user includes.
 TOP = {
-    "layers.hpp": "layers", "engine.hpp": "engine", "cke.h": "engine",
+    "layers.hpp": "layers", "layer_checks.hpp": "layers", "word_checks.hpp": "layers", "engine.hpp": "engine", "cke.h": "engine",
     "model.hpp": "model", "generate.hpp": "model", "match.hpp": "model", "describe.hpp": "model", "session_file.hpp": "model",
     "export.hpp": "engine", "typed_engine.hpp": "engine", "draft.hpp": "engine",
 }

@@ -41,7 +41,7 @@ template <class... Fs> struct lower<sum<Fs...>> {
   static constexpr reg emit(builder& b, reg x) {
     const reg part[]{lower<Fs>::emit(b, x)...};
     b.begin(opcode::residual_add);
-    const u32 width = b.regs[x].width;
+    const u32 width = b.regs[part[0]].width;
     const reg y = b.repeated(part[0]) ? b.temp(width) : part[0];
     for (u32 i = 1; i < sizeof...(Fs); ++i)
       b.emit(opcode::residual_add, {i == 1 ? part[0] : y, part[i]}, {y}, {}, {.cols = width});

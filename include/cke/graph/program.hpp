@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "block_checks.hpp"
 #include "format_policy.hpp"
 #include "fuse.hpp"
 #include "lower_experts.hpp"
@@ -15,7 +16,6 @@ namespace cke::graph {
 
 template <class... As, class... Bs> list<As..., Bs...> operator+(list<As...>, list<Bs...>);
 
-template <class Block, signature S> inline constexpr code lowered_block = lower_block<Block>(S);
 template <class Block, signature S> inline constexpr fused_code fused_block = fuse(lowered_block<Block, S>);
 template <class Header, signature S> inline constexpr code lowered_header = lower_header<Header>(S);
 
@@ -58,7 +58,7 @@ struct anatomy<list<Ps...>> {
 
 // The smallest model stands in for a list without a stack, so that the error is the only one.
 template <class... Ps>
-struct anatomy<list<Ps...>> : anatomy<list<embedding<1, 1>, stack<1, block<rms_norm<1, 1>>>, head<1, 1, false>>> {
+struct anatomy<list<Ps...>> : anatomy<list<embedding<1, 1>, stack<1, block<residual<rms_norm<1, 1>>>>, head<1, 1, false>>> {
   static_assert(sizeof...(Ps) == 0, "cke: model: no stack of layers; write stack<N, block<...>>");
 };
 
@@ -88,7 +88,9 @@ template <class... Ss> struct census<list<Ss...>> {
 };
 
 // Fused: whether the fusion rules are applied; the unfused program computes the same.
-template <class Model, class Formats, bool Fused = true> struct program {
+template <class Model, class Formats, bool Fused = true>
+struct program : private checks::code_holds<census<typename anatomy<typename Model::parts>::stacks>,
+                                            typename anatomy<typename Model::parts>::footer> {
   using model_list = Model;
   static constexpr bool fused = Fused;
   using parts = anatomy<typename Model::parts>;
@@ -234,7 +236,6 @@ template <class Model, class Formats, bool Fused = true> struct program {
       for (const auto& shape : unfused[kind_of[l]].states) {
         u32 i = 0;
         while (i < last.size() && !last[i].shape->like(shape)) ++i;
-        if (shape.shared && i == last.size()) throw "cke: program: a layer shares a cache, and none before it has one of its shape";
         if (i == last.size()) last.push({});
         const bool recurs = is_recurrent(shape.what), transient = recurs || shape.rows != everything;
         u64& next = recurs ? p.transient.recurrent : transient ? p.transient.caches : p.persistent.caches;

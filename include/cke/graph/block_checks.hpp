@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+// block_checks.hpp: what the type list cannot show and lowered code can: where results are left, whose caches are read.
+#pragma once
+
+#include "lower.hpp"
+
+namespace cke::graph {
+
+template <class Block, signature S> inline constexpr code lowered_block = lower_block<Block>(S);
+
+namespace checks {
+
+using namespace cke::checks;
+
+// A layer continues the stream, so its last step writes it.
+template <class Block> struct block_leaves_stream {
+  static constexpr const auto& ops = lowered_block<Block, signature{}>.ops;
+  static_assert(ops.size() == 0 || ops[ops.size() - 1].out.has(stream),
+                "cke: block: its result is not in the stream; let its words be residual<...>, "
+                "or change the stream in place, see block_leaves_stream<block>");
+};
+// The last register of a model's last letters is taken for the logits.
+template <class Footer> struct footer_leaves_logits {
+  static constexpr const code& c = lowered_block<Footer, signature{}>;
+  static_assert(c.ops.size() > 0 && c.ops[c.ops.size() - 1].out.has(static_cast<reg>(c.regs.size() - 1)),
+                "cke: model: its last letters leave no logits; end with head<dim, vocab, tied>, "
+                "see footer_leaves_logits<letters>");
+};
+
+struct shared_cache { u32 layer, kv_heads, head_dim, window; };
+template <shared_cache C> struct cache_has_owner {
+  static_assert(C.kv_heads == 0,
+                "cke: program: a layer shares a cache, and none before it has one of its shape; "
+                "see cache_has_owner<shared_cache{layer, kv_heads, head_dim, window}>");
+};
+template <class Census, class... Ks> constexpr shared_cache first_without_owner(list<Ks...>) {
+  constexpr const code* of[]{&lowered_block<Ks, signature{}>...};
+  small_vector<const state_shape*, 64> owned;
+  for (u32 l = 0; l < Census::layers; ++l)
+    for (const state_shape& s : of[Census::kind_of[l]]->states) {
+      u32 i = 0;
+      while (i < owned.size() && !owned[i]->like(s)) ++i;
+      if (i < owned.size()) continue;
+      if (s.shared) return {l, s.heads, s.head_dim, s.rows};
+      owned.push(&s);
+    }
+  return {};
+}
+template <class Census> constexpr u32 kinds_used() {
+  bool used[256]{};
+  u32 n = 0;
+  for (const u8 kind : Census::kind_of) n += !used[kind], used[kind] = true;
+  return n;
+}
+
+template <class Census, class Footer, class Kinds = typename Census::kinds> struct code_holds;
+template <class Census, class Footer, class... Ks> struct code_holds<Census, Footer, list<Ks...>>
+    : footer_leaves_logits<Footer>, in_range<"network.kinds", kinds_used<Census>(), 1, limit::kinds>,
+      cache_has_owner<first_without_owner<Census>(list<Ks...>{})> {
+  static_assert(((sizeof(block_leaves_stream<Ks>) > 0) && ...));  // kinds may be equal, bases may not
+};
+
+}  // namespace checks
+}  // namespace cke::graph

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+// word_checks.hpp: what each word asks of its parts, and a model of all its letters together.
+#pragma once
+
+#include "layer_checks.hpp"
+
+namespace cke::checks {
+
+struct link { u32 at, produces, expects; };  // the edge into letter number `at`
+// Around: from the last letter to the first, too, whose number is then that of letters.
+template <class... Ls> constexpr link first_broken_link(bool around) {
+  constexpr u32 n = sizeof...(Ls), in[]{Ls::in..., 0}, out[]{Ls::out..., 0};
+  for (u32 i = 1; i < n + around; ++i)
+    if (in[i % n] != out[i - 1]) return {i, out[i - 1], in[i % n]};
+  return {};
+}
+template <link At> struct layers_fit {
+  static_assert(At.produces == At.expects,
+                "cke: layers: a letter's input is not its predecessor's output; "
+                "see layers_fit<link{at, produces, expects}>");
+};
+template <fixed_string Word, u32 Parts> struct has_parts {
+  static_assert(Parts > 0, "cke: layers: a word without parts; name at least one, see has_parts<word, parts>");
+};
+
+// ---- words inside a layer --------------------------------------------------------------------------
+
+template <class... Ls> struct word<chain<Ls...>>
+    : has_parts<"chain", sizeof...(Ls)>, layers_fit<first_broken_link<Ls...>(false)> {};
+template <class... Ls> struct word<residual<Ls...>>
+    : has_parts<"residual", sizeof...(Ls)>, layers_fit<first_broken_link<Ls...>(true)> {};
+template <class... Ls> struct word<block<Ls...>>
+    : has_parts<"block", sizeof...(Ls)>, layers_fit<first_broken_link<Ls...>(true)> {};
+
+// Whether a word adds into its input, which others then no longer see.
+template <class T> inline constexpr bool changes_input = false;
+template <class... Ls> inline constexpr bool changes_input<residual<Ls...>> = true;
+template <u32 Dim> inline constexpr bool changes_input<learned_scale<Dim>> = true;
+template <class L, class... Ls> inline constexpr bool changes_input<chain<L, Ls...>> = changes_input<L>;
+template <class... Ls> inline constexpr bool changes_input<sum<Ls...>> = (changes_input<Ls> || ...);
+
+// A branch of a sum, or a kind of an arrangement, and the first one, which it must be like.
+struct ends_of { u32 at, in, out, first_in, first_out; };
+template <class... Ls> constexpr ends_of first_unlike() {
+  constexpr u32 n = sizeof...(Ls), in[]{Ls::in..., 0}, out[]{Ls::out..., 0};
+  for (u32 i = 1; i < n; ++i)
+    if (in[i] != in[0] || out[i] != out[0]) return {i, in[i], out[i], in[0], out[0]};
+  return {};
+}
+template <class... Ls> constexpr u32 first_changing_input() {
+  constexpr bool changes[]{changes_input<Ls>..., true};
+  u32 i = 0;
+  while (!changes[i]) ++i;
+  return i;
+}
+template <ends_of E> struct branches_agree {
+  static_assert(E.in == E.first_in && E.out == E.first_out,
+                "cke: sum: all branches read and leave rows of the same widths; "
+                "see branches_agree<ends_of{branch, in, out, in of the first, out of the first}>");
+};
+template <u32 Branch, u32 Branches> struct branches_keep_input {
+  static_assert(Branch == Branches,
+                "cke: sum: a branch changes the input that the others read; "
+                "put a letter with a result of its own first, see branches_keep_input<branch, branches>");
+};
+template <class... Ls> struct word<sum<Ls...>>
+    : has_parts<"sum", sizeof...(Ls)>, branches_agree<first_unlike<Ls...>()>,
+      branches_keep_input<first_changing_input<Ls...>(), sizeof...(Ls)> {};
+
+// ---- stacks ----------------------------------------------------------------------------------------
+
+template <std::size_t Layers, u32 Period> struct stack_uses_period {
+  static_assert(Layers >= Period,
+                "cke: stack: fewer layers than kinds in the period; the last kinds would be none of the layers, "
+                "see stack_uses_period<layers, kinds>");
+};
+template <std::size_t N, class... Ls> struct word<stack<N, Ls...>>
+    : in_range<"stack.layers", N, 1, limit::layers>, has_parts<"stack", sizeof...(Ls)>,
+      stack_uses_period<N, sizeof...(Ls)>,
+      layers_fit<first_broken_link<Ls...>(true)> {};
+
+struct index_of { u32 layer; i64 kind; };
+template <auto Order> constexpr index_of first_wrong_index(u32 kinds) {
+  for (u32 i = 0; i < Order.size(); ++i)
+    if (!(Order[i] >= 0 && static_cast<u64>(Order[i]) < kinds)) return {i, static_cast<i64>(Order[i])};
+  return {};
+}
+template <index_of At, u32 Kinds> struct order_names_kinds {
+  static_assert(At.kind >= 0 && static_cast<u64>(At.kind) < Kinds,
+                "cke: arrange: a layer's kind is not one of those listed; "
+                "see order_names_kinds<index_of{layer, kind}, kinds>");
+};
+template <ends_of E> struct kinds_agree {
+  static_assert(E.in == E.first_in && E.out == E.first_out,
+                "cke: arrange: all kinds read and leave rows of the same width; "
+                "see kinds_agree<ends_of{kind, in, out, in of the first, out of the first}>");
+};
+template <auto Order, class... Ls> struct word<arrange<Order, Ls...>>
+    : in_range<"arrange.layers", Order.size(), 1, limit::layers>, has_parts<"arrange", sizeof...(Ls)>,
+      order_names_kinds<first_wrong_index<Order>(sizeof...(Ls)), sizeof...(Ls) ? sizeof...(Ls) : 1>,
+      kinds_agree<first_unlike<Ls...>()>, layers_fit<first_broken_link<Ls...>(true)> {};
+
+// ---- models ----------------------------------------------------------------------------------------
+
+// What the letters of a list have to do with letters elsewhere; 0: they have not.
+struct dealings {
+  u32 vocab{}, dim{};                                   // of the embedding
+  u32 tied_vocab{}, tied_dim{};                         // of a head that is one with it
+  u32 side_vocab{}, side_layers{}, part{};              // of a layer_embedding
+  u32 part_read{}, other_part_read{};                   // by layer_inputs
+  u32 sides{}, inputs{};                                // layer_embeddings, layer_inputs
+};
+constexpr dealings operator+(const dealings& a, const dealings& b) {
+  const bool same = a.part_read == b.part_read || b.part_read == 0;
+  return {a.vocab ? a.vocab : b.vocab, a.dim ? a.dim : b.dim, a.tied_vocab ? a.tied_vocab : b.tied_vocab,
+          a.tied_dim ? a.tied_dim : b.tied_dim, a.sides ? a.side_vocab : b.side_vocab,
+          a.sides ? a.side_layers : b.side_layers, a.sides ? a.part : b.part, a.part_read ? a.part_read : b.part_read,
+          a.other_part_read ? a.other_part_read : a.part_read && !same ? b.part_read : b.other_part_read,
+          a.sides + b.sides, a.inputs + b.inputs};
+}
+template <class T> inline constexpr dealings dealings_of{};
+template <u32 V, u32 D> inline constexpr dealings dealings_of<embedding<V, D>>{.vocab = V, .dim = D};
+template <u32 V, u32 D> inline constexpr dealings dealings_of<head<D, V, true>>{.tied_vocab = V, .tied_dim = D};
+template <u32 V, u32 D, u32 L, u32 P, real E> inline constexpr dealings dealings_of<layer_embedding<V, D, L, P, E>>{
+    .side_vocab = V, .side_layers = L, .part = P, .sides = 1};
+template <u32 D, u32 P, activation A>
+inline constexpr dealings dealings_of<layer_input<D, P, A>>{.part_read = P, .inputs = 1};
+template <template <class...> class Word, class... Ls>
+inline constexpr dealings dealings_of<Word<Ls...>> = (dealings{} + ... + dealings_of<Ls>);
+template <class Stack>
+  requires stacked<Stack>
+inline constexpr dealings dealings_of<Stack> = dealings_of<typename Stack::kinds>;
+
+// The parts of a model: before the first stack, stacks, between them, after the last.
+struct standing {
+  u32 before{}, stacks{}, between{}, after{};
+  u64 layers{}, kinds{};
+  dealings in_front{}, inside{}, behind{};
+};
+template <class T> constexpr u64 layers_of = 0;
+template <class T>
+  requires stacked<T>
+constexpr u64 layers_of<T> = T::layers;
+template <class T> constexpr u64 kinds_in = 0;
+template <class T>
+  requires stacked<T>
+constexpr u64 kinds_in<T> = length<typename T::kinds>;
+
+template <class... Parts> constexpr standing standing_of() {
+  constexpr bool is_stack[]{stacked<Parts>..., false};
+  constexpr dealings of[]{dealings_of<Parts>..., {}};
+  standing s{.layers = (u64{} + ... + layers_of<Parts>), .kinds = (u64{} + ... + kinds_in<Parts>)};
+  for (u32 i = 0; i < sizeof...(Parts); ++i) {
+    if (is_stack[i]) s.between += s.after, s.after = 0, ++s.stacks;
+    else ++(s.stacks ? s.after : s.before);
+    dealings& sum = is_stack[i] ? s.inside : s.stacks ? s.behind : s.in_front;
+    sum = sum + of[i];
+  }
+  return s;
+}
+
+template <u32 In> struct model_reads_ids {
+  static_assert(In == 1,
+                "cke: model: the first letter reads token ids; begin with embedding<vocab, dim>, "
+                "see model_reads_ids<in>");
+};
+template <u32 Before, u32 Stacks, u32 Between, u32 After> struct model_is_in_order {
+  static_assert(Before > 0 && Stacks > 0 && Between == 0 && After > 0,
+                "cke: model: letters, then stacks, then letters; "
+                "see model_is_in_order<before, stacks, between, after>");
+};
+template <u32 Vocab, u32 Dim, u32 HeadVocab, u32 HeadDim> struct tied_head_fits {
+  static_assert(HeadDim == 0 || (HeadVocab == Vocab && HeadDim == Dim),
+                "cke: model: a tied head is the embedding's matrix; "
+                "see tied_head_fits<vocab, dim, head's vocab, head's dim>");
+};
+template <u32 Before, u32 Elsewhere, u32 InputsElsewhere> struct layer_embedding_comes_first {
+  static_assert(Before <= 1 && Elsewhere == 0 && InputsElsewhere == 0,
+                "cke: model: one layer_embedding before the stacks, layer_inputs in them; "
+                "see layer_embedding_comes_first<before, elsewhere, layer_inputs outside of stacks>");
+};
+template <u32 Vocab, u32 SideVocab> struct embeddings_agree {
+  static_assert(SideVocab == 0 || SideVocab == Vocab,
+                "cke: model: layer_embedding has the vocab of embedding; "
+                "see embeddings_agree<vocab, layer_embedding's vocab>");
+};
+template <u32 Layers, u64 LayersThere> struct layer_embedding_serves_layers {
+  static_assert(Layers == LayersThere || Layers == 0,
+                "cke: model: layer_embedding has a part for each layer; "
+                "see layer_embedding_serves_layers<layers, layers of the model>");
+};
+template <u32 Part, u32 Read, u32 OtherRead> struct layer_inputs_fit {
+  static_assert((Read == 0 || Read == Part) && (OtherRead == 0 || OtherRead == Part),
+                "cke: model: layer_input reads what layer_embedding leaves for a layer; "
+                "see layer_inputs_fit<layer_embedding's part, part read, another>");
+};
+
+template <dealings All, u64 Layers> struct letters_deal
+    : tied_head_fits<All.vocab, All.dim, All.tied_vocab, All.tied_dim>, embeddings_agree<All.vocab, All.side_vocab>,
+      layer_embedding_serves_layers<All.part ? All.side_layers : 0, Layers>,
+      layer_inputs_fit<All.part, All.part_read, All.other_part_read> {};
+template <standing S> struct parts_stand
+    : model_is_in_order<S.before, S.stacks, S.between, S.after>, in_range<"network.layers", S.layers, 0, limit::layers>,
+      in_range<"network.kinds", S.kinds, 0, 255>,
+      layer_embedding_comes_first<S.in_front.sides, S.inside.sides + S.behind.sides,
+                                  S.in_front.inputs + S.behind.inputs>,
+      letters_deal<S.in_front + S.inside + S.behind, S.layers> {};
+template <class... Ls> struct word<network<Ls...>>
+    : has_parts<"network", sizeof...(Ls)>, layers_fit<first_broken_link<Ls...>(false)>, model_reads_ids<ends<Ls...>::in>,
+      parts_stand<standing_of<Ls...>()> {};
+
+}  // namespace cke::checks

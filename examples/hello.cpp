@@ -6,7 +6,9 @@
 #include <iostream>
 
 int main() {
-  auto model   = cke::Model<cke::Qwen3_0_6B, cke::Q8_0>::load("Qwen3-0.6B-Q8_0.gguf");   // throws cke::Error: file, tensor, expected, found
-  auto session = model.session();                                                         // one KV state; copy = fork
-  for (std::string_view piece : session.generate("Tell me a story.", {.max_tokens = 64})) std::cout << piece << std::flush;
+  // load throws cke::Error, which names file, tensor, expected and found. A session is one KV state; a copy is a fork.
+  auto model = cke::Model<cke::Qwen3_0_6B, cke::Q8_0>::load("Qwen3-0.6B-Q8_0.gguf");
+  auto session = model.session();
+  for (std::string_view piece : session.generate("Tell me a story.", {.max_tokens = 64}))
+    std::cout << piece << std::flush;
 }

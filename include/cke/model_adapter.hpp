@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// model_adapter.hpp: adapters from Model and Session to the abstract classes of engine.hpp.
+// model_adapter.hpp: adapters from Model and Session to the abstract classes of any_model.hpp.
 #pragma once
 
 #include <utility>

@@ -18,15 +18,15 @@ ROOMS = {
     "text": {"core"},
     "io": {"core", "text"},
     "model": {"runtime", "graph", "kernels", "io", "text", "models", "layers", "core"},
-    "engine": {"model", "runtime", "io", "text", "core"},
-    "serve": {"engine", "io", "text", "core"},
-    "public": {"model", "cuda", "engine", "runtime", "io", "text", "models", "layers", "core"},
+    "any_model": {"model", "runtime", "graph", "io", "text", "core"},
+    "serve": {"any_model", "io", "text", "core"},
+    "public": {"model", "cuda", "any_model", "runtime", "io", "text", "models", "layers", "core"},
 }
 # Headers at the top that are rooms of their own; every other one there is what a user includes.
 TOP = {
-    "layers.hpp": "layers", "layer_checks.hpp": "layers", "word_checks.hpp": "layers", "engine.hpp": "engine", "cke.h": "engine",
-    "model.hpp": "model", "generate.hpp": "model", "match.hpp": "model", "describe.hpp": "model", "session_file.hpp": "model",
-    "export.hpp": "engine", "typed_engine.hpp": "engine", "draft.hpp": "engine",
+    "layers.hpp": "layers", "layer_checks.hpp": "layers", "word_checks.hpp": "layers", "any_model.hpp": "any_model", "cke.h": "any_model",
+    "model.hpp": "model", "generate.hpp": "model", "config_check.hpp": "model", "session_file.hpp": "model",
+    "export.hpp": "any_model", "model_adapter.hpp": "any_model", "draft.hpp": "any_model",
 }
 
 # Libraries, and the files that may include them.
@@ -34,7 +34,7 @@ LIBRARIES = {
     r"xsimd/": r"core/(isa|simd)\w*\.hpp",
     r"nlohmann/": r"(io/(hf|json)_\w+|serve/\w+)\.hpp",
     r"cuda_runtime_api\.h": r"cuda/gpu\.cuh",
-    r"boost/context/": r"cuda/machine\.cuh",
+    r"boost/context/": r"cuda/host/machine\.cuh",
     r"(boost/|utf8proc\.h|pcre2\.h)": r".*",
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)

@@ -22,7 +22,7 @@ bool is_known_word(const std::string& word) {
       "embed", "head", "q", "k", "v", "o", "gate", "up", "down", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q2_k", "q3_k", "q4_k",
       "q5_k", "q6_k", "iq4_nl", "iq4_xs", "mxfp4",
       "dtype", "f32", "f16", "bf16", "true", "false", "pairing", "split", "adjacent",
-      "stretch", "none", "linear", "dynamic", "llama3", "yarn", "longrope", "vocab", "dim", "hidden", "layers",
+      "rope_scaling", "none", "linear", "dynamic", "llama3", "yarn", "longrope", "vocab", "dim", "hidden", "layers",
       "heads", "kv_heads", "head_dim", "eps", "tied", "attention_bias", "mlp_bias", "rope", "dims", "theta",
       "window", "sliding", "local_rope", "query_scalar", "score_cap", "logit_cap", "turned", "embedding_multiplier",
       "attention_multiplier", "residual_multiplier", "logits_scaling",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """python3 tests/serve/reliability CKE MODEL [--quick] [--timing PROGRAM] [ROW ...]: what cke serve holds under load and attack,
-a row at a time, as the Markdown table of docs/reliability.md. Needs nothing but Python, on Linux; --quick: the sizes of `./dev test`."""
+a row at a time, as a Markdown table: the rows of docs/reliability.md. Needs nothing but Python, on Linux; --quick: the sizes of `./dev test`."""
 import argparse
 import asyncio
 import contextlib

@@ -16,7 +16,9 @@ using namespace cke::graph;
 using namespace cke::kernels;
 using namespace cke::runtime;
 
-constexpr params p{.heads = 16, .kv_heads = 8, .head_dim = 128, .window = everything};
+constexpr head_shape p{.heads = 16, .kv_heads = 8, .head_dim = 128};
+constexpr attention_params scores{p};
+constexpr kv_store_params stores{p.kv_heads, p.head_dim};
 
 // Keys and values of 512 positions.
 template <dtype KV, class Isa> void store(benchmark::State& state) {
@@ -36,7 +38,7 @@ template <dtype KV, class Isa> void store(benchmark::State& state) {
   for (const view& v : {w.in[0], w.in[1]})
     for (u32 t = 0; t < tokens; ++t) std::copy(numbers.begin(), numbers.end(), v.row(t));
   for (auto _ : state) {
-    for (u32 unit = 0; unit < units_of(p, w.by, tokens, 0); ++unit) kernel<opcode::kv_store, KV, Isa>::run(p, w, unit);
+    for (u32 unit = 0; unit < units_of(stores, w.by, tokens, 0); ++unit) kernel<opcode::kv_store, KV, Isa>::run(stores, w, unit);
     benchmark::ClobberMemory();
   }
   bench::report<Isa>(state, 0, static_cast<double>(2 * rows) + static_cast<double>(tokens / key_block * page), KV);
@@ -47,7 +49,7 @@ template <dtype KV, class Isa> void attend(benchmark::State& state) {
   const auto tokens = static_cast<u32>(state.range(0)), depth = static_cast<u32>(state.range(1));
   const u32 positions = static_cast<u32>(align_up(depth + tokens, key_block)), width = p.heads * p.head_dim;
   const u64 block = kv_cache<KV, Isa>::block_bytes(p.head_dim), rows = u64{tokens} * row_stride(width) * 4;
-  arena memory(positions / key_block * block * p.kv_heads + 2 * rows + attend_scratch<KV, Isa>(p) + pass_rows::bytes(tokens) + 4096);
+  arena memory(positions / key_block * block * p.kv_heads + 2 * rows + kernel<opcode::attend, KV, Isa>::scratch_bytes(scores, tokens) + pass_rows::bytes(tokens) + 4096);
   std::vector<std::byte*> pages(positions / key_block);
   for (std::byte*& page : pages) page = memory.take(block * p.kv_heads);
   const std::vector<u32> ids(tokens);
@@ -60,7 +62,7 @@ template <dtype KV, class Isa> void attend(benchmark::State& state) {
   w.kv = {0, block};
   w.in[0] = w.out[0] = {nullptr, width, row_stride(width), dtype::f32};
   w.in[0].data = memory.take(rows), w.out[0].data = memory.take(rows);
-  w.scratch = memory.take(attend_scratch<KV, Isa>(p));
+  w.scratch = memory.take(kernel<opcode::attend, KV, Isa>::scratch_bytes(scores, tokens));
   const auto numbers = bench::normal(width);
   for (u32 t = 0; t < tokens; ++t) std::copy(numbers.begin(), numbers.end(), w.in[0].row(t));
   for (u32 h = 0; h < p.kv_heads; ++h)
@@ -68,7 +70,7 @@ template <dtype KV, class Isa> void attend(benchmark::State& state) {
       kv_cache<KV, Isa>::store(blocks_of(w, now.segments[0], h), at, p.head_dim, &numbers[at % 64], &numbers[64 + at % 64]);
 
   for (auto _ : state) {
-    for (u32 unit = 0; unit < units_of(p, w.by, tokens, 0, static_cast<u32>(now.tiles.size())); ++unit) kernel<opcode::attend, KV, Isa>::run(p, w, unit);
+    for (u32 unit = 0; unit < units_of(scores, w.by, tokens, 0, static_cast<u32>(now.tiles.size())); ++unit) kernel<opcode::attend, KV, Isa>::run(scores, w, unit);
     benchmark::ClobberMemory();
   }
   const double pairs = tokens * (depth + (tokens + 1) / 2.0);

@@ -48,15 +48,15 @@ template <opcode Op> void pass(benchmark::State& state, const params& p, u32 uni
 }
 
 void delta(benchmark::State& state) {
-  const params p{.rows = 128, .heads = 16, .kv_heads = 16, .head_dim = 128, .eps = 1e-6};
+  const delta_params p{.key_heads = 16, .value_heads = 16, .key_dim = 128, .value_dim = 128, .eps = 1e-6};
   pass<opcode::gated_delta>(state, p, 16, u64{16} * 128 * 128, {2048, 2048, 2048, 2048, 32}, 2048, 4. * 16 * 128 * 128);
 }
 void conv(benchmark::State& state) {
-  const params p{.rows = 2048, .cols = 4};
+  const conv_act_params p{{.channels = 2048, .taps = 4}, activation::silu};
   pass<opcode::causal_conv>(state, p, 2048 / unit_rows, u64{3} * 2048, {2048}, 2048, 4. * 2048);
 }
 void scan(benchmark::State& state) {
-  const params p{.rows = 64, .heads = 8, .kv_heads = 128, .head_dim = 128};
+  const scan_params p{.heads = 128, .groups = 8, .head_dim = 64, .state = 128};
   pass<opcode::state_scan>(state, p, 128, u64{128} * 128 * 64, {128 * 64 + 2 * 8 * 128, 128 * 64, 128}, 128 * 64, 3. * 128 * 128 * 64);
 }
 

@@ -14,7 +14,10 @@ using isa_of_machine = isa::native;
 // Arguments: width.
 template <opcode Op> void row(benchmark::State& state, dtype out_type) {
   const auto width = static_cast<u32>(state.range(0));
-  const params p{.rows = 1, .cols = width, .act = activation::silu, .eps = 1e-6};
+  const params p = [&] {
+    if constexpr (std::is_same_v<params_of<Op>, norm_params>) return norm_params{.cols = width, .eps = 1e-6};
+    else return act_params{.cols = width, .act = activation::silu};
+  }();
   const auto in = bench::normal(2 * width), weight = bench::normal(width, 2);
   std::vector<float> out(2 * width), scratch(width);
   work w;

@@ -47,8 +47,8 @@ TEST_CASE("contract: a param block of another version, opcode or size is refused
 TEST_CASE("contract: a broken plan is a typed error that names the step and the rule") {
   builder b(32);
   const reg y = b.temp(32);
-  b.emit(opcode::rmsnorm, {stream}, {y}, {b.vector(role::norm, 32)}, {.cols = 32});
-  b.emit(opcode::residual_add, {stream, y}, {stream}, {}, {.cols = 32});
+  b.emit<opcode::rmsnorm>({stream}, {y}, {b.vector(role::norm, 32)}, {.cols = 32});
+  b.emit<opcode::residual_add>({stream, y}, {stream}, {}, {.cols = 32});
   CHECK(compile(b).peak_registers == 1);
   CHECK(compile(b).diagnostics.size() == 0);
   const auto refused = [&](auto&& breaks) {

@@ -74,8 +74,9 @@ TEST_CASE("fuse: a fused step reads, writes, weighs and knows what its parts did
   CHECK(qkv.in.count == 1);
   CHECK(qkv.out.count == 3);
   const instruction &turn = c.ops[2], &scores = c.ops[3], &add = c.ops[4];
-  CHECK(turn.p.eps.v == 1e-6);
-  CHECK(turn.p.rope.dims == 16);
+  CHECK(qkv.p == params{qkv_params{.q_rows = 64, .k_rows = 32, .v_rows = 32, .cols = 64, .kv_heads = 2, .bias = true}});
+  CHECK(turn.p == params{head_norm_rope_params{{.shape = {4, 2, 16}, .eps = 1e-6}, biased.rope}});
+  CHECK(scores.p == params{attention_params{.shape = {4, 2, 16}}});
   CHECK(turn.out == turn.in);
   CHECK(scores.state == 0);
   CHECK(scores.in == operands{qkv.out[0], qkv.out[1], qkv.out[2]});
@@ -84,30 +85,29 @@ TEST_CASE("fuse: a fused step reads, writes, weighs and knows what its parts did
   CHECK(add.out == operands{stream});
   const code m = fuse(lower_block<block<residual<norm, gated_mlp<64, 96, activation::gelu_erf, true>>>>(all(dtype::q8_0))).c;
   REQUIRE(m.ops[1].op == matmul_act_quantize);
-  CHECK(m.ops[1].p.act == activation::gelu_erf);
-  CHECK(m.ops[1].p.bias);
+  CHECK(m.ops[1].p == params{matmul_act_params{{.rows = 96, .cols = 64, .matrices = 2, .bias = true}, activation::gelu_erf}});
   CHECK(m.ops[1].weight.count == 4);
 }
 
 TEST_CASE("fuse: act_mul_quantize, when gate and up are not a matrix product before it") {
   builder b(64, all(dtype::q8_0));
   const reg gate_up = b.temp(64), h = b.temp(32), q = b.temp(32, dtype::q8_0);
-  b.emit(opcode::embedding, {token_ids}, {gate_up}, {}, {.cols = 64});
-  b.emit(act_mul, {gate_up}, {h}, {}, {.cols = 32});
-  b.emit(quantize, {h}, {q}, {}, {.cols = 32});
-  b.emit(logits, {q}, {stream}, {}, {});
+  b.emit<opcode::embedding>({token_ids}, {gate_up}, {}, {.cols = 64});
+  b.emit<act_mul>({gate_up}, {h}, {}, {.cols = 32});
+  b.emit<quantize>({h}, {q}, {}, {.cols = 32});
+  b.emit<logits>({q}, {stream}, {}, {});
   CHECK(steps(fuse(b).c) == opcodes{opcode::embedding, act_mul_quantize, logits});
 }
 
 TEST_CASE("fuse: refused when something else reads what would vanish") {
   builder b(32, all(dtype::q8_0));
   const reg y = b.temp(32), q = b.temp(32, dtype::q8_0), z = b.temp(32);
-  b.emit(rmsnorm, {stream}, {y}, {}, {.cols = 32});
-  b.emit(quantize, {y}, {q}, {}, {.cols = 32});
+  b.emit<rmsnorm>({stream}, {y}, {}, {.cols = 32});
+  b.emit<quantize>({y}, {q}, {}, {.cols = 32});
   b.emit(logits, {q}, {z});
   code c = b;
   CHECK(steps(fuse(c).c) == opcodes{norm_quantize, logits});
-  b.emit(residual_add, {y, z}, {stream}, {}, {.cols = 32});
+  b.emit<residual_add>({y, z}, {stream}, {}, {.cols = 32});
   CHECK(steps(fuse(b).c) == opcodes{rmsnorm, quantize, logits, residual_add});
   b.ops[3].in = {z, z}, b.ops[3].out = {y};  // the norm is not read again, but it is the block's result
   b.ops[0].out = {stream}, b.ops[1].in = {stream};
@@ -117,8 +117,8 @@ TEST_CASE("fuse: refused when something else reads what would vanish") {
 TEST_CASE("fuse: refused when the steps are neighbours and not a chain") {
   builder b(32, all(dtype::q8_0));
   const reg y = b.temp(32), q = b.temp(32, dtype::q8_0);
-  b.emit(rmsnorm, {stream}, {y}, {}, {.cols = 32});
-  b.emit(quantize, {stream}, {q}, {}, {.cols = 32});
+  b.emit<rmsnorm>({stream}, {y}, {}, {.cols = 32});
+  b.emit<quantize>({stream}, {q}, {}, {.cols = 32});
   b.emit(logits, {q}, {stream});
   CHECK(steps(fuse(b).c) == opcodes{rmsnorm, quantize, logits});
 }
@@ -127,8 +127,8 @@ TEST_CASE("fuse: q, k and v only with one input in one form, and heads to cut th
   const auto three = [](signature s, bool other_input, u32 group, bool bias) {
     builder b(32, s);
     const reg x = b.temp(32), other = b.temp(32);
-    b.emit(rmsnorm, {stream}, {x}, {}, {.cols = 32});
-    b.emit(rmsnorm, {stream}, {other}, {}, {.cols = 32});
+    b.emit<rmsnorm>({stream}, {x}, {}, {.cols = 32});
+    b.emit<rmsnorm>({stream}, {other}, {}, {.cols = 32});
     product(b, x, 16), product(b, x, 16);
     b.matmul(role::v, other_input ? other : x, 32, 32, bias, group);
     return steps(fuse(b).c).size();
@@ -165,7 +165,7 @@ TEST_CASE("fuse: a save stays, and its add with it, when the stream is written b
 
 TEST_CASE("fuse: a product is not added onto its own input") {
   builder b(32);
-  b.emit(residual_add, {stream, product(b, stream)}, {stream}, {}, {.cols = 32});
+  b.emit<residual_add>({stream, product(b, stream)}, {stream}, {}, {.cols = 32});
   CHECK(steps(fuse(b).c) == opcodes{matmul, residual_add});
 }
 
@@ -184,4 +184,5 @@ TEST_CASE("fuse: the cache is filled by a step before the scores") {
   CHECK(c.ops[3].out.count + c.ops[3].weight.count == 0);
   CHECK(c.ops[4].in.count == 1);
   CHECK(c.ops[3].state == c.ops[4].state);
+  CHECK(c.ops[3].p == params{kv_store_params{.kv_heads = 2, .head_dim = 16}});
 }

@@ -76,8 +76,7 @@ template <class Isa, dtype G, dtype U, dtype D> struct mixture {
       std::fill_n(y.v.row(t), dim, 1.f);
     }
     lines scratch = poisoned(u64{most_tokens} * unit_rows * sizeof(float));
-    const params p{.rows = 2 * hidden, .cols = dim, .route = r};
-    const auto go = [&](auto run, params q, std::initializer_list<view> ins, view out, std::initializer_list<const lines*> weights,
+    const auto go = [&](kernel_entry run, params q, std::initializer_list<view> ins, view out, std::initializer_list<const lines*> weights,
                         split by, u32 row_units) {
       work w;
       w.tokens = count, w.by = by, w.scratch = data_of(scratch), w.out[0] = out;
@@ -85,15 +84,15 @@ template <class Isa, dtype G, dtype U, dtype D> struct mixture {
       std::ranges::transform(weights, w.weight, [](const lines* m) { return data_of(*m); });
       for (u32 u = 0; u < units_of(q, by, count, row_units); ++u) run(q, w, u);
     };
-    go(kernel<opcode::sort_by_expert, dtype::f32, Isa>::run, p, {chosen.v}, order.v, {}, split::per_thread, 0);
-    go(kernel<opcode::gather, dtype::f32, Isa>::run, p, {order.v, in.v}, rows.v, {}, gathers, 0);
-    go(kernel<opcode::gather, dtype::f32, Isa>::run, p, {order.v, in.v}, more.v, {}, gathers, 0);
+    go(kernel_of<opcode::sort_by_expert, dtype::f32, Isa>(), route_params{r}, {chosen.v}, order.v, {}, split::per_thread, 0);
+    go(kernel_of<opcode::gather, dtype::f32, Isa>(), gather_params{dim, r}, {order.v, in.v}, rows.v, {}, gathers, 0);
+    go(kernel_of<opcode::gather, dtype::f32, Isa>(), gather_params{dim, r}, {order.v, in.v}, more.v, {}, gathers, 0);
     constexpr auto act = kernel_of<opcode::expert_act, G == U ? kernel_types(G) : kernel_types(G, U), Isa>();
     constexpr auto up_act = kernel_of<opcode::expert_up, kernel_types(U).with(activation::relu2), Isa>();
-    const params alone{.rows = hidden, .cols = dim, .act = activation::relu2, .route = r};
+    const expert_params p{.rows = hidden, .cols = dim, .route = r}, alone{.rows = hidden, .cols = dim, .act = activation::relu2, .route = r};
     if (ungated) go(up_act, alone, {order.v, more.v}, h.v, {&up}, split::experts, units_of_group(hidden));
     else go(act, p, {order.v, rows.v, more.v}, h.v, {&gate, &up}, split::experts, units_of_group(hidden));
-    const params q{.rows = dim, .cols = hidden, .route = r};
+    const expert_sum_params q{.rows = dim, .cols = hidden, .route = r};
     go(adds ? kernel_of<opcode::expert_sum_add, D, Isa>() : kernel_of<opcode::expert_sum, D, Isa>(), q, {order.v, h.v}, y.v, {&down},
        split::rows, units_of_group(dim));
     std::vector<float> out;
@@ -168,7 +167,7 @@ TEST_CASE("experts: weighted sums of single experts, in the order of their numbe
 }
 
 TEST_CASE("experts: units cover what tokens can choose, and no more than there is") {
-  const params p{.route = {.experts = 128, .active = 8}};
+  const expert_params p{.route = {.experts = 128, .active = 8}};
   CHECK(units_of(p, split::experts, 1, 24) == 8 * 24);
   CHECK(units_of(p, split::experts, 15, 24) == 120 * 24);
   CHECK(units_of(p, split::experts, 16, 24) == 128 * 24);

@@ -57,10 +57,10 @@ std::vector<double> expected(const shape& s, const std::vector<float> (&in)[5], 
 template <class Isa> std::vector<float> computed(const shape& s, const std::vector<float> (&in)[5], const std::vector<float> (&w)[3], float eps,
                                                  std::initializer_list<u32> passes) {
   using step = kernel<opcode::gated_delta, dtype::f32, Isa>;
-  const params p{.rows = s.values, .heads = s.key_heads, .kv_heads = s.value_heads, .head_dim = s.keys, .eps = eps, .tiled = s.tiled};
+  const delta_params p{.key_heads = s.key_heads, .value_heads = s.value_heads, .key_dim = s.keys, .value_dim = s.values, .tiled = s.tiled, .eps = eps};
   const u32 widths[]{s.key_heads * s.keys, s.key_heads * s.keys, s.value_heads * s.values, s.value_heads * s.values, 2 * s.value_heads};
   const u64 caches = 64, state = u64{s.value_heads} * s.keys * align_up(s.values, 32) * 4, page = caches * s.blocks + state;
-  std::vector<std::byte> memory(page * ceil_div(positions, key_block * s.blocks), std::byte{0xff}), scratch(step::scratch_bytes(p));
+  std::vector<std::byte> memory(page * ceil_div(positions, key_block * s.blocks), std::byte{0xff}), scratch(step::scratch_bytes(p, positions));
   std::vector<std::byte*> pages;
   for (u32 b = 0; b < ceil_div(positions, key_block * s.blocks) * s.blocks; ++b)
     pages.push_back(memory.data() + b / s.blocks * page + b % s.blocks * caches);

@@ -61,14 +61,14 @@ TEST_CASE("latent: keys and queries are those of transformers, however tokens ar
           room in(kept, n), key(kept, n), q(heads * (nope + turned), n), rows(nope, n * heads), y(heads * kept, n);
           in.fill(of_token, at, n), q.fill(query, at, n);
           w.in[0] = in.v, w.out[0] = key.v, w.weight[0] = reinterpret_cast<const std::byte*>(norm.data());
-          for (u32 u = 0; u < ceil_div(n, unit_tokens); ++u) kernel<opcode::latent_key, dtype::f32, Isa>::run({.cols = rank, .eps = eps, .rope = rope}, w, u);
-          const params by_head{.rows = rank, .cols = nope, .heads = heads, .head_dim = nope + turned, .rope = rope};
+          for (u32 u = 0; u < ceil_div(n, unit_tokens); ++u) kernel<opcode::latent_key, dtype::f32, Isa>::run({.rank = rank, .eps = eps, .rope = rope}, w, u);
+          const split_heads_params by_head{.heads = heads, .head_dim = nope + turned, .cols = nope, .rope = rope};
           w.in[0] = q.v, w.out[0] = rows.v, w.out[1] = y.v;
           for (u32 u = 0; u < ceil_div(n, unit_tokens); ++u) kernel<opcode::split_heads, dtype::f32, Isa>::run(by_head, w, u);
           w.in[0] = rows.v, w.out[0] = y.v, w.out[1] = {}, w.by = split::rows;
           w.weight[0] = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64);
           for (u32 u = 0; u < heads * units_of_group(rank); ++u)
-            kernel_of<opcode::head_matmul, dtype::f32, Isa>()({.rows = rank, .cols = nope, .heads = heads, .head_dim = kept}, w, u);
+            kernel_of<opcode::head_matmul, dtype::f32, Isa>()(head_matmul_params{.heads = heads, .rows = rank, .cols = nope, .head_dim = kept}, w, u);
           for (u32 t = 0; t < n; ++t) {
             CHECK(distance(key.v.row(t), &want_key[u64{at + t} * kept], kept) < 1e-5);
             CHECK(distance(y.v.row(t), &want_query[u64{at + t} * heads * kept], u64{heads} * kept) < 1e-5);
@@ -80,15 +80,15 @@ TEST_CASE("latent: keys and queries are those of transformers, however tokens ar
 }
 
 TEST_CASE("latent: heads that share one key and value are several units at short contexts, runs of keys at long ones") {
-  const auto units = [](const params& p, std::initializer_list<segment> segments) { return units_to_share(p, std::span(segments.begin(), segments.size())); };
-  const params lite{.heads = 16, .kv_heads = 1, .head_dim = 576, .window = everything};
+  const auto units = [](const attention_params& p, std::initializer_list<segment> segments) { return units_to_share(p, std::span(segments.begin(), segments.size())); };
+  const attention_params lite{.shape = {16, 1, 576}};
   const segment at_64{0, 1, 64, {}}, at_500{1, 1, 500, {}}, at_1100{2, 1, 1100, {}};
   CHECK(units(lite, {at_64}) == 4);
   CHECK(units(lite, {at_64, at_500}) == 8);
   CHECK(units(lite, {at_1100}) == 3);
   CHECK(units(lite, {at_64, at_500, at_1100}) == 11);
-  CHECK(units({.heads = 128, .kv_heads = 1, .head_dim = 576, .window = everything}, {at_64}) == 32);
-  CHECK(units({.heads = 10, .kv_heads = 1, .head_dim = 36, .window = everything}, {at_64}) == 2);  // 8 heads fill blocks of 32 numbers
-  CHECK(units({.heads = 5, .kv_heads = 1, .head_dim = 22, .window = everything}, {at_64}) == 0);
-  CHECK(units({.heads = 32, .kv_heads = 2, .head_dim = 128, .window = everything}, {at_64}) == 0);
+  CHECK(units({.shape = {128, 1, 576}}, {at_64}) == 32);
+  CHECK(units({.shape = {10, 1, 36}}, {at_64}) == 2);  // 8 heads fill blocks of 32 numbers
+  CHECK(units({.shape = {5, 1, 22}}, {at_64}) == 0);
+  CHECK(units({.shape = {32, 2, 128}}, {at_64}) == 0);
 }

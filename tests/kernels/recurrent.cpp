@@ -44,7 +44,9 @@ test read_conv(fixture<float>& f, bool gated) {
   t.tokens = f.count();
   const u32 channels = f.count(), taps = f.count();
   const bool bias = f.next() != 0;
-  t.p = {.rows = channels, .cols = taps, .act = activation::silu, .bias = bias};
+  const conv_params conv{.channels = channels, .taps = taps, .bias = bias};
+  if (gated) t.p = conv;
+  else t.p = conv_act_params{conv, activation::silu};
   t.units = ceil_div(channels, unit_rows), t.by = split::rows, t.state = (taps - 1) * align_up(channels, unit_rows) * sizeof(float);
   t.weights.push_back(turned(f.next(u64{channels} * taps), channels));
   if (bias) t.weights.push_back(f.next(channels));
@@ -60,18 +62,19 @@ test read_heads(fixture<float>& f, bool delta) {
   const auto read = [&](u32 width) { t.in.push_back({width, f.next(u64{t.tokens} * width)}); };
   if (delta) {
     const u32 key_heads = f.count(), heads = f.count(), keys = f.count(), values = f.count();
-    t.p = {.rows = values, .heads = key_heads, .kv_heads = heads, .head_dim = keys, .eps = f.next()};
+    t.p = delta_params{.key_heads = key_heads, .value_heads = heads, .key_dim = keys, .value_dim = values, .eps = f.next()};
+    t.units = heads, t.state = u64{heads} * keys * align_up(values, unit_rows) * sizeof(float), t.out.width = heads * values;
     for (const u32 n : {heads, heads, values}) t.weights.push_back(f.next(n));
     for (const u32 width : {key_heads * keys, key_heads * keys, heads * values, heads * values, 2 * heads}) read(width);
   } else {
     const u32 heads = f.count(), dims = f.count(), groups = f.count(), numbers = f.count();
     const float least = f.next(), most = f.next();
-    t.p = {.rows = dims, .heads = groups, .kv_heads = heads, .head_dim = numbers, .offset = least, .cap = most};
+    t.p = scan_params{.heads = heads, .groups = groups, .head_dim = dims, .state = numbers, .least_step = least, .most_step = most};
+    t.units = heads, t.state = u64{heads} * numbers * align_up(dims, unit_rows) * sizeof(float), t.out.width = heads * dims;
     for (u32 i = 0; i < 3; ++i) t.weights.push_back(f.next(heads));
     for (const u32 width : {heads * dims + 2 * groups * numbers, heads * dims, heads}) read(width);
   }
-  t.units = t.p.kv_heads, t.state = u64{t.p.kv_heads} * t.p.head_dim * align_up(t.p.rows, unit_rows) * sizeof(float);
-  t.out = {t.p.kv_heads * t.p.rows, f.next(u64{t.tokens} * t.p.kv_heads * t.p.rows)};
+  t.out.rows = f.next(u64{t.tokens} * t.out.width);
   return t;
 }
 

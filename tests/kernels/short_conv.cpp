@@ -27,7 +27,7 @@ void check(u32 channels, u32 taps, bool bias, std::vector<one> segments) {
   const u64 offset = 192;  // of the state in a page
   const u64 page_bytes = offset + u64{taps - 1} * align_up(channels, unit_rows) * sizeof(float);
   const std::vector<float> weights = numbers::random_row(u64{taps} * channels, 1), biases = numbers::random_row(channels, 2);
-  params p{.rows = channels, .cols = taps, .bias = bias};
+  const conv_params p{.channels = channels, .taps = taps, .bias = bias};
 
   struct sequence {
     std::vector<float> bcx;  // [length][3 * channels]

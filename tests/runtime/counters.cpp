@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "cke/core/operations.hpp"
+
 using namespace cke;
 using namespace cke::io;
 using namespace cke::graph;

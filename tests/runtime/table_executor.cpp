@@ -256,7 +256,7 @@ TEST_CASE("table_executor: what a hook throws reaches the caller, and a kernel t
   using executor = table_executor<small, dtype::bf16, isa::native>;
   auto table = executor::all_adapters();
   table.add(opcode::logits, dtype::bf16, [](const params& p, const work& w, u32) {  // one row too many
-    std::memset(w.out[0].row(1) - 16, 0, sizeof(float) * (p.rows + 32));
+    std::memset(w.out[0].row(1) - 16, 0, sizeof(float) * (p.as<matmul_params>().rows + 32));
   });
   executor wrong(m.packed, m.threads, {context, 8, 1}, table);
   CHECK_THROWS_WITH_AS(run_one(wrong, std::span(ids).first(2), 1, s, ignore),

@@ -83,7 +83,7 @@ TEST_CASE("workspace: outputs of a step lie apart from its inputs and from every
       CHECK(w.tokens == tokens);
       CHECK(w.segments.size() == 1);
       CHECK(w.segments[0].position == 5);
-      CHECK((w.rope.cos != nullptr) == (i.p.rope.dims != 0));
+      CHECK((w.rope.cos != nullptr) == (turned(i.p).rope != nullptr));
       CHECK((w.kv.block_bytes != 0) == (i.state != absent));
       CHECK(reinterpret_cast<std::uintptr_t>(w.scratch) % 64 == 0);
       std::vector<area> used;

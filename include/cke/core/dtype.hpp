@@ -11,7 +11,7 @@ namespace cke {
 // The numbers are GGUF's tensor types; from i8_row on they are ours: a scale for a row, in no file; and f8_e4m3, which files of
 // Hugging Face may have.
 enum class dtype : u8 {
-  f32 = 0, f16 = 1, q4_0 = 2, q4_1 = 3, q5_0 = 6, q5_1 = 7, q8_0 = 8, q8_1 = 9,
+  f32 = 0, f16 = 1, q4_0 = 2, q4_1 = 3, q5_0 = 6, q5_1 = 7, q8_0 = 8,
   q2_k = 10, q3_k = 11, q4_k = 12, q5_k = 13, q6_k = 14, q8_k = 15, iq4_nl = 20, iq4_xs = 23,
   bf16 = 30, mxfp4 = 39, i8_row = 62, i4_row = 63, f8_e4m3 = 64, none = 255,
 };
@@ -28,7 +28,7 @@ inline constexpr dtype_info dtypes[] = {
     {dtype::bf16, "bf16", 1, 2, dtype::bf16},     {dtype::q8_0, "q8_0", 32, 34, dtype::q8_0},
     {dtype::q4_0, "q4_0", 32, 18, dtype::q8_0},   {dtype::q4_1, "q4_1", 32, 20, dtype::q8_0},
     {dtype::q5_0, "q5_0", 32, 22, dtype::q8_0},   {dtype::q5_1, "q5_1", 32, 24, dtype::q8_0},
-    {dtype::q8_1, "q8_1", 32, 36, dtype::none},   {dtype::q2_k, "q2_k", 256, 84, dtype::q8_0},
+    {dtype::q2_k, "q2_k", 256, 84, dtype::q8_0},
     {dtype::q3_k, "q3_k", 256, 110, dtype::q8_0}, {dtype::q4_k, "q4_k", 256, 144, dtype::q8_0},
     {dtype::q5_k, "q5_k", 256, 176, dtype::q8_0}, {dtype::q6_k, "q6_k", 256, 210, dtype::q8_0},
     {dtype::q8_k, "q8_k", 256, 292, dtype::none}, {dtype::iq4_nl, "iq4_nl", 32, 18, dtype::q8_0},

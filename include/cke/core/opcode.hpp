@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// opcode.hpp: one table of operations: number, name, and how its output is split over threads.
+// opcode.hpp: the numbers of operations, and what each states of itself beside its parameter block.
 #pragma once
 
 #include "types.hpp"
@@ -43,84 +43,39 @@ struct partition {
   bool local;
 };
 
-struct op_info {
-  opcode op;
+// What a kernel is compiled for, beside its opcode.
+enum class typed_by : u8 {
+  f32,      // nothing: rows are f32
+  weights,  // the formats of its matrices
+  cache,    // the format of the cache
+};
+
+// The facts of an operation that the graph needs. What only its kernel knows, such as its scratch, the kernel states.
+struct op_facts {
   std::string_view name;
-  partition decode, prefill;  // decode: at most `decode_rows` tokens
+  partition decode{split::macro, false}, prefill{split::macro, false};  // decode: at most `decode_rows` tokens
+  typed_by types{};
+  u32 least_heads = 0;  // with fewer heads, decode is cut as prefill is: its own cut would occupy one thread for each
+  u32 products = 1;     // matrices whose units follow one another; gate and up are read side by side and count once
+};
+
+// operation<Op> stands beside the parameter block of Op, in operations/:
+//   using params = matmul_params;
+//   static constexpr op_facts facts{...};
+//   static constexpr params fuse(...);      // of a fused one, where its block is not that of its first part
+// A letter is not a step: it has a name and no block. Other numbers have neither; 16 to 19, which are the runtime contract's,
+// will have them with their kernels.
+struct no_block {
+  constexpr void each(auto&&) const {}
+  constexpr bool operator==(const no_block&) const = default;
+};
+struct no_step {
+  using params = no_block;
+};
+template <opcode Op> struct operation : no_step {
+  static constexpr op_facts facts{};
 };
 
 inline constexpr u32 decode_rows = 16;
-
-// Every executable opcode has exactly one row; the contract's letters that are steps too are listed as such.
-inline constexpr op_info ops[] = {
-    {opcode::rmsnorm, "rmsnorm", {split::per_thread, false}, {split::tokens, true}},
-    {opcode::embedding, "embedding", {split::tokens, true}, {split::tokens, true}},
-    {opcode::residual_add, "residual_add", {split::tokens, false}, {split::tokens, true}},
-    {opcode::logits, "logits", {split::rows, false}, {split::rows, false}},
-    {opcode::scale, "scale", {split::tokens, true}, {split::tokens, true}},
-    {opcode::softcap, "softcap", {split::tokens, true}, {split::tokens, true}},
-    {opcode::residual_save, "residual_save", {split::tokens, false}, {split::tokens, true}},
-    {opcode::quantize, "quantize", {split::per_thread, false}, {split::tokens, true}},
-    {opcode::matmul, "matmul", {split::rows, false}, {split::rows, false}},
-    {opcode::head_norm, "head_norm", {split::kv_heads, true}, {split::tokens, true}},
-    {opcode::rope, "rope", {split::kv_heads, true}, {split::tokens, true}},
-    {opcode::kv_store, "kv_store", {split::kv_heads, true}, {split::tokens, true}},
-    {opcode::attend, "attend", {split::kv_heads, true}, {split::tiles, false}},
-    {opcode::act_mul, "act_mul", {split::tokens, false}, {split::tokens, true}},
-    {opcode::norm_quantize, "norm_quantize", {split::per_thread, false}, {split::tokens, true}},
-    {opcode::head_norm_rope, "head_norm_rope", {split::kv_heads, true}, {split::tokens, true}},
-    {opcode::act_mul_quantize, "act_mul_quantize", {split::tokens, false}, {split::tokens, true}},
-    {opcode::matmul_add, "matmul_add", {split::rows, false}, {split::rows, false}},
-    {opcode::qkv_matmul, "qkv_matmul", {split::kv_heads, false}, {split::rows, false}},
-    {opcode::attend_quantize, "attend_quantize", {split::kv_heads, true}, {split::tiles, false}},
-    {opcode::matmul_act, "matmul_act", {split::rows, false}, {split::rows, false}},
-    {opcode::matmul_act_quantize, "matmul_act_quantize", {split::rows, false}, {split::rows, false}},
-    {opcode::router, "router", {split::rows, false}, {split::tokens, true}},
-    {opcode::route, "route", {split::per_thread, false}, {split::tokens, true}},
-    {opcode::sort_by_expert, "sort_by_expert", {split::per_thread, false}, {split::per_thread, false}},
-    {opcode::gather, "gather", {split::per_thread, false}, {split::tokens, false}},
-    {opcode::expert_act, "expert_act", {split::experts, false}, {split::experts, false}},
-    {opcode::expert_sum, "expert_sum", {split::rows, false}, {split::rows, false}},
-    {opcode::expert_sum_add, "expert_sum_add", {split::rows, false}, {split::rows, false}},
-    {opcode::gated_conv, "gated_conv", {split::rows, false}, {split::rows, false}},
-    {opcode::causal_conv, "causal_conv", {split::rows, false}, {split::rows, false}},
-    {opcode::gated_delta, "gated_delta", {split::kv_heads, false}, {split::kv_heads, false}},
-    {opcode::gate_mul, "gate_mul", {split::per_thread, false}, {split::tokens, true}},
-    {opcode::latent_key, "latent_key", {split::per_thread, false}, {split::tokens, true}},
-    {opcode::split_heads, "split_heads", {split::tokens, false}, {split::tokens, true}},
-    {opcode::head_matmul, "head_matmul", {split::rows, false}, {split::rows, false}},
-    {opcode::act, "act", {split::tokens, false}, {split::tokens, true}},
-    {opcode::up_act, "up_act", {split::rows, false}, {split::rows, false}},
-    {opcode::up_act_quantize, "up_act_quantize", {split::rows, false}, {split::rows, false}},
-    {opcode::expert_up, "expert_up", {split::experts, false}, {split::experts, false}},
-    {opcode::state_scan, "state_scan", {split::kv_heads, false}, {split::kv_heads, false}},
-    {opcode::multihead_attention, "multihead_attention", {split::macro, false}, {split::macro, false}},
-    {opcode::mla_attention, "mla_attention", {split::macro, false}, {split::macro, false}},
-    {opcode::swiglu, "swiglu", {split::macro, false}, {split::macro, false}},
-    {opcode::moe, "moe", {split::macro, false}, {split::macro, false}},
-    {opcode::mamba_mixer, "mamba_mixer", {split::macro, false}, {split::macro, false}},
-    {opcode::shortconv, "shortconv", {split::macro, false}, {split::macro, false}},
-    {opcode::layer_embedding, "layer_embedding", {split::macro, false}, {split::macro, false}},
-    {opcode::layer_input, "layer_input", {split::macro, false}, {split::macro, false}},
-    {opcode::gated_delta_net, "gated_delta_net", {split::macro, false}, {split::macro, false}},
-    {opcode::plain_mlp, "plain_mlp", {split::macro, false}, {split::macro, false}},
-};
-
-constexpr const op_info& info(opcode op) {
-  for (const auto& row : ops)
-    if (row.op == op) return row;
-  throw "cke: opcode: an opcode without a row in the table";
-}
-constexpr std::string_view name(opcode op) { return info(op).name; }
-
-consteval bool every_opcode_once() {
-  for (const auto& a : ops) {
-    u32 n = 0;
-    for (const auto& b : ops) n += a.op == b.op || a.name == b.name;
-    if (n != 1) return false;
-  }
-  return true;
-}
-static_assert(every_opcode_once());
 
 }  // namespace cke

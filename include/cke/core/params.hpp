@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// params.hpp: what a kernel may know at compile time: the parameter block of an instruction.
+// params.hpp: what the parameter blocks of operations/ are made of: activations, rotary embeddings, routers.
 #pragma once
 
 #include "types.hpp"
@@ -63,21 +63,5 @@ struct router {
   bool expert_scale{};                 // and a learned one of each expert
   constexpr bool operator==(const router&) const = default;
 };
-
-// ADR 0001's ParamBlock, version 1: at most 256 bytes, plain data; unused fields stay zero.
-struct params {
-  u32 rows{}, cols{};         // a matrix (out, in), (1, width) of a row-wise operation, or (channels, taps)
-  u32 heads{}, kv_heads{}, head_dim{}, window{};
-  activation act{};
-  bool bias{};
-  real eps{}, offset{}, scale{}, cap{};
-  bool tiled{};                  // gated_delta: value head i goes with key head i % heads, not with i / (kv_heads / heads)
-  bool shared{}, shared_gate{};  // expert_sum: what it adds after the experts, and whether that is gated
-  rotary rope{};
-  router route{};
-  constexpr bool operator==(const params&) const = default;
-};
-inline constexpr u8 param_block_version = 1;
-static_assert(sizeof(params) <= 256 && alignof(params) <= 8 && std::is_trivially_copyable_v<params>);
 
 }  // namespace cke

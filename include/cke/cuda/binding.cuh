@@ -16,21 +16,41 @@ struct unbound {
   u8 matrix[3]{}, bias[3]{absent, absent, absent}, vector[2]{absent, absent};  // weight slots
   u32 column[3]{};  // of its register, where a product begins
   u8 state = absent;
-  rotary rope{};
 };
+
+// What a kernel is told of its parameter block. Blocks that no kernel of a device has say nothing.
+constexpr void tell(step&, const auto&) {}
+constexpr void tell(step& s, const row_params& p) { s.cols = p.cols; }
+constexpr void tell(step& s, const embedding_params& p) { s.cols = p.cols; }
+constexpr void tell(step& s, const norm_params& p) { s.cols = p.cols, s.eps = p.eps, s.offset = p.offset, s.scale = p.scale; }
+constexpr void tell(step& s, const scale_params& p) { s.cols = p.cols, s.scale = p.scale; }
+constexpr void tell(step& s, const softcap_params& p) { s.cols = p.cols, s.cap = p.cap; }
+constexpr void tell(step& s, const act_params& p) { s.cols = p.cols, s.act = p.act; }
+constexpr void tell(step& s, const matmul_params& p) { s.cols = p.cols; }
+constexpr void tell(step& s, const matmul_act_params& p) { s.cols = p.matmul.cols, s.act = p.act; }
+constexpr void tell(step& s, const qkv_params& p) { s.cols = p.cols, s.kv_heads = p.kv_heads; }
+constexpr void tell(step& s, const head_shape& p) { s.heads = p.heads, s.kv_heads = p.kv_heads, s.head_dim = p.head_dim; }
+constexpr void tell(step& s, const head_norm_params& p) { tell(s, p.shape), s.eps = p.eps, s.offset = p.offset; }
+constexpr void tell(step& s, const rotary& r, u32 head_dim) { s.pairs = r.pairs, s.rope_width = rope_width(r, head_dim); }
+constexpr void tell(step& s, const rope_params& p) { tell(s, p.shape), tell(s, p.rope, p.shape.head_dim); }
+constexpr void tell(step& s, const head_norm_rope_params& p) { tell(s, p.norm), tell(s, p.rope, p.norm.shape.head_dim); }
+constexpr void tell(step& s, const kv_store_params& p) { s.kv_heads = p.kv_heads, s.head_dim = p.head_dim; }
+constexpr void tell(step& s, const attention_params& p) { tell(s, p.shape), s.window = p.window, s.scale = p.scale, s.cap = p.cap; }
+constexpr void tell(step& s, const route_params& p) { s.route = p.route; }
+constexpr void tell(step& s, const gather_params& p) { s.cols = p.cols, s.route = p.route; }
+constexpr void tell(step& s, const expert_params& p) { s.cols = p.cols, s.act = p.act, s.route = p.route; }
+constexpr void tell(step& s, const expert_sum_params& p) {
+  s.cols = p.cols, s.route = p.route, s.shared = p.shared, s.shared_gate = p.shared_gate;
+}
 
 constexpr unbound unbound_of(const code& c, const instruction& i) {
   unbound u;
-  const params& p = i.p;
   // A sum's own output is among its inputs; the other is the operand.
   for (u32 k = 0; k < i.in.count && k < 4; ++k) u.in[k] = i.in[k];
   for (u32 k = 0; k < i.out.count && k < 2; ++k) u.out[k] = i.out[k];
-  u.state = i.state, u.rope = p.rope;
+  u.state = i.state;
   step& s = u.s;
-  s.cols = p.cols, s.heads = p.heads, s.kv_heads = p.kv_heads, s.head_dim = p.head_dim, s.window = p.window;
-  s.route = p.route, s.shared = p.shared, s.shared_gate = p.shared_gate;
-  s.eps = p.eps, s.offset = p.offset, s.scale = p.scale, s.cap = p.cap, s.act = p.act, s.pairs = p.rope.pairs;
-  if (p.rope.dims) s.rope_width = rope_width(p.rope, p.head_dim);
+  i.p.visit([&](const auto& block) { tell(s, block); });
   u32 vectors = 0;
   for (u32 k = 0; k < i.weight.count; ++k) {
     const weight_slot& w = c.slots[i.weight[k]];

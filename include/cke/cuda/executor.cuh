@@ -109,10 +109,15 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     for (u32 r = 0; r < m.map.count; ++r) m.offset.push_back(used), used += align_up(m.map.bytes[r]);
     scratch_bytes_ = std::max(scratch_bytes_, used);
     for (const instruction& i : c.ops) {
-      if (i.op == opcode::expert_sum || i.op == opcode::expert_sum_add)
-        expert_floats_ = std::max(expert_floats_, u64{rows} * i.p.route.active * i.p.rows);
-      if (attends(i.op)) part_floats_ = std::max(part_floats_, i.p.heads * (i.p.head_dim + 2));
-      if (i.p.rope.dims && !ropes_.find(i.p.rope, i.p.head_dim).cos) add_rope(i.p.rope, i.p.head_dim);
+      if (i.op == opcode::expert_sum || i.op == opcode::expert_sum_add) {
+        const auto& p = i.p.as<expert_sum_params>();
+        expert_floats_ = std::max(expert_floats_, u64{rows} * p.route.active * p.rows);
+      }
+      if (attends(i.op)) {
+        const head_shape& shape = i.p.as<attention_params>().shape;
+        part_floats_ = std::max(part_floats_, shape.heads * (shape.head_dim + 2));
+      }
+      if (const turned_head of = turned(i.p); of.rope && !ropes_.find(*of.rope, of.head_dim).cos) add_rope(*of.rope, of.head_dim);
     }
   }
   void add_rope(const rotary& r, u32 head_dim) {
@@ -160,13 +165,14 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   // A part's rows of the stream, from `row` on, after the last norm, which is done in place.
   void give_hidden(const part& p, u32 row) {
     static constexpr const instruction& norm = P::unfused_footer().ops[0];
-    static_assert(norm.op == opcode::rmsnorm && norm.p.scale.v == 0);
+    static constexpr const norm_params& p_norm = norm.p.as<norm_params>();
+    static_assert(norm.op == opcode::rmsnorm && p_norm.parts == 1 && p_norm.scale.v == 0);
     const u32 rows = p.tokens() - p.first;
     if (rows == 0) return;
     cuda::step s;
     s.in[0] = s.out[0] = {stream_row(row + p.first), stream_.width, stream_.stride, stream_.as};
     s.weight[0] = reinterpret_cast<const float*>(weight_at(P::layers + 1, norm.weight[0]));
-    s.tokens = rows, s.cols = norm.p.cols, s.eps = norm.p.eps, s.offset = norm.p.offset;
+    s.tokens = rows, s.cols = p_norm.cols, s.eps = p_norm.eps, s.offset = p_norm.offset;
     cuda::emitter<opcode::rmsnorm, dtype::f32, Device>::to(device_, s, attention_tokens);
     std::vector<float> x(P::dim);
     for (u32 r = 0; r < rows; ++r) {
@@ -233,11 +239,11 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
       const kv_place at = slot::places[state + i.state];
       a.kv_offset = at.offset, a.kv_block_bytes = at.block_bytes;
     }
-    if (i.p.rope.dims) {
-      const rope_view v = ropes_on_device_.at(ropes_.find(i.p.rope, i.p.head_dim).cos);
+    if (const turned_head of = turned(i.p); of.rope) {
+      const rope_view v = ropes_on_device_.at(ropes_.find(*of.rope, of.head_dim).cos);
       a.cos = v.cos, a.sin = v.sin;
     }
-    a.scale = attends(i.op) && i.p.scale.v == 0 ? static_cast<float>(1 / std::sqrt(static_cast<double>(i.p.head_dim))) : static_cast<float>(i.p.scale);
+    a.scale = attends(i.op) && u.s.scale == 0 ? static_cast<float>(1 / std::sqrt(static_cast<double>(u.s.head_dim))) : u.s.scale;
     return a;
   }
 

@@ -4,7 +4,7 @@
 
 #include "../core/concat.hpp"
 #include "../core/error.hpp"
-#include "../core/opcode.hpp"
+#include "../core/operations.hpp"
 #include "../runtime/device_sampling.hpp"
 #include "numbers.cuh"
 

@@ -90,15 +90,15 @@ constexpr bool is_of_heads(const code& c, u32 step, u32 heads) {
       if (const weight_slot& w = c.slots[i.weight[k]]; w.quantisable) cut = cut && w.group > 0 && w.group * heads == w.rows;
     return cut;
   }
-  return i.p.kv_heads == heads && (i.op == opcode::head_norm || i.op == opcode::rope || i.op == opcode::head_norm_rope || i.op == opcode::kv_store || attends(i.op));
+  return head_units(i.p) == heads && (i.op == opcode::head_norm || i.op == opcode::rope || i.op == opcode::head_norm_rope || i.op == opcode::kv_store || attends(i.op));
 }
 // How many kv heads a code has, if who has a head needs nothing of the others', up to what they attended to; else 0.
 constexpr u32 heads_of(const code& c) {
   u32 heads = 0;
   for (const instruction& i : c.ops)
     if (attends(i.op)) {
-      if (heads != 0 && heads != i.p.kv_heads) return 0;
-      heads = i.p.kv_heads;
+      if (heads != 0 && heads != head_units(i.p)) return 0;
+      heads = head_units(i.p);
     }
   if (heads == 0) return 0;
   for (u32 at = 0; at < c.ops.size(); ++at) {

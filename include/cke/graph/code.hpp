@@ -3,8 +3,7 @@
 #pragma once
 
 #include "../core/dtype.hpp"
-#include "../core/opcode.hpp"
-#include "../core/params.hpp"
+#include "../core/operations.hpp"
 #include "../core/role.hpp"
 
 namespace cke::graph {
@@ -56,7 +55,8 @@ struct value {  // a register: elements of a row, how they are stored, rows of a
 };
 
 enum class keeps_what : u8 { kv, conv, delta, ssm };
-enum class lifecycle : u8 { slot_persistent, request_scoped, step_scoped };
+// ADR 0001's word for how long a state lives: every state of ours lives as long as its slot.
+enum class lifecycle : u8 { slot_persistent };
 
 struct state_shape {
   keeps_what what{};
@@ -100,7 +100,11 @@ struct builder : code {
   constexpr reg temp(u32 width, dtype as = dtype::f32, u32 rows = 1) {
     return static_cast<reg>(regs.push({width, as, rows}));
   }
-  constexpr instruction& emit(opcode op, operands in, operands out, slots8 weight = {}, params p = {}) {
+  // A step with the block of its operation: `emit<opcode::rmsnorm>({x}, {y}, {w}, {.cols = 64, .eps = 1e-6})`.
+  template <opcode Op> constexpr instruction& emit(operands in, operands out, slots8 weight, const params_of<Op>& p) {
+    return emit(Op, in, out, weight, p);
+  }
+  constexpr instruction& emit(opcode op, operands in, operands out, slots8 weight = {}, const params& p = {}) {
     return ops[ops.push({op, letter, group, in, out, weight, absent, p})];
   }
   constexpr u8 slot(weight_slot s) {
@@ -124,7 +128,7 @@ struct builder : code {
       if (i.op == opcode::quantize && i.in[0] == x && regs[i.out[0]].as == want && i.group == group)
         return i.out[0];
     const reg q = temp(regs[x].width, want);
-    emit(opcode::quantize, {x}, {q}, {}, {.cols = regs[x].width});
+    emit<opcode::quantize>({x}, {q}, {}, {.cols = regs[x].width});
     return q;
   }
   constexpr reg matmul(role is, reg x, u32 rows, u32 cols, bool bias = false, u32 row_group = 0, u32 part = 0) {
@@ -132,8 +136,7 @@ struct builder : code {
     slots[w[0]].part = part;
     if (bias) w.add(vector(is, rows, true));
     const reg in = operand(x, w[0]), y = temp(rows);
-    emit(opcode::matmul, {in}, {y}, w,
-         {.rows = rows, .cols = cols, .kv_heads = row_group ? rows / row_group : 1, .bias = bias});
+    emit<opcode::matmul>({in}, {y}, w, {.rows = rows, .cols = cols, .groups = row_group ? rows / row_group : 1, .bias = bias});
     return y;
   }
   // Two matrices of one shape on one input, written side by side: gate and up.
@@ -143,7 +146,7 @@ struct builder : code {
     operands in{operand(x, w[0])};
     if (const reg other = operand(x, w[1]); !in.has(other)) in.add(other);
     const reg y = temp(2 * rows);
-    emit(opcode::matmul, in, {y}, w, {.rows = 2 * rows, .cols = cols, .kv_heads = 1, .bias = bias});
+    emit<opcode::matmul>(in, {y}, w, {.rows = rows, .cols = cols, .matrices = 2, .bias = bias});
     return y;
   }
   // Whether every thread has an r of its own in decode form: no other step may write into it.

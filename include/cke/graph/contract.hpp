@@ -28,7 +28,7 @@ struct rmsnorm_v1 {
   static constexpr opcode op = opcode::rmsnorm;
   float eps{}, weight_offset{};
   constexpr void each(auto&& f) { f(eps), f(weight_offset); }
-  static constexpr rmsnorm_v1 of(const params& p) { return {p.eps, p.offset}; }
+  static constexpr rmsnorm_v1 of(const norm_params& p) { return {p.eps, p.offset}; }
   constexpr bool operator==(const rmsnorm_v1&) const = default;
 };
 struct attention_v1 {
@@ -37,7 +37,10 @@ struct attention_v1 {
   float rope_theta{};
   bool is_causal = true;
   constexpr void each(auto&& f) { f(n_heads), f(n_kv_heads), f(head_dim), f(rope_theta), f(is_causal); }
-  static constexpr attention_v1 of(const params& p) { return {p.heads, p.kv_heads, p.head_dim, p.rope.theta, true}; }
+  // `rope` null: positions are not rotated in.
+  static constexpr attention_v1 of(const attention_params& p, const rotary* rope) {
+    return {p.shape.heads, p.shape.kv_heads, p.shape.head_dim, rope ? float{rope->theta} : 0.f, true};
+  }
   constexpr bool operator==(const attention_v1&) const = default;
 };
 
@@ -110,7 +113,8 @@ constexpr execution_plan contract(const code& unfused) {
     while (end < c.ops.size() && c.ops[end].group == c.ops[i].group) ++end;
     macro_instruction m{.op = c.ops[i].letter, .first = static_cast<u8>(i), .last = static_cast<u8>(end - 1)};
     upto<reg, max_regs> made;
-    params p{};
+    params norm{}, scores{};
+    const rotary* rope = nullptr;
     for (u32 k = i; k < end; ++k) {
       const instruction& step = c.ops[k];
       for (u32 n = 0; n < step.in.count; ++n)
@@ -118,14 +122,16 @@ constexpr execution_plan contract(const code& unfused) {
       for (u32 n = 0; n < step.out.count; ++n)
         if (!made.has(step.out[n])) made.add(step.out[n]);
       for (u32 n = 0; n < step.weight.count; ++n) m.weight.add(step.weight[n]);
-      if (step.op == opcode::attend || step.op == opcode::rmsnorm) p = step.p;
+      if (step.op == opcode::rmsnorm) norm = step.p;
+      if (step.op == opcode::attend) scores = step.p;
+      if (step.op == opcode::rope) rope = &step.p.as<rope_params>().rope;
       if (step.state != absent) m.state = step.state;
     }
     for (u32 n = 0; n < made.count; ++n)
       if (read_after(c, end, made[n]) || end == c.ops.size()) m.out.add(made[n]);
-    if (m.op == opcode::rmsnorm) m.param_block = static_cast<u16>(plan.param_blocks.push(encode(rmsnorm_v1::of(p))));
+    if (m.op == opcode::rmsnorm) m.param_block = static_cast<u16>(plan.param_blocks.push(encode(rmsnorm_v1::of(norm.as<norm_params>()))));
     if (m.op == opcode::multihead_attention)
-      m.param_block = static_cast<u16>(plan.param_blocks.push(encode(attention_v1::of(p))));
+      m.param_block = static_cast<u16>(plan.param_blocks.push(encode(attention_v1::of(scores.as<attention_params>(), rope))));
     plan.instructions.push(m);
     i = end;
   }
@@ -151,9 +157,7 @@ constexpr plan_problem check_plan(const code& c) {
   upto<reg, max_regs> made{stream, token_ids, layer_inputs};
   for (u32 i = 0; i < c.ops.size(); ++i) {
     const instruction& step = c.ops[i];
-    bool executable = false;
-    for (const op_info& row : ops) executable = executable || (row.op == step.op && row.decode.by != split::macro);
-    if (!executable) return {i, "an executable opcode"};
+    if (!is_operation(step.op) || info(step.op).block == block_kind::none) return {i, "an executable opcode"};
     for (u32 k = 0; k < step.in.count; ++k) {
       if (step.in[k] >= c.regs.size()) return {i, "registers of the plan"};
       if (!made.has(step.in[k])) return {i, "a producer before each reader"};

@@ -20,10 +20,7 @@ constexpr std::string_view word(keeps_what w) {
   constexpr std::string_view words[]{"kv", "conv", "delta", "ssm"};
   return words[static_cast<u8>(w)];
 }
-constexpr std::string_view word(lifecycle l) {
-  constexpr std::string_view words[]{"slot_persistent", "request_scoped", "step_scoped"};
-  return words[static_cast<u8>(l)];
-}
+constexpr std::string_view word(lifecycle) { return "slot_persistent"; }
 constexpr std::string_view word(activation a) {
   constexpr std::string_view words[]{"silu", "gelu_tanh", "gelu_erf", "relu2"};
   return words[static_cast<u8>(a)];
@@ -59,42 +56,38 @@ template <class List> void put_indices(json_writer& j, std::string_view key, con
   j.array(key, [&] { for (u32 i = 0; i < list.count; ++i) j.put("", u32{list[i]}); });
 }
 
-// Fields that are set; zero means absent, as in the alphabet.
-inline void put_params(json_writer& j, const params& p, bool shows_activation) {
-  auto number = [&](std::string_view key, auto value) { if (value != decltype(value){}) j.put(key, value); };
-  number("rows", p.rows), number("cols", p.cols), number("heads", p.heads), number("kv_heads", p.kv_heads);
-  number("head_dim", p.head_dim);
-  if (p.window != everything) number("window", p.window);
-  if (shows_activation) j.put("activation", word(p.act));
-  number("bias", p.bias), number("eps", p.eps.v), number("offset", p.offset.v), number("scale", p.scale.v);
-  number("cap", p.cap.v), number("tiled", p.tiled), number("shared", p.shared), number("shared_gate", p.shared_gate);
-  if (p.route.experts)
-    j.object("route", [&] {
-      j.put("experts", p.route.experts), j.put("active", p.route.active), j.put("score", word(p.route.score));
-      number("bias", p.route.bias), number("renormalise", p.route.renormalise);
-      if (p.route.groups_kept < p.route.groups) {
-        j.put("groups", p.route.groups), j.put("groups_kept", p.route.groups_kept);
-        j.put("group_by", p.route.group_by == group_score::best ? "best" : "best_two");
+// A field of a parameter block. A zero means absent, as in the alphabet.
+struct field_writer {
+  json_writer& j;
+  void operator()(std::string_view key, auto value) const {
+    if (value != decltype(value){}) j.put(key, value);
+  }
+  void operator()(std::string_view key, real value) const { (*this)(key, value.v); }
+  void operator()(std::string_view key, activation value) const { j.put(key, word(value)); }
+  void operator()(std::string_view key, const router& r) const {
+    j.object(key, [&] {
+      j.put("experts", r.experts), j.put("active", r.active), j.put("score", word(r.score));
+      (*this)("bias", r.bias), (*this)("renormalise", r.renormalise);
+      if (r.groups_kept < r.groups) {
+        j.put("groups", r.groups), j.put("groups_kept", r.groups_kept);
+        j.put("group_by", r.group_by == group_score::best ? "best" : "best_two");
       }
-      if (p.route.scale.v != 1) j.put("scale", p.route.scale.v);
+      if (r.scale.v != 1) j.put("scale", r.scale.v);
     });
-  if (p.rope.dims == 0) return;
-  const rotary& r = p.rope;
-  j.object("rope", [&] {
-    j.put("dims", r.dims), j.put("theta", r.theta.v);
-    j.put("pairs", r.pairs == pairing::split ? "split" : "adjacent"), j.put("rule", word(r.rule));
-    if (r.rule == rope_scaling::none) return;
-    j.put("factor", r.factor.v), number("original", r.original), number("max_position", r.max_position);
-    if (r.rule == rope_scaling::llama3) j.put("low_freq_factor", r.low.v), j.put("high_freq_factor", r.high.v);
-    if (r.rule == rope_scaling::yarn) j.put("beta_fast", r.beta_fast.v), j.put("beta_slow", r.beta_slow.v);
-    number("attention_factor", r.attention_factor.v);
-  });
-}
-inline bool has_activation(opcode op) {
-  return op == opcode::act_mul || op == opcode::act_mul_quantize || op == opcode::matmul_act || op == opcode::matmul_act_quantize ||
-         op == opcode::expert_act || op == opcode::causal_conv || op == opcode::act || op == opcode::up_act ||
-         op == opcode::up_act_quantize || op == opcode::expert_up;
-}
+  }
+  void operator()(std::string_view key, const rotary& r) const {
+    if (r.dims == 0) return;
+    j.object(key, [&] {
+      j.put("dims", r.dims), j.put("theta", r.theta.v);
+      j.put("pairs", r.pairs == pairing::split ? "split" : "adjacent"), j.put("rule", word(r.rule));
+      if (r.rule == rope_scaling::none) return;
+      j.put("factor", r.factor.v), (*this)("original", r.original), (*this)("max_position", r.max_position);
+      if (r.rule == rope_scaling::llama3) j.put("low_freq_factor", r.low.v), j.put("high_freq_factor", r.high.v);
+      if (r.rule == rope_scaling::yarn) j.put("beta_fast", r.beta_fast.v), j.put("beta_slow", r.beta_slow.v);
+      (*this)("attention_factor", r.attention_factor.v);
+    });
+  }
+};
 
 inline void put_form(json_writer& j, const code& c, form f, u32 rows) {
   const schedule s = phases_of(c, f);
@@ -161,7 +154,7 @@ void put_code(json_writer& j, const std::string& title, place where, const code&
           j.put("letter", name(i.letter)), j.put("group", u32{i.group});
           put_indices(j, "in", i.in), put_indices(j, "out", i.out), put_indices(j, "weights", i.weight);
           if (i.state != absent) j.put("state", u32{i.state});
-          j.object("params", [&] { put_params(j, i.p, has_activation(i.op)); });
+          j.object("params", [&] { i.p.visit([&](const auto& block) { block.each(field_writer{j}); }); });
         });
     });
     j.array("letters", [&] {

@@ -9,22 +9,24 @@ namespace cke::graph {
 struct fusion {
   upto<opcode, 4> pattern;
   opcode becomes;
+  params (*block)(const params* parts);
 };
+template <opcode Becomes> constexpr fusion fused_of(upto<opcode, 4> pattern) { return {pattern, Becomes, &fused_params<Becomes>}; }
 
 // Longest first. A fused step reads the inputs of its parts that come from outside, and writes the outputs that are
 // read after it.
 inline constexpr fusion fusions[] = {
-    {{opcode::matmul, opcode::matmul, opcode::matmul}, opcode::qkv_matmul},
-    {{opcode::matmul, opcode::act_mul, opcode::quantize}, opcode::matmul_act_quantize},
-    {{opcode::matmul, opcode::act_mul}, opcode::matmul_act},
-    {{opcode::matmul, opcode::act, opcode::quantize}, opcode::up_act_quantize},
-    {{opcode::matmul, opcode::act}, opcode::up_act},
-    {{opcode::matmul, opcode::residual_add}, opcode::matmul_add},
-    {{opcode::expert_sum, opcode::residual_add}, opcode::expert_sum_add},
-    {{opcode::rmsnorm, opcode::quantize}, opcode::norm_quantize},
-    {{opcode::head_norm, opcode::rope}, opcode::head_norm_rope},
-    {{opcode::attend, opcode::quantize}, opcode::attend_quantize},
-    {{opcode::act_mul, opcode::quantize}, opcode::act_mul_quantize},
+    fused_of<opcode::qkv_matmul>({opcode::matmul, opcode::matmul, opcode::matmul}),
+    fused_of<opcode::matmul_act_quantize>({opcode::matmul, opcode::act_mul, opcode::quantize}),
+    fused_of<opcode::matmul_act>({opcode::matmul, opcode::act_mul}),
+    fused_of<opcode::up_act_quantize>({opcode::matmul, opcode::act, opcode::quantize}),
+    fused_of<opcode::up_act>({opcode::matmul, opcode::act}),
+    fused_of<opcode::matmul_add>({opcode::matmul, opcode::residual_add}),
+    fused_of<opcode::expert_sum_add>({opcode::expert_sum, opcode::residual_add}),
+    fused_of<opcode::norm_quantize>({opcode::rmsnorm, opcode::quantize}),
+    fused_of<opcode::head_norm_rope>({opcode::head_norm, opcode::rope}),
+    fused_of<opcode::attend_quantize>({opcode::attend, opcode::quantize}),
+    fused_of<opcode::act_mul_quantize>({opcode::act_mul, opcode::quantize}),
 };
 
 struct fusion_stats {
@@ -66,7 +68,8 @@ constexpr u32 elide_saves(code& c) {
 
 // attend is cut by kv head, so it can quantise its output only if no quantised block spans two kv heads.
 constexpr bool blocks_stay_inside(const code& c, const instruction& attend, const instruction& quantize) {
-  const u32 group = attend.p.heads / attend.p.kv_heads * attend.p.head_dim;
+  const head_shape& shape = attend.p.as<attention_params>().shape;
+  const u32 group = shape.group() * shape.head_dim;
   return group % info(c.regs[quantize.out[0]].as).block == 0 && group % 2 == 0;
 }
 
@@ -83,7 +86,8 @@ constexpr bool matches(const code& c, u32 at, const fusion& f) {
     for (u32 k = 0; k < 3; ++k) {
       const instruction& one = c.ops[at + k];
       if (one.in[0] != c.ops[at].in[0] || c.slots[one.weight[0]].group == 0) return false;
-      if (one.p.bias != c.ops[at].p.bias || one.p.kv_heads != c.ops[at].p.kv_heads) return false;
+      const auto &p = one.p.as<matmul_params>(), &first = c.ops[at].p.as<matmul_params>();
+      if (p.bias != first.bias || p.groups != first.groups) return false;
     }
     return true;
   }
@@ -101,7 +105,7 @@ constexpr bool matches(const code& c, u32 at, const fusion& f) {
   if (f.becomes == opcode::matmul_add || f.becomes == opcode::expert_sum_add) return adds_in_place(c.ops[at], c.ops[at + 1]);
   if (f.becomes == opcode::matmul_act || f.becomes == opcode::matmul_act_quantize)
     return c.ops[at + 1].in.count == 1;  // gate and up are rows of one matmul
-  if (f.becomes == opcode::up_act || f.becomes == opcode::up_act_quantize) return !c.ops[at].p.bias;
+  if (f.becomes == opcode::up_act || f.becomes == opcode::up_act_quantize) return !c.ops[at].p.as<matmul_params>().bias;
   if (f.becomes == opcode::attend_quantize) return blocks_stay_inside(c, c.ops[at], c.ops[at + 1]);
   return true;
 }
@@ -111,6 +115,7 @@ constexpr instruction merged(const code& c, u32 at, const fusion& f) {
   one.op = f.becomes;
   upto<reg, 12> made{}, outs{};
   slots8 biases{};
+  params blocks[4]{};
   one.weight = {}, one.in = {}, one.out = {};
   for (u32 k = 0; k < f.pattern.count; ++k) {
     const instruction& part = c.ops[at + k];
@@ -120,10 +125,10 @@ constexpr instruction merged(const code& c, u32 at, const fusion& f) {
       if (!made.has(part.out[i])) made.add(part.out[i]), outs.add(part.out[i]);
     for (u32 i = 0; i < part.weight.count; ++i)  // matrices first, then biases
       (c.slots[part.weight[i]].bias ? biases : one.weight).add(part.weight[i]);
-    if (part.op == opcode::rope) one.p.rope = part.p.rope;
-    if (part.op == opcode::act_mul || part.op == opcode::act) one.p.act = part.p.act;
+    blocks[k] = part.p;
     if (part.state != absent) one.state = part.state;
   }
+  one.p = f.block(blocks);
   for (u32 i = 0; i < biases.count; ++i) one.weight.add(biases[i]);
   for (u32 i = 0; i < outs.count; ++i)
     if (read_after(c, at + f.pattern.count, outs[i])) one.out.add(outs[i]);
@@ -158,7 +163,8 @@ constexpr code store_before_attend(const code& c) {
   for (const auto& i : c.ops) {
     if (const bool attends = i.op == opcode::attend || i.op == opcode::attend_quantize; attends && i.in.count == 3) {
       instruction store = i;
-      store.op = opcode::kv_store;
+      const head_shape& shape = i.p.as<attention_params>().shape;
+      store.op = opcode::kv_store, store.p = kv_store_params{shape.kv_heads, shape.head_dim};
       store.in = {i.in[1], i.in[2]};
       store.out = {}, store.weight = {};
       out.ops.push(store);

@@ -30,10 +30,10 @@ template <class... Ls> struct lower<residual<Ls...>> {
     b.begin(opcode::residual_add);
     const u32 dim = b.regs[x].width;
     const reg saved = b.temp(dim);
-    b.emit(opcode::residual_save, {x}, {saved}, {}, {.cols = dim});
+    b.emit<opcode::residual_save>({x}, {saved}, {}, {.cols = dim});
     const reg y = emit_all<Ls...>(b, x);
     b.begin(opcode::residual_add);
-    b.emit(opcode::residual_add, {saved, y}, {x}, {}, {.cols = dim});
+    b.emit<opcode::residual_add>({saved, y}, {x}, {}, {.cols = dim});
     return x;
   }
 };
@@ -44,7 +44,7 @@ template <class... Fs> struct lower<sum<Fs...>> {
     const u32 width = b.regs[part[0]].width;
     const reg y = b.repeated(part[0]) ? b.temp(width) : part[0];
     for (u32 i = 1; i < sizeof...(Fs); ++i)
-      b.emit(opcode::residual_add, {i == 1 ? part[0] : y, part[i]}, {y}, {}, {.cols = width});
+      b.emit<opcode::residual_add>({i == 1 ? part[0] : y, part[i]}, {y}, {}, {.cols = width});
     return y;
   }
 };
@@ -55,7 +55,7 @@ template <u32 V, u32 D> struct lower<embedding<V, D>> {
   static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::embedding);
     const reg y = b.temp(D);
-    b.emit(opcode::embedding, {x}, {y}, {b.matrix(role::embed, V, D)}, {.rows = V, .cols = D});
+    b.emit<opcode::embedding>({x}, {y}, {b.matrix(role::embed, V, D)}, {.rows = V, .cols = D});
     return y;
   }
 };
@@ -68,13 +68,13 @@ template <u32 V, u32 D, u32 L, u32 P, real E> struct lower<layer_embedding<V, D,
     b.begin(opcode::layer_embedding);
     b.regs[layer_inputs].width = wide;
     const reg token = b.temp(wide);
-    b.emit(opcode::embedding, {token_ids}, {token}, {b.matrix(role::layer_embed, V, wide)}, {.rows = V, .cols = wide});
+    b.emit<opcode::embedding>({token_ids}, {token}, {b.matrix(role::layer_embed, V, wide)}, {.rows = V, .cols = wide});
     const reg sum = b.matmul(role::layer_project, x, wide, D);
-    b.emit(opcode::head_norm, {sum}, {sum}, {b.vector(role::layer_project_norm, P)},
-           {.cols = wide, .heads = L, .kv_heads = L, .head_dim = P, .eps = E.v * D});
-    b.emit(opcode::scale, {token}, {token}, {}, {.cols = wide, .scale = root(P)});
-    b.emit(opcode::residual_add, {sum, token}, {sum}, {}, {.cols = wide});
-    b.emit(opcode::scale, {sum}, {layer_inputs}, {}, {.cols = wide, .scale = 1 / root(2)});
+    b.emit<opcode::head_norm>({sum}, {sum}, {b.vector(role::layer_project_norm, P)},
+           {.shape = {L, L, P}, .eps = E.v * D});
+    b.emit<opcode::scale>({token}, {token}, {}, {.cols = wide, .scale = root(P)});
+    b.emit<opcode::residual_add>({sum, token}, {sum}, {}, {.cols = wide});
+    b.emit<opcode::scale>({sum}, {layer_inputs}, {}, {.cols = wide, .scale = 1 / root(2)});
     return x;
   }
 };
@@ -83,7 +83,7 @@ template <u32 D, u32 P, activation A> struct lower<layer_input<D, P, A>> {
     b.begin(opcode::layer_input);
     b.regs[layer_inputs].width = P;
     const reg gate = b.matmul(role::layer_gate, x, P, D), h = b.temp(P);
-    b.emit(opcode::act_mul, {gate, layer_inputs}, {h}, {}, {.cols = P, .act = A});
+    b.emit<opcode::act_mul>({gate, layer_inputs}, {h}, {}, {.cols = P, .act = A});
     return b.matmul(role::layer_out, h, D, P);
   }
 };
@@ -92,7 +92,7 @@ template <u32 D, real E, real O> struct lower<rms_norm<D, E, O>> {
   static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::rmsnorm);
     const reg y = b.temp(D);
-    b.emit(opcode::rmsnorm, {x}, {y}, {b.vector(role::norm, D)}, {.cols = D, .eps = E, .offset = O});
+    b.emit<opcode::rmsnorm>({x}, {y}, {b.vector(role::norm, D)}, {.cols = D, .eps = E, .offset = O});
     return y;
   }
 };
@@ -102,14 +102,14 @@ template <u32 D, real By> struct lower<scale<D, By>> {
     if (By.v == 1) return x;
     b.begin(opcode::scale);
     const reg y = b.temp(D);
-    b.emit(opcode::scale, {x}, {y}, {}, {.cols = D, .scale = By});
+    b.emit<opcode::scale>({x}, {y}, {}, {.cols = D, .scale = By});
     return y;
   }
 };
 template <u32 D> struct lower<learned_scale<D>> {
   static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::scale);
-    b.emit(opcode::scale, {x}, {x}, {b.vector(role::layer_scalar, 1)}, {.cols = D});
+    b.emit<opcode::scale>({x}, {x}, {b.vector(role::layer_scalar, 1)}, {.cols = D});
     return x;
   }
 };
@@ -118,16 +118,14 @@ template <u32 D, real Cap> struct lower<softcap<D, Cap>> {
     if (Cap.v == 0) return x;
     b.begin(opcode::softcap);
     const reg y = b.temp(D);
-    b.emit(opcode::softcap, {x}, {y}, {}, {.cols = D, .cap = Cap});
+    b.emit<opcode::softcap>({x}, {y}, {}, {.cols = D, .cap = Cap});
     return y;
   }
 };
 
 template <attention_options S> struct lower<attention<S>> {
   static constexpr u32 wide = S.heads * S.head_dim, narrow = S.kv_heads * S.head_dim;
-  static constexpr params p{.cols = wide, .heads = S.heads, .kv_heads = S.kv_heads,
-                            .head_dim = S.head_dim, .window = S.window, .eps = S.qk_norm.eps,
-                            .offset = S.qk_norm.offset, .scale = S.scale, .cap = S.cap, .rope = S.rope};
+  static constexpr head_shape shape{S.heads, S.kv_heads, S.head_dim};
 
   static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::multihead_attention);
@@ -138,21 +136,21 @@ template <attention_options S> struct lower<attention<S>> {
       qk.add(b.matmul(role::k, x, narrow, S.dim, S.qkv_bias, S.head_dim));
       v = S.v_norm.of_k ? b.temp(narrow) : b.matmul(role::v, x, narrow, S.dim, S.qkv_bias, S.head_dim);
       if (S.v_norm.eps.v > 0)
-        b.emit(opcode::head_norm, {S.v_norm.of_k ? qk[1] : v}, {v}, {},
-               {.cols = narrow, .heads = S.kv_heads, .kv_heads = S.kv_heads, .head_dim = S.head_dim, .eps = S.v_norm.eps});
+        b.emit<opcode::head_norm>({S.v_norm.of_k ? qk[1] : v}, {v}, {},
+               {.shape = {S.kv_heads, S.kv_heads, S.head_dim}, .eps = S.v_norm.eps});
     }
     if (S.qk_norm.eps.v > 0) norm(b, qk);
-    if (S.rope.dims > 0) b.emit(opcode::rope, qk, qk, {}, p);
+    if (S.rope.dims > 0) b.emit<opcode::rope>(qk, qk, {}, {.shape = shape, .rope = S.rope});
     const reg y = b.temp(wide);
     operands seen = qk;
     if (!S.shared_kv) seen.add(v);
-    b.emit(opcode::attend, seen, {y}, {}, p).state =
+    b.emit<opcode::attend>(seen, {y}, {}, {.shape = shape, .window = S.window, .scale = S.scale, .cap = S.cap}).state =
         b.state({keeps_what::kv, lifecycle::slot_persistent, S.window, S.kv_heads, S.head_dim, S.shared_kv});
     return b.matmul(role::o, S.gate ? gated(b, x, y, part) : y, S.dim, wide, S.out_bias);
   }
   static constexpr reg gated(builder& b, reg x, reg y, u32 part) {
     const reg gate = b.matmul(role::q_gate, x, wide, S.dim, S.qkv_bias, 0, part), out = b.temp(wide);
-    b.emit(opcode::gate_mul, {y, gate}, {out}, {}, {.cols = wide});
+    b.emit<opcode::gate_mul>({y, gate}, {out}, {}, {.cols = wide});
     return out;
   }
   // Head by head in place, or all heads of a matrix together.
@@ -163,11 +161,11 @@ template <attention_options S> struct lower<attention<S>> {
       if (S.qk_norm.together) qk.item[i] = whole_norm(b, roles[i], qk[i], b.regs[qk[i]].width);
       else weights.add(b.vector(roles[i], S.head_dim));
     }
-    if (!S.qk_norm.together) b.emit(opcode::head_norm, qk, qk, weights, p);
+    if (!S.qk_norm.together) b.emit<opcode::head_norm>(qk, qk, weights, {.shape = shape, .eps = S.qk_norm.eps, .offset = S.qk_norm.offset});
   }
   static constexpr reg whole_norm(builder& b, role is, reg x, u32 width) {
     const reg y = b.temp(width);
-    b.emit(opcode::rmsnorm, {x}, {y}, {b.vector(is, width)}, {.cols = width, .eps = S.qk_norm.eps, .offset = S.qk_norm.offset});
+    b.emit<opcode::rmsnorm>({x}, {y}, {b.vector(is, width)}, {.cols = width, .eps = S.qk_norm.eps, .offset = S.qk_norm.offset});
     return y;
   }
 };
@@ -176,7 +174,7 @@ template <u32 D, u32 H, activation A, bool Bias> struct lower<gated_mlp<D, H, A,
   static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::swiglu);
     const reg gate_up = b.matmul2(role::gate, role::up, x, H, D, Bias), h = b.temp(H);
-    b.emit(opcode::act_mul, {gate_up}, {h}, {}, {.cols = H, .act = A});
+    b.emit<opcode::act_mul>({gate_up}, {h}, {}, {.cols = H, .act = A});
     return b.matmul(role::down, h, D, H, Bias);
   }
 };
@@ -188,7 +186,7 @@ template <u32 D, u32 H, activation A, bool Bias> struct lower<plain_mlp<D, H, A,
   }
   static constexpr reg activated(builder& b, role up, reg x) {
     const reg y = b.matmul(up, x, H, D, Bias), h = b.temp(H);
-    b.emit(opcode::act, {y}, {h}, {}, {.cols = H, .act = A});
+    b.emit<opcode::act>({y}, {h}, {}, {.cols = H, .act = A});
     return h;
   }
 };
@@ -199,7 +197,7 @@ template <u32 D, u32 Taps, bool Bias> struct lower<short_conv<D, Taps, Bias>> {
     const reg bcx = b.matmul(role::conv_in, x, 3 * D, D, Bias), y = b.temp(D);
     slots8 w{b.taps(role::conv, D, Taps)};
     if (Bias) w.add(b.vector(role::conv, D, true));
-    b.emit(opcode::gated_conv, {bcx}, {y}, w, {.rows = D, .cols = Taps, .bias = Bias}).state =
+    b.emit<opcode::gated_conv>({bcx}, {y}, w, {.channels = D, .taps = Taps, .bias = Bias}).state =
         b.state({keeps_what::conv, lifecycle::slot_persistent, Taps - 1, 1, D});
     return b.matmul(role::conv_out, y, D, D, Bias);
   }
@@ -219,14 +217,14 @@ template <delta_net_options S> struct lower<gated_delta_net<S>> {
     const operands in{convolved(b, q, keys), convolved(b, k, keys), convolved(b, v, values), z, rates};
     const reg y = b.temp(values);
     const slots8 w{b.vector(role::decay, S.value_heads), b.vector(role::step_bias, S.value_heads), b.vector(role::delta_norm, S.value_dim)};
-    b.emit(opcode::gated_delta, in, {y}, w,
-           {.rows = S.value_dim, .heads = S.key_heads, .kv_heads = S.value_heads, .head_dim = S.key_dim, .eps = S.eps, .tiled = S.tiled})
+    b.emit<opcode::gated_delta>(in, {y}, w,
+           {.key_heads = S.key_heads, .value_heads = S.value_heads, .key_dim = S.key_dim, .value_dim = S.value_dim, .tiled = S.tiled, .eps = S.eps})
         .state = b.state({keeps_what::delta, lifecycle::slot_persistent, S.key_dim, S.value_heads, S.value_dim});
     return b.matmul(role::delta_out, y, S.dim, values);
   }
   static constexpr reg convolved(builder& b, reg x, u32 channels) {
     const reg y = b.temp(channels);
-    b.emit(opcode::causal_conv, {x}, {y}, {b.taps(role::conv, channels, S.taps)}, {.rows = channels, .cols = S.taps, .act = activation::silu}).state =
+    b.emit<opcode::causal_conv>({x}, {y}, {b.taps(role::conv, channels, S.taps)}, {{channels, S.taps}, activation::silu}).state =
         b.state({keeps_what::conv, lifecycle::slot_persistent, S.taps - 1, 1, channels});
     return y;
   }

@@ -9,7 +9,6 @@ namespace cke::graph {
 // The steps from `gather` on work on rows (token, expert), expert by expert: `order` says which these are.
 template <moe_options S> struct lower<moe<S>> {
   static constexpr router r = S.route;
-  static constexpr params p{.rows = (S.ungated ? 1 : 2) * S.hidden, .cols = S.width(), .act = S.act, .route = r};
 
   static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::moe);
@@ -23,7 +22,7 @@ template <moe_options S> struct lower<moe<S>> {
     reg scored = x;
     if (S.router_norm.v > 0) {
       scored = b.temp(S.dim);
-      b.emit(opcode::rmsnorm, {stream}, {scored}, {b.vector(role::router_norm, S.dim)},
+      b.emit<opcode::rmsnorm>({stream}, {scored}, {b.vector(role::router_norm, S.dim)},
              {.cols = S.dim, .eps = S.router_norm, .scale = 1 / root(S.dim)});
     }
     const reg scores = score(b, role::router, scored, r.experts);
@@ -32,8 +31,8 @@ template <moe_options S> struct lower<moe<S>> {
     slots8 vectors{};
     if (r.bias) vectors.add(b.vector(role::router_bias, r.experts));
     if (r.expert_scale) vectors.add(b.vector(role::expert_scale, r.experts));
-    b.emit(opcode::route, {scores}, {chosen}, vectors, p);
-    b.emit(opcode::sort_by_expert, {chosen}, {order}, {}, p);
+    b.emit<opcode::route>({scores}, {chosen}, vectors, {r});
+    b.emit<opcode::sort_by_expert>({chosen}, {order}, {}, {r});
     slots8 gate_up{};
     if (!S.ungated) gate_up.add(matrices(b, role::gate_experts, S.hidden, S.width()));
     gate_up.add(matrices(b, role::up_experts, S.hidden, S.width()));
@@ -43,33 +42,33 @@ template <moe_options S> struct lower<moe<S>> {
     if (S.shared) {  // here, where nobody has to wait for it
       slots8 w{down_shared};
       if (S.bias) w.add(b.vector(role::down_shared, S.dim, true));
-      b.emit(opcode::matmul, {shared}, {y_shared}, w, {.rows = S.dim, .cols = S.shared, .kv_heads = 1, .bias = S.bias});
+      b.emit<opcode::matmul>({shared}, {y_shared}, w, {.rows = S.dim, .cols = S.shared, .bias = S.bias});
     }
     const reg read = S.latent ? b.matmul(role::latent_down, x, S.latent, S.dim, S.bias) : x;
     for (u32 i = 0; i < gate_up.count; ++i) {
       const dtype form = info(b.formats[gate_up[i]]).partner;
       if (i == 1 && form == b.regs[in[1]].as) break;
       const reg rows = b.temp(S.width(), form, r.active);
-      b.emit(opcode::gather, {order, read}, {rows}, {}, p);
+      b.emit<opcode::gather>({order, read}, {rows}, {}, {.cols = S.width(), .route = r});
       in.add(rows);
     }
     const reg h = b.temp(S.hidden, info(b.formats[down]).partner, r.active), y = b.temp(S.width());
-    b.emit(S.ungated ? opcode::expert_up : opcode::expert_act, in, {h}, gate_up, p);
+    b.emit<S.ungated ? opcode::expert_up : opcode::expert_act>(in, {h}, gate_up, {.rows = S.hidden, .cols = S.width(), .act = S.act, .route = r});
     operands summands{order, h};
     const bool together = S.shared && !S.latent;
     if (together) summands.add(y_shared);
     if (S.shared_gate) summands.add(shared_gate);
-    b.emit(opcode::expert_sum, summands, {y}, {down},
+    b.emit<opcode::expert_sum>(summands, {y}, {down},
            {.rows = S.width(), .cols = S.hidden, .shared = together, .shared_gate = S.shared_gate, .route = r});
     if (!S.latent) return y;
     const reg back = b.matmul(role::latent_up, y, S.dim, S.latent, S.bias);
     if (!S.shared) return back;
-    b.emit(opcode::residual_add, {y_shared, back}, {y_shared}, {}, {.cols = S.dim});
+    b.emit<opcode::residual_add>({y_shared, back}, {y_shared}, {}, {.cols = S.dim});
     return y_shared;
   }
   static constexpr reg gated(builder& b, reg x) {  // of the shared expert
     const reg gate_up = b.matmul2(role::gate_shared, role::up_shared, x, S.shared, S.dim, S.bias), h = b.temp(S.shared);
-    b.emit(opcode::act_mul, {gate_up}, {h}, {}, {.cols = S.shared, .act = S.act});
+    b.emit<opcode::act_mul>({gate_up}, {h}, {}, {.cols = S.shared, .act = S.act});
     return h;
   }
   static constexpr reg score(builder& b, role is, reg x, u32 rows) {

@@ -15,28 +15,28 @@ template <latent_attention_options S> struct lower<latent_attention<S>> {
     b.begin(opcode::mla_attention);
     const reg q = S.q_rank ? b.matmul(role::q_b, low(b, x), S.heads * head, S.q_rank) : b.matmul(role::q, x, S.heads * head, S.dim);
     const reg of_token = b.matmul(role::kv_a, x, kept, S.dim), key = b.temp(kept), query = b.temp(S.heads * kept), y = b.temp(S.heads * kept);
-    b.emit(opcode::latent_key, {of_token}, {key}, {b.vector(role::kv_a_norm, S.kv_rank)}, {.cols = S.kv_rank, .eps = S.eps, .rope = S.rope});
-    by_head(b, role::k_b, q, query, {.rows = S.kv_rank, .cols = S.nope, .heads = S.heads, .head_dim = head, .rope = S.rope});
-    b.emit(opcode::attend, {query, key, key}, {y}, {},
-           {.cols = S.heads * kept, .heads = S.heads, .kv_heads = 1, .head_dim = kept, .window = everything, .scale = S.scale}).state =
+    b.emit<opcode::latent_key>({of_token}, {key}, {b.vector(role::kv_a_norm, S.kv_rank)}, {.rank = S.kv_rank, .eps = S.eps, .rope = S.rope});
+    by_head(b, role::k_b, S.kv_rank, q, query, {.heads = S.heads, .head_dim = head, .cols = S.nope, .rope = S.rope});
+    b.emit<opcode::attend>({query, key, key}, {y}, {},
+           {.shape = {S.heads, 1, kept}, .scale = S.scale}).state =
         b.state({keeps_what::kv, lifecycle::slot_persistent, everything, 1, kept});
     const reg values = b.temp(S.heads * S.value);
-    by_head(b, role::v_b, y, values, {.rows = S.value, .cols = S.kv_rank, .heads = S.heads, .head_dim = kept});
+    by_head(b, role::v_b, S.value, y, values, {.heads = S.heads, .head_dim = kept, .cols = S.kv_rank});
     return b.matmul(role::o, values, S.dim, S.heads * S.value);
   }
   static constexpr reg low(builder& b, reg x) {
     const reg a = b.matmul(role::q_a, x, S.q_rank, S.dim), y = b.temp(S.q_rank);
-    b.emit(opcode::rmsnorm, {a}, {y}, {b.vector(role::q_a_norm, S.q_rank)}, {.cols = S.q_rank, .eps = S.eps});
+    b.emit<opcode::rmsnorm>({a}, {y}, {b.vector(role::q_a_norm, S.q_rank)}, {.cols = S.q_rank, .eps = S.eps});
     return y;
   }
   // The first p.cols of each head of x, times a matrix of its own, begin each head of y; with a rope the rest ends it.
-  static constexpr void by_head(builder& b, role is, reg x, reg y, params p) {
-    const u8 matrix = b.matrix(is, S.heads * p.rows, p.cols, p.rows);
+  static constexpr void by_head(builder& b, role is, u32 rows_of_head, reg x, reg y, const split_heads_params& p) {
+    const u8 matrix = b.matrix(is, S.heads * rows_of_head, p.cols, rows_of_head);
     const reg rows = b.temp(p.cols, info(b.formats[matrix]).partner, S.heads);
     operands parts{rows};
     if (p.rope.dims) parts.add(y);
-    b.emit(opcode::split_heads, {x}, parts, {}, p);
-    b.emit(opcode::head_matmul, {rows}, {y}, {matrix}, {.rows = p.rows, .cols = p.cols, .heads = S.heads, .head_dim = b.regs[y].width / S.heads});
+    b.emit<opcode::split_heads>({x}, parts, {}, p);
+    b.emit<opcode::head_matmul>({rows}, {y}, {matrix}, {.heads = S.heads, .rows = rows_of_head, .cols = p.cols, .head_dim = b.regs[y].width / S.heads});
   }
 };
 

@@ -16,14 +16,14 @@ template <mamba_options S> struct lower<mamba_mixer<S>> {
     const reg steps = b.matmul(role::ssm_step, x, S.heads, S.dim, S.bias), mixed = b.temp(convolved);
     slots8 taps{b.taps(role::conv, convolved, S.taps)};
     if (S.conv_bias) taps.add(b.vector(role::conv, convolved, true));
-    b.emit(opcode::causal_conv, {in}, {mixed}, taps, {.rows = convolved, .cols = S.taps, .act = activation::silu, .bias = S.conv_bias}).state =
+    b.emit<opcode::causal_conv>({in}, {mixed}, taps, {{convolved, S.taps, S.conv_bias}, activation::silu}).state =
         b.state({keeps_what::conv, lifecycle::slot_persistent, S.taps - 1, 1, convolved});
     const reg y = b.temp(inner), normed = b.temp(inner);
     const slots8 w{b.vector(role::decay, S.heads), b.vector(role::step_bias, S.heads), b.vector(role::skip, S.heads)};
-    b.emit(opcode::state_scan, {mixed, gate, steps}, {y}, w,
-           {.rows = S.head_dim, .heads = S.groups, .kv_heads = S.heads, .head_dim = S.state, .offset = S.least_step, .cap = most_step})
+    b.emit<opcode::state_scan>({mixed, gate, steps}, {y}, w,
+           {.heads = S.heads, .groups = S.groups, .head_dim = S.head_dim, .state = S.state, .least_step = S.least_step, .most_step = most_step})
         .state = b.state({keeps_what::ssm, lifecycle::slot_persistent, S.state, S.heads, S.head_dim});
-    b.emit(opcode::rmsnorm, {y}, {normed}, {b.vector(role::ssm_norm, inner)}, {.cols = inner, .heads = S.groups, .eps = S.eps});
+    b.emit<opcode::rmsnorm>({y}, {normed}, {b.vector(role::ssm_norm, inner)}, {.cols = inner, .parts = S.groups, .eps = S.eps});
     return b.matmul(role::ssm_out, normed, S.dim, inner, S.bias);
   }
 };

@@ -268,7 +268,8 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
   static constexpr bool turns_by_context = [] {
     bool any = false;
     for_each_op([&](place, u32, const instruction& i, const code&) {
-      any |= i.p.rope.dims && (i.p.rope.rule == rope_scaling::dynamic || i.p.rope.rule == rope_scaling::longrope);
+      const rotary* const r = turned(i.p).rope;
+      any |= r && (r->rule == rope_scaling::dynamic || r->rule == rope_scaling::longrope);
     });
     return any;
   }();

@@ -9,12 +9,9 @@ namespace cke::graph {
 
 enum class form : u8 { decode, prefill };
 constexpr form form_of(u32 tokens) { return tokens <= decode_rows ? form::decode : form::prefill; }
-// Cut by kv head the projection of q, k and v needs no barrier after it, but would occupy only as many threads as there
-// are heads. With few heads it is cut by rows instead.
 constexpr partition partition_of(const instruction& i, form f) {
-  constexpr u32 few = 4;
-  const bool waits = i.op == opcode::qkv_matmul && i.p.kv_heads < few;
-  return f == form::decode && !waits ? info(i.op).decode : info(i.op).prefill;
+  const op_info& is = info(i.op);
+  return f == form::decode && (is.least_heads == 0 || head_units(i.p) >= is.least_heads) ? is.decode : is.prefill;
 }
 
 // Steps [first, first + redundant) run on every thread, into memory of its own. The next `count` steps run one after

@@ -38,19 +38,21 @@ template <class Isa> view from_row(view v, u32 row) {
 template <dtype T, class Isa>
   requires multiplies<Isa, T>
 struct kernel<opcode::router, T, Isa> {
-  static void run(const params& p, const work& w, u32 unit) {
-    if (w.by == split::rows) return multiply_into<false, Isa, T>(p, w, 0, 1, 0, p.rows, unit);
+  static void run(const matmul_params& p, const work& w, u32 unit) {
+    if (w.by == split::rows) return multiply_into<false, Isa, T>(p.cols, bias_of(p.bias, w, 0, 1), w, 0, 0, p.rows, unit);
     const auto [first, last] = tokens_of(w, unit);
     work part = w;
     part.tokens = last - first;
     part.in[0] = from_row<Isa>(w.in[0], first), part.out[0] = from_row<Isa>(w.out[0], first);
-    for (u32 u = 0; u < units_of_group(p.rows); ++u) multiply_into<false, Isa, T>(p, part, 0, 1, 0, p.rows, u);
+    for (u32 u = 0; u < units_of_group(p.rows); ++u) multiply_into<false, Isa, T>(p.cols, bias_of(p.bias, w, 0, 1), part, 0, 0, p.rows, u);
   }
 };
 
 // out: [active] numbers of experts, best first, and [active] weights
 template <class Isa> struct kernel<opcode::route, dtype::f32, Isa> {
-  static void run(const params& p, const work& w, u32 unit) {
+  static constexpr u64 scratch_bytes(const route_params& p, u32) { return routing::scratch_bytes(p.route); }
+
+  static void run(const route_params& p, const work& w, u32 unit) {
     const auto [first, last] = tokens_of(w, unit);
     const auto vector = [&](u32 i) { return reinterpret_cast<const float*>(w.weight[i]); };
     for (u32 t = first; t < last; ++t)
@@ -59,7 +61,9 @@ template <class Isa> struct kernel<opcode::route, dtype::f32, Isa> {
 };
 
 template <class Isa> struct kernel<opcode::sort_by_expert, dtype::f32, Isa> {
-  static void run(const params& p, const work& w, u32) {
+  static constexpr u64 scratch_bytes(const route_params& p, u32) { return u64{p.route.experts} * sizeof(u32); }
+
+  static void run(const route_params& p, const work& w, u32) {
     const router& r = p.route;
     const expert_rows rows(w.out[0], r, w.tokens);
     u32* const end = reinterpret_cast<u32*>(w.scratch);  // [experts], of each expert's rows so far
@@ -87,7 +91,7 @@ template <class Isa> struct kernel<opcode::sort_by_expert, dtype::f32, Isa> {
 
 // in[1]: a row for each token; out: a row for each of its experts, as their matrices want it
 template <class Isa> struct kernel<opcode::gather, dtype::f32, Isa> {
-  static void run(const params& p, const work& w, u32 unit) {
+  static void run(const gather_params& p, const work& w, u32 unit) {
     const expert_rows rows(w.in[0], p.route, w.tokens);
     const auto [first, last] = tokens_of(w, unit);
     const u32 end = std::min(last * p.route.active, rows.gathered());
@@ -105,9 +109,11 @@ template <class Isa> struct kernel<opcode::gather, dtype::f32, Isa> {
 template <dtype T, class Isa, dtype... More>
   requires multiplies<Isa, T, More...>
 struct kernel<opcode::expert_act, T, Isa, More...> {
-  template <activation A> static void run(const params& p, const work& w, u32 unit) {
+  static constexpr u64 scratch_bytes(const expert_params&, u32 tokens) { return tile_bytes(tokens); }
+
+  template <activation A> static void run(const expert_params& p, const work& w, u32 unit) {
     const expert_rows rows(w.in[0], p.route, w.tokens);
-    const u32 units = units_of_group(p.rows / 2), i = unit / units;
+    const u32 units = units_of_group(p.rows), i = unit / units;
     if (i >= rows.count()) return;
     work mine = w;
     mine.tokens = rows.size(i);
@@ -117,7 +123,7 @@ struct kernel<opcode::expert_act, T, Isa, More...> {
       with_format<T, More...>(std::min(k, u32{sizeof...(More)}), [&]<dtype F>() {
         mine.weight[k] += u64{rows.expert()[i]} * units * kernels::packed<F, Isa>::unit_bytes(p.cols);
       });
-    kernel<opcode::matmul_act, T, Isa, More...>::template run<A>(p, mine, unit % units);
+    kernel<opcode::matmul_act, T, Isa, More...>::template run<A>({{.rows = p.rows, .cols = p.cols, .matrices = 2}, A}, mine, unit % units);
   }
 };
 
@@ -125,7 +131,7 @@ struct kernel<opcode::expert_act, T, Isa, More...> {
 template <dtype T, class Isa>
   requires multiplies<Isa, T>
 struct kernel<opcode::expert_up, T, Isa> {
-  template <activation A> static void run(const params& p, const work& w, u32 unit) {
+  template <activation A> static void run(const expert_params& p, const work& w, u32 unit) {
     const expert_rows rows(w.in[0], p.route, w.tokens);
     const u32 units = units_of_group(p.rows), i = unit / units;
     if (i >= rows.count()) return;
@@ -134,7 +140,7 @@ struct kernel<opcode::expert_up, T, Isa> {
     mine.in[0] = from_row<Isa>(w.in[1], rows.first_gathered(i));
     mine.out[0] = from_row<Isa>(w.out[0], rows.first()[i]);
     mine.weight[0] += u64{rows.expert()[i]} * units * kernels::packed<T, Isa>::unit_bytes(p.cols);
-    kernel<opcode::up_act, T, Isa>::template run<A>(p, mine, unit % units);
+    kernel<opcode::up_act, T, Isa>::template run<A>({{.rows = p.rows, .cols = p.cols}, A}, mine, unit % units);
   }
 };
 
@@ -142,7 +148,9 @@ struct kernel<opcode::expert_up, T, Isa> {
 // else is in the pass, and last the shared expert's output (in[2], and in[3]: its gate's logit). Each matrix is
 // read once.
 template <dtype T, class Isa, bool Add> struct sum_of_experts {
-  static void run(const params& p, const work& w, u32 unit) {
+  static constexpr u64 scratch_bytes(const expert_sum_params&, u32 tokens) { return tile_bytes(tokens); }
+
+  static void run(const expert_sum_params& p, const work& w, u32 unit) {
     const expert_rows rows(w.in[0], p.route, w.tokens);
     const row_range of_unit = rows_of_unit(p.rows, unit);
     float* const sum = reinterpret_cast<float*>(w.scratch);  // [tokens][32]

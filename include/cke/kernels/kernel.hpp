@@ -6,8 +6,7 @@
 
 #include "../core/dtype.hpp"
 #include "../core/isa.hpp"
-#include "../core/opcode.hpp"
-#include "../core/params.hpp"
+#include "../core/operations.hpp"
 #include "../core/role.hpp"
 
 namespace cke::kernels {
@@ -78,9 +77,9 @@ constexpr u32 most_experts(const router& r, u32 tokens) {
 constexpr u32 units_of(const params& p, split by, u32 tokens, u32 row_units, u32 tiles = 0) {
   switch (by) {
     case split::tokens: return ceil_div(tokens, unit_tokens);
-    case split::kv_heads: return p.kv_heads;
-    case split::tiles: return p.kv_heads * tiles;
-    case split::experts: return most_experts(p.route, tokens) * row_units;
+    case split::kv_heads: return head_units(p);
+    case split::tiles: return head_units(p) * tiles;
+    case split::experts: return most_experts(p.as<expert_params>().route, tokens) * row_units;
     case split::rows: return row_units;
     default: return 1;
   }
@@ -98,8 +97,9 @@ constexpr token_range kv_heads_of(const work& w, u32 unit, u32 kv_heads) {
   return w.by == split::kv_heads ? token_range{unit, unit + 1} : token_range{0, kv_heads};
 }
 
-// A kernel has `static void run(const params&, const work&, u32 unit)`, a template over the activation where it
-// has one; T, More and that are kernel_types.
+// A kernel has `static void run(const params_of<Op>&, const work&, u32 unit)`, a template over the activation where it
+// has one; T, More and that are kernel_types. If it uses `work::scratch`, `scratch_bytes(const params_of<Op>&, u32 tokens)`
+// says how much for a pass of at most so many tokens.
 // One that an isa lacks is looked up in the isa's base.
 template <opcode Op, dtype T, class Isa, dtype... More> struct kernel : kernel<Op, T, typename Isa::base, More...> {};
 template <opcode Op, dtype T, dtype... More> struct kernel<Op, T, void, More...> {
@@ -112,14 +112,26 @@ template <opcode Op, dtype T, class Isa, dtype... More> struct dispatch : kernel
                 "cke: dispatch: no kernel for this opcode, dtype and isa; specialise cke::kernels::kernel; "
                 "see dispatch<opcode, dtype, isa>");
 };
-template <class Kernel, activation A> constexpr auto run_of() {
-  if constexpr (requires { &Kernel::template run<A>; }) return &Kernel::template run<A>;
-  else return &Kernel::run;
+
+template <opcode Op, kernel_types T, class Isa> constexpr auto dispatched() {
+  if constexpr (T.second == dtype::none) return std::type_identity<dispatch<Op, T.first, Isa>>{};
+  else if constexpr (T.third == dtype::none) return std::type_identity<dispatch<Op, T.first, Isa, T.second>>{};
+  else return std::type_identity<dispatch<Op, T.first, Isa, T.second, T.third>>{};
 }
-template <opcode Op, kernel_types T, class Isa> constexpr auto kernel_of() {
-  if constexpr (T.second == dtype::none) return run_of<dispatch<Op, T.first, Isa>, T.act>();
-  else if constexpr (T.third == dtype::none) return run_of<dispatch<Op, T.first, Isa, T.second>, T.act>();
-  else return run_of<dispatch<Op, T.first, Isa, T.second, T.third>, T.act>();
+// The kernel of an operation, whatever its block: the entry of a table. A builder has checked that the block is Op's.
+using kernel_entry = void (*)(const params&, const work&, u32 unit);
+template <class Kernel, class Block, activation A> void enter(const params& p, const work& w, u32 unit) {
+  if constexpr (requires { &Kernel::template run<A>; }) Kernel::template run<A>(p.get<Block>(), w, unit);
+  else Kernel::run(p.get<Block>(), w, unit);
+}
+template <opcode Op, kernel_types T, class Isa> constexpr kernel_entry kernel_of() {
+  return &enter<typename decltype(dispatched<Op, T, Isa>())::type, params_of<Op>, T.act>;
+}
+// Bytes of `work::scratch` that it uses.
+template <opcode Op, kernel_types T, class Isa> constexpr u64 scratch_of(const params& p, u32 tokens) {
+  using kernel = typename decltype(dispatched<Op, T, Isa>())::type;
+  if constexpr (requires { &kernel::scratch_bytes; }) return kernel::scratch_bytes(p.get<params_of<Op>>(), tokens);
+  else return 0;
 }
 
 }  // namespace cke::kernels

@@ -57,17 +57,17 @@ void store_tile(const view& y, u32 tokens, const float* bias, row_range rows, u3
   }
 }
 
-inline const float* bias_of(const params& p, const work& w, u32 which, u32 matrices) {
-  return p.bias ? reinterpret_cast<const float*>(w.weight[matrices + which]) : nullptr;
+// Biases follow the matrices.
+inline const float* bias_of(bool has, const work& w, u32 which, u32 matrices) {
+  return has ? reinterpret_cast<const float*>(w.weight[matrices + which]) : nullptr;
 }
 
-// One unit of matrix `which`, whose group is its width over its kv heads, into output `to`.
+// One unit of matrix `which`, whose rows are packed in groups of `group`, into output `to`.
 template <bool Add, class Isa, dtype... Ts>
-void multiply_into(const params& p, const work& w, u32 which, u32 matrices, u32 to, u32 group, u32 unit) {
+void multiply_into(u32 cols, const float* bias, const work& w, u32 which, u32 to, u32 group, u32 unit) {
   const row_range rows = rows_of_unit(group, unit);
-  const float* bias = bias_of(p, w, which, matrices);
   with_format<Ts...>(which, [&]<dtype T>() {
-    multiply<T, Isa>(w, which, unit, p.cols, [&](u32 first, u32 count, const float* tile) {
+    multiply<T, Isa>(w, which, unit, cols, [&](u32 first, u32 count, const float* tile) {
       store_tile<Add>(w.out[to], w.tokens, bias, rows, first, count, tile);
     });
   });
@@ -76,21 +76,20 @@ void multiply_into(const params& p, const work& w, u32 which, u32 matrices, u32 
 template <dtype T, class Isa>
   requires multiplies<Isa, T>
 struct kernel<opcode::logits, T, Isa> {
-  static void run(const params& p, const work& w, u32 unit) {
-    multiply_into<false, Isa, T>(p, w, 0, 1, 0, p.rows, unit);
+  static void run(const matmul_params& p, const work& w, u32 unit) {
+    multiply_into<false, Isa, T>(p.cols, bias_of(p.bias, w, 0, 1), w, 0, 0, p.rows, unit);
   }
 };
 
-// Two matrices of p.rows / 2 rows side by side when their bias-free weights are two (gate, up), else one.
 template <dtype T, class Isa, dtype... More>
   requires multiplies<Isa, T, More...>
 struct kernel<opcode::matmul, T, Isa, More...> {
-  static void run(const params& p, const work& w, u32 unit) {
-    if (!w.weight[p.bias ? 2 : 1]) return multiply_into<false, Isa, T, More...>(p, w, 0, 1, 0, p.rows / p.kv_heads, unit);
+  static void run(const matmul_params& p, const work& w, u32 unit) {
+    if (p.matrices == 1) return multiply_into<false, Isa, T, More...>(p.cols, bias_of(p.bias, w, 0, 1), w, 0, 0, p.rows / p.groups, unit);
     work up = w;
-    up.out[0].data += u64{p.rows / 2} * sizeof(float);
-    multiply_into<false, Isa, T, More...>(p, w, 0, 2, 0, p.rows / 2, unit);
-    multiply_into<false, Isa, T, More...>(p, up, 1, 2, 0, p.rows / 2, unit);
+    up.out[0].data += u64{p.rows} * sizeof(float);
+    multiply_into<false, Isa, T, More...>(p.cols, bias_of(p.bias, w, 0, 2), w, 0, 0, p.rows, unit);
+    multiply_into<false, Isa, T, More...>(p.cols, bias_of(p.bias, w, 1, 2), up, 1, 0, p.rows, unit);
   }
 };
 
@@ -98,46 +97,54 @@ struct kernel<opcode::matmul, T, Isa, More...> {
 template <dtype T, class Isa>
   requires multiplies<Isa, T>
 struct kernel<opcode::matmul_add, T, Isa> {
-  static void run(const params& p, const work& w, u32 unit) {
-    multiply_into<true, Isa, T>(p, w, 0, 1, 0, p.rows, unit);
+  static void run(const matmul_params& p, const work& w, u32 unit) {
+    multiply_into<true, Isa, T>(p.cols, bias_of(p.bias, w, 0, 1), w, 0, 0, p.rows, unit);
   }
 };
 
 template <dtype T, class Isa, dtype... More>
   requires multiplies<Isa, T, More...>
 struct kernel<opcode::qkv_matmul, T, Isa, More...> {
-  static void run(const params& p, const work& w, u32 unit) {
+  static void run(const qkv_params& p, const work& w, u32 unit) {
+    const u32 rows[]{p.q_rows, p.k_rows, p.v_rows};
+    const auto one = [&](u32 i, u32 group, u32 u) { multiply_into<false, Isa, T, More...>(p.cols, bias_of(p.bias, w, i, 3), w, i, i, group, u); };
     if (w.by == split::kv_heads) {
       for (u32 i = 0; i < 3; ++i) {
-        const u32 group = w.out[i].width / p.kv_heads, per = units_of_group(group);
-        for (u32 u = 0; u < per; ++u) multiply_into<false, Isa, T, More...>(p, w, i, 3, i, group, unit * per + u);
+        const u32 group = rows[i] / p.kv_heads, per = units_of_group(group);
+        for (u32 u = 0; u < per; ++u) one(i, group, unit * per + u);
       }
       return;
     }
     for (u32 i = 0; i < 3; ++i) {
-      const u32 group = w.out[i].width / p.kv_heads, units = units_of_group(group) * p.kv_heads;
-      if (unit < units) return multiply_into<false, Isa, T, More...>(p, w, i, 3, i, group, unit);
+      const u32 group = rows[i] / p.kv_heads, units = units_of_group(group) * p.kv_heads;
+      if (unit < units) return one(i, group, unit);
       unit -= units;
     }
   }
 };
 
+// Scratch for a unit's rows of all tokens, [tokens][32].
+constexpr u64 tile_bytes(u32 tokens) { return u64{tokens} * unit_rows * sizeof(float); }
+
 // out = act(gate x) * (up x), written as f32 or in the form that the next matrix wants.
 template <dtype T, class Isa, dtype... More>
   requires multiplies<Isa, T, More...>
 struct kernel<opcode::matmul_act, T, Isa, More...> {
-  template <activation A> static void run(const params& p, const work& w, u32 unit) {
+  static constexpr u64 scratch_bytes(const matmul_act_params&, u32 tokens) { return tile_bytes(tokens); }
+
+  template <activation A> static void run(const matmul_act_params& p, const work& w, u32 unit) {
     float* gate = reinterpret_cast<float*>(w.scratch);  // [tokens][32]
-    const row_range rows = rows_of_unit(p.rows / 2, unit);
-    const float *gate_bias = bias_of(p, w, 0, 2), *up_bias = bias_of(p, w, 1, 2);
+    const u32 cols = p.matmul.cols;
+    const row_range rows = rows_of_unit(p.matmul.rows, unit);
+    const float *gate_bias = bias_of(p.matmul.bias, w, 0, 2), *up_bias = bias_of(p.matmul.bias, w, 1, 2);
     auto add_bias = [&](float* x, const float* bias) {
       for (u32 r = 0; bias && r < rows.count; ++r) x[r] += bias[rows.first + r];
     };
-    multiply<T, Isa>(w, 0, unit, p.cols, [&](u32 first, u32 count, const float* tile) {
+    multiply<T, Isa>(w, 0, unit, cols, [&](u32 first, u32 count, const float* tile) {
       std::memcpy(gate + u64{first} * unit_rows, tile, u64{count} * unit_rows * sizeof(float));
     });
     constexpr dtype formats[]{T, More...};
-    multiply<formats[sizeof...(More)], Isa>(w, 1, unit, p.cols, [&](u32 first, u32 count, const float* tile) {
+    multiply<formats[sizeof...(More)], Isa>(w, 1, unit, cols, [&](u32 first, u32 count, const float* tile) {
       for (u32 t = 0; t < count; ++t) {
         alignas(64) float up[unit_rows], out[unit_rows];
         std::memcpy(up, tile + u64{t} * unit_rows, sizeof up);
@@ -157,9 +164,9 @@ struct kernel<opcode::matmul_act_quantize, T, Isa, More...> : kernel<opcode::mat
 template <dtype T, class Isa>
   requires multiplies<Isa, T>
 struct kernel<opcode::up_act, T, Isa> {
-  template <activation A> static void run(const params& p, const work& w, u32 unit) {
-    const row_range rows = rows_of_unit(p.rows, unit);
-    multiply<T, Isa>(w, 0, unit, p.cols, [&](u32 first, u32 count, const float* tile) {
+  template <activation A> static void run(const matmul_act_params& p, const work& w, u32 unit) {
+    const row_range rows = rows_of_unit(p.matmul.rows, unit);
+    multiply<T, Isa>(w, 0, unit, p.matmul.cols, [&](u32 first, u32 count, const float* tile) {
       for (u32 t = 0; t < count; ++t) {
         alignas(64) float out[unit_rows];
         activate<A, Isa>::row(tile + u64{t} * unit_rows, unit_rows, out);

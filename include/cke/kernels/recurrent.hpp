@@ -26,11 +26,11 @@ template <class F> void advance_state(const work& w, const segment& s, u64 at, u
   }
 }
 
-// f(row, count, state) for the rows of all segments, at most `tokens_together` at a time, of a head whose state is
-// p.head_dim x p.rows numbers in blocks of unit_rows columns: a block stays in the cache for these tokens.
+// f(row, count, state) for the rows of all segments, at most `tokens_together` at a time, of a head whose state is [rows][cols],
+// in blocks of unit_rows columns: a block stays in the cache for these tokens.
 inline constexpr u32 tokens_together = 32;
-template <class F> void for_some_tokens(const params& p, const work& w, u32 head, F f) {
-  const u64 floats = u64{p.head_dim} * align_up(p.rows, unit_rows);
+template <class F> void for_some_tokens(u32 rows, u32 cols, const work& w, u32 head, F f) {
+  const u64 floats = u64{rows} * align_up(cols, unit_rows);
   for (const segment& s : w.segments)
     advance_state(w, s, head * floats, floats, [&](u32 row, u32 end, float* state) {
       for (; row < end; row += tokens_together) f(row, end - row < tokens_together ? end - row : tokens_together, state);

@@ -10,7 +10,7 @@
 namespace cke::kernels {
 
 // Taps, what came before some tokens, and they.
-constexpr u64 conv_scratch(const params& p) { return (u64{2} * p.cols + tokens_together) * unit_rows * sizeof(float); }
+constexpr u64 conv_scratch(const conv_params& p) { return (u64{2} * p.taps + tokens_together) * unit_rows * sizeof(float); }
 
 // Convolutions of 32 channels [first, first + n) for some tokens at a time: `window` is what came before them, and they.
 //   y[c] = bias[c] + sum over j of w[j][c] * x[c] of token - taps + 1 + j, the oldest first: one chain for each channel.
@@ -20,10 +20,10 @@ template <class Isa> struct conv_unit {
   using type = typename columns::type;
   static constexpr u32 parts = unit_rows / columns::count;
 
-  template <class In, class Out> static void run(const params& p, const work& w, u32 unit, In put_in, Out take) {
-    const u32 first = unit * unit_rows, n = std::min(unit_rows, p.rows - first), before = (p.cols - 1) * unit_rows;
-    float *const taps = reinterpret_cast<float*>(w.scratch), *const window = taps + p.cols * unit_rows;
-    for (u32 j = 0; j < p.cols; ++j) copy_columns(reinterpret_cast<const float*>(w.weight[0]) + j * p.rows + first, n, taps + j * unit_rows);
+  template <class In, class Out> static void run(const conv_params& p, const work& w, u32 unit, In put_in, Out take) {
+    const u32 first = unit * unit_rows, n = std::min(unit_rows, p.channels - first), before = (p.taps - 1) * unit_rows;
+    float *const taps = reinterpret_cast<float*>(w.scratch), *const window = taps + p.taps * unit_rows;
+    for (u32 j = 0; j < p.taps; ++j) copy_columns(reinterpret_cast<const float*>(w.weight[0]) + j * p.channels + first, n, taps + j * unit_rows);
     float bias[unit_rows]{}, y[unit_rows];
     if (p.bias) copy_columns(reinterpret_cast<const float*>(w.weight[1]) + first, n, bias);
     for (const segment& s : w.segments)
@@ -33,7 +33,7 @@ template <class Isa> struct conv_unit {
           std::copy_n(state, before, window);
           for (u32 t = 0; t < count; ++t) put_in(row + t, first, n, window + before + t * unit_rows);
           for (u32 t = 0; t < count; ++t) {
-            convolve(p.cols, taps, bias, window + t * unit_rows, y);
+            convolve(p.taps, taps, bias, window + t * unit_rows, y);
             take(row + t, first, n, y);
           }
           std::copy_n(window + count * unit_rows, before, state);
@@ -56,16 +56,18 @@ template <class Isa> struct conv_unit {
 
 // in[0]: [b | c | x] of each token; out[0] = c * conv(b * x)
 template <class Isa> struct kernel<opcode::gated_conv, dtype::f32, Isa> {
-  static void run(const params& p, const work& w, u32 unit) {
+  static constexpr u64 scratch_bytes(const conv_params& p, u32) { return conv_scratch(p); }
+
+  static void run(const conv_params& p, const work& w, u32 unit) {
     conv_unit<Isa>::run(
         p, w, unit,
         [&](u32 row, u32 first, u32 n, float* to) {
-          const float *const b = w.in[0].row(row) + first, *const x = b + 2 * p.rows;
+          const float *const b = w.in[0].row(row) + first, *const x = b + 2 * p.channels;
           for (u32 i = 0; i < n; ++i) to[i] = b[i] * x[i];
           std::fill(to + n, to + unit_rows, 0.f);
         },
         [&](u32 row, u32 first, u32 n, const float* y) {
-          const float* const c = w.in[0].row(row) + p.rows + first;
+          const float* const c = w.in[0].row(row) + p.channels + first;
           float* const out = w.out[0].row(row) + first;
           for (u32 i = 0; i < n; ++i) out[i] = c[i] * y[i];
         });
@@ -74,9 +76,11 @@ template <class Isa> struct kernel<opcode::gated_conv, dtype::f32, Isa> {
 
 // out[0] = act(conv(in[0]))
 template <class Isa> struct kernel<opcode::causal_conv, dtype::f32, Isa> {
-  template <activation A> static void run(const params& p, const work& w, u32 unit) {
+  static constexpr u64 scratch_bytes(const conv_act_params& p, u32) { return conv_scratch(p.conv); }
+
+  template <activation A> static void run(const conv_act_params& p, const work& w, u32 unit) {
     conv_unit<Isa>::run(
-        p, w, unit, [&](u32 row, u32 first, u32 n, float* to) { copy_columns(w.in[0].row(row) + first, n, to); },
+        p.conv, w, unit, [&](u32 row, u32 first, u32 n, float* to) { copy_columns(w.in[0].row(row) + first, n, to); },
         [&](u32 row, u32 first, u32 n, const float* y) { activate<A, Isa>::row(y, n, w.out[0].row(row) + first); });
   }
 };

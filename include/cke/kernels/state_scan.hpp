@@ -28,21 +28,21 @@ template <class Isa> void scan_step(u32 numbers, float decay, const float* b, co
 }
 
 // in: x, [heads][dims], with B and C of each group, [groups][numbers], behind it; the gate, [heads][dims]; the step of each
-// head. weight: decay, step_bias and skip, [heads]. Steps are at least p.offset, and with p.cap at most that. A unit is
+// head. weight: decay, step_bias and skip, [heads]. Steps are at least p.least_step, and with p.most_step at most that. A unit is
 // a head; its state lies in blocks of 32 dims, and a block stays in the cache for some tokens.
 template <class Isa> struct kernel<opcode::state_scan, dtype::f32, Isa> {
-  static void run(const params& p, const work& w, u32 unit) {
-    for_some_tokens(p, w, unit, [&](u32 row, u32 count, float* state) { some_tokens(p, w, unit, row, count, state); });
+  static void run(const scan_params& p, const work& w, u32 unit) {
+    for_some_tokens(p.state, p.head_dim, w, unit, [&](u32 row, u32 count, float* state) { some_tokens(p, w, unit, row, count, state); });
   }
 
  private:
-  static void some_tokens(const params& p, const work& w, u32 head, u32 row, u32 count, float* state) {
-    const u32 numbers = p.head_dim, dims = p.rows, group = head / (p.kv_heads / p.heads);
-    const u32 b_at = p.kv_heads * dims + group * numbers, c_at = b_at + p.heads * numbers;
+  static void some_tokens(const scan_params& p, const work& w, u32 head, u32 row, u32 count, float* state) {
+    const u32 numbers = p.state, dims = p.head_dim, group = head / (p.heads / p.groups);
+    const u32 b_at = p.heads * dims + group * numbers, c_at = b_at + p.groups * numbers;
     float step[tokens_together], decay[tokens_together];
     for (u32 t = 0; t < count; ++t) {
-      const float at_least = std::max(softplus(w.in[2].row(row + t)[head] + vector_of(w, 1)[head]), float{p.offset});
-      step[t] = p.cap.v != 0 ? std::min(at_least, float{p.cap}) : at_least;
+      const float at_least = std::max(softplus(w.in[2].row(row + t)[head] + vector_of(w, 1)[head]), float{p.least_step});
+      step[t] = p.most_step.v != 0 ? std::min(at_least, float{p.most_step}) : at_least;
       decay[t] = std::exp(-std::exp(vector_of(w, 0)[head]) * step[t]);
     }
     const float skip = vector_of(w, 2)[head];

@@ -125,7 +125,7 @@ template <class P, dtype KV, class Isa> class executor {
     const code& c = *s.table.c;
     const instruction &begin = c.ops[first], &last = c.ops[first + p.count - 1];
     const u32 units = units_of(begin.p, p.by, s.now->tokens, row_units(c, begin), static_cast<u32>(s.now->tiles.size()));
-    const u32 cut = p.by == split::kv_heads && attends(last.op) ? units_to_share(last.p, s.now->segments) : 0;
+    const u32 cut = p.by == split::kv_heads && attends(last.op) ? units_to_share(last.p.as<attention_params>(), s.now->segments) : 0;
     const u32 together = cut ? p.count - 1u : p.count;  // the last step, attention, may be cut finer than the others
     u64* const ns = spent + p.per_thread;
     team_.share(s.thread, units, [&](u32 unit) {
@@ -134,7 +134,7 @@ template <class P, dtype KV, class Isa> class executor {
     });
     if (cut == 0) return;
     w[together].cut = cut;
-    attention_.run(team_, s.thread, last.p.kv_heads, cut,
+    attention_.run(team_, s.thread, head_units(last.p), cut,
                    [&](u32 unit) { run_step(s, first + together, w[together], unit, ns[together]); });
   }
 

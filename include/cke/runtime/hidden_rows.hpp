@@ -15,11 +15,12 @@ namespace cke::runtime {
 template <class P, dtype KV, class Isa>
 void give_normed_rows(workspace<P, KV, Isa>& space, const weights<P, Isa>& w, const pass_part<sequence_state<P, KV, Isa>>& p, u32 row) {
   static constexpr const instruction& norm = P::unfused_footer().ops[0];
-  static_assert(norm.op == opcode::rmsnorm && norm.p.scale.v == 0);
+  static constexpr const norm_params& p_norm = norm.p.as<norm_params>();
+  static_assert(norm.op == opcode::rmsnorm && p_norm.parts == 1 && p_norm.scale.v == 0);
   const auto* const scales = reinterpret_cast<const float*>(w.row(P::layers + 1)[norm.weight[0]]);
   for (u32 r = p.first; r < p.tokens(); ++r) {
     float* const x = space.row(row + r);
-    rms_norm_kernel<Isa>::row(x, scales, norm.p.cols, norm.p.eps, norm.p.offset, x);
+    rms_norm_kernel<Isa>::row(x, scales, p_norm.cols, p_norm.eps, p_norm.offset, x);
     p.hidden.take(p.hidden.user, p.index + r - p.first, x);
   }
 }

@@ -215,12 +215,12 @@ template <class Loaded> class sequence {
       const std::lock_guard ours(model.busy);
       // One pass for turns [turn, end): the first from id `taken` on, the last up to id `stop`.
       u32 end = turn, stop = 0;
-      for (u32 room = model.run.limits().chunk; end < count && room > 0; ++end) {
+      for (u32 room = model.executor.limits().chunk; end < count && room > 0; ++end) {
         const u32 from = end == turn ? taken : 0;
         stop = from + std::min(size_of(end) - from, room);
         room -= stop - from;
       }
-      model.run.run(end - turn, [&](u32 i) {
+      model.executor.run(end - turn, [&](u32 i) {
         const feeding now = at(turn + i);
         return now.of->part_of(now, i == 0 ? taken : 0, turn + i + 1 == end ? stop : size_of(turn + i));
       });

@@ -18,13 +18,11 @@
 
 namespace cke::runtime {
 
-using step_kernel = void (*)(const params&, const work&, u32 unit);
-
 // A code, its phases in both forms, and the kernels of its steps.
 struct step_table {
   const code* c;
   const schedule* phases;  // decode, prefill
-  const step_kernel* steps;
+  const kernel_entry* steps;
 };
 
 // The tables of a program, as in workspace: header, bodies, footer. The compiler picks the kernels here: each kind of
@@ -33,7 +31,7 @@ template <class P, dtype KV, class Isa> class step_tables {
   template <const code& C> struct compiled {
     static constexpr schedule phases[]{phases_of(C, form::decode), phases_of(C, form::prefill)};
     static constexpr auto steps = []<std::size_t... I>(std::index_sequence<I...>) {
-      return std::array<step_kernel, sizeof...(I)>{kernel_of<C.ops[I].op, types_of(C, C.ops[I], KV), Isa>()...};
+      return std::array<kernel_entry, sizeof...(I)>{kernel_of<C.ops[I].op, types_of(C, C.ops[I], KV), Isa>()...};
     }(std::make_index_sequence<C.ops.size()>{});
     static constexpr step_table table{&C, phases, steps.data()};
   };

@@ -2,11 +2,10 @@
 // workspace.hpp: the memory of a pass: the stream, the registers of each block, each thread's scratch.
 #pragma once
 
+#include <algorithm>
+
 #include "../graph/program.hpp"
-#include "../kernels/gated_delta.hpp"
 #include "../kernels/attention/attention_steps.hpp"
-#include "../kernels/routing.hpp"
-#include "../kernels/short_conv.hpp"
 #include "arena.hpp"
 #include "pass.hpp"
 #include "rope_cache.hpp"
@@ -14,6 +13,25 @@
 
 CKE_COLD_BEGIN
 namespace cke::runtime {
+
+// What the kernel of a step is compiled for.
+constexpr kernel_types types_of(const code& c, const instruction& i, dtype kv) {
+  const typed_by by = info(i.op).types;
+  if (by == typed_by::cache) return kv;
+  if (by == typed_by::f32) return kernel_types(dtype::f32).with(activation_of(i.p));
+  dtype of[3]{dtype::none, dtype::none, dtype::none};
+  bool mixed = false;
+  for (u32 k = 0; k < i.weight.count && !c.slots[i.weight[k]].bias; ++k) of[k] = c.formats[i.weight[k]], mixed |= of[k] != of[0];
+  return (mixed ? kernel_types{of[0], of[1], of[2]} : of[0]).with(activation_of(i.p));
+}
+
+constexpr u32 row_units(const code& c, const instruction& i) {
+  if (i.weight.count == 0) return 0;
+  if (of_experts(c.slots[i.weight[0]].is)) return units_of_group(c.slots[i.weight[0]].group);  // of each
+  u32 n = 0;
+  for (u32 k = 0; k < info(i.op).products; ++k) n += units_of_slot(c.slots[i.weight[k]]);
+  return n;
+}
 
 // Places a program's registers, and hands each step its memory. Shared by all sessions of a model: one pass runs at a
 // time.
@@ -23,19 +41,19 @@ template <class P, dtype KV, class Isa> class workspace {
 
   workspace(capacity k, u32 threads) : capacity_(k) {
     const auto m = P::activations(k);
-    u64 scratch = 0, parts = 0;
+    const u64 scratch = scratch_of_all(k.chunk);
+    u64 parts = 0;
     each_code([&](u32 index, const code& c) {
       const u32 rows = index == codes - 1 ? k.logit_rows : k.chunk;
       layouts_[0][index] = place_registers(c, form::decode, rows < decode_rows ? rows : decode_rows);
       layouts_[1][index] = place_registers(c, form::prefill, rows);
       for (const auto& i : c.ops) {
-        const u64 need = scratch_of(i, k.chunk);
-        scratch = need > scratch ? need : scratch;
         if (attends(i.op)) {
-          const u64 room = attend_parts<KV, Isa>(i.p, rows < decode_rows ? rows : decode_rows, k.context);
-          parts = room > parts ? room : parts, heads_ = i.p.kv_heads > heads_ ? i.p.kv_heads : heads_;
+          const auto& p = i.p.as<attention_params>();
+          parts = std::max(parts, attend_parts<KV, Isa>(p, rows < decode_rows ? rows : decode_rows, k.context));
+          heads_ = std::max(heads_, p.shape.kv_heads);
         }
-        if (i.p.rope.dims) ropes_.add(i.p.rope, i.p.head_dim, k.context, P::slides ? k.chunk : 0);
+        if (const turned_head of = turned(i.p); of.rope) ropes_.add(*of.rope, of.head_dim, k.context, P::slides ? k.chunk : 0);
       }
     });
     per_thread_bytes_ = align_up(m.per_thread);
@@ -66,7 +84,7 @@ template <class P, dtype KV, class Isa> class workspace {
     for (u32 k = 0; k < i.weight.count; ++k) w.weight[k] = weight_row[i.weight[k]];
     if (i.state != absent) w.kv = sequence_state<P, KV, Isa>::places[state];
     w.parts = parts_;
-    if (i.p.rope.dims) w.rope = ropes_.find(i.p.rope, i.p.head_dim), w.rope.beyond += now.skip;
+    if (const turned_head of = turned(i.p); of.rope) w.rope = ropes_.find(*of.rope, of.head_dim), w.rope.beyond += now.skip;
     return w;
   }
 
@@ -115,25 +133,18 @@ template <class P, dtype KV, class Isa> class workspace {
     return {base + l.offset[r] + left_out, v.width, stride, v.as};
   }
 
-  // Bytes that a step's kernel uses of its thread's own memory.
-  static u64 scratch_of(const instruction& i, u32 chunk) {
-    switch (i.op) {
-      case opcode::norm_quantize:
-      case opcode::act_mul_quantize: return u64{i.p.cols} * sizeof(float);
-      case opcode::matmul_act:
-      case opcode::matmul_act_quantize:
-      case opcode::expert_act:
-      case opcode::expert_sum:
-      case opcode::expert_sum_add: return u64{chunk} * unit_rows * sizeof(float);
-      case opcode::gated_conv:
-      case opcode::causal_conv: return conv_scratch(i.p);
-      case opcode::gated_delta: return kernel<opcode::gated_delta, dtype::f32, Isa>::scratch_bytes(i.p);
-      case opcode::route: return routing::scratch_bytes(i.p.route);
-      case opcode::sort_by_expert: return u64{i.p.route.experts} * sizeof(u32);
-      case opcode::attend:
-      case opcode::attend_quantize: return attend_scratch<KV, Isa>(i.p);
-      default: return 0;
-    }
+  // Most scratch that a kernel of a code, or of the program, uses.
+  template <const code& C> static u64 scratch_of_code(u32 chunk) {
+    u64 most = 0;
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      ((most = std::max(most, scratch_of<C.ops[I].op, types_of(C, C.ops[I], KV), Isa>(C.ops[I].p, chunk))), ...);
+    }(std::make_index_sequence<C.ops.size()>{});
+    return most;
+  }
+  static u64 scratch_of_all(u32 chunk) {
+    return [&]<std::size_t... V>(std::index_sequence<V...>) {
+      return std::max({scratch_of_code<P::header_code()>(chunk), scratch_of_code<P::template body<V>()>(chunk)..., scratch_of_code<P::footer_code()>(chunk)});
+    }(std::make_index_sequence<P::body_count>{});
   }
 
   capacity capacity_;
@@ -146,45 +157,6 @@ template <class P, dtype KV, class Isa> class workspace {
   rope_cache ropes_;
   pass_rows rows_, last_rows_;
 };
-
-constexpr kernel_types types_of(const code& c, const instruction& i, dtype kv) {
-  switch (i.op) {
-    case opcode::kv_store:
-    case opcode::attend:
-    case opcode::attend_quantize: return kv;
-    case opcode::embedding:
-    case opcode::logits:
-    case opcode::matmul:
-    case opcode::matmul_add:
-    case opcode::qkv_matmul:
-    case opcode::matmul_act:
-    case opcode::matmul_act_quantize:
-    case opcode::router:
-    case opcode::head_matmul:
-    case opcode::up_act:
-    case opcode::up_act_quantize:
-    case opcode::expert_up:
-    case opcode::expert_act:
-    case opcode::expert_sum:
-    case opcode::expert_sum_add: {
-      const u32 matrices = i.weight.count / (i.p.bias ? 2u : 1u);
-      dtype of[3]{dtype::none, dtype::none, dtype::none};
-      bool mixed = false;
-      for (u32 k = 0; k < matrices; ++k) of[k] = c.formats[i.weight[k]], mixed |= of[k] != of[0];
-      return (mixed ? kernel_types{of[0], of[1], of[2]} : of[0]).with(i.p.act);
-    }
-    default: return kernel_types(dtype::f32).with(i.p.act);
-  }
-}
-
-constexpr u32 row_units(const code& c, const instruction& i) {
-  if (i.weight.count == 0) return 0;
-  if (of_experts(c.slots[i.weight[0]].is)) return units_of_group(c.slots[i.weight[0]].group);  // of each
-  const u32 matrices = i.op == opcode::qkv_matmul ? 3 : 1;  // gate and up count once
-  u32 n = 0;
-  for (u32 k = 0; k < matrices; ++k) n += units_of_slot(c.slots[i.weight[k]]);
-  return n;
-}
 
 }  // namespace cke::runtime
 CKE_COLD_END

@@ -21,42 +21,42 @@ inline u32 position_of(const segment& s, u32 row) { return s.position + (row - s
 inline kv_blocks blocks_of(const work& w, const segment& s, u32 h) { return {s.pages[w.kv.transient], w.kv.offset + h * w.kv.block_bytes}; }
 
 // f(head vector, where its result goes, token, matrix) for every head of q (matrix 0) and k (matrix 1, or none) of the unit.
-template <class F> void for_each_head(const params& p, const work& w, u32 unit, F f) {
+template <class F> void for_each_head(const head_shape& p, const work& w, u32 unit, F f) {
   const auto [first, last] = tokens_of(w, unit);
   const auto [from, to] = kv_heads_of(w, unit, p.kv_heads);
   for (u32 t = first; t < last; ++t)
     for (u32 matrix = 0; matrix < 2 && w.in[matrix].data; ++matrix) {
-      const u32 group = matrix == 0 ? p.heads / p.kv_heads : 1;
+      const u32 group = matrix == 0 ? p.group() : 1;
       for (u32 h = from * group; h < to * group; ++h)
         f(w.in[matrix].row(t) + u64{h} * p.head_dim, w.out[matrix].row(t) + u64{h} * p.head_dim, t, matrix);
     }
 }
 
-template <class Isa> void norm_head(const params& p, const work& w, u32 matrix, const float* x, float* out) {
-  rms_norm_kernel<Isa>::row(x, reinterpret_cast<const float*>(w.weight[matrix]), p.head_dim, p.eps, p.offset, out);
+template <class Isa> void norm_head(const head_norm_params& p, const work& w, u32 matrix, const float* x, float* out) {
+  rms_norm_kernel<Isa>::row(x, reinterpret_cast<const float*>(w.weight[matrix]), p.shape.head_dim, p.eps, p.offset, out);
 }
-template <class Isa> void turn_head(const params& p, const work& w, u32 token, float* x) {
-  const u32 width = rope_width(p.rope, p.head_dim);
+template <class Isa> void turn_head(const rotary& r, u32 head_dim, const work& w, u32 token, float* x) {
+  const u32 width = rope_width(r, head_dim);
   const u32 position = position_of(segment_of(w, token), token);
   const u64 at = u64{position < w.rope.context ? position : w.rope.beyond + token} * (width / 2);
-  rope_kernel<Isa>::apply(x, w.rope.cos + at, w.rope.sin + at, width, p.rope.pairs);
+  rope_kernel<Isa>::apply(x, w.rope.cos + at, w.rope.sin + at, width, r.pairs);
 }
 
 template <class Isa> struct kernel<opcode::head_norm, dtype::f32, Isa> {
-  static void run(const params& p, const work& w, u32 unit) {
-    for_each_head(p, w, unit, [&](const float* x, float* out, u32, u32 matrix) { norm_head<Isa>(p, w, matrix, x, out); });
+  static void run(const head_norm_params& p, const work& w, u32 unit) {
+    for_each_head(p.shape, w, unit, [&](const float* x, float* out, u32, u32 matrix) { norm_head<Isa>(p, w, matrix, x, out); });
   }
 };
 template <class Isa> struct kernel<opcode::rope, dtype::f32, Isa> {
-  static void run(const params& p, const work& w, u32 unit) {
-    for_each_head(p, w, unit, [&](const float*, float* x, u32 token, u32) { turn_head<Isa>(p, w, token, x); });
+  static void run(const rope_params& p, const work& w, u32 unit) {
+    for_each_head(p.shape, w, unit, [&](const float*, float* x, u32 token, u32) { turn_head<Isa>(p.rope, p.shape.head_dim, w, token, x); });
   }
 };
 template <class Isa> struct kernel<opcode::head_norm_rope, dtype::f32, Isa> {
-  static void run(const params& p, const work& w, u32 unit) {
-    for_each_head(p, w, unit, [&](const float* x, float* out, u32 token, u32 matrix) {
-      norm_head<Isa>(p, w, matrix, x, out);
-      turn_head<Isa>(p, w, token, out);
+  static void run(const head_norm_rope_params& p, const work& w, u32 unit) {
+    for_each_head(p.norm.shape, w, unit, [&](const float* x, float* out, u32 token, u32 matrix) {
+      norm_head<Isa>(p.norm, w, matrix, x, out);
+      turn_head<Isa>(p.rope, p.norm.shape.head_dim, w, token, out);
     });
   }
 };
@@ -64,7 +64,7 @@ template <class Isa> struct kernel<opcode::head_norm_rope, dtype::f32, Isa> {
 template <dtype KV, class Isa>
   requires requires { kv_cache<KV, Isa>::block_bytes(0u); }
 struct kernel<opcode::kv_store, KV, Isa> {
-  static void run(const params& p, const work& w, u32 unit) {
+  static void run(const kv_store_params& p, const work& w, u32 unit) {
     const auto [first, last] = tokens_of(w, unit);
     const auto [from, to] = kv_heads_of(w, unit, p.kv_heads);
     for (u32 h = from; h < to; ++h)
@@ -83,22 +83,22 @@ struct kernel<opcode::kv_store, KV, Isa> {
 struct runs {
   u32 first{}, count{};
 };
-constexpr runs runs_of(const params& p, const segment& s) {
+constexpr runs runs_of(const attention_params& p, const segment& s) {
   const u32 first = (s.position + 1 > p.window ? s.position + 1 - p.window : 0) / run_keys;
   return {first, ceil_div(s.position + s.tokens, run_keys) - first};
 }
 // Query heads of a slice, where all of them share one key and value: few, and whole blocks of the output's columns.
-constexpr u32 heads_of_slice(const params& p) {
+constexpr u32 heads_of_slice(const head_shape& p) {
   constexpr u32 least = 4, block = 32;
-  return p.kv_heads > 1 ? p.heads / p.kv_heads : least * block / std::gcd(least * p.head_dim, block);
+  return p.kv_heads > 1 ? p.group() : least * block / std::gcd(least * p.head_dim, block);
 }
 // Units of a kv head: the runs that a segment sees, or of a single one slices of the query heads.
-constexpr u32 units_of_head(const params& p, const segment& s) {
+constexpr u32 units_of_head(const attention_params& p, const segment& s) {
   const u32 count = runs_of(p, s).count;
-  return count > 1 ? count : ceil_div(p.heads / p.kv_heads, heads_of_slice(p));
+  return count > 1 ? count : ceil_div(p.shape.group(), heads_of_slice(p.shape));
 }
 // Those of all segments; 0 where none has several.
-constexpr u32 units_to_share(const params& p, std::span<const segment> segments) {
+constexpr u32 units_to_share(const attention_params& p, std::span<const segment> segments) {
   u32 count = 0;
   for (const segment& s : segments) count += units_of_head(p, s);
   return count > segments.size() ? count : 0;
@@ -114,14 +114,20 @@ template <dtype KV, class Isa>
 struct kernel<opcode::attend, KV, Isa> {
   using core = head_attention<KV, Isa>;
 
-  static void run(const params& p, const work& w, u32 unit) {
+  // A tile of results, then attention's own.
+  static constexpr u64 scratch_bytes(const attention_params& p, u32) {
+    const u32 rows = std::max(p.shape.group(), u32{core::max_queries}), dim = p.shape.head_dim;
+    return align_up(u64{rows} * dim * sizeof(float)) + core::workspace_bytes(dim, core::max_queries);
+  }
+
+  static void run(const attention_params& p, const work& w, u32 unit) {
     if (w.by != split::kv_heads) {
       // Late tiles see the most keys: first come, longest first.
-      const u32 first = w.tiles[w.tiles.size() - 1 - unit / p.kv_heads], last = first + unit_tokens;
+      const u32 first = w.tiles[w.tiles.size() - 1 - unit / p.shape.kv_heads], last = first + unit_tokens;
       const segment& s = segment_of(w, first);
-      return whole(p, w, s, all_of(p, unit % p.kv_heads), first, last < s.first + s.tokens ? last : s.first + s.tokens);
+      return whole(p, w, s, all_of(p, unit % p.shape.kv_heads), first, last < s.first + s.tokens ? last : s.first + s.tokens);
     }
-    if (unit >= p.kv_heads) return part(p, w, (unit - p.kv_heads) / w.cut, (unit - p.kv_heads) % w.cut);
+    if (unit >= p.shape.kv_heads) return part(p, w, (unit - p.shape.kv_heads) / w.cut, (unit - p.shape.kv_heads) % w.cut);
     for (const segment& s : w.segments) {
       if (!w.cut) whole(p, w, s, all_of(p, unit), s.first, s.first + s.tokens);
       else if (runs_of(p, s).count > 1) join(p, w, s, unit);
@@ -131,29 +137,29 @@ struct kernel<opcode::attend, KV, Isa> {
  private:
   static constexpr u32 most = core::max_queries;
 
-  static score_options options(const params& p) {
-    const double usual = 1 / std::sqrt(static_cast<double>(p.head_dim));
-    return {p.head_dim, p.scale.v != 0 ? float{p.scale} : static_cast<float>(usual), p.cap};
+  static score_options options(const attention_params& p) {
+    const double usual = 1 / std::sqrt(static_cast<double>(p.shape.head_dim));
+    return {p.shape.head_dim, p.scale.v != 0 ? float{p.scale} : static_cast<float>(usual), p.cap};
   }
   struct query_heads { u32 kv, first, count; };  // some of those of a kv head
-  static query_heads all_of(const params& p, u32 kv) { return {kv, kv * (p.heads / p.kv_heads), p.heads / p.kv_heads}; }
-  static query_heads slice_of(const params& p, u32 kv, u32 slice) {
-    const u32 group = p.heads / p.kv_heads, first = slice * heads_of_slice(p);
-    return {kv, kv * group + first, std::min(heads_of_slice(p), group - first)};
+  static query_heads all_of(const attention_params& p, u32 kv) { return {kv, kv * p.shape.group(), p.shape.group()}; }
+  static query_heads slice_of(const attention_params& p, u32 kv, u32 slice) {
+    const u32 group = p.shape.group(), first = slice * heads_of_slice(p.shape);
+    return {kv, kv * group + first, std::min(heads_of_slice(p.shape), group - first)};
   }
   // Rows: the heads of one token after the other. Fills queries from row `from` on.
-  static u32 ask(const params& p, const work& w, const segment& s, query_heads h, u32 from, u32 end, attention_query (&queries)[most]) {
+  static u32 ask(const attention_params& p, const work& w, const segment& s, query_heads h, u32 from, u32 end, attention_query (&queries)[most]) {
     u32 n = 0;
     for (u32 i = from; i < end && n < most; ++i, ++n) {
       const u32 visible = position_of(s, i / h.count) + 1;
-      queries[n] = {w.in[0].row(i / h.count) + u64{h.first + i % h.count} * p.head_dim, nullptr, visible,
+      queries[n] = {w.in[0].row(i / h.count) + u64{h.first + i % h.count} * p.shape.head_dim, nullptr, visible,
                     p.window < visible ? visible - p.window : 0};
     }
     return n;
   }
 
-  CKE_OUT_OF_LINE static void whole(const params& p, const work& w, const segment& s, query_heads h, u32 first, u32 last) {
-    const u32 group = h.count, wide = group * p.head_dim, together = group < most ? most / group : 1;
+  CKE_OUT_OF_LINE static void whole(const attention_params& p, const work& w, const segment& s, query_heads h, u32 first, u32 last) {
+    const u32 group = h.count, wide = group * p.shape.head_dim, together = group < most ? most / group : 1;
     // scratch: [tokens][heads][head_dim], then attention's own
     float* const out = reinterpret_cast<float*>(w.scratch);
     std::byte* const inner = w.scratch + align_up(u64{together} * wide * sizeof(float));
@@ -162,32 +168,32 @@ struct kernel<opcode::attend, KV, Isa> {
       const u32 end = t + together < last ? t + together : last;
       for (u32 from = t * group, n; from < end * group; from += n) {
         n = ask(p, w, s, h, from, end * group, queries);
-        for (u32 i = 0; i < n; ++i) queries[i].out = out + u64{from - t * group + i} * p.head_dim;
+        for (u32 i = 0; i < n; ++i) queries[i].out = out + u64{from - t * group + i} * p.shape.head_dim;
         core::run({queries, n}, blocks_of(w, s, h.kv), options(p), inner);
       }
-      for (u32 i = t; i < end; ++i) store_row<Isa>(w.out[0], w.tokens, i, h.first * p.head_dim, wide, out + u64{i - t} * wide);
+      for (u32 i = t; i < end; ++i) store_row<Isa>(w.out[0], w.tokens, i, h.first * p.shape.head_dim, wide, out + u64{i - t} * wide);
     }
   }
 
   // Parts lie [kv heads][segments][runs][rows]. Of a segment: the rows of parts before its own, of one head.
-  static u64 rows_before(const params& p, const work& w, const segment* s) {
+  static u64 rows_before(const attention_params& p, const work& w, const segment* s) {
     u64 rows = 0;
     for (const segment& o : w.segments) {
       if (&o == s) break;
       rows += u64{o.tokens} * runs_of(p, o).count;
     }
-    return rows * (p.heads / p.kv_heads);
+    return rows * p.shape.group();
   }
-  static float* part_at(const params& p, const work& w, const segment& s, u32 h, u32 row, u32 run) {
-    const u64 at = h * rows_before(p, w, nullptr) + rows_before(p, w, &s) + u64{run} * s.tokens * (p.heads / p.kv_heads);
-    return w.parts + (at + row) * core::part_floats(p.head_dim);
+  static float* part_at(const attention_params& p, const work& w, const segment& s, u32 h, u32 row, u32 run) {
+    const u64 at = h * rows_before(p, w, nullptr) + rows_before(p, w, &s) + u64{run} * s.tokens * p.shape.group();
+    return w.parts + (at + row) * core::part_floats(p.shape.head_dim);
   }
-  static void part(const params& p, const work& w, u32 h, u32 unit) {
+  static void part(const attention_params& p, const work& w, u32 h, u32 unit) {
     const segment* s = w.segments.data();
     for (u32 count; (count = units_of_head(p, *s)) <= unit; ++s) unit -= count;
     const runs seen = runs_of(p, *s);
     if (seen.count == 1) return whole(p, w, *s, slice_of(p, h, unit), s->first, s->first + s->tokens);
-    const u32 group = p.heads / p.kv_heads, begin = s->first * group, end = begin + s->tokens * group;
+    const u32 group = p.shape.group(), begin = s->first * group, end = begin + s->tokens * group;
     attention_query queries[most];
     for (u32 from = begin, n; from < end; from += n) {
       n = ask(p, w, *s, all_of(p, h), from, end, queries);
@@ -196,28 +202,22 @@ struct kernel<opcode::attend, KV, Isa> {
                  part_at(p, w, *s, h, from - begin, unit), w.scratch);
     }
   }
-  static void join(const params& p, const work& w, const segment& s, u32 h) {
-    const u32 group = p.heads / p.kv_heads, wide = group * p.head_dim;
+  static void join(const attention_params& p, const work& w, const segment& s, u32 h) {
+    const u32 group = p.shape.group(), wide = group * p.shape.head_dim;
     float* const out = reinterpret_cast<float*>(w.scratch);  // [group heads][head_dim], then a part
     float* const sum = out + align_up(wide, 16);
-    const u64 apart = u64{s.tokens} * group * core::part_floats(p.head_dim);
+    const u64 apart = u64{s.tokens} * group * core::part_floats(p.shape.head_dim);
     for (u32 t = 0; t < s.tokens; ++t) {
       for (u32 g = 0; g < group; ++g)
-        core::join(part_at(p, w, s, h, t * group + g, 0), runs_of(p, s).count, apart, p.head_dim, out + g * p.head_dim, sum);
+        core::join(part_at(p, w, s, h, t * group + g, 0), runs_of(p, s).count, apart, p.shape.head_dim, out + g * p.shape.head_dim, sum);
       store_row<Isa>(w.out[0], w.tokens, s.first + t, h * wide, wide, out);
     }
   }
 };
-// Bytes of `work::scratch` that attend needs: a tile of results, then attention's own.
-template <dtype KV, class Isa> constexpr u64 attend_scratch(const params& p) {
-  using core = head_attention<KV, Isa>;
-  const u32 group = p.heads / p.kv_heads, rows = group > core::max_queries ? group : core::max_queries;
-  return align_up(u64{rows} * p.head_dim * sizeof(float)) + core::workspace_bytes(p.head_dim, core::max_queries);
-}
 // Bytes of `work::parts`, for contexts of several runs.
-template <dtype KV, class Isa> constexpr u64 attend_parts(const params& p, u32 tokens, u32 context) {
+template <dtype KV, class Isa> constexpr u64 attend_parts(const attention_params& p, u32 tokens, u32 context) {
   const u32 most = p.window <= context ? ceil_div(p.window + tokens, run_keys) + 1 : ceil_div(context, run_keys);
-  return most > 1 ? u64{most} * tokens * p.heads * head_attention<KV, Isa>::part_floats(p.head_dim) * sizeof(float) : 0;
+  return most > 1 ? u64{most} * tokens * p.shape.heads * head_attention<KV, Isa>::part_floats(p.shape.head_dim) * sizeof(float) : 0;
 }
 
 template <dtype KV, class Isa>

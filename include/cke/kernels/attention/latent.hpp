@@ -11,14 +11,14 @@ namespace cke::kernels {
 
 // in[0]: [latent | what is turned]; out: the latent normed, and the rest turned: the one key of all heads.
 template <class Isa> struct kernel<opcode::latent_key, dtype::f32, Isa> {
-  static void run(const params& p, const work& w, u32 unit) {
+  static void run(const latent_key_params& p, const work& w, u32 unit) {
     const auto [first, last] = tokens_of(w, unit);
     for (u32 t = first; t < last; ++t) {
       const float* const in = w.in[0].row(t);
       float* const out = w.out[0].row(t);
-      rms_norm_kernel<Isa>::row(in, reinterpret_cast<const float*>(w.weight[0]), p.cols, p.eps, p.offset, out);
-      std::copy_n(in + p.cols, p.rope.dims, out + p.cols);
-      turn_head<Isa>(p, w, t, out + p.cols);
+      rms_norm_kernel<Isa>::row(in, reinterpret_cast<const float*>(w.weight[0]), p.rank, p.eps, 0, out);
+      std::copy_n(in + p.rank, p.rope.dims, out + p.rank);
+      turn_head<Isa>(p.rope, p.rope.dims, w, t, out + p.rank);
     }
   }
 };
@@ -26,7 +26,7 @@ template <class Isa> struct kernel<opcode::latent_key, dtype::f32, Isa> {
 // The first p.cols of each head of in[0], p.head_dim apart, become rows (head, token) of out[0], as a matrix of each
 // head wants them. With a rope what follows them is turned and ends the head's part of out[1].
 template <class Isa> struct kernel<opcode::split_heads, dtype::f32, Isa> {
-  static void run(const params& p, const work& w, u32 unit) {
+  static void run(const split_heads_params& p, const work& w, u32 unit) {
     const auto [first, last] = tokens_of(w, unit);
     for (u32 h = 0; h < p.heads; ++h) {
       const view rows = from_row<Isa>(w.out[0], h * w.tokens);
@@ -36,7 +36,7 @@ template <class Isa> struct kernel<opcode::split_heads, dtype::f32, Isa> {
         if (!w.out[1].data) continue;
         float* const turned = w.out[1].row(t) + u64{h + 1} * (w.out[1].width / p.heads) - p.rope.dims;
         std::copy_n(in + p.cols, p.rope.dims, turned);
-        turn_head<Isa>(p, w, t, turned);
+        turn_head<Isa>(p.rope, p.rope.dims, w, t, turned);
       }
     }
   }
@@ -46,7 +46,7 @@ template <class Isa> struct kernel<opcode::split_heads, dtype::f32, Isa> {
 template <dtype T, class Isa>
   requires multiplies<Isa, T>
 struct kernel<opcode::head_matmul, T, Isa> {
-  static void run(const params& p, const work& w, u32 unit) {
+  static void run(const head_matmul_params& p, const work& w, u32 unit) {
     const u32 units = units_of_group(p.rows), h = unit / units;
     work mine = w;
     mine.in[0] = from_row<Isa>(w.in[0], h * w.tokens);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <string>
+#include <vector>
 
 #include "core/concat.hpp"
 #include "core/function_ref.hpp"
@@ -15,8 +16,10 @@ CKE_COLD_BEGIN
 namespace cke {
 
 // Tensor names: the model's own, or its family's.
+template <class M> inline constexpr auto names_by_config = M::family::names_of(M::config);
 template <class M> constexpr const auto& names_of() {
   if constexpr (requires { M::names; }) return M::names;
+  else if constexpr (requires { M::family::names_of(M::config); }) return names_by_config<M>;
   else if constexpr (requires { M::family::names; }) return M::family::names;
   else return common_names;
 }
@@ -24,6 +27,15 @@ template <class M> constexpr const auto& names_of() {
 inline std::string number_text(double v) {
   char text[40];
   std::snprintf(text, sizeof text, "%.9g", v);
+  return text;
+}
+
+inline std::string words_text(const layer_words& words) {
+  std::vector<std::string_view> all;
+  for (const std::string_view w : words.out.all) if (!w.empty()) all.push_back(w);
+  for (const std::string_view w : words.in.all) if (!w.empty()) all.push_back(w);
+  std::string text;
+  for (const std::string_view& w : all) text += concat({&w == &all.front() ? "" : &w == &all.back() ? " or " : ", ", w});
   return text;
 }
 
@@ -39,7 +51,10 @@ inline std::string number_text(double v) {
       break;
     case trouble::not_a_bool: expected = "true or false"; break;
     case trouble::unknown_word:
-    case trouble::unsupported: code = errc::unsupported, expected = p.wanted; break;
+    case trouble::unsupported:
+      code = errc::unsupported;
+      expected = p.words ? words_text(*p.words) : concat({p.wanted, p.other.empty() ? "" : " ", p.other});
+      break;
     case trouble::none: found = {}; break;
   }
   throw Error(code, file, concat({"config key ", p.key}), expected, found);
@@ -47,10 +62,12 @@ inline std::string number_text(double v) {
 
 // Reads and checks a checkpoint's config. `factors` must live as long as the result is used.
 template <class Family> typename Family::config config_of(const io::checkpoint& from, rope_factors& factors) {
-  if (const std::string_view name = name_in<Family>(from.as); from.model_type != name)
-    throw Error(errc::config_mismatch, from.name, "model type", name, from.model_type);
+  if (!is_of<Family>(from.model_type, json{from.config}, from.as)) {
+    const std::string_view name = name_in<Family>(from.as);
+    throw Error(errc::config_mismatch, from.name, "model type", name == from.model_type ? Family::name : name,
+                name == from.model_type ? concat({"another family of architecture ", name}) : from.model_type);
+  }
   auto [config, bad] = read_config<Family>(json{from.config}, from.as, &factors);
-  if (bad.what == trouble::none) bad = check_config(config);
   if (bad.what != trouble::none) throw_problem(bad, from.name);
   return config;
 }
@@ -70,33 +87,34 @@ inline bool same_rope(rotary a, rotary b, u32 head_dim, u32 context) {
   return same;
 }
 
-// tell(key, expected, found) for each key, as files of a kind spell it, in which a config is not the wanted one.
+// tell(key, expected, found) for each key, as the file spells it, in which its config is not the wanted one.
 template <class Family>
-void each_mismatch(const typename Family::config& wanted, const typename Family::config& found, naming as, u32 context,
-                   function_ref<void(std::string_view, std::string_view, std::string_view)> tell) {
-  auto one = [&](const config_key& k, const auto& want, const auto& has) {
-    auto refuse = [&](std::string_view w, std::string_view f) { tell(as == naming::hf ? k.hf : k.gguf.empty() ? k.field : k.gguf, w, f); };
-    using field = std::remove_cvref_t<decltype(want)>;
-    if constexpr (std::is_same_v<field, rotary>) {
-      if (!same_rope(want, has, head_dim_of(wanted, k), context)) tell(k.field, "the rope of the type", "one with other frequencies");
-    } else if constexpr (std::is_same_v<field, layer_set>) {
-      if (want != has) refuse("the layers of the type", "others");
-    } else if constexpr (std::is_same_v<field, real>) {
-      if (std::abs(want.v - has.v) > 1e-5 * std::abs(want.v)) refuse(number_text(want.v), number_text(has.v));
-    } else {
-      if (want != has) refuse(concat({u32{want}}), concat({u32{has}}));
+void each_mismatch(const typename Family::config& wanted, const typename Family::config& found, config_reader file, u32 context,
+                   function_ref<void(const config_reader::found&, std::string_view, std::string_view)> tell) {
+  for (const config_key<typename Family::config>& k : Family::keys) {
+    const auto at = file.found_at(k);
+    if (k.rope) {
+      if (!same_rope(wanted.*k.rope, found.*k.rope, wanted.*k.head_dim, context))
+        tell({rope_reader(file, k).spelled()}, "the rope of the type", "one with other frequencies");
+    } else if (k.layers) {
+      if (wanted.*k.layers != found.*k.layers) tell(at, "the layers of the type", "others");
+    } else if (k.real_number) {
+      const double want = (wanted.*k.real_number).v, has = (found.*k.real_number).v;
+      if (std::abs(want - has) > 1e-5 * std::abs(want)) tell(at, number_text(want), number_text(has));
+    } else if (k.number) {
+      if (wanted.*k.number != found.*k.number) tell(at, concat({wanted.*k.number}), concat({found.*k.number}));
+    } else if (k.flag && wanted.*k.flag != found.*k.flag) {
+      tell(at, concat({u32{wanted.*k.flag}}), concat({u32{found.*k.flag}}));
     }
-  };
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    (one(Family::keys[I], boost::pfr::get<I>(wanted), boost::pfr::get<I>(found)), ...);
-  }(std::make_index_sequence<std::size(Family::keys)>{});
+  }
 }
 
 // Throws config_mismatch naming the first key in which a file's config is not the wanted one.
 template <class Family>
 void match_config(const typename Family::config& wanted, const typename Family::config& found, const io::checkpoint& from, u32 context) {
-  each_mismatch<Family>(wanted, found, from.as, context, [&](std::string_view key, std::string_view want, std::string_view has) {
-    throw Error(errc::config_mismatch, from.name, concat({"config key ", key}), want, has);
+  each_mismatch<Family>(wanted, found, {json{from.config}, from.as}, context,
+                        [&](const config_reader::found& at, std::string_view want, std::string_view has) {
+    throw Error(errc::config_mismatch, from.name, concat({"config key ", at.key}), want, has);
   });
 }
 

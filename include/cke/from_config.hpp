@@ -32,8 +32,7 @@ template <of_known_family From> struct hf_numbers {
   }();
   static constexpr config_problem bad = [] {
     rope_factors l{};
-    const auto [config, wrong] = read_config<family>(From::root, naming::hf, &l);
-    return wrong.what == trouble::none ? check_config(config) : wrong;
+    return read_config<family>(From::root, naming::hf, &l).bad;
   }();
   static constexpr bool good = bad.what == trouble::none;
 };

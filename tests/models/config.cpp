@@ -29,9 +29,7 @@ std::string llama_text(const std::string& more = "") {
 template <class Family> parsed_config<typename Family::config> read(const std::string& text, naming as = naming::hf) {
   static rope_factors factors;
   factors = {};
-  auto [config, bad] = read_config<Family>(json{text}, as, &factors);
-  if (bad.what == trouble::none) bad = check_config(config);
-  return {config, bad};
+  return read_config<Family>(json{text}, as, &factors);
 }
 
 struct wrong { trouble what; std::string key, found, wanted; double least, most; };
@@ -122,7 +120,7 @@ TEST_CASE("config: a rope rule as published, as transformers 5 writes it, and in
 }
 
 TEST_CASE("config: each rule, and what it is called") {
-  const std::pair<const char*, stretch> words[]{{"default", rope_scaling::none}, {"linear", rope_scaling::linear}, {"dynamic", rope_scaling::dynamic},
+  const std::pair<const char*, rope_scaling> words[]{{"default", rope_scaling::none}, {"linear", rope_scaling::linear}, {"dynamic", rope_scaling::dynamic},
                                                 {"llama3", rope_scaling::llama3}, {"yarn", rope_scaling::yarn}};
   for (const auto& [word, rule] : words)
     for (const char* key : {"type", "rope_type"}) {
@@ -205,7 +203,7 @@ TEST_CASE("config: numbers that no model has") {
 }
 
 TEST_CASE("config: numbers that do not go together") {
-  refused("\"num_attention_heads\": 5, ", trouble::unsupported, "num_attention_heads", "", "a multiple of num_key_value_heads");
+  refused("\"num_attention_heads\": 5, ", trouble::unsupported, "num_attention_heads", "", "a multiple of");
   refused("\"head_dim\": 25, ", trouble::unsupported, "head_dim", "", "an even number");
   const std::string gguf = R"({"vocab_size": 512, "embedding_length": 64, "feed_forward_length": 160, "block_count": 3, "attention.head_count": 6,
     "attention.head_count_kv": 2, "attention.key_length": 24, "rope.dimension_count": )";

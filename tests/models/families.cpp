@@ -37,9 +37,7 @@ template <class Family> parsed_config<typename Family::config> from_hf(const std
   static rope_factors factors;
   static std::string text;  // what a problem points into
   text = "{" + more + shape;
-  auto parsed = read_config<Family>(json{text}, naming::hf, &factors);
-  if (parsed.bad.what == trouble::none) parsed.bad = check_config(parsed.config);
-  return parsed;
+  return read_config<Family>(json{text}, naming::hf, &factors);
 }
 // The key that is refused, or "" for a good config.
 template <class Family> std::string refused(const std::string& more) { return std::string(from_hf<Family>(more).bad.key); }
@@ -99,7 +97,7 @@ TEST_CASE("families: experts") {
   CHECK(with(R"("num_experts": 2, )") == "num_experts_per_tok");  // before num_local_experts
   CHECK(with(R"("num_experts_per_tok": 8, )") == "num_experts_per_tok");
   CHECK(with(R"("num_experts_per_tok": 0, )") == "num_experts_per_tok");
-  CHECK(with(R"("num_experts": 100000, )") == "num_experts|num_local_experts|n_routed_experts");
+  CHECK(with(R"("num_experts": 100000, )") == "num_experts");
   CHECK(with(R"("norm_topk_prob": 1, )") == "norm_topk_prob");
   CHECK(with(R"("decoder_sparse_step": 2, )") == "decoder_sparse_step");
   CHECK(with(R"("mlp_only_layers": [0], )") == "mlp_only_layers");
@@ -113,7 +111,7 @@ TEST_CASE("families: experts") {
   CHECK(refused<olmoe_family>(R"("num_experts_per_tok": 65, )") == "num_experts_per_tok");  // of the 64 that it has by default
   CHECK(refused<mixtral_family>(R"("sliding_window": 4096, )") == "sliding_window");
   CHECK(refused<mixtral_family>(R"("num_local_experts": 1, )") == "num_experts_per_tok");
-  CHECK(refused<granitemoe_family>(R"("num_local_experts": 0, )") == "num_experts|num_local_experts|n_routed_experts");
+  CHECK(refused<granitemoe_family>(R"("num_local_experts": 0, )") == "num_local_experts");
   CHECK(refused<qwen2_moe_family>(R"("moe_intermediate_size": 40, "num_experts_per_tok": 3, "num_experts": 7, )") == "shared_expert_intermediate_size");
 }
 
@@ -142,18 +140,18 @@ TEST_CASE("families: layers by name must be names that the family knows, one for
   const auto types = [](const std::string& list) { return "\"layer_types\": [" + list + "], "; };
   const std::string full = "\"full_attention\"", slide = "\"sliding_attention\"";
   CHECK(refused<gemma2_family>(types(slide + "," + full + "," + full + "," + slide)) == "");
-  CHECK(refused<gemma2_family>(types(slide + "," + full)) == "layer_types|sliding_window_pattern");
-  CHECK(refused<gemma2_family>(types(slide + "," + full + "," + full + ",\"linear_attention\"")) == "layer_types|sliding_window_pattern");
-  CHECK(refused<gemma2_family>(types(slide + ",7," + full + "," + full)) == "layer_types|sliding_window_pattern");
-  CHECK(refused<gemma2_family>(R"("sliding_window_pattern": 0, )") == "layer_types|sliding_window_pattern");
+  CHECK(refused<gemma2_family>(types(slide + "," + full)) == "layer_types");
+  CHECK(refused<gemma2_family>(types(slide + "," + full + "," + full + ",\"linear_attention\"")) == "layer_types");
+  CHECK(refused<gemma2_family>(types(slide + ",7," + full + "," + full)) == "layer_types");
+  CHECK(refused<gemma2_family>(R"("sliding_window_pattern": 0, )") == "sliding_window_pattern");
   CHECK(refused<qwen2_family>(types(full + "," + full + "," + full + "," + full)) == "");
   CHECK(refused<qwen2_family>(types(full + "," + slide + "," + full + "," + full)) == "layer_types");
   CHECK(refused<mistral_family>(types(slide)) == "layer_types");
   CHECK(refused<smollm3_family>(R"("no_rope_layers": [1, 0, 1, 1], )") == "");
-  CHECK(refused<smollm3_family>(R"("no_rope_layers": [1, 0, 1], )") == "no_rope_layers|no_rope_layer_interval");
+  CHECK(refused<smollm3_family>(R"("no_rope_layers": [1, 0, 1], )") == "no_rope_layers");
   std::string many = "1";
   for (u32 i = 0; i < layer_set::most; ++i) many += ", 1";
-  CHECK(refused<smollm3_family>("\"no_rope_layers\": [" + many + "], ") == "no_rope_layers|no_rope_layer_interval");
+  CHECK(refused<smollm3_family>("\"no_rope_layers\": [" + many + "], ") == "no_rope_layers");
 }
 
 TEST_CASE("families: lfm2: layers that attend, by name or by number, and the width of the mlp") {
@@ -181,7 +179,7 @@ TEST_CASE("families: lfm2: layers that attend, by name or by number, and the wid
   CHECK(with(R"("tie_embedding": false, "tie_word_embeddings": true, )").config.tied == false);
   CHECK(with(R"("conv_L_cache": 0, )").bad.key == "conv_L_cache");
   CHECK(with(R"("use_pos_enc": false, )").bad.key == "use_pos_enc");
-  const auto gguf = from_gguf<lfm2_family>(R"("attends": [0,1,0,0], "shortconv.l_cache": 4, )");
+  const auto gguf = from_gguf<lfm2_family>(R"("attention.head_count_kv": [0,2,0,0], "shortconv.l_cache": 4, )");
   CHECK(gguf.bad.what == trouble::none);
   CHECK(gguf.config.attends == second);
   CHECK(gguf.config.taps == 4);
@@ -199,7 +197,7 @@ TEST_CASE("families: gemma4: what its layers have of their own") {
   CHECK(with(R"("vocab_size_per_layer_input": 128, )") == "vocab_size_per_layer_input");
   CHECK(with(R"("vocab_size_per_layer_input": 128, "hidden_size_per_layer_input": 0, )") == "");
   CHECK(with(R"("enable_moe_block": true, )") == "enable_moe_block");
-  CHECK(with(R"("enable_moe_block": true, "num_experts": 4, "top_k_experts": 5, "moe_intermediate_size": 8, )") == "num_experts_per_tok");
+  CHECK(with(R"("enable_moe_block": true, "num_experts": 4, "top_k_experts": 5, "moe_intermediate_size": 8, )") == "top_k_experts");
   CHECK(with(R"("attention_k_eq_v": true, "num_global_key_value_heads": 4, )") == "num_global_key_value_heads");
   CHECK(with(R"("per_layer_config": {"1": {"head_dim": 20}, "3": {"head_dim": 20}}, )") == "");
   CHECK(with(R"("per_layer_config": {"1": {"head_dim": 20}, "3": {"head_dim": 24}}, )") == "per_layer_config");
@@ -207,7 +205,7 @@ TEST_CASE("families: gemma4: what its layers have of their own") {
   CHECK(with(R"("per_layer_config": {"1": {"head_dim": 20, "sliding_window": 4}}, )") == "per_layer_config");
   CHECK(with(R"("rope_parameters": {"full_attention": {"rope_type": "proportional", "rope_theta": 1e6, "partial_rotary_factor": 2}}, )") ==
         "partial_rotary_factor");
-  const auto gguf = from_gguf<gemma4_family>(R"("feed_forward_length.first": 24, "feed_forward_length.varies": true, "attention.key_length": 20,
+  const auto gguf = from_gguf<gemma4_family>(R"("feed_forward_length": [24,24,48,48], "attention.key_length": 20,
     "attention.key_length_swa": 12, "attention.sliding_window": 7, "attention.sliding_window_pattern": [true,false,true,false],
     "attention.shared_kv_layers": 2, "rope.scaling.type": "proportional", "rope.dimension_count": 4, "embedding_length_per_layer_input": 8, )");
   CHECK(gguf.bad.what == trouble::none);
@@ -219,9 +217,7 @@ TEST_CASE("families: qwen3_5: which layers are linear, and what GGUF says of the
   const auto with = [](const std::string& more) {
     static std::string text;
     text = "{" + more + shape;
-    auto parsed = read_config<qwen3_5_family>(json{text}, naming::hf, nullptr);
-    if (parsed.bad.what == trouble::none) parsed.bad = check_config(parsed.config);
-    return parsed;
+    return read_config<qwen3_5_family>(json{text}, naming::hf, nullptr);
   };
   const layer_set usual = layer_set::of({0, 1, 2}), one = layer_set::of({2});
   CHECK(with("").config.linear == usual);
@@ -229,8 +225,8 @@ TEST_CASE("families: qwen3_5: which layers are linear, and what GGUF says of the
   CHECK(with(R"("rope_parameters": {"rope_theta": 1e7, "partial_rotary_factor": 0.5, "mrope_section": [11, 11, 10]}, )").config.rope.dims == 128);
   CHECK(with(R"("full_attention_interval": 2, )").config.linear == layer_set::of({0, 2}));
   CHECK(with(R"("layer_types": ["full_attention", "full_attention", "linear_attention", "full_attention"], )").config.linear == one);
-  CHECK(with(R"("layer_types": ["full_attention", "conv", "linear_attention", "full_attention"], )").bad.key == "layer_types|full_attention_interval");
-  CHECK(with(R"("layer_types": ["linear_attention"], )").bad.key == "layer_types|full_attention_interval");
+  CHECK(with(R"("layer_types": ["full_attention", "conv", "linear_attention", "full_attention"], )").bad.key == "layer_types");
+  CHECK(with(R"("layer_types": ["linear_attention"], )").bad.key == "layer_types");
   CHECK(with(R"("attention_bias": true, )").bad.key == "attention_bias");
   CHECK(with(R"("attn_output_gate": false, )").bad.key == "attn_output_gate");
   CHECK(with(R"("linear_num_value_heads": 24, )").bad.key == "linear_num_value_heads");  // of 16 key heads
@@ -255,7 +251,7 @@ TEST_CASE("families: deepseek: how experts are chosen, and what is turned") {
   CHECK(refused<deepseek_v3_family>(R"("attention_bias": true, )") == "attention_bias");
   CHECK(refused<deepseek_v3_family>(R"("moe_layer_freq": 2, )") == "moe_layer_freq");
   CHECK(refused<deepseek_v3_family>(R"("n_group": 256, )") == "n_group");
-  CHECK(refused<deepseek_v3_family>(R"("qk_rope_head_dim": 7, )") == "head_dim");
+  CHECK(refused<deepseek_v3_family>(R"("qk_rope_head_dim": 7, )") == "qk_rope_head_dim");
   const auto v2 = [](const std::string& more) { return refused<deepseek_v2_family>(more + "\"num_experts_per_tok\": 6, "); };
   CHECK(v2("") == "");
   CHECK(v2(R"("topk_method": "group_limited_greedy", "n_group": 8, "topk_group": 3, )") == "");
@@ -281,11 +277,11 @@ TEST_CASE("families: mamba2: limits of the step, and what they are called") {
   CHECK(with(R"("time_step_limit": [0, 2.5], )").config.most_step.v == 2.5);
   CHECK(with(R"("time_step_limit": null, )").config.most_step.v == 1e300);
   CHECK(with(R"("time_step_limit": [3, 2], )").bad.key == "time_step_limit");
-  CHECK(with(R"("time_step_limit": [0, "2"], )").bad.key == "time_step_limit.1|mamba_dt_limit.1");
-  CHECK(with(R"("time_step_limit": [{"__float__": "NaN"}, 2], )").bad.key == "time_step_limit.0|mamba_dt_limit.0");
+  CHECK(with(R"("time_step_limit": [0, "2"], )").bad.key == "time_step_limit");
+  CHECK(with(R"("time_step_limit": [{"__float__": "NaN"}, 2], )").bad.key == "time_step_limit");
   CHECK(with(R"("hidden_act": "gelu", )").bad.key == "hidden_act");
   CHECK(refused<mamba2_family>(R"("num_heads": 6, "n_groups": 4, )") == "n_groups");
-  CHECK(refused<mamba2_family>(R"("num_heads": 6, "n_groups": 0, )") == "n_groups|mamba_n_groups");
+  CHECK(refused<mamba2_family>(R"("num_heads": 6, "n_groups": 0, )") == "n_groups");
   const auto gguf = from_gguf<mamba2_family>(R"("ssm.time_step_rank": 6, "ssm.head_dim": 32, "ssm.state_size": 20, "ssm.group_count": 3, "ssm.conv_kernel": 3, )");
   CHECK(gguf.bad.what == trouble::none);
   CHECK((gguf.config.heads == 6 && gguf.config.head_dim == 32 && gguf.config.state == 20 && gguf.config.ssm_groups == 3 && gguf.config.taps == 3));
@@ -299,8 +295,8 @@ TEST_CASE("families: granitemoehybrid: which layers attend, with a rope or witho
   for (const char* key : {"layer_types", "layers_block_type"})
     for (const char* words : {R"(["mamba", "attention", "mamba", "attention"], )", R"(["linear_attention", "full_attention", "linear_attention", "full_attention"], )"})
       CHECK(with('"' + std::string(key) + "\": " + words).config.attends == layer_set::of({1, 3}));
-  CHECK(with(R"("layer_types": ["mamba", "conv", "mamba", "mamba"], )").bad.key == "layer_types|layers_block_type");
-  CHECK(with(R"("layer_types": ["mamba"], )").bad.key == "layer_types|layers_block_type");
+  CHECK(with(R"("layer_types": ["mamba", "conv", "mamba", "mamba"], )").bad.key == "layer_types");
+  CHECK(with(R"("layer_types": ["mamba"], )").bad.key == "layer_types");
   CHECK(with(R"("position_embedding_type": "rope", "rope_theta": 5e5, )").config.rope.theta.v == 5e5);
   CHECK(with(R"("position_embedding_type": "rope", )").config.turned == layer_set::up_to(4));
   for (const char* word : {"\"nope\"", "null"}) {
@@ -311,12 +307,12 @@ TEST_CASE("families: granitemoehybrid: which layers attend, with a rope or witho
   CHECK((with(R"("num_local_experts": 0, )").config.active == 0 && with(R"("num_local_experts": 0, )").config.expert_hidden == 0));
   CHECK(with(R"("num_local_experts": 4, "num_experts_per_tok": 0, )").bad.key == "num_experts_per_tok");
   CHECK(with(R"("num_local_experts": 4, "num_experts_per_tok": 5, )").bad.key == "num_experts_per_tok");
-  CHECK(with(R"("mamba_n_groups": 4, )").bad.key == "n_groups");
+  CHECK(with(R"("mamba_n_groups": 4, )").bad.key == "mamba_n_groups");
   CHECK((with(R"("mamba_d_head": "auto", )").bad.what == trouble::none && with(R"("mamba_d_head": "auto", )").config.ssm_head_dim == 32));
   CHECK(with(R"("mamba_d_head": "wide", )").bad.key == "mamba_d_head");
-  CHECK(with(R"("mamba_d_conv": "auto", )").bad.key == "conv_kernel|mamba_d_conv");  // transformers knows no such word there
+  CHECK(with(R"("mamba_d_conv": "auto", )").bad.key == "mamba_d_conv");  // transformers knows no such word there
   CHECK(with(R"("embedding_multiplier": "auto", )").bad.key == "embedding_multiplier");
-  const std::string ssm = R"("ssm.time_step_rank": 6, "ssm.head_dim": 32, "ssm.state_size": 20, "attends": [0,1,0,0], )";
+  const std::string ssm = R"("ssm.time_step_rank": 6, "ssm.head_dim": 32, "ssm.state_size": 20, "attention.head_count_kv": [0,2,0,0], )";
   const auto gguf = from_gguf<granite4_family>(ssm + R"("expert_shared_feed_forward_length": 40, "expert_count": 4, "expert_used_count": 2, "rope.scaling.finetuned": false, )");
   CHECK(gguf.bad.what == trouble::none);
   CHECK((gguf.config.hidden == 40 && gguf.config.expert_hidden == 160 && gguf.config.attends == layer_set::of({1}) && gguf.config.turned == layer_set{}));
@@ -334,11 +330,10 @@ TEST_CASE("families: nemotron_h: what each layer is, in words or letters or GGUF
     CHECK((c.config.layers == 5 && c.config.attends == layer_set::of({2}) && c.config.feeds == layer_set::of({1, 3}) && c.config.sparse == layer_set::of({3})));
     CHECK((c.config.hidden == 160 && c.config.expert_hidden == 7688 && c.config.experts == 8));
   }
-  const std::string hybrid = "layers_block_type|hybrid_override_pattern";
-  CHECK(with("").bad.key == hybrid);
-  CHECK(with(R"("hybrid_override_pattern": "", )").bad.key == hybrid + "|num_hidden_layers");
-  CHECK(with(R"("hybrid_override_pattern": "M-*Q", )").bad.key == hybrid);
-  CHECK(with(R"("layers_block_type": ["mamba", "conv"], )").bad.key == hybrid);
+  CHECK(with("").bad.key == "layers_block_type");
+  CHECK(with(R"("hybrid_override_pattern": "", )").bad.key == "hybrid_override_pattern");
+  CHECK(with(R"("hybrid_override_pattern": "M-*Q", )").bad.key == "hybrid_override_pattern");
+  CHECK(with(R"("layers_block_type": ["mamba", "conv"], )").bad.key == "layers_block_type");
   const std::string dense = R"("hybrid_override_pattern": "M-*", )";
   const auto unused = with(dense + R"("n_routed_experts": 64, "routed_scaling_factor": 2.5, )");  // there are no experts
   CHECK((unused.bad.what == trouble::none && unused.config.experts == 8 && unused.config.weights_scale.v == 1));
@@ -352,7 +347,7 @@ TEST_CASE("families: nemotron_h: what each layer is, in words or letters or GGUF
   CHECK(with(dense + R"("moe_latent_size": 12, )").config.latent == 0);  // there are no experts
   CHECK(with(dense + R"("num_key_value_heads": null, "head_dim": 20, )").config.head_dim == 20);
   CHECK(with(R"("hybrid_override_pattern": "ME", "n_group": 3, )").bad.key == "n_group");
-  const std::string gguf = R"("ssm.time_step_rank": 6, "ssm.head_dim": 10, "ssm.state_size": 20, "attends": [0,0,1,0], "feed_forward_length": [0,56,0,0], "feed_forward_length.most": 56, )";
+  const std::string gguf = R"("ssm.time_step_rank": 6, "ssm.head_dim": 10, "ssm.state_size": 20, "attention.head_count_kv": [0,0,2,0], "feed_forward_length": [0,56,0,0], )";
   const auto c = from_gguf<nemotron_h_family>(gguf + "\"ssm.group_count\": 3, ");
   CHECK(c.bad.what == trouble::none);
   CHECK((c.config.attends == layer_set::of({2}) && c.config.feeds == layer_set::of({1}) && c.config.sparse == layer_set{} && c.config.hidden == 56));

@@ -33,16 +33,15 @@ template <exaone4_config C> struct exaone4 : network<
   static constexpr exaone4_config config = C;
 };
 
-template <> struct family<"exaone4"> {
-  using config = exaone4_config;
+template <> struct family<"exaone4"> : usual_family<exaone4_config> {
   template <config C> using type = exaone4<C>;
-  static constexpr std::string_view name = "exaone4", header = "cke/models/exaone4.hpp", type_name = "cke::exaone4";
-  static constexpr config_key keys[] = {key::vocab, key::dim, key::hidden, key::layers, key::heads, key::kv_heads, key::head_dim,
-                                        key::window, key::sliding, key::eps, key::tied, key::rope};
+  static constexpr std::string_view name = "exaone4";
+  static constexpr config_key<config> keys[] = {key::vocab, key::dim, key::hidden, key::layers, key::heads, key::kv_heads,
+                                                key::head_dim, key::window, key::sliding, key::eps, key::tied, key::rope};
   static constexpr requirement must_be[] = {{"hidden_act", "silu"}};
   static constexpr config defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 0, .rope = {.theta = 1e4}};
   static constexpr config finish(config c) {
-    c.head_dim = c.head_dim || c.heads == 0 ? c.head_dim : c.dim / c.heads;
+    c = usual_family::finish(c);
     c.sliding = c.sliding.first(c.layers);
     return c;
   }

@@ -72,7 +72,7 @@ class tensors {
   template <class P> static tensors of(u64 seed = 1) {
     tensors t;
     P::for_each_weight([&](const weight& w) {
-      const std::string_view rule = alternative(name_of(names_of<typename P::model_list>(), w.where, w.slot).hf, 0);
+      const spelling& rule = name_of(names_of<typename P::model_list>(), w.where, w.slot).hf[0];
       const u32 rows = of_experts(w.slot.is) ? w.slot.group : w.slot.rows;
       for (u32 expert = 0; expert < w.slot.rows / rows; ++expert) {
         const std::string name = tensor_name(rule, w.slot.bias, w.layer, expert);

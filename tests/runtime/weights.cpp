@@ -200,8 +200,8 @@ TEST_CASE("weights: experts of a GGUF file") {
   P::for_each_weight([&](const weight& w) {
     const name_rule& rule = name_of(names_of<random_model::with_experts>(), w.where, w.slot);
     if (of_experts(w.slot.is)) return;
-    tensor_ref& one = t.at(tensor_name(alternative(rule.hf, 0), w.slot.bias, w.layer, 0));
-    one.name = tensor_name(rule.gguf, w.slot.bias, w.layer, 0);
+    tensor_ref& one = t.at(tensor_name(rule.hf[0], w.slot.bias, w.layer, 0));
+    one.name = tensor_name(rule.gguf[0], w.slot.bias, w.layer, 0);
     if (w.slot.is == role::shared_gate) one.shape = {w.slot.cols};  // llama.cpp's converter drops the one row
   });
   team workers(2);
@@ -311,7 +311,7 @@ TEST_CASE("weights: norms and biases are the file's numbers, from every type tha
       for (u32 i = 0; i < block.slots.size(); ++i) {
         const weight_slot& slot = block.slots[i];
         if (slot.quantisable) continue;
-        std::string name(name_of(names_of<random_model::tiny>(), place::body, slot).hf);
+        std::string name(name_of(names_of<random_model::tiny>(), place::body, slot).hf[0].text);
         name.replace(name.find("{}"), 2, std::to_string(l)) += slot.bias ? ".bias" : ".weight";
         const tensor_ref* stored = before.index().find(name);
         REQUIRE(stored);

@@ -11,8 +11,6 @@
 #include <vector>
 
 #include <cke/config_check.hpp>
-#include <cke/models/lfm2.hpp>
-#include <cke/models/qwen3_5.hpp>
 
 #include "rooms.hpp"
 
@@ -51,30 +49,15 @@ struct model_facts {
 
 namespace detail {
 
-// A key that the reader makes of something else, or that GGUF does not have, is not written.
-inline bool is_written(std::string_view key) {
-  static constexpr std::string_view made[] = {key::attends.gguf, key::tiled.gguf, key::mlp_bias.gguf, "k_is_v", "ssm.head_dim", "attention.key_length_nope"};
-  static constexpr std::string_view of_lists[] = {".first", ".last", ".most", ".varies"};
-  return !key.empty() && std::ranges::find(made, key) == std::end(made) &&
-         std::ranges::none_of(of_lists, [&](std::string_view end) { return key.ends_with(end); }) &&
-         std::ranges::none_of(io::detail::shown_by_tensors, [&](const auto& row) { return row.key == key; });
-}
-inline void put(model_facts& f, const config_key& k, u32 v) {
-  if (v != everything && v >= k.least) f.add(alternative(k.gguf, 0), v);
-}
-inline void put(model_facts& f, const config_key& k, bool v) { f.add(k.gguf, v); }
-inline void put(model_facts& f, const config_key& k, real v) {
-  if (v.v >= k.least) f.add(k.gguf, static_cast<float>(v));
-}
 // "Every n-th layer does not" has a form in GGUF; other patterns have not, and reading back finds them wanting.
-inline void put(model_facts& f, const config_key& k, const layer_set& v) {
+inline void put_layers(model_facts& f, std::string_view key, const layer_set& v) {
   for (u32 n = 1; n <= f.layers + 1; ++n)
-    if (v == layer_set::all_but_every(n).first(f.layers)) return f.add(alternative(k.gguf, 0), n);
+    if (v == layer_set::all_but_every(n).first(f.layers)) return f.add(key, n);
 }
 
-inline void put(model_facts& f, const config_key& k, const rotary& r) {
-  f.add(k.gguf, static_cast<float>(r.theta));
-  if (k.hf == key::local_rope.hf) return;
+inline void put_rope(model_facts& f, const config_field& k, const rotary& r) {
+  f.add(k.gguf[0].text, static_cast<float>(r.theta));
+  if (k.local) return;
   f.rope = r;
   f.add("rope.dimension_count", r.dims);
   // llama3's rule is a tensor, and so are longrope's factors.
@@ -91,6 +74,22 @@ inline void put(model_facts& f, const config_key& k, const rotary& r) {
   if (r.rule == rope_scaling::longrope) f.add("rope.scaling.type", "longrope");
   if (r.rule == rope_scaling::longrope) f.add("rope.scaling.attn_factor", rope_frequencies::of(r, f.rope_head_dim, 0).attention_factor);
   if (r.rule == rope_scaling::yarn || r.rule == rope_scaling::longrope) f.add("rope.scaling.original_context_length", r.original);
+}
+
+// Under the first of a key's names in GGUF; a part of a list is the family's to write.
+inline std::string_view written_key(const config_field& k) {
+  const spelling& name = k.gguf[0];
+  return k.written && (name.take == taking::whole || name.take == taking::same) ? name.text : std::string_view{};
+}
+
+template <class C> void put(model_facts& f, const config_key<C>& k, const C& c) {
+  const std::string_view key = written_key(k);
+  if (key.empty() || (f.experts == 0 && key.starts_with("expert_"))) return;
+  if (k.flag) f.add(key, c.*k.flag);
+  else if (k.real_number && (c.*k.real_number).v >= k.least) f.add(key, static_cast<float>(c.*k.real_number));
+  else if (k.number && c.*k.number != everything && c.*k.number >= k.least) f.add(key, c.*k.number);
+  else if (k.layers) put_layers(f, key, c.*k.layers);
+  else if (k.rope) put_rope(f, k, c.*k.rope);
 }
 
 // What the family itself puts into metadata.
@@ -113,16 +112,11 @@ template <class Family> void put_metadata(model_facts& f, const checkpoint& from
   if constexpr (requires { Family::gguf_architecture_of(c); }) f.architecture = Family::gguf_architecture_of(c);
   if constexpr (requires { &Family::template to_gguf<void (*)(std::string_view, u32)>; })
     Family::to_gguf(c, json{from.config}, [&](std::string_view key, const auto& value) { put(f, key, value); });
-  if constexpr (requires { c.attends; })  // of each layer, 0 where it does not attend
-    put(f, key::kv_heads.gguf, [&](u32 layer) { return c.attends.has(layer) ? c.kv_heads : 0; });
-  [&]<std::size_t... I>(std::index_sequence<I...>) {
-    const auto one = [&](const config_key& k, const auto& field) {
-      const std::string_view name = alternative(k.gguf, 0);
-      if (is_written(name) && (f.experts || !name.starts_with("expert_"))) put(f, k, field);
-    };
-    (one(Family::keys[I], boost::pfr::get<I>(c)), ...);
-  }(std::make_index_sequence<std::size(Family::keys)>{});
-  if constexpr (requires { c.kv_heads; }) f.add("attention.key_length", c.head_dim), f.add("attention.value_length", c.head_dim);
+  const model_shape shape = Family::shape(c);
+  if (shape.attends)  // one for each layer, 0 where it does not attend
+    put(f, "attention.head_count_kv", [&](u32 layer) { return shape.attends->has(layer) ? shape.kv_heads : 0; });
+  for (const auto& k : Family::keys) put(f, k, c);
+  if (shape.kv_heads) f.add("attention.key_length", c.head_dim), f.add("attention.value_length", c.head_dim);
   if (c.rope.max_position == 0 && !f.find("context_length"))
     throw Error(errc::config_range, from.name, "config key max_position_embeddings", "this key", "none");
   f.add("context_length", c.rope.max_position);
@@ -130,14 +124,12 @@ template <class Family> void put_metadata(model_facts& f, const checkpoint& from
 
 // Rows in a tensor that keeps several roles, in any unit that they have in common.
 template <class Family> u64 rows_of(const typename Family::config& c, const name_rule& rule, u32 layer) {
+  const model_shape shape = Family::shape(c);
   role is = rule.is;
-  if constexpr (requires { c.nope; })
-    if (of_heads(is)) return is == role::k_b ? c.nope : c.value;
-  if constexpr (requires { c.value_heads; })
-    if (is == role::conv) is = std::array{role::delta_q, role::delta_k, role::delta_v}[rule.nth];
-  if constexpr (requires { Family::matrices(c, layer); })
-    for (const layer_matrix& m : Family::matrices(c, layer))
-      if (m.is == is) return m.rows;
+  if (shape.nope && of_heads(is)) return is == role::k_b ? shape.nope : shape.value;
+  if (shape.value_heads && is == role::conv) is = std::array{role::delta_q, role::delta_k, role::delta_v}[rule.nth];
+  for (const layer_matrix& m : Family::matrices(c, layer))
+    if (m.is == is) return m.rows;
   return 0;
 }
 
@@ -151,16 +143,13 @@ template <class Family> model_facts facts_of(const checkpoint& from) {
   f.names = Family::names;
   if constexpr (requires { Family::names_of(c); }) f.names = Family::names_of(c);
   f.ahead = requires { Family::predicts_ahead; };
-  f.tied = c.tied, f.layers = c.layers, f.heads = c.heads, f.head_dim = c.head_dim, f.rows = c.vocab;
-  f.rope_head_dim = head_dim_of(c, key::global_rope);
-  if constexpr (requires { c.kv_heads; }) f.kv_heads = c.kv_heads;
-  if constexpr (requires { c.experts; }) f.experts = c.experts;
-  if constexpr (requires { c.sparse; }) f.experts = c.sparse == layer_set{} ? 0 : c.experts;
-  if constexpr (requires { c.value_heads; }) {
-    f.key_heads = c.key_heads, f.value_heads = c.value_heads;
-    f.tiled = from.as == naming::hf && Family::gguf_defaults.tiled && c.key_heads != c.value_heads;
-  }
-  if constexpr (requires { c.ssm_groups; }) f.ssm_groups = c.ssm_groups;
+  const model_shape shape = Family::shape(c);
+  f.tied = c.tied, f.layers = c.layers, f.heads = shape.heads, f.head_dim = c.head_dim, f.rows = c.vocab;
+  f.kv_heads = std::max(shape.kv_heads, 1u), f.experts = shape.experts, f.ssm_groups = shape.ssm_groups;
+  f.key_heads = shape.key_heads, f.value_heads = shape.value_heads;
+  f.tiled = from.as == naming::hf && shape.tiled_in_gguf;
+  for (const auto& k : Family::keys)
+    if (k.rope && !k.local) f.rope_head_dim = c.*k.head_dim;
   f.rows_of = [c](const name_rule& rule, u32 layer) { return detail::rows_of<Family>(c, rule, layer); };
   if (from.as == naming::hf) detail::put_metadata<Family>(f, from, c);  // a GGUF file has its own
   return f;
@@ -169,18 +158,18 @@ template <class Family> model_facts facts_of(const checkpoint& from) {
 // Throws unsupported where what will be written, when it is read, is not what it is made from: GGUF has no word for it.
 // A family that becomes another (Mistral a llama) says less, and is known to.
 template <class Family> void check_written(const checkpoint& from, const checkpoint& written) {
-  if (written.model_type != name_in<Family>(naming::gguf)) return;
+  if (!is_of<Family>(written.model_type, json{written.config}, naming::gguf)) return;
   rope_factors wanted_factors, found_factors;
   auto wanted = config_of<Family>(from, wanted_factors);
   const auto found = config_of<Family>(written, found_factors);
-  if constexpr (requires { wanted.tiled; }) wanted.tiled = found.tiled;  // the one thing that is meant to change
+  for (const auto& k : Family::keys)  // what no key says is the file's own way: the order of value heads
+    if (k.flag && k.hf.none() && k.gguf.none()) wanted.*k.flag = found.*k.flag;
   const u32 trained = std::min(wanted.rope.max_position, 1u << 28);
   for (const u32 context : {1u, trained, 2 * trained}) {
     std::string keys;  // and values, where they are short
-    each_mismatch<Family>(wanted, found, naming::hf, context, [&](std::string_view key, std::string_view, std::string_view) {
-      const json value = json{from.config}.path(key);
-      keys += concat({keys.empty() ? "" : ", ", key});
-      if (value.present() && !value.is_array() && !value.is_object()) keys += concat({" (", value.s, ")"});
+    each_mismatch<Family>(wanted, found, {json{from.config}, from.as}, context, [&](const config_reader::found& at, std::string_view, std::string_view) {
+      keys += concat({keys.empty() ? "" : ", ", at.key});
+      if (at.value.present() && !at.value.is_array() && !at.value.is_object()) keys += concat({" (", at.value.s, ")"});
     });
     if (!keys.empty()) throw Error(errc::unsupported, from.name, "config key " + keys, "GGUF has no word for this");
   }

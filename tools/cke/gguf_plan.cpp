@@ -56,13 +56,12 @@ class planner {
 
   // A role's rows, under the first of its names that the checkpoint has.
   void add(const name_rule& rule, bool bias, u32 layer) {
-    const std::string_view names = rule.in(from_.as);
+    const spellings& names = rule.in(from_.as);
     u32 which = 0;
-    const auto name = [&](u32 expert) { return tensor_name(alternative(names, which), bias, layer, expert); };
-    while (!alternative(names, which).empty() && !from_.tensors.find(name(0))) ++which;
-    const std::string_view found = alternative(names, which);
-    if (found.empty() || (bias && found.starts_with('='))) return;
-    part mine{part_of(rule.gguf).number, {}};
+    const auto name = [&](u32 expert) { return tensor_name(names[which], bias, layer, expert); };
+    while (which < names.count() && !from_.tensors.find(name(0))) ++which;
+    if (which == names.count() || (bias && names[which].is_exact)) return;
+    part mine{rule.gguf[0].index, {}};
     const tensor_ref* first = from_.tensors.find(name(0));
     const bool apart = name(0) != name(1);
     for (u32 expert = 0; expert < (apart ? model_.experts : 1u); ++expert) {
@@ -76,7 +75,7 @@ class planner {
     std::vector<u64> shape(first->shape.begin(), first->shape.end());
     if (apart) shape.insert(shape.begin(), model_.experts);
     else if (of_heads(rule.is) && from_.as == naming::hf) shape.insert(shape.begin(), model_.heads);
-    put(rule, found, bias, layer, std::move(shape), std::move(mine));
+    put(rule, names[which], bias, layer, std::move(shape), std::move(mine));
   }
 
   // GGUF has no matrix of one row.
@@ -84,27 +83,27 @@ class planner {
 
   // Of a tensor that keeps several roles: the whole of it where GGUF does the same, else this role's share.
   void add_rows(part& mine, const tensor_ref& t, const name_rule& rule, u32 which, u32 layer) const {
-    const auto there = [&](const name_rule& r) { return part_of(alternative(r.in(from_.as), which)); };
-    const tensor_part here = there(rule);
+    const auto there = [&](const name_rule& r) -> const spelling& { return r.in(from_.as)[which]; };
+    const spelling& here = there(rule);
     const u64 rows = rows_of(t);
-    if (here.tensor == alternative(rule.in(from_.as), which)) return mine.rows.push_back({&t, 0, rows});
+    if (!here.is_part()) return mine.rows.push_back({&t, 0, rows});
     bool stays = from_.as == naming::gguf || !(model_.tiled && of_linear(rule.is));
     std::vector<u64> shares;
     for (const name_rule& other : rules_) {
-      if (there(other).tensor != here.tensor) continue;
-      stays = stays && part_of(other.gguf).tensor != other.gguf && part_of(other.gguf).tensor == part_of(rule.gguf).tensor;
-      shares.resize(std::max<std::size_t>(shares.size(), there(other).number + 1));
-      shares[there(other).number] = std::max(shares[there(other).number], model_.rows_of(other, layer));
+      if (!there(other).in_tensor_of(here)) continue;
+      stays = stays && other.gguf[0].is_part() && other.gguf[0].in_tensor_of(rule.gguf[0]);
+      shares.resize(std::max<std::size_t>(shares.size(), there(other).index + 1));
+      shares[there(other).index] = std::max(shares[there(other).index], model_.rows_of(other, layer));
     }
-    if (stays) return mine.rows.push_back({&t, 0, here.number == 0 ? rows : 0});
+    if (stays) return mine.rows.push_back({&t, 0, here.index == 0 ? rows : 0});
     const bool equal = std::ranges::find(shares, u64{0}) != shares.end();  // the family does not say
     if (equal) shares.assign(shares.size(), 1);
-    const u64 groups = here.of_head ? model_.key_heads : of_heads(rule.is) ? model_.heads : t.shape.size() == 3 && rule.is != role::conv ? t.shape[0] : 1;
+    const u64 groups = here.take == taking::head_rows ? model_.key_heads : of_heads(rule.is) ? model_.heads : t.shape.size() == 3 && rule.is != role::conv ? t.shape[0] : 1;
     const u64 each = rows / groups, all = std::accumulate(shares.begin(), shares.end(), u64{0});
     const bool whole = rows % groups == 0 && std::ranges::none_of(shares, [&](u64 share) { return each * share % all; });
     if (!whole || !(equal || all == each || all == rows))
       throw Error(errc::tensor_shape, from_.name, "tensor " + t.name, concat({groups, " times ", equal ? "a multiple of " : "", all, " rows"}), concat({rows, " rows"}));
-    const u64 before = each * std::accumulate(shares.begin(), shares.begin() + here.number, u64{0}) / all, ours = each * shares[here.number] / all;
+    const u64 before = each * std::accumulate(shares.begin(), shares.begin() + here.index, u64{0}) / all, ours = each * shares[here.index] / all;
     for (u64 g = 0; g < groups; ++g) mine.rows.push_back({&t, g * each + before, ours});
   }
 
@@ -130,8 +129,8 @@ class planner {
     return n;
   }
 
-  void put(const name_rule& rule, std::string_view found, bool bias, u32 layer, std::vector<u64> shape, part mine) {
-    const std::string name = tensor_name(from_.as == naming::gguf ? found : alternative(rule.gguf, 0), bias, layer, 0);
+  void put(const name_rule& rule, const spelling& found, bool bias, u32 layer, std::vector<u64> shape, part mine) {
+    const std::string name = tensor_name(from_.as == naming::gguf ? found : rule.gguf[0], bias, layer, 0);
     const auto [entry, fresh] = parts_.try_emplace(name, tensor_in_parts{out_.size(), {}});
     if (fresh) {
       if (one_row(shape)) shape.erase(shape.begin());

@@ -40,17 +40,24 @@ inline std::string literal(const layer_set& v) {
 }
 inline std::string literal(const rotary& v);
 
-// {.field = value, ...}: the fields that are not as in T{}. One row per field, in order, names it; the compiler of
-// a unit checks them once more: they are its designators.
-template <class T, class Rows> std::string literal(const T& v, const Rows& rows) {
+// {.member = value, ...}: the members that are not as in T{}, each by the name of the key that is bound to it; the
+// compiler of a unit checks them once more: they are its designators.
+template <class T, class Keys> std::string literal(const T& v, const Keys& keys) {
   std::string out;
+  const T usual{};
+  const auto name_of = [&](const void* member) {
+    for (const config_key<T>& k : keys) {
+      const auto is = [&](auto T::*bound) { return bound && &(v.*bound) == member; };
+      if (is(k.number) || is(k.real_number) || is(k.flag) || is(k.layers) || is(k.rope) || is(k.pairs) || is(k.rule) || is(k.factors)) return k.name;
+    }
+    return std::string_view{};
+  };
   [&]<std::size_t... I>(std::index_sequence<I...>) {
-    const auto one = [&](std::string_view name, const auto& field, const auto& usual) {
-      if (const std::string text = literal(field); text != literal(usual))
-        out += (out.empty() ? "." : ", .") + std::string(name) + " = " + text;
+    const auto one = [&](const auto& member, const auto& unset) {
+      if (const std::string text = literal(member); text != literal(unset))
+        out += (out.empty() ? "." : ", .") + std::string(name_of(&member)) + " = " + text;
     };
-    const T usual{};
-    (one(rows[I].field, boost::pfr::get<I>(v), boost::pfr::get<I>(usual)), ...);
+    (one(boost::pfr::get<I>(v), boost::pfr::get<I>(usual)), ...);
   }(std::make_index_sequence<boost::pfr::tuple_size_v<T>>{});
   return '{' + out + '}';
 }

@@ -8,33 +8,7 @@
 #include <cke/graph/format_policy.hpp>
 #include <cke/kernels/formats/convert.hpp>
 #include <cke/config_check.hpp>
-#include <cke/models/deepseek.hpp>
-#include <cke/models/gemma2.hpp>
-#include <cke/models/gemma3.hpp>
-#include <cke/models/gemma4.hpp>
-#include <cke/models/glm4.hpp>
-#include <cke/models/glm4_moe.hpp>
-#include <cke/models/granite.hpp>
-#include <cke/models/granitemoe.hpp>
-#include <cke/models/granitemoehybrid.hpp>
-#include <cke/models/lfm2.hpp>
-#include <cke/models/lfm2_moe.hpp>
-#include <cke/models/llama.hpp>
-#include <cke/models/mamba2.hpp>
-#include <cke/models/mistral.hpp>
-#include <cke/models/mixtral.hpp>
-#include <cke/models/nemotron_h.hpp>
-#include <cke/models/olmo2.hpp>
-#include <cke/models/olmoe.hpp>
-#include <cke/models/phi3.hpp>
-#include <cke/models/qwen2.hpp>
-#include <cke/models/qwen2_moe.hpp>
-#include <cke/models/qwen3.hpp>
-#include <cke/models/qwen3_5.hpp>
-#include <cke/models/qwen3_5_moe.hpp>
-#include <cke/models/qwen3_moe.hpp>
-#include <cke/models/qwen3_next.hpp>
-#include <cke/models/smollm3.hpp>
+#include <cke_families.hpp>  // written by the build: every family in cke/models
 
 #include "facts.hpp"
 #include "literal.hpp"
@@ -56,10 +30,10 @@ struct named_tensor {
   std::string name;
   const tensor_ref* tensor;
 };
-named_tensor tensor_in_file(const checkpoint& from, std::string_view names, u32 layer) {
-  for (u32 i = 0; !alternative(names, i).empty(); ++i)
-    if (const auto* t = from.tensors.find(tensor_name(alternative(names, i), false, layer, 0))) return {t->name, t};
-  return {tensor_name(alternative(names, 0), false, layer, 0), nullptr};
+named_tensor tensor_in_file(const checkpoint& from, const spellings& names, u32 layer) {
+  for (const spelling& name : names)
+    if (const auto* t = from.tensors.find(tensor_name(name, false, layer, 0))) return {t->name, t};
+  return {tensor_name(names[0], false, layer, 0), nullptr};
 }
 
 // Loading checks every tensor; this spares a compilation that cannot end well, and bounds its size: numbers
@@ -67,7 +41,7 @@ named_tensor tensor_in_file(const checkpoint& from, std::string_view names, u32 
 template <class Family> void check_matrices(const checkpoint& from, const typename Family::config& c) {
   using matrix = layer_matrix;
   const auto check = [&](place where, u32 layer, const auto& all, const matrix& m) {
-    const std::string_view names = name_of(Family::names, where, {.is = m.is}).in(from.as);
+    const spellings& names = name_of(Family::names, where, {.is = m.is}).in(from.as);
     const auto [name, t] = tensor_in_file(from, names, layer);
     u64 rows = 0;  // of all that share the tensor
     for (const matrix& other : all) {
@@ -75,8 +49,7 @@ template <class Family> void check_matrices(const checkpoint& from, const typena
       rows += with.name == name ? other.rows : 0;
     }
     tensor_shape wanted{rows, m.cols ? m.cols : c.dim};
-    if constexpr (requires { c.experts; })
-      if (of_experts(m.is) && t && t->shape.size() == 3) wanted = {c.experts, wanted[0], wanted[1]};
+    if (of_experts(m.is) && t && t->shape.size() == 3) wanted = {Family::shape(c).experts, wanted[0], wanted[1]};
     if (!t || t->shape != wanted)
       throw Error(t ? errc::tensor_shape : errc::tensor_missing, from.name, "tensor " + name,
                   shape_text(wanted) + " by the config", t ? shape_text(t->shape) : "none");
@@ -84,24 +57,7 @@ template <class Family> void check_matrices(const checkpoint& from, const typena
   const matrix embed{role::embed, c.vocab};
   check(place::header, 0, std::span(&embed, 1), embed);
   for (u32 layer = 0; layer < c.layers; ++layer) {
-    std::vector<matrix> body;
-    if constexpr (requires { Family::matrices(c, layer); }) {
-      const auto own = Family::matrices(c, layer);
-      body.assign(own.begin(), own.end());
-    } else {
-      bool attends = true;
-      if constexpr (requires { c.attends; }) attends = c.attends.has(layer);
-      if (attends) body = {{role::q, u64{c.heads} * c.head_dim}, {role::k, u64{c.kv_heads} * c.head_dim}, {role::v, u64{c.kv_heads} * c.head_dim}};
-      if constexpr (requires { c.taps; })
-        if (!attends) body = {{role::conv_in, u64{3} * c.dim}};
-      bool dense = true;
-      if constexpr (requires { c.dense_layers; }) dense = layer < c.dense_layers;
-      else if constexpr (requires { c.experts; }) dense = false;
-      if constexpr (requires { c.experts; })
-        if (!dense) body.insert(body.end(), {{role::router, c.experts}, {role::gate_experts, c.expert_hidden}, {role::up_experts, c.expert_hidden}});
-      if constexpr (requires { c.hidden; })
-        if (dense) body.insert(body.end(), {{role::gate, c.hidden}, {role::up, c.hidden}});
-    }
+    const layer_matrices body = Family::matrices(c, layer);
     for (const matrix& m : body) check(place::body, layer, body, m);
   }
 }
@@ -209,7 +165,7 @@ template <class Family> unit unit_of(const checkpoint& from, const unit_options&
   const std::string_view usual = stored.name == "f32" ? "f32" : stored.name == "f16" || stored.name == "bf16" ? "f16" : "bf16";
   u.kv = kv_named(options.kv.empty() ? usual : options.kv);  // as default_kv
   u.max_position = config.rope.max_position;
-  u.text = "// Written by cke: a model's type, as numbers.\n" + include("cke/export.hpp") + include(Family::header);
+  u.text = "// Written by cke: a model's type, as numbers.\n" + include("cke/export.hpp") + include(card_of<Family>);
   if (config.rope.factors)
     u.text += "inline constexpr cke::rope_factors factors{\n    " + literal_list(factors.longs, factors.long_count) +
               ",\n    " + literal_list(factors.shorts, factors.short_count) + ",\n    " + literal(factors.long_count) +
@@ -225,55 +181,33 @@ template <class Preset> constexpr std::string_view preset_name() {
   constexpr std::size_t begin = text.find(before) + before.size();
   return text.substr(begin, text.find_first_of(";]", begin) - begin);
 }
-template <class... Presets> constexpr std::string_view preset_names[]{preset_name<Presets>()...};
+template <class Presets> struct names_of_presets;
+template <class... Presets> struct names_of_presets<list<Presets...>> {
+  static constexpr std::string_view all[]{preset_name<Presets>()...};
+};
 
 struct family_row {
   known_family known;
   std::string_view gguf;  // what the reader of GGUF calls it
+  bool (*is_of)(std::string_view, json, naming);
   unit (*unit_of)(const checkpoint&, const unit_options&);
   model_facts (*facts_of)(const checkpoint&);
   void (*check_written)(const checkpoint& from, const checkpoint& written);
 };
-template <class Family, class... Presets>
-  requires(std::is_same_v<Family, typename Presets::family> && ...)
-constexpr family_row row{{name_in<Family>(naming::hf), architecture_of<Family>(), preset_names<Presets...>}, name_in<Family>(naming::gguf),
-                         unit_of<Family>, facts_of<Family>, check_written<Family>};
-constexpr family_row families[] = {
-    row<family<"deepseek_v2">, DeepSeek_V2_Lite>,
-    row<family<"deepseek_v3">, DeepSeek_V3>,
-    row<family<"gemma2">, Gemma_2_2B, Gemma_2_9B, Gemma_2_27B>,
-    row<family<"gemma3_text">, Gemma_3_270M, Gemma_3_1B, Gemma_3_4B>,
-    row<family<"gemma4_text">, Gemma_4_E2B, Gemma_4_E4B, Gemma_4_26B_A4B, Gemma_4_31B>,
-    row<family<"glm4">, GLM_4_9B, GLM_4_32B>,
-    row<family<"glm4_moe">, GLM_4_5_Air, GLM_4_5>,
-    row<family<"granite">, Granite_3_3_2B, Granite_3_3_8B>,
-    row<family<"granitemoe">, Granite_3_0_1B_A400M, Granite_3_0_3B_A800M>,
-    row<family<"granitemoehybrid">, Granite_4_0_H_350M>,
-    row<family<"lfm2">, LFM2_350M, LFM2_700M, LFM2_1_2B>,
-    row<family<"lfm2_moe">, LFM2_8B_A1B>,
-    row<family<"llama">, SmolLM2_135M, SmolLM2_360M, SmolLM2_1_7B, Llama_3_2_1B, Llama_3_2_3B, Llama_3_1_8B>,
-    row<family<"mamba2">, Mamba2_130M, Mamba2_370M, Mamba2_780M, Mamba2_1_3B, Mamba2_2_7B>,
-    row<family<"mistral">, Mistral_7B_v0_1, Mistral_7B_v0_3, Mistral_Nemo_12B>,
-    row<family<"mixtral">, Mixtral_8x7B, Mixtral_8x22B>,
-    row<family<"nemotron_h">, Nemotron_H_4B, Nemotron_H_8B>,
-    row<family<"olmo2">, OLMo_2_1B, OLMo_2_7B, OLMo_2_13B, OLMo_2_32B>,
-    row<family<"olmoe">, OLMoE_1B_7B>,
-    row<family<"phi3">, Phi_3_mini_4k, Phi_4>,
-    row<family<"qwen2">, Qwen2_5_0_5B, Qwen2_5_1_5B, Qwen2_5_3B, Qwen2_5_7B>,
-    row<family<"qwen2_moe">, Qwen1_5_MoE_A2_7B, Qwen2_57B_A14B>,
-    row<family<"qwen3">, Qwen3_0_6B, Qwen3_1_7B, Qwen3_4B, Qwen3_8B, Qwen3_14B, Qwen3_32B>,
-    row<family<"qwen3_5_text">, Qwen3_5_0_8B>,
-    row<family<"qwen3_5_moe_text">, Qwen3_5_35B_A3B>,
-    row<family<"qwen3_moe">, Qwen3_30B_A3B, Qwen3_235B_A22B>,
-    row<family<"qwen3_next">, Qwen3_Next_80B_A3B>,
-    row<family<"smollm3">, SmolLM3_3B>};
+template <class Family> constexpr family_row row() {
+  return {{name_in<Family>(naming::hf), architecture_of<Family>(), names_of_presets<typename Family::presets>::all},
+          name_in<Family>(naming::gguf), is_of<Family>, unit_of<Family>, facts_of<Family>, check_written<Family>};
+}
+template <class... Families> constexpr std::array<family_row, sizeof...(Families)> rows_of(list<Families...>) { return {row<Families>()...}; }
+constexpr auto rows = rows_of(families{});
 
 const family_row& family_of(const checkpoint& from) {
   std::string known;
-  for (const family_row& f : families) {
+  for (const family_row& f : rows) {
     const std::string_view name = from.as == naming::hf ? f.known.model_type : f.gguf;
-    if (!name.empty()) known += (known.empty() ? "" : ", ") + std::string(name);
-    if (!name.empty() && name == from.model_type) return f;
+    if (f.is_of(from.model_type, json{from.config}, from.as)) return f;
+    const bool again = (", " + known + ", ").find(concat({", ", name, ", "})) != known.npos;  // families may share an architecture
+    if (!name.empty() && !again) known += (known.empty() ? "" : ", ") + std::string(name);
   }
   throw Error(errc::unsupported, from.name, "model type", "one of " + known,
               from.model_type.empty() ? "none" : from.model_type);
@@ -283,7 +217,7 @@ const family_row& family_of(const checkpoint& from) {
 
 std::vector<known_family> known_families() {
   std::vector<known_family> all;
-  for (const family_row& f : families) all.push_back(f.known);
+  for (const family_row& f : rows) all.push_back(f.known);
   return all;
 }
 unit make_unit(const checkpoint& from, const unit_options& options) { return family_of(from).unit_of(from, options); }

@@ -46,23 +46,31 @@ struct json {
     return !s.empty() && (s[0] == '-' || (s[0] >= '0' && s[0] <= '9'));
   }
 
+  // The next member or element from position i of this object or array on, which begins at 1. i moves behind it.
+  CKE_OUT_OF_LINE constexpr bool next(std::size_t& i, std::string_view& key, json& value) const {
+    i = space(s, i);
+    if (i >= s.size() || s[i] == '}' || s[i] == ']') return false;
+    if (is_object()) {
+      const std::size_t end = close(s, i + 1);
+      if (end <= i) return false;
+      key = s.substr(i + 1, end - i - 1);
+      i = space(s, seek(s, ':', end) + 1);
+      if (i >= s.size()) return false;
+    }
+    const std::size_t end = skip(s, i);
+    std::size_t last = end;
+    while (last > i && (s[last - 1] == ' ' || s[last - 1] == '\n' || s[last - 1] == '\r' || s[last - 1] == '\t')) --last;
+    value = json{s.substr(i, last - i)};
+    i = end < s.size() && s[end] == ',' ? end + 1 : s.size();
+    return true;
+  }
   // f(key, value) for members, f("", value) for elements, until f returns true.
   template <class F> constexpr json find(F f) const {
     if (!is_object() && !is_array()) return {};
-    for (std::size_t i = space(s, 1); i < s.size() && s[i] != '}' && s[i] != ']';) {
-      std::string_view key;
-      if (is_object()) {
-        const std::size_t end = close(s, i + 1);
-        if (end <= i) return {};
-        key = s.substr(i + 1, end - i - 1);
-        i = space(s, seek(s, ':', end) + 1);
-        if (i >= s.size()) return {};
-      }
-      std::size_t end = skip(s, i), last = end;
-      while (last > i && (s[last - 1] == ' ' || s[last - 1] == '\n' || s[last - 1] == '\r' || s[last - 1] == '\t')) --last;
-      if (f(key, json{s.substr(i, last - i)})) return {s.substr(i, last - i)};
-      i = end < s.size() && s[end] == ',' ? space(s, end + 1) : s.size();
-    }
+    std::string_view key;
+    json value;
+    for (std::size_t i = 1; next(i, key, value);)
+      if (f(key, value)) return value;
     return {};
   }
   CKE_OUT_OF_LINE constexpr json operator[](std::string_view k) const {
@@ -76,21 +84,6 @@ struct json {
   // Of an array; absent behind its end.
   constexpr json element(u32 n) const {
     return is_array() ? find([&](std::string_view, json) { return n-- == 0; }) : json{};
-  }
-  // "a.b|c": member b of a, or else c; "*" is the first member, whatever its name, and 0 and 1 are elements
-  CKE_OUT_OF_LINE constexpr json path(std::string_view p) const {
-    for (;;) {
-      const std::size_t bar = seek(p, '|');
-      json at = *this;
-      for (std::string_view rest = p.substr(0, bar); !rest.empty();) {
-        const std::size_t dot = seek(rest, '.');
-        const std::string_view step = rest.substr(0, dot);
-        at = step == "*" ? at.find([](std::string_view, json) { return true; }) : step == "0" || step == "1" ? at.element(step == "1") : at[step];
-        rest = dot == rest.size() ? std::string_view{} : rest.substr(dot + 1);
-      }
-      if (at.present() || bar == p.size()) return at;
-      p = p.substr(bar + 1);
-    }
   }
   constexpr std::string_view text() const {
     return is_text() ? s.substr(1, close(s, 1) - 1) : std::string_view{};

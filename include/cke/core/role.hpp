@@ -5,7 +5,7 @@
 #include <array>
 #include <string>
 
-#include "types.hpp"
+#include "spelling.hpp"
 
 namespace cke {
 
@@ -71,40 +71,30 @@ enum class place : u8 { header, body, footer };
 // Files of Hugging Face have the latent's matrix of each head's keys the other way round: (dims of a key, latent).
 enum class change : u8 { none, paired_heads, plus_one, minus_exp, transposed };
 
-// "{}" stands for the layer, a second one for the expert; ".weight" or ".bias" is appended unless the name begins
-// with "=". Roles that a file keeps in one tensor share its name, with "[0]", "[1]", ... behind it: their rows (of
-// each expert) lie in this order; with "<0>", "<1>", ... those of each head. "a|b": files have a, or else b.
+// What files call the tensor of a role: the nth of its sort in a block.
 struct name_rule {
   place where;
   role is;
   u8 nth;
-  std::string_view hf, gguf;
+  spellings hf, gguf;
   change gguf_change = change::none, hf_change = change::none;
   constexpr change in_file(naming as) const { return as == naming::hf ? hf_change : gguf_change; }
-  constexpr std::string_view in(naming as) const { return as == naming::hf ? hf : gguf; }
-};
+  constexpr const spellings& in(naming as) const { return as == naming::hf ? hf : gguf; }
 
-// Of "a|b|c": 0 is a; empty where there is none.
-constexpr std::string_view alternative(std::string_view names, u32 which) {
-  for (std::size_t begin = 0, end = 0; begin <= names.size(); begin = end + 1, --which) {
-    for (end = begin; end < names.size() && names[end] != '|';) ++end;
-    if (which == 0) return names.substr(begin, end - begin);
-  }
-  return {};
-}
-struct tensor_part { std::string_view tensor; u32 number; bool of_head; };
-constexpr tensor_part part_of(std::string_view name) {
-  if (name.empty() || (name.back() != ']' && name.back() != '>')) return {name, 0, false};
-  return {name.substr(0, name.size() - 3), static_cast<u32>(name[name.size() - 2] - '0'), name.back() == '>'};
-}
+  constexpr name_rule in_gguf(change c) const { name_rule r = *this; r.gguf_change = c; return r; }
+  constexpr name_rule in_hf(change c) const { name_rule r = *this; r.hf_change = c; return r; }
+};
+constexpr name_rule header_name(role is, spellings hf, spellings gguf) { return {place::header, is, 0, hf, gguf}; }
+constexpr name_rule footer_name(role is, spellings hf, spellings gguf) { return {place::footer, is, 0, hf, gguf}; }
+constexpr name_rule layer_name(role is, u8 nth, spellings hf, spellings gguf) { return {place::body, is, nth, hf, gguf}; }
+constexpr name_rule layer_name(role is, spellings hf, spellings gguf) { return layer_name(is, 0, hf, gguf); }
 
 // The tensor's name in a file.
-inline std::string tensor_name(std::string_view rule, bool bias, u32 layer, u32 expert) {
-  const bool whole = rule.starts_with('=');
-  std::string name(part_of(rule.substr(whole)).tensor);
+inline std::string tensor_name(const spelling& s, bool bias, u32 layer, u32 expert) {
+  std::string name(s.text);
   for (const u32 number : {layer, expert})
     if (const auto hole = name.find("{}"); hole != name.npos) name.replace(hole, 2, std::to_string(number));
-  return whole ? name : name += bias ? ".bias" : ".weight";
+  return s.is_exact ? name : name += bias ? ".bias" : ".weight";
 }
 
 template <std::size_t A, std::size_t B>
@@ -124,42 +114,58 @@ constexpr const name_rule& name_of(const Rules& rules, place p, const weight_slo
 }
 
 inline constexpr std::array common_names{
-    name_rule{place::header, role::embed, 0, "model.embed_tokens", "token_embd"},
-    name_rule{place::footer, role::norm, 0, "model.norm", "output_norm"},
-    name_rule{place::footer, role::head, 0, "lm_head", "output"},
-    name_rule{place::body, role::norm, 0, "model.layers.{}.input_layernorm", "blk.{}.attn_norm"},
-    name_rule{place::body, role::norm, 1, "model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"},
-    name_rule{place::body, role::q, 0, "model.layers.{}.self_attn.q_proj", "blk.{}.attn_q"},
-    name_rule{place::body, role::k, 0, "model.layers.{}.self_attn.k_proj", "blk.{}.attn_k"},
-    name_rule{place::body, role::v, 0, "model.layers.{}.self_attn.v_proj", "blk.{}.attn_v"},
-    name_rule{place::body, role::o, 0, "model.layers.{}.self_attn.o_proj", "blk.{}.attn_output"},
-    name_rule{place::body, role::q_norm, 0, "model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"},
-    name_rule{place::body, role::k_norm, 0, "model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"},
-    name_rule{place::body, role::gate, 0, "model.layers.{}.mlp.gate_proj", "blk.{}.ffn_gate"},
-    name_rule{place::body, role::up, 0, "model.layers.{}.mlp.up_proj", "blk.{}.ffn_up"},
-    name_rule{place::body, role::down, 0, "model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"},
+    header_name(role::embed, "model.embed_tokens", "token_embd"),
+    footer_name(role::norm, "model.norm", "output_norm"),
+    footer_name(role::head, "lm_head", "output"),
+    layer_name(role::norm, "model.layers.{}.input_layernorm", "blk.{}.attn_norm"),
+    layer_name(role::norm, 1, "model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"),
+    layer_name(role::q, "model.layers.{}.self_attn.q_proj", "blk.{}.attn_q"),
+    layer_name(role::k, "model.layers.{}.self_attn.k_proj", "blk.{}.attn_k"),
+    layer_name(role::v, "model.layers.{}.self_attn.v_proj", "blk.{}.attn_v"),
+    layer_name(role::o, "model.layers.{}.self_attn.o_proj", "blk.{}.attn_output"),
+    layer_name(role::q_norm, "model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm"),
+    layer_name(role::k_norm, "model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm"),
+    layer_name(role::gate, "model.layers.{}.mlp.gate_proj", "blk.{}.ffn_gate"),
+    layer_name(role::up, "model.layers.{}.mlp.up_proj", "blk.{}.ffn_up"),
+    layer_name(role::down, "model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"),
 };
 
 // ... of a family whose mlp is a mixture of experts, which transformers 5 may save in one tensor, ...
 inline constexpr std::array expert_rules{
-    name_rule{place::body, role::router, 0, "model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"},
-    name_rule{place::body, role::gate_experts, 0, "model.layers.{}.mlp.experts.{}.gate_proj|=model.layers.{}.mlp.experts.gate_up_proj[0]",
-              "blk.{}.ffn_gate_exps"},
-    name_rule{place::body, role::up_experts, 0, "model.layers.{}.mlp.experts.{}.up_proj|=model.layers.{}.mlp.experts.gate_up_proj[1]",
-              "blk.{}.ffn_up_exps"},
-    name_rule{place::body, role::down_experts, 0, "model.layers.{}.mlp.experts.{}.down_proj|=model.layers.{}.mlp.experts.down_proj",
-              "blk.{}.ffn_down_exps"},
-    name_rule{place::body, role::gate_shared, 0, "model.layers.{}.mlp.shared_experts.gate_proj|model.layers.{}.mlp.shared_expert.gate_proj", "blk.{}.ffn_gate_shexp"},
-    name_rule{place::body, role::up_shared, 0, "model.layers.{}.mlp.shared_experts.up_proj|model.layers.{}.mlp.shared_expert.up_proj", "blk.{}.ffn_up_shexp"},
-    name_rule{place::body, role::down_shared, 0, "model.layers.{}.mlp.shared_experts.down_proj|model.layers.{}.mlp.shared_expert.down_proj", "blk.{}.ffn_down_shexp"},
-    name_rule{place::body, role::shared_gate, 0, "model.layers.{}.mlp.shared_expert_gate", "blk.{}.ffn_gate_inp_shexp"},
-    name_rule{place::body, role::router_bias, 0, "=model.layers.{}.mlp.gate.e_score_correction_bias", "=blk.{}.exp_probs_b.bias"}};
+    layer_name(role::router, "model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"),
+    layer_name(role::gate_experts,
+        either("model.layers.{}.mlp.experts.{}.gate_proj",
+               part(0, exact("model.layers.{}.mlp.experts.gate_up_proj"))),
+        "blk.{}.ffn_gate_exps"),
+    layer_name(role::up_experts,
+        either("model.layers.{}.mlp.experts.{}.up_proj",
+               part(1, exact("model.layers.{}.mlp.experts.gate_up_proj"))),
+        "blk.{}.ffn_up_exps"),
+    layer_name(role::down_experts,
+        either("model.layers.{}.mlp.experts.{}.down_proj",
+               exact("model.layers.{}.mlp.experts.down_proj")),
+        "blk.{}.ffn_down_exps"),
+    layer_name(role::gate_shared,
+        either("model.layers.{}.mlp.shared_experts.gate_proj",
+               "model.layers.{}.mlp.shared_expert.gate_proj"),
+        "blk.{}.ffn_gate_shexp"),
+    layer_name(role::up_shared,
+        either("model.layers.{}.mlp.shared_experts.up_proj",
+               "model.layers.{}.mlp.shared_expert.up_proj"),
+        "blk.{}.ffn_up_shexp"),
+    layer_name(role::down_shared,
+        either("model.layers.{}.mlp.shared_experts.down_proj",
+               "model.layers.{}.mlp.shared_expert.down_proj"),
+        "blk.{}.ffn_down_shexp"),
+    layer_name(role::shared_gate, "model.layers.{}.mlp.shared_expert_gate", "blk.{}.ffn_gate_inp_shexp"),
+    layer_name(role::router_bias, exact("model.layers.{}.mlp.gate.e_score_correction_bias"),
+        exact("blk.{}.exp_probs_b.bias"))};
 inline constexpr auto expert_names = common_names + expert_rules;
 
 // ... and those of a family whose q and k the converter to GGUF reorders.
 inline constexpr std::array paired_rules{
-    name_rule{place::body, role::q, 0, "model.layers.{}.self_attn.q_proj", "blk.{}.attn_q", change::paired_heads},
-    name_rule{place::body, role::k, 0, "model.layers.{}.self_attn.k_proj", "blk.{}.attn_k", change::paired_heads}};
+    layer_name(role::q, "model.layers.{}.self_attn.q_proj", "blk.{}.attn_q").in_gguf(change::paired_heads),
+    layer_name(role::k, "model.layers.{}.self_attn.k_proj", "blk.{}.attn_k").in_gguf(change::paired_heads)};
 inline constexpr auto paired_names = common_names + paired_rules;
 
 }  // namespace cke

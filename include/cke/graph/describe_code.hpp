@@ -42,14 +42,17 @@ template <class M> constexpr const name_rule* name_rule_of(place where, const we
     return nullptr;
   };
   if constexpr (requires { M::names; }) return find(M::names);
+  else if constexpr (requires { M::family::names_of(M::config); }) return find(M::family::names_of(M::config));
   else if constexpr (requires { M::family::names; }) return find(M::family::names);
   else return nullptr;
 }
 
 // What a rule calls a tensor first; "{}" stands for numbers.
-inline std::string pattern_of(std::string_view names, const char* ending) {
-  const std::string_view name = alternative(names, 0);
-  return name.starts_with('=') ? std::string(name.substr(1)) : std::string(name) + ending;
+inline std::string pattern_of(const spellings& names, const char* ending) {
+  const spelling& name = names[0];
+  std::string text(name.text);
+  if (name.is_part()) text += (name.take == taking::rows ? "[" : "<") + std::to_string(name.index) + (name.take == taking::rows ? "]" : ">");
+  return name.is_exact ? text : text + ending;
 }
 
 template <class List> void put_indices(json_writer& j, std::string_view key, const List& list) {

@@ -23,7 +23,7 @@ namespace cke::io {
 struct checkpoint {
   std::string name;        // its path, for messages
   naming as{};
-  std::string model_type;  // "qwen3", "llama", ...
+  std::string model_type;  // of a GGUF file its architecture: families that share one know theirs by the config
   std::string config;      // json text, in the spelling of `as`
   tensor_index tensors;
   std::shared_ptr<const vocabulary> tokens;  // null: ids only
@@ -90,9 +90,7 @@ class gguf_config {
         const bool plain = word.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == word.npos;
         return add(key, concat({"\"", plain ? word : "", "\""}));
       }
-      case gguf_type::array:
-        if (key == "attention.head_count_kv") add(key, kv_heads(v));
-        return list_value(v, key);
+      case gguf_type::array: return add(key, list_text(v));
       case gguf_type::boolean: return add(key, file_.get<bool>(v.key) ? "true" : "false");
       case gguf_type::float32: return add(key, number(static_cast<double>(file_.get<float>(v.key)), 7));
       case gguf_type::float64: return add(key, number(file_.get<double>(v.key)));
@@ -101,41 +99,16 @@ class gguf_config {
     }
   }
 
-  // Of each layer, 0 where it does not attend: shown as the number of those that do, and as the list of which do.
-  std::string kv_heads(const gguf_value& v) {
-    if (v.item != gguf_type::int32 && v.item != gguf_type::uint32) return "\"\"";
-    std::string attends;
-    i64 heads = 0;
-    bool mixed = false;
-    file_.each<i64>(v.key, [&](i64 n) {
-      attends += concat({attends.empty() ? "[" : ",", n == 0 ? "0" : "1"});
-      mixed = mixed || (n != 0 && heads != 0 && n != heads);
-      heads = n ? n : heads;
-    });
-    if (mixed) return "\"\"";
-    add("attends", attends + "]");
-    return concat({heads});
-  }
-
-  // One of each layer; "KEY.first", "KEY.last", "KEY.most" and "KEY.varies" speak of them together.
-  void list_value(const gguf_value& v, std::string_view key) {
+  // One number or truth for each layer.
+  std::string list_text(const gguf_value& v) {
     const bool short_enough = v.count > 0 && v.count <= 1024;
-    std::string all, first, last;
-    i64 most = 0;
-    bool varies = false;
-    const auto put = [&](std::string_view item) {
-      if (all.empty()) first = item;
-      varies = varies || item != first;
-      all += concat({all.empty() ? "[" : ",", item});
-      last = item;
-    };
+    std::string all;
+    const auto put = [&](std::string_view item) { all += concat({all.empty() ? "[" : ",", item}); };
     if (short_enough && v.item == gguf_type::boolean)
       file_.each<bool>(v.key, [&](bool x) { put(x ? "true" : "false"); });
     if (short_enough && (v.item == gguf_type::uint32 || v.item == gguf_type::int32))
-      file_.each<i64>(v.key, [&](i64 x) { most = std::max(most, x), put(concat({x})); });
-    if (all.empty()) return add(key, "\"\"");
-    add(key, all + "]"), add(concat({key, ".first"}), first), add(concat({key, ".last"}), last);
-    add(concat({key, ".varies"}), varies ? "true" : "false"), add(concat({key, ".most"}), concat({most}));
+      file_.each<i64>(v.key, [&](i64 x) { put(concat({x})); });
+    return all.empty() ? "\"\"" : all + "]";
   }
   bool layer_without_v() const {
     const auto has = [&](u64 layer, const char* name) { return file_.tensors().find(concat({"blk.", layer, name})) != nullptr; };
@@ -200,11 +173,7 @@ class gguf_config {
 
 // Config and tensors, for those who need no tokenizer. Throws Error: file, malformed, config_mismatch.
 inline checkpoint gguf_weights(gguf&& file) {
-  std::string_view type = file.get<std::string_view>("general.architecture");
-  if (type == "deepseek2" && file.get_or<u64>("deepseek2.expert_gating_func", 1) == 2) type = "deepseek_v3";
-  if (type == "nemotron_h_moe") type = "nemotron_h";
-  if (type == "llama" && file.get_or<u64>("llama.expert_count", 0)) type = "mixtral";
-  checkpoint c{file.file(), naming::gguf, std::string(type),
+  checkpoint c{file.file(), naming::gguf, std::string(file.get<std::string_view>("general.architecture")),
                detail::gguf_config(file).text(), {}, {}, {}};
   c.tensors = std::move(file).take_tensors();
   return c;

@@ -1,60 +1,46 @@
 // SPDX-License-Identifier: MIT
-// config_reader.hpp: values of a config.json, or of GGUF metadata shown as one: numbers, sets of layers, ropes.
+// config_reader.hpp: values of a config.json, or of GGUF metadata shown as one: numbers and sets of layers.
 #pragma once
 
-#include <boost/pfr/core.hpp>
-#include <iterator>
-
-#include "family.hpp"
+#include "config_key.hpp"
 
 CKE_COLD_BEGIN
 namespace cke {
 
-// One row per field of `rotary`, in order: its name, in rope_parameters or rope_scaling, beside those, in GGUF.
-struct rope_key {
-  std::string_view field, hf, outer, gguf;
-  double least, most;
-};
-inline constexpr rope_key rope_keys[] = {
-    {"dims", "", "", "rope.dimension_count", 0, 1024},
-    {"theta", "rope_theta", "rope_theta", "", 1, 1e12},  // in GGUF the row of the rope names it
-    {"pairs", "", "", "", 0, 0},
-    {"rule", "", "", "", 0, 0},
-    {"factor", "factor", "", "rope.scaling.factor", 1e-3, 1e6},
-    {"low", "low_freq_factor", "", "", 1e-6, 1e6},
-    {"high", "high_freq_factor", "", "", 1e-6, 1e6},
-    {"beta_fast", "beta_fast", "", "rope.scaling.yarn_beta_fast", 1e-6, 1e6},
-    {"beta_slow", "beta_slow", "", "rope.scaling.yarn_beta_slow", 1e-6, 1e6},
-    {"mscale", "mscale", "", "rope.scaling.mscale", 0, 1e6},
-    {"mscale_all", "mscale_all_dim", "", "rope.scaling.mscale", 0, 1e6},
-    {"truncate", "truncate", "", "", 0, 1},
-    {"attention_factor", "attention_factor", "", "rope.scaling.attn_factor", 0, 1e6},
-    {"original", "original_max_position_embeddings", "original_max_position_embeddings", "rope.scaling.original_context_length", 1, 1 << 28},
-    {"max_position", "", "max_position_embeddings", "context_length", 1, 1 << 28},
-    {"factors", "", "", "", 0, 0}};
-static_assert(std::size(rope_keys) == boost::pfr::tuple_size_v<rotary>);
-
-struct rule_word { std::string_view word; rope_scaling rule; };
-inline constexpr rule_word rule_words[] = {
-    {"default", rope_scaling::none}, {"none", rope_scaling::none}, {"linear", rope_scaling::linear},
-    {"dynamic", rope_scaling::dynamic}, {"llama3", rope_scaling::llama3}, {"yarn", rope_scaling::yarn},
-    {"longrope", rope_scaling::longrope}, {"su", rope_scaling::longrope}, {"proportional", rope_scaling::proportional}};
-
+// It knows keys, not configs: one reader serves all families.
 struct config_reader {
   json root;
   naming as{};
   rope_factors* factors{};  // where longrope's lists go, and the config points; null: nowhere
   config_problem bad{};
 
-  CKE_OUT_OF_LINE constexpr void fail(trouble what, std::string_view key, json at, double least = 0,
-                                      double most = 0, std::string_view wanted = {}) {
-    if (bad.what == trouble::none) bad = {what, key, at.s, least, most, wanted};
+  CKE_OUT_OF_LINE constexpr void fail(trouble what, std::string_view key, json at, double least = 0, double most = 0,
+                                      std::string_view wanted = {}, std::string_view other = {}) {
+    if (bad.what == trouble::none) bad = {what, key, at.s, least, most, wanted, other};
   }
-  constexpr json at(std::string_view hf, std::string_view gguf) const {
-    if (as == naming::hf) return hf.empty() ? json{} : root.path(hf);
-    json found;  // flat: its keys have dots
-    for (u32 i = 0; !alternative(gguf, i).empty() && !found.present(); ++i) found = root[alternative(gguf, i)];
-    return found;
+
+  // A key as the file spells it, and its value; the first that it may have where there is none.
+  struct found {
+    std::string_view key{};
+    json value{};
+    taking take{};
+  };
+  CKE_OUT_OF_LINE constexpr found find(const spellings& names) const {
+    found none{names[0].text, {}, names[0].take};
+    for (const spelling& n : names) {
+      const json j = taken(n);
+      const std::string_view key = n.take == taking::per_layer ? per_layer_config : n.text;
+      if (j.present()) return {key, j, n.take};
+      if (none.value.s.empty() && !j.s.empty()) none = {key, j, n.take};  // null
+    }
+    return none;
+  }
+  // Of a key that the kind of file has no word for, the member's name.
+  constexpr found found_at(const config_field& k) const { return k.in(as).none() ? found{k.name} : find(k.in(as)); }
+  template <class Keys> constexpr std::string_view spelled(const Keys& keys, std::string_view member) const {
+    for (const config_field& k : keys)
+      if (k.name == member) return found_at(k).key;
+    return member;
   }
 
   CKE_OUT_OF_LINE constexpr bool number(std::string_view key, json j, double least, double most, double& out) {
@@ -65,28 +51,17 @@ struct config_reader {
     out = v;
     return true;
   }
-  constexpr void read(std::string_view key, json j, double least, double most, u32& to) {
+  CKE_OUT_OF_LINE constexpr void whole_number(const found& f, double least, double most, u32& to) {
     double v{};
-    if (!number(key, j, least, most, v)) return;
-    if (v != static_cast<double>(static_cast<u64>(v))) return fail(trouble::out_of_range, key, j, least, most);
+    if (!number(f.key, f.value, least, most, v)) return;
+    if (v != static_cast<double>(static_cast<u64>(v))) return fail(trouble::out_of_range, f.key, f.value, least, most);
     to = static_cast<u32>(v);
   }
-  // Whatever names each layer says how many there are.
-  constexpr void count(std::string_view key, json j, double least, double most, u32& to) {
-    if (!j.is_array() && !j.is_text()) return read(key, j, least, most, to);
-    to = j.is_array() ? j.size() : static_cast<u32>(j.text().size());
-    if (!(to >= least && to <= most)) fail(trouble::out_of_range, key, j, least, most);
+  constexpr void truth(const found& f, bool& to) {
+    if (!f.value.is_bool()) return fail(trouble::not_a_bool, f.key, f.value);
+    to = f.value.truth();
   }
-  constexpr void read(std::string_view key, json j, double least, double most, real& to) {
-    double v{};
-    if (number(key, j, least, most, v)) to = v;
-  }
-  constexpr void read(std::string_view key, json j, double, double, bool& to) {
-    if (!j.is_bool()) return fail(trouble::not_a_bool, key, j);
-    to = j.truth();
-  }
-
-  constexpr u32 read_list(std::string_view key, json j, double* to) {
+  constexpr u32 list(std::string_view key, json j, double* to) {
     u32 n = 0;
     if (!j.is_array()) return fail(trouble::not_a_number, key, j, 1e-6, 1e6), 0;
     j.find([&](std::string_view, json e) {
@@ -96,130 +71,128 @@ struct config_reader {
     return n;
   }
 
-  static constexpr bool is_one_of(std::string_view name, std::string_view names) {
-    for (u32 i = 0; !alternative(names, i).empty(); ++i)
-      if (alternative(names, i) == name) return true;
+  // Whether the file has a value for the key; if not, null may be one, or the default, or the file lacks the key.
+  constexpr bool has(const config_field& k, const found& f, double& usual) {
+    if (f.value.present() && (k.absent_word.empty() || f.value.text() != k.absent_word)) return true;
+    if (k.null >= 0 && !f.value.s.empty()) usual = k.null;
+    else if (k.needed || (!k.derived && !(usual >= k.least && usual <= k.most))) fail(trouble::missing, f.key, f.value);
     return false;
   }
-  // Layers by name, by a letter each, by numbers of which 0 is another layer's, by one word for all, or "all but every n-th".
-  CKE_OUT_OF_LINE constexpr void layers(const config_key& k, std::string_view key, json j, layer_set& to) {
-    constexpr std::string_view between = " or ";
-    const double least = k.least, most = k.most;
-    const std::size_t end = k.kinds.find(between);
-    const std::string_view others = k.kinds.substr(0, end), ours = k.kinds.substr(end + between.size());
-    if (!j.text().empty() || (as == naming::gguf && j.is_bool())) {
-      const std::string_view text = j.text();
-      const bool all = j.truth() || is_one_of(text, ours);
-      to = all ? layer_set::up_to(layer_set::most) : layer_set{};
-      if (j.is_bool() || all || is_one_of(text, others)) return;
-      for (u32 layer = 0; layer < text.size(); ++layer) {
-        const bool in = is_one_of(text.substr(layer, 1), ours);
-        if (layer == layer_set::most || !(in || is_one_of(text.substr(layer, 1), others))) return fail(trouble::unsupported, key, j, 0, 0, k.kinds);
-        if (in) to.add(layer);
-      }
-      return;
+  CKE_OUT_OF_LINE constexpr void read(const config_field& k, u32& to) {
+    const found f = find(k.in(as));
+    double usual = to;
+    if (!has(k, f, usual)) {
+      to = static_cast<u32>(usual);
+    } else if (f.take == taking::count && (f.value.is_array() || f.value.is_text())) {
+      to = f.value.is_text() ? static_cast<u32>(f.value.text().size()) : f.value.size();
+      if (!(to >= k.least && to <= k.most)) fail(trouble::out_of_range, f.key, f.value, k.least, k.most);
+    } else {
+      whole_number(f, k.least, k.most, to);
     }
-    if (!j.is_array()) {
-      u32 n{};
-      read(key, j, least, most, n);
-      if (n) to = layer_set::all_but_every(n);
-      return;
+  }
+  CKE_OUT_OF_LINE constexpr void read(const config_field& k, real& to) {
+    const found f = find(k.in(as));
+    if (has(k, f, to.v)) number(f.key, f.value, k.least, k.most, to.v);
+  }
+  CKE_OUT_OF_LINE constexpr void read(const config_field& k, bool& to) {
+    double usual = 0;
+    if (const found f = find(k.in(as)); has(k, f, usual)) truth(f, to);
+  }
+  // Layers by words or letters, by one word for all, by numbers of which 0 leaves a layer out, by the numbers of those
+  // that are in, or by a number n for all but every n-th. `count`: of all layers, which a list must be of.
+  CKE_OUT_OF_LINE constexpr void read(const config_field& k, u32 count, layer_set& to) {
+    const found f = find(k.in(as));
+    const json j = f.value;
+    double usual = 1;
+    if (!has(k, f, usual)) return;
+    if (f.take == taking::numbers) return numbered(f, to);
+    if (j.is_array()) listed(k, f, to);
+    else if (!j.text().empty() || (as == naming::gguf && j.is_bool())) lettered(k, f, to);
+    else if (u32 n = 0; whole_number(f, k.least, k.most, n), n) to = layer_set::all_but_every(n);
+    // GGUF may say something of layers that only look ahead, too.
+    if (j.is_array() && (as == naming::hf ? j.size() != count : j.size() < count)) fail(trouble::out_of_range, f.key, j, count, count);
+  }
+
+  constexpr void check(const requirement& must) {
+    const json j = root[must.hf];
+    if (as != naming::hf || !j.present()) return;
+    const std::string_view value = j.is_text() ? j.text() : j.s;
+    if (value != must.literal) fail(trouble::unsupported, must.hf, j, 0, 0, must.literal);
+  }
+  // Of a family whose layers are all alike.
+  constexpr void all_see_everything() {
+    constexpr std::string_view key = "layer_types";
+    if (as != naming::hf) return;
+    root[key].find([&](std::string_view, json e) {
+      if (e.text() != "full_attention") fail(trouble::unsupported, key, e, 0, 0, "full_attention");
+      return false;
+    });
+  }
+
+ private:
+  static constexpr std::string_view per_layer_config = "per_layer_config";
+
+  CKE_OUT_OF_LINE constexpr json taken(const spelling& n) const {
+    if (n.take == taking::per_layer) return root[per_layer_config].find([](std::string_view, json) { return true; })[n.text];
+    const json j = root[n.text];
+    if (n.take == taking::element) return j.element(n.index);
+    if (n.take == taking::varies) return j.is_array() ? varying(j) : json{};
+    if (n.take == taking::list || n.take == taking::numbers) return j.is_array() || n.take == taking::numbers ? j : json{};
+    return j.is_array() ? one_of(j, n.take) : j;
+  }
+  static constexpr json varying(json j) {
+    const json first = j.element(0);
+    const json other = j.find([&](std::string_view, json e) { return e.s != first.s; });
+    return {other.s.empty() ? "false" : "true"};
+  }
+  static constexpr json one_of(json j, taking take) {
+    if (take == taking::first) return j.element(0);
+    if (take == taking::last) return j.element(j.size() - 1);
+    if (take != taking::largest && take != taking::same) return j;
+    json most = j.element(0);
+    j.find([&](std::string_view, json e) {
+      if (e.number() > most.number()) most = e;
+      return false;
+    });
+    const json other = j.find([&](std::string_view, json e) { return e.s != "0" && e.s != most.s; });
+    return take == taking::same && !other.s.empty() ? j : most;
+  }
+
+  constexpr void unknown(const config_field& k, std::string_view key, json at) {
+    if (bad.what == trouble::none) bad = {trouble::unsupported, key, at.s, 0, 0, {}, {}, k.words};
+  }
+  constexpr void lettered(const config_field& k, const found& f, layer_set& to) {
+    const std::string_view text = f.value.text();
+    const bool all = f.value.truth() || k.words->in.has(text);
+    to = all ? layer_set::up_to(layer_set::most) : layer_set{};
+    if (f.value.is_bool() || all || k.words->out.has(text)) return;
+    for (u32 layer = 0; layer < text.size(); ++layer) {
+      const bool in = k.words->in.has(text.substr(layer, 1));
+      if (layer == layer_set::most || !(in || k.words->out.has(text.substr(layer, 1)))) return unknown(k, f.key, f.value);
+      if (in) to.add(layer);
     }
+  }
+  constexpr void listed(const config_field& k, const found& f, layer_set& to) {
     to = {};
     u32 layer = 0;
-    j.find([&](std::string_view, json e) {
-      if (layer == layer_set::most) return fail(trouble::out_of_range, key, j, least, most), true;
+    f.value.find([&](std::string_view, json e) {
+      if (layer == layer_set::most) return fail(trouble::out_of_range, f.key, f.value, k.least, k.most), true;
       const bool counts = as == naming::gguf && e.is_number() && e.s != "0";
-      const bool in = is_one_of(e.text(), ours) || e.s == "1" || e.truth() || counts;
+      const bool in = k.words->in.has(e.text()) || e.s == "1" || e.truth() || counts;
       if (in) to.add(layer);
-      else if (!is_one_of(e.text(), others) && e.s != "0" && !e.is_bool()) fail(trouble::unsupported, key, e, 0, 0, k.kinds);
+      else if (!k.words->out.has(e.text()) && e.s != "0" && !e.is_bool()) unknown(k, f.key, e);
       ++layer;
       return false;
     });
   }
-  // Layers by their numbers.
-  CKE_OUT_OF_LINE constexpr void numbered(std::string_view key, json j, layer_set& to) {
-    if (!j.is_array()) return fail(trouble::not_a_number, key, j, 0, layer_set::most - 1);
+  constexpr void numbered(const found& f, layer_set& to) {
+    if (!f.value.is_array()) return fail(trouble::not_a_number, f.key, f.value, 0, layer_set::most - 1);
     to = {};
-    j.find([&](std::string_view, json e) {
+    f.value.find([&](std::string_view, json e) {
       u32 layer{};
-      read(key, e, 0, layer_set::most - 1, layer);
+      whole_number({f.key, e, f.take}, 0, layer_set::most - 1, layer);
       return to.add(layer), false;
     });
-  }
-
-  // Where a rope's numbers stand: its part of rope_parameters, else rope_scaling.
-  constexpr json rope_object(const config_key& k) const {
-    const json now = root["rope_parameters"], part = now[k.hf];
-    return part.is_object() ? part : now.present() ? now : k.hf == key::local_rope.hf ? json{} : root["rope_scaling"];
-  }
-  constexpr json rope_value(const config_key& k, json object, const rope_key& row) const {
-    const bool theta = row.hf == "rope_theta", local = k.hf == key::local_rope.hf;
-    if (as == naming::gguf) return theta ? root[k.gguf] : local ? json{} : root[row.gguf];
-    if (const json j = object[row.hf]; j.present() && !row.hf.empty()) return j;
-    if (local) return theta ? root["rope_local_base_freq"] : json{};
-    return row.outer.empty() ? json{} : root[row.outer];
-  }
-
-  constexpr void rope(const config_key& k, rotary& r) {
-    const json object = as == naming::hf ? rope_object(k) : json{};
-    if (as == naming::hf) {
-      for (const std::string_view name : {"rope_parameters", "rope_scaling"})
-        if (const json j = root[name]; j.present() && !j.is_object()) fail(trouble::not_a_number, name, j);
-      if (const json rule = object.path("rope_type|type"); rule.present()) word(rule, r.rule);
-    } else if (const json rule = root["rope.scaling.type"]; rule.present() && k.hf != key::local_rope.hf) {
-      word(rule, r.rule);
-    }
-    auto one = [&](const rope_key& row, auto& field) {
-      const json j = rope_value(k, object, row);
-      if (!j.present()) return;
-      const std::string_view name = as == naming::gguf ? (row.gguf.empty() ? k.gguf : row.gguf) : row.hf.empty() ? row.outer : row.hf;
-      if constexpr (requires { read(name, j, 0., 0., field); }) read(name, j, row.least, row.most, field);
-    };
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (one(rope_keys[I], boost::pfr::get<I>(r)), ...);
-    }(std::make_index_sequence<std::size(rope_keys)>{});
-    read_factors(r, object);
-    // 0: by how much the context grew
-    const bool named = rope_value(k, object, rope_keys[4]).present();
-    if (r.rule == rope_scaling::none) r.factor = 1;
-    else if (!named && (r.rule == rope_scaling::yarn || r.rule == rope_scaling::longrope)) r.factor = 0;
-    else if (!named && r.rule == rope_scaling::proportional) r.factor = 1;
-    else if (!named) fail(trouble::missing, "rope_scaling.factor", {});
-    // Both are the length that the model was trained for when the config names only one.
-    if (r.rule == rope_scaling::none) r.original = 0;
-    else if (r.original == 0) r.original = r.max_position;
-  }
-
-  // The rotated part of a head, once its size is known.
-  constexpr void rope_part(const config_key& k, rotary& r, u32 head_dim) {
-    const json part = as == naming::hf ? rope_object(k)["partial_rotary_factor"] : json{};
-    const json j = part.present() || as == naming::gguf ? part : root["partial_rotary_factor"];
-    double fraction = 1;
-    if (j.present()) {
-      if (k.least == k.most && j.number() != k.most) return fail(trouble::unsupported, "partial_rotary_factor", j, 0, 0, "1");
-      if (!number("partial_rotary_factor", j, k.least, k.most, fraction)) return;
-      r.dims = r.rule == rope_scaling::proportional ? 2 * static_cast<u32>(fraction * head_dim / 2) : static_cast<u32>(fraction * head_dim);
-    }
-    if (r.dims == 0) r.dims = head_dim;
-  }
-
- private:
-  constexpr void word(json j, rope_scaling& to) {
-    for (const auto& w : rule_words)
-      if (j.is_text() && j.text() == w.word) { to = w.rule; return; }
-    fail(trouble::unknown_word, "rope_type", j, 0, 0, "default, linear, dynamic, llama3, yarn, longrope or proportional");
-  }
-  // In GGUF the lists are tensors; their reader shows them as "long_factor" and "short_factor".
-  constexpr void read_factors(rotary& r, json object) {
-    if (r.rule != rope_scaling::longrope) return;
-    const json in = as == naming::hf ? object : root, longs = in["long_factor"], shorts = in["short_factor"];
-    if (!longs.present() || !shorts.present())
-      return fail(trouble::missing, "rope_scaling.long_factor, rope_scaling.short_factor", {});
-    if (!factors) return;
-    factors->long_count = read_list("rope_scaling.long_factor", longs, factors->longs);
-    factors->short_count = read_list("rope_scaling.short_factor", shorts, factors->shorts);
-    r.factors = factors;
   }
 };
 

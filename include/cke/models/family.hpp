@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: MIT
-// family.hpp: a family is a config aggregate, a type list over it, key names and tensor names.
+// family.hpp: a family is a config aggregate, a type list over it, and how files spell both.
 #pragma once
 
-#include <initializer_list>
-
 #include "../core/error.hpp"
-#include "../core/json.hpp"
-#include "../core/role.hpp"
-#include "../layers.hpp"
+#include "card.hpp"
+#include "keys.hpp"
 
 namespace cke {
 
-// A family specialises this for its config: `config` (an aggregate), `keys` (one row per field, in
-// field order), `defaults` (of absent keys; `gguf_defaults` where GGUF's differ), `finish` (what follows
-// from other fields), `must_be`, `names` (tensor names; `names_of(config)`, where they depend on it) and `type<config>` (the
-// list); `refuses`, where rows cannot say what is wrong, and `matrices`, where a layer's are not the usual ones.
-template <fixed_string ModelType> struct family {
-  static_assert(sizeof(ModelType) == 0,
-                "cke: family: no model family for this model_type; specialise cke::family");
-};
+// How files spell a model: files/NAME.hpp specialises cke::family for it, with usual_family for what most share.
+//   config, type<config>, presets   of the card
+//   name                            model_type in config.json; gguf_name: general.architecture, where that differs, and
+//                                   is_gguf(architecture, metadata), where families share one
+//   keys                            one for each member of the config, in any order
+//   defaults, gguf_defaults         of keys that a file leaves out
+//   must_be                         keys that the family has no use for
+//   finish(config)                  what follows from other members
+//   relations                       what must hold between members
+//   names, names_of(config)         of tensors
+//   matrices(config, layer)         of a layer that read the stream, for checks before anything is compiled
+//   refuses(json, naming, config)   what neither keys nor relations can say
+//   to_gguf(config, json, put)      metadata that keys do not say: put(key, value) takes a number, a truth, a set of
+//                                   layers, a list of numbers, or f(layer) for a list with one for each layer
 
 // What GGUF calls a family's architecture: `gguf_name` where it is not the model_type.
 template <class Family> constexpr std::string_view name_in(naming as) {
@@ -27,120 +30,87 @@ template <class Family> constexpr std::string_view name_in(naming as) {
   return Family::name;
 }
 
-// What a GGUF file of the family says that it is, where families share an architecture: `gguf_architecture`.
+// What a GGUF file that is written of the family says that it is, where that is another's: `gguf_architecture`.
 template <class Family> constexpr std::string_view architecture_of() {
   if constexpr (requires { Family::gguf_architecture; }) return Family::gguf_architecture;
   else return name_in<Family>(naming::gguf);
 }
 
-// What GGUF metadata say otherwise than the rows of `keys`, or beside them: `to_gguf(config, config.json, put)`, which calls
-// put(key, value) with a number, a truth, a set of layers, a list of numbers, or f(layer) for a list with one of each.
-
-// A field of a config: its C++ name, where it stands in config.json ("a.b|c": member b of a, or else c) and
-// in GGUF metadata (without the architecture's prefix), whether it may be absent, and its sane range.
-struct config_key {
-  std::string_view field, hf, gguf;
-  bool optional;
-  double least, most;
-  double null = -1;  // what null says where it is not the same as absent; -1: it is
-  // Of a set of layers: what other layers and those in it are called, and the key that may list their numbers instead.
-  std::string_view kinds = "full_attention or sliding_attention", numbers{};
-  std::string_view absent{};  // a word in its place that says no more than nothing: it follows from others
-
-  constexpr config_key or_default() const {
-    config_key k = *this;
-    k.optional = true;
-    return k;
-  }
-};
-
-// Some of a model's layers, as a template argument: what arrange<> picks the second of two kinds for.
-struct layer_set {
-  static constexpr u32 most = 1024;
-  std::array<u32, most / 32> bits{};
-  constexpr bool has(u32 layer) const { return bits[layer / 32] >> layer % 32 & 1; }
-  constexpr void add(u32 layer) { bits[layer / 32] |= 1u << layer % 32; }
-  constexpr bool operator==(const layer_set&) const = default;
-
-  static constexpr layer_set of(std::initializer_list<u32> layers) {
-    layer_set s;
-    for (const u32 layer : layers) s.add(layer);
-    return s;
-  }
-  // Every layer but number n, 2n, ... (counted from 1).
-  static constexpr layer_set all_but_every(u32 n) {
-    layer_set s;
-    for (u32 i = 0; i < most; ++i)
-      if ((i + 1) % n) s.add(i);
-    return s;
-  }
-  static constexpr layer_set up_to(u32 n) {
-    layer_set s;
-    for (u32 i = 0; i < n && i < most; ++i) s.add(i);
-    return s;
-  }
-  // Those of the first n layers.
-  constexpr layer_set first(u32 n) const {
-    layer_set s;
-    for (u32 i = 0; i < n; ++i)
-      if (has(i)) s.add(i);
-    return s;
-  }
-};
-
-// The keys that families share; a family lists its own in the order of its config's fields.
-namespace key {
-inline constexpr config_key vocab{"vocab", "vocab_size", "vocab_size", false, 1, 1 << 24},
-    dim{"dim", "hidden_size", "embedding_length", false, 1, 1 << 20},
-    hidden{"hidden", "intermediate_size", "feed_forward_length", false, 1, 1 << 22},
-    layers{"layers", "num_hidden_layers", "block_count", false, 1, layer_set::most},
-    heads{"heads", "num_attention_heads", "attention.head_count", false, 1, 4096},
-    kv_heads{"kv_heads", "num_key_value_heads", "attention.head_count_kv", true, 1, 4096},
-    head_dim{"head_dim", "head_dim", "attention.key_length", true, 2, 1024},
-    eps{"eps", "rms_norm_eps", "attention.layer_norm_rms_epsilon", true, 1e-12, 1e-1},
-    tied{"tied", "tie_word_embeddings", "tied", true, 0, 1},
-    attention_bias{"attention_bias", "attention_bias", "attention_bias", true, 0, 1},
-    mlp_bias{"mlp_bias", "mlp_bias", "mlp_bias", true, 0, 1},
-    expert_hidden{"expert_hidden", "moe_intermediate_size", "expert_feed_forward_length", false, 1, 1 << 22},
-    experts{"experts", "num_experts|num_local_experts|n_routed_experts", "expert_count", false, 1, 4096},
-    active{"active", "num_experts_per_tok", "expert_used_count", false, 1, 4096},
-    groups{"groups", "n_group", "expert_group_count", true, 1, 4096},
-    groups_kept{"groups_kept", "topk_group", "expert_group_used_count", true, 1, 4096},
-    weights_scale{"weights_scale", "routed_scaling_factor", "expert_weights_scale", true, 1e-6, 1e6},
-    dense_layers{"dense_layers", "first_k_dense_replace", "leading_dense_block_count", true, 0, layer_set::most},
-    renormalise{"renormalise", "norm_topk_prob", "expert_weights_norm", true, 0, 1},
-    window{"window", "sliding_window", "attention.sliding_window", true, 1, 1 << 28, everything},
-    sliding{"sliding", "layer_types|sliding_window_pattern", "attention.sliding_window_pattern", true, 1, layer_set::most},
-    // A rope's row names its part of rope_parameters and its base in GGUF; the range is that of partial_rotary_factor.
-    rope{"rope", "", "rope.freq_base", true, 1, 1},
-    partial_rope{"rope", "", "rope.freq_base", true, 1e-3, 1},
-    global_rope{"rope", "full_attention", "rope.freq_base", true, 1, 1},
-    local_rope{"local_rope", "sliding_attention", "rope.freq_base_swa", true, 1, 1};
-}  // namespace key
-
-enum class trouble : u8 { none, missing, not_a_number, not_a_bool, out_of_range, unknown_word, unsupported };
-
-// The first thing that is wrong with a config, as data: a static_assert or an Error is made of it.
-struct config_problem {
-  trouble what{};
-  std::string_view key{}, found{};
-  double least{}, most{};
-  std::string_view wanted{};
-};
+// Whether a file is of the family, by its model_type or architecture.
+template <class Family> constexpr bool is_of(std::string_view model_type, json config, naming as) {
+  if constexpr (requires { Family::is_gguf(model_type, config); })
+    if (as == naming::gguf) return Family::is_gguf(model_type, config);
+  return !model_type.empty() && model_type == name_in<Family>(as);
+}
 
 // A matrix of a layer that reads the stream, or cols numbers, and how many rows the config gives it.
 struct layer_matrix {
   role is{};
   u64 rows{}, cols{};
 };
+struct layer_matrices : small_vector<layer_matrix, 12> {
+  constexpr layer_matrices& add(role is, u64 rows, u64 cols = 0) {
+    if (rows) push({is, rows, cols});
+    return *this;
+  }
+  constexpr layer_matrices& attention(u64 heads, u64 kv_heads, u64 head_dim) {
+    return add(role::q, heads * head_dim).add(role::k, kv_heads * head_dim).add(role::v, kv_heads * head_dim);
+  }
+  constexpr layer_matrices& attention(const auto& c) { return attention(c.heads, c.kv_heads, c.head_dim); }
+  constexpr layer_matrices& mlp(u64 hidden) { return add(role::gate, hidden).add(role::up, hidden); }
+  constexpr layer_matrices& experts(u64 many, u64 hidden) {
+    return add(role::router, many).add(role::gate_experts, hidden).add(role::up_experts, hidden);
+  }
+  constexpr layer_matrices& shared_expert(u64 hidden) { return add(role::gate_shared, hidden).add(role::up_shared, hidden); }
+};
 
-// A feature that the family does not have: when the key is present it must be this literal.
-struct requirement { std::string_view hf, literal; };
+// What writing GGUF has to know of a model beside its keys; 0: it has none.
+struct model_shape {
+  u32 heads = 1, kv_heads = 0, experts = 0;
+  u32 key_heads = 0, value_heads = 0;  // of gated delta nets
+  bool tiled_in_gguf = false;          // GGUF has their value heads in another order
+  u32 ssm_groups = 0;                  // of state spaces
+  u32 nope = 0, value = 0;             // of latent attention
+  const layer_set* attends = nullptr;  // null: every layer does
+};
 
-template <u32 Layers> constexpr std::array<u8, Layers> order_of(layer_set second) {
-  std::array<u8, Layers> order{};
-  for (u32 i = 0; i < Layers; ++i) order[i] = second.has(i);
-  return order;
+// What families of attention and gated mlps share, unless they say otherwise.
+template <class C> struct usual_family {
+  using config = C;
+  using key = shared_keys<C>;
+  static constexpr std::array<relation<C>, 2> relations{multiple_of<&C::heads, &C::kv_heads>, even<&C::head_dim>};
+  static constexpr C finish(C c) {
+    c.kv_heads = c.kv_heads ? c.kv_heads : c.heads;
+    c.head_dim = c.head_dim || c.heads == 0 ? c.head_dim : c.dim / c.heads;
+    return c;
+  }
+  static constexpr layer_matrices matrices(const C& c, u32) { return layer_matrices{}.attention(c).mlp(c.hidden); }
+  static constexpr model_shape shape(const C& c) { return {.heads = c.heads, .kv_heads = c.kv_heads}; }
+  static constexpr auto names = common_names;
+};
+
+// ... and those whose every mlp is a mixture of experts.
+template <class C> struct experts_family : usual_family<C> {
+  static constexpr std::array<relation<C>, 3> relations{multiple_of<&C::heads, &C::kv_heads>, even<&C::head_dim>, at_most<&C::active, &C::experts>};
+  static constexpr layer_matrices matrices(const C& c, u32) { return layer_matrices{}.attention(c).experts(c.experts, c.expert_hidden); }
+  static constexpr model_shape shape(const C& c) { return {.heads = c.heads, .kv_heads = c.kv_heads, .experts = c.experts}; }
+  static constexpr auto names = expert_names;
+};
+
+// Groups of experts are of equal size, two experts or more, and those that are kept have enough for a token.
+template <class C> inline constexpr std::array<relation<C>, 3> expert_groups{
+    relation<C>{member_name<&C::groups>(), [](const C& c) { return c.experts % c.groups == 0 && (c.groups == 1 || c.experts / c.groups >= 2); },
+                "groups of equal size, two experts or more"},
+    relation<C>{member_name<&C::groups_kept>(), [](const C& c) { return c.experts / c.groups * c.groups_kept >= c.active; }, "enough groups for",
+                member_name<&C::active>()},
+    at_most<&C::groups_kept, &C::groups>};
+
+template <class C, std::size_t A, std::size_t B>
+constexpr auto operator+(const std::array<relation<C>, A>& a, const std::array<relation<C>, B>& b) {
+  std::array<relation<C>, A + B> all{};
+  for (std::size_t i = 0; i < A; ++i) all[i] = a[i];
+  for (std::size_t i = 0; i < B; ++i) all[A + i] = b[i];
+  return all;
 }
 
 }  // namespace cke

@@ -35,33 +35,14 @@ template <gemma3_config C> struct gemma3 : network<
   static constexpr gemma3_config config = C;
 };
 
-template <> struct family<"gemma3_text"> {
-  using config = gemma3_config;
-  template <config C> using type = gemma3<C>;
-  static constexpr std::string_view name = "gemma3_text", gguf_name = "gemma3", header = "cke/models/gemma3.hpp",
-                                    type_name = "cke::gemma3";
-  static constexpr config_key keys[] = {
-      key::vocab.or_default(), key::dim.or_default(), key::hidden.or_default(), key::layers.or_default(), key::heads.or_default(),
-      key::kv_heads, key::head_dim, key::window, key::sliding, key::eps, key::query_scalar, key::tied, key::global_rope, key::local_rope};
-  static constexpr requirement must_be[] = {
-      {"hidden_activation", "gelu_pytorch_tanh"}, {"hidden_act", "gelu_pytorch_tanh"}, {"attention_bias", "false"},
-      {"use_bidirectional_attention", "false"}, {"attn_logit_softcapping", "null"}, {"final_logit_softcapping", "null"}};
-  static constexpr config defaults{.vocab = 262208, .dim = 2304, .hidden = 9216, .layers = 26, .heads = 8, .kv_heads = 4, .window = 4096};
-  static constexpr config gguf_defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 1, .window = everything,
-                                        .query_scalar = 0};
-  static constexpr config finish(config c) {
-    c.sliding = c.sliding.first(c.layers);
-    // GGUF does not say it; llama.cpp knows the 27B model by its depth.
-    if (c.query_scalar.v == 0 && c.heads) c.query_scalar = c.layers == 62 ? c.dim / c.heads : c.head_dim;
-    return c;
-  }
-  static constexpr auto names = gemma_names + std::array{
-      name_rule{place::body, role::q_norm, 0, "model.layers.{}.self_attn.q_norm", "blk.{}.attn_q_norm", change::plus_one},
-      name_rule{place::body, role::k_norm, 0, "model.layers.{}.self_attn.k_norm", "blk.{}.attn_k_norm", change::plus_one}};
-};
-
-struct Gemma_3_270M : gemma3<gemma3_config{.vocab = 262144, .dim = 640, .hidden = 2048, .layers = 18, .heads = 4, .kv_heads = 1}> {};
-struct Gemma_3_1B : gemma3<gemma3_config{.vocab = 262144, .dim = 1152, .hidden = 6912, .layers = 26, .heads = 4, .kv_heads = 1}> {};
-struct Gemma_3_4B : gemma3<gemma3_config{.vocab = 262208, .dim = 2560, .hidden = 10240, .layers = 34, .heads = 8, .kv_heads = 4, .window = 1024, .rope = {.theta = 1e6, .rule = rope_scaling::linear, .factor = 8}}> {};
+struct Gemma_3_270M : gemma3<gemma3_config{
+    .vocab = 262144, .dim = 640, .hidden = 2048, .layers = 18, .heads = 4, .kv_heads = 1}> {};
+struct Gemma_3_1B : gemma3<gemma3_config{
+    .vocab = 262144, .dim = 1152, .hidden = 6912, .layers = 26, .heads = 4, .kv_heads = 1}> {};
+struct Gemma_3_4B : gemma3<gemma3_config{
+    .vocab = 262208, .dim = 2560, .hidden = 10240, .layers = 34, .heads = 8, .kv_heads = 4, .window = 1024,
+    .rope = {.theta = 1e6, .rule = rope_scaling::linear, .factor = 8}}> {};
 
 }  // namespace cke
+
+#include "files/gemma3.hpp"

@@ -2,7 +2,7 @@
 // glm4.hpp: GLM-4: half of every head turns, in adjacent pairs; norms on both sides of every branch.
 #pragma once
 
-#include "family.hpp"
+#include "card.hpp"
 
 namespace cke {
 
@@ -30,28 +30,12 @@ template <glm4_config C> struct glm4 : network<
   static constexpr glm4_config config = C;
 };
 
-template <> struct family<"glm4"> {
-  using config = glm4_config;
-  template <config C> using type = glm4<C>;
-  static constexpr std::string_view name = "glm4", header = "cke/models/glm4.hpp", type_name = "cke::glm4";
-  static constexpr config_key keys[] = {
-      key::vocab, key::dim, key::hidden, key::layers, key::heads, key::kv_heads, key::head_dim, key::eps, key::tied,
-      key::attention_bias, key::partial_rope};
-  static constexpr requirement must_be[] = {{"hidden_act", "silu"}};
-  static constexpr config defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 2, .eps = 1.5625e-07};
-  static constexpr config finish(config c) {
-    c.rope.dims = c.rope.dims ? c.rope.dims : c.head_dim / 2;
-    return c;
-  }
-  static constexpr auto names = common_names + std::array{
-      name_rule{place::body, role::norm, 1, "model.layers.{}.post_self_attn_layernorm", "blk.{}.post_attention_norm"},
-      name_rule{place::body, role::norm, 2, "model.layers.{}.post_attention_layernorm", "blk.{}.ffn_norm"},
-      name_rule{place::body, role::norm, 3, "model.layers.{}.post_mlp_layernorm", "blk.{}.post_ffw_norm"},
-      name_rule{place::body, role::gate, 0, "model.layers.{}.mlp.gate_up_proj[0]", "blk.{}.ffn_up[0]"},
-      name_rule{place::body, role::up, 0, "model.layers.{}.mlp.gate_up_proj[1]", "blk.{}.ffn_up[1]"}};
-};
-
-struct GLM_4_9B : glm4<glm4_config{.vocab = 151552, .dim = 4096, .hidden = 13696, .layers = 40, .heads = 32, .kv_heads = 2}> {};
-struct GLM_4_32B : glm4<glm4_config{.vocab = 151552, .dim = 6144, .hidden = 23040, .layers = 61, .heads = 48, .kv_heads = 2, .attention_bias = false}> {};
+struct GLM_4_9B : glm4<glm4_config{
+    .vocab = 151552, .dim = 4096, .hidden = 13696, .layers = 40, .heads = 32, .kv_heads = 2}> {};
+struct GLM_4_32B : glm4<glm4_config{
+    .vocab = 151552, .dim = 6144, .hidden = 23040, .layers = 61, .heads = 48, .kv_heads = 2,
+    .attention_bias = false}> {};
 
 }  // namespace cke
+
+#include "files/glm4.hpp"

@@ -2,7 +2,7 @@
 // glm4_moe.hpp: GLM-4.5: dense layers first, then experts chosen by sigmoid scores, with a shared one beside them.
 #pragma once
 
-#include "family.hpp"
+#include "card.hpp"
 
 namespace cke {
 
@@ -42,29 +42,13 @@ template <glm4_moe_config C> struct glm4_moe : network<
   static constexpr glm4_moe_config config = C;
 };
 
-template <> struct family<"glm4_moe"> {
-  using config = glm4_moe_config;
-  template <config C> using type = glm4_moe<C>;
-  static constexpr std::string_view name = "glm4_moe", gguf_name = "glm4moe", header = "cke/models/glm4_moe.hpp", type_name = "cke::glm4_moe";
-  static void to_gguf(const config&, json, auto put) { put("expert_gating_func", 2u); }  // sigmoid
-  static constexpr bool predicts_ahead = true;  // files have layers after the last, for speculation
-  static constexpr config_key keys[] = {
-      key::vocab, key::dim, key::hidden, key::expert_hidden, key::layers, key::heads, key::kv_heads, key::head_dim, key::experts, key::active,
-      {"shared", "n_shared_experts", "expert_shared_count", true, 1, 4096}, key::groups, key::groups_kept, key::dense_layers, key::weights_scale,
-      key::renormalise, {"qk_norm", "use_qk_norm", "qk_norm", true, 0, 1}, key::eps, key::tied, key::attention_bias, key::partial_rope};
-  static constexpr requirement must_be[] = {{"hidden_act", "silu"}};
-  static constexpr config defaults{.vocab = 0, .dim = 0, .hidden = 0, .expert_hidden = 0, .layers = 0, .heads = 0, .kv_heads = 8, .head_dim = 0,
-                                   .attention_bias = false, .rope = {.theta = 1e4}};
-  static constexpr config finish(config c) {
-    c.head_dim = c.head_dim || c.heads == 0 ? c.head_dim : c.dim / c.heads;
-    c.rope.dims = c.rope.dims ? c.rope.dims : c.head_dim / 2;
-    return c;
-  }
-  static constexpr auto names = expert_names + std::array{
-      name_rule{place::body, role::norm, 1, "model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"}};
-};
-
-struct GLM_4_5_Air : glm4_moe<glm4_moe_config{.vocab = 151552, .dim = 4096, .hidden = 10944, .expert_hidden = 1408, .layers = 46, .heads = 96, .kv_heads = 8}> {};
-struct GLM_4_5 : glm4_moe<glm4_moe_config{.vocab = 151552, .dim = 5120, .hidden = 12288, .expert_hidden = 1536, .layers = 92, .heads = 96, .kv_heads = 8, .experts = 160, .dense_layers = 3, .weights_scale = 2.5, .qk_norm = true}> {};
+struct GLM_4_5_Air : glm4_moe<glm4_moe_config{
+    .vocab = 151552, .dim = 4096, .hidden = 10944, .expert_hidden = 1408, .layers = 46, .heads = 96,
+    .kv_heads = 8}> {};
+struct GLM_4_5 : glm4_moe<glm4_moe_config{
+    .vocab = 151552, .dim = 5120, .hidden = 12288, .expert_hidden = 1536, .layers = 92, .heads = 96, .kv_heads = 8,
+    .experts = 160, .dense_layers = 3, .weights_scale = 2.5, .qk_norm = true}> {};
 
 }  // namespace cke
+
+#include "files/glm4_moe.hpp"

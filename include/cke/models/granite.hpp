@@ -2,7 +2,7 @@
 // granite.hpp: Granite (dense): llama with four multipliers: of embeddings, scores, branches and logits.
 #pragma once
 
-#include "family.hpp"
+#include "card.hpp"
 
 namespace cke {
 
@@ -23,13 +23,6 @@ constexpr attention_options granite_attend(const auto& c) {
           .scale = c.attention_multiplier, .qkv_bias = c.attention_bias, .out_bias = c.attention_bias};
 }
 
-namespace key {
-inline constexpr config_key embedding_multiplier{"embedding_multiplier", "embedding_multiplier", "embedding_scale", true, 1e-6, 1e6},
-    attention_multiplier{"attention_multiplier", "attention_multiplier", "attention.scale", true, 1e-6, 1e6},
-    residual_multiplier{"residual_multiplier", "residual_multiplier", "residual_scale", true, 1e-6, 1e6},
-    logits_scaling{"logits_scaling", "logits_scaling", "logit_scale", true, 1e-6, 1e6};
-}  // namespace key
-
 template <granite_config C> struct granite : network<
     embedding<C.vocab, C.dim>,
     scale<C.dim, C.embedding_multiplier>,
@@ -43,28 +36,12 @@ template <granite_config C> struct granite : network<
   static constexpr granite_config config = C;
 };
 
-template <> struct family<"granite"> {
-  using config = granite_config;
-  template <config C> using type = granite<C>;
-  static constexpr std::string_view name = "granite", header = "cke/models/granite.hpp", type_name = "cke::granite";
-  static constexpr config_key keys[] = {
-      key::vocab, key::dim, key::hidden, key::layers, key::heads, key::kv_heads, key::head_dim,
-      key::embedding_multiplier, key::attention_multiplier, key::residual_multiplier, key::logits_scaling, key::eps, key::tied,
-      key::attention_bias, key::mlp_bias, key::rope};
-  static constexpr requirement must_be[] = {{"hidden_act", "silu"}};
-  static constexpr config defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 0, .embedding_multiplier = 1, .attention_multiplier = 1,
-                                   .residual_multiplier = 1, .logits_scaling = 1, .eps = 1e-6, .tied = false, .rope = {.theta = 1e4}};
-  static constexpr config gguf_defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 0, .embedding_multiplier = 1,
-                                        .attention_multiplier = 0, .residual_multiplier = 1, .logits_scaling = 1};
-  static constexpr config finish(config c) {
-    c.kv_heads = c.kv_heads ? c.kv_heads : c.heads;
-    c.head_dim = c.head_dim || c.heads == 0 ? c.head_dim : c.dim / c.heads;
-    return c;
-  }
-  static constexpr auto names = paired_names;
-};
-
-struct Granite_3_3_2B : granite<granite_config{.vocab = 49159, .dim = 2048, .hidden = 8192, .layers = 40, .heads = 32, .kv_heads = 8}> {};
-struct Granite_3_3_8B : granite<granite_config{.vocab = 49159, .dim = 4096, .hidden = 12800, .layers = 40, .heads = 32, .kv_heads = 8, .attention_multiplier = 0.0078125, .logits_scaling = 16}> {};
+struct Granite_3_3_2B : granite<granite_config{
+    .vocab = 49159, .dim = 2048, .hidden = 8192, .layers = 40, .heads = 32, .kv_heads = 8}> {};
+struct Granite_3_3_8B : granite<granite_config{
+    .vocab = 49159, .dim = 4096, .hidden = 12800, .layers = 40, .heads = 32, .kv_heads = 8,
+    .attention_multiplier = 0.0078125, .logits_scaling = 16}> {};
 
 }  // namespace cke
+
+#include "files/granite.hpp"

@@ -2,7 +2,7 @@
 // llama.hpp: Llama 1 to 3 and what shares its shape: SmolLM2, and Mistral in GGUF files.
 #pragma once
 
-#include "family.hpp"
+#include "card.hpp"
 
 namespace cke {
 
@@ -32,31 +32,27 @@ template <llama_config C> struct llama : network<
   static constexpr llama_config config = C;
 };
 
-template <> struct family<"llama"> {
-  using config = llama_config;
-  template <config C> using type = llama<C>;
-  static constexpr std::string_view name = "llama", header = "cke/models/llama.hpp", type_name = "cke::llama";
-  static constexpr config_key keys[] = {
-      key::vocab, key::dim, key::hidden, key::layers, key::heads, key::kv_heads, key::head_dim, key::eps,
-      key::tied, key::attention_bias, key::mlp_bias, key::rope};
-  static constexpr requirement must_be[] = {{"hidden_act", "silu"}};
-  static constexpr config defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0,
-                                   .kv_heads = 0, .eps = 1e-6, .rope = {.theta = 1e4}};
-  static constexpr config finish(config c) {
-    c.kv_heads = c.kv_heads ? c.kv_heads : c.heads;
-    c.head_dim = c.head_dim || c.heads == 0 ? c.head_dim : c.dim / c.heads;
-    return c;
-  }
-  static constexpr auto names = paired_names;
-};
-
 inline constexpr rotary llama3_rope{.theta = 5e5, .rule = rope_scaling::llama3, .factor = 32, .low = 1, .high = 4, .original = 8192};
 
-struct SmolLM2_135M : llama<llama_config{.vocab = 49152, .dim = 576, .hidden = 1536, .layers = 30, .heads = 9, .kv_heads = 3, .tied = true, .rope = {.theta = 1e5}}> {};
-struct SmolLM2_360M : llama<llama_config{.vocab = 49152, .dim = 960, .hidden = 2560, .layers = 32, .heads = 15, .kv_heads = 5, .tied = true, .rope = {.theta = 1e5}}> {};
-struct SmolLM2_1_7B : llama<llama_config{.vocab = 49152, .dim = 2048, .hidden = 8192, .layers = 24, .heads = 32, .kv_heads = 32, .tied = true, .rope = {.theta = 1.3e5}}> {};
-struct Llama_3_2_1B : llama<llama_config{.vocab = 128256, .dim = 2048, .hidden = 8192, .layers = 16, .heads = 32, .kv_heads = 8, .tied = true, .rope = llama3_rope}> {};
-struct Llama_3_2_3B : llama<llama_config{.vocab = 128256, .dim = 3072, .hidden = 8192, .layers = 28, .heads = 24, .kv_heads = 8, .tied = true, .rope = llama3_rope}> {};
-struct Llama_3_1_8B : llama<llama_config{.vocab = 128256, .dim = 4096, .hidden = 14336, .layers = 32, .heads = 32, .kv_heads = 8, .rope = {.theta = 5e5, .rule = rope_scaling::llama3, .factor = 8, .low = 1, .high = 4, .original = 8192}}> {};
+struct SmolLM2_135M : llama<llama_config{
+    .vocab = 49152, .dim = 576, .hidden = 1536, .layers = 30, .heads = 9, .kv_heads = 3, .tied = true,
+    .rope = {.theta = 1e5}}> {};
+struct SmolLM2_360M : llama<llama_config{
+    .vocab = 49152, .dim = 960, .hidden = 2560, .layers = 32, .heads = 15, .kv_heads = 5, .tied = true,
+    .rope = {.theta = 1e5}}> {};
+struct SmolLM2_1_7B : llama<llama_config{
+    .vocab = 49152, .dim = 2048, .hidden = 8192, .layers = 24, .heads = 32, .kv_heads = 32, .tied = true,
+    .rope = {.theta = 1.3e5}}> {};
+struct Llama_3_2_1B : llama<llama_config{
+    .vocab = 128256, .dim = 2048, .hidden = 8192, .layers = 16, .heads = 32, .kv_heads = 8, .tied = true,
+    .rope = llama3_rope}> {};
+struct Llama_3_2_3B : llama<llama_config{
+    .vocab = 128256, .dim = 3072, .hidden = 8192, .layers = 28, .heads = 24, .kv_heads = 8, .tied = true,
+    .rope = llama3_rope}> {};
+struct Llama_3_1_8B : llama<llama_config{
+    .vocab = 128256, .dim = 4096, .hidden = 14336, .layers = 32, .heads = 32, .kv_heads = 8,
+    .rope = {.theta = 5e5, .rule = rope_scaling::llama3, .factor = 8, .low = 1, .high = 4, .original = 8192}}> {};
 
 }  // namespace cke
+
+#include "files/llama.hpp"

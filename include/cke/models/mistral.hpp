@@ -2,7 +2,7 @@
 // mistral.hpp: Mistral: llama with a window on every layer. As GGUF it is a llama, whose window is not used.
 #pragma once
 
-#include "family.hpp"
+#include "card.hpp"
 
 namespace cke {
 
@@ -33,24 +33,14 @@ template <mistral_config C> struct mistral : network<
   static constexpr mistral_config config = C;
 };
 
-template <> struct family<"mistral"> {
-  using config = mistral_config;
-  template <config C> using type = mistral<C>;
-  static constexpr std::string_view name = "mistral", gguf_name = "", gguf_architecture = "llama", header = "cke/models/mistral.hpp", type_name = "cke::mistral";
-  static constexpr config_key keys[] = {
-      key::vocab, key::dim, key::hidden, key::layers, key::heads, key::kv_heads, key::head_dim, key::window, key::eps, key::tied, key::rope};
-  static constexpr requirement must_be[] = {{"hidden_act", "silu"}};
-  static constexpr config defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 8,
-                                   .window = 4096, .eps = 1e-6, .rope = {.theta = 1e4}};
-  static constexpr config finish(config c) {
-    c.head_dim = c.head_dim || c.heads == 0 ? c.head_dim : c.dim / c.heads;
-    return c;
-  }
-  static constexpr auto names = paired_names;
-};
-
-struct Mistral_7B_v0_1 : mistral<mistral_config{.vocab = 32000, .dim = 4096, .hidden = 14336, .layers = 32, .heads = 32, .kv_heads = 8, .window = 4096, .rope = {.theta = 1e4}}> {};
-struct Mistral_7B_v0_3 : mistral<mistral_config{.vocab = 32768, .dim = 4096, .hidden = 14336, .layers = 32, .heads = 32, .kv_heads = 8}> {};
-struct Mistral_Nemo_12B : mistral<mistral_config{.vocab = 131072, .dim = 5120, .hidden = 14336, .layers = 40, .heads = 32, .kv_heads = 8, .head_dim = 128}> {};
+struct Mistral_7B_v0_1 : mistral<mistral_config{
+    .vocab = 32000, .dim = 4096, .hidden = 14336, .layers = 32, .heads = 32, .kv_heads = 8, .window = 4096,
+    .rope = {.theta = 1e4}}> {};
+struct Mistral_7B_v0_3 : mistral<mistral_config{
+    .vocab = 32768, .dim = 4096, .hidden = 14336, .layers = 32, .heads = 32, .kv_heads = 8}> {};
+struct Mistral_Nemo_12B : mistral<mistral_config{
+    .vocab = 131072, .dim = 5120, .hidden = 14336, .layers = 40, .heads = 32, .kv_heads = 8, .head_dim = 128}> {};
 
 }  // namespace cke
+
+#include "files/mistral.hpp"

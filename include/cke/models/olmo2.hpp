@@ -2,7 +2,7 @@
 // olmo2.hpp: OLMo 2: norms after each branch, none before; q and k are normed over all heads together.
 #pragma once
 
-#include "family.hpp"
+#include "card.hpp"
 
 namespace cke {
 
@@ -32,28 +32,15 @@ template <olmo2_config C> struct olmo2 : network<
   static constexpr olmo2_config config = C;
 };
 
-template <> struct family<"olmo2"> {
-  using config = olmo2_config;
-  template <config C> using type = olmo2<C>;
-  static constexpr std::string_view name = "olmo2", header = "cke/models/olmo2.hpp", type_name = "cke::olmo2";
-  static constexpr config_key keys[] = {
-      key::vocab, key::dim, key::hidden, key::layers, key::heads, key::kv_heads, key::head_dim, key::eps, key::tied,
-      key::attention_bias, key::rope};
-  static constexpr requirement must_be[] = {{"hidden_act", "silu"}};
-  static constexpr config defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 0, .eps = 1e-5, .rope = {.theta = 1e4}};
-  static constexpr config finish(config c) {
-    c.kv_heads = c.kv_heads ? c.kv_heads : c.heads;
-    c.head_dim = c.head_dim || c.heads == 0 ? c.head_dim : c.dim / c.heads;
-    return c;
-  }
-  static constexpr auto names = common_names + std::array{
-      name_rule{place::body, role::norm, 0, "model.layers.{}.post_attention_layernorm", "blk.{}.post_attention_norm"},
-      name_rule{place::body, role::norm, 1, "model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"}};
-};
-
-struct OLMo_2_1B : olmo2<olmo2_config{.vocab = 100352, .dim = 2048, .hidden = 8192, .layers = 16, .heads = 16, .kv_heads = 16}> {};
-struct OLMo_2_7B : olmo2<olmo2_config{.vocab = 100352, .dim = 4096, .hidden = 11008, .layers = 32, .heads = 32, .kv_heads = 32}> {};
-struct OLMo_2_13B : olmo2<olmo2_config{.vocab = 100352, .dim = 5120, .hidden = 13824, .layers = 40, .heads = 40, .kv_heads = 40}> {};
-struct OLMo_2_32B : olmo2<olmo2_config{.vocab = 100352, .dim = 5120, .hidden = 27648, .layers = 64, .heads = 40, .kv_heads = 8}> {};
+struct OLMo_2_1B : olmo2<olmo2_config{
+    .vocab = 100352, .dim = 2048, .hidden = 8192, .layers = 16, .heads = 16, .kv_heads = 16}> {};
+struct OLMo_2_7B : olmo2<olmo2_config{
+    .vocab = 100352, .dim = 4096, .hidden = 11008, .layers = 32, .heads = 32, .kv_heads = 32}> {};
+struct OLMo_2_13B : olmo2<olmo2_config{
+    .vocab = 100352, .dim = 5120, .hidden = 13824, .layers = 40, .heads = 40, .kv_heads = 40}> {};
+struct OLMo_2_32B : olmo2<olmo2_config{
+    .vocab = 100352, .dim = 5120, .hidden = 27648, .layers = 64, .heads = 40, .kv_heads = 8}> {};
 
 }  // namespace cke
+
+#include "files/olmo2.hpp"

@@ -2,7 +2,7 @@
 // olmoe.hpp: OLMoE: a norm on all of q and all of k; softmax-routed experts whose weights stay as they are.
 #pragma once
 
-#include "family.hpp"
+#include "card.hpp"
 
 namespace cke {
 
@@ -34,23 +34,9 @@ template <olmoe_config C> struct olmoe : network<
   static constexpr olmoe_config config = C;
 };
 
-template <> struct family<"olmoe"> {
-  using config = olmoe_config;
-  template <config C> using type = olmoe<C>;
-  static constexpr std::string_view name = "olmoe", header = "cke/models/olmoe.hpp", type_name = "cke::olmoe";
-  static constexpr config_key keys[] = {
-      key::vocab, key::dim, {"expert_hidden", "intermediate_size", "feed_forward_length", false, 1, 1 << 22}, key::layers, key::heads,
-      key::kv_heads, key::head_dim, key::experts.or_default(), key::active.or_default(), key::renormalise, key::eps, key::tied, key::attention_bias, key::rope};
-  static constexpr requirement must_be[] = {{"hidden_act", "silu"}, {"clip_qkv", "null"}};
-  static constexpr config defaults{.vocab = 0, .dim = 0, .expert_hidden = 0, .layers = 0, .heads = 0, .kv_heads = 0, .experts = 64, .active = 8};
-  static constexpr config finish(config c) {
-    c.kv_heads = c.kv_heads ? c.kv_heads : c.heads;
-    c.head_dim = c.head_dim || c.heads == 0 ? c.head_dim : c.dim / c.heads;
-    return c;
-  }
-  static constexpr auto names = expert_names;
-};
-
-struct OLMoE_1B_7B : olmoe<olmoe_config{.vocab = 50304, .dim = 2048, .expert_hidden = 1024, .layers = 16, .heads = 16, .kv_heads = 16}> {};
+struct OLMoE_1B_7B : olmoe<olmoe_config{
+    .vocab = 50304, .dim = 2048, .expert_hidden = 1024, .layers = 16, .heads = 16, .kv_heads = 16}> {};
 
 }  // namespace cke
+
+#include "files/olmoe.hpp"

@@ -2,7 +2,7 @@
 // qwen2.hpp: Qwen2 and Qwen2.5 (dense): llama plus a bias on q, k and v.
 #pragma once
 
-#include "family.hpp"
+#include "card.hpp"
 
 namespace cke {
 
@@ -32,26 +32,15 @@ template <qwen2_config C> struct qwen2 : network<
   static constexpr qwen2_config config = C;
 };
 
-template <> struct family<"qwen2"> {
-  using config = qwen2_config;
-  template <config C> using type = qwen2<C>;
-  static constexpr std::string_view name = "qwen2", header = "cke/models/qwen2.hpp", type_name = "cke::qwen2";
-  static constexpr config_key keys[] = {
-      key::vocab, key::dim, key::hidden, key::layers, key::heads, key::kv_heads, key::head_dim, key::eps, key::tied, key::rope};
-  static constexpr requirement must_be[] = {{"hidden_act", "silu"}, {"use_sliding_window", "false"}};
-  static constexpr config defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 0,
-                                   .tied = false, .rope = {.theta = 1e4}};
-  static constexpr config finish(config c) {
-    c.kv_heads = c.kv_heads ? c.kv_heads : c.heads;
-    c.head_dim = c.head_dim || c.heads == 0 ? c.head_dim : c.dim / c.heads;
-    return c;
-  }
-  static constexpr auto names = common_names;
-};
-
-struct Qwen2_5_0_5B : qwen2<qwen2_config{.vocab = 151936, .dim = 896, .hidden = 4864, .layers = 24, .heads = 14, .kv_heads = 2}> {};
-struct Qwen2_5_1_5B : qwen2<qwen2_config{.vocab = 151936, .dim = 1536, .hidden = 8960, .layers = 28, .heads = 12, .kv_heads = 2}> {};
-struct Qwen2_5_3B : qwen2<qwen2_config{.vocab = 151936, .dim = 2048, .hidden = 11008, .layers = 36, .heads = 16, .kv_heads = 2}> {};
-struct Qwen2_5_7B : qwen2<qwen2_config{.vocab = 152064, .dim = 3584, .hidden = 18944, .layers = 28, .heads = 28, .kv_heads = 4, .tied = false}> {};
+struct Qwen2_5_0_5B : qwen2<qwen2_config{
+    .vocab = 151936, .dim = 896, .hidden = 4864, .layers = 24, .heads = 14, .kv_heads = 2}> {};
+struct Qwen2_5_1_5B : qwen2<qwen2_config{
+    .vocab = 151936, .dim = 1536, .hidden = 8960, .layers = 28, .heads = 12, .kv_heads = 2}> {};
+struct Qwen2_5_3B : qwen2<qwen2_config{
+    .vocab = 151936, .dim = 2048, .hidden = 11008, .layers = 36, .heads = 16, .kv_heads = 2}> {};
+struct Qwen2_5_7B : qwen2<qwen2_config{
+    .vocab = 152064, .dim = 3584, .hidden = 18944, .layers = 28, .heads = 28, .kv_heads = 4, .tied = false}> {};
 
 }  // namespace cke
+
+#include "files/qwen2.hpp"

@@ -2,7 +2,7 @@
 // qwen3.hpp: Qwen3 (dense): llama plus a norm on every head of q and k.
 #pragma once
 
-#include "family.hpp"
+#include "card.hpp"
 
 namespace cke {
 
@@ -32,29 +32,19 @@ template <qwen3_config C> struct qwen3 : network<
   static constexpr qwen3_config config = C;
 };
 
-template <> struct family<"qwen3"> {
-  using config = qwen3_config;
-  template <config C> using type = qwen3<C>;
-  static constexpr std::string_view name = "qwen3", header = "cke/models/qwen3.hpp", type_name = "cke::qwen3";
-  static constexpr config_key keys[] = {
-      key::vocab, key::dim, key::hidden, key::layers, key::heads, key::kv_heads, key::head_dim, key::eps,
-      key::tied, key::attention_bias, key::rope};
-  static constexpr requirement must_be[] = {
-      {"hidden_act", "silu"}, {"use_sliding_window", "false"}, {"mlp_bias", "false"}};
-  static constexpr config defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0,
-                                   .kv_heads = 0, .tied = false, .rope = {.theta = 1e6}};
-  static constexpr config finish(config c) {
-    c.kv_heads = c.kv_heads ? c.kv_heads : c.heads;
-    return c;
-  }
-  static constexpr auto names = common_names;
-};
-
-struct Qwen3_0_6B : qwen3<qwen3_config{.vocab = 151936, .dim = 1024, .hidden = 3072, .layers = 28, .heads = 16, .kv_heads = 8}> {};
-struct Qwen3_1_7B : qwen3<qwen3_config{.vocab = 151936, .dim = 2048, .hidden = 6144, .layers = 28, .heads = 16, .kv_heads = 8}> {};
-struct Qwen3_4B : qwen3<qwen3_config{.vocab = 151936, .dim = 2560, .hidden = 9728, .layers = 36, .heads = 32, .kv_heads = 8}> {};
-struct Qwen3_8B : qwen3<qwen3_config{.vocab = 151936, .dim = 4096, .hidden = 12288, .layers = 36, .heads = 32, .kv_heads = 8, .tied = false}> {};
-struct Qwen3_14B : qwen3<qwen3_config{.vocab = 151936, .dim = 5120, .hidden = 17408, .layers = 40, .heads = 40, .kv_heads = 8, .tied = false}> {};
-struct Qwen3_32B : qwen3<qwen3_config{.vocab = 151936, .dim = 5120, .hidden = 25600, .layers = 64, .heads = 64, .kv_heads = 8, .tied = false}> {};
+struct Qwen3_0_6B : qwen3<qwen3_config{
+    .vocab = 151936, .dim = 1024, .hidden = 3072, .layers = 28, .heads = 16, .kv_heads = 8}> {};
+struct Qwen3_1_7B : qwen3<qwen3_config{
+    .vocab = 151936, .dim = 2048, .hidden = 6144, .layers = 28, .heads = 16, .kv_heads = 8}> {};
+struct Qwen3_4B : qwen3<qwen3_config{
+    .vocab = 151936, .dim = 2560, .hidden = 9728, .layers = 36, .heads = 32, .kv_heads = 8}> {};
+struct Qwen3_8B : qwen3<qwen3_config{
+    .vocab = 151936, .dim = 4096, .hidden = 12288, .layers = 36, .heads = 32, .kv_heads = 8, .tied = false}> {};
+struct Qwen3_14B : qwen3<qwen3_config{
+    .vocab = 151936, .dim = 5120, .hidden = 17408, .layers = 40, .heads = 40, .kv_heads = 8, .tied = false}> {};
+struct Qwen3_32B : qwen3<qwen3_config{
+    .vocab = 151936, .dim = 5120, .hidden = 25600, .layers = 64, .heads = 64, .kv_heads = 8, .tied = false}> {};
 
 }  // namespace cke
+
+#include "files/qwen3.hpp"

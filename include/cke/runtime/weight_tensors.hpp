@@ -73,10 +73,11 @@ template <class P, tensor_source S, class Names> class weight_tensors {
   CKE_OUT_OF_LINE weight_place find(const weight& w) {
     const name_rule& rule = name_of(names_, w.where, w.slot);
     const change was = rule.in_file(as_);
-    const auto name = [&](u32 which, u32 expert) { return tensor_name(alternative(rule.in(as_), which), w.slot.bias, w.layer, expert); };
-    u32 which = 0;  // the first of the names that the file has
-    while (!alternative(rule.in(as_), which).empty() && !from_.find(name(which, 0))) ++which;
-    if (alternative(rule.in(as_), which).empty()) which = 0;
+    const spellings& names = rule.in(as_);
+    const auto name = [&](u32 which, u32 expert) { return tensor_name(names[which], w.slot.bias, w.layer, expert); };
+    u32 which = 0;  // of the names, the first that the file has
+    while (which < names.count() && !from_.find(name(which, 0))) ++which;
+    if (which == names.count()) which = 0;
     const bool flat = of_heads(w.slot.is) && as_ == naming::hf;
     const u32 groups = groups_of(w);
     const bool apart = groups > 0 && name(which, 0) != name(which, 1);
@@ -95,7 +96,7 @@ template <class P, tensor_source S, class Names> class weight_tensors {
     for (u32 layer = 0; layer < P::layers; ++layer)
       for (const state_shape& s : P::unfused[P::kind_of[layer]].states)
         for (const role is : {role::k, role::v, role::k_norm})
-          if (s.shared) use(tensor_name(name_of(names_, place::body, {.is = is}).in(as_), false, layer, 0));
+          if (s.shared) use(tensor_name(name_of(names_, place::body, {.is = is}).in(as_)[0], false, layer, 0));
     for (std::size_t i = 0; i < used_.size(); ++i) {
       const std::string_view name = from_.tensors()[i].name;
       const bool harmless = as_ == naming::hf ? (P::tied && name == "lm_head.weight") || name.ends_with("rotary_emb.inv_freq")
@@ -129,21 +130,20 @@ template <class P, tensor_source S, class Names> class weight_tensors {
 
   // A vector counts as a matrix of one column.
   rows_in_tensor place_in_tensor(const name_rule& rule, u32 which, const weight& w) const {
-    const std::string_view name = alternative(rule.in(as_), which);
-    const tensor_part mine = part_of(name);
+    const spelling& mine = rule.in(as_)[which];
     const auto whole = [&](const weight_slot& s) {
       if (name_of(names_, w.where, s).in_file(as_) == change::transposed) return s.cols;
       return !s.quantisable ? s.rows * s.cols : of_experts(s.is) || of_heads(s.is) ? s.group : s.rows;
     };
-    const auto size = [&](const weight_slot& s) { return mine.of_head ? s.part : whole(s); };
+    const auto size = [&](const weight_slot& s) { return mine.take == taking::head_rows ? s.part : whole(s); };
     rows_in_tensor at{0, size(w.slot), size(w.slot), size(w.slot)};
-    if (mine.tensor == name) return at;
+    if (!mine.is_part()) return at;
     at.part = 0;
     for (const weight_slot& s : P::unfused[P::kind_of[w.layer]].slots) {
-      const tensor_part other = part_of(alternative(name_of(names_, w.where, s).in(as_), which));
-      if (s.bias != w.slot.bias || other.tensor != mine.tensor) continue;
+      const spelling& other = name_of(names_, w.where, s).in(as_)[which];
+      if (s.bias != w.slot.bias || !other.in_tensor_of(mine)) continue;
       at.part += size(s);
-      if (other.number < mine.number) at.first += size(s);
+      if (other.index < mine.index) at.first += size(s);
     }
     at.all = at.part * (whole(w.slot) / at.ours);
     return at;

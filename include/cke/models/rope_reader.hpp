@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// rope_reader.hpp: how files spell a rope: its base, its rule for long contexts, and the part of a head that it turns.
+#pragma once
+
+#include "config_reader.hpp"
+
+CKE_COLD_BEGIN
+namespace cke {
+
+// In rope_parameters or rope_scaling, or beside it; in GGUF a rope's own key names its base.
+inline constexpr config_key<rotary> rope_keys[] = {
+    bind<&rotary::dims>({}, "rope.dimension_count").range(0, 1024),
+    bind<&rotary::theta>(either("rope_theta", at_top("rope_theta"))).range(1, 1e12),
+    bind<&rotary::pairs>(),
+    bind<&rotary::rule>(either("rope_type", "type"), "rope.scaling.type"),
+    bind<&rotary::factor>("factor", "rope.scaling.factor").range(1e-3, 1e6),
+    bind<&rotary::low>("low_freq_factor").range(1e-6, 1e6),
+    bind<&rotary::high>("high_freq_factor").range(1e-6, 1e6),
+    bind<&rotary::beta_fast>("beta_fast", "rope.scaling.yarn_beta_fast").range(1e-6, 1e6),
+    bind<&rotary::beta_slow>("beta_slow", "rope.scaling.yarn_beta_slow").range(1e-6, 1e6),
+    bind<&rotary::mscale>("mscale", "rope.scaling.mscale").range(0, 1e6),
+    bind<&rotary::mscale_all>("mscale_all_dim", "rope.scaling.mscale").range(0, 1e6),
+    bind<&rotary::truncate>("truncate"),
+    bind<&rotary::attention_factor>("attention_factor", "rope.scaling.attn_factor").range(0, 1e6),
+    bind<&rotary::original>(either("original_max_position_embeddings", at_top("original_max_position_embeddings")),
+                            "rope.scaling.original_context_length").range(1, 1 << 28),
+    bind<&rotary::max_position>(at_top("max_position_embeddings"), "context_length").range(1, 1 << 28),
+    bind<&rotary::factors>()};
+static_assert(binds_each_member_once<rotary>(rope_keys));
+
+struct rule_word { std::string_view word; rope_scaling rule; };
+inline constexpr rule_word rule_words[] = {
+    {"default", rope_scaling::none}, {"none", rope_scaling::none}, {"linear", rope_scaling::linear},
+    {"dynamic", rope_scaling::dynamic}, {"llama3", rope_scaling::llama3}, {"yarn", rope_scaling::yarn},
+    {"longrope", rope_scaling::longrope}, {"su", rope_scaling::longrope}, {"proportional", rope_scaling::proportional}};
+
+struct rope_reader {
+  config_reader& from;
+  const config_field& key;
+  std::string_view in{};  // the key of the object below
+  json object{};          // where a config.json keeps the rope's numbers
+  constexpr rope_reader(config_reader& r, const config_field& k) : from(r), key(k) {
+    if (r.as != naming::hf) return;
+    const json now = r.root["rope_parameters"], part = now[k.layer_type];
+    in = now.present() || k.local ? "rope_parameters" : "rope_scaling";
+    object = part.is_object() ? part : now.present() ? now : k.local ? json{} : r.root["rope_scaling"];
+  }
+
+  CKE_OUT_OF_LINE constexpr void read(rotary& r) {
+    if (from.as == naming::hf)
+      for (const std::string_view name : {"rope_parameters", "rope_scaling"})
+        if (const json j = from.root[name]; j.present() && !j.is_object()) from.fail(trouble::not_a_number, name, j);
+    bool has_factor = false;
+    for (const config_key<rotary>& k : rope_keys) {
+      const config_reader::found f = find(k);
+      if (!f.value.present()) continue;
+      double v{};
+      if (k.number) from.whole_number(f, k.least, k.most, r.*k.number);
+      else if (k.flag) from.truth(f, r.*k.flag);
+      else if (k.real_number && from.number(f.key, f.value, k.least, k.most, v)) r.*k.real_number = v;
+      else if (k.rule) rule(f, r.rule);
+      has_factor = has_factor || k.real_number == &rotary::factor;
+    }
+    read_factors(r);
+    // 0: by how much the context grew
+    if (r.rule == rope_scaling::none) r.factor = 1;
+    else if (!has_factor && (r.rule == rope_scaling::yarn || r.rule == rope_scaling::longrope)) r.factor = 0;
+    else if (!has_factor && r.rule == rope_scaling::proportional) r.factor = 1;
+    else if (!has_factor) from.fail(trouble::missing, spelled("rope_parameters.factor", "rope_scaling.factor", "rope.scaling.factor"), {});
+    // Both are the length that the model was trained for when the config names only one.
+    if (r.rule == rope_scaling::none) r.original = 0;
+    else if (r.original == 0) r.original = r.max_position;
+  }
+
+  // The turned part of a head, once its size is known.
+  CKE_OUT_OF_LINE constexpr void read_part(rotary& r, u32 head_dim) {
+    double fraction = 1;
+    if (const json j = part(); j.present()) {
+      if (!key.partial && j.number() != 1) return from.fail(trouble::unsupported, part_key, j, 0, 0, "1");
+      if (!from.number(part_key, j, 1e-3, 1, fraction)) return;
+      r.dims = r.rule == rope_scaling::proportional ? 2 * static_cast<u32>(fraction * head_dim / 2) : static_cast<u32>(fraction * head_dim);
+    }
+    if (r.dims == 0) r.dims = head_dim;
+  }
+  constexpr void check_part(const rotary& r, u32 head_dim, std::string_view head_dim_key) {
+    if (r.dims <= head_dim && r.dims % 2 == 0) return;
+    const std::string_view gguf = "rope.dimension_count";
+    if (part().present()) from.fail(trouble::unsupported, part_key, part(), 0, 0, "an even number of dims of", head_dim_key);
+    else if (from.as == naming::gguf && !key.local && from.root[gguf].present())
+      from.fail(trouble::unsupported, gguf, {}, 0, 0, "an even number up to", head_dim_key);
+    else from.fail(trouble::unsupported, head_dim_key, {}, 0, 0, "an even number");
+  }
+
+  // What a message about the whole rope names.
+  constexpr std::string_view spelled() const {
+    if (from.as == naming::gguf || object.present()) return from.as == naming::gguf ? key.gguf[0].text : in;
+    return key.local ? "rope_local_base_freq" : "rope_theta";
+  }
+
+ private:
+  static constexpr std::string_view part_key = "partial_rotary_factor";
+
+  constexpr json part() const {
+    if (from.as == naming::gguf) return {};
+    const json j = object[part_key];
+    return j.present() ? j : from.root[part_key];
+  }
+  constexpr std::string_view spelled(std::string_view now, std::string_view before, std::string_view gguf) const {
+    return from.as == naming::gguf ? gguf : in == "rope_parameters" ? now : before;
+  }
+  // Of sliding layers GGUF and older configs say the base only.
+  constexpr config_reader::found find(const config_key<rotary>& k) const {
+    const bool base = k.real_number == &rotary::theta;
+    if (from.as == naming::gguf && base) return {key.gguf[0].text, from.root[key.gguf[0].text]};
+    if (from.as == naming::gguf) return key.local ? config_reader::found{} : from.find(k.gguf);
+    config_reader::found f{};
+    for (const spelling& n : k.hf) {
+      if (n.take == taking::top && key.local) continue;
+      f = {n.text, n.take == taking::top ? from.root[n.text] : object[n.text]};
+      if (f.value.present()) return f;
+    }
+    return key.local && base ? config_reader::found{"rope_local_base_freq", from.root["rope_local_base_freq"]} : f;
+  }
+  constexpr void rule(const config_reader::found& f, rope_scaling& to) {
+    for (const auto& w : rule_words)
+      if (f.value.is_text() && f.value.text() == w.word) { to = w.rule; return; }
+    from.fail(trouble::unknown_word, f.key, f.value, 0, 0, "default, linear, dynamic, llama3, yarn, longrope or proportional");
+  }
+  // In GGUF the lists are tensors; their reader shows them as "long_factor" and "short_factor".
+  constexpr void read_factors(rotary& r) {
+    if (r.rule != rope_scaling::longrope) return;
+    const json all = from.as == naming::hf ? object : from.root, longs = all["long_factor"], shorts = all["short_factor"];
+    const std::string_view long_key = spelled("rope_parameters.long_factor", "rope_scaling.long_factor", "rope_factors_long.weight"),
+                           short_key = spelled("rope_parameters.short_factor", "rope_scaling.short_factor", "rope_factors_short.weight");
+    if (!longs.present() || !shorts.present()) return from.fail(trouble::missing, longs.present() ? short_key : long_key, {});
+    if (!from.factors) return;
+    from.factors->long_count = from.list(long_key, longs, from.factors->longs);
+    from.factors->short_count = from.list(short_key, shorts, from.factors->shorts);
+    r.factors = from.factors;
+  }
+};
+
+}  // namespace cke
+CKE_COLD_END

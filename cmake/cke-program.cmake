@@ -11,6 +11,11 @@ if(PROJECT_IS_TOP_LEVEL)
 endif()
 set(CMAKE_CXX_EXTENSIONS OFF)
 
+# A check that this machine cannot run, and why: ./dev test lists them all at its end.
+function(cke_left_out check reason)
+  message(STATUS "cke: left out: ${check}: ${reason}")
+endfunction()
+
 set(cke_machine $<$<BOOL:${CKE_MARCH}>:-march=${CKE_MARCH}>)
 add_compile_options(-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Werror ${cke_machine})
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)

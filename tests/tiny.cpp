@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "family_status.hpp"
+
 using namespace cke;
 using namespace cke::graph;
 using namespace cke::io;
@@ -28,6 +30,9 @@ constexpr char tiny_config[] = R"({"model_type": "qwen3", "vocab_size": 1536, "h
 using tiny = from_config<tiny_config>;
 
 constexpr u32 context = 512;
+
+using family_status::column, family_status::establishes;
+std::string tiny_family() { return family_status::family_in(CKE_ASSETS "/tiny/config.json"); }
 
 nlohmann::json read_reference() {
   std::ifstream in(CKE_TEST_DATA "/tiny/reference.json");
@@ -58,6 +63,7 @@ TEST_CASE("tiny: text to ids as the tokenizers package does it") {
     const auto ids = prompt["ids"].get<std::vector<u32>>();
     CHECK(tokens.encode(prompt["prompt"].get<std::string>(), {.parse_special = true}) == ids);
   }
+  establishes(tiny_family(), {column::tokenizer});
 }
 
 TEST_CASE("tiny: its chat form, thinking on and off, is what its own template renders") {
@@ -69,6 +75,7 @@ TEST_CASE("tiny: its chat form, thinking on and off, is what its own template re
     CHECK(to_string(segments) == prompt["prompt"].get<std::string>());
     CHECK(encoder.encode(segments) == prompt["ids"].get<std::vector<u32>>());
   }
+  establishes(tiny_family(), {column::template_});
 }
 
 TEST_CASE("tiny: logits in f32 are those of transformers") {
@@ -83,6 +90,7 @@ TEST_CASE("tiny: logits in f32 are those of transformers") {
     const auto largest = std::ranges::max_element(session.logits()) - session.logits().begin();
     CHECK(std::abs(static_cast<double>(session.logits()[static_cast<std::size_t>(largest)]) - logits[0]) <= 1e-4);
   }
+  establishes(tiny_family(), {column::load_hf, column::logits});
 }
 
 TEST_CASE("tiny: greedy answers in f32 are those of transformers") {
@@ -96,6 +104,7 @@ TEST_CASE("tiny: greedy answers in f32 are those of transformers") {
     }
     CHECK(std::vector<u32>(answer.ids().begin(), answer.ids().end()) == want);
   }
+  establishes(tiny_family(), {column::generation});
 }
 
 TEST_CASE("tiny: answers from its own words, in bf16 as it is stored") {

@@ -46,13 +46,16 @@ TEST_CASE("kv_cache: every number has a place of its own inside its block, and r
                    values = random_row(u64{positions} * d, d + 1);
         for (u32 s = positions; s-- > 0;)
           cache::store(head.blocks(), s, d, &keys[u64{s} * d], &values[u64{s} * d]);
-        bool right = true;
+        looked_at all_keys, all_values;  // [position][dim]
         for (u32 s = 0; s < positions; ++s) {
           const auto k = kept(KV, &keys[u64{s} * d], d), v = kept(KV, &values[u64{s} * d], d);
-          for (u32 i = 0; i < d; ++i)
-            right = right && cache::key(head.blocks(), s, d, i) == k[i] && cache::value(head.blocks(), s, d, i) == v[i];
+          for (u32 i = 0; i < d; ++i) {
+            const float key = cache::key(head.blocks(), s, d, i), value = cache::value(head.blocks(), s, d, i);
+            all_keys.see(key == k[i], s, i, key, k[i]), all_values.see(value == v[i], s, i, value, v[i]);
+          }
         }
-        CHECK(right);
+        CHECK(all_keys);
+        CHECK(all_values);
         CHECK(std::equal(guard.begin(), guard.end(), head.bytes.end() - 64));
         // two by two, beside the last one: the same bytes
         const one_head<cache> twice(positions, d, guard.size());

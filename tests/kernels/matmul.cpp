@@ -118,7 +118,7 @@ TEST_CASE("matmul: close to double, and a token's bits do not depend on its comp
         // One rounding for each step of a chain, and some for scales.
         const bool integers = info(F).partner == dtype::q8_0 && !simd::is_scalar<Isa>;
         const double tolerance = 0x1p-24 * (4 + (integers ? cols / 32 : cols));
-        u32 wrong = 0;
+        looked_at all;
         for (u32 t = 0; t < most; ++t) {
           const auto xs = kept<F, Isa>(&x[u64{t} * cols], cols);
           for (u32 row = 0; row < rows; ++row) {
@@ -128,10 +128,11 @@ TEST_CASE("matmul: close to double, and a token's bits do not depend on its comp
               want += double{ws[k]} * xs[k];
               magnitude += std::abs(double{ws[k]} * xs[k]);
             }
-            wrong += !(std::abs(double{y[u64{t} * rows + row]} - want) <= tolerance * magnitude);
+            const double got = y[u64{t} * rows + row];
+            all.see(std::abs(got - want) <= tolerance * magnitude, t, row, got, want);
           }
         }
-        CHECK(wrong == 0);
+        CHECK(all);
       }
   });
 }

@@ -4,9 +4,11 @@
 
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <cmath>
 #include <cstring>
 #include <fstream>
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -75,23 +77,75 @@ inline std::vector<std::byte> random_file(cke::dtype t, u64 count, u32 seed) {
   return out;
 }
 
-// The greatest |a - b| / (1 + |b|); infinite for a NaN.
-inline double distance(const float* a, const float* b, u64 n) {
-  double worst = 0;
+// Where two rows of numbers differ most, for a message: in `width` columns, or one long row where that is 0.
+struct difference {
+  double apart{};            // the greatest |got - want| / (1 + |want|); infinite for a NaN
+  u64 at{}, differ{}, of{};  // where; how many numbers differ at all, of how many
+  u64 width{};
+  float got{}, want{};
+
+  bool operator<(double bound) const { return apart < bound; }
+  bool operator<=(double bound) const { return apart <= bound; }
+  bool operator==(double bound) const { return apart == bound; }
+  friend std::ostream& operator<<(std::ostream& out, const difference& d) {
+    if (d.differ == 0 && d.apart == 0) return out << "no difference";
+    out << d.apart << " at ";
+    if (d.width) out << "row " << d.at / d.width << ", column " << d.at % d.width;
+    else out << "number " << d.at;
+    const auto digits = out.precision(9);  // that tell all floats apart
+    out << ": " << d.got << " instead of " << d.want << " (" << d.differ << " of " << d.of << " differ)";
+    out.precision(digits);
+    return out;
+  }
+};
+inline difference distance(const float* a, const float* b, u64 n, u64 width = 0) {
+  difference worst{.of = n, .width = width};
   for (u64 i = 0; i < n; ++i) {
+    const bool same = std::bit_cast<u32>(a[i]) == std::bit_cast<u32>(b[i]);
+    if (same && std::isfinite(a[i])) continue;
     const double d = std::abs(double{a[i]} - double{b[i]}) / (1 + std::abs(double{b[i]}));
-    worst = d <= worst ? worst : std::isnan(d) ? HUGE_VAL : d;
+    if (!(d <= worst.apart) || worst.differ == 0) worst.apart = std::isnan(d) ? HUGE_VAL : d, worst.at = i, worst.got = a[i], worst.want = b[i];
+    worst.differ += !same;
   }
   return worst;
 }
-inline double distance(const std::vector<float>& a, const std::vector<float>& b) {
+inline difference distance(const std::vector<float>& a, const std::vector<float>& b, u64 width = 0) {
   REQUIRE(a.size() == b.size());
-  return distance(a.data(), b.data(), a.size());
+  return distance(a.data(), b.data(), a.size(), width);
 }
 
-inline bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+// Whether all bits are the same; a failed check prints where they are not.
+struct equality : difference {
+  explicit operator bool() const { return differ == 0; }
+};
+inline equality same_bits(const std::vector<float>& a, const std::vector<float>& b, u64 width = 0) {
+  if (a.size() != b.size()) return {{.apart = HUGE_VAL, .at = std::min(a.size(), b.size()), .differ = 1, .of = b.size()}};
+  return {distance(a, b, width)};
 }
+
+// Numbers that a test looks at one by one: a failed CHECK of it prints the worst of those that are wrong.
+class looked_at {
+ public:
+  void see(bool right, u64 row, u64 column, double got, double want) {
+    ++of_;
+    if (right) return;
+    const double apart = std::abs(got - want);
+    if (wrong_++ == 0 || !(apart <= apart_)) apart_ = apart, row_ = row, column_ = column, got_ = got, want_ = want;
+  }
+  explicit operator bool() const { return wrong_ == 0; }
+  friend std::ostream& operator<<(std::ostream& out, const looked_at& all) {
+    if (all.wrong_ == 0) return out << "all " << all.of_ << " right";
+    const auto digits = out.precision(17);
+    out << all.wrong_ << " of " << all.of_ << " wrong, the worst in row " << all.row_ << ", column " << all.column_ << ": " << all.got_ << " instead of "
+        << all.want_;
+    out.precision(digits);
+    return out;
+  }
+
+ private:
+  u64 of_{}, wrong_{}, row_{}, column_{};
+  double apart_{}, got_{}, want_{};
+};
 
 // Packed weights and registers begin at a cache line.
 struct cache_line {

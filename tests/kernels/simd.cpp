@@ -102,7 +102,7 @@ TEST_CASE("simd: a dot of 16-bit pairs is exact; bytes widen; stores saturate") 
 
 TEST_CASE("simd: every half and bfloat is read as by dtype.hpp, and written back") {
   for_each_simd([]<class Isa>() {
-    u32 wrong = 0;
+    looked_at halves, bfloats;  // a number's row is its bits
     for (u32 first = 0; first < 65536; first += Isa::lanes) {
       std::array<u16, Isa::lanes> in, f16, bf16;
       for (u32 i = 0; i < Isa::lanes; ++i) in[i] = static_cast<u16>(first + i);
@@ -112,15 +112,16 @@ TEST_CASE("simd: every half and bfloat is read as by dtype.hpp, and written back
       const auto af = lanes_of<Isa>(a), bf = lanes_of<Isa>(b);
       for (u32 i = 0; i < Isa::lanes; ++i) {
         const float want_a = from_f16(in[i]), want_b = from_bf16(in[i]);
-        if (std::isnan(want_a)) wrong += !std::isnan(af[i]);
-        else wrong += std::bit_cast<u32>(af[i]) != std::bit_cast<u32>(want_a) || f16[i] != in[i];
-        if (std::isnan(want_b)) wrong += !std::isnan(bf[i]) || !std::isnan(from_bf16(bf16[i]));
-        else
-          wrong += std::bit_cast<u32>(bf[i]) != std::bit_cast<u32>(want_b) ||
-                   (std::fpclassify(want_b) != FP_SUBNORMAL && bf16[i] != in[i]);
+        const auto same = [](float x, float y) { return std::bit_cast<u32>(x) == std::bit_cast<u32>(y); };
+        halves.see(std::isnan(want_a) ? std::isnan(af[i]) : same(af[i], want_a), in[i], 0, af[i], want_a);
+        if (!std::isnan(want_a)) halves.see(f16[i] == in[i], in[i], 1, f16[i], in[i]);
+        bfloats.see(std::isnan(want_b) ? std::isnan(bf[i]) : same(bf[i], want_b), in[i], 0, bf[i], want_b);
+        if (std::isnan(want_b)) bfloats.see(std::isnan(from_bf16(bf16[i])), in[i], 1, bf16[i], in[i]);
+        else if (std::fpclassify(want_b) != FP_SUBNORMAL) bfloats.see(bf16[i] == in[i], in[i], 1, bf16[i], in[i]);
       }
     }
-    CHECK(wrong == 0);
+    CHECK(halves);
+    CHECK(bfloats);
   });
 }
 
@@ -128,7 +129,7 @@ TEST_CASE("simd: halves and bfloats round to nearest even") {
   for_each_simd([]<class Isa>() {
     std::mt19937 random(11);
     const auto bits = [&] { return static_cast<u32>(random()); };
-    u32 wrong = 0;
+    looked_at halves, bfloats;
     for (u32 round = 0; round < 4000; ++round) {
       std::array<float, Isa::lanes> x;
       for (float& v : x)  // exponents of halves; often a tie
@@ -138,10 +139,13 @@ TEST_CASE("simd: halves and bfloats round to nearest even") {
       std::array<u16, Isa::lanes> f16, bf16;
       simd::store_f16<Isa>(f16.data(), simd::vf32<Isa>::load_unaligned(x.data()));
       simd::store_bf16<Isa>(bf16.data(), simd::vf32<Isa>::load_unaligned(x.data()));
-      for (u32 i = 0; i < Isa::lanes; ++i)
-        wrong += f16[i] != to_f16(x[i]) || bf16[i] != to_bf16(x[i]);
+      for (u32 i = 0; i < Isa::lanes; ++i) {
+        halves.see(f16[i] == to_f16(x[i]), round, i, f16[i], to_f16(x[i]));
+        bfloats.see(bf16[i] == to_bf16(x[i]), round, i, bf16[i], to_bf16(x[i]));
+      }
     }
-    CHECK(wrong == 0);
+    CHECK(halves);
+    CHECK(bfloats);
   });
 }
 

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "../family_status.hpp"
 #include "configs.hpp"
 
 namespace parity {
@@ -22,6 +23,7 @@ using namespace cke::io;
 using namespace cke::graph;
 using namespace cke::kernels;
 using namespace cke::runtime;
+using family_status::column, family_status::establishes, family_status::family_in;
 
 // mission.md 4.3: f32 against transformers. Numbers that were bf16, f16 or q8_0 and are computed
 // with as f32 are held to it too: the expected logits are those of the same upcast numbers.
@@ -143,6 +145,7 @@ template <const auto& Config> void check_directory(const std::string& name, u32 
   checkpoint from = open(name);
   CHECK(nlohmann::json::parse(content(dir + "config.json")) == nlohmann::json::parse(Config));
   check<Model<from_config<Config>, F32>>(from, expected(dir), exact, context);
+  establishes(family_in(dir + "config.json"), {column::config, column::load_hf, column::logits, column::generation});
   if (!io::detail::exists(dir + "published.json")) return;
   from.config = content(dir + "published.json");
   CHECK_NOTHROW(match_config<from_config<Config>>(from, context));
@@ -157,6 +160,7 @@ template <class M, class Formats> void check_gguf(const std::string& name, doubl
   CAPTURE(name);
   CHECK(d.relative <= tolerance);
   CHECK(greedy(model, want.ids, want.greedy.size()) == want.greedy);
+  establishes(std::string(name_in<typename M::family>(naming::hf)), {column::load_gguf, column::logits, column::generation});
 }
 
 // Of mixers that others compute in chunks of 64: after 1, 63, 64 and 65 ids, against transformers in float64.
@@ -181,7 +185,11 @@ template <const auto& Config, class InGguf = from_config<Config>> void check_fam
   const expected want(path + '/');
   check<model>(hf(path), want, exact);
   if (io::detail::exists(path + "/long.json")) check_lengths<model>(hf(path), path);
-  if (io::detail::exists(path + ".gguf")) check<Model<InGguf, F32>>(gguf_checkpoint(path + ".gguf"), want, exact);
+  const std::string family = family_in(path + "/config.json");
+  establishes(family, {column::config, column::load_hf, column::logits, column::generation});
+  if (!io::detail::exists(path + ".gguf")) return;
+  check<Model<InGguf, F32>>(gguf_checkpoint(path + ".gguf"), want, exact);
+  establishes(family, {column::load_gguf});
 }
 
 }  // namespace parity

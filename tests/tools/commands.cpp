@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // commands.cpp: every command as its user meets it, against what transformers said of the same files.
 #include <cmath>
+#include <cstdio>
 #include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
@@ -263,6 +265,82 @@ TEST_CASE("families: those that parity is tested for, by the names of both kinds
   CHECK(known == tested);
 }
 
+TEST_CASE("families: what tests established, from a folder, from one file, or from nowhere") {
+  const scratch dir;
+  const std::string parity = R"({"program": "test_parity", "commit": "0123abc", "families": {"qwen3": ["config", "logits"], "phi3": []}})";
+  const std::string tools = R"({"program": "test_tools", "commit": "0123abc", "families": {"qwen3": ["export"]}})";
+  fs::create_directory(dir / "status");
+  write(dir / "status/test_parity.json", parity);
+  write(dir / "status/test_tools.json", tools);
+  write(dir / "status/commit", "0123abc");
+  write(dir / "all.json", "[" + parity + "," + tools + "]");
+  for (const char* name : {"status", "all.json"}) {
+    const result text = cke({"families", "--status", dir / name});
+    CHECK_SUCCESS(text);
+    CHECK(text.out.find("commit 0123abc;") != text.out.npos);
+    std::map<std::string, std::vector<std::string>> rows;
+    std::istringstream lines(text.out);
+    for (std::string line; std::getline(lines, line);) {
+      std::istringstream words(line);
+      std::vector<std::string> row;
+      for (std::string word; words >> word;) row.push_back(word);
+      if (row.size() > 10) rows[row[0]] = {row.begin() + 2, row.begin() + 10};
+    }
+    CHECK(rows["model_type"] == std::vector<std::string>{"config", "load_hf", "load_gguf", "tokenizer", "template", "logits", "generation", "export"});
+    CHECK(rows["qwen3"] == std::vector<std::string>{"yes", "-", "-", "-", "-", "yes", "-", "yes"});
+    CHECK(rows["phi3"] == std::vector<std::string>(8, "-"));
+    for (const json& f : json::parse(cke({"families", "--json", "--status", dir / name}).out)) {
+      CHECK(f["established"]["logits"] == (f["model_type"] == "qwen3"));
+      CHECK(f["established"]["tokenizer"] == false);
+    }
+  }
+  // A command without a status beside it: one that was copied out of its build.
+  fs::create_directory(dir / "bin");
+  fs::copy_file(CKE_TOOL, dir / "bin/cke");
+  const auto alone = [&](const char* words) {
+    FILE* const out = popen(((dir / "bin/cke").string() + words).c_str(), "r");
+    REQUIRE(out != nullptr);
+    std::string text;
+    for (char part[4096]; const std::size_t n = std::fread(part, 1, sizeof part, out);) text.append(part, n);
+    CHECK(pclose(out) == 0);
+    return text;
+  };
+  CHECK(alone(" families").find("No tests have run in this build") != std::string::npos);
+  CHECK(json::parse(alone(" families --json"))[0]["established"].is_null());
+  fs::create_directories(dir / "share/cke");  // as `cmake --install` puts it
+  fs::copy_file(dir / "all.json", dir / "share/cke/family-status.json");
+  CHECK(alone(" families").find("commit 0123abc;") != std::string::npos);
+}
+
+TEST_CASE("families: a status that is damaged, or not there") {
+  const scratch dir;
+  for (const char* bad : {"", "{", "3", R"([{"commit": 1, "families": {}}])", R"({"commit": "a", "families": []})",
+                          R"({"commit": "a", "families": {"qwen3": "config"}})", R"({"commit": "a", "families": {"qwen3": ["speed"]}})"}) {
+    write(dir / "bad.json", bad);
+    CHECK_REFUSED(cke({"families", "--status", dir / "bad.json"}), "bad.json");
+  }
+  CHECK_REFUSED(cke({"families", "--status", dir / "none.json"}), "none.json");
+}
+
+TEST_CASE("kernels: every operation with its formats, as a table and as JSON") {
+  const result text = cke({"kernels"});
+  CHECK_SUCCESS(text);
+  const json all = json::parse(cke({"kernels", "--json"}).out);
+  CHECK(all["instruction_sets"][0] == "scalar");
+  CHECK(std::ranges::find(all["instruction_sets"], all["machine"]) != all["instruction_sets"].end());  // this build is for this machine
+  std::map<std::string, json> formats;
+  for (const json& k : all["kernels"]) {
+    const std::string operation = k["operation"];
+    CHECK(formats.emplace(operation, k["formats"]).second);
+    CHECK(text.out.find('\n' + operation + ' ') != text.out.npos);
+    CHECK(text.out.find(k["computes"].get<std::string>()) != text.out.npos);
+  }
+  CHECK(formats.size() == 41);
+  CHECK(formats["matmul"].size() == 18);
+  CHECK(formats["attend"] == json{"f32", "f16", "bf16", "q8_0"});
+  CHECK(formats["rmsnorm"] == json{"f32"});
+}
+
 TEST_CASE("template: no message spells a control token") {
   const scratch dir;
   const auto ids = [&](const std::string& content) {
@@ -326,7 +404,7 @@ TEST_CASE("inspect and build: for people, and as JSON") {
 
 TEST_CASE("help and version") {
   CHECK(cke({"--version"}).out.starts_with("cke "));
-  for (const char* command : {"run", "chat", "logits", "tokenize", "detokenize", "template", "inspect", "bench", "build"}) {
+  for (const char* command : {"run", "chat", "logits", "tokenize", "detokenize", "template", "inspect", "families", "kernels", "bench", "build"}) {
     CHECK(cke({"--help"}).out.find(command) != std::string::npos);
     CHECK_SUCCESS(cke({command, "--help"}));
   }

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "../family_status.hpp"
 #include "command.hpp"
 
 using namespace command;
@@ -86,6 +87,7 @@ TEST_CASE("quantize: a Hugging Face directory becomes the file that llama.cpp's 
     }
     // What is in a GGUF file already stays as it is.
     check_tensors(made(theirs, dir / "same.gguf", "BF16"), want);
+    family_status::establishes(family_status::family_in(entry.path() / "config.json"), {family_status::column::export_});
   }
 }
 

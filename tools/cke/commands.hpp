@@ -82,8 +82,14 @@ void inspect(const inspect_args& args);
 
 struct families_args {
   bool json = false;
+  std::optional<std::string> status;  // what tests established: their folder, or a file; absent: that of this build
 };
 void families(const families_args& args);
+
+struct kernels_args {
+  bool json = false;
+};
+void kernels(const kernels_args& args);
 
 struct quantize_args {
   std::string input, output, type;

@@ -139,8 +139,12 @@ class commands {
     i.add_flag("--plan", inspect_.plan, "also the program and its memory plan");
     i.add_flag("--json", inspect_.json, "as one JSON object");
 
-    CLI::App& f = add("families", "the families of models that it knows", [this] { families(families_); });
+    CLI::App& f = add("families", "the families of models that it knows, and what tests established of each", [this] { families(families_); });
     f.add_flag("--json", families_.json, "as one JSON array");
+    f.add_option("--status", families_.status, "what tests wrote, a folder or a file (that of this build, or of the one that was installed)")->type_name("FILE");
+
+    CLI::App& k = add("kernels", "the kernels of this build: operations, number formats, instruction sets", [this] { kernels(kernels_); });
+    k.add_flag("--json", kernels_.json, "as one JSON object");
 
     CLI::App& q = add("quantize", "write a GGUF file, which llama.cpp reads too", [this] { quantize(quantize_); });
     q.add_option("IN", quantize_.input, "a Hugging Face directory, or a .gguf file whose matrices are not quantised yet")->required();
@@ -227,6 +231,7 @@ class commands {
   template_args template_;
   inspect_args inspect_;
   families_args families_;
+  kernels_args kernels_;
   quantize_args quantize_;
   bench_args bench_;
   serve_args serve_;

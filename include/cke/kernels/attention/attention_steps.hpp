@@ -62,7 +62,7 @@ template <class Isa> struct kernel<opcode::head_norm_rope, dtype::f32, Isa> {
 };
 
 template <dtype KV, class Isa>
-  requires requires { kv_cache<KV, Isa>::block_bytes(0u); }
+  requires(is_cache_format(KV))
 struct kernel<opcode::kv_store, KV, Isa> {
   static void run(const kv_store_params& p, const work& w, u32 unit) {
     const auto [first, last] = tokens_of(w, unit);
@@ -110,7 +110,7 @@ constexpr u32 units_to_share(const attention_params& p, std::span<const segment>
 // from kv_heads on are those of every head, `cut` each, segment by segment; when all of a head's are
 // done, unit h puts its runs together.
 template <dtype KV, class Isa>
-  requires requires { kv_cache<KV, Isa>::block_bytes(0u); }
+  requires(is_cache_format(KV))
 struct kernel<opcode::attend, KV, Isa> {
   using core = head_attention<KV, Isa>;
 
@@ -221,7 +221,7 @@ template <dtype KV, class Isa> constexpr u64 attend_parts(const attention_params
 }
 
 template <dtype KV, class Isa>
-  requires requires { kv_cache<KV, Isa>::block_bytes(0u); }
+  requires(is_cache_format(KV))
 struct kernel<opcode::attend_quantize, KV, Isa> : kernel<opcode::attend, KV, Isa> {};
 
 }  // namespace cke::kernels

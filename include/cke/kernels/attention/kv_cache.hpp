@@ -11,6 +11,9 @@
 
 namespace cke::kernels {
 
+// What a cache can keep keys and values in.
+constexpr bool is_cache_format(dtype t) { return t == dtype::f32 || t == dtype::f16 || t == dtype::bf16 || t == dtype::q8_0; }
+
 // The blocks of one kv head: each in a page of its own (runtime/state.hpp), at the same offset.
 struct kv_blocks {
   std::byte* const* pages{};
@@ -27,8 +30,7 @@ struct kv_blocks {
 // q8_0      [width / 2][128][2] [64][width][2], then in both the scales: f16 [width / 32][128]
 // d is even; width is d rounded up to a multiple of 32. Only q8_0 writes the padding; none sees it.
 template <dtype KV, class Isa> struct kv_cache {
-  static_assert(KV == dtype::f32 || KV == dtype::f16 || KV == dtype::bf16 || KV == dtype::q8_0,
-                "cke: kv_cache: keys and values are f32, f16, bf16 or q8_0");
+  static_assert(is_cache_format(KV), "cke: kv_cache: keys and values are f32, f16, bf16 or q8_0");
   static constexpr bool scaled = KV == dtype::q8_0;
   using element = std::conditional_t<KV == dtype::f32, float, std::conditional_t<scaled, i8, u16>>;
   static constexpr u32 pair = KV == dtype::bf16 || scaled ? 2 : 1, group = 32;

@@ -1,0 +1,9 @@
+// expect: cke: parity: a kernel without a parity test; specialise parity::driver for its operation
+// expect: parity<(cke::registry::)?entry<\(?(cke::opcode\))?200, .*(scalar|avx2)
+#define CKE_TEST_DATA ""
+#include "../kernels/registry/parity.hpp"
+constexpr auto twirl = static_cast<cke::opcode>(200);
+template <class Isa> struct cke::kernels::kernel<twirl, cke::dtype::f32, Isa> {
+  static void run(const params&, const work&, u32) {}
+};
+template void parity::test_form<cke::registry::form<twirl, cke::dtype::f32>, cke::activation::silu>();

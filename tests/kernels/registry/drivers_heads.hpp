@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: MIT
+// drivers_heads.hpp: cases of the steps of attention, and of those of latent attention around the scores.
+#pragma once
+
+#include "drivers_rows.hpp"
+
+namespace parity {
+
+// cos and sin of any angles, for `positions` of `width` turned dims.
+inline void give_angles(parity_case& c, u32 positions, u32 width) {
+  for (const float angle : random_row(u64{positions} * (width / 2), 11, 3)) c.cos.push_back(std::cos(angle)), c.sin.push_back(std::sin(angle));
+}
+inline std::string heads_text(const params& p, split by) {
+  return std::to_string(p.heads) + " heads of " + std::to_string(p.head_dim) + ", " + std::to_string(p.kv_heads) + " of keys, " +
+         (by == split::kv_heads ? "by head" : "by tokens");
+}
+
+// q and k in, q and k out: normed, turned, or both.
+inline std::vector<parity_case> q_and_k_cases() {
+  std::vector<parity_case> all;
+  for (const u32 d : {6u, 40u, 64u})
+    for (const pairing pairs : {pairing::split, pairing::adjacent})
+      for (const split by : {split::kv_heads, split::tokens}) {
+        const params p{.heads = 6, .kv_heads = 2, .head_dim = d, .eps = 1e-6, .offset = pairs == pairing::split ? 0 : 1,
+                       .rope = {.dims = d - (d > 6 ? 8 : 0), .theta = 1e4, .pairs = pairs}};
+        parity_case c{.what = heads_text(p, by), .p = p, .tokens = row_tokens, .by = by, .units = 2, .within = 3e-6, .position = 3};
+        c.in = {random_rows(6 * d, 1, 2), random_rows(2 * d, 2, 2)}, c.out = c.in;  // a rope turns what is there
+        c.weights = {{.vector = random_row(d, 3)}, {.vector = random_row(d, 4)}};
+        give_angles(c, c.position + row_tokens, p.rope.dims);
+        all.push_back(c);
+        c.what += ", q alone", c.in.pop_back(), c.out.pop_back();
+        all.push_back(c);
+      }
+  return all;
+}
+template <> struct driver<opcode::head_norm> {
+  static std::vector<parity_case> cases(kernel_types) { return q_and_k_cases(); }
+};
+template <> struct driver<opcode::rope> {
+  static std::vector<parity_case> cases(kernel_types) { return q_and_k_cases(); }
+};
+template <> struct driver<opcode::head_norm_rope> {
+  static std::vector<parity_case> cases(kernel_types) { return q_and_k_cases(); }
+};
+
+// f<KV>() of a format that caches have.
+template <class F> void with_cache_format(dtype kv, F f) {
+  boost::hana::for_each(registry::formats_of<opcode::kv_store>, [&]<dtype KV>(boost::hana::integral_constant<dtype, KV>) {
+    if (KV == kv) f.template operator()<KV>();
+  });
+}
+constexpr u64 cache_offset = 192;  // of the layer's state in a page
+inline kv_place cache_of(dtype kv, u32 head_dim) {
+  kv_place place{cache_offset, 0, 1};
+  with_cache_format(kv, [&]<dtype KV>() { place.block_bytes = kv_cache<KV, isa::scalar>::block_bytes(head_dim); });
+  return place;
+}
+
+template <> struct driver<opcode::kv_store> {
+  static std::vector<parity_case> cases(kernel_types t) {
+    std::vector<parity_case> all;
+    for (const u32 d : {2u, 24u, 64u, 90u})
+      for (const u32 position : {0u, 117u})
+        for (const split by : {split::kv_heads, split::tokens}) {
+          const params p{.heads = 6, .kv_heads = 2, .head_dim = d};
+          parity_case c{.what = heads_text(p, by) + " from " + std::to_string(position), .p = p, .tokens = row_tokens, .by = by, .units = 2};
+          c.in = {random_rows(2 * d, 1, 2), random_rows(2 * d, 2, 2)}, c.position = position, c.kv = cache_of(t.first, d);
+          c.page_bytes = c.kv.offset + 2 * c.kv.block_bytes, c.pages.resize(2 * c.page_bytes);
+          with_cache_format(t.first, [&]<dtype KV>() { c.stored = stored<KV>; });
+          all.push_back(c);
+        }
+    return all;
+  }
+
+ private:
+  template <dtype KV> static std::vector<float> stored(const parity_case& c, const work& w) {
+    using cache = kv_cache<KV, isa::scalar>;
+    std::vector<float> out;
+    for (u32 h = 0; h < c.p.kv_heads; ++h)
+      for (u32 s = c.position; s < c.position + c.tokens; ++s)
+        for (u32 i = 0; i < c.p.head_dim; ++i) {
+          const kv_blocks head = blocks_of(w, w.segments[0], h);
+          out.push_back(cache::key(head, s, c.p.head_dim, i)), out.push_back(cache::value(head, s, c.p.head_dim, i));
+        }
+    return out;
+  }
+};
+
+// A cache of random keys and values, and queries of its last positions.
+inline parity_case attention_case(const params& p, dtype kv, u32 position, u32 tokens, split by, dtype form) {
+  // attention.cpp's bounds against PyTorch: bf16 rounds the weights, q8_0 also queries and weights to 16 bits
+  const double bound = kv == dtype::q8_0 ? 3e-2 : kv == dtype::bf16 ? 4e-3 : 4e-6;
+  parity_case c{.what = text(heads_text(p, by) + ", at " + std::to_string(position), p.heads * p.head_dim, form), .p = p, .tokens = tokens, .by = by};
+  c.within = std::max(bound, within_of(form, 0)), c.position = position;
+  c.in = {random_rows(p.heads * p.head_dim, 5, 2, tokens)}, c.out = {{.width = p.heads * p.head_dim, .as = form}};
+  c.kv = cache_of(kv, p.head_dim);
+  c.page_bytes = c.kv.offset + p.kv_heads * c.kv.block_bytes, c.pages.resize(ceil_div(position + tokens, key_block) * c.page_bytes);
+  std::vector<std::byte*> pages;
+  for (u64 at = 0; at < c.pages.size(); at += c.page_bytes) pages.push_back(&c.pages[at]);
+  const u32 wide = p.kv_heads * p.head_dim;
+  const auto k = random_row(u64{position + tokens} * wide, 6), v = random_row(u64{position + tokens} * wide, 7);
+  with_cache_format(kv, [&]<dtype KV>() {
+    for (u32 s = 0; s < position + tokens; ++s)
+      for (u32 h = 0; h < p.kv_heads; ++h)
+        kv_cache<KV, isa::scalar>::store({pages.data(), c.kv.offset + h * c.kv.block_bytes}, s, p.head_dim, &k[u64{s} * wide + h * p.head_dim],
+                                         &v[u64{s} * wide + h * p.head_dim]);
+  });
+  const segment one{0, tokens, position, {}};
+  const u32 shared = by == split::kv_heads ? units_to_share(p, {&one, 1}) : 0;
+  c.units = by == split::tiles ? p.kv_heads * ceil_div(tokens, unit_tokens) : p.kv_heads + p.kv_heads * shared, c.cut = shared;
+  return c;
+}
+inline std::vector<parity_case> attention_cases(dtype kv, std::initializer_list<dtype> forms) {
+  std::vector<parity_case> all;
+  for (const dtype form : forms) {
+    const params full{.heads = 8, .kv_heads = 2, .head_dim = 40, .window = everything}, near{.heads = 8, .kv_heads = 2, .head_dim = 40, .window = 50, .cap = 30};
+    for (const split by : {split::kv_heads, split::tiles})
+      for (const params& p : {full, near}) all.push_back(attention_case(p, kv, 121, row_tokens, by, form));
+    all.push_back(attention_case(full, kv, 1100, 2, split::kv_heads, form));                                                  // runs of keys, joined
+    all.push_back(attention_case({.heads = 10, .kv_heads = 1, .head_dim = 36, .window = everything, .scale = 0.2f}, kv, 64, 1, split::kv_heads, form));  // slices of heads
+  }
+  return all;
+}
+template <> struct driver<opcode::attend> {
+  static std::vector<parity_case> cases(kernel_types t) { return attention_cases(t.first, {dtype::f32}); }
+};
+template <> struct driver<opcode::attend_quantize> {
+  static std::vector<parity_case> cases(kernel_types t) {
+    std::vector<parity_case> all = attention_cases(t.first, {dtype::bf16, dtype::q8_0});
+    std::erase_if(all, [](const parity_case& c) { return c.out[0].as == dtype::q8_0 && c.out[0].width % 32 != 0; });
+    return all;
+  }
+};
+
+// ---- latent attention -----------------------------------------------------------------------------
+
+template <> struct driver<opcode::latent_key> {
+  static std::vector<parity_case> cases(kernel_types) {
+    std::vector<parity_case> all;
+    for (const u32 rank : {7u, 32u, 66u})
+      for (const u32 turned : {2u, 6u, 16u}) {
+        parity_case c{.what = std::to_string(rank) + " and " + std::to_string(turned), .tokens = row_tokens, .by = split::tokens, .units = 2, .within = 3e-6};
+        c.p = {.cols = rank, .eps = 1e-6, .rope = {.dims = turned, .theta = 1e4, .pairs = pairing::adjacent}};
+        c.in = {random_rows(rank + turned, 1, 2)}, c.out = {{.width = rank + turned}}, c.weights = {{.vector = random_row(rank, 2)}};
+        give_angles(c, row_tokens, turned);
+        all.push_back(c);
+      }
+    return all;
+  }
+};
+
+template <> struct driver<opcode::split_heads> {
+  static std::vector<parity_case> cases(kernel_types) {
+    std::vector<parity_case> all;
+    for (const dtype form : register_forms)
+      for (const u32 nope : widths_for(form)) {
+        const u32 heads = 3, turned = 6, kept = 10 + turned;
+        parity_case c{.what = text("heads", nope, form), .tokens = row_tokens, .by = split::tokens, .units = 2, .within = 3e-6};
+        c.p = {.cols = nope, .heads = heads, .head_dim = nope + turned, .rope = {.dims = turned, .theta = 1e4, .pairs = pairing::adjacent}};
+        c.in = {random_rows(heads * (nope + turned), 1, 2)};
+        c.out = {{.width = nope, .as = form, .runs = std::vector<u32>(heads, row_tokens), .rows = heads * row_tokens}, random_rows(heads * kept, 2)};
+        give_angles(c, row_tokens, turned);
+        all.push_back(c);
+        c.what += ", without a rope", c.p.rope = {}, c.p.head_dim = nope, c.in = {random_rows(heads * nope, 1)}, c.out.pop_back();
+        all.push_back(c);
+      }
+    return all;
+  }
+};
+
+}  // namespace parity

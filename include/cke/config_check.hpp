@@ -15,15 +15,6 @@
 CKE_COLD_BEGIN
 namespace cke {
 
-// Tensor names: the model's own, or its family's.
-template <class M> inline constexpr auto names_by_config = M::family::names_of(M::config);
-template <class M> constexpr const auto& names_of() {
-  if constexpr (requires { M::names; }) return M::names;
-  else if constexpr (requires { M::family::names_of(M::config); }) return names_by_config<M>;
-  else if constexpr (requires { M::family::names; }) return M::family::names;
-  else return common_names;
-}
-
 inline std::string number_text(double v) {
   char text[40];
   std::snprintf(text, sizeof text, "%.9g", v);

@@ -7,11 +7,15 @@
 
 #include "cke.h"
 #include "graph/describe.hpp"
-#include "io/checkpoint.hpp"
-#include "config_check.hpp"
+#include "io/tensor_index.hpp"
 #include "runtime/sequence.hpp"
 #include "session_file.hpp"
+#ifndef CKE_READS_NO_FILES  // set for units of the cke command, which reads files itself
+#include "io/checkpoint.hpp"
+#include "config_check.hpp"
+#endif
 
+CKE_COMPILED_ONCE
 namespace cke::door {
 
 inline int32_t write_error(cke_error* to, errc code, std::string_view what) noexcept {
@@ -101,6 +105,7 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   static const sequence& of(const cke_session* s) { return *reinterpret_cast<const sequence*>(s); }
 
   static cke_model* load(const char* path, const cke_options* o, cke_error* e) noexcept {
+#ifndef CKE_READS_NO_FILES
     return pointer<cke_model>(e, [&] {
       const checkpoint from = gguf_weights(gguf::read(path_of(path)));
       const model_options options = options_of(o);
@@ -108,6 +113,12 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
       match_config<M>(from, options.context);
       return new shared(std::make_shared<loaded>(from.tensors, from.name, from.as, names_of<M>(), options));
     });
+#else
+    static_cast<void>(o);
+    return pointer<cke_model>(e, [&]() -> shared* {
+      throw Error(errc::unsupported, path_of(path), "a library that cke made for itself", "one that cke build made: it reads files", "this one");
+    });
+#endif
   }
   static cke_model* from_tensors(const cke_tensor* tensors, std::size_t count, int32_t names, const char* source,
                                  const cke_options* o, cke_error* e) noexcept {

@@ -19,6 +19,7 @@ class fake_compiler {
     const std::string object = made.out.substr(0, made.out.size() - 1);
     write(path_, "#!/bin/sh\n"
                  "[ \"$1\" = --version ] && { echo fake 1; exit; }\n"
+                 "case \" $* \" in *' -dM '*) exit 1 ;; esac\n"  // it has no macros, so units are for any program
                  "echo \"$@\" >>'" + calls_.string() + "'\n"
                  "while [ \"$2\" != -o ]; do shift; done\n"
                  "case \"$FAKE\" in\n"

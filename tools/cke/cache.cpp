@@ -21,6 +21,9 @@
 #include <filesystem>
 #include <fstream>
 
+#ifdef CKE_COMPILED_PART
+#include "compiled_part.hpp"
+#endif
 #include "process.hpp"
 #include "sha256.hpp"
 #include "terminal.hpp"
@@ -92,16 +95,17 @@ std::vector<std::string> include_directories() {
   return found;
 }
 
+// As compiled/fingerprint.cmake computes it.
 std::string headers_fingerprint(const std::string& directory) {
-  std::vector<fs::path> files;
+  std::vector<std::string> files;
   std::error_code ignored;
   for (const auto& entry : fs::recursive_directory_iterator(directory + "/cke", ignored))
-    if (entry.is_regular_file()) files.push_back(entry.path());
+    if (entry.is_regular_file()) files.push_back(entry.path().lexically_relative(directory).generic_string());
   if (files.empty())
     throw Error(errc::file, directory, "cke's headers", "cke/export.hpp; set CKE_INCLUDE to the folders of headers", "none");
   std::ranges::sort(files);
   sha256 sum;
-  for (const fs::path& f : files) sum.add(f.string() + '\n' + sha256_of(read_text(f)) + '\n');
+  for (const std::string& f : files) sum.add(f + '\n' + sha256_of(read_text(fs::path(directory) / f)) + '\n');
   return sum.hex();
 }
 
@@ -128,20 +132,47 @@ struct recipe {
   std::string key;
 };
 
-recipe recipe_of(const unit& u) {
-  const std::string compiler = compiler_path();
-  const std::vector<std::string> includes = include_directories();
-  recipe r;
-  r.command = {compiler,  "-std=c++20",           "-O3",  "-march=" + machine(), "-ffp-contract=off",
-               "-shared", "-fvisibility=hidden", "-fPIC", "-w"};
-  r.command.push_back("-I" + includes[0]);
-  for (std::size_t i = 1; i < includes.size(); ++i) r.command.insert(r.command.end(), {"-isystem", includes[i]});
+// The same in each recipe of a unit.
+struct surroundings {
+  std::string compiler = compiler_path(), march = machine();
+  std::vector<std::string> includes = include_directories();
+  std::string headers = headers_fingerprint(includes[0]);
+  std::string version = run_process({compiler, "--version"}).output;
+};
 
-  std::string all = "cke " CKE_VERSION "\n" + headers_fingerprint(includes[0]) + '\n' + cpu_features() + '\n' +
-                    run_process({compiler, "--version"}).output;
+recipe recipe_of(const unit& u, const surroundings& s, made_for whom) {
+  recipe r;
+  r.command = {s.compiler, "-std=c++20", "-O3", "-march=" + s.march, "-ffp-contract=off", "-shared", "-fvisibility=hidden", "-fPIC", "-w"};
+  if (whom == made_for::this_command) {
+    r.command.insert(r.command.end(), {"-DCKE_COMPILED", "-DCKE_READS_NO_FILES"});
+    // What is fast is in the compiled part, unless formats are mixed.
+    if (!u.mixes_formats) r.command.insert(r.command.end(), {"-O1", "-DCKE_COMPILED_KERNELS_ONLY"});
+  }
+  r.command.push_back("-I" + s.includes[0]);
+  for (std::size_t i = 1; i < s.includes.size(); ++i) r.command.insert(r.command.end(), {"-isystem", s.includes[i]});
+
+  std::string all = "cke " CKE_VERSION "\n" + s.headers + '\n' + cpu_features() + '\n' + s.version;
   for (const std::string& word : r.command) all += word + '\n';
   r.key = sha256_of(all + u.text);
   return r;
+}
+
+// Whether the compiled part was made from these headers and with this name of the machine.
+bool has_part_for(const surroundings& s) {
+#ifdef CKE_COMPILED_PART
+  return s.headers == CKE_COMPILED_HEADERS && s.march == CKE_COMPILED_MARCH;
+#else
+  return static_cast<void>(s), false;
+#endif
+}
+// And whether that name and that compiler mean the same here as where it was made: all that the compiler predefines.
+bool has_part_of_target(const surroundings& s) {
+#ifdef CKE_COMPILED_PART
+  const process_result macros = run_process({s.compiler, "-std=c++20", "-march=" + s.march, "-dM", "-E", "-x", "c++", "/dev/null"});
+  return macros.status == 0 && sha256_of(macros.output) == CKE_COMPILED_TARGET;
+#else
+  return static_cast<void>(s), false;
+#endif
 }
 
 // ---- entries ----------------------------------------------------------------------------------------
@@ -250,21 +281,43 @@ std::string cache_directory() {
   return path;
 }
 
-cached_library library_of(const unit& u) {
-  const recipe r = recipe_of(u);
+namespace {
+
+// The entry of a recipe, from the cache or made now. Throws Error{compile} where that fails.
+cached_library made(const unit& u, const recipe& r) {
   const fs::path entry = fs::path(cache_directory()) / r.key;
   const std::string object = entry / "model.so";
   std::string why;
-  if (auto door = open_entry(entry, why)) return {door, object, 0};
   const entry_lock mine(entry.string() + ".lock");
   if (auto door = open_entry(entry, why)) return {door, object, 0};  // another process made it meanwhile
-  progress note("compiling");
-  note.note("compiling this model for this machine (first use only)");
   const auto start = std::chrono::steady_clock::now();
   make_entry(u, r, entry);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (auto door = open_entry(entry, why)) return {door, object, seconds};
   throw Error(errc::compile, object, "compiled unit", "a shared object that can be opened", why);
+}
+
+}  // namespace
+
+cached_library library_of(const unit& u, made_for whom) {
+  const surroundings here;
+  std::vector<recipe> recipes{recipe_of(u, here, made_for::any_program)};
+  if (whom == made_for::this_command && has_part_for(here)) recipes.push_back(recipe_of(u, here, made_for::this_command));
+  for (const recipe& r : recipes) {
+    const fs::path entry = fs::path(cache_directory()) / r.key;
+    std::string why;
+    if (auto door = open_entry(entry, why)) return {door, entry / "model.so", 0};
+  }
+  progress note("compiling");
+  note.note("compiling this model for this machine (first use only)");
+  if (recipes.size() == 2 && has_part_of_target(here)) {
+    try {
+      return made(u, recipes[1]);
+    } catch (const Error& e) {
+      if (e.code != errc::compile) throw;  // else all of it is compiled, and says what is wrong if that fails too
+    }
+  }
+  return made(u, recipes[0]);
 }
 
 }  // namespace cke::tool

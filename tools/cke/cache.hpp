@@ -20,8 +20,12 @@ struct cached_library {
 // it belongs to another user or others may enter it: what lies there is executed.
 std::string cache_directory();
 
-// The compiled unit, from the cache or made now. Two processes that want the same unit compile it once; an entry that
+// Whom a unit is for. One for this command leaves to it the reading of files and all that is in its compiled part
+// (compiled/), where there is one that was made from these headers, by this compiler, for this machine; it opens here only.
+enum class made_for { this_command, any_program };
+
+// The compiled unit, from the cache or made now; one that is for any program serves this command too. Two processes that want the same unit compile it once; an entry that
 // is damaged or of another ABI is made again. Throws Error: compile, file.
-cached_library library_of(const unit& u);
+cached_library library_of(const unit& u, made_for whom);
 
 }  // namespace cke::tool

@@ -69,7 +69,7 @@ void inspect(const inspect_args& args) {
   if (args.plan) {
     model_options options{.context = args.model.context, .chunk = args.model.chunk};
     if (options.context == 0) options.context = std::min(u.max_position ? u.max_position : 4096u, 4096u);
-    facts["plan"] = json_object::parse(library_of(u).door->plan_json(options));
+    facts["plan"] = json_object::parse(library_of(u, made_for::this_command).door->plan_json(options));
   }
   if (args.json) return put(facts.dump(2, ' ', false, json_object::error_handler_t::replace) + '\n');
   print_facts(facts);

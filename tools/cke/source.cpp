@@ -62,7 +62,7 @@ loaded_model load_model(const model_args& args, needs what, u32 logit_rows) {
   if (what == needs::chat && from.tokens->chat_template.empty())
     throw Error(errc::unsupported, args.path, "chat_template", "one beside the tokenizer", "none");
   const unit u = make_unit(from, args.numbers);
-  const cached_library compiled = library_of(u);
+  const cached_library compiled = library_of(u, made_for::this_command);
 
   progress bar("loading");
   model_options options{.threads = args.threads, .context = args.context, .chunk = args.chunk, .logit_rows = logit_rows};

@@ -162,6 +162,7 @@ template <class Family> unit unit_of(const checkpoint& from, const unit_options&
   u.family = Family::name;
   u.type = std::string(Family::type_name) + '<' + literal(config, Family::keys) + '>';
   u.format = stored.name;
+  u.mixes_formats = stored.name == "mixed" || stored.name == "q4_k_m" || stored.name == "q5_k_m";
   const std::string_view usual = stored.name == "f32" ? "f32" : stored.name == "f16" || stored.name == "bf16" ? "f16" : "bf16";
   u.kv = kv_named(options.kv.empty() ? usual : options.kv);  // as default_kv
   u.max_position = config.rope.max_position;

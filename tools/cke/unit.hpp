@@ -23,6 +23,7 @@ struct unit {
   std::string family;
   std::string type;  // as the unit spells it
   std::string format;  // as in unit_options; "mixed": a table of the checkpoint's matrices
+  bool mixes_formats{};  // within a step, so that its kernels are few others' and no compiled part has them
   dtype kv{};
   u32 max_position{};  // 0: the config does not say
 };

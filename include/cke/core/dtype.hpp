@@ -6,6 +6,7 @@
 
 #include "params.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke {
 
 // The numbers are GGUF's tensor types; from i8_row on they are ours: a scale for a row, in no file; and f8_e4m3, which files of

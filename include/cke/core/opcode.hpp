@@ -4,6 +4,7 @@
 
 #include "types.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke {
 
 // 0-19 are the runtime contract's numbers (ADR 0001); ours are from 32 up.

@@ -7,6 +7,7 @@
 
 #include "spelling.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke {
 
 enum class role : u8 { embed, head, norm, q, k, v, o, q_norm, k_norm, gate, up, down,
@@ -167,5 +168,14 @@ inline constexpr std::array paired_rules{
     layer_name(role::q, "model.layers.{}.self_attn.q_proj", "blk.{}.attn_q").in_gguf(change::paired_heads),
     layer_name(role::k, "model.layers.{}.self_attn.k_proj", "blk.{}.attn_k").in_gguf(change::paired_heads)};
 inline constexpr auto paired_names = common_names + paired_rules;
+
+// Tensor names: the model's own, or its family's.
+template <class M> inline constexpr auto names_by_config = M::family::names_of(M::config);
+template <class M> constexpr const auto& names_of() {
+  if constexpr (requires { M::names; }) return M::names;
+  else if constexpr (requires { M::family::names_of(M::config); }) return names_by_config<M>;
+  else if constexpr (requires { M::family::names; }) return M::family::names;
+  else return common_names;
+}
 
 }  // namespace cke

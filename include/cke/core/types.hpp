@@ -21,12 +21,21 @@
 #define CKE_OUT_OF_LINE [[gnu::noinline, gnu::noclone]]
 #endif
 // Around a header whose loops are not where time goes: g++ compiles it at -O1, whatever the user's level.
+// CKE_COLD_OPTIONAL_BEGIN: one that includes a library that not everybody has.
 #if defined(__OPTIMIZE__) && !defined(__clang__)
-#define CKE_COLD_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize(\"O1\")")
+#define CKE_COLD_OPTIONAL_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize(\"O1\")")
 #define CKE_COLD_END _Pragma("GCC pop_options")
 #else
-#define CKE_COLD_BEGIN
+#define CKE_COLD_OPTIONAL_BEGIN
 #define CKE_COLD_END
+#endif
+#define CKE_COLD_BEGIN CKE_COMPILED_ONCE CKE_COLD_OPTIONAL_BEGIN
+// In a header whose functions the compiled part has (compiled/). Where CKE_COMPILED is defined, g++ may inline those of them
+// that are not templates, but emits none of them, except in the one file that names the implementation "cke".
+#if defined(CKE_COMPILED) && !defined(__clang__)
+#define CKE_COMPILED_ONCE _Pragma("GCC interface \"cke\"")
+#else
+#define CKE_COMPILED_ONCE
 #endif
 
 namespace cke {

@@ -8,6 +8,7 @@
 
 #include "types.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke {
 
 // Of bytes that come in pieces.

@@ -6,6 +6,7 @@
 #include "../core/operations.hpp"
 #include "../core/role.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::graph {
 
 using reg = u8;

@@ -12,6 +12,7 @@
 #include "fuse.hpp"
 #include "plan.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::graph {
 
 // ---- parameter blocks: little-endian, at most 256 bytes, checked once ------------------------------

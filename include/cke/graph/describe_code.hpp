@@ -9,6 +9,7 @@
 #include "plan.hpp"
 #include "schedule.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::graph::detail {
 
 constexpr std::string_view word(split s) {

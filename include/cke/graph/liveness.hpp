@@ -4,6 +4,7 @@
 
 #include "code.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::graph {
 
 struct liveness {

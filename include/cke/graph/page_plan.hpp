@@ -6,6 +6,7 @@
 #include "../core/types.hpp"
 #include "plan.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::graph {
 
 // Bytes of a part of a page.

@@ -11,7 +11,7 @@
 #include "../text/grammar/regex.hpp"
 #include "json_schema_reader.hpp"
 
-CKE_COLD_BEGIN
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 
 // Rules of GBNF for one schema or several, to be put together with others. What it writes may

@@ -11,7 +11,7 @@
 
 #include "../core/error.hpp"
 
-CKE_COLD_BEGIN
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 
 // The base of those who write something for each keyword (json_schema.hpp).

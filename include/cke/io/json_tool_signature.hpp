@@ -6,7 +6,7 @@
 
 #include "../text/chat/tool_form.hpp"
 
-CKE_COLD_BEGIN
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 
 namespace detail {

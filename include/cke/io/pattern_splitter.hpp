@@ -14,7 +14,7 @@
 
 #include "../text/tokenizer/steps/pipeline.hpp"
 
-CKE_COLD_BEGIN
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 
 // One regular expression.

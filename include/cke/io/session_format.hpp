@@ -12,6 +12,7 @@
 #include "mapped_file.hpp"
 #include "new_file.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::io {
 
 // The first 128 bytes; little-endian, as this machine is. Then u32 ids, f32 logits, of all pages what lasts, of the last

@@ -124,7 +124,7 @@ template <class Kernel, class Block, activation A> void enter(const params& p, c
   if constexpr (requires { &Kernel::template run<A>; }) Kernel::template run<A>(p.get<Block>(), w, unit);
   else Kernel::run(p.get<Block>(), w, unit);
 }
-template <opcode Op, kernel_types T, class Isa> constexpr kernel_entry kernel_of() {
+template <opcode Op, kernel_types T, class Isa> constexpr kernel_entry kernel_from_headers() {
   return &enter<typename decltype(dispatched<Op, T, Isa>())::type, params_of<Op>, T.act>;
 }
 // Bytes of `work::scratch` that it uses.
@@ -133,5 +133,21 @@ template <opcode Op, kernel_types T, class Isa> constexpr u64 scratch_of(const p
   if constexpr (requires { &kernel::scratch_bytes; }) return kernel::scratch_bytes(p.get<params_of<Op>>(), tokens);
   else return 0;
 }
+
+#ifdef CKE_COMPILED
+// A kernel of the compiled part (compiled/kernels.cpp), which has those of matrices in one format and of the native isa.
+template <opcode Op, kernel_types T, class Isa> void compiled_kernel(const params&, const work&, u32 unit);
+template <kernel_types T, class Isa> inline constexpr bool is_compiled = T.second == dtype::none && std::is_same_v<Isa, isa::native>;
+
+template <opcode Op, kernel_types T, class Isa> constexpr kernel_entry kernel_of() {
+#ifdef CKE_COMPILED_KERNELS_ONLY  // set where the unit itself is not compiled for speed
+  static_assert(is_compiled<T, Isa>, "cke: dispatch: the compiled part has no such kernel; compile this unit without it");
+#endif
+  if constexpr (is_compiled<T, Isa>) return &compiled_kernel<Op, T, Isa>;
+  else return kernel_from_headers<Op, T, Isa>();
+}
+#else
+template <opcode Op, kernel_types T, class Isa> constexpr kernel_entry kernel_of() { return kernel_from_headers<Op, T, Isa>(); }
+#endif
 
 }  // namespace cke::kernels

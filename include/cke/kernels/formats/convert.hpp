@@ -8,6 +8,7 @@
 #include "../../core/error.hpp"
 #include "row_wise.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::kernels {
 
 // What weights can be read from; count is a multiple of the type's block in both directions.

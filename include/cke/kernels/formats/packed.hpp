@@ -30,7 +30,7 @@ struct file_rows {
   struct scales {
     u16 row[unit_rows]{};
   };
-  scales scales_of(u32 cols) const {
+  CKE_OUT_OF_LINE scales scales_of(u32 cols) const {
     scales all;
     float values[chunk];
     for (u32 r = 0; r < present; ++r) {
@@ -49,7 +49,7 @@ struct file_rows {
   }
   // Columns [col, col + count) as whole blocks; of another type than F they are rounded to it.
   // Throws unsupported for a source that is not convertible().
-  void pack(u32 col, u32 count, std::byte* out, const scales& of = {}) const {
+  CKE_OUT_OF_LINE void pack(u32 col, u32 count, std::byte* out, const scales& of = {}) const {
     std::byte buffer[chunk * 4];
     for (u32 r = 0; r < unit_rows; ++r) {
       const std::byte* in = encoded(r, col, count, buffer, of.row[r]);

@@ -150,7 +150,7 @@ struct packed<dtype::bf16, Isa> {
 
  private:
   // Writes the header: table, which blocks are raw; where the distance will be, the bytes of the blocks.
-  static void plan(std::byte* header, u32 cols, const file& rows) {
+  CKE_OUT_OF_LINE static void plan(std::byte* header, u32 cols, const file& rows) {
     write_table(header, cols, rows);
     const unit u{header};
     u64 size = 0;
@@ -194,7 +194,7 @@ struct packed<dtype::bf16, Isa> {
     std::memset(header + unit::table_bytes, 0, unit_bytes(cols) - unit::table_bytes);
   }
 
-  static void fill(std::byte* header, u32 cols, const file& rows) {
+  CKE_OUT_OF_LINE static void fill(std::byte* header, u32 cols, const file& rows) {
     const unit u{header};
     std::byte* to = header + read<u64>(header + unit::table_bytes);
     rows.each_chunk(cols, [&](u32 col, u32 count) {
@@ -210,5 +210,14 @@ struct packed<dtype::bf16, Isa> {
     });
   }
 };
+
+#ifdef CKE_COMPILED  // packing is in the compiled part too
+#define CKE_PACKED(F) extern template struct file_rows<dtype::F, isa::native>;
+CKE_PACKED(f32) CKE_PACKED(f16) CKE_PACKED(bf16) CKE_PACKED(q8_0) CKE_PACKED(q4_0) CKE_PACKED(q4_1) CKE_PACKED(q5_0) CKE_PACKED(q5_1)
+CKE_PACKED(q2_k) CKE_PACKED(q3_k) CKE_PACKED(q4_k) CKE_PACKED(q5_k) CKE_PACKED(q6_k) CKE_PACKED(iq4_nl) CKE_PACKED(iq4_xs) CKE_PACKED(mxfp4)
+CKE_PACKED(i8_row) CKE_PACKED(i4_row)
+#undef CKE_PACKED
+extern template struct packed<dtype::bf16, isa::native>;
+#endif
 
 }  // namespace cke::kernels

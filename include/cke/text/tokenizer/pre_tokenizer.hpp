@@ -5,6 +5,7 @@
 #include "../../core/function_ref.hpp"
 #include "unicode.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text {
 
 // Named as GGUF files name them. Each is the regular expression(s) of the model that brought it:

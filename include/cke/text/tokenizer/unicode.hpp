@@ -10,6 +10,7 @@
 
 #include "unicode_tables.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text {
 
 // ---- UTF-8 ----

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+// functions.cpp: the functions that no model shapes, compiled once: those of headers that say CKE_COMPILED_ONCE (core/types.hpp).
+#pragma GCC implementation "cke"
+#include <cke/beam.hpp>
+#include <cke/draft.hpp>
+#include <cke/export.hpp>
+#include <cke/from_config.hpp>
+#include <cke/io/gguf_steps.hpp>
+#include <cke/io/gguf_tokenizer_writer.hpp>
+#include <cke/io/gguf_writer.hpp>
+#include <cke/model.hpp>
+#include <cke/text/grammar/gbnf.hpp>
+#include <cke/text/grammar/gbnf_text.hpp>
+#include <cke/text/grammar/grammar_filter.hpp>
+#include <cke/text/grammar/json_rules.hpp>
+#include <cke/text/grammar/number_range.hpp>
+#include <cke/text/grammar/regex.hpp>
+#include <cke/text/grammar/shortest.hpp>
+#include <cke/text/sampling/logprobs.hpp>

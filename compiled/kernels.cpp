@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// kernels.cpp: every kernel of the format number CKE_FORMAT, compiled once; kernel.hpp says who calls them.
+#include <array>
+
+#include <cke/runtime/executor.hpp>
+
+namespace cke::kernels {
+
+static_assert(std::size(weight_types) == CKE_FORMATS, "cke: the compiled part: compiled/CMakeLists.txt has another number of formats");
+
+template <opcode Op, kernel_types T, class Isa> void compiled_kernel(const params& p, const work& w, u32 unit) {
+  kernel_from_headers<Op, T, Isa>()(p, w, unit);
+}
+
+namespace {
+
+using isa::native;
+constexpr dtype stored = weight_types[CKE_FORMAT];
+constexpr bool keeps_keys = stored == dtype::f32 || stored == dtype::f16 || stored == dtype::bf16 || stored == dtype::q8_0;
+
+template <opcode Op> constexpr bool exists = !requires { typename kernel<Op, stored, native>::missing; };
+template <> constexpr bool exists<opcode::kv_store> = keeps_keys;
+template <> constexpr bool exists<opcode::attend> = keeps_keys;
+template <> constexpr bool exists<opcode::attend_quantize> = keeps_keys;
+
+// Whether the kernels of an operation are templates over the activation.
+template <opcode Op> concept has_activation = requires { &kernel<Op, stored, native>::template run<activation{}>; };
+
+template <opcode Op, activation A> constexpr kernel_entry kernel_or_null() {
+  if constexpr (exists<Op> && (A == activation{} || has_activation<Op>)) {
+    return &compiled_kernel<Op, kernel_types(stored).with(A), native>;
+  } else {
+    return nullptr;
+  }
+}
+
+// What has the compiler emit them.
+constexpr std::size_t activations = 4;
+template <std::size_t... I> constexpr auto kernels_of(std::index_sequence<I...>) {
+  return std::array<kernel_entry, sizeof...(I)>{kernel_or_null<ops[I / activations].op, activation{I % activations}>()...};
+}
+[[gnu::used]] constexpr auto all = kernels_of(std::make_index_sequence<std::size(ops) * activations>{});
+
+}  // namespace
+
+template struct file_rows<stored, native>;
+#if CKE_FORMAT == 0  // of one unit
+template struct packed<dtype::bf16, native>;
+#endif
+
+}  // namespace cke::kernels

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// attention.cpp: one core: a token over a cache of some depth, and a chunk of a prompt; what it stores; 16 heads of 128 on 8.
+// attention.cpp: attention on one core, 16 query heads of 128 on 8: decode at some depth, a prompt chunk, the store.
 #include <cke/kernels/attention/attention_steps.hpp>
 #include <cke/graph/plan.hpp>
 #include <cke/runtime/arena.hpp>
@@ -20,7 +20,7 @@ constexpr head_shape p{.heads = 16, .kv_heads = 8, .head_dim = 128};
 constexpr attention_params scores{p};
 constexpr kv_store_params stores{p.kv_heads, p.head_dim};
 
-// Keys and values of 512 positions.
+// Stores the keys and values of 512 positions.
 template <dtype KV, class Isa> void store(benchmark::State& state) {
   constexpr u32 tokens = 512, width = p.kv_heads * p.head_dim;
   const u64 block = kv_cache<KV, Isa>::block_bytes(p.head_dim), page = block * p.kv_heads, rows = u64{tokens} * row_stride(width) * 4;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// common.hpp: data for kernel benchmarks, and rates beside the peaks of the machine, measured in the same run.
+// common.hpp: data for kernel benchmarks, and rates relative to the machine's peaks, measured in the same run.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -23,18 +23,18 @@ inline std::vector<float> normal(u64 n, u32 seed = 1) {
   return out;
 }
 
-// Of one core, as the benchmarks are; measured when first asked for.
+// The peaks of one core, measured on first use.
 template <class Isa> const machine_peaks& peaks() {
   static const machine_peaks now = machine_probe<Isa>(1).measure();
   return now;
 }
-// Operations of the dots that numbers of this type are multiplied with.
+// The peak rate of the dot products for this type of number.
 template <class Isa> double peak_gops(dtype t) {
   const machine_peaks& p = peaks<Isa>();
   return t == dtype::bf16 ? p.bf16_gops : t == dtype::f32 || t == dtype::f16 ? p.f32_gops : p.int8_gops;
 }
 
-// What an iteration does, as rates and as shares of the peaks.
+// Reports an iteration's work as rates and as fractions of the peaks.
 template <class Isa> void report(benchmark::State& state, double ops, double bytes, dtype t) {
   const auto rate = [&](const char* name, double of_an_iteration) {
     state.counters[name] = benchmark::Counter(of_an_iteration, benchmark::Counter::kIsIterationInvariantRate);

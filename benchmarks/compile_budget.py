@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""compile_budget.py XSIMD_INCLUDE COMPILER ...: what examples/hello.cpp costs to compile, against its budget."""
+"""compile_budget.py XSIMD_INCLUDE COMPILER ...: the cost of compiling examples/hello.cpp, compared with its budget."""
 import os
 import subprocess
 import sys
@@ -12,7 +12,7 @@ xsimd, *compilers = sys.argv[1:]
 
 
 def compile_hello(compiler: str, program: str) -> tuple[float, float, int]:
-    """CPU seconds, peak megabytes, bytes of .text."""
+    """Returns CPU seconds, peak megabytes, bytes of .text."""
     flags = ["-std=c++20", "-O3", "-march=native", "-ffp-contract=off", f"-I{root}/include", "-isystem", xsimd]
     child = subprocess.Popen([compiler, *flags, root / "examples/hello.cpp", "-o", program])
     _, status, usage = os.wait4(child.pid, 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// grammar.cpp: what it costs to hold an answer to a JSON Schema, a token.
+// grammar.cpp: the cost per token of constraining an answer to a JSON Schema.
 #include <benchmark/benchmark.h>
 
 #include <unordered_map>
@@ -15,7 +15,7 @@ using namespace cke::text;
 
 namespace {
 
-// All bytes, and words of two to ten letters with or without a space, as a large vocabulary has them.
+// All bytes, and words of two to ten letters with or without a leading space, as in a large vocabulary.
 vocabulary words(u32 size) {
   vocabulary v;
   for (u32 byte = 0; byte < 256; ++byte) v.tokens.emplace_back(1, static_cast<char>(byte));
@@ -37,7 +37,7 @@ struct setting {
   tokenizer tokens{words(151'643)};
   std::shared_ptr<const token_trie> trie = std::make_shared<token_trie>(tokens);
   std::shared_ptr<const grammar> form;
-  std::vector<u32> document;  // the longest token at each place
+  std::vector<u32> document;  // the longest token at each position
   setting() {
     const auto schema = nlohmann::ordered_json::parse(R"({"type": "object", "required": ["name", "age", "tags", "address"], "properties": {
         "name": {"type": "string"}, "age": {"type": "integer"}, "tags": {"type": "array", "items": {"type": "string"}},
@@ -55,7 +55,7 @@ struct setting {
   }
 };
 
-// warm: the grammar has been used before.
+// warm: an earlier answer has filled the grammar's caches.
 void follow(benchmark::State& state, bool warm) {
   static const setting s;
   const std::vector<float> logits(s.tokens.vocab_size(), 1.f);
@@ -76,7 +76,7 @@ void follow(benchmark::State& state, bool warm) {
   state.counters["tokens"] = static_cast<double>(s.document.size());
   state.counters["a token"] = benchmark::Counter(static_cast<double>(s.document.size()), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
-// Where the answer has to end: of all tokens those behind which so many more are enough.
+// Near the end of an answer: finds the tokens after which the remaining ones suffice.
 void hurry(benchmark::State& state) {
   static const setting s;
   const std::vector<float> logits(s.tokens.vocab_size(), 1.f);
@@ -84,7 +84,7 @@ void hurry(benchmark::State& state) {
   for (std::size_t i = 0; i < 12; ++i) filter.accept(s.document[i]);  // within the first text
   u32 left = 0;
   while (filter.only_in_time(logits, left).empty()) ++left;
-  ++left;  // another word of the text would be in time too
+  ++left;  // allows one more word of the text
   for (auto _ : state) benchmark::DoNotOptimize(filter.only_in_time(logits, left).size());
   state.counters["left"] = left;
 }

@@ -25,7 +25,7 @@ import matplotlib.pyplot as plt  # noqa: E402
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS, CLIFF = 8, 0.15
 SHAPES = ("0.6B", "1.7B", "4B")
-# What is drawn against what: options of cke bench, shapes, the row's field, axis titles.
+# # What each figure plots: options of cke bench, shapes, the row's field, axis titles.
 SWEEPS = {
     "depth": (["-p", "0", "-n", "16", "-d", "0,512,1024-4096+1024,6144-16384+2048", "-c", "16512"],
               SHAPES[:1], "n_depth", "earlier positions", "ms per token"),
@@ -64,13 +64,13 @@ def measure(sweep, args):
 
 
 def cost(row):
-    """ms of a token, or of a pass of several."""
+    """ms per token, or per pass of several."""
     best = min(row["samples_ns"]) / 1e6
     return best / (row["n_gen"] or row["n_prompt"])
 
 
 def series(rows, sweep):
-    """{name: [(x, cost, row)]} of one figure, in order of x."""
+    """{name: [(x, cost, row)]} of one figure, sorted by x."""
     lines = {}
     for row in rows:
         x = row["model_n_params"] / 1e6 if sweep == "width" else row[SWEEPS[sweep][2]]
@@ -80,10 +80,10 @@ def series(rows, sweep):
 
 
 def cliffs(points):
-    """(x, relative distance from the line between its neighbours) of the points that are far off it."""
+    """(x, relative distance from the line between its neighbours) of the outliers."""
     for (x0, y0, _), (x, y, _), (x1, y1, _) in zip(points, points[1:], points[2:]):
         straight = y0 + (y1 - y0) * (x - x0) / (x1 - x0)
-        # A cost that falls, as a prompt's token by token, falls like 1 / x: below the line is where it belongs.
+        # # A falling cost, as a prompt's cost per token, falls like 1 / x and so belongs below the line.
         falls = y0 >= y >= y1
         if abs(y / straight - 1) > CLIFF and not (falls and y < straight):
             yield x, y / straight - 1

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// matmul.cpp: one core: 1 to 512 tokens in each format, from memory and from cache; packing, operands.
+// matmul.cpp: products on one core: 1 to 512 tokens in each format, from memory and from cache; packing, operands.
 #include <sys/mman.h>
 
 #include <array>
@@ -20,7 +20,7 @@ struct free_bytes {
   void operator()(std::byte* p) const { std::free(p); }
 };
 using buffer = std::unique_ptr<std::byte, free_bytes>;
-// On huge pages, as the engine's arena.
+// Huge pages, as in the runtime's arena.
 buffer allocate(u64 bytes) {
   constexpr u64 huge = 2 << 20;
   bytes = align_up(bytes, huge);
@@ -29,13 +29,13 @@ buffer allocate(u64 bytes) {
   return p;
 }
 
-// Where a block has its f16 scales.
+// Offsets of the f16 scales in a block.
 constexpr std::array<u32, 2> scales_of(dtype t) {
   if (t == dtype::q6_k) return {208, 208};
   return {0, t == dtype::q4_k || t == dtype::q5_k ? 2u : 0u};
 }
 
-// Numbers in a file's encoding; where cke has no way from f32, random codes with the scale 2^-7.
+// Numbers in a file's encoding. If cke has no conversion from f32: random codes with the scale 2^-7.
 template <dtype F> std::vector<std::byte> encoded(const std::vector<float>& values) {
   std::vector<std::byte> out(bytes_of(F, values.size()));
   if constexpr (convertible(F)) {
@@ -49,7 +49,7 @@ template <dtype F> std::vector<std::byte> encoded(const std::vector<float>& valu
   return out;
 }
 
-// f(unit, rows) for units whose rows are the same 32 of a file.
+// Calls f(unit, rows) for units that all have the same 32 rows of a file.
 template <dtype F, class Isa>
 auto each_unit(u32 units, const std::byte* const* rows, dtype source) {
   return [=](auto&& f) {
@@ -57,7 +57,7 @@ auto each_unit(u32 units, const std::byte* const* rows, dtype source) {
   };
 }
 
-// `rows` rows of weights and n tokens; the rows repeat 32 random ones, whose values do not matter.
+// `rows` rows of weights and n tokens; the rows repeat 32 random ones, since values do not affect speed.
 template <dtype F, class Isa> struct problem {
   using operand = typename matmul<F, Isa>::x_operand;
   u32 units, cols, tokens;
@@ -122,7 +122,7 @@ template <dtype F> void put(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * n * cols);
 }
 
-// "memory": more weights than any cache holds, as a pass of a few rows meets them.
+// "memory": more weights than any cache holds, as in a pass of few rows.
 template <dtype F, class Isa> void add() {
   for (const i64 tokens : {1, 2, 4, 8, 16})
     benchmark::RegisterBenchmark(bench::label("memory", F, Isa::name).c_str(), multiply<F, Isa>)

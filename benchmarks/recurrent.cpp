@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// recurrent.cpp: one core: what keeps a recurrent state, at the shapes of Qwen3.5 0.8B and Nemotron-H 8B; rates are of multiplications.
+// recurrent.cpp: recurrent layers on one core, shaped as in Qwen3.5 0.8B and Nemotron-H 8B; rates are multiplications.
 #include <cke/graph/plan.hpp>
 #include <cke/kernels/gated_delta.hpp>
 #include <cke/kernels/short_conv.hpp>
@@ -15,7 +15,7 @@ using namespace cke::graph;
 using namespace cke::kernels;
 using isa_of_machine = isa::native;
 
-// Numbers where a cache line begins, as a model's do.
+// Numbers aligned to a cache line, as in a model.
 struct aligned {
   std::vector<float> all;
   explicit aligned(std::vector<float> numbers) : all(numbers.size() + 16) { std::copy(numbers.begin(), numbers.end(), begin()); }
@@ -23,7 +23,7 @@ struct aligned {
   std::byte* bytes() { return reinterpret_cast<std::byte*>(begin()); }
 };
 
-// Some tokens of one sequence, of one layer. A page holds 1024 positions.
+// Runs tokens of one sequence through one layer. A page holds 1024 positions.
 template <opcode Op> void pass(benchmark::State& state, const params& p, u32 units, u64 state_floats, std::vector<u32> widths, u32 out_width, double products) {
   const auto tokens = static_cast<u32>(state.range(0));
   constexpr u32 blocks = 8;

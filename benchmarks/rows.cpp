@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rows.cpp: one core: what is done to a token's row between matrices: norm, norm and quantise, gate.
+// rows.cpp: row-wise steps on one core: norm, norm and quantise, gated activation.
 #include <cke/kernels/rows.hpp>
 
 #include "common.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sampling.cpp: one core: the next token from the logits of a vocabulary of 151,936.
+// sampling.cpp: sampling on one core, from the logits of a vocabulary of 151,936.
 #include <cke/text/sampling/sampler.hpp>
 
 #include "common.hpp"

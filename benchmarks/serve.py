@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""serve.py CKE MODEL [--peer PYTHON] [--clients 1,2,4,8,16,32,64] [--tokens 32] [--rounds 3]: tokens per second and latency of
-cke serve by clients, beside `cke bench` and, with a GGUF file, the server of llama-cpp-python (of PYTHON's packages, with [server]).
+"""serve.py: throughput and latency of cke serve by number of clients.
 
-Each client asks for one answer at a time. The time of a token is cke's own (tpot_seconds in /metrics): from one token of an answer to its
-next, whatever else the pass did. Rounds take turns, so that the machine's drift falls on all rows."""
+    serve.py CKE MODEL [--peer PYTHON] [--clients 1,2,4,8,16,32,64] [--tokens 32] [--rounds 3]
+
+Compares with `cke bench` and, for a GGUF file, with the server of llama-cpp-python ([server], in PYTHON's packages).
+Each client has one request at a time. The time per token is cke's own (tpot_seconds in /metrics): from one token of an
+answer to the next, including the other work of the pass. Rounds alternate, so that the machine's drift affects all."""
 import argparse
 import contextlib
 import http.client
@@ -24,7 +26,7 @@ CONTEXT = 512
 
 
 def ask(host: str, body: dict) -> tuple[int, float]:
-    """Tokens made, and seconds."""
+    """(tokens generated, seconds)."""
     begun = time.monotonic()
     connection = http.client.HTTPConnection(host, timeout=600)
     connection.request("POST", "/v1/completions", json.dumps(body), {"Content-Type": "application/json"})
@@ -37,7 +39,7 @@ def ask(host: str, body: dict) -> tuple[int, float]:
 
 @contextlib.contextmanager
 def peer(python: str, model: str, threads: int):
-    """Its host. Answers wait for each other instead of cutting each other off; the batch and the cache are those of `cke bench --peers`."""
+    """Starts the peer and returns its host. Requests queue; batch and cache are as in `cke bench --peers`."""
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port = s.getsockname()[1]
@@ -58,14 +60,15 @@ def peer(python: str, model: str, threads: int):
 
 
 class Load:
-    """What one server did with so many clients, over the rounds."""
+    """The results of one server for one number of clients, over all rounds."""
 
     def __init__(self):
         self.rates: list[float] = []
         self.seconds: list[float] = []
 
     def run(self, host: str, clients: int, tokens: int, own: dict) -> None:
-        bodies = [{"prompt": " ".join(f"{random.randrange(10**6)}" for _ in range(4)), "max_tokens": tokens, "temperature": 0} | own for _ in range(clients)]  # no cache knows them
+        # No prefix cache knows these random prompts.
+        bodies = [{"prompt": " ".join(f"{random.randrange(10**6)}" for _ in range(4)), "max_tokens": tokens, "temperature": 0} | own for _ in range(clients)]
         begun = time.monotonic()
         with ThreadPoolExecutor(clients) as pool:
             answers = list(pool.map(lambda b: ask(host, b), bodies))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# cke-install.cmake: headers and a relocatable package for find_package(cke).
+# cke-install.cmake: installs the headers and a relocatable package for find_package(cke).
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_DATADIR}/cke/cmake)
@@ -13,7 +13,7 @@ install(FILES ${PROJECT_BINARY_DIR}/cke-config.cmake ${PROJECT_BINARY_DIR}/cke-c
   cmake/cke-xsimd.cmake DESTINATION ${package})
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/cke)
 
-# Headers that were fetched for this build go along, so that the installed package needs no network.
+# If this build fetched xsimd, its headers are installed too, so that the package needs no network.
 if(EXISTS "${CKE_DEPS_DIR}/xsimd-14.1.0")
   install(DIRECTORY "${CKE_DEPS_DIR}/xsimd-14.1.0/" DESTINATION ${package}/xsimd)
 endif()

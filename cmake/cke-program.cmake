@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# cke-program.cmake: how our own programs are compiled; nothing here reaches users of cke::cke.
+# cke-program.cmake: compile options of our own programs; none of them reaches users of cke::cke.
 if(PROJECT_IS_TOP_LEVEL)
   find_program(CKE_CCACHE ccache)
   if(CKE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
@@ -19,10 +19,10 @@ endfunction()
 set(cke_machine $<$<BOOL:${CKE_MARCH}>:-march=${CKE_MARCH}>)
 add_compile_options(-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Werror ${cke_machine})
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-  add_compile_options(-Wno-uninitialized -Wno-maybe-uninitialized)  # its own AVX-512 headers set them off: GCC bug 105593
+  add_compile_options(-Wno-uninitialized -Wno-maybe-uninitialized)  # for gcc's own AVX-512 headers: GCC bug 105593
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
-  add_compile_options(-Wno-psabi)  # how gcc 9 passed such arguments matters to nobody here
+  add_compile_options(-Wno-psabi)  # we link nothing that was compiled by gcc 9, whose ABI for such arguments differed
 endif()
 if(CKE_SANITIZE)
   add_compile_options(-O1 -g1 -fsanitize=${CKE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-# cke-xsimd.cmake: makes the target xsimd (>= 13) exist; used by the build and by the installed package.
+# cke-xsimd.cmake: provides the target xsimd (>= 13), for the build and for the installed package.
 #
-# Looked for in this order: CKE_XSIMD_INCLUDE_DIR (a folder with xsimd/xsimd.hpp), find_package (Conan, system, a
-# prefix path, or the copy that an installed cke carries), and last the headers in the PyPI wheel of pythran,
-# which are fetched into CKE_DEPS_DIR. Debian 12's own xsimd 8.1 is too old.
+# The search order is: CKE_XSIMD_INCLUDE_DIR (a folder with xsimd/xsimd.hpp); find_package (Conan, the system, a prefix
+# path, or the copy inside an installed cke); the headers in the PyPI wheel of pythran, fetched into CKE_DEPS_DIR.
+# Debian 12's xsimd 8.1 is too old.
 set(CKE_XSIMD_INCLUDE_DIR "" CACHE PATH "Folder that holds xsimd/xsimd.hpp; empty: find or fetch it")
 set(CKE_DEPS_DIR "${CMAKE_BINARY_DIR}/deps" CACHE PATH "Where fetched dependencies are kept")
 
-# Lays the headers out as xsimd's own install would: include/, licence, xsimdConfig.cmake.
+# Arranges the headers as xsimd's own install does: include/, licence, xsimdConfig.cmake.
 function(cke_fetch_xsimd prefix wheel sha256 version)
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   message(STATUS "cke: fetching xsimd ${version} from the PyPI wheel ${wheel}")

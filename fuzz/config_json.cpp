@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// config_json.cpp: fuzz target: any bytes as a config.json, or as GGUF metadata shown as one, give an
-// error or a config whose numbers are sane.
+// config_json.cpp: fuzz target: any bytes as a config.json or as GGUF metadata yield an error or a valid config.
 #include <cke/io/hf_checkpoint.hpp>
 #include <cke/config_check.hpp>
 #include <cke/models/llama.hpp>
@@ -24,7 +23,7 @@ template <class Family> void read(cke::naming as, std::string_view text) {
     within(c.rope.dims, 0, c.head_dim), within(c.rope.max_position, 0, 1 << 28);
     within(factors.long_count, 0, 256), within(factors.short_count, 0, 256);
     if (c.heads % c.kv_heads || c.head_dim % 2) std::abort();
-    // Whatever the rule, its frequencies can be computed, or are refused.
+    // The frequencies can be computed, or are refused, whatever the method.
     cke::same_rope(c.rope, c.rope, c.head_dim, 4096);
   } catch (const cke::Error&) {
   }
@@ -39,7 +38,7 @@ void read_all(cke::naming as, std::string_view text) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
-  // The reader stays inside its bounds on any text; what it is given is well formed.
+  // The reader stays in bounds on any text, but only well-formed text yields a config.
   for (const auto as : {cke::naming::hf, cke::naming::gguf}) read_all(as, text);
   try {
     read_all(cke::naming::hf, cke::detail::checked_object(text, "fuzz").dump());

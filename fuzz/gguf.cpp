@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gguf.cpp: fuzz target: any bytes as a GGUF file give an error or a file that can be read.
+// gguf.cpp: fuzz target: any bytes as a GGUF file yield an error or a readable file.
 #include <cke/io/gguf.hpp>
 
 #include "../tests/io/exercise.hpp"

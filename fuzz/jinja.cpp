@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-// jinja.cpp: fuzz target: any bytes as a chat template, and as what a message says.
+// jinja.cpp: fuzz target: any bytes as a chat template and as the text of a message.
 #include <cke/io/json_value.hpp>
 #include <cke/text/jinja/conversation.hpp>
 #include <cke/text/jinja/template.hpp>
 #include <cstdlib>
 
-// The template, a NUL byte, and the text of a message; without the NUL the template is the message too.
+// Input: the template, a NUL byte, the text of a message. Without a NUL the template is the message too.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cke;
   const std::string_view input(reinterpret_cast<const char*>(data), size);

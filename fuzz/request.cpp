@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// request.cpp: fuzz target: any bytes as the body of a request: a refusal of status 400, or what the tables say.
+// request.cpp: fuzz target: any bytes as a request's body yield status 400 or a request within the documented ranges.
 #include <cke/serve/body.hpp>
 #include <cke/serve/conversation.hpp>
 #include <cstdlib>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// safetensors.cpp: fuzz target: any bytes as a safetensors file give an error or tensors.
+// safetensors.cpp: fuzz target: any bytes as a safetensors file yield an error or tensors.
 #include <cke/io/safetensors.hpp>
 
 #include "../tests/io/exercise.hpp"

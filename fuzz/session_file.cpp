@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// session_file.cpp: fuzz target: any bytes as a session's file are refused, and the session stays empty, or one that goes on.
+// session_file.cpp: fuzz target: any bytes as a session file leave the session empty, or load one that continues.
 #include <cke/session_file.hpp>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -17,7 +17,7 @@ using namespace cke::runtime;
 using namespace cke::text;
 using text_model = Model<byte_model::tiny, F32>;
 
-// A file without a name on any disk.
+// A file in memory, which has a path but no name on disk.
 class memory_file {
  public:
   explicit memory_file(std::span<const std::byte> bytes) : fd_(::memfd_create("session", MFD_CLOEXEC)) {
@@ -32,8 +32,8 @@ class memory_file {
   int fd_;
 };
 
-// The first byte says what is made right, as a checksum is nothing that mutations find: 1 the header's checksum, 2 the
-// file's, 4 which model it is of, 8 the size that the header speaks of.
+// Mutations cannot find checksums, so the bits of the first byte say what to repair: 1 the header's checksum, 2 the
+// file's, 4 the model's identity, 8 the size in the header.
 std::vector<std::byte> mended(std::span<const std::byte> from, const session_header& ours) {
   const unsigned how = from.empty() ? 0 : static_cast<unsigned>(from[0]);
   std::vector<std::byte> bytes(from.begin() + !from.empty(), from.end());

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-// tokenizer.cpp: fuzz target: any bytes as a tokenizer.json give an error or a tokenizer that keeps
-// its promises.
+// tokenizer.cpp: fuzz target: any bytes as a tokenizer.json yield an error or a tokenizer that keeps its invariants.
 #include <cke/io/hf_tokenizer.hpp>
 #include <cke/io/pattern_splitter.hpp>
 #include <cke/text/tokenizer/detokenizer.hpp>
 #include <cstdlib>
 
-// The JSON, a NUL byte, and the text to encode; without the NUL the JSON is the text too.
+// Input: the JSON, a NUL byte, the text to encode. Without a NUL the JSON is the text too.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const std::size_t cut = input.find('\0');

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tool_calls.cpp: fuzz target: any text as an answer with thoughts and tool calls: nothing is lost, however it is cut.
+// tool_calls.cpp: fuzz target: text with thoughts and tool calls loses nothing, wherever the stream is cut.
 #include <cke/text/chat/thought_splitter.hpp>
 #include <cke/text/chat/tool_calls.hpp>
 #include <cstdlib>
@@ -10,7 +10,7 @@ void demand(bool right) {
   if (!right) std::abort();
 }
 
-// Each character that is no white space, and each call, in order.
+// Lists, in order, every call and every character that is not white space.
 std::string read(const cke::text::tool_form& form, std::string_view text, std::size_t step, std::size_t& calls) {
   cke::text::tool_call_parser parser(form, {{"f", {{"n", cke::text::json_kinds::number}, {"s", cke::text::json_kinds::text}}}, {"g", {}}});
   std::string all;

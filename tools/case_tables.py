@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes include/cke/text/jinja/case_tables.hpp: upper, lower and title case, as Python's str has them.
+"""Writes include/cke/text/jinja/case_tables.hpp: upper, lower and title case as in Python's str.
 
     python tools/case_tables.py > include/cke/text/jinja/case_tables.hpp
 """
@@ -12,6 +12,7 @@ HEAD = f'''// SPDX-License-Identifier: MIT
 
 #include "../../core/types.hpp"
 
+// clang-format off
 namespace cke::text::jinja {{
 
 // first, first + step, ..., last: each has its other case `shift` further on.

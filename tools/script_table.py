@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes include/cke/text/tokenizer/steps/script_table.hpp: the scripts of characters as the pre-tokenizer UnicodeScripts sees them.
+"""Writes include/cke/text/tokenizer/steps/script_table.hpp: scripts as the pre-tokenizer UnicodeScripts knows them.
 
   pip install tokenizers && python tools/script_table.py
 
-Its table of scripts is an older Unicode's, with kana among the Han characters and, of a space and of what is not assigned, no
-script at all. So it is asked: two characters are of one script where it does not cut between them.
+That pre-tokenizer has the table of an older Unicode, counts kana as Han, and gives spaces and unassigned characters no
+script. So this script probes it: two characters are of one script if it does not cut between them.
 """
 import pathlib
 import textwrap
 
 from tokenizers import pre_tokenizers
 
-HEADER = pathlib.Path(__file__).resolve().parents[1] / "include/cke/text/steps/script_table.hpp"
+HEADER = pathlib.Path(__file__).resolve().parents[1] / "include/cke/text/tokenizer/steps/script_table.hpp"
 CODES = [code for code in range(0x110000) if not 0xD800 <= code < 0xE000]
 SCRIPTS = pre_tokenizers.UnicodeScripts()
 
@@ -42,8 +42,9 @@ def main():
 // script_table.hpp: the scripts of characters as `tokenizers` knows them; written by tools/script_table.py, not by hand.
 #pragma once
 
-#include "../../core/types.hpp"
+#include "../../../core/types.hpp"
 
+// clang-format off
 namespace cke::text::unicode_data {{
 
 // Runs of code points of one script: first code << 8 | its number; 0: of none.

@@ -84,7 +84,7 @@ def compare(name, binary, path, cases, encode, decode):
 
 
 def published(binary, folder):
-    """llama.cpp's files without weights, and the ids that Hugging Face gave for their texts."""
+    """Compares the ids for llama.cpp's vocabulary-only files with those that Hugging Face gave for their texts."""
     wrong = 0
     for path in sorted(folder.glob("*.gguf")):
         texts, wanted = path.with_suffix(".gguf.inp"), path.with_suffix(".gguf.out")
@@ -116,7 +116,7 @@ def main():
 
         def cases(name, part, count, extra, flags):
             rng = random.Random(f"{seed} {name} {part}")
-            # The reference's NFKC is older than this one character (Unicode 13).
+            # # The reference's NFKC predates this character (Unicode 13).
             return [(rng.choice(flags), make.text(rng, 16, extra).replace("\U0001F16C", "")) for _ in range(count)]
 
         def parts(name, *which):
@@ -124,7 +124,7 @@ def main():
             for part in range(0, count, batch):
                 yield cases(name, part // batch, min(batch, count - part), *which)
 
-        # The last with SentencePiece's own table of rules, which is too large for a fixture.
+        # # The last one uses SentencePiece's own rule table, which is too large for a fixture.
         made = make.all_tokenizers() | make_steps.all_tokenizers() | {"nmt_nfkc": make_steps.t5()}
         for name, (t, config) in made.items():
             if names and name not in names:

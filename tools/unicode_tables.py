@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes include/cke/text/tokenizer/unicode_tables.hpp and steps/unicode_tables.hpp from the Unicode character database.
+"""Writes include/cke/text/tokenizer/unicode_tables.hpp and steps/step_unicode_tables.hpp from the Unicode character database.
 
   pip install unicodedata2==16.0.0 && python tools/unicode_tables.py
 
@@ -15,7 +15,7 @@ import unicodedata2 as ucd
 VERSION = "16.0.0"
 assert ucd.unidata_version == VERSION, f"need Unicode {VERSION}, this is {ucd.unidata_version}"
 
-TEXT = pathlib.Path(__file__).resolve().parents[1] / "include/cke/text"
+TEXT = pathlib.Path(__file__).resolve().parents[1] / "include/cke/text/tokenizer"
 CODES = 0x110000
 WHITE_SPACE = {*range(0x09, 0x0E), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028, 0x2029, 0x202F, 0x205F, 0x3000}
 # \w beyond letters, marks and numbers: connectors (category Pc), the joiners, the circled letters (Other_Alphabetic).
@@ -35,7 +35,7 @@ def char_class(code):
 
 
 def char_kind(code):
-    """What BERT's rules ask: an ASCII symbol is punctuation to them, what is not assigned is no control character."""
+    """The class in BERT's rules: ASCII symbols are punctuation, unassigned characters are not control characters."""
     category = ucd.category(chr(code))
     if category[0] == "P" or (code < 0x80 and category[0] == "S"):
         return 3
@@ -43,7 +43,7 @@ def char_kind(code):
 
 
 def runs(value, bits):
-    """(first << bits | value) of each run of code points that have the same value."""
+    """(first << bits | value) of each run of code points with equal values."""
     out, last = [], None
     for code in range(CODES):
         v = value(code)
@@ -67,7 +67,7 @@ def main():
             decompositions.append((code, *parts, *[0] * (2 - len(parts))))
     heads = {d[0] for d in decompositions}
     assert not any(d[2] in heads for d in decompositions), "nfc.hpp decomposes the first part only"
-    # A pair composes exactly when NFC puts it together again: this leaves the composition exclusions out.
+    # # A pair composes exactly if NFC composes it again, which leaves out the composition exclusions.
     composable = [i for i, (code, a, b) in enumerate(decompositions) if b and ucd.normalize("NFC", chr(a) + chr(b)) == chr(code)]
     composable.sort(key=lambda i: decompositions[i][1:])
 
@@ -75,8 +75,9 @@ def main():
 // unicode_tables.hpp: the Unicode {VERSION} data that tokenizers need; written by tools/unicode_tables.py, not by hand.
 #pragma once
 
-#include "../core/types.hpp"
+#include "../../core/types.hpp"
 
+// clang-format off
 namespace cke::text::unicode_data {{
 
 inline constexpr const char* version = "{VERSION}";
@@ -99,12 +100,13 @@ inline constexpr const char* version = "{VERSION}";
         begins += [code, len(forms)]
         forms += map(ord, form)
     begins += [CODES, len(forms)]
-    (TEXT / "steps/unicode_tables.hpp").write_text(f"""// SPDX-License-Identifier: MIT
-// unicode_tables.hpp: the Unicode {VERSION} data of steps that few tokenizers have; written by tools/unicode_tables.py, not by hand.
+    (TEXT / "steps/step_unicode_tables.hpp").write_text(f"""// SPDX-License-Identifier: MIT
+// step_unicode_tables.hpp: the Unicode {VERSION} data of steps that few tokenizers have; written by tools/unicode_tables.py, not by hand.
 #pragma once
 
-#include "../../core/types.hpp"
+#include "../../../core/types.hpp"
 
+// clang-format off
 namespace cke::text::unicode_data {{
 
 // Runs of code points of one char_kind: first code << 2 | kind.

@@ -28,11 +28,11 @@ CKE, PEER = "cke", "llama.cpp"
 
 
 def bytes_per_token(path):
-    """(bytes of weights, bytes of float16 KV cache per earlier token) that one new token reads."""
+    """(bytes of weights, bytes of f16 KV cache per earlier token) that a new token reads."""
     reader = gguf.GGUFReader(path)
     sizes = {tensor.name: int(tensor.n_bytes) for tensor in reader.tensors}
     if "output.weight" in sizes:
-        del sizes["token_embd.weight"]  # untied: only one row of it is read
+        del sizes["token_embd.weight"]  # untied: a token reads only one row
 
     def number(key):
         architecture = reader.get_field("general.architecture").contents()
@@ -89,7 +89,7 @@ def spread(values, digits=1, suffix=""):
 
 
 def gigabytes_per_second(log, engine, test):
-    """Of one line of the log; prefill reads the weights once a chunk, which says nothing."""
+    """The bound for one line of the log; not for prefill, which reads the weights once per chunk."""
     row = log["rows"][engine][test]
     if row["n_prompt"]:
         return None
@@ -100,7 +100,7 @@ def gigabytes_per_second(log, engine, test):
 
 
 def table(logs):
-    """Markdown: for each model and test the medians of all rounds, their range, the paired ratios."""
+    """Markdown: per model and test the medians of all rounds, their range, the paired ratios."""
     lines = ["| model | test | rounds | cke t/s | llama.cpp t/s | cke / llama.cpp | cke GB/s "
              "| llama.cpp GB/s | peak GB/s | cke of the bound |", "|---|---|" + "---:|" * 8]
     tests = dict.fromkeys((log["model"], test) for log in logs for test in log["rows"][CKE])
@@ -121,7 +121,7 @@ def table(logs):
 
 
 def machine():
-    """One line: what the figures were measured on."""
+    """One line: the machine of the measurements."""
     fields = dict(line.split(":", 1) for line in Path("/proc/cpuinfo").read_text().splitlines()
                   if ":" in line)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30

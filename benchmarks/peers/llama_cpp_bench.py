@@ -43,7 +43,7 @@ class Engine:
         llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self.context), False)
 
     def feed(self, count, batch):
-        """`count` random tokens in batches; the logits of each batch's last one are computed."""
+        """`count` random tokens in batches; computes the logits of the last one of each batch."""
         while count > 0:
             size = min(count, batch)
             tokens = (llama_cpp.llama_token * size)(

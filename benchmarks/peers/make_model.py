@@ -47,7 +47,7 @@ CHAT_TEMPLATE = ("{% for message in messages %}<|im_start|>{{ message.role }}\n"
 
 
 def byte_characters():
-    """The printable characters that stand for the bytes 0..255 in a byte-level vocabulary."""
+    """The printable characters that represent the bytes 0..255 in a byte-level vocabulary."""
     shown = {*range(ord("!"), ord("~") + 1), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     spare = itertools.count(256)
     return [chr(byte if byte in shown else next(spare)) for byte in range(256)]
@@ -71,7 +71,7 @@ def vocabulary(config):
 
 
 def tensors(c):
-    """(name, shape) of every tensor; shapes as in the file's Hugging Face twin, [out, in]."""
+    """(name, shape) of every tensor; shapes are [out, in], as in Hugging Face files."""
     q, kv = c.num_attention_heads * c.head_dim, c.num_key_value_heads * c.head_dim
     yield "token_embd.weight", (c.vocab_size, c.hidden_size)
     for i in range(c.num_hidden_layers):
@@ -88,10 +88,10 @@ def tensors(c):
 
 
 class Noise:
-    """Encoded random numbers for matrices of any size, cut from one pool of a prime block count.
+    """Encoded random numbers for matrices of any size, cut from one pool of a prime number of blocks.
 
-    Making 600 million random numbers would take longer than all the rest. Rows of a matrix start
-    at different places of the pool, so no two rows of one are equal.
+    Generating 600 million random numbers would take longer than everything else. The rows of a matrix start
+    at different offsets in the pool, so no two of them are equal.
     """
 
     def __init__(self, kind, seed):

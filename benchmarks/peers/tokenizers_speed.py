@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Encodes English text with cke and with Hugging Face `tokenizers`, one core each, in turn; a tokenizer of each kind.
+"""Compares the speed of cke's tokenizers with Hugging Face `tokenizers` on English text, on one core.
 
-  python benchmarks/peers/tokenizers_speed.py FOLDER [NAME ...]    (see tests/data/tokenizers/make.py for what to install)
+  python benchmarks/peers/tokenizers_speed.py FOLDER [NAME ...]    (tests/data/tokenizers/make.py says what to install)
 
-Trains the tokenizers on the docstrings of this Python's packages, once: FOLDER keeps them. The text that is timed is other
-docstrings, in pieces of about 8 kB. Prints MB/s, the best of seven rounds of each.
+Trains a tokenizer of each kind once on the docstrings of this Python's packages, and keeps them in FOLDER. The timed
+text is other docstrings, in pieces of about 8 kB. Prints MB/s, the best of seven alternating rounds.
 """
 import os
 
@@ -108,7 +108,7 @@ def main():
         texts.write_bytes(b"".join(struct.pack("<I", len(p.encode())) + p.encode() for p in (joined[i:i + 8000] for i in range(0, len(joined), 8000))))
         for name, (t, trainer) in kinds().items():
             (folder / name).mkdir()
-            if name == "sentencepiece":  # it learns words, and cuts none
+            if name == "sentencepiece":  # learns words, but does not cut
                 t.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="never")
             t.train_from_iterator(found[:half], trainer)
             if name == "sentencepiece":

@@ -102,40 +102,41 @@ template <auto Order, class... Ls> struct word<arrange<Order, Ls...>>
 
 // ---- models ----------------------------------------------------------------------------------------
 
-// What the letters of a list have to do with letters elsewhere; 0: they have not.
-struct dealings {
-  u32 vocab{}, dim{};                                   // of the embedding
-  u32 tied_vocab{}, tied_dim{};                         // of a head that is one with it
-  u32 side_vocab{}, side_layers{}, part{};              // of a layer_embedding
-  u32 part_read{}, other_part_read{};                   // by layer_inputs
-  u32 sides{}, inputs{};                                // layer_embeddings, layer_inputs
+// What a letter says that letters elsewhere in a model must agree with; 0: nothing.
+struct facts {
+  u32 vocab{}, dim{};                                 // of the embedding
+  u32 tied_vocab{}, tied_dim{};                       // of a tied head
+  u32 per_layer_vocab{}, per_layer_layers{}, part{};  // of a layer_embedding
+  u32 part_read{}, other_part_read{};                 // by layer_inputs
+  u32 layer_embeddings{}, layer_inputs{};             // how many there are
 };
-constexpr dealings operator+(const dealings& a, const dealings& b) {
+constexpr facts operator+(const facts& a, const facts& b) {
   const bool same = a.part_read == b.part_read || b.part_read == 0;
   return {a.vocab ? a.vocab : b.vocab, a.dim ? a.dim : b.dim, a.tied_vocab ? a.tied_vocab : b.tied_vocab,
-          a.tied_dim ? a.tied_dim : b.tied_dim, a.sides ? a.side_vocab : b.side_vocab,
-          a.sides ? a.side_layers : b.side_layers, a.sides ? a.part : b.part, a.part_read ? a.part_read : b.part_read,
+          a.tied_dim ? a.tied_dim : b.tied_dim, a.layer_embeddings ? a.per_layer_vocab : b.per_layer_vocab,
+          a.layer_embeddings ? a.per_layer_layers : b.per_layer_layers, a.layer_embeddings ? a.part : b.part,
+          a.part_read ? a.part_read : b.part_read,
           a.other_part_read ? a.other_part_read : a.part_read && !same ? b.part_read : b.other_part_read,
-          a.sides + b.sides, a.inputs + b.inputs};
+          a.layer_embeddings + b.layer_embeddings, a.layer_inputs + b.layer_inputs};
 }
-template <class T> inline constexpr dealings dealings_of{};
-template <u32 V, u32 D> inline constexpr dealings dealings_of<embedding<V, D>>{.vocab = V, .dim = D};
-template <u32 V, u32 D> inline constexpr dealings dealings_of<head<D, V, true>>{.tied_vocab = V, .tied_dim = D};
-template <u32 V, u32 D, u32 L, u32 P, real E> inline constexpr dealings dealings_of<layer_embedding<V, D, L, P, E>>{
-    .side_vocab = V, .side_layers = L, .part = P, .sides = 1};
+template <class T> inline constexpr facts facts_of{};
+template <u32 V, u32 D> inline constexpr facts facts_of<embedding<V, D>>{.vocab = V, .dim = D};
+template <u32 V, u32 D> inline constexpr facts facts_of<head<D, V, true>>{.tied_vocab = V, .tied_dim = D};
+template <u32 V, u32 D, u32 L, u32 P, real E> inline constexpr facts facts_of<layer_embedding<V, D, L, P, E>>{
+    .per_layer_vocab = V, .per_layer_layers = L, .part = P, .layer_embeddings = 1};
 template <u32 D, u32 P, activation A>
-inline constexpr dealings dealings_of<layer_input<D, P, A>>{.part_read = P, .inputs = 1};
+inline constexpr facts facts_of<layer_input<D, P, A>>{.part_read = P, .layer_inputs = 1};
 template <template <class...> class Word, class... Ls>
-inline constexpr dealings dealings_of<Word<Ls...>> = (dealings{} + ... + dealings_of<Ls>);
+inline constexpr facts facts_of<Word<Ls...>> = (facts{} + ... + facts_of<Ls>);
 template <class Stack>
   requires stacked<Stack>
-inline constexpr dealings dealings_of<Stack> = dealings_of<typename Stack::kinds>;
+inline constexpr facts facts_of<Stack> = facts_of<typename Stack::kinds>;
 
 // The parts of a model: before the first stack, stacks, between them, after the last.
-struct standing {
+struct model_layout {
   u32 before{}, stacks{}, between{}, after{};
   u64 layers{}, kinds{};
-  dealings in_front{}, inside{}, behind{};
+  facts before_stacks{}, in_stacks{}, after_stacks{};
 };
 template <class T> constexpr u64 layers_of = 0;
 template <class T>
@@ -146,14 +147,14 @@ template <class T>
   requires stacked<T>
 constexpr u64 kinds_in<T> = length<typename T::kinds>;
 
-template <class... Parts> constexpr standing standing_of() {
+template <class... Parts> constexpr model_layout layout_of() {
   constexpr bool is_stack[]{stacked<Parts>..., false};
-  constexpr dealings of[]{dealings_of<Parts>..., {}};
-  standing s{.layers = (u64{} + ... + layers_of<Parts>), .kinds = (u64{} + ... + kinds_in<Parts>)};
+  constexpr facts of[]{facts_of<Parts>..., {}};
+  model_layout s{.layers = (u64{} + ... + layers_of<Parts>), .kinds = (u64{} + ... + kinds_in<Parts>)};
   for (u32 i = 0; i < sizeof...(Parts); ++i) {
     if (is_stack[i]) s.between += s.after, s.after = 0, ++s.stacks;
     else ++(s.stacks ? s.after : s.before);
-    dealings& sum = is_stack[i] ? s.inside : s.stacks ? s.behind : s.in_front;
+    facts& sum = is_stack[i] ? s.in_stacks : s.stacks ? s.after_stacks : s.before_stacks;
     sum = sum + of[i];
   }
   return s;
@@ -195,18 +196,20 @@ template <u32 Part, u32 Read, u32 OtherRead> struct layer_inputs_fit {
                 "see layer_inputs_fit<layer_embedding's part, part read, another>");
 };
 
-template <dealings All, u64 Layers> struct letters_deal
-    : tied_head_fits<All.vocab, All.dim, All.tied_vocab, All.tied_dim>, embeddings_agree<All.vocab, All.side_vocab>,
-      layer_embedding_serves_layers<All.part ? All.side_layers : 0, Layers>,
+template <facts All, u64 Layers> struct letters_agree
+    : tied_head_fits<All.vocab, All.dim, All.tied_vocab, All.tied_dim>,
+      embeddings_agree<All.vocab, All.per_layer_vocab>,
+      layer_embedding_serves_layers<All.part ? All.per_layer_layers : 0, Layers>,
       layer_inputs_fit<All.part, All.part_read, All.other_part_read> {};
-template <standing S> struct parts_stand
+template <model_layout S> struct parts_agree
     : model_is_in_order<S.before, S.stacks, S.between, S.after>, in_range<"network.layers", S.layers, 0, limit::layers>,
       in_range<"network.kinds", S.kinds, 0, 255>,
-      layer_embedding_comes_first<S.in_front.sides, S.inside.sides + S.behind.sides,
-                                  S.in_front.inputs + S.behind.inputs>,
-      letters_deal<S.in_front + S.inside + S.behind, S.layers> {};
+      layer_embedding_comes_first<S.before_stacks.layer_embeddings,
+                                  S.in_stacks.layer_embeddings + S.after_stacks.layer_embeddings,
+                                  S.before_stacks.layer_inputs + S.after_stacks.layer_inputs>,
+      letters_agree<S.before_stacks + S.in_stacks + S.after_stacks, S.layers> {};
 template <class... Ls> struct word<network<Ls...>>
     : has_parts<"network", sizeof...(Ls)>, layers_fit<first_broken_link<Ls...>(false)>, model_reads_ids<ends<Ls...>::in>,
-      parts_stand<standing_of<Ls...>()> {};
+      parts_agree<layout_of<Ls...>()> {};
 
 }  // namespace cke::checks

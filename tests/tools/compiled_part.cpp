@@ -19,7 +19,7 @@ class workshop {
     use = {.variables = {{"CKE_CXX", folder_ / "c++"}, {"CKE_CACHE", folder_ / "cache"}}};
   }
 
-  std::vector<std::string> run(const std::string& model) const { return {"run", model, "--tokens", "5,6,7", "-n", "8", "--temp", "0", "--ids"}; }
+  std::vector<std::string> run(const std::string& model) const { return {"run", model, "--tokens", "5,6,7", "-n", "8", "--temp", "0", "--ids", "-t", "4"}; }
   std::string logits(const std::string& model, const std::vector<std::string>& more = {}) const {
     std::vector<std::string> words{"logits", model, "--tokens", "5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22", "-o", folder_ / "logits.npy"};
     words.insert(words.end(), more.begin(), more.end());
@@ -114,6 +114,14 @@ TEST_CASE("where a unit that wants the compiled part does not come to be, all of
     CHECK(first.out == second.out);
     CHECK(w.calls() == 1);  // of the second run none
   }
+}
+
+// Half of a wait for an atomic is in the unit, half in the command: both must know of the same waiters (compiled/exported.txt).
+TEST_CASE("threads of a model wake one another across the unit and the command") {
+  const scratch dir;
+  workshop w(dir);
+  w.use.seconds = 60;
+  for (int i = 0; i < 5; ++i) CHECK_SUCCESS(cke(w.run(model), w.use));
 }
 
 TEST_CASE("two processes that want the same model for the first time compile it once") {

@@ -14,7 +14,7 @@
 namespace cke::tool {
 namespace {
 
-// A prompt at once, or `generate` ids of each of `sequences` that decode together, after `depth` earlier ids.
+// A prompt, or `generate` ids for each of `sequences` that decode together, after `depth` earlier ids.
 struct test {
   u32 prompt, generate, sequences, depth;
 
@@ -26,7 +26,7 @@ struct test {
     return s;
   }
   u32 ids() const { return prompt + generate * sequences; }
-  // f(pass) for each pass that it makes, with the logits of the last id of each sequence.
+  // Calls f(pass) for each of its passes, which compute the logits of the last id of each sequence.
   template <class F> void each_pass(u32 chunk, F f) const {
     for (u32 at = 0; at < generate; ++at) f(program_cost::pass{depth + at, sequences, sequences, sequences});
     for (u32 at = 0; at < prompt; at += chunk) {
@@ -38,7 +38,7 @@ struct test {
 
 struct samples {
   test of;
-  std::vector<double> ns, least_ns;  // least: what the peaks of that moment allow
+  std::vector<double> ns, least_ns;  // least: time that the peaks measured then allow
   machine_peaks peaks{};             // the greatest seen
 
   double passes() const { return of.prompt ? 1 : of.generate; }
@@ -73,7 +73,7 @@ void run_test(any_model& e, const conversations& all, const test& t, std::span<c
     e.feed_together(turns);
   }
 }
-// Recurrent states are as they were there, too.
+// Rewinds and feeds what is missing, so that recurrent states are restored too.
 void go_back(any_session& c, u32 depth) {
   c.rewind(depth);
   c.feed(std::span<const u32>{});
@@ -85,7 +85,7 @@ double ns_of(any_model& e, const conversations& all, const test& t, std::span<co
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The peaks of the isa that the model was compiled for.
+// Measures the peaks for the isa that the model was compiled for.
 using probe = std::function<machine_peaks()>;
 template <class Isa = isa::native> probe probe_of(std::string_view isa, u32 threads) {
   if constexpr (!std::is_void_v<typename Isa::base>)
@@ -108,7 +108,7 @@ std::string utc_now() {
   return text;
 }
 
-// One loaded model, and the tests that one depth has.
+// One loaded model and the tests at one depth.
 class runner {
  public:
   runner(const bench_args& args, u32 threads, u64 context, u32 logit_rows)
@@ -117,11 +117,11 @@ class runner {
     const model_options planned{.context = e.context(), .chunk = args.model.chunk, .logit_rows = logit_rows};
     cost_.emplace(json_object::parse(model_.door->plan_json(planned)), e.weight_bytes());
     if (args.peaks) probe_ = probe_of(e.isa(), e.threads());
-    // Every page of the cache is touched once: what the system takes to find memory is no part of a test.
+    // Touches every page of the cache once, to exclude page faults from the tests.
     model_.engine->open()->feed(some_ids(e.context(), e.vocab_size()));
   }
 
-  // Repetition by repetition, all tests in turn: drift of the machine falls on all of them.
+  // Alternates the tests in each repetition, so that the machine's drift affects all of them.
   std::vector<samples> run(const std::vector<test>& tests) {
     const u32 depth = tests.front().depth, vocab = model_.engine->vocab_size();
     conversations talks;
@@ -146,7 +146,7 @@ class runner {
     return all;
   }
 
-  // `alone`: the samples of the same test with one sequence, where there are any.
+  // `alone`: the samples of the same test with one sequence, or null.
   json_object row(const samples& s, const samples* alone) const {
     const any_model& e = *model_.engine;
     std::vector<double> ns, ts;
@@ -208,7 +208,7 @@ class runner {
   probe probe_;
 };
 
-// Those of one depth, prompts first, as llama-bench orders them.
+// The tests at one depth, prompts first, as llama-bench orders them.
 std::vector<test> tests_at(const bench_args& args, u32 depth) {
   std::vector<test> tests;
   for (const u32 n : args.prompt)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// bench.hpp: what the parts of cke bench share.
+// bench.hpp: functions shared by the parts of cke bench.
 #pragma once
 
 #include "commands.hpp"
@@ -7,13 +7,13 @@
 
 namespace cke::tool {
 
-// Ids without a pattern, the same every time; what they are does not change the speed.
+// Random-looking ids, the same on every call; their values do not affect speed.
 std::vector<u32> some_ids(u32 count, u32 vocab);
 
-// A model and its longest test in memory: the model that bench_args name, with these threads.
+// Loads the model that bench_args name, with room for its longest test.
 loaded_model load_for_bench(const bench_args& args, u32 threads, u64 context, u32 logit_rows);
 
-// bench --profile: where the time of a prefill chunk and of a decoded token goes.
+// bench --profile: breaks down the time of a prefill chunk and of a decoded token.
 void profile(const bench_args& args);
 
 }  // namespace cke::tool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// bench_table.cpp: see bench_table.hpp.
+// bench_table.cpp: implements bench_table.hpp.
 #include "bench_table.hpp"
 
 #include <vector>
@@ -33,7 +33,7 @@ void bench_table::end() {
   if (form_ == "json") put("\n]\n");
 }
 
-// Samples are for the other forms.
+// Leaves out the samples, which only the JSON forms have.
 void bench_table::put_csv(const json_object& r) {
   std::string names, values;
   for (const auto& [key, value] : r.items()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// bench_table.hpp: results in the forms of llama-bench: md, csv, json, jsonl.
+// bench_table.hpp: prints results in llama-bench's formats: md, csv, json, jsonl.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,9 +11,9 @@ namespace cke::tool {
 
 using json_object = nlohmann::ordered_json;
 
-// Rows are objects of the same fields, written as they come. Markdown shows some of them:
-// model_type, model_size, model_n_params, backends, n_threads, test, avg_ts ± stddev_ts, avg_gbs, and
-// where they are, pass_cost, peak_gbs and bound_share; of a profile's rows test, op, calls, ns, share, bytes, gbs.
+// All rows have the same fields and are printed as they arrive. Markdown shows model_type, model_size, model_n_params,
+// backends, n_threads, test, avg_ts ± stddev_ts, avg_gbs, and if present pass_cost, peak_gbs and bound_share; for a
+// profile it shows test, op, calls, ns, share, bytes, gbs.
 class bench_table {
  public:
   explicit bench_table(std::string form);
@@ -28,7 +28,7 @@ class bench_table {
   bool begun_ = false;
 };
 
-// A number with that many digits after the point.
+// A number with `digits` digits after the point.
 std::string fixed(double x, int digits);
 
 }  // namespace cke::tool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// build.cpp: cke build: compile a model ahead of its first use.
+// build.cpp: cke build: compiles a model before its first use.
 #include "cache.hpp"
 #include "commands.hpp"
 #include "terminal.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cache.hpp: compiles units on demand and keeps the shared objects in a directory of the user's own.
+// cache.hpp: compiles units on demand and caches the shared objects in a directory of the user's.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@ namespace cke::tool {
 struct cached_library {
   std::shared_ptr<const library> door;
   std::string path;            // of the shared object
-  double compile_seconds = 0;  // 0: it was there already
+  double compile_seconds = 0;  // 0: found in the cache
 };
 
-// $CKE_CACHE, $XDG_CACHE_HOME/cke or ~/.cache/cke; made with mode 0700 where it is absent. Throws Error{file} where
-// it belongs to another user or others may enter it: what lies there is executed.
+// $CKE_CACHE, $XDG_CACHE_HOME/cke or ~/.cache/cke; created with mode 0700 if absent. Its files are executed, so this
+// throws Error{file} if another user owns the directory or the mode lets others in.
 std::string cache_directory();
 
 // Whom a unit is for. One for this command leaves to it the reading of files and all that is in its compiled part

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// chat.cpp: cke chat: a conversation in the model's own chat form.
+// chat.cpp: cke chat: a conversation in the model's chat format.
 #include <iostream>
 
 #include <cke/draft.hpp>
@@ -13,11 +13,11 @@
 namespace cke::tool {
 namespace {
 
-// Feeds what is new: the caches of what the conversation has in common with `ids` stay.
+// Rewinds to the longest common prefix of history and `ids`, and returns the ids to feed.
 std::span<const u32> keep_common(any_session& c, std::span<const u32> ids) {
   const auto [mine, theirs] = std::ranges::mismatch(c.history(), ids);
   const auto common = static_cast<std::size_t>(theirs - ids.begin());
-  const std::size_t kept = std::min(common, ids.size() - 1);  // the last id's logits are wanted
+  const std::size_t kept = std::min(common, ids.size() - 1);  // feeds at least one id, to get logits
   c.rewind(static_cast<u32>(kept));
   return ids.subspan(kept);
 }
@@ -48,7 +48,7 @@ void chat(const chat_args& args) {
     if (ids.size() > c->context())
       throw Error(errc::context_overflow, {}, "conversation", "at most " + std::to_string(c->context()) + " tokens; see -c",
                   std::to_string(ids.size()));
-    const u32 room = c->context() - static_cast<u32>(ids.size()) + 1;  // the last token need not be fed
+    const u32 room = c->context() - static_cast<u32>(ids.size()) + 1;  // the answer's last token is not fed
     interrupt_guard::flag() = false;
     const generate_options options{.max_tokens = std::min(args.max_tokens.value_or(room), room), .sample = args.sample, .cancel = &interrupt_guard::flag()};
     std::string text;

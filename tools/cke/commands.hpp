@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// commands.hpp: what the command line says, and the function behind each command.
+// commands.hpp: the arguments of each command, and the function that runs it.
 #pragma once
 
 #include <optional>
@@ -16,29 +16,29 @@ namespace cke::tool {
 struct run_args {
   model_args model;
   std::string prompt;
-  std::optional<std::string> tokens;  // instead of the prompt
-  std::optional<u32> max_tokens;      // absent: 256, or what the context leaves
+  std::optional<std::string> tokens;  // ids instead of a prompt
+  std::optional<u32> max_tokens;      // absent: 256, or the rest of the context
   sampling sample;
-  std::optional<std::string> grammar, json_schema;  // files: what the answer has to be
-  u32 draft = 0;                                    // ids that are guessed ahead; 0: none
-  std::optional<std::string> draft_model;           // what guesses them; absent: the text so far
+  std::optional<std::string> grammar, json_schema;  // files: the answer must match one
+  u32 draft = 0;                                    // ids guessed per step; 0: none
+  std::optional<std::string> draft_model;           // guesses the ids; absent: the text so far does
   std::optional<std::string> load_session, save_session;  // files
-  u32 beams = 0, answers = 1;                       // beam search; 0: none
+  u32 beams = 0, answers = 1;                       // beams: 0: no beam search
   float length_penalty = 1;
   std::string early_stopping = "no";                // no, yes, never
   bool ids = false;                   // print ids, not text
-  bool slide = false;                 // go on behind the context
+  bool slide = false;                 // continue past the context
 };
 void run(const run_args& args);
 
 struct chat_args {
   model_args model;
   std::string system;
-  std::optional<u32> max_tokens;  // of an answer
+  std::optional<u32> max_tokens;  // per answer
   sampling sample;
-  u32 draft = 0;                  // ids that are guessed ahead
+  u32 draft = 0;                  // ids guessed per step
   bool thinking = true;
-  bool slide = false;             // go on behind the context
+  bool slide = false;             // continue past the context
 };
 void chat(const chat_args& args);
 
@@ -52,7 +52,7 @@ void logits(const logits_args& args);
 struct embed_args {
   model_args model;
   std::vector<std::string> prompts;
-  std::optional<std::string> pooling;  // absent: the checkpoint's
+  std::optional<std::string> pooling;  // absent: as the checkpoint says
   u32 dimensions = 0;                  // 0: all
   bool json = false;
 };
@@ -69,7 +69,7 @@ void detokenize(const text_args& args);
 
 struct template_args {
   std::string path, messages;
-  std::optional<std::string> tools, set;  // a file; the text of a JSON object
+  std::optional<std::string> tools, set;  // tools: a file; set: a JSON object
   bool generation = true, thinking = true, ids = false;
 };
 void render_template(const template_args& args);
@@ -101,10 +101,10 @@ struct bench_args {
   model_args model;
   std::vector<u32> prompt{512}, generate{128}, depth{0};
   std::vector<u32> sequences{1};  // that decode together
-  std::vector<u32> threads{0};  // instead of the model's
+  std::vector<u32> threads{0};  // overrides the model's
   u32 repetitions = 5;
-  bool peaks = false;           // measure the machine's too, and the share of them
-  std::optional<std::string> profile;  // a file for a Chrome trace, instead of the tests
+  bool peaks = false;           // also measure the machine's peaks, and the fraction reached
+  std::optional<std::string> profile;  // writes a Chrome trace to this file instead
   std::string output = "md";  // md, csv, json, jsonl
 };
 void bench(const bench_args& args);
@@ -114,14 +114,14 @@ struct serve_args {
   std::string host = "127.0.0.1";
   u16 port = 8080;
   u32 slots = 4, queue = 64;
-  u32 draft = 0;   // ids that are guessed ahead in a step, for all answers together
-  std::optional<std::string> draft_model;  // what guesses them; absent: each answer's text
+  u32 draft = 0;   // ids guessed per step, for all answers together
+  std::optional<std::string> draft_model;  // guesses the ids; absent: each answer's own text does
   u32 drain = 30;  // seconds
   std::optional<std::string> id, api_key_file, pooling;
   std::vector<std::string> allowed_hosts;
   std::string cors_origin;
   bool insecure = false;
-  bool slide = false;  // answers go on behind the context
+  bool slide = false;  // answers continue past the context
 };
 void serve_model(const serve_args& args);
 
@@ -131,11 +131,11 @@ struct build_args {
 };
 void build(const build_args& args);
 
-// "1,2,3". Throws usage for what is no list of numbers, token_range for a number beyond 32 bits.
+// Parses "1,2,3". Throws usage if it is not a list of numbers, token_range for a number beyond 32 bits.
 std::vector<u32> parse_ids(const std::string& list);
 // "[1, 2, 3]"
 std::string ids_text(std::span<const u32> ids);
-// The bytes of a file, or of a pipe such as /dev/stdin. Throws Error{file}.
+// Reads a file, or a pipe such as /dev/stdin. Throws Error{file}.
 std::string file_text(const std::string& path);
 
 }  // namespace cke::tool

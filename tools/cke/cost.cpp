@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cost.cpp: see cost.hpp.
+// cost.cpp: implements cost.hpp.
 #include "cost.hpp"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ double program_cost::work::ns(const machine_peaks& peaks) const {
 double program_cost::experts::read(u32 rows) const { return bytes * count * (1 - std::pow(1 - active / count, rows)); }
 
 program_cost::program_cost(const nlohmann::ordered_json& plan, u64 weight_bytes) : kv_format_(plan["capacity"]["kv"]) {
-  // Packed weights may take fewer bytes than their format says.
+  // Packed weights may be smaller than their format implies.
   const double scale = static_cast<double>(weight_bytes) / plan["weight_bytes"].get<double>();
   const u32 end_layer = plan["row_end"]["layer"], end_instruction = plan["row_end"]["instruction"];
   const auto& variant_of_layer = plan["variant_of_layer"];
@@ -38,15 +38,15 @@ program_cost::program_cost(const nlohmann::ordered_json& plan, u64 weight_bytes)
           if (variant_of_layer[l] == variant) (l > end_layer || (l == end_layer && instruction >= end_instruction) ? n.wanted : n.all) += 1;
       return n;
     };
-    double active = 0;  // experts of a row
+    double active = 0;  // experts per row
     for (const auto& i : code["instructions"])
       if (i["params"].contains("route")) active = i["params"]["route"]["active"];
-    std::vector<u32> reader(code["weights"].size());  // the first instruction that reads each
+    std::vector<u32> reader(code["weights"].size());  // the first instruction that reads each slot
     for (u32 i = static_cast<u32>(code["instructions"].size()); i-- > 0;)
       for (const auto& slot : code["instructions"][i]["weights"]) reader.at(slot.get<std::size_t>()) = i;
     for (std::size_t slot = 0; const auto& weight : code["weights"]) {
       const layer_counts layers = layers_at(reader[slot++]);
-      if (header && weight["role"] == "embed") continue;  // one row of it
+      if (header && weight["role"] == "embed") continue;  // reads one row of it
       const double bytes = scale * weight["bytes"].get<double>(), count = weight.value("experts", 0.0);
       if (count > 0) experts_.push_back({bytes / count, layers, count, active});
       else (footer ? head_bytes_ : body_bytes_) += layers.all * bytes, wanted_bytes_ += layers.wanted * bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// cost.hpp: what a pass of a program has to read and to compute, from its plan, and how fast a machine could.
+// cost.hpp: the bytes and operations of a pass, computed from the program's plan, and the least time for them.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -15,45 +15,45 @@ namespace cke::tool {
 
 class program_cost {
  public:
-  // The JSON of `cke inspect --plan`, and the bytes that its weights really take.
+  // `plan`: the JSON of `cke inspect --plan`. weight_bytes: the size of the packed weights.
   program_cost(const nlohmann::ordered_json& plan, u64 weight_bytes);
 
-  // A pass of `rows` ids, as many of each of `sequences`, after `position` earlier ones of each, with the logits
-  // of `logits` of them.
+  // A pass feeds `rows` ids, equally many of each of `sequences`, after `position` earlier ones of each, and computes
+  // the logits of `logits` of them.
   struct pass {
     u32 position, rows, logits, sequences = 1;
     u32 of_each() const { return rows / sequences; }
     u32 wanted() const { return rows > decode_rows ? logits : rows; }  // rows that all layers compute
   };
-  // Weights once, of experts those that the rows choose; keys and values of every position once.
+  // Counts weights once, experts if a row chooses them, and the keys and values of every position once.
   double bytes(const pass& p) const;
-  // Of a step of a code, as a tracer numbers them.
+  // The same for a step of a code; both are numbered as in a trace.
   const std::string& name(u32 code, u32 step) const { return steps_.at(code).at(step).op; }
   double bytes(u32 code, u32 step, const pass& p) const;
   u32 codes() const { return static_cast<u32>(steps_.size()); }  // header, bodies, footer
 
-  // No machine with these peaks does it in less time: it reads and computes at once, each at its peak.
+  // A lower bound on the time: a machine with these peaks reads and computes in parallel, each at its peak.
   double least_ns(const pass& p, const machine_peaks& peaks) const;
 
  private:
-  // How many layers of a code compute an instruction: for all rows, and of a prompt for those whose logits somebody wants.
+  // How many layers of a code run an instruction: for all rows, and, in a prompt, only for rows with logits.
   struct layer_counts {
     double all, wanted;
   };
-  // Multiplications, by the unit that does them.
+  // Multiplications by type of arithmetic.
   struct work {
     double int8{}, bf16{}, f32{};
     void add(std::string_view format, double count);
     double ns(const machine_peaks& peaks) const;
   };
   struct attention {
-    double per_pair;  // multiplications for a query and a key, all heads
+    double per_pair;  // multiplications per query and key, all heads
     layer_counts layers;
     u32 window;
   };
-  // Rows that choose at random, as routers are trained to, choose so many different experts.
+  // read() assumes that rows choose experts at random, as routers are trained to balance them.
   struct experts {
-    double bytes{};  // of one
+    double bytes{};  // per expert
     layer_counts layers{};
     double count = 1, active = 1;
     double read(u32 rows) const;
@@ -66,8 +66,10 @@ class program_cost {
     u32 window;          // of the positions that it attends to; 0: it does not attend
   };
 
-  double body_bytes_{}, wanted_bytes_{}, head_bytes_{}, kv_bytes_{};  // of a pass; of one with logits; of those; of a position in a layer
-  work body_, wanted_, head_;                                        // for each row, each wanted one, each with logits
+  // Per pass; per pass with logits; of the head; per position and layer.
+  double body_bytes_{}, wanted_bytes_{}, head_bytes_{}, kv_bytes_{};
+  // Per row; per requested row; per row with logits.
+  work body_, wanted_, head_;
   std::vector<attention> attentions_;
   std::vector<experts> experts_;
   std::vector<std::vector<step_cost>> steps_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// embed.cpp: cke embed: texts as vectors.
+// embed.cpp: cke embed: computes embeddings of texts.
 #include <cke/embed.hpp>
 #include <cke/text/number_text.hpp>
 

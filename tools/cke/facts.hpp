@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// facts.hpp: what writing a model as GGUF takes from its family: the metadata, names and numbers of its config.
+// facts.hpp: the facts about a family that exporting GGUF needs: metadata, names and config values.
 #pragma once
 
 #include <algorithm>
@@ -17,22 +17,23 @@
 namespace cke::tool {
 
 struct model_facts {
-  struct flags { layer_set of; u32 layers; };  // a truth for each layer
+  struct flags { layer_set of; u32 layers; };  // a bool per layer
   using number = std::variant<bool, u32, float, std::string_view, std::vector<i32>, flags>;
   struct entry {
-    std::string_view key;  // without the architecture before it
+    std::string_view key;  // without the architecture prefix
     number value;
   };
-  std::string_view architecture;  // as GGUF names it
+  std::string_view architecture;  // GGUF's name
   std::span<const name_rule> names;
-  bool ahead = false;             // files may have layers after the last, for speculation
+  bool ahead = false;             // files may have further layers, for speculative decoding
   bool tied = false;
   u32 layers = 0, heads = 1, kv_heads = 1, head_dim = 0, experts = 0, rows = 0;  // rows: of the embedding
   u32 key_heads = 0, value_heads = 0;  // of linear attention
-  bool tiled = false;             // GGUF has its value heads in another order
+  bool tiled = false;             // GGUF reorders its value heads
   u32 ssm_groups = 0;             // of state spaces, whose vectors have two dimensions in GGUF
-  std::function<u64(const name_rule&, u32 layer)> rows_of;  // of a role that shares a tensor, as far as the family says; else 0
-  rotary rope;                    // the global one
+  // Rows of a role that shares a tensor; 0: the family does not say.
+  std::function<u64(const name_rule&, u32 layer)> rows_of;
+  rotary rope;                    // that of layers with full attention
   u32 rope_head_dim = 0;
   std::shared_ptr<rope_factors> factors = std::make_shared<rope_factors>();
   std::vector<entry> metadata;
@@ -41,7 +42,7 @@ struct model_facts {
     const auto at = std::ranges::find(metadata, key, &entry::key);
     return at == metadata.end() ? nullptr : &*at;
   }
-  // The first of two entries with one key counts.
+  // Of two entries with one key, the first counts.
   void add(std::string_view key, number value) {
     if (!find(key)) metadata.push_back({key, std::move(value)});
   }
@@ -60,12 +61,12 @@ inline void put_rope(model_facts& f, const config_field& k, const rotary& r) {
   if (k.local) return;
   f.rope = r;
   f.add("rope.dimension_count", r.dims);
-  // llama3's rule is a tensor, and so are longrope's factors.
+  // llama3's scaling and longrope's factors are stored as tensors.
   if (r.rule == rope_scaling::linear || r.rule == rope_scaling::yarn) {
     const double factor = r.factor.v != 0 ? r.factor.v : static_cast<double>(r.max_position) / r.original;
     f.add("rope.scaling.type", r.rule == rope_scaling::linear ? std::string_view("linear") : "yarn");
     f.add("rope.scaling.factor", static_cast<float>(factor));
-    // llama.cpp multiplies the rule's own factor by this one, or finds its own with the multiplier.
+    // llama.cpp multiplies yarn's own factor by this one, or computes it from the multiplier.
     if ((r.attention_factor.v != 0 || r.mscale_all.v != 0) && !f.find("rope.scaling.yarn_log_multiplier"))
       f.add("rope.scaling.attn_factor", rope_frequencies::of(r, f.rope_head_dim, 0).attention_factor / static_cast<float>(yarn_mscale(factor)));
     if (r.beta_fast.v != 32) f.add("rope.scaling.yarn_beta_fast", static_cast<float>(r.beta_fast));
@@ -122,7 +123,7 @@ template <class Family> void put_metadata(model_facts& f, const checkpoint& from
   f.add("context_length", c.rope.max_position);
 }
 
-// Rows in a tensor that keeps several roles, in any unit that they have in common.
+// Rows of a role in a tensor that holds several, in a unit that they have in common.
 template <class Family> u64 rows_of(const typename Family::config& c, const name_rule& rule, u32 layer) {
   const model_shape shape = Family::shape(c);
   role is = rule.is;
@@ -151,12 +152,12 @@ template <class Family> model_facts facts_of(const checkpoint& from) {
   for (const auto& k : Family::keys)
     if (k.rope && !k.local) f.rope_head_dim = c.*k.head_dim;
   f.rows_of = [c](const name_rule& rule, u32 layer) { return detail::rows_of<Family>(c, rule, layer); };
-  if (from.as == naming::hf) detail::put_metadata<Family>(f, from, c);  // a GGUF file has its own
+  if (from.as == naming::hf) detail::put_metadata<Family>(f, from, c);  // a GGUF source keeps its own
   return f;
 }
 
-// Throws unsupported where what will be written, when it is read, is not what it is made from: GGUF has no word for it.
-// A family that becomes another (Mistral a llama) says less, and is known to.
+// Reads the planned file's config and throws unsupported if it differs from the source's, as when GGUF has no key for a
+// value. A family written as another (Mistral as llama) is not checked, because it loses information by design.
 template <class Family> void check_written(const checkpoint& from, const checkpoint& written) {
   if (!is_of<Family>(written.model_type, json{written.config}, naming::gguf)) return;
   rope_factors wanted_factors, found_factors;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gguf_plan.cpp: see gguf_plan.hpp.
+// gguf_plan.cpp: implements gguf_plan.hpp.
 #include "gguf_plan.hpp"
 
 #include <algorithm>
@@ -45,7 +45,7 @@ class planner {
     std::vector<part> parts;
   };
 
-  // Later rules win; of two that name one tensor of the checkpoint, the shared expert's is that of models with experts.
+  // Later rules win. If two name the same tensor, the shared expert's rule applies to models with experts.
   bool counts(const name_rule& rule) const {
     if (&rule != &name_of(model_.names, rule.where, {.is = rule.is, .nth = rule.nth})) return false;
     const auto is_shared = [](role r) { return r == role::gate_shared || r == role::up_shared || r == role::down_shared; };
@@ -54,7 +54,7 @@ class planner {
     });
   }
 
-  // A role's rows, under the first of its names that the checkpoint has.
+  // Adds a role's rows, under the first of its names that the checkpoint has.
   void add(const name_rule& rule, bool bias, u32 layer) {
     const spellings& names = rule.in(from_.as);
     u32 which = 0;
@@ -78,10 +78,10 @@ class planner {
     put(rule, names[which], bias, layer, std::move(shape), std::move(mine));
   }
 
-  // GGUF has no matrix of one row.
+  // GGUF stores no matrix of one row.
   static bool one_row(std::span<const u64> shape) { return shape.size() == 2 && shape[0] == 1; }
 
-  // Of a tensor that keeps several roles: the whole of it where GGUF does the same, else this role's share.
+  // A tensor that holds several roles: takes all of it if GGUF stores it the same way, else this role's rows.
   void add_rows(part& mine, const tensor_ref& t, const name_rule& rule, u32 which, u32 layer) const {
     const auto there = [&](const name_rule& r) -> const spelling& { return r.in(from_.as)[which]; };
     const spelling& here = there(rule);
@@ -107,13 +107,13 @@ class planner {
     for (u64 g = 0; g < groups; ++g) mine.rows.push_back({&t, g * each + before, ours});
   }
 
-  // What a gated delta net has of each value head, ...
+  // Roles that a gated delta net has per value head.
   static bool by_value_head(const name_rule& r) {
     return r.is == role::delta_v || r.is == role::delta_gate || r.is == role::alpha || r.is == role::beta || r.is == role::decay ||
            r.is == role::step_bias || r.is == role::delta_out || (r.is == role::conv && r.nth == 2);
   }
   static bool of_linear(role r) { return r == role::delta_q || r == role::delta_k || r == role::delta_v || r == role::conv; }
-  // ... in GGUF's order: the first of each key head, then the second of each, and so on.
+  // GGUF's order of value heads: the first of each key head, then the second of each, and so on.
   u32 tiled_head(u32 i) const { return i % model_.key_heads * (model_.value_heads / model_.key_heads) + i / model_.key_heads; }
   void tile(part& mine) const {
     const row_run all = mine.rows.front();
@@ -134,7 +134,7 @@ class planner {
     const auto [entry, fresh] = parts_.try_emplace(name, tensor_in_parts{out_.size(), {}});
     if (fresh) {
       if (one_row(shape)) shape.erase(shape.begin());
-      const bool small = rule.is == role::conv || rule.is == role::layer_project;  // llama.cpp leaves them as they are
+      const bool small = rule.is == role::conv || rule.is == role::layer_project;  // llama.cpp does not quantise these
       if (rule.is == role::conv && shape.size() == 3) shape.erase(shape.begin() + 1);  // [channels, 1, taps]
       if (from_.as == naming::hf && model_.ssm_groups && may_be_folded(rule.is)) fold(shape, mine, rule.is == role::ssm_norm ? model_.ssm_groups : shape[0]);
       const weight_slot slot{.is = rule.is, .quantisable = shape.size() > 1 && !small && !may_be_folded(rule.is)};
@@ -148,7 +148,7 @@ class planner {
     parts.insert(std::ranges::upper_bound(parts, mine.number, {}, &part::number), std::move(mine));
   }
 
-  // A vector as rows of equal length.
+  // Reshapes a vector into rows of equal length.
   void fold(std::vector<u64>& shape, part& mine, u64 rows) const {
     if (shape.size() != 1 || shape[0] % rows)
       throw Error(errc::tensor_shape, from_.name, "tensor " + mine.rows[0].from->name, concat({"a multiple of ", rows, " numbers"}), "another shape");
@@ -156,7 +156,7 @@ class planner {
     mine.rows[0].count = rows;
   }
 
-  // The rows of a part behind those before it; then the shape says how many there are.
+  // Appends the rows of a part and counts them in the shape.
   void append(planned_tensor& t, part& p) const {
     u64 rows = 0;
     for (const row_run& r : p.rows)
@@ -167,18 +167,18 @@ class planner {
     if (t.was == change::transposed) std::swap(t.shape[1], t.shape[2]);
   }
 
-  // What no role takes: nothing that matters, or this is another model.
+  // A tensor without a role: ignored or copied if the model does not need it; otherwise throws tensor_unknown.
   void leave(const tensor_ref& t) {
     const bool hf = from_.as == naming::hf;
     const bool ahead = model_.ahead && is_ahead(t.name);
-    if (const std::string_view name = t.name; hf && name.ends_with("_scale_inv"))  // of a tensor in f8_e4m3
+    if (const std::string_view name = t.name; hf && name.ends_with("_scale_inv"))  // scales of an f8_e4m3 tensor
       if (const tensor_ref* of = from_.tensors.find(name.substr(0, name.size() - 10)); of && of->type == dtype::f8_e4m3) return;
     if (hf && (ahead || (model_.tied && t.name == "lm_head.weight") || t.name.ends_with("rotary_emb.inv_freq"))) return;
     if (!hf && (ahead || t.name.starts_with("rope_f")))
       return out_.push_back({t.name, {t.shape.begin(), t.shape.end()}, role::norm, 0, false, change::none, {{&t, 0, rows_of(t)}}, {}, {}});
     throw Error(errc::tensor_unknown, from_.name, "tensor " + t.name, "only tensors of the model", "this one");
   }
-  // GGUF keeps the rules llama3 and longrope as what they divide the frequencies by, and stops what proportional leaves.
+  // GGUF stores llama3's and longrope's scaling as divisors of frequencies; for proportional rope they stop the rest.
   void make_rope() {
     const auto add_made = [&](const char* name, std::vector<float> numbers) {
       out_.push_back({name, {numbers.size()}, role::norm, 0, false, change::none, {}, {}, std::move(numbers)});

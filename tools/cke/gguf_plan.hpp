@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gguf_plan.hpp: the tensors of a model as a GGUF file has them, and the rows of a checkpoint that each is made of.
+// gguf_plan.hpp: the tensors of a GGUF file to be written, and the checkpoint's rows that each consists of.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace cke::tool {
 
-// Rows of a tensor that lie together. A vector, or a matrix of one row, has as many rows as numbers.
+// Adjacent rows of a tensor. A vector, or a matrix of one row, has as many rows as numbers.
 struct row_run {
   const tensor_ref* from;
   u64 first, count;
@@ -21,13 +21,13 @@ struct row_run {
 struct planned_tensor {
   std::string name;
   std::vector<u64> shape;  // as in torch
-  role is{};               // of a tensor of several roles, that of the last; v where it is among them
+  role is{};               // of several roles: the last, or v if it is among them
   u32 layer{};
-  bool matrix{};           // a quantisable one: neither a vector nor a router
-  change was{};            // what the format wants done to the numbers
-  std::vector<row_run> rows;  // of a transposed tensor: those of each head, which are its columns there
-  std::vector<u32> heads;     // whose columns are meant, in this order; empty: as they are
-  std::vector<float> made;  // instead of rows: numbers that the checkpoint has as a rule
+  bool matrix{};           // quantisable: neither a vector nor a router
+  change was{};            // how the format changes the numbers
+  std::vector<row_run> rows;  // of a transposed tensor: those of each head, which are its columns in the checkpoint
+  std::vector<u32> heads;     // source order of the heads' columns; empty: unchanged
+  std::vector<float> made;  // instead of rows: numbers computed from the config
 
   u64 columns() const { return shape.size() > 1 ? shape.back() : 1; }
   u64 row_count() const {
@@ -37,7 +37,7 @@ struct planned_tensor {
   }
 };
 
-// In the order of the model. Throws tensor_shape and tensor_unknown for a checkpoint that is not the model's.
+// In the model's order. Throws tensor_shape and tensor_unknown if the checkpoint does not match the model.
 std::vector<planned_tensor> plan_gguf(const checkpoint& from, const model_facts& model);
 
 }  // namespace cke::tool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// inspect.cpp: cke inspect: what a checkpoint is, and the program that it becomes.
+// inspect.cpp: cke inspect: describes a checkpoint and the program compiled for it.
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -29,7 +29,7 @@ json_object facts_of(const checkpoint& from, const unit& u) {
   }
   return {{"file", from.name},
           {"family", u.family},
-          {"type", u.type},  // as C++ spells it: it can be pasted into a program
+          {"type", u.type},  // in C++ syntax, to paste into a program
           {"parameters", parameters},
           {"bytes", bytes},
           {"stored", stored},

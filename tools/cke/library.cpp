@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// library.cpp: see library.hpp.
+// library.cpp: implements library.hpp.
 #include "library.hpp"
 
 #include <dlfcn.h>
@@ -20,12 +20,12 @@ template <class T> T* check(T* made, const cke_error& error) {
   return made;
 }
 
-// The C form of options, without what is called.
+// The C form of the options, without callbacks.
 cke_options c_options(const model_options& o) {
   return {o.threads, o.context, o.chunk, o.logit_rows, o.cache_positions, nullptr, nullptr, nullptr};
 }
 
-// Who hears how a load comes along: the caller, and the files whose pages may go.
+// Receivers of a load's progress: the caller, and the files, whose pages can be released.
 struct listeners {
   const progress_callback& progress;
   std::vector<const mapped_file*> files;
@@ -56,7 +56,7 @@ class library_session final : public any_session {
     cke_error error{};
     check(door_->cke_session_feed(session_, ids.data(), ids.size(), &error), error);
   }
-  // What `take` throws waits until the door is behind us.
+  // An exception of `take` is kept until the C function has returned.
   void feed_all(std::span<const u32> ids, const take_logits& take) override {
     struct state {
       const take_logits& take;
@@ -104,7 +104,7 @@ class library_session final : public any_session {
     check(door_->cke_session_load(session_, path.c_str(), &error), error);
   }
 
-  // How it takes part when several of one library are fed together.
+  // The session, if it belongs to `door` and so can be fed together with others of it.
   cke_session* session_of(const library& door) const { return &door == door_.get() ? session_ : nullptr; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// library.hpp: a shared object with the C door of cke.h, and the engine behind it.
+// library.hpp: loads a shared object with the C interface of cke.h, as an any_model.
 #pragma once
 
 #include <memory>
@@ -16,13 +16,13 @@ namespace cke::tool {
 
 class library {
  public:
-  // nullptr where the file is no shared object, lacks a function of cke.h, or has another ABI version; `why` says which.
+  // Returns nullptr if the file is no shared object, lacks a function of cke.h, or has another ABI; `why` says which.
   static std::shared_ptr<const library> open(const std::string& path, std::string& why);
 
-  // The program and its plan, as JSON. Throws Error.
+  // The program and its memory plan as JSON. Throws Error.
   std::string plan_json(const model_options& options) const;
 
-  // What cke.h declares, found by name.
+  // The functions of cke.h, looked up by name.
 #define CKE_DOOR(F)                                                                                        \
   F(cke_abi_version) F(cke_model_load) F(cke_model_from_tensors) F(cke_model_free) F(cke_model_facts)      \
   F(cke_model_plan_json) F(cke_model_watch) F(cke_session_create) F(cke_session_fork) F(cke_session_free)  \
@@ -37,7 +37,7 @@ class library {
   std::shared_ptr<void> handle_;
 };
 
-// A checkpoint loaded through the door. Throws Error, as Model::load does.
+// Loads a checkpoint through the C interface. Throws Error, as Model::load does.
 std::unique_ptr<any_model> load_any_model(std::shared_ptr<const library> door, const checkpoint& from,
                                     const model_options& options);
 

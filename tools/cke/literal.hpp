@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// literal.hpp: numbers, enumerators and aggregates as the C++ text that gives them back to the bit.
+// literal.hpp: prints numbers, enumerators and aggregates as C++ text that evaluates to the same bits.
 #pragma once
 
 #include <charconv>

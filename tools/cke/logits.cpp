@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// logits.cpp: cke logits: the logits of given ids, as a NumPy array in a file.
+// logits.cpp: cke logits: writes the logits of given ids to a NumPy file.
 #include <cstdio>
 
 #include "commands.hpp"
@@ -9,14 +9,14 @@
 namespace cke::tool {
 namespace {
 
-// A C-ordered float32 array of NPY version 1, written row by row.
+// Writes a C-ordered float32 array in NPY version 1, row by row.
 class npy_writer {
  public:
   npy_writer(const std::string& path, u64 rows, u64 columns) : path_(path), file_(std::fopen(path.c_str(), "wb")) {
     if (!file_) fail();
     std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ", " +
                          std::to_string(columns) + "), }";
-    header.append(63 - (header.size() + 10) % 64, ' ') += '\n';  // data begins at a multiple of 64
+    header.append(63 - (header.size() + 10) % 64, ' ') += '\n';  // data starts at a multiple of 64
     const char prefix[] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<char>(header.size() & 255),
                            static_cast<char>(header.size() >> 8)};
     write(prefix, sizeof prefix);
@@ -59,7 +59,7 @@ void logits(const logits_args& args) {
     out.row(session->logits());
     return out.close();
   }
-  // Opened by the first row: a wrong id leaves no file behind.
+  // Created with the first row, so that a wrong id leaves no file.
   std::optional<npy_writer> out;
   session->feed_all(ids, [&](u32, std::span<const float> row) {
     if (!out) out.emplace(args.output, ids.size(), model.engine->vocab_size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// main.cpp: the command line of cke.
+// main.cpp: parses the command line of cke.
 #include <CLI/CLI.hpp>
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 namespace cke::tool {
 namespace {
 
-// CLI11 takes an empty word for no number; a range does not.
+// CLI11 accepts an empty word as a number; a range does not.
 CLI::Range any_count() { return {0u, ~0u}; }
 
 void model_options_of(CLI::App& app, model_args& to) {
@@ -63,7 +63,7 @@ void pooling_option_of(CLI::App& app, std::optional<std::string>& to) {
       ->check(CLI::IsMember({"last", "mean", "cls"}));
 }
 
-// Every command: its name, what it does, its options, its function.
+// Every command: its name, description, options and function.
 class commands {
  public:
   explicit commands(CLI::App& app) : app_(app) {
@@ -209,7 +209,7 @@ class commands {
   static void text_model(CLI::App& app, std::string& path) {
     app.add_option("MODEL", path, "a Hugging Face directory or a .gguf file")->required();
   }
-  // Numbers and ranges, as llama-bench takes them; the option may be given more than once.
+  // Numbers and ranges in llama-bench's syntax; the option may be repeated.
   static void list(CLI::App& app, const char* name, std::vector<u32>& to, const char* what, number_range allowed) {
     auto* option = app.add_option_function<std::vector<std::string>>(name, [&to, name, allowed](const auto& words) {
       to.clear();
@@ -278,10 +278,10 @@ int main_of(int argc, char** argv) {
 }  // namespace cke::tool
 
 int main(int argc, char** argv) {
-  // A closed pipe and a file that may not grow are errors of the write that meets them.
+  // A closed pipe or a file size limit becomes an error of the write, not a signal.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  // No file that we open may become standard output because the caller closed that.
+  // If the caller closed a standard stream, no file that we open may take its place.
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(stream, F_GETFD) < 0) open("/dev/null", O_RDONLY);
   return cke::tool::main_of(argc, argv);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// number_list.hpp: "1,4,8-32+8,1-16*2": numbers and ranges, as llama-bench takes them.
+// number_list.hpp: parses "1,4,8-32+8,1-16*2": numbers and ranges in llama-bench's syntax.
 #pragma once
 
 #include <charconv>
@@ -16,8 +16,8 @@ struct number_range {
   u32 least, most;
 };
 
-// Appends the numbers of a list. False, and some of them may have been added, where it is none, a number is
-// out of range, or a range never ends.
+// Appends the numbers of a list. Returns false, possibly after appending some, if the syntax is wrong, a number is out
+// of range, or a range is endless.
 inline bool add_numbers(std::string_view text, number_range allowed, std::vector<u32>& to) {
   constexpr std::size_t most_numbers = 1000;
   const char *at = text.data(), *const end = at + text.size();

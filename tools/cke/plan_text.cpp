@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// plan_text.cpp: see plan_text.hpp.
+// plan_text.cpp: implements plan_text.hpp.
 #include "plan_text.hpp"
 
 #include <cke/core/types.hpp>
@@ -30,7 +30,7 @@ std::string weight_text(const json_object& w) {
   return w["role"].get<std::string>() + (w["bias"].get<bool>() ? ".bias[" : "[") + shape + "]:" + w["format"].get<std::string>();
 }
 
-// One line per instruction; the number before it counts the barriers before it.
+// One line per instruction; its number counts the barriers before it.
 std::string code_text(const json_object& code) {
   std::string out = code["name"].get<std::string>();
   if (const u64 layers = code["layers"].get<u64>(); layers > 1) out += ", " + std::to_string(layers) + " layers";

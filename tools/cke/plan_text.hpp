@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// plan_text.hpp: a program and its memory plan, for people.
+// plan_text.hpp: formats a program and its memory plan for people.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,7 +9,7 @@
 
 namespace cke::tool {
 
-// Of what cke_model_plan_json writes: every instruction of each block with its phase at decode, fusions, memory.
+// Formats the JSON of cke_model_plan_json: the instructions of each block with their decode phase, fusions, memory.
 std::string plan_text(const nlohmann::ordered_json& plan);
 
 }  // namespace cke::tool

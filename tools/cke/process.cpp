@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// process.cpp: see process.hpp.
+// process.cpp: implements process.hpp.
 #include "process.hpp"
 
 #include <fcntl.h>
@@ -35,7 +35,7 @@ process_result run_process(const std::vector<std::string>& arguments) {
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-  // What this program ignores has its usual effect in the other.
+  // Restores the default action of signals that this process ignores.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t usual;

@@ -10,14 +10,14 @@
 namespace cke::tool {
 
 struct process_result {
-  int status = 0;      // exit status; 128 + the signal where one ended it
+  int status = 0;      // exit status, or 128 + the signal that ended it
   std::string output;  // stdout and stderr together, the first 4 MiB
 };
 
-// arguments[0] is the program's path; its stdin is empty. Throws Error{file} where it cannot be started.
+// arguments[0] is the program's path; stdin is empty. Throws Error{file} if it cannot be started.
 process_result run_process(const std::vector<std::string>& arguments);
 
-// The path of a program as the shell would find it; empty: there is none.
+// The path of a program in the shell's search path; empty if there is none.
 std::string find_program(const std::string& name);
 
 }  // namespace cke::tool

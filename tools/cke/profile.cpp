@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// profile.cpp: cke bench --profile: what each thread does in a prefill chunk and in a decoded token.
+// profile.cpp: cke bench --profile: records what each thread does in a prefill chunk and in a decoded token.
 #include <chrono>
 #include <fstream>
 #include <map>
@@ -17,7 +17,7 @@ struct record {
   u32 code, step;
   u64 begin, end;
 };
-// By thread; nothing is allocated while a pass runs.
+// By thread; a pass allocates nothing.
 using records = std::vector<std::vector<record>>;
 
 void take(void* user, u32 thread, u32 code, u32 step, u64 begin, u64 end) {
@@ -32,7 +32,7 @@ struct profiled {
   records threads;
 };
 
-// The fastest of some passes over the same ids.
+// The fastest of several passes over the same ids.
 profiled fastest_pass(const bench_args& args, const loaded_model& model, any_session& c, std::string test,
                       const program_cost::pass& p) {
   profiled best{std::move(test), p, 0, {}};
@@ -47,12 +47,13 @@ profiled fastest_pass(const bench_args& args, const loaded_model& model, any_ses
     c.feed(ids);
     const std::chrono::duration<double, std::nano> ns = std::chrono::steady_clock::now() - start;
     model.engine->watch({});
-    if (i == 1 || (i > 1 && ns.count() < best.ns)) best.ns = ns.count(), best.threads = std::move(now);  // 0: warm-up
+    // Pass 0 is the warm-up.
+    if (i == 1 || (i > 1 && ns.count() < best.ns)) best.ns = ns.count(), best.threads = std::move(now);
   }
   return best;
 }
 
-// One row for each operation, the longest first: the mean over the threads, so that shares add up to all.
+// One row per operation, longest first: the mean over the threads, so that shares add up to 1.
 void put_table(const profiled& p, const program_cost& cost, bench_table& out) {
   struct sums {
     u64 calls{};
@@ -79,7 +80,7 @@ void put_table(const profiled& p, const program_cost& cost, bench_table& out) {
              {"bytes", std::llround(s.bytes)}, {"gbs", s.bytes / s.ns}});
 }
 
-// chrome://tracing and ui.perfetto.dev read it: a process for each pass, a row for each thread.
+// The format of chrome://tracing and ui.perfetto.dev: a process per pass, a row per thread.
 json_object trace_events(const std::vector<profiled>& passes, const program_cost& cost) {
   json_object events = json_object::array();
   for (std::size_t pid = 0; pid < passes.size(); ++pid) {
@@ -89,7 +90,7 @@ json_object trace_events(const std::vector<profiled>& passes, const program_cost
     for (const auto& list : p.threads)
       if (!list.empty()) start = std::min(start, list.front().begin);
     for (std::size_t tid = 0; tid < p.threads.size(); ++tid) {
-      u32 layers = 0;  // begun so far
+      u32 layers = 0;  // started so far
       for (const record& r : p.threads[tid]) {
         const bool body = r.code > 0 && r.code + 1 < cost.codes(), waits = r.step == tracer::waiting;
         layers += body && r.step == 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// quantize.cpp: cke quantize: a checkpoint as a GGUF file, its matrices in another type.
+// quantize.cpp: cke quantize: converts a checkpoint to a GGUF file with its matrices in another type.
 #include <atomic>
 #include <cmath>
 #include <filesystem>
@@ -21,7 +21,7 @@
 namespace cke::tool {
 namespace {
 
-// The type of each tensor. What is no matrix stays as it is in a GGUF file, and is f32 in one that is made.
+// The type of each tensor. Tensors other than matrices keep their type from a GGUF source, and become f32 from another.
 std::vector<dtype> types_of(const std::vector<planned_tensor>& plan, const recipe& to, const model_facts& model, naming as) {
   const auto is_value = [](const planned_tensor& t) { return t.matrix && t.is == role::v; };
   matrix_place at{.layers = model.layers, .values = static_cast<u32>(std::ranges::count_if(plan, is_value)),
@@ -30,7 +30,7 @@ std::vector<dtype> types_of(const std::vector<planned_tensor>& plan, const recip
   for (const planned_tensor& t : plan) {
     at.is = t.is, at.layer = t.layer, at.columns = t.columns();
     at.tied = (t.is == role::embed || t.is == role::layer_embed) && model.tied;
-    // llama.cpp narrows the projection of layers' embeddings, but quantises it never.
+    // llama.cpp converts the projection of per-layer embeddings to 16 bits, but never quantises it.
     const bool narrowed = t.matrix || (t.is == role::layer_project && info(to.most).block == 1);
     types.push_back(narrowed ? type_of(to, at) : as == naming::gguf ? t.rows[0].from->type : dtype::f32);
     at.value += is_value(t);
@@ -38,14 +38,14 @@ std::vector<dtype> types_of(const std::vector<planned_tensor>& plan, const recip
   return types;
 }
 
-// Quantising what is quantised adds one error to another: only numbers are read, or blocks of the type they stay in.
+// Requantising adds a second error, so a source must be f32, f16, bf16, q8_0 or f8_e4m3, or keep its type.
 void check_source(const checkpoint& from, const planned_tensor& t, dtype to) {
   for (const row_run& r : t.rows)
     if (const dtype has = r.from->type; has != to && has != dtype::f8_e4m3 && !kernels::convertible(has))
       throw Error(errc::tensor_dtype, from.name, "tensor " + r.from->name, "f32, f16, bf16 or q8_0 to quantise from", r.from->stored);
 }
 
-// Writes one tensor after another, many rows at a time.
+// Writes the tensors one after the other, many rows at a time.
 class tensor_writer {
  public:
   tensor_writer(const checkpoint& from, new_file& to, team& threads) : from_(from), to_(to), team_(threads) {}
@@ -71,7 +71,7 @@ class tensor_writer {
  private:
   static constexpr u64 buffer_bytes = 16 << 20;
 
-  // Row r of the tensor is this one of the model's: a pair of a head's rows stand d / 2 apart there.
+  // The model's row for row r of the tensor, whose pairs of rows are d / 2 apart in the model.
   static u64 unpaired(u64 r, u64 d) { return d == 0 ? r : r / d * d + r % 2 * (d / 2) + r % d / 2; }
 
   void encode(const planned_tensor& t, dtype type, u64 paired_head_dim, u64 first, u64 count) {
@@ -93,7 +93,7 @@ class tensor_writer {
                   concat({"numbers that ", info(type).name, " can hold"}), "one that is not finite, or beyond 65504");
   }
 
-  // False where the type cannot hold a number.
+  // Returns false if the type cannot represent a number.
   bool encode_row(const planned_tensor& t, dtype type, u64 source, float* row, std::byte* out) const {
     const u64 columns = t.columns();
     if (t.was == change::transposed) {
@@ -105,7 +105,7 @@ class tensor_writer {
         std::memcpy(out, run->from->bytes.data() + bytes_of(type, (run->first + source) * columns), bytes_of(type, columns));
         return true;
       }
-      // The columns of each head, where GGUF has heads in another order.
+      // The columns of each head, if GGUF orders heads differently.
       const u64 heads = std::max<u64>(1, t.heads.size()), width = columns / heads;
       for (u64 h = 0; h < heads; ++h)
         read(t, run - t.rows.begin(), run->first + source, (t.heads.empty() ? 0 : t.heads[h]) * width, width, columns, row + h * width);
@@ -121,14 +121,14 @@ class tensor_writer {
     return good;
   }
 
-  // `count` numbers of a row of the tensor that a run is of.
+  // Reads `count` numbers of one row of a run.
   void read(const planned_tensor& t, std::ptrdiff_t run, u64 row, u64 first, u64 count, u64 columns, float* out) const {
     const auto i = static_cast<std::size_t>(run);
     const tensor_ref& from = *t.rows[i].from;
     if (from.type == dtype::f8_e4m3) scaled_[i].read(row, first, count, out);
     else kernels::to_f32(from.type, from.bytes.data() + bytes_of(from.type, row * columns + first), static_cast<u32>(count), out);
   }
-  // Row r is a column of the rows that lie together for its head: GGUF has each head's keys the other way round.
+  // Row r is a column of its head's run: GGUF stores each head's keys transposed.
   void read_column(const planned_tensor& t, u64 r, float* row) const {
     const u64 width = t.shape[1], head = r / width;  // of those rows
     for (u64 i = 0; i < t.columns(); ++i) read(t, static_cast<std::ptrdiff_t>(head), t.rows[head].first + i, r % width, 1, width, row + i);
@@ -137,7 +137,7 @@ class tensor_writer {
   const checkpoint& from_;
   new_file& to_;
   team& team_;
-  std::vector<f8_matrix> scaled_;  // of each run whose tensor is one
+  std::vector<f8_matrix> scaled_;  // for each run of an f8_e4m3 tensor
   std::vector<std::byte> out_;
   std::vector<float> numbers_;
 };
@@ -171,12 +171,12 @@ void add_metadata(gguf_writer& to, const checkpoint& from, const model_facts& mo
   to.add("general.quantization_version", u32{2});
 }
 
-// Reads what is to be written as if it was. Throws Error where that is no model, or not the one that it is made from.
+// Reads the planned file as if it were written. Throws Error if it is not a valid model, or differs from its source.
 void check_plan(const checkpoint& from, const std::string& name, std::string_view head, std::span<const planned_tensor> plan, std::span<const u64> offsets, u64 size) {
   unwritten_file file(size);
   file.put(0, std::as_bytes(std::span(head)));
   for (std::size_t i = 0; i < plan.size(); ++i)
-    if (const planned_tensor& t = plan[i]; t.name.starts_with("rope_f"))  // of other tensors nobody reads the numbers
+    if (const planned_tensor& t = plan[i]; t.name.starts_with("rope_f"))  // no other tensor's numbers are read
       file.put(head.size() + offsets[i], t.made.empty() ? t.rows[0].from->bytes : std::as_bytes(std::span(t.made)));
   const checkpoint written = gguf_checkpoint(gguf::parse(file.bytes(), name));
   if (from.as == naming::hf) check_written(from, written);
@@ -188,7 +188,7 @@ void check_plan(const checkpoint& from, const std::string& name, std::string_vie
 void quantize(const quantize_args& args) {
   const recipe& to = recipe_named(args.type);
   const checkpoint from = open_checkpoint(args.input);
-  make_unit(from, {});  // refuses what cke would not run
+  make_unit(from, {});  // refuses what cke cannot run
   const model_facts model = facts_of(from);
   const std::vector<planned_tensor> plan = plan_gguf(from, model);
   const std::vector<dtype> types = types_of(plan, to, model, from.as);
@@ -196,7 +196,7 @@ void quantize(const quantize_args& args) {
   gguf_writer header;
   add_metadata(header, from, model, to);
   u64 numbers = 0, weight_bytes = 0;
-  std::vector<u64> offsets;  // of each tensor behind the header
+  std::vector<u64> offsets;  // of each tensor, relative to the end of the header
   for (std::size_t i = 0; i < plan.size(); ++i) {
     check_source(from, plan[i], types[i]);
     offsets.push_back(header.data_bytes());

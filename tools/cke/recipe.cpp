@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// recipe.cpp: see recipe.hpp.
+// recipe.cpp: implements recipe.hpp.
 #include "recipe.hpp"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ constexpr recipe recipes[] = {
     {"Q3_K", q3_k_m, dtype::q3_k},   {"Q4_K", q4_k_m, dtype::q4_k},   {"Q5_K", q5_k_m, dtype::q5_k},
 };
 
-// The first and the last eighth, and every third between.
+// The first and the last eighth, and every third in between.
 bool outer(u32 i, u32 of) { return i < of / 8 || i >= 7 * of / 8 || (i - of / 8) % 3 == 2; }
 
 dtype head_type(const recipe& r, u64 columns) {
@@ -46,7 +46,7 @@ dtype value_type(const recipe& r, const matrix_place& at) {
     case q4_k_m: case q5_k_m: t = outer(at.value, at.values) ? dtype::q6_k : t; break;
     default: break;
   }
-  // Where eight heads of 70 billion parameters read one v, a few more bits of it cost next to nothing.
+  // In models of 70 billion parameters eight heads share one v, so more bits for it cost little.
   const bool cheap = at.layers == 80 && at.heads == 8 * at.kv_heads;
   return cheap && (t == dtype::q3_k || t == dtype::q4_k) ? dtype::q5_k : t;
 }
@@ -85,7 +85,7 @@ dtype wanted_type(const recipe& r, const matrix_place& at) {
   }
 }
 
-// Rows that are no whole blocks.
+// The type for rows that are not a multiple of its block.
 dtype fitting(dtype t, u64 columns) {
   if (columns % info(t).block == 0) return t;
   switch (t) {

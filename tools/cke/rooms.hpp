@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rooms.hpp: the command may use the words of every room.
+// rooms.hpp: the command may use the names of every room.
 #pragma once
 
 #include <cke/core/rooms.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// run.cpp: cke run: a prompt and what the model adds to it.
+// run.cpp: cke run: generates a continuation of a prompt.
 #include <cke/beam.hpp>
 #include <cke/draft.hpp>
 #include <cke/generate.hpp>
@@ -23,7 +23,7 @@ std::string schema_grammar(const std::string& path) {
     throw Error(errc::malformed, path, {}, "JSON", "something else at byte " + std::to_string(e.byte));
   }
 }
-// Null where any text will do.
+// Null if the answer is unrestricted.
 std::unique_ptr<token_filter> filter_of(const run_args& args, const loaded_model& model) {
   if (!args.grammar && !args.json_schema) return nullptr;
   const std::string& path = args.grammar ? *args.grammar : *args.json_schema;
@@ -33,13 +33,13 @@ std::unique_ptr<token_filter> filter_of(const run_args& args, const loaded_model
   return std::make_unique<grammar_filter>(std::make_shared<token_grammar>(std::move(g), std::move(tokens)), *model.tokens, model.stop_ids);
 }
 
-// The ids of the answer.
+// Prints the answer and returns its ids.
 std::vector<u32> print(const text_session& session, auto answer) {
   if (session.tokens_or_null()) {
     try {
       for (const std::string_view piece : answer) put(piece);
     } catch (const Error& e) {
-      if (e.code == errc::context_overflow) put("\n");  // the answer is whole as far as it goes
+      if (e.code == errc::context_overflow) put("\n");  // the answer ends here, but is valid
       throw;
     }
     put("\n");
@@ -53,7 +53,7 @@ std::vector<u32> print(const text_session& session, auto answer) {
   return ids;
 }
 
-// The best answers, best first; where more than one is wanted, each behind a line that says its score.
+// Prints the best answers, best first; if there are several, each follows a line with its score.
 void search(const run_args& args, const loaded_model& model, const any_session& start, u32 most) {
   if (args.sample.temperature != 0) throw Error(errc::usage, {}, "--beams", "--temp 0", "another");
   const beam_end end = args.early_stopping == "yes" ? beam_end::enough : args.early_stopping == "never" ? beam_end::hopeless : beam_end::unlikely;
@@ -84,7 +84,7 @@ void run(const run_args& args) {
   if (args.slide) c->slide();
   if (args.load_session) c->load(*args.load_session);
   text_session session(*c, args.ids || !model.tokens ? nullptr : &*model.tokens, model.stop_ids);
-  // The last id need not be fed, so there is room for one more than positions are left.
+  // The last id is not fed, so an answer may have one id more than positions are left.
   const u32 free = c->context() - c->position(), room = free - static_cast<u32>(std::min<std::size_t>(prompt.size(), free)) + 1;
   const generate_options options{.max_tokens = args.max_tokens.value_or(std::min(256u, room)), .sample = args.sample, .filter = filter.get()};
   if (args.beams) {

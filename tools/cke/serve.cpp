@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// serve.cpp: cke serve: a model behind OpenAI's HTTP interface.
+// serve.cpp: cke serve: serves a model over OpenAI's HTTP API.
 #include <cke/serve/server.hpp>
 
 #include <csignal>
@@ -10,7 +10,7 @@
 #include "terminal.hpp"
 #include "rooms.hpp"
 
-// page.html, which the assembler takes in as it is (CMakeLists.txt says where it lies).
+// The assembler includes page.html as it is (CMakeLists.txt sets its path).
 asm(".pushsection .rodata\n"
     "cke_page_begin: .incbin \"" CKE_PAGE "\"\n"
     "cke_page_end:\n"
@@ -20,7 +20,7 @@ extern const char page_begin[] asm("cke_page_begin"), page_end[] asm("cke_page_e
 namespace cke::tool {
 namespace {
 
-// The path's last word, of characters that need no escapes anywhere.
+// The last component of the path, with only characters that need no escaping anywhere.
 std::string id_of(const std::string& path) {
   std::filesystem::path p = std::filesystem::absolute(path).lexically_normal();
   if (!p.has_filename()) p = p.parent_path();
@@ -46,7 +46,7 @@ serve::guard_options guard_of(const serve_args& args) {
   return o;
 }
 
-// What GET /facts says: the model, and where its memory goes.
+// The body of GET /facts: the model, and how its memory is used.
 std::string facts_of(const loaded_model& m, const serve_args& args, const std::string& id) {
   const any_model& e = *m.engine;
   return serve::dump({{"id", id},
@@ -97,7 +97,7 @@ void serve_model(const serve_args& args) {
   options.limits.drain = std::chrono::seconds(args.drain);
   serve::server server(options, answers, door, {page_begin, page_end});
   server.end_on(SIGTERM), server.end_on(SIGINT);
-  struct sigaction hang_up{};  // under nohup the terminal may go away
+  struct sigaction hang_up{};  // keeps nohup's SIG_IGN
   if (::sigaction(SIGHUP, nullptr, &hang_up) == 0 && hang_up.sa_handler != SIG_IGN) server.end_on(SIGHUP);
   const bool v6 = args.host.find(':') != args.host.npos;
   put("serving " + served.id + " at http://" + (v6 ? '[' + args.host + ']' : args.host) + ':' + std::to_string(server.port()) + '\n');

@@ -26,7 +26,7 @@ class sha256 {
     }
   }
 
-  // 64 hexadecimal digits; the object is used up.
+  // Returns 64 hexadecimal digits; the object cannot be used afterwards.
   std::string hex() {
     const u64 bits = total_ * 8;
     add(std::string_view("\x80", 1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// source.cpp: see source.hpp.
+// source.cpp: implements source.hpp.
 #include "source.hpp"
 
 #include <filesystem>
@@ -23,7 +23,7 @@ bool is_directory(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
-// How sentence-transformers makes embeddings of a directory's model, or llama.cpp of a file's.
+// The pooling stated by a directory's sentence-transformers files, or by a GGUF key.
 std::string stated_pooling(const checkpoint& from, const std::string& path) {
   if (from.as == naming::gguf) {
     static constexpr const char* words[] = {"", "mean", "cls", "last", "rank"};

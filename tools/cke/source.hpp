@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// source.hpp: MODEL on the command line, and what is read and loaded from it.
+// source.hpp: opens and loads the MODEL of a command line.
 #pragma once
 
 #include <optional>
@@ -17,21 +17,21 @@
 
 namespace cke::tool {
 
-// What most commands take.
+// The arguments that most commands share.
 struct model_args {
   std::string path;
   unit_options numbers;
-  u32 threads = 0;   // 0: the cores that the process may use
-  u32 context = 0;   // 0: the config's, up to 4096
+  u32 threads = 0;   // 0: one per core that the process may use
+  u32 context = 0;   // 0: the config's, at most 4096
   u32 chunk = 512;
 };
 
 // A Hugging Face directory or a .gguf file. Throws Error.
 checkpoint open_checkpoint(const std::string& path);
-// Its tokenizer alone; neither weights nor config need be there. Throws Error.
+// The tokenizer alone; weights and config may be missing. Throws Error.
 tokenizer open_tokenizer(const std::string& path);
 
-// A conversation as generation<> wants it: with a tokenizer, or without, and with stop ids.
+// Adapts a session to generation<>: with or without a tokenizer, and with stop ids.
 class text_session {
  public:
   text_session(any_session& c, const tokenizer* tokens, std::span<const u32> stop_ids)
@@ -58,25 +58,24 @@ struct loaded_model {
   std::string name;    // "qwen3 1.2M q8_0"
   std::string family;
   std::string format;
-  std::string pooling;  // how embeddings are made, in the checkpoint's words; empty: it says nothing
+  std::string pooling;  // as the checkpoint says; empty: it does not say
   std::shared_ptr<const library> door;
   std::unique_ptr<cke::any_model> engine;
   std::optional<tokenizer> tokens;
   std::vector<u32> stop_ids;
 };
 
-// What a command asks of a checkpoint: ids are enough for it, or it works with text, or with chats too.
+// What a command needs of a checkpoint: ids suffice, or text, or chats too.
 enum class needs : u8 { weights, text, chat };
 
-// Reads, compiles where that was not done before, and loads. logit_rows: rows of logits of one pass.
-// Throws Error, before anything is compiled, for a checkpoint that lacks what is needed.
+// Opens, compiles if necessary, and loads a model. logit_rows: rows of logits per pass. Throws Error, before compiling,
+// if the checkpoint lacks what is needed.
 loaded_model load_model(const model_args& args, needs what, u32 logit_rows = 1);
 
-// The model at `path`, to guess for `big`, which was loaded as `args` say. Throws Error where their ids do not mean the
-// same.
+// Loads the draft model at `path` for `big`, which was loaded with `args`. Throws Error if their vocabularies differ.
 loaded_model load_draft(const std::string& path, const model_args& args, const loaded_model& big, u32 logit_rows = 1);
 
-// What is asked for, else what the checkpoint says, else the last. Throws unsupported.
+// The requested pooling, else the checkpoint's, else `last`. Throws unsupported.
 pooling pooling_of(const loaded_model& model, const std::optional<std::string>& asked);
 
 // 1234567 as "1.2M".

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// terminal.hpp: results to stdout; progress to stderr where that is a terminal; Ctrl-C.
+// terminal.hpp: prints results to stdout, and progress to stderr if that is a terminal; handles Ctrl-C.
 #pragma once
 
 #include <unistd.h>
@@ -20,19 +20,19 @@ namespace cke::tool {
 
 inline bool is_terminal(int file) { return isatty(file) != 0; }
 
-// Writes a result, at once. Throws Error{file} where nobody reads it any more, or the disk is full.
+// Writes and flushes a result. Throws Error{file} if the reader has closed the pipe, or the disk is full.
 inline void put(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout))
     throw Error(errc::file, "standard output", {}, "somebody who reads", std::strerror(errno));
 }
 
-// Text that is a result to the byte; a terminal gets the end of line that it lacks.
+// Writes a result byte for byte; on a terminal, adds a missing line end.
 inline void put_exact(std::string_view text) {
   put(text);
   if (is_terminal(STDOUT_FILENO) && !text.ends_with('\n')) put("\n");
 }
 
-// A line on stderr that is overwritten as work goes on, and gone at the end.
+// A status line on stderr that is overwritten as work proceeds, and erased at the end.
 class progress {
  public:
   explicit progress(const char* what) : what_(what) {}
@@ -63,7 +63,7 @@ class progress {
   u64 shown_ = 101;
 };
 
-// While one lives, Ctrl-C sets flag() and does nothing else.
+// During its lifetime Ctrl-C sets flag() and does nothing else.
 class interrupt_guard {
  public:
   interrupt_guard() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// text.cpp: cke tokenize, detokenize and template: what needs a tokenizer and no weights.
+// text.cpp: cke tokenize, detokenize and template: commands that need a tokenizer but no weights.
 #include <charconv>
 #include <cstring>
 
@@ -65,7 +65,7 @@ std::string file_text(const std::string& path) {
 
 namespace {
 
-// What the command line says of a conversation.
+// The conversation that the arguments describe.
 jinja::conversation read_conversation(const template_args& args) {
   jinja::conversation c;
   c.messages = read_json_value(file_text(args.messages), args.messages);
@@ -108,7 +108,7 @@ void render_template(const template_args& args) {
     if (args.ids) put(ids_text(form.encode(prompt)) + '\n');
     else put_exact(to_string(prompt));
   } catch (const Error& e) {
-    if (e.code != errc::usage && !e.file.empty()) throw;  // a refusal is the conversation's fault
+    if (e.code != errc::usage && !e.file.empty()) throw;  // a template's refusal is the messages' fault
     throw Error(e.code == errc::usage ? errc::malformed : e.code, args.messages, e.subject, e.expected, e.found);
   }
 }

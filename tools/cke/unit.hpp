@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// unit.hpp: a checkpoint's config becomes the translation unit that compiles its model.
+// unit.hpp: converts a checkpoint's config to the translation unit that compiles its model.
 #pragma once
 
 #include <span>
@@ -19,25 +19,25 @@ struct unit_options {
 };
 
 struct unit {
-  std::string text;  // C++ source: our words, and numbers that were range-checked; never text of the file
+  std::string text;  // C++ source of our own words and range-checked numbers, never text from the file
   std::string family;
-  std::string type;  // as the unit spells it
+  std::string type;  // in the unit's C++ syntax
   std::string format;  // as in unit_options; "mixed": a table of the checkpoint's matrices
   bool mixes_formats{};  // within a step, so that its kernels are few others' and no compiled part has them
   dtype kv{};
   u32 max_position{};  // 0: the config does not say
 };
 
-// Throws Error: unsupported for a family, format or feature that cke does not have, config_range,
-// tensor_missing or tensor_shape where the matrices are not the config's, usage.
+// Throws Error: unsupported for a family, format or feature that cke lacks, config_range, tensor_missing or
+// tensor_shape if the matrices contradict the config, usage.
 unit make_unit(const checkpoint& from, const unit_options& options);
 
-// A family, as files name it (Hugging Face's model_type and the architecture that GGUF files say), and its presets in C++.
+// A family by its names in files (Hugging Face's model_type, GGUF's architecture), and its presets in C++.
 struct known_family {
   std::string_view model_type, architecture;
   std::span<const std::string_view> presets;
 };
-// Of the table that checkpoints are matched against.
+// The table that checkpoints are matched against.
 std::vector<known_family> known_families();
 
 struct model_facts;  // facts.hpp

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// unwritten_file.hpp: a file as it will be, in memory, before any of it is written.
+// unwritten_file.hpp: an in-memory image of a file to be written.
 #pragma once
 
 #include <sys/mman.h>
@@ -16,7 +16,7 @@
 
 namespace cke::tool {
 
-// Bytes that nobody puts are zeros and take no memory, so that a file may be larger than what there is.
+// Bytes that are not put are zero and take no memory, so the file may exceed the machine's memory.
 class unwritten_file {
  public:
   // Throws out_of_memory.
@@ -29,7 +29,7 @@ class unwritten_file {
 
   std::span<const std::byte> bytes() const { return bytes_; }
 
-  // Only what may be written counts as memory that is taken: the pages of this part.
+  // Makes only the pages of this part writable, so that only they count as memory.
   void put(u64 offset, std::span<const std::byte> part) {
     const u64 page = static_cast<u64>(::sysconf(_SC_PAGESIZE)), first = offset / page * page;
     if (::mprotect(bytes_.data() + first, offset + part.size() - first, PROT_READ | PROT_WRITE) != 0) fail();

@@ -34,8 +34,8 @@ HEADER = ("| weights | engine | keys and values | mean KL | 99 % KL | max KL | t
 
 
 def write_gguf(folder, model, name):
-    """The path of `model` as GGUF of type `name`, and its weights as a reader will see them."""
-    # Text is not under test: any names of the tokens will do.
+    """The path of `model` as GGUF in type `name`, and its weights as a reader will see them."""
+    # # Text is not tested, so any token names will do.
     tokens = ["a", "b", "ab"] + [f"<{i}>" for i in range(3, model.config.vocab_size)]
     vocabulary = gguf_metadata.Vocabulary("qwen2", tokens, [gguf.TokenType.NORMAL] * len(tokens), ["a b"],
                                           bos=0, eos=1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""checkpoints.py: tiny random checkpoints and what transformers says about them."""
+"""checkpoints.py: tiny random checkpoints and transformers' results for them."""
 
 import copy
 from pathlib import Path
@@ -22,8 +22,8 @@ FAMILIES = ("llama", "mistral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gem
 def random_model(config, seed=0):
     """A float32 model of `config` in which every parameter is random.
 
-    The initialisation of transformers leaves norms at one and biases at zero, so a reader that
-    ignored them would pass unseen; and its small weights make every model nearly linear.
+    transformers initialises norms to one and biases to zero, so a reader that ignored them would pass;
+    and its small weights make every model nearly linear.
     """
     model = AutoModelForCausalLM.from_config(config, dtype=torch.float32, attn_implementation="eager")
     generator = torch.Generator().manual_seed(seed)
@@ -41,7 +41,7 @@ def random_model(config, seed=0):
 
 
 def learned_buffers(model):
-    """What files hold and torch does not call a parameter: biases of choices, scales of layers."""
+    """Tensors that files have but torch does not list as parameters: biases of routing, scales of layers."""
     return [(name, buffer) for name, buffer in model.named_buffers()
             if name.endswith(("e_score_correction_bias", "expert_bias", "layer_scalar"))]
 
@@ -56,11 +56,11 @@ def load(directory):
 def logits(model, ids, rope_length=None):
     """float32 [len(ids), vocab]: one forward pass over `ids`.
 
-    Dynamic and longrope scaling look at the length of the pass. With `rope_length` the pass is
-    that long (causal attention hides the padding from the rows that are returned).
+    Dynamic and longrope scaling depend on the length of the pass, which `rope_length` sets by padding
+    (causal attention hides the padding from the rows that are returned).
     """
     padding = [0] * ((rope_length or len(ids)) - len(ids))
-    model = copy.deepcopy(model)  # a dynamic rope remembers the longest pass that it has seen
+    model = copy.deepcopy(model)  # a dynamic rope remembers the longest pass
     rows = model(torch.tensor([ids + padding]), use_cache=False).logits[0, : len(ids)]
     return rows.float().numpy()
 
@@ -86,7 +86,7 @@ def greedy(model, ids, count, rope_length=None):
 
 
 def random_ids(vocab_size, count, seed):
-    """`count` ids, none of them one of the first three (bos, eos and padding live there)."""
+    """`count` ids, none of the first three (bos, eos and padding)."""
     return np.random.default_rng(seed).integers(3, vocab_size, count).tolist()
 
 

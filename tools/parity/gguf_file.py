@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gguf_file.py: writes models as GGUF, the way llama.cpp's converter does."""
+"""gguf_file.py: writes models as GGUF, as llama.cpp's converter does."""
 
 import gguf
 import numpy as np
@@ -8,13 +8,14 @@ from gguf_metadata import TYPES, write_metadata
 from gguf_names import architecture, tensor_name
 from gguf_tensors import FOLDED_NORMS, converted, layers_ahead, rope_tensors
 
-PAIRWISE = ("llama", "mistral", "mixtral", "granite", "granitemoe", "granitemoehybrid", "smollm3")  # rows of q and k are reordered
+# The rows of q and k are reordered.
+PAIRWISE = ("llama", "mistral", "mixtral", "granite", "granitemoe", "granitemoehybrid", "smollm3")
 ROUTERS = ("router.proj.weight", "mlp.gate.weight", "feed_forward.gate.weight", "shared_expert_gate.weight", "block_sparse_moe.router.weight", "mixer.gate.weight")  # stay float32
 NORMS_PLUS_ONE = ("gemma2", "gemma3_text", "qwen3_5_text", "qwen3_5_moe_text", "qwen3_next")
 
 
 def pairwise_rows(weight, heads):
-    """The rows of a q or k projection with the two rows of every rotated pair side by side."""
+    """A q or k projection with the two rows of every rotated pair adjacent."""
     return (weight.reshape(heads, 2, -1, *weight.shape[1:]).swapaxes(1, 2)).reshape(weight.shape)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gguf_metadata.py: what a GGUF file says of a model, family by family, and of its vocabulary."""
+"""gguf_metadata.py: GGUF metadata of a model, by family, and of its vocabulary."""
 
 import math
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ def write_attention_metadata(writer, config):
     writer.add_value_length(config.kv_lora_rank if config.model_type in LATENT_FAMILIES else head_dim)
     writer.add_layer_norm_rms_eps(getattr(config, "norm_eps", None) or config.rms_norm_eps)
     writer.add_rope_freq_base(rope["rope_theta"])
-    whole = rope["rope_type"] == "proportional"  # a tensor says which part
+    whole = rope["rope_type"] == "proportional"  # a tensor holds the fraction
     if config.model_type in LATENT_FAMILIES:
         head_dim = config.qk_rope_head_dim
     writer.add_rope_dimension_count(int(head_dim * (1 if whole else rope.get("partial_rotary_factor", 1))))
@@ -85,7 +85,7 @@ def write_attention_metadata(writer, config):
         writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
         writer.add_rope_scaling_factor(rope["factor"])
         writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
-        if rope.get("mscale_all_dim"):  # and mscale is the same
+        if rope.get("mscale_all_dim"):  # mscale is equal
             writer.add_rope_scaling_yarn_log_mul(0.1 * rope["mscale_all_dim"])
     elif rope["rope_type"] == "longrope":
         original = config.original_max_position_embeddings
@@ -98,7 +98,7 @@ def write_attention_metadata(writer, config):
 
 
 def write_layers_of_gemma4(writer, config, head_dim):
-    """What differs from layer to layer; returns the head_dim of full ones."""
+    """The per-layer settings; returns the head_dim of layers with full attention."""
     layers = range(config.num_hidden_layers)
     full = [kind == "full_attention" for kind in config.layer_types]
     own = config.num_hidden_layers - config.num_kv_shared_layers
@@ -181,7 +181,7 @@ def write_multipliers(writer, config):
 
 
 def write_state_space_metadata(writer, config):
-    """That of mamba2 and of hybrids with it, where layers have each their own kind."""
+    """Metadata of mamba2 and of hybrids with it, whose layers differ in kind."""
     own = {"mamba2": ("num_heads", "head_dim", "state_size", "n_groups", "conv_kernel"),
            "nemotron_h": ("mamba_num_heads", "mamba_head_dim", "ssm_state_size", "n_groups", "conv_kernel"),
            "granitemoehybrid": ("mamba_n_heads", "mamba_d_head", "mamba_d_state", "mamba_n_groups", "mamba_d_conv")}
@@ -234,7 +234,7 @@ def write_state_space_metadata(writer, config):
 
 
 def lfm2_width(config):
-    """The width of the MLP, which the config only hints at."""
+    """The width of the MLP, which the config determines indirectly."""
     if not config.block_auto_adjust_ff_dim:
         return config.intermediate_size
     wide, step = int(config.block_ffn_dim_multiplier * int(2 * config.intermediate_size / 3)), config.block_multiple_of

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""gguf_names.py: what llama.cpp calls families and their tensors."""
+"""gguf_names.py: llama.cpp's names of families and tensors."""
 
-# The architecture in GGUF where it is not the model_type.
+# # GGUF's architecture, if it differs from the model_type.
 ARCHITECTURES = {"gemma3_text": "gemma3", "gemma4_text": "gemma4", "deepseek_v2": "deepseek2", "deepseek_v3": "deepseek2", "mistral": "llama", "mixtral": "llama", "qwen2_moe": "qwen2moe",
                  "qwen3_moe": "qwen3moe", "glm4_moe": "glm4moe", "lfm2_moe": "lfm2moe", "qwen3_5_text": "qwen35", "qwen3_5_moe_text": "qwen35moe",
                  "qwen3_next": "qwen3next", "granitemoehybrid": "granitehybrid"}
@@ -58,7 +58,7 @@ OWN_NAMES = {"mamba2": MAMBA, "nemotron_h": NEMOTRON, "granitemoehybrid": MAMBA 
 
 
 def architecture(config):
-    """What a file says that it is."""
+    """The architecture that the file states."""
     if config.model_type == "nemotron_h" and "moe" in config.layer_types:
         return "nemotron_h_moe"
     return ARCHITECTURES.get(config.model_type, config.model_type)

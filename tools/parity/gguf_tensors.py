@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""gguf_tensors.py: a model's tensors as llama.cpp's converter leaves them, before they get their types."""
+"""gguf_tensors.py: a model's tensors as llama.cpp's converter writes them, before quantisation."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ FOLDED_NORMS = (".mixer.norm.weight", ".mamba.norm.weight")
 
 
 def converted(model):
-    """{name: array}, under transformers' names, but for what the converter cuts or puts together."""
+    """{name: array} under transformers' names, except for tensors that the converter splits or joins."""
     config = model.config
     state = {name: parameter.numpy() for name, parameter in by_expert_role(model.state_dict()).items()}
     if hasattr(config, "linear_num_key_heads"):
@@ -22,7 +22,7 @@ def converted(model):
 
 
 def by_expert_role(state):
-    """The experts' gate and up, one tensor in transformers 5, as two; all three as "NAME.weight"."""
+    """The experts' gate and up, one tensor in transformers 5, as two; all three named "NAME.weight"."""
     out = {}
     for name, weight in state.items():
         if name.endswith("mlp.experts.gate_up_proj") or name.endswith("block_sparse_moe.experts.gate_up_proj"):
@@ -36,14 +36,14 @@ def by_expert_role(state):
 
 
 def tiled(weight, config, axis, size):
-    """Value heads, `size` numbers each along an axis, with those of one key head apart instead of side by side."""
+    """Reorders value heads of `size` numbers along an axis: those of one key head are no longer adjacent."""
     shape = weight.shape
     parts = shape[:axis] + (config.linear_num_key_heads, -1, size) + shape[axis + 1:]
     return weight.reshape(parts).swapaxes(axis, axis + 1).reshape(shape)
 
 
 def linear_attention(state, config):
-    """The tensors of gated delta nets as the converter leaves them; q, k, v and the gate apart from one another."""
+    """The tensors of gated delta nets as the converter writes them; q, k, v and the gate are separate."""
     keys, dim = config.linear_num_key_heads * config.linear_key_head_dim, config.linear_value_head_dim
     out = {}
     for name, weight in state.items():
@@ -70,7 +70,7 @@ def linear_attention(state, config):
 
 
 def state_space(state, config):
-    """The tensors of mamba2 mixers, and of Granite's mlp beside them, as the converter leaves them."""
+    """The tensors of mamba2 mixers, and of Granite's MLP, as the converter writes them."""
     mlp = "mlp.shared_experts" if getattr(config, "num_local_experts", 0) else "mlp"
     out = {}
     for name, weight in state.items():
@@ -94,7 +94,7 @@ def state_space(state, config):
 
 
 def by_head(config, state):
-    """A latent's matrix of keys and values as two, the keys' the other way round."""
+    """The latent matrix of keys and values as two matrices; that of the keys is transposed."""
     out = {}
     for name, weight in state.items():
         if name.endswith("kv_b_proj.weight"):
@@ -108,7 +108,7 @@ def by_head(config, state):
 
 
 def layers_ahead(config, tensors):
-    """{name: array}: the layers behind the last that only look ahead. Nobody reads them here, but llama.cpp wants them."""
+    """{name: array}: the layers for multi-token prediction. cke ignores them, but llama.cpp requires them."""
     last, out = f"blk.{config.num_hidden_layers - 1}.", {}
     for n in range(getattr(config, "num_mtp_layers", 0)):
         mine = f"blk.{config.num_hidden_layers + n}."
@@ -120,7 +120,7 @@ def layers_ahead(config, tensors):
 
 
 def rope_tensors(config):
-    """{name: float32 array}: ropes that GGUF keeps as factors."""
+    """{name: float32 array}: rope scaling that GGUF stores as factors."""
     rope_type = (getattr(config, "rope_parameters", None) or {}).get("rope_type")
     if config.model_type == "gemma4_text":
         return {"rope_freqs.weight": proportional_divisors(config)}
@@ -132,14 +132,14 @@ def rope_tensors(config):
 
 
 def proportional_divisors(config):
-    """float32 [head_dim / 2] of full layers: ones, and what stops the rest of the rotations."""
+    """float32 [head_dim / 2] for layers with full attention: ones, then values that stop the other rotations."""
     head_dim = config.per_layer_config[config.layer_types.index("full_attention")].head_dim
     turning = int(head_dim * config.rope_parameters["full_attention"]["partial_rotary_factor"] / 2)
     return np.array([1.0] * turning + [1e30] * (head_dim // 2 - turning), np.float32)
 
 
 def llama3_divisors(config):
-    """float32 [head_dim / 2]: what llama3 scaling divides each frequency by (rope_freqs.weight)."""
+    """float32 [head_dim / 2]: llama3's divisor of each frequency (rope_freqs.weight)."""
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
     scaled, _ = ROPE_INIT_FUNCTIONS["llama3"](config)

@@ -85,7 +85,7 @@ FLAGS = [
 
 
 def wanted(source, messages, tools, names):
-    """The text, or None where jinja2 raises an error, or gives up within 2 s."""
+    """The text, or None if jinja2 raises an error or takes more than 2 s."""
     def give_up(*_):
         raise TimeoutError
     signal.signal(signal.SIGALRM, give_up)
@@ -101,7 +101,7 @@ def wanted(source, messages, tools, names):
 
 
 def got(cke, folder, number, source, messages, tools, names):
-    """The text, or None; and what went to stderr."""
+    """The text or None, and the output on stderr."""
     names = dict(names)
     work = Path(folder)
     template, chat, offered = (work / f"{number}{end}" for end in (".jinja", ".messages", ".tools"))
@@ -122,7 +122,7 @@ def got(cke, folder, number, source, messages, tools, names):
 
 
 def compare(cke, cases):
-    """cases: (label, source, messages, tools, names). Prints what differs; the number of that."""
+    """cases: (label, source, messages, tools, names). Prints the differences; returns their number."""
     wants = [wanted(*case[1:]) for case in cases]
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         results = list(pool.map(lambda i: got(cke, folder, i, *cases[i][1:]), range(len(cases))))
@@ -152,7 +152,7 @@ def corpus(folder):
     return cases
 
 
-# Productions of expressions by what they give: S text, N number, B truth, L list, D mapping, A anything.
+# # Productions of expressions by type: S text, N number, B truth, L list, D mapping, A anything.
 GRAMMAR = {
     "S": """s;t;'a b';'é\\n';'';S ~ A;S + S;S|upper;S|lower;S|title;S|capitalize;S|trim;S|replace('a', S);S|indent(2);S|indent(N, B);S|default('q');S|e;S|safe
         S.strip();S.lstrip('a ');S.rstrip();S.upper();S.title();S.replace('b', 'é', 1);S.removeprefix('a');S.center(9);S.zfill(5);S[0:3];S[::-1];S[-2:];S[:N];L|join(S)
@@ -169,14 +169,14 @@ GRAMMAR = {
     "D": "d;{};{'k': A, 'name': S};dict(a=A);people[0];people|first;(D if B else D);dict(d, b=A)",
     "A": "S;N;B;L;D;S;N;none_;none;missing;D.name;D.a;D.b;D['name'];D.get('q', A);L[0];L|first;L|last;people[1].age;ns.a;i;w;A|default(A);(A if B);A or A;A and A;people.0.name;S[1]",
 }
-# Pieces that are wrong more often than not.
+# # Pieces that are more often invalid than valid.
 WILD = "A + A;A|upper|int;A|sort;A[A];A.items();A|length;A < A;A.name.q;A(A);A|join;A|abs;-A;A % A;A|tojson|int;A is odd;loop.index;l.append(1)"
 CHOICES = {kind: [p.strip() for line in text.splitlines() for p in line.split(";")] for kind, text in GRAMMAR.items()}
 SPACES = ["", "", " ", "\n", "  \n ", "x", "é ", "\n\n", "\t"]
 
 
 class Random:
-    """Templates of every construct, most of which mean something."""
+    """Random templates that use every construct; most of them are valid."""
 
     def __init__(self, seed):
         self.r = random.Random(seed)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""measure.py: runs `cke logits` and says how far two sets of logits are apart."""
+"""measure.py: runs `cke logits` and compares two sets of logits."""
 
 import json
 import subprocess
@@ -31,7 +31,7 @@ def prompt(args, ids_file):
 
 
 def run_cke(args, command, model, ids, *options):
-    """What `cke COMMAND MODEL --tokens IDS OPTIONS` writes to stdout."""
+    """The output of `cke COMMAND MODEL --tokens IDS OPTIONS`."""
     if not args.cke.exists():
         raise SystemExit(f"{args.cke} does not exist: build it (./dev build) or name it with --cke")
     line = [args.cke.resolve(), command, model, "--tokens", ",".join(map(str, ids)), *options]
@@ -58,7 +58,7 @@ def log_softmax(rows):
 
 
 def report(name, ours, theirs, args):
-    """Prints a Markdown row; true if `ours` is as close to `theirs` as `args` ask."""
+    """Prints a Markdown row; returns whether `ours` is as close to `theirs` as `args` require."""
     if ours.shape != theirs.shape:
         print(f"| {name} | shapes differ: {ours.shape} and {theirs.shape} |")
         return False

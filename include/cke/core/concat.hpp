@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// concat.hpp: texts and whole numbers put together: concat({"layer ", 7, " of ", name}).
+// concat.hpp: joins texts and whole numbers: concat({"layer ", 7, " of ", name}).
 #pragma once
 
 #include <initializer_list>
@@ -11,7 +11,7 @@
 CKE_COLD_BEGIN
 namespace cke {
 
-// What a text is made of: another text, which must live until concat returns, or a whole number.
+// One piece of a text: another text, which must live until concat returns, or a whole number.
 class text_part {
  public:
   text_part(std::string_view text) : text_(text.data()), value_(text.size()) {}
@@ -21,7 +21,7 @@ class text_part {
   text_part(u32 number) : text_part(u64{number}) {}
   text_part(i64 number) : value_(static_cast<u64>(number)), is_(number < 0 ? negative : positive) {}
   text_part(i32 number) : text_part(i64{number}) {}
-  text_part(char) = delete;  // would be a number
+  text_part(char) = delete;  // it would convert to a number
   text_part(bool) = delete;
 
   void append_to(std::string& out) const {
@@ -35,8 +35,8 @@ class text_part {
   enum : u8 { letters, positive, negative } is_ = letters;
 };
 
-// One function for all texts: a chain of operator+ is inlined wherever it stands, and messages are
-// what most of the code that loads a model is made of.
+// One function builds every message. A chain of operator+ would be inlined at each place that reports an error, and
+// such places are most of the code that loads a model.
 CKE_OUT_OF_LINE inline std::string concat(std::initializer_list<text_part> parts) {
   std::string out;
   for (const text_part& part : parts) part.append_to(out);

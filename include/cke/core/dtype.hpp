@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// dtype.hpp: how numbers are stored: block size, bytes, and what a dot product wants of the other side.
+// dtype.hpp: number formats: block size, bytes, and the activation format that a dot product needs.
 #pragma once
 
 #include <bit>
@@ -9,8 +9,8 @@
 CKE_COMPILED_ONCE
 namespace cke {
 
-// The numbers are GGUF's tensor types; from i8_row on they are ours: a scale for a row, in no file; and f8_e4m3, which files of
-// Hugging Face may have.
+// The values are those of GGUF's tensor types. Those from i8_row on are ours: i8_row and i4_row have one scale per row
+// and are in no file; f8_e4m3 occurs in Hugging Face checkpoints.
 enum class dtype : u8 {
   f32 = 0, f16 = 1, q4_0 = 2, q4_1 = 3, q5_0 = 6, q5_1 = 7, q8_0 = 8,
   q2_k = 10, q3_k = 11, q4_k = 12, q5_k = 13, q6_k = 14, q8_k = 15, iq4_nl = 20, iq4_xs = 23,
@@ -21,7 +21,7 @@ struct dtype_info {
   dtype type;
   std::string_view name;
   u32 block, bytes;  // elements and bytes of one block
-  dtype partner;     // what activations become before a dot product with this type; f32: left alone
+  dtype partner;     // activations are converted to this before a dot product; f32: no conversion
 };
 
 inline constexpr dtype_info dtypes[] = {
@@ -38,7 +38,7 @@ inline constexpr dtype_info dtypes[] = {
     {dtype::f8_e4m3, "f8_e4m3", 1, 1, dtype::none},
 };
 
-// What matrices can be kept in.
+// The formats in which a matrix can be kept in memory.
 inline constexpr dtype weight_types[] = {
     dtype::f32,  dtype::f16,  dtype::bf16, dtype::q8_0, dtype::q4_0, dtype::q4_1,   dtype::q5_0,   dtype::q5_1,
     dtype::q2_k, dtype::q3_k, dtype::q4_k, dtype::q5_k, dtype::q6_k, dtype::iq4_nl, dtype::iq4_xs, dtype::mxfp4,
@@ -49,15 +49,15 @@ constexpr bool known(dtype t) {
     if (row.type == t) return true;
   return false;
 }
-// Whether a GGUF file may have it.
+// Whether a GGUF file may contain this type.
 constexpr bool stored_in_files(u32 number) { return number < static_cast<u32>(dtype::i8_row) && known(static_cast<dtype>(number)); }
 constexpr const dtype_info& info(dtype t) {
   for (const auto& row : dtypes)
     if (row.type == t) return row;
   throw "cke: dtype: a type without a row in the table";
 }
-// What a kernel is compiled for: the format of its matrices, or, where they differ, of each (q, k and v;
-// gate and up), the cache's of attention, f32 of the rest; and the activation of those that have one.
+// The formats that a kernel is compiled for: those of its matrices (more than one if q, k and v, or gate and up,
+// differ), of the KV cache for attention, f32 for everything else; and the kernel's activation function, if any.
 struct kernel_types {
   dtype first{}, second = dtype::none, third = dtype::none;
   activation act{};
@@ -71,14 +71,14 @@ struct kernel_types {
   constexpr bool operator==(const kernel_types&) const = default;
 };
 
-// Bytes of `elements` consecutive numbers; elements is a multiple of the block.
+// Size in bytes of `elements` consecutive numbers, which must be a multiple of the block size.
 constexpr u64 bytes_of(dtype t, u64 elements) { return elements / info(t).block * info(t).bytes; }
 
-// ---- scalar conversions, exact; vector forms are in simd.hpp -----------------------------------
+// ---- scalar conversions; those to f32 are exact. simd.hpp has the vector forms ------------------
 
 constexpr float from_bf16(u16 x) { return std::bit_cast<float>(u32{x} << 16); }
 
-// Four bits of exponent, three of mantissa; there is no infinity, and one NaN of each sign.
+// Four bits of exponent and three of mantissa. The format has no infinity, and one NaN of each sign.
 constexpr float from_f8_e4m3(u8 x) {
   const u32 sign = u32{x} >> 7 << 31, exponent = x >> 3 & 15u, mantissa = x & 7u;
   if (exponent == 15 && mantissa == 7) return std::bit_cast<float>(sign | 0x7fc00000u);
@@ -86,7 +86,7 @@ constexpr float from_f8_e4m3(u8 x) {
   return sign ? -size : size;
 }
 
-// Round to nearest even; NaN stays NaN.
+// Rounds to nearest even; NaN stays NaN.
 constexpr u16 to_bf16(float x) {
   const u32 b = std::bit_cast<u32>(x);
   if ((b & 0x7fffffff) > 0x7f800000) return static_cast<u16>((b >> 16) | 64);

@@ -13,24 +13,24 @@ namespace cke {
 
 enum class errc : u8 {
   file,                  // cannot be opened, read or mapped
-  malformed,             // bytes that are not the format they claim to be
-  unsupported,           // well formed, but a feature that cke does not have
+  malformed,             // the bytes are not in the format that they claim
+  unsupported,           // well formed, but cke lacks the feature
   tensor_missing,
-  tensor_unknown,        // in the file, but not in the model
+  tensor_unknown,        // the file has it, the model does not
   tensor_shape,
   tensor_dtype,
-  config_mismatch,       // the file's config is not the type's config
-  config_range,          // a number outside what is sane
+  config_mismatch,       // the file's config differs from the one of the model's type
+  config_range,          // a number outside of its permitted range
   token_range,
   context_overflow,
   out_of_memory,
-  compile,               // compile on demand failed
+  compile,               // compiling a model on demand failed
   usage,
-  unsupported_opcode,    // the runtime contract's errors (mission.md F18)
+  unsupported_opcode,    // this and the next three are the runtime contract's errors (mission.md F18)
   unsupported_rank,
   invalid_param_block,
   batch_unsupported,
-  cache_full,            // sequences hold all pages of a model's cache
+  cache_full,            // the sessions occupy every page of the model's cache
 };
 
 // what(): "FILE: SUBJECT: expected EXPECTED, found FOUND"; absent parts are left out.
@@ -38,14 +38,14 @@ struct Error : std::runtime_error {
   errc code;
   std::string file, subject, expected, found;
 
-  // Out of line, from views: a throw costs its call site nothing but the arguments.
+  // Out of line and taking views, so that a throw costs its call site only the arguments.
   [[gnu::cold, gnu::noinline]] Error(errc c, std::string_view in, std::string_view about,
                                      std::string_view want, std::string_view got = {})
       : std::runtime_error(message(in, about, want, got)), code(c), file(in), subject(about),
         expected(want), found(got) {}
 
  private:
-  // Names come from untrusted files: control characters must not reach a terminal, and size is bounded.
+  // Names come from untrusted files: control characters must not reach a terminal, and length is bounded.
   static void append_clean(std::string& out, std::string_view s) {
     for (const char c : s.substr(0, 300)) out += static_cast<unsigned char>(c) < 32 || c == 127 ? '?' : c;
     if (s.size() > 300) out += "...";
@@ -64,7 +64,7 @@ struct Error : std::runtime_error {
   }
 };
 
-// a * b and a + b over u64; false when the result does not fit.
+// a * b and a + b; false if the result does not fit 64 bits.
 constexpr bool checked_mul(u64 a, u64 b, u64& out) { return !__builtin_mul_overflow(a, b, &out); }
 constexpr bool checked_add(u64 a, u64 b, u64& out) { return !__builtin_add_overflow(a, b, &out); }
 // [offset, offset + size) lies in [0, available)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// function_ref.hpp: a callable passed by reference, where a template would be compiled once per caller.
+// function_ref.hpp: passes a callable by reference, where a template would be compiled once per caller.
 #pragma once
 
 #include <memory>
@@ -7,7 +7,7 @@
 
 namespace cke {
 
-// What C++26 calls std::function_ref. Refers to the callable, which must outlive the call.
+// C++26's std::function_ref. It refers to the callable, which must outlive the call.
 template <class Signature> class function_ref;
 
 template <class Result, class... Args> class function_ref<Result(Args...)> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// isa.hpp: instruction sets as chains of inheritance; the only file that spells xsimd's arch tags.
-// Kernels load unaligned everywhere: xsimd checks aligned loads unless NDEBUG is set, hardware does not care.
+// isa.hpp: instruction sets as chains of inheritance; no other file names xsimd's arch tags.
+// Kernels load unaligned everywhere: it is as fast, and xsimd checks aligned loads unless NDEBUG is set.
 #pragma once
 
 // gcc 12's own AVX-512 headers read variables that they leave undefined on purpose.
@@ -10,14 +10,14 @@
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #endif
 #ifdef __CUDACC__
-#define XSIMD_WITH_EMULATED 0  // keeps xsimd from a builtin that nvcc hands to the host's compiler without its pack
+#define XSIMD_WITH_EMULATED 0  // else xsimd hands nvcc's host compiler a builtin without its arguments
 #endif
 #include <xsimd/xsimd.hpp>
 #pragma GCC diagnostic pop
 
 #include "types.hpp"
 
-// What the compiler may use.
+// Instruction sets that the compiler flags permit.
 #if defined(__AVX2__) && defined(__FMA__) && defined(__F16C__)
 #define CKE_HAS_AVX2
 #endif
@@ -36,8 +36,8 @@
 
 namespace cke::isa {
 
-// A kernel that an isa lacks is looked up in its base. `lanes`: f32 in a register, and so the
-// rows that a packed weight group interleaves. `registers` that there are: how large tiles may be.
+// If an isa lacks a kernel, its base is searched. `lanes` is the number of f32 in a register, and of the rows that a
+// packed weight group interleaves. `registers` is the number of vector registers, which bounds the size of a tile.
 struct scalar {
   using base = void;
   static constexpr u32 lanes = 8, registers = 16;
@@ -56,11 +56,11 @@ struct avx512 : avx2 {
   static constexpr u32 lanes = 16, registers = 32;
   static constexpr std::string_view name = "avx512";
 };
-struct avx512_vnni : avx512 {  // with bf16: Zen 4, Sapphire Rapids and later
+struct avx512_vnni : avx512 {  // includes bf16: Zen 4, Sapphire Rapids and later
   using base = avx512;
   static constexpr std::string_view name = "avx512_vnni";
 };
-struct neon : scalar {  // arm64, little-endian; its dot products where the compiler may use them
+struct neon : scalar {  // arm64, little-endian; uses the dot product instructions if the compiler may
   using base = scalar;
   static constexpr u32 lanes = 4, registers = 32;
   static constexpr std::string_view name = "neon";
@@ -80,12 +80,12 @@ using native = neon;
 using native = scalar;
 #endif
 
-// xsimd's arch of a tag. Only tags that the compiler was allowed to use have one.
+// The xsimd arch of a tag; defined only for tags that the compiler flags permit.
 template <class Isa> struct xsimd_arch;
 #if defined(CKE_HAS_AVX2)
 template <> struct xsimd_arch<avx2> { using type = xsimd::fma3<xsimd::avx2>; };
 #endif
-#if defined(CKE_HAS_AVX2_VNNI)  // what xsimd has of its own for it is nothing but types
+#if defined(CKE_HAS_AVX2_VNNI)  // xsimd's own avxvnni arch has no operations, only types
 template <> struct xsimd_arch<avx2_vnni> : xsimd_arch<avx2> {};
 #endif
 #if defined(CKE_HAS_AVX512)
@@ -104,7 +104,7 @@ template <class Isa, class T> using batch = xsimd::batch<T, typename xsimd_arch<
 
 namespace cke::simd {
 
-// What xsimd lacks, on raw registers: simd_avx2.hpp and its like. simd.hpp says what they do, on batches.
+// The operations that xsimd lacks, on raw registers; each simd_*.hpp specialises it. simd.hpp wraps them for batches.
 template <class Isa> struct primitives;
 
 }  // namespace cke::simd

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// json.hpp: a view of well-formed json text that a constant expression can walk; it builds no tree.
+// json.hpp: a view of well-formed JSON text that a constant expression can walk; it builds no tree.
 #pragma once
 
 #include "types.hpp"
@@ -7,26 +7,25 @@
 CKE_COLD_BEGIN
 namespace cke {
 
-// Text that may be malformed goes through a real parser first (io/hf_dir.hpp); on any text this
-// view stays inside its bounds.
+// Text that may be malformed goes through a real parser first (io/hf_dir.hpp). On any text this view stays in bounds.
 struct json {
-  std::string_view s;  // starts at a value; empty: absent
+  std::string_view s;  // starts at a value; empty if absent
 
   static constexpr std::size_t space(std::string_view s, std::size_t i) {
     while (i < s.size() && (s[i] == ' ' || s[i] == '\n' || s[i] == '\t' || s[i] == '\r')) ++i;
     return i;
   }
-  // Not string_view::find: under -fsanitize=undefined gcc 12 refuses it in constant expressions.
+  // gcc 12 rejects string_view::find in constant expressions under -fsanitize=undefined.
   static constexpr std::size_t seek(std::string_view s, char c, std::size_t i = 0) {
     while (i < s.size() && s[i] != c) ++i;
     return i;
   }
-  // The closing quote of the string that starts before i.
+  // Index of the closing quote of the string whose opening quote is before i.
   static constexpr std::size_t close(std::string_view s, std::size_t i) {
     for (; i < s.size() && s[i] != '"'; ++i) i += s[i] == '\\';
     return i < s.size() ? i : s.size();
   }
-  // One past the value that starts at i.
+  // Index one past the value that starts at i.
   CKE_OUT_OF_LINE static constexpr std::size_t skip(std::string_view s, std::size_t i) {
     int depth = 0;
     for (; i < s.size(); ++i) {
@@ -81,7 +80,7 @@ struct json {
     find([&](std::string_view, json) { return ++n, false; });
     return n;
   }
-  // Of an array; absent behind its end.
+  // Element n of an array; absent if n is past its end.
   constexpr json element(u32 n) const {
     return is_array() ? find([&](std::string_view, json) { return n-- == 0; }) : json{};
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// json_writer.hpp: json as text, built from left to right.
+// json_writer.hpp: writes JSON text from left to right.
 #pragma once
 
 #include <charconv>
@@ -9,16 +9,16 @@
 
 namespace cke {
 
-// Commas and quotes are its business; a key is empty inside an array. Equal calls give equal bytes.
+// It inserts commas and quotes; inside an array the key is empty. Equal calls give equal bytes.
 class json_writer {
  public:
-  std::string text;  // so far
+  std::string text;  // what has been written
 
   template <class F> void object(std::string_view key, F f) { nest(key, '{', '}', f); }
   template <class F> void array(std::string_view key, F f) { nest(key, '[', ']', f); }
   void put(std::string_view key, std::string_view value) { before(key), quote(value); }
   void put(std::string_view key, const char* value) { put(key, std::string_view(value)); }
-  void put_json(std::string_view key, std::string_view value) { before(key), text += value; }  // which is JSON already
+  void put_json(std::string_view key, std::string_view value) { before(key), text += value; }  // already JSON text
   template <class T>
     requires std::is_arithmetic_v<T>
   void put(std::string_view key, T value) {

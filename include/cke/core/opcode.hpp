@@ -7,38 +7,38 @@
 CKE_COMPILED_ONCE
 namespace cke {
 
-// 0-19 are the runtime contract's numbers (ADR 0001); ours are from 32 up.
+// 0-19 are the runtime contract's numbers (ADR 0001); ours start at 32.
 enum class opcode : u8 {
   rmsnorm = 0, multihead_attention = 1, swiglu = 2, moe = 3, mamba_mixer = 4, shortconv = 5,
   mla_attention = 6, embedding = 7, residual_add = 8,
   vision_patch_embed = 16, spatial_merge = 17, deepstack_extract = 18, scatter = 19,
-  // 32-63: whole letters that the contract does not name
+  // 32-63: layers (letters of layers.hpp) that the contract does not name
   logits = 32, scale, softcap, layer_embedding, layer_input, gated_delta_net, plain_mlp,
-  // 64-95: the fine steps inside letters
+  // 64-95: the steps that a letter lowers to
   residual_save = 64, quantize, matmul, head_norm, rope, kv_store, attend, act_mul,
   router, route, sort_by_expert, gather, expert_act, expert_sum, gated_conv,
   causal_conv, gated_delta, gate_mul,
   latent_key, split_heads, head_matmul,
   act, expert_up, state_scan,
-  // 96-127: what fusion makes of them
+  // 96-127: fused steps
   norm_quantize = 96, head_norm_rope, act_mul_quantize, matmul_add, qkv_matmul, attend_quantize,
   matmul_act, matmul_act_quantize, expert_sum_add,
   up_act, up_act_quantize,
   none = 255
 };
 
-// How an instruction's work is cut into units; equal splits can share a phase without a barrier.
+// How an instruction's work is cut into units. Two instructions with equal splits can share a phase without a barrier.
 enum class split : u8 {
-  per_thread,   // every thread does all of it, into memory of its own
+  per_thread,   // every thread computes all of it, into its own memory
   tokens,       // runs of token rows
-  rows,         // 32 output rows of a matrix, or channels, all tokens
-  kv_heads,     // a kv head with its query heads, all tokens
-  tiles,        // a kv head and 16 tokens
-  experts,      // an expert that a token may have chosen, and 32 rows of its matrix
-  macro,        // a letter, not an executable step
+  rows,         // 32 output rows of a matrix, or 32 channels, for all tokens
+  kv_heads,     // a kv head with its query heads, for all tokens
+  tiles,        // a kv head and a tile of 16 tokens
+  experts,      // an expert that a token may choose, and 32 rows of its matrix
+  macro,        // a whole letter; lowered before execution
 };
 
-// `local`: a unit reads only what the same unit of its producer wrote; else it needs all of its inputs.
+// `local`: a unit reads only what the same unit of its producer wrote. Otherwise it needs its whole input.
 struct partition {
   split by;
   bool local;

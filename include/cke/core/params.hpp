@@ -10,8 +10,8 @@ enum class activation : u8 { silu, gelu_tanh, gelu_erf, relu2 };
 enum class pairing : u8 { split, adjacent };  // (x_i, x_{i+r/2}) or (x_{2i}, x_{2i+1})
 enum class rope_scaling : u8 { none, linear, dynamic, llama3, yarn, longrope, proportional };
 
-inline constexpr u32 everything = ~0u;  // the window of full attention
-// Attention works on aligned blocks of this many positions; caches hold whole ones.
+inline constexpr u32 everything = ~0u;  // the window of an attention layer without one
+// Attention processes aligned blocks of this many positions; caches hold whole blocks.
 inline constexpr u32 key_block = 128;
 inline constexpr u32 unit_rows = 32;            // output rows of weights that are packed together
 inline constexpr u32 most_positions = 1 << 24;  // of a sequence: floats count no farther one by one
@@ -24,15 +24,15 @@ inline constexpr u32 positions = 1 << 28;  // of a window other than `everything
 inline constexpr u32 layers = 1024, kinds = 32;  // of a model; kinds that differ
 }  // namespace limit
 
-// longrope's divisors of each frequency, [dims / 2], beyond and up to the original length.
+// longrope's divisors of each frequency, [dims / 2]: `longs` beyond the original context length, `shorts` up to it.
 struct rope_factors {
   double longs[256]{}, shorts[256]{};
   u32 long_count{}, short_count{};
 };
 
-// How a position enters q and k. Names follow transformers' rope_parameters.
+// How q and k encode their position. Names follow transformers' rope_parameters.
 struct rotary {
-  u32 dims{};                 // rotated dims of a head; 0: no rope at all
+  u32 dims{};                 // rotated dims of a head; 0: no rope
   real theta{};
   pairing pairs{};
   rope_scaling rule{};
@@ -40,27 +40,27 @@ struct rotary {
   real low{1}, high{4};       // llama3: low_freq_factor, high_freq_factor
   real beta_fast{32}, beta_slow{1}, mscale{}, mscale_all{};  // yarn
   bool truncate{true};        // yarn: round the correction range to whole dims
-  real attention_factor{};    // yarn, longrope: scales cos and sin; 0: by the rule's formula
+  real attention_factor{};    // yarn, longrope: scales cos and sin; 0: computed by the method's formula
   u32 original{};             // original_max_position_embeddings
   u32 max_position{};         // max_position_embeddings
-  const rope_factors* factors{};  // longrope; static storage, so that types can name it
+  const rope_factors* factors{};  // longrope; static storage, so that a type can name it
   constexpr bool operator==(const rotary&) const = default;
 };
 
 enum class scoring : u8 { softmax, softmax_of_chosen, sigmoid };
-enum class group_score : u8 { best, best_two };  // of a group: its best expert's, or the sum of its best two
+enum class group_score : u8 { best, best_two };  // a group's score: that of its best expert, or the sum of its best two
 
-// How a token chooses experts and what they count. A score's softmax is over all experts or over the chosen.
+// How a token selects experts and weighs them. The softmax runs over all experts, or over the chosen ones.
 struct router {
-  u32 experts{}, active{};             // there are, a token chooses
+  u32 experts{}, active{};             // how many exist, how many a token chooses
   scoring score{};
-  bool bias{};                         // chosen by score + bias, weighted by score
-  u32 groups = 1, groups_kept = 1;     // equal runs of experts; others than the best groups are out
+  bool bias{};                         // choose by score + bias, weigh by score
+  u32 groups = 1, groups_kept = 1;     // equal runs of experts; only the best groups are eligible
   group_score group_by{};
-  bool renormalise{};                  // weights add up to 1
-  real floor{1e-20};                   // what their sum has more, so that nothing is divided by 0
-  real scale{1};                       // of the weights, last
-  bool expert_scale{};                 // and a learned one of each expert
+  bool renormalise{};                  // scale the weights to add up to 1
+  real floor{1e-20};                   // added to their sum, to avoid a division by 0
+  real scale{1};                       // multiplies the weights, last
+  bool expert_scale{};                 // each expert also has a learned scale
   constexpr bool operator==(const router&) const = default;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// plain_list.hpp: a vector of plain values that costs a program little to compile.
+// plain_list.hpp: a vector of trivially copyable values that is cheap to compile.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,13 @@ CKE_COLD_BEGIN
 namespace cke {
 namespace detail {
 
-// Bytes that grow: what plain_lists of all types have in common.
+// A growable byte buffer: the part of plain_list that does not depend on its type.
 class plain_bytes {
  public:
   plain_bytes() = default;
   plain_bytes(const plain_bytes& other) { append(other.data_, other.used_); }
   plain_bytes(plain_bytes&& other) noexcept { swap(other); }
-  plain_bytes& operator=(const plain_bytes& other) {  // takes no memory where there is room
+  plain_bytes& operator=(const plain_bytes& other) {  // allocates only if `other` exceeds the capacity
     if (this == &other) return *this;
     used_ = 0;
     append(other.data_, other.used_);
@@ -39,7 +39,7 @@ class plain_bytes {
   void reserve(u64 bytes) {
     if (bytes > room_) grow(bytes);
   }
-  void use(u64 bytes) {  // those beyond the ones before are not initialised
+  void use(u64 bytes) {  // new bytes are not initialised
     reserve(bytes);
     used_ = bytes;
   }
@@ -65,8 +65,8 @@ class plain_bytes {
 
 }  // namespace detail
 
-// What a std::vector of trivially copyable T is used for here. A std::vector is 60 to 80 functions to
-// compile for each T, this is a dozen; its iterators are pointers, so algorithms are not compiled once more.
+// Replaces std::vector for trivially copyable T: a std::vector instantiates 60 to 80 functions for each T, this a
+// dozen. Its iterators are pointers, so algorithms are not instantiated again.
 template <class T> class plain_list {
   static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= __STDCPP_DEFAULT_NEW_ALIGNMENT__);
 
@@ -93,7 +93,7 @@ template <class T> class plain_list {
   void reserve(u64 n) { bytes_.reserve(n * sizeof(T)); }
   void clear() { bytes_.use(0); }
   void push_back(T value) { bytes_.append(&value, sizeof(T)); }
-  void cut(const T* at) { bytes_.use(static_cast<u64>(at - data()) * sizeof(T)); }  // nothing is left from there on
+  void cut(const T* at) { bytes_.use(static_cast<u64>(at - data()) * sizeof(T)); }  // removes the elements from `at` on
   void pop_back() { bytes_.use(bytes_.used() - sizeof(T)); }
   void resize(u64 n, T value = {}) {
     const u64 before = size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// role.hpp: what a weight is for, and the names that checkpoints give to roles.
+// role.hpp: the role of a weight in its layer, and the tensor names that checkpoints give it.
 #pragma once
 
 #include <array>
@@ -39,11 +39,11 @@ inline constexpr role_name role_names[] = {
     {role::k_b, "k_b"}, {role::v_b, "v_b"}, {role::ssm_gate, "ssm_gate"}, {role::ssm_in, "ssm_in"}, {role::ssm_step, "ssm_step"},
     {role::skip, "skip"}, {role::ssm_norm, "ssm_norm"}, {role::ssm_out, "ssm_out"},
     {role::latent_down, "latent_down"}, {role::latent_up, "latent_up"}};
-// One matrix for each expert, one below the other.
+// One matrix per expert, stacked by rows.
 constexpr bool of_experts(role r) { return r == role::gate_experts || r == role::up_experts || r == role::down_experts; }
-// ... or for each head.
+// One matrix per head, stacked by rows.
 constexpr bool of_heads(role r) { return r == role::k_b || r == role::v_b; }
-// Vectors that GGUF may keep in two dimensions: [heads, 1], or [groups, numbers of one].
+// Vectors that GGUF may store in two dimensions: [heads, 1], or [groups, size of a group].
 constexpr bool may_be_folded(role r) { return r == role::decay || r == role::skip || r == role::ssm_norm; }
 constexpr std::string_view name(role r) {
   for (const auto& row : role_names)
@@ -55,24 +55,27 @@ struct weight_slot {
   role is{};
   u8 nth{};            // occurrence of this role inside its block
   bool bias{}, quantisable{};
-  bool tied{};         // stored under another name
+  bool tied{};         // the file stores it under another tensor's name
   u32 rows{}, cols{};  // (out, in); a vector is (1, n), the taps of a convolution (channels, taps)
-  u32 group{};         // rows that must begin a packed unit together: those of a kv head or an expert; 0: none
-  u32 part{};          // rows of a head, where a file has those of other roles between heads
+  u32 group{};         // rows that must start a packed unit: those of a kv head or an expert; 0: none
+  u32 part{};          // rows of one head, if the file interleaves this role with others head by head
   constexpr u64 elements() const { return u64{rows} * cols; }
 };
 
-// Whose names and spellings a checkpoint uses.
+// Whose tensor names and layout a checkpoint uses.
 enum class naming : u8 { hf, gguf };
 
 enum class place : u8 { header, body, footer };
 
-// What a converter to GGUF does to a tensor: llama's q and k have rows (i, i + d/2) of a head side by side,
-// gemma's norms are 1 greater, and of a decay it keeps -e^x.
-// Files of Hugging Face have the latent's matrix of each head's keys the other way round: (dims of a key, latent).
+// What the file's layout changes in a tensor. GGUF's converter interleaves rows i and i + d/2 of each head in llama's q
+// and k (paired_heads), adds 1 to gemma's norms (plus_one) and stores a decay as -e^x (minus_exp). Hugging Face files
+// hold the latent matrix of each head's keys as (key dims, latent), which is `transposed`.
 enum class change : u8 { none, paired_heads, plus_one, minus_exp, transposed };
 
-// What files call the tensor of a role: the nth of its sort in a block.
+// The first "{}" stands for the layer, the second for the expert. ".weight" or ".bias" is appended unless the name
+// starts with "=". Roles that a file keeps in one tensor share its name and have a suffix: "[0]", "[1]", ... is the
+// order of their rows in the tensor (of each expert), "<0>", "<1>", ... the order within each head. "a|b": the tensor
+// is called a, or else b.
 struct name_rule {
   place where;
   role is;
@@ -106,7 +109,7 @@ constexpr auto operator+(const std::array<name_rule, A>& a, const std::array<nam
   return all;
 }
 
-// Later rules win, so a family is "the common names + its own".
+// A later rule overrides an earlier one, so a family's names are "the common names + its own".
 template <class Rules>
 constexpr const name_rule& name_of(const Rules& rules, place p, const weight_slot& w) {
   for (std::size_t i = rules.size(); i-- > 0;)
@@ -131,7 +134,7 @@ inline constexpr std::array common_names{
     layer_name(role::down, "model.layers.{}.mlp.down_proj", "blk.{}.ffn_down"),
 };
 
-// ... of a family whose mlp is a mixture of experts, which transformers 5 may save in one tensor, ...
+// For a family whose MLP is a mixture of experts; transformers 5 may save gate and up in one tensor.
 inline constexpr std::array expert_rules{
     layer_name(role::router, "model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"),
     layer_name(role::gate_experts,
@@ -163,7 +166,7 @@ inline constexpr std::array expert_rules{
         exact("blk.{}.exp_probs_b.bias"))};
 inline constexpr auto expert_names = common_names + expert_rules;
 
-// ... and those of a family whose q and k the converter to GGUF reorders.
+// For a family whose q and k the GGUF converter reorders.
 inline constexpr std::array paired_rules{
     layer_name(role::q, "model.layers.{}.self_attn.q_proj", "blk.{}.attn_q").in_gguf(change::paired_heads),
     layer_name(role::k, "model.layers.{}.self_attn.k_proj", "blk.{}.attn_k").in_gguf(change::paired_heads)};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// rooms.hpp: a folder of cke is a namespace, and what it may use of others without naming them: the arrows of docs/design.md.
+// rooms.hpp: the namespaces of cke, one per folder, and which of the others each may use unqualified (docs/design.md).
 #pragma once
 
-// The alphabet, the families and what a program uses are `cke` itself.
+// The alphabet, the families and the public API are in `cke` itself.
 namespace cke {
 
 namespace graph {}

@@ -6,9 +6,9 @@
 
 namespace cke {
 
-// take(user, i, row) for the i-th id, in order, on the thread that feeds. It must not throw.
+// take(user, i, row) is called for the i-th id, in order, on the thread that feeds. It must not throw.
 struct row_sink {
-  void (*take)(void* user, u32 index, const float* row) = nullptr;  // null: the rows are not wanted
+  void (*take)(void* user, u32 index, const float* row) = nullptr;  // null: no callback
   void* user = nullptr;
 
   explicit operator bool() const { return take != nullptr; }

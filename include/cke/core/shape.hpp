@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// shape.hpp: the sizes of a tensor in a file.
+// shape.hpp: the shape of a tensor in a file.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace cke {
 
-// As in torch: slowest first, a matrix is (rows, columns). Of any tensor that a reader lets through.
+// In torch's order: slowest dimension first, a matrix is (rows, columns). Readers refuse more than `most` dimensions.
 class tensor_shape {
  public:
   static constexpr u32 most = 8;

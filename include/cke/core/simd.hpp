@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// simd.hpp: what xsimd lacks: byte and bf16 dots, half loads and stores, exp, ordered sums.
+// simd.hpp: operations that xsimd lacks: byte and bf16 dot products, half loads and stores, exp, ordered sums.
 #pragma once
 
 #include <bit>
@@ -21,16 +21,16 @@ template <class Isa> using vf32 = isa::batch<Isa, float>;
 template <class Isa> using vi32 = isa::batch<Isa, i32>;
 
 template <class Isa> inline constexpr bool is_scalar = std::is_same_v<Isa, isa::scalar>;
-// dot4 takes every u8; without it, only up to 127 (it sums pairs in 16 bits, or takes them for signed).
+// If true, dot4 accepts every u8; otherwise only up to 127, because it sums pairs in 16 bits or reads them as signed.
 template <class Isa>
 inline constexpr bool has_vnni = std::is_base_of_v<isa::avx512_vnni, Isa> || std::is_base_of_v<isa::avx2_vnni, Isa>;
 
-// The same bits as numbers of another type. (xsimd's own has a table of functions for NEON, which a compile pays for.)
+// Reinterprets the bits as numbers of another type. (xsimd's own instantiates a table of functions for NEON.)
 template <class To, class From> CKE_INLINE To as(From v) { return std::bit_cast<typename To::register_type>(v.data); }
 
-// ---- an isa's primitives, on batches ----------------------------------------------------------
+// ---- the primitives of an isa, on batches ------------------------------------------------------
 
-// The four bytes at p in every lane: a broadcast memory operand of the instruction that uses it.
+// Broadcasts the four bytes at p to every lane; compilers fold it into the memory operand of the next instruction.
 template <class Isa> CKE_INLINE vi32<Isa> bcast4(const void* p) {
   i32 v;
   std::memcpy(&v, p, 4);
@@ -42,15 +42,15 @@ template <class Isa> CKE_INLINE vf32<Isa> bcast_f32(const void* p) {
   return vf32<Isa>(v);
 }
 
-// acc[i] + the sum over the four bytes of lane i of u (unsigned; at most 127 unless has_vnni) * s.
+// acc[i] + the dot product of the four bytes in lane i of u (unsigned; at most 127 unless has_vnni) and of s (signed).
 template <class Isa> CKE_INLINE vi32<Isa> dot4(vi32<Isa> acc, vi32<Isa> u, vi32<Isa> s) {
   return primitives<Isa>::dot4(acc, u, s);
 }
-// The same of two signed sides; x is never -128.
+// The same with both sides signed; x is never -128.
 template <class Isa> CKE_INLINE vi32<Isa> dot4_signed(vi32<Isa> acc, vi32<Isa> w, vi32<Isa> x) {
   return primitives<Isa>::dot4_signed(acc, w, x);
 }
-// acc[i] + the two products of the bf16 pairs in lane i, in an order fixed by the isa.
+// acc[i] + the two products of the bf16 pairs in lane i, added in an order fixed by the isa.
 template <class Isa> CKE_INLINE vf32<Isa> dot2_bf16(vf32<Isa> acc, vi32<Isa> w, vi32<Isa> x) {
   return primitives<Isa>::dot2_bf16(acc, w, x);
 }
@@ -59,8 +59,8 @@ template <class Isa> CKE_INLINE vi32<Isa> dot2_i16(vi32<Isa> acc, vi32<Isa> w, v
   return primitives<Isa>::dot2_i16(acc, w, x);
 }
 
-// One register of 16-bit floats in memory, unaligned; stores round to nearest even. (AVX512-BF16
-// stores subnormals as zero: its dot takes them for zero too.)
+// Loads and stores one register of 16-bit floats, unaligned; stores round to nearest even. (AVX512-BF16 stores
+// subnormals as zero, which is what its dot product reads them as.)
 template <class Isa> CKE_INLINE vf32<Isa> load_f16(const void* p) {
   return primitives<Isa>::load_f16(p);
 }
@@ -73,14 +73,14 @@ template <class Isa> CKE_INLINE vf32<Isa> load_bf16(const void* p) {
 template <class Isa> CKE_INLINE void store_bf16(void* p, vf32<Isa> v) {
   primitives<Isa>::store_bf16(p, v);
 }
-// One signed byte for each lane; stores saturate.
+// Loads and stores one signed byte per lane; stores saturate.
 template <class Isa> CKE_INLINE vi32<Isa> load_i8(const void* p) {
   return primitives<Isa>::load_i8(p);
 }
 template <class Isa> CKE_INLINE void store_i8(void* p, vi32<Isa> v) {
   primitives<Isa>::store_i8(p, v);
 }
-// Lanes as i16, saturated; and pairs of bytes as pairs of i16, one pair a lane.
+// Stores lanes as i16, saturated; loads pairs of bytes as pairs of i16, one pair per lane.
 template <class Isa> CKE_INLINE void store_i16(void* p, vi32<Isa> v) {
   primitives<Isa>::store_i16(p, v);
 }
@@ -88,24 +88,24 @@ template <class Isa> CKE_INLINE vi32<Isa> load_i8_as_i16(const void* p) {
   return primitives<Isa>::load_i8_as_i16(p);
 }
 
-// Bytes, in each 16 of a register by themselves: table[index], for indices below 16;
+// Byte operations, within each 16 bytes of a register. lookup: table[index], for indices below 16.
 template <class Isa> CKE_INLINE vi32<Isa> lookup(vi32<Isa> table, vi32<Isa> index) {
   return primitives<Isa>::lookup(table, index);
 }
-// a0 b0 a1 b1 ... of the first, of the last 8 of a and b;
+// Interleaves a0 b0 a1 b1 ... the first 8 bytes of a and b (zip_low), or the last 8 (zip_high).
 template <class Isa> CKE_INLINE vi32<Isa> zip_low(vi32<Isa> a, vi32<Isa> b) {
   return primitives<Isa>::zip_low(a, b);
 }
 template <class Isa> CKE_INLINE vi32<Isa> zip_high(vi32<Isa> a, vi32<Isa> b) {
   return primitives<Isa>::zip_high(a, b);
 }
-// and back, one side at a time: the 8 16-bit numbers (below 256) of low, then those of high.
+// The inverse: narrows the 8 16-bit numbers (below 256) of low, then those of high, to bytes.
 template <class Isa> CKE_INLINE vi32<Isa> unzip(vi32<Isa> low, vi32<Isa> high) {
   return primitives<Isa>::unzip(low, high);
 }
 
-// Sum of the lanes by halving: (x0 + x8) + (x4 + x12) ..., whatever the compiler; and their
-// maximum. (xsimd's instantiate a shuffle type for each halving, which a model's compile pays for.)
+// Adds the lanes by halving, (x0 + x8) + (x4 + x12) ..., in that order on every compiler; reduce_max is their maximum.
+// (xsimd's own instantiate a shuffle type for each halving, which slows down each compile of a model.)
 template <class Isa> CKE_INLINE float reduce_add(vf32<Isa> v) {
   return primitives<Isa>::reduce_add(v);
 }
@@ -115,7 +115,7 @@ template <class Isa> CKE_INLINE float reduce_max(vf32<Isa> v) {
 }
 template <class Isa> CKE_INLINE i32 reduce_max(vi32<Isa> v) { return primitives<Isa>::reduce_max(v); }
 
-// ---- exp: one definition, so the same bits wherever it is inlined ------------------------------
+// ---- exp: defined once, so that it has the same bits wherever it is inlined ---------------------
 
 // 2^n * e^r for |r| <= ln2 / 2 and integral n in [-127, 128]; 2^-127 is 0. Within 1.5 ulp.
 template <class Isa> CKE_INLINE vf32<Isa> exp_of_parts(vf32<Isa> n, vf32<Isa> r) {
@@ -127,7 +127,7 @@ template <class Isa> CKE_INLINE vf32<Isa> exp_of_parts(vf32<Isa> n, vf32<Isa> r)
   const vi32<Isa> power = (xsimd::to_int(n) + vi32<Isa>(127)) << 23;
   return p * as<vf32<Isa>>(power);
 }
-// x comes first: like std::max, xsimd's then keeps a NaN.
+// x is the first argument because xsimd::max, like std::max, then keeps a NaN.
 template <class Isa> CKE_INLINE vf32<Isa> clamp(vf32<Isa> x, float low, float high) {
   return xsimd::min(xsimd::max(x, vf32<Isa>(low)), vf32<Isa>(high));
 }
@@ -141,12 +141,12 @@ template <class Isa> CKE_INLINE vf32<Isa> exp2(vf32<Isa> x) {
 template <class Isa> CKE_INLINE vf32<Isa> exp(vf32<Isa> x) {
   x = clamp<Isa>(x, -88.03f, 88.73f);
   const vf32<Isa> n = xsimd::nearbyint(x * vf32<Isa>(1.44269504f));
-  const vf32<Isa> r = xsimd::fma(n, vf32<Isa>(-0.693359375f), x);  // its fnma rounds twice on NEON
+  const vf32<Isa> r = xsimd::fma(n, vf32<Isa>(-0.693359375f), x);  // xsimd's fnma rounds twice on NEON
   return exp_of_parts<Isa>(n, xsimd::fma(n, vf32<Isa>(2.12194440e-4f), r));
 }
-// a / b, rounded once: xsimd's own is an estimate on NEON.
+// a / b, correctly rounded; xsimd's own is an estimate on NEON.
 template <class Isa> CKE_INLINE vf32<Isa> quotient(vf32<Isa> a, vf32<Isa> b) { return a.data / b.data; }
-// Within 2e-7 of tanh(x): what matters of a soft cap is its distance from +-1 and 0, not the last bits of small x.
+// Within 2e-7 of tanh(x), absolute. That is enough for a soft cap, which depends on the distance from +-1 and 0.
 template <class Isa> CKE_INLINE vf32<Isa> tanh(vf32<Isa> x) {
   const vf32<Isa> one(1.f);
   return one - quotient<Isa>(vf32<Isa>(2.f), one + exp<Isa>(x + x));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// simd_avx2.hpp: the primitives of simd.hpp in registers of 256 bits.
+// simd_avx2.hpp: the primitives of simd.hpp on 256-bit registers.
 #pragma once
 
 #include "isa.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// simd_avx512.hpp: the primitives of simd.hpp in registers of 512 bits.
+// simd_avx512.hpp: the primitives of simd.hpp on 512-bit registers.
 #pragma once
 
 #include <bit>
@@ -40,7 +40,7 @@ template <> struct primitives<isa::avx512> {
   }
   CKE_INLINE static __m512 load_f16(const void* p) { return _mm512_cvtph_ps(half_line(p)); }
   CKE_INLINE static void store_f16(void* p, __m512 v) {
-    // Every lane, but spelled so that gcc's -O0 macro has no negative mask to warn about.
+    // All lanes; a mask of 0xffff avoids the negative mask in gcc's -O0 macro, which would warn.
     const __m256i h = _mm512_maskz_cvtps_ph(__mmask16{0xffff}, v, _MM_FROUND_TO_NEAREST_INT);
     _mm256_storeu_si256(static_cast<__m256i*>(p), h);
   }

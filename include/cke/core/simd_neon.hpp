@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// simd_neon.hpp: the primitives of simd.hpp in registers of 128 bits of arm64.
+// simd_neon.hpp: the primitives of simd.hpp on the 128-bit registers of arm64.
 #pragma once
 
 #include <cstring>
@@ -31,7 +31,7 @@ template <> struct primitives<isa::neon> {
   CKE_INLINE static void store_i16(void* p, int32x4_t v) {
     vst1_s16(static_cast<i16*>(p), vqmovn_s32(v));
   }
-  // Not bfdot: its roundings are not an fma's, and differ from CPU to CPU.
+  // Does not use bfdot, which rounds otherwise than two fmas do, and differently from CPU to CPU.
   CKE_INLINE static float32x4_t dot2_bf16(float32x4_t acc, int32x4_t w, int32x4_t x) {
     const int32x4_t odd = vdupq_n_s32(static_cast<i32>(0xffff0000u));
     const auto f = [](int32x4_t bits) { return vreinterpretq_f32_s32(bits); };

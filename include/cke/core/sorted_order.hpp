@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sorted_order.hpp: the order in which the entries of any array are sorted.
+// sorted_order.hpp: the order that sorts the entries of an array.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 CKE_COLD_BEGIN
 namespace cke {
 
-// The numbers below `count` such that less(later, earlier) is never true. One sort serves every
-// array that is read when a model is loaded; each sort of its own is as much code as its reader.
+// The indices below `count`, sorted by `less`. The model loader sorts all its arrays with this one function, because
+// every std::sort of another type compiles to as much code as a whole reader.
 CKE_OUT_OF_LINE inline plain_list<u32> sorted_order(std::size_t count,
                                                     function_ref<bool(u32, u32)> less) {
   plain_list<u32> order(count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// stable_order.hpp: the order in which entries are sorted where equal ones stay as they stood.
+// stable_order.hpp: the order that sorts entries and keeps equal ones in place.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 
 namespace cke {
 
-// The numbers below `count`, merged bottom up. Unlike std::sort's this stays inside the array when
-// `less` contradicts itself, as a comparison of untrusted values may; it may also throw.
+// The indices below `count`, by a bottom-up merge sort. Unlike std::sort it stays inside the array if `less` is
+// inconsistent, as a comparison of untrusted values may be. `less` may throw.
 inline std::vector<u32> stable_order(u32 count, function_ref<bool(u32, u32)> less) {
   std::vector<u32> order(count), merged(count);
   for (u32 i = 0; i < count; ++i) order[i] = i;

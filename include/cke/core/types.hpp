@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// types.hpp: the few constexpr tools that everything else is written in.
+// types.hpp: integer types and the constexpr tools that the rest of cke is written in.
 #pragma once
 
 #include <cstddef>
@@ -10,18 +10,17 @@
 
 #include "rooms.hpp"
 
-// Hot helpers must be inlined whatever the optimiser thinks; empty in one build to debug them.
+// Forces inlining of hot helpers; one build defines it empty, to debug them.
 #ifndef CKE_INLINE
 #define CKE_INLINE [[gnu::always_inline]] inline
 #endif
-// What runs once per step or load stays one function: g++ clones such code for every constant it is called with.
+// For functions that run once per step or load: keeps one copy, where g++ would clone it for each constant argument.
 #ifdef __clang__
 #define CKE_OUT_OF_LINE [[gnu::noinline]]
 #else
 #define CKE_OUT_OF_LINE [[gnu::noinline, gnu::noclone]]
 #endif
-// Around a header whose loops are not where time goes: g++ compiles it at -O1, whatever the user's level.
-// CKE_COLD_OPTIONAL_BEGIN: one that includes a library that not everybody has.
+// Put around a header without hot loops: g++ compiles it at -O1, whatever the user's level.
 #if defined(__OPTIMIZE__) && !defined(__clang__)
 #define CKE_COLD_OPTIONAL_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize(\"O1\")")
 #define CKE_COLD_END _Pragma("GCC pop_options")
@@ -49,7 +48,7 @@ using i16 = std::int16_t;
 using i32 = std::int32_t;
 using i64 = std::int64_t;
 
-// A real number as a template argument; clang before 18 takes a double only inside a class.
+// A real number as a template argument; clang before 18 accepts a double only as the member of a class.
 struct real {
   double v{};
   constexpr real() = default;
@@ -72,7 +71,7 @@ template <std::size_t N> struct fixed_string {
   constexpr bool operator==(const fixed_string&) const = default;
 };
 
-// A vector that a constant expression can return; growing past N is a compile error.
+// A vector that a constant expression can return; exceeding the capacity N is a compile error.
 template <class T, std::size_t N> struct small_vector {
   T items[N]{};
   u32 count{};
@@ -92,7 +91,7 @@ template <class T, std::size_t N> struct small_vector {
 
 template <class... Ts> struct list {};
 
-// The I-th type of a pack: one overload resolution, no recursion.
+// The I-th type of a pack, found by overload resolution and without recursion.
 template <std::size_t I, class T> struct leaf {
   using type = T;
 };
@@ -110,13 +109,13 @@ template <std::size_t I, class List> using at = typename nth<I, List>::type;
 template <class List> inline constexpr std::size_t length = 0;
 template <class... Ts> inline constexpr std::size_t length<list<Ts...>> = sizeof...(Ts);
 
-constexpr double root(double x) {  // Newton's; constexpr std::sqrt comes with C++26
+constexpr double root(double x) {  // by Newton's method; std::sqrt is constexpr from C++26 on
   double r = x > 1 ? x : 1;
   for (int i = 0; i < 64; ++i) r = 0.5 * (r + x / r);
   return r;
 }
 
-constexpr double natural_log(double x) {  // of a positive number, by ln x = 2 artanh((x - 1) / (x + 1)) near 1
+constexpr double natural_log(double x) {  // x > 0; ln x = 2 artanh((x - 1) / (x + 1)), near 1
   constexpr double ln2 = 0.693147180559945309417;
   double sum = 0;
   for (; x > 1.5; x /= 2) sum += ln2;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// xxh64.hpp: Yann Collet's XXH64, a fast checksum: it finds damage, and is no defence against intent.
+// xxh64.hpp: Yann Collet's XXH64, a fast checksum. It detects damage, not tampering.
 #pragma once
 
 #include <bit>
@@ -11,7 +11,7 @@
 CKE_COMPILED_ONCE
 namespace cke {
 
-// Of bytes that come in pieces.
+// Hashes bytes that arrive in pieces.
 class xxh64 {
  public:
   explicit xxh64(u64 seed = 0) : lanes_{seed + p1 + p2, seed + p2, seed, seed - p1}, seed_(seed) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// ahead.cuh: the host's half of the megakernel: its memory, and a launch that it listens to.
+// ahead.cuh: the host's side of the megakernel: its device memory, and a launch that reports ids while it runs.
 #pragma once
 
 #include <atomic>
@@ -11,15 +11,15 @@
 
 namespace cke::cuda {
 
-// A block that hears nothing for so long says so, and the launch ends.
+// Nanoseconds that a block waits for the others. After that it reports them as lost, and the launch ends.
 inline constexpr u64 patience = 2'000'000'000;
 
-// What a program needs to run ahead of the host by many tokens.
+// Device memory and launch parameters for generating many tokens of a program in one launch.
 template <class P, dtype KV, class Device> class ahead {
  public:
   using kernel = megakernel<P, KV, typename pace_of<Device>::type>;
 
-  // address_of(code, step, row) of every step of a token, row by row. Throws out_of_memory, unsupported.
+  // address_of(code, step, row) is called for every step of a token, row by row. Throws out_of_memory, unsupported.
   template <class AddressOf> ahead(Device& device, page_memory& memory, u32 context, AddressOf&& address_of)
       : device_(device), slots_(kernel::slots_of(device.block_memory())),
         live_(device.template room_for<kernel>(kernel::shared_bytes(slots_), kernel::plan::heads)), context_(context) {
@@ -59,15 +59,16 @@ template <class P, dtype KV, class Device> class ahead {
     call_.slots = slots_, call_.patience = patience;
   }
 
-  // Feeds `first` and up to n - 1 ids after it, each chosen as `how` has it; take(id) hears of each but the first, also of the
-  // one that ends it all and is not fed, and says whether to go on. Returns how many were fed; `logits` are then those of
-  // the last. Throws what a GPU says; unsupported where blocks were lost; config_range for logits that are not finite.
+  // Feeds `first` and up to n - 1 ids after it, each chosen as `how` says. take(id) receives each id but the first,
+  // including a stop id that ends the run and is not fed, and returns whether to continue. Returns the number of ids
+  // fed; `logits` are then those after the last one. Throws CUDA's errors; unsupported if blocks were lost;
+  // config_range if a logit is not finite.
   template <class Take>
   u32 run(u32 first, u32 n, u32 position, std::span<std::byte* const> pages, std::span<const u32> stop, const device_sampling* how, float* stream, float* parts, float* logits, Take&& take) {
     if (stop.size() > most_stops) throw Error(errc::usage, {}, "stop ids", concat({"at most ", most_stops}), concat({u64{stop.size()}}));
     call_.first = first, call_.tokens = n, call_.position = position, call_.stops = static_cast<u32>(stop.size());
     call_.how = how, call_.stream = stream, call_.parts = parts;
-    if (epoch_ == 0 || epoch_ + n < epoch_) {  // numbers begin anew
+    if (epoch_ == 0 || epoch_ + n < epoch_) {  // the packet numbers would wrap: clear them and start over
       const std::vector<std::byte> none(packet_bytes);
       device_.write(packets_, none.data(), packet_bytes);
       epoch_ = 0;
@@ -92,7 +93,7 @@ template <class P, dtype KV, class Device> class ahead {
     };
     device_.template launch_together<kernel>(live_, kernel::shared_bytes(slots_), call_, listen);
     listen();
-    u32 words[3];  // as above
+    u32 words[3];  // arrivals, ending, ids fed
     device_.read(words, words_, sizeof words);
     const auto end = static_cast<ending>(words[1]);
     if (end == ending::not_finite) throw Error(errc::config_range, {}, "logit", "a finite number or -inf", "another");
@@ -117,7 +118,7 @@ template <class P, dtype KV, class Device> class ahead {
   residents live_;
   u32 context_;
   megakernel_call call_{};
-  u32 epoch_{};  // tokens of launches before
+  u32 epoch_{};  // tokens of all earlier launches
   std::byte *packets_{}, *words_{}, *pages_{}, *stop_{};
   std::unique_ptr<u32, free_words> host_;
 };

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// arch.cuh: GPU generations as one inheritance chain; a kernel that one lacks is looked up in its base.
+// arch.cuh: GPU generations as one inheritance chain; if a generation lacks a kernel, its base is searched.
 #pragma once
 
 #include "../core/types.hpp"
 
 namespace cke::cuda {
 
-// A tag stands for what its generation added; shared_memory: bytes that a block may have.
+// A tag lists what its generation added. shared_memory: bytes that a block may use.
 struct sm75 {  // dp4a
   using base = void;
   static constexpr u32 shared_memory = 64 * 1024;
 };
-struct sm80 : sm75 {  // mma of bytes and of bf16, copies that do not wait
+struct sm80 : sm75 {  // mma of int8 and bf16, cp.async
   using base = sm75;
   static constexpr u32 shared_memory = 163 * 1024;
 };
@@ -22,7 +22,7 @@ struct sm86 : sm80 {
 struct sm89 : sm86 {
   using base = sm86;
 };
-struct sm90 : sm89 {  // bulk copies, clusters
+struct sm90 : sm89 {  // bulk copies (TMA), clusters
   using base = sm89;
   static constexpr u32 shared_memory = 227 * 1024;
 };
@@ -36,7 +36,7 @@ struct sm120 : sm100 {
 
 template <class Arch> inline constexpr bool has_clusters = std::is_base_of_v<sm90, Arch>;
 
-// The tag of a number as in __CUDA_ARCH__.
+// The tag of a number, which is written as in __CUDA_ARCH__.
 template <u32 Number>
 using arch_of = std::conditional_t<
     (Number >= 1200), sm120,

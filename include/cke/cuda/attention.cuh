@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// attention.cuh: softmax(q k^T) v in blocks of 128 keys, and how blocks add up.
+// attention.cuh: flash decoding: softmax(q k^T) v over blocks of 128 keys, and the merge of partial results.
 #pragma once
 
 #include "heads.cuh"
@@ -7,16 +7,16 @@
 
 namespace cke::cuda {
 
-// What a query finds in a block of keys does not depend on the others of the launch, and blocks are added up in order,
-// four to a run and runs to the result: the same bits for every length of the context and every batch, and those of
-// kernels/attention/attention_kernel.hpp. Chains over pairs of bf16 take the odd number first, as AVX512-BF16 does.
+// A query's result for a block of keys is independent of the rest of the launch, and blocks are merged in order: four
+// to a run, then run by run. So the bits are the same for every context length and batch, and equal those of
+// kernels/attention/attention_kernel.hpp. Chains over pairs of bf16 take the odd element first, as AVX512-BF16 does.
 inline constexpr u32 run_blocks = 4;
 
-// A part: o [head_dim], the sum of p v; m, the greatest score; l, the sum of p = 2^(score - m).
+// A partial result: o [head_dim], the sum of p v; m, the greatest score; l, the sum of p = 2^(score - m).
 CKE_DEVICE float* part_at(const step& s, u32 token, u32 head, u32 block) {
   return s.parts + ((u64{token - s.first} * s.heads + head) * s.key_blocks + block) * (s.head_dim + 2);
 }
-// The keys that a token sees.
+// The keys that a token attends to: [first, last).
 struct key_range {
   u32 first, last;
 };
@@ -24,12 +24,13 @@ CKE_DEVICE key_range keys_of(const step& s, u32 position) {
   return {position + 1 > s.window ? position + 1 - s.window : 0, position + 1};
 }
 
-// Block (key block, kv head, token from `first` on): the query heads of a kv head. Shared memory: q [group][head_dim], p [group][128].
+// Block (key block, kv head, token - first) computes all query heads of its kv head.
+// Shared memory: q [group][head_dim], p [group][128].
 template <dtype KV> struct attend_block {
   using cache = cuda::cache<KV>;
   using element = typename cache::element;
-  static constexpr u32 halves = block_threads / key_block;  // of the queries, one for each half of the threads
-  static constexpr u32 together = 4;                        // queries that share what a thread reads
+  static constexpr u32 halves = block_threads / key_block;  // each half of the threads takes every other query
+  static constexpr u32 together = 4;                        // queries that reuse one load of K
 
   static constexpr u32 shared_bytes(const step& s) {
     const u32 group = s.heads / s.kv_heads;
@@ -60,10 +61,10 @@ template <dtype KV> struct attend_block {
  private:
   CKE_DEVICE static float rounded(float x) { return KV == dtype::bf16 ? float_of_bf16(bf16_of(x)) : x; }
 
-  // Number i of a chain.
+  // The element that step i of a chain takes.
   CKE_DEVICE static u32 nth(u32 i) { return cache::pair == 2 ? i ^ 1u : i; }
 
-  // p[i][key] = q_i . key, scaled for 2^x; keys that are not seen get the least score.
+  // p[i][key] = q_i . key, scaled for 2^x; masked keys get the least float. A thread computes one key.
   CKE_DEVICE static void scores(const step& s, key_range here, const dev::shared<float>& q, const dev::shared<float>& p, const element* k, u32 group) {
     constexpr float log2e = 1.44269504f, hidden = -3.40282347e38f;
     const u32 key = dev::thread() % key_block, half = dev::thread() / key_block;
@@ -86,7 +87,7 @@ CKE_UNROLL
       }
     }
   }
-  // Scores of query i become weights; m and l go to `to`. By one warp.
+  // One warp turns the scores of query i into weights and writes m and l to `to`.
   CKE_DEVICE static void weigh(const step&, const dev::shared<float>& p, u32 i, float* to) {
     const u32 row = i * key_block;
     float m = p[row + dev::lane()];
@@ -101,7 +102,7 @@ CKE_UNROLL
   }
   CKE_DEVICE static float larger(float a, float b) { return a > b ? a : b; }
 
-  // One chain over the keys for each dim of each query.
+  // Each thread sums one dim of one query over the keys, in one chain.
   CKE_DEVICE static void values(const step& s, key_range here, const dev::shared<float>& p, const element* v, u32 group, u32 token, u32 head, u32 block) {
     each(group * s.head_dim, [&](u32 n) {
       const u32 i = n / s.head_dim, d = n % s.head_dim;
@@ -118,7 +119,7 @@ template <dtype KV> struct attend_block_kernel {
   template <class> using on = attend_block<KV>;
 };
 
-// Block (token from `first` on, kv head): parts to the result of its query heads.
+// Block (token - first, kv head) merges the partial results of its query heads.
 struct attend_join {
   static constexpr u32 shared_bytes(const step&) { return 0; }
 
@@ -126,7 +127,7 @@ struct attend_join {
     const u32 token = s.first + at.x, head = at.y, wide = s.heads / s.kv_heads * s.head_dim, begin = head * wide;
     const key_range seen = keys_of(s, position_of(segment_of(s, token), token));
     const auto number = [&](u32 i) { return joined(s, seen, token, (begin + i) / s.head_dim, i % s.head_dim); };
-    if (s.out[0].as == dtype::q8_0) {  // no block of 32 crosses two kv heads
+    if (s.out[0].as == dtype::q8_0) {  // a q8_0 block of 32 lies within one kv head
       for (u32 block = dev::warp(); block < wide / 32; block += block_warps) put_block(s.out[0], token, begin / 32 + block, number(block * 32 + dev::lane()));
       return;
     }
@@ -139,7 +140,7 @@ struct attend_join {
  private:
   struct sum {
     float o = 0, m = -3.40282347e38f, l = 0;
-    // Both sides move to the greater maximum.
+    // Rescales both sides to the greater maximum, as in online softmax.
     CKE_DEVICE void add(const sum& from) {
       const float top = m > from.m ? m : from.m;
       const float old = exp2(m - top), fresh = exp2(from.m - top);

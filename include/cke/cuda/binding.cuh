@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// binding.cuh: from an instruction to the step that its kernel is handed: what the program says of it, and then where things are.
+// binding.cuh: turns an instruction into a kernel's step: first the constants of the program, then addresses.
 #pragma once
 
 #include "../graph/code.hpp"
@@ -9,12 +9,12 @@
 
 namespace cke::cuda {
 
-// A step without addresses, and whose they are: a constant of the program.
+// A step without addresses, and the registers and weight slots that they come from: a constant of the program.
 struct unbound {
   step s{};
   reg in[4]{absent, absent, absent, absent}, out[2]{absent, absent}, product[3]{};
   u8 matrix[3]{}, bias[3]{absent, absent, absent}, vector[2]{absent, absent};  // weight slots
-  u32 column[3]{};  // of its register, where a product begins
+  u32 column[3]{};  // of its output register, where a product starts
   u8 state = absent;
 };
 
@@ -58,7 +58,7 @@ constexpr unbound unbound_of(const code& c, const instruction& i) {
     else if (w.bias) u.bias[vectors++] = i.weight[k];
     else u.vector[vectors++] = i.weight[k];
   }
-  // Where the products go: an output each, or side by side in one.
+  // Each product has an output of its own, or they lie side by side in one.
   u32 column = 0;
   for (u32 k = 0; k < s.matrix_count; ++k) {
     const weight_slot& w = c.slots[u.matrix[k]];
@@ -70,7 +70,7 @@ constexpr unbound unbound_of(const code& c, const instruction& i) {
   return u;
 }
 
-// Where the weights of a step are, and its cache in a page: they differ from layer to layer.
+// The addresses that differ from layer to layer: a step's weights, and its cache within a page.
 struct addresses {
   const std::byte* matrix[3]{};
   const float *bias[3]{}, *vector[2]{};
@@ -79,7 +79,7 @@ struct addresses {
   float scale{};
 };
 
-// view_of(reg, written) is where a register is.
+// view_of(reg, written) returns the view of a register.
 template <class ViewOf> CKE_CONSTEXPR step bind(const unbound& u, const addresses& a, ViewOf&& view_of) {
   step s = u.s;
   CKE_UNROLL

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// choose.cuh: the next id on a device: the greatest logit, or, which draws from their softmax, the greatest with Gumbel noise.
+// choose.cuh: chooses the next id on the device: argmax of the logits, plus Gumbel noise to sample from their softmax.
 #pragma once
 
 #include <limits>
@@ -12,7 +12,7 @@ struct candidate {
   float value;
   u32 id;
 };
-// The first of the greatest.
+// Ties go to the smaller id.
 CKE_DEVICE bool better(const candidate& a, const candidate& b) { return a.value > b.value || (a.value == b.value && a.id < b.id); }
 
 // Philox4x32-10 (see text/sampling/random.hpp): the first word of the counter {position, 0, id, 1}.
@@ -26,13 +26,13 @@ CKE_DEVICE u32 random_word(u64 seed, u32 position, u32 id) {
   }
   return c[0];
 }
-// -log(-log(1 - u)) of a u that is uniform in (0, 1): great where u is small, and a float is fine there.
+// Gumbel noise, -log(-log(1 - u)) for u uniform in (0, 1). It is large where u is small, where floats are dense.
 CKE_DEVICE float gumbel(u32 word) {
   const float u = (static_cast<float>(word) + 0.5f) * 0x1p-32f;
   const float waiting = u < 0x1p-6f ? u * dev::fma(u, dev::fma(u, dev::fma(u, 0.25f, 0.333333333f), 0.5f), 1.f) : -log(u < 1.f ? 1.f - u : 0x1p-24f);
   return -log(waiting);
 }
-// What is no number wins, and is found out.
+// NaN and +inf map to infinity, so that they win and are detected.
 CKE_DEVICE float score(float logit, const device_sampling& how, u32 position, u32 id) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   if (!(logit < infinity)) return infinity;
@@ -46,7 +46,7 @@ CKE_DEVICE candidate best_of_warp(candidate c) {
   }
   return c;
 }
-// In every thread.
+// Every thread of the block returns the block's best candidate.
 inline constexpr u32 best_bytes = block_warps * sizeof(candidate);
 CKE_DEVICE candidate best_of_block(candidate c, dev::shared_memory memory) {
   const dev::shared<float> values = memory.take<float>(block_warps);
@@ -58,8 +58,8 @@ CKE_DEVICE candidate best_of_block(candidate c, dev::shared_memory memory) {
   return best_of_warp({values[w], ids[w]});
 }
 
-// A block chooses for the token behind the one whose logits are in[0]; the id goes to out[0], one that is none where a
-// logit is not finite.
+// One block chooses the id that follows the token whose logits are in[0], and writes it to out[0]; if a logit is not
+// finite, that id is out of range.
 struct choose_kernel {
   template <class> struct on {
     static constexpr u32 shared_bytes(const step&) { return best_bytes; }

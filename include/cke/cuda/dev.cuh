@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// dev.cuh: everything that device code may do, on a GPU and on the host: kernels use nothing else.
+// dev.cuh: the complete interface of device code, on a GPU and on the host: kernels use nothing else.
 #pragma once
 
 #include <bit>
@@ -10,7 +10,7 @@
 
 #ifdef __CUDACC__
 #define CKE_DEVICE __device__ __forceinline__
-#define CKE_CONSTEXPR __forceinline__ constexpr  // on both sides: --expt-relaxed-constexpr
+#define CKE_CONSTEXPR __forceinline__ constexpr  // for host and device, with --expt-relaxed-constexpr
 #define CKE_UNROLL _Pragma("unroll")
 #else
 #define CKE_DEVICE inline
@@ -22,17 +22,17 @@
 namespace cke::cuda {
 
 inline constexpr u32 warp_lanes = 32;
-inline constexpr u32 block_threads = 256, block_warps = block_threads / warp_lanes;  // of every kernel
+inline constexpr u32 block_threads = 256, block_warps = block_threads / warp_lanes;  // the block size of every kernel
 
 }  // namespace cke::cuda
 
 namespace cke::dev {
 
-// 16 bytes: the widest load.
+// 16 bytes: the widest load of a thread.
 struct alignas(16) quad {
   u32 word[4];
 };
-// Which block of the grid this is.
+// The index of a block in the grid.
 struct place {
   u32 x, y, z;
 };
@@ -42,28 +42,28 @@ struct place {
 #ifdef __CUDA_ARCH__
 using arch = cuda::arch_of<__CUDA_ARCH__>;
 #else
-using arch = cuda::sm75;  // names kernels in the host's half of a compilation; nothing runs there
+using arch = cuda::sm75;  // the host pass of nvcc names kernels with this tag; it runs none
 #endif
 
 CKE_DEVICE place block() { return {blockIdx.x, blockIdx.y, blockIdx.z}; }
 CKE_DEVICE u32 thread() { return threadIdx.x; }
 CKE_DEVICE void sync() { __syncthreads(); }
 CKE_DEVICE void sync_warp() { __syncwarp(); }
-// All threads of a cluster that have not ended have come, and what they wrote is to be seen by each of them (sm90).
+// Cluster barrier (sm90): waits for all threads of the cluster that have not exited, and makes their writes visible.
 CKE_DEVICE void sync_cluster() {
   asm volatile("barrier.cluster.arrive.release;" ::: "memory");
   asm volatile("barrier.cluster.wait.acquire;" ::: "memory");
 }
 
-// What a lane of the warp says; all lanes take part.
+// shuffle returns x of the given lane, shuffle_xor that of lane ^ mask. All lanes of the warp must take part.
 template <class T> CKE_DEVICE T shuffle(T x, u32 lane) { return __shfl_sync(0xffffffffu, x, static_cast<int>(lane)); }
 template <class T> CKE_DEVICE T shuffle_xor(T x, u32 mask) { return __shfl_xor_sync(0xffffffffu, x, static_cast<int>(mask)); }
 
 template <class T> CKE_DEVICE T load(const T* p) { return *p; }
 template <class T> CKE_DEVICE void store(T* p, T x) { *p = x; }
 
-// Words that blocks of one launch, or a launch and the host, share on purpose. Who hears in such a word what another
-// has said sees all that the other had done, and seen, before it said so.
+// Words that synchronise the blocks of a launch, or a launch and the host. A thread that acquires a released value sees
+// everything that the releasing thread had done, and seen, before.
 CKE_DEVICE void add_release(u32* p, u32 x) { asm volatile("red.release.gpu.add.u32 [%0], %1;" ::"l"(p), "r"(x) : "memory"); }
 CKE_DEVICE void store_release(u32* p, u32 x) { asm volatile("st.release.sys.u32 [%0], %1;" ::"l"(p), "r"(x) : "memory"); }
 CKE_DEVICE u32 load_acquire(const u32* p) {
@@ -71,8 +71,8 @@ CKE_DEVICE u32 load_acquire(const u32* p) {
   asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(x) : "l"(p) : "memory");
   return x;
 }
-// A word and a number that says which one it is, in 8 bytes that are never torn: who hears the number has the word, and
-// waits for nothing else. It orders no other memory.
+// A word with its sequence number, in 8 bytes that are written and read atomically. A reader that finds the expected
+// number has the word and need not wait for a barrier. A packet orders no other memory.
 struct packet {
   u32 word, epoch;
 };
@@ -82,13 +82,13 @@ CKE_DEVICE void send(packet* to, packet x) {
 struct alignas(16) two_packets {
   packet first, second;
 };
-// Two neighbours in one trip, each of them whole.
+// Loads two neighbouring packets at once, each atomically.
 CKE_DEVICE two_packets hear(const packet* from) {
   u64 x, y;
   asm volatile("ld.relaxed.gpu.v2.u64 {%0, %1}, [%2];" : "=l"(x), "=l"(y) : "l"(from) : "memory");
   return {{static_cast<u32>(x), static_cast<u32>(x >> 32)}, {static_cast<u32>(y), static_cast<u32>(y >> 32)}};
 }
-// What the host says while the launch runs.
+// Reads a word that the host writes while the launch runs.
 CKE_DEVICE u32 load_from_host(const u32* p) {
   u32 x;
   asm volatile("ld.relaxed.sys.u32 %0, [%1];" : "=r"(x) : "l"(p) : "memory");
@@ -101,7 +101,7 @@ CKE_DEVICE u64 nanoseconds() {
   return t;
 }
 
-// Of what nobody writes while the kernel runs, and nobody reads again soon: weights.
+// Loads data that is constant during the kernel and read once, as weights are; it bypasses L1.
 CKE_DEVICE quad stream(const quad* p) {
   quad q;
   asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -115,15 +115,15 @@ CKE_DEVICE u32 stream(const u32* p) {
   return x;
 }
 
-// The 128 bytes around p will be wanted soon: they come to the cache that all multiprocessors share.
+// Prefetches the 128-byte line of p to L2.
 CKE_DEVICE void prefetch(const std::byte* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 
-// A part of the block's memory.
+// A range of the block's shared memory.
 template <class T> struct shared {
   T* at;
   CKE_DEVICE T& operator[](u32 i) const { return at[i]; }
 };
-// Hands out the block's memory, in the same parts to each of its threads.
+// Allocates from the block's shared memory; every thread of the block makes the same calls and gets the same ranges.
 class shared_memory {
  public:
   CKE_DEVICE explicit shared_memory(u32 from = 0) : used_(from) {}
@@ -142,18 +142,18 @@ template <class T> CKE_DEVICE T get(const shared<std::byte>& from, u32 at) { ret
 template <class T> CKE_DEVICE void put(const shared<std::byte>& to, u32 at, T x) { *reinterpret_cast<T*>(to.at + at) = x; }
 template <class T> CKE_DEVICE shared<T> part_of(const shared<T>& all, u32 first, u32) { return {all.at + first}; }
 
-// Copies into the block's memory that go on by themselves. Those of a thread, in groups (sm80):
+// Asynchronous copies into shared memory. With cp.async (sm80), each thread waits for its own copies, in groups:
 template <class T> CKE_DEVICE u32 address_of(T* p) { return static_cast<u32>(__cvta_generic_to_shared(p)); }
 CKE_DEVICE void copy_quad(const shared<std::byte>& to, u32 at, const std::byte* from) {
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address_of(to.at + at)), "l"(from) : "memory");
 }
 CKE_DEVICE void commit_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// But the last N groups have come; other threads see them after a barrier.
+// Waits for all but this thread's last N groups; other threads see the data only after a barrier.
 template <u32 N> CKE_DEVICE void await_copies() { asm volatile("cp.async.wait_group %0;" ::"n"(N) : "memory"); }
 
-// Those that sign a word when they have come (sm90): one thread says how many bytes to expect, and sends them; then a phase
-// of the word is over, and who has heard that sees them. Weights leave the L2 cache first. (To shared::cta, as the memory is
-// the block's: for one of the cluster sm_120 calls a function, around which registers are kept.)
+// Bulk copies complete on an mbarrier (sm90). One thread announces the bytes and issues the copies; when they have
+// arrived, the mbarrier's phase ends, and a thread that has seen this sees the bytes. L2 evicts weights first. (The
+// copies use shared::cta: on sm_120, shared::cluster calls a function, and registers are saved around it.)
 CKE_DEVICE void begin_arrivals(const shared<u64>& at, u32 i) {
   asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(address_of(at.at + i)) : "memory");
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
@@ -178,19 +178,19 @@ CKE_DEVICE bool arrived(const shared<u64>& at, u32 i, u32 parity) {
   return over != 0;
 }
 
-// A copy that has come is the one from there: on the host that is checked.
+// Checks, on the host only, that the copy that has arrived came from there.
 CKE_DEVICE void came_from(const shared<std::byte>&, u32, const std::byte*) {}
 
-// acc + the sum over four signed bytes of a * b.
+// acc + the dot product of the four signed bytes of a and b.
 CKE_DEVICE i32 dot4(i32 acc, u32 a, u32 b) { return __dp4a(static_cast<int>(a), static_cast<int>(b), acc); }
 
-// acc [16][8] += a [16][32] b [32][8], of signed bytes; who holds what is in the PTX manual, mma.m16n8k32. sm80.
+// acc [16][8] += a [16][32] b [32][8], of signed bytes. The PTX manual, mma.m16n8k32, says which lane holds what. sm80.
 CKE_DEVICE void mma_bytes(i32 (&acc)[4], const u32 (&a)[4], const u32 (&b)[2]) {
   asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
       : "+r"(acc[0]), "+r"(acc[1]), "+r"(acc[2]), "+r"(acc[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
-// acc [16][8] += a [16][16] b [16][8], of bf16; in which order is the GPU's own affair. mma.m16n8k16. sm80.
+// acc [16][8] += a [16][16] b [16][8], of bf16; the order of the additions is not specified. mma.m16n8k16. sm80.
 CKE_DEVICE void mma_bf16(float (&acc)[4], const u32 (&a)[4], const u32 (&b)[2]) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
       : "+f"(acc[0]), "+f"(acc[1]), "+f"(acc[2]), "+f"(acc[3])
@@ -201,7 +201,7 @@ template <class To, class From> CKE_DEVICE To bits(From x) { return __builtin_bi
 CKE_DEVICE float fma(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 CKE_DEVICE float divide(float a, float b) { return __fdiv_rn(a, b); }
 CKE_DEVICE float root(float x) { return __fsqrt_rn(x); }
-CKE_DEVICE float nearest(float x) { return ::rintf(x); }  // halves to even
+CKE_DEVICE float nearest(float x) { return ::rintf(x); }  // rounds halves to even
 CKE_DEVICE float float_of_half(u32 h) {
   float x;
   asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(static_cast<u16>(h)));
@@ -237,8 +237,8 @@ inline i32 dot4(i32 acc, u32 a, u32 b) {
   for (u32 i = 0; i < 32; i += 8) acc += i32{static_cast<i8>(a >> i)} * i32{static_cast<i8>(b >> i)};
   return acc;
 }
-// What the lanes of a warp have of two matrices, a [16] rows and b [8] columns of 32 bytes: that of an mma's acc is of row `row` + 8 * (i / 2), of
-// column `column` + i % 2. word(a or b, k): bytes [4 k, 4 k + 4).
+// Gathers the fragments of an mma from the lanes of a warp: a has 16 rows and b 8 columns, of 32 bytes each. acc[i]
+// belongs to row `row` + 8 * (i / 2) and column `column` + i % 2. word(a or b, k) is bytes [4 k, 4 k + 4).
 struct fragments {
   struct part {
     u32 a[4], b[2];
@@ -257,7 +257,7 @@ inline void mma_bytes(i32 (&acc)[4], const u32 (&a)[4], const u32 (&b)[2]) {
 }
 template <class To, class From> To bits(From x) { return std::bit_cast<To>(x); }
 inline float fma(float a, float b, float c) { return std::fma(a, b, c); }
-// The host's order, not NVIDIA's: k by k, each product as it is, each sum rounded to nearest.
+// Adds in the host's order, which may differ from a GPU's: k by k, exact products, each sum rounded to nearest.
 inline void mma_bf16(float (&acc)[4], const u32 (&a)[4], const u32 (&b)[2]) {
   const fragments f(a, b);
   for (u32 i = 0; i < 4; ++i)

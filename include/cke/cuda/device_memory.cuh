@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// device_memory.cuh: memory of a device that is freed as a whole.
+// device_memory.cuh: a device's allocations, freed together.
 #pragma once
 
 #include "../runtime/page_pool.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// emit.cuh: from a step to its launches: which kernel, in how many blocks.
+// emit.cuh: maps a step to its launches: which kernel runs, on how many blocks.
 #pragma once
 
 #include "attention.cuh"
@@ -9,16 +9,16 @@ namespace cke::cuda {
 
 template <class Device> using emit = void(Device&, step, u32 attention_tokens);
 
-// Whether all that a device is asked to launch is of one token: it has no kernels for more.
+// Whether a device launches single tokens only, and so has no kernels for more.
 template <class Device>
 concept of_one_token = requires { requires Device::one_token; };
 
-// Launches Kernel, whose shape is (x, y, z).
+// Launches Kernel on a grid of (x, y, z) blocks.
 template <class Kernel, class Device> CKE_CONSTEXPR void launch(Device& device, const step& s, u32 x, u32 y = 1, u32 z = 1) {
   device.template launch<Kernel>({x, y, z}, s);
 }
 
-// A block for each token.
+// The default: one block per token.
 template <opcode Op, kernel_types T, class Device> struct emitter {
   static CKE_CONSTEXPR void to(Device& device, step s, u32) { launch<step_kernel<Op, T.first>>(device, s, s.tokens); }
 };
@@ -48,7 +48,7 @@ template <kernel_types KV, class Device> struct emitter<opcode::attend, KV, Devi
 };
 template <kernel_types KV, class Device> struct emitter<opcode::attend_quantize, KV, Device> : emitter<opcode::attend, KV, Device> {};
 
-// Units of all matrices side by side. Formats that differ are a launch each.
+// Products: one block per unit of all matrices side by side. Formats that differ need a launch each.
 template <kernel_types T, epilogue How, class Device> struct emit_product {
   static CKE_CONSTEXPR void to(Device& device, step s, u32) {
     s.how = How;
@@ -69,7 +69,7 @@ template <kernel_types T, epilogue How, class Device> struct emit_product {
 
  private:
   template <dtype F> static CKE_CONSTEXPR void product(Device& device, step s, u32 units) {
-    if (s.in[0].as != info(F).partner) s.in[0] = s.in[1];  // formats of two kinds are handed the input in both forms
+    if (s.in[0].as != info(F).partner) s.in[0] = s.in[1];  // with formats of two kinds, the input comes in both forms
     if (of_one_token<Device> || s.tokens == 1) return launch<multiply_kernel<F, 1>>(device, s, units);
     if constexpr (!of_one_token<Device>) {
       if constexpr (has_format<F>)
@@ -101,7 +101,7 @@ template <kernel_types T, class Device> struct emitter<opcode::sort_by_expert, T
 template <kernel_types T, class Device> struct emitter<opcode::gather, T, Device> {
   static CKE_CONSTEXPR void to(Device& device, step s, u32) { launch<step_kernel<opcode::gather, dtype::f32>>(device, s, gathered_rows(s.route, s.tokens)); }
 };
-// Units of an expert's matrix, and tiles of rows.
+// Expert products: a block per unit of an expert's matrix and tile of rows.
 template <kernel_types T, epilogue How, class Device> struct emit_experts {
   static CKE_CONSTEXPR void to(Device& device, step s, u32) {
     s.how = How;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// executor.cuh: a program run on a device: each step of each layer is a launch, and a pass that comes again is a graph.
+// executor.cuh: runs a program on a device: each step of each layer is a launch; recurring passes replay CUDA graphs.
 #pragma once
 
 #include <map>
@@ -18,14 +18,14 @@ namespace cke::runtime {
 
 template <class Device> inline constexpr bool lets_pass<cuda::isa<Device>> = false;
 
-// What runtime::executor<P, KV, Isa> is on a device. It walks the same codes; registers share memory by the contract's
-// linear scan, since a launch has ended before the next one begins. Everything that differs from pass to pass is in
-// device memory (ids, segments with their positions, the table of pages), so a graph of launches can be run again.
+// The counterpart of runtime::executor<P, KV, Isa> on a device; it walks the same codes. Registers share memory by the
+// contract's linear scan, which is safe because launches run one after the other. Everything that differs from pass to
+// pass (ids, segments with their positions, the page table) is in device memory, so a recorded graph can be replayed.
 template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Device>> {
  public:
   using slot = sequence_state<P, KV, cuda::isa<Device>>;
 
-  // Throws out_of_memory; unsupported where there is no device.
+  // Throws out_of_memory; unsupported if there is no device.
   executor(const weights<P, cuda::isa<Device>>& w, team&, capacity k)
       : limits_(k), weights_(w), device_(), memory_(device_), rows_(memory_, k.chunk, ceil_div(k.context, key_block)) {
     upload_weights();
@@ -42,12 +42,12 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   const capacity& limits() const { return limits_; }
   u64 bytes() const { return memory_.bytes() - weights_.bytes(); }
   page_memory* memory_of_pages() const { return &memory_; }
-  void watch(const tracer&) {}  // steps of a device have no thread that could tell
+  void watch(const tracer&) {}  // the steps of a device run on no thread that could report
 
   using part = pass_part<slot>;
   void run(u32 count, function_ref<part(u32)> part_of) { shared_pass::run(*this, count, part_of); }
 
-  // The id at `position`, of the logits before it. Throws config_range for logits that are not finite.
+  // Returns the id for `position`, chosen from the logits before it. Throws config_range unless all logits are finite.
   u32 choose(const float* logits, u32 position, const device_sampling& how) {
     cuda::step s;
     s.in[0] = {memory_of_choice(), P::vocab, row_stride(P::vocab), dtype::f32}, s.out[0].data = memory_of_choice() + align_up(u64{P::vocab} * sizeof(float)) + 64;
@@ -59,7 +59,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     if (id >= P::vocab) throw Error(errc::config_range, {}, "logit", "a finite number or -inf", "another");
     return id;
   }
-  // Feeds `first` and the ids chosen after it in one launch; see cuda::ahead. Pages for n positions have been reserved.
+  // Feeds `first` and the ids chosen after it in one launch; see cuda::ahead. Pages for n positions must be reserved.
   template <class Take> u32 run_ahead(u32 first, u32 n, slot& s, std::span<const u32> stop, const device_sampling& how, float* logits, Take&& take) {
     if (!ahead_)
       ahead_ = std::make_unique<cuda::ahead<P, KV, Device>>(device_, memory_, limits_.context, [&](const code& c, u32 step, u32 row) {
@@ -75,10 +75,10 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
 
  private:
   static constexpr u32 attention_tokens = 32;  // of one launch
-  static constexpr u32 alike_rows = 32;        // passes of prompts have a multiple of so many rows: those of about one length are one graph
+  static constexpr u32 alike_rows = 32;        // prompt passes are padded to a multiple, to replay fewer graphs
   static constexpr u32 codes = P::body_count + 2;  // header, bodies, footer
 
-  // A code's emitters, in the order of its steps.
+  // The emitters of a code's steps, in order.
   template <const code& C> static constexpr auto emitters = []<std::size_t... I>(std::index_sequence<I...>) {
     return std::array<cuda::emit<Device>*, sizeof...(I)>{&cuda::emitter<C.ops[I].op, types_of(C, C.ops[I], KV), Device>::to...};
   }(std::make_index_sequence<C.ops.size()>{});
@@ -92,7 +92,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   }(std::make_index_sequence<P::body_count>{});
 
   void upload_weights() {
-    const std::byte* const host = weights_.row(0)[0];  // the first of the arena
+    const std::byte* const host = weights_.row(0)[0];  // the first weight is the start of the arena
     packed_ = memory_.take(weights_.bytes());
     device_.write(packed_, host, weights_.bytes());
   }
@@ -100,7 +100,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
 
   struct register_map {
     physical_mapping map;
-    std::vector<u64> offset;  // of physical registers
+    std::vector<u64> offset;  // of each physical register
   };
   void place(const code& c, u32 rows) {
     register_map& m = maps_[&c];
@@ -162,7 +162,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     return {{reinterpret_cast<std::byte*>(logits_.data()), v.width, v.stride, dtype::f32}, rows};
   }
 
-  // A part's rows of the stream, from `row` on, after the last norm, which is done in place.
+  // Hands out the hidden states of a part, whose rows start at `row` of the stream; the last norm is applied in place.
   void give_hidden(const part& p, u32 row) {
     static constexpr const instruction& norm = P::unfused_footer().ops[0];
     static constexpr const norm_params& p_norm = norm.p.as<norm_params>();
@@ -181,10 +181,10 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     }
   }
 
-  // What comes again becomes a graph the second time. (The first time its kernels are loaded, which must not happen in
-  // a capture.) Not the logits of prompts, of which there may be any number.
+  // Records a pass as a graph the second time its shape occurs. (The first run loads the kernels, which is not allowed
+  // during a capture.) The logits of prompts are not recorded: they may start at any row.
   struct pass_shape {
-    u32 rows, tokens, blocks;  // rows: of logits; 0: the layers
+    u32 rows, tokens, blocks;  // rows: of logits; 0: the pass runs the layers
     auto operator<=>(const pass_shape&) const = default;
   };
   template <class F> void again(pass_shape shape, F launches) {
@@ -204,7 +204,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     }
   }
 
-  // A row of logits, the word of an id, and how to choose: what chooses has memory as soon as somebody does.
+  // A row of logits, the chosen id, and the sampling options; allocated on first use.
   std::byte* memory_of_choice() {
     if (!choice_) choice_ = memory_.take(align_up(u64{P::vocab} * sizeof(float)) + 128);
     return choice_;
@@ -253,11 +253,11 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   mutable cuda::device_memory<Device> memory_;
   cuda::pass_rows rows_;
   rope_cache ropes_;
-  std::map<const float*, rope_view> ropes_on_device_;  // by their cos on the host
+  std::map<const float*, rope_view> ropes_on_device_;  // keyed by the host's cos table
   std::map<const code*, register_map> maps_;
   u64 scratch_bytes_{};
-  u32 part_floats_{};                                  // of a token and a key block
-  u64 expert_floats_{};                                // of all tokens of a pass and their experts
+  u32 part_floats_{};                                  // per token and key block
+  u64 expert_floats_{};                                // for the experts of all tokens in a pass
   std::byte *packed_{}, *scratch_{}, *choice_{}, *spare_page_{};
   float* parts_{};
   cuda::view stream_{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// experts.cuh: the matrices of a mixture of experts, each for the rows that chose it, and the sum of what they find.
+// experts.cuh: mixture of experts: products with the rows routed to each expert, and the weighted sum of results.
 #pragma once
 
 #include "routing.cuh"
@@ -7,10 +7,10 @@
 
 namespace cke::cuda {
 
-// Rows that the matrices of experts read: one token alone is gathered once, for all of them.
+// Input rows of the experts' matrices; a single token is gathered once for all its experts.
 constexpr u32 gathered_rows(const router& r, u32 tokens) { return tokens == 1 ? 1 : tokens * r.active; }
 
-// A block for each row, in the form that the matrices want.
+// One block per row copies it, in the form that the matrices need.
 template <> struct kernel<opcode::gather, dtype::f32, sm75> {
   static constexpr u32 shared_bytes(const step&) { return 0; }
   CKE_DEVICE static void run(const step& s, dev::place at) {
@@ -20,7 +20,7 @@ template <> struct kernel<opcode::gather, dtype::f32, sm75> {
   }
 };
 
-// Rows of one expert; none: there is no such tile.
+// A tile of rows of one expert; count 0: there is no such tile.
 struct expert_tile {
   u32 expert, first, count;
 };
@@ -34,7 +34,7 @@ CKE_DEVICE u32 units_of_expert(const step& s) { return (s.matrices[0].group + un
 template <dtype F> CKE_DEVICE const std::byte* unit_of_expert(const step& s, const matrix& m, u32 expert, u32 unit) {
   return m.packed + (u64{expert} * units_of_expert(s) + unit) * unit_bytes<F>(s.cols);
 }
-// A row's product with a unit: without gates a hidden row, or of down, which goes to the row's place among the parts.
+// Stores a row's product with a unit: a hidden row (experts without gates), or the row's slot in `parts` (down).
 CKE_DEVICE void put_of_expert(const step& s, u32 row, u32 unit, float y) {
   if (s.how == epilogue::act) return put_hidden(s, unit, row, y);
   const u32 width = s.matrices[0].group, column = unit * unit_rows + dev::lane();
@@ -42,7 +42,7 @@ CKE_DEVICE void put_of_expert(const step& s, u32 row, u32 unit, float y) {
   if (column < width) dev::store(s.parts + u64{place} * width + column, y);
 }
 
-// Block (x, y): unit x of the matrices of one expert, for the rows of tile y.
+// Block (x, y): unit x of one expert's matrices, times the rows of tile y.
 template <dtype F, u32 T, class Arch> struct multiply_experts {
   static constexpr u32 shared_bytes(const step&) { return product<F, T, Arch>::shared_bytes; }
 
@@ -66,7 +66,7 @@ template <dtype F, u32 T, class Arch> struct multiply_experts {
   }
 };
 
-// The same with tiles of 64 rows: unit x of gate and of up, or units 2 x and 2 x + 1 of one.
+// The same with tiles of 64 rows: unit x of gate and of up, or units 2 x and 2 x + 1 of one matrix.
 template <dtype F, class Arch> struct multiply_experts_wide {
   using product = wide_product<F, Arch>;
   static constexpr u32 shared_bytes(const step&) { return product::shared_bytes; }
@@ -88,8 +88,8 @@ template <dtype F, class Arch> struct multiply_experts_wide {
   }
 };
 
-// Block (x, token): columns [256 x, 256 x + 256) of the sum of weight * part, experts ascending, and last the shared
-// expert's output (in[2], and in[3]: its gate's logit).
+// Block (x, token) computes columns [256 x, 256 x + 256) of the sum of weight * part, experts in ascending order, then
+// adds the shared expert's output (in[2]; in[3] is the logit of its gate).
 struct join_experts {
   static constexpr u32 shared_bytes(const step&) { return 0; }
   CKE_DEVICE static void run(const step& s, dev::place at) {

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: MIT
-// format.cuh: how device code multiplies each weight format, and those of codes. A lane is a row of a unit of 32.
+// format.cuh: how device code multiplies each weight format, and the block formats. A lane has a row of a unit of 32.
 #pragma once
 
 #include "tile.cuh"
 
 namespace cke::cuda {
 
-// A unit is cut along k into items, each of which a warp multiplies by itself; the items of a row are then folded into
-// its sum in order of k, one f32 chain, whoever has multiplied them. So every shape of launch gives the same bits.
-//   columns                        k of an item
-//   sum                            what an item leaves of a row and a token: i32 or float
-//   factors                        floats that it leaves of a row
-//   items<T, Arch, N>(from, unit, begin, end, cols, x, first, count, put, keep)  multiplies items [begin, end), at most N,
-//                                  of 32 rows, which it takes `from` somewhere, with tokens [first, first + count):
-//                                  put(i, row, t, sum) in some lane for each; keep(i, k, f): factor k of this lane's row
-//   fold(acc, sum, f, x, token, i)  acc + the item
-//   number(unit, row, column)      a weight
+// A unit is cut along k into items. A warp multiplies an item by itself; the items of a row are then folded into its
+// sum in order of k, in one f32 chain, whichever warp computed them. So every launch shape gives the same bits. A
+// format<F> has:
+//   columns                         k of an item
+//   sum                             type of an item's result for one row and token: i32 or float
+//   factors                         floats per row that an item adds to it
+//   items<T, Arch, N>(from, unit, begin, end, cols, x, first, count, put, keep)
+//                                   multiplies items [begin, end), at most N, of 32 rows, read through `from`, with
+//                                   tokens [first, first + count). Calls put(i, row, t, sum) in one lane for each, and
+//                                   keep(i, k, f) with factor k of this lane's row
+//   fold(acc, sum, f, x, token, i)  returns acc + the item
+//   number(unit, row, column)       a weight
 template <dtype F> struct format;
 template <dtype F>
 concept has_format = requires { format<F>::columns; };
-// Sums of 32 codes times 32 codes are exact integers, whoever adds them up.
-// A lane's row: codes are two quads, k in order.
+// A lane's row times T tokens; codes are two quads, in order of k. Sums of 32 products of codes are exact integers, so
+// their order does not matter.
 template <u32 T, class Put>
 CKE_DEVICE void multiply_row(const dev::quad (&codes)[2], const view& x, u32 first, u32 count, u32 item, Put&& put) {
   CKE_UNROLL
@@ -37,12 +39,12 @@ CKE_DEVICE void multiply_row(const dev::quad (&codes)[2], const view& x, u32 fir
     put(dev::lane(), t, sum);
   }
 }
-// 32 rows and 8 tokens, 16 rows at once: word(row, j) are the codes of k = 4 j, and of 16 more, of a row.
+// A tensor core product of 32 rows and 8 tokens, 16 rows at a time. word(row, j): the codes of k = 4 j and 4 j + 16.
 struct two_words {
   u32 low, high;
 };
 template <class Word, class Put> CKE_DEVICE void multiply_tile(const view& x, u32 first, u32 count, u32 item, Word&& word, Put&& put) {
-  const u32 row = dev::lane() / 4, j = dev::lane() % 4;  // of the fragments; row is also the token of b
+  const u32 row = dev::lane() / 4, j = dev::lane() % 4;  // of the fragments; `row` is also the token of b
   u32 b[2]{};
   if (row < count) {
     const auto* const q = reinterpret_cast<const u32*>(codes_of(x, first + row)) + 8 * item + j;
@@ -59,12 +61,12 @@ template <class Word, class Put> CKE_DEVICE void multiply_tile(const view& x, u3
       if (const u32 t = 2 * j + i % 2; t < count) put(top + row + i / 2 * 8, t, sums[i]);
   }
 }
-// (For one token dp4a is fewer instructions: docs/cuda.md.)
+// (For one token dp4a takes fewer instructions: docs/cuda.md.)
 template <u32 T, class Arch> inline constexpr bool takes_tiles = T == 8 && std::is_base_of_v<sm80, Arch>;
 
-// Formats of codes: an item is 32 k, of which a tile has some.
-//   word(tile, n, row, j)             codes of k = 4 j, and of 16 more, of item n of a tile
-//   factors_of(tile, n, i, row, f)    what keep() is told of a row; the item is i of its unit
+// Formats of codes: an item is 32 k, and a tile holds several.
+//   word(tile, n, row, j)             codes of k = 4 j and of k = 4 j + 16, of item n of a tile
+//   factors_of(tile, n, i, row, f)    passes a row's factors to keep(); item n of the tile is item i of its unit
 template <dtype F> struct code_format {
   using at = layout_of<F>;
   using sum = i32;
@@ -88,7 +90,7 @@ CKE_UNROLL
 template <> struct format<dtype::q8_0> : code_format<dtype::q8_0> {
   static constexpr u32 factors = 1;
 
-  // Item n of a tile, which is item i of its unit.
+  // Multiplies item n of a tile, which is item i of its unit.
   template <u32 T, class Arch, class Tile, class Put, class Keep>
   CKE_DEVICE static void item(const Tile& tile, u32 n, u32 i, const view& x, u32 first, u32 count, Put&& put, Keep&& keep) {
     keep(0, scale(tile, n, dev::lane()));
@@ -168,7 +170,7 @@ template <> struct format<dtype::q4_k> : code_format<dtype::q4_k> {
     float scale, least;
   };
   CKE_DEVICE static u32 codes_at(u32 n, u32 row) { return (n * unit_rows + row) * 16; }
-  // Of 32 k of a block of 256.
+  // The scales of 32 k within a block of 256.
   template <class Tile> CKE_DEVICE static pair scales(const Tile& tile, u32 s, u32 row) {
     const u32 low = tile.template head<u8>(s * unit_rows + row);
     const u32 top = u32{tile.template head<u8>(at::high + s / 2 * unit_rows + row)} >> s % 2 * 4 & 15u;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// format_plain.cuh: how device code multiplies weights that are plain numbers: by chains of fused multiply-adds, bf16 by tensor cores where there are some.
+// format_plain.cuh: how device code multiplies f32, f16 and bf16 weights: fma chains, and tensor cores for bf16.
 #pragma once
 
 #include "format.cuh"
 
 namespace cke::cuda {
 
-// Number j of 16 bytes of them.
+// Number j of the 16 bytes of q.
 template <dtype F> CKE_DEVICE float number_of(const dev::quad& q, u32 j) {
   if constexpr (F == dtype::f32) return dev::bits<float>(q.word[j]);
   else {
@@ -15,13 +15,15 @@ template <dtype F> CKE_DEVICE float number_of(const dev::quad& q, u32 j) {
   }
 }
 
-// In which order an mma adds up its 16 products and what was there before, and how it rounds, NVIDIA does not write down. But each column of it is a
-// sum of its own, by the same circuits. So where bf16 goes through tensor cores all products do, those of one token too, with the same runs of k.
+// NVIDIA does not specify in which order an mma adds its 16 products and its accumulator, nor how it rounds. But each
+// column is a sum of its own, computed by the same circuits. So if bf16 uses tensor cores, every product does, even
+// those of one token, with the same runs of k: all launch shapes then give the same bits.
 template <dtype F, class Arch> inline constexpr bool by_tensor_cores = F == dtype::bf16 && std::is_base_of_v<sm80, Arch>;
 
-// acc += 16 rows x 32 k of weights, times 32 k x 8 tokens. In lane (n, j) = (lane / 4, lane % 4): 16 bytes of rows n and n + 8, and of token n, of
-// k = 8 j; acc is of rows n and n + 8, of tokens 2 j and 2 j + 1. (An mma wants k = 2 j, 2 j + 1, 2 j + 8 and 2 j + 9; which k it takes
-// for those is all the same, if both sides agree: so one load is what a lane needs for two of them.)
+// acc += 16 rows x 32 k of weights, times 32 k x 8 tokens. Lane (n, j) = (lane / 4, lane % 4) holds 16 bytes, from k =
+// 8 j on, of rows n and n + 8 and of token n; its acc is that of rows n and n + 8, tokens 2 j and 2 j + 1. (An mma's
+// lane takes k = 2 j, 2 j + 1, 2 j + 8 and 2 j + 9. Any other k will do if both operands agree, so one 16-byte load
+// feeds two mmas.)
 CKE_DEVICE void multiply_quads(float (&acc)[4], const dev::quad& upper, const dev::quad& lower, const dev::quad& token) {
 CKE_UNROLL
   for (u32 h = 0; h < 4; h += 2) {
@@ -30,8 +32,8 @@ CKE_UNROLL
   }
 }
 
-// Formats of plain numbers: an item is 256 k in some tiles, one chain of fused multiply-adds, or of mmas; the chains of a row are
-// added up in order.
+// Formats of plain numbers. An item is 256 k in several tiles, computed in one chain of fmas or mmas; the chains of a
+// row are added in order.
 template <dtype F> struct plain_format {
   using at = layout_of<F>;
   using sum = float;
@@ -75,7 +77,7 @@ CKE_UNROLL
     for (u32 t = 0; t < T; ++t)
       if (t < count) put(i, dev::lane(), t, sums[t]);
   }
-  // A lane has 16 bytes of four rows, and of a token, of every 32 k: those of a tile at once, so that many are on their way together.
+  // A lane loads 16 bytes of four rows and of a token, for every 32 k; all loads of a tile are issued before their use.
   template <class From, class Put>
   CKE_DEVICE static void item_by_tensor_cores(From& from, const std::byte* unit, u32 i, u32 cols, const view& x, u32 first, u32 count, Put&& put) {
     static_assert(at::block == at::tile && at::tile == 64);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gpu.cuh: the first GPU of the process: its memory, launches, and graphs of launches.
+// gpu.cuh: the first GPU of the process: its memory, launches, and CUDA graphs.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -19,18 +19,18 @@ inline void check(cudaError_t e, std::string_view about) {
               cudaGetErrorString(e));
 }
 
-// Kernels exist once for each generation that the unit is compiled for; the host picks none. Two blocks to a multiprocessor:
-// without a number ptxas aims at more, and spills.
+// Each kernel is compiled for every generation that nvcc targets; the driver picks one. The bound of two blocks per
+// multiprocessor is explicit because ptxas otherwise aims at more and spills registers.
 template <class Kernel> __global__ void __launch_bounds__(block_threads, 2) enter(const __grid_constant__ step s) {
   Kernel::template on<dev::arch>::run(s, dev::block());
 }
 
-// The same for a launch whose blocks wait for one another: one to a multiprocessor.
+// The same for a cooperative launch, whose blocks wait for one another: one block per multiprocessor.
 template <class Kernel, class Call> __global__ void __launch_bounds__(block_threads, 1) enter_together(const __grid_constant__ Call call) {
   Kernel::template on<dev::arch>::run(call);
 }
 
-// Nothing, in as many blocks and clusters as somebody would like to have.
+// An empty kernel, to test whether a launch of so many blocks and clusters is accepted.
 struct no_work {
   struct call {};
   template <class> struct on {
@@ -48,7 +48,7 @@ class gpu {
   };
   using graph = std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, destroy>;
 
-  // Throws unsupported where there is no GPU.
+  // Throws unsupported if there is no GPU.
   gpu() {
     cudaStream_t s{};
     check(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "a stream");
@@ -61,7 +61,7 @@ class gpu {
     return static_cast<std::byte*>(p);
   }
   void free(std::byte* p) noexcept { cudaFree(p); }
-  // `from` may change as soon as it returns.
+  // The caller may change `from` as soon as write returns.
   void write(std::byte* to, const void* from, u64 bytes) {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_.get()), "a copy to the device");
   }
@@ -85,10 +85,11 @@ class gpu {
   }
   void free_host_words(u32* p) noexcept { cudaFreeHost(p); }
 
-  // The most shared memory that a block may have.
+  // Bytes of shared memory that a block may use.
   u32 block_memory() const { return attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin); }
-  // A block on each multiprocessor, all at once. From sm_90 on in clusters, the largest that there is room for, if they share
-  // `heads` evenly and few multiprocessors are without a block. Throws unsupported where blocks cannot live at once.
+  // One block per multiprocessor, all resident at once. From sm_90 on they form clusters: the largest size that fits,
+  // if clusters divide `heads` evenly and at least 15/16 of the multiprocessors get a block. Throws unsupported if
+  // blocks cannot be co-resident.
   template <class Kernel> residents room_for(u32 shared_bytes, u32 heads) const {
     const auto entry = enter_together<Kernel, typename Kernel::call>;
     int each{};
@@ -104,7 +105,7 @@ class gpu {
     }
     return {all};
   }
-  // How many clusters of `size` blocks live at once; 0 where there are none.
+  // The number of clusters of `size` blocks that fit at once; 0 if the device has no clusters.
   template <class Kernel> u32 most_clusters(u32 size, u32 shared_bytes) const {
     const auto entry = enter_together<Kernel, typename Kernel::call>;
     const together_config of({size, size}, shared_bytes, nullptr);
@@ -113,7 +114,7 @@ class gpu {
     cudaGetLastError();
     return static_cast<u32>(clusters);
   }
-  static inline u32 largest_cluster = 16;  // that a launch may ask for; 1: none
+  static inline u32 largest_cluster = 16;  // that a launch may request; 1: no clusters
 
   template <class Kernel, class Call, class F> void launch_together(residents live, u32 shared_bytes, const Call& call, F meanwhile) {
     const together_config of(live, shared_bytes, stream_.get());
@@ -153,13 +154,13 @@ class gpu {
     }
     together_config(const together_config&) = delete;
   };
-  // So much memory, and clusters of 16.
+  // Requests this much shared memory and permits clusters of 16 (the portable limit is 8).
   template <class Entry> static bool allow(Entry entry, u32 shared_bytes) {
     const bool clusters = attribute(cudaDevAttrClusterLaunch) != 0;
     return cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)) == cudaSuccess &&
            (!clusters || cudaFuncSetAttribute(entry, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess);
   }
-  // Whether a cooperative launch may have clusters is written down nowhere: it is tried.
+  // Whether a cooperative launch may use clusters is not documented, so this tries one.
   bool goes_together(residents live, u32 shared_bytes) const {
     const auto entry = enter_together<no_work, no_work::call>;
     const together_config of(live, shared_bytes, stream_.get());

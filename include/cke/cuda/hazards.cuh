@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hazards.cuh: what must be waited for between two parts of a token, and by whom: nobody, the blocks of a group, or all.
+// hazards.cuh: where a token's parts need a barrier: none, one of the group's blocks, or a grid barrier.
 #pragma once
 
 #include "survey.cuh"
@@ -7,14 +7,14 @@
 namespace cke::cuda {
 
 enum class waits : u8 { nobody, group, all };
-// Bit k: all blocks wait before part k of a step, or those of each group do.
+// Bit k: before part k of a step there is a barrier of all blocks (`all`), or of each group (`group`).
 struct waiters {
   u8 all = 0, group = 0;
   CKE_CONSTEXPR waiters of_next() const { return {static_cast<u8>(all >> 1), static_cast<u8>(group >> 1)}; }
 };
 
-// A bit for each register, and one for what one part of a step leaves for the next. (Keys and values need none: who stores
-// those of a head is who attends to its newest key block.)
+// Registers as bits, plus one bit for the partial results that one part of a step leaves for the next. (The KV cache
+// needs none: the block that stores a head's keys and values is the one that attends to its newest key block.)
 struct touched {
   u64 written = 0, read = 0;
   static constexpr u64 parts = u64{1} << max_regs, outlive = parts | ((u64{1} << first_scratch) - 1);
@@ -24,7 +24,7 @@ struct touched {
   constexpr void forget_scratch() { written &= outlive, read &= outlive; }
 };
 
-// What part k of a step reads and writes of what blocks share.
+// The shared registers that part k of a step reads and writes.
 constexpr touched touched_by(const surveyed& s, u32 step, u32 k) {
   const instruction& i = s.c->ops[step];
   const auto& of_step = s.steps[step].parts;
@@ -38,10 +38,10 @@ constexpr touched touched_by(const surveyed& s, u32 step, u32 k) {
   return t;
 }
 
-// What was touched since all blocks last waited.
+// The accesses since the last barrier.
 class hazards {
  public:
-  // Who must wait before part k of a step; it is then as if they had.
+  // The barrier needed before part k of a step; records that part as executed after it.
   constexpr waits before(const surveyed& s, u32 step, u32 k) {
     const touched next = touched_by(s, step, k);
     const bool in_group = heads_of(s, step) > 0;
@@ -52,11 +52,11 @@ class hazards {
     else by_all_.add(next);
     return who;
   }
-  // Registers of different codes share no memory.
+  // Scratch registers of different codes never share memory.
   constexpr void next_code() { by_all_.forget_scratch(), by_groups_.forget_scratch(), fresh_.forget_scratch(); }
 
  private:
-  touched by_all_, by_groups_, fresh_;  // fresh: by groups, since theirs last waited
+  touched by_all_, by_groups_, fresh_;  // fresh: accesses within groups since the last group barrier
 };
 
 }  // namespace cke::cuda

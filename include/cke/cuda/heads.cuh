@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// heads.cuh: norm and rope of each head, a warp for each, and the store of keys and values.
+// heads.cuh: norm and rope, one warp per head; and the store of keys and values.
 #pragma once
 
 #include "kernel.cuh"
 
 namespace cke::cuda {
 
-// Block (x, token): heads [8 x, 8 x + 8) of q and then of k, in place or from in to out.
+// Block (x, token): heads [8 x, 8 x + 8) of q followed by k, in place or from in to out.
 template <bool Norm, bool Turn> struct head_rows {
   static constexpr u32 shared_bytes(const step&) { return 0; }
 
@@ -36,7 +36,7 @@ template <bool Norm, bool Turn> struct head_rows {
   }
 
  private:
-  // Pair (a, b) becomes (a c - b s, b c + a s).
+  // Rotates the pair (a, b) to (a c - b s, b c + a s).
   CKE_DEVICE static void turn(const step& s, float* x, u32 position) {
     const u32 half = s.rope_width / 2;
     const bool apart = s.pairs == pairing::split;
@@ -53,8 +53,8 @@ template <> struct kernel<opcode::head_norm, dtype::f32, sm75> : head_rows<true,
 template <> struct kernel<opcode::rope, dtype::f32, sm75> : head_rows<false, true> {};
 template <> struct kernel<opcode::head_norm_rope, dtype::f32, sm75> : head_rows<true, true> {};
 
-// How the caches of a kv head lie in a page: as on the CPU, see kernels/attention/kv_cache.hpp. Neighbouring threads take
-// neighbouring keys of K, and neighbouring dims of V.
+// Layout of a kv head's cache in a page, as on the CPU (kernels/attention/kv_cache.hpp). Neighbouring threads access
+// neighbouring keys of K and neighbouring dims of V.
 template <dtype KV> struct cache {
   static_assert(KV == dtype::f32 || KV == dtype::f16 || KV == dtype::bf16, "cke: cuda: keys and values are f32, f16 or bf16; see cache<dtype>");
   using element = std::conditional_t<KV == dtype::f32, float, u16>;
@@ -65,7 +65,7 @@ template <dtype KV> struct cache {
   CKE_DEVICE static u32 v_index(u32 position, u32 head_dim, u32 i) {
     return (position % key_block / pair * width(head_dim) + i) * pair + position % pair;
   }
-  // K of a key block; V follows.
+  // K of a key block; V follows it.
   CKE_DEVICE static element* keys(const step& s, const segment& g, u32 head, u32 block) {
     return reinterpret_cast<element*>(dev::load(s.now.pages + g.page + block) + s.kv_offset + head * s.kv_block_bytes);
   }

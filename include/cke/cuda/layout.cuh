@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// layout.cuh: the isa of a device, and how weights are packed for it.
+// layout.cuh: the isa tag of a device, and how weights are packed for it.
 #pragma once
 
 #include "../kernels/formats/packed_bf16.hpp"
@@ -7,7 +7,7 @@
 
 namespace cke::cuda {
 
-// As `Isa` of a model: its passes run on a Device. In packed matrices a lane is a row.
+// As the `Isa` of a model, this makes its passes run on a Device. In packed matrices a lane holds a row.
 template <class Device> struct isa : cke::isa::scalar {
   using base = cke::isa::scalar;
   using device = Device;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// matmul.cuh: 32 rows of a matrix times up to 8 tokens in a block, for every format; and the embedding.
+// matmul.cuh: products in every format, 32 rows of a matrix times up to 8 tokens per block; and the embedding.
 #pragma once
 
 #include "format_plain.cuh"
@@ -7,9 +7,9 @@
 
 namespace cke::cuda {
 
-inline constexpr u32 most_tokens = 8, wide_tokens = 64;  // of a block; of one of wide.cuh
+inline constexpr u32 most_tokens = 8, wide_tokens = 64;  // tokens per block here, and in wide.cuh
 
-// The rows of a unit, of a matrix whose groups begin a unit each.
+// The rows of a unit; each group of a matrix starts a unit.
 struct row_range {
   u32 first, count;
 };
@@ -18,16 +18,17 @@ CKE_DEVICE row_range rows_of_unit(u32 group, u32 unit) {
   return {unit / per * group + in_group, left < unit_rows ? left : unit_rows};
 }
 
-// A unit in slabs of k: the warps multiply the items of a slab, each some neighbours; then warp t folds those of token t into
-// its rows' sums, while the others are at the next slab. Shared memory: two slabs of [item][tokens + factors][row].
+// A unit is processed in slabs of k. Each warp multiplies a run of neighbouring items of a slab; then warp t folds
+// those of token t into its rows' sums, while the others start on the next slab. Shared memory: two slabs of
+// [item][tokens + factors][row].
 template <dtype F, u32 T, class Arch> struct product {
   using f = format<F>;
   static constexpr u32 items_of_warp = f::columns > 32 ? 1 : T == 1 ? 4 : 2, items = items_of_warp * block_warps;
-  static constexpr u32 words = (T + f::factors) * unit_rows;  // of an item
+  static constexpr u32 words = (T + f::factors) * unit_rows;  // per item
   static constexpr u32 shared_bytes = 2 * items * words * 4;
   using sum = typename f::sum;
 
-  // In warp t the sum of token first + t, of the row of each lane; other warps get 0.
+  // Warp t returns the sum for token first + t and this lane's row; other warps return 0.
   template <class From>
   CKE_DEVICE static float of(From& from, const std::byte* unit, u32 cols, const view& x, u32 first, u32 count, dev::shared<u32> found) {
     const u32 all = (cols + f::columns - 1) / f::columns;
@@ -43,7 +44,7 @@ template <dtype F, u32 T, class Arch> struct product {
       if (dev::warp() < count)
         for (u32 i = begin; i < begin + items && i < all; ++i) acc = fold(acc, found, at(i, 0) + dev::lane(), x, first + dev::warp(), i);
     }
-    dev::sync();  // the memory is free again
+    dev::sync();  // so that the memory can be reused
     return acc;
   }
 
@@ -56,13 +57,13 @@ CKE_UNROLL
   }
 };
 
-// ---- what becomes of a unit's product with a token: y is of row `lane`, in every lane of a warp
+// ---- epilogues: y is the product of row `lane` of a unit with a token; a warp calls them with all lanes
 
 CKE_DEVICE float with_bias(const matrix& m, u32 unit, float y) {
   const row_range rows = rows_of_unit(m.group, unit);
   return m.bias && dev::lane() < rows.count ? y + dev::load(m.bias + rows.first + dev::lane()) : y;
 }
-// A hidden row: act(y), times up where there is a gate.
+// Stores a hidden row: act(y), times `up` if there is a gate.
 CKE_DEVICE void put_hidden(const step& s, u32 unit, u32 token, float y, float up = 1) {
   const bool row = dev::lane() < rows_of_unit(s.matrices[0].group, unit).count;
   const float acted = activate(s.act, y);
@@ -75,7 +76,7 @@ CKE_DEVICE void put_rows(const step& s, const matrix& m, u32 unit, u32 token, fl
   float* const out = row_of(m.out, token) + rows.first + dev::lane();
   dev::store(out, s.how == epilogue::add ? dev::load(out) + y : y);
 }
-// The matrix of a unit of the launch.
+// The matrix that a unit of the launch belongs to.
 CKE_DEVICE matrix matrix_of(const step& s, u32 unit) {
   matrix m = s.matrices[0];
 CKE_UNROLL
@@ -117,7 +118,7 @@ template <dtype F, u32 T> struct multiply_kernel {
   };
 };
 
-// A block for each token.
+// One block per token.
 template <dtype F>
   requires has_format<F>
 struct kernel<opcode::embedding, F, sm75> {

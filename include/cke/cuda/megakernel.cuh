@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// megakernel.cuh: many tokens in one launch: the graph's kernels, called in the order of the program by blocks that stay.
+// megakernel.cuh: a persistent kernel that generates many tokens in one launch, with the kernels of the graph.
 #pragma once
 
 #include <limits>
@@ -9,17 +9,17 @@
 
 namespace cke::cuda {
 
-// That a block has what all parts of a token need.
+// Checks that a block has the shared memory that every part of a token needs.
 template <u32 Bytes, u32 Most> struct block_fits {
   static_assert(Bytes <= Most, "cke: cuda: a block of the megakernel needs more shared memory than its generation has; see block_fits<bytes, most>");
   static constexpr bool value = true;
 };
-// That each of its warps has a ring.
+// Checks that there is room for a ring per warp.
 template <u32 Slots, u32 Least> struct ring_fits {
   static_assert(Slots >= Least, "cke: cuda: beside what a block of the megakernel needs there is no room for its rings; see ring_fits<slots, least>");
   static constexpr bool value = true;
 };
-// That rings bring what products take.
+// Checks that the rings fetch exactly the weights that the products consume.
 template <u64 Brought, u64 Taken> struct stream_is_whole {
   static_assert(Brought == Taken, "cke: cuda: rings bring other weights than products take; see stream_is_whole<bytes brought, bytes taken>");
   static constexpr bool value = true;
@@ -30,9 +30,9 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
   using call = megakernel_call;
   static constexpr u32 choice_bytes = 16 + best_bytes;
   static constexpr u32 ring_at = static_cast<u32>(align_up(plan::shared_bytes + choice_bytes, 128));
-  static constexpr u32 slot_bytes = block_warps * (plan::slot_bytes + u32{sizeof(u64)});  // one of each warp
+  static constexpr u32 slot_bytes = block_warps * (plan::slot_bytes + u32{sizeof(u64)});  // one slot for each warp
   static constexpr u32 shared_bytes(u32 slots) { return ring_at + slots * slot_bytes; }
-  // Of a ring on a device whose blocks may have `most` bytes; where generations have no ring, none.
+  // Slots per warp on a device whose blocks may use `most` bytes of shared memory; 0 for generations without rings.
   static constexpr u32 slots_of(u32 most) {
     if (most < sm86::shared_memory) return 0;
     const u32 room = most < ring_at ? 0 : (most - ring_at) / slot_bytes;
@@ -98,7 +98,7 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
         dev::store(reinterpret_cast<segment*>(me.own() + own_segment), segment{0, 1, position, 0});
       }
       if (dev::block().x != 0) return dev::sync();
-      // One block hears the host, and leaves; the others find that out when they wait for it.
+      // Block 0 alone reads the host's abort word, and leaves; the others find out at the next barrier.
       const dev::shared<u32> word = dev::shared_memory(me.memory()).template take<u32>(4);
       if (dev::thread() == 0) {
         word[1] = dev::load_from_host(call.abort);
@@ -112,7 +112,7 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
       if constexpr (P::body_count == 1) step_through<P::template body<0>(), 1>(call, me, l + 1, position);
       else layer_of(call, me, l, position, std::make_index_sequence<P::body_count>{});
     }
-    // (Not lambdas: these are inlined on every generation.)
+    // (Functions, not lambdas, because these are inlined on every generation.)
     template <std::size_t... V>
     CKE_DEVICE static void layer_of(const megakernel_call& call, block& me, u32 l, u32 position, std::index_sequence<V...>) {
       const u32 code = dev::load(call.code_of + l);
@@ -146,7 +146,8 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
       emitter<C.ops[I].op, types_of(C, C.ops[I], KV), block>::to(me, s, 1);
     }
 
-    // Where registers are at a step. Which one is asked for is a constant of the program, so one comparison of all is left.
+    // Where each register is at a step. The register asked for is a compile-time constant, so the comparisons fold
+    // away.
     template <const code& C, u32 Which, u32 I> struct registers_at {
       const megakernel_call& call;
       std::byte* own;
@@ -175,7 +176,7 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
 
     // ---- the next id
 
-    // In every thread of every block.
+    // Every thread of every block returns the same id.
     CKE_DEVICE static candidate choose(const megakernel_call& call, block& me, u32 position) {
       constexpr u32 at = plan::memory[plan::footer].common_at[P::footer_code().regs.size() - 1];
       const auto* const logits = reinterpret_cast<const float*>(call.common + at);
@@ -190,9 +191,10 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
         if (better(here, c)) c = here;
       }
       c = best_of_block(c, dev::shared_memory(me.memory() + 16));
-      candidate* const best = call.best + position % 2 * call.blocks;  // some may still read those of the token before
+      // Double-buffered: some blocks may still read the last token's candidates.
+      candidate* const best = call.best + position % 2 * call.blocks;
       if (dev::thread() == 0) dev::store(best + dev::block().x, c);
-      constexpr u32 first_layer = P::variants.of[0] + 1u;  // of the next token
+      constexpr u32 first_layer = P::variants.of[0] + 1u;  // in the next token
       constexpr coming next = coming_at(plan::all[first_layer], 0);
       me.begin_step(false, {}, 0, {}, next, call.where + max_ops + next.step);
       me.exchange();

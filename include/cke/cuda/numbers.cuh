@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// numbers.cuh: functions of numbers that give the same bits as the CPU's, and sums in the CPU's order.
+// numbers.cuh: math functions with the CPU's bits, and sums in the CPU's order.
 #pragma once
 
 #include "../core/dtype.hpp"
@@ -8,10 +8,10 @@
 
 namespace cke::cuda {
 
-// Code that is compiled with fused multiply-adds only where it says fma, flushes subnormals, and divides exactly:
-// nvcc --fmad=false --ftz=true; g++ -ffp-contract=off under kernel_float_mode.
+// Requires that only explicit fmas are fused, subnormals are flushed and division is exact: nvcc --fmad=false
+// --ftz=true, or g++ -ffp-contract=off under kernel_float_mode.
 
-// 2^n * e^r as in simd::exp_of_parts.
+// 2^n * e^r, as simd::exp_of_parts computes it.
 CKE_DEVICE float exp_of_parts(float n, float r) {
   float p = 1.9875691500e-4f;
   p = dev::fma(p, r, 1.3981999507e-3f);
@@ -35,9 +35,9 @@ CKE_DEVICE float exp(float x) {
   const float r = dev::fma(-n, 0.693359375f, x);
   return exp_of_parts(n, dev::fma(-n, -2.12194440e-4f, r));
 }
-// Of a positive normal number, to some units in the last place: m 2^e with m within sqrt(2) of 1, as cephes' logf.
+// For positive normal x, within a few ulp: x = m 2^e with m in [sqrt(1/2), sqrt(2)), then cephes' logf.
 CKE_DEVICE float log(float x) {
-  const u32 b = dev::bits<u32>(x), shifted = b - 0x3f3504f3u;  // of sqrt(1/2)
+  const u32 b = dev::bits<u32>(x), shifted = b - 0x3f3504f3u;  // sqrt(1/2)
   const float e = static_cast<float>(static_cast<i32>(shifted) >> 23);
   const float f = dev::bits<float>((shifted & 0x7fffffu) + 0x3f3504f3u) - 1.f, square = f * f;
   float p = 7.0376836292e-2f;
@@ -61,7 +61,7 @@ CKE_DEVICE float activate(activation a, float x) {
       const float u = 0.79788456f * dev::fma(0.044715f * x * x, x, x);
       return dev::divide(x, 1.f + exp(-2.f * u));
     }
-    case activation::gelu_erf: return 0.5f * x * (1.f + ::erff(x * 0.70710678f));  // not the CPU's bits
+    case activation::gelu_erf: return 0.5f * x * (1.f + ::erff(x * 0.70710678f));  // erff's bits differ from the CPU's
     default: {
       const float positive = x > 0 ? x : 0.f;
       return positive * positive;
@@ -69,7 +69,7 @@ CKE_DEVICE float activate(activation a, float x) {
   }
 }
 
-// ---- 16-bit numbers, exact and to nearest even -------------------------------------------------------
+// ---- 16-bit floats; conversions to f32 are exact, those from f32 round to nearest even ---------------
 
 CKE_DEVICE float float_of_bf16(u32 x) { return dev::bits<float>(x << 16); }
 CKE_DEVICE u16 bf16_of(float x) {
@@ -82,17 +82,17 @@ CKE_DEVICE u16 f16_of(float x) { return dev::half_of(x); }
 
 // ---- sums --------------------------------------------------------------------------------------------
 
-// CPUs with registers of 16 floats add up in 16 lanes; so do these, and halve as they do. On other CPUs sums have
-// other last bits.
+// A CPU with AVX-512 sums in 16 lanes, which it adds by halving; these functions do the same. A CPU with other
+// registers gets other last bits.
 inline constexpr u32 sum_lanes = 16, square_chains = 4 * sum_lanes;
 
-// Every lane gets the sum over lanes l of `x` of 0 <= l < 16; x of lanes l and l + 16 is the same.
+// Every lane returns the sum of x over lanes 0 to 15; lanes l and l + 16 hold the same x.
 CKE_DEVICE float sum_of_lanes(float x) {
   for (u32 apart = sum_lanes / 2; apart > 0; apart /= 2) x += dev::shuffle_xor(x, apart);
   return x;
 }
 
-// Chain q < 64 of the sum of squares of at(0 .. n); rms_norm_kernel::squares has four registers of them.
+// Chain q < 64 of the sum of squares of at(0 .. n); rms_norm_kernel::squares holds them in four registers.
 template <class At> CKE_DEVICE float square_chain(u32 n, u32 q, At&& at) {
   const u32 whole = n / square_chains * square_chains;
   float sum = 0;
@@ -101,7 +101,7 @@ template <class At> CKE_DEVICE float square_chain(u32 n, u32 q, At&& at) {
     for (u32 i = whole + q; i < n; i += sum_lanes) sum = dev::fma(at(i), at(i), sum);
   return sum;
 }
-// Sum of squares of at(0 .. n), by one warp.
+// One warp computes the sum of squares of at(0 .. n).
 template <class At> CKE_DEVICE float squares_by_warp(u32 n, At&& at) {
   const float low = square_chain(n, dev::lane(), at), high = square_chain(n, dev::lane() + 32, at);
   return sum_of_lanes((low + dev::shuffle_xor(low, 16)) + (high + dev::shuffle_xor(high, 16)));
@@ -110,14 +110,14 @@ CKE_DEVICE float norm_scale(float squares, u32 n, float eps) { return dev::divid
 
 // ---- activations as bytes ----------------------------------------------------------------------------
 
-// What lane i holds of 32 numbers that became bytes times d: see kernels/operand.hpp.
+// Lane i's share of 32 numbers quantised to int8 with scale d: see kernels/operand.hpp.
 struct quantised {
   i32 code;
   float d;
-  i32 sum;  // of the codes
+  i32 sum;  // of the 32 codes
 };
 CKE_DEVICE quantised quantise(float x) {
-  u32 top = dev::bits<u32>(x) & 0x7fffffffu;  // as bits, so that a NaN or an infinity becomes the scale
+  u32 top = dev::bits<u32>(x) & 0x7fffffffu;  // compared as bits, so that a NaN or an infinity becomes the scale
   for (u32 apart = 16; apart > 0; apart /= 2) {
     const u32 other = dev::shuffle_xor(top, apart);
     top = other > top ? other : top;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// packets.cuh: rows that cross the grid word by word: which registers, where their words are, and when they are waited for.
+// packets.cuh: rows that blocks exchange word by word instead of through a barrier: which, where, and when to wait.
 #pragma once
 
 #include "survey.cuh"
 
 namespace cke::cuda {
 
-// The words of columns [first, first + count) of a register's row, whatever its form: of codes, then of their scales.
+// The words that hold columns [first, first + count) of a register's row; for q8_0 the codes, then their scales.
 struct words_of {
   u32 begin, split, rest, count;
   CKE_CONSTEXPR u32 operator[](u32 i) const { return i < split ? begin + i : rest + (i - split); }
@@ -19,8 +19,8 @@ CKE_CONSTEXPR words_of columns_of(const view& v, u32 first, u32 count) {
 }
 CKE_CONSTEXPR words_of all_columns_of(const view& v) { return columns_of(v, 0, (v.width + 31) / 32 * 32); }
 
-// Whether a step's last part leaves whole columns of one row, of which a block can tell which they are; words are heard in
-// twos.
+// Whether the last part of a step writes whole columns of one row, and a block can tell which. Widths are a multiple of
+// 4, because packets are read in pairs.
 constexpr bool can_send(const surveyed& s, u32 step) {
   const instruction& i = s.c->ops[step];
   const auto& parts = s.steps[step].parts;
@@ -28,7 +28,7 @@ constexpr bool can_send(const surveyed& s, u32 step) {
   if (parts[parts.size() - 1].is == role::joins) return s.c->regs[i.out[0]].width % 32 == 0;
   return parts.size() == 1 && parts[0].is == role::units && heads_of(s, step) == 0 && (parts[0].paired || unbound_of(*s.c, i).s.matrix_count == 1);
 }
-// Registers of a code that somebody can send, and that nobody writes otherwise, but each block for itself.
+// Registers of a code that packets can carry: every shared write of them is one that can be sent.
 constexpr u64 sendable(const surveyed& s) {
   u64 sent = 0, other = 0;
   for (u32 step = 0; step < s.steps.size(); ++step)
@@ -39,7 +39,7 @@ constexpr u64 sendable(const surveyed& s) {
     }
   return sent & ~other;
 }
-// The register that a step sends, or none.
+// The register that a step sends as packets, or `absent`.
 constexpr reg sent_by(const surveyed& s, u32 step) {
   const instruction& i = s.c->ops[step];
   return i.out.count == 1 && comes_in_packets(s, i.out[0]) && can_send(s, step) ? i.out[0] : reg{absent};
@@ -50,13 +50,13 @@ constexpr u32 words_sent(const surveyed& s, u32 step) {
   return r == absent ? 0 : words_of_row(s, r);
 }
 
-// The row whose words a step of [code] waits for first, or none: the one that was sent last, if that has not been heard. It
-// must be heard before the next one is sent (`hold`), so that blocks remember one place.
+// For each step of each [code], the row whose packets it must wait for first, or `absent`: the row sent last, unless it
+// has been received. `hold`: each row is received before the next is sent, so a block tracks a single row.
 template <std::size_t Codes> struct turns {
   std::array<std::array<reg, max_ops>, Codes> heard{};
   bool hold = true;
 };
-// each_code(f): f(code, layer) in the order of a token.
+// each_code(f) calls f(code, layer) in the order of a token.
 template <std::size_t Codes, class EachCode> constexpr turns<Codes> turns_of(const std::array<surveyed, Codes>& of, EachCode each_code) {
   turns<Codes> t;
   for (auto& steps : t.heard) steps.fill(absent);
@@ -65,7 +65,7 @@ template <std::size_t Codes, class EachCode> constexpr turns<Codes> turns_of(con
     for (u32 i = 0; i < of[c].steps.size(); ++i) {
       const instruction& step = of[c].c->ops[i];
       if (sent != absent && (step.in.has(sent) || step.out.has(sent))) {
-        t.hold = t.hold && (t.heard[c][i] == absent || t.heard[c][i] == sent);  // in every layer the same
+        t.hold = t.hold && (t.heard[c][i] == absent || t.heard[c][i] == sent);  // the same in every layer of this code
         t.heard[c][i] = sent, sent = absent;
       }
       const reg next = sent_by(of[c], i);
@@ -76,7 +76,8 @@ template <std::size_t Codes, class EachCode> constexpr turns<Codes> turns_of(con
   t.hold = t.hold && sent == absent;
   return t;
 }
-// Rows come in packets if the stream does, in every code: else all blocks wait for its sake, and hear of the other rows too.
+// Uses packets only if every code can send the stream. Otherwise the stream needs a grid barrier, which serves all
+// rows.
 template <std::size_t Codes, class EachCode> constexpr std::array<surveyed, Codes> with_packets(std::array<surveyed, Codes> of, EachCode each_code) {
   constexpr u64 lasting = (u64{1} << first_scratch) - 1;
   bool sent = true;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// pass_rows.cuh: the rows of a pass, of some sequences, as device code finds them.
+// pass_rows.cuh: the rows of a pass over one or more sequences, laid out for device code.
 #pragma once
 
 #include "../runtime/page_pool.hpp"
@@ -7,10 +7,10 @@
 
 namespace cke::cuda {
 
-// ids [tokens], segment_of [tokens], segments, pages: on the host as on the device.
+// Holds ids [tokens], segment_of [tokens], segments and pages; the host copy has the layout of the device's.
 class pass_rows {
  public:
-  // For up to `most` rows, each of a sequence of its own of `pages` pages.
+  // Room for `most` rows, even if each is of a different sequence of `pages` pages.
   pass_rows(page_memory& memory, u32 most, u32 pages) {
     segment_of_at_ = align_up(u64{most} * sizeof(u32)), segments_at_ = 2 * segment_of_at_;
     pages_at_ = segments_at_ + align_up(u64{most} * sizeof(segment));
@@ -19,7 +19,7 @@ class pass_rows {
   }
 
   void clear() { tokens_ = wanted_ = segments_ = pages_ = 0, keys_ = 1; }
-  // Rows of one sequence from `position` on.
+  // Appends rows of one sequence, starting at `position`.
   void add(std::span<const u32> ids, u32 position, std::byte* const* pages) {
     if (ids.empty()) return;
     const auto n = static_cast<u32>(ids.size());
@@ -31,7 +31,7 @@ class pass_rows {
     std::memcpy(host_.data() + pages_at_ + u64{pages_} * 8, pages, u64{blocks} * 8);
     tokens_ += n, wanted_ = tokens_, ++segments_, pages_ += blocks, keys_ = std::max(keys_, blocks);
   }
-  // Behind all others, rows that nobody wants, up to `rows` in all: of a sequence of their own that begins in `page`.
+  // Appends padding rows, up to `rows` in all; they form a sequence of their own that starts in `page`.
   void fill_up(u32 rows, std::byte* page) {
     if (rows <= tokens_) return;
     const u32 wanted = wanted_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// resident.cuh: a block that stays for a launch of many tokens: what it is handed, its share of each part, and how it waits for the others.
+// resident.cuh: a block of the persistent kernel: its arguments, its share of each part, and its barriers.
 #pragma once
 
 #include "choose.cuh"
@@ -7,35 +7,35 @@
 
 namespace cke::cuda {
 
-// How a launch ends. `lost`: blocks waited longer than they may; `not_finite`: a logit that is infinite or no number.
+// How a launch ends. `lost`: a block waited longer than `patience`; `not_finite`: a logit is infinite or NaN.
 enum class ending : u32 { running, finished, aborted, lost, not_finite };
 
-// All that the launch is handed.
+// The arguments of the launch.
 struct megakernel_call {
   const addresses* where{};    // [header, layers, footer][max_ops]
-  const stretch* stretches{};  // of a token
+  const stretch* stretches{};  // one pass over a token's weights
   const u32* code_of{};        // [layers], from 1
-  std::byte *common{}, *own{};  // registers: shared; of each block its tokens_and_registers
+  std::byte *common{}, *own{};  // registers: shared by all blocks; private, one area per block
   float *stream{}, *parts{};
-  dev::packet* packets{};      // of each row that a token sends, in order
-  u32 epoch{};                 // tokens before the launch's: packets of token t have number epoch + t + 1
-  std::byte** pages{};         // of the sequence
+  dev::packet* packets{};      // one per word of every row that a token sends, in order
+  u32 epoch{};                 // tokens before this launch: packets of its token t have number epoch + t + 1
+  std::byte** pages{};         // page table of the sequence
   candidate* best{};           // [2][blocks]
-  const device_sampling* how{};         // ids are chosen
-  u32 *arrived{}, *end{}, *fed{};  // how often blocks have come to an exchange; an ending; tokens that were finished
-  u32* posted{};               // [tokens], on the host: ids + 1, as they are chosen
-  const u32* abort{};          // on the host: not 0: no further token
-  const u32* stop{};           // ids behind which nothing comes
+  const device_sampling* how{};         // sampling options
+  u32 *arrived{}, *end{}, *fed{};  // barrier arrivals so far; the ending; tokens finished
+  u32* posted{};               // [tokens], in host memory: chosen ids + 1
+  const u32* abort{};          // in host memory; nonzero: start no further token
+  const u32* stop{};           // ids that end the generation
   u32 stops{}, first{}, position{}, tokens{}, blocks{};
-  u32 group{};                 // blocks of a cluster; all, where there are none
-  u32 slots{};                 // of a warp's ring
-  u64 patience{};              // nanoseconds that a block waits for others
+  u32 group{};                 // blocks of a cluster; without clusters, all blocks
+  u32 slots{};                 // of each warp's ring
+  u64 patience{};              // nanoseconds that a block waits for the others
 };
 
-// A block's own memory: what `pass` is of a launch of the graph, then registers.
+// Offsets in a block's private memory: ids first, then the segment (the `pass` of a graph's launch), then registers.
 inline constexpr u32 own_segment = 16, own_registers = 64;
 
-// How blocks come to exchanges and go from them: at once. A device may have another `pace`, to see that nothing depends on it.
+// A hook before and after each wait, empty by default. A device may define another `pace`, to test other timings.
 struct at_once {
   CKE_DEVICE static void stop(u32) {}
 };
@@ -48,7 +48,7 @@ struct pace_of<Device> {
   using type = typename Device::pace;
 };
 
-// A block of the megakernel, as the device that emitters launch on; it takes weights from a ring, or from memory.
+// A block of the megakernel, acting as the device that emitters launch on. Weights come from a ring, or from memory.
 template <class Arch, class Weights = from_memory, class Pace = at_once> class resident {
  public:
   static constexpr bool one_token = true;
@@ -56,20 +56,20 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
   CKE_DEVICE resident(const megakernel_call& call, Weights& weights, u32 own_bytes, u32 memory)
       : call_(call), weights_(weights), own_(call.own + u64{dev::block().x} * own_bytes), memory_(memory), deal_(dev::block().x, call.blocks, call.group) {}
 
-  // A step. `own`: each block computes it for itself; heads: 0, or groups share them, and these are `mine`; `next`: the product
-  // that comes, and where its weights are.
+  // Prepares a step. `own`: each block computes all of it for itself. heads: 0, or the number of kv heads dealt out to
+  // groups, of which this group has `mine`. `next`: the next product, whose weights are at `where`.
   CKE_DEVICE void begin_step(bool own, waiters wait, u32 heads, head_range mine, const coming& next, const addresses* where) {
     own_step_ = own, wait_ = wait, heads_ = heads, mine_ = mine, next_ = next, where_ = where;
   }
-  // Packets from here on have this number, and the first places.
+  // Starts a token: its packets have this number and are stored from the first place on.
   CKE_DEVICE void begin_packets(u32 epoch) { epoch_ = epoch, words_ = 0, sending_ = waiting_ = false; }
-  // What the step that comes writes to `row` is sent, in so many words; 0: it is not.
+  // The next step sends what it writes to `row` as this many packets; 0: it sends nothing.
   CKE_DEVICE void begin_sending(const view& row, u32 words) {
     sending_ = words > 0;
     if (words == 0) return;
     row_ = row, row_words_ = words, words_ += words, waiting_ = true;
   }
-  // All words of `row` that others, or this block, sent last, if somebody has; into this block's own memory.
+  // Waits for all packets of the row sent last, if one is outstanding, and stores them in this block's private memory.
   CKE_DEVICE void hear(const view& row, u32 row_words) {
     if (end_ != 0 || !waiting_) return;
     Pace::stop(stops_++);
@@ -87,7 +87,7 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
     waiting_ = false;
     Pace::stop(stops_++);
   }
-  // Of `heads` kv heads those of this block's group.
+  // The kv heads, out of `of`, that this block's group computes.
   CKE_DEVICE head_range heads(u32 of) const { return of > 0 ? deal_.heads(of) : head_range{}; }
 
   template <class Kernel> CKE_DEVICE void launch(launch_shape g, const step& s) {
@@ -100,7 +100,7 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
     const u32 all = g.x * g.y * g.z, size = deal_.size(in_group), rank = deal_.rank(in_group);
     if (is == role::stores || is == role::attends || is == role::joins) {
       const head_range mine = in_group ? mine_ : head_range{0, g.y};
-      if (is == role::stores) {  // block (newest key block, head) of the grid of attention
+      if (is == role::stores) {  // block (newest key block, head) of attention's grid
         for (u32 n = 0; n < mine.count; ++n)
           if ((s.key_blocks - 1 + s.key_blocks * n) % size == rank) one<Kernel>({0, mine.first + n, 0}, s);
       } else {
@@ -125,7 +125,7 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
     }
   }
 
-  // All blocks have come, and what they wrote is to be seen. Or the launch is over.
+  // Grid barrier: waits for all blocks and makes their writes visible, or finds that the launch has ended.
   CKE_DEVICE void exchange() {
     if (end_ != 0) return;
     Pace::stop(stops_++);
@@ -152,7 +152,7 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
   CKE_DEVICE u32 end() const { return end_; }
   CKE_DEVICE void end(ending e) { end_ = static_cast<u32>(e); }
 
-  // Of the last product, the units of this block: first, first + blocks, ...
+  // The first unit of the last product that this block computed; it had every blocks-th from there.
   CKE_DEVICE u32 first_unit() const { return first_unit_; }
   CKE_DEVICE std::byte* own() const { return own_; }
   CKE_DEVICE u32 memory() const { return memory_; }
@@ -165,8 +165,8 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
       dev::send(call_.packets + (words_ - row_words_) + w, {dev::load(reinterpret_cast<const u32*>(row_.data) + w), epoch_});
     }
   }
-  // Each thread hears four words at once, since that is a trip; in every form of a row two of them lie together. Not 0: one
-  // did not come, and the launch has an ending.
+  // Each thread polls four words at a time, which costs one round trip; in every form of a row, words lie in adjacent
+  // pairs. Returns nonzero if a packet did not come and the launch has ended.
   CKE_DEVICE u32 hear_words(const dev::packet* from, u32* to, const words_of& words) const {
     struct alignas(8) pair {
       u32 first, second;
@@ -189,7 +189,8 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
     return late;
   }
   CKE_DEVICE bool came(const dev::two_packets& both) const { return both.first.epoch == epoch_ && both.second.epoch == epoch_; }
-  // Unit i of those that this group has of a launch of `all`: of each matrix the rows of its heads.
+  // Maps the i-th unit of this group to a unit of the launch, which has `all`: the group takes its heads of each
+  // matrix.
   CKE_DEVICE u32 unit_of_heads(const step& s, u32 all, u32 i) const {
     CKE_UNROLL
     for (u32 k = 0; k < 3; ++k) {
@@ -205,10 +206,11 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
   template <class Kernel> CKE_DEVICE void one(dev::place at, const step& s) {
     if constexpr (role_of<Kernel> == role::units) Kernel::template on<Arch>::run(s, at, weights_);
     else Kernel::template on<Arch>::run(s, at);
-    dev::sync();  // the memory is free again, and what was written is the block's
+    dev::sync();  // the shared memory is free again, and all of the block sees what was written
   }
 
-  // The weights of this block's units of the next product, by all threads but one.
+  // Prefetches this block's units of the next product, in all threads but thread 0, which may be waiting at the
+  // barrier.
   CKE_DEVICE void prefetch_next() const {
     constexpr u32 line = 128;
     CKE_UNROLL
@@ -225,7 +227,7 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
     }
   }
 
-  // By one thread: 0, or how the launch ends.
+  // Called by one thread: waits for all blocks; returns 0, or how the launch ends.
   CKE_DEVICE u32 wait() {
     dev::add_release(call_.arrived, 1);
     expected_ += call_.blocks;
@@ -236,7 +238,7 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
     }
     return 0;
   }
-  // How the launch ends, if it does: because somebody says so, or because this block has waited since `start`.
+  // Returns how the launch ends, or 0. Ends it as lost if this block has waited longer than `patience` since `start`.
   CKE_DEVICE u32 ends(u64 start) const {
     if (const u32 e = dev::load_acquire(call_.end); e != 0) return e;
     if (dev::nanoseconds() - start <= call_.patience) return 0;
@@ -247,17 +249,17 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
   const megakernel_call& call_;
   Weights& weights_;
   std::byte* const own_;
-  const u32 memory_;  // of the block: where that of the parts ends
+  const u32 memory_;  // offset of the block's shared memory after that of the parts
   coming next_{};
   const addresses* where_{};
   dealer deal_;
   waiters wait_{};
   u32 heads_ = 0, end_ = 0, first_unit_ = 0;
   head_range mine_{};
-  u32 expected_ = 0;  // arrivals, of thread 0
+  u32 expected_ = 0;  // arrivals that complete the last barrier; kept by thread 0
   u32 stops_ = 0;
-  view row_{};                              // that is sent
-  u32 row_words_ = 0, words_ = 0, epoch_ = 0;  // words_: of all rows of the token so far
+  view row_{};                              // the row being sent
+  u32 row_words_ = 0, words_ = 0, epoch_ = 0;  // words_: sent so far in this token
   bool own_step_ = false, sending_ = false, waiting_ = false;
 };
 

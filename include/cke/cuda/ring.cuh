@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
-// ring.cuh: a ring of tiles in shared memory for each warp of a block that stays, filled in the order in which it takes them.
+// ring.cuh: a ring of weight tiles in shared memory for each warp of a persistent block, filled ahead of use.
 #pragma once
 
 #include "stream.cuh"
 
 namespace cke::cuda {
 
-// Whoever is done with a tile sends for the one that comes a ring later: so weights are on their way while blocks wait for
-// one another, between products, and between tokens. A warp needs to wait for no other.
+// After a warp has used a tile, it requests the one that comes a ring's length later. So weights keep arriving during
+// barriers, between products and between tokens. Warps do not synchronise with each other.
 
-inline constexpr u32 most_slots = 8;  // of a warp
+inline constexpr u32 most_slots = 8;  // of each warp
 
-// How a generation sends for a tile, into slot `slot`, and waits for it. Generations without it read weights where they are.
+// How a generation copies a tile into slot `slot` and waits for it. Generations without this read weights from memory.
 template <class Arch> struct copies : copies<typename Arch::base> {
   using copies<typename Arch::base>::copies;
 };
 template <> struct copies<void> {
   static constexpr bool exist = false;
 };
-// Each lane copies some quads, and waits for its own.
+// cp.async: each lane copies some quads and waits for its own.
 template <> struct copies<sm80> {
   static constexpr bool exist = true;
 
@@ -27,7 +27,7 @@ template <> struct copies<sm80> {
   CKE_DEVICE void send(u32, const dev::shared<std::byte>& to, u32 at, const std::byte* from, u32 bytes) const {
     for (u32 i = dev::lane() * 16; i < bytes; i += warp_lanes * 16) dev::copy_quad(to, at + i, from + i);
   }
-  CKE_DEVICE void sent() const { dev::commit_copies(); }  // also if it was nothing: groups are counted
+  CKE_DEVICE void sent() const { dev::commit_copies(); }  // an empty group counts too: groups are counted per tile
   CKE_DEVICE void wait(u32, u32) const {
     wait_all_but(std::make_integer_sequence<u32, most_slots>{});
     dev::sync_warp();
@@ -38,9 +38,9 @@ template <> struct copies<sm80> {
   template <u32... N> CKE_DEVICE void wait_all_but(std::integer_sequence<u32, N...>) const {
     ((behind_ == N ? dev::await_copies<N>() : void()), ...);
   }
-  u32 behind_;  // tiles that are behind the one that is waited for
+  u32 behind_;  // tiles requested after the one waited for
 };
-// Lane 0 sends for whole pieces, which sign when they have come.
+// Bulk copies: lane 0 requests whole pieces, which complete on an mbarrier.
 template <> struct copies<sm90> {
   static constexpr bool exist = true;
 
@@ -65,7 +65,7 @@ template <> struct copies<sm90> {
   dev::shared<u64> words_;
 };
 
-// Of the weights that Plan reads: some slots for each warp.
+// A warp's ring, filled from the stream of weights that Plan describes.
 template <class Plan, class Arch> class ring {
  public:
   CKE_DEVICE ring(const stretch* stretches, u32 tokens, const dealer& deal, u32 slots, u32 memory)
@@ -80,11 +80,11 @@ template <class Plan, class Arch> class ring {
     return {slot};
   }
   CKE_DEVICE void done() {
-    dev::sync_warp();  // every lane is
+    dev::sync_warp();  // all lanes are done with the tile
     send(slot_);
     pass();
   }
-  // What was sent for and is not wanted any more must come before the block ends.
+  // Waits for the copies still in flight; a block must not exit before they arrive.
   CKE_DEVICE void end() {
     copies_.wait_all();
     for (; under_way_ > 0; pass()) copies_.wait(slot_, parity_);

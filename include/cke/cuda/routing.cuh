@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// routing.cuh: which experts each token of a pass chooses, and its rows expert by expert.
+// routing.cuh: selects the experts of each token, and sorts the rows of a pass by expert.
 #pragma once
 
 #include <limits>
@@ -9,8 +9,8 @@
 
 namespace cke::cuda {
 
-// Block (x, y): unit x of the router, tokens from 8 y on, a warp for each. A row is one chain over all of k, as on CPUs, so
-// that a choice is theirs.
+// Block (x, y): unit x of the router, tokens from 8 y on, one warp per token. A row is one chain over all of k, as on
+// CPUs, so that both choose the same experts.
 template <> struct kernel<opcode::router, dtype::f32, sm75> {
   static constexpr u32 shared_bytes(const step&) { return 0; }
 
@@ -32,8 +32,8 @@ CKE_UNROLL
   }
 };
 
-// A block for each token: what routing::token does on CPUs. An expert's place among the chosen is the number of those with
-// a greater key. Shared memory: scores and keys of experts, keys of groups, who is chosen and what that counts.
+// One block per token, as routing::token on CPUs. An expert's rank is the number of experts with a greater key.
+// Shared memory: scores and keys of experts, keys of groups, the chosen experts and their weights.
 template <> struct kernel<opcode::route, dtype::f32, sm75> {
   static constexpr u32 shared_bytes(const step& s) {
     const router& r = s.route;
@@ -76,7 +76,7 @@ template <> struct kernel<opcode::route, dtype::f32, sm75> {
 
  private:
   CKE_DEVICE static float sigmoid(float x) { return dev::divide(1.f, 1.f + rounded_exp(-x)); }
-  // Its sums are in the order of places.
+  // Adds in the order of the index, as the CPU does.
   CKE_DEVICE static void softmax(const dev::shared<float>& x, u32 n) {
     float most = x[0], sum = 0;
     for (u32 i = 1; i < n; ++i) most = most < x[i] ? float{x[i]} : most;
@@ -93,7 +93,7 @@ template <> struct kernel<opcode::route, dtype::f32, sm75> {
     for (u32 i = 0; i < n; ++i) count += keys[i] > than;
     return count;
   }
-  // Takes the experts of other groups out.
+  // Drops the experts of all but the best groups.
   template <class Ranked>
   CKE_DEVICE static void leave_best_groups(const router& r, Ranked&& ranked, const dev::shared<u64>& keys, const dev::shared<u64>& groups) {
     const u32 size = r.experts / r.groups;
@@ -112,21 +112,21 @@ template <> struct kernel<opcode::route, dtype::f32, sm75> {
   }
 };
 
-// The rows (token, expert) of a pass, expert by expert and in each token by token, in tiles of one expert and at most
-// rows_of_tile rows, as they lie in the register of `order`. The place of a row is its token's, and there its expert's among
-// the token's own, ascending.
+// The rows (token, expert) of a pass, sorted by expert and then by token, and cut into tiles of one expert and at most
+// rows_of_tile rows; it lies in the register of `order`. A row's place is found from its token and the rank of its
+// expert among the token's experts, ascending.
 struct expert_rows {
   u32* words;
-  u32 all;  // rows, and most tiles
+  u32 all;  // number of rows, which bounds the number of tiles
 
   CKE_DEVICE expert_rows(const view& order, const router& r, u32 tokens) : words(reinterpret_cast<u32*>(order.data)), all(tokens * r.active) {}
-  CKE_DEVICE u32* tiles() const { return words; }                                           // how many
+  CKE_DEVICE u32* tiles() const { return words; }                                           // their number
   CKE_DEVICE u32* expert() const { return words + 1; }                                      // [tiles]
-  CKE_DEVICE u32* first() const { return expert() + all; }                                  // [tiles + 1]: rows
+  CKE_DEVICE u32* first() const { return expert() + all; }                                  // [tiles + 1]: first row
   CKE_DEVICE u32* place() const { return first() + all + 1; }                               // [all]
   CKE_DEVICE float* weight() const { return reinterpret_cast<float*>(place() + all); }      // [all], by place
 };
-// Wide ones where experts have more than a narrow one's rows on average.
+// Tiles are wide if experts have, on average, more rows than a narrow tile holds.
 constexpr u32 rows_of_tile(const step& s) {
   return s.tokens * s.route.active > most_tokens * s.route.experts ? wide_tokens : most_tokens;
 }
@@ -136,8 +136,9 @@ constexpr u32 most_tiles(const step& s) {
   return most < all ? most : all;
 }
 
-// One block; each warp counts, and then places, the rows of a run of tokens. A token's experts differ, so that its lanes
-// count apart. Shared memory: of each warp the rows of each expert, which become the next row's number; and of all warps.
+// One block. Each warp counts the rows of a run of tokens, then places them. The experts of a token differ, so its
+// lanes count without conflicts. Shared memory: per warp and expert the number of rows, which then becomes the next
+// row's index; and totals.
 template <> struct kernel<opcode::sort_by_expert, dtype::f32, sm75> {
   static constexpr u32 shared_bytes(const step& s) { return static_cast<u32>(align_up((block_warps + 1) * s.route.experts * 4, 16)); }
 
@@ -179,7 +180,7 @@ template <> struct kernel<opcode::sort_by_expert, dtype::f32, sm75> {
   }
 
  private:
-  // f(token, k, expert k of it, row) for the warp's tokens, whose rows are counted one token after the other.
+  // f(token, k, expert k of the token, row) for the warp's tokens; rows are counted token by token.
   template <class F> CKE_DEVICE static void each_row(const step& s, const dev::shared<u32>& next, u32 mine, F&& f) {
     const u32 active = s.route.active, run = (s.tokens + block_warps - 1) / block_warps;
     const u32 begin = dev::warp() * run, end = begin + run < s.tokens ? begin + run : s.tokens;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-// rows.cuh: the steps that work on rows of tokens, a block for each: norms, residuals, activations.
+// rows.cuh: row-wise steps, one block per token: norms, residuals, activations.
 #pragma once
 
 #include "kernel.cuh"
 
 namespace cke::cuda {
 
-// f(i) for every i < n, shared among the block's threads
+// Calls f(i) for every i < n, distributed over the block's threads.
 template <class F> CKE_DEVICE void each(u32 n, F&& f) {
   for (u32 i = dev::thread(); i < n; i += block_threads) f(i);
 }
 
-// Columns [32 block, 32 block + 32) of a token, one number from each lane of a warp, in the form that the register has.
+// A warp stores columns [32 block, 32 block + 32) of a token, one number per lane, in the register's format.
 CKE_DEVICE void put_block(const view& to, u32 token, u32 block, float x) {
   const u32 column = block * 32 + dev::lane();
   if (to.as == dtype::q8_0) {
@@ -24,7 +24,7 @@ CKE_DEVICE void put_block(const view& to, u32 token, u32 block, float x) {
     dev::store(row_of(to, token) + column, x);
   }
 }
-// A whole row, zeros behind its end: at(i) is number i of it.
+// Stores a whole row and pads it with zeros; at(i) is its number i.
 template <class At> CKE_DEVICE void put_row(const view& to, u32 token, At&& at) {
   for (u32 block = dev::warp(); block < padded(to.width, 32) / 32; block += block_warps) {
     const u32 i = block * 32 + dev::lane();
@@ -45,7 +45,7 @@ struct norm_row {
     dev::sync();
     each(square_chains, [&](u32 q) { sums[q] = square_chain(s.cols, q, [&](u32 i) -> float { return x[i]; }); });
     dev::sync();
-    const u32 l = dev::lane() % sum_lanes;  // every warp adds up the same
+    const u32 l = dev::lane() % sum_lanes;  // every warp computes the same sum
     const float squares = sum_of_lanes((sums[l] + sums[l + 16]) + (sums[l + 32] + sums[l + 48]));
     const float scale = norm_scale(squares, s.cols, s.eps);
     put_row(s.out[0], token, [&](u32 i) {
@@ -57,7 +57,7 @@ struct norm_row {
 template <> struct kernel<opcode::rmsnorm, dtype::f32, sm75> : norm_row {};
 template <> struct kernel<opcode::norm_quantize, dtype::f32, sm75> : norm_row {};
 
-// out = f(i) for every number of the token's row.
+// out = f(i) for every number i of the token's row.
 template <class Row> struct pointwise {
   static constexpr u32 shared_bytes(const step&) { return 0; }
   CKE_DEVICE static void run(const step& s, dev::place at) {
@@ -79,7 +79,7 @@ struct capped {
 struct acted {
   CKE_DEVICE static float at(const step& s, u32 token, u32 i) { return activate(s.act, copied::at(s, token, i)); }
 };
-// gate and up side by side in in[0], or up in in[1]
+// gate and up lie side by side in in[0], or up is in[1].
 struct gated {
   CKE_DEVICE static float at(const step& s, u32 token, u32 i) {
     const float* const up = s.in[1].data ? row_of(s.in[1], token) : row_of(s.in[0], token) + s.cols;

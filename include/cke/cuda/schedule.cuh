@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// schedule.cuh: a token as one list of parts of a kernel that stays: who runs which part, and where blocks wait.
+// schedule.cuh: a token's compile-time schedule in the persistent kernel: each part's blocks, and the barriers.
 #pragma once
 
 #include "hazards.cuh"
@@ -7,16 +7,17 @@
 
 namespace cke::cuda {
 
-// Where a code's registers lie: in memory that all blocks share, and in each block's own. A register may be in both, at
-// different times.
+// Offsets of a code's registers in the memory shared by all blocks, and in each block's private memory. A register may
+// be in both, at different times.
 struct areas {
   u32 common_at[max_regs]{}, own_at[max_regs]{};
-  u32 common = 0, own = 0;  // bytes
+  u32 common = 0, own = 0;  // sizes in bytes
 };
 constexpr areas areas_of(const surveyed& s, u32 common_from) {
   areas a;
   a.common = common_from;
-  if (comes_in_packets(s, stream)) a.own = static_cast<u32>(register_bytes(s.c->regs[stream], 1));  // where it was in the code before
+  // The stream has the same offset in every code.
+  if (comes_in_packets(s, stream)) a.own = static_cast<u32>(register_bytes(s.c->regs[stream], 1));
   for (u32 r = first_scratch; r < s.c->regs.size(); ++r) {
     const u32 bytes = static_cast<u32>(register_bytes(s.c->regs[r], 1));
     bool common = false, own = false;
@@ -29,11 +30,11 @@ constexpr areas areas_of(const surveyed& s, u32 common_from) {
   return a;
 }
 
-// The schedule of a token: header, layers, footer, and the choice of the next id.
+// The schedule of a token: header, layers, footer, then the choice of the next id.
 template <class P, dtype KV> struct token_schedule {
-  static constexpr u32 codes = P::body_count + 2, header = 0, footer = codes - 1;  // body v is code v + 1
+  static constexpr u32 codes = P::body_count + 2, header = 0, footer = codes - 1;  // body v has index v + 1
 
-  // f(code, layer) in the order of a token.
+  // Calls f(code, layer) in the order of a token.
   template <class F> static constexpr void each_code(F f) {
     f(header, 0u);
     for (u32 l = 0; l < P::layers; ++l) f(P::variants.of[l] + 1u, l);
@@ -44,7 +45,7 @@ template <class P, dtype KV> struct token_schedule {
     return std::array<surveyed, codes>{survey_all<P::header_code(), KV>(), survey_all<P::template body<V>(), KV>()..., survey_all<P::footer_code(), KV>()};
   }(std::make_index_sequence<P::body_count>{}), [](auto f) { each_code(f); });
 
-  // Of [code][step]. What one layer of a kind needs, all of it do.
+  // Barriers, by [code][step]. All layers of a kind share one schedule, so it has every barrier that one of them needs.
   static constexpr std::array<std::array<waiters, max_ops>, codes> wait_before = [] {
     std::array<std::array<waiters, max_ops>, codes> needed{};
     hazards now;
@@ -65,9 +66,9 @@ template <class P, dtype KV> struct token_schedule {
       for (waiters& w : steps) w.group = static_cast<u8>(w.group & ~w.all);
     return needed;
   }();
-  // Of [code][step]: the row that it hears first, or none.
+  // By [code][step]: the row whose packets it receives first, or `absent`.
   static constexpr auto heard_before = turns_of(all, [](auto f) { each_code(f); }).heard;
-  static constexpr u32 rows_sent = [] {  // of a token
+  static constexpr u32 rows_sent = [] {  // per token
     u32 n = 0;
     each_code([&](u32 c, u32) {
       for (u32 i = 0; i < all[c].steps.size(); ++i) n += words_sent(all[c], i) > 0;
@@ -81,7 +82,7 @@ template <class P, dtype KV> struct token_schedule {
     });
     return n;
   }();
-  // Kv heads that groups share among themselves: the fewest of a layer that has any, or 0.
+  // Kv heads that are dealt out to groups: the fewest of any layer that has some, or 0.
   static constexpr u32 heads = [] {
     u32 fewest = 0;
     for (const surveyed& s : all)
@@ -89,9 +90,9 @@ template <class P, dtype KV> struct token_schedule {
     return fewest;
   }();
 
-  // The last product leaves a block's logits with it; behind anything else all wait before they look for the best one.
+  // Each block keeps its own logits of the last product. After any other last step, a barrier precedes the choice.
   static constexpr bool exchange_before_choice = all[footer].steps[all[footer].steps.size() - 1].parts[0].is != role::units;
-  // Of a token: among all blocks, and among those of a group, which are all blocks where there are no clusters.
+  // Barriers per token: of groups (grid barriers if there are no clusters), and of the grid.
   static constexpr u32 group_exchanges = [] {
     u32 n = 0;
     each_code([&](u32 c, u32) {
@@ -100,7 +101,7 @@ template <class P, dtype KV> struct token_schedule {
     return n;
   }();
   static constexpr u32 exchanges = [] {
-    u32 n = 1 + exchange_before_choice;  // all hear of each block's best
+    u32 n = 1 + exchange_before_choice;  // one makes every block's best candidate visible
     each_code([&](u32 c, u32) {
       for (const waiters& w : wait_before[c]) n += static_cast<u32>(std::popcount(w.all));
     });
@@ -119,7 +120,7 @@ template <class P, dtype KV> struct token_schedule {
     for (const areas& a : memory) most = a.own > most ? a.own : most;
     return most;
   }();
-  static constexpr u32 shared_bytes = [] {  // of the parts
+  static constexpr u32 shared_bytes = [] {  // for the parts
     u32 most = 0;
     for (const surveyed& s : all)
       for (const survey& step : s.steps)
@@ -127,8 +128,8 @@ template <class P, dtype KV> struct token_schedule {
     return static_cast<u32>(align_up(most, 128));
   }();
 
-  // f(code, layer, step, part, matrix, second) of each matrix whose units are dealt out, in the order in which blocks read;
-  // second: the one whose units are read together with it, or the same.
+  // Calls f(code, layer, step, part, matrix, second) for each matrix whose units are dealt out, in the order in which
+  // blocks read them. second: the matrix whose units are read in alternation with it, or the same one.
   template <class F> static constexpr void each_matrix(F f) {
     each_code([&](u32 c, u32 layer) {
       for (u32 i = 0; i < all[c].steps.size(); ++i) {
@@ -145,17 +146,17 @@ template <class P, dtype KV> struct token_schedule {
       }
     });
   }
-  // The units of a matrix of a step.
+  // The number of units of a step's matrix.
   static constexpr u32 units_of(u32 c, u32 step, u32 matrix) {
     const cuda::step s = unbound_of(*all[c].c, all[c].c->ops[step]).s;
     return (matrix + 1 < s.matrix_count ? s.matrices[matrix + 1].first : s.units) - s.matrices[matrix].first;
   }
-  // What a ring is told of it, but for where it is.
+  // The entry of the ring's table for it, without addresses.
   static constexpr stretch stretch_of(u32 c, u32 step, const part& p, u32 matrix) {
     const u32 heads = heads_of(all[c], step), units = units_of(c, step, matrix);
     return {nullptr, nullptr, p.unit, heads > 0 ? units / heads : units, heads};
   }
-  // What the rings bring of a token, and what products take: they are the same.
+  // Bytes that the rings fetch for a token; products consume the same.
   static constexpr u64 bytes_brought = [] {
     u64 bytes = 0;
     each_matrix([&](u32 c, u32, u32 i, const part& p, u32 matrix, u32) { bytes += units_of(c, i, matrix) * p.bytes; });
@@ -173,7 +174,7 @@ template <class P, dtype KV> struct token_schedule {
         for (const part& p : step.parts) found = found || (p.is == role::units && p.unit.as == F);
     return found;
   }();
-  // How many formats, and the bytes of the largest tile.
+  // The number of formats, and the bytes of the largest tile.
   static constexpr u32 formats = u32{reads<dtype::q8_0>} + reads<dtype::q4_k> + reads<dtype::bf16> + reads<dtype::f16> + reads<dtype::f32>;
   static constexpr u32 slot_bytes = [] {
     u32 most = 0;
@@ -183,7 +184,7 @@ template <class P, dtype KV> struct token_schedule {
     return most;
   }();
 
-  // Bytes of weights that the blocks of a grid read for a token, each its share.
+  // Bytes of weights that a block of the grid reads for a token: the least, the most, the total.
   struct shares {
     u64 least, most, all;
   };

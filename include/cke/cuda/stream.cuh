@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// stream.cuh: the weights of a launch as one stream for each warp, in the order in which it takes them.
+// stream.cuh: the weights of a launch as a stream for each warp, in the order in which it consumes them.
 #pragma once
 
 #include "deal.cuh"
@@ -7,7 +7,7 @@
 
 namespace cke::cuda {
 
-// A unit of a matrix: its bytes, its tiles and theirs, and how many neighbours among them one warp takes.
+// A unit of a matrix: its bytes, its tiles and their bytes, and `run`, the number of adjacent tiles that a warp takes.
 struct unit_shape {
   u32 bytes{}, tiles{}, tile_bytes{}, run{};
   dtype as{};
@@ -19,14 +19,14 @@ template <dtype F> constexpr unit_shape shape_of(u32 cols) {
   return {static_cast<u32>(unit_bytes<F>(cols)), ceil_div(cols, tile), tile_bytes<F>, of_warp / tile, F};
 }
 
-// A matrix, or two whose units are read in turns. Its units are dealt out to all blocks; or those of kv heads to who has them.
+// A matrix, or two whose units are read alternately. Units are dealt out to all blocks, or by kv head to groups.
 struct stretch {
   const std::byte *first{}, *second{};
   unit_shape unit{};
-  u32 units{}, heads{};  // units: of each head; heads: 0: to all
+  u32 units{}, heads{};  // units: per head if heads > 0
 };
 
-// A warp's way through the stretches of a token, again and again for `tokens` of them. stretch_at(i) is one of `count`.
+// Iterates over a warp's tiles of a token, repeated for `tokens` tokens. stretch_at(i) returns stretch i of `count`.
 template <class At> class walk {
  public:
   CKE_CONSTEXPR walk(At stretch_at, u32 count, u32 tokens, dealer deal, u32 warp)
@@ -41,7 +41,7 @@ template <class At> class walk {
 
   CKE_CONSTEXPR void next() {
     ++tile_;
-    if (tile_ % now_.unit.run == 0) tile_ += (block_warps - 1) * now_.unit.run;  // those of the other warps
+    if (tile_ % now_.unit.run == 0) tile_ += (block_warps - 1) * now_.unit.run;  // skip the tiles of the other warps
     if (tile_ < now_.unit.tiles) return;
     tile_ = warp_ * now_.unit.run;
     of_second_ = now_.second && !of_second_;
@@ -51,12 +51,12 @@ template <class At> class walk {
   }
 
  private:
-  // The stretch that comes, or one behind it, in which the warp has something.
+  // Enters the next stretch in which this warp has a tile.
   CKE_CONSTEXPR void enter() {
     while (true) {
       now_ = next_;
       at_ = at_ + 1 < count_ ? at_ + 1 : 0;
-      next_ = stretch_at_(at_);  // long before it is needed
+      next_ = stretch_at_(at_);  // loaded one stretch ahead
       const bool of_heads = now_.heads > 0;
       const head_range mine = of_heads ? deal_.heads(now_.heads) : head_range{0, 1};
       const u32 begin = now_.units * mine.first, count = now_.units * mine.count;
@@ -75,7 +75,7 @@ template <class At> class walk {
   u32 count_, warp_, tokens_;
   dealer deal_;
   stretch now_{}, next_;
-  u32 at_ = 0, unit_ = 0, end_ = 0, tile_ = 0;  // at: of next_
+  u32 at_ = 0, unit_ = 0, end_ = 0, tile_ = 0;  // at_: index of next_
   bool of_second_ = false;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// survey.cuh: what a code's emitters would launch for one token, part by part, and who runs which part.
+// survey.cuh: a compile-time dry run of a code's launches for one token, and which blocks run each part.
 #pragma once
 
 #include "../runtime/workspace.hpp"
@@ -9,9 +9,9 @@
 
 namespace cke::cuda {
 
-// The launches of the graph become parts. Blocks of products, of keys and of heads are dealt out to the blocks of the
-// kernel; rows that no other block needs are computed by every block for itself, so that nobody waits for them.
-// (units: of matrices that every token reads, whose weights come ahead; chosen: of those that it does not, and of routers.)
+// Each launch of the graph becomes a part. Blocks of products, of key blocks and of heads are dealt out to the
+// persistent blocks. Every block computes the row-wise steps whose results stay in the layer, which saves a barrier.
+// (units: matrices that every token reads, so that their weights can be prefetched; chosen: routers and experts.)
 enum class role : u8 { rows, units, chosen, stores, attends, joins, sums };
 
 template <class Kernel> inline constexpr role role_of = role::rows;
@@ -29,11 +29,11 @@ template <dtype F, u32 T> inline constexpr dtype format_of<multiply_kernel<F, T>
 struct part {
   role is{};
   u32 blocks{}, shared_bytes{};
-  u64 bytes{};    // of weights that a block reads
-  bool paired{};  // each block those of two matrices
+  u64 bytes{};    // weights that a block reads
+  bool paired{};  // each block reads a unit of two matrices
   unit_shape unit{};
 };
-// Emitters write down what they would launch, for one token.
+// A device for emitters that records what they would launch for one token.
 struct survey {
   static constexpr bool one_token = true;
   small_vector<part, 4> parts;
@@ -53,27 +53,28 @@ template <const code& C, u32 I, dtype KV> constexpr survey survey_of() {
   emitter<C.ops[I].op, types_of(C, C.ops[I], KV), survey>::to(found, s, 1);
   return found;
 }
-// The matrices of the next product, whose weights can be on their way while blocks wait: none if formats differ.
+// The matrices of the next product, to prefetch during barriers; none if their formats differ.
 struct coming {
   u32 step{}, units{}, first[3]{}, matrices{};
-  u64 unit_bytes{};  // of one matrix
+  u64 unit_bytes{};  // of each matrix
 };
 struct surveyed {
   const code* c{};
   small_vector<survey, max_ops> steps;
-  u32 heads{};    // kv heads that groups of blocks share among themselves, or 0
-  u64 packets{};  // registers that every block has for itself, and whose parts it hears from who wrote them: a bit each
+  u32 heads{};    // kv heads that are dealt out to groups of blocks, or 0
+  u64 packets{};  // bit r: every block has its own copy of register r and receives its parts as packets
 };
 constexpr bool comes_in_packets(const surveyed& s, reg r) { return s.packets >> r & 1; }
 
-// Whether every block computes a step for itself, into memory of its own: rows, if they stay inside of the layer.
+// Whether every block computes this step for itself in private memory: row-wise, and the result stays in the layer.
 constexpr bool is_own(const surveyed& s, u32 step) {
   const instruction& i = s.c->ops[step];
   for (u32 k = 0; k < i.out.count; ++k)
     if (i.out[k] < first_scratch && !comes_in_packets(s, i.out[k])) return false;
-  return s.steps[step].parts[0].is == role::rows && i.op != opcode::softcap;  // that one is as long as the vocabulary
+  // softcap is excluded: its row is as long as the vocabulary.
+  return s.steps[step].parts[0].is == role::rows && i.op != opcode::softcap;
 }
-// Whether step `at` finds register r in its block's own memory.
+// Whether step `at` reads register r from the block's private memory.
 constexpr bool reads_own(const surveyed& s, u32 at, reg r) {
   if (comes_in_packets(s, r)) return true;
   for (u32 k = at; k-- > 0;)
@@ -81,7 +82,7 @@ constexpr bool reads_own(const surveyed& s, u32 at, reg r) {
   return false;
 }
 
-// Whether a step does the same for each kv head, with what is the head's: rows of products, norms and ropes, stores, attention.
+// Whether a step works on each kv head separately: rows of products, norms and ropes, stores, attention.
 constexpr bool is_of_heads(const code& c, u32 step, u32 heads) {
   const instruction& i = c.ops[step];
   if (i.op == opcode::matmul || i.op == opcode::qkv_matmul) {
@@ -92,7 +93,7 @@ constexpr bool is_of_heads(const code& c, u32 step, u32 heads) {
   }
   return head_units(i.p) == heads && (i.op == opcode::head_norm || i.op == opcode::rope || i.op == opcode::head_norm_rope || i.op == opcode::kv_store || attends(i.op));
 }
-// How many kv heads a code has, if who has a head needs nothing of the others', up to what they attended to; else 0.
+// The number of kv heads, if all steps of a head up to its attention depend on that head only; else 0.
 constexpr u32 heads_of(const code& c) {
   u32 heads = 0;
   for (const instruction& i : c.ops)
@@ -105,7 +106,7 @@ constexpr u32 heads_of(const code& c) {
     const instruction& i = c.ops[at];
     const bool takes_heads = is_of_heads(c, at, heads) && i.op != opcode::matmul && i.op != opcode::qkv_matmul;
     for (u32 n = 0; n < i.in.count; ++n) {
-      u32 by = at;  // who wrote it last
+      u32 by = at;  // the step that wrote it last
       while (by-- > 0 && !c.ops[by].out.has(i.in[n])) {}
       const bool leaves_heads = by < at && is_of_heads(c, by, heads) && !attends(c.ops[by].op);
       if (takes_heads != leaves_heads) return 0;
@@ -113,9 +114,9 @@ constexpr u32 heads_of(const code& c) {
   }
   return heads;
 }
-// Kv heads of a step that groups share, or 0: it is dealt out to all blocks.
+// The number of kv heads if the step is dealt out to groups by head; 0 if it is dealt out to all blocks.
 constexpr u32 heads_of(const surveyed& s, u32 step) { return s.heads > 0 && is_of_heads(*s.c, step, s.heads) ? s.heads : 0; }
-// Of such a step, that of some heads, which finds and leaves a row for each. (In attention, heads are in the launch's shape.)
+// Whether such a step has one row per head, so that `rows_of_heads` cuts it. (Attention has heads in its launch shape.)
 constexpr bool has_rows_of_heads(const instruction& i) { return i.op == opcode::head_norm || i.op == opcode::rope || i.op == opcode::head_norm_rope; }
 CKE_CONSTEXPR step rows_of_heads(step s, head_range mine) {
   const u32 of_kv = s.heads / s.kv_heads * s.head_dim;
@@ -131,7 +132,7 @@ template <const code& C, dtype KV> constexpr surveyed survey_all() {
   return all;
 }
 
-// Of the first product from step `at` on.
+// The first product from step `at` on.
 constexpr coming coming_at(const surveyed& s, u32 at) {
   for (; at < s.steps.size(); ++at) {
     const part& p = s.steps[at].parts[0];
@@ -139,7 +140,8 @@ constexpr coming coming_at(const surveyed& s, u32 at) {
     if (s.steps[at].parts.size() > 1) break;
     const step u = unbound_of(*s.c, s.c->ops[at]).s;
     coming c{at, p.blocks, {}, u.matrix_count, p.bytes * p.blocks / u.units};
-    for (u32 k = 0; k < u.matrix_count; ++k) c.first[k] = p.blocks < u.units ? 0 : u.matrices[k].first;  // gate and up are read side by side
+    // A unit of gate and one of up are read alternately.
+    for (u32 k = 0; k < u.matrix_count; ++k) c.first[k] = p.blocks < u.units ? 0 : u.matrices[k].first;
     return c;
   }
   return {};

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
-// tile.cuh: where a unit of 32 rows keeps what, and its tiles: what a warp reads at once, in memory or anywhere else.
+// tile.cuh: the packed layout of a unit of 32 rows, and its tiles, which a warp reads at once from memory or a ring.
 #pragma once
 
 #include "kernel.cuh"
 
 namespace cke::cuda {
 
-// A unit is blocks along k. A tile is the codes of `tile` k, its body, of body_bytes (the last one of a unit may be shorter)
-// from body_at on; and what they share with other tiles of a block, its head. layout.cuh packs units.
+// A unit is a sequence of blocks along k. A tile has a body, the codes of `tile` k (body_bytes from body_at on; a
+// unit's last one may be shorter), and a head, which it shares with the other tiles of its block. layout.cuh packs
+// units.
 template <dtype F> struct layout_of;
-template <u32 Bytes> struct whole_tiles {  // whose tiles are some blocks
+template <u32 Bytes> struct whole_tiles {  // a tile is a number of whole blocks
   static constexpr u32 head_bytes = 0, body_bytes = Bytes;
   static CKE_CONSTEXPR u32 head_at(u32) { return 0; }
   static CKE_CONSTEXPR u32 body_at(u32 tile) { return tile * Bytes; }
@@ -20,8 +21,9 @@ template <> struct layout_of<dtype::q8_0> : whole_tiles<2 * (unit_rows * 64 + 2 
   static constexpr u32 block = 64, scales = unit_rows * block, block_bytes = scales + 2 * unit_rows * 2, tile = 2 * block;
   static CKE_CONSTEXPR u32 code(u32 row, u32 k) { return ((k / 16) * unit_rows + row) * 16 + k % 16; }
 };
-// Quads of 8 or 4 k: [row][16 bytes]; some of them are a block. Of bf16 all of a tile are, in which rows change places from quad to quad:
-// so 8 rows of a quad, and 2 rows of four quads, as tensor cores want them (format_plain.cuh), are in different banks of a block's memory.
+// Quads of 8 or 4 k, [row][16 bytes]; `Quads` of them form a block. A block of bf16 is a tile, and its rows are
+// swizzled from quad to quad, so that 8 rows of a quad, or 2 rows of four quads, as an mma loads them
+// (format_plain.cuh), avoid bank conflicts.
 template <dtype F, u32 Quads = 1> struct plain_layout : whole_tiles<8 * unit_rows * 16> {
   static constexpr u32 bytes = info(F).bytes, of_quad = 16 / bytes, block = Quads * of_quad, block_bytes = Quads * unit_rows * 16, tile = 8 * of_quad;
   static CKE_CONSTEXPR u32 quad(u32 row, u32 k) { return (k / of_quad * unit_rows + (row ^ k / of_quad % Quads * 2)) * 16; }
@@ -43,7 +45,7 @@ template <dtype F> CKE_CONSTEXPR u64 unit_bytes(u32 cols) {
 }
 template <dtype F> inline constexpr u32 tile_bytes = layout_of<F>::head_bytes + layout_of<F>::body_bytes;
 
-// A tile where its unit is.
+// A tile in global memory.
 template <dtype F> struct tile_in_memory {
   using at = layout_of<F>;
   const std::byte* unit;
@@ -59,14 +61,14 @@ template <dtype F> struct tile_in_memory {
   }
 };
 
-// A tile in the block's memory: its head, then its body.
+// A tile in shared memory: its head, then its body.
 template <dtype F> struct tile_in_shared {
   dev::shared<std::byte> from;
   template <class T> CKE_DEVICE T head(u32 i) const { return dev::get<T>(from, i); }
   template <class T> CKE_DEVICE T body(u32 i) const { return dev::get<T>(from, layout_of<F>::head_bytes + i); }
 };
 
-// Where a product takes its tiles from: it is done with one before it takes the next.
+// A source of tiles for a product, which releases each with done() before it takes the next.
 struct from_memory {
   template <dtype F> CKE_DEVICE tile_in_memory<F> take(const std::byte* unit, u32 tile) const { return {unit, tile}; }
   CKE_DEVICE void done() const {}

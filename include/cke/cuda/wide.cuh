@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// wide.cuh: products with the tokens of a prompt: 64 rows and up to 64 tokens in a block, which reads weights once for those.
+// wide.cuh: products for prompts: 64 rows times up to 64 tokens per block, so weights are read once for 64 tokens.
 #pragma once
 
 #include "wide_bf16.cuh"
@@ -8,11 +8,12 @@
 
 namespace cke::cuda {
 
-// All leave the bits that products of fewer tokens do.
+// All give the same bits as narrow products.
 template <dtype F, class Arch>
 using wide_product = std::conditional_t<std::is_same_v<typename format<F>::sum, i32>, wide_codes<F, Arch>,
                                         std::conditional_t<by_tensor_cores<F, Arch>, wide_bf16<Arch>, wide_plain<F, Arch>>>;
-static_assert(wide_bf16<sm80>::shared_bytes <= wide_plain<dtype::bf16, sm75>::shared_bytes);  // a launch asks sm75's kernel
+// A launch takes its shared memory size from sm75's kernel.
+static_assert(wide_bf16<sm80>::shared_bytes <= wide_plain<dtype::bf16, sm75>::shared_bytes);
 
 // Block (x, y): units 2 x and 2 x + 1 of the step's matrices, or unit x of gate and of up; tokens from 64 y on.
 template <dtype F, class Arch> struct multiply_wide {

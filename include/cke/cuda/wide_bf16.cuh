@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// wide_bf16.cuh: 64 rows of bf16 numbers times up to 64 tokens in a block, by the mmas of narrow products.
+// wide_bf16.cuh: 64 rows of bf16 times up to 64 tokens in a block, with the mmas of narrow products.
 #pragma once
 
 #include "wide_copies.cuh"
 
 namespace cke::cuda {
 
-// Two units, tile by tile, as wide_codes; an item is some tiles, whose sums a warp's rows take before the next item.
-// Shared memory: twice {a tile of each unit; numbers [token][64 k]}; at the end sums [token][row].
+// Double-buffered, tile by tile of two units, as in wide_codes. An item is several tiles, whose chain is added to the
+// sums before the next item. Shared memory: two buffers {a tile of each unit; numbers [token][64 k]}; at the end sums
+// [token][row].
 template <class Arch> struct wide_bf16 {
   using f = format<dtype::bf16>;
   using at = layout_of<dtype::bf16>;
@@ -29,7 +30,7 @@ template <class Arch> struct wide_bf16 {
     for (u32 t = 0; t < steps; ++t) {
       const u32 here = t % 2 * half_bytes;
       copy::arrive();
-      dev::sync();  // what was sent is there, and all are done with the other half
+      dev::sync();  // the tile has arrived, and no warp reads the other buffer
       if (t + 1 < steps) send(memory, half_bytes - here, t + 1);
       if (!mine) continue;
       multiply(memory, here, part, chain);
@@ -42,7 +43,7 @@ template <class Arch> struct wide_bf16 {
  private:
   using copy = wide_copies<Arch>;
 
-  // Two tokens have all quads of 32 k in different banks, and so has a token all of 64.
+  // Swizzle: two tokens' quads of 32 k lie in different banks, and so do one token's quads of 64 k.
   CKE_DEVICE static u32 place(u32 token, u32 quad) { return numbers_at + (token * quads + (quad ^ (token % 2 * 4 + token / 2 % 4))) * 16; }
 
   CKE_DEVICE static void fold(float (&acc)[4][4], float (&chain)[4][4]) {
@@ -62,7 +63,7 @@ CKE_UNROLL
         multiply_quads(chain[c], upper, lower, dev::get<dev::quad>(memory, here + place(part.first + c * 8 + dev::lane() / 4, k / at::of_quad)));
     }
   }
-  // Tile t of both units, and of the tokens; zeros behind the end of their rows.
+  // Copies tile t of both units and of the tokens, with zeros past the end of their rows.
   CKE_DEVICE void send(const dev::shared<std::byte>& memory, u32 to, u32 t) const {
 CKE_UNROLL
     for (u32 h = 0; h < 2; ++h)
@@ -74,7 +75,7 @@ CKE_UNROLL
       else dev::put(memory, to + place(token, quad), dev::quad{});
     }
   }
-  // Tokens behind the last one, of a warp that has some: zeros.
+  // Fills the rows of missing tokens with zeros in warps that have some tokens.
   CKE_DEVICE void no_tokens(const dev::shared<std::byte>& memory) const {
     const u32 behind = padded(o.count, 32) - o.count;
     for (u32 i = dev::thread(); i < 2 * quads * behind; i += block_threads)

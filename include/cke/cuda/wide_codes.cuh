@@ -6,14 +6,16 @@
 
 namespace cke::cuda {
 
-// Two units, tile by tile: while the warps multiply one tile, the next is on its way to the other half of the memory. A warp
-// has 16 rows and 32 tokens, whose sums it folds in registers, item after item: the order is that of other shapes, and so are the bits.
-// Shared memory: twice {a tile of each unit; codes [16 of k][token]; scales [item][token]}; at the end sums [token][row].
+// Double-buffered: while the warps multiply one tile of both units, the next is copied to the other buffer. A warp
+// computes 16 rows x 32 tokens and folds their integers in registers, item by item, in the order of the other shapes;
+// so the bits are the same.
+// Shared memory: two buffers {a tile of each unit; codes [16 of k][token]; scales [item][token]}; at the end sums
+// [token][row].
 template <dtype F, class Arch> struct wide_codes {
   using f = format<F>;
   using at = layout_of<F>;
   static constexpr u32 items = at::tile / 32, quads = at::tile / 16;
-  static constexpr u32 column = wide_tokens * 16 + 16;  // bytes, so that threads that store columns of a token meet different banks
+  static constexpr u32 column = wide_tokens * 16 + 16;  // padded by 16 bytes against bank conflicts
   static constexpr u32 codes_at = 2 * tile_bytes<F>, scales_at = codes_at + quads * column;
   static constexpr u32 half_bytes = scales_at + items * wide_tokens * u32{sizeof(block_scale)};
   static constexpr u32 shared_bytes = 2 * half_bytes;
@@ -34,7 +36,7 @@ template <dtype F, class Arch> struct wide_codes {
       const u32 here = t % 2 * half_bytes;
       put_scale(memory, here, scale);
       copy::arrive();
-      dev::sync();  // what was sent is there, and all are done with the other half
+      dev::sync();  // the tile has arrived, and no warp reads the other buffer
       if (t + 1 < tiles) send(memory, half_bytes - here, t + 1), scale = scale_of(t + 1, all);
       if (!mine) continue;
       const tile_in_shared<F> tile{dev::part_of(memory, here + part.half * tile_bytes<F>, tile_bytes<F>)};
@@ -48,20 +50,20 @@ template <dtype F, class Arch> struct wide_codes {
   using copy = wide_copies<Arch>;
   static constexpr bool tensor_cores = std::is_base_of_v<sm80, Arch>;
 
-  // An item of the warp's rows and tokens: acc[c][2 r + t] is of row `row` + 8 r and token from + 8 c + 2 (lane % 4) + t.
+  // Multiplies one item: acc[c][2 r + t] belongs to row `row` + 8 r and token from + 8 c + 2 (lane % 4) + t.
   template <class Tile>
   CKE_DEVICE void multiply(const dev::shared<std::byte>& memory, u32 here, const Tile& tile, u32 n, u32 item, u32 row, u32 from, float (&acc)[4][4]) const {
     const u32 j = dev::lane() % 4;
     float factors[2][f::factors];
     f::factors_of(tile, n, item, row, factors[0]), f::factors_of(tile, n, item, row + 8, factors[1]);
-    two_words words[2][tensor_cores ? 1 : 4];  // of the lane's rows: what an mma wants of them, or all of their codes
+    two_words words[2][tensor_cores ? 1 : 4];  // of the lane's rows: an mma's operand, or all codes
 CKE_UNROLL
     for (u32 k = 0; k < (tensor_cores ? 1 : 4); ++k)
       words[0][k] = f::word(tile, n, row, tensor_cores ? j : k), words[1][k] = f::word(tile, n, row + 8, tensor_cores ? j : k);
     const u32 low = here + codes_at + 2 * n * column, high = low + column;
 CKE_UNROLL
     for (u32 c = 0; c < 4; ++c) {
-      const u32 begin = from + c * 8, token = begin + 2 * j;  // token: of acc
+      const u32 begin = from + c * 8, token = begin + 2 * j;  // token: of this lane's acc
       if (begin >= o.count) continue;
       i32 sums[4]{};
       if constexpr (tensor_cores) {
@@ -85,7 +87,7 @@ CKE_UNROLL
     }
   }
 
-  // Tile t of both units, and of the tokens.
+  // Copies tile t of both units and of the tokens.
   CKE_DEVICE void send(const dev::shared<std::byte>& memory, u32 to, u32 t) const {
     const u32 left = static_cast<u32>(unit_bytes<F>(o.cols)) - at::body_at(t), body = left < at::body_bytes ? left : at::body_bytes;
 CKE_UNROLL
@@ -100,7 +102,7 @@ CKE_UNROLL
       if (t * at::tile + k * 16 < padded(o.cols, 32)) copy::quad(memory, to + codes_at + k * column + token * 16, codes_of(o.x, o.first + token) + t * at::tile + k * 16);
     }
   }
-  // A thread for each scale of a tile.
+  // One thread per scale of a tile.
   CKE_DEVICE block_scale scale_of(u32 t, u32 all) const {
     const u32 token = dev::thread() / items, item = t * items + dev::thread() % items;
     return token < o.count && item < all ? dev::load(scales_of(o.x, o.first + token) + item) : block_scale{};
@@ -109,7 +111,7 @@ CKE_UNROLL
     const u32 token = dev::thread() / items, n = dev::thread() % items;
     dev::put(memory, to + scales_at + (n * wide_tokens + token) * u32{sizeof s}, s);
   }
-  // Tokens behind the last one, beside which some are: zeros.
+  // Fills the columns of missing tokens, up to a multiple of 8, with zeros.
   CKE_DEVICE void no_tokens(const dev::shared<std::byte>& memory) const {
     const u32 behind = padded(o.count, 8) - o.count;
     for (u32 i = dev::thread(); i < 2 * quads * behind; i += block_threads)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// wide_copies.cuh: what products of 64 rows and up to 64 tokens share: what they are handed, and how it comes to a block's memory.
+// wide_copies.cuh: the shared parts of products of 64 rows and 64 tokens: operands, sums, and copies to shared memory.
 #pragma once
 
 #include "matmul.cuh"
 
 namespace cke::cuda {
 
-// Two units, or one and none, times tokens [first, first + count) of x.
+// Two units, or one and a null, times tokens [first, first + count) of x.
 struct wide_operands {
   const std::byte* unit[2];
   u32 cols;
@@ -14,17 +14,17 @@ struct wide_operands {
   u32 first, count;
 };
 
-// Sums leave in the block's memory: that of (token, row of unit h) is number token * sums_of_token + h * 32 + row.
-inline constexpr u32 sums_of_token = 2 * unit_rows + 4;  // so that rows of two tokens meet different banks
+// Sums are returned in shared memory: that of (token, row of unit h) has index token * sums_of_token + h * 32 + row.
+inline constexpr u32 sums_of_token = 2 * unit_rows + 4;  // padded, so that rows of two tokens avoid bank conflicts
 inline constexpr u32 wide_sums_bytes = wide_tokens * sums_of_token * 4;
 
-// What a warp has of them where lanes hold what an mma leaves: 16 rows of a unit, and 32 tokens.
-// acc[c][2 r + t] is of row `row` + 8 r, and of token first + 8 c + 2 (lane % 4) + t.
+// A warp's share in the layout of an mma's accumulator: 16 rows of a unit x 32 tokens.
+// acc[c][2 r + t] belongs to row `row` + 8 r and token first + 8 c + 2 (lane % 4) + t.
 struct warp_part {
   u32 half = dev::warp() / 2 % 2, row = dev::warp() % 2 * 16 + dev::lane() / 4, first = dev::warp() / 4 * 32;
 
   CKE_DEVICE bool is_of(const wide_operands& o) const { return (half ? o.unit[1] : o.unit[0]) && first < o.count; }
-  // When the block is done with its memory.
+  // Call this once the block no longer needs its tiles.
   CKE_DEVICE dev::shared<float> sums_of(const float (&acc)[4][4], bool mine) const {
     const dev::shared<float> sums = dev::shared_memory().take<float>(wide_sums_bytes / 4);
     if (mine)
@@ -39,7 +39,7 @@ CKE_UNROLL
 };
 
 template <class Arch> struct wide_copies {
-  // 16 bytes for the block's memory, which are there after arrive() and a barrier.
+  // Copies 16 bytes to shared memory; they are there after arrive() and a barrier.
   CKE_DEVICE static void quad(const dev::shared<std::byte>& to, u32 place, const std::byte* from) {
     if constexpr (by_itself) dev::copy_quad(to, place, from);
     else dev::put(to, place, dev::load(reinterpret_cast<const dev::quad*>(from)));

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
-// wide_plain.cuh: 64 rows of plain numbers times up to 64 tokens in a block, in the order of narrow products.
+// wide_plain.cuh: 64 rows of plain numbers times up to 64 tokens in a block, with fmas in the order of narrow products.
 #pragma once
 
 #include "wide_copies.cuh"
 
 namespace cke::cuda {
 
-// Two units, step by step of k, as wide_codes. A thread has 4 rows and 4 tokens: a chain of fused multiply-adds over an item's
-// k for each, which its sum takes before the next item. (bf16 on sm_80 and later: wide_bf16.)
-// Shared memory: twice {a step of each unit; numbers [16 bytes of k][token]}; at the end sums [token][row].
+// Double-buffered, step by step of k over two units, as in wide_codes. A thread computes 4 rows x 4 tokens, each in one
+// chain of fmas over an item, which is added to the sum before the next item. (bf16 from sm_80 on uses wide_bf16.)
+// Shared memory: two buffers {a step of each unit; numbers [16 bytes of k][token]}; at the end sums [token][row].
 template <dtype F, class Arch> struct wide_plain {
   using f = format<F>;
   using at = layout_of<F>;
-  static constexpr bool halves = f::partner == dtype::bf16;  // of tokens
+  static constexpr bool halves = f::partner == dtype::bf16;  // whether the tokens are bf16
   static constexpr u32 k_step = halves ? 64 : 32, of_quad = halves ? 8 : 4, quads = k_step / of_quad;
   static constexpr u32 unit_step = k_step / at::block * at::block_bytes;
-  static constexpr u32 column = wide_tokens * 16 + 16;  // bytes, so that threads that store columns of a token meet different banks
+  static constexpr u32 column = wide_tokens * 16 + 16;  // padded by 16 bytes against bank conflicts
   static constexpr u32 numbers_at = 2 * unit_step, half_bytes = numbers_at + quads * column;
   static constexpr u32 shared_bytes = 2 * half_bytes;
-  static constexpr u32 side = 16;  // rows, and tokens, of a thread lie so far apart
+  static constexpr u32 side = 16;  // distance between the rows, and the tokens, of a thread
   static_assert(f::columns % k_step == 0 && wide_sums_bytes <= shared_bytes && side * side == block_threads && 2 * side == unit_rows);
 
   wide_operands o;
@@ -33,7 +33,7 @@ template <dtype F, class Arch> struct wide_plain {
     for (u32 t = 0; t < steps; ++t) {
       const u32 here = t % 2 * half_bytes;
       copy::arrive();
-      dev::sync();  // what was sent is there, and all are done with the other half
+      dev::sync();  // the step has arrived, and no thread reads the other buffer
       if (t + 1 < steps) send(memory, half_bytes - here, t + 1);
       multiply(memory, here, o.cols - t * k_step, row, token, chain);
       if ((t + 1) % (f::columns / k_step) == 0 || t + 1 == steps) fold(acc, chain);
@@ -57,7 +57,7 @@ CKE_UNROLL
 CKE_UNROLL
       for (u32 j = 0; j < 4; ++j) acc[i][j] = acc[i][j] + chain[i][j], chain[i][j] = 0;
   }
-  // A step, of which `left` k are there.
+  // Multiplies one step, of which `left` k exist.
   CKE_DEVICE void multiply(const dev::shared<std::byte>& memory, u32 here, u32 left, u32 row, u32 token, float (&chain)[4][4]) const {
     for (u32 b = 0; b < k_step && b < left; b += at::of_quad) {
       dev::quad w[4]{}, x[4]{};
@@ -78,7 +78,7 @@ CKE_UNROLL
       }
     }
   }
-  // A step of both units, and of the tokens: whole quads, and what is left of a row of floats.
+  // Copies a step of both units and of the tokens: whole quads, then the rest of a row of floats.
   CKE_DEVICE void send(const dev::shared<std::byte>& memory, u32 to, u32 t) const {
     const u32 left = static_cast<u32>(unit_bytes<F>(o.cols)) - t * unit_step, bytes = left < unit_step ? left : unit_step;
 CKE_UNROLL
@@ -88,7 +88,7 @@ CKE_UNROLL
     for (u32 i = dev::thread(); i < o.count * quads; i += block_threads) {
       const u32 token = i / quads, k = t * k_step + i % quads * of_quad, place = to + numbers_at + i % quads * column + token * 16;
       if (k >= o.cols) continue;
-      if constexpr (halves) {  // rows end with zeros
+      if constexpr (halves) {  // rows are padded with zeros
         copy::quad(memory, place, reinterpret_cast<const std::byte*>(bf16_row_of(o.x, o.first + token) + k));
       } else {
         const float* const from = row_of(o.x, o.first + token) + k;
@@ -98,7 +98,7 @@ CKE_UNROLL
       }
     }
   }
-  // Tokens behind the last one, beside which some are: zeros.
+  // Fills the columns of missing tokens, up to a multiple of 16, with zeros.
   CKE_DEVICE void no_tokens(const dev::shared<std::byte>& memory) const {
     const u32 behind = padded(o.count, side) - o.count;
     for (u32 i = dev::thread(); i < 2 * quads * behind; i += block_threads)

@@ -12,17 +12,18 @@ namespace checks {
 
 using namespace cke::checks;
 
+constexpr bool last_step_writes(const code& c, u32 r) {
+  return c.ops.size() > 0 && c.ops[c.ops.size() - 1].out.has(static_cast<reg>(r));
+}
 // A layer continues the stream, so its last step writes it.
 template <class Block> struct block_leaves_stream {
-  static constexpr const auto& ops = lowered_block<Block, signature{}>.ops;
-  static_assert(ops.size() == 0 || ops[ops.size() - 1].out.has(stream),
+  static_assert(last_step_writes(lowered_block<Block, signature{}>, stream),
                 "cke: block: its result is not in the stream; let its words be residual<...>, "
                 "or change the stream in place, see block_leaves_stream<block>");
 };
 // The last register of a model's last letters is taken for the logits.
 template <class Footer> struct footer_leaves_logits {
-  static constexpr const code& c = lowered_block<Footer, signature{}>;
-  static_assert(c.ops.size() > 0 && c.ops[c.ops.size() - 1].out.has(static_cast<reg>(c.regs.size() - 1)),
+  static_assert(last_step_writes(lowered_block<Footer, signature{}>, lowered_block<Footer, signature{}>.regs.size() - 1),
                 "cke: model: its last letters leave no logits; end with head<dim, vocab, tied>, "
                 "see footer_leaves_logits<letters>");
 };

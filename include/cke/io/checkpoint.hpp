@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// checkpoint.hpp: what a model is loaded from, whatever the format; and a GGUF file as one.
+// checkpoint.hpp: what a model is loaded from, in any file format; and how a GGUF file becomes one.
 #pragma once
 
 #include <algorithm>
@@ -21,18 +21,18 @@ CKE_COLD_BEGIN
 namespace cke::io {
 
 struct checkpoint {
-  std::string name;        // its path, for messages
+  std::string name;        // path, for messages
   naming as{};
-  std::string model_type;  // of a GGUF file its architecture: families that share one know theirs by the config
-  std::string config;      // json text, in the spelling of `as`
+  std::string model_type;  // "qwen3", "llama", ...
+  std::string config;      // JSON text, with the keys that `as` uses
   tensor_index tensors;
-  std::shared_ptr<const vocabulary> tokens;  // null: ids only
+  std::shared_ptr<const vocabulary> tokens;  // null: the model takes ids only
   std::vector<u32> stop_ids;
 };
 
 namespace detail {
 
-// What no key says, but a tensor that is there, or is not.
+// Config values that no GGUF key states; the presence of a tensor decides them.
 struct shown_by_tensor {
   std::string_view key, tensor;
   bool present;
@@ -42,17 +42,18 @@ inline constexpr shown_by_tensor shown_by_tensors[] = {
     {"attention_bias", "blk.0.attn_q.bias", true},
     {"qk_norm", "blk.0.attn_q_norm.weight", true}};
 
-// The metadata of an architecture as the text of a flat json object, so that one reader serves both
-// formats. Only numbers, booleans and plain words get through; the rest is shown as "".
+// An architecture's metadata as the text of a flat JSON object, so that one config reader serves both formats. Only
+// numbers, booleans and plain words are copied; every other value becomes "".
 class gguf_config {
  public:
   explicit gguf_config(const gguf& file) : file_(file), arch_(file.get<std::string_view>("general.architecture")) {
-    // First: of two entries with one key the first counts. Blocks count those that only look ahead.
+    // This entry comes first because the first of two entries with one key counts. block_count includes the blocks for
+    // multi-token prediction, which cke does not load.
     if (const u64 ahead = file.get_or<u64>(arch_ + ".nextn_predict_layers", 0))
       if (const u64 blocks = file.get_or<u64>(arch_ + ".block_count", 0); blocks > ahead) add("block_count", concat({blocks - ahead}));
     rope();
     const std::string key_length = arch_ + ".attention.key_length_mla", log_factor = arch_ + ".rope.scaling.yarn_log_multiplier";
-    if (file.find(key_length))  // with what is turned
+    if (file.find(key_length))  // key_length includes the rotated dims
       add("attention.key_length_nope", concat({file.get<i64>(key_length) - file.get_or<i64>(arch_ + ".rope.dimension_count", 0)}));
     if (file.find(log_factor)) add("rope.scaling.mscale", number(10 * static_cast<double>(file.get<float>(log_factor)), 7));
     if (const i64 heads = file.get_or<i64>(arch_ + ".ssm.time_step_rank", 0), inner = file.get_or<i64>(arch_ + ".ssm.inner_size", 0); heads > 0)
@@ -75,7 +76,7 @@ class gguf_config {
     if (key.find_first_of("\"\\") != key.npos || !json{text_}[key].s.empty()) return;
     text_ += concat({text_.size() > 1 ? "," : "", "\"", key, "\":", value});
   }
-  // 7 digits of a float give back 1e-06, not 9.99999997e-07.
+  // 7 digits turn a float back into 1e-06, not 9.99999997e-07.
   static std::string number(double x, int digits = 17) {
     if (!std::isfinite(x)) return "\"\"";
     char text[40];
@@ -117,8 +118,8 @@ class gguf_config {
     return has(layer, ".attn_k.weight");
   }
 
-  // Factors of the frequencies are tensors here. rope_freqs.weight is llama 3's rule, already applied, or ones and then what
-  // stops a rotation.
+  // GGUF stores frequency factors as tensors. rope_freqs.weight holds either llama 3's scaling, already applied, or
+  // ones followed by values that stop the rotation.
   void rope() {
     if (proportional("rope_freqs.weight")) return;
     const bool fixed = list("rope_freqs.weight", "long_factor") && list("rope_freqs.weight", "short_factor");
@@ -166,12 +167,12 @@ class gguf_config {
 
   const gguf& file_;
   std::string arch_;
-  std::string text_ = "{";  // without its end
+  std::string text_ = "{";  // the closing brace is missing
 };
 
 }  // namespace detail
 
-// Config and tensors, for those who need no tokenizer. Throws Error: file, malformed, config_mismatch.
+// Config and tensors without the tokenizer. Throws Error: file, malformed, config_mismatch.
 inline checkpoint gguf_weights(gguf&& file) {
   checkpoint c{file.file(), naming::gguf, std::string(file.get<std::string_view>("general.architecture")),
                detail::gguf_config(file).text(), {}, {}, {}};
@@ -179,7 +180,7 @@ inline checkpoint gguf_weights(gguf&& file) {
   return c;
 }
 
-// Throws also unsupported.
+// As gguf_weights, plus the tokenizer. Throws unsupported too.
 inline checkpoint gguf_checkpoint(gguf file) {
   std::shared_ptr<const vocabulary> tokens;
   std::vector<u32> stop_ids;

@@ -19,19 +19,20 @@
 CKE_COLD_BEGIN
 namespace cke::io {
 
-// A GGUF file, checked completely when it is read: every length, count, type, alignment and tensor
-// position. Reading throws Error{errc::malformed}, or errc::unsupported for a big-endian file or
-// another version. A file with no tensors (a vocabulary) is fine.
+// A GGUF file. Reading it checks everything: each length, count, type, alignment and tensor position. Throws
+// Error{errc::malformed}, or errc::unsupported for a big-endian file or another version. A file without tensors (a
+// vocabulary) is valid.
 class gguf {
  public:
-  // Maps the file; this object and copies of tensors() keep the map alive. Of a model in parts,
-  // NAME-00001-of-00003.gguf and so on, any may be named: it has the tensors of all and the metadata of the first.
+  // Maps the file; this object and copies of tensors() keep the map alive. For a split model, NAME-00001-of-00003.gguf
+  // and so on, pass any part: the result has the tensors of all parts and the metadata of the first.
   static gguf read(const std::string& path) {
     gguf file = read_part(path);
     if (file.parts() > 1) return joined(file);
     return file;
   }
-  // Reads bytes in memory, which must outlive the result; `name` stands for the file in errors. Throws unsupported for a part.
+  // Reads bytes in memory, which must outlive the result; errors call them `name`. A part of a split model is
+  // unsupported.
   static gguf parse(std::span<const std::byte> bytes, std::string name) {
     gguf file(std::make_shared<const mapped_file>(std::move(name), bytes));
     if (file.parts() > 1)
@@ -40,12 +41,12 @@ class gguf {
   }
 
   u32 version() const { return version_; }
-  const std::string& file() const { return file_->name(); }  // of parts the first
+  const std::string& file() const { return file_->name(); }  // of a split model, the first part
   const tensor_index& tensors() const { return tensors_; }
   tensor_index take_tensors() && { return std::move(tensors_); }
   std::span<const gguf_value> values() const { return {values_.data(), values_.size()}; }  // in file order
 
-  // nullptr when there is none.
+  // nullptr if there is none.
   CKE_OUT_OF_LINE const gguf_value* find(std::string_view key) const {
     const auto it =
         std::lower_bound(by_key_.begin(), by_key_.end(), key,
@@ -53,19 +54,18 @@ class gguf {
     return it != by_key_.end() && values_[*it].key == key ? &values_[*it] : nullptr;
   }
 
-  // One value as bool, u32, i32, u64, i64, float, double or std::string_view (into the file). A
-  // stored integer of any type converts if it fits. Throws Error{errc::config_mismatch}: key, T,
-  // what is there.
+  // Returns a value as bool, u32, i32, u64, i64, float, double or std::string_view (into the file). A stored integer of
+  // any type converts if it fits. Throws Error{errc::config_mismatch} with the key, T and the stored type.
   template <class T> CKE_OUT_OF_LINE T get(std::string_view key) const {
     const gguf_value& v = require(key, detail::gguf_name<T>);
     return item_as<T>(v, v.type, v.bytes, detail::gguf_name<T>);
   }
-  // The fallback stands in for an absent key only; a value that does not convert is still an error.
+  // The fallback applies only if the key is absent; a value that does not convert is still an error.
   template <class T> CKE_OUT_OF_LINE T get_or(std::string_view key, T fallback) const {
     return find(key) ? get<T>(key) : fallback;
   }
 
-  // The items of an array in turn, under the same rules.
+  // Calls `take` for each item of an array; items convert as in get().
   template <class T> CKE_OUT_OF_LINE void each(std::string_view key, function_ref<void(T)> take) const {
     const std::string want = concat({"array of ", detail::gguf_name<T>});
     const gguf_value& v = require_array(key, want, std::is_same_v<T, std::string_view>);
@@ -129,8 +129,7 @@ inline gguf::gguf(std::shared_ptr<const mapped_file> from) : file_(std::move(fro
   if (version_ != 2 && version_ != 3)
     unsupported("version", "2 or 3, little endian",
                 version_ && (version_ & 0xffff) == 0 ? "a big-endian file" : concat({version_}));
-  // The smallest tensor entry has a name length, no dimensions, a type and an offset; the smallest
-  // metadata entry a key length, a type and one byte.
+  // The least size of an entry. Tensor: name length, no dimensions, type, offset. Metadata: key length, type, one byte.
   const u64 tensor_count = in.count(8 + 4 + 4 + 8, {"number of tensors"});
   const u64 value_count = in.count(8 + 4 + 1, {"number of metadata values"});
   if (std::max(tensor_count, value_count) > max_tensors)
@@ -145,7 +144,7 @@ inline gguf::gguf(std::shared_ptr<const mapped_file> from) : file_(std::move(fro
   tensors_ = tensor_index(read_tensors(in, tensor_count, alignment));
 }
 
-// The model that a part is of: all parts from beside it, each where its name says.
+// Joins a split model: reads all parts from the directory of `part` and checks that each is the one its name claims.
 inline gguf gguf::joined(const gguf& part) {
   const u64 count = part.parts();
   const auto five = [](u64 n) { return concat({std::string_view("00000").substr(std::min<std::size_t>(5, concat({n}).size())), n}); };
@@ -186,7 +185,7 @@ inline void gguf::read_values(detail::gguf_cursor& in, u64 count) {
       in.fail({"key ", key}, "one value", "two");
 }
 
-// One entry of the tensor list without its place. `bytes` is not set.
+// Reads one entry of the tensor list. `bytes` is not set yet.
 inline tensor_ref gguf::read_tensor(detail::gguf_cursor& in) const {
   tensor_ref t;
   t.file = file_;
@@ -195,7 +194,7 @@ inline tensor_ref gguf::read_tensor(detail::gguf_cursor& in) const {
   const u32 rank = in.number<u32>(what);
   if (rank > 4) in.fail(what, "at most 4 dimensions", concat({rank}));
   t.shape.resize(rank);
-  for (u32 d = rank; d-- > 0;) t.shape[d] = in.number<u64>(what);  // the file has the fastest first
+  for (u32 d = rank; d-- > 0;) t.shape[d] = in.number<u64>(what);  // the file lists the fastest dimension first
   const u32 type = in.number<u32>(what);
   if (stored_in_files(type))
     t.type = static_cast<dtype>(type);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gguf_cursor.hpp: reads forward through the bytes of a GGUF file and never past them.
+// gguf_cursor.hpp: a bounds-checked forward reader for the bytes of a GGUF file.
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@
 CKE_COLD_BEGIN
 namespace cke::io::detail {
 
-// Every step is checked against the bytes that are left. Throws Error{errc::malformed}.
+// Checks each step against the bytes that are left. Throws Error{errc::malformed}.
 struct gguf_cursor {
   std::span<const std::byte> bytes;
   std::string_view file;
@@ -21,7 +21,7 @@ struct gguf_cursor {
 
   u64 left() const { return bytes.size() - at; }
 
-  // What is being read; the two parts are joined only when there is something to complain about.
+  // Names what is being read; the two parts are joined only for an error.
   struct subject {
     std::string_view kind, name{};
   };
@@ -39,7 +39,7 @@ struct gguf_cursor {
   template <class T> T number(subject what) { return load<T>(take(sizeof(T), what).data()); }
   std::span<const std::byte> text(subject what) { return take(number<u64>(what), what); }
 
-  // The number of things that take at least `each` bytes: small enough to size a loop or a vector.
+  // Reads a count of items of at least `each` bytes; the bytes left bound it, so a loop or vector may use it.
   u64 count(u64 each, subject what) {
     const u64 n = number<u64>(what);
     if (n > left() / each)
@@ -54,7 +54,7 @@ struct gguf_cursor {
     return static_cast<gguf_type>(t);
   }
 
-  // Reads a value of any type; `depth` counts the arrays around it.
+  // Reads a value of any type; `depth` counts the enclosing arrays.
   gguf_value value(std::string_view key, gguf_type type_of_value, int depth = 0) {
     const subject what{"key ", key};
     gguf_value v{key, type_of_value, type_of_value, 1, {}};
@@ -81,7 +81,7 @@ struct gguf_cursor {
   }
 
  private:
-  // `n` has been bounded by count(), so that the product cannot wrap.
+  // count() has bounded `n`, so the product cannot wrap.
   std::span<const std::byte> numbers(gguf_type t, u64 n, subject what) {
     const auto items = take(n * info(t).bytes, what);
     if (t == gguf_type::boolean)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gguf_pre.hpp: the names that GGUF files have for pre-tokenizers: llama.cpp's.
+// gguf_pre.hpp: llama.cpp's names for pre-tokenizers, which GGUF files use.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 CKE_COLD_BEGIN
 namespace cke::io::detail {
 
-// The patterns as tokenizer.json has them, where that is known, else as llama.cpp does.
+// The patterns as in the model's tokenizer.json if that is known, else as in llama.cpp.
 namespace patterns {
 inline constexpr std::string_view gpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 inline constexpr std::string_view llama3 =
@@ -22,7 +22,7 @@ inline constexpr std::string_view qwen2 =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 inline constexpr std::string_view digit = R"(\p{N})", digits = R"(\p{N}+)", three_digits = R"(\p{N}{1,3})", lines = R"([^\n]+|[\n]+)";
 
-// Words in capitals, small letters, or both, with what comes after an apostrophe and without.
+// Words in capitals, lower case or both. AFTER is the suffix for apostrophes, if any.
 #define CKE_CASED(AFTER)                                                                                            \
   R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+)" AFTER                          \
   R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*)" AFTER
@@ -72,7 +72,7 @@ inline constexpr std::string_view
     youtu[] = {"[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|[一-龥぀-ゟ゠-ヿ]+", youtu_words};
 }  // namespace patterns
 
-// What goes with a name: a splitter that is built in, or patterns; what the family's tokenizer.json says beside them.
+// What a name stands for: a built-in splitter or patterns, and the settings that the family's tokenizer.json adds.
 struct gguf_pre {
   std::string_view name;
   pre_tokenizer kind;
@@ -85,7 +85,7 @@ struct gguf_pre {
       : name(n), kind(pre_tokenizer::patterns), nfc(form_c), ignore_merges(whole), add_bos(begins), patterns(p) {}
 };
 
-// Of several names for the same rules the first is written.
+// If several names have the same rules, the writer uses the first.
 inline constexpr gguf_pre gguf_pres[] = {
     {"gpt-2", pre_tokenizer::gpt2}, {"olmo", pre_tokenizer::gpt2, true}, {"phi-2", pre_tokenizer::gpt2}, {"mpt", pre_tokenizer::gpt2},
     {"jais", pre_tokenizer::gpt2}, {"trillion", pre_tokenizer::gpt2}, {"granite-docling", pre_tokenizer::gpt2}, {"exaone4", pre_tokenizer::gpt2},
@@ -122,9 +122,9 @@ inline const gguf_pre& gguf_pre_named(std::string_view name, const std::string& 
   throw Error(errc::unsupported, file, "tokenizer.ggml.pre", "a name of llama.cpp's, such as gpt-2, llama-bpe or qwen2", name);
 }
 
-// llama.cpp knows no normalisation: a name that promises another one will do where none fits better.
+// llama.cpp ignores the normalisation that a name implies, so a name with another one is used if none fits better.
 inline std::string_view gguf_pre_of(const vocabulary& v, const std::string& file) {
-  // One that ends so matches everything: nothing is left to be dropped.
+  // A pattern with this ending matches everything, so drops_rest makes no difference.
   const auto same = [](const split_rule& rule, std::string_view pattern) {
     return rule.pattern == pattern && (!rule.drops_rest || pattern.ends_with(R"(|\s+)"));
   };

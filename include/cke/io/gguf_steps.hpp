@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gguf_steps.hpp: tokenizers of GGUF files that are no BPE of the usual kinds: WordPiece, unigram, words of characters.
+// gguf_steps.hpp: tokenizers of GGUF files other than the usual BPE: WordPiece, unigram, BPE of whole words.
 #pragma once
 
 #include "../text/tokenizer/steps/charsmap.hpp"
@@ -10,7 +10,7 @@ CKE_COLD_BEGIN
 namespace cke::io {
 namespace detail {
 
-// BERT's. The converter writes "▁word" and "rest" for what tokenizer.json has as "word" and "##rest".
+// BERT's WordPiece. GGUF's converter writes "▁word" and "rest" for tokenizer.json's "word" and "##rest".
 inline text_recipe gguf_wordpiece(const gguf& file, vocabulary& v) {
   const auto id = [&](const char* key, u32 usual) { return file.get_or(key, usual < v.tokens.size() ? usual : no_token); };
   v.bos = id("tokenizer.ggml.cls_token_id", v.bos != no_token ? v.bos : 101);
@@ -18,7 +18,7 @@ inline text_recipe gguf_wordpiece(const gguf& file, vocabulary& v) {
   v.unknown = id("tokenizer.ggml.unknown_token_id", 100);
   v.add_bos = v.bos != no_token, v.add_eos = v.eos != no_token;
   const bool lowercase = file.get_or("tokenizer.ggml.normalizer.lowercase", true);
-  constexpr u32 most_characters = 100;  // BERT's; the file does not say it
+  constexpr u32 most_characters = 100;  // BERT's limit, which the file does not store
   return {{normalizing::bert{.clean_text = true, .chinese = true, .accents = lowercase, .lowercase = lowercase}},
           {cutting::at_characters{cutting::char_set::space, cutting::behavior::removed},
            cutting::at_characters{cutting::char_set::punctuation, cutting::behavior::isolated}},
@@ -26,7 +26,7 @@ inline text_recipe gguf_wordpiece(const gguf& file, vocabulary& v) {
           {decoding::replace{{"▁", false, nullptr}, " "}, decoding::fuse{}, decoding::strip{" ", 1, 0}}};
 }
 
-// SentencePiece's unigram, with its normalisation.
+// SentencePiece's unigram model and its normalisation.
 inline text_recipe gguf_unigram(const gguf& file, vocabulary& v) {
   v.add_bos = file.get_or("tokenizer.ggml.add_bos_token", false) && v.bos != no_token;
   v.add_eos = file.get_or("tokenizer.ggml.add_eos_token", true) && v.eos != no_token;
@@ -36,7 +36,7 @@ inline text_recipe gguf_unigram(const gguf& file, vocabulary& v) {
   modelling::unigram model{{scores.begin(), scores.end()}, true};
   for (u32 token = 0; token < v.tokens.size(); ++token) {
     if (!std::isfinite(scores[token])) throw Error(errc::malformed, file.file(), "tokenizer.ggml.scores", "finite numbers", std::to_string(scores[token]));
-    // The worst score counts normal tokens only.
+    // The worst score is that of normal tokens only.
     if (v.types[token] != token_type::normal) model.scores[token] = std::numeric_limits<double>::infinity();
   }
   text_recipe recipe{{}, {}, std::move(model), {decoding::replace{{"▁", false, nullptr}, " "}, decoding::byte_fallback{}, decoding::fuse{}}};
@@ -56,7 +56,7 @@ inline text_recipe gguf_unigram(const gguf& file, vocabulary& v) {
   return recipe;
 }
 
-// BPE over characters, of words between white space, which is lost.
+// BPE over the characters of words; white space separates them and is dropped.
 inline text_recipe gguf_words(const gguf& file, vocabulary& v) {
   v.add_bos = file.get_or("tokenizer.ggml.add_bos_token", false) && v.bos != no_token;
   v.add_eos = file.get_or("tokenizer.ggml.add_eos_token", false) && v.eos != no_token;

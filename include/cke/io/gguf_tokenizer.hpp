@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gguf_tokenizer.hpp: the tokenizer in a GGUF file's metadata into a vocabulary.
+// gguf_tokenizer.hpp: reads the tokenizer in a GGUF file's metadata into a vocabulary.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ CKE_COLD_BEGIN
 namespace cke::io {
 namespace detail {
 
-// "left right" in the file's spelling, where a space is never part of a token.
+// Merges are "left right" in the file's spelling, in which no token contains a space.
 inline plain_list<merge> gguf_merges(const gguf& file, const char* key,
                                       const std::vector<std::string>& tokens) {
   const auto hash = std::hash<std::string_view>{};
@@ -29,7 +29,7 @@ inline plain_list<merge> gguf_merges(const gguf& file, const char* key,
     return [&tokens, text](u32 id) { return tokens[id] == text; };
   };
   index_table ids(tokens.size());
-  // Of equal tokens the lowest id counts.
+  // Of equal tokens, the lowest id counts.
   for (auto id = static_cast<u32>(tokens.size()); id-- > 0;)
     ids.insert(hash(tokens[id]), id, same(tokens[id]));
   const auto find = [&](std::string_view text) { return ids.find(hash(text), same(text)); };
@@ -49,7 +49,7 @@ inline plain_list<merge> gguf_merges(const gguf& file, const char* key,
   return merges;
 }
 
-// What all models have: tokens with their types, ids with a meaning, templates.
+// What all tokenizers have: tokens with their types, special ids, templates.
 inline void read_gguf_tokens(const gguf& file, vocabulary& v) {
   file.each<std::string_view>("tokenizer.ggml.tokens", [&](std::string_view text) { v.tokens.emplace_back(text); });
   if (const char* key = "tokenizer.ggml.token_type"; file.find(key)) {
@@ -78,14 +78,14 @@ inline void read_gguf_tokens(const gguf& file, vocabulary& v) {
 
 }  // namespace detail
 
-// The keys tokenizer.ggml.* and tokenizer.chat_template, of BPE models (others: gguf_steps.hpp). Throws Error{malformed},
-// Error{unsupported} or, for a key that is missing or of another type, Error{config_mismatch}; each
-// names the key.
+// Reads the keys tokenizer.ggml.* and tokenizer.chat_template of BPE models (for others: gguf_steps.hpp). Throws
+// Error{malformed}, Error{unsupported} or, if a key is missing or of another type, Error{config_mismatch}; each names
+// the key.
 inline vocabulary read_gguf_tokenizer(const gguf& file) {
   vocabulary v;
   const auto model = file.get<std::string_view>("tokenizer.ggml.model");
   const auto pre = file.get_or<std::string_view>("tokenizer.ggml.pre", {});
-  // Pieces of characters, but joined by merges.
+  // Tokens are made of characters, as in SentencePiece, but merges join them.
   const bool merged = model == "gemma4" || (model == "gpt2" && (pre == "gemma4" || pre == "sarvam-moe" || pre == "granite-embed-multi-311m"));
   const bool bpe = model == "gpt2" && !merged;
   if (bpe) {
@@ -116,7 +116,7 @@ inline vocabulary read_gguf_tokenizer(const gguf& file) {
   if (bpe) {
     for (std::size_t id = 0; id < v.tokens.size(); ++id) {
       if (v.types[id] == token_type::normal && !from_byte_alphabet(v.tokens[id]))
-        v.types[id] = token_type::unused;  // no text becomes it; it still decodes to itself
+        v.types[id] = token_type::unused;  // encoding never yields it; it still decodes to itself
     }
   }
   validate(v, file.file());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gguf_tokenizer_writer.hpp: a vocabulary as the metadata of a GGUF file; gguf_tokenizer.hpp reads it again.
+// gguf_tokenizer_writer.hpp: writes a vocabulary as the metadata of a GGUF file, for gguf_tokenizer.hpp to read.
 #pragma once
 
 #include <algorithm>
@@ -16,8 +16,8 @@ CKE_COLD_BEGIN
 namespace cke::io {
 namespace detail {
 
-// SentencePiece joins by scores: those of a list of merges are their places in it. Merges that make one token must
-// stand together, or no scores tell the same.
+// GGUF's SentencePiece joins by scores; a list of merges becomes scores by position. Merges that make the same token
+// must be adjacent, otherwise no scores are equivalent.
 inline plain_list<float> scores_of(const vocabulary& v, const std::string& file) {
   if (v.merges.empty()) return v.scores;
   plain_list<float> scores(v.tokens.size(), -static_cast<float>(v.merges.size()));
@@ -32,7 +32,7 @@ inline plain_list<float> scores_of(const vocabulary& v, const std::string& file)
   return scores;
 }
 
-// The spelling of files. Ids that no text becomes are named like llama.cpp's.
+// The file's spelling. Ids without a token get the names that llama.cpp uses.
 inline std::vector<std::string> spelled_tokens(const vocabulary& v, u32 count) {
   std::vector<std::string> tokens(v.tokens);
   const bool bpe = v.model == tokenizer_model::bpe;
@@ -46,8 +46,8 @@ inline std::vector<std::string> spelled_tokens(const vocabulary& v, u32 count) {
 
 }  // namespace detail
 
-// `count`: rows of the embedding, at least as many as there are tokens. `file` is for messages. Throws
-// Error{unsupported} for rules that GGUF has no name for.
+// `count`: rows of the embedding, at least the number of tokens. `file` is for messages. Throws Error{unsupported} for
+// rules that GGUF has no name for.
 inline void write_gguf_tokenizer(gguf_writer& to, const vocabulary& v, std::span<const u32> stop_ids, u32 count,
                                  const std::string& file) {
   if (v.model == tokenizer_model::steps || !v.before.empty() || !v.after.empty())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gguf_value.hpp: the metadata types of GGUF, and how a stored value becomes a C++ one.
+// gguf_value.hpp: GGUF's metadata types and their conversion to C++ types.
 #pragma once
 
 #include <bit>
@@ -48,10 +48,10 @@ inline constexpr gguf_type_info gguf_types[] = {
 };
 constexpr const gguf_type_info& info(gguf_type t) { return gguf_types[static_cast<u32>(t)]; }
 
-// One metadata entry as it lies in the file; nothing is copied.
+// One metadata entry: a view of the file.
 struct gguf_value {
   std::string_view key;
-  gguf_type type, item;              // item: the type of an array's items, else `type` again
+  gguf_type type, item;              // item: the item type of an array, else equal to `type`
   u64 count;                         // items of an array, else 1
   std::span<const std::byte> bytes;  // a scalar's bytes, a string's characters, an array's items
 };
@@ -68,7 +68,7 @@ inline std::string_view characters(std::span<const std::byte> b) {
   return {reinterpret_cast<const char*>(b.data()), b.size()};
 }
 
-// Any stored integer: its 64 bits, two's complement where it is negative.
+// A stored integer of any type: 64 bits, two's complement if negative.
 struct gguf_integer {
   u64 bits;
   bool negative;
@@ -76,7 +76,7 @@ struct gguf_integer {
   bool fits(i64 least, u64 most) const { return negative ? static_cast<i64>(bits) >= least : bits <= most; }
 };
 
-// The integer of type t at p, into x; false when t is another type.
+// Loads the integer of type t at p into x; returns false if t is not an integer type.
 CKE_OUT_OF_LINE inline bool load_integer(gguf_type t, const std::byte* p, gguf_integer& x) {
   const bool is_signed = t == gguf_type::int8 || t == gguf_type::int16 || t == gguf_type::int32 || t == gguf_type::int64;
   if (!is_signed && t != gguf_type::uint8 && t != gguf_type::uint16 && t != gguf_type::uint32 && t != gguf_type::uint64) return false;
@@ -87,8 +87,7 @@ CKE_OUT_OF_LINE inline bool load_integer(gguf_type t, const std::byte* p, gguf_i
   return true;
 }
 
-// Integers convert when the value is in range, f32 widens to double, nothing else converts; false
-// where `out` stays what it was.
+// Integers convert if the value is in range, f32 widens to double, nothing else converts. On false, `out` is unchanged.
 template <class T> bool convert(gguf_type t, std::span<const std::byte> bytes, T& out) {
   if constexpr (std::is_same_v<T, std::string_view>) {
     if (t != gguf_type::string) return false;
@@ -109,7 +108,7 @@ template <class T> bool convert(gguf_type t, std::span<const std::byte> bytes, T
   return true;
 }
 
-// What a value can be asked for as, under the name that messages give it.
+// The name of a requested type T in messages.
 template <class T>
 inline constexpr std::string_view gguf_name = [] {
   if constexpr (std::is_same_v<T, bool>) return "bool";
@@ -146,8 +145,7 @@ inline constexpr std::string_view gguf_name = [] {
 
 }  // namespace detail
 
-// `u32 7`, `string "qwen3"`, `array of 151936 string`. Text is as in the file, control characters
-// too.
+// `u32 7`, `string "qwen3"`, `array of 151936 string`. Strings are unescaped, including control characters.
 inline std::string describe(const gguf_value& v) {
   if (v.type != gguf_type::array) return detail::describe(v.type, v.bytes);
   return concat({"array of ", v.count, " ", info(v.item).name});

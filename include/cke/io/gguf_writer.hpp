@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gguf_writer.hpp: what stands before the tensors' bytes in a GGUF file: metadata, and where each tensor lies.
+// gguf_writer.hpp: writes the part of a GGUF file before the tensors' bytes: metadata and tensor positions.
 #pragma once
 
 #include <span>
@@ -12,25 +12,24 @@
 CKE_COLD_BEGIN
 namespace cke::io {
 
-// A file of version 3 is bytes(), then the tensors in the order they were added, each filled up to a multiple of
-// `alignment` bytes.
+// A version 3 file is bytes(), then the tensors in the order of add_tensor, each padded to `alignment` bytes.
 class gguf_writer {
  public:
   static constexpr u64 alignment = 32;
 
-  // bool, u32, i32, u64, float or text. A key may be added once.
+  // T is bool, u32, i32, u64, float or text. Each key may be added once.
   template <class T> void add(std::string_view key, const T& value) {
     begin(key, type_of<T>);
     put(value);
   }
-  // Of those, or std::string.
+  // T as above, or std::string.
   template <class T> void add_array(std::string_view key, std::span<const T> items) {
     begin(key, gguf_type::array);
     put(static_cast<u32>(type_of<T>));
     put(u64{items.size()});
     for (const T& item : items) put(item);
   }
-  // As another file has it.
+  // Copies an entry of another file.
   void add(const gguf_value& v) {
     begin(v.key, v.type);
     if (v.type == gguf_type::array) put(static_cast<u32>(v.item)), put(v.count);
@@ -38,12 +37,12 @@ class gguf_writer {
     values_ += detail::characters(v.bytes);
   }
 
-  // Shape as in torch. Returns the bytes that follow, without what fills them up.
+  // The shape is in torch's order. Returns the tensor's size in bytes, without padding.
   u64 add_tensor(std::string_view name, std::span<const u64> shape, dtype type) {
     u64 elements = 1;
     put(name, tensors_);
     put(static_cast<u32>(shape.size()), tensors_);
-    for (std::size_t d = shape.size(); d-- > 0; elements *= shape[d]) put(shape[d], tensors_);  // the fastest first
+    for (std::size_t d = shape.size(); d-- > 0; elements *= shape[d]) put(shape[d], tensors_);  // fastest first
     put(static_cast<u32>(type), tensors_);
     put(data_bytes_, tensors_);
     const u64 size = bytes_of(type, elements);

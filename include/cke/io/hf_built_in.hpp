@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hf_built_in.hpp: finds the recipes that the tokenizer's built-in models carry out, which are faster.
+// hf_built_in.hpp: detects the recipes that the tokenizer's built-in models implement, which run faster.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ inline bool is_nfc(const normalizing::step& step) {
   return form && form->composed && !form->compatible;
 }
 
-// Cuts before ByteLevel as one regular expression each.
+// Converts a cut before ByteLevel to regular expressions; returns false if that is not possible.
 inline bool split_rules(const cutting::step& step, std::vector<split_rule>& rules) {
   using enum cutting::behavior;
   if (const auto* at = std::get_if<cutting::at_pattern>(&step)) {
@@ -36,7 +36,7 @@ inline bool split_rules(const cutting::step& step, std::vector<split_rule>& rule
   return true;
 }
 
-// Byte-level BPE: at most NFC, cuts at patterns, ByteLevel and back.
+// Byte-level BPE: at most NFC, cuts at patterns, then ByteLevel; its decoder is ByteLevel.
 inline bool is_byte_level(const text_recipe& recipe, vocabulary& v) {
   const auto* bpe = std::get_if<modelling::bpe>(&recipe.model);
   const auto* last = recipe.cuts.empty() ? nullptr : std::get_if<cutting::byte_level>(&recipe.cuts.back());
@@ -56,7 +56,7 @@ inline bool is_byte_level(const text_recipe& recipe, vocabulary& v) {
       {patterns::gpt2, pre_tokenizer::gpt2}, {patterns::llama3, pre_tokenizer::llama3}, {patterns::qwen2, pre_tokenizer::qwen2}};
   v.pre = pre_tokenizer::patterns;
   const bool digits_first = rules.size() == 2 && rules[0] == split_rule{std::string(patterns::digit)};
-  for (const auto& [pattern, kind] : known)  // these match everything: dropping the rest is no difference
+  for (const auto& [pattern, kind] : known)  // these match everything, so drops_rest makes no difference
     if (rules.back().pattern == pattern) {
       if (rules.size() == 1) v.pre = kind;
       if (digits_first && kind == pre_tokenizer::gpt2) v.pre = pre_tokenizer::smollm;
@@ -65,11 +65,11 @@ inline bool is_byte_level(const text_recipe& recipe, vocabulary& v) {
   return true;
 }
 
-// SentencePiece-style BPE: spaces become "▁", by a normaliser or by a Metaspace alone, and pieces are not cut.
+// SentencePiece-style BPE: a normaliser or a Metaspace turns spaces into "▁", and pieces are not cut.
 inline bool is_sentencepiece(const text_recipe& recipe, vocabulary& v) {
   const auto* bpe = std::get_if<modelling::bpe>(&recipe.model);
   if (!bpe || !bpe->continuing.empty() || !bpe->end_of_word.empty() || v.ignore_merges || recipe.cuts.size() > 1) return false;
-  // Where nothing stands for an unknown character, its neighbours meet.
+  // Without an unknown token, the neighbours of an unknown character would become adjacent and could merge.
   if (v.unknown == no_token && !bpe->byte_fallback) return false;
   const cutting::step* cut = recipe.cuts.empty() ? nullptr : &recipe.cuts[0];
   const auto* metaspace = cut ? std::get_if<cutting::metaspace>(cut) : nullptr;
@@ -87,9 +87,10 @@ inline bool is_sentencepiece(const text_recipe& recipe, vocabulary& v) {
     else if (replace && is_text(replace->pattern, " ") && replace->content == "▁") marks_spaces = true;
     else return false;
   }
-  if (marks_spaces == (metaspace != nullptr) || (metaspace && nfc)) return false;  // one of the two, for every space
+  // Exactly one of the two must mark spaces, and mark all of them.
+  if (marks_spaces == (metaspace != nullptr) || (metaspace && nfc)) return false;
 
-  // Replace or Metaspace, ByteFallback, Fuse, Strip: in this order, of which some may be missing.
+  // Replace or Metaspace, ByteFallback, Fuse, Strip: in this order, some of them optional.
   bool spells_spaces = false, fused = false, strips = false;
   for (const decoding::step& step : recipe.decoders) {
     const auto* replace = std::get_if<decoding::replace>(&step);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hf_checkpoint.hpp: a Hugging Face directory as a checkpoint.
+// hf_checkpoint.hpp: loads a Hugging Face directory as a checkpoint.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@ namespace cke::io {
 
 namespace detail {
 
-// Checked text of an object; "{}" for no text.
+// Parses text that must be an object; empty text gives {}.
 inline nlohmann::json checked_object(const std::string& text, const std::string& file) {
   if (text.empty()) return nlohmann::json::object();
   struct any_events final : json_events {
@@ -41,7 +41,7 @@ inline void add_ids(const nlohmann::json& of, std::vector<u32>& ids) {
   else one(of);
 }
 
-// Of a model that sees or hears as well: the text's config, and its tensors by the names that they would have alone.
+// For a multimodal model: the config of its text model, and that model's tensors, named as in a text-only checkpoint.
 inline nlohmann::json text_config(const nlohmann::json& config) {
   const auto text = config.find("text_config");
   if (text == config.end() || !text->is_object()) return config;
@@ -64,7 +64,7 @@ inline tensor_index text_tensors(const tensor_index& all) {
   return tensor_index(std::move(text));
 }
 
-// Of a model without its head, as embedding models are saved: the tensors by the names that they would have with one.
+// For a model saved without its head, as embedding models are: its tensors under the names of a complete one.
 inline bool is_headless(const tensor_index& all) { return all.find("embed_tokens.weight") && !all.find("lm_head.weight"); }
 inline tensor_index headed_tensors(const tensor_index& all) {
   std::vector<tensor_ref> named(all.tensors().begin(), all.tensors().end());
@@ -74,7 +74,7 @@ inline tensor_index headed_tensors(const tensor_index& all) {
 
 }  // namespace detail
 
-// Throws Error: file, malformed, unsupported. The tokenizer is optional; weights are not.
+// Throws Error: file, malformed, unsupported. The directory must have weights; a tokenizer is optional.
 inline checkpoint hf(const std::string& dir) {
   const hf_files files = read_hf_files(dir);
   if (files.config.empty()) throw Error(errc::file, files.path("config.json"), {}, "a file", "none");
@@ -88,7 +88,7 @@ inline checkpoint hf(const std::string& dir) {
   if (all.contains("text_config")) c.tensors = detail::text_tensors(c.tensors);
   if (detail::is_headless(c.tensors)) {
     c.tensors = detail::headed_tensors(c.tensors);
-    config["tie_word_embeddings"] = true;  // there is nothing else to take for a head
+    config["tie_word_embeddings"] = true;  // only the embedding can serve as the head
   }
   if (const auto method = all.find("quantization_config"); method != all.end() && method->is_object())
     if (const auto block = method->find("weight_block_size"); block != method->end() && !block->is_null() && *block != nlohmann::json::array({128, 128}))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hf_dir.hpp: what lies in a Hugging Face model directory, and its weights.
+// hf_dir.hpp: reads the files of a Hugging Face model directory, and its weights.
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,10 @@
 
 namespace cke::io {
 
-// The small files of a model directory. Text is unchecked and empty when the file is absent, so
-// that a directory that has only a tokenizer can be used as one.
+// The small files of a model directory. Text is unchecked, and empty if the file is absent: a tokenizer alone suffices.
 struct hf_files {
   std::string dir;
-  std::string config;             // text of config.json, without numbers that JSON does not have
+  std::string config;             // text of config.json, with Infinity and NaN replaced
   std::string generation_config;  // text of generation_config.json
   std::string tokenizer_config;   // text of tokenizer_config.json
   std::string chat_template;      // text of chat_template.jinja
@@ -47,7 +46,7 @@ inline std::string text_of(const std::string& path) {
   return {reinterpret_cast<const char*>(map.bytes().data()), map.bytes().size()};
 }
 
-// Python writes numbers that JSON does not have: Infinity, -Infinity and NaN; shown as transformers 5 writes them.
+// Python writes Infinity, -Infinity and NaN, which are not JSON. Replaces them as transformers 5 writes them.
 inline std::string with_finite_numbers(std::string_view text) {
   std::string out;
   for (std::size_t i = 0, n; i < text.size(); i += n) {
@@ -65,7 +64,7 @@ inline std::string with_finite_numbers(std::string_view text) {
 // {"metadata": {...}, "weight_map": {"TENSOR": "FILE", ...}}
 class hf_weight_map final : public json_events {
  public:
-  // Which file holds a tensor, sorted by tensor.
+  // (tensor, file), sorted by tensor.
   std::vector<std::pair<std::string, std::string>> entries;
 
   using json_events::json_events;
@@ -84,7 +83,7 @@ class hf_weight_map final : public json_events {
   bool string(string_t& s) override {
     if (key_at(0) != "weight_map") return true;
     if (depth() != 2) refuse("a string");
-    // A name with a way out of the directory in it could make us read any file of the user's.
+    // A name that leaves the directory could make us read any of the user's files.
     if (s.empty() || s == "." || s == ".." ||
         s.find_first_of(std::string_view("/\\\0", 3)) != s.npos)
       fail("the plain name of a file in this directory", '"' + s + '"');
@@ -102,7 +101,7 @@ class hf_weight_map final : public json_events {
 
 }  // namespace detail
 
-// Throws Error{errc::file} when dir is not a directory or one of the files cannot be read.
+// Throws Error{errc::file} if dir is not a directory or a file cannot be read.
 inline hf_files read_hf_files(const std::string& dir) {
   std::error_code ignored;
   if (!std::filesystem::is_directory(dir, ignored))
@@ -118,9 +117,9 @@ inline hf_files read_hf_files(const std::string& dir) {
   return f;
 }
 
-// All tensors of a model directory: model.safetensors, else the files that
-// model.safetensors.index.json names, which must hold exactly the tensors that it maps to them.
-// Throws Error: file, malformed, tensor_missing or tensor_unknown.
+// All tensors of a model directory: those of model.safetensors, or else of the files named by
+// model.safetensors.index.json, which must hold exactly the tensors that it maps to them. Throws Error: file,
+// malformed, tensor_missing or tensor_unknown.
 inline tensor_index read_hf_weights(const std::string& dir) {
   if (const std::string single = dir + "/model.safetensors"; detail::exists(single))
     return read_safetensors(single);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hf_model.hpp: the sections model and added_tokens of a tokenizer.json: tokens, merges, scores.
+// hf_model.hpp: reads the sections model and added_tokens of a tokenizer.json: tokens, merges, scores.
 #pragma once
 
 #include <charconv>
@@ -19,8 +19,8 @@
 
 namespace cke::io::detail {
 
-// A score as `tokenizers` has it, whose JSON reader (serde_json) rounds twice: the digits as a whole number, and their
-// division by a power of ten. Where two ways to cut a text are equally good, the last bit decides.
+// A score with the bits that `tokenizers` gives it: its JSON reader (serde_json) rounds twice, the digits as an integer
+// and their division by a power of ten. If two segmentations are equally good, the last bit decides.
 inline double twice_rounded(double score) {
   char text[32];
   const char* const end = std::to_chars(text, text + sizeof text, std::abs(score), std::chars_format::scientific).ptr;
@@ -36,12 +36,12 @@ inline double twice_rounded(double score) {
   char power_text[8] = "1e";
   double power = 1;
   const char* const power_end = std::to_chars(power_text + 2, std::end(power_text), std::abs(exponent)).ptr;
-  if (std::from_chars(power_text, power_end, power).ec != std::errc()) return score;  // nobody's score is so small
+  if (std::from_chars(power_text, power_end, power).ec != std::errc()) return score;  // no real score is this small
   const double rounded = exponent < 0 ? static_cast<double>(digits) / power : static_cast<double>(digits) * power;
   return std::signbit(score) ? -rounded : rounded;
 }
 
-// Fills the vocabulary. Tokens keep the file's spelling until spell().
+// Fills the vocabulary. Tokens keep the file's spelling until spell() is called.
 class hf_model {
   static u64 hash(std::string_view content) { return std::hash<std::string_view>{}(content); }
   auto same(std::string_view content) const {
@@ -60,25 +60,26 @@ class hf_model {
     else type.unsupported("BPE, Unigram, WordPiece or WordLevel");
     if (!added.null()) read_added(added);
     if (auto* unigram = std::get_if<modelling::unigram>(&options_))
-      unigram->scores.resize(out_.tokens.size(), std::numeric_limits<double>::infinity());  // the model has no more
+      // Added tokens have no score.
+      unigram->scores.resize(out_.tokens.size(), std::numeric_limits<double>::infinity());
   }
 
   const modelling::model& options() const { return options_; }
 
-  // The id of a token by the file's spelling.
+  // The id of a token, by the file's spelling.
   u32 find(const json_node& content) const {
     const u32 id = find(content.text());
     if (id == no_token) content.mismatch("a token of tokenizer.json");
     return id;
   }
 
-  // From the file's spelling to the vocabulary's, when its `model` is known; nothing is found any more.
+  // Converts tokens from the file's spelling to that of the vocabulary's `model`; afterwards find() must not be used.
   void spell() {
     const bool steps = out_.model == tokenizer_model::steps;
     const auto* bpe = std::get_if<modelling::bpe>(&options_);
     const auto* unigram = std::get_if<modelling::unigram>(&options_);
     const bool bytes = (bpe && bpe->byte_fallback) || (unigram && unigram->byte_fallback);
-    if (steps)  // a model's tokens stay its own, where they are found in the text before it too
+    if (steps)  // a token of the model stays normal, even if it is also an added one
       for (const u32 id : shared_) out_.types[id] = token_type::normal;
     for (std::size_t id = 0; id < out_.tokens.size(); ++id) {
       if (out_.types[id] != token_type::normal) continue;
@@ -86,7 +87,7 @@ class hf_model {
       if (out_.model != tokenizer_model::bpe) {
         if (bytes && byte_token_value(token) >= 0) out_.types[id] = token_type::byte;
       } else if (!from_byte_alphabet(token)) {
-        out_.types[id] = token_type::unused;  // no text becomes it; it still decodes to itself
+        out_.types[id] = token_type::unused;  // encoding never yields it; it still decodes to itself
       }
     }
   }
@@ -137,7 +138,8 @@ class hf_model {
       ++id;
     }
     out_.types.resize(out_.tokens.size(), token_type::normal);
-    for (id = 0; id < out_.tokens.size(); ++id) ids_.insert(hash(out_.tokens[id]), id, same(out_.tokens[id]));  // the last of equal ones
+    // Of equal tokens, the last counts.
+    for (id = 0; id < out_.tokens.size(); ++id) ids_.insert(hash(out_.tokens[id]), id, same(out_.tokens[id]));
     if (!node["unk_id"].null()) out_.unknown = node["unk_id"].id();
     options_ = std::move(unigram);
   }
@@ -151,7 +153,7 @@ class hf_model {
     }
   }
 
-  // "left right", or since tokenizers 0.20 ["left", "right"]. What they join to has the left's prefix only.
+  // "left right", or ["left", "right"] since tokenizers 0.20. The result has the prefix of the left part only.
   void read_merges(const json_node& node, std::size_t prefix) {
     const nlohmann::json& merges = node.raw();
     if (!merges.is_array()) node.mismatch("an array");
@@ -166,7 +168,7 @@ class hf_model {
     }
   }
 
-  // Two empty texts where it is not a pair.
+  // Two empty texts if the item is not a pair.
   static std::pair<std::string_view, std::string_view> split_merge(const nlohmann::json& item) {
     if (item.is_array() && item.size() == 2 && item[0].is_string() && item[1].is_string())
       return {item[0].get_ref<const std::string&>(), item[1].get_ref<const std::string&>()};
@@ -196,7 +198,7 @@ class hf_model {
     }
   }
 
-  // Ids may leave gaps (they are unused tokens), but a small file must not ask for a huge table.
+  // Ids may have gaps (unused tokens), but a small file must not cause a huge table.
   void put(const std::string& content, u32 id, const json_node& where) {
     constexpr std::size_t most_unused = 1 << 20;
     if (id >= entries_ + most_unused)
@@ -215,9 +217,9 @@ class hf_model {
 
   vocabulary& out_;
   std::size_t entries_;
-  index_table ids_;  // by the file's spelling
+  index_table ids_;  // keyed by the file's spelling
   modelling::model options_;
-  std::vector<u32> shared_;  // added tokens that are the model's too
+  std::vector<u32> shared_;  // added tokens that the model also has
 };
 
 }  // namespace cke::io::detail

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hf_steps.hpp: the sections normalizer, pre_tokenizer and decoder of a tokenizer.json into the steps of a recipe.
+// hf_steps.hpp: converts normalizer, pre_tokenizer and decoder of a tokenizer.json into the steps of a recipe.
 #pragma once
 
 #include <string>
@@ -91,7 +91,7 @@ inline cutting::behavior hf_behavior(const json_node& node, bool optional = fals
   node.unsupported("Isolated, Removed, MergedWithPrevious, MergedWithNext or Contiguous");
 }
 
-// Where a Metaspace puts its mark; `add_prefix_space` is how older files say it.
+// Where a Metaspace puts its mark; older files use `add_prefix_space`.
 inline cutting::prefix hf_prefix(const json_node& step) {
   const json_node scheme = step["prepend_scheme"];
   const bool wanted = step["add_prefix_space"].flag(true);
@@ -174,7 +174,7 @@ inline decoding::step hf_decoder(const json_node& step) {
   type.unsupported("a decoder that cke knows");
 }
 
-// All but the model.
+// All steps except the model.
 inline text_recipe hf_recipe(const json_node& root, const std::string& file) {
   text_recipe recipe;
   for (const json_node& step : hf_steps(root["normalizer"], "normalizers")) recipe.normalizers.push_back(hf_normalizer(step, file));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// hf_tokenizer.hpp: Hugging Face's tokenizer.json and tokenizer_config.json into a vocabulary.
+// hf_tokenizer.hpp: reads Hugging Face's tokenizer.json and tokenizer_config.json into a vocabulary.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -54,7 +54,7 @@ class hf_tokenizer_reader {
     }
   }
 
-  // Processors follow one another: each puts its tokens around those of the one before.
+  // Each processor puts its tokens around those of the one before.
   void read_post_processor(const json_node& node) {
     for (const json_node& step : hf_steps(node, "processors")) {
       const json_node type = step["type"];
@@ -64,7 +64,7 @@ class hf_tokenizer_reader {
       } else if (type.is("BertProcessing") || type.is("RobertaProcessing")) {
         step.only({"sep", "cls", "trim_offsets", "add_prefix_space"});
         before = {processed_id(step["cls"])}, after = {processed_id(step["sep"])};
-      } else if (!type.is("ByteLevel")) {  // offsets only
+      } else if (!type.is("ByteLevel")) {  // ByteLevel only changes offsets
         type.unsupported("a post-processor that cke knows");
       }
       out_.before.insert(out_.before.begin(), before.begin(), before.end());
@@ -96,7 +96,7 @@ class hf_tokenizer_reader {
   }
 
   void read_config(const json_node& config, const hf_model& model) {
-    // As transformers does: either key replaces what the post-processor adds.
+    // As in transformers, either key overrides what the post-processor adds.
     const json_node add_bos = config["add_bos_token"], add_eos = config["add_eos_token"];
     const auto& keys = config.object();
     const bool replaces = keys.contains("add_bos_token") || keys.contains("add_eos_token");
@@ -105,7 +105,7 @@ class hf_tokenizer_reader {
       const json_node node = config[key];
       if (node.null()) return;
       const u32 named = model.find(node.raw().is_object() ? node["content"] : node);
-      // The post-processor may add another token than the one that begins or ends a text.
+      // The post-processor may add another token than bos or eos.
       if (added && named != id) around.push_back(id), added = false;
       id = named;
     };
@@ -135,9 +135,8 @@ class hf_tokenizer_reader {
 
 }  // namespace detail
 
-// tokenizer.json and, where it is not empty, tokenizer_config.json. Throws Error{malformed} or
-// Error{unsupported} with the key and its value: what is not understood is never passed over.
-// Truncation and padding do not apply here.
+// Reads tokenizer.json and, if not empty, tokenizer_config.json. Throws Error{malformed} or Error{unsupported} with the
+// key and its value; nothing that cke does not understand is ignored. Truncation and padding do not apply.
 inline vocabulary parse_hf_tokenizer(std::string_view tokenizer_json,
                                      std::string_view tokenizer_config_json = {},
                                      const std::string& file = "tokenizer.json",
@@ -145,8 +144,7 @@ inline vocabulary parse_hf_tokenizer(std::string_view tokenizer_json,
   return detail::hf_tokenizer_reader(file, config_file).read(tokenizer_json, tokenizer_config_json);
 }
 
-// The tokenizer of a Hugging Face directory; a chat_template.jinja there wins. Throws also
-// Error{file}.
+// Reads a Hugging Face directory's tokenizer; its chat_template.jinja takes precedence. Throws Error{file} too.
 inline vocabulary read_hf_tokenizer(const hf_files& files) {
   const mapped_file map(files.path("tokenizer.json"));
   const std::string_view text(reinterpret_cast<const char*>(map.bytes().data()),

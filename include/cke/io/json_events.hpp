@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// json_events.hpp: an untrusted JSON object as a stream of checked events; nothing is kept of it.
+// json_events.hpp: parses an untrusted JSON object into a stream of checked events; builds no tree.
 #pragma once
 
 #include <algorithm>
@@ -13,9 +13,9 @@
 
 namespace cke::io {
 
-// A reader derives from this and overrides the events that its format has; all others are errors.
-// Depth, document size and keys per object are bounded, and a repeated key is an error: memory
-// stays in proportion to the text, and no two readers can disagree on what the text says.
+// A reader derives from this and overrides the events of its format; all others are errors. Depth, document size and
+// keys per object are bounded, which bounds memory by the size of the text. A repeated key is an error, so that no two
+// readers can disagree on its value.
 class json_events : public nlohmann::json_sax<nlohmann::json> {
  public:
   static constexpr std::size_t max_bytes = 100'000'000;  // safetensors' limit for its header
@@ -23,7 +23,7 @@ class json_events : public nlohmann::json_sax<nlohmann::json> {
 
   explicit json_events(std::string file) : file_(std::move(file)) {}
 
-  // Throws Error{errc::malformed} at the first byte or event that is not as expected.
+  // Throws Error{errc::malformed} at the first unexpected byte or event.
   void read(std::string_view text) {
     if (text.size() > max_bytes)
       fail("at most " + std::to_string(max_bytes) + " bytes of JSON", std::to_string(text.size()));
@@ -64,13 +64,13 @@ class json_events : public nlohmann::json_sax<nlohmann::json> {
   }
 
  protected:
-  // An object (else: an array) starts here; is that right? Not asked about the outermost object.
+  // Whether an object (else: an array) may start here. Not called for the outermost object.
   virtual bool opens(bool object) = 0;
-  // What opens() admitted has ended; depth and keys are as they were then.
+  // Called when what opens() admitted has ended; depth and keys are again those from before it.
   virtual void closed() {}
 
-  // How many objects and arrays lie around the present value, and its key in the i-th of them
-  // (empty in an array), outermost first.
+  // The number of objects and arrays around the current value, and its key in the i-th of them from outside ("" in
+  // arrays).
   std::size_t depth() const { return open_.size(); }
   const std::string& key_at(std::size_t i) const { return open_[i].key; }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// json_node.hpp: a JSON value that knows where it stands, so that every message can name its key.
+// json_node.hpp: a JSON value with its path, so that every error message can name the key.
 #pragma once
 
 #include <algorithm>
@@ -22,14 +22,14 @@ class json_node {
   json_node(const json& value, std::string file, std::string path)
       : value_(&value), file_(std::move(file)), path_(std::move(path)) {}
 
-  // The member, or null where there is none.
+  // The member, or null if there is none.
   json_node operator[](const char* key) const {
     static const json absent;
     const auto at = value_->is_object() ? value_->find(key) : value_->end();
     return {value_->is_object() && at != value_->end() ? *at : absent, file_,
             path_.empty() ? key : path_ + "." + key};
   }
-  // The item; the value is an array that has it.
+  // Item i; the value must be an array with such an item.
   json_node operator[](std::size_t i) const {
     return {(*value_)[i], file_, path_ + "[" + std::to_string(i) + "]"};
   }
@@ -70,7 +70,7 @@ class json_node {
     return (*this)[key].array();
   }
 
-  // What cke does not know could change the result, so it is never passed over.
+  // Refuses unknown keys, because they could change the result.
   void only(std::initializer_list<std::string_view> keys) const {
     for (const auto& [key, value] : object())
       if (key != "type" && std::ranges::find(keys, key) == keys.end())
@@ -88,7 +88,7 @@ class json_node {
   }
 
  private:
-  // Never a nested dump: the file may nest deeper than the stack.
+  // Never dumps nested values: the file may nest deeper than the stack allows.
   std::string shown() const {
     if (value_->is_string()) return value_->get<std::string>();
     if (value_->is_object() && value_->contains("type") && (*value_)["type"].is_string())

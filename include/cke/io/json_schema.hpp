@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// json_schema.hpp: a JSON Schema as a grammar of the documents that it allows.
+// json_schema.hpp: converts a JSON Schema into a grammar of the documents that it allows.
 #pragma once
 
 #include <cmath>
@@ -14,23 +14,22 @@
 CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 
-// Rules of GBNF for one schema or several, to be put together with others. What it writes may
-// allow less than a schema does: properties that are not listed only where additionalProperties
-// speaks of them, in their order, and numbers of at most 16 digits.
+// GBNF rules for one or more schemas, to be combined with others. They may allow less than the schema: unlisted
+// properties only if additionalProperties mentions them, properties in the listed order, numbers of at most 16 digits.
 class json_schema_rules : json_schema_reader {
  public:
   using json_schema_reader::json;
-  // `file`: for messages.
+  // `file` is for messages.
   explicit json_schema_rules(const std::string& file) : json_schema_reader(file), rules_(file) {}
 
-  // What a document of the schema is called in the rules. `path`: for messages. Throws Error naming
-  // the keyword for what a grammar cannot say. `root`: what the schema is part of; it outlives this.
+  // Returns a GBNF item that matches the schema's documents. `path` is for messages. `root`: the document that contains
+  // the schema; it must outlive this object. Throws Error naming a keyword that a grammar cannot express.
   std::string item(const json& schema, const std::string& path) { return item(schema, path, schema); }
   std::string item(const json& schema, const std::string& path, const json& root) {
     root_ = &root;
     return value(schema, path, 0);
   }
-  // White space that may be anywhere between the parts of a document.
+  // The rule for white space, which may separate any two parts of a document.
   std::string blank() { return rules_.shared("ws"); }
   const std::string& rules() const { return rules_.text(); }
 
@@ -38,7 +37,7 @@ class json_schema_rules : json_schema_reader {
   static constexpr u32 max_depth = 64;
 
   // ---- schemas --------------------------------------------------------------------------------------
-  // A single item.
+  // Returns an expression that is a single GBNF item.
   std::string value(const json& s, const std::string& path, u32 depth) {
     if (depth > max_depth) refuse(path, "at most 64 schemas in each other", "more");
     if (s.is_boolean()) {
@@ -111,7 +110,7 @@ class json_schema_rules : json_schema_reader {
       if (most != ~u32{0}) times += std::to_string(most);
       return rules_.add(R"("\"" )" + rules_.shared("char") + times + R"(} "\"")");
     }
-    // Other formats are notes, as JSON Schema has it.
+    // JSON Schema treats other formats as annotations.
     const json* f = find(s, "format");
     const std::string format = f && f->is_string() ? f->get<std::string>() : std::string();
     if (format == "date" || format == "time" || format == "uuid") return rules_.add(R"("\"" )" + rules_.shared(format) + R"( "\"")");
@@ -154,7 +153,7 @@ class json_schema_rules : json_schema_reader {
     for (const json& one : *prefix) first.push_back(value(one, path + ".prefixItems[" + std::to_string(first.size()) + ']', depth + 1));
     std::string other;
     if (most > first.size()) other = items ? value(*items, path + ".items", depth + 1) : rules_.shared("value");
-    // From the last to the first: what follows so many items.
+    // From the last item to the first: `rest` is what may follow the items so far.
     std::string rest;
     const auto n = static_cast<u32>(first.size());
     if (!other.empty()) {
@@ -201,14 +200,14 @@ class json_schema_rules : json_schema_reader {
         add(key, other_schema, other_path, true);
       }
     }
-    // Where properties are listed, others come only where the schema speaks of them.
+    // If properties are listed, others are allowed only if the schema mentions them.
     std::string tail_first, tail_more;
     if (others ? *others != false : properties->empty()) {
       const std::string other = rules_.add(other_name(names) + R"( ":" ws )" + value(other_schema, other_path, depth + 1) + " ws");
       tail_more = rules_.add(R"(("," ws )" + other + ")*");
       tail_first = '(' + other + ' ' + tail_more + ")?";
     }
-    // From the last to the first: what follows where none came so far, and where one did.
+    // From the last member to the first: what may follow if no member came before, and if one did.
     for (std::size_t i = members.size(); i-- > 0;) {
       const auto& [member, needed] = members[i];
       const std::string after = tail_more.empty() ? "" : ' ' + tail_more;
@@ -220,7 +219,7 @@ class json_schema_rules : json_schema_reader {
     }
     return rules_.add(R"("{" ws )" + (tail_first.empty() ? "" : tail_first + ' ') + R"("}")");
   }
-  // A key that is none of `names`: it leaves them at some character, or ends before or behind one.
+  // A key that is none of `names`: it differs at some character, or is a proper prefix or an extension of a name.
   std::string other_name(const std::vector<std::string>& names) {
     if (names.empty()) return rules_.shared("string");
     return R"("\"" )" + unlike(names) + R"( "\"")";
@@ -249,7 +248,7 @@ class json_schema_rules : json_schema_reader {
   std::map<const json*, std::string> references_;
 };
 
-// The grammar of one schema's documents.
+// Returns the grammar of one schema's documents.
 inline std::string json_schema_gbnf(const nlohmann::ordered_json& schema, const std::string& file) {
   json_schema_rules rules(file);
   const std::string root = rules.item(schema, "schema");

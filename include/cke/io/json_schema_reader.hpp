@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// json_schema_reader.hpp: what a JSON Schema says, keyword by keyword, and refusals of what a grammar cannot say.
+// json_schema_reader.hpp: reads the keywords of a JSON Schema, and refuses what a grammar cannot express.
 #pragma once
 
 #include <algorithm>
@@ -14,11 +14,11 @@
 CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 
-// The base of those who write something for each keyword (json_schema.hpp).
+// Base class of the schema converters (json_schema.hpp).
 class json_schema_reader {
  public:
   using json = nlohmann::ordered_json;
-  // `file`: for messages, as `path` is below.
+  // `file` is for messages, and so is `path` below.
   explicit json_schema_reader(const std::string& file) : file_(file) {}
 
  protected:
@@ -26,7 +26,7 @@ class json_schema_reader {
     throw Error(errc::unsupported, file_, path, expected, found);
   }
   void need_known(const json& s, const std::string& path) const {
-    // What limits nothing, or nothing that JSON has.
+    // Keywords that do not restrict JSON documents.
     static constexpr std::string_view notes[] = {"title", "description", "default", "example", "examples", "$schema", "$id", "$comment", "$defs", "definitions",
                                                  "deprecated", "readOnly", "writeOnly", "discriminator", "contentEncoding", "contentMediaType", "format"};
     static constexpr std::string_view known[] = {"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", "properties", "required", "additionalProperties",
@@ -71,7 +71,7 @@ class json_schema_reader {
     if (all.empty()) throw Error(errc::malformed, file_, path + ".type", "the name of a type, or several", t->dump());
     return all;
   }
-  // The type that the limits of a schema without one are about.
+  // For a schema without `type`: the type that its other keywords imply.
   std::string implied(const json& s) const {
     const auto any = [&](std::initializer_list<const char*> keys) { return std::ranges::any_of(keys, [&](const char* k) { return s.contains(k); }); };
     if (any({"properties", "required", "additionalProperties"})) return "object";
@@ -94,7 +94,7 @@ class json_schema_reader {
     if (type == "number") return v.is_number();
     return type == v.type_name();
   }
-  // No document fits both, as far as types, constants and properties that tell them apart show.
+  // Whether no document fits both, as far as types, constants and discriminating properties show.
   bool apart(const json& a, const json& b, const std::string& path, u32 depth) const {
     if (depth > 8 || !a.is_object() || !b.is_object()) return false;
     if (const json* r = find(a, "$ref")) return apart(target(*r, path), b, path, depth + 1);
@@ -120,7 +120,7 @@ class json_schema_reader {
     return list && contains(*list, name);
   }
 
-  const json* root_ = nullptr;  // where references lead
+  const json* root_ = nullptr;  // document that references resolve in
   const std::string file_;
 };
 

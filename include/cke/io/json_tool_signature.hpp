@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// json_tool_signature.hpp: of a function's JSON Schema, which kinds of value each of its parameters may have.
+// json_tool_signature.hpp: reads from a function's JSON Schema which kinds of JSON value each parameter accepts.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -25,7 +25,7 @@ inline u8 kinds_of_value(const nlohmann::ordered_json& v) {
 
 }  // namespace detail
 
-// What may fit a schema, as json_kinds; any where it does not say. `root`: where its references lead.
+// The kinds that may fit a schema, as json_kinds; any if it does not say. `root`: the document that $ref refers to.
 inline u8 kinds_of_schema(const nlohmann::ordered_json& schema, const nlohmann::ordered_json& root, u32 depth = 0) {
   using namespace json_kinds;
   if (!schema.is_object() || depth > 16) return any;
@@ -59,7 +59,7 @@ inline u8 kinds_of_schema(const nlohmann::ordered_json& schema, const nlohmann::
   return common ? common : any;
 }
 
-// Of OpenAI's form of a function: `name`, and perhaps `parameters`.
+// Reads OpenAI's description of a function: `name`, and optionally `parameters`.
 inline tool_signature read_tool_signature(const nlohmann::ordered_json& function) {
   tool_signature tool{.name = function["name"].get<std::string>()};
   const auto schema = function.find("parameters");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// json_value.hpp: JSON, such as messages and tools, as the values that a chat template works with.
+// json_value.hpp: reads JSON, such as messages and tools, into the values of a chat template.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -64,7 +64,7 @@ class json_value_reader final : public nlohmann::json_sax<nlohmann::json> {
     throw Error(errc::malformed, file_, {}, expected, found);
   }
   bool open(bool object) {
-    constexpr u32 most = 60;  // a template may put it into values of its own
+    constexpr u32 most = 60;  // a template may nest it further in its own values
     if (open_.size() == most) fail("at most 60 levels of nesting", "more");
     open_.push_back({object, {}, {}});
     return true;
@@ -82,8 +82,8 @@ class json_value_reader final : public nlohmann::json_sax<nlohmann::json> {
 
 }  // namespace detail
 
-// All of its text is data. Of two values of one key the second counts, as in Python. Throws
-// Error{malformed}, naming `file`, also for integers beyond 64 bits.
+// All text is marked as data, not the template's own. Of repeated keys the last counts, as in Python. Throws
+// Error{malformed}, naming `file`, for bad JSON and for integers beyond 64 bits.
 inline jinja::value read_json_value(std::string_view text, const std::string& file) {
   detail::json_value_reader reader(file);
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// mapped_file.hpp: a file as read-only memory.
+// mapped_file.hpp: maps a file into read-only memory.
 #pragma once
 
 #include <fcntl.h>
@@ -20,15 +20,14 @@
 CKE_COLD_BEGIN
 namespace cke::io {
 
-// The bytes of a regular, non-empty file, mapped privately and released with the object.
-// The mapping is as long as the file was when it was opened. A file that another process shortens
-// later raises SIGBUS when a lost page is touched: do not overwrite a file in place while it is in
-// use.
+// The bytes of a regular, non-empty file, mapped privately and released with the object. The mapping has the file's
+// length at opening. If another process shortens the file later, touching a lost page raises SIGBUS: do not overwrite a
+// file in place while it is in use.
 class mapped_file {
  public:
-  // Throws Error{errc::file} when the path is missing, not readable, not a regular file, or empty.
+  // Throws Error{errc::file} if the path is missing, not readable, not a regular file, or empty.
   explicit mapped_file(std::string path) : name_(std::move(path)) {
-    // O_NONBLOCK: opening a pipe without a writer must be an error, not a hang.
+    // O_NONBLOCK makes opening a pipe without a writer an error instead of a hang.
     const int fd = ::open(name_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) fail("a readable file", std::strerror(errno));
     const descriptor closer{fd};
@@ -43,12 +42,12 @@ class mapped_file {
     bytes_ = {static_cast<const std::byte*>(at), size};
   }
 
-  // Whoever lends bytes may want to hear which of them were copied, from any thread.
+  // The owner of lent bytes may be told, from any thread, which of them have been copied.
   struct lender {
     void (*copied)(void* user, const void* data, std::uint64_t bytes);
     void* user;
   };
-  // Bytes in memory under the name of a file. They stay the caller's.
+  // Bytes in memory under the name of a file. The caller keeps owning them.
   mapped_file(std::string name, std::span<const std::byte> lent, lender by = {})
       : name_(std::move(name)), bytes_(lent), lent_(true), by_(by) {}
 
@@ -68,8 +67,8 @@ class mapped_file {
   std::span<const std::byte> bytes() const { return bytes_; }
   const std::string& name() const { return name_; }
 
-  // Gives back the memory of the pages that lie wholly inside a part of bytes(): for a loader that
-  // has copied them elsewhere. Reading them again is allowed and reads the file again. Of lent bytes the lender is told.
+  // Releases the pages that lie wholly inside a part of bytes(), after a loader has copied it elsewhere. Reading them
+  // again is allowed and reads the file again. For lent bytes this only notifies the owner.
   void drop(std::span<const std::byte> part) const {
     if (by_.copied) by_.copied(by_.user, part.data(), part.size());
     const u64 offset = reinterpret_cast<std::uintptr_t>(part.data()) - reinterpret_cast<std::uintptr_t>(bytes_.data());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// new_file.hpp: a file that appears under its name when it is complete, or not at all.
+// new_file.hpp: a file that appears under its name only once it is complete.
 #pragma once
 
 #include <fcntl.h>
@@ -19,13 +19,13 @@
 CKE_COLD_BEGIN
 namespace cke::io {
 
-// Written beside its place under another name, which goes with the object. Throws Error{file}: something has the
-// name already, unless it may be replaced, the folder is not there or cannot be written to, the disk is full.
+// Writes to a temporary name in the same folder; the destructor removes an uncommitted file. Throws Error{file} if the
+// name exists and may not be replaced, the folder is missing or not writable, or the disk is full.
 class new_file {
  public:
   enum class existing : u8 { kept, replaced };
 
-  // Asks for room for all `size` bytes at once, so that a disk that lacks it is found full before the work.
+  // Reserves all `size` bytes, so that a full disk is detected before the work.
   new_file(std::string path, u64 size, existing old = existing::kept)
       : path_(std::move(path)), partial_(concat({path_, ".partial-", static_cast<u64>(::getpid())})), old_(old) {
     struct stat st{};
@@ -50,13 +50,13 @@ class new_file {
     }
   }
 
-  // Gives the file its name, once its bytes are on the disk.
+  // Renames the file to its final name after its bytes have reached the disk.
   void commit() {
     if (::fsync(fd_) != 0) abandon(errno);
     if (old_ == existing::replaced) {
       if (::rename(partial_.c_str(), path_.c_str()) != 0) abandon(errno);
     } else if (::renameat2(AT_FDCWD, partial_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0) {
-      // Not every file system can refuse to replace.
+      // Not every file system supports a rename that refuses to replace.
       if (errno != EINVAL || ::access(path_.c_str(), F_OK) == 0) abandon(errno == EINVAL ? EEXIST : errno);
       if (::rename(partial_.c_str(), path_.c_str()) != 0) abandon(errno);
     }
@@ -72,7 +72,7 @@ class new_file {
     close();
     fail("a file that can be written", std::strerror(why));
   }
-  // So that the name is on the disk too. Not every file system can do it.
+  // Makes the name durable too. Not every file system supports this.
   void sync_folder() const {
     const std::size_t slash = path_.rfind('/');
     const std::string folder = slash == path_.npos ? "." : path_.substr(0, slash + 1);

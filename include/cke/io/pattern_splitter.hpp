@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// pattern_splitter.hpp: tokenizers with regular expressions, through PCRE2, or with steps of their own. Programs that include it link pcre2-8.
+// pattern_splitter.hpp: splits text by regular expressions of PCRE2, and runs recipes. Users of it link pcre2-8.
 #pragma once
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -17,24 +17,24 @@
 CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 
-// One regular expression.
+// One compiled regular expression.
 class pattern final : public matcher {
  public:
-  // Throws Error{unsupported} for what is no regular expression.
+  // Throws Error{unsupported} if the text is not a regular expression that cke supports.
   pattern(std::string_view text, const std::string& file) {
     const std::string spelled = in_pcre(text, file);
     int error = 0;
     PCRE2_SIZE at = 0;
-    // Patterns are a file's: none may read beyond a character (\C) or call out.
+    // Patterns come from a file: they may neither match part of a character (\C) nor call out.
     constexpr std::uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
     code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(spelled.data()), spelled.size(), options, &error, &at, nullptr));
     if (!code_) throw Error(errc::unsupported, file, "tokenizer pattern", "a regular expression", text);
-    pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // without it matches are slower, not others
+    pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // JIT only affects speed; without it PCRE2 interprets
   }
 
-  // Throws Error{unsupported} where the pattern takes more than PCRE2's bounds of steps and memory.
+  // Throws Error{unsupported} if the match exceeds PCRE2's limits on steps or memory.
   void each(std::string_view text, function_ref<void(std::size_t, std::size_t)> found) const override {
-    // Serves every pattern of a thread: the match is read before anyone else may look for the next.
+    // Shared by all patterns of a thread, since each result is read before the next match starts.
     static thread_local const std::unique_ptr<pcre2_match_data, releaser> match(pcre2_match_data_create(1, nullptr));
     const auto* subject = reinterpret_cast<PCRE2_SPTR>(text.data());
     for (std::size_t at = 0; at <= text.size();) {
@@ -54,7 +54,8 @@ class pattern final : public matcher {
     void operator()(pcre2_match_data* p) const { pcre2_match_data_free(p); }
   };
 
-  // Of \p{Han}: a name longer than those of categories. To PCRE2 it would also mean what scripts share.
+  // The name in \p{Han}, if longer than a category's. PCRE2's \p{Han} would include characters that several scripts
+  // share.
   static std::string_view script_name(std::string_view at) {
     const bool property = at.size() > 2 && (at[1] == 'p' || at[1] == 'P') && at[2] == '{';
     const std::string_view name = property ? at.substr(3, std::min(at.find('}'), at.size()) - 3) : std::string_view{};
@@ -62,12 +63,13 @@ class pattern final : public matcher {
     return name.size() > 2 && letters && name != "Any" ? name : std::string_view{};
   }
 
-  // The dialect of Oniguruma, which tokenizers uses: white space is Unicode's, a script is its own characters, and
-  // [a&&[^b]] is a without b. Other sets of sets are refused, and so is \\h, a digit there and a space here.
+  // Translates from Oniguruma, the dialect of tokenizers: white space is Unicode's, a script is its own characters
+  // only, and [a&&[^b]] is a without b. Other nested sets are refused, and so is \\h, which is a hex digit there and a
+  // space in PCRE2.
   static std::string in_pcre(std::string_view pattern, const std::string& file) {
     static constexpr std::string_view space = "\\t-\\r\\x{85}\\p{Z}";
     std::string out;
-    std::size_t opened = std::string::npos;  // where the class that is being read begins in `out`
+    std::size_t opened = std::string::npos;  // index in `out` where the current character class starts
     for (std::size_t i = 0; i < pattern.size(); ++i) {
       const bool in_class = opened != std::string::npos;
       const std::string_view left = pattern.substr(i);
@@ -131,7 +133,7 @@ class pattern_splitter final : public splitter {
   std::vector<compiled> rules_;
 };
 
-// A vocabulary that cuts text by its own patterns, or works by its own steps, where it has some.
+// Attaches the splitter or the pipeline that the vocabulary's patterns or recipe need, if any.
 inline vocabulary with_patterns(vocabulary v, const std::string& file) {
   if (v.pre == pre_tokenizer::patterns) v.cuts = std::make_shared<pattern_splitter>(v.patterns, file);
   if (!v.recipe) return v;

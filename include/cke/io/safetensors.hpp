@@ -19,7 +19,7 @@ namespace cke::io {
 
 static_assert(std::endian::native == std::endian::little, "cke: safetensors: little endian only");
 
-// The dtypes of the format, and ours where there is one.
+// The format's dtypes, and the cke dtype of each, if there is one.
 struct safetensors_dtype {
   std::string_view name;
   u32 bits;
@@ -117,8 +117,8 @@ class safetensors_header final : public json_events {
   std::optional<tensor_shape> shape_, offsets_;
 };
 
-// The tensors of one file, checked completely: the header's JSON, every dtype, shape and size, and
-// that the tensors cover the data exactly, without overlap or hole. Throws Error{errc::malformed}.
+// The tensors of one file. Checks the header's JSON, each dtype, shape and size, and that the tensors cover the data
+// without overlap or gap. Throws Error{errc::malformed}.
 inline std::vector<tensor_ref> safetensors_list(const std::shared_ptr<const mapped_file>& file) {
   const std::string& name = file->name();
   const std::span<const std::byte> bytes = file->bytes();
@@ -164,7 +164,7 @@ inline std::vector<tensor_ref> safetensors_list(const std::shared_ptr<const mapp
 
 }  // namespace detail
 
-// Reads bytes in memory, which must outlive the result; `name` stands for the file in errors.
+// Reads bytes in memory, which must outlive the result; errors call them `name`.
 inline tensor_index parse_safetensors(std::span<const std::byte> bytes, const std::string& name) {
   return tensor_index(detail::safetensors_list(std::make_shared<const mapped_file>(name, bytes)));
 }

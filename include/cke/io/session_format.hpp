@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// session_format.hpp: what a sequence knows, as a file: a header, its ids, its logits, both parts of its pages, a checksum.
+// session_format.hpp: the file format of a saved session: header, ids, logits, pages, checksum.
 #pragma once
 
 #include <cstring>
@@ -15,23 +15,23 @@
 CKE_COMPILED_ONCE
 namespace cke::io {
 
-// The first 128 bytes; little-endian, as this machine is. Then u32 ids, f32 logits, of all pages what lasts, of the last
-// ones what passes, and the XXH64 of everything before it.
+// The first 128 bytes, little-endian. Then u32 ids, f32 logits, the persistent part of all pages, the transient part of
+// the last ones, and the XXH64 of everything before it.
 struct session_header {
-  static constexpr u32 current = 2;  // changes with whatever the bytes of a page mean
+  static constexpr u32 current = 2;  // increment when the meaning of a page's bytes changes
 
   char magic[8] = {'C', 'K', 'E', '-', 'S', 'E', 'S', 'S'};
   u32 version = current;
-  u32 kv_type{};                   // GGUF's number
-  u64 program{}, weights{};        // checksums of what the model computes, and of its packed weights
-  u64 page_bytes{}, transient_bytes{};  // of the two parts of a page
-  u32 page_positions{}, pages{}, transient{};  // passing: so many of the pages, the last ones, are there with both parts
-  u32 vocab{}, ids{}, position{};  // position: how many ids the pages know; a rewind may have left some to be computed again
+  u32 kv_type{};                   // GGUF's number of the KV cache's format
+  u64 program{}, weights{};        // checksums of the model's program and of its packed weights
+  u64 page_bytes{}, transient_bytes{};  // bytes of a page's persistent and transient part
+  u32 page_positions{}, pages{}, transient{};  // transient: the number of last pages that are stored with both parts
+  u32 vocab{}, ids{}, position{};  // position: ids computed into pages; a rewind may have left the rest to recompute
   u32 reserved[12]{};
-  u64 checksum{};                  // of the bytes before it
+  u64 checksum{};                  // of the header's bytes before it
 
   u64 own_checksum() const { return xxh64::of(std::as_bytes(std::span(this, 1)).first(sizeof *this - sizeof checksum)); }
-  // Of the file; false where it is beyond 64 bits.
+  // The size of the whole file; false if it exceeds 64 bits.
   bool file_bytes(u64& bytes) const {
     u64 more;
     return checked_mul(page_bytes, pages, bytes) && checked_mul(transient_bytes, transient, more) && checked_add(bytes, more, bytes) &&
@@ -40,7 +40,7 @@ struct session_header {
 };
 static_assert(sizeof(session_header) == 128);
 
-// Writes a session's file, under its name once it is complete; a file of that name is replaced. Throws Error{file}.
+// Writes a session's file; it appears under its name, replacing an older one, only once complete. Throws Error{file}.
 class session_writer {
  public:
   session_writer(const std::string& path, session_header h) : file_(path, size_of(h), new_file::existing::replaced) {
@@ -66,7 +66,7 @@ class session_writer {
   xxh64 sum_;
 };
 
-// A session's file, checked from the first byte to the last before anything of it is used.
+// Reads a session's file, and checks all of it before any of it is used.
 class session_file {
  public:
   // Throws Error: file, malformed.
@@ -99,11 +99,11 @@ class session_file {
   std::span<const std::byte> logits() const {
     return map_.bytes().subspan(sizeof header_ + u64{header_.ids} * sizeof(u32), u64{header_.vocab} * sizeof(float));
   }
-  // What lasts of page i.
+  // The persistent part of page i.
   std::span<const std::byte> page(u32 i) const {
     return map_.bytes().subspan(pages_end() - (header_.pages - i) * header_.page_bytes, header_.page_bytes);
   }
-  // What passes of page i, one of the last.
+  // The transient part of page i, which must be one of the last.
   std::span<const std::byte> transient(u32 i) const {
     return map_.bytes().subspan(pages_end() + (header_.transient - (header_.pages - i)) * header_.transient_bytes, header_.transient_bytes);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tensor_index.hpp: the tensors of a checkpoint by name, whatever format they were read from.
+// tensor_index.hpp: the tensors of a checkpoint by name, from any file format.
 #pragma once
 
 #include <algorithm>
@@ -22,15 +22,15 @@ namespace cke::io {
 // One tensor inside a file. A reader has checked that shape, type and bytes agree.
 struct tensor_ref {
   std::string name;
-  dtype type = dtype::none;          // none: a type without arithmetic in cke, see `stored`
-  std::string stored;                // the file's own name of the type, for messages
+  dtype type = dtype::none;          // none: a type that cke cannot compute with, see `stored`
+  std::string stored;                // the file's name of the type, for messages
   tensor_shape shape;
-  std::span<const std::byte> bytes;  // at any alignment; empty when a GGUF type is unknown
+  std::span<const std::byte> bytes;  // of any alignment; empty if the GGUF type is unknown
   std::shared_ptr<const mapped_file> file;
 };
 
-// Bounds what a hostile header can make us allocate; ten times the largest mixture of experts. In
-// safetensors, json_events::max_keys does the same.
+// Bounds the memory that a hostile header can make us allocate; ten times the count of the largest mixture of experts.
+// For safetensors, json_events::max_keys does the same.
 inline constexpr u64 max_tensors = u64{1} << 20;
 
 // An immutable list of tensors, sorted by name; they keep their files mapped.
@@ -38,7 +38,7 @@ class tensor_index {
  public:
   tensor_index() = default;
 
-  // Throws Error{errc::malformed} when two tensors have the same name.
+  // Throws Error{errc::malformed} if two tensors have the same name.
   explicit tensor_index(std::vector<tensor_ref> tensors) {
     tensors_.reserve(tensors.size());
     for (const u32 i : sorted_order(tensors.size(), [&](u32 a, u32 b) {
@@ -53,7 +53,7 @@ class tensor_index {
 
   std::span<const tensor_ref> tensors() const { return tensors_; }
 
-  // nullptr when there is none.
+  // nullptr if there is none.
   CKE_OUT_OF_LINE const tensor_ref* find(std::string_view name) const {
     const auto it = std::lower_bound(
         tensors_.begin(), tensors_.end(), name,
@@ -61,8 +61,7 @@ class tensor_index {
     return it != tensors_.end() && it->name == name ? &*it : nullptr;
   }
 
-  // Gives back the memory of the pages that hold a part of a tensor's bytes, once those have been
-  // copied elsewhere. From any thread.
+  // Releases the pages that hold a part of a tensor's bytes, once they have been copied elsewhere. Thread-safe.
   void drop(const tensor_ref& t, std::span<const std::byte> part) const { t.file->drop(part); }
 
  private:

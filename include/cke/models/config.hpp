@@ -25,6 +25,7 @@ template <class Family>
 constexpr parsed_config<typename Family::config> read_config(const auto& keys, json root, naming as, rope_factors* factors) {
   using config = typename Family::config;
   static_assert(binds_each_member_once<config>(Family::keys), "cke: config: a family's keys bind every member of its config, and none twice");
+  static_assert(numbers_have_ranges(Family::keys), "cke: config: the key of a number says its range()");
   config c = defaults_of<Family>(as);
   config_reader r{root, as, factors};
   for (const config_key<config>& k : keys) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <boost/pfr/tuple_size.hpp>
+#include <initializer_list>
 #include <iterator>
 
 #include "../core/json.hpp"
@@ -122,6 +123,11 @@ template <class C> constexpr bool binds_each_member_once(const auto& keys) {
   return std::size(keys) == boost::pfr::tuple_size_v<C>;
 }
 
+constexpr bool numbers_have_ranges(const auto& keys) {
+  for (const auto& k : keys)
+    if ((k.number || k.real_number) && k.least > k.most) return false;
+  return true;
+}
 constexpr bool binds_layers(const auto& keys) {
   for (const auto& k : keys)
     if (k.layers) return true;

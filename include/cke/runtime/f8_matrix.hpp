@@ -33,7 +33,7 @@ struct f8_matrix {
   }
 };
 
-// Of a tensor of type f8_e4m3 that `from` has. Throws tensor_shape, tensor_missing, tensor_dtype.
+// A tensor of type f8_e4m3 in `from`, with its scales. Throws tensor_shape, tensor_missing, tensor_dtype.
 template <class S, class Tensor> CKE_OUT_OF_LINE f8_matrix f8_matrix_of(const S& from, std::string_view file, std::string_view name, const Tensor& t) {
   const auto blocks = [](u64 n) { return (n + f8_matrix::block - 1) / f8_matrix::block; };
   const std::string scales = f8_scales_name(name), about = concat({"tensor ", scales});

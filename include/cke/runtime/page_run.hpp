@@ -72,7 +72,7 @@ class page_run {
     while (end_ > i && end_ > first_) pool_->give_back(*pages_[--end_]);  // the last first: prefixes are worth more, so they are evicted later
     if (first_ == end_) first_ = end_ = i;
   }
-  // Of an empty run: shares the pages of `other`, a run of this pool, up to `end`.
+  // If the run is empty: shares the pages of `other`, a run of this pool, up to `end`.
   void share(const page_run& other, u32 end) {
     for (first_ = end_ = other.first_; end_ < end; ++end_) {
       pool_->share(*other.pages_[end_]);

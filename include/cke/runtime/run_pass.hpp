@@ -5,6 +5,7 @@
 #include <concepts>
 
 #include "../core/function_ref.hpp"
+#include "../graph/plan.hpp"
 #include "page_pool.hpp"
 #include "pass_part.hpp"
 #include "trace.hpp"

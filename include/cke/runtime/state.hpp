@@ -112,7 +112,7 @@ template <class P, dtype KV, class Isa> class sequence_state {
         if (known_ >= transient_.first()) transient_.remember(known_, persistent_[known_].number, nullptr);
     }
   }
-  // Of an empty sequence: takes the longest prefix of `ids`, in whole pages, that the prefix cache has, as far as it
+  // At position 0: takes the longest prefix of `ids`, in whole pages, that the prefix cache has, as far as it
   // also has the transient pages that the next position reads.
   void recall(std::span<const u32> ids) {
     make_room(static_cast<u32>(ids.size()));
@@ -122,7 +122,7 @@ template <class P, dtype KV, class Isa> class sequence_state {
     settle();
   }
 
-  // Of an empty sequence: `position` positions of these ids that were computed elsewhere. fill(transient, i, bytes)
+  // At position 0: restores `position` positions of these ids. fill(transient, i, bytes)
   // writes a part of page i; transient parts are asked for only where the next position reads them. Throws cache_full.
   template <class Fill> void restore(u32 position, const u32* ids, Fill&& fill) {
     make_room(position);

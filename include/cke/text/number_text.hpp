@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// number_text.hpp: floats as the shortest text that reads back as the same ones.
+// number_text.hpp: writes floats as the shortest text that parses back to them.
 #pragma once
 
 #include <charconv>

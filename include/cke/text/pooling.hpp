@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// pooling.hpp: the hidden states of a text's tokens as one vector, its embedding.
+// pooling.hpp: pools the hidden states of a text's tokens into one vector, its embedding.
 #pragma once
 
 #include <algorithm>
@@ -14,20 +14,19 @@
 namespace cke::text {
 
 enum class pooling : u8 {
-  last,  // the last token's: what causal models are trained for
-  mean,  // of all tokens
+  last,  // the last token's, for which causal models are trained
+  mean,  // the mean over all tokens
   cls,   // the first token's
 };
 inline constexpr std::string_view pooling_names[] = {"last", "mean", "cls"};
 
 struct embed_options {
   text::pooling pooling = text::pooling::last;
-  u32 dimensions = 0;      // only the first so many, for models that were trained for it; 0: all
-  bool normalised = true;  // of length 1
+  u32 dimensions = 0;      // truncate to this length, for models trained for it; 0: all
+  bool normalised = true;  // scale to length 1
 };
 
-// Gathers the rows of one text, in order. Sums are of double precision, so that an embedding depends on
-// nothing but its rows.
+// Collects the rows of one text, in order, and sums them in double precision.
 class pooled {
  public:
   // For `tokens` rows of `dim` numbers.
@@ -43,7 +42,7 @@ class pooled {
     return {[](void* user, u32, const float* row) { static_cast<pooled*>(user)->add(row); }, this};
   }
 
-  // Of all rows. Throws config_range where a model's numbers are no longer finite.
+  // The embedding of all rows. Throws config_range if a number is not finite.
   std::vector<float> embedding() const {
     const std::size_t kept = how_.dimensions ? std::min<std::size_t>(how_.dimensions, sum_.size()) : sum_.size();
     const double count = how_.pooling == pooling::mean ? tokens_ : 1;

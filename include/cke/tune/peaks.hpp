@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// peaks.hpp: what this machine can do at this moment: bytes read, and operations of the kernels' dots.
+// peaks.hpp: measures this machine's peaks: memory bandwidth, and the rates of the kernels' dot products.
 #pragma once
 
 #include <atomic>
@@ -12,24 +12,24 @@
 
 namespace cke::tune {
 
-// Of all threads together. An operation is a multiplication or an addition.
+// Totals over all threads. An operation is a multiplication or an addition.
 struct machine_peaks {
-  double read_gbs{};   // GB/s from memory
-  double int8_gops{};  // GOP/s of byte dots with a scale for each 32: the bound of Q8_0 and its like
-  double bf16_gops{};  // of bf16 pairs
-  double f32_gops{};   // of fused multiply-adds
+  double read_gbs{};   // GB/s read from memory
+  double int8_gops{};  // GOP/s of byte dot products with a scale per 32: the bound of Q8_0 and similar formats
+  double bf16_gops{};  // GOP/s of dot products of bf16 pairs
+  double f32_gops{};   // GOP/s of fused multiply-adds
 };
 
 namespace detail {
 
-// Loops whose data stay in registers and the nearest cache: `chains` outputs that do not wait for
-// one another, a step is 32 of k (int8), 2 (bf16) or 1 (f32). Each returns the operations it did.
+// Loops whose data stay in registers and the first-level cache. `chains` is the number of independent accumulators; a
+// step covers 32 of k (int8), 2 (bf16) or 1 (f32). Each loop returns the number of operations that it did.
 template <class Isa> struct dot_loops {
   using vf32 = simd::vf32<Isa>;
   using vi32 = simd::vi32<Isa>;
   static constexpr u32 chains = Isa::registers == 32 ? 16 : 4;
 
-  alignas(64) std::byte x[64 * 64]{};  // what a kernel broadcasts from its tile of tokens
+  alignas(64) std::byte x[64 * 64]{};  // stands for the tile of tokens that a kernel broadcasts from
 
   u64 int8(float* sink) const {
     vf32 acc[chains];
@@ -77,7 +77,7 @@ template <class Isa> struct dot_loops {
     }
     return done(acc, sink, ops * steps);
   }
-  // The compiler may not keep x in registers, nor know what a step computes.
+  // Makes the compiler reload x in each step, and hides from it what a step computes.
   static void read_again() { asm volatile("" : : : "memory"); }
   static u64 done(const vf32 (&acc)[chains], float* sink, u64 ops_of_a_lane) {
 #pragma GCC unroll 16
@@ -88,7 +88,7 @@ template <class Isa> struct dot_loops {
 
 }  // namespace detail
 
-// Reads a buffer of its own that no cache holds. Throws what arena and team throw.
+// Reads a buffer that should exceed every cache. Throws what arena and team throw.
 template <class Isa> class machine_probe {
  public:
   static constexpr u64 default_bytes = u64{256} << 20, piece = u64{1} << 20;
@@ -101,7 +101,7 @@ template <class Isa> class machine_probe {
     });
   }
 
-  // The best of some short runs of each kind: 50 to 100 ms in all.
+  // The best of a few short runs of each kind; takes 50 to 100 ms.
   machine_peaks measure() {
     machine_peaks best;
     for (u32 run = 0; run < 4; ++run) {
@@ -118,14 +118,14 @@ template <class Isa> class machine_probe {
  private:
   struct nothing {};
 
-  // 1e9 units of work a second, all threads together; work(thread, sink) says how much it did.
+  // Returns 1e9 units of work per second, over all threads; work(thread, sink) returns the units it did.
   template <class Work> double rate(Work work) {
     std::atomic<u64> units{0};
     const auto start = std::chrono::steady_clock::now();
     team_.run([&](u32 thread) noexcept {
       alignas(64) float sink[256];
       units.fetch_add(work(thread, sink), std::memory_order_relaxed);
-      asm volatile("" : : "r"(sink) : "memory");  // as if somebody read the results
+      asm volatile("" : : "r"(sink) : "memory");  // keeps the results alive
     });
     const std::chrono::duration<double, std::nano> ns = std::chrono::steady_clock::now() - start;
     return static_cast<double>(units.load()) / ns.count();
@@ -139,7 +139,7 @@ template <class Isa> class machine_probe {
     });
     return bytes;
   }
-  // Sums of whole registers: nothing but loads to wait for.
+  // Sums whole registers, so that only the loads limit the speed.
   static void read_piece(const std::byte* from, float* sink) {
     if constexpr (simd::is_scalar<Isa>) {
       const auto* words = reinterpret_cast<const u64*>(from);

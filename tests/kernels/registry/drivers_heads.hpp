@@ -116,8 +116,9 @@ inline std::vector<parity_case> attention_cases(dtype kv, std::initializer_list<
     const params full{.heads = 8, .kv_heads = 2, .head_dim = 40, .window = everything}, near{.heads = 8, .kv_heads = 2, .head_dim = 40, .window = 50, .cap = 30};
     for (const split by : {split::kv_heads, split::tiles})
       for (const params& p : {full, near}) all.push_back(attention_case(p, kv, 121, row_tokens, by, form));
-    all.push_back(attention_case(full, kv, 1100, 2, split::kv_heads, form));                                                  // runs of keys, joined
-    all.push_back(attention_case({.heads = 10, .kv_heads = 1, .head_dim = 36, .window = everything, .scale = 0.2f}, kv, 64, 1, split::kv_heads, form));  // slices of heads
+    all.push_back(attention_case(full, kv, 1100, 2, split::kv_heads, form));  // runs of keys, joined
+    const params one_key{.heads = 10, .kv_heads = 1, .head_dim = 36, .window = everything, .scale = 0.2f};
+    all.push_back(attention_case(one_key, kv, 64, 1, split::kv_heads, form));  // slices of heads
   }
   return all;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// drivers_matrices.hpp: cases of the steps that multiply by matrices, of one format or of several, and those of experts.
+// drivers_matrices.hpp: cases of the steps that multiply by matrices, of one format or several, and of experts.
 #pragma once
 
 #include "drivers_rows.hpp"
@@ -17,12 +17,13 @@ struct matrix_shapes {
   dtype second = t.second == dtype::none ? t.first : t.second, third = t.third == dtype::none ? second : t.third;
   u32 block = std::max({info(t.first).block, info(second).block, info(third).block});
   u32 cols = block == 256 ? 512 : block == 32 || needs(dtype::q8_0) ? 96 : 41;
+  float spread = block == 256 ? 0.02f : 0.1f;  // of the input: sums are of order 1 in every format, and so are their products
 
   bool needs(dtype form) const { return info(t.first).partner == form || info(second).partner == form || info(third).partner == form; }
   // The input in each form that its matrices take, that of the first first: of rows that lie in runs.
   std::vector<register_image> inputs(u32 rows, std::vector<u32> runs = {}) const {
     std::vector<register_image> all;
-    const auto numbers = random_row(u64{rows} * cols, 3, 0.1f);
+    const auto numbers = random_row(u64{rows} * cols, 3, spread);
     for (const dtype f : {t.first, second, third})
       if (const dtype form = info(f).partner; std::ranges::none_of(all, [&](const register_image& r) { return r.as == form; }))
         all.push_back({.width = cols, .as = form, .numbers = numbers, .runs = runs});

@@ -6,7 +6,7 @@
 
 namespace parity {
 
-// Rounded once more, a number that two instruction sets compute a little apart may fall on two sides: one step of its form.
+// Numbers that two instruction sets compute a little apart may be rounded to neighbours: one step of the form.
 constexpr double within_of(dtype form, double as_floats) { return form == dtype::q8_0 ? 3e-2 : form == dtype::bf16 ? 8e-3 : as_floats; }
 // Rows for which a form has room: whole blocks of q8_0.
 inline constexpr u32 odd_widths[] = {1, 7, 33, 96};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // parity.hpp: the parity test of every kernel in the registry: each instruction set against the scalar one.
 //
-// A driver makes the cases of an operation: parameters, registers, weights, state. The test runs them on the kernel of the
-// instruction set and on the scalar one, and compares all that they wrote. Unwritten numbers are NaN, and fail.
+// A driver makes the cases of an operation: parameters, registers, weights, state. The test runs them on the kernel of
+// the instruction set and on the scalar one, and compares all that they wrote. Unwritten numbers are NaN, and fail.
 #pragma once
 
 #include "cke/graph/plan.hpp"
@@ -49,7 +49,7 @@ struct parity_case {
   kv_place kv{};
   u32 cut{};                     // work::cut
   std::vector<float> cos{}, sin{};   // [position][dims / 2]
-  std::vector<float> (*stored)(const parity_case&, const work&) = nullptr;  // what the step left elsewhere than in its outputs
+  std::vector<float> (*stored)(const parity_case&, const work&) = nullptr;  // what it left elsewhere than in its outputs
 };
 
 using lines = std::vector<cache_line>;
@@ -192,7 +192,8 @@ template <class Entry> struct parity {
     for (std::size_t i = 0; i < got.size(); ++i) {
       CAPTURE(i);  // which output
       const u64 width = i < c.out.size() ? c.out[i].width : 0;
-      if constexpr (std::is_same_v<isa, cke::isa::scalar>) CHECK(distance(want[i], want[i], width) <= 0);  // no NaN: all is written
+      // No NaN: the scalar kernel has written everything.
+      if constexpr (std::is_same_v<isa, cke::isa::scalar>) CHECK(distance(want[i], want[i], width) <= 0);
       else if (c.within == 0) CHECK(same_bits(got[i], want[i], width));
       else CHECK(distance(got[i], want[i], width) <= c.within);
     }
@@ -214,7 +215,7 @@ template <class Form, activation A> void test_form() {
   else registry::for_each_isa_of<Form>([]<class Entry>(boost::hana::basic_type<Entry>) { (void)sizeof(parity<Entry>); });
 }
 
-// All kernels of a part: each activation where that is all that a kernel does, one of them behind a matrix of each format.
+// All kernels of a part. Kernels of floats run with every activation, those of other matrices with one of them.
 template <part P> void tests_of<P>::run() {
   registry::for_each_form([]<class Form>(boost::hana::basic_type<Form>) {
     if constexpr (part_of(Form::op, Form::types) == P) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// checked_memory.cuh: a device's memory on the host: what was allocated, and what is known of each word of it.
+// checked_memory.cuh: a device's memory, emulated on the host: its allocations, and the state of each word in them.
 #pragma once
 
 #include <map>
@@ -21,11 +21,11 @@ class checked_memory {
     u64 offset;
   };
 
-  // ---- as the host sees it, between launches
+  // ---- for the host, between launches
 
   std::byte* allocate(u64 bytes) {
     auto part = std::make_unique<std::byte[]>(bytes);
-    std::memset(part.get(), 0xff, bytes);  // NaN
+    std::memset(part.get(), 0xff, bytes);  // poison: NaN
     std::byte* const at = part.get();
     parts_.emplace(at, allocation{std::move(part), bytes, shadow(bytes)});
     return at;
@@ -50,7 +50,7 @@ class checked_memory {
     target->known.copy(to_offset, source->known, from_offset, bytes);
   }
 
-  // ---- as device code sees it
+  // ---- for device code
 
   found find(const void* p, u64 bytes) {
     const auto* const at = static_cast<const std::byte*>(p);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// emulated.cuh: a device that is the host: the same launches, fiber by fiber, with every access checked.
+// emulated.cuh: a device emulated on the host: it runs the same launches as fibers and checks every access.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace cke::cuda {
 
-// Which order things happen in, how many blocks live at once, and in clusters of how many, and what goes wrong; every new device takes them as they are then.
+// Seed of the scheduler, co-resident blocks, cluster size, injected faults. A new device copies the current values.
 inline u64 emulation_seed = 0;
 inline u32 emulation_blocks = 4, emulation_cluster = 1;
 inline host_run::faults emulation_faults{};
@@ -35,7 +35,7 @@ template <class Arch> class emulated {
     if (recording_) recording_->push_back(run);
     else run();
   }
-  // Words that the host and a launch share, zeros.
+  // Zeroed words that the host and a launch share.
   u32* host_words(u32 count) {
     std::byte* const p = allocate(u64{count} * sizeof(u32));
     const std::vector<u32> zeros(count);
@@ -44,16 +44,16 @@ template <class Arch> class emulated {
   }
   void free_host_words(u32* p) noexcept { free(reinterpret_cast<std::byte*>(p)); }
 
-  // How many blocks of so much shared memory can wait for one another. Throws unsupported where none can.
+  // The number of co-resident blocks for this much shared memory. Throws unsupported if there are none.
   template <class Kernel> residents room_for(u32, u32 heads) const { return {live_.blocks, heads > 0 ? live_.cluster : 1}; }
   u32 block_memory() const { return Arch::shared_memory; }
-  // Returns when the launch has ended; the host does `meanwhile` again and again until then.
+  // Returns when the launch has ended; until then the host calls `meanwhile` repeatedly.
   template <class Kernel, class Call, class F> void launch_together(residents live, u32 shared_bytes, const Call& call, F meanwhile) {
     const kernel_float_mode mode;
     machine_->launch_together(live.blocks, block_threads, shared_bytes, [&] { Kernel::template on<Arch>::run(call); }, meanwhile, live.cluster);
   }
 
-  // What f launches is kept, to be run again and again.
+  // Records the launches that f makes, for replay.
   template <class F> graph record(F&& f) {
     graph g;
     recording_ = &g;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// host_copies.cuh: on the host, copies into a block's memory that go on by themselves: poison until somebody has waited for them.
+// host_copies.cuh: emulates asynchronous copies; their destination is poison until device code waits for them.
 #pragma once
 
 #include "host_run.cuh"
@@ -14,20 +14,20 @@ inline void send(const shared<std::byte>& to, u32 at, const std::byte* from, u32
   if ((offset | bytes | reinterpret_cast<std::uintptr_t>(from)) % 16 != 0) fault("a copy", "multiples of 16 bytes");
   const auto [part, from_offset] = m.find(from, bytes);
   part->known.read(from_offset, bytes, m.who(), m.seen());
-  block.known.write(offset, bytes, m.who(), m.seen());  // whoever read what was there has done so
+  block.known.write(offset, bytes, m.who(), m.seen());  // faults if another thread may still read the old bytes
   std::memset(block.memory.data() + offset, 0xff, bytes);
   block.known.fill(offset, bytes, false);
   block.sent_from[offset] = from;
   block.flights.push_back({offset, bytes, from, by, sign});
 }
-// What a copy brings is there.
+// Completes a copy: its bytes arrive.
 inline void land(const machine::flight& f) {
   machine& m = *machine::running;
   auto& block = *m.now().of;
   if (m.goes_wrong(&faults::late_copy)) return;
   const u32 bytes = m.goes_wrong(&faults::torn_copy) ? f.bytes / 2 : f.bytes;
   std::memcpy(block.memory.data() + f.to, f.from, bytes);
-  if (f.by) block.known.write(f.to, bytes, m.who(), m.seen());  // others of its warp must wait for the thread
+  if (f.by) block.known.write(f.to, bytes, m.who(), m.seen());  // other lanes must synchronise with the thread first
   else block.known.fill(f.to, bytes, true);
 }
 template <class Which> void land_all(Which&& which) {
@@ -43,23 +43,23 @@ inline void came_from(const shared<std::byte>& to, u32 at, const std::byte* from
   if (it == all.end() || it->second != from) fault("a copy", "the one that is taken next", "another");
 }
 
-// ---- copies of a thread, in groups
+// ---- cp.async: a thread's copies, in groups
 
 inline void copy_quad(const shared<std::byte>& to, u32 at, const std::byte* from) {
   const machine::strand& me = machine::running->now();
   send(to, at, from, 16, &me, me.groups);
 }
 inline void commit_copies() { ++machine::running->now().groups; }
-// But the last N groups have come.
+// Waits for all but the last N groups.
 template <u32 N> void await_copies() {
   const machine::strand& me = machine::running->now();
   land_all([&](const machine::flight& f) { return f.by == &me && f.sign + N < me.groups; });
 }
 
-// ---- copies that sign
+// ---- bulk copies, which complete on an mbarrier
 
 inline machine::arrivals& arrivals_at(const shared<u64>& at, u32 i) {
-  static_cast<void>(u64{at[i]});  // somebody began it, and a barrier has come since
+  static_cast<void>(u64{at[i]});  // faults unless it was initialised before the last barrier
   return machine::running->now().of->arriving[at.offset + i * 8];
 }
 inline void begin_arrivals(const shared<u64>& at, u32 i) {
@@ -74,7 +74,7 @@ inline void expect(const shared<u64>& at, u32 i, u32 bytes) {
 inline void copy_bulk(const shared<std::byte>& to, u32 place, const std::byte* from, u32 bytes, const shared<u64>& at, u32 i) {
   send(to, place, from, bytes, nullptr, at.offset + i * 8);
 }
-// Whether the phase of this parity is over. Sooner or later it is, if something was sent.
+// Whether the phase of this parity has completed. If copies are in flight, it completes after a finite number of calls.
 inline bool arrived(const shared<u64>& at, u32 i, u32 parity) {
   machine& m = *machine::running;
   auto& a = arrivals_at(at, i);

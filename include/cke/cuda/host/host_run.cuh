@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// host_run.cuh: what device code calls where its machine is the host; every access to memory is checked.
-// (Functions that are called everywhere are not inlined: kernels are compiled in half the time.)
+// host_run.cuh: the interface of dev.cuh on the emulated machine; every memory access is checked.
+// (Functions that are called everywhere are not inlined, which halves the time to compile kernels.)
 #pragma once
 
 #include "machine.cuh"
@@ -16,7 +16,7 @@ inline void sync() {
 inline void sync_warp() { machine::running->meet(machine::running->now().warp(), machine::lanes, machine::reason::warp_barrier); }
 inline void sync_cluster() { machine::running->meet_cluster(); }
 
-// What each lane of the warp says. All of them say something.
+// Returns the x of each lane of the warp; all lanes must call it.
 template <class T> [[gnu::noinline]] std::array<T, 32> of_all_lanes(const T& x) {
   static_assert(sizeof(T) <= 64 && std::is_trivially_copyable_v<T>);
   auto& warp = machine::running->now().warp();
@@ -47,10 +47,10 @@ template <class T> [[gnu::noinline]] void store(T* p, T x) {
   m.now().of->stored = {part, offset}, m.now().of->stored_bytes = sizeof x;
 }
 
-// Nothing is read, but it must be there.
+// Reads nothing, but faults unless p is in an allocation.
 inline void prefetch(const std::byte* p) { machine::running->find(p, 1); }
 
-// ---- what blocks say to one another
+// ---- communication between blocks
 
 inline void add_release(u32* p, u32 x) {
   machine& m = *machine::running;
@@ -88,9 +88,9 @@ inline two_packets hear(const packet* from) {
   if (reinterpret_cast<std::uintptr_t>(from) % alignof(two_packets) != 0) fault("two packets", "an aligned address");
   return {*m.sync_word(from), *m.sync_word(from + 1)};
 }
-// Others go on first.
+// Lets other threads run first.
 inline void pause() { machine::running->step_aside(); }
-// A microsecond for each time that a thread went on.
+// Advances by a microsecond whenever the scheduler resumes a thread.
 inline u64 nanoseconds() { return machine::running->resumed() * 1000; }
 
 template <class T> [[gnu::noinline]] T read_shared(u64 at) {
@@ -107,7 +107,7 @@ template <class T> [[gnu::noinline]] void write_shared(u64 at, T x) {
   block.known.write(at, sizeof(T), m.who(), m.seen());
   std::memcpy(block.memory.data() + at, &x, sizeof x);
 }
-// A part of the block's memory; an element is read when it is used as a number, and written when it is assigned to.
+// A range of shared memory. Converting an element to a number is a read, assigning to it is a write.
 template <class T> struct shared {
   u32 offset, count;
 
@@ -124,7 +124,7 @@ template <class T> struct shared {
     return {offset + u64{i} * sizeof(T)};
   }
 };
-// A number among bytes.
+// The host address of a T among the bytes.
 template <class T> u64 place_of(const shared<std::byte>& in, u32 at) {
   if (!fits(at, sizeof(T), in.count)) fault("shared memory", concat({"a place below ", in.count}), concat({at}));
   if ((in.offset + at) % alignof(T) != 0) fault("shared memory", "an aligned address");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// machine.cuh: a GPU on the host: each thread of device code is a fiber, and a seeded scheduler picks who goes on.
+// machine.cuh: emulates a GPU on the host: each device thread is a fiber, resumed by a seeded scheduler.
 #pragma once
 
 #include <array>
@@ -11,16 +11,16 @@
 
 namespace cke::host_run {
 
-// What goes wrong on purpose: the n-th time that something happens, counted from 1. 0: never.
+// Injected faults: the n-th occurrence of an event goes wrong, counted from 1. 0: never.
 struct faults {
-  u64 lose_add = 0;       // a block says that it has come, and nobody hears it
-  u64 hear_too_soon = 0;  // a block hears that all have come, and they have not
-  u64 tear = 0;           // a block says that it has come, and what it stored last is not there yet
-  u64 late_copy = 0;      // a copy into a block's memory is there, and its bytes are not
-  u64 torn_copy = 0;      // nor is the second half of them
-  u64 lose_packet = 0;    // a packet is sent, and nobody hears it
-  u64 tear_packet = 0;    // it has its number, and not its word
-  u64 leave_cluster = 0;  // a block goes on from a wait of its cluster, and has heard nobody
+  u64 lose_add = 0;       // a block's arrival at a barrier is lost
+  u64 hear_too_soon = 0;  // a block leaves a barrier before all have arrived
+  u64 tear = 0;           // a block arrives at a barrier before its last store is visible
+  u64 late_copy = 0;      // an asynchronous copy completes without its bytes
+  u64 torn_copy = 0;      // an asynchronous copy completes with only the first half of its bytes
+  u64 lose_packet = 0;    // a packet is lost
+  u64 tear_packet = 0;    // a packet arrives with its number but without its word
+  u64 leave_cluster = 0;  // a block leaves a cluster barrier without seeing the others' writes
 };
 
 struct grid {
@@ -30,24 +30,25 @@ struct place_in_grid {
   u32 x, y, z;
 };
 
-// A GPU: memory, and launches one after the other.
+// A GPU: memory, and launches that run one after the other.
 class machine : public checked_memory {
  public:
   explicit machine(u64 seed, const faults& wrong = {}) : random_(seed * 2 + 1), wrong_(wrong) {}
   machine(const machine&) = delete;
   machine& operator=(const machine&) = delete;
 
-  // body() in every thread of every block. Throws what device code did wrong.
+  // Runs body() in every thread of every block. Throws a fault if device code is wrong.
   template <class F> void launch(grid g, u32 threads, u32 shared_bytes, F body) {
     launch(g, threads, shared_bytes, few, 0, body, nothing);
   }
-  // All blocks live at once, and may wait for one another; neighbours are clusters. The host does `meanwhile` now and then.
+  // A cooperative launch: all blocks are resident and may wait for one another; neighbours form clusters. The host
+  // calls `meanwhile` now and then.
   template <class F, class G> void launch_together(u32 blocks, u32 threads, u32 shared_bytes, F body, G meanwhile, u32 cluster = 1) {
     if (blocks % cluster != 0) fault("a launch", concat({"clusters of ", cluster, " blocks"}), concat({blocks, " blocks"}));
     launch({blocks}, threads, shared_bytes, blocks, cluster, body, meanwhile);
   }
 
-  // ---- what host_run.cuh makes of this for device code
+  // ---- the machine's interface to host_run.cuh
 
   static constexpr u32 lanes = 32;
   using fiber = boost::context::fiber;
@@ -55,31 +56,30 @@ class machine : public checked_memory {
   struct strand;
   struct resident;
   enum class reason : u8 { barrier, warp_barrier, shuffle, cluster };
-  // Those that wait for one another. Who only says something orders no memory: that begins no interval.
+  // The threads that have reached a barrier or shuffle. A shuffle orders no memory, so it starts no new interval.
   struct meeting {
     std::vector<strand*> here;
     u32 turn = 0, interval = 1;
     reason why{};
   };
   struct warp_state : meeting {
-    alignas(16) std::byte said[2][lanes][64];  // what lanes say, in turns
+    alignas(16) std::byte said[2][lanes][64];  // shuffle operands, double-buffered
   };
-  // Of blocks that wait for one another alone; threads that have ended are not waited for.
+  // The barrier of one cluster; threads that have exited do not count.
   struct cluster_state : meeting {
     std::vector<resident*> blocks;
     u32 threads = 0;
   };
-  // A copy into a block's memory that has not been waited for: of a thread, in one of its groups, or one that signs where
-  // others hear of it.
+  // An asynchronous copy in flight: of one thread, in one of its groups; or one that completes on an mbarrier.
   struct flight {
     u32 to, bytes;
     const std::byte* from;
-    const strand* by;  // or nobody
-    u32 sign;          // the group; or where
+    const strand* by;  // null: completes on an mbarrier
+    u32 sign;          // the copy group, or the mbarrier's offset
   };
-  // Whoever waits for a phase waits for all that is expected in it.
+  // An mbarrier. A wait for a phase is a wait for all bytes expected in it.
   struct arrivals {
-    u32 phase = 0, expected = 0, asked = 0;  // bytes; how often somebody asked in vain
+    u32 phase = 0, expected = 0, asked = 0;  // expected: bytes; asked: failed polls
   };
   struct resident {
     u32 number;
@@ -90,11 +90,11 @@ class machine : public checked_memory {
     meeting all{};
     cluster_state* cluster{};
     std::vector<warp_state> warps;
-    std::vector<u32> seen, heard;  // of each block: heard by a thread, and by all of them after the next barrier
+    std::vector<u32> seen, heard;  // per block: intervals seen by all threads; by some (by all after a barrier)
     std::vector<flight> flights{};
     std::map<u32, const std::byte*> sent_from{};
     std::map<u32, arrivals> arriving{};
-    found stored{};                // what was stored last, and how much
+    found stored{};                // the last store, and its size
     u64 stored_bytes{};
 
     resident(u32 n, place_in_grid p, u32 t, u32 shared_bytes, u32 others)
@@ -104,11 +104,11 @@ class machine : public checked_memory {
     resident* of;
     u32 thread;
     fiber code, scheduler{};
-    u32 groups = 0;  // of copies
+    u32 groups = 0;  // copy groups committed
     warp_state& warp() const { return of->warps[thread / lanes]; }
   };
 
-  // The strand that runs waits until `expected` have come.
+  // Blocks the current thread until `expected` threads have arrived.
   void meet(meeting& m, u32 expected, reason why) {
     if (!m.here.empty() && m.why != why) fault("a warp", "lanes at one barrier or shuffle", "some elsewhere");
     m.why = why;
@@ -136,14 +136,14 @@ class machine : public checked_memory {
     all.resize(std::max(all.size(), more.size()));
     for (std::size_t i = 0; i < more.size(); ++i) all[i] = std::max(all[i], more[i]);
   }
-  // The thread that runs says to whom reads p what its block has seen, and what the block did up to its last barrier.
+  // A release on word p: publishes what the thread's block has seen, and what the block did up to its last barrier.
   void say(const u32* p) {
     const resident& block = *now_->of;
     auto& all = said_[p];
     hear(all, block.heard);
     if (block.number < all.size()) all[block.number] = std::max(all[block.number], block.all.interval);
   }
-  // A word that blocks share on purpose: no race is looked for, but it must have been written.
+  // A word that synchronises blocks: exempt from the race check, but it must have been written.
   template <class T> T* sync_word(const T* p) {
     const auto [part, offset] = find(p, sizeof *p);
     part->known.read(offset, sizeof *p, {}, {});
@@ -152,33 +152,33 @@ class machine : public checked_memory {
   const std::vector<u32>& said(const u32* p) { return said_[p]; }
 
   strand& now() const { return *now_; }
-  // Others go on first.
+  // Lets other threads run first.
   void step_aside() {
     strand& me = *now_;
     ready_.push_back(&me);
     me.scheduler = std::move(me.scheduler).resume();
   }
-  u64 resumed() const { return resumed_; }  // how often a thread went on
+  u64 resumed() const { return resumed_; }  // times that the scheduler resumed a thread
   // splitmix64
   u32 draw(std::size_t below) {
     u64 z = random_ += 0x9e3779b97f4a7c15u;
     z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u, z = (z ^ z >> 27) * 0x94d049bb133111ebu;
     return static_cast<u32>((z ^ z >> 31) % below);
   }
-  // Something happens that may be the one that goes wrong.
+  // Counts an event; true if it is the one to go wrong.
   bool goes_wrong(u64 faults::*which) { return ++(count_.*which) == wrong_.*which; }
 
   static inline thread_local machine* running = nullptr;
 
  private:
-  // All that have met go on.
+  // Resumes all threads of the meeting.
   void release(meeting& m, reason why) {
     ++m.turn, m.interval += why != reason::shuffle;
     for (strand* s : m.here)
       if (s != now_) ready_.push_back(s);
     m.here.clear();
   }
-  // Each block of a cluster hears what the others have seen, and what they did.
+  // Each block of a cluster sees what the others have seen and done.
   void hear_cluster(cluster_state& c) {
     std::vector<u32> all;
     for (resident* b : c.blocks) {
@@ -190,7 +190,7 @@ class machine : public checked_memory {
       b->seen = b->heard;
     }
   }
-  // The strand that ran is not waited for any more.
+  // The current thread has exited, so its cluster's barrier no longer waits for it.
   void leave_cluster(const strand& s) {
     cluster_state* const c = s.of->cluster;
     if (!c || --c->threads == 0 || c->here.size() < c->threads) return;
@@ -198,13 +198,13 @@ class machine : public checked_memory {
     release(*c, reason::cluster);
   }
 
-  static constexpr u32 few = 3;  // blocks that are on the machine at once, where they need not be
+  static constexpr u32 few = 3;  // blocks that are resident at once in an ordinary launch
   static constexpr auto nothing = [] {};
   template <class F, class G> void launch(grid g, u32 threads, u32 shared_bytes, u32 together, u32 cluster, F& body, G& meanwhile) {
     ++launch_;
     said_.clear();
     std::vector<u32> order(g.x * g.y * g.z);
-    for (u32 i = 0; i < order.size(); ++i) {  // blocks begin in any order
+    for (u32 i = 0; i < order.size(); ++i) {  // shuffled: blocks may start in any order
       order[i] = i;
       std::swap(order[i], order[draw(i + 1)]);
     }

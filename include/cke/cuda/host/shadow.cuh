@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// shadow.cuh: what is known of memory that device code touches on the host: who wrote and read it, and when.
+// shadow.cuh: a race detector's record of memory: which thread wrote and read each word, and when.
 #pragma once
 
 #include <cstring>
@@ -11,19 +11,19 @@
 
 namespace cke::host_run {
 
-// What makes device code wrong, found when it runs: an access outside of what was allocated, a read of what
-// nobody wrote, two accesses that no barrier orders, threads that wait for one that never comes.
+// Reports an error of device code found at run time: an access outside of an allocation, a read of uninitialised
+// memory, a data race, or a deadlock.
 [[noreturn]] inline void fault(std::string_view about, std::string_view expected, std::string_view found = {}) {
   throw Error(errc::malformed, {}, concat({"device code: ", about}), expected, found);
 }
 
-// Who touched a word, and when. Barriers begin a new interval of a block, warp barriers one of a warp. Blocks are
-// ordered by what one says, in a word that is shared on purpose, and another hears: see sync_word.
+// Which thread touched a word, and when. A block barrier starts a new interval of the block, a warp barrier one of the
+// warp. Blocks are ordered by release and acquire on synchronisation words: see sync_word.
 struct mark {
   static constexpr u32 several = ~0u;
   u32 launch{}, block{}, interval{}, warp{}, warp_interval{}, lane{};
 
-  // From here on `seen` is what the block of `o` knows: of each block, the interval before which it has seen all.
+  // `seen` is what the block of `o` has seen: for each block, the interval before which all accesses precede `o`.
   bool unordered_with(const mark& o, std::span<const u32> seen) const {
     if (launch != o.launch) return false;
     if (block != o.block) return block >= seen.size() || interval >= seen[block];
@@ -31,7 +31,7 @@ struct mark {
     if (warp != o.warp) return true;
     return warp_interval == o.warp_interval && lane != o.lane;
   }
-  // As one mark that is unordered with whatever one of both is.
+  // Merges o, so that this mark is unordered with whatever either of the two is.
   void add(const mark& o) {
     if (launch != o.launch) *this = o;
     else if (block != o.block) block = several;
@@ -42,7 +42,7 @@ struct mark {
   }
 };
 
-// What is known of some memory, four bytes at a time.
+// The state of a range of memory, in cells of four bytes.
 class shadow {
  public:
   explicit shadow(u64 bytes = 0) : cells_((bytes + 3) / 4) {}
@@ -58,7 +58,7 @@ class shadow {
   }
   void write(u64 offset, u64 bytes, const mark& who, std::span<const u32> seen) {
     each(offset, bytes, [&](cell& c) {
-      // Numbers of two bytes share a word: neighbours may write its halves.
+      // Two threads may write the halves of a word, as 16-bit numbers.
       const bool half = bytes < 4, other_half = half && c.write_offset != offset;
       bool read_unseen = c.reads.unordered_with(who, seen);
       if (c.kept)
@@ -69,7 +69,7 @@ class shadow {
       c.written = true, c.write = who, c.write_offset = offset;
     });
   }
-  // By the host, between launches.
+  // Called by the host between launches.
   void fill(u64 offset, u64 bytes, bool written) {
     each(offset, bytes, [&](cell& c) { c = {written, 0, 0, {}, {}}; });
   }
@@ -80,11 +80,11 @@ class shadow {
  private:
   struct cell {
     bool written{};
-    u32 kept{};  // 0, or one more than the number of a list of kept_
+    u32 kept{};  // 0, or 1 + an index into kept_
     u64 write_offset{};
     mark write{}, reads{};
   };
-  // Blocks that live at once read at once; a mark is of one of them, and those of the others are kept here.
+  // Co-resident blocks may read a word concurrently. A mark records one block; this list keeps the reads of the others.
   void keep(cell& c) {
     if (!c.kept) kept_.emplace_back(), c.kept = static_cast<u32>(kept_.size());
     auto& others = kept_[c.kept - 1];

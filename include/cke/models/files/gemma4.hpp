@@ -82,8 +82,8 @@ template <> struct family<"gemma4_text"> : usual_family<gemma4_config> {
     return true;
   }
   static constexpr relation<config> relations[] = {
-      {"shared_layers", sharers_have_a_source, "a layer of each sort before those that share"},
-      {"shared_layers", [](const config& c) { return c.experts == 0 || c.shared_layers == 0; }, "0 beside experts"},
+      {member_name<&config::shared_layers>(), sharers_have_a_source, "a layer of each sort before those that share"},
+      {member_name<&config::shared_layers>(), [](const config& c) { return c.experts == 0 || c.shared_layers == 0; }, "0 beside experts"},
       multiple_of<&config::heads, &config::kv_heads>, divisor_of<&config::global_kv_heads, &config::heads>,
       even<&config::head_dim>, even<&config::global_head_dim>, at_most<&config::active, &config::experts>};
 

@@ -47,8 +47,8 @@ template <> struct family<"granitemoehybrid"> : usual_family<granitemoehybrid_co
     return c;
   }
   static constexpr std::array relations{
-      relation<config>{"active", [](const config& c) { return c.experts == 0 || c.active > 0; }, "at least 1"},
-      relation<config>{"expert_hidden", [](const config& c) { return c.experts == 0 || c.expert_hidden > 0; }, "at least 1"},
+      relation<config>{member_name<&config::active>(), [](const config& c) { return c.experts == 0 || c.active > 0; }, "at least 1"},
+      relation<config>{member_name<&config::expert_hidden>(), [](const config& c) { return c.experts == 0 || c.expert_hidden > 0; }, "at least 1"},
       divisor_of<&config::ssm_groups, &config::ssm_heads>, steps_in_order<config>, multiple_of<&config::heads, &config::kv_heads>,
       even<&config::head_dim>, at_most<&config::active, &config::experts>};
   static constexpr layer_matrices matrices(const config& c, u32 layer) {

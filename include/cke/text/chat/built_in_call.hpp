@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// built_in_call.hpp: NAME.call(key="value", ...), as Llama 3 calls the tools that it was trained with.
+// built_in_call.hpp: parses NAME.call(key="value", ...), the form of Llama 3's built-in tools.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace detail {
 
 inline constexpr std::string_view call_of = ".call(";
 
-// Whether a text that begins like this can be such a call of a known tool.
+// Whether a text with this beginning can be such a call of a known tool.
 inline bool may_be_built_in(std::string_view text, std::span<const tool_signature> known) {
   return std::ranges::any_of(known, [&](const tool_signature& t) {
     const std::string begin = t.name + std::string(call_of);
@@ -21,7 +21,7 @@ inline bool may_be_built_in(std::string_view text, std::span<const tool_signatur
   });
 }
 
-// Of a whole text; nothing where it is none: its values are JSON's texts.
+// Parses a whole text; nullopt if it is not such a call. The values must be JSON.
 inline std::optional<tool_call> built_in_call(std::string_view text, std::span<const tool_signature> known) {
   text = trimmed(text);
   const std::size_t open = text.find(call_of);

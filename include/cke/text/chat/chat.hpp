@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// chat.hpp: a conversation as the text, and the tokens, that a model was trained on.
+// chat.hpp: renders a conversation into the text that a model was trained on.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ struct chat_message {
   std::string content;
 };
 
-// Trusted text is what a template or contract wrote: its special tokens are tokens. What comes from
-// a message is only text. chat_encoder.hpp makes tokens of both.
+// Trusted text comes from a template or contract, and special tokens in it are tokens. The rest comes from messages,
+// and is only text. chat_encoder.hpp turns both into ids.
 struct chat_segment {
   std::string text;
   bool trusted = false;
@@ -29,48 +29,48 @@ struct chat_segment {
 };
 
 struct chat_options {
-  bool add_generation_prompt = true;  // end with the beginning of the assistant's answer
-  bool enable_thinking = true;        // for models that can be told not to
-  std::string date = "26 Jul 2024";   // for models that are told the date
+  bool add_generation_prompt = true;  // end with the start of the assistant's turn
+  bool enable_thinking = true;        // for models whose thinking can be switched off
+  std::string date = "26 Jul 2024";   // for templates that state the date
 };
 
-// What stands around a message's content.
+// The text around a message's content.
 struct chat_turn {
   std::string_view prefix, suffix;
 };
 
 enum class system_mode : u8 {
   dedicated_turn,      // a turn of its own
-  prepend_first_user,  // a part of the first user message; user and assistant must alternate
+  prepend_first_user,  // inside the first user message; then user and assistant must alternate
 };
 
 enum class thinking_mode : u8 {
   none,
-  optional,  // an empty thought at the beginning of the answer suppresses it
-  always,    // the answer begins inside a thought
+  optional,  // an empty thought at the start of the answer suppresses it
+  always,    // the answer starts inside a thought
 };
 
-// The chat form of a model family; chat_contracts.hpp has those that are built in.
+// The chat format of a model family; chat_contracts.hpp has the built-in ones.
 struct chat_contract {
   std::string_view name;
-  std::array<std::string_view, 6> control{};  // the special tokens in the fixed text
-  std::array<std::string_view, 4> stop{};     // the tokens that end an answer
-  std::string_view bos{};                     // once, before everything
+  std::array<std::string_view, 6> control{};  // special tokens in the fixed text
+  std::array<std::string_view, 4> stop{};     // tokens that end an answer
+  std::string_view bos{};                     // once, at the very start
   chat_turn system, user, assistant;
-  std::string_view generation{};  // the beginning of an answer
+  std::string_view generation{};  // start of an answer
   system_mode system_place = system_mode::dedicated_turn;
-  std::string_view default_system{};   // for a conversation that begins without a system message
+  std::string_view default_system{};   // if the conversation has no system message first
   std::string_view system_preamble{};  // before the first system content; {date} is the date
-  bool trim = false;                   // white space around the content is dropped
+  bool trim = false;                   // drop white space around the content
   thinking_mode thinking = thinking_mode::none;
   chat_turn thought{"<think>\n", "\n</think>\n\n"};
-  // A user message of this form answers a tool call and is no question.
+  // A user message of this form is a tool's response, not a question.
   chat_turn tool_response{"<tool_response>", "</tool_response>"};
 };
 
 namespace chat_detail {
 
-// What Python's str.strip() takes for white space.
+// White space as Python's str.strip() defines it.
 inline constexpr std::string_view python_space[] = {
     " ",      "\t",     "\n",     "\v",     "\f",     "\r",     "\x1c",   "\x1d",
     "\x1e",   "\x1f",   "\u0085", "\u00a0", "\u1680", "\u2000", "\u2001", "\u2002",
@@ -96,12 +96,12 @@ constexpr std::string_view strip(std::string_view s, std::span<const std::string
   return strip_left(strip_right(s, what), what);
 }
 
-// Gathers segments, each as long as can be.
+// Collects segments and merges neighbours of equal trust.
 class chat_writer {
  public:
-  // Text of the contract.
+  // Appends text of the contract.
   void fixed(std::string_view text) { add(text, true); }
-  // Text of a message.
+  // Appends text of a message.
   void content(std::string_view text) { add(text, false); }
   std::vector<chat_segment> take() { return std::move(segments_); }
 
@@ -137,7 +137,7 @@ inline void check_roles(const chat_contract& contract, std::span<const chat_mess
   }
 }
 
-// An assistant message cut into thought and answer, as Qwen3's template does it.
+// Splits an assistant message into thought and answer, as Qwen3's template does.
 struct reply {
   std::string_view thought, answer;
 };
@@ -153,7 +153,7 @@ inline reply split_thought(const chat_contract& contract, std::string_view conte
   return {strip(thought, line_feed), strip_left(answer, line_feed)};
 }
 
-// Thoughts are shown only after the last question; earlier ones are dropped from the history.
+// Index of the last question; thoughts before it are dropped from the history.
 inline std::size_t last_question(const chat_contract& contract,
                                  std::span<const chat_message> messages) {
   for (std::size_t i = messages.size(); i-- > 0;) {
@@ -174,9 +174,8 @@ inline void write_turn(chat_writer& out, const chat_turn& turn, std::string_view
 
 }  // namespace chat_detail
 
-// The conversation in the contract's form: put together, the text that the family's own template
-// renders. Throws errc::usage for no messages, unknown roles, and an order of roles that the
-// contract cannot express.
+// Renders a conversation in the contract's format. The segments, joined, equal what the family's own template renders.
+// Throws errc::usage for no messages, an unknown role, or an order of roles that the contract does not support.
 inline std::vector<chat_segment> render(const chat_contract& contract,
                                         std::span<const chat_message> messages,
                                         const chat_options& options = {}) {

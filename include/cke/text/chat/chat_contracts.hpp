@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// chat_contracts.hpp: the chat forms of model families, for programs that carry no template.
+// chat_contracts.hpp: the chat formats of model families, for checkpoints without a template.
 #pragma once
 
 #include <array>
@@ -56,7 +56,7 @@ inline constexpr chat_contract llama3{
     .generation = "<|start_header_id|>assistant<|end_header_id|>\n\n",
     .trim = true,
 };
-// Llama 3.1 to 3.3: always a system turn, and it tells the date.
+// Llama 3.1 to 3.3 always have a system turn, which states the date.
 inline constexpr chat_contract llama3_2 = [] {
   chat_contract c = llama3;
   c.name = "llama3.2";
@@ -64,7 +64,7 @@ inline constexpr chat_contract llama3_2 = [] {
   return c;
 }();
 
-// [INST] and <<SYS>> are no special tokens of Llama 2: a message may imitate them.
+// [INST] and <<SYS>> are not special tokens in Llama 2, so a message can forge them.
 inline constexpr chat_contract llama2{
     .name = "llama2",
     .control = {"<s>", "</s>"},
@@ -81,7 +81,7 @@ inline constexpr std::array<const chat_contract*, 9> all{
 
 }  // namespace contracts
 
-// The built-in contract of that name. Throws errc::usage with the names there are.
+// Returns the built-in contract of that name. Throws errc::usage, listing the valid names.
 inline const chat_contract& contract_named(std::string_view name) {
   std::string names;
   for (const auto* contract : contracts::all) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// chat_encoder.hpp: a rendered conversation as tokens; no message can spell a control token.
+// chat_encoder.hpp: encodes a rendered conversation; no message can inject a control token.
 #pragma once
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace cke::text {
 // Immutable; shares the tokenizer's vocabulary.
 class chat_encoder {
  public:
-  // Control tokens are the special ones, and those that `form` names: a template's source, or a
-  // contract's tokens. <tool_call> is an ordinary added token to many files, and no less of a signal.
+  // Control tokens are the special tokens and those that occur in `form`: a template's source, or a contract's tokens.
+  // In many files <tool_call> is an ordinary added token, but it controls the model all the same.
   chat_encoder(tokenizer tokens, std::string_view form) : tokens_(std::move(tokens)) {
     const vocabulary& v = tokens_.vocabulary();
     std::vector<std::string> contents;
@@ -37,8 +37,8 @@ class chat_encoder {
   chat_encoder(tokenizer tokens, const chat_contract& contract)
       : chat_encoder(std::move(tokens), text_of(contract)) {}
 
-  // Where all is trusted, the tokens of the whole text. A control token counts only where every byte of
-  // it is trusted; elsewhere its text is cut like any other.
+  // If all segments are trusted, this encodes their joined text. A control token is recognised only if all of its bytes
+  // are trusted; otherwise its text is encoded as plain text.
   std::vector<u32> encode(std::span<const chat_segment> segments) const {
     std::string text;
     std::vector<std::pair<std::size_t, std::size_t>> trusted;  // [begin, end) of each segment

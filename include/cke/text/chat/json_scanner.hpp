@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// json_scanner.hpp: finds where a JSON object or array ends, byte by byte, and whether it is one.
+// json_scanner.hpp: scans a JSON object or array byte by byte for its end, and validates it.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace cke::text {
 
-// Accepts what RFC 8259 does, with an object or an array at the top, nested at most max_depth deep.
+// Accepts RFC 8259 with an object or array at the top, nested at most max_depth deep.
 class json_scanner {
  public:
   enum class state : u8 { more, done, bad };
@@ -137,9 +137,9 @@ class json_scanner {
   expects next_ = expects::value;
   bool in_key_ = false;
   digits number_ = digits::minus;
-  u8 left_ = 0;              // hexadecimal digits
-  std::string_view literal_;  // what is left of it
-  std::string open_;          // the brackets around the place
+  u8 left_ = 0;              // hexadecimal digits to come
+  std::string_view literal_;  // the rest of it
+  std::string open_;          // the enclosing brackets
 };
 
 }  // namespace cke::text

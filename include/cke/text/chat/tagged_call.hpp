@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tagged_call.hpp: a call whose name, keys and values stand between tags, read as it arrives.
+// tagged_call.hpp: incrementally reads a call whose name, keys and values stand between tags.
 #pragma once
 
 #include <span>
@@ -19,7 +19,7 @@ inline std::string_view trimmed(std::string_view s) {
   return s.substr(0, s.find_last_not_of(blank) + 1);
 }
 
-// The kind of JSON that a text is, white space around it or not; 0: no JSON, or several values.
+// The kind of JSON value that a text is, ignoring white space around it; 0 if it is not exactly one value.
 inline u8 kind_of_json(std::string_view text) {
   const auto fits = [&](std::string_view open, char close) {
     json_scanner s;
@@ -29,7 +29,7 @@ inline u8 kind_of_json(std::string_view text) {
     return s.feed(close) == json_scanner::state::done;
   };
   text = trimmed(text);
-  if (text.empty() || !fits("[", ']') || !fits("{\"\":", '}')) return 0;  // what fits both is one value
+  if (text.empty() || !fits("[", ']') || !fits("{\"\":", '}')) return 0;  // a text that fits both is one value
   switch (text[0]) {
     case '"': return json_kinds::text;
     case '{': return json_kinds::object;
@@ -47,8 +47,8 @@ class tagged_call {
   tagged_call(const call_tags& tags, std::string_view close, std::span<const tool_signature> known)
       : tags_(&tags), end_(tags.end.empty() ? close : tags.end), known_(known) {}
 
-  // `text`: all behind the mark so far; while it wants more it is asked again. A call was read up to its form's
-  // close mark, what is none as far as it was looked at: at() says where that is.
+  // `text`: everything after the mark so far; called again with more text as long as it returns `more`. Afterwards at()
+  // is the end of the call, before its form's close mark, or the end of the text that was examined.
   call_reading read(std::string_view text) {
     using enum call_reading;
     if (done_) return call;
@@ -91,7 +91,7 @@ class tagged_call {
     return call;
   }
 
-  // From behind the tag before its key.
+  // Starts at the tag before a key.
   call_reading read_parameter(std::string_view text, std::size_t begin) {
     using enum call_reading;
     const std::size_t key_end = text.find(tags_->behind_key, begin);
@@ -116,7 +116,7 @@ class tagged_call {
     return call;
   }
 
-  // What is written is a text only where no other kind that the parameter may have fits. False: none does.
+  // A value is read as text only if no other kind that the parameter accepts fits. Returns false if none fits.
   bool put(std::string_view key, std::string_view written) {
     if (tags_->lines) {
       if (written.starts_with('\n')) written.remove_prefix(1);
@@ -141,7 +141,7 @@ class tagged_call {
   const tool_signature* tool_ = nullptr;
   json_writer arguments_{"{"};
   std::vector<std::string> keys_;
-  std::size_t at_ = 0, searched_ = 0;  // read; no value ends before it
+  std::size_t at_ = 0, searched_ = 0;  // at_: read up to here; searched_: no value ends before this
   bool done_ = false;
 };
 

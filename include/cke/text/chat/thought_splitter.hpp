@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// thought_splitter.hpp: an answer, as it arrives, cut into the thought at its beginning and the rest.
+// thought_splitter.hpp: splits a streamed answer into the thought at its start and the rest.
 #pragma once
 
 #include <string>
@@ -13,16 +13,16 @@ struct thought_marks {
   std::string_view open = "<think>", close = "</think>";
 };
 
-// Text goes in piece by piece; how it was cut has no influence. White space around the thought, which a
-// template would put back, belongs to neither side; all else comes out on one of them.
+// Text arrives in pieces, whose boundaries do not matter. White space around the thought, which a template would add
+// again, is dropped; everything else is returned on one side or the other.
 class thought_splitter {
  public:
-  // What became certain.
+  // The text that can be assigned for certain.
   struct part {
     std::string thought, answer;
   };
 
-  // `inside`: the prompt ended in an open thought.
+  // `inside`: the prompt ends within an open thought.
   explicit thought_splitter(thought_marks marks = {}, bool inside = false)
       : marks_(marks), at_(inside ? thinking : before) {}
 
@@ -37,7 +37,7 @@ class thought_splitter {
   enum place : u8 { before, thinking, after, answering };
   static constexpr std::string_view blank = " \t\r\n";
 
-  // How many bytes at the end of `text` may be the beginning of `mark`.
+  // The number of bytes at the end of `text` that may be the start of `mark`.
   static std::size_t partial(std::string_view text, std::string_view mark) {
     for (std::size_t n = std::min(text.size(), mark.size() - 1); n > 0; --n)
       if (mark.starts_with(text.substr(text.size() - n))) return n;
@@ -55,7 +55,7 @@ class thought_splitter {
     if (at_ == answering) out.answer = std::move(held_), held_.clear();
     return out;
   }
-  // An answer that does not begin with the mark has no thought.
+  // An answer that does not start with the mark has no thought.
   void begin(bool last) {
     const std::size_t first = std::min(held_.find_first_not_of(blank), held_.size());
     const std::string_view text = std::string_view(held_).substr(first);
@@ -75,7 +75,7 @@ class thought_splitter {
     const bool closed = end != held_.npos;
     std::size_t sure = closed ? end : held_.size() - (last ? 0 : partial(held_, marks_.close));
     std::size_t rest = closed ? end + marks_.close.size() : sure;
-    // White space may turn out to stand before the close mark.
+    // White space may yet prove to precede the close mark.
     const std::size_t solid = held_.find_last_not_of(blank, sure == 0 ? 0 : sure - 1);
     const std::size_t kept = sure == 0 || solid == held_.npos ? 0 : solid + 1;
     thought = held_.substr(0, kept);

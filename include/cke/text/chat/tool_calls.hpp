@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tool_calls.hpp: the calls that a model writes into its answer, taken out of the text as it arrives.
+// tool_calls.hpp: extracts a model's tool calls from a streamed answer.
 #pragma once
 
 #include <utility>
@@ -8,18 +8,18 @@
 
 namespace cke::text {
 
-// Text goes in piece by piece; how it was cut has no influence. A call comes out when it is whole and valid:
-// it is well formed, names one of `known`, has an object of arguments, and is no longer than max_call. All else is
-// text, to the byte, but for white space behind a call and before the next one or the end.
+// Text arrives in pieces, whose boundaries do not matter. A call is returned once it is complete and valid: well
+// formed, for a tool in `known`, with an object of arguments, at most max_call bytes. Everything else is returned as
+// text, byte for byte, except the white space between a call and the next one or the end.
 class tool_call_parser {
  public:
   static constexpr std::size_t max_call = 1 << 20;
 
   tool_call_parser(const tool_form& form, std::vector<tool_signature> known) : form_(form), known_(std::move(known)) {}
-  tool_call_parser(tool_call_parser&&) = default;  // what reads a call refers to known_
+  tool_call_parser(tool_call_parser&&) = default;  // moves keep known_ in place, which the reader of a call refers to
 
   std::vector<tool_part> feed(std::string_view piece) { return advance(piece, false); }
-  // What was held back: as text, or as the call that it is but for its close mark.
+  // Returns what was held back: as text, or as a call that lacks only its close mark.
   std::vector<tool_part> finish() { return advance({}, true); }
 
  private:
@@ -33,13 +33,13 @@ class tool_call_parser {
     return std::exchange(out_, {});
   }
 
-  // ---- calls behind a mark --------------------------------------------------------------------------
-  // Takes something off the front of held_; false: nothing is left, or more text is needed.
+  // ---- calls after a mark ----------------------------------------------------------------------------
+  // Consumes something from the front of held_; returns false if nothing is left or more text is needed.
   bool step(bool last) {
     if (!inside_ && !find_mark(last)) return false;
     const outcome o = read(last);
     if (o == outcome::more && !last && held_.size() < max_call) return false;
-    // What does not end is text; where something is no call, what follows what was looked at is looked at again.
+    // An unfinished call is text. After text that is not a call, scanning resumes where the examined part ends.
     if (o == outcome::call) put_calls(end_);
     else if (o == outcome::more) put_text(std::min(held_.size(), max_call));
     else put_text(form_.open.size() + (tags_ ? tags_->at() : 0));
@@ -62,7 +62,8 @@ class tool_call_parser {
     if (form_.tagged()) tags_.emplace(form_.tags, form_.close, known_);
     return inside_ = true;
   }
-  std::string_view window() const { return std::string_view(held_).substr(0, max_call); }  // where a call is looked for
+  // The part of held_ in which a call is searched.
+  std::string_view window() const { return std::string_view(held_).substr(0, max_call); }
   outcome read(bool last) {
     if (found_.empty())
       if (const outcome o = tags_ ? read_tags() : read_json(); o != outcome::call) return o;
@@ -105,7 +106,7 @@ class tool_call_parser {
       put_calls(held_.size());
     }
   }
-  // The first call ends at at_, and nothing comes after held_.
+  // The first call ends at at_, and held_ is the rest of the answer.
   outcome take_all() {
     found_.clear();
     for (;;) {
@@ -127,7 +128,7 @@ class tool_call_parser {
   }
 
   // ---- JSON -----------------------------------------------------------------------------------------
-  // Sets begin_ and at_ to where it begins behind `from`. call: it does; none: it never will.
+  // Sets begin_ and at_ to the start of the JSON after `from`. call: found; none: there cannot be any.
   outcome find_json(std::size_t from) {
     std::string_view rest = without_blank(window().substr(from));
     if (form_.open.empty() && !rest.empty()) {
@@ -142,7 +143,8 @@ class tool_call_parser {
     name_.clear();
     if (form_.named_first && !rest.empty() && rest[0] != '[' && rest[0] != '{') {
       const std::size_t brace = rest.find('{');
-      if (rest.substr(0, brace).find('\n') != rest.npos) return outcome::none;  // before the brace is there, and after
+      // Applies before the brace has arrived, and after.
+      if (rest.substr(0, brace).find('\n') != rest.npos) return outcome::none;
       if (brace == rest.npos) return outcome::more;
       name_ = rest.substr(0, std::min(rest.find('['), brace));
       rest.remove_prefix(brace);
@@ -152,7 +154,7 @@ class tool_call_parser {
     begin_ = at_ = window().size() - rest.size();
     return outcome::call;
   }
-  // Moves at_ behind the JSON that begins at begin_.
+  // Moves at_ past the JSON that starts at begin_.
   outcome scan() {
     auto s = scanner_.now();
     while (s == json_scanner::state::more && at_ < window().size()) s = scanner_.feed(window()[at_++]);
@@ -182,7 +184,7 @@ class tool_call_parser {
     found_.push_back({std::string(name), std::string(arguments)});
     return true;
   }
-  // f(key, value) for each member of well-formed JSON; the key of an item of a list is empty.
+  // Calls f(key, value) for each member of well-formed JSON; for the items of a list the key is empty.
   template <class F> static void members(std::string_view json, F f) {
     std::string_view key;
     std::size_t depth = 0, begin = 1;
@@ -208,7 +210,7 @@ class tool_call_parser {
     }
   }
 
-  // ---- what comes out -------------------------------------------------------------------------------
+  // ---- output ----------------------------------------------------------------------------------------
   void put_calls(std::size_t count) {
     if (out_.empty()) out_.emplace_back();
     std::ranges::move(std::exchange(found_, {}), std::back_inserter(out_.back().calls));
@@ -231,12 +233,12 @@ class tool_call_parser {
   const tool_form& form_;
   std::vector<tool_signature> known_;
   std::string held_, gap_, name_;
-  bool inside_ = false;       // held_ begins with what may be a call
-  bool behind_call_ = false;  // white space alone stands between a call and held_; gap_ has it
-  bool is_text_ = false;      // a whole answer that is no call
+  bool inside_ = false;       // held_ starts with a possible call
+  bool behind_call_ = false;  // only white space, kept in gap_, lies between the last call and held_
+  bool is_text_ = false;      // this answer is no call
   std::optional<tagged_call> tags_;
   json_scanner scanner_;
-  std::size_t begin_ = 0, at_ = 0, end_ = 0;  // in held_: the JSON, how far it was scanned, the call's end
+  std::size_t begin_ = 0, at_ = 0, end_ = 0;  // offsets in held_: of the JSON, of the scan, of the call's end
   std::vector<tool_call> found_;
   std::vector<tool_part> out_;
 };

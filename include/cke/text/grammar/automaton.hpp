@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// automaton.hpp: a grammar followed byte by byte; where it was before, it knows the way.
+// automaton.hpp: a grammar's pushdown automaton over bytes, built lazily.
 #pragma once
 
 #include <array>
@@ -13,12 +13,12 @@
 CKE_COLD_BEGIN
 namespace cke::text {
 
-// A state is the set of all stacks that the bytes so far can have led to; states and their
-// transitions are found when they are first needed, and kept. Not for two threads at a time.
+// A state is the set of all stacks that the bytes so far can lead to. States and transitions are computed when first
+// needed, then cached. Not thread-safe.
 class grammar_automaton {
  public:
   using state = u32;
-  static constexpr state dead = 0;  // no text of the grammar begins like this
+  static constexpr state dead = 0;  // no text of the grammar starts with these bytes
   static constexpr std::size_t max_stacks = 1 << 13;
 
   explicit grammar_automaton(std::shared_ptr<const grammar> g)
@@ -28,7 +28,7 @@ class grammar_automaton {
     for (const u32 at : grammar_->productions[grammar_->root]) begin.push_back({at, 0});
     start_ = closure(std::move(begin));
   }
-  // The same grammar, and only what is left of it behind `s`: forgets the way there.
+  // The automaton of the texts that may follow `s`; drops the states before it.
   grammar_automaton(const grammar_automaton& other, state s) : grammar_(other.grammar_), rests_(other.rests_) {
     add_state({});
     std::vector<u32> tops;
@@ -42,31 +42,31 @@ class grammar_automaton {
     const state known = states_[s].next[byte];
     return known != unknown ? known : find_next(s, byte);
   }
-  // What came so far is a whole text.
+  // Whether the bytes so far are a whole text.
   bool accepts(state s) const { return !states_[s].tops.empty() && states_[s].tops[0] == whole; }
-  // And nothing may follow it.
+  // Whether they are a whole text that no other text starts with.
   bool complete(state s) const { return states_[s].tops.size() == 1 && accepts(s); }
-  // The fewest bytes that make a whole text of it, and the first of them: of the shortest texts the one that
-  // comes first in the order of bytes.
+  // The fewest bytes that complete the text, and the first of them. Of several shortest completions, the first in byte
+  // order counts.
   u32 to_end(state s) const { return states_[s].to_end; }
   u8 to_end_by(state s) const { return states_[s].by; }
   std::size_t bytes() const { return bytes_; }
-  u64 work() const { return work_; }  // so far, in symbols looked at
+  u64 work() const { return work_; }  // symbols visited so far
 
  private:
   static constexpr state unknown = ~u32{0};
-  static constexpr u32 whole = 0;  // the empty stack
+  static constexpr u32 whole = 0;  // id of the empty stack
 
   struct place {
     u32 at, below;
   };
-  // What is to be read from `at` to its production's end, and then from the frame below.
+  // The symbols from `at` to the end of its production remain to be read, then the frame below.
   struct frame {
     u32 at, below;
-    u32 to_end;  // bytes, at least
+    u32 to_end;  // least number of bytes
   };
   struct known_state {
-    std::vector<u32> tops;  // of its stacks, sorted; each stands before a byte, or is `whole`
+    std::vector<u32> tops;  // of its stacks, sorted; each is before a byte, or is `whole`
     std::array<state, 256> next;
     u32 to_end = endless;
     u8 by = 0;
@@ -111,8 +111,7 @@ class grammar_automaton {
     const state found = closure(std::move(read));
     return states_[s].next[byte] = found;
   }
-  // Rules are entered and left until all stacks stand before a byte. Throws Error{unsupported}
-  // where they are too many.
+  // Expands and pops rules until every stack is before a byte. Throws Error{unsupported} if there are too many stacks.
   state closure(std::vector<place> work) {
     std::vector<u32> tops;
     std::unordered_set<u64> seen;
@@ -129,7 +128,7 @@ class grammar_automaton {
       } else if (symbol.is == grammar_symbol::end) {
         if (below == whole) tops.push_back(whole);
         else work.push_back({frames_[below].at, frames_[below].below});
-      } else {  // the last symbol of a production needs no frame: what repeats does not pile up
+      } else {  // the last symbol of a production needs no frame, so repetitions do not grow the stack
         const bool last = grammar_->symbols[at + 1].is == grammar_symbol::end;
         const u32 after = last ? below : intern(at + 1, below);
         for (const u32 production : grammar_->productions[symbol.rule_id]) work.push_back({production, after});
@@ -142,8 +141,8 @@ class grammar_automaton {
   }
 
   std::shared_ptr<const grammar> grammar_;
-  std::shared_ptr<const std::vector<u32>> rests_;  // by symbol: the fewest bytes up to its production's end
-  std::vector<frame> frames_{{0, 0, 0}};  // [0]: none
+  std::shared_ptr<const std::vector<u32>> rests_;  // by symbol: the fewest bytes to the end of its production
+  std::vector<frame> frames_{{0, 0, 0}};  // [0]: no frame
   std::unordered_map<u64, u32> frame_ids_;
   std::vector<known_state> states_;  // [0]: dead
   std::map<std::vector<u32>, state> state_ids_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gbnf.hpp: llama.cpp's notation for grammars, read.
+// gbnf.hpp: parses GBNF, llama.cpp's notation for grammars.
 #pragma once
 
 #include <map>
@@ -65,7 +65,7 @@ class gbnf_reader {
     out_.symbols.insert(out_.symbols.end(), s.begin(), s.end());
     out_.symbols.emplace_back();
   }
-  // A rule of its own, as one symbol.
+  // Adds an unnamed rule, as a single symbol.
   grammar_symbol made(const std::vector<sequence>& productions) {
     const u32 rule = add_rule(inside_, true);
     for (const sequence& s : productions) add_production(rule, s);
@@ -83,7 +83,7 @@ class gbnf_reader {
     } while (take_bar(depth));
     return all;
   }
-  // A rule goes on in the next line where that begins with a bar.
+  // A rule continues on the next line if that starts with a bar.
   bool take_bar(u32 depth) {
     const std::size_t back = at_;
     skip(true);
@@ -155,7 +155,7 @@ class gbnf_reader {
       all.push_back(again);
       return all;
     }
-    std::optional<grammar_symbol> rest;  // up to so many more: rest ::= one rest |
+    std::optional<grammar_symbol> rest;  // rest, at most this often: rest ::= one rest |
     for (u32 i = times.least; i < times.most; ++i) rest = rest ? made({{one, *rest}, {}}) : made({{one}, {}});
     if (rest) all.push_back(*rest);
     return all;
@@ -224,7 +224,7 @@ class gbnf_reader {
 
   // ---- the text -------------------------------------------------------------------------------------
   bool take(char c) { return at_ < text_.size() && text_[at_] == c && ++at_; }
-  // White space and comments; lines only where a rule may go on in the next.
+  // Skips white space and comments; line ends only where a rule may continue on the next line.
   void skip(bool lines) {
     for (; at_ < text_.size(); ++at_) {
       if (text_[at_] == '#') at_ = std::min(text_.find('\n', at_), text_.size());
@@ -260,8 +260,8 @@ class gbnf_reader {
 
 }  // namespace detail
 
-// The rule `root` is the whole text. Throws Error{malformed} naming `file` and the line, and
-// Error{unsupported} for left recursion.
+// The rule `root` derives the whole text. Throws Error{malformed} naming `file` and line, {unsupported} for left
+// recursion.
 inline grammar parse_gbnf(std::string_view text, const std::string& file) { return detail::gbnf_reader(text, file).read(); }
 
 }  // namespace cke::text

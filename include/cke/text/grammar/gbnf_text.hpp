@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gbnf_text.hpp: pieces of GBNF, written: literals, classes of characters, and both inside a JSON string.
+// gbnf_text.hpp: writes pieces of GBNF: literals, character classes, and both inside a JSON string.
 #pragma once
 
 #include "utf8_ranges.hpp"
@@ -7,7 +7,7 @@
 CKE_COLD_BEGIN
 namespace cke::text::gbnf {
 
-// As a class or a literal has it.
+// A character as spelled in a class or literal.
 inline std::string escaped(u32 code) {
   const bool plain = (code >= '0' && code <= '9') || (code >= 'a' && code <= 'z') || (code >= 'A' && code <= 'Z') || code == ' ' || code == '_';
   if (plain) return std::string(1, static_cast<char>(code));
@@ -16,7 +16,7 @@ inline std::string escaped(u32 code) {
   for (u32 shift = code < 0x100 ? 8 : 32; shift > 0; shift -= 4) text += digits[code >> (shift - 4) & 15];
   return text;
 }
-// Matches exactly `text`, which is UTF-8.
+// A literal that matches exactly `text`, which is UTF-8.
 inline std::string literal(std::string_view text) {
   std::string out = "\"";
   for (std::size_t at = 0; at < text.size();) {
@@ -34,7 +34,7 @@ inline std::string any_of(const std::vector<code_range>& ranges) {
   }
   return out += ']';
 }
-// One item out of several.
+// A single item that matches any of several.
 inline std::string either(const std::vector<std::string>& items) {
   if (items.size() == 1) return items[0];
   std::string out = "(";
@@ -42,10 +42,10 @@ inline std::string either(const std::vector<std::string>& items) {
   return out += ')';
 }
 
-// What a JSON string must not hold as it is.
+// Characters that a JSON string must escape.
 inline const std::vector<code_range> json_specials{{0, 0x1F}, {'"', '"'}, {'\\', '\\'}, {0x7F, 0x7F}};
 
-// One character of `ranges`, as a JSON string spells it.
+// A character of `ranges` as a JSON string spells it.
 inline std::string json_any_of(const std::vector<code_range>& ranges) {
   std::vector<code_range> plain;
   std::vector<std::string> spelled;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// grammar_filter.hpp: an answer that is a text of a grammar, token by token.
+// grammar_filter.hpp: a token filter that keeps an answer within a grammar.
 #pragma once
 
 #include <limits>
@@ -10,30 +10,30 @@
 CKE_COLD_BEGIN
 namespace cke::text {
 
-// Where in an answer the grammar's text is, by ids of tokens.
+// Where in an answer the grammar applies, by token ids.
 struct grammar_place {
-  u32 think = no_token, end_think = no_token;  // a thought may come before it; none: the model has no thoughts
-  bool in_thought = false;                     // the prompt ends within one
-  u32 mark = no_token;                         // all is free up to this token, and again behind the text; none: the whole answer
-  bool once = false;                           // the answer ends with the text behind the first mark
+  u32 think = no_token, end_think = no_token;  // of a thought that may precede the text; no_token: none
+  bool in_thought = false;                     // the prompt ends within a thought
+  u32 mark = no_token;  // the grammar applies after this token only; no_token: to the whole answer
+  bool once = false;                           // the answer ends with the text after the first mark
 };
 
 class grammar_filter final : public token_filter {
  public:
-  // An answer may end with one of `ends` where its text is whole.
+  // When the text is complete, the answer may end with one of `ends`.
   grammar_filter(std::shared_ptr<token_grammar> of, const tokenizer& tokens, std::vector<u32> ends, grammar_place place = {})
       : whole_(of), of_(std::move(of)), tokens_(tokens), ends_(std::move(ends)), place_(place), state_(of_->start()),
         now_(place.mark != no_token ? part::free : place.in_thought ? part::thought : part::beginning) {}
 
-  // Throws Error{unsupported} where no token of the vocabulary goes on.
+  // Throws Error{unsupported} if no token of the vocabulary can continue the text.
   std::span<const float> only(std::span<const float> logits) override {
     if (now_ == part::free) return logits;
-    if (now_ == part::thought) return without(logits, ends_);  // the text is still to come
+    if (now_ == part::thought) return without(logits, ends_);  // the text has yet to come
     if (!allow(logits, of_->allowed(state_), place_.think))
       throw Error(errc::unsupported, {}, "grammar", "a token of the vocabulary that goes on", "none");
     return left_;
   }
-  // The whole text has to be, where one has to.
+  // A required text must be completed within `left` tokens.
   bool in_time(u32 id, u32 left) override {
     if (is_end(id)) return true;
     if (now_ == part::free) return id != place_.mark || whole_->in_time(whole_->start(), left);
@@ -75,7 +75,7 @@ class grammar_filter final : public token_filter {
     state_ = of_->start();
   }
   bool is_end(u32 id) const { return std::ranges::find(ends_, id) != ends_.end(); }
-  // The end of a thought and then the text.
+  // Needs a token to end the thought, and then the text.
   bool thought_in_time(u32 left) { return left > 0 && whole_->in_time(whole_->start(), left - 1); }
   std::span<const float> without(std::span<const float> logits, std::span<const u32> ids) {
     left_.assign(logits.begin(), logits.end());
@@ -83,7 +83,7 @@ class grammar_filter final : public token_filter {
       if (id < left_.size()) left_[id] = never;
     return left_;
   }
-  // Those of `mask`, what may come besides, and nothing else: false where that is none at all.
+  // Keeps the logits of `mask` and of the other permitted tokens; returns false if there is none.
   bool allow(std::span<const float> logits, std::span<const u64> mask, u32 think) {
     left_.assign(logits.size(), never);
     bool any = false;
@@ -101,7 +101,7 @@ class grammar_filter final : public token_filter {
   }
 
   const std::shared_ptr<token_grammar> whole_;
-  std::shared_ptr<token_grammar> of_;  // whole_, or what is left of it
+  std::shared_ptr<token_grammar> of_;  // whole_, or the grammar of the rest, made when caches are full
   const tokenizer& tokens_;
   const std::vector<u32> ends_;
   const grammar_place place_;

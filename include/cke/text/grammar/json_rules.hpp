@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// json_rules.hpp: rules of GBNF as they are written, and those that all JSON shares.
+// json_rules.hpp: collects GBNF rules, and has those that every JSON grammar shares.
 #pragma once
 
 #include <map>
@@ -16,23 +16,23 @@ namespace cke::text {
 
 class json_rules {
  public:
-  // `file`: for messages.
+  // `file` is for messages.
   explicit json_rules(std::string file) : file_(std::move(file)) {}
 
-  // The name of a new rule.
+  // Adds a rule and returns its name.
   std::string add(const std::string& expression) {
     const std::string name = "r" + std::to_string(++made_);
     define(name, expression);
     return name;
   }
-  // Throws Error{unsupported} where all of them get too long.
+  // Throws Error{unsupported} if the rules get too long in total.
   void define(const std::string& name, const std::string& expression) {
     constexpr std::size_t most = 4 << 20;
     if (text_.size() + expression.size() > most)
       throw Error(errc::unsupported, file_, "schema", "a smaller one", "more than 4 MiB as a grammar");
     ((text_ += name) += " ::= ") += expression + '\n';
   }
-  // One of those below, which is there once it is used.
+  // Returns the name of a shared rule below, and adds it on first use.
   std::string shared(const std::string& name) {
     static const std::map<std::string, std::string> texts{
         {"ws", R"(| " " | "\n"{1,2} [ \t]{0,20})"},
@@ -49,7 +49,7 @@ class json_rules {
         {"date", R"(year "-" (("0" [13578] | "1" [02]) "-" (day | "29" | "3" [01]) | ("0" [469] | "11") "-" (day | "29" | "30") | "02-" day) | leap "-02-29")"},
         {"day", R"("0" [1-9] | "1" [0-9] | "2" [0-8])"},
         {"year", R"("000" [1-9] | "00" [1-9] [0-9] | "0" [1-9] [0-9]{2} | [1-9] [0-9]{3})"},
-        {"leap", R"([0-9]{2} fourth | fourth "00")"},  // year
+        {"leap", R"([0-9]{2} fourth | fourth "00")"},  // of a year
         {"fourth", R"("0" [48] | [2468] [048] | [13579] [26])"},
         {"time", R"(([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9] ":" [0-5] [0-9] ("." [0-9]{1,9})? ("Z" | [-+] ([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9]))"},
         {"uuid", R"(hex{8} ("-" hex{4}){3} "-" hex{12})"},

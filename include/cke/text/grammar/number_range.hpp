@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// number_range.hpp: the decimal numbers between two bounds as GBNF.
+// number_range.hpp: writes GBNF for the decimal numbers between two bounds.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 CKE_COLD_BEGIN
 namespace cke::text {
 
-// Of whole numbers with at most 15 digits; absent: none.
+// Integer bounds of at most 15 digits; absent: unbounded.
 struct number_range {
   std::optional<i64> least{}, most{};
-  bool above = false, below = false;  // the bound itself is not in it
+  bool above = false, below = false;  // the bound itself is excluded
 };
 
 namespace detail {
@@ -33,7 +33,7 @@ inline std::string some_digits(char from, char to) {
 }
 inline std::string free_digits(std::size_t n) { return n == 0 ? "" : " [0-9]{" + std::to_string(n) + '}'; }
 
-// The numbers from a to b, both with as many digits.
+// The numbers from a to b, which have the same number of digits.
 inline std::vector<std::string> same_length(const std::string& a, const std::string& b) {
   const std::size_t rest = a.size() - 1;
   if (a == std::string(a.size(), '0') && b == std::string(b.size(), '9') && rest > 0) return {"[0-9]{" + std::to_string(a.size()) + '}'};
@@ -43,7 +43,7 @@ inline std::vector<std::string> same_length(const std::string& a, const std::str
     all.push_back(some_digits(digit, digit) + " (" + joined(same_length(from, to)) + ')');
   };
   if (a[0] == b[0]) return add(a[0], a.substr(1), b.substr(1)), all;
-  char from = a[0], to = b[0];  // the first digits that leave the others free
+  char from = a[0], to = b[0];  // first digits whose other digits are unrestricted
   if (a.substr(1) != std::string(rest, '0')) add(from++, a.substr(1), std::string(rest, '9'));
   const bool part = b.substr(1) != std::string(rest, '9');
   if (part) --to;
@@ -51,7 +51,7 @@ inline std::vector<std::string> same_length(const std::string& a, const std::str
   if (part) add(b[0], std::string(rest, '0'), b.substr(1));
   return all;
 }
-// Whole numbers >= 0, as alternatives.
+// Integers >= 0, as alternatives.
 inline std::vector<std::string> magnitudes(u64 least, std::optional<u64> most) {
   std::vector<std::string> all;
   if (most && *most < least) return all;
@@ -65,7 +65,7 @@ inline std::vector<std::string> magnitudes(u64 least, std::optional<u64> most) {
   if (!most) all.push_back("[1-9] [0-9]{" + std::to_string(low.size()) + ',' + std::to_string(most_digits - 1) + '}');
   return all;
 }
-// Numbers >= 0 with or without a fraction, as alternatives.
+// Numbers >= 0 with an optional fraction, as alternatives.
 inline std::vector<std::string> fractions(u64 least, bool above, std::optional<u64> most, bool below) {
   std::vector<std::string> all;
   if (most && (*most < least || (*most == least && (above || below)))) return all;
@@ -76,7 +76,7 @@ inline std::vector<std::string> fractions(u64 least, bool above, std::optional<u
   if (most && !below) all.push_back('"' + std::to_string(*most) + '"');
   return all;
 }
-// The alternatives of both signs: `find(least, above, most, below)` has those of numbers >= 0.
+// The alternatives of both signs; `find(least, above, most, below)` returns those of numbers >= 0.
 template <class F> std::string both_signs(const number_range& r, F find) {
   std::vector<std::string> all;
   if (!r.most || *r.most >= 0) {
@@ -93,14 +93,14 @@ template <class F> std::string both_signs(const number_range& r, F find) {
 
 }  // namespace detail
 
-// Empty: there are none.
+// Empty if there are no such numbers.
 inline std::string integers_within(const number_range& range) {
   return detail::both_signs(range, [](u64 least, bool above, std::optional<u64> most, bool below) {
     if (most && below && *most == 0) return std::vector<std::string>();
     return detail::magnitudes(least + (above ? 1 : 0), most ? std::optional(*most - (below ? 1 : 0)) : most);
   });
 }
-// Without exponents, and at most 15 digits behind the point.
+// Without exponents, and with at most 15 digits after the point.
 inline std::string numbers_within(const number_range& range) { return detail::both_signs(range, detail::fractions); }
 
 }  // namespace cke::text

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// regex.hpp: a pattern of JSON Schema (ECMA 262) as GBNF: the JSON strings that it matches.
+// regex.hpp: converts a JSON Schema pattern (ECMA 262) to GBNF for the JSON strings that it matches.
 #pragma once
 
 #include <charconv>
@@ -19,7 +19,7 @@ class regex_reader {
   regex_reader(std::string_view pattern, const std::string& file, std::string_view subject)
       : text_(pattern), file_(file), subject_(subject) {}
 
-  // Without ^ anything may come before, and without $ anything behind.
+  // Without ^ anything may precede the match, and without $ anything may follow it.
   std::string read() {
     const bool from_start = take('^');
     std::string whole = alternatives(0);
@@ -36,7 +36,8 @@ class regex_reader {
     std::vector<std::string> all;
     do all.push_back(items(depth));
     while (take('|'));
-    if (all.size() > 1 && depth == 0 && (text_.starts_with('^') || text_.ends_with('$'))) refuse();  // ^a|b$: of one alternative alone
+    // In ^a|b$ each anchor binds to one alternative.
+    if (all.size() > 1 && depth == 0 && (text_.starts_with('^') || text_.ends_with('$'))) refuse();
     return all.size() == 1 ? all[0] : gbnf::either(all);
   }
   std::string items(u32 depth) {
@@ -79,7 +80,7 @@ class regex_reader {
     } else {
       return one;
     }
-    take('?');  // lazy: finds another match first, but the same strings
+    take('?');  // lazy quantifiers match the same strings
     return one;
   }
 
@@ -153,8 +154,8 @@ class regex_reader {
 
 }  // namespace detail
 
-// GBNF for what is between the quotes of a JSON string. Throws Error{unsupported} naming `file` and
-// `subject` for what is no regular expression, looks around, or refers back.
+// Returns GBNF for the characters between the quotes of a JSON string. Throws Error{unsupported} naming `file` and
+// `subject` for an invalid pattern, lookaround or back references.
 inline std::string regex_gbnf(std::string_view pattern, const std::string& file, std::string_view subject) {
   return detail::regex_reader(pattern, file, subject).read();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rules.hpp: a context-free grammar over bytes as plain data, and a check that it can be followed.
+// rules.hpp: a context-free grammar over bytes as plain data, and checks that an automaton can follow it.
 #pragma once
 
 #include <algorithm>
@@ -16,16 +16,16 @@ namespace cke::text {
 struct grammar_symbol {
   enum kind : u8 { bytes, rule, end };
   kind is = end;
-  u8 first = 0, last = 0;  // bytes: any one of them
+  u8 first = 0, last = 0;  // a range of bytes
   u32 rule_id = 0;
   bool operator==(const grammar_symbol&) const = default;
 };
 
-// Bytes, so that a token may end inside a character.
+// Over bytes, so that a token may end inside a character.
 struct grammar {
-  std::vector<grammar_symbol> symbols;        // of all productions; each is closed by an `end`
-  std::vector<std::vector<u32>> productions;  // by rule: where in `symbols` each of its productions begins
-  std::vector<std::string> names;             // by rule; made rules bear the name of the one they are part of
+  std::vector<grammar_symbol> symbols;        // of all productions; each ends with an `end`
+  std::vector<std::vector<u32>> productions;  // by rule: indices in `symbols` where its productions start
+  std::vector<std::string> names;             // by rule; generated rules have the name of the rule that contains them
   u32 root = 0;
 
   static constexpr std::size_t max_symbols = 1 << 18;
@@ -33,14 +33,14 @@ struct grammar {
 
 namespace detail {
 
-// Which rules have a text: of any bytes, or of none at all.
+// Which rules derive a text, or, with `empty`, the empty text.
 inline std::vector<bool> rules_with_text(const grammar& g, bool empty) {
   struct production {
-    u32 of, missing;  // its rules that are not known to have one yet
+    u32 of, missing;  // its rules that are not yet known to have one
   };
   std::vector<bool> found(g.productions.size());
   std::vector<production> all;
-  std::vector<std::vector<u32>> users(g.productions.size());  // productions by the rules in them, once a symbol
+  std::vector<std::vector<u32>> users(g.productions.size());  // by rule: productions that contain it, per occurrence
   std::vector<u32> news;
   for (u32 r = 0; r < g.productions.size(); ++r)
     for (const u32 begin : g.productions[r]) {
@@ -65,7 +65,7 @@ inline std::vector<bool> rules_with_text(const grammar& g, bool empty) {
   return found;
 }
 
-// From a rule to one that its text can begin with. Where something may follow that one, `grows`.
+// An edge from a rule to one that its text can start with. `grows` if something may follow that one.
 struct left_edge {
   u32 to;
   bool grows;
@@ -84,7 +84,7 @@ inline std::vector<std::vector<left_edge>> left_edges(const grammar& g) {
   return edges;
 }
 
-// By rule: equal for rules that can begin with each other. Tarjan 1972, without recursion.
+// By rule: equal numbers for rules that can start with each other. Tarjan's algorithm (1972), without recursion.
 inline std::vector<u32> left_components(const std::vector<std::vector<left_edge>>& edges) {
   constexpr u32 none = ~u32{0};
   struct visit {
@@ -119,8 +119,8 @@ inline std::vector<u32> left_components(const std::vector<std::vector<left_edge>
 
 }  // namespace detail
 
-// A rule that has to be followed by something before a byte of its own is read needs an endless
-// stack. Throws Error{unsupported} naming it.
+// A rule that reaches itself before it reads a byte, with something to follow, needs an endless stack. Throws
+// Error{unsupported} naming it.
 inline void refuse_left_recursion(const grammar& g, const std::string& file) {
   const auto edges = detail::left_edges(g);
   const auto component = detail::left_components(edges);
@@ -131,8 +131,8 @@ inline void refuse_left_recursion(const grammar& g, const std::string& file) {
                     "that it can begin with itself");
 }
 
-// Without the productions that no text has, so that whatever begins like a text can end as one.
-// Throws Error{malformed} where nothing is left of the root.
+// Removes productions that derive no text, so that every prefix can be completed. Throws malformed if the root has
+// none.
 inline void drop_dead_ends(grammar& g, const std::string& file) {
   const std::vector<bool> has_text = detail::rules_with_text(g, false);
   if (!has_text[g.root]) throw Error(errc::malformed, file, concat({"rule '", g.names[g.root], "'"}), "a text that fits it", "none");

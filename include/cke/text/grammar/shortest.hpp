@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// shortest.hpp: how many bytes a text of a grammar still needs, from any place in it.
+// shortest.hpp: computes how many bytes a text of a grammar still needs, from any symbol.
 #pragma once
 
 #include <queue>
@@ -9,19 +9,19 @@
 CKE_COLD_BEGIN
 namespace cke::text {
 
-inline constexpr u32 endless = ~u32{0} - 1;  // or more bytes than can be counted
+inline constexpr u32 endless = ~u32{0} - 1;  // no completion, or a longer one than can be counted
 
 inline u32 longer(u32 bytes, u32 more) { return more < endless - bytes ? bytes + more : endless; }
 
-// By symbol: the fewest bytes from there to the end of its production. A rule needs as many as the
-// shortest of its productions; the shortest rules are known first (Knuth 1977).
+// By symbol: the fewest bytes from there to the end of its production. A rule needs as many as its shortest production;
+// rules are settled in order of length (Knuth 1977).
 inline std::vector<u32> shortest_rests(const grammar& g) {
   struct production {
-    u32 of, missing, bytes;  // its rules that are not known yet; bytes of the others
+    u32 of, missing, bytes;  // missing: its rules not yet settled; bytes: of the others
   };
   using reached = std::pair<u32, u32>;  // bytes, rule
   std::vector<production> all;
-  std::vector<std::vector<u32>> users(g.productions.size());  // productions by the rules in them, once a symbol
+  std::vector<std::vector<u32>> users(g.productions.size());  // by rule: productions that contain it, per occurrence
   std::priority_queue<reached, std::vector<reached>, std::greater<>> next;
   for (u32 r = 0; r < g.productions.size(); ++r)
     for (const u32 begin : g.productions[r]) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// token_grammar.hpp: which tokens of a vocabulary a grammar allows.
+// token_grammar.hpp: computes which tokens of a vocabulary a grammar allows.
 #pragma once
 
 #include "automaton.hpp"
@@ -8,17 +8,17 @@
 CKE_COLD_BEGIN
 namespace cke::text {
 
-// A grammar over a vocabulary's tokens. Which of them may follow a state is found once, and kept
-// for all answers that share this. Not for two threads at a time.
+// A grammar over the tokens of a vocabulary. The tokens allowed in a state are computed once, and cached for all
+// answers that share this object. Not thread-safe.
 class token_grammar {
  public:
   using state = grammar_automaton::state;
   static constexpr std::size_t max_bytes = 64 << 20;
-  static constexpr u64 max_work = 100'000'000;  // for one step: about a second
+  static constexpr u64 max_work = 100'000'000;  // per step: about a second
 
   token_grammar(std::shared_ptr<const grammar> g, std::shared_ptr<const token_trie> tokens)
       : tokens_(std::move(tokens)), bytes_(std::move(g)) {}
-  // What is left of `other` behind `s`, from scratch.
+  // The grammar of what may follow `s` in `other`, with empty caches.
   token_grammar(const token_grammar& other, state s) : tokens_(other.tokens_), bytes_(other.bytes_, s) {}
 
   state start() const { return bytes_.start(); }
@@ -28,31 +28,30 @@ class token_grammar {
     for (const char c : text) s = bytes_.next(s, static_cast<u8>(c));
     return s;
   }
-  // A bit for each token of the vocabulary. Throws Error{unsupported} where the grammar makes that
-  // too much work.
+  // A bit for each token of the vocabulary. Throws Error{unsupported} if computing it takes too long for this grammar.
   std::span<const u64> allowed(state s) {
     const auto [entry, fresh] = masks_.try_emplace(s);
     if (fresh) entry->second = find(s, [](state) { return true; });
     return entry->second;
   }
-  // Whether `left` tokens suffice for some way from `s` to a whole text. A shortest text in bytes stands for all:
-  // it takes at most a token for each of its bytes, and mostly fewer. What other answers asked has no say in it.
+  // Whether `left` tokens suffice to complete the text from `s`. The shortest completion in bytes decides: it takes at
+  // most one token per byte, usually fewer. So the result does not depend on what other answers have cached.
   bool in_time(state s, u32 left) {
     const u32 bytes = bytes_.to_end(s);
     return bytes <= left || (bytes <= max_way && tokens_to_end(s) <= left);
   }
-  // As allowed(), of the tokens behind which `left` more are in time; found anew each time.
+  // Like allowed(), but only tokens after which `left` more suffice; not cached.
   std::vector<u64> allowed_in_time(state s, u32 left) {
     return find(s, [&](state after) { return in_time(after, left); });
   }
-  // Holds more than is worth keeping.
+  // Whether the caches exceed their limit.
   bool full() const { return bytes_.bytes() + masks_.size() * tokens_->vocab_size() / 8 > max_bytes; }
 
  private:
-  static constexpr u32 max_way = 1 << 13;  // bytes: each of them is a state
+  static constexpr u32 max_way = 1 << 13;  // in bytes, each of which is a state
   static constexpr u32 unknown = ~u32{0};
 
-  // How few tokens write the shortest text behind `s`; endless: none do.
+  // The fewest tokens that spell the shortest completion of `s`; endless if none do.
   u32 tokens_to_end(state s) {
     std::vector<state> way;
     for (; known_to_end(s) == unknown; s = bytes_.next(s, bytes_.to_end_by(s))) way.push_back(s);
@@ -65,7 +64,7 @@ class token_grammar {
     if (s >= to_end_.size()) to_end_.resize(s + s / 2 + 1, unknown);
     return to_end_[s];
   }
-  // The same, where it is known for all states on the way.
+  // The same, once it is known for all later states of that completion.
   u32 tokens_by_first(state s) {
     const auto nodes = tokens_->nodes();
     u32 best = endless;
@@ -80,12 +79,12 @@ class token_grammar {
     return best;
   }
 
-  // The tokens with a text, after which the state is one to `keep`.
+  // The tokens that the grammar can read and after which keep(state) holds.
   template <class Keep> std::vector<u64> find(state s, Keep keep) {
     std::vector<u64> mask((tokens_->vocab_size() + 63) / 64);
     const auto nodes = tokens_->nodes();
     const u64 begin = bytes_.work();
-    way_.assign(tokens_->depth() + 1, s);  // by depth, the state before that byte
+    way_.assign(tokens_->depth() + 1, s);  // by depth: the state before that byte
     for (std::size_t i = 0; i < nodes.size();) {
       const token_trie::node& n = nodes[i];
       const state after = bytes_.next(way_[n.depth], n.byte);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// token_trie.hpp: the bytes of all tokens as one tree, so that what they have in common is read once.
+// token_trie.hpp: a trie of the bytes of all tokens, so that common prefixes are read once.
 #pragma once
 
 #include "../tokenizer/tokenizer.hpp"
@@ -7,14 +7,14 @@
 CKE_COLD_BEGIN
 namespace cke::text {
 
-// Immutable. Holds what can be text: no control tokens, but for `shown`.
+// Immutable. Contains the tokens that can be text: no control tokens, except `shown`.
 class token_trie {
  public:
-  // In the order of a walk: a node's children come behind it, up to `end`.
+  // In depth-first order: a node's children follow it, up to `end`.
   struct node {
     u32 end;
     u32 depth;   // bytes above it
-    u32 tokens;  // the first of its own in ids(); they go up to the next node's
+    u32 tokens;  // index of its first token in ids(); they end at the next node's
     u8 byte;
   };
 
@@ -26,7 +26,7 @@ class token_trie {
       if ((text || std::ranges::find(shown, id) != shown.end()) && !tokens.piece(id).empty()) sorted.emplace_back(tokens.piece(id), id);
     }
     std::ranges::sort(sorted);
-    std::vector<u32> open;  // the nodes on the way to the token before
+    std::vector<u32> open;  // the path to the previous token
     std::string_view before;
     const auto close_to = [&](std::size_t depth) {
       for (; open.size() > depth; open.pop_back()) nodes_[open.back()].end = static_cast<u32>(nodes_.size());
@@ -45,11 +45,11 @@ class token_trie {
     nodes_.push_back({0, 0, static_cast<u32>(ids_.size()), 0});
   }
 
-  // Without the last, which only ends the one before.
+  // Without the sentinel, which only ends the last node's tokens.
   std::span<const node> nodes() const { return std::span(nodes_).first(nodes_.size() - 1); }
   std::span<const u32> tokens_of(const node& n) const { return std::span(ids_).subspan(n.tokens, (&n)[1].tokens - n.tokens); }
-  // The one with this byte among the nodes from `first` on, before `end`; null: none. A node's children are behind
-  // it, the first letters of all tokens behind the beginning.
+  // The node with this byte among the siblings in [first, end); null if there is none. A node's children start right
+  // after it, the root's children at 0.
   const node* find(std::size_t first, std::size_t end, u8 byte) const {
     for (std::size_t i = first; i < end && nodes_[i].byte <= byte; i = nodes_[i].end)
       if (nodes_[i].byte == byte) return &nodes_[i];

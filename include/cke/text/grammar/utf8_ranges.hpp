@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// utf8_ranges.hpp: a range of code points as the UTF-8 that spells them, byte range by byte range.
+// utf8_ranges.hpp: converts ranges of code points to sequences of UTF-8 byte ranges.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ CKE_COLD_BEGIN
 namespace cke::text {
 
 struct code_range {
-  u32 first, last;  // both are in it
+  u32 first, last;  // both inclusive
   bool operator==(const code_range&) const = default;
 };
 struct byte_range {
@@ -20,11 +20,11 @@ struct byte_range {
   bool operator==(const byte_range&) const = default;
 };
 
-// In order, without overlaps; all others in `complement`. Surrogates are no code points.
+// Sorted and without overlaps; with `complement`, all other code points. Surrogates are not code points.
 inline std::vector<code_range> sorted_ranges(std::vector<code_range> ranges, bool complement = false) {
   std::ranges::sort(ranges, {}, &code_range::first);
   std::vector<code_range> all, gaps;
-  u32 next = 0;  // behind the ranges so far
+  u32 next = 0;  // first code point after the ranges so far
   for (const code_range r : ranges) {
     if (r.first > next || all.empty()) {
       if (r.first > next) gaps.push_back({next, r.first - 1});
@@ -40,7 +40,7 @@ inline std::vector<code_range> sorted_ranges(std::vector<code_range> ranges, boo
 
 namespace detail {
 
-// Splits [first, last] where the length, or a byte before the last that differs, changes.
+// Splits [first, last] where the encoded length changes, or a byte before the last.
 inline void utf8_split(u32 first, u32 last, std::vector<std::vector<byte_range>>& out) {
   if (first > last) return;
   for (const u32 end : {0x7Fu, 0x7FFu, 0xD7FFu, 0xFFFFu})
@@ -70,7 +70,7 @@ inline void utf8_split(u32 first, u32 last, std::vector<std::vector<byte_range>>
 
 }  // namespace detail
 
-// Sequences of byte ranges: a code point is in `ranges` exactly if one of them has its UTF-8.
+// Sequences of byte ranges: a code point is in `ranges` exactly if one of them matches its UTF-8.
 inline std::vector<std::vector<byte_range>> utf8_ranges(const std::vector<code_range>& ranges) {
   std::vector<std::vector<byte_range>> out;
   for (const auto [first, last] : ranges) detail::utf8_split(first, last, out);

@@ -25,7 +25,7 @@ enum class expr_kind : u8 {
   item,       // kids[0][kids[1]]
   slice,      // kids[0][kids[1]:kids[2]:kids[3]]; a bound may be null
   call,       // kids[0](args)
-  filter,     // kids[0] | name(args); null: what a block holds
+  filter,     // kids[0] | name(args); kids[0] is null for the text of a block
   test,       // kids[0] is name(args)
   negate,     // not
   minus,
@@ -56,7 +56,7 @@ struct expr {
   std::vector<std::string> operators{};
 };
 
-// What a macro takes. The last parameters have the defaults.
+// The parameters of a macro. The last ones have the defaults.
 struct signature {
   std::vector<std::string> names;
   std::vector<expr_ptr> defaults;
@@ -65,7 +65,7 @@ struct macro_definition {
   std::string name;
   signature takes;
   statement_list body;
-  // Whether the body speaks of these.
+  // Whether the body mentions these names.
   bool caller = false, varargs = false, kwargs = false;
 };
 
@@ -73,14 +73,14 @@ enum class statement_kind : u8 {
   data,         // constant
   output,       // {{ exprs }}
   set,          // exprs[0] = exprs[1]
-  set_block,    // exprs[0] = body, through the filter exprs[1] where it is not null
-  branch,       // if: tests in exprs, one body each, and one more for else
+  set_block,    // exprs[0] = body, through the filter exprs[1] if that is not null
+  branch,       // if: conditions in exprs, a body for each, and one more for else
   loop,         // for exprs[0] in exprs[1] if exprs[2] (may be null): bodies[0], else bodies[1]
   macro,        // define
   call,         // exprs[0], a call, with `define` as its caller
   filter,       // body through the filter exprs[0]
-  with,         // targets and values by turns in exprs
-  scope,        // a body with names of its own: generation
+  with,         // exprs alternates targets and values
+  scope,        // a body with its own names: generation
   leave,        // break
   next,         // continue
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// budget.hpp: how much a template may do: it comes from a file that nobody has to have read.
+// budget.hpp: limits on what a template may use; it comes from an untrusted file.
 #pragma once
 
 #include "value.hpp"
@@ -7,11 +7,11 @@
 namespace cke::text::jinja {
 
 struct limits {
-  u64 steps = 5'000'000;        // expressions, statements and items looked at
-  u64 bytes = u64{1} << 29;     // of all strings that are made
-  u64 output = u64{1} << 26;    // bytes of one string, and of the result
-  u32 depth = 1000;             // of expressions, blocks and calls within each other
-  u64 source = u64{1} << 20;    // bytes of the template
+  u64 steps = 5'000'000;        // expressions, statements and items visited
+  u64 bytes = u64{1} << 29;     // total size of the strings created
+  u64 output = u64{1} << 26;    // size of one string, and of the result
+  u32 depth = 1000;             // nesting of expressions, blocks and calls
+  u64 source = u64{1} << 20;    // size of the template
 };
 
 class budget {
@@ -21,7 +21,7 @@ class budget {
   void spend(u64 steps) {
     if ((steps_ += steps) > limits_.steps) over("more than ", limits_.steps, " steps");
   }
-  // Before a string of that many bytes is made, or one grows to it.
+  // Checks the size of a string before it is created, or grows.
   void fit(u64 bytes) const {
     if (bytes > limits_.output) over("a string of more than ", limits_.output, " bytes");
   }
@@ -31,12 +31,12 @@ class budget {
     spend(1 + bytes / 64);
   }
 
-  // One level of a recursion, for as long as it lives.
+  // Enters a level of recursion; the destructor leaves it.
   class level {
    public:
     explicit level(budget& of) : of_(of) {
       if (++of.depth_ > of.limits_.depth) {
-        --of.depth_;  // no destructor will
+        --of.depth_;  // the destructor will not run
         of.over("recursion deeper than ", of.limits_.depth, " levels");
       }
     }

@@ -4,6 +4,7 @@
 
 #include "../../core/types.hpp"
 
+// clang-format off
 namespace cke::text::jinja {
 
 // first, first + step, ..., last: each has its other case `shift` further on.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// chat_form.hpp: the chat form that a checkpoint brings along: conversation in, prompt out.
+// chat_form.hpp: the chat template of a checkpoint: conversation in, prompt out.
 #pragma once
 
 #include "../chat/chat_encoder.hpp"
@@ -8,18 +8,18 @@
 
 namespace cke::text {
 
-// Immutable; any number of threads may use one.
+// Immutable and thread-safe.
 class chat_form {
  public:
-  // The template of these tokens. Throws Error: unsupported where there is none; and what
-  // jinja::chat_template throws, naming `file`.
+  // Uses this vocabulary's template. Throws unsupported if there is none, and as jinja::chat_template does, naming
+  // `file`.
   chat_form(tokenizer tokens, const std::string& file)
       : tokens_(std::move(tokens)),
         template_(source_of(tokens_.vocabulary(), file), file),
         with_tools_(tokens_.vocabulary().tool_template, file),
         encoder_(tokens_, all_text(tokens_.vocabulary())) {}
 
-  // The prompt. Throws what jinja::names_of and jinja::chat_template::render throw.
+  // Returns the prompt. Throws what jinja::names_of and jinja::chat_template::render throw.
   std::vector<chat_segment> render(const jinja::conversation& c) const {
     const bool own = c.tools.is_none() || tokens_.vocabulary().tool_template.empty();
     const jinja::chat_template& form = own ? template_ : with_tools_;
@@ -27,7 +27,7 @@ class chat_form {
   }
   std::vector<u32> encode(std::span<const chat_segment> prompt) const { return encoder_.encode(prompt); }
 
-  // The tokens that end a turn, of those that the template writes.
+  // The tokens that end a turn, among those that occur in the template.
   std::vector<u32> stop_ids() const {
     static constexpr std::string_view known[] = {
         "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<turn|>",       "<|end|>", "<|return|>",

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// conversation.hpp: messages, tools and special tokens as the variables that transformers gives a
-// template.
+// conversation.hpp: turns messages, tools and special tokens into the variables that transformers passes to a template.
 #pragma once
 
 #include "../tokenizer/vocabulary.hpp"
@@ -15,8 +14,8 @@ inline void put(dict& d, std::string_view key, value v) {
   insert(d, author_text(key), std::move(v), cost);
 }
 
-// One message. A role is the caller's word, not what somebody says: templates that spell a control
-// token around it ('<|' + role + '|>') may, as long as it is one of these.
+// One message. Its role is chosen by the program, not by a user, so a template that spells a control token around it
+// ('<|' + role + '|>') may do so, if the role is one of these.
 inline value message_of(const value& message, std::size_t index) {
   const dict* from = message.as_dict();
   if (!from) throw Error(errc::malformed, {}, concat({"message ", index}), "an object", type_name(message));
@@ -26,7 +25,7 @@ inline value message_of(const value& message, std::size_t index) {
   for (auto& [key, v] : out->entries)
     if (key.view() == "role" && v.is_string() && std::ranges::find(roles, v.view()) != std::end(roles))
       v = author_text(v.view());
-  // The names that a thought has been given; transformers hands it on under the first two.
+  // Names in use for a thought; transformers passes it on under the first two.
   const value* thought = nullptr;
   for (const char* name : {"reasoning_content", "thinking", "reasoning"})
     if (const value* v = from->find(name); v && !v->is_none() && !thought) thought = v;
@@ -43,11 +42,11 @@ struct conversation {
   value messages;  // a list of objects
   value tools{};   // a list of objects, or None
   bool add_generation_prompt = true;
-  dict extra{};  // further variables: enable_thinking and the like
+  dict extra{};  // more variables, such as enable_thinking
 
   void set(std::string_view name, value v) { detail::put(extra, name, std::move(v)); }
 };
-// A message as code makes it.
+// Makes a message.
 inline value message(std::string_view role, std::string_view content) {
   dict m;
   detail::put(m, "role", text(role, origin::data));
@@ -55,8 +54,8 @@ inline value message(std::string_view role, std::string_view content) {
   return value::dict_ptr(std::make_shared<const dict>(std::move(m)));
 }
 
-// `v`, where there is one, gives bos_token and the like, which control tokens may be spelled with.
-// Throws Error{malformed} unless messages are a list of objects.
+// `v`, if not null, supplies bos_token and the like, which may spell control tokens. Throws Error{malformed} unless
+// messages are a list of objects.
 inline dict names_of(const conversation& c, const vocabulary* v) {
   dict names;
   if (!c.messages.is_sequence(form::list))

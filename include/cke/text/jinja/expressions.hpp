@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// expressions.hpp: what each kind of expression gives.
+// expressions.hpp: evaluates each kind of expression.
 #pragma once
 
 #include "interpreter.hpp"
@@ -31,7 +31,7 @@ inline arguments interpreter::eval_arguments(const expr& e) {
 
 inline value interpreter::eval_call(const expr& e) {
   const expr& callee = *e.kids[0];
-  if (callee.kind == expr_kind::attribute) {  // a method needs no object of its own
+  if (callee.kind == expr_kind::attribute) {  // calls a method without creating an object for it
     const value self = eval(*callee.kids[0]);
     if (const method_function f = self.is_undefined() ? nullptr : find_method(self, callee.name)) {
       arguments args = eval_arguments(e);
@@ -49,7 +49,7 @@ inline value interpreter::eval_call(const expr& e) {
   return call(what, args);
 }
 
-// A filter chain; at its inner end stands what a block holds.
+// Applies a chain of filters; the innermost operand may be the text of a block.
 inline value interpreter::eval_filter(const expr& e, const value* block_text) {
   const auto level = cost_.enter();
   const expr* inner = e.kids[0].get();
@@ -73,7 +73,7 @@ inline bool interpreter::compare(std::string_view op, const value& a, const valu
     args.positional.push_back(b);
     return test("in", a, args) == in;
   }
-  // Not the reverse of <: a NaN is neither.
+  // Not the negation of <: with a NaN both are false.
   return (op == "<=" ? less(a, b, cost_) : less(b, a, cost_)) || equal(a, b, cost_);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// filters.hpp: the filters that work on one value: text, numbers, defaults.
+// filters.hpp: the filters on a single value: text, numbers, defaults.
 #pragma once
 
 #include "methods.hpp"
@@ -24,7 +24,7 @@ inline value or_default(interpreter&, const value& v, arguments& args) {
   args.done(2);
   return v.is_undefined() || (falsy_too && !truth(v)) ? otherwise : v;
 }
-// soft_str: Markup stays what it is.
+// soft_str: leaves Markup as it is.
 inline value to_string(interpreter& in, const value& v, arguments& args) {
   args.done(0);
   return v.is_string() ? v : value(str(v, in.cost()));
@@ -80,7 +80,7 @@ inline value center(interpreter& in, const value& v, arguments& args) {
   return methods::justify<'^'>(in, str(v, in.cost()), width);
 }
 
-// Every line but the first moves to the right.
+// Indents every line except the first.
 inline value indent(interpreter& in, const value& v, arguments& args) {
   const value width = args.get(0, "width", 4);
   const bool first = truth(args.get(1, "first", false)), blank = truth(args.get(2, "blank", false));
@@ -144,7 +144,7 @@ inline value absolute(interpreter&, const value& v, arguments& args) {
   return checked(v.as_int() == INT64_MIN, v.as_int() < 0 ? -(v.as_int() + 1) + 1 : v.as_int());
 }
 
-// A number as Python's int() and float() read it from text; white space and underlines are theirs too.
+// Text that Python's int() and float() accept as a number, without white space and underscores.
 inline std::optional<std::string> number_word(std::string_view s) {
   const text trimmed = stripped(text(s, origin::data), side::both);
   std::string word;
@@ -227,7 +227,7 @@ inline value round(interpreter&, const value& v, arguments& args) {
   if (!v.is_number()) raise({"a number expected for round, found '", type_name(v), "'"});
   if (digits < -300 || digits > 300) raise({"a precision of 300 digits at most expected"}, errc::unsupported);
   if (how.view() == "common" && v.is_integral() && digits >= 0) return v.as_int();
-  if (how.view() == "common" && digits >= 0) {  // correctly rounded, as printf does it
+  if (how.view() == "common" && digits >= 0) {  // correctly rounded, as printf is
     char buffer[700];
     std::snprintf(buffer, sizeof buffer, "%.*f", static_cast<int>(digits), v.as_real());
     double x = v.as_real();

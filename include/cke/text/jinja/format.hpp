@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// format.hpp: Python's "%s" % x and "{}".format(x), for text and numbers.
+// format.hpp: Python's "%s" % x and "{}".format(x) for text and numbers.
 #pragma once
 
 #include <cstdio>
@@ -10,10 +10,10 @@ namespace cke::text::jinja {
 
 inline bool one_of(char c, std::string_view set) { return set.find(c) != set.npos; }
 
-// How one value is shown: fill, align, sign, width, precision, type of a format specification.
+// A format specification: fill, align, sign, width, precision, type.
 struct format_spec {
   std::string fill = " ";
-  char align = 0;  // < > ^ = ; 0: as the type has it
+  char align = 0;  // one of < > ^ =; 0: the default of the type
   char sign = '-';
   bool comma = false;
   i64 width = 0, precision = -1;
@@ -87,7 +87,7 @@ inline void append_formatted(text& out, const value& v, const format_spec& spec,
   append_padded(out, shown, spec, number, cost);
 }
 
-// Digits at `at`, as a number below 2^20; -1 where there are none.
+// Reads the digits at `at` as a number below 2^20; -1 if there are none.
 inline i64 read_count(std::string_view s, std::size_t& at) {
   i64 n = -1;
   for (; at < s.size() && s[at] >= '0' && s[at] <= '9'; ++at) {
@@ -97,7 +97,7 @@ inline i64 read_count(std::string_view s, std::size_t& at) {
   return n;
 }
 
-// "%-5s of %02d" % (a, b) or % one value or % a dict.
+// "%-5s of %02d" % (a, b), or % a single value, or % a dict.
 inline text percent_format(const text& pattern, const value& with, budget& cost) {
   const std::string_view s = pattern.view();
   const sequence* many = with.is_sequence(form::tuple) ? with.as_sequence() : nullptr;
@@ -128,7 +128,7 @@ inline text percent_format(const text& pattern, const value& with, budget& cost)
     spec.align = '>';
     for (; at < s.size() && one_of(s[at], "-+ 0#"); ++at) {
       if (s[at] == '-') spec.align = '<';
-      else if (s[at] == '0') spec.fill.assign(1, '0');  // not = "0": gcc 12 bug 105651
+      else if (s[at] == '0') spec.fill.assign(1, '0');  // avoids = "0": gcc 12 bug 105651
       else if (s[at] != '#') spec.sign = s[at];
     }
     spec.width = std::max<i64>(read_count(s, at), 0);
@@ -162,7 +162,7 @@ inline text percent_format(const text& pattern, const value& with, budget& cost)
   return out;
 }
 
-// The part behind the colon of "{:>8.2f}".
+// Parses the part after the colon of "{:>8.2f}".
 inline format_spec parse_spec(std::string_view s) {
   format_spec spec;
   std::size_t at = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// globals.hpp: the functions that every template can call.
+// globals.hpp: the global functions of templates.
 #pragma once
 
 #include "filters.hpp"
@@ -13,7 +13,7 @@ inline value loop_changed(interpreter& in, const value& self, arguments& args) {
   return static_cast<loop_object*>(self.as_object())->changed(in, args);
 }
 
-// cycler('a', 'b'): each next() the next of them.
+// cycler('a', 'b'): each next() returns the next item.
 struct cycler_object final : object {
   values items;
   std::size_t at = 0;
@@ -36,7 +36,7 @@ struct cycler_object final : object {
   }
   std::weak_ptr<object> self;
 };
-// joiner(', '): nothing the first time, then the separator.
+// joiner(', '): returns nothing the first time, then the separator.
 struct joiner_object final : object {
   value separator;
   bool used = false;

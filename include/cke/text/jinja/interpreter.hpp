@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// interpreter.hpp: walks a parsed template: names, expressions and calls. render.hpp has the statements.
+// interpreter.hpp: evaluates a parsed template: names, expressions and calls. render.hpp has the statements.
 #pragma once
 
 #include <ctime>
@@ -10,11 +10,11 @@
 
 namespace cke::text::jinja {
 
-// The names of one scope. Those of an if belong to the scope around it.
+// The names of one scope. An if does not open a scope.
 struct frame {
   frame* outer = nullptr;
   std::vector<std::pair<std::string_view, value>> names{};
-  bool kept = false;  // a macro was defined in it and may outlive it
+  bool kept = false;  // a macro defined in it may outlive it
 
   value* find(std::string_view name) {
     for (auto& [key, v] : names)
@@ -23,7 +23,7 @@ struct frame {
   }
 };
 
-// namespace(): the one thing that a template can change.
+// namespace(): the only mutable object of a template.
 struct namespace_object final : object {
   std::vector<std::pair<std::string, value>> attributes;
 
@@ -57,7 +57,7 @@ using method_function = value (*)(interpreter&, const value& self, arguments&);
 using filter_function = value (*)(interpreter&, const value& input, arguments&);
 using test_function = bool (*)(interpreter&, const value& input, arguments&);
 
-// The tables; each is in the header of its name. Null for an unknown name.
+// Look-ups in the tables of the headers with these names; null for an unknown name.
 global_function find_global(std::string_view name);
 method_function find_method(const value& of, std::string_view name);
 filter_function find_filter(std::string_view name);
@@ -65,10 +65,10 @@ test_function find_test(std::string_view name);
 
 class interpreter {
  public:
-  // `context` outlives the interpreter.
+  // `context` must outlive the interpreter.
   interpreter(const dict& context, const limits& l, std::tm now) : context_(context), cost_(l), now_(now) {}
   interpreter(const interpreter&) = delete;
-  // Namespaces may hold each other in circles.
+  // Breaks reference cycles between namespaces.
   ~interpreter() {
     for (const auto& n : namespaces_) n->attributes.clear();
   }
@@ -78,9 +78,9 @@ class interpreter {
   const std::tm& now() const { return now_; }
   u32 line() const { return line_; }
 
-  // What a for loop goes through. A one_shot is used up.
+  // The items that a for loop visits. Consumes a one_shot.
   values items_of(const value& v);
-  // of[key], of.name, as jinja2 resolves them.
+  // of[key] and of.name, resolved as jinja2 does.
   value item(const value& of, const value& key);
   value attribute(const value& of, std::string_view name);
   value call(const value& what, arguments& args);
@@ -102,7 +102,7 @@ class interpreter {
   friend struct macro_object;
   friend class loop_object;
 
-  // A scope, for as long as it lives.
+  // Opens a scope; the destructor closes it.
   class scope {
    public:
     scope(interpreter& in, frame* outer) : in_(in), saved_(in.frame_), mine_(std::make_unique<frame>(outer)) {
@@ -120,7 +120,7 @@ class interpreter {
     frame* saved_;
     std::unique_ptr<frame> mine_;
   };
-  // Output goes elsewhere, for as long as it lives.
+  // Redirects output; the destructor restores it.
   class capture {
    public:
     explicit capture(interpreter& in) : in_(in), saved_(std::exchange(in.out_, &mine_)) {}
@@ -160,7 +160,7 @@ class interpreter {
     out_->append(t);
   }
 
-  // A block's result, which Python does not turn into text.
+  // Outputs a block's result, which Python does not convert to text.
   void put_text(const value& v) {
     if (!v.is_string()) raise({"a block that gives text expected, found '", type_name(v), "'"});
     put(v.as_text());
@@ -177,7 +177,7 @@ class interpreter {
   std::vector<std::shared_ptr<namespace_object>> namespaces_;
 };
 
-// A method of a value: "x".upper
+// A method bound to its value: "x".upper
 struct bound_method final : object {
   value self;
   method_function function;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// lexer.hpp: a template's source cut into tokens, white space trimmed as jinja2 does with
-// trim_blocks and lstrip_blocks.
+// lexer.hpp: splits a template's source into tokens, with jinja2's trim_blocks and lstrip_blocks.
 #pragma once
 
 #include <charconv>
@@ -15,7 +14,7 @@ namespace cke::text::jinja {
 class lexer {
  public:
   explicit lexer(std::string_view source) {
-    // Line ends become \n, and one at the very end is dropped.
+    // Normalises line ends to \n and drops one at the very end.
     for (std::size_t i = 0; i < source.size(); ++i) {
       if (source[i] != '\r') source_ += source[i];
       else if (i + 1 == source.size() || source[i + 1] != '\n') source_ += '\n';
@@ -57,7 +56,7 @@ class lexer {
     return s;
   }
 
-  // Up to the next tag, which is read too.
+  // Reads the text up to the next tag, and that tag.
   void read_data() {
     std::size_t tag = at_;
     while ((tag = source_.find('{', tag)) != std::string::npos) {
@@ -82,19 +81,19 @@ class lexer {
     read_code(block);
   }
 
-  // The text before a tag whose first character is `sign`.
+  // Adds the text before a tag; `sign` is the tag's first character.
   void add_data(std::string_view data, char sign, bool block, bool line_begins) {
     if (sign == '-') {
       data = without_trailing_space(data);
     } else if (sign != '+' && block) {
-      const std::size_t line = data.rfind('\n') + 1;  // 0 where there is no line end
+      const std::size_t line = data.rfind('\n') + 1;  // 0 if there is no line end
       if ((line > 0 || line_begins) && without_trailing_space(data.substr(line)).empty())
         data = data.substr(0, line);
     }
     if (!data.empty()) add(token_type::data, std::string(data));
   }
 
-  // The end of a tag: `close` with what may stand before it. A block's takes the line end along.
+  // Reads the end of a tag: `close`, with an optional sign before it. After a block's end it skips one line end.
   bool read_end(std::string_view close, bool block) {
     if (starts("-") && rest().substr(1).starts_with(close)) {
       move(1 + close.size());
@@ -117,7 +116,7 @@ class lexer {
     raise({"the comment does not end"}, errc::malformed, begin);
   }
 
-  // {% raw %} ... {% endraw %}, behind the first "{%".
+  // Reads {% raw %} ... {% endraw %}; the first "{%" has been read.
   bool read_raw() {
     const std::size_t begin = at_;
     const u32 line = line_;
@@ -158,9 +157,9 @@ class lexer {
     raise({"the raw block does not end"}, errc::malformed, first_line);
   }
 
-  // Inside {{ }} or {% %}, its end included.
+  // Reads the inside of {{ }} or {% %}, including its end.
   void read_code(bool block) {
-    std::string open;  // closing brackets that are due
+    std::string open;  // the closing brackets expected
     for (;;) {
       skip_space();
       if (open.empty() && read_end(block ? "%}" : "}}", block))
@@ -184,7 +183,7 @@ class lexer {
     add(token_type::name, source_.substr(begin, at_ - begin));
   }
 
-  // Digits from `at` on, single underlines between them: where they end.
+  // The end of the digits that start at `at`, with single underscores between them.
   std::size_t digits(std::size_t at, int base = 10) const {
     const auto is_digit = [&](std::size_t i) {
       if (i >= source_.size()) return false;
@@ -235,7 +234,7 @@ class lexer {
     move(1);
     tokens_.push_back(std::move(t));
   }
-  // Behind the backslash.
+  // Reads an escape sequence after its backslash.
   void read_escape(std::string& out) {
     if (at_ == source_.size()) fail({"the string does not end"});
     static constexpr std::string_view names = "\\'\"abfnrtv", meanings = "\\'\"\a\b\f\n\r\t\v";

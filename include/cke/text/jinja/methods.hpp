@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// methods.hpp: the methods of Python's str, list and dict that change nothing.
+// methods.hpp: the non-mutating methods of Python's str, list and dict.
 #pragma once
 
 #include "render.hpp"
@@ -48,7 +48,7 @@ inline value splitlines(interpreter& in, const value& self, arguments& args) {
   return {form::list, split_lines(self.as_text(), keep, in.cost())};
 }
 
-// The part of a string between two indexes; null where the first lies behind its end.
+// The part of a string between two indexes; null if the first is past its end.
 inline std::optional<std::string_view> window(const value& self, arguments& args, std::size_t first) {
   const value start = args.get(first, "start", {}), stop = args.get(first + 1, "end", {});
   args.done(first + 2);
@@ -126,7 +126,7 @@ template <char Align> value justify(interpreter& in, const value& self, argument
   if (width <= size) return self;
   const auto missing = static_cast<u64>(width - size);
   in.cost().make(s.size() + (missing < u64{1} << 40 ? missing * 4 : missing));
-  // str.center() puts the odd one on the left where the width is odd.
+  // For an odd width, str.center() puts the extra space on the left.
   const u64 left = Align == '<' ? 0 : Align == '>' ? missing : missing / 2 + (missing & static_cast<u64>(width) & 1);
   text out;
   out.markup = s.markup;
@@ -149,7 +149,7 @@ inline value join(interpreter& in, const value& self, arguments& args) {
   return joined(self.as_text(), parts, in.cost());
 }
 
-// Each character fits; there must be one.
+// The string is not empty, and every character fits.
 template <bool (*Fits)(u32)> value is_all(interpreter& in, const value& self, arguments& args) {
   args.done(0);
   const std::string_view s = self.view();
@@ -161,7 +161,7 @@ template <bool (*Fits)(u32)> value is_all(interpreter& in, const value& self, ar
 inline bool is_alpha(u32 c) { return is_letter(class_of(c)); }
 inline bool is_digit(u32 c) { return class_of(c) == char_class::digit; }
 inline bool is_alnum(u32 c) { return is_alpha(c) || is_number(class_of(c)); }
-// One cased character at least, and none of the other case.
+// At least one cased character, and none of the other case.
 inline bool all_in_case(std::string_view s, bool (*wanted)(u32), bool (*other)(u32)) {
   bool any = false;
   for (std::size_t at = 0; at < s.size(); at += code_point_at(s, at).size) {

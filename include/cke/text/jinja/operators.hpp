@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// operators.hpp: + - * / // % ** on values, as Python has them; and slices.
+// operators.hpp: Python's + - * / // % ** on values, and slices.
 #pragma once
 
 #include "format.hpp"
@@ -12,7 +12,7 @@ inline i64 checked(bool overflow, const i64& result) {
   return result;
 }
 
-// markupsafe.escape: what stands in HTML text.
+// markupsafe.escape: escapes text for HTML.
 inline text escape(const text& s, budget& cost) {
   if (s.markup) return s;
   cost.make(s.size());
@@ -147,7 +147,7 @@ inline value binary(std::string_view op, const value& a, const value& b, budget&
   raise({"unsupported operand types for ", op, ": '", type_name(a), "' and '", type_name(b), "'"});
 }
 
-// The indexes of a slice, as slice.indices() has them.
+// The indexes of a slice, as slice.indices() returns them.
 struct slice_range {
   i64 start, stop, step;
   u64 count() const {

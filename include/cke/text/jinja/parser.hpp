@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// parser.hpp: tokens into expressions: jinja2's grammar, one function a rule, loosest first.
+// parser.hpp: parses expressions by jinja2's grammar, one function per rule, lowest precedence first.
 #pragma once
 
 #include "ast.hpp"
@@ -13,10 +13,10 @@ class expression_parser : protected token_stream {
   using token_stream::token_stream;
 
  protected:
-  // How deep expressions and blocks may nest in the source, and how long a chain a + b + c may be.
+  // Limits the nesting of expressions and blocks in the source, and the length of a chain a + b + c.
   static constexpr u32 max_depth = 200;
 
-  // One level of nesting, for as long as it lives.
+  // Enters a level of nesting; the destructor leaves it.
   struct level {
     explicit level(expression_parser& p) : of(p) {
       if (++p.depth_ > max_depth) p.fail({"nesting deeper than ", max_depth, " levels"}, errc::unsupported);
@@ -43,7 +43,7 @@ class expression_parser : protected token_stream {
     return e;
   }
 
-  // a, b, c or one expression alone. `end` says where a tuple may stop behind a comma.
+  // a, b, c or a single expression. `end` is the token at which a tuple may stop after a comma.
   expr_ptr parse_tuple(bool conditional = true, std::string_view end = {}, bool parentheses = false) {
     const auto ends = [&] {
       return now().type == token_type::variable_end || now().type == token_type::block_end ||
@@ -234,7 +234,7 @@ class expression_parser : protected token_stream {
 
   void parse_arguments(expr& to) {
     expect("(");
-    const auto most = [&](int kind) {  // arguments come in this order
+    const auto most = [&](int kind) {  // the kinds of arguments have a fixed order
       if (!to.args.empty() && to.args.back().kind > kind) fail({"arguments in another order expected"});
     };
     while (!now().is(")")) {
@@ -257,7 +257,7 @@ class expression_parser : protected token_stream {
     expect(")");
   }
 
-  // x|filter(...) and x is test ..., one behind the other.
+  // A sequence of x|filter(...) and x is test ...
   expr_ptr parse_filters(expr_ptr e) {
     for (;;) {
       if (skip("|")) e = parse_filter(std::move(e));
@@ -287,7 +287,7 @@ class expression_parser : protected token_stream {
     return negated ? make(expr_kind::negate, {}, std::move(e)) : std::move(e);
   }
 
-  // A name is read: a macro wants to know whether its body speaks of caller.
+  // Called for each name that is read: a macro must know whether its body mentions caller.
   virtual void mention(const std::string&) {}
   virtual ~expression_parser() = default;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// python.hpp: what Python's str, repr, bool, len, ==, < and in say of a value.
+// python.hpp: Python's str, repr, bool, len, ==, < and in on values.
 #pragma once
 
 #include <charconv>
@@ -9,7 +9,7 @@
 
 namespace cke::text::jinja {
 
-// repr(float): the shortest digits that read back as x.
+// repr(float): the shortest digits that parse back to x.
 inline std::string float_text(double x) {
   if (std::isnan(x)) return "nan";
   if (std::isinf(x)) return x < 0 ? "-inf" : "inf";
@@ -60,7 +60,7 @@ inline bool truth(const value& v) {
   return true;
 }
 
-// repr(str): quotes as Python chooses them. Origins go along.
+// repr(str), with Python's choice of quotes. Origins are kept.
 inline void append_repr(text& out, const text& s, budget& cost) {
   cost.make(s.size() + 2);
   const bool has_single = s.view().find('\'') != std::string_view::npos;
@@ -129,7 +129,7 @@ inline void append_repr(text& out, const value& v, budget& cost) {
   }
 }
 
-// What `{{ v }}` prints.
+// Appends what `{{ v }}` prints.
 inline void append_str(text& out, const value& v, budget& cost) {
   const auto put = [&](std::string_view s) { out.append(s, origin::author); };
   if (v.is_string()) cost.make(v.as_text().size()), out.append(v.as_text());
@@ -185,7 +185,7 @@ inline bool equal(const value& a, const value& b, budget& cost) {
   return a.as_object() && a.as_object() == b.as_object();
 }
 
-// a < b. UTF-8 sorts like code points.
+// a < b. Strings compare bytewise, which for UTF-8 equals the order of code points.
 inline bool less(const value& a, const value& b, budget& cost) {
   cost.spend(1);
   if (a.is_number() && b.is_number()) {

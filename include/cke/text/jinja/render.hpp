@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// render.hpp: what each kind of statement does: output, names, loops, macros.
+// render.hpp: executes each kind of statement: output, names, loops, macros.
 #pragma once
 
 #include "expressions.hpp"
@@ -8,7 +8,7 @@ namespace cke::text::jinja {
 
 struct macro_object final : object {
   const macro_definition& define;
-  frame* scope;  // where it was defined
+  frame* scope;  // where the macro was defined
 
   macro_object(const macro_definition& m, frame* f) : define(m), scope(f) {}
   std::string_view type() const override { return "Macro"; }
@@ -25,7 +25,7 @@ struct macro_object final : object {
   value call(interpreter& in, arguments& args) override;
 };
 
-// What a loop's body knows as `loop`. Items are taken, and the loop's filter is asked, when they are due.
+// The variable `loop`. It fetches items, and applies the loop's filter, lazily.
 class loop_object final : public object {
  public:
   loop_object(interpreter& in, const statement& s, const value& over, u32 depth0)
@@ -36,7 +36,7 @@ class loop_object final : public object {
   }
   std::string_view type() const override { return "LoopContext"; }
 
-  // To the next item; false behind the last.
+  // Moves to the next item; returns false after the last.
   bool advance() {
     if (!peek()) return false;
     if (index_ >= 0) before_ = std::move(current_);
@@ -46,7 +46,7 @@ class loop_object final : public object {
     return true;
   }
   const value& current() const { return current_; }
-  // The loop has ended; whoever still knows it sees no further items.
+  // Ends the loop; references that remain see no more items.
   void close() { in_ = nullptr, items_.clear(); }
 
   std::optional<value> attribute(std::string_view name) override {
@@ -76,7 +76,7 @@ class loop_object final : public object {
   }
 
   bool callable() const override { return true; }
-  // The same loop over something else, inside itself.
+  // Runs the same loop over other items, recursively.
   value call(interpreter& in, arguments& args) override {
     if (!in_ || !statement_.recursive) raise({"a loop that is marked recursive expected"});
     const interpreter::scope around(in, outer_);
@@ -90,7 +90,7 @@ class loop_object final : public object {
     while (ahead_.empty() && pull()) {}
     return !ahead_.empty();
   }
-  // Looks at one more item; false where there is none.
+  // Fetches one more item; returns false if there is none.
   bool pull() {
     if (taken_ == items_.size()) return false;
     value v = items_[taken_++];

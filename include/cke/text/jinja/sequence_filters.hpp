@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sequence_filters.hpp: the filters that work on many values: map, select, sort, join and the like.
+// sequence_filters.hpp: the filters on sequences: map, select, sort, join and the like.
 #pragma once
 
 #include "../../core/stable_order.hpp"
@@ -7,7 +7,7 @@
 
 namespace cke::text::jinja::filters {
 
-// "a.b.0": the path of an attribute; nothing: the value itself.
+// "a.b.0": the path of an attribute; empty: the value itself.
 class attribute_path {
  public:
   attribute_path(const value& path, budget& cost) {
@@ -84,7 +84,7 @@ inline value reverse(interpreter& in, const value& v, arguments& args) {
   return out;
 }
 
-// Sorts by keys; equal ones keep their order, also where it is reversed.
+// Stable sort by keys; also stable if reversed.
 inline void sort_by(interpreter& in, values& all, const values& keys, bool reverse) {
   const auto before = [&](u32 a, u32 b) {
     return reverse ? less(keys[b], keys[a], in.cost()) : less(keys[a], keys[b], in.cost());
@@ -184,7 +184,7 @@ inline value map(interpreter& in, const value& v, arguments& args) {
   }
   return {form::one_shot, std::move(out)};
 }
-// select('defined'), selectattr('name', 'equalto', 'x'): those that pass a test, or are true.
+// select('defined'), selectattr('name', 'equalto', 'x'): the items that pass a test, or are true.
 template <bool Keep, bool ByAttribute> value select(interpreter& in, const value& v, arguments& args) {
   if (!truth(v)) return {form::one_shot, {}};
   value attribute;

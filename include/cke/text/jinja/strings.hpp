@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// strings.hpp: cutting, searching and changing the case of texts, as Python's str does.
+// strings.hpp: Python's str methods for splitting, searching and changing case.
 #pragma once
 
 #include <span>
@@ -11,7 +11,7 @@ namespace cke::text::jinja {
 
 enum class side : u8 { left = 1, right = 2, both = 3 };
 
-// str.strip(): of white space, or of the characters in `set`.
+// str.strip(): strips white space, or the characters in `set`.
 inline text stripped(const text& s, side from, const text* set = nullptr) {
   const auto dropped = [&](std::size_t at, u32 size) {
     if (!set) return is_python_space(code_point_at(s.view(), at).value);
@@ -32,7 +32,7 @@ inline text stripped(const text& s, side from, const text* set = nullptr) {
   return s.substr(begin, end - begin);
 }
 
-// str.split(): at white space. most < 0: everywhere.
+// str.split() at white space, at most `most` times; most < 0: everywhere.
 inline values split_at_space(const text& s, i64 most, bool from_right, budget& cost) {
   cost.make(s.size());
   values parts;
@@ -101,7 +101,7 @@ inline values split_lines(const text& s, bool keep_ends, budget& cost) {
   return lines;
 }
 
-// str.replace(); most < 0: everywhere. What comes in keeps its own origin.
+// str.replace(); most < 0: everywhere. The replacement keeps its origin.
 inline text replaced(const text& s, const text& from, const text& with, i64 most, budget& cost) {
   cost.make(s.size());
   const text to = s.markup ? escape(with, cost) : with;
@@ -131,7 +131,7 @@ inline text replaced(const text& s, const text& from, const text& with, i64 most
   return out;
 }
 
-// separator.join(parts): each of which must be text.
+// separator.join(parts); each part must be text.
 inline text joined(const text& separator, const values& parts, budget& cost) {
   text out;
   out.markup = separator.markup;
@@ -177,7 +177,7 @@ inline void append_case(text& out, const text& s, std::size_t at, letter_case to
   u32 code = c.value;
   const auto* run = to == letter_case::lower ? find_case_run(to_lower, code) : find_case_run(to_upper, code);
   if (run) code = static_cast<u32>(static_cast<i32>(code) + run->shift);
-  // The last sigma of a word has a form of its own.
+  // A sigma at the end of a word has its own lower case form.
   if (c.value == 0x3a3 && to == letter_case::lower) {
     const bool before = at > 0 && is_cased(code_point_before(s.view(), at).value);
     const bool after = at + c.size < s.size() && is_cased(code_point_at(s.view(), at + c.size).value);
@@ -203,7 +203,7 @@ inline text capitalized(const text& s, budget& cost) {
     append_case(out, s, at, at == 0 ? letter_case::title : letter_case::lower);
   return out;
 }
-// str.title(): a letter behind a letter is small. The filter title has words begin otherwise.
+// str.title(): a letter that follows a letter becomes lower case. The filter title starts words differently.
 inline text titled(const text& s, bool filter, budget& cost) {
   cost.make(3 * s.size());
   text out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// template.hpp: a chat template: Jinja source, parsed once, rendered for each conversation.
+// template.hpp: a chat template: Jinja source that is parsed once and rendered for each conversation.
 #pragma once
 
 #include "tables.hpp"
@@ -7,10 +7,10 @@
 
 namespace cke::text::jinja {
 
-// What transformers' jinja2 renders from the same source, byte for byte, with the origin of each byte.
+// Renders byte for byte what transformers' jinja2 renders, and records the origin of each byte.
 class chat_template {
  public:
-  // Throws Error: malformed or unsupported, with `file` and the line.
+  // Throws Error: malformed or unsupported, naming `file` and the line.
   explicit chat_template(std::string_view source, std::string file = {}, const limits& l = {})
       : file_(std::move(file)), limits_(l) {
     report([&] {
@@ -19,8 +19,8 @@ class chat_template {
     }, [] { return u32{0}; });
   }
 
-  // `names` are the variables that the template knows; `now` is for strftime_now. Throws Error:
-  // malformed or unsupported with the line; usage where the template itself refuses the conversation.
+  // `names` are the template's variables; `now` is for strftime_now. Throws Error: malformed or unsupported with the
+  // line; usage if the template itself refuses the conversation.
   text render(const dict& names, const std::tm& now) const {
     interpreter in(names, limits_, now);
     text out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// template_parser.hpp: tokens into the statements of a template.
+// template_parser.hpp: parses tokens into the statements of a template.
 #pragma once
 
 #include <functional>
@@ -31,7 +31,7 @@ class template_parser final : expression_parser {
     }
   }
 
-  // Until a tag of one of these names, which is left there, behind its {%.
+  // Parses up to a tag with one of these names, and stops after its {%.
   statement_list parse_block(words ends) {
     const level guard(*this);
     statement_list out;
@@ -61,7 +61,7 @@ class template_parser final : expression_parser {
       }
     }
   }
-  // The body of a tag, from that tag's end on; its end tag is left there.
+  // Parses the body of a tag, starting at the tag's end, and stops in its end tag.
   statement_list parse_body(words ends) {
     skip(":");
     expect(token_type::block_end, "%}");
@@ -101,7 +101,7 @@ class template_parser final : expression_parser {
     return s;
   }
 
-  // break and continue end at the borders of a macro.
+  // break and continue do not reach outside of a macro.
   statement_list in_macro(std::function<statement_list()> parse) {
     const u32 loops = std::exchange(loops_, 0);
     statement_list b = parse();
@@ -109,7 +109,7 @@ class template_parser final : expression_parser {
     return b;
   }
 
-  // filter|filter, of what a block holds.
+  // A chain filter|filter that applies to a block.
   expr_ptr parse_filter_chain(bool begun) {
     expr_ptr e;
     while (begun || skip("|")) {

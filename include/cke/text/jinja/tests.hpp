@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tests.hpp: what stands behind `is`.
+// tests.hpp: the tests that follow `is`.
 #pragma once
 
 #include "interpreter.hpp"
@@ -17,7 +17,7 @@ inline bool is_float(interpreter&, const value& v, arguments&) { return v.is_rea
 inline bool is_number(interpreter&, const value& v, arguments&) { return v.is_number(); }
 inline bool is_string(interpreter&, const value& v, arguments&) { return v.is_string(); }
 inline bool is_mapping(interpreter&, const value& v, arguments&) { return v.as_dict() != nullptr; }
-// Has a length and can be indexed.
+// Whether it has a length and can be indexed.
 inline bool is_sequence(interpreter&, const value& v, arguments&) {
   const sequence* s = v.as_sequence();
   return v.is_string() || v.as_dict() || v.is_undefined() || (s && s->as <= form::range);

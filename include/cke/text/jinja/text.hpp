@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// text.hpp: a string that knows, byte by byte, whether the template wrote it or its data did.
+// text.hpp: a string that knows for each byte whether the template or its data wrote it.
 #pragma once
 
 #include <algorithm>
@@ -12,8 +12,7 @@
 
 namespace cke::text::jinja {
 
-// The template's author may spell control tokens; what a message says must never become one. So
-// every operation on strings carries the origin of each byte along.
+// A template's author may spell control tokens, a message may not. So every string operation keeps each byte's origin.
 enum class origin : char { data, author };
 
 class text {
@@ -35,7 +34,7 @@ class text {
     bytes_ += bytes;
     origins_.append(bytes.size(), static_cast<char>(from));
   }
-  // Bytes that stand for the one at `at` of another text: escaped, or in another case.
+  // Appends bytes that replace the byte at `at` of another text: escaped, or in another case.
   void append_as(std::string_view bytes, const text& other, std::size_t at) {
     bytes_ += bytes;
     origins_.append(bytes.size(), other.origins_[at]);
@@ -47,7 +46,7 @@ class text {
     return part;
   }
 
-  // f(view, origin) for each stretch of one origin.
+  // Calls f(view, origin) for each run of bytes of one origin.
   template <class F> void spans(F f) const {
     for (std::size_t begin = 0, end; begin < size(); begin = end) {
       end = std::min(origins_.find_first_not_of(origins_[begin], begin), size());
@@ -55,7 +54,7 @@ class text {
     }
   }
 
-  // Python's Markup: what is added to it is escaped for HTML. The filter `safe` makes it.
+  // Python's Markup: text added to it is escaped for HTML. The filter `safe` creates it.
   bool markup = false;
 
  private:
@@ -63,26 +62,26 @@ class text {
   std::string origins_;  // as long as bytes_
 };
 
-// Python counts code points; a byte that is no UTF-8 counts as one.
+// Python counts code points; an invalid byte counts as one.
 inline std::size_t code_points(std::string_view s) {
   std::size_t count = 0;
   for (std::size_t at = 0; at < s.size(); ++count) at += code_point_at(s, at).size;
   return count;
 }
-// Where the index-th code point begins; the size where there are fewer.
+// The offset of code point number `index`; the size if there are fewer.
 inline std::size_t offset_of(std::string_view s, std::size_t index) {
   std::size_t at = 0;
   for (; index > 0 && at < s.size(); --index) at += code_point_at(s, at).size;
   return at;
 }
 
-// What str.isspace() says.
+// str.isspace().
 inline bool is_python_space(u32 c) {
   return (c >= 9 && c <= 13) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||
          c == 0x3000;
 }
-// What str.splitlines() takes for the end of a line.
+// The line ends of str.splitlines().
 inline bool is_line_end(u32 c) {
   return (c >= 10 && c <= 13) || (c >= 0x1c && c <= 0x1e) || c == 0x85 || c == 0x2028 ||
          c == 0x2029;

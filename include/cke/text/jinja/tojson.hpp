@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tojson.hpp: the filter tojson as transformers has it: Python's json.dumps.
+// tojson.hpp: the filter tojson as in transformers, which is Python's json.dumps.
 #pragma once
 
 #include "../../core/stable_order.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// token.hpp: the tokens of a template, and a parser's way through them.
+// token.hpp: the tokens of a template, and the cursor of a parser.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// value.hpp: what an expression of a template can be: Python's values, as far as templates use them.
+// value.hpp: the values of expressions: the Python types that templates use.
 #pragma once
 
 #include <memory>
@@ -16,11 +16,11 @@
 
 namespace cke::text::jinja {
 
-// What goes wrong while a template is read or rendered; becomes a cke::Error that names the line.
+// An error while a template is read or rendered; it becomes a cke::Error that names the line.
 struct fault {
   errc code;
   std::string message;
-  u32 line;  // of the template; 0: the one that is being rendered
+  u32 line;  // in the template; 0: the line being rendered
 };
 [[noreturn, gnu::cold, gnu::noinline]] inline void raise(std::initializer_list<text_part> message,
                                                          errc code = errc::malformed,
@@ -36,27 +36,27 @@ class budget;
 // The arguments of a call, a filter or a test, evaluated.
 struct arguments;
 
-// None is a value of Python's; undefined is what a name without a value gives.
+// None is a Python value; undefined is the result for a name without a value.
 struct undefined {
-  std::shared_ptr<const std::string> why;  // the message of an error that uses it
+  std::shared_ptr<const std::string> why;  // the error message if it is used
 };
 struct none {};
 
-// All that is iterated over. A one_shot is a Python generator: empty after its first use.
+// Everything iterable. A one_shot is a Python generator: empty after its first use.
 enum class form : u8 { list, tuple, range, one_shot, key_view, value_view, item_view };
 struct sequence;
 struct dict;
 
-// What has attributes or can be called: namespaces, macros, loops, methods.
+// Values with attributes, or callable ones: namespaces, macros, loops, methods.
 struct object {
   virtual ~object() = default;
-  virtual std::string_view type() const = 0;  // as Python names it
+  virtual std::string_view type() const = 0;  // Python's name of the type
   virtual std::optional<value> attribute(std::string_view);
   virtual bool callable() const { return false; }
-  // What Python prints, unless that is an address.
+  // Python's str() of it, unless that shows an address.
   virtual void print(text&, budget&) const { raise({"a ", type(), " object is printed"}, errc::unsupported); }
   virtual value call(interpreter&, arguments&);
-  u32 depth = 0;  // of the values that it holds
+  u32 depth = 0;  // nesting of the values in it
 };
 
 class value {
@@ -77,8 +77,8 @@ class value {
   value(object_ptr o) : data_(std::move(o)) {}
   value(dict_ptr d) : data_(std::move(d)) {}
   value(sequence_ptr s) : data_(std::move(s)) {}
-  value(const char*) = delete;  // would be a bool
-  // A sequence of these items. Throws fault where they nest too deeply.
+  value(const char*) = delete;  // it would convert to bool
+  // A sequence of these items. Throws fault if they nest too deeply.
   inline value(form as, values items);
 
   bool is_undefined() const { return std::holds_alternative<undefined>(data_); }
@@ -90,7 +90,7 @@ class value {
   bool is_number() const { return is_bool() || is_int() || is_real(); }
   const undefined& as_undefined() const { return std::get<undefined>(data_); }
   bool as_bool() const { return std::get<bool>(data_); }
-  // A bool is the integer 0 or 1 to Python.
+  // In Python a bool is the integer 0 or 1.
   bool is_integral() const { return is_int() || is_bool(); }
   i64 as_int() const { return is_bool() ? as_bool() : std::get<i64>(data_); }
   double as_real() const {
@@ -98,13 +98,13 @@ class value {
   }
   const text& as_text() const { return *std::get<string_ptr>(data_); }
   std::string_view view() const { return as_text().view(); }
-  sequence* as_sequence() const { return pointer<sequence_ptr>(); }  // null: it is none
+  sequence* as_sequence() const { return pointer<sequence_ptr>(); }  // null: not a sequence
   const dict* as_dict() const { return pointer<dict_ptr>(); }
   object* as_object() const { return pointer<object_ptr>(); }
   bool is_sequence(form f) const;
 
   u32 depth() const;  // of nesting
-  // The same object, as Python's `is` has it.
+  // Identity, as Python's `is`.
   bool same(const value& other) const;
 
  private:
@@ -116,18 +116,18 @@ class value {
       data_;
 };
 
-// Values nest no deeper than this, so that what walks them needs no more stack than that.
+// Bounds the nesting of values, and so the stack of functions that walk them.
 inline constexpr u32 max_nesting = 100;
 
 struct sequence {
   form as = form::list;
   values items;
   u32 depth = 1;
-  std::size_t used = 0;    // one_shot: items that were taken
+  std::size_t used = 0;    // one_shot: items consumed
   std::string printed{};  // range: "range(0, 3)"
 };
 
-// In the order of insertion. Look-ups walk it: what templates ask has few keys.
+// In insertion order. Look-ups are linear: templates use few keys.
 struct dict {
   std::vector<std::pair<value, value>> entries;
   u32 depth = 1;
@@ -143,7 +143,7 @@ struct arguments {
   values positional;
   std::vector<std::pair<std::string, value>> named;
 
-  // The named argument of this name, taken out.
+  // Removes and returns the argument with this name.
   std::optional<value> take(std::string_view name) {
     for (auto it = named.begin(); it != named.end(); ++it) {
       if (it->first != name) continue;
@@ -153,7 +153,7 @@ struct arguments {
     }
     return {};
   }
-  // Parameter number i of these names; absent where it is not given.
+  // Positional argument i, or else the one with this name; absent if neither is given.
   std::optional<value> get(std::size_t i, std::string_view name) {
     if (i >= positional.size()) return take(name);
     if (take(name)) raise({"two values for the argument ", name});
@@ -168,7 +168,7 @@ struct arguments {
     if (!given) raise({"the argument ", name, " is missing"});
     return std::move(*given);
   }
-  // Every parameter was asked for; throws where there are more arguments than that.
+  // Call this after all parameters were fetched; throws if there are more arguments.
   void done(std::size_t parameters) const {
     if (positional.size() > parameters)
       raise({"at most ", parameters, " arguments expected, ", positional.size(), " found"});
@@ -216,10 +216,10 @@ inline value object::call(interpreter&, arguments&) { raise({type(), " object is
 inline value make_undefined(std::string why) {
   return undefined{std::make_shared<const std::string>(std::move(why))};
 }
-// Text that the template's author is answerable for: literals, numbers, True.
+// Text that the template's author wrote: literals, numbers, True.
 inline value author_text(std::string_view s) { return text(s, origin::author); }
 
-// As Python names it in its messages.
+// Python's name of a value's type.
 inline std::string_view type_name(const value& v) {
   if (v.is_none()) return "NoneType";
   if (v.is_undefined()) return "Undefined";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// logprobs.hpp: the best token and log-probabilities, straight from the logits.
+// logprobs.hpp: the most probable token and log-probabilities, computed from the logits.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,13 @@
 CKE_COLD_BEGIN
 namespace cke::text {
 
-// The lowest id of the highest logit. Throws errc::config_range for NaN, +inf, or nothing above
-// -inf.
+// The lowest id of the highest logit. Throws errc::config_range for NaN, +inf, or if all are -inf.
 inline u32 greedy_token(std::span<const float> logits) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   float highest = -infinity;
   std::size_t best = logits.size();
   for (std::size_t id = 0; id < logits.size(); ++id) {
-    if (logits[id] <= highest) continue;  // false for NaN: one predictable branch finds both
+    if (logits[id] <= highest) continue;  // also false for NaN, so one predictable branch covers both
     if (!(logits[id] < infinity)) {
       throw Error(errc::config_range, "", concat({"logit of token ", u64{id}}),
                   "a finite number or -inf", std::isnan(logits[id]) ? "nan" : "inf");
@@ -40,10 +39,9 @@ struct token_logprob {
   float logprob;  // natural logarithm
 };
 
-// log p(chosen) under the full softmax of the logits: no settings act on it. Fills `top` with the
-// most probable tokens, best first, ties to the lowest id. Allocates nothing. Throws
-// errc::config_range as greedy_token does, errc::token_range for `chosen`, errc::usage for too long a
-// `top`.
+// log p(chosen) under the full softmax of the logits, before any sampling settings. Fills `top` with the most probable
+// tokens, best first, ties to the lowest id. Does not allocate. Throws errc::config_range as greedy_token does,
+// errc::token_range for `chosen`, errc::usage if `top` is too long.
 inline float log_probabilities(std::span<const float> logits, u32 chosen,
                                std::span<token_logprob> top) {
   const u32 best = greedy_token(logits);
@@ -62,7 +60,7 @@ inline float log_probabilities(std::span<const float> logits, u32 chosen,
     return static_cast<float>(static_cast<double>(logit) - highest - log_sum);
   };
 
-  // `top` is a heap of logits with the worst in front, until it is complete.
+  // Until it is full, `top` is a heap with the lowest logit in front.
   const auto better = [](const token_logprob& a, const token_logprob& b) {
     return a.logprob > b.logprob || (a.logprob == b.logprob && a.id < b.id);
   };

@@ -22,8 +22,8 @@ constexpr std::array<u32, 4> philox4x32(std::array<u32, 4> counter, std::array<u
   return counter;
 }
 
-// The draw of `seed` at `position`: uniform in [0, 1), a multiple of 2^-53. A float's 24 bits would
-// not reach most of a vocabulary of 150,000: the tail's tokens are rarer than 2^-24.
+// The random number for `seed` at `position`: uniform in [0, 1), a multiple of 2^-53. A float's 24 bits could not
+// select most of a vocabulary of 150,000: tokens of the tail are rarer than 2^-24.
 constexpr double uniform(u64 seed, u64 position) {
   const auto low = [](u64 x) { return static_cast<u32>(x); };
   const auto high = [](u64 x) { return static_cast<u32>(x >> 32); };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sampler.hpp: chooses the next token from the logits of one position.
+// sampler.hpp: samples the next token from the logits of one position.
 #pragma once
 
 #include <algorithm>
@@ -17,20 +17,19 @@
 
 namespace cke::text {
 
-// Bias and penalties, then top-k, temperature, top-p, min-p, locally typical sampling, and the draw. Its scratch is
-// sized by the vocabulary at construction, so sample() allocates nothing. It keeps no state between calls: the choice
-// is a function of the arguments. Sums are in double and in an order that logits and settings fix, so the choice does
-// not depend on the machine, except for the last bit of expf.
+// Samples tokens for one sequence. Buffers are allocated at construction; sample() allocates nothing. There is no state
+// between calls: the choice is a function of the arguments. Sums are in double precision and in an order fixed by
+// logits and settings, so the choice depends on the machine only through the last bit of expf.
 class sampler {
  public:
   struct candidate {
     u32 id;
     float score;   // (logit - highest logit) / temperature, <= 0
     float weight;  // exp(score); divided by total(), its probability
-    double rank = 0;  // order in a heap: the lowest is at its front
+    double rank = 0;  // heaps have the lowest rank in front
   };
 
-  // Throws errc::config_range for settings out of range, errc::token_range for a bias outside the vocabulary.
+  // Throws errc::config_range for a setting out of range, errc::token_range for a bias outside of the vocabulary.
   sampler(u32 vocab_size, sampling settings)
       : vocab_size_(vocab_size), settings_(std::move(settings)) {
     settings_.validate();
@@ -48,9 +47,9 @@ class sampler {
     kept_.reserve(settings_.temperature == 0 ? 1 : vocab_size);
   }
 
-  // The token after `history` (prompt and answer so far), from the logits [vocab_size] after its last token. Two calls
-  // with equal arguments choose the same token; `position` picks the random number. Throws errc::config_range as
-  // greedy_token does, errc::usage for another number of logits.
+  // Returns the token after `history` (prompt and answer so far), given the logits [vocab_size] of its last token.
+  // Equal arguments give the same token; `position` selects the random number. Throws errc::config_range as
+  // greedy_token does, errc::usage for a wrong number of logits.
   u32 sample(std::span<const float> logits, std::span<const u32> history, u64 position) {
     if (logits.size() != vocab_size_) {
       throw Error(errc::usage, "", "logits", concat({vocab_size_}), concat({u64{logits.size()}}));
@@ -68,7 +67,7 @@ class sampler {
     return draw(uniform(settings_.seed, position));
   }
 
-  // The candidates that the last sample() drew from, in the order of the draw.
+  // The candidates of the last sample(), in the order in which it added their weights.
   std::span<const candidate> kept() const { return kept_; }
   double total() const {
     double sum = 0;
@@ -77,14 +76,14 @@ class sampler {
   }
 
  private:
-  // The logits with bias and penalties; without any, the logits themselves.
+  // Applies bias and penalties; returns the logits themselves if there are none.
   std::span<const float> adjust(std::span<const float> logits, std::span<const u32> history) {
     if (adjusted_.empty()) return logits;
     std::copy(logits.begin(), logits.end(), adjusted_.begin());
     for (const auto& [id, bias] : settings_.logit_bias) adjusted_[id] += bias;
     if (!penalizes_) return adjusted_;
 
-    // A history may hold ids that the model cannot produce: an embedding may have more rows than the head.
+    // A history may contain ids without a logit, if the embedding has more rows than the head.
     const auto recent =
         history.last(std::min<std::size_t>(history.size(), settings_.repeat_last_n));
     for (const u32 id : recent) {
@@ -101,20 +100,20 @@ class sampler {
     return adjusted_;
   }
 
-  // kept_ becomes the top_k of `scores`, in the order of their ids.
+  // Fills kept_ with the top_k of `scores`, ordered by id.
   void gather(std::span<const float> scores, float highest) {
     const float lowest = settings_.top_k > 0 ? kth_highest(scores, settings_.top_k)
                                              : -std::numeric_limits<float>::infinity();
     kept_.clear();
     for (u32 id = 0; id < vocab_size_; ++id) {
       if (scores[id] < lowest) continue;
-      // The highest is subtracted first, so that a temperature near 0 cannot overflow.
+      // Subtracting the highest logit first prevents overflow for a temperature near 0.
       const float score = (scores[id] - highest) / settings_.temperature;
       if (std::isfinite(score)) kept_.push_back({id, score, std::exp(score)});
     }
   }
 
-  // The k-th highest score, or -inf if fewer than k are above -inf.
+  // The k-th highest score, or -inf if fewer than k are above it.
   float kth_highest(std::span<const float> scores, u32 k) {
     float lowest = -std::numeric_limits<float>::infinity();
     kept_.clear();  // a heap of the best so far
@@ -130,7 +129,7 @@ class sampler {
     }
     return lowest;
   }
-  // The order of heaps: the lowest rank is at the front, of equal ranks the lowest id.
+  // The order of heaps; among equal ranks, the lowest id is in front.
   static bool after(const candidate& a, const candidate& b) {
     return a.rank > b.rank || (a.rank == b.rank && a.id > b.id);
   }
@@ -143,15 +142,15 @@ class sampler {
   void keep_top_p() {
     const double sum = total();
     const double top_p = static_cast<double>(settings_.top_p);
-    // All weights below this bound sum to less than 1 - top_p of the total, so they are certainly in the tail. Real
-    // logits lose nearly all candidates here, before anything is sorted.
+    // All weights below this one sum to less than 1 - top_p of the total, so they surely belong to the tail. Real
+    // logits lose nearly all candidates here, before the sort.
     drop_below((1 - top_p) * sum / static_cast<double>(kept_.size()));
     for (candidate& c : kept_) c.rank = static_cast<double>(-c.score);
     keep_first(top_p * sum, false);
   }
 
-  // Locally typical sampling (Meister et al. 2022): lowest |-log p - entropy| first. Both terms contain log(total),
-  // which cancels, so this is the distance between a score and the expected score.
+  // Locally typical sampling (Meister et al. 2022): keeps those with the least |-log p - entropy|. log(total) cancels,
+  // so the distance is that of a score from the expected score.
   void keep_typical() {
     double sum = 0, expected = 0;
     for (const auto& c : kept_) {
@@ -163,11 +162,11 @@ class sampler {
     keep_first(static_cast<double>(settings_.typical_p) * sum, true);
   }
 
-  // Keeps the candidates of the lowest ranks (ties: the lowest ids) until their weights sum to `mass`; with `ties`,
-  // also those whose rank equals the last one's. Sorts only as far as needed.
+  // Keeps the candidates of lowest rank (ties: lowest id) until their weights sum to `mass`; with `ties` also those of
+  // the same rank as the last one. Sorts only as far as necessary.
   void keep_first(double mass, bool ties) {
     std::make_heap(kept_.begin(), kept_.end(), after);
-    candidate* heap_end = kept_.end();  // candidates taken from the heap follow it in reverse order
+    candidate* heap_end = kept_.end();  // removed candidates are stored after the heap, in reverse order
     for (double sum = 0, last = 0; heap_end != kept_.begin();) {
       const candidate next = kept_.front();
       if (heap_end != kept_.end() && sum >= mass && !(ties && next.rank == last)) break;
@@ -180,7 +179,7 @@ class sampler {
   }
 
   u32 draw(double u) const {
-    const double target = u * total();  // below the sum of all weights, because u < 1
+    const double target = u * total();  // less than the sum of all weights, because u < 1
     double sum = 0;
     for (const auto& c : kept_) {
       sum += static_cast<double>(c.weight);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sampling.hpp: how to choose tokens, as a user says it.
+// sampling.hpp: the sampling settings.
 #pragma once
 
 #include <cstdio>
@@ -19,18 +19,17 @@ struct token_bias {
   float bias;
 };
 
-// How to choose a token; the defaults are greedy decoding. What is set acts in the order of
-// transformers' logits processors, each step on what the one before it left: logit_bias,
-// repetition_penalty, frequency_penalty, presence_penalty, temperature, top_k, top_p, min_p,
-// typical_p.
+// The defaults are greedy decoding. Settings apply in the order of transformers' logits processors, each to the result
+// of the one before: logit_bias, repetition_penalty, frequency_penalty, presence_penalty, temperature, top_k, top_p,
+// min_p, typical_p.
 struct sampling {
   float temperature = 0;  // [0, inf); 0 is greedy: the highest logit, ties to the lowest id
-  u32 top_k = 0;          // the k highest and all that tie with the k-th; 0 is off
-  float top_p = 1;        // [0, 1]; the fewest highest whose probabilities reach top_p; 1 is off
-  float min_p = 0;        // [0, 1]; at least min_p times the highest probability; 0 is off
-  float typical_p = 1;    // (0, 1]; the fewest most typical whose probabilities reach it; 1 is off
-  // Tokens among the last repeat_last_n of the history: logit / repetition_penalty (times, when
-  // negative), then minus frequency_penalty for each occurrence, then minus presence_penalty once.
+  u32 top_k = 0;          // keep the k highest and ties with the k-th; 0 is off
+  float top_p = 1;        // [0, 1]; keep the fewest most probable tokens that reach top_p; 1 is off
+  float min_p = 0;        // [0, 1]; keep tokens of at least min_p times the highest probability; 0 is off
+  float typical_p = 1;    // (0, 1]; keep the fewest most typical tokens that reach it; 1 is off
+  // For tokens among the last repeat_last_n of the history: logit / repetition_penalty (times, if negative), minus
+  // frequency_penalty per occurrence, minus presence_penalty once.
   float repetition_penalty = 1;  // (0, 100]; 1 is off
   float frequency_penalty = 0;   // [-2, 2]; 0 is off
   float presence_penalty = 0;    // [-2, 2]; 0 is off
@@ -38,7 +37,7 @@ struct sampling {
   std::vector<token_bias> logit_bias{};
   u64 seed = 0;
 
-  // Throws errc::config_range naming the first field that is out of its range.
+  // Throws errc::config_range, naming the first field that is out of range.
   void validate() const {
     constexpr float infinity = std::numeric_limits<float>::infinity();
     const auto check = [](bool good, const char* field, const char* range, float found) {

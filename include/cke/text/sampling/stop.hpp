@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// stop.hpp: where an answer ends: stop tokens, and stop strings that may span several tokens.
+// stop.hpp: ends an answer at stop tokens and stop strings, which may span several tokens.
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,9 @@
 CKE_COLD_BEGIN
 namespace cke::text {
 
-// Text goes in piece by piece and comes out as soon as it cannot become part of a stop string. The
-// stop string that ends first stops the answer; of several that end at the same byte, the longest.
-// It and all that follows it is dropped, and everything before it comes out. How the text was cut
-// into pieces has no influence. It works on bytes, after the detokenizer, so cut characters need no
-// care.
+// Text arrives in pieces, whose boundaries do not matter, and is released once it cannot become part of a stop string.
+// The stop string that ends first stops the answer; of several that end at the same byte, the longest. The stop string
+// and everything after it is dropped. It works on bytes, after the detokenizer, so split characters need no care.
 class stop_matcher {
  public:
   // Throws errc::usage for an empty stop string.
@@ -32,17 +30,17 @@ class stop_matcher {
     }
   }
 
-  // No allocation afterwards while pieces are at most this long.
+  // After this, pieces of up to this length cause no allocation.
   void reserve(std::size_t piece) {
     std::size_t held = 0;
     for (u32 i = 0; i < count_; ++i) held = std::max(held, patterns_[i].text.size());
     text_.reserve(held + piece);
   }
 
-  // Whether the token `id` ends the answer; its text is no part of it.
+  // Whether the token `id` ends the answer; its text is then dropped.
   bool stops_at(u32 id) const { return std::find(ids_.begin(), ids_.end(), id) != ids_.end(); }
 
-  // The text that became certain with `piece`; the view is valid until the next call.
+  // Returns the text that `piece` releases; the view is valid until the next call.
   std::string_view feed(std::string_view piece) {
     text_.erase(0, emitted_);
     emitted_ = 0;
@@ -66,16 +64,16 @@ class stop_matcher {
     return release(held);
   }
 
-  // The same for the last piece of an answer: nothing is held back any more.
+  // The same for the last piece of an answer; releases everything held back.
   std::string_view flush(std::string_view piece = {}) {
     const std::string_view before = feed(piece);
     return stopped_ ? before : release(0);
   }
 
-  // The index of the stop string that ended the answer.
+  // Index of the stop string that ended the answer.
   std::optional<u32> stopped() const { return stopped_; }
 
-  // Ready for another answer.
+  // Prepares for another answer.
   void reset() {
     text_.clear();
     emitted_ = 0;
@@ -84,11 +82,10 @@ class stop_matcher {
   }
 
  private:
-  // Knuth, Morris and Pratt: `state` bytes at the end of the text are the longest beginning of
-  // `text`.
+  // A Knuth-Morris-Pratt automaton: the last `state` bytes fed are the longest suffix that is a prefix of `text`.
   struct pattern {
     std::string text;
-    std::vector<u32> border;  // [n]: the longest proper beginning of text[0, n) that also ends it
+    std::vector<u32> border;  // [n]: length of the longest proper border of text[0, n)
     u32 state = 0;
 
     void read(std::string_view s) {
@@ -104,7 +101,7 @@ class stop_matcher {
       while (state > 0 && text[state] != byte) state = border[state];
       if (text[state] == byte) ++state;
     }
-    // True when the text now ends with the whole pattern.
+    // Whether the text now ends with the whole pattern.
     bool step(char byte) {
       advance(byte);
       return state == text.size();
@@ -117,9 +114,9 @@ class stop_matcher {
   }
 
   std::vector<u32> ids_;
-  std::unique_ptr<pattern[]> patterns_;  // no vector of a type of its own: that is 80 functions to compile
+  std::unique_ptr<pattern[]> patterns_;  // an array, because each std::vector<T> is 80 functions to compile
   u32 count_ = 0;
-  std::string text_;  // emitted by the last call, then held back
+  std::string text_;  // what the last call released, then what is held back
   std::size_t emitted_ = 0;
   std::optional<u32> stopped_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// token_filter.hpp: what decides, step by step, which tokens an answer may go on with.
+// token_filter.hpp: the interface that restricts, step by step, which tokens may continue an answer.
 #pragma once
 
 #include <span>
@@ -8,19 +8,19 @@
 
 namespace cke::text {
 
-// Belongs to one answer.
+// Holds the state of one answer.
 class token_filter {
  public:
   virtual ~token_filter() = default;
-  // The logits, with -inf for what may not come next; valid until the next call.
+  // Returns the logits, with -inf for tokens that may not come next; valid until the next call.
   virtual std::span<const float> only(std::span<const float> logits) = 0;
-  // Whether its end is still within reach when this one of them is chosen, and then `left` tokens more.
+  // Whether the answer can still be completed if `id` is chosen and then `left` more tokens.
   virtual bool in_time(u32 /*id*/, u32 /*left*/) { return true; }
-  // As only(), but with -inf for what is not in time; empty where nothing is.
+  // As only(), with -inf also for tokens that are not in time; empty if there are none.
   virtual std::span<const float> only_in_time(std::span<const float> /*logits*/, u32 /*left*/) { return {}; }
-  // The token that was chosen of them; not called for one that ends the answer.
+  // Reports the token that was chosen; not called for one that ends the answer.
   virtual void accept(u32 id) = 0;
-  // Nothing may come any more.
+  // Whether nothing may follow.
   virtual bool complete() const = 0;
 };
 

@@ -17,12 +17,11 @@
 CKE_COLD_BEGIN
 namespace cke::text {
 
-// A set of added tokens with the strings to look for. Leftmost first, the longest where several
-// begin.
+// A set of added tokens and their strings. Matches are leftmost, then longest.
 class added_tokens {
  public:
   added_tokens() = default;
-  // contents[i] is looked for to find tokens[i]. An empty string is never found; of equal strings the lowest id counts.
+  // contents[i] is the string of tokens[i]. An empty string never matches; of equal strings, the lowest id counts.
   added_tokens(std::vector<std::string> contents, const plain_list<added_token>& tokens) {
     for (const u32 i : sorted_order(contents.size(), [&](u32 a, u32 b) {
            const int order = contents[a].compare(contents[b]);
@@ -34,11 +33,11 @@ class added_tokens {
     }
   }
 
-  // What becomes of a token's text: the token; text; or it is as if there were no such token.
+  // What a match becomes: the token, plain text, or ignored as if the token did not exist.
   enum class verdict : u8 { token, text, unknown };
 
-  // Cuts the text up: on_text(view) for what is between tokens (never empty), on_token(id) for each
-  // token that judge(token, begin, end) lets through.
+  // Splits the text: on_text(view) for the text between tokens (never empty), on_token(id) for each token that
+  // judge(token, begin, end) accepts.
   void split(std::string_view text,
              function_ref<verdict(const added_token&, std::size_t, std::size_t)> judge,
              function_ref<void(std::string_view)> on_text,
@@ -62,7 +61,7 @@ class added_tokens {
       if (v != verdict::token) continue;
       if (token.single_word && (word_before(text, begin) || word_after(text, at))) continue;
       std::size_t end = at;
-      // A token on the left may have taken the same white space already.
+      // A token on the left may have consumed the same white space.
       if (token.lstrip) begin = std::max(done, space_before(text, begin));
       if (token.rstrip) end = detail::skip_while(text, end, is_space);
       if (done < begin) on_text(text.substr(done, begin - done));
@@ -74,7 +73,7 @@ class added_tokens {
 
  private:
   static constexpr std::size_t none = ~std::size_t{0};
-  // The longest string that text starts with, or none: a binary search for each byte, in the strings that fit so far.
+  // Index of the longest string that text starts with, or none: a binary search per byte in the matching strings.
   std::size_t longest(std::string_view text) const {
     std::size_t best = none, low = 0, high = contents_.size();
     for (std::size_t depth = 0; low != high; ++depth) {
@@ -111,8 +110,8 @@ class added_tokens {
     return at;
   }
 
-  std::vector<std::string> contents_;  // sorted, as bytes
-  plain_list<added_token> tokens_;    // each one's
+  std::vector<std::string> contents_;  // sorted bytewise
+  plain_list<added_token> tokens_;    // parallel to contents_
   std::array<bool, 256> begins_{};
 };
 

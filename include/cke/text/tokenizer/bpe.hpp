@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// bpe.hpp: byte-pair encoding: the merge loop of both tokenizer models, and the byte-level one.
+// bpe.hpp: byte-pair encoding: the merge loop of both tokenizer models, and the byte-level model.
 #pragma once
 
 #include <algorithm>
@@ -14,19 +14,19 @@
 
 namespace cke::text {
 
-// What two neighbours would become; the lowest rank goes first, of equal ranks the leftmost.
+// A merge of two neighbours; the lowest rank is applied first, of equal ranks the leftmost.
 struct join {
   u32 rank = no_token, id = no_token;
   explicit operator bool() const { return id != no_token; }
 };
 
-// The symbols of a word, and a heap of the joins that are possible in it: O(n log n) for a word of n
-// symbols, in about 24 bytes for each byte of it. One merger serves many words, to keep its memory.
+// The symbols of a word, and a heap of the possible merges: O(n log n) for n symbols, in about 24 bytes per byte of the
+// word. Reuse one merger for many words, to keep its memory.
 class merger {
  public:
   struct symbol {
-    u32 begin, size;  // bytes of what was appended
-    u32 id;           // no_token: the vocabulary does not have it
+    u32 begin, size;  // in bytes of the appended text
+    u32 id;           // no_token: not in the vocabulary
   };
 
   void clear() { cells_.clear(); }
@@ -36,7 +36,7 @@ class merger {
     cells_[begin].id = id, cells_[begin].size = cells_.back().size = size;
   }
 
-  // joins(left, right) -> what two neighbouring symbols become, false where they stay.
+  // joins(left, right) returns what two neighbours become; a join of no_token leaves them alone.
   CKE_OUT_OF_LINE void run(function_ref<join(const symbol&, const symbol&)> joins) {
     const auto end = static_cast<u32>(cells_.size());
     heap_.clear();
@@ -55,8 +55,8 @@ class merger {
       std::pop_heap(heap_.begin(), heap_.end(), later);
       const candidate best = heap_.back();
       heap_.pop_back();
-      // An earlier join may have changed or taken a symbol of this pair: what it would become now is
-      // longer, or nothing.
+      // An earlier merge may have changed or consumed a symbol of this pair; its current merge then differs, or is
+      // none.
       const u32 left = best.left;
       if (cells_[left].joined != best.id) continue;
       const u32 right = left + cells_[left].size, next = right + cells_[right].size;
@@ -67,14 +67,14 @@ class merger {
     }
   }
 
-  // sink(symbol) for what is left, in order.
+  // Calls sink(symbol) for the remaining symbols, in order.
   template <class Sink> void each(Sink&& sink) const {
     for (u32 begin = 0; begin < cells_.size(); begin += cells_[begin].size) sink(at(begin));
   }
 
  private:
-  // A byte. The first of a symbol and the last have its size, so that its neighbours are found; the
-  // first has its id too, and what it would become with the next symbol.
+  // One byte. The first and the last byte of a symbol hold its size, so that its neighbours can be found; the first
+  // also holds its id, and its merge with the next symbol.
   struct cell {
     u32 id, size, joined;
   };
@@ -87,8 +87,8 @@ class merger {
   plain_list<candidate> heap_;
 };
 
-// (left, right) -> rank and result. A merge that makes a control token is left out: text never
-// becomes one. Like the other tables here it refers to the vocabulary, which must outlive it.
+// (left, right) -> rank and result. Merges that make a control token are omitted: encoding never yields one. Like the
+// other tables here it refers to the vocabulary, which must outlive it.
 class merge_table {
   static u64 hash(u32 left, u32 right) { return u64{left} << 32 | right; }
   auto same(u32 left, u32 right) const {
@@ -120,7 +120,7 @@ class merge_table {
   index_table table_;
 };
 
-// The tokens that text may become (normal and user-defined ones) by their bytes.
+// The tokens that encoding may yield (normal and user-defined ones), by their bytes.
 class token_table {
   static u64 hash(std::string_view bytes) { return std::hash<std::string_view>{}(bytes); }
   auto same(std::string_view bytes) const {
@@ -131,12 +131,12 @@ class token_table {
   token_table() = default;
   CKE_OUT_OF_LINE explicit token_table(const vocabulary& v)
       : tokens_(&v.tokens), table_(v.tokens.size()) {
-    // Of two tokens with the same bytes the model's own wins, then the lower id.
+    // Of two tokens with the same bytes, the model's own wins over an added one, then the lower id.
     for (const token_type type : {token_type::user_defined, token_type::normal})
       for (auto id = static_cast<u32>(v.tokens.size()); id-- > 0;)
         if (v.types[id] == type) table_.insert(hash(v.tokens[id]), id, same(v.tokens[id]));
   }
-  // The id, or no_token.
+  // Returns the id, or no_token.
   CKE_OUT_OF_LINE u32 find(std::string_view bytes) const {
     return table_.find(hash(bytes), same(bytes));
   }
@@ -146,7 +146,7 @@ class token_table {
   index_table table_;
 };
 
-// Byte-level BPE over one piece of text.
+// Byte-level BPE of one piece of text.
 class bpe_model {
  public:
   bpe_model() = default;
@@ -157,8 +157,7 @@ class bpe_model {
     }
   }
 
-  // Appends the ids of `word`. A byte without a token becomes the unknown token; without one,
-  // nothing.
+  // Appends the ids of `word`. A byte without a token becomes the unknown token, or nothing if there is none.
   void encode(std::string_view word, merger& merger, std::vector<u32>& out) const {
     if (vocabulary_->ignore_merges) {
       if (const u32 id = tokens_.find(word); id != no_token) return out.push_back(id);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// byte_alphabet.hpp: GPT-2's visible spelling of bytes, in which files write byte-level tokens.
+// byte_alphabet.hpp: GPT-2's printable spelling of bytes, which files use for byte-level tokens.
 #pragma once
 
 #include <array>
@@ -12,8 +12,7 @@
 CKE_COLD_BEGIN
 namespace cke::text {
 
-// Printable Latin-1 stands for itself; the other 68 bytes, in order, are U+0100 and on ("Ġ" is the
-// space).
+// Printable Latin-1 characters stand for themselves; the other 68 bytes are, in order, U+0100 and up ("Ġ": space).
 inline constexpr auto byte_alphabet = [] {
   std::array<u16, 256> codes{};
   u16 next = 0x100;
@@ -24,7 +23,7 @@ inline constexpr auto byte_alphabet = [] {
   return codes;
 }();
 
-// The characters become the bytes that they stand for; false, and they stay, if one of them stands for none.
+// Replaces the characters by the bytes that they stand for; returns false and changes nothing if one stands for none.
 inline bool from_byte_alphabet(std::string& text) {
   static constexpr auto bytes = [] {
     std::array<i32, 0x144> by_code{};

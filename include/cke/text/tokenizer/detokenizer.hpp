@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// detokenizer.hpp: a stream of token ids into a stream of valid UTF-8.
+// detokenizer.hpp: decodes a stream of token ids into a stream of valid UTF-8.
 #pragma once
 
 #include <string>
@@ -10,16 +10,15 @@
 CKE_COLD_BEGIN
 namespace cke::text {
 
-// Turns any bytes, in parts, into valid UTF-8: what a later part may complete is held back, and
-// what nothing can complete becomes U+FFFD.
+// Turns bytes that arrive in parts into valid UTF-8. Incomplete characters are held back, invalid ones become U+FFFD.
 class utf8_stream {
  public:
-  // No allocation afterwards while parts are at most this long.
+  // After this, parts of up to this length cause no allocation.
   void reserve(std::size_t part) {
     held_.reserve(part + 4);
     out_.reserve(3 * (part + 4));
   }
-  // The text that is now certain; valid until the next call.
+  // Returns the completed text; valid until the next call.
   std::string_view push(std::string_view part) { return advance(part, false); }
   std::string_view finish() { return advance({}, true); }
 
@@ -43,14 +42,13 @@ class utf8_stream {
 
 struct detokenizer_options {
   bool skip_special = true;
-  bool beginning = true;  // the ids begin a text: the space that encoding put there goes; false:
-                          // they continue one
+  bool beginning = true;  // the ids start a text: drop the space that encoding added there
 };
 
-// Allocates nothing after construction. Refers to the tokenizer, which must outlive it.
+// Does not allocate after construction. Refers to the tokenizer, which must outlive it.
 class detokenizer {
  public:
-  detokenizer() = default;  // to be assigned to
+  detokenizer() = default;  // unusable until assigned to
   explicit detokenizer(const tokenizer& tokens, detokenizer_options options = {})
       : tokens_(&tokens),
         skip_special_(options.skip_special),
@@ -58,8 +56,8 @@ class detokenizer {
     text_.reserve(tokens.longest_piece());
   }
 
-  // The text that this token completes, often none; valid until the next call. An id past the
-  // vocabulary, where a model pads its embedding, stands for nothing.
+  // Returns the text that this token completes, often none; valid until the next call. An id past the vocabulary, as
+  // from a padded embedding, is ignored.
   std::string_view push(u32 id) {
     std::string_view piece;
     if (id < tokens_->vocab_size() && !(skip_special_ && tokens_->is_special(id)))
@@ -70,7 +68,7 @@ class detokenizer {
     }
     return text_.push(piece);
   }
-  // What is still held back, as U+FFFD.
+  // Returns what is still held back, as U+FFFD.
   std::string_view finish() { return text_.finish(); }
 
  private:

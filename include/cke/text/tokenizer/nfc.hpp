@@ -18,7 +18,7 @@ namespace cke::text {
 
 namespace detail {
 
-struct hangul {  // syllables are arithmetic: (lead * vowels + vowel) * tails + tail
+struct hangul {  // computed, not stored: (lead * vowels + vowel) * tails + tail
   static constexpr u32 syllable = 0xAC00, lead = 0x1100, vowel = 0x1161, tail = 0x11A7;
   static constexpr u32 leads = 19, vowels = 21, tails = 28, syllables = leads * vowels * tails;
 };
@@ -50,7 +50,7 @@ inline void decompose(plain_list<u32>& out, u32 code) {
     const auto [key, first, second] = decomposition(middle);
     if (key == code) {
       decompose(out, first);
-      if (second != 0) out.push_back(second);  // a second part never decomposes further
+      if (second != 0) out.push_back(second);  // the second part never decomposes further
       return;
     }
     key < code ? low = middle + 1 : high = middle;
@@ -131,10 +131,10 @@ inline void append_nfc(std::string& out, std::string_view text, plain_list<u32>&
 
 }  // namespace detail
 
-// Stray bytes stay as and where they are.
+// Invalid bytes are kept in place.
 inline std::string nfc(std::string_view text) {
-  // Below U+0300 everything is in form C already, and only what is above composes with what stands
-  // before it. So what can change is a run of code points from U+0300 on, and one before it.
+  // Code points below U+0300 are in form C, and only those above compose with the one before them. So only runs from
+  // U+0300 up, with the code point before each, can change.
   const auto above = [](char c) { return static_cast<u8>(c) >= 0xCC; };
   std::string out;
   out.reserve(text.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// pre_tokenizer.hpp: cuts text into the pieces that byte-level BPE never merges across.
+// pre_tokenizer.hpp: splits text into pieces, across whose borders byte-level BPE never merges.
 #pragma once
 
 #include "../../core/function_ref.hpp"
@@ -8,16 +8,16 @@
 CKE_COMPILED_ONCE
 namespace cke::text {
 
-// Named as GGUF files name them. Each is the regular expression(s) of the model that brought it:
+// The names are those of GGUF files. Each stands for the regular expression(s) of the model that introduced it:
 //   gpt2    's|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+
 //   smollm  every \p{N} alone, then gpt2 between them
 //   llama3  (?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}
 //           | ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+
 //   qwen2   llama3 with \p{N} in place of \p{N}{1,3}
-//   patterns  others, by a splitter made at run time
+//   patterns  regular expressions from a file, through a splitter
 enum class pre_tokenizer : u8 { none, gpt2, smollm, llama3, qwen2, patterns };
 
-// Cuts text by rules that only a file knows. Any number of threads may use one.
+// Splits text by rules from a file. Thread-safe.
 class splitter {
  public:
   virtual ~splitter() = default;
@@ -58,8 +58,7 @@ constexpr std::size_t skip_newlines(std::string_view text, std::size_t at) {
 
 constexpr bool is_symbol(char_class c) { return !is_space(c) && !is_letter(c) && !is_number(c); }
 
-// The end of the piece that starts with the white space at `at`, which the earlier alternatives
-// left over.
+// The end of the piece that starts with the white space at `at`, which no earlier alternative matches.
 constexpr std::size_t match_space(std::string_view text, std::size_t at, bool lines) {
   std::size_t end = at, last = at, after_newline = at;
   while (end < text.size()) {
@@ -117,13 +116,13 @@ inline void cut(std::string_view text, std::size_t (*match)(std::string_view, st
 
 }  // namespace detail
 
-// Calls sink(piece) for each piece in order; together they are the text. Linear in its length.
+// Calls sink(piece) for each piece in order; together they make up the text. Linear in its length.
 inline void pre_tokenize(pre_tokenizer kind, std::string_view text,
                          function_ref<void(std::string_view)> sink) {
   using namespace detail;
   switch (kind) {
     case pre_tokenizer::none:
-    case pre_tokenizer::patterns:  // a splitter's
+    case pre_tokenizer::patterns:  // split by a splitter instead
       if (!text.empty()) sink(text);
       return;
     case pre_tokenizer::gpt2:

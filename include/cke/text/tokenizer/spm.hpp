@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// spm.hpp: SentencePiece-style BPE (Llama): characters joined, bytes for what is unknown.
+// spm.hpp: SentencePiece-style BPE (Llama): merges characters, and encodes unknown ones as bytes.
 #pragma once
 
 #include <algorithm>
@@ -28,10 +28,9 @@ class spm_model {
     });
   }
 
-  // Appends the ids of `text`, whose spaces are written "▁".
+  // Appends the ids of `text`, whose spaces are spelled "▁".
   void encode(std::string_view text, merger& merger, std::vector<u32>& out) const {
-    // Where no token holds a "▁" after another character, no join crosses from one word to the
-    // next.
+    // If no token has a "▁" after another character, merges never cross into the next word.
     while (!text.empty()) {
       const std::size_t end = spaces_lead_ ? find_word_end(text) : text.size();
       encode_word(text.substr(0, end), merger, out);
@@ -47,7 +46,7 @@ class spm_model {
     return std::min(text.find(spm_space, at), text.size());
   }
 
-  // Equal scores have equal ranks: of them the leftmost join goes first.
+  // Equal scores get equal ranks, of which the leftmost merge is applied first.
   void rank_scores() {
     const plain_list<float>& scores = vocabulary_->scores;
     const plain_list<u32> order =
@@ -93,7 +92,7 @@ class spm_model {
   std::array<u32, 256> bytes_{};
   bool has_bytes_ = false;
   bool spaces_lead_ = false;
-  plain_list<u32> ranks_;  // by id, from the scores
+  plain_list<u32> ranks_;  // by id, derived from the scores
 };
 
 }  // namespace cke::text

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// tokenizer.hpp: text to token ids and back.
+// tokenizer.hpp: converts text to token ids and back.
 #pragma once
 
 #include <memory>
@@ -21,20 +21,20 @@ CKE_COLD_BEGIN
 namespace cke::text {
 
 struct encode_options {
-  // Control tokens written in the text become those tokens; else they are plain text.
+  // Control tokens spelled in the text become those tokens; otherwise they stay plain text.
   bool parse_special = false;
-  // The vocabulary's begin and end tokens are added, where it has the habit.
+  // Adds the begin and end tokens that the vocabulary asks for.
   bool add_special = false;
-  // User-defined tokens written in the text become those tokens, but for these ids, which are sorted.
+  // User-defined tokens spelled in the text become those tokens, except these ids, which are sorted.
   std::span<const u32> except{};
-  // False: the text goes on behind other tokens, so that no space belongs before it.
+  // False: the text continues other tokens, so it gets no space prefix.
   bool beginning = true;
 };
 
-// Immutable; any number of threads may use one. Copies share the vocabulary.
+// Immutable and thread-safe. Copies share the vocabulary.
 class tokenizer {
  public:
-  // Throws Error{malformed} unless validate() is content; `file` is for its message.
+  // Throws Error{malformed} if validate() fails; `file` is for its message.
   explicit tokenizer(text::vocabulary data, const std::string& file = "tokenizer")
       : tokenizer(std::make_shared<const text::vocabulary>(std::move(data)), file) {}
   CKE_OUT_OF_LINE explicit tokenizer(std::shared_ptr<const text::vocabulary> data, const std::string& file)
@@ -56,7 +56,7 @@ class tokenizer {
       longest_piece_ = std::max(longest_piece_, piece(id).size());
   }
 
-  // Text need not be valid UTF-8. Throws Error{usage} where it is longer than 1 GiB.
+  // Text need not be valid UTF-8. Throws Error{usage} if it is longer than 1 GiB.
   std::vector<u32> encode(std::string_view text, encode_options options = {}) const {
     constexpr std::size_t most = std::size_t{1} << 30;
     if (text.size() > most)
@@ -85,8 +85,7 @@ class tokenizer {
     return ids;
   }
 
-  // The text of a whole sequence; it may end in, or hold, bytes that are not UTF-8. Throws
-  // Error{token_range}.
+  // Decodes a whole sequence; the result may contain invalid UTF-8. Throws Error{token_range}.
   std::string decode(std::span<const u32> ids, bool skip_special = false) const {
     if (vocabulary_->pipeline) return decode_by_steps(ids, skip_special);
     std::string text;
@@ -98,7 +97,7 @@ class tokenizer {
     return text;
   }
 
-  // The bytes that a token stands for; not always whole UTF-8. Throws Error{token_range}.
+  // The bytes of a token; not always whole characters. Throws Error{token_range}.
   std::string_view piece(u32 id) const {
     check(id);
     if (vocabulary_->pipeline) return vocabulary_->pipeline->pieces()[id];
@@ -109,22 +108,21 @@ class tokenizer {
     const token_type type = vocabulary_->types[id];
     return type == token_type::control || type == token_type::unknown;
   }
-  // The id of a token by its text: a special token's text, or a piece's bytes.
+  // The id of a special token's text, or of a piece's bytes.
   std::optional<u32> find(std::string_view text) const {
     for (u32 id = 0; id < vocab_size(); ++id)
       if (piece(id) == text) return id;
     return {};
   }
 
-  // One more than the highest id. A model's embedding may have more rows: padding that stands for
-  // nothing.
+  // One more than the highest id. A model's embedding may have more rows, as padding.
   u32 vocab_size() const { return static_cast<u32>(vocabulary_->tokens.size()); }
-  std::size_t longest_piece() const { return longest_piece_; }  // bytes
+  std::size_t longest_piece() const { return longest_piece_; }  // in bytes
   const text::vocabulary& vocabulary() const { return *vocabulary_; }
 
  private:
   bool is_spm() const { return vocabulary_->model == tokenizer_model::spm; }
-  // Those that are looked for in text as it is, or in normalised text.
+  // The added tokens that are searched in raw text, or in normalised text.
   added_tokens added(bool normalized) const {
     std::vector<std::string> contents;
     plain_list<added_token> tokens;
@@ -172,8 +170,7 @@ class tokenizer {
     }
   }
 
-  // SentencePiece marks spaces before it looks for normalised added tokens, Hugging Face's
-  // Metaspace after that.
+  // SentencePiece marks spaces before normalised added tokens are searched, Hugging Face's Metaspace afterwards.
   bool marks_spaces_first() const {
     const space_prefix p = vocabulary_->prefix;
     return is_spm() && (p == space_prefix::always || p == space_prefix::never);
@@ -199,7 +196,7 @@ class tokenizer {
       if (wanted && !marked.starts_with(spm_space)) marked.insert(0, spm_space);
       text = marked;
     } else if (!is_spm() && wanted && !text.starts_with(' ')) {
-      marked.append(1, ' ').append(text);  // not " " + text: gcc 12 bug 105651
+      marked.append(1, ' ').append(text);  // avoids " " + text: gcc 12 bug 105651
       text = marked;
     }
     if (is_spm()) return spm_.encode(text, scratch, ids);
@@ -209,9 +206,9 @@ class tokenizer {
   }
 
   std::shared_ptr<const text::vocabulary> vocabulary_;
-  bpe_model bpe_;  // where the vocabulary's model is one, as
+  bpe_model bpe_;  // used if it is the vocabulary's model, as
   spm_model spm_;
-  std::vector<std::string> pieces_;  // spm: by id, with spaces and bytes as they are
+  std::vector<std::string> pieces_;  // spm: by id, with spaces and bytes decoded
   added_tokens raw_, normalized_;
   std::size_t longest_piece_ = 0;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// unicode.hpp: UTF-8 that may be broken, and the classes of code points.
+// unicode.hpp: decodes UTF-8 that may be invalid, and classifies code points.
 #pragma once
 
 #include <algorithm>
@@ -17,9 +17,8 @@ namespace cke::text {
 
 enum class utf8_state : u8 { valid, invalid, truncated };
 
-// One step through a text: `size` bytes are a code point, or can never become one, or are the
-// start of one that the text's end cuts off. An invalid step is as long as Unicode's "maximal
-// subpart", so each stands for one U+FFFD.
+// One step through a text: `size` bytes that are a code point (valid), can never become one (invalid), or are cut off
+// by the end of the text (truncated). An invalid step is Unicode's "maximal subpart", so that each becomes one U+FFFD.
 struct utf8_step {
   u32 code;
   u32 size;
@@ -33,7 +32,7 @@ CKE_OUT_OF_LINE constexpr utf8_step utf8_next(std::string_view text) {
   if (lead < 0x80) return {lead, 1, utf8_state::valid};
   if (lead < 0xC2 || lead > 0xF4) return {0, 1, utf8_state::invalid};
   const u32 size = lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-  // The second byte's range shuts out overlong forms, surrogates and what lies past U+10FFFF.
+  // The range of the second byte excludes overlong forms, surrogates and code points past U+10FFFF.
   u32 low = lead == 0xE0 ? 0xA0u : lead == 0xF0 ? 0x90u : 0x80u;
   u32 high = lead == 0xED ? 0x9Fu : lead == 0xF4 ? 0x8Fu : 0xBFu;
   u32 code = lead & (0x7Fu >> size);
@@ -47,7 +46,7 @@ CKE_OUT_OF_LINE constexpr utf8_step utf8_next(std::string_view text) {
   return {code, size, utf8_state::valid};
 }
 
-// A byte that belongs to no code point is carried through as a value of its own past the last one.
+// An invalid byte is represented by a value past the last code point.
 inline constexpr u32 stray_byte = 0x110000;
 
 struct code_point {
@@ -63,7 +62,7 @@ constexpr code_point code_point_at(std::string_view text, std::size_t at) {
   return {step.code, step.size};
 }
 
-// The code point that ends just before `end`, which is a boundary and not 0.
+// The code point that ends at `end`, which must be a boundary and not 0.
 constexpr code_point code_point_before(std::string_view text, std::size_t end) {
   for (u32 size = 4; size > 1; --size) {
     if (size > end) continue;

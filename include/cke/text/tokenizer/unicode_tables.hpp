@@ -4,6 +4,7 @@
 
 #include "../../core/types.hpp"
 
+// clang-format off
 namespace cke::text::unicode_data {
 
 inline constexpr const char* version = "16.0.0";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// vocabulary.hpp: all that a file says about a tokenizer, as plain data, and a check of it.
+// vocabulary.hpp: everything that a file says about a tokenizer, as plain data, and its validation.
 #pragma once
 
 #include <cmath>
@@ -21,11 +21,11 @@ inline constexpr u32 no_token = ~u32{0};
 
 enum class tokenizer_model : u8 {
   bpe,  // byte-level BPE (GPT-2): pieces of bytes
-  spm,  // SentencePiece-style BPE (Llama): pieces of characters, "▁" for the space, else bytes
-  steps,  // others, by a recipe (steps/recipe.hpp): unigram, WordPiece, any normalisers
+  spm,  // SentencePiece-style BPE (Llama): pieces of characters, "▁" for the space, bytes as a fallback
+  steps,  // any other, by a recipe (steps/recipe.hpp): unigram, WordPiece, other normalisers
 };
 
-// The numbers that GGUF files use.
+// The numbers are GGUF's.
 enum class token_type : u8 {
   normal = 1,
   unknown = 2,
@@ -35,7 +35,7 @@ enum class token_type : u8 {
   byte = 6
 };
 
-// The space put before a text so that its first word is the word that follows a space.
+// Whether a text gets a space prefix, so that its first word is encoded like any other word.
 enum class space_prefix : u8 {
   never,
   always,        // before each stretch of text between added tokens (SentencePiece)
@@ -43,25 +43,25 @@ enum class space_prefix : u8 {
   at_beginning,  // like if_missing, but only where the text itself begins (Metaspace "first")
 };
 
-// Two tokens that may become one; the order of merges is their priority.
+// Two tokens that merge into one; a merge's index is its rank.
 struct merge {
   u32 left, right, result;
   bool operator==(const merge&) const = default;
 };
 
-// A token that is found in the text before the model sees it.
+// A token that is searched in the text before the model runs.
 struct added_token {
   u32 id;
-  bool special = false;      // a control token: found only where the caller asks for it
-  bool lstrip = false;       // takes the white space on its left
-  bool rstrip = false;       // takes the white space on its right
+  bool special = false;      // a control token: only recognised if the caller asks for it
+  bool lstrip = false;       // consumes the white space on its left
+  bool rstrip = false;       // consumes the white space on its right
   bool single_word = false;  // not inside a word
-  bool normalized = false;   // looked for after normalisation
+  bool normalized = false;   // searched after normalisation
   bool operator==(const added_token&) const = default;
 };
 
-// A regular expression that cuts text, each piece of the rules before it: at its matches, which are pieces too, as
-// are the stretches between them, unless those are dropped.
+// A regular expression that cuts each piece of the rules before it. The matches become pieces, and so does the text
+// between them, unless that is dropped.
 struct split_rule {
   std::string pattern;
   bool drops_rest = false;
@@ -70,48 +70,48 @@ struct split_rule {
 
 struct text_recipe;
 
-// Text to ids and back by a vocabulary's recipe. Any number of threads may use one.
+// Encodes and decodes by a vocabulary's recipe. Thread-safe.
 class text_pipeline {
  public:
   virtual ~text_pipeline() = default;
   virtual std::string normalize(std::string_view text) const = 0;
-  // Appends the ids of a stretch of normalised text. beginning: the whole text begins with it.
+  // Appends the ids of a part of the normalised text. `beginning`: the text starts with it.
   virtual void encode(std::string_view text, bool beginning, std::vector<u32>& ids) const = 0;
   virtual std::string decode(std::span<const u32> ids) const = 0;
-  // By id: the bytes that a token stands for behind others.
+  // By id: the bytes that a token adds after others.
   virtual std::span<const std::string> pieces() const = 0;
 };
 
 struct vocabulary {
   tokenizer_model model = tokenizer_model::bpe;
   pre_tokenizer pre = pre_tokenizer::none;
-  std::vector<split_rule> patterns;       // where `pre` is patterns: one after the other
-  std::shared_ptr<const splitter> cuts;   // made of them: with_patterns() in io/pattern_splitter.hpp
-  std::shared_ptr<const text_recipe> recipe;      // where `model` is steps
-  std::shared_ptr<const text_pipeline> pipeline;  // made of it, by with_patterns() too
+  std::vector<split_rule> patterns;       // if `pre` is patterns: applied one after the other
+  std::shared_ptr<const splitter> cuts;   // made from them by with_patterns() in io/pattern_splitter.hpp
+  std::shared_ptr<const text_recipe> recipe;      // if `model` is steps
+  std::shared_ptr<const text_pipeline> pipeline;  // made from it by with_patterns()
   space_prefix prefix = space_prefix::never;
-  bool strip_prefix = false;  // decoding drops one space at the beginning
-  bool nfc = false;           // text is put into Unicode normalisation form C
-  bool add_bos = false;       // where the caller asks for special tokens
+  bool strip_prefix = false;  // decoding drops one space at the start
+  bool nfc = false;           // normalise text to form C
+  bool add_bos = false;       // if the caller asks for special tokens
   bool add_eos = false;
-  bool ignore_merges = false;  // a piece that is a token is that token, whatever the merges say
-  bool fuse_unknown = false;   // neighbouring unknown characters are one unknown token
+  bool ignore_merges = false;  // a piece that is a token becomes that token, whatever the merges say
+  bool fuse_unknown = false;   // adjacent unknown characters become one unknown token
   u32 bos = no_token, eos = no_token, unknown = no_token, pad = no_token;
 
-  std::vector<u32> before, after;  // tokens around a text, where they are not bos and eos alone
+  std::vector<u32> before, after;  // tokens around a text, if not just bos and eos
 
-  // By id. bpe: raw bytes, not GPT-2's visible spelling. spm: UTF-8 with "▁" for the space, and
-  // "<0x0A>" for a byte. steps: as the file has it. Added tokens: the text that they are found by.
+  // By id. bpe: raw bytes, not GPT-2's printable spelling. spm: UTF-8 with "▁" for the space, "<0x0A>" for a byte.
+  // steps: as in the file. Added tokens: the text by which they are found.
   std::vector<std::string> tokens;
   plain_list<token_type> types;  // by id
-  plain_list<float> scores;      // by id; an spm without merges joins by these
+  plain_list<float> scores;      // by id; an spm without merges ranks by these
   plain_list<merge> merges;      // best first
   plain_list<added_token> added;
-  std::string chat_template;  // Jinja, or empty
-  std::string tool_template;  // the one for conversations with tools; empty: the same
+  std::string chat_template;  // Jinja source, or empty
+  std::string tool_template;  // for conversations with tools; empty: use chat_template
 };
 
-// SentencePiece's spelling of a byte: "<0x0A>". -1 when the text is not that.
+// The byte in SentencePiece's spelling "<0x0A>", or -1 for any other text.
 constexpr int byte_token_value(std::string_view text) {
   if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return -1;
   const auto digit = [](char c) {
@@ -121,7 +121,7 @@ constexpr int byte_token_value(std::string_view text) {
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-// Throws Error{malformed} naming `file` unless every id, size and merge is consistent.
+// Throws Error{malformed} naming `file` unless all ids, sizes and merges are consistent.
 inline void validate(const vocabulary& v, const std::string& file) {
   const auto fail = [&](std::string_view subject, std::string_view expected,
                         std::string_view found) {
@@ -156,7 +156,8 @@ inline void validate(const vocabulary& v, const std::string& file) {
     const auto [left, right, result] = v.merges[i];
     if (left < size && right < size && result < size) {
       const std::string_view l = v.tokens[left], r = v.tokens[right], joined = v.tokens[result];
-      const bool whole = joined.size() == l.size() + r.size() || v.model == tokenizer_model::steps;  // of r a prefix may go
+      // In `steps`, merging may drop a prefix of r.
+      const bool whole = joined.size() == l.size() + r.size() || v.model == tokenizer_model::steps;
       if (whole && joined.starts_with(l) && r.ends_with(joined.substr(l.size()))) continue;
     }
     fail(concat({"merge ", i}), "two tokens and the token of their joined text",

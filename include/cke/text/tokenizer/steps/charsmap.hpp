@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// charsmap.hpp: SentencePiece's precompiled_charsmap: a table of texts and what they become.
+// charsmap.hpp: SentencePiece's precompiled_charsmap: a table of texts and their replacements.
 #pragma once
 
 #include <cstring>
@@ -13,12 +13,12 @@
 
 namespace cke::text {
 
-// u32 size in bytes, that many bytes of a double array (Darts), and the results, each with a NUL behind it. A unit of
-// the array holds the byte that leads to it, whether a text ends there, and where its children are.
+// Format: u32 size in bytes, a double-array trie (Darts) of that size, then the replacements, each terminated by NUL. A
+// unit of the array holds the byte that leads to it, whether a text ends there, and where its children are.
 class charsmap {
  public:
   struct hit {
-    u32 size;  // bytes of the text
+    u32 size;  // bytes that match
     std::string_view becomes;
   };
 
@@ -36,7 +36,7 @@ class charsmap {
     results_ = blob.substr(size);
   }
 
-  // The shortest beginning of the text that the table has, or the longest.
+  // The shortest prefix of the text that is in the table, or the longest.
   std::optional<hit> find(std::string_view text, bool longest) const {
     std::optional<hit> best;
     if (units_.empty()) return best;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
-// cut.hpp: carries out the cuts of a recipe.
+// cut.hpp: runs the cuts of a recipe.
 #pragma once
 
 #include "normalize.hpp"
 
 namespace cke::text::detail {
 
-// A part of a text that is a match, or what lies between matches.
+// A match, or the text between two matches.
 struct segment {
   std::size_t first, last;
   bool match;
 };
 
-// Puts segments together as `how` says; sink(text) for each piece, which may be empty.
+// Joins segments as `how` says and calls sink(text) for each piece, which may be empty.
 inline void emit(std::string_view text, std::vector<segment>& segments, cutting::behavior how, function_ref<void(std::string_view)> sink) {
   using enum cutting::behavior;
   const auto joins = [&](const segment& a, const segment& b) {
@@ -34,10 +34,10 @@ class cutter {
  public:
   using on_piece = function_ref<void(std::string_view)>;
 
-  // Refers to the steps.
+  // Refers to `steps`, which must outlive it.
   explicit cutter(const std::vector<cutting::step>& steps) : steps_(&steps) {}
 
-  // sink(piece) for each piece in order; none is empty. beginning: a text begins here.
+  // Calls sink(piece) for each piece in order; none is empty. `beginning`: the text is not a continuation.
   void operator()(std::string_view text, bool beginning, on_piece sink) const { cut(0, text, beginning, sink); }
 
  private:
@@ -60,7 +60,7 @@ class cutter {
     });
   }
 
-  // use(first, last, match) for each character of the set, and for what lies between.
+  // Calls use(first, last, match) for each character of the set, and for the text between them.
   template <class Use> static void cut_at(cutting::char_set set, std::string_view text, Use&& use) {
     std::size_t done = 0;
     for (std::size_t at = 0; at < text.size();) {
@@ -105,7 +105,7 @@ class cutter {
     if (wanted && text[0] != ' ' && !text.starts_with(m.mark)) marked += m.mark;
     for (const char c : text) c == ' ' ? marked += m.mark : marked += c;
     if (!m.split) return next(marked);
-    // Each mark begins a piece: merged with the text behind it, but for a mark behind it.
+    // Each mark starts a piece, which extends to the next mark.
     const std::string_view all = marked;
     for (std::size_t at = 0; at < all.size();) {
       const std::size_t after = all.substr(at).starts_with(m.mark) ? at + m.mark.size() : at;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// decode.hpp: carries out the decoders of a recipe.
+// decode.hpp: runs the decoders of a recipe.
 #pragma once
 
 #include "../vocabulary.hpp"
@@ -15,7 +15,7 @@ inline void replace_all_in(std::string& text, std::string_view from, std::string
   text = std::move(out.append(text, at));
 }
 
-// English as it is written, where WordPiece put spaces before marks.
+// Removes the spaces that WordPiece puts before English punctuation and contractions.
 inline void clean_up(std::string& text) {
   static constexpr std::pair<std::string_view, std::string_view> rules[] = {
       {" .", "."},     {" ?", "?"},   {" !", "!"},           {" ,", ","},   {" ' ", "'"},  {" n't", "n't"},
@@ -25,10 +25,10 @@ inline void clean_up(std::string& text) {
 
 class decoder {
  public:
-  // Refers to the steps.
+  // Refers to `steps`, which must outlive it.
   explicit decoder(const std::vector<decoding::step>& steps) : steps_(&steps) {}
 
-  // The bytes of a whole sequence. Bytes that tokens stand for stay as they are, whole characters or not.
+  // Decodes a whole sequence. Byte tokens become their bytes, even if these form no whole character.
   std::string operator()(std::vector<std::string> tokens) const {
     for (const decoding::step& step : *steps_)
       std::visit([&](const auto& s) { apply(s, tokens); }, step);
@@ -37,17 +37,17 @@ class decoder {
     return out;
   }
 
-  // What a token adds behind others: the same steps, none of which takes it for the first or the last.
+  // The text that a token adds after others: the same steps, none of which treats it as first or last.
   std::string piece(std::string token) const {
     std::vector<std::string> one{std::move(token)};
     for (const decoding::step& step : *steps_) {
-      if (std::holds_alternative<decoding::fuse>(step)) break;  // what comes behind it looks at the ends of the text
+      if (std::holds_alternative<decoding::fuse>(step)) break;  // later steps look at the ends of the text
       std::visit([&](const auto& s) { inside(s, one); }, step);
     }
     return one[0];
   }
 
-  // Whether a text loses a space at its beginning: then its first token is not the piece that it is behind others.
+  // Whether decoding drops a space at the start; the first token is then decoded differently from later ones.
   bool strips_prefix() const {
     return std::ranges::any_of(*steps_, [](const decoding::step& step) {
       const auto* metaspace = std::get_if<decoding::metaspace>(&step);
@@ -119,7 +119,7 @@ class decoder {
     if (c.cleanup) clean_up(token), replace_all_in(token, c.word_delimiter, " ");
   }
 
-  // The other steps see every token alone.
+  // The other steps treat each token alone.
   template <class Step> static void inside(const Step& step, texts& tokens) { apply(step, tokens); }
 
   const std::vector<decoding::step>* steps_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// models.hpp: how a recipe's model finds the tokens of a piece: merges, the best sum of scores, the longest, the whole.
+// models.hpp: how a recipe's model tokenises a piece: BPE, unigram, WordPiece, or whole words.
 #pragma once
 
 #include "../bpe.hpp"
@@ -8,7 +8,7 @@
 
 namespace cke::text::detail {
 
-// The ids of byte tokens; of use where there is one for every byte.
+// The ids of byte tokens; usable only if every byte has one.
 class byte_tokens {
  public:
   explicit byte_tokens(const vocabulary& v) {
@@ -25,9 +25,9 @@ class byte_tokens {
   bool complete_ = false;
 };
 
-// What encoding needs beside the text; one serves many pieces, to keep its memory.
+// Scratch memory for encoding; reuse it for many pieces.
 struct model_scratch {
-  struct path {  // the best way to a place in the piece: its last token, and where that begins
+  struct path {  // the best path to an offset in the piece: its last token, and where that starts
     double score;
     u32 token, begin;
   };
@@ -36,7 +36,7 @@ struct model_scratch {
   std::string spelled;
 };
 
-// Characters that merges join. All but the first of a piece may be spelled otherwise, and the last: "##l", "o</w>".
+// BPE of characters; continuing ones may have a prefix in the vocabulary, the last one a suffix: "##l", "o</w>".
 class character_bpe {
  public:
   character_bpe(const vocabulary& v, const modelling::bpe& options)
@@ -48,7 +48,7 @@ class character_bpe {
       if (const u32 id = tokens_.find(piece); id != no_token) return out.push_back(id);
     merger& symbols = scratch.merges;
     symbols.clear();
-    u32 unknown_from = 0, unknown_to = 0;  // characters that are one unknown token so far
+    u32 unknown_from = 0, unknown_to = 0;  // bytes of unknown characters that become one token
     const auto end_unknown = [&] {
       if (unknown_to > unknown_from) symbols.append(unknown_to - unknown_from, v.unknown);
       unknown_from = unknown_to;
@@ -82,7 +82,7 @@ class character_bpe {
   byte_tokens bytes_;
 };
 
-// The tokens whose scores have the greatest sum; of equal sums the one found first, as in `tokenizers`.
+// Unigram: the tokens whose scores have the greatest sum; of equal sums the first one found, as in `tokenizers`.
 class unigram_model {
  public:
   unigram_model(const vocabulary& v, const modelling::unigram& options) : vocabulary_(&v), options_(&options), tree_(v), bytes_(v) {
@@ -103,7 +103,7 @@ class unigram_model {
       const auto offer = [&](u32 end, u32 token, double score) {
         if (before + score > paths[end].score) paths[end] = {before + score, token, at};
       };
-      bool known = false;  // there is a token of this character alone
+      bool known = false;  // whether some token is this character alone
       u32 node = prefix_tree::root;
       for (u32 end = at; end < piece.size();) {
         node = tree_.step(node, piece[end++]);
@@ -118,7 +118,7 @@ class unigram_model {
     }
 
     const auto from = static_cast<std::ptrdiff_t>(out.size());
-    bool after_unknown = false;  // from right to left: unknown neighbours are one
+    bool after_unknown = false;  // from right to left: adjacent unknown characters merge
     for (auto end = static_cast<u32>(piece.size()); end > 0; end = paths[end].begin) {
       const u32 token = paths[end].token;
       if (token != no_token) {
@@ -141,7 +141,7 @@ class unigram_model {
   double worst_;
 };
 
-// The longest token that the piece begins with, then the longest of those that go on in a word; or it is unknown.
+// WordPiece: the longest token that the piece starts with, then the longest continuing tokens; else it is unknown.
 class wordpiece_model {
  public:
   wordpiece_model(const vocabulary& v, const modelling::wordpiece& options)
@@ -201,7 +201,7 @@ class word_level_model {
 
 using any_recipe_model = std::variant<character_bpe, unigram_model, wordpiece_model, word_level_model>;
 
-// Refers to the vocabulary, whose recipe it has.
+// Refers to the vocabulary, whose recipe this model is from.
 inline any_recipe_model make_model(const vocabulary& v, const modelling::model& model) {
   return std::visit(
       [&]<class M>(const M& options) -> any_recipe_model {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// normalize.hpp: carries out the normalisers of a recipe.
+// normalize.hpp: runs the normalisers of a recipe.
 #pragma once
 
 #include "../byte_alphabet.hpp"
@@ -37,7 +37,7 @@ inline std::string_view stripped(std::string_view text, bool left, bool right) {
   return text.substr(begin, end - begin);
 }
 
-// Text as it becomes when append(out, code) is called for each of its characters.
+// Rebuilds a text by calling append(out, code) for each of its characters.
 template <class Append> std::string rewritten(std::string_view text, Append&& append) {
   std::string out;
   out.reserve(text.size());
@@ -47,7 +47,7 @@ template <class Append> std::string rewritten(std::string_view text, Append&& ap
 
 class normalizer {
  public:
-  // Refers to the steps.
+  // Refers to `steps`, which must outlive it.
   explicit normalizer(const std::vector<normalizing::step>& steps) : steps_(&steps) {}
 
   std::string operator()(std::string_view text) const {
@@ -92,7 +92,7 @@ class normalizer {
       text = rewritten(text, [](std::string& out, u32 c) {
         const bool line = c == '\t' || c == '\n' || c == '\r';
         if (line || is_space(class_of(c))) {
-          // Of white space only these are control characters too, and gone.
+          // White space that is also a control character is dropped, except these.
           if (line || kind_of(c) != char_kind::control) out += ' ';
         } else if (c != 0 && c != 0xFFFD && kind_of(c) != char_kind::control) {
           append_utf8(out, c);
@@ -116,7 +116,7 @@ class normalizer {
     std::string out;
     for (const char c : text)
       if (c != ' ' || (!out.empty() && out.back() != ' ')) out += c;
-    // At the end a mark that the text had itself goes too, as in SentencePiece.
+    // At the end SentencePiece also drops a mark that the text itself contained.
     for (std::string_view end; out.ends_with(end = " ") || out.ends_with(end = "▁");) out.resize(out.size() - end.size());
     return out;
   }
@@ -133,7 +133,7 @@ class normalizer {
         at += size;
         continue;
       }
-      // Between two plain characters a grapheme ends.
+      // A grapheme ends between two plain characters.
       std::size_t end = at + 1;
       while (end < text.size() && !(plain(end - 1) && plain(end))) ++end;
       append_graphemes(out, p, std::string_view(text).substr(at, end - at));
@@ -143,10 +143,10 @@ class normalizer {
   }
 
   static void append_graphemes(std::string& out, const normalizing::precompiled& p, std::string_view text) {
-    constexpr std::size_t short_enough = 5;  // bytes: longer ones go character by character
+    constexpr std::size_t short_enough = 5;  // in bytes; longer graphemes are mapped character by character
     std::size_t done = 0;
     p.graphemes.compiled->each(text, [&](std::size_t first, std::size_t last) {
-      out.append(text, done, first - done);  // bytes that are no text
+      out.append(text, done, first - done);  // invalid bytes
       done = last;
       const std::string_view grapheme = text.substr(first, last - first);
       if (const auto hit = grapheme.size() <= short_enough ? p.map->find(grapheme, false) : std::nullopt) return void(out += hit->becomes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// pipeline.hpp: a vocabulary's recipe at work.
+// pipeline.hpp: encodes and decodes with a vocabulary's recipe.
 #pragma once
 
 #include "cut.hpp"
@@ -10,7 +10,7 @@ namespace cke::text {
 
 class recipe_pipeline final : public text_pipeline {
  public:
-  // The recipe's patterns are compiled. Throws Error{malformed}.
+  // The recipe's patterns must be compiled. Throws Error{malformed}.
   recipe_pipeline(vocabulary v, std::shared_ptr<const text_recipe> recipe, const std::string& file)
       : vocabulary_(std::move(v)),
         recipe_(std::move(recipe)),
@@ -18,7 +18,7 @@ class recipe_pipeline final : public text_pipeline {
         cutter_(recipe_->cuts),
         model_((validate(vocabulary_, file), detail::make_model(vocabulary_, recipe_->model))),
         decoder_(recipe_->decoders) {
-    // A token that is found in normalised text stands for its own normalised text, as in `tokenizers`.
+    // A token that is searched in normalised text has a normalised spelling, as in `tokenizers`.
     for (const added_token& token : vocabulary_.added)
       if (token.normalized) vocabulary_.tokens[token.id] = normalizer_(vocabulary_.tokens[token.id]);
     for (const std::string& token : vocabulary_.tokens) pieces_.push_back(decoder_.piece(token));

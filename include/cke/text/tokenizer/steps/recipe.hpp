@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// recipe.hpp: a tokenizer as the steps that a tokenizer.json lists: plain data.
+// recipe.hpp: a tokenizer as the list of steps in a tokenizer.json: plain data.
 #pragma once
 
 #include <memory>
@@ -16,22 +16,22 @@ namespace cke::text {
 
 class charsmap;  // charsmap.hpp
 
-// Finds a regular expression. Any number of threads may use one.
+// Matches a regular expression. Thread-safe.
 class matcher {
  public:
   virtual ~matcher() = default;
-  // found(first, last) for each match, from left to right; a match may be empty.
+  // Calls found(first, last) for each match, from left to right; a match may be empty.
   virtual void each(std::string_view text, function_ref<void(std::size_t, std::size_t)> found) const = 0;
 };
 
-// A text to look for, or a regular expression and what finds it: with_patterns() in io/pattern_splitter.hpp.
+// A literal text, or a regular expression and its matcher, made by with_patterns() in io/pattern_splitter.hpp.
 struct text_pattern {
   std::string text;
   bool regex = false;
   std::shared_ptr<const matcher> compiled;
 };
 
-// What is done to a text before it is cut.
+// Normalisers, which change a text before it is cut.
 namespace normalizing {
 
 struct form {  // NFC, NFD, NFKC, NFKD
@@ -39,10 +39,10 @@ struct form {  // NFC, NFD, NFKC, NFKD
 };
 struct lowercase {};
 struct strip_accents {};  // drops marks
-struct nmt {};            // drops control characters; odd spaces become spaces
+struct nmt {};            // drops control characters and normalises spaces
 struct byte_level {};
 struct bert {
-  bool clean_text, chinese, accents, lowercase;  // accents: they are dropped
+  bool clean_text, chinese, accents, lowercase;  // accents: drop them
 };
 struct strip {  // white space at the ends
   bool left, right;
@@ -55,8 +55,8 @@ struct replace {
   text_pattern pattern;
   std::string content;
 };
-// SentencePiece's rules as a table. `graphemes` is Hugging Face's way to use it: a whole character as a reader sees it
-// becomes what the shortest of its beginnings becomes. Without it: the longest match at each place.
+// SentencePiece's rules as a table. With `graphemes`, as Hugging Face uses it, a whole grapheme is replaced if a prefix
+// of it is in the table, the shortest one. Without: the longest match at each position.
 struct precompiled {
   std::shared_ptr<const charsmap> map;
   text_pattern graphemes;
@@ -66,7 +66,7 @@ using step = std::variant<form, lowercase, strip_accents, nmt, byte_level, bert,
 
 }  // namespace normalizing
 
-// How a text is cut. A step sees each piece of the one before.
+// Cuts, which split a text. Each step splits the pieces of the one before.
 namespace cutting {
 
 enum class behavior : u8 { removed, isolated, merged_with_previous, merged_with_next, contiguous };
@@ -95,17 +95,17 @@ struct fixed_length {
   u32 characters;
 };
 
-struct at_scripts {};  // where the script changes; what stands before the first character of one is dropped
+struct at_scripts {};  // where the script changes; drops the text before the first character that has one
 
 using step = std::variant<at_characters, at_pattern, words, metaspace, byte_level, fixed_length, at_scripts>;
 
 }  // namespace cutting
 
-// How the tokens of a piece are found.
+// Models, which find the tokens of a piece.
 namespace modelling {
 
 struct bpe {
-  std::string continuing, end_of_word;  // what the file writes before the tokens that do not begin a word, and behind those that end it
+  std::string continuing, end_of_word;  // the file's prefix of tokens inside a word, and suffix of those that end one
   bool byte_fallback;
 };
 struct unigram {
@@ -113,7 +113,7 @@ struct unigram {
   bool byte_fallback;
 };
 struct wordpiece {
-  std::string first, continuing;  // what the file writes before the tokens that begin a word, and before others
+  std::string first, continuing;  // the file's prefixes of tokens that start a word, and of others
   u32 most_characters;
 };
 struct word_level {};
@@ -122,7 +122,7 @@ using model = std::variant<bpe, unigram, wordpiece, word_level>;
 
 }  // namespace modelling
 
-// How tokens become text.
+// Decoders, which turn tokens into text.
 namespace decoding {
 
 struct spaced {};  // no decoder: spaces between tokens
@@ -149,7 +149,7 @@ struct end_of_word {
   std::string suffix;
 };
 
-struct ctc {  // of neighbours that are equal one stays
+struct ctc {  // collapses equal neighbours
   std::string pad, word_delimiter;
   bool cleanup;
 };
@@ -158,7 +158,7 @@ using step = std::variant<spaced, byte_level, byte_fallback, fuse, replace, stri
 
 }  // namespace decoding
 
-// Beside it a vocabulary has tokens in the file's spelling, merges, added tokens and what is unknown.
+// The vocabulary has the rest: tokens in the file's spelling, merges, added tokens and the unknown token.
 struct text_recipe {
   std::vector<normalizing::step> normalizers;
   std::vector<cutting::step> cuts;

@@ -4,6 +4,7 @@
 
 #include "../../../core/types.hpp"
 
+// clang-format off
 namespace cke::text::unicode_data {
 
 // Runs of code points of one script: first code << 8 | its number; 0: of none.

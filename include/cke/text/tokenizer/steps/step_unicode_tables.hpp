@@ -4,6 +4,7 @@
 
 #include "../../../core/types.hpp"
 
+// clang-format off
 namespace cke::text::unicode_data {
 
 // Runs of code points of one char_kind: first code << 2 | kind.

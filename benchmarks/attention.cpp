@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // attention.cpp: attention on one core, 16 query heads of 128 on 8: decode at some depth, a prompt chunk, the store.
-#include <cke/kernels/attention/attention_steps.hpp>
 #include <cke/graph/plan.hpp>
+#include <cke/kernels/attention/attention_steps.hpp>
 #include <cke/runtime/arena.hpp>
 #include <cke/runtime/pass.hpp>
 
@@ -23,7 +23,8 @@ constexpr kv_store_params stores{p.kv_heads, p.head_dim};
 // Stores the keys and values of 512 positions.
 template <dtype KV, class Isa> void store(benchmark::State& state) {
   constexpr u32 tokens = 512, width = p.kv_heads * p.head_dim;
-  const u64 block = kv_cache<KV, Isa>::block_bytes(p.head_dim), page = block * p.kv_heads, rows = u64{tokens} * row_stride(width) * 4;
+  const u64 block = kv_cache<KV, Isa>::block_bytes(p.head_dim), page = block * p.kv_heads,
+            rows = u64{tokens} * row_stride(width) * 4;
   arena memory(tokens / key_block * page + 2 * rows + pass_rows::bytes(tokens) + 4096);
   std::vector<std::byte*> pages(tokens / key_block);
   for (std::byte*& at : pages) at = memory.take(page);
@@ -38,7 +39,8 @@ template <dtype KV, class Isa> void store(benchmark::State& state) {
   for (const view& v : {w.in[0], w.in[1]})
     for (u32 t = 0; t < tokens; ++t) std::copy(numbers.begin(), numbers.end(), v.row(t));
   for (auto _ : state) {
-    for (u32 unit = 0; unit < units_of(stores, w.by, tokens, 0); ++unit) kernel<opcode::kv_store, KV, Isa>::run(stores, w, unit);
+    for (u32 unit = 0; unit < units_of(stores, w.by, tokens, 0); ++unit)
+      kernel<opcode::kv_store, KV, Isa>::run(stores, w, unit);
     benchmark::ClobberMemory();
   }
   bench::report<Isa>(state, 0, static_cast<double>(2 * rows) + static_cast<double>(tokens / key_block * page), KV);
@@ -49,7 +51,8 @@ template <dtype KV, class Isa> void attend(benchmark::State& state) {
   const auto tokens = static_cast<u32>(state.range(0)), depth = static_cast<u32>(state.range(1));
   const u32 positions = static_cast<u32>(align_up(depth + tokens, key_block)), width = p.heads * p.head_dim;
   const u64 block = kv_cache<KV, Isa>::block_bytes(p.head_dim), rows = u64{tokens} * row_stride(width) * 4;
-  arena memory(positions / key_block * block * p.kv_heads + 2 * rows + kernel<opcode::attend, KV, Isa>::scratch_bytes(scores, tokens) + pass_rows::bytes(tokens) + 4096);
+  arena memory(positions / key_block * block * p.kv_heads + 2 * rows +
+               kernel<opcode::attend, KV, Isa>::scratch_bytes(scores, tokens) + pass_rows::bytes(tokens) + 4096);
   std::vector<std::byte*> pages(positions / key_block);
   for (std::byte*& page : pages) page = memory.take(block * p.kv_heads);
   const std::vector<u32> ids(tokens);
@@ -67,14 +70,17 @@ template <dtype KV, class Isa> void attend(benchmark::State& state) {
   for (u32 t = 0; t < tokens; ++t) std::copy(numbers.begin(), numbers.end(), w.in[0].row(t));
   for (u32 h = 0; h < p.kv_heads; ++h)
     for (u32 at = 0; at < depth + tokens; ++at)
-      kv_cache<KV, Isa>::store(blocks_of(w, now.segments[0], h), at, p.head_dim, &numbers[at % 64], &numbers[64 + at % 64]);
+      kv_cache<KV, Isa>::store(blocks_of(w, now.segments[0], h), at, p.head_dim, &numbers[at % 64],
+                               &numbers[64 + at % 64]);
 
   for (auto _ : state) {
-    for (u32 unit = 0; unit < units_of(scores, w.by, tokens, 0, static_cast<u32>(now.tiles.size())); ++unit) kernel<opcode::attend, KV, Isa>::run(scores, w, unit);
+    for (u32 unit = 0; unit < units_of(scores, w.by, tokens, 0, static_cast<u32>(now.tiles.size())); ++unit)
+      kernel<opcode::attend, KV, Isa>::run(scores, w, unit);
     benchmark::ClobberMemory();
   }
   const double pairs = tokens * (depth + (tokens + 1) / 2.0);
-  bench::report<Isa>(state, 4 * pairs * p.heads * p.head_dim, 2.0 * (depth + tokens) * p.kv_heads * p.head_dim * info(KV).bytes / info(KV).block,
+  bench::report<Isa>(state, 4 * pairs * p.heads * p.head_dim,
+                     2.0 * (depth + tokens) * p.kv_heads * p.head_dim * info(KV).bytes / info(KV).block,
                      KV == dtype::bf16 || KV == dtype::q8_0 ? dtype::bf16 : dtype::f32);
 }
 

@@ -21,12 +21,15 @@ vocabulary words(u32 size) {
   for (u32 byte = 0; byte < 256; ++byte) v.tokens.emplace_back(1, static_cast<char>(byte));
   static constexpr std::string_view letters = "eetaoinshrdlucmfwypvbgkqjxz", marks = "\"{}[]:, \n.-_0123456789";
   u64 drawn = 0;
-  const auto pick = [&](std::string_view of) { return of[static_cast<std::size_t>(uniform(1, drawn++) * static_cast<double>(of.size()))]; };
+  const auto pick = [&](std::string_view of) {
+    return of[static_cast<std::size_t>(uniform(1, drawn++) * static_cast<double>(of.size()))];
+  };
   while (v.tokens.size() < size) {
     std::string text;
     const double kind = uniform(1, drawn++);
     if (kind < 0.5) text = " ";
-    for (u32 n = 2 + static_cast<u32>(uniform(1, drawn++) * (kind < 0.9 ? 9 : 3)); n > 0; --n) text += pick(kind < 0.9 ? letters : marks);
+    for (u32 n = 2 + static_cast<u32>(uniform(1, drawn++) * (kind < 0.9 ? 9 : 3)); n > 0; --n)
+      text += pick(kind < 0.9 ? letters : marks);
     v.tokens.push_back(std::move(text));
   }
   v.types.resize(v.tokens.size(), token_type::normal);
@@ -39,13 +42,15 @@ struct setting {
   std::shared_ptr<const grammar> form;
   std::vector<u32> document;  // the longest token at each position
   setting() {
-    const auto schema = nlohmann::ordered_json::parse(R"({"type": "object", "required": ["name", "age", "tags", "address"], "properties": {
+    const auto schema = nlohmann::ordered_json::parse(
+        R"({"type": "object", "required": ["name", "age", "tags", "address"], "properties": {
         "name": {"type": "string"}, "age": {"type": "integer"}, "tags": {"type": "array", "items": {"type": "string"}},
         "address": {"type": "object", "properties": {"street": {"type": "string"}, "city": {"type": "string"}}, "required": ["street", "city"]}}})");
     form = std::make_shared<grammar>(parse_gbnf(json_schema_gbnf(schema, "schema"), "grammar"));
     std::unordered_map<std::string_view, u32> ids;
     for (u32 id = 0; id < tokens.vocab_size(); ++id) ids.emplace(tokens.piece(id), id);
-    const std::string text = R"({"name": "the countess of lovelace", "age": 36, "tags": ["mathematics", "poetry", "long walks in the park"], "address": {"street": "saint james", "city": "london"}})";
+    const std::string text =
+        R"({"name": "the countess of lovelace", "age": 36, "tags": ["mathematics", "poetry", "long walks in the park"], "address": {"street": "saint james", "city": "london"}})";
     for (std::size_t at = 0; at < text.size(); at += tokens.piece(document.back()).size())
       for (std::size_t n = std::min<std::size_t>(11, text.size() - at); n > 0; --n)
         if (const auto found = ids.find(std::string_view(text).substr(at, n)); found != ids.end()) {
@@ -74,7 +79,9 @@ void follow(benchmark::State& state, bool warm) {
     run();
   }
   state.counters["tokens"] = static_cast<double>(s.document.size());
-  state.counters["a token"] = benchmark::Counter(static_cast<double>(s.document.size()), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["a token"] =
+      benchmark::Counter(static_cast<double>(s.document.size()),
+                         benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 // Near the end of an answer: finds the tokens after which the remaining ones suffice.
 void hurry(benchmark::State& state) {

@@ -75,14 +75,12 @@ template <dtype F, class Isa> struct problem {
     const std::byte* from[unit_rows];
     for (u32 i = 0; i < unit_rows; ++i) from[i] = &stored[i * bytes_of(F, cols)];
     weight_bytes = packed<F, Isa>::pack(weights.get(), units, cols, each_unit<F, Isa>(units, from, F));
-    for (u32 t = 0; t < n; ++t)
-      operand::put(x.get(), n, cols, t, 0, cols, &values[u64{t % unit_rows} * cols]);
+    for (u32 t = 0; t < n; ++t) operand::put(x.get(), n, cols, t, 0, cols, &values[u64{t % unit_rows} * cols]);
   }
   void run() const {
     for (u32 u = 0; u < units; ++u)
-      matmul<F, Isa>::unit(weights.get() + u * packed<F, Isa>::unit_bytes(cols), x.get(),
-                           operand::token_bytes(cols), tokens, cols,
-                           [](u32, u32, const float* out) { benchmark::DoNotOptimize(*out); });
+      matmul<F, Isa>::unit(weights.get() + u * packed<F, Isa>::unit_bytes(cols), x.get(), operand::token_bytes(cols),
+                           tokens, cols, [](u32, u32, const float* out) { benchmark::DoNotOptimize(*out); });
   }
 };
 
@@ -91,8 +89,7 @@ template <dtype F, class Isa> void multiply(benchmark::State& state) {
   const problem<F, Isa> p(static_cast<u32>(state.range(0)), static_cast<u32>(state.range(1)),
                           static_cast<u32>(state.range(2)));
   for (auto _ : state) p.run();
-  bench::report<Isa>(state, 2.0 * p.units * unit_rows * p.cols * p.tokens,
-                     static_cast<double>(p.weight_bytes), F);
+  bench::report<Isa>(state, 2.0 * p.units * unit_rows * p.cols * p.tokens, static_cast<double>(p.weight_bytes), F);
 }
 
 template <dtype F, class Isa> void pack(benchmark::State& state) {
@@ -126,25 +123,27 @@ template <dtype F> void put(benchmark::State& state) {
 template <dtype F, class Isa> void add() {
   for (const i64 tokens : {1, 2, 4, 8, 16})
     benchmark::RegisterBenchmark(bench::label("memory", F, Isa::name).c_str(), multiply<F, Isa>)
-        ->ArgNames({"rows", "cols", "tokens"})->Args({98304, 1024, tokens});
+        ->ArgNames({"rows", "cols", "tokens"})
+        ->Args({98304, 1024, tokens});
   for (const i64 cols : {1024, 3072})
     for (const i64 tokens : {1, 2, 4, 8, 16, 512})
       benchmark::RegisterBenchmark(bench::label("cache", F, Isa::name).c_str(), multiply<F, Isa>)
-          ->ArgNames({"rows", "cols", "tokens"})->Args({128, cols, tokens});
+          ->ArgNames({"rows", "cols", "tokens"})
+          ->Args({128, cols, tokens});
   benchmark::RegisterBenchmark(bench::label("pack", F, Isa::name).c_str(), pack<F, Isa>);
 }
 
 template <class Isa, dtype... Fs> void add_formats() { (add<Fs, Isa>(), ...); }
 template <class Isa> void add_isa() {
-  add_formats<Isa, dtype::f32, dtype::f16, dtype::bf16, dtype::q8_0, dtype::q4_0, dtype::q4_k, dtype::q5_k, dtype::q6_k>();
+  add_formats<Isa, dtype::f32, dtype::f16, dtype::bf16, dtype::q8_0, dtype::q4_0, dtype::q4_k, dtype::q5_k,
+              dtype::q6_k>();
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   add_isa<isa::native>();
-  if constexpr (!std::is_same_v<isa::native, isa::avx2> &&
-                !std::is_same_v<isa::native, isa::scalar>)
+  if constexpr (!std::is_same_v<isa::native, isa::avx2> && !std::is_same_v<isa::native, isa::scalar>)
     add_isa<isa::avx2>();
   for (const i64 tokens : {1, 16}) {
     benchmark::RegisterBenchmark("put/bf16", put<dtype::bf16>)->Arg(tokens);

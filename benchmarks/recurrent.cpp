@@ -18,16 +18,20 @@ using isa_of_machine = isa::native;
 // Numbers aligned to a cache line, as in a model.
 struct aligned {
   std::vector<float> all;
-  explicit aligned(std::vector<float> numbers) : all(numbers.size() + 16) { std::copy(numbers.begin(), numbers.end(), begin()); }
+  explicit aligned(std::vector<float> numbers) : all(numbers.size() + 16) {
+    std::copy(numbers.begin(), numbers.end(), begin());
+  }
   float* begin() { return reinterpret_cast<float*>(align_up(reinterpret_cast<std::uintptr_t>(all.data()), u64{64})); }
   std::byte* bytes() { return reinterpret_cast<std::byte*>(begin()); }
 };
 
 // Runs tokens of one sequence through one layer. A page holds 1024 positions.
-template <opcode Op> void pass(benchmark::State& state, const params& p, u32 units, u64 state_floats, std::vector<u32> widths, u32 out_width, double products) {
+template <opcode Op> void pass(benchmark::State& state, const params& p, u32 units, u64 state_floats,
+                               std::vector<u32> widths, u32 out_width, double products) {
   const auto tokens = static_cast<u32>(state.range(0));
   constexpr u32 blocks = 8;
-  aligned page{std::vector<float>(state_floats)}, out{std::vector<float>(u64{tokens} * row_stride(out_width))}, scratch{std::vector<float>(1 << 18)};
+  aligned page{std::vector<float>(state_floats)}, out{std::vector<float>(u64{tokens} * row_stride(out_width))},
+      scratch{std::vector<float>(1 << 18)};
   const std::vector<std::byte*> pages(blocks, page.bytes());
   const segment all{0, tokens, 1, pages.data()};
   std::vector<aligned> rows, weights;
@@ -44,7 +48,8 @@ template <opcode Op> void pass(benchmark::State& state, const params& p, u32 uni
     benchmark::ClobberMemory();
   }
   bench::report<isa_of_machine>(state, 2 * products * tokens, 0, dtype::f32);
-  state.counters["us/token"] = benchmark::Counter(1e-6 * tokens, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["us/token"] =
+      benchmark::Counter(1e-6 * tokens, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
 void delta(benchmark::State& state) {
@@ -57,14 +62,18 @@ void conv(benchmark::State& state) {
 }
 void scan(benchmark::State& state) {
   const scan_params p{.heads = 128, .groups = 8, .head_dim = 64, .state = 128};
-  pass<opcode::state_scan>(state, p, 128, u64{128} * 128 * 64, {128 * 64 + 2 * 8 * 128, 128 * 64, 128}, 128 * 64, 3. * 128 * 128 * 64);
+  pass<opcode::state_scan>(state, p, 128, u64{128} * 128 * 64, {128 * 64 + 2 * 8 * 128, 128 * 64, 128}, 128 * 64,
+                           3. * 128 * 128 * 64);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  for (const auto& [name, function] : {std::pair("gated_delta", &delta), std::pair("causal_conv", &conv), std::pair("state_scan", &scan)})
-    benchmark::RegisterBenchmark(bench::label(name, dtype::f32, isa_of_machine::name).c_str(), function)->Arg(1)->Arg(512);
+  for (const auto& [name, function] :
+       {std::pair("gated_delta", &delta), std::pair("causal_conv", &conv), std::pair("state_scan", &scan)})
+    benchmark::RegisterBenchmark(bench::label(name, dtype::f32, isa_of_machine::name).c_str(), function)
+        ->Arg(1)
+        ->Arg(512);
   benchmark::Initialize(&argc, argv);
   benchmark::RunSpecifiedBenchmarks();
 }

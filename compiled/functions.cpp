@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// functions.cpp: the functions that no model shapes, compiled once: those of headers that say CKE_COMPILED_ONCE (core/types.hpp).
+// functions.cpp: the functions that no model shapes, compiled once: those of headers that say CKE_COMPILED_ONCE
+// (core/types.hpp).
 #pragma GCC implementation "cke"
 #include <cke/beam.hpp>
 #include <cke/draft.hpp>

@@ -6,7 +6,8 @@
 
 namespace cke::kernels {
 
-static_assert(std::size(weight_types) == CKE_FORMATS, "cke: the compiled part: compiled/CMakeLists.txt has another number of formats");
+static_assert(std::size(weight_types) == CKE_FORMATS,
+              "cke: the compiled part: compiled/CMakeLists.txt has another number of formats");
 
 template <opcode Op, kernel_types T, class Isa> void compiled_kernel(const params& p, const work& w, u32 unit) {
   kernel_from_headers<Op, T, Isa>()(p, w, unit);
@@ -16,7 +17,8 @@ namespace {
 
 using isa::native;
 constexpr dtype stored = weight_types[CKE_FORMAT];
-constexpr bool keeps_keys = stored == dtype::f32 || stored == dtype::f16 || stored == dtype::bf16 || stored == dtype::q8_0;
+constexpr bool keeps_keys =
+    stored == dtype::f32 || stored == dtype::f16 || stored == dtype::bf16 || stored == dtype::q8_0;
 
 template <opcode Op> constexpr bool exists = !requires { typename kernel<Op, stored, native>::missing; };
 template <> constexpr bool exists<opcode::kv_store> = keeps_keys;
@@ -37,7 +39,8 @@ template <opcode Op, activation A> constexpr kernel_entry kernel_or_null() {
 // What has the compiler emit them.
 constexpr std::size_t activations = 4;
 template <std::size_t... I> constexpr auto kernels_of(std::index_sequence<I...>) {
-  return std::array<kernel_entry, sizeof...(I)>{kernel_or_null<ops[I / activations].op, activation{I % activations}>()...};
+  return std::array<kernel_entry, sizeof...(I)>{
+      kernel_or_null<ops[I / activations].op, activation{I % activations}>()...};
 }
 [[gnu::used]] constexpr auto all = kernels_of(std::make_index_sequence<std::size(ops) * activations>{});
 

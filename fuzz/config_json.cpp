@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // config_json.cpp: fuzz target: any bytes as a config.json or as GGUF metadata yield an error or a valid config.
-#include <cke/io/hf_checkpoint.hpp>
 #include <cke/config_check.hpp>
+#include <cke/io/hf_checkpoint.hpp>
 #include <cke/models/llama.hpp>
 #include <cke/models/qwen3.hpp>
 #include <cstdlib>
@@ -9,8 +9,13 @@
 namespace {
 
 template <class Family> void read(cke::naming as, std::string_view text) {
-  const cke::io::checkpoint from{.name = "fuzz", .as = as, .model_type = std::string(Family::name),
-                             .config = std::string(text), .tensors = {}, .tokens = {}, .stop_ids = {}};
+  const cke::io::checkpoint from{.name = "fuzz",
+                                 .as = as,
+                                 .model_type = std::string(Family::name),
+                                 .config = std::string(text),
+                                 .tensors = {},
+                                 .tokens = {},
+                                 .stop_ids = {}};
   try {
     cke::rope_factors factors;
     const auto c = cke::config_of<Family>(from, factors);
@@ -25,8 +30,7 @@ template <class Family> void read(cke::naming as, std::string_view text) {
     if (c.heads % c.kv_heads || c.head_dim % 2) std::abort();
     // The frequencies can be computed, or are refused, whatever the method.
     cke::same_rope(c.rope, c.rope, c.head_dim, 4096);
-  } catch (const cke::Error&) {
-  }
+  } catch (const cke::Error&) {}
 }
 
 void read_all(cke::naming as, std::string_view text) {
@@ -42,7 +46,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const auto as : {cke::naming::hf, cke::naming::gguf}) read_all(as, text);
   try {
     read_all(cke::naming::hf, cke::detail::checked_object(text, "fuzz").dump());
-  } catch (const cke::Error&) {
-  }
+  } catch (const cke::Error&) {}
   return 0;
 }

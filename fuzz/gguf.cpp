@@ -8,7 +8,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const exercise::exact_copy bytes(data, size);
   try {
     exercise::all(cke::io::gguf::parse(bytes, "fuzz"));
-  } catch (const cke::Error&) {
-  }
+  } catch (const cke::Error&) {}
   return 0;
 }

@@ -8,7 +8,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace cke::serve;
   static const request_limits limits{.body = 1 << 16, .header = 0, .depth = 12, .values = 2000, .keys = 64};
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const std::span<const field> tables[] = {fields::completion, fields::chat, fields::tokenize, fields::detokenize, fields::apply_template};
+  const std::span<const field> tables[] = {fields::completion, fields::chat, fields::tokenize, fields::detokenize,
+                                           fields::apply_template};
   for (const auto table : tables) try {
       const json body = parse_body(text, limits);
       check(body, table);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // session_file.cpp: fuzz target: any bytes as a session file leave the session empty, or load one that continues.
-#include <cke/session_file.hpp>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <cke/session_file.hpp>
 #include <cstdlib>
 
 #include "../tests/byte_model.hpp"
@@ -43,7 +43,8 @@ std::vector<std::byte> mended(std::span<const std::byte> from, const session_hea
   if (how & 4) {
     std::memcpy(h.magic, ours.magic, sizeof h.magic);
     h.version = ours.version, h.kv_type = ours.kv_type, h.program = ours.program, h.weights = ours.weights;
-    h.page_bytes = ours.page_bytes, h.transient_bytes = ours.transient_bytes, h.page_positions = ours.page_positions, h.vocab = ours.vocab;
+    h.page_bytes = ours.page_bytes, h.transient_bytes = ours.transient_bytes, h.page_positions = ours.page_positions,
+    h.vocab = ours.vocab;
   }
   if (how & 1) h.checksum = h.own_checksum();
   std::memcpy(bytes.data(), &h, sizeof h);
@@ -59,7 +60,9 @@ std::vector<std::byte> mended(std::span<const std::byte> from, const session_hea
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const text_model model = text_model::load(byte_model::with_text(random_model::tensors::of<text_model::program>(1)), {.threads = 1, .context = 256, .chunk = 8});
+  static const text_model model =
+      text_model::load(byte_model::with_text(random_model::tensors::of<text_model::program>(1)),
+                       {.threads = 1, .context = 256, .chunk = 8});
   static auto session = model.session();
   static const session_header ours = detail::header_of(session.model());
   const memory_file file(mended(std::as_bytes(std::span(data, size)), ours));

@@ -11,7 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::size_t cut = input.find('\0');
   const std::string_view text = cut == input.npos ? input : input.substr(cut + 1);
   try {
-    const cke::text::tokenizer t(cke::io::with_patterns(cke::io::parse_hf_tokenizer(input.substr(0, cut)), "tokenizer.json"));
+    const cke::text::tokenizer t(
+        cke::io::with_patterns(cke::io::parse_hf_tokenizer(input.substr(0, cut)), "tokenizer.json"));
     for (const bool special : {false, true}) {
       const auto ids = t.encode(text, {.parse_special = special, .add_special = special});
       cke::text::detokenizer stream(t, {.skip_special = false});
@@ -25,7 +26,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       }
       t.decode(ids, special);
     }
-  } catch (const cke::Error&) {
-  }
+  } catch (const cke::Error&) {}
   return 0;
 }

@@ -12,7 +12,8 @@ void demand(bool right) {
 
 // Lists, in order, every call and every character that is not white space.
 std::string read(const cke::text::tool_form& form, std::string_view text, std::size_t step, std::size_t& calls) {
-  cke::text::tool_call_parser parser(form, {{"f", {{"n", cke::text::json_kinds::number}, {"s", cke::text::json_kinds::text}}}, {"g", {}}});
+  cke::text::tool_call_parser parser(
+      form, {{"f", {{"n", cke::text::json_kinds::number}, {"s", cke::text::json_kinds::text}}}, {"g", {}}});
   std::string all;
   const auto add = [&](const std::vector<cke::text::tool_part>& parts) {
     for (const auto& part : parts) {
@@ -38,7 +39,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data) + 2, size - 2);
   const cke::text::tool_form& form = cke::text::tool_forms[data[0] % std::size(cke::text::tool_forms)];
   std::size_t whole_calls = 0, cut_calls = 0;
-  const std::string whole = read(form, text, text.size() + 1, whole_calls), cut = read(form, text, 1 + data[1] % 16, cut_calls);
+  const std::string whole = read(form, text, text.size() + 1, whole_calls),
+                    cut = read(form, text, 1 + data[1] % 16, cut_calls);
   demand(whole == cut && whole_calls == cut_calls);
   if (whole_calls == 0) demand(whole == text);
 

@@ -6,8 +6,14 @@
 #include <iostream>
 
 // The shape of the model in assets/tiny.
-struct Tiny : cke::qwen3<{.vocab = 1536, .dim = 128, .hidden = 384, .layers = 5, .heads = 4,
-                          .kv_heads = 2, .head_dim = 32, .rope = {.theta = 10000}}> {};
+struct Tiny : cke::qwen3<{.vocab = 1536,
+                          .dim = 128,
+                          .hidden = 384,
+                          .layers = 5,
+                          .heads = 4,
+                          .kv_heads = 2,
+                          .head_dim = 32,
+                          .rope = {.theta = 10000}}> {};
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;

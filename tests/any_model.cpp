@@ -67,7 +67,8 @@ TEST_CASE("engine: a conversation does what a session does, to the bit, and outl
     CHECK(i == next++);
     rows.insert(rows.end(), row.begin(), row.end());
   });
-  s.feed_all(std::span(ids).subspan(20, 50), [&](u32, std::span<const float> row) { want.insert(want.end(), row.begin(), row.end()); });
+  s.feed_all(std::span(ids).subspan(20, 50),
+             [&](u32, std::span<const float> row) { want.insert(want.end(), row.begin(), row.end()); });
   CHECK(same_bits(rows, want));
 }
 
@@ -101,20 +102,26 @@ TEST_CASE("embed: a text has the same embedding alone and among others, and it i
   for (const pooling how : {pooling::last, pooling::mean, pooling::cls}) {
     const auto many = embed(m, texts, {.pooling = how});
     REQUIRE(many.size() == texts.size());
-    for (const u32 i : {0u, 6u, 13u, 39u}) CHECK(same_bits(many[i], embed(m, std::span(texts).subspan(i, 1), {.pooling = how})[0]));
+    for (const u32 i : {0u, 6u, 13u, 39u})
+      CHECK(same_bits(many[i], embed(m, std::span(texts).subspan(i, 1), {.pooling = how})[0]));
   }
   const auto e = opened();
   const auto c = e->open();
   std::vector<float> rows;
-  const turn one[]{{c.get(), texts[4], {[](void* to, u32, const float* row) {
-                      static_cast<std::vector<float>*>(to)->insert(static_cast<std::vector<float>*>(to)->end(), row, row + 96);
-                    }, &rows}}};
+  const turn one[]{{c.get(),
+                    texts[4],
+                    {[](void* to, u32, const float* row) {
+                       static_cast<std::vector<float>*>(to)->insert(static_cast<std::vector<float>*>(to)->end(), row,
+                                                                    row + 96);
+                     },
+                     &rows}}};
   REQUIRE(e->dim() == 96);
   e->feed_together(one);
   REQUIRE(rows.size() == 5 * 96);
   CHECK(same_bits(embed(*e, std::span(texts).subspan(4, 1), {.normalised = false})[0], std::span(rows).last(96)));
   CHECK(embed(m, "ab") == embed(*e, std::vector<std::vector<u32>>{{'a', 'b'}})[0]);
-  CHECK(random_model::failure_of([&] { embed(m, std::vector<std::vector<u32>>{{1}, {}}); }).text == "text 1: expected at least one token, found none");
+  CHECK(random_model::failure_of([&] { embed(m, std::vector<std::vector<u32>>{{1}, {}}); }).text ==
+        "text 1: expected at least one token, found none");
 }
 
 TEST_CASE("engine: errors come through as they are") {

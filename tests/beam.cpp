@@ -23,13 +23,20 @@ namespace {
 
 using tied = Model<from_config<configs::qwen3_tied>, F32>;
 const tied& small() {
-  static const tied m = tied::load(hf(CKE_TEST_DATA "/models/qwen3_tied"), {.threads = 2, .context = 64, .chunk = 17, .logit_rows = 4});
+  static const tied m =
+      tied::load(hf(CKE_TEST_DATA "/models/qwen3_tied"), {.threads = 2, .context = 64, .chunk = 17, .logit_rows = 4});
   return m;
 }
 beam_options options_of(const nlohmann::json& c) {
   const auto& early = c["early_stopping"];
-  return {.beams = c["beams"], .answers = c["answers"], .max_tokens = c["max_tokens"], .length_penalty = c["length_penalty"],
-          .end = early == "never" ? beam_end::hopeless : early == true ? beam_end::enough : beam_end::unlikely, .stop_ids = c["stop_ids"]};
+  return {.beams = c["beams"],
+          .answers = c["answers"],
+          .max_tokens = c["max_tokens"],
+          .length_penalty = c["length_penalty"],
+          .end = early == "never" ? beam_end::hopeless
+              : early == true     ? beam_end::enough
+                                  : beam_end::unlikely,
+          .stop_ids = c["stop_ids"]};
 }
 
 }  // namespace
@@ -51,12 +58,12 @@ TEST_CASE("beam search: ids and scores are those of transformers' generate(num_b
   }
 }
 
-TEST_CASE("beam search: one beam is the greedy answer, up to the end of the context; where it started stays as it was") {
+TEST_CASE(
+    "beam search: one beam is the greedy answer, up to the end of the context; where it started stays as it was") {
   const std::vector<u32> prompt{5, 9, 200, 17};
   auto s = small().session();
   auto greedy = s.generate(prompt, {.max_tokens = 61, .ignore_stop_ids = true});
-  for ([[maybe_unused]] const std::string_view piece : greedy) {
-  }
+  for ([[maybe_unused]] const std::string_view piece : greedy) {}
   model_adapter<tied> e(small());
   const auto start = e.open();
   start->feed(prompt);
@@ -68,7 +75,9 @@ TEST_CASE("beam search: one beam is the greedy answer, up to the end of the cont
   CHECK(start->position() == 4);
   CHECK(std::ranges::equal(before, start->logits()));
 
-  const auto refused = [&](const beam_options& o) { return random_model::failure_of([&] { beam_search(e, *start, o); }).text; };
+  const auto refused = [&](const beam_options& o) {
+    return random_model::failure_of([&] { beam_search(e, *start, o); }).text;
+  };
   CHECK(refused({.beams = 0}) == "beams: expected 1 to 256, found 0");
   CHECK(refused({.beams = 3, .answers = 4}) == "answers: expected 1 to 3, found 4");
   CHECK(refused({.max_tokens = 62}) == "max_tokens: expected 1 to 61, found 62");

@@ -85,7 +85,8 @@ class each_letter final : public token_filter {
 TEST_CASE("draft: right, wrong and partly right guesses change nothing but the number of passes") {
   generate_options wild{.max_tokens = 40, .sample = {.temperature = 3, .seed = 5}, .ignore_stop_ids = true};
   wild.sample.repetition_penalty = 1.3f, wild.sample.frequency_penalty = 0.5f;
-  const std::vector<generate_options> all{{.max_tokens = 33, .ignore_stop_ids = true}, {.max_tokens = 1}, {.max_tokens = 0}, wild};
+  const std::vector<generate_options> all{
+      {.max_tokens = 33, .ignore_stop_ids = true}, {.max_tokens = 1}, {.max_tokens = 0}, wild};
   for (const generate_options& o : all) {
     const outcome want = answer(o, no_draft{});
     std::vector<u32> whole = prompt;
@@ -94,7 +95,8 @@ TEST_CASE("draft: right, wrong and partly right guesses change nothing but the n
       for (const u32 wrong : {0u, 1u, 2u, 5u}) {
         u32 passes = 0;
         CHECK(answer(o, oracle{whole, most, wrong, {}, &passes}) == want);
-        if (wrong == 0 && want.ids.size() > 4) CHECK(passes <= want.ids.size() / std::min<std::size_t>(most + 1, 20) + 1);
+        if (wrong == 0 && want.ids.size() > 4)
+          CHECK(passes <= want.ids.size() / std::min<std::size_t>(most + 1, 20) + 1);
       }
     CHECK(answer(o, ngram_draft(4)) == want);
   }
@@ -106,7 +108,8 @@ TEST_CASE("draft: an answer that ends inside of what was guessed leaves nothing 
   known.insert(known.end(), whole.ids.begin(), whole.ids.end());
   u32 passes = 0;
   for (std::size_t at = 1; at < 12; ++at) {
-    const generate_options o{.max_tokens = 30, .stop = {std::string(1, static_cast<char>('a' + at)), "\x01"}, .ignore_stop_ids = true};
+    const generate_options o{
+        .max_tokens = 30, .stop = {std::string(1, static_cast<char>('a' + at)), "\x01"}, .ignore_stop_ids = true};
     generate_options stopped = o;
     stopped.sample.logit_bias.push_back({whole.ids[at], 0});
     CHECK(answer(stopped, oracle{known, 8, 0, {}, &passes}) == answer(stopped, no_draft{}));
@@ -123,7 +126,9 @@ TEST_CASE("draft: an answer that ends inside of what was guessed leaves nothing 
 
 TEST_CASE("draft: an answer of a grammar comes to its end within max_tokens, with and without guesses") {
   const tokenizer& tokens = *byte_model::shared<BF16>().session().tokens_or_null();
-  const auto form = std::make_shared<token_grammar>(std::make_shared<grammar>(parse_gbnf("root ::= \"<\" [a-z]{2,30} root? \">\"", "g")), std::make_shared<token_trie>(tokens));
+  const auto form = std::make_shared<token_grammar>(
+      std::make_shared<grammar>(parse_gbnf("root ::= \"<\" [a-z]{2,30} root? \">\"", "g")),
+      std::make_shared<token_trie>(tokens));
   u32 hurried = 0;
   for (u32 most = 1; most < 40; ++most) {
     grammar_filter one(form, tokens, {}), two(form, tokens, {});
@@ -193,7 +198,8 @@ TEST_CASE("draft: another model guesses, and keeps up with histories that change
   CHECK(answer(o, model_draft(same, 2)) == want);
 
   const auto t = random_model::tensors::of<program<byte_model::tiny, BF16>>();
-  const auto small = text_model::load(byte_model::with_text(t), {.threads = 1, .context = 20});  // ends before the answer does
+  const auto small =
+      text_model::load(byte_model::with_text(t), {.threads = 1, .context = 20});  // ends before the answer does
   session other = small.session();
   CHECK(answer(o, model_draft(other, 5)) == want);
 }

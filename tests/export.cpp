@@ -4,18 +4,18 @@
 
 #include <doctest/doctest.h>
 
+#include <unistd.h>
+#include <atomic>
 #include <cke/from_config.hpp>
 #include <cke/io/hf_dir.hpp>
 #include <cke/models/qwen3.hpp>
 #include <cke/text/sampling/random.hpp>
-#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <stdexcept>
-#include <unistd.h>
 
 #include "parity/configs.hpp"
 
@@ -31,7 +31,8 @@ using namespace cke::text;
 namespace {
 
 using typed = door::exported<M, BF16>;
-const std::string directory = CKE_TEST_DATA "/models/qwen3_tied", file = CKE_TEST_DATA "/models/gguf/qwen3_tied-BF16.gguf";
+const std::string directory = CKE_TEST_DATA "/models/qwen3_tied",
+                  file = CKE_TEST_DATA "/models/gguf/qwen3_tied-BF16.gguf";
 
 struct model_free {
   void operator()(cke_model* m) const { cke_model_free(m); }
@@ -42,7 +43,14 @@ struct session_free {
 using model_handle = std::unique_ptr<cke_model, model_free>;
 using session_handle = std::unique_ptr<cke_session, session_free>;
 
-constexpr cke_options small{.threads = 2, .context = 64, .chunk = 20, .logit_rows = 3, .cache_positions = 0, .progress = nullptr, .copied = nullptr, .user = nullptr};
+constexpr cke_options small{.threads = 2,
+                            .context = 64,
+                            .chunk = 20,
+                            .logit_rows = 3,
+                            .cache_positions = 0,
+                            .progress = nullptr,
+                            .copied = nullptr,
+                            .user = nullptr};
 
 model_handle load() {
   cke_error e;
@@ -65,14 +73,17 @@ std::vector<u32> some_ids(u32 count) {
 bool same_bits(const float* a, const float* b, std::size_t rows = 1) {
   return std::memcmp(a, b, rows * typed::program::vocab * sizeof(float)) == 0;
 }
-cke_turn turn_of(const session_handle& s, const u32* ids, std::size_t count) { return {s.get(), ids, count, nullptr, nullptr, nullptr}; }
+cke_turn turn_of(const session_handle& s, const u32* ids, std::size_t count) {
+  return {s.get(), ids, count, nullptr, nullptr, nullptr};
+}
 constexpr i32 number(errc code) { return 1 + static_cast<i32>(code); }
 
 // C++'s own way to the same model.
 typed::sequence& reference() {
   static const auto loaded = [] {
     const checkpoint from = gguf_weights(gguf::read(file));
-    return std::make_shared<typed::loaded>(from.tensors, from.name, from.as, names_of<M>(), model_options{.threads = 1, .context = 64});
+    return std::make_shared<typed::loaded>(from.tensors, from.name, from.as, names_of<M>(),
+                                           model_options{.threads = 1, .context = 64});
   }();
   static typed::sequence s(loaded);
   s.reset();
@@ -122,7 +133,8 @@ TEST_CASE("export: feed, feed_all, fork and rewind give the bits that C++ gives"
     out.insert(out.end(), row, row + typed::program::vocab);
   };
   REQUIRE(cke_session_feed_all(branch.get(), ids.data() + 30, 20, take, &rows, nullptr) == 0);
-  want.feed_all(std::span(ids).subspan(30), [&](u32, std::span<const float> row) { all.insert(all.end(), row.begin(), row.end()); });
+  want.feed_all(std::span(ids).subspan(30),
+                [&](u32, std::span<const float> row) { all.insert(all.end(), row.begin(), row.end()); });
   REQUIRE(rows.size() == all.size());
   CHECK(same_bits(rows.data(), all.data(), 20));
   CHECK(same_bits(cke_session_logits(branch.get()), want.logits().data()));
@@ -153,10 +165,14 @@ TEST_CASE("export: sessions that are fed together have the bits that each has al
     CHECK(cke_sessions_feed(turns, 2, &e) == number(code));
     CHECK(std::string(e.message) == message);
   };
-  refused(turn_of(b, ids.data(), 24), errc::context_overflow, "turn 1: context: expected at most 64 positions, found 65");
-  refused(turn_of(b, &high, 1), errc::token_range, std::string("turn 1: token id: expected less than ") + std::to_string(high) + ", found " + std::to_string(high));
+  refused(turn_of(b, ids.data(), 24), errc::context_overflow,
+          "turn 1: context: expected at most 64 positions, found 65");
+  refused(
+      turn_of(b, &high, 1), errc::token_range,
+      std::string("turn 1: token id: expected less than ") + std::to_string(high) + ", found " + std::to_string(high));
   for (cke_session* const wrong : {a.get(), stranger.get(), static_cast<cke_session*>(nullptr)})
-    refused({wrong, ids.data(), 1, nullptr, nullptr, nullptr}, errc::usage, "turn 1: expected a sequence of the same model, in one turn, found another");
+    refused({wrong, ids.data(), 1, nullptr, nullptr, nullptr}, errc::usage,
+            "turn 1: expected a sequence of the same model, in one turn, found another");
   check_at(a, 4);
   check_at(b, 41);
   check_at(c, 10);
@@ -231,7 +247,9 @@ TEST_CASE("export: a session that cannot slide says which layer sees everything"
   cke_error e;
   u32 positions = 7;
   CHECK(cke_session_slide(s.get(), &positions, &e) == number(errc::unsupported));
-  CHECK(std::string(e.message) == "sliding: expected states that pass, windows or recurrent, in all layers, found layer 0, which sees all positions");
+  CHECK(std::string(e.message) ==
+        "sliding: expected states that pass, windows or recurrent, in all layers, found layer 0, which sees all "
+        "positions");
   CHECK(positions == 7);
 }
 
@@ -275,7 +293,8 @@ TEST_CASE("export: null options are the defaults") {
   const model_handle same(cke_model_load(file.c_str(), &zeros, nullptr));
   REQUIRE(same);
   const cke_facts a = cke_model_facts(m.get()), b = cke_model_facts(same.get());
-  CHECK((a.context == b.context && a.threads == b.threads && a.activation_bytes == b.activation_bytes && a.state_bytes == b.state_bytes));
+  CHECK((a.context == b.context && a.threads == b.threads && a.activation_bytes == b.activation_bytes &&
+         a.state_bytes == b.state_bytes));
 }
 
 TEST_CASE("export: errors carry a code and a message, and leave a session as it was") {
@@ -329,7 +348,9 @@ TEST_CASE("export: progress reaches its end, and the plan needs no model") {
   CHECK(seen.done == seen.total);
 
   std::string plan;
-  const auto write = [](void* to, const char* text, std::size_t bytes) { static_cast<std::string*>(to)->append(text, bytes); };
+  const auto write = [](void* to, const char* text, std::size_t bytes) {
+    static_cast<std::string*>(to)->append(text, bytes);
+  };
   REQUIRE(cke_model_plan_json(&small, write, &plan, nullptr) == 0);
   CHECK(nlohmann::json::parse(plan).is_object());
   o = small;
@@ -346,10 +367,12 @@ TEST_CASE("export: tensors in memory, under either naming, are the same model") 
     tensor_index tensors;
     int32_t naming;
   };
-  for (const set& one : {set{read_hf_weights(directory), CKE_NAMES_HF}, set{gguf::read(file).tensors(), CKE_NAMES_GGUF}}) {
+  for (const set& one :
+       {set{read_hf_weights(directory), CKE_NAMES_HF}, set{gguf::read(file).tensors(), CKE_NAMES_GGUF}}) {
     std::vector<cke_tensor> list;
     for (const tensor_ref& t : one.tensors.tensors())
-      list.push_back({t.name.c_str(), static_cast<u32>(t.type), static_cast<u32>(t.shape.size()), t.shape.data(), t.bytes.data(), t.bytes.size()});
+      list.push_back({t.name.c_str(), static_cast<u32>(t.type), static_cast<u32>(t.shape.size()), t.shape.data(),
+                      t.bytes.data(), t.bytes.size()});
     cke_error e;
     struct {
       std::mutex one;
@@ -362,11 +385,14 @@ TEST_CASE("export: tensors in memory, under either naming, are the same model") 
       const std::scoped_lock lock(h.one);
       h.copied.insert(static_cast<const std::byte*>(data) + bytes - 1);
     };
-    const auto attempt = [&] { return model_handle(cke_model_from_tensors(list.data(), list.size(), one.naming, "memory", &o, &e)); };
+    const auto attempt = [&] {
+      return model_handle(cke_model_from_tensors(list.data(), list.size(), one.naming, "memory", &o, &e));
+    };
     {
       const model_handle m = attempt();
       REQUIRE_MESSAGE(m, e.message);
-      for (const cke_tensor& t : list) CHECK_MESSAGE(heard.copied.contains(static_cast<const std::byte*>(t.data) + t.bytes - 1), t.name);
+      for (const cke_tensor& t : list)
+        CHECK_MESSAGE(heard.copied.contains(static_cast<const std::byte*>(t.data) + t.bytes - 1), t.name);
       const session_handle s = open(m);
       REQUIRE(cke_session_feed(s.get(), ids.data(), ids.size(), nullptr) == 0);
       CHECK(same_bits(cke_session_logits(s.get()), want.logits().data()));
@@ -431,7 +457,8 @@ TEST_CASE("export: a watched model tells every step on every thread, and compute
     CHECK(t.steps == worked * typed::program::count());
     const u32 last = phases_of(typed::program::footer_code(), form::decode).barriers();  // of one row
     const form f = form_of(count);
-    CHECK(t.waits == worked * (typed::program::barriers(f) - phases_of(typed::program::footer_code(), f).barriers() + last));
+    CHECK(t.waits ==
+          worked * (typed::program::barriers(f) - phases_of(typed::program::footer_code(), f).barriers() + last));
     CHECK(same_bits(cke_session_logits(plain.get()), cke_session_logits(watched.get())));
     const u32 before = t.steps;
     REQUIRE(cke_session_feed(watched.get(), ids.data(), 1, nullptr) == 0);

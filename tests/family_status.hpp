@@ -15,7 +15,8 @@ namespace family_status {
 // The columns of `cke families`.
 enum class column { config, load_hf, load_gguf, tokenizer, template_, logits, generation, export_ };
 constexpr std::string_view name(column c) {
-  constexpr std::string_view names[]{"config", "load_hf", "load_gguf", "tokenizer", "template", "logits", "generation", "export"};
+  constexpr std::string_view names[]{"config",   "load_hf", "load_gguf",  "tokenizer",
+                                     "template", "logits",  "generation", "export"};
   return names[static_cast<int>(c)];
 }
 

@@ -229,8 +229,7 @@ TEST_CASE("generate: the end of the context is an error, after all that fits") {
   const std::vector<u32> filler = random_model::ids(180, 256);
   auto g = s.generate(filler, {.max_tokens = 100, .ignore_stop_ids = true});
   const auto failed = random_model::failure_of([&] {
-    for ([[maybe_unused]] const std::string_view piece : g) {
-    }
+    for ([[maybe_unused]] const std::string_view piece : g) {}
   });
   CHECK(failed.code == errc::context_overflow);
   CHECK(failed.text == "context: expected at most 192 positions, found 193");
@@ -239,16 +238,20 @@ TEST_CASE("generate: the end of the context is an error, after all that fits") {
   CHECK(g.finish() == finish::running);
   session other = fresh();
   CHECK(random_model::failure_of([&] { other.generate(std::vector<u32>(193, 1)); }).code == errc::context_overflow);
-  CHECK(random_model::failure_of([&] { other.generate(std::vector<u32>(193, 1), {.overflow = overflow::stop}); }).code == errc::context_overflow);
-  CHECK(random_model::failure_of([&] { other.generate(std::vector<u32>(193, 1), {.overflow = overflow::sliding}); }).code == errc::unsupported);
+  CHECK(random_model::failure_of([&] {
+          other.generate(std::vector<u32>(193, 1), {.overflow = overflow::stop});
+        }).code == errc::context_overflow);
+  CHECK(random_model::failure_of([&] {
+          other.generate(std::vector<u32>(193, 1), {.overflow = overflow::sliding});
+        }).code == errc::unsupported);
 }
 
 TEST_CASE("generate: where the context's end is asked to be an end, an answer has what fits, and ends by its length") {
   for (const auto& [most, want] : {std::pair{100u, 13u}, {13u, 13u}, {12u, 12u}}) {
     session s = fresh();
-    auto g = s.generate(random_model::ids(180, 256), {.max_tokens = most, .overflow = overflow::stop, .ignore_stop_ids = true});
-    for ([[maybe_unused]] const std::string_view piece : g) {
-    }
+    auto g = s.generate(random_model::ids(180, 256),
+                        {.max_tokens = most, .overflow = overflow::stop, .ignore_stop_ids = true});
+    for ([[maybe_unused]] const std::string_view piece : g) {}
     CHECK(g.ids().size() == want);
     CHECK(g.finish() == finish::length);
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// main.cpp: the doctest runner that every room's tests are linked with; it writes down what they establish about families.
+// main.cpp: the doctest runner that every room's tests are linked with; it writes down what they establish about
+// families.
 #define DOCTEST_CONFIG_IMPLEMENT_WITH_MAIN
 #include <doctest/doctest.h>
 
@@ -15,8 +16,9 @@ namespace {
 namespace fs = std::filesystem;
 using namespace family_status;
 
-// CKE_FAMILY_STATUS names a folder (ctest sets it), in which each test program has a file of its own: programs that run at
-// the same time do not meet. A run of some test cases alone writes nothing: it would unsay what the others established.
+// CKE_FAMILY_STATUS names a folder (ctest sets it), in which each test program has a file of its own: programs that run
+// at the same time do not meet. A run of some test cases alone writes nothing: it would unsay what the others
+// established.
 struct status_writer : doctest::IReporter {
   explicit status_writer(const doctest::ContextOptions&) {}
 
@@ -30,7 +32,8 @@ struct status_writer : doctest::IReporter {
     if (!folder || stats.numTestCasesPassingFilters != stats.numTestCases) return;
     std::string commit = "unknown";
     std::getline(std::ifstream(fs::path(folder) / "commit"), commit);
-    nlohmann::ordered_json out{{"program", program_invocation_short_name}, {"commit", commit}, {"families", nlohmann::ordered_json::object()}};
+    nlohmann::ordered_json out{
+        {"program", program_invocation_short_name}, {"commit", commit}, {"families", nlohmann::ordered_json::object()}};
     for (const auto& [family, columns] : established_) out["families"][family] = columns;
     const fs::path file = fs::path(folder) / (program_invocation_short_name + std::string(".json"));
     const fs::path fresh = fs::path(file).concat(".new");

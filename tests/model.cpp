@@ -100,7 +100,8 @@ TEST_CASE("model: without a tokenizer there is no text, and the error says so") 
   CHECK(!m.has_tokenizer());
   auto s = m.session();
   CHECK(s.tokens_or_null() == nullptr);
-  for (const auto& failed : {random_model::failure_of([&] { m.tokens(); }), random_model::failure_of([&] { s.generate("Hi"); })}) {
+  for (const auto& failed :
+       {random_model::failure_of([&] { m.tokens(); }), random_model::failure_of([&] { s.generate("Hi"); })}) {
     CHECK(failed.code == errc::usage);
     CHECK(failed.text == "random: tokenizer: expected one in the checkpoint, found none: give token ids");
   }

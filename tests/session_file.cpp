@@ -93,7 +93,8 @@ TEST_CASE("session file: the wrong file, or no room, is an error, and the sessio
     CHECK(fresh.position() == 0);
     return e;
   };
-  CHECK(random_model::failure_of([&] { load_session(s, dir / "s"); }).text == "restore: expected a sequence at position 0, found 140");
+  CHECK(random_model::failure_of([&] { load_session(s, dir / "s"); }).text ==
+        "restore: expected a sequence at position 0, found 140");
   CHECK(s.position() == 140);
   CHECK(refused(dir / "none").code == errc::file);
   CHECK(refused(dir / "s").code == errc::cache_full);  // one page of three is free
@@ -119,9 +120,15 @@ TEST_CASE("session file: the wrong file, or no room, is an error, and the sessio
     w.commit();
     return refused(dir / "forged");
   };
-  CHECK(forged([](session_header& h, std::string&) { ++h.weights; }).text.ends_with("session file: expected one of a model with these weights, found other weights"));
-  CHECK(forged([](session_header& h, std::string&) { ++h.program; }).text.ends_with("session file: expected one of this model, compiled for this machine, found one of another"));
-  CHECK(forged([](session_header& h, std::string&) { h.kv_type = 0; }).text.ends_with("keys and values: expected f16, found f32"));
+  CHECK(forged([](session_header& h, std::string&) {
+          ++h.weights;
+        }).text.ends_with("session file: expected one of a model with these weights, found other weights"));
+  CHECK(forged([](session_header& h, std::string&) {
+          ++h.program;
+        }).text.ends_with("session file: expected one of this model, compiled for this machine, found one of another"));
+  CHECK(forged([](session_header& h, std::string&) {
+          h.kv_type = 0;
+        }).text.ends_with("keys and values: expected f16, found f32"));
   CHECK(forged([](session_header& h, std::string&) { h.kv_type = 77; }).code == errc::config_mismatch);
   CHECK(forged([](session_header&, std::string& rest) { rest[1] = 127; }).code == errc::token_range);
 

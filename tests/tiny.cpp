@@ -2,13 +2,13 @@
 // tiny.cpp: the model in assets/tiny, as a type, against what transformers makes of it.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cke/from_config.hpp>
 #include <cke/hf.hpp>
 #include <cke/model.hpp>
 #include <cke/qwen3.hpp>
 #include <cke/text/chat/chat_contracts.hpp>
 #include <cke/text/chat/chat_encoder.hpp>
-#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <string>
@@ -24,7 +24,8 @@ using namespace cke::text;
 
 namespace {
 
-constexpr char tiny_config[] = R"({"model_type": "qwen3", "vocab_size": 1536, "hidden_size": 128, "num_hidden_layers": 5,
+constexpr char tiny_config[] =
+    R"({"model_type": "qwen3", "vocab_size": 1536, "hidden_size": 128, "num_hidden_layers": 5,
   "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32, "intermediate_size": 384, "hidden_act": "silu",
   "rms_norm_eps": 1e-06, "rope_theta": 10000.0, "max_position_embeddings": 2048, "tie_word_embeddings": true})";
 using tiny = from_config<tiny_config>;
@@ -71,7 +72,8 @@ TEST_CASE("tiny: its chat form, thinking on and off, is what its own template re
   const chat_encoder encoder(tokens, contracts::qwen3);
   for (const auto& prompt : reference()) {
     if (!prompt.contains("messages")) continue;
-    const auto segments = render(contracts::qwen3, messages_of(prompt), {.enable_thinking = prompt["enable_thinking"].get<bool>()});
+    const auto segments =
+        render(contracts::qwen3, messages_of(prompt), {.enable_thinking = prompt["enable_thinking"].get<bool>()});
     CHECK(to_string(segments) == prompt["prompt"].get<std::string>());
     CHECK(encoder.encode(segments) == prompt["ids"].get<std::vector<u32>>());
   }
@@ -100,8 +102,7 @@ TEST_CASE("tiny: greedy answers in f32 are those of transformers") {
     auto session = loaded_tiny<F32>().session();
     auto answer = session.generate(prompt["ids"].get<std::vector<u32>>(),
                                    {.max_tokens = static_cast<u32>(want.size()), .ignore_stop_ids = true});
-    for ([[maybe_unused]] const std::string_view piece : answer) {
-    }
+    for ([[maybe_unused]] const std::string_view piece : answer) {}
     CHECK(std::vector<u32>(answer.ids().begin(), answer.ids().end()) == want);
   }
   establishes(tiny_family(), {column::generation});
@@ -122,6 +123,7 @@ TEST_CASE("tiny: answers from its own words, in bf16 as it is stored") {
   const std::string facts = "Tom has a green hat. Anna has a yellow cup. ";
   CHECK(ask(facts + "What colour is the hat?", false) == "The hat is green.");
   CHECK(ask(facts + "Who has the cup?", false) == "Anna has the cup.");
-  CHECK(ask(facts + "Who has the cup?", true) == "<think>\nThe text says: \"Anna has a yellow cup.\"\n</think>\n\nAnna has the cup.");
+  CHECK(ask(facts + "Who has the cup?", true) ==
+        "<think>\nThe text says: \"Anna has a yellow cup.\"\n</think>\n\nAnna has the cup.");
   CHECK(ask("Who are you?", false) == "I am Tiny, a small language model. I can tell stories and answer questions.");
 }

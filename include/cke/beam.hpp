@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "text/sampling/logprobs.hpp"
 #include "model_adapter.hpp"
+#include "text/sampling/logprobs.hpp"
 
 namespace cke {
 
@@ -17,18 +17,18 @@ namespace cke {
 enum class beam_end : u8 { unlikely, enough, hopeless };
 
 struct beam_options {
-  u32 beams = 4;               // transformers' num_beams
-  u32 answers = 1;             // to return, the best first; at most as many as beams: num_return_sequences
+  u32 beams = 4;    // transformers' num_beams
+  u32 answers = 1;  // to return, the best first; at most as many as beams: num_return_sequences
   u32 max_tokens = 256;
-  float length_penalty = 1;    // an answer's score: its log-probability over its length to this power
+  float length_penalty = 1;  // an answer's score: its log-probability over its length to this power
   beam_end end = beam_end::unlikely;
-  std::vector<u32> stop_ids{}; // ids that end an answer
+  std::vector<u32> stop_ids{};  // ids that end an answer
 };
 
 struct beam_answer {
   std::vector<u32> ids;  // with the stop id, if one ended it
   float score;
-  bool stopped;          // by a stop id, not by its length
+  bool stopped;  // by a stop id, not by its length
 };
 
 namespace detail {
@@ -37,12 +37,16 @@ namespace detail {
 class beam_search {
  public:
   beam_search(any_model& model, const any_session& start, const beam_options& how)
-      : model_(model), how_(how), room_(start.context() - start.position() + 1),  // the last id need not be fed
+      : model_(model),
+        how_(how),
+        room_(start.context() - start.position() + 1),  // the last id need not be fed
         width_(std::max<std::size_t>(2, 1 + how.stop_ids.size()) * how.beams) {
     const auto check = [](const char* name, u64 value, u64 most) {
-      if (value < 1 || value > most) throw Error(errc::config_range, {}, name, "1 to " + std::to_string(most), std::to_string(value));
+      if (value < 1 || value > most)
+        throw Error(errc::config_range, {}, name, "1 to " + std::to_string(most), std::to_string(value));
     };
-    check("beams", how.beams, 256), check("answers", how.answers, how.beams), check("max_tokens", how.max_tokens, room_);
+    check("beams", how.beams, 256), check("answers", how.answers, how.beams),
+        check("max_tokens", how.max_tokens, room_);
     for (u32 i = 0; i < how.beams; ++i) beams_.push_back({start.fork(), {}, i ? dead : 0});
   }
 
@@ -71,7 +75,9 @@ class beam_search {
     u32 beam, id;
     bool ends;
     // Better scores first; of equal ones the first beam, then the lowest id.
-    bool operator<(const candidate& o) const { return score != o.score ? score > o.score : beam != o.beam ? beam < o.beam : id < o.id; }
+    bool operator<(const candidate& o) const {
+      return score != o.score ? score > o.score : beam != o.beam ? beam < o.beam : id < o.id;
+    }
     bool operator==(const candidate&) const = default;
   };
   struct ended {
@@ -86,7 +92,9 @@ class beam_search {
       const std::span<const float> logits = beams_[b].state->logits();
       std::vector<text::token_logprob> top(std::min(width_, logits.size()));
       text::log_probabilities(logits, 0, top);
-      for (const text::token_logprob& t : top) best.push_back({t.logprob + beams_[b].score, b, t.id, std::ranges::find(how_.stop_ids, t.id) != how_.stop_ids.end()});
+      for (const text::token_logprob& t : top)
+        best.push_back(
+            {t.logprob + beams_[b].score, b, t.id, std::ranges::find(how_.stop_ids, t.id) != how_.stop_ids.end()});
     }
     std::sort(best.begin(), best.end());
     best.resize(std::min(width_, best.size()));
@@ -107,15 +115,20 @@ class beam_search {
       *place = {{std::move(ids), score, c.ends}, true};
     }
   }
-  bool all_done() const { return std::ranges::all_of(ended_, [](const ended& e) { return e.done; }); }
-  float penalty(u32 length) const { return static_cast<float>(std::pow(length, static_cast<double>(how_.length_penalty))); }
+  bool all_done() const {
+    return std::ranges::all_of(ended_, [](const ended& e) { return e.done; });
+  }
+  float penalty(u32 length) const {
+    return static_cast<float>(std::pow(length, static_cast<double>(how_.length_penalty)));
+  }
 
   // Whether the search goes on.
   bool goes_on(const std::vector<candidate>& best, u32 length) const {
     const auto first = std::ranges::find_if(best, [](const candidate& c) { return !c.ends; });
     if (first == best.end()) return false;
     const bool to_the_end = how_.end == beam_end::hopeless && how_.length_penalty > 0;
-    const float possible = first->score / penalty(to_the_end ? how_.max_tokens : length), worst = ended_.back().answer.score;
+    const float possible = first->score / penalty(to_the_end ? how_.max_tokens : length),
+                worst = ended_.back().answer.score;
     const bool hope = std::ranges::any_of(ended_, [&](const ended& e) { return possible > (e.done ? worst : dead); });
     return hope && !(how_.end == beam_end::enough && all_done());
   }

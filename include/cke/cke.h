@@ -31,10 +31,10 @@ typedef struct cke_error {
 
 /* How a model is loaded; all zero selects the defaults. */
 typedef struct cke_options {
-  uint32_t threads;    /* 0: one per core that the process may use */
-  uint32_t context;    /* positions of a session; 0: 4096 */
-  uint32_t chunk;      /* most tokens in one pass; 0: 512 */
-  uint32_t logit_rows; /* most rows of logits in one pass; 0: 1 */
+  uint32_t threads;         /* 0: one per core that the process may use */
+  uint32_t context;         /* positions of a session; 0: 4096 */
+  uint32_t chunk;           /* most tokens in one pass; 0: 512 */
+  uint32_t logit_rows;      /* most rows of logits in one pass; 0: 1 */
   uint32_t cache_positions; /* shared by all sessions; 0: enough for a full context in each session */
   void (*progress)(void* user, uint64_t done, uint64_t total); /* bytes of weights; may be null */
   /* Called from any thread once these bytes of a tensor in memory are copied and may be released; may be null. */
@@ -44,7 +44,7 @@ typedef struct cke_options {
 
 /* One tensor of a checkpoint. Its bytes are read only while the model loads. */
 typedef struct cke_tensor {
-  const char* name;  /* as in the file, including ".weight" or ".bias" */
+  const char* name; /* as in the file, including ".weight" or ".bias" */
   /* GGUF's numbers: 0 f32, 1 f16, 8 q8_0, 30 bf16; 64: f8_e4m3, with its scales in NAME_scale_inv; 255: a type that
    * cke cannot compute with */
   uint32_t type;

@@ -23,10 +23,13 @@ inline std::string number_text(double v) {
 
 inline std::string words_text(const layer_words& words) {
   std::vector<std::string_view> all;
-  for (const std::string_view w : words.out.all) if (!w.empty()) all.push_back(w);
-  for (const std::string_view w : words.in.all) if (!w.empty()) all.push_back(w);
+  for (const std::string_view w : words.out.all)
+    if (!w.empty()) all.push_back(w);
+  for (const std::string_view w : words.in.all)
+    if (!w.empty()) all.push_back(w);
   std::string text;
-  for (const std::string_view& w : all) text += concat({&w == &all.front() ? "" : &w == &all.back() ? " or " : ", ", w});
+  for (const std::string_view& w : all)
+    text += concat({&w == &all.front() ? "" : &w == &all.back() ? " or " : ", ", w});
   return text;
 }
 
@@ -69,10 +72,11 @@ inline bool same_rope(rotary a, rotary b, u32 head_dim, u32 context) {
   if (!a.dims) a.dims = head_dim;
   if (!b.dims) b.dims = head_dim;
   if (a.dims != b.dims || a.pairs != b.pairs) return false;
-  const kernels::rope_frequencies x = kernels::rope_frequencies::of(a, head_dim, context), y = kernels::rope_frequencies::of(b, head_dim, context);
+  const kernels::rope_frequencies x = kernels::rope_frequencies::of(a, head_dim, context),
+                                  y = kernels::rope_frequencies::of(b, head_dim, context);
   auto close = [](double p, double q) { return std::abs(p - q) <= 2e-5 * (std::abs(p) + std::abs(q)); };
   bool same = x.inverse.size() == y.inverse.size() &&
-              close(static_cast<double>(x.attention_factor), static_cast<double>(y.attention_factor));
+      close(static_cast<double>(x.attention_factor), static_cast<double>(y.attention_factor));
   for (std::size_t i = 0; same && i < x.inverse.size(); ++i)
     same = close(static_cast<double>(x.inverse[i]), static_cast<double>(y.inverse[i]));
   return same;
@@ -80,7 +84,8 @@ inline bool same_rope(rotary a, rotary b, u32 head_dim, u32 context) {
 
 // tell(key, expected, found) for each key, as the file spells it, in which its config is not the wanted one.
 template <class Family>
-void each_mismatch(const typename Family::config& wanted, const typename Family::config& found, config_reader file, u32 context,
+void each_mismatch(const typename Family::config& wanted, const typename Family::config& found, config_reader file,
+                   u32 context,
                    function_ref<void(const config_reader::found&, std::string_view, std::string_view)> tell) {
   for (const config_key<typename Family::config>& k : Family::keys) {
     const auto at = file.found_at(k);
@@ -102,17 +107,21 @@ void each_mismatch(const typename Family::config& wanted, const typename Family:
 
 // Throws config_mismatch naming the first key in which a file's config is not the wanted one.
 template <class Family>
-void match_config(const typename Family::config& wanted, const typename Family::config& found, const io::checkpoint& from, u32 context) {
+void match_config(const typename Family::config& wanted, const typename Family::config& found,
+                  const io::checkpoint& from, u32 context) {
   each_mismatch<Family>(wanted, found, {json{from.config}, from.as}, context,
                         [&](const config_reader::found& at, std::string_view want, std::string_view has) {
-    throw Error(errc::config_mismatch, from.name, concat({"config key ", at.key}), want, has);
-  });
+                          throw Error(errc::config_mismatch, from.name, concat({"config key ", at.key}), want, has);
+                        });
 }
 
 // Throws config_mismatch where the file is not the type, config_range for a config that is none. A model without a
 // family has only its tensors to be checked by.
 template <class M> void match_config(const io::checkpoint& from, u32 context) {
-  if constexpr (requires { typename M::family; M::config; }) {
+  if constexpr (requires {
+                  typename M::family;
+                  M::config;
+                }) {
     rope_factors factors;
     const auto file = config_of<typename M::family>(from, factors);
     match_config<typename M::family>(M::family::finish(M::config), file, from, context);

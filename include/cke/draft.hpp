@@ -53,7 +53,8 @@ template <class Session> class model_draft {
   // history: if it has more that are new, there are no guesses this time, and the next call goes on from there.
   std::span<const u32> begin(std::span<const u32> history, u32 most, u32 chunk = ~0u) {
     ids_.clear();
-    const auto common = static_cast<std::size_t>(std::ranges::mismatch(session_->history(), history).in2 - history.begin());
+    const auto common =
+        static_cast<std::size_t>(std::ranges::mismatch(session_->history(), history).in2 - history.begin());
     const std::size_t kept = std::min(common, history.size() - 1);  // the logits after the last id are needed
     const std::span<const u32> news = history.subspan(kept).first(std::min<std::size_t>(history.size() - kept, chunk));
     const std::size_t room = session_->context() > history.size() ? session_->context() - history.size() + 1 : 0;

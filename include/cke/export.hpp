@@ -11,8 +11,8 @@
 #include "runtime/sequence.hpp"
 #include "session_file.hpp"
 #ifndef CKE_READS_NO_FILES  // set for units of the cke command, which reads files itself
-#include "io/checkpoint.hpp"
 #include "config_check.hpp"
+#include "io/checkpoint.hpp"
 #endif
 
 CKE_COMPILED_ONCE
@@ -34,13 +34,9 @@ template <class F, class Failed> auto guarded(cke_error* to, F f, Failed failed)
   if (to) *to = {};
   try {
     return f();
-  } catch (const Error& e) {
-    return failed(write_error(to, e.code, e.what()));
-  } catch (const std::bad_alloc&) {
+  } catch (const Error& e) { return failed(write_error(to, e.code, e.what())); } catch (const std::bad_alloc&) {
     return failed(write_error(to, errc::out_of_memory, "out of memory"));
-  } catch (const std::exception& e) {
-    return failed(write_error(to, errc::unsupported, e.what()));
-  } catch (...) {
+  } catch (const std::exception& e) { return failed(write_error(to, errc::unsupported, e.what())); } catch (...) {
     return failed(write_error(to, errc::unsupported, "an exception from a callback"));
   }
 }
@@ -91,7 +87,9 @@ inline tensor_ref tensor_of(const cke_tensor& t, const std::shared_ptr<const map
   return r;
 }
 
-inline const char* path_of(const char* path) { return path ? path : throw Error(errc::usage, {}, "path", "a pointer", "null"); }
+inline const char* path_of(const char* path) {
+  return path ? path : throw Error(errc::usage, {}, "path", "a pointer", "null");
+}
 
 // The functions of cke.h for one model.
 template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class Isa = isa::native> struct exported {
@@ -116,14 +114,16 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
 #else
     static_cast<void>(o);
     return pointer<cke_model>(e, [&]() -> shared* {
-      throw Error(errc::unsupported, path_of(path), "a library that cke made for itself", "one that cke build made: it reads files", "this one");
+      throw Error(errc::unsupported, path_of(path), "a library that cke made for itself",
+                  "one that cke build made: it reads files", "this one");
     });
 #endif
   }
   static cke_model* from_tensors(const cke_tensor* tensors, std::size_t count, int32_t names, const char* source,
                                  const cke_options* o, cke_error* e) noexcept {
     return pointer<cke_model>(e, [&] {
-      if (!source || (count && !tensors)) throw Error(errc::usage, {}, source ? "tensors" : "source", "a pointer", "null");
+      if (!source || (count && !tensors))
+        throw Error(errc::usage, {}, source ? "tensors" : "source", "a pointer", "null");
       std::vector<tensor_ref> list;
       const mapped_file::lender by = o ? mapped_file::lender{o->copied, o->user} : mapped_file::lender{};
       const auto file = std::make_shared<const mapped_file>(source, std::span<const std::byte>{}, by);
@@ -136,8 +136,8 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   static void free(cke_model* m) noexcept { delete reinterpret_cast<shared*>(m); }
   static cke_facts facts(const cke_model* m) noexcept {
     const loaded& l = *of(m);
-    return {program::vocab, l.context(), l.threads.size(), static_cast<u32>(KV), program::dim, program::parameters,
-            l.packed.bytes(), l.executor.bytes(), l.state_bytes(), Isa::name.data()};
+    return {program::vocab,      l.context(),      l.threads.size(),   static_cast<u32>(KV), program::dim,
+            program::parameters, l.packed.bytes(), l.executor.bytes(), l.state_bytes(),      Isa::name.data()};
   }
   static int32_t plan_json(const cke_options* o, void (*write)(void*, const char*, std::size_t), void* user,
                            cke_error* e) noexcept {
@@ -178,7 +178,8 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   static int32_t restore(cke_session* s, const char* path, cke_error* e) noexcept {
     return status(e, [&] { load_session(of(s), path_of(path)); });
   }
-  static int32_t recall(cke_session* s, const uint32_t* ids, std::size_t count, uint32_t* taken, cke_error* e) noexcept {
+  static int32_t recall(cke_session* s, const uint32_t* ids, std::size_t count, uint32_t* taken,
+                        cke_error* e) noexcept {
     return status(e, [&] { *taken = of(s).recall(std::span(ids, count)); });
   }
   static int32_t feed_all(cke_session* s, const uint32_t* ids, std::size_t count,
@@ -193,54 +194,52 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
 
 // CKE_EXPORT_MODEL(Model, Formats) or (Model, Formats, KV), once in a translation unit: defines the functions of cke.h
 // for a cke::Model of these arguments, as symbols of the shared object that is made of the unit.
-#define CKE_EXPORT_MODEL(...)                                                                                    \
-  using cke_exported = ::cke::door::exported<__VA_ARGS__>;                                                       \
-  uint32_t cke_abi_version(void) noexcept { return CKE_ABI_VERSION; }                                            \
-  cke_model* cke_model_load(const char* path, const cke_options* o, cke_error* e) noexcept {                     \
-    return cke_exported::load(path, o, e);                                                                       \
-  }                                                                                                              \
-  cke_model* cke_model_from_tensors(const cke_tensor* t, size_t n, int32_t names, const char* source,            \
-                                    const cke_options* o, cke_error* e) noexcept {                               \
-    return cke_exported::from_tensors(t, n, names, source, o, e);                                                \
-  }                                                                                                              \
-  void cke_model_free(cke_model* m) noexcept { cke_exported::free(m); }                                          \
-  cke_facts cke_model_facts(const cke_model* m) noexcept { return cke_exported::facts(m); }                      \
-  int32_t cke_model_plan_json(const cke_options* o, void (*write)(void*, const char*, size_t), void* user,       \
-                              cke_error* e) noexcept {                                                           \
-    return cke_exported::plan_json(o, write, user, e);                                                           \
-  }                                                                                                              \
-  void cke_model_watch(const cke_model* m, cke_trace take, void* user) noexcept {                                \
-    cke_exported::watch(m, take, user);                                                                          \
-  }                                                                                                              \
-  cke_session* cke_session_create(const cke_model* m, cke_error* e) noexcept {                                   \
-    return cke_exported::create(m, e);                                                                           \
-  }                                                                                                              \
-  cke_session* cke_session_fork(const cke_session* s, cke_error* e) noexcept { return cke_exported::fork(s, e); } \
-  void cke_session_free(cke_session* s) noexcept { cke_exported::free(s); }                                      \
-  int32_t cke_session_feed(cke_session* s, const uint32_t* ids, size_t n, cke_error* e) noexcept {               \
-    return cke_exported::feed(s, ids, n, e);                                                                     \
-  }                                                                                                              \
-  int32_t cke_session_feed_all(cke_session* s, const uint32_t* ids, size_t n,                                    \
-                               void (*take)(void*, uint32_t, const float*), void* user, cke_error* e) noexcept { \
-    return cke_exported::feed_all(s, ids, n, take, user, e);                                                     \
-  }                                                                                                              \
-  int32_t cke_sessions_feed(const cke_turn* turns, size_t n, cke_error* e) noexcept {                            \
-    return cke_exported::feed(turns, n, e);                                                                      \
-  }                                                                                                              \
+#define CKE_EXPORT_MODEL(...)                                                                                         \
+  using cke_exported = ::cke::door::exported<__VA_ARGS__>;                                                            \
+  uint32_t cke_abi_version(void) noexcept { return CKE_ABI_VERSION; }                                                 \
+  cke_model* cke_model_load(const char* path, const cke_options* o, cke_error* e) noexcept {                          \
+    return cke_exported::load(path, o, e);                                                                            \
+  }                                                                                                                   \
+  cke_model* cke_model_from_tensors(const cke_tensor* t, size_t n, int32_t names, const char* source,                 \
+                                    const cke_options* o, cke_error* e) noexcept {                                    \
+    return cke_exported::from_tensors(t, n, names, source, o, e);                                                     \
+  }                                                                                                                   \
+  void cke_model_free(cke_model* m) noexcept { cke_exported::free(m); }                                               \
+  cke_facts cke_model_facts(const cke_model* m) noexcept { return cke_exported::facts(m); }                           \
+  int32_t cke_model_plan_json(const cke_options* o, void (*write)(void*, const char*, size_t), void* user,            \
+                              cke_error* e) noexcept {                                                                \
+    return cke_exported::plan_json(o, write, user, e);                                                                \
+  }                                                                                                                   \
+  void cke_model_watch(const cke_model* m, cke_trace take, void* user) noexcept {                                     \
+    cke_exported::watch(m, take, user);                                                                               \
+  }                                                                                                                   \
+  cke_session* cke_session_create(const cke_model* m, cke_error* e) noexcept { return cke_exported::create(m, e); }   \
+  cke_session* cke_session_fork(const cke_session* s, cke_error* e) noexcept { return cke_exported::fork(s, e); }     \
+  void cke_session_free(cke_session* s) noexcept { cke_exported::free(s); }                                           \
+  int32_t cke_session_feed(cke_session* s, const uint32_t* ids, size_t n, cke_error* e) noexcept {                    \
+    return cke_exported::feed(s, ids, n, e);                                                                          \
+  }                                                                                                                   \
+  int32_t cke_session_feed_all(cke_session* s, const uint32_t* ids, size_t n,                                         \
+                               void (*take)(void*, uint32_t, const float*), void* user, cke_error* e) noexcept {      \
+    return cke_exported::feed_all(s, ids, n, take, user, e);                                                          \
+  }                                                                                                                   \
+  int32_t cke_sessions_feed(const cke_turn* turns, size_t n, cke_error* e) noexcept {                                 \
+    return cke_exported::feed(turns, n, e);                                                                           \
+  }                                                                                                                   \
   int32_t cke_session_recall(cke_session* s, const uint32_t* ids, size_t n, uint32_t* taken, cke_error* e) noexcept { \
-    return cke_exported::recall(s, ids, n, taken, e);                                                            \
-  }                                                                                                              \
-  const float* cke_session_logits(const cke_session* s) noexcept { return cke_exported::of(s).logits().data(); } \
-  uint32_t cke_session_position(const cke_session* s) noexcept { return cke_exported::of(s).position(); }        \
+    return cke_exported::recall(s, ids, n, taken, e);                                                                 \
+  }                                                                                                                   \
+  const float* cke_session_logits(const cke_session* s) noexcept { return cke_exported::of(s).logits().data(); }      \
+  uint32_t cke_session_position(const cke_session* s) noexcept { return cke_exported::of(s).position(); }             \
   const uint32_t* cke_session_history(const cke_session* s) noexcept { return cke_exported::of(s).history().data(); } \
-  int32_t cke_session_save(const cke_session* s, const char* path, cke_error* e) noexcept {                      \
-    return cke_exported::save(s, path, e);                                                                       \
-  }                                                                                                              \
-  int32_t cke_session_load(cke_session* s, const char* path, cke_error* e) noexcept {                            \
-    return cke_exported::restore(s, path, e);                                                                    \
-  }                                                                                                              \
-  int32_t cke_session_slide(cke_session* s, uint32_t* positions, cke_error* e) noexcept {                        \
-    return cke_exported::slide(s, positions, e);                                                                 \
-  }                                                                                                              \
-  void cke_session_rewind(cke_session* s, uint32_t position) noexcept { cke_exported::of(s).rewind(position); }  \
+  int32_t cke_session_save(const cke_session* s, const char* path, cke_error* e) noexcept {                           \
+    return cke_exported::save(s, path, e);                                                                            \
+  }                                                                                                                   \
+  int32_t cke_session_load(cke_session* s, const char* path, cke_error* e) noexcept {                                 \
+    return cke_exported::restore(s, path, e);                                                                         \
+  }                                                                                                                   \
+  int32_t cke_session_slide(cke_session* s, uint32_t* positions, cke_error* e) noexcept {                             \
+    return cke_exported::slide(s, positions, e);                                                                      \
+  }                                                                                                                   \
+  void cke_session_rewind(cke_session* s, uint32_t position) noexcept { cke_exported::of(s).rewind(position); }       \
   static_assert(true, "so that a semicolon may follow")

@@ -9,8 +9,9 @@ namespace cke {
 
 // The message names what is wrong, the key, what was found, and for numbers the range.
 template <trouble What, fixed_string Key, fixed_string Found, real Least, real Most> struct config_is_good {
-  static_assert(What == trouble::none, "cke: config: config.json does not describe a model of this family; "
-                                       "see config_is_good<what, key, found, least, most>");
+  static_assert(What == trouble::none,
+                "cke: config: config.json does not describe a model of this family; "
+                "see config_is_good<what, key, found, least, most>");
 };
 
 // Text is a constexpr char array: only its name, not the json, enters mangled names.
@@ -38,12 +39,14 @@ template <of_known_family From> struct hf_numbers {
 };
 
 // A config that is no good has a type too, so that what is said about it is the only error.
-template <class From> struct hf_model { using type = maps<1, 1>; };
+template <class From> struct hf_model {
+  using type = maps<1, 1>;
+};
 template <of_known_family From> struct hf_model<From> {
   static constexpr config_problem bad = hf_numbers<From>::bad;
   static constexpr std::string_view found = bad.found.substr(0, 40);
-  [[no_unique_address]] config_is_good<bad.what, fixed_string<bad.key.size() + 1>(bad.key), fixed_string<found.size() + 1>(found),
-                                       bad.least, bad.most> check;
+  [[no_unique_address]] config_is_good<bad.what, fixed_string<bad.key.size() + 1>(bad.key),
+                                       fixed_string<found.size() + 1>(found), bad.least, bad.most> check;
   using type = maps<1, 1>;
 };
 // gcc 12 takes the address of `factors` only from another, complete class.

@@ -15,7 +15,8 @@ CKE_COLD_BEGIN
 namespace cke {
 
 // What a program names of texts.
-using text::detokenizer, text::sampler, text::sampling, text::stop_matcher, text::token_bias, text::token_filter, text::tokenizer;
+using text::detokenizer, text::sampler, text::sampling, text::stop_matcher, text::token_bias, text::token_filter,
+    text::tokenizer;
 
 // What happens at the end of the context. stop: the answer ends with finish::length; sliding: it goes on, see
 // sequence::slide.
@@ -23,12 +24,12 @@ enum class overflow : u8 { error, stop, sliding };
 
 struct generate_options {
   u32 max_tokens = 256;
-  sampling sample{};               // default: greedy
-  std::vector<std::string> stop{}; // texts that end the answer; they are not part of it
+  sampling sample{};                // default: greedy
+  std::vector<std::string> stop{};  // texts that end the answer; they are not part of it
   cke::overflow overflow = cke::overflow::error;
-  bool ignore_stop_ids = false;    // go on after the model's own end tokens
+  bool ignore_stop_ids = false;               // go on after the model's own end tokens
   const std::atomic<bool>* cancel = nullptr;  // read before each token
-  token_filter* filter = nullptr;  // which tokens may come; outlives the generation, and is used by no other
+  token_filter* filter = nullptr;             // which tokens may come; outlives the generation, and is used by no other
 };
 
 // length: at max_tokens, or the filter had to come to its end in fewer tokens than it would have taken.
@@ -46,12 +47,14 @@ template <class Session, class Draft = no_draft> class generation {
   // Runs the prompt. Throws what Session::feed, Session::slide and sampler throw; usage for an empty prompt at the
   // start.
   generation(Session& session, std::span<const u32> prompt, generate_options options, Draft draft = {})
-      : session_(&session), options_(std::move(options)), draft_(std::move(draft)),
+      : session_(&session),
+        options_(std::move(options)),
+        draft_(std::move(draft)),
         stream_(static_cast<u32>(session.logits().size()), options_.sample,
-                options_.ignore_stop_ids ? std::vector<u32>{} : std::vector<u32>(session.stop_ids().begin(), session.stop_ids().end()),
+                options_.ignore_stop_ids ? std::vector<u32>{}
+                                         : std::vector<u32>(session.stop_ids().begin(), session.stop_ids().end()),
                 options_.stop, options_.filter, session.tokens_or_null()) {
-    if (prompt.empty() && session.position() == 0)
-      throw Error(errc::usage, {}, "prompt", "at least one token", "none");
+    if (prompt.empty() && session.position() == 0) throw Error(errc::usage, {}, "prompt", "at least one token", "none");
     if (options_.overflow == overflow::sliding) session.slide();
     const u32 most = session.context() - session.position() + 1;  // the last id need not be fed
     if (options_.overflow == overflow::stop) {
@@ -60,7 +63,8 @@ template <class Session, class Draft = no_draft> class generation {
     }
     ids_.reserve(options_.max_tokens < most ? options_.max_tokens : most);
     if constexpr (drafts) {
-      batch_.reserve(std::min<std::size_t>(session.context(), session.position() + prompt.size() + options_.max_tokens));
+      batch_.reserve(
+          std::min<std::size_t>(session.context(), session.position() + prompt.size() + options_.max_tokens));
       chosen_.reserve(ids_.capacity());
     }
     if (!prompt.empty()) session.feed(prompt);
@@ -88,7 +92,7 @@ template <class Session, class Draft = no_draft> class generation {
   }
   std::default_sentinel_t end() const { return {}; }
 
-  std::span<const u32> ids() const { return ids_; }   // new ids so far, without the stop id
+  std::span<const u32> ids() const { return ids_; }  // new ids so far, without the stop id
   cke::finish finish() const { return finish_; }
   std::optional<u32> stop_id() const { return stop_id_; }  // the stop id, if one ended the answer
 
@@ -158,7 +162,8 @@ template <class Session, class Draft = no_draft> class generation {
       if (!right) return;
       const std::size_t here = start + i + 1;
       chosen_.push_back(choose(logits, std::span(batch_).first(here)));
-      right = here < batch_.size() && chosen_.back() == batch_[here] && !stream_.ends_at(chosen_.back()) && !stream_.complete();
+      right = here < batch_.size() && chosen_.back() == batch_[here] && !stream_.ends_at(chosen_.back()) &&
+          !stream_.complete();
     });
     const auto kept = static_cast<u32>(start + chosen_.size());
     stale_ = kept < session_->position();
@@ -185,8 +190,8 @@ template <class Session, class Draft = no_draft> class generation {
   [[no_unique_address]] Draft draft_;
   text::answer_stream stream_;
   std::vector<u32> ids_;
-  std::vector<u32> batch_;      // with a draft: the history, and the guesses after it
-  std::vector<u32> chosen_;     // with a draft: ids in order, of which the first taken_ are in the answer
+  std::vector<u32> batch_;   // with a draft: the history, and the guesses after it
+  std::vector<u32> chosen_;  // with a draft: ids in order, of which the first taken_ are in the answer
   std::size_t taken_ = 0;
   bool stale_ = false;          // the session's logits are not those after its last id
   std::optional<u32> pending_;  // sampled, not yet fed

@@ -82,17 +82,22 @@ template <rotary R> struct rope_has_factors<R, true>
     : rope_factors_cover<R.dims, R.factors ? R.factors->long_count : 0, R.factors ? R.factors->short_count : 0> {};
 
 template <rotary R, bool Turns = (R.dims > 0)> struct checked_rope {};  // dims 0: there is none
-template <rotary R> struct checked_rope<R, true>
-    : real_in_range<"rope.theta", R.theta, 1, 1e12>, factor_or_none<"rope.factor", R.factor>,
-      factor_is_positive<"rope.low", R.low>, factor_is_positive<"rope.high", R.high>,
-      factor_is_positive<"rope.beta_fast", R.beta_fast>, factor_is_positive<"rope.beta_slow", R.beta_slow>,
-      factor_or_none<"rope.mscale", R.mscale>, factor_or_none<"rope.mscale_all", R.mscale_all>,
-      factor_or_none<"rope.attention_factor", R.attention_factor>,
-      in_range<"rope.original", R.original, 0, limit::positions>,
-      in_range<"rope.max_position", R.max_position, 0, limit::positions>,
-      rope_bands_ascend<R.low, R.high>, rope_betas_ascend<R.beta_slow, R.beta_fast>,
-      rope_lengths_are_known<R.rule, R.factor, R.original, R.max_position>,
-      rope_rule_has_frequencies<R.rule, R.dims, R.theta>, rope_has_factors<R> {};
+template <rotary R> struct checked_rope<R, true> : real_in_range<"rope.theta", R.theta, 1, 1e12>,
+                                                   factor_or_none<"rope.factor", R.factor>,
+                                                   factor_is_positive<"rope.low", R.low>,
+                                                   factor_is_positive<"rope.high", R.high>,
+                                                   factor_is_positive<"rope.beta_fast", R.beta_fast>,
+                                                   factor_is_positive<"rope.beta_slow", R.beta_slow>,
+                                                   factor_or_none<"rope.mscale", R.mscale>,
+                                                   factor_or_none<"rope.mscale_all", R.mscale_all>,
+                                                   factor_or_none<"rope.attention_factor", R.attention_factor>,
+                                                   in_range<"rope.original", R.original, 0, limit::positions>,
+                                                   in_range<"rope.max_position", R.max_position, 0, limit::positions>,
+                                                   rope_bands_ascend<R.low, R.high>,
+                                                   rope_betas_ascend<R.beta_slow, R.beta_fast>,
+                                                   rope_lengths_are_known<R.rule, R.factor, R.original, R.max_position>,
+                                                   rope_rule_has_frequencies<R.rule, R.dims, R.theta>,
+                                                   rope_has_factors<R> {};
 
 template <u32 Active, u32 Experts> struct active_experts_exist {
   static_assert(Active > 0 && Active <= Experts,
@@ -144,81 +149,107 @@ template <real Least, real Most> struct steps_ascend {
 
 // ---- letters: each field, then fields together -----------------------------------------------------
 
-template <u32 V, u32 D> struct letter<embedding<V, D>>
-    : row_fits<"embedding.vocab", V>, row_fits<"embedding.dim", D> {};
+template <u32 V, u32 D> struct letter<embedding<V, D>> : row_fits<"embedding.vocab", V>,
+                                                         row_fits<"embedding.dim", D> {};
 template <u32 V, u32 D, u32 L, u32 P, real E> struct letter<layer_embedding<V, D, L, P, E>>
-    : row_fits<"layer_embedding.vocab", V>, row_fits<"layer_embedding.dim", D>,
-      in_range<"layer_embedding.layers", L, 1, limit::layers>, in_range<"layer_embedding.part", P, 0, limit::width>,
-      in_range<"layer_embedding.layers * part", u64{L} * P, 0, limit::width>, eps_is_small<"layer_embedding.eps", E> {};
-template <u32 D, u32 P, activation A> struct letter<layer_input<D, P, A>>
-    : row_fits<"layer_input.dim", D>, row_fits<"layer_input.part", P> {};
+    : row_fits<"layer_embedding.vocab", V>,
+      row_fits<"layer_embedding.dim", D>,
+      in_range<"layer_embedding.layers", L, 1, limit::layers>,
+      in_range<"layer_embedding.part", P, 0, limit::width>,
+      in_range<"layer_embedding.layers * part", u64{L} * P, 0, limit::width>,
+      eps_is_small<"layer_embedding.eps", E> {};
+template <u32 D, u32 P, activation A> struct letter<layer_input<D, P, A>> : row_fits<"layer_input.dim", D>,
+                                                                            row_fits<"layer_input.part", P> {};
 template <u32 D, real E, real O> struct letter<rms_norm<D, E, O>>
     : row_fits<"rms_norm.dim", D>, eps_is_small<"rms_norm.eps", E>, real_in_range<"rms_norm.offset", O, -1e6, 1e6> {};
 template <u32 D, real By> struct letter<scale<D, By>> : row_fits<"scale.dim", D>, factor_is_positive<"scale.by", By> {};
 template <u32 D> struct letter<learned_scale<D>> : row_fits<"learned_scale.dim", D> {};
-template <u32 D, real Cap> struct letter<softcap<D, Cap>>
-    : row_fits<"softcap.dim", D>, factor_or_none<"softcap.cap", Cap> {};
+template <u32 D, real Cap> struct letter<softcap<D, Cap>> : row_fits<"softcap.dim", D>,
+                                                            factor_or_none<"softcap.cap", Cap> {};
 template <attention_options S> struct letter<attention<S>>
-    : row_fits<"attention.dim", S.dim>, in_range<"attention.heads", S.heads, 1, limit::heads>,
+    : row_fits<"attention.dim", S.dim>,
+      in_range<"attention.heads", S.heads, 1, limit::heads>,
       in_range<"attention.kv_heads", S.kv_heads, 1, limit::heads>,
       in_range<"attention.head_dim", S.head_dim, 1, limit::head_dim>,
-      row_fits<"attention.heads * head_dim", u64{S.heads} * S.head_dim>, heads_divide<S.heads, S.kv_heads>,
-      head_dim_is_even<S.head_dim>, rope_fits_head<S.rope.dims, S.head_dim>, checked_rope<S.rope>,
+      row_fits<"attention.heads * head_dim", u64{S.heads} * S.head_dim>,
+      heads_divide<S.heads, S.kv_heads>,
+      head_dim_is_even<S.head_dim>,
+      rope_fits_head<S.rope.dims, S.head_dim>,
+      checked_rope<S.rope>,
       window_sees_keys<S.window>,
       in_range<"attention.window", S.window == everything ? 0 : S.window, 0, limit::positions>,
-      factor_or_none<"attention.scale", S.scale>, factor_or_none<"attention.cap", S.cap>,
-      eps_or_none<"attention.qk_norm.eps", S.qk_norm.eps>, eps_or_none<"attention.v_norm.eps", S.v_norm.eps>,
+      factor_or_none<"attention.scale", S.scale>,
+      factor_or_none<"attention.cap", S.cap>,
+      eps_or_none<"attention.qk_norm.eps", S.qk_norm.eps>,
+      eps_or_none<"attention.v_norm.eps", S.v_norm.eps>,
       real_in_range<"attention.qk_norm.offset", S.qk_norm.offset, -1e6, 1e6>,
       norm_has_eps<"attention.qk_norm.offset", S.qk_norm.offset.v != 0, S.qk_norm.eps>,
       norm_has_eps<"attention.qk_norm.together", S.qk_norm.together, S.qk_norm.eps>,
       norm_has_eps<"attention.v_norm.of_k", S.v_norm.of_k, S.v_norm.eps> {};
 template <latent_attention_options S> struct letter<latent_attention<S>>
-    : row_fits<"latent_attention.dim", S.dim>, in_range<"latent_attention.heads", S.heads, 1, limit::heads>,
+    : row_fits<"latent_attention.dim", S.dim>,
+      in_range<"latent_attention.heads", S.heads, 1, limit::heads>,
       in_range<"latent_attention.q_rank", S.q_rank, 0, limit::width>,
-      in_range<"latent_attention.kv_rank", S.kv_rank, 1, limit::head_dim>, kv_rank_is_even<S.kv_rank>,
+      in_range<"latent_attention.kv_rank", S.kv_rank, 1, limit::head_dim>,
+      kv_rank_is_even<S.kv_rank>,
       in_range<"latent_attention.nope", S.nope, 1, limit::head_dim>,
       in_range<"latent_attention.value", S.value, 1, limit::head_dim>,
-      row_fits<"latent_attention.heads * (nope + rope.dims)", S.heads * (u64{S.nope} + S.rope.dims)>,
-      row_fits<"latent_attention.heads * (kv_rank + rope.dims)", S.heads * (u64{S.kv_rank} + S.rope.dims)>,
+      row_fits<"latent_attention.heads * (nope + rope.dims)", S.heads*(u64{S.nope} + S.rope.dims)>,
+      row_fits<"latent_attention.heads * (kv_rank + rope.dims)", S.heads*(u64{S.kv_rank} + S.rope.dims)>,
       row_fits<"latent_attention.heads * value", u64{S.heads} * S.value>,
-      rope_fits_head<S.rope.dims, limit::head_dim>, checked_rope<S.rope>, latent_rope_turns_all<S.rope.rule>,
-      factor_is_positive<"latent_attention.scale", S.scale>, eps_is_small<"latent_attention.eps", S.eps> {};
+      rope_fits_head<S.rope.dims, limit::head_dim>,
+      checked_rope<S.rope>,
+      latent_rope_turns_all<S.rope.rule>,
+      factor_is_positive<"latent_attention.scale", S.scale>,
+      eps_is_small<"latent_attention.eps", S.eps> {};
 template <u32 D, u32 H, activation A, bool B> struct letter<gated_mlp<D, H, A, B>>
     : row_fits<"gated_mlp.dim", D>, in_range<"gated_mlp.hidden", H, 1, limit::width / 2> {};
-template <u32 D, u32 H, activation A, bool B> struct letter<plain_mlp<D, H, A, B>>
-    : row_fits<"plain_mlp.dim", D>, row_fits<"plain_mlp.hidden", H> {};
+template <u32 D, u32 H, activation A, bool B> struct letter<plain_mlp<D, H, A, B>> : row_fits<"plain_mlp.dim", D>,
+                                                                                     row_fits<"plain_mlp.hidden", H> {};
 template <moe_options S> struct letter<moe<S>>
-    : row_fits<"moe.dim", S.dim>, in_range<"moe.hidden", S.hidden, 1, limit::width / 2>,
-      in_range<"moe.shared", S.shared, 0, limit::width / 2>, in_range<"moe.latent", S.latent, 0, limit::width>,
+    : row_fits<"moe.dim", S.dim>,
+      in_range<"moe.hidden", S.hidden, 1, limit::width / 2>,
+      in_range<"moe.shared", S.shared, 0, limit::width / 2>,
+      in_range<"moe.latent", S.latent, 0, limit::width>,
       in_range<"moe.route.experts", S.route.experts, 1, limit::experts>,
       in_range<"moe.route.experts * hidden", u64{S.route.experts} * S.hidden, 1, limit::rows>,
       in_range<"moe.route.experts * width", u64{S.route.experts} * S.width(), 1, limit::rows>,
-      active_experts_exist<S.route.active, S.route.experts>, groups_divide<S.route.groups, S.route.experts>,
+      active_experts_exist<S.route.active, S.route.experts>,
+      groups_divide<S.route.groups, S.route.experts>,
       kept_groups_suffice<S.route.groups_kept, S.route.groups, S.route.active, S.route.experts>,
       groups_have_best_two<S.route.group_by, S.route.groups, S.route.experts>,
-      real_in_range<"moe.route.floor", S.route.floor, 0, 1>, factor_is_positive<"moe.route.scale", S.route.scale>,
-      eps_or_none<"moe.router_norm", S.router_norm>, latent_has_no_shared_gate<S.latent, S.shared_gate>,
-      gate_has_shared_expert<S.shared_gate, S.shared>, bias_has_matrix<S.bias, S.shared, S.latent> {};
+      real_in_range<"moe.route.floor", S.route.floor, 0, 1>,
+      factor_is_positive<"moe.route.scale", S.route.scale>,
+      eps_or_none<"moe.router_norm", S.router_norm>,
+      latent_has_no_shared_gate<S.latent, S.shared_gate>,
+      gate_has_shared_expert<S.shared_gate, S.shared>,
+      bias_has_matrix<S.bias, S.shared, S.latent> {};
 template <delta_net_options S> struct letter<gated_delta_net<S>>
-    : row_fits<"gated_delta_net.dim", S.dim>, in_range<"gated_delta_net.key_heads", S.key_heads, 1, limit::heads>,
+    : row_fits<"gated_delta_net.dim", S.dim>,
+      in_range<"gated_delta_net.key_heads", S.key_heads, 1, limit::heads>,
       in_range<"gated_delta_net.value_heads", S.value_heads, 1, limit::heads>,
       key_heads_divide<S.value_heads, S.key_heads>,
       in_range<"gated_delta_net.key_dim", S.key_dim, 1, limit::head_dim>,
       in_range<"gated_delta_net.value_dim", S.value_dim, 1, limit::head_dim>,
       row_fits<"gated_delta_net.key_heads * key_dim", u64{S.key_heads} * S.key_dim>,
       row_fits<"gated_delta_net.value_heads * value_dim", u64{S.value_heads} * S.value_dim>,
-      in_range<"gated_delta_net.taps", S.taps, 1, limit::taps>, eps_is_small<"gated_delta_net.eps", S.eps> {};
+      in_range<"gated_delta_net.taps", S.taps, 1, limit::taps>,
+      eps_is_small<"gated_delta_net.eps", S.eps> {};
 template <mamba_options S> struct letter<mamba_mixer<S>>
-    : row_fits<"mamba_mixer.dim", S.dim>, in_range<"mamba_mixer.heads", S.heads, 1, limit::heads>,
+    : row_fits<"mamba_mixer.dim", S.dim>,
+      in_range<"mamba_mixer.heads", S.heads, 1, limit::heads>,
       in_range<"mamba_mixer.head_dim", S.head_dim, 1, limit::head_dim>,
       in_range<"mamba_mixer.state", S.state, 1, limit::head_dim>,
-      in_range<"mamba_mixer.groups", S.groups, 1, limit::heads>, groups_share_heads<S.heads, S.groups>,
+      in_range<"mamba_mixer.groups", S.groups, 1, limit::heads>,
+      groups_share_heads<S.heads, S.groups>,
       row_fits<"mamba_mixer.heads * head_dim + 2 * groups * state",
                u64{S.heads} * S.head_dim + 2 * (u64{S.groups} * S.state)>,
-      in_range<"mamba_mixer.taps", S.taps, 1, limit::taps>, eps_is_small<"mamba_mixer.eps", S.eps>,
-      factor_or_none<"mamba_mixer.least_step", S.least_step>, steps_ascend<S.least_step, S.most_step> {};
-template <u32 D, u32 T, bool B> struct letter<short_conv<D, T, B>>
-    : in_range<"short_conv.dim", D, 1, limit::width / 3>, in_range<"short_conv.taps", T, 1, limit::taps> {};
+      in_range<"mamba_mixer.taps", S.taps, 1, limit::taps>,
+      eps_is_small<"mamba_mixer.eps", S.eps>,
+      factor_or_none<"mamba_mixer.least_step", S.least_step>,
+      steps_ascend<S.least_step, S.most_step> {};
+template <u32 D, u32 T, bool B> struct letter<short_conv<D, T, B>> : in_range<"short_conv.dim", D, 1, limit::width / 3>,
+                                                                     in_range<"short_conv.taps", T, 1, limit::taps> {};
 template <u32 D, u32 V, bool T> struct letter<head<D, V, T>> : row_fits<"head.dim", D>, row_fits<"head.vocab", V> {};
 
 }  // namespace cke::checks

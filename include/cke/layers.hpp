@@ -28,8 +28,8 @@ struct attention_options {
   real scale{};             // of the scores; 0: head_dim^-1/2
   real cap{};               // c * tanh(s / c) on scores; 0: none
   bool qkv_bias{}, out_bias{};
-  bool shared_kv{};         // no k and v: the cache of the last layer before with one of this shape
-  bool gate{};              // each head's output is times sigmoid of a projection of its own
+  bool shared_kv{};  // no k and v: the cache of the last layer before with one of this shape
+  bool gate{};       // each head's output is times sigmoid of a projection of its own
 };
 
 // Options of multi-head latent attention: what is kept of a token is a latent of all heads' keys and values, and one
@@ -51,8 +51,8 @@ struct moe_options {
   u32 shared{};        // its hidden width; 0: none
   bool shared_gate{};  // its output is times sigmoid(g . x)
   real router_norm{};  // eps; the router reads the stream, normed and times dim^-1/2; 0: what the experts read
-  u32 latent{};        // experts read and write these many numbers, between two matrices that all tokens go through; 0: dim
-  bool bias{};         // of those two, and of the shared expert
+  u32 latent{};  // experts read and write these many numbers, between two matrices that all tokens go through; 0: dim
+  bool bias{};   // of those two, and of the shared expert
   constexpr u32 width() const { return latent ? latent : dim; }
 };
 
@@ -65,7 +65,8 @@ struct delta_net_options {
   bool tiled{};  // value head i goes with key head i % key_heads, as in GGUF; else neighbours share one
 };
 
-// Options of a mamba2 mixer: a short convolution of x, B and C, of which heads in a group share B and C; then for each head
+// Options of a mamba2 mixer: a short convolution of x, B and C, of which heads in a group share B and C; then for each
+// head
 //   s <- e^(-e^decay d) s + (d x) B^T;  y = s C + skip x,  d = softplus(step + step_bias)
 // times silu of a gate, and normalised group by group.
 struct mamba_options {
@@ -101,7 +102,8 @@ struct learned_scale : keeps<Dim>, private checks::letter<learned_scale<Dim>> {}
 template <u32 Dim, real Cap>  // Cap * tanh(x / Cap); 0: none
 struct softcap : keeps<Dim>, private checks::letter<softcap<Dim, Cap>> {};
 template <attention_options S> struct attention : keeps<S.dim>, private checks::letter<attention<S>> {};
-template <latent_attention_options S> struct latent_attention : keeps<S.dim>, private checks::letter<latent_attention<S>> {};
+template <latent_attention_options S> struct latent_attention : keeps<S.dim>,
+                                                                private checks::letter<latent_attention<S>> {};
 template <u32 Dim, u32 Hidden, activation A, bool Bias = false>
 struct gated_mlp : keeps<Dim>, private checks::letter<gated_mlp<Dim, Hidden, A, Bias>> {};
 template <u32 Dim, u32 Hidden, activation A, bool Bias = false>  // down(act(up x))

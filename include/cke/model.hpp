@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
+#include "config_check.hpp"
 #include "generate.hpp"
 #include "io/checkpoint.hpp"
-#include "config_check.hpp"
 #include "runtime/sequence.hpp"
 #include "text/tokenizer/tokenizer.hpp"
 
@@ -92,7 +92,8 @@ template <class Model> class Session : public sequence<typename Model::loaded> {
     return generation<Session>(*this, prompt, std::move(options));
   }
   // Speculative decoding with a draft of draft.hpp; see model_options::logit_rows.
-  template <class Draft> generation<Session, Draft> generate(std::span<const u32> prompt, generate_options options, Draft draft) & {
+  template <class Draft> generation<Session, Draft> generate(std::span<const u32> prompt, generate_options options,
+                                                             Draft draft) & {
     return generation<Session, Draft>(*this, prompt, std::move(options), std::move(draft));
   }
 

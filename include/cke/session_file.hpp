@@ -37,7 +37,8 @@ template <class Loaded> void clear_positions(std::byte* page, bool transient, u3
   using slot = typename Loaded::slot;
   using cache = kernels::kv_cache<Loaded::kv, typename Loaded::isa>;
   std::byte* blocks[slot::plan.blocks];
-  for (u32 b = 0; b < slot::plan.blocks; ++b) blocks[b] = page + b * (transient ? slot::plan.transient : slot::plan.persistent).caches;
+  for (u32 b = 0; b < slot::plan.blocks; ++b)
+    blocks[b] = page + b * (transient ? slot::plan.transient : slot::plan.persistent).caches;
   Loaded::program::for_each_state(Loaded::kv, [&](const graph::state_descriptor& d) {
     const kernels::kv_place& at = slot::places[d.id];
     if (graph::is_recurrent(d.what) || d.owner != d.layer || at.transient != transient) return;
@@ -50,7 +51,8 @@ template <class Loaded> void clear_positions(std::byte* page, bool transient, u3
 
 // Throws unsupported if the caches are not in the host's memory.
 template <class Loaded> void need_pages_here(const Loaded& model) {
-  if (model.executor.memory_of_pages()) throw Error(errc::unsupported, {}, "session file", "caches in the host's memory", Loaded::isa::name);
+  if (model.executor.memory_of_pages())
+    throw Error(errc::unsupported, {}, "session file", "caches in the host's memory", Loaded::isa::name);
 }
 
 }  // namespace detail
@@ -88,10 +90,13 @@ template <class Loaded> void load_session(runtime::sequence<Loaded>& s, const st
     if (!same) throw Error(errc::config_mismatch, path, subject, expected, other);
   };
   need(found.kv_type == wanted.kv_type, "keys and values", info(Loaded::kv).name,
-       found.kv_type < static_cast<u32>(dtype::none) && known(static_cast<dtype>(found.kv_type)) ? info(static_cast<dtype>(found.kv_type)).name : "others");
+       found.kv_type < static_cast<u32>(dtype::none) && known(static_cast<dtype>(found.kv_type))
+           ? info(static_cast<dtype>(found.kv_type)).name
+           : "others");
   const u32 kept = Loaded::slot::has_transient ? found.pages - Loaded::slot::first_seen(found.position) : 0;
-  need(found.program == wanted.program && found.page_bytes == wanted.page_bytes && found.transient_bytes == wanted.transient_bytes &&
-           found.page_positions == wanted.page_positions && found.transient == kept && found.vocab == wanted.vocab,
+  need(found.program == wanted.program && found.page_bytes == wanted.page_bytes &&
+           found.transient_bytes == wanted.transient_bytes && found.page_positions == wanted.page_positions &&
+           found.transient == kept && found.vocab == wanted.vocab,
        "session file", "one of this model, compiled for this machine", "one of another");
   need(found.weights == wanted.weights, "session file", "one of a model with these weights", "other weights");
   std::vector<u32> ids(found.ids);

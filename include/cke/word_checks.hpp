@@ -6,7 +6,9 @@
 
 namespace cke::checks {
 
-struct link { u32 at, produces, expects; };  // the edge into letter number `at`
+struct link {
+  u32 at, produces, expects;
+};  // the edge into letter number `at`
 // Around: from the last letter to the first, too, whose number is then that of letters.
 template <class... Ls> constexpr link first_broken_link(bool around) {
   constexpr u32 n = sizeof...(Ls), in[]{Ls::in..., 0}, out[]{Ls::out..., 0};
@@ -25,12 +27,12 @@ template <fixed_string Word, u32 Parts> struct has_parts {
 
 // ---- words inside a layer --------------------------------------------------------------------------
 
-template <class... Ls> struct word<chain<Ls...>>
-    : has_parts<"chain", sizeof...(Ls)>, layers_fit<first_broken_link<Ls...>(false)> {};
-template <class... Ls> struct word<residual<Ls...>>
-    : has_parts<"residual", sizeof...(Ls)>, layers_fit<first_broken_link<Ls...>(true)> {};
-template <class... Ls> struct word<block<Ls...>>
-    : has_parts<"block", sizeof...(Ls)>, layers_fit<first_broken_link<Ls...>(true)> {};
+template <class... Ls> struct word<chain<Ls...>> : has_parts<"chain", sizeof...(Ls)>,
+                                                   layers_fit<first_broken_link<Ls...>(false)> {};
+template <class... Ls> struct word<residual<Ls...>> : has_parts<"residual", sizeof...(Ls)>,
+                                                      layers_fit<first_broken_link<Ls...>(true)> {};
+template <class... Ls> struct word<block<Ls...>> : has_parts<"block", sizeof...(Ls)>,
+                                                   layers_fit<first_broken_link<Ls...>(true)> {};
 
 // Whether a word adds into its input, which others then no longer see.
 template <class T> inline constexpr bool changes_input = false;
@@ -40,7 +42,9 @@ template <class L, class... Ls> inline constexpr bool changes_input<chain<L, Ls.
 template <class... Ls> inline constexpr bool changes_input<sum<Ls...>> = (changes_input<Ls> || ...);
 
 // A branch of a sum, or a kind of an arrangement, and the first one, which it must be like.
-struct ends_of { u32 at, in, out, first_in, first_out; };
+struct ends_of {
+  u32 at, in, out, first_in, first_out;
+};
 template <class... Ls> constexpr ends_of first_unlike() {
   constexpr u32 n = sizeof...(Ls), in[]{Ls::in..., 0}, out[]{Ls::out..., 0};
   for (u32 i = 1; i < n; ++i)
@@ -63,9 +67,9 @@ template <u32 Branch, u32 Branches> struct branches_keep_input {
                 "cke: sum: a branch changes the input that the others read; "
                 "put a letter with a result of its own first, see branches_keep_input<branch, branches>");
 };
-template <class... Ls> struct word<sum<Ls...>>
-    : has_parts<"sum", sizeof...(Ls)>, branches_agree<first_unlike<Ls...>()>,
-      branches_keep_input<first_changing_input<Ls...>(), sizeof...(Ls)> {};
+template <class... Ls> struct word<sum<Ls...>> : has_parts<"sum", sizeof...(Ls)>,
+                                                 branches_agree<first_unlike<Ls...>()>,
+                                                 branches_keep_input<first_changing_input<Ls...>(), sizeof...(Ls)> {};
 
 // ---- stacks ----------------------------------------------------------------------------------------
 
@@ -74,12 +78,15 @@ template <std::size_t Layers, u32 Period> struct stack_uses_period {
                 "cke: stack: fewer layers than kinds in the period; the last kinds would be none of the layers, "
                 "see stack_uses_period<layers, kinds>");
 };
-template <std::size_t N, class... Ls> struct word<stack<N, Ls...>>
-    : in_range<"stack.layers", N, 1, limit::layers>, has_parts<"stack", sizeof...(Ls)>,
-      stack_uses_period<N, sizeof...(Ls)>,
-      layers_fit<first_broken_link<Ls...>(true)> {};
+template <std::size_t N, class... Ls> struct word<stack<N, Ls...>> : in_range<"stack.layers", N, 1, limit::layers>,
+                                                                     has_parts<"stack", sizeof...(Ls)>,
+                                                                     stack_uses_period<N, sizeof...(Ls)>,
+                                                                     layers_fit<first_broken_link<Ls...>(true)> {};
 
-struct index_of { u32 layer; i64 kind; };
+struct index_of {
+  u32 layer;
+  i64 kind;
+};
 template <auto Order> constexpr index_of first_wrong_index(u32 kinds) {
   for (u32 i = 0; i < Order.size(); ++i)
     if (!(Order[i] >= 0 && static_cast<u64>(Order[i]) < kinds)) return {i, static_cast<i64>(Order[i])};
@@ -96,9 +103,11 @@ template <ends_of E> struct kinds_agree {
                 "see kinds_agree<ends_of{kind, in, out, in of the first, out of the first}>");
 };
 template <auto Order, class... Ls> struct word<arrange<Order, Ls...>>
-    : in_range<"arrange.layers", Order.size(), 1, limit::layers>, has_parts<"arrange", sizeof...(Ls)>,
+    : in_range<"arrange.layers", Order.size(), 1, limit::layers>,
+      has_parts<"arrange", sizeof...(Ls)>,
       order_names_kinds<first_wrong_index<Order>(sizeof...(Ls)), sizeof...(Ls) ? sizeof...(Ls) : 1>,
-      kinds_agree<first_unlike<Ls...>()>, layers_fit<first_broken_link<Ls...>(true)> {};
+      kinds_agree<first_unlike<Ls...>()>,
+      layers_fit<first_broken_link<Ls...>(true)> {};
 
 // ---- models ----------------------------------------------------------------------------------------
 
@@ -112,12 +121,19 @@ struct facts {
 };
 constexpr facts operator+(const facts& a, const facts& b) {
   const bool same = a.part_read == b.part_read || b.part_read == 0;
-  return {a.vocab ? a.vocab : b.vocab, a.dim ? a.dim : b.dim, a.tied_vocab ? a.tied_vocab : b.tied_vocab,
-          a.tied_dim ? a.tied_dim : b.tied_dim, a.layer_embeddings ? a.per_layer_vocab : b.per_layer_vocab,
-          a.layer_embeddings ? a.per_layer_layers : b.per_layer_layers, a.layer_embeddings ? a.part : b.part,
+  return {a.vocab ? a.vocab : b.vocab,
+          a.dim ? a.dim : b.dim,
+          a.tied_vocab ? a.tied_vocab : b.tied_vocab,
+          a.tied_dim ? a.tied_dim : b.tied_dim,
+          a.layer_embeddings ? a.per_layer_vocab : b.per_layer_vocab,
+          a.layer_embeddings ? a.per_layer_layers : b.per_layer_layers,
+          a.layer_embeddings ? a.part : b.part,
           a.part_read ? a.part_read : b.part_read,
-          a.other_part_read ? a.other_part_read : a.part_read && !same ? b.part_read : b.other_part_read,
-          a.layer_embeddings + b.layer_embeddings, a.layer_inputs + b.layer_inputs};
+          a.other_part_read          ? a.other_part_read
+              : a.part_read && !same ? b.part_read
+                                     : b.other_part_read,
+          a.layer_embeddings + b.layer_embeddings,
+          a.layer_inputs + b.layer_inputs};
 }
 template <class T> inline constexpr facts facts_of{};
 template <u32 V, u32 D> inline constexpr facts facts_of<embedding<V, D>>{.vocab = V, .dim = D};
@@ -202,14 +218,16 @@ template <facts All, u64 Layers> struct letters_agree
       layer_embedding_serves_layers<All.part ? All.per_layer_layers : 0, Layers>,
       layer_inputs_fit<All.part, All.part_read, All.other_part_read> {};
 template <model_layout S> struct parts_agree
-    : model_is_in_order<S.before, S.stacks, S.between, S.after>, in_range<"network.layers", S.layers, 0, limit::layers>,
+    : model_is_in_order<S.before, S.stacks, S.between, S.after>,
+      in_range<"network.layers", S.layers, 0, limit::layers>,
       in_range<"network.kinds", S.kinds, 0, 255>,
       layer_embedding_comes_first<S.before_stacks.layer_embeddings,
                                   S.in_stacks.layer_embeddings + S.after_stacks.layer_embeddings,
                                   S.before_stacks.layer_inputs + S.after_stacks.layer_inputs>,
       letters_agree<S.before_stacks + S.in_stacks + S.after_stacks, S.layers> {};
-template <class... Ls> struct word<network<Ls...>>
-    : has_parts<"network", sizeof...(Ls)>, layers_fit<first_broken_link<Ls...>(false)>, model_reads_ids<ends<Ls...>::in>,
-      parts_agree<layout_of<Ls...>()> {};
+template <class... Ls> struct word<network<Ls...>> : has_parts<"network", sizeof...(Ls)>,
+                                                     layers_fit<first_broken_link<Ls...>(false)>,
+                                                     model_reads_ids<ends<Ls...>::in>,
+                                                     parts_agree<layout_of<Ls...>()> {};
 
 }  // namespace cke::checks

@@ -40,10 +40,15 @@ TEST_CASE("operations: units of heads, what is turned and the activation are ask
 }
 
 TEST_CASE("operations: a fused step has what its parts had") {
-  const params act[]{matmul_params{.rows = 96, .cols = 64, .matrices = 2, .bias = true}, act_params{96, activation::gelu_erf}, row_params{96}};
-  CHECK(fused_params<opcode::matmul_act_quantize>(act) == params{matmul_act_params{act[0].as<matmul_params>(), activation::gelu_erf}});
-  const params qkv[]{matmul_params{.rows = 64, .cols = 48, .groups = 2}, matmul_params{.rows = 32, .cols = 48, .groups = 2}, matmul_params{.rows = 16, .cols = 48, .groups = 2}};
-  CHECK(fused_params<opcode::qkv_matmul>(qkv) == params{qkv_params{.q_rows = 64, .k_rows = 32, .v_rows = 16, .cols = 48, .kv_heads = 2}});
+  const params act[]{matmul_params{.rows = 96, .cols = 64, .matrices = 2, .bias = true},
+                     act_params{96, activation::gelu_erf}, row_params{96}};
+  CHECK(fused_params<opcode::matmul_act_quantize>(act) ==
+        params{matmul_act_params{act[0].as<matmul_params>(), activation::gelu_erf}});
+  const params qkv[]{matmul_params{.rows = 64, .cols = 48, .groups = 2},
+                     matmul_params{.rows = 32, .cols = 48, .groups = 2},
+                     matmul_params{.rows = 16, .cols = 48, .groups = 2}};
+  CHECK(fused_params<opcode::qkv_matmul>(qkv) ==
+        params{qkv_params{.q_rows = 64, .k_rows = 32, .v_rows = 16, .cols = 48, .kv_heads = 2}});
   const params norm[]{norm_params{.cols = 64, .eps = 1e-5}, row_params{64}};
   CHECK(fused_params<opcode::norm_quantize>(norm) == norm[0]);
   CHECK_THROWS_AS(fused_params<opcode::head_norm_rope>(norm), const char*);
@@ -57,7 +62,8 @@ TEST_CASE("operations: a step has a block and a cut, a letter neither; other num
     CHECK((row.block == block_kind::none) == (row.prefill.by == split::macro));
   }
   CHECK(name(opcode::state_scan) == "state_scan");
-  for (const opcode op : {opcode::vision_patch_embed, opcode::scatter, static_cast<opcode>(127), static_cast<opcode>(200), opcode::none}) {
+  for (const opcode op : {opcode::vision_patch_embed, opcode::scatter, static_cast<opcode>(127),
+                          static_cast<opcode>(200), opcode::none}) {
     CHECK(!is_operation(op));
     CHECK_THROWS_AS(info(op), const char*);
   }
@@ -66,11 +72,15 @@ TEST_CASE("operations: a step has a block and a cut, a letter neither; other num
 TEST_CASE("operations: fields have the names of their kind") {
   const auto fields = [](const params& p) {
     std::vector<std::string> names;
-    p.visit([&](const auto& block) { block.each([&](std::string_view key, const auto&) { names.emplace_back(key); }); });
+    p.visit(
+        [&](const auto& block) { block.each([&](std::string_view key, const auto&) { names.emplace_back(key); }); });
     return names;
   };
-  CHECK(fields(scan_params{}) == std::vector<std::string>{"heads", "groups", "head_dim", "state", "least_step", "most_step"});
-  CHECK(fields(matmul_act_params{}) == std::vector<std::string>{"rows", "cols", "groups", "matrices", "bias", "activation"});
-  CHECK(fields(head_norm_rope_params{}) == std::vector<std::string>{"heads", "kv_heads", "head_dim", "eps", "offset", "rope"});
+  CHECK(fields(scan_params{}) ==
+        std::vector<std::string>{"heads", "groups", "head_dim", "state", "least_step", "most_step"});
+  CHECK(fields(matmul_act_params{}) ==
+        std::vector<std::string>{"rows", "cols", "groups", "matrices", "bias", "activation"});
+  CHECK(fields(head_norm_rope_params{}) ==
+        std::vector<std::string>{"heads", "kv_heads", "head_dim", "eps", "offset", "rope"});
   CHECK(fields({}).empty());
 }

@@ -46,7 +46,9 @@ TEST_CASE("plain_list: what a std::vector does, after any changes") {
     }
     REQUIRE(std::ranges::equal(list, like));
     REQUIRE((list.size() == like.size() && list.empty() == like.empty()));
-    if (!like.empty()) REQUIRE((list.front() == like.front() && list.back() == like.back() && list[like.size() / 2] == like[like.size() / 2]));
+    if (!like.empty())
+      REQUIRE((list.front() == like.front() && list.back() == like.back() &&
+               list[like.size() / 2] == like[like.size() / 2]));
   }
 }
 

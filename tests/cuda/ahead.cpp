@@ -24,7 +24,8 @@ namespace {
 template <class M, class Formats, class Isa> auto load(u32 context = 96) {
   static const auto t = random_model::tensors::of<program<M, Formats>>();
   using machine = loaded<program<M, Formats>, default_kv<Formats>, Isa>;
-  return std::make_shared<machine>(t.index(), "random", naming::hf, names_of<M>(), model_options{.threads = 1, .context = context, .chunk = 140, .logit_rows = 4});
+  return std::make_shared<machine>(t.index(), "random", naming::hf, names_of<M>(),
+                                   model_options{.threads = 1, .context = context, .chunk = 140, .logit_rows = 4});
 }
 template <class Arch> auto on(u32 context = 96) { return sequence(load<long_rows, Q8_0, emulated<Arch>>(context)); }
 const std::vector<u32> prompt = random_model::ids(7, 99);
@@ -71,7 +72,8 @@ TEST_CASE("cuda: running ahead goes over the end of a page, and ends at stop ids
   const std::vector<u32> ids = one_by_one(steps, 6);
   const u32 stop = ids[3];
   const std::size_t end = static_cast<std::size_t>(std::ranges::find(ids, stop) - ids.begin()) + 1;
-  CHECK(s.generate_nosync(6, std::span(&stop, 1), yes) == std::vector(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(end)));
+  CHECK(s.generate_nosync(6, std::span(&stop, 1), yes) ==
+        std::vector(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(end)));
   CHECK(s.position() == prompt.size() + end - 1);  // the stop id was not fed
   CHECK(s.generate_nosync(6, std::span(&stop, 1), yes) == std::vector{stop});
   CHECK(s.generate_nosync(6, {}, [](u32) { return false; }) == std::vector{stop});
@@ -148,7 +150,8 @@ TEST_CASE("cuda: a packet that is lost ends the launch; one that has its number 
       CAPTURE(nth);
       CHECK(names(error<cuda::sm90>({.lose_packet = nth}), "blocks that come within 2000 ms"));
       const std::string torn = error<cuda::sm90>({.tear_packet = nth});
-      CHECK((torn == "other logits" || names(torn, "a finite number") || torn == "nothing"));  // nothing: it was the same word
+      CHECK((torn == "other logits" || names(torn, "a finite number") ||
+             torn == "nothing"));  // nothing: it was the same word
       found += torn != "nothing";
     }
     CHECK(found >= 2);
@@ -230,7 +233,9 @@ TEST_CASE("cuda: warps that dawdle before and after exchanges find the same ids 
     stops = 0;
     CHECK(s.generate_nosync(5, {}, yes) == want);
     CHECK(std::ranges::equal(s.logits(), steps.logits()));
-    CHECK(stops == u64{2 * (plan::exchanges + plan::group_exchanges + plan::rows_sent)} * 5 * cuda::emulation_blocks * cuda::block_threads);
+    CHECK(stops ==
+          u64{2 * (plan::exchanges + plan::group_exchanges + plan::rows_sent)} * 5 * cuda::emulation_blocks *
+              cuda::block_threads);
   }
   cuda::emulation_seed = 0;
   // A quarter of all stops, by up to 4 us, and each warp at others.
@@ -250,7 +255,8 @@ namespace {
 u32 drawn(std::span<const float> logits, u32 position, const device_sampling& how) {
   std::vector<double> scores;
   for (u32 id = 0; id < logits.size(); ++id) {
-    const u32 word = philox4x32({position, 0, id, 1}, {static_cast<u32>(how.seed), static_cast<u32>(how.seed >> 32)})[0];
+    const u32 word =
+        philox4x32({position, 0, id, 1}, {static_cast<u32>(how.seed), static_cast<u32>(how.seed >> 32)})[0];
     const double u = (word + 0.5) * 0x1p-32;
     scores.push_back(double{logits[id]} / double{how.temperature} - std::log(-std::log1p(-u)));
   }
@@ -259,11 +265,14 @@ u32 drawn(std::span<const float> logits, u32 position, const device_sampling& ho
 
 }  // namespace
 
-TEST_CASE("cuda: ids by device_sampling are those of the seed's stream, chosen by a launch of their own or by the one for many tokens") {
+TEST_CASE(
+    "cuda: ids by device_sampling are those of the seed's stream, chosen by a launch of their own or by the one for "
+    "many tokens") {
   sequence steps = on<cuda::sm90>(), s = on<cuda::sm90>();
   steps.feed(prompt), s.feed(prompt);
   std::vector<std::vector<u32>> all;
-  for (const device_sampling how : {device_sampling{0.7f, 1}, device_sampling{0.7f, u64{1} << 40}, device_sampling{20.f, 1}}) {
+  for (const device_sampling how :
+       {device_sampling{0.7f, 1}, device_sampling{0.7f, u64{1} << 40}, device_sampling{20.f, 1}}) {
     std::vector<u32> want;
     while (want.size() < 6) {
       want.push_back(drawn(steps.logits(), steps.position(), how));
@@ -283,7 +292,9 @@ namespace {
 
 // Values have a format of their own, so that qkv is a launch for each.
 struct other_values {
-  static constexpr dtype of(const weight_slot& w, u32 layer, u32 layers, bool tied) { return w.is == role::v ? dtype::bf16 : Q8_0::of(w, layer, layers, tied); }
+  static constexpr dtype of(const weight_slot& w, u32 layer, u32 layers, bool tied) {
+    return w.is == role::v ? dtype::bf16 : Q8_0::of(w, layer, layers, tied);
+  }
 };
 
 }  // namespace

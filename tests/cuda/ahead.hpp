@@ -2,8 +2,8 @@
 // ahead.hpp: what tests ask of many tokens in one launch.
 #pragma once
 
-#include <cke/cuda/host/emulated.cuh>
 #include <cke/cuda/executor.cuh>
+#include <cke/cuda/host/emulated.cuh>
 
 #include <doctest/doctest.h>
 
@@ -51,17 +51,22 @@ template <class Session> void check(Session steps, Session ahead, std::span<cons
   }
   CHECK(std::ranges::equal(ahead.history(), steps.history()));
 }
-template <class Model> void check(const Model& model, std::span<const u32> prompt) { check(model.session(), model.session(), prompt); }
+template <class Model> void check(const Model& model, std::span<const u32> prompt) {
+  check(model.session(), model.session(), prompt);
+}
 
 // Rows so long that each warp has tiles, and the first ones more than one of a unit; the last tile of a row is shorter.
-struct long_rows : network<
-    embedding<99, 64>,
-    stack<2, block<
-        residual<rms_norm<64, 1e-6>, attention<attention_options{.dim = 64, .heads = 6, .kv_heads = 3, .head_dim = 32,
-                                                      .rope = {.dims = 32, .theta = 1e4}, .qk_norm = {1e-6}}>>,
-        residual<rms_norm<64, 1e-6>, gated_mlp<64, 1088, activation::silu>>>>,
-    rms_norm<64, 1e-6>,
-    head<64, 99, true>> {};
+struct long_rows : network<embedding<99, 64>,
+                           stack<2,
+                                 block<residual<rms_norm<64, 1e-6>,
+                                                attention<attention_options{.dim = 64,
+                                                                            .heads = 6,
+                                                                            .kv_heads = 3,
+                                                                            .head_dim = 32,
+                                                                            .rope = {.dims = 32, .theta = 1e4},
+                                                                            .qk_norm = {1e-6}}>>,
+                                       residual<rms_norm<64, 1e-6>, gated_mlp<64, 1088, activation::silu>>>>,
+                           rms_norm<64, 1e-6>, head<64, 99, true>> {};
 
 // Devices that are made meanwhile have clusters.
 struct in_clusters {

@@ -23,7 +23,8 @@ TEST_CASE("emulator: code that waits where it must is right under every schedule
       const auto x = part();
       x[dev::thread()] = dev::thread();
       dev::sync();
-      const u32 sum = x[threads - 1 - dev::thread()] + dev::shuffle_xor(dev::thread(), 1) + dev::shuffle(dev::thread(), 5);
+      const u32 sum =
+          x[threads - 1 - dev::thread()] + dev::shuffle_xor(dev::thread(), 1) + dev::shuffle(dev::thread(), 5);
       dev::sync_warp();
       dev::store(memory + dev::thread(), sum);
     });
@@ -47,7 +48,8 @@ TEST_CASE("emulator: the products of bytes are those of the matrices") {
     bool right = true;
     for (u32 i = 0; i < 4; ++i) {
       i32 want = 1;
-      for (i32 k = 0; k < 32; ++k) want += (static_cast<i32>(row + i / 2 * 8) + k) * (k - static_cast<i32>(dev::lane() % 4 * 2 + i % 2));
+      for (i32 k = 0; k < 32; ++k)
+        want += (static_cast<i32>(row + i / 2 * 8) + k) * (k - static_cast<i32>(dev::lane() % 4 * 2 + i % 2));
       right = right && acc[i] == want;
     }
     dev::store(memory + dev::thread(), u32{right});
@@ -69,7 +71,8 @@ TEST_CASE("emulator: the products of bf16 are those of the matrices, added up k 
     const u32 g = dev::lane() / 4, j = dev::lane() % 4 * 2;
     const auto two_of_a = [&](u32 row, u32 k) { return a_of(row, k) | a_of(row, k + 1) << 16; };
     const auto two_of_b = [&](u32 k) { return b_of(k, g) | b_of(k + 1, g) << 16; };
-    const u32 a[4]{two_of_a(g, j), two_of_a(g + 8, j), two_of_a(g, j + 8), two_of_a(g + 8, j + 8)}, b[2]{two_of_b(j), two_of_b(j + 8)};
+    const u32 a[4]{two_of_a(g, j), two_of_a(g + 8, j), two_of_a(g, j + 8), two_of_a(g + 8, j + 8)},
+        b[2]{two_of_b(j), two_of_b(j + 8)};
     float acc[4]{0.3f, -0.3f, 0.7f, -0.7f};
     bool right = true;
     float want[4];
@@ -108,24 +111,30 @@ TEST_CASE("emulator: accesses that no barrier orders are found") {
     dev::shuffle(0u, 0);  // says something, and orders nothing
     static_cast<void>(u32{x[dev::thread() ^ 1]});
   }));
-  CHECK(finds("a barrier after", [&](u32* m) { dev::store(m + dev::thread(), dev::load(m + neighbour(dev::thread()))); }));
+  CHECK(finds("a barrier after",
+              [&](u32* m) { dev::store(m + dev::thread(), dev::load(m + neighbour(dev::thread()))); }));
 }
 TEST_CASE("emulator: blocks of a launch are not ordered at all") {
-  CHECK(finds("a barrier after", [](u32* m) {
-    if (dev::thread() == 0) dev::store(m, 1u);
-  }, {2}));
-  CHECK(finds("a barrier after", [](u32* m) {
-    if (dev::thread() != 0) return;
-    if (dev::block().x == 0) dev::store(m, 1u);
-    else static_cast<void>(dev::load(m));
-  }, {2}));
+  CHECK(finds("a barrier after",
+              [](u32* m) {
+                if (dev::thread() == 0) dev::store(m, 1u);
+              },
+              {2}));
+  CHECK(finds("a barrier after",
+              [](u32* m) {
+                if (dev::thread() != 0) return;
+                if (dev::block().x == 0) dev::store(m, 1u);
+                else static_cast<void>(dev::load(m));
+              },
+              {2}));
 }
 TEST_CASE("emulator: memory that nobody gave or wrote is found") {
   CHECK(finds("a word that something wrote", [](u32*) { static_cast<void>(u32{part()[dev::thread()]}); }));
   CHECK(finds("an index below 4", [](u32*) { part(4)[dev::thread() + 4] = 1u; }));
   CHECK(finds("at most 1024 bytes", [](u32*) { part(1000); }));
   CHECK(finds("memory of the device", [](u32* m) { dev::store(m + threads, 1u); }));
-  CHECK(finds("an aligned address", [](u32* m) { dev::load(reinterpret_cast<u32*>(reinterpret_cast<std::byte*>(m) + 2)); }));
+  CHECK(finds("an aligned address",
+              [](u32* m) { dev::load(reinterpret_cast<u32*>(reinterpret_cast<std::byte*>(m) + 2)); }));
 }
 TEST_CASE("emulator: who waits in vain is found") {
   CHECK(finds("that wait for others", [](u32*) {
@@ -140,11 +149,13 @@ TEST_CASE("emulator: who waits in vain is found") {
 TEST_CASE("emulator: another seed is another order, the same seed the same") {
   const auto order = [](u64 seed) {
     std::vector<u32> who;
-    device(seed).run([&](u32*) {
-      who.push_back(dev::block().x * threads + dev::thread());
-      dev::sync();
-      who.push_back(dev::thread());
-    }, {4});
+    device(seed).run(
+        [&](u32*) {
+          who.push_back(dev::block().x * threads + dev::thread());
+          dev::sync();
+          who.push_back(dev::thread());
+        },
+        {4});
     return who;
   };
   CHECK(order(1) == order(1));
@@ -153,8 +164,8 @@ TEST_CASE("emulator: another seed is another order, the same seed the same") {
 
 namespace {
 
-// Each warp copies its 128 numbers of `from` into its part of the block's memory, by lanes or by one bulk copy, reads them,
-// and copies again; what it leaves out on purpose is found.
+// Each warp copies its 128 numbers of `from` into its part of the block's memory, by lanes or by one bulk copy, reads
+// them, and copies again; what it leaves out on purpose is found.
 struct copying {
   bool waits = true, orders = true, ends = true;
   u32 expects = 512;
@@ -166,40 +177,45 @@ u32 copied(u64 seed, bool bulk, const copying& how) {
   auto* const numbers = d.machine.allocate(from.size() * 4);
   d.machine.write(numbers, from.data(), from.size() * 4);
   u32 wrong = 0;
-  d.run([&](u32*) {
-    dev::shared_memory memory;
-    const auto to = dev::part_of(memory.take<std::byte>(512 * threads / 32), dev::warp() * 512, 512);
-    const auto word = dev::part_of(memory.take<u64>(threads / 32), dev::warp(), 1);
-    const std::byte* const mine = numbers + dev::warp() * 512;
-    if (bulk && dev::lane() == 0) dev::begin_arrivals(word, 0);
-    dev::sync_warp();
-    for (u32 turn = 0; turn < 2; ++turn) {
-      if (!bulk) {
-        for (u32 at = dev::lane() * 16; at < 512; at += 512) dev::copy_quad(to, at, mine + at);
-        dev::commit_copies();
-        if (how.waits) dev::await_copies<0>();
-        if (how.orders) dev::sync_warp();
-      } else {
-        if (dev::lane() == 0) dev::expect(word, 0, how.expects), dev::copy_bulk(to, 0, mine, 512, word, 0);
-        while (how.waits && !dev::arrived(word, 0, turn)) dev::pause();
-      }
-      if (turn == 1 && !how.ends) break;
-      for (u32 i = dev::lane(); i < 128; i += 32) wrong += dev::get<u32>(to, 4 * (127 - i)) != from[dev::warp() * 128 + 127 - i];
-      if (how.orders) dev::sync_warp();
-    }
-    if (!bulk && !how.ends) dev::copy_quad(to, dev::lane() * 16, mine);
-    if (bulk && !how.ends && dev::lane() == 0) dev::copy_bulk(to, 0, mine, 512, word, 0);
-  }, {}, 4096);
+  d.run(
+      [&](u32*) {
+        dev::shared_memory memory;
+        const auto to = dev::part_of(memory.take<std::byte>(512 * threads / 32), dev::warp() * 512, 512);
+        const auto word = dev::part_of(memory.take<u64>(threads / 32), dev::warp(), 1);
+        const std::byte* const mine = numbers + dev::warp() * 512;
+        if (bulk && dev::lane() == 0) dev::begin_arrivals(word, 0);
+        dev::sync_warp();
+        for (u32 turn = 0; turn < 2; ++turn) {
+          if (!bulk) {
+            for (u32 at = dev::lane() * 16; at < 512; at += 512) dev::copy_quad(to, at, mine + at);
+            dev::commit_copies();
+            if (how.waits) dev::await_copies<0>();
+            if (how.orders) dev::sync_warp();
+          } else {
+            if (dev::lane() == 0) dev::expect(word, 0, how.expects), dev::copy_bulk(to, 0, mine, 512, word, 0);
+            while (how.waits && !dev::arrived(word, 0, turn)) dev::pause();
+          }
+          if (turn == 1 && !how.ends) break;
+          for (u32 i = dev::lane(); i < 128; i += 32)
+            wrong += dev::get<u32>(to, 4 * (127 - i)) != from[dev::warp() * 128 + 127 - i];
+          if (how.orders) dev::sync_warp();
+        }
+        if (!bulk && !how.ends) dev::copy_quad(to, dev::lane() * 16, mine);
+        if (bulk && !how.ends && dev::lane() == 0) dev::copy_bulk(to, 0, mine, 512, word, 0);
+      },
+      {}, 4096);
   return wrong;
 }
 
 }  // namespace
 
-TEST_CASE("emulator: a copy is there when somebody has waited for it, and not before; and nobody overwrites what is read") {
+TEST_CASE(
+    "emulator: a copy is there when somebody has waited for it, and not before; and nobody overwrites what is read") {
   for (u64 seed = 0; seed < 10; ++seed)
     for (const bool bulk : {false, true}) {
       CHECK(copied(seed, bulk, {}) == 0);
-      CHECK_THROWS_WITH_AS(copied(seed, bulk, {.waits = false}), doctest::Contains("a word that something wrote"), Error);
+      CHECK_THROWS_WITH_AS(copied(seed, bulk, {.waits = false}), doctest::Contains("a word that something wrote"),
+                           Error);
       CHECK_THROWS_WITH_AS(copied(seed, bulk, {.orders = false}), doctest::Contains("device code: a "), Error);
       CHECK_THROWS_WITH_AS(copied(seed, bulk, {.ends = false}), doctest::Contains("before its block ends"), Error);
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // host_run.cpp: whole models whose device code runs on the host, against the CPU's.
-#include <cke/cuda/host/emulated.cuh>
 #include <cke/cuda/executor.cuh>
+#include <cke/cuda/host/emulated.cuh>
 #include <cke/from_config.hpp>
 
 #include <cke/models/gemma3.hpp>
@@ -28,7 +28,8 @@ using ahead::emulated, ahead::other_order;
 using tied = from_config<configs::qwen3_tied>;
 
 // What device code makes of a model: all logits of a prompt, in passes that cut it unevenly, and id by id.
-template <class M, class Formats, dtype KV, class Arch = cuda::sm75> std::vector<float> device_logits(const checkpoint& from, std::span<const u32> ids) {
+template <class M, class Formats, dtype KV, class Arch = cuda::sm75> std::vector<float> device_logits(
+    const checkpoint& from, std::span<const u32> ids) {
   const auto model = Model<M, Formats, KV, emulated<Arch>>::load(from, parity::options(96));
   const std::vector<float> all = parity::logits_of(model, ids);
   CHECK(parity::same_id_by_id(model, ids, all));
@@ -38,42 +39,65 @@ template <class M, class Formats, dtype KV, class Arch = cuda::sm75> std::vector
 template <const auto& Config> parity::expected check_logits(const std::string& path) {
   parity::expected want(path + '/');
   CAPTURE(path);
-  CHECK(parity::distance(device_logits<from_config<Config>, F32, dtype::f32>(hf(path), want.ids), want.logits).most <= parity::exact);
+  CHECK(parity::distance(device_logits<from_config<Config>, F32, dtype::f32>(hf(path), want.ids), want.logits).most <=
+        parity::exact);
   return want;
 }
 template <const auto& Config> void check_family(const std::string& path) {
   const parity::expected want = check_logits<Config>(path);
-  ahead::check(Model<from_config<Config>, F32, dtype::f32, emulated<cuda::sm90>>::load(hf(path), parity::options(96)), want.ids);
+  ahead::check(Model<from_config<Config>, F32, dtype::f32, emulated<cuda::sm90>>::load(hf(path), parity::options(96)),
+               want.ids);
 }
 
 // Rows that are whole blocks of every format; the second layer has experts.
-struct wide_experts : network<
-    embedding<131, 256>,
-    stack<2, block<residual<rms_norm<256, 1e-6>, attention<random_model::wide_attend>>,
-                   residual<rms_norm<256, 1e-6>, gated_mlp<256, 256, activation::silu>>>,
-             block<residual<rms_norm<256, 1e-6>, attention<random_model::wide_attend>>,
-                   residual<rms_norm<256, 1e-6>, moe<moe_options{.dim = 256, .hidden = 256, .route = {.experts = 9, .active = 2, .renormalise = true}}>>>>,
-    rms_norm<256, 1e-6>,
-    head<256, 131, true>> {
+struct wide_experts
+    : network<embedding<131, 256>,
+              stack<2,
+                    block<residual<rms_norm<256, 1e-6>, attention<random_model::wide_attend>>,
+                          residual<rms_norm<256, 1e-6>, gated_mlp<256, 256, activation::silu>>>,
+                    block<residual<rms_norm<256, 1e-6>, attention<random_model::wide_attend>>,
+                          residual<rms_norm<256, 1e-6>,
+                                   moe<moe_options{.dim = 256,
+                                                   .hidden = 256,
+                                                   .route = {.experts = 9, .active = 2, .renormalise = true}}>>>>,
+              rms_norm<256, 1e-6>, head<256, 131, true>> {
   static constexpr auto names = expert_names;
 };
 
 // Rows of more than one run of 256 numbers, whose ends are no whole 16 bytes.
-struct odd_rows : network<
-    embedding<67, 70>,
-    stack<2, block<residual<rms_norm<70, 1e-6>, attention<attention_options{.dim = 70, .heads = 3, .kv_heads = 3, .head_dim = 22, .rope = {.dims = 22, .theta = 1e4}, .qkv_bias = true}>>,
-                   residual<rms_norm<70, 1e-6>, gated_mlp<70, 330, activation::silu>>>,
-             block<residual<rms_norm<70, 1e-6>, attention<attention_options{.dim = 70, .heads = 3, .kv_heads = 3, .head_dim = 22, .rope = {.dims = 22, .theta = 1e4}, .qkv_bias = true}>>,
-                   residual<rms_norm<70, 1e-6>, moe<moe_options{.dim = 70, .hidden = 330, .route = {.experts = 5, .active = 2, .renormalise = true}}>>>>,
-    rms_norm<70, 1e-6>,
-    head<70, 67, true>> {
+struct odd_rows
+    : network<embedding<67, 70>,
+              stack<2,
+                    block<residual<rms_norm<70, 1e-6>,
+                                   attention<attention_options{.dim = 70,
+                                                               .heads = 3,
+                                                               .kv_heads = 3,
+                                                               .head_dim = 22,
+                                                               .rope = {.dims = 22, .theta = 1e4},
+                                                               .qkv_bias = true}>>,
+                          residual<rms_norm<70, 1e-6>, gated_mlp<70, 330, activation::silu>>>,
+                    block<residual<rms_norm<70, 1e-6>,
+                                   attention<attention_options{.dim = 70,
+                                                               .heads = 3,
+                                                               .kv_heads = 3,
+                                                               .head_dim = 22,
+                                                               .rope = {.dims = 22, .theta = 1e4},
+                                                               .qkv_bias = true}>>,
+                          residual<rms_norm<70, 1e-6>,
+                                   moe<moe_options{.dim = 70,
+                                                   .hidden = 330,
+                                                   .route = {.experts = 5, .active = 2, .renormalise = true}}>>>>,
+              rms_norm<70, 1e-6>, head<70, 67, true>> {
   static constexpr auto names = expert_names;
 };
 
 // All logits of 90 ids of a random model, and those of one more.
-template <class M, class Formats, class Isa> std::vector<float> random_logits(const random_model::tensors& t, u32 chunk = 71) {
+template <class M, class Formats, class Isa> std::vector<float> random_logits(const random_model::tensors& t,
+                                                                              u32 chunk = 71) {
   using machine = loaded<program<M, Formats>, dtype::f32, Isa>;
-  sequence<machine> s(std::make_shared<machine>(t.index(), "random", naming::hf, names_of<M>(), model_options{.threads = 2, .context = 96, .chunk = chunk, .logit_rows = 4}));
+  sequence<machine> s(
+      std::make_shared<machine>(t.index(), "random", naming::hf, names_of<M>(),
+                                model_options{.threads = 2, .context = 96, .chunk = chunk, .logit_rows = 4}));
   std::vector<float> all;
   const auto take = [&](u32, std::span<const float> row) { all.insert(all.end(), row.begin(), row.end()); };
   s.feed_all(random_model::ids(90, machine::program::vocab), take);
@@ -95,7 +119,8 @@ TEST_CASE("cuda: a toy Qwen3 in q8_0 has the CPU's bits under every schedule") {
     CHECK(device == first);
     CHECK(parity::distance(device, cpu).relative <= other_order);
   }
-  CHECK(device_logits<tied, Q8_0, default_kv<Q8_0>, cuda::sm80>(from, want.ids) == first);  // tensor cores add up the same integers
+  CHECK(device_logits<tied, Q8_0, default_kv<Q8_0>, cuda::sm80>(from, want.ids) ==
+        first);  // tensor cores add up the same integers
 }
 
 TEST_CASE("cuda: q4_k has the CPU's bits, by dp4a and by tensor cores, in experts too") {
@@ -118,7 +143,8 @@ TEST_CASE("cuda: experts and mlps without gates have the CPU's bits in q8_0, in 
   const auto t = random_model::tensors::of<program<random_model::without_gates, Q8_0>>();
   const auto device = random_logits<random_model::without_gates, Q8_0, emulated<cuda::sm80>>(t);
   CHECK(random_logits<random_model::without_gates, Q8_0, emulated<cuda::sm75>>(t, 5) == device);
-  CHECK(parity::distance(device, random_logits<random_model::without_gates, Q8_0, isa::native>(t)).relative <= other_order);
+  CHECK(parity::distance(device, random_logits<random_model::without_gates, Q8_0, isa::native>(t)).relative <=
+        other_order);
 }
 
 TEST_CASE("cuda: plain numbers have the same bits in passes of any length, in experts too") {
@@ -165,7 +191,8 @@ TEST_CASE("cuda: prompts of about one length replay one graph, with the bits of 
   const auto t = random_model::tensors::of<program<with_experts, Q8_0>>();
   const auto load = [&]<class Device>(Device, u32 chunk) {
     using machine = loaded<program<with_experts, Q8_0>, dtype::f32, cuda::isa<Device>>;
-    return std::make_shared<machine>(t.index(), "random", naming::hf, names_of<with_experts>(), model_options{.threads = 1, .context = 140, .chunk = chunk, .logit_rows = 4});
+    return std::make_shared<machine>(t.index(), "random", naming::hf, names_of<with_experts>(),
+                                     model_options{.threads = 1, .context = 140, .chunk = chunk, .logit_rows = 4});
   };
   const auto model = load(counting{}, 60);
   const auto narrow = load(cuda::emulated<cuda::sm80>{}, 8);
@@ -197,9 +224,16 @@ TEST_CASE("cuda: a sequence has the same bits beside another one, and so has a f
   alone.feed(ids), long_one.feed(other);
   session* const both[]{&a, &b};
   std::vector<float> each, want;
-  const row_sink to_each{[](void* user, u32, const float* row) { static_cast<std::vector<float>*>(user)->insert(static_cast<std::vector<float>*>(user)->end(), row, row + device::vocab_size); }, &each};
-  session::feed_together(2, [&](u32 i) { return i == 0 ? typename session::feeding{both[i], ids, {}, to_each} : typename session::feeding{both[i], other}; });
-  model.session().feed_all(ids, [&](u32, std::span<const float> row) { want.insert(want.end(), row.begin(), row.end()); });
+  const row_sink to_each{[](void* user, u32, const float* row) {
+                           static_cast<std::vector<float>*>(user)->insert(static_cast<std::vector<float>*>(user)->end(),
+                                                                          row, row + device::vocab_size);
+                         },
+                         &each};
+  session::feed_together(2, [&](u32 i) {
+    return i == 0 ? typename session::feeding{both[i], ids, {}, to_each} : typename session::feeding{both[i], other};
+  });
+  model.session().feed_all(ids,
+                           [&](u32, std::span<const float> row) { want.insert(want.end(), row.begin(), row.end()); });
   CHECK(each == want);
   CHECK(std::ranges::equal(a.logits(), alone.logits()));
   CHECK(std::ranges::equal(b.logits(), long_one.logits()));
@@ -213,19 +247,27 @@ TEST_CASE("cuda: a sequence has the same bits beside another one, and so has a f
     std::vector<float> rows;
     auto s = of.session();
     using kind = decltype(s);
-    const row_sink sink{[](void* user, u32, const float* row) { static_cast<std::vector<float>*>(user)->insert(static_cast<std::vector<float>*>(user)->end(), row, row + tied::config.dim); }, &rows};
+    const row_sink sink{[](void* user, u32, const float* row) {
+                          static_cast<std::vector<float>*>(user)->insert(static_cast<std::vector<float>*>(user)->end(),
+                                                                         row, row + tied::config.dim);
+                        },
+                        &rows};
     kind::feed_together(1, [&](u32) { return typename kind::feeding{&s, ids, sink}; });
     return rows;
   };
-  CHECK(parity::distance(hidden(model), hidden(Model<tied, Q8_0>::load(from, parity::options(96)))).relative <= other_order);
+  CHECK(parity::distance(hidden(model), hidden(Model<tied, Q8_0>::load(from, parity::options(96)))).relative <=
+        other_order);
 }
 
 TEST_CASE("cuda: a toy Qwen3 in bf16 and in f16 has the logits of transformers") {
   const parity::expected want(parity::model_path("gguf/qwen3_tied-BF16."));
   const checkpoint from = parity::open("gguf/qwen3_tied-BF16.gguf");
-  CHECK(parity::distance(device_logits<tied, BF16, dtype::f16>(from, want.ids), want.logits).relative <= parity::bf16_tolerance);
-  CHECK(parity::distance(device_logits<tied, BF16, dtype::f16, cuda::sm80>(from, want.ids), want.logits).relative <= parity::bf16_tolerance);
-  CHECK(parity::distance(device_logits<tied, F16, dtype::f16>(from, want.ids), want.logits).relative <= parity::f16_tolerance);
+  CHECK(parity::distance(device_logits<tied, BF16, dtype::f16>(from, want.ids), want.logits).relative <=
+        parity::bf16_tolerance);
+  CHECK(parity::distance(device_logits<tied, BF16, dtype::f16, cuda::sm80>(from, want.ids), want.logits).relative <=
+        parity::bf16_tolerance);
+  CHECK(parity::distance(device_logits<tied, F16, dtype::f16>(from, want.ids), want.logits).relative <=
+        parity::f16_tolerance);
 }
 
 TEST_CASE("cuda: the dense families in f32 have the logits of transformers") {

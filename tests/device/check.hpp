@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// check.hpp: what the CPU and a device are both asked: logits of a prompt and greedy ids, of random weights of a true shape.
+// check.hpp: what the CPU and a device are both asked: logits of a prompt and greedy ids, of random weights of a true
+// shape.
 #pragma once
 
 #include <cke/models/qwen3.hpp>
@@ -24,9 +25,12 @@ struct answer {
 template <class Formats, class Isa> using machine = loaded<program<M, Formats>, default_kv<Formats>, Isa>;
 
 template <class Machine> std::shared_ptr<Machine> load(const random_model::tensors& t, u32 context) {
-  return std::make_shared<Machine>(t.index(), "random", naming::hf, names_of<M>(), model_options{.context = context, .chunk = 512, .logit_rows = 16});
+  return std::make_shared<Machine>(t.index(), "random", naming::hf, names_of<M>(),
+                                   model_options{.context = context, .chunk = 512, .logit_rows = 16});
 }
-inline u32 best(std::span<const float> logits) { return static_cast<u32>(std::ranges::max_element(logits) - logits.begin()); }
+inline u32 best(std::span<const float> logits) {
+  return static_cast<u32>(std::ranges::max_element(logits) - logits.begin());
+}
 inline constexpr auto yes = [](u32) { return true; };
 
 template <class Machine> answer ask(const std::shared_ptr<Machine>& model, std::span<const u32> prompt, u32 count) {
@@ -53,7 +57,7 @@ double check_machine(report& r);  // says what the device is; returns its peak
 void check_q8_0(report& r, const random_model::tensors& t, const answer& cpu, std::span<const u32> prompt, double peak);
 void check_bf16(report& r, const random_model::tensors& t, const answer& cpu, std::span<const u32> prompt, double peak);
 void check_jitter(report& r, const random_model::tensors& t, std::span<const u32> prompt);
-bool toy_holds();                 // toy models through all kinds of launches: what sanitizers watch
+bool toy_holds();  // toy models through all kinds of launches: what sanitizers watch
 void check_sanitizers(report& r, const std::string& program);
 void check_peer(report& r);
 

@@ -23,7 +23,8 @@ double read_peak(report& r, cuda::gpu& device, u32 processors) {
   std::byte* const memory = device.allocate(bytes);
   cuda::check(cudaMemset(memory, 0, bytes), "zeros");
   const auto* const from = reinterpret_cast<const dev::quad*>(memory);
-  const double t = median_seconds(10, [&] { read_all<<<processors * 8, 512>>>(from, bytes / 16, reinterpret_cast<u32*>(memory)); });
+  const double t =
+      median_seconds(10, [&] { read_all<<<processors * 8, 512>>>(from, bytes / 16, reinterpret_cast<u32*>(memory)); });
   device.free(memory);
   const double peak = static_cast<double>(bytes) / t * 1e-9;
   r.number("read_peak_gb_per_s", peak, "GB/s");
@@ -61,7 +62,10 @@ template <bool InGroup> struct waits {
 template <class Waits> void exchange_cost(report& r, cuda::gpu& device, const std::string& name, cuda::residents live) {
   constexpr u32 exchanges = 10'000;
   std::byte* const words = device.allocate(8);
-  cuda::megakernel_call call{.tokens = exchanges, .blocks = live.blocks, .group = live.cluster > 1 ? live.cluster : live.blocks, .patience = cuda::patience};
+  cuda::megakernel_call call{.tokens = exchanges,
+                             .blocks = live.blocks,
+                             .group = live.cluster > 1 ? live.cluster : live.blocks,
+                             .patience = cuda::patience};
   call.arrived = reinterpret_cast<u32*>(words), call.end = call.arrived + 1;
   const double t = median_seconds(10, [&] {
     cuda::check(cudaMemset(words, 0, 8), "zeros");
@@ -77,7 +81,9 @@ template <class Waits> void exchange_cost(report& r, cuda::gpu& device, const st
 struct rows {
   using call = cuda::megakernel_call;
   static constexpr u32 shared_bytes = 16, words = 4 * cuda::block_threads;
-  CKE_DEVICE static bool came(const dev::two_packets& both, u32 n) { return both.first.epoch >= n && both.second.epoch >= n; }
+  CKE_DEVICE static bool came(const dev::two_packets& both, u32 n) {
+    return both.first.epoch >= n && both.second.epoch >= n;
+  }
   template <class> struct on {
     CKE_DEVICE static void run(const call& c) {
       for (u32 n = 1; n <= c.tokens; ++n) {
@@ -123,7 +129,9 @@ double check_machine(report& r) {
   cuda::gpu device;
   cudaDeviceProp is{};
   cuda::check(cudaGetDeviceProperties(&is, 0), "the device");
-  r.text("device", std::string(is.name) + ", sm_" + std::to_string(is.major) + std::to_string(is.minor) + ", " + std::to_string(is.multiProcessorCount) + " multiprocessors");
+  r.text("device",
+         std::string(is.name) + ", sm_" + std::to_string(is.major) + std::to_string(is.minor) + ", " +
+             std::to_string(is.multiProcessorCount) + " multiprocessors");
   const double peak = read_peak(r, device, static_cast<u32>(is.multiProcessorCount));
   launch_costs(r, device);
   exchange_costs(r, device), row_cost(r, device);

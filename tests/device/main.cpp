@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// main.cpp: ./dev device-check: what a GPU is claimed to do, done on one. A table to stderr, JSON to stdout. With --toy the
-// toy models alone, for who watches them.
+// main.cpp: ./dev device-check: what a GPU is claimed to do, done on one. A table to stderr, JSON to stdout. With --toy
+// the toy models alone, for who watches them.
 #include <filesystem>
 #include <string_view>
 

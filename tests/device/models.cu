@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// models.cu: a model's answers against the CPU's and against its own, and its speed: alone, ahead, beside others, and of prompts.
+// models.cu: a model's answers against the CPU's and against its own, and its speed: alone, ahead, beside others, and
+// of prompts.
 #include <cke/cuda/executor.cuh>
 
 #include "check.hpp"
@@ -31,14 +32,19 @@ template <class Formats> class format_check {
   using sequence = cke::runtime::sequence<machine>;
 
   format_check(report& r, std::string name, const random_model::tensors& t, double peak)
-      : r_(r), name_(std::move(name)), peak_(peak), model_(load<machine>(t, 4608)), text_(random_model::ids(4096, machine::program::vocab, 3)) {}
+      : r_(r),
+        name_(std::move(name)),
+        peak_(peak),
+        model_(load<machine>(t, 4608)),
+        text_(random_model::ids(4096, machine::program::vocab, 3)) {}
 
   void answers(const answer& cpu, std::span<const u32> prompt) {
     const answer gpu = ask(model_, prompt, static_cast<u32>(cpu.greedy.size()));
     const difference d(gpu.logits, cpu.logits);
     r_.number(name_ + "_logits_not_the_cpus_bits", static_cast<double>(d.bits), "numbers");
     r_.number(name_ + "_logits_largest_difference", d.most, "");
-    r_.check(name_ + "_logits", std::is_same_v<Formats, Q8_0> && cpu_has_the_order() ? d.bits == 0 : d.relative <= 1e-2);
+    r_.check(name_ + "_logits",
+             std::is_same_v<Formats, Q8_0> && cpu_has_the_order() ? d.bits == 0 : d.relative <= 1e-2);
     r_.check(name_ + "_greedy_ids", gpu.greedy == cpu.greedy);
     bool again = true;
     for (u32 i = 0; i < 20; ++i) again = again && ask(model_, prompt, 0).logits == gpu.logits;
@@ -50,7 +56,8 @@ template <class Formats> class format_check {
       sequence s(model_);
       for (u32 first = 0; first + n <= prompt.size(); first += n) {
         s.feed(prompt.subspan(first, n));
-        passes = passes && std::ranges::equal(s.logits(), std::span(gpu.logits).subspan((first + n - 1) * vocab, vocab));
+        passes =
+            passes && std::ranges::equal(s.logits(), std::span(gpu.logits).subspan((first + n - 1) * vocab, vocab));
       }
     }
     r_.check(name_ + "_same_bits_in_passes_of_any_length", passes);
@@ -88,8 +95,10 @@ template <class Formats> class format_check {
   void flat(const random_model::tensors& t) {
     using kernel = cuda::megakernel<typename machine::program, default_kv<Formats>>;
     const cuda::gpu device;
-    const cuda::residents live = device.room_for<kernel>(kernel::shared_bytes(kernel::slots_of(device.block_memory())), kernel::plan::heads);
-    r_.number(name_ + "_ahead_blocks", live.blocks, ""), r_.number(name_ + "_ahead_blocks_of_a_cluster", live.cluster, "");
+    const cuda::residents live =
+        device.room_for<kernel>(kernel::shared_bytes(kernel::slots_of(device.block_memory())), kernel::plan::heads);
+    r_.number(name_ + "_ahead_blocks", live.blocks, ""),
+        r_.number(name_ + "_ahead_blocks_of_a_cluster", live.cluster, "");
     if (live.cluster == 1) return r_.absent(name_ + "_ahead_flat", "the device has no room for clusters");
     const auto model = load<machine>(t, 4608);
     sequence s(model), clustered(model_);
@@ -111,7 +120,8 @@ template <class Formats> class format_check {
     std::vector<sequence> many(8, sequence(model_));
     for (u32 n = 1; n <= 8; ++n) {
       const double t = median_seconds(32, [&] {
-        sequence::feed_together(n, [&](u32 i) { return typename sequence::feeding{&many[i], std::span(text_).subspan(i, 1)}; });
+        sequence::feed_together(
+            n, [&](u32 i) { return typename sequence::feeding{&many[i], std::span(text_).subspan(i, 1)}; });
       });
       r_.number(name_ + "_tokens_per_s_of_" + std::to_string(n), n / t, "tokens/s");
     }
@@ -134,7 +144,8 @@ template <class Formats> class format_check {
   std::vector<u32> text_;
 };
 
-template <class Formats> void check_format(report& r, const char* name, const random_model::tensors& t, const answer& cpu, std::span<const u32> prompt, double peak) {
+template <class Formats> void check_format(report& r, const char* name, const random_model::tensors& t,
+                                           const answer& cpu, std::span<const u32> prompt, double peak) {
   format_check<Formats> of(r, name, t, peak);
   of.answers(cpu, prompt), of.ahead_of_steps(prompt);
   of.speed_of_one(), of.flat(t), of.speed_of_prompts(), of.speed_of_some();
@@ -142,10 +153,12 @@ template <class Formats> void check_format(report& r, const char* name, const ra
 
 }  // namespace
 
-void check_q8_0(report& r, const random_model::tensors& t, const answer& cpu, std::span<const u32> prompt, double peak) {
+void check_q8_0(report& r, const random_model::tensors& t, const answer& cpu, std::span<const u32> prompt,
+                double peak) {
   check_format<Q8_0>(r, "q8_0", t, cpu, prompt, peak);
 }
-void check_bf16(report& r, const random_model::tensors& t, const answer& cpu, std::span<const u32> prompt, double peak) {
+void check_bf16(report& r, const random_model::tensors& t, const answer& cpu, std::span<const u32> prompt,
+                double peak) {
   check_format<BF16>(r, "bf16", t, cpu, prompt, peak);
 }
 

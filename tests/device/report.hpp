@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// report.hpp: rows of a table, to stderr, and of a JSON object; and parts that must end in time, whatever a device does.
+// report.hpp: rows of a table, to stderr, and of a JSON object; and parts that must end in time, whatever a device
+// does.
 #pragma once
 
 #include <chrono>
@@ -36,7 +37,8 @@ class report {
     put(name, '"' + value + '"');
   }
 
-  // Whether f() ran to its end; what it throws is a row. After so many seconds the table ends where it is, and the process with it.
+  // Whether f() ran to its end; what it throws is a row. After so many seconds the table ends where it is, and the
+  // process with it.
   template <class F> bool part(const std::string& name, unsigned seconds, F&& f) {
     bool done = false, ran = true;
     std::mutex of_done;
@@ -80,7 +82,9 @@ class report {
     put(name, holds ? "true" : "false");
     good_ = good_ && holds;
   }
-  void put(const std::string& name, const std::string& value) { json_ += (json_.empty() ? "\"" : ", \"") + name + "\": " + value; }
+  void put(const std::string& name, const std::string& value) {
+    json_ += (json_.empty() ? "\"" : ", \"") + name + "\": " + value;
+  }
 
   std::mutex lock_;
   std::string json_;

@@ -15,7 +15,9 @@ void check_sanitizers(report& r, const std::string& program) {
       r.absent(row, "no compute-sanitizer on this machine");
       continue;
     }
-    const outcome o = run_for(limits::sanitizer, quoted(sanitizer) + " --tool " + tool + " --error-exitcode " + std::to_string(found) + ' ' + quoted(program) + " --toy 1>&2");
+    const outcome o = run_for(limits::sanitizer,
+                              quoted(sanitizer) + " --tool " + tool + " --error-exitcode " + std::to_string(found) +
+                                  ' ' + quoted(program) + " --toy 1>&2");
     if (o.late()) r.absent(row, "not done after " + std::to_string(limits::sanitizer) + " s");
     else r.check(row, o.code == 0);
   }

@@ -10,31 +10,39 @@ namespace device_check {
 
 namespace {
 
-inline constexpr attention_options of_three{.dim = 96, .heads = 3, .kv_heads = 3, .head_dim = 32, .rope = {.dims = 32, .theta = 1e4}};
+inline constexpr attention_options of_three{
+    .dim = 96, .heads = 3, .kv_heads = 3, .head_dim = 32, .rope = {.dims = 32, .theta = 1e4}};
 inline constexpr moe_options gated{.dim = 96, .hidden = 64, .route = {.experts = 7, .active = 3, .renormalise = true}};
-inline constexpr moe_options ungated{.dim = 96, .hidden = 64, .route = {.experts = 5, .active = 2, .renormalise = true}, .act = activation::relu2, .ungated = true, .shared = 96};
+inline constexpr moe_options ungated{.dim = 96,
+                                     .hidden = 64,
+                                     .route = {.experts = 5, .active = 2, .renormalise = true},
+                                     .act = activation::relu2,
+                                     .ungated = true,
+                                     .shared = 96};
 // (Written out: nvcc's front end loses such constants in templates of layers.)
-struct with_experts : network<
-    embedding<131, 96>,
-    stack<2, block<residual<rms_norm<96, 1e-6>, attention<of_three>>, residual<rms_norm<96, 1e-6>, moe<gated>>>,
-             block<residual<rms_norm<96, 1e-6>, attention<of_three>>, residual<rms_norm<96, 1e-6>, moe<ungated>>>>,
-    rms_norm<96, 1e-6>,
-    head<96, 131, true>> {
+struct with_experts
+    : network<
+          embedding<131, 96>,
+          stack<2, block<residual<rms_norm<96, 1e-6>, attention<of_three>>, residual<rms_norm<96, 1e-6>, moe<gated>>>,
+                block<residual<rms_norm<96, 1e-6>, attention<of_three>>, residual<rms_norm<96, 1e-6>, moe<ungated>>>>,
+          rms_norm<96, 1e-6>, head<96, 131, true>> {
   static constexpr auto names = expert_names;
 };
 
 // So many kv heads that clusters have one each.
-inline constexpr attention_options of_many{.dim = 96, .heads = 32, .kv_heads = 16, .head_dim = 32, .rope = {.dims = 32, .theta = 1e4}, .qk_norm = {1e-6}};
-struct with_heads : network<
-    embedding<131, 96>,
-    stack<2, block<residual<rms_norm<96, 1e-6>, attention<of_many>>, residual<rms_norm<96, 1e-6>, gated_mlp<96, 160, activation::silu>>>>,
-    rms_norm<96, 1e-6>,
-    head<96, 131, true>> {};
+inline constexpr attention_options of_many{
+    .dim = 96, .heads = 32, .kv_heads = 16, .head_dim = 32, .rope = {.dims = 32, .theta = 1e4}, .qk_norm = {1e-6}};
+struct with_heads : network<embedding<131, 96>,
+                            stack<2,
+                                  block<residual<rms_norm<96, 1e-6>, attention<of_many>>,
+                                        residual<rms_norm<96, 1e-6>, gated_mlp<96, 160, activation::silu>>>>,
+                            rms_norm<96, 1e-6>, head<96, 131, true>> {};
 
 template <class M, class Formats> auto toy() {
   static const auto t = random_model::tensors::of<program<M, Formats>>();
   using machine = loaded<program<M, Formats>, default_kv<Formats>, cuda::isa<cuda::gpu>>;
-  return std::make_shared<machine>(t.index(), "random", naming::hf, names_of<M>(), model_options{.context = 192, .chunk = 96, .logit_rows = 4});
+  return std::make_shared<machine>(t.index(), "random", naming::hf, names_of<M>(),
+                                   model_options{.context = 192, .chunk = 96, .logit_rows = 4});
 }
 // A prompt in wide tiles, in narrow ones and id by id leaves the same logits.
 template <class Machine> bool prompts_hold(const std::shared_ptr<Machine>& model) {
@@ -66,8 +74,9 @@ template <class Machine> bool ahead_holds(const std::shared_ptr<Machine>& model)
 bool toy_holds() {
   const auto codes = toy<random_model::wide, Q8_0>();
   const auto plain = toy<random_model::wide, BF16>();
-  return prompts_hold(codes) && ahead_holds(codes) && prompts_hold(plain) && ahead_holds(plain) && prompts_hold(toy<with_experts, Q8_0>()) &&
-         prompts_hold(toy<with_experts, BF16>()) && ahead_holds(toy<with_experts, Q8_0>()) && ahead_holds(toy<with_heads, Q8_0>());
+  return prompts_hold(codes) && ahead_holds(codes) && prompts_hold(plain) && ahead_holds(plain) &&
+      prompts_hold(toy<with_experts, Q8_0>()) && prompts_hold(toy<with_experts, BF16>()) &&
+      ahead_holds(toy<with_experts, Q8_0>()) && ahead_holds(toy<with_heads, Q8_0>());
 }
 
 }  // namespace device_check

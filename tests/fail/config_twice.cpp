@@ -7,8 +7,16 @@ using namespace cke::io;
 using namespace cke::runtime;
 using namespace cke::text;
 struct twice : family<"qwen3"> {
-  static constexpr config_key<config> keys[] = {
-      key::vocab, key::dim, key::hidden, key::layers, key::heads, key::kv_heads, key::head_dim, key::eps, key::tied, key::rope,
-      bind<&config::heads>("num_key_value_heads").range(1, 4096)};
+  static constexpr config_key<config> keys[] = {key::vocab,
+                                                key::dim,
+                                                key::hidden,
+                                                key::layers,
+                                                key::heads,
+                                                key::kv_heads,
+                                                key::head_dim,
+                                                key::eps,
+                                                key::tied,
+                                                key::rope,
+                                                bind<&config::heads>("num_key_value_heads").range(1, 4096)};
 };
 constexpr bool b = read_config<twice>(json{"{}"}, naming::hf, nullptr).bad.what == trouble::none;

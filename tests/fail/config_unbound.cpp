@@ -7,7 +7,7 @@ using namespace cke::io;
 using namespace cke::runtime;
 using namespace cke::text;
 struct unbound : family<"qwen3"> {
-  static constexpr config_key<config> keys[] = {
-      key::vocab, key::dim, key::hidden, key::layers, key::heads, key::kv_heads, key::head_dim, key::eps, key::tied, key::rope};
+  static constexpr config_key<config> keys[] = {key::vocab,    key::dim,      key::hidden, key::layers, key::heads,
+                                                key::kv_heads, key::head_dim, key::eps,    key::tied,   key::rope};
 };
 constexpr bool b = read_config<unbound>(json{"{}"}, naming::hf, nullptr).bad.what == trouble::none;

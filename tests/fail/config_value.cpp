@@ -1,5 +1,7 @@
 // expect: cke: config: config.json does not describe a model of this family
-// expect: config_is_good<.*trouble::out_of_range.*num_hidden_layers.*"2000".*1\.0+e.*1\.0240*e|config_is_good<.*trouble::out_of_range.*num_hidden_layers.*50, 48, 48, 48
+// expect:
+// config_is_good<.*trouble::out_of_range.*num_hidden_layers.*"2000".*1\.0+e.*1\.0240*e|config_is_good<.*trouble::out_of_range.*num_hidden_layers.*50,
+// 48, 48, 48
 #include <cke/from_config.hpp>
 #include <cke/models/qwen3.hpp>
 using namespace cke;

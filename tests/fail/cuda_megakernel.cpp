@@ -8,6 +8,7 @@ using namespace cke::cuda;
 using namespace cke::graph;
 using namespace cke::kernels;
 using namespace cke::runtime;
-using wide = qwen3<qwen3_config{.vocab = 64, .dim = 64, .hidden = 64, .layers = 1, .heads = 64, .kv_heads = 1, .head_dim = 512}>;
+using wide =
+    qwen3<qwen3_config{.vocab = 64, .dim = 64, .hidden = 64, .layers = 1, .heads = 64, .kv_heads = 1, .head_dim = 512}>;
 using tokens = cuda::megakernel<program<wide, F32>, dtype::f32>;
 auto* const run = &tokens::on<cuda::sm75>::run;

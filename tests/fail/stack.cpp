@@ -2,5 +2,6 @@
 #include <cke/graph/program.hpp>
 using namespace cke;
 using namespace cke::graph;
-using wrong = network<embedding<512, 64>, block<residual<rms_norm<64, 1e-5>, gated_mlp<64, 172, activation::silu>>>, head<64, 512, true>>;
+using wrong = network<embedding<512, 64>, block<residual<rms_norm<64, 1e-5>, gated_mlp<64, 172, activation::silu>>>,
+                      head<64, 512, true>>;
 constexpr u32 n = program<wrong, F32>::layers;

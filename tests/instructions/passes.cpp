@@ -15,7 +15,13 @@ using namespace cke::kernels;
 using namespace cke::runtime;
 using namespace cke::text;
 
-using small = qwen3<{.vocab = 512, .dim = 128, .hidden = 384, .layers = 2, .heads = 4, .kv_heads = 2, .head_dim = 32,
+using small = qwen3<{.vocab = 512,
+                     .dim = 128,
+                     .hidden = 384,
+                     .layers = 2,
+                     .heads = 4,
+                     .kv_heads = 2,
+                     .head_dim = 32,
                      .rope = {.theta = 1e4, .max_position = 512}}>;
 
 constexpr u32 before = 160, prompt = 96, tokens = 8;

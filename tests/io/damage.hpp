@@ -16,9 +16,7 @@
 
 namespace damage {
 
-inline std::string fixture(const std::string& name) {
-  return std::string(CKE_TEST_DATA "/io/") + name;
-}
+inline std::string fixture(const std::string& name) { return std::string(CKE_TEST_DATA "/io/") + name; }
 
 inline std::string content(const std::string& path) {
   std::ifstream in(path, std::ios::binary);

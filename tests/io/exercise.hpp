@@ -36,11 +36,8 @@ inline u64 all(const cke::io::tensor_index& index) {
 
 template <class T> u64 as(const cke::io::gguf& file, const cke::io::gguf_value& v) {
   try {
-    return v.type == cke::io::gguf_type::array ? file.array<T>(v.key).size()
-                                           : file.get<T>(v.key) != T{};
-  } catch (const cke::Error&) {
-    return 0;
-  }
+    return v.type == cke::io::gguf_type::array ? file.array<T>(v.key).size() : file.get<T>(v.key) != T{};
+  } catch (const cke::Error&) { return 0; }
 }
 
 inline u64 all(const cke::io::gguf& file) {
@@ -48,20 +45,11 @@ inline u64 all(const cke::io::gguf& file) {
   for (const auto& v : file.values()) {
     sum += cke::io::describe(v).size() + (file.find(v.key) == &v);
     switch (v.item) {
-      case cke::io::gguf_type::string:
-        sum += as<std::string_view>(file, v);
-        break;
-      case cke::io::gguf_type::boolean:
-        sum += as<bool>(file, v);
-        break;
-      case cke::io::gguf_type::float32:
-        sum += as<float>(file, v);
-        break;
-      case cke::io::gguf_type::float64:
-        sum += as<double>(file, v);
-        break;
-      default:
-        sum += as<cke::i32>(file, v) + as<u64>(file, v);
+      case cke::io::gguf_type::string: sum += as<std::string_view>(file, v); break;
+      case cke::io::gguf_type::boolean: sum += as<bool>(file, v); break;
+      case cke::io::gguf_type::float32: sum += as<float>(file, v); break;
+      case cke::io::gguf_type::float64: sum += as<double>(file, v); break;
+      default: sum += as<cke::i32>(file, v) + as<u64>(file, v);
     }
   }
   return sum;

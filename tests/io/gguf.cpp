@@ -4,12 +4,12 @@
 #include "damage.hpp"
 
 using cke::dtype;
-using cke::io::gguf;
 using cke::i32;
 using cke::i64;
 using cke::u32;
 using cke::u64;
 using cke::u8;
+using cke::io::gguf;
 using damage::error_of;
 using std::string_view;
 
@@ -27,9 +27,7 @@ struct writer {
     number(u64{s.size()}).out += s;
     return *this;
   }
-  template <class T> writer& value(string_view key, u32 type, T x) {
-    return text(key).number(type).number(x);
-  }
+  template <class T> writer& value(string_view key, u32 type, T x) { return text(key).number(type).number(x); }
   writer& tensor(string_view name, std::initializer_list<u64> dims, u32 type, u64 offset) {
     text(name).number(static_cast<u32>(dims.size()));
     for (const u64 d : dims) number(d);
@@ -81,8 +79,7 @@ TEST_CASE("gguf: every metadata type, as gguf-py writes it") {
   CHECK(g.get<bool>("t.yes"));
   CHECK_FALSE(g.get<bool>("t.no"));
   CHECK(g.get<string_view>("t.text") == string_view("na\u00efve \U0001F600\0end", 15));
-  CHECK(g.array<string_view>("t.words") ==
-        std::vector<string_view>{"", "a", "\u0120the", "<|im_end|>"});
+  CHECK(g.array<string_view>("t.words") == std::vector<string_view>{"", "a", "\u0120the", "<|im_end|>"});
   CHECK(g.array<i32>("t.ints") == std::vector<i32>{1, -2, 3});
   CHECK(g.array<float>("t.floats") == std::vector<float>{0.5f, -1.25f, 1e30f});
   CHECK(g.array<bool>("t.flags") == std::vector<bool>{true, false, true});
@@ -113,35 +110,24 @@ TEST_CASE("gguf: a value that is not what is asked for") {
   const auto path = damage::fixture("kinds.gguf");
   const gguf g = gguf::read(path);
   cke::errc code{};
-  CHECK(error_of([&] { g.get<u64>("t.absent"); }, &code) ==
-        path + ": key t.absent: expected u64, found no such key");
+  CHECK(error_of([&] { g.get<u64>("t.absent"); }, &code) == path + ": key t.absent: expected u64, found no such key");
   CHECK(code == cke::errc::config_mismatch);
   CHECK(error_of([&] { g.get<u64>("t.i8"); }) == path + ": key t.i8: expected u64, found i8 -100");
-  CHECK(error_of([&] { g.get<i32>("t.u32"); }) ==
-        path + ": key t.u32: expected i32, found u32 4000000000");
-  CHECK(error_of([&] { g.get<i64>("t.u64"); }) ==
-        path + ": key t.u64: expected i64, found u64 9223372036854775813");
+  CHECK(error_of([&] { g.get<i32>("t.u32"); }) == path + ": key t.u32: expected i32, found u32 4000000000");
+  CHECK(error_of([&] { g.get<i64>("t.u64"); }) == path + ": key t.u64: expected i64, found u64 9223372036854775813");
   CHECK(error_of([&] { g.get_or<u32>("t.u64", 1); }) != "");
-  CHECK(error_of([&] { g.get<float>("t.f64"); }) ==
-        path + ": key t.f64: expected f32, found f64 1e-300");
-  CHECK(error_of([&] { g.get<double>("t.u8"); }) ==
-        path + ": key t.u8: expected f64, found u8 200");
-  CHECK(error_of([&] { g.get<u32>("t.f32"); }) ==
-        path + ": key t.f32: expected u32, found f32 0.15625");
-  CHECK(error_of([&] { g.get<u32>("t.yes"); }) ==
-        path + ": key t.yes: expected u32, found bool true");
+  CHECK(error_of([&] { g.get<float>("t.f64"); }) == path + ": key t.f64: expected f32, found f64 1e-300");
+  CHECK(error_of([&] { g.get<double>("t.u8"); }) == path + ": key t.u8: expected f64, found u8 200");
+  CHECK(error_of([&] { g.get<u32>("t.f32"); }) == path + ": key t.f32: expected u32, found f32 0.15625");
+  CHECK(error_of([&] { g.get<u32>("t.yes"); }) == path + ": key t.yes: expected u32, found bool true");
   CHECK(error_of([&] { g.get<bool>("t.u8"); }) == path + ": key t.u8: expected bool, found u8 200");
-  CHECK(error_of([&] { g.get<string_view>("t.u8"); }) ==
-        path + ": key t.u8: expected string, found u8 200");
+  CHECK(error_of([&] { g.get<string_view>("t.u8"); }) == path + ": key t.u8: expected string, found u8 200");
   CHECK(error_of([&] { g.get<u32>("general.architecture"); }) ==
         path + ": key general.architecture: expected u32, found string \"qwen3\"");
-  CHECK(error_of([&] { g.get<i32>("t.ints"); }) ==
-        path + ": key t.ints: expected i32, found array of 3 i32");
+  CHECK(error_of([&] { g.get<i32>("t.ints"); }) == path + ": key t.ints: expected i32, found array of 3 i32");
 
-  CHECK(error_of([&] { g.array<i32>("t.i32"); }) ==
-        path + ": key t.i32: expected array of i32, found i32 -2000000000");
-  CHECK(error_of([&] { g.array<u32>("t.ints"); }) ==
-        path + ": key t.ints: expected array of u32, found i32 -2");
+  CHECK(error_of([&] { g.array<i32>("t.i32"); }) == path + ": key t.i32: expected array of i32, found i32 -2000000000");
+  CHECK(error_of([&] { g.array<u32>("t.ints"); }) == path + ": key t.ints: expected array of u32, found i32 -2");
   CHECK(error_of([&] { g.array<i32>("t.wide"); }) ==
         path + ": key t.wide: expected array of i32, found u64 1099511627776");
   CHECK(error_of([&] { g.array<i32>("t.nested"); }) ==
@@ -189,8 +175,7 @@ TEST_CASE("gguf: tensors, at the default alignment and another") {
       const auto* block = blocks.bytes.data() + i / 32 * 34;
       const float scale = cke::from_f16(cke::io::detail::load<cke::u16>(block));
       const float x = scale * static_cast<float>(cke::io::detail::load<cke::i8>(block + 2 + i % 32));
-      CHECK(std::abs(x - ramp(i)) <=
-            scale * 0.57f);  // half a step, and 127 times the scale's own rounding
+      CHECK(std::abs(x - ramp(i)) <= scale * 0.57f);  // half a step, and 127 times the scale's own rounding
     }
 
     const auto& super = *index.find("super");
@@ -230,19 +215,10 @@ TEST_CASE("gguf: what was moved or copied from one keeps the file mapped") {
 
 TEST_CASE("gguf: files that are right at the edge") {
   CHECK(error_in(header(1, 0).tensor("scalar", {}, 0, 0).data(4)) == "");
-  CHECK(
-      error_in(header(1, 1).value("general.alignment", 4, 1u).tensor("a", {1}, 0, 0).data(4, 1)) ==
-      "");
-  CHECK(error_in(header(1, 1)
-                     .value("general.alignment", 4, 1u << 20)
-                     .tensor("a", {1}, 0, 0)
-                     .data(4, 1 << 20)) == "");
-  CHECK(error_in(header(1, 1)
-                     .value("general.alignment", 10, u64{64})
-                     .tensor("a", {1}, 0, 64)
-                     .data(68, 64)) == "");
-  CHECK(error_in(header(2, 0).tensor("b", {8}, 0, 32).tensor("a", {8}, 0, 0).data(64)) ==
-        "");  // any order
+  CHECK(error_in(header(1, 1).value("general.alignment", 4, 1u).tensor("a", {1}, 0, 0).data(4, 1)) == "");
+  CHECK(error_in(header(1, 1).value("general.alignment", 4, 1u << 20).tensor("a", {1}, 0, 0).data(4, 1 << 20)) == "");
+  CHECK(error_in(header(1, 1).value("general.alignment", 10, u64{64}).tensor("a", {1}, 0, 64).data(68, 64)) == "");
+  CHECK(error_in(header(2, 0).tensor("b", {8}, 0, 32).tensor("a", {8}, 0, 0).data(64)) == "");  // any order
   CHECK(error_in(header(1, 0).tensor("iq1", {256}, 19, 0).data(0)) == "");
   CHECK(error_in(header(0, 1).value("split.count", 2, std::uint16_t{1})) == "");
   // four arrays, one in the other, around one byte
@@ -277,25 +253,20 @@ TEST_CASE("gguf: bad files") {
       {"CVE-2024-21836: array of u64 whose size wraps to 8",
        header(0, 1).text("k").number(9u).number(10u).number(wraps_by_8).data(64),
        "f: key k: expected at most 9 items in the bytes that are left, found 2305843009213693953"},
-      {"CVE-2024-23605: array of strings",
-       header(0, 1).text("k").number(9u).number(8u).number(u64{1} << 60).data(64),
+      {"CVE-2024-23605: array of strings", header(0, 1).text("k").number(9u).number(8u).number(u64{1} << 60).data(64),
        "f: key k: expected at most 9 items in the bytes that are left, found 1152921504606846976"},
-      {"an array item's length",
-       header(0, 1).text("k").number(9u).number(8u).number(u64{1}).number(huge),
+      {"an array item's length", header(0, 1).text("k").number(9u).number(8u).number(u64{1}).number(huge),
        "f: key k: expected 18446744073709551615 bytes at byte 57, found 0 bytes before the end of "
        "the file"},
-      {"array of arrays",
-       header(0, 1).text("k").number(9u).number(9u).number(u64{1} << 62).data(64),
+      {"array of arrays", header(0, 1).text("k").number(9u).number(9u).number(u64{1} << 62).data(64),
        "f: key k: expected at most 6 items in the bytes that are left, found 4611686018427387904"},
-      {"nested 100000 deep", deep,
-       "f: key k: expected arrays nested at most 4 deep, found a deeper one"},
+      {"nested 100000 deep", deep, "f: key k: expected arrays nested at most 4 deep, found a deeper one"},
       {"metadata type", header(0, 1).value("k", 13, u64{0}),
        "f: key k: expected a metadata type from 0 to 12, found 13"},
       {"array item type", header(0, 1).text("k").number(9u).number(0x80000008u).number(u64{0}),
        "f: key k: expected a metadata type from 0 to 12, found 2147483656"},
       {"bool", header(0, 1).value("k", 7, u8{2}), "f: key k: expected a bool of 0 or 1, found 2"},
-      {"bool in an array",
-       header(0, 1).text("k").number(9u).number(7u).number(u64{2}).number(u8{1}).number(u8{255}),
+      {"bool in an array", header(0, 1).text("k").number(9u).number(7u).number(u64{2}).number(u8{1}).number(u8{255}),
        "f: key k: expected a bool of 0 or 1, found 255"},
       {"one key twice", header(0, 3).value("k", 4, 1u).value("a", 4, 1u).value("k", 5, 2),
        "f: key k: expected one value, found two"},
@@ -312,8 +283,7 @@ TEST_CASE("gguf: bad files") {
       {"CVE-2026-33298: bytes that wrap", header(1, 0).tensor("t", {u64{1} << 62}, 0, 0).data(64),
        "f: tensor t: expected a size that fits in 64 bits, found 4611686018427387904 elements of "
        "f32"},
-      {"CVE-2026-33298: bytes of blocks",
-       header(1, 0).tensor("t", {u64{1} << 32, u64{1} << 31}, 8, 0).data(64),
+      {"CVE-2026-33298: bytes of blocks", header(1, 0).tensor("t", {u64{1} << 32, u64{1} << 31}, 8, 0).data(64),
        "f: tensor t: expected 9799832789158199296 bytes at offset 0, found 64 bytes of tensor "
        "data"},
       {"CVE-2025-53630, CVE-2026-27940: two sizes whose sum wraps",
@@ -324,8 +294,7 @@ TEST_CASE("gguf: bad files") {
        "f: tensor t: expected rows of a multiple of 32 elements for q8_0, found 48"},
       {"a scalar in blocks", header(1, 0).tensor("t", {}, 8, 0).data(64),
        "f: tensor t: expected rows of a multiple of 32 elements for q8_0, found 1"},
-      {"CVE-2026-7482: data that begins in the file and ends after it",
-       header(1, 0).tensor("t", {17}, 0, 0).data(64),
+      {"CVE-2026-7482: data that begins in the file and ends after it", header(1, 0).tensor("t", {17}, 0, 0).data(64),
        "f: tensor t: expected 68 bytes at offset 0, found 64 bytes of tensor data"},
       {"data after the file", header(1, 0).tensor("t", {1}, 0, 96).data(64),
        "f: tensor t: expected 4 bytes at offset 96, found 64 bytes of tensor data"},
@@ -366,20 +335,17 @@ TEST_CASE("gguf: files of another kind") {
   writer other;
   other.out = "GGML\3";
   CHECK(error_in(other) == "f: magic: expected GGUF, found GGML");
-  CHECK(error_in(writer{}) ==
-        "f: magic: expected 4 bytes at byte 0, found 0 bytes before the end of the file");
+  CHECK(error_in(writer{}) == "f: magic: expected 4 bytes at byte 0, found 0 bytes before the end of the file");
   const auto unsupported = [](const writer& w) { return error_in(w, cke::errc::unsupported); };
   CHECK(unsupported(header(0, 0, 1)) == "f: version: expected 2 or 3, little endian, found 1");
   CHECK(unsupported(header(0, 0, 4)) == "f: version: expected 2 or 3, little endian, found 4");
   CHECK(unsupported(header(0, 0, 0)) == "f: version: expected 2 or 3, little endian, found 0");
-  CHECK(unsupported(header(0, 0, 0x03000000)) ==
-        "f: version: expected 2 or 3, little endian, found a big-endian file");
+  CHECK(unsupported(header(0, 0, 0x03000000)) == "f: version: expected 2 or 3, little endian, found a big-endian file");
   CHECK(unsupported(header(0, 1).value("split.count", 2, std::uint16_t{3})) ==
         "f: key split.count: expected a file in one part, found 3 parts");
   CHECK(error_in(header(0, 1).value("general.alignment", 5, -32), cke::errc::config_mismatch) ==
         "f: key general.alignment: expected u64, found i32 -32");
-  CHECK(error_in(header(0, 1).text("general.alignment").number(8u).text("32"),
-                 cke::errc::config_mismatch) ==
+  CHECK(error_in(header(0, 1).text("general.alignment").number(8u).text("32"), cke::errc::config_mismatch) ==
         "f: key general.alignment: expected u64, found string \"32\"");
   // room for that many entries, but more of them than any model has
   CHECK(unsupported(header(cke::max_tensors + 1, 0).data(24 * (cke::max_tensors + 2))) ==
@@ -400,8 +366,12 @@ std::string part_of_model(std::uint16_t no, std::uint16_t count, i32 tensors, u6
   return w.out;
 }
 struct parts_on_disk : damage::scratch {
-  std::string name(int no, const char* of = "3") const { return dir() + "/m-0000" + std::to_string(no) + "-of-0000" + of + ".gguf"; }
-  void write(const std::string& file, const std::string& bytes) const { std::ofstream(file, std::ios::binary) << bytes; }
+  std::string name(int no, const char* of = "3") const {
+    return dir() + "/m-0000" + std::to_string(no) + "-of-0000" + of + ".gguf";
+  }
+  void write(const std::string& file, const std::string& bytes) const {
+    std::ofstream(file, std::ios::binary) << bytes;
+  }
   void write_all() const {  // the first without tensors
     write(name(1), part_of_model(0, 3, 5, 0, 0));
     write(name(2), part_of_model(1, 3, 5, 0, 3));
@@ -447,17 +417,21 @@ TEST_CASE("gguf: parts that are missing, damaged, twice there or of another mode
   }
   CHECK(replaced(3, part_of_model(2, 3, 5, 2, 2)) ==
         disk.name(2) + ": tensor t2: expected one tensor of this name, found another in " + disk.name(3));
-  CHECK(replaced(3, part_of_model(1, 3, 5, 3, 2)) == disk.name(3) + ": keys split.no and split.count: expected 2 of 3, found 1 of 3");
-  CHECK(replaced(2, part_of_model(1, 4, 5, 0, 3)) == disk.name(2) + ": keys split.no and split.count: expected 1 of 3, found 1 of 4");
+  CHECK(replaced(3, part_of_model(1, 3, 5, 3, 2)) ==
+        disk.name(3) + ": keys split.no and split.count: expected 2 of 3, found 1 of 3");
+  CHECK(replaced(2, part_of_model(1, 4, 5, 0, 3)) ==
+        disk.name(2) + ": keys split.no and split.count: expected 1 of 3, found 1 of 4");
   CHECK(replaced(2, header(0, 0).out) == disk.name(2) + ": key split.no: expected u64, found no such key");
   CHECK(replaced(3, part_of_model(2, 3, 5, 3, 1)) ==
         disk.name(1) + ": key split.tensors.count: expected 4 tensors, as in all parts, found 5");
   const std::string whole = part_of_model(2, 3, 5, 3, 2);
-  CHECK(replaced(3, whole.substr(0, whole.size() - 1)).starts_with(disk.name(3) + ": tensor t4: expected 32 bytes at offset 32"));
+  CHECK(replaced(3, whole.substr(0, whole.size() - 1))
+            .starts_with(disk.name(3) + ": tensor t4: expected 32 bytes at offset 32"));
   disk.write_all();
   const std::string other = disk.dir() + "/model.gguf";
   std::filesystem::copy_file(disk.name(2), other);
-  CHECK(error(other) == other + ": file name: expected one of 3 parts, that ends in -00002-of-00003.gguf, found another");
+  CHECK(error(other) ==
+        other + ": file name: expected one of 3 parts, that ends in -00002-of-00003.gguf, found another");
   std::filesystem::copy_file(disk.name(2), disk.name(1, "4"));
   CHECK(error(disk.name(1, "4")).find("-00002-of-00003.gguf, found another") != std::string::npos);
   disk.write(disk.name(4), part_of_model(3, 3, 5, 0, 3));
@@ -465,9 +439,7 @@ TEST_CASE("gguf: parts that are missing, damaged, twice there or of another mode
 }
 
 TEST_CASE("gguf: cut files are errors, flipped bits are errors or files") {
-  const auto parse_all = [](std::span<const std::byte> bytes) {
-    exercise::all(gguf::parse(bytes, "f"));
-  };
+  const auto parse_all = [](std::span<const std::byte> bytes) { exercise::all(gguf::parse(bytes, "f")); };
   for (const char* name : {"kinds.gguf", "aligned64.gguf", "vocab.gguf"}) {
     const std::string whole = damage::content(damage::fixture(name));
     // without tensors, the padding after the metadata may be missing

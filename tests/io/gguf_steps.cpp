@@ -33,7 +33,8 @@ class writer {
   }
   tokenizer read() const {
     const std::string bytes = to_.bytes();
-    return tokenizer(with_patterns(read_any_gguf_tokenizer(gguf::parse(std::as_bytes(std::span(bytes)), "f")), "f"), "f");
+    return tokenizer(with_patterns(read_any_gguf_tokenizer(gguf::parse(std::as_bytes(std::span(bytes)), "f")), "f"),
+                     "f");
   }
 
  private:
@@ -57,7 +58,9 @@ TEST_CASE("gguf steps: SentencePiece's unigram, ids and text") {
 TEST_CASE("gguf steps: WordPiece is BERT's, in the converter's spelling") {
   const std::vector<std::string> tokens{"[UNK]", "▁hello", "he", "llo", "▁he", "▁.", "[CLS]", "[SEP]", "▁好", "▁a"};
   writer w("bert");
-  w.tokens(tokens, {3, 1, 1, 1, 1, 1, 3, 3, 1, 1}).add("tokenizer.ggml.cls_token_id", u32{6}).add("tokenizer.ggml.seperator_token_id", u32{7});
+  w.tokens(tokens, {3, 1, 1, 1, 1, 1, 3, 3, 1, 1})
+      .add("tokenizer.ggml.cls_token_id", u32{6})
+      .add("tokenizer.ggml.seperator_token_id", u32{7});
   w.add("tokenizer.ggml.unknown_token_id", u32{0});
   const tokenizer t = w.read();
   CHECK(t.encode("Hello  hellollo.\theLLOÉ") == ids{1, 1, 3, 5, 0});
@@ -97,9 +100,11 @@ TEST_CASE("gguf steps: unigram") {
   CHECK(unigram(scores).add("tokenizer.ggml.add_space_prefix", false).read().encode("a") == ids{2});
   CHECK(unigram(scores).add("tokenizer.ggml.add_eos_token", false).read().encode("a", {.add_special = true}) == ids{5});
   CHECK(fixtures::error_of([&] { unigram({0}).read(); }) == "f: tokenizer.ggml.scores: expected 7, found 1");
-  CHECK(fixtures::error_of([&] { unigram({0, 0, 0, 0, 0, 0, INFINITY}).read(); }) == "f: tokenizer.ggml.scores: expected finite numbers, found inf");
-  CHECK(fixtures::error_of([&] { unigram(scores).add("tokenizer.ggml.precompiled_charsmap", u32{1}).read(); }).starts_with(
-      "f: tokenizer.ggml.precompiled_charsmap: expected array of u8"));
+  CHECK(fixtures::error_of([&] { unigram({0, 0, 0, 0, 0, 0, INFINITY}).read(); }) ==
+        "f: tokenizer.ggml.scores: expected finite numbers, found inf");
+  CHECK(fixtures::error_of([&] {
+          unigram(scores).add("tokenizer.ggml.precompiled_charsmap", u32{1}).read();
+        }).starts_with("f: tokenizer.ggml.precompiled_charsmap: expected array of u8"));
 }
 
 TEST_CASE("gguf steps: words of characters; and other models as ever") {

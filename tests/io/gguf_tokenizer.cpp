@@ -16,18 +16,14 @@ using namespace cke::text;
 
 namespace {
 
-vocabulary read(const std::string& name) {
-  return read_gguf_tokenizer(gguf::read(fixtures::path(name)));
-}
+vocabulary read(const std::string& name) { return read_gguf_tokenizer(gguf::read(fixtures::path(name))); }
 
 // A GGUF file made in memory: version 3, no tensors.
 class writer {
  public:
   writer& text(std::string_view key, std::string_view value) { return entry(key, 8).string(value); }
   writer& number(std::string_view key, u32 value) { return entry(key, 4).put(value); }
-  writer& flag(std::string_view key, bool value) {
-    return entry(key, 7).put(static_cast<u8>(value));
-  }
+  writer& flag(std::string_view key, bool value) { return entry(key, 7).put(static_cast<u8>(value)); }
   writer& texts(std::string_view key, const std::vector<std::string>& values) {
     entry(key, 9).put(u32{8}).put(u64{values.size()});
     for (const auto& v : values) string(v);
@@ -94,7 +90,8 @@ TEST_CASE("gguf tokenizer: the ids of Hugging Face tokenizers and of sentencepie
       const bool same = t.encode(text, options) == ids;
       CHECK(same);
       // sentencepiece takes "▁" for a space; form C changes the text.
-      const bool again = name == "llama3" || ((name == "spm" || (name == "gemma" && !options.parse_special)) && text.find("▁") == text.npos);
+      const bool again = name == "llama3" ||
+          ((name == "spm" || (name == "gemma" && !options.parse_special)) && text.find("▁") == text.npos);
       if (again && !options.add_special) CHECK(t.decode(ids) == text);
     }
   }
@@ -123,22 +120,15 @@ TEST_CASE("gguf tokenizer: defaults and switches") {
   CHECK(bpe({"a"}, {}).read().add_bos == false);
   CHECK(bpe({"a"}, {}).number(bos, 0).read().add_bos == false);
   CHECK(bpe({"a"}, {}, "llama-bpe").number(bos, 0).read().add_bos);
-  CHECK_FALSE(bpe({"a"}, {}, "llama-bpe")
-                  .number(bos, 0)
-                  .flag("tokenizer.ggml.add_bos_token", false)
-                  .read()
-                  .add_bos);
+  CHECK_FALSE(bpe({"a"}, {}, "llama-bpe").number(bos, 0).flag("tokenizer.ggml.add_bos_token", false).read().add_bos);
   CHECK(bpe({"a"}, {}).number(eos, 0).flag("tokenizer.ggml.add_eos_token", true).read().add_eos);
-  CHECK(bpe({"a"}, {}).flag("tokenizer.ggml.add_space_prefix", true).read().prefix ==
-        space_prefix::if_missing);
+  CHECK(bpe({"a"}, {}).flag("tokenizer.ggml.add_space_prefix", true).read().prefix == space_prefix::if_missing);
   CHECK(spm({"a"}, {0}).read().prefix == space_prefix::always);
-  CHECK(spm({"a"}, {0}).flag("tokenizer.ggml.add_space_prefix", false).read().prefix ==
-        space_prefix::never);
+  CHECK(spm({"a"}, {0}).flag("tokenizer.ggml.add_space_prefix", false).read().prefix == space_prefix::never);
   CHECK(spm({"a"}, {0}).number(bos, 0).read().add_bos);
   CHECK(spm({"a"}, {0}).number("tokenizer.ggml.padding_token_id", 0).read().pad == 0);
-  const vocabulary typed = bpe({"a", "<c>", "<u>", "Ġ Ġ"}, {})
-                               .numbers<i32>("tokenizer.ggml.token_type", 5, {1, 3, 4, 1})
-                               .read();
+  const vocabulary typed =
+      bpe({"a", "<c>", "<u>", "Ġ Ġ"}, {}).numbers<i32>("tokenizer.ggml.token_type", 5, {1, 3, 4, 1}).read();
   CHECK(typed.added == plain_list<added_token>{{1, true}, {2, false}});
   CHECK(typed.types[3] == token_type::unused);
 }
@@ -150,8 +140,7 @@ TEST_CASE("gguf tokenizer: what is wrong is named") {
   CHECK(error(writer()).find("tokenizer.ggml.model") != std::string::npos);
   CHECK(error(bpe({"a"}, {}, "new")) ==
         "f: tokenizer.ggml.pre: expected a name of llama.cpp's, such as gpt-2, llama-bpe or qwen2, found new");
-  const std::string merges =
-      "f: tokenizer.ggml.merges: expected two tokens whose joined text is a token, found ";
+  const std::string merges = "f: tokenizer.ggml.merges: expected two tokens whose joined text is a token, found ";
   for (const char* bad : {"b a", "ab", "a c", " ", "a ", " a b"})
     CHECK(error(bpe({"a", "b", "ab"}, {bad})) == merges + bad);
   CHECK(error(bpe({"a"}, {}).number("tokenizer.ggml.bos_token_id", 1)) ==

@@ -12,17 +12,17 @@ using cke::io::gguf_type;
 
 // convert<To> of a number that is stored as it is here.
 template <class To, class From> std::optional<To> convert(From x) {
-  constexpr gguf_type type = std::is_same_v<From, cke::u8>        ? gguf_type::uint8
-                           : std::is_same_v<From, cke::i8>      ? gguf_type::int8
-                           : std::is_same_v<From, cke::u16>     ? gguf_type::uint16
-                           : std::is_same_v<From, std::int16_t> ? gguf_type::int16
-                           : std::is_same_v<From, cke::u32>     ? gguf_type::uint32
-                           : std::is_same_v<From, cke::i32>     ? gguf_type::int32
-                           : std::is_same_v<From, cke::u64>     ? gguf_type::uint64
-                           : std::is_same_v<From, cke::i64>     ? gguf_type::int64
-                           : std::is_same_v<From, float>        ? gguf_type::float32
-                           : std::is_same_v<From, double>       ? gguf_type::float64
-                           : gguf_type::boolean;
+  constexpr gguf_type type = std::is_same_v<From, cke::u8> ? gguf_type::uint8
+      : std::is_same_v<From, cke::i8>                      ? gguf_type::int8
+      : std::is_same_v<From, cke::u16>                     ? gguf_type::uint16
+      : std::is_same_v<From, std::int16_t>                 ? gguf_type::int16
+      : std::is_same_v<From, cke::u32>                     ? gguf_type::uint32
+      : std::is_same_v<From, cke::i32>                     ? gguf_type::int32
+      : std::is_same_v<From, cke::u64>                     ? gguf_type::uint64
+      : std::is_same_v<From, cke::i64>                     ? gguf_type::int64
+      : std::is_same_v<From, float>                        ? gguf_type::float32
+      : std::is_same_v<From, double>                       ? gguf_type::float64
+                                                           : gguf_type::boolean;
   To out{};
   const bool good = cke::io::detail::convert(type, std::as_bytes(std::span(&x, 1)), out);
   return good ? std::optional(out) : std::nullopt;
@@ -41,8 +41,7 @@ TEST_CASE("gguf_value: integers convert when they are in range") {
   CHECK_FALSE(convert<cke::u64>(cke::i64{-1}).has_value());
   CHECK(convert<cke::i32>(cke::u32{0x7fffffff}) == 0x7fffffff);
   CHECK_FALSE(convert<cke::i32>(cke::u32{0x80000000}).has_value());
-  CHECK(convert<cke::i32>(std::numeric_limits<cke::i64>::min() >> 32) ==
-        std::numeric_limits<cke::i32>::min());
+  CHECK(convert<cke::i32>(std::numeric_limits<cke::i64>::min() >> 32) == std::numeric_limits<cke::i32>::min());
   CHECK_FALSE(convert<cke::i64>(~cke::u64{0}).has_value());
   CHECK(convert<cke::u64>(~cke::u64{0}) == ~cke::u64{0});
   CHECK(convert<cke::i32>(std::int16_t{-300}) == -300);
@@ -65,8 +64,7 @@ TEST_CASE("gguf_value: descriptions are short and exact") {
   };
   CHECK(of(cke::io::gguf_type::float32, 1e-6f) == "f32 1e-06");
   CHECK(of(cke::io::gguf_type::float64, std::numeric_limits<double>::infinity()) == "f64 inf");
-  CHECK(of(cke::io::gguf_type::int64, std::numeric_limits<cke::i64>::min()) ==
-        "i64 -9223372036854775808");
+  CHECK(of(cke::io::gguf_type::int64, std::numeric_limits<cke::i64>::min()) == "i64 -9223372036854775808");
   CHECK(of(cke::io::gguf_type::uint64, ~cke::u64{0}) == "u64 18446744073709551615");
   CHECK(of(cke::io::gguf_type::int8, cke::i8{-7}) == "i8 -7");
   CHECK(of(cke::io::gguf_type::boolean, cke::u8{1}) == "bool true");

@@ -17,7 +17,8 @@ namespace {
 std::span<const std::byte> bytes(const std::string& text) { return std::as_bytes(std::span(text)); }
 
 vocabulary hf(const std::string& name) {
-  return parse_hf_tokenizer(fixtures::content(name + "/tokenizer.json"), fixtures::content(name + "/tokenizer_config.json"));
+  return parse_hf_tokenizer(fixtures::content(name + "/tokenizer.json"),
+                            fixtures::content(name + "/tokenizer_config.json"));
 }
 std::string written(const vocabulary& v, const std::vector<u32>& stops = {}, u32 rows = 0) {
   gguf_writer to;

@@ -17,9 +17,7 @@ using document = nlohmann::json;  // `json` is cke's too
 
 namespace {
 
-vocabulary read(const std::string& name) {
-  return read_hf_tokenizer(read_hf_files(fixtures::path(name)));
-}
+vocabulary read(const std::string& name) { return read_hf_tokenizer(read_hf_files(fixtures::path(name))); }
 
 // The smallest byte-level tokenizer: "a", "b", "ab".
 document small() {
@@ -38,8 +36,7 @@ document small() {
 document small_spm() {
   document j = small();
   j["pre_tokenizer"] = nullptr;
-  j["normalizer"] =
-      document::parse(R"({"type": "Replace", "pattern": {"String": " "}, "content": "▁"})");
+  j["normalizer"] = document::parse(R"({"type": "Replace", "pattern": {"String": " "}, "content": "▁"})");
   j["decoder"] = document::parse(R"({"type": "Replace", "pattern": {"String": "▁"}, "content": " "})");
   j["model"]["byte_fallback"] = true;
   return j;
@@ -58,8 +55,10 @@ std::string error_with(document tokenizer, const char* pointer, const document& 
 }  // namespace
 
 TEST_CASE("hf tokenizer: the ids of Hugging Face tokenizers, and the text again") {
-  for (const std::string name : {"qwen2", "llama3", "gpt2", "smollm", "llama", "llama_legacy", "gemma", "deepseek", "tiktoken", "punctuated", "t5",
-                                 "unigram_bytes", "bert", "bert_cased", "word_level", "clip", "mixed", "byte_words", "scripts", "scripts_bytes", "ctc"}) {
+  for (const std::string name :
+       {"qwen2",      "llama3",   "gpt2",       "smollm",     "llama",         "llama_legacy",  "gemma",
+        "deepseek",   "tiktoken", "punctuated", "t5",         "unigram_bytes", "bert",          "bert_cased",
+        "word_level", "clip",     "mixed",      "byte_words", "scripts",       "scripts_bytes", "ctc"}) {
     const tokenizer t(with_patterns(read(name), name), name);
     for (const auto& [options, text, ids] : fixtures::encodings(name + ".cases")) {
       CAPTURE(name);
@@ -68,8 +67,8 @@ TEST_CASE("hf tokenizer: the ids of Hugging Face tokenizers, and the text again"
       CHECK(same);
       // Form C, missing bytes, white space that an added token takes and a "▁" that is a space
       // change the text.
-      const bool again = name == "llama3" || ((name == "llama_legacy" || name == "gemma") && !options.parse_special &&
-                                              text.find("▁") == text.npos);
+      const bool again = name == "llama3" ||
+          ((name == "llama_legacy" || name == "gemma") && !options.parse_special && text.find("▁") == text.npos);
       if (again && !options.add_special) CHECK(t.decode(ids) == text);
     }
   }
@@ -81,8 +80,8 @@ TEST_CASE("hf tokenizer: CTC's decoder keeps one of neighbours that are equal, a
 }
 
 TEST_CASE("hf tokenizer: what the files say beside the model") {
-  const vocabulary qwen2 = read("qwen2"), llama3 = read("llama3"), gpt2 = read("gpt2"),
-                   llama = read("llama"), legacy = read("llama_legacy");
+  const vocabulary qwen2 = read("qwen2"), llama3 = read("llama3"), gpt2 = read("gpt2"), llama = read("llama"),
+                   legacy = read("llama_legacy");
   CHECK(qwen2.nfc);
   CHECK(qwen2.pre == pre_tokenizer::qwen2);
   CHECK(qwen2.bos == no_token);
@@ -140,12 +139,14 @@ TEST_CASE("hf tokenizer: what the built-in models cannot do goes by steps") {
   CHECK(model(small_spm(), "/model/byte_fallback", false) == tokenizer_model::steps);
   CHECK(model(small_spm(), "/pre_tokenizer", metaspace) == tokenizer_model::steps);  // it cuts
   CHECK(model(small_spm(), "/decoder", {{"type", "Fuse"}}) == tokenizer_model::steps);
-  CHECK(model(small_spm(), "/decoder", {{"type", "Strip"}, {"content", " "}, {"start", 2}, {"stop", 0}}) == tokenizer_model::steps);
+  CHECK(model(small_spm(), "/decoder", {{"type", "Strip"}, {"content", " "}, {"start", 2}, {"stop", 0}}) ==
+        tokenizer_model::steps);
   document j = small();
   j["normalizer"] = {{"type", "NFD"}};
   document lost = small_spm();
   lost["model"]["byte_fallback"] = false;
-  CHECK(tokenizer(with_patterns(parse_hf_tokenizer(lost.dump()), "t")).encode("axb") == std::vector<u32>{2});  // as in `tokenizers`
+  CHECK(tokenizer(with_patterns(parse_hf_tokenizer(lost.dump()), "t")).encode("axb") ==
+        std::vector<u32>{2});  // as in `tokenizers`
   CHECK(fixtures::error_of([&] { tokenizer(parse_hf_tokenizer(j.dump()), "t"); }) ==
         "t: tokenizer steps: expected with_patterns() of cke/io/pattern_splitter.hpp, found none");
 }
@@ -159,16 +160,16 @@ TEST_CASE("hf tokenizer: a small one, in every spelling") {
   j["model"]["merges"] = document::parse(R"([["a", "b"]])");
   CHECK(ids(j, "abba") == std::vector<u32>{2, 1, 0});
   j["model"].erase("type");
-  j["pre_tokenizer"] = document::parse(
-      R"({"type": "Sequence", "pretokenizers": [{"type": "ByteLevel", "add_prefix_space": false}]})");
+  j["pre_tokenizer"] =
+      document::parse(R"({"type": "Sequence", "pretokenizers": [{"type": "ByteLevel", "add_prefix_space": false}]})");
   CHECK(ids(j, "abba") == std::vector<u32>{2, 1, 0});
-  j["model"]["vocab"]["b b"] =
-      9;  // outside the byte alphabet: no text becomes it; ids may have gaps
+  j["model"]["vocab"]["b b"] = 9;  // outside the byte alphabet: no text becomes it; ids may have gaps
   CHECK(tokenizer(parse_hf_tokenizer(j.dump())).vocab_size() == 10);
   CHECK(ids(j, "b b") == std::vector<u32>{1, 1});
   CHECK(ids(small_spm(), "ab") == std::vector<u32>{2});
   j = small_spm();
-  j["pre_tokenizer"] = document::parse(R"({"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": false})");
+  j["pre_tokenizer"] = document::parse(
+      R"({"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": false})");
   CHECK(ids(j, "ab") == std::vector<u32>{2});
   CHECK(parse_hf_tokenizer(j.dump()).model == tokenizer_model::spm);  // no space is left to split at
   j["pre_tokenizer"]["pattern"]["String"] = ",";
@@ -193,45 +194,52 @@ TEST_CASE("hf tokenizer: tokenizer_config.json") {
   CHECK(other.bos == 2);
   CHECK(other.before == std::vector<u32>{3});
   CHECK(error(j, R"({"bos_token": "ab", "add_bos_token": true})") == "");
-  CHECK(error(small(), R"({"bos_token": "<x>"})") ==
-        "c: bos_token: expected a token of tokenizer.json, found <x>");
+  CHECK(error(small(), R"({"bos_token": "<x>"})") == "c: bos_token: expected a token of tokenizer.json, found <x>");
   CHECK(error(small(), R"({"bos_token": 3})") == "c: bos_token: expected a string, found 3");
   CHECK(error(small(), R"([])") == "c: expected an object, found array");
-  CHECK(error(small(), R"({"chat_template": 1})") ==
-        "c: chat_template: expected a string, found 1");
+  CHECK(error(small(), R"({"chat_template": 1})") == "c: chat_template: expected a string, found 1");
 }
 
 TEST_CASE("hf tokenizer: what is not known is named, never passed over") {
   CHECK(error(small()) == "");
   CHECK(error_with(small(), "/extra", 1) == "t: extra: expected no such key, found 1");
-  CHECK(error_with(small(), "/model/extra", {{"type", "X"}}) ==
-        "t: model.extra: expected no such key, found X");
-  CHECK(error_with(small(), "/model/type", "X") == "t: model.type: expected BPE, Unigram, WordPiece or WordLevel, found X");
+  CHECK(error_with(small(), "/model/extra", {{"type", "X"}}) == "t: model.extra: expected no such key, found X");
+  CHECK(error_with(small(), "/model/type", "X") ==
+        "t: model.type: expected BPE, Unigram, WordPiece or WordLevel, found X");
   CHECK(error_with(small(), "/model/dropout", 0.5) == "t: model.dropout: expected null, found 0.5");
-  CHECK(error_with(small(), "/model/continuing_subword_prefix", 1) == "t: model.continuing_subword_prefix: expected a string, found 1");
-  CHECK(error_with(small(), "/normalizer", {{"type", "X"}}) == "t: normalizer.type: expected a normalizer that cke knows, found X");
-  CHECK(error_with(small(), "/normalizer", {{"type", "NFC"}, {"new", 1}}) == "t: normalizer.new: expected no such key, found 1");
-  CHECK(error_with(small(), "/decoder", {{"type", "X"}}) == "t: decoder.type: expected a decoder that cke knows, found X");
-  CHECK(error_with(small(), "/decoder", {{"type", "CTC"}, {"pad_token", "p"}, {"word_delimiter_token", ""}}) == "t: decoder.word_delimiter_token: a text that is not empty");
-  CHECK(error_with(small(), "/post_processor", {{"type", "X"}}) == "t: post_processor.type: expected a post-processor that cke knows, found X");
-  CHECK(error_with(small(), "/pre_tokenizer", {{"type", "X"}}) == "t: pre_tokenizer.type: expected a pre-tokenizer that cke knows, found X");
-  CHECK(error_with(small(), "/pre_tokenizer/new", 1) ==
-        "t: pre_tokenizer.new: expected no such key, found 1");
+  CHECK(error_with(small(), "/model/continuing_subword_prefix", 1) ==
+        "t: model.continuing_subword_prefix: expected a string, found 1");
+  CHECK(error_with(small(), "/normalizer", {{"type", "X"}}) ==
+        "t: normalizer.type: expected a normalizer that cke knows, found X");
+  CHECK(error_with(small(), "/normalizer", {{"type", "NFC"}, {"new", 1}}) ==
+        "t: normalizer.new: expected no such key, found 1");
+  CHECK(error_with(small(), "/decoder", {{"type", "X"}}) ==
+        "t: decoder.type: expected a decoder that cke knows, found X");
+  CHECK(error_with(small(), "/decoder", {{"type", "CTC"}, {"pad_token", "p"}, {"word_delimiter_token", ""}}) ==
+        "t: decoder.word_delimiter_token: a text that is not empty");
+  CHECK(error_with(small(), "/post_processor", {{"type", "X"}}) ==
+        "t: post_processor.type: expected a post-processor that cke knows, found X");
+  CHECK(error_with(small(), "/pre_tokenizer", {{"type", "X"}}) ==
+        "t: pre_tokenizer.type: expected a pre-tokenizer that cke knows, found X");
+  CHECK(error_with(small(), "/pre_tokenizer/new", 1) == "t: pre_tokenizer.new: expected no such key, found 1");
 
   document split = {{"type", "Split"}, {"behavior", "Isolated"}, {"invert", false}, {"pattern", {{"Regex", "\\w+"}}}};
   CHECK(error_with(small(), "/pre_tokenizer", split) == "");
   split["behavior"] = "Joined";
   CHECK(error_with(small(), "/pre_tokenizer", split) ==
-        "t: pre_tokenizer.behavior: expected Isolated, Removed, MergedWithPrevious, MergedWithNext or Contiguous, found Joined");
+        "t: pre_tokenizer.behavior: expected Isolated, Removed, MergedWithPrevious, MergedWithNext or Contiguous, "
+        "found Joined");
   CHECK(error_with(small(), "/pre_tokenizer", {{"type", "CharDelimiterSplit"}, {"delimiter", "ab"}}) ==
         "t: pre_tokenizer.delimiter: expected one character, found ab");
-  CHECK(error_with(small(), "/pre_tokenizer", {{"type", "FixedLength"}, {"length", 0}}) == "t: pre_tokenizer.length: expected at least 1, found 0");
-  CHECK(error_with(small(), "/pre_tokenizer", {{"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "last"}}) ==
+  CHECK(error_with(small(), "/pre_tokenizer", {{"type", "FixedLength"}, {"length", 0}}) ==
+        "t: pre_tokenizer.length: expected at least 1, found 0");
+  CHECK(error_with(small(), "/pre_tokenizer",
+                   {{"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "last"}}) ==
         "t: pre_tokenizer.prepend_scheme: expected always, first or never, found last");
   CHECK(error_with(small(), "/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", "A*"}}) ==
         "t: normalizer.precompiled_charsmap: expected base64, found *");
-  CHECK(error_with(small(), "/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", "/////w=="}}).starts_with(
-      "t: precompiled_charsmap: expected a table of at most 0 bytes"));
+  CHECK(error_with(small(), "/normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", "/////w=="}})
+            .starts_with("t: precompiled_charsmap: expected a table of at most 0 bytes"));
   document nested = {{"type", "NFC"}};
   for (int i = 0; i < 10; ++i) nested = {{"type", "Sequence"}, {"normalizers", document::array({nested})}};
   CHECK(error_with(small(), "/normalizer", nested).ends_with("expected no Sequence so deep, found Sequence"));
@@ -249,46 +257,36 @@ TEST_CASE("hf tokenizer: a unigram's rows") {
 }
 
 TEST_CASE("hf tokenizer: ids, tokens and merges must fit") {
-  CHECK(error_with(small(), "/model/vocab/a", 1) ==
-        "t: model.vocab: expected each id once, found 1 twice");
-  CHECK(error_with(small(), "/model/vocab/a", -1) ==
-        "t: model.vocab.a: expected a token id, found -1");
-  CHECK(error_with(small(), "/model/vocab/a", 4294967295) ==
-        "t: model.vocab.a: expected a token id, found 4294967295");
+  CHECK(error_with(small(), "/model/vocab/a", 1) == "t: model.vocab: expected each id once, found 1 twice");
+  CHECK(error_with(small(), "/model/vocab/a", -1) == "t: model.vocab.a: expected a token id, found -1");
+  CHECK(error_with(small(), "/model/vocab/a", 4294967295) == "t: model.vocab.a: expected a token id, found 4294967295");
   CHECK(error_with(small(), "/model/vocab/a", 4294967294) ==
         "t: model.vocab: expected ids near the number of tokens, 4, found 4294967294");
   CHECK(error_with(small(), "/model/vocab", "x") == "t: model.vocab: expected an object, found x");
-  CHECK(error_with(small(), "/model/merges", nullptr) ==
-        "t: model.merges: expected an array, found null");
+  CHECK(error_with(small(), "/model/merges", nullptr) == "t: model.merges: expected an array, found null");
   CHECK(error_with(small(), "/model/merges/0", "b a") ==
         "t: model.merges[0]: expected two tokens whose joined text is a token, found b a");
   for (const document& bad :
        {document("ab"), document("a  b"), document(7), document::array({"a"}), document::array({"a", 1})})
     CHECK(error_with(small(), "/model/merges/0", bad)
-              .starts_with(
-                  "t: model.merges[0]: expected two tokens whose joined text is a token, found "));
-  CHECK(error_with(small(), "/added_tokens/0/id", 2) ==
-        "t: added_tokens[0].id: expected each id once, found 2 twice");
+              .starts_with("t: model.merges[0]: expected two tokens whose joined text is a token, found "));
+  CHECK(error_with(small(), "/added_tokens/0/id", 2) == "t: added_tokens[0].id: expected each id once, found 2 twice");
   CHECK(error_with(small(), "/added_tokens/0/content", "ab") ==
         "t: added_tokens[0].id: expected 2, as in model.vocab, found 3");
   CHECK(error_with(small(), "/added_tokens/0/special", "no") ==
         "t: added_tokens[0].special: expected true or false, found no");
   CHECK(error_with(small(), "/model/unk_token", "<u>") ==
         "t: model.unk_token: expected a token of tokenizer.json, found <u>");
-  CHECK(fixtures::error_of([] {
-          parse_hf_tokenizer("{", {}, "t");
-        }).starts_with("t: JSON: [json.exception.parse_error"));
-  CHECK(fixtures::error_of([] { parse_hf_tokenizer("[]", {}, "t"); }) ==
-        "t: expected an object, found array");
+  CHECK(
+      fixtures::error_of([] { parse_hf_tokenizer("{", {}, "t"); }).starts_with("t: JSON: [json.exception.parse_error"));
+  CHECK(fixtures::error_of([] { parse_hf_tokenizer("[]", {}, "t"); }) == "t: expected an object, found array");
   const std::string deep(200'000, '[');
   CHECK(fixtures::error_of([&] { parse_hf_tokenizer(deep, {}, "t"); }) != "");
-  CHECK(fixtures::error_of([&] {
-          parse_hf_tokenizer("{\"model\":" + deep + std::string(200'000, ']') + "}", {}, "t");
-        }) != "");
+  CHECK(fixtures::error_of(
+            [&] { parse_hf_tokenizer("{\"model\":" + deep + std::string(200'000, ']') + "}", {}, "t"); }) != "");
 }
 
-TEST_CASE(
-    "hf tokenizer: every cut and every changed byte of a file gives an error or a tokenizer") {
+TEST_CASE("hf tokenizer: every cut and every changed byte of a file gives an error or a tokenizer") {
   std::string text = small().dump();
   for (std::size_t size = 0; size < text.size(); ++size)
     CHECK(fixtures::error_of([&] { parse_hf_tokenizer(text.substr(0, size)); }) != "");
@@ -306,9 +304,8 @@ TEST_CASE(
 TEST_CASE("hf tokenizer: a directory without the file") {
   hf_files files;
   files.dir = fixtures::path("nowhere");
-  CHECK(fixtures::error_of([&] {
-          read_hf_tokenizer(files);
-        }).starts_with(fixtures::path("nowhere") + "/tokenizer.json"));
+  CHECK(
+      fixtures::error_of([&] { read_hf_tokenizer(files); }).starts_with(fixtures::path("nowhere") + "/tokenizer.json"));
 }
 
 TEST_CASE("hf tokenizer: chat_template.jinja wins") {

@@ -31,8 +31,7 @@ TEST_CASE("json_events: events come with their keys") {
 
 TEST_CASE("json_events: what a reader does not expect is an error") {
   CHECK(error_in(R"({"a": null})") == "f: a: expected another kind of value, found null");
-  CHECK(error_in(R"({"a": {"b": true}})") ==
-        "f: a: b: expected another kind of value, found a boolean");
+  CHECK(error_in(R"({"a": {"b": true}})") == "f: a: b: expected another kind of value, found a boolean");
   CHECK(error_in(R"({"a": 1})") == "f: a: expected another kind of value, found 1");
   CHECK(error_in(R"({"a": -1})") == "f: a: expected another kind of value, found -1");
   CHECK(error_in(R"({"a": 1.5})") == "f: a: expected another kind of value, found 1.5");
@@ -40,12 +39,9 @@ TEST_CASE("json_events: what a reader does not expect is an error") {
 }
 
 TEST_CASE("json_events: a text that two readers could read differently is an error") {
-  CHECK(error_in(R"({"a": "x", "b": "y", "a": "z"})") ==
-        "f: a: expected one value of \"a\", found two");
-  CHECK(error_in(R"({"a": {"b": "x", "\u0062": "y"}})") ==
-        "f: a: b: expected one value of \"b\", found two");
-  CHECK(error_in(R"( {})") ==
-        "f: expected a JSON object from the first byte on, found something else");
+  CHECK(error_in(R"({"a": "x", "b": "y", "a": "z"})") == "f: a: expected one value of \"a\", found two");
+  CHECK(error_in(R"({"a": {"b": "x", "\u0062": "y"}})") == "f: a: b: expected one value of \"b\", found two");
+  CHECK(error_in(R"( {})") == "f: expected a JSON object from the first byte on, found something else");
   CHECK(error_in("") == "f: expected a JSON object from the first byte on, found something else");
   CHECK(error_in(std::string_view("{}\0{}", 5)) == "f: expected JSON, found a NUL byte");
   CHECK(error_in("{} {}").starts_with("f: expected JSON, found"));

@@ -16,7 +16,8 @@ namespace {
 using json = nlohmann::ordered_json;
 
 grammar_automaton automaton_of(const json& schema) {
-  return grammar_automaton(std::make_shared<grammar>(parse_gbnf(json_schema_gbnf(schema, "schema.json"), "its grammar")));
+  return grammar_automaton(
+      std::make_shared<grammar>(parse_gbnf(json_schema_gbnf(schema, "schema.json"), "its grammar")));
 }
 bool accepts(grammar_automaton& a, std::string_view text) {
   auto s = a.start();
@@ -39,10 +40,13 @@ TEST_CASE("json_schema: allows and refuses what jsonschema does") {
 TEST_CASE("json_schema: white space, escapes and numbers as JSON has them") {
   const std::pair<json, std::pair<std::vector<const char*>, std::vector<const char*>>> table[] = {
       {true,
-       {{"{\n    \"a\": [\n        1,\n        2\n    ],\n    \"b\": {}\n}", "[ 1 , 2 ]", R"("\u00e9\n\ud83d\ude00\/")", "-0.5E+10", "\"\xF0\x9F\x98\x80\""},
-        {"{\"a\":1,}", "[1,]", R"("\ud83d")", R"("\ude00")", R"("\ud83dx")", "\"\n\"", "01", "1.", ".5", "+1", "-", "\"\xFF\"", "\"\xED\xA0\x80\"", "nul", "{a:1}", " 1", "1 "}}},
+       {{"{\n    \"a\": [\n        1,\n        2\n    ],\n    \"b\": {}\n}", "[ 1 , 2 ]", R"("\u00e9\n\ud83d\ude00\/")",
+         "-0.5E+10", "\"\xF0\x9F\x98\x80\""},
+        {"{\"a\":1,}", "[1,]", R"("\ud83d")", R"("\ude00")", R"("\ud83dx")", "\"\n\"", "01", "1.", ".5", "+1", "-",
+         "\"\xFF\"", "\"\xED\xA0\x80\"", "nul", "{a:1}", " 1", "1 "}}},
       {{{"type", "object"}, {"properties", {{"a", true}}}, {"additionalProperties", true}},
-       {{R"({"a":1})", R"({"b":1})", R"({"a":1,"aa":2})"}, {R"({"b":1,"a":1})", R"({"\u0061":1})", R"({"a":1,"a":2})"}}},
+       {{R"({"a":1})", R"({"b":1})", R"({"a":1,"aa":2})"},
+        {R"({"b":1,"a":1})", R"({"\u0061":1})", R"({"a":1,"a":2})"}}},
       {{{"type", "object"}, {"required", {"x", "x"}}}, {{R"({"x":1})"}, {R"({"x":1,"x":1})"}}},
       {{{"const", {{"a", {1, "é"}}}}}, {{R"({"a":[1,"é"]})"}, {R"({"a": [1,"é"]})"}}},
   };
@@ -55,30 +59,50 @@ TEST_CASE("json_schema: white space, escapes and numbers as JSON has them") {
 
 TEST_CASE("json_schema: what a grammar cannot say is refused by name") {
   const std::pair<const char*, const char*> table[] = {
-      {R"({"type": "object", "properties": {"a": {"type": "number", "multipleOf": 2}}})", "schema.json: schema.properties.a.multipleOf: expected a keyword that a grammar can express, found 'multipleOf'"},
-      {R"({"type": "array", "uniqueItems": true})", "schema.json: schema.uniqueItems: expected a keyword that a grammar can express, found 'uniqueItems'"},
+      {R"({"type": "object", "properties": {"a": {"type": "number", "multipleOf": 2}}})",
+       "schema.json: schema.properties.a.multipleOf: expected a keyword that a grammar can express, found "
+       "'multipleOf'"},
+      {R"({"type": "array", "uniqueItems": true})",
+       "schema.json: schema.uniqueItems: expected a keyword that a grammar can express, found 'uniqueItems'"},
       {R"({"not": {}})", "schema.json: schema.not: expected a keyword that a grammar can express, found 'not'"},
       {R"(false)", "schema.json: schema: expected a schema that something fits, found false"},
       {R"(3)", "schema.json: schema: expected a schema: an object, true or false, found 3"},
-      {R"({"type": "strin"})", "schema.json: schema.type: expected object, array, string, number, integer, boolean or null, found strin"},
+      {R"({"type": "strin"})",
+       "schema.json: schema.type: expected object, array, string, number, integer, boolean or null, found strin"},
       {R"({"$ref": "#/$defs/x"})", "schema.json: schema.$ref: expected something at that path, found #/$defs/x"},
-      {R"({"$ref": "http://x/y"})", "schema.json: schema.$ref: expected a path within the schema, such as #/$defs/name, found \"http://x/y\""},
+      {R"({"$ref": "http://x/y"})",
+       "schema.json: schema.$ref: expected a path within the schema, such as #/$defs/name, found \"http://x/y\""},
       {R"({"$ref": "#"})", "its grammar: rule 'root': expected a text that fits it, found none"},
-      {R"({"$ref": "#/$defs/x", "minimum": 1, "$defs": {"x": {}}})", "schema.json: schema: expected $ref, anyOf, oneOf and allOf alone, without other limits, found 'minimum' beside them"},
-      {R"({"oneOf": [{"type": "integer"}, {"type": "number"}]})", "schema.json: schema.oneOf: expected schemas that no document fits two of: by their types, or a required property of different values, found 0 and 1"},
+      {R"({"$ref": "#/$defs/x", "minimum": 1, "$defs": {"x": {}}})",
+       "schema.json: schema: expected $ref, anyOf, oneOf and allOf alone, without other limits, found 'minimum' beside "
+       "them"},
+      {R"({"oneOf": [{"type": "integer"}, {"type": "number"}]})",
+       "schema.json: schema.oneOf: expected schemas that no document fits two of: by their types, or a required "
+       "property of different values, found 0 and 1"},
       {R"({"allOf": [{}, {}]})", "schema.json: schema.allOf: expected one schema in allOf, found 2"},
-      {R"({"type": "number", "minimum": 0.5})", "schema.json: schema.minimum: expected a whole number of at most 15 digits, found 0.5"},
-      {R"({"type": "integer", "minimum": 5, "maximum": 4})", "schema.json: schema: expected bounds that some number is within, found {\"type\":\"integer\",\"minimum\":5,\"maximum\":4}"},
-      {R"({"type": "string", "pattern": "^(?=a)b$"})", "schema.json: schema.pattern: expected a pattern of characters, classes, groups, alternatives and counts, with ^ and $ around the whole, found '^(?=a)b$' with '(?=a)b$' in it"},
-      {R"({"type": "string", "pattern": "a{2"})", "schema.json: schema.pattern: expected a pattern of characters, classes, groups, alternatives and counts, with ^ and $ around the whole, found 'a{2' with '{2' in it"},
-      {R"({"type": "string", "minLength": -1})", "schema.json: schema.minLength: expected a whole number up to 100000, found -1"},
-      {R"({"type": "object", "properties": {}, "required": ["a"], "additionalProperties": false})", "schema.json: schema.required: expected names of properties, found 'a'"},
+      {R"({"type": "number", "minimum": 0.5})",
+       "schema.json: schema.minimum: expected a whole number of at most 15 digits, found 0.5"},
+      {R"({"type": "integer", "minimum": 5, "maximum": 4})",
+       "schema.json: schema: expected bounds that some number is within, found "
+       "{\"type\":\"integer\",\"minimum\":5,\"maximum\":4}"},
+      {R"({"type": "string", "pattern": "^(?=a)b$"})",
+       "schema.json: schema.pattern: expected a pattern of characters, classes, groups, alternatives and counts, with "
+       "^ and $ around the whole, found '^(?=a)b$' with '(?=a)b$' in it"},
+      {R"({"type": "string", "pattern": "a{2"})",
+       "schema.json: schema.pattern: expected a pattern of characters, classes, groups, alternatives and counts, with "
+       "^ and $ around the whole, found 'a{2' with '{2' in it"},
+      {R"({"type": "string", "minLength": -1})",
+       "schema.json: schema.minLength: expected a whole number up to 100000, found -1"},
+      {R"({"type": "object", "properties": {}, "required": ["a"], "additionalProperties": false})",
+       "schema.json: schema.required: expected names of properties, found 'a'"},
       {R"({"enum": []})", "schema.json: schema.enum: expected a list of values, found []"},
-      {R"({"type": "string", "enum": [1]})", "schema.json: schema: expected a value of its type among those it lists, found none"},
+      {R"({"type": "string", "enum": [1]})",
+       "schema.json: schema: expected a value of its type among those it lists, found none"},
   };
   for (const auto& [schema, message] : table) {
     CAPTURE(schema);
-    CHECK_THROWS_WITH_AS(parse_gbnf(json_schema_gbnf(json::parse(schema), "schema.json"), "its grammar"), message, Error);
+    CHECK_THROWS_WITH_AS(parse_gbnf(json_schema_gbnf(json::parse(schema), "schema.json"), "its grammar"), message,
+                         Error);
   }
   json deep = true;
   for (int i = 0; i < 100; ++i) deep = {{"type", "array"}, {"items", deep}};

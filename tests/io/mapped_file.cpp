@@ -27,15 +27,12 @@ TEST_CASE("mapped_file: a file that is not one says so") {
   const damage::scratch tmp;
   CHECK(error_of([&] { mapped_file(tmp.dir() + "/none"); }) ==
         tmp.dir() + "/none: expected a readable file, found No such file or directory");
-  CHECK(error_of([&] { mapped_file(tmp.dir()); }) ==
-        tmp.dir() + ": expected a file, found a directory");
+  CHECK(error_of([&] { mapped_file(tmp.dir()); }) == tmp.dir() + ": expected a file, found a directory");
   const auto empty = tmp.write("empty", "");
-  CHECK(error_of([&] { mapped_file{empty}; }) ==
-        empty + ": expected a file with content, found an empty file");
+  CHECK(error_of([&] { mapped_file{empty}; }) == empty + ": expected a file with content, found an empty file");
   const std::string pipe = tmp.dir() + "/pipe";
   REQUIRE(mkfifo(pipe.c_str(), 0600) == 0);
-  CHECK(error_of([&] { mapped_file{pipe}; }) ==
-        pipe + ": expected a regular file, found a device, pipe or socket");
+  CHECK(error_of([&] { mapped_file{pipe}; }) == pipe + ": expected a regular file, found a device, pipe or socket");
 }
 
 TEST_CASE("mapped_file: dropped pages leave memory and can be read again") {
@@ -53,8 +50,7 @@ TEST_CASE("mapped_file: dropped pages leave memory and can be read again") {
     const int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     const auto at = reinterpret_cast<std::uintptr_t>(file.bytes().data()) / page + i;
     std::uint64_t entry = 0;
-    REQUIRE(pread(map, &entry, sizeof entry, static_cast<off_t>(at * sizeof entry)) ==
-            sizeof entry);
+    REQUIRE(pread(map, &entry, sizeof entry, static_cast<off_t>(at * sizeof entry)) == sizeof entry);
     close(map);
     return (entry >> 63) != 0;
   };

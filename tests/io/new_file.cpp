@@ -58,15 +58,24 @@ TEST_CASE("new file: one that may be replaced is what it was until the new one i
     f.commit();
   }
   CHECK(content(in.file()) == "new");
-  { new_file f(in.file(), 3, new_file::existing::replaced); write(f, "x"); }
+  {
+    new_file f(in.file(), 3, new_file::existing::replaced);
+    write(f, "x");
+  }
   CHECK(content(in.file()) == "new");
   CHECK(in.entries() == 1);
-  CHECK(fixtures::error_of([&] { new_file(in.path, 0, new_file::existing::replaced); }).find("expected a file, or nothing, to be replaced") != std::string::npos);
+  CHECK(fixtures::error_of([&] {
+          new_file(in.path, 0, new_file::existing::replaced);
+        }).find("expected a file, or nothing, to be replaced") != std::string::npos);
 }
 
 TEST_CASE("new file: nothing stays of one that was not finished") {
   const folder in;
-  { new_file f(in.file(), 0); write(f, "half"); CHECK(in.entries() == 1); }
+  {
+    new_file f(in.file(), 0);
+    write(f, "half");
+    CHECK(in.entries() == 1);
+  }
   CHECK(in.entries() == 0);
 }
 

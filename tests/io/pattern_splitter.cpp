@@ -73,7 +73,8 @@ TEST_CASE("pattern splitter: what it refuses") {
   CHECK(error("\\h").find("no \\h") != std::string::npos);
   CHECK(error("\\C").find("a regular expression") != std::string::npos);
   const std::string long_text = std::string(60, 'a') + 'd';
-  CHECK(fixtures::error_of([&] { cut({{"(a|aa|aaa)+(a|aa)+[bc]"}}, long_text); }).find("PCRE2's bounds") != std::string::npos);
+  CHECK(fixtures::error_of([&] { cut({{"(a|aa|aaa)+(a|aa)+[bc]"}}, long_text); }).find("PCRE2's bounds") !=
+        std::string::npos);
 }
 
 TEST_CASE("gguf pre: each name once, each pattern is one, and a name is found again by its rules") {

@@ -10,8 +10,7 @@ using damage::error_of;
 // A file of a header and `size` bytes of data.
 static std::string file_of(std::string_view header, std::size_t size) {
   const u64 n = header.size();
-  return std::string(reinterpret_cast<const char*>(&n), sizeof n) + std::string(header) +
-         std::string(size, 'd');
+  return std::string(reinterpret_cast<const char*>(&n), sizeof n) + std::string(header) + std::string(size, 'd');
 }
 static cke::io::tensor_index parse(const std::string& file) {
   return cke::io::parse_safetensors(std::as_bytes(std::span(file)), "f");
@@ -42,8 +41,7 @@ TEST_CASE("safetensors: a file of the reference implementation") {
   const auto& h = *index.find("h");
   CHECK(h.type == dtype::f16);
   REQUIRE(h.bytes.size() == 14);
-  for (std::size_t i = 0; i < 7; ++i)
-    CHECK(cke::from_f16(at<cke::u16>(h, i)) == static_cast<float>(i) / 4 - 3);
+  for (std::size_t i = 0; i < 7; ++i) CHECK(cke::from_f16(at<cke::u16>(h, i)) == static_cast<float>(i) / 4 - 3);
 
   const auto& steps = *index.find("steps");  // no dimensions, and not a type to compute with
   CHECK(steps.type == dtype::none);
@@ -59,11 +57,9 @@ TEST_CASE("safetensors: small and odd files that are right") {
   CHECK(parse(file_of("{}", 0)).tensors().empty());
   CHECK(parse(file_of(R"({"__metadata__":{}})", 0)).tensors().empty());
   CHECK(parse(file_of("{}      ", 0)).tensors().empty());  // writers pad with spaces
-  const auto bf =
-      parse(file_of(R"({"a\"b":{"data_offsets":[0,2],"dtype":"BF16","shape":[1]}})", 2));
+  const auto bf = parse(file_of(R"({"a\"b":{"data_offsets":[0,2],"dtype":"BF16","shape":[1]}})", 2));
   CHECK(bf.find("a\"b")->type == dtype::bf16);
-  const auto six =
-      parse(file_of(R"({"x":{"dtype":"F6_E2M3","shape":[4],"data_offsets":[0,3]}})", 3));
+  const auto six = parse(file_of(R"({"x":{"dtype":"F6_E2M3","shape":[4],"data_offsets":[0,3]}})", 3));
   CHECK(six.find("x")->stored == "F6_E2M3");
 }
 
@@ -85,13 +81,11 @@ TEST_CASE("safetensors: bad headers") {
        "f: a: expected 8 bytes for this dtype and shape, found data_offsets 0 to 4"},
       {R"({"a":{"dtype":"F32","shape":[1],"data_offsets":[4,0]}})", 4,
        "f: a: expected 4 bytes for this dtype and shape, found data_offsets 4 to 0"},
-      {R"({"a":{"dtype":"F4","shape":[3],"data_offsets":[0,2]}})", 2,
-       "f: a: expected whole bytes, found 12 bits"},
+      {R"({"a":{"dtype":"F4","shape":[3],"data_offsets":[0,2]}})", 2, "f: a: expected whole bytes, found 12 bits"},
       // places
       {R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", 3,
        "f: tensor a: expected data that ends by 3, found 4"},
-      {R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[18446744073709551611,18446744073709551615]}})",
-       4,
+      {R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[18446744073709551611,18446744073709551615]}})", 4,
        "f: tensor a: expected data that starts where the tensor before it ends, at 0, found "
        "18446744073709551611"},
       {R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}})", 5,
@@ -105,25 +99,18 @@ TEST_CASE("safetensors: bad headers") {
        2, "f: a: expected one value of \"a\", found two"},
       {R"({"a":{"dtype":"U8","dtype":"I8","shape":[1],"data_offsets":[0,1]}})", 1,
        "f: a: data_offsets: expected one value of \"dtype\", found two"},
-      {R"({"__metadata__":{"k":"1","k":"2"}})", 0,
-       "f: __metadata__: k: expected one value of \"k\", found two"},
-      {R"({"__metadata__":{"k":1}})", 0,
-       "f: __metadata__: k: expected another kind of value, found 1"},
-      {R"({"__metadata__":{"dtype":[]}})", 0,
-       "f: __metadata__: dtype: expected another kind of value, found an array"},
+      {R"({"__metadata__":{"k":"1","k":"2"}})", 0, "f: __metadata__: k: expected one value of \"k\", found two"},
+      {R"({"__metadata__":{"k":1}})", 0, "f: __metadata__: k: expected another kind of value, found 1"},
+      {R"({"__metadata__":{"dtype":[]}})", 0, "f: __metadata__: dtype: expected another kind of value, found an array"},
       // fields
       {R"({"a":{"dtype":"F31","shape":[1],"data_offsets":[0,4]}})", 4,
        "f: a: expected a dtype of the format, found F31"},
-      {R"({"a":{"shape":[1],"data_offsets":[0,4]}})", 4,
-       "f: a: expected dtype, shape and data_offsets, found fewer"},
-      {R"({"a":{"dtype":"U8","data_offsets":[0,1]}})", 1,
-       "f: a: expected dtype, shape and data_offsets, found fewer"},
-      {R"({"a":{"dtype":"U8","shape":[1]}})", 1,
-       "f: a: expected dtype, shape and data_offsets, found fewer"},
+      {R"({"a":{"shape":[1],"data_offsets":[0,4]}})", 4, "f: a: expected dtype, shape and data_offsets, found fewer"},
+      {R"({"a":{"dtype":"U8","data_offsets":[0,1]}})", 1, "f: a: expected dtype, shape and data_offsets, found fewer"},
+      {R"({"a":{"dtype":"U8","shape":[1]}})", 1, "f: a: expected dtype, shape and data_offsets, found fewer"},
       {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{}})", 1,
        "f: b: expected dtype, shape and data_offsets, found fewer"},
-      {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1,2]}})", 1,
-       "f: a: expected two data_offsets, found 3"},
+      {R"({"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1,2]}})", 1, "f: a: expected two data_offsets, found 3"},
       {R"({"a":{"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,1]}})", 1,
        "f: a: shape: expected at most 8 numbers, found more"},
       {R"({"a":{"dtype":"U8","shape":[-1],"data_offsets":[0,1]}})", 1,
@@ -155,10 +142,8 @@ TEST_CASE("safetensors: a length that is not that of the header") {
     return error_of([&] { parse(file); });
   };
   CHECK(with_length(3, "{}") == "f: header: expected a length up to 2, found 3");
-  CHECK(with_length(~u64{0}, "{}") ==
-        "f: header: expected a length up to 2, found 18446744073709551615");
-  CHECK(with_length(~u64{0} - 7, "{}") ==
-        "f: header: expected a length up to 2, found 18446744073709551608");
+  CHECK(with_length(~u64{0}, "{}") == "f: header: expected a length up to 2, found 18446744073709551615");
+  CHECK(with_length(~u64{0} - 7, "{}") == "f: header: expected a length up to 2, found 18446744073709551608");
   CHECK(with_length(1, "{}") == "f: expected JSON, found \"{\" at byte 2");
   CHECK(error_of([] { parse("1234567"); }) == "f: header: expected 8 bytes of length, found 7");
   CHECK(error_of([] { parse(""); }) == "f: header: expected 8 bytes of length, found 0");
@@ -168,8 +153,7 @@ TEST_CASE("safetensors: cut files are errors, flipped bits are errors or files")
   const auto parse_all = [](std::span<const std::byte> bytes) {
     exercise::all(cke::io::parse_safetensors(bytes, "f"));
   };
-  for (const char* name :
-       {"single/model.safetensors", "sharded/model-00001-of-00002.safetensors"}) {
+  for (const char* name : {"single/model.safetensors", "sharded/model-00001-of-00002.safetensors"}) {
     const std::string whole = damage::content(damage::fixture(name));
     CHECK(damage::shortest_accepted(whole, parse_all) == whole.size());
     CHECK(damage::flips_accepted(whole, parse_all) < whole.size() * 8);

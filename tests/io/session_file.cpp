@@ -14,12 +14,14 @@ std::span<const std::byte> bytes_of(std::string_view text) { return std::as_byte
 // Two pages of 4 positions that know 6 of 7 ids, the last with what passes, and logits of 3.
 session_header small() {
   session_header h;
-  h.kv_type = 1, h.program = 11, h.weights = 12, h.page_bytes = 40, h.transient_bytes = 24, h.page_positions = 4, h.pages = 2, h.transient = 1, h.vocab = 3, h.ids = 7, h.position = 6;
+  h.kv_type = 1, h.program = 11, h.weights = 12, h.page_bytes = 40, h.transient_bytes = 24, h.page_positions = 4,
+  h.pages = 2, h.transient = 1, h.vocab = 3, h.ids = 7, h.position = 6;
   return h;
 }
 std::string written(const std::string& path, const session_header& h) {
   session_writer w(path, h);
-  std::string content(u64{h.ids} * 4 + u64{h.vocab} * 4 + h.pages * h.page_bytes + h.transient * h.transient_bytes, ' ');
+  std::string content(u64{h.ids} * 4 + u64{h.vocab} * 4 + h.pages * h.page_bytes + h.transient * h.transient_bytes,
+                      ' ');
   for (std::size_t i = 0; i < content.size(); ++i) content[i] = static_cast<char>(i * 7);
   w.put(bytes_of(content).first(20)), w.put(bytes_of(content).subspan(20));
   w.commit();
@@ -42,7 +44,8 @@ TEST_CASE("xxh64: the values of its author, in one piece and in many") {
   const std::string longer(1000, 'x');
   for (std::size_t step = 1; step < 80; ++step) {
     xxh64 h;
-    for (std::size_t at = 0; at < longer.size(); at += step) h.add(bytes_of(longer).subspan(at, std::min(step, longer.size() - at)));
+    for (std::size_t at = 0; at < longer.size(); at += step)
+      h.add(bytes_of(longer).subspan(at, std::min(step, longer.size() - at)));
     CHECK(h.value() == xxh64::of(bytes_of(longer)));
   }
   CHECK(xxh64::of(bytes_of(text), 1) != xxh64::of(bytes_of(text)));
@@ -90,12 +93,19 @@ TEST_CASE("session file: numbers that do not fit together are refused, with ever
   CHECK(refused([](session_header&) {}).empty());
   CHECK(refused([](session_header& h) { h.version = 1; }) == "s: session file: expected version 2, found 1");
   CHECK(refused([](session_header& h) { h.magic[0] = 'X'; }) == "s: expected a session file, found another one");
-  for (const u32 position : {0u, 4u, 8u, 9u, ~0u}) CHECK(refused([&](session_header& h) { h.position = position; }).find("expected pages of its positions") != std::string::npos);
-  CHECK(refused([](session_header& h) { h.page_positions = 0; }).find("expected pages of its positions") != std::string::npos);
-  CHECK(refused([](session_header& h) { h.page_bytes = u64{1} << 63; }) == "s: session file: expected a size of 64 bits, found more");
-  CHECK(refused([](session_header& h) { h.page_bytes = ~u64{} / 2; }) == "s: session file: expected a size of 64 bits, found more");
-  CHECK(refused([](session_header& h) { h.transient_bytes = ~u64{}; }) == "s: session file: expected a size of 64 bits, found more");
-  CHECK(refused([](session_header& h) { h.transient = 3; }).find("expected pages of its positions") != std::string::npos);
+  for (const u32 position : {0u, 4u, 8u, 9u, ~0u})
+    CHECK(refused([&](session_header& h) { h.position = position; }).find("expected pages of its positions") !=
+          std::string::npos);
+  CHECK(refused([](session_header& h) { h.page_positions = 0; }).find("expected pages of its positions") !=
+        std::string::npos);
+  CHECK(refused([](session_header& h) { h.page_bytes = u64{1} << 63; }) ==
+        "s: session file: expected a size of 64 bits, found more");
+  CHECK(refused([](session_header& h) { h.page_bytes = ~u64{} / 2; }) ==
+        "s: session file: expected a size of 64 bits, found more");
+  CHECK(refused([](session_header& h) { h.transient_bytes = ~u64{}; }) ==
+        "s: session file: expected a size of 64 bits, found more");
+  CHECK(refused([](session_header& h) { h.transient = 3; }).find("expected pages of its positions") !=
+        std::string::npos);
   CHECK(refused([](session_header& h) { h.transient = ~0u; }).find("bytes, found") != std::string::npos);
   CHECK(refused([](session_header& h) { h.pages = ~0u; }).find("bytes, found") != std::string::npos);
   CHECK(refused([](session_header& h) { h.ids = ~0u; }).find("bytes, found") != std::string::npos);

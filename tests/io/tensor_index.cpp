@@ -27,9 +27,8 @@ TEST_CASE("tensor_index: finds by name, in the order of names") {
 }
 
 TEST_CASE("tensor_index: a name occurs once") {
-  CHECK(damage::error_of([] {
-          tensor_index({named("b"), named("x"), named("b", file("two"))});
-        }) == "one: tensor b: expected one tensor of this name, found another in two");
+  CHECK(damage::error_of([] { tensor_index({named("b"), named("x"), named("b", file("two"))}); }) ==
+        "one: tensor b: expected one tensor of this name, found another in two");
 }
 
 TEST_CASE("tensor_index: keeps the files mapped, and drops the pages of a tensor") {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // keys.cpp: keys are bound to members, in any order; each check is of the member it is about, and a message names the
 // key as the file that was read spells it.
-#include <cke_families.hpp>
 #include <doctest/doctest.h>
+#include <cke_families.hpp>
 
 #include <algorithm>
 #include <boost/pfr/ops_fields.hpp>
@@ -30,8 +30,10 @@ std::string without(std::string text, std::string_view key) { return text.replac
 
 template <class Family> void same(const auto& keys, const std::string& text, naming as) {
   static rope_factors factors;
-  const auto one = read_config<Family>(json{text}, as, &factors), other = read_config<Family>(keys, json{text}, as, &factors);
-  const bool alike = boost::pfr::eq_fields(one.config, other.config) && one.bad.what == other.bad.what && one.bad.key == other.bad.key;
+  const auto one = read_config<Family>(json{text}, as, &factors),
+             other = read_config<Family>(keys, json{text}, as, &factors);
+  const bool alike =
+      boost::pfr::eq_fields(one.config, other.config) && one.bad.what == other.bad.what && one.bad.key == other.bad.key;
   CAPTURE(one.bad.key);
   CAPTURE(other.bad.key);
   REQUIRE(alike);
@@ -43,7 +45,8 @@ template <class Family> void swapped(const std::string& text, naming as) {
   for (std::size_t a = 0; a < keys.size(); ++a)
     for (std::size_t b = 0; b < a; ++b) {
       std::swap(keys[a], keys[b]);
-      for (const std::string& t : {text, without(text, as == naming::hf ? "hidden_size" : "embedding_length")}) same<Family>(keys, t, as);
+      for (const std::string& t : {text, without(text, as == naming::hf ? "hidden_size" : "embedding_length")})
+        same<Family>(keys, t, as);
       std::swap(keys[a], keys[b]);
     }
   std::ranges::reverse(keys);
@@ -60,14 +63,13 @@ template <class Family> std::string message(const std::string& text, naming as =
   from.name = "file", from.as = as, from.model_type = name_in<Family>(as), from.config = text;
   try {
     config_of<Family>(from, factors);
-  } catch (const Error& e) {
-    return e.what();
-  }
+  } catch (const Error& e) { return e.what(); }
   return "";
 }
 const std::string shape = R"("vocab_size": 384, "hidden_size": 96, "intermediate_size": 160, "num_hidden_layers": 4,
   "num_attention_heads": 6, "num_key_value_heads": 2})";
-const std::string gguf_shape = R"("vocab_size": 384, "embedding_length": 96, "feed_forward_length": 160, "block_count": 4,
+const std::string gguf_shape =
+    R"("vocab_size": 384, "embedding_length": 96, "feed_forward_length": 160, "block_count": 4,
   "attention.head_count": 6, "attention.head_count_kv": 2, "attention.key_length": 24, "context_length": 128})";
 
 bool has(const std::string& text, std::string_view part) { return text.find(part) != text.npos; }
@@ -101,73 +103,112 @@ TEST_CASE("keys: a member's name is as C++ spells it") {
 }
 
 TEST_CASE("keys: a rope is held against the heads that it turns") {
-  const std::string layers = R"("layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"], )";
+  const std::string layers =
+      R"("layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"], )";
   using gemma4_family = family<"gemma4_text">;
   static rope_factors factors;
-  for (const char* larger : {R"("per_layer_config": {"1": {"head_dim": 512}, "3": {"head_dim": 512}}, )", R"("global_head_dim": 512, )"}) {
+  for (const char* larger :
+       {R"("per_layer_config": {"1": {"head_dim": 512}, "3": {"head_dim": 512}}, )", R"("global_head_dim": 512, )"}) {
     const std::string text = std::string(R"({"head_dim": 24, )") + larger + layers + shape;
     const auto [c, bad] = read_config<gemma4_family>(json{text}, naming::hf, &factors);
     CHECK(bad.what == trouble::none);
     CHECK((c.head_dim == 24 && c.global_head_dim == 512 && c.rope.dims == 128 && c.local_rope.dims == 24));
   }
   // Smaller ones, too; and each is refused by the key that it comes from.
-  const auto with = [&](const std::string& more) { return std::string(problem<gemma4_family>("{" + more + layers + shape).key); };
+  const auto with = [&](const std::string& more) {
+    return std::string(problem<gemma4_family>("{" + more + layers + shape).key);
+  };
   CHECK(with(R"("head_dim": 512, "global_head_dim": 24, )") == "");
   CHECK(with(R"("head_dim": 25, )") == "head_dim");
   CHECK(with(R"("global_head_dim": 25, )") == "global_head_dim");
   CHECK(with(R"("per_layer_config": {"1": {"head_dim": 25}, "3": {"head_dim": 25}}, )") == "per_layer_config");
-  CHECK(with(R"("rope_parameters": {"full_attention": {"rope_type": "default", "partial_rotary_factor": 0.01}}, )") == "partial_rotary_factor");
+  CHECK(with(R"("rope_parameters": {"full_attention": {"rope_type": "default", "partial_rotary_factor": 0.01}}, )") ==
+        "partial_rotary_factor");
   CHECK(with(R"("rope_parameters": {"sliding_attention": {"rope_theta": 0}}, )") == "rope_theta");
-  CHECK(problem<gemma4_family>(R"({"rope.dimension_count": 30, "attention.key_length_swa": 48, )" + gguf_shape, naming::gguf).key == "rope.dimension_count");
-  CHECK(problem<gemma4_family>(R"({"rope.dimension_count": 24, "attention.key_length_swa": 12, )" + gguf_shape, naming::gguf).key == "");
+  CHECK(problem<gemma4_family>(R"({"rope.dimension_count": 30, "attention.key_length_swa": 48, )" + gguf_shape,
+                               naming::gguf)
+            .key == "rope.dimension_count");
+  CHECK(problem<gemma4_family>(R"({"rope.dimension_count": 24, "attention.key_length_swa": 12, )" + gguf_shape,
+                               naming::gguf)
+            .key == "");
   CHECK(problem<family<"gemma3_text">>(R"({"rope_local_base_freq": 0, )" + shape).key == "rope_local_base_freq");
-  CHECK(problem<family<"gemma3_text">>(R"({"rope.freq_base_swa": 0, )" + gguf_shape, naming::gguf).key == "rope.freq_base_swa");
-  CHECK(problem<family<"glm4">>(R"({"head_dim": 24, "partial_rotary_factor": 0.3, )" + shape).key == "partial_rotary_factor");  // 7 dims
-  CHECK(problem<family<"glm4">>(R"({"rope.dimension_count": 7, )" + gguf_shape, naming::gguf).key == "rope.dimension_count");
+  CHECK(problem<family<"gemma3_text">>(R"({"rope.freq_base_swa": 0, )" + gguf_shape, naming::gguf).key ==
+        "rope.freq_base_swa");
+  CHECK(problem<family<"glm4">>(R"({"head_dim": 24, "partial_rotary_factor": 0.3, )" + shape).key ==
+        "partial_rotary_factor");  // 7 dims
+  CHECK(problem<family<"glm4">>(R"({"rope.dimension_count": 7, )" + gguf_shape, naming::gguf).key ==
+        "rope.dimension_count");
   CHECK(problem<family<"glm4">>(R"({"head_dim": 22, )" + shape).key == "head_dim");  // half of it is odd
 }
 
 TEST_CASE("keys: a message names the keys of the file") {
   using qwen = family<"qwen3">;
-  CHECK(has(message<qwen>(R"({"num_attention_heads": 5, )" + shape), "config key num_attention_heads: expected a multiple of num_key_value_heads"));
+  CHECK(has(message<qwen>(R"({"num_attention_heads": 5, )" + shape),
+            "config key num_attention_heads: expected a multiple of num_key_value_heads"));
   CHECK(has(message<qwen>(R"({"attention.head_count": 5, )" + gguf_shape, naming::gguf),
             "config key attention.head_count: expected a multiple of attention.head_count_kv"));
   CHECK(has(message<qwen>(R"({"rope.dimension_count": 26, )" + gguf_shape, naming::gguf),
             "config key rope.dimension_count: expected an even number up to attention.key_length"));
-  CHECK(has(message<qwen>(R"({"attention.key_length": 25, )" + gguf_shape, naming::gguf), "config key attention.key_length: expected an even number"));
+  CHECK(has(message<qwen>(R"({"attention.key_length": 25, )" + gguf_shape, naming::gguf),
+            "config key attention.key_length: expected an even number"));
   CHECK(has(message<family<"glm4">>(R"({"head_dim": 24, "partial_rotary_factor": 0.3, )" + shape),
             "config key partial_rotary_factor: expected an even number of dims of head_dim, found 0.3"));
 
   using mixture = family<"qwen3_moe">;
-  const auto experts = [](const char* key) { return std::string(R"({"moe_intermediate_size": 40, "num_experts_per_tok": 8, ")") + key + "\": 7, " + shape; };
+  const auto experts = [](const char* key) {
+    return std::string(R"({"moe_intermediate_size": 40, "num_experts_per_tok": 8, ")") + key + "\": 7, " + shape;
+  };
   CHECK(has(message<mixture>(experts("num_experts")), "num_experts_per_tok: expected at most num_experts"));
   CHECK(has(message<mixture>(experts("num_local_experts")), "num_experts_per_tok: expected at most num_local_experts"));
-  CHECK(has(message<mixture>(R"({"expert_feed_forward_length": 40, "expert_used_count": 8, "expert_count": 7, )" + gguf_shape, naming::gguf),
-            "expert_used_count: expected at most expert_count"));
+  CHECK(has(
+      message<mixture>(R"({"expert_feed_forward_length": 40, "expert_used_count": 8, "expert_count": 7, )" + gguf_shape,
+                       naming::gguf),
+      "expert_used_count: expected at most expert_count"));
   const auto groups = [](const char* more) {
-    return message<family<"glm4_moe">>(std::string(R"({"moe_intermediate_size": 40, "num_experts_per_tok": 4, "n_routed_experts": 12, )") + more + shape);
+    return message<family<"glm4_moe">>(
+        std::string(R"({"moe_intermediate_size": 40, "num_experts_per_tok": 4, "n_routed_experts": 12, )") + more +
+        shape);
   };
-  CHECK(has(groups(R"("n_group": 4, "topk_group": 1, )"), "topk_group: expected enough groups for num_experts_per_tok"));
+  CHECK(
+      has(groups(R"("n_group": 4, "topk_group": 1, )"), "topk_group: expected enough groups for num_experts_per_tok"));
   CHECK(has(groups(R"("n_group": 2, "topk_group": 3, )"), "topk_group: expected at most n_group"));
 
   using next = family<"qwen3_next">;
-  CHECK(has(message<next>(R"({"ssm.time_step_rank": 5, "ssm.group_count": 2, "expert_feed_forward_length": 8, "expert_count": 4, "expert_used_count": 2,
-    "expert_shared_feed_forward_length": 8, )" + gguf_shape, naming::gguf), "ssm.time_step_rank: expected a multiple of ssm.group_count"));
-  CHECK(has(message<family<"granitemoehybrid">>(R"({"layer_types": ["mamba", "conv", "mamba", "mamba"], "mamba_n_heads": 6, )" + shape),
+  CHECK(has(
+      message<next>(
+          R"({"ssm.time_step_rank": 5, "ssm.group_count": 2, "expert_feed_forward_length": 8, "expert_count": 4, "expert_used_count": 2,
+    "expert_shared_feed_forward_length": 8, )" +
+              gguf_shape,
+          naming::gguf),
+      "ssm.time_step_rank: expected a multiple of ssm.group_count"));
+  CHECK(has(message<family<"granitemoehybrid">>(
+                R"({"layer_types": ["mamba", "conv", "mamba", "mamba"], "mamba_n_heads": 6, )" + shape),
             "layer_types: expected linear_attention, mamba, full_attention or attention, found \"conv\""));
-  CHECK(has(message<family<"granitemoehybrid">>(R"({"mamba_n_heads": 6, "mamba_n_groups": 4, )" + shape), "mamba_n_groups: expected a divisor of mamba_n_heads"));
-  CHECK(has(message<family<"gemma2">>(R"({"sliding_window_pattern": "x", )" + shape), "sliding_window_pattern: expected full_attention or sliding_attention"));
-  CHECK(has(message<family<"llama">>(R"({"rope_scaling": {"type": "linear"}, )" + shape), "config key rope_scaling.factor: expected this key"));
-  CHECK(has(message<family<"llama">>(R"({"rope_parameters": {"rope_type": "linear"}, )" + shape), "config key rope_parameters.factor: expected this key"));
-  CHECK(has(message<family<"llama">>(R"({"rope.scaling.type": "linear", )" + gguf_shape, naming::gguf), "config key rope.scaling.factor: expected this key"));
-  CHECK(has(message<family<"llama">>(R"({"rope_scaling": {"type": "ntk", "factor": 2}, )" + shape), "config key type: expected default, linear"));
+  CHECK(has(message<family<"granitemoehybrid">>(R"({"mamba_n_heads": 6, "mamba_n_groups": 4, )" + shape),
+            "mamba_n_groups: expected a divisor of mamba_n_heads"));
+  CHECK(has(message<family<"gemma2">>(R"({"sliding_window_pattern": "x", )" + shape),
+            "sliding_window_pattern: expected full_attention or sliding_attention"));
+  CHECK(has(message<family<"llama">>(R"({"rope_scaling": {"type": "linear"}, )" + shape),
+            "config key rope_scaling.factor: expected this key"));
+  CHECK(has(message<family<"llama">>(R"({"rope_parameters": {"rope_type": "linear"}, )" + shape),
+            "config key rope_parameters.factor: expected this key"));
+  CHECK(has(message<family<"llama">>(R"({"rope.scaling.type": "linear", )" + gguf_shape, naming::gguf),
+            "config key rope.scaling.factor: expected this key"));
+  CHECK(has(message<family<"llama">>(R"({"rope_scaling": {"type": "ntk", "factor": 2}, )" + shape),
+            "config key type: expected default, linear"));
 }
 
 TEST_CASE("keys: families that share an architecture in GGUF know theirs by the metadata") {
-  const auto is = []<class Family>(Family, const char* architecture, const char* metadata) { return is_of<Family>(architecture, json{metadata}, naming::gguf); };
-  CHECK((is(family<"llama">{}, "llama", "{}") && !is(family<"mixtral">{}, "llama", "{}") && !is(family<"mistral">{}, "llama", "{}")));
-  CHECK((is(family<"mixtral">{}, "llama", R"({"expert_count": 8})") && !is(family<"llama">{}, "llama", R"({"expert_count": 8})")));
+  const auto is = []<class Family>(Family, const char* architecture, const char* metadata) {
+    return is_of<Family>(architecture, json{metadata}, naming::gguf);
+  };
+  CHECK((is(family<"llama">{}, "llama", "{}") && !is(family<"mixtral">{}, "llama", "{}") &&
+         !is(family<"mistral">{}, "llama", "{}")));
+  CHECK((is(family<"mixtral">{}, "llama", R"({"expert_count": 8})") &&
+         !is(family<"llama">{}, "llama", R"({"expert_count": 8})")));
   CHECK((is(family<"deepseek_v2">{}, "deepseek2", "{}") && !is(family<"deepseek_v3">{}, "deepseek2", "{}")));
-  CHECK((is(family<"deepseek_v3">{}, "deepseek2", R"({"expert_gating_func": 2})") && !is(family<"deepseek_v2">{}, "deepseek2", R"({"expert_gating_func": 2})")));
-  CHECK((is(family<"nemotron_h">{}, "nemotron_h", "{}") && is(family<"nemotron_h">{}, "nemotron_h_moe", "{}") && !is(family<"nemotron_h">{}, "nemotron", "{}")));
+  CHECK((is(family<"deepseek_v3">{}, "deepseek2", R"({"expert_gating_func": 2})") &&
+         !is(family<"deepseek_v2">{}, "deepseek2", R"({"expert_gating_func": 2})")));
+  CHECK((is(family<"nemotron_h">{}, "nemotron_h", "{}") && is(family<"nemotron_h">{}, "nemotron_h_moe", "{}") &&
+         !is(family<"nemotron_h">{}, "nemotron", "{}")));
 }

@@ -22,7 +22,8 @@ template <class Formats, class Isa> std::vector<float> logits_of(const random_mo
   const model_options o{.threads = 2, .context = length, .chunk = 16, .logit_rows = 16};
   std::vector<float> out;
   sequence<machine> s(std::make_shared<machine>(t.index(), "random", naming::hf, names_of<wide>(), o));
-  s.feed_all(random_model::ids(length, vocab), [&](u32, std::span<const float> row) { out.insert(out.end(), row.begin(), row.end()); });
+  s.feed_all(random_model::ids(length, vocab),
+             [&](u32, std::span<const float> row) { out.insert(out.end(), row.begin(), row.end()); });
   return out;
 }
 
@@ -82,7 +83,8 @@ TEST_CASE("parity: a patchwork of formats is its numbers, up to the rounding of 
 }
 
 TEST_CASE("parity: and one of the other block formats") {
-  check<random_model::second_patchwork, dtype::q4_1, dtype::q5_0, dtype::q5_1, dtype::q2_k, dtype::q3_k, dtype::iq4_nl, dtype::iq4_xs, dtype::mxfp4>();
+  check<random_model::second_patchwork, dtype::q4_1, dtype::q5_0, dtype::q5_1, dtype::q2_k, dtype::q3_k, dtype::iq4_nl,
+        dtype::iq4_xs, dtype::mxfp4>();
 }
 
 TEST_CASE("parity: i4, and i8 where scores are, are their numbers") {
@@ -92,11 +94,14 @@ TEST_CASE("parity: i4, and i8 where scores are, are their numbers") {
   CHECK(relative(native, logits_of<F32, isa::native>(t)) > 4e-2);  // four bits are not many
   for (const tensor_ref& ref : std::vector(t.list)) {
     if (ref.shape.size() != 2) continue;
-    const dtype type = ref.name.find("embed") != ref.name.npos || ref.name.find("head") != ref.name.npos ? dtype::i8_row : dtype::i4_row;
+    const dtype type = ref.name.find("embed") != ref.name.npos || ref.name.find("head") != ref.name.npos
+        ? dtype::i8_row
+        : dtype::i4_row;
     const auto cols = static_cast<u32>(ref.shape[1]);
     std::vector<float> numbers(ref.bytes.size() / 4);
     for (u64 at = 0; at < numbers.size(); at += cols)
-      type == dtype::i8_row ? round_row<dtype::i8_row>(ref.bytes.data() + at * 4, cols, &numbers[at]) : round_row<dtype::i4_row>(ref.bytes.data() + at * 4, cols, &numbers[at]);
+      type == dtype::i8_row ? round_row<dtype::i8_row>(ref.bytes.data() + at * 4, cols, &numbers[at])
+                            : round_row<dtype::i4_row>(ref.bytes.data() + at * 4, cols, &numbers[at]);
     t.list.erase(std::ranges::find(t.list, ref.name, &tensor_ref::name));
     t.add(ref.name, ref.shape, numbers);
   }

@@ -4,4 +4,6 @@
 
 #include "parity.hpp"
 
-TEST_CASE("parity: gemma2: sliding and full layers, capped scores and logits") { parity::check_family<configs::gemma2>("gemma2"); }
+TEST_CASE("parity: gemma2: sliding and full layers, capped scores and logits") {
+  parity::check_family<configs::gemma2>("gemma2");
+}

@@ -4,4 +4,6 @@
 
 #include "parity.hpp"
 
-TEST_CASE("parity: gemma3: two ropes, two windows, norms of the heads") { parity::check_family<configs::gemma3_text>("gemma3_text"); }
+TEST_CASE("parity: gemma3: two ropes, two windows, norms of the heads") {
+  parity::check_family<configs::gemma3_text>("gemma3_text");
+}

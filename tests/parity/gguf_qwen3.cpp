@@ -14,7 +14,8 @@ using qwen3_tied = from_config<configs::qwen3_tied>;
 
 TEST_CASE("parity: qwen3 with tied embeddings, from a directory and from gguf") {
   parity::check_directory<configs::qwen3_tied>("qwen3_tied");
-  for (const char* name : {"qwen3_tied-F32", "qwen3_tied-BF16", "qwen3_tied-Q8_0"}) parity::check_gguf<qwen3_tied, F32>(name, parity::f32_tolerance);
+  for (const char* name : {"qwen3_tied-F32", "qwen3_tied-BF16", "qwen3_tied-Q8_0"})
+    parity::check_gguf<qwen3_tied, F32>(name, parity::f32_tolerance);
 }
 TEST_CASE("parity: qwen3 computed in bf16 and in q8_0") {
   parity::check_gguf<qwen3_tied, BF16>("qwen3_tied-BF16", parity::bf16_tolerance);

@@ -25,4 +25,6 @@ TEST_CASE("parity: llama3's rule as the tensor rope_freqs.weight") {
   parity::check_gguf<llama<llama3>, F32>("llama_untied-llama3-F16", parity::f32_tolerance);
   parity::check_gguf<llama<llama3>, F16>("llama_untied-llama3-F16", parity::f16_tolerance);
 }
-TEST_CASE("parity: yarn in metadata") { parity::check_gguf<qwen3<yarn>, F32>("qwen3_tied-yarn-Q8_0", parity::f32_tolerance); }
+TEST_CASE("parity: yarn in metadata") {
+  parity::check_gguf<qwen3<yarn>, F32>("qwen3_tied-yarn-Q8_0", parity::f32_tolerance);
+}

@@ -4,4 +4,6 @@
 
 #include "parity.hpp"
 
-TEST_CASE("parity: glm4: half of a head in adjacent pairs, gate and up in one tensor") { parity::check_family<configs::glm4>("glm4"); }
+TEST_CASE("parity: glm4: half of a head in adjacent pairs, gate and up in one tensor") {
+  parity::check_family<configs::glm4>("glm4");
+}

@@ -4,4 +4,6 @@
 
 #include "parity.hpp"
 
-TEST_CASE("parity: glm4_moe: a dense layer, sigmoid scores with a bias, shared experts") { parity::check_family<configs::glm4_moe>("glm4_moe"); }
+TEST_CASE("parity: glm4_moe: a dense layer, sigmoid scores with a bias, shared experts") {
+  parity::check_family<configs::glm4_moe>("glm4_moe");
+}

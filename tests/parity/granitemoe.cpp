@@ -4,4 +4,6 @@
 
 #include "parity.hpp"
 
-TEST_CASE("parity: granitemoe: experts in one tensor, a softmax of the chosen, multipliers") { parity::check_family<configs::granitemoe>("granitemoe"); }
+TEST_CASE("parity: granitemoe: experts in one tensor, a softmax of the chosen, multipliers") {
+  parity::check_family<configs::granitemoe>("granitemoe");
+}

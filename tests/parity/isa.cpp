@@ -11,7 +11,8 @@ using namespace cke::runtime;
 
 namespace {
 
-template <class Isa> concept available = std::is_same_v<Isa, isa::scalar> || requires { typename isa::xsimd_arch<Isa>::type; };
+template <class Isa> concept available =
+    std::is_same_v<Isa, isa::scalar> || requires { typename isa::xsimd_arch<Isa>::type; };
 
 template <class Isa> void check_on(const checkpoint& from, const parity::expected& want) {
   if constexpr (available<Isa>) {

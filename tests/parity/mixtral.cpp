@@ -4,4 +4,6 @@
 
 #include "parity.hpp"
 
-TEST_CASE("parity: mixtral: its own names of experts; in GGUF it is a llama") { parity::check_family<configs::mixtral>("mixtral"); }
+TEST_CASE("parity: mixtral: its own names of experts; in GGUF it is a llama") {
+  parity::check_family<configs::mixtral>("mixtral");
+}

@@ -4,4 +4,6 @@
 
 #include "parity.hpp"
 
-TEST_CASE("parity: olmo2: norms after the branches, q and k normed whole") { parity::check_family<configs::olmo2>("olmo2"); }
+TEST_CASE("parity: olmo2: norms after the branches, q and k normed whole") {
+  parity::check_family<configs::olmo2>("olmo2");
+}

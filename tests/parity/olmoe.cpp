@@ -4,4 +4,6 @@
 
 #include "parity.hpp"
 
-TEST_CASE("parity: olmoe: norms over all of q and of k, weights that do not add up to 1") { parity::check_family<configs::olmoe>("olmoe"); }
+TEST_CASE("parity: olmoe: norms over all of q and of k, weights that do not add up to 1") {
+  parity::check_family<configs::olmoe>("olmoe");
+}

@@ -48,8 +48,7 @@ inline std::vector<u32> read_ids(const std::string& path) {
 inline std::vector<float> read_npy(const std::string& path) {
   const std::string file = content(path);
   REQUIRE(file.size() > 10);
-  const std::size_t begin =
-      10u + static_cast<unsigned char>(file[8]) + 256u * static_cast<unsigned char>(file[9]);
+  const std::size_t begin = 10u + static_cast<unsigned char>(file[8]) + 256u * static_cast<unsigned char>(file[9]);
   REQUIRE(file.substr(0, begin).find("'<f4', 'fortran_order': False") != file.npos);
   std::vector<float> numbers((file.size() - begin) / sizeof(float));
   std::memcpy(numbers.data(), file.data() + begin, numbers.size() * sizeof(float));
@@ -99,21 +98,23 @@ template <class Model> std::vector<float> logits_of(const Model& model, std::spa
 template <class Model> std::vector<u32> greedy(const Model& model, std::span<const u32> ids, std::size_t count) {
   auto session = model.session();
   auto answer = session.generate(ids, {.max_tokens = static_cast<u32>(count), .ignore_stop_ids = true});
-  for ([[maybe_unused]] const std::string_view piece : answer) {
-  }
+  for ([[maybe_unused]] const std::string_view piece : answer) {}
   return {answer.ids().begin(), answer.ids().end()};
 }
 
 inline constexpr u32 chunk = 17;
 static_assert(chunk > decode_rows);
-inline model_options options(u32 context) { return {.threads = 2, .context = context, .chunk = chunk, .logit_rows = 3}; }
+inline model_options options(u32 context) {
+  return {.threads = 2, .context = context, .chunk = chunk, .logit_rows = 3};
+}
 
 // The same bits id by id, in passes of one, as in the passes that `logits_of` makes.
 template <class Model> bool same_id_by_id(const Model& model, std::span<const u32> ids, const std::vector<float>& all) {
   auto session = model.session();
   for (std::size_t i = 0; i < ids.size(); ++i) {
     session.feed(ids.subspan(i, 1));
-    if (std::memcmp(session.logits().data(), &all[i * session.logits().size()], session.logits().size_bytes()) != 0) return false;
+    if (std::memcmp(session.logits().data(), &all[i * session.logits().size()], session.logits().size_bytes()) != 0)
+      return false;
   }
   return true;
 }
@@ -123,7 +124,8 @@ template <class Model> bool same_alone(const Model& model, std::span<const u32> 
   auto session = model.session();
   const std::size_t count = std::min<std::size_t>(chunk, ids.size());
   session.feed(ids.first(count));
-  return std::memcmp(session.logits().data(), &all[(count - 1) * session.logits().size()], session.logits().size_bytes()) == 0;
+  return std::memcmp(session.logits().data(), &all[(count - 1) * session.logits().size()],
+                     session.logits().size_bytes()) == 0;
 }
 
 // Logits within `most`, the same bits however the prompt is cut, and the same greedy ids.
@@ -160,7 +162,8 @@ template <class M, class Formats> void check_gguf(const std::string& name, doubl
   CAPTURE(name);
   CHECK(d.relative <= tolerance);
   CHECK(greedy(model, want.ids, want.greedy.size()) == want.greedy);
-  establishes(std::string(name_in<typename M::family>(naming::hf)), {column::load_gguf, column::logits, column::generation});
+  establishes(std::string(name_in<typename M::family>(naming::hf)),
+              {column::load_gguf, column::logits, column::generation});
 }
 
 // Of mixers that others compute in chunks of 64: after 1, 63, 64 and 65 ids, against transformers in float64.
@@ -172,7 +175,8 @@ template <class Model> void check_lengths(const checkpoint& from, const std::str
   const std::size_t vocab = logits.size() / ids.size();
   std::vector<float> found;
   for (const std::size_t row : prompt["rows"].get<std::vector<std::size_t>>())
-    found.insert(found.end(), logits.begin() + static_cast<std::ptrdiff_t>(row * vocab), logits.begin() + static_cast<std::ptrdiff_t>((row + 1) * vocab));
+    found.insert(found.end(), logits.begin() + static_cast<std::ptrdiff_t>(row * vocab),
+                 logits.begin() + static_cast<std::ptrdiff_t>((row + 1) * vocab));
   CHECK(distance(found, want).most <= exact);
   CHECK(same_id_by_id(model, ids, logits));
 }

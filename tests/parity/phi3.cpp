@@ -4,4 +4,6 @@
 
 #include "parity.hpp"
 
-TEST_CASE("parity: phi3: longrope, a part of a head, q, k and v in one tensor") { parity::check_family<configs::phi3>("phi3"); }
+TEST_CASE("parity: phi3: longrope, a part of a head, q, k and v in one tensor") {
+  parity::check_family<configs::phi3>("phi3");
+}

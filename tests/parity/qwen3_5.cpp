@@ -17,6 +17,9 @@ TEST_CASE("parity: qwen3_5: gated delta nets with shared key heads, attention wi
   parity::check_family<configs::qwen3_5_text, cke::qwen3_5<tiled<configs::qwen3_5_text>>>("qwen3_5_text");
 }
 TEST_CASE("parity: qwen3_5_moe: an arrangement of its own, and a shared expert") {
-  parity::check_family<configs::qwen3_5_moe_text, cke::qwen3_5_moe<tiled<configs::qwen3_5_moe_text>>>("qwen3_5_moe_text");
+  parity::check_family<configs::qwen3_5_moe_text, cke::qwen3_5_moe<tiled<configs::qwen3_5_moe_text>>>(
+      "qwen3_5_moe_text");
 }
-TEST_CASE("parity: qwen3_next: projections by key head in one tensor") { parity::check_family<configs::qwen3_next>("qwen3_next"); }
+TEST_CASE("parity: qwen3_next: projections by key head in one tensor") {
+  parity::check_family<configs::qwen3_next>("qwen3_next");
+}

@@ -4,4 +4,6 @@
 
 #include "parity.hpp"
 
-TEST_CASE("parity: qwen3_moe: moe_options apart, and in one tensor") { parity::check_family<configs::qwen3_moe>("qwen3_moe"); }
+TEST_CASE("parity: qwen3_moe: moe_options apart, and in one tensor") {
+  parity::check_family<configs::qwen3_moe>("qwen3_moe");
+}

@@ -84,15 +84,15 @@ TEST_CASE("allocation: prefill, decoding, rewinding, and a fork into a session t
   session a = byte_model::shared<BF16>().session(), b = a;
   float sum = 0;
   CHECK(taken_by([&] {
-    a.feed(std::span(some_ids).first(100));
-    for (const u32 id : std::span(some_ids).subspan(100, 80)) a.feed(id);
-    b = a;
-    b.feed(some_ids[180]);
-    a.rewind(20);
-    a.feed_all(std::span(some_ids).subspan(20, 150), [&](u32, std::span<const float> row) { sum += row[0]; });
-    a.reset();
-    a.feed(some_ids);
-  }) == 0);
+          a.feed(std::span(some_ids).first(100));
+          for (const u32 id : std::span(some_ids).subspan(100, 80)) a.feed(id);
+          b = a;
+          b.feed(some_ids[180]);
+          a.rewind(20);
+          a.feed_all(std::span(some_ids).subspan(20, 150), [&](u32, std::span<const float> row) { sum += row[0]; });
+          a.reset();
+          a.feed(some_ids);
+        }) == 0);
   CHECK(std::isfinite(sum));
 }
 
@@ -100,32 +100,35 @@ TEST_CASE("allocation: a mixture of experts takes none, whoever is chosen") {
   using M = random_model::with_experts;
   using machine = loaded<program<M, Q8_0>, dtype::bf16, isa::native>;
   const auto t = random_model::tensors::of<machine::program>();
-  const auto m = std::make_shared<machine>(t.index(), "random", naming::hf, names_of<M>(), model_options{.threads = 2, .context = 190, .chunk = 60});
+  const auto m = std::make_shared<machine>(t.index(), "random", naming::hf, names_of<M>(),
+                                           model_options{.threads = 2, .context = 190, .chunk = 60});
   sequence<machine> s(m);
   const std::vector<u32> ids = random_model::ids(190, 131);
   CHECK(taken_by([&] {
-    s.feed(std::span(ids).first(150));
-    for (const u32 id : std::span(ids).subspan(150)) s.feed(id);
-  }) == 0);
+          s.feed(std::span(ids).first(150));
+          for (const u32 id : std::span(ids).subspan(150)) s.feed(id);
+        }) == 0);
 }
 
 TEST_CASE("allocation: sessions that are fed together take none") {
   session a = byte_model::shared<BF16>().session(), b = a, c = a;
   CHECK(taken_by([&] {
-    for (u32 at = 0; at < 180; at += 60) {
-      const session::feeding turns[]{{&a, std::span(some_ids).subspan(at, 60)}, {&b, std::span(some_ids).first(1)}, {&c, std::span(some_ids).first(30)}};
-      session::feed_together(3, [&](u32 i) { return turns[i]; });
-    }
-  }) == 0);
+          for (u32 at = 0; at < 180; at += 60) {
+            const session::feeding turns[]{{&a, std::span(some_ids).subspan(at, 60)},
+                                           {&b, std::span(some_ids).first(1)},
+                                           {&c, std::span(some_ids).first(30)}};
+            session::feed_together(3, [&](u32 i) { return turns[i]; });
+          }
+        }) == 0);
   CHECK(c.position() == 90);
   a.feed(some_ids[180]);
   CHECK(taken_by([&] {
-    b.reset();
-    CHECK(b.recall(some_ids) == 128);
-    b.feed(std::span(some_ids).subspan(128));
-    a.rewind(100);  // into a page that b shares
-    a.feed(std::span(some_ids).first(60));
-  }) == 0);
+          b.reset();
+          CHECK(b.recall(some_ids) == 128);
+          b.feed(std::span(some_ids).subspan(128));
+          a.rewind(100);  // into a page that b shares
+          a.feed(std::span(some_ids).first(60));
+        }) == 0);
 }
 
 TEST_CASE("allocation: none on any number of threads, nor behind the abstract class") {
@@ -135,11 +138,11 @@ TEST_CASE("allocation: none on any number of threads, nor behind the abstract cl
     const std::unique_ptr<any_session> talk = engine.open();
     const any_session::take_logits take = [](u32, std::span<const float>) {};
     CHECK(taken_by([&] {
-      talk->feed(std::span(some_ids).first(40));
-      talk->feed(some_ids[40]);
-      talk->rewind(7);
-      talk->feed_all(std::span(some_ids).first(30), take);
-    }) == 0);
+            talk->feed(std::span(some_ids).first(40));
+            talk->feed(some_ids[40]);
+            talk->rewind(7);
+            talk->feed_all(std::span(some_ids).first(30), take);
+          }) == 0);
   }
 }
 
@@ -154,11 +157,20 @@ TEST_CASE("allocation: a whole answer takes none: sampled, stopped, detokenized"
       {"greedy", {.max_tokens = 150}},
       {"temperature", {.max_tokens = 150, .sample = {.temperature = 3, .seed = 1}, .ignore_stop_ids = true}},
       {"top_k", {.max_tokens = 150, .sample = {.temperature = 2, .top_k = 40, .seed = 2}, .ignore_stop_ids = true}},
-      {"everything", {.max_tokens = 150,
-                      .sample = {.temperature = 2, .top_k = 200, .top_p = 0.95f, .min_p = 0.001f, .typical_p = 0.9f,
-                                 .repetition_penalty = 1.1f, .frequency_penalty = 0.1f, .presence_penalty = 0.1f,
-                                 .repeat_last_n = ~0u, .logit_bias = words, .seed = 3},
-                      .stop = stops}},
+      {"everything",
+       {.max_tokens = 150,
+        .sample = {.temperature = 2,
+                   .top_k = 200,
+                   .top_p = 0.95f,
+                   .min_p = 0.001f,
+                   .typical_p = 0.9f,
+                   .repetition_penalty = 1.1f,
+                   .frequency_penalty = 0.1f,
+                   .presence_penalty = 0.1f,
+                   .repeat_last_n = ~0u,
+                   .logit_bias = words,
+                   .seed = 3},
+        .stop = stops}},
       {"long pieces", {.max_tokens = 150, .sample = {.logit_bias = {{byte_model::long_id, 1000}}}, .stop = stops}},
       {"bytes that are no text", {.max_tokens = 150, .sample = {.logit_bias = {{0xc3, 1000}}}, .stop = stops}},
   };
@@ -168,8 +180,8 @@ TEST_CASE("allocation: a whole answer takes none: sampled, stopped, detokenized"
     auto answer = s.generate(std::span(some_ids).first(20), one.options);
     std::size_t bytes = 0;
     CHECK(taken_by([&] {
-      for (const std::string_view piece : answer) bytes += piece.size();
-    }) == 0);
+            for (const std::string_view piece : answer) bytes += piece.size();
+          }) == 0);
     CHECK(bytes >= answer.ids().size());
     CHECK(answer.ids().size() == 150);
   }
@@ -180,9 +192,8 @@ TEST_CASE("allocation: an answer up to the last position takes none") {
   s.feed(some_ids);
   auto answer = s.generate(std::span<const u32>{}, {.max_tokens = 3, .ignore_stop_ids = true});  // the last is not fed
   CHECK(taken_by([&] {
-    for ([[maybe_unused]] const std::string_view piece : answer) {
-    }
-  }) == 0);
+          for ([[maybe_unused]] const std::string_view piece : answer) {}
+        }) == 0);
   CHECK(answer.ids().size() == 3);
   CHECK(s.position() == s.context());
 }

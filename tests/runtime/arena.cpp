@@ -14,9 +14,7 @@ namespace {
 errc code_of(auto&& f) {
   try {
     f();
-  } catch (const Error& e) {
-    return e.code;
-  }
+  } catch (const Error& e) { return e.code; }
   return errc::usage;
 }
 }  // namespace

@@ -34,8 +34,7 @@ struct fake_root {
 
 }  // namespace
 
-TEST_CASE(
-    "cpu_count: the default is at least one thread, and no more than the affinity mask allows") {
+TEST_CASE("cpu_count: the default is at least one thread, and no more than the affinity mask allows") {
   CHECK(affinity_cpus() >= 1);
   CHECK(default_threads() >= 1);
   cpu_set_t mine, one;
@@ -52,8 +51,7 @@ TEST_CASE(
   sched_setaffinity(0, sizeof mine, &mine);
 }
 
-TEST_CASE(
-    "cpu_count: the tightest quota of a version 2 cgroup and its parents counts, rounded up") {
+TEST_CASE("cpu_count: the tightest quota of a version 2 cgroup and its parents counts, rounded up") {
   const fake_root root("0::/pod/box");
   CHECK(quota_cpus(root.path) == ~0u);
   root.write("sys/fs/cgroup/pod/box/cpu.max", "max 100000");

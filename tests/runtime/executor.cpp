@@ -19,16 +19,23 @@ namespace {
 
 // Kinds in an order that is no period, so that layers, variants and states all count differently.
 inline constexpr std::array<u8, 4> order{1, 0, 1, 1};
-struct uneven : network<
-    embedding<77, 64>,
-    arrange<order,
-            block<residual<rms_norm<64, 1e-6>, attention<attention_options{.dim = 64, .heads = 4, .kv_heads = 2, .head_dim = 18,
-                                                                .rope = {.dims = 18, .theta = 1e4}}>>>,
-            block<residual<rms_norm<64, 1e-6>, attention<attention_options{.dim = 64, .heads = 2, .kv_heads = 1, .head_dim = 40,
-                                                                .rope = {.dims = 8, .theta = 1e4}, .window = 9}>>,
-                  residual<rms_norm<64, 1e-6>, gated_mlp<64, 50, activation::gelu_tanh>>>>,
-    rms_norm<64, 1e-6>,
-    head<64, 77, true>> {};
+struct uneven
+    : network<
+          embedding<77, 64>,
+          arrange<order,
+                  block<residual<
+                      rms_norm<64, 1e-6>,
+                      attention<attention_options{
+                          .dim = 64, .heads = 4, .kv_heads = 2, .head_dim = 18, .rope = {.dims = 18, .theta = 1e4}}>>>,
+                  block<residual<rms_norm<64, 1e-6>,
+                                 attention<attention_options{.dim = 64,
+                                                             .heads = 2,
+                                                             .kv_heads = 1,
+                                                             .head_dim = 40,
+                                                             .rope = {.dims = 8, .theta = 1e4},
+                                                             .window = 9}>>,
+                        residual<rms_norm<64, 1e-6>, gated_mlp<64, 50, activation::gelu_tanh>>>>,
+          rms_norm<64, 1e-6>, head<64, 77, true>> {};
 
 using P = program<uneven, F32>;
 constexpr u32 context = 80, vocab = P::vocab;
@@ -42,8 +49,10 @@ struct machine {
   executor<P, dtype::f32, isa::native> run;
 
   explicit machine(capacity k, u32 n = 2, random_model::tensors t = random_model::tensors::of<P>())
-      : numbers(std::move(t)), threads(n),
-        packed(numbers.index(), "random", naming::hf, names_of<uneven>(), threads, {}), run(packed, threads, k) {}
+      : numbers(std::move(t)),
+        threads(n),
+        packed(numbers.index(), "random", naming::hf, names_of<uneven>(), threads, {}),
+        run(packed, threads, k) {}
 
   std::vector<float> decoded() {
     std::vector<float> out;
@@ -65,7 +74,9 @@ TEST_CASE("executor: a pass hands out the last rows, in order, as many at once a
   const std::vector<float> want = one.decoded();
   u32 footers = 0;
   const auto count = [](void* user, u32 thread, u32 of, u32 step, u64, u64) {
-    if (thread == 0 && of == P::body_count + 1 && step != tracer::waiting && P::footer_code().ops[step].op == opcode::logits) ++*static_cast<u32*>(user);
+    if (thread == 0 && of == P::body_count + 1 && step != tracer::waiting &&
+        P::footer_code().ops[step].op == opcode::logits)
+      ++*static_cast<u32*>(user);
   };
   for (const u32 room : {1u, 3u, 17u, 80u}) {
     machine m({context, 60, room});
@@ -102,7 +113,8 @@ TEST_CASE("executor: rows that nobody wants end with their last state") {
   const auto count = [](void* user, u32, u32 of, u32 step, u64, u64) {
     if (of != last || step == tracer::waiting) return;
     const opcode op = P::bodies[last - 1]->ops[step].op;
-    static_cast<counts*>(user)->attends += attends(op), static_cast<counts*>(user)->products += op == opcode::matmul_add;
+    static_cast<counts*>(user)->attends += attends(op),
+        static_cast<counts*>(user)->products += op == opcode::matmul_add;
   };
   m.run.watch({count, &seen});
   for (const u32 tokens : {1u, 16u, 17u, 60u})
@@ -134,11 +146,16 @@ TEST_CASE("executor: every layer has its own weights and its own caches") {
 
 TEST_CASE("executor: a window hides what lies before it") {
   // layers 0, 2 and 3 see 9 keys, layer 1 sees all; so take a model with windows only
-  struct windows : network<
-      embedding<77, 64>,
-      stack<2, block<residual<rms_norm<64, 1e-6>, attention<attention_options{.dim = 64, .heads = 2, .kv_heads = 1, .head_dim = 40,
-                                                                   .rope = {.dims = 8, .theta = 1e4}, .window = 9}>>>>,
-      rms_norm<64, 1e-6>, head<64, 77, true>> {};
+  struct windows : network<embedding<77, 64>,
+                           stack<2,
+                                 block<residual<rms_norm<64, 1e-6>,
+                                                attention<attention_options{.dim = 64,
+                                                                            .heads = 2,
+                                                                            .kv_heads = 1,
+                                                                            .head_dim = 40,
+                                                                            .rope = {.dims = 8, .theta = 1e4},
+                                                                            .window = 9}>>>>,
+                           rms_norm<64, 1e-6>, head<64, 77, true>> {};
   using W = program<windows, F32>;
   const auto t = random_model::tensors::of<W>();
   team threads(2);
@@ -154,7 +171,7 @@ TEST_CASE("executor: a window hides what lies before it") {
   };
   const std::vector<float> want = last(context);
   CHECK(same_bits(want, last(0)));
-  CHECK(same_bits(want, last(context - 18)));   // two layers look back 8 positions each
+  CHECK(same_bits(want, last(context - 18)));  // two layers look back 8 positions each
   CHECK(!same_bits(want, last(context - 17)));
   CHECK(!same_bits(want, last(context - 9)));
 }

@@ -48,7 +48,8 @@ TEST_CASE("f8_e4m3: all 256 codes, as torch.float8_e4m3fn has them and as IEEE's
     }
     CHECK(std::bit_cast<u32>(ours) == std::bit_cast<u32>(torch));
     const int exponent = code >> 3 & 15, mantissa = code & 7;
-    CHECK(std::abs(ours) == static_cast<float>(std::ldexp(exponent ? 8 + mantissa : mantissa, (exponent ? exponent : 1) - 10)));
+    CHECK(std::abs(ours) ==
+          static_cast<float>(std::ldexp(exponent ? 8 + mantissa : mantissa, (exponent ? exponent : 1) - 10)));
   }
 }
 
@@ -60,7 +61,8 @@ TEST_CASE("f8_matrix: every number has the scale of its block, also in the last 
     for (u32 i = 0; i < 6; ++i) {
       const float scale = 0.25f + static_cast<float>(i);  // exact in bf16
       const u32 bits = std::bit_cast<u32>(scale);
-      for (u32 b = scale_type == dtype::f32 ? 0 : 2; b < 4; ++b) scales.push_back(static_cast<std::byte>(bits >> 8 * b));
+      for (u32 b = scale_type == dtype::f32 ? 0 : 2; b < 4; ++b)
+        scales.push_back(static_cast<std::byte>(bits >> 8 * b));
     }
     const some_tensors from{{{"w.weight_scale_inv", {scale_type, {2, 3}, scales}}}};
     const some_tensor w{dtype::f8_e4m3, {rows, columns}, codes};
@@ -82,16 +84,20 @@ TEST_CASE("f8_matrix: scales that are missing, of another shape or another type"
   const auto error = [&](some_tensors from, std::vector<u64> shape) -> std::string {
     try {
       f8_matrix_of(from, "file", "w.weight", some_tensor{dtype::f8_e4m3, std::move(shape), bytes});
-    } catch (const Error& e) {
-      return e.what();
-    }
+    } catch (const Error& e) { return e.what(); }
     return {};
   };
-  const auto scales = [&](dtype type, std::vector<u64> shape) { return some_tensors{{{"w.weight_scale_inv", {type, std::move(shape), bytes}}}}; };
+  const auto scales = [&](dtype type, std::vector<u64> shape) {
+    return some_tensors{{{"w.weight_scale_inv", {type, std::move(shape), bytes}}}};
+  };
   CHECK(error(scales(dtype::f32, {2, 1}), {256, 128}).empty());
   CHECK(error({}, {256, 128}) == "file: tensor w.weight_scale_inv: expected this tensor, found none of this name");
-  CHECK(error(scales(dtype::f32, {1, 2}), {256, 128}) == "file: tensor w.weight_scale_inv: expected shape [2, 1], found another");
-  CHECK(error(scales(dtype::f32, {}), {256, 128}) == "file: tensor w.weight_scale_inv: expected shape [2, 1], found another");
-  CHECK(error(scales(dtype::f16, {2, 1}), {256, 128}) == "file: tensor w.weight_scale_inv: expected f32 or bf16, found another type");
-  CHECK(error(scales(dtype::f32, {2, 1}), {2, 128, 128}) == "file: tensor w.weight: expected two dimensions in f8_e4m3, found 3");
+  CHECK(error(scales(dtype::f32, {1, 2}), {256, 128}) ==
+        "file: tensor w.weight_scale_inv: expected shape [2, 1], found another");
+  CHECK(error(scales(dtype::f32, {}), {256, 128}) ==
+        "file: tensor w.weight_scale_inv: expected shape [2, 1], found another");
+  CHECK(error(scales(dtype::f16, {2, 1}), {256, 128}) ==
+        "file: tensor w.weight_scale_inv: expected f32 or bf16, found another type");
+  CHECK(error(scales(dtype::f32, {2, 1}), {2, 128, 128}) ==
+        "file: tensor w.weight: expected two dimensions in f8_e4m3, found 3");
 }

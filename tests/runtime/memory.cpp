@@ -30,13 +30,18 @@ using namespace cke::runtime;
 namespace {
 
 // Its largest matrix takes 78 MiB in the file (F32) and 39 MiB packed (BF16).
-struct wide : network<
-    embedding<40000, 512>,
-    stack<1, block<residual<rms_norm<512, 1e-6>, attention<attention_options{.dim = 512, .heads = 4, .kv_heads = 2, .head_dim = 64,
-                                                         .rope = {.dims = 64, .theta = 1e4}}>>,
-          residual<rms_norm<512, 1e-6>, gated_mlp<512, 512, activation::silu>>>>,
-    rms_norm<512, 1e-6>,
-    head<512, 40000, true>> {};
+struct wide
+    : network<
+          embedding<40000, 512>,
+          stack<
+              1,
+              block<
+                  residual<
+                      rms_norm<512, 1e-6>,
+                      attention<attention_options{
+                          .dim = 512, .heads = 4, .kv_heads = 2, .head_dim = 64, .rope = {.dims = 64, .theta = 1e4}}>>,
+                  residual<rms_norm<512, 1e-6>, gated_mlp<512, 512, activation::silu>>>>,
+          rms_norm<512, 1e-6>, head<512, 40000, true>> {};
 using P = program<wide, BF16>;
 using held = loaded<P, dtype::bf16, isa::native>;
 
@@ -67,7 +72,8 @@ class file_of_zeros {
     std::filesystem::resize_file(path_, size);
     const auto map = std::make_shared<const mapped_file>(path_.string());
     std::vector<tensor_ref> list = all.list;
-    for (u64 at = 0; tensor_ref & t : list) t.file = map, at += (t.bytes = map->bytes().subspan(at, t.bytes.size())).size();
+    for (u64 at = 0; tensor_ref & t : list)
+      t.file = map, at += (t.bytes = map->bytes().subspan(at, t.bytes.size())).size();
     index = tensor_index(std::move(list));
   }
   ~file_of_zeros() { std::filesystem::remove(path_); }
@@ -85,7 +91,8 @@ TEST_CASE("memory: the count sees a mapped file and an arena, and what was only 
   const u64 bytes = file.index.find("model.embed_tokens.weight")->bytes.size();
   volatile u8 sum = 0;
   const u64 read = peak_of([&] {
-    for (u64 i = 0; i < bytes; i += 4096) sum = sum + static_cast<u8>(file.index.find("model.embed_tokens.weight")->bytes[i]);
+    for (u64 i = 0; i < bytes; i += 4096)
+      sum = sum + static_cast<u8>(file.index.find("model.embed_tokens.weight")->bytes[i]);
   });
   if (read == 0) return;
   CHECK(read > 70 << 20);

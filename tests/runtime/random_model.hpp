@@ -2,8 +2,8 @@
 // random_model.hpp: a small model of odd shapes, and a checkpoint of random numbers for any type list.
 #pragma once
 
-#include <cke/io/checkpoint.hpp>
 #include <cke/config_check.hpp>
+#include <cke/io/checkpoint.hpp>
 #include <cke/runtime/sequence.hpp>
 #include <cke/text/sampling/random.hpp>
 #include <cstring>
@@ -20,48 +20,46 @@ using namespace cke::kernels;
 using namespace cke::runtime;
 using namespace cke::text;
 
-inline constexpr attention_options tiny_attend{.dim = 96, .heads = 6, .kv_heads = 2, .head_dim = 24,
-                                    .rope = {.dims = 24, .theta = 1e4}, .qk_norm = {1e-6}, .qkv_bias = true};
+inline constexpr attention_options tiny_attend{.dim = 96,
+                                               .heads = 6,
+                                               .kv_heads = 2,
+                                               .head_dim = 24,
+                                               .rope = {.dims = 24, .theta = 1e4},
+                                               .qk_norm = {1e-6},
+                                               .qkv_bias = true};
 
 // No width is a multiple of a register but 96 and 160; 144 columns of o are no whole q8_0 blocks.
-struct tiny : network<
-    embedding<259, 96>,
-    stack<2, block<
-        residual<rms_norm<96, 1e-6>, attention<tiny_attend>>,
-        residual<rms_norm<96, 1e-6>, gated_mlp<96, 160, activation::silu>>>>,
-    rms_norm<96, 1e-6>,
-    head<96, 259, true>> {};
+struct tiny : network<embedding<259, 96>,
+                      stack<2,
+                            block<residual<rms_norm<96, 1e-6>, attention<tiny_attend>>,
+                                  residual<rms_norm<96, 1e-6>, gated_mlp<96, 160, activation::silu>>>>,
+                      rms_norm<96, 1e-6>, head<96, 259, true>> {};
 
-inline constexpr attention_options wide_attend{.dim = 256, .heads = 4, .kv_heads = 2, .head_dim = 64, .rope = {.dims = 64, .theta = 1e4}, .qk_norm = {1e-6}};
+inline constexpr attention_options wide_attend{
+    .dim = 256, .heads = 4, .kv_heads = 2, .head_dim = 64, .rope = {.dims = 64, .theta = 1e4}, .qk_norm = {1e-6}};
 
 // Rows that are whole blocks of every format.
-struct wide : network<
-    embedding<131, 256>,
-    stack<2, block<
-        residual<rms_norm<256, 1e-6>, attention<wide_attend>>,
-        residual<rms_norm<256, 1e-6>, gated_mlp<256, 256, activation::silu>>>>,
-    rms_norm<256, 1e-6>,
-    head<256, 131, true>> {};
+struct wide : network<embedding<131, 256>,
+                      stack<2,
+                            block<residual<rms_norm<256, 1e-6>, attention<wide_attend>>,
+                                  residual<rms_norm<256, 1e-6>, gated_mlp<256, 256, activation::silu>>>>,
+                      rms_norm<256, 1e-6>, head<256, 131, true>> {};
 
 // Every format, side by side where a step has several matrices: q, k and v on one quantised input, and in two
 // forms of it; gate and up likewise.
 inline constexpr stored_matrices patchwork_table[]{
-    {role::embed, 0, 1, dtype::q6_k},
-    {role::q, 0, 1, dtype::q4_k},    {role::k, 0, 1, dtype::q6_k},  {role::v, 0, 1, dtype::q5_k},
-    {role::o, 0, 1, dtype::q8_0},    {role::gate, 0, 1, dtype::q4_k}, {role::up, 0, 1, dtype::q6_k},
-    {role::down, 0, 1, dtype::q4_0},
-    {role::q, 1, 2, dtype::q4_0},    {role::k, 1, 2, dtype::q4_k},  {role::v, 1, 2, dtype::bf16},
-    {role::o, 1, 2, dtype::q5_k},    {role::gate, 1, 2, dtype::q8_0}, {role::up, 1, 2, dtype::bf16},
-    {role::down, 1, 2, dtype::q6_k}};
+    {role::embed, 0, 1, dtype::q6_k}, {role::q, 0, 1, dtype::q4_k},    {role::k, 0, 1, dtype::q6_k},
+    {role::v, 0, 1, dtype::q5_k},     {role::o, 0, 1, dtype::q8_0},    {role::gate, 0, 1, dtype::q4_k},
+    {role::up, 0, 1, dtype::q6_k},    {role::down, 0, 1, dtype::q4_0}, {role::q, 1, 2, dtype::q4_0},
+    {role::k, 1, 2, dtype::q4_k},     {role::v, 1, 2, dtype::bf16},    {role::o, 1, 2, dtype::q5_k},
+    {role::gate, 1, 2, dtype::q8_0},  {role::up, 1, 2, dtype::bf16},   {role::down, 1, 2, dtype::q6_k}};
 using patchwork = stored_formats<patchwork_table>;
 inline constexpr stored_matrices second_table[]{
-    {role::embed, 0, 1, dtype::q5_1},
-    {role::q, 0, 1, dtype::q4_1},    {role::k, 0, 1, dtype::q5_0},    {role::v, 0, 1, dtype::q2_k},
-    {role::o, 0, 1, dtype::q3_k},    {role::gate, 0, 1, dtype::iq4_nl}, {role::up, 0, 1, dtype::iq4_xs},
-    {role::down, 0, 1, dtype::mxfp4},
-    {role::q, 1, 2, dtype::mxfp4},   {role::k, 1, 2, dtype::iq4_xs},  {role::v, 1, 2, dtype::f16},
-    {role::o, 1, 2, dtype::q5_0},    {role::gate, 1, 2, dtype::q2_k}, {role::up, 1, 2, dtype::q3_k},
-    {role::down, 1, 2, dtype::q4_1}};
+    {role::embed, 0, 1, dtype::q5_1}, {role::q, 0, 1, dtype::q4_1},     {role::k, 0, 1, dtype::q5_0},
+    {role::v, 0, 1, dtype::q2_k},     {role::o, 0, 1, dtype::q3_k},     {role::gate, 0, 1, dtype::iq4_nl},
+    {role::up, 0, 1, dtype::iq4_xs},  {role::down, 0, 1, dtype::mxfp4}, {role::q, 1, 2, dtype::mxfp4},
+    {role::k, 1, 2, dtype::iq4_xs},   {role::v, 1, 2, dtype::f16},      {role::o, 1, 2, dtype::q5_0},
+    {role::gate, 1, 2, dtype::q2_k},  {role::up, 1, 2, dtype::q3_k},    {role::down, 1, 2, dtype::q4_1}};
 using second_patchwork = stored_formats<second_table>;
 
 // Tensors in memory under their Hugging Face names, for tests to change before they are read.
@@ -83,8 +81,7 @@ class tensors {
         const bool matrix = w.slot.quantisable || w.slot.rows > 1, norm = !matrix && !w.slot.bias;
         const double size = matrix ? std::sqrt(3. / w.slot.cols) : 0.5;
         std::vector<float> numbers(u64{rows} * w.slot.cols);
-        for (float& x : numbers)
-          x = static_cast<float>((norm ? 1 : 0) + size * (2 * uniform(seed, t.drawn_++) - 1));
+        for (float& x : numbers) x = static_cast<float>((norm ? 1 : 0) + size * (2 * uniform(seed, t.drawn_++) - 1));
         t.add(name, matrix ? tensor_shape{rows, w.slot.cols} : tensor_shape{w.slot.cols}, numbers);
       }
     });
@@ -186,10 +183,16 @@ template <class Slot> Slot lone(u32 context) {
 // One pass of an executor over a single slot: take(i, row) gets the logits after the last `rows` of the ids. Arguments
 // behind these are the executor's own.
 template <class Executor, class Take, class... More>
-decltype(auto) run_one(Executor& on, std::span<const u32> ids, u32 rows, typename Executor::slot& s, Take&& take, More&&... more) {
-  const auto give = [](void* user, u32 i, const float* row) { (*static_cast<std::remove_reference_t<Take>*>(user))(i, row); };
+decltype(auto) run_one(Executor& on, std::span<const u32> ids, u32 rows, typename Executor::slot& s, Take&& take,
+                       More&&... more) {
+  const auto give = [](void* user, u32 i, const float* row) {
+    (*static_cast<std::remove_reference_t<Take>*>(user))(i, row);
+  };
   const u32 first = static_cast<u32>(ids.size()) - rows;
-  const auto part = [&](u32) { return typename Executor::part{ids, s, nullptr, {}, {give, const_cast<void*>(static_cast<const void*>(&take))}, first, first}; };
+  const auto part = [&](u32) {
+    return typename Executor::part{ids,   s,    nullptr, {}, {give, const_cast<void*>(static_cast<const void*>(&take))},
+                                   first, first};
+  };
   return on.run(1, part, std::forward<More>(more)...);
 }
 
@@ -202,9 +205,7 @@ template <class F> failure failure_of(F&& f) {
   try {
     f();
     return {};
-  } catch (const Error& e) {
-    return {e.what(), e.code};
-  }
+  } catch (const Error& e) { return {e.what(), e.code}; }
 }
 
 }  // namespace random_model

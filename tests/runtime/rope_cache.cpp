@@ -13,7 +13,8 @@ using namespace cke::kernels;
 using namespace cke::runtime;
 
 TEST_CASE("rope_cache: a row is that position's cos and sin, at every position of the context") {
-  constexpr rotary plain{.dims = 24, .theta = 1e4}, stretched{.dims = 16, .theta = 500, .rule = rope_scaling::linear, .factor = 4};
+  constexpr rotary plain{.dims = 24, .theta = 1e4},
+      stretched{.dims = 16, .theta = 500, .rule = rope_scaling::linear, .factor = 4};
   rope_cache c;
   c.add(plain, 24, 100);
   c.add(stretched, 32, 100);

@@ -169,7 +169,8 @@ TEST_CASE("sequence: one without a cache of its own takes over what others have 
   CHECK(full.text == "cache: expected a free page of 128 positions, found all 3 in use");
   CHECK(b.position() == 0);
   const text_sequence::feeding turns[]{{&a, ids(0, 50)}, {&s, ids(190, 10)}, {&b, ids(0, 1)}};
-  CHECK(random_model::failure_of([&] { text_sequence::feed_together(3, [&](u32 i) { return turns[i]; }); }).code == errc::cache_full);
+  CHECK(random_model::failure_of([&] { text_sequence::feed_together(3, [&](u32 i) { return turns[i]; }); }).code ==
+        errc::cache_full);
   CHECK(a.position() == 10);
   check_at(s, 190);
   CHECK(m->cache.persistent.count().held == 3);
@@ -254,9 +255,11 @@ TEST_CASE("sequence: what take throws reaches the caller, and the sequence is as
   s.feed(ids(0, 4));
   for (const u32 stop : {0u, 1u, 32u, 33u, 50u, 99u}) {  // in the first pass and in later ones, and at the end
     CAPTURE(stop);
-    CHECK_THROWS_WITH_AS(s.feed_all(ids(4, 100), [&](u32 i, std::span<const float>) {
-      if (i == stop) throw std::runtime_error("enough");
-    }), "enough", std::runtime_error);
+    CHECK_THROWS_WITH_AS(s.feed_all(ids(4, 100),
+                                    [&](u32 i, std::span<const float>) {
+                                      if (i == stop) throw std::runtime_error("enough");
+                                    }),
+                         "enough", std::runtime_error);
     check_at(s, 4);
   }
   s.feed(ids(4, 100));
@@ -292,21 +295,25 @@ TEST_CASE("sequence: several fed together stand where each would stand alone") {
   CHECK(refused(&a, ids(0, 1)).text == "turn 2: context: expected at most 200 positions, found 201");
   a.reset();
   CHECK(refused(&a, high).text == "turn 2: token id: expected less than 259, found 259");
-  for (text_sequence* const wrong : {&b, &stranger, static_cast<text_sequence*>(nullptr)}) CHECK(refused(wrong, ids(0, 1)).code == errc::usage);
+  for (text_sequence* const wrong : {&b, &stranger, static_cast<text_sequence*>(nullptr)})
+    CHECK(refused(wrong, ids(0, 1)).code == errc::usage);
   check_at(b, 132);
   check_at(c, 33);
 }
 
-TEST_CASE("sequence: hidden states come in order, the same bits alone, in company and in pieces, and neighbours keep their logits") {
+TEST_CASE(
+    "sequence: hidden states come in order, the same bits alone, in company and in pieces, and neighbours keep their "
+    "logits") {
   struct rows {
     std::vector<float> all{};
     u32 next = 0;
     row_sink sink() {
       return {[](void* user, u32 i, const float* row) {
-        rows& r = *static_cast<rows*>(user);
-        CHECK(i == r.next++);
-        r.all.insert(r.all.end(), row, row + program_of_tiny::dim);
-      }, this};
+                rows& r = *static_cast<rows*>(user);
+                CHECK(i == r.next++);
+                r.all.insert(r.all.end(), row, row + program_of_tiny::dim);
+              },
+              this};
     }
   };
   const auto together = [](std::vector<text_sequence::feeding> turns) {
@@ -316,7 +323,9 @@ TEST_CASE("sequence: hidden states come in order, the same bits alone, in compan
   text_sequence a(shared()), b(shared()), c(shared()), d(shared());
   together({{&a, ids(0, 90), alone.sink()}});  // three passes
   REQUIRE(alone.all.size() == 90 * program_of_tiny::dim);
-  CHECK(random_model::failure_of([&] { together({{&a, ids(0, 1), alone.sink()}, {&b, std::vector<u32>{vocab}}}); }).code == errc::token_range);
+  CHECK(random_model::failure_of([&] {
+          together({{&a, ids(0, 1), alone.sink()}, {&b, std::vector<u32>{vocab}}});
+        }).code == errc::token_range);
   CHECK(alone.next == 90);
   b.feed(ids(0, 40));
   together({{&b, ids(40, 1)}, {&c, ids(0, 90), crowded.sink()}, {&d, ids(0, 5), short_one.sink()}});
@@ -330,16 +339,19 @@ TEST_CASE("sequence: hidden states come in order, the same bits alone, in compan
   check_at(c, 93);
 }
 
-TEST_CASE("sequence: who wants the logits after each id gets them in order, beside others, in pieces of passes and after a rewind") {
+TEST_CASE(
+    "sequence: who wants the logits after each id gets them in order, beside others, in pieces of passes and after a "
+    "rewind") {
   struct rows {
     u32 first = 0, next = 0;
     row_sink sink(u32 position) {
       first = position, next = 0;
       return {[](void* user, u32 i, const float* row) {
-        rows& r = *static_cast<rows*>(user);
-        CHECK(i == r.next++);
-        CHECK(same_bits(std::span(row, vocab), straight(r.first + i)));
-      }, this};
+                rows& r = *static_cast<rows*>(user);
+                CHECK(i == r.next++);
+                CHECK(same_bits(std::span(row, vocab), straight(r.first + i)));
+              },
+              this};
     }
   };
   const auto together = [](std::vector<text_sequence::feeding> turns) {
@@ -347,7 +359,8 @@ TEST_CASE("sequence: who wants the logits after each id gets them in order, besi
   };
   text_sequence a(shared()), b(shared()), c(shared());
   rows of_a, of_b;
-  together({{&a, ids(0, 70), {}, of_a.sink(0)}, {&b, ids(0, 3)}, {&c, ids(0, 9), {}, of_b.sink(0)}});  // passes of 33 rows
+  together(
+      {{&a, ids(0, 70), {}, of_a.sink(0)}, {&b, ids(0, 3)}, {&c, ids(0, 9), {}, of_b.sink(0)}});  // passes of 33 rows
   CHECK((of_a.next == 70 && of_b.next == 9));
   check_at(a, 70);
   check_at(b, 3);
@@ -383,10 +396,11 @@ TEST_CASE("model_options: each number has a range, and the message names it") {
   CHECK(refused({.chunk = 65537}).code == errc::config_range);
   CHECK(refused({.logit_rows = 0}).text == "logit_rows: expected 1 to 65536, found 0");
   CHECK(refused({.logit_rows = 65537}).code == errc::config_range);
-  CHECK(refused({.cache_positions = (1 << 30) + 1}).text == "cache_positions: expected 0 to 1073741824, found 1073741825");
+  CHECK(refused({.cache_positions = (1 << 30) + 1}).text ==
+        "cache_positions: expected 0 to 1073741824, found 1073741825");
   CHECK(refused({.threads = 1025}).text == "threads: expected 0 to 1024, found 1025");
   CHECK(refused({.threads = 1, .context = 1, .chunk = 1}).text.empty());
-  CHECK(model_options{.context = 10}.limits().chunk == 10);  // no pass is longer than the context
+  CHECK(model_options{.context = 10}.limits().chunk == 10);                    // no pass is longer than the context
   CHECK(model_options{.context = 10, .logit_rows = 64}.limits().chunk == 64);  // but one of many sequences
   CHECK(model_options{.context = 10, .chunk = 7, .logit_rows = 64}.limits().chunk == 7);
 }
@@ -394,12 +408,17 @@ TEST_CASE("model_options: each number has a range, and the message names it") {
 TEST_CASE("model_options: progress counts weights up to all of them, and may give up") {
   std::vector<u64> seen;
   u64 total = 0;
-  const auto m = load({.threads = 2, .context = 8, .progress = [&](u64 done, u64 all) { seen.push_back(done), total = all; }});
+  const auto m =
+      load({.threads = 2, .context = 8, .progress = [&](u64 done, u64 all) { seen.push_back(done), total = all; }});
   CHECK(seen.size() == random_model::tensors::of<program_of_tiny>().list.size());
   CHECK(std::ranges::is_sorted(seen, std::less_equal{}));  // no two are equal
   CHECK(seen.back() == total);
   CHECK(total == program_of_tiny::parameters);
-  CHECK_THROWS_WITH_AS(load({.threads = 2, .context = 8, .progress = [](u64 done, u64 all) {
-    if (2 * done > all) throw std::runtime_error("cancelled");
-  }}), "cancelled", std::runtime_error);
+  CHECK_THROWS_WITH_AS(load({.threads = 2,
+                             .context = 8,
+                             .progress =
+                                 [](u64 done, u64 all) {
+                                   if (2 * done > all) throw std::runtime_error("cancelled");
+                                 }}),
+                       "cancelled", std::runtime_error);
 }

@@ -88,7 +88,8 @@ template <dtype KV, class P = ::P> struct tests {
     u64 bytes = 0;
     for (const auto& [begin, end] : areas) bytes += static_cast<u64>(end - begin);
     CHECK(bytes == state::bytes({.context = context}));
-    CHECK(bytes == pool.persistent.size() * pool.persistent.page_bytes() + pool.transient.size() * pool.transient.page_bytes());
+    CHECK(bytes ==
+          pool.persistent.size() * pool.persistent.page_bytes() + pool.transient.size() * pool.transient.page_bytes());
   }
 
   static void forks() {
@@ -168,7 +169,9 @@ TEST_CASE("state: truncating moves back only, and gives back what nothing is lef
 TEST_CASE("state: recurrent states go back to where a page ends; in each page they take their bytes once") {
   using R = program<random_model::recurrent, F32>;
   using state = sequence_state<R, dtype::f16, isa::native>;
-  constexpr u64 cache = 2 * 2 * 128 * 32 * 2, states = ((2 + 5) * 96 + 3 * (64 + 64 + 256) + 20 * 6 * 64 + 3 * 192 + 20 * 6 * 32) * 4;  // channels and columns in 32s
+  constexpr u64 cache = 2 * 2 * 128 * 32 * 2,
+                states = ((2 + 5) * 96 + 3 * (64 + 64 + 256) + 20 * 6 * 64 + 3 * 192 + 20 * 6 * 32) *
+      4;  // channels and columns in 32s
   static_assert(R::recurrent && !P::recurrent);
   static_assert(states > cache && states < 2 * cache);
   static_assert(state::page_positions == 256 && tests<dtype::f16>::state::page_positions == 128);
@@ -180,7 +183,12 @@ TEST_CASE("state: recurrent states go back to where a page ends; in each page th
   s.reserve(600), s.advance(600);
   CHECK(s.persistent().end() == 3);
   for (u32 b = 0; b < 6; ++b) CHECK(s.pages()[b] == s.pages()[b / 2 * 2] + b % 2 * cache);
-  for (const auto& [to, is, held] : {std::array{601u, 600u, 3u}, {600u, 600u, 3u}, {599u, 512u, 2u}, {512u, 512u, 2u}, {511u, 256u, 1u}, {255u, 0u, 0u}}) {
+  for (const auto& [to, is, held] : {std::array{601u, 600u, 3u},
+                                     {600u, 600u, 3u},
+                                     {599u, 512u, 2u},
+                                     {512u, 512u, 2u},
+                                     {511u, 256u, 1u},
+                                     {255u, 0u, 0u}}) {
     s.truncate(to);
     CHECK(s.position() == is);
     CHECK(s.persistent().end() == held);
@@ -207,9 +215,12 @@ TEST_CASE("state: what passes is given back, and comes back where it is remember
   w::state s(pool, small);
   CHECK(pool.transient.size() == 3);
   const auto go = [&](w::state& of, u32 to) {
-    while (of.position() < to) w::write(of, 1, of.position(), std::min(to, of.position() + 64)), of.remember(ids.data());
+    while (of.position() < to)
+      w::write(of, 1, of.position(), std::min(to, of.position() + 64)), of.remember(ids.data());
   };
-  const auto sees_all = [](const w::state& of) { return of.transient().first() <= w::state::first_seen(of.position()) && w::holds(of, 1, 0, of.position()); };
+  const auto sees_all = [](const w::state& of) {
+    return of.transient().first() <= w::state::first_seen(of.position()) && w::holds(of, 1, 0, of.position());
+  };
   for (u32 to = 1; to < 1000; to += 37) {
     go(s, to);
     REQUIRE(s.position() == to);
@@ -316,7 +327,8 @@ TEST_CASE("state: pages that are full are found by their ids, while they are hel
   CHECK(pool.persistent.count().held == 0);
   CHECK(recalled(ids) == 256);
   {
-    state c(pool, {.context = context});  // takes the page without a memory, the one that was never used, then the oldest
+    state c(pool,
+            {.context = context});  // takes the page without a memory, the one that was never used, then the oldest
     all::write(c, 3, 0, 256);
     CHECK(recalled(ids) == 256);
     all::write(c, 3, 256, 290);

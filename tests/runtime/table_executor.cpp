@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// table_executor.cpp: both executors give the same bits, fused or not; and the table one can stop, count, dump and refuse.
+// table_executor.cpp: both executors give the same bits, fused or not; and the table one can stop, count, dump and
+// refuse.
 #include "cke/runtime/table_executor.hpp"
 
 #include <doctest/doctest.h>
@@ -48,8 +49,10 @@ template <class P, dtype KV> struct machine {
   table_executor<P, KV, isa> table;
 
   explicit machine(const tensor_index& tensors, u32 n = 2, capacity k = {context, 40, 3})
-      : threads(n), packed(tensors, "test", naming::hf, names_of<typename P::model_list>(), threads, {}),
-        fold(packed, threads, k), table(packed, threads, k) {}
+      : threads(n),
+        packed(tensors, "test", naming::hf, names_of<typename P::model_list>(), threads, {}),
+        fold(packed, threads, k),
+        table(packed, threads, k) {}
 
   // All logits when the ids are fed `chunk` at a time.
   template <class Run> std::vector<float> logits(Run& run, u32 chunk) {
@@ -58,7 +61,8 @@ template <class P, dtype KV> struct machine {
     std::vector<float> out;
     for (u32 at = 0; at < token_count; at += chunk) {
       const u32 n = at + chunk < token_count ? chunk : token_count - at;
-      run_one(run, std::span(ids).subspan(at, n), n, s, [&](u32, const float* row) { out.insert(out.end(), row, row + P::vocab); });
+      run_one(run, std::span(ids).subspan(at, n), n, s,
+              [&](u32, const float* row) { out.insert(out.end(), row, row + P::vocab); });
     }
     REQUIRE(out.size() == u64{token_count} * P::vocab);
     return out;
@@ -93,9 +97,7 @@ template <class M, class Formats, dtype KV> void agree(const char* dir) {
 template <class F> errc code_of(F&& f) {
   try {
     f();
-  } catch (const Error& e) {
-    return e.code;
-  }
+  } catch (const Error& e) { return e.code; }
   return errc::usage;
 }
 
@@ -168,11 +170,12 @@ TEST_CASE("table_executor: it stops after any step, in order, and the slot goes 
     CAPTURE(stop);
     std::vector<opcode> seen;
     bool taken = false;
-    const bool done = run_one(m.table, std::span(ids).first(3), 1, s, [&](u32, const float*) { taken = true; },
-                              debugging{.stop_after = stop, .after = [&](const report& r) {
-                                          CHECK(r.number == seen.size());
-                                          seen.push_back(r.step.op);
-                                        }});
+    const bool done = run_one(
+        m.table, std::span(ids).first(3), 1, s, [&](u32, const float*) { taken = true; },
+        debugging{.stop_after = stop, .after = [&](const report& r) {
+                    CHECK(r.number == seen.size());
+                    seen.push_back(r.step.op);
+                  }});
     CHECK(!done);
     CHECK(!taken);
     CHECK(s.position() == 0);
@@ -188,23 +191,25 @@ TEST_CASE("table_executor: a hook sees every output, and its dump can be read ba
   std::ostringstream file;
   std::vector<float> stream_rows, logits;
   bool rounded = false;
-  run_one(m.table, std::span(ids).first(18), 2, s, [&](u32, const float* row) { logits.insert(logits.end(), row, row + small::vocab); },
-              debugging{.after = [&](const report& r) {
-                 r.dump(file);
-                 for (u32 o = 0; o < r.outputs.size(); ++o) {
-                   const view_desc d = r.describe(o);
-                   CHECK(d.rank == 2);
-                   CHECK(d.shape[0] == r.tokens);
-                   CHECK(d.order == (d.type == dtype::f32 ? arrangement::strided : arrangement::backend_native));
-                   const std::vector<float> v = r.values(o);
-                   for (const float x : v) REQUIRE(std::isfinite(x));
-                   if (d.type != dtype::bf16) continue;
-                   rounded = true;
-                   for (const float x : v) REQUIRE(from_bf16(to_bf16(x)) == x);
-                 }
-                 if (r.step.op == opcode::logits)
-                   for (const float x : r.values(0)) stream_rows.push_back(x);
-               }});
+  run_one(
+      m.table, std::span(ids).first(18), 2, s,
+      [&](u32, const float* row) { logits.insert(logits.end(), row, row + small::vocab); },
+      debugging{.after = [&](const report& r) {
+        r.dump(file);
+        for (u32 o = 0; o < r.outputs.size(); ++o) {
+          const view_desc d = r.describe(o);
+          CHECK(d.rank == 2);
+          CHECK(d.shape[0] == r.tokens);
+          CHECK(d.order == (d.type == dtype::f32 ? arrangement::strided : arrangement::backend_native));
+          const std::vector<float> v = r.values(o);
+          for (const float x : v) REQUIRE(std::isfinite(x));
+          if (d.type != dtype::bf16) continue;
+          rounded = true;
+          for (const float x : v) REQUIRE(from_bf16(to_bf16(x)) == x);
+        }
+        if (r.step.op == opcode::logits)
+          for (const float x : r.values(0)) stream_rows.push_back(x);
+      }});
   CHECK(rounded);
   CHECK(stream_rows == logits);
 
@@ -218,7 +223,8 @@ TEST_CASE("table_executor: a hook sees every output, and its dump can be read ba
     CHECK(h.version == 1);
     CHECK(h.rank == 2);
     CHECK(h.elements == static_cast<u32>(h.shape[0] * h.shape[1]));
-    const bool inside = std::string_view(h.op) != "embedding" && std::string_view(h.op) != "logits" && !(h.shape[0] == 2);
+    const bool inside =
+        std::string_view(h.op) != "embedding" && std::string_view(h.op) != "logits" && !(h.shape[0] == 2);
     CHECK(h.layer == (inside ? 0 : -1));
     CHECK(h.token == (h.shape[0] == 18 ? 0 : 16));  // logits are of the last two rows
     names.emplace_back(h.op);
@@ -248,9 +254,12 @@ TEST_CASE("table_executor: what a hook throws reaches the caller, and a kernel t
   machine_of_small m(llama_weights());
   auto s = random_model::lone<slot>(context);
   const std::vector<u32> ids = some_ids(small::vocab);
-  CHECK_THROWS_WITH_AS(run_one(m.table, std::span(ids).first(2), 1, s, ignore, debugging{.after = [](const report& r) {
-                         if (r.number == 4) throw std::runtime_error("enough");
-                       }}), "enough", std::runtime_error);
+  CHECK_THROWS_WITH_AS(run_one(m.table, std::span(ids).first(2), 1, s, ignore,
+                               debugging{.after =
+                                             [](const report& r) {
+                                               if (r.number == 4) throw std::runtime_error("enough");
+                                             }}),
+                       "enough", std::runtime_error);
   CHECK(s.position() == 0);
 
   using executor = table_executor<small, dtype::bf16, isa::native>;
@@ -299,7 +308,8 @@ TEST_CASE("table_executor: it is an executor: sequences run on it, with logits o
   const std::vector<u32> ids = some_ids(small::vocab);
   sequence<stepwise> s(std::make_shared<stepwise>());
   std::vector<float> got;
-  s.feed_all(std::span(ids).first(30), [&](u32, std::span<const float> row) { got.insert(got.end(), row.begin(), row.end()); });
+  s.feed_all(std::span(ids).first(30),
+             [&](u32, std::span<const float> row) { got.insert(got.end(), row.begin(), row.end()); });
   s.feed(std::span(ids).subspan(30));
   got.resize(want.size() - small::vocab);
   got.insert(got.end(), s.logits().begin(), s.logits().end());
@@ -308,15 +318,25 @@ TEST_CASE("table_executor: it is an executor: sequences run on it, with logits o
 
   s.rewind(20);
   std::vector<float> hidden;
-  const row_sink sink{[](void* to, u32, const float* row) { static_cast<std::vector<float>*>(to)->insert(static_cast<std::vector<float>*>(to)->end(), row, row + small::dim); }, &hidden};
-  sequence<stepwise>::feed_together(1, [&](u32) { return sequence<stepwise>::feeding{&s, std::span(ids).subspan(20, 9), sink}; });
+  const row_sink sink{[](void* to, u32, const float* row) {
+                        static_cast<std::vector<float>*>(to)->insert(static_cast<std::vector<float>*>(to)->end(), row,
+                                                                     row + small::dim);
+                      },
+                      &hidden};
+  sequence<stepwise>::feed_together(
+      1, [&](u32) { return sequence<stepwise>::feeding{&s, std::span(ids).subspan(20, 9), sink}; });
   CHECK(hidden.size() == 9 * small::dim);
-  CHECK_THROWS_AS(s.feed_all(std::span(ids).subspan(29), [](u32 i, std::span<const float>) { if (i == 8) throw 5; }), int);
+  CHECK_THROWS_AS(s.feed_all(std::span(ids).subspan(29),
+                             [](u32 i, std::span<const float>) {
+                               if (i == 8) throw 5;
+                             }),
+                  int);
   CHECK(s.position() == 29);
 
   sequence<stepwise> other(s);
   const sequence<stepwise>::feeding both[]{{&s, std::span(ids).first(1)}, {&other, std::span(ids).first(1)}};
-  CHECK(code_of([&] { sequence<stepwise>::feed_together(2, [&](u32 i) { return both[i]; }); }) == errc::batch_unsupported);
+  CHECK(code_of([&] { sequence<stepwise>::feed_together(2, [&](u32 i) { return both[i]; }); }) ==
+        errc::batch_unsupported);
   CHECK(s.position() == 29);
   CHECK(other.position() == 29);
 }

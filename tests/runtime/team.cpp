@@ -105,8 +105,7 @@ TEST_CASE("team: with more threads than cpus it soon works with fewer, and still
         t.share(me, 100, [&](u32 u) {
           done[u] += 1;
           const auto from = std::chrono::steady_clock::now();
-          while (std::chrono::steady_clock::now() - from < std::chrono::microseconds(20)) {
-          }
+          while (std::chrono::steady_clock::now() - from < std::chrono::microseconds(20)) {}
         });
         t.barrier();
       }

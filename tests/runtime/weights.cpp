@@ -8,8 +8,8 @@
 #include <stdexcept>
 
 #include "expert_model.hpp"
-#include "recurrent_model.hpp"
 #include "mixed_model.hpp"
+#include "recurrent_model.hpp"
 
 using namespace cke;
 using namespace cke::text;
@@ -44,7 +44,9 @@ void replace(tensors& t, const std::string& name, tensor_shape shape) {
 template <class P> std::vector<std::byte> bytes_of_all(const packed_weights<P>& w) {
   std::vector<std::byte> out;
   for (u32 r = 0; r < packed_weights<P>::rows; ++r) {
-    const code& plain = r == 0 ? P::unfused_header() : r == P::layers + 1 ? P::unfused_footer() : P::unfused[P::kind_of[r - 1]];
+    const code& plain = r == 0 ? P::unfused_header()
+        : r == P::layers + 1   ? P::unfused_footer()
+                               : P::unfused[P::kind_of[r - 1]];
     for (u32 i = 0; i < plain.slots.size(); ++i)
       if (!plain.slots[i].quantisable)
         out.insert(out.end(), w.row(r)[i], w.row(r)[i] + plain.slots[i].elements() * sizeof(float));
@@ -98,7 +100,8 @@ TEST_CASE("weights: a type has to be one to compute with; vectors are never in b
   gate.type = dtype::none, gate.stored = "Q4_K";
   const auto failed = refused<tied>(t);
   CHECK(failed.code == errc::tensor_dtype);
-  CHECK(failed.text == "random: tensor model.layers.1.mlp.gate_proj.weight: expected f32, f16, bf16 or q8_0, found Q4_K");
+  CHECK(failed.text ==
+        "random: tensor model.layers.1.mlp.gate_proj.weight: expected f32, f16, bf16 or q8_0, found Q4_K");
 
   using blocks = program<random_model::wide, Q6_K>;  // nothing is rounded to these, nor they to each other
   for (const dtype type : {dtype::f32, dtype::q4_k, dtype::q8_0}) {
@@ -106,7 +109,8 @@ TEST_CASE("weights: a type has to be one to compute with; vectors are never in b
     CHECK(refused<blocks>(k).text.empty());
     tensor_ref& down = k.at("model.layers.1.mlp.down_proj.weight");
     down.type = type, down.stored = info(type).name;
-    CHECK(refused<blocks>(k).text == "random: tensor model.layers.1.mlp.down_proj.weight: expected q6_k, found " + down.stored);
+    CHECK(refused<blocks>(k).text ==
+          "random: tensor model.layers.1.mlp.down_proj.weight: expected q6_k, found " + down.stored);
   }
 
   t = tensors::of<tied>();
@@ -120,7 +124,8 @@ TEST_CASE("weights: a tensor that the model has not is a wrong model, but for wh
   t.add("model.layers.2.mlp.up_proj.weight", {160, 96}, std::span(ones).first(160 * 96));
   const auto failed = refused<tied>(t);
   CHECK(failed.code == errc::tensor_unknown);
-  CHECK(failed.text == "random: tensor model.layers.2.mlp.up_proj.weight: expected only tensors of the model, found this one");
+  CHECK(failed.text ==
+        "random: tensor model.layers.2.mlp.up_proj.weight: expected only tensors of the model, found this one");
 
   t = tensors::of<tied>();
   t.add("lm_head.weight", {259, 96}, std::span(ones).first(259 * 96));  // the embedding again
@@ -144,7 +149,9 @@ template <class P> std::vector<std::byte> bytes_of_experts(const packed_weights<
     for (u32 i = 0; i < plain.slots.size(); ++i)
       if (of_experts(plain.slots[i].is)) {
         const auto add = [&]<dtype T>() {
-          out.insert(out.end(), w.row(l + 1)[i], w.row(l + 1)[i] + kernels::packed<T, isa::native>::bytes(units_of_slot(plain.slots[i]), plain.slots[i].cols));
+          out.insert(out.end(), w.row(l + 1)[i],
+                     w.row(l + 1)[i] +
+                         kernels::packed<T, isa::native>::bytes(units_of_slot(plain.slots[i]), plain.slots[i].cols));
         };
         s[i] == dtype::q8_0 ? add.template operator()<dtype::q8_0>() : add.template operator()<dtype::f32>();
       }
@@ -155,7 +162,8 @@ const std::string mlp = "model.layers.0.mlp.";
 constexpr u32 counts[]{7, 12, 5};  // of experts in each layer
 
 // The experts of HF's tensors (gate, up or down), one behind the other; two roles side by side in each expert.
-void put_together(tensors& t, const std::string& layer, std::initializer_list<std::string> roles, u32 experts, std::string name) {
+void put_together(tensors& t, const std::string& layer, std::initializer_list<std::string> roles, u32 experts,
+                  std::string name) {
   std::vector<float> all;
   u64 rows = 0, cols = 0;
   for (u32 e = 0; e < experts; ++e)
@@ -174,7 +182,8 @@ void put_together(tensors& t, const std::string& layer, std::initializer_list<st
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("weights: moe_options apart, experts in one tensor, gate and up in one: the same bytes", formats, F32, Q8_0) {
+TEST_CASE_TEMPLATE("weights: moe_options apart, experts in one tensor, gate and up in one: the same bytes", formats,
+                   F32, Q8_0) {
   using P = mixture<formats>;
   tensors t = tensors::of<P>();
   const auto want = bytes_of_experts<P>(load<P>(t));
@@ -196,7 +205,7 @@ TEST_CASE("weights: experts of a GGUF file") {
   for (u32 l = 0; l < P::layers; ++l)
     for (const std::string role : {"gate", "up", "down"})
       put_together(t, "model.layers." + std::to_string(l) + ".mlp.", {role + "_proj"}, counts[l],
-            "blk." + std::to_string(l) + ".ffn_" + role + "_exps.weight");
+                   "blk." + std::to_string(l) + ".ffn_" + role + "_exps.weight");
   P::for_each_weight([&](const weight& w) {
     const name_rule& rule = name_of(names_of<random_model::with_experts>(), w.where, w.slot);
     if (of_experts(w.slot.is)) return;
@@ -205,7 +214,8 @@ TEST_CASE("weights: experts of a GGUF file") {
     if (w.slot.is == role::shared_gate) one.shape = {w.slot.cols};  // llama.cpp's converter drops the one row
   });
   team workers(2);
-  CHECK(bytes_of_experts<P>(packed_weights<P>(t.index(), "random", naming::gguf, names_of<random_model::with_experts>(), workers, {})) == want);
+  CHECK(bytes_of_experts<P>(packed_weights<P>(t.index(), "random", naming::gguf, names_of<random_model::with_experts>(),
+                                              workers, {})) == want);
 }
 
 TEST_CASE("weights: an expert in 8-bit floats among others") {
@@ -233,24 +243,31 @@ TEST_CASE("weights: every expert has to be there, of its shape, of a type; and n
     std::erase_if(t.list, [&](const tensor_ref& r) { return r.name == name; });
     return refused<P>(t).text;
   };
-  CHECK(without(mlp + "experts.5.up_proj.weight") == "random: tensor " + mlp + "experts.5.up_proj.weight: expected this tensor, found none of this name");
-  CHECK(without(mlp + "experts.0.up_proj.weight") == "random: tensor " + mlp + "experts.0.up_proj.weight: expected this tensor, found none of this name");
-  CHECK(without(mlp + "gate.weight") == "random: tensor " + mlp + "gate.weight: expected this tensor, found none of this name");
-  CHECK(without("model.layers.1.mlp.gate.e_score_correction_bias").ends_with("e_score_correction_bias: expected this tensor, found none of this name"));
+  CHECK(without(mlp + "experts.5.up_proj.weight") ==
+        "random: tensor " + mlp + "experts.5.up_proj.weight: expected this tensor, found none of this name");
+  CHECK(without(mlp + "experts.0.up_proj.weight") ==
+        "random: tensor " + mlp + "experts.0.up_proj.weight: expected this tensor, found none of this name");
+  CHECK(without(mlp + "gate.weight") ==
+        "random: tensor " + mlp + "gate.weight: expected this tensor, found none of this name");
+  CHECK(without("model.layers.1.mlp.gate.e_score_correction_bias")
+            .ends_with("e_score_correction_bias: expected this tensor, found none of this name"));
   tensors t = tensors::of<P>();
   replace(t, mlp + "experts.6.down_proj.weight", {64, 96});
-  CHECK(refused<P>(t).text == "random: tensor " + mlp + "experts.6.down_proj.weight: expected shape [96, 64], found [64, 96]");
+  CHECK(refused<P>(t).text ==
+        "random: tensor " + mlp + "experts.6.down_proj.weight: expected shape [96, 64], found [64, 96]");
   t = tensors::of<P>();
   tensor_ref& one = t.at(mlp + "experts.3.gate_proj.weight");
   one.type = dtype::none, one.stored = "F8_E4M3";
-  CHECK(refused<P>(t).text == "random: tensor " + mlp + "experts.3.gate_proj.weight: expected f32, f16, bf16 or q8_0, found F8_E4M3");
+  CHECK(refused<P>(t).text ==
+        "random: tensor " + mlp + "experts.3.gate_proj.weight: expected f32, f16, bf16 or q8_0, found F8_E4M3");
   t = tensors::of<P>();
   t.add(mlp + "experts.7.gate_proj.weight", {64, 96}, std::span(ones).first(64 * 96));
   CHECK(refused<P>(t).code == errc::tensor_unknown);
   t = tensors::of<P>();
   put_together(t, mlp, {"gate_proj", "up_proj"}, 7, mlp + "experts.gate_up_proj");
   replace(t, mlp + "experts.gate_up_proj", {7, 64, 96});
-  CHECK(refused<P>(t).text == "random: tensor " + mlp + "experts.gate_up_proj: expected shape [7, 128, 96], found [7, 64, 96]");
+  CHECK(refused<P>(t).text ==
+        "random: tensor " + mlp + "experts.gate_up_proj: expected shape [7, 128, 96], found [7, 64, 96]");
 }
 
 namespace {
@@ -293,7 +310,8 @@ TEST_CASE("weights: a tied head is the embedding, and one that is not needs its 
 
   tensors other = tensors::of<untied>();
   const auto own = load<untied>(other);
-  for (u32 i = 0; i < untied::unfused_footer().slots.size(); ++i) CHECK(own.row(untied::layers + 1)[i] != own.row(0)[0]);
+  for (u32 i = 0; i < untied::unfused_footer().slots.size(); ++i)
+    CHECK(own.row(untied::layers + 1)[i] != own.row(0)[0]);
   std::erase_if(other.list, [](const tensor_ref& r) { return r.name == "lm_head.weight"; });
   CHECK(refused<untied>(other).code == errc::tensor_missing);
 }
@@ -320,7 +338,11 @@ TEST_CASE("weights: norms and biases are the file's numbers, from every type tha
           float got;
           std::memcpy(&got, w.row(l + 1)[i] + k * sizeof got, sizeof got);
           const float x = tensors::number(*stored, k);
-          same = same && got == (type == dtype::f32 ? x : type == dtype::f16 ? from_f16(to_f16(x)) : from_bf16(to_bf16(x)));
+          same = same &&
+              got ==
+                  (type == dtype::f32       ? x
+                       : type == dtype::f16 ? from_f16(to_f16(x))
+                                            : from_bf16(to_bf16(x)));
         }
         CHECK_MESSAGE(same, name);
         ++vectors;
@@ -353,7 +375,8 @@ TEST_CASE("weights: taps lie [taps][channels], whether the file has a dimension 
   replace(t, name, {6, 96});
   CHECK(refused<P>(t).text == "random: tensor model.layers.2.conv.conv.weight: expected shape [96, 6], found [6, 96]");
   replace(t, name, {96, 2, 3});
-  CHECK(refused<P>(t).text == "random: tensor model.layers.2.conv.conv.weight: expected shape [96, 1, 6], found [96, 2, 3]");
+  CHECK(refused<P>(t).text ==
+        "random: tensor model.layers.2.conv.conv.weight: expected shape [96, 1, 6], found [96, 2, 3]");
   replace(t, name, {576});
   CHECK(refused<P>(t).code == errc::tensor_shape);
 }
@@ -395,5 +418,6 @@ TEST_CASE("weights: progress counts weights up to all of them") {
   CHECK(calls == t.list.size());
   CHECK(last == total);
   CHECK(total == untied::parameters);
-  CHECK_THROWS_WITH_AS(load<untied>(t, [](u64, u64) { throw std::runtime_error("cancelled"); }), "cancelled", std::runtime_error);
+  CHECK_THROWS_WITH_AS(load<untied>(t, [](u64, u64) { throw std::runtime_error("cancelled"); }), "cancelled",
+                       std::runtime_error);
 }

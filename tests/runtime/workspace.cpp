@@ -46,7 +46,8 @@ TEST_CASE("pass_rows: the rows of another from one of them on") {
   pass_rows all(memory, 64), last(memory, 64);
   const std::vector<u32> ids = random_model::ids(48, 77);
   std::byte* pages[2]{};
-  all.add(std::span(ids).first(20), 5, pages, pages + 1), all.add(std::span(ids).subspan(20, 3), 0, pages + 1, pages), all.add(std::span(ids).subspan(23, 25), 7, pages, pages);
+  all.add(std::span(ids).first(20), 5, pages, pages + 1), all.add(std::span(ids).subspan(20, 3), 0, pages + 1, pages),
+      all.add(std::span(ids).subspan(23, 25), 7, pages, pages);
   for (u32 row = 0; row <= 48; ++row) {
     CAPTURE(row);
     last.take(all, row);
@@ -136,6 +137,7 @@ TEST_CASE("workspace: memory grows with what it is for, and with nothing else") 
   CHECK(bytes({100, 4096, 1}, 1) > little);
   CHECK(bytes({100, 1, 8192}, 1) > little);
   CHECK(bytes({100, 1, 1}, 512) > little);
-  CHECK(bytes({100, 4096, 1}, 1) >= P::activations({100, 4096, 1}).total - align_up(u64{4} * 4096));  // ids stay where they are
+  CHECK(bytes({100, 4096, 1}, 1) >=
+        P::activations({100, 4096, 1}).total - align_up(u64{4} * 4096));  // ids stay where they are
   CHECK(space(room, 2).limits().chunk == room.chunk);
 }

@@ -18,5 +18,6 @@ TEST_CASE("sameness: bf16 weights: forks and rewinds") {
   sameness::machine<BF16, default_kv<BF16>, isa::native>::check_forks();
 }
 TEST_CASE("sameness: many sequences of bf16 weights in one pass") {
-  for (const u32 threads : {1u, 2u, 3u, 4u}) sameness::machine<BF16, dtype::bf16, isa::native>::check_together(threads, 1 + 9 * threads, 60);
+  for (const u32 threads : {1u, 2u, 3u, 4u})
+    sameness::machine<BF16, dtype::bf16, isa::native>::check_together(threads, 1 + 9 * threads, 60);
 }

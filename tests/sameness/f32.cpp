@@ -18,5 +18,6 @@ TEST_CASE("sameness: f32 weights: forks and rewinds") {
   sameness::machine<F32, default_kv<F32>, isa::native>::check_forks();
 }
 TEST_CASE("sameness: many sequences of f32 weights in one pass") {
-  for (const u32 threads : {1u, 2u, 4u}) sameness::machine<F32, dtype::f32, isa::native>::check_together(threads, 12, 80);
+  for (const u32 threads : {1u, 2u, 4u})
+    sameness::machine<F32, dtype::f32, isa::native>::check_together(threads, 12, 80);
 }

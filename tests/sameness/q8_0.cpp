@@ -22,8 +22,8 @@ TEST_CASE_TEMPLATE("sameness: runs of keys: threads, chunks, decoding", kv, std:
                    std::integral_constant<dtype, dtype::q8_0>) {
   sameness::machine<Q8_0, kv::value, isa::native, 2 * run_keys + 150>::check_matrix({1, 2, 3, 5}, {9, 512});
 }
-TEST_CASE_TEMPLATE("sameness: many sequences in one pass, runs of keys too", kv, std::integral_constant<dtype, dtype::bf16>,
-                   std::integral_constant<dtype, dtype::q8_0>) {
+TEST_CASE_TEMPLATE("sameness: many sequences in one pass, runs of keys too", kv,
+                   std::integral_constant<dtype, dtype::bf16>, std::integral_constant<dtype, dtype::q8_0>) {
   using machine = sameness::machine<Q8_0, kv::value, isa::native, 2 * run_keys + 150>;
   for (const u32 threads : {1u, 3u}) {
     machine::check_together(threads, 7, 60);

@@ -21,12 +21,15 @@ constexpr u32 page_positions = machine::loaded::slot::page_positions;
 static_assert(page_positions == 256);
 
 bool is_after(const session& s, u32 position, std::span<const float> want) {
-  return s.position() == position && random_model::same_bits(s.logits(), want.subspan(u64{position - 1} * machine::vocab, machine::vocab));
+  return s.position() == position &&
+      random_model::same_bits(s.logits(), want.subspan(u64{position - 1} * machine::vocab, machine::vocab));
 }
 
 }  // namespace
 
-TEST_CASE("sameness: recurrent states: threads, chunks, decoding") { machine::check_matrix({1, 2, 3, 4}, {1, 7, 64, 255, 256, 257, 512}); }
+TEST_CASE("sameness: recurrent states: threads, chunks, decoding") {
+  machine::check_matrix({1, 2, 3, 4}, {1, 7, 64, 255, 256, 257, 512});
+}
 TEST_CASE("sameness: recurrent states: many sequences in one pass") {
   for (const u32 threads : {1u, 3u}) machine::check_together(threads, 12, 60);
 }
@@ -95,17 +98,20 @@ TEST_CASE("sameness: recurrent states: what a rewind left undone is computed by 
   }
 }
 
-TEST_CASE("sameness: recurrent states: hidden states after going back are of the ids that are fed, not of those computed again") {
+TEST_CASE(
+    "sameness: recurrent states: hidden states after going back are of the ids that are fed, not of those computed "
+    "again") {
   constexpr u32 dim = machine::loaded::program::dim;
   const auto m = machine::load(2, 64, 1);
   const auto ids = std::span(machine::ids());
   const auto feed = [&](session& s, u32 from, u32 count) {
     std::vector<float> rows;
     const row_sink sink{[](void* to, u32 i, const float* row) {
-      auto& out = *static_cast<std::vector<float>*>(to);
-      CHECK(out.size() == u64{i} * dim);
-      out.insert(out.end(), row, row + dim);
-    }, &rows};
+                          auto& out = *static_cast<std::vector<float>*>(to);
+                          CHECK(out.size() == u64{i} * dim);
+                          out.insert(out.end(), row, row + dim);
+                        },
+                        &rows};
     session::feed_together(1, [&](u32) -> session::feeding { return {&s, ids.subspan(from, count), sink}; });
     return rows;
   };
@@ -118,7 +124,8 @@ TEST_CASE("sameness: recurrent states: hidden states after going back are of the
   }
 }
 
-TEST_CASE("sameness: recurrent states: kept in a file and taken up again, also where a rewind left ids to be computed") {
+TEST_CASE(
+    "sameness: recurrent states: kept in a file and taken up again, also where a rewind left ids to be computed") {
   const std::string path = std::filesystem::temp_directory_path() / ("cke-recurrent-" + std::to_string(::getpid()));
   const std::vector<float> want = machine::decoded(machine::load(1, 1, 1));
   const auto m = machine::load(2, 64, 1);

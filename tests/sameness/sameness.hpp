@@ -103,17 +103,22 @@ template <class Formats, dtype KV, class Isa, u32 length = 310, class M = mixed>
         const u32 take = chance < 5 ? below(length) : chance < 7 ? 0 : 1;
         turns.push_back({&one.s, std::span(ids(one.text)).subspan(one.s.position(), std::min(left, take))});
         if (!turns.back().ids.empty()) fed.push_back(&one);
-        if (chance % 2) turns.back().each = {every_row::take, &every.emplace_back(want[one.text].data() + u64{one.s.position()} * vocab)};
+        if (chance % 2)
+          turns.back().each = {every_row::take,
+                               &every.emplace_back(want[one.text].data() + u64{one.s.position()} * vocab)};
       }
       sequence::feed_together(count, [&](u32 i) { return turns[i]; });
       bool same = std::ranges::all_of(every, &every_row::same);
       for (const member* one : fed)
-        same = same && random_model::same_bits(one->s.logits(), std::span(want[one->text]).subspan(u64{one->s.position() - 1} * vocab, vocab));
+        same = same &&
+            random_model::same_bits(one->s.logits(),
+                                    std::span(want[one->text]).subspan(u64{one->s.position() - 1} * vocab, vocab));
       CAPTURE(step);
       REQUIRE(same);
     }
     CHECK(recalled > 0);
-    for (const member& one : members) CHECK(std::ranges::equal(one.s.history(), std::span(ids(one.text)).first(one.s.position())));
+    for (const member& one : members)
+      CHECK(std::ranges::equal(one.s.history(), std::span(ids(one.text)).first(one.s.position())));
   }
 
   // Forks and rewinds, on a walk that crosses the borders of key blocks in both directions: back a

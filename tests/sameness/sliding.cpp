@@ -20,28 +20,50 @@ namespace sliding {
 using random_model::mixing_layer, random_model::same_bits;
 
 // All layers have windows, of two sizes and two ropes.
-struct windowed : network<
-    embedding<131, 96>,
-    stack<3, mixing_layer<attention<attention_options{.dim = 96, .heads = 6, .kv_heads = 2, .head_dim = 22, .rope = {.dims = 22, .theta = 1e4}, .qk_norm = {1e-6}, .window = 75}>>,
-             mixing_layer<attention<attention_options{.dim = 96, .heads = 8, .kv_heads = 4, .head_dim = 32, .rope = {.dims = 20, .theta = 500}, .window = 180}>>>,
-    rms_norm<96, 1e-6>,
-    head<96, 131, false>> {};
+struct windowed : network<embedding<131, 96>,
+                          stack<3,
+                                mixing_layer<attention<attention_options{.dim = 96,
+                                                                         .heads = 6,
+                                                                         .kv_heads = 2,
+                                                                         .head_dim = 22,
+                                                                         .rope = {.dims = 22, .theta = 1e4},
+                                                                         .qk_norm = {1e-6},
+                                                                         .window = 75}>>,
+                                mixing_layer<attention<attention_options{.dim = 96,
+                                                                         .heads = 8,
+                                                                         .kv_heads = 4,
+                                                                         .head_dim = 32,
+                                                                         .rope = {.dims = 20, .theta = 500},
+                                                                         .window = 180}>>>,
+                          rms_norm<96, 1e-6>, head<96, 131, false>> {};
 
 // A window in each layer, and angles that depend on the context.
-struct turning : network<
-    embedding<131, 96>,
-    stack<1, mixing_layer<attention<attention_options{.dim = 96, .heads = 6, .kv_heads = 2, .head_dim = 22,
-                                           .rope = {.dims = 22, .theta = 1e4, .rule = rope_scaling::dynamic, .factor = 2, .max_position = 100}, .window = 75}>>>,
-    rms_norm<96, 1e-6>,
-    head<96, 131, false>> {};
+struct turning
+    : network<
+          embedding<131, 96>,
+          stack<1,
+                mixing_layer<attention<attention_options{
+                    .dim = 96,
+                    .heads = 6,
+                    .kv_heads = 2,
+                    .head_dim = 22,
+                    .rope = {.dims = 22, .theta = 1e4, .rule = rope_scaling::dynamic, .factor = 2, .max_position = 100},
+                    .window = 75}>>>,
+          rms_norm<96, 1e-6>, head<96, 131, false>> {};
 
 // All layers have recurrent states, and pages 1024 positions.
-struct recurring : network<
-    embedding<131, 96>,
-    stack<2, mixing_layer<short_conv<96, 3>>,
-             mixing_layer<mamba_mixer<mamba_options{.dim = 96, .heads = 6, .head_dim = 10, .state = 20, .groups = 3, .taps = 4, .eps = 1e-5, .conv_bias = true, .bias = true}>>>,
-    rms_norm<96, 1e-6>,
-    head<96, 131, false>> {
+struct recurring : network<embedding<131, 96>,
+                           stack<2, mixing_layer<short_conv<96, 3>>,
+                                 mixing_layer<mamba_mixer<mamba_options{.dim = 96,
+                                                                        .heads = 6,
+                                                                        .head_dim = 10,
+                                                                        .state = 20,
+                                                                        .groups = 3,
+                                                                        .taps = 4,
+                                                                        .eps = 1e-5,
+                                                                        .conv_bias = true,
+                                                                        .bias = true}>>>,
+                           rms_norm<96, 1e-6>, head<96, 131, false>> {
   static constexpr auto names = random_model::recurrent::names;
 };
 
@@ -64,17 +86,22 @@ template <class M, u32 length> struct tests {
     static const std::vector<float> all = [] {
       std::vector<float> out;
       text s(load({.threads = 2, .context = length}));
-      s.feed_all(ids(0, length), [&](u32, std::span<const float> row) { out.insert(out.end(), row.begin(), row.end()); });
+      s.feed_all(ids(0, length),
+                 [&](u32, std::span<const float> row) { out.insert(out.end(), row.begin(), row.end()); });
       return out;
     }();
     return all;
   }
-  static std::span<const float> row(u32 position) { return std::span(straight()).subspan(u64{position} * vocab, vocab); }
+  static std::span<const float> row(u32 position) {
+    return std::span(straight()).subspan(u64{position} * vocab, vocab);
+  }
   static bool goes_on(text& s, u32 count) {
     u32 taken = 0;
     bool same = true;
     const u32 at = s.position();
-    s.feed_all(ids(at, count), [&](u32 i, std::span<const float> logits) { same = same && i == taken++ && same_bits(logits, row(at + i)); });
+    s.feed_all(ids(at, count), [&](u32 i, std::span<const float> logits) {
+      same = same && i == taken++ && same_bits(logits, row(at + i));
+    });
     return same && taken == count && s.position() == at + count && same_bits(s.logits(), row(at + count - 1));
   }
   static text open(const std::shared_ptr<loaded>& m) {
@@ -102,7 +129,9 @@ template <class M, u32 length> struct tests {
     REQUIRE(goes_on(early, 150));
     for (u32 turn = 0; turn < 20; ++turn) {
       const u32 some[]{1 + turn * 7 % 40, 1, 9};
-      const typename text::feeding turns[]{{&early, ids(early.position(), some[0])}, {&ordinary, ids(ordinary.position(), some[2])}, {&late, ids(late.position(), some[1])}};
+      const typename text::feeding turns[]{{&early, ids(early.position(), some[0])},
+                                           {&ordinary, ids(ordinary.position(), some[2])},
+                                           {&late, ids(late.position(), some[1])}};
       text::feed_together(3, [&](u32 i) { return turns[i]; });
       for (const auto& t : turns) REQUIRE(same_bits(t.of->logits(), row(t.of->position() - 1)));
     }
@@ -129,7 +158,8 @@ template <class M, u32 length> struct tests {
       text s = open(m), again = open(m), ordinary(m);
       REQUIRE(goes_on(s, kept));
       save_session(s, path);
-      if (kept > context) CHECK(random_model::failure_of([&] { load_session(ordinary, path); }).code == errc::context_overflow);
+      if (kept > context)
+        CHECK(random_model::failure_of([&] { load_session(ordinary, path); }).code == errc::context_overflow);
       load_session(again, path);
       CHECK(goes_on(again, 90));
       again.rewind(kept - 140);
@@ -152,7 +182,8 @@ TEST_CASE("sliding: kept in a file, and taken up again") {
   states::in_a_file();
 }
 TEST_CASE("sliding: pages that all sequences share may run out, and give an error that changes nothing") {
-  const auto m = windows::load({.threads = 1, .context = windows::context, .chunk = windows::chunk, .cache_positions = 5 * key_block});
+  const auto m = windows::load(
+      {.threads = 1, .context = windows::context, .chunk = windows::chunk, .cache_positions = 5 * key_block});
   auto a = windows::open(m), b = windows::open(m);
   REQUIRE(windows::goes_on(a, 600));
   CHECK(random_model::failure_of([&] { b.feed(windows::ids(0, 300)); }).code == errc::cache_full);
@@ -180,10 +211,13 @@ TEST_CASE("sliding: an answer goes on behind the context") {
 TEST_CASE("sliding: what cannot slide says why") {
   using mixed = random_model::recurrent;
   const auto all = random_model::tensors::of<program<mixed, Q8_0>>();
-  sequence s(std::make_shared<loaded<program<mixed, Q8_0>, dtype::bf16, isa::native>>(all.index(), "random", naming::hf, names_of<mixed>(), model_options{.threads = 1}));
+  sequence s(std::make_shared<loaded<program<mixed, Q8_0>, dtype::bf16, isa::native>>(
+      all.index(), "random", naming::hf, names_of<mixed>(), model_options{.threads = 1}));
   const auto lasts = random_model::failure_of([&] { s.slide(); });
   CHECK(lasts.code == errc::unsupported);
-  CHECK(lasts.text == "sliding: expected states that pass, windows or recurrent, in all layers, found layer 1, which sees all positions");
+  CHECK(lasts.text ==
+        "sliding: expected states that pass, windows or recurrent, in all layers, found layer 1, which sees all "
+        "positions");
   auto turns = random_model::lone<sequence_state<program<turning, Q8_0>, dtype::bf16, isa::native>>(200);
   CHECK(random_model::failure_of([&] { turns.slide(); }).text.ends_with("found a rope that depends on the context"));
   auto narrow = windows::text(windows::load({.threads = 1, .context = 179}));

@@ -19,7 +19,8 @@ using session = machine::sequence;
 using slot = machine::loaded::slot;
 
 inline bool is_after(const session& s, u32 position, std::span<const float> want) {
-  return s.position() == position && random_model::same_bits(s.logits(), want.subspan(u64{position - 1} * machine::vocab, machine::vocab));
+  return s.position() == position &&
+      random_model::same_bits(s.logits(), want.subspan(u64{position - 1} * machine::vocab, machine::vocab));
 }
 
 TEST_CASE("sameness: windows: threads, chunks, decoding") { machine::check_matrix({1, 3}, {7, 64, 250}); }
@@ -73,7 +74,8 @@ TEST_CASE("sameness: windows: kept in a file, without what has passed, and taken
     save_session(s, path);
     const u64 pages = ceil_div(s.state().position(), key_block), seen = pages - slot::first_seen(s.state().position());
     const u64 bytes = sizeof(session_header) + sizeof(u64) + (kept + machine::vocab) * sizeof(u32);
-    CHECK(std::filesystem::file_size(path) == bytes + pages * slot::plan.persistent.caches + seen * slot::plan.transient.caches);
+    CHECK(std::filesystem::file_size(path) ==
+          bytes + pages * slot::plan.persistent.caches + seen * slot::plan.transient.caches);
     load_session(again, path);
     CHECK(again.position() == kept);
     again.feed(ids.subspan(kept, 20));

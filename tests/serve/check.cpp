@@ -25,16 +25,38 @@ std::string wrong(std::string_view text, std::span<const field> table) {
   }
   return {};
 }
-std::string wrong_chat(const std::string& more) { return wrong(R"({"messages":[{"role":"user","content":"x"}],)" + more + "}", fields::chat); }
+std::string wrong_chat(const std::string& more) {
+  return wrong(R"({"messages":[{"role":"user","content":"x"}],)" + more + "}", fields::chat);
+}
 std::string wrong_text(const std::string& more) { return wrong(R"({"prompt":"x",)" + more + "}", fields::completion); }
 
 }  // namespace
 
 TEST_CASE("what is no JSON object is refused, not guessed at") {
-  for (const std::string_view text : {
-           "", " ", "null", "[]", "1", "\"x\"", "{", "{}}", "{\"prompt\":}", "{'prompt':1}", "{\"prompt\":\"\xff\"}", "{\"prompt\":\"\xc0\xaf\"}", "{\"prompt\":\"\xed\xa0\x80\"}",
-           R"({"prompt":"\ud800"})", R"({"prompt":"\udc00 "})", R"({"seed":1e999})", R"({"seed":NaN})", R"({"seed":Infinity})", R"({"seed":01})", R"({"prompt":"x","prompt":"x"})",
-           R"({"prompt":"x","\u0070rompt":"y"})", "{\"prompt\":\"a\nb\"}", "\xEF\xBB\xBF{}", "{}\x01"}) {
+  for (const std::string_view text : {"",
+                                      " ",
+                                      "null",
+                                      "[]",
+                                      "1",
+                                      "\"x\"",
+                                      "{",
+                                      "{}}",
+                                      "{\"prompt\":}",
+                                      "{'prompt':1}",
+                                      "{\"prompt\":\"\xff\"}",
+                                      "{\"prompt\":\"\xc0\xaf\"}",
+                                      "{\"prompt\":\"\xed\xa0\x80\"}",
+                                      R"({"prompt":"\ud800"})",
+                                      R"({"prompt":"\udc00 "})",
+                                      R"({"seed":1e999})",
+                                      R"({"seed":NaN})",
+                                      R"({"seed":Infinity})",
+                                      R"({"seed":01})",
+                                      R"({"prompt":"x","prompt":"x"})",
+                                      R"({"prompt":"x","\u0070rompt":"y"})",
+                                      "{\"prompt\":\"a\nb\"}",
+                                      "\xEF\xBB\xBF{}",
+                                      "{}\x01"}) {
     CAPTURE(text);
     CHECK(wrong(text, fields::completion) == " invalid_json");
   }
@@ -59,7 +81,8 @@ TEST_CASE("every field of every table: its wrong types, its bounds, null") {
   const struct {
     std::span<const field> table;
     std::string body;  // the required fields, and room for one more
-  } tables[] = {{fields::completion, R"({"prompt":"x",)"}, {fields::chat, R"({"messages":[{"role":"user","content":"x"}],)"}};
+  } tables[] = {{fields::completion, R"({"prompt":"x",)"},
+                {fields::chat, R"({"messages":[{"role":"user","content":"x"}],)"}};
   for (const auto& [table, body] : tables)
     for (const field& f : table) {
       if (f.required) continue;
@@ -100,24 +123,32 @@ TEST_CASE("errors say where") {
       {wrong(R"({"messages":{}})", fields::chat), "messages invalid_type"},
       {wrong(R"({"messages":["x"]})", fields::chat), "messages[0] invalid_type"},
       {wrong(R"({"messages":[{"content":"x"}]})", fields::chat), "messages[0].role missing_required_parameter"},
-      {wrong(R"({"messages":[{"role":"user","content":"x"},{"role":"boss","content":"x"}]})", fields::chat), "messages[1].role invalid_value"},
-      {wrong(R"({"messages":[{"role":"user","content":[{"type":"image_url","text":""}]}]})", fields::chat), "messages[0].content[0].type invalid_value"},
+      {wrong(R"({"messages":[{"role":"user","content":"x"},{"role":"boss","content":"x"}]})", fields::chat),
+       "messages[1].role invalid_value"},
+      {wrong(R"({"messages":[{"role":"user","content":[{"type":"image_url","text":""}]}]})", fields::chat),
+       "messages[0].content[0].type invalid_value"},
       {wrong(R"({"messages":[{"role":"user","content":7}]})", fields::chat), "messages[0].content invalid_type"},
-      {wrong(R"({"messages":[{"role":"assistant","tool_calls":[{"function":{"name":""}}]}]})", fields::chat), "messages[0].tool_calls[0].function.name invalid_value"},
-      {wrong_chat(R"("tools":[{"type":"function","function":{"name":"f","strict":1}}])"), "tools[0].function.strict invalid_type"},
+      {wrong(R"({"messages":[{"role":"assistant","tool_calls":[{"function":{"name":""}}]}]})", fields::chat),
+       "messages[0].tool_calls[0].function.name invalid_value"},
+      {wrong_chat(R"("tools":[{"type":"function","function":{"name":"f","strict":1}}])"),
+       "tools[0].function.strict invalid_type"},
       {wrong_chat(R"("tool_choice":"required")"), ""},
       {wrong_chat(R"("tool_choice":"any")"), "tool_choice invalid_value"},
       {wrong_chat(R"("tool_choice":1)"), "tool_choice invalid_type"},
       {wrong_chat(R"("tool_choice":{"type":"function","function":{"name":"f"}})"), ""},
-      {wrong_chat(R"("tool_choice":{"type":"function","function":{}})"), "tool_choice.function.name missing_required_parameter"},
+      {wrong_chat(R"("tool_choice":{"type":"function","function":{}})"),
+       "tool_choice.function.name missing_required_parameter"},
       {wrong_chat(R"("tool_choice":{"type":"allowed_tools"})"), "tool_choice.type invalid_value"},
       {wrong_chat(R"("response_format":{"type":"json_object"})"), ""},
       {wrong_chat(R"("response_format":{"type":"xml"})"), "response_format.type invalid_value"},
-      {wrong_chat(R"("response_format":{"type":"json_schema","json_schema":{"name":"x","schema":1}})"), "response_format.json_schema.schema invalid_type"},
+      {wrong_chat(R"("response_format":{"type":"json_schema","json_schema":{"name":"x","schema":1}})"),
+       "response_format.json_schema.schema invalid_type"},
       {wrong_chat(R"("response_format":{"type":"text"})"), ""},
       {wrong_chat(R"("stop":["a",""])"), "stop[1] invalid_value"},
-      {wrong_chat(R"("stop":["1","2","3","4","5","6","7","8","9","10","11","12","13","14","15","16","17"])"), "stop invalid_value"},
-      {wrong_chat(R"("stream":true,"stream_options":{"include_usage":1})"), "stream_options.include_usage invalid_type"},
+      {wrong_chat(R"("stop":["1","2","3","4","5","6","7","8","9","10","11","12","13","14","15","16","17"])"),
+       "stop invalid_value"},
+      {wrong_chat(R"("stream":true,"stream_options":{"include_usage":1})"),
+       "stream_options.include_usage invalid_type"},
       {wrong_chat(R"("best_of":1)"), "'best_of' unknown_parameter"},
       {wrong_chat(R"("top_p":1.0000001)"), "top_p invalid_value"},
       {wrong_chat(R"("seed":9223372036854775807,"n":16)"), ""},
@@ -153,7 +184,8 @@ TEST_CASE("the document has every route and every field, and nothing else") {
     CHECK(schema["additionalProperties"] == false);
     for (const field& f : r.body) CHECK(schema["properties"].contains(f.name));
   }
-  const json& messages = doc["paths"]["/v1/chat/completions"]["post"]["requestBody"]["content"]["application/json"]["schema"]["properties"]["messages"];
+  const json& messages = doc["paths"]["/v1/chat/completions"]["post"]["requestBody"]["content"]["application/json"]
+                            ["schema"]["properties"]["messages"];
   CHECK(messages["items"]["properties"]["role"]["enum"] == json(fields::roles));
   CHECK(openapi_document("0", false, 100).dump().find("securitySchemes") == std::string::npos);
 }

@@ -5,9 +5,9 @@
 #include <doctest/doctest.h>
 
 #include <cke/serve/check.hpp>
+#include <cke/text/chat/tool_calls.hpp>
 #include <cke/text/grammar/automaton.hpp>
 #include <cke/text/sampling/random.hpp>
-#include <cke/text/chat/tool_calls.hpp>
 
 using namespace cke;
 using namespace cke::io;
@@ -18,7 +18,8 @@ namespace {
 
 answer_form form_of(std::string_view name) {
   const tool_form* calls = std::ranges::find(tool_forms, name, &tool_form::name);
-  return {.think = 7, .end_think = 8, .thoughts = true, .calls = calls, .open_mark = calls->open.empty() ? no_token : 9};
+  return {
+      .think = 7, .end_think = 8, .thoughts = true, .calls = calls, .open_mark = calls->open.empty() ? no_token : 9};
 }
 json with_tools(json more = json::object()) {
   json body = json::parse(R"({"messages": [{"role": "user", "content": "x"}], "tools": [
@@ -31,9 +32,7 @@ json with_tools(json more = json::object()) {
 std::string message_of(const json& body, const answer_form& form, bool in_thought = false) {
   try {
     chat_constraint(body, form, in_thought);
-  } catch (const api_error& e) {
-    return e.what();
-  }
+  } catch (const api_error& e) { return e.what(); }
   return "taken";
 }
 // A text of the grammar: at each step a byte that goes on, and at the end none.
@@ -106,24 +105,35 @@ std::string arguments_of(std::string_view form, const json& parameters, const st
 }
 
 TEST_CASE("constraint: calls in tags have the parameters of their schema, each of its kind") {
-  const json schema = json::parse(R"({"type": "object", "$defs": {"unit": {"enum": ["km", "mi", 5]}}, "required": ["s", "z"], "properties": {"s": {"type": "string"},
+  const json schema = json::parse(
+      R"({"type": "object", "$defs": {"unit": {"enum": ["km", "mi", 5]}}, "required": ["s", "z"], "properties": {"s": {"type": "string"},
     "n": {"type": "integer", "minimum": 3}, "o": {"type": "array", "items": {"$ref": "#/$defs/unit"}, "uniqueItems": true}, "u": {"$ref": "#/$defs/unit"}, "e": {"enum": ["a b", "c", null]}}})");
-  const auto coder = [&](const std::string& inner, bool strict = false) { return arguments_of("qwen3_coder", schema, "<tool_call>\n<function=f>\n" + inner + "</function>\n</tool_call>", strict); };
-  const auto given = [](const std::string& key, const std::string& value) { return "<parameter=" + key + ">\n" + value + "\n</parameter>\n"; };
+  const auto coder = [&](const std::string& inner, bool strict = false) {
+    return arguments_of("qwen3_coder", schema, "<tool_call>\n<function=f>\n" + inner + "</function>\n</tool_call>",
+                        strict);
+  };
+  const auto given = [](const std::string& key, const std::string& value) {
+    return "<parameter=" + key + ">\n" + value + "\n</parameter>\n";
+  };
   const std::string s = given("s", "x"), z = given("z", "1");
   CHECK(coder(s + z) == R"({"s":"x","z":1})");
-  for (const std::string text : {"", "\n", "a\n\n", "<", "</", "<</parameter", "</parameter\n", "</function>\n</tool_call>", "\xc3\xa9 \"\\ \xf0\x9f\x8c\x8a"}) {
+  for (const std::string text : {"", "\n", "a\n\n", "<", "</", "<</parameter", "</parameter\n",
+                                 "</function>\n</tool_call>", "\xc3\xa9 \"\\ \xf0\x9f\x8c\x8a"}) {
     CAPTURE(text);
     CHECK(json::parse(coder(given("s", text) + z))["s"] == text);
   }
   CHECK(coder(s + given("n", "4") + given("e", "a b") + z) == R"({"s":"x","n":4,"e":"a b","z":1})");
   CHECK(coder(s + given("o", "[\"km\",\"mi\"]") + z) == R"({"s":"x","o":["km","mi"],"z":1})");
-  for (const std::string& wrong : {z, z + s, s, s + given("n", "2") + z, s + given("n", "x") + z, s + given("e", "d") + z, s + given("o", "km") + z, s + s + z, s + given("x", "1") + z, s + z + "x"}) {
+  for (const std::string& wrong :
+       {z, z + s, s, s + given("n", "2") + z, s + given("n", "x") + z, s + given("e", "d") + z,
+        s + given("o", "km") + z, s + s + z, s + given("x", "1") + z, s + z + "x"}) {
     CAPTURE(wrong);
     CHECK(coder(wrong) == "refused");
   }
   // GLM's: a line for each tag, or all in one
-  const std::string glm = "<tool_call>f\n<arg_key>s</arg_key>\n<arg_value>a < b</arg_value>\n<arg_key>z</arg_key>\n<arg_value></arg_value>\n</tool_call>";
+  const std::string glm =
+      "<tool_call>f\n<arg_key>s</arg_key>\n<arg_value>a < "
+      "b</arg_value>\n<arg_key>z</arg_key>\n<arg_value></arg_value>\n</tool_call>";
   std::string in_one = glm;
   std::erase(in_one, '\n');
   for (const std::string& text : {glm, in_one}) CHECK(arguments_of("glm4", schema, text) == R"({"s":"a < b","z":""})");
@@ -134,22 +144,27 @@ TEST_CASE("constraint: calls in tags have the parameters of their schema, each o
   const auto refusal = [&](const json& property) {
     try {
       return arguments_of("glm4", {{"properties", {{"p", property}}}}, "<tool_call>f</tool_call>", true);
-    } catch (const api_error& e) {
-      return std::string(e.what());
-    }
+    } catch (const api_error& e) { return std::string(e.what()); }
   };
   CHECK(refusal({{"type", "string"}}) == "{}");
   CHECK(refusal({{"type", {"string", "null"}}}) == "{}");
   CHECK(refusal({{"enum", {"a", 1}}}) == "{}");
-  CHECK(refusal({{"type", "string"}, {"maxLength", 3}}) == "tools.f.parameters.p: expected texts without limits, or of an enum, where calls are in tags, found maxLength");
-  CHECK(refusal({{"type", {"string", "object"}}}) == "tools.f.parameters.p: expected parameters that may be texts to be nothing else but booleans or null, found more");
-  CHECK(refusal({{"type", "integer"}, {"multipleOf", 2}}) == "tools.f.parameters.p.multipleOf: expected a keyword that a grammar can express, found 'multipleOf'");
-  CHECK(refusal({{"enum", {"</arg_value>"}}}) == "tools.f.parameters.p: expected texts without the tag that ends a value, found </arg_value>");
-  CHECK_THROWS_WITH_AS(arguments_of("glm4", {{"properties", {{"<", true}}}}, ""), "tools.f: expected names without < and > where calls are in tags, found <", api_error);
+  CHECK(refusal({{"type", "string"}, {"maxLength", 3}}) ==
+        "tools.f.parameters.p: expected texts without limits, or of an enum, where calls are in tags, found maxLength");
+  CHECK(refusal({{"type", {"string", "object"}}}) ==
+        "tools.f.parameters.p: expected parameters that may be texts to be nothing else but booleans or null, found "
+        "more");
+  CHECK(refusal({{"type", "integer"}, {"multipleOf", 2}}) ==
+        "tools.f.parameters.p.multipleOf: expected a keyword that a grammar can express, found 'multipleOf'");
+  CHECK(refusal({{"enum", {"</arg_value>"}}}) ==
+        "tools.f.parameters.p: expected texts without the tag that ends a value, found </arg_value>");
+  CHECK_THROWS_WITH_AS(arguments_of("glm4", {{"properties", {{"<", true}}}}, ""),
+                       "tools.f: expected names without < and > where calls are in tags, found <", api_error);
 }
 
 TEST_CASE("constraint: where an answer's form begins") {
-  const json schema{{"response_format", {{"type", "json_schema"}, {"json_schema", {{"name", "x"}, {"schema", {{"type", "integer"}}}}}}}};
+  const json schema{{"response_format",
+                     {{"type", "json_schema"}, {"json_schema", {{"name", "x"}, {"schema", {{"type", "integer"}}}}}}}};
   json plain{{"messages", {{{"role", "user"}, {"content", "x"}}}}};
   CHECK(chat_constraint(plain, form_of("hermes"), false).of == nullptr);
   plain.update(schema);
@@ -189,25 +204,34 @@ TEST_CASE("constraint: at most one call where calls may not be parallel") {
     CHECK(text.find(mark, 1) == std::string::npos);
   }
   CHECK(chat_constraint(with_tools({{"parallel_tool_calls", true}}), form_of("hermes"), false).of == nullptr);
-  CHECK(message_of(with_tools(single), form_of("llama3")) == "parallel_tool_calls: false only with tool_choice required: the model's calls do not begin with a token of their own");
-  CHECK(message_of(with_tools({{"parallel_tool_calls", false}, {"grammar", "root ::= \"a\""}}), form_of("hermes")) == "parallel_tool_calls: true beside a grammar");
+  CHECK(message_of(with_tools(single), form_of("llama3")) ==
+        "parallel_tool_calls: false only with tool_choice required: the model's calls do not begin with a token of "
+        "their own");
+  CHECK(message_of(with_tools({{"parallel_tool_calls", false}, {"grammar", "root ::= \"a\""}}), form_of("hermes")) ==
+        "parallel_tool_calls: true beside a grammar");
 }
 
 TEST_CASE("constraint: what cannot be held to is refused") {
-  const json object{{"response_format", {{"type", "json_object"}}}}, grammar{{"grammar", "root ::= \"a\""}}, required{{"tool_choice", "required"}};
+  const json object{{"response_format", {{"type", "json_object"}}}}, grammar{{"grammar", "root ::= \"a\""}},
+      required{{"tool_choice", "required"}};
   const auto both = [](json a, const json& b) { return a.update(b), a; };
   const answer_form hermes = form_of("hermes"), none{}, unmarked{.thoughts = true};
   json strict = with_tools();
   strict["tools"][0]["function"]["strict"] = true;
   CHECK(message_of(with_tools(both(object, grammar)), hermes) == "grammar: not beside a response_format");
   CHECK(message_of(with_tools(both(required, grammar)), hermes) == "tool_choice: auto or none beside a grammar");
-  CHECK(message_of(with_tools(required), none) == "tool_choice: auto or none: the model's template teaches no form of calls that is known");
-  CHECK(message_of(with_tools(both(required, {{"tools", json::array()}})), hermes) == "tool_choice: expected tools to choose from, found none");
-  CHECK(message_of(strict, form_of("llama3")) == "tools: strict only with tool_choice required: the model's calls do not begin with a token of their own");
+  CHECK(message_of(with_tools(required), none) ==
+        "tool_choice: auto or none: the model's template teaches no form of calls that is known");
+  CHECK(message_of(with_tools(both(required, {{"tools", json::array()}})), hermes) ==
+        "tool_choice: expected tools to choose from, found none");
+  CHECK(message_of(strict, form_of("llama3")) ==
+        "tools: strict only with tool_choice required: the model's calls do not begin with a token of their own");
   CHECK(message_of(strict, none) == "tools: strict: the model's template teaches no form of calls that is known");
   CHECK(message_of(both(strict, grammar), hermes) == "tools: strict not beside a grammar");
-  CHECK(message_of(with_tools(both(object, {{"tools", nullptr}})), unmarked, true) == "response_format: the end of the model's thoughts is no token of its own");
-  CHECK(message_of(with_tools({{"response_format", {{"type", "json_schema"}}}}), hermes) == "response_format.json_schema: expected a schema, found none");
+  CHECK(message_of(with_tools(both(object, {{"tools", nullptr}})), unmarked, true) ==
+        "response_format: the end of the model's thoughts is no token of its own");
+  CHECK(message_of(with_tools({{"response_format", {{"type", "json_schema"}}}}), hermes) ==
+        "response_format.json_schema: expected a schema, found none");
   CHECK(message_of(with_tools({{"grammar", "root ::= "}}), hermes) == "taken");
   CHECK(message_of(with_tools({{"grammar", "root"}}), hermes) == "grammar: line 1: expected ::=, found the end");
   // Without `strict` a schema of arguments is advice.
@@ -215,5 +239,6 @@ TEST_CASE("constraint: what cannot be held to is refused") {
   odd["tools"][0]["function"]["parameters"]["not"] = json::object();
   CHECK(message_of(odd, hermes) == "taken");
   odd["tools"][0]["function"]["strict"] = true;
-  CHECK(message_of(odd, hermes) == "tools.add.parameters.not: expected a keyword that a grammar can express, found 'not'");
+  CHECK(message_of(odd, hermes) ==
+        "tools.add.parameters.not: expected a keyword that a grammar can express, found 'not'");
 }

@@ -104,7 +104,8 @@ class any_model final : public cke::any_model {
     u32 context() const override { return of_.context_; }
     void slide() override { throw Error(errc::unsupported, {}, "sliding", "an engine with states"); }
     void rewind(u32 position) override {
-      const std::vector<u32> kept(history_.begin(), history_.begin() + std::min<std::ptrdiff_t>(position, std::ssize(history_)));
+      const std::vector<u32> kept(history_.begin(),
+                                  history_.begin() + std::min<std::ptrdiff_t>(position, std::ssize(history_)));
       history_.clear(), state_ = 1, said_ = 0;
       take(kept);
     }
@@ -120,12 +121,15 @@ class any_model final : public cke::any_model {
       return most;
     }
     std::unique_ptr<any_session> fork() const override { return std::make_unique<talk>(*this); }
-    void save(const std::string&) const override { throw Error(errc::unsupported, {}, "save", "an engine with states"); }
+    void save(const std::string&) const override {
+      throw Error(errc::unsupported, {}, "save", "an engine with states");
+    }
     void load(const std::string&) override { throw Error(errc::unsupported, {}, "load", "an engine with states"); }
 
     void need_fits(std::span<const u32> ids) const {
       if (history_.size() + ids.size() > of_.context_) throw Error(errc::context_overflow, {}, "context", "fewer ids");
-      if (std::ranges::find(ids, of_.poison.load()) != ids.end()) throw Error(errc::unsupported, {}, "poison", "another id");
+      if (std::ranges::find(ids, of_.poison.load()) != ids.end())
+        throw Error(errc::unsupported, {}, "poison", "another id");
     }
     void take(std::span<const u32> ids, row_sink hidden = {}, row_sink each = {}) {
       const std::string& text = of_.script;

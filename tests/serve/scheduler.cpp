@@ -28,7 +28,9 @@ struct outcome {
   token_counts counts{};
   std::vector<token_report> tokens{};
   std::vector<std::vector<float>> vectors{};
-  bool operator==(const outcome& o) const { return text == o.text && error == o.error && end == o.end && counts.generated == o.counts.generated; }
+  bool operator==(const outcome& o) const {
+    return text == o.text && error == o.error && end == o.end && counts.generated == o.counts.generated;
+  }
 };
 
 // A job that can be waited for.
@@ -49,7 +51,8 @@ class client {
     outcome all;
     while (all.end == ending::running) {
       std::unique_lock turn(state_->mutex);
-      REQUIRE(state_->bell.wait_for(turn, std::chrono::seconds(20), [&] { return std::exchange(state_->rung, false); }));
+      REQUIRE(
+          state_->bell.wait_for(turn, std::chrono::seconds(20), [&] { return std::exchange(state_->rung, false); }));
       turn.unlock();
       delivery d = job_->box.take();
       for (piece& p : d.pieces) {
@@ -80,7 +83,8 @@ order ask(std::string_view prompt, u32 max_tokens, u64 seed = 0, float temperatu
 }
 
 struct bench {
-  explicit bench(scheduler_options options = {}, u32 context = 512) : model(context), work(model, tokens, options, count) {}
+  explicit bench(scheduler_options options = {}, u32 context = 512)
+      : model(context), work(model, tokens, options, count) {}
   outcome run(order o) {
     client c(std::move(o));
     REQUIRE(work.submit({{*c}}));
@@ -168,9 +172,12 @@ TEST_CASE("guesses change no answer, whoever guesses, and whatever runs or is ca
         const std::vector<outcome> all = in_company(b, orders, 200);
         for (std::size_t i = 0; i < orders.size(); ++i) {
           CHECK(all[i] == alone[i]);
-          CHECK(std::ranges::equal(all[i].tokens, alone[i].tokens, [](const token_report& x, const token_report& y) { return x.id == y.id && x.logprob == y.logprob; }));
+          CHECK(std::ranges::equal(all[i].tokens, alone[i].tokens, [](const token_report& x, const token_report& y) {
+            return x.id == y.id && x.logprob == y.logprob;
+          }));
         }
-        if (by && draft >= slots) CHECK((b.count.draft_accepted_tokens > 0 && b.count.draft_accepted_tokens < b.count.draft_tokens));
+        if (by && draft >= slots)
+          CHECK((b.count.draft_accepted_tokens > 0 && b.count.draft_accepted_tokens < b.count.draft_tokens));
         for (const auto& p : b.model.passes()) {
           std::size_t rows = 0;
           for (const auto& turn : p.turns) rows += turn.second;
@@ -238,7 +245,9 @@ TEST_CASE("a smaller model that fails guesses nothing, and the answer comes") {
   CHECK(b.count.draft_tokens == 0);
 }
 
-TEST_CASE("embeddings: those of a text alone, whatever runs beside it, several in one pass, and a text that fails takes no other along") {
+TEST_CASE(
+    "embeddings: those of a text alone, whatever runs beside it, several in one pass, and a text that fails takes no "
+    "other along") {
   const auto embedded = [](std::initializer_list<std::string_view> texts, pooling how = pooling::mean) {
     order o;
     o.embed.pooling = how;
@@ -258,7 +267,8 @@ TEST_CASE("embeddings: those of a text alone, whatever runs beside it, several i
   CHECK(alone[0].vectors != alone[1].vectors);
   bench b({.slots = 3, .chunk = 16});
   const outcome words = b.run(ask("words", 40, 5));
-  client talks(ask("words", 40, 5)), many(embedded({two, one, three, two})), other(embedded({three})), broken(embedded({two, "p!"}));
+  client talks(ask("words", 40, 5)), many(embedded({two, one, three, two})), other(embedded({three})),
+      broken(embedded({two, "p!"}));
   b.model.poison = '!';
   for (const auto& c : {&talks, &many, &broken, &other}) REQUIRE(b.work.submit({{**c}}));
   const outcome m = many.wait(), bad = broken.wait();

@@ -2,8 +2,8 @@
 // server.cpp: the server on a socket: answers, streams, and clients that are slow, cut, oversized or gone.
 #include <cke/serve/server.hpp>
 
-#include <doctest/doctest.h>
 #include <arpa/inet.h>
+#include <doctest/doctest.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -22,7 +22,8 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr const char* chat_template =
-    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls or [] %}({{ c.function.name }} {{ c.function.arguments.x }}){% endfor %}{% endfor %}"
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for c in m.tool_calls or [] %}({{ c.function.name }} {{ "
+    "c.function.arguments.x }}){% endfor %}{% endfor %}"
     "{% if tools %}[TOOL_CALLS]{{ tools | length }}{% endif %}{% if think %}<think>{% endif %}{# </think> #}";
 
 struct setting {
@@ -36,10 +37,22 @@ struct setting {
 class running {
  public:
   explicit running(setting s = {})
-      : model(s.context), form_(tokens_, "test"),
-        served_{.id = "fake", .tokens = tokens_, .form = &form_, .stop_ids = {fake::end_id}, .chat_stops = {fake::end_id}, .vocab_size = fake::vocab, .context = s.context, .dim = fake::dim},
-        door_(std::move(s.door)), work(model, tokens_, s.work, count), answers_(served_, work, count, limits_, "{}", "0", door_.asks_for_keys()),
-        server_({.address = "127.0.0.1", .port = 0, .limits = s.limits}, answers_, door_, "<!doctype html>"), port(server_.port()), thread_([this] { server_.run(); }) {}
+      : model(s.context),
+        form_(tokens_, "test"),
+        served_{.id = "fake",
+                .tokens = tokens_,
+                .form = &form_,
+                .stop_ids = {fake::end_id},
+                .chat_stops = {fake::end_id},
+                .vocab_size = fake::vocab,
+                .context = s.context,
+                .dim = fake::dim},
+        door_(std::move(s.door)),
+        work(model, tokens_, s.work, count),
+        answers_(served_, work, count, limits_, "{}", "0", door_.asks_for_keys()),
+        server_({.address = "127.0.0.1", .port = 0, .limits = s.limits}, answers_, door_, "<!doctype html>"),
+        port(server_.port()),
+        thread_([this] { server_.run(); }) {}
   ~running() { stop(); }
   void stop() {
     server_.stop();
@@ -132,10 +145,13 @@ std::string get(std::string_view path, std::string_view more = "") {
   return "GET " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\n" + std::string(more) + "\r\n";
 }
 std::string post(std::string_view path, std::string_view body, std::string_view more = "") {
-  return "POST " + std::string(path) + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n" + std::string(more) + "\r\n" +
-         std::string(body);
+  return "POST " + std::string(path) +
+      " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
+      std::to_string(body.size()) + "\r\n" + std::string(more) + "\r\n" + std::string(body);
 }
-int status(std::string_view response) { return response.starts_with("HTTP/1.1 ") ? std::stoi(std::string(response.substr(9, 3))) : 0; }
+int status(std::string_view response) {
+  return response.starts_with("HTTP/1.1 ") ? std::stoi(std::string(response.substr(9, 3))) : 0;
+}
 json body_of(std::string_view response) { return json::parse(response.substr(response.find("\r\n\r\n") + 4)); }
 std::string ask(const running& s, const std::string& request) {
   client c(s.port);
@@ -176,7 +192,8 @@ TEST_CASE("the small addresses") {
   CHECK(body_of(ask(s, post("/tokenize", R"({"content":"ab"})")))["tokens"] == json::array({97, 98}));
   CHECK(body_of(ask(s, post("/detokenize", R"({"tokens":[97,255,98]})")))["content"] == "a\uFFFDb");
   CHECK(status(ask(s, post("/detokenize", R"({"tokens":[100000]})"))) == 400);
-  const json rendered = body_of(ask(s, post("/apply-template", R"({"messages":[{"role":"user","content":"<|end|>"}]})")));
+  const json rendered =
+      body_of(ask(s, post("/apply-template", R"({"messages":[{"role":"user","content":"<|end|>"}]})")));
   CHECK(rendered["prompt"] == "<|user|><|end|>");
   CHECK(rendered["tokens"].size() == 15);  // what a message says is no control token
   CHECK(ask(s, get("/metrics")).find("cke_requests_total 0") != std::string::npos);
@@ -201,13 +218,16 @@ TEST_CASE("a completion, whole and as a stream, says the same") {
   running s;
   s.model.script = "hello \xc3\xa9 world";
   const std::string want = "hello \u00e9 world";
-  const json whole = body_of(ask(s, post("/v1/completions", R"({"prompt":"x","max_tokens":50,"temperature":0,"logprobs":1})")));
+  const json whole =
+      body_of(ask(s, post("/v1/completions", R"({"prompt":"x","max_tokens":50,"temperature":0,"logprobs":1})")));
   CHECK(whole["choices"][0]["text"] == want);
   CHECK(whole["choices"][0]["finish_reason"] == "stop");
   CHECK(whole["choices"][0]["logprobs"]["tokens"].size() == 14);
   CHECK(whole["usage"]["completion_tokens"] == 14);
   client c(s.port);
-  c.send(post("/v1/completions", R"({"prompt":"x","max_tokens":50,"temperature":0,"logprobs":1,"stream":true,"stream_options":{"include_usage":true}})"));
+  c.send(post(
+      "/v1/completions",
+      R"({"prompt":"x","max_tokens":50,"temperature":0,"logprobs":1,"stream":true,"stream_options":{"include_usage":true}})"));
   const std::string stream = c.until("0\r\n\r\n");
   CHECK(stream.find("Content-Type: text/event-stream") != stream.npos);
   CHECK(stream.find("data: [DONE]\n\n") != stream.npos);
@@ -230,7 +250,9 @@ TEST_CASE("a completion, whole and as a stream, says the same") {
 
 TEST_CASE("several prompts, several choices, echo") {
   running s;
-  const json two = body_of(ask(s, post("/v1/completions", R"({"prompt":["ab","cd"],"n":2,"max_tokens":8,"seed":5,"echo":true,"temperature":1})")));
+  const json two = body_of(ask(
+      s,
+      post("/v1/completions", R"({"prompt":["ab","cd"],"n":2,"max_tokens":8,"seed":5,"echo":true,"temperature":1})")));
   REQUIRE(two["choices"].size() == 4);
   for (std::size_t i = 0; i < 4; ++i) {
     CHECK(two["choices"][i]["index"] == i);
@@ -240,7 +262,8 @@ TEST_CASE("several prompts, several choices, echo") {
   CHECK(two["usage"]["prompt_tokens"] == 4);
   const json one = body_of(ask(s, post("/v1/completions", R"({"prompt":"cd","max_tokens":8,"seed":6})")));
   CHECK("cd" + one["choices"][0]["text"].get<std::string>() == two["choices"][3]["text"].get<std::string>());
-  const json scored = body_of(ask(s, post("/v1/completions", R"({"prompt":[97,98,99],"max_tokens":0,"echo":true,"logprobs":2})")));
+  const json scored =
+      body_of(ask(s, post("/v1/completions", R"({"prompt":[97,98,99],"max_tokens":0,"echo":true,"logprobs":2})")));
   const json& l = scored["choices"][0]["logprobs"];
   CHECK(scored["choices"][0]["text"] == "abc");
   CHECK((l["tokens"] == json::array({"a", "b", "c"}) && l["text_offset"] == json::array({0, 1, 2})));
@@ -251,7 +274,10 @@ TEST_CASE("several prompts, several choices, echo") {
 TEST_CASE("best_of: the likeliest of the answers that are made, best first") {
   running s;
   const auto asked = [&](const std::string& more) {
-    return body_of(ask(s, post("/v1/completions", R"({"prompt":["x","yz"],"max_tokens":12,"seed":3,"ignore_eos":true,"logprobs":0,)" + more + "}")));
+    return body_of(
+        ask(s,
+            post("/v1/completions",
+                 R"({"prompt":["x","yz"],"max_tokens":12,"seed":3,"ignore_eos":true,"logprobs":0,)" + more + "}")));
   };
   const json all = asked(R"("n":5)")["choices"], best = asked(R"("n":2,"best_of":5)");
   REQUIRE(all.size() == 10);
@@ -300,7 +326,8 @@ TEST_CASE("embeddings: of texts and of ids, as numbers and in base64") {
 
   const json few = asked(R"({"input":"ab","dimensions":3})")["data"][0]["embedding"];
   REQUIRE(few.size() == 3);
-  CHECK(few[0].get<double>() / few[2].get<double>() == doctest::Approx(vector[0].get<double>() / vector[2].get<double>()));
+  CHECK(few[0].get<double>() / few[2].get<double>() ==
+        doctest::Approx(vector[0].get<double>() / vector[2].get<double>()));
 
   std::vector<unsigned char> bytes;
   for (const json& x : vector) {
@@ -314,9 +341,17 @@ TEST_CASE("embeddings: of texts and of ids, as numbers and in base64") {
   CHECK(serve::detail::base64({text, 2}) == "TWE=");
   CHECK(serve::detail::base64({text, 4}) == "TWFuIQ==");
 
-  for (const auto& [body, param] : {std::pair{R"({})", "input"}, {R"({"input":""})", "input"}, {R"({"input":[]})", "input"}, {R"({"input":["a",""]})", "input"}, {R"({"input":[[1],[]]})", "input"},
-                                    {R"({"input":[999]})", "input"}, {R"({"input":"a","dimensions":9})", "dimensions"}, {R"({"input":"a","dimensions":0})", "dimensions"},
-                                    {R"({"input":"a","encoding_format":"int8"})", "encoding_format"}, {R"({"input":"a","model":"b"})", "model"}, {R"({"input":"a","n":1})", "'n'"}}) {
+  for (const auto& [body, param] : {std::pair{R"({})", "input"},
+                                    {R"({"input":""})", "input"},
+                                    {R"({"input":[]})", "input"},
+                                    {R"({"input":["a",""]})", "input"},
+                                    {R"({"input":[[1],[]]})", "input"},
+                                    {R"({"input":[999]})", "input"},
+                                    {R"({"input":"a","dimensions":9})", "dimensions"},
+                                    {R"({"input":"a","dimensions":0})", "dimensions"},
+                                    {R"({"input":"a","encoding_format":"int8"})", "encoding_format"},
+                                    {R"({"input":"a","model":"b"})", "model"},
+                                    {R"({"input":"a","n":1})", "'n'"}}) {
     const std::string answer = ask(s, post("/v1/embeddings", body));
     CHECK(status(answer) / 100 == 4);
     CHECK(body_of(answer)["error"]["param"] == param);
@@ -326,7 +361,8 @@ TEST_CASE("embeddings: of texts and of ids, as numbers and in base64") {
 TEST_CASE("a chat: thought, text and calls, whole and as a stream") {
   running s;
   s.model.script = "<think> hm </think>sure [TOOL_CALLS]f[ARGS]{\"a\":1}";
-  const std::string request = R"({"messages":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"u"},{"type":"text","text":"v"}]}],
+  const std::string request =
+      R"({"messages":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"u"},{"type":"text","text":"v"}]}],
     "temperature":0,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object"}}}])";
   const json whole = body_of(ask(s, post("/v1/chat/completions", request + "}")));
   const json& message = whole["choices"][0]["message"];
@@ -357,7 +393,10 @@ TEST_CASE("a chat: thought, text and calls, whole and as a stream") {
   CHECK(none["choices"][0]["finish_reason"] == "stop");
   // A prompt that ends inside a thought.
   s.model.script = "deep</think>so";
-  const json inside = body_of(ask(s, post("/v1/chat/completions", R"({"messages":[{"role":"user","content":"u"}],"temperature":0,"chat_template_kwargs":{"think":true}})")));
+  const json inside = body_of(ask(
+      s,
+      post("/v1/chat/completions",
+           R"({"messages":[{"role":"user","content":"u"}],"temperature":0,"chat_template_kwargs":{"think":true}})")));
   CHECK(inside["choices"][0]["message"]["reasoning_content"] == "deep");
   CHECK(inside["choices"][0]["message"]["content"] == "so");
 }
@@ -365,11 +404,16 @@ TEST_CASE("a chat: thought, text and calls, whole and as a stream") {
 TEST_CASE("calls of earlier turns reach the template as what they say") {
   running s;
   const auto rendered = [&](const std::string& arguments) {
-    return ask(s, post("/apply-template", R"({"messages":[{"role":"user","content":"u"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":)" +
-                                              json(arguments).dump() + R"(}}]},{"role":"tool","tool_call_id":"1","content":"r"}]})"));
+    return ask(
+        s,
+        post(
+            "/apply-template",
+            R"({"messages":[{"role":"user","content":"u"},{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":)" +
+                json(arguments).dump() + R"(}}]},{"role":"tool","tool_call_id":"1","content":"r"}]})"));
   };
   CHECK(body_of(rendered(R"({"x":7})"))["prompt"] == "<|user|>u<|assistant|>None(f 7)<|tool|>r");
-  for (const char* bad : {"", "7", "{", "{\"x\":1e999}", "{\"x\":1,\"x\":2}"}) CHECK(body_of(rendered(bad))["error"]["param"] == "messages[1].tool_calls[0].function.arguments");
+  for (const char* bad : {"", "7", "{", "{\"x\":1e999}", "{\"x\":1,\"x\":2}"})
+    CHECK(body_of(rendered(bad))["error"]["param"] == "messages[1].tool_calls[0].function.arguments");
 }
 
 TEST_CASE("refusals name what is wrong") {
@@ -380,14 +424,23 @@ TEST_CASE("refusals name what is wrong") {
     std::string param, code;
   } rows[] = {
       {"/v1/chat/completions", "{", 400, "", "invalid_json"},
-      {"/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}],"model":"gpt-4"})", 404, "model", "model_not_found"},
-      {"/v1/chat/completions", R"({"messages":[{"role":"user"}]})", 400, "messages[0].content", "missing_required_parameter"},
-      {"/v1/chat/completions", R"({"messages":[{"role":"user","content":")" + std::string(80, 'x') + R"("}]})", 400, "messages", "context_length_exceeded"},
-      {"/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}],"top_logprobs":2})", 400, "top_logprobs", "invalid_value"},
-      {"/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}],"max_tokens":2,"max_completion_tokens":3})", 400, "max_tokens", "invalid_value"},
-      {"/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}],"stream_options":{}})", 400, "stream_options", "invalid_value"},
-      {"/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}],"chat_template_kwargs":{"messages":[]}})", 400, "chat_template_kwargs", "invalid_value"},
-      {"/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}],"response_format":{"type":"xml"}})", 400, "response_format.type", "invalid_value"},
+      {"/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}],"model":"gpt-4"})", 404, "model",
+       "model_not_found"},
+      {"/v1/chat/completions", R"({"messages":[{"role":"user"}]})", 400, "messages[0].content",
+       "missing_required_parameter"},
+      {"/v1/chat/completions", R"({"messages":[{"role":"user","content":")" + std::string(80, 'x') + R"("}]})", 400,
+       "messages", "context_length_exceeded"},
+      {"/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}],"top_logprobs":2})", 400, "top_logprobs",
+       "invalid_value"},
+      {"/v1/chat/completions",
+       R"({"messages":[{"role":"user","content":"x"}],"max_tokens":2,"max_completion_tokens":3})", 400, "max_tokens",
+       "invalid_value"},
+      {"/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}],"stream_options":{}})", 400,
+       "stream_options", "invalid_value"},
+      {"/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}],"chat_template_kwargs":{"messages":[]}})",
+       400, "chat_template_kwargs", "invalid_value"},
+      {"/v1/chat/completions", R"({"messages":[{"role":"user","content":"x"}],"response_format":{"type":"xml"}})", 400,
+       "response_format.type", "invalid_value"},
       {"/v1/completions", R"({"prompt":""})", 400, "prompt", "invalid_value"},
       {"/v1/completions", R"({"prompt":[300]})", 400, "prompt", "invalid_value"},
       {"/v1/completions", R"({"prompt":"x","logit_bias":{"258":1}})", 400, "logit_bias", "invalid_value"},
@@ -423,21 +476,43 @@ TEST_CASE("what is no request of ours is answered and closed") {
       {"OPTIONS /v1/models HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.com\r\n\r\n", 405},
       {get("/v1/completions"), 405},
       {"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}", 415},
-      {"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}", 415},
+      {"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}",
+       415},
       {get("/health", "X: " + std::string(20'000, 'x') + "\r\n"), 431},
       {get("/" + std::string(1 << 20, 'x')), 431},
-      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100000000\r\n\r\n", 413},
-      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99999999999999999999999\r\n\r\n", 400},
-      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: -2\r\n\r\n", 400},
-      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}", 400},
-      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 400},
+      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
+       "100000000\r\n\r\n",
+       413},
+      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
+       "99999999999999999999999\r\n\r\n",
+       400},
+      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: -2\r\n\r\n",
+       400},
+      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
+       "2\r\nContent-Length: 3\r\n\r\n{}",
+       400},
+      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: "
+       "2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+       400},
       {"GET /health HTTP/1.1\r\nHost: localhost\r\nHost: evil.com\r\n\r\n", 400},
-      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 501},
-      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: xchunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 501},
-      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n", 501},
-      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n-2\r\n{}\r\n0\r\n\r\n", 400},
-      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n10000000000000000\r\n", 400},
-      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nfffffff\r\n", 413},
+      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: gzip, "
+       "chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+       501},
+      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: "
+       "xchunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+       501},
+      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: "
+       "gzip\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
+       501},
+      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: "
+       "chunked\r\n\r\n-2\r\n{}\r\n0\r\n\r\n",
+       400},
+      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: "
+       "chunked\r\n\r\n10000000000000000\r\n",
+       400},
+      {"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: "
+       "chunked\r\n\r\nfffffff\r\n",
+       413},
   };
   for (const auto& r : rows) {
     CAPTURE(r.request.substr(0, 200));
@@ -456,7 +531,9 @@ TEST_CASE("what is no request of ours is answered and closed") {
 TEST_CASE("chunks and 100-continue are understood") {
   running s;
   client c(s.port);
-  c.send("POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json; charset=utf-8\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n");
+  c.send(
+      "POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json; "
+      "charset=utf-8\r\nTransfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n");
   CHECK(c.until("\r\n\r\n") == "HTTP/1.1 100 Continue\r\n\r\n");
   c.send("5\r\n{\"con\r\nb\r\ntent\":\"hi\"}\r\n0\r\n\r\n");
   CHECK(body_of(c.response())["count"] == 2);
@@ -464,7 +541,8 @@ TEST_CASE("chunks and 100-continue are understood") {
   client old(s.port);
   s.model.script = "old";
   const std::string body = R"({"prompt":"x","temperature":0,"stream":true})";
-  old.send("POST /v1/completions HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body);
+  old.send("POST /v1/completions HTTP/1.0\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
+           std::to_string(body.size()) + "\r\n\r\n" + body);
   const std::string stream = old.rest();
   CAPTURE(stream);
   CHECK(stream.find("chunked") == stream.npos);
@@ -475,7 +553,8 @@ TEST_CASE("slow clients lose their connection, and others notice nothing") {
   running s({.limits = {.header = 1s, .body = 1s, .idle = 1s}});
   client silent(s.port), slow_header(s.port), slow_body(s.port), idle(s.port);
   slow_header.send("GET /health HT");
-  slow_body.send("POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{");
+  slow_body.send(
+      "POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{");
   idle.send(get("/health"));
   CHECK(status(idle.response()) == 200);
   CHECK(status(ask(s, get("/health"))) == 200);
@@ -534,7 +613,8 @@ TEST_CASE("a client that goes away frees its slot, streaming, waiting for an ans
 TEST_CASE("a full queue is 429, at once, with a time to come again") {
   running s({.limits = {}, .work = {.slots = 1, .queue = 1}, .door = {}, .context = 1 << 20});
   slow_down(s);
-  const std::string endless = post("/v1/completions", R"({"prompt":"yyyy","max_tokens":1000000,"ignore_eos":true,"temperature":0})");
+  const std::string endless =
+      post("/v1/completions", R"({"prompt":"yyyy","max_tokens":1000000,"ignore_eos":true,"temperature":0})");
   client one(s.port), two(s.port);
   one.send(endless), two.send(endless);
   REQUIRE(soon([&] { return s.count.queued == 1; }));
@@ -548,7 +628,8 @@ TEST_CASE("a full queue is 429, at once, with a time to come again") {
 TEST_CASE("API keys: what needs one, and what does not") {
   running s({.limits = {}, .work = {}, .door = {.hosts = {}, .keys = {"0123456789abcdef"}, .cors_origin = {}}});
   const std::string body = R"({"prompt":"x","max_tokens":1})";
-  for (const std::string& bad : {std::string(), std::string("Authorization: Bearer 0123456789abcdeX\r\n"), std::string("Authorization: 0123456789abcdef\r\n")}) {
+  for (const std::string& bad : {std::string(), std::string("Authorization: Bearer 0123456789abcdeX\r\n"),
+                                 std::string("Authorization: 0123456789abcdef\r\n")}) {
     client c(s.port);
     c.send(post("/v1/completions", body, bad));
     const std::string response = c.rest();
@@ -558,7 +639,8 @@ TEST_CASE("API keys: what needs one, and what does not") {
   }
   CHECK(status(ask(s, post("/v1/completions", body, "Authorization: Bearer 0123456789abcdef\r\n"))) == 200);
   for (const route& r : routes)
-    if (r.method == "GET" && !r.path.ends_with("models/")) CHECK_MESSAGE(status(ask(s, get(r.path))) == (r.open ? 200 : 401), r.path);
+    if (r.method == "GET" && !r.path.ends_with("models/"))
+      CHECK_MESSAGE(status(ask(s, get(r.path))) == (r.open ? 200 : 401), r.path);
 }
 
 TEST_CASE("an origin that was allowed is answered, and only that one") {
@@ -567,7 +649,8 @@ TEST_CASE("an origin that was allowed is answered, and only that one") {
   CHECK(ask(s, get("/v1/models", own)).find("Access-Control-Allow-Origin: https://chat.example") != std::string::npos);
   CHECK(ask(s, get("/v1/models", "Origin: https://evil.com\r\n")).find("Access-Control") == std::string::npos);
   client c(s.port);
-  c.send("OPTIONS /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n" + own + "Access-Control-Request-Method: POST\r\n\r\n");
+  c.send("OPTIONS /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n" + own +
+         "Access-Control-Request-Method: POST\r\n\r\n");
   const std::string preflight = c.until("\r\n\r\n");
   CHECK(status(preflight) == 204);
   CHECK(preflight.find("Access-Control-Allow-Methods: POST") != preflight.npos);

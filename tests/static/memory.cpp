@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // memory.cpp: the reference engine's memory map recomputed, ours beside it, and the planner's proof for every preset.
-#include "cke/graph/program.hpp"
 #include "../graph/disjoint.hpp"
+#include "cke/graph/program.hpp"
 #include "presets.hpp"
 
 using namespace cke;
@@ -21,10 +21,18 @@ struct seed_map {
 // Every buffer is sized for the whole context, and is nobody else's: liveness is not used.
 template <class P> constexpr seed_map seed_activations(const attention_options& a, u32 hidden, u64 context) {
   const u64 f32 = 4, q = f32 * context * a.heads * a.head_dim;
-  return {.text = 16 * context, .tokens = 4 * context, .stream = f32 * context * a.dim,
-          .kv = f32 * P::layers * 2 * a.kv_heads * context * a.head_dim, .rope = f32 * 2 * context * (a.rope.dims / 2),
-          .q = q, .k = f32 * context * a.kv_heads * a.head_dim, .q_gate = 2 * q, .gate = q, .attn = q,
-          .mlp = f32 * context * (3 * hidden + a.dim), .logits = f32 * context * P::vocab};
+  return {.text = 16 * context,
+          .tokens = 4 * context,
+          .stream = f32 * context * a.dim,
+          .kv = f32 * P::layers * 2 * a.kv_heads * context * a.head_dim,
+          .rope = f32 * 2 * context * (a.rope.dims / 2),
+          .q = q,
+          .k = f32 * context * a.kv_heads * a.head_dim,
+          .q_gate = 2 * q,
+          .gate = q,
+          .attn = q,
+          .mlp = f32 * context * (3 * hidden + a.dim),
+          .logits = f32 * context * P::vocab};
 }
 
 // A layer as it stores one: each matrix with a zero f32 bias; two matrices of one step have one.
@@ -46,7 +54,8 @@ static_assert(seed.rope == 524'288 && seed.q == 8'388'608 && seed.k == 4'194'304
 static_assert(seed.gate == 8'388'608 && seed.attn == 8'388'608 && seed.mlp == 41'943'040 && seed.logits == 622'329'856);
 static_assert(seed.total() == 966'807'552);
 
-constexpr u64 token_embedding = bytes_of(dtype::q8_0, 151'936 * 1'024), tokenizer = 4'711'434;  // the size of its blob is given
+constexpr u64 token_embedding = bytes_of(dtype::q8_0, 151'936 * 1'024),
+              tokenizer = 4'711'434;  // the size of its blob is given
 static_assert(token_embedding == 165'306'368 && seed_layer_bytes<ours>() == 16'770'048);
 constexpr u64 seed_weights = token_embedding + tokenizer + 28 * seed_layer_bytes<ours>() + 2 * norm;
 static_assert(seed_weights == 639'587'338 && seed_weights + seed.total() == 1'606'394'890);
@@ -87,10 +96,12 @@ template <class P> constexpr bool sound_program() {
     if (!sound(*c)) return false;
   bool good = sound(P::header_code()) && sound(P::footer_code());
   P::for_each_weight([&](const weight& w) { good = good && w.offset % 64 == 0; });
-  P::for_each_state(dtype::bf16, [&](const state_descriptor& d) { good = good && d.offset % 64 == 0 && d.align == 64; });
+  P::for_each_state(dtype::bf16,
+                    [&](const state_descriptor& d) { good = good && d.offset % 64 == 0 && d.align == 64; });
   return good;
 }
-template <class P> constexpr bool is_sound = sound_program<P>();  // each a constant of its own: compilers limit their steps
+template <class P> constexpr bool is_sound =
+    sound_program<P>();  // each a constant of its own: compilers limit their steps
 template <class Formats, class... Ms> constexpr bool all_sound(list<Ms...>) {
   return (... && (is_sound<program<Ms, Formats>> && is_sound<program<Ms, Formats, false>>));
 }

@@ -70,12 +70,12 @@ TEST_CASE("added tokens: what is judged unknown leaves the others") {
   const auto split_as = [&](added_tokens::verdict longest) {
     std::string out;
     t.split(
-        "<a>b", [&](const added_token& found, std::size_t, std::size_t end) {
+        "<a>b",
+        [&](const added_token& found, std::size_t, std::size_t end) {
           CHECK(end == (found.id == 2 ? 3 : 4));
           return found.id == 1 ? longest : added_tokens::verdict::token;
         },
-        [&](std::string_view part) { (out += '|') += part; },
-        [&](u32 id) { out += "[" + std::to_string(id) + "]"; });
+        [&](std::string_view part) { (out += '|') += part; }, [&](u32 id) { out += "[" + std::to_string(id) + "]"; });
     return out;
   };
   CHECK(split_as(added_tokens::verdict::token) == "[1]");

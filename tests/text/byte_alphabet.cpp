@@ -8,8 +8,7 @@
 using namespace cke;
 using namespace cke::text;
 
-static_assert(byte_alphabet['A'] == 'A' && byte_alphabet[' '] == U'Ġ' &&
-              byte_alphabet['\n'] == U'Ċ');
+static_assert(byte_alphabet['A'] == 'A' && byte_alphabet[' '] == U'Ġ' && byte_alphabet['\n'] == U'Ċ');
 
 TEST_CASE("byte alphabet: 256 characters that stand for the bytes") {
   std::string spelled, bytes;

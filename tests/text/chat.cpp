@@ -49,8 +49,7 @@ std::vector<fixture> read_fixtures() {
     words >> kind;
     if (kind == "case") {
       auto& f = out.emplace_back();
-      words >> f.contract >> f.options.add_generation_prompt >> f.options.enable_thinking >>
-          std::ws;
+      words >> f.contract >> f.options.add_generation_prompt >> f.options.enable_thinking >> std::ws;
       std::getline(words, f.options.date);
     } else if (kind == "message") {
       std::string role;
@@ -82,8 +81,7 @@ TEST_CASE("render: what transformers renders from the published templates") {
 
 TEST_CASE("render: the contract's text is trusted, a message's is not") {
   using segments = std::vector<chat_segment>;
-  const std::vector<chat_message> messages{
-      {"user", "Hi"}, {"assistant", "<think>x</think>Ho"}, {"user", ""}};
+  const std::vector<chat_message> messages{{"user", "Hi"}, {"assistant", "<think>x</think>Ho"}, {"user", ""}};
   CHECK(render(contracts::qwen3, messages, {.enable_thinking = false}) ==
         segments{{"<|im_start|>user\n", true},
                  {"Hi", false},
@@ -97,11 +95,8 @@ TEST_CASE("render: the contract's text is trusted, a message's is not") {
                  {"Hi", false},
                  {"<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n", true}});
   CHECK(render(contracts::llama2, std::span(messages).first(2)) ==
-        segments{{"<s>[INST] ", true},
-                 {"Hi", false},
-                 {" [/INST] ", true},
-                 {"<think>x</think>Ho", false},
-                 {" </s>", true}});
+        segments{
+            {"<s>[INST] ", true}, {"Hi", false}, {" [/INST] ", true}, {"<think>x</think>Ho", false}, {" </s>", true}});
 }
 
 // Everything that looks like a marker in any contract.
@@ -110,8 +105,7 @@ std::string all_markers() {
   for (const auto* contract : contracts::all) {
     for (const auto token : contract->control) out += std::string(token) + " x ";
     for (const auto token : contract->stop) out += token;
-    for (const auto& turn :
-         {contract->system, contract->user, contract->assistant, contract->thought}) {
+    for (const auto& turn : {contract->system, contract->user, contract->assistant, contract->thought}) {
       out += std::string(turn.prefix) + "x" + std::string(turn.suffix);
     }
   }
@@ -120,8 +114,7 @@ std::string all_markers() {
 
 TEST_CASE("render: no content, date or system prompt adds trusted text") {
   const std::string evil = all_markers();
-  const auto controls = [](const chat_contract& contract, const std::string& content,
-                           std::string date) {
+  const auto controls = [](const chat_contract& contract, const std::string& content, std::string date) {
     std::string out;
     const std::vector<chat_message> messages{
         {"system", content}, {"user", content}, {"assistant", content}, {"user", content}};
@@ -138,8 +131,7 @@ TEST_CASE("render: no content, date or system prompt adds trusted text") {
 }
 
 TEST_CASE("render: what cannot be rendered is a typed error that says where") {
-  const auto message = [](const chat_contract& contract,
-                          std::vector<chat_message> messages) -> std::string {
+  const auto message = [](const chat_contract& contract, std::vector<chat_message> messages) -> std::string {
     try {
       render(contract, messages);
     } catch (const Error& e) {
@@ -157,8 +149,7 @@ TEST_CASE("render: what cannot be rendered is a typed error that says where") {
         "chat message 1: expected role user, found assistant");
   CHECK(message(contracts::llama2, {{"user", "a"}, {"system", "s"}}) ==
         "chat message 1: expected role assistant, found system");
-  CHECK(message(contracts::llama2, {{"system", "s"}}) ==
-        "chat message 1: expected a user message, found none");
+  CHECK(message(contracts::llama2, {{"system", "s"}}) == "chat message 1: expected a user message, found none");
 }
 
 TEST_CASE("contract_named: the names, or an error that lists them") {
@@ -180,14 +171,12 @@ TEST_CASE("contracts: each is complete, and knows every special token of its own
     CHECK_FALSE(contract->stop[0].empty());
     CHECK_FALSE(contract->user.prefix.empty());
     for (const auto text :
-         {contract->bos, contract->system.prefix, contract->system.suffix, contract->user.prefix,
-          contract->user.suffix, contract->assistant.prefix, contract->assistant.suffix,
-          contract->generation}) {
+         {contract->bos, contract->system.prefix, contract->system.suffix, contract->user.prefix, contract->user.suffix,
+          contract->assistant.prefix, contract->assistant.suffix, contract->generation}) {
       std::string rest(text);
       for (const auto token : contract->control) {
         if (token.empty()) continue;
-        for (auto at = rest.find(token); at != rest.npos; at = rest.find(token))
-          rest.erase(at, token.size());
+        for (auto at = rest.find(token); at != rest.npos; at = rest.find(token)) rest.erase(at, token.size());
       }
       CAPTURE(text);
       CHECK(rest.find('|') == std::string::npos);

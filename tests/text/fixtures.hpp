@@ -16,9 +16,7 @@ namespace fixtures {
 
 using cke::u32;
 
-inline std::string path(const std::string& name) {
-  return std::string(CKE_TEST_DATA "/tokenizers/") + name;
-}
+inline std::string path(const std::string& name) { return std::string(CKE_TEST_DATA "/tokenizers/") + name; }
 
 inline std::string content(const std::string& name) {
   std::ifstream in(path(name), std::ios::binary);
@@ -98,9 +96,7 @@ template <class F> std::string error_of(F&& f) {
   try {
     f();
     return {};
-  } catch (const cke::Error& e) {
-    return e.what();
-  }
+  } catch (const cke::Error& e) { return e.what(); }
 }
 
 }  // namespace fixtures

@@ -6,9 +6,9 @@
 
 #include <vector>
 
-using cke::text::index_table;
 using cke::u32;
 using cke::u64;
+using cke::text::index_table;
 
 TEST_CASE("index table: finds what was put in and nothing else, also where hashes collide") {
   for (const u64 hash_bits : {~u64{0}, u64{0xF}, u64{0}}) {

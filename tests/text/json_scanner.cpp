@@ -23,9 +23,9 @@ std::size_t end_of(std::string_view text) {
 }  // namespace
 
 TEST_CASE("well-formed JSON ends where it ends") {
-  for (const std::string_view text : {
-           R"({})", R"([])", R"( { "a" : [ 1 , -0.5e+3 , true , false , null , "x\"\\\u00e9]}" ] , "b" : { } })",
-           R"([0,-0,10,0.1,1e9,1E-9,{"":[[]]}])", "[\n\t\"\xc3\xa9\"\r\n]"}) {
+  for (const std::string_view text :
+       {R"({})", R"([])", R"( { "a" : [ 1 , -0.5e+3 , true , false , null , "x\"\\\u00e9]}" ] , "b" : { } })",
+        R"([0,-0,10,0.1,1e9,1E-9,{"":[[]]}])", "[\n\t\"\xc3\xa9\"\r\n]"}) {
     CAPTURE(text);
     CHECK(end_of(text) == text.size());
     CHECK(end_of(std::string(text) + "}]\"") == text.size());
@@ -34,11 +34,36 @@ TEST_CASE("well-formed JSON ends where it ends") {
 }
 
 TEST_CASE("what is no JSON is bad at the first byte that shows it") {
-  for (const std::string_view text : {
-           R"(x)", R"("a")", R"(1)", R"({a:1})", R"({"a" 1})", R"({"a":})", R"({"a":1,})", R"([1,])", R"([,1])", R"([1 2])", R"([01])", R"([-])", R"([1.])", R"([.5])",
-           R"([1e])", R"([1e+])", R"([+1])", R"([tru])", R"([True])", R"([nul])", R"([)"
-           "\"\n\"]",
-           R"(["\x"])", R"(["\u12g4"])", R"([}])", R"({]})", R"({"a":1 "b"})", R"([NaN])", R"(['a'])", R"([1,,2])"}) {
+  for (const std::string_view text : {R"(x)",
+                                      R"("a")",
+                                      R"(1)",
+                                      R"({a:1})",
+                                      R"({"a" 1})",
+                                      R"({"a":})",
+                                      R"({"a":1,})",
+                                      R"([1,])",
+                                      R"([,1])",
+                                      R"([1 2])",
+                                      R"([01])",
+                                      R"([-])",
+                                      R"([1.])",
+                                      R"([.5])",
+                                      R"([1e])",
+                                      R"([1e+])",
+                                      R"([+1])",
+                                      R"([tru])",
+                                      R"([True])",
+                                      R"([nul])",
+                                      R"([)"
+                                      "\"\n\"]",
+                                      R"(["\x"])",
+                                      R"(["\u12g4"])",
+                                      R"([}])",
+                                      R"({]})",
+                                      R"({"a":1 "b"})",
+                                      R"([NaN])",
+                                      R"(['a'])",
+                                      R"([1,,2])"}) {
     CAPTURE(text);
     CHECK(end_of(text) == text.npos);
   }

@@ -48,9 +48,7 @@ TEST_CASE("log_probabilities: bad arguments are typed errors") {
   const auto code = [&](u32 chosen, std::size_t n) -> std::optional<errc> {
     try {
       log_probabilities(logits, chosen, std::span(top).first(n));
-    } catch (const Error& e) {
-      return e.code;
-    }
+    } catch (const Error& e) { return e.code; }
     return std::nullopt;
   };
   CHECK(code(2, 3) == std::nullopt);

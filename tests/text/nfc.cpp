@@ -42,6 +42,8 @@ TEST_CASE("nfc: stray bytes keep their place and stop marks") {
 TEST_CASE("nfc: runs above U+0300 between other text, and the letter before each") {
   const std::string plain = "price: 5 \xC3\x97 3 ", composed = "caf\xC3\xA9", apart = "cafe\xCC\x81";
   CHECK(nfc(plain + apart) == plain + composed);
-  CHECK(nfc(apart + plain + apart + " \xE4\xBD\xA0" + apart) == composed + plain + composed + " \xE4\xBD\xA0" + composed);
-  CHECK(nfc("\xCC\x81" "e\xCC\x81") == "\xCC\x81\xC3\xA9");
+  CHECK(nfc(apart + plain + apart + " \xE4\xBD\xA0" + apart) ==
+        composed + plain + composed + " \xE4\xBD\xA0" + composed);
+  CHECK(nfc("\xCC\x81"
+            "e\xCC\x81") == "\xCC\x81\xC3\xA9");
 }

@@ -15,13 +15,12 @@ namespace {
 // The pieces with a bar between them.
 std::string pieces(pre_tokenizer kind, std::string_view text) {
   std::string out;
-  pre_tokenize(kind, text,
-               [&](std::string_view piece) { (out += out.empty() ? "" : "|") += piece; });
+  pre_tokenize(kind, text, [&](std::string_view piece) { (out += out.empty() ? "" : "|") += piece; });
   return out;
 }
 
-void check(std::string_view text, std::string_view gpt2, std::string_view smollm,
-           std::string_view llama3, std::string_view qwen2) {
+void check(std::string_view text, std::string_view gpt2, std::string_view smollm, std::string_view llama3,
+           std::string_view qwen2) {
   CAPTURE(text);
   CHECK(pieces(pre_tokenizer::gpt2, text) == gpt2);
   CHECK(pieces(pre_tokenizer::smollm, text) == smollm);
@@ -30,9 +29,7 @@ void check(std::string_view text, std::string_view gpt2, std::string_view smollm
   CHECK(pieces(pre_tokenizer::none, text) == text);
 }
 
-void check_all(std::string_view text, std::string_view want) {
-  check(text, want, want, want, want);
-}
+void check_all(std::string_view text, std::string_view want) { check(text, want, want, want, want); }
 
 }  // namespace
 
@@ -76,6 +73,5 @@ TEST_CASE("symbols") {
 }
 
 TEST_CASE("bytes that are not UTF-8 are symbols") {
-  check("a\xFF\xE4 b\xC3", "a|\xFF\xE4| b|\xC3", "a|\xFF\xE4| b|\xC3", "a|\xFF\xE4| b|\xC3",
-        "a|\xFF\xE4| b|\xC3");
+  check("a\xFF\xE4 b\xC3", "a|\xFF\xE4| b|\xC3", "a|\xFF\xE4| b|\xC3", "a|\xFF\xE4| b|\xC3", "a|\xFF\xE4| b|\xC3");
 }

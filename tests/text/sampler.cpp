@@ -94,8 +94,8 @@ std::vector<fixture> read_fixtures() {
       each_pair(line, '=', [&](const std::string& key, double x) { value[key] = x; });
       const auto real = [&](const char* key) { return static_cast<float>(value.at(key)); };
       const auto whole = [&](const char* key) { return static_cast<u32>(value.at(key)); };
-      f.logits = make_logits({whole("vocab"), whole("salt"), value.at("spread"), whole("power"),
-                              value.at("step"), whole("banned")});
+      f.logits = make_logits(
+          {whole("vocab"), whole("salt"), value.at("spread"), whole("power"), value.at("step"), whole("banned")});
       f.settings = {.temperature = real("temperature"),
                     .top_k = whole("top_k"),
                     .top_p = real("top_p"),
@@ -107,17 +107,14 @@ std::vector<fixture> read_fixtures() {
                     .repeat_last_n = whole("repeat_last_n")};
     } else if (kind == "bias") {
       each_pair(line, ':', [&](const std::string& id, double bias) {
-        out.back().settings.logit_bias.push_back(
-            {static_cast<u32>(std::stoul(id)), static_cast<float>(bias)});
+        out.back().settings.logit_bias.push_back({static_cast<u32>(std::stoul(id)), static_cast<float>(bias)});
       });
     } else if (kind == "history") {
       for (u32 id = 0; line >> id;) out.back().history.push_back(id);
     } else if (kind == "kept") {
       line >> out.back().kept >> out.back().id_sum;
     } else if (kind == "best") {
-      each_pair(line, ':', [&](const std::string& id, double p) {
-        out.back().best.emplace_back(std::stoul(id), p);
-      });
+      each_pair(line, ':', [&](const std::string& id, double p) { out.back().best.emplace_back(std::stoul(id), p); });
     }
   }
   return out;
@@ -158,8 +155,7 @@ TEST_CASE("sampler: greedy takes the highest, ties to the lowest id, never -inf"
   CHECK(greedy.kept()[0].id == 0);
   CHECK(greedy.total() == 1);
 
-  sampler biased(5,
-                 {.repetition_penalty = 2, .logit_bias = {{1, -infinity}, {4, 0.25f}, {4, 0.25f}}});
+  sampler biased(5, {.repetition_penalty = 2, .logit_bias = {{1, -infinity}, {4, 0.25f}, {4, 0.25f}}});
   CHECK(biased.sample(std::vector<float>{1, 9, 1.25f, 0, 1}, {}, 0) == 4);         // 1.5 beats 1.25
   CHECK(biased.sample(std::vector<float>{1, 9, 1.25f, 0, 1}, ids{4, 4}, 0) == 2);  // 0.75, once
 }
@@ -186,17 +182,13 @@ TEST_CASE("sampler: logits that cannot be sampled are typed errors, greedy or no
     const auto message = [&](std::vector<float> logits) -> std::string {
       try {
         s.sample(logits, {}, 0);
-      } catch (const Error& e) {
-        return e.what();
-      }
+      } catch (const Error& e) { return e.what(); }
       return "no error";
     };
     CHECK(message({1, nan, 2}) == "logit of token 1: expected a finite number or -inf, found nan");
     CHECK(message({nan, 1, 2}) == "logit of token 0: expected a finite number or -inf, found nan");
-    CHECK(message({1, 2, infinity}) ==
-          "logit of token 2: expected a finite number or -inf, found inf");
-    CHECK(message({-infinity, -infinity, -infinity}) ==
-          "logits: expected at least one above -inf, found none");
+    CHECK(message({1, 2, infinity}) == "logit of token 2: expected a finite number or -inf, found inf");
+    CHECK(message({-infinity, -infinity, -infinity}) == "logits: expected at least one above -inf, found none");
     CHECK(message({1, 2}) == "logits: expected 3, found 2");
     CHECK(message({1, 2, 3}) == "no error");
   }
@@ -207,33 +199,22 @@ TEST_CASE("sampling: a field out of range is an error that names it") {
   const auto message = [](sampling s) -> std::string {
     try {
       sampler checked(10, s);
-    } catch (const Error& e) {
-      return e.what();
-    }
+    } catch (const Error& e) { return e.what(); }
     return "no error";
   };
-  CHECK(message({.temperature = -1}) ==
-        "sampling.temperature: expected a number in [0, inf), found -1");
-  CHECK(message({.temperature = nan}) ==
-        "sampling.temperature: expected a number in [0, inf), found nan");
-  CHECK(message({.temperature = infinity}) ==
-        "sampling.temperature: expected a number in [0, inf), found inf");
+  CHECK(message({.temperature = -1}) == "sampling.temperature: expected a number in [0, inf), found -1");
+  CHECK(message({.temperature = nan}) == "sampling.temperature: expected a number in [0, inf), found nan");
+  CHECK(message({.temperature = infinity}) == "sampling.temperature: expected a number in [0, inf), found inf");
   CHECK(message({.top_p = 1.5f}) == "sampling.top_p: expected a number in [0, 1], found 1.5");
   CHECK(message({.top_p = nan}) == "sampling.top_p: expected a number in [0, 1], found nan");
   CHECK(message({.min_p = -0.25f}) == "sampling.min_p: expected a number in [0, 1], found -0.25");
   CHECK(message({.typical_p = 0}) == "sampling.typical_p: expected a number in (0, 1], found 0");
-  CHECK(message({.repetition_penalty = 0}) ==
-        "sampling.repetition_penalty: expected a number in (0, 100], found 0");
-  CHECK(message({.frequency_penalty = 3}) ==
-        "sampling.frequency_penalty: expected a number in [-2, 2], found 3");
-  CHECK(message({.presence_penalty = -3}) ==
-        "sampling.presence_penalty: expected a number in [-2, 2], found -3");
-  CHECK(message({.logit_bias = {{3, nan}}}) ==
-        "sampling.logit_bias: expected a number or -inf, found nan");
-  CHECK(message({.logit_bias = {{9, 1}, {10, 1}}}) ==
-        "sampling.logit_bias: expected an id below 10, found 10");
-  CHECK(message({.top_p = 0, .min_p = 1, .typical_p = 1, .logit_bias = {{9, -infinity}}}) ==
-        "no error");
+  CHECK(message({.repetition_penalty = 0}) == "sampling.repetition_penalty: expected a number in (0, 100], found 0");
+  CHECK(message({.frequency_penalty = 3}) == "sampling.frequency_penalty: expected a number in [-2, 2], found 3");
+  CHECK(message({.presence_penalty = -3}) == "sampling.presence_penalty: expected a number in [-2, 2], found -3");
+  CHECK(message({.logit_bias = {{3, nan}}}) == "sampling.logit_bias: expected a number or -inf, found nan");
+  CHECK(message({.logit_bias = {{9, 1}, {10, 1}}}) == "sampling.logit_bias: expected an id below 10, found 10");
+  CHECK(message({.top_p = 0, .min_p = 1, .typical_p = 1, .logit_bias = {{9, -infinity}}}) == "no error");
 }
 
 TEST_CASE("sampler: the choice is a function of logits, history, seed and position") {
@@ -242,8 +223,7 @@ TEST_CASE("sampler: the choice is a function of logits, history, seed and positi
   const auto choices = [&](sampling with) {
     sampler s(5000, std::move(with));
     ids out;
-    for (u64 position = 0; position < 60; ++position)
-      out.push_back(s.sample(logits, out, position));
+    for (u64 position = 0; position < 60; ++position) out.push_back(s.sample(logits, out, position));
     return out;
   };
   const auto first = choices(settings);

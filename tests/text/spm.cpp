@@ -47,8 +47,7 @@ void add_bytes(vocabulary& v) {
 }  // namespace
 
 TEST_CASE("spm: the best score goes first, then the left") {
-  const vocabulary v =
-      scored({{"a", -9}, {"b", -9}, {"c", -9}, {"ab", -2}, {"bc", -1}, {"aa", -3}, {"abc", -5}});
+  const vocabulary v = scored({{"a", -9}, {"b", -9}, {"c", -9}, {"ab", -2}, {"bc", -1}, {"aa", -3}, {"abc", -5}});
   CHECK(encode(v, "abc") == texts{"abc"});
   CHECK(encode(v, "aabc") == texts{"aa", "bc"});
   CHECK(encode(v, "aaa") == texts{"aa", "a"});
@@ -68,14 +67,12 @@ TEST_CASE("spm: unknown characters are bytes, or the unknown token once for neig
   add_bytes(v);
   CHECK(encode(v, "aé\xFF") == texts{"a", "<0xC3>", "<0xA9>", "<0xFF>"});
   v.unknown = no_token;
-  v.types.back() =
-      token_type::unused;  // one byte is missing: no fallback, and nothing to stand for the unknown
+  v.types.back() = token_type::unused;  // one byte is missing: no fallback, and nothing to stand for the unknown
   CHECK(encode(v, "aé") == texts{"a"});
 }
 
 TEST_CASE("spm: text never becomes a control, unknown or byte token") {
-  vocabulary v = scored(
-      {{"<", 0}, {"s", 0}, {">", 0}, {"<s", -1}, {"<0", 0}, {"x41", 0}, {"<0x41", 0}, {"<unk", 0}});
+  vocabulary v = scored({{"<", 0}, {"s", 0}, {">", 0}, {"<s", -1}, {"<0", 0}, {"x41", 0}, {"<0x41", 0}, {"<unk", 0}});
   add_bytes(v);
   add(v, "<s>", token_type::control);
   v.scores.push_back(0);

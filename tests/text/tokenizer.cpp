@@ -88,15 +88,14 @@ TEST_CASE("tokenizer: any bytes come back as they were") {
   fixtures::add_merge(v, "a", "b");
   fixtures::add_merge(v, "\xC3", "\xA9");
   std::mt19937 random(5);
-  for (const pre_tokenizer kind : {pre_tokenizer::none, pre_tokenizer::gpt2, pre_tokenizer::smollm,
-                                   pre_tokenizer::llama3, pre_tokenizer::qwen2}) {
+  for (const pre_tokenizer kind :
+       {pre_tokenizer::none, pre_tokenizer::gpt2, pre_tokenizer::smollm, pre_tokenizer::llama3, pre_tokenizer::qwen2}) {
     v.pre = kind;
     const tokenizer t(v);
     for (int i = 0; i < 300; ++i) {
       std::string text(random() % 50, ' ');
       const std::string_view often = "ab<s>\xC3\xA9\xE4\xBD '\r\n1";
-      for (char& c : text)
-        c = random() % 2 ? often[random() % often.size()] : static_cast<char>(random());
+      for (char& c : text) c = random() % 2 ? often[random() % often.size()] : static_cast<char>(random());
       CHECK(t.decode(t.encode(text)) == text);
       CHECK(t.decode(t.encode(text, {.parse_special = true})) == text);
     }
@@ -139,8 +138,7 @@ TEST_CASE("tokenizer: the space before the text") {
     CHECK(spell(t, "a") == c.a);
     CHECK(spell(t, " a") == c.spaced);
     CHECK(spell(t, "a<x>a") == c.after);
-    CHECK(spell(t, "<x>a") ==
-          std::string("<x>|") + (std::string(c.after).ends_with("▁a") ? "▁a" : "a"));
+    CHECK(spell(t, "<x>a") == std::string("<x>|") + (std::string(c.after).ends_with("▁a") ? "▁a" : "a"));
     CHECK(t.decode(t.encode("a")) == "a");
     CHECK(t.decode(t.encode("a a")) == "a a");
   }
@@ -172,6 +170,5 @@ TEST_CASE("tokenizer: copies and moves stand alone") {
 TEST_CASE("tokenizer: an inconsistent vocabulary is refused") {
   chat_vocabulary v;
   v.added[0].id = 1000;
-  CHECK(fixtures::error_of([&] { tokenizer(v, "f"); }) ==
-        "f: added token: expected an id below 259, found 1000");
+  CHECK(fixtures::error_of([&] { tokenizer(v, "f"); }) == "f: added token: expected an id below 259, found 1000");
 }

@@ -20,9 +20,8 @@ TEST_CASE("utf8: every code point goes out and comes in again") {
     append_utf8(text, code);
     const utf8_step step = utf8_next(text);
     const bool surrogate = code >= 0xD800 && code < 0xE000;
-    if (surrogate
-            ? step.state != utf8_state::invalid
-            : step.state != utf8_state::valid || step.code != code || step.size != text.size())
+    if (surrogate ? step.state != utf8_state::invalid
+                  : step.state != utf8_state::valid || step.code != code || step.size != text.size())
       FAIL("U+" << std::hex << code);
   }
 }

@@ -12,8 +12,7 @@ using namespace cke::text;
 using fixtures::add;
 
 static_assert(byte_token_value("<0x0A>") == 10 && byte_token_value("<0xFF>") == 255);
-static_assert(byte_token_value("<0xff>") == -1 && byte_token_value("<0x0A") == -1 &&
-              byte_token_value("<0x0AB>") == -1);
+static_assert(byte_token_value("<0xff>") == -1 && byte_token_value("<0x0A") == -1 && byte_token_value("<0x0AB>") == -1);
 
 namespace {
 
@@ -48,20 +47,15 @@ TEST_CASE("vocabulary: each inconsistency is named") {
         "f: score of token 2: expected a finite number, found nan");
   CHECK(message([](auto& v) { v.types[1] = token_type::byte; }) ==
         "f: byte token 1: expected the form <0x0A>, found b");
-  CHECK(message([](auto& v) { v.bos = 4; }) ==
-        "f: begin-of-text token: expected an id below 4, found 4");
-  CHECK(message([](auto& v) { v.eos = 4; }) ==
-        "f: end-of-text token: expected an id below 4, found 4");
-  CHECK(message([](auto& v) { v.unknown = 5; }) ==
-        "f: unknown token: expected an id below 4, found 5");
+  CHECK(message([](auto& v) { v.bos = 4; }) == "f: begin-of-text token: expected an id below 4, found 4");
+  CHECK(message([](auto& v) { v.eos = 4; }) == "f: end-of-text token: expected an id below 4, found 4");
+  CHECK(message([](auto& v) { v.unknown = 5; }) == "f: unknown token: expected an id below 4, found 5");
   CHECK(message([](auto& v) { v.pad = 6; }) == "f: padding token: expected an id below 4, found 6");
   CHECK(message([](auto& v) { v.bos = no_token; }) == "");
   CHECK(message([](auto& v) { v.bos = no_token, v.add_bos = true; }) ==
         "f: begin-of-text token: expected an id below 4, found none");
-  CHECK(message([](auto& v) { v.added[0].id = 9; }) ==
-        "f: added token: expected an id below 4, found 9");
-  const std::string rule =
-      "f: merge 0: expected two tokens and the token of their joined text, found ";
+  CHECK(message([](auto& v) { v.added[0].id = 9; }) == "f: added token: expected an id below 4, found 9");
+  const std::string rule = "f: merge 0: expected two tokens and the token of their joined text, found ";
   CHECK(message([](auto& v) { v.merges[0].left = 4; }) == rule + "4 + 1 = 2");
   CHECK(message([](auto& v) { v.merges[0].right = 4; }) == rule + "0 + 4 = 2");
   CHECK(message([](auto& v) { v.merges[0].result = 4; }) == rule + "0 + 1 = 4");

@@ -44,7 +44,8 @@ std::vector<std::string> cells(const std::string& line) {
 }
 std::vector<std::string> lines(const std::string& text) {
   std::vector<std::string> out;
-  for (std::size_t at = 0, end; (end = text.find('\n', at)) != text.npos; at = end + 1) out.push_back(text.substr(at, end - at));
+  for (std::size_t at = 0, end; (end = text.find('\n', at)) != text.npos; at = end + 1)
+    out.push_back(text.substr(at, end - at));
   return out;
 }
 
@@ -54,7 +55,8 @@ TEST_CASE("bench: llama-bench's fields, with numbers that agree") {
   const json all = rows({"-d", "0,3", "-t", "2"});
   CHECK(names(all) == std::vector<std::string>{"pp8", "tg4", "pp8 @ d3", "tg4 @ d3"});
   for (const json& r : all) {
-    for (const char* text : {"build_commit", "cpu_info", "backends", "isa", "model_filename", "model_type", "type_k", "type_v", "test", "test_time"})
+    for (const char* text : {"build_commit", "cpu_info", "backends", "isa", "model_filename", "model_type", "type_k",
+                             "type_v", "test", "test_time"})
       CHECK_FALSE(r.at(text).get<std::string>().empty());
     CHECK(r["model_filename"] == tiny);
     CHECK(r["model_n_params"] == 1181376);
@@ -70,7 +72,8 @@ TEST_CASE("bench: llama-bench's fields, with numbers that agree") {
     const double ids = r["n_prompt"].get<double>() + r["n_gen"].get<double>();
     double ns = 0, ts = 0;
     for (std::size_t i = 0; i < 2; ++i) {
-      CHECK(r["samples_ts"][i].get<double>() == doctest::Approx(ids * 1e9 / r["samples_ns"][i].get<double>()).epsilon(1e-4));
+      CHECK(r["samples_ts"][i].get<double>() ==
+            doctest::Approx(ids * 1e9 / r["samples_ns"][i].get<double>()).epsilon(1e-4));
       ns += r["samples_ns"][i].get<double>() / 2, ts += r["samples_ts"][i].get<double>() / 2;
     }
     CHECK(r["avg_ns"].get<double>() == doctest::Approx(ns));
@@ -108,7 +111,9 @@ TEST_CASE("bench: sequences that generate together, and what a pass of them cost
   CHECK(all[0]["pass_cost"].is_null());
   CHECK(all[1]["n_sequences"] == 2);
   for (const json& r : all)
-    CHECK(r["avg_ts"].get<double>() >= (r["n_prompt"].get<double>() + r["n_gen"].get<double>() * r["n_sequences"].get<double>()) * 1e9 / r["avg_ns"].get<double>() * 0.99);
+    CHECK(r["avg_ts"].get<double>() >=
+          (r["n_prompt"].get<double>() + r["n_gen"].get<double>() * r["n_sequences"].get<double>()) * 1e9 /
+              r["avg_ns"].get<double>() * 0.99);
   CHECK(all[1]["pass_cost"].get<double>() > 0);
   CHECK(all[2]["pass_cost"] == 1);
   const json alone = rows({"-b", "2,4"});
@@ -118,7 +123,8 @@ TEST_CASE("bench: sequences that generate together, and what a pass of them cost
 
 TEST_CASE("bench: --peaks adds what the machine can do, and the share of it") {
   for (const json& r : rows({"--peaks"})) {
-    for (const char* peak : {"peak_gbs", "peak_int8_gops", "peak_bf16_gops", "peak_f32_gops", "bound_ts", "bound_share"}) {
+    for (const char* peak :
+         {"peak_gbs", "peak_int8_gops", "peak_bf16_gops", "peak_f32_gops", "bound_ts", "bound_share"}) {
       CHECK(std::isfinite(r.at(peak).get<double>()));
       CHECK(r.at(peak).get<double>() > 0);
     }
@@ -141,9 +147,11 @@ TEST_CASE("bench: --profile says where the time goes, and writes a trace that Ch
       ns = row["ns"], bytes = row["bytes"];
       continue;
     }
-    ops.insert(row["op"]), share += row["share"].get<double>(), ns -= row["ns"].get<double>(), bytes -= row["bytes"].get<double>();
+    ops.insert(row["op"]), share += row["share"].get<double>(), ns -= row["ns"].get<double>(),
+        bytes -= row["bytes"].get<double>();
   }
-  for (const char* op : {"embedding", "qkv_matmul", "attend_quantize", "logits", "(waiting for threads)"}) CHECK(ops.contains(op));
+  for (const char* op : {"embedding", "qkv_matmul", "attend_quantize", "logits", "(waiting for threads)"})
+    CHECK(ops.contains(op));
   CHECK(share == doctest::Approx(1).epsilon(0.01));
   CHECK(std::abs(ns) < 100);      // the rows add up to all
   CHECK(std::abs(bytes) < 1000);  // but for the embedding's row
@@ -186,7 +194,9 @@ TEST_CASE("bench: the other forms hold the same rows") {
   CHECK(std::set<std::string>(title.begin(), title.end()) == fields);
   for (const std::string& line : csv) CHECK(cells(line).size() == fields.size());
   REQUIRE(md.size() == 8);
-  CHECK(md[0] == "| model | size | params | backend | threads | test | t/s | GB/s | cost of a pass | peak GB/s | of the bound |");
+  CHECK(
+      md[0] ==
+      "| model | size | params | backend | threads | test | t/s | GB/s | cost of a pass | peak GB/s | of the bound |");
   for (const std::string& line : md) CHECK(std::ranges::count(line, '|') == 12);
   for (const std::string& line : md) CHECK(line.find("|  |") == line.npos);
 }

@@ -9,7 +9,8 @@ namespace {
 fs::path entry_of(const result& built) { return fs::path(built.out.substr(0, built.out.size() - 1)).parent_path(); }
 unsigned mode_of(const fs::path& path) { return static_cast<unsigned>(fs::status(path).permissions()); }
 bool has_leftovers(const fs::path& cache) {
-  return std::ranges::any_of(fs::directory_iterator(cache), [](const auto& e) { return e.path().string().find(".work.") != std::string::npos; });
+  return std::ranges::any_of(fs::directory_iterator(cache),
+                             [](const auto& e) { return e.path().string().find(".work.") != std::string::npos; });
 }
 
 }  // namespace
@@ -51,9 +52,11 @@ TEST_CASE("a damaged entry is made again") {
   rebuilt("no checksum", [&] { fs::remove(sum); });
   rebuilt("no object", [&] { fs::remove(object); });
   rebuilt("a directory for an object", [&] { fs::remove(object), fs::create_directory(object); });
-  rebuilt("a link for an object", [&] { fs::rename(object, dir / "elsewhere"), fs::create_symlink(dir / "elsewhere", object); });
+  rebuilt("a link for an object",
+          [&] { fs::rename(object, dir / "elsewhere"), fs::create_symlink(dir / "elsewhere", object); });
   rebuilt("a file for an entry", [&] { fs::remove_all(entry), write(entry, "x"); });
-  rebuilt("a link for an entry", [&] { fs::rename(entry, dir / "moved"), fs::create_directory_symlink(dir / "moved", entry); });
+  rebuilt("a link for an entry",
+          [&] { fs::rename(entry, dir / "moved"), fs::create_directory_symlink(dir / "moved", entry); });
   CHECK(fs::exists(dir / "moved/model.so"));  // the link was taken away, not what it led to
   rebuilt("an object that others may write", [&] { fs::permissions(object, fs::perms(0622)); });
   rebuilt("an entry that others may write", [&] { fs::permissions(entry, fs::perms(0777)); });
@@ -115,7 +118,8 @@ TEST_CASE("CKE_MARCH names the machine to compile for: an entry of its own, and 
   CHECK(native.out == made_for("native").out);
   CHECK(native.out != other.out);
   CHECK(compiler.calls() == 2);
-  for (const char* bad : {"native -o /tmp/x", "a;b", "a\nb", "\xc3\xa4"}) CHECK_MESSAGE(is_refusal(made_for(bad), 2), bad);
+  for (const char* bad : {"native -o /tmp/x", "a;b", "a\nb", "\xc3\xa4"})
+    CHECK_MESSAGE(is_refusal(made_for(bad), 2), bad);
   CHECK(compiler.calls() == 2);
 }
 

@@ -65,11 +65,11 @@ inline std::string shared_cache() {
 }
 
 struct setting {
-  std::string input{};                                          // standard input
-  std::vector<std::pair<std::string, std::string>> variables{}; // of the environment; "": unset
-  std::optional<int> output{};                                  // standard output, instead of result::out; -1: closed
-  std::optional<rlim_t> file_size{};                            // no file may grow beyond it
-  unsigned seconds = 100;                                       // then it counts as hanging: SIGALRM ends it
+  std::string input{};                                           // standard input
+  std::vector<std::pair<std::string, std::string>> variables{};  // of the environment; "": unset
+  std::optional<int> output{};                                   // standard output, instead of result::out; -1: closed
+  std::optional<rlim_t> file_size{};                             // no file may grow beyond it
+  unsigned seconds = 100;                                        // then it counts as hanging: SIGALRM ends it
 };
 
 struct result {
@@ -141,24 +141,27 @@ class process {
   int out_, err_;
 };
 
-inline result cke(std::vector<std::string> arguments, const setting& s = {}) { return process(std::move(arguments), s).wait(); }
+inline result cke(std::vector<std::string> arguments, const setting& s = {}) {
+  return process(std::move(arguments), s).wait();
+}
 
 // One line "cke: error: ..." on stderr, nothing on stdout, and that exit status.
 inline bool is_refusal(const result& r, int status = 1) {
   return r.signal == 0 && r.status == status && r.out.empty() && r.err.starts_with("cke: error: ") &&
-         std::ranges::count(r.err, '\n') == 1 && r.err.ends_with('\n') && r.err.size() > 20;
+      std::ranges::count(r.err, '\n') == 1 && r.err.ends_with('\n') && r.err.size() > 20;
 }
 // Where damage need not show: success, or a refusal.
 inline bool is_orderly(const result& r) { return is_refusal(r) || (r.signal == 0 && r.status == 0 && r.err.empty()); }
 
 inline std::string show(const result& r) {
-  return "status " + std::to_string(r.status) + " signal " + std::to_string(r.signal) + "\nstdout: " + r.out + "\nstderr: " + r.err;
+  return "status " + std::to_string(r.status) + " signal " + std::to_string(r.signal) + "\nstdout: " + r.out +
+      "\nstderr: " + r.err;
 }
-#define CHECK_REFUSED(r, text)                                               \
-  do {                                                                       \
-    const auto& answer_ = (r);                                               \
-    CHECK_MESSAGE(command::is_refusal(answer_), command::show(answer_));     \
-    CHECK_MESSAGE(answer_.err.find(text) != answer_.err.npos, answer_.err);  \
+#define CHECK_REFUSED(r, text)                                              \
+  do {                                                                      \
+    const auto& answer_ = (r);                                              \
+    CHECK_MESSAGE(command::is_refusal(answer_), command::show(answer_));    \
+    CHECK_MESSAGE(answer_.err.find(text) != answer_.err.npos, answer_.err); \
   } while (false)
 #define CHECK_SUCCESS(r) CHECK_MESSAGE(((r).status == 0 && (r).err.empty()), command::show(r))
 

@@ -48,12 +48,15 @@ void check_parity(const std::string& model, const std::string& stem) {
   const scratch dir;
   const json ids = json::parse(content(stem + "ids.json")), greedy = json::parse(content(stem + "greedy.json"));
   CHECK_SUCCESS(cke({"logits", model, "--format", "f32", "--tokens", listed(ids), "-o", dir / "all.npy"}));
-  CHECK_SUCCESS(cke({"logits", model, "--format", "f32", "--tokens", listed(ids), "--last", "--chunk", "7", "-t", "3", "-o", dir / "last.npy"}));
+  CHECK_SUCCESS(cke({"logits", model, "--format", "f32", "--tokens", listed(ids), "--last", "--chunk", "7", "-t", "3",
+                     "-o", dir / "last.npy"}));
   const npy want(stem + "logits.npy"), all(dir / "all.npy"), last(dir / "last.npy");
   CHECK(difference(all, want) <= 1e-4f);
   CHECK(last.rows == 1);
-  CHECK(std::equal(last.values.begin(), last.values.end(), all.values.end() - static_cast<std::ptrdiff_t>(all.columns)));
-  const result r = cke({"run", model, "--format", "f32", "--tokens", listed(ids), "-n", std::to_string(greedy.size()), "--temp", "0", "--ids"});
+  CHECK(
+      std::equal(last.values.begin(), last.values.end(), all.values.end() - static_cast<std::ptrdiff_t>(all.columns)));
+  const result r = cke({"run", model, "--format", "f32", "--tokens", listed(ids), "-n", std::to_string(greedy.size()),
+                        "--temp", "0", "--ids"});
   CHECK_SUCCESS(r);
   CHECK(json::parse(r.out) == greedy);
 }
@@ -92,7 +95,9 @@ TEST_CASE("run continues a text, the same with the same seed") {
 TEST_CASE("run: guesses ahead change nothing, neither by repetition nor by a model") {
   for (const char* temperature : {"0", "0.9"}) {
     const auto run = [&](std::vector<std::string> more) {
-      std::vector<std::string> all{"run", tiny, "-p", "The dog ran. The cat ran. The dog ran. The", "-n", "40", "--temp", temperature, "--seed", "4"};
+      std::vector<std::string> all{"run",    tiny, "-p",     "The dog ran. The cat ran. The dog ran. The",
+                                   "-n",     "40", "--temp", temperature,
+                                   "--seed", "4"};
       all.insert(all.end(), more.begin(), more.end());
       const result r = cke(all);
       CHECK_SUCCESS(r);
@@ -102,7 +107,8 @@ TEST_CASE("run: guesses ahead change nothing, neither by repetition nor by a mod
     CHECK(run({"--draft", "6"}) == plain);
     CHECK(run({"--draft", "3", "--draft-model", tiny}) == plain);
   }
-  CHECK_REFUSED(cke({"run", tiny, "-p", "x", "--draft", "3", "--draft-model", models + "llama_untied"}), "--draft-model: expected the vocabulary of");
+  CHECK_REFUSED(cke({"run", tiny, "-p", "x", "--draft", "3", "--draft-model", models + "llama_untied"}),
+                "--draft-model: expected the vocabulary of");
 }
 
 TEST_CASE("run: a session that was kept in a file goes on as if it had never ended") {
@@ -116,24 +122,29 @@ TEST_CASE("run: a session that was kept in a file goes on as if it had never end
   const json all = run({"-p", "Once upon a time", "-n", "20"});
   REQUIRE(all.size() == 20);
   json parts = run({"-p", "Once upon a time", "-n", "8", "--save-session", dir / "s"});
-  for (const json& id : run({"--load-session", dir / "s", "--save-session", dir / "s", "-n", "5", "--draft", "4"})) parts.push_back(id);
-  for (const json& id : run({"--load-session", dir / "s", "--tokens", std::to_string(all[13].get<int>()), "-n", "6"})) parts.push_back(id);
+  for (const json& id : run({"--load-session", dir / "s", "--save-session", dir / "s", "-n", "5", "--draft", "4"}))
+    parts.push_back(id);
+  for (const json& id : run({"--load-session", dir / "s", "--tokens", std::to_string(all[13].get<int>()), "-n", "6"}))
+    parts.push_back(id);
   json want = all;
   want.erase(13);
   CHECK(parts == want);
-  CHECK_REFUSED(cke({"run", models + "llama_untied", "--format", "f32", "--tokens", "1", "--load-session", dir / "s"}), "keys and values: expected f32, found f16");
+  CHECK_REFUSED(cke({"run", models + "llama_untied", "--format", "f32", "--tokens", "1", "--load-session", dir / "s"}),
+                "keys and values: expected f32, found f16");
   write(dir / "s", content(dir / "s").substr(1000));
   CHECK_REFUSED(cke({"run", tiny, "--load-session", dir / "s"}), "expected a session file, found another one");
 }
 
 TEST_CASE("run: beam search, the best answer or several with their scores") {
-  std::vector<std::string> words{"run", models + "llama_untied", "--format", "f32", "--tokens", "5,9,200,17", "-n", "9", "--beams", "4"};
+  std::vector<std::string> words{
+      "run", models + "llama_untied", "--format", "f32", "--tokens", "5,9,200,17", "-n", "9", "--beams", "4"};
   const auto with = [&](std::initializer_list<std::string> more) {
     std::vector<std::string> all = words;
     all.insert(all.end(), more.begin(), more.end());
     return cke(all);
   };
-  const result one = with({"--ids"}), three = with({"--ids", "--answers", "3", "--length-penalty", "0", "--early-stopping", "never"});
+  const result one = with({"--ids"}),
+               three = with({"--ids", "--answers", "3", "--length-penalty", "0", "--early-stopping", "never"});
   CHECK_SUCCESS(one);
   CHECK_SUCCESS(three);
   CHECK(json::parse(one.out).size() <= 9);
@@ -155,15 +166,20 @@ TEST_CASE("run: an answer of a grammar, and of a JSON Schema") {
   const result word = cke({"run", tiny, "-p", "The sea is", "--grammar", dir / "form.gbnf"});
   CHECK_SUCCESS(word);
   CHECK((word.out == " red\n" || word.out == " blue!!!\n"));
-  write(dir / "schema.json", R"({"type": "object", "properties": {"n": {"type": "integer", "minimum": 10, "maximum": 19}, "w": {"enum": ["sea", "sun"]}}, "required": ["n", "w"]})");
-  const result document = cke({"run", tiny, "-p", "The sea is", "--json-schema", dir / "schema.json", "--temp", "1", "--draft", "4"});
+  write(
+      dir / "schema.json",
+      R"({"type": "object", "properties": {"n": {"type": "integer", "minimum": 10, "maximum": 19}, "w": {"enum": ["sea", "sun"]}}, "required": ["n", "w"]})");
+  const result document =
+      cke({"run", tiny, "-p", "The sea is", "--json-schema", dir / "schema.json", "--temp", "1", "--draft", "4"});
   CHECK_SUCCESS(document);
   const json d = json::parse(document.out);
   CHECK((d["n"] >= 10 && d["n"] <= 19 && (d["w"] == "sea" || d["w"] == "sun")));
   write(dir / "wrong.gbnf", "root ::= word\n");
-  CHECK_REFUSED(cke({"run", tiny, "-p", "x", "--grammar", dir / "wrong.gbnf"}), "rule 'word': expected a definition, found none");
+  CHECK_REFUSED(cke({"run", tiny, "-p", "x", "--grammar", dir / "wrong.gbnf"}),
+                "rule 'word': expected a definition, found none");
   write(dir / "wrong.json", R"({"multipleOf": 3})");
-  CHECK_REFUSED(cke({"run", tiny, "-p", "x", "--json-schema", dir / "wrong.json"}), "schema.multipleOf: expected a keyword that a grammar can express, found 'multipleOf'");
+  CHECK_REFUSED(cke({"run", tiny, "-p", "x", "--json-schema", dir / "wrong.json"}),
+                "schema.multipleOf: expected a keyword that a grammar can express, found 'multipleOf'");
 }
 
 TEST_CASE("embed: vectors of length 1, one a line or in OpenAI's form, pooled as the checkpoint says") {
@@ -196,11 +212,14 @@ TEST_CASE("embed: vectors of length 1, one a line or in OpenAI's form, pooled as
   const std::string mean = lines({"--pooling", "mean"});
   CHECK(mean != last);
   fs::create_directory(model / "1_Pooling");
-  write(model / "1_Pooling/config.json", R"({"word_embedding_dimension": 128, "pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true, "include_prompt": true})");
+  write(
+      model / "1_Pooling/config.json",
+      R"({"word_embedding_dimension": 128, "pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true, "include_prompt": true})");
   CHECK(lines({}) == mean);
   CHECK(lines({"--pooling", "last"}) == last);
   write(model / "1_Pooling/config.json", R"({"pooling_mode_max_tokens": true})");
-  CHECK_REFUSED(cke({"embed", model, "-p", "x"}), "pooling: expected last, mean or cls: see --pooling, found max_tokens");
+  CHECK_REFUSED(cke({"embed", model, "-p", "x"}),
+                "pooling: expected last, mean or cls: see --pooling, found max_tokens");
 }
 
 TEST_CASE("tokenize and detokenize need a tokenizer alone, and give every byte back") {
@@ -218,18 +237,21 @@ TEST_CASE("tokenize and detokenize need a tokenizer alone, and give every byte b
   CHECK_SUCCESS(back);
   CHECK(back.out == text);
   CHECK(cke({"detokenize", model, "--tokens", ""}).out.empty());
-  CHECK(cke({"tokenize", CKE_TEST_DATA "/tokenizers/qwen2.gguf", "-p", "x y"}).out == cke({"tokenize", CKE_TEST_DATA "/tokenizers/qwen2", "-p", "x y"}).out);
+  CHECK(cke({"tokenize", CKE_TEST_DATA "/tokenizers/qwen2.gguf", "-p", "x y"}).out ==
+        cke({"tokenize", CKE_TEST_DATA "/tokenizers/qwen2", "-p", "x y"}).out);
 }
 
 TEST_CASE("tokenize --no-special leaves out what begins a text") {
   const std::string model = CKE_TEST_DATA "/tokenizers/llama3";
-  const json all = json::parse(cke({"tokenize", model, "-p", "x"}).out), bare = json::parse(cke({"tokenize", model, "-p", "x", "--no-special"}).out);
+  const json all = json::parse(cke({"tokenize", model, "-p", "x"}).out),
+             bare = json::parse(cke({"tokenize", model, "-p", "x", "--no-special"}).out);
   CHECK(all.size() == bare.size() + 1);
 }
 
 TEST_CASE("template renders messages in the model's form") {
   const scratch dir;
-  for (const char* file : {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja"}) fs::copy(tiny + '/' + file, dir / file);
+  for (const char* file : {"tokenizer.json", "tokenizer_config.json", "chat_template.jinja"})
+    fs::copy(tiny + '/' + file, dir / file);
   write(dir / "m.json", R"([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}])");
   const std::vector<std::string> words{"template", dir / "", "--messages", dir / "m.json"};
   const std::string open = "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n";
@@ -239,7 +261,8 @@ TEST_CASE("template renders messages in the model's form") {
   CHECK(cke(bare).out == open);
   std::vector<std::string> ids = words;
   ids.push_back("--ids");
-  CHECK(json::parse(cke(ids).out) == json::parse(cke({"tokenize", dir / "", "-p", open + "<|im_start|>assistant\n"}).out));
+  CHECK(json::parse(cke(ids).out) ==
+        json::parse(cke({"tokenize", dir / "", "-p", open + "<|im_start|>assistant\n"}).out));
   for (const char* bad : {"{}", "[1]", "[", "3", "[[]]", R"([{"role": "user", "content": 99999999999999999999}])"}) {
     write(dir / "m.json", bad);
     CHECK_REFUSED(cke(words), "m.json");
@@ -252,13 +275,15 @@ TEST_CASE("families: those that parity is tested for, by the names of both kinds
   std::set<std::string> tested, known;
   for (const char* folder : {"/models", "/families"})
     for (const auto& entry : fs::directory_iterator(CKE_TEST_DATA + std::string(folder)))
-      if (const fs::path config = entry.path() / "config.json"; fs::exists(config)) tested.insert(json::parse(content(config)).at("model_type"));
+      if (const fs::path config = entry.path() / "config.json"; fs::exists(config))
+        tested.insert(json::parse(content(config)).at("model_type"));
   const result text = cke({"families"});
   CHECK_SUCCESS(text);
   for (const json& f : json::parse(cke({"families", "--json"}).out)) {
     known.insert(f["model_type"]);
     CHECK(f["presets"].size() > 0);
-    for (const std::string word : {f["model_type"], f["gguf"], f["presets"][0]}) CHECK(text.out.find(word) != text.out.npos);
+    for (const std::string word : {f["model_type"], f["gguf"], f["presets"][0]})
+      CHECK(text.out.find(word) != text.out.npos);
     if (f["model_type"] == "mistral") CHECK(f["gguf"] == "llama");
     if (f["model_type"] == "qwen3") CHECK(f["presets"][0] == "Qwen3_0_6B");
   }
@@ -267,7 +292,8 @@ TEST_CASE("families: those that parity is tested for, by the names of both kinds
 
 TEST_CASE("families: what tests established, from a folder, from one file, or from nowhere") {
   const scratch dir;
-  const std::string parity = R"({"program": "test_parity", "commit": "0123abc", "families": {"qwen3": ["config", "logits"], "phi3": []}})";
+  const std::string parity =
+      R"({"program": "test_parity", "commit": "0123abc", "families": {"qwen3": ["config", "logits"], "phi3": []}})";
   const std::string tools = R"({"program": "test_tools", "commit": "0123abc", "families": {"qwen3": ["export"]}})";
   fs::create_directory(dir / "status");
   write(dir / "status/test_parity.json", parity);
@@ -286,7 +312,9 @@ TEST_CASE("families: what tests established, from a folder, from one file, or fr
       for (std::string word; words >> word;) row.push_back(word);
       if (row.size() > 10) rows[row[0]] = {row.begin() + 2, row.begin() + 10};
     }
-    CHECK(rows["model_type"] == std::vector<std::string>{"config", "load_hf", "load_gguf", "tokenizer", "template", "logits", "generation", "export"});
+    CHECK(rows["model_type"] ==
+          std::vector<std::string>{"config", "load_hf", "load_gguf", "tokenizer", "template", "logits", "generation",
+                                   "export"});
     CHECK(rows["qwen3"] == std::vector<std::string>{"yes", "-", "-", "-", "-", "yes", "-", "yes"});
     CHECK(rows["phi3"] == std::vector<std::string>(8, "-"));
     for (const json& f : json::parse(cke({"families", "--json", "--status", dir / name}).out)) {
@@ -315,7 +343,8 @@ TEST_CASE("families: what tests established, from a folder, from one file, or fr
 TEST_CASE("families: a status that is damaged, or not there") {
   const scratch dir;
   for (const char* bad : {"", "{", "3", R"([{"commit": 1, "families": {}}])", R"({"commit": "a", "families": []})",
-                          R"({"commit": "a", "families": {"qwen3": "config"}})", R"({"commit": "a", "families": {"qwen3": ["speed"]}})"}) {
+                          R"({"commit": "a", "families": {"qwen3": "config"}})",
+                          R"({"commit": "a", "families": {"qwen3": ["speed"]}})"}) {
     write(dir / "bad.json", bad);
     CHECK_REFUSED(cke({"families", "--status", dir / "bad.json"}), "bad.json");
   }
@@ -327,7 +356,8 @@ TEST_CASE("kernels: every operation with its formats, as a table and as JSON") {
   CHECK_SUCCESS(text);
   const json all = json::parse(cke({"kernels", "--json"}).out);
   CHECK(all["instruction_sets"][0] == "scalar");
-  CHECK(std::ranges::find(all["instruction_sets"], all["machine"]) != all["instruction_sets"].end());  // this build is for this machine
+  CHECK(std::ranges::find(all["instruction_sets"], all["machine"]) !=
+        all["instruction_sets"].end());  // this build is for this machine
   std::map<std::string, json> formats;
   for (const json& k : all["kernels"]) {
     const std::string operation = k["operation"];
@@ -366,7 +396,8 @@ TEST_CASE("template: tools, variables, and a template alone") {
   };
   CHECK_REFUSED(cke(words), "line 1: 'x' is undefined");
   CHECK(with({"--set", R"({"x": {"y": "!"}})"}).out == "Hi!");
-  CHECK(with({"--set", R"({"x": {}})", "--tools", dir / "tools.json"}).out == R"({"name": "f", "b": [1, 2.0, null]};Hi)");
+  CHECK(with({"--set", R"({"x": {}})", "--tools", dir / "tools.json"}).out ==
+        R"({"name": "f", "b": [1, 2.0, null]};Hi)");
   CHECK_REFUSED(with({"--set", "{"}), "--set");
   CHECK_REFUSED(with({"--set", R"({"x": {}})", "--ids"}), "--ids");
   write(dir / "t.jinja", "{% raise_exception('no') %}");
@@ -391,7 +422,8 @@ TEST_CASE("inspect and build: for people, and as JSON") {
   const json j = json::parse(facts.out), config = json::parse(content(tiny + "/config.json"));
   CHECK(j["family"] == "qwen3");
   CHECK(j["max_position_embeddings"] == config["max_position_embeddings"]);
-  CHECK(j["type"].get<std::string>().starts_with("cke::qwen3<{.vocab = " + config["vocab_size"].dump() + ", .dim = " + config["hidden_size"].dump()));
+  CHECK(j["type"].get<std::string>().starts_with("cke::qwen3<{.vocab = " + config["vocab_size"].dump() +
+                                                 ", .dim = " + config["hidden_size"].dump()));
   CHECK(cke({"inspect", tiny}).out.find(j["type"].get<std::string>()) != std::string::npos);
   const json plan = json::parse(cke({"inspect", tiny, "--plan", "--json", "-c", "100"}).out)["plan"];
   CHECK(plan["parameters"] == j["parameters"]);
@@ -404,7 +436,8 @@ TEST_CASE("inspect and build: for people, and as JSON") {
 
 TEST_CASE("help and version") {
   CHECK(cke({"--version"}).out.starts_with("cke "));
-  for (const char* command : {"run", "chat", "logits", "tokenize", "detokenize", "template", "inspect", "families", "kernels", "bench", "build"}) {
+  for (const char* command : {"run", "chat", "logits", "tokenize", "detokenize", "template", "inspect", "families",
+                              "kernels", "bench", "build"}) {
     CHECK(cke({"--help"}).out.find(command) != std::string::npos);
     CHECK_SUCCESS(cke({command, "--help"}));
   }

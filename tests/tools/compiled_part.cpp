@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// compiled_part.cpp: models compiled against the command's compiled part: the same bits, and all of a model where it does not fit.
+// compiled_part.cpp: models compiled against the command's compiled part: the same bits, and all of a model where it
+// does not fit.
 #include <dlfcn.h>
 
 #include "command.hpp"
@@ -13,15 +14,19 @@ class workshop {
  public:
   explicit workshop(const scratch& dir, const std::string& mischief = {}) : folder_(dir / "w") {
     fs::create_directory(folder_);
-    write(folder_ / "c++", "#!/bin/sh\n" + mischief + "\ncase \" $* \" in *' -shared '*) echo \"$@\" >>'" + (folder_ / "calls").string() +
-                               "' ;; esac\nexec " CKE_CXX " \"$@\"\n");
+    write(folder_ / "c++",
+          "#!/bin/sh\n" + mischief + "\ncase \" $* \" in *' -shared '*) echo \"$@\" >>'" +
+              (folder_ / "calls").string() + "' ;; esac\nexec " CKE_CXX " \"$@\"\n");
     fs::permissions(folder_ / "c++", fs::perms::owner_all);
     use = {.variables = {{"CKE_CXX", folder_ / "c++"}, {"CKE_CACHE", folder_ / "cache"}}};
   }
 
-  std::vector<std::string> run(const std::string& model) const { return {"run", model, "--tokens", "5,6,7", "-n", "8", "--temp", "0", "--ids", "-t", "4"}; }
+  std::vector<std::string> run(const std::string& model) const {
+    return {"run", model, "--tokens", "5,6,7", "-n", "8", "--temp", "0", "--ids", "-t", "4"};
+  }
   std::string logits(const std::string& model, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> words{"logits", model, "--tokens", "5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22", "-o", folder_ / "logits.npy"};
+    std::vector<std::string> words{
+        "logits", model, "--tokens", "5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22", "-o", folder_ / "logits.npy"};
     words.insert(words.end(), more.begin(), more.end());
     CHECK_SUCCESS(cke(words, use));
     return content(folder_ / "logits.npy");
@@ -74,7 +79,8 @@ TEST_CASE("a model compiled for the command takes from it what no model shapes, 
     CHECK(part.logits(m.path, m.options) == bits);
     CHECK(part.calls() == 1);
     REQUIRE(part.objects().size() == 1);
-    CHECK_MESSAGE(refusal(part.objects()[0]).find("undefined symbol: _Z") != std::string::npos, refusal(part.objects()[0]));
+    CHECK_MESSAGE(refusal(part.objects()[0]).find("undefined symbol: _Z") != std::string::npos,
+                  refusal(part.objects()[0]));
   }
 }
 
@@ -89,8 +95,10 @@ TEST_CASE("what does not fit the compiled part is compiled as a whole") {
     CHECK_MESSAGE(refusal(w.objects()[0]).empty(), refusal(w.objects()[0]));
     CHECK(w.calls() == 1);
   };
-  is_whole("another machine", {}, [](workshop& w, const scratch&) { w.use.variables.emplace_back("CKE_MARCH", "x86-64-v3"); });
-  is_whole("another compiler", "case \" $* \" in *' -dM '*) echo '#define ANOTHER 1' ;; esac", [](workshop&, const scratch&) {});
+  is_whole("another machine", {},
+           [](workshop& w, const scratch&) { w.use.variables.emplace_back("CKE_MARCH", "x86-64-v3"); });
+  is_whole("another compiler", "case \" $* \" in *' -dM '*) echo '#define ANOTHER 1' ;; esac",
+           [](workshop&, const scratch&) {});
   is_whole("other headers", {}, [](workshop& w, const scratch& dir) {
     fs::copy(CKE_HEADERS, dir / "include", fs::copy_options::recursive);
     write(dir / "include/cke/core/types.hpp", content(dir / "include/cke/core/types.hpp") + "// changed\n");
@@ -103,7 +111,8 @@ TEST_CASE("where a unit that wants the compiled part does not come to be, all of
       {"a compiler that fails", "case \" $* \" in *' -DCKE_COMPILED '*) exit 1 ;; esac"},
       {"an object that wants a function which this command lacks",
        "case \" $* \" in *' -DCKE_COMPILED '*) while [ \"$2\" != -o ]; do shift; done; out=$3;\n"
-       "  echo 'namespace cke { void gone(); } extern \"C\" void cke_model_load() { cke::gone(); }' | " CKE_CXX " -shared -fPIC -x c++ - -o \"$out\"; exit ;; esac"}};
+       "  echo 'namespace cke { void gone(); } extern \"C\" void cke_model_load() { cke::gone(); }' | " CKE_CXX
+       " -shared -fPIC -x c++ - -o \"$out\"; exit ;; esac"}};
   for (const auto& [why, mischief] : cases) {
     CAPTURE(why);
     const scratch dir;
@@ -116,7 +125,8 @@ TEST_CASE("where a unit that wants the compiled part does not come to be, all of
   }
 }
 
-// Half of a wait for an atomic is in the unit, half in the command: both must know of the same waiters (compiled/exported.txt).
+// Half of a wait for an atomic is in the unit, half in the command: both must know of the same waiters
+// (compiled/exported.txt).
 TEST_CASE("threads of a model wake one another across the unit and the command") {
   const scratch dir;
   workshop w(dir);

@@ -58,7 +58,8 @@ TEST_CASE("a GGUF file") {
   setting s = compiler.use();
   s.seconds = 20;
   // What it describes as a whole is the model that the fake compiler knows.
-  damage(dir / "model.gguf", 25, 200, [&] { return cke({"run", dir / "model.gguf", "--tokens", "1,2", "-n", "2", "--ids"}, s); });
+  damage(dir / "model.gguf", 25, 200,
+         [&] { return cke({"run", dir / "model.gguf", "--tokens", "1,2", "-n", "2", "--ids"}, s); });
 }
 
 TEST_CASE("files beside the weights") {

@@ -38,7 +38,8 @@ TEST_CASE("wrong words on the command line: status 2") {
   check_usage({"template", tiny}, "--messages");
   const std::vector<std::string> run{"run", llama, "--tokens", "1"};
   for (const char* value : {"-1", "x", "1.5", "", "99999999999999999999", "1 2"}) {
-    for (const char* option : {"-n", "-t", "-c", "--chunk", "--top-k"}) check_usage(with(run, {option, value}), option + 1 + (option[1] == '-'));
+    for (const char* option : {"-n", "-t", "-c", "--chunk", "--top-k"})
+      check_usage(with(run, {option, value}), option + 1 + (option[1] == '-'));
   }
   for (const char* value : {"-0.5", "x", "", "1e30"})
     for (const char* option : {"--temp", "--top-p", "--min-p"}) check_usage(with(run, {option, value}), option);
@@ -50,7 +51,8 @@ TEST_CASE("wrong words on the command line: status 2") {
   check_usage({"bench", llama, "-p", "0", "-n", "0"}, "measure");
   check_usage({"bench", llama, "-r", "0"}, "--repetitions");
   check_usage({"bench", llama, "-o", "xml"}, "jsonl");
-  for (const char* value : {"", "x", "-1", "1,", ",1", "1,,2", "1.5", "5-1", "1-", "1-4*0", "1-4*1", "1-4+0", "1-4/2", "1-9999999", "99999999999999999999"})
+  for (const char* value : {"", "x", "-1", "1,", ",1", "1,,2", "1.5", "5-1", "1-", "1-4*0", "1-4*1", "1-4+0", "1-4/2",
+                            "1-9999999", "99999999999999999999"})
     for (const char* option : {"-p", "-n", "-d", "-b", "-t"}) check_usage({"bench", llama, option, value}, option);
   check_usage({"bench", llama, "-b", "1025"}, "1 to 1024");
   check_usage({"bench", llama, "--profile", "x", "--peaks"}, "--peaks");
@@ -90,7 +92,10 @@ TEST_CASE("configs of other models, or of none, are refused before anything is c
     write(model / "config.json", std::string(config).replace(at, end - at, value));
     CHECK_REFUSED(cke({"run", model, "--tokens", "1"}, compiler.use()), text);
   };
-  refused("model_type", "\"gpt9\"", "one of deepseek_v2, deepseek_v3, gemma2, gemma3_text, gemma4_text, glm4, glm4_moe, granite, granitemoe, granitemoehybrid, lfm2, lfm2_moe, llama, mamba2, mistral, mixtral, nemotron_h, olmo2, olmoe, phi3, qwen2, qwen2_moe, qwen3, qwen3_5_text, qwen3_5_moe_text, qwen3_moe, qwen3_next, smollm3, found gpt9");
+  refused("model_type", "\"gpt9\"",
+          "one of deepseek_v2, deepseek_v3, gemma2, gemma3_text, gemma4_text, glm4, glm4_moe, granite, granitemoe, "
+          "granitemoehybrid, lfm2, lfm2_moe, llama, mamba2, mistral, mixtral, nemotron_h, olmo2, olmoe, phi3, qwen2, "
+          "qwen2_moe, qwen3, qwen3_5_text, qwen3_5_moe_text, qwen3_moe, qwen3_next, smollm3, found gpt9");
   refused("hidden_act", "\"gelu\"", "hidden_act");
   refused("hidden_size", "0", "hidden_size");
   refused("hidden_size", "1048576", "model.embed_tokens.weight");

@@ -17,20 +17,26 @@ class fake_compiler {
     REQUIRE_MESSAGE(made.status == 0, show(made));
     write(dir / "known.cpp", unit.out);
     const std::string object = made.out.substr(0, made.out.size() - 1);
-    write(path_, "#!/bin/sh\n"
-                 "[ \"$1\" = --version ] && { echo fake 1; exit; }\n"
-                 "case \" $* \" in *' -dM '*) exit 1 ;; esac\n"  // it has no macros, so units are for any program
-                 "echo \"$@\" >>'" + calls_.string() + "'\n"
-                 "while [ \"$2\" != -o ]; do shift; done\n"
-                 "case \"$FAKE\" in\n"
-                 "  slow) sleep 1 ;;\n"
-                 "  killed) kill -9 $$ ;;\n"
-                 "  empty) exit 0 ;;\n"
-                 "  garbage) echo garbage >\"$3\"; exit 0 ;;\n"
-                 "  chatty) yes 'a line that a compiler wrote' | head -c 20000000; exit 3 ;;\n"
-                 "esac\n"
-                 "cmp -s \"$1\" '" + (dir / "known.cpp").string() + "' || { echo 'unit.cpp:1: error: a unit unknown to me'; exit 1; }\n"
-                 "cp '" + object + "' \"$3\"\n");
+    write(path_,
+          "#!/bin/sh\n"
+          "[ \"$1\" = --version ] && { echo fake 1; exit; }\n"
+          "case \" $* \" in *' -dM '*) exit 1 ;; esac\n"  // it has no macros, so units are for any program
+          "echo \"$@\" >>'" +
+              calls_.string() +
+              "'\n"
+              "while [ \"$2\" != -o ]; do shift; done\n"
+              "case \"$FAKE\" in\n"
+              "  slow) sleep 1 ;;\n"
+              "  killed) kill -9 $$ ;;\n"
+              "  empty) exit 0 ;;\n"
+              "  garbage) echo garbage >\"$3\"; exit 0 ;;\n"
+              "  chatty) yes 'a line that a compiler wrote' | head -c 20000000; exit 3 ;;\n"
+              "esac\n"
+              "cmp -s \"$1\" '" +
+              (dir / "known.cpp").string() +
+              "' || { echo 'unit.cpp:1: error: a unit unknown to me'; exit 1; }\n"
+              "cp '" +
+              object + "' \"$3\"\n");
     fs::permissions(path_, fs::perms::owner_all);
   }
 

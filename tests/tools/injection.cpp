@@ -15,29 +15,140 @@ namespace {
 
 // Every word that a unit may hold; the rest of it is numbers and punctuation.
 bool is_known_word(const std::string& word) {
-  static const char* const known[] = {
-      "Written", "by", "cke", "a", "model", "s", "type", "as", "numbers", "include", "export", "hpp", "models",
-      "llama", "mistral", "gemma2", "gemma3", "glm4", "granite", "olmo2", "phi3", "qwen2", "qwen3", "smollm3", "using", "inline", "constexpr", "rope_factors", "factors", "CKE_EXPORT_MODEL",
-      "F32", "F16", "BF16", "Q8_0", "I8", "I4", "Q4_0", "Q4_K_M", "Q5_K_M", "Q6_K", "stored_formats", "stored_matrices", "stored", "role",
-      "embed", "head", "q", "k", "v", "o", "gate", "up", "down", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "q2_k", "q3_k", "q4_k",
-      "q5_k", "q6_k", "iq4_nl", "iq4_xs", "mxfp4",
-      "dtype", "f32", "f16", "bf16", "true", "false", "pairing", "split", "adjacent",
-      "rope_scaling", "none", "linear", "dynamic", "llama3", "yarn", "longrope", "vocab", "dim", "hidden", "layers",
-      "heads", "kv_heads", "head_dim", "eps", "tied", "attention_bias", "mlp_bias", "rope", "dims", "theta",
-      "window", "sliding", "local_rope", "query_scalar", "score_cap", "logit_cap", "turned", "embedding_multiplier",
-      "attention_multiplier", "residual_multiplier", "logits_scaling",
-      "pairs", "rule", "factor", "low", "high", "beta_fast", "beta_slow", "mscale", "mscale_all", "truncate",
-      "attention_factor", "original", "max_position"};
+  static const char* const known[] = {"Written",
+                                      "by",
+                                      "cke",
+                                      "a",
+                                      "model",
+                                      "s",
+                                      "type",
+                                      "as",
+                                      "numbers",
+                                      "include",
+                                      "export",
+                                      "hpp",
+                                      "models",
+                                      "llama",
+                                      "mistral",
+                                      "gemma2",
+                                      "gemma3",
+                                      "glm4",
+                                      "granite",
+                                      "olmo2",
+                                      "phi3",
+                                      "qwen2",
+                                      "qwen3",
+                                      "smollm3",
+                                      "using",
+                                      "inline",
+                                      "constexpr",
+                                      "rope_factors",
+                                      "factors",
+                                      "CKE_EXPORT_MODEL",
+                                      "F32",
+                                      "F16",
+                                      "BF16",
+                                      "Q8_0",
+                                      "I8",
+                                      "I4",
+                                      "Q4_0",
+                                      "Q4_K_M",
+                                      "Q5_K_M",
+                                      "Q6_K",
+                                      "stored_formats",
+                                      "stored_matrices",
+                                      "stored",
+                                      "role",
+                                      "embed",
+                                      "head",
+                                      "q",
+                                      "k",
+                                      "v",
+                                      "o",
+                                      "gate",
+                                      "up",
+                                      "down",
+                                      "q8_0",
+                                      "q4_0",
+                                      "q4_1",
+                                      "q5_0",
+                                      "q5_1",
+                                      "q2_k",
+                                      "q3_k",
+                                      "q4_k",
+                                      "q5_k",
+                                      "q6_k",
+                                      "iq4_nl",
+                                      "iq4_xs",
+                                      "mxfp4",
+                                      "dtype",
+                                      "f32",
+                                      "f16",
+                                      "bf16",
+                                      "true",
+                                      "false",
+                                      "pairing",
+                                      "split",
+                                      "adjacent",
+                                      "rope_scaling",
+                                      "none",
+                                      "linear",
+                                      "dynamic",
+                                      "llama3",
+                                      "yarn",
+                                      "longrope",
+                                      "vocab",
+                                      "dim",
+                                      "hidden",
+                                      "layers",
+                                      "heads",
+                                      "kv_heads",
+                                      "head_dim",
+                                      "eps",
+                                      "tied",
+                                      "attention_bias",
+                                      "mlp_bias",
+                                      "rope",
+                                      "dims",
+                                      "theta",
+                                      "window",
+                                      "sliding",
+                                      "local_rope",
+                                      "query_scalar",
+                                      "score_cap",
+                                      "logit_cap",
+                                      "turned",
+                                      "embedding_multiplier",
+                                      "attention_multiplier",
+                                      "residual_multiplier",
+                                      "logits_scaling",
+                                      "pairs",
+                                      "rule",
+                                      "factor",
+                                      "low",
+                                      "high",
+                                      "beta_fast",
+                                      "beta_slow",
+                                      "mscale",
+                                      "mscale_all",
+                                      "truncate",
+                                      "attention_factor",
+                                      "original",
+                                      "max_position"};
   return std::ranges::find(known, word) != std::end(known);
 }
 
 bool is_safe_unit(const std::string& unit) {
   static const std::regex shape(
-      "// Written by cke: a model's type, as numbers\\.\n#include <cke/export\\.hpp>\n#include <cke/models/([a-z0-9_]+)\\.hpp>\n"
-      "(inline constexpr cke::rope_factors factors\\{\n    \\{[-+.e0-9, ]*\\},\n    \\{[-+.e0-9, ]*\\},\n    [0-9]+, [0-9]+\\};\n)?"
+      "// Written by cke: a model's type, as numbers\\.\n#include <cke/export\\.hpp>\n#include "
+      "<cke/models/([a-z0-9_]+)\\.hpp>\n"
+      "(inline constexpr cke::rope_factors factors\\{\n    \\{[-+.e0-9, ]*\\},\n    \\{[-+.e0-9, ]*\\},\n    [0-9]+, "
+      "[0-9]+\\};\n)?"
       "using model = cke::([a-z0-9_]+)<[-+.,:={}& A-Za-z0-9_]*>;\n"
-      "(inline constexpr cke::stored_matrices stored\\[\\]\\{\n(    \\{cke::role::[a-z]+, [0-9]+, [0-9]+, cke::dtype::[a-z0-9_]+\\},\n)+\\};\n)?"
-      "CKE_EXPORT_MODEL\\(model, cke::(F32|F16|BF16|Q8_0|Q4_0|Q4_K_M|Q5_K_M|Q6_K|stored_formats<stored>), cke::dtype::(f32|f16|bf16|q8_0)\\);\n");
+      "(inline constexpr cke::stored_matrices stored\\[\\]\\{\n(    \\{cke::role::[a-z]+, [0-9]+, [0-9]+, "
+      "cke::dtype::[a-z0-9_]+\\},\n)+\\};\n)?"
+      "CKE_EXPORT_MODEL\\(model, cke::(F32|F16|BF16|Q8_0|Q4_0|Q4_K_M|Q5_K_M|Q6_K|stored_formats<stored>), "
+      "cke::dtype::(f32|f16|bf16|q8_0)\\);\n");
   static const std::regex words("[A-Za-z_][A-Za-z_0-9]*"), numbers("\\b[0-9][0-9.]*(e[-+]?[0-9]+)?\\b");
   if (!std::regex_match(unit, shape)) return false;
   const std::string plain = std::regex_replace(unit, numbers, " ");
@@ -64,7 +175,9 @@ std::vector<std::string> evil_strings(const fs::path& marker) {
           "\\u0022\\\n\\0",
           std::string("nul\0byte", 8),
           std::string(100000, 'A'),
-          "yarn", "1e999", ""};
+          "yarn",
+          "1e999",
+          ""};
 }
 
 }  // namespace
@@ -81,8 +194,20 @@ TEST_CASE("the check itself sees foreign text") {
 TEST_CASE("every key of config.json, with values that are code, or no number that makes sense") {
   const scratch dir;
   const fs::path marker = dir / "executed";
-  std::vector<json> values{nullptr, true, -1, 0, -0.0, 1e308, 5e-324, 0.5, 4294967296, std::numeric_limits<std::uint64_t>::max(),
-                           json::array(), json::object(), json::parse("[[[[[[[[1]]]]]]]]"), json{{"__float__", "Infinity"}}};
+  std::vector<json> values{nullptr,
+                           true,
+                           -1,
+                           0,
+                           -0.0,
+                           1e308,
+                           5e-324,
+                           0.5,
+                           4294967296,
+                           std::numeric_limits<std::uint64_t>::max(),
+                           json::array(),
+                           json::object(),
+                           json::parse("[[[[[[[[1]]]]]]]]"),
+                           json{{"__float__", "Infinity"}}};
   for (const std::string& s : evil_strings(marker)) values.push_back(s);
   std::vector<json> nested;  // the same in lists and objects; one of them for each key in turn
   for (const json& v : values) {
@@ -127,9 +252,11 @@ TEST_CASE("a number in config.json that JSON does not have, or that is longer th
   const fs::path model = dir.copy(models + "qwen3_bf16");
   const std::string config = content(model / "config.json"), key = "\"rms_norm_eps\": ";
   const std::size_t at = config.find(key) + key.size(), size = config.find(',', at) - at;
-  for (const std::string& number : {std::string("NaN"), std::string("Infinity"), std::string("-Infinity"), std::string("1e999"), std::string("-1e999"),
-                                    std::string("0x10"), std::string("1e-999"), std::string("+1"), std::string(50000, '1'), "0." + std::string(50000, '0') + '1',
-                                    std::string("1}>;int x"), std::string(100000, '['), std::string("\"\xff\xfe\"")}) {
+  for (const std::string& number :
+       {std::string("NaN"), std::string("Infinity"), std::string("-Infinity"), std::string("1e999"),
+        std::string("-1e999"), std::string("0x10"), std::string("1e-999"), std::string("+1"), std::string(50000, '1'),
+        "0." + std::string(50000, '0') + '1', std::string("1}>;int x"), std::string(100000, '['),
+        std::string("\"\xff\xfe\"")}) {
     write(model / "config.json", std::string(config).replace(at, size, number));
     check(cke({"build", model, "--print-unit"}), number);
   }
@@ -139,9 +266,14 @@ TEST_CASE("every key of GGUF metadata, with values that are code, or no number t
   const scratch dir;
   const fs::path marker = dir / "executed", file = dir / "model.gguf";
   std::vector<std::pair<gguf_kind, std::string>> values{
-      {gguf_kind::f32, bytes_of(std::nanf(""))}, {gguf_kind::f64, bytes_of(std::numeric_limits<double>::infinity())},
-      {gguf_kind::f32, bytes_of(-0.0f)}, {gguf_kind::u64, bytes_of(~std::uint64_t{0})}, {gguf_kind::i64, bytes_of(std::int64_t{-1})},
-      {gguf_kind::u32, bytes_of(0u)}, {gguf_kind::f64, bytes_of(1e308)}, {gguf_kind::boolean, std::string(1, 1)},
+      {gguf_kind::f32, bytes_of(std::nanf(""))},
+      {gguf_kind::f64, bytes_of(std::numeric_limits<double>::infinity())},
+      {gguf_kind::f32, bytes_of(-0.0f)},
+      {gguf_kind::u64, bytes_of(~std::uint64_t{0})},
+      {gguf_kind::i64, bytes_of(std::int64_t{-1})},
+      {gguf_kind::u32, bytes_of(0u)},
+      {gguf_kind::f64, bytes_of(1e308)},
+      {gguf_kind::boolean, std::string(1, 1)},
       {gguf_kind::array, bytes_of(gguf_kind::string) + bytes_of(std::uint64_t{1}) + gguf_string("\"};")}};
   for (const std::string& s : evil_strings(marker)) values.emplace_back(gguf_kind::string, gguf_string(s));
   for (const char* name : {"gguf/qwen3_tied-yarn-Q8_0.gguf", "gguf/llama_untied-llama3-F16.gguf"}) {
@@ -177,8 +309,9 @@ TEST_CASE("names of directories and of the compiler are names, whatever is in th
   const scratch dir;
   const fake_compiler compiler(dir);
   const fs::path marker = dir / "executed";
-  for (const std::string& name : {std::string("a\"}; b"), std::string("$(touch executed)"), std::string("`touch executed`; touch executed"), std::string("new\nline"),
-                                  std::string("-o executed")}) {
+  for (const std::string& name :
+       {std::string("a\"}; b"), std::string("$(touch executed)"), std::string("`touch executed`; touch executed"),
+        std::string("new\nline"), std::string("-o executed")}) {
     const fs::path model = dir.copy(compiler.model, name);
     setting s = compiler.use();
     s.variables[1].second = dir / ("cache " + name);

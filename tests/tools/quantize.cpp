@@ -35,7 +35,8 @@ bool same_bytes(const cke::io::tensor_ref& a, const cke::io::tensor_ref& b) {
 bool same_numbers(const cke::io::tensor_ref& a, const cke::io::tensor_ref& b) {
   if (a.type != dtype::f32 || b.type != dtype::f32 || a.shape != b.shape) return false;
   for (std::size_t i = 0; i < a.bytes.size(); i += sizeof(float)) {
-    const float x = cke::io::detail::load<float>(a.bytes.data() + i), y = cke::io::detail::load<float>(b.bytes.data() + i);
+    const float x = cke::io::detail::load<float>(a.bytes.data() + i),
+                y = cke::io::detail::load<float>(b.bytes.data() + i);
     if (!(std::abs(x - y) <= 1.2e-7f * std::abs(y))) return false;
   }
   return true;
@@ -64,7 +65,8 @@ std::size_t files_in(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("quantize: a Hugging Face directory becomes the file that llama.cpp's converter would write, in every family") {
+TEST_CASE(
+    "quantize: a Hugging Face directory becomes the file that llama.cpp's converter would write, in every family") {
   for (const auto& entry : fs::directory_iterator(families)) {
     const fs::path theirs = fs::path(entry.path()).concat(".gguf");
     if (!entry.is_directory() || !fs::exists(theirs)) continue;
@@ -76,10 +78,15 @@ TEST_CASE("quantize: a Hugging Face directory becomes the file that llama.cpp's 
     check_tensors(ours, want, ahead ? "blk.3." : "none");
     const auto arch = want.get<std::string_view>("general.architecture");
     for (const auto& v : want.values()) {
-      if (!v.key.starts_with(arch) || (ahead && (v.key.ends_with("block_count") || v.key.ends_with("nextn_predict_layers")))) continue;
+      if (!v.key.starts_with(arch) ||
+          (ahead && (v.key.ends_with("block_count") || v.key.ends_with("nextn_predict_layers"))))
+        continue;
       // transformers' configs keep the width of dense layers where there are none.
-      if (v.key.ends_with(".feed_forward_length") && ours.find(std::string(arch) + ".expert_count") && !ours.find(v.key)) continue;
-      if (v.key == "granitehybrid.rope.freq_base" && !ours.get<bool>("granitehybrid.rope.scaling.finetuned")) continue;  // nothing turns
+      if (v.key.ends_with(".feed_forward_length") && ours.find(std::string(arch) + ".expert_count") &&
+          !ours.find(v.key))
+        continue;
+      if (v.key == "granitehybrid.rope.freq_base" && !ours.get<bool>("granitehybrid.rope.scaling.finetuned"))
+        continue;  // nothing turns
       CAPTURE(std::string(v.key));
       const auto* mine = ours.find(v.key);
       REQUIRE(mine != nullptr);
@@ -87,13 +94,15 @@ TEST_CASE("quantize: a Hugging Face directory becomes the file that llama.cpp's 
     }
     // What is in a GGUF file already stays as it is.
     check_tensors(made(theirs, dir / "same.gguf", "BF16"), want);
-    family_status::establishes(family_status::family_in(entry.path() / "config.json"), {family_status::column::export_});
+    family_status::establishes(family_status::family_in(entry.path() / "config.json"),
+                               {family_status::column::export_});
   }
 }
 
 TEST_CASE("quantize: what GGUF cannot say, and tensors that are not the config's") {
   const scratch dir;
-  const auto refused = [&](const std::string& model, const std::string& key, const std::string& value, const char* text) {
+  const auto refused = [&](const std::string& model, const std::string& key, const std::string& value,
+                           const char* text) {
     CAPTURE(key);
     const fs::path copy = dir.copy(CKE_TEST_DATA "/" + model);
     std::string config = content(copy / "config.json");
@@ -107,12 +116,17 @@ TEST_CASE("quantize: what GGUF cannot say, and tensors that are not the config's
     CHECK(files_in(dir / "") == 1);
     fs::remove_all(copy);
   };
-  refused("families/mamba2", "time_step_limit", "[0.25, 1.0]", "config key time_step_limit (0.25), time_step_limit (1.0): GGUF has no word");
-  refused("families/deepseek_v3", "qk_nope_head_dim", "2", "kv_b_proj.weight: expected 6 times 12 rows, found 132 rows");
+  refused("families/mamba2", "time_step_limit", "[0.25, 1.0]",
+          "config key time_step_limit (0.25), time_step_limit (1.0): GGUF has no word");
+  refused("families/deepseek_v3", "qk_nope_head_dim", "2",
+          "kv_b_proj.weight: expected 6 times 12 rows, found 132 rows");
   refused("families/nemotron_h_experts", "mlp_bias", "true", "model: config key mlp_bias (true): GGUF has no word");
-  refused("models/deepseek_v3_fp8", "weight_block_size", "[64, 128]", "config key quantization_config.weight_block_size: expected [128, 128], found [64,128]");
-  refused("families/nemotron_h_experts", "layers_block_type", R"(["mlp", "linear_attention", "full_attention", "moe"])", "tensor");
-  CHECK_REFUSED(quantize(families + "nemotron_h_biased", dir / "x.gguf", "f32"), "nemotron_h_biased: config key intermediate_size (56), layers_block_type");
+  refused("models/deepseek_v3_fp8", "weight_block_size", "[64, 128]",
+          "config key quantization_config.weight_block_size: expected [128, 128], found [64,128]");
+  refused("families/nemotron_h_experts", "layers_block_type", R"(["mlp", "linear_attention", "full_attention", "moe"])",
+          "tensor");
+  CHECK_REFUSED(quantize(families + "nemotron_h_biased", dir / "x.gguf", "f32"),
+                "nemotron_h_biased: config key intermediate_size (56), layers_block_type");
   CHECK(files_in(dir / "") == 0);
 }
 
@@ -135,12 +149,16 @@ TEST_CASE("quantize: 8-bit floats times their scales, also where GGUF has them t
     return cke::io::detail::load<float>(t->bytes.data() + i * sizeof(float));
   };
   const auto down = widened("model.layers.1.mlp.experts.4.down_proj.weight");
-  for (std::size_t i = 0; i < down.size(); ++i) CHECK(in_file("blk.1.ffn_down_exps.weight", 4 * down.size() + i) == down[i]);
-  const auto kv = widened("model.layers.0.self_attn.kv_b_proj.weight");  // 6 heads of 12 rows of keys and 10 of values, of 20 columns
+  for (std::size_t i = 0; i < down.size(); ++i)
+    CHECK(in_file("blk.1.ffn_down_exps.weight", 4 * down.size() + i) == down[i]);
+  const auto kv = widened(
+      "model.layers.0.self_attn.kv_b_proj.weight");  // 6 heads of 12 rows of keys and 10 of values, of 20 columns
   for (std::size_t head = 0; head < 6; ++head)
     for (std::size_t c = 0; c < 20; ++c) {
-      for (std::size_t r = 0; r < 12; ++r) CHECK(in_file("blk.0.attn_k_b.weight", (head * 20 + c) * 12 + r) == kv[(head * 22 + r) * 20 + c]);
-      for (std::size_t r = 0; r < 10; ++r) CHECK(in_file("blk.0.attn_v_b.weight", (head * 10 + r) * 20 + c) == kv[(head * 22 + 12 + r) * 20 + c]);
+      for (std::size_t r = 0; r < 12; ++r)
+        CHECK(in_file("blk.0.attn_k_b.weight", (head * 20 + c) * 12 + r) == kv[(head * 22 + r) * 20 + c]);
+      for (std::size_t r = 0; r < 10; ++r)
+        CHECK(in_file("blk.0.attn_v_b.weight", (head * 10 + r) * 20 + c) == kv[(head * 22 + 12 + r) * 20 + c]);
     }
 }
 
@@ -155,15 +173,18 @@ TEST_CASE("quantize: ropes that GGUF has a word for, or a tensor") {
   CHECK(text("rope_llama3", "llama.rope.scaling.type").empty());
   CHECK(type_in(gguf::read(dir / "rope_llama3.gguf"), "rope_freqs.weight") == dtype::f32);
   CHECK(text("rope_longrope", "llama.rope.scaling.type") == "string \"longrope\"");
-  CHECK_REFUSED(quantize(models + "rope_dynamic", dir / "d.gguf", "f32"), "config key rope_parameters: GGUF has no word");
-  CHECK_REFUSED(quantize(models + "rope_yarn_exact", dir / "y.gguf", "f32"), "config key rope_parameters: GGUF has no word");
+  CHECK_REFUSED(quantize(models + "rope_dynamic", dir / "d.gguf", "f32"),
+                "config key rope_parameters: GGUF has no word");
+  CHECK_REFUSED(quantize(models + "rope_yarn_exact", dir / "y.gguf", "f32"),
+                "config key rope_parameters: GGUF has no word");
   CHECK(files_in(dir / "") == 4);
 }
 
 TEST_CASE("quantize: from a GGUF file, bit for bit what gguf-py makes, and the rest as it was") {
   const scratch dir;
   const std::string in = models + "gguf/llama_untied-F32.gguf";
-  const gguf ours = made(in, dir / "m.gguf", "q8_0"), theirs = gguf::read(models + "gguf/llama_untied-Q8_0.gguf"), source = gguf::read(in);
+  const gguf ours = made(in, dir / "m.gguf", "q8_0"), theirs = gguf::read(models + "gguf/llama_untied-Q8_0.gguf"),
+             source = gguf::read(in);
   check_tensors(ours, theirs);
   for (const auto& v : source.values()) {
     if (v.key == "general.file_type" || v.key == "general.quantization_version") continue;
@@ -178,7 +199,7 @@ TEST_CASE("quantize: the types that llama.cpp gives, also rows that are no whole
   const scratch dir;
   const gguf k = made(tiny, dir / "k.gguf", "Q4_K_M"), same = made(tiny, dir / "k2.gguf", "q4_k");
   check_tensors(k, same);
-  CHECK(type_in(k, "token_embd.weight") == dtype::q8_0);          // the head too; rows of 128
+  CHECK(type_in(k, "token_embd.weight") == dtype::q8_0);  // the head too; rows of 128
   CHECK(type_in(k, "blk.0.attn_q.weight") == dtype::q5_0);
   CHECK(type_in(k, "blk.0.attn_norm.weight") == dtype::f32);
   const gguf e = made(families + "qwen2_moe", dir / "e.gguf", "q4_0");
@@ -203,9 +224,11 @@ TEST_CASE("quantize: what was written runs, and says what the directory says") {
   CHECK(from_directory.size() > 40);
   CHECK(command::cke({"build", tiny, "--format", "q8_0"}).out == command::cke({"build", dir / "tiny.gguf"}).out);
   const std::string text = "<|im_start|>user\n  Hi, 12 don'ts<|im_end|>\n";
-  CHECK(command::cke({"tokenize", tiny, "-p", text}).out == command::cke({"tokenize", dir / "tiny.gguf", "-p", text}).out);
+  CHECK(command::cke({"tokenize", tiny, "-p", text}).out ==
+        command::cke({"tokenize", dir / "tiny.gguf", "-p", text}).out);
   write(dir / "m.json", R"([{"role": "user", "content": "hello"}])");
-  CHECK(command::cke({"template", tiny, "--messages", dir / "m.json"}).out == command::cke({"template", dir / "tiny.gguf", "--messages", dir / "m.json"}).out);
+  CHECK(command::cke({"template", tiny, "--messages", dir / "m.json"}).out ==
+        command::cke({"template", dir / "tiny.gguf", "--messages", dir / "m.json"}).out);
 }
 
 TEST_CASE("quantize: the number of threads changes nothing") {
@@ -241,7 +264,8 @@ TEST_CASE("quantize: refusals leave nothing behind") {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   std::memcpy(bytes.data() + offset + 40, &nan, sizeof nan);
   write(dir / "nan.gguf", bytes);
-  CHECK_REFUSED(quantize(dir / "nan.gguf", dir / "y.gguf", "q8_0"), "tensor blk.0.attn_q.weight: expected numbers that q8_0 can hold");
+  CHECK_REFUSED(quantize(dir / "nan.gguf", dir / "y.gguf", "q8_0"),
+                "tensor blk.0.attn_q.weight: expected numbers that q8_0 can hold");
   CHECK(files_in(dir / "") == 3);
 }
 

@@ -25,8 +25,14 @@ TEST_CASE("keys that are none, and files that are none") {
 }
 
 TEST_CASE("numbers out of range are usage errors") {
-  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{
-           {"--port", "65536"}, {"--port", "-1"}, {"--parallel", "0"}, {"--parallel", "257"}, {"--queue", "0"}, {"--draft", "65"}, {"--draft-model", "x"}, {"--drain", "x"}}) {
+  for (const std::vector<std::string>& words : std::vector<std::vector<std::string>>{{"--port", "65536"},
+                                                                                     {"--port", "-1"},
+                                                                                     {"--parallel", "0"},
+                                                                                     {"--parallel", "257"},
+                                                                                     {"--queue", "0"},
+                                                                                     {"--draft", "65"},
+                                                                                     {"--draft-model", "x"},
+                                                                                     {"--drain", "x"}}) {
     std::vector<std::string> all{"serve", tiny};
     all.insert(all.end(), words.begin(), words.end());
     const result r = cke(all);
@@ -35,5 +41,6 @@ TEST_CASE("numbers out of range are usage errors") {
 }
 
 TEST_CASE("an address that cannot be had") {
-  CHECK_REFUSED(cke({"serve", tiny, "--host", "192.0.2.1", "--insecure"}), "192.0.2.1:8080");  // of no machine (RFC 5737)
+  CHECK_REFUSED(cke({"serve", tiny, "--host", "192.0.2.1", "--insecure"}),
+                "192.0.2.1:8080");  // of no machine (RFC 5737)
 }

@@ -6,12 +6,16 @@ using namespace command;
 
 namespace {
 
-const std::vector<std::vector<std::string>> printing{
-    {"run", tiny, "-p", "Once", "-n", "50"}, {"run", tiny, "-p", "Once", "-n", "50", "--ids"},
-    {"tokenize", tiny, "-p", "x"},           {"detokenize", tiny, "--tokens", "65,66"},
-    {"inspect", tiny},                       {"inspect", tiny, "--json"},
-    {"build", tiny},                         {"bench", tiny, "-p", "4", "-n", "0", "-r", "1"},
-    {"--version"},                           {"run", "--help"}};
+const std::vector<std::vector<std::string>> printing{{"run", tiny, "-p", "Once", "-n", "50"},
+                                                     {"run", tiny, "-p", "Once", "-n", "50", "--ids"},
+                                                     {"tokenize", tiny, "-p", "x"},
+                                                     {"detokenize", tiny, "--tokens", "65,66"},
+                                                     {"inspect", tiny},
+                                                     {"inspect", tiny, "--json"},
+                                                     {"build", tiny},
+                                                     {"bench", tiny, "-p", "4", "-n", "0", "-r", "1"},
+                                                     {"--version"},
+                                                     {"run", "--help"}};
 
 struct ends {
   int read = -1, write = -1;
@@ -57,7 +61,8 @@ TEST_CASE("a file opened while standard output is closed does not become it") {
 }
 
 TEST_CASE("Ctrl-C stops an answer, not the chat") {
-  // All tokens are nearly as likely, so some seed gives a long answer; the pipe is small, so the program waits in the middle.
+  // All tokens are nearly as likely, so some seed gives a long answer; the pipe is small, so the program waits in the
+  // middle.
   std::vector<std::string> words{"chat", tiny, "--temp", "1000000", "-c", "4096", "--seed", ""};
   std::string uninterrupted;
   for (int seed = 1; uninterrupted.size() < 7000; ++seed) {
@@ -78,9 +83,9 @@ TEST_CASE("Ctrl-C stops an answer, not the chat") {
   CHECK_MESSAGE(r.status == 0, show(r));
   std::size_t common = 0;
   while (common < both.size() && common < uninterrupted.size() && both[common] == uninterrupted[common]) ++common;
-  CHECK(common > 1000);                 // the first answer began as ever,
+  CHECK(common > 1000);                         // the first answer began as ever,
   CHECK(common < uninterrupted.size() - 1000);  // was cut,
-  CHECK(both.size() > common + 100);    // and the second came
+  CHECK(both.size() > common + 100);            // and the second came
 }
 
 TEST_CASE("Ctrl-C ends run, as any program") {

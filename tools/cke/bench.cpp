@@ -8,8 +8,8 @@
 #include "bench.hpp"
 #include "bench_table.hpp"
 #include "cost.hpp"
-#include "terminal.hpp"
 #include "rooms.hpp"
+#include "terminal.hpp"
 
 namespace cke::tool {
 namespace {
@@ -197,8 +197,8 @@ class runner {
     double least = 0;
     s.of.each_pass(args_.model.chunk, [&](const program_cost::pass& p) { least += cost_->least_ns(p, now); });
     s.least_ns.push_back(least);
-    for (double machine_peaks::*peak : {&machine_peaks::read_gbs, &machine_peaks::int8_gops, &machine_peaks::bf16_gops,
-                                        &machine_peaks::f32_gops})
+    for (double machine_peaks::* peak :
+         {&machine_peaks::read_gbs, &machine_peaks::int8_gops, &machine_peaks::bf16_gops, &machine_peaks::f32_gops})
       s.peaks.*peak = std::max(s.peaks.*peak, now.*peak);
   }
 
@@ -253,8 +253,9 @@ void bench(const bench_args& args) {
     for (const u32 depth : args.depth) {
       const std::vector<samples> all = r.run(tests_at(args, depth));
       for (const samples& s : all) {
-        const auto one = std::ranges::find_if(
-            all, [&](const samples& o) { return o.of.generate && o.of.generate == s.of.generate && o.of.sequences == 1; });
+        const auto one = std::ranges::find_if(all, [&](const samples& o) {
+          return o.of.generate && o.of.generate == s.of.generate && o.of.sequences == 1;
+        });
         out.row(r.row(s, one == all.end() ? nullptr : &*one));
       }
     }

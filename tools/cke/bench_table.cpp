@@ -4,9 +4,9 @@
 
 #include <vector>
 
+#include "rooms.hpp"
 #include "source.hpp"
 #include "terminal.hpp"
-#include "rooms.hpp"
 
 namespace cke::tool {
 

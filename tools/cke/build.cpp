@@ -2,8 +2,8 @@
 // build.cpp: cke build: compiles a model before its first use.
 #include "cache.hpp"
 #include "commands.hpp"
-#include "terminal.hpp"
 #include "rooms.hpp"
+#include "terminal.hpp"
 
 namespace cke::tool {
 

@@ -25,9 +25,9 @@
 #include "compiled_part.hpp"
 #endif
 #include "process.hpp"
+#include "rooms.hpp"
 #include "sha256.hpp"
 #include "terminal.hpp"
-#include "rooms.hpp"
 
 namespace cke::tool {
 namespace {
@@ -87,7 +87,8 @@ std::vector<std::string> include_directories() {
   const fs::path prefix = fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path();
   if (fs::exists(prefix / "include/cke/export.hpp", ignored)) {
     found.push_back(prefix / "include");
-    if (const fs::path xsimd = prefix / "share/cke/cmake/xsimd/include"; fs::exists(xsimd, ignored)) found.push_back(xsimd);
+    if (const fs::path xsimd = prefix / "share/cke/cmake/xsimd/include"; fs::exists(xsimd, ignored))
+      found.push_back(xsimd);
   } else {
     found.push_back(CKE_INCLUDE_DIR);
   }
@@ -102,7 +103,8 @@ std::string headers_fingerprint(const std::string& directory) {
   for (const auto& entry : fs::recursive_directory_iterator(directory + "/cke", ignored))
     if (entry.is_regular_file()) files.push_back(entry.path().lexically_relative(directory).generic_string());
   if (files.empty())
-    throw Error(errc::file, directory, "cke's headers", "cke/export.hpp; set CKE_INCLUDE to the folders of headers", "none");
+    throw Error(errc::file, directory, "cke's headers", "cke/export.hpp; set CKE_INCLUDE to the folders of headers",
+                "none");
   std::ranges::sort(files);
   sha256 sum;
   for (const std::string& f : files) sum.add(f + '\n' + sha256_of(read_text(fs::path(directory) / f)) + '\n');
@@ -111,7 +113,8 @@ std::string headers_fingerprint(const std::string& directory) {
 
 std::string compiler_path() {
   const std::string given = environment("CKE_CXX");
-  for (const std::string& name : given.empty() ? std::vector<std::string>{CKE_CXX, "g++", "c++", "clang++"} : std::vector{given})
+  for (const std::string& name :
+       given.empty() ? std::vector<std::string>{CKE_CXX, "g++", "c++", "clang++"} : std::vector{given})
     if (std::string path = find_program(name); !path.empty()) return path;
   throw Error(errc::compile, given, "C++ compiler", "one that can be run; set CKE_CXX", "none");
 }
@@ -121,9 +124,11 @@ std::string machine() {
   std::string given = environment("CKE_MARCH");
   if (given.empty()) return "native";
   const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.' || c == '+';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+        c == '.' || c == '+';
   };
-  if (!std::ranges::all_of(given, is_plain)) throw Error(errc::usage, {}, "CKE_MARCH", "a name that -march= knows", given);
+  if (!std::ranges::all_of(given, is_plain))
+    throw Error(errc::usage, {}, "CKE_MARCH", "a name that -march= knows", given);
   return given;
 }
 
@@ -142,7 +147,9 @@ struct surroundings {
 
 recipe recipe_of(const unit& u, const surroundings& s, made_for whom) {
   recipe r;
-  r.command = {s.compiler, "-std=c++20", "-O3", "-march=" + s.march, "-ffp-contract=off", "-shared", "-fvisibility=hidden", "-fPIC", "-w"};
+  r.command = {
+      s.compiler, "-std=c++20", "-O3", "-march=" + s.march, "-ffp-contract=off", "-shared", "-fvisibility=hidden",
+      "-fPIC",    "-w"};
   if (whom == made_for::this_command) {
     r.command.insert(r.command.end(), {"-DCKE_COMPILED", "-DCKE_READS_NO_FILES"});
     // What is fast is in the compiled part, unless formats are mixed.
@@ -168,7 +175,8 @@ bool has_part_for(const surroundings& s) {
 // And whether that name and that compiler mean the same here as where it was made: all that the compiler predefines.
 bool has_part_of_target(const surroundings& s) {
 #ifdef CKE_COMPILED_PART
-  const process_result macros = run_process({s.compiler, "-std=c++20", "-march=" + s.march, "-dM", "-E", "-x", "c++", "/dev/null"});
+  const process_result macros =
+      run_process({s.compiler, "-std=c++20", "-march=" + s.march, "-dM", "-E", "-x", "c++", "/dev/null"});
   return macros.status == 0 && sha256_of(macros.output) == CKE_COMPILED_TARGET;
 #else
   return static_cast<void>(s), false;
@@ -180,10 +188,10 @@ bool has_part_of_target(const surroundings& s) {
 // Waits for, and holds, the right to make one entry.
 class entry_lock {
  public:
-  explicit entry_lock(const std::string& path) : file_(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600)) {
+  explicit entry_lock(const std::string& path)
+      : file_(open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600)) {
     if (file_ < 0) fail_system(path, "a file that can be locked");
-    while (flock(file_, LOCK_EX) < 0 && errno == EINTR) {
-    }
+    while (flock(file_, LOCK_EX) < 0 && errno == EINTR) {}
   }
   ~entry_lock() { close(file_); }
   entry_lock(const entry_lock&) = delete;
@@ -195,9 +203,8 @@ class entry_lock {
 
 // Ours, of that kind and not a link to one, and nobody else may write to it.
 bool is_own(const fs::path& path, mode_t kind) {
-  struct stat is {};
-  return !lstat(path.c_str(), &is) && (is.st_mode & S_IFMT) == kind && is.st_uid == geteuid() &&
-         !(is.st_mode & 022);
+  struct stat is{};
+  return !lstat(path.c_str(), &is) && (is.st_mode & S_IFMT) == kind && is.st_uid == geteuid() && !(is.st_mode & 022);
 }
 
 std::shared_ptr<const library> open_entry(const fs::path& entry, std::string& why) {
@@ -260,14 +267,16 @@ std::string cache_directory() {
   if (path.empty()) {
     if (const std::string xdg = environment("XDG_CACHE_HOME"); xdg.starts_with('/')) path = xdg + "/cke";
     else if (const std::string home = environment("HOME"); home.starts_with('/')) path = home + "/.cache/cke";
-    else throw Error(errc::file, {}, "compile cache", "CKE_CACHE, XDG_CACHE_HOME or HOME in the environment", "none of them");
+    else
+      throw Error(errc::file, {}, "compile cache", "CKE_CACHE, XDG_CACHE_HOME or HOME in the environment",
+                  "none of them");
   }
   std::error_code failed;
   const fs::path absolute = fs::absolute(path).lexically_normal();
   path = absolute.has_filename() ? absolute : absolute.parent_path();
   fs::create_directories(fs::path(path).parent_path(), failed);
   if (mkdir(path.c_str(), 0700) && errno != EEXIST) fail_system(path, "a directory that can be made");
-  struct stat is {};
+  struct stat is{};
   if (lstat(path.c_str(), &is)) fail_system(path, "a directory");
   if (!S_ISDIR(is.st_mode)) throw Error(errc::file, path, "compile cache", "a directory", "something else");
   if (is.st_uid != geteuid())
@@ -302,7 +311,8 @@ cached_library made(const unit& u, const recipe& r) {
 cached_library library_of(const unit& u, made_for whom) {
   const surroundings here;
   std::vector<recipe> recipes{recipe_of(u, here, made_for::any_program)};
-  if (whom == made_for::this_command && has_part_for(here)) recipes.push_back(recipe_of(u, here, made_for::this_command));
+  if (whom == made_for::this_command && has_part_for(here))
+    recipes.push_back(recipe_of(u, here, made_for::this_command));
   for (const recipe& r : recipes) {
     const fs::path entry = fs::path(cache_directory()) / r.key;
     std::string why;

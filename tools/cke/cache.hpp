@@ -5,8 +5,8 @@
 #include <string>
 
 #include "library.hpp"
-#include "unit.hpp"
 #include "rooms.hpp"
+#include "unit.hpp"
 
 namespace cke::tool {
 
@@ -21,11 +21,13 @@ struct cached_library {
 std::string cache_directory();
 
 // Whom a unit is for. One for this command leaves to it the reading of files and all that is in its compiled part
-// (compiled/), where there is one that was made from these headers, by this compiler, for this machine; it opens here only.
+// (compiled/), where there is one that was made from these headers, by this compiler, for this machine; it opens here
+// only.
 enum class made_for { this_command, any_program };
 
-// The compiled unit, from the cache or made now; one that is for any program serves this command too. Two processes that want the same unit compile it once; an entry that
-// is damaged or of another ABI is made again. Throws Error: compile, file.
+// The compiled unit, from the cache or made now; one that is for any program serves this command too. Two processes
+// that want the same unit compile it once; an entry that is damaged or of another ABI is made again. Throws Error:
+// compile, file.
 cached_library library_of(const unit& u, made_for whom);
 
 }  // namespace cke::tool

@@ -7,8 +7,8 @@
 #include <cke/text/jinja/chat_form.hpp>
 
 #include "commands.hpp"
-#include "terminal.hpp"
 #include "rooms.hpp"
+#include "terminal.hpp"
 
 namespace cke::tool {
 namespace {
@@ -46,11 +46,13 @@ void chat(const chat_args& args) {
     if (!args.thinking) so_far.set("enable_thinking", false);
     const std::vector<u32> ids = form.encode(form.render(so_far));
     if (ids.size() > c->context())
-      throw Error(errc::context_overflow, {}, "conversation", "at most " + std::to_string(c->context()) + " tokens; see -c",
-                  std::to_string(ids.size()));
+      throw Error(errc::context_overflow, {}, "conversation",
+                  "at most " + std::to_string(c->context()) + " tokens; see -c", std::to_string(ids.size()));
     const u32 room = c->context() - static_cast<u32>(ids.size()) + 1;  // the answer's last token is not fed
     interrupt_guard::flag() = false;
-    const generate_options options{.max_tokens = std::min(args.max_tokens.value_or(room), room), .sample = args.sample, .cancel = &interrupt_guard::flag()};
+    const generate_options options{.max_tokens = std::min(args.max_tokens.value_or(room), room),
+                                   .sample = args.sample,
+                                   .cancel = &interrupt_guard::flag()};
     std::string text;
     const auto say = [&](auto answer) {
       for (const std::string_view piece : answer) {

@@ -8,8 +8,8 @@
 
 #include <cke/text/sampling/sampler.hpp>
 
-#include "source.hpp"
 #include "rooms.hpp"
+#include "source.hpp"
 
 namespace cke::tool {
 
@@ -19,13 +19,13 @@ struct run_args {
   std::optional<std::string> tokens;  // ids instead of a prompt
   std::optional<u32> max_tokens;      // absent: 256, or the rest of the context
   sampling sample;
-  std::optional<std::string> grammar, json_schema;  // files: the answer must match one
-  u32 draft = 0;                                    // ids guessed per step; 0: none
-  std::optional<std::string> draft_model;           // guesses the ids; absent: the text so far does
+  std::optional<std::string> grammar, json_schema;        // files: the answer must match one
+  u32 draft = 0;                                          // ids guessed per step; 0: none
+  std::optional<std::string> draft_model;                 // guesses the ids; absent: the text so far does
   std::optional<std::string> load_session, save_session;  // files
-  u32 beams = 0, answers = 1;                       // beams: 0: no beam search
+  u32 beams = 0, answers = 1;                             // beams: 0: no beam search
   float length_penalty = 1;
-  std::string early_stopping = "no";                // no, yes, never
+  std::string early_stopping = "no";  // no, yes, never
   bool ids = false;                   // print ids, not text
   bool slide = false;                 // continue past the context
 };
@@ -36,9 +36,9 @@ struct chat_args {
   std::string system;
   std::optional<u32> max_tokens;  // per answer
   sampling sample;
-  u32 draft = 0;                  // ids guessed per step
+  u32 draft = 0;  // ids guessed per step
   bool thinking = true;
-  bool slide = false;             // continue past the context
+  bool slide = false;  // continue past the context
 };
 void chat(const chat_args& args);
 
@@ -101,11 +101,11 @@ struct bench_args {
   model_args model;
   std::vector<u32> prompt{512}, generate{128}, depth{0};
   std::vector<u32> sequences{1};  // that decode together
-  std::vector<u32> threads{0};  // overrides the model's
+  std::vector<u32> threads{0};    // overrides the model's
   u32 repetitions = 5;
-  bool peaks = false;           // also measure the machine's peaks, and the fraction reached
+  bool peaks = false;                  // also measure the machine's peaks, and the fraction reached
   std::optional<std::string> profile;  // writes a Chrome trace to this file instead
-  std::string output = "md";  // md, csv, json, jsonl
+  std::string output = "md";           // md, csv, json, jsonl
 };
 void bench(const bench_args& args);
 
@@ -114,9 +114,9 @@ struct serve_args {
   std::string host = "127.0.0.1";
   u16 port = 8080;
   u32 slots = 4, queue = 64;
-  u32 draft = 0;   // ids guessed per step, for all answers together
+  u32 draft = 0;                           // ids guessed per step, for all answers together
   std::optional<std::string> draft_model;  // guesses the ids; absent: each answer's own text does
-  u32 drain = 30;  // seconds
+  u32 drain = 30;                          // seconds
   std::optional<std::string> id, api_key_file, pooling;
   std::vector<std::string> allowed_hosts;
   std::string cors_origin;

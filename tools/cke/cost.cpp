@@ -35,7 +35,8 @@ program_cost::program_cost(const nlohmann::ordered_json& plan, u64 weight_bytes)
       if (header || footer) n.all = 1;
       else
         for (u32 l = 0; l < variant_of_layer.size(); ++l)
-          if (variant_of_layer[l] == variant) (l > end_layer || (l == end_layer && instruction >= end_instruction) ? n.wanted : n.all) += 1;
+          if (variant_of_layer[l] == variant)
+            (l > end_layer || (l == end_layer && instruction >= end_instruction) ? n.wanted : n.all) += 1;
       return n;
     };
     double active = 0;  // experts per row
@@ -64,7 +65,8 @@ program_cost::program_cost(const nlohmann::ordered_json& plan, u64 weight_bytes)
       for (const auto& slot : i["weights"]) {
         const auto& w = code["weights"][slot.get<std::size_t>()];
         const double bytes = scale * w["bytes"].get<double>();
-        if (const double count = w.value("experts", 0.0); count > 0) s.chosen = {s.chosen.bytes + bytes / count, {1, 0}, count, active};
+        if (const double count = w.value("experts", 0.0); count > 0)
+          s.chosen = {s.chosen.bytes + bytes / count, {1, 0}, count, active};
         else header ? s.of_each_row += bytes / w["shape"][0].get<double>() : s.weights += bytes;
       }
       if (!s.op.starts_with("attend")) continue;
@@ -90,7 +92,8 @@ double program_cost::bytes(const pass& p) const {
 double program_cost::bytes(u32 code, u32 step, const pass& p) const {
   const auto& s = steps_.at(code).at(step);
   const u64 seen = s.window ? std::min(u64{p.position}, u64{s.window}) + p.of_each() : 0;
-  return s.weights + s.chosen.read(p.rows) + p.rows * s.of_each_row + static_cast<double>(seen) * p.sequences * kv_bytes_;
+  return s.weights + s.chosen.read(p.rows) + p.rows * s.of_each_row +
+      static_cast<double>(seen) * p.sequences * kv_bytes_;
 }
 
 double program_cost::least_ns(const pass& p, const machine_peaks& peaks) const {
@@ -98,10 +101,12 @@ double program_cost::least_ns(const pass& p, const machine_peaks& peaks) const {
   for (const attention& a : attentions_) {
     double pairs = 0;
     for (u32 row = 1; row <= p.of_each(); ++row)
-      pairs += std::min(p.position + row, a.window) * (a.layers.all + (row + p.wanted() / p.sequences > p.of_each() ? a.layers.wanted : 0));
+      pairs += std::min(p.position + row, a.window) *
+          (a.layers.all + (row + p.wanted() / p.sequences > p.of_each() ? a.layers.wanted : 0));
     scores.add(kv_format_, p.sequences * pairs * a.per_pair);
   }
-  const double compute = p.rows * body_.ns(peaks) + p.wanted() * wanted_.ns(peaks) + p.logits * head_.ns(peaks) + scores.ns(peaks);
+  const double compute =
+      p.rows * body_.ns(peaks) + p.wanted() * wanted_.ns(peaks) + p.logits * head_.ns(peaks) + scores.ns(peaks);
   return std::max(compute, bytes(p) / peaks.read_gbs);
 }
 

@@ -60,7 +60,7 @@ class program_cost {
   };
   struct step_cost {
     std::string op;
-    double weights;      // bytes, of a pass
+    double weights;  // bytes, of a pass
     experts chosen;
     double of_each_row;  // bytes, of a row: the embedding's
     u32 window;          // of the positions that it attends to; 0: it does not attend

@@ -4,8 +4,8 @@
 #include <cke/text/number_text.hpp>
 
 #include "commands.hpp"
-#include "terminal.hpp"
 #include "rooms.hpp"
+#include "terminal.hpp"
 
 namespace cke::tool {
 
@@ -13,7 +13,8 @@ void embed(const embed_args& args) {
   const loaded_model model = load_model(args.model, needs::text);
   const embed_options how{.pooling = pooling_of(model, args.pooling), .dimensions = args.dimensions};
   if (how.dimensions > model.engine->dim())
-    throw Error(errc::usage, {}, "--dimensions", "at most " + std::to_string(model.engine->dim()), std::to_string(how.dimensions));
+    throw Error(errc::usage, {}, "--dimensions", "at most " + std::to_string(model.engine->dim()),
+                std::to_string(how.dimensions));
   std::vector<std::vector<u32>> texts;
   for (const std::string& text : args.prompts) texts.push_back(model.tokens->encode(text, {.add_special = true}));
   const auto vectors = cke::embed(*model.engine, texts, how);
@@ -23,7 +24,8 @@ void embed(const embed_args& args) {
   }
   std::string out = R"({"object": "list", "data": [)";
   for (std::size_t i = 0; i < vectors.size(); ++i)
-    out += (i ? ", " : "") + (R"({"object": "embedding", "index": )" + std::to_string(i)) + R"(, "embedding": [)" + numbers_text(vectors[i], ", ") + "]}";
+    out += (i ? ", " : "") + (R"({"object": "embedding", "index": )" + std::to_string(i)) + R"(, "embedding": [)" +
+        numbers_text(vectors[i], ", ") + "]}";
   put(out + "]}\n");
 }
 

@@ -17,7 +17,10 @@
 namespace cke::tool {
 
 struct model_facts {
-  struct flags { layer_set of; u32 layers; };  // a bool per layer
+  struct flags {
+    layer_set of;
+    u32 layers;
+  };  // a bool per layer
   using number = std::variant<bool, u32, float, std::string_view, std::vector<i32>, flags>;
   struct entry {
     std::string_view key;  // without the architecture prefix
@@ -25,15 +28,15 @@ struct model_facts {
   };
   std::string_view architecture;  // GGUF's name
   std::span<const name_rule> names;
-  bool ahead = false;             // files may have further layers, for speculative decoding
+  bool ahead = false;  // files may have further layers, for speculative decoding
   bool tied = false;
   u32 layers = 0, heads = 1, kv_heads = 1, head_dim = 0, experts = 0, rows = 0;  // rows: of the embedding
-  u32 key_heads = 0, value_heads = 0;  // of linear attention
-  bool tiled = false;             // GGUF reorders its value heads
-  u32 ssm_groups = 0;             // of state spaces, whose vectors have two dimensions in GGUF
+  u32 key_heads = 0, value_heads = 0;                                            // of linear attention
+  bool tiled = false;                                                            // GGUF reorders its value heads
+  u32 ssm_groups = 0;  // of state spaces, whose vectors have two dimensions in GGUF
   // Rows of a role that shares a tensor; 0: the family does not say.
   std::function<u64(const name_rule&, u32 layer)> rows_of;
-  rotary rope;                    // that of layers with full attention
+  rotary rope;  // that of layers with full attention
   u32 rope_head_dim = 0;
   std::shared_ptr<rope_factors> factors = std::make_shared<rope_factors>();
   std::vector<entry> metadata;
@@ -68,13 +71,16 @@ inline void put_rope(model_facts& f, const config_field& k, const rotary& r) {
     f.add("rope.scaling.factor", static_cast<float>(factor));
     // llama.cpp multiplies yarn's own factor by this one, or computes it from the multiplier.
     if ((r.attention_factor.v != 0 || r.mscale_all.v != 0) && !f.find("rope.scaling.yarn_log_multiplier"))
-      f.add("rope.scaling.attn_factor", rope_frequencies::of(r, f.rope_head_dim, 0).attention_factor / static_cast<float>(yarn_mscale(factor)));
+      f.add("rope.scaling.attn_factor",
+            rope_frequencies::of(r, f.rope_head_dim, 0).attention_factor / static_cast<float>(yarn_mscale(factor)));
     if (r.beta_fast.v != 32) f.add("rope.scaling.yarn_beta_fast", static_cast<float>(r.beta_fast));
     if (r.beta_slow.v != 1) f.add("rope.scaling.yarn_beta_slow", static_cast<float>(r.beta_slow));
   }
   if (r.rule == rope_scaling::longrope) f.add("rope.scaling.type", "longrope");
-  if (r.rule == rope_scaling::longrope) f.add("rope.scaling.attn_factor", rope_frequencies::of(r, f.rope_head_dim, 0).attention_factor);
-  if (r.rule == rope_scaling::yarn || r.rule == rope_scaling::longrope) f.add("rope.scaling.original_context_length", r.original);
+  if (r.rule == rope_scaling::longrope)
+    f.add("rope.scaling.attn_factor", rope_frequencies::of(r, f.rope_head_dim, 0).attention_factor);
+  if (r.rule == rope_scaling::yarn || r.rule == rope_scaling::longrope)
+    f.add("rope.scaling.original_context_length", r.original);
 }
 
 // Under the first of a key's names in GGUF; a part of a list is the family's to write.
@@ -168,10 +174,12 @@ template <class Family> void check_written(const checkpoint& from, const checkpo
   const u32 trained = std::min(wanted.rope.max_position, 1u << 28);
   for (const u32 context : {1u, trained, 2 * trained}) {
     std::string keys;  // and values, where they are short
-    each_mismatch<Family>(wanted, found, {json{from.config}, from.as}, context, [&](const config_reader::found& at, std::string_view, std::string_view) {
-      keys += concat({keys.empty() ? "" : ", ", at.key});
-      if (at.value.present() && !at.value.is_array() && !at.value.is_object()) keys += concat({" (", at.value.s, ")"});
-    });
+    each_mismatch<Family>(wanted, found, {json{from.config}, from.as}, context,
+                          [&](const config_reader::found& at, std::string_view, std::string_view) {
+                            keys += concat({keys.empty() ? "" : ", ", at.key});
+                            if (at.value.present() && !at.value.is_array() && !at.value.is_object())
+                              keys += concat({" (", at.value.s, ")"});
+                          });
     if (!keys.empty()) throw Error(errc::unsupported, from.name, "config key " + keys, "GGUF has no word for this");
   }
 }

@@ -5,9 +5,9 @@
 
 #include "commands.hpp"
 #include "family_status.hpp"
+#include "rooms.hpp"
 #include "terminal.hpp"
 #include "unit.hpp"
-#include "rooms.hpp"
 
 namespace cke::tool {
 
@@ -26,12 +26,15 @@ void families(const families_args& args) {
       if (status) columns = nlohmann::ordered_json::object();
       for (const std::string_view c : status_columns)
         if (status) columns[std::string(c)] = established(f, c);
-      out.push_back({{"model_type", f.model_type}, {"gguf", f.architecture}, {"presets", f.presets}, {"established", columns}});
+      out.push_back(
+          {{"model_type", f.model_type}, {"gguf", f.architecture}, {"presets", f.presets}, {"established", columns}});
     }
     return put(out.dump(2) + '\n');
   }
   std::string out;
-  const auto cell = [&](std::string_view text, std::size_t width) { out += std::string(text) + std::string(width - std::min(width - 1, text.size()), ' '); };
+  const auto cell = [&](std::string_view text, std::size_t width) {
+    out += std::string(text) + std::string(width - std::min(width - 1, text.size()), ' ');
+  };
   cell("model_type", 19), cell("GGUF", 15);
   for (const std::string_view c : status_columns) cell(c, c.size() + 2);
   out += "presets\n";

@@ -48,10 +48,13 @@ class planner {
   // Later rules win. If two name the same tensor, the shared expert's rule applies to models with experts.
   bool counts(const name_rule& rule) const {
     if (&rule != &name_of(model_.names, rule.where, {.is = rule.is, .nth = rule.nth})) return false;
-    const auto is_shared = [](role r) { return r == role::gate_shared || r == role::up_shared || r == role::down_shared; };
+    const auto is_shared = [](role r) {
+      return r == role::gate_shared || r == role::up_shared || r == role::down_shared;
+    };
     return from_.as == naming::gguf || std::ranges::none_of(model_.names, [&](const name_rule& other) {
-      return other.hf == rule.hf && is_shared(other.is) != is_shared(rule.is) && is_shared(rule.is) != (model_.experts > 0);
-    });
+             return other.hf == rule.hf && is_shared(other.is) != is_shared(rule.is) &&
+                 is_shared(rule.is) != (model_.experts > 0);
+           });
   }
 
   // Adds a role's rows, under the first of its names that the checkpoint has.
@@ -66,8 +69,10 @@ class planner {
     const bool apart = name(0) != name(1);
     for (u32 expert = 0; expert < (apart ? model_.experts : 1u); ++expert) {
       const tensor_ref* t = from_.tensors.find(name(expert));
-      if (!t) throw Error(errc::tensor_missing, from_.name, "tensor " + name(expert), "this tensor", "none of this name");
-      if (t->shape.empty() || t->shape != first->shape) throw Error(errc::tensor_shape, from_.name, "tensor " + t->name, "the shape of " + first->name, "another");
+      if (!t)
+        throw Error(errc::tensor_missing, from_.name, "tensor " + name(expert), "this tensor", "none of this name");
+      if (t->shape.empty() || t->shape != first->shape)
+        throw Error(errc::tensor_shape, from_.name, "tensor " + t->name, "the shape of " + first->name, "another");
       used_.insert(t);
       add_rows(mine, *t, rule, which, layer);
     }
@@ -98,28 +103,39 @@ class planner {
     if (stays) return mine.rows.push_back({&t, 0, here.index == 0 ? rows : 0});
     const bool equal = std::ranges::find(shares, u64{0}) != shares.end();  // the family does not say
     if (equal) shares.assign(shares.size(), 1);
-    const u64 groups = here.take == taking::head_rows ? model_.key_heads : of_heads(rule.is) ? model_.heads : t.shape.size() == 3 && rule.is != role::conv ? t.shape[0] : 1;
+    const u64 groups = here.take == taking::head_rows  ? model_.key_heads
+        : of_heads(rule.is)                            ? model_.heads
+        : t.shape.size() == 3 && rule.is != role::conv ? t.shape[0]
+                                                       : 1;
     const u64 each = rows / groups, all = std::accumulate(shares.begin(), shares.end(), u64{0});
-    const bool whole = rows % groups == 0 && std::ranges::none_of(shares, [&](u64 share) { return each * share % all; });
+    const bool whole =
+        rows % groups == 0 && std::ranges::none_of(shares, [&](u64 share) { return each * share % all; });
     if (!whole || !(equal || all == each || all == rows))
-      throw Error(errc::tensor_shape, from_.name, "tensor " + t.name, concat({groups, " times ", equal ? "a multiple of " : "", all, " rows"}), concat({rows, " rows"}));
-    const u64 before = each * std::accumulate(shares.begin(), shares.begin() + here.index, u64{0}) / all, ours = each * shares[here.index] / all;
+      throw Error(errc::tensor_shape, from_.name, "tensor " + t.name,
+                  concat({groups, " times ", equal ? "a multiple of " : "", all, " rows"}), concat({rows, " rows"}));
+    const u64 before = each * std::accumulate(shares.begin(), shares.begin() + here.index, u64{0}) / all,
+              ours = each * shares[here.index] / all;
     for (u64 g = 0; g < groups; ++g) mine.rows.push_back({&t, g * each + before, ours});
   }
 
   // Roles that a gated delta net has per value head.
   static bool by_value_head(const name_rule& r) {
-    return r.is == role::delta_v || r.is == role::delta_gate || r.is == role::alpha || r.is == role::beta || r.is == role::decay ||
-           r.is == role::step_bias || r.is == role::delta_out || (r.is == role::conv && r.nth == 2);
+    return r.is == role::delta_v || r.is == role::delta_gate || r.is == role::alpha || r.is == role::beta ||
+        r.is == role::decay || r.is == role::step_bias || r.is == role::delta_out || (r.is == role::conv && r.nth == 2);
   }
-  static bool of_linear(role r) { return r == role::delta_q || r == role::delta_k || r == role::delta_v || r == role::conv; }
+  static bool of_linear(role r) {
+    return r == role::delta_q || r == role::delta_k || r == role::delta_v || r == role::conv;
+  }
   // GGUF's order of value heads: the first of each key head, then the second of each, and so on.
-  u32 tiled_head(u32 i) const { return i % model_.key_heads * (model_.value_heads / model_.key_heads) + i / model_.key_heads; }
+  u32 tiled_head(u32 i) const {
+    return i % model_.key_heads * (model_.value_heads / model_.key_heads) + i / model_.key_heads;
+  }
   void tile(part& mine) const {
     const row_run all = mine.rows.front();
     const u64 each = all.count / model_.value_heads;
     mine.rows.clear();
-    for (u32 i = 0; i < model_.value_heads; ++i) mine.rows.push_back({all.from, all.first + tiled_head(i) * each, each});
+    for (u32 i = 0; i < model_.value_heads; ++i)
+      mine.rows.push_back({all.from, all.first + tiled_head(i) * each, each});
   }
 
   static u64 rows_of(const tensor_ref& t) {
@@ -136,9 +152,12 @@ class planner {
       if (one_row(shape)) shape.erase(shape.begin());
       const bool small = rule.is == role::conv || rule.is == role::layer_project;  // llama.cpp does not quantise these
       if (rule.is == role::conv && shape.size() == 3) shape.erase(shape.begin() + 1);  // [channels, 1, taps]
-      if (from_.as == naming::hf && model_.ssm_groups && may_be_folded(rule.is)) fold(shape, mine, rule.is == role::ssm_norm ? model_.ssm_groups : shape[0]);
+      if (from_.as == naming::hf && model_.ssm_groups && may_be_folded(rule.is))
+        fold(shape, mine, rule.is == role::ssm_norm ? model_.ssm_groups : shape[0]);
       const weight_slot slot{.is = rule.is, .quantisable = shape.size() > 1 && !small && !may_be_folded(rule.is)};
-      const change done = from_.as == naming::gguf ? change::none : rule.gguf_change == change::none ? rule.hf_change : rule.gguf_change;
+      const change done = from_.as == naming::gguf ? change::none
+          : rule.gguf_change == change::none       ? rule.hf_change
+                                                   : rule.gguf_change;
       out_.push_back({name, std::move(shape), rule.is, layer, narrows(slot), done, {}, {}, {}});
       if (model_.tiled && rule.is == role::delta_out)
         for (u32 i = 0; i < model_.value_heads; ++i) out_.back().heads.push_back(tiled_head(i));
@@ -151,7 +170,8 @@ class planner {
   // Reshapes a vector into rows of equal length.
   void fold(std::vector<u64>& shape, part& mine, u64 rows) const {
     if (shape.size() != 1 || shape[0] % rows)
-      throw Error(errc::tensor_shape, from_.name, "tensor " + mine.rows[0].from->name, concat({"a multiple of ", rows, " numbers"}), "another shape");
+      throw Error(errc::tensor_shape, from_.name, "tensor " + mine.rows[0].from->name,
+                  concat({"a multiple of ", rows, " numbers"}), "another shape");
     shape = {rows, shape[0] / rows};
     mine.rows[0].count = rows;
   }
@@ -172,10 +192,19 @@ class planner {
     const bool hf = from_.as == naming::hf;
     const bool ahead = model_.ahead && is_ahead(t.name);
     if (const std::string_view name = t.name; hf && name.ends_with("_scale_inv"))  // scales of an f8_e4m3 tensor
-      if (const tensor_ref* of = from_.tensors.find(name.substr(0, name.size() - 10)); of && of->type == dtype::f8_e4m3) return;
+      if (const tensor_ref* of = from_.tensors.find(name.substr(0, name.size() - 10)); of && of->type == dtype::f8_e4m3)
+        return;
     if (hf && (ahead || (model_.tied && t.name == "lm_head.weight") || t.name.ends_with("rotary_emb.inv_freq"))) return;
     if (!hf && (ahead || t.name.starts_with("rope_f")))
-      return out_.push_back({t.name, {t.shape.begin(), t.shape.end()}, role::norm, 0, false, change::none, {{&t, 0, rows_of(t)}}, {}, {}});
+      return out_.push_back({t.name,
+                             {t.shape.begin(), t.shape.end()},
+                             role::norm,
+                             0,
+                             false,
+                             change::none,
+                             {{&t, 0, rows_of(t)}},
+                             {},
+                             {}});
     throw Error(errc::tensor_unknown, from_.name, "tensor " + t.name, "only tensors of the model", "this one");
   }
   // GGUF stores llama3's and longrope's scaling as divisors of frequencies; for proportional rope they stop the rest.
@@ -187,7 +216,8 @@ class planner {
     if (rope.rule == rope_scaling::llama3) {
       rotary plain = rope;
       plain.rule = rope_scaling::none;
-      const auto usual = rope_frequencies::of(plain, model_.rope_head_dim, 0).inverse, slowed = rope_frequencies::of(rope, model_.rope_head_dim, 0).inverse;
+      const auto usual = rope_frequencies::of(plain, model_.rope_head_dim, 0).inverse,
+                 slowed = rope_frequencies::of(rope, model_.rope_head_dim, 0).inverse;
       std::vector<float> divisors(usual.size());
       std::ranges::transform(usual, slowed, divisors.begin(), std::divides<>{});
       add_made("rope_freqs.weight", std::move(divisors));
@@ -213,7 +243,8 @@ class planner {
     u64 layer = 0;
     if (from_.as == naming::hf && name.starts_with("mtp.")) return true;
     if (!name.starts_with(before)) return false;
-    for (name.remove_prefix(before.size()); !name.empty() && name[0] >= '0' && name[0] <= '9' && layer < model_.layers; name.remove_prefix(1))
+    for (name.remove_prefix(before.size()); !name.empty() && name[0] >= '0' && name[0] <= '9' && layer < model_.layers;
+         name.remove_prefix(1))
       layer = 10 * layer + static_cast<u64>(name[0] - '0');
     return layer >= model_.layers;
   }
@@ -228,6 +259,8 @@ class planner {
 
 }  // namespace
 
-std::vector<planned_tensor> plan_gguf(const checkpoint& from, const model_facts& model) { return planner(from, model).plan(); }
+std::vector<planned_tensor> plan_gguf(const checkpoint& from, const model_facts& model) {
+  return planner(from, model).plan();
+}
 
 }  // namespace cke::tool

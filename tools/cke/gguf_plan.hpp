@@ -23,11 +23,11 @@ struct planned_tensor {
   std::vector<u64> shape;  // as in torch
   role is{};               // of several roles: the last, or v if it is among them
   u32 layer{};
-  bool matrix{};           // quantisable: neither a vector nor a router
-  change was{};            // how the format changes the numbers
+  bool matrix{};              // quantisable: neither a vector nor a router
+  change was{};               // how the format changes the numbers
   std::vector<row_run> rows;  // of a transposed tensor: those of each head, which are its columns in the checkpoint
   std::vector<u32> heads;     // source order of the heads' columns; empty: unchanged
-  std::vector<float> made;  // instead of rows: numbers computed from the config
+  std::vector<float> made;    // instead of rows: numbers computed from the config
 
   u64 columns() const { return shape.size() > 1 ? shape.back() : 1; }
   u64 row_count() const {

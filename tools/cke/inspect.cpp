@@ -6,8 +6,8 @@
 #include "cache.hpp"
 #include "commands.hpp"
 #include "plan_text.hpp"
-#include "terminal.hpp"
 #include "rooms.hpp"
+#include "terminal.hpp"
 
 namespace cke::tool {
 namespace {
@@ -51,7 +51,8 @@ void print_facts(const json_object& facts) {
   line("parameters", facts["parameters"].dump() + " (" + short_count(facts["parameters"].get<u64>()) + ')');
   for (const auto& [type, row] : facts["stored"].items())
     line("stored as", type + ": " + row["tensors"].dump() + " tensors, " + bytes_text(row["bytes"].get<double>()));
-  line("runs as", "weights " + facts["format"].get<std::string>() + ", keys and values " + facts["kv"].get<std::string>());
+  line("runs as",
+       "weights " + facts["format"].get<std::string>() + ", keys and values " + facts["kv"].get<std::string>());
   line("positions", facts["max_position_embeddings"].dump());
   line("tokenizer", facts["vocabulary"].is_null() ? "none" : facts["vocabulary"].dump() + " tokens");
   std::string ids;

@@ -37,9 +37,12 @@ struct listeners {
   cke_options attach(cke_options c) {
     c.user = this;
     if (progress)
-      c.progress = [](void* user, uint64_t done, uint64_t total) { static_cast<listeners*>(user)->progress(done, total); };
+      c.progress = [](void* user, uint64_t done, uint64_t total) {
+        static_cast<listeners*>(user)->progress(done, total);
+      };
     c.copied = [](void* user, const void* data, uint64_t bytes) {
-      for (const mapped_file* file : static_cast<listeners*>(user)->files) file->drop({static_cast<const std::byte*>(data), bytes});
+      for (const mapped_file* file : static_cast<listeners*>(user)->files)
+        file->drop({static_cast<const std::byte*>(data), bytes});
     };
     return c;
   }
@@ -68,9 +71,7 @@ class library_session final : public any_session {
       if (to.thrown) return;
       try {
         to.take(index, {row, to.vocab});
-      } catch (...) {
-        to.thrown = std::current_exception();
-      }
+      } catch (...) { to.thrown = std::current_exception(); }
     };
     cke_error error{};
     check(door_->cke_session_feed_all(session_, ids.data(), ids.size(), forward, &s, &error), error);
@@ -139,7 +140,8 @@ class library_model final : public any_model {
     list.reserve(turns.size());
     for (const turn& t : turns) {
       auto* const ours = dynamic_cast<library_session*>(t.of);
-      list.push_back({ours ? ours->session_of(*door_) : nullptr, t.ids.data(), t.ids.size(), t.hidden.take, t.each.take, t.hidden ? t.hidden.user : t.each.user});
+      list.push_back({ours ? ours->session_of(*door_) : nullptr, t.ids.data(), t.ids.size(), t.hidden.take, t.each.take,
+                      t.hidden ? t.hidden.user : t.each.user});
     }
     cke_error error{};
     check(door_->cke_sessions_feed(list.data(), list.size(), &error), error);
@@ -158,13 +160,15 @@ std::shared_ptr<const library> library::open(const std::string& path, std::strin
   void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) return why = dlerror(), nullptr;
   opened->handle_.reset(handle, dlclose);
-#define CKE_DOOR_FIND(name)                                                                     \
-  opened->name = reinterpret_cast<decltype(&::name)>(dlsym(handle, #name));                     \
+#define CKE_DOOR_FIND(name)                                                 \
+  opened->name = reinterpret_cast<decltype(&::name)>(dlsym(handle, #name)); \
   if (!opened->name) return why = "no function " #name, nullptr;
   CKE_DOOR(CKE_DOOR_FIND)
 #undef CKE_DOOR_FIND
   if (const u32 version = opened->cke_abi_version(); version != CKE_ABI_VERSION)
-    return why = "one of ABI version " + std::to_string(version) + ", where this command has " + std::to_string(CKE_ABI_VERSION), nullptr;
+    return why = "one of ABI version " + std::to_string(version) + ", where this command has " +
+               std::to_string(CKE_ABI_VERSION),
+           nullptr;
   return opened;
 }
 
@@ -178,7 +182,7 @@ std::string library::plan_json(const model_options& options) const {
 }
 
 std::unique_ptr<any_model> load_any_model(std::shared_ptr<const library> door, const checkpoint& from,
-                                    const model_options& options) {
+                                          const model_options& options) {
   std::vector<cke_tensor> tensors;
   for (const tensor_ref& t : from.tensors.tensors())
     tensors.push_back({t.name.c_str(), static_cast<u32>(t.type), static_cast<u32>(t.shape.size()), t.shape.data(),
@@ -186,10 +190,10 @@ std::unique_ptr<any_model> load_any_model(std::shared_ptr<const library> door, c
   listeners all(from, options);
   const cke_options o = all.attach(c_options(options));
   cke_error error{};
-  cke_model* const model = check(
-      door->cke_model_from_tensors(tensors.data(), tensors.size(),
-                                   from.as == naming::gguf ? CKE_NAMES_GGUF : CKE_NAMES_HF, from.name.c_str(), &o, &error),
-      error);
+  cke_model* const model = check(door->cke_model_from_tensors(tensors.data(), tensors.size(),
+                                                              from.as == naming::gguf ? CKE_NAMES_GGUF : CKE_NAMES_HF,
+                                                              from.name.c_str(), &o, &error),
+                                 error);
   return std::make_unique<library_model>(std::move(door), model);
 }
 

@@ -26,7 +26,8 @@ inline std::string literal(double v) {
 inline std::string literal(real v) { return literal(v.v); }
 inline std::string literal(pairing v) { return v == pairing::split ? "cke::pairing::split" : "cke::pairing::adjacent"; }
 inline std::string literal(rope_scaling v) {
-  static constexpr std::string_view names[] = {"none", "linear", "dynamic", "llama3", "yarn", "longrope", "proportional"};
+  static constexpr std::string_view names[] = {"none", "linear",   "dynamic",     "llama3",
+                                               "yarn", "longrope", "proportional"};
   return "cke::rope_scaling::" + std::string(names[static_cast<u8>(v)]);
 }
 inline std::string literal(const rope_factors* v) { return v ? "&factors" : "nullptr"; }
@@ -47,8 +48,10 @@ template <class T, class Keys> std::string literal(const T& v, const Keys& keys)
   const T usual{};
   const auto name_of = [&](const void* member) {
     for (const config_key<T>& k : keys) {
-      const auto is = [&](auto T::*bound) { return bound && &(v.*bound) == member; };
-      if (is(k.number) || is(k.real_number) || is(k.flag) || is(k.layers) || is(k.rope) || is(k.pairs) || is(k.rule) || is(k.factors)) return k.name;
+      const auto is = [&](auto T::* bound) { return bound && &(v.*bound) == member; };
+      if (is(k.number) || is(k.real_number) || is(k.flag) || is(k.layers) || is(k.rope) || is(k.pairs) || is(k.rule) ||
+          is(k.factors))
+        return k.name;
     }
     return std::string_view{};
   };

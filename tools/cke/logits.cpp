@@ -3,8 +3,8 @@
 #include <cstdio>
 
 #include "commands.hpp"
-#include "terminal.hpp"
 #include "rooms.hpp"
+#include "terminal.hpp"
 
 namespace cke::tool {
 namespace {
@@ -15,9 +15,17 @@ class npy_writer {
   npy_writer(const std::string& path, u64 rows, u64 columns) : path_(path), file_(std::fopen(path.c_str(), "wb")) {
     if (!file_) fail();
     std::string header = "{'descr': '<f4', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ", " +
-                         std::to_string(columns) + "), }";
+        std::to_string(columns) + "), }";
     header.append(63 - (header.size() + 10) % 64, ' ') += '\n';  // data starts at a multiple of 64
-    const char prefix[] = {'\x93', 'N', 'U', 'M', 'P', 'Y', 1, 0, static_cast<char>(header.size() & 255),
+    const char prefix[] = {'\x93',
+                           'N',
+                           'U',
+                           'M',
+                           'P',
+                           'Y',
+                           1,
+                           0,
+                           static_cast<char>(header.size() & 255),
                            static_cast<char>(header.size() >> 8)};
     write(prefix, sizeof prefix);
     write(header.data(), header.size());
@@ -37,7 +45,9 @@ class npy_writer {
   void write(const void* data, std::size_t bytes) {
     if (std::fwrite(data, 1, bytes, file_) != bytes) fail();
   }
-  [[noreturn]] void fail() const { throw Error(errc::file, path_, {}, "a file that can be written", std::strerror(errno)); }
+  [[noreturn]] void fail() const {
+    throw Error(errc::file, path_, {}, "a file that can be written", std::strerror(errno));
+  }
 
   std::string path_;
   std::FILE* file_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // main.cpp: parses the command line of cke.
-#include <CLI/CLI.hpp>
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <CLI/CLI.hpp>
 
 #include <csignal>
 #include <functional>
@@ -12,8 +12,8 @@
 
 #include "commands.hpp"
 #include "number_list.hpp"
-#include "terminal.hpp"
 #include "rooms.hpp"
+#include "terminal.hpp"
 
 namespace cke::tool {
 namespace {
@@ -23,20 +23,26 @@ CLI::Range any_count() { return {0u, ~0u}; }
 
 void model_options_of(CLI::App& app, model_args& to) {
   app.add_option("MODEL", to.path, "a Hugging Face directory or a .gguf file")->required();
-  app.add_option("--format", to.numbers.format, "how weights are kept: f32, f16, bf16, q8_0, i8, i4, q4_0, q4_k_m, q5_k_m, q6_k (as stored)")
+  app.add_option("--format", to.numbers.format,
+                 "how weights are kept: f32, f16, bf16, q8_0, i8, i4, q4_0, q4_k_m, q5_k_m, q6_k (as stored)")
       ->transform(CLI::IsMember({"f32", "f16", "bf16", "q8_0", "i8", "i4"}, CLI::ignore_case));
-  app.add_option("--kv", to.numbers.kv, "how keys and values are kept: f32, f16, bf16, q8_0 (f32 for f32, f16 for f16 and bf16, else bf16)")
+  app.add_option("--kv", to.numbers.kv,
+                 "how keys and values are kept: f32, f16, bf16, q8_0 (f32 for f32, f16 for f16 and bf16, else bf16)")
       ->transform(CLI::IsMember({"f32", "f16", "bf16", "q8_0"}, CLI::ignore_case));
 }
 void size_options_of(CLI::App& app, model_args& to) {
   app.add_option("-c,--context", to.context, "positions (the model's, up to 4096)")->check(CLI::Range(1u, 1u << 24));
-  app.add_option("--chunk", to.chunk, "most tokens of one pass")->check(CLI::Range(1u, 1u << 16))->capture_default_str();
+  app.add_option("--chunk", to.chunk, "most tokens of one pass")
+      ->check(CLI::Range(1u, 1u << 16))
+      ->capture_default_str();
 }
-const CLI::Validator ip_address([](const std::string& text) {
-  unsigned char bytes[16];
-  const bool right = inet_pton(AF_INET, text.c_str(), bytes) == 1 || inet_pton(AF_INET6, text.c_str(), bytes) == 1;
-  return right ? std::string() : '"' + text + "\" is no IP address";
-}, "");
+const CLI::Validator ip_address(
+    [](const std::string& text) {
+      unsigned char bytes[16];
+      const bool right = inet_pton(AF_INET, text.c_str(), bytes) == 1 || inet_pton(AF_INET6, text.c_str(), bytes) == 1;
+      return right ? std::string() : '"' + text + "\" is no IP address";
+    },
+    "");
 constexpr const char* thread_help = "threads (the cores that the process may use)";
 void running_options_of(CLI::App& app, model_args& to) {
   model_options_of(app, to);
@@ -46,20 +52,26 @@ void running_options_of(CLI::App& app, model_args& to) {
 void sampling_options_of(CLI::App& app, sampling& to) {
   const CLI::Range probability(0.f, 1.f);
   app.add_option("--temp", to.temperature, "temperature; 0: the likeliest token")
-      ->check(CLI::Range(0.f, 1e6f))->capture_default_str();
+      ->check(CLI::Range(0.f, 1e6f))
+      ->capture_default_str();
   app.add_option("--top-k", to.top_k, "only the K likeliest; 0: off")->check(any_count())->capture_default_str();
   app.add_option("--top-p", to.top_p, "only the likeliest whose probabilities reach P")
-      ->check(probability)->capture_default_str();
+      ->check(probability)
+      ->capture_default_str();
   app.add_option("--min-p", to.min_p, "only those of at least P times the likeliest")
-      ->check(probability)->capture_default_str();
+      ->check(probability)
+      ->capture_default_str();
   app.add_option("--seed", to.seed, "the same seed gives the same text")->capture_default_str();
 }
 
 void sliding_option_of(CLI::App& app, bool& to) {
-  app.add_flag("--slide", to, "go on behind the context, which takes no more memory, where every layer has a window or a recurrent state");
+  app.add_flag(
+      "--slide", to,
+      "go on behind the context, which takes no more memory, where every layer has a window or a recurrent state");
 }
 void pooling_option_of(CLI::App& app, std::optional<std::string>& to) {
-  app.add_option("--pooling", to, "which hidden states make an embedding: last, mean, cls (what the checkpoint says, else last)")
+  app.add_option("--pooling", to,
+                 "which hidden states make an embedding: last, mean, cls (what the checkpoint says, else last)")
       ->check(CLI::IsMember({"last", "mean", "cls"}));
 }
 
@@ -75,28 +87,62 @@ class commands {
     r.add_flag("--ids", run_.ids, "print a JSON array of the new ids");
     sampling_options_of(r, run_.sample);
     sliding_option_of(r, run_.slide);
-    auto* ahead = r.add_option("--draft", run_.draft, "guess up to N ids ahead, from what the text repeats, and check them in one pass: the same answer, sooner")
-        ->type_name("N")->check(CLI::Range(0u, 64u))->capture_default_str();
-    r.add_option("--draft-model", run_.draft_model, "a smaller model with the same vocabulary, which guesses them instead")->type_name("MODEL")->needs(ahead);
-    auto* beams = r.add_option("--beams", run_.beams, "beam search: the likeliest answer that N beams find, as transformers' num_beams")
-        ->type_name("N")->check(CLI::Range(1u, 256u))->excludes(ahead);
-    r.add_option("--answers", run_.answers, "so many of the best, with their scores")->type_name("N")->needs(beams)->check(CLI::Range(1u, 256u));
-    r.add_option("--length-penalty", run_.length_penalty, "an answer's score is its log-probability over its length to this power")->type_name("X")->needs(beams)
-        ->check(CLI::Range(-100.f, 100.f))->capture_default_str();
-    r.add_option("--early-stopping", run_.early_stopping, "stop once as many answers ended as there are beams (yes), could hardly become better (no), or cannot (never)")
-        ->needs(beams)->check(CLI::IsMember({"no", "yes", "never"}))->capture_default_str();
-    r.add_option("--load-session", run_.load_session, "go on where the session in FILE ended; the prompt, if any, is what comes next")->type_name("FILE");
-    r.add_option("--save-session", run_.save_session, "keep the session in FILE, prompt and answer")->type_name("FILE")->excludes(beams);
-    auto* grammar = r.add_option("--grammar", run_.grammar, "a GBNF file: the answer is a text of that grammar")->type_name("FILE")->excludes(beams);
-    r.add_option("--json-schema", run_.json_schema, "a JSON Schema: the answer is a document of it")->type_name("FILE")->excludes(grammar)->excludes(beams);
+    auto* ahead =
+        r.add_option(
+             "--draft", run_.draft,
+             "guess up to N ids ahead, from what the text repeats, and check them in one pass: the same answer, sooner")
+            ->type_name("N")
+            ->check(CLI::Range(0u, 64u))
+            ->capture_default_str();
+    r.add_option("--draft-model", run_.draft_model,
+                 "a smaller model with the same vocabulary, which guesses them instead")
+        ->type_name("MODEL")
+        ->needs(ahead);
+    auto* beams = r.add_option("--beams", run_.beams,
+                               "beam search: the likeliest answer that N beams find, as transformers' num_beams")
+                      ->type_name("N")
+                      ->check(CLI::Range(1u, 256u))
+                      ->excludes(ahead);
+    r.add_option("--answers", run_.answers, "so many of the best, with their scores")
+        ->type_name("N")
+        ->needs(beams)
+        ->check(CLI::Range(1u, 256u));
+    r.add_option("--length-penalty", run_.length_penalty,
+                 "an answer's score is its log-probability over its length to this power")
+        ->type_name("X")
+        ->needs(beams)
+        ->check(CLI::Range(-100.f, 100.f))
+        ->capture_default_str();
+    r.add_option(
+         "--early-stopping", run_.early_stopping,
+         "stop once as many answers ended as there are beams (yes), could hardly become better (no), or cannot (never)")
+        ->needs(beams)
+        ->check(CLI::IsMember({"no", "yes", "never"}))
+        ->capture_default_str();
+    r.add_option("--load-session", run_.load_session,
+                 "go on where the session in FILE ended; the prompt, if any, is what comes next")
+        ->type_name("FILE");
+    r.add_option("--save-session", run_.save_session, "keep the session in FILE, prompt and answer")
+        ->type_name("FILE")
+        ->excludes(beams);
+    auto* grammar = r.add_option("--grammar", run_.grammar, "a GBNF file: the answer is a text of that grammar")
+                        ->type_name("FILE")
+                        ->excludes(beams);
+    r.add_option("--json-schema", run_.json_schema, "a JSON Schema: the answer is a document of it")
+        ->type_name("FILE")
+        ->excludes(grammar)
+        ->excludes(beams);
 
     CLI::App& c = add("chat", "talk with a model in its own chat form", [this] { chat(chat_); });
     running_options_of(c, chat_.model);
     c.add_option("--system", chat_.system, "the system message");
     c.add_option("-n,--max-tokens", chat_.max_tokens, "most tokens of an answer (what the context leaves)")
         ->check(any_count());
-    c.add_option("--draft", chat_.draft, "guess up to N ids ahead, from what the conversation repeats: the same answers, sooner")
-        ->type_name("N")->check(CLI::Range(0u, 64u))->capture_default_str();
+    c.add_option("--draft", chat_.draft,
+                 "guess up to N ids ahead, from what the conversation repeats: the same answers, sooner")
+        ->type_name("N")
+        ->check(CLI::Range(0u, 64u))
+        ->capture_default_str();
     c.add_flag("--think,!--no-think", chat_.thinking, "whether a model that can think may (it may)");
     sampling_options_of(c, chat_.sample);
     sliding_option_of(c, chat_.slide);
@@ -111,7 +157,9 @@ class commands {
     running_options_of(e, embed_.model);
     e.add_option("-p,--prompt", embed_.prompts, "the texts")->type_name("TEXT")->required();
     pooling_option_of(e, embed_.pooling);
-    e.add_option("--dimensions", embed_.dimensions, "only the first N, for models that were trained for it")->type_name("N")->check(CLI::Range(1u, 1u << 20));
+    e.add_option("--dimensions", embed_.dimensions, "only the first N, for models that were trained for it")
+        ->type_name("N")
+        ->check(CLI::Range(1u, 1u << 20));
     e.add_flag("--json", embed_.json, "as OpenAI's interface answers");
 
     CLI::App& t = add("tokenize", "text to a JSON array of ids", [this] { tokenize(tokenize_); });
@@ -139,18 +187,26 @@ class commands {
     i.add_flag("--plan", inspect_.plan, "also the program and its memory plan");
     i.add_flag("--json", inspect_.json, "as one JSON object");
 
-    CLI::App& f = add("families", "the families of models that it knows, and what tests established of each", [this] { families(families_); });
+    CLI::App& f = add("families", "the families of models that it knows, and what tests established of each",
+                      [this] { families(families_); });
     f.add_flag("--json", families_.json, "as one JSON array");
-    f.add_option("--status", families_.status, "what tests wrote, a folder or a file (that of this build, or of the one that was installed)")->type_name("FILE");
+    f.add_option("--status", families_.status,
+                 "what tests wrote, a folder or a file (that of this build, or of the one that was installed)")
+        ->type_name("FILE");
 
-    CLI::App& k = add("kernels", "the kernels of this build: operations, number formats, instruction sets", [this] { kernels(kernels_); });
+    CLI::App& k = add("kernels", "the kernels of this build: operations, number formats, instruction sets",
+                      [this] { kernels(kernels_); });
     k.add_flag("--json", kernels_.json, "as one JSON object");
 
     CLI::App& q = add("quantize", "write a GGUF file, which llama.cpp reads too", [this] { quantize(quantize_); });
-    q.add_option("IN", quantize_.input, "a Hugging Face directory, or a .gguf file whose matrices are not quantised yet")->required();
+    q.add_option("IN", quantize_.input,
+                 "a Hugging Face directory, or a .gguf file whose matrices are not quantised yet")
+        ->required();
     q.add_option("OUT", quantize_.output, "the file: one that is not there yet")->required();
-    q.add_option("--to", quantize_.type, "f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k_s, q3_k_m, q3_k_l, q4_k_s, q4_k_m, q5_k_s,\n"
-                 "q5_k_m, q6_k, iq4_nl, iq4_xs, mxfp4: of most matrices; some get more bits, as in llama.cpp")->required();
+    q.add_option("--to", quantize_.type,
+                 "f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k_s, q3_k_m, q3_k_l, q4_k_s, q4_k_m, q5_k_s,\n"
+                 "q5_k_m, q6_k, iq4_nl, iq4_xs, mxfp4: of most matrices; some get more bits, as in llama.cpp")
+        ->required();
     q.add_option("-t,--threads", quantize_.threads, thread_help)->check(CLI::Range(0u, team::max_threads));
 
     CLI::App& b = add("bench", "tokens per second, in the columns of llama-bench", [this] { bench(bench_); });
@@ -162,38 +218,67 @@ class commands {
     list(b, "-d,--n-depth", bench_.depth, "tokens that are there before (0)", {0, 1 << 22});
     list(b, "-b,--n-sequences", bench_.sequences, "sequences that generate together (1)", {1, 1024});
     list(b, "-t,--threads", bench_.threads, thread_help, {0, team::max_threads});
-    auto* peaks = b.add_flag("--peaks", bench_.peaks, "also what the machine reads and computes at most, and the share of that");
-    b.add_option("--profile", bench_.profile, "instead: where the time of one prompt and one token goes, and a Chrome trace in FILE")
-        ->type_name("FILE")->excludes(peaks);
+    auto* peaks =
+        b.add_flag("--peaks", bench_.peaks, "also what the machine reads and computes at most, and the share of that");
+    b.add_option("--profile", bench_.profile,
+                 "instead: where the time of one prompt and one token goes, and a Chrome trace in FILE")
+        ->type_name("FILE")
+        ->excludes(peaks);
     b.add_option("-r,--repetitions", bench_.repetitions, "repetitions")
-        ->check(CLI::Range(1u, 1u << 16))->capture_default_str();
+        ->check(CLI::Range(1u, 1u << 16))
+        ->capture_default_str();
     b.add_option("-o,--output", bench_.output, "md, csv, json or jsonl")
-        ->check(CLI::IsMember({"md", "csv", "json", "jsonl"}))->capture_default_str();
+        ->check(CLI::IsMember({"md", "csv", "json", "jsonl"}))
+        ->capture_default_str();
 
     CLI::App& v = add("serve", "answer HTTP requests, in OpenAI's form", [this] { serve_model(serve_); });
     running_options_of(v, serve_.model);
     v.add_option("--host", serve_.host, "the IP address to listen at; 0.0.0.0: all that this machine has")
-        ->type_name("ADDRESS")->check(ip_address)->capture_default_str();
+        ->type_name("ADDRESS")
+        ->check(ip_address)
+        ->capture_default_str();
     v.add_option("--port", serve_.port, "the port; 0: any that is free")->capture_default_str();
-    v.add_option("--parallel", serve_.slots, "answers at the same time; each has a cache that grows up to the whole context")
-        ->check(CLI::Range(1u, 256u))->capture_default_str();
+    v.add_option("--parallel", serve_.slots,
+                 "answers at the same time; each has a cache that grows up to the whole context")
+        ->check(CLI::Range(1u, 256u))
+        ->capture_default_str();
     sliding_option_of(v, serve_.slide);
-    v.add_option("--queue", serve_.queue, "answers that may wait for one of those to end")->check(CLI::Range(1u, 1u << 16))->capture_default_str();
-    auto* guessed = v.add_option("--draft", serve_.draft, "guess up to N ids ahead in each step, shared among the answers that are under way: the same answers, sooner")
-        ->type_name("N")->check(CLI::Range(0u, 64u))->capture_default_str();
-    v.add_option("--draft-model", serve_.draft_model, "a smaller model with the same vocabulary, which guesses them instead of what texts repeat")->type_name("MODEL")->needs(guessed);
+    v.add_option("--queue", serve_.queue, "answers that may wait for one of those to end")
+        ->check(CLI::Range(1u, 1u << 16))
+        ->capture_default_str();
+    auto* guessed = v.add_option("--draft", serve_.draft,
+                                 "guess up to N ids ahead in each step, shared among the answers that are under way: "
+                                 "the same answers, sooner")
+                        ->type_name("N")
+                        ->check(CLI::Range(0u, 64u))
+                        ->capture_default_str();
+    v.add_option("--draft-model", serve_.draft_model,
+                 "a smaller model with the same vocabulary, which guesses them instead of what texts repeat")
+        ->type_name("MODEL")
+        ->needs(guessed);
     v.add_option("--id", serve_.id, "the model's name in requests and answers (its file's)")->type_name("NAME");
-    v.add_option("--api-key-file", serve_.api_key_file, "a file with the keys that clients must have, one a line")->type_name("FILE");
-    v.add_option("--allow-host", serve_.allowed_hosts, "a name that the server goes by, besides localhost; may be given again")
-        ->type_name("NAME")->allow_extra_args(false);
-    v.add_option("--cors-origin", serve_.cors_origin, "an origin whose pages may read answers, such as https://chat.example")->type_name("ORIGIN");
-    v.add_option("--drain", serve_.drain, "seconds that running answers may go on after SIGTERM")->check(CLI::Range(0u, 3600u))->capture_default_str();
+    v.add_option("--api-key-file", serve_.api_key_file, "a file with the keys that clients must have, one a line")
+        ->type_name("FILE");
+    v.add_option("--allow-host", serve_.allowed_hosts,
+                 "a name that the server goes by, besides localhost; may be given again")
+        ->type_name("NAME")
+        ->allow_extra_args(false);
+    v.add_option("--cors-origin", serve_.cors_origin,
+                 "an origin whose pages may read answers, such as https://chat.example")
+        ->type_name("ORIGIN");
+    v.add_option("--drain", serve_.drain, "seconds that running answers may go on after SIGTERM")
+        ->check(CLI::Range(0u, 3600u))
+        ->capture_default_str();
     pooling_option_of(v, serve_.pooling);
     v.add_flag("--insecure", serve_.insecure, "listen where others can reach it, without keys");
-    v.footer("Without other options it answers this machine alone, at http://127.0.0.1:8080: /v1/chat/completions, /v1/completions,\n"
-             "/v1/embeddings, /v1/models, /tokenize, /detokenize, /apply-template, /health, /metrics, /slots, /openapi.json. SIGTERM ends it in good order.");
+    v.footer(
+        "Without other options it answers this machine alone, at http://127.0.0.1:8080: /v1/chat/completions, "
+        "/v1/completions,\n"
+        "/v1/embeddings, /v1/models, /tokenize, /detokenize, /apply-template, /health, /metrics, /slots, "
+        "/openapi.json. SIGTERM ends it in good order.");
 
-    CLI::App& u = add("build", "compile a model ahead of its first use; prints where it lies", [this] { build(build_); });
+    CLI::App& u =
+        add("build", "compile a model ahead of its first use; prints where it lies", [this] { build(build_); });
     model_options_of(u, build_.model);
     u.add_flag("--print-unit", build_.print_unit, "print the source, and compile nothing");
   }
@@ -211,13 +296,17 @@ class commands {
   }
   // Numbers and ranges in llama-bench's syntax; the option may be repeated.
   static void list(CLI::App& app, const char* name, std::vector<u32>& to, const char* what, number_range allowed) {
-    auto* option = app.add_option_function<std::vector<std::string>>(name, [&to, name, allowed](const auto& words) {
-      to.clear();
-      for (const std::string& word : words)
-        if (!add_numbers(word, allowed, to))
-          throw CLI::ValidationError(name, "\"" + word + "\" is no list of numbers from " + std::to_string(allowed.least) +
-                                               " to " + std::to_string(allowed.most));
-    }, what);
+    auto* option = app.add_option_function<std::vector<std::string>>(
+        name,
+        [&to, name, allowed](const auto& words) {
+          to.clear();
+          for (const std::string& word : words)
+            if (!add_numbers(word, allowed, to))
+              throw CLI::ValidationError(name,
+                                         "\"" + word + "\" is no list of numbers from " +
+                                             std::to_string(allowed.least) + " to " + std::to_string(allowed.most));
+        },
+        what);
     option->type_name("LIST")->allow_extra_args(false);
   }
 
@@ -267,9 +356,7 @@ int main_of(int argc, char** argv) {
   } catch (const Error& e) {
     fail(e.what());
     return e.code == errc::usage ? 2 : 1;
-  } catch (const std::bad_alloc&) {
-    return fail("out of memory");
-  } catch (const std::exception& e) {
+  } catch (const std::bad_alloc&) { return fail("out of memory"); } catch (const std::exception& e) {
     return fail(e.what());
   }
 }

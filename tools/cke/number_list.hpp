@@ -26,9 +26,7 @@ inline bool add_numbers(std::string_view text, number_range allowed, std::vector
     at = next;
     return error == std::errc{} && n <= allowed.most;
   };
-  const auto take = [&](std::string_view any_of) {
-    return at < end && any_of.find(*at) != any_of.npos ? *at++ : '\0';
-  };
+  const auto take = [&](std::string_view any_of) { return at < end && any_of.find(*at) != any_of.npos ? *at++ : '\0'; };
   do {
     u64 first{}, last{}, step = 1;
     if (!number(first)) return false;

@@ -4,8 +4,8 @@
 
 #include <cke/core/types.hpp>
 
-#include "source.hpp"
 #include "rooms.hpp"
+#include "source.hpp"
 
 namespace cke::tool {
 namespace {
@@ -27,7 +27,8 @@ std::string registers(const json_object& list) {
 std::string weight_text(const json_object& w) {
   std::string shape;
   for (const auto& n : w["shape"]) shape += (shape.empty() ? "" : ", ") + n.dump();
-  return w["role"].get<std::string>() + (w["bias"].get<bool>() ? ".bias[" : "[") + shape + "]:" + w["format"].get<std::string>();
+  return w["role"].get<std::string>() + (w["bias"].get<bool>() ? ".bias[" : "[") + shape +
+      "]:" + w["format"].get<std::string>();
 }
 
 // One line per instruction; its number counts the barriers before it.
@@ -42,7 +43,7 @@ std::string code_text(const json_object& code) {
     const u64 end = first + phases[p]["redundant"].get<u64>() + phases[p]["steps"].get<u64>();
     for (u64 i = first; i < end; ++i) {
       out += "  " + std::to_string(barriers) + "  " + padded(registers(ops[i]["out"]), 10) + " = " +
-             padded(ops[i]["op"].get<std::string>(), 20) + ' ' + registers(ops[i]["in"]);
+          padded(ops[i]["op"].get<std::string>(), 20) + ' ' + registers(ops[i]["in"]);
       for (const auto& w : ops[i]["weights"]) out += ' ' + weight_text(code["weights"][w.get<u64>()]);
       out += '\n';
     }
@@ -54,11 +55,11 @@ std::string code_text(const json_object& code) {
 
 std::string plan_text(const json_object& plan) {
   std::string out = plan["steps"]["all"].dump() + " steps a token, " + plan["barriers"]["decode"].dump() +
-                    " barriers (prefill: " + plan["barriers"]["prefill"].dump() + " a chunk)\n";
+      " barriers (prefill: " + plan["barriers"]["prefill"].dump() + " a chunk)\n";
   for (const auto& fusion : plan["fusion"]["applied"])
     if (fusion["times"].get<u64>())
       out += "  fused " + padded(fusion["pattern"].get<std::string>(), 30) + " -> " +
-             padded(fusion["becomes"].get<std::string>(), 20) + " x " + fusion["times"].dump() + '\n';
+          padded(fusion["becomes"].get<std::string>(), 20) + " x " + fusion["times"].dump() + '\n';
   for (const auto& code : plan["codes"]) out += '\n' + code_text(code);
 
   const json_object &k = plan["capacity"], &memory = plan["memory"];

@@ -65,8 +65,7 @@ process_result run_process(const std::vector<std::string>& arguments) {
   }
   close(ends[0]);
   int status{};
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
-  }
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {}
   result.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return result;
 }

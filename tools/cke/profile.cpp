@@ -7,8 +7,8 @@
 #include "bench.hpp"
 #include "bench_table.hpp"
 #include "cost.hpp"
-#include "terminal.hpp"
 #include "rooms.hpp"
+#include "terminal.hpp"
 
 namespace cke::tool {
 namespace {
@@ -76,8 +76,13 @@ void put_table(const profiled& p, const program_cost& cost, bench_table& out) {
   std::ranges::sort(sorted, [](const auto& a, const auto& b) { return a.second.ns > b.second.ns; });
   sorted.insert(sorted.begin(), {"all", {1, p.ns, cost.bytes(p.pass)}});
   for (const auto& [op, s] : sorted)
-    out.row({{"test", p.test}, {"op", op}, {"calls", s.calls}, {"ns", std::llround(s.ns)}, {"share", s.ns / p.ns},
-             {"bytes", std::llround(s.bytes)}, {"gbs", s.bytes / s.ns}});
+    out.row({{"test", p.test},
+             {"op", op},
+             {"calls", s.calls},
+             {"ns", std::llround(s.ns)},
+             {"share", s.ns / p.ns},
+             {"bytes", std::llround(s.bytes)},
+             {"gbs", s.bytes / s.ns}});
 }
 
 // The format of chrome://tracing and ui.perfetto.dev: a process per pass, a row per thread.
@@ -95,7 +100,9 @@ json_object trace_events(const std::vector<profiled>& passes, const program_cost
         const bool body = r.code > 0 && r.code + 1 < cost.codes(), waits = r.step == tracer::waiting;
         layers += body && r.step == 0;
         json_object event{{"name", waits ? "waiting" : cost.name(r.code, r.step)},
-                          {"ph", "X"}, {"pid", pid}, {"tid", tid},
+                          {"ph", "X"},
+                          {"pid", pid},
+                          {"tid", tid},
                           {"ts", static_cast<double>(r.begin - start) / 1e3},
                           {"dur", static_cast<double>(r.end - r.begin) / 1e3}};
         if (body) event["args"]["layer"] = layers - 1;
@@ -110,16 +117,16 @@ json_object trace_events(const std::vector<profiled>& passes, const program_cost
 
 void profile(const bench_args& args) {
   const u32 depth = args.depth.front(), prompt = std::min(args.prompt.front(), args.model.chunk);
-  const loaded_model model = load_for_bench(args, args.threads.front(), std::max(u64{args.model.context}, u64{depth} + prompt + 1), 1);
+  const loaded_model model =
+      load_for_bench(args, args.threads.front(), std::max(u64{args.model.context}, u64{depth} + prompt + 1), 1);
   const any_model& e = *model.engine;
-  const program_cost cost(json_object::parse(model.door->plan_json({.context = e.context(), .chunk = args.model.chunk})),
-                          e.weight_bytes());
+  const program_cost cost(
+      json_object::parse(model.door->plan_json({.context = e.context(), .chunk = args.model.chunk})), e.weight_bytes());
   const auto c = e.open();
   if (depth) c->feed(some_ids(depth, e.vocab_size()));
   const std::string at = depth ? " @ d" + std::to_string(depth) : "";
   std::vector<profiled> passes;
-  if (prompt)
-    passes.push_back(fastest_pass(args, model, *c, "pp" + std::to_string(prompt) + at, {depth, prompt, 1}));
+  if (prompt) passes.push_back(fastest_pass(args, model, *c, "pp" + std::to_string(prompt) + at, {depth, prompt, 1}));
   passes.push_back(fastest_pass(args, model, *c, "tg1" + at, {depth, 1, 1}));
 
   std::ofstream file(*args.profile, std::ios::binary | std::ios::trunc);

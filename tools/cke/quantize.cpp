@@ -14,18 +14,22 @@
 #include "commands.hpp"
 #include "gguf_plan.hpp"
 #include "recipe.hpp"
+#include "rooms.hpp"
 #include "terminal.hpp"
 #include "unwritten_file.hpp"
-#include "rooms.hpp"
 
 namespace cke::tool {
 namespace {
 
 // The type of each tensor. Tensors other than matrices keep their type from a GGUF source, and become f32 from another.
-std::vector<dtype> types_of(const std::vector<planned_tensor>& plan, const recipe& to, const model_facts& model, naming as) {
+std::vector<dtype> types_of(const std::vector<planned_tensor>& plan, const recipe& to, const model_facts& model,
+                            naming as) {
   const auto is_value = [](const planned_tensor& t) { return t.matrix && t.is == role::v; };
-  matrix_place at{.layers = model.layers, .values = static_cast<u32>(std::ranges::count_if(plan, is_value)),
-                  .experts = model.experts, .heads = model.heads, .kv_heads = model.kv_heads};
+  matrix_place at{.layers = model.layers,
+                  .values = static_cast<u32>(std::ranges::count_if(plan, is_value)),
+                  .experts = model.experts,
+                  .heads = model.heads,
+                  .kv_heads = model.kv_heads};
   std::vector<dtype> types;
   for (const planned_tensor& t : plan) {
     at.is = t.is, at.layer = t.layer, at.columns = t.columns();
@@ -42,7 +46,8 @@ std::vector<dtype> types_of(const std::vector<planned_tensor>& plan, const recip
 void check_source(const checkpoint& from, const planned_tensor& t, dtype to) {
   for (const row_run& r : t.rows)
     if (const dtype has = r.from->type; has != to && has != dtype::f8_e4m3 && !kernels::convertible(has))
-      throw Error(errc::tensor_dtype, from.name, "tensor " + r.from->name, "f32, f16, bf16 or q8_0 to quantise from", r.from->stored);
+      throw Error(errc::tensor_dtype, from.name, "tensor " + r.from->name, "f32, f16, bf16 or q8_0 to quantise from",
+                  r.from->stored);
 }
 
 // Writes the tensors one after the other, many rows at a time.
@@ -55,7 +60,8 @@ class tensor_writer {
     if (!t.made.empty()) to_.write(std::as_bytes(std::span(t.made)));
     scaled_.clear();
     for (const row_run& r : t.rows)
-      scaled_.push_back(r.from->type == dtype::f8_e4m3 ? f8_matrix_of(from_.tensors, from_.name, r.from->name, *r.from) : f8_matrix{});
+      scaled_.push_back(r.from->type == dtype::f8_e4m3 ? f8_matrix_of(from_.tensors, from_.name, r.from->name, *r.from)
+                                                       : f8_matrix{});
     const u64 step = std::max<u64>(1, buffer_bytes / std::max(row_bytes, columns * sizeof(float)));
     for (u64 first = 0; first < rows && t.made.empty(); first += step) {
       const u64 count = std::min(step, rows - first);
@@ -85,7 +91,8 @@ class tensor_writer {
       team_.share(thread, static_cast<u32>(units), [&](u32 unit) {
         const u64 end = std::min(count, (unit + 1) * rows_at_once);
         for (u64 i = unit * rows_at_once; i < end; ++i)
-          if (!encode_row(t, type, unpaired(first + i, paired_head_dim), row, out_.data() + i * row_bytes)) sane = false;
+          if (!encode_row(t, type, unpaired(first + i, paired_head_dim), row, out_.data() + i * row_bytes))
+            sane = false;
       });
     });
     if (!sane)
@@ -102,13 +109,15 @@ class tensor_writer {
       auto run = t.rows.begin();
       for (; source >= run->count; ++run) source -= run->count;
       if (run->from->type == type && t.was <= change::paired_heads && t.heads.empty()) {
-        std::memcpy(out, run->from->bytes.data() + bytes_of(type, (run->first + source) * columns), bytes_of(type, columns));
+        std::memcpy(out, run->from->bytes.data() + bytes_of(type, (run->first + source) * columns),
+                    bytes_of(type, columns));
         return true;
       }
       // The columns of each head, if GGUF orders heads differently.
       const u64 heads = std::max<u64>(1, t.heads.size()), width = columns / heads;
       for (u64 h = 0; h < heads; ++h)
-        read(t, run - t.rows.begin(), run->first + source, (t.heads.empty() ? 0 : t.heads[h]) * width, width, columns, row + h * width);
+        read(t, run - t.rows.begin(), run->first + source, (t.heads.empty() ? 0 : t.heads[h]) * width, width, columns,
+             row + h * width);
     }
     if (t.was == change::plus_one)
       for (u64 i = 0; i < columns; ++i) row[i] += 1;
@@ -126,12 +135,15 @@ class tensor_writer {
     const auto i = static_cast<std::size_t>(run);
     const tensor_ref& from = *t.rows[i].from;
     if (from.type == dtype::f8_e4m3) scaled_[i].read(row, first, count, out);
-    else kernels::to_f32(from.type, from.bytes.data() + bytes_of(from.type, row * columns + first), static_cast<u32>(count), out);
+    else
+      kernels::to_f32(from.type, from.bytes.data() + bytes_of(from.type, row * columns + first),
+                      static_cast<u32>(count), out);
   }
   // Row r is a column of its head's run: GGUF stores each head's keys transposed.
   void read_column(const planned_tensor& t, u64 r, float* row) const {
     const u64 width = t.shape[1], head = r / width;  // of those rows
-    for (u64 i = 0; i < t.columns(); ++i) read(t, static_cast<std::ptrdiff_t>(head), t.rows[head].first + i, r % width, 1, width, row + i);
+    for (u64 i = 0; i < t.columns(); ++i)
+      read(t, static_cast<std::ptrdiff_t>(head), t.rows[head].first + i, r % width, 1, width, row + i);
   }
 
   const checkpoint& from_;
@@ -143,8 +155,9 @@ class tensor_writer {
 };
 
 void add_metadata(gguf_writer& to, const checkpoint& from, const model_facts& model, const recipe& r) {
-  static constexpr std::string_view ours[] = {"general.file_type", "general.quantization_version", "general.alignment",
-                                              "split.no", "split.count", "split.tensors.count"};
+  static constexpr std::string_view ours[] = {"general.file_type", "general.quantization_version",
+                                              "general.alignment", "split.no",
+                                              "split.count",       "split.tensors.count"};
   if (from.as == naming::gguf) {
     const gguf file = gguf::read(from.name);
     for (const gguf_value& v : file.values())
@@ -153,17 +166,20 @@ void add_metadata(gguf_writer& to, const checkpoint& from, const model_facts& mo
     to.add("general.architecture", model.architecture);
     to.add("general.type", "model");
     to.add("general.name", std::filesystem::canonical(from.name).filename().string());
-    for (const auto& [name, value] : model.metadata) std::visit([&, key = concat({model.architecture, ".", name})](const auto& v) {
-      if constexpr (std::is_same_v<decltype(v), const std::vector<i32>&>) {
-        to.add_array(key, std::span(v));
-      } else if constexpr (std::is_same_v<decltype(v), const model_facts::flags&>) {
-        std::array<bool, layer_set::most> each{};
-        for (u32 layer = 0; layer < v.layers; ++layer) each[layer] = v.of.has(layer);
-        to.add_array(key, std::span(std::as_const(each)).first(v.layers));
-      } else {
-        to.add(key, v);
-      }
-    }, value);
+    for (const auto& [name, value] : model.metadata)
+      std::visit(
+          [&, key = concat({model.architecture, ".", name})](const auto& v) {
+            if constexpr (std::is_same_v<decltype(v), const std::vector<i32>&>) {
+              to.add_array(key, std::span(v));
+            } else if constexpr (std::is_same_v<decltype(v), const model_facts::flags&>) {
+              std::array<bool, layer_set::most> each{};
+              for (u32 layer = 0; layer < v.layers; ++layer) each[layer] = v.of.has(layer);
+              to.add_array(key, std::span(std::as_const(each)).first(v.layers));
+            } else {
+              to.add(key, v);
+            }
+          },
+          value);
     if (from.tokens) write_gguf_tokenizer(to, *from.tokens, from.stop_ids, model.rows, from.name);
     else to.add("tokenizer.ggml.model", "none");
   }
@@ -172,7 +188,8 @@ void add_metadata(gguf_writer& to, const checkpoint& from, const model_facts& mo
 }
 
 // Reads the planned file as if it were written. Throws Error if it is not a valid model, or differs from its source.
-void check_plan(const checkpoint& from, const std::string& name, std::string_view head, std::span<const planned_tensor> plan, std::span<const u64> offsets, u64 size) {
+void check_plan(const checkpoint& from, const std::string& name, std::string_view head,
+                std::span<const planned_tensor> plan, std::span<const u64> offsets, u64 size) {
   unwritten_file file(size);
   file.put(0, std::as_bytes(std::span(head)));
   for (std::size_t i = 0; i < plan.size(); ++i)
@@ -218,13 +235,15 @@ void quantize(const quantize_args& args) {
     for (std::size_t i = 0; i < plan.size(); ++i)
       out.write(plan[i], types[i], model.head_dim, [&](u64 more) {
         bar.show(done += more, numbers);
-        if (interrupt_guard::flag()) throw Error(errc::file, args.output, {}, "the time to finish it", "an interrupt: nothing was written");
+        if (interrupt_guard::flag())
+          throw Error(errc::file, args.output, {}, "the time to finish it", "an interrupt: nothing was written");
       });
   }
   file.commit();
   char bits[32];
   std::snprintf(bits, sizeof bits, "%.2f", 8 * static_cast<double>(weight_bytes) / static_cast<double>(numbers));
-  put(args.output + ": " + std::to_string(plan.size()) + " tensors, " + bytes_text(static_cast<double>(size)) + ", " + bits + " bits a weight\n");
+  put(args.output + ": " + std::to_string(plan.size()) + " tensors, " + bytes_text(static_cast<double>(size)) + ", " +
+      bits + " bits a weight\n");
 }
 
 }  // namespace cke::tool

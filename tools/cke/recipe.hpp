@@ -22,8 +22,8 @@ const recipe& recipe_named(std::string_view name);
 
 // The position of a matrix in its model.
 struct matrix_place {
-  role is{};             // v if it holds q, k and v
-  bool tied{};           // an embedding that is also the head
+  role is{};    // v if it holds q, k and v
+  bool tied{};  // an embedding that is also the head
   u64 columns{};
   u32 layer{}, layers{};
   u32 value{}, values{};  // index among the v matrices, and their number

@@ -4,14 +4,14 @@
 #include <cke/draft.hpp>
 #include <cke/generate.hpp>
 #include <cke/io/json_schema.hpp>
-#include <cke/text/tokenizer/detokenizer.hpp>
 #include <cke/text/grammar/gbnf.hpp>
 #include <cke/text/grammar/grammar_filter.hpp>
 #include <cke/text/number_text.hpp>
+#include <cke/text/tokenizer/detokenizer.hpp>
 
 #include "commands.hpp"
-#include "terminal.hpp"
 #include "rooms.hpp"
+#include "terminal.hpp"
 
 namespace cke::tool {
 namespace {
@@ -30,7 +30,8 @@ std::unique_ptr<token_filter> filter_of(const run_args& args, const loaded_model
   if (!model.tokens) throw Error(errc::usage, model.name, "tokenizer", "one in the checkpoint, for a grammar", "none");
   auto g = std::make_shared<const grammar>(parse_gbnf(args.grammar ? file_text(path) : schema_grammar(path), path));
   auto tokens = std::make_shared<const token_trie>(*model.tokens);
-  return std::make_unique<grammar_filter>(std::make_shared<token_grammar>(std::move(g), std::move(tokens)), *model.tokens, model.stop_ids);
+  return std::make_unique<grammar_filter>(std::make_shared<token_grammar>(std::move(g), std::move(tokens)),
+                                          *model.tokens, model.stop_ids);
 }
 
 // Prints the answer and returns its ids.
@@ -45,8 +46,7 @@ std::vector<u32> print(const text_session& session, auto answer) {
     put("\n");
     return {answer.ids().begin(), answer.ids().end()};
   }
-  for ([[maybe_unused]] const std::string_view piece : answer) {
-  }
+  for ([[maybe_unused]] const std::string_view piece : answer) {}
   std::vector<u32> ids(answer.ids().begin(), answer.ids().end()), shown = ids;
   if (answer.stop_id()) shown.push_back(*answer.stop_id());
   put(ids_text(shown) + '\n');
@@ -56,12 +56,20 @@ std::vector<u32> print(const text_session& session, auto answer) {
 // Prints the best answers, best first; if there are several, each follows a line with its score.
 void search(const run_args& args, const loaded_model& model, const any_session& start, u32 most) {
   if (args.sample.temperature != 0) throw Error(errc::usage, {}, "--beams", "--temp 0", "another");
-  const beam_end end = args.early_stopping == "yes" ? beam_end::enough : args.early_stopping == "never" ? beam_end::hopeless : beam_end::unlikely;
-  const auto answers = beam_search(*model.engine, start, {.beams = args.beams, .answers = args.answers, .max_tokens = most,
-                                                          .length_penalty = args.length_penalty, .end = end, .stop_ids = model.stop_ids});
+  const beam_end end = args.early_stopping == "yes" ? beam_end::enough
+      : args.early_stopping == "never"              ? beam_end::hopeless
+                                                    : beam_end::unlikely;
+  const auto answers = beam_search(*model.engine, start,
+                                   {.beams = args.beams,
+                                    .answers = args.answers,
+                                    .max_tokens = most,
+                                    .length_penalty = args.length_penalty,
+                                    .end = end,
+                                    .stop_ids = model.stop_ids});
   for (std::size_t i = 0; i < answers.size(); ++i) {
     const beam_answer& a = answers[i];
-    if (args.answers > 1 && !args.ids) put((i ? "\n" : "") + std::to_string(i + 1) + ": " + numbers_text({&a.score, 1}, "") + '\n');
+    if (args.answers > 1 && !args.ids)
+      put((i ? "\n" : "") + std::to_string(i + 1) + ": " + numbers_text({&a.score, 1}, "") + '\n');
     if (args.ids || !model.tokens) {
       put(ids_text(a.ids) + '\n');
       continue;
@@ -77,16 +85,20 @@ void search(const run_args& args, const loaded_model& model, const any_session& 
 void run(const run_args& args) {
   std::vector<u32> prompt;
   if (args.tokens) prompt = parse_ids(*args.tokens);
-  const loaded_model model = load_model(args.model, args.tokens ? needs::weights : needs::text, std::max(args.draft + 1, args.beams));
-  if (!args.tokens) prompt = model.tokens->encode(args.prompt, {.parse_special = true, .add_special = !args.load_session});
+  const loaded_model model =
+      load_model(args.model, args.tokens ? needs::weights : needs::text, std::max(args.draft + 1, args.beams));
+  if (!args.tokens)
+    prompt = model.tokens->encode(args.prompt, {.parse_special = true, .add_special = !args.load_session});
   const std::unique_ptr<token_filter> filter = filter_of(args, model);
   const auto c = model.engine->open();
   if (args.slide) c->slide();
   if (args.load_session) c->load(*args.load_session);
   text_session session(*c, args.ids || !model.tokens ? nullptr : &*model.tokens, model.stop_ids);
   // The last id is not fed, so an answer may have one id more than positions are left.
-  const u32 free = c->context() - c->position(), room = free - static_cast<u32>(std::min<std::size_t>(prompt.size(), free)) + 1;
-  const generate_options options{.max_tokens = args.max_tokens.value_or(std::min(256u, room)), .sample = args.sample, .filter = filter.get()};
+  const u32 free = c->context() - c->position(),
+            room = free - static_cast<u32>(std::min<std::size_t>(prompt.size(), free)) + 1;
+  const generate_options options{
+      .max_tokens = args.max_tokens.value_or(std::min(256u, room)), .sample = args.sample, .filter = filter.get()};
   if (args.beams) {
     if (prompt.empty() && c->position() == 0) throw Error(errc::usage, {}, "prompt", "at least one token", "none");
     if (!prompt.empty()) c->feed(prompt);

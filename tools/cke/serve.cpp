@@ -7,12 +7,13 @@
 #include <fstream>
 
 #include "commands.hpp"
-#include "terminal.hpp"
 #include "rooms.hpp"
+#include "terminal.hpp"
 
 // The assembler includes page.html as it is (CMakeLists.txt sets its path).
 asm(".pushsection .rodata\n"
-    "cke_page_begin: .incbin \"" CKE_PAGE "\"\n"
+    "cke_page_begin: .incbin \"" CKE_PAGE
+    "\"\n"
     "cke_page_end:\n"
     ".popsection");
 extern const char page_begin[] asm("cke_page_begin"), page_end[] asm("cke_page_end");
@@ -49,19 +50,20 @@ serve::guard_options guard_of(const serve_args& args) {
 // The body of GET /facts: the model, and how its memory is used.
 std::string facts_of(const loaded_model& m, const serve_args& args, const std::string& id) {
   const any_model& e = *m.engine;
-  return serve::dump({{"id", id},
-                      {"name", m.name},
-                      {"family", m.family},
-                      {"format", m.format},
-                      {"kv", info(e.kv()).name},
-                      {"isa", e.isa()},
-                      {"threads", e.threads()},
-                      {"parameters", e.parameters()},
-                      {"vocabulary", e.vocab_size()},
-                      {"context", e.context()},
-                      {"slots", args.slots},
-                      {"memory", {{"weights", e.weight_bytes()}, {"activations", e.activation_bytes()}, {"slot", e.state_bytes()}}},
-                      {"version", CKE_VERSION}});
+  return serve::dump(
+      {{"id", id},
+       {"name", m.name},
+       {"family", m.family},
+       {"format", m.format},
+       {"kv", info(e.kv()).name},
+       {"isa", e.isa()},
+       {"threads", e.threads()},
+       {"parameters", e.parameters()},
+       {"vocabulary", e.vocab_size()},
+       {"context", e.context()},
+       {"slots", args.slots},
+       {"memory", {{"weights", e.weight_bytes()}, {"activations", e.activation_bytes()}, {"slot", e.state_bytes()}}},
+       {"version", CKE_VERSION}});
 }
 
 }  // namespace
@@ -90,9 +92,17 @@ void serve_model(const serve_args& args) {
 
   const serve::request_limits limits;
   serve::metrics count;
-  serve::scheduler work(*model.engine, *model.tokens, {.slots = args.slots, .queue = args.queue, .chunk = args.model.chunk, .share = who.keys.size() < 2, .slide = args.slide,
-                                                       .draft = args.draft, .smaller = smaller ? smaller->engine.get() : nullptr}, count);
-  serve::service answers(served, work, count, limits, facts_of(model, args, served.id), CKE_VERSION, door.asks_for_keys());
+  serve::scheduler work(*model.engine, *model.tokens,
+                        {.slots = args.slots,
+                         .queue = args.queue,
+                         .chunk = args.model.chunk,
+                         .share = who.keys.size() < 2,
+                         .slide = args.slide,
+                         .draft = args.draft,
+                         .smaller = smaller ? smaller->engine.get() : nullptr},
+                        count);
+  serve::service answers(served, work, count, limits, facts_of(model, args, served.id), CKE_VERSION,
+                         door.asks_for_keys());
   serve::server_options options{.address = args.host, .port = args.port};
   options.limits.drain = std::chrono::seconds(args.drain);
   serve::server server(options, answers, door, {page_begin, page_end});
@@ -100,7 +110,8 @@ void serve_model(const serve_args& args) {
   struct sigaction hang_up{};  // keeps nohup's SIG_IGN
   if (::sigaction(SIGHUP, nullptr, &hang_up) == 0 && hang_up.sa_handler != SIG_IGN) server.end_on(SIGHUP);
   const bool v6 = args.host.find(':') != args.host.npos;
-  put("serving " + served.id + " at http://" + (v6 ? '[' + args.host + ']' : args.host) + ':' + std::to_string(server.port()) + '\n');
+  put("serving " + served.id + " at http://" + (v6 ? '[' + args.host + ']' : args.host) + ':' +
+      std::to_string(server.port()) + '\n');
   server.run();
 }
 

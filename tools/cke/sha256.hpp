@@ -57,11 +57,12 @@ class sha256 {
     for (u32 i = 16; i < 64; ++i) {
       const u32 a = w[i - 15], b = w[i - 2];
       w[i] = w[i - 16] + (std::rotr(a, 7) ^ std::rotr(a, 18) ^ a >> 3) + w[i - 7] +
-             (std::rotr(b, 17) ^ std::rotr(b, 19) ^ b >> 10);
+          (std::rotr(b, 17) ^ std::rotr(b, 19) ^ b >> 10);
     }
     auto [a, b, c, d, e, f, g, h] = state_;
     for (u32 i = 0; i < 64; ++i) {
-      const u32 x = h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) + ((e & f) ^ (~e & g)) + rounds[i] + w[i];
+      const u32 x =
+          h + (std::rotr(e, 6) ^ std::rotr(e, 11) ^ std::rotr(e, 25)) + ((e & f) ^ (~e & g)) + rounds[i] + w[i];
       const u32 y = (std::rotr(a, 2) ^ std::rotr(a, 13) ^ std::rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
       h = g, g = f, f = e, e = d + x, d = c, c = b, b = a, a = x + y;
     }
@@ -70,7 +71,8 @@ class sha256 {
     held_ = 0;
   }
 
-  std::array<u32, 8> state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  std::array<u32, 8> state_{0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                            0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   std::array<u8, 64> block_{};
   std::size_t held_ = 0;
   u64 total_ = 0;

@@ -10,8 +10,8 @@
 #include <nlohmann/json.hpp>
 
 #include "cache.hpp"
-#include "terminal.hpp"
 #include "rooms.hpp"
+#include "terminal.hpp"
 
 namespace cke::tool {
 namespace {
@@ -36,7 +36,8 @@ std::string stated_pooling(const checkpoint& from, const std::string& path) {
   std::string all;
   for (const auto& [key, value] : config.items())
     if (key.starts_with("pooling_mode_") && value == true) all += (all.empty() ? "" : " and ") + key.substr(13);
-  if (const auto mode = config.find("pooling_mode"); mode != config.end() && mode->is_string()) all = mode->get<std::string>();
+  if (const auto mode = config.find("pooling_mode"); mode != config.end() && mode->is_string())
+    all = mode->get<std::string>();
   return all;
 }
 
@@ -65,7 +66,8 @@ loaded_model load_model(const model_args& args, needs what, u32 logit_rows) {
   const cached_library compiled = library_of(u, made_for::this_command);
 
   progress bar("loading");
-  model_options options{.threads = args.threads, .context = args.context, .chunk = args.chunk, .logit_rows = logit_rows};
+  model_options options{
+      .threads = args.threads, .context = args.context, .chunk = args.chunk, .logit_rows = logit_rows};
   if (options.context == 0) options.context = std::min(u.max_position ? u.max_position : 4096u, 4096u);
   options.progress = [&](u64 done, u64 total) { bar.show(done, total); };
   loaded_model m;
@@ -81,7 +83,9 @@ loaded_model load_model(const model_args& args, needs what, u32 logit_rows) {
 }
 
 loaded_model load_draft(const std::string& path, const model_args& args, const loaded_model& big, u32 logit_rows) {
-  loaded_model small = load_model({.path = path, .numbers = {}, .threads = args.threads, .context = big.engine->context(), .chunk = args.chunk}, needs::weights, logit_rows);
+  loaded_model small = load_model(
+      {.path = path, .numbers = {}, .threads = args.threads, .context = big.engine->context(), .chunk = args.chunk},
+      needs::weights, logit_rows);
   const bool same = big.tokens && small.tokens ? big.tokens->vocabulary().tokens == small.tokens->vocabulary().tokens
                                                : big.engine->vocab_size() == small.engine->vocab_size();
   if (!same) throw Error(errc::config_mismatch, path, "--draft-model", "the vocabulary of " + args.path, "another one");
@@ -97,7 +101,10 @@ pooling pooling_of(const loaded_model& model, const std::optional<std::string>& 
 }
 
 std::string short_count(u64 n) {
-  static constexpr struct { double unit; const char* suffix; } units[] = {{1e9, "B"}, {1e6, "M"}, {1e3, "K"}};
+  static constexpr struct {
+    double unit;
+    const char* suffix;
+  } units[] = {{1e9, "B"}, {1e6, "M"}, {1e3, "K"}};
   char text[32];
   for (const auto& [unit, suffix] : units)
     if (const double x = static_cast<double>(n) / unit; x >= 1) {

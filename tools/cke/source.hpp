@@ -12,8 +12,8 @@
 #include <cke/text/tokenizer/tokenizer.hpp>
 
 #include "library.hpp"
-#include "unit.hpp"
 #include "rooms.hpp"
+#include "unit.hpp"
 
 namespace cke::tool {
 
@@ -21,8 +21,8 @@ namespace cke::tool {
 struct model_args {
   std::string path;
   unit_options numbers;
-  u32 threads = 0;   // 0: one per core that the process may use
-  u32 context = 0;   // 0: the config's, at most 4096
+  u32 threads = 0;  // 0: one per core that the process may use
+  u32 context = 0;  // 0: the config's, at most 4096
   u32 chunk = 512;
 };
 
@@ -55,7 +55,7 @@ class text_session {
 };
 
 struct loaded_model {
-  std::string name;    // "qwen3 1.2M q8_0"
+  std::string name;  // "qwen3 1.2M q8_0"
   std::string family;
   std::string format;
   std::string pooling;  // as the checkpoint says; empty: it does not say

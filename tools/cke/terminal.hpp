@@ -68,7 +68,7 @@ class interrupt_guard {
  public:
   interrupt_guard() {
     flag() = false;
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = [](int) { flag() = true; };
     action.sa_flags = SA_RESTART;
     sigaction(SIGINT, &action, &before_);
@@ -83,7 +83,7 @@ class interrupt_guard {
   }
 
  private:
-  struct sigaction before_ {};
+  struct sigaction before_{};
 };
 
 }  // namespace cke::tool

@@ -4,12 +4,12 @@
 #include <cstring>
 
 #include <cke/io/json_value.hpp>
-#include <cke/text/tokenizer/detokenizer.hpp>
 #include <cke/text/jinja/chat_form.hpp>
+#include <cke/text/tokenizer/detokenizer.hpp>
 
 #include "commands.hpp"
-#include "terminal.hpp"
 #include "rooms.hpp"
+#include "terminal.hpp"
 
 namespace cke::tool {
 

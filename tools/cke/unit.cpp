@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <vector>
 
+#include <cke/config_check.hpp>
 #include <cke/graph/format_policy.hpp>
 #include <cke/kernels/formats/convert.hpp>
-#include <cke/config_check.hpp>
 #include <cke_families.hpp>  // written by the build: every family in cke/models
 
 #include "facts.hpp"
@@ -87,10 +87,16 @@ struct format_row {
   std::string_view name, policy;
   dtype (*of)(const weight_slot&, u32 layer, u32 layers, bool tied);
 };
-constexpr format_row formats[] = {
-    {"f32", "cke::F32", F32::of},          {"f16", "cke::F16", F16::of},          {"bf16", "cke::BF16", BF16::of},
-    {"q8_0", "cke::Q8_0", Q8_0::of},       {"i8", "cke::I8", I8::of},             {"i4", "cke::I4", I4::of},             {"q4_0", "cke::Q4_0", Q4_0::of},       {"q4_k_m", "cke::Q4_K_M", Q4_K_M::of},
-    {"q5_k_m", "cke::Q5_K_M", Q5_K_M::of}, {"q6_k", "cke::Q6_K", Q6_K::of}};
+constexpr format_row formats[] = {{"f32", "cke::F32", F32::of},
+                                  {"f16", "cke::F16", F16::of},
+                                  {"bf16", "cke::BF16", BF16::of},
+                                  {"q8_0", "cke::Q8_0", Q8_0::of},
+                                  {"i8", "cke::I8", I8::of},
+                                  {"i4", "cke::I4", I4::of},
+                                  {"q4_0", "cke::Q4_0", Q4_0::of},
+                                  {"q4_k_m", "cke::Q4_K_M", Q4_K_M::of},
+                                  {"q5_k_m", "cke::Q5_K_M", Q5_K_M::of},
+                                  {"q6_k", "cke::Q6_K", Q6_K::of}};
 constexpr dtype kv_types[] = {dtype::f32, dtype::f16, dtype::bf16, dtype::q8_0};
 
 template <class List, class Name> std::string listed(const List& list, Name name) {
@@ -105,7 +111,8 @@ struct format {
   std::string name, policy, declared;
 };
 
-format format_named(std::string_view name, const checkpoint& from, const std::vector<file_matrix>& all, u32 layers, bool tied) {
+format format_named(std::string_view name, const checkpoint& from, const std::vector<file_matrix>& all, u32 layers,
+                    bool tied) {
   for (const format_row& f : formats) {
     if (f.name != name) continue;
     for (const file_matrix& m : all)  // nothing is rounded to types that are not convertible
@@ -113,7 +120,8 @@ format format_named(std::string_view name, const checkpoint& from, const std::ve
         throw Error(errc::tensor_dtype, from.name, "tensor " + m.tensor->name, info(t).name, m.tensor->stored);
     return {std::string(f.name), std::string(f.policy), {}};
   }
-  throw Error(errc::usage, {}, "--format", "one of " + listed(formats, [](const format_row& f) { return f.name; }), name);
+  throw Error(errc::usage, {}, "--format", "one of " + listed(formats, [](const format_row& f) { return f.name; }),
+              name);
 }
 
 // What a tensor is kept in unless something is asked for: floats of 8 bits and their scales fit best into bf16.
@@ -123,8 +131,8 @@ dtype kept_type(const file_matrix& m) { return m.tensor->type == dtype::f8_e4m3 
 format stored_format(const checkpoint& from, const std::vector<file_matrix>& all, u32 layers, bool tied) {
   for (const file_matrix& m : all)
     if (std::ranges::find(weight_types, kept_type(m)) == std::end(weight_types))
-      throw Error(errc::unsupported, from.name, "tensor " + m.tensor->name, "one of " + listed(weight_types, name_of_type),
-                  m.tensor->stored);
+      throw Error(errc::unsupported, from.name, "tensor " + m.tensor->name,
+                  "one of " + listed(weight_types, name_of_type), m.tensor->stored);
   for (const format_row& f : formats)
     if (std::ranges::all_of(all, [&](const file_matrix& m) {
           const dtype t = f.of(m.slot, m.layer, layers, tied);
@@ -139,7 +147,7 @@ format stored_format(const checkpoint& from, const std::vector<file_matrix>& all
     for (; i < all.size() && all[i].slot.is == m.slot.is && kept_type(all[i]) == kept_type(m); ++i)
       end = all[i].layer + 1;
     table += "    {cke::role::" + std::string(name(m.slot.is)) + ", " + std::to_string(m.layer) + ", " +
-             std::to_string(end) + ", cke::dtype::" + std::string(info(kept_type(m)).name) + "},\n";
+        std::to_string(end) + ", cke::dtype::" + std::string(info(kept_type(m)).name) + "},\n";
   }
   return {"mixed", "cke::stored_formats<stored>", "inline constexpr cke::stored_matrices stored[]{\n" + table + "};\n"};
 }
@@ -156,23 +164,25 @@ template <class Family> unit unit_of(const checkpoint& from, const unit_options&
   check_matrices<Family>(from, config);
   const auto matrices = matrices_of<Family>(from, config);
   const format stored = options.format.empty()
-                            ? stored_format(from, matrices, config.layers, config.tied)
-                            : format_named(options.format, from, matrices, config.layers, config.tied);
+      ? stored_format(from, matrices, config.layers, config.tied)
+      : format_named(options.format, from, matrices, config.layers, config.tied);
   unit u;
   u.family = Family::name;
   u.type = std::string(Family::type_name) + '<' + literal(config, Family::keys) + '>';
   u.format = stored.name;
   u.mixes_formats = stored.name == "mixed" || stored.name == "q4_k_m" || stored.name == "q5_k_m";
-  const std::string_view usual = stored.name == "f32" ? "f32" : stored.name == "f16" || stored.name == "bf16" ? "f16" : "bf16";
+  const std::string_view usual = stored.name == "f32" ? "f32"
+      : stored.name == "f16" || stored.name == "bf16" ? "f16"
+                                                      : "bf16";
   u.kv = kv_named(options.kv.empty() ? usual : options.kv);  // as default_kv
   u.max_position = config.rope.max_position;
   u.text = "// Written by cke: a model's type, as numbers.\n" + include("cke/export.hpp") + include(card_of<Family>);
   if (config.rope.factors)
     u.text += "inline constexpr cke::rope_factors factors{\n    " + literal_list(factors.longs, factors.long_count) +
-              ",\n    " + literal_list(factors.shorts, factors.short_count) + ",\n    " + literal(factors.long_count) +
-              ", " + literal(factors.short_count) + "};\n";
+        ",\n    " + literal_list(factors.shorts, factors.short_count) + ",\n    " + literal(factors.long_count) + ", " +
+        literal(factors.short_count) + "};\n";
   u.text += "using model = " + u.type + ";\n" + stored.declared + "CKE_EXPORT_MODEL(model, " + stored.policy +
-            ", cke::dtype::" + std::string(info(u.kv).name) + ");\n";
+      ", cke::dtype::" + std::string(info(u.kv).name) + ");\n";
   return u;
 }
 
@@ -197,9 +207,15 @@ struct family_row {
 };
 template <class Family> constexpr family_row row() {
   return {{name_in<Family>(naming::hf), architecture_of<Family>(), names_of_presets<typename Family::presets>::all},
-          name_in<Family>(naming::gguf), is_of<Family>, unit_of<Family>, facts_of<Family>, check_written<Family>};
+          name_in<Family>(naming::gguf),
+          is_of<Family>,
+          unit_of<Family>,
+          facts_of<Family>,
+          check_written<Family>};
 }
-template <class... Families> constexpr std::array<family_row, sizeof...(Families)> rows_of(list<Families...>) { return {row<Families>()...}; }
+template <class... Families> constexpr std::array<family_row, sizeof...(Families)> rows_of(list<Families...>) {
+  return {row<Families>()...};
+}
 constexpr auto rows = rows_of(families{});
 
 const family_row& family_of(const checkpoint& from) {
@@ -207,7 +223,8 @@ const family_row& family_of(const checkpoint& from) {
   for (const family_row& f : rows) {
     const std::string_view name = from.as == naming::hf ? f.known.model_type : f.gguf;
     if (f.is_of(from.model_type, json{from.config}, from.as)) return f;
-    const bool again = (", " + known + ", ").find(concat({", ", name, ", "})) != known.npos;  // families may share an architecture
+    const bool again =
+        (", " + known + ", ").find(concat({", ", name, ", "})) != known.npos;  // families may share an architecture
     if (!name.empty() && !again) known += (known.empty() ? "" : ", ") + std::string(name);
   }
   throw Error(errc::unsupported, from.name, "model type", "one of " + known,

@@ -21,8 +21,8 @@ struct unit_options {
 struct unit {
   std::string text;  // C++ source of our own words and range-checked numbers, never text from the file
   std::string family;
-  std::string type;  // in the unit's C++ syntax
-  std::string format;  // as in unit_options; "mixed": a table of the checkpoint's matrices
+  std::string type;      // in the unit's C++ syntax
+  std::string format;    // as in unit_options; "mixed": a table of the checkpoint's matrices
   bool mixes_formats{};  // within a step, so that its kernels are few others' and no compiled part has them
   dtype kv{};
   u32 max_position{};  // 0: the config does not say

@@ -20,7 +20,8 @@ namespace cke::tool {
 class unwritten_file {
  public:
   // Throws out_of_memory.
-  explicit unwritten_file(u64 size) : bytes_(static_cast<std::byte*>(::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)), size) {
+  explicit unwritten_file(u64 size)
+      : bytes_(static_cast<std::byte*>(::mmap(nullptr, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)), size) {
     if (bytes_.data() == MAP_FAILED) fail();
   }
   ~unwritten_file() { ::munmap(bytes_.data(), bytes_.size()); }
@@ -37,7 +38,9 @@ class unwritten_file {
   }
 
  private:
-  [[noreturn]] void fail() const { throw Error(errc::out_of_memory, {}, "a file to be written", "an address space for it", std::strerror(errno)); }
+  [[noreturn]] void fail() const {
+    throw Error(errc::out_of_memory, {}, "a file to be written", "an address space for it", std::strerror(errno));
+  }
 
   std::span<std::byte> bytes_;
 };

@@ -83,19 +83,27 @@ using native = scalar;
 // The xsimd arch of a tag; defined only for tags that the compiler flags permit.
 template <class Isa> struct xsimd_arch;
 #if defined(CKE_HAS_AVX2)
-template <> struct xsimd_arch<avx2> { using type = xsimd::fma3<xsimd::avx2>; };
+template <> struct xsimd_arch<avx2> {
+  using type = xsimd::fma3<xsimd::avx2>;
+};
 #endif
 #if defined(CKE_HAS_AVX2_VNNI)  // xsimd's own avxvnni arch has no operations, only types
 template <> struct xsimd_arch<avx2_vnni> : xsimd_arch<avx2> {};
 #endif
 #if defined(CKE_HAS_AVX512)
-template <> struct xsimd_arch<avx512> { using type = xsimd::avx512bw; };
+template <> struct xsimd_arch<avx512> {
+  using type = xsimd::avx512bw;
+};
 #endif
 #if defined(CKE_HAS_AVX512_VNNI)
-template <> struct xsimd_arch<avx512_vnni> { using type = xsimd::avx512vnni<xsimd::avx512vbmi2>; };
+template <> struct xsimd_arch<avx512_vnni> {
+  using type = xsimd::avx512vnni<xsimd::avx512vbmi2>;
+};
 #endif
 #if defined(CKE_HAS_NEON)
-template <> struct xsimd_arch<neon> { using type = xsimd::neon64; };
+template <> struct xsimd_arch<neon> {
+  using type = xsimd::neon64;
+};
 #endif
 
 template <class Isa, class T> using batch = xsimd::batch<T, typename xsimd_arch<Isa>::type>;

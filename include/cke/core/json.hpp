@@ -41,9 +41,7 @@ struct json {
   constexpr bool is_object() const { return !s.empty() && s[0] == '{'; }
   constexpr bool is_array() const { return !s.empty() && s[0] == '['; }
   constexpr bool is_bool() const { return !s.empty() && (s[0] == 't' || s[0] == 'f'); }
-  constexpr bool is_number() const {
-    return !s.empty() && (s[0] == '-' || (s[0] >= '0' && s[0] <= '9'));
-  }
+  constexpr bool is_number() const { return !s.empty() && (s[0] == '-' || (s[0] >= '0' && s[0] <= '9')); }
 
   // The next member or element from position i of this object or array on, which begins at 1. i moves behind it.
   CKE_OUT_OF_LINE constexpr bool next(std::size_t& i, std::string_view& key, json& value) const {
@@ -58,7 +56,8 @@ struct json {
     }
     const std::size_t end = skip(s, i);
     std::size_t last = end;
-    while (last > i && (s[last - 1] == ' ' || s[last - 1] == '\n' || s[last - 1] == '\r' || s[last - 1] == '\t')) --last;
+    while (last > i && (s[last - 1] == ' ' || s[last - 1] == '\n' || s[last - 1] == '\r' || s[last - 1] == '\t'))
+      --last;
     value = json{s.substr(i, last - i)};
     i = end < s.size() && s[end] == ',' ? end + 1 : s.size();
     return true;
@@ -84,9 +83,7 @@ struct json {
   constexpr json element(u32 n) const {
     return is_array() ? find([&](std::string_view, json) { return n-- == 0; }) : json{};
   }
-  constexpr std::string_view text() const {
-    return is_text() ? s.substr(1, close(s, 1) - 1) : std::string_view{};
-  }
+  constexpr std::string_view text() const { return is_text() ? s.substr(1, close(s, 1) - 1) : std::string_view{}; }
   constexpr bool truth() const { return !s.empty() && s[0] == 't'; }
 
   // Exact for up to 15 digits and powers of ten up to 22: every number in a config.
@@ -96,7 +93,10 @@ struct json {
     bool fraction = false;
     std::size_t i = !s.empty() && s[0] == '-' ? 1 : 0;
     for (; i < s.size(); ++i) {
-      if (s[i] == '.') { fraction = true; continue; }
+      if (s[i] == '.') {
+        fraction = true;
+        continue;
+      }
       if (s[i] < '0' || s[i] > '9') break;
       if (digits < 18) m = m * 10 + (s[i] - '0'), digits += m > 0, power -= fraction;
       else power += !fraction;

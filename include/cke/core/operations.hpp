@@ -15,13 +15,13 @@
 namespace cke {
 
 // Every kind of parameter block, once.
-#define CKE_BLOCKS(X)                                                                                            \
-  X(row_params) X(embedding_params) X(norm_params) X(scale_params) X(softcap_params) X(act_params)               \
-  X(matmul_params) X(matmul_act_params) X(qkv_params)                                                            \
-  X(head_norm_params) X(rope_params) X(head_norm_rope_params) X(kv_store_params) X(attention_params)             \
-  X(latent_key_params) X(split_heads_params) X(head_matmul_params)                                               \
-  X(route_params) X(gather_params) X(expert_params) X(expert_sum_params)                                         \
-  X(conv_params) X(conv_act_params) X(delta_params) X(scan_params)
+#define CKE_BLOCKS(X)                                                                                                  \
+  X(row_params)                                                                                                        \
+  X(embedding_params) X(norm_params) X(scale_params) X(softcap_params) X(act_params) X(matmul_params)                  \
+      X(matmul_act_params) X(qkv_params) X(head_norm_params) X(rope_params) X(head_norm_rope_params)                   \
+          X(kv_store_params) X(attention_params) X(latent_key_params) X(split_heads_params) X(head_matmul_params)      \
+              X(route_params) X(gather_params) X(expert_params) X(expert_sum_params) X(conv_params) X(conv_act_params) \
+                  X(delta_params) X(scan_params)
 
 #define CKE_BLOCK(block) of_##block,
 enum class block_kind : u8 { none, CKE_BLOCKS(CKE_BLOCK) };
@@ -58,14 +58,16 @@ class params {
   // f(block)
   template <class F> constexpr decltype(auto) visit(F&& f) const {
     switch (kind_) {
-#define CKE_BLOCK(block) case block_kind::of_##block: return f(block##_);
+#define CKE_BLOCK(block) \
+  case block_kind::of_##block: return f(block##_);
       CKE_BLOCKS(CKE_BLOCK)
 #undef CKE_BLOCK
       default: return f(none_);
     }
   }
   constexpr bool operator==(const params& o) const {
-    return kind_ == o.kind_ && visit([&](const auto& mine) { return mine == o.get<std::remove_cvref_t<decltype(mine)>>(); });
+    return kind_ == o.kind_ &&
+        visit([&](const auto& mine) { return mine == o.get<std::remove_cvref_t<decltype(mine)>>(); });
   }
 
  private:
@@ -117,7 +119,8 @@ inline constexpr u32 opcode_limit = 128;  // opcodes below it may be operations
 template <class Is> struct all_operations;
 template <std::size_t... I> struct all_operations<std::index_sequence<I...>> {
   // By number; a row without a name is no operation.
-  static constexpr op_info rows[sizeof...(I)]{{operation<opcode{I}>::facts, opcode{I}, kind_of<typename operation<opcode{I}>::params>}...};
+  static constexpr op_info rows[sizeof...(I)]{
+      {operation<opcode{I}>::facts, opcode{I}, kind_of<typename operation<opcode{I}>::params>}...};
   static constexpr u32 count = [] {
     u32 n = 0;
     for (const op_info& row : rows) n += !row.name.empty();
@@ -156,7 +159,8 @@ template <class Block, class... Parts, std::size_t... I>
 constexpr params fuse_parts(Block (*fuse)(const Parts&...), const params* parts, std::index_sequence<I...>) {
   return fuse(parts[I].as<Parts>()...);
 }
-template <class Block, class... Parts> constexpr params fuse_parts(Block (*fuse)(const Parts&...), const params* parts) {
+template <class Block, class... Parts> constexpr params fuse_parts(Block (*fuse)(const Parts&...),
+                                                                   const params* parts) {
   return fuse_parts(fuse, parts, std::index_sequence_for<Parts...>{});
 }
 }  // namespace detail

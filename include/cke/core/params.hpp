@@ -17,10 +17,10 @@ inline constexpr u32 unit_rows = 32;            // output rows of weights that a
 inline constexpr u32 most_positions = 1 << 24;  // of a sequence: floats count no farther one by one
 // The most that a type may ask for. Sums and products that follow from these, such as a row's bytes, fit into 32 bits.
 namespace limit {
-inline constexpr u32 width = 1 << 24;   // numbers of a row of activations
-inline constexpr u32 rows = 1u << 31;   // of the matrices of all experts, one below the other
+inline constexpr u32 width = 1 << 24;  // numbers of a row of activations
+inline constexpr u32 rows = 1u << 31;  // of the matrices of all experts, one below the other
 inline constexpr u32 heads = 1 << 16, head_dim = 1 << 16, experts = 1 << 12, taps = 64;
-inline constexpr u32 positions = 1 << 28;  // of a window other than `everything`, and of a rope's trained context
+inline constexpr u32 positions = 1 << 28;        // of a window other than `everything`, and of a rope's trained context
 inline constexpr u32 layers = 1024, kinds = 32;  // of a model; kinds that differ
 }  // namespace limit
 
@@ -32,17 +32,17 @@ struct rope_factors {
 
 // How q and k encode their position. Names follow transformers' rope_parameters.
 struct rotary {
-  u32 dims{};                 // rotated dims of a head; 0: no rope
+  u32 dims{};  // rotated dims of a head; 0: no rope
   real theta{};
   pairing pairs{};
   rope_scaling rule{};
   real factor{1};
-  real low{1}, high{4};       // llama3: low_freq_factor, high_freq_factor
+  real low{1}, high{4};                                      // llama3: low_freq_factor, high_freq_factor
   real beta_fast{32}, beta_slow{1}, mscale{}, mscale_all{};  // yarn
-  bool truncate{true};        // yarn: round the correction range to whole dims
-  real attention_factor{};    // yarn, longrope: scales cos and sin; 0: computed by the method's formula
-  u32 original{};             // original_max_position_embeddings
-  u32 max_position{};         // max_position_embeddings
+  bool truncate{true};                                       // yarn: round the correction range to whole dims
+  real attention_factor{};        // yarn, longrope: scales cos and sin; 0: computed by the method's formula
+  u32 original{};                 // original_max_position_embeddings
+  u32 max_position{};             // max_position_embeddings
   const rope_factors* factors{};  // longrope; static storage, so that a type can name it
   constexpr bool operator==(const rotary&) const = default;
 };
@@ -52,15 +52,15 @@ enum class group_score : u8 { best, best_two };  // a group's score: that of its
 
 // How a token selects experts and weighs them. The softmax runs over all experts, or over the chosen ones.
 struct router {
-  u32 experts{}, active{};             // how many exist, how many a token chooses
+  u32 experts{}, active{};  // how many exist, how many a token chooses
   scoring score{};
-  bool bias{};                         // choose by score + bias, weigh by score
-  u32 groups = 1, groups_kept = 1;     // equal runs of experts; only the best groups are eligible
+  bool bias{};                      // choose by score + bias, weigh by score
+  u32 groups = 1, groups_kept = 1;  // equal runs of experts; only the best groups are eligible
   group_score group_by{};
-  bool renormalise{};                  // scale the weights to add up to 1
-  real floor{1e-20};                   // added to their sum, to avoid a division by 0
-  real scale{1};                       // multiplies the weights, last
-  bool expert_scale{};                 // each expert also has a learned scale
+  bool renormalise{};   // scale the weights to add up to 1
+  real floor{1e-20};    // added to their sum, to avoid a division by 0
+  real scale{1};        // multiplies the weights, last
+  bool expert_scale{};  // each expert also has a learned scale
   constexpr bool operator==(const router&) const = default;
 };
 

@@ -57,7 +57,9 @@ class plain_bytes {
     ::operator delete(data_);
     data_ = data, room_ = room;
   }
-  void swap(plain_bytes& o) noexcept { std::swap(data_, o.data_), std::swap(used_, o.used_), std::swap(room_, o.room_); }
+  void swap(plain_bytes& o) noexcept {
+    std::swap(data_, o.data_), std::swap(used_, o.used_), std::swap(room_, o.room_);
+  }
 
   std::byte* data_ = nullptr;
   u64 used_ = 0, room_ = 0;
@@ -101,7 +103,9 @@ template <class T> class plain_list {
     for (u64 i = before; i < n; ++i) data()[i] = value;
   }
 
-  friend bool operator==(const plain_list& a, const plain_list& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+  friend bool operator==(const plain_list& a, const plain_list& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
 
  private:
   detail::plain_bytes bytes_;

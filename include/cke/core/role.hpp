@@ -10,37 +10,133 @@
 CKE_COMPILED_ONCE
 namespace cke {
 
-enum class role : u8 { embed, head, norm, q, k, v, o, q_norm, k_norm, gate, up, down,
-                       router, router_bias, gate_experts, up_experts, down_experts,
-                       gate_shared, up_shared, down_shared, shared_gate, conv_in, conv, conv_out,
-                       layer_embed, layer_project, layer_project_norm, layer_gate, layer_out, layer_scalar,
-                       router_norm, expert_scale,
-                       q_gate, delta_q, delta_k, delta_v, delta_gate, alpha, beta, decay, step_bias, delta_norm, delta_out,
-                       q_a, q_a_norm, q_b, kv_a, kv_a_norm, k_b, v_b,
-                       ssm_gate, ssm_in, ssm_step, skip, ssm_norm, ssm_out,
-                       latent_down, latent_up };
+enum class role : u8 {
+  embed,
+  head,
+  norm,
+  q,
+  k,
+  v,
+  o,
+  q_norm,
+  k_norm,
+  gate,
+  up,
+  down,
+  router,
+  router_bias,
+  gate_experts,
+  up_experts,
+  down_experts,
+  gate_shared,
+  up_shared,
+  down_shared,
+  shared_gate,
+  conv_in,
+  conv,
+  conv_out,
+  layer_embed,
+  layer_project,
+  layer_project_norm,
+  layer_gate,
+  layer_out,
+  layer_scalar,
+  router_norm,
+  expert_scale,
+  q_gate,
+  delta_q,
+  delta_k,
+  delta_v,
+  delta_gate,
+  alpha,
+  beta,
+  decay,
+  step_bias,
+  delta_norm,
+  delta_out,
+  q_a,
+  q_a_norm,
+  q_b,
+  kv_a,
+  kv_a_norm,
+  k_b,
+  v_b,
+  ssm_gate,
+  ssm_in,
+  ssm_step,
+  skip,
+  ssm_norm,
+  ssm_out,
+  latent_down,
+  latent_up
+};
 
-struct role_name { role is; std::string_view name; };
-inline constexpr role_name role_names[] = {
-    {role::embed, "embed"}, {role::head, "head"}, {role::norm, "norm"}, {role::q, "q"},
-    {role::k, "k"}, {role::v, "v"}, {role::o, "o"}, {role::q_norm, "q_norm"},
-    {role::k_norm, "k_norm"}, {role::gate, "gate"}, {role::up, "up"}, {role::down, "down"},
-    {role::router, "router"}, {role::router_bias, "router_bias"}, {role::gate_experts, "gate_experts"},
-    {role::up_experts, "up_experts"}, {role::down_experts, "down_experts"}, {role::gate_shared, "gate_shared"},
-    {role::up_shared, "up_shared"}, {role::down_shared, "down_shared"}, {role::shared_gate, "shared_gate"},
-    {role::conv_in, "conv_in"}, {role::conv, "conv"}, {role::conv_out, "conv_out"},
-    {role::layer_embed, "layer_embed"}, {role::layer_project, "layer_project"}, {role::layer_project_norm, "layer_project_norm"},
-    {role::layer_gate, "layer_gate"}, {role::layer_out, "layer_out"}, {role::layer_scalar, "layer_scalar"},
-    {role::router_norm, "router_norm"}, {role::expert_scale, "expert_scale"},
-    {role::q_gate, "q_gate"}, {role::delta_q, "delta_q"}, {role::delta_k, "delta_k"}, {role::delta_v, "delta_v"},
-    {role::delta_gate, "delta_gate"}, {role::alpha, "alpha"}, {role::beta, "beta"}, {role::decay, "decay"},
-    {role::step_bias, "step_bias"}, {role::delta_norm, "delta_norm"}, {role::delta_out, "delta_out"},
-    {role::q_a, "q_a"}, {role::q_a_norm, "q_a_norm"}, {role::q_b, "q_b"}, {role::kv_a, "kv_a"}, {role::kv_a_norm, "kv_a_norm"},
-    {role::k_b, "k_b"}, {role::v_b, "v_b"}, {role::ssm_gate, "ssm_gate"}, {role::ssm_in, "ssm_in"}, {role::ssm_step, "ssm_step"},
-    {role::skip, "skip"}, {role::ssm_norm, "ssm_norm"}, {role::ssm_out, "ssm_out"},
-    {role::latent_down, "latent_down"}, {role::latent_up, "latent_up"}};
+struct role_name {
+  role is;
+  std::string_view name;
+};
+inline constexpr role_name role_names[] = {{role::embed, "embed"},
+                                           {role::head, "head"},
+                                           {role::norm, "norm"},
+                                           {role::q, "q"},
+                                           {role::k, "k"},
+                                           {role::v, "v"},
+                                           {role::o, "o"},
+                                           {role::q_norm, "q_norm"},
+                                           {role::k_norm, "k_norm"},
+                                           {role::gate, "gate"},
+                                           {role::up, "up"},
+                                           {role::down, "down"},
+                                           {role::router, "router"},
+                                           {role::router_bias, "router_bias"},
+                                           {role::gate_experts, "gate_experts"},
+                                           {role::up_experts, "up_experts"},
+                                           {role::down_experts, "down_experts"},
+                                           {role::gate_shared, "gate_shared"},
+                                           {role::up_shared, "up_shared"},
+                                           {role::down_shared, "down_shared"},
+                                           {role::shared_gate, "shared_gate"},
+                                           {role::conv_in, "conv_in"},
+                                           {role::conv, "conv"},
+                                           {role::conv_out, "conv_out"},
+                                           {role::layer_embed, "layer_embed"},
+                                           {role::layer_project, "layer_project"},
+                                           {role::layer_project_norm, "layer_project_norm"},
+                                           {role::layer_gate, "layer_gate"},
+                                           {role::layer_out, "layer_out"},
+                                           {role::layer_scalar, "layer_scalar"},
+                                           {role::router_norm, "router_norm"},
+                                           {role::expert_scale, "expert_scale"},
+                                           {role::q_gate, "q_gate"},
+                                           {role::delta_q, "delta_q"},
+                                           {role::delta_k, "delta_k"},
+                                           {role::delta_v, "delta_v"},
+                                           {role::delta_gate, "delta_gate"},
+                                           {role::alpha, "alpha"},
+                                           {role::beta, "beta"},
+                                           {role::decay, "decay"},
+                                           {role::step_bias, "step_bias"},
+                                           {role::delta_norm, "delta_norm"},
+                                           {role::delta_out, "delta_out"},
+                                           {role::q_a, "q_a"},
+                                           {role::q_a_norm, "q_a_norm"},
+                                           {role::q_b, "q_b"},
+                                           {role::kv_a, "kv_a"},
+                                           {role::kv_a_norm, "kv_a_norm"},
+                                           {role::k_b, "k_b"},
+                                           {role::v_b, "v_b"},
+                                           {role::ssm_gate, "ssm_gate"},
+                                           {role::ssm_in, "ssm_in"},
+                                           {role::ssm_step, "ssm_step"},
+                                           {role::skip, "skip"},
+                                           {role::ssm_norm, "ssm_norm"},
+                                           {role::ssm_out, "ssm_out"},
+                                           {role::latent_down, "latent_down"},
+                                           {role::latent_up, "latent_up"}};
 // One matrix per expert, stacked by rows.
-constexpr bool of_experts(role r) { return r == role::gate_experts || r == role::up_experts || r == role::down_experts; }
+constexpr bool of_experts(role r) {
+  return r == role::gate_experts || r == role::up_experts || r == role::down_experts;
+}
 // One matrix per head, stacked by rows.
 constexpr bool of_heads(role r) { return r == role::k_b || r == role::v_b; }
 // Vectors that GGUF may store in two dimensions: [heads, 1], or [groups, size of a group].
@@ -53,7 +149,7 @@ constexpr std::string_view name(role r) {
 
 struct weight_slot {
   role is{};
-  u8 nth{};            // occurrence of this role inside its block
+  u8 nth{};  // occurrence of this role inside its block
   bool bias{}, quantisable{};
   bool tied{};         // the file stores it under another tensor's name
   u32 rows{}, cols{};  // (out, in); a vector is (1, n), the taps of a convolution (channels, taps)
@@ -85,12 +181,22 @@ struct name_rule {
   constexpr change in_file(naming as) const { return as == naming::hf ? hf_change : gguf_change; }
   constexpr const spellings& in(naming as) const { return as == naming::hf ? hf : gguf; }
 
-  constexpr name_rule in_gguf(change c) const { name_rule r = *this; r.gguf_change = c; return r; }
-  constexpr name_rule in_hf(change c) const { name_rule r = *this; r.hf_change = c; return r; }
+  constexpr name_rule in_gguf(change c) const {
+    name_rule r = *this;
+    r.gguf_change = c;
+    return r;
+  }
+  constexpr name_rule in_hf(change c) const {
+    name_rule r = *this;
+    r.hf_change = c;
+    return r;
+  }
 };
 constexpr name_rule header_name(role is, spellings hf, spellings gguf) { return {place::header, is, 0, hf, gguf}; }
 constexpr name_rule footer_name(role is, spellings hf, spellings gguf) { return {place::footer, is, 0, hf, gguf}; }
-constexpr name_rule layer_name(role is, u8 nth, spellings hf, spellings gguf) { return {place::body, is, nth, hf, gguf}; }
+constexpr name_rule layer_name(role is, u8 nth, spellings hf, spellings gguf) {
+  return {place::body, is, nth, hf, gguf};
+}
 constexpr name_rule layer_name(role is, spellings hf, spellings gguf) { return layer_name(is, 0, hf, gguf); }
 
 // The tensor's name in a file.
@@ -137,33 +243,29 @@ inline constexpr std::array common_names{
 // For a family whose MLP is a mixture of experts; transformers 5 may save gate and up in one tensor.
 inline constexpr std::array expert_rules{
     layer_name(role::router, "model.layers.{}.mlp.gate", "blk.{}.ffn_gate_inp"),
-    layer_name(role::gate_experts,
-        either("model.layers.{}.mlp.experts.{}.gate_proj",
-               part(0, exact("model.layers.{}.mlp.experts.gate_up_proj"))),
+    layer_name(
+        role::gate_experts,
+        either("model.layers.{}.mlp.experts.{}.gate_proj", part(0, exact("model.layers.{}.mlp.experts.gate_up_proj"))),
         "blk.{}.ffn_gate_exps"),
-    layer_name(role::up_experts,
-        either("model.layers.{}.mlp.experts.{}.up_proj",
-               part(1, exact("model.layers.{}.mlp.experts.gate_up_proj"))),
+    layer_name(
+        role::up_experts,
+        either("model.layers.{}.mlp.experts.{}.up_proj", part(1, exact("model.layers.{}.mlp.experts.gate_up_proj"))),
         "blk.{}.ffn_up_exps"),
     layer_name(role::down_experts,
-        either("model.layers.{}.mlp.experts.{}.down_proj",
-               exact("model.layers.{}.mlp.experts.down_proj")),
-        "blk.{}.ffn_down_exps"),
+               either("model.layers.{}.mlp.experts.{}.down_proj", exact("model.layers.{}.mlp.experts.down_proj")),
+               "blk.{}.ffn_down_exps"),
     layer_name(role::gate_shared,
-        either("model.layers.{}.mlp.shared_experts.gate_proj",
-               "model.layers.{}.mlp.shared_expert.gate_proj"),
-        "blk.{}.ffn_gate_shexp"),
+               either("model.layers.{}.mlp.shared_experts.gate_proj", "model.layers.{}.mlp.shared_expert.gate_proj"),
+               "blk.{}.ffn_gate_shexp"),
     layer_name(role::up_shared,
-        either("model.layers.{}.mlp.shared_experts.up_proj",
-               "model.layers.{}.mlp.shared_expert.up_proj"),
-        "blk.{}.ffn_up_shexp"),
+               either("model.layers.{}.mlp.shared_experts.up_proj", "model.layers.{}.mlp.shared_expert.up_proj"),
+               "blk.{}.ffn_up_shexp"),
     layer_name(role::down_shared,
-        either("model.layers.{}.mlp.shared_experts.down_proj",
-               "model.layers.{}.mlp.shared_expert.down_proj"),
-        "blk.{}.ffn_down_shexp"),
+               either("model.layers.{}.mlp.shared_experts.down_proj", "model.layers.{}.mlp.shared_expert.down_proj"),
+               "blk.{}.ffn_down_shexp"),
     layer_name(role::shared_gate, "model.layers.{}.mlp.shared_expert_gate", "blk.{}.ffn_gate_inp_shexp"),
     layer_name(role::router_bias, exact("model.layers.{}.mlp.gate.e_score_correction_bias"),
-        exact("blk.{}.exp_probs_b.bias"))};
+               exact("blk.{}.exp_probs_b.bias"))};
 inline constexpr auto expert_names = common_names + expert_rules;
 
 // For a family whose q and k the GGUF converter reorders.

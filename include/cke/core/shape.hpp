@@ -16,7 +16,9 @@ class tensor_shape {
 
   tensor_shape() = default;
   tensor_shape(std::initializer_list<u64> sizes) : tensor_shape(sizes.begin(), sizes.end()) {}
-  tensor_shape(const u64* first, const u64* last) : rank_(static_cast<u32>(last - first)) { std::copy(first, last, sizes_); }
+  tensor_shape(const u64* first, const u64* last) : rank_(static_cast<u32>(last - first)) {
+    std::copy(first, last, sizes_);
+  }
 
   u32 size() const { return rank_; }
   bool empty() const { return rank_ == 0; }
@@ -28,7 +30,9 @@ class tensor_shape {
   const u64* data() const { return sizes_; }
   const u64* begin() const { return sizes_; }
   const u64* end() const { return sizes_ + rank_; }
-  friend bool operator==(const tensor_shape& a, const tensor_shape& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+  friend bool operator==(const tensor_shape& a, const tensor_shape& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
 
  private:
   u64 sizes_[most]{};

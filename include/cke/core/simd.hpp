@@ -61,44 +61,24 @@ template <class Isa> CKE_INLINE vi32<Isa> dot2_i16(vi32<Isa> acc, vi32<Isa> w, v
 
 // Loads and stores one register of 16-bit floats, unaligned; stores round to nearest even. (AVX512-BF16 stores
 // subnormals as zero, which is what its dot product reads them as.)
-template <class Isa> CKE_INLINE vf32<Isa> load_f16(const void* p) {
-  return primitives<Isa>::load_f16(p);
-}
-template <class Isa> CKE_INLINE void store_f16(void* p, vf32<Isa> v) {
-  primitives<Isa>::store_f16(p, v);
-}
-template <class Isa> CKE_INLINE vf32<Isa> load_bf16(const void* p) {
-  return primitives<Isa>::load_bf16(p);
-}
-template <class Isa> CKE_INLINE void store_bf16(void* p, vf32<Isa> v) {
-  primitives<Isa>::store_bf16(p, v);
-}
+template <class Isa> CKE_INLINE vf32<Isa> load_f16(const void* p) { return primitives<Isa>::load_f16(p); }
+template <class Isa> CKE_INLINE void store_f16(void* p, vf32<Isa> v) { primitives<Isa>::store_f16(p, v); }
+template <class Isa> CKE_INLINE vf32<Isa> load_bf16(const void* p) { return primitives<Isa>::load_bf16(p); }
+template <class Isa> CKE_INLINE void store_bf16(void* p, vf32<Isa> v) { primitives<Isa>::store_bf16(p, v); }
 // Loads and stores one signed byte per lane; stores saturate.
-template <class Isa> CKE_INLINE vi32<Isa> load_i8(const void* p) {
-  return primitives<Isa>::load_i8(p);
-}
-template <class Isa> CKE_INLINE void store_i8(void* p, vi32<Isa> v) {
-  primitives<Isa>::store_i8(p, v);
-}
+template <class Isa> CKE_INLINE vi32<Isa> load_i8(const void* p) { return primitives<Isa>::load_i8(p); }
+template <class Isa> CKE_INLINE void store_i8(void* p, vi32<Isa> v) { primitives<Isa>::store_i8(p, v); }
 // Stores lanes as i16, saturated; loads pairs of bytes as pairs of i16, one pair per lane.
-template <class Isa> CKE_INLINE void store_i16(void* p, vi32<Isa> v) {
-  primitives<Isa>::store_i16(p, v);
-}
-template <class Isa> CKE_INLINE vi32<Isa> load_i8_as_i16(const void* p) {
-  return primitives<Isa>::load_i8_as_i16(p);
-}
+template <class Isa> CKE_INLINE void store_i16(void* p, vi32<Isa> v) { primitives<Isa>::store_i16(p, v); }
+template <class Isa> CKE_INLINE vi32<Isa> load_i8_as_i16(const void* p) { return primitives<Isa>::load_i8_as_i16(p); }
 
 // Byte operations, within each 16 bytes of a register. lookup: table[index], for indices below 16.
 template <class Isa> CKE_INLINE vi32<Isa> lookup(vi32<Isa> table, vi32<Isa> index) {
   return primitives<Isa>::lookup(table, index);
 }
 // Interleaves a0 b0 a1 b1 ... the first 8 bytes of a and b (zip_low), or the last 8 (zip_high).
-template <class Isa> CKE_INLINE vi32<Isa> zip_low(vi32<Isa> a, vi32<Isa> b) {
-  return primitives<Isa>::zip_low(a, b);
-}
-template <class Isa> CKE_INLINE vi32<Isa> zip_high(vi32<Isa> a, vi32<Isa> b) {
-  return primitives<Isa>::zip_high(a, b);
-}
+template <class Isa> CKE_INLINE vi32<Isa> zip_low(vi32<Isa> a, vi32<Isa> b) { return primitives<Isa>::zip_low(a, b); }
+template <class Isa> CKE_INLINE vi32<Isa> zip_high(vi32<Isa> a, vi32<Isa> b) { return primitives<Isa>::zip_high(a, b); }
 // The inverse: narrows the 8 16-bit numbers (below 256) of low, then those of high, to bytes.
 template <class Isa> CKE_INLINE vi32<Isa> unzip(vi32<Isa> low, vi32<Isa> high) {
   return primitives<Isa>::unzip(low, high);
@@ -106,13 +86,9 @@ template <class Isa> CKE_INLINE vi32<Isa> unzip(vi32<Isa> low, vi32<Isa> high) {
 
 // Adds the lanes by halving, (x0 + x8) + (x4 + x12) ..., in that order on every compiler; reduce_max is their maximum.
 // (xsimd's own instantiate a shuffle type for each halving, which slows down each compile of a model.)
-template <class Isa> CKE_INLINE float reduce_add(vf32<Isa> v) {
-  return primitives<Isa>::reduce_add(v);
-}
+template <class Isa> CKE_INLINE float reduce_add(vf32<Isa> v) { return primitives<Isa>::reduce_add(v); }
 template <class Isa> CKE_INLINE i32 reduce_add(vi32<Isa> v) { return primitives<Isa>::reduce_add(v); }
-template <class Isa> CKE_INLINE float reduce_max(vf32<Isa> v) {
-  return primitives<Isa>::reduce_max(v);
-}
+template <class Isa> CKE_INLINE float reduce_max(vf32<Isa> v) { return primitives<Isa>::reduce_max(v); }
 template <class Isa> CKE_INLINE i32 reduce_max(vi32<Isa> v) { return primitives<Isa>::reduce_max(v); }
 
 // ---- exp: defined once, so that it has the same bits wherever it is inlined ---------------------
@@ -120,8 +96,7 @@ template <class Isa> CKE_INLINE i32 reduce_max(vi32<Isa> v) { return primitives<
 // 2^n * e^r for |r| <= ln2 / 2 and integral n in [-127, 128]; 2^-127 is 0. Within 1.5 ulp.
 template <class Isa> CKE_INLINE vf32<Isa> exp_of_parts(vf32<Isa> n, vf32<Isa> r) {
   vf32<Isa> p(1.9875691500e-4f);
-  for (const float c :
-       {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f})
+  for (const float c : {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f})
     p = xsimd::fma(p, r, vf32<Isa>(c));
   p = xsimd::fma(p, r * r, r) + vf32<Isa>(1.f);
   const vi32<Isa> power = (xsimd::to_int(n) + vi32<Isa>(127)) << 23;

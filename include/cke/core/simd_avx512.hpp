@@ -16,16 +16,13 @@ template <> struct primitives<isa::avx512> {
     return _mm512_add_epi32(acc, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
   }
   CKE_INLINE static __m512i dot4_signed(__m512i acc, __m512i w, __m512i x) {
-    const __m512i moved =
-        _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x);
+    const __m512i moved = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x);
     return dot4(acc, _mm512_abs_epi8(w), moved);
   }
   CKE_INLINE static __m512i dot2_i16(__m512i acc, __m512i w, __m512i x) {
     return _mm512_add_epi32(acc, _mm512_madd_epi16(w, x));
   }
-  CKE_INLINE static __m512i load_i8_as_i16(const void* p) {
-    return _mm512_cvtepi8_epi16(half_line(p));
-  }
+  CKE_INLINE static __m512i load_i8_as_i16(const void* p) { return _mm512_cvtepi8_epi16(half_line(p)); }
   CKE_INLINE static void store_i16(void* p, __m512i v) {
     _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtsepi32_epi16(v));
   }
@@ -35,9 +32,7 @@ template <> struct primitives<isa::avx512> {
     acc = _mm512_fmadd_ps(f(_mm512_slli_epi32(w, 16)), f(_mm512_slli_epi32(x, 16)), acc);
     return _mm512_fmadd_ps(f(_mm512_and_si512(w, odd)), f(_mm512_and_si512(x, odd)), acc);
   }
-  CKE_INLINE static __m256i half_line(const void* p) {
-    return _mm256_loadu_si256(static_cast<const __m256i*>(p));
-  }
+  CKE_INLINE static __m256i half_line(const void* p) { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
   CKE_INLINE static __m512 load_f16(const void* p) { return _mm512_cvtph_ps(half_line(p)); }
   CKE_INLINE static void store_f16(void* p, __m512 v) {
     // All lanes; a mask of 0xffff avoids the negative mask in gcc's -O0 macro, which would warn.
@@ -50,8 +45,7 @@ template <> struct primitives<isa::avx512> {
   CKE_INLINE static void store_bf16(void* p, __m512 v) {
     const __m512i b = _mm512_castps_si512(v), top = _mm512_srli_epi32(b, 16);
     const __m512i lsb = _mm512_and_si512(top, _mm512_set1_epi32(1));
-    const __m512i near = _mm512_srli_epi32(
-        _mm512_add_epi32(b, _mm512_add_epi32(lsb, _mm512_set1_epi32(0x7fff))), 16);
+    const __m512i near = _mm512_srli_epi32(_mm512_add_epi32(b, _mm512_add_epi32(lsb, _mm512_set1_epi32(0x7fff))), 16);
     const __mmask16 nan = _mm512_cmpunord_ps_mask(v, v);
     const __m512i r = _mm512_mask_or_epi32(near, nan, top, _mm512_set1_epi32(64));
     _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtepi32_epi16(r));
@@ -62,14 +56,10 @@ template <> struct primitives<isa::avx512> {
   CKE_INLINE static void store_i8(void* p, __m512i v) {
     _mm_storeu_si128(static_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(v));
   }
-  CKE_INLINE static __m512i lookup(__m512i table, __m512i i) {
-    return _mm512_shuffle_epi8(table, i);
-  }
+  CKE_INLINE static __m512i lookup(__m512i table, __m512i i) { return _mm512_shuffle_epi8(table, i); }
   CKE_INLINE static __m512i zip_low(__m512i a, __m512i b) { return _mm512_unpacklo_epi8(a, b); }
   CKE_INLINE static __m512i zip_high(__m512i a, __m512i b) { return _mm512_unpackhi_epi8(a, b); }
-  CKE_INLINE static __m512i unzip(__m512i low, __m512i high) {
-    return _mm512_packus_epi16(low, high);
-  }
+  CKE_INLINE static __m512i unzip(__m512i low, __m512i high) { return _mm512_packus_epi16(low, high); }
   using half = primitives<isa::avx2>;
   CKE_INLINE static float reduce_add(__m512 v) {
     return half::reduce_add(_mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1)));
@@ -78,23 +68,17 @@ template <> struct primitives<isa::avx512> {
     return half::reduce_max(_mm256_max_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1)));
   }
   CKE_INLINE static i32 reduce_add(__m512i v) {
-    return half::reduce_add(
-        _mm256_add_epi32(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1)));
+    return half::reduce_add(_mm256_add_epi32(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1)));
   }
   CKE_INLINE static i32 reduce_max(__m512i v) {
-    return half::reduce_max(
-        _mm256_max_epi32(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1)));
+    return half::reduce_max(_mm256_max_epi32(_mm512_castsi512_si256(v), _mm512_extracti64x4_epi64(v, 1)));
   }
 };
 
 #if defined(CKE_HAS_AVX512_VNNI)
 template <> struct primitives<isa::avx512_vnni> : primitives<isa::avx512> {
-  CKE_INLINE static __m512i dot4(__m512i acc, __m512i u, __m512i s) {
-    return _mm512_dpbusd_epi32(acc, u, s);
-  }
-  CKE_INLINE static __m512i dot2_i16(__m512i acc, __m512i w, __m512i x) {
-    return _mm512_dpwssd_epi32(acc, w, x);
-  }
+  CKE_INLINE static __m512i dot4(__m512i acc, __m512i u, __m512i s) { return _mm512_dpbusd_epi32(acc, u, s); }
+  CKE_INLINE static __m512i dot2_i16(__m512i acc, __m512i w, __m512i x) { return _mm512_dpwssd_epi32(acc, w, x); }
   CKE_INLINE static __m512 dot2_bf16(__m512 acc, __m512i w, __m512i x) {
     return _mm512_dpbf16_ps(acc, std::bit_cast<__m512bh>(w), std::bit_cast<__m512bh>(x));
   }

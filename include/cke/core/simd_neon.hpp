@@ -28,9 +28,7 @@ template <> struct primitives<isa::neon> {
   CKE_INLINE static int32x4_t load_i8_as_i16(const void* p) {
     return vreinterpretq_s32_s16(vmovl_s8(vld1_s8(static_cast<const i8*>(p))));
   }
-  CKE_INLINE static void store_i16(void* p, int32x4_t v) {
-    vst1_s16(static_cast<i16*>(p), vqmovn_s32(v));
-  }
+  CKE_INLINE static void store_i16(void* p, int32x4_t v) { vst1_s16(static_cast<i16*>(p), vqmovn_s32(v)); }
   // Does not use bfdot, which rounds otherwise than two fmas do, and differently from CPU to CPU.
   CKE_INLINE static float32x4_t dot2_bf16(float32x4_t acc, int32x4_t w, int32x4_t x) {
     const int32x4_t odd = vdupq_n_s32(static_cast<i32>(0xffff0000u));
@@ -39,9 +37,7 @@ template <> struct primitives<isa::neon> {
     return vfmaq_f32(acc, f(vandq_s32(w, odd)), f(vandq_s32(x, odd)));
   }
   CKE_INLINE static uint16x4_t half_line(const void* p) { return vld1_u16(static_cast<const u16*>(p)); }
-  CKE_INLINE static float32x4_t load_f16(const void* p) {
-    return vcvt_f32_f16(vreinterpret_f16_u16(half_line(p)));
-  }
+  CKE_INLINE static float32x4_t load_f16(const void* p) { return vcvt_f32_f16(vreinterpret_f16_u16(half_line(p))); }
   CKE_INLINE static void store_f16(void* p, float32x4_t v) {
     vst1_u16(static_cast<u16*>(p), vreinterpret_u16_f16(vcvt_f16_f32(v)));
   }
@@ -74,9 +70,7 @@ template <> struct primitives<isa::neon> {
   }
   CKE_INLINE static int32x4_t zip_low(int32x4_t a, int32x4_t b) { return words(vzip1q_s8(bytes(a), bytes(b))); }
   CKE_INLINE static int32x4_t zip_high(int32x4_t a, int32x4_t b) { return words(vzip2q_s8(bytes(a), bytes(b))); }
-  CKE_INLINE static int32x4_t unzip(int32x4_t low, int32x4_t high) {
-    return words(vuzp1q_s8(bytes(low), bytes(high)));
-  }
+  CKE_INLINE static int32x4_t unzip(int32x4_t low, int32x4_t high) { return words(vuzp1q_s8(bytes(low), bytes(high))); }
   CKE_INLINE static float reduce_add(float32x4_t v) {
     const float32x2_t s = vadd_f32(vget_low_f32(v), vget_high_f32(v));
     return vget_lane_f32(s, 0) + vget_lane_f32(s, 1);

@@ -10,18 +10,20 @@ namespace cke {
 enum class taking : u8 {
   whole,
   // of a tensor
-  rows,        // those of one role: a tensor keeps those of several, one role after the other (of each expert)
-  head_rows,   // ... or one after the other in each head
+  rows,       // those of one role: a tensor keeps those of several, one role after the other (of each expert)
+  head_rows,  // ... or one after the other in each head
   // of a config's value
-  element,     // one of a list
-  count,       // how many elements a list has, or letters a word; a number is taken whole
-  same,        // of a list with one for each layer the number that all of them have, but for zeros
-  first, last, largest,  // of such a list
-  varies,      // whether the elements of such a list differ
-  list,        // a list; the name does not count where it holds something else
-  numbers,     // a list with the numbers of layers
-  per_layer,   // the member of this name of the first layer that `per_layer_config` lists
-  top,         // of a rope: a member of the config itself, not of the rope's object
+  element,  // one of a list
+  count,    // how many elements a list has, or letters a word; a number is taken whole
+  same,     // of a list with one for each layer the number that all of them have, but for zeros
+  first,
+  last,
+  largest,    // of such a list
+  varies,     // whether the elements of such a list differ
+  list,       // a list; the name does not count where it holds something else
+  numbers,    // a list with the numbers of layers
+  per_layer,  // the member of this name of the first layer that `per_layer_config` lists
+  top,        // of a rope: a member of the config itself, not of the rope's object
 };
 
 // In a tensor's name "{}" stands for the layer, a second one for the expert; ".weight" or ".bias" follows unless it is

@@ -29,8 +29,8 @@
 #define CKE_COLD_END
 #endif
 #define CKE_COLD_BEGIN CKE_COMPILED_ONCE CKE_COLD_OPTIONAL_BEGIN
-// In a header whose functions the compiled part has (compiled/). Where CKE_COMPILED is defined, g++ may inline those of them
-// that are not templates, but emits none of them, except in the one file that names the implementation "cke".
+// In a header whose functions the compiled part has (compiled/). Where CKE_COMPILED is defined, g++ may inline those of
+// them that are not templates, but emits none of them, except in the one file that names the implementation "cke".
 #if defined(CKE_COMPILED) && !defined(__clang__)
 #define CKE_COMPILED_ONCE _Pragma("GCC interface \"cke\"")
 #else

@@ -51,7 +51,8 @@ class xxh64 {
   }
 
  private:
-  static constexpr u64 p1 = 0x9E3779B185EBCA87, p2 = 0xC2B2AE3D27D4EB4F, p3 = 0x165667B19E3779F9, p4 = 0x85EBCA77C2B2AE63, p5 = 0x27D4EB2F165667C5;
+  static constexpr u64 p1 = 0x9E3779B185EBCA87, p2 = 0xC2B2AE3D27D4EB4F, p3 = 0x165667B19E3779F9,
+                       p4 = 0x85EBCA77C2B2AE63, p5 = 0x27D4EB2F165667C5;
   static_assert(std::endian::native == std::endian::little);
 
   template <class T> static T read(const std::byte* from) {

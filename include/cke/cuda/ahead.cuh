@@ -21,14 +21,17 @@ template <class P, dtype KV, class Device> class ahead {
 
   // address_of(code, step, row) is called for every step of a token, row by row. Throws out_of_memory, unsupported.
   template <class AddressOf> ahead(Device& device, page_memory& memory, u32 context, AddressOf&& address_of)
-      : device_(device), slots_(kernel::slots_of(device.block_memory())),
-        live_(device.template room_for<kernel>(kernel::shared_bytes(slots_), kernel::plan::heads)), context_(context) {
+      : device_(device),
+        slots_(kernel::slots_of(device.block_memory())),
+        live_(device.template room_for<kernel>(kernel::shared_bytes(slots_), kernel::plan::heads)),
+        context_(context) {
     std::vector<addresses> where(u64{P::layers + 2} * max_ops);
     std::vector<u32> code_of;
     u32 row = 0;
     kernel::plan::each_code([&](u32 code, u32) {
       if (row > 0 && code != kernel::plan::footer) code_of.push_back(code);
-      for (u32 i = 0; i < kernel::plan::all[code].steps.size(); ++i) where[row * max_ops + i] = address_of(*kernel::plan::all[code].c, i, row);
+      for (u32 i = 0; i < kernel::plan::all[code].steps.size(); ++i)
+        where[row * max_ops + i] = address_of(*kernel::plan::all[code].c, i, row);
       ++row;
     });
     const auto sent = [&](const void* from, u64 bytes) {
@@ -64,8 +67,10 @@ template <class P, dtype KV, class Device> class ahead {
   // fed; `logits` are then those after the last one. Throws CUDA's errors; unsupported if blocks were lost;
   // config_range if a logit is not finite.
   template <class Take>
-  u32 run(u32 first, u32 n, u32 position, std::span<std::byte* const> pages, std::span<const u32> stop, const device_sampling* how, float* stream, float* parts, float* logits, Take&& take) {
-    if (stop.size() > most_stops) throw Error(errc::usage, {}, "stop ids", concat({"at most ", most_stops}), concat({u64{stop.size()}}));
+  u32 run(u32 first, u32 n, u32 position, std::span<std::byte* const> pages, std::span<const u32> stop,
+          const device_sampling* how, float* stream, float* parts, float* logits, Take&& take) {
+    if (stop.size() > most_stops)
+      throw Error(errc::usage, {}, "stop ids", concat({"at most ", most_stops}), concat({u64{stop.size()}}));
     call_.first = first, call_.tokens = n, call_.position = position, call_.stops = static_cast<u32>(stop.size());
     call_.how = how, call_.stream = stream, call_.parts = parts;
     if (epoch_ == 0 || epoch_ + n < epoch_) {  // the packet numbers would wrap: clear them and start over
@@ -98,7 +103,8 @@ template <class P, dtype KV, class Device> class ahead {
     const auto end = static_cast<ending>(words[1]);
     if (end == ending::not_finite) throw Error(errc::config_range, {}, "logit", "a finite number or -inf", "another");
     if (end != ending::finished && end != ending::aborted)
-      throw Error(errc::unsupported, {}, "CUDA: a launch for many tokens", concat({"blocks that come within ", patience / 1'000'000, " ms"}), "one that did not");
+      throw Error(errc::unsupported, {}, "CUDA: a launch for many tokens",
+                  concat({"blocks that come within ", patience / 1'000'000, " ms"}), "one that did not");
     const auto& foot = P::footer_code();
     const u32 at = kernel::plan::memory[kernel::plan::footer].common_at[foot.regs.size() - 1];
     if (words[2] > 0) device_.read(logits, call_.common + at, u64{P::vocab} * sizeof(float));

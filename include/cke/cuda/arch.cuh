@@ -40,9 +40,11 @@ template <class Arch> inline constexpr bool has_clusters = std::is_base_of_v<sm9
 template <u32 Number>
 using arch_of = std::conditional_t<
     (Number >= 1200), sm120,
-    std::conditional_t<(Number >= 1000), sm100,
-                       std::conditional_t<(Number >= 900), sm90,
-                                          std::conditional_t<(Number >= 890), sm89,
-                                                             std::conditional_t<(Number >= 860), sm86, std::conditional_t<(Number >= 800), sm80, sm75>>>>>>;
+    std::conditional_t<
+        (Number >= 1000), sm100,
+        std::conditional_t<(Number >= 900), sm90,
+                           std::conditional_t<(Number >= 890), sm89,
+                                              std::conditional_t<(Number >= 860), sm86,
+                                                                 std::conditional_t<(Number >= 800), sm80, sm75>>>>>>;
 
 }  // namespace cke::cuda

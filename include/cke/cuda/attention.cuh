@@ -43,7 +43,8 @@ template <dtype KV> struct attend_block {
     const segment g = segment_of(s, token);
     const key_range seen = keys_of(s, position_of(g, token));
     if (start >= seen.last || start + key_block <= seen.first) return;
-    const key_range here{seen.first > start ? seen.first - start : 0, seen.last - start < key_block ? seen.last - start : key_block};
+    const key_range here{seen.first > start ? seen.first - start : 0,
+                         seen.last - start < key_block ? seen.last - start : key_block};
 
     dev::shared_memory memory;
     const auto q = memory.take<float>(group * s.head_dim), p = memory.take<float>(group * key_block);
@@ -53,7 +54,8 @@ template <dtype KV> struct attend_block {
     dev::sync();
     scores(s, here, q, p, k, group);
     dev::sync();
-    for (u32 i = dev::warp(); i < group; i += block_warps) weigh(s, p, i, part_at(s, token, head * group + i, block) + s.head_dim);
+    for (u32 i = dev::warp(); i < group; i += block_warps)
+      weigh(s, p, i, part_at(s, token, head * group + i, block) + s.head_dim);
     dev::sync();
     values(s, here, p, k + key_block * cache::width(s.head_dim), group, token, head, block);
   }
@@ -65,7 +67,8 @@ template <dtype KV> struct attend_block {
   CKE_DEVICE static u32 nth(u32 i) { return cache::pair == 2 ? i ^ 1u : i; }
 
   // p[i][key] = q_i . key, scaled for 2^x; masked keys get the least float. A thread computes one key.
-  CKE_DEVICE static void scores(const step& s, key_range here, const dev::shared<float>& q, const dev::shared<float>& p, const element* k, u32 group) {
+  CKE_DEVICE static void scores(const step& s, key_range here, const dev::shared<float>& q, const dev::shared<float>& p,
+                                const element* k, u32 group) {
     constexpr float log2e = 1.44269504f, hidden = -3.40282347e38f;
     const u32 key = dev::thread() % key_block, half = dev::thread() / key_block;
     const bool visible = key >= here.first && key < here.last;
@@ -75,11 +78,11 @@ template <dtype KV> struct attend_block {
       for (u32 i = 0; visible && i < s.head_dim; ++i) {
         const u32 d = nth(i);
         const float x = cache::decode(dev::load(k + cache::k_index(key, d)));
-CKE_UNROLL
+        CKE_UNROLL
         for (u32 n = 0; n < together; ++n)
           if (first + n * halves < group) dot[n] = dev::fma(x, q[(first + n * halves) * s.head_dim + d], dot[n]);
       }
-CKE_UNROLL
+      CKE_UNROLL
       for (u32 n = 0; n < together; ++n) {
         if (first + n * halves >= group) continue;
         const float soft = s.cap != 0 ? tanh(dot[n] * dev::divide(s.scale, s.cap)) : dot[n];
@@ -103,7 +106,8 @@ CKE_UNROLL
   CKE_DEVICE static float larger(float a, float b) { return a > b ? a : b; }
 
   // Each thread sums one dim of one query over the keys, in one chain.
-  CKE_DEVICE static void values(const step& s, key_range here, const dev::shared<float>& p, const element* v, u32 group, u32 token, u32 head, u32 block) {
+  CKE_DEVICE static void values(const step& s, key_range here, const dev::shared<float>& p, const element* v, u32 group,
+                                u32 token, u32 head, u32 block) {
     each(group * s.head_dim, [&](u32 n) {
       const u32 i = n / s.head_dim, d = n % s.head_dim;
       float o = 0;
@@ -128,7 +132,8 @@ struct attend_join {
     const key_range seen = keys_of(s, position_of(segment_of(s, token), token));
     const auto number = [&](u32 i) { return joined(s, seen, token, (begin + i) / s.head_dim, i % s.head_dim); };
     if (s.out[0].as == dtype::q8_0) {  // a q8_0 block of 32 lies within one kv head
-      for (u32 block = dev::warp(); block < wide / 32; block += block_warps) put_block(s.out[0], token, begin / 32 + block, number(block * 32 + dev::lane()));
+      for (u32 block = dev::warp(); block < wide / 32; block += block_warps)
+        put_block(s.out[0], token, begin / 32 + block, number(block * 32 + dev::lane()));
       return;
     }
     each(wide, [&](u32 i) {

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "../graph/code.hpp"
-#include "../kernels/kernel.hpp"
 #include "../kernels/attention/rope_frequencies.hpp"
+#include "../kernels/kernel.hpp"
 #include "kernel.cuh"
 
 namespace cke::cuda {
@@ -22,20 +22,30 @@ struct unbound {
 constexpr void tell(step&, const auto&) {}
 constexpr void tell(step& s, const row_params& p) { s.cols = p.cols; }
 constexpr void tell(step& s, const embedding_params& p) { s.cols = p.cols; }
-constexpr void tell(step& s, const norm_params& p) { s.cols = p.cols, s.eps = p.eps, s.offset = p.offset, s.scale = p.scale; }
+constexpr void tell(step& s, const norm_params& p) {
+  s.cols = p.cols, s.eps = p.eps, s.offset = p.offset, s.scale = p.scale;
+}
 constexpr void tell(step& s, const scale_params& p) { s.cols = p.cols, s.scale = p.scale; }
 constexpr void tell(step& s, const softcap_params& p) { s.cols = p.cols, s.cap = p.cap; }
 constexpr void tell(step& s, const act_params& p) { s.cols = p.cols, s.act = p.act; }
 constexpr void tell(step& s, const matmul_params& p) { s.cols = p.cols; }
 constexpr void tell(step& s, const matmul_act_params& p) { s.cols = p.matmul.cols, s.act = p.act; }
 constexpr void tell(step& s, const qkv_params& p) { s.cols = p.cols, s.kv_heads = p.kv_heads; }
-constexpr void tell(step& s, const head_shape& p) { s.heads = p.heads, s.kv_heads = p.kv_heads, s.head_dim = p.head_dim; }
+constexpr void tell(step& s, const head_shape& p) {
+  s.heads = p.heads, s.kv_heads = p.kv_heads, s.head_dim = p.head_dim;
+}
 constexpr void tell(step& s, const head_norm_params& p) { tell(s, p.shape), s.eps = p.eps, s.offset = p.offset; }
-constexpr void tell(step& s, const rotary& r, u32 head_dim) { s.pairs = r.pairs, s.rope_width = rope_width(r, head_dim); }
+constexpr void tell(step& s, const rotary& r, u32 head_dim) {
+  s.pairs = r.pairs, s.rope_width = rope_width(r, head_dim);
+}
 constexpr void tell(step& s, const rope_params& p) { tell(s, p.shape), tell(s, p.rope, p.shape.head_dim); }
-constexpr void tell(step& s, const head_norm_rope_params& p) { tell(s, p.norm), tell(s, p.rope, p.norm.shape.head_dim); }
+constexpr void tell(step& s, const head_norm_rope_params& p) {
+  tell(s, p.norm), tell(s, p.rope, p.norm.shape.head_dim);
+}
 constexpr void tell(step& s, const kv_store_params& p) { s.kv_heads = p.kv_heads, s.head_dim = p.head_dim; }
-constexpr void tell(step& s, const attention_params& p) { tell(s, p.shape), s.window = p.window, s.scale = p.scale, s.cap = p.cap; }
+constexpr void tell(step& s, const attention_params& p) {
+  tell(s, p.shape), s.window = p.window, s.scale = p.scale, s.cap = p.cap;
+}
 constexpr void tell(step& s, const route_params& p) { s.route = p.route; }
 constexpr void tell(step& s, const gather_params& p) { s.cols = p.cols, s.route = p.route; }
 constexpr void tell(step& s, const expert_params& p) { s.cols = p.cols, s.act = p.act, s.route = p.route; }
@@ -54,7 +64,8 @@ constexpr unbound unbound_of(const code& c, const instruction& i) {
   u32 vectors = 0;
   for (u32 k = 0; k < i.weight.count; ++k) {
     const weight_slot& w = c.slots[i.weight[k]];
-    if (w.quantisable) s.matrices[s.matrix_count].group = w.group ? w.group : w.rows, u.matrix[s.matrix_count++] = i.weight[k];
+    if (w.quantisable)
+      s.matrices[s.matrix_count].group = w.group ? w.group : w.rows, u.matrix[s.matrix_count++] = i.weight[k];
     else if (w.bias) u.bias[vectors++] = i.weight[k];
     else u.vector[vectors++] = i.weight[k];
   }

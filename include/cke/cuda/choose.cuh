@@ -13,7 +13,9 @@ struct candidate {
   u32 id;
 };
 // Ties go to the smaller id.
-CKE_DEVICE bool better(const candidate& a, const candidate& b) { return a.value > b.value || (a.value == b.value && a.id < b.id); }
+CKE_DEVICE bool better(const candidate& a, const candidate& b) {
+  return a.value > b.value || (a.value == b.value && a.id < b.id);
+}
 
 // Philox4x32-10 (see text/sampling/random.hpp): the first word of the counter {position, 0, id, 1}.
 CKE_DEVICE u32 random_word(u64 seed, u32 position, u32 id) {
@@ -29,14 +31,16 @@ CKE_DEVICE u32 random_word(u64 seed, u32 position, u32 id) {
 // Gumbel noise, -log(-log(1 - u)) for u uniform in (0, 1). It is large where u is small, where floats are dense.
 CKE_DEVICE float gumbel(u32 word) {
   const float u = (static_cast<float>(word) + 0.5f) * 0x1p-32f;
-  const float waiting = u < 0x1p-6f ? u * dev::fma(u, dev::fma(u, dev::fma(u, 0.25f, 0.333333333f), 0.5f), 1.f) : -log(u < 1.f ? 1.f - u : 0x1p-24f);
+  const float waiting = u < 0x1p-6f ? u * dev::fma(u, dev::fma(u, dev::fma(u, 0.25f, 0.333333333f), 0.5f), 1.f)
+                                    : -log(u < 1.f ? 1.f - u : 0x1p-24f);
   return -log(waiting);
 }
 // NaN and +inf map to infinity, so that they win and are detected.
 CKE_DEVICE float score(float logit, const device_sampling& how, u32 position, u32 id) {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   if (!(logit < infinity)) return infinity;
-  return how.temperature > 0 ? dev::divide(logit, how.temperature) + gumbel(random_word(how.seed, position, id)) : logit;
+  return how.temperature > 0 ? dev::divide(logit, how.temperature) + gumbel(random_word(how.seed, position, id))
+                             : logit;
 }
 
 CKE_DEVICE candidate best_of_warp(candidate c) {
@@ -70,7 +74,9 @@ struct choose_kernel {
       for (u32 id = dev::thread(); id < s.cols; id += block_threads)
         if (const candidate here{score(dev::load(logits + id), how, s.first, id), id}; better(here, c)) c = here;
       c = best_of_block(c, dev::shared_memory());
-      if (dev::thread() == 0) dev::store(reinterpret_cast<u32*>(s.out[0].data), c.value < std::numeric_limits<float>::infinity() ? c.id : s.cols);
+      if (dev::thread() == 0)
+        dev::store(reinterpret_cast<u32*>(s.out[0].data),
+                   c.value < std::numeric_limits<float>::infinity() ? c.id : s.cols);
     }
   };
 };

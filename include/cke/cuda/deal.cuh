@@ -16,7 +16,13 @@ struct head_range {
 class dealer {
  public:
   CKE_CONSTEXPR dealer(u32 block, u32 blocks, u32 group)
-      : blocks_(blocks), size_(group), block_(block), mine_(block / group), rank_(block % group), groups_(blocks / group), inverse_(~0u / groups_ + 1) {}
+      : blocks_(blocks),
+        size_(group),
+        block_(block),
+        mine_(block / group),
+        rank_(block % group),
+        groups_(blocks / group),
+        inverse_(~0u / groups_ + 1) {}
 
   CKE_CONSTEXPR bool grouped() const { return groups_ > 1; }
   // The kv heads, out of `heads`, that this block's group computes.

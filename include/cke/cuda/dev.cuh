@@ -57,15 +57,21 @@ CKE_DEVICE void sync_cluster() {
 
 // shuffle returns x of the given lane, shuffle_xor that of lane ^ mask. All lanes of the warp must take part.
 template <class T> CKE_DEVICE T shuffle(T x, u32 lane) { return __shfl_sync(0xffffffffu, x, static_cast<int>(lane)); }
-template <class T> CKE_DEVICE T shuffle_xor(T x, u32 mask) { return __shfl_xor_sync(0xffffffffu, x, static_cast<int>(mask)); }
+template <class T> CKE_DEVICE T shuffle_xor(T x, u32 mask) {
+  return __shfl_xor_sync(0xffffffffu, x, static_cast<int>(mask));
+}
 
 template <class T> CKE_DEVICE T load(const T* p) { return *p; }
 template <class T> CKE_DEVICE void store(T* p, T x) { *p = x; }
 
 // Words that synchronise the blocks of a launch, or a launch and the host. A thread that acquires a released value sees
 // everything that the releasing thread had done, and seen, before.
-CKE_DEVICE void add_release(u32* p, u32 x) { asm volatile("red.release.gpu.add.u32 [%0], %1;" ::"l"(p), "r"(x) : "memory"); }
-CKE_DEVICE void store_release(u32* p, u32 x) { asm volatile("st.release.sys.u32 [%0], %1;" ::"l"(p), "r"(x) : "memory"); }
+CKE_DEVICE void add_release(u32* p, u32 x) {
+  asm volatile("red.release.gpu.add.u32 [%0], %1;" ::"l"(p), "r"(x) : "memory");
+}
+CKE_DEVICE void store_release(u32* p, u32 x) {
+  asm volatile("st.release.sys.u32 [%0], %1;" ::"l"(p), "r"(x) : "memory");
+}
 CKE_DEVICE u32 load_acquire(const u32* p) {
   u32 x;
   asm volatile("ld.acquire.gpu.u32 %0, [%1];" : "=r"(x) : "l"(p) : "memory");
@@ -138,8 +144,12 @@ class shared_memory {
   u32 used_;
 };
 
-template <class T> CKE_DEVICE T get(const shared<std::byte>& from, u32 at) { return *reinterpret_cast<const T*>(from.at + at); }
-template <class T> CKE_DEVICE void put(const shared<std::byte>& to, u32 at, T x) { *reinterpret_cast<T*>(to.at + at) = x; }
+template <class T> CKE_DEVICE T get(const shared<std::byte>& from, u32 at) {
+  return *reinterpret_cast<const T*>(from.at + at);
+}
+template <class T> CKE_DEVICE void put(const shared<std::byte>& to, u32 at, T x) {
+  *reinterpret_cast<T*>(to.at + at) = x;
+}
 template <class T> CKE_DEVICE shared<T> part_of(const shared<T>& all, u32 first, u32) { return {all.at + first}; }
 
 // Asynchronous copies into shared memory. With cp.async (sm80), each thread waits for its own copies, in groups:
@@ -161,13 +171,15 @@ CKE_DEVICE void begin_arrivals(const shared<u64>& at, u32 i) {
 CKE_DEVICE void expect(const shared<u64>& at, u32 i, u32 bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(address_of(at.at + i)), "r"(bytes) : "memory");
 }
-CKE_DEVICE void copy_bulk(const shared<std::byte>& to, u32 place, const std::byte* from, u32 bytes, const shared<u64>& at, u32 i) {
+CKE_DEVICE void copy_bulk(const shared<std::byte>& to, u32 place, const std::byte* from, u32 bytes,
+                          const shared<u64>& at, u32 i) {
   u64 policy;
   asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
-  asm volatile("cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
-                   address_of(to.at + place)),
-               "l"(from), "r"(bytes), "r"(address_of(at.at + i)), "l"(policy)
-               : "memory");
+  asm volatile(
+      "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(
+          address_of(to.at + place)),
+      "l"(from), "r"(bytes), "r"(address_of(at.at + i)), "l"(policy)
+      : "memory");
 }
 CKE_DEVICE bool arrived(const shared<u64>& at, u32 i, u32 parity) {
   u32 over;
@@ -192,7 +204,8 @@ CKE_DEVICE void mma_bytes(i32 (&acc)[4], const u32 (&a)[4], const u32 (&b)[2]) {
 }
 // acc [16][8] += a [16][16] b [16][8], of bf16; the order of the additions is not specified. mma.m16n8k16. sm80.
 CKE_DEVICE void mma_bf16(float (&acc)[4], const u32 (&a)[4], const u32 (&b)[2]) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
+      "%3};"
       : "+f"(acc[0]), "+f"(acc[1]), "+f"(acc[2]), "+f"(acc[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
@@ -219,15 +232,17 @@ inline place block() {
   const auto [x, y, z] = host_run::block();
   return {x, y, z};
 }
-using host_run::thread, host_run::sync, host_run::sync_warp, host_run::sync_cluster, host_run::shared, host_run::shared_memory, host_run::get, host_run::put, host_run::part_of;
+using host_run::begin_arrivals, host_run::expect, host_run::copy_bulk, host_run::arrived;
 using host_run::copy_quad, host_run::commit_copies, host_run::await_copies, host_run::came_from;
 using host_run::packet, host_run::two_packets, host_run::send, host_run::hear;
-using host_run::begin_arrivals, host_run::expect, host_run::copy_bulk, host_run::arrived;
+using host_run::thread, host_run::sync, host_run::sync_warp, host_run::sync_cluster, host_run::shared,
+    host_run::shared_memory, host_run::get, host_run::put, host_run::part_of;
 
 template <class T> T shuffle(T x, u32 lane) { return host_run::of_lane(x, lane); }
 template <class T> T shuffle_xor(T x, u32 mask) { return host_run::of_lane(x, host_run::thread() % 32 ^ mask); }
 
-using host_run::prefetch, host_run::add_release, host_run::store_release, host_run::load_acquire, host_run::pause, host_run::nanoseconds;
+using host_run::prefetch, host_run::add_release, host_run::store_release, host_run::load_acquire, host_run::pause,
+    host_run::nanoseconds;
 inline u32 load_from_host(const u32* p) { return load_acquire(p); }
 template <class T> T load(const T* p) { return host_run::load(p); }
 template <class T> void store(T* p, T x) { host_run::store(p, x); }
@@ -246,7 +261,8 @@ struct fragments {
   std::array<part, 32> all;
   u32 row = host_run::thread() % 32 / 4, column = host_run::thread() % 4 * 2;
 
-  fragments(const u32 (&a)[4], const u32 (&b)[2]) : all(host_run::of_all_lanes(part{{a[0], a[1], a[2], a[3]}, {b[0], b[1]}})) {}
+  fragments(const u32 (&a)[4], const u32 (&b)[2])
+      : all(host_run::of_all_lanes(part{{a[0], a[1], a[2], a[3]}, {b[0], b[1]}})) {}
   u32 of_a(u32 i, u32 k) const { return all[row * 4 + k % 4].a[i / 2 + k / 4 * 2]; }
   u32 of_b(u32 i, u32 k) const { return all[(column + i % 2) * 4 + k % 4].b[k / 4]; }
 };

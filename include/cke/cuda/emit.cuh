@@ -10,11 +10,11 @@ namespace cke::cuda {
 template <class Device> using emit = void(Device&, step, u32 attention_tokens);
 
 // Whether a device launches single tokens only, and so has no kernels for more.
-template <class Device>
-concept of_one_token = requires { requires Device::one_token; };
+template <class Device> concept of_one_token = requires { requires Device::one_token; };
 
 // Launches Kernel on a grid of (x, y, z) blocks.
-template <class Kernel, class Device> CKE_CONSTEXPR void launch(Device& device, const step& s, u32 x, u32 y = 1, u32 z = 1) {
+template <class Kernel, class Device> CKE_CONSTEXPR void launch(Device& device, const step& s, u32 x, u32 y = 1,
+                                                                u32 z = 1) {
   device.template launch<Kernel>({x, y, z}, s);
 }
 
@@ -29,12 +29,16 @@ template <opcode Op, class Device> struct emit_heads {
     launch<step_kernel<Op, dtype::f32>>(device, s, ceil_div(heads, block_warps), s.tokens);
   }
 };
-template <class Device> struct emitter<opcode::head_norm, dtype::f32, Device> : emit_heads<opcode::head_norm, Device> {};
+template <class Device> struct emitter<opcode::head_norm, dtype::f32, Device> : emit_heads<opcode::head_norm, Device> {
+};
 template <class Device> struct emitter<opcode::rope, dtype::f32, Device> : emit_heads<opcode::rope, Device> {};
-template <class Device> struct emitter<opcode::head_norm_rope, dtype::f32, Device> : emit_heads<opcode::head_norm_rope, Device> {};
+template <class Device> struct emitter<opcode::head_norm_rope, dtype::f32, Device>
+    : emit_heads<opcode::head_norm_rope, Device> {};
 
 template <kernel_types KV, class Device> struct emitter<opcode::kv_store, KV, Device> {
-  static CKE_CONSTEXPR void to(Device& device, step s, u32) { launch<step_kernel<opcode::kv_store, KV.first>>(device, s, s.tokens, s.kv_heads); }
+  static CKE_CONSTEXPR void to(Device& device, step s, u32) {
+    launch<step_kernel<opcode::kv_store, KV.first>>(device, s, s.tokens, s.kv_heads);
+  }
 };
 
 template <kernel_types KV, class Device> struct emitter<opcode::attend, KV, Device> {
@@ -46,7 +50,8 @@ template <kernel_types KV, class Device> struct emitter<opcode::attend, KV, Devi
     }
   }
 };
-template <kernel_types KV, class Device> struct emitter<opcode::attend_quantize, KV, Device> : emitter<opcode::attend, KV, Device> {};
+template <kernel_types KV, class Device> struct emitter<opcode::attend_quantize, KV, Device>
+    : emitter<opcode::attend, KV, Device> {};
 
 // Products: one block per unit of all matrices side by side. Formats that differ need a launch each.
 template <kernel_types T, epilogue How, class Device> struct emit_product {
@@ -74,32 +79,43 @@ template <kernel_types T, epilogue How, class Device> struct emit_product {
     if constexpr (!of_one_token<Device>) {
       if constexpr (has_format<F>)
         if (s.tokens > most_tokens)
-          return launch<wide_kernel<F>>(device, s, How == epilogue::gate ? units : ceil_div(units, 2), ceil_div(s.tokens, wide_tokens));
+          return launch<wide_kernel<F>>(device, s, How == epilogue::gate ? units : ceil_div(units, 2),
+                                        ceil_div(s.tokens, wide_tokens));
       launch<multiply_kernel<F, most_tokens>>(device, s, units, ceil_div(s.tokens, most_tokens));
     }
   }
 };
-template <kernel_types T, class Device> struct emitter<opcode::matmul, T, Device> : emit_product<T, epilogue::store, Device> {};
-template <kernel_types T, class Device> struct emitter<opcode::logits, T, Device> : emit_product<T, epilogue::store, Device> {};
-template <kernel_types T, class Device> struct emitter<opcode::qkv_matmul, T, Device> : emit_product<T, epilogue::store, Device> {};
-template <kernel_types T, class Device> struct emitter<opcode::matmul_add, T, Device> : emit_product<T, epilogue::add, Device> {};
+template <kernel_types T, class Device> struct emitter<opcode::matmul, T, Device>
+    : emit_product<T, epilogue::store, Device> {};
+template <kernel_types T, class Device> struct emitter<opcode::logits, T, Device>
+    : emit_product<T, epilogue::store, Device> {};
+template <kernel_types T, class Device> struct emitter<opcode::qkv_matmul, T, Device>
+    : emit_product<T, epilogue::store, Device> {};
+template <kernel_types T, class Device> struct emitter<opcode::matmul_add, T, Device>
+    : emit_product<T, epilogue::add, Device> {};
 template <kernel_types T, class Device> struct emitter<opcode::matmul_act, T, Device> {
   static CKE_CONSTEXPR void to(Device& device, step s, u32 n) {
     emit_product<T, epilogue::gate, Device>::to(device, (s.units /= 2, s), n);
   }
 };
-template <kernel_types T, class Device> struct emitter<opcode::up_act, T, Device> : emit_product<T, epilogue::act, Device> {};
-template <kernel_types T, class Device> struct emitter<opcode::up_act_quantize, T, Device> : emitter<opcode::up_act, T, Device> {};
+template <kernel_types T, class Device> struct emitter<opcode::up_act, T, Device>
+    : emit_product<T, epilogue::act, Device> {};
+template <kernel_types T, class Device> struct emitter<opcode::up_act_quantize, T, Device>
+    : emitter<opcode::up_act, T, Device> {};
 template <kernel_types T, class Device> struct emitter<opcode::router, T, Device> {
   static CKE_CONSTEXPR void to(Device& device, step s, u32) {
     launch<step_kernel<opcode::router, T.first>>(device, s, s.units, ceil_div(s.tokens, block_warps));
   }
 };
 template <kernel_types T, class Device> struct emitter<opcode::sort_by_expert, T, Device> {
-  static CKE_CONSTEXPR void to(Device& device, step s, u32) { launch<step_kernel<opcode::sort_by_expert, dtype::f32>>(device, s, 1); }
+  static CKE_CONSTEXPR void to(Device& device, step s, u32) {
+    launch<step_kernel<opcode::sort_by_expert, dtype::f32>>(device, s, 1);
+  }
 };
 template <kernel_types T, class Device> struct emitter<opcode::gather, T, Device> {
-  static CKE_CONSTEXPR void to(Device& device, step s, u32) { launch<step_kernel<opcode::gather, dtype::f32>>(device, s, gathered_rows(s.route, s.tokens)); }
+  static CKE_CONSTEXPR void to(Device& device, step s, u32) {
+    launch<step_kernel<opcode::gather, dtype::f32>>(device, s, gathered_rows(s.route, s.tokens));
+  }
 };
 // Expert products: a block per unit of an expert's matrix and tile of rows.
 template <kernel_types T, epilogue How, class Device> struct emit_experts {
@@ -111,13 +127,16 @@ template <kernel_types T, epilogue How, class Device> struct emit_experts {
     if constexpr (!of_one_token<Device>) {
       if constexpr (has_format<T.first>)
         if (rows_of_tile(s) == wide_tokens)
-          return launch<wide_expert_kernel<T.first>>(device, s, How == epilogue::gate ? units : ceil_div(units, 2), tiles);
+          return launch<wide_expert_kernel<T.first>>(device, s, How == epilogue::gate ? units : ceil_div(units, 2),
+                                                     tiles);
       launch<expert_kernel<T.first, most_tokens>>(device, s, units, tiles);
     }
   }
 };
-template <kernel_types T, class Device> struct emitter<opcode::expert_act, T, Device> : emit_experts<T, epilogue::gate, Device> {};
-template <kernel_types T, class Device> struct emitter<opcode::expert_up, T, Device> : emit_experts<T, epilogue::act, Device> {};
+template <kernel_types T, class Device> struct emitter<opcode::expert_act, T, Device>
+    : emit_experts<T, epilogue::gate, Device> {};
+template <kernel_types T, class Device> struct emitter<opcode::expert_up, T, Device>
+    : emit_experts<T, epilogue::act, Device> {};
 template <kernel_types T, epilogue How, class Device> struct emit_expert_sum {
   static CKE_CONSTEXPR void to(Device& device, step s, u32 n) {
     emit_experts<T, epilogue::store, Device>::to(device, s, n);
@@ -125,8 +144,11 @@ template <kernel_types T, epilogue How, class Device> struct emit_expert_sum {
     launch<join_experts_kernel>(device, s, ceil_div(s.out[0].width, block_threads), s.tokens);
   }
 };
-template <kernel_types T, class Device> struct emitter<opcode::expert_sum, T, Device> : emit_expert_sum<T, epilogue::store, Device> {};
-template <kernel_types T, class Device> struct emitter<opcode::expert_sum_add, T, Device> : emit_expert_sum<T, epilogue::add, Device> {};
-template <kernel_types T, class Device> struct emitter<opcode::matmul_act_quantize, T, Device> : emitter<opcode::matmul_act, T, Device> {};
+template <kernel_types T, class Device> struct emitter<opcode::expert_sum, T, Device>
+    : emit_expert_sum<T, epilogue::store, Device> {};
+template <kernel_types T, class Device> struct emitter<opcode::expert_sum_add, T, Device>
+    : emit_expert_sum<T, epilogue::add, Device> {};
+template <kernel_types T, class Device> struct emitter<opcode::matmul_act_quantize, T, Device>
+    : emitter<opcode::matmul_act, T, Device> {};
 
 }  // namespace cke::cuda

@@ -50,7 +50,8 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   // Returns the id for `position`, chosen from the logits before it. Throws config_range unless all logits are finite.
   u32 choose(const float* logits, u32 position, const device_sampling& how) {
     cuda::step s;
-    s.in[0] = {memory_of_choice(), P::vocab, row_stride(P::vocab), dtype::f32}, s.out[0].data = memory_of_choice() + align_up(u64{P::vocab} * sizeof(float)) + 64;
+    s.in[0] = {memory_of_choice(), P::vocab, row_stride(P::vocab), dtype::f32},
+    s.out[0].data = memory_of_choice() + align_up(u64{P::vocab} * sizeof(float)) + 64;
     s.how_chosen = to_device(how), s.first = position, s.cols = P::vocab;
     device_.write(s.in[0].data, logits, u64{P::vocab} * sizeof(float));
     device_.template launch<cuda::choose_kernel>({}, s);
@@ -60,27 +61,31 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     return id;
   }
   // Feeds `first` and the ids chosen after it in one launch; see cuda::ahead. Pages for n positions must be reserved.
-  template <class Take> u32 run_ahead(u32 first, u32 n, slot& s, std::span<const u32> stop, const device_sampling& how, float* logits, Take&& take) {
+  template <class Take> u32 run_ahead(u32 first, u32 n, slot& s, std::span<const u32> stop, const device_sampling& how,
+                                      float* logits, Take&& take) {
     if (!ahead_)
-      ahead_ = std::make_unique<cuda::ahead<P, KV, Device>>(device_, memory_, limits_.context, [&](const code& c, u32 step, u32 row) {
-        u32 state = 0;
-        for (u32 l = 0; l + 1 < row && l < P::layers; ++l) state += P::unfused[P::kind_of[l]].states.size();
-        return addresses_of(c, c.ops[step], row, state);
-      });
-    const u32 fed = ahead_->run(first, n, s.position(), {s.pages(), ceil_div(s.position() + n, key_block)}, stop, to_device(how),
-                                reinterpret_cast<float*>(stream_.data), parts_, logits, take);
+      ahead_ = std::make_unique<cuda::ahead<P, KV, Device>>(device_, memory_, limits_.context,
+                                                            [&](const code& c, u32 step, u32 row) {
+                                                              u32 state = 0;
+                                                              for (u32 l = 0; l + 1 < row && l < P::layers; ++l)
+                                                                state += P::unfused[P::kind_of[l]].states.size();
+                                                              return addresses_of(c, c.ops[step], row, state);
+                                                            });
+    const u32 fed = ahead_->run(first, n, s.position(), {s.pages(), ceil_div(s.position() + n, key_block)}, stop,
+                                to_device(how), reinterpret_cast<float*>(stream_.data), parts_, logits, take);
     s.advance(fed);
     return fed;
   }
 
  private:
-  static constexpr u32 attention_tokens = 32;  // of one launch
-  static constexpr u32 alike_rows = 32;        // prompt passes are padded to a multiple, to replay fewer graphs
+  static constexpr u32 attention_tokens = 32;      // of one launch
+  static constexpr u32 alike_rows = 32;            // prompt passes are padded to a multiple, to replay fewer graphs
   static constexpr u32 codes = P::body_count + 2;  // header, bodies, footer
 
   // The emitters of a code's steps, in order.
   template <const code& C> static constexpr auto emitters = []<std::size_t... I>(std::index_sequence<I...>) {
-    return std::array<cuda::emit<Device>*, sizeof...(I)>{&cuda::emitter<C.ops[I].op, types_of(C, C.ops[I], KV), Device>::to...};
+    return std::array<cuda::emit<Device>*, sizeof...(I)>{
+        &cuda::emitter<C.ops[I].op, types_of(C, C.ops[I], KV), Device>::to...};
   }(std::make_index_sequence<C.ops.size()>{});
   struct code_ref {
     const code* c;
@@ -96,7 +101,9 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     packed_ = memory_.take(weights_.bytes());
     device_.write(packed_, host, weights_.bytes());
   }
-  const std::byte* weight_at(u32 row, u32 which) const { return packed_ + (weights_.row(row)[which] - weights_.row(0)[0]); }
+  const std::byte* weight_at(u32 row, u32 which) const {
+    return packed_ + (weights_.row(row)[which] - weights_.row(0)[0]);
+  }
 
   struct register_map {
     physical_mapping map;
@@ -117,7 +124,8 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
         const head_shape& shape = i.p.as<attention_params>().shape;
         part_floats_ = std::max(part_floats_, shape.heads * (shape.head_dim + 2));
       }
-      if (const turned_head of = turned(i.p); of.rope && !ropes_.find(*of.rope, of.head_dim).cos) add_rope(*of.rope, of.head_dim);
+      if (const turned_head of = turned(i.p); of.rope && !ropes_.find(*of.rope, of.head_dim).cos)
+        add_rope(*of.rope, of.head_dim);
     }
   }
   void add_rope(const rotary& r, u32 head_dim) {
@@ -140,7 +148,9 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   void copy_row(u32 from, u32 to) { device_.copy(stream_row(to), stream_row(from), u64{P::dim} * sizeof(float)); }
 
   void run_layers(u32) {  // every row goes through all layers: a graph has one shape
-    const u32 wanted = rows_.tokens(), tokens = wanted <= decode_rows ? wanted : std::min(ceil_div(wanted, alike_rows) * alike_rows, limits_.chunk);
+    const u32 wanted = rows_.tokens(),
+              tokens =
+                  wanted <= decode_rows ? wanted : std::min(ceil_div(wanted, alike_rows) * alike_rows, limits_.chunk);
     rows_.fill_up(tokens, spare_page_);
     rows_.upload(device_);
     const u32 blocks = std::bit_ceil(rows_.key_blocks());
@@ -158,7 +168,9 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     again({rows, first, 0}, [&] { launch_code(codes - 1, P::layers + 1, 0, rows, first, 1); });
     const code& c = P::footer_code();
     const cuda::view v = register_view(c, static_cast<reg>(c.regs.size() - 1), 0);
-    for (u32 r = 0; r < rows; ++r) device_.read(logits_.data() + u64{r} * v.stride, v.data + u64{r} * v.stride * sizeof(float), u64{v.width} * sizeof(float));
+    for (u32 r = 0; r < rows; ++r)
+      device_.read(logits_.data() + u64{r} * v.stride, v.data + u64{r} * v.stride * sizeof(float),
+                   u64{v.width} * sizeof(float));
     return {{reinterpret_cast<std::byte*>(logits_.data()), v.width, v.stride, dtype::f32}, rows};
   }
 
@@ -224,14 +236,17 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     return {scratch_ + m.offset[m.map.of[r]], v.width, row_stride(v.width), v.as};
   }
   cuda::step step_of(const code& c, const instruction& i, u32 row, u32 state, u32 skip) const {
-    cuda::step s = bind(cuda::unbound_of(c, i), addresses_of(c, i, row, state), [&](reg r, bool) { return register_view(c, r, skip); });
+    cuda::step s = bind(cuda::unbound_of(c, i), addresses_of(c, i, row, state),
+                        [&](reg r, bool) { return register_view(c, r, skip); });
     s.now = rows_.now(), s.parts = parts_;
     return s;
   }
   cuda::addresses addresses_of(const code& c, const instruction& i, u32 row, u32 state) const {
     cuda::addresses a;
     const cuda::unbound u = cuda::unbound_of(c, i);
-    const auto vector = [&](u8 which) { return which == absent ? nullptr : reinterpret_cast<const float*>(weight_at(row, which)); };
+    const auto vector = [&](u8 which) {
+      return which == absent ? nullptr : reinterpret_cast<const float*>(weight_at(row, which));
+    };
     for (u32 k = 0; k < u.s.matrix_count; ++k) a.matrix[k] = weight_at(row, u.matrix[k]);
     for (u32 k = 0; k < 3; ++k) a.bias[k] = vector(u.bias[k]);
     for (u32 k = 0; k < 2; ++k) a.vector[k] = vector(u.vector[k]);
@@ -243,7 +258,8 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
       const rope_view v = ropes_on_device_.at(ropes_.find(*of.rope, of.head_dim).cos);
       a.cos = v.cos, a.sin = v.sin;
     }
-    a.scale = attends(i.op) && u.s.scale == 0 ? static_cast<float>(1 / std::sqrt(static_cast<double>(u.s.head_dim))) : u.s.scale;
+    a.scale = attends(i.op) && u.s.scale == 0 ? static_cast<float>(1 / std::sqrt(static_cast<double>(u.s.head_dim)))
+                                              : u.s.scale;
     return a;
   }
 
@@ -256,8 +272,8 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   std::map<const float*, rope_view> ropes_on_device_;  // keyed by the host's cos table
   std::map<const code*, register_map> maps_;
   u64 scratch_bytes_{};
-  u32 part_floats_{};                                  // per token and key block
-  u64 expert_floats_{};                                // for the experts of all tokens in a pass
+  u32 part_floats_{};    // per token and key block
+  u64 expert_floats_{};  // for the experts of all tokens in a pass
   std::byte *packed_{}, *scratch_{}, *choice_{}, *spare_page_{};
   float* parts_{};
   cuda::view stream_{};

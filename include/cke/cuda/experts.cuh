@@ -54,7 +54,8 @@ template <dtype F, u32 T, class Arch> struct multiply_experts {
     const dev::shared<u32> found = memory.take<u32>(product<F, T, Arch>::shared_bytes / 4);
     const auto of = [&](const matrix& m) {
       from_memory weights;
-      return product<F, T, Arch>::of(weights, unit_of_expert<F>(s, m, tile.expert, at.x), s.cols, s.in[1], from, tile.count, found);
+      return product<F, T, Arch>::of(weights, unit_of_expert<F>(s, m, tile.expert, at.x), s.cols, s.in[1], from,
+                                     tile.count, found);
     };
     if (s.how == epilogue::gate) {
       const float gate = of(s.matrices[0]), up = of(s.matrices[1]);
@@ -76,8 +77,11 @@ template <dtype F, class Arch> struct multiply_experts_wide {
     if (tile.count == 0) return;
     const bool gated = s.how == epilogue::gate, second = gated || 2 * at.x + 1 < units_of_expert(s);
     const u32 unit = gated ? at.x : 2 * at.x;
-    product p{{{unit_of_expert<F>(s, s.matrices[0], tile.expert, unit), nullptr}, s.cols, s.in[1], tile.first, tile.count}};
-    if (second) p.o.unit[1] = gated ? unit_of_expert<F>(s, s.matrices[1], tile.expert, unit) : unit_of_expert<F>(s, s.matrices[0], tile.expert, unit + 1);
+    product p{
+        {{unit_of_expert<F>(s, s.matrices[0], tile.expert, unit), nullptr}, s.cols, s.in[1], tile.first, tile.count}};
+    if (second)
+      p.o.unit[1] = gated ? unit_of_expert<F>(s, s.matrices[1], tile.expert, unit)
+                          : unit_of_expert<F>(s, s.matrices[0], tile.expert, unit + 1);
     const dev::shared<float> sums = p.run();
     for (u32 t = dev::warp(); t < tile.count; t += block_warps) {
       const auto y = [&](u32 h) -> float { return sums[t * sums_of_token + h * unit_rows + dev::lane()]; };
@@ -110,7 +114,9 @@ struct join_experts {
 
 template <dtype F, u32 T> struct expert_kernel {
   template <class Arch> struct on : std::conditional_t<has_format<F>, multiply_experts<F, T, Arch>, no_kernel> {
-    static_assert(has_format<F>, "cke: cuda: no product with experts of this dtype; specialise cke::cuda::format; see expert_kernel<dtype, tokens>");
+    static_assert(has_format<F>,
+                  "cke: cuda: no product with experts of this dtype; specialise cke::cuda::format; see "
+                  "expert_kernel<dtype, tokens>");
   };
 };
 template <dtype F> struct wide_expert_kernel {

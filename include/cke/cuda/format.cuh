@@ -19,8 +19,7 @@ namespace cke::cuda {
 //   fold(acc, sum, f, x, token, i)  returns acc + the item
 //   number(unit, row, column)       a weight
 template <dtype F> struct format;
-template <dtype F>
-concept has_format = requires { format<F>::columns; };
+template <dtype F> concept has_format = requires { format<F>::columns; };
 // A lane's row times T tokens; codes are two quads, in order of k. Sums of 32 products of codes are exact integers, so
 // their order does not matter.
 template <u32 T, class Put>
@@ -43,7 +42,8 @@ CKE_DEVICE void multiply_row(const dev::quad (&codes)[2], const view& x, u32 fir
 struct two_words {
   u32 low, high;
 };
-template <class Word, class Put> CKE_DEVICE void multiply_tile(const view& x, u32 first, u32 count, u32 item, Word&& word, Put&& put) {
+template <class Word, class Put> CKE_DEVICE void multiply_tile(const view& x, u32 first, u32 count, u32 item,
+                                                               Word&& word, Put&& put) {
   const u32 row = dev::lane() / 4, j = dev::lane() % 4;  // of the fragments; `row` is also the token of b
   u32 b[2]{};
   if (row < count) {
@@ -73,15 +73,17 @@ template <dtype F> struct code_format {
   static constexpr u32 columns = 32, of_tile = at::tile / columns;
 
   template <u32 T, class Arch, u32 N, class From, class Put, class Keep>
-  CKE_DEVICE static void items(From& from, const std::byte* unit, u32 begin, u32 end, u32, const view& x, u32 first, u32 count, Put&& put, Keep&& keep) {
+  CKE_DEVICE static void items(From& from, const std::byte* unit, u32 begin, u32 end, u32, const view& x, u32 first,
+                               u32 count, Put&& put, Keep&& keep) {
     static_assert(N <= of_tile && of_tile % N == 0);
     const auto tile = from.template take<F>(unit, begin / of_tile);
-CKE_UNROLL
+    CKE_UNROLL
     for (u32 n = 0; n < N; ++n) {
       const u32 i = begin + n;
       if (i >= end) continue;
-      format<F>::template item<T, Arch>(tile, i % of_tile, i, x, first, count, [&](u32 row, u32 t, i32 s) { put(i, row, t, s); },
-                                        [&](u32 k, float f) { keep(i, k, f); });
+      format<F>::template item<T, Arch>(
+          tile, i % of_tile, i, x, first, count, [&](u32 row, u32 t, i32 s) { put(i, row, t, s); },
+          [&](u32 k, float f) { keep(i, k, f); });
     }
     from.done();
   }
@@ -92,20 +94,26 @@ template <> struct format<dtype::q8_0> : code_format<dtype::q8_0> {
 
   // Multiplies item n of a tile, which is item i of its unit.
   template <u32 T, class Arch, class Tile, class Put, class Keep>
-  CKE_DEVICE static void item(const Tile& tile, u32 n, u32 i, const view& x, u32 first, u32 count, Put&& put, Keep&& keep) {
+  CKE_DEVICE static void item(const Tile& tile, u32 n, u32 i, const view& x, u32 first, u32 count, Put&& put,
+                              Keep&& keep) {
     keep(0, scale(tile, n, dev::lane()));
     if constexpr (takes_tiles<T, Arch>) {
       multiply_tile(x, first, count, i, [&](u32 row, u32 j) { return word(tile, n, row, j); }, put);
     } else {
-      const dev::quad codes[2]{tile.template body<dev::quad>(code(n, dev::lane(), 0)), tile.template body<dev::quad>(code(n, dev::lane(), 16))};
+      const dev::quad codes[2]{tile.template body<dev::quad>(code(n, dev::lane(), 0)),
+                               tile.template body<dev::quad>(code(n, dev::lane(), 16))};
       multiply_row<T>(codes, x, first, count, i, put);
     }
   }
   template <class Tile> CKE_DEVICE static two_words word(const Tile& tile, u32 n, u32 row, u32 j) {
     return {tile.template body<u32>(code(n, row, 4 * j)), tile.template body<u32>(code(n, row, 16 + 4 * j))};
   }
-  template <class Tile> CKE_DEVICE static void factors_of(const Tile& tile, u32 n, u32, u32 row, float* f) { f[0] = scale(tile, n, row); }
-  CKE_DEVICE static float fold(float acc, i32 s, const float* f, block_scale b) { return dev::fma(static_cast<float>(s), f[0] * b.d, acc); }
+  template <class Tile> CKE_DEVICE static void factors_of(const Tile& tile, u32 n, u32, u32 row, float* f) {
+    f[0] = scale(tile, n, row);
+  }
+  CKE_DEVICE static float fold(float acc, i32 s, const float* f, block_scale b) {
+    return dev::fma(static_cast<float>(s), f[0] * b.d, acc);
+  }
   CKE_DEVICE static float fold(float acc, i32 s, const float* f, const view& x, u32 token, u32 i) {
     return fold(acc, s, f, {dev::load(&scales_of(x, token)[i].d), 0});
   }
@@ -126,7 +134,8 @@ template <> struct format<dtype::q4_k> : code_format<dtype::q4_k> {
   static constexpr u32 factors = 2;
 
   template <u32 T, class Arch, class Tile, class Put, class Keep>
-  CKE_DEVICE static void item(const Tile& tile, u32 n, u32 i, const view& x, u32 first, u32 count, Put&& put, Keep&& keep) {
+  CKE_DEVICE static void item(const Tile& tile, u32 n, u32 i, const view& x, u32 first, u32 count, Put&& put,
+                              Keep&& keep) {
     float factor[factors];
     factors_of(tile, n, i, dev::lane(), factor);
     keep(0, factor[0]), keep(1, factor[1]);

@@ -15,8 +15,8 @@ namespace cke::cuda {
 
 inline void check(cudaError_t e, std::string_view about) {
   if (e == cudaSuccess) return;
-  throw Error(e == cudaErrorMemoryAllocation ? errc::out_of_memory : errc::unsupported, {}, concat({"CUDA: ", about}), "success",
-              cudaGetErrorString(e));
+  throw Error(e == cudaErrorMemoryAllocation ? errc::out_of_memory : errc::unsupported, {}, concat({"CUDA: ", about}),
+              "success", cudaGetErrorString(e));
 }
 
 // Each kernel is compiled for every generation that nvcc targets; the driver picks one. The bound of two blocks per
@@ -26,7 +26,8 @@ template <class Kernel> __global__ void __launch_bounds__(block_threads, 2) ente
 }
 
 // The same for a cooperative launch, whose blocks wait for one another: one block per multiprocessor.
-template <class Kernel, class Call> __global__ void __launch_bounds__(block_threads, 1) enter_together(const __grid_constant__ Call call) {
+template <class Kernel, class Call> __global__ void __launch_bounds__(block_threads, 1)
+    enter_together(const __grid_constant__ Call call) {
   Kernel::template on<dev::arch>::run(call);
 }
 
@@ -79,7 +80,8 @@ class gpu {
   }
   u32* host_words(u32 count) {
     void* p{};
-    check(cudaHostAlloc(&p, u64{count} * sizeof(u32), cudaHostAllocMapped), "memory that the host shares with a launch");
+    check(cudaHostAlloc(&p, u64{count} * sizeof(u32), cudaHostAllocMapped),
+          "memory that the host shares with a launch");
     std::memset(p, 0, u64{count} * sizeof(u32));
     return static_cast<u32*>(p);
   }
@@ -94,14 +96,19 @@ class gpu {
     const auto entry = enter_together<Kernel, typename Kernel::call>;
     int each{};
     if (attribute(cudaDevAttrCooperativeLaunch) != 0 && allow(entry, shared_bytes))
-      check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, entry, int{block_threads}, shared_bytes), "the room for a launch");
+      check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, entry, int{block_threads}, shared_bytes),
+            "the room for a launch");
     if (each == 0)
-      throw Error(errc::unsupported, {}, "CUDA: a launch for many tokens",
-                  concat({"a device that holds a block of ", shared_bytes, " bytes on each multiprocessor, all at once"}), "none");
+      throw Error(
+          errc::unsupported, {}, "CUDA: a launch for many tokens",
+          concat({"a device that holds a block of ", shared_bytes, " bytes on each multiprocessor, all at once"}),
+          "none");
     const u32 all = attribute(cudaDevAttrMultiProcessorCount);
     for (const u32 size : {16u, 8u}) {
       const u32 clusters = size <= largest_cluster ? most_clusters<Kernel>(size, shared_bytes) : 0;
-      if (clusters > 1 && heads > 0 && heads % clusters == 0 && clusters * size * 16 >= all * 15 && goes_together({clusters * size, size}, shared_bytes)) return {clusters * size, size};
+      if (clusters > 1 && heads > 0 && heads % clusters == 0 && clusters * size * 16 >= all * 15 &&
+          goes_together({clusters * size, size}, shared_bytes))
+        return {clusters * size, size};
     }
     return {all};
   }
@@ -110,13 +117,16 @@ class gpu {
     const auto entry = enter_together<Kernel, typename Kernel::call>;
     const together_config of({size, size}, shared_bytes, nullptr);
     int clusters{};
-    if (attribute(cudaDevAttrClusterLaunch) == 0 || !allow(entry, shared_bytes) || cudaOccupancyMaxActiveClusters(&clusters, entry, &of.config) != cudaSuccess) clusters = 0;
+    if (attribute(cudaDevAttrClusterLaunch) == 0 || !allow(entry, shared_bytes) ||
+        cudaOccupancyMaxActiveClusters(&clusters, entry, &of.config) != cudaSuccess)
+      clusters = 0;
     cudaGetLastError();
     return static_cast<u32>(clusters);
   }
   static inline u32 largest_cluster = 16;  // that a launch may request; 1: no clusters
 
-  template <class Kernel, class Call, class F> void launch_together(residents live, u32 shared_bytes, const Call& call, F meanwhile) {
+  template <class Kernel, class Call, class F> void launch_together(residents live, u32 shared_bytes, const Call& call,
+                                                                    F meanwhile) {
     const together_config of(live, shared_bytes, stream_.get());
     check(cudaLaunchKernelEx(&of.config, enter_together<Kernel, Call>, call), "a launch for many tokens");
     cudaError_t now{};
@@ -145,7 +155,8 @@ class gpu {
 
  private:
   struct together_config {
-    cudaLaunchAttribute attributes[2]{{.id = cudaLaunchAttributeCooperative, .val = {.cooperative = 1}}, {.id = cudaLaunchAttributeClusterDimension}};
+    cudaLaunchAttribute attributes[2]{{.id = cudaLaunchAttributeCooperative, .val = {.cooperative = 1}},
+                                      {.id = cudaLaunchAttributeClusterDimension}};
     cudaLaunchConfig_t config{};
     together_config(residents live, u32 shared_bytes, cudaStream_t stream) {
       attributes[1].val.clusterDim = {live.cluster, 1, 1};
@@ -157,14 +168,16 @@ class gpu {
   // Requests this much shared memory and permits clusters of 16 (the portable limit is 8).
   template <class Entry> static bool allow(Entry entry, u32 shared_bytes) {
     const bool clusters = attribute(cudaDevAttrClusterLaunch) != 0;
-    return cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)) == cudaSuccess &&
-           (!clusters || cudaFuncSetAttribute(entry, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess);
+    return cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)) ==
+        cudaSuccess &&
+        (!clusters || cudaFuncSetAttribute(entry, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess);
   }
   // Whether a cooperative launch may use clusters is not documented, so this tries one.
   bool goes_together(residents live, u32 shared_bytes) const {
     const auto entry = enter_together<no_work, no_work::call>;
     const together_config of(live, shared_bytes, stream_.get());
-    const bool goes = allow(entry, shared_bytes) && cudaLaunchKernelEx(&of.config, entry, no_work::call{}) == cudaSuccess;
+    const bool goes =
+        allow(entry, shared_bytes) && cudaLaunchKernelEx(&of.config, entry, no_work::call{}) == cudaSuccess;
     cudaGetLastError();
     return goes;
   }

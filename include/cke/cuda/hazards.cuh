@@ -29,12 +29,14 @@ constexpr touched touched_by(const surveyed& s, u32 step, u32 k) {
   const instruction& i = s.c->ops[step];
   const auto& of_step = s.steps[step].parts;
   const role is = of_step[k].is, last = of_step[of_step.size() - 1].is;
-  const bool joined = last == role::joins || last == role::sums, takes = joined && k + 1 == of_step.size(), leaves = joined && !takes;
+  const bool joined = last == role::joins || last == role::sums, takes = joined && k + 1 == of_step.size(),
+             leaves = joined && !takes;
   touched t{leaves ? touched::parts : 0, takes ? touched::parts : 0};
   if (is != role::joins)
     for (u32 n = 0; n < i.in.count; ++n) t.read |= u64{!reads_own(s, step, i.in[n])} << i.in[n];
   if (!leaves)
-    for (u32 n = 0; n < i.out.count; ++n) t.written |= u64{!is_own(s, step) && !comes_in_packets(s, i.out[n])} << i.out[n];
+    for (u32 n = 0; n < i.out.count; ++n)
+      t.written |= u64{!is_own(s, step) && !comes_in_packets(s, i.out[n])} << i.out[n];
   return t;
 }
 
@@ -46,7 +48,8 @@ class hazards {
     const touched next = touched_by(s, step, k);
     const bool in_group = heads_of(s, step) > 0;
     waits who = waits::nobody;
-    if (by_all_.bars(next) || (!in_group && by_groups_.bars(next))) who = waits::all, by_all_ = by_groups_ = fresh_ = {};
+    if (by_all_.bars(next) || (!in_group && by_groups_.bars(next)))
+      who = waits::all, by_all_ = by_groups_ = fresh_ = {};
     else if (in_group && fresh_.bars(next)) who = waits::group, fresh_ = {};
     if (in_group) by_groups_.add(next), fresh_.add(next);
     else by_all_.add(next);

@@ -56,12 +56,15 @@ template <> struct kernel<opcode::head_norm_rope, dtype::f32, sm75> : head_rows<
 // Layout of a kv head's cache in a page, as on the CPU (kernels/attention/kv_cache.hpp). Neighbouring threads access
 // neighbouring keys of K and neighbouring dims of V.
 template <dtype KV> struct cache {
-  static_assert(KV == dtype::f32 || KV == dtype::f16 || KV == dtype::bf16, "cke: cuda: keys and values are f32, f16 or bf16; see cache<dtype>");
+  static_assert(KV == dtype::f32 || KV == dtype::f16 || KV == dtype::bf16,
+                "cke: cuda: keys and values are f32, f16 or bf16; see cache<dtype>");
   using element = std::conditional_t<KV == dtype::f32, float, u16>;
   static constexpr u32 pair = KV == dtype::bf16 ? 2 : 1;
 
   CKE_DEVICE static u32 width(u32 head_dim) { return (head_dim + 31) / 32 * 32; }
-  CKE_DEVICE static u32 k_index(u32 position, u32 i) { return (i / pair * key_block + position % key_block) * pair + i % pair; }
+  CKE_DEVICE static u32 k_index(u32 position, u32 i) {
+    return (i / pair * key_block + position % key_block) * pair + i % pair;
+  }
   CKE_DEVICE static u32 v_index(u32 position, u32 head_dim, u32 i) {
     return (position % key_block / pair * width(head_dim) + i) * pair + position % pair;
   }
@@ -94,7 +97,8 @@ template <dtype KV> struct store_keys {
     const u64 first = u64{head} * s.head_dim;
     for (u32 i = dev::thread(); i < s.head_dim; i += block_threads) {
       dev::store(k + cache<KV>::k_index(position, i), cache<KV>::encode(dev::load(row_of(s.in[0], token) + first + i)));
-      dev::store(v + cache<KV>::v_index(position, s.head_dim, i), cache<KV>::encode(dev::load(row_of(s.in[1], token) + first + i)));
+      dev::store(v + cache<KV>::v_index(position, s.head_dim, i),
+                 cache<KV>::encode(dev::load(row_of(s.in[1], token) + first + i)));
     }
   }
 };

@@ -25,21 +25,25 @@ struct block_scale {
 };
 CKE_DEVICE u32 padded(u32 width, u32 to) { return (width + to - 1) / to * to; }
 CKE_DEVICE float* row_of(const view& v, u32 token) { return reinterpret_cast<float*>(v.data) + u64{token} * v.stride; }
-CKE_DEVICE std::byte* codes_of(const view& v, u32 token) { return v.data + u64{token} * (padded(v.width, 64) / 32 * 40); }
+CKE_DEVICE std::byte* codes_of(const view& v, u32 token) {
+  return v.data + u64{token} * (padded(v.width, 64) / 32 * 40);
+}
 CKE_DEVICE block_scale* scales_of(const view& v, u32 token) {
   return reinterpret_cast<block_scale*>(codes_of(v, token) + padded(v.width, 64));
 }
-CKE_DEVICE u16* bf16_row_of(const view& v, u32 token) { return reinterpret_cast<u16*>(v.data) + u64{token} * padded(v.width, 8); }
+CKE_DEVICE u16* bf16_row_of(const view& v, u32 token) {
+  return reinterpret_cast<u16*>(v.data) + u64{token} * padded(v.width, 8);
+}
 
 // The rows of a pass that belong to one sequence. Positions are in device memory, so a recorded launch can be replayed.
 struct segment {
   u32 first, tokens, position, page;  // page: index of its first key block in the pass's page table
 };
 struct pass {
-  u32* ids{};             // [tokens]
-  u32* segment_of{};      // [tokens]
+  u32* ids{};         // [tokens]
+  u32* segment_of{};  // [tokens]
   segment* segments{};
-  std::byte** pages{};    // one entry per key block of each segment
+  std::byte** pages{};  // one entry per key block of each segment
 };
 
 // One matrix of a step. Its units are [first, first + units) of the launch; each group of rows starts a unit.
@@ -57,26 +61,28 @@ enum class epilogue : u8 { store, add, act, gate };
 // All arguments of a kernel.
 struct step {
   view in[4]{}, out[2]{};
-  const float* weight[2]{};        // vectors
+  const float* weight[2]{};  // vectors
   matrix matrices[3]{};
-  u32 matrix_count{}, units{};      // units: of all matrices
+  u32 matrix_count{}, units{};  // units: of all matrices
   epilogue how{};
-  u32 tokens{}, first{};           // first: of the tokens in a launch of attention
+  u32 tokens{}, first{};  // first: of the tokens in a launch of attention
   u32 cols{}, heads{}, kv_heads{}, head_dim{}, window{}, rope_width{};
   float eps{}, offset{}, scale{}, cap{};
   activation act{};
   pairing pairs{};
   router route{};
-  bool shared{}, shared_gate{};    // whether a sum of experts includes a shared one, and a gated one
-  const float *cos{}, *sin{};      // [position][rope_width / 2]
+  bool shared{}, shared_gate{};  // whether a sum of experts includes a shared one, and a gated one
+  const float *cos{}, *sin{};    // [position][rope_width / 2]
   u64 kv_offset{}, kv_block_bytes{};
-  u32 key_blocks{};                // of a row of parts
-  float* parts{};                  // partial results that one launch leaves for the next: of attention, and of experts
-  const device_sampling* how_chosen{};      // for the kernel that chooses; `first` is then the position of the id
+  u32 key_blocks{};  // of a row of parts
+  float* parts{};    // partial results that one launch leaves for the next: of attention, and of experts
+  const device_sampling* how_chosen{};  // for the kernel that chooses; `first` is then the position of the id
   pass now{};
 };
 
-CKE_DEVICE segment segment_of(const step& s, u32 token) { return dev::load(s.now.segments + dev::load(s.now.segment_of + token)); }
+CKE_DEVICE segment segment_of(const step& s, u32 token) {
+  return dev::load(s.now.segments + dev::load(s.now.segment_of + token));
+}
 CKE_DEVICE u32 position_of(const segment& g, u32 token) { return g.position + (token - g.first); }
 
 // A kernel has `run(const step&, at)`, called by every thread of block `at`, and `shared_bytes(const step&)`. T is the
@@ -91,8 +97,9 @@ template <opcode Op, dtype T> struct kernel<Op, T, void> : no_kernel {};
 // A step's kernel for every generation.
 template <opcode Op, dtype T> struct step_kernel {
   template <class Arch> struct on : kernel<Op, T, Arch> {
-    static_assert(!std::is_base_of_v<no_kernel, kernel<Op, T, Arch>>,
-                  "cke: cuda: no kernel for this opcode and dtype; specialise cke::cuda::kernel; see step_kernel<opcode, dtype>");
+    static_assert(
+        !std::is_base_of_v<no_kernel, kernel<Op, T, Arch>>,
+        "cke: cuda: no kernel for this opcode and dtype; specialise cke::cuda::kernel; see step_kernel<opcode, dtype>");
   };
 };
 
@@ -103,12 +110,16 @@ struct launch_shape {
 struct residents {
   u32 blocks, cluster = 1;
 };
-template <class Kernel> constexpr u32 shared_bytes_of(const step& s) { return Kernel::template on<sm75>::shared_bytes(s); }
+template <class Kernel> constexpr u32 shared_bytes_of(const step& s) {
+  return Kernel::template on<sm75>::shared_bytes(s);
+}
 // Throws unsupported if a block needs more than the 48 KiB of shared memory that every GPU has.
 template <class Kernel> u32 bytes_of_launch(const step& s) {
   constexpr u32 most = 48 * 1024;
   const u32 bytes = shared_bytes_of<Kernel>(s);
-  if (bytes > most) throw Error(errc::unsupported, {}, "CUDA: shared memory of a block", concat({"at most ", most, " bytes"}), concat({bytes}));
+  if (bytes > most)
+    throw Error(errc::unsupported, {}, "CUDA: shared memory of a block", concat({"at most ", most, " bytes"}),
+                concat({bytes}));
   return bytes;
 }
 

@@ -14,8 +14,7 @@ template <class Device> struct isa : cke::isa::scalar {
   static constexpr u32 lanes = 1;
   static constexpr std::string_view name = Device::name;
 };
-template <class Isa>
-concept on_device = requires { typename Isa::device; };
+template <class Isa> concept on_device = requires { typename Isa::device; };
 
 }  // namespace cke::cuda
 
@@ -39,10 +38,12 @@ template <class Isa>
   requires cuda::on_device<Isa>
 struct layout<dtype::q4_k, Isa> : cuda::layout_of<dtype::q4_k> {
   using at = cuda::layout_of<dtype::q4_k>;
-  static_assert(at::codes == k_scales::bytes && at::d == k_scales::d && at::dmin == k_scales::dmin && at::high == k_scales::high);
+  static_assert(at::codes == k_scales::bytes && at::d == k_scales::d && at::dmin == k_scales::dmin &&
+                at::high == k_scales::high);
   static void pack(std::byte* out, u32 row, const std::byte* in) {
     k_scales::pack(out, row, in);
-    for (u32 s = 0; s < 8; ++s) nibbles<Isa>::pack(out + at::codes + s * nibbles<Isa>::bytes, row, in + 16 + s / 2 * 32, s % 2 * 4);
+    for (u32 s = 0; s < 8; ++s)
+      nibbles<Isa>::pack(out + at::codes + s * nibbles<Isa>::bytes, row, in + 16 + s / 2 * 32, s % 2 * 4);
   }
 };
 template <dtype F> struct plain_device_layout : cuda::layout_of<F> {

@@ -30,7 +30,8 @@ template <dtype F, u32 T, class Arch> struct product {
 
   // Warp t returns the sum for token first + t and this lane's row; other warps return 0.
   template <class From>
-  CKE_DEVICE static float of(From& from, const std::byte* unit, u32 cols, const view& x, u32 first, u32 count, dev::shared<u32> found) {
+  CKE_DEVICE static float of(From& from, const std::byte* unit, u32 cols, const view& x, u32 first, u32 count,
+                             dev::shared<u32> found) {
     const u32 all = (cols + f::columns - 1) / f::columns;
     float acc = 0;
     u32 slab = 0;
@@ -42,7 +43,8 @@ template <dtype F, u32 T, class Arch> struct product {
         f::template items<T, Arch, items_of_warp>(from, unit, mine, all, cols, x, first, count, put, keep);
       dev::sync();
       if (dev::warp() < count)
-        for (u32 i = begin; i < begin + items && i < all; ++i) acc = fold(acc, found, at(i, 0) + dev::lane(), x, first + dev::warp(), i);
+        for (u32 i = begin; i < begin + items && i < all; ++i)
+          acc = fold(acc, found, at(i, 0) + dev::lane(), x, first + dev::warp(), i);
     }
     dev::sync();  // so that the memory can be reused
     return acc;
@@ -51,7 +53,7 @@ template <dtype F, u32 T, class Arch> struct product {
  private:
   CKE_DEVICE static float fold(float acc, const dev::shared<u32>& found, u32 from, const view& x, u32 token, u32 i) {
     float factors[f::factors + 1];
-CKE_UNROLL
+    CKE_UNROLL
     for (u32 k = 0; k < f::factors; ++k) factors[k] = dev::bits<float>(u32{found[from + (T + k) * unit_rows]});
     return f::fold(acc, dev::bits<sum>(u32{found[from + dev::warp() * unit_rows]}), factors, x, token, i);
   }
@@ -79,7 +81,7 @@ CKE_DEVICE void put_rows(const step& s, const matrix& m, u32 unit, u32 token, fl
 // The matrix that a unit of the launch belongs to.
 CKE_DEVICE matrix matrix_of(const step& s, u32 unit) {
   matrix m = s.matrices[0];
-CKE_UNROLL
+  CKE_UNROLL
   for (u32 k = 1; k < 3; ++k)
     if (k < s.matrix_count && unit >= s.matrices[k].first) m = s.matrices[k];
   return m;
@@ -99,7 +101,9 @@ template <dtype F, u32 T, class Arch> struct multiply_rows {
     const u32 first = at.y * T, left = s.tokens - first, count = left < T ? left : T, token = first + dev::warp();
     const bool mine = dev::warp() < count;
     const auto of = [&](const matrix& m, u32 unit) {
-      return with_bias(m, unit, product<F, T, Arch>::of(weights, m.packed + unit * unit_bytes<F>(s.cols), s.cols, s.in[0], first, count, found));
+      return with_bias(m, unit,
+                       product<F, T, Arch>::of(weights, m.packed + unit * unit_bytes<F>(s.cols), s.cols, s.in[0], first,
+                                               count, found));
     };
     if (s.how == epilogue::gate) {
       const float gate = of(s.matrices[0], at.x), up = of(s.matrices[1], at.x);
@@ -114,7 +118,9 @@ template <dtype F, u32 T, class Arch> struct multiply_rows {
 
 template <dtype F, u32 T> struct multiply_kernel {
   template <class Arch> struct on : std::conditional_t<has_format<F>, multiply_rows<F, T, Arch>, no_kernel> {
-    static_assert(has_format<F>, "cke: cuda: no product with matrices of this dtype; specialise cke::cuda::format; see multiply_kernel<dtype, tokens>");
+    static_assert(has_format<F>,
+                  "cke: cuda: no product with matrices of this dtype; specialise cke::cuda::format; see "
+                  "multiply_kernel<dtype, tokens>");
   };
 };
 

@@ -11,17 +11,23 @@ namespace cke::cuda {
 
 // Checks that a block has the shared memory that every part of a token needs.
 template <u32 Bytes, u32 Most> struct block_fits {
-  static_assert(Bytes <= Most, "cke: cuda: a block of the megakernel needs more shared memory than its generation has; see block_fits<bytes, most>");
+  static_assert(Bytes <= Most,
+                "cke: cuda: a block of the megakernel needs more shared memory than its generation has; see "
+                "block_fits<bytes, most>");
   static constexpr bool value = true;
 };
 // Checks that there is room for a ring per warp.
 template <u32 Slots, u32 Least> struct ring_fits {
-  static_assert(Slots >= Least, "cke: cuda: beside what a block of the megakernel needs there is no room for its rings; see ring_fits<slots, least>");
+  static_assert(Slots >= Least,
+                "cke: cuda: beside what a block of the megakernel needs there is no room for its rings; see "
+                "ring_fits<slots, least>");
   static constexpr bool value = true;
 };
 // Checks that the rings fetch exactly the weights that the products consume.
 template <u64 Brought, u64 Taken> struct stream_is_whole {
-  static_assert(Brought == Taken, "cke: cuda: rings bring other weights than products take; see stream_is_whole<bytes brought, bytes taken>");
+  static_assert(
+      Brought == Taken,
+      "cke: cuda: rings bring other weights than products take; see stream_is_whole<bytes brought, bytes taken>");
   static constexpr bool value = true;
 };
 
@@ -44,7 +50,7 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
   template <class Arch> struct on {
     static constexpr bool has_ring = copies<Arch>::exist;
     static_assert(block_fits<ring_at, Arch::shared_memory>::value);
-    static_assert(ring_fits<has_ring ? slots_of(Arch::shared_memory) : 2, 2>::value);
+    static_assert(ring_fits < has_ring ? slots_of(Arch::shared_memory) : 2, 2 > ::value);
     using weights = std::conditional_t<has_ring, ring<plan, Arch>, from_memory>;
     using block = resident<Arch, weights, Pace>;
 
@@ -86,7 +92,8 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
       }
       if (dev::block().x != 0 || dev::thread() != 0) return;
       dev::store(call.fed, fed);
-      if (me.end() != static_cast<u32>(ending::lost)) dev::store_release(call.end, me.end() ? me.end() : static_cast<u32>(ending::finished));
+      if (me.end() != static_cast<u32>(ending::lost))
+        dev::store_release(call.end, me.end() ? me.end() : static_cast<u32>(ending::finished));
     }
 
     static constexpr float infinity = std::numeric_limits<float>::infinity();
@@ -114,19 +121,23 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
     }
     // (Functions, not lambdas, because these are inlined on every generation.)
     template <std::size_t... V>
-    CKE_DEVICE static void layer_of(const megakernel_call& call, block& me, u32 l, u32 position, std::index_sequence<V...>) {
+    CKE_DEVICE static void layer_of(const megakernel_call& call, block& me, u32 l, u32 position,
+                                    std::index_sequence<V...>) {
       const u32 code = dev::load(call.code_of + l);
       ((code == V + 1 ? step_through<P::template body<V>(), V + 1>(call, me, l + 1, position) : void()), ...);
     }
-    template <const code& C, u32 Which> CKE_DEVICE static void step_through(const megakernel_call& call, block& me, u32 row, u32 position) {
+    template <const code& C, u32 Which> CKE_DEVICE static void step_through(const megakernel_call& call, block& me,
+                                                                            u32 row, u32 position) {
       all_steps<C, Which>(call, me, row, position, std::make_index_sequence<C.ops.size()>{});
     }
     template <const code& C, u32 Which, std::size_t... I>
-    CKE_DEVICE static void all_steps(const megakernel_call& call, block& me, u32 row, u32 position, std::index_sequence<I...>) {
+    CKE_DEVICE static void all_steps(const megakernel_call& call, block& me, u32 row, u32 position,
+                                     std::index_sequence<I...>) {
       (one_step<C, Which, I>(call, me, row, position), ...);
     }
 
-    template <const code& C, u32 Which, u32 I> CKE_DEVICE static void one_step(const megakernel_call& call, block& me, u32 row, u32 position) {
+    template <const code& C, u32 Which, u32 I> CKE_DEVICE static void one_step(const megakernel_call& call, block& me,
+                                                                               u32 row, u32 position) {
       constexpr unbound u = unbound_of(C, C.ops[I]);
       constexpr bool own = is_own(plan::all[Which], I);
       constexpr waiters wait = plan::wait_before[Which][I];
@@ -139,7 +150,8 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
       constexpr coming next = coming_at(plan::all[Which], I);
       me.begin_step(own, wait, heads, mine, next, call.where + row * max_ops + next.step);
       const registers_at<C, Which, I> at{call, me.own()};
-      if constexpr (constexpr reg heard = plan::heard_before[Which][I]; heard != absent) me.hear(at(heard, false), words_of_row(plan::all[Which], heard));
+      if constexpr (constexpr reg heard = plan::heard_before[Which][I]; heard != absent)
+        me.hear(at(heard, false), words_of_row(plan::all[Which], heard));
       constexpr u32 words = words_sent(plan::all[Which], I);
       me.begin_sending(words > 0 ? at(C.ops[I].out[0], true) : view{}, words);
       if constexpr (heads > 0 && has_rows_of_heads(C.ops[I])) s = rows_of_heads(s, mine);
@@ -151,7 +163,9 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
     template <const code& C, u32 Which, u32 I> struct registers_at {
       const megakernel_call& call;
       std::byte* own;
-      CKE_DEVICE view operator()(reg r, bool written) const { return any(r, written, std::make_index_sequence<C.regs.size()>{}); }
+      CKE_DEVICE view operator()(reg r, bool written) const {
+        return any(r, written, std::make_index_sequence<C.regs.size()>{});
+      }
 
      private:
       template <std::size_t... R> CKE_DEVICE view any(reg r, bool written, std::index_sequence<R...>) const {
@@ -167,8 +181,10 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
         } else if constexpr (R == stream && !comes_in_packets(plan::all[Which], stream)) {
           return {reinterpret_cast<std::byte*>(call.stream), width, stride, as};
         } else {
-          constexpr bool own_read = reads_own(plan::all[Which], I, R), own_written = is_own(plan::all[Which], I) || comes_in_packets(plan::all[Which], R);
-          constexpr u32 common_at = plan::memory[Which].common_at[R], own_at = own_registers + plan::memory[Which].own_at[R];
+          constexpr bool own_read = reads_own(plan::all[Which], I, R),
+                         own_written = is_own(plan::all[Which], I) || comes_in_packets(plan::all[Which], R);
+          constexpr u32 common_at = plan::memory[Which].common_at[R],
+                        own_at = own_registers + plan::memory[Which].own_at[R];
           return {(written ? own_written : own_read) ? own + own_at : call.common + common_at, width, stride, as};
         }
       }

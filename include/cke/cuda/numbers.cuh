@@ -106,7 +106,9 @@ template <class At> CKE_DEVICE float squares_by_warp(u32 n, At&& at) {
   const float low = square_chain(n, dev::lane(), at), high = square_chain(n, dev::lane() + 32, at);
   return sum_of_lanes((low + dev::shuffle_xor(low, 16)) + (high + dev::shuffle_xor(high, 16)));
 }
-CKE_DEVICE float norm_scale(float squares, u32 n, float eps) { return dev::divide(1.f, dev::root(dev::divide(squares, static_cast<float>(n)) + eps)); }
+CKE_DEVICE float norm_scale(float squares, u32 n, float eps) {
+  return dev::divide(1.f, dev::root(dev::divide(squares, static_cast<float>(n)) + eps));
+}
 
 // ---- activations as bytes ----------------------------------------------------------------------------
 

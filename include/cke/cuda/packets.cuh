@@ -24,9 +24,11 @@ CKE_CONSTEXPR words_of all_columns_of(const view& v) { return columns_of(v, 0, (
 constexpr bool can_send(const surveyed& s, u32 step) {
   const instruction& i = s.c->ops[step];
   const auto& parts = s.steps[step].parts;
-  if (i.out.count != 1 || s.c->regs[i.out[0]].rows != 1 || s.c->regs[i.out[0]].width % 4 != 0 || i.op == opcode::logits) return false;
+  if (i.out.count != 1 || s.c->regs[i.out[0]].rows != 1 || s.c->regs[i.out[0]].width % 4 != 0 || i.op == opcode::logits)
+    return false;
   if (parts[parts.size() - 1].is == role::joins) return s.c->regs[i.out[0]].width % 32 == 0;
-  return parts.size() == 1 && parts[0].is == role::units && heads_of(s, step) == 0 && (parts[0].paired || unbound_of(*s.c, i).s.matrix_count == 1);
+  return parts.size() == 1 && parts[0].is == role::units && heads_of(s, step) == 0 &&
+      (parts[0].paired || unbound_of(*s.c, i).s.matrix_count == 1);
 }
 // Registers of a code that packets can carry: every shared write of them is one that can be sent.
 constexpr u64 sendable(const surveyed& s) {
@@ -57,7 +59,8 @@ template <std::size_t Codes> struct turns {
   bool hold = true;
 };
 // each_code(f) calls f(code, layer) in the order of a token.
-template <std::size_t Codes, class EachCode> constexpr turns<Codes> turns_of(const std::array<surveyed, Codes>& of, EachCode each_code) {
+template <std::size_t Codes, class EachCode> constexpr turns<Codes> turns_of(const std::array<surveyed, Codes>& of,
+                                                                             EachCode each_code) {
   turns<Codes> t;
   for (auto& steps : t.heard) steps.fill(absent);
   reg sent = absent;
@@ -78,7 +81,8 @@ template <std::size_t Codes, class EachCode> constexpr turns<Codes> turns_of(con
 }
 // Uses packets only if every code can send the stream. Otherwise the stream needs a grid barrier, which serves all
 // rows.
-template <std::size_t Codes, class EachCode> constexpr std::array<surveyed, Codes> with_packets(std::array<surveyed, Codes> of, EachCode each_code) {
+template <std::size_t Codes, class EachCode> constexpr std::array<surveyed, Codes> with_packets(
+    std::array<surveyed, Codes> of, EachCode each_code) {
   constexpr u64 lasting = (u64{1} << first_scratch) - 1;
   bool sent = true;
   for (const surveyed& s : of)

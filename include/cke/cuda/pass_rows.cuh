@@ -47,8 +47,8 @@ class pass_rows {
   u32 tokens() const { return wanted_; }
   u32 key_blocks() const { return keys_; }  // of the longest sequence
   pass now() const {
-    return {reinterpret_cast<u32*>(device_), reinterpret_cast<u32*>(device_ + segment_of_at_), reinterpret_cast<segment*>(device_ + segments_at_),
-            reinterpret_cast<std::byte**>(device_ + pages_at_)};
+    return {reinterpret_cast<u32*>(device_), reinterpret_cast<u32*>(device_ + segment_of_at_),
+            reinterpret_cast<segment*>(device_ + segments_at_), reinterpret_cast<std::byte**>(device_ + pages_at_)};
   }
 
  private:

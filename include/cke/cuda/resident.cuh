@@ -12,24 +12,24 @@ enum class ending : u32 { running, finished, aborted, lost, not_finite };
 
 // The arguments of the launch.
 struct megakernel_call {
-  const addresses* where{};    // [header, layers, footer][max_ops]
-  const stretch* stretches{};  // one pass over a token's weights
-  const u32* code_of{};        // [layers], from 1
+  const addresses* where{};     // [header, layers, footer][max_ops]
+  const stretch* stretches{};   // one pass over a token's weights
+  const u32* code_of{};         // [layers], from 1
   std::byte *common{}, *own{};  // registers: shared by all blocks; private, one area per block
   float *stream{}, *parts{};
-  dev::packet* packets{};      // one per word of every row that a token sends, in order
-  u32 epoch{};                 // tokens before this launch: packets of its token t have number epoch + t + 1
-  std::byte** pages{};         // page table of the sequence
-  candidate* best{};           // [2][blocks]
-  const device_sampling* how{};         // sampling options
+  dev::packet* packets{};          // one per word of every row that a token sends, in order
+  u32 epoch{};                     // tokens before this launch: packets of its token t have number epoch + t + 1
+  std::byte** pages{};             // page table of the sequence
+  candidate* best{};               // [2][blocks]
+  const device_sampling* how{};    // sampling options
   u32 *arrived{}, *end{}, *fed{};  // barrier arrivals so far; the ending; tokens finished
-  u32* posted{};               // [tokens], in host memory: chosen ids + 1
-  const u32* abort{};          // in host memory; nonzero: start no further token
-  const u32* stop{};           // ids that end the generation
+  u32* posted{};                   // [tokens], in host memory: chosen ids + 1
+  const u32* abort{};              // in host memory; nonzero: start no further token
+  const u32* stop{};               // ids that end the generation
   u32 stops{}, first{}, position{}, tokens{}, blocks{};
-  u32 group{};                 // blocks of a cluster; without clusters, all blocks
-  u32 slots{};                 // of each warp's ring
-  u64 patience{};              // nanoseconds that a block waits for the others
+  u32 group{};     // blocks of a cluster; without clusters, all blocks
+  u32 slots{};     // of each warp's ring
+  u64 patience{};  // nanoseconds that a block waits for the others
 };
 
 // Offsets in a block's private memory: ids first, then the segment (the `pass` of a graph's launch), then registers.
@@ -54,11 +54,16 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
   static constexpr bool one_token = true;
 
   CKE_DEVICE resident(const megakernel_call& call, Weights& weights, u32 own_bytes, u32 memory)
-      : call_(call), weights_(weights), own_(call.own + u64{dev::block().x} * own_bytes), memory_(memory), deal_(dev::block().x, call.blocks, call.group) {}
+      : call_(call),
+        weights_(weights),
+        own_(call.own + u64{dev::block().x} * own_bytes),
+        memory_(memory),
+        deal_(dev::block().x, call.blocks, call.group) {}
 
   // Prepares a step. `own`: each block computes all of it for itself. heads: 0, or the number of kv heads dealt out to
   // groups, of which this group has `mine`. `next`: the next product, whose weights are at `where`.
-  CKE_DEVICE void begin_step(bool own, waiters wait, u32 heads, head_range mine, const coming& next, const addresses* where) {
+  CKE_DEVICE void begin_step(bool own, waiters wait, u32 heads, head_range mine, const coming& next,
+                             const addresses* where) {
     own_step_ = own, wait_ = wait, heads_ = heads, mine_ = mine, next_ = next, where_ = where;
   }
   // Starts a token: its packets have this number and are stored from the first place on.
@@ -75,7 +80,8 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
     Pace::stop(stops_++);
     dev::sync();
     if (std::is_same_v<Weights, from_memory>) prefetch_next();
-    const u32 late = hear_words(call_.packets + (words_ - row_words), reinterpret_cast<u32*>(row.data), all_columns_of(row));
+    const u32 late =
+        hear_words(call_.packets + (words_ - row_words), reinterpret_cast<u32*>(row.data), all_columns_of(row));
     const dev::shared<u32> words = dev::shared_memory(memory_ + 16).take<u32>(block_warps);
     u32 of_warp = late;
     for (u32 apart = warp_lanes / 2; apart > 0; apart /= 2) of_warp |= dev::shuffle_xor(of_warp, apart);
@@ -162,7 +168,8 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
     const words_of words = columns_of(row_, first, count);
     for (u32 i = dev::thread(); i < words.count; i += block_threads) {
       const u32 w = words[i];
-      dev::send(call_.packets + (words_ - row_words_) + w, {dev::load(reinterpret_cast<const u32*>(row_.data) + w), epoch_});
+      dev::send(call_.packets + (words_ - row_words_) + w,
+                {dev::load(reinterpret_cast<const u32*>(row_.data) + w), epoch_});
     }
   }
   // Each thread polls four words at a time, which costs one round trip; in every form of a row, words lie in adjacent
@@ -188,14 +195,17 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
     }
     return late;
   }
-  CKE_DEVICE bool came(const dev::two_packets& both) const { return both.first.epoch == epoch_ && both.second.epoch == epoch_; }
+  CKE_DEVICE bool came(const dev::two_packets& both) const {
+    return both.first.epoch == epoch_ && both.second.epoch == epoch_;
+  }
   // Maps the i-th unit of this group to a unit of the launch, which has `all`: the group takes its heads of each
   // matrix.
   CKE_DEVICE u32 unit_of_heads(const step& s, u32 all, u32 i) const {
     CKE_UNROLL
     for (u32 k = 0; k < 3; ++k) {
       if (k >= s.matrix_count) continue;
-      const u32 first = s.matrices[k].first, of_head = ((k + 1 < s.matrix_count ? s.matrices[k + 1].first : all) - first) / heads_;
+      const u32 first = s.matrices[k].first,
+                of_head = ((k + 1 < s.matrix_count ? s.matrices[k + 1].first : all) - first) / heads_;
       if (i < of_head * mine_.count) return first + of_head * mine_.first + i;
       i -= of_head * mine_.count;
     }
@@ -222,7 +232,8 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
       for (u32 i = deal_.first(false); i < end; i += call_.blocks) {
         if (i < next_.first[k]) continue;
         const std::byte* const unit = matrix + (i - next_.first[k]) * next_.unit_bytes;
-        for (u64 at = (dev::thread() - 1) * line; at < next_.unit_bytes; at += (block_threads - 1) * line) dev::prefetch(unit + at);
+        for (u64 at = (dev::thread() - 1) * line; at < next_.unit_bytes; at += (block_threads - 1) * line)
+          dev::prefetch(unit + at);
       }
     }
   }
@@ -258,7 +269,7 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
   head_range mine_{};
   u32 expected_ = 0;  // arrivals that complete the last barrier; kept by thread 0
   u32 stops_ = 0;
-  view row_{};                              // the row being sent
+  view row_{};                                 // the row being sent
   u32 row_words_ = 0, words_ = 0, epoch_ = 0;  // words_: sent so far in this token
   bool own_step_ = false, sending_ = false, waiting_ = false;
 };

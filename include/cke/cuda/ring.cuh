@@ -69,7 +69,10 @@ template <> struct copies<sm90> {
 template <class Plan, class Arch> class ring {
  public:
   CKE_DEVICE ring(const stretch* stretches, u32 tokens, const dealer& deal, u32 slots, u32 memory)
-      : way_({stretches}, Plan::matrices, tokens, deal, dev::warp()), slots_(slots), mine_(tiles(slots, memory)), copies_(words(slots, memory), slots) {
+      : way_({stretches}, Plan::matrices, tokens, deal, dev::warp()),
+        slots_(slots),
+        mine_(tiles(slots, memory)),
+        copies_(words(slots, memory), slots) {
     for (u32 i = 0; i < slots; ++i) send(i);
   }
 
@@ -123,7 +126,8 @@ template <class Plan, class Arch> class ring {
   }
   template <dtype F> CKE_DEVICE void send_tile(u32 slot) {
     using at = layout_of<F>;
-    const u32 tile = way_.tile(), left = way_.shape().bytes - at::body_at(tile), body = left < at::body_bytes ? left : at::body_bytes;
+    const u32 tile = way_.tile(), left = way_.shape().bytes - at::body_at(tile),
+              body = left < at::body_bytes ? left : at::body_bytes;
     const u32 to = slot * Plan::slot_bytes;
     copies_.expect(slot, at::head_bytes + body);
     if constexpr (at::head_bytes > 0) copies_.send(slot, mine_, to, way_.unit() + at::head_at(tile), at::head_bytes);

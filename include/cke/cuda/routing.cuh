@@ -18,12 +18,13 @@ template <> struct kernel<opcode::router, dtype::f32, sm75> {
     const u32 token = at.y * block_warps + dev::warp();
     if (token >= s.tokens) return;
     const matrix& m = s.matrices[0];
-    const auto* const weights = reinterpret_cast<const dev::quad*>(m.packed + at.x * unit_bytes<dtype::f32>(s.cols)) + dev::lane();
+    const auto* const weights =
+        reinterpret_cast<const dev::quad*>(m.packed + at.x * unit_bytes<dtype::f32>(s.cols)) + dev::lane();
     const float* const x = row_of(s.in[0], token);
     float sum = 0;
     for (u32 k = 0; k < s.cols; k += 4) {
       const dev::quad w = dev::stream(weights + k / 4 * unit_rows);
-CKE_UNROLL
+      CKE_UNROLL
       for (u32 j = 0; j < 4; ++j)
         if (k + j < s.cols) sum = dev::fma(dev::bits<float>(w.word[j]), dev::load(x + k + j), sum);
     }
@@ -37,7 +38,8 @@ CKE_UNROLL
 template <> struct kernel<opcode::route, dtype::f32, sm75> {
   static constexpr u32 shared_bytes(const step& s) {
     const router& r = s.route;
-    return static_cast<u32>(align_up(r.experts * 4, 16) + align_up(r.experts * 8, 16) + align_up(r.groups * 8, 16) + 2 * align_up(r.active * 4, 16));
+    return static_cast<u32>(align_up(r.experts * 4, 16) + align_up(r.experts * 8, 16) + align_up(r.groups * 8, 16) +
+                            2 * align_up(r.active * 4, 16));
   }
 
   CKE_DEVICE static void run(const step& s, dev::place at) {
@@ -49,7 +51,9 @@ template <> struct kernel<opcode::route, dtype::f32, sm75> {
     const auto weights = memory.take<float>(r.active);
 
     const float* const logits = row_of(s.in[0], at.x);
-    each(r.experts, [&](u32 e) { scores[e] = r.score == scoring::sigmoid ? sigmoid(dev::load(logits + e)) : dev::load(logits + e); });
+    each(r.experts, [&](u32 e) {
+      scores[e] = r.score == scoring::sigmoid ? sigmoid(dev::load(logits + e)) : dev::load(logits + e);
+    });
     dev::sync();
     if (r.score == scoring::softmax) softmax(scores, r.experts);
     const auto ranked = [&](u32 e) { return r.bias ? scores[e] + dev::load(s.weight[0] + e) : float{scores[e]}; };
@@ -95,7 +99,8 @@ template <> struct kernel<opcode::route, dtype::f32, sm75> {
   }
   // Drops the experts of all but the best groups.
   template <class Ranked>
-  CKE_DEVICE static void leave_best_groups(const router& r, Ranked&& ranked, const dev::shared<u64>& keys, const dev::shared<u64>& groups) {
+  CKE_DEVICE static void leave_best_groups(const router& r, Ranked&& ranked, const dev::shared<u64>& keys,
+                                           const dev::shared<u64>& groups) {
     const u32 size = r.experts / r.groups;
     each(r.groups, [&](u32 g) {
       float best = -std::numeric_limits<float>::infinity(), second = best;
@@ -119,19 +124,21 @@ struct expert_rows {
   u32* words;
   u32 all;  // number of rows, which bounds the number of tiles
 
-  CKE_DEVICE expert_rows(const view& order, const router& r, u32 tokens) : words(reinterpret_cast<u32*>(order.data)), all(tokens * r.active) {}
-  CKE_DEVICE u32* tiles() const { return words; }                                           // their number
-  CKE_DEVICE u32* expert() const { return words + 1; }                                      // [tiles]
-  CKE_DEVICE u32* first() const { return expert() + all; }                                  // [tiles + 1]: first row
-  CKE_DEVICE u32* place() const { return first() + all + 1; }                               // [all]
-  CKE_DEVICE float* weight() const { return reinterpret_cast<float*>(place() + all); }      // [all], by place
+  CKE_DEVICE expert_rows(const view& order, const router& r, u32 tokens)
+      : words(reinterpret_cast<u32*>(order.data)), all(tokens * r.active) {}
+  CKE_DEVICE u32* tiles() const { return words; }                                       // their number
+  CKE_DEVICE u32* expert() const { return words + 1; }                                  // [tiles]
+  CKE_DEVICE u32* first() const { return expert() + all; }                              // [tiles + 1]: first row
+  CKE_DEVICE u32* place() const { return first() + all + 1; }                           // [all]
+  CKE_DEVICE float* weight() const { return reinterpret_cast<float*>(place() + all); }  // [all], by place
 };
 // Tiles are wide if experts have, on average, more rows than a narrow tile holds.
 constexpr u32 rows_of_tile(const step& s) {
   return s.tokens * s.route.active > most_tokens * s.route.experts ? wide_tokens : most_tokens;
 }
 constexpr u32 most_tiles(const step& s) {
-  const u32 all = s.tokens * s.route.active, listed = all < s.route.experts ? all : s.route.experts, rows = rows_of_tile(s);
+  const u32 all = s.tokens * s.route.active, listed = all < s.route.experts ? all : s.route.experts,
+            rows = rows_of_tile(s);
   const u32 most = (all + (rows - 1) * listed) / rows;
   return most < all ? most : all;
 }
@@ -140,7 +147,9 @@ constexpr u32 most_tiles(const step& s) {
 // lanes count without conflicts. Shared memory: per warp and expert the number of rows, which then becomes the next
 // row's index; and totals.
 template <> struct kernel<opcode::sort_by_expert, dtype::f32, sm75> {
-  static constexpr u32 shared_bytes(const step& s) { return static_cast<u32>(align_up((block_warps + 1) * s.route.experts * 4, 16)); }
+  static constexpr u32 shared_bytes(const step& s) {
+    return static_cast<u32>(align_up((block_warps + 1) * s.route.experts * 4, 16));
+  }
 
   CKE_DEVICE static void run(const step& s, dev::place) {
     const router& r = s.route;
@@ -160,13 +169,15 @@ template <> struct kernel<opcode::sort_by_expert, dtype::f32, sm75> {
     dev::sync();
     each(r.experts, [&](u32 e) {
       u32 row = 0, tile = 0;
-      for (u32 lower = 0; lower < e; ++lower) row += next[sizes + lower], tile += (next[sizes + lower] + of_tile - 1) / of_tile;
+      for (u32 lower = 0; lower < e; ++lower)
+        row += next[sizes + lower], tile += (next[sizes + lower] + of_tile - 1) / of_tile;
       for (u32 w = 0, at = row; w < block_warps; ++w) {
         const u32 size = next[w * r.experts + e];
         next[w * r.experts + e] = at, at += size;
       }
       const u32 end = row + next[sizes + e];
-      for (; row < end; row += of_tile, ++tile) dev::store(rows.expert() + tile, e), dev::store(rows.first() + tile, row);
+      for (; row < end; row += of_tile, ++tile)
+        dev::store(rows.expert() + tile, e), dev::store(rows.first() + tile, row);
       if (e + 1 == r.experts) dev::store(rows.tiles(), tile), dev::store(rows.first() + tile, end);
     });
     dev::sync();

@@ -34,7 +34,9 @@ template <class At> CKE_DEVICE void put_row(const view& to, u32 token, At&& at) 
 
 // Shared memory: the row, then the sums of 64 chains.
 struct norm_row {
-  static constexpr u32 shared_bytes(const step& s) { return static_cast<u32>(align_up(u64{s.cols} * 4, 16)) + square_chains * 4; }
+  static constexpr u32 shared_bytes(const step& s) {
+    return static_cast<u32>(align_up(u64{s.cols} * 4, 16)) + square_chains * 4;
+  }
 
   CKE_DEVICE static void run(const step& s, dev::place at) {
     const u32 token = at.x;
@@ -68,13 +70,19 @@ struct copied {
   CKE_DEVICE static float at(const step& s, u32 token, u32 i) { return dev::load(row_of(s.in[0], token) + i); }
 };
 struct summed {
-  CKE_DEVICE static float at(const step& s, u32 token, u32 i) { return copied::at(s, token, i) + dev::load(row_of(s.in[1], token) + i); }
+  CKE_DEVICE static float at(const step& s, u32 token, u32 i) {
+    return copied::at(s, token, i) + dev::load(row_of(s.in[1], token) + i);
+  }
 };
 struct scaled {
-  CKE_DEVICE static float at(const step& s, u32 token, u32 i) { return copied::at(s, token, i) * (s.weight[0] ? dev::load(s.weight[0]) : s.scale); }
+  CKE_DEVICE static float at(const step& s, u32 token, u32 i) {
+    return copied::at(s, token, i) * (s.weight[0] ? dev::load(s.weight[0]) : s.scale);
+  }
 };
 struct capped {
-  CKE_DEVICE static float at(const step& s, u32 token, u32 i) { return tanh(dev::divide(copied::at(s, token, i), s.cap)) * s.cap; }
+  CKE_DEVICE static float at(const step& s, u32 token, u32 i) {
+    return tanh(dev::divide(copied::at(s, token, i), s.cap)) * s.cap;
+  }
 };
 struct acted {
   CKE_DEVICE static float at(const step& s, u32 token, u32 i) { return activate(s.act, copied::at(s, token, i)); }

@@ -41,9 +41,13 @@ template <class P, dtype KV> struct token_schedule {
     f(footer, 0u);
   }
 
-  static constexpr std::array<surveyed, codes> all = with_packets([]<std::size_t... V>(std::index_sequence<V...>) {
-    return std::array<surveyed, codes>{survey_all<P::header_code(), KV>(), survey_all<P::template body<V>(), KV>()..., survey_all<P::footer_code(), KV>()};
-  }(std::make_index_sequence<P::body_count>{}), [](auto f) { each_code(f); });
+  static constexpr std::array<surveyed, codes> all = with_packets(
+      []<std::size_t... V>(std::index_sequence<V...>) {
+        return std::array<surveyed, codes>{survey_all<P::header_code(), KV>(),
+                                           survey_all<P::template body<V>(), KV>()...,
+                                           survey_all<P::footer_code(), KV>()};
+      }(std::make_index_sequence<P::body_count>{}),
+      [](auto f) { each_code(f); });
 
   // Barriers, by [code][step]. All layers of a kind share one schedule, so it has every barrier that one of them needs.
   static constexpr std::array<std::array<waiters, max_ops>, codes> wait_before = [] {
@@ -91,7 +95,8 @@ template <class P, dtype KV> struct token_schedule {
   }();
 
   // Each block keeps its own logits of the last product. After any other last step, a barrier precedes the choice.
-  static constexpr bool exchange_before_choice = all[footer].steps[all[footer].steps.size() - 1].parts[0].is != role::units;
+  static constexpr bool exchange_before_choice =
+      all[footer].steps[all[footer].steps.size() - 1].parts[0].is != role::units;
   // Barriers per token: of groups (grid barriers if there are no clusters), and of the grid.
   static constexpr u32 group_exchanges = [] {
     u32 n = 0;
@@ -175,7 +180,8 @@ template <class P, dtype KV> struct token_schedule {
     return found;
   }();
   // The number of formats, and the bytes of the largest tile.
-  static constexpr u32 formats = u32{reads<dtype::q8_0>} + reads<dtype::q4_k> + reads<dtype::bf16> + reads<dtype::f16> + reads<dtype::f32>;
+  static constexpr u32 formats =
+      u32{reads<dtype::q8_0>} + reads<dtype::q4_k> + reads<dtype::bf16> + reads<dtype::f16> + reads<dtype::f32>;
   static constexpr u32 slot_bytes = [] {
     u32 most = 0;
     for (const surveyed& s : all)
@@ -198,7 +204,8 @@ template <class P, dtype KV> struct token_schedule {
           const u32 heads = heads_of(all[c], i);
           for (const part& p : all[c].steps[i].parts) {
             if (p.is != role::units) continue;
-            const u32 count = heads > 0 ? p.blocks / heads * deal.heads(heads).count : p.blocks, first = deal.first(heads > 0);
+            const u32 count = heads > 0 ? p.blocks / heads * deal.heads(heads).count : p.blocks,
+                      first = deal.first(heads > 0);
             bytes += first < count ? ((count - first - 1) / deal.size(heads > 0) + 1) * p.bytes : 0;
             deal.pass(heads > 0, count);
           }

@@ -35,7 +35,9 @@ template <class At> class walk {
   }
 
   CKE_CONSTEXPR bool over() const { return tokens_ == 0; }
-  CKE_CONSTEXPR const std::byte* unit() const { return (of_second_ ? now_.second : now_.first) + u64{unit_} * now_.unit.bytes; }
+  CKE_CONSTEXPR const std::byte* unit() const {
+    return (of_second_ ? now_.second : now_.first) + u64{unit_} * now_.unit.bytes;
+  }
   CKE_CONSTEXPR u32 tile() const { return tile_; }
   CKE_CONSTEXPR const unit_shape& shape() const { return now_.unit; }
 

@@ -88,10 +88,13 @@ constexpr bool is_of_heads(const code& c, u32 step, u32 heads) {
   if (i.op == opcode::matmul || i.op == opcode::qkv_matmul) {
     bool cut = true;
     for (u32 k = 0; k < i.weight.count; ++k)
-      if (const weight_slot& w = c.slots[i.weight[k]]; w.quantisable) cut = cut && w.group > 0 && w.group * heads == w.rows;
+      if (const weight_slot& w = c.slots[i.weight[k]]; w.quantisable)
+        cut = cut && w.group > 0 && w.group * heads == w.rows;
     return cut;
   }
-  return head_units(i.p) == heads && (i.op == opcode::head_norm || i.op == opcode::rope || i.op == opcode::head_norm_rope || i.op == opcode::kv_store || attends(i.op));
+  return head_units(i.p) == heads &&
+      (i.op == opcode::head_norm || i.op == opcode::rope || i.op == opcode::head_norm_rope ||
+       i.op == opcode::kv_store || attends(i.op));
 }
 // The number of kv heads, if all steps of a head up to its attention depend on that head only; else 0.
 constexpr u32 heads_of(const code& c) {
@@ -115,20 +118,28 @@ constexpr u32 heads_of(const code& c) {
   return heads;
 }
 // The number of kv heads if the step is dealt out to groups by head; 0 if it is dealt out to all blocks.
-constexpr u32 heads_of(const surveyed& s, u32 step) { return s.heads > 0 && is_of_heads(*s.c, step, s.heads) ? s.heads : 0; }
+constexpr u32 heads_of(const surveyed& s, u32 step) {
+  return s.heads > 0 && is_of_heads(*s.c, step, s.heads) ? s.heads : 0;
+}
 // Whether such a step has one row per head, so that `rows_of_heads` cuts it. (Attention has heads in its launch shape.)
-constexpr bool has_rows_of_heads(const instruction& i) { return i.op == opcode::head_norm || i.op == opcode::rope || i.op == opcode::head_norm_rope; }
+constexpr bool has_rows_of_heads(const instruction& i) {
+  return i.op == opcode::head_norm || i.op == opcode::rope || i.op == opcode::head_norm_rope;
+}
 CKE_CONSTEXPR step rows_of_heads(step s, head_range mine) {
   const u32 of_kv = s.heads / s.kv_heads * s.head_dim;
   s.in[0].data += u64{mine.first} * of_kv * sizeof(float), s.out[0].data += u64{mine.first} * of_kv * sizeof(float);
-  if (s.in[1].data) s.in[1].data += u64{mine.first} * s.head_dim * sizeof(float), s.out[1].data += u64{mine.first} * s.head_dim * sizeof(float);
+  if (s.in[1].data)
+    s.in[1].data += u64{mine.first} * s.head_dim * sizeof(float),
+        s.out[1].data += u64{mine.first} * s.head_dim * sizeof(float);
   s.heads = s.heads / s.kv_heads * mine.count, s.kv_heads = mine.count;
   return s;
 }
 
 template <const code& C, dtype KV> constexpr surveyed survey_all() {
   surveyed all{&C, {}, heads_of(C)};
-  [&]<std::size_t... I>(std::index_sequence<I...>) { (all.steps.push(survey_of<C, I, KV>()), ...); }(std::make_index_sequence<C.ops.size()>{});
+  [&]<std::size_t... I>(std::index_sequence<I...>) {
+    (all.steps.push(survey_of<C, I, KV>()), ...);
+  }(std::make_index_sequence<C.ops.size()>{});
   return all;
 }
 

@@ -18,15 +18,19 @@ template <u32 Bytes> struct whole_tiles {  // a tile is a number of whole blocks
 
 // Blocks of 64 k: codes [2][half of 32][row][16 bytes], then f16 scales [2][row].
 template <> struct layout_of<dtype::q8_0> : whole_tiles<2 * (unit_rows * 64 + 2 * unit_rows * 2)> {
-  static constexpr u32 block = 64, scales = unit_rows * block, block_bytes = scales + 2 * unit_rows * 2, tile = 2 * block;
+  static constexpr u32 block = 64, scales = unit_rows * block, block_bytes = scales + 2 * unit_rows * 2,
+                       tile = 2 * block;
   static CKE_CONSTEXPR u32 code(u32 row, u32 k) { return ((k / 16) * unit_rows + row) * 16 + k % 16; }
 };
 // Quads of 8 or 4 k, [row][16 bytes]; `Quads` of them form a block. A block of bf16 is a tile, and its rows are
 // swizzled from quad to quad, so that 8 rows of a quad, or 2 rows of four quads, as an mma loads them
 // (format_plain.cuh), avoid bank conflicts.
 template <dtype F, u32 Quads = 1> struct plain_layout : whole_tiles<8 * unit_rows * 16> {
-  static constexpr u32 bytes = info(F).bytes, of_quad = 16 / bytes, block = Quads * of_quad, block_bytes = Quads * unit_rows * 16, tile = 8 * of_quad;
-  static CKE_CONSTEXPR u32 quad(u32 row, u32 k) { return (k / of_quad * unit_rows + (row ^ k / of_quad % Quads * 2)) * 16; }
+  static constexpr u32 bytes = info(F).bytes, of_quad = 16 / bytes, block = Quads * of_quad,
+                       block_bytes = Quads * unit_rows * 16, tile = 8 * of_quad;
+  static CKE_CONSTEXPR u32 quad(u32 row, u32 k) {
+    return (k / of_quad * unit_rows + (row ^ k / of_quad % Quads * 2)) * 16;
+  }
 };
 template <> struct layout_of<dtype::bf16> : plain_layout<dtype::bf16, 8> {};
 template <> struct layout_of<dtype::f16> : plain_layout<dtype::f16> {};

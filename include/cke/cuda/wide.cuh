@@ -10,8 +10,9 @@ namespace cke::cuda {
 
 // All give the same bits as narrow products.
 template <dtype F, class Arch>
-using wide_product = std::conditional_t<std::is_same_v<typename format<F>::sum, i32>, wide_codes<F, Arch>,
-                                        std::conditional_t<by_tensor_cores<F, Arch>, wide_bf16<Arch>, wide_plain<F, Arch>>>;
+using wide_product =
+    std::conditional_t<std::is_same_v<typename format<F>::sum, i32>, wide_codes<F, Arch>,
+                       std::conditional_t<by_tensor_cores<F, Arch>, wide_bf16<Arch>, wide_plain<F, Arch>>>;
 // A launch takes its shared memory size from sm75's kernel.
 static_assert(wide_bf16<sm80>::shared_bytes <= wide_plain<dtype::bf16, sm75>::shared_bytes);
 
@@ -26,7 +27,7 @@ template <dtype F, class Arch> struct multiply_wide {
     matrix m[2];
     u32 unit[2];
     product p{{{nullptr, nullptr}, s.cols, s.in[0], first, count}};
-CKE_UNROLL
+    CKE_UNROLL
     for (u32 h = 0; h < 2; ++h) {
       m[h] = gated ? s.matrices[h] : matrix_of(s, 2 * at.x + h);
       unit[h] = gated ? at.x : 2 * at.x + h - m[h].first;
@@ -34,12 +35,13 @@ CKE_UNROLL
     }
     const dev::shared<float> sums = p.run();
     for (u32 t = dev::warp(); t < count; t += block_warps) {
-      const auto y = [&](u32 h) { return with_bias(m[h], unit[h], sums[t * sums_of_token + h * unit_rows + dev::lane()]); };
+      const auto y = [&](u32 h) {
+        return with_bias(m[h], unit[h], sums[t * sums_of_token + h * unit_rows + dev::lane()]);
+      };
       if (gated) put_hidden(s, at.x, first + t, y(0), y(1));
-      else
-CKE_UNROLL
-        for (u32 h = 0; h < 2; ++h)
-          if (p.o.unit[h]) put_rows(s, m[h], unit[h], first + t, y(h));
+      else CKE_UNROLL
+      for (u32 h = 0; h < 2; ++h)
+        if (p.o.unit[h]) put_rows(s, m[h], unit[h], first + t, y(h));
     }
   }
 };

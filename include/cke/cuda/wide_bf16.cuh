@@ -44,34 +44,42 @@ template <class Arch> struct wide_bf16 {
   using copy = wide_copies<Arch>;
 
   // Swizzle: two tokens' quads of 32 k lie in different banks, and so do one token's quads of 64 k.
-  CKE_DEVICE static u32 place(u32 token, u32 quad) { return numbers_at + (token * quads + (quad ^ (token % 2 * 4 + token / 2 % 4))) * 16; }
+  CKE_DEVICE static u32 place(u32 token, u32 quad) {
+    return numbers_at + (token * quads + (quad ^ (token % 2 * 4 + token / 2 % 4))) * 16;
+  }
 
   CKE_DEVICE static void fold(float (&acc)[4][4], float (&chain)[4][4]) {
-CKE_UNROLL
-    for (u32 c = 0; c < 4; ++c)
-CKE_UNROLL
-      for (u32 i = 0; i < 4; ++i) acc[c][i] = acc[c][i] + chain[c][i], chain[c][i] = 0;
+    CKE_UNROLL
+    for (u32 c = 0; c < 4; ++c) CKE_UNROLL
+    for (u32 i = 0; i < 4; ++i) acc[c][i] = acc[c][i] + chain[c][i], chain[c][i] = 0;
   }
-  CKE_DEVICE void multiply(const dev::shared<std::byte>& memory, u32 here, const warp_part& part, float (&chain)[4][4]) const {
+  CKE_DEVICE void multiply(const dev::shared<std::byte>& memory, u32 here, const warp_part& part,
+                           float (&chain)[4][4]) const {
     const u32 unit = here + part.half * at::body_bytes;
-CKE_UNROLL
+    CKE_UNROLL
     for (u32 begin = 0; begin < at::tile; begin += 32) {
       const u32 k = begin + dev::lane() % 4 * at::of_quad;
-      const dev::quad upper = dev::get<dev::quad>(memory, unit + at::quad(part.row, k)), lower = dev::get<dev::quad>(memory, unit + at::quad(part.row + 8, k));
-CKE_UNROLL
+      const dev::quad upper = dev::get<dev::quad>(memory, unit + at::quad(part.row, k)),
+                      lower = dev::get<dev::quad>(memory, unit + at::quad(part.row + 8, k));
+      CKE_UNROLL
       for (u32 c = 0; c < 4; ++c)
-        multiply_quads(chain[c], upper, lower, dev::get<dev::quad>(memory, here + place(part.first + c * 8 + dev::lane() / 4, k / at::of_quad)));
+        multiply_quads(
+            chain[c], upper, lower,
+            dev::get<dev::quad>(memory, here + place(part.first + c * 8 + dev::lane() / 4, k / at::of_quad)));
     }
   }
   // Copies tile t of both units and of the tokens, with zeros past the end of their rows.
   CKE_DEVICE void send(const dev::shared<std::byte>& memory, u32 to, u32 t) const {
-CKE_UNROLL
+    CKE_UNROLL
     for (u32 h = 0; h < 2; ++h)
       if (o.unit[h])
-        for (u32 i = dev::thread() * 16; i < at::body_bytes; i += block_threads * 16) copy::quad(memory, to + h * at::body_bytes + i, o.unit[h] + at::body_at(t) + i);
+        for (u32 i = dev::thread() * 16; i < at::body_bytes; i += block_threads * 16)
+          copy::quad(memory, to + h * at::body_bytes + i, o.unit[h] + at::body_at(t) + i);
     for (u32 i = dev::thread(); i < o.count * quads; i += block_threads) {
       const u32 token = i / quads, quad = i % quads, k = t * at::tile + quad * at::of_quad;
-      if (k < o.cols) copy::quad(memory, to + place(token, quad), reinterpret_cast<const std::byte*>(bf16_row_of(o.x, o.first + token) + k));
+      if (k < o.cols)
+        copy::quad(memory, to + place(token, quad),
+                   reinterpret_cast<const std::byte*>(bf16_row_of(o.x, o.first + token) + k));
       else dev::put(memory, to + place(token, quad), dev::quad{});
     }
   }

@@ -40,7 +40,8 @@ template <dtype F, class Arch> struct wide_codes {
       if (t + 1 < tiles) send(memory, half_bytes - here, t + 1), scale = scale_of(t + 1, all);
       if (!mine) continue;
       const tile_in_shared<F> tile{dev::part_of(memory, here + part.half * tile_bytes<F>, tile_bytes<F>)};
-      for (u32 n = 0; n < items && t * items + n < all; ++n) multiply(memory, here, tile, n, t * items + n, part.row, part.first, acc);
+      for (u32 n = 0; n < items && t * items + n < all; ++n)
+        multiply(memory, here, tile, n, t * items + n, part.row, part.first, acc);
     }
     dev::sync();
     return part.sums_of(acc, mine);
@@ -52,16 +53,18 @@ template <dtype F, class Arch> struct wide_codes {
 
   // Multiplies one item: acc[c][2 r + t] belongs to row `row` + 8 r and token from + 8 c + 2 (lane % 4) + t.
   template <class Tile>
-  CKE_DEVICE void multiply(const dev::shared<std::byte>& memory, u32 here, const Tile& tile, u32 n, u32 item, u32 row, u32 from, float (&acc)[4][4]) const {
+  CKE_DEVICE void multiply(const dev::shared<std::byte>& memory, u32 here, const Tile& tile, u32 n, u32 item, u32 row,
+                           u32 from, float (&acc)[4][4]) const {
     const u32 j = dev::lane() % 4;
     float factors[2][f::factors];
     f::factors_of(tile, n, item, row, factors[0]), f::factors_of(tile, n, item, row + 8, factors[1]);
     two_words words[2][tensor_cores ? 1 : 4];  // of the lane's rows: an mma's operand, or all codes
-CKE_UNROLL
+    CKE_UNROLL
     for (u32 k = 0; k < (tensor_cores ? 1 : 4); ++k)
-      words[0][k] = f::word(tile, n, row, tensor_cores ? j : k), words[1][k] = f::word(tile, n, row + 8, tensor_cores ? j : k);
+      words[0][k] = f::word(tile, n, row, tensor_cores ? j : k),
+      words[1][k] = f::word(tile, n, row + 8, tensor_cores ? j : k);
     const u32 low = here + codes_at + 2 * n * column, high = low + column;
-CKE_UNROLL
+    CKE_UNROLL
     for (u32 c = 0; c < 4; ++c) {
       const u32 begin = from + c * 8, token = begin + 2 * j;  // token: of this lane's acc
       if (begin >= o.count) continue;
@@ -72,34 +75,41 @@ CKE_UNROLL
         const u32 b[2]{dev::get<u32>(memory, low + code), dev::get<u32>(memory, high + code)};
         dev::mma_bytes(sums, a, b);
       } else {
-CKE_UNROLL
-        for (u32 k = 0; k < 4; ++k)
-CKE_UNROLL
-          for (u32 i = 0; i < 4; ++i) {
-            const u32 code = (token + i % 2) * 16 + 4 * k;
-            sums[i] = dev::dot4(sums[i], words[i / 2][k].low, dev::get<u32>(memory, low + code));
-            sums[i] = dev::dot4(sums[i], words[i / 2][k].high, dev::get<u32>(memory, high + code));
-          }
+        CKE_UNROLL
+        for (u32 k = 0; k < 4; ++k) CKE_UNROLL
+        for (u32 i = 0; i < 4; ++i) {
+          const u32 code = (token + i % 2) * 16 + 4 * k;
+          sums[i] = dev::dot4(sums[i], words[i / 2][k].low, dev::get<u32>(memory, low + code));
+          sums[i] = dev::dot4(sums[i], words[i / 2][k].high, dev::get<u32>(memory, high + code));
+        }
       }
-CKE_UNROLL
+      CKE_UNROLL
       for (u32 i = 0; i < 4; ++i)
-        acc[c][i] = f::fold(acc[c][i], sums[i], factors[i / 2], dev::get<block_scale>(memory, here + scales_at + (n * wide_tokens + token + i % 2) * u32{sizeof(block_scale)}));
+        acc[c][i] =
+            f::fold(acc[c][i], sums[i], factors[i / 2],
+                    dev::get<block_scale>(
+                        memory, here + scales_at + (n * wide_tokens + token + i % 2) * u32{sizeof(block_scale)}));
     }
   }
 
   // Copies tile t of both units and of the tokens.
   CKE_DEVICE void send(const dev::shared<std::byte>& memory, u32 to, u32 t) const {
-    const u32 left = static_cast<u32>(unit_bytes<F>(o.cols)) - at::body_at(t), body = left < at::body_bytes ? left : at::body_bytes;
-CKE_UNROLL
+    const u32 left = static_cast<u32>(unit_bytes<F>(o.cols)) - at::body_at(t),
+              body = left < at::body_bytes ? left : at::body_bytes;
+    CKE_UNROLL
     for (u32 h = 0; h < 2; ++h) {
       if (!o.unit[h]) continue;
       const u32 place = to + h * tile_bytes<F>;
-      for (u32 i = dev::thread() * 16; i < at::head_bytes; i += block_threads * 16) copy::quad(memory, place + i, o.unit[h] + at::head_at(t) + i);
-      for (u32 i = dev::thread() * 16; i < body; i += block_threads * 16) copy::quad(memory, place + at::head_bytes + i, o.unit[h] + at::body_at(t) + i);
+      for (u32 i = dev::thread() * 16; i < at::head_bytes; i += block_threads * 16)
+        copy::quad(memory, place + i, o.unit[h] + at::head_at(t) + i);
+      for (u32 i = dev::thread() * 16; i < body; i += block_threads * 16)
+        copy::quad(memory, place + at::head_bytes + i, o.unit[h] + at::body_at(t) + i);
     }
     for (u32 i = dev::thread(); i < o.count * quads; i += block_threads) {
       const u32 token = i / quads, k = i % quads;
-      if (t * at::tile + k * 16 < padded(o.cols, 32)) copy::quad(memory, to + codes_at + k * column + token * 16, codes_of(o.x, o.first + token) + t * at::tile + k * 16);
+      if (t * at::tile + k * 16 < padded(o.cols, 32))
+        copy::quad(memory, to + codes_at + k * column + token * 16,
+                   codes_of(o.x, o.first + token) + t * at::tile + k * 16);
     }
   }
   // One thread per scale of a tile.
@@ -115,7 +125,8 @@ CKE_UNROLL
   CKE_DEVICE void no_tokens(const dev::shared<std::byte>& memory) const {
     const u32 behind = padded(o.count, 8) - o.count;
     for (u32 i = dev::thread(); i < 2 * quads * behind; i += block_threads)
-      dev::put(memory, i % 2 * half_bytes + codes_at + i / 2 % quads * column + (o.count + i / 2 / quads) * 16, dev::quad{});
+      dev::put(memory, i % 2 * half_bytes + codes_at + i / 2 % quads * column + (o.count + i / 2 / quads) * 16,
+               dev::quad{});
   }
 };
 

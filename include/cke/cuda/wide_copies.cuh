@@ -27,12 +27,11 @@ struct warp_part {
   // Call this once the block no longer needs its tiles.
   CKE_DEVICE dev::shared<float> sums_of(const float (&acc)[4][4], bool mine) const {
     const dev::shared<float> sums = dev::shared_memory().take<float>(wide_sums_bytes / 4);
-    if (mine)
-CKE_UNROLL
-      for (u32 c = 0; c < 4; ++c)
-CKE_UNROLL
-        for (u32 i = 0; i < 4; ++i)
-          sums[(first + c * 8 + dev::lane() % 4 * 2 + i % 2) * sums_of_token + half * unit_rows + row + i / 2 * 8] = acc[c][i];
+    if (mine) CKE_UNROLL
+    for (u32 c = 0; c < 4; ++c) CKE_UNROLL
+    for (u32 i = 0; i < 4; ++i)
+      sums[(first + c * 8 + dev::lane() % 4 * 2 + i % 2) * sums_of_token + half * unit_rows + row + i / 2 * 8] =
+          acc[c][i];
     dev::sync();
     return sums;
   }

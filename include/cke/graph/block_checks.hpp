@@ -23,12 +23,15 @@ template <class Block> struct block_leaves_stream {
 };
 // The last register of a model's last letters is taken for the logits.
 template <class Footer> struct footer_leaves_logits {
-  static_assert(last_step_writes(lowered_block<Footer, signature{}>, lowered_block<Footer, signature{}>.regs.size() - 1),
+  static_assert(last_step_writes(lowered_block<Footer, signature{}>,
+                                 lowered_block<Footer, signature{}>.regs.size() - 1),
                 "cke: model: its last letters leave no logits; end with head<dim, vocab, tied>, "
                 "see footer_leaves_logits<letters>");
 };
 
-struct shared_cache { u32 layer, kv_heads, head_dim, window; };
+struct shared_cache {
+  u32 layer, kv_heads, head_dim, window;
+};
 template <shared_cache C> struct cache_has_owner {
   static_assert(C.kv_heads == 0,
                 "cke: program: a layer shares a cache, and none before it has one of its shape; "
@@ -56,7 +59,8 @@ template <class Census> constexpr u32 kinds_used() {
 
 template <class Census, class Footer, class Kinds = typename Census::kinds> struct code_holds;
 template <class Census, class Footer, class... Ks> struct code_holds<Census, Footer, list<Ks...>>
-    : footer_leaves_logits<Footer>, in_range<"network.kinds", kinds_used<Census>(), 1, limit::kinds>,
+    : footer_leaves_logits<Footer>,
+      in_range<"network.kinds", kinds_used<Census>(), 1, limit::kinds>,
       cache_has_owner<first_without_owner<Census>(list<Ks...>{})> {
   static_assert(((sizeof(block_leaves_stream<Ks>) > 0) && ...));  // kinds may be equal, bases may not
 };

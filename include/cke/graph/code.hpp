@@ -11,8 +11,8 @@ namespace cke::graph {
 
 using reg = u8;
 inline constexpr u8 absent = 255;
-// Registers that outlive a block; everything from `first_scratch` on is private to one block. `layer_inputs` is what the
-// header hands to the layers beside the stream: each sees its own part of it.
+// Registers that outlive a block; everything from `first_scratch` on is private to one block. `layer_inputs` is what
+// the header hands to the layers beside the stream: each sees its own part of it.
 inline constexpr reg stream = 0, token_ids = 1, layer_inputs = 2, first_scratch = 3;
 inline constexpr u32 max_ops = 48, max_regs = 48, max_slots = 32;
 
@@ -43,8 +43,8 @@ struct instruction {
   opcode letter = opcode::none;  // the letter it belongs to, in the contract's numbers
   u8 group{};                    // which letter of the block
   operands in{}, out{};
-  slots8 weight{};               // indices into code::slots; biases follow the matrices
-  u8 state = absent;             // index into code::states
+  slots8 weight{};    // indices into code::slots; biases follow the matrices
+  u8 state = absent;  // index into code::states
   params p{};
   constexpr bool operator==(const instruction&) const = default;
 };
@@ -62,8 +62,9 @@ enum class lifecycle : u8 { slot_persistent };
 struct state_shape {
   keeps_what what{};
   lifecycle life{};
-  u32 rows{};             // positions kept; `everything`: the whole context
-  u32 heads{}, head_dim{};  // of k and of v; conv: 1, and channels; delta: value heads, of rows of keys; ssm: heads, of rows of the state
+  u32 rows{};               // positions kept; `everything`: the whole context
+  u32 heads{}, head_dim{};  // of k and of v; conv: 1, and channels; delta: value heads, of rows of keys; ssm: heads, of
+                            // rows of the state
   bool shared{};            // not its own: that of the last layer before which has one like it
   constexpr bool like(const state_shape& o) const {
     return what == o.what && rows == o.rows && heads == o.heads && head_dim == o.head_dim;
@@ -126,8 +127,7 @@ struct builder : code {
     const dtype want = info(formats[weight]).partner;
     if (want == dtype::f32) return x;
     for (const auto& i : ops)
-      if (i.op == opcode::quantize && i.in[0] == x && regs[i.out[0]].as == want && i.group == group)
-        return i.out[0];
+      if (i.op == opcode::quantize && i.in[0] == x && regs[i.out[0]].as == want && i.group == group) return i.out[0];
     const reg q = temp(regs[x].width, want);
     emit<opcode::quantize>({x}, {q}, {}, {.cols = regs[x].width});
     return q;
@@ -137,7 +137,8 @@ struct builder : code {
     slots[w[0]].part = part;
     if (bias) w.add(vector(is, rows, true));
     const reg in = operand(x, w[0]), y = temp(rows);
-    emit<opcode::matmul>({in}, {y}, w, {.rows = rows, .cols = cols, .groups = row_group ? rows / row_group : 1, .bias = bias});
+    emit<opcode::matmul>({in}, {y}, w,
+                         {.rows = rows, .cols = cols, .groups = row_group ? rows / row_group : 1, .bias = bias});
     return y;
   }
   // Two matrices of one shape on one input, written side by side: gate and up.

@@ -70,9 +70,11 @@ template <class Params> constexpr Params decode(const param_block& b) {
   });
   if (b.version != param_block_version || b.op != Params::op || b.size != at || !good) {
     const auto text = [](u32 op, u32 version, u32 size) {
-      return "opcode " + std::to_string(op) + ", version " + std::to_string(version) + ", " + std::to_string(size) + " bytes";
+      return "opcode " + std::to_string(op) + ", version " + std::to_string(version) + ", " + std::to_string(size) +
+          " bytes";
     };
-    throw Error(errc::invalid_param_block, {}, "param block", text(u32{static_cast<u8>(Params::op)}, param_block_version, at),
+    throw Error(errc::invalid_param_block, {}, "param block",
+                text(u32{static_cast<u8>(Params::op)}, param_block_version, at),
                 good ? text(static_cast<u8>(b.op), b.version, b.size) : "a bool that is neither 0 nor 1");
   }
   return p;
@@ -81,7 +83,9 @@ template <class Params> constexpr Params decode(const param_block& b) {
 constexpr void validate(const param_block& b) {
   if (b.op == opcode::rmsnorm) decode<rmsnorm_v1>(b);
   else if (b.op == opcode::multihead_attention) decode<attention_v1>(b);
-  else throw Error(errc::invalid_param_block, {}, "param block", "an opcode that has one", std::to_string(static_cast<u8>(b.op)));
+  else
+    throw Error(errc::invalid_param_block, {}, "param block", "an opcode that has one",
+                std::to_string(static_cast<u8>(b.op)));
 }
 
 // ---- the execution plan: one macro instruction per letter --------------------------------------------
@@ -89,10 +93,10 @@ constexpr void validate(const param_block& b) {
 struct macro_instruction {
   static constexpr u16 no_params = 0xffff;
   opcode op = opcode::none;
-  u8 first{}, last{};             // the fine steps it stands for, in the plan's code
+  u8 first{}, last{};  // the fine steps it stands for, in the plan's code
   upto<reg, 8> in{}, out{};
   upto<u8, 16> weight{};
-  u16 param_block = no_params;    // index into execution_plan::param_blocks
+  u16 param_block = no_params;  // index into execution_plan::param_blocks
   u8 state = absent;
 };
 struct execution_plan {
@@ -130,9 +134,11 @@ constexpr execution_plan contract(const code& unfused) {
     }
     for (u32 n = 0; n < made.count; ++n)
       if (read_after(c, end, made[n]) || end == c.ops.size()) m.out.add(made[n]);
-    if (m.op == opcode::rmsnorm) m.param_block = static_cast<u16>(plan.param_blocks.push(encode(rmsnorm_v1::of(norm.as<norm_params>()))));
+    if (m.op == opcode::rmsnorm)
+      m.param_block = static_cast<u16>(plan.param_blocks.push(encode(rmsnorm_v1::of(norm.as<norm_params>()))));
     if (m.op == opcode::multihead_attention)
-      m.param_block = static_cast<u16>(plan.param_blocks.push(encode(attention_v1::of(scores.as<attention_params>(), rope))));
+      m.param_block =
+          static_cast<u16>(plan.param_blocks.push(encode(attention_v1::of(scores.as<attention_params>(), rope))));
     plan.instructions.push(m);
     i = end;
   }
@@ -153,7 +159,10 @@ struct compiled_plan {
   small_vector<diagnostic, max_regs> diagnostics;
 };
 
-struct plan_problem { u32 step{}; std::string_view rule{}; };  // an empty rule: none
+struct plan_problem {
+  u32 step{};
+  std::string_view rule{};
+};  // an empty rule: none
 constexpr plan_problem check_plan(const code& c) {
   upto<reg, max_regs> made{stream, token_ids, layer_inputs};
   for (u32 i = 0; i < c.ops.size(); ++i) {
@@ -194,8 +203,8 @@ constexpr compiled_plan compile(const code& c) {
 // Registers share memory by linear scan over the steps: right for a backend that finishes a step
 // before it begins the next. (Phases run several steps at once; plan.hpp places registers for them.)
 struct physical_mapping {
-  u8 of[max_regs]{};         // `absent`: the stream, the ids, or unused
-  u64 bytes[max_regs]{};     // of each physical register; all are 64-byte aligned
+  u8 of[max_regs]{};      // `absent`: the stream, the ids, or unused
+  u64 bytes[max_regs]{};  // of each physical register; all are 64-byte aligned
   u16 count{};
 };
 constexpr physical_mapping map_registers(const compiled_plan& p, u32 rows) {

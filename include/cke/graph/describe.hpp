@@ -36,7 +36,8 @@ template <class P> constexpr fusion_stats fusion_of() {
       for (const u8 of : P::variants.of) n += of == v;
       return n;
     };
-    (add(fused_block<at<P::variants.list[V].kind, typename P::kinds>, P::variants.list[V].formats>.stats, layers_of(V)), ...);
+    (add(fused_block<at<P::variants.list[V].kind, typename P::kinds>, P::variants.list[V].formats>.stats, layers_of(V)),
+     ...);
   }(std::make_index_sequence<P::body_count>{});
   add(fused_block<typename P::footer, P::footer_formats>.stats, 1);
   return all;
@@ -88,7 +89,9 @@ template <class P> std::string describe_json(capacity k, dtype kv) {
       j.put("layer", P::row_end.layer);
       j.put("instruction", P::row_end.phase < s.phases.size() ? u32{s.phases[P::row_end.phase].first} : c.ops.size());
     });
-    j.array("variant_of_layer", [&] { for (const u8 v : P::variants.of) j.put("", u32{v}); });
+    j.array("variant_of_layer", [&] {
+      for (const u8 v : P::variants.of) j.put("", u32{v});
+    });
     j.object("fusion", [&] {
       if (!P::fused) return j.put("disabled", true);
       const fusion_stats s = fusion_of<P>();
@@ -111,26 +114,33 @@ template <class P> std::string describe_json(capacity k, dtype kv) {
     });
     j.array("codes", [&] { each_code<P>(k, [&](const auto&... of_code) { put_code<M>(j, of_code...); }); });
     j.object("capacity", [&] {
-      j.put("context", k.context), j.put("chunk", k.chunk), j.put("logit_rows", k.logit_rows), j.put("kv", info(kv).name);
+      j.put("context", k.context), j.put("chunk", k.chunk), j.put("logit_rows", k.logit_rows),
+          j.put("kv", info(kv).name);
     });
     j.object("memory", [&] {
       j.put("weights", P::weight_bytes), j.put("states", state_bytes), j.put("stream", memory.stream);
-      j.put("ids", memory.ids), j.put("layer_inputs", memory.layer_inputs), j.put("scratch", memory.scratch), j.put("per_thread", memory.per_thread);
+      j.put("ids", memory.ids), j.put("layer_inputs", memory.layer_inputs), j.put("scratch", memory.scratch),
+          j.put("per_thread", memory.per_thread);
       j.put("activations", memory.total), j.put("total", P::weight_bytes + state_bytes + memory.total);
     });
     j.object("states", [&] {
       u32 count = 0;
       state_descriptor first{};
-      P::for_each_state(kv, [&](const state_descriptor& d) { if (count++ == 0) first = d; });
+      P::for_each_state(kv, [&](const state_descriptor& d) {
+        if (count++ == 0) first = d;
+      });
       j.put("count", count), j.put("bytes", state_bytes), j.put("recurrent", P::recurrent);
-      j.put("block_bytes", pages.persistent.caches + pages.transient.caches), j.put("page_positions", pages.positions());
+      j.put("block_bytes", pages.persistent.caches + pages.transient.caches),
+          j.put("page_positions", pages.positions());
       const auto put_part = [&](const char* part, const page_part& p, u32 most) {
         j.object(part, [&] { j.put("page_bytes", pages.bytes(p)), j.put("pages", most); });
       };
-      put_part("persistent", pages.persistent, pages.pages(k.context)), put_part("transient", pages.transient, pages.kept(k));
+      put_part("persistent", pages.persistent, pages.pages(k.context)),
+          put_part("transient", pages.transient, pages.kept(k));
       if (count == 0) return;
       j.object("first", [&] {
-        j.put("id", first.id), j.put("lifecycle", word(first.life)), j.put("layer", first.layer), j.put("heads", first.heads);
+        j.put("id", first.id), j.put("lifecycle", word(first.life)), j.put("layer", first.layer),
+            j.put("heads", first.heads);
         j.put("head_dim", first.head_dim), j.put("transient", first.transient), j.put("offset", first.offset);
         j.put("bytes", first.bytes), j.put("align", u32{first.align}), j.put("zero_init", first.zero_init);
       });

@@ -52,12 +52,16 @@ template <class M> constexpr const name_rule* name_rule_of(place where, const we
 inline std::string pattern_of(const spellings& names, const char* ending) {
   const spelling& name = names[0];
   std::string text(name.text);
-  if (name.is_part()) text += (name.take == taking::rows ? "[" : "<") + std::to_string(name.index) + (name.take == taking::rows ? "]" : ">");
+  if (name.is_part())
+    text +=
+        (name.take == taking::rows ? "[" : "<") + std::to_string(name.index) + (name.take == taking::rows ? "]" : ">");
   return name.is_exact ? text : text + ending;
 }
 
 template <class List> void put_indices(json_writer& j, std::string_view key, const List& list) {
-  j.array(key, [&] { for (u32 i = 0; i < list.count; ++i) j.put("", u32{list[i]}); });
+  j.array(key, [&] {
+    for (u32 i = 0; i < list.count; ++i) j.put("", u32{list[i]});
+  });
 }
 
 // A field of a parameter block. A zero means absent, as in the alphabet.
@@ -128,7 +132,10 @@ template <class M> void put_weights(json_writer& j, place where, const code& c) 
     const char* ending = w.bias ? ".bias" : ".weight";
     j.object("", [&] {
       j.put("slot", i), j.put("role", name(w.is)), j.put("nth", u32{w.nth}), j.put("bias", w.bias);
-      j.array("shape", [&] { if (w.quantisable || w.rows > 1) j.put("", w.rows); j.put("", w.cols); });
+      j.array("shape", [&] {
+        if (w.quantisable || w.rows > 1) j.put("", w.rows);
+        j.put("", w.cols);
+      });
       j.put("format", info(c.formats[i]).name), j.put("bytes", bytes_of(c.formats[i], w.elements()));
       if (w.tied) j.put("tied", true);
       if (of_experts(w.is)) j.put("experts", w.rows / w.group);
@@ -137,9 +144,11 @@ template <class M> void put_weights(json_writer& j, place where, const code& c) 
   }
 }
 
-// `unfused`: c before its steps were fused; the code of `layers` layers, the first of them `first`, in passes of `rows`.
+// `unfused`: c before its steps were fused; the code of `layers` layers, the first of them `first`, in passes of
+// `rows`.
 template <class M>
-void put_code(json_writer& j, const std::string& title, place where, const code& c, const code& unfused, u32 first, u32 layers, u32 rows) {
+void put_code(json_writer& j, const std::string& title, place where, const code& c, const code& unfused, u32 first,
+              u32 layers, u32 rows) {
   const compiled_plan plan = compile(c);
   j.object("", [&] {
     j.put("name", title), j.put("first_layer", first), j.put("layers", layers);

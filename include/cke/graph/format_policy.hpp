@@ -7,8 +7,11 @@
 
 namespace cke::graph {
 
-// A router is small, and rounding it would change choices; GGUF keeps it in f32 too, as it does the gate of shared experts.
-constexpr bool narrows(const weight_slot& w) { return w.quantisable && w.is != role::router && w.is != role::shared_gate; }
+// A router is small, and rounding it would change choices; GGUF keeps it in f32 too, as it does the gate of shared
+// experts.
+constexpr bool narrows(const weight_slot& w) {
+  return w.quantisable && w.is != role::router && w.is != role::shared_gate;
+}
 
 // Answers `of(slot, layer, layers, tied)`. Vectors, routers and rows that are no whole blocks stay f32.
 template <dtype T> struct one_format {
@@ -27,7 +30,8 @@ template <dtype Most, bool MoreBits> struct recipe {
     const u32 eighth = layers / 8;
     const bool outer = layer < eighth || layer >= 7 * layers / 8 || (layer - eighth) % 3 == 2;
     const bool better = w.is == role::head || (tied && w.is == role::embed) ||
-                        (MoreBits && outer && (w.is == role::v || w.is == role::down || w.is == role::down_experts || w.is == role::down_shared));
+        (MoreBits && outer &&
+         (w.is == role::v || w.is == role::down || w.is == role::down_experts || w.is == role::down_shared));
     const dtype t = better ? dtype::q6_k : Most;
     if (w.cols % info(t).block == 0) return t;
     if (w.cols % 32 != 0) return dtype::f16;
@@ -57,7 +61,8 @@ struct I8 : one_format<dtype::i8_row> {};
 // Four bits for a row of scores are too few: head and embedding have eight.
 struct I4 {
   static constexpr dtype of(const weight_slot& w, u32 layer, u32 layers, bool tied) {
-    return w.is == role::head || w.is == role::embed ? I8::of(w, layer, layers, tied) : one_format<dtype::i4_row>::of(w, layer, layers, tied);
+    return w.is == role::head || w.is == role::embed ? I8::of(w, layer, layers, tied)
+                                                     : one_format<dtype::i4_row>::of(w, layer, layers, tied);
   }
 };
 struct Q4_0 : recipe<dtype::q4_0, false> {};
@@ -69,6 +74,7 @@ struct Q6_K : recipe<dtype::q6_k, false> {};
 
 // What a program names.
 namespace cke {
-using graph::F32, graph::F16, graph::BF16, graph::Q8_0, graph::I8, graph::I4, graph::Q4_0, graph::Q4_K_M, graph::Q5_K_M, graph::Q6_K;
+using graph::F32, graph::F16, graph::BF16, graph::Q8_0, graph::I8, graph::I4, graph::Q4_0, graph::Q4_K_M, graph::Q5_K_M,
+    graph::Q6_K;
 using graph::stored_formats, graph::stored_matrices;
 }  // namespace cke

@@ -12,7 +12,9 @@ struct fusion {
   opcode becomes;
   params (*block)(const params* parts);
 };
-template <opcode Becomes> constexpr fusion fused_of(upto<opcode, 4> pattern) { return {pattern, Becomes, &fused_params<Becomes>}; }
+template <opcode Becomes> constexpr fusion fused_of(upto<opcode, 4> pattern) {
+  return {pattern, Becomes, &fused_params<Becomes>};
+}
 
 // Longest first. A fused step reads the inputs of its parts that come from outside, and writes the outputs that are
 // read after it.
@@ -55,7 +57,8 @@ constexpr u32 elide_saves(code& c) {
     const auto save = c.ops[at];
     if (save.op != opcode::residual_save) continue;
     bool untouched = true;
-    for (u32 i = at + 1; i < c.ops.size() && !(c.ops[i].op == opcode::residual_add && c.ops[i].in[0] == save.out[0]); ++i)
+    for (u32 i = at + 1; i < c.ops.size() && !(c.ops[i].op == opcode::residual_add && c.ops[i].in[0] == save.out[0]);
+         ++i)
       untouched = untouched && !c.ops[i].out.has(save.in[0]);
     if (!untouched) continue;
     for (u32 i = at; i + 1 < c.ops.size(); ++i) {
@@ -103,7 +106,8 @@ constexpr bool matches(const code& c, u32 at, const fusion& f) {
       if (const reg r = c.ops[at + k].out[o];
           !c.ops[at + f.pattern.count - 1].out.has(r) && read_after(c, at + f.pattern.count, r))
         return false;
-  if (f.becomes == opcode::matmul_add || f.becomes == opcode::expert_sum_add) return adds_in_place(c.ops[at], c.ops[at + 1]);
+  if (f.becomes == opcode::matmul_add || f.becomes == opcode::expert_sum_add)
+    return adds_in_place(c.ops[at], c.ops[at + 1]);
   if (f.becomes == opcode::matmul_act || f.becomes == opcode::matmul_act_quantize)
     return c.ops[at + 1].in.count == 1;  // gate and up are rows of one matmul
   if (f.becomes == opcode::up_act || f.becomes == opcode::up_act_quantize) return !c.ops[at].p.as<matmul_params>().bias;

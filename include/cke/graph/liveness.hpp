@@ -15,9 +15,7 @@ struct liveness {
   u32 peak{};
   constexpr bool used(u32 r) const { return first_write[r] != never; }
   constexpr u32 last(u32 r) const { return last_read[r] == never ? first_write[r] : last_read[r]; }
-  constexpr bool overlap(u32 a, u32 b) const {
-    return first_write[a] <= last(b) && first_write[b] <= last(a);
-  }
+  constexpr bool overlap(u32 a, u32 b) const { return first_write[a] <= last(b) && first_write[b] <= last(a); }
 };
 static_assert(max_regs <= 64, "kill sets are u64");
 

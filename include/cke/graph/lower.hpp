@@ -71,7 +71,7 @@ template <u32 V, u32 D, u32 L, u32 P, real E> struct lower<layer_embedding<V, D,
     b.emit<opcode::embedding>({token_ids}, {token}, {b.matrix(role::layer_embed, V, wide)}, {.rows = V, .cols = wide});
     const reg sum = b.matmul(role::layer_project, x, wide, D);
     b.emit<opcode::head_norm>({sum}, {sum}, {b.vector(role::layer_project_norm, P)},
-           {.shape = {L, L, P}, .eps = E.v * D});
+                              {.shape = {L, L, P}, .eps = E.v * D});
     b.emit<opcode::scale>({token}, {token}, {}, {.cols = wide, .scale = root(P)});
     b.emit<opcode::residual_add>({sum, token}, {sum}, {}, {.cols = wide});
     b.emit<opcode::scale>({sum}, {layer_inputs}, {}, {.cols = wide, .scale = 1 / root(2)});
@@ -137,7 +137,7 @@ template <attention_options S> struct lower<attention<S>> {
       v = S.v_norm.of_k ? b.temp(narrow) : b.matmul(role::v, x, narrow, S.dim, S.qkv_bias, S.head_dim);
       if (S.v_norm.eps.v > 0)
         b.emit<opcode::head_norm>({S.v_norm.of_k ? qk[1] : v}, {v}, {},
-               {.shape = {S.kv_heads, S.kv_heads, S.head_dim}, .eps = S.v_norm.eps});
+                                  {.shape = {S.kv_heads, S.kv_heads, S.head_dim}, .eps = S.v_norm.eps});
     }
     if (S.qk_norm.eps.v > 0) norm(b, qk);
     if (S.rope.dims > 0) b.emit<opcode::rope>(qk, qk, {}, {.shape = shape, .rope = S.rope});
@@ -161,11 +161,13 @@ template <attention_options S> struct lower<attention<S>> {
       if (S.qk_norm.together) qk.item[i] = whole_norm(b, roles[i], qk[i], b.regs[qk[i]].width);
       else weights.add(b.vector(roles[i], S.head_dim));
     }
-    if (!S.qk_norm.together) b.emit<opcode::head_norm>(qk, qk, weights, {.shape = shape, .eps = S.qk_norm.eps, .offset = S.qk_norm.offset});
+    if (!S.qk_norm.together)
+      b.emit<opcode::head_norm>(qk, qk, weights, {.shape = shape, .eps = S.qk_norm.eps, .offset = S.qk_norm.offset});
   }
   static constexpr reg whole_norm(builder& b, role is, reg x, u32 width) {
     const reg y = b.temp(width);
-    b.emit<opcode::rmsnorm>({x}, {y}, {b.vector(is, width)}, {.cols = width, .eps = S.qk_norm.eps, .offset = S.qk_norm.offset});
+    b.emit<opcode::rmsnorm>({x}, {y}, {b.vector(is, width)},
+                            {.cols = width, .eps = S.qk_norm.eps, .offset = S.qk_norm.offset});
     return y;
   }
 };
@@ -204,7 +206,8 @@ template <u32 D, u32 Taps, bool Bias> struct lower<short_conv<D, Taps, Bias>> {
 };
 
 template <delta_net_options S> struct lower<gated_delta_net<S>> {
-  static constexpr u32 keys = S.key_heads * S.key_dim, values = S.value_heads * S.value_dim, shared = S.value_heads / S.key_heads;
+  static constexpr u32 keys = S.key_heads * S.key_dim, values = S.value_heads * S.value_dim,
+                       shared = S.value_heads / S.key_heads;
 
   static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::gated_delta_net);
@@ -216,16 +219,23 @@ template <delta_net_options S> struct lower<gated_delta_net<S>> {
     for (u32 i = 0; i < 2; ++i) b.slots[b.slots.size() - 1 - i].part = shared;
     const operands in{convolved(b, q, keys), convolved(b, k, keys), convolved(b, v, values), z, rates};
     const reg y = b.temp(values);
-    const slots8 w{b.vector(role::decay, S.value_heads), b.vector(role::step_bias, S.value_heads), b.vector(role::delta_norm, S.value_dim)};
+    const slots8 w{b.vector(role::decay, S.value_heads), b.vector(role::step_bias, S.value_heads),
+                   b.vector(role::delta_norm, S.value_dim)};
     b.emit<opcode::gated_delta>(in, {y}, w,
-           {.key_heads = S.key_heads, .value_heads = S.value_heads, .key_dim = S.key_dim, .value_dim = S.value_dim, .tiled = S.tiled, .eps = S.eps})
+                                {.key_heads = S.key_heads,
+                                 .value_heads = S.value_heads,
+                                 .key_dim = S.key_dim,
+                                 .value_dim = S.value_dim,
+                                 .tiled = S.tiled,
+                                 .eps = S.eps})
         .state = b.state({keeps_what::delta, lifecycle::slot_persistent, S.key_dim, S.value_heads, S.value_dim});
     return b.matmul(role::delta_out, y, S.dim, values);
   }
   static constexpr reg convolved(builder& b, reg x, u32 channels) {
     const reg y = b.temp(channels);
-    b.emit<opcode::causal_conv>({x}, {y}, {b.taps(role::conv, channels, S.taps)}, {{channels, S.taps}, activation::silu}).state =
-        b.state({keeps_what::conv, lifecycle::slot_persistent, S.taps - 1, 1, channels});
+    b.emit<opcode::causal_conv>({x}, {y}, {b.taps(role::conv, channels, S.taps)},
+                                {{channels, S.taps}, activation::silu})
+        .state = b.state({keeps_what::conv, lifecycle::slot_persistent, S.taps - 1, 1, channels});
     return y;
   }
 };

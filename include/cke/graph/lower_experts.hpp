@@ -15,7 +15,8 @@ template <moe_options S> struct lower<moe<S>> {
     reg shared{}, shared_gate{};  // the shared expert's hidden row, and its gate's logit
     u8 down_shared{};
     if (S.shared) {
-      const reg h = S.ungated ? lower<plain_mlp<S.dim, S.shared, S.act, S.bias>>::activated(b, role::up_shared, x) : gated(b, x);
+      const reg h =
+          S.ungated ? lower<plain_mlp<S.dim, S.shared, S.act, S.bias>>::activated(b, role::up_shared, x) : gated(b, x);
       down_shared = b.matrix(role::down_shared, S.dim, S.shared);
       shared = b.operand(h, down_shared);
     }
@@ -23,7 +24,7 @@ template <moe_options S> struct lower<moe<S>> {
     if (S.router_norm.v > 0) {
       scored = b.temp(S.dim);
       b.emit<opcode::rmsnorm>({stream}, {scored}, {b.vector(role::router_norm, S.dim)},
-             {.cols = S.dim, .eps = S.router_norm, .scale = 1 / root(S.dim)});
+                              {.cols = S.dim, .eps = S.router_norm, .scale = 1 / root(S.dim)});
     }
     const reg scores = score(b, role::router, scored, r.experts);
     if (S.shared_gate) shared_gate = score(b, role::shared_gate, x, 1);
@@ -53,13 +54,15 @@ template <moe_options S> struct lower<moe<S>> {
       in.add(rows);
     }
     const reg h = b.temp(S.hidden, info(b.formats[down]).partner, r.active), y = b.temp(S.width());
-    b.emit<S.ungated ? opcode::expert_up : opcode::expert_act>(in, {h}, gate_up, {.rows = S.hidden, .cols = S.width(), .act = S.act, .route = r});
+    b.emit<S.ungated ? opcode::expert_up : opcode::expert_act>(
+        in, {h}, gate_up, {.rows = S.hidden, .cols = S.width(), .act = S.act, .route = r});
     operands summands{order, h};
     const bool together = S.shared && !S.latent;
     if (together) summands.add(y_shared);
     if (S.shared_gate) summands.add(shared_gate);
-    b.emit<opcode::expert_sum>(summands, {y}, {down},
-           {.rows = S.width(), .cols = S.hidden, .shared = together, .shared_gate = S.shared_gate, .route = r});
+    b.emit<opcode::expert_sum>(
+        summands, {y}, {down},
+        {.rows = S.width(), .cols = S.hidden, .shared = together, .shared_gate = S.shared_gate, .route = r});
     if (!S.latent) return y;
     const reg back = b.matmul(role::latent_up, y, S.dim, S.latent, S.bias);
     if (!S.shared) return back;
@@ -76,7 +79,9 @@ template <moe_options S> struct lower<moe<S>> {
     b.ops[b.ops.size() - 1].op = opcode::router;
     return y;
   }
-  static constexpr u8 matrices(builder& b, role is, u32 rows, u32 cols) { return b.matrix(is, r.experts * rows, cols, rows); }
+  static constexpr u8 matrices(builder& b, role is, u32 rows, u32 cols) {
+    return b.matrix(is, r.experts * rows, cols, rows);
+  }
 };
 
 }  // namespace cke::graph

@@ -13,12 +13,14 @@ template <latent_attention_options S> struct lower<latent_attention<S>> {
 
   static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::mla_attention);
-    const reg q = S.q_rank ? b.matmul(role::q_b, low(b, x), S.heads * head, S.q_rank) : b.matmul(role::q, x, S.heads * head, S.dim);
-    const reg of_token = b.matmul(role::kv_a, x, kept, S.dim), key = b.temp(kept), query = b.temp(S.heads * kept), y = b.temp(S.heads * kept);
-    b.emit<opcode::latent_key>({of_token}, {key}, {b.vector(role::kv_a_norm, S.kv_rank)}, {.rank = S.kv_rank, .eps = S.eps, .rope = S.rope});
+    const reg q = S.q_rank ? b.matmul(role::q_b, low(b, x), S.heads * head, S.q_rank)
+                           : b.matmul(role::q, x, S.heads * head, S.dim);
+    const reg of_token = b.matmul(role::kv_a, x, kept, S.dim), key = b.temp(kept), query = b.temp(S.heads * kept),
+              y = b.temp(S.heads * kept);
+    b.emit<opcode::latent_key>({of_token}, {key}, {b.vector(role::kv_a_norm, S.kv_rank)},
+                               {.rank = S.kv_rank, .eps = S.eps, .rope = S.rope});
     by_head(b, role::k_b, S.kv_rank, q, query, {.heads = S.heads, .head_dim = head, .cols = S.nope, .rope = S.rope});
-    b.emit<opcode::attend>({query, key, key}, {y}, {},
-           {.shape = {S.heads, 1, kept}, .scale = S.scale}).state =
+    b.emit<opcode::attend>({query, key, key}, {y}, {}, {.shape = {S.heads, 1, kept}, .scale = S.scale}).state =
         b.state({keeps_what::kv, lifecycle::slot_persistent, everything, 1, kept});
     const reg values = b.temp(S.heads * S.value);
     by_head(b, role::v_b, S.value, y, values, {.heads = S.heads, .head_dim = kept, .cols = S.kv_rank});
@@ -36,7 +38,9 @@ template <latent_attention_options S> struct lower<latent_attention<S>> {
     operands parts{rows};
     if (p.rope.dims) parts.add(y);
     b.emit<opcode::split_heads>({x}, parts, {}, p);
-    b.emit<opcode::head_matmul>({rows}, {y}, {matrix}, {.heads = S.heads, .rows = rows_of_head, .cols = p.cols, .head_dim = b.regs[y].width / S.heads});
+    b.emit<opcode::head_matmul>(
+        {rows}, {y}, {matrix},
+        {.heads = S.heads, .rows = rows_of_head, .cols = p.cols, .head_dim = b.regs[y].width / S.heads});
   }
 };
 

@@ -12,7 +12,8 @@ template <mamba_options S> struct lower<mamba_mixer<S>> {
 
   static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::mamba_mixer);
-    const reg gate = b.matmul(role::ssm_gate, x, inner, S.dim, S.bias), in = b.matmul(role::ssm_in, x, convolved, S.dim, S.bias);
+    const reg gate = b.matmul(role::ssm_gate, x, inner, S.dim, S.bias),
+              in = b.matmul(role::ssm_in, x, convolved, S.dim, S.bias);
     const reg steps = b.matmul(role::ssm_step, x, S.heads, S.dim, S.bias), mixed = b.temp(convolved);
     slots8 taps{b.taps(role::conv, convolved, S.taps)};
     if (S.conv_bias) taps.add(b.vector(role::conv, convolved, true));
@@ -21,9 +22,15 @@ template <mamba_options S> struct lower<mamba_mixer<S>> {
     const reg y = b.temp(inner), normed = b.temp(inner);
     const slots8 w{b.vector(role::decay, S.heads), b.vector(role::step_bias, S.heads), b.vector(role::skip, S.heads)};
     b.emit<opcode::state_scan>({mixed, gate, steps}, {y}, w,
-           {.heads = S.heads, .groups = S.groups, .head_dim = S.head_dim, .state = S.state, .least_step = S.least_step, .most_step = most_step})
+                               {.heads = S.heads,
+                                .groups = S.groups,
+                                .head_dim = S.head_dim,
+                                .state = S.state,
+                                .least_step = S.least_step,
+                                .most_step = most_step})
         .state = b.state({keeps_what::ssm, lifecycle::slot_persistent, S.state, S.heads, S.head_dim});
-    b.emit<opcode::rmsnorm>({y}, {normed}, {b.vector(role::ssm_norm, inner)}, {.cols = inner, .parts = S.groups, .eps = S.eps});
+    b.emit<opcode::rmsnorm>({y}, {normed}, {b.vector(role::ssm_norm, inner)},
+                            {.cols = inner, .parts = S.groups, .eps = S.eps});
     return b.matmul(role::ssm_out, normed, S.dim, inner, S.bias);
   }
 };

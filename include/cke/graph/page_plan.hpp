@@ -15,20 +15,21 @@ struct page_part {
   u64 recurrent{};  // behind the last of them: states after the last position in the page that was computed
 };
 
-// A page is all that the layers keep of some positions, in two parts. What lasts is wanted as long as the sequence lives:
-// caches of layers that see everything. What passes is wanted by positions soon after: caches of windows, recurrent states.
+// A page is all that the layers keep of some positions, in two parts. What lasts is wanted as long as the sequence
+// lives: caches of layers that see everything. What passes is wanted by positions soon after: caches of windows,
+// recurrent states.
 struct page_plan {
   page_part persistent{}, transient{};
-  u32 blocks = 1;        // key blocks of a page
-  u32 reach = 0;         // positions before the next one that it may look at in what passes
+  u32 blocks = 1;  // key blocks of a page
+  u32 reach = 0;   // positions before the next one that it may look at in what passes
   bool recurrent = false;
 
   constexpr u32 positions() const { return blocks * key_block; }
   constexpr u32 pages(u32 count) const { return ceil_div(count, positions()); }
   constexpr u64 bytes(const page_part& p) const { return blocks * p.caches + p.recurrent; }
 
-  // Most pages that what passes is kept in: a pass sees `reach` positions before its first one, wherever pages begin. At its
-  // end they hold the chunk before it too, so that going back by less than a chunk finds all it wants.
+  // Most pages that what passes is kept in: a pass sees `reach` positions before its first one, wherever pages begin.
+  // At its end they hold the chunk before it too, so that going back by less than a chunk finds all it wants.
   constexpr u32 in_sight(u32 chunk) const { return ceil_div(reach + chunk - 1, positions()) + 1; }
   // Of a sequence within its context. Recurrent states are kept at the ends of all pages, to go back to.
   constexpr u32 kept(capacity k) const {

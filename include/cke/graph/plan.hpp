@@ -10,9 +10,9 @@ namespace cke::graph {
 
 // What is known when a model is loaded; a program is planned for it at compile time or at load.
 struct capacity {
-  u32 context = 4096;   // positions of a session
-  u32 chunk = 512;      // most tokens of one pass
-  u32 logit_rows = 1;   // most rows of logits of one pass
+  u32 context = 4096;  // positions of a session
+  u32 chunk = 512;     // most tokens of one pass
+  u32 logit_rows = 1;  // most rows of logits of one pass
 };
 
 // Floats between two rows of an f32 register: whole registers, and never a multiple of a page,
@@ -34,13 +34,15 @@ struct layout {
   u64 offset[max_regs]{};
   u64 bytes[max_regs]{};
   u64 shared{}, per_thread{};  // bytes of the two areas
-  u64 per_thread_registers{};       // one bit per register
+  u64 per_thread_registers{};  // one bit per register
   constexpr bool is_per_thread(u32 r) const { return per_thread_registers >> r & 1; }
 };
 
 // Lifetimes in runs of phases without a barrier between them: inside one the order of units is unknown,
 // so nothing is reused.
-struct lifetime { u32 from = ~0u, to = 0; };
+struct lifetime {
+  u32 from = ~0u, to = 0;
+};
 constexpr lifetime lifetime_of(const code& c, const schedule& s, u32 r) {
   lifetime l;
   u32 run = 0;
@@ -63,7 +65,10 @@ CKE_OUT_OF_LINE constexpr layout place_registers(const code& c, form f, u32 rows
   bool done[max_regs]{};
   for (u32 r = first_scratch; r < c.regs.size(); ++r) {
     life[r] = lifetime_of(c, s, r);
-    if (life[r].from == ~0u) { done[r] = true; continue; }
+    if (life[r].from == ~0u) {
+      done[r] = true;
+      continue;
+    }
     out.bytes[r] = register_bytes(c.regs[r], rows);
     if (is_per_thread(c, f, static_cast<reg>(r))) out.per_thread_registers |= u64{1} << r;
   }

@@ -31,14 +31,17 @@ struct state_descriptor {
   u32 id{};
   keeps_what what{};
   lifecycle life{};
-  bool transient{};  // else it lasts; see page_plan
+  bool transient{};                                   // else it lasts; see page_plan
   u32 layer{}, owner{}, heads{}, head_dim{}, rows{};  // rows: positions that a query sees; recurrent: of the state
   u64 offset{}, bytes{};  // among the caches of its part of a page, or among its recurrent states
   u16 align = 64;
   bool zero_init = true;
 };
 
-struct variant { u8 kind{}; signature formats{}; };
+struct variant {
+  u8 kind{};
+  signature formats{};
+};
 
 // Takes a model apart: letters before the stacks, stacks, letters after them.
 template <class Parts> struct anatomy;
@@ -47,7 +50,11 @@ template <class... Ps>
 struct anatomy<list<Ps...>> {
   static constexpr bool is_stack[sizeof...(Ps)]{stacked<Ps>...};
   static constexpr u32 count_stacks = (u32{stacked<Ps>} + ...);
-  static constexpr u32 first = [] { u32 i = 0; while (!is_stack[i]) ++i; return i; }();
+  static constexpr u32 first = [] {
+    u32 i = 0;
+    while (!is_stack[i]) ++i;
+    return i;
+  }();
   static constexpr u32 last = first + count_stacks;
   template <u32 From, std::size_t... I> static chain<at<From + I, list<Ps...>>...> part(std::index_sequence<I...>);
   template <u32 From, std::size_t... I> static list<at<From + I, list<Ps...>>...> slice(std::index_sequence<I...>);
@@ -58,7 +65,8 @@ struct anatomy<list<Ps...>> {
 
 // The smallest model stands in for a list without a stack, so that the error is the only one.
 template <class... Ps>
-struct anatomy<list<Ps...>> : anatomy<list<embedding<1, 1>, stack<1, block<residual<rms_norm<1, 1>>>>, head<1, 1, false>>> {
+struct anatomy<list<Ps...>>
+    : anatomy<list<embedding<1, 1>, stack<1, block<residual<rms_norm<1, 1>>>>, head<1, 1, false>>> {
   static_assert(sizeof...(Ps) == 0, "cke: model: no stack of layers; write stack<N, block<...>>");
 };
 
@@ -201,8 +209,8 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
     return bits;
   }();
 
-  // A row whose logits nobody wants ends behind the last state that it leaves: in this layer, in prefill form before this
-  // phase. Layers behind it have no states, or share those of others.
+  // A row whose logits nobody wants ends behind the last state that it leaves: in this layer, in prefill form before
+  // this phase. Layers behind it have no states, or share those of others.
   struct end_of_row {
     u32 layer, phase;
   };
@@ -220,9 +228,9 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
   static constexpr u32 vocab = footer_code().regs[footer_code().regs.size() - 1].width;
   static constexpr u32 dim = footer::in;
 
-  // States in layer order; that of another layer has its owner's place. Returns what a page is made of: a key block, or so
-  // many that recurrent states, which it has once, take no more than its caches do; up to 1024 positions, which is what a
-  // rewind may have to compute again.
+  // States in layer order; that of another layer has its owner's place. Returns what a page is made of: a key block, or
+  // so many that recurrent states, which it has once, take no more than its caches do; up to 1024 positions, which is
+  // what a rewind may have to compute again.
   template <class F> static constexpr page_plan for_each_state(dtype kv, F f) {
     struct owned {
       const state_shape* shape;
@@ -243,7 +251,8 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
         // dims are padded to whole blocks of q8_0 and whole units, whatever the type
         const u64 numbers = u64{recurs ? shape.rows : key_block} * shape.heads * align_up(shape.head_dim, 32);
         const u64 bytes = recurs ? numbers * sizeof(float) : 2 * bytes_of(kv, numbers);
-        f(state_descriptor{id++, shape.what, shape.life, transient, l, last[i].layer, shape.heads, shape.head_dim, shape.rows, last[i].offset, bytes});
+        f(state_descriptor{id++, shape.what, shape.life, transient, l, last[i].layer, shape.heads, shape.head_dim,
+                           shape.rows, last[i].offset, bytes});
         next += shape.shared ? 0 : align_up(bytes);
         const u32 before = recurs ? 1 : transient ? shape.rows - 1 : 0;
         p.reach = before > p.reach ? before : p.reach, p.recurrent |= recurs;
@@ -261,7 +270,8 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
   // The first layer whose states last; `layers`: none.
   static constexpr u32 first_persistent = [] {
     u32 first = layers;
-    for_each_state(dtype::f32, [&](const state_descriptor& d) { first = !d.transient && d.layer < first ? d.layer : first; });
+    for_each_state(dtype::f32,
+                   [&](const state_descriptor& d) { first = !d.transient && d.layer < first ? d.layer : first; });
     return first;
   }();
   // Whether angles of a rope depend on how long the context is.
@@ -283,8 +293,12 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
     u64 stream, ids, layer_inputs, scratch, per_thread, total;  // per_thread: of each thread, in decode form
   };
   static constexpr memory activations(capacity k) {
-    memory m{align_up(u64{4} * k.chunk * row_stride(dim)), align_up(u64{4} * k.chunk),
-             layer_inputs_width ? align_up(u64{4} * k.chunk * row_stride(layer_inputs_width)) : 0, 0, 0, 0};
+    memory m{align_up(u64{4} * k.chunk * row_stride(dim)),
+             align_up(u64{4} * k.chunk),
+             layer_inputs_width ? align_up(u64{4} * k.chunk * row_stride(layer_inputs_width)) : 0,
+             0,
+             0,
+             0};
     auto room = [&](const code& c, u32 rows) {
       for (const form f : {form::decode, form::prefill}) {
         const u32 n = f == form::decode && rows > decode_rows ? decode_rows : rows;

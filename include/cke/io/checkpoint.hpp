@@ -21,7 +21,7 @@ CKE_COLD_BEGIN
 namespace cke::io {
 
 struct checkpoint {
-  std::string name;        // path, for messages
+  std::string name;  // path, for messages
   naming as{};
   std::string model_type;  // "qwen3", "llama", ...
   std::string config;      // JSON text, with the keys that `as` uses
@@ -37,10 +37,9 @@ struct shown_by_tensor {
   std::string_view key, tensor;
   bool present;
 };
-inline constexpr shown_by_tensor shown_by_tensors[] = {
-    {"tied", "output.weight", false},
-    {"attention_bias", "blk.0.attn_q.bias", true},
-    {"qk_norm", "blk.0.attn_q_norm.weight", true}};
+inline constexpr shown_by_tensor shown_by_tensors[] = {{"tied", "output.weight", false},
+                                                       {"attention_bias", "blk.0.attn_q.bias", true},
+                                                       {"qk_norm", "blk.0.attn_q_norm.weight", true}};
 
 // An architecture's metadata as the text of a flat JSON object, so that one config reader serves both formats. Only
 // numbers, booleans and plain words are copied; every other value becomes "".
@@ -50,13 +49,19 @@ class gguf_config {
     // This entry comes first because the first of two entries with one key counts. block_count includes the blocks for
     // multi-token prediction, which cke does not load.
     if (const u64 ahead = file.get_or<u64>(arch_ + ".nextn_predict_layers", 0))
-      if (const u64 blocks = file.get_or<u64>(arch_ + ".block_count", 0); blocks > ahead) add("block_count", concat({blocks - ahead}));
+      if (const u64 blocks = file.get_or<u64>(arch_ + ".block_count", 0); blocks > ahead)
+        add("block_count", concat({blocks - ahead}));
     rope();
-    const std::string key_length = arch_ + ".attention.key_length_mla", log_factor = arch_ + ".rope.scaling.yarn_log_multiplier";
+    const std::string key_length = arch_ + ".attention.key_length_mla",
+                      log_factor = arch_ + ".rope.scaling.yarn_log_multiplier";
     if (file.find(key_length))  // key_length includes the rotated dims
-      add("attention.key_length_nope", concat({file.get<i64>(key_length) - file.get_or<i64>(arch_ + ".rope.dimension_count", 0)}));
-    if (file.find(log_factor)) add("rope.scaling.mscale", number(10 * static_cast<double>(file.get<float>(log_factor)), 7));
-    if (const i64 heads = file.get_or<i64>(arch_ + ".ssm.time_step_rank", 0), inner = file.get_or<i64>(arch_ + ".ssm.inner_size", 0); heads > 0)
+      add("attention.key_length_nope",
+          concat({file.get<i64>(key_length) - file.get_or<i64>(arch_ + ".rope.dimension_count", 0)}));
+    if (file.find(log_factor))
+      add("rope.scaling.mscale", number(10 * static_cast<double>(file.get<float>(log_factor)), 7));
+    if (const i64 heads = file.get_or<i64>(arch_ + ".ssm.time_step_rank", 0),
+        inner = file.get_or<i64>(arch_ + ".ssm.inner_size", 0);
+        heads > 0)
       add("ssm.head_dim", concat({inner / heads}));
     for (const gguf_value& v : file.values())
       if (v.key.size() > arch_.size() + 1 && v.key.starts_with(arch_) && v.key[arch_.size()] == '.')
@@ -112,7 +117,9 @@ class gguf_config {
     return all.empty() ? "\"\"" : all + "]";
   }
   bool layer_without_v() const {
-    const auto has = [&](u64 layer, const char* name) { return file_.tensors().find(concat({"blk.", layer, name})) != nullptr; };
+    const auto has = [&](u64 layer, const char* name) {
+      return file_.tensors().find(concat({"blk.", layer, name})) != nullptr;
+    };
     u64 layer = 0;
     while (has(layer, ".attn_v.weight")) ++layer;
     return has(layer, ".attn_k.weight");
@@ -156,8 +163,7 @@ class gguf_config {
     if (!t) return false;
     const u64 most = 256;
     if (t->type != dtype::f32 || t->shape.size() != 1 || t->shape[0] > most)
-      throw Error(errc::tensor_shape, file_.file(), concat({"tensor ", tensor}), "at most 256 f32 numbers",
-                  t->stored);
+      throw Error(errc::tensor_shape, file_.file(), concat({"tensor ", tensor}), "at most 256 f32 numbers", t->stored);
     std::string out = "[";
     for (u64 i = 0; i < t->shape[0]; ++i)
       out += concat({i ? "," : "", number(static_cast<double>(load<float>(t->bytes.data() + i * sizeof(float))))});
@@ -174,8 +180,13 @@ class gguf_config {
 
 // Config and tensors without the tokenizer. Throws Error: file, malformed, config_mismatch.
 inline checkpoint gguf_weights(gguf&& file) {
-  checkpoint c{file.file(), naming::gguf, std::string(file.get<std::string_view>("general.architecture")),
-               detail::gguf_config(file).text(), {}, {}, {}};
+  checkpoint c{file.file(),
+               naming::gguf,
+               std::string(file.get<std::string_view>("general.architecture")),
+               detail::gguf_config(file).text(),
+               {},
+               {},
+               {}};
   c.tensors = std::move(file).take_tensors();
   return c;
 }

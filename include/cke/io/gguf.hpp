@@ -36,7 +36,8 @@ class gguf {
   static gguf parse(std::span<const std::byte> bytes, std::string name) {
     gguf file(std::make_shared<const mapped_file>(std::move(name), bytes));
     if (file.parts() > 1)
-      throw Error(errc::unsupported, file.file(), "key split.count", "a file in one part", concat({file.parts(), " parts"}));
+      throw Error(errc::unsupported, file.file(), "key split.count", "a file in one part",
+                  concat({file.parts(), " parts"}));
     return file;
   }
 
@@ -48,9 +49,8 @@ class gguf {
 
   // nullptr if there is none.
   CKE_OUT_OF_LINE const gguf_value* find(std::string_view key) const {
-    const auto it =
-        std::lower_bound(by_key_.begin(), by_key_.end(), key,
-                         [&](u32 i, std::string_view wanted) { return values_[i].key < wanted; });
+    const auto it = std::lower_bound(by_key_.begin(), by_key_.end(), key,
+                                     [&](u32 i, std::string_view wanted) { return values_[i].key < wanted; });
     return it != by_key_.end() && values_[*it].key == key ? &values_[*it] : nullptr;
   }
 
@@ -88,7 +88,7 @@ class gguf {
   std::vector<tensor_ref> read_tensors(detail::gguf_cursor& in, u64 count, u64 alignment) const;
 
   [[noreturn]] CKE_OUT_OF_LINE void mismatch(std::string_view key, std::string_view want,
-                             std::string_view found) const {
+                                             std::string_view found) const {
     throw Error(errc::config_mismatch, file(), concat({"key ", key}), want, found);
   }
   const gguf_value& require(std::string_view key, std::string_view want) const {
@@ -102,8 +102,7 @@ class gguf {
     return v;
   }
   template <class T>
-  T item_as(const gguf_value& v, gguf_type t, std::span<const std::byte> bytes,
-            std::string_view want) const {
+  T item_as(const gguf_value& v, gguf_type t, std::span<const std::byte> bytes, std::string_view want) const {
     T x{};
     if (!detail::convert(t, bytes, x))
       mismatch(v.key, want, t == gguf_type::array ? describe(v) : detail::describe(t, bytes));
@@ -119,8 +118,7 @@ class gguf {
 
 inline gguf::gguf(std::shared_ptr<const mapped_file> from) : file_(std::move(from)) {
   detail::gguf_cursor in{file_->bytes(), file()};
-  const auto unsupported = [&](std::string_view subject, std::string_view expected,
-                               std::string_view found) {
+  const auto unsupported = [&](std::string_view subject, std::string_view expected, std::string_view found) {
     throw Error(errc::unsupported, file(), subject, expected, found);
   };
   const auto magic = detail::characters(in.take(4, {"magic"}));
@@ -133,8 +131,7 @@ inline gguf::gguf(std::shared_ptr<const mapped_file> from) : file_(std::move(fro
   const u64 tensor_count = in.count(8 + 4 + 4 + 8, {"number of tensors"});
   const u64 value_count = in.count(8 + 4 + 1, {"number of metadata values"});
   if (std::max(tensor_count, value_count) > max_tensors)
-    unsupported("header",
-                concat({"at most ", max_tensors, " tensors and as many metadata values"}),
+    unsupported("header", concat({"at most ", max_tensors, " tensors and as many metadata values"}),
                 concat({tensor_count, " and ", value_count}));
   read_values(in, value_count);
 
@@ -147,11 +144,14 @@ inline gguf::gguf(std::shared_ptr<const mapped_file> from) : file_(std::move(fro
 // Joins a split model: reads all parts from the directory of `part` and checks that each is the one its name claims.
 inline gguf gguf::joined(const gguf& part) {
   const u64 count = part.parts();
-  const auto five = [](u64 n) { return concat({std::string_view("00000").substr(std::min<std::size_t>(5, concat({n}).size())), n}); };
+  const auto five = [](u64 n) {
+    return concat({std::string_view("00000").substr(std::min<std::size_t>(5, concat({n}).size())), n});
+  };
   const auto end_of_name = [&](u64 number) { return concat({"-", five(number), "-of-", five(count), ".gguf"}); };
   const std::string mine = end_of_name(part.get<u64>("split.no") + 1);
   if (!part.file().ends_with(mine) || part.get<u64>("split.no") >= count)
-    throw Error(errc::malformed, part.file(), "file name", concat({"one of ", count, " parts, that ends in ", mine}), "another");
+    throw Error(errc::malformed, part.file(), "file name", concat({"one of ", count, " parts, that ends in ", mine}),
+                "another");
   const std::string stem = part.file().substr(0, part.file().size() - mine.size());
 
   std::vector<tensor_ref> tensors;
@@ -161,13 +161,15 @@ inline gguf gguf::joined(const gguf& part) {
       throw Error(errc::malformed, one.file(), "keys split.no and split.count", concat({i, " of ", count}),
                   concat({one.get<u64>("split.no"), " of ", one.parts()}));
     if (tensors.size() + one.tensors().tensors().size() > max_tensors)
-      throw Error(errc::unsupported, one.file(), "header", concat({"at most ", max_tensors, " tensors in all parts"}), "more");
+      throw Error(errc::unsupported, one.file(), "header", concat({"at most ", max_tensors, " tensors in all parts"}),
+                  "more");
     for (const tensor_ref& t : one.tensors().tensors()) tensors.emplace_back(tensor_ref(t));
   };
   take(first, 0);
   for (u64 i = 1; i < count; ++i) take(read_part(stem + end_of_name(i + 1)), i);
   if (const u64 all = first.get<u64>("split.tensors.count"); all != tensors.size())
-    throw Error(errc::malformed, first.file(), "key split.tensors.count", concat({tensors.size(), " tensors, as in all parts"}), concat({all}));
+    throw Error(errc::malformed, first.file(), "key split.tensors.count",
+                concat({tensors.size(), " tensors, as in all parts"}), concat({all}));
   first.tensors_ = tensor_index(std::move(tensors));
   return first;
 }
@@ -196,8 +198,7 @@ inline tensor_ref gguf::read_tensor(detail::gguf_cursor& in) const {
   t.shape.resize(rank);
   for (u32 d = rank; d-- > 0;) t.shape[d] = in.number<u64>(what);  // the file lists the fastest dimension first
   const u32 type = in.number<u32>(what);
-  if (stored_in_files(type))
-    t.type = static_cast<dtype>(type);
+  if (stored_in_files(type)) t.type = static_cast<dtype>(type);
   t.stored = t.type == dtype::none ? concat({"ggml type ", type}) : concat({info(t.type).name});
   return t;
 }
@@ -219,11 +220,9 @@ inline std::vector<tensor_ref> gguf::read_tensors(detail::gguf_cursor& in, u64 c
     if (t.type != dtype::none) {
       const dtype_info& row = info(t.type);
       if (const u64 columns = t.shape.empty() ? 1 : t.shape.back(); columns % row.block != 0)
-        in.fail(what, concat({"rows of a multiple of ", row.block, " elements for ", t.stored}),
-                concat({columns}));
+        in.fail(what, concat({"rows of a multiple of ", row.block, " elements for ", t.stored}), concat({columns}));
       if (!checked_mul(elements / row.block, row.bytes, size))
-        in.fail(what, "a size that fits in 64 bits",
-                concat({elements, " elements of ", t.stored}));
+        in.fail(what, "a size that fits in 64 bits", concat({elements, " elements of ", t.stored}));
     }
     offsets[i] = offset, sizes[i] = size;
   }
@@ -243,8 +242,7 @@ inline std::vector<tensor_ref> gguf::read_tensors(detail::gguf_cursor& in, u64 c
       in.fail({"tensor ", t.name}, concat({size, " bytes at offset ", offset}),
               concat({data.size(), " bytes of tensor data"}));
     if (offset < used)
-      in.fail({"tensor ", t.name}, "bytes of its own",
-              concat({"an overlap with tensor ", previous->name}));
+      in.fail({"tensor ", t.name}, "bytes of its own", concat({"an overlap with tensor ", previous->name}));
     t.bytes = data.subspan(offset, size);
     used = offset + size;
     previous = &t;

@@ -26,14 +26,12 @@ struct gguf_cursor {
     std::string_view kind, name{};
   };
   [[noreturn]] void fail(subject what, std::string_view expected, std::string_view found) const {
-    throw Error(errc::malformed, file, concat({what.kind, what.name.substr(0, 300)}), expected,
-                found);
+    throw Error(errc::malformed, file, concat({what.kind, what.name.substr(0, 300)}), expected, found);
   }
 
   std::span<const std::byte> take(u64 n, subject what) {
     if (n > left())
-      fail(what, concat({n, " bytes at byte ", at}),
-           concat({left(), " bytes before the end of the file"}));
+      fail(what, concat({n, " bytes at byte ", at}), concat({left(), " bytes before the end of the file"}));
     return bytes.subspan(std::exchange(at, at + n), n);
   }
   template <class T> T number(subject what) { return load<T>(take(sizeof(T), what).data()); }
@@ -43,8 +41,7 @@ struct gguf_cursor {
   u64 count(u64 each, subject what) {
     const u64 n = number<u64>(what);
     if (n > left() / each)
-      fail(what, concat({"at most ", left() / each, " items in the bytes that are left"}),
-           concat({n}));
+      fail(what, concat({"at most ", left() / each, " items in the bytes that are left"}), concat({n}));
     return n;
   }
 
@@ -63,9 +60,7 @@ struct gguf_cursor {
     } else if (v.type == gguf_type::array) {
       if (depth == 4) fail(what, "arrays nested at most 4 deep", "a deeper one");
       v.item = type(what);
-      const u64 each = v.item == gguf_type::string  ? 8
-                       : v.item == gguf_type::array ? 12
-                                                    : info(v.item).bytes;
+      const u64 each = v.item == gguf_type::string ? 8 : v.item == gguf_type::array ? 12 : info(v.item).bytes;
       v.count = count(each, what);
       const u64 start = at;
       if (info(v.item).bytes) {

@@ -22,16 +22,12 @@ namespace cke::io {
 namespace detail {
 
 // Merges are "left right" in the file's spelling, in which no token contains a space.
-inline plain_list<merge> gguf_merges(const gguf& file, const char* key,
-                                      const std::vector<std::string>& tokens) {
+inline plain_list<merge> gguf_merges(const gguf& file, const char* key, const std::vector<std::string>& tokens) {
   const auto hash = std::hash<std::string_view>{};
-  const auto same = [&](std::string_view text) {
-    return [&tokens, text](u32 id) { return tokens[id] == text; };
-  };
+  const auto same = [&](std::string_view text) { return [&tokens, text](u32 id) { return tokens[id] == text; }; };
   index_table ids(tokens.size());
   // Of equal tokens, the lowest id counts.
-  for (auto id = static_cast<u32>(tokens.size()); id-- > 0;)
-    ids.insert(hash(tokens[id]), id, same(tokens[id]));
+  for (auto id = static_cast<u32>(tokens.size()); id-- > 0;) ids.insert(hash(tokens[id]), id, same(tokens[id]));
   const auto find = [&](std::string_view text) { return ids.find(hash(text), same(text)); };
 
   plain_list<merge> merges;
@@ -42,8 +38,7 @@ inline plain_list<merge> gguf_merges(const gguf& file, const char* key,
     const std::string_view right = pair.substr(std::min(space + 1, pair.size()));
     const merge m{find(left), find(right), find(joined.assign(left).append(right))};
     if (std::max({m.left, m.right, m.result}) == index_table::none)
-      throw Error(errc::malformed, file.file(), key, "two tokens whose joined text is a token",
-                  pair);
+      throw Error(errc::malformed, file.file(), key, "two tokens whose joined text is a token", pair);
     merges.push_back(m);
   });
   return merges;
@@ -86,11 +81,11 @@ inline vocabulary read_gguf_tokenizer(const gguf& file) {
   const auto model = file.get<std::string_view>("tokenizer.ggml.model");
   const auto pre = file.get_or<std::string_view>("tokenizer.ggml.pre", {});
   // Tokens are made of characters, as in SentencePiece, but merges join them.
-  const bool merged = model == "gemma4" || (model == "gpt2" && (pre == "gemma4" || pre == "sarvam-moe" || pre == "granite-embed-multi-311m"));
+  const bool merged = model == "gemma4" ||
+      (model == "gpt2" && (pre == "gemma4" || pre == "sarvam-moe" || pre == "granite-embed-multi-311m"));
   const bool bpe = model == "gpt2" && !merged;
   if (bpe) {
-    const auto rules =
-        detail::gguf_pre_named(file.get<std::string_view>("tokenizer.ggml.pre"), file.file());
+    const auto rules = detail::gguf_pre_named(file.get<std::string_view>("tokenizer.ggml.pre"), file.file());
     v.pre = rules.kind;
     for (const std::string_view pattern : rules.patterns) v.patterns.push_back({std::string(pattern)});
     v.nfc = rules.nfc;

@@ -25,7 +25,8 @@ inline plain_list<float> scores_of(const vocabulary& v, const std::string& file)
   for (std::size_t i = 0; i < v.merges.size(); ++i) {
     const u32 made = v.merges[i].result;
     if (seen[made] && v.merges[i - 1].result != made)
-      throw Error(errc::unsupported, file, "tokenizer merges", "an order that scores of tokens can give", v.tokens[made]);
+      throw Error(errc::unsupported, file, "tokenizer merges", "an order that scores of tokens can give",
+                  v.tokens[made]);
     if (!seen[made]) scores[made] = -static_cast<float>(i);
     seen[made] = true;
   }

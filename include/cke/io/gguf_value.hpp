@@ -78,8 +78,10 @@ struct gguf_integer {
 
 // Loads the integer of type t at p into x; returns false if t is not an integer type.
 CKE_OUT_OF_LINE inline bool load_integer(gguf_type t, const std::byte* p, gguf_integer& x) {
-  const bool is_signed = t == gguf_type::int8 || t == gguf_type::int16 || t == gguf_type::int32 || t == gguf_type::int64;
-  if (!is_signed && t != gguf_type::uint8 && t != gguf_type::uint16 && t != gguf_type::uint32 && t != gguf_type::uint64) return false;
+  const bool is_signed =
+      t == gguf_type::int8 || t == gguf_type::int16 || t == gguf_type::int32 || t == gguf_type::int64;
+  if (!is_signed && t != gguf_type::uint8 && t != gguf_type::uint16 && t != gguf_type::uint32 && t != gguf_type::uint64)
+    return false;
   u64 bits = 0;
   std::memcpy(&bits, p, info(t).bytes);
   const u64 above = 64 - 8 * u64{info(t).bytes}, extended = static_cast<u64>(static_cast<i64>(bits << above) >> above);
@@ -102,7 +104,8 @@ template <class T> bool convert(gguf_type t, std::span<const std::byte> bytes, T
   } else {
     using limits = std::numeric_limits<T>;
     gguf_integer x;
-    if (!load_integer(t, bytes.data(), x) || !x.fits(static_cast<i64>(limits::min()), static_cast<u64>(limits::max()))) return false;
+    if (!load_integer(t, bytes.data(), x) || !x.fits(static_cast<i64>(limits::min()), static_cast<u64>(limits::max())))
+      return false;
     out = static_cast<T>(x.bits);
   }
   return true;

@@ -12,7 +12,9 @@
 
 namespace cke::io::detail {
 
-inline bool is_text(const text_pattern& pattern, std::string_view text) { return !pattern.regex && pattern.text == text; }
+inline bool is_text(const text_pattern& pattern, std::string_view text) {
+  return !pattern.regex && pattern.text == text;
+}
 inline bool is_nfc(const normalizing::step& step) {
   const auto* form = std::get_if<normalizing::form>(&step);
   return form && form->composed && !form->compatible;
@@ -24,7 +26,8 @@ inline bool split_rules(const cutting::step& step, std::vector<split_rule>& rule
   if (const auto* at = std::get_if<cutting::at_pattern>(&step)) {
     if (at->how != isolated && !(at->how == removed && at->invert)) return false;
     std::string literal;
-    for (const char c : at->pattern.text) (literal += std::string_view(".^$*+?()[]{}|\\").find(c) < 14 ? "\\" : "") += c;
+    for (const char c : at->pattern.text)
+      (literal += std::string_view(".^$*+?()[]{}|\\").find(c) < 14 ? "\\" : "") += c;
     rules.push_back({at->pattern.regex ? at->pattern.text : literal, at->how == removed});
     return true;
   }
@@ -40,8 +43,10 @@ inline bool split_rules(const cutting::step& step, std::vector<split_rule>& rule
 inline bool is_byte_level(const text_recipe& recipe, vocabulary& v) {
   const auto* bpe = std::get_if<modelling::bpe>(&recipe.model);
   const auto* last = recipe.cuts.empty() ? nullptr : std::get_if<cutting::byte_level>(&recipe.cuts.back());
-  const bool decodes = std::ranges::all_of(recipe.decoders, [](const auto& s) { return std::holds_alternative<decoding::byte_level>(s); });
-  if (!bpe || bpe->byte_fallback || !bpe->continuing.empty() || !bpe->end_of_word.empty() || !last || !decodes) return false;
+  const bool decodes = std::ranges::all_of(
+      recipe.decoders, [](const auto& s) { return std::holds_alternative<decoding::byte_level>(s); });
+  if (!bpe || bpe->byte_fallback || !bpe->continuing.empty() || !bpe->end_of_word.empty() || !last || !decodes)
+    return false;
   if (!std::ranges::all_of(recipe.normalizers, is_nfc) || (last->prefix_space && recipe.cuts.size() > 1)) return false;
   std::vector<split_rule> rules;
   for (std::size_t i = 0; i + 1 < recipe.cuts.size(); ++i)
@@ -52,8 +57,9 @@ inline bool is_byte_level(const text_recipe& recipe, vocabulary& v) {
   v.nfc = !recipe.normalizers.empty();
   if (last->prefix_space) v.prefix = space_prefix::if_missing;
   if (rules.empty()) return true;
-  static constexpr std::pair<std::string_view, pre_tokenizer> known[] = {
-      {patterns::gpt2, pre_tokenizer::gpt2}, {patterns::llama3, pre_tokenizer::llama3}, {patterns::qwen2, pre_tokenizer::qwen2}};
+  static constexpr std::pair<std::string_view, pre_tokenizer> known[] = {{patterns::gpt2, pre_tokenizer::gpt2},
+                                                                         {patterns::llama3, pre_tokenizer::llama3},
+                                                                         {patterns::qwen2, pre_tokenizer::qwen2}};
   v.pre = pre_tokenizer::patterns;
   const bool digits_first = rules.size() == 2 && rules[0] == split_rule{std::string(patterns::digit)};
   for (const auto& [pattern, kind] : known)  // these match everything, so drops_rest makes no difference
@@ -68,13 +74,16 @@ inline bool is_byte_level(const text_recipe& recipe, vocabulary& v) {
 // SentencePiece-style BPE: a normaliser or a Metaspace turns spaces into "▁", and pieces are not cut.
 inline bool is_sentencepiece(const text_recipe& recipe, vocabulary& v) {
   const auto* bpe = std::get_if<modelling::bpe>(&recipe.model);
-  if (!bpe || !bpe->continuing.empty() || !bpe->end_of_word.empty() || v.ignore_merges || recipe.cuts.size() > 1) return false;
+  if (!bpe || !bpe->continuing.empty() || !bpe->end_of_word.empty() || v.ignore_merges || recipe.cuts.size() > 1)
+    return false;
   // Without an unknown token, the neighbours of an unknown character would become adjacent and could merge.
   if (v.unknown == no_token && !bpe->byte_fallback) return false;
   const cutting::step* cut = recipe.cuts.empty() ? nullptr : &recipe.cuts[0];
   const auto* metaspace = cut ? std::get_if<cutting::metaspace>(cut) : nullptr;
   const auto* at_space = cut ? std::get_if<cutting::at_pattern>(cut) : nullptr;
-  if (cut && !(metaspace && metaspace->mark == "▁" && !metaspace->split) && !(at_space && is_text(at_space->pattern, " "))) return false;
+  if (cut && !(metaspace && metaspace->mark == "▁" && !metaspace->split) &&
+      !(at_space && is_text(at_space->pattern, " ")))
+    return false;
   space_prefix prefix = space_prefix::never;
   bool nfc = false, marks_spaces = false;
   if (metaspace && metaspace->scheme == cutting::prefix::always) prefix = space_prefix::if_missing;

@@ -37,7 +37,8 @@ inline void add_ids(const nlohmann::json& of, std::vector<u32>& ids) {
     if (id.is_number_unsigned() && id.get<u64>() < no_token && std::ranges::find(ids, id.get<u32>()) == ids.end())
       ids.push_back(id.get<u32>());
   };
-  if (of.is_array()) for (const auto& id : of) one(id);
+  if (of.is_array())
+    for (const auto& id : of) one(id);
   else one(of);
 }
 
@@ -51,8 +52,10 @@ inline nlohmann::json text_config(const nlohmann::json& config) {
   return alone;
 }
 inline tensor_index text_tensors(const tensor_index& all) {
-  static constexpr std::pair<std::string_view, std::string_view> prefixes[] = {
-      {"model.language_model.", "model."}, {"language_model.model.", "model."}, {"language_model.lm_head.", "lm_head."}, {"lm_head.", "lm_head."}};
+  static constexpr std::pair<std::string_view, std::string_view> prefixes[] = {{"model.language_model.", "model."},
+                                                                               {"language_model.model.", "model."},
+                                                                               {"language_model.lm_head.", "lm_head."},
+                                                                               {"lm_head.", "lm_head."}};
   std::vector<tensor_ref> text;
   for (const tensor_ref& t : all.tensors())
     for (const auto& [nested, alone] : prefixes)
@@ -65,7 +68,9 @@ inline tensor_index text_tensors(const tensor_index& all) {
 }
 
 // For a model saved without its head, as embedding models are: its tensors under the names of a complete one.
-inline bool is_headless(const tensor_index& all) { return all.find("embed_tokens.weight") && !all.find("lm_head.weight"); }
+inline bool is_headless(const tensor_index& all) {
+  return all.find("embed_tokens.weight") && !all.find("lm_head.weight");
+}
 inline tensor_index headed_tensors(const tensor_index& all) {
   std::vector<tensor_ref> named(all.tensors().begin(), all.tensors().end());
   for (tensor_ref& t : named) t.name = concat({"model.", t.name});
@@ -80,10 +85,12 @@ inline checkpoint hf(const std::string& dir) {
   if (files.config.empty()) throw Error(errc::file, files.path("config.json"), {}, "a file", "none");
   const nlohmann::json all = detail::checked_object(files.config, files.path("config.json"));
   nlohmann::json config = detail::text_config(all);
-  const nlohmann::json generation = detail::checked_object(files.generation_config, files.path("generation_config.json"));
+  const nlohmann::json generation =
+      detail::checked_object(files.generation_config, files.path("generation_config.json"));
   checkpoint c;
   c.name = dir, c.as = naming::hf;
-  if (const auto type = config.find("model_type"); type != config.end() && type->is_string()) c.model_type = type->get<std::string>();
+  if (const auto type = config.find("model_type"); type != config.end() && type->is_string())
+    c.model_type = type->get<std::string>();
   c.tensors = read_hf_weights(dir);
   if (all.contains("text_config")) c.tensors = detail::text_tensors(c.tensors);
   if (detail::is_headless(c.tensors)) {
@@ -91,8 +98,10 @@ inline checkpoint hf(const std::string& dir) {
     config["tie_word_embeddings"] = true;  // only the embedding can serve as the head
   }
   if (const auto method = all.find("quantization_config"); method != all.end() && method->is_object())
-    if (const auto block = method->find("weight_block_size"); block != method->end() && !block->is_null() && *block != nlohmann::json::array({128, 128}))
-      throw Error(errc::unsupported, dir, "config key quantization_config.weight_block_size", "[128, 128]", block->dump().substr(0, 40));
+    if (const auto block = method->find("weight_block_size");
+        block != method->end() && !block->is_null() && *block != nlohmann::json::array({128, 128}))
+      throw Error(errc::unsupported, dir, "config key quantization_config.weight_block_size", "[128, 128]",
+                  block->dump().substr(0, 40));
   c.config = config.dump();
   if (!files.tokenizer.empty()) {
     c.tokens = std::make_shared<const vocabulary>(read_hf_tokenizer(files));

@@ -40,8 +40,7 @@ inline std::string text_of(const std::string& path) {
   if (!exists(path)) return {};
   const mapped_file map(path);
   if (map.bytes().size() > json_events::max_bytes)
-    throw Error(errc::file, path, "",
-                "a text of at most " + std::to_string(json_events::max_bytes) + " bytes",
+    throw Error(errc::file, path, "", "a text of at most " + std::to_string(json_events::max_bytes) + " bytes",
                 std::to_string(map.bytes().size()) + " bytes");
   return {reinterpret_cast<const char*>(map.bytes().data()), map.bytes().size()};
 }
@@ -84,8 +83,7 @@ class hf_weight_map final : public json_events {
     if (key_at(0) != "weight_map") return true;
     if (depth() != 2) refuse("a string");
     // A name that leaves the directory could make us read any of the user's files.
-    if (s.empty() || s == "." || s == ".." ||
-        s.find_first_of(std::string_view("/\\\0", 3)) != s.npos)
+    if (s.empty() || s == "." || s == ".." || s.find_first_of(std::string_view("/\\\0", 3)) != s.npos)
       fail("the plain name of a file in this directory", '"' + s + '"');
     entries.emplace_back(key_at(1), std::move(s));
     return true;
@@ -121,12 +119,10 @@ inline hf_files read_hf_files(const std::string& dir) {
 // model.safetensors.index.json, which must hold exactly the tensors that it maps to them. Throws Error: file,
 // malformed, tensor_missing or tensor_unknown.
 inline tensor_index read_hf_weights(const std::string& dir) {
-  if (const std::string single = dir + "/model.safetensors"; detail::exists(single))
-    return read_safetensors(single);
+  if (const std::string single = dir + "/model.safetensors"; detail::exists(single)) return read_safetensors(single);
   const std::string index = dir + "/model.safetensors.index.json";
   if (!detail::exists(index))
-    throw Error(errc::file, dir, "", "model.safetensors or model.safetensors.index.json",
-                "neither");
+    throw Error(errc::file, dir, "", "model.safetensors or model.safetensors.index.json", "neither");
   detail::hf_weight_map map(index);
   map.read(detail::text_of(index));
 
@@ -139,22 +135,18 @@ inline tensor_index read_hf_weights(const std::string& dir) {
   for (const std::string& name : names) {
     const auto shard = std::make_shared<const mapped_file>(dir + '/' + name);
     for (auto& t : detail::safetensors_list(shard)) {
-      const auto it = std::ranges::lower_bound(map.entries, t.name, {},
-                                               [](auto& e) -> auto& { return e.first; });
+      const auto it = std::ranges::lower_bound(map.entries, t.name, {}, [](auto& e) -> auto& { return e.first; });
       if (it == map.entries.end() || it->first != t.name || it->second != name)
-        throw Error(errc::tensor_unknown, shard->name(), "tensor " + t.name,
-                    "a tensor that the index maps here",
-                    it != map.entries.end() && it->first == t.name
-                        ? "one mapped to " + it->second
-                        : "one that the index does not have");
+        throw Error(errc::tensor_unknown, shard->name(), "tensor " + t.name, "a tensor that the index maps here",
+                    it != map.entries.end() && it->first == t.name ? "one mapped to " + it->second
+                                                                   : "one that the index does not have");
       tensors.push_back(std::move(t));
     }
   }
   tensor_index all(std::move(tensors));
   for (const auto& [tensor, file] : map.entries)
     if (!all.find(tensor))
-      throw Error(errc::tensor_missing, dir + '/' + file, "tensor " + tensor,
-                  "a tensor of this name", "none");
+      throw Error(errc::tensor_missing, dir + '/' + file, "tensor " + tensor, "a tensor of this name", "none");
   return all;
 }
 

@@ -94,8 +94,8 @@ class hf_model {
 
  private:
   void read_bpe(const json_node& node) {
-    node.only({"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
-               "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges"});
+    node.only({"dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix", "fuse_unk", "byte_fallback",
+               "ignore_merges", "vocab", "merges"});
     const json_node prefix = node["continuing_subword_prefix"], suffix = node["end_of_word_suffix"];
     const nlohmann::json& dropout = node["dropout"].raw();
     const bool drops = !dropout.is_null() && (!dropout.is_number() || dropout.get<double>() != 0);
@@ -111,7 +111,8 @@ class hf_model {
 
   void read_wordpiece(const json_node& node) {
     node.only({"unk_token", "continuing_subword_prefix", "max_input_chars_per_word", "vocab"});
-    options_ = modelling::wordpiece{"", node["continuing_subword_prefix"].text(), node["max_input_chars_per_word"].id()};
+    options_ =
+        modelling::wordpiece{"", node["continuing_subword_prefix"].text(), node["max_input_chars_per_word"].id()};
     read_vocab(node["vocab"]);
     out_.unknown = find(node["unk_token"]);
   }
@@ -131,7 +132,8 @@ class hf_model {
     modelling::unigram unigram{{}, node["byte_fallback"].flag(false)};
     u32 id = 0;
     for (const nlohmann::json& row : vocab.raw()) {
-      if (!row.is_array() || row.size() != 2 || !row[0].is_string() || !row[1].is_number() || !std::isfinite(row[1].get<double>()))
+      if (!row.is_array() || row.size() != 2 || !row[0].is_string() || !row[1].is_number() ||
+          !std::isfinite(row[1].get<double>()))
         vocab[id].mismatch("a token and its score");
       out_.tokens.push_back(row[0].get_ref<const std::string&>());
       unigram.scores.push_back(twice_rounded(row[1].get<double>()));
@@ -161,7 +163,8 @@ class hf_model {
     std::string both;
     for (std::size_t i = 0; i < merges.size(); ++i) {
       const auto [left, right] = split_merge(merges[i]);
-      const u32 a = find(left), b = find(right), joined = find(both.assign(left).append(right.substr(std::min(prefix, right.size()))));
+      const u32 a = find(left), b = find(right),
+                joined = find(both.assign(left).append(right.substr(std::min(prefix, right.size()))));
       if (left.empty() || right.empty() || a == no_token || b == no_token || joined == no_token)
         node[i].mismatch("two tokens whose joined text is a token");
       out_.merges.push_back({a, b, joined});
@@ -202,14 +205,12 @@ class hf_model {
   void put(const std::string& content, u32 id, const json_node& where) {
     constexpr std::size_t most_unused = 1 << 20;
     if (id >= entries_ + most_unused)
-      where.mismatch("ids near the number of tokens, " + std::to_string(entries_),
-                     std::to_string(id));
+      where.mismatch("ids near the number of tokens, " + std::to_string(entries_), std::to_string(id));
     if (id >= out_.tokens.size()) {
       out_.tokens.resize(std::size_t{id} + 1);
       out_.types.resize(std::size_t{id} + 1, token_type::unused);
     }
-    if (out_.types[id] != token_type::unused)
-      where.mismatch("each id once", std::to_string(id) + " twice");
+    if (out_.types[id] != token_type::unused) where.mismatch("each id once", std::to_string(id) + " twice");
     out_.tokens[id] = content;
     out_.types[id] = token_type::normal;
     ids_.insert(hash(content), id, same(content));

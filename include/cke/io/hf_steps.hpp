@@ -20,7 +20,8 @@ inline std::vector<json_node> hf_steps(const json_node& node, const char* key, u
     const bool nested = step["type"].is("Sequence");
     step.require(!nested || most_nested > 0, "no Sequence so deep");
     if (!nested) steps.push_back(step);
-    else for (const json_node& inner : hf_steps(step, key, most_nested - 1)) steps.push_back(inner);
+    else
+      for (const json_node& inner : hf_steps(step, key, most_nested - 1)) steps.push_back(inner);
   }
   return steps;
 }
@@ -61,13 +62,15 @@ inline normalizing::step hf_normalizer(const json_node& step, const std::string&
   if (type.is("BertNormalizer")) {
     step.only({"clean_text", "handle_chinese_chars", "strip_accents", "lowercase"});
     const bool lowercase = step["lowercase"].flag(true);
-    return normalizing::bert{step["clean_text"].flag(true), step["handle_chinese_chars"].flag(true), step["strip_accents"].flag(lowercase), lowercase};
+    return normalizing::bert{step["clean_text"].flag(true), step["handle_chinese_chars"].flag(true),
+                             step["strip_accents"].flag(lowercase), lowercase};
   }
   if (type.is("Precompiled")) {
     step.only({"precompiled_charsmap"});
     const json_node map = step["precompiled_charsmap"];
-    return normalizing::precompiled{std::make_shared<charsmap>(map.null() ? std::string() : from_base64(map), file, "precompiled_charsmap"),
-                                    {"\\X", true, nullptr}};
+    return normalizing::precompiled{
+        std::make_shared<charsmap>(map.null() ? std::string() : from_base64(map), file, "precompiled_charsmap"),
+        {"\\X", true, nullptr}};
   }
   step.only({});
   if (type.is("NFC")) return normalizing::form{.compatible = false, .composed = true};
@@ -95,7 +98,8 @@ inline cutting::behavior hf_behavior(const json_node& node, bool optional = fals
 inline cutting::prefix hf_prefix(const json_node& step) {
   const json_node scheme = step["prepend_scheme"];
   const bool wanted = step["add_prefix_space"].flag(true);
-  if (scheme.is("never") || !wanted) return scheme.require(scheme.null() || scheme.is("never"), "never"), cutting::prefix::never;
+  if (scheme.is("never") || !wanted)
+    return scheme.require(scheme.null() || scheme.is("never"), "never"), cutting::prefix::never;
   if (scheme.is("first")) return cutting::prefix::first;
   scheme.require(scheme.null() || scheme.is("always"), "always, first or never");
   return cutting::prefix::always;
@@ -119,7 +123,8 @@ inline void hf_cut(const json_node& step, std::vector<cutting::step>& out) {
     out.push_back(cutting::metaspace{hf_character(step["replacement"]), hf_prefix(step), step["split"].flag(true)});
   } else if (type.is("Split")) {
     step.only({"pattern", "behavior", "invert"});
-    out.push_back(cutting::at_pattern{hf_pattern(step["pattern"]), hf_behavior(step["behavior"]), step["invert"].flag(false)});
+    out.push_back(
+        cutting::at_pattern{hf_pattern(step["pattern"]), hf_behavior(step["behavior"]), step["invert"].flag(false)});
   } else if (type.is("CharDelimiterSplit")) {
     step.only({"delimiter"});
     out.push_back(cutting::at_pattern{{hf_character(step["delimiter"]), false, nullptr}, removed, false});
@@ -135,7 +140,8 @@ inline void hf_cut(const json_node& step, std::vector<cutting::step>& out) {
     step["length"].require(std::get<cutting::fixed_length>(out.back()).characters > 0, "at least 1");
   } else {
     step.only({});
-    if (type.is("BertPreTokenizer") || type.is("WhitespaceSplit")) out.push_back(cutting::at_characters{space, removed});
+    if (type.is("BertPreTokenizer") || type.is("WhitespaceSplit"))
+      out.push_back(cutting::at_characters{space, removed});
     if (type.is("BertPreTokenizer")) out.push_back(cutting::at_characters{punctuation, isolated});
     else if (type.is("Whitespace")) out.push_back(cutting::words{});
     else if (type.is("UnicodeScripts")) out.push_back(cutting::at_scripts{});
@@ -177,7 +183,8 @@ inline decoding::step hf_decoder(const json_node& step) {
 // All steps except the model.
 inline text_recipe hf_recipe(const json_node& root, const std::string& file) {
   text_recipe recipe;
-  for (const json_node& step : hf_steps(root["normalizer"], "normalizers")) recipe.normalizers.push_back(hf_normalizer(step, file));
+  for (const json_node& step : hf_steps(root["normalizer"], "normalizers"))
+    recipe.normalizers.push_back(hf_normalizer(step, file));
   for (const json_node& step : hf_steps(root["pre_tokenizer"], "pretokenizers")) hf_cut(step, recipe.cuts);
   for (const json_node& step : hf_steps(root["decoder"], "decoders")) recipe.decoders.push_back(hf_decoder(step));
   if (recipe.decoders.empty()) recipe.decoders.push_back(decoding::spaced{});

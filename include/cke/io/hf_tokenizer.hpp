@@ -26,8 +26,8 @@ class hf_tokenizer_reader {
   vocabulary read(std::string_view tokenizer_json, std::string_view config_json) {
     const nlohmann::json parsed = parse(tokenizer_json, file_);
     const json_node root(parsed, file_, "");
-    root.only({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer",
-               "post_processor", "decoder", "model"});
+    root.only({"version", "truncation", "padding", "added_tokens", "normalizer", "pre_tokenizer", "post_processor",
+               "decoder", "model"});
     text_recipe recipe = hf_recipe(root, file_);
     hf_model model(out_, root["model"], root["added_tokens"]);
     recipe.model = model.options();
@@ -49,9 +49,7 @@ class hf_tokenizer_reader {
   static nlohmann::json parse(std::string_view text, const std::string& file) {
     try {
       return nlohmann::json::parse(text);
-    } catch (const nlohmann::json::exception& e) {
-      throw Error(errc::malformed, file, "JSON", e.what());
-    }
+    } catch (const nlohmann::json::exception& e) { throw Error(errc::malformed, file, "JSON", e.what()); }
   }
 
   // Each processor puts its tokens around those of the one before.
@@ -137,8 +135,7 @@ class hf_tokenizer_reader {
 
 // Reads tokenizer.json and, if not empty, tokenizer_config.json. Throws Error{malformed} or Error{unsupported} with the
 // key and its value; nothing that cke does not understand is ignored. Truncation and padding do not apply.
-inline vocabulary parse_hf_tokenizer(std::string_view tokenizer_json,
-                                     std::string_view tokenizer_config_json = {},
+inline vocabulary parse_hf_tokenizer(std::string_view tokenizer_json, std::string_view tokenizer_config_json = {},
                                      const std::string& file = "tokenizer.json",
                                      const std::string& config_file = "tokenizer_config.json") {
   return detail::hf_tokenizer_reader(file, config_file).read(tokenizer_json, tokenizer_config_json);
@@ -147,8 +144,7 @@ inline vocabulary parse_hf_tokenizer(std::string_view tokenizer_json,
 // Reads a Hugging Face directory's tokenizer; its chat_template.jinja takes precedence. Throws Error{file} too.
 inline vocabulary read_hf_tokenizer(const hf_files& files) {
   const mapped_file map(files.path("tokenizer.json"));
-  const std::string_view text(reinterpret_cast<const char*>(map.bytes().data()),
-                              map.bytes().size());
+  const std::string_view text(reinterpret_cast<const char*>(map.bytes().data()), map.bytes().size());
   vocabulary v = parse_hf_tokenizer(text, files.tokenizer_config, files.path("tokenizer.json"),
                                     files.path("tokenizer_config.json"));
   if (!files.chat_template.empty()) {

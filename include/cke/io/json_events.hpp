@@ -58,8 +58,7 @@ class json_events : public nlohmann::json_sax<nlohmann::json> {
     l.key = std::move(k);
     return true;
   }
-  bool parse_error(std::size_t at, const std::string& token,
-                   const nlohmann::json::exception&) final {
+  bool parse_error(std::size_t at, const std::string& token, const nlohmann::json::exception&) final {
     fail("JSON", '"' + token.substr(0, 40) + "\" at byte " + std::to_string(at));
   }
 
@@ -80,9 +79,7 @@ class json_events : public nlohmann::json_sax<nlohmann::json> {
       if (!l.key.empty()) where += (where.empty() ? "" : ": ") + l.key.substr(0, 200);
     throw Error(errc::malformed, file_, where, std::move(expected), std::move(found));
   }
-  [[noreturn]] void refuse(std::string found) const {
-    fail("another kind of value", std::move(found));
-  }
+  [[noreturn]] void refuse(std::string found) const { fail("another kind of value", std::move(found)); }
 
  private:
   struct level {

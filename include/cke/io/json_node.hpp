@@ -26,18 +26,13 @@ class json_node {
   json_node operator[](const char* key) const {
     static const json absent;
     const auto at = value_->is_object() ? value_->find(key) : value_->end();
-    return {value_->is_object() && at != value_->end() ? *at : absent, file_,
-            path_.empty() ? key : path_ + "." + key};
+    return {value_->is_object() && at != value_->end() ? *at : absent, file_, path_.empty() ? key : path_ + "." + key};
   }
   // Item i; the value must be an array with such an item.
-  json_node operator[](std::size_t i) const {
-    return {(*value_)[i], file_, path_ + "[" + std::to_string(i) + "]"};
-  }
+  json_node operator[](std::size_t i) const { return {(*value_)[i], file_, path_ + "[" + std::to_string(i) + "]"}; }
   const json& raw() const { return *value_; }
   bool null() const { return value_->is_null(); }
-  bool is(std::string_view text) const {
-    return value_->is_string() && value_->get_ref<const std::string&>() == text;
-  }
+  bool is(std::string_view text) const { return value_->is_string() && value_->get_ref<const std::string&>() == text; }
 
   const std::string& text() const {
     if (!value_->is_string()) mismatch("a string");
@@ -91,8 +86,7 @@ class json_node {
   // Never dumps nested values: the file may nest deeper than the stack allows.
   std::string shown() const {
     if (value_->is_string()) return value_->get<std::string>();
-    if (value_->is_object() && value_->contains("type") && (*value_)["type"].is_string())
-      return (*value_)["type"];
+    if (value_->is_object() && value_->contains("type") && (*value_)["type"].is_string()) return (*value_)["type"];
     return value_->is_structured() ? value_->type_name() : value_->dump();
   }
 

@@ -63,7 +63,8 @@ class json_schema_rules : json_schema_reader {
     if (type == "string") return text(s, path);
     if (type == "array") return array(s, path, depth);
     if (type == "object") return object(s, path, depth);
-    throw Error(errc::malformed, file_, path + ".type", "object, array, string, number, integer, boolean or null", type);
+    throw Error(errc::malformed, file_, path + ".type", "object, array, string, number, integer, boolean or null",
+                type);
   }
 
   std::string reference(const json& ref, const std::string& path, u32 depth) {
@@ -75,10 +76,12 @@ class json_schema_rules : json_schema_reader {
     return name;
   }
   std::string constants(const json& list, const json& s, const std::string& path) {
-    if (!list.is_array() || list.empty()) throw Error(errc::malformed, file_, path + ".enum", "a list of values", list.dump());
+    if (!list.is_array() || list.empty())
+      throw Error(errc::malformed, file_, path + ".enum", "a list of values", list.dump());
     std::vector<std::string> all;
     for (const json& v : list)
-      if (!s.contains("type") || std::ranges::any_of(types(s, path), [&](const std::string& t) { return has_type(v, t); }))
+      if (!s.contains("type") ||
+          std::ranges::any_of(types(s, path), [&](const std::string& t) { return has_type(v, t); }))
         all.push_back(gbnf::literal(v.dump(-1, ' ', false, json::error_handler_t::replace)));
     if (all.empty()) refuse(path, "a value of its type among those it lists", "none");
     return gbnf::either(all);
@@ -90,7 +93,9 @@ class json_schema_rules : json_schema_reader {
       for (std::size_t i = 0; i < list.size(); ++i)
         for (std::size_t j = 0; j < i; ++j)
           if (!apart(list[i], list[j], path, 0))
-            refuse(path, "schemas that no document fits two of: by their types, or a required property of different values", std::to_string(j) + " and " + std::to_string(i));
+            refuse(path,
+                   "schemas that no document fits two of: by their types, or a required property of different values",
+                   std::to_string(j) + " and " + std::to_string(i));
     std::vector<std::string> all;
     for (const json& one : list) all.push_back(value(one, path + '[' + std::to_string(all.size()) + ']', depth + 1));
     return gbnf::either(all);
@@ -103,7 +108,8 @@ class json_schema_rules : json_schema_reader {
     if (const json* p = find(s, "pattern")) {
       if (bounded) refuse(path, "a pattern or bounds of the length", "both");
       if (!p->is_string()) throw Error(errc::malformed, file_, path + ".pattern", "a text", p->dump());
-      return rules_.add(R"("\"" )" + regex_gbnf(p->get_ref<const std::string&>(), file_, path + ".pattern") + R"( "\"")");
+      return rules_.add(R"("\"" )" + regex_gbnf(p->get_ref<const std::string&>(), file_, path + ".pattern") +
+                        R"( "\"")");
     }
     if (bounded) {
       std::string times = '{' + std::to_string(least) + ',';
@@ -113,8 +119,10 @@ class json_schema_rules : json_schema_reader {
     // JSON Schema treats other formats as annotations.
     const json* f = find(s, "format");
     const std::string format = f && f->is_string() ? f->get<std::string>() : std::string();
-    if (format == "date" || format == "time" || format == "uuid") return rules_.add(R"("\"" )" + rules_.shared(format) + R"( "\"")");
-    if (format == "date-time") return rules_.add(R"("\"" )" + rules_.shared("date") + R"( "T" )" + rules_.shared("time") + R"( "\"")");
+    if (format == "date" || format == "time" || format == "uuid")
+      return rules_.add(R"("\"" )" + rules_.shared(format) + R"( "\"")");
+    if (format == "date-time")
+      return rules_.add(R"("\"" )" + rules_.shared("date") + R"( "T" )" + rules_.shared("time") + R"( "\"")");
     if (format == "ipv4") return rules_.add(R"("\"" )" + rules_.shared("octet") + R"( ("." octet){3} "\"")");
     return rules_.shared("string");
   }
@@ -124,14 +132,17 @@ class json_schema_rules : json_schema_reader {
       const json* v = find(s, key);
       if (!v) return;
       const double x = v->is_number() ? v->get<double>() : 0.5;
-      if (std::abs(x) > 1e15 || (std::floor(x) != x && !whole)) refuse(path + '.' + key, "a whole number of at most 15 digits", v->dump());
+      if (std::abs(x) > 1e15 || (std::floor(x) != x && !whole))
+        refuse(path + '.' + key, "a whole number of at most 15 digits", v->dump());
       const auto n = static_cast<i64>(upper ? std::floor(x) : std::ceil(x));
       const bool out = exclusive && std::floor(x) == x;
       if (to && (upper ? *to < n || (*to == n && excluded) : *to > n || (*to == n && excluded))) return;
       to = n, excluded = out;
     };
-    bound("minimum", false, range.least, range.above, false), bound("exclusiveMinimum", true, range.least, range.above, false);
-    bound("maximum", false, range.most, range.below, true), bound("exclusiveMaximum", true, range.most, range.below, true);
+    bound("minimum", false, range.least, range.above, false),
+        bound("exclusiveMinimum", true, range.least, range.above, false);
+    bound("maximum", false, range.most, range.below, true),
+        bound("exclusiveMaximum", true, range.most, range.below, true);
     if (!range.least && !range.most) return rules_.shared(whole ? "integer" : "number");
     const std::string expression = whole ? integers_within(range) : numbers_within(range);
     if (expression.empty()) refuse(path, "bounds that some number is within", s.dump());
@@ -144,13 +155,15 @@ class json_schema_rules : json_schema_reader {
     const json none = json::array();
     const json* prefix = find(s, "prefixItems");
     if (!prefix) prefix = &none;
-    if (!prefix->is_array()) throw Error(errc::malformed, file_, path + ".prefixItems", "a list of schemas", prefix->dump());
+    if (!prefix->is_array())
+      throw Error(errc::malformed, file_, path + ".prefixItems", "a list of schemas", prefix->dump());
     u32 least = count(s, "minItems", path, 0), most = count(s, "maxItems", path, ~u32{0});
     const json* items = find(s, "items");
     if (items && *items == false) most = std::min(most, static_cast<u32>(prefix->size()));
     if (most < least) refuse(path, "a maxItems not below minItems", std::to_string(most));
     std::vector<std::string> first;
-    for (const json& one : *prefix) first.push_back(value(one, path + ".prefixItems[" + std::to_string(first.size()) + ']', depth + 1));
+    for (const json& one : *prefix)
+      first.push_back(value(one, path + ".prefixItems[" + std::to_string(first.size()) + ']', depth + 1));
     std::string other;
     if (most > first.size()) other = items ? value(*items, path + ".items", depth + 1) : rules_.shared("value");
     // From the last item to the first: `rest` is what may follow the items so far.
@@ -158,10 +171,12 @@ class json_schema_rules : json_schema_reader {
     const auto n = static_cast<u32>(first.size());
     if (!other.empty()) {
       const u32 more = least > n ? least - n : 0;
-      const std::string times = '{' + std::to_string(more) + ',' + (most == ~u32{0} ? "" : std::to_string(most - n)) + '}';
+      const std::string times =
+          '{' + std::to_string(more) + ',' + (most == ~u32{0} ? "" : std::to_string(most - n)) + '}';
       if (n > 0) rest = R"(("," ws )" + other + " ws)" + times;
       else if (most > 0) {
-        const std::string after = '{' + std::to_string(more > 0 ? more - 1 : 0) + ',' + (most == ~u32{0} ? "" : std::to_string(most - 1)) + '}';
+        const std::string after = '{' + std::to_string(more > 0 ? more - 1 : 0) + ',' +
+            (most == ~u32{0} ? "" : std::to_string(most - 1)) + '}';
         rest = '(' + other + R"( ws ("," ws )" + other + " ws)" + after + ')' + (more > 0 ? "" : "?");
       }
     }
@@ -177,7 +192,8 @@ class json_schema_rules : json_schema_reader {
     const json none = json::object();
     const json* properties = find(s, "properties");
     if (!properties) properties = &none;
-    if (!properties->is_object()) throw Error(errc::malformed, file_, path + ".properties", "schemas by name", properties->dump());
+    if (!properties->is_object())
+      throw Error(errc::malformed, file_, path + ".properties", "schemas by name", properties->dump());
     const json* others = find(s, "additionalProperties");
     std::vector<std::pair<std::string, bool>> members;  // expression, required
     std::vector<std::string> names;
@@ -189,7 +205,8 @@ class json_schema_rules : json_schema_reader {
     const json any = true;
     const json& other_schema = others ? *others : any;
     const std::string other_path = path + ".additionalProperties";
-    for (const auto& [name, schema] : properties->items()) add(name, schema, path + ".properties." + name, required(s, name));
+    for (const auto& [name, schema] : properties->items())
+      add(name, schema, path + ".properties." + name, required(s, name));
     if (const json* list = find(s, "required")) {
       if (!list->is_array()) throw Error(errc::malformed, file_, path + ".required", "a list of names", list->dump());
       for (const json& name : *list) {
@@ -203,7 +220,8 @@ class json_schema_rules : json_schema_reader {
     // If properties are listed, others are allowed only if the schema mentions them.
     std::string tail_first, tail_more;
     if (others ? *others != false : properties->empty()) {
-      const std::string other = rules_.add(other_name(names) + R"( ":" ws )" + value(other_schema, other_path, depth + 1) + " ws");
+      const std::string other =
+          rules_.add(other_name(names) + R"( ":" ws )" + value(other_schema, other_path, depth + 1) + " ws");
       tail_more = rules_.add(R"(("," ws )" + other + ")*");
       tail_first = '(' + other + ' ' + tail_more + ")?";
     }
@@ -229,7 +247,8 @@ class json_schema_rules : json_schema_reader {
     bool is_name = false;
     for (const std::string& name : names) {
       if (name.empty()) is_name = true;
-      else if (const code_point c = code_point_at(name, 0); c.value < stray_byte) by_first[c.value].push_back(name.substr(c.size));
+      else if (const code_point c = code_point_at(name, 0); c.value < stray_byte)
+        by_first[c.value].push_back(name.substr(c.size));
     }
     std::vector<code_range> taken = gbnf::json_specials;  // no escapes either: they could spell a name
     for (const auto& [c, rest] : by_first) taken.push_back({c, c});
@@ -238,7 +257,8 @@ class json_schema_rules : json_schema_reader {
     for (const auto& [c, rest] : by_first) {
       std::string letter;
       append_utf8(letter, c);
-      if (!std::ranges::any_of(gbnf::json_specials, [&, at = c](code_range r) { return r.first <= at && at <= r.last; }))
+      if (!std::ranges::any_of(gbnf::json_specials,
+                               [&, at = c](code_range r) { return r.first <= at && at <= r.last; }))
         all += " | " + gbnf::literal(letter) + ' ' + unlike(rest);
     }
     return rules_.add(is_name ? all : all + " | \"\"");

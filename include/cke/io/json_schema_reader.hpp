@@ -27,11 +27,31 @@ class json_schema_reader {
   }
   void need_known(const json& s, const std::string& path) const {
     // Keywords that do not restrict JSON documents.
-    static constexpr std::string_view notes[] = {"title", "description", "default", "example", "examples", "$schema", "$id", "$comment", "$defs", "definitions",
-                                                 "deprecated", "readOnly", "writeOnly", "discriminator", "contentEncoding", "contentMediaType", "format"};
-    static constexpr std::string_view known[] = {"type", "enum", "const", "anyOf", "oneOf", "allOf", "$ref", "properties", "required", "additionalProperties",
-                                                 "items", "prefixItems", "minItems", "maxItems", "minLength", "maxLength", "pattern",
-                                                 "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"};
+    static constexpr std::string_view notes[] = {
+        "title",     "description",   "default",         "example",          "examples",   "$schema",
+        "$id",       "$comment",      "$defs",           "definitions",      "deprecated", "readOnly",
+        "writeOnly", "discriminator", "contentEncoding", "contentMediaType", "format"};
+    static constexpr std::string_view known[] = {"type",
+                                                 "enum",
+                                                 "const",
+                                                 "anyOf",
+                                                 "oneOf",
+                                                 "allOf",
+                                                 "$ref",
+                                                 "properties",
+                                                 "required",
+                                                 "additionalProperties",
+                                                 "items",
+                                                 "prefixItems",
+                                                 "minItems",
+                                                 "maxItems",
+                                                 "minLength",
+                                                 "maxLength",
+                                                 "pattern",
+                                                 "minimum",
+                                                 "maximum",
+                                                 "exclusiveMinimum",
+                                                 "exclusiveMaximum"};
     u32 choosing = 0;
     for (const auto& [key, v] : s.items()) {
       const bool chooses = key == "$ref" || key == "anyOf" || key == "oneOf" || key == "allOf";
@@ -42,7 +62,8 @@ class json_schema_reader {
     }
     if (choosing == 0) return;
     for (const auto& [key, v] : s.items())
-      if (std::ranges::find(known, key) != std::end(known) && (choosing > 1 || !(key == "$ref" || key == "anyOf" || key == "oneOf" || key == "allOf")) && key != "type")
+      if (std::ranges::find(known, key) != std::end(known) &&
+          (choosing > 1 || !(key == "$ref" || key == "anyOf" || key == "oneOf" || key == "allOf")) && key != "type")
         refuse(path, "$ref, anyOf, oneOf and allOf alone, without other limits", "'" + key + "' beside them");
   }
   const json* find(const json& s, const char* key) const {
@@ -55,7 +76,8 @@ class json_schema_reader {
   u32 count(const json& s, const char* key, const std::string& path, u32 otherwise) const {
     const json* v = find(s, key);
     if (!v) return otherwise;
-    if (!v->is_number() || v->get<double>() < 0 || v->get<double>() > 100000 || std::floor(v->get<double>()) != v->get<double>())
+    if (!v->is_number() || v->get<double>() < 0 || v->get<double>() > 100000 ||
+        std::floor(v->get<double>()) != v->get<double>())
       refuse(path + '.' + key, "a whole number up to 100000", v->dump());
     return static_cast<u32>(v->get<double>());
   }
@@ -65,7 +87,8 @@ class json_schema_reader {
     if (!t) return {implied(s)};
     std::vector<std::string> all;
     for (const json& one : t->is_array() ? *t : json::array({*t})) {
-      if (!one.is_string()) throw Error(errc::malformed, file_, path + ".type", "the name of a type, or several", t->dump());
+      if (!one.is_string())
+        throw Error(errc::malformed, file_, path + ".type", "the name of a type, or several", t->dump());
       all.push_back(one.get<std::string>());
     }
     if (all.empty()) throw Error(errc::malformed, file_, path + ".type", "the name of a type, or several", t->dump());
@@ -73,7 +96,9 @@ class json_schema_reader {
   }
   // For a schema without `type`: the type that its other keywords imply.
   std::string implied(const json& s) const {
-    const auto any = [&](std::initializer_list<const char*> keys) { return std::ranges::any_of(keys, [&](const char* k) { return s.contains(k); }); };
+    const auto any = [&](std::initializer_list<const char*> keys) {
+      return std::ranges::any_of(keys, [&](const char* k) { return s.contains(k); });
+    };
     if (any({"properties", "required", "additionalProperties"})) return "object";
     if (any({"items", "prefixItems", "minItems", "maxItems"})) return "array";
     if (any({"pattern", "minLength", "maxLength"})) return "string";
@@ -82,7 +107,8 @@ class json_schema_reader {
   }
   const json& target(const json& ref, const std::string& path) const {
     const std::string* to = ref.get_ptr<const std::string*>();
-    if (!to || !to->starts_with('#')) refuse(path + ".$ref", "a path within the schema, such as #/$defs/name", ref.dump());
+    if (!to || !to->starts_with('#'))
+      refuse(path + ".$ref", "a path within the schema, such as #/$defs/name", ref.dump());
     try {
       return root_->at(json::json_pointer(to->substr(1)));
     } catch (const json::exception&) {
@@ -90,7 +116,8 @@ class json_schema_reader {
     }
   }
   static bool has_type(const json& v, const std::string& type) {
-    if (type == "integer") return v.is_number_integer() || (v.is_number_float() && std::floor(v.get<double>()) == v.get<double>());
+    if (type == "integer")
+      return v.is_number_integer() || (v.is_number_float() && std::floor(v.get<double>()) == v.get<double>());
     if (type == "number") return v.is_number();
     return type == v.type_name();
   }
@@ -101,13 +128,19 @@ class json_schema_reader {
     if (const json* r = find(b, "$ref")) return apart(a, target(*r, path), path, depth + 1);
     const json x = values_of(a), y = values_of(b);
     if (!x.empty() && !y.empty()) return std::ranges::none_of(x, [&](const json& v) { return contains(y, v); });
-    const auto common = [](const std::string& t, const std::string& u) { return t == "any" || u == "any" || t == u || (t == "integer" && u == "number") || (t == "number" && u == "integer"); };
+    const auto common = [](const std::string& t, const std::string& u) {
+      return t == "any" || u == "any" || t == u || (t == "integer" && u == "number") ||
+          (t == "number" && u == "integer");
+    };
     const auto ts = types(a, path), us = types(b, path);
-    if (std::ranges::none_of(ts, [&](const auto& t) { return std::ranges::any_of(us, [&](const auto& u) { return common(t, u); }); })) return true;
+    if (std::ranges::none_of(
+            ts, [&](const auto& t) { return std::ranges::any_of(us, [&](const auto& u) { return common(t, u); }); }))
+      return true;
     const json *p = find(a, "properties"), *q = find(b, "properties");
     if (!p || !q || !p->is_object() || !q->is_object()) return false;
     for (const auto& [name, schema] : p->items())
-      if (q->contains(name) && required(a, name) && required(b, name) && apart(schema, (*q)[name], path, depth + 1)) return true;
+      if (q->contains(name) && required(a, name) && required(b, name) && apart(schema, (*q)[name], path, depth + 1))
+        return true;
     return false;
   }
   json values_of(const json& s) const {

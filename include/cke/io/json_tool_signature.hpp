@@ -12,15 +12,21 @@ namespace cke::io {
 namespace detail {
 
 inline u8 kinds_of_type(const nlohmann::ordered_json& type) {
-  constexpr std::pair<std::string_view, u8> names[] = {{"string", json_kinds::text}, {"number", json_kinds::number}, {"integer", json_kinds::number}, {"boolean", json_kinds::boolean},
-                                                       {"null", json_kinds::null}, {"array", json_kinds::list}, {"object", json_kinds::object}};
+  constexpr std::pair<std::string_view, u8> names[] = {
+      {"string", json_kinds::text},     {"number", json_kinds::number}, {"integer", json_kinds::number},
+      {"boolean", json_kinds::boolean}, {"null", json_kinds::null},     {"array", json_kinds::list},
+      {"object", json_kinds::object}};
   for (const auto& [name, kinds] : names)
     if (type == name) return kinds;
   return json_kinds::any;
 }
 inline u8 kinds_of_value(const nlohmann::ordered_json& v) {
-  return v.is_string() ? json_kinds::text : v.is_number() ? json_kinds::number : v.is_boolean() ? json_kinds::boolean
-         : v.is_null() ? json_kinds::null : v.is_array() ? json_kinds::list : json_kinds::object;
+  return v.is_string() ? json_kinds::text
+      : v.is_number()  ? json_kinds::number
+      : v.is_boolean() ? json_kinds::boolean
+      : v.is_null()    ? json_kinds::null
+      : v.is_array()   ? json_kinds::list
+                       : json_kinds::object;
 }
 
 }  // namespace detail
@@ -44,13 +50,12 @@ inline u8 kinds_of_schema(const nlohmann::ordered_json& schema, const nlohmann::
     if (!to || !to->starts_with('#')) return any;
     try {
       return of_schema(root.at(nlohmann::ordered_json::json_pointer(to->substr(1))));
-    } catch (const nlohmann::ordered_json::exception&) {
-      return any;
-    }
+    } catch (const nlohmann::ordered_json::exception&) { return any; }
   }
   if (const auto* value = find("const")) return detail::kinds_of_value(*value);
   if (const auto* values = find("enum"); values && values->is_array()) return together(*values, detail::kinds_of_value);
-  if (const auto* type = find("type")) return type->is_array() ? together(*type, detail::kinds_of_type) : detail::kinds_of_type(*type);
+  if (const auto* type = find("type"))
+    return type->is_array() ? together(*type, detail::kinds_of_type) : detail::kinds_of_type(*type);
   for (const char* key : {"anyOf", "oneOf"})
     if (const auto* list = find(key); list && list->is_array()) return together(*list, of_schema);
   u8 common = any;
@@ -66,7 +71,8 @@ inline tool_signature read_tool_signature(const nlohmann::ordered_json& function
   if (schema == function.end() || !schema->is_object()) return tool;
   const auto properties = schema->find("properties");
   if (properties == schema->end() || !properties->is_object()) return tool;
-  for (const auto& [name, property] : properties->items()) tool.parameters.push_back({name, kinds_of_schema(property, *schema)});
+  for (const auto& [name, property] : properties->items())
+    tool.parameters.push_back({name, kinds_of_schema(property, *schema)});
   return tool;
 }
 

@@ -88,9 +88,7 @@ inline jinja::value read_json_value(std::string_view text, const std::string& fi
   detail::json_value_reader reader(file);
   try {
     nlohmann::json::sax_parse(text, &reader);
-  } catch (const jinja::fault& e) {
-    throw Error(e.code, file, {}, e.message);
-  }
+  } catch (const jinja::fault& e) { throw Error(e.code, file, {}, e.message); }
   return reader.take();
 }
 

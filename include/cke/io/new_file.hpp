@@ -30,11 +30,13 @@ class new_file {
       : path_(std::move(path)), partial_(concat({path_, ".partial-", static_cast<u64>(::getpid())})), old_(old) {
     struct stat st{};
     const bool taken = ::lstat(path_.c_str(), &st) == 0;
-    if (taken && old == existing::replaced && !S_ISREG(st.st_mode)) fail("a file, or nothing, to be replaced", "something else");
+    if (taken && old == existing::replaced && !S_ISREG(st.st_mode))
+      fail("a file, or nothing, to be replaced", "something else");
     if (taken && old == existing::kept) fail("a name that is free", "a file: remove it first");
     fd_ = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd_ < 0) fail("a file that can be written", std::strerror(errno));
-    if (size && ::fallocate(fd_, 0, 0, static_cast<off_t>(size)) != 0 && errno != EOPNOTSUPP && errno != EINVAL && errno != ENOSYS)
+    if (size && ::fallocate(fd_, 0, 0, static_cast<off_t>(size)) != 0 && errno != EOPNOTSUPP && errno != EINVAL &&
+        errno != ENOSYS)
       abandon(errno);
   }
   ~new_file() { close(); }

@@ -26,8 +26,10 @@ class pattern final : public matcher {
     int error = 0;
     PCRE2_SIZE at = 0;
     // Patterns come from a file: they may neither match part of a character (\C) nor call out.
-    constexpr std::uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
-    code_.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(spelled.data()), spelled.size(), options, &error, &at, nullptr));
+    constexpr std::uint32_t options =
+        PCRE2_UTF | PCRE2_UCP | PCRE2_MATCH_INVALID_UTF | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
+    code_.reset(
+        pcre2_compile(reinterpret_cast<PCRE2_SPTR>(spelled.data()), spelled.size(), options, &error, &at, nullptr));
     if (!code_) throw Error(errc::unsupported, file, "tokenizer pattern", "a regular expression", text);
     pcre2_jit_compile(code_.get(), PCRE2_JIT_COMPLETE);  // JIT only affects speed; without it PCRE2 interprets
   }
@@ -40,7 +42,8 @@ class pattern final : public matcher {
     for (std::size_t at = 0; at <= text.size();) {
       const int result = pcre2_match(code_.get(), subject, text.size(), at, 0, match.get(), nullptr);
       if (result == PCRE2_ERROR_NOMATCH) break;
-      if (result < 0) throw Error(errc::unsupported, {}, "tokenizer pattern", "one that is done in PCRE2's bounds", "another");
+      if (result < 0)
+        throw Error(errc::unsupported, {}, "tokenizer pattern", "one that is done in PCRE2's bounds", "another");
       const PCRE2_SIZE* place = pcre2_get_ovector_pointer(match.get());
       const std::size_t first = place[0], last = place[1];
       found(first, last);
@@ -79,16 +82,20 @@ class pattern final : public matcher {
         out += "[^" + std::string(space) + ']', ++i;
       } else if (left.size() > 1 && left[0] == '\\' && left[1] != 'h' && left[1] != 'H') {
         out += left.substr(0, 2), ++i;
-        if (const std::string_view name = script_name(left); !name.empty()) out += "{sc:" + std::string(name) + '}', i += name.size() + 2;
+        if (const std::string_view name = script_name(left); !name.empty())
+          out += "{sc:" + std::string(name) + '}', i += name.size() + 2;
       } else if (in_class && left.starts_with("&&[^") && left.find("]]") != left.npos) {
         const std::size_t end = left.find("]]");
         out.insert(opened, "(?:(?!" + std::string(1, '[') + std::string(left.substr(4, end - 4)) + "])");
         out += "])", opened = std::string::npos, i += end + 1;
-      } else if (left.starts_with("\\h") || left.starts_with("\\H") || (in_class && (left.starts_with("&&") || (left[0] == '[' && !left.starts_with("[:"))))) {
+      } else if (left.starts_with("\\h") || left.starts_with("\\H") ||
+                 (in_class && (left.starts_with("&&") || (left[0] == '[' && !left.starts_with("[:"))))) {
         throw Error(errc::unsupported, file, "tokenizer pattern", "no sets of sets, and no \\h", pattern);
       } else {
         if (left[0] == '[' && !in_class) opened = out.size();
-        else if (left[0] == ']' && in_class && out.size() > opened + 1 && !(out.size() == opened + 2 && out.back() == '^')) opened = std::string::npos;
+        else if (left[0] == ']' && in_class && out.size() > opened + 1 &&
+                 !(out.size() == opened + 2 && out.back() == '^'))
+          opened = std::string::npos;
         out += left[0];
       }
     }

@@ -101,8 +101,7 @@ class safetensors_header final : public json_events {
     if (row == std::end(safetensors_dtypes)) fail("a dtype of the format", dtype_->substr(0, 40));
     u64 bits = row->bits;
     for (const u64 d : *shape_)
-      if (!checked_mul(bits, d, bits))
-        fail("dimensions whose product fits in 64 bits", std::to_string(d));
+      if (!checked_mul(bits, d, bits)) fail("dimensions whose product fits in 64 bits", std::to_string(d));
     const u64 begin = (*offsets_)[0], end = (*offsets_)[1];
     if (bits % 8 != 0) fail("whole bytes", std::to_string(bits) + " bits");
     if (begin > end || end - begin != bits / 8)
@@ -126,13 +125,11 @@ inline std::vector<tensor_ref> safetensors_list(const std::shared_ptr<const mapp
     throw Error(errc::malformed, name, std::move(subject), std::move(expected), std::move(found));
   };
   u64 length = 0;
-  if (bytes.size() < sizeof length)
-    fail("header", "8 bytes of length", std::to_string(bytes.size()));
+  if (bytes.size() < sizeof length) fail("header", "8 bytes of length", std::to_string(bytes.size()));
   std::memcpy(&length, bytes.data(), sizeof length);
   const auto rest = bytes.subspan(sizeof length);
   if (length > rest.size() || length > json_events::max_bytes)
-    fail("header",
-         "a length up to " + std::to_string(std::min<u64>(rest.size(), json_events::max_bytes)),
+    fail("header", "a length up to " + std::to_string(std::min<u64>(rest.size(), json_events::max_bytes)),
          std::to_string(length));
   safetensors_header header(name);
   header.read({reinterpret_cast<const char*>(rest.data()), length});
@@ -145,20 +142,17 @@ inline std::vector<tensor_ref> safetensors_list(const std::shared_ptr<const mapp
   u64 used = 0;
   for (auto& [begin, end, t] : entries) {
     if (begin != used)
-      fail("tensor " + t.name,
-           "data that starts where the tensor before it ends, at " + std::to_string(used),
+      fail("tensor " + t.name, "data that starts where the tensor before it ends, at " + std::to_string(used),
            std::to_string(begin));
     if (end > data.size())
-      fail("tensor " + t.name, "data that ends by " + std::to_string(data.size()),
-           std::to_string(end));
+      fail("tensor " + t.name, "data that ends by " + std::to_string(data.size()), std::to_string(end));
     t.bytes = data.subspan(begin, end - begin);
     t.file = file;
     tensors.push_back(std::move(t));
     used = end;
   }
   if (used != data.size())
-    fail("data", std::to_string(used) + " bytes, the end of the last tensor",
-         std::to_string(data.size()));
+    fail("data", std::to_string(used) + " bytes, the end of the last tensor", std::to_string(data.size()));
   return tensors;
 }
 

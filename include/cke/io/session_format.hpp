@@ -22,20 +22,23 @@ struct session_header {
 
   char magic[8] = {'C', 'K', 'E', '-', 'S', 'E', 'S', 'S'};
   u32 version = current;
-  u32 kv_type{};                   // GGUF's number of the KV cache's format
-  u64 program{}, weights{};        // checksums of the model's program and of its packed weights
-  u64 page_bytes{}, transient_bytes{};  // bytes of a page's persistent and transient part
+  u32 kv_type{};                               // GGUF's number of the KV cache's format
+  u64 program{}, weights{};                    // checksums of the model's program and of its packed weights
+  u64 page_bytes{}, transient_bytes{};         // bytes of a page's persistent and transient part
   u32 page_positions{}, pages{}, transient{};  // transient: the number of last pages that are stored with both parts
   u32 vocab{}, ids{}, position{};  // position: ids computed into pages; a rewind may have left the rest to recompute
   u32 reserved[12]{};
-  u64 checksum{};                  // of the header's bytes before it
+  u64 checksum{};  // of the header's bytes before it
 
-  u64 own_checksum() const { return xxh64::of(std::as_bytes(std::span(this, 1)).first(sizeof *this - sizeof checksum)); }
+  u64 own_checksum() const {
+    return xxh64::of(std::as_bytes(std::span(this, 1)).first(sizeof *this - sizeof checksum));
+  }
   // The size of the whole file; false if it exceeds 64 bits.
   bool file_bytes(u64& bytes) const {
     u64 more;
-    return checked_mul(page_bytes, pages, bytes) && checked_mul(transient_bytes, transient, more) && checked_add(bytes, more, bytes) &&
-           checked_add(bytes, sizeof *this + sizeof(u64) + (u64{ids} + vocab) * sizeof(u32), bytes);
+    return checked_mul(page_bytes, pages, bytes) && checked_mul(transient_bytes, transient, more) &&
+        checked_add(bytes, more, bytes) &&
+        checked_add(bytes, sizeof *this + sizeof(u64) + (u64{ids} + vocab) * sizeof(u32), bytes);
   }
 };
 static_assert(sizeof(session_header) == 128);
@@ -80,7 +83,8 @@ class session_file {
     need(bytes.size() >= sizeof h, "session file", concat({"at least ", sizeof h, " bytes"}), concat({bytes.size()}));
     std::memcpy(&h, bytes.data(), sizeof h);
     need(std::memcmp(h.magic, session_header{}.magic, sizeof h.magic) == 0, {}, "a session file", "another one");
-    need(h.version == session_header::current, "session file", concat({"version ", session_header::current}), concat({h.version}));
+    need(h.version == session_header::current, "session file", concat({"version ", session_header::current}),
+         concat({h.version}));
     need(h.checksum == h.own_checksum(), "session file", "a header with its checksum", "damage");
     u64 size = 0;
     need(h.file_bytes(size), "session file", "a size of 64 bits", "more");
@@ -88,14 +92,16 @@ class session_file {
     u64 sum;
     std::memcpy(&sum, bytes.data() + size - sizeof sum, sizeof sum);
     need(sum == xxh64::of(bytes.first(size - sizeof sum)), "session file", "content with its checksum", "damage");
-    need(h.position <= h.ids && u64{h.pages} * h.page_positions >= h.position && u64{h.pages} * h.page_positions < u64{h.position} + h.page_positions &&
-             h.transient <= h.pages,
+    need(h.position <= h.ids && u64{h.pages} * h.page_positions >= h.position &&
+             u64{h.pages} * h.page_positions < u64{h.position} + h.page_positions && h.transient <= h.pages,
          "session file", "pages of its positions", "others");
   }
 
   const session_header& header() const { return header_; }
   const std::string& name() const { return map_.name(); }
-  std::span<const std::byte> ids() const { return map_.bytes().subspan(sizeof header_, u64{header_.ids} * sizeof(u32)); }
+  std::span<const std::byte> ids() const {
+    return map_.bytes().subspan(sizeof header_, u64{header_.ids} * sizeof(u32));
+  }
   std::span<const std::byte> logits() const {
     return map_.bytes().subspan(sizeof header_ + u64{header_.ids} * sizeof(u32), u64{header_.vocab} * sizeof(float));
   }
@@ -105,7 +111,8 @@ class session_file {
   }
   // The transient part of page i, which must be one of the last.
   std::span<const std::byte> transient(u32 i) const {
-    return map_.bytes().subspan(pages_end() + (header_.transient - (header_.pages - i)) * header_.transient_bytes, header_.transient_bytes);
+    return map_.bytes().subspan(pages_end() + (header_.transient - (header_.pages - i)) * header_.transient_bytes,
+                                header_.transient_bytes);
   }
 
  private:

@@ -22,8 +22,8 @@ namespace cke::io {
 // One tensor inside a file. A reader has checked that shape, type and bytes agree.
 struct tensor_ref {
   std::string name;
-  dtype type = dtype::none;          // none: a type that cke cannot compute with, see `stored`
-  std::string stored;                // the file's name of the type, for messages
+  dtype type = dtype::none;  // none: a type that cke cannot compute with, see `stored`
+  std::string stored;        // the file's name of the type, for messages
   tensor_shape shape;
   std::span<const std::byte> bytes;  // of any alignment; empty if the GGUF type is unknown
   std::shared_ptr<const mapped_file> file;
@@ -41,9 +41,7 @@ class tensor_index {
   // Throws Error{errc::malformed} if two tensors have the same name.
   explicit tensor_index(std::vector<tensor_ref> tensors) {
     tensors_.reserve(tensors.size());
-    for (const u32 i : sorted_order(tensors.size(), [&](u32 a, u32 b) {
-           return tensors[a].name < tensors[b].name;
-         })) {
+    for (const u32 i : sorted_order(tensors.size(), [&](u32 a, u32 b) { return tensors[a].name < tensors[b].name; })) {
       if (!tensors_.empty() && tensors_.back().name == tensors[i].name)
         throw Error(errc::malformed, tensors_.back().file->name(), concat({"tensor ", tensors[i].name}),
                     "one tensor of this name", concat({"another in ", tensors[i].file->name()}));
@@ -55,9 +53,8 @@ class tensor_index {
 
   // nullptr if there is none.
   CKE_OUT_OF_LINE const tensor_ref* find(std::string_view name) const {
-    const auto it = std::lower_bound(
-        tensors_.begin(), tensors_.end(), name,
-        [](const tensor_ref& t, std::string_view wanted) { return t.name < wanted; });
+    const auto it = std::lower_bound(tensors_.begin(), tensors_.end(), name,
+                                     [](const tensor_ref& t, std::string_view wanted) { return t.name < wanted; });
     return it != tensors_.end() && it->name == name ? &*it : nullptr;
   }
 

@@ -46,7 +46,7 @@ template <activation A, class Isa> struct activate : pointwise<Isa> {
     } else if constexpr (A == activation::gelu_tanh) {
       // 0.5 (1 + tanh(u)) is 1 / (1 + exp(-2u))
       const batch u = batch(std::numbers::sqrt2_v<float> * std::numbers::inv_sqrtpi_v<float>) *
-                      xsimd::fma(batch(0.044715f) * x * x, x, x);
+          xsimd::fma(batch(0.044715f) * x * x, x, x);
       return simd::quotient<Isa>(x, one + simd::exp<Isa>(batch(-2.f) * u));
     } else if constexpr (A == activation::gelu_erf) {
       return half * x * (one + xsimd::erf(x * batch(1 / std::numbers::sqrt2_v<float>)));
@@ -69,8 +69,7 @@ template <activation A> struct activate<A, isa::scalar> {
     if constexpr (A == activation::silu) return x / (1 + std::exp(-x));
     if constexpr (A == activation::gelu_tanh)
       return 0.5f * x * (1 + std::tanh(0.7978845608f * (x + 0.044715f * x * x * x)));
-    if constexpr (A == activation::gelu_erf)
-      return 0.5f * x * (1 + std::erf(x / std::numbers::sqrt2_v<float>));
+    if constexpr (A == activation::gelu_erf) return 0.5f * x * (1 + std::erf(x / std::numbers::sqrt2_v<float>));
     return x > 0 ? x * x : 0;
   }
   static void row(const float* x, u32 n, float* out) {
@@ -102,7 +101,9 @@ template <class Isa> struct capped : pointwise<Isa> {
   using batch = simd::vf32<Isa>;
   static void row(const float* x, float cap, u32 n, float* out) {
     const batch most(cap);
-    capped::each(n, [&](u32 i, u32 m) { capped::put(xsimd::tanh(simd::quotient<Isa>(capped::get(x + i, m), most)) * most, out + i, m); });
+    capped::each(n, [&](u32 i, u32 m) {
+      capped::put(xsimd::tanh(simd::quotient<Isa>(capped::get(x + i, m), most)) * most, out + i, m);
+    });
   }
 };
 template <> struct capped<isa::scalar> {

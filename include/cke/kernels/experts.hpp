@@ -17,11 +17,11 @@ struct expert_rows {
 
   expert_rows(const view& order, const router& r, u32 n)
       : words(reinterpret_cast<u32*>(order.data)), tokens(n), all(n * r.active) {}
-  u32& count() const { return words[0]; }                                          // experts
-  u32* expert() const { return words + 1; }                                        // [count]
-  u32* first() const { return expert() + all; }                                    // [count + 1]: rows
-  u32* token() const { return first() + all + 1; }                                 // [all]
-  float* weight() const { return reinterpret_cast<float*>(token() + all); }        // [all]
+  u32& count() const { return words[0]; }                                    // experts
+  u32* expert() const { return words + 1; }                                  // [count]
+  u32* first() const { return expert() + all; }                              // [count + 1]: rows
+  u32* token() const { return first() + all + 1; }                           // [all]
+  float* weight() const { return reinterpret_cast<float*>(token() + all); }  // [all]
   u32 size(u32 i) const { return first()[i + 1] - first()[i]; }
   // One token alone is gathered once: all its experts read the same row.
   u32 gathered() const { return tokens == 1 ? 1 : all; }
@@ -39,12 +39,14 @@ template <dtype T, class Isa>
   requires multiplies<Isa, T>
 struct kernel<opcode::router, T, Isa> {
   static void run(const matmul_params& p, const work& w, u32 unit) {
-    if (w.by == split::rows) return multiply_into<false, Isa, T>(p.cols, bias_of(p.bias, w, 0, 1), w, 0, 0, p.rows, unit);
+    if (w.by == split::rows)
+      return multiply_into<false, Isa, T>(p.cols, bias_of(p.bias, w, 0, 1), w, 0, 0, p.rows, unit);
     const auto [first, last] = tokens_of(w, unit);
     work part = w;
     part.tokens = last - first;
     part.in[0] = from_row<Isa>(w.in[0], first), part.out[0] = from_row<Isa>(w.out[0], first);
-    for (u32 u = 0; u < units_of_group(p.rows); ++u) multiply_into<false, Isa, T>(p.cols, bias_of(p.bias, w, 0, 1), part, 0, 0, p.rows, u);
+    for (u32 u = 0; u < units_of_group(p.rows); ++u)
+      multiply_into<false, Isa, T>(p.cols, bias_of(p.bias, w, 0, 1), part, 0, 0, p.rows, u);
   }
 };
 
@@ -100,7 +102,7 @@ template <class Isa> struct kernel<opcode::gather, dtype::f32, Isa> {
     for (; row < end; ++row) {
       while (row >= rows.first()[i + 1]) ++i;
       store_row<Isa>(from_row<Isa>(w.out[0], rows.first()[i]), rows.size(i), row - rows.first()[i], 0, p.cols,
-               w.in[1].row(rows.token()[row]));
+                     w.in[1].row(rows.token()[row]));
     }
   }
 };
@@ -123,7 +125,8 @@ struct kernel<opcode::expert_act, T, Isa, More...> {
       with_format<T, More...>(std::min(k, u32{sizeof...(More)}), [&]<dtype F>() {
         mine.weight[k] += u64{rows.expert()[i]} * units * kernels::packed<F, Isa>::unit_bytes(p.cols);
       });
-    kernel<opcode::matmul_act, T, Isa, More...>::template run<A>({{.rows = p.rows, .cols = p.cols, .matrices = 2}, A}, mine, unit % units);
+    kernel<opcode::matmul_act, T, Isa, More...>::template run<A>({{.rows = p.rows, .cols = p.cols, .matrices = 2}, A},
+                                                                 mine, unit % units);
   }
 };
 
@@ -160,13 +163,14 @@ template <dtype T, class Isa, bool Add> struct sum_of_experts {
       work mine = w;
       mine.tokens = rows.size(i);
       mine.in[0] = from_row<Isa>(w.in[1], begin);
-      multiply<T, Isa>(mine, 0, rows.expert()[i] * units_of_group(p.rows) + unit, p.cols, [&](u32 first, u32 count, const float* tile) {
-        for (u32 t = 0; t < count; ++t) {
-          const float by = rows.weight()[begin + first + t];
-          float* const to = sum + u64{rows.token()[begin + first + t]} * unit_rows;
-          for (u32 k = 0; k < unit_rows; ++k) to[k] += by * tile[t * unit_rows + k];
-        }
-      });
+      multiply<T, Isa>(mine, 0, rows.expert()[i] * units_of_group(p.rows) + unit, p.cols,
+                       [&](u32 first, u32 count, const float* tile) {
+                         for (u32 t = 0; t < count; ++t) {
+                           const float by = rows.weight()[begin + first + t];
+                           float* const to = sum + u64{rows.token()[begin + first + t]} * unit_rows;
+                           for (u32 k = 0; k < unit_rows; ++k) to[k] += by * tile[t * unit_rows + k];
+                         }
+                       });
     }
     if (p.shared)
       for (u32 t = 0; t < w.tokens; ++t) {

@@ -24,9 +24,11 @@ template <class Isa> struct delta_columns {
       for (u32 c = 0; c < parts; ++c) known[c] = known[c] + columns::load(at(s, i, c)) * type(k[i]);
   }
 
-  // s <- decay s + k e with e = beta (v - decay known); y = s^T q, and on the same way through s, where a token follows, s^T next_k.
+  // s <- decay s + k e with e = beta (v - decay known); y = s^T q, and on the same way through s, where a token
+  // follows, s^T next_k.
   template <bool Follows>
-  void tell(u32 keys, float decay, float beta, const float* q, const float* k, const float* v, float* s, float* y, const float* next_k) {
+  void tell(u32 keys, float decay, float beta, const float* q, const float* k, const float* v, float* s, float* y,
+            const float* next_k) {
     const type keep(decay);
     type e[parts], out[parts], next[parts];
     for (u32 c = 0; c < parts; ++c) {
@@ -53,16 +55,19 @@ template <class Isa> struct delta_columns {
 // side by side. weight: decay and step_bias, [value heads], and the norm, [values]. A unit is a value head; its
 // state lies in blocks of 32 columns, and a block stays in the cache for some tokens.
 template <class Isa> struct kernel<opcode::gated_delta, dtype::f32, Isa> {
-  static constexpr u64 scratch_bytes(const delta_params& p, u32) { return u64{tokens_together} * (2 * p.key_dim + 2) * sizeof(float); }
+  static constexpr u64 scratch_bytes(const delta_params& p, u32) {
+    return u64{tokens_together} * (2 * p.key_dim + 2) * sizeof(float);
+  }
 
   static void run(const delta_params& p, const work& w, u32 unit) {
-    for_some_tokens(p.key_dim, p.value_dim, w, unit, [&](u32 row, u32 count, float* state) { some_tokens(p, w, unit, row, count, state); });
+    for_some_tokens(p.key_dim, p.value_dim, w, unit,
+                    [&](u32 row, u32 count, float* state) { some_tokens(p, w, unit, row, count, state); });
   }
 
  private:
   static void some_tokens(const delta_params& p, const work& w, u32 head, u32 row, u32 count, float* state) {
     const u32 keys = p.key_dim, values = p.value_dim, key_head = p.key_head(head);
-    float* const qk = reinterpret_cast<float*>(w.scratch);  // [count][q, k]
+    float* const qk = reinterpret_cast<float*>(w.scratch);      // [count][q, k]
     float* const rates = qk + u64{tokens_together} * 2 * keys;  // [count][decay, beta]
     for (u32 t = 0; t < count; ++t) {
       const float inverse = 1.f / static_cast<float>(keys), root = std::sqrt(inverse);
@@ -71,13 +76,16 @@ template <class Isa> struct kernel<opcode::gated_delta, dtype::f32, Isa> {
         rms_norm_kernel<Isa>::row(w.in[which].row(row + t) + key_head * keys, nullptr, keys, 1e-6f * inverse, 0, x);
         for (u32 i = 0; i < keys; ++i) x[i] *= which == 0 ? inverse : root;  // of length keys^1/2 until here
       }
-      const float alpha = w.in[4].row(row + t)[head] + vector_of(w, 1)[head], beta = w.in[4].row(row + t)[p.value_heads + head];
-      rates[2 * t] = std::exp(-std::exp(vector_of(w, 0)[head]) * softplus(alpha)), rates[2 * t + 1] = 1 / (1 + std::exp(-beta));
+      const float alpha = w.in[4].row(row + t)[head] + vector_of(w, 1)[head],
+                  beta = w.in[4].row(row + t)[p.value_heads + head];
+      rates[2 * t] = std::exp(-std::exp(vector_of(w, 0)[head]) * softplus(alpha)),
+                rates[2 * t + 1] = 1 / (1 + std::exp(-beta));
     }
     for (u32 first = 0; first < values; first += unit_rows, state += u64{keys} * unit_rows) {
       const u32 n = std::min(unit_rows, values - first);
       float v[tokens_together][unit_rows], y[unit_rows];
-      for (u32 t = 0; t < count; ++t) copy_columns(w.in[2].row(row + t) + head * values + first, n, v[t]);  // from afar, all at once
+      for (u32 t = 0; t < count; ++t)
+        copy_columns(w.in[2].row(row + t) + head * values + first, n, v[t]);  // from afar, all at once
       delta_columns<Isa> block;
       block.ask(keys, qk + keys, state);
       for (u32 t = 0; t < count; ++t) {

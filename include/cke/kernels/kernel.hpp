@@ -29,12 +29,12 @@ struct segment {
 // after the other; a recurrent one behind the last block.
 struct kv_place {
   u64 offset{}, block_bytes{};
-  u32 blocks = 1;  // of a page
-  bool transient{};   // which of segment::pages it is in
+  u32 blocks = 1;    // of a page
+  bool transient{};  // which of segment::pages it is in
 };
 
-// cos and sin of every position of the context, [position][dims / 2]; behind them, those of each row of the pass that is
-// of a position beyond it, row 0 of the pass at `beyond`.
+// cos and sin of every position of the context, [position][dims / 2]; behind them, those of each row of the pass that
+// is of a position beyond it, row 0 of the pass at `beyond`.
 struct rope_view {
   const float* cos{};
   const float* sin{};
@@ -46,14 +46,14 @@ struct work {
   const std::byte* weight[8]{};  // packed matrices and f32 vectors, in the order of the instruction
   kv_place kv{};
   rope_view rope{};
-  u32 tokens{};                  // rows of this pass
+  u32 tokens{};  // rows of this pass
   std::span<const segment> segments{};
   const u32* segment_of{};       // [tokens]
   std::span<const u32> tiles{};  // the rows that begin a tile: at most unit_tokens rows of one segment
   split by{};
-  std::byte* scratch{};          // this thread's own; `scratch_bytes` of it
-  u32 cut{};                     // units of a kv head, when its attention is shared
-  float* parts{};                // what its runs leave, of all threads
+  std::byte* scratch{};  // this thread's own; `scratch_bytes` of it
+  u32 cut{};             // units of a kv head, when its attention is shared
+  float* parts{};        // what its runs leave, of all threads
 };
 
 inline constexpr u32 unit_tokens = 16;  // token rows of a unit that is cut by tokens or tiles
@@ -86,7 +86,9 @@ constexpr u32 units_of(const params& p, split by, u32 tokens, u32 row_units, u32
 }
 
 // Tokens [first, last) of a unit that is cut by tokens; all of them in other cuts.
-struct token_range { u32 first, last; };
+struct token_range {
+  u32 first, last;
+};
 constexpr token_range tokens_of(const work& w, u32 unit) {
   if (w.by != split::tokens) return {0, w.tokens};
   const u32 last = (unit + 1) * unit_tokens;
@@ -98,9 +100,8 @@ constexpr token_range kv_heads_of(const work& w, u32 unit, u32 kv_heads) {
 }
 
 // A kernel has `static void run(const params_of<Op>&, const work&, u32 unit)`, a template over the activation where it
-// has one; T, More and that are kernel_types. If it uses `work::scratch`, `scratch_bytes(const params_of<Op>&, u32 tokens)`
-// says how much for a pass of at most so many tokens.
-// One that an isa lacks is looked up in the isa's base.
+// has one; T, More and that are kernel_types. If it uses `work::scratch`, `scratch_bytes(const params_of<Op>&, u32
+// tokens)` says how much for a pass of at most so many tokens. One that an isa lacks is looked up in the isa's base.
 template <opcode Op, dtype T, class Isa, dtype... More> struct kernel : kernel<Op, T, typename Isa::base, More...> {};
 template <opcode Op, dtype T, dtype... More> struct kernel<Op, T, void, More...> {
   using missing = void;
@@ -108,9 +109,10 @@ template <opcode Op, dtype T, dtype... More> struct kernel<Op, T, void, More...>
 };
 
 template <opcode Op, dtype T, class Isa, dtype... More> struct dispatch : kernel<Op, T, Isa, More...> {
-  static_assert(!requires { typename kernel<Op, T, Isa, More...>::missing; },
-                "cke: dispatch: no kernel for this opcode, dtype and isa; specialise cke::kernels::kernel; "
-                "see dispatch<opcode, dtype, isa>");
+  static_assert(
+      !requires { typename kernel<Op, T, Isa, More...>::missing; },
+      "cke: dispatch: no kernel for this opcode, dtype and isa; specialise cke::kernels::kernel; "
+      "see dispatch<opcode, dtype, isa>");
 };
 
 template <opcode Op, kernel_types T, class Isa> constexpr auto dispatched() {
@@ -135,19 +137,24 @@ template <opcode Op, kernel_types T, class Isa> constexpr u64 scratch_of(const p
 }
 
 #ifdef CKE_COMPILED
-// A kernel of the compiled part (compiled/kernels.cpp), which has those of matrices in one format and of the native isa.
+// A kernel of the compiled part (compiled/kernels.cpp), which has those of matrices in one format and of the native
+// isa.
 template <opcode Op, kernel_types T, class Isa> void compiled_kernel(const params&, const work&, u32 unit);
-template <kernel_types T, class Isa> inline constexpr bool is_compiled = T.second == dtype::none && std::is_same_v<Isa, isa::native>;
+template <kernel_types T, class Isa> inline constexpr bool is_compiled =
+    T.second == dtype::none && std::is_same_v<Isa, isa::native>;
 
 template <opcode Op, kernel_types T, class Isa> constexpr kernel_entry kernel_of() {
 #ifdef CKE_COMPILED_KERNELS_ONLY  // set where the unit itself is not compiled for speed
-  static_assert(is_compiled<T, Isa>, "cke: dispatch: the compiled part has no such kernel; compile this unit without it");
+  static_assert(is_compiled<T, Isa>,
+                "cke: dispatch: the compiled part has no such kernel; compile this unit without it");
 #endif
   if constexpr (is_compiled<T, Isa>) return &compiled_kernel<Op, T, Isa>;
   else return kernel_from_headers<Op, T, Isa>();
 }
 #else
-template <opcode Op, kernel_types T, class Isa> constexpr kernel_entry kernel_of() { return kernel_from_headers<Op, T, Isa>(); }
+template <opcode Op, kernel_types T, class Isa> constexpr kernel_entry kernel_of() {
+  return kernel_from_headers<Op, T, Isa>();
+}
 #endif
 
 }  // namespace cke::kernels

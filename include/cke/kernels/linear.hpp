@@ -5,22 +5,23 @@
 #include <cstring>
 
 #include "activation.hpp"
+#include "formats/packed_bf16.hpp"
 #include "kernel.hpp"
 #include "matmul.hpp"
-#include "formats/packed_bf16.hpp"
 #include "store_row.hpp"
 
 namespace cke::kernels {
 
 // The rows of a matrix that a packed unit holds.
-struct row_range { u32 first, count; };
+struct row_range {
+  u32 first, count;
+};
 constexpr row_range rows_of_unit(u32 group, u32 unit) {
   const u32 per = units_of_group(group), in_group = unit % per * unit_rows, left = group - in_group;
   return {unit / per * group + in_group, left < unit_rows ? left : unit_rows};
 }
 
-template <class Isa, dtype... Ts>
-concept multiplies = (requires { kernels::packed<Ts, Isa>::unit_bytes(0u); } && ...);
+template <class Isa, dtype... Ts> concept multiplies = (requires { kernels::packed<Ts, Isa>::unit_bytes(0u); } && ...);
 
 // f<format of matrix `which`>(), of formats that are one for all or one each.
 template <dtype T, dtype... More, class F> void with_format(u32 which, F&& f) {
@@ -40,14 +41,16 @@ void multiply(const work& w, u32 which, u32 unit, u32 cols, Epilogue&& e) {
   kernels::matmul<T, Isa>::unit(weights, x.data, token_bytes<Isa>(x), w.tokens, cols, e);
 }
 
-// y[token][rows of the unit] (+)= tile + bias. Rows of y are far apart: those that the next tile writes are fetched while it is computed.
+// y[token][rows of the unit] (+)= tile + bias. Rows of y are far apart: those that the next tile writes are fetched
+// while it is computed.
 template <bool Add>
 void store_tile(const view& y, u32 tokens, const float* bias, row_range rows, u32 first, u32 count, const float* tile) {
   for (u32 t = 0; t < count; ++t) {
     float* out = y.row(first + t) + rows.first;
     const float* in = tile + u64{t} * unit_rows;
     if (bias) {
-      for (u32 r = 0; r < rows.count; ++r) out[r] = Add ? out[r] + (in[r] + bias[rows.first + r]) : in[r] + bias[rows.first + r];
+      for (u32 r = 0; r < rows.count; ++r)
+        out[r] = Add ? out[r] + (in[r] + bias[rows.first + r]) : in[r] + bias[rows.first + r];
     } else {
       for (u32 r = 0; r < rows.count; ++r) out[r] = Add ? out[r] + in[r] : in[r];
     }
@@ -85,7 +88,8 @@ template <dtype T, class Isa, dtype... More>
   requires multiplies<Isa, T, More...>
 struct kernel<opcode::matmul, T, Isa, More...> {
   static void run(const matmul_params& p, const work& w, u32 unit) {
-    if (p.matrices == 1) return multiply_into<false, Isa, T, More...>(p.cols, bias_of(p.bias, w, 0, 1), w, 0, 0, p.rows / p.groups, unit);
+    if (p.matrices == 1)
+      return multiply_into<false, Isa, T, More...>(p.cols, bias_of(p.bias, w, 0, 1), w, 0, 0, p.rows / p.groups, unit);
     work up = w;
     up.out[0].data += u64{p.rows} * sizeof(float);
     multiply_into<false, Isa, T, More...>(p.cols, bias_of(p.bias, w, 0, 2), w, 0, 0, p.rows, unit);
@@ -107,7 +111,9 @@ template <dtype T, class Isa, dtype... More>
 struct kernel<opcode::qkv_matmul, T, Isa, More...> {
   static void run(const qkv_params& p, const work& w, u32 unit) {
     const u32 rows[]{p.q_rows, p.k_rows, p.v_rows};
-    const auto one = [&](u32 i, u32 group, u32 u) { multiply_into<false, Isa, T, More...>(p.cols, bias_of(p.bias, w, i, 3), w, i, i, group, u); };
+    const auto one = [&](u32 i, u32 group, u32 u) {
+      multiply_into<false, Isa, T, More...>(p.cols, bias_of(p.bias, w, i, 3), w, i, i, group, u);
+    };
     if (w.by == split::kv_heads) {
       for (u32 i = 0; i < 3; ++i) {
         const u32 group = rows[i] / p.kv_heads, per = units_of_group(group);

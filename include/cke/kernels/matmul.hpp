@@ -2,25 +2,24 @@
 // matmul.hpp: 32 output rows times all tokens, for every weight format, decode and prefill.
 #pragma once
 
-#include "operand.hpp"
 #include "formats/packed_bf16.hpp"
+#include "operand.hpp"
 
 namespace cke::kernels {
 
-// One tile of T tokens, against steps of many k (of byte dots): a step's weights stay in registers, of two groups of rows
-// where there are 32, so that they share what a token broadcasts; sums are in `out` from step to step.
+// One tile of T tokens, against steps of many k (of byte dots): a step's weights stay in registers, of two groups of
+// rows where there are 32, so that they share what a token broadcasts; sums are in `out` from step to step.
 template <dtype F, class Isa> struct matmul_tile {
   template <u32 T>
-  [[gnu::noinline]] static void run(const std::byte* weights, const std::byte* x, u64 x_stride,
-                                    u32 cols, float* out) {
+  [[gnu::noinline]] static void run(const std::byte* weights, const std::byte* x, u64 x_stride, u32 cols, float* out) {
     using f = format<F, Isa>;
     using vf32 = simd::vf32<Isa>;
     constexpr u32 groups = unit_rows / Isa::lanes, G = Isa::registers < 32 ? 1 : 2;
     std::memset(out, 0, T * unit_rows * sizeof(float));
     const auto one_step = [&](u32 i) __attribute__((always_inline)) {
-      // All lines of a step at once: steps lie one after the other, so that the machine's own prefetcher sees one stream.
-      // Where there is work to do for a line, memory has time to bring one that comes later. Bytes times one token are
-      // none (4 KiB ahead cost Zen 4 10 %); codes that must be taken apart are.
+      // All lines of a step at once: steps lie one after the other, so that the machine's own prefetcher sees one
+      // stream. Where there is work to do for a line, memory has time to bring one that comes later. Bytes times one
+      // token are none (4 KiB ahead cost Zen 4 10 %); codes that must be taken apart are.
       constexpr u32 bytes = f::block_bytes / (f::block / f::step), ahead = T > 1 || bytes < unit_rows * f::step ? 8 : 0;
 #pragma GCC unroll 32
       for (u32 at = 0; at < bytes; at += 64) __builtin_prefetch(weights + (i + ahead) * bytes + at);
@@ -58,8 +57,7 @@ template <dtype F, class Isa>
   requires(info(F).partner == dtype::f32 && !simd::is_scalar<Isa>)
 struct matmul_tile<F, Isa> {
   template <u32 T>
-  [[gnu::noinline]] static void run(const std::byte* weights, const std::byte* x, u64 x_stride,
-                                    u32 cols, float* out) {
+  [[gnu::noinline]] static void run(const std::byte* weights, const std::byte* x, u64 x_stride, u32 cols, float* out) {
     using f = format<F, Isa>;
     using vf32 = simd::vf32<Isa>;
     static_assert(f::block == 1 && f::step == 1);
@@ -76,14 +74,12 @@ struct matmul_tile<F, Isa> {
         for (u32 g = 0; g < G; ++g) {
           const auto rows = f::load(w, 0, group + g);
 #pragma GCC unroll 16
-          for (u32 t = 0; t < T; ++t)
-            acc[g][t] = f::template dot<T>(acc[g][t], rows, step, x_stride, t);
+          for (u32 t = 0; t < T; ++t) acc[g][t] = f::template dot<T>(acc[g][t], rows, step, x_stride, t);
         }
 #pragma GCC unroll 4
       for (u32 g = 0; g < G; ++g)
 #pragma GCC unroll 16
-        for (u32 t = 0; t < T; ++t)
-          acc[g][t].store_unaligned(out + t * unit_rows + (group + g) * Isa::lanes);
+        for (u32 t = 0; t < T; ++t) acc[g][t].store_unaligned(out + t * unit_rows + (group + g) * Isa::lanes);
     }
   }
 };
@@ -91,8 +87,7 @@ struct matmul_tile<F, Isa> {
 // The oracle: dequantised weights times dequantised activations, in plain loops.
 template <dtype F> struct matmul_tile<F, isa::scalar> {
   template <u32 T>
-  static void run(const std::byte* weights, const std::byte* x, u64 x_stride, u32 cols,
-                  float* out) {
+  static void run(const std::byte* weights, const std::byte* x, u64 x_stride, u32 cols, float* out) {
     using f = layout<F, isa::scalar>;
     float w[f::block], tokens[T][f::block];
     std::fill_n(out, T * unit_rows, 0.f);
@@ -116,8 +111,7 @@ template <class Isa>
   requires(!simd::is_scalar<Isa>)
 struct matmul_tile<dtype::bf16, Isa> {
   template <u32 T>
-  [[gnu::noinline]] static void run(const std::byte* header, const std::byte* x, u64 x_stride,
-                                    u32 cols, float* out) {
+  [[gnu::noinline]] static void run(const std::byte* header, const std::byte* x, u64 x_stride, u32 cols, float* out) {
     using f = format<dtype::bf16, Isa>;
     using vf32 = simd::vf32<Isa>;
     constexpr u32 groups = unit_rows / Isa::lanes, G = std::clamp(Isa::registers / 2 / T, 2u, std::min(groups, 4u));
@@ -156,8 +150,7 @@ struct matmul_tile<dtype::bf16, Isa> {
 #pragma GCC unroll 4
       for (u32 g = 0; g < G; ++g)
 #pragma GCC unroll 16
-        for (u32 t = 0; t < T; ++t)
-          acc[g][t].store_unaligned(out + t * unit_rows + (group + g) * Isa::lanes);
+        for (u32 t = 0; t < T; ++t) acc[g][t].store_unaligned(out + t * unit_rows + (group + g) * Isa::lanes);
     }
   }
 };
@@ -174,8 +167,7 @@ struct matmul {
   // to e(first_token, count, const float* out [count][32], 64-byte aligned). x_stride: bytes from
   // one token to the next; of a tiled operand always x_operand::token_bytes(cols).
   template <class Epilogue>
-  static void unit(const std::byte* weights, const std::byte* x, u64 x_stride, u32 n_tokens,
-                   u32 cols, Epilogue&& e) {
+  static void unit(const std::byte* weights, const std::byte* x, u64 x_stride, u32 n_tokens, u32 cols, Epilogue&& e) {
     alignas(64) float out[max_tile * unit_rows];
     for (u32 first = 0; first < n_tokens;) {
       const u32 count = std::min(max_tile, std::bit_floor(n_tokens - first));
@@ -187,8 +179,7 @@ struct matmul {
 
  private:
   template <u32 T>
-  static void tile(u32 count, const std::byte* w, const std::byte* x, u64 x_stride, u32 cols,
-                   float* out) {
+  static void tile(u32 count, const std::byte* w, const std::byte* x, u64 x_stride, u32 cols, float* out) {
     if constexpr (T > 1)
       if (count < T) return tile<T / 2>(count, w, x, x_stride, cols, out);
     matmul_tile<F, Isa>::template run<T>(w, x, x_stride, cols, out);

@@ -52,8 +52,7 @@ template <class Isa> struct operand<dtype::bf16, Isa> {
   static constexpr u64 token_bytes(u32 cols) { return align_up(cols, 8) * 2; }
   static constexpr u64 bytes(u32 tokens, u32 cols) { return tokens * token_bytes(cols); }
 
-  static void put(std::byte* base, u32 n_tokens, u32 cols, u32 token, u32 col0, u32 count,
-                  const float* x) {
+  static void put(std::byte* base, u32 n_tokens, u32 cols, u32 token, u32 col0, u32 count, const float* x) {
     const token_tile tile = tile_at(n_tokens, token, max_tile);
     std::byte* out = base + tile.first * token_bytes(cols) + u64{token - tile.first} * 4;
     const u64 pair_bytes = u64{tile.count} * 4;
@@ -66,8 +65,7 @@ template <class Isa> struct operand<dtype::bf16, Isa> {
       }
     }
     if (col0 + count == cols)
-      for (u64 pair = ceil_div(cols, 2); pair < align_up(cols, 8) / 2; ++pair)
-        write(out + pair * pair_bytes, u32{0});
+      for (u64 pair = ceil_div(cols, 2); pair < align_up(cols, 8) / 2; ++pair) write(out + pair * pair_bytes, u32{0});
   }
   static float get(const std::byte* tile, u64, u32 T, u32 t, u32 col) {
     return from_bf16(read<u16>(tile + (u64{col / 2} * T + t) * 4 + col % 2 * 2));
@@ -92,8 +90,7 @@ template <class Isa> struct operand<dtype::q8_0, Isa> {
   static constexpr u64 token_bytes(u32 cols) { return align_up(cols, 64) / 32 * 48; }
   static constexpr u64 bytes(u32 tokens, u32 cols) { return tokens * token_bytes(cols); }
 
-  static void put(std::byte* base, u32 n_tokens, u32 cols, u32 token, u32 col0, u32 count,
-                  const float* x) {
+  static void put(std::byte* base, u32 n_tokens, u32 cols, u32 token, u32 col0, u32 count, const float* x) {
     const token_tile tile = tile_at(n_tokens, token, max_tile);
     const u32 T = tile.count, t = token - tile.first;
     std::byte* block = base + tile.first * token_bytes(cols) + u64{col0 / 32} * 48 * T;
@@ -111,8 +108,7 @@ template <class Isa> struct operand<dtype::q8_0, Isa> {
   }
   static float get(const std::byte* tile, u64, u32 T, u32 t, u32 col) {
     const std::byte* block = tile + u64{col / 32} * 48 * T;
-    return read<float>(block + 32 * T + 4 * t) *
-           static_cast<float>(read<i8>(block + 32 * t + col % 32));
+    return read<float>(block + 32 * T + 4 * t) * static_cast<float>(read<i8>(block + 32 * t + col % 32));
   }
   struct quantised {
     float d;

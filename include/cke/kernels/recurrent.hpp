@@ -15,7 +15,9 @@ namespace cke::kernels {
 // layer's, is that before `row` (zeros at position 0) and must become that after the last of them.
 template <class F> void advance_state(const work& w, const segment& s, u64 at, u64 count, F f) {
   const u32 of_page = w.kv.blocks * key_block;  // positions
-  const auto state_in = [&](u32 page) { return reinterpret_cast<float*>(s.pages[w.kv.transient][(page + 1) * w.kv.blocks - 1] + w.kv.offset) + at; };
+  const auto state_in = [&](u32 page) {
+    return reinterpret_cast<float*>(s.pages[w.kv.transient][(page + 1) * w.kv.blocks - 1] + w.kv.offset) + at;
+  };
   for (u32 row = 0, end; row < s.tokens; row = end) {
     const u32 position = s.position + row, page = position / of_page, left = of_page - position % of_page;
     end = s.tokens - row < left ? s.tokens : row + left;
@@ -26,19 +28,22 @@ template <class F> void advance_state(const work& w, const segment& s, u64 at, u
   }
 }
 
-// f(row, count, state) for the rows of all segments, at most `tokens_together` at a time, of a head whose state is [rows][cols],
-// in blocks of unit_rows columns: a block stays in the cache for these tokens.
+// f(row, count, state) for the rows of all segments, at most `tokens_together` at a time, of a head whose state is
+// [rows][cols], in blocks of unit_rows columns: a block stays in the cache for these tokens.
 inline constexpr u32 tokens_together = 32;
 template <class F> void for_some_tokens(u32 rows, u32 cols, const work& w, u32 head, F f) {
   const u64 floats = u64{rows} * align_up(cols, unit_rows);
   for (const segment& s : w.segments)
     advance_state(w, s, head * floats, floats, [&](u32 row, u32 end, float* state) {
-      for (; row < end; row += tokens_together) f(row, end - row < tokens_together ? end - row : tokens_together, state);
+      for (; row < end; row += tokens_together)
+        f(row, end - row < tokens_together ? end - row : tokens_together, state);
     });
 }
 inline const float* vector_of(const work& w, u32 i) { return reinterpret_cast<const float*>(w.weight[i]); }
 // n of unit_rows columns, the others 0.
-inline void copy_columns(const float* from, u32 n, float* to) { std::fill(std::copy_n(from, n, to), to + unit_rows, 0.f); }
+inline void copy_columns(const float* from, u32 n, float* to) {
+  std::fill(std::copy_n(from, n, to), to + unit_rows, 0.f);
+}
 inline float softplus(float x) { return x > 20 ? x : std::log1p(std::exp(x)); }
 
 // Some columns at once; a column's numbers are the same however many these are.

@@ -32,8 +32,9 @@ struct routing {
   static constexpr u64 scratch_bytes(const router& r) { return u64{r.experts} * (2 * sizeof(u64) + sizeof(float)); }
 
   // logits, bias, expert_scale: [experts]; chosen: [active] numbers of experts, best first, then [active] weights
-  static void token(const router& r, const float* logits, const float* bias, const float* expert_scale, std::byte* scratch, float* chosen) {
-    u64* const keys = reinterpret_cast<u64*>(scratch);                            // [experts]
+  static void token(const router& r, const float* logits, const float* bias, const float* expert_scale,
+                    std::byte* scratch, float* chosen) {
+    u64* const keys = reinterpret_cast<u64*>(scratch);                                           // [experts]
     float* const scores = reinterpret_cast<float*>(scratch + u64{2} * r.experts * sizeof(u64));  // [experts]
     score(r, logits, scores);
     for (u32 e = 0; e < r.experts; ++e) keys[e] = ranking_key(r.bias ? scores[e] + bias[e] : scores[e], e);

@@ -5,10 +5,10 @@
 #include <cstring>
 
 #include "activation.hpp"
-#include "kernel.hpp"
-#include "store_row.hpp"
 #include "formats/packed_bf16.hpp"
+#include "kernel.hpp"
 #include "rms_norm.hpp"
+#include "store_row.hpp"
 
 namespace cke::kernels {
 
@@ -29,7 +29,8 @@ struct kernel<opcode::embedding, T, Isa> {
 template <class Isa> void norm_row(const norm_params& p, const work& w, u32 token, float* out) {
   const u32 n = p.cols / p.parts;
   for (u32 at = 0; at < p.cols; at += n)
-    rms_norm_kernel<Isa>::row(w.in[0].row(token) + at, reinterpret_cast<const float*>(w.weight[0]) + at, n, p.eps, p.offset, out + at);
+    rms_norm_kernel<Isa>::row(w.in[0].row(token) + at, reinterpret_cast<const float*>(w.weight[0]) + at, n, p.eps,
+                              p.offset, out + at);
   if (p.scale.v != 0)
     for (u32 i = 0; i < p.cols; ++i) out[i] *= float{p.scale};
 }
@@ -82,7 +83,8 @@ template <class Isa> struct kernel<opcode::scale, dtype::f32, Isa> {
   static void run(const scale_params& p, const work& w, u32 unit) {
     const auto [first, last] = tokens_of(w, unit);
     for (u32 t = first; t < last; ++t) {
-      const float *in = w.in[0].row(t), by = w.weight[0] ? *reinterpret_cast<const float*>(w.weight[0]) : float{p.scale};
+      const float *in = w.in[0].row(t),
+                  by = w.weight[0] ? *reinterpret_cast<const float*>(w.weight[0]) : float{p.scale};
       float* out = w.out[0].row(t);
       for (u32 i = 0; i < p.cols; ++i) out[i] = in[i] * by;
     }

@@ -10,10 +10,14 @@
 namespace cke::kernels {
 
 // Taps, what came before some tokens, and they.
-constexpr u64 conv_scratch(const conv_params& p) { return (u64{2} * p.taps + tokens_together) * unit_rows * sizeof(float); }
+constexpr u64 conv_scratch(const conv_params& p) {
+  return (u64{2} * p.taps + tokens_together) * unit_rows * sizeof(float);
+}
 
-// Convolutions of 32 channels [first, first + n) for some tokens at a time: `window` is what came before them, and they.
-//   y[c] = bias[c] + sum over j of w[j][c] * x[c] of token - taps + 1 + j, the oldest first: one chain for each channel.
+// Convolutions of 32 channels [first, first + n) for some tokens at a time: `window` is what came before them, and
+// they.
+//   y[c] = bias[c] + sum over j of w[j][c] * x[c] of token - taps + 1 + j, the oldest first: one chain for each
+//   channel.
 // put_in(row, first, n, x) gives the inputs of a token, all 32, take(row, first, n, y) gets what becomes of them.
 template <class Isa> struct conv_unit {
   using columns = some_columns<Isa>;
@@ -23,7 +27,8 @@ template <class Isa> struct conv_unit {
   template <class In, class Out> static void run(const conv_params& p, const work& w, u32 unit, In put_in, Out take) {
     const u32 first = unit * unit_rows, n = std::min(unit_rows, p.channels - first), before = (p.taps - 1) * unit_rows;
     float *const taps = reinterpret_cast<float*>(w.scratch), *const window = taps + p.taps * unit_rows;
-    for (u32 j = 0; j < p.taps; ++j) copy_columns(reinterpret_cast<const float*>(w.weight[0]) + j * p.channels + first, n, taps + j * unit_rows);
+    for (u32 j = 0; j < p.taps; ++j)
+      copy_columns(reinterpret_cast<const float*>(w.weight[0]) + j * p.channels + first, n, taps + j * unit_rows);
     float bias[unit_rows]{}, y[unit_rows];
     if (p.bias) copy_columns(reinterpret_cast<const float*>(w.weight[1]) + first, n, bias);
     for (const segment& s : w.segments)

@@ -9,8 +9,7 @@ namespace cke {
 
 // How files spell a model is said beside its card, in files/: family.hpp lists what.
 template <fixed_string ModelType> struct family {
-  static_assert(sizeof(ModelType) == 0,
-                "cke: family: no model family for this model_type; specialise cke::family");
+  static_assert(sizeof(ModelType) == 0, "cke: family: no model family for this model_type; specialise cke::family");
 };
 
 }  // namespace cke

@@ -22,9 +22,11 @@ template <class Family> constexpr typename Family::config defaults_of(naming as)
 
 // `keys` are the family's, in any order.
 template <class Family>
-constexpr parsed_config<typename Family::config> read_config(const auto& keys, json root, naming as, rope_factors* factors) {
+constexpr parsed_config<typename Family::config> read_config(const auto& keys, json root, naming as,
+                                                             rope_factors* factors) {
   using config = typename Family::config;
-  static_assert(binds_each_member_once<config>(Family::keys), "cke: config: a family's keys bind every member of its config, and none twice");
+  static_assert(binds_each_member_once<config>(Family::keys),
+                "cke: config: a family's keys bind every member of its config, and none twice");
   static_assert(numbers_have_ranges(Family::keys), "cke: config: the key of a number says its range()");
   config c = defaults_of<Family>(as);
   config_reader r{root, as, factors};
@@ -48,7 +50,8 @@ constexpr parsed_config<typename Family::config> read_config(const auto& keys, j
     if (r.bad.what == trouble::none) r.bad = Family::refuses(root, as, c);
   for (const relation<config>& must : Family::relations)
     if (!must.holds(c))
-      r.fail(trouble::unsupported, r.spelled(keys, must.about), {}, 0, 0, must.wanted, must.other.empty() ? must.other : r.spelled(keys, must.other));
+      r.fail(trouble::unsupported, r.spelled(keys, must.about), {}, 0, 0, must.wanted,
+             must.other.empty() ? must.other : r.spelled(keys, must.other));
   for (const config_key<config>& k : keys)
     if (k.rope) rope_reader(r, k).check_part(c.*k.rope, c.*k.head_dim, r.spelled(keys, k.head_dim_name));
   return {c, r.bad};

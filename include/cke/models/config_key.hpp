@@ -28,7 +28,9 @@ struct word_list {
     return false;
   }
 };
-struct layer_words { word_list in, out; };
+struct layer_words {
+  word_list in, out;
+};
 inline constexpr layer_words sliding_words{.in = {"sliding_attention"}, .out = {"full_attention"}};
 
 template <auto Member> constexpr auto member_text() { return std::string_view(__PRETTY_FUNCTION__); }
@@ -46,7 +48,8 @@ template <auto Member> constexpr std::string_view member_name() {
 struct config_field {
   std::string_view name{};  // of the member
   spellings hf{}, gguf{};
-  double least = 0, most = -1, null = -1;  // null: what null says where it is not the same as absent; -1: it is the same
+  double least = 0, most = -1,
+         null = -1;  // null: what null says where it is not the same as absent; -1: it is the same
   bool derived = false, needed = false, partial = false, local = false, written = true;
   std::string_view absent_word{};
   const layer_words* words{};
@@ -58,32 +61,72 @@ struct config_field {
 // A key of config C. One of the pointers is set; none for what the reader sets by itself.
 // A file may leave a key out where the family's default is in its range.
 template <class C> struct config_key : config_field {
-  u32 C::*number{};
-  real C::*real_number{};
-  bool C::*flag{};
-  layer_set C::*layers{};
-  rotary C::*rope{};
-  u32 C::*head_dim{};  // of the heads that the rope turns
-  pairing C::*pairs{};
-  rope_scaling C::*rule{};
-  const rope_factors* C::*factors{};
+  u32 C::* number{};
+  real C::* real_number{};
+  bool C::* flag{};
+  layer_set C::* layers{};
+  rotary C::* rope{};
+  u32 C::* head_dim{};  // of the heads that the rope turns
+  pairing C::* pairs{};
+  rope_scaling C::* rule{};
+  const rope_factors* C::* factors{};
 
-  constexpr config_key range(double a, double b) const { config_key k = *this; k.least = a, k.most = b; return k; }
+  constexpr config_key range(double a, double b) const {
+    config_key k = *this;
+    k.least = a, k.most = b;
+    return k;
+  }
   // A file may leave it out whatever the default is: it follows from others.
-  constexpr config_key optional() const { config_key k = *this; k.derived = true; return k; }
+  constexpr config_key optional() const {
+    config_key k = *this;
+    k.derived = true;
+    return k;
+  }
   // A set of layers that no file may leave out.
-  constexpr config_key required() const { config_key k = *this; k.needed = true; return k; }
-  constexpr config_key null_means(double v) const { config_key k = *this; k.null = v; return k; }
+  constexpr config_key required() const {
+    config_key k = *this;
+    k.needed = true;
+    return k;
+  }
+  constexpr config_key null_means(double v) const {
+    config_key k = *this;
+    k.null = v;
+    return k;
+  }
   // A word in the place of a number that says no more than nothing does.
-  constexpr config_key absent_if(std::string_view word) const { config_key k = *this; k.absent_word = word; return k; }
-  constexpr config_key among(const layer_words& w) const { config_key k = *this; k.words = &w; return k; }
+  constexpr config_key absent_if(std::string_view word) const {
+    config_key k = *this;
+    k.absent_word = word;
+    return k;
+  }
+  constexpr config_key among(const layer_words& w) const {
+    config_key k = *this;
+    k.words = &w;
+    return k;
+  }
   // What GGUF files show by something else, such as a tensor: there is nothing to write.
-  constexpr config_key shown() const { config_key k = *this; k.written = false; return k; }
+  constexpr config_key shown() const {
+    config_key k = *this;
+    k.written = false;
+    return k;
+  }
   // Of a rope: the layers that it is for, ...
-  constexpr config_key of_layers(std::string_view type) const { config_key k = *this; k.layer_type = type; return k; }
+  constexpr config_key of_layers(std::string_view type) const {
+    config_key k = *this;
+    k.layer_type = type;
+    return k;
+  }
   // ... or those that slide, of whose own rope files say less; and that it may turn a part of a head.
-  constexpr config_key of_sliding_layers() const { config_key k = of_layers("sliding_attention"); k.local = true; return k; }
-  constexpr config_key or_a_part() const { config_key k = *this; k.partial = true; return k; }
+  constexpr config_key of_sliding_layers() const {
+    config_key k = of_layers("sliding_attention");
+    k.local = true;
+    return k;
+  }
+  constexpr config_key or_a_part() const {
+    config_key k = *this;
+    k.partial = true;
+    return k;
+  }
 };
 
 template <class C, class T> C class_of(T C::*);
@@ -141,16 +184,20 @@ template <class C> struct relation {
   std::string_view wanted, other{};
 };
 template <auto A, auto B> inline constexpr relation<class_of_member<A>> multiple_of{
-    member_name<A>(), [](const class_of_member<A>& c) { return c.*B != 0 && c.*A % c.*B == 0; }, "a multiple of", member_name<B>()};
+    member_name<A>(), [](const class_of_member<A>& c) { return c.*B != 0 && c.*A % c.*B == 0; }, "a multiple of",
+    member_name<B>()};
 template <auto A, auto B> inline constexpr relation<class_of_member<A>> divisor_of{
-    member_name<A>(), [](const class_of_member<A>& c) { return c.*A != 0 && c.*B % c.*A == 0; }, "a divisor of", member_name<B>()};
+    member_name<A>(), [](const class_of_member<A>& c) { return c.*A != 0 && c.*B % c.*A == 0; }, "a divisor of",
+    member_name<B>()};
 template <auto A, auto B> inline constexpr relation<class_of_member<A>> at_most{
     member_name<A>(), [](const class_of_member<A>& c) { return c.*A <= c.*B; }, "at most", member_name<B>()};
 template <auto A> inline constexpr relation<class_of_member<A>> even{
     member_name<A>(), [](const class_of_member<A>& c) { return c.*A % 2 == 0 && c.*A != 0; }, "an even number"};
 
 // A key that the family has no use for: when it is present it must be this literal.
-struct requirement { std::string_view hf, literal; };
+struct requirement {
+  std::string_view hf, literal;
+};
 
 enum class trouble : u8 { none, missing, not_a_number, not_a_bool, out_of_range, unknown_word, unsupported };
 

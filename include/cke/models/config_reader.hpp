@@ -110,7 +110,8 @@ struct config_reader {
     else if (!j.text().empty() || (as == naming::gguf && j.is_bool())) lettered(k, f, to);
     else if (u32 n = 0; whole_number(f, k.least, k.most, n), n) to = layer_set::all_but_every(n);
     // GGUF may say something of layers that only look ahead, too.
-    if (j.is_array() && (as == naming::hf ? j.size() != count : j.size() < count)) fail(trouble::out_of_range, f.key, j, count, count);
+    if (j.is_array() && (as == naming::hf ? j.size() != count : j.size() < count))
+      fail(trouble::out_of_range, f.key, j, count, count);
   }
 
   constexpr void check(const requirement& must) {
@@ -133,11 +134,13 @@ struct config_reader {
   static constexpr std::string_view per_layer_config = "per_layer_config";
 
   CKE_OUT_OF_LINE constexpr json taken(const spelling& n) const {
-    if (n.take == taking::per_layer) return root[per_layer_config].find([](std::string_view, json) { return true; })[n.text];
+    if (n.take == taking::per_layer)
+      return root[per_layer_config].find([](std::string_view, json) { return true; })[n.text];
     const json j = root[n.text];
     if (n.take == taking::element) return j.element(n.index);
     if (n.take == taking::varies) return j.is_array() ? varying(j) : json{};
-    if (n.take == taking::list || n.take == taking::numbers) return j.is_array() || n.take == taking::numbers ? j : json{};
+    if (n.take == taking::list || n.take == taking::numbers)
+      return j.is_array() || n.take == taking::numbers ? j : json{};
     return j.is_array() ? one_of(j, n.take) : j;
   }
   static constexpr json varying(json j) {
@@ -168,7 +171,8 @@ struct config_reader {
     if (f.value.is_bool() || all || k.words->out.has(text)) return;
     for (u32 layer = 0; layer < text.size(); ++layer) {
       const bool in = k.words->in.has(text.substr(layer, 1));
-      if (layer == layer_set::most || !(in || k.words->out.has(text.substr(layer, 1)))) return unknown(k, f.key, f.value);
+      if (layer == layer_set::most || !(in || k.words->out.has(text.substr(layer, 1))))
+        return unknown(k, f.key, f.value);
       if (in) to.add(layer);
     }
   }

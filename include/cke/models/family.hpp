@@ -61,7 +61,9 @@ struct layer_matrices : small_vector<layer_matrix, 12> {
   constexpr layer_matrices& experts(u64 many, u64 hidden) {
     return add(role::router, many).add(role::gate_experts, hidden).add(role::up_experts, hidden);
   }
-  constexpr layer_matrices& shared_expert(u64 hidden) { return add(role::gate_shared, hidden).add(role::up_shared, hidden); }
+  constexpr layer_matrices& shared_expert(u64 hidden) {
+    return add(role::gate_shared, hidden).add(role::up_shared, hidden);
+  }
 };
 
 // What writing GGUF has to know of a model beside its keys; 0: it has none.
@@ -91,17 +93,24 @@ template <class C> struct usual_family {
 
 // ... and those whose every mlp is a mixture of experts.
 template <class C> struct experts_family : usual_family<C> {
-  static constexpr std::array<relation<C>, 3> relations{multiple_of<&C::heads, &C::kv_heads>, even<&C::head_dim>, at_most<&C::active, &C::experts>};
-  static constexpr layer_matrices matrices(const C& c, u32) { return layer_matrices{}.attention(c).experts(c.experts, c.expert_hidden); }
-  static constexpr model_shape shape(const C& c) { return {.heads = c.heads, .kv_heads = c.kv_heads, .experts = c.experts}; }
+  static constexpr std::array<relation<C>, 3> relations{multiple_of<&C::heads, &C::kv_heads>, even<&C::head_dim>,
+                                                        at_most<&C::active, &C::experts>};
+  static constexpr layer_matrices matrices(const C& c, u32) {
+    return layer_matrices{}.attention(c).experts(c.experts, c.expert_hidden);
+  }
+  static constexpr model_shape shape(const C& c) {
+    return {.heads = c.heads, .kv_heads = c.kv_heads, .experts = c.experts};
+  }
   static constexpr auto names = expert_names;
 };
 
 // Groups of experts are of equal size, two experts or more, and those that are kept have enough for a token.
 template <class C> inline constexpr std::array<relation<C>, 3> expert_groups{
-    relation<C>{member_name<&C::groups>(), [](const C& c) { return c.experts % c.groups == 0 && (c.groups == 1 || c.experts / c.groups >= 2); },
+    relation<C>{member_name<&C::groups>(),
+                [](const C& c) { return c.experts % c.groups == 0 && (c.groups == 1 || c.experts / c.groups >= 2); },
                 "groups of equal size, two experts or more"},
-    relation<C>{member_name<&C::groups_kept>(), [](const C& c) { return c.experts / c.groups * c.groups_kept >= c.active; }, "enough groups for",
+    relation<C>{member_name<&C::groups_kept>(),
+                [](const C& c) { return c.experts / c.groups * c.groups_kept >= c.active; }, "enough groups for",
                 member_name<&C::active>()},
     at_most<&C::groups_kept, &C::groups>};
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "gemma2.hpp"
-
+// clang-format off
 namespace cke {
 
 struct gemma3_config {
@@ -17,7 +17,8 @@ struct gemma3_config {
 constexpr attention_options gemma3_attend(const gemma3_config& c, bool slides) {
   rotary rope = slides ? c.local_rope : c.rope;
   rope.dims = c.head_dim;
-  return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.head_dim, .rope = rope, .qk_norm = {c.eps, 1},
+  return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.head_dim, .rope = rope,
+          .qk_norm = {c.eps, 1},
           .window = slides ? c.window : everything, .scale = 1 / root(c.query_scalar.v)};
 }
 

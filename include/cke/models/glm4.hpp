@@ -3,7 +3,7 @@
 #pragma once
 
 #include "card.hpp"
-
+// clang-format off
 namespace cke {
 
 struct glm4_config {
@@ -16,7 +16,8 @@ struct glm4_config {
 constexpr attention_options glm4_attend(const glm4_config& c) {
   rotary rope = c.rope;
   rope.dims = rope.dims ? rope.dims : c.head_dim / 2;
-  return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.head_dim, .rope = rope, .qkv_bias = c.attention_bias};
+  return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.head_dim, .rope = rope,
+          .qkv_bias = c.attention_bias};
 }
 
 template <glm4_config C> struct glm4 : network<

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "card.hpp"
-
+// clang-format off
 namespace cke {
 
 struct glm4_moe_config {
@@ -32,8 +32,10 @@ template <glm4_moe_config C> struct glm4_moe : network<
     arrange<order_of<C.layers>(layer_set::up_to(C.dense_layers)),
         glm4_moe_layer<C, moe<moe_options{
             .dim = C.dim, .hidden = C.expert_hidden,
-            .route = {.experts = C.experts, .active = C.active, .score = scoring::sigmoid, .bias = true, .groups = C.groups,
-                      .groups_kept = C.groups_kept, .group_by = group_score::best_two, .renormalise = C.renormalise, .scale = C.weights_scale},
+            .route = {.experts = C.experts, .active = C.active, .score = scoring::sigmoid, .bias = true,
+            .groups = C.groups,
+                      .groups_kept = C.groups_kept, .group_by = group_score::best_two, .renormalise = C.renormalise,
+                      .scale = C.weights_scale},
             .shared = C.shared * C.expert_hidden}>>,
         glm4_moe_layer<C, gated_mlp<C.dim, C.hidden, activation::silu>>>,
     rms_norm<C.dim, C.eps>,

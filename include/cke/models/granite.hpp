@@ -3,7 +3,7 @@
 #pragma once
 
 #include "card.hpp"
-
+// clang-format off
 namespace cke {
 
 struct granite_config {
@@ -28,7 +28,8 @@ template <granite_config C> struct granite : network<
     scale<C.dim, C.embedding_multiplier>,
     stack<C.layers, block<
         residual<rms_norm<C.dim, C.eps>, attention<granite_attend(C)>, scale<C.dim, C.residual_multiplier>>,
-        residual<rms_norm<C.dim, C.eps>, gated_mlp<C.dim, C.hidden, activation::silu, C.mlp_bias>, scale<C.dim, C.residual_multiplier>>>>,
+        residual<rms_norm<C.dim, C.eps>, gated_mlp<C.dim, C.hidden, activation::silu, C.mlp_bias>, scale<C.dim,
+            C.residual_multiplier>>>>,
     rms_norm<C.dim, C.eps>,
     head<C.dim, C.vocab, C.tied>,
     scale<C.vocab, 1 / C.logits_scaling.v>> {

@@ -3,11 +3,12 @@
 #pragma once
 
 #include "granite.hpp"
-
+// clang-format off
 namespace cke {
 
 struct granitemoe_config {
-  u32 vocab, dim, expert_hidden, layers, heads, kv_heads, head_dim{}, experts = 32, active = 8;  // head_dim 0: dim / heads
+  // head_dim 0: dim / heads
+  u32 vocab, dim, expert_hidden, layers, heads, kv_heads, head_dim{}, experts = 32, active = 8;
   real embedding_multiplier = 12, attention_multiplier = 0.015625, residual_multiplier = 0.22, logits_scaling = 6;
   real eps = 1e-6;
   bool tied = true, attention_bias{};
@@ -20,7 +21,8 @@ template <granitemoe_config C> struct granitemoe : network<
     stack<C.layers, block<
         residual<rms_norm<C.dim, C.eps>, attention<granite_attend(C)>, scale<C.dim, C.residual_multiplier>>,
         residual<rms_norm<C.dim, C.eps>, moe<moe_options{.dim = C.dim, .hidden = C.expert_hidden, .route = {
-            .experts = C.experts, .active = C.active, .score = scoring::softmax_of_chosen}}>, scale<C.dim, C.residual_multiplier>>>>,
+            .experts = C.experts, .active = C.active, .score = scoring::softmax_of_chosen}}>, scale<C.dim,
+            C.residual_multiplier>>>>,
     rms_norm<C.dim, C.eps>,
     head<C.dim, C.vocab, C.tied>,
     scale<C.vocab, 1 / C.logits_scaling.v>> {

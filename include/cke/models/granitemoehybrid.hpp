@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// granitemoehybrid.hpp: Granite 4: Granite's multipliers; most layers are mamba2 mixers, few attend, and an mlp goes with experts or alone.
+// granitemoehybrid.hpp: Granite 4: Granite's multipliers; most layers are mamba2 mixers, few attend, and an mlp goes
+// with experts or alone.
 #pragma once
 
 #include "granitemoe.hpp"
 #include "mamba2.hpp"
-
+// clang-format off
 namespace cke {
 
 struct granitemoehybrid_config {
@@ -25,13 +26,16 @@ constexpr attention_options granitemoehybrid_attend(const granitemoehybrid_confi
   return a;
 }
 constexpr mamba_options granitemoehybrid_space(const granitemoehybrid_config& c) {
-  return {.dim = c.dim, .heads = c.ssm_heads, .head_dim = c.ssm_head_dim ? c.ssm_head_dim : 2 * c.dim / c.ssm_heads, .state = c.state, .groups = c.ssm_groups,
-          .taps = c.taps, .eps = c.eps, .least_step = c.least_step, .most_step = c.most_step, .conv_bias = c.conv_bias, .bias = c.bias};
+  return {.dim = c.dim, .heads = c.ssm_heads, .head_dim = c.ssm_head_dim ? c.ssm_head_dim : 2 * c.dim / c.ssm_heads,
+          .state = c.state, .groups = c.ssm_groups,
+          .taps = c.taps, .eps = c.eps, .least_step = c.least_step, .most_step = c.most_step,
+          .conv_bias = c.conv_bias, .bias = c.bias};
 }
 
 template <granitemoehybrid_config C> using granitemoehybrid_mlp = std::conditional_t<C.experts == 0,
     gated_mlp<C.dim, C.hidden, activation::silu>,
-    moe<moe_options{.dim = C.dim, .hidden = C.expert_hidden, .route = {.experts = C.experts, .active = C.active, .score = scoring::softmax_of_chosen},
+    moe<moe_options{.dim = C.dim, .hidden = C.expert_hidden, .route = {.experts = C.experts, .active = C.active,
+        .score = scoring::softmax_of_chosen},
                 .shared = C.hidden}>>;
 template <granitemoehybrid_config C, class Mixer> using granitemoehybrid_layer = block<
     residual<rms_norm<C.dim, C.eps>, Mixer, scale<C.dim, C.residual_multiplier>>,
@@ -41,7 +45,8 @@ template <granitemoehybrid_config C> struct granitemoehybrid : network<
     embedding<C.vocab, C.dim>,
     scale<C.dim, C.embedding_multiplier>,
     arrange<order_of<C.layers>(C.attends),
-        granitemoehybrid_layer<C, mamba_mixer<granitemoehybrid_space(C)>>, granitemoehybrid_layer<C, attention<granitemoehybrid_attend(C)>>>,
+        granitemoehybrid_layer<C, mamba_mixer<granitemoehybrid_space(C)>>, granitemoehybrid_layer<C,
+            attention<granitemoehybrid_attend(C)>>>,
     rms_norm<C.dim, C.eps>,
     head<C.dim, C.vocab, C.tied>,
     scale<C.vocab, 1 / C.logits_scaling.v>> {

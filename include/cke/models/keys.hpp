@@ -13,14 +13,16 @@ template <class C> struct shared_keys {
   static constexpr key hidden = bind<&C::hidden>("intermediate_size", "feed_forward_length").range(1, 1 << 22);
   static constexpr key layers = bind<&C::layers>("num_hidden_layers", "block_count").range(1, layer_set::most);
   static constexpr key heads = bind<&C::heads>("num_attention_heads", "attention.head_count").range(1, 4096);
-  static constexpr key kv_heads = bind<&C::kv_heads>("num_key_value_heads", same_of("attention.head_count_kv")).range(1, 4096).optional();
+  static constexpr key kv_heads =
+      bind<&C::kv_heads>("num_key_value_heads", same_of("attention.head_count_kv")).range(1, 4096).optional();
   static constexpr key head_dim = bind<&C::head_dim>("head_dim", "attention.key_length").range(2, 1024).optional();
   static constexpr key eps = bind<&C::eps>("rms_norm_eps", "attention.layer_norm_rms_epsilon").range(1e-12, 1e-1);
   static constexpr key tied = bind<&C::tied>("tie_word_embeddings", "tied").shown();
   static constexpr key attention_bias = bind<&C::attention_bias>("attention_bias", "attention_bias").shown();
   static constexpr key mlp_bias = bind<&C::mlp_bias>("mlp_bias", "mlp_bias").shown();
 
-  static constexpr key expert_hidden = bind<&C::expert_hidden>("moe_intermediate_size", "expert_feed_forward_length").range(1, 1 << 22);
+  static constexpr key expert_hidden =
+      bind<&C::expert_hidden>("moe_intermediate_size", "expert_feed_forward_length").range(1, 1 << 22);
   static constexpr key experts =
       bind<&C::experts>(either("num_experts", "num_local_experts", "n_routed_experts"), "expert_count").range(1, 4096);
   static constexpr key active = bind<&C::active>("num_experts_per_tok", "expert_used_count").range(1, 4096);
@@ -29,16 +31,22 @@ template <class C> struct shared_keys {
       bind<&C::shared_hidden>("shared_expert_intermediate_size", "expert_shared_feed_forward_length").range(1, 1 << 22);
   static constexpr key groups = bind<&C::groups>("n_group", "expert_group_count").range(1, 4096);
   static constexpr key groups_kept = bind<&C::groups_kept>("topk_group", "expert_group_used_count").range(1, 4096);
-  static constexpr key weights_scale = bind<&C::weights_scale>("routed_scaling_factor", "expert_weights_scale").range(1e-6, 1e6);
+  static constexpr key weights_scale =
+      bind<&C::weights_scale>("routed_scaling_factor", "expert_weights_scale").range(1e-6, 1e6);
   static constexpr key dense_layers =
       bind<&C::dense_layers>("first_k_dense_replace", "leading_dense_block_count").range(0, layer_set::most);
   static constexpr key renormalise = bind<&C::renormalise>("norm_topk_prob", "expert_weights_norm");
 
-  static constexpr key window =
-      bind<&C::window>("sliding_window", "attention.sliding_window").range(1, 1 << 28).optional().null_means(everything);
-  static constexpr key sliding = bind<&C::sliding>(either("layer_types", "sliding_window_pattern"), "attention.sliding_window_pattern");
-  static constexpr key logit_cap =
-      bind<&C::logit_cap>("final_logit_softcapping", "final_logit_softcapping").range(1e-3, 1e6).optional().null_means(0);
+  static constexpr key window = bind<&C::window>("sliding_window", "attention.sliding_window")
+                                    .range(1, 1 << 28)
+                                    .optional()
+                                    .null_means(everything);
+  static constexpr key sliding =
+      bind<&C::sliding>(either("layer_types", "sliding_window_pattern"), "attention.sliding_window_pattern");
+  static constexpr key logit_cap = bind<&C::logit_cap>("final_logit_softcapping", "final_logit_softcapping")
+                                       .range(1e-3, 1e6)
+                                       .optional()
+                                       .null_means(0);
 
   static constexpr key rope = bind_rope<&C::rope, &C::head_dim>("rope.freq_base");
   static constexpr key local_rope = bind_rope<&C::local_rope, &C::head_dim>("rope.freq_base_swa").of_sliding_layers();

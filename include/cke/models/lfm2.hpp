@@ -3,7 +3,7 @@
 #pragma once
 
 #include "card.hpp"
-
+// clang-format off
 namespace cke {
 
 struct lfm2_config {
@@ -22,7 +22,8 @@ constexpr attention_options lfm2_attend(const auto& c) {
   rotary rope = c.rope;
   const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;
   rope.dims = rope.dims ? rope.dims : head_dim;
-  return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = head_dim, .rope = rope, .qk_norm = {c.eps}};
+  return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = head_dim, .rope = rope,
+          .qk_norm = {c.eps}};
 }
 template <auto C> using lfm2_conv = short_conv<C.dim, C.taps, C.conv_bias>;
 
@@ -32,7 +33,8 @@ template <auto C, class Mixer, class Mlp> using lfm2_layer = block<
 
 template <lfm2_config C, class Mlp = gated_mlp<C.dim, C.hidden, activation::silu>> struct lfm2 : network<
     embedding<C.vocab, C.dim>,
-    arrange<order_of<C.layers>(C.attends), lfm2_layer<C, lfm2_conv<C>, Mlp>, lfm2_layer<C, attention<lfm2_attend(C)>, Mlp>>,
+    arrange<order_of<C.layers>(C.attends), lfm2_layer<C, lfm2_conv<C>, Mlp>, lfm2_layer<C, attention<lfm2_attend(C)>,
+        Mlp>>,
     rms_norm<C.dim, C.eps>,
     head<C.dim, C.vocab, C.tied>> {
   using family = cke::family<"lfm2">;

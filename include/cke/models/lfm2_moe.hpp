@@ -3,7 +3,7 @@
 #pragma once
 
 #include "lfm2.hpp"
-
+// clang-format off
 namespace cke {
 
 struct lfm2_moe_config {
@@ -27,7 +27,8 @@ template <lfm2_moe_config C> constexpr std::array<u8, C.layers> lfm2_moe_order()
   return order;
 }
 
-template <lfm2_moe_config C, class Dense = gated_mlp<C.dim, C.hidden, activation::silu>, class Experts = moe<lfm2_experts<C>>>
+template <lfm2_moe_config C, class Dense = gated_mlp<C.dim, C.hidden, activation::silu>,
+    class Experts = moe<lfm2_experts<C>>>
 struct lfm2_moe : network<
     embedding<C.vocab, C.dim>,
     arrange<lfm2_moe_order<C>(),

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "card.hpp"
-
+// clang-format off
 namespace cke {
 
 struct llama_config {
@@ -32,7 +32,8 @@ template <llama_config C> struct llama : network<
   static constexpr llama_config config = C;
 };
 
-inline constexpr rotary llama3_rope{.theta = 5e5, .rule = rope_scaling::llama3, .factor = 32, .low = 1, .high = 4, .original = 8192};
+inline constexpr rotary llama3_rope{.theta = 5e5, .rule = rope_scaling::llama3, .factor = 32, .low = 1, .high = 4,
+    .original = 8192};
 
 struct SmolLM2_135M : llama<llama_config{
     .vocab = 49152, .dim = 576, .hidden = 1536, .layers = 30, .heads = 9, .kv_heads = 3, .tied = true,

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "card.hpp"
-
+// clang-format off
 namespace cke {
 
 struct mamba2_config {
@@ -16,7 +16,8 @@ struct mamba2_config {
 template <mamba2_config C> struct mamba2 : network<
     embedding<C.vocab, C.dim>,
     stack<C.layers, block<residual<rms_norm<C.dim, C.eps>, mamba_mixer<mamba_options{
-        .dim = C.dim, .heads = C.heads, .head_dim = C.head_dim, .state = C.state, .groups = C.ssm_groups, .taps = C.taps, .eps = C.eps,
+        .dim = C.dim, .heads = C.heads, .head_dim = C.head_dim, .state = C.state, .groups = C.ssm_groups,
+        .taps = C.taps, .eps = C.eps,
         .least_step = C.least_step, .most_step = C.most_step, .conv_bias = C.conv_bias, .bias = C.bias}>>>>,
     rms_norm<C.dim, C.eps>,
     head<C.dim, C.vocab, C.tied>> {

@@ -3,11 +3,12 @@
 #pragma once
 
 #include "card.hpp"
-
+// clang-format off
 namespace cke {
 
 struct mixtral_config {
-  u32 vocab, dim, expert_hidden, layers, heads, kv_heads, head_dim{}, experts = 8, active = 2;  // head_dim 0: dim / heads
+  // head_dim 0: dim / heads
+  u32 vocab, dim, expert_hidden, layers, heads, kv_heads, head_dim{}, experts = 8, active = 2;
   real eps = 1e-5;
   bool tied{};
   rotary rope{.theta = 1e6};

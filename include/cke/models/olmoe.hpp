@@ -3,11 +3,12 @@
 #pragma once
 
 #include "card.hpp"
-
+// clang-format off
 namespace cke {
 
 struct olmoe_config {
-  u32 vocab, dim, expert_hidden, layers, heads, kv_heads, head_dim{}, experts = 64, active = 8;  // head_dim 0: dim / heads
+  // head_dim 0: dim / heads
+  u32 vocab, dim, expert_hidden, layers, heads, kv_heads, head_dim{}, experts = 64, active = 8;
   bool renormalise{};
   real eps = 1e-5;
   bool tied{}, attention_bias{};

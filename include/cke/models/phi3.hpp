@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// phi3.hpp: Phi-3 and Phi-4: llama in fused matrices, with longrope, a window, and only a part of a head turned in some.
+// phi3.hpp: Phi-3 and Phi-4: llama in fused matrices, with longrope, a window, and only a part of a head turned in
+// some.
 #pragma once
 
 #include "card.hpp"
-
+// clang-format off
 namespace cke {
 
 struct phi3_config {
@@ -17,7 +18,8 @@ constexpr attention_options phi3_attend(const phi3_config& c) {
   const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;
   rotary rope = c.rope;
   rope.dims = rope.dims ? rope.dims : head_dim;
-  return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = head_dim, .rope = rope, .window = c.window};
+  return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = head_dim, .rope = rope,
+          .window = c.window};
 }
 
 template <phi3_config C> struct phi3 : network<

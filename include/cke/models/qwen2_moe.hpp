@@ -3,11 +3,12 @@
 #pragma once
 
 #include "card.hpp"
-
+// clang-format off
 namespace cke {
 
 struct qwen2_moe_config {
-  u32 vocab, dim, expert_hidden, shared_hidden, layers, heads, kv_heads, head_dim{}, experts = 60, active = 4;  // head_dim 0: dim / heads
+  // head_dim 0: dim / heads
+  u32 vocab, dim, expert_hidden, shared_hidden, layers, heads, kv_heads, head_dim{}, experts = 60, active = 4;
   bool renormalise{};
   real eps = 1e-6;
   bool tied{}, attention_bias = true;
@@ -18,7 +19,8 @@ constexpr attention_options qwen2_moe_attend(const qwen2_moe_config& c) {
   const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;
   rotary rope = c.rope;
   rope.dims = head_dim;
-  return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = head_dim, .rope = rope, .qkv_bias = c.attention_bias};
+  return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = head_dim, .rope = rope,
+          .qkv_bias = c.attention_bias};
 }
 
 template <qwen2_moe_config C> struct qwen2_moe : network<

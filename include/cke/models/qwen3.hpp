@@ -3,7 +3,7 @@
 #pragma once
 
 #include "card.hpp"
-
+// clang-format off
 namespace cke {
 
 struct qwen3_config {

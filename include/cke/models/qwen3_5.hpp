@@ -3,7 +3,7 @@
 #pragma once
 
 #include "card.hpp"
-
+// clang-format off
 namespace cke {
 
 struct qwen3_5_config {
@@ -20,10 +20,12 @@ struct qwen3_5_config {
 constexpr attention_options qwen3_5_attend(const auto& c) {
   rotary rope = c.rope;
   rope.dims = rope.dims ? rope.dims : c.head_dim / 4;
-  return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.head_dim, .rope = rope, .qk_norm = {c.eps, 1}, .gate = true};
+  return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.head_dim, .rope = rope,
+          .qk_norm = {c.eps, 1}, .gate = true};
 }
 constexpr delta_net_options qwen3_5_delta(const auto& c) {
-  return {.dim = c.dim, .key_heads = c.key_heads, .value_heads = c.value_heads, .key_dim = c.key_dim, .value_dim = c.value_dim,
+  return {.dim = c.dim, .key_heads = c.key_heads, .value_heads = c.value_heads, .key_dim = c.key_dim,
+          .value_dim = c.value_dim,
           .taps = c.taps, .eps = c.eps, .tiled = c.tiled};
 }
 template <auto C, class Mixer, class Mlp> using qwen3_5_layer = block<

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "qwen3_5.hpp"
-
+// clang-format off
 namespace cke {
 
 // Of Qwen3-Next too.
@@ -20,7 +20,8 @@ struct qwen3_5_moe_config {
 };
 
 template <qwen3_5_moe_config C> using qwen3_5_experts = moe<moe_options{
-    .dim = C.dim, .hidden = C.expert_hidden, .route = {.experts = C.experts, .active = C.active, .renormalise = C.renormalise},
+    .dim = C.dim, .hidden = C.expert_hidden, .route = {.experts = C.experts, .active = C.active,
+    .renormalise = C.renormalise},
     .shared = C.shared_hidden, .shared_gate = true}>;
 
 template <qwen3_5_moe_config C> struct qwen3_5_moe : qwen3_5_list<C, qwen3_5_experts<C>> {

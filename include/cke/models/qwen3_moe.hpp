@@ -3,7 +3,7 @@
 #pragma once
 
 #include "qwen3.hpp"
-
+// clang-format off
 namespace cke {
 
 struct qwen3_moe_config {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "qwen3_5_moe.hpp"
-
+// clang-format off
 namespace cke {
 
 template <qwen3_5_moe_config C> struct qwen3_next : qwen3_5_list<C, qwen3_5_experts<C>> {

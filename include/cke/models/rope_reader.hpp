@@ -23,16 +23,25 @@ inline constexpr config_key<rotary> rope_keys[] = {
     bind<&rotary::truncate>("truncate"),
     bind<&rotary::attention_factor>("attention_factor", "rope.scaling.attn_factor").range(0, 1e6),
     bind<&rotary::original>(either("original_max_position_embeddings", at_top("original_max_position_embeddings")),
-                            "rope.scaling.original_context_length").range(1, 1 << 28),
+                            "rope.scaling.original_context_length")
+        .range(1, 1 << 28),
     bind<&rotary::max_position>(at_top("max_position_embeddings"), "context_length").range(1, 1 << 28),
     bind<&rotary::factors>()};
 static_assert(binds_each_member_once<rotary>(rope_keys));
 
-struct rule_word { std::string_view word; rope_scaling rule; };
-inline constexpr rule_word rule_words[] = {
-    {"default", rope_scaling::none}, {"none", rope_scaling::none}, {"linear", rope_scaling::linear},
-    {"dynamic", rope_scaling::dynamic}, {"llama3", rope_scaling::llama3}, {"yarn", rope_scaling::yarn},
-    {"longrope", rope_scaling::longrope}, {"su", rope_scaling::longrope}, {"proportional", rope_scaling::proportional}};
+struct rule_word {
+  std::string_view word;
+  rope_scaling rule;
+};
+inline constexpr rule_word rule_words[] = {{"default", rope_scaling::none},
+                                           {"none", rope_scaling::none},
+                                           {"linear", rope_scaling::linear},
+                                           {"dynamic", rope_scaling::dynamic},
+                                           {"llama3", rope_scaling::llama3},
+                                           {"yarn", rope_scaling::yarn},
+                                           {"longrope", rope_scaling::longrope},
+                                           {"su", rope_scaling::longrope},
+                                           {"proportional", rope_scaling::proportional}};
 
 struct rope_reader {
   config_reader& from;
@@ -66,7 +75,8 @@ struct rope_reader {
     if (r.rule == rope_scaling::none) r.factor = 1;
     else if (!has_factor && (r.rule == rope_scaling::yarn || r.rule == rope_scaling::longrope)) r.factor = 0;
     else if (!has_factor && r.rule == rope_scaling::proportional) r.factor = 1;
-    else if (!has_factor) from.fail(trouble::missing, spelled("rope_parameters.factor", "rope_scaling.factor", "rope.scaling.factor"), {});
+    else if (!has_factor)
+      from.fail(trouble::missing, spelled("rope_parameters.factor", "rope_scaling.factor", "rope.scaling.factor"), {});
     // Both are the length that the model was trained for when the config names only one.
     if (r.rule == rope_scaling::none) r.original = 0;
     else if (r.original == 0) r.original = r.max_position;
@@ -78,14 +88,16 @@ struct rope_reader {
     if (const json j = part(); j.present()) {
       if (!key.partial && j.number() != 1) return from.fail(trouble::unsupported, part_key, j, 0, 0, "1");
       if (!from.number(part_key, j, 1e-3, 1, fraction)) return;
-      r.dims = r.rule == rope_scaling::proportional ? 2 * static_cast<u32>(fraction * head_dim / 2) : static_cast<u32>(fraction * head_dim);
+      r.dims = r.rule == rope_scaling::proportional ? 2 * static_cast<u32>(fraction * head_dim / 2)
+                                                    : static_cast<u32>(fraction * head_dim);
     }
     if (r.dims == 0) r.dims = head_dim;
   }
   constexpr void check_part(const rotary& r, u32 head_dim, std::string_view head_dim_key) {
     if (r.dims <= head_dim && r.dims % 2 == 0) return;
     const std::string_view gguf = "rope.dimension_count";
-    if (part().present()) from.fail(trouble::unsupported, part_key, part(), 0, 0, "an even number of dims of", head_dim_key);
+    if (part().present())
+      from.fail(trouble::unsupported, part_key, part(), 0, 0, "an even number of dims of", head_dim_key);
     else if (from.as == naming::gguf && !key.local && from.root[gguf].present())
       from.fail(trouble::unsupported, gguf, {}, 0, 0, "an even number up to", head_dim_key);
     else from.fail(trouble::unsupported, head_dim_key, {}, 0, 0, "an even number");
@@ -123,16 +135,24 @@ struct rope_reader {
   }
   constexpr void rule(const config_reader::found& f, rope_scaling& to) {
     for (const auto& w : rule_words)
-      if (f.value.is_text() && f.value.text() == w.word) { to = w.rule; return; }
-    from.fail(trouble::unknown_word, f.key, f.value, 0, 0, "default, linear, dynamic, llama3, yarn, longrope or proportional");
+      if (f.value.is_text() && f.value.text() == w.word) {
+        to = w.rule;
+        return;
+      }
+    from.fail(trouble::unknown_word, f.key, f.value, 0, 0,
+              "default, linear, dynamic, llama3, yarn, longrope or proportional");
   }
   // In GGUF the lists are tensors; their reader shows them as "long_factor" and "short_factor".
   constexpr void read_factors(rotary& r) {
     if (r.rule != rope_scaling::longrope) return;
-    const json all = from.as == naming::hf ? object : from.root, longs = all["long_factor"], shorts = all["short_factor"];
-    const std::string_view long_key = spelled("rope_parameters.long_factor", "rope_scaling.long_factor", "rope_factors_long.weight"),
-                           short_key = spelled("rope_parameters.short_factor", "rope_scaling.short_factor", "rope_factors_short.weight");
-    if (!longs.present() || !shorts.present()) return from.fail(trouble::missing, longs.present() ? short_key : long_key, {});
+    const json all = from.as == naming::hf ? object : from.root, longs = all["long_factor"],
+               shorts = all["short_factor"];
+    const std::string_view long_key = spelled("rope_parameters.long_factor", "rope_scaling.long_factor",
+                                              "rope_factors_long.weight"),
+                           short_key = spelled("rope_parameters.short_factor", "rope_scaling.short_factor",
+                                               "rope_factors_short.weight");
+    if (!longs.present() || !shorts.present())
+      return from.fail(trouble::missing, longs.present() ? short_key : long_key, {});
     if (!from.factors) return;
     from.factors->long_count = from.list(long_key, longs, from.factors->longs);
     from.factors->short_count = from.list(short_key, shorts, from.factors->shorts);

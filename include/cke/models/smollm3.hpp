@@ -3,7 +3,7 @@
 #pragma once
 
 #include "card.hpp"
-
+// clang-format off
 namespace cke {
 
 struct smollm3_config {
@@ -18,7 +18,8 @@ constexpr attention_options smollm3_attend(const smollm3_config& c, bool turned)
   const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;
   rotary rope = c.rope;
   rope.dims = head_dim;
-  return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = head_dim, .rope = turned ? rope : rotary{},
+  return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = head_dim, .rope = turned ? rope
+          : rotary{},
           .qkv_bias = c.attention_bias, .out_bias = c.attention_bias};
 }
 

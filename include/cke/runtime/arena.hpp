@@ -18,8 +18,8 @@ namespace cke::runtime {
 inline u64 memory_limit(const std::string& root = {}) {
   const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   u64 least = pages > 0 && page > 0 ? static_cast<u64>(pages) * static_cast<u64>(page) : ~u64{};
-  for (const auto& lines : {cgroup_lines("", "memory.max", root),
-                            cgroup_lines("memory", "memory.limit_in_bytes", root)})
+  for (const auto& lines :
+       {cgroup_lines("", "memory.max", root), cgroup_lines("memory", "memory.limit_in_bytes", root)})
     for (const std::string& line : lines)
       if (const auto bytes = cgroup_number(line)) least = std::min(least, *bytes);
   return least;
@@ -37,13 +37,11 @@ class arena {
     if (bytes > limit) refuse(bytes, concat({limit, " bytes of memory"}));
     if (bytes == 0) return;
     const u64 wanted = align_up(bytes, huge_page), mapped = wanted + huge_page;
-    void* const raw = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
-                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void* const raw = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (raw == MAP_FAILED) refuse(bytes, "a refusal by the system");
     // Keep the 2 MiB-aligned middle.
     auto* const start = static_cast<std::byte*>(raw);
-    const u64 lead = align_up(reinterpret_cast<std::uintptr_t>(raw), huge_page) -
-                     reinterpret_cast<std::uintptr_t>(raw);
+    const u64 lead = align_up(reinterpret_cast<std::uintptr_t>(raw), huge_page) - reinterpret_cast<std::uintptr_t>(raw);
     if (lead) munmap(start, lead);
     if (huge_page - lead) munmap(start + lead + wanted, huge_page - lead);
     base_ = start + lead;
@@ -63,8 +61,7 @@ class arena {
 
   // The next `bytes`, aligned to 64. Throws out_of_memory when the arena is exhausted.
   std::byte* take(u64 bytes) {
-    if (!fits(used_, bytes, size_))
-      refuse(bytes, concat({size_ - used_, " bytes left in the arena"}));
+    if (!fits(used_, bytes, size_)) refuse(bytes, concat({size_ - used_, " bytes left in the arena"}));
     std::byte* const part = base_ + used_;
     used_ = std::min(size_, used_ + align_up(bytes));
     return part;

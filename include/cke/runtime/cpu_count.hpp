@@ -16,8 +16,7 @@ namespace cke::runtime {
 
 // Cpus in the affinity mask; at least 1.
 inline u32 affinity_cpus() {
-  for (std::size_t cpus = 1024; cpus <= 1u << 16;
-       cpus *= 4) {  // the kernel's mask may be larger than cpu_set_t
+  for (std::size_t cpus = 1024; cpus <= 1u << 16; cpus *= 4) {  // the kernel's mask may be larger than cpu_set_t
     cpu_set_t* set = CPU_ALLOC(cpus);
     if (!set) break;
     const std::size_t bytes = CPU_ALLOC_SIZE(cpus);
@@ -40,14 +39,12 @@ inline u32 quota_cpus(const std::string& root = {}) {
     const u64 cpus = std::max<u64>(1, *q / *p + (*q % *p != 0));
     least = static_cast<u32>(std::min<u64>(least, cpus));
   };
-  for (const std::string& line :
-       cgroup_lines("", "cpu.max", root))  // "150000 100000" or "max 100000"
+  for (const std::string& line : cgroup_lines("", "cpu.max", root))  // "150000 100000" or "max 100000"
     if (const auto space = line.find(' '); space != std::string::npos)
       take(std::string_view(line).substr(0, space), std::string_view(line).substr(space + 1));
   const auto quotas = cgroup_lines("cpu", "cpu.cfs_quota_us", root);
   const auto periods = cgroup_lines("cpu", "cpu.cfs_period_us", root);
-  for (std::size_t i = 0; i < std::min(quotas.size(), periods.size()); ++i)
-    take(quotas[i], periods[i]);
+  for (std::size_t i = 0; i < std::min(quotas.size(), periods.size()); ++i) take(quotas[i], periods[i]);
   return least;
 }
 

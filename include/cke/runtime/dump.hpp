@@ -27,7 +27,8 @@ template <class Isa> std::vector<float> values_of(const view& v, u32 tokens) {
     case dtype::bf16: tiles.template operator()<dtype::bf16>(); break;
     case dtype::q8_0: tiles.template operator()<dtype::q8_0>(); break;
     default:
-      for (u32 t = 0; t < tokens; ++t) std::memcpy(out.data() + u64{t} * v.width, v.row(t), u64{v.width} * sizeof(float));
+      for (u32 t = 0; t < tokens; ++t)
+        std::memcpy(out.data() + u64{t} * v.width, v.row(t), u64{v.width} * sizeof(float));
   }
   return out;
 }
@@ -41,7 +42,7 @@ struct ckdmp_header {
   u32 type = static_cast<u32>(dtype::f32), rank{};
   i64 shape[4]{};
   u32 elements{};
-  i32 token{};     // position of the first row
+  i32 token{};  // position of the first row
   char reserved[32]{};
 };
 static_assert(sizeof(ckdmp_header) == 128 && std::endian::native == std::endian::little);

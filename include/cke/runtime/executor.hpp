@@ -78,7 +78,7 @@ template <class P, dtype KV, class Isa> class executor {
     form in;
     const pass* now;
     u32 thread;
-    u32 state;                // the first state of the layer
+    u32 state;  // the first state of the layer
     const schedule& phases() const { return table.phases[in == form::prefill]; }
   };
   static stage stage_of(u32 place, const pass& now, u32 thread, u32 state) {
@@ -124,8 +124,11 @@ template <class P, dtype KV, class Isa> class executor {
     for (u32 k = 0; k < p.count; ++k) w[k] = prepared(s, first + k);
     const code& c = *s.table.c;
     const instruction &begin = c.ops[first], &last = c.ops[first + p.count - 1];
-    const u32 units = units_of(begin.p, p.by, s.now->tokens, row_units(c, begin), static_cast<u32>(s.now->tiles.size()));
-    const u32 cut = p.by == split::kv_heads && attends(last.op) ? units_to_share(last.p.as<attention_params>(), s.now->segments) : 0;
+    const u32 units =
+        units_of(begin.p, p.by, s.now->tokens, row_units(c, begin), static_cast<u32>(s.now->tiles.size()));
+    const u32 cut = p.by == split::kv_heads && attends(last.op)
+        ? units_to_share(last.p.as<attention_params>(), s.now->segments)
+        : 0;
     const u32 together = cut ? p.count - 1u : p.count;  // the last step, attention, may be cut finer than the others
     u64* const ns = spent + p.per_thread;
     team_.share(s.thread, units, [&](u32 unit) {

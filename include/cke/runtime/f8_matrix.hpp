@@ -27,22 +27,28 @@ struct f8_matrix {
     const u64 across = (columns + block - 1) / block, item = info(scale_type).bytes;
     float scale{};
     for (u64 c = first; c < first + count; ++c) {
-      if (c == first || c % block == 0) kernels::to_f32(scale_type, scales.data() + (row / block * across + c / block) * item, 1, &scale);
+      if (c == first || c % block == 0)
+        kernels::to_f32(scale_type, scales.data() + (row / block * across + c / block) * item, 1, &scale);
       out[c - first] = from_f8_e4m3(static_cast<u8>(codes[row * columns + c])) * scale;
     }
   }
 };
 
 // A tensor of type f8_e4m3 in `from`, with its scales. Throws tensor_shape, tensor_missing, tensor_dtype.
-template <class S, class Tensor> CKE_OUT_OF_LINE f8_matrix f8_matrix_of(const S& from, std::string_view file, std::string_view name, const Tensor& t) {
+template <class S, class Tensor> CKE_OUT_OF_LINE f8_matrix f8_matrix_of(const S& from, std::string_view file,
+                                                                        std::string_view name, const Tensor& t) {
   const auto blocks = [](u64 n) { return (n + f8_matrix::block - 1) / f8_matrix::block; };
   const std::string scales = f8_scales_name(name), about = concat({"tensor ", scales});
-  if (t.shape.size() != 2) throw Error(errc::tensor_shape, file, concat({"tensor ", name}), "two dimensions in f8_e4m3", concat({t.shape.size()}));
+  if (t.shape.size() != 2)
+    throw Error(errc::tensor_shape, file, concat({"tensor ", name}), "two dimensions in f8_e4m3",
+                concat({t.shape.size()}));
   const auto* s = from.find(scales);
   if (!s) throw Error(errc::tensor_missing, file, about, "this tensor", "none of this name");
-  if (s->type != dtype::f32 && s->type != dtype::bf16) throw Error(errc::tensor_dtype, file, about, "f32 or bf16", "another type");
+  if (s->type != dtype::f32 && s->type != dtype::bf16)
+    throw Error(errc::tensor_dtype, file, about, "f32 or bf16", "another type");
   if (s->shape.size() != 2 || s->shape[0] != blocks(t.shape[0]) || s->shape[1] != blocks(t.shape[1]))
-    throw Error(errc::tensor_shape, file, about, concat({"shape [", blocks(t.shape[0]), ", ", blocks(t.shape[1]), "]"}), "another");
+    throw Error(errc::tensor_shape, file, about, concat({"shape [", blocks(t.shape[0]), ", ", blocks(t.shape[1]), "]"}),
+                "another");
   return {t.bytes, s->bytes, s->type, t.shape[1]};
 }
 

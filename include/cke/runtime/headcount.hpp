@@ -20,7 +20,8 @@ inline u64 waited_for_cpu(const char* path = "/proc/thread-self/schedstat") {
   const int fd = open(path, O_RDONLY | O_CLOEXEC);
   const auto bytes = fd < 0 ? 0 : ::read(fd, text, sizeof text);
   if (fd >= 0) close(fd);
-  const char *const end = text + std::max<decltype(bytes)>(bytes, 0), *second = std::find(static_cast<const char*>(text), end, ' ');
+  const char *const end = text + std::max<decltype(bytes)>(bytes, 0),
+                    *second = std::find(static_cast<const char*>(text), end, ' ');
   u64 waited = 0;  // "<ns on a cpu> <ns waiting for one> <times>"
   if (second != end) std::from_chars(second + 1, end, waited);
   return waited;
@@ -32,7 +33,7 @@ inline u64 waited_for_cpu(const char* path = "/proc/thread-self/schedstat") {
 // now and then, less and less often while that fails.
 class headcount {
  public:
-  static constexpr u64 window = 20'000'000;                       // ns of work between two judgements
+  static constexpr u64 window = 20'000'000;                      // ns of work between two judgements
   static constexpr u32 shortest_pause = 4, longest_pause = 128;  // windows before one more is tried
 
   explicit headcount(u32 most) : most_(most), now_(most) {}

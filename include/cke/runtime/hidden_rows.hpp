@@ -13,7 +13,8 @@ namespace cke::runtime {
 // Gives a part's rows, which begin at `row` of the stream, to its sink. They are normed in place: nothing reads them
 // again.
 template <class P, dtype KV, class Isa>
-void give_normed_rows(workspace<P, KV, Isa>& space, const weights<P, Isa>& w, const pass_part<sequence_state<P, KV, Isa>>& p, u32 row) {
+void give_normed_rows(workspace<P, KV, Isa>& space, const weights<P, Isa>& w,
+                      const pass_part<sequence_state<P, KV, Isa>>& p, u32 row) {
   static constexpr const instruction& norm = P::unfused_footer().ops[0];
   static constexpr const norm_params& p_norm = norm.p.as<norm_params>();
   static_assert(norm.op == opcode::rmsnorm && p_norm.parts == 1 && p_norm.scale.v == 0);

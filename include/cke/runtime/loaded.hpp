@@ -10,11 +10,11 @@ CKE_COLD_BEGIN
 namespace cke::runtime {
 
 struct model_options {
-  u32 threads = 0;     // 0: the cores that the process may use
-  u32 context = 4096;  // positions of a session; rope rules that depend on a length use this one
-  u32 chunk = 512;     // most tokens of one pass
-  u32 logit_rows = 1;  // most rows of logits of one pass
-  u32 cache_positions = 0;  // of all sessions together; 0: a context for each session
+  u32 threads = 0;               // 0: the cores that the process may use
+  u32 context = 4096;            // positions of a session; rope rules that depend on a length use this one
+  u32 chunk = 512;               // most tokens of one pass
+  u32 logit_rows = 1;            // most rows of logits of one pass
+  u32 cache_positions = 0;       // of all sessions together; 0: a context for each session
   progress_callback progress{};  // weights packed, weights in all
 
   // Throws config_range.
@@ -38,7 +38,8 @@ struct model_options {
 template <class Formats> inline constexpr dtype default_kv = [] {
   const auto all = [](auto t) { return std::is_base_of_v<one_format<decltype(t)::value>, Formats>; };
   if (all(std::integral_constant<dtype, dtype::f32>{})) return dtype::f32;
-  const bool half = all(std::integral_constant<dtype, dtype::bf16>{}) || all(std::integral_constant<dtype, dtype::f16>{});
+  const bool half =
+      all(std::integral_constant<dtype, dtype::bf16>{}) || all(std::integral_constant<dtype, dtype::f16>{});
   return half ? dtype::f16 : dtype::bf16;
 }();
 
@@ -59,7 +60,8 @@ template <class P, dtype KV, class Isa> struct loaded {
   template <tensor_source S, class Names>
   loaded(const S& tensors, std::string_view file, naming as, const Names& names, const model_options& o)
       : threads((o.validate(), o.threads ? o.threads : default_threads())),
-        packed(tensors, file, as, names, threads, o.progress), executor(packed, threads, o.limits()),
+        packed(tensors, file, as, names, threads, o.progress),
+        executor(packed, threads, o.limits()),
         cache(slot::plan, executor.limits(), o.cache_positions, executor.memory_of_pages()) {}
 
   u32 context() const { return executor.limits().context; }

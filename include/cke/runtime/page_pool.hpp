@@ -42,7 +42,9 @@ class page_pool {
   // Allocates `pages` now, and more as sequences are admitted, up to `most`; 0: no bound. With `elsewhere`, pages lie
   // there, and it must outlive the pool. 0 positions: a page is found by its parent alone. Throws out_of_memory.
   page_pool(u64 page_bytes, u32 pages, u32 most, u32 positions, page_memory* elsewhere = nullptr)
-      : page_bytes_(page_bytes), most_(most ? most : ~u32{0}), positions_(positions), elsewhere_(elsewhere) { grow(pages); }
+      : page_bytes_(page_bytes), most_(most ? most : ~u32{0}), positions_(positions), elsewhere_(elsewhere) {
+    grow(pages);
+  }
   ~page_pool() {
     while (slab* const last = slabs_) slabs_ = last->before, delete last;
   }
@@ -138,7 +140,9 @@ class page_pool {
     while (buckets < count_.all + more) buckets *= 2;
     u64 bytes;
     const u64 here = elsewhere_ ? 0 : page_bytes_;
-    if (!checked_mul(here + sizeof(page) + positions_ * sizeof(u32), more, bytes) || !checked_add(bytes, u64{buckets} * 8 + 256, bytes)) bytes = ~u64{};
+    if (!checked_mul(here + sizeof(page) + positions_ * sizeof(u32), more, bytes) ||
+        !checked_add(bytes, u64{buckets} * 8 + 256, bytes))
+      bytes = ~u64{};
     slab* const fresh = new slab{arena(bytes), nullptr, more, slabs_};
     slabs_ = fresh, count_.all += more;
     fresh->pages = fresh->memory.take<page>(more);
@@ -146,7 +150,8 @@ class page_pool {
     u32* const ids = fresh->memory.take<u32>(u64{more} * positions_);
     std::byte* const there = elsewhere_ && more ? elsewhere_->take(u64{more} * page_bytes_) : nullptr;
     for (u32 i = 0; i < more; ++i) {
-      fresh->pages[i].data = there ? there + i * page_bytes_ : fresh->memory.take(page_bytes_), fresh->pages[i].ids = ids + u64{i} * positions_;
+      fresh->pages[i].data = there ? there + i * page_bytes_ : fresh->memory.take(page_bytes_),
+      fresh->pages[i].ids = ids + u64{i} * positions_;
       line_up(fresh->pages[i]);
     }
     for (const slab* s = slabs_; s; s = s->before)
@@ -207,12 +212,12 @@ class page_pool {
   const u32 positions_;  // a page
   page_memory* const elsewhere_;
   mutable std::mutex busy_;
-  slab* slabs_{};                   // the latest one
-  page** table_{};                  // hash table of remembered pages, with chains
+  slab* slabs_{};   // the latest one
+  page** table_{};  // hash table of remembered pages, with chains
   u64 mask_{}, last_number_{};
-  page *front_{}, *back_{};         // of the list of unheld pages
+  page *front_{}, *back_{};  // of the list of unheld pages
   counts count_{};
-  u32 wanted_{};                    // pages of all admitted sequences
+  u32 wanted_{};  // pages of all admitted sequences
 };
 
 }  // namespace cke::runtime

@@ -18,7 +18,13 @@ class page_run {
   // A page has `blocks` key blocks, `block_bytes` apart. Of pages [0, room) at most `most` are held at a time. Throws
   // out_of_memory.
   page_run(page_pool& pool, u32 blocks, u64 block_bytes, u32 most, u32 room)
-      : pool_(&pool), blocks_(blocks), block_bytes_(block_bytes), most_(most), room_(room), pages_(room), data_(u64{room} * blocks) {
+      : pool_(&pool),
+        blocks_(blocks),
+        block_bytes_(block_bytes),
+        most_(most),
+        room_(room),
+        pages_(room),
+        data_(u64{room} * blocks) {
     pool.admit(most);
   }
   page_run(page_run&& other) noexcept { swap(other); }
@@ -69,7 +75,8 @@ class page_run {
   }
   // Gives back pages from i on. If none is left, the next one is i.
   CKE_OUT_OF_LINE void cut(u32 i) {
-    while (end_ > i && end_ > first_) pool_->give_back(*pages_[--end_]);  // the last first: prefixes are worth more, so they are evicted later
+    while (end_ > i && end_ > first_)
+      pool_->give_back(*pages_[--end_]);  // the last first: prefixes are worth more, so they are evicted later
     if (first_ == end_) first_ = end_ = i;
   }
   // If the run is empty: shares the pages of `other`, a run of this pool, up to `end`.
@@ -89,8 +96,10 @@ class page_run {
     for (u32 b = 0; b < blocks_; ++b) data_[u64{i} * blocks_ + b] = p->data + b * block_bytes_;
   }
   void swap(page_run& o) noexcept {
-    std::swap(pool_, o.pool_), std::swap(blocks_, o.blocks_), std::swap(block_bytes_, o.block_bytes_), std::swap(most_, o.most_);
-    std::swap(room_, o.room_), std::swap(first_, o.first_), std::swap(end_, o.end_), std::swap(pages_, o.pages_), std::swap(data_, o.data_);
+    std::swap(pool_, o.pool_), std::swap(blocks_, o.blocks_), std::swap(block_bytes_, o.block_bytes_),
+        std::swap(most_, o.most_);
+    std::swap(room_, o.room_), std::swap(first_, o.first_), std::swap(end_, o.end_), std::swap(pages_, o.pages_),
+        std::swap(data_, o.data_);
   }
 
   page_pool* pool_{};

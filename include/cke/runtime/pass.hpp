@@ -27,9 +27,13 @@ class pass_rows {
   pass_rows() = default;
   // For at most `most` rows, in bytes(most) of memory from the arena.
   pass_rows(arena& from, u32 most)
-      : ids_(from.take<u32>(most)), segment_of_(from.take<u32>(most)), tiles_(from.take<u32>(most)),
+      : ids_(from.take<u32>(most)),
+        segment_of_(from.take<u32>(most)),
+        tiles_(from.take<u32>(most)),
         segments_(from.take<segment>(most)) {}
-  static constexpr u64 bytes(u32 most) { return 3 * align_up(u64{most} * sizeof(u32)) + align_up(u64{most} * sizeof(segment)); }
+  static constexpr u64 bytes(u32 most) {
+    return 3 * align_up(u64{most} * sizeof(u32)) + align_up(u64{most} * sizeof(segment));
+  }
 
   void clear() { tokens_ = tile_count_ = segment_count_ = 0; }
   // Appends the ids of a sequence, the first of them at `position`.

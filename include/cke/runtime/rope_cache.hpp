@@ -4,8 +4,8 @@
 
 #include <memory>
 
-#include "../kernels/kernel.hpp"
 #include "../kernels/attention/rope_frequencies.hpp"
+#include "../kernels/kernel.hpp"
 #include "arena.hpp"
 
 CKE_COLD_BEGIN
@@ -23,7 +23,8 @@ class rope_cache {
     float* const cos = memory.take<float>(half * rows);
     float* const sin = memory.take<float>(half * rows);
     for (u64 p = 0; p < context; ++p) f.row(p, cos + p * half, sin + p * half);
-    first_.reset(new table{r, head_dim, {cos, sin, context, context}, cos, sin, std::move(f), std::move(memory), std::move(first_)});
+    first_.reset(new table{
+        r, head_dim, {cos, sin, context, context}, cos, sin, std::move(f), std::move(memory), std::move(first_)});
   }
   // Fills row `row` after the context with the angles of a position.
   void turn(u32 row, u32 position) {
@@ -43,8 +44,8 @@ class rope_cache {
   struct table {
     rotary rope;
     u32 head_dim;
-    rope_view rows;      // [context + more][dims / 2] each
-    float *cos, *sin;    // the same, to write
+    rope_view rows;    // [context + more][dims / 2] each
+    float *cos, *sin;  // the same, to write
     rope_frequencies angles;
     arena memory;
     std::unique_ptr<table> next;

@@ -15,17 +15,17 @@ namespace cke::runtime {
 
 // What sequences need of an executor. executor.hpp is the CPU's, cuda/executor.cuh a device's, and table_executor.hpp
 // the one to debug with.
-template <class E>
-concept pass_executor = requires(E& e, const E& idle, u32 count, function_ref<typename E::part(u32)> part_of, tracer t) {
-  { idle.limits() } -> std::same_as<const capacity&>;
-  { idle.bytes() } -> std::same_as<u64>;                       // of activations
-  { idle.memory_of_pages() } -> std::same_as<page_memory*>;    // null: the host's
-  e.watch(t);                                                  // not while a pass runs
-  // One pass for different slots: part_of(i), i < count, with at most `chunk` ids in all; a single session is a list of
-  // one. The slots have then advanced by their ids. Throws cache_full before anything has happened, and what a sink
-  // throws.
-  e.run(count, part_of);
-};
+template <class E> concept pass_executor =
+    requires(E& e, const E& idle, u32 count, function_ref<typename E::part(u32)> part_of, tracer t) {
+      { idle.limits() } -> std::same_as<const capacity&>;
+      { idle.bytes() } -> std::same_as<u64>;                     // of activations
+      { idle.memory_of_pages() } -> std::same_as<page_memory*>;  // null: the host's
+      e.watch(t);                                                // not while a pass runs
+      // One pass for different slots: part_of(i), i < count, with at most `chunk` ids in all; a single session is a
+      // list of one. The slots have then advanced by their ids. Throws cache_full before anything has happened, and
+      // what a sink throws.
+      e.run(count, part_of);
+    };
 
 // What run_footer() returns.
 struct logit_block {

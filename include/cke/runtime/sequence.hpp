@@ -75,7 +75,8 @@ template <class Loaded> class sequence {
   // must not feed a sequence of the same model, which is busy with this one.
   template <class Take> void feed_all(std::span<const u32> ids, Take&& take) {
     const row_sink each{[](void* user, u32 i, const float* row) {
-                          (*static_cast<std::remove_reference_t<Take>*>(user))(i, std::span<const float>(row, vocab_size));
+                          (*static_cast<std::remove_reference_t<Take>*>(user))(i,
+                                                                               std::span<const float>(row, vocab_size));
                         },
                         const_cast<void*>(static_cast<const void*>(std::addressof(take)))};
     feed_together(1, [&](u32) { return feeding{this, ids, {}, each}; });
@@ -155,7 +156,8 @@ template <class Loaded> class sequence {
   // At position 0: becomes the sequence that was saved with these ids and logits, and with the states of the first
   // `computed` ids, in pages that fill(transient, i, bytes) writes. Throws token_range, context_overflow, cache_full,
   // usage; the sequence is then as it was.
-  template <class Fill> void restore(std::span<const u32> ids, u32 computed, std::span<const float> logits, Fill&& fill) {
+  template <class Fill> void restore(std::span<const u32> ids, u32 computed, std::span<const float> logits,
+                                     Fill&& fill) {
     if (position() != 0) throw Error(errc::usage, {}, "restore", "a sequence at position 0", concat({position()}));
     check(ids, {});
     try {
@@ -174,7 +176,8 @@ template <class Loaded> class sequence {
     check_room(ids.size(), whose);
     for (const u32 id : ids)
       if (id >= vocab_size)
-        throw Error(errc::token_range, {}, concat({whose, "token id"}), concat({"less than ", vocab_size}), concat({id}));
+        throw Error(errc::token_range, {}, concat({whose, "token id"}), concat({"less than ", vocab_size}),
+                    concat({id}));
   }
 
   void check_room(u64 count, std::string_view whose) const {
@@ -235,8 +238,13 @@ template <class Loaded> class sequence {
     const std::span<const u32> ids = wanted();
     const u32 again = static_cast<u32>(ids.size() - now.ids.size()), first = std::clamp(again, from, to);
     const bool logits = !now.hidden && from < to && to == ids.size();
-    return {ids.subspan(from, to - from), slot_, logits ? logits_.data() : nullptr, now.hidden, now.hidden ? row_sink{} : now.each,
-            first - from, first - again};
+    return {ids.subspan(from, to - from),
+            slot_,
+            logits ? logits_.data() : nullptr,
+            now.hidden,
+            now.hidden ? row_sink{} : now.each,
+            first - from,
+            first - again};
   }
 
   std::shared_ptr<Loaded> model_;

@@ -11,8 +11,8 @@ CKE_COLD_BEGIN
 namespace cke::runtime {
 
 // A phase that is cut by kv head ends with the longest step, attention, and would occupy as many threads as there are
-// heads. So that step is cut finer: a head has `cut` parts, runs of keys or slices of query heads (kernels/attention/attention_steps.hpp).
-// Each head has a count:
+// heads. So that step is cut finer: a head has `cut` parts, runs of keys or slices of query heads
+// (kernels/attention/attention_steps.hpp). Each head has a count:
 //   0        between phases, and until the steps before attention have put the head's queries and keys in place
 //   1 + n    when n of its parts have been computed
 //   1 + cut  when all have: the thread that computed the last part combines them in order and resets the count to 0

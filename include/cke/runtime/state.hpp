@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "../graph/program.hpp"
-#include "../kernels/kernel.hpp"
 #include "../kernels/attention/kv_cache.hpp"
+#include "../kernels/kernel.hpp"
 #include "page_run.hpp"
 
 CKE_COLD_BEGIN
@@ -24,7 +24,8 @@ struct page_pools {
   // out_of_memory.
   page_pools(const page_plan& p, capacity k, u32 positions, page_memory* elsewhere = nullptr)
       : persistent(p.bytes(p.persistent), p.pages(positions), p.pages(positions), p.positions(), elsewhere),
-        transient(p.bytes(p.transient), std::min(p.pages(positions), ceil_div(positions, k.context) * p.kept(k)), p.pages(positions), 0, elsewhere) {}
+        transient(p.bytes(p.transient), std::min(p.pages(positions), ceil_div(positions, k.context) * p.kept(k)),
+                  p.pages(positions), 0, elsewhere) {}
   page_pool persistent, transient;
 };
 
@@ -42,8 +43,11 @@ template <class P, dtype KV, class Isa> class sequence_state {
 
   // Throws out_of_memory.
   sequence_state(page_pools& from, capacity k)
-      : pools_(&from), limits_(k), persistent_(from.persistent, plan.blocks, plan.persistent.caches, plan.pages(k.context), plan.pages(k.context)),
-        transient_(from.transient, plan.blocks, plan.transient.caches, plan.kept(k), has_transient ? plan.pages(k.context) : 0) {}
+      : pools_(&from),
+        limits_(k),
+        persistent_(from.persistent, plan.blocks, plan.persistent.caches, plan.pages(k.context), plan.pages(k.context)),
+        transient_(from.transient, plan.blocks, plan.transient.caches, plan.kept(k),
+                   has_transient ? plan.pages(k.context) : 0) {}
   sequence_state(const sequence_state& other) : sequence_state(*other.pools_, other.limits_) { share_all(other); }
   sequence_state& operator=(const sequence_state& other) {
     if (this == &other) return *this;
@@ -60,17 +64,23 @@ template <class P, dtype KV, class Isa> class sequence_state {
   u32 position() const { return position_; }
   const page_run& persistent() const { return persistent_; }
   const page_run& transient() const { return transient_; }
-  std::byte* const* pages(bool transient = false) const { return (transient ? transient_ : persistent_).blocks(); }  // of each key block
+  std::byte* const* pages(bool transient = false) const {
+    return (transient ? transient_ : persistent_).blocks();
+  }  // of each key block
 
   // Removes the limit at the context. Throws unsupported, config_range, out_of_memory.
   void slide() {
     if constexpr (!P::slides || !lets_pass<Isa>)
       throw Error(errc::unsupported, {}, "sliding", "states that pass, windows or recurrent, in all layers",
-                  P::first_persistent < P::layers ? concat({"layer ", P::first_persistent, ", which sees all positions"})
-                                               : std::string(P::turns_by_context ? "a rope that depends on the context" : "a device, where all states last"));
+                  P::first_persistent < P::layers
+                      ? concat({"layer ", P::first_persistent, ", which sees all positions"})
+                      : std::string(P::turns_by_context ? "a rope that depends on the context"
+                                                        : "a device, where all states last"));
     else {
       if (plan.reach >= limits_.context)
-        throw Error(errc::config_range, {}, "context", concat({"at least the window, ", plan.reach + 1, " positions, to slide"}), concat({limits_.context}));
+        throw Error(errc::config_range, {}, "context",
+                    concat({"at least the window, ", plan.reach + 1, " positions, to slide"}),
+                    concat({limits_.context}));
       // One page before those in sight, since a page is remembered under the page before it.
       const u32 most = plan.in_sight(limits_.chunk) + 1;
       persistent_.allow(most, most), transient_.allow(most, most);
@@ -117,7 +127,8 @@ template <class P, dtype KV, class Isa> class sequence_state {
   void recall(std::span<const u32> ids) {
     make_room(static_cast<u32>(ids.size()));
     u32 i = 0;
-    while (i < ids.size() / page_positions && persistent_.recall(i, parent(i), ids.data() + u64{i} * page_positions)) ++i;
+    while (i < ids.size() / page_positions && persistent_.recall(i, parent(i), ids.data() + u64{i} * page_positions))
+      ++i;
     known_ = i, position_ = i * page_positions;
     settle();
   }
@@ -149,7 +160,9 @@ template <class P, dtype KV, class Isa> class sequence_state {
     small_vector<kv_place, std::max<std::size_t>(P::layers, 1) * 4> all;
     P::for_each_state(KV, [&](const state_descriptor& d) {
       const bool recurs = is_recurrent(d.what), apart = has_transient && d.transient;
-      const u64 before = recurs ? (apart ? plan.transient : plan.persistent).caches : d.transient && !apart ? P::page(KV).persistent.caches : 0;
+      const u64 before = recurs   ? (apart ? plan.transient : plan.persistent).caches
+          : d.transient && !apart ? P::page(KV).persistent.caches
+                                  : 0;
       all.push({before + d.offset, recurs ? 0 : kv_cache<KV, Isa>::block_bytes(d.head_dim), plan.blocks, apart});
     });
     return all;
@@ -165,8 +178,10 @@ template <class P, dtype KV, class Isa> class sequence_state {
     if constexpr (has_transient) {
       transient_.cut(plan.pages(position_));
       for (u32 i; (i = transient_.first()) > first_seen(position_);)
-        if (i <= persistent_.first() || !transient_.recall(i - 1, persistent_[i - 1].number, nullptr)) position_ = (i - 1) * page_positions, transient_.cut(i - 1);
-      if (P::slides && persistent_.first() && position_ / page_positions <= persistent_.first()) position_ = 0, transient_.cut(0);
+        if (i <= persistent_.first() || !transient_.recall(i - 1, persistent_[i - 1].number, nullptr))
+          position_ = (i - 1) * page_positions, transient_.cut(i - 1);
+      if (P::slides && persistent_.first() && position_ / page_positions <= persistent_.first())
+        position_ = 0, transient_.cut(0);
     }
     persistent_.cut(plan.pages(position_));
     known_ = std::min(known_, position_ / page_positions);
@@ -175,7 +190,8 @@ template <class P, dtype KV, class Isa> class sequence_state {
     position_ = other.position_, known_ = other.known_;
     if constexpr (P::slides) {
       slides_ = other.slides_;
-      persistent_.allow(other.persistent_.most(), other.persistent_.room()), transient_.allow(other.transient_.most(), other.transient_.room());
+      persistent_.allow(other.persistent_.most(), other.persistent_.room()),
+          transient_.allow(other.transient_.most(), other.transient_.room());
     }
     persistent_.share(other.persistent_, plan.pages(position_));
     if constexpr (has_transient) transient_.share(other.transient_, plan.pages(position_));

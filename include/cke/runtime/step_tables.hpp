@@ -6,10 +6,10 @@
 #include <array>
 #include <utility>
 
-#include "../kernels/experts.hpp"
-#include "../kernels/gated_delta.hpp"
 #include "../kernels/attention/attention_steps.hpp"
 #include "../kernels/attention/latent.hpp"
+#include "../kernels/experts.hpp"
+#include "../kernels/gated_delta.hpp"
 #include "../kernels/linear.hpp"
 #include "../kernels/rows.hpp"
 #include "../kernels/short_conv.hpp"
@@ -38,7 +38,8 @@ template <class P, dtype KV, class Isa> class step_tables {
 
  public:
   static constexpr std::array<step_table, P::body_count + 2> all = []<std::size_t... V>(std::index_sequence<V...>) {
-    return std::array<step_table, P::body_count + 2>{compiled<P::header_code()>::table, compiled<P::template body<V>()>::table...,
+    return std::array<step_table, P::body_count + 2>{compiled<P::header_code()>::table,
+                                                     compiled<P::template body<V>()>::table...,
                                                      compiled<P::footer_code()>::table};
   }(std::make_index_sequence<P::body_count>{});
 

@@ -13,11 +13,11 @@ namespace cke::runtime {
 
 // What a hook sees after a step, while all threads wait.
 template <class Isa> struct step_report {
-  u32 number;               // in the order of program::for_each_op
+  u32 number;  // in the order of program::for_each_op
   place where;
-  u32 layer;                // 0 outside the layers
+  u32 layer;  // 0 outside the layers
   const instruction& step;
-  u32 tokens, position;     // rows of the pass; position of the first
+  u32 tokens, position;  // rows of the pass; position of the first
   std::span<const view> outputs;
 
   view_desc describe(u32 output) const {
@@ -31,7 +31,8 @@ template <class Isa> struct step_report {
   void dump(std::ostream& to) const {
     for (u32 o = 0; o < outputs.size(); ++o) {
       const u32 shape[]{tokens, outputs[o].width};
-      write_ckdmp(to, where == place::body ? static_cast<i32>(layer) : -1, name(step.op), static_cast<i32>(position), shape, values(o));
+      write_ckdmp(to, where == place::body ? static_cast<i32>(layer) : -1, name(step.op), static_cast<i32>(position),
+                  shape, values(o));
     }
   }
 };
@@ -179,7 +180,9 @@ template <class P, dtype KV, class Isa> class table_executor {
     const segment rows[]{{0, n, lengths_[0] + space_.rows().tokens() - end + first, {}}};  // the last ones of the slot
     pass last;
     last.tokens = n, last.skip = first, last.segments = rows;
-    team_.run([&](u32 thread) noexcept { walk(codes_.back(), place::footer, 0, footer_first_, last, thread, weights_.row(P::layers + 1), 0); });
+    team_.run([&](u32 thread) noexcept {
+      walk(codes_.back(), place::footer, 0, footer_first_, last, thread, weights_.row(P::layers + 1), 0);
+    });
     if (halted_) throw stopped();
     return {register_view(codes_.back(), static_cast<reg>(P::footer_code().regs.size() - 1)), n};
   }
@@ -201,15 +204,18 @@ template <class P, dtype KV, class Isa> class table_executor {
     for (const table_step& step : t.steps) {
       if (halted_) break;
       const instruction& i = step.i;
-      work w = space_.prepare(t.plan, t.index, f, i, now, thread, row, layer, state + (i.state == absent ? 0 : i.state));
+      work w =
+          space_.prepare(t.plan, t.index, f, i, now, thread, row, layer, state + (i.state == absent ? 0 : i.state));
       for (u32 k = 0; k < i.in.count; ++k)
         if (i.in[k] >= first_scratch) w.in[k] = register_view(t, i.in[k]);
       for (u32 k = 0; k < i.out.count; ++k)
         if (i.out[k] >= first_scratch) w.out[k] = register_view(t, i.out[k]);
       const auto tiles = static_cast<u32>(now.tiles.size());
-      team_.share(thread, units_of(i.p, w.by, now.tokens, step.row_units, tiles), [&](u32 unit) { step.run(i.p, w, unit); });
+      team_.share(thread, units_of(i.p, w.by, now.tokens, step.row_units, tiles),
+                  [&](u32 unit) { step.run(i.p, w, unit); });
       team_.barrier();
-      if (thread == 0) finish_step(t, {number, where, layer, i, now.tokens, now.segments[0].position, {w.out, i.out.count}});
+      if (thread == 0)
+        finish_step(t, {number, where, layer, i, now.tokens, now.segments[0].position, {w.out, i.out.count}});
       team_.barrier();
       ++number;
     }
@@ -223,7 +229,8 @@ template <class P, dtype KV, class Isa> class table_executor {
       for (const place_of_register& r : t.registers)
         for (u64 i = 0; i < guard; ++i)
           if (r.data[r.bytes + i] != std::byte{0xff})
-            throw Error(errc::malformed, {}, "step " + std::to_string(report.number) + " (" + std::string(name(report.step.op)) + ")",
+            throw Error(errc::malformed, {},
+                        "step " + std::to_string(report.number) + " (" + std::string(name(report.step.op)) + ")",
                         "no byte after a register", "byte " + std::to_string(i));
       if (how_->after) how_->after(report);
       halted_ = report.number >= how_->stop_after;
@@ -242,9 +249,9 @@ template <class P, dtype KV, class Isa> class table_executor {
   arena memory_;
   std::vector<table> codes_;  // header, bodies, footer
   dispatch_counters counters_;
-  const debugging* how_{};    // of the run that is going on
+  const debugging* how_{};                // of the run that is going on
   std::vector<u32> sequences_, lengths_;  // its slots and their positions before it
-  bool halted_{};             // written by thread 0 between two barriers
+  bool halted_{};                         // written by thread 0 between two barriers
   std::exception_ptr failure_{};
 };
 

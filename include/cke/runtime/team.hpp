@@ -130,8 +130,7 @@ class team {
     for (u32 k = 0; k < crew_; ++k) {
       const u32 owner = thread + k < crew_ ? thread + k : thread + k - crew_;
       const auto [first, last] = slice(owner, units);
-      for (u32 i; (i = claim(slots_[owner].claimed, round, last - first)) < last - first;)
-        f(first + i);
+      for (u32 i; (i = claim(slots_[owner].claimed, round, last - first)) < last - first;) f(first + i);
     }
   }
 
@@ -142,9 +141,9 @@ class team {
     alignas(64) std::atomic<u64> claimed{};
     alignas(64) std::atomic<u32> jobs{};  // one more for every job that the thread has a part in
     u32 round{};                          // the thread's own count of share() calls in this run
-    u64 waited{};       // waited_for_cpu() when it was last inspected
-    u64 waited_more{};  // the increase since the inspection before
-    std::thread worker;  // none for thread 0: the caller of run()
+    u64 waited{};                         // waited_for_cpu() when it was last inspected
+    u64 waited_more{};                    // the increase since the inspection before
+    std::thread worker;                   // none for thread 0: the caller of run()
   };
 
   std::span<slot> slots() { return {slots_.get(), size_}; }
@@ -194,9 +193,7 @@ class team {
       const u32 at = static_cast<u32>(seen >> 32), begun = at == round ? static_cast<u32>(seen) : 0;
       // A newer round: another thread has found all units of this round begun, and has gone on.
       if (at > round || begun >= count) return count;
-      if (claimed.compare_exchange_weak(seen, u64{round} << 32 | (begun + 1),
-                                        std::memory_order_relaxed))
-        return begun;
+      if (claimed.compare_exchange_weak(seen, u64{round} << 32 | (begun + 1), std::memory_order_relaxed)) return begun;
     }
   }
 
@@ -204,7 +201,8 @@ class team {
 #if defined(__SSE2__)
     _mm_pause();
 #elif defined(__aarch64__)
-    asm volatile("isb");  // `yield` is a no-op on most of these CPUs; this takes some tens of cycles, as x86's pause does
+    asm volatile(
+        "isb");  // `yield` is a no-op on most of these CPUs; this takes some tens of cycles, as x86's pause does
 #else
     std::this_thread::yield();
 #endif

@@ -19,8 +19,7 @@ namespace cke::runtime {
 //   find(name)          a pointer to a tensor with .type, .shape (rows, cols) and .bytes; null: none
 //   tensors()           all of them, with .name as well
 //   drop(tensor, part)  these bytes of it have been copied, and their file pages may go; called from any thread
-template <class S>
-concept tensor_source = requires(const S& s, std::string_view name) {
+template <class S> concept tensor_source = requires(const S& s, std::string_view name) {
   { s.find(name)->type } -> std::convertible_to<dtype>;
   s.find(name)->bytes.data();
   s.tensors().begin()->name;
@@ -42,17 +41,21 @@ struct weight_tensor {
 
 // Where the rows of a weight lie in a tensor: `ours` rows from `first` on, in every `part` rows of `all`. An expert's
 // weight is such a part.
-struct rows_in_tensor { u32 first, ours, part, all; };  // all: rows of the tensor, or of an expert's part of it
+struct rows_in_tensor {
+  u32 first, ours, part, all;
+};  // all: rows of the tensor, or of an expert's part of it
 
 struct weight_place {
   weight w;
   std::span<const weight_tensor> from;  // one, or one for each expert
-  rows_in_tensor rows;  // other roles may have rows before and after these
-  u32 paired_head_dim;  // rows of a head are stored as pairs (i, i + d / 2); 0: plain order
-  change was;           // how the file has changed it
+  rows_in_tensor rows;                  // other roles may have rows before and after these
+  u32 paired_head_dim;                  // rows of a head are stored as pairs (i, i + d / 2); 0: plain order
+  change was;                           // how the file has changed it
 
   // The tensor and the row in it that have row r of the model.
-  struct file_row { u32 tensor, row; };
+  struct file_row {
+    u32 tensor, row;
+  };
   file_row row(u32 r) const {
     const u32 d = paired_head_dim, part = r / rows.ours, in_part = r % rows.ours,
               at = rows.first + (d == 0 ? in_part : in_part / d * d + 2 * (in_part % (d / 2)) + in_part % d / (d / 2));
@@ -61,7 +64,9 @@ struct weight_place {
 };
 
 // The number of experts, or heads, that have a matrix each in a weight.
-constexpr u32 groups_of(const weight& w) { return of_experts(w.slot.is) || of_heads(w.slot.is) ? w.slot.rows / w.slot.group : 0; }
+constexpr u32 groups_of(const weight& w) {
+  return of_experts(w.slot.is) || of_heads(w.slot.is) ? w.slot.rows / w.slot.group : 0;
+}
 
 template <class P, tensor_source S, class Names> class weight_tensors {
  public:
@@ -84,8 +89,8 @@ template <class P, tensor_source S, class Names> class weight_tensors {
     const rows_in_tensor rows_of_it = place_in_tensor(rule, which, w);
     const u32 count = apart ? groups : 1;
     for (u32 e = 0; e < count; ++e)
-      found_[e] = tensor_of(name(which, e), w, apart || flat ? 0 : groups, flat ? u64{groups} * rows_of_it.all : rows_of_it.all,
-                            was == change::transposed);
+      found_[e] = tensor_of(name(which, e), w, apart || flat ? 0 : groups,
+                            flat ? u64{groups} * rows_of_it.all : rows_of_it.all, was == change::transposed);
     return {w, {found_, count}, rows_of_it, was == change::paired_heads ? head_dim_of(w) : 0, was};
   }
 
@@ -99,12 +104,12 @@ template <class P, tensor_source S, class Names> class weight_tensors {
           if (s.shared) use(tensor_name(name_of(names_, place::body, {.is = is}).in(as_)[0], false, layer, 0));
     for (std::size_t i = 0; i < used_.size(); ++i) {
       const std::string_view name = from_.tensors()[i].name;
-      const bool harmless = as_ == naming::hf ? (P::tied && name == "lm_head.weight") || name.ends_with("rotary_emb.inv_freq")
-                                             : name.starts_with("rope_f");
+      const bool harmless = as_ == naming::hf
+          ? (P::tied && name == "lm_head.weight") || name.ends_with("rotary_emb.inv_freq")
+          : name.starts_with("rope_f");
       if (looks_ahead(name)) continue;
       if (!harmless && !used_[i])
-        throw Error(errc::tensor_unknown, file_, concat({"tensor ", name}),
-                    "only tensors of the model", "this one");
+        throw Error(errc::tensor_unknown, file_, concat({"tensor ", name}), "only tensors of the model", "this one");
     }
   }
 
@@ -161,21 +166,28 @@ template <class P, tensor_source S, class Names> class weight_tensors {
     const u64 shape[]{groups, height, transposed ? w.slot.group : w.slot.cols};
     const u64 taps[]{height / w.slot.cols, w.slot.cols}, torch_taps[]{height / w.slot.cols, 1, w.slot.cols};
     const bool folded = may_be_folded(w.slot.is) && t->shape.size() == 2 && t->shape[0] * t->shape[1] == height;
-    const bool vector = !w.slot.quantisable || (w.slot.rows == 1 && t->shape.size() == 1);  // GGUF has no matrix of one row
-    const std::span<const u64> all = shape, want = !vector                 ? all.subspan(groups ? 0 : 1)
-                                                   : w.slot.quantisable ? all.subspan(2)
-                                                   : folded             ? std::span<const u64>(t->shape)
-                                                   : w.slot.rows == 1   ? all.subspan(1, 1)
-                                                   : t->shape.size() == 3 ? std::span<const u64>(torch_taps) : std::span<const u64>(taps);
+    const bool vector =
+        !w.slot.quantisable || (w.slot.rows == 1 && t->shape.size() == 1);  // GGUF has no matrix of one row
+    const std::span<const u64> all = shape,
+                               want = !vector ? all.subspan(groups ? 0 : 1)
+        : w.slot.quantisable                  ? all.subspan(2)
+        : folded                              ? std::span<const u64>(t->shape)
+        : w.slot.rows == 1                    ? all.subspan(1, 1)
+        : t->shape.size() == 3                ? std::span<const u64>(torch_taps)
+                                              : std::span<const u64>(taps);
     if (!std::equal(t->shape.begin(), t->shape.end(), want.begin(), want.end()))
       throw Error(errc::tensor_shape, file_, about, concat({"shape ", shape_text(want)}), shape_text(t->shape));
     const bool number = t->type == dtype::f32 || t->type == dtype::f16 || t->type == dtype::bf16;
     const bool converts = kernels::rounds_to(w.as);  // otherwise its blocks are copied unchanged
     const bool scaled = t->type == dtype::f8_e4m3 && w.slot.quantisable;
-    const bool taken = transposed ? (number || scaled) && converts : converts ? number || scaled || (w.slot.quantisable && t->type == dtype::q8_0) : t->type == w.as;
+    const bool taken = transposed ? (number || scaled) && converts
+        : converts                ? number || scaled || (w.slot.quantisable && t->type == dtype::q8_0)
+                                  : t->type == w.as;
     if (!taken)
       throw Error(errc::tensor_dtype, file_, about,
-                  !converts ? info(w.as).name : w.slot.quantisable ? "f32, f16, bf16 or q8_0" : "f32, f16 or bf16",
+                  !converts                ? info(w.as).name
+                      : w.slot.quantisable ? "f32, f16, bf16 or q8_0"
+                                           : "f32, f16 or bf16",
                   known(t->type) ? info(t->type).name : std::string_view(t->stored));
     weight_tensor found{t->type, t->bytes, number_of(*t), {}};
     if (scaled) found.scaled = f8_matrix_of(from_, file_, name, *t), use(f8_scales_name(name));
@@ -189,7 +201,8 @@ template <class P, tensor_source S, class Names> class weight_tensors {
       u64 layer = 0;
       if (as_ == naming::hf && name.starts_with("mtp.")) return true;
       if (!name.starts_with(before)) return false;
-      for (name.remove_prefix(before.size()); !name.empty() && name[0] >= '0' && name[0] <= '9' && layer < P::layers; name.remove_prefix(1))
+      for (name.remove_prefix(before.size()); !name.empty() && name[0] >= '0' && name[0] <= '9' && layer < P::layers;
+           name.remove_prefix(1))
         layer = 10 * layer + static_cast<u64>(name[0] - '0');
       return layer >= P::layers;
     }

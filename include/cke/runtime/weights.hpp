@@ -39,7 +39,9 @@ template <class P, class Isa> class weights {
         std::byte* const to = memory_.data() + memory_.used();
         const u32 row = w.where == place::header ? 0 : w.where == place::body ? w.layer + 1 : rows - 1;
         table_[row][next[row]++] = to;
-        const auto drop = [&](u32 tensor, std::span<const std::byte> part) { from.drop(from.tensors()[at.from[tensor].number], part); };
+        const auto drop = [&](u32 tensor, std::span<const std::byte> part) {
+          from.drop(from.tensors()[at.from[tensor].number], part);
+        };
         memory_.take(at.was == change::transposed ? pack_transposed(at, to, threads) : pack(at, to, threads, drop));
         for (u32 t = 0; t < at.from.size(); ++t) drop(t, at.from[t].bytes);
         done += w.slot.elements();
@@ -74,7 +76,7 @@ template <class P, class Isa> class weights {
     if constexpr (Types != 0) {
       constexpr auto T = static_cast<dtype>(std::countr_zero(Types));
       if (t == T) f.template operator()<T>();
-      else with_format<Types & (Types - 1)>(t, f);
+      else with_format<Types&(Types - 1)>(t, f);
     }
   }
 
@@ -127,7 +129,9 @@ template <class P, class Isa> class weights {
       const u64 begin = place(rows_of_unit(group, first).first), end = place(r.first + r.count - 1) + row_bytes(tensor);
       drop(tensor, at.from[tensor].bytes.subspan(begin, end - begin));
     };
-    const auto is_scaled = [](const weight_tensor& t) { return t.type == dtype::f8_e4m3; };  // packed from copies in f32
+    const auto is_scaled = [](const weight_tensor& t) {
+      return t.type == dtype::f8_e4m3;
+    };  // packed from copies in f32
     const bool some = std::any_of(at.from.begin(), at.from.end(), is_scaled);
     plain_list<float> copies(some ? u64{threads.size()} * unit_rows * slot.cols : 0);
     u64 taken = 0;

@@ -21,7 +21,8 @@ constexpr kernel_types types_of(const code& c, const instruction& i, dtype kv) {
   if (by == typed_by::f32) return kernel_types(dtype::f32).with(activation_of(i.p));
   dtype of[3]{dtype::none, dtype::none, dtype::none};
   bool mixed = false;
-  for (u32 k = 0; k < i.weight.count && !c.slots[i.weight[k]].bias; ++k) of[k] = c.formats[i.weight[k]], mixed |= of[k] != of[0];
+  for (u32 k = 0; k < i.weight.count && !c.slots[i.weight[k]].bias; ++k)
+    of[k] = c.formats[i.weight[k]], mixed |= of[k] != of[0];
   return (mixed ? kernel_types{of[0], of[1], of[2]} : of[0]).with(activation_of(i.p));
 }
 
@@ -53,12 +54,14 @@ template <class P, dtype KV, class Isa> class workspace {
           parts = std::max(parts, attend_parts<KV, Isa>(p, rows < decode_rows ? rows : decode_rows, k.context));
           heads_ = std::max(heads_, p.shape.kv_heads);
         }
-        if (const turned_head of = turned(i.p); of.rope) ropes_.add(*of.rope, of.head_dim, k.context, P::slides ? k.chunk : 0);
+        if (const turned_head of = turned(i.p); of.rope)
+          ropes_.add(*of.rope, of.head_dim, k.context, P::slides ? k.chunk : 0);
       }
     });
     per_thread_bytes_ = align_up(m.per_thread);
     thread_bytes_ = per_thread_bytes_ + align_up(scratch) + 4096;
-    memory_ = arena(m.stream + m.layer_inputs + m.scratch + align_up(parts) + thread_bytes_ * threads + 2 * pass_rows::bytes(k.chunk));
+    memory_ = arena(m.stream + m.layer_inputs + m.scratch + align_up(parts) + thread_bytes_ * threads +
+                    2 * pass_rows::bytes(k.chunk));
     stream_ = memory_.take(m.stream);
     layer_inputs_ = memory_.take(m.layer_inputs);
     shared_ = memory_.take(m.scratch);
@@ -73,7 +76,7 @@ template <class P, dtype KV, class Isa> class workspace {
 
   // The arguments of a step of code `index` (0: header, 1 + variant, last: footer) in a layer, for one thread.
   CKE_OUT_OF_LINE work prepare(const code& c, u32 index, form f, const instruction& i, const pass& now, u32 thread,
-                          const std::byte* const* weight_row, u32 layer, u32 state) const {
+                               const std::byte* const* weight_row, u32 layer, u32 state) const {
     const graph::layout& l = layouts_[f == form::prefill][index];
     work w;
     w.tokens = now.tokens, w.segments = now.segments, w.segment_of = now.segment_of, w.tiles = now.tiles;
@@ -84,7 +87,8 @@ template <class P, dtype KV, class Isa> class workspace {
     for (u32 k = 0; k < i.weight.count; ++k) w.weight[k] = weight_row[i.weight[k]];
     if (i.state != absent) w.kv = sequence_state<P, KV, Isa>::places[state];
     w.parts = parts_;
-    if (const turned_head of = turned(i.p); of.rope) w.rope = ropes_.find(*of.rope, of.head_dim), w.rope.beyond += now.skip;
+    if (const turned_head of = turned(i.p); of.rope)
+      w.rope = ropes_.find(*of.rope, of.head_dim), w.rope.beyond += now.skip;
     return w;
   }
 
@@ -106,7 +110,8 @@ template <class P, dtype KV, class Isa> class workspace {
   void add(std::span<const u32> ids, const sequence_state<P, KV, Isa>& s) {
     if constexpr (P::slides)
       for (u32 t = 0; t < ids.size(); ++t)
-        if (const u32 position = s.position() + t; position >= capacity_.context) ropes_.turn(rows_.tokens() + t, position);
+        if (const u32 position = s.position() + t; position >= capacity_.context)
+          ropes_.turn(rows_.tokens() + t, position);
     rows_.add(ids, s.position(), s.pages(), s.pages(true));
   }
   float* row(u32 r) { return reinterpret_cast<float*>(stream_) + u64{r} * row_stride(P::dim); }  // of the stream
@@ -127,7 +132,9 @@ template <class P, dtype KV, class Isa> class workspace {
     if (r == token_ids) return {reinterpret_cast<std::byte*>(const_cast<u32*>(now.ids)), 1, 1, dtype::f32};
     if (r == stream) return {stream_ + u64{now.skip} * stride * sizeof(float), v.width, stride, v.as};
     if (r == layer_inputs)
-      return {layer_inputs_ + (u64{now.skip} * row_stride(P::layer_inputs_width) + u64{layer} * v.width) * sizeof(float), v.width, row_stride(P::layer_inputs_width), v.as};
+      return {
+          layer_inputs_ + (u64{now.skip} * row_stride(P::layer_inputs_width) + u64{layer} * v.width) * sizeof(float),
+          v.width, row_stride(P::layer_inputs_width), v.as};
     std::byte* base = l.is_per_thread(r) ? threads_ + thread * thread_bytes_ : shared_;
     const u64 left_out = now.within && v.as == dtype::f32 ? u64{now.skip} * v.rows * stride * sizeof(float) : 0;
     return {base + l.offset[r] + left_out, v.width, stride, v.as};
@@ -143,7 +150,8 @@ template <class P, dtype KV, class Isa> class workspace {
   }
   static u64 scratch_of_all(u32 chunk) {
     return [&]<std::size_t... V>(std::index_sequence<V...>) {
-      return std::max({scratch_of_code<P::header_code()>(chunk), scratch_of_code<P::template body<V>()>(chunk)..., scratch_of_code<P::footer_code()>(chunk)});
+      return std::max({scratch_of_code<P::header_code()>(chunk), scratch_of_code<P::template body<V>()>(chunk)...,
+                       scratch_of_code<P::footer_code()>(chunk)});
     }(std::make_index_sequence<P::body_count>{});
   }
 

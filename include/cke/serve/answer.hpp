@@ -15,7 +15,9 @@ class answer {
  public:
   // `filter`: null where any token may come.
   answer(const order& what, const tokenizer& tokens, u32 vocab_size, std::unique_ptr<token_filter> filter)
-      : what_(what), filter_(std::move(filter)), stream_(vocab_size, what.sample, what.stop_ids, what.stop, filter_.get(), &tokens) {}
+      : what_(what),
+        filter_(std::move(filter)),
+        stream_(vocab_size, what.sample, what.stop_ids, what.stop, filter_.get(), &tokens) {}
 
   // Chooses the id after `history`, whose logits these are. last() is then the text that became certain.
   void step(std::span<const float> logits, std::span<const u32> history) {
@@ -27,7 +29,8 @@ class answer {
     next_ = id;
     if (what_.ranked) logprob_ += static_cast<double>(log_probabilities(logits, id, {}));
     if (what_.logprobs) piece_.tokens.push_back(report(id, logits));
-    if (std::ranges::binary_search(what_.shown, id)) piece_.text += stream_.cut_character(), piece_.text += stream_.name_of(id);
+    if (std::ranges::binary_search(what_.shown, id))
+      piece_.text += stream_.cut_character(), piece_.text += stream_.name_of(id);
     else piece_.text += stream_.text_of(id);
     if (stream_.stopped()) end_ = ending::stop;
     else if (stream_.complete()) finish(ending::stop);

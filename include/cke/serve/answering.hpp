@@ -59,7 +59,9 @@ class answering {
         delivery d = jobs_[i]->box.take();
         if (d.end == ending::failed) throw api_error(500, "server_error", d.error, {}, "generation_failed");
         if (d.end == ending::cancelled)
-          throw api_error(503, "unavailable_error", "the answer was cut off: the server ends, or was not read from for too long", {}, "cancelled");
+          throw api_error(503, "unavailable_error",
+                          "the answer was cut off: the server ends, or was not read from for too long", {},
+                          "cancelled");
         if (d.pieces.empty() && d.end == ending::running) continue;
         news = true;
         ended_[i] = d.end != ending::running;
@@ -71,7 +73,9 @@ class answering {
       co_await bell_->async_wait(asio::redirect_error(asio::use_awaitable, ignored));
     }
   }
-  bool done() const { return gone_ || std::ranges::all_of(ended_, [](bool e) { return e; }); }
+  bool done() const {
+    return gone_ || std::ranges::all_of(ended_, [](bool e) { return e; });
+  }
 
  private:
   tcp::socket& socket_;

@@ -74,7 +74,8 @@ class body_reader final : public nlohmann::json_sax<json> {
     if (l.value.is_array()) l.value.push_back(std::move(v));
     else {
       auto& entries = static_cast<json::object_t::Container&>(l.value.get_ref<json::object_t&>());
-      entries.emplace_back(l.keys.back(), std::move(v));  // appended unsorted: end_object() looks for repeated keys once
+      entries.emplace_back(l.keys.back(),
+                           std::move(v));  // appended unsorted: end_object() looks for repeated keys once
     }
     return true;
   }

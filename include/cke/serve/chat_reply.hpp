@@ -10,9 +10,9 @@ namespace cke::serve {
 
 // How the model's text is parsed.
 struct chat_reading {
-  bool thoughts = false;            // the model can think
-  bool in_thought = false;          // the prompt ended inside a thought
-  const tool_form* calls = nullptr; // null: calls stay text
+  bool thoughts = false;             // the model can think
+  bool in_thought = false;           // the prompt ended inside a thought
+  const tool_form* calls = nullptr;  // null: calls stay text
   std::vector<tool_signature> tools{};
 };
 
@@ -96,7 +96,10 @@ class chat_reply final : public generation_reply {
     const std::size_t i = choices_[index].called++;
     const std::string id = call_id_ + std::to_string(index) + '_' + std::to_string(i);
     const auto put = [&](json c) { out.push_back(part(index, {{"tool_calls", json::array({std::move(c)})}})); };
-    put({{"index", i}, {"id", id}, {"type", "function"}, {"function", {{"name", std::move(call.name)}, {"arguments", ""}}}});
+    put({{"index", i},
+         {"id", id},
+         {"type", "function"},
+         {"function", {{"name", std::move(call.name)}, {"arguments", ""}}}});
     put({{"index", i}, {"function", {{"arguments", std::move(call.arguments)}}}});
   }
 
@@ -104,7 +107,9 @@ class chat_reply final : public generation_reply {
     if (!request_.how.logprobs) return;
     const auto entry = [&](u32 id, float logprob) -> json {
       const std::string_view bytes = detail::bytes_of(id, model_.tokens);
-      return {{"token", detail::valid_utf8(bytes)}, {"logprob", detail::number_of(logprob)}, {"bytes", detail::utf8_bytes(bytes)}};
+      return {{"token", detail::valid_utf8(bytes)},
+              {"logprob", detail::number_of(logprob)},
+              {"bytes", detail::utf8_bytes(bytes)}};
     };
     json content = json::array();
     for (const token_report& t : c.tokens) {
@@ -143,7 +148,10 @@ class chat_reply final : public generation_reply {
       if (!c.made.empty()) message["tool_calls"] = std::move(c.made);
       json logprobs = nullptr;
       if (request_.how.logprobs) logprobs = {{"content", std::move(c.logprobs)}, {"refusal", nullptr}};
-      all.push_back({{"index", all.size()}, {"message", std::move(message)}, {"logprobs", std::move(logprobs)}, {"finish_reason", c.finish}});
+      all.push_back({{"index", all.size()},
+                     {"message", std::move(message)},
+                     {"logprobs", std::move(logprobs)},
+                     {"finish_reason", c.finish}});
     }
     return all;
   }

@@ -27,7 +27,9 @@ inline bool is_integer(const json& v) {
   const double x = v.get<double>();
   return std::abs(x) <= 9007199254740992.0 && x == std::trunc(x);
 }
-inline bool is_token_id(const json& v) { return is_integer(v) && v.get<double>() >= 0 && v.get<double>() <= 4294967295.0; }
+inline bool is_token_id(const json& v) {
+  return is_integer(v) && v.get<double>() >= 0 && v.get<double>() <= 4294967295.0;
+}
 inline std::string number_text(double x) {
   char text[32];
   std::snprintf(text, sizeof text, "%.15g", x);
@@ -50,7 +52,8 @@ class checker {
     }
     for (const field& f : table)
       if (f.required && (!o.contains(f.name) || o[f.name].is_null()))
-        throw bad_request("the field '" + std::string(f.name) + "' is missing", join(path, f.name), "missing_required_parameter");
+        throw bad_request("the field '" + std::string(f.name) + "' is missing", join(path, f.name),
+                          "missing_required_parameter");
   }
 
  private:
@@ -110,7 +113,8 @@ class checker {
         return need(v.is_array(), v, "an array", path), count(v.size(), f, " items", path), list(v, f, path);
       case kind::content:
         if (v.is_string()) return;
-        return need(v.is_array(), v, "a string or an array", path), count(v.size(), f, " parts", path), list(v, f, path);
+        return need(v.is_array(), v, "a string or an array", path), count(v.size(), f, " parts", path),
+               list(v, f, path);
       case kind::prompt: return prompt(v, f, path);
       case kind::ids: return need(v.is_array(), v, "an array", path), ids(v, path);
       case kind::biases: return biases(v, f, path);
@@ -125,7 +129,8 @@ class checker {
   static void text(const json& v, const field& f, const std::string& path) {
     need(v.is_string(), v, "a string", path);
     const auto begins = [](char c) { return (c & 0xc0) != 0x80; };  // the first byte of a character
-    count(static_cast<std::size_t>(std::ranges::count_if(v.get_ref<const std::string&>(), begins)), f, " characters", path);
+    count(static_cast<std::size_t>(std::ranges::count_if(v.get_ref<const std::string&>(), begins)), f, " characters",
+          path);
   }
   static void word(const json& v, const field& f, const std::string& path) {
     need(v.is_string(), v, "a string", path);
@@ -150,7 +155,8 @@ class checker {
     for (std::size_t i = 0; i < v.size(); ++i) {
       const std::string at = path + '[' + std::to_string(i) + ']';
       if (v[0].is_string()) need(v[i].is_string(), v[i], "a string like the first one", at);
-      else need(v[i].is_array() && v[0].is_array(), v[i], "a string, token ids, or a list of either", at), ids(v[i], at);
+      else
+        need(v[i].is_array() && v[0].is_array(), v[i], "a string, token ids, or a list of either", at), ids(v[i], at);
     }
   }
   static void biases(const json& v, const field& f, const std::string& path) {

@@ -11,7 +11,8 @@ namespace cke::serve {
 class completion_reply final : public generation_reply {
  public:
   completion_reply(const served_model& model, const generation_request& request, std::string id)
-      : generation_reply(model, request, std::move(id), "text_completion"), states_(request.prompts.size() * request.made) {
+      : generation_reply(model, request, std::move(id), "text_completion"),
+        states_(request.prompts.size() * request.made) {
     if (request.echo)
       for (std::size_t i = 0; i < states_.size(); ++i) states_[i].echo = text_of(request.prompts[i / request.made]);
   }
@@ -35,7 +36,10 @@ class completion_reply final : public generation_reply {
     state& s = states_[choice];
     const auto add = [&](std::string text, const std::vector<token_report>& tokens, ending end) {
       text.insert(0, std::exchange(s.echo, {}));
-      all.push_back({{"text", std::move(text)}, {"index", choice}, {"logprobs", logprobs(s, tokens)}, {"finish_reason", finish_reason(end)}});
+      all.push_back({{"text", std::move(text)},
+                     {"index", choice},
+                     {"logprobs", logprobs(s, tokens)},
+                     {"finish_reason", finish_reason(end)}});
     };
     for (piece& p : d.pieces) add(std::move(p.text), p.tokens, ending::running);
     // Always an event of its own: how an answer is cut into events must not depend on how fast the client reads.
@@ -64,7 +68,8 @@ class completion_reply final : public generation_reply {
     s.text += part["text"].get_ref<const std::string&>();
     if (s.logprobs.is_null()) s.logprobs = part["logprobs"];
     else
-      for (auto& [name, list] : part["logprobs"].items()) s.logprobs[name].insert(s.logprobs[name].end(), list.begin(), list.end());
+      for (auto& [name, list] : part["logprobs"].items())
+        s.logprobs[name].insert(s.logprobs[name].end(), list.begin(), list.end());
     s.finish = part["finish_reason"];
   }
   json choices() override {
@@ -72,7 +77,10 @@ class completion_reply final : public generation_reply {
     for (std::size_t first = 0; first < states_.size(); first += request_.made)
       for (const std::size_t i : best_of(first)) {
         state& s = states_[i];
-        all.push_back({{"text", std::move(s.text)}, {"index", all.size()}, {"logprobs", std::move(s.logprobs)}, {"finish_reason", s.finish}});
+        all.push_back({{"text", std::move(s.text)},
+                       {"index", all.size()},
+                       {"logprobs", std::move(s.logprobs)},
+                       {"finish_reason", s.finish}});
       }
     return all;
   }

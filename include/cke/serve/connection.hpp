@@ -15,7 +15,7 @@ struct surroundings {
   asio::thread_pool& readers;  // where bodies are parsed, rendered and tokenized
   std::string_view page;       // HTML, for GET /
   bool draining = false;
-  u32 large_bodies = 0;        // being read at the moment
+  u32 large_bodies = 0;  // being read at the moment
 };
 
 // Holds one of the limited places for large bodies.
@@ -23,7 +23,8 @@ class body_place {
  public:
   // Throws api_error if all are taken.
   body_place(surroundings& around, bool large) : around_(around), taken_(large) {
-    if (large && around.large_bodies == around.limits.large_bodies) throw overloaded("too many large requests at a time");
+    if (large && around.large_bodies == around.limits.large_bodies)
+      throw overloaded("too many large requests at a time");
     around.large_bodies += taken_;
   }
   body_place(const body_place&) = delete;
@@ -42,8 +43,7 @@ class connection {
 
   // Returns when the client has gone or has broken the protocol, or the server ends.
   asio::awaitable<void> run() {
-    while (co_await one_request()) {
-    }
+    while (co_await one_request()) {}
     error_code ignored;
     stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
   }
@@ -72,9 +72,7 @@ class connection {
     try {
       meet(p.get());
       place.emplace(around_, p.chunked() || p.content_length().value_or(0) > around_.limits.large_body);
-    } catch (const api_error& e) {
-      wrong = e;
-    }
+    } catch (const api_error& e) { wrong = e; }
     if (wrong) co_return co_await refuse(wrong, version);
     if (p.get()[http::field::expect] == "100-continue") {
       within(around_.limits.write);
@@ -108,9 +106,11 @@ class connection {
     if (r.count(http::field::host) > 1) throw bad_request("more than one Host header", {}, "bad_http");
     const std::size_t codings = r.count(http::field::transfer_encoding);
     if (codings > 1 || (codings == 1 && !beast::iequals(r[http::field::transfer_encoding], "chunked")))
-      throw api_error(501, "invalid_request_error", "the only Transfer-Encoding that is understood is chunked", {}, "unknown_coding");
+      throw api_error(501, "invalid_request_error", "the only Transfer-Encoding that is understood is chunked", {},
+                      "unknown_coding");
     if (!around_.door.knows_host(view(r[http::field::host])))
-      throw api_error(403, "invalid_request_error", "this server does not go by the name in the Host header (see --allow-host)", {}, "unknown_host");
+      throw api_error(403, "invalid_request_error",
+                      "this server does not go by the name in the Host header (see --allow-host)", {}, "unknown_host");
     path_ = view(r.target());
     path_ = path_.substr(0, path_.find('?'));
     route_ = nullptr;
@@ -125,9 +125,12 @@ class connection {
     }
     if (!known) throw api_error(404, "invalid_request_error", "there is nothing at this address", {}, "not_found");
     if (preflight_) return;
-    if (!route_) throw api_error(405, "invalid_request_error", "this address takes " + allowed_, {}, "method_not_allowed");
+    if (!route_)
+      throw api_error(405, "invalid_request_error", "this address takes " + allowed_, {}, "method_not_allowed");
     const auto key = around_.door.key_of(view(r[http::field::authorization]));
-    if (!key && !route_->open) throw api_error(401, "authentication_error", "an API key is needed: Authorization: Bearer KEY", {}, "invalid_api_key");
+    if (!key && !route_->open)
+      throw api_error(401, "authentication_error", "an API key is needed: Authorization: Bearer KEY", {},
+                      "invalid_api_key");
     owner_ = key.value_or(0);
     // Without permission (CORS) a page of another site can send text, but not JSON.
     if (route_->method == "POST" && !is_json(view(r[http::field::content_type])))
@@ -141,9 +144,11 @@ class connection {
   }
 
   asio::awaitable<bool> answer(http_request r, body_place& place) {
-    origin_ = around_.door.allows_origin(view(r[http::field::origin])) ? std::string(view(r[http::field::origin])) : std::string();
+    origin_ = around_.door.allows_origin(view(r[http::field::origin])) ? std::string(view(r[http::field::origin]))
+                                                                       : std::string();
     if (preflight_) co_return co_await send(preflight(r.version()), r.keep_alive());
-    const bool generates = route_->does == action::completions || route_->does == action::chat || route_->does == action::embeddings;
+    const bool generates =
+        route_->does == action::completions || route_->does == action::chat || route_->does == action::embeddings;
     std::optional<api_error> wrong;
     try {
       if (around_.draining && (generates || route_->does == action::health)) throw draining();
@@ -153,13 +158,10 @@ class connection {
       else out.body() = co_await read([&] { return around_.answers.answer(*route_, path_, r.body()); });
       set_common(out, route_->type, r.keep_alive());
       co_return co_await send(std::move(out), r.keep_alive());
-    } catch (const api_error& e) {
-      wrong = e;
-    } catch (const Error& e) {
-      wrong = api_error(e.code == errc::usage ? 400 : 500, e.code == errc::usage ? "invalid_request_error" : "server_error", e.what());
-    } catch (const std::bad_alloc&) {
-      wrong = api_error(503, "server_error", "out of memory");
-    }
+    } catch (const api_error& e) { wrong = e; } catch (const Error& e) {
+      wrong = api_error(e.code == errc::usage ? 400 : 500,
+                        e.code == errc::usage ? "invalid_request_error" : "server_error", e.what());
+    } catch (const std::bad_alloc&) { wrong = api_error(503, "server_error", "out of memory"); }
     ++count().refused;
     co_return co_await send(refusal(*wrong, r.version(), r.keep_alive()), r.keep_alive());
   }
@@ -167,14 +169,18 @@ class connection {
   // The page may connect to this server only.
   void set_page(http_response& r) const {
     r.body() = around_.page;
-    r.set("Content-Security-Policy", "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
-                                     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
+    r.set(
+        "Content-Security-Policy",
+        "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
     r.set("Referrer-Policy", "no-referrer");
   }
 
   // Runs f() on a reader thread, so that this executor is not blocked.
   template <class F> asio::awaitable<std::invoke_result_t<F>> read(F f) {
-    return asio::co_spawn(around_.readers, [f = std::move(f)]() -> asio::awaitable<std::invoke_result_t<F>> { co_return f(); }, asio::use_awaitable);
+    return asio::co_spawn(
+        around_.readers, [f = std::move(f)]() -> asio::awaitable<std::invoke_result_t<F>> { co_return f(); },
+        asio::use_awaitable);
   }
 
   asio::awaitable<bool> generate(http_request& r, body_place& place) {

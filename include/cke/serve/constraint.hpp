@@ -9,11 +9,12 @@ namespace cke::serve {
 
 // The parts of a model's answers, by its template.
 struct answer_form {
-  u32 think = no_token, end_think = no_token;  // tokens around a thought; no_token: no thoughts, or the marks are not tokens
-  bool thoughts = false;                       // the model can think
-  const tool_form* calls = nullptr;            // null: the template has no known form of calls
-  u32 open_mark = no_token;                    // the token that a call begins with; no_token: several tokens, or no mark
-  std::vector<u32> call_marks{};               // special tokens that are part of calls
+  u32 think = no_token,
+      end_think = no_token;          // tokens around a thought; no_token: no thoughts, or the marks are not tokens
+  bool thoughts = false;             // the model can think
+  const tool_form* calls = nullptr;  // null: the template has no known form of calls
+  u32 open_mark = no_token;          // the token that a call begins with; no_token: several tokens, or no mark
+  std::vector<u32> call_marks{};     // special tokens that are part of calls
 };
 
 namespace detail {
@@ -33,7 +34,8 @@ inline std::vector<const json*> callable(const json& body) {
 inline std::string json_call_rule(const tool_form& form, const json& function, json_schema_rules& rules) {
   static const json object{{"type", "object"}};
   const json* schema = given(function, "parameters");
-  const std::string name = function["name"].get<std::string>(), path = "tools." + name + ".parameters", ws = rules.blank();
+  const std::string name = function["name"].get<std::string>(), path = "tools." + name + ".parameters",
+                    ws = rules.blank();
   std::string arguments;
   try {
     arguments = rules.item(schema ? *schema : object, path);
@@ -43,19 +45,19 @@ inline std::string json_call_rule(const tool_form& form, const json& function, j
   }
   if (form.named_first) return gbnf::literal(name) + ' ' + gbnf::literal(form.others[0]) + ' ' + arguments;
   const auto key = [&](std::string_view k) { return gbnf::literal('"' + std::string(k) + '"') + " \":\" " + ws + ' '; };
-  return "\"{\" " + ws + ' ' + key("name") + gbnf::literal(json(name).dump()) + " \",\" " + ws + ' ' + key(form.arguments) + arguments + ' ' + ws + " \"}\"";
+  return "\"{\" " + ws + ' ' + key("name") + gbnf::literal(json(name).dump()) + " \",\" " + ws + ' ' +
+      key(form.arguments) + arguments + ' ' + ws + " \"}\"";
 }
 
 // Rules for calls: `calls` is one or more as the model writes them, `unmarked` is the same without the mark before it.
-inline std::string call_rules(const tool_form& form, std::span<const json* const> functions, bool one, json_schema_rules& rules) {
+inline std::string call_rules(const tool_form& form, std::span<const json* const> functions, bool one,
+                              json_schema_rules& rules) {
   std::string alternatives;
   for (const json* f : functions) {
     alternatives += alternatives.empty() ? "" : " | ";
     try {
       alternatives += form.tagged() ? tagged_call_rule(form.tags, *f, rules) : json_call_rule(form, *f, rules);
-    } catch (const Error& e) {
-      throw bad_request(e.what(), "tools", "invalid_value");
-    }
+    } catch (const Error& e) { throw bad_request(e.what(), "tools", "invalid_value"); }
   }
   std::string text = "call ::= " + alternatives + '\n';
   const std::string more = one ? "" : "*";
@@ -64,7 +66,9 @@ inline std::string call_rules(const tool_form& form, std::span<const json* const
   };
   if (form.open.empty()) return text + "calls ::= " + repeated("call", "; ") + '\n';
   const bool by_name = form.named_first, bare = by_name || (form.tagged() && !form.tags.lines);
-  std::string unmarked = bare ? "call" : form.listed ? "\"[\" " + repeated("call", ", ") + " \"]\"" : "\"\\n\" call \"\\n\"";
+  std::string unmarked = bare ? "call"
+      : form.listed           ? "\"[\" " + repeated("call", ", ") + " \"]\""
+                              : "\"\\n\" call \"\\n\"";
   if (!form.close.empty()) unmarked += ' ' + gbnf::literal(form.close);
   text += "unmarked ::= " + unmarked + '\n';
   if (form.tagged()) text += text_rules(form.tags.behind_value);
@@ -75,9 +79,7 @@ inline std::string call_rules(const tool_form& form, std::span<const json* const
 inline std::shared_ptr<const grammar> parsed(const std::string& text, const char* param) {
   try {
     return std::make_shared<const grammar>(parse_gbnf(text, param));
-  } catch (const Error& e) {
-    throw bad_request(e.what(), param, "invalid_value");
-  }
+  } catch (const Error& e) { throw bad_request(e.what(), param, "invalid_value"); }
 }
 
 // The rule for the document that response_format asks for; empty: any text.
@@ -87,13 +89,13 @@ inline std::string document_rule(const json& body, json_schema_rules& rules) {
   static const json object{{"type", "object"}};
   const bool by_schema = (*format)["type"] == "json_schema";
   const json* wanted = by_schema ? given(*format, "json_schema") : nullptr;
-  if (by_schema && !wanted) throw bad_request("response_format.json_schema: expected a schema, found none", "response_format.json_schema", "missing_required_parameter");
+  if (by_schema && !wanted)
+    throw bad_request("response_format.json_schema: expected a schema, found none", "response_format.json_schema",
+                      "missing_required_parameter");
   const json* schema = wanted ? given(*wanted, "schema") : nullptr;
   try {
     return rules.item(schema ? *schema : object, "schema");
-  } catch (const Error& e) {
-    throw bad_request(e.what(), "response_format", "invalid_value");
-  }
+  } catch (const Error& e) { throw bad_request(e.what(), "response_format", "invalid_value"); }
 }
 
 }  // namespace detail
@@ -101,7 +103,8 @@ inline std::string document_rule(const json& body, json_schema_rules& rules) {
 // The constraint of a checked body of /v1/completions.
 inline wanted_grammar completion_constraint(const json& body) {
   wanted_grammar w;
-  if (const json* g = detail::given(body, "grammar")) w.text = g->get<std::string>(), w.of = detail::parsed(w.text, "grammar");
+  if (const json* g = detail::given(body, "grammar"))
+    w.text = g->get<std::string>(), w.of = detail::parsed(w.text, "grammar");
   return w;
 }
 
@@ -117,34 +120,50 @@ inline wanted_grammar chat_constraint(const json& body, const answer_form& form,
   const bool named = choice && choice->is_object(), forced = named || (choice && *choice == "required");
   const bool single = named || !given_or(body, "parallel_tool_calls", true);
   const bool may_call = !functions.empty() && !(choice && *choice == "none");
-  const auto refuse = [](const char* param, const std::string& why) { throw bad_request(param + (": " + why), param, "invalid_value"); };
+  const auto refuse = [](const char* param, const std::string& why) {
+    throw bad_request(param + (": " + why), param, "invalid_value");
+  };
   if (w.of && !document.empty()) refuse("grammar", "not beside a response_format");
-  if (forced && functions.empty()) refuse("tool_choice", named ? "expected the name of one of the tools" : "expected tools to choose from, found none");
+  if (forced && functions.empty())
+    refuse("tool_choice",
+           named ? "expected the name of one of the tools" : "expected tools to choose from, found none");
   if (forced && w.of) refuse("tool_choice", "auto or none beside a grammar");
-  if (forced && !form.calls) refuse("tool_choice", "auto or none: the model's template teaches no form of calls that is known");
+  if (forced && !form.calls)
+    refuse("tool_choice", "auto or none: the model's template teaches no form of calls that is known");
 
   const bool strict = std::ranges::any_of(functions, [](const json* f) { return given_or(*f, "strict", false); });
   if (may_call && single && !forced && w.of) refuse("parallel_tool_calls", "true beside a grammar");
   if (forced || (may_call && form.calls && !w.of && (!document.empty() || strict || single))) {
     const std::string calls = call_rules(*form.calls, functions, single, rules);
     const bool only_calls = forced || document.empty();
-    w.text = calls + "root ::= " + (forced ? "calls" : only_calls ? "unmarked" : "calls | " + document) + '\n' + rules.rules();
+    w.text = calls + "root ::= " +
+        (forced           ? "calls"
+             : only_calls ? "unmarked"
+                          : "calls | " + document) +
+        '\n' + rules.rules();
     w.marks = form.call_marks;
     if (!forced && only_calls) {
       w.place.mark = form.open_mark;
       w.place.once = single;
-      if (w.place.mark == no_token && !strict) refuse("parallel_tool_calls", "false only with tool_choice required: the model's calls do not begin with a token of their own");
-      if (w.place.mark == no_token) refuse("tools", "strict only with tool_choice required: the model's calls do not begin with a token of their own");
+      if (w.place.mark == no_token && !strict)
+        refuse("parallel_tool_calls",
+               "false only with tool_choice required: the model's calls do not begin with a token of their own");
+      if (w.place.mark == no_token)
+        refuse("tools",
+               "strict only with tool_choice required: the model's calls do not begin with a token of their own");
     }
     w.of = parsed(w.text, "tools");
   } else if (strict && may_call) {
-    refuse("tools", w.of ? "strict not beside a grammar" : "strict: the model's template teaches no form of calls that is known");
+    refuse(
+        "tools",
+        w.of ? "strict not beside a grammar" : "strict: the model's template teaches no form of calls that is known");
   } else if (!document.empty()) {
     w.text = "root ::= " + document + '\n' + rules.rules();
     w.of = parsed(w.text, "response_format");
   }
   if (!w.of || w.place.mark != no_token) return w;
-  if (in_thought && form.end_think == no_token) refuse("response_format", "the end of the model's thoughts is no token of its own");
+  if (in_thought && form.end_think == no_token)
+    refuse("response_format", "the end of the model's thoughts is no token of its own");
   w.place.think = form.think, w.place.end_think = form.end_think, w.place.in_thought = in_thought;
   return w;
 }

@@ -24,7 +24,8 @@ inline json with_arguments(json call, const std::string& path, const request_lim
   try {
     arguments = parse_body(arguments.get_ref<const std::string&>(), limits);
   } catch (const api_error&) {
-    throw bad_request(path + ".function.arguments: expected the text of a JSON object", path + ".function.arguments", "invalid_value");
+    throw bad_request(path + ".function.arguments: expected the text of a JSON object", path + ".function.arguments",
+                      "invalid_value");
   }
   return call;
 }
@@ -37,7 +38,8 @@ inline json template_message(const json& from, std::size_t index, const request_
   for (const char* name : {"name", "reasoning_content", "tool_call_id"})
     if (const json* v = given(from, name)) m[name] = *v;
   const json* calls = given(from, "tool_calls");
-  if (calls && m["role"] != "assistant") throw bad_request(path + ".tool_calls: only an assistant calls tools", path + ".tool_calls", "invalid_value");
+  if (calls && m["role"] != "assistant")
+    throw bad_request(path + ".tool_calls: only an assistant calls tools", path + ".tool_calls", "invalid_value");
   if (!calls && m["content"].is_null() && m["role"] != "assistant")
     throw bad_request("the field 'content' is missing", path + ".content", "missing_required_parameter");
   if (calls && !calls->empty()) {
@@ -52,9 +54,7 @@ inline json template_message(const json& from, std::size_t index, const request_
 inline jinja::value value_of(const json& v, const char* param) {
   try {
     return read_json_value(v.dump(), param);
-  } catch (const Error& e) {
-    throw bad_request(e.what(), param, "invalid_value");
-  }
+  } catch (const Error& e) { throw bad_request(e.what(), param, "invalid_value"); }
 }
 
 }  // namespace detail
@@ -71,7 +71,9 @@ inline jinja::conversation conversation_of(const json& body, const request_limit
     c.tools = value_of(*tools, "tools");
   if (const json* extra = given(body, "chat_template_kwargs")) {
     for (const char* ours : {"messages", "tools", "add_generation_prompt"})
-      if (extra->contains(ours)) throw bad_request(std::string("chat_template_kwargs: '") + ours + "' has a field of its own", "chat_template_kwargs", "invalid_value");
+      if (extra->contains(ours))
+        throw bad_request(std::string("chat_template_kwargs: '") + ours + "' has a field of its own",
+                          "chat_template_kwargs", "invalid_value");
     c.extra = *value_of(*extra, "chat_template_kwargs").as_dict();
   }
   c.add_generation_prompt = given_or(body, "add_generation_prompt", true);
@@ -80,11 +82,13 @@ inline jinja::conversation conversation_of(const json& body, const request_limit
 
 // The prompt that the model's template renders. Throws api_error, also if the template raises an error.
 inline std::vector<chat_segment> rendered(const jinja::conversation& c, const served_model& model) {
-  if (!model.form) throw bad_request("the model has no chat template: use /v1/completions", {}, "unsupported_operation");
+  if (!model.form)
+    throw bad_request("the model has no chat template: use /v1/completions", {}, "unsupported_operation");
   try {
     return model.form->render(c);
   } catch (const Error& e) {
-    throw bad_request(std::string("the model's chat template: ") + (e.expected.empty() ? e.what() : e.expected), "messages", "invalid_value");
+    throw bad_request(std::string("the model's chat template: ") + (e.expected.empty() ? e.what() : e.expected),
+                      "messages", "invalid_value");
   }
 }
 

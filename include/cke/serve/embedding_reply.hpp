@@ -33,7 +33,9 @@ class embedding_reply final : public reply {
 
   std::string take(std::size_t i, delivery d) override {
     counts_[i] = d.counts;
-    for (const piece& p : d.pieces) vectors_[i + told_.size() * told_[i]++] = base64_ ? base64_text(p.embedding) : '[' + numbers_text(p.embedding, ",") + ']';
+    for (const piece& p : d.pieces)
+      vectors_[i + told_.size() * told_[i]++] =
+          base64_ ? base64_text(p.embedding) : '[' + numbers_text(p.embedding, ",") + ']';
     return {};
   }
   std::string whole() override {
@@ -41,8 +43,10 @@ class embedding_reply final : public reply {
     for (const token_counts& c : counts_) tokens += c.prompt;
     std::string out = R"({"object":"list","data":[)";
     for (std::size_t i = 0; i < vectors_.size(); ++i)
-      out += (i ? "," : "") + (R"({"object":"embedding","index":)" + std::to_string(i)) + R"(,"embedding":)" + std::exchange(vectors_[i], {}) + '}';
-    return out + R"(],"model":)" + dump(model_.id) + R"(,"usage":)" + dump({{"prompt_tokens", tokens}, {"total_tokens", tokens}}) + '}';
+      out += (i ? "," : "") + (R"({"object":"embedding","index":)" + std::to_string(i)) + R"(,"embedding":)" +
+          std::exchange(vectors_[i], {}) + '}';
+    return out + R"(],"model":)" + dump(model_.id) + R"(,"usage":)" +
+        dump({{"prompt_tokens", tokens}, {"total_tokens", tokens}}) + '}';
   }
 
  private:

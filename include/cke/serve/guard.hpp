@@ -14,9 +14,9 @@
 namespace cke::serve {
 
 struct guard_options {
-  std::vector<std::string> hosts;    // names that a browser may use for this server, besides the loopback's
-  std::vector<std::string> keys;     // none: no key is needed
-  std::string cors_origin;           // whose pages may read answers; empty: this server's alone
+  std::vector<std::string> hosts;  // names that a browser may use for this server, besides the loopback's
+  std::vector<std::string> keys;   // none: no key is needed
+  std::string cors_origin;         // whose pages may read answers; empty: this server's alone
 };
 
 // The keys in a file's text, one a line. Throws Error{config_range} for a key that is too easy to guess, and for no
@@ -31,7 +31,8 @@ inline std::vector<std::string> parse_keys(std::string_view text, const std::str
     if (line.empty()) continue;
     const bool visible = std::ranges::all_of(line, [](char c) { return c > 32 && c < 127; });
     if (!visible || line.size() < 16 || line.size() > 256)
-      throw Error(errc::config_range, file, "API key " + std::to_string(keys.size() + 1), "16 to 256 visible ASCII characters", std::to_string(line.size()) + " bytes");
+      throw Error(errc::config_range, file, "API key " + std::to_string(keys.size() + 1),
+                  "16 to 256 visible ASCII characters", std::to_string(line.size()) + " bytes");
     keys.emplace_back(line);
   }
   if (keys.empty()) throw Error(errc::config_range, file, "API keys", "at least one line", "none");
@@ -55,10 +56,13 @@ class guard {
         header = header.substr(0, colon);
       }
     const std::string name = lower(header);
-    return name == "localhost" || name == "127.0.0.1" || name == "[::1]" || std::ranges::find(options_.hosts, name) != options_.hosts.end();
+    return name == "localhost" || name == "127.0.0.1" || name == "[::1]" ||
+        std::ranges::find(options_.hosts, name) != options_.hosts.end();
   }
 
-  bool allows_origin(std::string_view origin) const { return !options_.cors_origin.empty() && origin == options_.cors_origin; }
+  bool allows_origin(std::string_view origin) const {
+    return !options_.cors_origin.empty() && origin == options_.cors_origin;
+  }
 
   // The number of the key in "Bearer KEY", 1 for the first; 0 if no key is needed. Takes the same time for every wrong
   // key.
@@ -80,7 +84,9 @@ class guard {
   struct padded {
     std::array<unsigned char, 257> bytes{};
     std::size_t size;
-    explicit padded(std::string_view key) : size(key.size()) { std::copy_n(key.begin(), std::min(key.size(), bytes.size()), bytes.begin()); }
+    explicit padded(std::string_view key) : size(key.size()) {
+      std::copy_n(key.begin(), std::min(key.size(), bytes.size()), bytes.begin());
+    }
     // 1 or 0, without a branch on the bytes
     u32 equals(const padded& other) const {
       std::size_t differ = size ^ other.size;

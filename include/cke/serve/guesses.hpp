@@ -12,10 +12,10 @@ namespace cke::serve {
 // Guesses that an answer asks for. They change how soon it comes, never the answer.
 struct wish {
   static constexpr u32 most_at_once = 64;
-  std::span<const u32> history;             // of the answer, with the id that was chosen last
-  u32 most;                                 // guesses wanted
+  std::span<const u32> history;            // of the answer, with the id that was chosen last
+  u32 most;                                // guesses wanted
   model_draft<any_session>* by = nullptr;  // the answer's own draft; null: ngram_draft
-  std::vector<u32> ids{};                   // the guesses
+  std::vector<u32> ids{};                  // the guesses
 };
 
 inline void guess_by_text(wish& w) {

@@ -35,7 +35,9 @@ inline std::string_view view(beast::string_view s) { return {s.data(), s.size()}
 
 // Headers of every response. Nothing of the request is repeated in them.
 inline void set_common(http_response& r, std::string_view type, bool keep_alive) {
-  const auto field = [&](const char* name, std::string_view value) { r.set(name, beast::string_view(value.data(), value.size())); };
+  const auto field = [&](const char* name, std::string_view value) {
+    r.set(name, beast::string_view(value.data(), value.size()));
+  };
   field("Content-Type", type);
   field("Cache-Control", "no-store");
   field("X-Content-Type-Options", "nosniff");
@@ -54,7 +56,8 @@ inline http_response refusal(const api_error& e, unsigned version, bool keep_ali
 inline std::optional<api_error> read_error(const error_code& ec) {
   if (ec == http::error::header_limit || ec == http::error::buffer_overflow)
     return api_error(431, "invalid_request_error", "the header is too large", {}, "header_too_large");
-  if (ec == http::error::body_limit) return api_error(413, "invalid_request_error", "the body is too large", {}, "body_too_large");
+  if (ec == http::error::body_limit)
+    return api_error(413, "invalid_request_error", "the body is too large", {}, "body_too_large");
   const bool malformed = ec.category() == http::make_error_code(http::error::bad_method).category();
   if (malformed && ec != http::error::end_of_stream && ec != http::error::partial_message)
     return bad_request("not an HTTP request: " + ec.message(), {}, "bad_http");

@@ -21,28 +21,28 @@ using clock = std::chrono::steady_clock;
 
 // The form of an answer.
 struct wanted_grammar {
-  std::string text{};                     // GBNF
-  std::shared_ptr<const grammar> of{};    // the same, parsed; null: any text
+  std::string text{};                   // GBNF
+  std::shared_ptr<const grammar> of{};  // the same, parsed; null: any text
   grammar_place place{};
-  std::vector<u32> marks{};               // special tokens that count as text in it, sorted
+  std::vector<u32> marks{};  // special tokens that count as text in it, sorted
 };
 
 // What to generate. The sampler is seeded by the order alone, so that neighbours in a pass cannot shift its numbers.
 struct order {
-  std::vector<u32> prompt;  // at least one id, at most the context
+  std::vector<u32> prompt;                // at least one id, at most the context
   std::vector<std::vector<u32>> texts{};  // instead of a prompt: texts to embed, one after the other
   embed_options embed{};
   sampling sample{};
   u32 max_tokens = 0;
   std::vector<u32> stop_ids{};
   std::vector<std::string> stop{};
-  std::vector<u32> shown{};       // special tokens whose text is part of the answer, sorted
+  std::vector<u32> shown{};  // special tokens whose text is part of the answer, sorted
   wanted_grammar form{};
   bool logprobs = false;
   u32 top_logprobs = 0;
-  bool ranked = false;            // the log-probability of the whole answer is needed
-  bool prompt_logprobs = false;   // also of the prompt's tokens, which come with the first piece
-  u32 owner = 0;                  // the API key; cached prompts are shared within one key only
+  bool ranked = false;           // the log-probability of the whole answer is needed
+  bool prompt_logprobs = false;  // also of the prompt's tokens, which come with the first piece
+  u32 owner = 0;                 // the API key; cached prompts are shared within one key only
 
   bool embeds() const { return !texts.empty(); }
   std::size_t tokens() const {

@@ -23,13 +23,13 @@ struct connection_limits {
   u32 connections = 1024;
   u32 large_bodies = 32;  // requests of more than large_body bytes that are being read at a time
   std::size_t large_body = std::size_t{64} << 10;
-  seconds header{10};                             // for the whole header of a request
-  seconds body{30};                               // for the whole body
-  seconds idle{60};                               // between two requests of a connection
-  seconds write{30};                              // for one write to a client that does not read
-  std::size_t unread = std::size_t{1} << 20;      // bytes of an answer that wait for the client
-  int send_buffer = 256 << 10;                    // bytes that the kernel buffers for the client; its default grows to megabytes
-  seconds drain{30};                              // for running answers after SIGTERM
+  seconds header{10};                         // for the whole header of a request
+  seconds body{30};                           // for the whole body
+  seconds idle{60};                           // between two requests of a connection
+  seconds write{30};                          // for one write to a client that does not read
+  std::size_t unread = std::size_t{1} << 20;  // bytes of an answer that wait for the client
+  int send_buffer = 256 << 10;  // bytes that the kernel buffers for the client; its default grows to megabytes
+  seconds drain{30};            // for running answers after SIGTERM
 };
 
 }  // namespace cke::serve

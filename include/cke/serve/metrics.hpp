@@ -28,7 +28,8 @@ class histogram {
       sum += counts_[i].load(std::memory_order_relaxed);
       char le[32] = "+Inf";
       if (i < bounds.size()) std::snprintf(le, sizeof le, "%g", bounds[i]);
-      std::snprintf(line, sizeof line, "%s_bucket{le=\"%s\"} %llu\n", name.c_str(), le, static_cast<unsigned long long>(sum));
+      std::snprintf(line, sizeof line, "%s_bucket{le=\"%s\"} %llu\n", name.c_str(), le,
+                    static_cast<unsigned long long>(sum));
       out += line;
     }
     std::snprintf(line, sizeof line, "%s_sum %.9g\n%s_count %llu\n", name.c_str(),
@@ -38,7 +39,8 @@ class histogram {
   }
 
  private:
-  static constexpr std::array bounds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0};
+  static constexpr std::array bounds{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1,  0.25,
+                                     0.5,   1.0,    2.5,   5.0,  10.0,  30.0, 60.0, 300.0};
   std::array<std::atomic<u64>, bounds.size() + 1> counts_{};
   std::atomic<u64> nanoseconds_{};
 };
@@ -46,7 +48,8 @@ class histogram {
 // One row for each metric: name, type, help text. Names are llama.cpp's if it has the metric.
 struct metrics {
   using number = std::atomic<u64>;
-  number requests, refused, cancelled, prompt_tokens, cached_tokens, generated_tokens, draft_tokens, draft_accepted_tokens, passes, pass_rows, pass_nanoseconds;
+  number requests, refused, cancelled, prompt_tokens, cached_tokens, generated_tokens, draft_tokens,
+      draft_accepted_tokens, passes, pass_rows, pass_nanoseconds;
   number running, queued, connections;
   histogram queue_seconds, first_token_seconds, token_seconds;
 
@@ -62,7 +65,8 @@ struct metrics {
         {"prefix_hit_tokens_total", "counter", "Prompt tokens that a cache had already.", of(cached_tokens)},
         {"tokens_predicted_total", "counter", "Tokens generated.", of(generated_tokens)},
         {"draft_tokens_total", "counter", "Tokens guessed ahead.", of(draft_tokens)},
-        {"draft_accepted_tokens_total", "counter", "Tokens that guesses brought, beyond one of an answer and pass.", of(draft_accepted_tokens)},
+        {"draft_accepted_tokens_total", "counter", "Tokens that guesses brought, beyond one of an answer and pass.",
+         of(draft_accepted_tokens)},
         {"n_decode_total", "counter", "Passes over the weights.", of(passes)},
         {"decode_rows_total", "counter", "Conversations in those passes.", of(pass_rows)},
         {"decode_seconds_total", "counter", "Seconds spent in passes.", of(pass_nanoseconds) * 1e-9},
@@ -73,7 +77,8 @@ struct metrics {
     std::string out;
     char line[256];
     for (const auto& r : rows) {
-      std::snprintf(line, sizeof line, "# HELP cke_%s %s\n# TYPE cke_%s %s\ncke_%s %.15g\n", r.name, r.help, r.name, r.type, r.name, r.value);
+      std::snprintf(line, sizeof line, "# HELP cke_%s %s\n# TYPE cke_%s %s\ncke_%s %.15g\n", r.name, r.help, r.name,
+                    r.type, r.name, r.value);
       out += line;
     }
     const struct {

@@ -13,11 +13,15 @@ json object_schema(std::span<const field> table, u32 vocab);
 
 // Whole numbers are written without an exponent: readers of the document would take 9.2e18 for another number.
 inline json bounded(const field& f) {
-  if (f.is == kind::integer) return {{"type", "integer"}, {"minimum", static_cast<i64>(f.least)}, {"maximum", static_cast<u64>(f.most)}};
+  if (f.is == kind::integer)
+    return {{"type", "integer"}, {"minimum", static_cast<i64>(f.least)}, {"maximum", static_cast<u64>(f.most)}};
   return {{"type", "number"}, {"minimum", f.least}, {"maximum", f.most}};
 }
 inline json list_of(json items, double least, double most) {
-  return {{"type", "array"}, {"items", std::move(items)}, {"minItems", static_cast<u64>(least)}, {"maxItems", static_cast<u64>(most)}};
+  return {{"type", "array"},
+          {"items", std::move(items)},
+          {"minItems", static_cast<u64>(least)},
+          {"maxItems", static_cast<u64>(most)}};
 }
 inline json any_of(json all) { return {{"anyOf", std::move(all)}}; }
 inline json text_schema(double least, double most) {
@@ -48,7 +52,8 @@ inline json schema_of_kind(const field& f, u32 vocab) {
     }
     case kind::ids: return {{"type", "array"}, {"items", token_id}};
     case kind::biases:
-      return {{"type", "object"}, {"propertyNames", {{"pattern", "^[0-9]{1,9}$"}}}, {"additionalProperties", bounded(f)}};
+      return {
+          {"type", "object"}, {"propertyNames", {{"pattern", "^[0-9]{1,9}$"}}}, {"additionalProperties", bounded(f)}};
     case kind::anything: return {{"type", "object"}};
   }
   return {};
@@ -83,15 +88,18 @@ inline json operation(const route& r, bool keys, u32 vocab) {
   };
   const json error{{"$ref", "#/components/schemas/Error"}};
   json o{{"summary", r.about}};
-  o["responses"]["200"] = answer("The answer.", r.type, r.type == json_type ? json{{"type", {"object", "array"}}} : json{{"type", "string"}});
+  o["responses"]["200"] = answer("The answer.", r.type,
+                                 r.type == json_type ? json{{"type", {"object", "array"}}} : json{{"type", "string"}});
   if (r.does == action::completions || r.does == action::chat)
-    o["responses"]["200"]["content"][std::string(event_type)] =
-        {{"schema", {{"type", "object"}, {"properties", {{"data", {{"type", "string"}}}}}}}};  // of one event
+    o["responses"]["200"]["content"][std::string(event_type)] = {
+        {"schema", {{"type", "object"}, {"properties", {{"data", {{"type", "string"}}}}}}}};  // of one event
   o["responses"]["default"] = answer("A refusal.", json_type, error);
   if (r.method == "POST")
-    o["requestBody"] = {{"required", true}, {"content", {{std::string(json_type), {{"schema", object_schema(r.body, vocab)}}}}}};
+    o["requestBody"] = {{"required", true},
+                        {"content", {{std::string(json_type), {{"schema", object_schema(r.body, vocab)}}}}}};
   if (r.path.ends_with('/') && r.path.size() > 1)
-    o["parameters"] = json::array({{{"name", "model"}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}}});
+    o["parameters"] =
+        json::array({{{"name", "model"}, {"in", "path"}, {"required", true}, {"schema", {{"type", "string"}}}}});
   if (keys && !r.open) o["security"] = json::array({{{"key", json::array()}}});
   return o;
 }
@@ -101,13 +109,16 @@ inline json operation(const route& r, bool keys, u32 vocab) {
 // `keys`: whether API keys are needed. `vocab`: of the tokenizer.
 inline json openapi_document(std::string_view version, bool keys, u32 vocab) {
   const json text{{"type", "string"}}, maybe{{"type", {"string", "null"}}};
-  json doc{{"openapi", "3.1.0"}, {"info", {{"title", "cke serve"}, {"version", version}, {"license", {{"name", "MIT"}}}}}};
+  json doc{{"openapi", "3.1.0"},
+           {"info", {{"title", "cke serve"}, {"version", version}, {"license", {{"name", "MIT"}}}}}};
   doc["components"]["schemas"]["Error"] = {
       {"type", "object"},
       {"required", {"error"}},
-      {"properties", {{"error", {{"type", "object"},
-                                 {"required", {"message", "type", "param", "code"}},
-                                 {"properties", {{"message", text}, {"type", text}, {"param", maybe}, {"code", maybe}}}}}}}};
+      {"properties",
+       {{"error",
+         {{"type", "object"},
+          {"required", {"message", "type", "param", "code"}},
+          {"properties", {{"message", text}, {"type", text}, {"param", maybe}, {"code", maybe}}}}}}}};
   if (keys) doc["components"]["securitySchemes"]["key"] = {{"type", "http"}, {"scheme", "bearer"}};
   for (const route& r : routes) {
     std::string path(r.path), method(r.method);

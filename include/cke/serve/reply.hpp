@@ -45,8 +45,12 @@ class reply {
 class generation_reply : public reply {
  public:
   generation_reply(const served_model& model, const generation_request& request, std::string id, std::string object)
-      : model_(model), request_(request), id_(std::move(id)), object_(std::move(object)),
-        created_(std::time(nullptr)), counts_(request.prompts.size() * request.made) {}
+      : model_(model),
+        request_(request),
+        id_(std::move(id)),
+        object_(std::move(object)),
+        created_(std::time(nullptr)),
+        counts_(request.prompts.size() * request.made) {}
 
   std::string take(std::size_t choice, delivery d) override {
     counts_[choice] = d.counts;

@@ -19,16 +19,16 @@ struct served_model {
   std::vector<u32> stop_ids;    // ids that end a text
   std::vector<u32> chat_stops;  // ids that end an answer
   u32 vocab_size = 0, context = 0;
-  u32 dim = 0;                            // of an embedding
+  u32 dim = 0;  // of an embedding
   text::pooling pooling = text::pooling::last;
 };
 
 // The prompts, and how to continue each of them.
 struct generation_request {
-  order how;                                // without a prompt
+  order how;  // without a prompt
   std::vector<std::vector<u32>> prompts;
-  std::optional<u32> max_tokens;            // absent: all that the context has room for
-  u32 n = 1, made = 1;                      // answers to give to a prompt, the best of `made`
+  std::optional<u32> max_tokens;  // absent: all that the context has room for
+  u32 n = 1, made = 1;            // answers to give to a prompt, the best of `made`
   bool stream = false, include_usage = false, echo = false;
 
   // One order for each answer to make, those of the first prompt first.
@@ -85,7 +85,8 @@ inline sampling sampling_of(const json& body, const served_model& model) {
     for (const auto& [key, bias] : biases->items()) {
       const auto id = static_cast<u32>(std::stoul(key));
       if (id >= model.vocab_size)
-        throw bad_request("logit_bias: expected ids below " + std::to_string(model.vocab_size) + ", found " + key, "logit_bias", "invalid_value");
+        throw bad_request("logit_bias: expected ids below " + std::to_string(model.vocab_size) + ", found " + key,
+                          "logit_bias", "invalid_value");
       s.logit_bias.push_back({id, bias.get<float>()});
     }
   return s;
@@ -94,23 +95,30 @@ inline sampling sampling_of(const json& body, const served_model& model) {
 inline void need_model(const json& body, const served_model& model) {
   const json* id = given(body, "model");
   if (id && *id != model.id)
-    throw api_error(404, "invalid_request_error", "the model " + quote(id->get_ref<const std::string&>()) + " is not served here: " + quote(model.id) + " is",
-                    "model", "model_not_found");
+    throw api_error(
+        404, "invalid_request_error",
+        "the model " + quote(id->get_ref<const std::string&>()) + " is not served here: " + quote(model.id) + " is",
+        "model", "model_not_found");
 }
 inline void need_fits(std::size_t tokens, const served_model& model, const char* param) {
-  if (tokens == 0) throw bad_request(std::string(param) + ": expected at least one token, found none", param, "invalid_value");
+  if (tokens == 0)
+    throw bad_request(std::string(param) + ": expected at least one token, found none", param, "invalid_value");
   if (tokens > model.context)
-    throw bad_request("the context has " + std::to_string(model.context) + " positions, and the prompt has " + std::to_string(tokens) + " tokens",
+    throw bad_request("the context has " + std::to_string(model.context) + " positions, and the prompt has " +
+                          std::to_string(tokens) + " tokens",
                       param, "context_length_exceeded");
 }
 inline void need_ids(std::span<const u32> ids, const served_model& model, const char* param) {
   for (const u32 id : ids)
     if (id >= model.vocab_size)
-      throw bad_request(std::string(param) + ": expected ids below " + std::to_string(model.vocab_size) + ", found " + std::to_string(id), param, "invalid_value");
+      throw bad_request(std::string(param) + ": expected ids below " + std::to_string(model.vocab_size) + ", found " +
+                            std::to_string(id),
+                        param, "invalid_value");
 }
 
 // Fields that completions and chat share.
-inline generation_request common_request(const json& body, const served_model& model, const std::vector<u32>& stop_ids) {
+inline generation_request common_request(const json& body, const served_model& model,
+                                         const std::vector<u32>& stop_ids) {
   need_model(body, model);
   generation_request r;
   r.how.sample = sampling_of(body, model);
@@ -133,10 +141,13 @@ inline std::vector<u32> ids_of(const json& list) {
 }
 
 // A text, ids, or a list of either. `control`: whether names of control tokens in a text become those tokens.
-inline std::vector<std::vector<u32>> token_lists(const json& given, const served_model& model, bool control, const char* param) {
+inline std::vector<std::vector<u32>> token_lists(const json& given, const served_model& model, bool control,
+                                                 const char* param) {
   std::vector<std::vector<u32>> all;
   const auto add = [&](const json& one) {
-    all.push_back(one.is_string() ? model.tokens.encode(one.get_ref<const std::string&>(), {.parse_special = control, .add_special = true}) : ids_of(one));
+    all.push_back(one.is_string() ? model.tokens.encode(one.get_ref<const std::string&>(),
+                                                        {.parse_special = control, .add_special = true})
+                                  : ids_of(one));
     need_fits(all.back().size(), model, param), need_ids(all.back(), model, param);
   };
   if (given.is_string() || given[0].is_number()) add(given);
@@ -157,7 +168,8 @@ inline generation_request completion_request(const json& body, const served_mode
   r.made = clipped_or(body, "best_of", r.n);
   r.how.ranked = r.made > r.n;
   if (r.made < r.n) throw bad_request("best_of: expected at least n", "best_of", "invalid_value");
-  if (r.stream && r.made > r.n) throw bad_request("best_of: expected n where stream is true", "best_of", "invalid_value");
+  if (r.stream && r.made > r.n)
+    throw bad_request("best_of: expected n where stream is true", "best_of", "invalid_value");
   if (const json* top = given(body, "logprobs")) {
     r.how.logprobs = true, r.how.top_logprobs = clipped(*top);
     r.how.prompt_logprobs = r.echo;
@@ -173,7 +185,9 @@ inline std::vector<order> embedding_orders(const json& body, const served_model&
   order how;
   how.embed = {.pooling = model.pooling, .dimensions = clipped_or(body, "dimensions", 0)};
   if (how.embed.dimensions > model.dim)
-    throw bad_request("dimensions: expected at most " + std::to_string(model.dim) + ", found " + std::to_string(how.embed.dimensions), "dimensions", "invalid_value");
+    throw bad_request(
+        "dimensions: expected at most " + std::to_string(model.dim) + ", found " + std::to_string(how.embed.dimensions),
+        "dimensions", "invalid_value");
   auto texts = token_lists(body["input"], model, false, "input");
   std::vector<order> all(std::min<std::size_t>(texts.size(), most), how);
   for (std::size_t i = 0; i < texts.size(); ++i) all[i % all.size()].texts.push_back(std::move(texts[i]));
@@ -181,14 +195,16 @@ inline std::vector<order> embedding_orders(const json& body, const served_model&
 }
 
 // From a checked body of /v1/chat/completions and its rendered prompt. Throws api_error.
-inline generation_request chat_request(const json& body, const served_model& model, std::span<const chat_segment> prompt) {
+inline generation_request chat_request(const json& body, const served_model& model,
+                                       std::span<const chat_segment> prompt) {
   using namespace detail;
   generation_request r = common_request(body, model, model.chat_stops);
   r.prompts.push_back(model.form->encode(prompt));
   need_fits(r.prompts[0].size(), model, "messages");
   const json *most = given(body, "max_completion_tokens"), *older = given(body, "max_tokens");
   if (most && older && *most != *older)
-    throw bad_request("max_tokens: expected the same as max_completion_tokens, or nothing", "max_tokens", "invalid_value");
+    throw bad_request("max_tokens: expected the same as max_completion_tokens, or nothing", "max_tokens",
+                      "invalid_value");
   if (most || older) r.max_tokens = clipped(most ? *most : *older);
   r.how.logprobs = given_or(body, "logprobs", false);
   r.how.top_logprobs = clipped_or(body, "top_logprobs", 0);

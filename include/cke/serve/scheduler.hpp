@@ -13,12 +13,12 @@
 namespace cke::serve {
 
 struct scheduler_options {
-  u32 slots = 4;    // answers that run at the same time
-  u32 queue = 64;   // answers that may wait
-  u32 chunk = 512;  // prompt tokens of one step at most, so that running answers do not wait for long
-  bool share = true;  // prefix cache: the common prefix of prompts is computed once, also across clients
-  bool slide = false;  // answers continue beyond the context
-  u32 draft = 0;      // ids guessed ahead in one step, for all answers together
+  u32 slots = 4;                 // answers that run at the same time
+  u32 queue = 64;                // answers that may wait
+  u32 chunk = 512;               // prompt tokens of one step at most, so that running answers do not wait for long
+  bool share = true;             // prefix cache: the common prefix of prompts is computed once, also across clients
+  bool slide = false;            // answers continue beyond the context
+  u32 draft = 0;                 // ids guessed ahead in one step, for all answers together
   any_model* smaller = nullptr;  // the model that guesses them; null: ngram_draft
 };
 
@@ -119,7 +119,8 @@ class scheduler {
       for (slot& s : slots_) {
         if (!s.free()) continue;
         const u32 reusable = s.reusable(next->what);
-        if (!best || reusable > kept || (reusable == kept && s.last_used() < best->last_used())) best = &s, kept = reusable;
+        if (!best || reusable > kept || (reusable == kept && s.last_used() < best->last_used()))
+          best = &s, kept = reusable;
       }
       if (!best) break;
       waiting_.pop_front();
@@ -127,9 +128,7 @@ class scheduler {
         best->begin(next, tokens_, model_, options_.share, ++uses_, grammars_.filter(next->what));
         ++running_, count_.cached_tokens += best->counts().cached;
         count_.queue_seconds.add(seconds_since(next->asked));
-      } catch (const std::exception& e) {
-        next->box.close(ending::failed, {}, e.what());
-      }
+      } catch (const std::exception& e) { next->box.close(ending::failed, {}, e.what()); }
     }
     count_.queued = waiting_.size(), count_.running = running_;
   }
@@ -156,7 +155,8 @@ class scheduler {
     else std::ranges::for_each(wishes, guess_by_text);
     std::vector<std::span<const u32>> guesses;
     for (slot& s : slots_)
-      if (s.decoding()) guesses.push_back(s.guessed(wishes[guesses.size()])), rows += static_cast<u32>(guesses.back().size());
+      if (s.decoding())
+        guesses.push_back(s.guessed(wishes[guesses.size()])), rows += static_cast<u32>(guesses.back().size());
     count_.draft_tokens += rows - under_way;
     u32 room = std::max<u32>(1, options_.chunk - std::min<u32>(options_.chunk, rows));
     std::vector<part> alone;
@@ -171,12 +171,13 @@ class scheduler {
       else add(s, ids);
     }
     // Prompts come first: rows before the first requested logits stop early (executor::run_layers).
-    for (std::size_t next = 0; slot& s : slots_)
+    for (std::size_t next = 0; slot & s : slots_)
       if (s.decoding()) add(s, guesses[next++]);
     const auto begun = clock::now();
     const std::vector<std::string> errors = feed_together(model_, turns);
     for (std::size_t i = 0; i < parts.size(); ++i) advance(*parts[i].of, parts[i].count, errors[i]);
-    for (const part& p : alone) advance(*p.of, p.count, error_of([&] { p.of->feed_with_logprobs(p.of->wanted(p.count)); }));
+    for (const part& p : alone)
+      advance(*p.of, p.count, error_of([&] { p.of->feed_with_logprobs(p.of->wanted(p.count)); }));
     if (!parts.empty() || !alone.empty()) {
       ++count_.passes, count_.pass_rows += parts.size() + alone.size();
       count_.pass_nanoseconds += static_cast<u64>(seconds_since(begun) * 1e9);
@@ -185,14 +186,15 @@ class scheduler {
 
   void advance(slot& s, u32 count, std::string error) {
     const bool first = s.counts().generated == 0;
-    if (error.empty()) error = error_of([&] {
-      const u32 made = s.fed(count);
-      if (made == 0) return;
-      count_.generated_tokens += made, count_.draft_accepted_tokens += made - 1;
-      const double seconds = seconds_since(first ? s.what()->asked : s.last_token);
-      for (u32 i = 0; i < made; ++i) (first ? count_.first_token_seconds : count_.token_seconds).add(seconds / made);
-      s.last_token = clock::now();
-    });
+    if (error.empty())
+      error = error_of([&] {
+        const u32 made = s.fed(count);
+        if (made == 0) return;
+        count_.generated_tokens += made, count_.draft_accepted_tokens += made - 1;
+        const double seconds = seconds_since(first ? s.what()->asked : s.last_token);
+        for (u32 i = 0; i < made; ++i) (first ? count_.first_token_seconds : count_.token_seconds).add(seconds / made);
+        s.last_token = clock::now();
+      });
     const std::lock_guard turn(mutex_);
     if (!error.empty()) leave(s, ending::failed, std::move(error));
     else if (s.progress() != ending::running) leave(s, s.progress());
@@ -211,7 +213,9 @@ class scheduler {
                    static_cast<u32>(s.cache().history().size())};
     }
   }
-  static double seconds_since(clock::time_point then) { return std::chrono::duration<double>(clock::now() - then).count(); }
+  static double seconds_since(clock::time_point then) {
+    return std::chrono::duration<double>(clock::now() - then).count();
+  }
 
   any_model& model_;
   const tokenizer& tokens_;

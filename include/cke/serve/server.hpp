@@ -20,7 +20,11 @@ class server {
  public:
   // Listens. `page` is the HTML for GET /. Throws Error{file} if the address is not available.
   server(const server_options& options, service& answers, const guard& door, std::string_view page)
-      : options_(options), around_{answers, door, options_.limits, readers_, page}, acceptor_(io_), signals_(io_), deadline_(io_) {
+      : options_(options),
+        around_{answers, door, options_.limits, readers_, page},
+        acceptor_(io_),
+        signals_(io_),
+        deadline_(io_) {
     raise_file_limit();
     error_code ec;
     const asio::ip::address address = asio::ip::make_address(options.address, ec);

@@ -23,16 +23,24 @@ struct generation_task {
 class service {
  public:
   // `facts`: the response of GET /facts. All arguments outlive the service.
-  service(const served_model& model, scheduler& work, metrics& count, const request_limits& limits, std::string facts, std::string version, bool keys)
-      : model_(model), work_(work), count_(count), limits_(limits), facts_(std::move(facts)), openapi_(dump(openapi_document(version, keys, model.tokens.vocab_size()))),
-        started_(std::time(nullptr)), run_id_((u64{std::random_device{}()} << 32) | std::random_device{}()) {
+  service(const served_model& model, scheduler& work, metrics& count, const request_limits& limits, std::string facts,
+          std::string version, bool keys)
+      : model_(model),
+        work_(work),
+        count_(count),
+        limits_(limits),
+        facts_(std::move(facts)),
+        openapi_(dump(openapi_document(version, keys, model.tokens.vocab_size()))),
+        started_(std::time(nullptr)),
+        run_id_((u64{std::random_device{}()} << 32) | std::random_device{}()) {
     const vocabulary& v = model.tokens.vocabulary();
     const std::string form = v.chat_template + v.tool_template;
     form_.thoughts = form.find("</think>") != form.npos;
     form_.calls = tool_form_of(form);
     for (const added_token& t : v.added) {
       const std::string& text = v.tokens[t.id];
-      const bool of_thought = form_.thoughts && (text == thought_marks{}.open || text == thought_marks{}.close), of_call = form_.calls && form_.calls->has_mark(text);
+      const bool of_thought = form_.thoughts && (text == thought_marks{}.open || text == thought_marks{}.close),
+                 of_call = form_.calls && form_.calls->has_mark(text);
       if (of_thought) (text == thought_marks{}.open ? form_.think : form_.end_think) = t.id;
       if (of_call && text == form_.calls->open) form_.open_mark = t.id;
       if (!t.special) continue;
@@ -71,7 +79,8 @@ class service {
       t->orders = embedding_orders(body, model_, std::min(work_.options().slots, work_.options().queue));
       std::size_t texts = 0;
       for (order& o : t->orders) texts += o.texts.size(), o.owner = owner;
-      t->writer = std::make_unique<embedding_reply>(model_, texts, t->orders.size(), detail::given_or(body, "encoding_format", std::string()) == "base64");
+      t->writer = std::make_unique<embedding_reply>(
+          model_, texts, t->orders.size(), detail::given_or(body, "encoding_format", std::string()) == "base64");
       return t;
     }
     const std::string id = fresh_id();
@@ -101,10 +110,16 @@ class service {
   }
 
   json card() const {
-    return {{"id", model_.id}, {"object", "model"}, {"created", started_}, {"owned_by", "cke"}, {"max_model_len", model_.context}};
+    return {{"id", model_.id},
+            {"object", "model"},
+            {"created", started_},
+            {"owned_by", "cke"},
+            {"max_model_len", model_.context}};
   }
   std::string model(std::string_view id) const {
-    if (id != model_.id) throw api_error(404, "invalid_request_error", "the model " + quote(id) + " is not served here", "model", "model_not_found");
+    if (id != model_.id)
+      throw api_error(404, "invalid_request_error", "the model " + quote(id) + " is not served here", "model",
+                      "model_not_found");
     return dump(card());
   }
 
@@ -118,7 +133,9 @@ class service {
     const auto ids = detail::ids_of(body["tokens"]);
     for (const u32 id : ids)
       if (id >= model_.tokens.vocab_size())
-        throw bad_request("tokens: expected ids below " + std::to_string(model_.tokens.vocab_size()) + ", found " + std::to_string(id), "tokens", "invalid_value");
+        throw bad_request("tokens: expected ids below " + std::to_string(model_.tokens.vocab_size()) + ", found " +
+                              std::to_string(id),
+                          "tokens", "invalid_value");
     return dump({{"content", detail::valid_utf8(model_.tokens.decode(ids))}});
   }
   std::string apply_template(const json& body) const {
@@ -152,7 +169,8 @@ class service {
   // Unique, and not guessable.
   std::string fresh_id() const {
     char text[40];
-    std::snprintf(text, sizeof text, "%016llx%06llx", static_cast<unsigned long long>(run_id_), static_cast<unsigned long long>(++ids_));
+    std::snprintf(text, sizeof text, "%016llx%06llx", static_cast<unsigned long long>(run_id_),
+                  static_cast<unsigned long long>(++ids_));
     return text;
   }
 

@@ -29,7 +29,11 @@ class slot {
   const job* what() const { return job_.get(); }
   any_session& cache() { return *conversation_; }
   u64 last_used() const { return last_used_; }
-  token_counts counts() const { return job_ ? token_counts{before_ + fed_, cached_, answer_ ? answer_->generated() : 0, answer_ ? answer_->logprob() : 0} : token_counts{}; }
+  token_counts counts() const {
+    return job_
+        ? token_counts{before_ + fed_, cached_, answer_ ? answer_->generated() : 0, answer_ ? answer_->logprob() : 0}
+        : token_counts{};
+  }
 
   // The ids of this prompt that need not be fed again. Caches are not shared across API keys: timing would disclose
   // prompts.
@@ -40,7 +44,8 @@ class slot {
   }
   // `filter`: of this job. `share`: the prefix cache of all conversations may be used. Throws what sampler throws; the
   // slot is then free.
-  void begin(std::shared_ptr<job> j, const tokenizer& tokens, const any_model& model, bool share, u64 now, std::unique_ptr<token_filter> filter) {
+  void begin(std::shared_ptr<job> j, const tokenizer& tokens, const any_model& model, bool share, u64 now,
+             std::unique_ptr<token_filter> filter) {
     u32 kept = reusable(j->what);
     if (share && !j->what.prompt_logprobs && j->what.prompt.size() > kept + 1) {
       auto fresh = model.open();
@@ -72,7 +77,8 @@ class slot {
   }
   wish wishes(u32 most) {
     const std::span<const u32> history = conversation_->history();
-    most = std::min({most, job_->what.max_tokens - answer_->generated() - 1, conversation_->context() - conversation_->position() - 1});
+    most = std::min({most, job_->what.max_tokens - answer_->generated() - 1,
+                     conversation_->context() - conversation_->position() - 1});
     ahead_.reserve(history.size() + 1 + most);
     ahead_.clear();
     if (most > 0) ahead_.assign(history.begin(), history.end());
@@ -114,7 +120,9 @@ class slot {
     const u32 width = static_cast<u32>(conversation_->logits().size()), before = answer_->generated();
     for (std::size_t here = history.size() - count + 1;; ++here) {
       const bool last = here == history.size();
-      answer_->step(last ? conversation_->logits() : std::span<const float>(rows_).subspan((here + count - 1 - history.size()) * width, width), history.first(here));
+      answer_->step(last ? conversation_->logits()
+                         : std::span<const float>(rows_).subspan((here + count - 1 - history.size()) * width, width),
+                    history.first(here));
       deliver();
       if (last) break;
       if (answer_->end() == ending::running && answer_->next() == history[here]) continue;
@@ -159,14 +167,14 @@ class slot {
   std::unique_ptr<any_session> conversation_;
   std::unique_ptr<any_session> smaller_;
   std::optional<model_draft<any_session>> draft_;  // of smaller_
-  std::vector<u32> ahead_;       // the history, the id that was chosen last, and guesses
-  std::vector<float> rows_;      // logits after that id and each guess
+  std::vector<u32> ahead_;                         // the history, the id that was chosen last, and guesses
+  std::vector<float> rows_;                        // logits after that id and each guess
   std::shared_ptr<job> job_;
   std::optional<answer> answer_;
-  std::optional<pooled> pooled_; // instead of an answer: the text that is embedded
-  piece pending_;                // reports of the prompt, for the first piece
-  u32 fed_ = 0, cached_ = 0;     // of the prompt, or of a text
-  u32 text_ = 0, before_ = 0;    // the current text; tokens of the texts before it
+  std::optional<pooled> pooled_;  // instead of an answer: the text that is embedded
+  piece pending_;                 // reports of the prompt, for the first piece
+  u32 fed_ = 0, cached_ = 0;      // of the prompt, or of a text
+  u32 text_ = 0, before_ = 0;     // the current text; tokens of the texts before it
   u32 dim_ = 0;
   u32 owner_ = 0;
   u64 last_used_ = 0;

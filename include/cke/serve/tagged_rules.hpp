@@ -26,8 +26,11 @@ inline std::string text_rules(std::string_view tag) {
 
 // The value of a parameter: texts as they are, other kinds as JSON. A limit that a grammar cannot express is refused if
 // `strict`, and ignored otherwise.
-inline std::string tagged_value(const call_tags& tags, const json& schema, const json& root, const std::string& path, bool strict, json_schema_rules& rules) {
-  const auto refuse = [&](std::string_view expected, std::string_view found) { throw Error(errc::unsupported, {}, path, expected, found); };
+inline std::string tagged_value(const call_tags& tags, const json& schema, const json& root, const std::string& path,
+                                bool strict, json_schema_rules& rules) {
+  const auto refuse = [&](std::string_view expected, std::string_view found) {
+    throw Error(errc::unsupported, {}, path, expected, found);
+  };
   const u8 kinds = kinds_of_schema(schema, root);
   if (!(kinds & json_kinds::text)) {
     try {
@@ -36,7 +39,11 @@ inline std::string tagged_value(const call_tags& tags, const json& schema, const
       if (strict) throw;
     }
     std::vector<std::string> items;
-    for (const auto& [kind, name] : {std::pair{json_kinds::number, "number"}, {json_kinds::boolean, "boolean"}, {json_kinds::null, "null"}, {json_kinds::list, "array"}, {json_kinds::object, "object"}})
+    for (const auto& [kind, name] : {std::pair{json_kinds::number, "number"},
+                                     {json_kinds::boolean, "boolean"},
+                                     {json_kinds::null, "null"},
+                                     {json_kinds::list, "array"},
+                                     {json_kinds::object, "object"}})
       if (kinds & kind) items.push_back(rules.item(json{{"type", name}}, path));
     return gbnf::either(items);
   }
@@ -45,14 +52,17 @@ inline std::string tagged_value(const call_tags& tags, const json& schema, const
     std::vector<std::string> items;
     for (const json& v : *values) {
       const std::string text = v.is_string() ? v.get<std::string>() : v.dump();
-      if (text.find(tags.behind_value) != text.npos) refuse("texts without the tag that ends a value", tags.behind_value);
+      if (text.find(tags.behind_value) != text.npos)
+        refuse("texts without the tag that ends a value", tags.behind_value);
       items.push_back(gbnf::literal(text));
     }
     return gbnf::either(items);
   }
   if (strict) {
-    if (!schema.is_object() || kinds & ~(json_kinds::text | json_kinds::boolean | json_kinds::null)) refuse("parameters that may be texts to be nothing else but booleans or null", "more");
-    for (const char* limit : {"minLength", "maxLength", "pattern", "format", "const", "$ref", "anyOf", "oneOf", "allOf"})
+    if (!schema.is_object() || kinds & ~(json_kinds::text | json_kinds::boolean | json_kinds::null))
+      refuse("parameters that may be texts to be nothing else but booleans or null", "more");
+    for (const char* limit :
+         {"minLength", "maxLength", "pattern", "format", "const", "$ref", "anyOf", "oneOf", "allOf"})
       if (schema.contains(limit)) refuse("texts without limits, or of an enum, where calls are in tags", limit);
   }
   return "text0";
@@ -67,24 +77,30 @@ inline std::string tagged_call_rule(const call_tags& tags, const json& function,
   const json* schema = given(function, "parameters");
   if (!schema || !schema->is_object()) schema = &none;
   const auto between = [&](std::string_view before, const std::string& text, std::string_view after) {
-    if (text.find_first_of("<>\n") != text.npos) throw Error(errc::unsupported, {}, path, "names without < and > where calls are in tags", text);
+    if (text.find_first_of("<>\n") != text.npos)
+      throw Error(errc::unsupported, {}, path, "names without < and > where calls are in tags", text);
     return gbnf::literal(before) + ' ' + gbnf::literal(text) + ' ' + gbnf::literal(after) + gap;
   };
   std::string call = between(tags.name, name, tags.behind_name);
   const auto add = [&](const std::string& key, const json& of, bool needed) {
-    const std::string value = tagged_value(tags, of, *schema, path + ".parameters." + key, given_or(function, "strict", false), rules);
-    const std::string tagged = between(tags.key, key, tags.behind_key) + ' ' + gbnf::literal(tags.value) + ' ' + value + line + gbnf::literal(tags.behind_value) + gap;
+    const std::string value =
+        tagged_value(tags, of, *schema, path + ".parameters." + key, given_or(function, "strict", false), rules);
+    const std::string tagged = between(tags.key, key, tags.behind_key) + ' ' + gbnf::literal(tags.value) + ' ' + value +
+        line + gbnf::literal(tags.behind_value) + gap;
     call += needed ? ' ' + tagged : " (" + tagged + ")?";
   };
   const auto part = [&](const char* key) -> const json& { return schema->contains(key) ? (*schema)[key] : none; };
   const json &properties = part("properties"), &required = part("required");
   const bool named = properties.is_object(), listed = required.is_array();
-  const auto needed = [&](const std::string& key) { return listed && std::ranges::find(required, json(key)) != required.end(); };
+  const auto needed = [&](const std::string& key) {
+    return listed && std::ranges::find(required, json(key)) != required.end();
+  };
   if (named)
     for (const auto& [key, of] : properties.items()) add(key, of, needed(key));
   if (listed)
     for (const json& key : required)
-      if (key.is_string() && !(named && properties.contains(key.get<std::string>()))) add(key.get<std::string>(), any, true);
+      if (key.is_string() && !(named && properties.contains(key.get<std::string>())))
+        add(key.get<std::string>(), any, true);
   return call + ' ' + gbnf::literal(tags.end);
 }
 

@@ -13,9 +13,7 @@ namespace cke::serve {
 template <class F> std::string error_of(F f) {
   try {
     return f(), std::string();
-  } catch (const std::exception& e) {
-    return *e.what() ? e.what() : "unknown error";
-  }
+  } catch (const std::exception& e) { return *e.what() ? e.what() : "unknown error"; }
 }
 
 // The error of each turn; empty: none. If the pass fails, each turn is fed alone, so that only the failing ones fail.

@@ -2,10 +2,10 @@
 // answer_stream.hpp: one answer, token by token: from logits to the next id, from ids to text that is certain.
 #pragma once
 
-#include "tokenizer/detokenizer.hpp"
 #include "sampling/sampler.hpp"
 #include "sampling/stop.hpp"
 #include "sampling/token_filter.hpp"
+#include "tokenizer/detokenizer.hpp"
 
 CKE_COLD_BEGIN
 namespace cke::text {
@@ -36,10 +36,10 @@ class answer_stream {
     return id;
   }
 
-  bool ends_at(u32 id) const { return stop_.stops_at(id); }                // a stop id is not part of the answer
-  bool complete() const { return filter_ && filter_->complete(); }         // nothing may follow what was chosen
-  bool hurried() const { return hurried_; }                                // with more room the answer would be another
-  bool stopped() const { return stop_.stopped().has_value(); }             // by a stop string
+  bool ends_at(u32 id) const { return stop_.stops_at(id); }         // a stop id is not part of the answer
+  bool complete() const { return filter_ && filter_->complete(); }  // nothing may follow what was chosen
+  bool hurried() const { return hurried_; }                         // with more room the answer would be another
+  bool stopped() const { return stop_.stopped().has_value(); }      // by a stop string
 
   // The text that becomes certain with an id; valid until the next call of these three.
   std::string_view text_of(u32 id) { return tokens_ ? stop_.feed(text_.push(id)) : std::string_view(); }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// key_timing.cpp: key_timing N: whether the time that a wrong API key takes says how wrong it is: Welch's t of N samples each.
+// key_timing.cpp: key_timing N: whether the time that a wrong API key takes says how wrong it is: Welch's t of N
+// samples each.
 #include <cke/serve/guard.hpp>
 
 #include <chrono>
@@ -71,8 +72,11 @@ int main(int argc, char** argv) {
   };
   double worst = 0;
   const std::string last = wrong_at(63);
-  for (const std::size_t i : {0u, 1u, 31u, 32u, 62u}) worst = std::max(worst, std::abs(compare(last, wrong_at(i), count, ours)));
+  for (const std::size_t i : {0u, 1u, 31u, 32u, 62u})
+    worst = std::max(worst, std::abs(compare(last, wrong_at(i), count, ours)));
   const double control = std::abs(compare(last, wrong_at(0), count, usual));
-  std::printf("5 pairs of wrong keys, Welch's t of %zu samples each: at most %.2f (of a comparison that leaves early: %.0f)\n", count, worst, control);
+  std::printf(
+      "5 pairs of wrong keys, Welch's t of %zu samples each: at most %.2f (of a comparison that leaves early: %.0f)\n",
+      count, worst, control);
   return worst < 4.5 && control > 4.5 ? 0 : 1;
 }

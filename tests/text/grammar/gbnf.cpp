@@ -15,7 +15,9 @@ namespace {
 
 using strings = std::vector<std::string>;
 
-grammar_automaton automaton_of(const std::string& text) { return grammar_automaton(std::make_shared<grammar>(parse_gbnf(text, "g.gbnf"))); }
+grammar_automaton automaton_of(const std::string& text) {
+  return grammar_automaton(std::make_shared<grammar>(parse_gbnf(text, "g.gbnf")));
+}
 
 bool accepts(grammar_automaton& a, std::string_view text) {
   auto s = a.start();
@@ -58,7 +60,8 @@ void check_to_end(grammar_automaton& a, std::string_view word) {
   for (const char c : word) here = a.next(here, static_cast<u8>(c));
   if (here == grammar_automaton::dead) return;
   u32 bytes = 0;
-  for (std::set<grammar_automaton::state> reached{here}; std::ranges::none_of(reached, [&](auto s) { return a.accepts(s); }); ++bytes) {
+  for (std::set<grammar_automaton::state> reached{here};
+       std::ranges::none_of(reached, [&](auto s) { return a.accepts(s); }); ++bytes) {
     std::set<grammar_automaton::state> further;
     for (const auto s : reached)
       for (const u8 byte : {u8{'a'}, u8{'b'}})
@@ -87,7 +90,9 @@ TEST_CASE("gbnf: what is a text of a grammar, and what is not") {
       {"root ::= \"a\" # a comment\n  | \"b\"\n# another\nother ::= root", {"a", "b"}, {"ab"}},
       {"root ::= [a-c]+ [^a-c]* \"-\"?", {"a", "abcx", "cba-", "bxyz-"}, {"", "x", "axb"}},
       {"root ::= ( \"a\"\n  \"b\" )* end\nend ::= \".\"", {".", "ab.", "abab."}, {"a.", "ab"}},
-      {"root ::= \"ab\"{2} [x]{1,3} \"y\"{2,}", {"ababxyy", "ababxxxyyyyy"}, {"abxyy", "ababyy", "ababxxxxyy", "ababxy"}},
+      {"root ::= \"ab\"{2} [x]{1,3} \"y\"{2,}",
+       {"ababxyy", "ababxxxyyyyy"},
+       {"abxyy", "ababyy", "ababxxxxyy", "ababxy"}},
       {"root ::= \"a\"{0} \"b\"{0,2} ((\"c\"?)*)*", {"", "b", "bb", "bbccc"}, {"a", "bbb"}},
       {R"(root ::= "\x41\u00e9\U0001F600\n\t\"\\" [\]\-\\]{3})", {"Aé😀\n\t\"\\]-\\"}, {"Aé😀\n\t\"\\abc"}},
       {"root ::= [ä-ü]{2} . [^\\x00-\\x7F]", {"äü😀中", "üäaé"}, {"äz😀中", "ää\xED\xA0\x80中", "äüaa"}},
@@ -116,15 +121,22 @@ TEST_CASE("gbnf: one message for what is wrong, with its line") {
       {"root ::= \"a\"{3,2}", "g.gbnf: line 1: expected at least 3 repetitions, found at most 2"},
       {"root ::= \"a\"{x}", "g.gbnf: line 1: expected a number, found 'x}'"},
       {"root ::= \"a\"{999999999999}", "g.gbnf: line 1: expected a number up to 262144, found more"},
-      {"root ::= \"a\"{99999}{99999}{99999}", "g.gbnf: line 1: expected at most 262144 symbols, repetitions written out, found more"},
+      {"root ::= \"a\"{99999}{99999}{99999}",
+       "g.gbnf: line 1: expected at most 262144 symbols, repetitions written out, found more"},
       {"root ::= [z-a]", "g.gbnf: line 1: expected a range from low to high, found one from high to low"},
-      {"root ::= \"\\q\"", "g.gbnf: line 1: expected one of \\\" \\\\ \\[ \\] \\^ \\- \\t \\n \\r \\xNN \\uNNNN \\UNNNNNNNN, found '\\q\"'"},
+      {"root ::= \"\\q\"",
+       "g.gbnf: line 1: expected one of \\\" \\\\ \\[ \\] \\^ \\- \\t \\n \\r \\xNN \\uNNNN \\UNNNNNNNN, found "
+       "'\\q\"'"},
       {"root ::= \"\\uD800\"", "g.gbnf: line 1: expected a character of Unicode, found a number that is none"},
       {"root ::= \"\xFF\"", "g.gbnf: line 1: expected UTF-8, found '\xFF\"'"},
       {"root ::= " + std::string(300, '('), "g.gbnf: line 1: expected at most 256 groups in each other, found more"},
       {"root ::= \"a\" root", "g.gbnf: rule 'root': expected a text that fits it, found none"},
-      {"root ::= root \"a\" | \"b\"", "g.gbnf: rule 'root': expected no left recursion (x ::= x \"a\" | \"b\" is x ::= \"b\" \"a\"*), found that it can begin with itself"},
-      {"root ::= a\na ::= \"x\"? b \"y\"\nb ::= a | \"z\"", "g.gbnf: rule 'a': expected no left recursion (x ::= x \"a\" | \"b\" is x ::= \"b\" \"a\"*), found that it can begin with itself"},
+      {"root ::= root \"a\" | \"b\"",
+       "g.gbnf: rule 'root': expected no left recursion (x ::= x \"a\" | \"b\" is x ::= \"b\" \"a\"*), found that it "
+       "can begin with itself"},
+      {"root ::= a\na ::= \"x\"? b \"y\"\nb ::= a | \"z\"",
+       "g.gbnf: rule 'a': expected no left recursion (x ::= x \"a\" | \"b\" is x ::= \"b\" \"a\"*), found that it can "
+       "begin with itself"},
   };
   for (const auto& [text, message] : table) {
     CAPTURE(text);
@@ -146,7 +158,8 @@ TEST_CASE("gbnf: random grammars accept what can be derived, and nothing else") 
       for (u32 a = 0; a < alternatives; ++a) {
         text += a ? " |" : "";
         for (u32 items = pick(4); items > 0; --items) {
-          static constexpr const char *atoms[] = {" \"a\"", " \"b\"", " [ab]", " \"ab\""}, *times[] = {"", "", "", "?", "*", "+", "{1,2}"};
+          static constexpr const char *atoms[] = {" \"a\"", " \"b\"", " [ab]", " \"ab\""},
+                                      *times[] = {"", "", "", "?", "*", "+", "{1,2}"};
           text += pick(3) == 0 ? " " + name(pick(rules)) : atoms[pick(4)];
           text += times[pick(7)];
         }
@@ -192,5 +205,6 @@ TEST_CASE("grammar automaton: what is left of it behind a state is the same gram
 TEST_CASE("grammar automaton: a grammar of too many readings ends with an error") {
   std::string text = "root ::= s\ns ::= x s \"1\" | y s \"2\" | \"e\"\nx ::= \"a\"\ny ::= \"a\"\n";
   auto a = automaton_of(text);
-  CHECK_THROWS_WITH_AS(accepts(a, std::string(40, 'a')), "grammar: expected at most 8192 ways to read the same text, found more", Error);
+  CHECK_THROWS_WITH_AS(accepts(a, std::string(40, 'a')),
+                       "grammar: expected at most 8192 ways to read the same text, found more", Error);
 }

@@ -16,8 +16,11 @@ vocabulary random_vocabulary() {
   u64 drawn = 0;
   const auto pick = [&](u32 n) { return static_cast<u32>(uniform(7, drawn++) * n); };
   static constexpr std::string_view letters = "{}[]\":,1ab\xC3\xA9 ";
-  const auto add = [&](std::string text, token_type type) { v.tokens.push_back(std::move(text)), v.types.push_back(type); };
-  add("<end>", token_type::control), add("<think>", token_type::control), add("</think>", token_type::control), add("", token_type::normal);
+  const auto add = [&](std::string text, token_type type) {
+    v.tokens.push_back(std::move(text)), v.types.push_back(type);
+  };
+  add("<end>", token_type::control), add("<think>", token_type::control), add("</think>", token_type::control),
+      add("", token_type::normal);
   add("<call>", token_type::control);
   for (u32 i = 0; i < 200; ++i) {
     std::string text;
@@ -82,11 +85,13 @@ TEST_CASE_FIXTURE(fixture, "grammar_filter: allows the tokens whose bytes go on,
   CHECK(ended > 5);
 }
 
-TEST_CASE_FIXTURE(fixture, "grammar_filter: a text that can come to its end in so many tokens does, whatever is drawn") {
+TEST_CASE_FIXTURE(fixture,
+                  "grammar_filter: a text that can come to its end in so many tokens does, whatever is drawn") {
   const auto g = of(R"(root ::= "{" pair ("," pair)* "}"
 pair ::= "\"" [a1\xE9]{1,3} "\":" ("[" root? "]" | "1a1a1a" | "\"" [ab]* "\""))");
   grammar_automaton bytes(std::make_shared<grammar>(parse_gbnf(R"(root ::= "{" pair ("," pair)* "}"
-pair ::= "\"" [a1\xE9]{1,3} "\":" ("[" root? "]" | "1a1a1a" | "\"" [ab]* "\""))", "g")));
+pair ::= "\"" [a1\xE9]{1,3} "\":" ("[" root? "]" | "1a1a1a" | "\"" [ab]* "\""))",
+                                                               "g")));
   // The shortest text behind a state in the fewest tokens.
   const auto fewest = [&](grammar_automaton::state s) {
     std::string text;
@@ -95,7 +100,8 @@ pair ::= "\"" [a1\xE9]{1,3} "\":" ("[" root? "]" | "1a1a1a" | "\"" [ab]* "\""))"
     from[text.size()] = 0;
     for (std::size_t at = text.size(); at-- > 0;)
       for (u32 id = 5; id < tokens.vocab_size(); ++id)
-        if (const auto piece = tokens.piece(id); std::string_view(text).substr(at).starts_with(piece)) from[at] = std::min(from[at], from[at + piece.size()] + 1);
+        if (const auto piece = tokens.piece(id); std::string_view(text).substr(at).starts_with(piece))
+          from[at] = std::min(from[at], from[at + piece.size()] + 1);
     return from[0];
   };
   const u32 least = fewest(bytes.start());
@@ -136,7 +142,9 @@ pair ::= "\"" [a1\xE9]{1,3} "\":" ("[" root? "]" | "1a1a1a" | "\"" [ab]* "\""))"
   CHECK(late > 3);
 }
 
-TEST_CASE_FIXTURE(fixture, "grammar_filter: the end of a thought, the mark and all letters are part of the way; very long ways are counted in bytes") {
+TEST_CASE_FIXTURE(fixture,
+                  "grammar_filter: the end of a thought, the mark and all letters are part of the way; very long ways "
+                  "are counted in bytes") {
   const auto in_time = [&](grammar_filter& f, u32 left) {
     const std::vector<float> logits(tokens.vocab_size() + 3, 1.f);
     return std::ranges::count(f.only_in_time(logits, left), 1.f);
@@ -201,7 +209,8 @@ TEST_CASE_FIXTURE(fixture, "grammar_filter: behind a mark, and free before and a
   }
 }
 
-TEST_CASE_FIXTURE(fixture, "grammar_filter: special tokens are text only where they are shown; nothing left is an error") {
+TEST_CASE_FIXTURE(fixture,
+                  "grammar_filter: special tokens are text only where they are shown; nothing left is an error") {
   grammar_filter f(of("root ::= \"<call>\""), tokens, {0});
   CHECK_THROWS_WITH_AS(allowed(f), "grammar: expected a token of the vocabulary that goes on, found none", Error);
   trie = std::make_shared<token_trie>(tokens, std::vector<u32>{4});
@@ -211,7 +220,8 @@ TEST_CASE_FIXTURE(fixture, "grammar_filter: special tokens are text only where t
   CHECK(shown.complete());
 }
 
-TEST_CASE_FIXTURE(fixture, "grammar_filter: what has been found is dropped when it is too much, and the answer goes on") {
+TEST_CASE_FIXTURE(fixture,
+                  "grammar_filter: what has been found is dropped when it is too much, and the answer goes on") {
   // Each state behind a letter is another one, with a mask of its own.
   const auto g = of("root ::= x\nx ::= \"a\" x \"b\" | \"b\"");
   const u32 a = *tokens.find("a"), b = *tokens.find("b");

@@ -9,7 +9,8 @@ using namespace cke;
 using namespace cke::text;
 
 TEST_CASE("utf8_ranges: a code point is in them exactly when its UTF-8 is") {
-  constexpr u32 edges[] = {0, 0x7F, 0x80, 0x7FF, 0x800, 0xFFF, 0x1000, 0xD7FF, 0xD800, 0xDFFF, 0xE000, 0xFFFF, 0x10000, 0x3FFFF, 0x40000, 0x10FFFF};
+  constexpr u32 edges[] = {0,      0x7F,   0x80,   0x7FF,  0x800,   0xFFF,   0x1000,  0xD7FF,
+                           0xD800, 0xDFFF, 0xE000, 0xFFFF, 0x10000, 0x3FFFF, 0x40000, 0x10FFFF};
   u64 drawn = 0;
   const auto pick = [&](u32 n) { return static_cast<u32>(uniform(3, drawn++) * n); };
   for (u32 round = 0; round < 40; ++round) {
@@ -28,7 +29,9 @@ TEST_CASE("utf8_ranges: a code point is in them exactly when its UTF-8 is") {
       std::string bytes;
       append_utf8(bytes, code);
       const auto times = std::ranges::count_if(spelled, [&](const auto& s) {
-        return std::ranges::equal(s, bytes, [](byte_range r, char c) { return r.first <= static_cast<u8>(c) && static_cast<u8>(c) <= r.last; });
+        return std::ranges::equal(s, bytes, [](byte_range r, char c) {
+          return r.first <= static_cast<u8>(c) && static_cast<u8>(c) <= r.last;
+        });
       });
       wrong += times != (in != complement);
     }

@@ -44,17 +44,15 @@ TEST_CASE("chat_template: what jinja2 renders, and errors where it raises one") 
   for (const jinja::value& one : all.as_dict()->find("cases")->as_sequence()->items) {
     const jinja::dict& c = *one.as_dict();
     const bool snippet = c.find("template");
-    const std::string source = snippet ? std::string(c.find("template")->view())
-                                       : read_file(std::string(c.find("file")->view()));
+    const std::string source =
+        snippet ? std::string(c.find("template")->view()) : read_file(std::string(c.find("file")->view()));
     CAPTURE(snippet ? source : std::string(c.find("file")->view()));
     std::optional<std::string> got;
     std::string why;
     try {
       const jinja::dict names = snippet ? bare : conversation_names(*c.find("names")->as_dict());
       got = jinja::chat_template(source).render(names, noon()).view();
-    } catch (const Error& e) {
-      why = e.what();
-    }
+    } catch (const Error& e) { why = e.what(); }
     CAPTURE(why);
     if (const jinja::value* text = c.find("text")) {
       CHECK(got.value_or("an error") == text->view());

@@ -14,8 +14,13 @@ TEST_CASE("contracts: the segments that the published template renders") {
       {{"user", "Hello"}},
       {{"system", "Be kind."}, {"user", " Hi\n"}, {"assistant", "Ho <|im_end|>"}, {"user", "<s>[INST]"}},
       {{"user", "Sum?"}, {"assistant", "<think>\nadd\n</think>\n\nFour."}, {"user", "Sure?"}}};
-  for (const auto& [name, file] : {std::pair{"chatml", "chatml"}, {"smollm2", "smollm2"}, {"qwen2", "qwen2"}, {"qwen3", "qwen3"},
-                                   {"qwen3-thinking", "qwen3-thinking"}, {"llama3", "llama3"}, {"llama2", "llama2"}}) {
+  for (const auto& [name, file] : {std::pair{"chatml", "chatml"},
+                                   {"smollm2", "smollm2"},
+                                   {"qwen2", "qwen2"},
+                                   {"qwen3", "qwen3"},
+                                   {"qwen3-thinking", "qwen3-thinking"},
+                                   {"llama3", "llama3"},
+                                   {"llama2", "llama2"}}) {
     CAPTURE(name);
     std::ifstream in(std::string(CKE_TEST_DATA "/chat/") + file + ".jinja", std::ios::binary);
     const std::string source{std::istreambuf_iterator<char>(in), {}};

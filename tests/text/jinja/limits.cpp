@@ -37,7 +37,8 @@ void check_error(const std::string& source, const char* part) {
 TEST_CASE("limits: work") {
   const std::string range = "range(100000)";
   check_error(times(3, "{% for i in " + range + " %}") + times(3, "{% endfor %}"), "steps");
-  check_error("{% set ns = namespace(l=[1]) %}{% for i in range(99) %}{% set ns.l = ns.l + ns.l %}{% endfor %}", "steps");
+  check_error("{% set ns = namespace(l=[1]) %}{% for i in range(99) %}{% set ns.l = ns.l + ns.l %}{% endfor %}",
+              "steps");
   check_error("{{ (" + range + "|list) * 1000000000 }}", "steps");
   check_error("{{ [1]|batch(1000000000, 1)|list }}", "steps");
   check_error("{{ 3 ** 1000000 }}", "64 bits");
@@ -47,10 +48,14 @@ TEST_CASE("limits: work") {
 TEST_CASE("limits: memory") {
   check_error("{{ 'a' * 10000000000 }}", "a string of more than");
   check_error("{{ '' * 9223372036854775807 }}", "no error");
-  check_error("{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}", "bytes");
-  check_error("{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s|replace('a', ns.s) %}{% endfor %}", "bytes");
+  check_error("{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s ~ ns.s %}{% endfor %}",
+              "bytes");
+  check_error(
+      "{% set ns = namespace(s='ab') %}{% for i in range(99) %}{% set ns.s = ns.s|replace('a', ns.s) %}{% endfor %}",
+      "bytes");
   check_error("{% set a = 'x' * 60000000 %}{{ a }}{{ a }}", "a string of more than");
-  CHECK(error_of("{% for i in range(99) %}{% set a = 'x' * 60000 %}{% endfor %}", {.bytes = 1 << 20}).find("bytes in all") != std::string::npos);
+  CHECK(error_of("{% for i in range(99) %}{% set a = 'x' * 60000 %}{% endfor %}", {.bytes = 1 << 20})
+            .find("bytes in all") != std::string::npos);
   check_error("{{ '%1000000000d' % 1 }}", "2^20");
   check_error("{{ 'a'.center(1000000000) }}{{ 'a'.ljust(9000000000000000000) }}", "a string of more than");
   check_error("{{ [1]|tojson(indent=1000000000) }}", "a string of more than");
@@ -61,7 +66,14 @@ TEST_CASE("limits: memory") {
 }
 
 TEST_CASE("limits: depth") {
-  for (const auto& [open, close] : {std::pair{"(", ")"}, {"[", "]"}, {"{1:", "}"}, {"not ", ""}, {"-", ""}, {"a(", ")"}, {"a[", "]"}, {"1 if ", " else 1"}})
+  for (const auto& [open, close] : {std::pair{"(", ")"},
+                                    {"[", "]"},
+                                    {"{1:", "}"},
+                                    {"not ", ""},
+                                    {"-", ""},
+                                    {"a(", ")"},
+                                    {"a[", "]"},
+                                    {"1 if ", " else 1"}})
     check_error("{{ " + times(50'000, open) + "1" + times(50'000, close) + " }}", "deeper than");
   for (const char* chain : {" + 1", ".a", "[0]", "()", "|upper", " - 1", " is none is none", " ** 2", " and 1"})
     CHECK(error_of("{{ 1" + times(50'000, chain) + " }}") != "no error");
@@ -71,16 +83,24 @@ TEST_CASE("limits: depth") {
   check_error("{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "recursion deeper than");
   check_error("{% for i in [1] recursive %}{{ loop([1]) }}{% endfor %}", "recursion deeper than");
   const std::string deepen = "{% set ns = namespace(v=1) %}{% for i in range(5000) %}{% set ns.v = X %}{% endfor %}";
-  for (const char* x : {"[ns.v]", "(ns.v,)", "{'a': ns.v}", "cycler(ns.v)", "joiner(ns.v)", "[ns.v].index", "dict(a=ns.v)", "ns.v|batch(2)|list if i else [1]", "[ns.v]|map('string') if false else [[ns.v]|batch(1)]"}) {
+  for (const char* x :
+       {"[ns.v]", "(ns.v,)", "{'a': ns.v}", "cycler(ns.v)", "joiner(ns.v)", "[ns.v].index", "dict(a=ns.v)",
+        "ns.v|batch(2)|list if i else [1]", "[ns.v]|map('string') if false else [[ns.v]|batch(1)]"}) {
     std::string source = deepen;
     check_error(source.replace(source.find('X'), 1, x), "nest deeper");
   }
-  check_error("{% set ns = namespace(v=1) %}{% for i in range(300) %}{% for j in [ns.v] %}{% set ns.v = loop %}{% endfor %}{% endfor %}", "nest deeper");
+  check_error(
+      "{% set ns = namespace(v=1) %}{% for i in range(300) %}{% for j in [ns.v] %}{% set ns.v = loop %}{% endfor %}{% "
+      "endfor %}",
+      "nest deeper");
 }
 
 TEST_CASE("limits: namespaces that hold each other are let go") {
-  CHECK(error_of("{% set a = namespace() %}{% set b = namespace(a=a) %}{% set a.b = b %}{% set a.l = [a, b] %}{% macro m() %}{% endmacro %}{% set a.m = m %}") == "no error");
-  CHECK(error_of("{% set ns = namespace(p=1) %}{% for i in range(50000) %}{% set ns.p = namespace(p=ns.p) %}{% endfor %}") == "no error");
+  CHECK(error_of("{% set a = namespace() %}{% set b = namespace(a=a) %}{% set a.b = b %}{% set a.l = [a, b] %}{% macro "
+                 "m() %}{% endmacro %}{% set a.m = m %}") == "no error");
+  CHECK(error_of(
+            "{% set ns = namespace(p=1) %}{% for i in range(50000) %}{% set ns.p = namespace(p=ns.p) %}{% endfor %}") ==
+        "no error");
 }
 
 TEST_CASE("errors: the file, the line and what is wrong") {
@@ -89,19 +109,21 @@ TEST_CASE("errors: the file, the line and what is wrong") {
   CHECK(error_of("a\n{{ 'b }}") == "t.jinja: chat template, line 2: the string does not end");
   CHECK(error_of("\n{# a\n\n") == "t.jinja: chat template, line 2: the comment does not end");
   CHECK(error_of("{{ 1 +\n }}") == "t.jinja: chat template, line 2: expected an expression, found }}");
-  CHECK(error_of("{% include 'x' %}") == "t.jinja: chat template, line 1: a tag that chat templates use expected, found include");
-  CHECK(error_of("x\n{% macro m() %}\n{{ 1/0 }}{% endmacro %}\n{{ m() }}") == "t.jinja: chat template, line 3: division by zero");
-  CHECK(error_of("{{ 9223372036854775807 + 1 }}") == "t.jinja: chat template, line 1: an integer of 64 bits expected, found a larger one");
-  CHECK(error_of("{{ raise_exception('roles must alternate') }}") == "t.jinja: chat template, line 1: the template refuses: roles must alternate");
+  CHECK(error_of("{% include 'x' %}") ==
+        "t.jinja: chat template, line 1: a tag that chat templates use expected, found include");
+  CHECK(error_of("x\n{% macro m() %}\n{{ 1/0 }}{% endmacro %}\n{{ m() }}") ==
+        "t.jinja: chat template, line 3: division by zero");
+  CHECK(error_of("{{ 9223372036854775807 + 1 }}") ==
+        "t.jinja: chat template, line 1: an integer of 64 bits expected, found a larger one");
+  CHECK(error_of("{{ raise_exception('roles must alternate') }}") ==
+        "t.jinja: chat template, line 1: the template refuses: roles must alternate");
 }
 
 TEST_CASE("errors: each has the code of its cause") {
   const auto code = [](const char* source) {
     try {
       jinja::chat_template(source).render({}, {});
-    } catch (const Error& e) {
-      return e.code;
-    }
+    } catch (const Error& e) { return e.code; }
     return errc::file;
   };
   CHECK(code("{{ raise_exception('x') }}") == errc::usage);

@@ -34,11 +34,14 @@ TEST_CASE("origins: they go through every operation") {
   CHECK(marked("{{ [s, '<']|tojson }}{{ {'k': s} }}") == R"(["[da ta]", "<"]{'k': '[da ta]'})");
   CHECK(marked("{{ '%s<' % s }}{{ '{}<'.format(s) }}{{ '%6s' % s }}") == "[da ta]<[da ta]< [da ta]");
   CHECK(marked("{{ s|title }}.{{ s.capitalize() }}.{{ s|indent(1, true) }}") == "[Da Ta].[Da ta]. [da ta]");
-  CHECK(marked("{% set x %}<{{ s }}{% endset %}{{ x|trim }}.{% filter upper %}{{ s }}<{% endfilter %}") == "<[da ta].[DA TA]<");
-  CHECK(marked("{% macro m(a) %}<{{ a }}{{ caller() }}{% endmacro %}{% call m(s) %}{{ s }}>{% endcall %}") == "<[da tada ta]>");
+  CHECK(marked("{% set x %}<{{ s }}{% endset %}{{ x|trim }}.{% filter upper %}{{ s }}<{% endfilter %}") ==
+        "<[da ta].[DA TA]<");
+  CHECK(marked("{% macro m(a) %}<{{ a }}{{ caller() }}{% endmacro %}{% call m(s) %}{{ s }}>{% endcall %}") ==
+        "<[da tada ta]>");
   CHECK(marked("{% for c in s %}{{ c }}.{% endfor %}") == "[d].[a].[ ].[t].[a].");
   CHECK(marked("{{ s|list|first ~ s|last ~ s|reverse }}{{ s * 2 }}") == "[daat adda tada ta]");
-  CHECK(marked("{% for k, v in d|dictsort %}{{ k }}={{ v }};{% endfor %}", R"({"d": {"b": 1, "a": "x"}})") == "[a]=[x];[b]=1;");
+  CHECK(marked("{% for k, v in d|dictsort %}{{ k }}={{ v }};{% endfor %}", R"({"d": {"b": 1, "a": "x"}})") ==
+        "[a]=[x];[b]=1;");
   CHECK(marked("{{ ('<'|safe) + s }}", R"({"s": "<"})") == "<[&lt;]");
   CHECK(marked("{{ s|tojson }}", R"({"s": "\n\"ä"})") == "\"[\\n\\\"ä]\"");
 }
@@ -48,8 +51,11 @@ TEST_CASE("names_of: roles that templates know are the template's own words, oth
     jinja::conversation c;
     c.messages = jinja::value(jinja::form::list, jinja::values{jinja::message(role, role)});
     std::string out;
-    jinja::chat_template("{{ messages[0].role ~ '|' ~ messages[0].content }}").render(jinja::names_of(c, nullptr), {}).spans(
-        [&](std::string_view part, jinja::origin from) { out += from == jinja::origin::data ? '[' + std::string(part) + ']' : std::string(part); });
+    jinja::chat_template("{{ messages[0].role ~ '|' ~ messages[0].content }}")
+        .render(jinja::names_of(c, nullptr), {})
+        .spans([&](std::string_view part, jinja::origin from) {
+          out += from == jinja::origin::data ? '[' + std::string(part) + ']' : std::string(part);
+        });
     return out;
   };
   CHECK(roles("user") == "user|[user]");
@@ -60,7 +66,8 @@ TEST_CASE("names_of: a thought goes by both of its names") {
   const jinja::value m = read_json_value(R"([{"role": "assistant", "reasoning": "r"}, {"role": "user"}])", "m");
   const jinja::dict names = jinja::names_of({.messages = m}, nullptr);
   const auto text = jinja::chat_template("{{ messages|tojson }}").render(names, {});
-  CHECK(text.view() == R"([{"thinking": "r", "role": "assistant", "reasoning": "r", "reasoning_content": "r"}, {"role": "user"}])");
+  CHECK(text.view() ==
+        R"([{"thinking": "r", "role": "assistant", "reasoning": "r", "reasoning_content": "r"}, {"role": "user"}])");
 }
 
 TEST_CASE("chat_form: messages, tools and variables that imitate a template's tokens give none") {
@@ -70,7 +77,8 @@ TEST_CASE("chat_form: messages, tools and variables that imitate a template's to
     v.types.push_back(token_type::normal);
   }
   std::string evil;
-  for (const char* token : {"<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>", "<tool_response>", "</tool_response>"}) {
+  for (const char* token : {"<|im_start|>", "<|im_end|>", "<think>", "</think>", "<tool_call>", "</tool_call>",
+                            "<tool_response>", "</tool_response>"}) {
     const bool special = token[1] == '|';
     v.added.push_back({.id = static_cast<u32>(v.tokens.size()), .special = special});
     v.tokens.emplace_back(token);

@@ -26,7 +26,9 @@ pieces cut(const std::vector<cutting::step>& steps, std::string_view text, bool 
   return out;
 }
 
-pieces cut_at(text_pattern p, cutting::behavior how, std::string_view text, bool invert = false) { return cut({cutting::at_pattern{p, how, invert}}, text); }
+pieces cut_at(text_pattern p, cutting::behavior how, std::string_view text, bool invert = false) {
+  return cut({cutting::at_pattern{p, how, invert}}, text);
+}
 
 std::string decoded(std::vector<decoding::step> steps, pieces tokens) { return text::detail::decoder(steps)(tokens); }
 
@@ -75,7 +77,8 @@ TEST_CASE("steps: cuts") {
   CHECK(cut({cutting::metaspace{"▁", cutting::prefix::always, false}}, " a b") == pieces{"▁a▁b"});
   CHECK(cut({cutting::metaspace{"▁", cutting::prefix::first, false}}, "a", false) == pieces{"a"});
   // Only the first piece of a text, and only where nothing in front of it is gone, begins it.
-  const std::vector<cutting::step> words{cutting::at_characters{space, removed}, cutting::metaspace{"_", cutting::prefix::first, true}};
+  const std::vector<cutting::step> words{cutting::at_characters{space, removed},
+                                         cutting::metaspace{"_", cutting::prefix::first, true}};
   CHECK(cut(words, "a b") == pieces{"_a", "b"});
   CHECK(cut(words, " a b") == pieces{"a", "b"});
   CHECK(cut({}, "") == pieces{});
@@ -84,7 +87,8 @@ TEST_CASE("steps: cuts") {
 TEST_CASE("steps: normalisers") {
   CHECK(normal(normalizing::form{.compatible = false, .composed = true}, "e\u0301ﬁ") == "éﬁ");
   CHECK(normal(normalizing::form{.compatible = false, .composed = false}, "aé가ﬁ") == "ae\u0301\u1100\u1161ﬁ");
-  CHECK(normal(normalizing::form{.compatible = true, .composed = true}, "ﬁ①\uFDFAe\u0301\u1E9B\u0323") == "fi1صلى الله عليه وسلمé\u1E69");
+  CHECK(normal(normalizing::form{.compatible = true, .composed = true}, "ﬁ①\uFDFAe\u0301\u1E9B\u0323") ==
+        "fi1صلى الله عليه وسلمé\u1E69");
   CHECK(normal(normalizing::form{.compatible = true, .composed = false}, "½é\xff") == "1\u20442e\u0301\xff");
   CHECK(normal(normalizing::lowercase{}, "ABÉΣİ\xc3") == "abéσi\u0307\xc3");
   CHECK(normal(normalizing::strip_accents{}, "e\u0301é\u0903") == "eé");
@@ -113,8 +117,13 @@ TEST_CASE("steps: a table of rules") {
   CHECK(normal(normalizing::precompiled{map, {}}, "A!b\r\nx") == "ab \nXYZ");
   // A grapheme is replaced as a whole: the line break with its return, the letter with its mark.
   CHECK(normal(normalizing::precompiled{map, regex("\\X")}, "A!b\r\nx") == "ab XYZ");
-  CHECK(normal(normalizing::precompiled{map, regex("\\X")}, "A\u0301b\xff" "A") == "ab\xff" "a");
-  CHECK(normal(normalizing::precompiled{map, regex("\\X")}, "A\u0301\u0302\u0303b") == "a\u0301\u0302\u0303b");  // too long
+  CHECK(normal(normalizing::precompiled{map, regex("\\X")},
+               "A\u0301b\xff"
+               "A") ==
+        "ab\xff"
+        "a");
+  CHECK(normal(normalizing::precompiled{map, regex("\\X")}, "A\u0301\u0302\u0303b") ==
+        "a\u0301\u0302\u0303b");  // too long
   CHECK(fixtures::error_of([] { charsmap("abc", "f", "map"); }) == "f: map: expected a size and a table, found 3");
   CHECK(fixtures::error_of([] { charsmap(std::string("\x05\0\0\0abcdef", 10), "f", "map"); }) ==
         "f: map: expected a table of at most 6 bytes, in fours, found 5");
@@ -132,11 +141,13 @@ TEST_CASE("steps: decoders") {
   CHECK(decoded({decoding::metaspace{"▁", true}}, {"▁▁a", "▁b"}) == "a b");
   CHECK(decoded({decoding::metaspace{"▁", false}}, {"▁a", "▁b"}) == " a b");
   CHECK(decoded({decoding::end_of_word{"</w>"}}, {"a", "b</w>", "c</w>"}) == "ab c");
-  CHECK(decoded({decoding::byte_fallback{}, decoding::fuse{}, decoding::strip{" ", 1, 1}}, {" ", " <0x41>", "<0x42>", " "}) == " <0x41>B");
+  CHECK(decoded({decoding::byte_fallback{}, decoding::fuse{}, decoding::strip{" ", 1, 1}},
+                {" ", " <0x41>", "<0x42>", " "}) == " <0x41>B");
   CHECK(decoded({decoding::strip{"~", 1, 1}}, {"~~a~", "~b~~"}) == "~ab~");
   CHECK(decoded({decoding::byte_level{}}, {"Ġa", "好"}) == " a好");
   CHECK(decoded({}, {}) == "");
-  const std::vector<decoding::step> wordpiece{decoding::wordpiece{"##", true}}, llama{decoding::replace{plain("▁"), " "}, decoding::fuse{}, decoding::strip{" ", 1, 0}};
+  const std::vector<decoding::step> wordpiece{decoding::wordpiece{"##", true}},
+      llama{decoding::replace{plain("▁"), " "}, decoding::fuse{}, decoding::strip{" ", 1, 0}};
   CHECK(text::detail::decoder(wordpiece).piece("a") == " a");
   CHECK(text::detail::decoder(wordpiece).piece("##a") == "a");
   CHECK(text::detail::decoder(wordpiece).strips_prefix());
@@ -159,5 +170,6 @@ TEST_CASE("steps: a unigram model takes the best sum; a word that is a control t
   CHECK(t.encode("") == ids{});
   CHECK(fixtures::error_of([&] { tokenizer(v, "f"); }).find("with_patterns()") != std::string::npos);
   v.before = {9};
-  CHECK(fixtures::error_of([&] { tokenizer(with_patterns(v, "f"), "f"); }) == "f: token before the text: expected an id below 7, found 9");
+  CHECK(fixtures::error_of([&] { tokenizer(with_patterns(v, "f"), "f"); }) ==
+        "f: token before the text: expected an id below 7, found 9");
 }

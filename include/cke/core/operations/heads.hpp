@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// heads.hpp: the steps of attention: norm and rope of each head, the cache, the scores. Kernels: kernels/attention/attention_steps.hpp.
+// heads.hpp: the steps of attention: norm and rope of each head, the cache, the scores. Kernels:
+// kernels/attention/attention_steps.hpp.
 #pragma once
 
 #include "../opcode.hpp"

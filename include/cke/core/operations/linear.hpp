@@ -13,7 +13,8 @@ struct matmul_params {
   u32 matrices = 1;
   bool bias{};
   constexpr void each(auto&& f) const {
-    f("rows", rows), f("cols", cols), f("groups", groups == 1 ? 0 : groups), f("matrices", matrices == 1 ? 0 : matrices), f("bias", bias);
+    f("rows", rows), f("cols", cols), f("groups", groups == 1 ? 0 : groups),
+        f("matrices", matrices == 1 ? 0 : matrices), f("bias", bias);
   }
   constexpr bool operator==(const matmul_params&) const = default;
 };
@@ -28,7 +29,8 @@ struct qkv_params {
   bool bias{};
   constexpr u32 head_units() const { return kv_heads; }
   constexpr void each(auto&& f) const {
-    f("q_rows", q_rows), f("k_rows", k_rows), f("v_rows", v_rows), f("cols", cols), f("kv_heads", kv_heads), f("bias", bias);
+    f("q_rows", q_rows), f("k_rows", k_rows), f("v_rows", v_rows), f("cols", cols), f("kv_heads", kv_heads),
+        f("bias", bias);
   }
   constexpr bool operator==(const qkv_params&) const = default;
 };
@@ -48,8 +50,12 @@ template <> struct operation<opcode::matmul_add> {
 // Cut by kv heads it needs no barrier before what works on a head.
 template <> struct operation<opcode::qkv_matmul> {
   using params = qkv_params;
-  static constexpr op_facts facts{.name = "qkv_matmul", .decode = {split::kv_heads, false}, .prefill = {split::rows, false},
-                                   .types = typed_by::weights, .least_heads = 4, .products = 3};
+  static constexpr op_facts facts{.name = "qkv_matmul",
+                                  .decode = {split::kv_heads, false},
+                                  .prefill = {split::rows, false},
+                                  .types = typed_by::weights,
+                                  .least_heads = 4,
+                                  .products = 3};
   static constexpr params fuse(const matmul_params& q, const matmul_params& k, const matmul_params& v) {
     return {q.rows, k.rows, v.rows, q.cols, q.groups, q.bias};
   }

@@ -19,9 +19,9 @@ struct embedding_params {
   constexpr bool operator==(const embedding_params&) const = default;
 };
 struct norm_params {
-  u32 cols{}, parts = 1;      // equal parts of a row, each normed by itself
-  real eps{}, offset{};       // of the weights
-  real scale{};               // of the result; 0: none
+  u32 cols{}, parts = 1;  // equal parts of a row, each normed by itself
+  real eps{}, offset{};   // of the weights
+  real scale{};           // of the result; 0: none
   constexpr void each(auto&& f) const {
     f("cols", cols), f("parts", parts == 1 ? 0 : parts), f("eps", eps), f("offset", offset), f("scale", scale);
   }

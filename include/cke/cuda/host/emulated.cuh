@@ -19,7 +19,9 @@ template <class Arch> class emulated {
   static constexpr std::string_view name = "emulated";
   using graph = std::vector<std::function<void()>>;
 
-  emulated() : machine_(std::make_unique<host_run::machine>(emulation_seed, emulation_faults)), live_{emulation_blocks, has_clusters<Arch> ? emulation_cluster : 1} {}
+  emulated()
+      : machine_(std::make_unique<host_run::machine>(emulation_seed, emulation_faults)),
+        live_{emulation_blocks, has_clusters<Arch> ? emulation_cluster : 1} {}
 
   std::byte* allocate(u64 bytes) { return machine_->allocate(bytes); }
   void free(std::byte* p) noexcept { machine_->free(p); }
@@ -45,12 +47,17 @@ template <class Arch> class emulated {
   void free_host_words(u32* p) noexcept { free(reinterpret_cast<std::byte*>(p)); }
 
   // The number of co-resident blocks for this much shared memory. Throws unsupported if there are none.
-  template <class Kernel> residents room_for(u32, u32 heads) const { return {live_.blocks, heads > 0 ? live_.cluster : 1}; }
+  template <class Kernel> residents room_for(u32, u32 heads) const {
+    return {live_.blocks, heads > 0 ? live_.cluster : 1};
+  }
   u32 block_memory() const { return Arch::shared_memory; }
   // Returns when the launch has ended; until then the host calls `meanwhile` repeatedly.
-  template <class Kernel, class Call, class F> void launch_together(residents live, u32 shared_bytes, const Call& call, F meanwhile) {
+  template <class Kernel, class Call, class F> void launch_together(residents live, u32 shared_bytes, const Call& call,
+                                                                    F meanwhile) {
     const kernel_float_mode mode;
-    machine_->launch_together(live.blocks, block_threads, shared_bytes, [&] { Kernel::template on<Arch>::run(call); }, meanwhile, live.cluster);
+    machine_->launch_together(
+        live.blocks, block_threads, shared_bytes, [&] { Kernel::template on<Arch>::run(call); }, meanwhile,
+        live.cluster);
   }
 
   // Records the launches that f makes, for replay.

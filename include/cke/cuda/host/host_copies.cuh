@@ -6,7 +6,8 @@
 
 namespace cke::host_run {
 
-inline void send(const shared<std::byte>& to, u32 at, const std::byte* from, u32 bytes, const machine::strand* by, u32 sign) {
+inline void send(const shared<std::byte>& to, u32 at, const std::byte* from, u32 bytes, const machine::strand* by,
+                 u32 sign) {
   machine& m = *machine::running;
   auto& block = *m.now().of;
   if (!fits(at, bytes, to.count)) fault("shared memory", concat({"a place below ", to.count}), concat({at}));
@@ -71,7 +72,8 @@ inline void expect(const shared<u64>& at, u32 i, u32 bytes) {
   if (a.expected != 0) fault("a copy", "a wait for what was expected before");
   a.expected = bytes;
 }
-inline void copy_bulk(const shared<std::byte>& to, u32 place, const std::byte* from, u32 bytes, const shared<u64>& at, u32 i) {
+inline void copy_bulk(const shared<std::byte>& to, u32 place, const std::byte* from, u32 bytes, const shared<u64>& at,
+                      u32 i) {
   send(to, place, from, bytes, nullptr, at.offset + i * 8);
 }
 // Whether the phase of this parity has completed. If copies are in flight, it completes after a finite number of calls.

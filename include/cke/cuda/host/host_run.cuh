@@ -13,7 +13,9 @@ inline void sync() {
   machine& m = *machine::running;
   m.meet(m.now().of->all, m.now().of->threads, machine::reason::barrier);
 }
-inline void sync_warp() { machine::running->meet(machine::running->now().warp(), machine::lanes, machine::reason::warp_barrier); }
+inline void sync_warp() {
+  machine::running->meet(machine::running->now().warp(), machine::lanes, machine::reason::warp_barrier);
+}
 inline void sync_cluster() { machine::running->meet_cluster(); }
 
 // Returns the x of each lane of the warp; all lanes must call it.
@@ -55,7 +57,8 @@ inline void prefetch(const std::byte* p) { machine::running->find(p, 1); }
 inline void add_release(u32* p, u32 x) {
   machine& m = *machine::running;
   if (m.goes_wrong(&faults::lose_add)) return;
-  if (m.goes_wrong(&faults::tear)) m.now().of->stored.part->known.fill(m.now().of->stored.offset, m.now().of->stored_bytes, false);
+  if (m.goes_wrong(&faults::tear))
+    m.now().of->stored.part->known.fill(m.now().of->stored.offset, m.now().of->stored_bytes, false);
   m.say(p);
   *m.sync_word(p) += x;
 }
@@ -133,7 +136,8 @@ template <class T> u64 place_of(const shared<std::byte>& in, u32 at) {
 template <class T> T get(const shared<std::byte>& from, u32 at) { return read_shared<T>(place_of<T>(from, at)); }
 template <class T> void put(const shared<std::byte>& to, u32 at, T x) { write_shared(place_of<T>(to, at), x); }
 template <class T> shared<T> part_of(const shared<T>& all, u32 first, u32 count) {
-  if (!fits(first, count, all.count)) fault("shared memory", concat({"a part of ", all.count}), concat({first, " and ", count, " more"}));
+  if (!fits(first, count, all.count))
+    fault("shared memory", concat({"a part of ", all.count}), concat({first, " and ", count, " more"}));
   return {all.offset + first * u32{sizeof(T)}, count};
 }
 class shared_memory {
@@ -142,7 +146,9 @@ class shared_memory {
   template <class T> shared<T> take(u32 count) {
     const u32 at = used_;
     used_ += static_cast<u32>(align_up(u64{count} * sizeof(T), 16));
-    if (used_ > machine::running->now().of->memory.size()) fault("shared memory", concat({"at most ", machine::running->now().of->memory.size(), " bytes"}), concat({used_}));
+    if (used_ > machine::running->now().of->memory.size())
+      fault("shared memory", concat({"at most ", machine::running->now().of->memory.size(), " bytes"}),
+            concat({used_}));
     return {at, count};
   }
 

@@ -43,8 +43,10 @@ class machine : public checked_memory {
   }
   // A cooperative launch: all blocks are resident and may wait for one another; neighbours form clusters. The host
   // calls `meanwhile` now and then.
-  template <class F, class G> void launch_together(u32 blocks, u32 threads, u32 shared_bytes, F body, G meanwhile, u32 cluster = 1) {
-    if (blocks % cluster != 0) fault("a launch", concat({"clusters of ", cluster, " blocks"}), concat({blocks, " blocks"}));
+  template <class F, class G> void launch_together(u32 blocks, u32 threads, u32 shared_bytes, F body, G meanwhile,
+                                                   u32 cluster = 1) {
+    if (blocks % cluster != 0)
+      fault("a launch", concat({"clusters of ", cluster, " blocks"}), concat({blocks, " blocks"}));
     launch({blocks}, threads, shared_bytes, blocks, cluster, body, meanwhile);
   }
 
@@ -94,11 +96,18 @@ class machine : public checked_memory {
     std::vector<flight> flights{};
     std::map<u32, const std::byte*> sent_from{};
     std::map<u32, arrivals> arriving{};
-    found stored{};                // the last store, and its size
+    found stored{};  // the last store, and its size
     u64 stored_bytes{};
 
     resident(u32 n, place_in_grid p, u32 t, u32 shared_bytes, u32 others)
-        : number(n), at(p), threads(t), memory(shared_bytes, std::byte{0xff}), known(shared_bytes), warps(t / lanes), seen(others), heard(others) {}
+        : number(n),
+          at(p),
+          threads(t),
+          memory(shared_bytes, std::byte{0xff}),
+          known(shared_bytes),
+          warps(t / lanes),
+          seen(others),
+          heard(others) {}
   };
   struct strand {
     resident* of;
@@ -166,7 +175,7 @@ class machine : public checked_memory {
     return static_cast<u32>((z ^ z >> 31) % below);
   }
   // Counts an event; true if it is the one to go wrong.
-  bool goes_wrong(u64 faults::*which) { return ++(count_.*which) == wrong_.*which; }
+  bool goes_wrong(u64 faults::* which) { return ++(count_.*which) == wrong_.*which; }
 
   static inline thread_local machine* running = nullptr;
 
@@ -200,7 +209,8 @@ class machine : public checked_memory {
 
   static constexpr u32 few = 3;  // blocks that are resident at once in an ordinary launch
   static constexpr auto nothing = [] {};
-  template <class F, class G> void launch(grid g, u32 threads, u32 shared_bytes, u32 together, u32 cluster, F& body, G& meanwhile) {
+  template <class F, class G> void launch(grid g, u32 threads, u32 shared_bytes, u32 together, u32 cluster, F& body,
+                                          G& meanwhile) {
     ++launch_;
     said_.clear();
     std::vector<u32> order(g.x * g.y * g.z);
@@ -211,8 +221,9 @@ class machine : public checked_memory {
     for (std::size_t first = 0; first < order.size(); first += together) {
       std::vector<std::unique_ptr<resident>> blocks;
       for (std::size_t i = first; i < order.size() && i < first + together; ++i)
-        blocks.push_back(std::make_unique<resident>(order[i], place_in_grid{order[i] % g.x, order[i] / g.x % g.y, order[i] / (g.x * g.y)},
-                                                    threads, shared_bytes, together == order.size() ? together : 0));
+        blocks.push_back(std::make_unique<resident>(
+            order[i], place_in_grid{order[i] % g.x, order[i] / g.x % g.y, order[i] / (g.x * g.y)}, threads,
+            shared_bytes, together == order.size() ? together : 0));
       std::vector<cluster_state> clusters(cluster > 0 ? together / cluster : 0);
       if (cluster > 0)
         for (const auto& b : blocks) {
@@ -234,9 +245,7 @@ class machine : public checked_memory {
           s.scheduler = std::move(from);
           try {
             body();
-          } catch (const boost::context::detail::forced_unwind&) {
-            throw;
-          } catch (...) {
+          } catch (const boost::context::detail::forced_unwind&) { throw; } catch (...) {
             failure = std::current_exception();
           }
           return std::move(s.scheduler);

@@ -63,7 +63,8 @@ class shadow {
       bool read_unseen = c.reads.unordered_with(who, seen);
       if (c.kept)
         for (const mark& m : kept_[c.kept - 1]) read_unseen = read_unseen || m.unordered_with(who, seen);
-      if (!other_half && c.write.unordered_with(who, seen)) fault("a write", "a barrier after the write of another thread");
+      if (!other_half && c.write.unordered_with(who, seen))
+        fault("a write", "a barrier after the write of another thread");
       if (!other_half && read_unseen) fault("a write", "a barrier after the read of another thread");
       if (c.kept && !other_half) kept_[c.kept - 1].clear();
       c.written = true, c.write = who, c.write_offset = offset;
@@ -74,7 +75,8 @@ class shadow {
     each(offset, bytes, [&](cell& c) { c = {written, 0, 0, {}, {}}; });
   }
   void copy(u64 offset, const shadow& from, u64 from_offset, u64 bytes) {
-    for (u64 i = 0; i < bytes / 4; ++i) cells_[offset / 4 + i] = {from.cells_[from_offset / 4 + i].written, 0, 0, {}, {}};
+    for (u64 i = 0; i < bytes / 4; ++i)
+      cells_[offset / 4 + i] = {from.cells_[from_offset / 4 + i].written, 0, 0, {}, {}};
   }
 
  private:

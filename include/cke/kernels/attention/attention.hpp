@@ -16,14 +16,13 @@ template <dtype KV> struct attention_kernel<KV, isa::scalar> {
   }
 
   static void prepare(std::span<const attention_query>, const score_options&, void*) {}
-  static void part(std::span<const attention_query> queries, const kv_blocks& head, u32 run,
-                   const score_options& o, float* to, void* workspace) {
+  static void part(std::span<const attention_query> queries, const kv_blocks& head, u32 run, const score_options& o,
+                   float* to, void* workspace) {
     float* const q = static_cast<float*>(workspace);  // [head_dim]
     float* const p = q + o.head_dim;                  // [key_block]
     const u32 width = cache::width(o.head_dim);
     for (const attention_query& query : queries) {
-      for (u32 i = 0; i < o.head_dim; ++i)
-        q[i] = KV == dtype::bf16 ? from_bf16(to_bf16(query.q[i])) : query.q[i];
+      for (u32 i = 0; i < o.head_dim; ++i) q[i] = KV == dtype::bf16 ? from_bf16(to_bf16(query.q[i])) : query.q[i];
       parts::clear(to, width);
       float &m = parts::m(to, width), &l = parts::l(to, width);
       const u32 end = std::min(query.keys, (run + 1) * run_keys);
@@ -61,11 +60,11 @@ template <dtype KV, class Isa> struct head_attention : attention_kernel<KV, Isa>
   // The area that run() uses, 64-byte aligned; `queries` at most max_queries.
   static constexpr u64 workspace_bytes(u32 head_dim, u32 queries) {
     return align_up(2 * u64{queries} * part_floats(head_dim) * sizeof(float)) +
-           kernel::workspace_bytes(head_dim, queries);
+        kernel::workspace_bytes(head_dim, queries);
   }
 
-  static void run(std::span<const attention_query> queries, const kv_blocks& head,
-                  const score_options& o, void* workspace) {
+  static void run(std::span<const attention_query> queries, const kv_blocks& head, const score_options& o,
+                  void* workspace) {
     const u32 stride = part_floats(o.head_dim), width = kernel::cache::width(o.head_dim);
     const auto n = static_cast<u32>(queries.size());
     float* const sums = static_cast<float*>(workspace);

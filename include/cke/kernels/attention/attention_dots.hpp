@@ -41,9 +41,7 @@ template <dtype KV, class Isa> struct attention_dots {
 
   // ---- a tile of p: [8][key_block] scores, then weights in their place; for q8_0 behind them
   // i16 [width / 32][8][key_block], and scales [width / 32][8]
-  static constexpr u32 p_floats(u32 width) {
-    return tile * (key_block + scales(width) * (key_block / 2 + 1));
-  }
+  static constexpr u32 p_floats(u32 width) { return tile * (key_block + scales(width) * (key_block / 2 + 1)); }
   // Bytes before what dots take, between two queries, and to what they take for the next 32 dims.
   static constexpr u32 p_first = cache::scaled ? tile * key_block * 4 : 0;
   static constexpr u32 p_row = key_block * (cache::scaled ? 2 : 4);
@@ -80,8 +78,7 @@ template <dtype KV, class Isa> struct attention_dots {
   // ---- a register of the cache, and one step
   CKE_INLINE static auto load(const std::byte* at) {
     if constexpr (cache::scaled) return simd::load_i8_as_i16<Isa>(at);
-    else if constexpr (KV == dtype::bf16)
-      return vi32::load_unaligned(reinterpret_cast<const i32*>(at));
+    else if constexpr (KV == dtype::bf16) return vi32::load_unaligned(reinterpret_cast<const i32*>(at));
     else if constexpr (KV == dtype::f16) return simd::load_f16<Isa>(at);
     else return batch::load_unaligned(reinterpret_cast<const float*>(at));
   }
@@ -96,16 +93,13 @@ template <dtype KV, class Isa> struct attention_dots {
   }
 
  private:
-  static constexpr u32 scales(u32 width) {
-    return cache::scaled ? width / cache::group : 0;
-  }
+  static constexpr u32 scales(u32 width) { return cache::scaled ? width / cache::group : 0; }
 
   // n numbers, a multiple of lanes, to q = round(x * 32767 / amax); returns the scale. In place at
   // the front of x it works as well. |x| is compared as bits: NaN and infinity become the scale.
   static float round(const float* x, u32 n, i16* q) {
     vi32 top(0);
-    for (u32 i = 0; i < n; i += lanes)
-      top = xsimd::max(top, simd::as<vi32>(xsimd::abs(batch::load_unaligned(x + i))));
+    for (u32 i = 0; i < n; i += lanes) top = xsimd::max(top, simd::as<vi32>(xsimd::abs(batch::load_unaligned(x + i))));
     const float amax = std::bit_cast<float>(simd::reduce_max<Isa>(top));
     const batch by(amax < 0x1p-111f ? 0.f : 32767.f / amax);
     for (u32 i = 0; i < n; i += lanes)

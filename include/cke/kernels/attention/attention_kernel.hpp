@@ -43,8 +43,8 @@ template <dtype KV, class Isa> struct attention_kernel {
   }
 
   // Puts the queries of the next calls of part() into the workspace.
-  CKE_OUT_OF_LINE static void prepare(std::span<const attention_query> queries,
-                                      const score_options& o, void* workspace) {
+  CKE_OUT_OF_LINE static void prepare(std::span<const attention_query> queries, const score_options& o,
+                                      void* workspace) {
     const auto n = static_cast<u32>(queries.size());
     const u32 width = cache::width(o.head_dim);
     float* const q = static_cast<float*>(workspace);
@@ -55,8 +55,8 @@ template <dtype KV, class Isa> struct attention_kernel {
   }
 
   // to: a part for each query.
-  CKE_OUT_OF_LINE static void part(std::span<const attention_query> queries, const kv_blocks& head,
-                                   u32 run, const score_options& o, float* to, void* workspace) {
+  CKE_OUT_OF_LINE static void part(std::span<const attention_query> queries, const kv_blocks& head, u32 run,
+                                   const score_options& o, float* to, void* workspace) {
     const auto n = static_cast<u32>(queries.size());
     const u32 width = cache::width(o.head_dim);
     float* const q = static_cast<float*>(workspace);
@@ -74,8 +74,8 @@ template <dtype KV, class Isa> struct attention_kernel {
       const std::byte* const v = k + cache::side_bytes(o.head_dim);
       const block b{k, v, start + key_block < keys ? head[start / key_block + 1] : v, start, width, o};
       for (u32 i = 0; i < n; i += tile_rows)
-        tile(b, queries.subspan(i, std::min(tile_rows, n - i)), q + i / tile_rows * dots::q_floats(width),
-             p, to + i * parts::floats(width));
+        tile(b, queries.subspan(i, std::min(tile_rows, n - i)), q + i / tile_rows * dots::q_floats(width), p,
+             to + i * parts::floats(width));
     }
   }
 
@@ -100,8 +100,7 @@ template <dtype KV, class Isa> struct attention_kernel {
   };
 
   // One block for up to tile_rows queries.
-  static void tile(const block& b, std::span<const attention_query> queries, const float* q,
-                   float* p, float* to) {
+  static void tile(const block& b, std::span<const attention_query> queries, const float* q, float* p, float* to) {
     u32 from = key_block, end = 0;  // what any of them sees of the block
     for (const attention_query& query : queries) {
       if (!b.seen_by(query)) continue;
@@ -118,8 +117,8 @@ template <dtype KV, class Isa> struct attention_kernel {
 
   // T rows in registers: those that no query takes are computed too, and dropped.
   template <u32 T>
-  static void products(const block& b, std::span<const attention_query> queries, const float* q,
-                       float* p, float* to, u32 from, u32 end) {
+  static void products(const block& b, std::span<const attention_query> queries, const float* q, float* p, float* to,
+                       u32 from, u32 end) {
     constexpr u32 wide = std::min(accumulators / T, 8u), least = 2;  // registers of keys or dims at once
     const u32 first = from / (least * lanes) * least, last = ceil_div(end, lanes);
     for (u32 g = first; g < last;)
@@ -129,8 +128,7 @@ template <dtype KV, class Isa> struct attention_kernel {
     weigh(b, queries, first, last, p, to, w);
     const u32 begin = first * lanes / cache::pair, stop = ceil_div(end, cache::pair);
     u32 d = 0;
-    for (; d + wide <= b.width / lanes; d += wide)
-      values<T, wide>(b, queries, p, begin, stop, d, w, to);
+    for (; d + wide <= b.width / lanes; d += wide) values<T, wide>(b, queries, p, begin, stop, d, w, to);
     if constexpr (wide > least)
       for (; d < b.width / lanes; d += least) values<T, least>(b, queries, p, begin, stop, d, w, to);
   }
@@ -177,8 +175,8 @@ template <dtype KV, class Isa> struct attention_kernel {
 
   // Scores of registers [first, last) become weights relative to their maximum; m and l of the parts
   // move on. Exponents are of 2: log2(e) goes into the scale.
-  CKE_OUT_OF_LINE static void weigh(const block& b, std::span<const attention_query> queries,
-                                    u32 first, u32 last, float* p, float* to, balance& w) {
+  CKE_OUT_OF_LINE static void weigh(const block& b, std::span<const attention_query> queries, u32 first, u32 last,
+                                    float* p, float* to, balance& w) {
     constexpr float log2e = 1.44269504f;
     const u32 row = parts::floats(b.width);
     const auto n = static_cast<u32>(queries.size());
@@ -204,8 +202,7 @@ template <dtype KV, class Isa> struct attention_kernel {
         sum += dots::put_weights(p + t * key_block, g, simd::exp2<Isa>(s - batch(m_block[t])));
       }
       l_block[t] = simd::reduce_add<Isa>(sum);
-      if constexpr (cache::scaled)
-        dots::scale_weights(p, t, b.width, first * lanes, last * lanes, b.scales(b.v));
+      if constexpr (cache::scaled) dots::scale_weights(p, t, b.width, first * lanes, last * lanes, b.scales(b.v));
       m[t] = parts::m(to + t * row, b.width), l[t] = parts::l(to + t * row, b.width);
     }
     for (u32 t = n; t < 16; ++t) m[t] = l[t] = m_block[t] = l_block[t] = 0;
@@ -213,13 +210,11 @@ template <dtype KV, class Isa> struct attention_kernel {
       const batch before = batch::load_unaligned(m + t), here = batch::load_unaligned(m_block + t);
       const batch top = xsimd::max(before, here);
       const batch old = simd::exp2<Isa>(before - top), fresh = simd::exp2<Isa>(here - top);
-      xsimd::fma(batch::load_unaligned(l + t), old, batch::load_unaligned(l_block + t) * fresh)
-          .store_unaligned(l + t);
+      xsimd::fma(batch::load_unaligned(l + t), old, batch::load_unaligned(l_block + t) * fresh).store_unaligned(l + t);
       top.store_unaligned(m + t), old.store_unaligned(w.old + t), fresh.store_unaligned(w.fresh + t);
     }
     for (u32 t = 0; t < n; ++t)
-      if (b.seen_by(queries[t]))
-        parts::m(to + t * row, b.width) = m[t], parts::l(to + t * row, b.width) = l[t];
+      if (b.seen_by(queries[t])) parts::m(to + t * row, b.width) = m[t], parts::l(to + t * row, b.width) = l[t];
   }
   // tanh(score / cap)
   CKE_OUT_OF_LINE static void soften(const block& b, u32 first, u32 last, float* row) {
@@ -229,27 +224,25 @@ template <dtype KV, class Isa> struct attention_kernel {
   // The least score: its weight is 0 beside any other.
   static constexpr float hidden = std::numeric_limits<float>::lowest();
   CKE_INLINE static auto visible(const attention_query& query, u32 position) {
-    alignas(64) static constexpr i32 lane_numbers[]{0, 1, 2,  3,  4,  5,  6,  7,
-                                                    8, 9, 10, 11, 12, 13, 14, 15};
+    alignas(64) static constexpr i32 lane_numbers[]{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     const auto lane = simd::vi32<Isa>::load_unaligned(lane_numbers);
     const auto from = static_cast<i32>(query.first) - static_cast<i32>(position);
     const auto to = static_cast<i32>(query.keys) - static_cast<i32>(position);
-    return xsimd::batch_bool_cast<float>(lane >= simd::vi32<Isa>(from) &&
-                                         lane < simd::vi32<Isa>(to));
+    return xsimd::batch_bool_cast<float>(lane >= simd::vi32<Isa>(from) && lane < simd::vi32<Isa>(to));
   }
 
   // Part t, dims [d * lanes, (d + D) * lanes): the sum of p v over steps [begin, end) of positions,
   // one chain each, is added to what was there.
   template <u32 T, u32 D>
-  static void values(const block& b, std::span<const attention_query> queries, const float* p,
-                     u32 begin, u32 end, u32 d, const balance& w, float* to) {
+  static void values(const block& b, std::span<const attention_query> queries, const float* p, u32 begin, u32 end,
+                     u32 d, const balance& w, float* to) {
     const u64 row_bytes = u64{b.width / lanes} * dots::line;
     const std::byte* v = b.v + begin * row_bytes + u64{d} * dots::line;
     typename dots::sum acc[T][D];
     for (auto& row : acc)
       for (auto& x : row) x = typename dots::sum(0);
-    const std::byte* y = reinterpret_cast<const std::byte*>(p) + dots::p_first + begin * 4 +
-                         d * lanes / cache::group * dots::p_group;
+    const std::byte* y =
+        reinterpret_cast<const std::byte*>(p) + dots::p_first + begin * 4 + d * lanes / cache::group * dots::p_group;
     [[maybe_unused]] const u32 turn = end - std::min(end - begin, static_cast<u32>(ahead / row_bytes));
     const std::byte* soon = v + ahead;
     for (u32 i = begin; i < end; ++i, v += row_bytes, soon += row_bytes, y += 4) {

@@ -38,8 +38,7 @@ template <class Isa> struct attention_part {
     } else {
       using batch = simd::vf32<Isa>;
       for (u32 i = 0; i < width; i += Isa::lanes)
-        xsimd::fma(batch::load_unaligned(to + i), batch(old),
-                   batch::load_unaligned(from + i) * batch(fresh))
+        xsimd::fma(batch::load_unaligned(to + i), batch(old), batch::load_unaligned(from + i) * batch(fresh))
             .store_unaligned(to + i);
     }
   }

@@ -6,11 +6,11 @@
 #include <initializer_list>
 #include <numeric>
 
-#include "attention.hpp"
 #include "../kernel.hpp"
-#include "kv_cache.hpp"
-#include "../store_row.hpp"
 #include "../rms_norm.hpp"
+#include "../store_row.hpp"
+#include "attention.hpp"
+#include "kv_cache.hpp"
 #include "rope.hpp"
 #include "rope_frequencies.hpp"
 
@@ -18,9 +18,12 @@ namespace cke::kernels {
 
 inline const segment& segment_of(const work& w, u32 row) { return w.segments[w.segment_of[row]]; }
 inline u32 position_of(const segment& s, u32 row) { return s.position + (row - s.first); }
-inline kv_blocks blocks_of(const work& w, const segment& s, u32 h) { return {s.pages[w.kv.transient], w.kv.offset + h * w.kv.block_bytes}; }
+inline kv_blocks blocks_of(const work& w, const segment& s, u32 h) {
+  return {s.pages[w.kv.transient], w.kv.offset + h * w.kv.block_bytes};
+}
 
-// f(head vector, where its result goes, token, matrix) for every head of q (matrix 0) and k (matrix 1, or none) of the unit.
+// f(head vector, where its result goes, token, matrix) for every head of q (matrix 0) and k (matrix 1, or none) of the
+// unit.
 template <class F> void for_each_head(const head_shape& p, const work& w, u32 unit, F f) {
   const auto [first, last] = tokens_of(w, unit);
   const auto [from, to] = kv_heads_of(w, unit, p.kv_heads);
@@ -33,7 +36,8 @@ template <class F> void for_each_head(const head_shape& p, const work& w, u32 un
 }
 
 template <class Isa> void norm_head(const head_norm_params& p, const work& w, u32 matrix, const float* x, float* out) {
-  rms_norm_kernel<Isa>::row(x, reinterpret_cast<const float*>(w.weight[matrix]), p.shape.head_dim, p.eps, p.offset, out);
+  rms_norm_kernel<Isa>::row(x, reinterpret_cast<const float*>(w.weight[matrix]), p.shape.head_dim, p.eps, p.offset,
+                            out);
 }
 template <class Isa> void turn_head(const rotary& r, u32 head_dim, const work& w, u32 token, float* x) {
   const u32 width = rope_width(r, head_dim);
@@ -44,12 +48,15 @@ template <class Isa> void turn_head(const rotary& r, u32 head_dim, const work& w
 
 template <class Isa> struct kernel<opcode::head_norm, dtype::f32, Isa> {
   static void run(const head_norm_params& p, const work& w, u32 unit) {
-    for_each_head(p.shape, w, unit, [&](const float* x, float* out, u32, u32 matrix) { norm_head<Isa>(p, w, matrix, x, out); });
+    for_each_head(p.shape, w, unit,
+                  [&](const float* x, float* out, u32, u32 matrix) { norm_head<Isa>(p, w, matrix, x, out); });
   }
 };
 template <class Isa> struct kernel<opcode::rope, dtype::f32, Isa> {
   static void run(const rope_params& p, const work& w, u32 unit) {
-    for_each_head(p.shape, w, unit, [&](const float*, float* x, u32 token, u32) { turn_head<Isa>(p.rope, p.shape.head_dim, w, token, x); });
+    for_each_head(p.shape, w, unit, [&](const float*, float* x, u32 token, u32) {
+      turn_head<Isa>(p.rope, p.shape.head_dim, w, token, x);
+    });
   }
 };
 template <class Isa> struct kernel<opcode::head_norm_rope, dtype::f32, Isa> {
@@ -73,7 +80,9 @@ struct kernel<opcode::kv_store, KV, Isa> {
         const u32 position = position_of(s, t);
         const auto of = [&](u32 matrix, u32 token) { return w.in[matrix].row(token) + u64{h} * p.head_dim; };
         n = position % 2 == 0 && t + 1 < last && t + 1 < s.first + s.tokens ? 2 : 1;
-        if (n == 2) kv_cache<KV, Isa>::template store<2>(blocks_of(w, s, h), position, p.head_dim, {of(0, t), of(0, t + 1)}, {of(1, t), of(1, t + 1)});
+        if (n == 2)
+          kv_cache<KV, Isa>::template store<2>(blocks_of(w, s, h), position, p.head_dim, {of(0, t), of(0, t + 1)},
+                                               {of(1, t), of(1, t + 1)});
         else kv_cache<KV, Isa>::store(blocks_of(w, s, h), position, p.head_dim, of(0, t), of(1, t));
       }
   }
@@ -125,9 +134,11 @@ struct kernel<opcode::attend, KV, Isa> {
       // Late tiles see the most keys: first come, longest first.
       const u32 first = w.tiles[w.tiles.size() - 1 - unit / p.shape.kv_heads], last = first + unit_tokens;
       const segment& s = segment_of(w, first);
-      return whole(p, w, s, all_of(p, unit % p.shape.kv_heads), first, last < s.first + s.tokens ? last : s.first + s.tokens);
+      return whole(p, w, s, all_of(p, unit % p.shape.kv_heads), first,
+                   last < s.first + s.tokens ? last : s.first + s.tokens);
     }
-    if (unit >= p.shape.kv_heads) return part(p, w, (unit - p.shape.kv_heads) / w.cut, (unit - p.shape.kv_heads) % w.cut);
+    if (unit >= p.shape.kv_heads)
+      return part(p, w, (unit - p.shape.kv_heads) / w.cut, (unit - p.shape.kv_heads) % w.cut);
     for (const segment& s : w.segments) {
       if (!w.cut) whole(p, w, s, all_of(p, unit), s.first, s.first + s.tokens);
       else if (runs_of(p, s).count > 1) join(p, w, s, unit);
@@ -141,14 +152,17 @@ struct kernel<opcode::attend, KV, Isa> {
     const double usual = 1 / std::sqrt(static_cast<double>(p.shape.head_dim));
     return {p.shape.head_dim, p.scale.v != 0 ? float{p.scale} : static_cast<float>(usual), p.cap};
   }
-  struct query_heads { u32 kv, first, count; };  // some of those of a kv head
+  struct query_heads {
+    u32 kv, first, count;
+  };  // some of those of a kv head
   static query_heads all_of(const attention_params& p, u32 kv) { return {kv, kv * p.shape.group(), p.shape.group()}; }
   static query_heads slice_of(const attention_params& p, u32 kv, u32 slice) {
     const u32 group = p.shape.group(), first = slice * heads_of_slice(p.shape);
     return {kv, kv * group + first, std::min(heads_of_slice(p.shape), group - first)};
   }
   // Rows: the heads of one token after the other. Fills queries from row `from` on.
-  static u32 ask(const attention_params& p, const work& w, const segment& s, query_heads h, u32 from, u32 end, attention_query (&queries)[most]) {
+  static u32 ask(const attention_params& p, const work& w, const segment& s, query_heads h, u32 from, u32 end,
+                 attention_query (&queries)[most]) {
     u32 n = 0;
     for (u32 i = from; i < end && n < most; ++i, ++n) {
       const u32 visible = position_of(s, i / h.count) + 1;
@@ -158,7 +172,8 @@ struct kernel<opcode::attend, KV, Isa> {
     return n;
   }
 
-  CKE_OUT_OF_LINE static void whole(const attention_params& p, const work& w, const segment& s, query_heads h, u32 first, u32 last) {
+  CKE_OUT_OF_LINE static void whole(const attention_params& p, const work& w, const segment& s, query_heads h,
+                                    u32 first, u32 last) {
     const u32 group = h.count, wide = group * p.shape.head_dim, together = group < most ? most / group : 1;
     // scratch: [tokens][heads][head_dim], then attention's own
     float* const out = reinterpret_cast<float*>(w.scratch);
@@ -171,7 +186,8 @@ struct kernel<opcode::attend, KV, Isa> {
         for (u32 i = 0; i < n; ++i) queries[i].out = out + u64{from - t * group + i} * p.shape.head_dim;
         core::run({queries, n}, blocks_of(w, s, h.kv), options(p), inner);
       }
-      for (u32 i = t; i < end; ++i) store_row<Isa>(w.out[0], w.tokens, i, h.first * p.shape.head_dim, wide, out + u64{i - t} * wide);
+      for (u32 i = t; i < end; ++i)
+        store_row<Isa>(w.out[0], w.tokens, i, h.first * p.shape.head_dim, wide, out + u64{i - t} * wide);
     }
   }
 
@@ -209,7 +225,8 @@ struct kernel<opcode::attend, KV, Isa> {
     const u64 apart = u64{s.tokens} * group * core::part_floats(p.shape.head_dim);
     for (u32 t = 0; t < s.tokens; ++t) {
       for (u32 g = 0; g < group; ++g)
-        core::join(part_at(p, w, s, h, t * group + g, 0), runs_of(p, s).count, apart, p.shape.head_dim, out + g * p.shape.head_dim, sum);
+        core::join(part_at(p, w, s, h, t * group + g, 0), runs_of(p, s).count, apart, p.shape.head_dim,
+                   out + g * p.shape.head_dim, sum);
       store_row<Isa>(w.out[0], w.tokens, s.first + t, h * wide, wide, out);
     }
   }
@@ -217,7 +234,9 @@ struct kernel<opcode::attend, KV, Isa> {
 // Bytes of `work::parts`, for contexts of several runs.
 template <dtype KV, class Isa> constexpr u64 attend_parts(const attention_params& p, u32 tokens, u32 context) {
   const u32 most = p.window <= context ? ceil_div(p.window + tokens, run_keys) + 1 : ceil_div(context, run_keys);
-  return most > 1 ? u64{most} * tokens * p.shape.heads * head_attention<KV, Isa>::part_floats(p.shape.head_dim) * sizeof(float) : 0;
+  return most > 1
+      ? u64{most} * tokens * p.shape.heads * head_attention<KV, Isa>::part_floats(p.shape.head_dim) * sizeof(float)
+      : 0;
 }
 
 template <dtype KV, class Isa>

@@ -12,7 +12,9 @@
 namespace cke::kernels {
 
 // What a cache can keep keys and values in.
-constexpr bool is_cache_format(dtype t) { return t == dtype::f32 || t == dtype::f16 || t == dtype::bf16 || t == dtype::q8_0; }
+constexpr bool is_cache_format(dtype t) {
+  return t == dtype::f32 || t == dtype::f16 || t == dtype::bf16 || t == dtype::q8_0;
+}
 
 // The blocks of one kv head: each in a page of its own (runtime/state.hpp), at the same offset.
 struct kv_blocks {
@@ -47,7 +49,8 @@ template <dtype KV, class Isa> struct kv_cache {
   // k, v: [head_dim] of each of N positions, k already normed and roped; of two the first is even. Different positions
   // may be stored by different threads.
   template <u32 N>
-  static void store(const kv_blocks& head, u32 position, u32 head_dim, const float* const (&k)[N], const float* const (&v)[N]) {
+  static void store(const kv_blocks& head, u32 position, u32 head_dim, const float* const (&k)[N],
+                    const float* const (&v)[N]) {
     std::byte* const to_k = head[position / key_block];
     std::byte* const to_v = to_k + side_bytes(head_dim);
     using together = std::conditional_t<pair * sizeof(element) == 4, u32, u16>;
@@ -85,9 +88,7 @@ template <dtype KV, class Isa> struct kv_cache {
   }
 
  private:
-  static u64 k_index(u32 position, u32 i) {
-    return u64{i / pair * key_block + position % key_block} * pair + i % pair;
-  }
+  static u64 k_index(u32 position, u32 i) { return u64{i / pair * key_block + position % key_block} * pair + i % pair; }
   static u64 v_index(u32 position, u32 head_dim, u32 i) {
     return (u64{position % key_block / pair} * width(head_dim) + i) * pair + position % pair;
   }

@@ -45,8 +45,7 @@ template <class Isa> struct rope_kernel {
 
 template <> struct rope_kernel<isa::scalar> {
   static void apply(float* x, const float* cos, const float* sin, u32 dims, pairing pairs) {
-    const u32 half = dims / 2, apart = pairs == pairing::split ? half : 1,
-              step = pairs == pairing::split ? 1 : 2;
+    const u32 half = dims / 2, apart = pairs == pairing::split ? half : 1, step = pairs == pairing::split ? 1 : 2;
     for (u32 i = 0; i < half; ++i) {
       float &x0 = x[i * step], &x1 = x[i * step + apart];
       const float a = x0, b = x1;

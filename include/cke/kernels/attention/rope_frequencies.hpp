@@ -14,9 +14,7 @@ CKE_COLD_BEGIN
 namespace cke::kernels {
 
 // 0.1 m ln(s) + 1, yarn's temperature. DeepSeek also scales the scores by its square.
-inline double yarn_mscale(double scale, double m = 1) {
-  return scale <= 1 ? 1 : 0.1 * m * std::log(scale) + 1;
-}
+inline double yarn_mscale(double scale, double m = 1) { return scale <= 1 ? 1 : 0.1 * m * std::log(scale) + 1; }
 
 // The dims of a head that rope_kernel visits, and twice the width of its cos and sin rows. A
 // proportional rope turns r.dims of them, but its pairs are head_dim / 2 apart.
@@ -44,9 +42,7 @@ struct rope_frequencies {
     const double factor = ratio(r);
     rope_frequencies f;
     switch (r.rule) {
-      case rope_scaling::none:
-        f.inverse = plain(r.dims, r.dims, r.theta.v);
-        break;
+      case rope_scaling::none: f.inverse = plain(r.dims, r.dims, r.theta.v); break;
       case rope_scaling::linear:
         f.inverse = plain(r.dims, r.dims, r.theta.v);
         for (float& x : f.inverse) x /= static_cast<float>(factor);
@@ -58,9 +54,7 @@ struct rope_frequencies {
         f.inverse = plain(r.dims, r.dims, r.theta.v * std::pow(grown, r.dims / (r.dims - 2.0)));
         break;
       }
-      case rope_scaling::llama3:
-        f.inverse = llama3(r);
-        break;
+      case rope_scaling::llama3: f.inverse = llama3(r); break;
       case rope_scaling::yarn:
         f.inverse = yarn(r, factor);
         f.attention_factor = static_cast<float>(yarn_attention(r, factor));
@@ -123,8 +117,7 @@ struct rope_frequencies {
     const double dims = r.dims;
     // the dim that turns `rotations` times over the original context
     const auto dim_of = [&](double rotations) {
-      return dims * std::log(r.original / (rotations * 2 * std::numbers::pi)) /
-             (2 * std::log(r.theta.v));
+      return dims * std::log(r.original / (rotations * 2 * std::numbers::pi)) / (2 * std::log(r.theta.v));
     };
     double low = dim_of(r.beta_fast.v), high = dim_of(r.beta_slow.v);
     if (r.truncate) {
@@ -137,8 +130,7 @@ struct rope_frequencies {
     plain_list<float> inverse(r.dims / 2);
     for (u32 i = 0; i < r.dims / 2; ++i) {
       const float period = power(r.theta.v, i, r.dims);
-      const float ramp =
-          (static_cast<float>(i) - static_cast<float>(low)) / static_cast<float>(high - low);
+      const float ramp = (static_cast<float>(i) - static_cast<float>(low)) / static_cast<float>(high - low);
       const float kept = 1 - std::clamp(ramp, 0.f, 1.f);
       inverse[i] = 1 / (static_cast<float>(factor) * period) * (1 - kept) + 1 / period * kept;
     }
@@ -159,9 +151,7 @@ struct rope_frequencies {
   }
   static double longrope_attention(const rotary& r, double factor) {
     if (r.attention_factor.v != 0) return r.attention_factor.v;
-    return factor <= 1
-               ? 1
-               : std::sqrt(1 + std::log(factor) / std::log(static_cast<double>(r.original)));
+    return factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(static_cast<double>(r.original)));
   }
 };
 

@@ -9,12 +9,10 @@ namespace cke::kernels {
 template <class Isa> struct layout<dtype::bf16, Isa> {
   static constexpr u32 block = 8, block_bytes = block * unit_rows * 2;
   static void pack(std::byte* out, u32 row, const std::byte* in) {
-    for (u32 j = 0; j < block / 2; ++j)
-      write(out + 4 * (j * unit_rows + row), read<u32>(in + 4 * j));
+    for (u32 j = 0; j < block / 2; ++j) write(out + 4 * (j * unit_rows + row), read<u32>(in + 4 * j));
   }
   static void unpack(const std::byte* in, u32 row, float* out) {
-    for (u32 k = 0; k < block; ++k)
-      out[k] = from_bf16(read<u16>(in + 4 * (k / 2 * unit_rows + row) + 2 * (k % 2)));
+    for (u32 k = 0; k < block; ++k) out[k] = from_bf16(read<u16>(in + 4 * (k / 2 * unit_rows + row) + 2 * (k % 2)));
   }
 };
 
@@ -25,8 +23,7 @@ template <class Isa> struct format<dtype::bf16, Isa> : layout<dtype::bf16, Isa> 
   using weights = simd::vi32<Isa>;
 
   CKE_INLINE static weights load(const std::byte* block, u32 i, u32 group) {
-    return weights::load_unaligned(reinterpret_cast<const i32*>(block) + i * unit_rows +
-                                   group * Isa::lanes);
+    return weights::load_unaligned(reinterpret_cast<const i32*>(block) + i * unit_rows + group * Isa::lanes);
   }
   template <u32 T> CKE_INLINE static vf32 dot(vf32 acc, weights w, const std::byte* x, u64, u32 t) {
     return simd::dot2_bf16<Isa>(acc, w, simd::bcast4<Isa>(x + 4 * t));

@@ -20,16 +20,13 @@ constexpr bool convertible(dtype t) {
 constexpr bool rounds_to(dtype t) { return convertible(t) || is_row_wise(t); }
 
 [[noreturn]] inline void cannot_convert(dtype t) {
-  throw Error{
-      errc::unsupported, {}, "convert", "f32, f16, bf16 or q8_0", std::string(info(t).name)};
+  throw Error{errc::unsupported, {}, "convert", "f32, f16, bf16 or q8_0", std::string(info(t).name)};
 }
 
 // `count` elements of type `from` as floats, exactly.
 inline void to_f32(dtype from, const std::byte* in, u32 count, float* out) {
   switch (from) {
-    case dtype::f32:
-      std::memcpy(out, in, u64{count} * 4);
-      return;
+    case dtype::f32: std::memcpy(out, in, u64{count} * 4); return;
     case dtype::f16:
       for (u32 i = 0; i < count; ++i) out[i] = from_f16(read<u16>(in + 2 * u64{i}));
       return;
@@ -42,8 +39,7 @@ inline void to_f32(dtype from, const std::byte* in, u32 count, float* out) {
         for (u32 i = 0; i < 32; ++i) out[i] = d * static_cast<float>(read<i8>(in + 2 + i));
       }
       return;
-    default:
-      cannot_convert(from);
+    default: cannot_convert(from);
   }
 }
 
@@ -66,9 +62,7 @@ inline void quantise_q8_0(const float* in, std::byte* out) {
 // `count` floats as elements of type `to`, rounded to nearest even (q8_0: as ggml).
 inline void from_f32(dtype to, const float* in, u32 count, std::byte* out) {
   switch (to) {
-    case dtype::f32:
-      std::memcpy(out, in, u64{count} * 4);
-      return;
+    case dtype::f32: std::memcpy(out, in, u64{count} * 4); return;
     case dtype::f16:
       for (u32 i = 0; i < count; ++i) write(out + 2 * u64{i}, to_f16(in[i]));
       return;
@@ -78,8 +72,7 @@ inline void from_f32(dtype to, const float* in, u32 count, std::byte* out) {
     case dtype::q8_0:
       for (; count >= 32; count -= 32, in += 32, out += 34) quantise_q8_0(in, out);
       return;
-    default:
-      cannot_convert(to);
+    default: cannot_convert(to);
   }
 }
 

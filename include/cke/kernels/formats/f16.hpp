@@ -8,12 +8,8 @@ namespace cke::kernels {
 
 template <class Isa> struct layout<dtype::f16, Isa> {
   static constexpr u32 block = 1, block_bytes = unit_rows * 2;
-  static void pack(std::byte* out, u32 row, const std::byte* in) {
-    write(out + 2 * row, read<u16>(in));
-  }
-  static void unpack(const std::byte* in, u32 row, float* out) {
-    *out = from_f16(read<u16>(in + 2 * row));
-  }
+  static void pack(std::byte* out, u32 row, const std::byte* in) { write(out + 2 * row, read<u16>(in)); }
+  static void unpack(const std::byte* in, u32 row, float* out) { *out = from_f16(read<u16>(in + 2 * row)); }
 };
 
 template <class Isa> struct format<dtype::f16, Isa> : layout<dtype::f16, Isa>, f32_step<Isa> {

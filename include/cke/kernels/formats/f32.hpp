@@ -8,9 +8,7 @@ namespace cke::kernels {
 
 template <class Isa> struct layout<dtype::f32, Isa> {
   static constexpr u32 block = 1, block_bytes = unit_rows * 4;
-  static void pack(std::byte* out, u32 row, const std::byte* in) {
-    write(out + 4 * row, read<float>(in));
-  }
+  static void pack(std::byte* out, u32 row, const std::byte* in) { write(out + 4 * row, read<float>(in)); }
   static void unpack(const std::byte* in, u32 row, float* out) { *out = read<float>(in + 4 * row); }
 };
 
@@ -29,8 +27,7 @@ template <class Isa> struct f32_step {
 
 template <class Isa> struct format<dtype::f32, Isa> : layout<dtype::f32, Isa>, f32_step<Isa> {
   CKE_INLINE static simd::vf32<Isa> load(const std::byte* block, u32, u32 group) {
-    return simd::vf32<Isa>::load_unaligned(reinterpret_cast<const float*>(block) +
-                                           group * Isa::lanes);
+    return simd::vf32<Isa>::load_unaligned(reinterpret_cast<const float*>(block) + group * Isa::lanes);
   }
 };
 

@@ -19,8 +19,7 @@ namespace cke::kernels {
 //   pack(out, row, in)            one row of one block, from `block` elements as in the file
 //   unpack(in, row, float* out)   and back, to `block` numbers
 template <dtype F, class Isa> struct layout;
-template <dtype F, class Isa>
-concept packable = requires { layout<F, Isa>::block_bytes; };
+template <dtype F, class Isa> concept packable = requires { layout<F, Isa>::block_bytes; };
 
 // What a step of the dot product does with it, in registers (not for isa::scalar).
 //   step                          k that one step covers; block is a multiple
@@ -40,8 +39,7 @@ template <class T> CKE_INLINE void write(std::byte* p, T v) { std::memcpy(p, &v,
 // Word j of every row of a group, of [32 / lanes][words][lanes] words of 4 bytes.
 template <class Isa>
 CKE_INLINE simd::vi32<Isa> load_words(const std::byte* in, u32 words, u32 group, u32 j) {
-  return simd::vi32<Isa>::load_unaligned(
-      reinterpret_cast<const i32*>(in + (group * words + j) * Isa::lanes * 4));
+  return simd::vi32<Isa>::load_unaligned(reinterpret_cast<const i32*>(in + (group * words + j) * Isa::lanes * 4));
 }
 
 }  // namespace cke::kernels

@@ -2,8 +2,8 @@
 // iq4_nl.hpp: blocks of 32 nibbles that stand for 16 uneven steps, and an f16 scale.
 #pragma once
 
-#include "q8_0.hpp"
 #include "nibbles.hpp"
+#include "q8_0.hpp"
 
 namespace cke::kernels {
 
@@ -23,8 +23,7 @@ template <class Isa> struct layout<dtype::iq4_nl, Isa> {
   }
   static void unpack(const std::byte* in, u32 row, float* out) {
     const float d = from_f16(read<u16>(in + scales + 2 * row));
-    for (u32 k = 0; k < block; ++k)
-      out[k] = d * static_cast<float>(iq4_values.begin()[nibbles<Isa>::get(in, row, k)]);
+    for (u32 k = 0; k < block; ++k) out[k] = d * static_cast<float>(iq4_values.begin()[nibbles<Isa>::get(in, row, k)]);
   }
 };
 

@@ -24,7 +24,7 @@ template <class Isa> struct layout<dtype::iq4_xs, Isa> {
   static void unpack(const std::byte* in, u32 row, float* out) {
     for (u32 s = 0; s < 8; ++s) {
       const u32 bits = (u32{read<u8>(in + low + s / 2 * unit_rows + row)} >> s % 2 * 4 & 15u) |
-                       (u32{read<u8>(in + high + s / 4 * unit_rows + row)} >> s % 4 * 2 & 3u) << 4;
+          (u32{read<u8>(in + high + s / 4 * unit_rows + row)} >> s % 4 * 2 & 3u) << 4;
       const float scale = from_f16(read<u16>(in + 2 * row)) * static_cast<float>(static_cast<i32>(bits) - 32);
       for (u32 k = 0; k < 32; ++k)
         *out++ = scale * static_cast<float>(iq4_values.begin()[nibbles<Isa>::get(in + codes(s), row, k)]);

@@ -26,8 +26,8 @@ inline constexpr float nothing = 1e-15f;
 // the range, `from` codes longer than it is and on by 0.1, the best scale and least, each by least squares. The
 // error that counts is squared, or `absolute`.
 template <bool Absolute, u32 N, u32 G>
-void fit_affine(const side_by_side<N, G>& x, const side_by_side<N, G>& w, float top, float from, u32 steps, float (&scale)[G],
-                float (&least)[G], side_by_side<N, G>& codes) {
+void fit_affine(const side_by_side<N, G>& x, const side_by_side<N, G>& w, float top, float from, u32 steps,
+                float (&scale)[G], float (&least)[G], side_by_side<N, G>& codes) {
   float low[G], high[G], sum_w[G], sum_x[G], best[G];
   bool flat[G];
   side_by_side<N, G> trial;

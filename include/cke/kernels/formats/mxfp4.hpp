@@ -2,8 +2,8 @@
 // mxfp4.hpp: blocks of 32 four-bit floats (e2m1) and a power of two (e8m0).
 #pragma once
 
-#include "q8_0.hpp"
 #include "nibbles.hpp"
+#include "q8_0.hpp"
 
 namespace cke::kernels {
 

@@ -15,9 +15,7 @@ namespace cke::kernels {
 template <class Isa> struct nibbles {
   static constexpr u32 bytes = unit_rows * 16;
 
-  static constexpr u32 word(u32 row, u32 j) {
-    return ((row / Isa::lanes * 4 + j) * Isa::lanes + row % Isa::lanes) * 4;
-  }
+  static constexpr u32 word(u32 row, u32 j) { return ((row / Isa::lanes * 4 + j) * Isa::lanes + row % Isa::lanes) * 4; }
   // From 32 bytes of a file that hold k = 0..31 in the nibble at `shift`.
   static void pack(std::byte* out, u32 row, const std::byte* in, u32 shift) {
     for (u32 j = 0; j < 4; ++j) {

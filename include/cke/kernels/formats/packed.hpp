@@ -2,8 +2,8 @@
 // packed.hpp: weights on their way from a file's rows into units of 32 interleaved rows, and back.
 #pragma once
 
-#include "convert.hpp"
 #include "bf16.hpp"
+#include "convert.hpp"
 #include "f16.hpp"
 #include "iq4_xs.hpp"
 #include "mxfp4.hpp"
@@ -88,9 +88,7 @@ struct packed {
   static_assert(format::block_bytes % 64 == 0);
 
   // From one unit to the next.
-  static constexpr u64 unit_bytes(u32 cols) {
-    return u64{ceil_div(cols, format::block)} * format::block_bytes;
-  }
+  static constexpr u64 unit_bytes(u32 cols) { return u64{ceil_div(cols, format::block)} * format::block_bytes; }
   // Room that a matrix needs.
   static constexpr u64 bytes(u32 units, u32 cols) { return units * unit_bytes(cols); }
 

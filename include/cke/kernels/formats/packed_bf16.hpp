@@ -20,9 +20,7 @@ template <class Isa> struct bf16_unit {
   // the header to the first block, u64 raw[]: a bit for each block.
   static constexpr u32 table_bytes = 64, raw_at = table_bytes + 8;
   static constexpr u32 blocks(u32 cols) { return ceil_div(cols, raw_block::block); }
-  static constexpr u64 header_bytes(u32 cols) {
-    return align_up(raw_at + u64{ceil_div(blocks(cols), 64)} * 8);
-  }
+  static constexpr u64 header_bytes(u32 cols) { return align_up(raw_at + u64{ceil_div(blocks(cols), 64)} * 8); }
 
   // A small block: for columns 0 to 3 and 4 to 7 codes[64], low[64] of the first pair of columns,
   // low[64] of the second; a byte of codes belongs to the first with its low half, to the second
@@ -79,8 +77,8 @@ template <class Isa> struct bf16_unit {
   void unpack(const std::byte* block, bool raw, u32 row, float* out) const {
     if (raw) return raw_block::unpack(block, row, out);
     constexpr u32 lanes = Isa::lanes;
-    const u32 first = row / (2 * lanes) * register_bytes + row % lanes / 4 * 16 +
-                      row % (2 * lanes) / lanes * 8 + row % 4 * 2;
+    const u32 first =
+        row / (2 * lanes) * register_bytes + row % lanes / 4 * 16 + row % (2 * lanes) / lanes * 8 + row % 4 * 2;
     for (u32 k = 0; k < raw_block::block; ++k) {
       const std::byte* half = block + k / 4 * half_bytes + first + k % 2;
       const u32 second = k / 2 % 2, code = read<u8>(half) >> 4 * second & 15;
@@ -93,16 +91,13 @@ template <class Isa> struct bf16_unit {
   using bytes = isa::batch<Isa, u8>;
   static constexpr u32 register_bytes = Isa::lanes * 4;
 
-  CKE_INLINE static vi32 load(const std::byte* p) {
-    return vi32::load_unaligned(reinterpret_cast<const i32*>(p));
-  }
+  CKE_INLINE static vi32 load(const std::byte* p) { return vi32::load_unaligned(reinterpret_cast<const i32*>(p)); }
   CKE_INLINE static void store(std::byte* p, vi32 v) { v.store_unaligned(reinterpret_cast<i32*>(p)); }
 
   // Where in the table each byte is; 16 and more: nowhere.
   CKE_INLINE bytes find(bytes high) const {
     bytes at(16);
-    for (u32 i = 16; i-- > 0;)
-      at = xsimd::select(high == bytes(read<u8>(header + i)), bytes(static_cast<u8>(i)), at);
+    for (u32 i = 16; i-- > 0;) at = xsimd::select(high == bytes(read<u8>(header + i)), bytes(static_cast<u8>(i)), at);
     return at;
   }
 };
@@ -213,11 +208,12 @@ struct packed<dtype::bf16, Isa> {
 
 #ifdef CKE_COMPILED  // packing is in the compiled part too
 #define CKE_PACKED(F) extern template struct file_rows<dtype::F, isa::native>;
-CKE_PACKED(f32) CKE_PACKED(f16) CKE_PACKED(bf16) CKE_PACKED(q8_0) CKE_PACKED(q4_0) CKE_PACKED(q4_1) CKE_PACKED(q5_0) CKE_PACKED(q5_1)
-CKE_PACKED(q2_k) CKE_PACKED(q3_k) CKE_PACKED(q4_k) CKE_PACKED(q5_k) CKE_PACKED(q6_k) CKE_PACKED(iq4_nl) CKE_PACKED(iq4_xs) CKE_PACKED(mxfp4)
-CKE_PACKED(i8_row) CKE_PACKED(i4_row)
+CKE_PACKED(f32)
+CKE_PACKED(f16) CKE_PACKED(bf16) CKE_PACKED(q8_0) CKE_PACKED(q4_0) CKE_PACKED(q4_1) CKE_PACKED(q5_0) CKE_PACKED(q5_1)
+    CKE_PACKED(q2_k) CKE_PACKED(q3_k) CKE_PACKED(q4_k) CKE_PACKED(q5_k) CKE_PACKED(q6_k) CKE_PACKED(iq4_nl)
+        CKE_PACKED(iq4_xs) CKE_PACKED(mxfp4) CKE_PACKED(i8_row) CKE_PACKED(i4_row)
 #undef CKE_PACKED
-extern template struct packed<dtype::bf16, isa::native>;
+            extern template struct packed<dtype::bf16, isa::native>;
 #endif
 
 }  // namespace cke::kernels

@@ -15,8 +15,7 @@ inline u32 two_bits(const std::byte* in, u32 s, u32 i) {
 
 // A block: f16 d [32] and dmin [32], then [8] codes and minimum << 4 | scale [2][32]: 42 cache lines.
 template <class Isa> struct layout<dtype::q2_k, Isa> {
-  static constexpr u32 block = 256, dmin = 2 * unit_rows,
-                       step_bytes = bit_plane<Isa, 2>::bytes + 2 * unit_rows,
+  static constexpr u32 block = 256, dmin = 2 * unit_rows, step_bytes = bit_plane<Isa, 2>::bytes + 2 * unit_rows,
                        block_bytes = 4 * unit_rows + 8 * step_bytes;
   static_assert(block_bytes == unit_rows * 84);
 

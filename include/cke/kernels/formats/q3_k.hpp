@@ -44,9 +44,10 @@ template <class Isa> struct layout<dtype::q3_k, Isa> {
       const u32 s = k / 32, h = k % 32 / 16;
       const u32 low = u32{read<u8>(in + scales(s) + row)} >> 4 * h & 15u;
       const u32 high = u32{read<u8>(in + tops(s) + row % 16)} >> (row / 16 * 4 + 2 * h) & 3u;
-      const u32 code = bit_plane<Isa, 2>::get(in + codes(s), row, k % 32) |
-                       bit_plane<Isa, 1>::get(in + thirds(s), row, k % 32) << 2;
-      const float scale = from_f16(read<u16>(in + 2 * row)) * static_cast<float>(static_cast<i32>(low | high << 4) - 32);
+      const u32 code =
+          bit_plane<Isa, 2>::get(in + codes(s), row, k % 32) | bit_plane<Isa, 1>::get(in + thirds(s), row, k % 32) << 2;
+      const float scale =
+          from_f16(read<u16>(in + 2 * row)) * static_cast<float>(static_cast<i32>(low | high << 4) - 32);
       out[k] = scale * static_cast<float>(static_cast<i32>(code) - 4);
     }
   }

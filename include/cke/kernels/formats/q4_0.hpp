@@ -2,8 +2,8 @@
 // q4_0.hpp: blocks of 32 nibbles and an f16 scale, against q8_0 activations.
 #pragma once
 
-#include "q8_0.hpp"
 #include "nibbles.hpp"
+#include "q8_0.hpp"
 
 namespace cke::kernels {
 
@@ -14,8 +14,7 @@ template <class Isa> struct layout<dtype::q4_0, Isa> {
   static constexpr u32 flip = simd::has_vnni<Isa> ? 0 : 0x88888888u;
 
   static void pack(std::byte* out, u32 row, const std::byte* in) {
-    for (u32 j = 0; j < 4; ++j)
-      write(out + nibbles<Isa>::word(row, j), read<u32>(in + 2 + 4 * j) ^ flip);
+    for (u32 j = 0; j < 4; ++j) write(out + nibbles<Isa>::word(row, j), read<u32>(in + 2 + 4 * j) ^ flip);
     write(out + scales + 2 * row, read<u16>(in));
   }
   static void unpack(const std::byte* in, u32 row, float* out) {
@@ -37,8 +36,7 @@ template <class Isa> struct format<dtype::q4_0, Isa> : layout<dtype::q4_0, Isa>,
       w.codes[j] = (both << 4) & high;
       w.codes[j + 4] = both & high;
     }
-    w.scale =
-        simd::load_f16<Isa>(block + layout<dtype::q4_0, Isa>::scales + 2 * group * Isa::lanes) *
+    w.scale = simd::load_f16<Isa>(block + layout<dtype::q4_0, Isa>::scales + 2 * group * Isa::lanes) *
         simd::vf32<Isa>(0x1p-4f);
     return w;
   }

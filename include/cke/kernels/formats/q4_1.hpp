@@ -16,7 +16,7 @@ struct scale_and_least {
   }
   static float number(const std::byte* in, u32 row, u32 code) {
     return from_f16(read<u16>(in + 2 * row)) * static_cast<float>(code) +
-           from_f16(read<u16>(in + 2 * unit_rows + 2 * row));
+        from_f16(read<u16>(in + 2 * unit_rows + 2 * row));
   }
   template <class Isa>
   CKE_INLINE static void load(const std::byte* in, u32 group, typename k_step<Isa>::weights& w) {

@@ -35,9 +35,8 @@ struct k_scales {
   static pair get(const std::byte* in, u32 row, u32 s) {
     const u32 low = read<u8>(in + s * unit_rows + row);
     const u32 top = read<u8>(in + high + s / 2 * unit_rows + row) >> s % 2 * 4 & 15u;
-    return {
-        from_f16(read<u16>(in + d + 2 * row)) * static_cast<float>((low & 15u) | (top & 3u) << 4),
-        from_f16(read<u16>(in + dmin + 2 * row)) * static_cast<float>(low >> 4 | top >> 2 << 4)};
+    return {from_f16(read<u16>(in + d + 2 * row)) * static_cast<float>((low & 15u) | (top & 3u) << 4),
+            from_f16(read<u16>(in + dmin + 2 * row)) * static_cast<float>(low >> 4 | top >> 2 << 4)};
   }
 };
 
@@ -75,23 +74,19 @@ template <class Isa> struct k_step {
   CKE_INLINE static void load_scales(weights& w, const std::byte* in, u32 s, u32 group) {
     const u32 row = group * Isa::lanes;
     const vi32 low = simd::load_i8<Isa>(in + s * unit_rows + row);
-    const vi32 top = simd::load_i8<Isa>(in + k_scales::high + s / 2 * unit_rows + row) >>
-                     static_cast<i32>(s % 2 * 4);
+    const vi32 top = simd::load_i8<Isa>(in + k_scales::high + s / 2 * unit_rows + row) >> static_cast<i32>(s % 2 * 4);
     const vi32 scale = (low & vi32(15)) | ((top & vi32(3)) << 4);
     const vi32 least = ((low >> 4) & vi32(15)) | ((top & vi32(12)) << 2);
     w.scale = simd::load_f16<Isa>(in + k_scales::d + 2 * row) * xsimd::to_float(scale);
-    w.least =
-        simd::load_f16<Isa>(in + k_scales::dmin + 2 * row) * xsimd::to_float(least) * vf32(0x1p-7f);
+    w.least = simd::load_f16<Isa>(in + k_scales::dmin + 2 * row) * xsimd::to_float(least) * vf32(0x1p-7f);
   }
   template <u32 T>
   CKE_INLINE static vf32 dot(vf32 acc, const weights& w, const std::byte* x, u64, u32 t) {
     vi32 sum(0);
 #pragma GCC unroll 8
-    for (u32 j = 0; j < 8; ++j)
-      sum = simd::dot4<Isa>(sum, w.codes[j], simd::bcast4<Isa>(x + 32 * t + 4 * j));
+    for (u32 j = 0; j < 8; ++j) sum = simd::dot4<Isa>(sum, w.codes[j], simd::bcast4<Isa>(x + 32 * t + 4 * j));
     const vf32 least = w.least * xsimd::to_float(simd::bcast4<Isa>(x + 36 * T + 4 * t));
-    return xsimd::fma(xsimd::fma(xsimd::to_float(sum), w.scale, least),
-                      simd::bcast_f32<Isa>(x + 32 * T + 4 * t), acc);
+    return xsimd::fma(xsimd::fma(xsimd::to_float(sum), w.scale, least), simd::bcast_f32<Isa>(x + 32 * T + 4 * t), acc);
   }
 };
 

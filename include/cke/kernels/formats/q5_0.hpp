@@ -3,8 +3,8 @@
 #pragma once
 
 #include "bit_planes.hpp"
-#include "q8_0.hpp"
 #include "nibbles.hpp"
+#include "q8_0.hpp"
 
 namespace cke::kernels {
 

@@ -19,7 +19,8 @@ template <class Isa> struct layout<dtype::q5_k, Isa> {
     k_scales::pack(out, row, in);
     for (u32 s = 0; s < 8; ++s) {  // in the file bit s of byte k is the fifth of k, sub-block s
       nibbles<Isa>::pack(out + codes(s), row, in + 48 + s / 2 * 32, s % 2 * 4);
-      bit_plane<Isa, 1>::pack(out + fifths(s), row, [&](u32 i) { return read<u32>(in + 16 + 4 * i) >> s & 0x01010101u; });
+      bit_plane<Isa, 1>::pack(out + fifths(s), row,
+                              [&](u32 i) { return read<u32>(in + 16 + 4 * i) >> s & 0x01010101u; });
     }
   }
   static void unpack(const std::byte* in, u32 row, float* out) {

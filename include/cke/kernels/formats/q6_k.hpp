@@ -11,8 +11,7 @@ namespace cke::kernels {
 
 // A block: f16 d [32], then [8] low nibbles, high bits and scales i8 [2][32]: 105 cache lines.
 template <class Isa> struct layout<dtype::q6_k, Isa> {
-  static constexpr u32 block = 256,
-                       step_bytes = nibbles<Isa>::bytes + bit_plane<Isa, 2>::bytes + unit_rows * 2,
+  static constexpr u32 block = 256, step_bytes = nibbles<Isa>::bytes + bit_plane<Isa, 2>::bytes + unit_rows * 2,
                        block_bytes = 2 * unit_rows + 8 * step_bytes;
   static_assert(block_bytes == unit_rows * 210);
 
@@ -25,9 +24,8 @@ template <class Isa> struct layout<dtype::q6_k, Isa> {
     for (u32 s = 0; s < 8; ++s) {
       const u32 half = s / 4, part = s % 4;
       nibbles<Isa>::pack(out + codes(s), row, in + half * 64 + part % 2 * 32, part / 2 * 4);
-      bit_plane<Isa, 2>::pack(out + tops(s), row, [&](u32 i) {
-        return read<u32>(in + 128 + half * 32 + 4 * i) >> part * 2 & 0x03030303u;
-      });
+      bit_plane<Isa, 2>::pack(out + tops(s), row,
+                              [&](u32 i) { return read<u32>(in + 128 + half * 32 + 4 * i) >> part * 2 & 0x03030303u; });
       for (u32 h = 0; h < 2; ++h) write(out + scales(s) + h * unit_rows + row, read<u8>(in + 192 + 2 * s + h));
     }
     write(out + 2 * row, read<u16>(in + 208));
@@ -35,10 +33,9 @@ template <class Isa> struct layout<dtype::q6_k, Isa> {
   static void unpack(const std::byte* in, u32 row, float* out) {
     for (u32 k = 0; k < block; ++k) {
       const u32 s = k / 32, i = k % 32;
-      const u32 code =
-          nibbles<Isa>::get(in + codes(s), row, i) | bit_plane<Isa, 2>::get(in + tops(s), row, i) << 4;
-      const float scale = from_f16(read<u16>(in + 2 * row)) *
-                          static_cast<float>(read<i8>(in + scales(s) + i / 16 * unit_rows + row));
+      const u32 code = nibbles<Isa>::get(in + codes(s), row, i) | bit_plane<Isa, 2>::get(in + tops(s), row, i) << 4;
+      const float scale =
+          from_f16(read<u16>(in + 2 * row)) * static_cast<float>(read<i8>(in + scales(s) + i / 16 * unit_rows + row));
       out[k] = scale * static_cast<float>(static_cast<i32>(code) - 32);
     }
   }
@@ -67,8 +64,8 @@ template <class Isa, u32 Bias> struct halves_step {
         sum = simd::dot4<Isa>(sum, w.codes[j], simd::bcast4<Isa>(x + 32 * t + 4 * j));
       part[h] = xsimd::to_float(sum);
     }
-    return xsimd::fma(xsimd::fma(part[0], w.scale[0], part[1] * w.scale[1]),
-                      simd::bcast_f32<Isa>(x + 32 * T + 4 * t), acc);
+    return xsimd::fma(xsimd::fma(part[0], w.scale[0], part[1] * w.scale[1]), simd::bcast_f32<Isa>(x + 32 * T + 4 * t),
+                      acc);
   }
 };
 

@@ -53,8 +53,7 @@ template <class Isa, u32 Bias = simd::has_vnni<Isa> ? 128 : 0> struct q8_0_step 
       if constexpr (Bias > 0) sum = simd::dot4<Isa>(sum, w.codes[j], codes);
       else sum = simd::dot4_signed<Isa>(sum, w.codes[j], codes);
     }
-    return xsimd::fma(xsimd::to_float(sum), w.scale * simd::bcast_f32<Isa>(x + 32 * T + 4 * t),
-                      acc);
+    return xsimd::fma(xsimd::to_float(sum), w.scale * simd::bcast_f32<Isa>(x + 32 * T + 4 * t), acc);
   }
 };
 
@@ -65,10 +64,8 @@ template <class Isa> struct format<dtype::q8_0, Isa> : layout<dtype::q8_0, Isa>,
     weights w;
     const auto* codes = reinterpret_cast<const i32*>(block) + group * 8 * Isa::lanes;
 #pragma GCC unroll 8
-    for (u32 j = 0; j < 8; ++j)
-      w.codes[j] = simd::vi32<Isa>::load_unaligned(codes + j * Isa::lanes);
-    w.scale =
-        simd::load_f16<Isa>(block + layout<dtype::q8_0, Isa>::scales + 2 * group * Isa::lanes);
+    for (u32 j = 0; j < 8; ++j) w.codes[j] = simd::vi32<Isa>::load_unaligned(codes + j * Isa::lanes);
+    w.scale = simd::load_f16<Isa>(block + layout<dtype::q8_0, Isa>::scales + 2 * group * Isa::lanes);
     return w;
   }
 };

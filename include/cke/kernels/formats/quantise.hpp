@@ -57,7 +57,8 @@ inline void mxfp4(const float* in, std::byte* out) {
   u32 codes[32];
   for (u32 i = 0; i < 32; ++i) {
     const auto off = [&](int value) { return std::abs(static_cast<float>(value) * d - in[i]); };
-    const auto* nearest_value = std::min_element(mxfp4_values.begin(), mxfp4_values.end(), [&](int a, int b) { return off(a) < off(b); });
+    const auto* nearest_value =
+        std::min_element(mxfp4_values.begin(), mxfp4_values.end(), [&](int a, int b) { return off(a) < off(b); });
     codes[i] = static_cast<u32>(nearest_value - mxfp4_values.begin());
   }
   write(out, static_cast<u8>(exponent));

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "k_quant_search.hpp"
 #include "iq4_nl.hpp"
+#include "k_quant_search.hpp"
 #include "mxfp4.hpp"
 
 namespace cke::kernels {
@@ -18,7 +18,8 @@ template <u32 N, u32 G> void load(const float* in, side_by_side<N, G>& x) {
 
 // Codes of all groups again, by the scales as the file will have them; a group whose scale is 0 keeps its own.
 template <u32 N, u32 G>
-void recode(const side_by_side<N, G>& x, const float (&d)[G], const float (&least)[G], float low, float high, side_by_side<N, G>& codes) {
+void recode(const side_by_side<N, G>& x, const float (&d)[G], const float (&least)[G], float low, float high,
+            side_by_side<N, G>& codes) {
   for (u32 i = 0; i < N; ++i)
     for (u32 g = 0; g < G; ++g) {
       const float code = bounded(nearest((x[i][g] + least[g]) / d[g]), low, high) - low;
@@ -77,10 +78,13 @@ inline void affine(const float* in, float top, float from, u32 steps, std::byte*
   for (u32 i = 0; i < 32; ++i)
     for (u32 g = 0; g < 8; ++g) w[i][g] = std::sqrt(mean[g] / 32) + std::abs(x[i][g]);
   fit_affine<false>(x, w, top, from, steps, scale, least, codes);
-  const float most_scale = std::max(0.f, *std::max_element(scale, scale + 8)), most_least = std::max(0.f, *std::max_element(least, least + 8));
+  const float most_scale = std::max(0.f, *std::max_element(scale, scale + 8)),
+              most_least = std::max(0.f, *std::max_element(least, least + 8));
   const float d = from_f16(to_f16(most_scale / 63)), dmin = from_f16(to_f16(most_least / 63));
   u32 scale_code[8], least_code[8];
-  const auto code = [](float most, float v) { return static_cast<u32>(bounded(nearest((most > 0 ? 63 / most : 0) * v), 0, 63)); };
+  const auto code = [](float most, float v) {
+    return static_cast<u32>(bounded(nearest((most > 0 ? 63 / most : 0) * v), 0, 63));
+  };
   for (u32 g = 0; g < 8; ++g) {
     scale_code[g] = code(most_scale, scale[g]), least_code[g] = code(most_least, least[g]);
     scale[g] = d * static_cast<float>(scale_code[g]), least[g] = dmin * static_cast<float>(least_code[g]);
@@ -166,9 +170,12 @@ inline void quantise_q2_k(const float* in, std::byte* out) {
   for (u32 i = 0; i < 16; ++i)
     for (u32 g = 0; g < 16; ++g) w[i][g] = std::abs(x[i][g]);
   fit_affine<true>(x, w, 3, -0.5f, 15, scale, least, codes);
-  const float most_scale = std::max(0.f, *std::max_element(scale, scale + 16)), most_least = std::max(0.f, *std::max_element(least, least + 16));
+  const float most_scale = std::max(0.f, *std::max_element(scale, scale + 16)),
+              most_least = std::max(0.f, *std::max_element(least, least + 16));
   const u16 d = to_f16(most_scale / 15), dmin = to_f16(most_least / 15);
-  const auto code = [](float most, float v) { return static_cast<u32>(bounded(nearest((most > 0 ? 15 / most : 0) * v), 0, 15)); };
+  const auto code = [](float most, float v) {
+    return static_cast<u32>(bounded(nearest((most > 0 ? 15 / most : 0) * v), 0, 15));
+  };
   for (u32 g = 0; g < 16; ++g) {
     const u32 s = code(most_scale, scale[g]), l = code(most_least, least[g]);
     write(out + g, static_cast<u8>(s | l << 4));
@@ -187,7 +194,8 @@ inline void quantise_q2_k(const float* in, std::byte* out) {
 inline void quantise_iq4(const float* in, u32 groups_of_block, std::byte* out) {
   const auto value = [](u32 code) { return static_cast<float>(iq4_values.begin()[code]); };
   const auto nearest_code = [&](float v) {
-    const auto* above = std::upper_bound(iq4_values.begin(), iq4_values.end(), v, [](float x, int y) { return x < static_cast<float>(y); });
+    const auto* above = std::upper_bound(iq4_values.begin(), iq4_values.end(), v,
+                                         [](float x, int y) { return x < static_cast<float>(y); });
     const u32 high = static_cast<u32>(std::clamp<std::ptrdiff_t>(above - iq4_values.begin(), 1, 15));
     return v <= value(0) ? 0u : v >= value(15) ? 15u : v - value(high - 1) < value(high) - v ? high - 1 : high;
   };
@@ -205,7 +213,8 @@ inline void quantise_iq4(const float* in, u32 groups_of_block, std::byte* out) {
         sum_qx += w * q * x[i];
         sum_q2 += w * q * q;
       }
-      if (sum_q2 > 0 && (first || sum_qx * sum_qx > best * sum_q2)) scale[g] = sum_qx / sum_q2, best = scale[g] * sum_qx;
+      if (sum_q2 > 0 && (first || sum_qx * sum_qx > best * sum_q2))
+        scale[g] = sum_qx / sum_q2, best = scale[g] * sum_qx;
     };
     attempt(1 / (-most / value(0)), true);
     for (int step = -7; step <= 7; ++step) attempt((static_cast<float>(step) + value(0)) / most, false);
@@ -223,7 +232,9 @@ inline void quantise_iq4(const float* in, u32 groups_of_block, std::byte* out) {
     low |= (bits & 15u) << 4 * g;
     high |= bits >> 4 << 2 * g;
     for (u32 i = 0; i < 16; ++i)
-      write(nibbles + 16 * g + i, static_cast<u8>(nearest_code(per_unit * in[32 * g + i]) | nearest_code(per_unit * in[32 * g + 16 + i]) << 4));
+      write(
+          nibbles + 16 * g + i,
+          static_cast<u8>(nearest_code(per_unit * in[32 * g + i]) | nearest_code(per_unit * in[32 * g + 16 + i]) << 4));
   }
   if (!many) return;
   write(out + 2, static_cast<u16>(high));

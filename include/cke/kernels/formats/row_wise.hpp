@@ -32,11 +32,14 @@ class row_scale {
 inline void quantise_row_wise(dtype to, const float* in, u32 count, u16 scale, std::byte* out) {
   const float d = from_f16(scale), inverse = 1.f / d, most = to == dtype::i8_row ? 127.f : 7.f;
   const bool usable = std::isfinite(d) && d > 0;
-  const auto code = [&](u32 i) { return usable ? static_cast<i32>(std::round(std::clamp(in[i] * inverse, -most, most))) : 0; };
+  const auto code = [&](u32 i) {
+    return usable ? static_cast<i32>(std::round(std::clamp(in[i] * inverse, -most, most))) : 0;
+  };
   for (; count >= 32; count -= 32, in += 32, out += info(to).bytes) {
     write(out, scale);
     for (u32 i = 0; i < 32 && to == dtype::i8_row; ++i) write(out + 2 + i, static_cast<i8>(code(i)));
-    for (u32 i = 0; i < 16 && to == dtype::i4_row; ++i) write(out + 2 + i, static_cast<u8>((code(i) + 8) | (code(i + 16) + 8) << 4));
+    for (u32 i = 0; i < 16 && to == dtype::i4_row; ++i)
+      write(out + 2 + i, static_cast<u8>((code(i) + 8) | (code(i + 16) + 8) << 4));
   }
 }
 

@@ -2,8 +2,8 @@
 // qwen3_5_moe.hpp: how files spell Qwen3.5 with experts (text).
 #pragma once
 
-#include "../qwen3_5_moe.hpp"
 #include "../family.hpp"
+#include "../qwen3_5_moe.hpp"
 
 namespace cke {
 
@@ -12,10 +12,11 @@ struct qwen3_5_moe_shared : qwen3_5_shared<qwen3_5_moe_config> {
   using config = qwen3_5_moe_config;
   using key = qwen3_5_keys<config>;
   static constexpr auto keys_with(const config_key<config>& renormalise) {
-    return std::array{
-        key::vocab, key::dim, key::expert_hidden, key::shared_hidden, key::layers, key::heads, key::kv_heads, key::head_dim,
-        key::key_heads, key::value_heads, key::key_dim, key::value_dim, key::taps, key::tiled, key::linear, key::experts, key::active,
-        renormalise, key::eps, key::tied, key::rope.or_a_part()};
+    return std::array{key::vocab,           key::dim,       key::expert_hidden, key::shared_hidden, key::layers,
+                      key::heads,           key::kv_heads,  key::head_dim,      key::key_heads,     key::value_heads,
+                      key::key_dim,         key::value_dim, key::taps,          key::tiled,         key::linear,
+                      key::experts,         key::active,    renormalise,        key::eps,           key::tied,
+                      key::rope.or_a_part()};
   }
   static constexpr auto relations = qwen3_5_shared::relations + std::array{at_most<&config::active, &config::experts>};
   static constexpr layer_matrices matrices(const config& c, u32 layer) {
@@ -33,12 +34,28 @@ template <> struct family<"qwen3_5_moe_text"> : qwen3_5_moe_shared {
   using presets = list<Qwen3_5_35B_A3B>;
   static constexpr std::string_view name = "qwen3_5_moe_text", gguf_name = "qwen35moe", type_name = "cke::qwen3_5_moe";
   static constexpr auto keys = keys_with(bind<&config::renormalise>());
-  static constexpr requirement must_be[] = {{"hidden_act", "silu"}, {"attention_bias", "false"}, {"attn_output_gate", "true"}};
-  static constexpr config defaults{.vocab = 248320, .dim = 2048, .expert_hidden = 512, .shared_hidden = 512, .layers = 40,
-                                   .heads = 16, .kv_heads = 2};
-  static constexpr config gguf_defaults{.vocab = 0, .dim = 0, .expert_hidden = 0, .shared_hidden = 0, .layers = 0, .heads = 0,
-                                        .kv_heads = 1, .tiled = true, .experts = 0, .active = 0};
-  static void to_gguf(const config& c, json root, auto put) { qwen3_5_shared::to_gguf(c, root, put), qwen3_5_sections(root, put); }
+  static constexpr requirement must_be[] = {
+      {"hidden_act", "silu"}, {"attention_bias", "false"}, {"attn_output_gate", "true"}};
+  static constexpr config defaults{.vocab = 248320,
+                                   .dim = 2048,
+                                   .expert_hidden = 512,
+                                   .shared_hidden = 512,
+                                   .layers = 40,
+                                   .heads = 16,
+                                   .kv_heads = 2};
+  static constexpr config gguf_defaults{.vocab = 0,
+                                        .dim = 0,
+                                        .expert_hidden = 0,
+                                        .shared_hidden = 0,
+                                        .layers = 0,
+                                        .heads = 0,
+                                        .kv_heads = 1,
+                                        .tiled = true,
+                                        .experts = 0,
+                                        .active = 0};
+  static void to_gguf(const config& c, json root, auto put) {
+    qwen3_5_shared::to_gguf(c, root, put), qwen3_5_sections(root, put);
+  }
   static constexpr auto names = qwen3_5_names;
 };
 

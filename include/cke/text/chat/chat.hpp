@@ -72,10 +72,9 @@ namespace chat_detail {
 
 // White space as Python's str.strip() defines it.
 inline constexpr std::string_view python_space[] = {
-    " ",      "\t",     "\n",     "\v",     "\f",     "\r",     "\x1c",   "\x1d",
-    "\x1e",   "\x1f",   "\u0085", "\u00a0", "\u1680", "\u2000", "\u2001", "\u2002",
-    "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008", "\u2009", "\u200a",
-    "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"};
+    " ",      "\t",     "\n",     "\v",     "\f",     "\r",     "\x1c",   "\x1d",   "\x1e",   "\x1f",
+    "\u0085", "\u00a0", "\u1680", "\u2000", "\u2001", "\u2002", "\u2003", "\u2004", "\u2005", "\u2006",
+    "\u2007", "\u2008", "\u2009", "\u200a", "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"};
 inline constexpr std::string_view line_feed[] = {"\n"};
 
 constexpr std::string_view strip_left(std::string_view s, std::span<const std::string_view> what) {
@@ -115,8 +114,7 @@ class chat_writer {
 };
 
 [[noreturn]] inline void fail_message(std::size_t index, std::string expected, std::string found) {
-  throw Error(errc::usage, "", "chat message " + std::to_string(index), std::move(expected),
-              std::move(found));
+  throw Error(errc::usage, "", "chat message " + std::to_string(index), std::move(expected), std::move(found));
 }
 
 inline void check_roles(const chat_contract& contract, std::span<const chat_message> messages) {
@@ -132,8 +130,7 @@ inline void check_roles(const chat_contract& contract, std::span<const chat_mess
   if (messages.size() == first) fail_message(first, "a user message", "none");
   for (std::size_t i = first; i < messages.size(); ++i) {
     const char* expected = (i - first) % 2 == 0 ? "user" : "assistant";
-    if (messages[i].role != expected)
-      fail_message(i, std::string("role ") + expected, messages[i].role);
+    if (messages[i].role != expected) fail_message(i, std::string("role ") + expected, messages[i].role);
   }
 }
 
@@ -147,19 +144,17 @@ inline reply split_thought(const chat_contract& contract, std::string_view conte
   const auto first = content.find(close);
   if (first == content.npos) return {{}, content};
   std::string_view thought = content.substr(0, first);
-  if (const auto at = thought.rfind(open); at != thought.npos)
-    thought.remove_prefix(at + open.size());
+  if (const auto at = thought.rfind(open); at != thought.npos) thought.remove_prefix(at + open.size());
   const auto answer = content.substr(content.rfind(close) + close.size());
   return {strip(thought, line_feed), strip_left(answer, line_feed)};
 }
 
 // Index of the last question; thoughts before it are dropped from the history.
-inline std::size_t last_question(const chat_contract& contract,
-                                 std::span<const chat_message> messages) {
+inline std::size_t last_question(const chat_contract& contract, std::span<const chat_message> messages) {
   for (std::size_t i = messages.size(); i-- > 0;) {
     const auto& [role, content] = messages[i];
-    if (role == "user" && !(content.starts_with(contract.tool_response.prefix) &&
-                            content.ends_with(contract.tool_response.suffix))) {
+    if (role == "user" &&
+        !(content.starts_with(contract.tool_response.prefix) && content.ends_with(contract.tool_response.suffix))) {
       return i;
     }
   }
@@ -176,21 +171,17 @@ inline void write_turn(chat_writer& out, const chat_turn& turn, std::string_view
 
 // Renders a conversation in the contract's format. The segments, joined, equal what the family's own template renders.
 // Throws errc::usage for no messages, an unknown role, or an order of roles that the contract does not support.
-inline std::vector<chat_segment> render(const chat_contract& contract,
-                                        std::span<const chat_message> messages,
+inline std::vector<chat_segment> render(const chat_contract& contract, std::span<const chat_message> messages,
                                         const chat_options& options = {}) {
   using namespace chat_detail;
   check_roles(contract, messages);
-  const auto trimmed = [&](std::string_view s) {
-    return contract.trim ? strip(s, python_space) : s;
-  };
+  const auto trimmed = [&](std::string_view s) { return contract.trim ? strip(s, python_space) : s; };
   chat_writer out;
   out.fixed(contract.bos);
 
   const bool has_system = messages[0].role == "system";
   const bool dedicated = contract.system_place == system_mode::dedicated_turn;
-  if (dedicated &&
-      (has_system || !contract.default_system.empty() || !contract.system_preamble.empty())) {
+  if (dedicated && (has_system || !contract.default_system.empty() || !contract.system_preamble.empty())) {
     constexpr std::string_view date = "{date}";
     const auto preamble = contract.system_preamble;
     const auto at = std::min(preamble.find(date), preamble.size());
@@ -232,8 +223,7 @@ inline std::vector<chat_segment> render(const chat_contract& contract,
 
   if (options.add_generation_prompt) {
     out.fixed(contract.generation);
-    const bool suppressed =
-        contract.thinking == thinking_mode::optional && !options.enable_thinking;
+    const bool suppressed = contract.thinking == thinking_mode::optional && !options.enable_thinking;
     if (suppressed) write_turn(out, contract.thought, {});
     if (contract.thinking == thinking_mode::always) out.fixed(contract.thought.prefix);
   }

@@ -29,10 +29,10 @@ constexpr chat_contract chatml_with_system(std::string_view name, std::string_vi
   return c;
 }
 inline constexpr chat_contract qwen2 = chatml_with_system("qwen2", "You are a helpful assistant.");
-inline constexpr chat_contract qwen2_5 = chatml_with_system(
-    "qwen2.5", "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.");
-inline constexpr chat_contract smollm2 = chatml_with_system(
-    "smollm2", "You are a helpful AI assistant named SmolLM, trained by Hugging Face");
+inline constexpr chat_contract qwen2_5 =
+    chatml_with_system("qwen2.5", "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.");
+inline constexpr chat_contract smollm2 =
+    chatml_with_system("smollm2", "You are a helpful AI assistant named SmolLM, trained by Hugging Face");
 
 constexpr chat_contract chatml_with_thinking(std::string_view name, thinking_mode thinking) {
   chat_contract c = chatml;
@@ -42,8 +42,7 @@ constexpr chat_contract chatml_with_thinking(std::string_view name, thinking_mod
   return c;
 }
 inline constexpr chat_contract qwen3 = chatml_with_thinking("qwen3", thinking_mode::optional);
-inline constexpr chat_contract qwen3_thinking =
-    chatml_with_thinking("qwen3-thinking", thinking_mode::always);
+inline constexpr chat_contract qwen3_thinking = chatml_with_thinking("qwen3-thinking", thinking_mode::always);
 
 inline constexpr chat_contract llama3{
     .name = "llama3",
@@ -76,8 +75,8 @@ inline constexpr chat_contract llama2{
     .trim = true,
 };
 
-inline constexpr std::array<const chat_contract*, 9> all{
-    &chatml, &qwen2, &qwen2_5, &smollm2, &qwen3, &qwen3_thinking, &llama3, &llama3_2, &llama2};
+inline constexpr std::array<const chat_contract*, 9> all{&chatml,         &qwen2,  &qwen2_5,  &smollm2, &qwen3,
+                                                         &qwen3_thinking, &llama3, &llama3_2, &llama2};
 
 }  // namespace contracts
 

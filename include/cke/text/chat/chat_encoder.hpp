@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "../../core/plain_list.hpp"
-#include "chat.hpp"
 #include "../tokenizer/tokenizer.hpp"
+#include "chat.hpp"
 
 namespace cke::text {
 
@@ -34,8 +34,7 @@ class chat_encoder {
     std::ranges::sort(control_ids_);
     control_ = added_tokens(std::move(contents), control);
   }
-  chat_encoder(tokenizer tokens, const chat_contract& contract)
-      : chat_encoder(std::move(tokens), text_of(contract)) {}
+  chat_encoder(tokenizer tokens, const chat_contract& contract) : chat_encoder(std::move(tokens), text_of(contract)) {}
 
   // If all segments are trusted, this encodes their joined text. A control token is recognised only if all of its bytes
   // are trusted; otherwise its text is encoded as plain text.
@@ -53,8 +52,11 @@ class chat_encoder {
     };
     std::vector<u32> ids;
     const auto on_text = [&](std::string_view part) {
-      const auto more = tokens_.encode(part, {.parse_special = false, .add_special = false,
-                                              .except = control_ids_, .beginning = part.data() == text.data()});
+      const auto more = tokens_.encode(part,
+                                       {.parse_special = false,
+                                        .add_special = false,
+                                        .except = control_ids_,
+                                        .beginning = part.data() == text.data()});
       ids.insert(ids.end(), more.begin(), more.end());
     };
     control_.split(text, judge, on_text, [&](u32 id) { ids.push_back(id); });

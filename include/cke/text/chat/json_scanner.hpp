@@ -47,9 +47,7 @@ class json_scanner {
       case expects::first_key:
         if (c == '}') return close('{');
         [[fallthrough]];
-      case expects::key:
-        in_key_ = true;
-        return c == '"' && go(expects::string);
+      case expects::key: in_key_ = true; return c == '"' && go(expects::string);
       case expects::colon: return c == ':' && go(expects::value);
       default: return comma(c);
     }
@@ -61,7 +59,8 @@ class json_scanner {
   }
   bool value(char c) {
     switch (c) {
-      case '{': case '[':
+      case '{':
+      case '[':
         if (open_.size() == max_depth) return false;
         open_ += c;
         return go(c == '{' ? expects::first_key : expects::first_item);
@@ -130,14 +129,15 @@ class json_scanner {
     return false;
   }
   bool number_complete() const {
-    return number_ == digits::zero || number_ == digits::whole || number_ == digits::fraction || number_ == digits::exponent;
+    return number_ == digits::zero || number_ == digits::whole || number_ == digits::fraction ||
+        number_ == digits::exponent;
   }
 
   state state_ = state::more;
   expects next_ = expects::value;
   bool in_key_ = false;
   digits number_ = digits::minus;
-  u8 left_ = 0;              // hexadecimal digits to come
+  u8 left_ = 0;               // hexadecimal digits to come
   std::string_view literal_;  // the rest of it
   std::string open_;          // the enclosing brackets
 };

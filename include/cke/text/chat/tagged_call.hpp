@@ -13,7 +13,9 @@ namespace cke::text {
 namespace detail {
 
 inline constexpr std::string_view blank = " \t\r\n";
-inline std::string_view without_blank(std::string_view s) { return s.substr(std::min(s.find_first_not_of(blank), s.size())); }
+inline std::string_view without_blank(std::string_view s) {
+  return s.substr(std::min(s.find_first_not_of(blank), s.size()));
+}
 inline std::string_view trimmed(std::string_view s) {
   s = without_blank(s);
   return s.substr(0, s.find_last_not_of(blank) + 1);
@@ -34,7 +36,8 @@ inline u8 kind_of_json(std::string_view text) {
     case '"': return json_kinds::text;
     case '{': return json_kinds::object;
     case '[': return json_kinds::list;
-    case 't': case 'f': return json_kinds::boolean;
+    case 't':
+    case 'f': return json_kinds::boolean;
     case 'n': return json_kinds::null;
     default: return json_kinds::number;
   }
@@ -70,7 +73,9 @@ class tagged_call {
 
  private:
   static bool is_part(std::string_view rest, std::string_view of) { return of.starts_with(rest); }
-  static std::size_t behind_blank(std::string_view text, std::size_t at) { return text.size() - detail::without_blank(text.substr(at)).size(); }
+  static std::size_t behind_blank(std::string_view text, std::size_t at) {
+    return text.size() - detail::without_blank(text.substr(at)).size();
+  }
   call_reading fail(std::size_t at) {
     at_ = at;
     return call_reading::none;
@@ -81,7 +86,8 @@ class tagged_call {
     const std::size_t here = behind_blank(text, 0), begin = here + tags_->name.size();
     const std::string_view rest = text.substr(here);
     if (!rest.starts_with(tags_->name)) return is_part(rest, tags_->name) ? more : fail(here);
-    const std::size_t end = tags_->behind_name.empty() ? text.find_first_of("<\n", begin) : text.find(tags_->behind_name, begin);
+    const std::size_t end =
+        tags_->behind_name.empty() ? text.find_first_of("<\n", begin) : text.find(tags_->behind_name, begin);
     const std::string_view name = detail::trimmed(text.substr(begin, end - begin));
     const auto begins = [&](const tool_signature& t) { return t.name.starts_with(name); };
     if (end == text.npos) return std::ranges::any_of(known_, begins) ? more : fail(begin);

@@ -28,8 +28,8 @@ class tool_call_parser {
   std::vector<tool_part> advance(std::string_view piece, bool last) {
     held_ += piece;
     if (form_.open.empty()) whole_answer(last);
-    else while (step(last)) {
-    }
+    else
+      while (step(last)) {}
     return std::exchange(out_, {});
   }
 
@@ -158,7 +158,9 @@ class tool_call_parser {
   outcome scan() {
     auto s = scanner_.now();
     while (s == json_scanner::state::more && at_ < window().size()) s = scanner_.feed(window()[at_++]);
-    return s == json_scanner::state::done ? outcome::call : s == json_scanner::state::bad ? outcome::none : outcome::more;
+    return s == json_scanner::state::done ? outcome::call
+        : s == json_scanner::state::bad   ? outcome::none
+                                          : outcome::more;
   }
 
   bool take_calls(std::string_view json) {
@@ -180,7 +182,8 @@ class tool_call_parser {
     return name.starts_with('"') && add_call(name.substr(1, name.size() - 2), arguments);
   }
   bool add_call(std::string_view name, std::string_view arguments) {
-    if (!arguments.starts_with('{') || std::ranges::find(known_, name, &tool_signature::name) == known_.end()) return false;
+    if (!arguments.starts_with('{') || std::ranges::find(known_, name, &tool_signature::name) == known_.end())
+      return false;
     found_.push_back({std::string(name), std::string(arguments)});
     return true;
   }

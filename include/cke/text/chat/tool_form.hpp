@@ -23,18 +23,19 @@ struct call_tags {
 // A family's format of calls after a mark: JSON with name and arguments, a list of those, or tags.
 struct tool_form {
   std::string_view name;
-  std::string_view open;        // empty: the whole answer is calls, separated by semicolons
-  std::string_view close{};     // empty: the call ends with the JSON
+  std::string_view open;                     // empty: the whole answer is calls, separated by semicolons
+  std::string_view close{};                  // empty: the call ends with the JSON
   std::string_view arguments = "arguments";  // the JSON key of the arguments
-  bool listed = false;          // a list of calls follows a mark
-  bool named_first = false;     // NAME[ARGS]{...} is a call too
+  bool listed = false;                       // a list of calls follows a mark
+  bool named_first = false;                  // NAME[ARGS]{...} is a call too
   std::array<std::string_view, 2> others{};  // more marks; the first may precede a whole answer
-  call_tags tags{};             // used instead of JSON
+  call_tags tags{};                          // used instead of JSON
 
   constexpr bool tagged() const { return !tags.key.empty(); }
   constexpr bool has_mark(std::string_view text) const {
     const auto is = [&](std::string_view mark) { return !mark.empty() && mark == text; };
-    return is(open) || is(close) || is(others[0]) || is(others[1]) || is(tags.key) || is(tags.behind_key) || is(tags.value) || is(tags.behind_value);
+    return is(open) || is(close) || is(others[0]) || is(others[1]) || is(tags.key) || is(tags.behind_key) ||
+        is(tags.value) || is(tags.behind_value);
   }
 };
 
@@ -44,9 +45,19 @@ inline constexpr tool_form tool_forms[] = {
     {.name = "granite", .open = "<|tool_call|>", .listed = true},
     {.name = "mistral", .open = "[TOOL_CALLS]", .listed = true, .named_first = true, .others = {"[ARGS]", "[CALL_ID]"}},
     {.name = "llama3", .open = {}, .arguments = "parameters", .others = {"<|python_tag|>"}},
-    {.name = "qwen3_coder", .open = "<tool_call>", .close = "</tool_call>",  // also Qwen3.5 and Nemotron 3
-     .tags = {.name = "<function=", .behind_name = ">", .key = "<parameter=", .behind_key = ">", .behind_value = "</parameter>", .end = "</function>", .lines = true}},
-    {.name = "glm4", .open = "<tool_call>", .close = "</tool_call>",  // GLM-4.5 to 4.7
+    {.name = "qwen3_coder",
+     .open = "<tool_call>",
+     .close = "</tool_call>",  // also Qwen3.5 and Nemotron 3
+     .tags = {.name = "<function=",
+              .behind_name = ">",
+              .key = "<parameter=",
+              .behind_key = ">",
+              .behind_value = "</parameter>",
+              .end = "</function>",
+              .lines = true}},
+    {.name = "glm4",
+     .open = "<tool_call>",
+     .close = "</tool_call>",  // GLM-4.5 to 4.7
      .tags = {.key = "<arg_key>", .behind_key = "</arg_key>", .value = "<arg_value>", .behind_value = "</arg_value>"}},
 };
 

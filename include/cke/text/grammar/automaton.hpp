@@ -121,7 +121,8 @@ class grammar_automaton {
       ++work_;
       if (!seen.insert(u64{at} << 32 | below).second) continue;
       if (seen.size() > max_stacks)
-        throw Error(errc::unsupported, {}, "grammar", concat({"at most ", u64{max_stacks}, " ways to read the same text"}), "more");
+        throw Error(errc::unsupported, {}, "grammar",
+                    concat({"at most ", u64{max_stacks}, " ways to read the same text"}), "more");
       const grammar_symbol& symbol = grammar_->symbols[at];
       if (symbol.is == grammar_symbol::bytes) {
         tops.push_back(intern(at, below));
@@ -142,7 +143,7 @@ class grammar_automaton {
 
   std::shared_ptr<const grammar> grammar_;
   std::shared_ptr<const std::vector<u32>> rests_;  // by symbol: the fewest bytes to the end of its production
-  std::vector<frame> frames_{{0, 0, 0}};  // [0]: no frame
+  std::vector<frame> frames_{{0, 0, 0}};           // [0]: no frame
   std::unordered_map<u64, u32> frame_ids_;
   std::vector<known_state> states_;  // [0]: dead
   std::map<std::vector<u32>, state> state_ids_;

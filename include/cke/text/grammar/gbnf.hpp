@@ -113,7 +113,8 @@ class gbnf_reader {
       if (!take(')')) fail("')'");
       return sequence{group};
     }
-    if (const std::string_view name = word(); !name.empty()) return sequence{{grammar_symbol::rule, 0, 0, rule_named(std::string(name))}};
+    if (const std::string_view name = word(); !name.empty())
+      return sequence{{grammar_symbol::rule, 0, 0, rule_named(std::string(name))}};
     return {};
   }
 
@@ -206,14 +207,18 @@ class gbnf_reader {
     const u32 digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
     if (digits == 0) {
       const std::size_t letter = letters.find(c);
-      if (c == '\0' || (letter == letters.npos && plain.find(c) == plain.npos)) fail("one of \\\" \\\\ \\[ \\] \\^ \\- \\t \\n \\r \\xNN \\uNNNN \\UNNNNNNNN");
+      if (c == '\0' || (letter == letters.npos && plain.find(c) == plain.npos))
+        fail("one of \\\" \\\\ \\[ \\] \\^ \\- \\t \\n \\r \\xNN \\uNNNN \\UNNNNNNNN");
       at_ += 2;
       return static_cast<u8>(letter == letters.npos ? c : meant[letter]);
     }
     u32 code = 0;
     for (u32 i = 0; i < digits; ++i) {
       const char d = at_ + 2 + i < text_.size() ? text_[at_ + 2 + i] : '\0';
-      const int value = d >= '0' && d <= '9' ? d - '0' : d >= 'a' && d <= 'f' ? d - 'a' + 10 : d >= 'A' && d <= 'F' ? d - 'A' + 10 : -1;
+      const int value = d >= '0' && d <= '9' ? d - '0'
+          : d >= 'a' && d <= 'f'             ? d - 'a' + 10
+          : d >= 'A' && d <= 'F'             ? d - 'A' + 10
+                                             : -1;
       if (value < 0) fail(concat({digits, " hexadecimal digits"}));
       code = code << 4 | static_cast<u32>(value);
     }
@@ -243,10 +248,13 @@ class gbnf_reader {
     return text_.substr(begin, at_ - begin);
   }
   [[noreturn]] CKE_OUT_OF_LINE void fail(std::string_view expected, std::string_view found = {}) const {
-    const auto line = 1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(std::min(at_, text_.size())), '\n');
+    const auto line =
+        1 + std::count(text_.begin(), text_.begin() + static_cast<std::ptrdiff_t>(std::min(at_, text_.size())), '\n');
     const std::string_view here = text_.substr(std::min(at_, text_.size()), 12);
     throw Error(errc::malformed, file_, concat({"line ", i64{line}}), expected,
-                !found.empty() ? std::string(found) : here.empty() ? "the end" : concat({"'", here.substr(0, here.find('\n')), "'"}));
+                !found.empty()     ? std::string(found)
+                    : here.empty() ? "the end"
+                                   : concat({"'", here.substr(0, here.find('\n')), "'"}));
   }
 
   const std::string_view text_;
@@ -262,7 +270,9 @@ class gbnf_reader {
 
 // The rule `root` derives the whole text. Throws Error{malformed} naming `file` and line, {unsupported} for left
 // recursion.
-inline grammar parse_gbnf(std::string_view text, const std::string& file) { return detail::gbnf_reader(text, file).read(); }
+inline grammar parse_gbnf(std::string_view text, const std::string& file) {
+  return detail::gbnf_reader(text, file).read();
+}
 
 }  // namespace cke::text
 CKE_COLD_END

@@ -9,7 +9,8 @@ namespace cke::text::gbnf {
 
 // A character as spelled in a class or literal.
 inline std::string escaped(u32 code) {
-  const bool plain = (code >= '0' && code <= '9') || (code >= 'a' && code <= 'z') || (code >= 'A' && code <= 'Z') || code == ' ' || code == '_';
+  const bool plain = (code >= '0' && code <= '9') || (code >= 'a' && code <= 'z') || (code >= 'A' && code <= 'Z') ||
+      code == ' ' || code == '_';
   if (plain) return std::string(1, static_cast<char>(code));
   constexpr std::string_view digits = "0123456789ABCDEF";
   std::string text = code < 0x100 ? "\\x" : "\\U";

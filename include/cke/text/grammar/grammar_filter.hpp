@@ -15,15 +15,23 @@ struct grammar_place {
   u32 think = no_token, end_think = no_token;  // of a thought that may precede the text; no_token: none
   bool in_thought = false;                     // the prompt ends within a thought
   u32 mark = no_token;  // the grammar applies after this token only; no_token: to the whole answer
-  bool once = false;                           // the answer ends with the text after the first mark
+  bool once = false;    // the answer ends with the text after the first mark
 };
 
 class grammar_filter final : public token_filter {
  public:
   // When the text is complete, the answer may end with one of `ends`.
-  grammar_filter(std::shared_ptr<token_grammar> of, const tokenizer& tokens, std::vector<u32> ends, grammar_place place = {})
-      : whole_(of), of_(std::move(of)), tokens_(tokens), ends_(std::move(ends)), place_(place), state_(of_->start()),
-        now_(place.mark != no_token ? part::free : place.in_thought ? part::thought : part::beginning) {}
+  grammar_filter(std::shared_ptr<token_grammar> of, const tokenizer& tokens, std::vector<u32> ends,
+                 grammar_place place = {})
+      : whole_(of),
+        of_(std::move(of)),
+        tokens_(tokens),
+        ends_(std::move(ends)),
+        place_(place),
+        state_(of_->start()),
+        now_(place.mark != no_token ? part::free
+                 : place.in_thought ? part::thought
+                                    : part::beginning) {}
 
   // Throws Error{unsupported} if no token of the vocabulary can continue the text.
   std::span<const float> only(std::span<const float> logits) override {
@@ -47,7 +55,9 @@ class grammar_filter final : public token_filter {
       left_.assign(logits.size(), never);
       return thought_in_time(left + 1) && allow(logits, place_.end_think) ? left_ : std::span<const float>();
     }
-    return allow(logits, of_->allowed_in_time(state_, left), thought_in_time(left) ? place_.think : no_token) ? left_ : std::span<const float>();
+    return allow(logits, of_->allowed_in_time(state_, left), thought_in_time(left) ? place_.think : no_token)
+        ? left_
+        : std::span<const float>();
   }
   void accept(u32 id) override {
     if (now_ == part::thought) {
@@ -88,7 +98,8 @@ class grammar_filter final : public token_filter {
     left_.assign(logits.size(), never);
     bool any = false;
     for (std::size_t word = 0; word < mask.size(); ++word)
-      for (u64 bits = mask[word]; bits != 0; bits &= bits - 1) any |= allow(logits, static_cast<u32>(word * 64) + static_cast<u32>(__builtin_ctzll(bits)));
+      for (u64 bits = mask[word]; bits != 0; bits &= bits - 1)
+        any |= allow(logits, static_cast<u32>(word * 64) + static_cast<u32>(__builtin_ctzll(bits)));
     if (of_->accepts(state_))
       for (const u32 id : ends_) any |= allow(logits, id);
     if (now_ == part::beginning && think != no_token) any |= allow(logits, think);

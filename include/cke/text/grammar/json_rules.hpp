@@ -39,25 +39,36 @@ class json_rules {
         {"digits", "[0-9]{1,15}"},
         {"integer", R"("-"? ("0" | [1-9] [0-9]{0,15}))"},
         {"number", R"(integer ("." digits)? ([eE] [-+]? [0-9]{1,3})?)"},
-        {"char", R"([^"\\\x7F\x00-\x1F] | "\\" (["\\/bfnrt] | "u" ([0-9a-cA-CefEF] hex{3} | [dD] [0-7] hex{2} | [dD] [89abAB] hex{2} "\\u" [dD] [c-fC-F] hex{2})))"},
+        {"char",
+         R"([^"\\\x7F\x00-\x1F] | "\\" (["\\/bfnrt] | "u" ([0-9a-cA-CefEF] hex{3} | [dD] [0-7] hex{2} | [dD] [89abAB] hex{2} "\\u" [dD] [c-fC-F] hex{2})))"},
         {"hex", "[0-9a-fA-F]"},
         {"string", R"("\"" char* "\"")"},
         {"value", R"(object | array | string | number | "true" | "false" | "null")"},
         {"object", R"("{" ws (member ("," ws member)*)? "}")"},
         {"member", R"(string ":" ws value ws)"},
         {"array", R"("[" ws (value ws ("," ws value ws)*)? "]")"},
-        {"date", R"(year "-" (("0" [13578] | "1" [02]) "-" (day | "29" | "3" [01]) | ("0" [469] | "11") "-" (day | "29" | "30") | "02-" day) | leap "-02-29")"},
+        {"date",
+         R"(year "-" (("0" [13578] | "1" [02]) "-" (day | "29" | "3" [01]) | ("0" [469] | "11") "-" (day | "29" | "30") | "02-" day) | leap "-02-29")"},
         {"day", R"("0" [1-9] | "1" [0-9] | "2" [0-8])"},
         {"year", R"("000" [1-9] | "00" [1-9] [0-9] | "0" [1-9] [0-9]{2} | [1-9] [0-9]{3})"},
         {"leap", R"([0-9]{2} fourth | fourth "00")"},  // of a year
         {"fourth", R"("0" [48] | [2468] [048] | [13579] [26])"},
-        {"time", R"(([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9] ":" [0-5] [0-9] ("." [0-9]{1,9})? ("Z" | [-+] ([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9]))"},
+        {"time",
+         R"(([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9] ":" [0-5] [0-9] ("." [0-9]{1,9})? ("Z" | [-+] ([01] [0-9] | "2" [0-3]) ":" [0-5] [0-9]))"},
         {"uuid", R"(hex{8} ("-" hex{4}){3} "-" hex{12})"},
         {"octet", R"([0-9] | [1-9] [0-9] | "1" [0-9]{2} | "2" [0-4] [0-9] | "25" [0-5])"},
     };
     static const std::map<std::string, std::vector<std::string>> needs{
-        {"number", {"integer", "digits"}}, {"char", {"hex"}}, {"string", {"char"}}, {"uuid", {"hex"}}, {"date", {"day", "year", "leap"}}, {"leap", {"fourth"}},
-        {"value", {"object", "array", "string", "number"}}, {"object", {"member", "ws"}}, {"member", {"string", "value", "ws"}}, {"array", {"value", "ws"}}};
+        {"number", {"integer", "digits"}},
+        {"char", {"hex"}},
+        {"string", {"char"}},
+        {"uuid", {"hex"}},
+        {"date", {"day", "year", "leap"}},
+        {"leap", {"fourth"}},
+        {"value", {"object", "array", "string", "number"}},
+        {"object", {"member", "ws"}},
+        {"member", {"string", "value", "ws"}},
+        {"array", {"value", "ws"}}};
     if (!there_.insert(name).second) return name;
     define(name, texts.at(name));
     if (const auto more = needs.find(name); more != needs.end())

@@ -36,7 +36,8 @@ inline std::string free_digits(std::size_t n) { return n == 0 ? "" : " [0-9]{" +
 // The numbers from a to b, which have the same number of digits.
 inline std::vector<std::string> same_length(const std::string& a, const std::string& b) {
   const std::size_t rest = a.size() - 1;
-  if (a == std::string(a.size(), '0') && b == std::string(b.size(), '9') && rest > 0) return {"[0-9]{" + std::to_string(a.size()) + '}'};
+  if (a == std::string(a.size(), '0') && b == std::string(b.size(), '9') && rest > 0)
+    return {"[0-9]{" + std::to_string(a.size()) + '}'};
   if (rest == 0) return {some_digits(a[0], b[0])};
   std::vector<std::string> all;
   const auto add = [&](char digit, const std::string& from, const std::string& to) {
@@ -81,11 +82,13 @@ template <class F> std::string both_signs(const number_range& r, F find) {
   std::vector<std::string> all;
   if (!r.most || *r.most >= 0) {
     const bool from_bound = r.least && *r.least >= 0;
-    all = find(from_bound ? static_cast<u64>(*r.least) : 0, from_bound && r.above, r.most ? std::optional(static_cast<u64>(*r.most)) : std::nullopt, r.most && r.below);
+    all = find(from_bound ? static_cast<u64>(*r.least) : 0, from_bound && r.above,
+               r.most ? std::optional(static_cast<u64>(*r.most)) : std::nullopt, r.most && r.below);
   }
   if (!r.least || *r.least < 0) {
     const bool from_bound = r.most && *r.most < 0;
-    const auto negative = find(from_bound ? static_cast<u64>(-*r.most) : 0, from_bound ? r.below : true, r.least ? std::optional(static_cast<u64>(-*r.least)) : std::nullopt, r.least && r.above);
+    const auto negative = find(from_bound ? static_cast<u64>(-*r.most) : 0, from_bound ? r.below : true,
+                               r.least ? std::optional(static_cast<u64>(-*r.least)) : std::nullopt, r.least && r.above);
     if (!negative.empty()) all.push_back(R"("-" ()" + joined(negative) + ')');
   }
   return joined(all);

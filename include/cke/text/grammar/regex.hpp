@@ -108,7 +108,8 @@ class regex_reader {
     if (lower == 'd') set = {{'0', '9'}};
     else if (lower == 'w') set = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
     else if (lower == 's')
-      set = {{'\t', '\r'}, {' ', ' '}, {0xA0, 0xA0}, {0x1680, 0x1680}, {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
+      set = {{'\t', '\r'},     {' ', ' '},       {0xA0, 0xA0},     {0x1680, 0x1680}, {0x2000, 0x200A},
+             {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
     else return {};
     at_ += 2;
     return sorted_ranges(std::move(set), c != lower);
@@ -130,20 +131,24 @@ class regex_reader {
       const std::size_t digits = c == 'x' ? 2 : 4;
       u32 code{};
       const char* from = text_.data() + at_;
-      if (text_.size() - at_ < digits || std::from_chars(from, from + digits, code, 16).ptr != from + digits) refuse(begin);
+      if (text_.size() - at_ < digits || std::from_chars(from, from + digits, code, 16).ptr != from + digits)
+        refuse(begin);
       if (code >= 0xD800 && code <= 0xDFFF) refuse(begin);
       at_ += digits;
       return code;
     }
-    if (static_cast<u8>(c) >= 0x80 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) refuse(begin);
+    if (static_cast<u8>(c) >= 0x80 || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'))
+      refuse(begin);
     return static_cast<u8>(c);
   }
 
   bool take(char c) { return at_ < text_.size() && text_[at_] == c && ++at_; }
   [[noreturn]] void refuse() const { refuse(at_); }
   [[noreturn]] CKE_OUT_OF_LINE void refuse(std::size_t at) const {
-    throw Error(errc::unsupported, file_, subject_, "a pattern of characters, classes, groups, alternatives and counts, with ^ and $ around the whole",
-                at >= text_.size() ? concat({"'", text_, "', which ends too early"}) : concat({"'", text_, "' with '", text_.substr(at, 8), "' in it"}));
+    throw Error(errc::unsupported, file_, subject_,
+                "a pattern of characters, classes, groups, alternatives and counts, with ^ and $ around the whole",
+                at >= text_.size() ? concat({"'", text_, "', which ends too early"})
+                                   : concat({"'", text_, "' with '", text_.substr(at, 8), "' in it"}));
   }
 
   const std::string_view text_;

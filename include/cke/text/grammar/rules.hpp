@@ -127,15 +127,16 @@ inline void refuse_left_recursion(const grammar& g, const std::string& file) {
   for (u32 r = 0; r < edges.size(); ++r)
     for (const auto [to, grows] : edges[r])
       if (grows && component[r] == component[to])
-        throw Error(errc::unsupported, file, concat({"rule '", g.names[r], "'"}), "no left recursion (x ::= x \"a\" | \"b\" is x ::= \"b\" \"a\"*)",
-                    "that it can begin with itself");
+        throw Error(errc::unsupported, file, concat({"rule '", g.names[r], "'"}),
+                    "no left recursion (x ::= x \"a\" | \"b\" is x ::= \"b\" \"a\"*)", "that it can begin with itself");
 }
 
 // Removes productions that derive no text, so that every prefix can be completed. Throws malformed if the root has
 // none.
 inline void drop_dead_ends(grammar& g, const std::string& file) {
   const std::vector<bool> has_text = detail::rules_with_text(g, false);
-  if (!has_text[g.root]) throw Error(errc::malformed, file, concat({"rule '", g.names[g.root], "'"}), "a text that fits it", "none");
+  if (!has_text[g.root])
+    throw Error(errc::malformed, file, concat({"rule '", g.names[g.root], "'"}), "a text that fits it", "none");
   for (auto& productions : g.productions)
     std::erase_if(productions, [&](u32 at) {
       for (; g.symbols[at].is != grammar_symbol::end; ++at)

@@ -27,7 +27,8 @@ inline std::vector<u32> shortest_rests(const grammar& g) {
     for (const u32 begin : g.productions[r]) {
       production p{r, 0, 0};
       for (u32 at = begin; g.symbols[at].is != grammar_symbol::end; ++at)
-        if (g.symbols[at].is == grammar_symbol::rule) ++p.missing, users[g.symbols[at].rule_id].push_back(static_cast<u32>(all.size()));
+        if (g.symbols[at].is == grammar_symbol::rule)
+          ++p.missing, users[g.symbols[at].rule_id].push_back(static_cast<u32>(all.size()));
         else ++p.bytes;
       if (p.missing == 0) next.emplace(p.bytes, r);
       all.push_back(p);
@@ -47,7 +48,8 @@ inline std::vector<u32> shortest_rests(const grammar& g) {
   std::vector<u32> rests(g.symbols.size());
   for (std::size_t at = g.symbols.size(); at-- > 0;) {
     const grammar_symbol& s = g.symbols[at];
-    if (s.is != grammar_symbol::end) rests[at] = longer(rests[at + 1], s.is == grammar_symbol::rule ? of_rule[s.rule_id] : 1);
+    if (s.is != grammar_symbol::end)
+      rests[at] = longer(rests[at + 1], s.is == grammar_symbol::rule ? of_rule[s.rule_id] : 1);
   }
   return rests;
 }

@@ -89,7 +89,8 @@ class token_grammar {
       const token_trie::node& n = nodes[i];
       const state after = bytes_.next(way_[n.depth], n.byte);
       way_[n.depth + 1] = after;
-      if (bytes_.work() - begin > max_work) throw Error(errc::unsupported, {}, "grammar", "a simpler one", "one that takes seconds for a token");
+      if (bytes_.work() - begin > max_work)
+        throw Error(errc::unsupported, {}, "grammar", "a simpler one", "one that takes seconds for a token");
       if (after == grammar_automaton::dead) {
         i = n.end;
         continue;

@@ -23,7 +23,8 @@ class token_trie {
     for (u32 id = 0; id < vocab_size_; ++id) {
       const token_type type = tokens.vocabulary().types[id];
       const bool text = type != token_type::control && type != token_type::unknown && type != token_type::unused;
-      if ((text || std::ranges::find(shown, id) != shown.end()) && !tokens.piece(id).empty()) sorted.emplace_back(tokens.piece(id), id);
+      if ((text || std::ranges::find(shown, id) != shown.end()) && !tokens.piece(id).empty())
+        sorted.emplace_back(tokens.piece(id), id);
     }
     std::ranges::sort(sorted);
     std::vector<u32> open;  // the path to the previous token
@@ -47,7 +48,9 @@ class token_trie {
 
   // Without the sentinel, which only ends the last node's tokens.
   std::span<const node> nodes() const { return std::span(nodes_).first(nodes_.size() - 1); }
-  std::span<const u32> tokens_of(const node& n) const { return std::span(ids_).subspan(n.tokens, (&n)[1].tokens - n.tokens); }
+  std::span<const u32> tokens_of(const node& n) const {
+    return std::span(ids_).subspan(n.tokens, (&n)[1].tokens - n.tokens);
+  }
   // The node with this byte among the siblings in [first, end); null if there is none. A node's children start right
   // after it, the root's children at 0.
   const node* find(std::size_t first, std::size_t end, u8 byte) const {

@@ -30,13 +30,13 @@ enum class expr_kind : u8 {
   negate,     // not
   minus,
   plus,
-  binary,     // kids[0] name kids[1]
-  concat,     // all kids, with ~
-  compare,    // kids[0] operators[0] kids[1] operators[1] kids[2] ...
-  all,        // and
-  any,        // or
-  choice,     // kids[0] if kids[1] else kids[2]; that may be null
-  field,      // a target: namespace kids[0], its attribute name
+  binary,   // kids[0] name kids[1]
+  concat,   // all kids, with ~
+  compare,  // kids[0] operators[0] kids[1] operators[1] kids[2] ...
+  all,      // and
+  any,      // or
+  choice,   // kids[0] if kids[1] else kids[2]; that may be null
+  field,    // a target: namespace kids[0], its attribute name
 };
 
 struct argument {
@@ -70,19 +70,19 @@ struct macro_definition {
 };
 
 enum class statement_kind : u8 {
-  data,         // constant
-  output,       // {{ exprs }}
-  set,          // exprs[0] = exprs[1]
-  set_block,    // exprs[0] = body, through the filter exprs[1] if that is not null
-  branch,       // if: conditions in exprs, a body for each, and one more for else
-  loop,         // for exprs[0] in exprs[1] if exprs[2] (may be null): bodies[0], else bodies[1]
-  macro,        // define
-  call,         // exprs[0], a call, with `define` as its caller
-  filter,       // body through the filter exprs[0]
-  with,         // exprs alternates targets and values
-  scope,        // a body with its own names: generation
-  leave,        // break
-  next,         // continue
+  data,       // constant
+  output,     // {{ exprs }}
+  set,        // exprs[0] = exprs[1]
+  set_block,  // exprs[0] = body, through the filter exprs[1] if that is not null
+  branch,     // if: conditions in exprs, a body for each, and one more for else
+  loop,       // for exprs[0] in exprs[1] if exprs[2] (may be null): bodies[0], else bodies[1]
+  macro,      // define
+  call,       // exprs[0], a call, with `define` as its caller
+  filter,     // body through the filter exprs[0]
+  with,       // exprs alternates targets and values
+  scope,      // a body with its own names: generation
+  leave,      // break
+  next,       // continue
 };
 
 struct statement {

@@ -7,11 +7,11 @@
 namespace cke::text::jinja {
 
 struct limits {
-  u64 steps = 5'000'000;        // expressions, statements and items visited
-  u64 bytes = u64{1} << 29;     // total size of the strings created
-  u64 output = u64{1} << 26;    // size of one string, and of the result
-  u32 depth = 1000;             // nesting of expressions, blocks and calls
-  u64 source = u64{1} << 20;    // size of the template
+  u64 steps = 5'000'000;      // expressions, statements and items visited
+  u64 bytes = u64{1} << 29;   // total size of the strings created
+  u64 output = u64{1} << 26;  // size of one string, and of the result
+  u32 depth = 1000;           // nesting of expressions, blocks and calls
+  u64 source = u64{1} << 20;  // size of the template
 };
 
 class budget {

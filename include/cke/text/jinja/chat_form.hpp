@@ -30,7 +30,7 @@ class chat_form {
   // The tokens that end a turn, among those that occur in the template.
   std::vector<u32> stop_ids() const {
     static constexpr std::string_view known[] = {
-        "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<turn|>",       "<|end|>", "<|return|>",
+        "<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<end_of_turn>", "<turn|>",         "<|end|>",  "<|return|>",
         "<|call|>",   "<|eot|>",    "</s>",       "<|endoftext|>", "<|end_of_text|>", "<|user|>", "<|observation|>"};
     const vocabulary& v = tokens_.vocabulary();
     const std::string written = all_text(v);
@@ -58,7 +58,8 @@ class chat_form {
 
  private:
   static std::string_view source_of(const vocabulary& v, const std::string& file) {
-    if (v.chat_template.empty()) throw Error(errc::unsupported, file, "chat_template", "one beside the tokenizer", "none");
+    if (v.chat_template.empty())
+      throw Error(errc::unsupported, file, "chat_template", "one beside the tokenizer", "none");
     return v.chat_template;
   }
 

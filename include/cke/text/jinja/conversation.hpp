@@ -20,7 +20,7 @@ inline value message_of(const value& message, std::size_t index) {
   const dict* from = message.as_dict();
   if (!from) throw Error(errc::malformed, {}, concat({"message ", index}), "an object", type_name(message));
   auto out = std::make_shared<dict>(*from);
-  static constexpr std::string_view roles[] = {"system", "developer", "user", "assistant",
+  static constexpr std::string_view roles[] = {"system", "developer", "user",  "assistant",
                                                "tool",   "function",  "model", "observation"};
   for (auto& [key, v] : out->entries)
     if (key.view() == "role" && v.is_string() && std::ranges::find(roles, v.view()) != std::end(roles))

@@ -53,9 +53,9 @@ inline value interpreter::eval_call(const expr& e) {
 inline value interpreter::eval_filter(const expr& e, const value* block_text) {
   const auto level = cost_.enter();
   const expr* inner = e.kids[0].get();
-  const value input = !inner                               ? *block_text
-                      : inner->kind == expr_kind::filter ? eval_filter(*inner, block_text)
-                                                         : eval(*inner);
+  const value input = !inner             ? *block_text
+      : inner->kind == expr_kind::filter ? eval_filter(*inner, block_text)
+                                         : eval(*inner);
   arguments args = eval_arguments(e);
   cost_.spend(1);
   line_ = e.line;

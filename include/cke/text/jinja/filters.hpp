@@ -87,8 +87,9 @@ inline value indent(interpreter& in, const value& v, arguments& args) {
   args.done(3);
   if (!v.is_string()) raise({"a string to indent expected, found '", type_name(v), "'"});
   if (!width.is_string()) in.cost().make(static_cast<u64>(std::max<i64>(integer(width, "indent"), 0)));
-  text gap = width.is_string() ? width.as_text()
-                               : text(std::string(static_cast<u64>(std::max<i64>(width.as_int(), 0)), ' '), origin::author);
+  text gap = width.is_string()
+      ? width.as_text()
+      : text(std::string(static_cast<u64>(std::max<i64>(width.as_int(), 0)), ' '), origin::author);
   const text newline("\n", origin::author);
   gap.markup = v.as_text().markup;
   text all = v.as_text();

@@ -157,7 +157,10 @@ inline text percent_format(const text& pattern, const value& with, budget& cost)
     }
     append_formatted(out, v, spec, cost);
   }
-  if (!by_name && next < (many ? many->items.size() : with.as_dict() || with.as_sequence() || with.is_undefined() ? next : 1))
+  if (!by_name &&
+      next < (many                                                              ? many->items.size()
+                  : with.as_dict() || with.as_sequence() || with.is_undefined() ? next
+                                                                                : 1))
     raise({"not all arguments of the format were used"});
   return out;
 }

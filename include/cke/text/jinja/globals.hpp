@@ -43,9 +43,7 @@ struct joiner_object final : object {
 
   std::string_view type() const override { return "Joiner"; }
   bool callable() const override { return true; }
-  value call(interpreter&, arguments&) override {
-    return std::exchange(used, true) ? separator : author_text("");
-  }
+  value call(interpreter&, arguments&) override { return std::exchange(used, true) ? separator : author_text(""); }
 };
 
 namespace globals {

@@ -30,9 +30,7 @@ class lexer {
   }
 
  private:
-  [[noreturn]] void fail(std::initializer_list<text_part> what) const {
-    raise(what, errc::malformed, line_);
-  }
+  [[noreturn]] void fail(std::initializer_list<text_part> what) const { raise(what, errc::malformed, line_); }
   std::string_view rest() const { return std::string_view(source_).substr(at_); }
   bool starts(std::string_view s) const { return rest().starts_with(s); }
   void move(std::size_t count) {
@@ -87,8 +85,7 @@ class lexer {
       data = without_trailing_space(data);
     } else if (sign != '+' && block) {
       const std::size_t line = data.rfind('\n') + 1;  // 0 if there is no line end
-      if ((line > 0 || line_begins) && without_trailing_space(data.substr(line)).empty())
-        data = data.substr(0, line);
+      if ((line > 0 || line_begins) && without_trailing_space(data.substr(line)).empty()) data = data.substr(0, line);
     }
     if (!data.empty()) add(token_type::data, std::string(data));
   }
@@ -174,8 +171,7 @@ class lexer {
   }
 
   bool is_name_part() const {
-    return at_ < source_.size() &&
-           (source_[at_] == '_' || is_word(class_of(code_point_at(source_, at_).value)));
+    return at_ < source_.size() && (source_[at_] == '_' || is_word(class_of(code_point_at(source_, at_).value)));
   }
   void read_name() {
     const std::size_t begin = at_;
@@ -213,7 +209,8 @@ class lexer {
     const auto result = real ? std::from_chars(first, last, t.real) : std::from_chars(first, last, t.integer, base);
     if (result.ec != std::errc{} || result.ptr != last) fail({"a number of 64 bits expected, found ", spelled});
     const bool zeros = spelled.find_first_not_of('0') == std::string::npos;
-    if (!real && base == 10 && spelled[0] == '0' && !zeros) fail({"a number without leading zeros expected, found ", spelled});
+    if (!real && base == 10 && spelled[0] == '0' && !zeros)
+      fail({"a number without leading zeros expected, found ", spelled});
     tokens_.push_back(std::move(t));
     move(end - at_);
   }
@@ -249,7 +246,8 @@ class lexer {
     }
     std::size_t count = 0;
     const std::string_view digits = rest().substr(hex ? 1 : 0, hex ? hex : 3);
-    if (octal) while (count < digits.size() && digits[count] >= '0' && digits[count] <= '7') ++count;
+    if (octal)
+      while (count < digits.size() && digits[count] >= '0' && digits[count] <= '7') ++count;
     u32 code = 0;
     const auto end = digits.data() + (hex ? digits.size() : count);
     const auto result = std::from_chars(digits.data(), end, code, hex ? 16 : 8);
@@ -260,9 +258,8 @@ class lexer {
   }
 
   void read_operator(std::string& open) {
-    static constexpr std::string_view known[] = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~",
-                                                 "[",  "]",  "(",  ")",  "{",  "}",  ">", "<", "=", ".", ":", "|",
-                                                 ",",  ";"};
+    static constexpr std::string_view known[] = {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[",
+                                                 "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"};
     const auto found = std::ranges::find_if(known, [&](auto op) { return starts(op); });
     if (found == std::end(known)) fail({"an expression expected, found ", source_.substr(at_, 1)});
     const char c = (*found)[0];

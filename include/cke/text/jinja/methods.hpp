@@ -29,9 +29,10 @@ template <bool FromRight> value split(interpreter& in, const value& self, argume
   const value separator = args.get(0, "sep", {});
   const i64 most = integer(args.get(1, "maxsplit", -1), "split");
   args.done(2);
-  return {form::list, separator.is_none()
-                          ? split_at_space(self.as_text(), most, FromRight, in.cost())
-                          : split_at(self.as_text(), string(separator, "split").view(), most, FromRight, in.cost())};
+  return {form::list,
+          separator.is_none()
+              ? split_at_space(self.as_text(), most, FromRight, in.cost())
+              : split_at(self.as_text(), string(separator, "split").view(), most, FromRight, in.cost())};
 }
 template <bool FromRight> value partition(interpreter& in, const value& self, arguments& args) {
   text separator = string(args.need(0, "sep"), "partition");

@@ -46,8 +46,8 @@ class expression_parser : protected token_stream {
   // a, b, c or a single expression. `end` is the token at which a tuple may stop after a comma.
   expr_ptr parse_tuple(bool conditional = true, std::string_view end = {}, bool parentheses = false) {
     const auto ends = [&] {
-      return now().type == token_type::variable_end || now().type == token_type::block_end ||
-             now().is(")") || (!end.empty() && now().is_name(end));
+      return now().type == token_type::variable_end || now().type == token_type::block_end || now().is(")") ||
+          (!end.empty() && now().is_name(end));
     };
     if (ends()) {
       if (!parentheses) unexpected("an expression");
@@ -94,8 +94,8 @@ class expression_parser : protected token_stream {
       if (now().is_name("not") && ahead().is_name("in")) {
         take(), take();
         op = "not in";
-      } else if (now().is_name("in") || now().is("==") || now().is("!=") || now().is("<") ||
-                 now().is("<=") || now().is(">") || now().is(">=")) {
+      } else if (now().is_name("in") || now().is("==") || now().is("!=") || now().is("<") || now().is("<=") ||
+                 now().is(">") || now().is(">=")) {
         op = take().text;
       } else {
         return all ? std::move(all) : std::move(first);
@@ -275,8 +275,7 @@ class expression_parser : protected token_stream {
     const bool negated = skip_name("not");
     expr_ptr e = make(expr_kind::test, expect_name("a test's name"), std::move(input));
     const bool operand = now().type == token_type::name || now().type == token_type::string ||
-                         now().type == token_type::integer || now().type == token_type::real ||
-                         now().is("[") || now().is("{");
+        now().type == token_type::integer || now().type == token_type::real || now().is("[") || now().is("{");
     if (now().is("(")) {
       parse_arguments(*e);
     } else if (operand && !now().is_name("else") && !now().is_name("or") && !now().is_name("and")) {

@@ -14,8 +14,7 @@ inline std::string float_text(double x) {
   if (std::isnan(x)) return "nan";
   if (std::isinf(x)) return x < 0 ? "-inf" : "inf";
   char buffer[40];
-  const auto end =
-      std::to_chars(buffer, buffer + sizeof buffer, x, std::chars_format::scientific).ptr;
+  const auto end = std::to_chars(buffer, buffer + sizeof buffer, x, std::chars_format::scientific).ptr;
   std::string_view s(buffer, static_cast<std::size_t>(end - buffer));
   std::string out;
   if (s[0] == '-') out += '-', s.remove_prefix(1);
@@ -33,8 +32,7 @@ inline std::string float_text(double x) {
     return out.append(exponent < 0 ? "e-" : "e+").append(power.size() < 2 ? "0" : "") + power;
   }
   if (exponent < 0) return out.append("0.").append(static_cast<u32>(-exponent - 1), '0') + digits;
-  if (count <= exponent + 1)
-    return out.append(digits).append(static_cast<u32>(exponent + 1 - count), '0') + ".0";
+  if (count <= exponent + 1) return out.append(digits).append(static_cast<u32>(exponent + 1 - count), '0') + ".0";
   const auto whole = static_cast<u32>(exponent + 1);
   return out.append(digits, 0, whole).append(".").append(digits, whole);
 }
@@ -80,8 +78,7 @@ inline void append_repr(text& out, const text& s, budget& cost) {
       escaped += "0123456789abcdef"[c.value & 15];
     } else if (c.value > 0xff && c.value < 0x10000 && is_python_space(c.value)) {
       escaped = "\\u";
-      for (int shift = 12; shift >= 0; shift -= 4)
-        escaped += "0123456789abcdef"[c.value >> shift & 15];
+      for (int shift = 12; shift >= 0; shift -= 4) escaped += "0123456789abcdef"[c.value >> shift & 15];
     }
     if (escaped.empty()) out.append(s, at, c.size);
     else out.append_as(escaped, s, at);
@@ -163,8 +160,7 @@ inline bool equal(const value& a, const value& b, budget& cost) {
   const auto level = cost.enter();
   if (const sequence *s = a.as_sequence(), *t = b.as_sequence(); s && t) {
     if (s == t) return true;
-    if (s->as != t->as || s->as == form::one_shot || s->items.size() != t->items.size())
-      return false;
+    if (s->as != t->as || s->as == form::one_shot || s->items.size() != t->items.size()) return false;
     for (std::size_t i = 0; i < s->items.size(); ++i)
       if (!equal(s->items[i], t->items[i], cost)) return false;
     return true;

@@ -157,7 +157,8 @@ inline value macro_object::call(interpreter& in, arguments& args) {
     else v = args.take(names[i]);
     const std::size_t first = names.size() - defaults.size();
     if (!v && i >= first) v = in.eval(*defaults[i - first]);
-    f.names.emplace_back(names[i], v ? std::move(*v) : make_undefined(concat({"parameter '", names[i], "' was not provided"})));
+    f.names.emplace_back(names[i],
+                         v ? std::move(*v) : make_undefined(concat({"parameter '", names[i], "' was not provided"})));
   }
   if (define.caller && !own_caller) {
     auto caller = args.take("caller");

@@ -103,8 +103,7 @@ inline value dictsort(interpreter& in, const value& v, arguments& args) {
   if (by.view() != "key" && by.view() != "value") raise({"key or value expected, found ", by.view()});
   arguments no_arguments;
   values pairs = methods::view<form::item_view>(in, v, no_arguments).as_sequence()->items, keys;
-  for (const value& p : pairs)
-    keys.push_back(folded(in, p.as_sequence()->items[by.view() == "value"], sensitive));
+  for (const value& p : pairs) keys.push_back(folded(in, p.as_sequence()->items[by.view() == "value"], sensitive));
   sort_by(in, pairs, keys, reverse);
   return {form::list, std::move(pairs)};
 }
@@ -114,7 +113,8 @@ inline value sort(interpreter& in, const value& v, arguments& args) {
   args.done(3);
   std::vector<attribute_path> paths;  // "a,b": by a, then by b
   if (attribute.is_string())
-    for (const value& one : split_at(attribute.as_text(), ",", -1, false, in.cost())) paths.emplace_back(one, in.cost());
+    for (const value& one : split_at(attribute.as_text(), ",", -1, false, in.cost()))
+      paths.emplace_back(one, in.cost());
   else paths.emplace_back(attribute, in.cost());
   values all = in.items_of(v), keys;
   for (const value& one : all) {

@@ -22,7 +22,8 @@ inline text stripped(const text& s, side from, const text* set = nullptr) {
   };
   std::size_t begin = 0, end = s.size();
   if (static_cast<u8>(from) & static_cast<u8>(side::left))
-    while (begin < end && dropped(begin, code_point_at(s.view(), begin).size)) begin += code_point_at(s.view(), begin).size;
+    while (begin < end && dropped(begin, code_point_at(s.view(), begin).size))
+      begin += code_point_at(s.view(), begin).size;
   if (static_cast<u8>(from) & static_cast<u8>(side::right))
     while (end > begin) {
       const u32 size = code_point_before(s.view(), end).size;
@@ -157,7 +158,7 @@ inline const case_run* find_case_run(std::span<const case_run> runs, u32 c) {
 inline bool is_upper(u32 c) { return find_case_run(to_lower, c) || c == 0x130; }
 inline bool is_lower(u32 c) {
   return find_case_run(to_upper, c) || c == 0xaa || c == 0xba ||
-         std::ranges::any_of(to_upper_words, [&](const case_word& w) { return w.code == c; });
+      std::ranges::any_of(to_upper_words, [&](const case_word& w) { return w.code == c; });
 }
 inline bool is_cased(u32 c) { return is_upper(c) || is_lower(c); }
 
@@ -169,9 +170,9 @@ inline void append_case(text& out, const text& s, std::size_t at, letter_case to
     const bool changes = to == letter_case::lower ? large : small;
     return out.append_as(std::string_view(changes ? &other : &byte, 1), s, at);
   }
-  const auto words = to == letter_case::upper   ? std::span<const case_word>(to_upper_words)
-                     : to == letter_case::lower ? std::span<const case_word>(to_lower_words)
-                                                : std::span<const case_word>(to_title_words);
+  const auto words = to == letter_case::upper ? std::span<const case_word>(to_upper_words)
+      : to == letter_case::lower              ? std::span<const case_word>(to_lower_words)
+                                              : std::span<const case_word>(to_title_words);
   for (const case_word& w : words)
     if (w.code == c.value) return out.append_as(w.text, s, at);
   u32 code = c.value;

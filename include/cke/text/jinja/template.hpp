@@ -13,10 +13,13 @@ class chat_template {
   // Throws Error: malformed or unsupported, naming `file` and the line.
   explicit chat_template(std::string_view source, std::string file = {}, const limits& l = {})
       : file_(std::move(file)), limits_(l) {
-    report([&] {
-      if (source.size() > l.source) raise({"a template of at most ", l.source, " bytes expected"}, errc::unsupported);
-      statements_ = template_parser(source).parse();
-    }, [] { return u32{0}; });
+    report(
+        [&] {
+          if (source.size() > l.source)
+            raise({"a template of at most ", l.source, " bytes expected"}, errc::unsupported);
+          statements_ = template_parser(source).parse();
+        },
+        [] { return u32{0}; });
   }
 
   // `names` are the template's variables; `now` is for strftime_now. Throws Error: malformed or unsupported with the

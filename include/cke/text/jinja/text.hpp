@@ -18,8 +18,7 @@ enum class origin : char { data, author };
 class text {
  public:
   text() = default;
-  text(std::string_view bytes, origin from)
-      : bytes_(bytes), origins_(bytes.size(), static_cast<char>(from)) {}
+  text(std::string_view bytes, origin from) : bytes_(bytes), origins_(bytes.size(), static_cast<char>(from)) {}
 
   std::string_view view() const { return bytes_; }
   std::size_t size() const { return bytes_.size(); }  // bytes
@@ -78,13 +77,11 @@ inline std::size_t offset_of(std::string_view s, std::size_t index) {
 // str.isspace().
 inline bool is_python_space(u32 c) {
   return (c >= 9 && c <= 13) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
-         (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f ||
-         c == 0x3000;
+      (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
 }
 // The line ends of str.splitlines().
 inline bool is_line_end(u32 c) {
-  return (c >= 10 && c <= 13) || (c >= 0x1c && c <= 0x1e) || c == 0x85 || c == 0x2028 ||
-         c == 0x2029;
+  return (c >= 10 && c <= 13) || (c >= 0x1c && c <= 0x1e) || c == 0x85 || c == 0x2028 || c == 0x2029;
 }
 
 }  // namespace cke::text::jinja

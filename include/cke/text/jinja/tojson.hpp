@@ -84,8 +84,7 @@ class json_dump {
     if (v.is_none() || v.is_number()) return put(scalar(v));
     const dict* d = v.as_dict();
     const sequence* s = v.as_sequence();
-    if (!d && !(s && s->as <= form::tuple))
-      raise({"Object of type ", type_name(v), " is not JSON serializable"});
+    if (!d && !(s && s->as <= form::tuple)) raise({"Object of type ", type_name(v), " is not JSON serializable"});
     const bool empty = d ? d->entries.empty() : s->items.empty();
     put(d ? "{" : "[");
     bool first = true;

@@ -60,7 +60,8 @@ class token_stream {
     return take().text;
   }
   [[noreturn]] void unexpected(std::string_view wanted) const {
-    static constexpr std::string_view names[] = {"text", "{{", "}}", "{%", "%}", "", "a string", "a number", "a number", "", "the end"};
+    static constexpr std::string_view names[] = {"text",     "{{",       "}}",       "{%", "%}",     "",
+                                                 "a string", "a number", "a number", "",   "the end"};
     const std::string_view name = names[static_cast<u8>(now().type)];
     fail({"expected ", wanted, ", found ", name.empty() ? now().text : name});
   }

@@ -23,8 +23,7 @@ struct fault {
   u32 line;  // in the template; 0: the line being rendered
 };
 [[noreturn, gnu::cold, gnu::noinline]] inline void raise(std::initializer_list<text_part> message,
-                                                         errc code = errc::malformed,
-                                                         u32 line = 0) {
+                                                         errc code = errc::malformed, u32 line = 0) {
   throw fault{code, concat(message), line};
 }
 
@@ -93,9 +92,7 @@ class value {
   // In Python a bool is the integer 0 or 1.
   bool is_integral() const { return is_int() || is_bool(); }
   i64 as_int() const { return is_bool() ? as_bool() : std::get<i64>(data_); }
-  double as_real() const {
-    return is_real() ? std::get<double>(data_) : static_cast<double>(as_int());
-  }
+  double as_real() const { return is_real() ? std::get<double>(data_) : static_cast<double>(as_int()); }
   const text& as_text() const { return *std::get<string_ptr>(data_); }
   std::string_view view() const { return as_text().view(); }
   sequence* as_sequence() const { return pointer<sequence_ptr>(); }  // null: not a sequence
@@ -112,8 +109,7 @@ class value {
     const auto* p = std::get_if<Pointer>(&data_);
     return p ? p->get() : nullptr;
   }
-  std::variant<none, undefined, bool, i64, double, string_ptr, sequence_ptr, dict_ptr, object_ptr>
-      data_;
+  std::variant<none, undefined, bool, i64, double, string_ptr, sequence_ptr, dict_ptr, object_ptr> data_;
 };
 
 // Bounds the nesting of values, and so the stack of functions that walk them.
@@ -123,7 +119,7 @@ struct sequence {
   form as = form::list;
   values items;
   u32 depth = 1;
-  std::size_t used = 0;    // one_shot: items consumed
+  std::size_t used = 0;   // one_shot: items consumed
   std::string printed{};  // range: "range(0, 3)"
 };
 
@@ -213,9 +209,7 @@ inline bool value::same(const value& other) const {
 inline std::optional<value> object::attribute(std::string_view) { return {}; }
 inline value object::call(interpreter&, arguments&) { raise({type(), " object is not callable"}); }
 
-inline value make_undefined(std::string why) {
-  return undefined{std::make_shared<const std::string>(std::move(why))};
-}
+inline value make_undefined(std::string why) { return undefined{std::make_shared<const std::string>(std::move(why))}; }
 // Text that the template's author wrote: literals, numbers, True.
 inline value author_text(std::string_view s) { return text(s, origin::author); }
 

@@ -22,15 +22,13 @@ inline u32 greedy_token(std::span<const float> logits) {
   for (std::size_t id = 0; id < logits.size(); ++id) {
     if (logits[id] <= highest) continue;  // also false for NaN, so one predictable branch covers both
     if (!(logits[id] < infinity)) {
-      throw Error(errc::config_range, "", concat({"logit of token ", u64{id}}),
-                  "a finite number or -inf", std::isnan(logits[id]) ? "nan" : "inf");
+      throw Error(errc::config_range, "", concat({"logit of token ", u64{id}}), "a finite number or -inf",
+                  std::isnan(logits[id]) ? "nan" : "inf");
     }
     highest = logits[id];
     best = id;
   }
-  if (best == logits.size()) {
-    throw Error(errc::config_range, "", "logits", "at least one above -inf", "none");
-  }
+  if (best == logits.size()) { throw Error(errc::config_range, "", "logits", "at least one above -inf", "none"); }
   return static_cast<u32>(best);
 }
 
@@ -42,16 +40,14 @@ struct token_logprob {
 // log p(chosen) under the full softmax of the logits, before any sampling settings. Fills `top` with the most probable
 // tokens, best first, ties to the lowest id. Does not allocate. Throws errc::config_range as greedy_token does,
 // errc::token_range for `chosen`, errc::usage if `top` is too long.
-inline float log_probabilities(std::span<const float> logits, u32 chosen,
-                               std::span<token_logprob> top) {
+inline float log_probabilities(std::span<const float> logits, u32 chosen, std::span<token_logprob> top) {
   const u32 best = greedy_token(logits);
   if (chosen >= logits.size()) {
-    throw Error(errc::token_range, "", "token", concat({"an id below ", u64{logits.size()}}),
-                concat({chosen}));
+    throw Error(errc::token_range, "", "token", concat({"an id below ", u64{logits.size()}}), concat({chosen}));
   }
   if (top.size() > logits.size()) {
-    throw Error(errc::usage, "", "top log-probabilities",
-                concat({"at most ", u64{logits.size()}}), concat({u64{top.size()}}));
+    throw Error(errc::usage, "", "top log-probabilities", concat({"at most ", u64{logits.size()}}),
+                concat({u64{top.size()}}));
   }
   const double highest = static_cast<double>(logits[best]);
   double sum = 0;

@@ -24,23 +24,20 @@ class sampler {
  public:
   struct candidate {
     u32 id;
-    float score;   // (logit - highest logit) / temperature, <= 0
-    float weight;  // exp(score); divided by total(), its probability
+    float score;      // (logit - highest logit) / temperature, <= 0
+    float weight;     // exp(score); divided by total(), its probability
     double rank = 0;  // heaps have the lowest rank in front
   };
 
   // Throws errc::config_range for a setting out of range, errc::token_range for a bias outside of the vocabulary.
-  sampler(u32 vocab_size, sampling settings)
-      : vocab_size_(vocab_size), settings_(std::move(settings)) {
+  sampler(u32 vocab_size, sampling settings) : vocab_size_(vocab_size), settings_(std::move(settings)) {
     settings_.validate();
     for (const auto& [id, bias] : settings_.logit_bias) {
       if (id < vocab_size) continue;
-      throw Error(errc::token_range, "", "sampling.logit_bias",
-                  concat({"an id below ", vocab_size}), concat({id}));
+      throw Error(errc::token_range, "", "sampling.logit_bias", concat({"an id below ", vocab_size}), concat({id}));
     }
     penalizes_ = settings_.repeat_last_n > 0 &&
-                 (settings_.repetition_penalty != 1 || settings_.frequency_penalty != 0 ||
-                  settings_.presence_penalty != 0);
+        (settings_.repetition_penalty != 1 || settings_.frequency_penalty != 0 || settings_.presence_penalty != 0);
     if (penalizes_) occurrences_.resize(vocab_size);
     if (penalizes_ || !settings_.logit_bias.empty()) adjusted_.resize(vocab_size);
     if (settings_.top_k >= vocab_size) settings_.top_k = 0;
@@ -84,16 +81,14 @@ class sampler {
     if (!penalizes_) return adjusted_;
 
     // A history may contain ids without a logit, if the embedding has more rows than the head.
-    const auto recent =
-        history.last(std::min<std::size_t>(history.size(), settings_.repeat_last_n));
+    const auto recent = history.last(std::min<std::size_t>(history.size(), settings_.repeat_last_n));
     for (const u32 id : recent) {
       if (id < vocab_size_) ++occurrences_[id];
     }
     for (const u32 id : recent) {
       if (id >= vocab_size_ || occurrences_[id] == 0) continue;
       float& score = adjusted_[id];
-      score =
-          score < 0 ? score * settings_.repetition_penalty : score / settings_.repetition_penalty;
+      score = score < 0 ? score * settings_.repetition_penalty : score / settings_.repetition_penalty;
       score -= static_cast<float>(std::exchange(occurrences_[id], 0)) * settings_.frequency_penalty;
       score -= settings_.presence_penalty;
     }
@@ -102,8 +97,8 @@ class sampler {
 
   // Fills kept_ with the top_k of `scores`, ordered by id.
   void gather(std::span<const float> scores, float highest) {
-    const float lowest = settings_.top_k > 0 ? kth_highest(scores, settings_.top_k)
-                                             : -std::numeric_limits<float>::infinity();
+    const float lowest =
+        settings_.top_k > 0 ? kth_highest(scores, settings_.top_k) : -std::numeric_limits<float>::infinity();
     kept_.clear();
     for (u32 id = 0; id < vocab_size_; ++id) {
       if (scores[id] < lowest) continue;
@@ -191,8 +186,8 @@ class sampler {
   u32 vocab_size_;
   sampling settings_;
   bool penalizes_ = false;
-  plain_list<u32> occurrences_;   // [vocab_size], all 0 between calls
-  plain_list<float> adjusted_;    // [vocab_size], empty when nothing adjusts the logits
+  plain_list<u32> occurrences_;  // [vocab_size], all 0 between calls
+  plain_list<float> adjusted_;   // [vocab_size], empty when nothing adjusts the logits
   plain_list<candidate> kept_;
 };
 

@@ -47,15 +47,12 @@ struct sampling {
       throw Error(errc::config_range, "", std::string("sampling.") + field, range, text);
     };
     const auto in = [](float x, float low, float high) { return x >= low && x <= high; };
-    for (const auto& [id, bias] : logit_bias)
-      check(bias < infinity, "logit_bias", "a number or -inf", bias);
-    check(repetition_penalty > 0 && repetition_penalty <= 100, "repetition_penalty",
-          "a number in (0, 100]", repetition_penalty);
-    check(in(frequency_penalty, -2, 2), "frequency_penalty", "a number in [-2, 2]",
-          frequency_penalty);
+    for (const auto& [id, bias] : logit_bias) check(bias < infinity, "logit_bias", "a number or -inf", bias);
+    check(repetition_penalty > 0 && repetition_penalty <= 100, "repetition_penalty", "a number in (0, 100]",
+          repetition_penalty);
+    check(in(frequency_penalty, -2, 2), "frequency_penalty", "a number in [-2, 2]", frequency_penalty);
     check(in(presence_penalty, -2, 2), "presence_penalty", "a number in [-2, 2]", presence_penalty);
-    check(temperature >= 0 && temperature < infinity, "temperature", "a number in [0, inf)",
-          temperature);
+    check(temperature >= 0 && temperature < infinity, "temperature", "a number in [0, inf)", temperature);
     check(in(top_p, 0, 1), "top_p", "a number in [0, 1]", top_p);
     check(in(min_p, 0, 1), "min_p", "a number in [0, 1]", min_p);
     check(typical_p > 0 && typical_p <= 1, "typical_p", "a number in (0, 1]", typical_p);

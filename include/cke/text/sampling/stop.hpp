@@ -23,7 +23,9 @@ class stop_matcher {
  public:
   // Throws errc::usage for an empty stop string.
   explicit stop_matcher(std::vector<u32> ids = {}, const std::vector<std::string>& strings = {})
-      : ids_(std::move(ids)), patterns_(std::make_unique<pattern[]>(strings.size())), count_(static_cast<u32>(strings.size())) {
+      : ids_(std::move(ids)),
+        patterns_(std::make_unique<pattern[]>(strings.size())),
+        count_(static_cast<u32>(strings.size())) {
     for (u32 i = 0; i < count_; ++i) {
       if (strings[i].empty()) throw Error(errc::usage, "", "stop string", "at least one byte", "none");
       patterns_[i].read(strings[i]);

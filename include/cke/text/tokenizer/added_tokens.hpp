@@ -38,10 +38,8 @@ class added_tokens {
 
   // Splits the text: on_text(view) for the text between tokens (never empty), on_token(id) for each token that
   // judge(token, begin, end) accepts.
-  void split(std::string_view text,
-             function_ref<verdict(const added_token&, std::size_t, std::size_t)> judge,
-             function_ref<void(std::string_view)> on_text,
-             function_ref<void(u32)> on_token) const {
+  void split(std::string_view text, function_ref<verdict(const added_token&, std::size_t, std::size_t)> judge,
+             function_ref<void(std::string_view)> on_text, function_ref<void(u32)> on_token) const {
     std::size_t done = 0;
     for (std::size_t at = 0; at < text.size();) {
       std::size_t found = none;
@@ -111,7 +109,7 @@ class added_tokens {
   }
 
   std::vector<std::string> contents_;  // sorted bytewise
-  plain_list<added_token> tokens_;    // parallel to contents_
+  plain_list<added_token> tokens_;     // parallel to contents_
   std::array<bool, 256> begins_{};
 };
 

@@ -41,7 +41,9 @@ class merger {
     const auto end = static_cast<u32>(cells_.size());
     heap_.clear();
     heap_.reserve(end);
-    const auto later = [](const candidate& a, const candidate& b) { return a.rank != b.rank ? a.rank > b.rank : a.left > b.left; };
+    const auto later = [](const candidate& a, const candidate& b) {
+      return a.rank != b.rank ? a.rank > b.rank : a.left > b.left;
+    };
     const auto offer = [&](u32 left, u32 right) {
       const join j = joins(at(left), at(right));
       cells_[left].joined = j.id;
@@ -100,8 +102,7 @@ class merge_table {
 
  public:
   merge_table() = default;
-  CKE_OUT_OF_LINE explicit merge_table(const vocabulary& v)
-      : merges_(&v.merges), table_(v.merges.size()) {
+  CKE_OUT_OF_LINE explicit merge_table(const vocabulary& v) : merges_(&v.merges), table_(v.merges.size()) {
     for (u32 rank = 0; rank < v.merges.size(); ++rank) {
       const merge& m = v.merges[rank];
       const token_type type = v.types[m.result];
@@ -129,17 +130,14 @@ class token_table {
 
  public:
   token_table() = default;
-  CKE_OUT_OF_LINE explicit token_table(const vocabulary& v)
-      : tokens_(&v.tokens), table_(v.tokens.size()) {
+  CKE_OUT_OF_LINE explicit token_table(const vocabulary& v) : tokens_(&v.tokens), table_(v.tokens.size()) {
     // Of two tokens with the same bytes, the model's own wins over an added one, then the lower id.
     for (const token_type type : {token_type::user_defined, token_type::normal})
       for (auto id = static_cast<u32>(v.tokens.size()); id-- > 0;)
         if (v.types[id] == type) table_.insert(hash(v.tokens[id]), id, same(v.tokens[id]));
   }
   // Returns the id, or no_token.
-  CKE_OUT_OF_LINE u32 find(std::string_view bytes) const {
-    return table_.find(hash(bytes), same(bytes));
-  }
+  CKE_OUT_OF_LINE u32 find(std::string_view bytes) const { return table_.find(hash(bytes), same(bytes)); }
 
  private:
   const std::vector<std::string>* tokens_ = nullptr;
@@ -168,12 +166,10 @@ class bpe_model {
       const u32 id = bytes_[static_cast<u8>(word[i])];
       const bool known = id != no_token;
       const bool fused = !known && after_unknown && vocabulary_->fuse_unknown;
-      if (known || (vocabulary_->unknown != no_token && !fused))
-        merger.append(1, known ? id : vocabulary_->unknown);
+      if (known || (vocabulary_->unknown != no_token && !fused)) merger.append(1, known ? id : vocabulary_->unknown);
       after_unknown = !known;
     }
-    merger.run(
-        [&](const merger::symbol& a, const merger::symbol& b) { return merges_.find(a.id, b.id); });
+    merger.run([&](const merger::symbol& a, const merger::symbol& b) { return merges_.find(a.id, b.id); });
     merger.each([&](const merger::symbol& s) { out.push_back(s.id); });
   }
 

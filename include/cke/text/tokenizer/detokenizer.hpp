@@ -30,8 +30,7 @@ class utf8_stream {
     while (!rest.empty()) {
       const utf8_step step = utf8_next(rest);
       if (step.state == utf8_state::truncated && !last) break;
-      out_ +=
-          step.state == utf8_state::valid ? rest.substr(0, step.size) : std::string_view("\uFFFD");
+      out_ += step.state == utf8_state::valid ? rest.substr(0, step.size) : std::string_view("\uFFFD");
       rest.remove_prefix(step.size);
     }
     held_.erase(0, held_.size() - rest.size());
@@ -60,8 +59,7 @@ class detokenizer {
   // from a padded embedding, is ignored.
   std::string_view push(u32 id) {
     std::string_view piece;
-    if (id < tokens_->vocab_size() && !(skip_special_ && tokens_->is_special(id)))
-      piece = tokens_->piece(id);
+    if (id < tokens_->vocab_size() && !(skip_special_ && tokens_->is_special(id))) piece = tokens_->piece(id);
     if (strip_ && !piece.empty()) {
       if (piece.starts_with(' ')) piece.remove_prefix(1);
       strip_ = false;

@@ -22,9 +22,7 @@ class index_table {
   // same(i) tells whether entry i of the owner's array has the key.
   template <class Same> u32 find(u64 hash, Same&& same) const { return slots_[slot(hash, same)]; }
   // Inserts the index, replacing an older one with the same key.
-  template <class Same> void insert(u64 hash, u32 index, Same&& same) {
-    slots_[slot(hash, same)] = index;
-  }
+  template <class Same> void insert(u64 hash, u32 index, Same&& same) { slots_[slot(hash, same)] = index; }
 
  private:
   template <class Same> std::size_t slot(u64 hash, Same&& same) const {

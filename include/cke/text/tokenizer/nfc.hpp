@@ -26,8 +26,7 @@ struct hangul {  // computed, not stored: (lead * vowels + vowel) * tails + tail
 CKE_OUT_OF_LINE constexpr u32 combining_class(u32 code) {
   if (code < 0x300 || code >= stray_byte) return 0;
   using unicode_data::combining_runs;
-  const u32* after =
-      std::upper_bound(std::begin(combining_runs), std::end(combining_runs), code << 8 | 0xFF);
+  const u32* after = std::upper_bound(std::begin(combining_runs), std::end(combining_runs), code << 8 | 0xFF);
   return after[-1] & 0xFF;
 }
 
@@ -77,12 +76,10 @@ inline void order_marks(plain_list<u32>& codes) {
 
 // The code point that the pair composes to, or 0.
 constexpr u32 compose(u32 first, u32 second) {
-  if (const u32 l = first - hangul::lead, v = second - hangul::vowel;
-      l < hangul::leads && v < hangul::vowels)
+  if (const u32 l = first - hangul::lead, v = second - hangul::vowel; l < hangul::leads && v < hangul::vowels)
     return hangul::syllable + (l * hangul::vowels + v) * hangul::tails;
   const u32 s = first - hangul::syllable, t = second - hangul::tail;
-  if (s < hangul::syllables && s % hangul::tails == 0 && t != 0 && t < hangul::tails)
-    return first + t;
+  if (s < hangul::syllables && s % hangul::tails == 0 && t != 0 && t < hangul::tails) return first + t;
 
   const auto pair_of = [](u16 row) {
     const auto [code, a, b] = decomposition(row);
@@ -90,9 +87,8 @@ constexpr u32 compose(u32 first, u32 second) {
   };
   const u64 pair = u64{first} << 32 | second;
   const u16* const end = std::end(unicode_data::compositions);
-  const u16* const at =
-      std::lower_bound(std::begin(unicode_data::compositions), end, pair,
-                       [&](u16 row, u64 wanted) { return pair_of(row) < wanted; });
+  const u16* const at = std::lower_bound(std::begin(unicode_data::compositions), end, pair,
+                                         [&](u16 row, u64 wanted) { return pair_of(row) < wanted; });
   return at != end && pair_of(*at) == pair ? decomposition(*at)[0] : 0;
 }
 

@@ -69,8 +69,8 @@ constexpr std::size_t match_space(std::string_view text, std::size_t at, bool li
     if (c.value == '\n' || c.value == '\r') after_newline = end;
   }
   if (lines && after_newline != at) return after_newline;  // \s*[\r\n]+
-  if (end < text.size() && last != at) return last;  // \s+(?!\S): leaves one for the next word
-  return end;                                        // \s+
+  if (end < text.size() && last != at) return last;        // \s+(?!\S): leaves one for the next word
+  return end;                                              // \s+
 }
 
 // The end of the piece that starts at `at`.
@@ -92,13 +92,11 @@ constexpr std::size_t match_llama3(std::string_view text, std::size_t at, u32 ma
   const std::size_t second = at + head.size;
   if (is_letter(head_class)) return skip_while(text, second, is_letter);
   if (is_number(head_class)) {
-    return skip_while(text, second, [left = max_digits - 1](char_class c) mutable {
-      return is_number(c) && left-- > 0;
-    });
+    return skip_while(text, second,
+                      [left = max_digits - 1](char_class c) mutable { return is_number(c) && left-- > 0; });
   }
   const bool newline = head.value == '\n' || head.value == '\r';
-  const char_class next =
-      second < text.size() ? class_of(code_point_at(text, second).value) : char_class::space;
+  const char_class next = second < text.size() ? class_of(code_point_at(text, second).value) : char_class::space;
   if (!newline && is_letter(next)) return skip_while(text, second, is_letter);
   if (is_symbol(head_class) || (head.value == ' ' && is_symbol(next)))
     return skip_newlines(text, skip_while(text, second, is_symbol));
@@ -117,22 +115,18 @@ inline void cut(std::string_view text, std::size_t (*match)(std::string_view, st
 }  // namespace detail
 
 // Calls sink(piece) for each piece in order; together they make up the text. Linear in its length.
-inline void pre_tokenize(pre_tokenizer kind, std::string_view text,
-                         function_ref<void(std::string_view)> sink) {
+inline void pre_tokenize(pre_tokenizer kind, std::string_view text, function_ref<void(std::string_view)> sink) {
   using namespace detail;
   switch (kind) {
     case pre_tokenizer::none:
     case pre_tokenizer::patterns:  // split by a splitter instead
       if (!text.empty()) sink(text);
       return;
-    case pre_tokenizer::gpt2:
-      return cut(text, match_gpt2, sink);
+    case pre_tokenizer::gpt2: return cut(text, match_gpt2, sink);
     case pre_tokenizer::llama3:
-      return cut(
-          text, [](std::string_view t, std::size_t at) { return match_llama3(t, at, 3); }, sink);
+      return cut(text, [](std::string_view t, std::size_t at) { return match_llama3(t, at, 3); }, sink);
     case pre_tokenizer::qwen2:
-      return cut(
-          text, [](std::string_view t, std::size_t at) { return match_llama3(t, at, 1); }, sink);
+      return cut(text, [](std::string_view t, std::size_t at) { return match_llama3(t, at, 1); }, sink);
     case pre_tokenizer::smollm: {
       const auto number_or_rest = [](std::string_view t, std::size_t at) {
         const code_point c = code_point_at(t, at);

@@ -19,13 +19,11 @@ class spm_model {
   CKE_OUT_OF_LINE explicit spm_model(const vocabulary& v) : vocabulary_(&v), merges_(v), tokens_(v) {
     bytes_.fill(no_token);
     for (u32 id = 0; id < v.tokens.size(); ++id)
-      if (v.types[id] == token_type::byte)
-        bytes_[static_cast<u32>(byte_token_value(v.tokens[id]))] = id;
+      if (v.types[id] == token_type::byte) bytes_[static_cast<u32>(byte_token_value(v.tokens[id]))] = id;
     has_bytes_ = std::count(bytes_.begin(), bytes_.end(), no_token) == 0;
     if (v.merges.empty()) rank_scores();
-    spaces_lead_ = std::none_of(v.tokens.begin(), v.tokens.end(), [](std::string_view t) {
-      return find_word_end(t) < t.size();
-    });
+    spaces_lead_ =
+        std::none_of(v.tokens.begin(), v.tokens.end(), [](std::string_view t) { return find_word_end(t) < t.size(); });
   }
 
   // Appends the ids of `text`, whose spaces are spelled "▁".
@@ -49,12 +47,10 @@ class spm_model {
   // Equal scores get equal ranks, of which the leftmost merge is applied first.
   void rank_scores() {
     const plain_list<float>& scores = vocabulary_->scores;
-    const plain_list<u32> order =
-        sorted_order(scores.size(), [&](u32 a, u32 b) { return scores[a] > scores[b]; });
+    const plain_list<u32> order = sorted_order(scores.size(), [&](u32 a, u32 b) { return scores[a] > scores[b]; });
     ranks_.resize(order.size());
     for (u32 i = 0; i < order.size(); ++i)
-      ranks_[order[i]] =
-          i > 0 && scores[order[i]] == scores[order[i - 1]] ? ranks_[order[i - 1]] : i;
+      ranks_[order[i]] = i > 0 && scores[order[i]] == scores[order[i - 1]] ? ranks_[order[i - 1]] : i;
   }
 
   void encode_word(std::string_view word, merger& merger, std::vector<u32>& out) const {
@@ -78,8 +74,7 @@ class spm_model {
         out.push_back(s.id);
       } else if (has_bytes_) {
         for (const char c : word.substr(s.begin, s.size)) out.push_back(bytes_[static_cast<u8>(c)]);
-      } else if (vocabulary_->unknown != no_token &&
-                 !(after_unknown && vocabulary_->fuse_unknown)) {
+      } else if (vocabulary_->unknown != no_token && !(after_unknown && vocabulary_->fuse_unknown)) {
         out.push_back(vocabulary_->unknown);
       }
       after_unknown = unknown;

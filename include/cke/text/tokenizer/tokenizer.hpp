@@ -42,9 +42,12 @@ class tokenizer {
     const text::vocabulary& v = *vocabulary_;
     validate(v, file);
     if (v.pre == pre_tokenizer::patterns && !v.cuts)
-      throw Error(errc::unsupported, file, "tokenizer patterns", "with_patterns() of cke/io/pattern_splitter.hpp", "none");
+      throw Error(errc::unsupported, file, "tokenizer patterns", "with_patterns() of cke/io/pattern_splitter.hpp",
+                  "none");
     if (v.model == tokenizer_model::steps) {
-      if (!v.pipeline) throw Error(errc::unsupported, file, "tokenizer steps", "with_patterns() of cke/io/pattern_splitter.hpp", "none");
+      if (!v.pipeline)
+        throw Error(errc::unsupported, file, "tokenizer steps", "with_patterns() of cke/io/pattern_splitter.hpp",
+                    "none");
     } else if (v.model == tokenizer_model::bpe) {
       bpe_ = bpe_model(v);
     } else {
@@ -52,15 +55,13 @@ class tokenizer {
       spell_pieces();
     }
     raw_ = added(false), normalized_ = added(true);
-    for (u32 id = 0; id < vocab_size(); ++id)
-      longest_piece_ = std::max(longest_piece_, piece(id).size());
+    for (u32 id = 0; id < vocab_size(); ++id) longest_piece_ = std::max(longest_piece_, piece(id).size());
   }
 
   // Text need not be valid UTF-8. Throws Error{usage} if it is longer than 1 GiB.
   std::vector<u32> encode(std::string_view text, encode_options options = {}) const {
     constexpr std::size_t most = std::size_t{1} << 30;
-    if (text.size() > most)
-      throw Error(errc::usage, {}, "text", "at most 2^30 bytes", concat({text.size()}));
+    if (text.size() > most) throw Error(errc::usage, {}, "text", "at most 2^30 bytes", concat({text.size()}));
     const text::vocabulary& v = *vocabulary_;
     std::vector<u32> ids;
     if (options.add_special && v.add_bos) ids.push_back(v.bos);
@@ -68,7 +69,8 @@ class tokenizer {
     merger scratch;
     const auto on_token = [&](u32 id) { ids.push_back(id); };
     const auto judge = [&](const added_token& token, std::size_t, std::size_t) {
-      const bool wanted = (options.parse_special || !token.special) && !std::ranges::binary_search(options.except, token.id);
+      const bool wanted =
+          (options.parse_special || !token.special) && !std::ranges::binary_search(options.except, token.id);
       return wanted ? added_tokens::verdict::token : added_tokens::verdict::text;
     };
     const auto on_stretch = [&](std::string_view stretch) {
@@ -138,8 +140,7 @@ class tokenizer {
     if (id >= vocab_size()) refuse(id);
   }
   [[noreturn]] CKE_OUT_OF_LINE void refuse(u32 id) const {
-    throw Error(errc::token_range, {}, "token id", concat({"less than ", vocab_size()}),
-                concat({id}));
+    throw Error(errc::token_range, {}, "token id", concat({"less than ", vocab_size()}), concat({id}));
   }
 
   std::string decode_by_steps(std::span<const u32> ids, bool skip_special) const {
@@ -149,8 +150,7 @@ class tokenizer {
     return vocabulary_->pipeline->decode(kept);
   }
 
-  CKE_OUT_OF_LINE static std::string replace_all(std::string_view text, std::string_view from,
-                                                 std::string_view to) {
+  CKE_OUT_OF_LINE static std::string replace_all(std::string_view text, std::string_view from, std::string_view to) {
     std::string out;
     for (std::size_t at = 0;;) {
       const std::size_t hit = text.find(from, at);
@@ -164,8 +164,7 @@ class tokenizer {
   void spell_pieces() {
     const text::vocabulary& v = *vocabulary_;
     for (std::size_t id = 0; id < v.tokens.size(); ++id) {
-      if (v.types[id] == token_type::byte)
-        pieces_.emplace_back(1, static_cast<char>(byte_token_value(v.tokens[id])));
+      if (v.types[id] == token_type::byte) pieces_.emplace_back(1, static_cast<char>(byte_token_value(v.tokens[id])));
       else pieces_.push_back(replace_all(v.tokens[id], spm_space, " "));
     }
   }
@@ -184,12 +183,10 @@ class tokenizer {
     return replace_all(normal, " ", spm_space);
   }
 
-  void encode_text(std::string_view text, bool beginning, merger& scratch,
-                   std::vector<u32>& ids) const {
+  void encode_text(std::string_view text, bool beginning, merger& scratch, std::vector<u32>& ids) const {
     if (vocabulary_->pipeline) return vocabulary_->pipeline->encode(text, beginning, ids);
     const space_prefix p = vocabulary_->prefix;
-    const bool wanted =
-        p == space_prefix::if_missing || (p == space_prefix::at_beginning && beginning);
+    const bool wanted = p == space_prefix::if_missing || (p == space_prefix::at_beginning && beginning);
     std::string marked;
     if (is_spm() && !marks_spaces_first()) {
       marked = replace_all(text, " ", spm_space);

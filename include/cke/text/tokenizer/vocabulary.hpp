@@ -20,20 +20,13 @@ namespace cke::text {
 inline constexpr u32 no_token = ~u32{0};
 
 enum class tokenizer_model : u8 {
-  bpe,  // byte-level BPE (GPT-2): pieces of bytes
-  spm,  // SentencePiece-style BPE (Llama): pieces of characters, "▁" for the space, bytes as a fallback
+  bpe,    // byte-level BPE (GPT-2): pieces of bytes
+  spm,    // SentencePiece-style BPE (Llama): pieces of characters, "▁" for the space, bytes as a fallback
   steps,  // any other, by a recipe (steps/recipe.hpp): unigram, WordPiece, other normalisers
 };
 
 // The numbers are GGUF's.
-enum class token_type : u8 {
-  normal = 1,
-  unknown = 2,
-  control = 3,
-  user_defined = 4,
-  unused = 5,
-  byte = 6
-};
+enum class token_type : u8 { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
 
 // Whether a text gets a space prefix, so that its first word is encoded like any other word.
 enum class space_prefix : u8 {
@@ -85,8 +78,8 @@ class text_pipeline {
 struct vocabulary {
   tokenizer_model model = tokenizer_model::bpe;
   pre_tokenizer pre = pre_tokenizer::none;
-  std::vector<split_rule> patterns;       // if `pre` is patterns: applied one after the other
-  std::shared_ptr<const splitter> cuts;   // made from them by with_patterns() in io/pattern_splitter.hpp
+  std::vector<split_rule> patterns;               // if `pre` is patterns: applied one after the other
+  std::shared_ptr<const splitter> cuts;           // made from them by with_patterns() in io/pattern_splitter.hpp
   std::shared_ptr<const text_recipe> recipe;      // if `model` is steps
   std::shared_ptr<const text_pipeline> pipeline;  // made from it by with_patterns()
   space_prefix prefix = space_prefix::never;
@@ -114,17 +107,14 @@ struct vocabulary {
 // The byte in SentencePiece's spelling "<0x0A>", or -1 for any other text.
 constexpr int byte_token_value(std::string_view text) {
   if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return -1;
-  const auto digit = [](char c) {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-  };
+  const auto digit = [](char c) { return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1; };
   const int high = digit(text[3]), low = digit(text[4]);
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
 // Throws Error{malformed} naming `file` unless all ids, sizes and merges are consistent.
 inline void validate(const vocabulary& v, const std::string& file) {
-  const auto fail = [&](std::string_view subject, std::string_view expected,
-                        std::string_view found) {
+  const auto fail = [&](std::string_view subject, std::string_view expected, std::string_view found) {
     throw Error(errc::malformed, file, subject, expected, found);
   };
   const std::size_t size = v.tokens.size();

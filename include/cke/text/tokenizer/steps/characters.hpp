@@ -41,7 +41,8 @@ inline void append_lower(std::string& out, u32 code) {
   const auto* after = std::ranges::upper_bound(jinja::to_lower, code, {}, &jinja::case_run::first);
   if (after != std::begin(jinja::to_lower)) {
     const jinja::case_run& run = after[-1];
-    if (code <= run.last && (code - run.first) % run.step == 0) code = static_cast<u32>(static_cast<i32>(code) + run.shift);
+    if (code <= run.last && (code - run.first) % run.step == 0)
+      code = static_cast<u32>(static_cast<i32>(code) + run.shift);
   }
   append_utf8(out, code);
 }
@@ -49,7 +50,7 @@ inline void append_lower(std::string& out, u32 code) {
 inline bool is_chinese(u32 c) {  // BERT's definition, which excludes kana and Hangul
   const auto within = [c](u32 first, u32 last) { return c >= first && c <= last; };
   return within(0x4E00, 0x9FFF) || within(0x3400, 0x4DBF) || within(0x20000, 0x2A6DF) || within(0x2A700, 0x2B73F) ||
-         within(0x2B740, 0x2B81F) || within(0x2B920, 0x2CEAF) || within(0xF900, 0xFAFF) || within(0x2F800, 0x2FA1F);
+      within(0x2B740, 0x2B81F) || within(0x2B920, 0x2CEAF) || within(0xF900, 0xFAFF) || within(0x2F800, 0x2FA1F);
 }
 
 inline bool is_ascii(std::string_view text) {
@@ -85,14 +86,17 @@ inline std::string in_form(std::string_view text, normalizing::form form) {
   out.reserve(text.size());
   plain_list<u32> codes;
   for (std::size_t done = 0;;) {
-    std::size_t end = static_cast<std::size_t>(std::find_if(text.begin() + static_cast<std::ptrdiff_t>(done), text.end(), beyond) - text.begin());
+    std::size_t end = static_cast<std::size_t>(
+        std::find_if(text.begin() + static_cast<std::ptrdiff_t>(done), text.end(), beyond) - text.begin());
     if (end == text.size()) return out.append(text, done);
     const std::size_t start = end > done ? end - 1 : end;  // start with the character that a mark may compose with
     out.append(text, done, start - done);
     while (end < text.size() && beyond(text[end])) ++end;
     codes.clear();
     each_character(text.substr(start, end - start), [&](u32 code) {
-      code < 0x80 ? codes.push_back(code) : form.compatible ? decompose_compatible(codes, code) : decompose(codes, code);
+      code < 0x80           ? codes.push_back(code)
+          : form.compatible ? decompose_compatible(codes, code)
+                            : decompose(codes, code);
     });
     order_marks(codes);
     if (form.composed) compose_all(codes);

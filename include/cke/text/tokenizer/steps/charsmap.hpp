@@ -26,11 +26,14 @@ class charsmap {
   charsmap(std::string_view blob, const std::string& file, std::string_view subject) {
     if (blob.empty()) return;
     u32 size = 0;
-    const auto fail = [&](std::string_view expected, std::size_t found) { throw Error(errc::malformed, file, subject, expected, concat({found})); };
+    const auto fail = [&](std::string_view expected, std::size_t found) {
+      throw Error(errc::malformed, file, subject, expected, concat({found}));
+    };
     if (blob.size() < sizeof size) fail("a size and a table", blob.size());
     std::memcpy(&size, blob.data(), sizeof size);
     blob.remove_prefix(sizeof size);
-    if (size > blob.size() || size % sizeof(u32) != 0) fail(concat({"a table of at most ", blob.size(), " bytes, in fours"}), size);
+    if (size > blob.size() || size % sizeof(u32) != 0)
+      fail(concat({"a table of at most ", blob.size(), " bytes, in fours"}), size);
     units_.resize(size / sizeof(u32));
     if (size != 0) std::memcpy(units_.data(), blob.data(), size);
     results_ = blob.substr(size);

@@ -13,7 +13,8 @@ struct segment {
 };
 
 // Joins segments as `how` says and calls sink(text) for each piece, which may be empty.
-inline void emit(std::string_view text, std::vector<segment>& segments, cutting::behavior how, function_ref<void(std::string_view)> sink) {
+inline void emit(std::string_view text, std::vector<segment>& segments, cutting::behavior how,
+                 function_ref<void(std::string_view)> sink) {
   using enum cutting::behavior;
   const auto joins = [&](const segment& a, const segment& b) {
     switch (how) {
@@ -44,7 +45,9 @@ class cutter {
   void cut(std::size_t level, std::string_view text, bool beginning, on_piece sink) const {
     if (text.empty()) return;
     if (level == steps_->size()) return sink(text);
-    const auto next = [&](std::string_view piece) { cut(level + 1, piece, beginning && piece.data() == text.data(), sink); };
+    const auto next = [&](std::string_view piece) {
+      cut(level + 1, piece, beginning && piece.data() == text.data(), sink);
+    };
     std::visit([&](const auto& s) { apply(s, text, beginning, next); }, (*steps_)[level]);
   }
 
@@ -52,7 +55,8 @@ class cutter {
     using enum cutting::behavior;
     if (a.how != removed && a.how != isolated) {
       std::vector<segment> segments;
-      cut_at(a.set, text, [&](std::size_t first, std::size_t last, bool match) { segments.push_back({first, last, match}); });
+      cut_at(a.set, text,
+             [&](std::size_t first, std::size_t last, bool match) { segments.push_back({first, last, match}); });
       return emit(text, segments, a.how, next);
     }
     cut_at(a.set, text, [&](std::size_t first, std::size_t last, bool match) {
@@ -78,7 +82,9 @@ class cutter {
   static void apply(const cutting::at_pattern& a, std::string_view text, bool, on_piece next) {
     std::vector<segment> segments;
     std::size_t done = 0;
-    const auto put = [&](std::size_t first, std::size_t last, bool match) { segments.push_back({first, last, match != a.invert}); };
+    const auto put = [&](std::size_t first, std::size_t last, bool match) {
+      segments.push_back({first, last, match != a.invert});
+    };
     each_match(a.pattern, text, [&](std::size_t first, std::size_t last) {
       if (done < first) put(done, first, false);
       put(first, last, true);
@@ -118,7 +124,8 @@ class cutter {
   static void apply(cutting::byte_level b, std::string_view text, bool, on_piece next) {
     std::string spaced;
     if (b.prefix_space && !text.starts_with(' ')) text = spaced.append(1, ' ').append(text);
-    pre_tokenize(b.gpt2_words ? pre_tokenizer::gpt2 : pre_tokenizer::none, text, [&](std::string_view word) { next(to_byte_alphabet(word)); });
+    pre_tokenize(b.gpt2_words ? pre_tokenizer::gpt2 : pre_tokenizer::none, text,
+                 [&](std::string_view word) { next(to_byte_alphabet(word)); });
   }
 
   static void apply(cutting::fixed_length f, std::string_view text, bool, on_piece next) {

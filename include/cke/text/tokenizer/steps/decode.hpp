@@ -11,14 +11,15 @@ inline void replace_all_in(std::string& text, std::string_view from, std::string
   if (from.empty()) return;
   std::string out;
   std::size_t at = 0;
-  for (std::size_t next; (next = text.find(from, at)) != text.npos; at = next + from.size()) out.append(text, at, next - at).append(to);
+  for (std::size_t next; (next = text.find(from, at)) != text.npos; at = next + from.size())
+    out.append(text, at, next - at).append(to);
   text = std::move(out.append(text, at));
 }
 
 // Removes the spaces that WordPiece puts before English punctuation and contractions.
 inline void clean_up(std::string& text) {
   static constexpr std::pair<std::string_view, std::string_view> rules[] = {
-      {" .", "."},     {" ?", "?"},   {" !", "!"},           {" ,", ","},   {" ' ", "'"},  {" n't", "n't"},
+      {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
       {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
   for (const auto& [from, to] : rules) replace_all_in(text, from, to);
 }
@@ -30,8 +31,7 @@ class decoder {
 
   // Decodes a whole sequence. Byte tokens become their bytes, even if these form no whole character.
   std::string operator()(std::vector<std::string> tokens) const {
-    for (const decoding::step& step : *steps_)
-      std::visit([&](const auto& s) { apply(s, tokens); }, step);
+    for (const decoding::step& step : *steps_) std::visit([&](const auto& s) { apply(s, tokens); }, step);
     std::string out;
     for (const std::string& token : tokens) out += token;
     return out;
@@ -53,7 +53,7 @@ class decoder {
       const auto* metaspace = std::get_if<decoding::metaspace>(&step);
       const auto* strip = std::get_if<decoding::strip>(&step);
       return (metaspace && metaspace->prefix) || (strip && strip->character == " " && strip->start > 0) ||
-             std::holds_alternative<decoding::wordpiece>(step) || std::holds_alternative<decoding::spaced>(step);
+          std::holds_alternative<decoding::wordpiece>(step) || std::holds_alternative<decoding::spaced>(step);
     });
   }
 
@@ -104,7 +104,8 @@ class decoder {
   }
 
   static void apply(const decoding::end_of_word& e, texts& tokens) {
-    for (std::size_t i = 0; i < tokens.size(); ++i) replace_all_in(tokens[i], e.suffix, i + 1 == tokens.size() ? "" : " ");
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      replace_all_in(tokens[i], e.suffix, i + 1 == tokens.size() ? "" : " ");
   }
   static void inside(const decoding::end_of_word& e, texts& tokens) { replace_all_in(tokens[0], e.suffix, " "); }
 

@@ -85,7 +85,8 @@ class character_bpe {
 // Unigram: the tokens whose scores have the greatest sum; of equal sums the first one found, as in `tokenizers`.
 class unigram_model {
  public:
-  unigram_model(const vocabulary& v, const modelling::unigram& options) : vocabulary_(&v), options_(&options), tree_(v), bytes_(v) {
+  unigram_model(const vocabulary& v, const modelling::unigram& options)
+      : vocabulary_(&v), options_(&options), tree_(v), bytes_(v) {
     constexpr double penalty = 10;  // below the worst token
     worst_ = std::numeric_limits<double>::infinity();
     for (const double score : options.scores) worst_ = std::min(worst_, score);

@@ -4,16 +4,18 @@
 
 #include "../byte_alphabet.hpp"
 #include "../pre_tokenizer.hpp"
-#include "charsmap.hpp"
 #include "characters.hpp"
+#include "charsmap.hpp"
 
 namespace cke::text::detail {
 
 // Calls found(first, last) for each match, from left to right.
-inline void each_match(const text_pattern& pattern, std::string_view text, function_ref<void(std::size_t, std::size_t)> found) {
+inline void each_match(const text_pattern& pattern, std::string_view text,
+                       function_ref<void(std::size_t, std::size_t)> found) {
   if (pattern.regex) return pattern.compiled->each(text, found);
   if (pattern.text.empty()) return;
-  for (std::size_t at = 0; (at = text.find(pattern.text, at)) != text.npos; at += pattern.text.size()) found(at, at + pattern.text.size());
+  for (std::size_t at = 0; (at = text.find(pattern.text, at)) != text.npos; at += pattern.text.size())
+    found(at, at + pattern.text.size());
 }
 
 inline std::string replace_matches(const text_pattern& pattern, std::string_view text, std::string_view content) {
@@ -58,11 +60,19 @@ class normalizer {
   }
 
  private:
-  static std::string apply(normalizing::form form, std::string text) { return is_ascii(text) ? text : in_form(text, form); }
+  static std::string apply(normalizing::form form, std::string text) {
+    return is_ascii(text) ? text : in_form(text, form);
+  }
   static std::string apply(normalizing::byte_level, std::string text) { return to_byte_alphabet(text); }
-  static std::string apply(normalizing::strip s, std::string text) { return std::string(stripped(text, s.left, s.right)); }
-  static std::string apply(const normalizing::prepend& p, std::string text) { return text.empty() ? text : p.text + text; }
-  static std::string apply(const normalizing::replace& r, std::string text) { return replace_matches(r.pattern, text, r.content); }
+  static std::string apply(normalizing::strip s, std::string text) {
+    return std::string(stripped(text, s.left, s.right));
+  }
+  static std::string apply(const normalizing::prepend& p, std::string text) {
+    return text.empty() ? text : p.text + text;
+  }
+  static std::string apply(const normalizing::replace& r, std::string text) {
+    return replace_matches(r.pattern, text, r.content);
+  }
 
   static std::string apply(normalizing::lowercase, std::string text) {
     if (!is_ascii(text)) return rewritten(text, append_lower);
@@ -80,9 +90,10 @@ class normalizer {
 
   static std::string apply(normalizing::nmt, std::string text) {
     return rewritten(text, [](std::string& out, u32 c) {
-      const bool dropped = (c >= 0x01 && c <= 0x08) || c == 0x0B || (c >= 0x0E && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F;
-      const bool space = c == 0x09 || c == 0x0A || c == 0x0C || c == 0x0D || c == 0x1680 || (c >= 0x200B && c <= 0x200F) || c == 0x2028 ||
-                         c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
+      const bool dropped =
+          (c >= 0x01 && c <= 0x08) || c == 0x0B || (c >= 0x0E && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F;
+      const bool space = c == 0x09 || c == 0x0A || c == 0x0C || c == 0x0D || c == 0x1680 ||
+          (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xFEFF || c == 0xFFFD;
       if (!dropped) append_utf8(out, space ? ' ' : c);
     });
   }
@@ -117,7 +128,8 @@ class normalizer {
     for (const char c : text)
       if (c != ' ' || (!out.empty() && out.back() != ' ')) out += c;
     // At the end SentencePiece also drops a mark that the text itself contained.
-    for (std::string_view end; out.ends_with(end = " ") || out.ends_with(end = "▁");) out.resize(out.size() - end.size());
+    for (std::string_view end; out.ends_with(end = " ") || out.ends_with(end = "▁");)
+      out.resize(out.size() - end.size());
     return out;
   }
 
@@ -125,7 +137,9 @@ class normalizer {
     std::string out;
     out.reserve(text.size());
     for (std::size_t at = 0; at < text.size();) {
-      const auto plain = [&](std::size_t i) { return i >= text.size() || (static_cast<u8>(text[i]) < 0x80 && text[i] != '\r'); };
+      const auto plain = [&](std::size_t i) {
+        return i >= text.size() || (static_cast<u8>(text[i]) < 0x80 && text[i] != '\r');
+      };
       if (!p.graphemes.regex || (plain(at) && plain(at + 1))) {
         const auto hit = p.map->find(std::string_view(text).substr(at, p.graphemes.regex ? 1 : text.npos), true);
         const std::size_t size = hit ? hit->size : code_point_at(text, at).size;
@@ -149,7 +163,8 @@ class normalizer {
       out.append(text, done, first - done);  // invalid bytes
       done = last;
       const std::string_view grapheme = text.substr(first, last - first);
-      if (const auto hit = grapheme.size() <= short_enough ? p.map->find(grapheme, false) : std::nullopt) return void(out += hit->becomes);
+      if (const auto hit = grapheme.size() <= short_enough ? p.map->find(grapheme, false) : std::nullopt)
+        return void(out += hit->becomes);
       for (std::size_t at = 0; at < grapheme.size();) {
         const std::string_view one = grapheme.substr(at, code_point_at(grapheme, at).size);
         const auto hit = p.map->find(one, false);

@@ -28,7 +28,11 @@ class recipe_pipeline final : public text_pipeline {
 
   void encode(std::string_view text, bool beginning, std::vector<u32>& ids) const override {
     detail::model_scratch scratch;
-    std::visit([&](const auto& model) { cutter_(text, beginning, [&](std::string_view piece) { model.encode(piece, scratch, ids); }); }, model_);
+    std::visit(
+        [&](const auto& model) {
+          cutter_(text, beginning, [&](std::string_view piece) { model.encode(piece, scratch, ids); });
+        },
+        model_);
   }
 
   std::string decode(std::span<const u32> ids) const override {

@@ -26,7 +26,8 @@ class prefix_tree {
       const int order = v.tokens[a].compare(v.tokens[b]);
       return order != 0 ? order < 0 : a < b;
     });
-    ids.cut(std::remove_if(ids.begin(), ids.end(), [&](u32 id) { return v.types[id] != token_type::normal || v.tokens[id].empty(); }));
+    ids.cut(std::remove_if(ids.begin(), ids.end(),
+                           [&](u32 id) { return v.types[id] != token_type::normal || v.tokens[id].empty(); }));
     std::vector<span> below{{0, static_cast<u32>(ids.size()), 0}};
     nodes_.emplace_back();
     labels_.push_back(0);

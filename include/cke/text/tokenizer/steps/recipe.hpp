@@ -62,7 +62,8 @@ struct precompiled {
   text_pattern graphemes;
 };
 
-using step = std::variant<form, lowercase, strip_accents, nmt, byte_level, bert, strip, merge_spaces, prepend, replace, precompiled>;
+using step = std::variant<form, lowercase, strip_accents, nmt, byte_level, bert, strip, merge_spaces, prepend, replace,
+                          precompiled>;
 
 }  // namespace normalizing
 
@@ -154,7 +155,8 @@ struct ctc {  // collapses equal neighbours
   bool cleanup;
 };
 
-using step = std::variant<spaced, byte_level, byte_fallback, fuse, replace, strip, metaspace, wordpiece, end_of_word, ctc>;
+using step =
+    std::variant<spaced, byte_level, byte_fallback, fuse, replace, strip, metaspace, wordpiece, end_of_word, ctc>;
 
 }  // namespace decoding
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// script_table.hpp: the scripts of characters as `tokenizers` knows them; written by tools/script_table.py, not by hand.
+// script_table.hpp: the scripts of characters as `tokenizers` knows them; written by tools/script_table.py, not by
+// hand.
 #pragma once
 
 #include "../../../core/types.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// step_unicode_tables.hpp: the Unicode 16.0.0 data of steps that few tokenizers have; written by tools/unicode_tables.py, not by hand.
+// step_unicode_tables.hpp: the Unicode 16.0.0 data of steps that few tokenizers have; written by
+// tools/unicode_tables.py, not by hand.
 #pragma once
 
 #include "../../../core/types.hpp"

@@ -2,6 +2,8 @@
 // functions.cpp: the functions that no model shapes, compiled once: those of headers that say CKE_COMPILED_ONCE
 // (core/types.hpp).
 #pragma GCC implementation "cke"
+#include <tuple>
+
 #include <cke/beam.hpp>
 #include <cke/draft.hpp>
 #include <cke/export.hpp>
@@ -10,6 +12,8 @@
 #include <cke/io/gguf_tokenizer_writer.hpp>
 #include <cke/io/gguf_writer.hpp>
 #include <cke/model.hpp>
+#include <cke/text/chat/chat.hpp>
+#include <cke/text/chat/tool_form.hpp>
 #include <cke/text/grammar/gbnf.hpp>
 #include <cke/text/grammar/gbnf_text.hpp>
 #include <cke/text/grammar/grammar_filter.hpp>
@@ -17,4 +21,16 @@
 #include <cke/text/grammar/number_range.hpp>
 #include <cke/text/grammar/regex.hpp>
 #include <cke/text/grammar/shortest.hpp>
+#include <cke/text/grammar/utf8_ranges.hpp>
 #include <cke/text/sampling/logprobs.hpp>
+
+namespace cke::text {
+namespace {
+
+// g++ makes a defaulted comparison only where one is used, and programs that link with this file compare these.
+[[gnu::used]] constexpr std::tuple comparisons{
+    &merge::operator==, &added_token::operator==, &split_rule::operator==, &chat_segment::operator==,
+    &tool_call::operator==, &grammar_symbol::operator==, &code_range::operator==, &byte_range::operator== };
+
+}  // namespace
+}  // namespace cke::text

@@ -10,7 +10,6 @@
 using namespace cke;
 using namespace cke::text;
 using namespace cke::io;
-using namespace cke::cuda;
 using namespace cke::graph;
 using namespace cke::kernels;
 using namespace cke::runtime;
@@ -67,7 +66,7 @@ template <class Plan> std::vector<taken> brought(u32 tokens, seat of) {
   std::vector<cuda::stretch> all;
   Plan::each_matrix([&](u32 code, u32, u32 step, const cuda::part& p, u32 matrix, u32) {
     const auto* const at = reinterpret_cast<const std::byte*>((all.size() + 1) * matrix_bytes);
-    cuda::rope_scaling& of_matrix = all.emplace_back(Plan::stretch_of(code, step, p, matrix));
+    cuda::stretch& of_matrix = all.emplace_back(Plan::stretch_of(code, step, p, matrix));
     of_matrix.first = at, of_matrix.second = p.paired ? at + matrix_bytes / 2 : nullptr;
   });
   std::vector<taken> tiles;

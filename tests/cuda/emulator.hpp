@@ -13,7 +13,6 @@ namespace emulator {
 
 using namespace cke;
 using namespace cke::io;
-using namespace cke::cuda;
 using namespace cke::graph;
 using namespace cke::kernels;
 using namespace cke::runtime;

@@ -7,7 +7,6 @@
 namespace dawdling {
 
 using namespace cke;
-using namespace cke::cuda;
 using namespace cke::graph;
 using namespace cke::kernels;
 using namespace cke::runtime;

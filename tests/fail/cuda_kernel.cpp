@@ -5,7 +5,6 @@
 #include <cke/cuda/emit.cuh>
 #include <cke/cuda/host/emulated.cuh>
 using namespace cke;
-using namespace cke::cuda;
 using namespace cke::graph;
 using namespace cke::kernels;
 using namespace cke::runtime;

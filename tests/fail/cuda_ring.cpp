@@ -6,7 +6,6 @@
 #include <cke/cuda/megakernel.cuh>
 #include <cke/models/qwen3.hpp>
 using namespace cke;
-using namespace cke::cuda;
 using namespace cke::graph;
 using namespace cke::kernels;
 using namespace cke::runtime;

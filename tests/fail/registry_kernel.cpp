@@ -1,8 +1,9 @@
 // expect: cke: registry: an executable operation without a kernel; specialise cke::kernels::kernel in a header that
-// expect: operation<\(?(cke::opcode\))?200
+// expect: registered<\(?(cke::opcode\))?120
+#include <cke/core/operations/rows.hpp>
+constexpr auto twirl = static_cast<cke::opcode>(120);
+template <> struct cke::operation<twirl> {
+  using params = row_params;
+  static constexpr op_facts facts{"twirl", {split::tokens, true}, {split::tokens, true}};
+};
 #include <cke/kernels/registry.hpp>
-using namespace cke;
-using namespace cke::kernels;
-constexpr op_info more[] = {{opcode::rmsnorm, "rmsnorm", {split::tokens, true}, {split::tokens, true}},
-                            {static_cast<opcode>(200), "twirl", {split::tokens, true}, {split::tokens, true}}};
-static_assert(registry::complete<more>());

@@ -1,11 +1,13 @@
 // expect: cke: registry: an operation without a line on what it computes; add it to summaries in kernels/registry.hpp
-// expect: operation<\(?(cke::opcode\))?200
-#include <cke/kernels/registry.hpp>
-using namespace cke;
-using namespace cke::kernels;
-constexpr auto twirl = static_cast<opcode>(200);
-template <class Isa> struct cke::kernels::kernel<twirl, dtype::f32, Isa> {
-  static void run(const params&, const work&, u32) {}
+// expect: registered<\(?(cke::opcode\))?120
+#include <cke/core/operations/rows.hpp>
+constexpr auto twirl = static_cast<cke::opcode>(120);
+template <> struct cke::operation<twirl> {
+  using params = row_params;
+  static constexpr op_facts facts{"twirl", {split::tokens, true}, {split::tokens, true}};
 };
-constexpr op_info more[] = {{twirl, "twirl", {split::tokens, true}, {split::tokens, true}}};
-static_assert(registry::complete<more>());
+#include <cke/kernels/kernel.hpp>
+template <class Isa> struct cke::kernels::kernel<twirl, cke::dtype::f32, Isa> {
+  static void run(const row_params&, const work&, u32) {}
+};
+#include <cke/kernels/registry.hpp>

@@ -348,7 +348,7 @@ TEST_CASE("gguf: files of another kind") {
   CHECK(error_in(header(0, 1).text("general.alignment").number(8u).text("32"), cke::errc::config_mismatch) ==
         "f: key general.alignment: expected u64, found string \"32\"");
   // room for that many entries, but more of them than any model has
-  CHECK(unsupported(header(cke::max_tensors + 1, 0).data(24 * (cke::max_tensors + 2))) ==
+  CHECK(unsupported(header(cke::io::max_tensors + 1, 0).data(24 * (cke::io::max_tensors + 2))) ==
         "f: header: expected at most 1048576 tensors and as many metadata values, found 1048577 "
         "and 0");
 }

@@ -295,8 +295,8 @@ struct stepwise {
   using slot = ::slot;
   team threads{2};
   weights<small, isa> packed{llama_weights(), "test", naming::hf, names_of<small::model_list>(), threads, {}};
-  table_executor<small, dtype::bf16, isa> run{packed, threads, {context, 7, 2}};
-  page_pools cache{slot::plan, run.limits(), 0};
+  table_executor<small, dtype::bf16, isa> executor{packed, threads, {context, 7, 2}};
+  page_pools cache{slot::plan, executor.limits(), 0};
   std::mutex busy;
 };
 }  // namespace

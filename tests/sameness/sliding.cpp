@@ -118,7 +118,7 @@ template <class M, u32 length> struct tests {
       CHECK(s.context() == most_positions);
       while (s.position() < length) REQUIRE(goes_on(s, std::min(piece, length - s.position())));
       const u32 most = loaded::slot::plan.in_sight(chunk) + 1;
-      CHECK(m->cache.transient.size() == std::max(most, loaded::slot::plan.kept(m->run.limits())));
+      CHECK(m->cache.transient.size() == std::max(most, loaded::slot::plan.kept(m->executor.limits())));
       CHECK(m->cache.persistent.page_bytes() == 0);
     }
   }

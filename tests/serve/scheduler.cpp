@@ -10,7 +10,7 @@
 
 #include <cke/text/grammar/gbnf.hpp>
 
-#include "fake_engine.hpp"
+#include "fake_model.hpp"
 
 using namespace cke;
 using namespace cke::graph;
@@ -91,7 +91,7 @@ struct bench {
     return c.wait();
   }
   const tokenizer tokens = fake::bytes();
-  fake::engine model;
+  fake::model model;
   metrics count;
   scheduler work;
 };
@@ -164,7 +164,7 @@ TEST_CASE("guesses change no answer, whoever guesses, and whatever runs or is ca
     CHECK(b.count.draft_tokens == 0);
   }
   CHECK((alone.back().end == ending::length && alone.back().counts.generated == 227));
-  fake::engine smaller(context);  // guesses greedy answers right
+  fake::model smaller(context);  // guesses greedy answers right
   for (any_model* by : {static_cast<any_model*>(nullptr), static_cast<any_model*>(&smaller)})
     for (const u32 slots : {1u, 4u})
       for (const u32 draft : {1u, 7u, 64u}) {
@@ -206,7 +206,7 @@ TEST_CASE("a text that repeats itself comes in fewer passes, and the guesses of 
 }
 
 TEST_CASE("a smaller model guesses for all answers in the same passes, the longest text last") {
-  fake::engine smaller;
+  fake::model smaller;
   bench b({.slots = 3, .chunk = 40, .draft = 12, .smaller = &smaller});
   std::vector<client> clients;
   for (u32 i = 0; i < 3; ++i) clients.emplace_back(ask(std::string(10 + 30 * i, 'x'), 60, i, 0));
@@ -226,7 +226,7 @@ TEST_CASE("a smaller model guesses for all answers in the same passes, the longe
 }
 
 TEST_CASE("a smaller model that fails for one answer guesses for the others") {
-  fake::engine smaller;
+  fake::model smaller;
   smaller.poison = '#';
   bench both({.slots = 2, .draft = 8, .smaller = &smaller}), plain({.slots = 1});
   client one(ask("the # prompt", 30, 3, 0)), two(ask("no such letter", 30, 3, 0));
@@ -238,7 +238,7 @@ TEST_CASE("a smaller model that fails for one answer guesses for the others") {
 }
 
 TEST_CASE("a smaller model that fails guesses nothing, and the answer comes") {
-  fake::engine smaller;
+  fake::model smaller;
   smaller.poison = 'p';
   bench b({.slots = 1, .draft = 4, .smaller = &smaller}), plain({.slots = 1});
   CHECK(b.run(ask("the prompt", 30, 3)) == plain.run(ask("the prompt", 30, 3)));

@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fake_engine.hpp"
+#include "fake_model.hpp"
 
 using namespace cke;
 using namespace cke::graph;
@@ -60,7 +60,7 @@ class running {
   }
   void begin_to_stop() { server_.stop(); }
 
-  fake::engine model;
+  fake::model model;
   metrics count;
 
  private:

@@ -132,7 +132,7 @@ TEST_CASE("quantize: what GGUF cannot say, and tensors that are not the config's
 
 TEST_CASE("quantize: 8-bit floats times their scales, also where GGUF has them the other way round") {
   const scratch dir;
-  const cke::io::checkpoint from = cke::hf(models + "deepseek_v3_fp8");
+  const cke::io::checkpoint from = cke::io::hf(models + "deepseek_v3_fp8");
   const gguf file = made(from.name, dir / "m.gguf", "f32");
   const auto widened = [&](const std::string& name) {
     const auto* t = from.tensors.find(name);

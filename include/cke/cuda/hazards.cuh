@@ -6,7 +6,7 @@
 
 namespace cke::cuda {
 
-enum class waits : u8 { nobody, group, all };
+enum class waits : u8 { none, group, all };
 // Bit k: before part k of a step there is a barrier of all blocks (`all`), or of each group (`group`).
 struct waiters {
   u8 all = 0, group = 0;
@@ -47,7 +47,7 @@ class hazards {
   constexpr waits before(const surveyed& s, u32 step, u32 k) {
     const touched next = touched_by(s, step, k);
     const bool in_group = heads_of(s, step) > 0;
-    waits who = waits::nobody;
+    waits who = waits::none;
     if (by_all_.bars(next) || (!in_group && by_groups_.bars(next)))
       who = waits::all, by_all_ = by_groups_ = fresh_ = {};
     else if (in_group && fresh_.bars(next)) who = waits::group, fresh_ = {};

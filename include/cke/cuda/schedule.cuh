@@ -60,7 +60,7 @@ template <class P, dtype KV> struct token_schedule {
       for (u32 i = 0; i < all[c].steps.size(); ++i)
         for (u32 k = 0; k < all[c].steps[i].parts.size(); ++k) {
           const waits who = now.before(all[c], i, k);
-          if (who != waits::nobody) {
+          if (who != waits::none) {
             u8& bits = who == waits::all ? needed[c][i].all : needed[c][i].group;
             bits = static_cast<u8>(bits | 1u << k);
           }

@@ -222,7 +222,7 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
       return false;
     };
     while (l > 0 && !leaves(*bodies[variants.of[l]])) --l;
-    return end_of_row{l, phase_behind_stores(*bodies[variants.of[l]])};
+    return end_of_row{l, phase_after_stores(*bodies[variants.of[l]])};
   }();
 
   static constexpr u32 vocab = footer_code().regs[footer_code().regs.size() - 1].width;

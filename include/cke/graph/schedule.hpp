@@ -79,11 +79,11 @@ constexpr bool stores(const instruction& i) { return i.state != absent && !atten
 
 // In prefill form, the first phase after all stores that can leave out rows at the front of the pass: a barrier stands
 // before it, and every register that is live there holds f32 rows. The number of phases: none can.
-constexpr u32 phase_behind_stores(const code& c) {
+constexpr u32 phase_after_stores(const code& c) {
   const schedule s = phases_of(c, form::prefill);
-  u32 behind = 0;
+  u32 after = 0;
   for (u32 i = 0; i < c.ops.size(); ++i)
-    if (stores(c.ops[i])) behind = i + 1;
+    if (stores(c.ops[i])) after = i + 1;
   const auto crosses_whole = [&](u32 step) {  // a register that is not stored as f32 rows
     for (u32 i = step; i < c.ops.size(); ++i)
       for (u32 n = 0; n < c.ops[i].in.count; ++n)
@@ -92,7 +92,7 @@ constexpr u32 phase_behind_stores(const code& c) {
     return false;
   };
   for (u32 p = 1; p < s.phases.size(); ++p)
-    if (s.phases[p].first >= behind && s.phases[p - 1].barrier && !crosses_whole(s.phases[p].first)) return p;
+    if (s.phases[p].first >= after && s.phases[p - 1].barrier && !crosses_whole(s.phases[p].first)) return p;
   return s.phases.size();
 }
 

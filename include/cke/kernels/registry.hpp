@@ -6,6 +6,7 @@
 // `cke kernels` prints the list, and the tests generate each kernel's parity test from it.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <boost/hana/all_of.hpp>
 #include <boost/hana/bool.hpp>
@@ -17,16 +18,16 @@
 #include <boost/hana/tuple.hpp>
 #include <boost/hana/type.hpp>
 
-#include "experts.hpp"
-#include "gated_delta.hpp"
 #include "attention/attention_steps.hpp"
 #include "attention/latent.hpp"
+#include "experts.hpp"
+#include "gated_delta.hpp"
 #include "linear.hpp"
 #include "rows.hpp"
 #include "short_conv.hpp"
 #include "state_scan.hpp"
 
-namespace cke::registry {
+namespace cke::kernels::registry {
 
 namespace hana = boost::hana;
 
@@ -68,7 +69,7 @@ inline constexpr summary summaries[] = {
     {opcode::expert_sum_add, "stream + expert_sum", 1},
     {opcode::gated_conv, "c * conv(b * x), causal, a few taps"},
     {opcode::causal_conv, "act(conv(x) + bias), causal, a few taps"},
-    {opcode::gated_delta, "the gated delta_net_options rule, token by token"},
+    {opcode::gated_delta, "the gated delta rule, token by token"},
     {opcode::gate_mul, "x * sigmoid(gate)"},
     {opcode::latent_key, "the key that all heads share: norm(latent), rope(rest)"},
     {opcode::split_heads, "each head's query in two parts, one of them turned"},
@@ -100,19 +101,15 @@ template <const auto& Values> inline constexpr auto constants = []<std::size_t..
   return hana::tuple_c<std::remove_cvref_t<decltype(Values[0])>, Values[I]...>;
 }(std::make_index_sequence<std::size(Values)>{});
 
-template <const auto& Ops> inline constexpr auto executable = [] {
-  constexpr std::size_t count = [] {
-    std::size_t n = 0;
-    for (const op_info& o : Ops) n += o.decode.by != split::macro;
-    return n;
-  }();
-  std::array<opcode, count> out{};
+// The operations that are steps: those with a parameter block (core/operations/). A letter has none.
+inline constexpr auto executable = [] {
+  std::array<opcode, std::ranges::count_if(ops, [](const op_info& o) { return o.block != block_kind::none; })> out{};
   std::size_t n = 0;
-  for (const op_info& o : Ops)
-    if (o.decode.by != split::macro) out[n++] = o.op;
+  for (const op_info& o : ops)
+    if (o.block != block_kind::none) out[n++] = o.op;
   return out;
 }();
-inline constexpr auto operations = constants<executable<ops>>;
+inline constexpr auto operations = constants<executable>;
 
 inline constexpr auto all_formats = [] {
   std::array<dtype, std::size(dtypes)> out{};
@@ -168,25 +165,22 @@ template <class Form, class F> constexpr void for_each_isa_of(F f) {
 }
 
 // What holds of every executable operation, or the program does not compile.
-template <opcode Op> struct operation {
+template <opcode Op> struct registered {
   static_assert(!decltype(hana::is_empty(formats_of<Op>))::value,
-                "cke: registry: an executable operation without a kernel; specialise cke::kernel in a header that "
-                "kernels/registry.hpp includes; see operation<opcode>");
+                "cke: registry: an executable operation without a kernel; specialise cke::kernels::kernel in a header that "
+                "kernels/registry.hpp includes; see registered<opcode>");
   static_assert(summary_of(Op) != nullptr,
                 "cke: registry: an operation without a line on what it computes; add it to summaries in kernels/registry.hpp; "
-                "see operation<opcode>");
+                "see registered<opcode>");
   static_assert(hana::all_of(formats_of<Op>, has_oracle<Op>{}),
-                "cke: registry: a kernel without a scalar one, which its parity test compares it with; see operation<opcode>");
+                "cke: registry: a kernel without a scalar one, which its parity test compares it with; see registered<opcode>");
   static_assert(!summary_of(Op) || !summary_of(Op)->matrices || decltype(hana::length(formats_of<Op>))::value == std::size(weight_types),
                 "cke: registry: an operation with matrices lacks a kernel for a format of dtype.hpp's weight_types; give it a "
-                "layout and a format in a header that kernels/formats/packed.hpp includes; see operation<opcode>");
+                "layout and a format in a header that kernels/formats/packed.hpp includes; see registered<opcode>");
   static constexpr bool complete = true;
 };
-template <const auto& Ops> consteval bool complete() {
-  return []<std::size_t... I>(std::index_sequence<I...>) {
-    return (operation<executable<Ops>[I]>::complete && ...);
-  }(std::make_index_sequence<executable<Ops>.size()>{});
-}
-static_assert(complete<ops>());
+static_assert([]<std::size_t... I>(std::index_sequence<I...>) {
+  return (registered<executable[I]>::complete && ...);
+}(std::make_index_sequence<executable.size()>{}));
 
-}  // namespace cke::registry
+}  // namespace cke::kernels::registry

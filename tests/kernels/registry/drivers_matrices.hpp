@@ -30,9 +30,9 @@ struct matrix_shapes {
     return all;
   }
   weight_image matrix(dtype f, u32 rows, u32 seed, u32 count = 1) const { return {.type = f, .count = count, .rows = rows, .cols = cols, .seed = seed}; }
-  parity_case with(std::string_view what, u32 rows, u32 units, double within = matrix_within) const {
+  parity_case with(std::string_view what, const params& p, u32 units, double within = matrix_within) const {
     parity_case c{.what = std::string(what) + ", " + std::to_string(tokens) + " tokens", .tokens = tokens, .by = split::rows, .units = units, .within = within};
-    c.p = {.rows = rows, .cols = cols, .kv_heads = 1}, c.in = inputs(tokens);
+    c.p = p, c.in = inputs(tokens);
     return c;
   }
 };
@@ -45,11 +45,13 @@ template <class F> std::vector<parity_case> for_each_count(kernel_types t, F f) 
 // One matrix, with a bias and without.
 inline std::vector<parity_case> one_matrix_cases(kernel_types t, bool adds) {
   return for_each_count(t, [&](const matrix_shapes& m, auto& all) {
-    parity_case c = m.with("one matrix", some_rows, 2);
+    matmul_params p{.rows = some_rows, .cols = m.cols};
+    parity_case c = m.with("one matrix", p, 2);
     c.weights = {m.matrix(t.first, some_rows, 1)}, c.out = {{.width = some_rows}};
     if (adds) c.out = {random_rows(some_rows, 9, 1, m.tokens)};
     all.push_back(c);
-    c.what += ", a bias", c.p.bias = true, c.weights.push_back({.vector = random_row(some_rows, 4)});
+    p.bias = true;
+    c.what += ", a bias", c.p = p, c.weights.push_back({.vector = random_row(some_rows, 4)});
     all.push_back(c);
   });
 }
@@ -63,12 +65,12 @@ template <> struct driver<opcode::matmul> {
   static std::vector<parity_case> cases(kernel_types t) {
     std::vector<parity_case> all = t.second == dtype::none ? one_matrix_cases(t, false) : std::vector<parity_case>{};
     for (const parity_case& c : for_each_count(t, [&](const matrix_shapes& m, auto& more) {
-           parity_case two = m.with("gate and up", 2 * some_rows, 2);
+           parity_case two = m.with("gate and up", matmul_params{.rows = some_rows, .cols = m.cols, .matrices = 2}, 2);
            two.weights = {m.matrix(t.first, some_rows, 1), m.matrix(m.second, some_rows, 2)}, two.out = {{.width = 2 * some_rows}};
            more.push_back(two);
            if (t.second != dtype::none) return;
-           parity_case heads = m.with("rows of two heads", some_rows, 2);
-           heads.p.kv_heads = 2, heads.weights = {m.matrix(t.first, some_rows / 2, 1, 2)}, heads.out = {{.width = some_rows}};
+           parity_case heads = m.with("rows of two heads", matmul_params{.rows = some_rows, .cols = m.cols, .groups = 2}, 2);
+           heads.weights = {m.matrix(t.first, some_rows / 2, 1, 2)}, heads.out = {{.width = some_rows}};
            more.push_back(heads);
          }))
       all.push_back(c);
@@ -78,12 +80,13 @@ template <> struct driver<opcode::matmul> {
 template <> struct driver<opcode::qkv_matmul> {
   static std::vector<parity_case> cases(kernel_types t) {
     return for_each_count(t, [&](const matrix_shapes& m, auto& all) {
-      parity_case c = m.with("by rows", 4 * some_rows, 8);  // two heads: of q two units each, of k and v one
-      c.p.kv_heads = 2;
+      qkv_params p{.q_rows = 2 * some_rows, .k_rows = some_rows, .v_rows = some_rows, .cols = m.cols, .kv_heads = 2};
+      parity_case c = m.with("by rows", p, 8);  // two heads: of q two units each, of k and v one
       c.weights = {m.matrix(t.first, some_rows, 1, 2), m.matrix(m.second, some_rows / 2, 2, 2), m.matrix(m.third, some_rows / 2, 5, 2)};
       c.out = {{.width = 2 * some_rows}, {.width = some_rows}, {.width = some_rows}};
       all.push_back(c);
-      c.what += ", by heads, biases", c.by = split::kv_heads, c.units = 2, c.p.bias = true;
+      p.bias = true;
+      c.what += ", by heads, biases", c.p = p, c.by = split::kv_heads, c.units = 2;
       for (const register_image& out : c.out) c.weights.push_back({.vector = random_row(out.width, out.width)});
       all.push_back(c);
     });
@@ -95,12 +98,14 @@ inline std::vector<parity_case> activated_cases(kernel_types t, bool gated, std:
   return for_each_count(t, [&](const matrix_shapes& m, auto& all) {
     for (const dtype form : forms) {
       const u32 rows = form == dtype::q8_0 ? 64 : some_rows;
-      parity_case c = m.with(text(gated ? "gated" : "alone", rows, form), gated ? 2 * rows : rows, 2, within_of(form, matrix_within));
+      matmul_act_params p{{.rows = rows, .cols = m.cols, .matrices = gated ? 2u : 1u}};
+      parity_case c = m.with(text(gated ? "gated" : "alone", rows, form), p, 2, within_of(form, matrix_within));
       c.weights = {m.matrix(t.first, rows, 1)}, c.out = {{.width = rows, .as = form}};
       if (gated) c.weights.push_back(m.matrix(m.second, rows, 2));
       all.push_back(c);
       if (!gated) continue;
-      c.what += ", biases", c.p.bias = true;
+      p.matmul.bias = true;
+      c.what += ", biases", c.p = p;
       for (const u32 seed : {7u, 8u}) c.weights.push_back({.vector = random_row(rows, seed)});
       all.push_back(c);
     }
@@ -122,7 +127,7 @@ template <> struct driver<opcode::up_act_quantize> {
 template <> struct driver<opcode::embedding> {
   static std::vector<parity_case> cases(kernel_types t) {
     return for_each_count(t, [&](const matrix_shapes& m, auto& all) {
-      parity_case c = m.with("ids", some_rows, ceil_div(m.tokens, unit_tokens), 0);
+      parity_case c = m.with("ids", embedding_params{.rows = some_rows, .cols = m.cols}, ceil_div(m.tokens, unit_tokens), 0);
       c.by = split::tokens, c.in = {{.width = 1}};
       for (u32 i = 0; i < m.tokens; ++i) c.in[0].words.push_back((i * 17 + 39) % some_rows);
       c.weights = {m.matrix(t.first, some_rows, 1)}, c.out = {{.width = m.cols}};
@@ -135,8 +140,9 @@ template <> struct driver<opcode::head_matmul> {
   static std::vector<parity_case> cases(kernel_types t) {
     return for_each_count(t, [&](const matrix_shapes& m, auto& all) {
       const u32 heads = 3, apart = some_rows + 6;  // what lies between is another step's
-      parity_case c = m.with("heads", some_rows, heads * units_of_group(some_rows));
-      c.p.heads = heads, c.p.head_dim = apart, c.in = m.inputs(heads * m.tokens, std::vector<u32>(heads, m.tokens));
+      const head_matmul_params p{.heads = heads, .rows = some_rows, .cols = m.cols, .head_dim = apart};
+      parity_case c = m.with("heads", p, heads * units_of_group(some_rows));
+      c.in = m.inputs(heads * m.tokens, std::vector<u32>(heads, m.tokens));
       c.weights = {m.matrix(t.first, some_rows, 1, heads)}, c.out = {random_rows(heads * apart, 2, 1, m.tokens)};
       all.push_back(c);
     });
@@ -162,9 +168,9 @@ inline std::vector<parity_case> expert_cases(kernel_types t, bool gated) {
       const matrix_shapes m{t, tokens};
       const sorted_rows order = sorted(r, tokens);
       const u32 hidden = form == dtype::q8_0 ? 64 : some_rows, rows = tokens == 1 ? 1 : tokens * r.active;
-      parity_case c = m.with(text("experts", hidden, form), gated ? 2 * hidden : hidden, most_experts(r, tokens) * units_of_group(hidden),
-                             within_of(form, matrix_within));
-      c.by = split::experts, c.p.route = r, c.in = m.inputs(rows, tokens == 1 ? std::vector<u32>{} : order.runs);
+      const expert_params p{.rows = hidden, .cols = m.cols, .route = r};
+      parity_case c = m.with(text("experts", hidden, form), p, most_experts(r, tokens) * units_of_group(hidden), within_of(form, matrix_within));
+      c.by = split::experts, c.in = m.inputs(rows, tokens == 1 ? std::vector<u32>{} : order.runs);
       c.in.insert(c.in.begin(), order.image(r));
       c.out = {{.width = hidden, .as = form, .runs = order.runs, .rows = tokens * r.active}};
       c.weights = {m.matrix(t.first, hidden, 1, r.experts)};
@@ -187,8 +193,8 @@ inline std::vector<parity_case> expert_sum_cases(kernel_types t, bool adds) {
     for (const bool shared : {false, true}) {
       const matrix_shapes m{t, tokens};
       const sorted_rows order = sorted(r, tokens);
-      parity_case c = m.with(shared ? "and a shared expert" : "experts", some_rows, 2);
-      c.p.route = r, c.p.shared = c.p.shared_gate = shared;
+      const expert_sum_params p{.rows = some_rows, .cols = m.cols, .shared = shared, .shared_gate = shared, .route = r};
+      parity_case c = m.with(shared ? "and a shared expert" : "experts", p, 2);
       c.in = {order.image(r), m.inputs(tokens * r.active, order.runs)[0]};
       if (shared) c.in.push_back(random_rows(some_rows, 5, 1, tokens)), c.in.push_back(random_rows(1, 6, 1, tokens));
       c.weights = {m.matrix(t.first, some_rows, 1, r.experts)}, c.out = {{.width = some_rows}};

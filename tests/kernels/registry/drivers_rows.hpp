@@ -25,8 +25,8 @@ inline std::string text(std::string_view what, u32 width, dtype form = dtype::f3
 }
 
 // Rows in, rows out; units are runs of tokens, or one.
-inline parity_case row_case(std::string_view what, u32 cols, dtype form, double within) {
-  parity_case c{.what = text(what, cols, form), .p = {.rows = 1, .cols = cols}, .tokens = row_tokens, .by = split::tokens, .units = 2, .within = within};
+inline parity_case row_case(std::string_view what, const params& p, u32 cols, dtype form, double within) {
+  parity_case c{.what = text(what, cols, form), .p = p, .tokens = row_tokens, .by = split::tokens, .units = 2, .within = within};
   c.out = {{.width = cols, .as = form}};
   return c;
 }
@@ -36,14 +36,17 @@ inline std::vector<parity_case> norm_cases(bool quantized) {
   for (const dtype form : register_forms)
     for (const u32 cols : widths_for(form)) {
       if (form != dtype::f32 && !quantized) continue;
-      parity_case c = row_case("norm", cols, form, within_of(form, 2e-6));
-      c.p.eps = 1e-5, c.in = {random_rows(cols, 1, 3)}, c.weights = {{.vector = random_row(cols, 2)}};
+      norm_params p{.cols = cols, .eps = 1e-5};
+      parity_case c = row_case("norm", p, cols, form, within_of(form, 2e-6));
+      c.in = {random_rows(cols, 1, 3)}, c.weights = {{.vector = random_row(cols, 2)}};
       all.push_back(c);
-      c.what = text("one unit, an offset, a scale", cols, form);
-      c.by = split::per_thread, c.units = 1, c.p.offset = 1, c.p.scale = 0.25f;
+      p.offset = 1, p.scale = 0.25f;
+      c.what = text("one unit, an offset, a scale", cols, form), c.p = p;
+      c.by = split::per_thread, c.units = 1;
       all.push_back(c);
       if (cols % 3 != 0) continue;
-      c.what = text("three parts", cols, form), c.p.heads = 3;
+      p.parts = 3;
+      c.what = text("three parts", cols, form), c.p = p;
       all.push_back(c);
     }
   return all;
@@ -60,7 +63,7 @@ template <> struct driver<opcode::quantize> {
     std::vector<parity_case> all;
     for (const dtype form : register_forms)
       for (const u32 cols : widths_for(form)) {
-        parity_case c = row_case("rows", cols, form, 0);
+        parity_case c = row_case("rows", row_params{cols}, cols, form, 0);
         c.in = {random_rows(cols, cols, 3)};
         all.push_back(c);
       }
@@ -68,47 +71,48 @@ template <> struct driver<opcode::quantize> {
   }
 };
 
-// f(inputs) on rows of every odd width: the same bits, or close.
-inline std::vector<parity_case> pointwise_cases(u32 inputs, double within, dtype form = dtype::f32) {
+// f(inputs) on rows of every odd width, which `p` is given: the same bits, or close.
+template <class Block> std::vector<parity_case> pointwise_cases(Block p, u32 inputs, double within, dtype form = dtype::f32) {
   std::vector<parity_case> all;
   for (const u32 cols : widths_for(form)) {
-    parity_case c = row_case("rows", cols, form, within);
+    p.cols = cols;
+    parity_case c = row_case("rows", p, cols, form, within);
     for (u32 i = 0; i < inputs; ++i) c.in.push_back(random_rows(cols, 5 + i, 3));
-    c.p.cap = 2.5, c.p.scale = 0.3f;
     all.push_back(c);
   }
   return all;
 }
 template <> struct driver<opcode::residual_save> {
-  static std::vector<parity_case> cases(kernel_types) { return pointwise_cases(1, 0); }
+  static std::vector<parity_case> cases(kernel_types) { return pointwise_cases(row_params{}, 1, 0); }
 };
 template <> struct driver<opcode::residual_add> {
-  static std::vector<parity_case> cases(kernel_types) { return pointwise_cases(2, 0); }
+  static std::vector<parity_case> cases(kernel_types) { return pointwise_cases(row_params{}, 2, 0); }
 };
 template <> struct driver<opcode::scale> {
   static std::vector<parity_case> cases(kernel_types) {
-    std::vector<parity_case> all = pointwise_cases(1, 0);
-    for (parity_case c : pointwise_cases(1, 0)) c.what += ", a learned scale", c.weights = {{.vector = {-1.7f}}}, all.push_back(c);
+    const scale_params p{.scale = 0.3f};
+    std::vector<parity_case> all = pointwise_cases(p, 1, 0);
+    for (parity_case c : pointwise_cases(p, 1, 0)) c.what += ", a learned scale", c.weights = {{.vector = {-1.7f}}}, all.push_back(c);
     return all;
   }
 };
 template <> struct driver<opcode::softcap> {
-  static std::vector<parity_case> cases(kernel_types) { return pointwise_cases(1, 2e-6); }
+  static std::vector<parity_case> cases(kernel_types) { return pointwise_cases(softcap_params{.cap = 2.5}, 1, 2e-6); }
 };
 template <> struct driver<opcode::gate_mul> {
-  static std::vector<parity_case> cases(kernel_types) { return pointwise_cases(2, 2e-6); }
+  static std::vector<parity_case> cases(kernel_types) { return pointwise_cases(row_params{}, 2, 2e-6); }
 };
 template <> struct driver<opcode::act> {
-  static std::vector<parity_case> cases(kernel_types) { return pointwise_cases(1, 2e-6); }
+  static std::vector<parity_case> cases(kernel_types) { return pointwise_cases(act_params{}, 1, 2e-6); }
 };
 inline std::vector<parity_case> gated_cases(bool quantized) {
   std::vector<parity_case> all;
   for (const dtype form : register_forms) {
     if (form != dtype::f32 && !quantized) continue;
-    for (parity_case c : pointwise_cases(2, within_of(form, 2e-6), form)) {
+    for (parity_case c : pointwise_cases(act_params{}, 2, within_of(form, 2e-6), form)) {
       all.push_back(c);
       c.what += ", gate and up side by side";
-      c.in = {random_rows(2 * c.p.cols, 9)};
+      c.in = {random_rows(2 * c.p.as<act_params>().cols, 9)};
       all.push_back(c);
     }
   }
@@ -129,7 +133,7 @@ template <> struct driver<opcode::route> {
   static std::vector<parity_case> cases(kernel_types) {
     std::vector<parity_case> all;
     const auto add = [&](std::string what, const router& r) {
-      parity_case c{.what = std::move(what), .p = {.route = r}, .tokens = row_tokens, .by = split::tokens, .units = 2};
+      parity_case c{.what = std::move(what), .p = route_params{r}, .tokens = row_tokens, .by = split::tokens, .units = 2};
       c.in = {random_rows(r.experts, 3, 2)}, c.out = {{.width = 2 * r.active}};
       c.weights = {{.vector = random_row(r.experts, 4)}, {.vector = random_row(r.experts, 6)}};
       all.push_back(c);
@@ -189,10 +193,10 @@ template <> struct driver<opcode::sort_by_expert> {
     std::vector<parity_case> all;
     const router r = some_router();
     for (const u32 tokens : expert_tokens) {
-      parity_case c{.what = std::to_string(tokens) + " tokens", .p = {.route = r}, .tokens = tokens, .by = split::per_thread, .units = 1};
+      parity_case c{.what = std::to_string(tokens) + " tokens", .p = route_params{r}, .tokens = tokens, .by = split::per_thread, .units = 1};
       c.in = {choices_of(r, tokens)}, c.out = {{.width = 4 * r.active, .unread = true}};
       c.stored = [](const parity_case& of, const work& w) {
-        const expert_rows rows(w.out[0], of.p.route, w.tokens);
+        const expert_rows rows(w.out[0], of.p.as<route_params>().route, w.tokens);
         std::vector<float> out{static_cast<float>(rows.count())};
         for (u32 i = 0; i < rows.count(); ++i) out.push_back(static_cast<float>(rows.expert()[i])), out.push_back(static_cast<float>(rows.first()[i + 1]));
         for (u32 i = 0; i < rows.all; ++i) out.push_back(static_cast<float>(rows.token()[i])), out.push_back(rows.weight()[i]);
@@ -213,7 +217,7 @@ template <> struct driver<opcode::gather> {
         for (const split by : {split::tokens, split::per_thread})
           for (const u32 cols : widths_for(form)) {
             const sorted_rows order = sorted(r, tokens);
-            parity_case c{.what = text(std::to_string(tokens) + " tokens", cols, form), .p = {.cols = cols, .route = r}, .tokens = tokens, .by = by};
+            parity_case c{.what = text(std::to_string(tokens) + " tokens", cols, form), .p = gather_params{cols, r}, .tokens = tokens, .by = by};
             c.units = by == split::tokens ? ceil_div(tokens, unit_tokens) : 1;
             c.in = {order.image(r), random_rows(cols, 7, 1, tokens)};
             c.out = {{.width = cols, .as = form, .runs = order.runs, .rows = tokens * r.active}};

@@ -35,7 +35,7 @@ struct weight_image {
 };
 struct parity_case {
   std::string what{};
-  params p{};
+  params p{};  // the block of the operation
   u32 tokens{};
   split by{};
   u32 units{};
@@ -72,7 +72,7 @@ template <class Isa> class stored_register {
     }
     view_ = {data_of(data_), r.width, row_stride(r.width), r.as};
     if (!r.numbers.empty())
-      for_each_row([&](view v, u32 n, u32 row, u32 in_run) { put<Isa>(v, n, in_run, 0, r.width, &r.numbers[u64{row} * r.width]); });
+      for_each_row([&](view v, u32 n, u32 row, u32 in_run) { store_row<Isa>(v, n, in_run, 0, r.width, &r.numbers[u64{row} * r.width]); });
   }
   const view& v() const { return view_; }
   std::vector<float> numbers() const {
@@ -130,10 +130,8 @@ template <class Isa> lines packed(const weight_image& m) {
   return out;
 }
 
-using step_function = void (*)(const params&, const work&, u32);
-
 // All that a step wrote: its registers, and its state.
-template <class Isa, bool Matrices> std::vector<std::vector<float>> results(const parity_case& c, step_function run) {
+template <class Isa, bool Matrices> std::vector<std::vector<float>> results(const parity_case& c, kernel_entry run) {
   static lines scratch = poisoned(1 << 21), parts = poisoned(1 << 22);
   std::memset(data_of(scratch), 0xff, scratch.size() * 64), std::memset(data_of(parts), 0xff, parts.size() * 64);
   std::vector<stored_register<Isa>> registers;
@@ -184,6 +182,7 @@ template <class Entry> struct parity {
   using all_results = std::vector<std::vector<float>>;
 
   template <activation A> static all_results run(const parity_case& c) {
+    REQUIRE(c.p.kind() == kind_of<params_of<Entry::op>>);
     return results<isa, matrices>(c, kernel_of<Entry::op, Entry::types.with(A), isa>());
   }
   static void check(const parity_case& c, const all_results& got, const all_results& want) {

@@ -16,7 +16,7 @@ constexpr part part_of(opcode op, kernel_types t) {
     return block == 1 ? part::floats : block == 32 ? part::blocks_of_32 : part::blocks_of_256;
   }
   const split by = info(op).decode.by;
-  if (by == split::kv_heads && !info(op).decode.own) return part::recurrent;
+  if (by == split::kv_heads && !info(op).decode.local) return part::recurrent;
   if (op == opcode::gated_conv || op == opcode::causal_conv) return part::recurrent;
   return by == split::kv_heads || op == opcode::latent_key || op == opcode::split_heads ? part::heads : part::rows;
 }

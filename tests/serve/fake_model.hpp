@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// fake_engine.hpp: an engine whose logits are a hash of the ids before them: no weights, every pass on record.
+// fake_model.hpp: an engine whose logits are a hash of the ids before them: no weights, every pass on record.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -45,9 +45,9 @@ struct pass {
   std::vector<std::pair<const any_session*, std::size_t>> turns;  // how many ids each took
 };
 
-class any_model final : public cke::any_model {
+class model final : public any_model {
  public:
-  explicit engine(u32 context = 512) : context_(context) {}
+  explicit model(u32 context = 512) : context_(context) {}
 
   u32 vocab_size() const override { return vocab; }
   u32 dim() const override { return fake::dim; }
@@ -79,7 +79,7 @@ class any_model final : public cke::any_model {
     const std::lock_guard turn_of_mine(busy_);
     return passes_;
   }
-  // f(passes so far) after each pass, while the engine is still busy with it.
+  // f(passes so far) after each pass, while the model is still busy with it.
   void after_each_pass(std::function<void(std::size_t)> f) { before_next_ = std::move(f); }
   // This id makes the pass fail that it is fed in.
   std::atomic<u32> poison{~u32{0}};
@@ -92,7 +92,7 @@ class any_model final : public cke::any_model {
  private:
   class talk final : public any_session {
    public:
-    explicit talk(const any_model& of) : of_(of), logits_(vocab) {}
+    explicit talk(const model& of) : of_(of), logits_(vocab) {}
     void feed(std::span<const u32> ids) override { need_fits(ids), take(ids); }
     void feed_all(std::span<const u32> ids, const take_logits& give) override {
       need_fits(ids);
@@ -102,7 +102,7 @@ class any_model final : public cke::any_model {
     std::span<const u32> history() const override { return history_; }
     u32 position() const override { return static_cast<u32>(history_.size()); }
     u32 context() const override { return of_.context_; }
-    void slide() override { throw Error(errc::unsupported, {}, "sliding", "an engine with states"); }
+    void slide() override { throw Error(errc::unsupported, {}, "sliding", "a model with states"); }
     void rewind(u32 position) override {
       const std::vector<u32> kept(history_.begin(),
                                   history_.begin() + std::min<std::ptrdiff_t>(position, std::ssize(history_)));
@@ -122,9 +122,9 @@ class any_model final : public cke::any_model {
     }
     std::unique_ptr<any_session> fork() const override { return std::make_unique<talk>(*this); }
     void save(const std::string&) const override {
-      throw Error(errc::unsupported, {}, "save", "an engine with states");
+      throw Error(errc::unsupported, {}, "save", "a model with states");
     }
-    void load(const std::string&) override { throw Error(errc::unsupported, {}, "load", "an engine with states"); }
+    void load(const std::string&) override { throw Error(errc::unsupported, {}, "load", "a model with states"); }
 
     void need_fits(std::span<const u32> ids) const {
       if (history_.size() + ids.size() > of_.context_) throw Error(errc::context_overflow, {}, "context", "fewer ids");
@@ -159,7 +159,7 @@ class any_model final : public cke::any_model {
     }
 
    private:
-    const any_model& of_;
+    const model& of_;
     u64 state_ = 1;         // a hash of the history
     std::size_t said_ = 0;  // bytes of the script at its end
     std::vector<u32> history_;

@@ -2,10 +2,6 @@
 #include <cke/from_config.hpp>
 #include <cke/models/qwen3.hpp>
 using namespace cke;
-using namespace cke::graph;
-using namespace cke::io;
-using namespace cke::runtime;
-using namespace cke::text;
 struct twice : family<"qwen3"> {
   static constexpr config_key<config> keys[] = {key::vocab,
                                                 key::dim,

@@ -1,5 +1,5 @@
 // expect: cke: lowering: no lower<Letter> for this letter; specialise cke::graph::lower
-// expect: write<.*shift<64>
+// expect: lower<.*shift<64>
 #include <cke/graph/program.hpp>
 using namespace cke;
 using namespace cke::graph;

@@ -40,7 +40,7 @@ std::string code_text(const json_object& code) {
   u64 barriers = 0;
   for (u64 p = 0; p < phases.size(); barriers += phases[p++]["barrier"].get<bool>()) {
     const u64 first = phases[p]["first"].get<u64>();
-    const u64 end = first + phases[p]["redundant"].get<u64>() + phases[p]["steps"].get<u64>();
+    const u64 end = first + phases[p]["per_thread"].get<u64>() + phases[p]["steps"].get<u64>();
     for (u64 i = first; i < end; ++i) {
       out += "  " + std::to_string(barriers) + "  " + padded(registers(ops[i]["out"]), 10) + " = " +
           padded(ops[i]["op"].get<std::string>(), 20) + ' ' + registers(ops[i]["in"]);

@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""umbrella.py INCLUDE [--write]: cke.hpp includes every header at the top but those that need more than the rest."""
+import re
+import sys
+from pathlib import Path
+
+# hf.hpp needs nlohmann/json; export.hpp is for units that become shared objects.
+LEFT_OUT = {"cke.hpp", "hf.hpp", "export.hpp"}
+HEAD = """// SPDX-License-Identifier: MIT
+// cke.hpp: everything: the alphabet, every family, and all that runs them. Add hf.hpp for Hugging Face directories.
+#pragma once
+
+"""
+
+top = Path(sys.argv[1]) / "cke"
+wanted = sorted(p.name for p in top.glob("*.hpp") if p.name not in LEFT_OUT)
+umbrella = top / "cke.hpp"
+if "--write" in sys.argv:
+    umbrella.write_text(HEAD + "".join(f'#include "{name}"\n' for name in wanted))
+found = re.findall(r'^#include "(.*)"$', umbrella.read_text(), re.MULTILINE)
+if found != wanted:
+    sys.exit(f"cke.hpp: missing {sorted(set(wanted) - set(found))}, too much {sorted(set(found) - set(wanted))}; "
+             "run tests/setup/umbrella.py include --write")
+print(f"{len(found)} headers")

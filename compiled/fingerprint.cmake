@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# fingerprint.cmake: writes compiled_part.hpp; tools/cke/cache.cpp computes the same of the headers that it finds.
+# fingerprint.cmake: writes compiled_part.hpp; tools/cke/cache.cpp computes the same from the headers that it finds.
 file(GLOB_RECURSE files LIST_DIRECTORIES OFF RELATIVE ${FOLDER} ${FOLDER}/cke/*)
 list(SORT files COMPARE STRING)
 set(all "")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// functions.cpp: the functions that no model shapes, compiled once: those of headers that say CKE_COMPILED_ONCE
+// functions.cpp: functions that do not depend on the model, compiled once: those of headers that say CKE_COMPILED_ONCE
 // (core/types.hpp).
 #pragma GCC implementation "cke"
 #include <tuple>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// kernels.cpp: every kernel of the format number CKE_FORMAT, compiled once; kernel.hpp says who calls them.
+// kernels.cpp: every kernel of the format number CKE_FORMAT, compiled once; kernel.hpp says which steps call them.
 #include <array>
 
 #include <cke/runtime/executor.hpp>
@@ -36,7 +36,7 @@ template <opcode Op, activation A> constexpr kernel_entry kernel_or_null() {
   }
 }
 
-// What has the compiler emit them.
+// Makes the compiler emit the kernels.
 constexpr std::size_t activations = 4;
 template <std::size_t... I> constexpr auto kernels_of(std::index_sequence<I...>) {
   return std::array<kernel_entry, sizeof...(I)>{
@@ -47,7 +47,7 @@ template <std::size_t... I> constexpr auto kernels_of(std::index_sequence<I...>)
 }  // namespace
 
 template struct file_rows<stored, native>;
-#if CKE_FORMAT == 0  // of one unit
+#if CKE_FORMAT == 0  // in one unit only
 template struct packed<dtype::bf16, native>;
 #endif
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// config_check.hpp: a checkpoint's config against the type that is to load it, field by field.
+// config_check.hpp: checks a checkpoint's config against the type that is to load it, field by field.
 #pragma once
 
 #include <cmath>
@@ -66,8 +66,8 @@ template <class Family> typename Family::config config_of(const io::checkpoint& 
   return config;
 }
 
-// Two descriptions of rope are the same when they turn every position alike: llama 3's rule and the
-// tensor that GGUF keeps of it, or a factor that was written and one that was implied.
+// Two descriptions of a rope are the same when they turn every position alike: llama 3's rule and the tensor that GGUF
+// keeps of it, or a factor that is written and one that is implied.
 inline bool same_rope(rotary a, rotary b, u32 head_dim, u32 context) {
   if (!a.dims) a.dims = head_dim;
   if (!b.dims) b.dims = head_dim;
@@ -82,7 +82,7 @@ inline bool same_rope(rotary a, rotary b, u32 head_dim, u32 context) {
   return same;
 }
 
-// tell(key, expected, found) for each key, as the file spells it, in which its config is not the wanted one.
+// Calls tell(key, expected, found) for each key, as the file spells it, whose value differs from the expected one.
 template <class Family>
 void each_mismatch(const typename Family::config& wanted, const typename Family::config& found, config_reader file,
                    u32 context,
@@ -105,7 +105,7 @@ void each_mismatch(const typename Family::config& wanted, const typename Family:
   }
 }
 
-// Throws config_mismatch naming the first key in which a file's config is not the wanted one.
+// Throws config_mismatch naming the first key of a file's config whose value differs from the expected one.
 template <class Family>
 void match_config(const typename Family::config& wanted, const typename Family::config& found,
                   const io::checkpoint& from, u32 context) {
@@ -115,8 +115,8 @@ void match_config(const typename Family::config& wanted, const typename Family::
                         });
 }
 
-// Throws config_mismatch where the file is not the type, config_range for a config that is none. A model without a
-// family has only its tensors to be checked by.
+// Throws config_mismatch if the file is not of the type, config_range if its config is invalid. A model without a
+// family is checked by its tensors alone.
 template <class M> void match_config(const io::checkpoint& from, u32 context) {
   if constexpr (requires {
                   typename M::family;

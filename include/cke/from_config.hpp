@@ -38,7 +38,7 @@ template <of_known_family From> struct hf_numbers {
   static constexpr bool good = bad.what == trouble::none;
 };
 
-// A config that is no good has a type too, so that what is said about it is the only error.
+// An invalid config has a type too, so that its message is the only error.
 template <class From> struct hf_model {
   using type = maps<1, 1>;
 };

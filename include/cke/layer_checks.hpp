@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// layer_checks.hpp: what must hold of each letter and word. An error names the letter and field and shows the numbers.
+// layer_checks.hpp: the rules that each letter must obey. An error names the letter and field and shows the numbers.
 #pragma once
 
 #include "layers.hpp"
@@ -58,7 +58,7 @@ template <real Slow, real Fast> struct rope_betas_ascend {
   static_assert(Slow.v <= Fast.v,
                 "cke: rope: yarn has beta_slow <= beta_fast; see rope_betas_ascend<beta_slow, beta_fast>");
 };
-// Factor 0 of yarn and longrope: by how much the context grew.
+// Factor 0 of yarn and longrope stands for the growth of the context.
 template <rope_scaling Rule, real Factor, u32 Original, u32 MaxPosition> struct rope_lengths_are_known {
   static constexpr bool yarn_or_longrope = Rule == rope_scaling::yarn || Rule == rope_scaling::longrope;
   static_assert(Rule == rope_scaling::none || Factor.v > 0 || (yarn_or_longrope && Original > 0 && MaxPosition > 0),
@@ -81,7 +81,7 @@ template <rotary R, bool Longrope = R.rule == rope_scaling::longrope> struct rop
 template <rotary R> struct rope_has_factors<R, true>
     : rope_factors_cover<R.dims, R.factors ? R.factors->long_count : 0, R.factors ? R.factors->short_count : 0> {};
 
-template <rotary R, bool Turns = (R.dims > 0)> struct checked_rope {};  // dims 0: there is none
+template <rotary R, bool Turns = (R.dims > 0)> struct checked_rope {};  // dims 0: no rope
 template <rotary R> struct checked_rope<R, true> : real_in_range<"rope.theta", R.theta, 1, 1e12>,
                                                    factor_or_none<"rope.factor", R.factor>,
                                                    factor_is_positive<"rope.low", R.low>,

@@ -15,7 +15,7 @@ struct head_norm {
 // rms norm of each head of v, without weights; eps 0: absent
 struct value_norm {
   real eps{};
-  bool of_k{};  // of k as the matrix gives it: there is no matrix of v
+  bool of_k{};  // of k before its own norm and rope: there is no matrix of v
 };
 
 // Options of an attention letter: an absent feature is a field not written.
@@ -28,47 +28,47 @@ struct attention_options {
   real scale{};             // of the scores; 0: head_dim^-1/2
   real cap{};               // c * tanh(s / c) on scores; 0: none
   bool qkv_bias{}, out_bias{};
-  bool shared_kv{};  // no k and v: the cache of the last layer before with one of this shape
-  bool gate{};       // each head's output is times sigmoid of a projection of its own
+  bool shared_kv{};  // no k and v: reads the cache of the last earlier layer of this shape
+  bool gate{};       // multiplies each head's output by the sigmoid of its own projection
 };
 
-// Options of multi-head latent attention: what is kept of a token is a latent of all heads' keys and values, and one
-// key that is turned.
+// Options of multi-head latent attention: the cache holds, per token, one latent of all heads' keys and values, and one
+// rotated key.
 struct latent_attention_options {
   u32 dim, heads, q_rank, kv_rank;  // q_rank 0: one matrix of q
-  u32 nope, value;                  // dims of a head's key that are not turned, and of its value
-  rotary rope{};                    // of the others
+  u32 nope, value;                  // dims of a head's key that are not rotated, and of its value
+  rotary rope{};                    // of the rotated dims
   real scale{};                     // of the scores
   real eps{1e-6};                   // of the latents' norms
 };
 
-// Options of a mixture of experts, each a gated mlp, and with `shared` one that every token chooses.
+// Options of a mixture of experts. Each expert is a gated mlp; with `shared`, every token uses one more.
 struct moe_options {
   u32 dim, hidden;
   router route{};
   activation act{};
-  bool ungated{};      // each is down(act(up x))
+  bool ungated{};      // each expert is down(act(up x))
   u32 shared{};        // its hidden width; 0: none
-  bool shared_gate{};  // its output is times sigmoid(g . x)
+  bool shared_gate{};  // multiplies its output by sigmoid(g . x)
   real router_norm{};  // eps; the router reads the stream, normed and times dim^-1/2; 0: what the experts read
-  u32 latent{};  // experts read and write these many numbers, between two matrices that all tokens go through; 0: dim
-  bool bias{};   // of those two, and of the shared expert
+  u32 latent{};        // width of the experts, between two matrices that all tokens go through; 0: dim
+  bool bias{};         // of those two, and of the shared expert
   constexpr u32 width() const { return latent ? latent : dim; }
 };
 
 // Options of a gated delta net (linear attention): a short convolution of q, k and v, then for each value head
 //   s <- e^g s;  s <- s + k (beta (v - s^T k));  y = s^T q,  g = -e^decay softplus(alpha + step_bias)
-// with q and k of length key_dim^-1/2 and 1; y is normalised and times silu of a gate.
+// where |q| = key_dim^-1/2 and |k| = 1; y is normalised, then multiplied by silu of a gate.
 struct delta_net_options {
   u32 dim, key_heads, value_heads, key_dim, value_dim, taps;
   real eps{};
-  bool tiled{};  // value head i goes with key head i % key_heads, as in GGUF; else neighbours share one
+  bool tiled{};  // value head i uses key head i % key_heads, as in GGUF; otherwise neighbours share one
 };
 
-// Options of a mamba2 mixer: a short convolution of x, B and C, of which heads in a group share B and C; then for each
+// Options of a mamba2 mixer: a short convolution of x, B and C, where the heads of a group share B and C; then for each
 // head
 //   s <- e^(-e^decay d) s + (d x) B^T;  y = s C + skip x,  d = softplus(step + step_bias)
-// times silu of a gate, and normalised group by group.
+// multiplied by silu of a gate, and normalised group by group.
 struct mamba_options {
   u32 dim, heads, head_dim, state, groups, taps;
   real eps{};
@@ -82,14 +82,14 @@ template <u32 In, u32 Out> struct maps {
   static constexpr u32 in = In, out = Out;
 };
 template <u32 Dim> using keeps = maps<Dim, Dim>;
-// A letter's numbers, field by field, and what they must be to one another: layer_checks.hpp. An error names the field.
+// The limits of a letter's numbers, alone and together: layer_checks.hpp. An error names the field.
 namespace checks {
 template <class Letter> struct letter;
 }
 
 template <u32 Vocab, u32 Dim> struct embedding : maps<1, Dim>, private checks::letter<embedding<Vocab, Dim>> {};
-// A further embedding of the token, and Eps-normed parts of the stream, Part of each for every layer; layer_input adds
-// a layer's to it.
+// A further embedding of the token and Eps-normed parts of the stream, Part numbers for each layer; layer_input adds
+// the part of its layer.
 template <u32 Vocab, u32 Dim, u32 Layers, u32 Part, real Eps>
 struct layer_embedding : keeps<Dim>, private checks::letter<layer_embedding<Vocab, Dim, Layers, Part, Eps>> {};
 template <u32 Dim, u32 Part, activation A>
@@ -97,7 +97,7 @@ struct layer_input : keeps<Dim>, private checks::letter<layer_input<Dim, Part, A
 template <u32 Dim, real Eps, real Offset = real{}>
 struct rms_norm : keeps<Dim>, private checks::letter<rms_norm<Dim, Eps, Offset>> {};
 template <u32 Dim, real By> struct scale : keeps<Dim>, private checks::letter<scale<Dim, By>> {};
-template <u32 Dim>  // by one number, in place
+template <u32 Dim>  // multiplies by one number, in place
 struct learned_scale : keeps<Dim>, private checks::letter<learned_scale<Dim>> {};
 template <u32 Dim, real Cap>  // Cap * tanh(x / Cap); 0: none
 struct softcap : keeps<Dim>, private checks::letter<softcap<Dim, Cap>> {};
@@ -120,7 +120,7 @@ struct head : maps<Dim, Vocab>, private checks::letter<head<Dim, Vocab, Tied>> {
 //   network = letters stacks letters          network<embedding, stack<...>, rms_norm, head>
 //   stack  = stack<N, Period...>             layer i is Period[i % size]
 //          | arrange<Order, Kinds...>        layer i is Kinds[Order[i]]
-//   layer  = block<words...>                 what owns a number in the checkpoint
+// has a number in the checkpoint
 //   word   = residual<f, g>                  x + g(f(x))
 //          | sum<f, g>                       f(x) + g(x)
 //          | chain<f, g>                     g(f(x))
@@ -132,7 +132,7 @@ template <class... Ls> struct ends {
 };
 template <> struct ends<> : keeps<0> {};
 
-// What each word asks of its parts: word_checks.hpp.
+// The requirements of each word on its parts: word_checks.hpp.
 namespace checks {
 template <class Word> struct word;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// word_checks.hpp: what each word asks of its parts, and a model of all its letters together.
+// word_checks.hpp: what each word requires of its parts, and a model of all its letters together.
 #pragma once
 
 #include "layer_checks.hpp"
@@ -9,7 +9,7 @@ namespace cke::checks {
 struct link {
   u32 at, produces, expects;
 };  // the edge into letter number `at`
-// Around: from the last letter to the first, too, whose number is then that of letters.
+// Around: also from the last letter to the first; the number of that link is the count of letters.
 template <class... Ls> constexpr link first_broken_link(bool around) {
   constexpr u32 n = sizeof...(Ls), in[]{Ls::in..., 0}, out[]{Ls::out..., 0};
   for (u32 i = 1; i < n + around; ++i)
@@ -34,14 +34,14 @@ template <class... Ls> struct word<residual<Ls...>> : has_parts<"residual", size
 template <class... Ls> struct word<block<Ls...>> : has_parts<"block", sizeof...(Ls)>,
                                                    layers_fit<first_broken_link<Ls...>(true)> {};
 
-// Whether a word adds into its input, which others then no longer see.
+// Whether a word adds into its input, so that other words no longer see the original.
 template <class T> inline constexpr bool changes_input = false;
 template <class... Ls> inline constexpr bool changes_input<residual<Ls...>> = true;
 template <u32 Dim> inline constexpr bool changes_input<learned_scale<Dim>> = true;
 template <class L, class... Ls> inline constexpr bool changes_input<chain<L, Ls...>> = changes_input<L>;
 template <class... Ls> inline constexpr bool changes_input<sum<Ls...>> = (changes_input<Ls> || ...);
 
-// A branch of a sum, or a kind of an arrangement, and the first one, which it must be like.
+// A branch of a sum, or a kind of an arrangement, and the first one, whose ends it must share.
 struct ends_of {
   u32 at, in, out, first_in, first_out;
 };
@@ -111,7 +111,7 @@ template <auto Order, class... Ls> struct word<arrange<Order, Ls...>>
 
 // ---- models ----------------------------------------------------------------------------------------
 
-// What a letter says that letters elsewhere in a model must agree with; 0: nothing.
+// The facts of a letter that other letters of the model must agree with; 0: none.
 struct facts {
   u32 vocab{}, dim{};                                 // of the embedding
   u32 tied_vocab{}, tied_dim{};                       // of a tied head

@@ -56,13 +56,19 @@ TEST_CASE("contract: a broken plan is a typed error that names the step and the 
     breaks(c);
     return error_of(errc::malformed, [&] { compile(c); });
   };
-  CHECK(refused([](code& c) { c.ops[0].in = {first_scratch}; }) == "plan step 0: expected a producer before each reader, found opcode 0");
-  CHECK(refused([](code& c) { c.ops[1].in = {u8{40}}; }) == "plan step 1: expected registers of the plan, found opcode 8");
-  CHECK(refused([](code& c) { c.ops[1].out = {u8{first_scratch + 1}}; }) == "plan step 1: expected registers of the plan, found opcode 8");
-  CHECK(refused([](code& c) { c.ops[0].weight = {u8{1}}; }) == "plan step 0: expected weights of the plan, found opcode 0");
+  CHECK(refused([](code& c) { c.ops[0].in = {first_scratch}; }) ==
+        "plan step 0: expected a producer before each reader, found opcode 0");
+  CHECK(refused([](code& c) { c.ops[1].in = {u8{40}}; }) ==
+        "plan step 1: expected registers of the plan, found opcode 8");
+  CHECK(refused([](code& c) { c.ops[1].out = {u8{first_scratch + 1}}; }) ==
+        "plan step 1: expected registers of the plan, found opcode 8");
+  CHECK(refused([](code& c) { c.ops[0].weight = {u8{1}}; }) ==
+        "plan step 0: expected weights of the plan, found opcode 0");
   CHECK(refused([](code& c) { c.ops[0].state = 0; }) == "plan step 0: expected states of the plan, found opcode 0");
-  CHECK(refused([](code& c) { c.ops[0].op = opcode::swiglu; }) == "plan step 0: expected an executable opcode, found opcode 2");
-  CHECK(refused([](code& c) { c.ops[0].op = static_cast<opcode>(200); }) == "plan step 0: expected an executable opcode, found opcode 200");
+  CHECK(refused([](code& c) { c.ops[0].op = opcode::swiglu; }) ==
+        "plan step 0: expected an executable opcode, found opcode 2");
+  CHECK(refused([](code& c) { c.ops[0].op = static_cast<opcode>(200); }) ==
+        "plan step 0: expected an executable opcode, found opcode 200");
 }
 
 TEST_CASE("contract: diagnostics name results and registers that nobody writes") {
@@ -101,7 +107,8 @@ TEST_CASE("contract: a view has at most four dimensions") {
   const u32 shape[]{2, 3, 4, 5, 6};
   CHECK(describe_view(dtype::f32, std::span(shape).first(4)).stride_elems == std::array<u32, 4>{60, 20, 5, 1});
   CHECK(describe_view(dtype::f32, {}).rank == 0);
-  CHECK(error_of(errc::unsupported_rank, [&] { describe_view(dtype::f32, shape); }) == "view: expected at most 4 dimensions, found 5");
+  CHECK(error_of(errc::unsupported_rank, [&] { describe_view(dtype::f32, shape); }) ==
+        "view: expected at most 4 dimensions, found 5");
 }
 
 TEST_CASE("contract: adapters are found at load and routed before a pass") {
@@ -110,8 +117,10 @@ TEST_CASE("contract: adapters are found at load and routed before a pass") {
   t.add(opcode::matmul, dtype::q8_0, one, {.supports_batch = true, .supports_graph_emit = false, .max_batch = 2});
   t.add(opcode::rope, dtype::f32, one);
   CHECK(t.find(opcode::matmul, dtype::q8_0)() == 1);
-  CHECK(error_of(errc::unsupported_opcode, [&] { t.find(opcode::matmul, dtype::f32); }) == "opcode 66: expected an adapter for f32, found none");
-  CHECK(error_of(errc::unsupported_opcode, [&] { t.find(opcode::attend, dtype::f32); }) == "opcode 70: expected an adapter for f32, found none");
+  CHECK(error_of(errc::unsupported_opcode, [&] { t.find(opcode::matmul, dtype::f32); }) ==
+        "opcode 66: expected an adapter for f32, found none");
+  CHECK(error_of(errc::unsupported_opcode, [&] { t.find(opcode::attend, dtype::f32); }) ==
+        "opcode 70: expected an adapter for f32, found none");
   // a step of several formats is another one than that of each alone
   const auto two = [] { return 2; };
   t.add(opcode::matmul, {dtype::q8_0, dtype::q4_k}, two);
@@ -124,8 +133,10 @@ TEST_CASE("contract: adapters are found at load and routed before a pass") {
   const auto batch = [&](u32 n) { return execution_context{form::decode, std::span(slots).first(n), {}, n}; };
   for (const u32 n : {1u, 2u}) t.route(opcode::matmul, batch(n));
   t.route(opcode::rope, batch(1));
-  CHECK(error_of(errc::batch_unsupported, [&] { t.route(opcode::matmul, batch(3)); }) == "opcode 66: expected at most 2 slots, found 3");
-  CHECK(error_of(errc::batch_unsupported, [&] { t.route(opcode::rope, batch(2)); }) == "opcode 68: expected at most 1 slots, found 2");
+  CHECK(error_of(errc::batch_unsupported, [&] { t.route(opcode::matmul, batch(3)); }) ==
+        "opcode 66: expected at most 2 slots, found 3");
+  CHECK(error_of(errc::batch_unsupported, [&] { t.route(opcode::rope, batch(2)); }) ==
+        "opcode 68: expected at most 1 slots, found 2");
   t.remove(opcode::rope);
   CHECK_THROWS_AS(t.find(opcode::rope, dtype::f32), Error);
 }

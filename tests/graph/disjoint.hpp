@@ -13,7 +13,8 @@ constexpr bool disjoint(const code& c, form f, const layout& p) {
   for (u32 a = first_scratch; a < c.regs.size(); ++a) {
     life[a] = lifetime_of(c, s, a);
     for (u32 b = first_scratch; b < a; ++b) {
-      if (p.bytes[a] == 0 || p.bytes[b] == 0 || p.is_per_thread(a) != p.is_per_thread(b) || !together(life[a], life[b])) continue;
+      if (p.bytes[a] == 0 || p.bytes[b] == 0 || p.is_per_thread(a) != p.is_per_thread(b) || !together(life[a], life[b]))
+        continue;
       if (p.offset[a] < p.offset[b] + p.bytes[b] && p.offset[b] < p.offset[a] + p.bytes[a]) return false;
     }
   }

@@ -12,7 +12,9 @@ using namespace cke::graph;
 
 namespace {
 
-constexpr weight_slot matrix(role is, u32 cols = 1024) { return {.is = is, .quantisable = true, .rows = 64, .cols = cols}; }
+constexpr weight_slot matrix(role is, u32 cols = 1024) {
+  return {.is = is, .quantisable = true, .rows = 64, .cols = cols};
+}
 
 template <class Recipe> std::vector<u32> better(role is, u32 layers) {
   std::vector<u32> out;

@@ -34,8 +34,10 @@ u32 times(const fused_code& f, opcode becomes) {
   return n;
 }
 
-constexpr cke::attention_options shape{.dim = 64, .heads = 4, .kv_heads = 2, .head_dim = 16, .rope = {.dims = 16, .theta = 1e4}, .qk_norm = {1e-6}};
-constexpr cke::attention_options narrow{.dim = 64, .heads = 2, .kv_heads = 2, .head_dim = 16, .rope = {.dims = 16, .theta = 1e4}};
+constexpr cke::attention_options shape{
+    .dim = 64, .heads = 4, .kv_heads = 2, .head_dim = 16, .rope = {.dims = 16, .theta = 1e4}, .qk_norm = {1e-6}};
+constexpr cke::attention_options narrow{
+    .dim = 64, .heads = 2, .kv_heads = 2, .head_dim = 16, .rope = {.dims = 16, .theta = 1e4}};
 using norm = rms_norm<64, 1e-6>;
 using mlp = gated_mlp<64, 96, activation::silu>;
 using layer = block<residual<norm, attention<shape>>, residual<norm, mlp>>;
@@ -47,20 +49,30 @@ reg product(builder& b, reg x, u32 group = 0) { return b.matmul(role::q, x, 32, 
 
 TEST_CASE("fuse: a layer in q8_0, bf16 and f32") {
   const fused_code q8 = fuse(lower_block<layer>(all(dtype::q8_0)));
-  CHECK(steps(q8.c) == opcodes{norm_quantize, qkv_matmul, head_norm_rope, attend_quantize, matmul_add, norm_quantize, matmul_act_quantize, matmul_add});
+  CHECK(steps(q8.c) ==
+        opcodes{norm_quantize, qkv_matmul, head_norm_rope, attend_quantize, matmul_add, norm_quantize,
+                matmul_act_quantize, matmul_add});
   CHECK(q8.stats.saves_elided == 2);
   CHECK(q8.stats.total == 8);
   CHECK(q8.stats.removed == 20 - 2 - 8);
   const fused_code f32 = fuse(lower_block<layer>());
-  CHECK(steps(f32.c) == opcodes{rmsnorm, qkv_matmul, head_norm_rope, opcode::attend, matmul_add, rmsnorm, matmul_act, matmul_add});
+  CHECK(steps(f32.c) ==
+        opcodes{rmsnorm, qkv_matmul, head_norm_rope, opcode::attend, matmul_add, rmsnorm, matmul_act, matmul_add});
   CHECK(steps(fuse(lower_block<layer>(all(dtype::bf16))).c) == steps(q8.c));
-  const std::vector<std::pair<opcode, u32>> want{{qkv_matmul, 1}, {matmul_act_quantize, 1}, {matmul_act, 0}, {matmul_add, 2},
-                                                 {norm_quantize, 2}, {head_norm_rope, 1}, {attend_quantize, 1}, {act_mul_quantize, 0}};
+  const std::vector<std::pair<opcode, u32>> want{{qkv_matmul, 1},      {matmul_act_quantize, 1}, {matmul_act, 0},
+                                                 {matmul_add, 2},      {norm_quantize, 2},       {head_norm_rope, 1},
+                                                 {attend_quantize, 1}, {act_mul_quantize, 0}};
   for (const auto& [op, n] : want) CHECK(times(q8, op) == n);
 }
 
 TEST_CASE("fuse: a fused step reads, writes, weighs and knows what its parts did") {
-  constexpr cke::attention_options biased{.dim = 64, .heads = 4, .kv_heads = 2, .head_dim = 16, .rope = {.dims = 16, .theta = 1e4}, .qk_norm = {1e-6}, .qkv_bias = true};
+  constexpr cke::attention_options biased{.dim = 64,
+                                          .heads = 4,
+                                          .kv_heads = 2,
+                                          .head_dim = 16,
+                                          .rope = {.dims = 16, .theta = 1e4},
+                                          .qk_norm = {1e-6},
+                                          .qkv_bias = true};
   const code c = fuse(lower_block<block<residual<norm, attention<biased>>>>(all(dtype::q8_0))).c;
   const instruction& qkv = c.ops[1];
   REQUIRE(qkv.op == qkv_matmul);
@@ -83,9 +95,11 @@ TEST_CASE("fuse: a fused step reads, writes, weighs and knows what its parts did
   CHECK(c.regs[scores.out[0]].as == dtype::q8_0);
   CHECK(add.in == operands{scores.out[0], stream});
   CHECK(add.out == operands{stream});
-  const code m = fuse(lower_block<block<residual<norm, gated_mlp<64, 96, activation::gelu_erf, true>>>>(all(dtype::q8_0))).c;
+  const code m =
+      fuse(lower_block<block<residual<norm, gated_mlp<64, 96, activation::gelu_erf, true>>>>(all(dtype::q8_0))).c;
   REQUIRE(m.ops[1].op == matmul_act_quantize);
-  CHECK(m.ops[1].p == params{matmul_act_params{{.rows = 96, .cols = 64, .matrices = 2, .bias = true}, activation::gelu_erf}});
+  CHECK(m.ops[1].p ==
+        params{matmul_act_params{{.rows = 96, .cols = 64, .matrices = 2, .bias = true}, activation::gelu_erf}});
   CHECK(m.ops[1].weight.count == 4);
 }
 
@@ -148,7 +162,8 @@ TEST_CASE("fuse: q, k and v only with one input in one form, and heads to cut th
 }
 
 TEST_CASE("fuse: attention is quantised by its own units only where no block crosses two of them") {
-  CHECK(fuse(lower_block<block<residual<norm, attention<narrow>>>>(all(dtype::q8_0))).c.ops[3].op == opcode::attend);  // 16 wide, blocks of 32
+  CHECK(fuse(lower_block<block<residual<norm, attention<narrow>>>>(all(dtype::q8_0))).c.ops[3].op ==
+        opcode::attend);  // 16 wide, blocks of 32
   CHECK(fuse(lower_block<block<residual<norm, attention<narrow>>>>(all(dtype::bf16))).c.ops[3].op == attend_quantize);
   CHECK(fuse(lower_block<block<residual<norm, attention<shape>>>>(all(dtype::q8_0))).c.ops[3].op == attend_quantize);
 }
@@ -157,7 +172,9 @@ TEST_CASE("fuse: a save stays, and its add with it, when the stream is written b
   using nested = block<residual<residual<norm, attention<shape>>, mlp>>;  // x + mlp(x + attention(norm(x)))
   const fused_code f = fuse(lower_block<nested>());
   CHECK(f.stats.saves_elided == 1);
-  CHECK(steps(f.c) == opcodes{residual_save, rmsnorm, qkv_matmul, head_norm_rope, opcode::attend, matmul_add, matmul_act, matmul, residual_add});
+  CHECK(steps(f.c) ==
+        opcodes{residual_save, rmsnorm, qkv_matmul, head_norm_rope, opcode::attend, matmul_add, matmul_act, matmul,
+                residual_add});
   const instruction& last = f.c.ops[8];
   CHECK(last.in[0] == f.c.ops[0].out[0]);
   CHECK(last.out[0] == stream);
@@ -172,7 +189,8 @@ TEST_CASE("fuse: a product is not added onto its own input") {
 TEST_CASE("fuse: branches of a sum are added, one onto the other") {
   const code plain = lower_block<block<residual<norm, sum<attention<shape>, mlp>>>>();
   const fused_code f = fuse(plain);
-  CHECK(steps(f.c) == opcodes{rmsnorm, qkv_matmul, head_norm_rope, opcode::attend, matmul, matmul_act, matmul_add, residual_add});
+  CHECK(steps(f.c) ==
+        opcodes{rmsnorm, qkv_matmul, head_norm_rope, opcode::attend, matmul, matmul_act, matmul_add, residual_add});
   CHECK(f.c.ops[6].out == f.c.ops[4].out);
 }
 

@@ -15,7 +15,10 @@ using namespace cke::graph;
 
 namespace {
 
-struct buffer { u64 bytes; lifetime life; };
+struct buffer {
+  u64 bytes;
+  lifetime life;
+};
 
 bool used_in(const code& c, const phase& p, u32 r) {
   for (u32 i = p.first; i < u32{p.first} + p.per_thread + p.count; ++i)
@@ -106,7 +109,8 @@ TEST_CASE("plan: a wrong layout is found by the painter and by disjoint()") {
     const code c = random_code(random, 20);
     layout l = place_registers(c, form::prefill, 20);
     for (u64& at : l.offset) at = at / 128 * 64;
-    const bool right = painted(c, phases_of(c, form::prefill), l, false) && painted(c, phases_of(c, form::prefill), l, true);
+    const bool right =
+        painted(c, phases_of(c, form::prefill), l, false) && painted(c, phases_of(c, form::prefill), l, true);
     CHECK(disjoint(c, form::prefill, l) == right);
     found += !right;
   }

@@ -19,9 +19,10 @@ inline bool in_place(opcode op) {
 // A step that every thread repeats writes a register of its own, and nobody writes into that one.
 inline code random_code(std::mt19937& random, u32 steps) {
   const auto below = [&](u32 n) { return static_cast<u32>(random() % n); };
-  constexpr opcode choices[]{opcode::rmsnorm, opcode::quantize, opcode::matmul, opcode::matmul_add, opcode::head_norm, opcode::rope,
-                             opcode::attend, opcode::act_mul, opcode::residual_add, opcode::residual_save, opcode::qkv_matmul,
-                             opcode::kv_store, opcode::router, opcode::gather, opcode::expert_act};
+  constexpr opcode choices[]{opcode::rmsnorm,      opcode::quantize,      opcode::matmul,     opcode::matmul_add,
+                             opcode::head_norm,    opcode::rope,          opcode::attend,     opcode::act_mul,
+                             opcode::residual_add, opcode::residual_save, opcode::qkv_matmul, opcode::kv_store,
+                             opcode::router,       opcode::gather,        opcode::expert_act};
   constexpr dtype types[]{dtype::f32, dtype::bf16, dtype::q8_0};
   builder b(1 + below(300));
   b.states.push({});

@@ -22,18 +22,24 @@ namespace {
 
 // A register is a grid of cells, tokens by columns; a unit of work covers some of them.
 constexpr u32 tokens = 3, columns = 4, cells = tokens * columns, all_cells = (1u << cells) - 1;
-u32 units(split by) { return by == split::tokens ? tokens : by == split::tiles ? cells : by == split::per_thread ? 1 : columns; }
+u32 units(split by) {
+  return by == split::tokens ? tokens : by == split::tiles ? cells : by == split::per_thread ? 1 : columns;
+}
 u32 covered(split by, u32 unit) {
   u32 mask = 0;
   for (u32 t = 0; t < tokens; ++t)
     for (u32 c = 0; c < columns; ++c) {
-      const bool mine = by == split::tokens ? t == unit : by == split::tiles ? t * columns + c == unit : by == split::per_thread || c == unit;
+      const bool mine = by == split::tokens ? t == unit
+          : by == split::tiles              ? t * columns + c == unit
+                                            : by == split::per_thread || c == unit;
       if (mine) mask |= 1u << (t * columns + c);
     }
   return mask;
 }
 
-struct touched { u32 read{}, written{}; };
+struct touched {
+  u32 read{}, written{};
+};
 using trace = std::map<u32, touched>;  // by register; states come after the registers
 
 // What one unit of a step touches in memory that is shared.

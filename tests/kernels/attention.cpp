@@ -23,9 +23,7 @@ template <dtype KV, class Isa> struct head_cache {
     const std::vector<float> old(d, stale);
     for (u32 s = 0; s < align_up(positions, key_block); ++s) store(s, old.data(), old.data());
   }
-  void store(u32 position, const float* key, const float* value) {
-    layout::store(blocks(), position, d, key, value);
-  }
+  void store(u32 position, const float* key, const float* value) { layout::store(blocks(), position, d, key, value); }
   kv_blocks blocks() const { return {pages.data(), 0}; }
 };
 
@@ -36,20 +34,17 @@ struct view_of_keys {
 // Results of all queries, [queries][d], computed in calls of at most `together`.
 template <dtype KV, class Isa>
 std::vector<float> attend(const head_cache<KV, Isa>& c, const std::vector<float>& q,
-                          const std::vector<view_of_keys>& sees, u32 together, float scale,
-                          float cap) {
+                          const std::vector<view_of_keys>& sees, u32 together, float scale, float cap) {
   using kernel = head_attention<KV, Isa>;
   std::vector<float> out(q.size());
   std::vector<attention_query> queries;
   for (u32 i = 0; i < sees.size(); ++i)
-    queries.push_back(
-        {q.data() + u64{i} * c.d, out.data() + u64{i} * c.d, sees[i].keys, sees[i].first});
+    queries.push_back({q.data() + u64{i} * c.d, out.data() + u64{i} * c.d, sees[i].keys, sees[i].first});
   std::vector<float> area(kernel::workspace_bytes(c.d, together) / sizeof(float) + 16);
-  auto* const workspace =
-      reinterpret_cast<float*>(align_up(reinterpret_cast<std::uintptr_t>(area.data())));
+  auto* const workspace = reinterpret_cast<float*>(align_up(reinterpret_cast<std::uintptr_t>(area.data())));
   for (std::size_t i = 0; i < queries.size(); i += together)
-    kernel::run(std::span(queries).subspan(i, std::min<std::size_t>(together, queries.size() - i)),
-                c.blocks(), {c.d, scale, cap}, workspace);
+    kernel::run(std::span(queries).subspan(i, std::min<std::size_t>(together, queries.size() - i)), c.blocks(),
+                {c.d, scale, cap}, workspace);
   return out;
 }
 
@@ -73,9 +68,8 @@ TEST_CASE("attention: grouped heads, windows, soft caps and odd head sizes are P
     CAPTURE(info(KV).name);
     fixture<float> f("attention.f32");
     for (u32 cases = f.count(); cases > 0; --cases) {
-      const u32 heads = f.count(), kv_heads = f.count(), d = f.count(), tokens = f.count(),
-                past = f.count(), window = f.count(), keys = past + tokens,
-                group = heads / kv_heads;
+      const u32 heads = f.count(), kv_heads = f.count(), d = f.count(), tokens = f.count(), past = f.count(),
+                window = f.count(), keys = past + tokens, group = heads / kv_heads;
       const float cap = f.next(), scale = f.next();
       const auto q = f.next(u64{tokens} * heads * d), k = f.next(u64{keys} * kv_heads * d),
                  v = f.next(u64{keys} * kv_heads * d), expected = f.next(q.size());
@@ -130,8 +124,7 @@ TEST_CASE("attention: a query's bits do not depend on its neighbours, the call, 
     // Decoding: what lies behind the last visible position is left over from another sequence.
     for (const u32 i : {0u, 5u, 17u, 29u}) {
       head_cache<KV, Isa> fresh(positions, d, i % 2 ? 60000.f : -60000.f);
-      for (u32 s = sees[i].first; s < sees[i].keys; ++s)
-        fresh.store(s, &k[u64{s} * d], &v[u64{s} * d]);
+      for (u32 s = sees[i].first; s < sees[i].keys; ++s) fresh.store(s, &k[u64{s} * d], &v[u64{s} * d]);
       const std::vector<float> one(q.begin() + i * d, q.begin() + (i + 1) * d),
           expected(alone.begin() + i * d, alone.begin() + (i + 1) * d);
       CHECK(same_bits(attend(fresh, one, {sees[i]}, 1, scale, cap), expected));
@@ -178,8 +171,7 @@ TEST_CASE("attention: runs of keys made apart and joined are the whole, bit for 
     kernel::prepare(queries, options, area.data());
     for (const u32 run : {2u, 0u, 3u, 1u})
       kernel::part(queries, cache.blocks(), run, options, &parts[run * 3 * stride], area.data());
-    for (u32 i = 0; i < 3; ++i)
-      kernel::join(&parts[i * stride], 4, 3 * stride, d, &out[i * d], area.data());
+    for (u32 i = 0; i < 3; ++i) kernel::join(&parts[i * stride], 4, 3 * stride, d, &out[i * d], area.data());
     CHECK(same_bits(out, whole));
   });
 }
@@ -190,8 +182,7 @@ TEST_CASE("attention: great scores neither overflow nor lose the maximum; NaN st
     const u32 d = 16, keys = 300;
     head_cache<KV, Isa> cache(keys, d, 0.f);
     const std::vector<float> low(d, -30.f), high(d, 30.f), ones(d, 1.f), sevens(d, 7.f);
-    for (u32 s = 0; s < keys; ++s)
-      cache.store(s, (s == 140 ? high : low).data(), (s == 140 ? sevens : ones).data());
+    for (u32 s = 0; s < keys; ++s) cache.store(s, (s == 140 ? high : low).data(), (s == 140 ? sevens : ones).data());
     // q8_0 keeps seven with an f16 scale
     const double bound = KV == dtype::q8_0 ? 1e-4 : 0;
     CHECK(distance(attend(cache, high, {{keys, 0}}, 1, 1.f, 0.f), sevens) <= bound);

@@ -24,7 +24,8 @@ lines poisoned(u64 bytes) {
 struct reg {
   lines data;
   view v;
-  reg(value of, u32 tokens) : data(poisoned(register_bytes(of, tokens))), v{data_of(data), of.width, row_stride(of.width), of.as} {}
+  reg(value of, u32 tokens)
+      : data(poisoned(register_bytes(of, tokens))), v{data_of(data), of.width, row_stride(of.width), of.as} {}
 };
 
 // `count` matrices [rows][cols] of type F, one below the other, as slots of experts are packed.
@@ -53,8 +54,13 @@ template <class Isa, dtype G, dtype U, dtype D> struct mixture {
   lines gate, up, down;
   std::vector<float> x, choices;  // [most_tokens][dim], [most_tokens][2 * active]
 
-  mixture(u32 d, u32 h) : dim(d), hidden(h), gate(matrices<G, Isa>(r.experts, h, d, 1)), up(matrices<U, Isa>(r.experts, h, d, 2)),
-                          down(matrices<D, Isa>(r.experts, d, h, 3)), x(random_row(most_tokens * d, 4)) {
+  mixture(u32 d, u32 h)
+      : dim(d),
+        hidden(h),
+        gate(matrices<G, Isa>(r.experts, h, d, 1)),
+        up(matrices<U, Isa>(r.experts, h, d, 2)),
+        down(matrices<D, Isa>(r.experts, d, h, 3)),
+        x(random_row(most_tokens * d, 4)) {
     const auto weights = random_row(most_tokens * r.active, 5);
     std::mt19937 random(6);
     for (u32 t = 0; t < most_tokens; ++t) {
@@ -76,25 +82,27 @@ template <class Isa, dtype G, dtype U, dtype D> struct mixture {
       std::fill_n(y.v.row(t), dim, 1.f);
     }
     lines scratch = poisoned(u64{most_tokens} * unit_rows * sizeof(float));
-    const auto go = [&](kernel_entry run, params q, std::initializer_list<view> ins, view out, std::initializer_list<const lines*> weights,
-                        split by, u32 row_units) {
+    const auto go = [&](kernel_entry run, params q, std::initializer_list<view> ins, view out,
+                        std::initializer_list<const lines*> weights, split by, u32 row_units) {
       work w;
       w.tokens = count, w.by = by, w.scratch = data_of(scratch), w.out[0] = out;
       std::ranges::copy(ins, w.in);
       std::ranges::transform(weights, w.weight, [](const lines* m) { return data_of(*m); });
       for (u32 u = 0; u < units_of(q, by, count, row_units); ++u) run(q, w, u);
     };
-    go(kernel_of<opcode::sort_by_expert, dtype::f32, Isa>(), route_params{r}, {chosen.v}, order.v, {}, split::per_thread, 0);
+    go(kernel_of<opcode::sort_by_expert, dtype::f32, Isa>(), route_params{r}, {chosen.v}, order.v, {},
+       split::per_thread, 0);
     go(kernel_of<opcode::gather, dtype::f32, Isa>(), gather_params{dim, r}, {order.v, in.v}, rows.v, {}, gathers, 0);
     go(kernel_of<opcode::gather, dtype::f32, Isa>(), gather_params{dim, r}, {order.v, in.v}, more.v, {}, gathers, 0);
     constexpr auto act = kernel_of<opcode::expert_act, G == U ? kernel_types(G) : kernel_types(G, U), Isa>();
     constexpr auto up_act = kernel_of<opcode::expert_up, kernel_types(U).with(activation::relu2), Isa>();
-    const expert_params p{.rows = hidden, .cols = dim, .route = r}, alone{.rows = hidden, .cols = dim, .act = activation::relu2, .route = r};
+    const expert_params p{.rows = hidden, .cols = dim, .route = r},
+        alone{.rows = hidden, .cols = dim, .act = activation::relu2, .route = r};
     if (ungated) go(up_act, alone, {order.v, more.v}, h.v, {&up}, split::experts, units_of_group(hidden));
     else go(act, p, {order.v, rows.v, more.v}, h.v, {&gate, &up}, split::experts, units_of_group(hidden));
     const expert_sum_params q{.rows = dim, .cols = hidden, .route = r};
-    go(adds ? kernel_of<opcode::expert_sum_add, D, Isa>() : kernel_of<opcode::expert_sum, D, Isa>(), q, {order.v, h.v}, y.v, {&down},
-       split::rows, units_of_group(dim));
+    go(adds ? kernel_of<opcode::expert_sum_add, D, Isa>() : kernel_of<opcode::expert_sum, D, Isa>(), q, {order.v, h.v},
+       y.v, {&down}, split::rows, units_of_group(dim));
     std::vector<float> out;
     for (u32 t = 0; t < count; ++t) out.insert(out.end(), y.v.row(t), y.v.row(t) + dim);
     return out;

@@ -12,7 +12,8 @@ using namespace numbers;
 template <class Cache> struct one_head {
   std::vector<std::byte> bytes;
   std::vector<std::byte*> pages;
-  one_head(u32 positions, u32 d, u64 more = 0) : bytes(ceil_div(positions, key_block) * Cache::block_bytes(d) + more, std::byte{0x5a}) {
+  one_head(u32 positions, u32 d, u64 more = 0)
+      : bytes(ceil_div(positions, key_block) * Cache::block_bytes(d) + more, std::byte{0x5a}) {
     for (u32 b = 0; b < ceil_div(positions, key_block); ++b) pages.push_back(bytes.data() + b * Cache::block_bytes(d));
   }
   kv_blocks blocks() const { return {pages.data(), 0}; }
@@ -42,10 +43,8 @@ TEST_CASE("kv_cache: every number has a place of its own inside its block, and r
         const u32 positions = 131;
         const std::vector<std::byte> guard(64, std::byte{0x5a});
         const one_head<cache> head(positions, d, guard.size());
-        const auto keys = random_row(u64{positions} * d, d),
-                   values = random_row(u64{positions} * d, d + 1);
-        for (u32 s = positions; s-- > 0;)
-          cache::store(head.blocks(), s, d, &keys[u64{s} * d], &values[u64{s} * d]);
+        const auto keys = random_row(u64{positions} * d, d), values = random_row(u64{positions} * d, d + 1);
+        for (u32 s = positions; s-- > 0;) cache::store(head.blocks(), s, d, &keys[u64{s} * d], &values[u64{s} * d]);
         looked_at all_keys, all_values;  // [position][dim]
         for (u32 s = 0; s < positions; ++s) {
           const auto k = kept(KV, &keys[u64{s} * d], d), v = kept(KV, &values[u64{s} * d], d);
@@ -61,7 +60,8 @@ TEST_CASE("kv_cache: every number has a place of its own inside its block, and r
         const one_head<cache> twice(positions, d, guard.size());
         const auto key = [&](u32 s) { return &keys[u64{s} * d]; };
         const auto value = [&](u32 s) { return &values[u64{s} * d]; };
-        for (u32 s = 0; s + 1 < positions; s += 2) cache::template store<2>(twice.blocks(), s, d, {key(s), key(s + 1)}, {value(s), value(s + 1)});
+        for (u32 s = 0; s + 1 < positions; s += 2)
+          cache::template store<2>(twice.blocks(), s, d, {key(s), key(s + 1)}, {value(s), value(s + 1)});
         cache::store(twice.blocks(), positions - 1, d, key(positions - 1), value(positions - 1));
         CHECK(twice.bytes == head.bytes);
       }

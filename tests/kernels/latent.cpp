@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// latent.cpp: what is cached of a token, and the queries of latents, against DeepSeek-V3's attention in transformers, on every isa.
+// latent.cpp: what is cached of a token, and the queries of latents, against DeepSeek-V3's attention in transformers,
+// on every isa.
 #include "cke/kernels/attention/latent.hpp"
 
 #include "cke/graph/plan.hpp"
@@ -15,14 +16,17 @@ namespace {
 struct room {  // of a register
   std::vector<float> floats;
   view v;
-  room(u32 width, u32 rows) : floats(u64{rows} * row_stride(width), NAN), v{reinterpret_cast<std::byte*>(floats.data()), width, row_stride(width)} {}
+  room(u32 width, u32 rows)
+      : floats(u64{rows} * row_stride(width), NAN),
+        v{reinterpret_cast<std::byte*>(floats.data()), width, row_stride(width)} {}
   void fill(const std::vector<float>& from, u32 first, u32 count) {
     for (u32 t = 0; t < count; ++t) std::copy_n(&from[u64{first + t} * v.width], v.width, v.row(t));
   }
 };
 
 // Each head's matrix, one below the other.
-template <class Isa> std::vector<std::byte> packed_heads(const std::vector<float>& numbers, u32 heads, u32 rows, u32 cols) {
+template <class Isa> std::vector<std::byte> packed_heads(const std::vector<float>& numbers, u32 heads, u32 rows,
+                                                         u32 cols) {
   using form = kernels::packed<dtype::f32, Isa>;
   const u32 units = heads * units_of_group(rows);
   std::vector<std::byte> out(form::bytes(units, cols) + 64);
@@ -43,10 +47,12 @@ TEST_CASE("latent: keys and queries are those of transformers, however tokens ar
   fixture<float> f("latent.f32");
   for (u32 left = f.count(); left > 0; --left) {
     CAPTURE(left);
-    const u32 heads = f.count(), nope = f.count(), turned = f.count(), rank = f.count(), tokens = f.count(), kept = rank + turned;
+    const u32 heads = f.count(), nope = f.count(), turned = f.count(), rank = f.count(), tokens = f.count(),
+              kept = rank + turned;
     const float eps = f.next();
     const auto cos = f.next(u64{tokens} * turned / 2), sin = f.next(u64{tokens} * turned / 2), norm = f.next(rank);
-    const auto of_token = f.next(u64{tokens} * kept), want_key = f.next(u64{tokens} * kept), query = f.next(u64{tokens} * heads * (nope + turned));
+    const auto of_token = f.next(u64{tokens} * kept), want_key = f.next(u64{tokens} * kept),
+               query = f.next(u64{tokens} * heads * (nope + turned));
     const auto matrices = f.next(u64{heads} * rank * nope), want_query = f.next(u64{tokens} * heads * kept);
     const rotary rope{.dims = turned, .theta = 1e4, .pairs = pairing::adjacent};
     for_each_isa([&]<class Isa>() {
@@ -57,18 +63,22 @@ TEST_CASE("latent: keys and queries are those of transformers, however tokens ar
           const segment one{0, n, at, {}};
           const std::vector<u32> segment_of(n, 0);
           work w;
-          w.tokens = n, w.segments = {&one, 1}, w.segment_of = segment_of.data(), w.by = split::tokens, w.rope = {cos.data(), sin.data()};
+          w.tokens = n, w.segments = {&one, 1}, w.segment_of = segment_of.data(), w.by = split::tokens,
+          w.rope = {cos.data(), sin.data()};
           room in(kept, n), key(kept, n), q(heads * (nope + turned), n), rows(nope, n * heads), y(heads * kept, n);
           in.fill(of_token, at, n), q.fill(query, at, n);
           w.in[0] = in.v, w.out[0] = key.v, w.weight[0] = reinterpret_cast<const std::byte*>(norm.data());
-          for (u32 u = 0; u < ceil_div(n, unit_tokens); ++u) kernel<opcode::latent_key, dtype::f32, Isa>::run({.rank = rank, .eps = eps, .rope = rope}, w, u);
+          for (u32 u = 0; u < ceil_div(n, unit_tokens); ++u)
+            kernel<opcode::latent_key, dtype::f32, Isa>::run({.rank = rank, .eps = eps, .rope = rope}, w, u);
           const split_heads_params by_head{.heads = heads, .head_dim = nope + turned, .cols = nope, .rope = rope};
           w.in[0] = q.v, w.out[0] = rows.v, w.out[1] = y.v;
-          for (u32 u = 0; u < ceil_div(n, unit_tokens); ++u) kernel<opcode::split_heads, dtype::f32, Isa>::run(by_head, w, u);
+          for (u32 u = 0; u < ceil_div(n, unit_tokens); ++u)
+            kernel<opcode::split_heads, dtype::f32, Isa>::run(by_head, w, u);
           w.in[0] = rows.v, w.out[0] = y.v, w.out[1] = {}, w.by = split::rows;
           w.weight[0] = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64);
           for (u32 u = 0; u < heads * units_of_group(rank); ++u)
-            kernel_of<opcode::head_matmul, dtype::f32, Isa>()(head_matmul_params{.heads = heads, .rows = rank, .cols = nope, .head_dim = kept}, w, u);
+            kernel_of<opcode::head_matmul, dtype::f32, Isa>()(
+                head_matmul_params{.heads = heads, .rows = rank, .cols = nope, .head_dim = kept}, w, u);
           for (u32 t = 0; t < n; ++t) {
             CHECK(distance(key.v.row(t), &want_key[u64{at + t} * kept], kept) < 1e-5);
             CHECK(distance(y.v.row(t), &want_query[u64{at + t} * heads * kept], u64{heads} * kept) < 1e-5);
@@ -80,7 +90,9 @@ TEST_CASE("latent: keys and queries are those of transformers, however tokens ar
 }
 
 TEST_CASE("latent: heads that share one key and value are several units at short contexts, runs of keys at long ones") {
-  const auto units = [](const attention_params& p, std::initializer_list<segment> segments) { return units_to_share(p, std::span(segments.begin(), segments.size())); };
+  const auto units = [](const attention_params& p, std::initializer_list<segment> segments) {
+    return units_to_share(p, std::span(segments.begin(), segments.size()));
+  };
   const attention_params lite{.shape = {16, 1, 576}};
   const segment at_64{0, 1, 64, {}}, at_500{1, 1, 500, {}}, at_1100{2, 1, 1100, {}};
   CHECK(units(lite, {at_64}) == 4);

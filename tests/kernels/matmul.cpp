@@ -51,9 +51,7 @@ template <dtype F, class Isa> struct matrix {
       }
     });
   }
-  std::byte* unit(u32 row) {
-    return data_of(units) + row / unit_rows * packed<F, Isa>::unit_bytes(cols);
-  }
+  std::byte* unit(u32 row) { return data_of(units) + row / unit_rows * packed<F, Isa>::unit_bytes(cols); }
   std::vector<float> values(u32 row) {
     std::vector<float> v(cols);
     packed<F, Isa>::unpack_row(unit(row), row % unit_rows, cols, v.data());
@@ -75,8 +73,7 @@ template <dtype F, class Isa> struct matrix {
                 REQUIRE(count <= m::max_tile);
                 REQUIRE(reinterpret_cast<std::uintptr_t>(out) % 64 == 0);
                 for (u32 t = 0; t < count; ++t)
-                  std::copy_n(out + t * unit_rows, std::min(unit_rows, rows - row),
-                              &y[u64{first + t} * rows + row]);
+                  std::copy_n(out + t * unit_rows, std::min(unit_rows, rows - row), &y[u64{first + t} * rows + row]);
                 next = first + count;
               });
     return y;
@@ -89,8 +86,7 @@ template <dtype F, class Isa> std::vector<double> kept(const float* x, u32 cols)
   std::vector<std::byte> tile(operand::bytes(1, cols));
   operand::put(tile.data(), 1, cols, 0, 0, cols, x);
   std::vector<double> v(cols);
-  for (u32 k = 0; k < cols; ++k)
-    v[k] = double{operand::get(tile.data(), operand::token_bytes(cols), 1, 0, k)};
+  for (u32 k = 0; k < cols; ++k) v[k] = double{operand::get(tile.data(), operand::token_bytes(cols), 1, 0, k)};
   return v;
 }
 
@@ -189,16 +185,14 @@ TEST_CASE("matmul: blocks of extreme codes and scales, against the largest activ
     std::vector<std::byte> file(rows * row_bytes);  // row 0: d = 0
     for (u32 row = 1; row < rows; ++row)
       for (u32 i = 0; i < row_bytes; ++i)
-        file[row * row_bytes + i] = static_cast<std::byte>(
-            row == 1 || (row == 2 && i % 2) || (row > 2 && i % row) ? 0xff : 0);
-    const float scales[rows][2] = {{0, 0},        {1, 0},  {65504, -65504},
-                                   {0x1p-24f, 0}, {0, -1}, {-2, 3}};
+        file[row * row_bytes + i] =
+            static_cast<std::byte>(row == 1 || (row == 2 && i % 2) || (row > 2 && i % row) ? 0xff : 0);
+    const float scales[rows][2] = {{0, 0}, {1, 0}, {65504, -65504}, {0x1p-24f, 0}, {0, -1}, {-2, 3}};
     for (u32 row = 0; row < rows; ++row)
       for (u32 block = 0; block < row_bytes; block += info(F).bytes)
         blocks::set_scales(F, &file[row * row_bytes + block], scales[row][0], scales[row][1]);
     std::vector<float> x(n * cols);
-    for (u32 i = 0; i < n * cols; ++i)
-      x[i] = (i / cols % 3 == 0 ? 1.f : i % (i / cols) ? -1.f : 1.f) * 4096;
+    for (u32 i = 0; i < n * cols; ++i) x[i] = (i / cols % 3 == 0 ? 1.f : i % (i / cols) ? -1.f : 1.f) * 4096;
     std::fill_n(&x[5 * cols], cols, 0.f);
     x[7 * cols + 300] = NAN;
     matrix<F, Isa> w(file, rows, cols);
@@ -215,8 +209,7 @@ TEST_CASE("matmul: blocks of extreme codes and scales, against the largest activ
         const auto ws = w.values(row);
         double want = 0, magnitude = 0;
         for (u32 k = 0; k < cols; ++k) {
-          const double term =
-              double{ws[k]} * double{x[t * cols + k]};  // |x| is 4096 or 0: kept exactly
+          const double term = double{ws[k]} * double{x[t * cols + k]};  // |x| is 4096 or 0: kept exactly
           want += term, magnitude += std::abs(term);
         }
         if (row == 0 || t == 5) CHECK(got == 0);

@@ -26,12 +26,10 @@ using cke::u64;
 template <class T> class fixture {
  public:
   explicit fixture(const char* name) {
-    std::ifstream in(std::string(CKE_TEST_DATA "/kernels/") + name,
-                     std::ios::binary | std::ios::ate);
+    std::ifstream in(std::string(CKE_TEST_DATA "/kernels/") + name, std::ios::binary | std::ios::ate);
     REQUIRE_MESSAGE(in, name);
     values_.resize(static_cast<std::size_t>(in.tellg()) / sizeof(T));
-    in.seekg(0).read(reinterpret_cast<char*>(values_.data()),
-                     static_cast<std::streamsize>(values_.size() * sizeof(T)));
+    in.seekg(0).read(reinterpret_cast<char*>(values_.data()), static_cast<std::streamsize>(values_.size() * sizeof(T)));
     REQUIRE(in);
   }
   T next() {
@@ -104,7 +102,8 @@ inline difference distance(const float* a, const float* b, u64 n, u64 width = 0)
     const bool same = std::bit_cast<u32>(a[i]) == std::bit_cast<u32>(b[i]);
     if (same && std::isfinite(a[i])) continue;
     const double d = std::abs(double{a[i]} - double{b[i]}) / (1 + std::abs(double{b[i]}));
-    if (!(d <= worst.apart) || worst.differ == 0) worst.apart = std::isnan(d) ? HUGE_VAL : d, worst.at = i, worst.got = a[i], worst.want = b[i];
+    if (!(d <= worst.apart) || worst.differ == 0)
+      worst.apart = std::isnan(d) ? HUGE_VAL : d, worst.at = i, worst.got = a[i], worst.want = b[i];
     worst.differ += !same;
   }
   return worst;
@@ -119,7 +118,8 @@ struct equality : difference {
   explicit operator bool() const { return differ == 0; }
 };
 inline equality same_bits(const std::vector<float>& a, const std::vector<float>& b, u64 width = 0) {
-  if (a.size() != b.size()) return {{.apart = HUGE_VAL, .at = std::min(a.size(), b.size()), .differ = 1, .of = b.size()}};
+  if (a.size() != b.size())
+    return {{.apart = HUGE_VAL, .at = std::min(a.size(), b.size()), .differ = 1, .of = b.size()}};
   return {distance(a, b, width)};
 }
 
@@ -136,8 +136,8 @@ class looked_at {
   friend std::ostream& operator<<(std::ostream& out, const looked_at& all) {
     if (all.wrong_ == 0) return out << "all " << all.of_ << " right";
     const auto digits = out.precision(17);
-    out << all.wrong_ << " of " << all.of_ << " wrong, the worst in row " << all.row_ << ", column " << all.column_ << ": " << all.got_ << " instead of "
-        << all.want_;
+    out << all.wrong_ << " of " << all.of_ << " wrong, the worst in row " << all.row_ << ", column " << all.column_
+        << ": " << all.got_ << " instead of " << all.want_;
     out.precision(digits);
     return out;
   }
@@ -152,7 +152,9 @@ struct cache_line {
   alignas(64) std::byte bytes[64];
 };
 inline std::byte* data_of(std::vector<cache_line>& lines) { return reinterpret_cast<std::byte*>(lines.data()); }
-inline const std::byte* data_of(const std::vector<cache_line>& lines) { return reinterpret_cast<const std::byte*>(lines.data()); }
+inline const std::byte* data_of(const std::vector<cache_line>& lines) {
+  return reinterpret_cast<const std::byte*>(lines.data());
+}
 
 // Every isa that this build can run: the native one and its bases. Tests that run under an emulator leave out the
 // oracle, which is not about its machine.
@@ -166,7 +168,8 @@ template <class Isa, class F> void for_each_isa(F&& f) {
 template <class F> void for_each_isa(F&& f) { for_each_isa<cke::isa::native>(std::forward<F>(f)); }
 
 // And avx2_vnni, which may be none of them, and is avx2 but for the dots of integers.
-template <class Isa> inline constexpr bool is_another_avx2 = std::is_same_v<Isa, cke::isa::avx2_vnni> && !std::is_same_v<Isa, cke::isa::native>;
+template <class Isa> inline constexpr bool is_another_avx2 =
+    std::is_same_v<Isa, cke::isa::avx2_vnni> && !std::is_same_v<Isa, cke::isa::native>;
 template <class F> void for_each_isa_of_integers(F&& f) {
   for_each_isa(f);
 #ifdef CKE_HAS_AVX2_VNNI

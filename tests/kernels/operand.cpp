@@ -26,15 +26,13 @@ template <class F> void for_each_operand(F&& f) {
 
 // n tokens written into memory that was full of NaN; each row in parts that end at `cuts`.
 template <dtype A, class Isa>
-std::vector<std::byte> put_all(const std::vector<float>& x, u32 n, u32 cols,
-                               std::vector<u32> cuts) {
+std::vector<std::byte> put_all(const std::vector<float>& x, u32 n, u32 cols, std::vector<u32> cuts) {
   std::vector<std::byte> tiles(operand<A, Isa>::bytes(n, cols), std::byte{0xff});
   cuts.push_back(cols);
   for (u32 t = n; t-- > 0;)
     for (std::size_t i = cuts.size(); i-- > 0;) {
       const u32 from = i ? cuts[i - 1] : 0;
-      operand<A, Isa>::put(tiles.data(), n, cols, t, from, cuts[i] - from,
-                           &x[u64{t} * cols + from]);
+      operand<A, Isa>::put(tiles.data(), n, cols, t, from, cuts[i] - from, &x[u64{t} * cols + from]);
     }
   return tiles;
 }
@@ -43,8 +41,8 @@ template <dtype A, class Isa>
 float get(const std::vector<std::byte>& tiles, u32 n, u32 cols, u32 t, u32 col) {
   using o = operand<A, Isa>;
   const token_tile tile = tile_at(n, t, o::max_tile);
-  return o::get(tiles.data() + tile.first * o::token_bytes(cols), o::token_bytes(cols), tile.count,
-                t - tile.first, col);
+  return o::get(tiles.data() + tile.first * o::token_bytes(cols), o::token_bytes(cols), tile.count, t - tile.first,
+                col);
 }
 
 }  // namespace
@@ -73,8 +71,7 @@ TEST_CASE("operand: parts of a row give the bytes of the whole, padding is zero"
         if (cols % operand<A, Isa>::align && A == dtype::q8_0) continue;
         const auto x = random_row(u64{n} * cols, n + cols);
         const auto whole = put_all<A, Isa>(x, n, cols, {});
-        CHECK(whole ==
-              put_all<A, Isa>(x, n, cols, cols > 32 ? std::vector<u32>{32} : std::vector<u32>{}));
+        CHECK(whole == put_all<A, Isa>(x, n, cols, cols > 32 ? std::vector<u32>{32} : std::vector<u32>{}));
         for (u32 t = 0; t < n; ++t)
           for (u32 col = 0; col < cols; ++col) {
             const float want = x[u64{t} * cols + col], got = get<A, Isa>(whole, n, cols, t, col);
@@ -83,8 +80,7 @@ TEST_CASE("operand: parts of a row give the bytes of the whole, padding is zero"
           }
         if (A == dtype::bf16)
           for (u32 t = 0; t < n; ++t)
-            for (u32 col = cols; col < align_up(cols, 8); ++col)
-              REQUIRE(get<A, Isa>(whole, n, cols, t, col) == 0);
+            for (u32 col = cols; col < align_up(cols, 8); ++col) REQUIRE(get<A, Isa>(whole, n, cols, t, col) == 0);
       }
   });
 }
@@ -113,8 +109,7 @@ TEST_CASE("operand: q8_0 blocks are as documented, the same on every isa") {
           }
           CHECK(read<float>(block + 32 * n + 4 * t) == amax / 127.f);
           CHECK(read<i32>(block + 36 * n + 4 * t) == -128 * (halves[0] + halves[1]));
-          for (u32 h = 0; h < 2; ++h)
-            CHECK(read<i32>(block + (40 + 4 * h) * n + 4 * t) == -32 * halves[h]);
+          for (u32 h = 0; h < 2; ++h) CHECK(read<i32>(block + (40 + 4 * h) * n + 4 * t) == -32 * halves[h]);
         }
     });
   }

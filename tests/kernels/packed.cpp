@@ -183,6 +183,5 @@ TEST_CASE("convert: NaN survives, infinities do not become numbers, unknown type
   CHECK_THROWS_AS(to_f32(dtype::q6_k, bytes.data(), 32, y.data()), Error);
   CHECK_THROWS_AS(from_f32(dtype::q4_0, x.data(), 32, bytes.data()), Error);
   for (const auto& row : dtypes)
-    CHECK(convertible(row.type) ==
-          (std::find(std::begin(formats), std::end(formats), row.type) != std::end(formats)));
+    CHECK(convertible(row.type) == (std::find(std::begin(formats), std::end(formats), row.type) != std::end(formats)));
 }

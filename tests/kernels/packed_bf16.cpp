@@ -47,8 +47,7 @@ template <class Isa> struct twelve {
   std::vector<cache_line> memory;
   u64 bytes{};
 
-  explicit twelve(const bit_patterns& m)
-      : from(m), memory(packing::bytes(units(), m.cols) / 64) {
+  explicit twelve(const bit_patterns& m) : from(m), memory(packing::bytes(units(), m.cols) / 64) {
     std::memset(memory.data(), 0xff, memory.size() * 64);
     bytes = packing::pack(data_of(memory), units(), m.cols, [&](auto&& pack_unit) {
       for (u32 u = units(); u-- > 0;) {  // in any order
@@ -60,9 +59,7 @@ template <class Isa> struct twelve {
     });
   }
   u32 units() const { return ceil_div(from.rows, unit_rows); }
-  bf16_unit<Isa> unit(u32 u) const {
-    return {data_of(memory) + u * packing::unit_bytes(from.cols)};
-  }
+  bf16_unit<Isa> unit(u32 u) const { return {data_of(memory) + u * packing::unit_bytes(from.cols)}; }
   u32 raw_blocks() const {
     u32 n = 0;
     for (u32 u = 0; u < units(); ++u)
@@ -144,7 +141,8 @@ TEST_CASE("packed_bf16: every weight comes back, whatever its bits") {
 TEST_CASE("packed_bf16: 16 high bytes fit, and one weight more makes its block raw, wherever it is") {
   for_each_packing([]<class Isa>() {
     // Signs, zeros, subnormals, infinities, NaN: a high byte is a high byte.
-    constexpr u16 high[]{0x00, 0x80, 0x7f, 0xff, 0x3c, 0xbc, 0x3d, 0xbd, 0x01, 0x81, 0x7e, 0xfe, 0x40, 0xc0, 0x2a, 0xd5};
+    constexpr u16 high[]{0x00, 0x80, 0x7f, 0xff, 0x3c, 0xbc, 0x3d, 0xbd,
+                         0x01, 0x81, 0x7e, 0xfe, 0x40, 0xc0, 0x2a, 0xd5};
     bit_patterns m(64, 40, [&](u64 i) { return static_cast<u16>(u64{high[i * 7 % 16]} << 8 | (i * 29 & 255)); });
     const twelve<Isa> clean(m);
     CHECK(clean.raw_blocks() == 0);
@@ -191,8 +189,9 @@ TEST_CASE("packed_bf16: products are those of weights in 16 bits, bit for bit") 
       CAPTURE(cols);
       const auto x = random_row(29 * cols, cols);
       const auto model = bit_patterns::normal(64, cols, cols);
-      for (const bit_patterns& m : {model, spoil(model, {0x0000, 0x8000, 0x0001, 0x807f, 0x7f00, 0xff7f}),
-                                    spoil(model, {0x7f80, 0xff80, 0x7fc0, 0xffff, 0x0000}), bit_patterns::random(40, cols, 5)}) {
+      for (const bit_patterns& m :
+           {model, spoil(model, {0x0000, 0x8000, 0x0001, 0x807f, 0x7f00, 0xff7f}),
+            spoil(model, {0x7f80, 0xff80, 0x7fc0, 0xffff, 0x0000}), bit_patterns::random(40, cols, 5)}) {
         const twelve<Isa> small(m);
         for (u32 u = 0; u < 2; ++u) {
           const auto raw = sixteen<Isa>(m, u);

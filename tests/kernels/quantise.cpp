@@ -14,8 +14,9 @@ using namespace cke::kernels;
 
 namespace {
 
-constexpr dtype types[] = {dtype::q4_0, dtype::q4_1, dtype::q5_0, dtype::q5_1,   dtype::q8_0,   dtype::q2_k, dtype::q3_k,
-                           dtype::q4_k, dtype::q5_k, dtype::q6_k, dtype::iq4_nl, dtype::iq4_xs, dtype::mxfp4};
+constexpr dtype types[] = {dtype::q4_0,   dtype::q4_1,   dtype::q5_0, dtype::q5_1, dtype::q8_0,
+                           dtype::q2_k,   dtype::q3_k,   dtype::q4_k, dtype::q5_k, dtype::q6_k,
+                           dtype::iq4_nl, dtype::iq4_xs, dtype::mxfp4};
 
 std::vector<std::byte> quantised(dtype to, const std::vector<float>& numbers) {
   std::vector<std::byte> out(bytes_of(to, numbers.size()) + 1, std::byte{0xa5});

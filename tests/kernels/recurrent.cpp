@@ -47,7 +47,8 @@ test read_conv(fixture<float>& f, bool gated) {
   const conv_params conv{.channels = channels, .taps = taps, .bias = bias};
   if (gated) t.p = conv;
   else t.p = conv_act_params{conv, activation::silu};
-  t.units = ceil_div(channels, unit_rows), t.by = split::rows, t.state = (taps - 1) * align_up(channels, unit_rows) * sizeof(float);
+  t.units = ceil_div(channels, unit_rows), t.by = split::rows,
+  t.state = (taps - 1) * align_up(channels, unit_rows) * sizeof(float);
   t.weights.push_back(turned(f.next(u64{channels} * taps), channels));
   if (bias) t.weights.push_back(f.next(channels));
   const u32 wide = gated ? 3 * channels : channels;
@@ -62,15 +63,19 @@ test read_heads(fixture<float>& f, bool delta) {
   const auto read = [&](u32 width) { t.in.push_back({width, f.next(u64{t.tokens} * width)}); };
   if (delta) {
     const u32 key_heads = f.count(), heads = f.count(), keys = f.count(), values = f.count();
-    t.p = delta_params{.key_heads = key_heads, .value_heads = heads, .key_dim = keys, .value_dim = values, .eps = f.next()};
-    t.units = heads, t.state = u64{heads} * keys * align_up(values, unit_rows) * sizeof(float), t.out.width = heads * values;
+    t.p = delta_params{
+        .key_heads = key_heads, .value_heads = heads, .key_dim = keys, .value_dim = values, .eps = f.next()};
+    t.units = heads, t.state = u64{heads} * keys * align_up(values, unit_rows) * sizeof(float),
+    t.out.width = heads * values;
     for (const u32 n : {heads, heads, values}) t.weights.push_back(f.next(n));
     for (const u32 width : {key_heads * keys, key_heads * keys, heads * values, heads * values, 2 * heads}) read(width);
   } else {
     const u32 heads = f.count(), dims = f.count(), groups = f.count(), numbers = f.count();
     const float least = f.next(), most = f.next();
-    t.p = scan_params{.heads = heads, .groups = groups, .head_dim = dims, .state = numbers, .least_step = least, .most_step = most};
-    t.units = heads, t.state = u64{heads} * numbers * align_up(dims, unit_rows) * sizeof(float), t.out.width = heads * dims;
+    t.p = scan_params{
+        .heads = heads, .groups = groups, .head_dim = dims, .state = numbers, .least_step = least, .most_step = most};
+    t.units = heads, t.state = u64{heads} * numbers * align_up(dims, unit_rows) * sizeof(float),
+    t.out.width = heads * dims;
     for (u32 i = 0; i < 3; ++i) t.weights.push_back(f.next(heads));
     for (const u32 width : {heads * dims + 2 * groups * numbers, heads * dims, heads}) read(width);
   }
@@ -99,7 +104,8 @@ template <opcode Op, class Isa> std::vector<float> computed(const test& t, std::
     };
     for (u32 k = 0; k < t.in.size(); ++k) {
       place(w.in[k], t.in[k].width);
-      for (u32 r = 0; r < n; ++r) std::copy_n(&t.in[k].rows[u64{at + r} * t.in[k].width], t.in[k].width, w.in[k].row(r));
+      for (u32 r = 0; r < n; ++r)
+        std::copy_n(&t.in[k].rows[u64{at + r} * t.in[k].width], t.in[k].width, w.in[k].row(r));
     }
     place(w.out[0], t.out.width);
     for (u32 k = 0; k < t.weights.size(); ++k) w.weight[k] = reinterpret_cast<const std::byte*>(t.weights[k].data());

@@ -10,8 +10,9 @@ using namespace cke::kernels;
 using namespace numbers;
 
 TEST_CASE("rope: frequencies, attention factor and rotation are transformers', for every rule") {
-  constexpr rope_scaling rules[]{rope_scaling::none, rope_scaling::linear,   rope_scaling::dynamic,     rope_scaling::llama3,
-                            rope_scaling::yarn, rope_scaling::longrope, rope_scaling::proportional};
+  constexpr rope_scaling rules[]{rope_scaling::none,        rope_scaling::linear, rope_scaling::dynamic,
+                                 rope_scaling::llama3,      rope_scaling::yarn,   rope_scaling::longrope,
+                                 rope_scaling::proportional};
   fixture<double> f("rope.f64");
   for (u32 cases = f.count(); cases > 0; --cases) {
     rotary r;

@@ -16,7 +16,8 @@ struct choice {
   std::vector<u32> experts;  // best first
   std::vector<float> weights;
 };
-choice choose(const router& r, std::vector<float> logits, const std::vector<float>& bias = {}, const std::vector<float>& expert_scale = {}) {
+choice choose(const router& r, std::vector<float> logits, const std::vector<float>& bias = {},
+              const std::vector<float>& expert_scale = {}) {
   std::vector<float> out(2 * r.active);
   std::vector<std::byte> scratch(routing::scratch_bytes(r));
   routing::token(r, logits.data(), bias.data(), expert_scale.data(), scratch.data(), out.data());
@@ -105,7 +106,13 @@ TEST_CASE("routing: whatever the logits are, distinct experts that there are") {
            {NAN, NAN, NAN, NAN}, {-inf, -inf, -inf, -inf}, {inf, inf, inf, inf}, {1, NAN, -inf, 2}, {-NAN, 0, inf, 3}})
     for (const scoring s : {scoring::softmax, scoring::softmax_of_chosen, scoring::sigmoid})
       for (const u32 kept : {1u, 2u}) {
-        const router r{.experts = 4, .active = 2, .score = s, .groups = 2, .groups_kept = kept, .group_by = group_score::best_two, .renormalise = true};
+        const router r{.experts = 4,
+                       .active = 2,
+                       .score = s,
+                       .groups = 2,
+                       .groups_kept = kept,
+                       .group_by = group_score::best_two,
+                       .renormalise = true};
         const choice c = choose(r, logits);
         CHECK(c.experts[0] < 4);
         CHECK(c.experts[1] < 4);

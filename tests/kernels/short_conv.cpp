@@ -26,7 +26,8 @@ void check(u32 channels, u32 taps, bool bias, std::vector<one> segments) {
   const u32 length = 300, stride = row_stride(3 * channels), out_stride = row_stride(channels);
   const u64 offset = 192;  // of the state in a page
   const u64 page_bytes = offset + u64{taps - 1} * align_up(channels, unit_rows) * sizeof(float);
-  const std::vector<float> weights = numbers::random_row(u64{taps} * channels, 1), biases = numbers::random_row(channels, 2);
+  const std::vector<float> weights = numbers::random_row(u64{taps} * channels, 1),
+                           biases = numbers::random_row(channels, 2);
   const conv_params p{.channels = channels, .taps = taps, .bias = bias};
 
   struct sequence {
@@ -47,17 +48,21 @@ void check(u32 channels, u32 taps, bool bias, std::vector<one> segments) {
       tokens = std::max(tokens, parts[s].first + parts[s].tokens);
       list.push_back({parts[s].first, parts[s].tokens, parts[s].position, {all[s].pages.data()}});
     }
-    std::vector<float> in(u64{tokens} * stride, NAN), out(u64{tokens} * out_stride, NAN), scratch(conv_scratch(p) / sizeof(float), NAN);
+    std::vector<float> in(u64{tokens} * stride, NAN), out(u64{tokens} * out_stride, NAN),
+        scratch(conv_scratch(p) / sizeof(float), NAN);
     for (std::size_t s = 0; s < parts.size(); ++s)
       for (u32 t = 0; t < parts[s].tokens; ++t)
-        std::copy_n(&all[s].bcx[u64{parts[s].position + t} * 3 * channels], 3 * channels, &in[u64{parts[s].first + t} * stride]);
+        std::copy_n(&all[s].bcx[u64{parts[s].position + t} * 3 * channels], 3 * channels,
+                    &in[u64{parts[s].first + t} * stride]);
     work w;
-    w.tokens = tokens, w.segments = list, w.by = split::rows, w.kv.offset = offset, w.scratch = reinterpret_cast<std::byte*>(scratch.data());
+    w.tokens = tokens, w.segments = list, w.by = split::rows, w.kv.offset = offset,
+    w.scratch = reinterpret_cast<std::byte*>(scratch.data());
     w.in[0] = {reinterpret_cast<std::byte*>(in.data()), 3 * channels, stride};
     w.out[0] = {reinterpret_cast<std::byte*>(out.data()), channels, out_stride};
     w.weight[0] = reinterpret_cast<const std::byte*>(weights.data());
     w.weight[1] = reinterpret_cast<const std::byte*>(biases.data());
-    for (u32 u = 0; u < ceil_div(channels, unit_rows); ++u) kernel<opcode::gated_conv, dtype::f32, isa::native>::run(p, w, u);
+    for (u32 u = 0; u < ceil_div(channels, unit_rows); ++u)
+      kernel<opcode::gated_conv, dtype::f32, isa::native>::run(p, w, u);
     for (std::size_t s = 0; s < parts.size(); ++s)
       for (u32 t = 0; t < parts[s].tokens; ++t)
         for (u32 c = 0; c < channels; ++c) {
@@ -67,8 +72,11 @@ void check(u32 channels, u32 taps, bool bias, std::vector<one> segments) {
           const u32 now = parts[s].position + t;
           double sum = bias ? static_cast<double>(biases[c]) : 0;
           for (u32 j = 0; j < taps; ++j)
-            if (now + j + 1 >= taps) sum += static_cast<double>(weights[j * channels + c]) * at(now + j + 1 - taps, 0) * at(now + j + 1 - taps, 2);
-          REQUIRE(static_cast<double>(out[u64{parts[s].first + t} * out_stride + c]) == doctest::Approx(sum * at(now, 1)).epsilon(1e-5));
+            if (now + j + 1 >= taps)
+              sum += static_cast<double>(weights[j * channels + c]) * at(now + j + 1 - taps, 0) *
+                  at(now + j + 1 - taps, 2);
+          REQUIRE(static_cast<double>(out[u64{parts[s].first + t} * out_stride + c]) ==
+                  doctest::Approx(sum * at(now, 1)).epsilon(1e-5));
         }
   };
   for (std::size_t s = 0; s < segments.size(); ++s)  // up to where the segments begin, in uneven passes

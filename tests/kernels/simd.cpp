@@ -50,10 +50,8 @@ TEST_CASE("simd: byte dots are exact at the ends of their ranges") {
         w[i] = static_cast<i8>(round == 0 ? -128 : static_cast<int>(bits() % 256) - 128);
         x[i] = static_cast<i8>(round < 2 ? 127 : static_cast<int>(bits() % 255) - 127);
       }
-      const auto unsigned_got =
-          lanes_of<Isa>(simd::dot4<Isa>(simd::vi32<Isa>(-5), load<Isa>(u), load<Isa>(x)));
-      const auto signed_got =
-          lanes_of<Isa>(simd::dot4_signed<Isa>(simd::vi32<Isa>(9), load<Isa>(w), load<Isa>(x)));
+      const auto unsigned_got = lanes_of<Isa>(simd::dot4<Isa>(simd::vi32<Isa>(-5), load<Isa>(u), load<Isa>(x)));
+      const auto signed_got = lanes_of<Isa>(simd::dot4_signed<Isa>(simd::vi32<Isa>(9), load<Isa>(w), load<Isa>(x)));
       for (u32 lane = 0; lane < Isa::lanes; ++lane) {
         i32 want_unsigned = -5, want_signed = 9;
         for (u32 i = 4 * lane; i < 4 * lane + 4; ++i) {
@@ -78,15 +76,15 @@ TEST_CASE("simd: a bf16 dot adds both products, and broadcasts are of four bytes
     const auto got = lanes_of<Isa>(simd::dot2_bf16<Isa>(
         simd::vf32<Isa>(2.f), simd::vi32<Isa>::load_unaligned(pairs.data()), simd::bcast4<Isa>(x)));
     for (u32 lane = 0; lane < Isa::lanes; ++lane)
-      CHECK(got[lane] ==
-            doctest::Approx(2 + 1.5 * from_bf16(w[2 * lane]) - 0.25 * from_bf16(w[2 * lane + 1])));
+      CHECK(got[lane] == doctest::Approx(2 + 1.5 * from_bf16(w[2 * lane]) - 0.25 * from_bf16(w[2 * lane + 1])));
   });
 }
 
 TEST_CASE("simd: a dot of 16-bit pairs is exact; bytes widen; stores saturate") {
   for_each_simd([]<class Isa>() {
     std::array<i8, 2 * Isa::lanes> w;
-    for (u32 i = 0; i < w.size(); ++i) w[i] = static_cast<i8>(i % 3 ? 100 - 9 * static_cast<i32>(i) : i % 2 ? -128 : 127);
+    for (u32 i = 0; i < w.size(); ++i)
+      w[i] = static_cast<i8>(i % 3 ? 100 - 9 * static_cast<i32>(i) : i % 2 ? -128 : 127);
     const i16 x[2] = {-32768, 32767};
     const auto got = lanes_of<Isa>(
         simd::dot2_i16<Isa>(simd::vi32<Isa>(-5), simd::load_i8_as_i16<Isa>(w.data()), simd::bcast4<Isa>(x)));
@@ -133,9 +131,8 @@ TEST_CASE("simd: halves and bfloats round to nearest even") {
     for (u32 round = 0; round < 4000; ++round) {
       std::array<float, Isa::lanes> x;
       for (float& v : x)  // exponents of halves; often a tie
-        v = std::bit_cast<float>(
-            (bits() & 0x80000000u) | (100 + bits() % 50) << 23 |
-            (bits() % 2 ? bits() & 0x7fffffu : (bits() & 0x7ffu) << 12 | 0x8000u));
+        v = std::bit_cast<float>((bits() & 0x80000000u) | (100 + bits() % 50) << 23 |
+                                 (bits() % 2 ? bits() & 0x7fffffu : (bits() & 0x7ffu) << 12 | 0x8000u));
       std::array<u16, Isa::lanes> f16, bf16;
       simd::store_f16<Isa>(f16.data(), simd::vf32<Isa>::load_unaligned(x.data()));
       simd::store_bf16<Isa>(bf16.data(), simd::vf32<Isa>::load_unaligned(x.data()));
@@ -152,8 +149,7 @@ TEST_CASE("simd: halves and bfloats round to nearest even") {
 TEST_CASE("simd: narrowing saturates; a sum of lanes halves") {
   for_each_simd([]<class Isa>() {
     std::array<i32, Isa::lanes> v;
-    for (u32 i = 0; i < Isa::lanes; ++i)
-      v[i] = i % 4 == 0 ? 1000 : i % 4 == 1 ? -1000 : static_cast<i32>(i) - 8;
+    for (u32 i = 0; i < Isa::lanes; ++i) v[i] = i % 4 == 0 ? 1000 : i % 4 == 1 ? -1000 : static_cast<i32>(i) - 8;
     i8 out[Isa::lanes];
     simd::store_i8<Isa>(out, simd::vi32<Isa>::load_unaligned(v.data()));
     for (u32 i = 0; i < Isa::lanes; ++i) CHECK(out[i] == std::clamp(v[i], -128, 127));
@@ -234,9 +230,7 @@ TEST_CASE("simd: look-ups and zips of bytes, in each 16 by themselves") {
       a[i] = static_cast<i8>(bits()), b[i] = static_cast<i8>(bits());
       low[i] = i % 2 ? i8{0} : static_cast<i8>(bits()), high[i] = i % 2 ? i8{0} : static_cast<i8>(bits());
     }
-    const auto bytes_of = [](simd::vi32<Isa> v) {
-      return std::bit_cast<lane_bytes<Isa>>(lanes_of<Isa>(v));
-    };
+    const auto bytes_of = [](simd::vi32<Isa> v) { return std::bit_cast<lane_bytes<Isa>>(lanes_of<Isa>(v)); };
     const auto found = bytes_of(simd::lookup<Isa>(load<Isa>(table), load<Isa>(index)));
     const auto first = bytes_of(simd::zip_low<Isa>(load<Isa>(a), load<Isa>(b)));
     const auto last = bytes_of(simd::zip_high<Isa>(load<Isa>(a), load<Isa>(b)));

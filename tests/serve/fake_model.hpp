@@ -121,9 +121,7 @@ class model final : public any_model {
       return most;
     }
     std::unique_ptr<any_session> fork() const override { return std::make_unique<talk>(*this); }
-    void save(const std::string&) const override {
-      throw Error(errc::unsupported, {}, "save", "a model with states");
-    }
+    void save(const std::string&) const override { throw Error(errc::unsupported, {}, "save", "a model with states"); }
     void load(const std::string&) override { throw Error(errc::unsupported, {}, "load", "a model with states"); }
 
     void need_fits(std::span<const u32> ids) const {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "commands.hpp"
-#include "terminal.hpp"
 #include "rooms.hpp"
+#include "terminal.hpp"
 
 namespace cke::tool {
 namespace {
@@ -30,7 +30,8 @@ template <opcode Op> row row_of() {
 }
 std::vector<row> all_rows() {
   std::vector<row> all;
-  hana::for_each(registry::operations, [&]<opcode Op>(hana::integral_constant<opcode, Op>) { all.push_back(row_of<Op>()); });
+  hana::for_each(registry::operations,
+                 [&]<opcode Op>(hana::integral_constant<opcode, Op>) { all.push_back(row_of<Op>()); });
   return all;
 }
 names isas_of_build() {
@@ -44,7 +45,8 @@ names matrix_formats() {
   return all;
 }
 
-// The instruction set of models that are compiled on this machine: the conditions of core/isa.hpp, asked of the processor.
+// The instruction set of models that are compiled on this machine: the conditions of core/isa.hpp, asked of the
+// processor.
 std::string_view isa_of_machine() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -78,21 +80,29 @@ void kernels(const kernels_args& args) {
   const std::vector<row> rows = all_rows();
   const names isas = isas_of_build(), matrices = matrix_formats();
   if (args.json) {
-    nlohmann::ordered_json out{{"instruction_sets", isas}, {"machine", isa_of_machine()}, {"kernels", nlohmann::ordered_json::array()}};
+    nlohmann::ordered_json out{
+        {"instruction_sets", isas}, {"machine", isa_of_machine()}, {"kernels", nlohmann::ordered_json::array()}};
     for (const row& r : rows)
-      out["kernels"].push_back({{"operation", r.operation}, {"computes", r.computes}, {"formats", r.formats}, {"mixed", r.mixed}, {"instruction_sets", isas}});
+      out["kernels"].push_back({{"operation", r.operation},
+                                {"computes", r.computes},
+                                {"formats", r.formats},
+                                {"mixed", r.mixed},
+                                {"instruction_sets", isas}});
     return put(out.dump(2) + '\n');
   }
   std::string out = "instruction sets   " + joined(isas) + "\nthis machine       " + std::string(isa_of_machine()) +
-                    "\nmatrices           " + joined(matrices) +
-                    "\n\nEvery operation has a kernel for each of its formats on each of these instruction sets.\n"
-                    "mixed: the matrices of one step may have different formats.\n\n";
+      "\nmatrices           " + joined(matrices) +
+      "\n\nEvery operation has a kernel for each of its formats on each of these instruction sets.\n"
+      "mixed: the matrices of one step may have different formats.\n\n";
   const auto line = [&](std::string_view operation, std::string_view formats, std::string_view computes) {
-    out += std::string(operation) + std::string(21 - operation.size(), ' ') + std::string(formats) + std::string(20 - formats.size(), ' ') +
-           std::string(computes) + '\n';
+    out += std::string(operation) + std::string(21 - operation.size(), ' ') + std::string(formats) +
+        std::string(20 - formats.size(), ' ') + std::string(computes) + '\n';
   };
   line("operation", "formats", "computes");
-  for (const row& r : rows) line(r.operation, std::ranges::equal(r.formats, matrices) ? r.mixed ? "matrices, mixed" : "matrices" : joined(r.formats), r.computes);
+  for (const row& r : rows)
+    line(r.operation,
+         std::ranges::equal(r.formats, matrices) ? r.mixed ? "matrices, mixed" : "matrices" : joined(r.formats),
+         r.computes);
   put(out);
 }
 

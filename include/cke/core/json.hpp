@@ -43,7 +43,7 @@ struct json {
   constexpr bool is_bool() const { return !s.empty() && (s[0] == 't' || s[0] == 'f'); }
   constexpr bool is_number() const { return !s.empty() && (s[0] == '-' || (s[0] >= '0' && s[0] <= '9')); }
 
-  // The next member or element from position i of this object or array on, which begins at 1. i moves behind it.
+  // The next member or element of this object or array, from position i on, which begins at 1. i moves past it.
   CKE_OUT_OF_LINE constexpr bool next(std::size_t& i, std::string_view& key, json& value) const {
     i = space(s, i);
     if (i >= s.size() || s[i] == '}' || s[i] == ']') return false;

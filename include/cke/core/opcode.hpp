@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// opcode.hpp: the numbers of operations, and what each states of itself beside its parameter block.
+// opcode.hpp: the numbers of operations, and the facts that each states beside its parameter block.
 #pragma once
 
 #include "types.hpp"
@@ -87,7 +87,7 @@ struct partition {
   bool local;
 };
 
-// What a kernel is compiled for, beside its opcode.
+// The template parameter of a kernel besides its opcode.
 enum class typed_by : u8 {
   f32,      // nothing: rows are f32
   weights,  // the formats of its matrices

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// operations.hpp: the parameter block of an instruction, and the table of all operations, made of what each states.
+// operations.hpp: the parameter block of an instruction, and the table of all operations, built from their statements.
 #pragma once
 
 #include <array>
@@ -15,13 +15,13 @@
 namespace cke {
 
 // Every kind of parameter block, once.
-#define CKE_BLOCKS(X)                                                                                                  \
-  X(row_params)                                                                                                        \
-  X(embedding_params) X(norm_params) X(scale_params) X(softcap_params) X(act_params) X(matmul_params)                  \
-      X(matmul_act_params) X(qkv_params) X(head_norm_params) X(rope_params) X(head_norm_rope_params)                   \
-          X(kv_store_params) X(attention_params) X(latent_key_params) X(split_heads_params) X(head_matmul_params)      \
-              X(route_params) X(gather_params) X(expert_params) X(expert_sum_params) X(conv_params) X(conv_act_params) \
-                  X(delta_params) X(scan_params)
+#define CKE_BLOCKS(X)                                                                                                \
+  X(row_params)                                                                                                      \
+  X(embedding_params)                                                                                                \
+  X(norm_params) X(scale_params) X(softcap_params) X(act_params) X(matmul_params) X(matmul_act_params) X(qkv_params) \
+      X(head_norm_params) X(rope_params) X(head_norm_rope_params) X(kv_store_params) X(attention_params)             \
+          X(latent_key_params) X(split_heads_params) X(head_matmul_params) X(route_params) X(gather_params)          \
+              X(expert_params) X(expert_sum_params) X(conv_params) X(conv_act_params) X(delta_params) X(scan_params)
 
 #define CKE_BLOCK(block) of_##block,
 enum class block_kind : u8 { none, CKE_BLOCKS(CKE_BLOCK) };
@@ -32,7 +32,7 @@ template <class Block> inline constexpr block_kind kind_of = block_kind::none;
 CKE_BLOCKS(CKE_BLOCK)
 #undef CKE_BLOCK
 
-// ADR 0001's ParamBlock, version 1: at most 256 bytes, plain data: one of the blocks, and which.
+// ADR 0001's ParamBlock, version 1: at most 256 bytes of plain data: a block and its kind.
 class params {
  public:
   constexpr params() : none_{} {}
@@ -48,14 +48,14 @@ class params {
     if (kind_ != kind_of<Block>) throw "cke: params: an instruction has another kind of parameter block";
     return get<Block>();
   }
-  // The same for whoever has made sure of the kind.
+  // The same without a check: the caller has made sure of the kind.
   template <class Block> constexpr const Block& get() const {
     if constexpr (std::is_same_v<Block, no_block>) return none_;
 #define CKE_BLOCK(block) else if constexpr (std::is_same_v<Block, block>) return block##_;
     CKE_BLOCKS(CKE_BLOCK)
 #undef CKE_BLOCK
   }
-  // f(block)
+  // Calls f(block).
   template <class F> constexpr decltype(auto) visit(F&& f) const {
     switch (kind_) {
 #define CKE_BLOCK(block) \
@@ -83,21 +83,21 @@ class params {
 inline constexpr u8 param_block_version = 1;
 static_assert(sizeof(params) <= 256 && alignof(params) <= 8 && std::is_trivially_copyable_v<params>);
 
-// Units of a step that is cut by heads; 0: it has none.
+// Units of a step that is cut by heads; 0: it is not cut by heads.
 constexpr u32 head_units(const params& p) {
   return p.visit([](const auto& b) -> u32 {
     if constexpr (requires { b.head_units(); }) return b.head_units();
     else return 0;
   });
 }
-// What a step's cos and sin are made for.
+// The rope that a step's cos and sin are computed for.
 constexpr turned_head turned(const params& p) {
   return p.visit([](const auto& b) -> turned_head {
     if constexpr (requires { b.turned(); }) return b.turned();
     else return {};
   });
 }
-// What its kernel is compiled for, where it has one.
+// The activation that its kernel is compiled for, if it has one.
 constexpr activation activation_of(const params& p) {
   return p.visit([](const auto& b) -> activation {
     if constexpr (requires { b.act; }) return b.act;
@@ -118,7 +118,7 @@ inline constexpr u32 opcode_limit = 128;  // opcodes below it may be operations
 
 template <class Is> struct all_operations;
 template <std::size_t... I> struct all_operations<std::index_sequence<I...>> {
-  // By number; a row without a name is no operation.
+  // Indexed by number; a row without a name is not an operation.
   static constexpr op_info rows[sizeof...(I)]{
       {operation<opcode{I}>::facts, opcode{I}, kind_of<typename operation<opcode{I}>::params>}...};
   static constexpr u32 count = [] {

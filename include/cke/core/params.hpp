@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// params.hpp: what the parameter blocks of operations/ are made of: activations, rotary embeddings, routers.
+// params.hpp: the parts of the parameter blocks of operations/: activations, rotary embeddings, routers.
 #pragma once
 
 #include "types.hpp"
@@ -14,14 +14,14 @@ inline constexpr u32 everything = ~0u;  // the window of an attention layer with
 // Attention processes aligned blocks of this many positions; caches hold whole blocks.
 inline constexpr u32 key_block = 128;
 inline constexpr u32 unit_rows = 32;            // output rows of weights that are packed together
-inline constexpr u32 most_positions = 1 << 24;  // of a sequence: floats count no farther one by one
-// The most that a type may ask for. Sums and products that follow from these, such as a row's bytes, fit into 32 bits.
+inline constexpr u32 most_positions = 1 << 24;  // of a sequence: floats hold whole numbers exactly up to here
+// The limits of a type's numbers. Sums and products of these, such as a row's bytes, fit into 32 bits.
 namespace limit {
 inline constexpr u32 width = 1 << 24;  // numbers of a row of activations
 inline constexpr u32 rows = 1u << 31;  // of the matrices of all experts, one below the other
 inline constexpr u32 heads = 1 << 16, head_dim = 1 << 16, experts = 1 << 12, taps = 64;
 inline constexpr u32 positions = 1 << 28;        // of a window other than `everything`, and of a rope's trained context
-inline constexpr u32 layers = 1024, kinds = 32;  // of a model; kinds that differ
+inline constexpr u32 layers = 1024, kinds = 32;  // of a model; distinct kinds
 }  // namespace limit
 
 // longrope's divisors of each frequency, [dims / 2]: `longs` beyond the original context length, `shorts` up to it.

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT
-// spelling.hpp: what files call something, a value of a config or a tensor: the first of a few names that a file has.
+// spelling.hpp: the names of a config value or a tensor in files; the first name that a file has counts.
 #pragma once
 
 #include "types.hpp"
 
 namespace cke {
 
-// What is taken of what stands under a name.
+// The part that is taken of the value or tensor under a name.
 enum class taking : u8 {
   whole,
   // of a tensor
-  rows,       // those of one role: a tensor keeps those of several, one role after the other (of each expert)
-  head_rows,  // ... or one after the other in each head
+  rows,       // the rows of one role: a tensor keeps several roles, one after the other (of each expert)
+  head_rows,  // ... or one after the other within each head
   // of a config's value
   element,  // one of a list
   count,    // how many elements a list has, or letters a word; a number is taken whole
-  same,     // of a list with one for each layer the number that all of them have, but for zeros
+  same,     // of a list with one number for each layer: the number that all layers have, zeros aside
   first,
   last,
-  largest,    // of such a list
+  largest,    // of such a list: the largest number
   varies,     // whether the elements of such a list differ
-  list,       // a list; the name does not count where it holds something else
+  list,       // a list; a value that is not a list does not count
   numbers,    // a list with the numbers of layers
   per_layer,  // the member of this name of the first layer that `per_layer_config` lists
   top,        // of a rope: a member of the config itself, not of the rope's object
@@ -61,11 +61,11 @@ constexpr spelling numbers_of(const char* name) { return {name, taking::numbers}
 constexpr spelling per_layer(const char* name) { return {name, taking::per_layer}; }
 constexpr spelling at_top(const char* name) { return {name, taking::top}; }
 
-// The first that a file has counts; none: this kind of file has no word for it.
+// The first name that a file has counts; none: this kind of file has no word for it.
 struct spellings {
   static constexpr u32 most = 3;
   spelling any[most];
-  // All are given: g++ 12 takes those that are left out for no constants.
+  // All are initialised: g++ 12 does not treat omitted ones as constants.
   constexpr spellings(spelling a = {}, spelling b = {}, spelling c = {}) : any{a, b, c} {}
   constexpr spellings(const char* name) : spellings(spelling(name)) {}
   constexpr bool operator==(const spellings&) const = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// block_checks.hpp: what the type list cannot show and lowered code can: where results are left, whose caches are read.
+// block_checks.hpp: checks of lowered code: where a block leaves its result, and whose cache it reads.
 #pragma once
 
 #include "lower.hpp"
@@ -21,7 +21,7 @@ template <class Block> struct block_leaves_stream {
                 "cke: block: its result is not in the stream; let its words be residual<...>, "
                 "or change the stream in place, see block_leaves_stream<block>");
 };
-// The last register of a model's last letters is taken for the logits.
+// The last register of a model's last letters holds the logits.
 template <class Footer> struct footer_leaves_logits {
   static_assert(last_step_writes(lowered_block<Footer, signature{}>,
                                  lowered_block<Footer, signature{}>.regs.size() - 1),

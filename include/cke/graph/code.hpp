@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// code.hpp: what lowering makes of a block: registers, weight slots, states, straight-line code.
+// code.hpp: the lowered form of a block: registers, weight slots, states, straight-line code.
 #pragma once
 
 #include "../core/dtype.hpp"
@@ -11,8 +11,8 @@ namespace cke::graph {
 
 using reg = u8;
 inline constexpr u8 absent = 255;
-// Registers that outlive a block; everything from `first_scratch` on is private to one block. `layer_inputs` is what
-// the header hands to the layers beside the stream: each sees its own part of it.
+// Registers that outlive a block; those from `first_scratch` on are private to one block. `layer_inputs` is a second
+// output of the header: each layer sees its own part of it.
 inline constexpr reg stream = 0, token_ids = 1, layer_inputs = 2, first_scratch = 3;
 inline constexpr u32 max_ops = 48, max_regs = 48, max_slots = 32;
 
@@ -41,7 +41,7 @@ using slots8 = upto<u8, 8>;
 struct instruction {
   opcode op = opcode::none;      // the step
   opcode letter = opcode::none;  // the letter it belongs to, in the contract's numbers
-  u8 group{};                    // which letter of the block
+  u8 group{};                    // index of the letter in the block
   operands in{}, out{};
   slots8 weight{};    // indices into code::slots; biases follow the matrices
   u8 state = absent;  // index into code::states
@@ -56,21 +56,20 @@ struct value {  // a register: elements of a row, how they are stored, rows of a
 };
 
 enum class keeps_what : u8 { kv, conv, delta, ssm };
-// ADR 0001's word for how long a state lives: every state of ours lives as long as its slot.
+// ADR 0001's lifecycle of a state: each of ours lives as long as its slot.
 enum class lifecycle : u8 { slot_persistent };
 
 struct state_shape {
   keeps_what what{};
   lifecycle life{};
   u32 rows{};               // positions kept; `everything`: the whole context
-  u32 heads{}, head_dim{};  // of k and of v; conv: 1, and channels; delta: value heads, of rows of keys; ssm: heads, of
-                            // rows of the state
-  bool shared{};            // not its own: that of the last layer before which has one like it
+  u32 heads{}, head_dim{};  // of k and v; conv: 1, channels; delta: value heads, ssm: heads, each with `rows` rows
+  bool shared{};            // reads the state of the last earlier layer that has one like it
   constexpr bool like(const state_shape& o) const {
     return what == o.what && rows == o.rows && heads == o.heads && head_dim == o.head_dim;
   }
 };
-// A state of fixed size that each position changes, in f32; a cache has a place for each position.
+// A recurrent state has a fixed size, and each position changes it, in f32; a cache has a place for each position.
 constexpr bool is_recurrent(keeps_what w) { return w != keeps_what::kv; }
 
 // One dtype per weight slot of a block: equal signatures share one instantiation.
@@ -89,7 +88,7 @@ struct code {
   signature formats{};
 };
 
-// The writer that letters talk to.
+// Letters write their steps through this builder.
 struct builder : code {
   opcode letter = opcode::none;
   u8 group{};
@@ -122,7 +121,7 @@ struct builder : code {
   constexpr u8 taps(role is, u32 channels, u32 n) { return slot({.is = is, .rows = channels, .cols = n}); }
   constexpr u8 state(state_shape s) { return static_cast<u8>(states.push(s)); }
 
-  // x in the form that a dot product with `weight` wants; one quantisation serves all readers.
+  // x in the form that a dot product with `weight` takes; one quantisation serves all readers.
   constexpr reg operand(reg x, u8 weight) {
     const dtype want = info(formats[weight]).partner;
     if (want == dtype::f32) return x;
@@ -151,7 +150,7 @@ struct builder : code {
     emit<opcode::matmul>(in, {y}, w, {.rows = rows, .cols = cols, .matrices = 2, .bias = bias});
     return y;
   }
-  // Whether every thread has an r of its own in decode form: no other step may write into it.
+  // Whether each thread has its own copy of r in decode form: no other step may write into it.
   constexpr bool repeated(reg r) const {
     for (const auto& i : ops)
       if (i.out.has(r)) return info(i.op).decode.by == split::per_thread;

@@ -38,7 +38,7 @@ struct attention_v1 {
   float rope_theta{};
   bool is_causal = true;
   constexpr void each(auto&& f) { f(n_heads), f(n_kv_heads), f(head_dim), f(rope_theta), f(is_causal); }
-  // `rope` null: positions are not rotated in.
+  // `rope` null: no rotation.
   static constexpr attention_v1 of(const attention_params& p, const rotary* rope) {
     return {p.shape.heads, p.shape.kv_heads, p.shape.head_dim, rope ? float{rope->theta} : 0.f, true};
   }
@@ -56,7 +56,7 @@ template <class Params> constexpr param_block encode(Params p) {
   return b;
 }
 
-// Throws invalid_param_block: another version, opcode or size, or a bool that is none.
+// Throws invalid_param_block: another version, opcode or size, or a bool other than 0 or 1.
 template <class Params> constexpr Params decode(const param_block& b) {
   Params p;
   u16 at = 0;
@@ -106,7 +106,7 @@ struct execution_plan {
   u16 register_count{};
 };
 
-// The plan of a block that is not fused: fusion crosses the borders of letters.
+// The plan of an unfused block: fusion crosses the borders of letters.
 constexpr execution_plan contract(const code& unfused) {
   execution_plan plan;
   plan.steps = unfused;
@@ -162,7 +162,7 @@ struct compiled_plan {
 struct plan_problem {
   u32 step{};
   std::string_view rule{};
-};  // an empty rule: none
+};  // an empty rule: no problem
 constexpr plan_problem check_plan(const code& c) {
   upto<reg, max_regs> made{stream, token_ids, layer_inputs};
   for (u32 i = 0; i < c.ops.size(); ++i) {
@@ -183,7 +183,7 @@ constexpr plan_problem check_plan(const code& c) {
   return {};
 }
 
-// Throws malformed for a plan that breaks a rule; in a constant expression that does not compile.
+// Throws malformed for a plan that breaks a rule; in a constant expression, such a plan does not compile.
 constexpr compiled_plan compile(const code& c) {
   if (const plan_problem bad = check_plan(c); !bad.rule.empty())
     throw Error(errc::malformed, {}, "plan step " + std::to_string(bad.step), std::string(bad.rule),
@@ -254,7 +254,7 @@ constexpr view_desc describe_view(dtype type, std::span<const u32> shape, u32 ro
 
 // ---- adapters: what a backend can do -----------------------------------------------------------------
 
-// What a pass is about: its form, and the slots it works on with their lengths so far.
+// A pass as a backend sees it: its form, and the slots it works on with their lengths so far.
 struct execution_context {
   form mode{};
   std::span<const u32> slots{}, lengths{};

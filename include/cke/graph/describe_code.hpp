@@ -48,7 +48,7 @@ template <class M> constexpr const name_rule* name_rule_of(place where, const we
   else return nullptr;
 }
 
-// What a rule calls a tensor first; "{}" stands for numbers.
+// The first name that a rule gives a tensor; "{}" stands for numbers.
 inline std::string pattern_of(const spellings& names, const char* ending) {
   const spelling& name = names[0];
   std::string text(name.text);
@@ -144,8 +144,7 @@ template <class M> void put_weights(json_writer& j, place where, const code& c) 
   }
 }
 
-// `unfused`: c before its steps were fused; the code of `layers` layers, the first of them `first`, in passes of
-// `rows`.
+// `unfused`: c before fusion. c is the code of `layers` layers, the first of them `first`, in passes of `rows` rows.
 template <class M>
 void put_code(json_writer& j, const std::string& title, place where, const code& c, const code& unfused, u32 first,
               u32 layers, u32 rows) {

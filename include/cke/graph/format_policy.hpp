@@ -13,7 +13,7 @@ constexpr bool narrows(const weight_slot& w) {
   return w.quantisable && w.is != role::router && w.is != role::shared_gate;
 }
 
-// Answers `of(slot, layer, layers, tied)`. Vectors, routers and rows that are no whole blocks stay f32.
+// Answers `of(slot, layer, layers, tied)`. Vectors, routers and rows that are not whole blocks stay f32.
 template <dtype T> struct one_format {
   static constexpr dtype of(const weight_slot& w, u32, u32, bool) {
     return narrows(w) && w.cols % info(T).block == 0 ? T : dtype::f32;
@@ -21,9 +21,9 @@ template <dtype T> struct one_format {
   static constexpr std::string_view name = info(T).name;
 };
 
-// llama.cpp's recipes (llama_tensor_get_type): one type for most matrices, and Q6_K for the head (a tied
-// embedding is one) and, with MoreBits, for v and down of every third layer and the outer eighths. Rows that
-// are no whole blocks get the type that llama.cpp falls back to.
+// llama.cpp's recipes (llama_tensor_get_type): one type for most matrices, and Q6_K for the head (a tied embedding is
+// one) and, with MoreBits, for v and down of every third layer and the outer eighths. Rows that are not whole blocks
+// get llama.cpp's fallback type.
 template <dtype Most, bool MoreBits> struct recipe {
   static constexpr dtype of(const weight_slot& w, u32 layer, u32 layers, bool tied) {
     if (!narrows(w)) return dtype::f32;
@@ -39,7 +39,7 @@ template <dtype Most, bool MoreBits> struct recipe {
   }
 };
 
-// What a file has, matrix by matrix.
+// The formats that a file stores, matrix by matrix.
 struct stored_matrices {
   role is{};
   u32 first{}, last{};  // layers [first, last)
@@ -58,7 +58,7 @@ struct F16 : one_format<dtype::f16> {};
 struct BF16 : one_format<dtype::bf16> {};
 struct Q8_0 : one_format<dtype::q8_0> {};
 struct I8 : one_format<dtype::i8_row> {};
-// Four bits for a row of scores are too few: head and embedding have eight.
+// Four bits are too few for a row of scores: head and embedding have eight.
 struct I4 {
   static constexpr dtype of(const weight_slot& w, u32 layer, u32 layers, bool tied) {
     return w.is == role::head || w.is == role::embed ? I8::of(w, layer, layers, tied)
@@ -72,7 +72,7 @@ struct Q6_K : recipe<dtype::q6_k, false> {};
 
 }  // namespace cke::graph
 
-// What a program names.
+// The names for programs to use.
 namespace cke {
 using graph::F32, graph::F16, graph::BF16, graph::Q8_0, graph::I8, graph::I4, graph::Q4_0, graph::Q4_K_M, graph::Q5_K_M,
     graph::Q6_K;

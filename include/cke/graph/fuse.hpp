@@ -160,7 +160,7 @@ constexpr fused_code fuse(code c) {
   return out;
 }
 
-// The last lowering: a step of its own puts keys and values into the cache before attention reads them (592 = 564 + 28
+// The last lowering: a separate step stores keys and values in the cache before attention reads them (592 = 564 + 28
 // steps in the reference engine).
 constexpr code store_before_attend(const code& c) {
   code out = c;

@@ -11,7 +11,7 @@ struct liveness {
   static constexpr u32 never = ~0u;
   u32 first_write[max_regs]{}, last_read[max_regs]{};
   u64 kill_after[max_ops]{};  // one bit per register
-  u64 never_read{};           // written, but nobody reads it: a result, or a diagnostic
+  u64 never_read{};           // written but never read: a result, or a diagnostic
   u32 peak{};
   constexpr bool used(u32 r) const { return first_write[r] != never; }
   constexpr u32 last(u32 r) const { return last_read[r] == never ? first_write[r] : last_read[r]; }

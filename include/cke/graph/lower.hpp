@@ -60,7 +60,7 @@ template <u32 V, u32 D> struct lower<embedding<V, D>> {
   }
 };
 
-// beside = (norm(project x) + embedding * part^1/2) / 2^1/2; the projection's factor dim^-1/2 is in the norm's eps.
+// layer_inputs = (norm(project x) + embedding * part^1/2) / 2^1/2; the norm's eps has the projection's dim^-1/2.
 template <u32 V, u32 D, u32 L, u32 P, real E> struct lower<layer_embedding<V, D, L, P, E>> {
   static constexpr u32 wide = L * P;
   static constexpr reg emit(builder& b, reg x) {

@@ -6,7 +6,7 @@
 
 namespace cke::graph {
 
-// The steps from `gather` on work on rows (token, expert), expert by expert: `order` says which these are.
+// From `gather` on, steps work on rows (token, expert), expert by expert: `order` lists these rows.
 template <moe_options S> struct lower<moe<S>> {
   static constexpr router r = S.route;
 
@@ -40,7 +40,7 @@ template <moe_options S> struct lower<moe<S>> {
     const u8 down = matrices(b, role::down_experts, S.width(), S.hidden);
     operands in{order};
     const reg y_shared = S.shared ? b.temp(S.dim) : reg{};
-    if (S.shared) {  // here, where nobody has to wait for it
+    if (S.shared) {  // placed here, no step has to wait for it
       slots8 w{down_shared};
       if (S.bias) w.add(b.vector(role::down_shared, S.dim, true));
       b.emit<opcode::matmul>({shared}, {y_shared}, w, {.rows = S.dim, .cols = S.shared, .bias = S.bias});

@@ -6,7 +6,7 @@
 
 namespace cke::graph {
 
-// A head's matrices of the latent go to its query and behind its scores: q k = (k_b q) latent + turned, and
+// Each head's matrices of the latent are applied to its query and after its scores: q k = (k_b q) latent + turned, and
 // sum p v = v_b (sum p latent). So all heads share one key and value, [latent | turned], in prefill as in decode.
 template <latent_attention_options S> struct lower<latent_attention<S>> {
   static constexpr u32 head = S.nope + S.rope.dims, kept = S.kv_rank + S.rope.dims;
@@ -31,7 +31,8 @@ template <latent_attention_options S> struct lower<latent_attention<S>> {
     b.emit<opcode::rmsnorm>({a}, {y}, {b.vector(role::q_a_norm, S.q_rank)}, {.cols = S.q_rank, .eps = S.eps});
     return y;
   }
-  // The first p.cols of each head of x, times a matrix of its own, begin each head of y; with a rope the rest ends it.
+  // The first p.cols of each head of x, times that head's matrix, begin each head of y; with a rope the turned rest
+  // ends it.
   static constexpr void by_head(builder& b, role is, u32 rows_of_head, reg x, reg y, const split_heads_params& p) {
     const u8 matrix = b.matrix(is, S.heads * rows_of_head, p.cols, rows_of_head);
     const reg rows = b.temp(p.cols, info(b.formats[matrix]).partner, S.heads);

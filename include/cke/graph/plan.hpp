@@ -8,7 +8,7 @@
 CKE_COLD_BEGIN
 namespace cke::graph {
 
-// What is known when a model is loaded; a program is planned for it at compile time or at load.
+// The sizes that a program is planned for, at compile time or when a model is loaded.
 struct capacity {
   u32 context = 4096;  // positions of a session
   u32 chunk = 512;     // most tokens of one pass
@@ -29,7 +29,7 @@ constexpr u64 register_bytes(const value& v, u32 tokens) {
   }
 }
 
-// Registers of a block, relative to the shared scratch area or, when private, to a thread's own.
+// Registers of a block, relative to the shared scratch area or to the thread's own.
 struct layout {
   u64 offset[max_regs]{};
   u64 bytes[max_regs]{};
@@ -38,8 +38,8 @@ struct layout {
   constexpr bool is_per_thread(u32 r) const { return per_thread_registers >> r & 1; }
 };
 
-// Lifetimes in runs of phases without a barrier between them: inside one the order of units is unknown,
-// so nothing is reused.
+// Lifetimes in runs of phases without a barrier between them. Within a run the order of units is unknown, so nothing is
+// reused.
 struct lifetime {
   u32 from = ~0u, to = 0;
 };

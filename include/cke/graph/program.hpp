@@ -31,8 +31,8 @@ struct state_descriptor {
   u32 id{};
   keeps_what what{};
   lifecycle life{};
-  bool transient{};                                   // else it lasts; see page_plan
-  u32 layer{}, owner{}, heads{}, head_dim{}, rows{};  // rows: positions that a query sees; recurrent: of the state
+  bool transient{};                                   // otherwise persistent; see page_plan
+  u32 layer{}, owner{}, heads{}, head_dim{}, rows{};  // rows: positions that a query sees; recurrent: rows of the state
   u64 offset{}, bytes{};  // among the caches of its part of a page, or among its recurrent states
   u16 align = 64;
   bool zero_init = true;
@@ -95,7 +95,7 @@ template <class... Ss> struct census<list<Ss...>> {
   static constexpr auto kind_of = kinds_of_layers(kinds{});
 };
 
-// Fused: whether the fusion rules are applied; the unfused program computes the same.
+// Fused: whether the fusion rules are applied; the unfused program computes the same result.
 template <class Model, class Formats, bool Fused = true>
 struct program : private checks::code_holds<census<typename anatomy<typename Model::parts>::stacks>,
                                             typename anatomy<typename Model::parts>::footer> {
@@ -124,7 +124,7 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
   }();
   static constexpr signature choose(const code& c, u32 layer) {
     signature s;
-    for (u32 i = 0; i < c.slots.size(); ++i)  // a tied matrix is the embedding, whatever the policy says of it
+    for (u32 i = 0; i < c.slots.size(); ++i)  // a tied matrix has the embedding's format, whatever the policy
       s.set(i, Formats::of(c.slots[i].tied ? unfused_header().slots[0] : c.slots[i], layer, layers, tied));
     return s;
   }
@@ -147,7 +147,7 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
     return t;
   }();
 
-  // What is executed: fused or not, with its stores. One constant per variant, header and footer.
+  // The executed code: fused or not, with its stores. One constant per variant, header and footer.
   template <class Block, signature S> static constexpr code executable =
       store_before_attend(Fused ? fused_block<Block, S>.c : lowered_block<Block, S>);
   template <u32 V> static constexpr const code& body() {
@@ -194,7 +194,7 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
     visit(place::footer, 0, unfused_footer(), footer_formats);
     return offset;
   }
-  // In the encodings of files: packing may need less.
+  // Bytes in the encodings of files; packing may need less.
   static constexpr u64 weight_bytes = for_each_weight([](const weight&) {});
   static constexpr u64 parameters = [] {
     u64 n = 0;
@@ -202,15 +202,15 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
     return n;
   }();
 
-  // Whether any matrix has this format: what is not stored is not compiled.
+  // One bit per format that some matrix has: kernels of other formats are not compiled.
   static constexpr u64 stored_types = [] {
     u64 bits = 0;
     for_each_weight([&](const weight& w) { bits |= u64{w.slot.quantisable} << static_cast<u8>(w.as); });
     return bits;
   }();
 
-  // A row whose logits nobody wants ends behind the last state that it leaves: in this layer, in prefill form before
-  // this phase. Layers behind it have no states, or share those of others.
+  // A row whose logits are not requested ends after the last state that it stores: in this layer, in prefill form
+  // before this phase. Later layers have no states, or share those of earlier ones.
   struct end_of_row {
     u32 layer, phase;
   };
@@ -228,9 +228,9 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
   static constexpr u32 vocab = footer_code().regs[footer_code().regs.size() - 1].width;
   static constexpr u32 dim = footer::in;
 
-  // States in layer order; that of another layer has its owner's place. Returns what a page is made of: a key block, or
-  // so many that recurrent states, which it has once, take no more than its caches do; up to 1024 positions, which is
-  // what a rewind may have to compute again.
+  // Visits states in layer order; a shared state has its owner's place. Returns the plan of a page: one key block, or
+  // enough for its caches to take no less than its recurrent states, which it holds once; at most 1024 positions,
+  // because a rewind may have to recompute that many.
   template <class F> static constexpr page_plan for_each_state(dtype kv, F f) {
     struct owned {
       const state_shape* shape;
@@ -263,18 +263,18 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
   static constexpr page_plan page(dtype kv) {
     return for_each_state(kv, [](const state_descriptor&) {});
   }
-  // Of a sequence, at the most.
+  // The most bytes that a sequence takes.
   static constexpr u64 state_bytes(capacity k, dtype kv) { return page(kv).bytes(k); }
   // Whether a position's state is known only by computing all positions before it.
   static constexpr bool recurrent = page(dtype::f32).recurrent;
-  // The first layer whose states last; `layers`: none.
+  // The first layer with persistent states; `layers`: none.
   static constexpr u32 first_persistent = [] {
     u32 first = layers;
     for_each_state(dtype::f32,
                    [&](const state_descriptor& d) { first = !d.transient && d.layer < first ? d.layer : first; });
     return first;
   }();
-  // Whether angles of a rope depend on how long the context is.
+  // Whether a rope's angles depend on the length of the context.
   static constexpr bool turns_by_context = [] {
     bool any = false;
     for_each_op([&](place, u32, const instruction& i, const code&) {
@@ -283,12 +283,12 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
     });
     return any;
   }();
-  // Whether a sequence can go on behind its context, as it would in a longer one.
+  // Whether a sequence can go on past its context, as it would in a longer one.
   static constexpr bool slides = first_persistent == layers && !turns_by_context;
 
   static constexpr u32 layer_inputs_width = unfused_header().regs[layer_inputs].width;  // 0: none
 
-  // Activations: the stream, the ids, the side, and one scratch area that all blocks share.
+  // Activations: the stream, the ids, the layer inputs, and one scratch area that all blocks share.
   struct memory {
     u64 stream, ids, layer_inputs, scratch, per_thread, total;  // per_thread: of each thread, in decode form
   };

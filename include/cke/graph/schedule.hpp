@@ -14,9 +14,9 @@ constexpr partition partition_of(const instruction& i, form f) {
   return f == form::decode && (is.least_heads == 0 || head_units(i.p) >= is.least_heads) ? is.decode : is.prefill;
 }
 
-// Steps [first, first + redundant) run on every thread, into memory of its own. The next `count` steps run one after
-// the other for each unit of work; threads share the units. A barrier follows unless the next phase is independent of
-// this one.
+// Steps [first, first + redundant) run on every thread, into its own memory. The next `count` steps run one after the
+// other for each unit of work; threads share the units. A barrier follows unless the next phase is independent of this
+// one.
 struct phase {
   u8 first{}, per_thread{}, count{};
   split by{};
@@ -77,8 +77,8 @@ constexpr bool attends(opcode op) { return op == opcode::attend || op == opcode:
 // Whether a step writes a state. Attention only reads what kv_store has written.
 constexpr bool stores(const instruction& i) { return i.state != absent && !attends(i.op); }
 
-// In prefill form, the first phase after all stores that can leave out rows at the front of the pass: a barrier stands
-// before it, and every register that is live there holds f32 rows. The number of phases: none can.
+// In prefill form, the first phase after all stores that can skip rows at the front of the pass: a barrier precedes it,
+// and every register that is live there holds f32 rows. Without such a phase, the number of phases.
 constexpr u32 phase_after_stores(const code& c) {
   const schedule s = phases_of(c, form::prefill);
   u32 after = 0;

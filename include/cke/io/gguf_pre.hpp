@@ -43,7 +43,8 @@ inline constexpr std::string_view deepseek_words =
 inline constexpr std::string_view
     afmoe
         [] = {R"(\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N})))",
-              "[一-鿿㐀-䶿豈-﫿぀-ゟ゠-ヿ･-ﾟ⼀-⿟เ-๿຀-໿ក-៿က-႟ꩠ-ꩿꧠ-꧿가-힯ᄀ-ᇿ]"
+              "[一-鿿㐀-䶿豈-﫿぀-ゟ゠-ヿ･-ﾟ⼀-⿟เ-๿຀-໿ក-៿က-႟ꩠ-ꩿꧠ-꧿가-힯ᄀ-"
+              "ᇿ]"
               "+",
               deepseek_words},
    chameleon[] = {"<sentinel:[0-9]+>",       "(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z",

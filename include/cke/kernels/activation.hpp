@@ -11,7 +11,7 @@
 
 namespace cke::kernels {
 
-// A row of n as whole registers and one part of a register: f(index, count).
+// A row of n as whole registers and the rest in part of one: f(index, count).
 template <class Isa> struct pointwise {
   using batch = simd::vf32<Isa>;
   static constexpr u32 lanes = Isa::lanes;

@@ -9,8 +9,8 @@
 
 namespace cke::kernels {
 
-// The rows (token, expert) of a pass, expert by expert and in each token by token, as they lie in the
-// register of `order`. An expert is listed when any token chose it; experts ascend.
+// The rows (token, expert) of a pass, sorted by expert, then by token, as the register `order` holds them. An expert is
+// listed if any token chose it; experts ascend.
 struct expert_rows {
   u32* words;
   u32 tokens, all;  // all: tokens * active, the number of rows and the most experts
@@ -23,18 +23,18 @@ struct expert_rows {
   u32* token() const { return first() + all + 1; }                           // [all]
   float* weight() const { return reinterpret_cast<float*>(token() + all); }  // [all]
   u32 size(u32 i) const { return first()[i + 1] - first()[i]; }
-  // One token alone is gathered once: all its experts read the same row.
+  // A single token is gathered once: all its experts read the same row.
   u32 gathered() const { return tokens == 1 ? 1 : all; }
   u32 first_gathered(u32 i) const { return tokens == 1 ? 0 : first()[i]; }
 };
 
-// Its rows by themselves, as a register of `rows.size(i)` tokens.
+// The rows of one expert, as a register of `rows.size(i)` tokens.
 template <class Isa> view from_row(view v, u32 row) {
   v.data += row * token_bytes<Isa>(v);
   return v;
 }
 
-// All rows of a unit's matrix for all tokens, or all of the matrix for the unit's tokens.
+// A unit is all rows of its matrix for all tokens, or the whole matrix for its tokens.
 template <dtype T, class Isa>
   requires multiplies<Isa, T>
 struct kernel<opcode::router, T, Isa> {
@@ -68,7 +68,7 @@ template <class Isa> struct kernel<opcode::sort_by_expert, dtype::f32, Isa> {
   static void run(const route_params& p, const work& w, u32) {
     const router& r = p.route;
     const expert_rows rows(w.out[0], r, w.tokens);
-    u32* const end = reinterpret_cast<u32*>(w.scratch);  // [experts], of each expert's rows so far
+    u32* const end = reinterpret_cast<u32*>(w.scratch);  // [experts]: the end of each expert's rows so far
     const auto each = [&](auto f) {
       for (u32 t = 0; t < w.tokens; ++t)
         for (u32 k = 0; k < r.active; ++k) f(t, k, static_cast<u32>(w.in[0].row(t)[k]));
@@ -91,7 +91,7 @@ template <class Isa> struct kernel<opcode::sort_by_expert, dtype::f32, Isa> {
   }
 };
 
-// in[1]: a row for each token; out: a row for each of its experts, as their matrices want it
+// in[1]: a row for each token; out: a row for each of its experts, in the form that their matrices take
 template <class Isa> struct kernel<opcode::gather, dtype::f32, Isa> {
   static void run(const gather_params& p, const work& w, u32 unit) {
     const expert_rows rows(w.in[0], p.route, w.tokens);
@@ -130,7 +130,7 @@ struct kernel<opcode::expert_act, T, Isa, More...> {
   }
 };
 
-// ... or of its one matrix, in a mixture without gates.
+// The same for one matrix, in a mixture without gates.
 template <dtype T, class Isa>
   requires multiplies<Isa, T>
 struct kernel<opcode::expert_up, T, Isa> {
@@ -147,9 +147,8 @@ struct kernel<opcode::expert_up, T, Isa> {
   }
 };
 
-// A unit is rows of every chosen expert's down: y = sum of weight * (down h), experts ascending, whatever
-// else is in the pass, and last the shared expert's output (in[2], and in[3]: its gate's logit). Each matrix is
-// read once.
+// A unit is rows of every chosen expert's down: y = sum of weight * (down h), experts ascending, whatever else is in
+// the pass, and last the shared expert's output (in[2]; in[3]: the logit of its gate). Each matrix is read once.
 template <dtype T, class Isa, bool Add> struct sum_of_experts {
   static constexpr u64 scratch_bytes(const expert_sum_params&, u32 tokens) { return tile_bytes(tokens); }
 

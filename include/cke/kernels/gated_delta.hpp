@@ -11,12 +11,12 @@
 
 namespace cke::kernels {
 
-// unit_rows columns of a state s, [keys][unit_rows], and what tokens do to it, one after the other.
+// unit_rows columns of a state s, [keys][unit_rows], updated by one token after the other.
 template <class Isa> struct delta_columns {
   using columns = some_columns<Isa>;
   using type = typename columns::type;
   static constexpr u32 parts = unit_rows / columns::count;
-  type known[parts];  // s^T k of the token that is next
+  type known[parts];  // s^T k of the next token
 
   void ask(u32 keys, const float* k, const float* s) {
     for (u32 c = 0; c < parts; ++c) known[c] = type(0.f);
@@ -24,8 +24,8 @@ template <class Isa> struct delta_columns {
       for (u32 c = 0; c < parts; ++c) known[c] = known[c] + columns::load(at(s, i, c)) * type(k[i]);
   }
 
-  // s <- decay s + k e with e = beta (v - decay known); y = s^T q, and on the same way through s, where a token
-  // follows, s^T next_k.
+  // s <- decay s + k e with e = beta (v - decay known); y = s^T q. If a token follows, the same pass over s computes
+  // s^T next_k.
   template <bool Follows>
   void tell(u32 keys, float decay, float beta, const float* q, const float* k, const float* v, float* s, float* y,
             const float* next_k) {
@@ -74,7 +74,7 @@ template <class Isa> struct kernel<opcode::gated_delta, dtype::f32, Isa> {
       for (const u32 which : {0u, 1u}) {
         float* const x = qk + (2 * t + which) * keys;
         rms_norm_kernel<Isa>::row(w.in[which].row(row + t) + key_head * keys, nullptr, keys, 1e-6f * inverse, 0, x);
-        for (u32 i = 0; i < keys; ++i) x[i] *= which == 0 ? inverse : root;  // of length keys^1/2 until here
+        for (u32 i = 0; i < keys; ++i) x[i] *= which == 0 ? inverse : root;  // x had length keys^1/2
       }
       const float alpha = w.in[4].row(row + t)[head] + vector_of(w, 1)[head],
                   beta = w.in[4].row(row + t)[p.value_heads + head];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// kernel.hpp: what a step is handed, how it is cut into units, and how its kernel is found.
+// kernel.hpp: the inputs of a step, how it is cut into units, and how its kernel is found.
 #pragma once
 
 #include <span>
@@ -19,22 +19,22 @@ struct view {
   float* row(u32 token) const { return reinterpret_cast<float*>(data) + u64{token} * stride; }
 };
 
-// Rows of a pass that are of one sequence.
+// Rows of a pass that belong to one sequence.
 struct segment {
-  u32 first{}, tokens{}, position{};  // position: of the first
-  std::byte* const* pages[2]{};       // of each key block: what lasts, and what passes
+  u32 first{}, tokens{}, position{};  // position: of the first row
+  std::byte* const* pages[2]{};       // of each key block: persistent and transient parts
 };
 
-// The state of one layer in a page of one or several blocks: of a cache, in each block, a block of each kv head, one
-// after the other; a recurrent one behind the last block.
+// The state of one layer in a page of one or more blocks. A cache has, in each block, a block of each kv head, one
+// after the other; a recurrent state follows the last block.
 struct kv_place {
   u64 offset{}, block_bytes{};
   u32 blocks = 1;    // of a page
   bool transient{};  // which of segment::pages it is in
 };
 
-// cos and sin of every position of the context, [position][dims / 2]; behind them, those of each row of the pass that
-// is of a position beyond it, row 0 of the pass at `beyond`.
+// cos and sin of every position of the context, [position][dims / 2], then those of each row of the pass whose position
+// is beyond it; row 0 of the pass is at `beyond`.
 struct rope_view {
   const float* cos{};
   const float* sin{};
@@ -53,7 +53,7 @@ struct work {
   split by{};
   std::byte* scratch{};  // this thread's own; `scratch_bytes` of it
   u32 cut{};             // units of a kv head, when its attention is shared
-  float* parts{};        // what its runs leave, of all threads
+  float* parts{};        // the partial results of its runs, of all threads
 };
 
 inline constexpr u32 unit_tokens = 16;  // token rows of a unit that is cut by tokens or tiles
@@ -99,9 +99,9 @@ constexpr token_range kv_heads_of(const work& w, u32 unit, u32 kv_heads) {
   return w.by == split::kv_heads ? token_range{unit, unit + 1} : token_range{0, kv_heads};
 }
 
-// A kernel has `static void run(const params_of<Op>&, const work&, u32 unit)`, a template over the activation where it
-// has one; T, More and that are kernel_types. If it uses `work::scratch`, `scratch_bytes(const params_of<Op>&, u32
-// tokens)` says how much for a pass of at most so many tokens. One that an isa lacks is looked up in the isa's base.
+// A kernel has `static void run(const params_of<Op>&, const work&, u32 unit)`, a template over the activation if it has
+// one; T and More are kernel_types. If it uses `work::scratch`, `scratch_bytes(const params_of<Op>&, u32 tokens)` says
+// how much for a pass of at most so many tokens. A kernel that an isa lacks is looked up in the isa's base.
 template <opcode Op, dtype T, class Isa, dtype... More> struct kernel : kernel<Op, T, typename Isa::base, More...> {};
 template <opcode Op, dtype T, dtype... More> struct kernel<Op, T, void, More...> {
   using missing = void;
@@ -120,7 +120,7 @@ template <opcode Op, kernel_types T, class Isa> constexpr auto dispatched() {
   else if constexpr (T.third == dtype::none) return std::type_identity<dispatch<Op, T.first, Isa, T.second>>{};
   else return std::type_identity<dispatch<Op, T.first, Isa, T.second, T.third>>{};
 }
-// The kernel of an operation, whatever its block: the entry of a table. A builder has checked that the block is Op's.
+// The kernel of an operation as a table entry, the same for any block. A builder has checked that the block is Op's.
 using kernel_entry = void (*)(const params&, const work&, u32 unit);
 template <class Kernel, class Block, activation A> void enter(const params& p, const work& w, u32 unit) {
   if constexpr (requires { &Kernel::template run<A>; }) Kernel::template run<A>(p.get<Block>(), w, unit);
@@ -129,7 +129,7 @@ template <class Kernel, class Block, activation A> void enter(const params& p, c
 template <opcode Op, kernel_types T, class Isa> constexpr kernel_entry kernel_from_headers() {
   return &enter<typename decltype(dispatched<Op, T, Isa>())::type, params_of<Op>, T.act>;
 }
-// Bytes of `work::scratch` that it uses.
+// Bytes of `work::scratch` that the kernel uses.
 template <opcode Op, kernel_types T, class Isa> constexpr u64 scratch_of(const params& p, u32 tokens) {
   using kernel = typename decltype(dispatched<Op, T, Isa>())::type;
   if constexpr (requires { &kernel::scratch_bytes; }) return kernel::scratch_bytes(p.get<params_of<Op>>(), tokens);
@@ -137,8 +137,7 @@ template <opcode Op, kernel_types T, class Isa> constexpr u64 scratch_of(const p
 }
 
 #ifdef CKE_COMPILED
-// A kernel of the compiled part (compiled/kernels.cpp), which has those of matrices in one format and of the native
-// isa.
+// A kernel of the compiled part (compiled/kernels.cpp), which has those of the native isa with matrices in one format.
 template <opcode Op, kernel_types T, class Isa> void compiled_kernel(const params&, const work&, u32 unit);
 template <kernel_types T, class Isa> inline constexpr bool is_compiled =
     T.second == dtype::none && std::is_same_v<Isa, isa::native>;

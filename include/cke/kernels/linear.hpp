@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// linear.hpp: the steps that multiply by a matrix: one micro-kernel, and an epilogue each.
+// linear.hpp: the steps that multiply by a matrix: one micro-kernel, with an epilogue for each step.
 #pragma once
 
 #include <cstring>
@@ -23,17 +23,17 @@ constexpr row_range rows_of_unit(u32 group, u32 unit) {
 
 template <class Isa, dtype... Ts> concept multiplies = (requires { kernels::packed<Ts, Isa>::unit_bytes(0u); } && ...);
 
-// f<format of matrix `which`>(), of formats that are one for all or one each.
+// Calls f<format of matrix `which`>(); the matrices have one format, or one each.
 template <dtype T, dtype... More, class F> void with_format(u32 which, F&& f) {
   if constexpr (sizeof...(More) == 0) f.template operator()<T>();
   else if (which == 0) f.template operator()<T>();
   else with_format<More...>(which - 1, f);
 }
 
-// The input in the form that format T multiplies: formats of two kinds are handed it in both.
+// The input in the form that format T multiplies; a step with formats of two kinds gets both forms.
 template <dtype T> const view& input_for(const work& w) { return w.in[w.in[0].as == info(T).partner ? 0 : 1]; }
 
-// e(first_token, tokens, tile [tokens][32]) for every tile of `unit` of weight `which`.
+// Calls e(first_token, tokens, tile [tokens][32]) for every tile of `unit` of weight `which`.
 template <dtype T, class Isa, class Epilogue>
 void multiply(const work& w, u32 which, u32 unit, u32 cols, Epilogue&& e) {
   const std::byte* weights = w.weight[which] + u64{unit} * kernels::packed<T, Isa>::unit_bytes(cols);
@@ -41,7 +41,7 @@ void multiply(const work& w, u32 which, u32 unit, u32 cols, Epilogue&& e) {
   kernels::matmul<T, Isa>::unit(weights, x.data, token_bytes<Isa>(x), w.tokens, cols, e);
 }
 
-// y[token][rows of the unit] (+)= tile + bias. Rows of y are far apart: those that the next tile writes are fetched
+// y[token][rows of the unit] (+)= tile + bias. Rows of y are far apart, so the rows of the next tile are prefetched
 // while it is computed.
 template <bool Add>
 void store_tile(const view& y, u32 tokens, const float* bias, row_range rows, u32 first, u32 count, const float* tile) {
@@ -97,7 +97,7 @@ struct kernel<opcode::matmul, T, Isa, More...> {
   }
 };
 
-// in[1] is the stream that the result is added to, in place.
+// in[1] is the stream; the result is added to it in place.
 template <dtype T, class Isa>
   requires multiplies<Isa, T>
 struct kernel<opcode::matmul_add, T, Isa> {
@@ -132,7 +132,7 @@ struct kernel<opcode::qkv_matmul, T, Isa, More...> {
 // Scratch for a unit's rows of all tokens, [tokens][32].
 constexpr u64 tile_bytes(u32 tokens) { return u64{tokens} * unit_rows * sizeof(float); }
 
-// out = act(gate x) * (up x), written as f32 or in the form that the next matrix wants.
+// out = act(gate x) * (up x), written as f32 or in the form that the next matrix takes.
 template <dtype T, class Isa, dtype... More>
   requires multiplies<Isa, T, More...>
 struct kernel<opcode::matmul_act, T, Isa, More...> {

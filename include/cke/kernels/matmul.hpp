@@ -7,8 +7,8 @@
 
 namespace cke::kernels {
 
-// One tile of T tokens, against steps of many k (of byte dots): a step's weights stay in registers, of two groups of
-// rows where there are 32, so that they share what a token broadcasts; sums are in `out` from step to step.
+// One tile of T tokens, in steps of many k (byte dots). A step's weights stay in registers, two groups of rows where
+// there are 32, to share what a token broadcasts; between steps the sums are in `out`.
 template <dtype F, class Isa> struct matmul_tile {
   template <u32 T>
   [[gnu::noinline]] static void run(const std::byte* weights, const std::byte* x, u64 x_stride, u32 cols, float* out) {
@@ -17,9 +17,9 @@ template <dtype F, class Isa> struct matmul_tile {
     constexpr u32 groups = unit_rows / Isa::lanes, G = Isa::registers < 32 ? 1 : 2;
     std::memset(out, 0, T * unit_rows * sizeof(float));
     const auto one_step = [&](u32 i) __attribute__((always_inline)) {
-      // All lines of a step at once: steps lie one after the other, so that the machine's own prefetcher sees one
-      // stream. Where there is work to do for a line, memory has time to bring one that comes later. Bytes times one
-      // token are none (4 KiB ahead cost Zen 4 10 %); codes that must be taken apart are.
+      // Prefetches all lines of a step at once: steps lie one after the other, so the hardware prefetcher sees one
+      // stream. A distant line pays only if there is work to do meanwhile. Bytes times one token are too little (4 KiB
+      // ahead cost Zen 4 10 %); codes that must be unpacked are enough.
       constexpr u32 bytes = f::block_bytes / (f::block / f::step), ahead = T > 1 || bytes < unit_rows * f::step ? 8 : 0;
 #pragma GCC unroll 32
       for (u32 at = 0; at < bytes; at += 64) __builtin_prefetch(weights + (i + ahead) * bytes + at);
@@ -31,7 +31,7 @@ template <dtype F, class Isa> struct matmul_tile {
 #pragma GCC unroll 2
         for (u32 t = 0; t < T; ++t) {
           float* const sums = out + t * unit_rows + group * Isa::lanes;
-          vf32 acc[G];  // stored at the end: a store between would have the next dot read its token again
+          vf32 acc[G];  // stored last: with a store in between, the next dot would reload its token
 #pragma GCC unroll 4
           for (u32 g = 0; g < G; ++g)
             acc[g] = f::template dot<T>(vf32::load_unaligned(sums + g * Isa::lanes), rows[g], x, x_stride, t);
@@ -52,7 +52,7 @@ template <dtype F, class Isa> struct matmul_tile {
   }
 };
 
-// Steps of one k, against rows of floats: sums stay in registers, of as many row groups as there is room for.
+// Steps of one k, against rows of floats: sums stay in registers, for as many row groups as fit.
 template <dtype F, class Isa>
   requires(info(F).partner == dtype::f32 && !simd::is_scalar<Isa>)
 struct matmul_tile<F, Isa> {
@@ -105,8 +105,8 @@ template <dtype F> struct matmul_tile<F, isa::scalar> {
   }
 };
 
-// Two groups of rows at a time, because one register of bytes makes two of weights. The bits are
-// the same whether a block is small or raw.
+// Two groups of rows at a time, because one register of bytes makes two of weights. Small and raw blocks give the same
+// bits.
 template <class Isa>
   requires(!simd::is_scalar<Isa>)
 struct matmul_tile<dtype::bf16, Isa> {
@@ -140,7 +140,7 @@ struct matmul_tile<dtype::bf16, Isa> {
       u64 raw = 0;
       for (u32 b = 0; b < unit.blocks(cols); ++b, raw >>= 1) {
         if (b % 64 == 0) raw = unit.raw(b / 64);
-        // Expanding leaves memory time to bring what comes 16 blocks later.
+        // Expanding gives memory time to bring the block 16 further on.
 #pragma GCC unroll 8
         for (u32 at = 0; at < unit.small_bytes; at += 64) __builtin_prefetch(w + 16 * unit.small_bytes + at);
         if (raw & 1) multiply([&](u32 i, u32 g) { return unit.load_raw(w, i, g); });
@@ -155,8 +155,8 @@ struct matmul_tile<dtype::bf16, Isa> {
   }
 };
 
-// out[token][row] = sum over k of weights[row][k] * x[token][k]. Every output is one f32 chain over
-// k in block order: the same bits whatever tile the token is in, decode or prefill.
+// out[token][row] = sum over k of weights[row][k] * x[token][k]. Every output is one f32 chain over k in block order:
+// the same bits in any tile, decode or prefill.
 template <dtype F, class Isa>
   requires packable<F, Isa>
 struct matmul {

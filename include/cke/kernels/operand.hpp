@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// operand.hpp: activations in the form that a weight format multiplies with.
+// operand.hpp: activations in the form that a weight format takes.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace cke::kernels {
 
-// n tokens are cut into tiles of `max`, and the rest by falling powers of two: 29 = 16 + 8 + 4 + 1.
+// n tokens are cut into tiles of `max`, and the rest into falling powers of two: 29 = 16 + 8 + 4 + 1.
 struct token_tile {
   u32 first, count;
 };
@@ -23,16 +23,16 @@ constexpr token_tile tile_at(u32 n, u32 token, u32 max) {  // the tile that hold
   }
 }
 
-// operand<A, Isa>: T tokens of `cols` numbers as weights with info(F).partner == A want them.
+// operand<A, Isa>: T tokens of `cols` numbers in the form of weights with info(F).partner == A.
 //   max_tile            tokens in a full tile
 //   token_bytes(cols)   bytes of one token: tile i starts at tile_at(n, i).first * token_bytes
 //   put(base, n, cols, token, col0, count, x)   columns [col0, col0 + count) of one token of n
 //   get(tile, stride, T, t, col)                 a number back, of token t of a tile of T
-// Parts of a token may come from different threads. col0 is a multiple of `align`, and so is count
-// unless the part ends the row; who writes the end of the row also writes the zeros of the padding.
+// Parts of a token may come from different threads. col0 is a multiple of `align`, and so is count unless the part ends
+// the row; the part that ends the row also writes the zeros of the padding.
 template <dtype A, class Isa> struct operand;
 
-// Rows, left alone: a kernel reads them with any stride.
+// Rows, unchanged: a kernel reads them with any stride.
 template <class Isa> struct operand<dtype::f32, Isa> {
   static constexpr u32 max_tile = Isa::registers / 4, align = 1;
   static constexpr u64 token_bytes(u32 cols) { return u64{cols} * 4; }
@@ -81,10 +81,10 @@ template <class Isa> struct operand<dtype::bf16, Isa> {
   }
 };
 
-// A tile: blocks of 32 columns, each i8 q[T][32], f32 d[T], i32 start[T], halves[2][T]: 48 bytes a
-// token. start is -128 * sum(q), halves are -32 * sum of 16 of them: what undoes the bias of codes
-// with a scale for 32 and for 16 k. One quantisation serves all matrices, whatever their formats; cols
-// are padded to 64, the widest pace of a format whose rows need not be whole blocks (mxfp4).
+// A tile: blocks of 32 columns, each i8 q[T][32], f32 d[T], i32 start[T], halves[2][T]: 48 bytes a token. start is -128
+// * sum(q), halves are -32 * sum of 16 of them: they undo the bias of codes with a scale for 32 and for 16 k. One
+// quantisation serves all weight formats; cols are padded to 64, the widest step of a format whose rows need not be
+// whole blocks (mxfp4).
 template <class Isa> struct operand<dtype::q8_0, Isa> {
   static constexpr u32 max_tile = 16, align = 32;
   static constexpr u64 token_bytes(u32 cols) { return align_up(cols, 64) / 32 * 48; }
@@ -114,8 +114,8 @@ template <class Isa> struct operand<dtype::q8_0, Isa> {
     float d;
     u32 low, high;  // sums of 16, modulo 2^32: they wrap if x had NaN
   };
-  // 32 numbers to q = round(x * 127 / amax), halves to even; d is amax / 127. |x| is compared as
-  // bits, so that a NaN or an infinity becomes the scale and reaches the output.
+  // Rounds 32 numbers to q = round(x * 127 / amax), halves to even; d is amax / 127. |x| is compared as bits, so that a
+  // NaN or an infinity becomes the scale and reaches the output.
   CKE_INLINE static quantised quantise(const float* x, std::byte* q) {
     if constexpr (simd::is_scalar<Isa>) {
       u32 sums[2]{};

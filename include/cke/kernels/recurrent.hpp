@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// recurrent.hpp: states that every position changes, and where they are kept: a page has that after its last one.
+// recurrent.hpp: recurrent states, and where they are kept: a page holds the state after its last position.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace cke::kernels {
 
-// f(row, end, state) for the rows [row, end) of a segment, page by page: `state`, floats [at, at + count) of the
-// layer's, is that before `row` (zeros at position 0) and must become that after the last of them.
+// Calls f(row, end, state) for the rows [row, end) of a segment, page by page. `state`, floats [at, at + count) of the
+// layer's state, is the state before `row` (zeros at position 0); f makes it the state before `end`.
 template <class F> void advance_state(const work& w, const segment& s, u64 at, u64 count, F f) {
   const u32 of_page = w.kv.blocks * key_block;  // positions
   const auto state_in = [&](u32 page) {
@@ -28,8 +28,8 @@ template <class F> void advance_state(const work& w, const segment& s, u64 at, u
   }
 }
 
-// f(row, count, state) for the rows of all segments, at most `tokens_together` at a time, of a head whose state is
-// [rows][cols], in blocks of unit_rows columns: a block stays in the cache for these tokens.
+// Calls f(row, count, state) for the rows of all segments, at most `tokens_together` at a time, of a head whose state
+// is [rows][cols], in blocks of unit_rows columns: a block stays in the cache for these tokens.
 inline constexpr u32 tokens_together = 32;
 template <class F> void for_some_tokens(u32 rows, u32 cols, const work& w, u32 head, F f) {
   const u64 floats = u64{rows} * align_up(cols, unit_rows);
@@ -40,13 +40,13 @@ template <class F> void for_some_tokens(u32 rows, u32 cols, const work& w, u32 h
     });
 }
 inline const float* vector_of(const work& w, u32 i) { return reinterpret_cast<const float*>(w.weight[i]); }
-// n of unit_rows columns, the others 0.
+// Copies n of unit_rows columns; the others become 0.
 inline void copy_columns(const float* from, u32 n, float* to) {
   std::fill(std::copy_n(from, n, to), to + unit_rows, 0.f);
 }
 inline float softplus(float x) { return x > 20 ? x : std::log1p(std::exp(x)); }
 
-// Some columns at once; a column's numbers are the same however many these are.
+// Some columns at once; their number does not change a column's result.
 template <class Isa> struct some_columns {
   using type = simd::vf32<Isa>;
   static constexpr u32 count = Isa::lanes;

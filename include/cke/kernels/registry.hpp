@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // registry.hpp: every CPU kernel of this build as a list of types, operation x formats x instruction set.
 //
-// Nothing is entered here by hand but one line on what an operation computes: the compiler asks for each executable
-// operation, each number format and each instruction set whether there is a specialisation of cke::kernel. The command
-// `cke kernels` prints the list, and the tests generate each kernel's parity test from it.
+// The only entry by hand is one line on what an operation computes: the compiler asks for each executable operation,
+// number format and instruction set whether there is a specialisation of cke::kernel. The command `cke kernels` prints
+// the list, and the tests generate each kernel's parity test from it.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ namespace cke::kernels::registry {
 
 namespace hana = boost::hana;
 
-// What an operation computes, and how many matrices it multiplies by: several may have different formats in one step.
+// The result of an operation, and how many matrices it multiplies by; these may have different formats in one step.
 struct summary {
   opcode op;
   std::string_view computes;
@@ -86,7 +86,7 @@ constexpr const summary* summary_of(opcode op) {
   return nullptr;
 }
 
-// One kernel. The formats of a step with several matrices are all named where they differ.
+// One kernel. A step with several matrices names all their formats if they differ.
 template <opcode Op, kernel_types T, class Isa> struct entry {
   static constexpr opcode op = Op;
   static constexpr kernel_types types = T;
@@ -117,66 +117,77 @@ inline constexpr auto all_formats = [] {
   return out;
 }();
 
-// Instruction sets that the compiler may use; the scalar one, the oracle, first.
+// Instruction sets that the compiler may use; the scalar one, which is the oracle, comes first.
 struct is_usable {
   template <class Isa> constexpr auto operator()(hana::basic_type<Isa>) const {
-    return hana::bool_c<simd::is_scalar<Isa> || requires { typename isa::xsimd_arch<Isa>::type; }>;
+    return hana::bool_c < simd::is_scalar<Isa> || requires { typename isa::xsimd_arch<Isa>::type; } > ;
   }
 };
-inline constexpr auto isas =
-    hana::filter(hana::tuple_t<isa::scalar, isa::avx2, isa::avx2_vnni, isa::avx512, isa::avx512_vnni, isa::neon>, is_usable{});
+inline constexpr auto isas = hana::filter(
+    hana::tuple_t<isa::scalar, isa::avx2, isa::avx2_vnni, isa::avx512, isa::avx512_vnni, isa::neon>, is_usable{});
 
 // The formats that an operation has kernels for.
 template <opcode Op> struct takes {
   template <dtype T> constexpr auto operator()(hana::integral_constant<dtype, T>) const {
-    return hana::bool_c<has_kernel<Op, T, isa::scalar> || has_kernel<Op, T, isa::native>>;
+    return hana::bool_c < has_kernel<Op, T, isa::scalar> || has_kernel < Op, T, isa::native >> ;
   }
 };
 template <opcode Op> inline constexpr auto formats_of = hana::filter(constants<all_formats>, takes<Op>{});
 
 template <opcode Op> struct has_oracle {
-  template <dtype T> constexpr auto operator()(hana::integral_constant<dtype, T>) const { return hana::bool_c<has_kernel<Op, T, isa::scalar>>; }
+  template <dtype T> constexpr auto operator()(hana::integral_constant<dtype, T>) const {
+    return hana::bool_c<has_kernel<Op, T, isa::scalar>>;
+  }
 };
 
-// Steps whose matrices differ: every pair and triple of formats has a kernel; the list has one that Q4_K_M files have and
-// one whose matrices want different forms of the input.
+// Steps whose matrices differ: every pair and triple of formats has a kernel; the list has one triple that Q4_K_M files
+// use and one whose matrices take different forms of the input.
 template <u32 Matrices> inline constexpr std::array<kernel_types, 0> mixtures{};
 template <>
-inline constexpr std::array<kernel_types, 2> mixtures<2>{kernel_types(dtype::q4_k, dtype::q6_k), kernel_types(dtype::q8_0, dtype::bf16)};
+inline constexpr std::array<kernel_types, 2> mixtures<2>{kernel_types(dtype::q4_k, dtype::q6_k),
+                                                         kernel_types(dtype::q8_0, dtype::bf16)};
 template <>
 inline constexpr std::array<kernel_types, 2> mixtures<3>{kernel_types(dtype::q4_k, dtype::q4_k, dtype::q6_k),
                                                          kernel_types(dtype::q8_0, dtype::bf16, dtype::q4_0)};
 
-// f(hana::type_c<form<...>>) for each operation and the formats that it has kernels for, on every instruction set.
+// Calls f(hana::type_c<form<...>>) for each operation and format that it has kernels for, on every instruction set.
 template <opcode Op, kernel_types T> struct form {
   static constexpr opcode op = Op;
   static constexpr kernel_types types = T;
 };
 template <class F> constexpr void for_each_form(F f) {
   hana::for_each(operations, [&]<opcode Op>(hana::integral_constant<opcode, Op>) {
-    hana::for_each(formats_of<Op>, [&]<dtype T>(hana::integral_constant<dtype, T>) { f(hana::type_c<form<Op, kernel_types(T)>>); });
+    hana::for_each(formats_of<Op>,
+                   [&]<dtype T>(hana::integral_constant<dtype, T>) { f(hana::type_c<form<Op, kernel_types(T)>>); });
     constexpr auto& mixed = mixtures<summary_of(Op)->matrices>;
-    [&]<std::size_t... I>(std::index_sequence<I...>) { (f(hana::type_c<form<Op, mixed[I]>>), ...); }(std::make_index_sequence<mixed.size()>{});
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (f(hana::type_c<form<Op, mixed[I]>>), ...);
+    }(std::make_index_sequence<mixed.size()>{});
   });
 }
-// f(hana::type_c<entry<...>>) for each kernel of a form.
+// Calls f(hana::type_c<entry<...>>) for each kernel of a form.
 template <class Form, class F> constexpr void for_each_isa_of(F f) {
   hana::for_each(isas, [&]<class Isa>(hana::basic_type<Isa>) { f(hana::type_c<entry<Form::op, Form::types, Isa>>); });
 }
 
-// What holds of every executable operation, or the program does not compile.
+// Static checks of every executable operation.
 template <opcode Op> struct registered {
-  static_assert(!decltype(hana::is_empty(formats_of<Op>))::value,
-                "cke: registry: an executable operation without a kernel; specialise cke::kernels::kernel in a header that "
-                "kernels/registry.hpp includes; see registered<opcode>");
-  static_assert(summary_of(Op) != nullptr,
-                "cke: registry: an operation without a line on what it computes; add it to summaries in kernels/registry.hpp; "
-                "see registered<opcode>");
-  static_assert(hana::all_of(formats_of<Op>, has_oracle<Op>{}),
-                "cke: registry: a kernel without a scalar one, which its parity test compares it with; see registered<opcode>");
-  static_assert(!summary_of(Op) || !summary_of(Op)->matrices || decltype(hana::length(formats_of<Op>))::value == std::size(weight_types),
-                "cke: registry: an operation with matrices lacks a kernel for a format of dtype.hpp's weight_types; give it a "
-                "layout and a format in a header that kernels/formats/packed.hpp includes; see registered<opcode>");
+  static_assert(
+      !decltype(hana::is_empty(formats_of<Op>))::value,
+      "cke: registry: an executable operation without a kernel; specialise cke::kernels::kernel in a header that "
+      "kernels/registry.hpp includes; see registered<opcode>");
+  static_assert(
+      summary_of(Op) != nullptr,
+      "cke: registry: an operation without a line on what it computes; add it to summaries in kernels/registry.hpp; "
+      "see registered<opcode>");
+  static_assert(
+      hana::all_of(formats_of<Op>, has_oracle<Op>{}),
+      "cke: registry: a kernel without a scalar one, which its parity test compares it with; see registered<opcode>");
+  static_assert(
+      !summary_of(Op) || !summary_of(Op)->matrices ||
+          decltype(hana::length(formats_of<Op>))::value == std::size(weight_types),
+      "cke: registry: an operation with matrices lacks a kernel for a format of dtype.hpp's weight_types; give it a "
+      "layout and a format in a header that kernels/formats/packed.hpp includes; see registered<opcode>");
   static constexpr bool complete = true;
 };
 static_assert([]<std::size_t... I>(std::index_sequence<I...>) {

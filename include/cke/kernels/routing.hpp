@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// routing.hpp: which experts a token chooses, and what they count.
+// routing.hpp: which experts a token chooses, and their weights.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,14 @@
 
 namespace cke::kernels {
 
-// Numbers by size, and of equals by place: the greatest key is the greatest number, the first of equals. A NaN
-// is greatest, as in torch.topk, which leaves the order of equals open. No key is 0.
+// Orders numbers by size, equal ones by index: the greatest key is the first of the greatest numbers. A NaN is
+// greatest, as in torch.topk, which leaves the order of equals open. No key is 0.
 constexpr u64 ranking_key(float x, u32 index) {
   const u32 bits = std::bit_cast<u32>(x + 0.f);  // -0 equals 0
   const u32 ascending = x != x ? ~0u : bits >> 31 ? ~bits : bits | 0x80000000u;
   return u64{ascending} << 32 | u32{~index};
 }
-// The place of the greatest of n keys, which is taken out.
+// Removes the greatest of n keys and returns its index.
 constexpr u32 take_greatest(u64* keys, u32 n) {
   u32 best = 0;
   for (u32 i = 1; i < n; ++i) best = keys[i] > keys[best] ? i : best;
@@ -26,7 +26,7 @@ constexpr u32 take_greatest(u64* keys, u32 n) {
   return best;
 }
 
-// A few hundred numbers for each token: plain loops, and the same bits, whatever the isa.
+// A few hundred numbers for each token: plain loops, with the same bits on every isa.
 struct routing {
   // Bytes of scratch that token() uses.
   static constexpr u64 scratch_bytes(const router& r) { return u64{r.experts} * (2 * sizeof(u64) + sizeof(float)); }
@@ -70,7 +70,7 @@ struct routing {
     for (u32 i = 0; i < n; ++i) sum += out[i] = rounded_exp(x[i] - most);
     for (u32 i = 0; i < n; ++i) out[i] /= sum;
   }
-  // Takes the experts of other groups out.
+  // Removes the experts of other groups.
   static void leave_best_groups(const router& r, const float* scores, const float* bias, u64* keys, u64* groups) {
     const u32 size = r.experts / r.groups;
     for (u32 g = 0; g < r.groups; ++g) {

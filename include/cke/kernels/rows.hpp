@@ -25,7 +25,7 @@ struct kernel<opcode::embedding, T, Isa> {
   }
 };
 
-// All numbers of a row, or each of p.parts equal parts of them, by itself.
+// Norms a whole row, or each of its p.parts equal parts by itself.
 template <class Isa> void norm_row(const norm_params& p, const work& w, u32 token, float* out) {
   const u32 n = p.cols / p.parts;
   for (u32 at = 0; at < p.cols; at += n)

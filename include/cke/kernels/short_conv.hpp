@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// short_conv.hpp: causal convolutions of a few taps, each channel by itself: a state is the last inputs.
+// short_conv.hpp: causal convolutions of a few taps, each channel by itself; the state is the last inputs.
 #pragma once
 
 #include <algorithm>
@@ -9,16 +9,16 @@
 
 namespace cke::kernels {
 
-// Taps, what came before some tokens, and they.
+// The window of some tokens: the inputs before them, then their own; and the taps.
 constexpr u64 conv_scratch(const conv_params& p) {
   return (u64{2} * p.taps + tokens_together) * unit_rows * sizeof(float);
 }
 
-// Convolutions of 32 channels [first, first + n) for some tokens at a time: `window` is what came before them, and
-// they.
+// Convolves 32 channels [first, first + n) for some tokens at a time. `window` holds the inputs before them, then their
+// own.
 //   y[c] = bias[c] + sum over j of w[j][c] * x[c] of token - taps + 1 + j, the oldest first: one chain for each
 //   channel.
-// put_in(row, first, n, x) gives the inputs of a token, all 32, take(row, first, n, y) gets what becomes of them.
+// put_in(row, first, n, x) fills all 32 inputs of a token; take(row, first, n, y) receives the outputs.
 template <class Isa> struct conv_unit {
   using columns = some_columns<Isa>;
   using type = typename columns::type;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// state_scan.hpp: mamba2's selective scan, token by token: a state of numbers x dims of each head.
+// state_scan.hpp: mamba2's selective scan, token by token: each head has a state of numbers x dims.
 #pragma once
 
 #include <algorithm>
@@ -28,9 +28,9 @@ template <class Isa> void scan_step(u32 numbers, float decay, const float* b, co
   for (u32 k = 0; k < parts; ++k) columns::store(out[k], y + k * columns::count);
 }
 
-// in: x, [heads][dims], with B and C of each group, [groups][numbers], behind it; the gate, [heads][dims]; the step of
-// each head. weight: decay, step_bias and skip, [heads]. Steps are at least p.least_step, and with p.most_step at most
-// that. A unit is a head; its state lies in blocks of 32 dims, and a block stays in the cache for some tokens.
+// in: x, [heads][dims], then B and C of each group, [groups][numbers]; the gate, [heads][dims]; the step of each head.
+// weight: decay, step_bias and skip, [heads]. Steps are at least p.least_step, and at most p.most_step unless it is 0.
+// A unit is a head; its state lies in blocks of 32 dims, and a block stays in the cache for some tokens.
 template <class Isa> struct kernel<opcode::state_scan, dtype::f32, Isa> {
   static void run(const scan_params& p, const work& w, u32 unit) {
     for_some_tokens(p.state, p.head_dim, w, unit,

@@ -9,7 +9,7 @@
 
 namespace cke::kernels {
 
-// Columns [col0, col0 + count) of one token of n. Parts of a row may come from several threads.
+// Writes columns [col0, col0 + count) of one token of n. Parts of a row may come from several threads.
 template <class Isa> void store_row(const view& to, u32 n, u32 token, u32 col0, u32 count, const float* x) {
   switch (to.as) {
     case dtype::bf16: return kernels::operand<dtype::bf16, Isa>::put(to.data, n, to.width, token, col0, count, x);

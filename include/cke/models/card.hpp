@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// card.hpp: what a model card is written in: the alphabet of layers, sets of layers, and families by name.
+// card.hpp: the vocabulary of a model card: the alphabet of layers, sets of layers, and families by name.
 #pragma once
 
 #include "../layers.hpp"
@@ -7,7 +7,7 @@
 
 namespace cke {
 
-// How files spell a model is said beside its card, in files/: family.hpp lists what.
+// Beside its card, files/ says how files spell a model; family.hpp lists the parts.
 template <fixed_string ModelType> struct family {
   static_assert(sizeof(ModelType) == 0, "cke: family: no model family for this model_type; specialise cke::family");
 };

@@ -15,10 +15,10 @@
 
 namespace cke {
 
-// Words for layers that are in a set, and for those that are not.
+// Words for layers in a set, and for layers outside it.
 struct word_list {
   std::string_view all[8];
-  // g++ 12 takes what a shorter list leaves out for no constant.
+  // g++ 12 does not treat as constant what a shorter list leaves out.
   constexpr word_list(std::initializer_list<std::string_view> words) {
     for (std::size_t i = 0; i < std::size(all); ++i) all[i] = i < words.size() ? words.begin()[i] : std::string_view{};
   }
@@ -34,7 +34,7 @@ struct layer_words {
 inline constexpr layer_words sliding_words{.in = {"sliding_attention"}, .out = {"full_attention"}};
 
 template <auto Member> constexpr auto member_text() { return std::string_view(__PRETTY_FUNCTION__); }
-// The name of a member, as C++ spells it: what stands behind the last colon.
+// The name of a member, as C++ spells it: the part after the last colon.
 template <auto Member> constexpr std::string_view member_name() {
   constexpr std::string_view text = member_text<Member>();
   std::size_t end = text.size() - 1;
@@ -44,12 +44,12 @@ template <auto Member> constexpr std::string_view member_name() {
   return text.substr(begin, end - begin);
 }
 
-// A key without the type of its config: what the reader knows of it.
+// A key without the type of its config: the part that the reader needs.
 struct config_field {
   std::string_view name{};  // of the member
   spellings hf{}, gguf{};
   double least = 0, most = -1,
-         null = -1;  // null: what null says where it is not the same as absent; -1: it is the same
+         null = -1;  // null: the value that null stands for; -1: null means absent
   bool derived = false, needed = false, partial = false, local = false, written = true;
   std::string_view absent_word{};
   const layer_words* words{};
@@ -58,15 +58,15 @@ struct config_field {
   constexpr const spellings& in(naming as) const { return as == naming::hf ? hf : gguf; }
 };
 
-// A key of config C. One of the pointers is set; none for what the reader sets by itself.
-// A file may leave a key out where the family's default is in its range.
+// A key of config C. One of the pointers is set; none if the reader sets the value by itself. A file may leave a key
+// out if the family's default is in its range.
 template <class C> struct config_key : config_field {
   u32 C::* number{};
   real C::* real_number{};
   bool C::* flag{};
   layer_set C::* layers{};
   rotary C::* rope{};
-  u32 C::* head_dim{};  // of the heads that the rope turns
+  u32 C::* head_dim{};  // of the heads that the rope rotates
   pairing C::* pairs{};
   rope_scaling C::* rule{};
   const rope_factors* C::* factors{};
@@ -76,13 +76,13 @@ template <class C> struct config_key : config_field {
     k.least = a, k.most = b;
     return k;
   }
-  // A file may leave it out whatever the default is: it follows from others.
+  // A file may leave the key out whatever its default is: the value follows from others.
   constexpr config_key optional() const {
     config_key k = *this;
     k.derived = true;
     return k;
   }
-  // A set of layers that no file may leave out.
+  // A set of layers that every file must have.
   constexpr config_key required() const {
     config_key k = *this;
     k.needed = true;
@@ -93,7 +93,7 @@ template <class C> struct config_key : config_field {
     k.null = v;
     return k;
   }
-  // A word in the place of a number that says no more than nothing does.
+  // A word that may stand in the number's place and means that it is absent.
   constexpr config_key absent_if(std::string_view word) const {
     config_key k = *this;
     k.absent_word = word;
@@ -104,19 +104,19 @@ template <class C> struct config_key : config_field {
     k.words = &w;
     return k;
   }
-  // What GGUF files show by something else, such as a tensor: there is nothing to write.
+  // GGUF files show the value by other means, such as a tensor: there is no key to write.
   constexpr config_key shown() const {
     config_key k = *this;
     k.written = false;
     return k;
   }
-  // Of a rope: the layers that it is for, ...
+  // The layers that a rope is for, ...
   constexpr config_key of_layers(std::string_view type) const {
     config_key k = *this;
     k.layer_type = type;
     return k;
   }
-  // ... or those that slide, of whose own rope files say less; and that it may turn a part of a head.
+  // ... or the sliding layers, whose rope files describe in less detail. or_a_part: it may rotate a part of a head.
   constexpr config_key of_sliding_layers() const {
     config_key k = of_layers("sliding_attention");
     k.local = true;
@@ -151,14 +151,14 @@ template <auto Member> constexpr auto bind(spellings hf = {}, spellings gguf = {
   return k;
 }
 
-// A rope and the size of the heads that it turns; files say much of it under keys that all ropes have.
+// A rope and the size of the heads that it rotates; files say much of it under keys that all ropes share.
 template <auto Rope, auto HeadDim> constexpr auto bind_rope(spellings gguf_base = {}) {
   auto k = bind<Rope>({}, gguf_base);
   k.head_dim = HeadDim, k.head_dim_name = member_name<HeadDim>();
   return k;
 }
 
-// Every member of the config is bound, and none twice.
+// Every member of the config is bound exactly once.
 template <class C> constexpr bool binds_each_member_once(const auto& keys) {
   for (auto a = std::begin(keys); a != std::end(keys); ++a)
     for (auto b = std::begin(keys); b != a; ++b)
@@ -177,7 +177,7 @@ constexpr bool binds_layers(const auto& keys) {
   return false;
 }
 
-// What must hold between a config's members; a message about it names the key of the one, and of the other.
+// A condition between two members of a config; its message names the keys of both.
 template <class C> struct relation {
   std::string_view about;
   bool (*holds)(const C&);
@@ -194,19 +194,19 @@ template <auto A, auto B> inline constexpr relation<class_of_member<A>> at_most{
 template <auto A> inline constexpr relation<class_of_member<A>> even{
     member_name<A>(), [](const class_of_member<A>& c) { return c.*A % 2 == 0 && c.*A != 0; }, "an even number"};
 
-// A key that the family has no use for: when it is present it must be this literal.
+// A key that has no member in the config: if present, it must be this literal.
 struct requirement {
   std::string_view hf, literal;
 };
 
 enum class trouble : u8 { none, missing, not_a_number, not_a_bool, out_of_range, unknown_word, unsupported };
 
-// The first thing that is wrong with a config, as data: a static_assert or an Error is made of it.
+// The first error in a config, as data, for a static_assert or an Error.
 struct config_problem {
   trouble what{};
   std::string_view key{}, found{};
   double least{}, most{};
-  std::string_view wanted{}, other{};  // other: a key that what is wanted is compared to
+  std::string_view wanted{}, other{};  // other: the key of the value to compare to
   const layer_words* words{};          // or one of these
 };
 

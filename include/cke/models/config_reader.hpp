@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// config_reader.hpp: values of a config.json, or of GGUF metadata shown as one: numbers and sets of layers.
+// config_reader.hpp: reads values of a config.json, or of GGUF metadata shown as one: numbers and sets of layers.
 #pragma once
 
 #include "config_key.hpp"
@@ -11,7 +11,7 @@ namespace cke {
 struct config_reader {
   json root;
   naming as{};
-  rope_factors* factors{};  // where longrope's lists go, and the config points; null: nowhere
+  rope_factors* factors{};  // holds longrope's lists, to which the config points; null: the lists are not kept
   config_problem bad{};
 
   CKE_OUT_OF_LINE constexpr void fail(trouble what, std::string_view key, json at, double least = 0, double most = 0,
@@ -19,7 +19,7 @@ struct config_reader {
     if (bad.what == trouble::none) bad = {what, key, at.s, least, most, wanted, other};
   }
 
-  // A key as the file spells it, and its value; the first that it may have where there is none.
+  // A key as the file spells it, and its value; without a value, the key's first spelling.
   struct found {
     std::string_view key{};
     json value{};
@@ -35,7 +35,7 @@ struct config_reader {
     }
     return none;
   }
-  // Of a key that the kind of file has no word for, the member's name.
+  // The key's name, or the member's name if this kind of file has no word for the key.
   constexpr found found_at(const config_field& k) const { return k.in(as).none() ? found{k.name} : find(k.in(as)); }
   template <class Keys> constexpr std::string_view spelled(const Keys& keys, std::string_view member) const {
     for (const config_field& k : keys)
@@ -71,7 +71,7 @@ struct config_reader {
     return n;
   }
 
-  // Whether the file has a value for the key; if not, null may be one, or the default, or the file lacks the key.
+  // Whether the file has a value for the key. If not, null or the default may supply it; otherwise the key is missing.
   constexpr bool has(const config_field& k, const found& f, double& usual) {
     if (f.value.present() && (k.absent_word.empty() || f.value.text() != k.absent_word)) return true;
     if (k.null >= 0 && !f.value.s.empty()) usual = k.null;
@@ -98,8 +98,8 @@ struct config_reader {
     double usual = 0;
     if (const found f = find(k.in(as)); has(k, f, usual)) truth(f, to);
   }
-  // Layers by words or letters, by one word for all, by numbers of which 0 leaves a layer out, by the numbers of those
-  // that are in, or by a number n for all but every n-th. `count`: of all layers, which a list must be of.
+  // Accepts words or letters, one for each layer; one word for all layers; numbers, of which 0 leaves a layer out; the
+  // numbers of the layers in the set; or a number n for all but every n-th layer. A list must have `count` entries.
   CKE_OUT_OF_LINE constexpr void read(const config_field& k, u32 count, layer_set& to) {
     const found f = find(k.in(as));
     const json j = f.value;
@@ -109,7 +109,7 @@ struct config_reader {
     if (j.is_array()) listed(k, f, to);
     else if (!j.text().empty() || (as == naming::gguf && j.is_bool())) lettered(k, f, to);
     else if (u32 n = 0; whole_number(f, k.least, k.most, n), n) to = layer_set::all_but_every(n);
-    // GGUF may say something of layers that only look ahead, too.
+    // GGUF may also list layers that only predict ahead.
     if (j.is_array() && (as == naming::hf ? j.size() != count : j.size() < count))
       fail(trouble::out_of_range, f.key, j, count, count);
   }
@@ -120,7 +120,7 @@ struct config_reader {
     const std::string_view value = j.is_text() ? j.text() : j.s;
     if (value != must.literal) fail(trouble::unsupported, must.hf, j, 0, 0, must.literal);
   }
-  // Of a family whose layers are all alike.
+  // For a family whose layers are all alike.
   constexpr void all_see_everything() {
     constexpr std::string_view key = "layer_types";
     if (as != naming::hf) return;

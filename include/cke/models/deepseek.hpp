@@ -7,7 +7,7 @@
 namespace cke {
 
 struct deepseek_config {
-  // head_dim: what is turned
+  // head_dim: of the rotated part
   u32 vocab, dim, hidden, expert_hidden, layers, heads, q_rank = 1536, kv_rank = 512, nope = 128, head_dim = 64,
       value = 128;
   u32 experts = 256, active = 8, shared = 1, groups = 1, groups_kept = 1, dense_layers{};
@@ -18,7 +18,7 @@ struct deepseek_config {
   rotary rope{.theta = 1e4, .pairs = pairing::adjacent};
 };
 
-// Scores are scaled by yarn's temperature, squared, too.
+// Yarn's temperature, squared, also scales the scores.
 constexpr real deepseek_scale(const deepseek_config& c) {
   const rotary& r = c.rope;
   const double stretched = r.factor.v != 0 || r.original == 0 ? r.factor.v
@@ -34,8 +34,8 @@ constexpr latent_attention_options deepseek_latent(const deepseek_config& c) {
           .rope = rope,
           .scale = deepseek_scale(c)};
 }
-// V3 chooses by sigmoid scores and a bias, and groups by their best two; V2 by softmax scores, and groups by their
-// best.
+// V3 chooses experts by sigmoid scores and a bias, and groups by their best two experts; V2 chooses by softmax scores,
+// and groups by their best expert.
 constexpr router deepseek_router(const deepseek_config& c, bool v3) {
   return {.experts = c.experts, .active = c.active, .score = v3 ? scoring::sigmoid : scoring::softmax, .bias = v3,
           .groups = c.groups,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// family.hpp: a family is a config aggregate, a type list over it, and how files spell both.
+// family.hpp: a family: a config aggregate, a type list over it, and how files spell both.
 #pragma once
 
 #include "../core/error.hpp"
@@ -8,42 +8,42 @@
 
 namespace cke {
 
-// How files spell a model: files/NAME.hpp specialises cke::family for it, with usual_family for what most share.
-//   config, type<config>, presets   of the card
-//   name                            model_type in config.json; gguf_name: general.architecture, where that differs, and
-//                                   is_gguf(architecture, metadata), where families share one
+// How files spell a model: files/NAME.hpp specialises cke::family for it; usual_family has the common parts.
+//   config, type<config>, presets   from the card
+//   name                            model_type in config.json; gguf_name: general.architecture, if it differs; and
+//                                   is_gguf(architecture, metadata), if families share one
 //   keys                            one for each member of the config, in any order
 //   defaults, gguf_defaults         of keys that a file leaves out
-//   must_be                         keys that the family has no use for
-//   finish(config)                  what follows from other members
-//   relations                       what must hold between members
+//   must_be                         keys that have no member
+//   finish(config)                  sets members that follow from others
+//   relations                       conditions between members
 //   names, names_of(config)         of tensors
-//   matrices(config, layer)         of a layer that read the stream, for checks before anything is compiled
-//   refuses(json, naming, config)   what neither keys nor relations can say
-//   to_gguf(config, json, put)      metadata that keys do not say: put(key, value) takes a number, a truth, a set of
+//   matrices(config, layer)         the matrices of a layer that read the stream, to check before compiling
+//   refuses(json, naming, config)   checks that keys and relations cannot express
+//   to_gguf(config, json, put)      metadata without a key: put(key, value) takes a number, a bool, a set of
 //                                   layers, a list of numbers, or f(layer) for a list with one for each layer
 
-// What GGUF calls a family's architecture: `gguf_name` where it is not the model_type.
+// The family's architecture in GGUF: `gguf_name` if it is not the model_type.
 template <class Family> constexpr std::string_view name_in(naming as) {
   if constexpr (requires { Family::gguf_name; })
     if (as == naming::gguf) return Family::gguf_name;
   return Family::name;
 }
 
-// What a GGUF file that is written of the family says that it is, where that is another's: `gguf_architecture`.
+// The architecture that a GGUF file of the family is written with, if it is another family's: `gguf_architecture`.
 template <class Family> constexpr std::string_view architecture_of() {
   if constexpr (requires { Family::gguf_architecture; }) return Family::gguf_architecture;
   else return name_in<Family>(naming::gguf);
 }
 
-// Whether a file is of the family, by its model_type or architecture.
+// Whether a file belongs to the family, by its model_type or architecture.
 template <class Family> constexpr bool is_of(std::string_view model_type, json config, naming as) {
   if constexpr (requires { Family::is_gguf(model_type, config); })
     if (as == naming::gguf) return Family::is_gguf(model_type, config);
   return !model_type.empty() && model_type == name_in<Family>(as);
 }
 
-// A matrix of a layer that reads the stream, or cols numbers, and how many rows the config gives it.
+// A matrix of a layer, and its number of rows by the config; it reads the stream, or rows of `cols` numbers.
 struct layer_matrix {
   role is{};
   u64 rows{}, cols{};
@@ -66,7 +66,7 @@ struct layer_matrices : small_vector<layer_matrix, 12> {
   }
 };
 
-// What writing GGUF has to know of a model beside its keys; 0: it has none.
+// The facts of a model, besides its keys, that a GGUF writer needs; 0: the model has none.
 struct model_shape {
   u32 heads = 1, kv_heads = 0, experts = 0;
   u32 key_heads = 0, value_heads = 0;  // of gated delta nets
@@ -76,7 +76,7 @@ struct model_shape {
   const layer_set* attends = nullptr;  // null: every layer does
 };
 
-// What families of attention and gated mlps share, unless they say otherwise.
+// The defaults of families of attention and gated mlps.
 template <class C> struct usual_family {
   using config = C;
   using key = shared_keys<C>;
@@ -91,7 +91,7 @@ template <class C> struct usual_family {
   static constexpr auto names = common_names;
 };
 
-// ... and those whose every mlp is a mixture of experts.
+// ... and of those in which every mlp is a mixture of experts.
 template <class C> struct experts_family : usual_family<C> {
   static constexpr std::array<relation<C>, 3> relations{multiple_of<&C::heads, &C::kv_heads>, even<&C::head_dim>,
                                                         at_most<&C::active, &C::experts>};
@@ -104,7 +104,7 @@ template <class C> struct experts_family : usual_family<C> {
   static constexpr auto names = expert_names;
 };
 
-// Groups of experts are of equal size, two experts or more, and those that are kept have enough for a token.
+// Groups of experts are of equal size, two experts or more; the kept groups have enough experts for a token.
 template <class C> inline constexpr std::array<relation<C>, 3> expert_groups{
     relation<C>{member_name<&C::groups>(),
                 [](const C& c) { return c.experts % c.groups == 0 && (c.groups == 1 || c.experts / c.groups >= 2); },

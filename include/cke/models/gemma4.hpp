@@ -11,7 +11,7 @@ struct gemma4_config {
   u32 window = 512;
   layer_set sliding = layer_set::all_but_every(6);
   u32 shared_layers{};  // the last ones, which have no k and v of their own
-  bool double_wide{};   // their mlp is
+  bool double_wide{};   // of the shared layers: their mlp is twice as wide
   bool k_is_v{};        // in full layers: v is k before norm and rope
   u32 part = 256;       // of a token's embedding, for each layer; 0: none
   u32 experts{}, active{}, expert_hidden{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// glm4.hpp: GLM-4: half of every head turns, in adjacent pairs; norms on both sides of every branch.
+// glm4.hpp: GLM-4: half of every head is rotated, in adjacent pairs; norms on both sides of every branch.
 #pragma once
 
 #include "card.hpp"

@@ -14,7 +14,7 @@ struct granite_config {
   rotary rope{.theta = 1e7};
 };
 
-// Of a mixture of experts too.
+// A mixture of experts uses this too.
 constexpr attention_options granite_attend(const auto& c) {
   const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;
   rotary rope = c.rope;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// granitemoehybrid.hpp: Granite 4: Granite's multipliers; most layers are mamba2 mixers, few attend, and an mlp goes
+// granitemoehybrid.hpp: Granite 4: Granite's multipliers; most layers are mamba2 mixers, a few attend, and mlps come
 // with experts or alone.
 #pragma once
 

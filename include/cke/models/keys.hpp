@@ -50,7 +50,7 @@ template <class C> struct shared_keys {
 
   static constexpr key rope = bind_rope<&C::rope, &C::head_dim>("rope.freq_base");
   static constexpr key local_rope = bind_rope<&C::local_rope, &C::head_dim>("rope.freq_base_swa").of_sliding_layers();
-  // Nothing turns, but the length that the model was trained for is the rope's.
+  // The rope rotates nothing, but holds the length that the model was trained for.
   static constexpr key no_rope = bind_rope<&C::rope, &C::head_dim>();
 };
 

@@ -9,7 +9,7 @@
 
 namespace cke {
 
-// What arrange<> picks the second of two kinds for.
+// A set of layers; arrange<> takes the second of two kinds for its members.
 struct layer_set {
   static constexpr u32 most = 1024;
   std::array<u32, most / 32> bits{};
@@ -34,7 +34,7 @@ struct layer_set {
     for (u32 i = 0; i < n && i < most; ++i) s.add(i);
     return s;
   }
-  // Those of the first n layers.
+  // The members among the first n layers.
   constexpr layer_set first(u32 n) const {
     layer_set s;
     for (u32 i = 0; i < n; ++i)

@@ -9,7 +9,7 @@ namespace cke {
 struct lfm2_config {
   u32 vocab, dim, hidden, layers, heads, kv_heads = 8, head_dim{}, taps = 3;
   layer_set attends = layer_set::up_to(layer_set::most);
-  bool adjust{};  // hidden: two thirds of it, times `by`, up to a multiple
+  bool adjust{};  // adjust `hidden`: two thirds of it, times `by`, rounded up to a multiple
   real by = 1;
   u32 multiple = 256;
   real eps = 1e-5;
@@ -17,7 +17,7 @@ struct lfm2_config {
   rotary rope{.theta = 1e6};
 };
 
-// Of a mixture of experts too.
+// A mixture of experts uses this too.
 constexpr attention_options lfm2_attend(const auto& c) {
   rotary rope = c.rope;
   const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;

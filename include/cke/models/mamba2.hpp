@@ -10,7 +10,7 @@ struct mamba2_config {
   u32 vocab, dim, layers, heads, head_dim = 64, state = 128, ssm_groups = 1, taps = 4;
   real eps = 1e-5, least_step{}, most_step = 1e300;
   bool conv_bias = true, bias{}, tied{};
-  rotary rope{.theta = 1e4};  // nothing turns; the length that it was trained for is here
+  rotary rope{.theta = 1e4};  // rotates nothing; holds the length that the model was trained for
 };
 
 template <mamba2_config C> struct mamba2 : network<

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// mistral.hpp: Mistral: llama with a window on every layer. As GGUF it is a llama, whose window is not used.
+// mistral.hpp: Mistral: llama with a window on every layer. In GGUF it is a llama, and its window is not used.
 #pragma once
 
 #include "card.hpp"

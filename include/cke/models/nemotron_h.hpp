@@ -13,11 +13,11 @@ struct nemotron_h_config {
   real weights_scale = 1;
   bool renormalise = true;
   u32 ssm_heads = 128, ssm_head_dim = 64, state = 128, ssm_groups = 8, taps = 4;
-  // what attends, what is an mlp or experts, and what is experts; the others are mixers
+  // layers that attend, layers with an mlp or experts, layers with experts; the others are mixers
   layer_set attends{}, feeds{}, sparse{};
   real eps = 1e-5, least_step{}, most_step = 1e300;
   bool conv_bias = true, bias{}, mlp_bias{}, tied{};
-  rotary rope{.theta = 1e4};  // nothing turns
+  rotary rope{.theta = 1e4};  // rotates nothing
 };
 
 template <nemotron_h_config C> constexpr std::array<u8, C.layers> nemotron_h_order() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// phi3.hpp: Phi-3 and Phi-4: llama in fused matrices, with longrope, a window, and only a part of a head turned in
-// some.
+// phi3.hpp: Phi-3 and Phi-4: llama in fused matrices, with longrope and a window; in some, only a part of a head is
+// rotated.
 #pragma once
 
 #include "card.hpp"

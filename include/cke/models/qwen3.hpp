@@ -13,7 +13,7 @@ struct qwen3_config {
   rotary rope{.theta = 1e6};
 };
 
-// Of a mixture of experts too.
+// A mixture of experts uses this too.
 constexpr attention_options qwen3_attend(const auto& c) {
   rotary rope = c.rope;
   rope.dims = rope.dims ? rope.dims : c.head_dim;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// qwen3_5.hpp: Qwen3.5 (dense, text): three gated delta nets, then a layer that attends and gates what it found.
+// qwen3_5.hpp: Qwen3.5 (dense, text): three gated delta nets, then a layer of attention with an output gate.
 #pragma once
 
 #include "card.hpp"
@@ -16,7 +16,7 @@ struct qwen3_5_config {
   rotary rope{.theta = 1e7};  // dims 0: a quarter of head_dim
 };
 
-// Of a mixture of experts too, and of Qwen3-Next.
+// A mixture of experts and Qwen3-Next use this too.
 constexpr attention_options qwen3_5_attend(const auto& c) {
   rotary rope = c.rope;
   rope.dims = rope.dims ? rope.dims : c.head_dim / 4;

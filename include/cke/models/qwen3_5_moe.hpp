@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-// qwen3_5_moe.hpp: Qwen3.5 with experts (text): the same mixers, and one expert that every token chooses.
+// qwen3_5_moe.hpp: Qwen3.5 with experts (text): the same mixers, and one expert that every token uses.
 #pragma once
 
 #include "qwen3_5.hpp"
 // clang-format off
 namespace cke {
 
-// Of Qwen3-Next too.
+// Qwen3-Next uses this too.
 struct qwen3_5_moe_config {
   u32 vocab, dim, expert_hidden, shared_hidden, layers, heads, kv_heads, head_dim = 256;
   u32 key_heads = 16, value_heads = 32, key_dim = 128, value_dim = 128, taps = 4;

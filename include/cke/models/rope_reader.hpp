@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// rope_reader.hpp: how files spell a rope: its base, its rule for long contexts, and the part of a head that it turns.
+// rope_reader.hpp: how files spell a rope: its base, its rule for long contexts, and the rotated part of a head.
 #pragma once
 
 #include "config_reader.hpp"
@@ -7,7 +7,7 @@
 CKE_COLD_BEGIN
 namespace cke {
 
-// In rope_parameters or rope_scaling, or beside it; in GGUF a rope's own key names its base.
+// The rope is in rope_parameters or rope_scaling, or beside it; in GGUF a rope's own key names its base.
 inline constexpr config_key<rotary> rope_keys[] = {
     bind<&rotary::dims>({}, "rope.dimension_count").range(0, 1024),
     bind<&rotary::theta>(either("rope_theta", at_top("rope_theta"))).range(1, 1e12),
@@ -71,7 +71,7 @@ struct rope_reader {
       has_factor = has_factor || k.real_number == &rotary::factor;
     }
     read_factors(r);
-    // 0: by how much the context grew
+    // 0 stands for the growth of the context
     if (r.rule == rope_scaling::none) r.factor = 1;
     else if (!has_factor && (r.rule == rope_scaling::yarn || r.rule == rope_scaling::longrope)) r.factor = 0;
     else if (!has_factor && r.rule == rope_scaling::proportional) r.factor = 1;
@@ -82,7 +82,7 @@ struct rope_reader {
     else if (r.original == 0) r.original = r.max_position;
   }
 
-  // The turned part of a head, once its size is known.
+  // The rotated part of a head, once the head's size is known.
   CKE_OUT_OF_LINE constexpr void read_part(rotary& r, u32 head_dim) {
     double fraction = 1;
     if (const json j = part(); j.present()) {
@@ -103,7 +103,7 @@ struct rope_reader {
     else from.fail(trouble::unsupported, head_dim_key, {}, 0, 0, "an even number");
   }
 
-  // What a message about the whole rope names.
+  // The key that a message about the whole rope names.
   constexpr std::string_view spelled() const {
     if (from.as == naming::gguf || object.present()) return from.as == naming::gguf ? key.gguf[0].text : in;
     return key.local ? "rope_local_base_freq" : "rope_theta";
@@ -120,7 +120,7 @@ struct rope_reader {
   constexpr std::string_view spelled(std::string_view now, std::string_view before, std::string_view gguf) const {
     return from.as == naming::gguf ? gguf : in == "rope_parameters" ? now : before;
   }
-  // Of sliding layers GGUF and older configs say the base only.
+  // For sliding layers, GGUF and older configs give only the base.
   constexpr config_reader::found find(const config_key<rotary>& k) const {
     const bool base = k.real_number == &rotary::theta;
     if (from.as == naming::gguf && base) return {key.gguf[0].text, from.root[key.gguf[0].text]};
@@ -142,7 +142,7 @@ struct rope_reader {
     from.fail(trouble::unknown_word, f.key, f.value, 0, 0,
               "default, linear, dynamic, llama3, yarn, longrope or proportional");
   }
-  // In GGUF the lists are tensors; their reader shows them as "long_factor" and "short_factor".
+  // In GGUF the lists are tensors; the GGUF reader shows them as "long_factor" and "short_factor".
   constexpr void read_factors(rotary& r) {
     if (r.rule != rope_scaling::longrope) return;
     const json all = from.as == naming::hf ? object : from.root, longs = all["long_factor"],

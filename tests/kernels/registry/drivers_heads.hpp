@@ -8,11 +8,12 @@ namespace parity {
 
 // cos and sin of any angles, for `positions` of `width` turned dims.
 inline void give_angles(parity_case& c, u32 positions, u32 width) {
-  for (const float angle : random_row(u64{positions} * (width / 2), 11, 3)) c.cos.push_back(std::cos(angle)), c.sin.push_back(std::sin(angle));
+  for (const float angle : random_row(u64{positions} * (width / 2), 11, 3))
+    c.cos.push_back(std::cos(angle)), c.sin.push_back(std::sin(angle));
 }
 inline std::string heads_text(const head_shape& p, split by) {
-  return std::to_string(p.heads) + " heads of " + std::to_string(p.head_dim) + ", " + std::to_string(p.kv_heads) + " of keys, " +
-         (by == split::kv_heads ? "by head" : "by tokens");
+  return std::to_string(p.heads) + " heads of " + std::to_string(p.head_dim) + ", " + std::to_string(p.kv_heads) +
+      " of keys, " + (by == split::kv_heads ? "by head" : "by tokens");
 }
 
 // q and k in, q and k out: normed, turned, or both, as `block` of the two says.
@@ -23,7 +24,8 @@ inline std::vector<parity_case> q_and_k_cases(params block(const head_norm_param
       for (const split by : {split::kv_heads, split::tokens}) {
         const head_norm_params norm{.shape = {6, 2, d}, .eps = 1e-6, .offset = pairs == pairing::split ? 0 : 1};
         const rotary rope{.dims = d - (d > 6 ? 8 : 0), .theta = 1e4, .pairs = pairs};
-        parity_case c{.what = heads_text(norm.shape, by), .p = block(norm, rope), .tokens = row_tokens, .by = by, .units = 2};
+        parity_case c{
+            .what = heads_text(norm.shape, by), .p = block(norm, rope), .tokens = row_tokens, .by = by, .units = 2};
         c.within = 3e-6, c.position = 3;
         c.in = {random_rows(6 * d, 1, 2), random_rows(2 * d, 2, 2)}, c.out = c.in;  // a rope turns what is there
         c.weights = {{.vector = random_row(d, 3)}, {.vector = random_row(d, 4)}};
@@ -41,20 +43,23 @@ template <> struct driver<opcode::head_norm> {
 };
 template <> struct driver<opcode::rope> {
   static std::vector<parity_case> cases(kernel_types) {
-    return q_and_k_cases([](const head_norm_params& norm, const rotary& rope) -> params { return rope_params{norm.shape, rope}; });
+    return q_and_k_cases(
+        [](const head_norm_params& norm, const rotary& rope) -> params { return rope_params{norm.shape, rope}; });
   }
 };
 template <> struct driver<opcode::head_norm_rope> {
   static std::vector<parity_case> cases(kernel_types) {
-    return q_and_k_cases([](const head_norm_params& norm, const rotary& rope) -> params { return head_norm_rope_params{norm, rope}; });
+    return q_and_k_cases(
+        [](const head_norm_params& norm, const rotary& rope) -> params { return head_norm_rope_params{norm, rope}; });
   }
 };
 
 // f<KV>() of a format that caches have.
 template <class F> void with_cache_format(dtype kv, F f) {
-  boost::hana::for_each(registry::formats_of<opcode::kv_store>, [&]<dtype KV>(boost::hana::integral_constant<dtype, KV>) {
-    if (KV == kv) f.template operator()<KV>();
-  });
+  boost::hana::for_each(registry::formats_of<opcode::kv_store>,
+                        [&]<dtype KV>(boost::hana::integral_constant<dtype, KV>) {
+                          if (KV == kv) f.template operator()<KV>();
+                        });
 }
 constexpr u64 cache_offset = 192;  // of the layer's state in a page
 inline kv_place cache_of(dtype kv, u32 head_dim) {
@@ -70,8 +75,13 @@ template <> struct driver<opcode::kv_store> {
       for (const u32 position : {0u, 117u})
         for (const split by : {split::kv_heads, split::tokens}) {
           const kv_store_params p{.kv_heads = 2, .head_dim = d};
-          parity_case c{.what = heads_text({6, 2, d}, by) + " from " + std::to_string(position), .p = p, .tokens = row_tokens, .by = by, .units = 2};
-          c.in = {random_rows(2 * d, 1, 2), random_rows(2 * d, 2, 2)}, c.position = position, c.kv = cache_of(t.first, d);
+          parity_case c{.what = heads_text({6, 2, d}, by) + " from " + std::to_string(position),
+                        .p = p,
+                        .tokens = row_tokens,
+                        .by = by,
+                        .units = 2};
+          c.in = {random_rows(2 * d, 1, 2), random_rows(2 * d, 2, 2)}, c.position = position,
+          c.kv = cache_of(t.first, d);
           c.page_bytes = c.kv.offset + 2 * c.kv.block_bytes, c.pages.resize(2 * c.page_bytes);
           with_cache_format(t.first, [&]<dtype KV>() { c.stored = stored<KV>; });
           all.push_back(c);
@@ -99,11 +109,15 @@ inline parity_case attention_case(const attention_params& p, dtype kv, u32 posit
   const auto [heads, kv_heads, head_dim] = p.shape;
   // attention.cpp's bounds against PyTorch: bf16 rounds the weights, q8_0 also queries and weights to 16 bits
   const double bound = kv == dtype::q8_0 ? 3e-2 : kv == dtype::bf16 ? 4e-3 : 4e-6;
-  parity_case c{.what = text(heads_text(p.shape, by) + ", at " + std::to_string(position), heads * head_dim, form), .p = p, .tokens = tokens, .by = by};
+  parity_case c{.what = text(heads_text(p.shape, by) + ", at " + std::to_string(position), heads * head_dim, form),
+                .p = p,
+                .tokens = tokens,
+                .by = by};
   c.within = std::max(bound, within_of(form, 0)), c.position = position;
   c.in = {random_rows(heads * head_dim, 5, 2, tokens)}, c.out = {{.width = heads * head_dim, .as = form}};
   c.kv = cache_of(kv, head_dim);
-  c.page_bytes = c.kv.offset + kv_heads * c.kv.block_bytes, c.pages.resize(ceil_div(position + tokens, key_block) * c.page_bytes);
+  c.page_bytes = c.kv.offset + kv_heads * c.kv.block_bytes,
+  c.pages.resize(ceil_div(position + tokens, key_block) * c.page_bytes);
   std::vector<std::byte*> pages;
   for (u64 at = 0; at < c.pages.size(); at += c.page_bytes) pages.push_back(&c.pages[at]);
   const u32 wide = kv_heads * head_dim;
@@ -112,12 +126,14 @@ inline parity_case attention_case(const attention_params& p, dtype kv, u32 posit
     for (u32 s = 0; s < position + tokens; ++s)
       for (u32 h = 0; h < p.shape.kv_heads; ++h) {
         const u64 at = u64{s} * wide + h * p.shape.head_dim;
-        kv_cache<KV, isa::scalar>::store({pages.data(), c.kv.offset + h * c.kv.block_bytes}, s, p.shape.head_dim, &k[at], &v[at]);
+        kv_cache<KV, isa::scalar>::store({pages.data(), c.kv.offset + h * c.kv.block_bytes}, s, p.shape.head_dim,
+                                         &k[at], &v[at]);
       }
   });
   const segment one{0, tokens, position, {}};
   const u32 shared = by == split::kv_heads ? units_to_share(p, {&one, 1}) : 0;
-  c.units = by == split::tiles ? kv_heads * ceil_div(tokens, unit_tokens) : kv_heads + kv_heads * shared, c.cut = shared;
+  c.units = by == split::tiles ? kv_heads * ceil_div(tokens, unit_tokens) : kv_heads + kv_heads * shared,
+  c.cut = shared;
   return c;
 }
 inline std::vector<parity_case> attention_cases(dtype kv, std::initializer_list<dtype> forms) {
@@ -150,9 +166,15 @@ template <> struct driver<opcode::latent_key> {
     std::vector<parity_case> all;
     for (const u32 rank : {7u, 32u, 66u})
       for (const u32 turned : {2u, 6u, 16u}) {
-        parity_case c{.what = std::to_string(rank) + " and " + std::to_string(turned), .tokens = row_tokens, .by = split::tokens, .units = 2, .within = 3e-6};
-        c.p = latent_key_params{.rank = rank, .eps = 1e-6, .rope = {.dims = turned, .theta = 1e4, .pairs = pairing::adjacent}};
-        c.in = {random_rows(rank + turned, 1, 2)}, c.out = {{.width = rank + turned}}, c.weights = {{.vector = random_row(rank, 2)}};
+        parity_case c{.what = std::to_string(rank) + " and " + std::to_string(turned),
+                      .tokens = row_tokens,
+                      .by = split::tokens,
+                      .units = 2,
+                      .within = 3e-6};
+        c.p = latent_key_params{
+            .rank = rank, .eps = 1e-6, .rope = {.dims = turned, .theta = 1e4, .pairs = pairing::adjacent}};
+        c.in = {random_rows(rank + turned, 1, 2)}, c.out = {{.width = rank + turned}},
+        c.weights = {{.vector = random_row(rank, 2)}};
         give_angles(c, row_tokens, turned);
         all.push_back(c);
       }
@@ -166,13 +188,19 @@ template <> struct driver<opcode::split_heads> {
     for (const dtype form : register_forms)
       for (const u32 nope : widths_for(form)) {
         const u32 heads = 3, turned = 6, kept = 10 + turned;
-        parity_case c{.what = text("heads", nope, form), .tokens = row_tokens, .by = split::tokens, .units = 2, .within = 3e-6};
-        c.p = split_heads_params{.heads = heads, .head_dim = nope + turned, .cols = nope, .rope = {.dims = turned, .theta = 1e4, .pairs = pairing::adjacent}};
+        parity_case c{
+            .what = text("heads", nope, form), .tokens = row_tokens, .by = split::tokens, .units = 2, .within = 3e-6};
+        c.p = split_heads_params{.heads = heads,
+                                 .head_dim = nope + turned,
+                                 .cols = nope,
+                                 .rope = {.dims = turned, .theta = 1e4, .pairs = pairing::adjacent}};
         c.in = {random_rows(heads * (nope + turned), 1, 2)};
-        c.out = {{.width = nope, .as = form, .runs = std::vector<u32>(heads, row_tokens), .rows = heads * row_tokens}, random_rows(heads * kept, 2)};
+        c.out = {{.width = nope, .as = form, .runs = std::vector<u32>(heads, row_tokens), .rows = heads * row_tokens},
+                 random_rows(heads * kept, 2)};
         give_angles(c, row_tokens, turned);
         all.push_back(c);
-        c.what += ", without a rope", c.p = split_heads_params{.heads = heads, .head_dim = nope, .cols = nope}, c.in = {random_rows(heads * nope, 1)}, c.out.pop_back();
+        c.what += ", without a rope", c.p = split_heads_params{.heads = heads, .head_dim = nope, .cols = nope},
+                                      c.in = {random_rows(heads * nope, 1)}, c.out.pop_back();
         all.push_back(c);
       }
     return all;

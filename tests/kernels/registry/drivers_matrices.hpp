@@ -6,9 +6,9 @@
 
 namespace parity {
 
-constexpr u32 some_rows = 40;                      // a whole unit of rows and a part of one
-constexpr double matrix_within = 2e-5;             // as matmul.cpp
-inline constexpr u32 some_tokens[] = {1, 19};      // one tile of one, and tiles of 16, 2 and 1
+constexpr u32 some_rows = 40;                  // a whole unit of rows and a part of one
+constexpr double matrix_within = 2e-5;         // as matmul.cpp
+inline constexpr u32 some_tokens[] = {1, 19};  // one tile of one, and tiles of 16, 2 and 1
 
 // What a case of formats t needs again and again.
 struct matrix_shapes {
@@ -17,21 +17,31 @@ struct matrix_shapes {
   dtype second = t.second == dtype::none ? t.first : t.second, third = t.third == dtype::none ? second : t.third;
   u32 block = std::max({info(t.first).block, info(second).block, info(third).block});
   u32 cols = block == 256 ? 512 : block == 32 || needs(dtype::q8_0) ? 96 : 41;
-  float spread = block == 256 ? 0.02f : 0.1f;  // of the input: sums are of order 1 in every format, and so are their products
+  float spread =
+      block == 256 ? 0.02f : 0.1f;  // of the input: sums are of order 1 in every format, and so are their products
 
-  bool needs(dtype form) const { return info(t.first).partner == form || info(second).partner == form || info(third).partner == form; }
+  bool needs(dtype form) const {
+    return info(t.first).partner == form || info(second).partner == form || info(third).partner == form;
+  }
   // The input in each form that its matrices take, that of the first first: of rows that lie in runs.
   std::vector<register_image> inputs(u32 rows, std::vector<u32> runs = {}) const {
     std::vector<register_image> all;
     const auto numbers = random_row(u64{rows} * cols, 3, spread);
     for (const dtype f : {t.first, second, third})
-      if (const dtype form = info(f).partner; std::ranges::none_of(all, [&](const register_image& r) { return r.as == form; }))
+      if (const dtype form = info(f).partner;
+          std::ranges::none_of(all, [&](const register_image& r) { return r.as == form; }))
         all.push_back({.width = cols, .as = form, .numbers = numbers, .runs = runs});
     return all;
   }
-  weight_image matrix(dtype f, u32 rows, u32 seed, u32 count = 1) const { return {.type = f, .count = count, .rows = rows, .cols = cols, .seed = seed}; }
+  weight_image matrix(dtype f, u32 rows, u32 seed, u32 count = 1) const {
+    return {.type = f, .count = count, .rows = rows, .cols = cols, .seed = seed};
+  }
   parity_case with(std::string_view what, const params& p, u32 units, double within = matrix_within) const {
-    parity_case c{.what = std::string(what) + ", " + std::to_string(tokens) + " tokens", .tokens = tokens, .by = split::rows, .units = units, .within = within};
+    parity_case c{.what = std::string(what) + ", " + std::to_string(tokens) + " tokens",
+                  .tokens = tokens,
+                  .by = split::rows,
+                  .units = units,
+                  .within = within};
     c.p = p, c.in = inputs(tokens);
     return c;
   }
@@ -66,10 +76,12 @@ template <> struct driver<opcode::matmul> {
     std::vector<parity_case> all = t.second == dtype::none ? one_matrix_cases(t, false) : std::vector<parity_case>{};
     for (const parity_case& c : for_each_count(t, [&](const matrix_shapes& m, auto& more) {
            parity_case two = m.with("gate and up", matmul_params{.rows = some_rows, .cols = m.cols, .matrices = 2}, 2);
-           two.weights = {m.matrix(t.first, some_rows, 1), m.matrix(m.second, some_rows, 2)}, two.out = {{.width = 2 * some_rows}};
+           two.weights = {m.matrix(t.first, some_rows, 1), m.matrix(m.second, some_rows, 2)},
+           two.out = {{.width = 2 * some_rows}};
            more.push_back(two);
            if (t.second != dtype::none) return;
-           parity_case heads = m.with("rows of two heads", matmul_params{.rows = some_rows, .cols = m.cols, .groups = 2}, 2);
+           parity_case heads =
+               m.with("rows of two heads", matmul_params{.rows = some_rows, .cols = m.cols, .groups = 2}, 2);
            heads.weights = {m.matrix(t.first, some_rows / 2, 1, 2)}, heads.out = {{.width = some_rows}};
            more.push_back(heads);
          }))
@@ -82,7 +94,8 @@ template <> struct driver<opcode::qkv_matmul> {
     return for_each_count(t, [&](const matrix_shapes& m, auto& all) {
       qkv_params p{.q_rows = 2 * some_rows, .k_rows = some_rows, .v_rows = some_rows, .cols = m.cols, .kv_heads = 2};
       parity_case c = m.with("by rows", p, 8);  // two heads: of q two units each, of k and v one
-      c.weights = {m.matrix(t.first, some_rows, 1, 2), m.matrix(m.second, some_rows / 2, 2, 2), m.matrix(m.third, some_rows / 2, 5, 2)};
+      c.weights = {m.matrix(t.first, some_rows, 1, 2), m.matrix(m.second, some_rows / 2, 2, 2),
+                   m.matrix(m.third, some_rows / 2, 5, 2)};
       c.out = {{.width = 2 * some_rows}, {.width = some_rows}, {.width = some_rows}};
       all.push_back(c);
       p.bias = true;
@@ -121,13 +134,16 @@ template <> struct driver<opcode::up_act> {
   static std::vector<parity_case> cases(kernel_types t) { return activated_cases(t, false, {dtype::f32}); }
 };
 template <> struct driver<opcode::up_act_quantize> {
-  static std::vector<parity_case> cases(kernel_types t) { return activated_cases(t, false, {dtype::bf16, dtype::q8_0}); }
+  static std::vector<parity_case> cases(kernel_types t) {
+    return activated_cases(t, false, {dtype::bf16, dtype::q8_0});
+  }
 };
 
 template <> struct driver<opcode::embedding> {
   static std::vector<parity_case> cases(kernel_types t) {
     return for_each_count(t, [&](const matrix_shapes& m, auto& all) {
-      parity_case c = m.with("ids", embedding_params{.rows = some_rows, .cols = m.cols}, ceil_div(m.tokens, unit_tokens), 0);
+      parity_case c =
+          m.with("ids", embedding_params{.rows = some_rows, .cols = m.cols}, ceil_div(m.tokens, unit_tokens), 0);
       c.by = split::tokens, c.in = {{.width = 1}};
       for (u32 i = 0; i < m.tokens; ++i) c.in[0].words.push_back((i * 17 + 39) % some_rows);
       c.weights = {m.matrix(t.first, some_rows, 1)}, c.out = {{.width = m.cols}};
@@ -154,7 +170,8 @@ template <> struct driver<opcode::head_matmul> {
 template <> struct driver<opcode::router> {
   static std::vector<parity_case> cases(kernel_types t) {
     std::vector<parity_case> all = one_matrix_cases(t, false);
-    for (parity_case c : one_matrix_cases(t, false)) c.what += ", by tokens", c.by = split::tokens, c.units = ceil_div(c.tokens, unit_tokens), all.push_back(c);
+    for (parity_case c : one_matrix_cases(t, false))
+      c.what += ", by tokens", c.by = split::tokens, c.units = ceil_div(c.tokens, unit_tokens), all.push_back(c);
     return all;
   }
 };
@@ -169,7 +186,8 @@ inline std::vector<parity_case> expert_cases(kernel_types t, bool gated) {
       const sorted_rows order = sorted(r, tokens);
       const u32 hidden = form == dtype::q8_0 ? 64 : some_rows, rows = tokens == 1 ? 1 : tokens * r.active;
       const expert_params p{.rows = hidden, .cols = m.cols, .route = r};
-      parity_case c = m.with(text("experts", hidden, form), p, most_experts(r, tokens) * units_of_group(hidden), within_of(form, matrix_within));
+      parity_case c = m.with(text("experts", hidden, form), p, most_experts(r, tokens) * units_of_group(hidden),
+                             within_of(form, matrix_within));
       c.by = split::experts, c.in = m.inputs(rows, tokens == 1 ? std::vector<u32>{} : order.runs);
       c.in.insert(c.in.begin(), order.image(r));
       c.out = {{.width = hidden, .as = form, .runs = order.runs, .rows = tokens * r.active}};

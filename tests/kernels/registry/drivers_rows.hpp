@@ -7,7 +7,9 @@
 namespace parity {
 
 // Numbers that two instruction sets compute a little apart may be rounded to neighbours: one step of the form.
-constexpr double within_of(dtype form, double as_floats) { return form == dtype::q8_0 ? 3e-2 : form == dtype::bf16 ? 8e-3 : as_floats; }
+constexpr double within_of(dtype form, double as_floats) {
+  return form == dtype::q8_0 ? 3e-2 : form == dtype::bf16 ? 8e-3 : as_floats;
+}
 // Rows for which a form has room: whole blocks of q8_0.
 inline constexpr u32 odd_widths[] = {1, 7, 33, 96};
 inline std::vector<u32> widths_for(dtype form) {
@@ -26,7 +28,8 @@ inline std::string text(std::string_view what, u32 width, dtype form = dtype::f3
 
 // Rows in, rows out; units are runs of tokens, or one.
 inline parity_case row_case(std::string_view what, const params& p, u32 cols, dtype form, double within) {
-  parity_case c{.what = text(what, cols, form), .p = p, .tokens = row_tokens, .by = split::tokens, .units = 2, .within = within};
+  parity_case c{
+      .what = text(what, cols, form), .p = p, .tokens = row_tokens, .by = split::tokens, .units = 2, .within = within};
   c.out = {{.width = cols, .as = form}};
   return c;
 }
@@ -72,7 +75,8 @@ template <> struct driver<opcode::quantize> {
 };
 
 // f(inputs) on rows of every odd width, which `p` is given: the same bits, or close.
-template <class Block> std::vector<parity_case> pointwise_cases(Block p, u32 inputs, double within, dtype form = dtype::f32) {
+template <class Block> std::vector<parity_case> pointwise_cases(Block p, u32 inputs, double within,
+                                                                dtype form = dtype::f32) {
   std::vector<parity_case> all;
   for (const u32 cols : widths_for(form)) {
     p.cols = cols;
@@ -92,7 +96,8 @@ template <> struct driver<opcode::scale> {
   static std::vector<parity_case> cases(kernel_types) {
     const scale_params p{.scale = 0.3f};
     std::vector<parity_case> all = pointwise_cases(p, 1, 0);
-    for (parity_case c : pointwise_cases(p, 1, 0)) c.what += ", a learned scale", c.weights = {{.vector = {-1.7f}}}, all.push_back(c);
+    for (parity_case c : pointwise_cases(p, 1, 0))
+      c.what += ", a learned scale", c.weights = {{.vector = {-1.7f}}}, all.push_back(c);
     return all;
   }
 };
@@ -133,7 +138,8 @@ template <> struct driver<opcode::route> {
   static std::vector<parity_case> cases(kernel_types) {
     std::vector<parity_case> all;
     const auto add = [&](std::string what, const router& r) {
-      parity_case c{.what = std::move(what), .p = route_params{r}, .tokens = row_tokens, .by = split::tokens, .units = 2};
+      parity_case c{
+          .what = std::move(what), .p = route_params{r}, .tokens = row_tokens, .by = split::tokens, .units = 2};
       c.in = {random_rows(r.experts, 3, 2)}, c.out = {{.width = 2 * r.active}};
       c.weights = {{.vector = random_row(r.experts, 4)}, {.vector = random_row(r.experts, 6)}};
       all.push_back(c);
@@ -193,13 +199,19 @@ template <> struct driver<opcode::sort_by_expert> {
     std::vector<parity_case> all;
     const router r = some_router();
     for (const u32 tokens : expert_tokens) {
-      parity_case c{.what = std::to_string(tokens) + " tokens", .p = route_params{r}, .tokens = tokens, .by = split::per_thread, .units = 1};
+      parity_case c{.what = std::to_string(tokens) + " tokens",
+                    .p = route_params{r},
+                    .tokens = tokens,
+                    .by = split::per_thread,
+                    .units = 1};
       c.in = {choices_of(r, tokens)}, c.out = {{.width = 4 * r.active, .unread = true}};
       c.stored = [](const parity_case& of, const work& w) {
         const expert_rows rows(w.out[0], of.p.as<route_params>().route, w.tokens);
         std::vector<float> out{static_cast<float>(rows.count())};
-        for (u32 i = 0; i < rows.count(); ++i) out.push_back(static_cast<float>(rows.expert()[i])), out.push_back(static_cast<float>(rows.first()[i + 1]));
-        for (u32 i = 0; i < rows.all; ++i) out.push_back(static_cast<float>(rows.token()[i])), out.push_back(rows.weight()[i]);
+        for (u32 i = 0; i < rows.count(); ++i)
+          out.push_back(static_cast<float>(rows.expert()[i])), out.push_back(static_cast<float>(rows.first()[i + 1]));
+        for (u32 i = 0; i < rows.all; ++i)
+          out.push_back(static_cast<float>(rows.token()[i])), out.push_back(rows.weight()[i]);
         return out;
       };
       all.push_back(c);
@@ -217,7 +229,10 @@ template <> struct driver<opcode::gather> {
         for (const split by : {split::tokens, split::per_thread})
           for (const u32 cols : widths_for(form)) {
             const sorted_rows order = sorted(r, tokens);
-            parity_case c{.what = text(std::to_string(tokens) + " tokens", cols, form), .p = gather_params{cols, r}, .tokens = tokens, .by = by};
+            parity_case c{.what = text(std::to_string(tokens) + " tokens", cols, form),
+                          .p = gather_params{cols, r},
+                          .tokens = tokens,
+                          .by = by};
             c.units = by == split::tokens ? ceil_div(tokens, unit_tokens) : 1;
             c.in = {order.image(r), random_rows(cols, 7, 1, tokens)};
             c.out = {{.width = cols, .as = form, .runs = order.runs, .rows = tokens * r.active}};

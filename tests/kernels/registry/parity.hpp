@@ -5,9 +5,9 @@
 // the instruction set and on the scalar one, and compares all that they wrote. Unwritten numbers are NaN, and fail.
 #pragma once
 
+#include "../numbers.hpp"
 #include "cke/graph/plan.hpp"
 #include "cke/kernels/registry.hpp"
-#include "../numbers.hpp"
 #include "parts.hpp"
 
 namespace parity {
@@ -43,13 +43,14 @@ struct parity_case {
   std::vector<weight_image> weights{};
   double within = 0;  // 0: the same bits
   // Where the operation has positions or a state.
-  u32 position{};                // of the first token; all tokens are of one sequence
-  u64 page_bytes{};              // of the state in a page of key_block positions
-  std::vector<std::byte> pages{};    // before the step
+  u32 position{};                  // of the first token; all tokens are of one sequence
+  u64 page_bytes{};                // of the state in a page of key_block positions
+  std::vector<std::byte> pages{};  // before the step
   kv_place kv{};
-  u32 cut{};                     // work::cut
-  std::vector<float> cos{}, sin{};   // [position][dims / 2]
-  std::vector<float> (*stored)(const parity_case&, const work&) = nullptr;  // what it left elsewhere than in its outputs
+  u32 cut{};                        // work::cut
+  std::vector<float> cos{}, sin{};  // [position][dims / 2]
+  std::vector<float> (*stored)(const parity_case&,
+                               const work&) = nullptr;  // what it left elsewhere than in its outputs
 };
 
 using lines = std::vector<cache_line>;
@@ -72,7 +73,9 @@ template <class Isa> class stored_register {
     }
     view_ = {data_of(data_), r.width, row_stride(r.width), r.as};
     if (!r.numbers.empty())
-      for_each_row([&](view v, u32 n, u32 row, u32 in_run) { store_row<Isa>(v, n, in_run, 0, r.width, &r.numbers[u64{row} * r.width]); });
+      for_each_row([&](view v, u32 n, u32 row, u32 in_run) {
+        store_row<Isa>(v, n, in_run, 0, r.width, &r.numbers[u64{row} * r.width]);
+      });
   }
   const view& v() const { return view_; }
   std::vector<float> numbers() const {
@@ -98,7 +101,8 @@ template <class Isa> class stored_register {
     using operand = kernels::operand<A, Isa>;
     const u64 stride = operand::token_bytes(v.width);
     const auto tile = kernels::tile_at(n, row, operand::max_tile);
-    for (u32 i = 0; i < v.width; ++i) out.push_back(operand::get(v.data + tile.first * stride, stride, tile.count, row - tile.first, i));
+    for (u32 i = 0; i < v.width; ++i)
+      out.push_back(operand::get(v.data + tile.first * stride, stride, tile.count, row - tile.first, i));
   }
 
   const register_image& image_;
@@ -169,13 +173,13 @@ template <class Isa, bool Matrices> std::vector<std::vector<float>> results(cons
 
 // `std::vector<parity_case> cases(kernel_types)` of an operation.
 template <opcode Op> struct driver;
-template <opcode Op>
-concept has_driver = requires { driver<Op>::cases(kernel_types{}); };
+template <opcode Op> concept has_driver = requires { driver<Op>::cases(kernel_types{}); };
 
 // The parity test of one kernel: the results of its instruction set beside those of the scalar kernel.
 template <class Entry> struct parity {
   static_assert(has_driver<Entry::op>,
-                "cke: parity: a kernel without a parity test; specialise parity::driver for its operation in tests/kernels/registry/drivers_*.hpp; "
+                "cke: parity: a kernel without a parity test; specialise parity::driver for its operation in "
+                "tests/kernels/registry/drivers_*.hpp; "
                 "see parity<entry<opcode, types, isa>>");
   using isa = typename Entry::isa;
   static constexpr bool matrices = registry::summary_of(Entry::op)->matrices > 0;
@@ -211,7 +215,8 @@ template <class Form, activation A> void test_form() {
         else test::check(c, test::template run<A>(c), want);
       });
     }
-  else registry::for_each_isa_of<Form>([]<class Entry>(boost::hana::basic_type<Entry>) { (void)sizeof(parity<Entry>); });
+  else
+    registry::for_each_isa_of<Form>([]<class Entry>(boost::hana::basic_type<Entry>) { (void)sizeof(parity<Entry>); });
 }
 
 // All kernels of a part. Kernels of floats run with every activation, those of other matrices with one of them.
@@ -223,7 +228,8 @@ template <part P> void tests_of<P>::run() {
       CAPTURE(info(t.first).name);
       CAPTURE((t.second == dtype::none ? "" : info(t.second).name));
       test_form<Form, activation::silu>();
-      if constexpr (t == kernel_types(dtype::f32) && requires { &kernel<Form::op, t.first, isa::scalar>::template run<activation::silu>; }) {
+      if constexpr (t == kernel_types(dtype::f32) &&
+                    requires { &kernel<Form::op, t.first, isa::scalar>::template run<activation::silu>; }) {
         test_form<Form, activation::gelu_tanh>();
         test_form<Form, activation::gelu_erf>();
         test_form<Form, activation::relu2>();

@@ -15,9 +15,9 @@ struct head_shape {
   constexpr void each(auto&& f) const { f("heads", heads), f("kv_heads", kv_heads), f("head_dim", head_dim); }
   constexpr bool operator==(const head_shape&) const = default;
 };
-// What cos and sin are made for.
+// The rope that cos and sin are computed for.
 struct turned_head {
-  const rotary* rope{};  // null: nothing is turned
+  const rotary* rope{};  // null: no rotation
   u32 head_dim{};
 };
 

@@ -6,7 +6,7 @@
 
 namespace cke {
 
-// Of a row [latent | what is turned].
+// The shape of a row [latent | key to rotate].
 struct latent_key_params {
   u32 rank{};  // numbers of the latent
   real eps{};
@@ -15,7 +15,7 @@ struct latent_key_params {
   constexpr void each(auto&& f) const { f("rank", rank), f("eps", eps), f("rope", rope); }
   constexpr bool operator==(const latent_key_params&) const = default;
 };
-// The first `cols` numbers of each head, which are `head_dim` apart. With a rope, those that follow them are turned.
+// The first `cols` numbers of each head, which are `head_dim` apart. With a rope, those that follow them are rotated.
 struct split_heads_params {
   u32 heads{}, head_dim{}, cols{};
   rotary rope{};

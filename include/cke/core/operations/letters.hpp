@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// letters.hpp: the letters that are no steps themselves: opcodes that instructions name as the letter they belong to.
+// letters.hpp: the letters that are not steps: opcodes that instructions name as the letter they belong to.
 #pragma once
 
 #include "../opcode.hpp"

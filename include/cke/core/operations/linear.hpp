@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// linear.hpp: matrix products, alone or with what follows them. Kernels: kernels/linear.hpp.
+// linear.hpp: matrix products, alone or fused with the steps after them. Kernels: kernels/linear.hpp.
 #pragma once
 
 #include "rows.hpp"
@@ -47,7 +47,7 @@ template <> struct operation<opcode::matmul_add> {
   using params = matmul_params;
   static constexpr op_facts facts{"matmul_add", {split::rows, false}, {split::rows, false}, typed_by::weights};
 };
-// Cut by kv heads it needs no barrier before what works on a head.
+// Cut by kv heads, it needs no barrier before the steps that work on a head.
 template <> struct operation<opcode::qkv_matmul> {
   using params = qkv_params;
   static constexpr op_facts facts{.name = "qkv_matmul",

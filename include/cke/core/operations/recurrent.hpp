@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// recurrent.hpp: steps whose state every position changes: convolutions, the gated delta rule, mamba2's scan.
-// Kernels: kernels/short_conv.hpp, kernels/gated_delta.hpp, kernels/state_scan.hpp.
+// recurrent.hpp: steps with recurrent states: convolutions, the gated delta rule, mamba2's scan. Kernels:
+// kernels/short_conv.hpp, kernels/gated_delta.hpp, kernels/state_scan.hpp.
 #pragma once
 
 #include "../opcode.hpp"
@@ -23,7 +23,7 @@ struct conv_act_params {
 // A state of [key_dim][value_dim] for each value head.
 struct delta_params {
   u32 key_heads{}, value_heads{}, key_dim{}, value_dim{};
-  bool tiled{};  // value head i goes with key head i % key_heads, not with i / (value_heads / key_heads)
+  bool tiled{};  // value head i uses key head i % key_heads, not i / (value_heads / key_heads)
   real eps{};
   constexpr u32 head_units() const { return value_heads; }
   constexpr u32 key_head(u32 value_head) const {

@@ -7,7 +7,7 @@
 
 namespace cke {
 
-// A step that knows only how long its rows are.
+// A step that needs only the length of its rows.
 struct row_params {
   u32 cols{};
   constexpr void each(auto&& f) const { f("cols", cols); }
@@ -29,7 +29,7 @@ struct norm_params {
 };
 struct scale_params {
   u32 cols{};
-  real scale{};  // unless a weight says it
+  real scale{};  // unless a weight gives it
   constexpr void each(auto&& f) const { f("cols", cols), f("scale", scale); }
   constexpr bool operator==(const scale_params&) const = default;
 };

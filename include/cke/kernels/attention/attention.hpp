@@ -50,7 +50,7 @@ template <dtype KV> struct attention_kernel<KV, isa::scalar> {
   }
 };
 
-// All runs of a head, by one thread, or joined from the parts that several have made.
+// All runs of a head by one thread, or the sum of the parts that several threads leave.
 template <dtype KV, class Isa> struct head_attention : attention_kernel<KV, Isa> {
   using kernel = attention_kernel<KV, Isa>;
   using parts = typename kernel::parts;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-// attention_dots.hpp: how queries and weights are multiplied with each kind of cache.
+// attention_dots.hpp: the products of queries and weights with each kind of cache.
 #pragma once
 
 #include "kv_cache.hpp"
 
 namespace cke::kernels {
 
-// One lane takes four bytes of q or p: an f32, or a pair as the cache has them (bf16, and i16 for
-// q8_0). A q8_0 cache multiplies integers: q and, for each 32 dims, p times the scales of v are
-// rounded to 16 bits; sums are exact, over 32 dims of k and a block of v.
+// One lane takes four bytes of q or p: an f32, or a pair of the cache's 16-bit numbers (bf16, and i16 for q8_0). A q8_0
+// cache multiplies integers: q and, for each 32 dims, p times the scales of v are rounded to 16 bits; sums are exact,
+// over 32 dims of k and a block of v.
 template <dtype KV, class Isa> struct attention_dots {
   using cache = kv_cache<KV, Isa>;
   using batch = simd::vf32<Isa>;
@@ -17,7 +17,7 @@ template <dtype KV, class Isa> struct attention_dots {
   static constexpr u32 lanes = Isa::lanes;
   static constexpr u32 line = lanes * cache::pair * sizeof(typename cache::element);
 
-  // Queries are computed together in tiles of 8, so that one pointer finds what all of them multiply.
+  // Queries are computed in tiles of 8, so that one pointer reaches all of them.
   static constexpr u32 tile = 8, step = tile * 4;  // bytes of q from one step to the next
 
   // ---- a tile of q: [width / pair][8] of four bytes; for q8_0 then scales [width / 32][8]
@@ -39,10 +39,10 @@ template <dtype KV, class Isa> struct attention_dots {
     return simd::bcast_f32<Isa>(q + 4 * (u64{width / cache::pair + group} * tile + t));
   }
 
-  // ---- a tile of p: [8][key_block] scores, then weights in their place; for q8_0 behind them
-  // i16 [width / 32][8][key_block], and scales [width / 32][8]
+  // ---- a tile of p: [8][key_block] scores, overwritten by weights; for q8_0 then i16 [width / 32][8][key_block], and
+  // scales [width / 32][8]
   static constexpr u32 p_floats(u32 width) { return tile * (key_block + scales(width) * (key_block / 2 + 1)); }
-  // Bytes before what dots take, between two queries, and to what they take for the next 32 dims.
+  // Byte offsets: of the weights that dots read, between two queries, and to the next 32 dims.
   static constexpr u32 p_first = cache::scaled ? tile * key_block * 4 : 0;
   static constexpr u32 p_row = key_block * (cache::scaled ? 2 : 4);
   static constexpr u32 p_group = cache::scaled ? tile * p_row : 0;
@@ -50,7 +50,7 @@ template <dtype KV, class Isa> struct attention_dots {
     if constexpr (!cache::scaled) return batch(1.f);
     return batch(p[tile * (key_block + scales(width) * (key_block / 2) + group) + t]);
   }
-  // What is stored of a register of weights, and what it then counts.
+  // Stores a register of weights; returns them as rounded.
   CKE_INLINE static batch put_weights(float* row, u32 g, batch e) {
     if constexpr (KV == dtype::bf16) {
       u16* const to = reinterpret_cast<u16*>(row) + g * lanes;
@@ -95,8 +95,8 @@ template <dtype KV, class Isa> struct attention_dots {
  private:
   static constexpr u32 scales(u32 width) { return cache::scaled ? width / cache::group : 0; }
 
-  // n numbers, a multiple of lanes, to q = round(x * 32767 / amax); returns the scale. In place at
-  // the front of x it works as well. |x| is compared as bits: NaN and infinity become the scale.
+  // Rounds n numbers, a multiple of lanes, to q = round(x * 32767 / amax); returns the scale. q may be the front of x.
+  // |x| is compared as bits: NaN and infinity become the scale.
   static float round(const float* x, u32 n, i16* q) {
     vi32 top(0);
     for (u32 i = 0; i < n; i += lanes) top = xsimd::max(top, simd::as<vi32>(xsimd::abs(batch::load_unaligned(x + i))));

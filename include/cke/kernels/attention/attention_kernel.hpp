@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// attention_kernel.hpp: what queries that share a kv head find in a run of its keys, in registers.
+// attention_kernel.hpp: attention of the queries that share a kv head over a run of its keys, in registers.
 #pragma once
 
 #include <span>
@@ -21,14 +21,13 @@ struct score_options {
   float scale, cap;  // a score is scale * q.k, then cap * tanh(score / cap) unless cap is 0
 };
 
-// prepare() and then part(): what at most max_queries queries find in run number `run` of a head's
-// keys.
+// Call prepare(), then part(): the attention of at most max_queries queries over run number `run` of a head's keys.
 //
-// The bits of a query's result depend on the query and on what it sees, not on the others of the
-// call. Every aligned block of key_block positions is reduced by itself: m, its greatest score; l,
-// the sum of p = exp(score - m); o, the sum of p v. The blocks of a run are added up in order (see
-// attention_part), and so are the runs. A position that a query does not see has p = 0 exactly,
-// whatever finite number the cache holds. With a bf16 cache p is rounded, and l sums the rounded p.
+// The bits of a query's result depend on the query and the keys that it sees, not on the others of the call. Every
+// aligned block of key_block positions is reduced by itself: m, its greatest score; l, the sum of p = exp(score - m);
+// o, the sum of p v. The blocks of a run are added up in order (see attention_part), and so are the runs. A position
+// that a query does not see has p = 0 exactly, whatever finite number the cache holds. With a bf16 cache p is rounded,
+// and l sums the rounded p.
 template <dtype KV, class Isa> struct attention_kernel {
   using dots = attention_dots<KV, Isa>;
   using cache = typename dots::cache;
@@ -48,7 +47,7 @@ template <dtype KV, class Isa> struct attention_kernel {
     const auto n = static_cast<u32>(queries.size());
     const u32 width = cache::width(o.head_dim);
     float* const q = static_cast<float*>(workspace);
-    if (const u32 rest = n % tile_rows; rest != 0 && rest != rows_for(rest))  // of q and p, rows that no query takes
+    if (const u32 rest = n % tile_rows; rest != 0 && rest != rows_for(rest))  // rows of q and p without a query
       std::fill_n(q + n / tile_rows * dots::q_floats(width), dots::q_floats(width) + dots::p_floats(width), 0.f);
     for (u32 i = 0; i < n; ++i)
       dots::put_query(queries[i].q, o.head_dim, width, q + i / tile_rows * dots::q_floats(width), i % tile_rows);
@@ -84,24 +83,24 @@ template <dtype KV, class Isa> struct attention_kernel {
   static constexpr u32 rows_for(u32 queries) { return queries <= 2 ? 2 : queries <= 4 ? 4 : tile_rows; }
   // Accumulators that stay in registers, whatever the tile: queries x registers of keys or dims.
   static constexpr u32 accumulators = Isa::registers / 2;
-  static constexpr u32 ahead = 4096;  // bytes from what is read to what is prefetched
+  static constexpr u32 ahead = 4096;  // prefetch distance in bytes
   static constexpr u32 key_line = key_block * cache::pair * sizeof(typename cache::element);
 
   struct block {
-    const std::byte *k, *v, *next;  // next: what is read after it
+    const std::byte *k, *v, *next;  // next: read after this block
     u32 start, width;
     const score_options& o;
     const std::byte* scales(const std::byte* side) const { return side + u64{width / cache::pair} * key_line; }
     bool seen_by(const attention_query& q) const { return q.keys > start && q.first < start + key_block; }
   };
-  // How a query's part so far and this block's are weighed when they are added.
+  // The factors of a query's earlier part and of this block when they are added.
   struct balance {
     alignas(64) float old[16], fresh[16];
   };
 
   // One block for up to tile_rows queries.
   static void tile(const block& b, std::span<const attention_query> queries, const float* q, float* p, float* to) {
-    u32 from = key_block, end = 0;  // what any of them sees of the block
+    u32 from = key_block, end = 0;  // the positions that any query sees
     for (const attention_query& query : queries) {
       if (!b.seen_by(query)) continue;
       from = std::min(from, std::max(query.first, b.start) - b.start);
@@ -115,7 +114,7 @@ template <dtype KV, class Isa> struct attention_kernel {
     }
   }
 
-  // T rows in registers: those that no query takes are computed too, and dropped.
+  // T rows in registers: those without a query are computed too, and dropped.
   template <u32 T>
   static void products(const block& b, std::span<const attention_query> queries, const float* q, float* p, float* to,
                        u32 from, u32 end) {
@@ -123,7 +122,7 @@ template <dtype KV, class Isa> struct attention_kernel {
     const u32 first = from / (least * lanes) * least, last = ceil_div(end, lanes);
     for (u32 g = first; g < last;)
       if (wide == least || (g % wide == 0 && g + wide / 2 < last)) scores<T, wide>(b, q, g, p), g += wide;
-      else scores<T, least>(b, q, g, p), g += least;  // few keys of a block are not worth reading all of them
+      else scores<T, least>(b, q, g, p), g += least;  // with few keys, do not read the whole block
     balance w;
     weigh(b, queries, first, last, p, to, w);
     const u32 begin = first * lanes / cache::pair, stop = ceil_div(end, cache::pair);
@@ -133,8 +132,8 @@ template <dtype KV, class Isa> struct attention_kernel {
       for (; d < b.width / lanes; d += least) values<T, least>(b, queries, p, begin, stop, d, w, to);
   }
 
-  // Row t of p: q_t . keys [group * lanes, (group + K) * lanes). One chain over the dims for each score;
-  // for q8_0 one over the sums of 32.
+  // Row t of p: q_t . keys [group * lanes, (group + K) * lanes). Each score is one chain over the dims; for q8_0, one
+  // over the sums of 32.
   template <u32 T, u32 K>
   static void scores(const block& b, const float* q_tile, u32 group, float* p) {
     const u32 dims = cache::scaled ? cache::group : b.o.head_dim;
@@ -173,8 +172,8 @@ template <dtype KV, class Isa> struct attention_kernel {
     }
   }
 
-  // Scores of registers [first, last) become weights relative to their maximum; m and l of the parts
-  // move on. Exponents are of 2: log2(e) goes into the scale.
+  // Turns the scores of registers [first, last) into weights relative to their maximum, and updates m and l of the
+  // parts. Exponents are of 2: log2(e) goes into the scale.
   CKE_OUT_OF_LINE static void weigh(const block& b, std::span<const attention_query> queries, u32 first, u32 last,
                                     float* p, float* to, balance& w) {
     constexpr float log2e = 1.44269504f;
@@ -221,7 +220,7 @@ template <dtype KV, class Isa> struct attention_kernel {
     for (u32 i = first * lanes; i < last * lanes; i += lanes)
       simd::tanh<Isa>(batch::load_unaligned(row + i) * batch(b.o.scale / b.o.cap)).store_unaligned(row + i);
   }
-  // The least score: its weight is 0 beside any other.
+  // The least score: its weight beside any other is 0.
   static constexpr float hidden = std::numeric_limits<float>::lowest();
   CKE_INLINE static auto visible(const attention_query& query, u32 position) {
     alignas(64) static constexpr i32 lane_numbers[]{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -231,8 +230,8 @@ template <dtype KV, class Isa> struct attention_kernel {
     return xsimd::batch_bool_cast<float>(lane >= simd::vi32<Isa>(from) && lane < simd::vi32<Isa>(to));
   }
 
-  // Part t, dims [d * lanes, (d + D) * lanes): the sum of p v over steps [begin, end) of positions,
-  // one chain each, is added to what was there.
+  // Adds to part t, dims [d * lanes, (d + D) * lanes), the sum of p v over steps [begin, end) of positions, one chain
+  // for each.
   template <u32 T, u32 D>
   static void values(const block& b, std::span<const attention_query> queries, const float* p, u32 begin, u32 end,
                      u32 d, const balance& w, float* to) {

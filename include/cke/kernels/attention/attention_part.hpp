@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// attention_part.hpp: what a query has gathered from some of its keys, and how such parts add up.
+// attention_part.hpp: partial attention of a query over some of its keys, and how partial results add up.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace cke::kernels {
 
-// Keys that one unit of work goes through: a long context is cut into runs, which threads share.
+// Keys that one unit of work covers: a long context is cut into runs, which threads share.
 inline constexpr u32 run_keys = 4 * key_block;
 
 // A part is a row of floats: o, the sum of p v [width], then m, the greatest score, and l, the sum of
@@ -26,7 +26,7 @@ template <class Isa> struct attention_part {
     std::fill_n(part, width, 0.f);
     m(part, width) = std::numeric_limits<float>::lowest(), l(part, width) = 0;
   }
-  // Both sides move to the greater maximum. Nothing seen adds nothing.
+  // Both sides are rescaled to the greater maximum. A part without keys adds nothing.
   CKE_OUT_OF_LINE static void add(float* to, float* from, u32 width) {
     if (l(from, width) == 0) return;
     const float top = std::max(m(to, width), m(from, width));

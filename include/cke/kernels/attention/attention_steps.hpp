@@ -22,8 +22,8 @@ inline kv_blocks blocks_of(const work& w, const segment& s, u32 h) {
   return {s.pages[w.kv.transient], w.kv.offset + h * w.kv.block_bytes};
 }
 
-// f(head vector, where its result goes, token, matrix) for every head of q (matrix 0) and k (matrix 1, or none) of the
-// unit.
+// Calls f(head vector, where its result goes, token, matrix) for every head of q (matrix 0) and k (matrix 1, or none)
+// of the unit.
 template <class F> void for_each_head(const head_shape& p, const work& w, u32 unit, F f) {
   const auto [first, last] = tokens_of(w, unit);
   const auto [from, to] = kv_heads_of(w, unit, p.kv_heads);
@@ -96,17 +96,17 @@ constexpr runs runs_of(const attention_params& p, const segment& s) {
   const u32 first = (s.position + 1 > p.window ? s.position + 1 - p.window : 0) / run_keys;
   return {first, ceil_div(s.position + s.tokens, run_keys) - first};
 }
-// Query heads of a slice, where all of them share one key and value: few, and whole blocks of the output's columns.
+// Query heads of a slice, where all heads share one key and value: few, and whole blocks of the output's columns.
 constexpr u32 heads_of_slice(const head_shape& p) {
   constexpr u32 least = 4, block = 32;
   return p.kv_heads > 1 ? p.group() : least * block / std::gcd(least * p.head_dim, block);
 }
-// Units of a kv head: the runs that a segment sees, or of a single one slices of the query heads.
+// Units of a kv head: the runs that a segment sees; if it sees one, slices of the query heads.
 constexpr u32 units_of_head(const attention_params& p, const segment& s) {
   const u32 count = runs_of(p, s).count;
   return count > 1 ? count : ceil_div(p.shape.group(), heads_of_slice(p.shape));
 }
-// Those of all segments; 0 where none has several.
+// Units of all segments; 0 if none has more than one.
 constexpr u32 units_to_share(const attention_params& p, std::span<const segment> segments) {
   u32 count = 0;
   for (const segment& s : segments) count += units_of_head(p, s);
@@ -115,15 +115,14 @@ constexpr u32 units_to_share(const attention_params& p, std::span<const segment>
 
 // softmax(q k^T * scale) v of the query heads of one kv head; in[0]: q, out[0]: f32 or operand tiles.
 //
-// Cut by kv heads, a unit is all of a head. Where `work::cut` is not 0 it is done in parts instead: units
-// from kv_heads on are those of every head, `cut` each, segment by segment; when all of a head's are
-// done, unit h puts its runs together.
+// Cut by kv heads, a unit is a whole head. Where `work::cut` is not 0, heads are done in parts: units from kv_heads on
+// are the parts of every head, `cut` each, segment by segment; after all parts of a head, unit h adds up its runs.
 template <dtype KV, class Isa>
   requires(is_cache_format(KV))
 struct kernel<opcode::attend, KV, Isa> {
   using core = head_attention<KV, Isa>;
 
-  // A tile of results, then attention's own.
+  // A tile of results, then the attention kernel's own scratch.
   static constexpr u64 scratch_bytes(const attention_params& p, u32) {
     const u32 rows = std::max(p.shape.group(), u32{core::max_queries}), dim = p.shape.head_dim;
     return align_up(u64{rows} * dim * sizeof(float)) + core::workspace_bytes(dim, core::max_queries);
@@ -131,7 +130,7 @@ struct kernel<opcode::attend, KV, Isa> {
 
   static void run(const attention_params& p, const work& w, u32 unit) {
     if (w.by != split::kv_heads) {
-      // Late tiles see the most keys: first come, longest first.
+      // Later tiles see more keys: start them first.
       const u32 first = w.tiles[w.tiles.size() - 1 - unit / p.shape.kv_heads], last = first + unit_tokens;
       const segment& s = segment_of(w, first);
       return whole(p, w, s, all_of(p, unit % p.shape.kv_heads), first,
@@ -154,13 +153,13 @@ struct kernel<opcode::attend, KV, Isa> {
   }
   struct query_heads {
     u32 kv, first, count;
-  };  // some of those of a kv head
+  };  // some query heads of a kv head
   static query_heads all_of(const attention_params& p, u32 kv) { return {kv, kv * p.shape.group(), p.shape.group()}; }
   static query_heads slice_of(const attention_params& p, u32 kv, u32 slice) {
     const u32 group = p.shape.group(), first = slice * heads_of_slice(p.shape);
     return {kv, kv * group + first, std::min(heads_of_slice(p.shape), group - first)};
   }
-  // Rows: the heads of one token after the other. Fills queries from row `from` on.
+  // Fills queries from row `from` on; rows are the heads of one token after the other.
   static u32 ask(const attention_params& p, const work& w, const segment& s, query_heads h, u32 from, u32 end,
                  attention_query (&queries)[most]) {
     u32 n = 0;
@@ -175,7 +174,7 @@ struct kernel<opcode::attend, KV, Isa> {
   CKE_OUT_OF_LINE static void whole(const attention_params& p, const work& w, const segment& s, query_heads h,
                                     u32 first, u32 last) {
     const u32 group = h.count, wide = group * p.shape.head_dim, together = group < most ? most / group : 1;
-    // scratch: [tokens][heads][head_dim], then attention's own
+    // scratch: [tokens][heads][head_dim], then the attention kernel's own
     float* const out = reinterpret_cast<float*>(w.scratch);
     std::byte* const inner = w.scratch + align_up(u64{together} * wide * sizeof(float));
     attention_query queries[most];
@@ -191,7 +190,7 @@ struct kernel<opcode::attend, KV, Isa> {
     }
   }
 
-  // Parts lie [kv heads][segments][runs][rows]. Of a segment: the rows of parts before its own, of one head.
+  // Parts lie [kv heads][segments][runs][rows]. Counts the rows of one head's parts before a segment's own.
   static u64 rows_before(const attention_params& p, const work& w, const segment* s) {
     u64 rows = 0;
     for (const segment& o : w.segments) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// kv_cache.hpp: how the keys and values of one kv head lie in memory.
+// kv_cache.hpp: the layout of the keys and values of one kv head.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace cke::kernels {
 
-// What a cache can keep keys and values in.
+// The formats that a cache can hold.
 constexpr bool is_cache_format(dtype t) {
   return t == dtype::f32 || t == dtype::f16 || t == dtype::bf16 || t == dtype::q8_0;
 }
@@ -23,14 +23,14 @@ struct kv_blocks {
   std::byte* operator[](u32 block) const { return pages[block] + offset; }
 };
 
-// Blocks of key_block positions, each K and then V: a token reads one stream. Lanes are positions in
-// K, so that a register of scores needs no horizontal sum, and dims in V. A pair of 16-bit or 8-bit
-// numbers is what one lane of a dot product takes.
+// Blocks of key_block positions, each K and then V: a token reads one stream. Lanes are positions in K, so that a
+// register of scores needs no horizontal sum, and dims in V. One lane of a dot product takes a pair of 16-bit or 8-bit
+// numbers.
 //           K of a block        V of a block
 // f32, f16  [d][128]            [128][width]
 // bf16      [d / 2][128][2]     [64][width][2]
 // q8_0      [width / 2][128][2] [64][width][2], then in both the scales: f16 [width / 32][128]
-// d is even; width is d rounded up to a multiple of 32. Only q8_0 writes the padding; none sees it.
+// d is even; width is d rounded up to a multiple of 32. Only q8_0 writes the padding; no reader sees it.
 template <dtype KV, class Isa> struct kv_cache {
   static_assert(is_cache_format(KV), "cke: kv_cache: keys and values are f32, f16, bf16 or q8_0");
   static constexpr bool scaled = KV == dtype::q8_0;
@@ -77,7 +77,7 @@ template <dtype KV, class Isa> struct kv_cache {
     store<1>(head, position, head_dim, {k}, {v});
   }
 
-  // A number back: dim i of a position.
+  // Reads a number back: dim i of a position.
   static float key(const kv_blocks& head, u32 position, u32 head_dim, u32 i) {
     const std::byte* const from = head[position / key_block];
     return decode(from, k_index(position, i), scale_at(position, head_dim, i));
@@ -92,13 +92,13 @@ template <dtype KV, class Isa> struct kv_cache {
   static u64 v_index(u32 position, u32 head_dim, u32 i) {
     return (u64{position % key_block / pair} * width(head_dim) + i) * pair + position % pair;
   }
-  // Of dims [i, i + 32) of a position, from the beginning of K or V.
+  // Offset from K or V of the scale for dims [i, i + 32) of a position.
   static u64 scale_at(u32 position, u32 head_dim, u32 i) {
     return u64{key_block} * width(head_dim) + (u64{i / group * key_block} + position % key_block) * 2;
   }
 
-  // At most `group` numbers. Beyond the range of f16 a number or a scale saturates: an infinity would
-  // turn masked positions, which count 0 times, into NaN.
+  // Encodes at most `group` numbers. A number or scale beyond the range of f16 saturates: an infinity would turn masked
+  // positions, whose weight is 0, into NaN.
   CKE_OUT_OF_LINE static void encode(const float* x, u32 n, element* out, [[maybe_unused]] std::byte* scale) {
     if constexpr (scaled) {
       float all[group]{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// latent.hpp: the steps of latent attention around the scores: what is cached of a token, and matrices of each head.
+// latent.hpp: the steps of latent attention around the scores: the cached key of a token, and each head's matrices.
 #pragma once
 
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace cke::kernels {
 
-// in[0]: [latent | what is turned]; out: the latent normed, and the rest turned: the one key of all heads.
+// in[0]: [latent | key to rotate]; out: the normed latent and the rotated rest: the one key of all heads.
 template <class Isa> struct kernel<opcode::latent_key, dtype::f32, Isa> {
   static void run(const latent_key_params& p, const work& w, u32 unit) {
     const auto [first, last] = tokens_of(w, unit);
@@ -23,8 +23,8 @@ template <class Isa> struct kernel<opcode::latent_key, dtype::f32, Isa> {
   }
 };
 
-// The first p.cols of each head of in[0], p.head_dim apart, become rows (head, token) of out[0], as a matrix of each
-// head wants them. With a rope what follows them is turned and ends the head's part of out[1].
+// The first p.cols of each head of in[0], p.head_dim apart, become rows (head, token) of out[0], the input of each
+// head's matrix. With a rope, the numbers after them are rotated and end the head's part of out[1].
 template <class Isa> struct kernel<opcode::split_heads, dtype::f32, Isa> {
   static void run(const split_heads_params& p, const work& w, u32 unit) {
     const auto [first, last] = tokens_of(w, unit);
@@ -42,7 +42,7 @@ template <class Isa> struct kernel<opcode::split_heads, dtype::f32, Isa> {
   }
 };
 
-// A unit is rows of one head's matrix, for that head's rows of in[0]; heads of out[0] are p.head_dim apart.
+// A unit is rows of one head's matrix, times that head's rows of in[0]; heads of out[0] are p.head_dim apart.
 template <dtype T, class Isa>
   requires multiplies<Isa, T>
 struct kernel<opcode::head_matmul, T, Isa> {

@@ -16,25 +16,23 @@ namespace cke::kernels {
 // 0.1 m ln(s) + 1, yarn's temperature. DeepSeek also scales the scores by its square.
 inline double yarn_mscale(double scale, double m = 1) { return scale <= 1 ? 1 : 0.1 * m * std::log(scale) + 1; }
 
-// The dims of a head that rope_kernel visits, and twice the width of its cos and sin rows. A
-// proportional rope turns r.dims of them, but its pairs are head_dim / 2 apart.
+// The dims of a head that rope_kernel visits, and twice the width of its cos and sin rows. A proportional rope rotates
+// r.dims of them, but its pairs are head_dim / 2 apart.
 constexpr u32 rope_width(const rotary& r, u32 head_dim) {
   return r.rule == rope_scaling::proportional ? head_dim : r.dims;
 }
 
-// What a position turns into: angle i is position * inverse[i]; cos and sin are scaled by
-// attention_factor.
+// The angles of a position: angle i is position * inverse[i]; cos and sin are scaled by attention_factor.
 struct rope_frequencies {
   plain_list<float> inverse;  // [rope_width / 2]
   float attention_factor{1};
 
   // The arithmetic and its precision are those of transformers' ROPE_INIT_FUNCTIONS.
   //
-  // context is the length that a session is made for, fixed before its first token. `dynamic` and
-  // `longrope` depend on the length of the sequence. transformers takes the length seen so far, and
-  // leaves keys that are already cached as they were, so that there the logits of a position depend
-  // on how the prompt was cut. Here, as in llama.cpp and vLLM, they depend on the position alone:
-  // the length is `context`. The result equals a single transformers forward over L tokens when
+  // context is the length that a session is made for, fixed before its first token. `dynamic` and `longrope` depend on
+  // the length of the sequence. transformers takes the length seen so far and keeps cached keys as they were, so there
+  // the logits of a position depend on how the prompt was cut. Here, as in llama.cpp and vLLM, they depend on the
+  // position alone: the length is `context`. The result equals a single transformers forward over L tokens when
   //   dynamic:  context == L, or neither exceeds max_position;
   //   longrope: context and L lie on the same side of `original`;
   //   any other rule: always.
@@ -91,7 +89,7 @@ struct rope_frequencies {
     for (u32 i = 0; i < dims / 2; ++i) inverse[i] = 1.f / power(theta, i, over);
     return inverse;
   }
-  // Configs may leave the factor out: it is then how much longer the context became.
+  // Configs may leave the factor out: it is then the growth of the context.
   static double ratio(const rotary& r) {
     return r.factor.v != 0 ? r.factor.v : static_cast<double>(r.max_position) / r.original;
   }
@@ -115,7 +113,7 @@ struct rope_frequencies {
 
   static plain_list<float> yarn(const rotary& r, double factor) {
     const double dims = r.dims;
-    // the dim that turns `rotations` times over the original context
+    // the dim that makes `rotations` turns over the original context
     const auto dim_of = [&](double rotations) {
       return dims * std::log(r.original / (rotations * 2 * std::numbers::pi)) / (2 * std::log(r.theta.v));
     };

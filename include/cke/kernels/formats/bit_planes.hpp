@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
-// bit_planes.hpp: 32 k of 32 rows in 1 or 2 bits each: what codes have beyond a nibble, or all of them.
+// bit_planes.hpp: 32 k of 32 rows in 1 or 2 bits each: the bits of codes beyond a nibble, or whole codes.
 #pragma once
 
 #include "format.hpp"
 
 namespace cke::kernels {
 
-// [32 / lanes][Bits words][lanes][4 bytes]: byte b of word p holds k = p * 32 / Bits + 4 j + b in
-// its bits Bits * j.
+// [32 / lanes][Bits words][lanes][4 bytes]: bits Bits * j of byte b of word p hold k = p * 32 / Bits + 4 j + b.
 template <class Isa, u32 Bits> struct bit_plane {
   static constexpr u32 bytes = unit_rows * 4 * Bits, fours = 8 / Bits;
 
@@ -28,7 +27,7 @@ template <class Isa, u32 Bits> struct bit_plane {
   }
 };
 
-// Puts the bits of a group at bit `At` of its codes, which are 0 there.
+// Sets the bits of a group at bit `At` of its codes, which must be 0 there.
 template <u32 Bits, u32 At, class Isa>
 CKE_INLINE void load_bits(const std::byte* in, u32 group, simd::vi32<Isa> (&codes)[8]) {
   constexpr u32 fours = bit_plane<Isa, Bits>::fours;

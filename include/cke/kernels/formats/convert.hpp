@@ -11,12 +11,12 @@
 CKE_COMPILED_ONCE
 namespace cke::kernels {
 
-// What weights can be read from; count is a multiple of the type's block in both directions.
+// The encodings that weights can be read from; count is a multiple of the type's block in both directions.
 constexpr bool convertible(dtype t) {
   return t == dtype::f32 || t == dtype::f16 || t == dtype::bf16 || t == dtype::q8_0;
 }
 
-// What numbers may become at load.
+// The types that weights may be rounded to at load.
 constexpr bool rounds_to(dtype t) { return convertible(t) || is_row_wise(t); }
 
 [[noreturn]] inline void cannot_convert(dtype t) {
@@ -43,8 +43,8 @@ inline void to_f32(dtype from, const std::byte* in, u32 count, float* out) {
   }
 }
 
-// One q8_0 block, bit for bit as gguf-py and llama.cpp's reference: d = amax / 127, halves away
-// from 0. Magnitudes are compared as bits: a NaN becomes the scale instead of vanishing.
+// One q8_0 block, bit for bit as gguf-py and llama.cpp's reference make it: d = amax / 127, halves away from 0.
+// Magnitudes are compared as bits: a NaN becomes the scale instead of vanishing.
 inline void quantise_q8_0(const float* in, std::byte* out) {
   u32 top = 0;
   for (u32 i = 0; i < 32; ++i) top = std::max(top, std::bit_cast<u32>(in[i]) & 0x7fffffffu);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// format.hpp: what a weight format must say of itself to be packed and multiplied.
+// format.hpp: the interface of a weight format: how it is packed, and how it is multiplied.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,17 @@
 
 namespace cke::kernels {
 
-// Weights live in units of 32 output rows; rows interleave in groups of as many as a register has
-// lanes, so a register holds a little of k of each row of its group.
+// Weights live in units of 32 output rows; rows interleave in groups of as many as a register has lanes, so a register
+// holds a few k of each row of its group.
 
-// Where a unit keeps a number. Blocks of k follow one another; each holds all 32 rows.
+// The layout of a unit. Blocks of k follow one another; each holds all 32 rows.
 //   block, block_bytes            k in a block, a multiple of the file's; bytes of 32 rows of it
 //   pack(out, row, in)            one row of one block, from `block` elements as in the file
 //   unpack(in, row, float* out)   and back, to `block` numbers
 template <dtype F, class Isa> struct layout;
 template <dtype F, class Isa> concept packable = requires { layout<F, Isa>::block_bytes; };
 
-// What a step of the dot product does with it, in registers (not for isa::scalar).
+// A step of the dot product, in registers (not for isa::scalar).
 //   step                          k that one step covers; block is a multiple
 //   weights                       one group of rows in registers
 //   load(block, i, group)         ... of step i of a block

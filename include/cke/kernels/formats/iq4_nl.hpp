@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// iq4_nl.hpp: blocks of 32 nibbles that stand for 16 uneven steps, and an f16 scale.
+// iq4_nl.hpp: blocks of 32 nibbles that index 16 uneven values, and an f16 scale.
 #pragma once
 
 #include "nibbles.hpp"
@@ -7,7 +7,7 @@
 
 namespace cke::kernels {
 
-// With VNNI as q8_0's codes: value + 128.
+// With VNNI stored like q8_0's codes: value + 128.
 inline constexpr std::initializer_list<int> iq4_values{-127, -104, -83, -65, -49, -35, -22, -10,
                                                        1,    13,   25,  38,  53,  69,  89,  113};
 template <class Isa> inline constexpr nibble_table iq4_table = table_of(iq4_values, simd::has_vnni<Isa> ? 128 : 0);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// iq4_xs.hpp: blocks of 256 nibbles as those of iq4_nl, a signed 6-bit scale for every 32, and an
-// f16 scale.
+// iq4_xs.hpp: blocks of 256 nibbles like those of iq4_nl, a signed 6-bit scale for every 32, and an f16 scale.
 #pragma once
 
 #include "iq4_nl.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// k_quant_search.hpp: the searches for scales of K-quants: which few numbers stand for many with the least error.
+// k_quant_search.hpp: the searches for the scales of K-quants that give the least error.
 #pragma once
 
 #include <cmath>
@@ -8,23 +8,23 @@
 
 namespace cke::kernels {
 
-// The groups of a block side by side, a lane each: number i of group g in x[i][g]. In every lane the sums run
-// as in ggml's reference, so that the bits are its bits.
+// The groups of a block side by side, one per lane: number i of group g in x[i][g]. In every lane the sums run in the
+// order of ggml's reference, so that the bits match.
 template <u32 N, u32 G> using side_by_side = float[N][G];
 
-// To the nearest whole number, halves to even: |v| < 2^22.
+// Rounds to the nearest whole number, halves to even: |v| < 2^22.
 CKE_INLINE float nearest(float v) { return (v + 0x1.8p23f) - 0x1.8p23f; }
-// The lower bound where v is no number.
+// The lower bound if v is a NaN.
 CKE_INLINE float bounded(float v, float low, float high) {
   const float at_least = v > low ? v : low;
   return at_least < high ? at_least : high;
 }
-// Groups whose greatest number is below this one are zero.
+// Groups whose greatest number is below this count as zero.
 inline constexpr float nothing = 1e-15f;
 
-// x ~ scale * code - least, codes 0 to `top`, least >= 0, with errors weighted by w: for `steps` + 1 guesses of
-// the range, `from` codes longer than it is and on by 0.1, the best scale and least, each by least squares. The
-// error that counts is squared, or `absolute`.
+// Fits x ~ scale * code - least, codes 0 to `top`, least >= 0, with errors weighted by w. Beside the full range as
+// `top` codes, tries `steps` + 1 other counts: top + from, top + from + 0.1, and so on. Keeps the best scale and least,
+// each by least squares. The error is squared, or `absolute`.
 template <bool Absolute, u32 N, u32 G>
 void fit_affine(const side_by_side<N, G>& x, const side_by_side<N, G>& w, float top, float from, u32 steps,
                 float (&scale)[G], float (&least)[G], side_by_side<N, G>& codes) {
@@ -91,7 +91,7 @@ void fit_affine(const side_by_side<N, G>& x, const side_by_side<N, G>& w, float 
   }
 }
 
-// The number of each group that is farthest from 0, with its sign; 0 where there is next to nothing.
+// The number of each group that is farthest from 0, with its sign; 0 if the group counts as zero.
 template <u32 N, u32 G> void farthest(const side_by_side<N, G>& x, float (&most)[G]) {
   for (u32 g = 0; g < G; ++g) most[g] = 0;
   for (u32 i = 0; i < N; ++i)
@@ -99,7 +99,7 @@ template <u32 N, u32 G> void farthest(const side_by_side<N, G>& x, float (&most)
   for (u32 g = 0; g < G; ++g) most[g] = std::abs(most[g]) < nothing ? 0 : most[g];
 }
 
-// x ~ scale * code, codes -half to half - 1, errors weighted by x * x: for 19 guesses of the farthest number's
+// Fits x ~ scale * code, codes -half to half - 1, errors weighted by x * x, with 19 guesses of the farthest number's
 // code around -half. Codes come with `half` added, and as 0 in a group of zeros.
 template <u32 N, u32 G>
 void fit_symmetric(const side_by_side<N, G>& x, float half, float (&scale)[G], side_by_side<N, G>& codes) {
@@ -138,7 +138,8 @@ void fit_symmetric(const side_by_side<N, G>& x, float half, float (&scale)[G], s
   }
 }
 
-// The same with few codes: from the first guess on, code by code to where the sum of errors falls, five rounds.
+// The same for few codes: starts from the first guess, then moves each code where that reduces the error, in five
+// rounds.
 template <u32 N, u32 G>
 void fit_by_code(const side_by_side<N, G>& x, float half, float (&scale)[G], side_by_side<N, G>& codes) {
   float most[G], sum_xl[G] = {}, sum_l2[G] = {};

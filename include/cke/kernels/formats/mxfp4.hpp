@@ -7,14 +7,14 @@
 
 namespace cke::kernels {
 
-// Twice the floats, which are whole numbers; as codes they have 16 added.
+// Twice the floats, which are whole numbers; codes have 16 added.
 inline constexpr std::initializer_list<int> mxfp4_values{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 inline constexpr nibble_table mxfp4_table = table_of(mxfp4_values, 16);
 
 // Half of 2^(e - 127), also where that is subnormal.
 constexpr u32 half_power_bits(u32 e) { return e < 2 ? 0x00200000u << e : (e - 1) << 23; }
 
-// A block is two of the file's, to be whole cache lines: exponents [2][32], nibbles [2]: 17 of them.
+// A block is two of the file's, to fill whole cache lines: exponents [2][32], nibbles [2]: 17 of them.
 template <class Isa> struct layout<dtype::mxfp4, Isa> {
   static constexpr u32 block = 64, first = 2 * unit_rows, block_bytes = first + 2 * nibbles<Isa>::bytes;
   static_assert(block_bytes == unit_rows * 34);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// nibbles.hpp: 32 k of 32 rows in 4 bits each, as the 4-bit formats and the low bits of wider ones
-// are kept.
+// nibbles.hpp: 32 k of 32 rows in 4 bits each: the 4-bit formats, and the low bits of wider ones.
 #pragma once
 
 #include <array>
@@ -16,14 +15,14 @@ template <class Isa> struct nibbles {
   static constexpr u32 bytes = unit_rows * 16;
 
   static constexpr u32 word(u32 row, u32 j) { return ((row / Isa::lanes * 4 + j) * Isa::lanes + row % Isa::lanes) * 4; }
-  // From 32 bytes of a file that hold k = 0..31 in the nibble at `shift`.
+  // Packs 32 bytes of a file that hold k = 0..31 in the nibble at `shift`.
   static void pack(std::byte* out, u32 row, const std::byte* in, u32 shift) {
     for (u32 j = 0; j < 4; ++j) {
       const u32 low = read<u32>(in + 4 * j) >> shift & 0x0f0f0f0fu;
       write(out + word(row, j), low | (read<u32>(in + 16 + 4 * j) >> shift & 0x0f0f0f0fu) << 4);
     }
   }
-  // From 16 bytes of a file that are such words.
+  // Takes 16 bytes of a file that are already such words.
   static void take(std::byte* out, u32 row, const std::byte* in) {
     for (u32 j = 0; j < 4; ++j) write(out + word(row, j), read<u32>(in + 4 * j));
   }
@@ -44,7 +43,7 @@ CKE_INLINE void load_nibbles(const std::byte* in, u32 group, simd::vi32<Isa> (&c
   }
 }
 
-// What the 16 nibbles stand for: bytes, four times, because a register looks up in each 16 by itself.
+// The values of the 16 nibbles as bytes, four times, because a register looks up in each 16 by itself.
 using nibble_table = std::array<u8, 64>;
 constexpr nibble_table table_of(std::initializer_list<int> values, int bias) {
   nibble_table t{};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// packed.hpp: weights on their way from a file's rows into units of 32 interleaved rows, and back.
+// packed.hpp: packs a file's rows of weights into units of 32 interleaved rows, and unpacks them.
 #pragma once
 
 #include "bf16.hpp"
@@ -14,7 +14,7 @@
 
 namespace cke::kernels {
 
-// 32 rows of a file, turned into the blocks of a unit some columns at a time.
+// Turns 32 rows of a file into the blocks of a unit, some columns at a time.
 template <dtype F, class Isa>
   requires packable<F, Isa>
 struct file_rows {
@@ -26,7 +26,7 @@ struct file_rows {
   const std::byte* const* row;  // [present], each in the encoding `source`
   dtype source;
 
-  // Where F has one scale for a row: of each, in f16.
+  // The f16 scale of each row, if F has one scale for a row.
   struct scales {
     u16 row[unit_rows]{};
   };
@@ -43,12 +43,12 @@ struct file_rows {
     }
     return all;
   }
-  // f(col, count): every chunk of `cols` columns.
+  // Calls f(col, count) for every chunk of `cols` columns.
   template <class Each> static void each_chunk(u32 cols, Each&& f) {
     for (u32 col = 0; col < cols; col += chunk) f(col, std::min(chunk, cols - col));
   }
-  // Columns [col, col + count) as whole blocks; of another type than F they are rounded to it.
-  // Throws unsupported for a source that is not convertible().
+  // Packs columns [col, col + count) as whole blocks; columns of another type than F are rounded to it. Throws
+  // unsupported for a source that is not convertible().
   CKE_OUT_OF_LINE void pack(u32 col, u32 count, std::byte* out, const scales& of = {}) const {
     std::byte buffer[chunk * 4];
     for (u32 r = 0; r < unit_rows; ++r) {
@@ -57,8 +57,8 @@ struct file_rows {
         format::pack(out + b * format::block_bytes, r, in + b * bytes_of(F, format::block));
     }
   }
-  // Row r of them in the encoding F: the file's own bytes, or a copy in `buffer`, with zeros up
-  // to the end of the last block.
+  // Row r of these columns in the encoding F: the file's own bytes, or a copy in `buffer`, with zeros up to the end of
+  // the last block.
   const std::byte* encoded(u32 r, u32 col, u32 count, std::byte* buffer, u16 scale = 0) const {
     if (r >= present) return zeros;
     const std::byte* file = row[r] + bytes_of(source, col);
@@ -79,17 +79,17 @@ struct file_rows {
   static constexpr std::byte zeros[chunk * 4]{};
 };
 
-// A matrix: units of 32 output rows and all of k, one after the other, 64-byte aligned; cols is a
-// multiple of info(F).block. Rows that the matrix lacks and columns up to the packed block are zeros.
+// A matrix: units of 32 output rows and all of k, one after the other, 64-byte aligned; cols is a multiple of
+// info(F).block. Missing rows and columns up to the packed block are zeros.
 template <dtype F, class Isa>
   requires packable<F, Isa>
 struct packed {
   using format = layout<F, Isa>;
   static_assert(format::block_bytes % 64 == 0);
 
-  // From one unit to the next.
+  // Bytes from one unit to the next.
   static constexpr u64 unit_bytes(u32 cols) { return u64{ceil_div(cols, format::block)} * format::block_bytes; }
-  // Room that a matrix needs.
+  // Bytes that a matrix needs.
   static constexpr u64 bytes(u32 units, u32 cols) { return units * unit_bytes(cols); }
 
   // each_unit(f) calls f(unit, rows of the file) for every unit, on any threads, and returns when

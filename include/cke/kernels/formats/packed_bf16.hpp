@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// packed_bf16.hpp: bf16 weights without loss in 12 bits each, wherever 32 rows agree on 16 exponents.
+// packed_bf16.hpp: lossless bf16 weights in 12 bits each, wherever 32 rows share 16 exponents.
 #pragma once
 
 #include "packed.hpp"
@@ -9,7 +9,7 @@ namespace cke::kernels {
 // The low byte of a bf16 (last bit of the exponent, mantissa) is as good as random, the high byte
 // (sign, rest of the exponent) is nearly always one of a few: 16 of them hold 16 binades of both
 // signs. So a unit has a table of its 16 commonest high bytes, and a block of 8 columns is either
-//   small   the low bytes as they are, and for each high byte 4 bits that say where in the table it is
+//   small   the low bytes as they are, and for each high byte 4 bits that index the table
 //   raw     as layout<bf16>, when any of its weights has another high byte
 // A matrix begins with a header for each unit; the blocks of all units follow as one stream.
 template <class Isa> struct bf16_unit {
@@ -22,10 +22,9 @@ template <class Isa> struct bf16_unit {
   static constexpr u32 blocks(u32 cols) { return ceil_div(cols, raw_block::block); }
   static constexpr u64 header_bytes(u32 cols) { return align_up(raw_at + u64{ceil_div(blocks(cols), 64)} * 8); }
 
-  // A small block: for columns 0 to 3 and 4 to 7 codes[64], low[64] of the first pair of columns,
-  // low[64] of the second; a byte of codes belongs to the first with its low half, to the second
-  // with its high one. Where in 64 bytes a number is follows from what a zip makes of registers:
-  // `lanes` rows of low and high bytes.
+  // A small block: for columns 0 to 3 and 4 to 7 codes[64], low[64] of the first pair of columns, low[64] of the
+  // second; a byte of codes belongs to the first with its low half, to the second with its high one. The order within
+  // 64 bytes follows from how a zip arranges registers: `lanes` rows of low and high bytes.
   static constexpr u32 small_bytes = raw_block::block * unit_rows * 3 / 2, half_bytes = small_bytes / 2;
 
   const std::byte* header;
@@ -51,8 +50,7 @@ template <class Isa> struct bf16_unit {
   }
   CKE_INLINE vi32 table() const { return load(header); }
 
-  // A raw block as a small one. False, and nothing to be used in `out`, if one of its high bytes is
-  // not in the table.
+  // Makes a raw block small. Returns false, with `out` unusable, if one of its high bytes is not in the table.
   bool shrink(const std::byte* block, std::byte* out) const {
     const vi32 byte(0x00ff00ff);
     bytes missing(0);
@@ -94,7 +92,7 @@ template <class Isa> struct bf16_unit {
   CKE_INLINE static vi32 load(const std::byte* p) { return vi32::load_unaligned(reinterpret_cast<const i32*>(p)); }
   CKE_INLINE static void store(std::byte* p, vi32 v) { v.store_unaligned(reinterpret_cast<i32*>(p)); }
 
-  // Where in the table each byte is; 16 and more: nowhere.
+  // The index of each byte in the table; 16 and more: not in it.
   CKE_INLINE bytes find(bytes high) const {
     bytes at(16);
     for (u32 i = 16; i-- > 0;) at = xsimd::select(high == bytes(read<u8>(header + i)), bytes(static_cast<u8>(i)), at);
@@ -109,15 +107,15 @@ struct packed<dtype::bf16, Isa> {
   using format = typename unit::raw_block;
   using file = file_rows<dtype::bf16, Isa>;
 
-  // From one unit's header to the next.
+  // Bytes from one unit's header to the next.
   static constexpr u64 unit_bytes(u32 cols) { return unit::header_bytes(cols); }
-  // Room that a matrix needs: as if all blocks were raw. The rest is never touched.
+  // Bytes that a matrix needs if all blocks are raw. Pages beyond its real size are never touched.
   static constexpr u64 bytes(u32 units, u32 cols) {
     return units * (unit_bytes(cols) + u64{unit::blocks(cols)} * format::block_bytes);
   }
 
-  // As for other formats. Twice over the file, because a unit's place follows from what the units
-  // before it take.
+  // As for other formats, but in two runs over the file, because a unit's place follows from the sizes of the units
+  // before it.
   template <class EachUnit>
   static u64 pack(std::byte* matrix, u32 units, u32 cols, EachUnit&& each_unit) {
     each_unit([&](u32 u, const file& rows) { plan(matrix + u * unit_bytes(cols), cols, rows); });
@@ -144,7 +142,7 @@ struct packed<dtype::bf16, Isa> {
   }
 
  private:
-  // Writes the header: table, which blocks are raw; where the distance will be, the bytes of the blocks.
+  // Writes the header: the table, the raw bits, and, in the place of the distance, the bytes of the blocks.
   CKE_OUT_OF_LINE static void plan(std::byte* header, u32 cols, const file& rows) {
     write_table(header, cols, rows);
     const unit u{header};
@@ -165,7 +163,7 @@ struct packed<dtype::bf16, Isa> {
     write(header + unit::table_bytes, size);
   }
 
-  // The 16 commonest high bytes, of equals the lowest.
+  // The 16 commonest high bytes, the lowest first among equals.
   static void write_table(std::byte* header, u32 cols, const file& rows) {
     u32 seen[4][256]{};  // four, so that neighbours do not wait for one another
     rows.each_chunk(cols, [&](u32 col, u32 count) {
@@ -209,9 +207,10 @@ struct packed<dtype::bf16, Isa> {
 #ifdef CKE_COMPILED  // packing is in the compiled part too
 #define CKE_PACKED(F) extern template struct file_rows<dtype::F, isa::native>;
 CKE_PACKED(f32)
-CKE_PACKED(f16) CKE_PACKED(bf16) CKE_PACKED(q8_0) CKE_PACKED(q4_0) CKE_PACKED(q4_1) CKE_PACKED(q5_0) CKE_PACKED(q5_1)
-    CKE_PACKED(q2_k) CKE_PACKED(q3_k) CKE_PACKED(q4_k) CKE_PACKED(q5_k) CKE_PACKED(q6_k) CKE_PACKED(iq4_nl)
-        CKE_PACKED(iq4_xs) CKE_PACKED(mxfp4) CKE_PACKED(i8_row) CKE_PACKED(i4_row)
+CKE_PACKED(f16)
+CKE_PACKED(bf16) CKE_PACKED(q8_0) CKE_PACKED(q4_0) CKE_PACKED(q4_1) CKE_PACKED(q5_0) CKE_PACKED(q5_1) CKE_PACKED(q2_k)
+    CKE_PACKED(q3_k) CKE_PACKED(q4_k) CKE_PACKED(q5_k) CKE_PACKED(q6_k) CKE_PACKED(iq4_nl) CKE_PACKED(iq4_xs)
+        CKE_PACKED(mxfp4) CKE_PACKED(i8_row) CKE_PACKED(i4_row)
 #undef CKE_PACKED
             extern template struct packed<dtype::bf16, isa::native>;
 #endif

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: MIT
-// q2_k.hpp: blocks of 256 two-bit codes, a 4-bit scale and minimum for every 16, f16 scales
-// of both.
+// q2_k.hpp: blocks of 256 two-bit codes, a 4-bit scale and minimum for every 16, f16 scales of both.
 #pragma once
 
 #include "bit_planes.hpp"
 
 namespace cke::kernels {
 
-// Where a block of 256 has the two low bits of 4 codes, a byte each: the file keeps 128 codes in 32
-// bytes, code k of them in bits k / 32 * 2 of byte k % 32.
+// The two low bits of 4 codes of a block of 256, a byte each: the file keeps 128 codes in 32 bytes, code k of them in
+// bits k / 32 * 2 of byte k % 32.
 inline u32 two_bits(const std::byte* in, u32 s, u32 i) {
   return read<u32>(in + s / 4 * 32 + 4 * i) >> s % 4 * 2 & 0x03030303u;
 }

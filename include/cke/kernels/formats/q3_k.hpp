@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
-// q3_k.hpp: blocks of 256 three-bit codes with a signed 6-bit scale for every 16, and an f16
-// scale.
+// q3_k.hpp: blocks of 256 three-bit codes with a signed 6-bit scale for every 16, and an f16 scale.
 #pragma once
 
 #include "q2_k.hpp"
@@ -8,8 +7,8 @@
 
 namespace cke::kernels {
 
-// A block: f16 d [32], then [8] low bits of codes, third bits, low nibbles of the two scales [32] and
-// their high bits, those of row r in nibble r / 16 of byte r % 16: 55 cache lines.
+// A block: f16 d [32], then [8] low bits of codes, third bits, low nibbles of the two scales [32], and their high bits;
+// those of row r are in nibble r / 16 of byte r % 16: 55 cache lines.
 template <class Isa> struct layout<dtype::q3_k, Isa> {
   static constexpr u32 block = 256,
                        step_bytes = bit_plane<Isa, 2>::bytes + bit_plane<Isa, 1>::bytes + unit_rows * 3 / 2,

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: MIT
-// q4_k.hpp: blocks of 256: nibbles, a 6-bit scale and minimum for every 32, f16 scales of
-// both.
+// q4_k.hpp: blocks of 256: nibbles, a 6-bit scale and minimum for every 32, f16 scales of both.
 #pragma once
 
 #include "nibbles.hpp"
 
 namespace cke::kernels {
 
-// The scales of a q4_k or q5_k block, of 32 rows: low nibbles (minimum << 4 | scale) [8][32], the
-// two high bits of each, of an even 32 below those of an odd one, [4][32], then f16 d and dmin
-// [32].
+// The scales of a q4_k or q5_k block of 32 rows: low nibbles (minimum << 4 | scale) [8][32], the two high bits of each,
+// of an even 32 below those of an odd one, [4][32], then f16 d and dmin [32].
 struct k_scales {
   static constexpr u32 high = 8 * unit_rows, d = high + 4 * unit_rows, dmin = d + 2 * unit_rows,
                        bytes = dmin + 2 * unit_rows;
 
-  // From the file's block: f16 d, dmin, then scale and minimum of sub-block s as q[s] & 63 and
-  // q[s + 4] & 63 below 4; above, 4 bits in q[s + 4] and 2 on top of q[s - 4] and q[s].
+  // Packs the file's block: f16 d, dmin, then scale and minimum of sub-block s as q[s] & 63 and q[s + 4] & 63 below 4;
+  // above, 4 bits in q[s + 4] and 2 on top of q[s - 4] and q[s].
   static void pack(std::byte* out, u32 row, const std::byte* in) {
     const auto q = [&](u32 i) { return u32{read<u8>(in + 4 + i)}; };
     for (u32 s = 0; s < 8; ++s) {

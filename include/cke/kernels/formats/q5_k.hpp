@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// q5_k.hpp: blocks of 256 as those of q4_k, with a fifth bit for each code.
+// q5_k.hpp: blocks of 256 like those of q4_k, with a fifth bit for each code.
 #pragma once
 
 #include "bit_planes.hpp"
@@ -17,7 +17,7 @@ template <class Isa> struct layout<dtype::q5_k, Isa> {
   static constexpr u32 fifths(u32 s) { return codes(s) + nibbles<Isa>::bytes; }
   static void pack(std::byte* out, u32 row, const std::byte* in) {
     k_scales::pack(out, row, in);
-    for (u32 s = 0; s < 8; ++s) {  // in the file bit s of byte k is the fifth of k, sub-block s
+    for (u32 s = 0; s < 8; ++s) {  // in the file, bit s of byte k is the fifth bit of k, sub-block s
       nibbles<Isa>::pack(out + codes(s), row, in + 48 + s / 2 * 32, s % 2 * 4);
       bit_plane<Isa, 1>::pack(out + fifths(s), row,
                               [&](u32 i) { return read<u32>(in + 16 + 4 * i) >> s & 0x01010101u; });

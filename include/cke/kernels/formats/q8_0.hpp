@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// q8_0.hpp: blocks of 32 signed bytes and an f16 scale, against such activations.
+// q8_0.hpp: blocks of 32 signed bytes and an f16 scale, against q8_0 activations.
 #pragma once
 
 #include <bit>
@@ -8,13 +8,13 @@
 
 namespace cke::kernels {
 
-// A block: codes [32 / lanes][k / 4][lanes][4], then f16 scales [32]: 17 cache lines, no more than
-// the file's. With VNNI a code is stored as value + 128: one side of the instruction is unsigned.
+// A block: codes [32 / lanes][k / 4][lanes][4], then f16 scales [32]: 17 cache lines, the same as in the file. With
+// VNNI a code is stored as value + 128: one side of the instruction is unsigned.
 template <class Isa> struct layout<dtype::q8_0, Isa> {
   static constexpr u32 block = 32, block_bytes = unit_rows * 34, scales = unit_rows * 32;
   static constexpr u32 bias = simd::has_vnni<Isa> ? 0x80808080u : 0;
 
-  static constexpr u32 code(u32 row, u32 j) {  // where k = 4 j .. 4 j + 3 of a row lie
+  static constexpr u32 code(u32 row, u32 j) {  // the place of k = 4 j .. 4 j + 3 of a row
     return (row / Isa::lanes * 8 + j) * Isa::lanes * 4 + row % Isa::lanes * 4;
   }
   static void pack(std::byte* out, u32 row, const std::byte* in) {
@@ -30,8 +30,8 @@ template <class Isa> struct layout<dtype::q8_0, Isa> {
   }
 };
 
-// The step of 32 codes and one scale against 32 activations. Codes are unsigned, their value +
-// Bias; with Bias 0 they are signed.
+// The step of 32 codes and one scale against 32 activations. Codes are unsigned: value + Bias; with Bias 0 they are
+// signed.
 template <class Isa, u32 Bias = simd::has_vnni<Isa> ? 128 : 0> struct q8_0_step {
   static constexpr u32 step = 32;
   template <u32 T> static constexpr u32 x_bytes = 48 * T;  // see operand<dtype::q8_0>

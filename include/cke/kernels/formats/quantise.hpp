@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// quantise.hpp: numbers into the blocks of files, bit for bit as ggml's reference makes them.
+// quantise.hpp: rounds numbers to the blocks of files, bit for bit as ggml's reference does.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace cke::kernels {
 namespace blocks_of_32 {
 
-// Finite, or 0: scales of numbers too small for their reciprocal.
+// Finite, or 0 for scales too small for their reciprocal.
 inline float reciprocal(float d) {
   const float r = 1 / d;
   return std::isfinite(r) ? r : 0;
@@ -48,7 +48,8 @@ inline void affine(const float* in, u32 top, std::byte* out) {
   put_codes(codes, out + (top == 31 ? 8 : 4), top == 31 ? out + 4 : nullptr);
 }
 
-// The power of two below the greatest number, a quarter of it, and the nearest of 16 floats, the first of equals.
+// The scale is the power of two below the greatest number, divided by 4; each code is the nearest of 16 floats, the
+// first of equals.
 inline void mxfp4(const float* in, std::byte* out) {
   float most = 0;
   for (u32 i = 0; i < 32; ++i) most = std::max(most, std::abs(in[i]));

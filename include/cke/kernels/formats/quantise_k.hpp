@@ -16,7 +16,7 @@ template <u32 N, u32 G> void load(const float* in, side_by_side<N, G>& x) {
     for (u32 i = 0; i < N; ++i) x[i][g] = in[g * N + i];
 }
 
-// Codes of all groups again, by the scales as the file will have them; a group whose scale is 0 keeps its own.
+// Recomputes the codes of all groups with the scales as stored in the file; a group whose scale is 0 keeps its codes.
 template <u32 N, u32 G>
 void recode(const side_by_side<N, G>& x, const float (&d)[G], const float (&least)[G], float low, float high,
             side_by_side<N, G>& codes) {
@@ -68,7 +68,7 @@ inline void put_scales(const u32 (&scale)[8], const u32 (&least)[8], std::byte* 
   for (u32 i = 0; i < 12; ++i) write(out + i, static_cast<u8>(q[i]));
 }
 
-// q4_k and q5_k begin alike: f16 scales of scales and minima, 12 bytes of these.
+// The common start of q4_k and q5_k: f16 scales of scales and minima, 12 bytes of these.
 inline void affine(const float* in, float top, float from, u32 steps, std::byte* out, u32 (&flat)[256]) {
   side_by_side<32, 8> x, w, codes;
   load(in, x);
@@ -96,7 +96,7 @@ inline void affine(const float* in, float top, float from, u32 steps, std::byte*
   put_scales(scale_code, least_code, out + 4);
 }
 
-// What makes codes of scales: the scale farthest from 0, if it is beyond `zero`, becomes `least`, a negative code.
+// The factor from scales to codes: the scale farthest from 0, if beyond `zero`, becomes `least`, a negative code.
 inline float codes_per_scale(const float (&scale)[16], float least, float zero) {
   float most = 0;
   for (const float s : scale) most = std::abs(s) > std::abs(most) ? s : most;
@@ -189,8 +189,8 @@ inline void quantise_q2_k(const float* in, std::byte* out) {
   write(out + 82, dmin);
 }
 
-// iq4_nl and iq4_xs: groups of 32, each with the best of 16 scales, errors weighted by x * x. One group (iq4_nl) keeps
-// its scale as f16; of eight the scales are 6 bits, and f16 their scale.
+// iq4_nl and iq4_xs: groups of 32, each with the best of 16 scales, errors weighted by x * x. A single group (iq4_nl)
+// keeps its scale as f16; eight groups have 6-bit scales with a common f16 scale.
 inline void quantise_iq4(const float* in, u32 groups_of_block, std::byte* out) {
   const auto value = [](u32 code) { return static_cast<float>(iq4_values.begin()[code]); };
   const auto nearest_code = [&](float v) {

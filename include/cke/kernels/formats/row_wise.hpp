@@ -6,7 +6,7 @@
 
 namespace cke::kernels {
 
-// Every block of a row carries the row's scale, so a block is one of q8_0 or q4_0, and so is a unit.
+// Every block of a row carries the row's scale, so blocks and units are those of q8_0 or q4_0.
 template <class Isa> struct layout<dtype::i8_row, Isa> : layout<dtype::q8_0, Isa> {};
 template <class Isa> struct layout<dtype::i4_row, Isa> : layout<dtype::q4_0, Isa> {};
 template <class Isa> struct format<dtype::i8_row, Isa> : format<dtype::q8_0, Isa> {};
@@ -20,15 +20,14 @@ class row_scale {
   void see(const float* x, u32 count) {
     for (u32 i = 0; i < count; ++i) top_ = std::max(top_, std::bit_cast<u32>(x[i]) & 0x7fffffffu);
   }
-  // So that it becomes code 127, or 7: as f16, which is what codes are rounded for.
+  // The f16 scale that makes it code 127, or 7; codes are rounded for the f16 value.
   u16 of(dtype t) const { return to_f16(std::bit_cast<float>(top_) / (t == dtype::i8_row ? 127.f : 7.f)); }
 
  private:
   u32 top_ = 0;
 };
 
-// `count` numbers of a row, whole blocks, as codes: to nearest, halves away from 0. A scale that is no number makes all
-// of the row one.
+// Encodes `count` numbers of a row, whole blocks: to nearest, halves away from 0. A NaN scale makes the whole row NaN.
 inline void quantise_row_wise(dtype to, const float* in, u32 count, u16 scale, std::byte* out) {
   const float d = from_f16(scale), inverse = 1.f / d, most = to == dtype::i8_row ? 127.f : 7.f;
   const bool usable = std::isfinite(d) && d > 0;

@@ -7,11 +7,11 @@
 
 namespace cke {
 
-// Of both versions.
+// Both versions have these.
 struct deepseek_family {
   using config = deepseek_config;
   using key = shared_keys<config>;
-  static constexpr bool predicts_ahead = true;  // files have layers after the last, for speculation
+  static constexpr bool predicts_ahead = true;  // files have layers after the last, for speculative decoding
   static constexpr config_key<config> keys[] = {
       key::vocab,
       key::dim,
@@ -51,9 +51,9 @@ struct deepseek_family {
   static constexpr model_shape shape(const config& c) {
     return {.heads = c.heads, .experts = c.experts, .nope = c.nope, .value = c.value};
   }
-  // 2: sigmoid, as V3 chooses experts; else softmax
+  // 2: sigmoid, as in V3; otherwise softmax
   static constexpr bool is_sigmoid(json metadata) { return metadata["expert_gating_func"].number() == 2; }
-  // The cache that llama.cpp keeps is of one head, whose keys are the latent and what is turned.
+  // llama.cpp's cache has one head, whose key is the latent and the rotated part.
   static void latent_to_gguf(const config& c, auto put) {
     put("attention.head_count_kv", 1u);
     put("attention.key_length", c.kv_rank + c.head_dim);
@@ -98,7 +98,7 @@ template <> struct family<"deepseek_v2"> : deepseek_family {
     latent_to_gguf(c, put);
     put("expert_gating_func", 1u);  // softmax
   }
-  // Groups count only where the way of choosing says so.
+  // Groups count only if the method of choosing experts uses them.
   static constexpr config_problem refuses(json root, naming as, const config& c) {
     const json method = root["topk_method"];
     const bool grouped = method.text() == "group_limited_greedy",

@@ -7,7 +7,7 @@
 
 namespace cke {
 
-// Norms before and after each branch; the files of Hugging Face hold their weights less 1, those of GGUF whole.
+// Norms before and after each branch. Hugging Face files store their weights minus 1, GGUF files store them whole.
 inline constexpr auto gemma_names = common_names +
     std::array{footer_name(role::norm, "model.norm", "output_norm").in_gguf(change::plus_one),
                layer_name(role::norm, "model.layers.{}.input_layernorm", "blk.{}.attn_norm").in_gguf(change::plus_one),

@@ -9,7 +9,7 @@
 
 namespace cke {
 
-// Norms are numbered as they stand in the layer: those of the experts' branch before that of the sum.
+// Norms are numbered in the order of the layer: those of the experts' branch come before that of the sum.
 inline constexpr auto gemma4_common_names = common_names + expert_rules +
     std::array{header_name(role::layer_embed, "model.embed_tokens_per_layer", "per_layer_token_embd"),
                header_name(role::layer_project, "model.per_layer_model_projection", "per_layer_model_proj"),
@@ -76,7 +76,7 @@ template <> struct family<"gemma4_text"> : usual_family<gemma4_config> {
       key::local_rope};
   static constexpr requirement must_be[] = {{"hidden_activation", "gelu_pytorch_tanh"},
                                             {"attention_bias", "false"},
-                                            {"use_bidirectional_attention", "vision"}};  // of images; null: nowhere
+                                            {"use_bidirectional_attention", "vision"}};  // for images; null: not used
   static constexpr config defaults{
       .vocab = 262144, .dim = 2304, .hidden = 9216, .layers = 30, .heads = 8, .kv_heads = 4};
   static constexpr config gguf_defaults{
@@ -89,7 +89,7 @@ template <> struct family<"gemma4_text"> : usual_family<gemma4_config> {
     if (c.active == 0) c.experts = 0;
     return c;
   }
-  // Layers that share a cache read one of a layer of their sort.
+  // A layer that shares a cache reads one of a layer of its own kind.
   static constexpr bool sharers_have_a_source(const config& c) {
     bool own[2]{};
     for (u32 i = 0; i + c.shared_layers < c.layers; ++i) own[!c.sliding.has(i)] = true;
@@ -122,7 +122,7 @@ template <> struct family<"gemma4_text"> : usual_family<gemma4_config> {
     return {.heads = c.heads, .kv_heads = c.kv_heads, .experts = c.experts};
   }
 
-  // What config.json says in keys that no member is bound to.
+  // Keys of config.json that no member is bound to.
   static constexpr config_problem refuses(json root, naming as, const config& c) {
     const auto unsupported = [](std::string_view key, json found, std::string_view wanted) {
       return config_problem{trouble::unsupported, key, found.s, 0, 0, wanted};
@@ -134,7 +134,7 @@ template <> struct family<"gemma4_text"> : usual_family<gemma4_config> {
     if (const json rows = root["vocab_size_per_layer_input"]; c.part && rows.present() && rows.number() != c.vocab)
       return unsupported("vocab_size_per_layer_input", rows, "vocab_size");
     const json own_config =
-        root["per_layer_config"];  // as transformers 5 writes it: what full layers have of their own
+        root["per_layer_config"];  // as transformers 5 writes it: the values in which the full layers differ
     bool as_usual = true;
     own_config.find([&](std::string_view layer, json values) {
       u32 i = 0;
@@ -152,7 +152,7 @@ template <> struct family<"gemma4_text"> : usual_family<gemma4_config> {
         ? config_problem{}
         : unsupported("per_layer_config", own_config, "one head_dim and one num_key_value_heads for all full layers");
   }
-  // What differs from layer to layer is a list.
+  // Values that differ from layer to layer are lists.
   static void to_gguf(const config& c, json, auto put) {
     if (c.double_wide)
       put("feed_forward_length",
@@ -164,7 +164,7 @@ template <> struct family<"gemma4_text"> : usual_family<gemma4_config> {
     put("attention.value_length", c.global_head_dim);
     put("attention.value_length_swa", c.head_dim);
     put("attention.sliding_window_pattern", c.sliding);
-    put("rope.dimension_count", c.global_head_dim);  // rope_freqs.weight says which part of it
+    put("rope.dimension_count", c.global_head_dim);  // rope_freqs.weight says which part of it rotates
     put("rope.dimension_count_swa", c.head_dim);
   }
   static constexpr auto names = gemma4_names;

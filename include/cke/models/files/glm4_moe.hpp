@@ -12,7 +12,7 @@ template <> struct family<"glm4_moe"> : experts_family<glm4_moe_config> {
   using presets = list<GLM_4_5_Air, GLM_4_5>;
   static constexpr std::string_view name = "glm4_moe", gguf_name = "glm4moe", type_name = "cke::glm4_moe";
   static void to_gguf(const config&, json, auto put) { put("expert_gating_func", 2u); }  // sigmoid
-  static constexpr bool predicts_ahead = true;  // files have layers after the last, for speculation
+  static constexpr bool predicts_ahead = true;  // files have layers after the last, for speculative decoding
   static constexpr config_key<config> keys[] = {key::vocab,
                                                 key::dim,
                                                 key::hidden,

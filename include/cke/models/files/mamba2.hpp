@@ -7,7 +7,7 @@
 
 namespace cke {
 
-// A rope that turns nothing, but for the length that a model was trained for.
+// A rope that rotates nothing; it holds only the length that a model was trained for.
 constexpr rotary no_rope(const rotary& r) { return {.theta = 1e4, .max_position = r.max_position}; }
 
 inline constexpr std::array backbone_rules{
@@ -24,7 +24,7 @@ inline constexpr std::array backbone_rules{
     layer_name(role::ssm_norm, "backbone.layers.{}.mixer.norm", "blk.{}.ssm_norm"),
     layer_name(role::ssm_out, "backbone.layers.{}.mixer.out_proj", "blk.{}.ssm_out")};
 
-// Of hybrids too.
+// Hybrids use these too.
 template <class C> struct mamba_keys : shared_keys<C> {
   using key = config_key<C>;
   static constexpr key eps =
@@ -88,7 +88,7 @@ template <> struct family<"mamba2"> {
   static constexpr model_shape shape(const config& c) { return {.heads = c.heads, .ssm_groups = c.ssm_groups}; }
   static void to_gguf(const config& c, json, auto put) {
     put("ssm.inner_size", c.heads * c.head_dim);
-    put("context_length", 1u << 20);  // there is no end
+    put("context_length", 1u << 20);  // the context has no limit
     put("feed_forward_length", 0u);
     put("attention.head_count", 0u);
   }

@@ -7,7 +7,7 @@
 
 namespace cke {
 
-// What each layer is, in words or in a pattern of letters: a mixer (M), attention (*), an mlp (-) or experts (E).
+// The kind of each layer, in words or in a pattern of letters: a mixer (M), attention (*), an mlp (-) or experts (E).
 inline constexpr layer_words nemotron_h_attention{.in = {"full_attention", "attention", "*"},
                                                   .out = {"linear_attention", "mamba", "M", "mlp", "-", "moe", "E"}};
 inline constexpr layer_words nemotron_h_feeding{
@@ -24,7 +24,7 @@ template <> struct family<"nemotron_h"> : usual_family<nemotron_h_config> {
   static constexpr bool is_gguf(std::string_view architecture, json) {
     return architecture == name || architecture == "nemotron_h_moe";
   }
-  static constexpr bool predicts_ahead = true;  // files have layers for speculation
+  static constexpr bool predicts_ahead = true;  // files have layers for speculative decoding
   static constexpr config_key<config> keys[] = {
       key::vocab,
       key::dim,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// qwen2_moe.hpp: how files spell Qwen2 with experts, one of them shared and gated..
+// qwen2_moe.hpp: how files spell Qwen2 with experts, one of them shared and gated.
 #pragma once
 
 #include "../family.hpp"

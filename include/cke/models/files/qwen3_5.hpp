@@ -7,7 +7,7 @@
 
 namespace cke {
 
-// Positions in time, height and width turn parts of a head; in text they are one.
+// Positions in time, height and width rotate parts of a head; in text all three are equal.
 constexpr void qwen3_5_sections(json root, auto put) {
   std::array<u32, 4> sections{11, 11, 10, 0};
   u32 i = 0;
@@ -46,7 +46,7 @@ inline constexpr auto qwen3_5_names = expert_names +
 
 inline constexpr layer_words qwen3_5_linear{.in = {"linear_attention"}, .out = {"full_attention"}};
 
-// Of those with experts, too.
+// The families with experts use these too.
 template <class C> struct qwen3_5_keys : shared_keys<C> {
   using key = config_key<C>;
   static constexpr key key_heads = bind<&C::key_heads>("linear_num_key_heads", "ssm.group_count").range(1, 4096);
@@ -62,7 +62,7 @@ template <class C> struct qwen3_5_keys : shared_keys<C> {
 };
 template <class C> struct qwen3_5_shared : usual_family<C> {
   using key = qwen3_5_keys<C>;
-  static constexpr bool predicts_ahead = true;  // files have layers after the last, for speculation
+  static constexpr bool predicts_ahead = true;  // files have layers after the last, for speculative decoding
   static constexpr C finish(C c) {
     c.linear = c.linear.first(c.layers);
     c.rope.dims = c.rope.dims ? c.rope.dims : c.head_dim / 4;

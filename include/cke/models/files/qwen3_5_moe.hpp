@@ -7,7 +7,7 @@
 
 namespace cke {
 
-// Of both families; only one can be told not to renormalise.
+// The common part of both families; only one has a key that turns renormalisation off.
 struct qwen3_5_moe_shared : qwen3_5_shared<qwen3_5_moe_config> {
   using config = qwen3_5_moe_config;
   using key = qwen3_5_keys<config>;

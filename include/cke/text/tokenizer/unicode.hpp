@@ -118,10 +118,10 @@ constexpr char_class class_of(u32 code) {
   return code < detail::near_classes.size() ? detail::near_classes[code] : detail::search_class(code);
 }
 
-constexpr bool is_letter(char_class c) { return c == char_class::letter; }  // \p{L}
+constexpr bool is_letter(char_class c) { return c == char_class::letter; }                            // \p{L}
 constexpr bool is_number(char_class c) { return c == char_class::digit || c == char_class::number; }  // \p{N}
-constexpr bool is_space(char_class c) { return c == char_class::space; }  // \s
-constexpr bool is_word(char_class c) {                                    // \w
+constexpr bool is_space(char_class c) { return c == char_class::space; }                              // \s
+constexpr bool is_word(char_class c) {                                                                // \w
   return c != char_class::other && c != char_class::space && c != char_class::number;
 }
 

@@ -21,7 +21,7 @@ template <opcode Op> void row(benchmark::State& state, dtype out_type) {
   const auto in = bench::normal(2 * width), weight = bench::normal(width, 2);
   std::vector<float> out(2 * width), scratch(width);
   work w;
-  w.tokens = 1, w.by = split::redundant;
+  w.tokens = 1, w.by = split::per_thread;
   w.in[0] = {reinterpret_cast<std::byte*>(const_cast<float*>(in.data())), 2 * width, 2 * width, dtype::f32};
   w.out[0] = {reinterpret_cast<std::byte*>(out.data()), width, width, out_type};
   w.weight[0] = reinterpret_cast<const std::byte*>(weight.data());

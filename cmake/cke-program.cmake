@@ -18,6 +18,9 @@ endfunction()
 
 set(cke_machine $<$<BOOL:${CKE_MARCH}>:-march=${CKE_MARCH}>)
 add_compile_options(-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Werror ${cke_machine})
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_GREATER_EQUAL 19)
+  add_compile_options(-Wno-invalid-feature-combination)  # its -march=native warns about AVX10 where a CPU has it
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   add_compile_options(-Wno-uninitialized -Wno-maybe-uninitialized)  # for gcc's own AVX-512 headers: GCC bug 105593
 endif()

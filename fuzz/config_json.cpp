@@ -45,7 +45,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // The reader stays in bounds on any text, but only well-formed text yields a config.
   for (const auto as : {cke::naming::hf, cke::naming::gguf}) read_all(as, text);
   try {
-    read_all(cke::naming::hf, cke::detail::checked_object(text, "fuzz").dump());
+    read_all(cke::naming::hf, cke::io::detail::checked_object(text, "fuzz").dump());
   } catch (const cke::Error&) {}
   return 0;
 }

@@ -8,6 +8,8 @@
 // Input: the template, a NUL byte, the text of a message. Without a NUL the template is the message too.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace cke;
+  using namespace cke::io;
+  using namespace cke::text;
   const std::string_view input(reinterpret_cast<const char*>(data), size);
   const std::size_t cut = input.find('\0');
   const std::string_view said = cut == input.npos ? input : input.substr(cut + 1);

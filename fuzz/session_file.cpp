@@ -64,7 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       text_model::load(byte_model::with_text(random_model::tensors::of<text_model::program>(1)),
                        {.threads = 1, .context = 256, .chunk = 8});
   static auto session = model.session();
-  static const session_header ours = detail::header_of(session.model());
+  static const session_header ours = cke::detail::header_of(session.model());
   const memory_file file(mended(std::as_bytes(std::span(data, size)), ours));
   try {
     load_session(session, file.path());

@@ -9,7 +9,7 @@
 
 namespace cke::graph {
 
-inline bool redundant(opcode op) { return info(op).decode.by == split::per_thread; }
+inline bool per_thread(opcode op) { return info(op).decode.by == split::per_thread; }
 // Steps that may write into a register that they read: a unit then reads only what it writes.
 inline bool in_place(opcode op) {
   return op == opcode::head_norm || op == opcode::rope || op == opcode::residual_add || op == opcode::matmul_add;
@@ -35,13 +35,13 @@ inline code random_code(std::mt19937& random, u32 steps) {
     if (in.count == 0) in.add(stream);
     const u32 how = below(4);
     if (op == opcode::kv_store) {
-    } else if (!redundant(op) && how == 0 && (in_place(op) || !in.has(stream))) {
+    } else if (!per_thread(op) && how == 0 && (in_place(op) || !in.has(stream))) {
       out.add(stream);
     } else if (in_place(op) && how == 1 && !is_per_thread[in[0]]) {
       out.add(in[0]);
     } else {
       const reg made = b.temp(1 + below(300), types[below(3)]);
-      is_per_thread[made] = redundant(op);
+      is_per_thread[made] = per_thread(op);
       out.add(made);
     }
     instruction& step = b.emit(op, in, out);

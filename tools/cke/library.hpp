@@ -23,14 +23,14 @@ class library {
   std::string plan_json(const model_options& options) const;
 
   // The functions of cke.h, looked up by name.
-#define CKE_DOOR(F)                                                                                             \
-  F(cke_abi_version)                                                                                            \
-  F(cke_model_load)                                                                                             \
-  F(cke_model_from_tensors) F(cke_model_free) F(cke_model_facts) F(cke_model_plan_json) F(cke_model_watch)      \
-      F(cke_session_create) F(cke_session_fork) F(cke_session_free) F(cke_session_feed) F(cke_session_feed_all) \
-          F(cke_sessions_feed) F(cke_session_logits) F(cke_session_position) F(cke_session_rewind)              \
-              F(cke_session_recall) F(cke_session_history) F(cke_session_save) F(cke_session_load)              \
-                  F(cke_session_slide)
+  // clang-format off
+#define CKE_DOOR(F)                                                                                               \
+  F(cke_abi_version) F(cke_model_load) F(cke_model_from_tensors) F(cke_model_free) F(cke_model_facts)             \
+  F(cke_model_plan_json) F(cke_model_watch) F(cke_session_create) F(cke_session_fork) F(cke_session_free)         \
+  F(cke_session_feed) F(cke_session_feed_all) F(cke_sessions_feed) F(cke_session_logits) F(cke_session_position)  \
+  F(cke_session_rewind) F(cke_session_recall) F(cke_session_history) F(cke_session_save) F(cke_session_load)      \
+  F(cke_session_slide)
+// clang-format on
 #define CKE_DOOR_POINTER(name) decltype(&::name) name{};
   CKE_DOOR(CKE_DOOR_POINTER)
 #undef CKE_DOOR_POINTER

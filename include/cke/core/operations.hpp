@@ -15,13 +15,14 @@
 namespace cke {
 
 // Every kind of parameter block, once.
-#define CKE_BLOCKS(X)                                                                                                \
-  X(row_params)                                                                                                      \
-  X(embedding_params)                                                                                                \
-  X(norm_params) X(scale_params) X(softcap_params) X(act_params) X(matmul_params) X(matmul_act_params) X(qkv_params) \
-      X(head_norm_params) X(rope_params) X(head_norm_rope_params) X(kv_store_params) X(attention_params)             \
-          X(latent_key_params) X(split_heads_params) X(head_matmul_params) X(route_params) X(gather_params)          \
-              X(expert_params) X(expert_sum_params) X(conv_params) X(conv_act_params) X(delta_params) X(scan_params)
+// clang-format off
+#define CKE_BLOCKS(X)                                                                                          \
+  X(row_params) X(embedding_params) X(norm_params) X(scale_params) X(softcap_params) X(act_params)             \
+  X(matmul_params) X(matmul_act_params) X(qkv_params) X(head_norm_params) X(rope_params)                       \
+  X(head_norm_rope_params) X(kv_store_params) X(attention_params) X(latent_key_params) X(split_heads_params)   \
+  X(head_matmul_params) X(route_params) X(gather_params) X(expert_params) X(expert_sum_params) X(conv_params)  \
+  X(conv_act_params) X(delta_params) X(scan_params)
+// clang-format on
 
 #define CKE_BLOCK(block) of_##block,
 enum class block_kind : u8 { none, CKE_BLOCKS(CKE_BLOCK) };

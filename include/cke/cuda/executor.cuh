@@ -16,7 +16,7 @@
 
 namespace cke::runtime {
 
-template <class Device> inline constexpr bool lets_pass<cuda::isa<Device>> = false;
+template <class Device> inline constexpr bool keeps_transient_apart<cuda::isa<Device>> = false;
 
 // The counterpart of runtime::executor<P, KV, Isa> on a device; it walks the same codes. Registers share memory by the
 // contract's linear scan, which is safe because launches run one after the other. Everything that differs from pass to

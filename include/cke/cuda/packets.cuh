@@ -83,13 +83,13 @@ template <std::size_t Codes, class EachCode> constexpr turns<Codes> turns_of(con
 // rows.
 template <std::size_t Codes, class EachCode> constexpr std::array<surveyed, Codes> with_packets(
     std::array<surveyed, Codes> of, EachCode each_code) {
-  constexpr u64 lasting = (u64{1} << first_scratch) - 1;
+  constexpr u64 outlives_block = (u64{1} << first_scratch) - 1;
   bool sent = true;
   for (const surveyed& s : of)
     for (u32 i = 0; i < s.steps.size(); ++i)
       sent = sent && (!s.c->ops[i].out.has(stream) || can_send(s, i) || s.steps[i].parts[0].is == role::rows);
   if (!sent) return of;
-  for (surveyed& s : of) s.packets = (sendable(s) & ~lasting) | u64{1} << stream;
+  for (surveyed& s : of) s.packets = (sendable(s) & ~outlives_block) | u64{1} << stream;
   if (!turns_of(of, each_code).hold)
     for (surveyed& s : of) s.packets = 0;
   return of;

@@ -39,7 +39,7 @@ struct page_plan {
   constexpr u64 bytes(capacity k) const { return pages(k.context) * bytes(persistent) + kept(k) * bytes(transient); }
 
   // The same in one part: transient caches after persistent ones.
-  constexpr page_plan all_lasting() const {
+  constexpr page_plan all_persistent() const {
     return {{persistent.caches + transient.caches, transient.recurrent}, {}, blocks, 0, recurrent};
   }
 };

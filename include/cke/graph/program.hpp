@@ -9,7 +9,7 @@
 #include "fuse.hpp"
 #include "lower_experts.hpp"
 #include "lower_latent.hpp"
-#include "lower_mamba.hpp"
+#include "lower_recurrent.hpp"
 #include "page_plan.hpp"
 
 namespace cke::graph {

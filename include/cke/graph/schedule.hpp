@@ -14,7 +14,7 @@ constexpr partition partition_of(const instruction& i, form f) {
   return f == form::decode && (is.least_heads == 0 || head_units(i.p) >= is.least_heads) ? is.decode : is.prefill;
 }
 
-// Steps [first, first + redundant) run on every thread, into its own memory. The next `count` steps run one after the
+// Steps [first, first + per_thread) run on every thread, into its own memory. The next `count` steps run one after the
 // other for each unit of work; threads share the units. A barrier follows unless the next phase is independent of this
 // one.
 struct phase {

@@ -15,7 +15,7 @@ namespace cke::runtime {
 
 // Whether transient states have pages of their own. On a device all states are persistent: it runs many positions ahead
 // of the host, which could not give pages back in time.
-template <class Isa> inline constexpr bool lets_pass = true;
+template <class Isa> inline constexpr bool keeps_transient_apart = true;
 
 // The pages of a model's sequences. Persistent parts are keyed by their ids, transient parts by the number of the
 // persistent page of the same positions.
@@ -37,7 +37,7 @@ struct page_pools {
 // memory (slide).
 template <class P, dtype KV, class Isa> class sequence_state {
  public:
-  static constexpr page_plan plan = lets_pass<Isa> ? P::page(KV) : P::page(KV).all_lasting();
+  static constexpr page_plan plan = keeps_transient_apart<Isa> ? P::page(KV) : P::page(KV).all_persistent();
   static constexpr u32 page_positions = plan.positions();
   static constexpr bool has_transient = plan.bytes(plan.transient) > 0;
 
@@ -70,7 +70,7 @@ template <class P, dtype KV, class Isa> class sequence_state {
 
   // Removes the limit at the context. Throws unsupported, config_range, out_of_memory.
   void slide() {
-    if constexpr (!P::slides || !lets_pass<Isa>)
+    if constexpr (!P::slides || !keeps_transient_apart<Isa>)
       throw Error(errc::unsupported, {}, "sliding", "states that pass, windows or recurrent, in all layers",
                   P::first_persistent < P::layers
                       ? concat({"layer ", P::first_persistent, ", which sees all positions"})

@@ -157,7 +157,8 @@ TEST_CASE("config: longrope's lists") {
   static rope_factors factors;
   factors = {};
   const std::string text =
-      llama_text(R"("rope_scaling": {"type": "su", "long_factor": [1, 2.5, 4, 5], "short_factor": [1.5, 1, 1, 7]}, )");
+      llama_text(R"("max_position_embeddings": 64, "rope_scaling": {"type": "su", "long_factor": [1, 2.5, 4, 5],
+        "short_factor": [1.5, 1, 1, 7]}, )");
   const auto [c, bad] = read_config<llm>(json{text}, naming::hf, &factors);
   CHECK(bad.what == trouble::none);
   CHECK(c.rope.rule == rope_scaling::longrope);
@@ -166,8 +167,9 @@ TEST_CASE("config: longrope's lists") {
   CHECK(factors.longs[1] == 2.5);
   CHECK(factors.shorts[3] == 7);
   const auto list = [](const std::string& longs) {
-    return problem<llm>(llama_text("\"rope_scaling\": {\"type\": \"longrope\", \"long_factor\": " + longs +
-                                   ", \"short_factor\": [1]}, "));
+    return problem<llm>(
+        llama_text(R"("max_position_embeddings": 64, "rope_scaling": {"type": "longrope", "long_factor": )" + longs +
+                   R"(, "short_factor": [1]}, )"));
   };
   CHECK(list("[1]").what == trouble::none);
   CHECK(list("null").what == trouble::missing);

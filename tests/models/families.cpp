@@ -21,6 +21,7 @@
 #include "cke/models/phi3.hpp"
 #include "cke/models/qwen2.hpp"
 #include "cke/models/qwen2_moe.hpp"
+#include "cke/models/qwen3.hpp"
 #include "cke/models/qwen3_5_moe.hpp"
 #include "cke/models/qwen3_moe.hpp"
 #include "cke/models/qwen3_next.hpp"
@@ -202,8 +203,10 @@ TEST_CASE("families: lfm2: layers that attend, by name or by number, and the wid
 TEST_CASE("families: gemma4: what its layers have of their own") {
   const std::string layers =
       R"("layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"], )";
-  const auto with = [&](const std::string& more) { return refused<gemma4_family>(more + layers); };
+  const std::string rows = R"("vocab_size_per_layer_input": 384, )";
+  const auto with = [&](const std::string& more) { return refused<gemma4_family>(more + rows + layers); };
   CHECK(with("") == "");
+  CHECK(refused<gemma4_family>(layers) == "vocab_size_per_layer_input");  // 262144 where it is absent
   CHECK(with(R"("num_kv_shared_layers": 2, "use_double_wide_mlp": true, "use_bidirectional_attention": "vision", )") ==
         "");
   CHECK(with(R"("num_kv_shared_layers": 3, )") == "num_kv_shared_layers");  // no full layer is left to read
@@ -211,6 +214,11 @@ TEST_CASE("families: gemma4: what its layers have of their own") {
   CHECK(with(R"("vocab_size_per_layer_input": 128, )") == "vocab_size_per_layer_input");
   CHECK(with(R"("vocab_size_per_layer_input": 128, "hidden_size_per_layer_input": 0, )") == "");
   CHECK(with(R"("enable_moe_block": true, )") == "enable_moe_block");
+  CHECK(with(R"("enable_moe_block": "false", )") == "enable_moe_block");
+  // A layer that per_layer_config has no number of has the config's.
+  CHECK(from_hf<gemma4_family>(R"("head_dim": 24, "per_layer_config": {}, )" + rows + layers).config.global_head_dim ==
+        24);
+  CHECK(from_hf<gemma4_family>(R"("head_dim": 24, )" + rows + layers).config.global_head_dim == 512);
   CHECK(with(R"("enable_moe_block": true, "num_experts": 4, "top_k_experts": 5, "moe_intermediate_size": 8, )") ==
         "top_k_experts");
   CHECK(with(R"("attention_k_eq_v": true, "num_global_key_value_heads": 4, )") == "num_global_key_value_heads");
@@ -403,6 +411,58 @@ TEST_CASE("families: nemotron_h: what each layer is, in words or letters or GGUF
   const auto sparse = from_gguf<nemotron_h_family>(
       gguf + R"("ssm.group_count": 3, "expert_count": 6, "expert_used_count": 2, "expert_feed_forward_length": 20, )");
   CHECK((sparse.bad.what == trouble::none && sparse.config.sparse == layer_set::of({1}) && sparse.config.experts == 6));
+}
+
+TEST_CASE("families: a rope that lacks what its rule compares with") {
+  const auto with = [](const std::string& rope, const std::string& more = "") {
+    return refused<qwen2_family>(more + R"("rope_parameters": {"rope_theta": 1e4, )" + rope + "}, ");
+  };
+  const std::string length = R"("max_position_embeddings": 64, )";
+  CHECK(with(R"("rope_type": "dynamic", "factor": 2)") == "max_position_embeddings");
+  CHECK(with(R"("rope_type": "dynamic", "factor": 2)", length) == "");
+  CHECK(with(R"("rope_type": "yarn", "factor": 2)") == "max_position_embeddings");
+  CHECK(with(R"("rope_type": "yarn", "factor": 2, "original_max_position_embeddings": 32)") == "");
+  CHECK(with(R"("rope_type": "yarn", "original_max_position_embeddings": 32)") == "max_position_embeddings");
+  CHECK(refused<glm4_family>(R"("head_dim": 2, "partial_rotary_factor": 0.25, )") ==
+        "partial_rotary_factor");  // nothing
+  // Beside the rope it comes first.
+  const std::string both =
+      R"("rope_parameters": {"rope_type": "yarn", "factor": 2, "original_max_position_embeddings": 8},
+    "original_max_position_embeddings": 16, )";
+  CHECK(from_hf<qwen2_family>(length + both).config.rope.original == 16);
+  // There is place for one rope's lists.
+  const std::string lists = R"("rope_type": "longrope", "long_factor": [1], "short_factor": [1])";
+  CHECK(refused<gemma3_family>(length + R"("rope_parameters": {"full_attention": {)" + lists + "}}, ") == "");
+  CHECK(refused<gemma3_family>(length + R"("rope_parameters": {"sliding_attention": {)" + lists + "}}, ") ==
+        "rope_type");
+  CHECK(from_hf<gemma3_family>(length +
+                               R"("rope_parameters": {"sliding_attention": {"rope_type": "yarn", "factor": 2}}, )")
+            .config.local_rope.original == 64);
+}
+
+TEST_CASE("families: what transformers takes a key for that a config leaves out") {
+  const auto heads = [](const std::string& more) {
+    return R"({"vocab_size": 384, "hidden_size": 96, "intermediate_size": 160, "num_hidden_layers": 4, )" + more + "}";
+  };
+  const auto kv_heads = [&](auto of, const std::string& more) {
+    const std::string text = heads(more);
+    return read_config<decltype(of)>(json{text}, naming::hf, nullptr).config.kv_heads;
+  };
+  CHECK(kv_heads(qwen2_family{}, R"("num_attention_heads": 64)") == 32);
+  CHECK(kv_heads(qwen2_family{}, R"("num_attention_heads": 64, "num_key_value_heads": null)") == 64);
+  CHECK(kv_heads(mixtral_family{}, R"("num_attention_heads": 16)") == 8);
+  CHECK(kv_heads(smollm3_family{}, R"("num_attention_heads": 16)") == 4);
+  CHECK(from_hf<family<"qwen3">>("").config.rope.theta.v == 1e4);
+  CHECK(from_hf<qwen3_5_family>("").config.rope.theta.v == 1e4);
+  CHECK(
+      from_hf<phi3_family>(R"("max_position_embeddings": 8192, "rope_scaling": {"type": "longrope", "long_factor": [1],
+    "short_factor": [1]}, )")
+          .config.rope.original == 4096);
+  // A key is named as the family spells it.
+  CHECK(refused<glm4_moe_family>(R"("moe_intermediate_size": 8, "num_experts_per_tok": 1, )") == "n_routed_experts");
+  // Of Granite 4's mixers cke knows the usual width.
+  CHECK(refused<granite4_family>(R"("mamba_n_heads": 8, "mamba_expand": 3, )") == "mamba_expand");
+  CHECK(refused<granite4_family>(R"("mamba_n_heads": 8, "mamba_expand": 3, "mamba_d_head": 36, )") == "");
 }
 
 TEST_CASE("families: what GGUF leaves out") {

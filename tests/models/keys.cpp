@@ -103,8 +103,8 @@ TEST_CASE("keys: a member's name is as C++ spells it") {
 }
 
 TEST_CASE("keys: a rope is held against the heads that it turns") {
-  const std::string layers =
-      R"("layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"], )";
+  const std::string layers = R"("hidden_size_per_layer_input": 0,
+    "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"], )";
   using gemma4_family = family<"gemma4_text">;
   static rope_factors factors;
   for (const char* larger :

@@ -49,7 +49,7 @@ constexpr char gemma4_old[] = R"({"model_type": "gemma4", "text_config": {)" SHA
 constexpr char gemma4_now[] =
     "{" SHAPE
     R"("model_type": "gemma4_text", "head_dim": 24, "per_layer_config": {"5": {"head_dim": 32}, "7": {"head_dim": 32}},
-  "sliding_window": 7, "num_kv_shared_layers": 2, "hidden_size_per_layer_input": 16, "final_logit_softcapping": 30.0})";
+  "sliding_window": 7, "num_kv_shared_layers": 2, "hidden_size_per_layer_input": 16, "vocab_size_per_layer_input": 384, "final_logit_softcapping": 30.0})";
 static_assert(std::is_same_v<from_config<gemma4_old>, from_config<gemma4_now>>);
 static_assert(from_config<gemma4_now>::config.rope.dims == 8 && !from_config<gemma4_now>::config.sliding.has(7));
 // 15 of 35 layers have a cache: 12 of heads of 256, 3 of 512

@@ -22,7 +22,7 @@ enum class taking : u8 {
   varies,     // whether the elements of such a list differ
   list,       // a list; a value that is not a list does not count
   numbers,    // a list with the numbers of layers
-  per_layer,  // the member of this name of the first layer that `per_layer_config` lists
+  per_layer,  // the member of this name of the first layer that `per_layer_config` lists, or else the config's own
   top,        // of a rope: a member of the config itself, not of the rope's object
 };
 

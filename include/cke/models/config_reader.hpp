@@ -134,8 +134,10 @@ struct config_reader {
   static constexpr std::string_view per_layer_config = "per_layer_config";
 
   CKE_OUT_OF_LINE constexpr json taken(const spelling& n) const {
-    if (n.take == taking::per_layer)
-      return root[per_layer_config].find([](std::string_view, json) { return true; })[n.text];
+    if (n.take == taking::per_layer) {
+      const json own = root[per_layer_config], value = own.find([](std::string_view, json) { return true; })[n.text];
+      return own.present() && !value.present() ? root[n.text] : value;  // what layers do not have of their own
+    }
     const json j = root[n.text];
     if (n.take == taking::element) return j.element(n.index);
     if (n.take == taking::varies) return j.is_array() ? varying(j) : json{};

@@ -25,6 +25,9 @@ template <class C> struct shared_keys {
       bind<&C::expert_hidden>("moe_intermediate_size", "expert_feed_forward_length").range(1, 1 << 22);
   static constexpr key experts =
       bind<&C::experts>(either("num_experts", "num_local_experts", "n_routed_experts"), "expert_count").range(1, 4096);
+  // ... where a part of them is shared, and so not routed to
+  static constexpr key routed_experts =
+      bind<&C::experts>(either("n_routed_experts", "num_local_experts", "num_experts"), "expert_count").range(1, 4096);
   static constexpr key active = bind<&C::active>("num_experts_per_tok", "expert_used_count").range(1, 4096);
   static constexpr key shared = bind<&C::shared>("n_shared_experts", "expert_shared_count").range(1, 4096);
   static constexpr key shared_hidden =

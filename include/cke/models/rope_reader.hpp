@@ -22,7 +22,7 @@ inline constexpr config_key<rotary> rope_keys[] = {
     bind<&rotary::mscale_all>("mscale_all_dim", "rope.scaling.mscale").range(0, 1e6),
     bind<&rotary::truncate>("truncate"),
     bind<&rotary::attention_factor>("attention_factor", "rope.scaling.attn_factor").range(0, 1e6),
-    bind<&rotary::original>(either("original_max_position_embeddings", at_top("original_max_position_embeddings")),
+    bind<&rotary::original>(either(at_top("original_max_position_embeddings"), "original_max_position_embeddings"),
                             "rope.scaling.original_context_length")
         .range(1, 1 << 28),
     bind<&rotary::max_position>(at_top("max_position_embeddings"), "context_length").range(1, 1 << 28),
@@ -62,7 +62,7 @@ struct rope_reader {
     bool has_factor = false;
     for (const config_key<rotary>& k : rope_keys) {
       const config_reader::found f = find(k);
-      if (!f.value.present()) continue;
+      if (!f.value.present() || (key.local && k.number == &rotary::max_position && !grows(r.rule))) continue;
       double v{};
       if (k.number) from.whole_number(f, k.least, k.most, r.*k.number);
       else if (k.flag) from.truth(f, r.*k.flag);
@@ -80,6 +80,9 @@ struct rope_reader {
     // Both are the length that the model was trained for when the config names only one.
     if (r.rule == rope_scaling::none) r.original = 0;
     else if (r.original == 0) r.original = r.max_position;
+    const bool asks = r.rule == rope_scaling::dynamic || r.original == 0 || r.factor.v == 0;
+    if (r.max_position == 0 && grows(r.rule) && asks)
+      from.fail(trouble::missing, from.as == naming::gguf ? "context_length" : "max_position_embeddings", {});
   }
 
   // The rotated part of a head, once the head's size is known.
@@ -90,6 +93,7 @@ struct rope_reader {
       if (!from.number(part_key, j, 1e-3, 1, fraction)) return;
       r.dims = r.rule == rope_scaling::proportional ? 2 * static_cast<u32>(fraction * head_dim / 2)
                                                     : static_cast<u32>(fraction * head_dim);
+      if (r.dims == 0 && head_dim) from.fail(trouble::unsupported, part_key, j, 0, 0, "two dims of a head or more");
     }
     if (r.dims == 0) r.dims = head_dim;
   }
@@ -112,6 +116,10 @@ struct rope_reader {
  private:
   static constexpr std::string_view part_key = "partial_rotary_factor";
 
+  // Whether the rule compares with the length that the model is for.
+  static constexpr bool grows(rope_scaling rule) {
+    return rule != rope_scaling::none && rule != rope_scaling::linear && rule != rope_scaling::proportional;
+  }
   constexpr json part() const {
     if (from.as == naming::gguf) return {};
     const json j = object[part_key];
@@ -127,7 +135,7 @@ struct rope_reader {
     if (from.as == naming::gguf) return key.local ? config_reader::found{} : from.find(k.gguf);
     config_reader::found f{};
     for (const spelling& n : k.hf) {
-      if (n.take == taking::top && key.local) continue;
+      if (n.take == taking::top && key.local && k.number != &rotary::max_position) continue;
       f = {n.text, n.take == taking::top ? from.root[n.text] : object[n.text]};
       if (f.value.present()) return f;
     }
@@ -145,6 +153,9 @@ struct rope_reader {
   // In GGUF the lists are tensors; the GGUF reader shows them as "long_factor" and "short_factor".
   constexpr void read_factors(rotary& r) {
     if (r.rule != rope_scaling::longrope) return;
+    // A config has place for the lists of one rope.
+    if (key.local)
+      return from.fail(trouble::unsupported, "rope_type", object["rope_type"], 0, 0, "a rule without lists");
     const json all = from.as == naming::hf ? object : from.root, longs = all["long_factor"],
                shorts = all["short_factor"];
     const std::string_view long_key = spelled("rope_parameters.long_factor", "rope_scaling.long_factor",

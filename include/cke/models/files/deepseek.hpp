@@ -24,7 +24,7 @@ struct deepseek_family {
       bind<&config::nope>("qk_nope_head_dim", "attention.key_length_nope").range(1, 1 << 16).shown(),
       bind<&config::head_dim>("qk_rope_head_dim", "rope.dimension_count").range(2, 1024),
       bind<&config::value>("v_head_dim", "attention.value_length_mla").range(1, 1 << 16),
-      key::experts,
+      key::routed_experts,
       key::active,
       key::shared,
       key::groups,

@@ -128,10 +128,12 @@ template <> struct family<"gemma4_text"> : usual_family<gemma4_config> {
       return config_problem{trouble::unsupported, key, found.s, 0, 0, wanted};
     };
     if (as == naming::gguf) return {};
-    if (const json moe = root["enable_moe_block"]; moe.truth() != (c.experts > 0))
+    if (const json moe = root["enable_moe_block"]; (moe.present() && !moe.is_bool()) || moe.truth() != (c.experts > 0))
       return unsupported("enable_moe_block", moe,
                          "true with num_experts, top_k_experts and moe_intermediate_size, else false");
-    if (const json rows = root["vocab_size_per_layer_input"]; c.part && rows.present() && rows.number() != c.vocab)
+    // 262144 where it is absent, whatever the other table has
+    if (const json rows = root["vocab_size_per_layer_input"];
+        c.part && (rows.present() ? rows.number() : 262144) != c.vocab)
       return unsupported("vocab_size_per_layer_input", rows, "vocab_size");
     const json own_config =
         root["per_layer_config"];  // as transformers 5 writes it: the values in which the full layers differ

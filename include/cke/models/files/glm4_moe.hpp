@@ -21,7 +21,7 @@ template <> struct family<"glm4_moe"> : experts_family<glm4_moe_config> {
                                                 key::heads,
                                                 key::kv_heads,
                                                 key::head_dim,
-                                                key::experts,
+                                                key::routed_experts,
                                                 key::active,
                                                 key::shared,
                                                 key::groups,

@@ -100,6 +100,12 @@ template <> struct family<"granitemoehybrid"> : usual_family<granitemoehybrid_co
       multiple_of<&config::heads, &config::kv_heads>,
       even<&config::head_dim>,
       at_most<&config::active, &config::experts>};
+  // The mixers' width is 2 dim where the size of their heads does not say it.
+  static constexpr config_problem refuses(json root, naming as, const config&) {
+    const json expand = root["mamba_expand"];
+    if (as == naming::gguf || root["mamba_d_head"].is_number() || !expand.present() || expand.number() == 2) return {};
+    return {trouble::unsupported, "mamba_expand", expand.s, 0, 0, "2 where mamba_d_head is auto or absent"};
+  }
   static constexpr layer_matrices matrices(const config& c, u32 layer) {
     layer_matrices all;
     if (c.attends.has(layer)) all.attention(c);

@@ -20,7 +20,7 @@ template <> struct family<"mixtral"> : experts_family<mixtral_config> {
       bind<&config::expert_hidden>("intermediate_size", "feed_forward_length").range(1, 1 << 22),
       key::layers,
       key::heads,
-      key::kv_heads,
+      key::kv_heads.null_means(0),
       key::head_dim,
       key::experts,
       key::active,
@@ -28,7 +28,9 @@ template <> struct family<"mixtral"> : experts_family<mixtral_config> {
       key::tied,
       key::rope};
   static constexpr requirement must_be[] = {{"hidden_act", "silu"}, {"sliding_window", "null"}};
-  static constexpr config defaults{.vocab = 0, .dim = 0, .expert_hidden = 0, .layers = 0, .heads = 0, .kv_heads = 0};
+  static constexpr config defaults{.vocab = 0, .dim = 0, .expert_hidden = 0, .layers = 0, .heads = 0, .kv_heads = 8};
+  static constexpr config gguf_defaults{
+      .vocab = 0, .dim = 0, .expert_hidden = 0, .layers = 0, .heads = 0, .kv_heads = 0};
   static constexpr auto names = expert_names + paired_rules +
       std::array{layer_name(role::router, either("model.layers.{}.block_sparse_moe.gate", "model.layers.{}.mlp.gate"),
                             "blk.{}.ffn_gate_inp"),

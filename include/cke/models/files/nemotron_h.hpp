@@ -36,7 +36,7 @@ template <> struct family<"nemotron_h"> : usual_family<nemotron_h_config> {
       key::heads,
       key::kv_heads.null_means(0),
       bind<&config::head_dim>(either("head_dim", "attention_head_dim"), "attention.key_length").range(2, 1024),
-      key::experts.optional(),
+      key::routed_experts.optional(),
       key::active.optional(),
       key::expert_hidden,
       bind<&config::shared_hidden>("moe_shared_expert_intermediate_size", "expert_shared_feed_forward_length")

@@ -15,7 +15,14 @@ template <> struct family<"phi3"> : usual_family<phi3_config> {
                                                 key::heads, key::kv_heads, key::head_dim,        key::window,
                                                 key::eps,   key::tied,     key::rope.or_a_part()};
   static constexpr requirement must_be[] = {{"hidden_act", "silu"}, {"attention_bias", "false"}};
-  static constexpr config defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 0};
+  static constexpr config defaults{.vocab = 0,
+                                   .dim = 0,
+                                   .hidden = 0,
+                                   .layers = 0,
+                                   .heads = 0,
+                                   .kv_heads = 0,
+                                   .rope = {.theta = 1e4, .original = 4096}};
+  static constexpr config gguf_defaults{.vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 0};
   static constexpr auto names = common_names +
       std::array{layer_name(role::q, part(0, "model.layers.{}.self_attn.qkv_proj"), part(0, "blk.{}.attn_qkv")),
                  layer_name(role::k, part(1, "model.layers.{}.self_attn.qkv_proj"), part(1, "blk.{}.attn_qkv")),

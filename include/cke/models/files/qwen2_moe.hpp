@@ -28,10 +28,20 @@ template <> struct family<"qwen2_moe"> : experts_family<qwen2_moe_config> {
                                    .shared_hidden = 0,
                                    .layers = 0,
                                    .heads = 0,
-                                   .kv_heads = 0,
+                                   .kv_heads = 16,
                                    .experts = 0,
                                    .active = 0,
                                    .rope = {.theta = 1e4}};
+  static constexpr config gguf_defaults{.vocab = 0,
+                                        .dim = 0,
+                                        .expert_hidden = 0,
+                                        .shared_hidden = 0,
+                                        .layers = 0,
+                                        .heads = 0,
+                                        .kv_heads = 0,
+                                        .experts = 0,
+                                        .active = 0,
+                                        .rope = {.theta = 1e4}};
 };
 
 }  // namespace cke

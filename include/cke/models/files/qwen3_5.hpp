@@ -102,8 +102,14 @@ template <> struct family<"qwen3_5_text"> : qwen3_5_shared<qwen3_5_config> {
       key::tiled,    key::linear,    key::eps,         key::tied,    key::rope.or_a_part()};
   static constexpr requirement must_be[] = {
       {"hidden_act", "silu"}, {"attention_bias", "false"}, {"attn_output_gate", "true"}};
-  static constexpr config defaults{
-      .vocab = 248320, .dim = 4096, .hidden = 12288, .layers = 32, .heads = 16, .kv_heads = 4, .value_heads = 32};
+  static constexpr config defaults{.vocab = 248320,
+                                   .dim = 4096,
+                                   .hidden = 12288,
+                                   .layers = 32,
+                                   .heads = 16,
+                                   .kv_heads = 4,
+                                   .value_heads = 32,
+                                   .rope = {.theta = 1e4}};
   static constexpr config gguf_defaults{
       .vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 1, .tiled = true};
   static void to_gguf(const config& c, json root, auto put) {

@@ -42,7 +42,8 @@ template <> struct family<"qwen3_5_moe_text"> : qwen3_5_moe_shared {
                                    .shared_hidden = 512,
                                    .layers = 40,
                                    .heads = 16,
-                                   .kv_heads = 2};
+                                   .kv_heads = 2,
+                                   .rope = {.theta = 1e4}};
   static constexpr config gguf_defaults{.vocab = 0,
                                         .dim = 0,
                                         .expert_hidden = 0,

@@ -21,7 +21,7 @@ template <> struct family<"qwen3_moe"> : experts_family<qwen3_moe_config> {
                                    .expert_hidden = 0,
                                    .layers = 0,
                                    .heads = 0,
-                                   .kv_heads = 0,
+                                   .kv_heads = 4,
                                    .head_dim = 0,
                                    .experts = 0,
                                    .active = 0,

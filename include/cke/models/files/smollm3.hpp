@@ -17,7 +17,7 @@ template <> struct family<"smollm3"> : usual_family<smollm3_config> {
       key::hidden,
       key::layers,
       key::heads,
-      key::kv_heads,
+      key::kv_heads.null_means(0),
       key::head_dim,
       bind<&config::turned>(either("no_rope_layers", "no_rope_layer_interval")),
       key::eps,
@@ -27,6 +27,8 @@ template <> struct family<"smollm3"> : usual_family<smollm3_config> {
       key::rope};
   static constexpr requirement must_be[] = {{"hidden_act", "silu"}, {"use_sliding_window", "false"}};
   static constexpr config defaults{
+      .vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 4, .rope = {.theta = 2e6}};
+  static constexpr config gguf_defaults{
       .vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 0, .rope = {.theta = 2e6}};
   static constexpr config finish(config c) {
     c = usual_family::finish(c);

@@ -15,7 +15,8 @@ using namespace cke::graph;
 using namespace cke::kernels;
 using namespace cke::runtime;
 using namespace cke::text;
-using ahead::emulated, ahead::in_clusters, ahead::long_rows, ahead::one_by_one, ahead::other_order, ahead::yes;
+using ahead::emulated, ahead::in_clusters, ahead::in_groups, ahead::long_rows, ahead::one_by_one, ahead::other_order,
+    ahead::yes;
 
 namespace {
 
@@ -47,12 +48,23 @@ TEST_CASE("cuda: many tokens in one launch have the CPU's bits under every sched
     const auto seed = static_cast<u32>(cuda::emulation_seed);
     cuda::emulation_blocks = 1 + seed % 5;
     CAPTURE(cuda::emulation_seed);
-    switch (seed % 4) {  // weights from where they are, by copies of lanes, by bulk copies, and these in clusters
+    switch (seed % 6) {  // weights from where they are, by copies of lanes, by bulk copies, and these in clusters
       case 0: check(on<cuda::sm75>()); break;
       case 1: check(on<cuda::sm80>()); break;
       case 2: check(on<cuda::sm90>()); break;
+      case 3: {  // the same three in groups that wait at counters
+        const in_groups of(seed / 6 % 3 + 2, seed / 18 % 2 + 1);
+        if (seed % 12 == 3) check(on<cuda::sm75>());
+        else check(on<cuda::sm90>());
+        break;
+      }
+      case 4: {
+        const in_groups of(3, 2);
+        check(on<cuda::sm80>());
+        break;
+      }
       default: {  // three heads are shared by two clusters, by three, by four
-        const in_clusters of(seed / 4 % 3 + 2, seed / 12 % 2 + 1);
+        const in_clusters of(seed / 6 % 3 + 2, seed / 18 % 2 + 1);
         check(on<cuda::sm90>());
       }
     }
@@ -90,6 +102,52 @@ TEST_CASE("cuda: running ahead goes over the end of a page, and ends at stop ids
   CHECK_THROWS_WITH_AS(s.generate_nosync(7, {}, yes), doctest::Contains("at most 132 positions"), Error);
   CHECK(s.generate_nosync(6, {}, yes).size() == 6);
   CHECK(s.generate_nosync(0, {}, yes).empty());
+}
+
+// The launch goes on when its host leaves it: without a host that waits, it would write what the next one clears.
+TEST_CASE("cuda: a take that throws stops the launch and waits for its end; the next launch is as if it had not been") {
+  sequence s = on<cuda::sm90>(), steps = on<cuda::sm90>();
+  s.feed(prompt), steps.feed(prompt);
+  const std::vector<u32> want = one_by_one(steps, 12);
+  for (const u32 nth : {2u, 3u, 12u}) {
+    CAPTURE(nth);
+    u32 heard = 0;
+    CHECK_THROWS_WITH_AS(s.generate_nosync(12, {},
+                                           [&](u32) {
+                                             if (++heard == nth) throw std::runtime_error("enough");
+                                             return true;
+                                           }),
+                         "enough", std::runtime_error);
+    CHECK(heard == nth);  // nothing more is told to it
+    CHECK(s.position() == prompt.size());
+  }
+  CHECK(s.generate_nosync(12, {}, yes) == want);
+  CHECK(std::ranges::equal(s.logits(), steps.logits()));
+}
+TEST_CASE("cuda: where launches may take little time, many tokens are several launches with the same ids and logits") {
+  sequence steps = on<cuda::sm90>();
+  steps.feed(prompt);
+  const std::vector<u32> want = one_by_one(steps, 11);
+  cuda::emulation_launch_limit = 1e-9;  // less than a token takes: four at first, then one each
+  const auto model = load<long_rows, Q8_0, emulated<cuda::sm90>>();
+  cuda::emulation_launch_limit = 0;
+  sequence s(model);
+  s.feed(prompt);
+  const u64 before = cuda::emulated<cuda::sm90>::launched_together;
+  CHECK(s.generate_nosync(11, {}, yes) == want);
+  CHECK(cuda::emulated<cuda::sm90>::launched_together - before == 8);
+  CHECK(std::ranges::equal(s.logits(), steps.logits()));
+  CHECK(std::ranges::equal(s.history(), steps.history()));
+  // A stop id that ends a launch of one token, and a no to it.
+  const std::size_t end = static_cast<std::size_t>(std::ranges::find(want, want[6]) - want.begin()) + 1;
+  const std::vector<u32> first(want.begin(), want.begin() + static_cast<std::ptrdiff_t>(end));
+  s.reset(), s.feed(prompt);
+  CHECK(s.generate_nosync(11, std::span(&want[6], 1), yes) == first);
+  CHECK(s.position() == prompt.size() + end - 1);
+  s.reset(), s.feed(prompt);
+  u32 heard = 0;
+  CHECK(s.generate_nosync(11, {}, [&](u32) { return ++heard < 8; }) == std::vector(want.begin(), want.begin() + 8));
+  CHECK(s.position() == prompt.size() + 7);
 }
 
 namespace {
@@ -136,6 +194,16 @@ TEST_CASE("cuda: a block that is not heard ends the launch; one that hears too s
       CAPTURE(nth);
       CHECK(names(error<cuda::sm90>({.lose_add = nth}), "blocks that come within 2000 ms"));
       CHECK(names(error<cuda::sm90>({.tear = nth}), "device code: a read"));
+    }
+  }
+  {
+    const in_groups of(2, 2);
+    for (const u64 nth : {1u, 6u, 12u, 30u}) {
+      CAPTURE(nth);
+      CHECK(names(error<cuda::sm80>({.lose_add = nth}), "blocks that come within 2000 ms"));
+      CHECK(names(error<cuda::sm80>({.tear = nth}), "device code: a read"));
+      const std::string early = error<cuda::sm80>({.hear_too_soon = nth});
+      CHECK((names(early, "device code: a ") || early == "nothing"));
     }
   }
   CHECK(found >= 3);

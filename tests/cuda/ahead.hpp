@@ -67,6 +67,11 @@ struct long_rows : network<embedding<99, 64>,
                                        residual<rms_norm<64, 1e-6>, gated_mlp<64, 1088, activation::silu>>>>,
                            rms_norm<64, 1e-6>, head<64, 99, true>> {};
 
+// Devices that are made meanwhile have groups that wait at counters of their own.
+struct in_groups {
+  in_groups(u32 groups, u32 size) { cuda::emulation_blocks = groups * size, cuda::emulation_group = size; }
+  ~in_groups() { cuda::emulation_blocks = 4, cuda::emulation_group = 0; }
+};
 // Devices that are made meanwhile have clusters.
 struct in_clusters {
   in_clusters(u32 clusters, u32 size) { cuda::emulation_blocks = clusters * size, cuda::emulation_cluster = size; }

@@ -38,8 +38,8 @@ NEEDED = [
     (r"megakernel|choose_kernel", 75, 90, r"mul\.(wide|hi)\.u32"),  # of Philox
     (r"megakernel", 90, 90, r"cp\.async\.bulk\.shared::cta\.global\.mbarrier::complete_tx::bytes"),
     (r"megakernel", 90, 90, r"mbarrier\.try_wait\.parity"),
-    (r"megakernelINS_7programINS_10Qwen3_0_6B", 75, 90, r"st\.relaxed\.gpu\.u64"),
-    (r"megakernelINS_7programINS_10Qwen3_0_6B", 75, 90, r"ld\.relaxed\.gpu\.v2\.u64"),
+    (r"megakernelI.*Qwen3_0_6B", 75, 90, r"st\.relaxed\.gpu\.u64"),
+    (r"megakernelI.*Qwen3_0_6B", 75, 90, r"ld\.relaxed\.gpu\.v2\.u64"),
     (r"megakernel", 90, 90, r"barrier\.cluster\.arrive\.release"),
     (r"megakernel", 90, 90, r"barrier\.cluster\.wait\.acquire"),
     (r"megakernel", 75, 75, r"prefetch\.global\.L2"),
@@ -70,13 +70,38 @@ def resources(log: str) -> tuple[list[str], Counter]:
     return wrong, seen
 
 
-def instructions(ptx: str, arch: str) -> list[str]:
+def released_too_soon(entry: str) -> tuple[int, int]:
+    """Of a ring's tiles: words that an mma uses, and those of them that it uses only after the warp's barrier that
+    precedes the copy into their place. What a load has asked for may not be there by then."""
+    loaded, barrier, used, late = {}, -1, 0, 0
+    for at, line in enumerate(entry.splitlines()):
+        if "bar.warp.sync" in line:
+            barrier = at
+        elif m := re.search(r"ld(?:\.volatile)?\.shared\.v4\S*\s*\{([^}]*)\}", line):
+            loaded.update((r.strip(), at) for r in m[1].split(","))
+        elif m := re.search(BF16_MMA + r"\s*\{[^}]*\},\s*\{([^}]*)\}", line):
+            words = [loaded[r.strip()] for r in m[1].split(",") if r.strip() in loaded]
+            used, late = used + len(words), late + sum(w < barrier for w in words)
+    return used, late
+
+
+def instructions(ptx: str, arch: str, asked: set[int]) -> list[str]:
+    """Complaints; `asked` gets the rows of NEEDED that were about some kernel."""
     wrong = []
+    if not re.search(r"\.extern \.shared \.align 128 \.b8 \S*cke_block_memory", ptx):
+        wrong.append(f"compute_{arch}: shared memory that is not aligned to 128 bytes")
     for entry in re.split(r"(?=\.visible \.entry )", ptx)[1:]:
         name = re.match(r"\.visible \.entry (\w+)", entry)[1]
-        for kernel, since, until, pattern in NEEDED:
-            if re.search(kernel, name) and since <= int(arch) <= until and not re.search(pattern, entry):
+        for row, (kernel, since, until, pattern) in enumerate(NEEDED):
+            if not re.search(kernel, name) or not since <= int(arch) <= until:
+                continue
+            asked.add(row)
+            if not re.search(pattern, entry):
                 wrong.append(f"compute_{arch} {name}: no {pattern}")
+        if int(arch) >= 80 and re.search("megakernel.*BF16", name):
+            used, late = released_too_soon(entry)
+            if late or not used:
+                wrong.append(f"compute_{arch} {name}: of {used} words of a ring's tiles, {late} are used after their release")
         if bad := re.search(FORBIDDEN, entry):
             wrong.append(f"compute_{arch} {name}: {bad[0]}")
     return wrong
@@ -100,8 +125,10 @@ def main(source: str, work: str, nvcc: str, *options: str) -> int:
     ptx = {re.search(r"compute_(\w+)\.ptx$|\.ptx$", p.name)[1] or "?": p.read_text() for p in folder.glob("*.ptx")}
     if sorted(ptx) != sorted(TARGETS):
         wrong.append(f"PTX of {sorted(ptx)}")
+    asked = set()
     for arch, text in sorted(ptx.items()):
-        wrong += instructions(text, arch) if arch != "?" else []
+        wrong += instructions(text, arch, asked) if arch != "?" else []
+    wrong += [f"no kernel is {row[0]}" for i, row in enumerate(NEEDED) if i not in asked]
     print("\n".join(wrong) or f"{seen[ARCHS[0]]} kernels for each of {len(ARCHS)} generations")
     return 1 if wrong else 0
 

@@ -9,7 +9,9 @@ from pathlib import Path
 VARIANTS = [([], True), (["ABORT"], True), (["LOST"], True), (["LOST", "ABORT"], True),
             (["BREAK=1"], False), (["BREAK=2", "ABORT"], False), (["BREAK=3", "LOST"], False),
             (["BREAK=4"], False), (["BREAK=5"], False), (["BREAK=6"], False), (["BREAK=7"], False), (["BREAK=8"], False),
-            (["BREAK=9", "LOST"], False)]
+            (["BREAK=9", "LOST"], False),
+            (["COUNTED"], True), (["COUNTED", "ABORT"], True), (["COUNTED", "LOST"], True), (["COUNTED", "LOST", "ABORT"], True),
+            (["COUNTED", "BREAK=10"], False), (["COUNTED", "BREAK=2", "ABORT"], False), (["COUNTED", "BREAK=3", "LOST"], False)]
 
 
 def holds(model: str, work: Path, spin: str, defines: list[str]) -> bool:

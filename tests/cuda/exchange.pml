@@ -5,9 +5,9 @@
    Blocks 0 and 1 are a cluster: each writes its head, they wait for one another, each reads both. Then each of them sends its
    part of a row, a word with the token's number, and every block hears all parts; then all wait, with what each found best, and each reads
    that; again for each token, in the same places. A block may be lost at any point (LOST), and the host may say no at any time
-   (ABORT). A cluster does not wait for who has ended: the hardware's rule. Checked: who reads finds exactly what is this token's;
-   every block comes to its end; nobody stops before its time when nothing went wrong. -D BREAK=1 to 9 take something out, and
-   must be found. */
+   (ABORT). A cluster does not wait for who has ended: the hardware's rule. With COUNTED blocks 0 and 1 are no cluster, but a group
+   that waits at a counter of its own. Checked: who reads finds exactly what is this token's; every block comes to its end; nobody
+   stops before its time when nothing went wrong. -D BREAK=1 to 10 take something out, and must be found. */
 #define BLOCKS 3
 #define SENDERS 2        /* block 2 has nothing of the row: nobody waits for it but where all do */
 #define TOKENS 2
@@ -24,7 +24,7 @@ byte head[BLOCKS], word[BLOCKS], number[BLOCKS];
 byte best[6];            /* [2][BLOCKS]: some may still read those of the token before */
 byte came[BLOCKS];       /* how often a block has come to a wait of its cluster */
 bool gone[BLOCKS];
-byte arrived;            /* it only grows */
+byte arrived, arrived_in_group;  /* they only grow */
 byte end = RUNNING;
 bool host_says_no;
 byte left;               /* blocks that are done */
@@ -40,6 +40,18 @@ inline exchange() {
   :: BREAK == 1 && arrived + 1 >= expected -> break
   :: arrived < expected && end != RUNNING && BREAK != 2 -> ending = end; break
   :: arrived < expected && lost > 0 && BREAK != 3 -> end = TOO_LATE; ending = TOO_LATE; break
+  od
+}
+
+/* The same of the two blocks of a group. */
+inline exchange_in_group() {
+  expected_in_group = expected_in_group + 2;
+  arrived_in_group++;
+  do
+  :: BREAK != 10 && arrived_in_group >= expected_in_group -> break
+  :: BREAK == 10 && arrived_in_group + 1 >= expected_in_group -> break
+  :: arrived_in_group < expected_in_group && end != RUNNING && BREAK != 2 -> ending = end; break
+  :: arrived_in_group < expected_in_group && lost > 0 && BREAK != 3 -> end = TOO_LATE; ending = TOO_LATE; break
   od
 }
 
@@ -69,7 +81,7 @@ inline hear() {
 }
 
 proctype block(byte me) {
-  byte expected = 0, token = 0, other, ending = RUNNING;
+  byte expected = 0, expected_in_group = 0, token = 0, other, ending = RUNNING;
   do
   :: token == TOKENS || ending != RUNNING -> break
   :: else ->
@@ -90,12 +102,17 @@ proctype block(byte me) {
         if
         :: me < 2 ->
            head[me] = token;
+#ifdef COUNTED
+           exchange_in_group();
+           assert(head[1 - me] == token || ending != RUNNING)
+#else
            exchange_in_cluster();
            assert(head[1 - me] == token || gone[1 - me])
+#endif
         :: else
         fi;
         if
-        :: me < SENDERS -> send()
+        :: me < SENDERS && ending == RUNNING -> send()
         :: else
         fi;
         hear();

@@ -1,17 +1,31 @@
 // SPDX-License-Identifier: MIT
-// cpu.cpp: what the CPU answers.
+// cpu.cpp: what the CPU answers. Compiled once for each instruction set, with CPU_HALF as the name of its half; all
+// else in it is hidden from the other one (CMakeLists.txt), because both have functions of the same names.
 #include "check.hpp"
 
 namespace device_check {
 
-std::string cpu_name() { return std::string(isa::native::name); }
-bool cpu_has_the_order() { return std::is_same_v<isa::native, isa::avx512_vnni>; }
-random_model::tensors random_weights() { return random_model::tensors::of<program<M, F32>>(); }
-answer cpu_answer_q8_0(const random_model::tensors& t, std::span<const u32> prompt, u32 count) {
-  return ask(load<machine<Q8_0, isa::native>>(t, 512), prompt, count);
-}
-answer cpu_answer_bf16(const random_model::tensors& t, std::span<const u32> prompt, u32 count) {
-  return ask(load<machine<BF16, isa::native>>(t, 512), prompt, count);
+namespace {
+
+template <class Formats> void ask(const random_model::tensors& t, answer& a) {
+  const auto model = load<machine<Formats, isa::native>>(t, 512);
+  sequence s(model);
+  u32 rows = 0;
+  const auto keep = [&](std::span<const float> row) { std::ranges::copy(row, a.logits[rows++]); };
+  s.feed_all(prompt_ids(), [&](u32, std::span<const float> row) { keep(row); });
+  for (u32& id : a.greedy) {
+    id = best(s.logits());
+    s.feed(id);
+    keep(s.logits());
+  }
+  a.asked = 1;
 }
 
+}  // namespace
+
 }  // namespace device_check
+
+extern "C" const device_check::cpu_half CPU_HALF;
+const device_check::cpu_half CPU_HALF{cke::isa::native::name.data(),
+                                      std::is_same_v<cke::isa::native, cke::isa::avx512_vnni>,
+                                      device_check::ask<cke::graph::Q8_0>, device_check::ask<cke::graph::BF16>};

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: MIT
 // jitter.cu: ten thousand tokens by blocks that dawdle at every exchange, against a launch for each step.
 #include <cke/cuda/executor.cuh>
-#include <cke/cuda/gpu.cuh>
 
 #include "check.hpp"
 #include "dawdling.hpp"
+#include "lean.hpp"
 #include "timing.cuh"
 
 namespace device_check {
 
 namespace {
 
-struct dawdling_gpu : cuda::gpu {
+struct dawdling_gpu : lean {
   using pace = dawdling::pace;
 };
 
 }  // namespace
 
-void check_jitter(report& r, const random_model::tensors& t, std::span<const u32> prompt) {
+void check_jitter(report& r, const random_model::tensors& t) {
   constexpr u32 all = 10'000, of_launch = 500;
-  constexpr double most_seconds = 50;
-  using steady = machine<Q8_0, cuda::isa<cuda::gpu>>;
+  constexpr double most_seconds = 35;
+  const std::vector<u32> prompt = prompt_ids();
+  using steady = machine<Q8_0, cuda::isa<lean>>;
   using dawdling = machine<Q8_0, cuda::isa<dawdling_gpu>>;
   sequence<steady> steps(load<steady>(t, all + 512));
   sequence<dawdling> late(load<dawdling>(t, all + 512));

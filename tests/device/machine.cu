@@ -4,6 +4,7 @@
 
 #include "check.hpp"
 #include "timing.cuh"
+#include "watch.hpp"
 
 namespace device_check {
 
@@ -18,17 +19,15 @@ __global__ void read_all(const dev::quad* from, u64 count, u32* never) {
   if (all) *never = all;  // the memory is zeros
 }
 
-double read_peak(report& r, cuda::gpu& device, u32 processors) {
-  constexpr u64 bytes = u64{2} << 30;
-  std::byte* const memory = device.allocate(bytes);
-  cuda::check(cudaMemset(memory, 0, bytes), "zeros");
-  const auto* const from = reinterpret_cast<const dev::quad*>(memory);
-  const double t =
-      median_seconds(10, [&] { read_all<<<processors * 8, 512>>>(from, bytes / 16, reinterpret_cast<u32*>(memory)); });
-  device.free(memory);
-  const double peak = static_cast<double>(bytes) / t * 1e-9;
-  r.number("read_peak_gb_per_s", peak, "GB/s");
-  return peak;
+cudaDeviceProp first_device() {
+  cudaDeviceProp is{};
+  cuda::check(cudaGetDeviceProperties(&is, 0), "the device");
+  return is;
+}
+u32 attribute(cudaDeviceAttr which) {
+  int value{};
+  cuda::check(cudaDeviceGetAttribute(&value, which, 0), "an attribute of the device");
+  return static_cast<u32>(value);
 }
 
 void launch_costs(report& r, cuda::gpu& device) {
@@ -61,20 +60,20 @@ template <bool InGroup> struct waits {
 
 template <class Waits> void exchange_cost(report& r, cuda::gpu& device, const std::string& name, cuda::residents live) {
   constexpr u32 exchanges = 10'000;
-  std::byte* const words = device.allocate(8);
-  cuda::megakernel_call call{.tokens = exchanges,
-                             .blocks = live.blocks,
-                             .group = live.cluster > 1 ? live.cluster : live.blocks,
-                             .patience = cuda::patience};
+  const u64 bytes = u64{1 + live.blocks / live.of_group()} * cuda::line_words * sizeof(u32);
+  std::byte* const words = device.allocate(bytes);
+  cuda::megakernel_call call{
+      .tokens = exchanges, .blocks = live.blocks, .group = live.of_group(), .patience = cuda::patience};
   call.arrived = reinterpret_cast<u32*>(words), call.end = call.arrived + 1;
-  const double t = median_seconds(10, [&] {
-    cuda::check(cudaMemset(words, 0, 8), "zeros");
-    device.launch_together<Waits>(live, Waits::shared_bytes, call, [] {});
-  });
+  if (live.group > 0) call.arrived_in_group = call.arrived + cuda::line_words;
+  const double t = median_seconds(
+      10, [&] { device.clear(words, bytes); },
+      [&] { device.launch_together<Waits>(live, Waits::shared_bytes, call, [] {}); });
   u32 end[2];
   device.read(end, words, sizeof end);
   device.free(words);
-  if (live.cluster == 1) r.check("all_blocks_come_to_exchanges", end[0] == exchanges * live.blocks && end[1] == 0);
+  if (live.cluster == 1 && live.group == 0)
+    r.check("all_blocks_come_to_exchanges", end[0] == exchanges * live.blocks && end[1] == 0);
   r.number(name + "_us", t / exchanges * 1e6, "us each");
 }
 // Rows of 1,024 words, one after the other: 32 blocks send 32 words each, and every block hears all.
@@ -104,16 +103,19 @@ void row_cost(report& r, cuda::gpu& device) {
   const cuda::residents live = device.room_for<rows>(rows::shared_bytes, 0);
   cuda::megakernel_call call{.tokens = count};
   call.packets = reinterpret_cast<dev::packet*>(packets);
-  const double t = median_seconds(10, [&] {
-    cuda::check(cudaMemset(packets, 0, bytes), "zeros");
-    device.launch_together<rows>(live, rows::shared_bytes, call, [] {});
-  });
+  const double t = median_seconds(
+      10, [&] { device.clear(packets, bytes); },
+      [&] { device.launch_together<rows>(live, rows::shared_bytes, call, [] {}); });
   device.free(packets);
   if (live.blocks >= 32) r.number("row_in_packets_us", t / count * 1e6, "us each");
+  else r.absent("row_in_packets_us", "the device has fewer than 32 blocks at once");
 }
 // Clusters whose blocks have all the memory that one may have.
 void exchange_costs(report& r, cuda::gpu& device) {
-  exchange_cost<waits<false>>(r, device, "exchange", device.room_for<waits<false>>(waits<false>::shared_bytes, 0));
+  const cuda::residents all = device.room_for<waits<false>>(waits<false>::shared_bytes, 0);
+  exchange_cost<waits<false>>(r, device, "exchange", all);
+  if (const u32 group = all.blocks / 8; group > 0)
+    exchange_cost<waits<true>>(r, device, "exchange_of_a_group", {group * 8, 1, group});
   for (const u32 size : {16u, 8u}) {
     const std::string name = "clusters_of_" + std::to_string(size);
     const u32 clusters = device.most_clusters<waits<true>>(size, device.block_memory());
@@ -125,17 +127,60 @@ void exchange_costs(report& r, cuda::gpu& device) {
 
 }  // namespace
 
-double check_machine(report& r) {
-  cuda::gpu device;
-  cudaDeviceProp is{};
-  cuda::check(cudaGetDeviceProperties(&is, 0), "the device");
+std::string bus_id() {
+  char id[32]{};
+  cuda::check(cudaDeviceGetPCIBusId(id, sizeof id, 0), "where the device is");
+  return id;
+}
+
+void describe_device(report& r) {
+  const cudaDeviceProp is = first_device();
   r.text("device",
          std::string(is.name) + ", sm_" + std::to_string(is.major) + std::to_string(is.minor) + ", " +
              std::to_string(is.multiProcessorCount) + " multiprocessors");
-  const double peak = read_peak(r, device, static_cast<u32>(is.multiProcessorCount));
+  int driver{}, runtime{};
+  cuda::check(cudaDriverGetVersion(&driver), "the driver"), cuda::check(cudaRuntimeGetVersion(&runtime), "the runtime");
+  r.number("driver_takes_cuda", driver / 1000 + driver % 1000 / 10 * 0.1, "");
+  r.number("runtime_is_cuda", runtime / 1000 + runtime % 1000 / 10 * 0.1, "");
+  r.number("device_memory_gb", static_cast<double>(is.totalGlobalMem) * 1e-9, "GB");
+  r.number("shared_memory_of_a_block", attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin), "bytes");
+  r.number("launches_are_ended_after_a_time", attribute(cudaDevAttrKernelExecTimeout), "");
+  const management nvml(bus_id());
+  if (!nvml.why_not().empty()) return r.absent("clocks", nvml.why_not());
+  r.number("sm_most_mhz", nvml.most_mhz(management::clock::sm), "MHz");
+  r.number("memory_most_mhz", nvml.most_mhz(management::clock::memory), "MHz");
+  r.number("temperature", nvml.temperature(), "degrees Celsius");
+}
+
+// Of 8 GB, or what fits: many times what the caches hold, and so long that a launch costs nothing beside it.
+void check_read_peak(report& r) {
+  cuda::gpu device;
+  std::size_t free{}, all{};
+  cuda::check(cudaMemGetInfo(&free, &all), "the memory that is free");
+  const u64 bytes = std::min<u64>(u64{8} << 30, free / 4 * 3) / 4096 * 4096;
+  std::byte* const memory = device.allocate(bytes);
+  device.clear(memory, bytes);
+  const auto* const from = reinterpret_cast<const dev::quad*>(memory);
+  const u32 blocks = attribute(cudaDevAttrMultiProcessorCount) * 8;
+  const watch clocks;
+  const double t = median_device_seconds(10, device.stream(), [&] {
+    read_all<<<blocks, 512, 0, device.stream()>>>(from, bytes / 16, reinterpret_cast<u32*>(memory));
+    cuda::check(cudaGetLastError(), "a launch");
+  });
+  device.free(memory);
+  r.number("read_gb", static_cast<double>(bytes) * 1e-9, "GB");
+  r.number("read_peak_gb_per_s", static_cast<double>(bytes) / t * 1e-9, "GB/s");
+  clocks.rows(r, "read_peak");
+}
+
+void check_launches(report& r) {
+  cuda::gpu device;
   launch_costs(r, device);
-  exchange_costs(r, device), row_cost(r, device);
-  return peak;
+}
+void check_exchanges(report& r) {
+  cuda::gpu device;
+  r.step("exchange_costs", [&] { exchange_costs(r, device); });
+  r.step("row_cost", [&] { row_cost(r, device); });
 }
 
 }  // namespace device_check

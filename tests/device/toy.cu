@@ -5,6 +5,7 @@
 #include <cke/models/qwen3_moe.hpp>
 
 #include "check.hpp"
+#include "lean.hpp"
 
 namespace device_check {
 
@@ -71,6 +72,10 @@ template <class Machine> bool ahead_holds(const std::shared_ptr<Machine>& model)
 
 }  // namespace
 
+template <class Kernel> void lean::launch(cuda::launch_shape g, const cuda::step& s) {
+  cuda::gpu::launch<Kernel>(g, s);
+}
+
 bool toy_holds() {
   const auto codes = toy<random_model::wide, Q8_0>();
   const auto plain = toy<random_model::wide, BF16>();
@@ -80,3 +85,9 @@ bool toy_holds() {
 }
 
 }  // namespace device_check
+
+// All launches of steps that time.cu and jitter.cu make.
+template class cke::runtime::executor<cke::graph::program<device_check::M, cke::graph::Q8_0>,
+                                      cke::runtime::default_kv<cke::graph::Q8_0>, cke::cuda::isa<device_check::lean>>;
+template class cke::runtime::executor<cke::graph::program<device_check::M, cke::graph::BF16>,
+                                      cke::runtime::default_kv<cke::graph::BF16>, cke::cuda::isa<device_check::lean>>;

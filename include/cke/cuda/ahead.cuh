@@ -3,6 +3,8 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
+#include <exception>
 
 #include "../core/concat.hpp"
 #include "../core/error.hpp"
@@ -17,14 +19,14 @@ inline constexpr u64 patience = 2'000'000'000;
 // Device memory and launch parameters for generating many tokens of a program in one launch.
 template <class P, dtype KV, class Device> class ahead {
  public:
-  using kernel = megakernel<P, KV, typename pace_of<Device>::type>;
+  using kernel = typename persistent_kernel<P, KV, Device>::type;
 
   // address_of(code, step, row) is called for every step of a token, row by row. Throws out_of_memory, unsupported.
   template <class AddressOf> ahead(Device& device, page_memory& memory, u32 context, AddressOf&& address_of)
       : device_(device),
         slots_(kernel::slots_of(device.block_memory())),
         live_(device.template room_for<kernel>(kernel::shared_bytes(slots_), kernel::plan::heads)),
-        context_(context) {
+        budget_(device.launch_limit()) {
     std::vector<addresses> where(u64{P::layers + 2} * max_ops);
     std::vector<u32> code_of;
     u32 row = 0;
@@ -54,50 +56,81 @@ template <class P, dtype KV, class Device> class ahead {
     call_.best = reinterpret_cast<candidate*>(memory.take(2 * live_.blocks * sizeof(candidate)));
     packets_ = memory.take(packet_bytes);
     call_.packets = reinterpret_cast<dev::packet*>(packets_);
-    words_ = memory.take(word_bytes);
+    words_ = memory.take(word_bytes());
     pages_ = memory.take(u64{ceil_div(context, key_block)} * sizeof(std::byte*));
     stop_ = memory.take(u64{most_stops} * sizeof(u32));
     host_ = {device.host_words(context + 1), {&device}};
-    call_.blocks = live_.blocks, call_.group = live_.cluster > 1 ? live_.cluster : live_.blocks;
+    call_.blocks = live_.blocks, call_.group = live_.of_group();
     call_.slots = slots_, call_.patience = patience;
+    call_.arrived = reinterpret_cast<u32*>(words_), call_.end = call_.arrived + 1, call_.fed = call_.arrived + 2;
+    if (live_.group > 0) call_.arrived_in_group = call_.arrived + line_words;
+    call_.pages = reinterpret_cast<std::byte**>(pages_), call_.stop = reinterpret_cast<const u32*>(stop_);
+    call_.abort = host_.get(), call_.posted = host_.get() + 1;
   }
 
   // Feeds `first` and up to n - 1 ids after it, each chosen as `how` says. take(id) receives each id but the first,
-  // including a stop id that ends the run and is not fed, and returns whether to continue. Returns the number of ids
-  // fed; `logits` are then those after the last one. Throws CUDA's errors; unsupported if blocks were lost;
-  // config_range if a logit is not finite.
+  // including a stop id that ends the run and is not fed, and returns whether to continue. It may throw; the launch is
+  // then stopped and waited for before the exception goes on. Where launches are limited in time there are several,
+  // one after the other. Returns the number of ids fed; `logits` are then those after the last one. Throws CUDA's
+  // errors; unsupported if blocks were lost; config_range if a logit is not finite.
   template <class Take>
   u32 run(u32 first, u32 n, u32 position, std::span<std::byte* const> pages, std::span<const u32> stop,
           const device_sampling* how, float* stream, float* parts, float* logits, Take&& take) {
     if (stop.size() > most_stops)
       throw Error(errc::usage, {}, "stop ids", concat({"at most ", most_stops}), concat({u64{stop.size()}}));
-    call_.first = first, call_.tokens = n, call_.position = position, call_.stops = static_cast<u32>(stop.size());
-    call_.how = how, call_.stream = stream, call_.parts = parts;
-    if (epoch_ == 0 || epoch_ + n < epoch_) {  // the packet numbers would wrap: clear them and start over
+    call_.stops = static_cast<u32>(stop.size()), call_.how = how, call_.stream = stream, call_.parts = parts;
+    device_.write(pages_, pages.data(), pages.size_bytes());
+    if (!stop.empty()) device_.write(stop_, stop.data(), stop.size_bytes());
+
+    u32 fed = 0;
+    for (bool on = true; on && fed < n;) {
+      const u32 tokens = budget_.tokens(n - fed);
+      call_.more = fed + tokens < n;
+      const u32 fed_now = launch(first, tokens, position + fed, take);
+      fed += fed_now;
+      // The next launch feeds the id that this one chose last, unless that ends the run.
+      on = fed_now == tokens && call_.more && std::atomic_ref(*host_).load(std::memory_order_relaxed) == 0;
+      if (on) first = posted(tokens - 1) - 1, on = std::ranges::find(stop, first) == stop.end();
+    }
+    const auto& foot = P::footer_code();
+    const u32 at = kernel::plan::memory[kernel::plan::footer].common_at[foot.regs.size() - 1];
+    if (fed > 0) device_.read(logits, call_.common + at, u64{P::vocab} * sizeof(float));
+    return fed;
+  }
+
+ private:
+  // Returns the number of ids fed.
+  template <class Take> u32 launch(u32 first, u32 tokens, u32 position, Take& take) {
+    call_.first = first, call_.tokens = tokens, call_.position = position;
+    if (epoch_ == 0 || epoch_ + tokens < epoch_) {  // the packet numbers would wrap: clear them and start over
       const std::vector<std::byte> none(packet_bytes);
       device_.write(packets_, none.data(), packet_bytes);
       epoch_ = 0;
     }
-    call_.epoch = epoch_, epoch_ += n;
-    const u32 zeros[3]{};
-    device_.write(words_, zeros, sizeof zeros);
-    device_.write(pages_, pages.data(), pages.size_bytes());
-    if (!stop.empty()) device_.write(stop_, stop.data(), stop.size_bytes());
-    call_.arrived = reinterpret_cast<u32*>(words_), call_.end = call_.arrived + 1, call_.fed = call_.arrived + 2;
-    call_.pages = reinterpret_cast<std::byte**>(pages_), call_.stop = reinterpret_cast<const u32*>(stop_);
+    call_.epoch = epoch_, epoch_ += tokens;
+    const std::vector<std::byte> zeros(word_bytes());
+    device_.write(words_, zeros.data(), zeros.size());
     u32* const abort = host_.get();
-    call_.abort = abort, call_.posted = abort + 1;
-    std::fill_n(abort, n + 1, 0u);
+    std::fill_n(abort, tokens + 1, 0u);
 
     u32 heard = 0;
-    const auto listen = [&] {
-      for (u32 id; heard + 1 < n && (id = std::atomic_ref(call_.posted[heard]).load(std::memory_order_acquire)) != 0;) {
-        ++heard;
-        if (!take(id - 1)) std::atomic_ref(*abort).store(1, std::memory_order_relaxed);
-      }
+    std::exception_ptr thrown;
+    const u32 most = tokens - !call_.more;
+    // Must not throw: the launch goes on without its host, and the next one would clear words that it still writes.
+    const auto listen = [&]() noexcept {
+      for (u32 id; heard < most && (id = posted(heard)) != 0; ++heard) try {
+          if (!thrown && take(id - 1)) continue;
+          std::atomic_ref(*abort).store(1, std::memory_order_relaxed);
+        } catch (...) {
+          thrown = std::current_exception();
+          std::atomic_ref(*abort).store(1, std::memory_order_relaxed);
+        }
     };
+    const auto start = std::chrono::steady_clock::now();
     device_.template launch_together<kernel>(live_, kernel::shared_bytes(slots_), call_, listen);
+    budget_.took(tokens, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     listen();
+    if (thrown) std::rethrow_exception(thrown);
     u32 words[3];  // arrivals, ending, ids fed
     device_.read(words, words_, sizeof words);
     const auto end = static_cast<ending>(words[1]);
@@ -105,15 +138,14 @@ template <class P, dtype KV, class Device> class ahead {
     if (end != ending::finished && end != ending::aborted)
       throw Error(errc::unsupported, {}, "CUDA: a launch for many tokens",
                   concat({"blocks that come within ", patience / 1'000'000, " ms"}), "one that did not");
-    const auto& foot = P::footer_code();
-    const u32 at = kernel::plan::memory[kernel::plan::footer].common_at[foot.regs.size() - 1];
-    if (words[2] > 0) device_.read(logits, call_.common + at, u64{P::vocab} * sizeof(float));
     return words[2];
   }
+  u32 posted(u32 i) const { return std::atomic_ref(call_.posted[i]).load(std::memory_order_acquire); }
+  // Three words of the grid, and a counter for each group.
+  u64 word_bytes() const { return u64{1 + live_.blocks / live_.of_group()} * line_words * sizeof(u32); }
 
- private:
   static constexpr u32 most_stops = 64;
-  static constexpr u64 word_bytes = 64, packet_bytes = kernel::plan::words_of_token * sizeof(dev::packet);
+  static constexpr u64 packet_bytes = kernel::plan::words_of_token * sizeof(dev::packet);
   struct free_words {
     Device* device;
     void operator()(u32* p) const { device->free_host_words(p); }
@@ -122,7 +154,7 @@ template <class P, dtype KV, class Device> class ahead {
   Device& device_;
   u32 slots_;
   residents live_;
-  u32 context_;
+  launch_budget budget_;
   megakernel_call call_{};
   u32 epoch_{};  // tokens of all earlier launches
   std::byte *packets_{}, *words_{}, *pages_{}, *stop_{};

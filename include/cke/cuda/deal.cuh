@@ -11,7 +11,8 @@ struct head_range {
   u32 first, count;
 };
 
-// A group is a run of neighbouring blocks: a cluster, whose barrier is cheaper than a grid barrier, or the whole grid.
+// A group is a run of neighbouring blocks: a cluster, or blocks with a counter of their own, whose barriers are cheaper
+// than that of the grid; or the whole grid.
 // Each deal continues after the block where the last one ended, so that all blocks get nearly equal shares.
 class dealer {
  public:
@@ -25,6 +26,7 @@ class dealer {
         inverse_(~0u / groups_ + 1) {}
 
   CKE_CONSTEXPR bool grouped() const { return groups_ > 1; }
+  CKE_CONSTEXPR u32 group() const { return mine_; }
   // The kv heads, out of `heads`, that this block's group computes.
   CKE_CONSTEXPR head_range heads(u32 heads) const {
     if (!grouped()) return {0, heads};

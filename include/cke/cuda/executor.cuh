@@ -144,7 +144,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
 
   friend shared_pass;
   void begin_pass() { rows_.clear(); }
-  void add(std::span<const u32> ids, const slot& s) { rows_.add(ids, s.position(), s.pages()); }
+  void add(const part& p) { rows_.add(p.ids, p.of.position(), p.of.pages()); }
   void copy_row(u32 from, u32 to) { device_.copy(stream_row(to), stream_row(from), u64{P::dim} * sizeof(float)); }
 
   void run_layers(u32) {  // every row goes through all layers: a graph has one shape

@@ -103,10 +103,10 @@ template <dtype F> struct plain_format {
         if (n < count && start + k < cols)
           token[h] = dev::load(reinterpret_cast<const dev::quad*>(bf16_row_of(x, first + n) + start + k));
       }
-      from.done();
       CKE_UNROLL
       for (u32 h = 0; h < 2; ++h)
         multiply_quads(sums[0], w[h][0], w[h][1], token[h]), multiply_quads(sums[1], w[h][2], w[h][3], token[h]);
+      from.done();  // only now: a copy may overwrite what has been asked for and is not there yet
     }
     CKE_UNROLL
     for (u32 s = 0; s < 8; ++s)

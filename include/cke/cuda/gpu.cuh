@@ -74,9 +74,15 @@ class gpu {
     check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream_.get()), "a copy on the device");
   }
 
+  // Zeros, in order with copies and launches.
+  void clear(std::byte* p, u64 bytes) { check(cudaMemsetAsync(p, 0, bytes, stream_.get()), "zeros"); }
+  cudaStream_t stream() const { return stream_.get(); }
+
   template <class Kernel> void launch(launch_shape g, const step& s) {
-    enter<Kernel><<<dim3(g.x, g.y, g.z), block_threads, bytes_of_launch<Kernel>(s), stream_.get()>>>(s);
-    check(cudaGetLastError(), "a launch");
+    cudaLaunchConfig_t config{};
+    config.gridDim = dim3(g.x, g.y, g.z), config.blockDim = dim3(block_threads);
+    config.dynamicSmemBytes = bytes_of_launch<Kernel>(s), config.stream = stream_.get();
+    check(cudaLaunchKernelEx(&config, enter<Kernel>, s), "a launch");
   }
   u32* host_words(u32 count) {
     void* p{};
@@ -89,9 +95,10 @@ class gpu {
 
   // Bytes of shared memory that a block may use.
   u32 block_memory() const { return attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin); }
-  // One block per multiprocessor, all resident at once. From sm_90 on they form clusters: the largest size that fits,
-  // if clusters divide `heads` evenly and at least 15/16 of the multiprocessors get a block. Throws unsupported if
-  // blocks cannot be co-resident.
+  // Seconds that a launch may take; 0: any time. A driver ends those that keep a display waiting: Windows after 2 s.
+  double launch_limit() const { return attribute(cudaDevAttrKernelExecTimeout) != 0 ? 0.25 : 0; }
+  // One block per multiprocessor, all resident at once, in the groups of choose_grid. Throws unsupported if blocks
+  // cannot be co-resident.
   template <class Kernel> residents room_for(u32 shared_bytes, u32 heads) const {
     const auto entry = enter_together<Kernel, typename Kernel::call>;
     int each{};
@@ -103,28 +110,28 @@ class gpu {
           errc::unsupported, {}, "CUDA: a launch for many tokens",
           concat({"a device that holds a block of ", shared_bytes, " bytes on each multiprocessor, all at once"}),
           "none");
-    const u32 all = attribute(cudaDevAttrMultiProcessorCount);
-    for (const u32 size : {16u, 8u}) {
-      const u32 clusters = size <= largest_cluster ? most_clusters<Kernel>(size, shared_bytes) : 0;
-      if (clusters > 1 && heads > 0 && heads % clusters == 0 && clusters * size * 16 >= all * 15 &&
-          goes_together({clusters * size, size}, shared_bytes))
-        return {clusters * size, size};
-    }
-    return {all};
+    return choose_grid(
+        attribute(cudaDevAttrMultiProcessorCount), heads, most_grouping,
+        [&](u32 size) { return most_clusters<Kernel>(size, shared_bytes); },
+        [&](residents live) { return goes_together(live, shared_bytes); });
   }
-  // The number of clusters of `size` blocks that fit at once; 0 if the device has no clusters.
+  // The number of clusters of `size` blocks that fit at once; 0 if the device has no clusters, or the kernel was
+  // compiled for one that has none.
   template <class Kernel> u32 most_clusters(u32 size, u32 shared_bytes) const {
     const auto entry = enter_together<Kernel, typename Kernel::call>;
     const together_config of({size, size}, shared_bytes, nullptr);
     int clusters{};
-    if (attribute(cudaDevAttrClusterLaunch) == 0 || !allow(entry, shared_bytes) ||
+    cudaFuncAttributes is{};
+    if (attribute(cudaDevAttrClusterLaunch) == 0 || cudaFuncGetAttributes(&is, entry) != cudaSuccess ||
+        is.ptxVersion < 90 || !allow(entry, shared_bytes, size) ||
         cudaOccupancyMaxActiveClusters(&clusters, entry, &of.config) != cudaSuccess)
       clusters = 0;
     cudaGetLastError();
     return static_cast<u32>(clusters);
   }
-  static inline u32 largest_cluster = 16;  // that a launch may request; 1: no clusters
+  static inline grouping most_grouping = grouping::clusters;  // that launches may ask for
 
+  // The host calls meanwhile() until the launch has ended. It must not throw: the launch would go on without its host.
   template <class Kernel, class Call, class F> void launch_together(residents live, u32 shared_bytes, const Call& call,
                                                                     F meanwhile) {
     const together_config of(live, shared_bytes, stream_.get());
@@ -155,29 +162,31 @@ class gpu {
 
  private:
   struct together_config {
-    cudaLaunchAttribute attributes[2]{{.id = cudaLaunchAttributeCooperative, .val = {.cooperative = 1}},
-                                      {.id = cudaLaunchAttributeClusterDimension}};
+    cudaLaunchAttribute attributes[2]{};
     cudaLaunchConfig_t config{};
     together_config(residents live, u32 shared_bytes, cudaStream_t stream) {
-      attributes[1].val.clusterDim = {live.cluster, 1, 1};
+      attributes[0].id = cudaLaunchAttributeCooperative, attributes[0].val.cooperative = 1;
+      attributes[1].id = cudaLaunchAttributeClusterDimension, attributes[1].val.clusterDim = {live.cluster, 1, 1};
       config.gridDim = dim3(live.blocks), config.blockDim = dim3(block_threads), config.dynamicSmemBytes = shared_bytes;
       config.stream = stream, config.attrs = attributes, config.numAttrs = live.cluster > 1 ? 2 : 1;
     }
     together_config(const together_config&) = delete;
   };
-  // Requests this much shared memory and permits clusters of 16 (the portable limit is 8).
-  template <class Entry> static bool allow(Entry entry, u32 shared_bytes) {
-    const bool clusters = attribute(cudaDevAttrClusterLaunch) != 0;
-    return cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)) ==
-        cudaSuccess &&
-        (!clusters || cudaFuncSetAttribute(entry, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess);
+  // Requests this much shared memory and, for clusters of more than the portable 8 blocks, permission. False if the
+  // driver refuses.
+  template <class Entry> static bool allow(Entry entry, u32 shared_bytes, u32 cluster = 1) {
+    const bool allowed = cudaFuncSetAttribute(entry, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                              static_cast<int>(shared_bytes)) == cudaSuccess &&
+        (cluster <= 8 || cudaFuncSetAttribute(entry, cudaFuncAttributeNonPortableClusterSizeAllowed, 1) == cudaSuccess);
+    cudaGetLastError();
+    return allowed;
   }
   // Whether a cooperative launch may use clusters is not documented, so this tries one.
   bool goes_together(residents live, u32 shared_bytes) const {
     const auto entry = enter_together<no_work, no_work::call>;
     const together_config of(live, shared_bytes, stream_.get());
-    const bool goes =
-        allow(entry, shared_bytes) && cudaLaunchKernelEx(&of.config, entry, no_work::call{}) == cudaSuccess;
+    const bool goes = allow(entry, shared_bytes, live.cluster) &&
+        cudaLaunchKernelEx(&of.config, entry, no_work::call{}) == cudaSuccess;
     cudaGetLastError();
     return goes;
   }

@@ -6,6 +6,7 @@
 #include "../core/error.hpp"
 #include "../core/operations.hpp"
 #include "../runtime/device_sampling.hpp"
+#include "grid.cuh"
 #include "numbers.cuh"
 
 namespace cke::cuda {
@@ -105,10 +106,6 @@ template <opcode Op, dtype T> struct step_kernel {
 
 struct launch_shape {
   u32 x = 1, y = 1, z = 1;
-};
-// How many blocks are resident at once: in all, and per cluster (1: no clusters).
-struct residents {
-  u32 blocks, cluster = 1;
 };
 template <class Kernel> constexpr u32 shared_bytes_of(const step& s) {
   return Kernel::template on<sm75>::shared_bytes(s);

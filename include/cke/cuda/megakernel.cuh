@@ -31,7 +31,8 @@ template <u64 Brought, u64 Taken> struct stream_is_whole {
   static constexpr bool value = true;
 };
 
-template <class P, dtype KV, class Pace = at_once> struct megakernel {
+// Ring<plan, Arch>: where weights come from on a generation that has rings; tests measure with others.
+template <class P, dtype KV, class Pace = at_once, template <class, class> class Ring = ring> struct megakernel {
   using plan = token_schedule<P, KV>;
   using call = megakernel_call;
   static constexpr u32 choice_bytes = 16 + best_bytes;
@@ -51,7 +52,7 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
     static constexpr bool has_ring = copies<Arch>::exist;
     static_assert(block_fits<ring_at, Arch::shared_memory>::value);
     static_assert(ring_fits < has_ring ? slots_of(Arch::shared_memory) : 2, 2 > ::value);
-    using weights = std::conditional_t<has_ring, ring<plan, Arch>, from_memory>;
+    using weights = std::conditional_t<has_ring, Ring<plan, Arch>, from_memory>;
     using block = resident<Arch, weights, Pace>;
 
     CKE_DEVICE static void run(const megakernel_call& call) {
@@ -84,7 +85,7 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
           break;
         }
         id = best.id;
-        if (t + 1 == call.tokens) break;
+        if (t + 1 == call.tokens && !call.more) break;
         if (dev::block().x == 0 && dev::thread() == 0) dev::store_release(call.posted + t, id + 1);
         bool last = false;
         for (u32 i = 0; i < call.stops; ++i) last = last || dev::load(call.stop + i) == id;
@@ -221,6 +222,16 @@ template <class P, dtype KV, class Pace = at_once> struct megakernel {
       return best_of_warp(c);
     }
   };
+};
+
+// The persistent kernel of a device, which may define another one, to measure a part of it.
+template <class P, dtype KV, class Device> struct persistent_kernel {
+  using type = megakernel<P, KV, typename pace_of<Device>::type>;
+};
+template <class P, dtype KV, class Device>
+  requires requires { typename Device::template persistent<P, KV>; }
+struct persistent_kernel<P, KV, Device> {
+  using type = typename Device::template persistent<P, KV>;
 };
 
 }  // namespace cke::cuda

@@ -24,16 +24,19 @@ struct megakernel_call {
   const device_sampling* how{};    // sampling options
   u32 *arrived{}, *end{}, *fed{};  // barrier arrivals so far; the ending; tokens finished
   u32* posted{};                   // [tokens], in host memory: chosen ids + 1
+  bool more{};                     // the id after the last token is posted too, because another launch goes on with it
   const u32* abort{};              // in host memory; nonzero: start no further token
   const u32* stop{};               // ids that end the generation
   u32 stops{}, first{}, position{}, tokens{}, blocks{};
-  u32 group{};     // blocks of a cluster; without clusters, all blocks
-  u32 slots{};     // of each warp's ring
-  u64 patience{};  // nanoseconds that a block waits for the others
+  u32 group{};              // blocks that share heads: of a cluster, of a group with a counter, or all of them
+  u32* arrived_in_group{};  // counters of the groups, each in a line of its own; null: groups are clusters, or all
+  u32 slots{};              // of each warp's ring
+  u64 patience{};           // nanoseconds that a block waits for the others
 };
 
 // Offsets in a block's private memory: ids first, then the segment (the `pass` of a graph's launch), then registers.
 inline constexpr u32 own_segment = 16, own_registers = 64;
+inline constexpr u32 line_words = 32;  // between counters, which then do not share a line of the L2 cache
 
 // A hook before and after each wait, empty by default. A device may define another `pace`, to test other timings.
 struct at_once {
@@ -132,22 +135,14 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
   }
 
   // Grid barrier: waits for all blocks and makes their writes visible, or finds that the launch has ended.
-  CKE_DEVICE void exchange() {
-    if (end_ != 0) return;
-    Pace::stop(stops_++);
-    dev::sync();
-    const dev::shared<u32> word = dev::shared_memory(memory_).take<u32>(4);
-    if (dev::thread() == 0) word[0] = wait();
-    else if (std::is_same_v<Weights, from_memory>) prefetch_next();
-    dev::sync();
-    end_ = word[0];
-    Pace::stop(stops_++);
-  }
+  CKE_DEVICE void exchange() { exchange_at(call_.arrived, call_.blocks, expected_); }
   // The same among the blocks of a group.
   CKE_DEVICE void exchange_in_group() {
-    if (end_ != 0) return;
+    if (deal_.grouped() && call_.arrived_in_group)
+      return exchange_at(call_.arrived_in_group + deal_.group() * line_words, call_.group, expected_in_group_);
     if constexpr (has_clusters<Arch>)
       if (deal_.grouped()) {
+        if (end_ != 0) return;
         Pace::stop(stops_++);
         dev::sync_cluster();
         Pace::stop(stops_++);
@@ -238,12 +233,23 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
     }
   }
 
-  // Called by one thread: waits for all blocks; returns 0, or how the launch ends.
-  CKE_DEVICE u32 wait() {
-    dev::add_release(call_.arrived, 1);
-    expected_ += call_.blocks;
+  // Waits for `blocks` blocks at their counter. expected: arrivals that completed their last barrier.
+  CKE_DEVICE void exchange_at(u32* arrived, u32 blocks, u32& expected) {
+    if (end_ != 0) return;
+    Pace::stop(stops_++);
+    dev::sync();
+    const dev::shared<u32> word = dev::shared_memory(memory_).take<u32>(4);
+    if (dev::thread() == 0) word[0] = wait(arrived, expected += blocks);
+    else if (std::is_same_v<Weights, from_memory>) prefetch_next();
+    dev::sync();
+    end_ = word[0];
+    Pace::stop(stops_++);
+  }
+  // Called by one thread: waits until so many have arrived; returns 0, or how the launch ends.
+  CKE_DEVICE u32 wait(u32* arrived, u32 expected) {
+    dev::add_release(arrived, 1);
     const u64 start = dev::nanoseconds();
-    while (static_cast<i32>(dev::load_acquire(call_.arrived) - expected_) < 0) {
+    while (static_cast<i32>(dev::load_acquire(arrived) - expected) < 0) {
       if (const u32 e = ends(start); e != 0) return e;
       dev::pause();
     }
@@ -267,7 +273,7 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
   waiters wait_{};
   u32 heads_ = 0, end_ = 0, first_unit_ = 0;
   head_range mine_{};
-  u32 expected_ = 0;  // arrivals that complete the last barrier; kept by thread 0
+  u32 expected_ = 0, expected_in_group_ = 0;  // arrivals that completed the last barriers; kept by thread 0
   u32 stops_ = 0;
   view row_{};                                 // the row being sent
   u32 row_words_ = 0, words_ = 0, epoch_ = 0;  // words_: sent so far in this token

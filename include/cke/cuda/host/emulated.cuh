@@ -9,19 +9,23 @@
 
 namespace cke::cuda {
 
-// Seed of the scheduler, co-resident blocks, cluster size, injected faults. A new device copies the current values.
+// Seed of the scheduler; co-resident blocks; of a cluster (1: none); of a group with a counter (0: none); seconds that
+// a launch may take (0: any); injected faults. A new device copies the current values.
 inline u64 emulation_seed = 0;
-inline u32 emulation_blocks = 4, emulation_cluster = 1;
+inline u32 emulation_blocks = 4, emulation_cluster = 1, emulation_group = 0;
+inline double emulation_launch_limit = 0;
 inline host_run::faults emulation_faults{};
 
 template <class Arch> class emulated {
  public:
   static constexpr std::string_view name = "emulated";
+  static inline u64 launched_together = 0;  // launches of persistent kernels
   using graph = std::vector<std::function<void()>>;
 
   emulated()
       : machine_(std::make_unique<host_run::machine>(emulation_seed, emulation_faults)),
-        live_{emulation_blocks, has_clusters<Arch> ? emulation_cluster : 1} {}
+        live_{emulation_blocks, has_clusters<Arch> ? emulation_cluster : 1, emulation_group},
+        launch_limit_(emulation_launch_limit) {}
 
   std::byte* allocate(u64 bytes) { return machine_->allocate(bytes); }
   void free(std::byte* p) noexcept { machine_->free(p); }
@@ -48,13 +52,15 @@ template <class Arch> class emulated {
 
   // The number of co-resident blocks for this much shared memory. Throws unsupported if there are none.
   template <class Kernel> residents room_for(u32, u32 heads) const {
-    return {live_.blocks, heads > 0 ? live_.cluster : 1};
+    return heads > 0 ? live_ : residents{live_.blocks};
   }
+  double launch_limit() const { return launch_limit_; }
   u32 block_memory() const { return Arch::shared_memory; }
   // Returns when the launch has ended; until then the host calls `meanwhile` repeatedly.
   template <class Kernel, class Call, class F> void launch_together(residents live, u32 shared_bytes, const Call& call,
                                                                     F meanwhile) {
     const kernel_float_mode mode;
+    ++launched_together;
     machine_->launch_together(
         live.blocks, block_threads, shared_bytes, [&] { Kernel::template on<Arch>::run(call); }, meanwhile,
         live.cluster);
@@ -75,6 +81,7 @@ template <class Arch> class emulated {
  private:
   std::unique_ptr<host_run::machine> machine_;
   residents live_;
+  double launch_limit_;
   graph* recording_{};
 };
 

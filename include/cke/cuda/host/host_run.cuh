@@ -95,6 +95,7 @@ inline two_packets hear(const packet* from) {
 inline void pause() { machine::running->step_aside(); }
 // Advances by a microsecond whenever the scheduler resumes a thread.
 inline u64 nanoseconds() { return machine::running->resumed() * 1000; }
+inline u64 clock() { return machine::running->resumed(); }
 
 template <class T> [[gnu::noinline]] T read_shared(u64 at) {
   machine& m = *machine::running;

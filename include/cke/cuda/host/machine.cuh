@@ -42,7 +42,7 @@ class machine : public checked_memory {
     launch(g, threads, shared_bytes, few, 0, body, nothing);
   }
   // A cooperative launch: all blocks are resident and may wait for one another; neighbours form clusters. The host
-  // calls `meanwhile` now and then.
+  // calls `meanwhile` now and then; if that throws, the host leaves a launch that goes on, which is a fault.
   template <class F, class G> void launch_together(u32 blocks, u32 threads, u32 shared_bytes, F body, G meanwhile,
                                                    u32 cluster = 1) {
     if (blocks % cluster != 0)
@@ -261,7 +261,9 @@ class machine : public checked_memory {
       now_->code = std::move(now_->code).resume();
       ++resumed_;
       if (!now_->code) --left, leave_cluster(*now_);
-      if (resumed_ % 1024 == 0) meanwhile();
+      if (resumed_ % 1024 == 0) try {
+          meanwhile();
+        } catch (...) { failure = left_alone(); }
     }
     strands.clear();
     running = outer;
@@ -269,6 +271,12 @@ class machine : public checked_memory {
     if (left > 0) fault("a barrier", "all threads", concat({left, " that wait for others"}));
     for (const auto& b : blocks)
       if (!b->flights.empty()) fault("a copy", "a wait for it before its block ends");
+  }
+
+  static std::exception_ptr left_alone() {
+    try {
+      fault("a launch", "a host that waits for its end", "one that threw");
+    } catch (...) { return std::current_exception(); }
   }
 
   u64 random_;

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+# cke-image.cmake: the target cke::image, which programs that include <cke/image/...> link: cke::cke and the libraries
+# that decode images. Where one of them is missing there is no such target, and CKE_IMAGE_MISSING names it.
+set(CKE_IMAGE_MISSING "")
+find_package(PNG QUIET GLOBAL)
+find_package(JPEG QUIET GLOBAL)
+find_package(GIF 5 QUIET GLOBAL)
+find_path(CKE_WEBP_INCLUDE_DIR webp/demux.h)
+find_library(CKE_WEBP_LIBRARY webp)
+find_library(CKE_WEBP_DEMUX_LIBRARY webpdemux)
+mark_as_advanced(CKE_WEBP_INCLUDE_DIR CKE_WEBP_LIBRARY CKE_WEBP_DEMUX_LIBRARY)
+foreach(library IN ITEMS PNG JPEG GIF)
+  if(NOT ${library}_FOUND)
+    list(APPEND CKE_IMAGE_MISSING ${library})
+  endif()
+endforeach()
+if(NOT CKE_WEBP_INCLUDE_DIR OR NOT CKE_WEBP_LIBRARY OR NOT CKE_WEBP_DEMUX_LIBRARY)
+  list(APPEND CKE_IMAGE_MISSING WebP)
+endif()
+if(NOT CKE_IMAGE_MISSING AND NOT TARGET cke::image)
+  add_library(cke::image INTERFACE IMPORTED GLOBAL)
+  target_include_directories(cke::image INTERFACE ${CKE_WEBP_INCLUDE_DIR})
+  target_link_libraries(cke::image INTERFACE cke::cke PNG::PNG JPEG::JPEG GIF::GIF
+    ${CKE_WEBP_DEMUX_LIBRARY} ${CKE_WEBP_LIBRARY})
+endif()

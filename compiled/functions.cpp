@@ -7,7 +7,9 @@
 #include <cke/beam.hpp>
 #include <cke/draft.hpp>
 #include <cke/export.hpp>
+#include <cke/export_tower.hpp>
 #include <cke/from_config.hpp>
+#include <cke/image_encoder.hpp>
 #include <cke/io/gguf_steps.hpp>
 #include <cke/io/gguf_tokenizer_writer.hpp>
 #include <cke/io/gguf_writer.hpp>

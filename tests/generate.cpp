@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+#include <cke/draft.hpp>
+
 #include "byte_model.hpp"
 
 using namespace cke;
@@ -126,6 +128,26 @@ TEST_CASE("generate: the model's stop ids end the answer, and are no part of it"
   const outcome past = answer(t2, prompt, {.max_tokens = 40, .ignore_stop_ids = true});
   CHECK(past.ids == whole.ids);
   CHECK(!past.stop_id);
+}
+
+TEST_CASE("generate: min_tokens keeps the model's own end away, in any company of stop texts and guesses") {
+  const auto t = random_model::tensors::of<program<byte_model::tiny, BF16>>();
+  checkpoint from = byte_model::with_text(t);
+  from.stop_ids = {end_id};
+  const auto model = text_model::load(from, {.threads = 2, .context = 64});
+  // The end is the likeliest token everywhere, so that an answer is as long as it has to be.
+  generate_options o{.max_tokens = 40, .sample = {.logit_bias = {{end_id, 1000}}}};
+  for (const u32 least : {0u, 1u, 7u, 40u, 90u}) {
+    o.min_tokens = least;
+    session s = model.session();
+    const outcome got = answer(s, prompt, o);
+    CHECK(got.ids.size() == std::min(least, 40u));
+    CHECK(got.why == (least < 40 ? finish::stop : finish::length));
+    session again = model.session();
+    generation guessing(again, prompt, o, ngram_draft(4));
+    for ([[maybe_unused]] const std::string_view piece : guessing) {}
+    CHECK(std::ranges::equal(guessing.ids(), got.ids));
+  }
 }
 
 TEST_CASE("generate: a stop string ends the answer wherever tokens are cut, and is no part of it") {

@@ -9,11 +9,12 @@
 
 #include "core/dtype.hpp"
 #include "core/row_sink.hpp"
+#include "runtime/image_store.hpp"
 #include "runtime/trace.hpp"
 
 namespace cke {
 
-using runtime::tracer;
+using runtime::image_key, runtime::patch_grid, runtime::tracer;
 
 // A Session of any model; functions and errors are those of Session.
 class any_session {
@@ -36,6 +37,12 @@ class any_session {
   virtual void load(const std::string& path) = 0;
 
   void feed(u32 id) { feed(std::span(&id, 1)); }
+};
+
+// An image that a model holds for its prompts: `rows` ids from `first` on stand for it.
+struct held_image {
+  u32 first{}, rows{};
+  std::shared_ptr<const void> held{};  // null: there is none
 };
 
 // A conversation and its ids, when several are fed together.
@@ -66,6 +73,11 @@ class any_model {
   // there are several, and cache_full; all are then as they were.
   virtual void feed_together(std::span<const turn> turns) = 0;
   virtual void watch(const tracer& t) const = 0;
+
+  // Numbers of a row of an image's features; 0: the model sees no images, and the next two throw unsupported.
+  virtual u32 image_width() const = 0;
+  virtual held_image add_image(const image_key& key, patch_grid grid, std::span<const float> features) const = 0;
+  virtual held_image find_image(const image_key& key, patch_grid grid) const = 0;
 };
 
 }  // namespace cke

@@ -19,10 +19,12 @@
 #endif
 
 /* Incremented with every change of a signature or a struct below. */
-#define CKE_ABI_VERSION 9u
+#define CKE_ABI_VERSION 10u
 
 typedef struct cke_model cke_model;
 typedef struct cke_session cke_session;
+typedef struct cke_image cke_image;
+typedef struct cke_tower cke_tower;
 
 typedef struct cke_error {
   int32_t code; /* 0: no error; otherwise 1 + cke::errc */
@@ -70,8 +72,9 @@ enum { CKE_NAMES_HF = 0, CKE_NAMES_GGUF = 1 };
 
 typedef struct cke_facts {
   uint32_t vocab, context, threads;
-  uint32_t kv_type; /* number format of the KV cache, in GGUF's numbers */
-  uint32_t dim;     /* width of a hidden state */
+  uint32_t kv_type;     /* number format of the KV cache, in GGUF's numbers */
+  uint32_t dim;         /* width of a hidden state */
+  uint32_t image_width; /* numbers of a row of an image's features; 0: the model sees no images */
   uint64_t parameters, weight_bytes, activation_bytes, state_bytes;
   const char* isa; /* instruction set that the kernels were compiled for */
 } cke_facts;
@@ -133,5 +136,51 @@ CKE_API int32_t cke_session_slide(cke_session*, uint32_t* positions, cke_error*)
 /* Drops everything after `position`. Recurrent states return to a page boundary (128 to 1024 positions), windows
  * farther back if their pages are gone; the next feed recomputes the positions between. */
 CKE_API void cke_session_rewind(cke_session*, uint32_t position) CKE_NOEXCEPT;
+
+/* ---- images --------------------------------------------------------------------------------------- */
+
+/* Gives a model an image for its prompts: its rows stand there as the ids from cke_image_first_id on, one for each cell
+ * of a grid of rows x columns, all and in order. `features`: [rows * columns][image_width], as a tower leaves them.
+ * Equal keys, a hash of 128 bits, name equal images, which are held once. Sessions keep alive what they have been fed.
+ */
+CKE_API cke_image* cke_image_add(const cke_model*, const uint64_t key[2], uint32_t rows, uint32_t columns,
+                                 const float* features, size_t count, cke_error*) CKE_NOEXCEPT;
+/* The image of a key, if the model still has it; null without an error: it does not. */
+CKE_API cke_image* cke_image_find(const cke_model*, const uint64_t key[2], cke_error*) CKE_NOEXCEPT;
+CKE_API uint32_t cke_image_first_id(const cke_image*) CKE_NOEXCEPT;
+CKE_API void cke_image_free(cke_image*) CKE_NOEXCEPT;
+
+/* A shared object built with CKE_EXPORT_TOWER (export_tower.hpp) has cke_abi_version and these functions. */
+
+/* An image, as its processor leaves it: rows of patches in the order of the tower, or the pixels of one channel after
+ * another; the other pointer is null. */
+typedef struct cke_patches {
+  uint32_t grid_height, grid_width;       /* in patches */
+  const float* rows;                      /* [patches][numbers of a patch] */
+  uint32_t raster;                        /* rows are in raster order, not in that of the tower */
+  const float* pixels;                    /* [channels][height][width] */
+  size_t count;                           /* numbers at the pointer */
+  uint32_t channels, height, width, side; /* of the pixels; side: of a patch */
+} cke_patches;
+
+typedef struct cke_tower_facts {
+  uint32_t width; /* of a row of features: of the last letters, then of each deepstack letter */
+  uint32_t patch; /* numbers of a patch */
+  uint32_t merge; /* a row of features stands for merge x merge patches */
+  uint32_t threads;
+  uint64_t parameters, weight_bytes, activation_bytes;
+  const char* isa;
+} cke_tower_facts;
+
+/* As cke_model_from_tensors; of the options only threads and the callbacks count. */
+CKE_API cke_tower* cke_tower_from_tensors(const cke_tensor* tensors, size_t count, int32_t naming, const char* source,
+                                          const cke_options*, cke_error*) CKE_NOEXCEPT;
+CKE_API void cke_tower_free(cke_tower*) CKE_NOEXCEPT;
+CKE_API cke_tower_facts cke_tower_facts_of(const cke_tower*) CKE_NOEXCEPT;
+/* Rows of features of a grid of patches; 0 and an error: the tower cannot take it. */
+CKE_API uint32_t cke_tower_rows(const cke_tower*, uint32_t grid_height, uint32_t grid_width, cke_error*) CKE_NOEXCEPT;
+/* Writes the features of an image, [cke_tower_rows][width]; `count`: numbers that `features` has room for. */
+CKE_API int32_t cke_tower_encode(cke_tower*, const cke_patches*, float* features, size_t count,
+                                 cke_error*) CKE_NOEXCEPT;
 
 #endif

@@ -60,6 +60,9 @@ inline model_options options_of(const cke_options* from) {
   return o;
 }
 
+using image_ref = runtime::image_ref;
+inline const image_ref& image_of(const cke_image* i) { return *reinterpret_cast<const image_ref*>(i); }
+
 // Throws malformed if a tensor's type, shape and bytes do not agree.
 inline tensor_ref tensor_of(const cke_tensor& t, const std::shared_ptr<const mapped_file>& source) {
   tensor_ref r;
@@ -87,6 +90,16 @@ inline tensor_ref tensor_of(const cke_tensor& t, const std::shared_ptr<const map
   return r;
 }
 
+// Throws usage, and what tensor_of throws.
+inline tensor_index index_of(const cke_tensor* tensors, std::size_t count, const char* source, const cke_options* o) {
+  if (!source || (count && !tensors)) throw Error(errc::usage, {}, source ? "tensors" : "source", "a pointer", "null");
+  std::vector<tensor_ref> list;
+  const mapped_file::lender by = o ? mapped_file::lender{o->copied, o->user} : mapped_file::lender{};
+  const auto file = std::make_shared<const mapped_file>(source, std::span<const std::byte>{}, by);
+  for (const cke_tensor& t : std::span(tensors, count)) list.push_back(tensor_of(t, file));
+  return tensor_index(std::move(list));
+}
+
 inline const char* path_of(const char* path) {
   return path ? path : throw Error(errc::usage, {}, "path", "a pointer", "null");
 }
@@ -101,6 +114,16 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   static const shared& of(const cke_model* m) { return *reinterpret_cast<const shared*>(m); }
   static sequence& of(cke_session* s) { return *reinterpret_cast<sequence*>(s); }
   static const sequence& of(const cke_session* s) { return *reinterpret_cast<const sequence*>(s); }
+
+  // Throws unsupported.
+  static runtime::image_store& images(const cke_model* m) {
+    if (!program::sees_images) throw Error(errc::unsupported, {}, "image", "a model that sees images", "another");
+    return of(m)->images;
+  }
+  static runtime::image_key key_of(const uint64_t* key) {
+    if (!key) throw Error(errc::usage, {}, "key", "a pointer", "null");
+    return {key[0], key[1]};
+  }
 
   static cke_model* load(const char* path, const cke_options* o, cke_error* e) noexcept {
 #ifndef CKE_READS_NO_FILES
@@ -122,13 +145,7 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   static cke_model* from_tensors(const cke_tensor* tensors, std::size_t count, int32_t names, const char* source,
                                  const cke_options* o, cke_error* e) noexcept {
     return pointer<cke_model>(e, [&] {
-      if (!source || (count && !tensors))
-        throw Error(errc::usage, {}, source ? "tensors" : "source", "a pointer", "null");
-      std::vector<tensor_ref> list;
-      const mapped_file::lender by = o ? mapped_file::lender{o->copied, o->user} : mapped_file::lender{};
-      const auto file = std::make_shared<const mapped_file>(source, std::span<const std::byte>{}, by);
-      for (const cke_tensor& t : std::span(tensors, count)) list.push_back(tensor_of(t, file));
-      const tensor_index index(std::move(list));
+      const tensor_index index = index_of(tensors, count, source, o);
       const naming as = names == CKE_NAMES_GGUF ? naming::gguf : naming::hf;
       return new shared(std::make_shared<loaded>(index, source, as, names_of<M>(), options_of(o)));
     });
@@ -136,8 +153,9 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   static void free(cke_model* m) noexcept { delete reinterpret_cast<shared*>(m); }
   static cke_facts facts(const cke_model* m) noexcept {
     const loaded& l = *of(m);
-    return {program::vocab,      l.context(),      l.threads.size(),   static_cast<u32>(KV), program::dim,
-            program::parameters, l.packed.bytes(), l.executor.bytes(), l.state_bytes(),      Isa::name.data()};
+    return {program::vocab,     l.context(),          l.threads.size(),    static_cast<u32>(KV),
+            program::dim,       program::image_width, program::parameters, l.packed.bytes(),
+            l.executor.bytes(), l.state_bytes(),      Isa::name.data()};
   }
   static int32_t plan_json(const cke_options* o, void (*write)(void*, const char*, std::size_t), void* user,
                            cke_error* e) noexcept {
@@ -146,6 +164,18 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
       options.validate();
       const std::string text = describe_json<program>(options.limits(), KV);
       write(user, text.data(), text.size());
+    });
+  }
+
+  static cke_image* add_image(const cke_model* m, const uint64_t* key, u32 rows, u32 columns, const float* features,
+                              std::size_t count, cke_error* e) noexcept {
+    return pointer<cke_image>(
+        e, [&] { return new image_ref(images(m).add(key_of(key), {rows, columns}, {features, count})); });
+  }
+  static cke_image* find_image(const cke_model* m, const uint64_t* key, cke_error* e) noexcept {
+    return pointer<cke_image>(e, [&]() -> image_ref* {
+      image_ref of = images(m).find(key_of(key));
+      return of ? new image_ref(std::move(of)) : nullptr;
     });
   }
 
@@ -210,6 +240,15 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
                               cke_error* e) noexcept {                                                                \
     return cke_exported::plan_json(o, write, user, e);                                                                \
   }                                                                                                                   \
+  cke_image* cke_image_add(const cke_model* m, const uint64_t key[2], uint32_t rows, uint32_t columns,                \
+                           const float* features, size_t n, cke_error* e) noexcept {                                  \
+    return cke_exported::add_image(m, key, rows, columns, features, n, e);                                            \
+  }                                                                                                                   \
+  cke_image* cke_image_find(const cke_model* m, const uint64_t key[2], cke_error* e) noexcept {                       \
+    return cke_exported::find_image(m, key, e);                                                                       \
+  }                                                                                                                   \
+  uint32_t cke_image_first_id(const cke_image* i) noexcept { return ::cke::door::image_of(i)->first; }                \
+  void cke_image_free(cke_image* i) noexcept { delete &::cke::door::image_of(i); }                                    \
   void cke_model_watch(const cke_model* m, cke_trace take, void* user) noexcept {                                     \
     cke_exported::watch(m, take, user);                                                                               \
   }                                                                                                                   \

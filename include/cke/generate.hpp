@@ -24,6 +24,7 @@ enum class overflow : u8 { error, stop, sliding };
 
 struct generate_options {
   u32 max_tokens = 256;
+  u32 min_tokens = 0;               // the model's own end tokens may not come before; max_tokens and stop texts may
   sampling sample{};                // default: greedy
   std::vector<std::string> stop{};  // texts that end the answer; they are not part of it
   cke::overflow overflow = cke::overflow::error;
@@ -53,7 +54,7 @@ template <class Session, class Draft = no_draft> class generation {
         stream_(static_cast<u32>(session.logits().size()), options_.sample,
                 options_.ignore_stop_ids ? std::vector<u32>{}
                                          : std::vector<u32>(session.stop_ids().begin(), session.stop_ids().end()),
-                options_.stop, options_.filter, session.tokens_or_null()) {
+                options_.stop, options_.filter, session.tokens_or_null(), options_.min_tokens) {
     if (prompt.empty() && session.position() == 0) throw Error(errc::usage, {}, "prompt", "at least one token", "none");
     if (options_.overflow == overflow::sliding) session.slide();
     const u32 most = session.context() - session.position() + 1;  // the last id need not be fed
@@ -155,7 +156,9 @@ template <class Session, class Draft = no_draft> class generation {
     const std::size_t most = std::min<std::size_t>(options_.max_tokens - ids_.size(), session_->context() - start);
     if (most > 1) {
       const std::span<const u32> guess = draft_.propose(batch_, static_cast<u32>(most - 1));
-      batch_.insert(batch_.end(), guess.begin(), guess.end());
+      // An id without a logit, such as a row of an image, is never chosen.
+      const auto end = std::ranges::find_if(guess, [&](u32 id) { return id >= session_->logits().size(); });
+      batch_.insert(batch_.end(), guess.begin(), end);
     }
     bool right = true;
     session_->feed_all(std::span(batch_).subspan(start), [&](u32 i, std::span<const float> logits) {

@@ -26,6 +26,17 @@ template <u32 Heads, u32 KvHeads> struct heads_divide {
   static_assert(Heads > 0 && KvHeads > 0 && Heads % (KvHeads ? KvHeads : 1) == 0,
                 "cke: attention: heads must be a multiple of kv_heads; see heads_divide<heads, kv_heads>");
 };
+template <bool Bidirectional, bool SharedKv> struct bidirectional_has_keys {
+  static_assert(!Bidirectional || !SharedKv,
+                "cke: attention: bidirectional attention has no shared cache; "
+                "see bidirectional_has_keys<bidirectional, shared_kv>");
+};
+template <u32 Rows, position_rule Rule> struct table_suits_rule {
+  static constexpr u32 side = whole_root(Rows);
+  static_assert(Rule == position_rule::by_axis ? Rows % 2 == 0 : side * side == Rows,
+                "cke: learned_positions: the table is a square, or by_axis has two halves; "
+                "see table_suits_rule<rows, rule>");
+};
 template <u32 HeadDim> struct head_dim_is_even {
   static_assert(HeadDim > 0 && HeadDim % 2 == 0,
                 "cke: attention: head_dim must be even; see head_dim_is_even<head_dim>");
@@ -69,6 +80,19 @@ template <rope_scaling Rule, real Factor, u32 Original, u32 MaxPosition> struct 
                 "cke: rope: the rule needs max_position; "
                 "see rope_lengths_are_known<rule, factor, original, max_position>");
 };
+// Axes halve the frequencies, split_halves the dims; a patch's row and column are not stretched.
+template <rope_axes Axes, pairing Pairs, u32 Dims, rope_scaling Rule> struct rope_halves_evenly {
+  static constexpr bool halved = Axes != rope_axes::sequence || Pairs == pairing::split_halves;
+  static_assert(!halved || (Dims % 4 == 0 && Rule == rope_scaling::none),
+                "cke: rope: axes and split_halves need dims of a multiple of 4, and no rule; "
+                "see rope_halves_evenly<axes, pairs, dims, rule>");
+};
+// Patches have rows and columns, tokens have positions.
+template <bool Bidirectional, rope_axes Axes> struct rope_turns_by {
+  static_assert(Bidirectional == (Axes != rope_axes::sequence),
+                "cke: rope: bidirectional attention turns by the axes of patches, other attention by positions; "
+                "see rope_turns_by<bidirectional, axes>");
+};
 template <rope_scaling Rule, u32 Dims, real Theta> struct rope_rule_has_frequencies {
   static_assert((Rule != rope_scaling::dynamic || Dims > 2) && (Rule != rope_scaling::yarn || Theta.v > 1),
                 "cke: rope: dynamic needs dims > 2, yarn theta > 1; see rope_rule_has_frequencies<rule, dims, theta>");
@@ -81,23 +105,33 @@ template <rotary R, bool Longrope = R.rule == rope_scaling::longrope> struct rop
 template <rotary R> struct rope_has_factors<R, true>
     : rope_factors_cover<R.dims, R.factors ? R.factors->long_count : 0, R.factors ? R.factors->short_count : 0> {};
 
-template <rotary R, bool Turns = (R.dims > 0)> struct checked_rope {};  // dims 0: no rope
-template <rotary R> struct checked_rope<R, true> : real_in_range<"rope.theta", R.theta, 1, 1e12>,
-                                                   factor_or_none<"rope.factor", R.factor>,
-                                                   factor_is_positive<"rope.low", R.low>,
-                                                   factor_is_positive<"rope.high", R.high>,
-                                                   factor_is_positive<"rope.beta_fast", R.beta_fast>,
-                                                   factor_is_positive<"rope.beta_slow", R.beta_slow>,
-                                                   factor_or_none<"rope.mscale", R.mscale>,
-                                                   factor_or_none<"rope.mscale_all", R.mscale_all>,
-                                                   factor_or_none<"rope.attention_factor", R.attention_factor>,
-                                                   in_range<"rope.original", R.original, 0, limit::positions>,
-                                                   in_range<"rope.max_position", R.max_position, 0, limit::positions>,
-                                                   rope_bands_ascend<R.low, R.high>,
-                                                   rope_betas_ascend<R.beta_slow, R.beta_fast>,
-                                                   rope_lengths_are_known<R.rule, R.factor, R.original, R.max_position>,
-                                                   rope_rule_has_frequencies<R.rule, R.dims, R.theta>,
-                                                   rope_has_factors<R> {};
+// mrope: each axis turns a part of the frequencies.
+template <u32 T, u32 H, u32 W, u32 Dims> struct sections_cover {
+  static_assert(u64{T} + H + W == 0 || u64{T} + H + W == Dims / 2,
+                "cke: rope: the sections of time, row and column add up to dims / 2, or there are none; "
+                "see sections_cover<section_t, section_h, section_w, dims>");
+};
+template <rotary R, bool Bidirectional, bool Turns = (R.dims > 0)> struct checked_rope {};  // dims 0: no rope
+template <rotary R, bool B> struct checked_rope<R, B, true>
+    : rope_turns_by<B, R.axes>,
+      rope_halves_evenly<R.axes, R.pairs, R.dims, R.rule>,
+      real_in_range<"rope.theta", R.theta, 1, 1e12>,
+      factor_or_none<"rope.factor", R.factor>,
+      factor_is_positive<"rope.low", R.low>,
+      factor_is_positive<"rope.high", R.high>,
+      factor_is_positive<"rope.beta_fast", R.beta_fast>,
+      factor_is_positive<"rope.beta_slow", R.beta_slow>,
+      factor_or_none<"rope.mscale", R.mscale>,
+      factor_or_none<"rope.mscale_all", R.mscale_all>,
+      factor_or_none<"rope.attention_factor", R.attention_factor>,
+      in_range<"rope.original", R.original, 0, limit::positions>,
+      in_range<"rope.max_position", R.max_position, 0, limit::positions>,
+      rope_bands_ascend<R.low, R.high>,
+      rope_betas_ascend<R.beta_slow, R.beta_fast>,
+      rope_lengths_are_known<R.rule, R.factor, R.original, R.max_position>,
+      rope_rule_has_frequencies<R.rule, R.dims, R.theta>,
+      sections_cover<R.section_t, R.section_h, R.section_w, R.dims>,
+      rope_has_factors<R> {};
 
 template <u32 Active, u32 Experts> struct active_experts_exist {
   static_assert(Active > 0 && Active <= Experts,
@@ -173,9 +207,10 @@ template <attention_options S> struct letter<attention<S>>
       in_range<"attention.head_dim", S.head_dim, 1, limit::head_dim>,
       row_fits<"attention.heads * head_dim", u64{S.heads} * S.head_dim>,
       heads_divide<S.heads, S.kv_heads>,
+      bidirectional_has_keys<S.bidirectional, S.shared_kv>,
       head_dim_is_even<S.head_dim>,
       rope_fits_head<S.rope.dims, S.head_dim>,
-      checked_rope<S.rope>,
+      checked_rope<S.rope, S.bidirectional>,
       window_sees_keys<S.window>,
       in_range<"attention.window", S.window == everything ? 0 : S.window, 0, limit::positions>,
       factor_or_none<"attention.scale", S.scale>,
@@ -198,7 +233,7 @@ template <latent_attention_options S> struct letter<latent_attention<S>>
       row_fits<"latent_attention.heads * (kv_rank + rope.dims)", S.heads*(u64{S.kv_rank} + S.rope.dims)>,
       row_fits<"latent_attention.heads * value", u64{S.heads} * S.value>,
       rope_fits_head<S.rope.dims, limit::head_dim>,
-      checked_rope<S.rope>,
+      checked_rope<S.rope, false>,
       latent_rope_turns_all<S.rope.rule>,
       factor_is_positive<"latent_attention.scale", S.scale>,
       eps_is_small<"latent_attention.eps", S.eps> {};
@@ -206,6 +241,8 @@ template <u32 D, u32 H, activation A, bool B> struct letter<gated_mlp<D, H, A, B
     : row_fits<"gated_mlp.dim", D>, in_range<"gated_mlp.hidden", H, 1, limit::width / 2> {};
 template <u32 D, u32 H, activation A, bool B> struct letter<plain_mlp<D, H, A, B>> : row_fits<"plain_mlp.dim", D>,
                                                                                      row_fits<"plain_mlp.hidden", H> {};
+template <u32 D, u32 H, activation A> struct letter<clipped_mlp<D, H, A>> : row_fits<"clipped_mlp.dim", D>,
+                                                                            row_fits<"clipped_mlp.hidden", H> {};
 template <moe_options S> struct letter<moe<S>>
     : row_fits<"moe.dim", S.dim>,
       in_range<"moe.hidden", S.hidden, 1, limit::width / 2>,
@@ -250,6 +287,33 @@ template <mamba_options S> struct letter<mamba_mixer<S>>
       steps_ascend<S.least_step, S.most_step> {};
 template <u32 D, u32 T, bool B> struct letter<short_conv<D, T, B>> : in_range<"short_conv.dim", D, 1, limit::width / 3>,
                                                                      in_range<"short_conv.taps", T, 1, limit::taps> {};
+template <u32 D, u32 T, u32 P, bool B> struct letter<image_rows<D, T, P, B>>
+    : row_fits<"image_rows.dim", D>,
+      in_range<"image_rows.taps", T, 0, limit::layers>,
+      in_range<"image_rows.pad", P, 0, limit::width>,
+      row_fits<"image_rows.dim * (1 + taps)", u64{D} * (1 + u64{T})> {};
+template <u32 D> struct letter<deepstack_add<D>> : row_fits<"deepstack_add.dim", D> {};
+template <u32 I, u32 D, bool B> struct letter<patch_embedding<I, D, B>>
+    : in_range<"patch_embedding.in", I, 2, limit::width>, row_fits<"patch_embedding.dim", D> {};
+template <u32 D, u32 R, position_rule P> struct letter<learned_positions<D, R, P>>
+    : row_fits<"learned_positions.dim", D>,
+      in_range<"learned_positions.rows * dim", u64{R} * D, 1, limit::rows>,
+      table_suits_rule<R, P> {};
+template <u32 D, real E> struct letter<layer_norm<D, E>> : row_fits<"layer_norm.dim", D>,
+                                                           eps_is_small<"layer_norm.eps", E> {};
+template <u32 D, real E> struct letter<unit_rms_norm<D, E>> : row_fits<"unit_rms_norm.dim", D>,
+                                                              eps_is_small<"unit_rms_norm.eps", E> {};
+template <u32 D, real By, real O> struct letter<affine<D, By, O>>
+    : row_fits<"affine.dim", D>, factor_is_positive<"affine.by", By>, real_in_range<"affine.offset", O, -1e6, 1e6> {};
+template <u32 D> struct letter<standardise<D>> : row_fits<"standardise.dim", D> {};
+template <u32 D, u32 By, bool I> struct letter<spatial_merge<D, By, I>>
+    : row_fits<"spatial_merge.dim", D>,
+      in_range<"spatial_merge.by", By, 1, limit::merge>,
+      row_fits<"spatial_merge.by * dim", u64{By} * D> {};
+template <u32 D, u32 By> struct letter<average_pool<D, By>> : row_fits<"average_pool.dim", D>,
+                                                              in_range<"average_pool.by", By, 1, limit::merge> {};
+template <u32 I, u32 H, u32 O, activation A, bool B> struct letter<projector<I, H, O, A, B>>
+    : row_fits<"projector.in", I>, in_range<"projector.hidden", H, 0, limit::width>, row_fits<"projector.out", O> {};
 template <u32 D, u32 V, bool T> struct letter<head<D, V, T>> : row_fits<"head.dim", D>, row_fits<"head.vocab", V> {};
 
 }  // namespace cke::checks

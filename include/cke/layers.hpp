@@ -24,12 +24,15 @@ struct attention_options {
   rotary rope{};
   head_norm qk_norm{};
   value_norm v_norm{};
-  u32 window = everything;  // keys a query sees, itself included
+  u32 window = everything;  // keys a query sees, itself included; bidirectional: the side of a window of patches
   real scale{};             // of the scores; 0: head_dim^-1/2
   real cap{};               // c * tanh(s / c) on scores; 0: none
   bool qkv_bias{}, out_bias{};
-  bool shared_kv{};  // no k and v: reads the cache of the last earlier layer of this shape
-  bool gate{};       // multiplies each head's output by the sigmoid of its own projection
+  bool shared_kv{};      // no k and v: reads the cache of the last earlier layer of this shape
+  bool gate{};           // multiplies each head's output by the sigmoid of its own projection
+  bool clipped{};        // what each matrix reads and leaves is clamped to learned bounds
+  bool bidirectional{};  // of a tower: each row sees all rows of its image, or of its window
+  bool sees_image{};     // a row of an image sees all of it, whatever the window; other rows see those before them
 };
 
 // Options of multi-head latent attention: the cache holds, per token, one latent of all heads' keys and values, and one
@@ -108,6 +111,8 @@ template <u32 Dim, u32 Hidden, activation A, bool Bias = false>
 struct gated_mlp : keeps<Dim>, private checks::letter<gated_mlp<Dim, Hidden, A, Bias>> {};
 template <u32 Dim, u32 Hidden, activation A, bool Bias = false>  // down(act(up x))
 struct plain_mlp : keeps<Dim>, private checks::letter<plain_mlp<Dim, Hidden, A, Bias>> {};
+template <u32 Dim, u32 Hidden, activation A>  // gated; what each matrix reads and leaves is clamped to learned bounds
+struct clipped_mlp : keeps<Dim>, private checks::letter<clipped_mlp<Dim, Hidden, A>> {};
 template <moe_options S> struct moe : keeps<S.dim>, private checks::letter<moe<S>> {};
 template <delta_net_options S> struct gated_delta_net : keeps<S.dim>, private checks::letter<gated_delta_net<S>> {};
 template <mamba_options S> struct mamba_mixer : keeps<S.dim>, private checks::letter<mamba_mixer<S>> {};
@@ -116,6 +121,32 @@ struct short_conv : keeps<Dim>, private checks::letter<short_conv<Dim, Taps, Bia
 template <u32 Dim, u32 Vocab, bool Tied>
 struct head : maps<Dim, Vocab>, private checks::letter<head<Dim, Vocab, Tied>> {};
 
+// Rows of images in a text: their features take the place of embeddings; Taps further features of each are for the
+// first layers, which deepstack_add adds to the stream. The other letters before the layers see id Pad in such rows.
+template <u32 Dim, u32 Taps = 0, u32 Pad = 0, bool Present = true>
+struct image_rows : keeps<Dim>, private checks::letter<image_rows<Dim, Taps, Pad, Present>> {};
+template <u32 Dim> struct deepstack_add : keeps<Dim>, private checks::letter<deepstack_add<Dim>> {};
+
+// ---- letters of vision towers: in and out are floats per patch; rows of patches that belong together are neighbours
+// --
+
+template <u32 In, u32 Dim, bool Bias>  // In: the numbers of a patch, as the weight of its convolution has them
+struct patch_embedding : maps<In, Dim>, private checks::letter<patch_embedding<In, Dim, Bias>> {};
+template <u32 Dim, u32 Rows, position_rule Rule>  // adds what a table of Rows positions has for the patch's place
+struct learned_positions : keeps<Dim>, private checks::letter<learned_positions<Dim, Rows, Rule>> {};
+template <u32 Dim, real Eps> struct layer_norm : keeps<Dim>, private checks::letter<layer_norm<Dim, Eps>> {};
+template <u32 Dim, real Eps>  // without weights
+struct unit_rms_norm : keeps<Dim>, private checks::letter<unit_rms_norm<Dim, Eps>> {};
+template <u32 Dim, real By, real Offset>  // x * By + Offset; before the patch_embedding too
+struct affine : keeps<Dim>, private checks::letter<affine<Dim, By, Offset>> {};
+template <u32 Dim>  // (x - bias) * scale, learned ones
+struct standardise : keeps<Dim>, private checks::letter<standardise<Dim>> {};
+template <u32 Dim, u32 By, bool Interleaved = false>  // By rows become one: one after the other, or column by column
+struct spatial_merge : maps<Dim, By * Dim>, private checks::letter<spatial_merge<Dim, By, Interleaved>> {};
+template <u32 Dim, u32 By>  // By rows become their mean
+struct average_pool : keeps<Dim>, private checks::letter<average_pool<Dim, By>> {};
+template <u32 In, u32 Hidden, u32 Out, activation A, bool Bias>  // down(act(up x)); Hidden 0: one matrix, down x
+struct projector : maps<In, Out>, private checks::letter<projector<In, Hidden, Out, A, Bias>> {};
 // ---- words: how letters become a model -----------------------------------------------------------
 //   network = letters stacks letters          network<embedding, stack<...>, rms_norm, head>
 //   stack  = stack<N, Period...>             layer i is Period[i % size]
@@ -124,6 +155,7 @@ struct head : maps<Dim, Vocab>, private checks::letter<head<Dim, Vocab, Tied>> {
 //   word   = residual<f, g>                  x + g(f(x))
 //          | sum<f, g>                       f(x) + g(x)
 //          | chain<f, g>                     g(f(x))
+//          | deepstack<f, g>                 x; a tower has g(f(x)) as a second output
 
 template <class T> concept stacked = requires { typename T::kinds; };
 
@@ -140,6 +172,9 @@ template <class Word> struct word;
 template <class... Ls> struct chain : ends<Ls...>, private checks::word<chain<Ls...>> {};
 template <class... Ls> struct residual : ends<Ls...>, private checks::word<residual<Ls...>> {};
 template <class... Branches> struct sum : ends<Branches...>, private checks::word<sum<Branches...>> {};
+template <class... Ls> struct deepstack : keeps<at<0, list<Ls...>>::in>, private checks::word<deepstack<Ls...>> {
+  static constexpr u32 features = at<sizeof...(Ls) - 1, list<Ls...>>::out;
+};
 template <class... Ls> struct block : ends<Ls...>, private checks::word<block<Ls...>> {};
 
 template <std::size_t N, class... Period> struct stack : ends<Period...>, private checks::word<stack<N, Period...>> {
@@ -156,6 +191,11 @@ template <auto Order, class... Kinds> struct arrange : ends<Kinds...>, private c
 };
 
 template <class... Parts> struct network : ends<Parts...>, private checks::word<network<Parts...>> {
+  using parts = list<Parts...>;
+};
+
+// The same of images: tower<patch_embedding, stack<...>, layer_norm>; patches in, rows of features out.
+template <class... Parts> struct tower : ends<Parts...>, private checks::word<tower<Parts...>> {
   using parts = list<Parts...>;
 };
 

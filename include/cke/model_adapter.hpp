@@ -60,7 +60,24 @@ template <class Model> class model_adapter final : public any_model {
   }
   void watch(const tracer& t) const override { model_.watch(t); }
 
+  u32 image_width() const override { return Model::program::image_width; }
+  held_image add_image(const image_key& key, patch_grid grid, std::span<const float> features) const override {
+    if constexpr (Model::program::sees_images) return held(model_.add_image(key, grid, features));
+    else refuse();
+  }
+  held_image find_image(const image_key& key, patch_grid) const override {
+    if constexpr (Model::program::sees_images) return held(model_.find_image(key));
+    else refuse();
+  }
+
  private:
+  static held_image held(const runtime::image_ref& of) {
+    return of ? held_image{of->first, of->rows(), of} : held_image{};
+  }
+  [[noreturn]] static void refuse() {
+    throw Error(errc::unsupported, {}, "image", "a model that sees images", "another");
+  }
+
   Model model_;
 };
 

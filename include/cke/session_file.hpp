@@ -58,10 +58,13 @@ template <class Loaded> void need_pages_here(const Loaded& model) {
 }  // namespace detail
 
 // Writes ids, logits and states; equal sequences make equal files. A file of the same name is replaced once the new one
-// is complete. Throws Error{file}.
+// is complete. Throws Error{file}, and unsupported for a session with images.
 template <class Loaded> void save_session(const runtime::sequence<Loaded>& s, const std::string& path) {
   using slot = typename Loaded::slot;
   detail::need_pages_here(s.model());
+  if constexpr (runtime::sequence<Loaded>::sees_images)  // ids that only this process understands
+    for (const u32 id : s.history())
+      if (id >= s.vocab_size) throw Error(errc::unsupported, path, "session", "one without images", "one with images");
   io::session_header h = detail::header_of(s.model());
   h.ids = s.position(), h.position = s.state().position(), h.pages = s.state().persistent().end();
   h.transient = slot::has_transient ? h.pages - slot::first_seen(h.position) : 0;

@@ -38,6 +38,8 @@ template <class... Ls> struct word<block<Ls...>> : has_parts<"block", sizeof...(
 template <class T> inline constexpr bool changes_input = false;
 template <class... Ls> inline constexpr bool changes_input<residual<Ls...>> = true;
 template <u32 Dim> inline constexpr bool changes_input<learned_scale<Dim>> = true;
+template <u32 Dim> inline constexpr bool changes_input<deepstack_add<Dim>> = true;
+template <u32 Dim, u32 Taps, u32 Pad, bool B> inline constexpr bool changes_input<image_rows<Dim, Taps, Pad, B>> = B;
 template <class L, class... Ls> inline constexpr bool changes_input<chain<L, Ls...>> = changes_input<L>;
 template <class... Ls> inline constexpr bool changes_input<sum<Ls...>> = (changes_input<Ls> || ...);
 
@@ -118,6 +120,8 @@ struct facts {
   u32 per_layer_vocab{}, per_layer_layers{}, part{};  // of a layer_embedding
   u32 part_read{}, other_part_read{};                 // by layer_inputs
   u32 layer_embeddings{}, layer_inputs{};             // how many there are
+  u32 bidirectional{}, causal{};                      // letters whose rows see others
+  u32 places{}, merges{}, taps{};                     // letters of patches
 };
 constexpr facts operator+(const facts& a, const facts& b) {
   const bool same = a.part_read == b.part_read || b.part_read == 0;
@@ -133,7 +137,12 @@ constexpr facts operator+(const facts& a, const facts& b) {
               : a.part_read && !same ? b.part_read
                                      : b.other_part_read,
           a.layer_embeddings + b.layer_embeddings,
-          a.layer_inputs + b.layer_inputs};
+          a.layer_inputs + b.layer_inputs,
+          a.bidirectional + b.bidirectional,
+          a.causal + b.causal,
+          a.places + b.places,
+          a.merges + b.merges,
+          a.taps + b.taps};
 }
 template <class T> inline constexpr facts facts_of{};
 template <u32 V, u32 D> inline constexpr facts facts_of<embedding<V, D>>{.vocab = V, .dim = D};
@@ -142,6 +151,16 @@ template <u32 V, u32 D, u32 L, u32 P, real E> inline constexpr facts facts_of<la
     .per_layer_vocab = V, .per_layer_layers = L, .part = P, .layer_embeddings = 1};
 template <u32 D, u32 P, activation A>
 inline constexpr facts facts_of<layer_input<D, P, A>>{.part_read = P, .layer_inputs = 1};
+template <attention_options S>
+inline constexpr facts facts_of<attention<S>>{.bidirectional = S.bidirectional, .causal = !S.bidirectional};
+template <latent_attention_options S> inline constexpr facts facts_of<latent_attention<S>>{.causal = 1};
+template <delta_net_options S> inline constexpr facts facts_of<gated_delta_net<S>>{.causal = 1};
+template <mamba_options S> inline constexpr facts facts_of<mamba_mixer<S>>{.causal = 1};
+template <u32 D, u32 T, bool B> inline constexpr facts facts_of<short_conv<D, T, B>>{.causal = 1};
+template <u32 D, u32 R, position_rule P> inline constexpr facts facts_of<learned_positions<D, R, P>>{.places = 1};
+template <u32 D, u32 By, bool I> inline constexpr facts facts_of<spatial_merge<D, By, I>>{.merges = 1};
+template <u32 D, u32 By> inline constexpr facts facts_of<average_pool<D, By>>{.merges = 1};
+template <class... Ls> inline constexpr facts facts_of<deepstack<Ls...>>{.taps = 1};
 template <template <class...> class Word, class... Ls>
 inline constexpr facts facts_of<Word<Ls...>> = (facts{} + ... + facts_of<Ls>);
 template <class Stack>
@@ -217,14 +236,82 @@ template <facts All, u64 Layers> struct letters_agree
       embeddings_agree<All.vocab, All.per_layer_vocab>,
       layer_embedding_serves_layers<All.part ? All.per_layer_layers : 0, Layers>,
       layer_inputs_fit<All.part, All.part_read, All.other_part_read> {};
+template <u32 Bidirectional> struct network_is_causal {
+  static_assert(Bidirectional == 0,
+                "cke: attention: a network's rows see those before them; bidirectional attention is for a tower, "
+                "see network_is_causal<bidirectional letters>");
+};
+template <u32 Places, u32 Merges, u32 Taps> struct network_has_no_patches {
+  static_assert(Places + Merges + Taps == 0,
+                "cke: model: letters of patches are for a tower; "
+                "see network_has_no_patches<learned_positions, merges, deepstack>");
+};
+template <facts F> using has_no_patches = network_has_no_patches<F.places, F.merges, F.taps>;
 template <model_layout S> struct parts_agree
-    : model_is_in_order<S.before, S.stacks, S.between, S.after>,
+    : network_is_causal<S.in_stacks.bidirectional>,
+      has_no_patches<S.before_stacks + S.in_stacks + S.after_stacks>,
+      model_is_in_order<S.before, S.stacks, S.between, S.after>,
       in_range<"network.layers", S.layers, 0, limit::layers>,
       in_range<"network.kinds", S.kinds, 0, 255>,
       layer_embedding_comes_first<S.before_stacks.layer_embeddings,
                                   S.in_stacks.layer_embeddings + S.after_stacks.layer_embeddings,
                                   S.before_stacks.layer_inputs + S.after_stacks.layer_inputs>,
       letters_agree<S.before_stacks + S.in_stacks + S.after_stacks, S.layers> {};
+
+// ---- towers ----------------------------------------------------------------------------------------
+
+template <bool Changes> struct deepstack_keeps_input {
+  static_assert(!Changes,
+                "cke: deepstack: it changes the stream; put a letter with a result of its own first, "
+                "see deepstack_keeps_input<changes>");
+};
+template <class... Ls> struct word<deepstack<Ls...>> : has_parts<"deepstack", sizeof...(Ls)>,
+                                                       layers_fit<first_broken_link<Ls...>(false)>,
+                                                       deepstack_keeps_input<changes_input<at<0, list<Ls..., void>>>> {
+};
+template <u32 Before, u32 Stacks, u32 Between, u32 After> struct tower_is_in_order {
+  static_assert(Before > 0 && Stacks > 0 && Between == 0 && After > 0,
+                "cke: tower: letters, then stacks, then letters; "
+                "see tower_is_in_order<before, stacks, between, after>");
+};
+template <class First> struct tower_reads_patches {
+  static_assert(sizeof(First) == 0,
+                "cke: tower: the first letter reads patches; begin with patch_embedding<in, dim, bias>, "
+                "see tower_reads_patches<first letter>");
+};
+template <u32 In, u32 D, bool B> struct tower_reads_patches<patch_embedding<In, D, B>> {};
+template <u32 In, real By, real O> struct tower_reads_patches<affine<In, By, O>> {};
+template <u32 Causal> struct tower_is_bidirectional {
+  static_assert(Causal == 0,
+                "cke: attention: a tower keeps nothing from pass to pass; set bidirectional, "
+                "see tower_is_bidirectional<causal letters>");
+};
+template <u32 Before, u32 Elsewhere> struct places_come_first {
+  static_assert(
+      Before <= 1 && Elsewhere == 0,
+      "cke: tower: at most one learned_positions, before the stacks; see places_come_first<before, elsewhere>");
+};
+template <u32 Before, u32 InStacks> struct rows_merge_last {
+  static_assert(
+      Before == 0 && InStacks == 0,
+      "cke: tower: rows become one after the stacks, or in deepstack; see rows_merge_last<before, in stacks>");
+};
+template <u32 Elsewhere> struct taps_are_in_layers {
+  static_assert(Elsewhere == 0, "cke: tower: deepstack is for layers; see taps_are_in_layers<elsewhere>");
+};
+template <model_layout S> struct tower_parts_agree
+    : tower_is_bidirectional<S.in_stacks.causal>,
+      places_come_first<S.before_stacks.places, S.in_stacks.places + S.after_stacks.places>,
+      rows_merge_last<S.before_stacks.merges, S.in_stacks.merges>,
+      taps_are_in_layers<S.before_stacks.taps + S.after_stacks.taps>,
+      tower_is_in_order<S.before, S.stacks, S.between, S.after>,
+      in_range<"tower.layers", S.layers, 0, limit::layers>,
+      in_range<"tower.kinds", S.kinds, 0, 255> {};
+template <class... Ls> struct word<tower<Ls...>> : has_parts<"tower", sizeof...(Ls)>,
+                                                   layers_fit<first_broken_link<Ls...>(false)>,
+                                                   tower_reads_patches<at<0, list<Ls..., void>>>,
+                                                   tower_parts_agree<layout_of<Ls...>()> {};
+
 template <class... Ls> struct word<network<Ls...>> : has_parts<"network", sizeof...(Ls)>,
                                                      layers_fit<first_broken_link<Ls...>(false)>,
                                                      model_reads_ids<ends<Ls...>::in>,

@@ -62,8 +62,7 @@ TEST_CASE("operations: a step has a block and a cut, a letter neither; other num
     CHECK((row.block == block_kind::none) == (row.prefill.by == split::macro));
   }
   CHECK(name(opcode::state_scan) == "state_scan");
-  for (const opcode op : {opcode::vision_patch_embed, opcode::scatter, static_cast<opcode>(127),
-                          static_cast<opcode>(200), opcode::none}) {
+  for (const opcode op : {static_cast<opcode>(127), static_cast<opcode>(200), opcode::none}) {
     CHECK(!is_operation(op));
     CHECK_THROWS_AS(info(op), const char*);
   }
@@ -82,5 +81,10 @@ TEST_CASE("operations: fields have the names of their kind") {
         std::vector<std::string>{"rows", "cols", "groups", "matrices", "bias", "activation"});
   CHECK(fields(head_norm_rope_params{}) ==
         std::vector<std::string>{"heads", "kv_heads", "head_dim", "eps", "offset", "rope"});
+  CHECK(fields(attention_params{}) ==
+        std::vector<std::string>{"heads", "kv_heads", "head_dim", "window", "scale", "cap", "bidirectional",
+                                 "sees_image"});
+  CHECK(fields(positions_params{}) == std::vector<std::string>{"rows", "cols", "rule"});
+  CHECK(fields(merge_params{}) == std::vector<std::string>{"cols", "by", "interleaved"});
   CHECK(fields({}).empty());
 }

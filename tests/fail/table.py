@@ -40,6 +40,18 @@ RIGHT = {
         "dim": "64", "heads": "6", "head_dim": "10", "state": "20", "groups": "3", "taps": "4", "eps": "1e-5",
     },
     "short_conv": {"Dim": "64", "Taps": "3", "Bias": "true"},
+    "image_rows": {"Dim": "64", "Taps": "2", "Pad": "0", "Present": "true"},
+    "deepstack_add": {"Dim": "64"},
+    "patch_embedding": {"In": "12", "Dim": "64", "Bias": "true"},
+    "learned_positions": {"Dim": "64", "Rows": "16", "Rule": "position_rule::bilinear"},
+    "layer_norm": {"Dim": "64", "Eps": "1e-6"},
+    "clipped_mlp": {"Dim": "64", "Hidden": "172", "A": "activation::gelu_tanh"},
+    "unit_rms_norm": {"Dim": "64", "Eps": "1e-6"},
+    "affine": {"Dim": "64", "By": "2", "Offset": "-1"},
+    "standardise": {"Dim": "64"},
+    "spatial_merge": {"Dim": "64", "By": "4", "Interleaved": "false"},
+    "average_pool": {"Dim": "64", "By": "9"},
+    "projector": {"In": "256", "Hidden": "128", "Out": "48", "A": "activation::gelu_erf", "Bias": "true"},
     "head": {"Dim": "64", "Vocab": "512", "Tied": "true"},
 }  # fmt: skip
 # Fields whose every value is right whatever the others are, and other values than those above: they compile too.
@@ -48,12 +60,17 @@ FREE = {
     "gated_mlp": {"A": "activation::gelu_erf", "Bias": "true"},
     "plain_mlp": {"A": "activation::silu", "Bias": "true"},
     "short_conv": {"Bias": "false"},
+    "image_rows": {"Present": "false"},
+    "patch_embedding": {"Bias": "false"},
+    "clipped_mlp": {"A": "activation::silu"},
+    "spatial_merge": {"Interleaved": "true"},
+    "projector": {"A": "activation::gelu_tanh", "Bias": "false"},
     "gated_delta_net": {"tiled": "true"},
     "attention": {
-        "rope.pairs": "pairing::adjacent", "rope.truncate": "false", "qkv_bias": "true", "out_bias": "true",
-        "gate": "true",
+        "rope.truncate": "false", "qkv_bias": "true", "out_bias": "true",
+        "gate": "true", "clipped": "true", "sees_image": "true", "rope.interleaved": "true",
     },
-    "latent_attention": {"rope.pairs": "pairing::adjacent", "rope.truncate": "false"},
+    "latent_attention": {"rope.truncate": "false", "rope.interleaved": "true"},
     "moe": {
         "route.score": "scoring::sigmoid", "route.bias": "true", "route.renormalise": "true",
         "route.expert_scale": "true", "act": "activation::gelu_tanh", "ungated": "true",
@@ -77,6 +94,16 @@ template <class... Stacks> using between = network<embedding<512, 64>, Stacks...
 template <u32 Vocab, u32 Layers, u32 Part, class... Stacks> using beside_layers =
     network<embedding<512, 64>, layer_embedding<Vocab, 64, Layers, Part, 1e-6>, Stacks..., norm<64>,
           head<64, 512, false>>;
+template <rope_axes Axes = rope_axes::row_column> using seeing =
+    attention<attention_options{.dim = 64, .heads = 4, .kv_heads = 2, .head_dim = 16,
+                                .rope = {.dims = 16, .theta = 1e4, .axes = Axes}, .bidirectional = true}>;
+template <u32 Window> using near = block<residual<attention<attention_options{
+    .dim = 64, .heads = 4, .kv_heads = 2, .head_dim = 16, .window = Window, .bidirectional = true}>>>;
+template <class... Ls> using sight = block<residual<layer_norm<64, 1e-6>, seeing<>>, residual<mlp<64>>, Ls...>;
+template <class... Parts> using eye =
+    tower<patch_embedding<12, 64, true>, Parts..., projector<64, 0, 48, activation::silu, true>>;
+template <u32 By, u32 Out> using tap =
+    deepstack<spatial_merge<64, By>, projector<64 * By, 0, Out, activation::silu, true>>;
 template <int... Kinds> inline constexpr std::array<int, sizeof...(Kinds)> order{Kinds...};
 template <std::size_t N> inline constexpr std::array<u8, N> zeros{};
 template <class> struct many;
@@ -97,6 +124,11 @@ RIGHT_LISTS = [
     "between<stack<2, block<residual<norm<64>, sum<mlp<64>, chain<norm<64>, residual<mlp<64>>>>>, learned_scale<64>>>>",
     "between<stack<1, some<8>::words>>",
     "between<some<32>::kinds>",
+    "between<stack<2, block<residual<layer_norm<64, 1e-6>, attending<false>>>>>",
+    "eye<learned_positions<64, 20, position_rule::by_axis>, stack<3, sight<>>>",
+    "eye<stack<2, sight<deepstack<norm<64>>>, sight<deepstack<scale<64, 1>>>>, average_pool<64, 1>>",
+    "eye<stack<3, sight<tap<9, 80>>>, average_pool<64, 9>>",
+    "eye<stack<2, near<6>, near<everything>>, average_pool<64, 9>>",
 ]
 
 

@@ -80,6 +80,38 @@ TEST_CASE("rope: dims beyond the rotated ones are not touched") {
   });
 }
 
+TEST_CASE("rope: a patch turns by its row and column, whichever way its numbers are paired") {
+  constexpr u32 dims = 24, beyond = 3;
+  constexpr double theta = 100;
+  constexpr u32 row = 5, column = 11;
+  for (const rope_axes axes : {rope_axes::row_column, rope_axes::column_row, rope_axes::alternate})
+    for (const pairing pairs : {pairing::split, pairing::split_halves}) {
+      const rotary r{.dims = dims, .theta = theta, .pairs = pairs, .axes = axes};
+      const rope_frequencies made = rope_frequencies::of(r, dims, 1);
+      std::vector<float> cos(dims / 2), sin(dims / 2);
+      const bool column_first = axes == rope_axes::column_row;
+      made.row_by_axis([&](u32 i) { return (i < dims / 4) == column_first ? column : row; }, cos.data(), sin.data());
+      const auto x = random_row(dims + beyond, 7);
+      auto want = x;
+      for (u32 i = 0; i < dims / 2; ++i) {
+        const u32 axis = i / (dims / 4), nth = i % (dims / 4);
+        // the frequencies of half the dims for each axis; or those of all dims, dealt to the axes in turn
+        const double exponent = axes == rope_axes::alternate ? (2. * nth + axis) * 2 / dims : nth * 2. / (dims / 2.);
+        const double angle = (axis == u32{column_first} ? row : column) * std::pow(theta, -exponent);
+        const u32 first = pairs == pairing::split ? i : axis * dims / 2 + nth;
+        const u32 second = first + (pairs == pairing::split ? dims / 2 : dims / 4);
+        want[first] = static_cast<float>(double{x[first]} * std::cos(angle) - double{x[second]} * std::sin(angle));
+        want[second] = static_cast<float>(double{x[second]} * std::cos(angle) + double{x[first]} * std::sin(angle));
+      }
+      for_each_isa([&]<class Isa>() {
+        CAPTURE(Isa::name);
+        auto turned = x;
+        rope_kernel<Isa>::apply(turned.data(), cos.data(), sin.data(), dims, pairs);
+        CHECK(distance(turned, want) < 3e-6);
+      });
+    }
+}
+
 TEST_CASE("rope: yarn's temperature") {
   CHECK(yarn_mscale(0.5, 3) == 1);
   CHECK(yarn_mscale(40) == doctest::Approx(1.36888795));

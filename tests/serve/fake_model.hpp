@@ -73,6 +73,9 @@ class model final : public any_model {
     if (before_next_) before_next_(passes_.size());
   }
   void watch(const tracer&) const override {}
+  u32 image_width() const override { return 0; }
+  held_image add_image(const image_key&, patch_grid, std::span<const float>) const override { return {}; }
+  held_image find_image(const image_key&, patch_grid) const override { return {}; }
 
   // The passes so far.
   std::vector<pass> passes() const {

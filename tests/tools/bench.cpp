@@ -200,3 +200,108 @@ TEST_CASE("bench: the other forms hold the same rows") {
   for (const std::string& line : md) CHECK(std::ranges::count(line, '|') == 12);
   for (const std::string& line : md) CHECK(line.find("|  |") == line.npos);
 }
+
+namespace {
+
+// A baseline that a bench wrote, with its numbers changed.
+struct gate {
+  scratch dir;
+  json before;
+  std::vector<std::string> words{"bench", tiny, "-p", "8", "-n", "4", "-r", "3", "-t", "2"};
+
+  gate() {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"-o", "json"});
+    const result r = cke(all);
+    CHECK_SUCCESS(r);
+    before = json::parse(r.out);
+  }
+  result run(const json& baseline, std::vector<std::string> more = {}) const {
+    write(dir / "before.json", baseline.dump());
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--baseline", dir / "before.json"});
+    all.insert(all.end(), more.begin(), more.end());
+    return cke(all);
+  }
+};
+json times(json rows, double factor, double memory) {
+  for (json& r : rows) {
+    for (json& ns : r["samples_ns"]) ns = ns.get<double>() * factor;
+    r["peak_memory"] = r["peak_memory"].get<double>() * memory;
+  }
+  return rows;
+}
+
+}  // namespace
+
+TEST_CASE("bench --baseline: slower or larger ends with 1 and a table of what is") {
+  const gate g;
+  for (const json& r : g.before) {
+    CHECK(r["p50_ns"] <= r["p95_ns"]);
+    std::vector<double> ns = r["samples_ns"];
+    std::ranges::sort(ns);
+    CHECK(r["p50_ns"].get<double>() == doctest::Approx(ns[1]));
+    CHECK(r["p95_ns"].get<double>() == doctest::Approx(ns[1] + 0.9 * (ns[2] - ns[1])));
+    CHECK(r["peak_memory"] > 4e6);
+  }
+  CHECK_SUCCESS(g.run(times(g.before, 1e6, 100)));
+  CHECK_SUCCESS(g.run(g.before, {"--tolerance", "100000%"}));
+
+  const result slow = g.run(times(g.before, 1e-6, 100));
+  CHECK(slow.status == 1);
+  CHECK(lines(slow.out).size() == 4);  // the results all the same
+  const std::vector<std::string> table = lines(slow.err);
+  REQUIRE(table.size() == 7);
+  CHECK(table[0] == "| test | threads | figure | baseline | now | change |");
+  CHECK(table[2].starts_with("| pp8 | 2 | p50 | 0.000 ms | "));
+  CHECK(table[5].starts_with("| tg4 | 2 | p95 | "));
+  CHECK(table[6].find("before.json: baseline: expected nothing more than 3.0% beyond it, found 4 of 6 figures") !=
+        std::string::npos);
+
+  const result large = g.run(times(g.before, 1e6, 0.01), {"--tolerance", "50%", "-o", "jsonl"});
+  CHECK(large.status == 1);
+  for (const std::string& line : lines(large.out)) CHECK(json::parse(line).contains("peak_memory"));
+  CHECK(large.err.find("| tg4 | 2 | peak memory | ") != large.err.npos);
+  CHECK(large.err.find("more than 50% beyond it, found 2 of 6") != large.err.npos);
+  // As far as it is allowed to be.
+  CHECK(g.run(times(g.before, 1e6, 0.5), {"--tolerance", "300%"}).status == 0);
+  CHECK(g.run(times(g.before, 1e6, 0.5), {"--tolerance", "20"}).status == 1);
+}
+
+TEST_CASE("bench --baseline: one of another model, machine or format is refused by name") {
+  const gate g;
+  for (const auto& [field, other] : {std::pair<const char*, json>{"model_type", "qwen3 1.18M q8_0"},
+                                     {"model_n_params", 5},
+                                     {"cpu_info", "a 486"},
+                                     {"isa", "neon"},
+                                     {"type_k", "f32"},
+                                     {"n_ubatch", 64}}) {
+    json changed = g.before;
+    changed[1][field] = other;
+    CHECK_REFUSED(g.run(changed), std::string("before.json: ") + field + ": expected ");
+    changed[1].erase(field);
+    CHECK_REFUSED(g.run(changed), std::string("before.json: ") + field + ": expected ");
+  }
+  CHECK_REFUSED(g.run(g.before, {"--format", "q8_0"}),
+                "model_type: expected qwen3 1.18M q8_0, which is measured now, found");
+  CHECK_REFUSED(g.run(json::array({g.before[0]})), "test tg4 with 2 threads: expected a row, found none");
+  write(g.dir / "before.json", g.before.dump());
+  CHECK_REFUSED(cke({"bench", tiny, "-p", "8", "-n", "4", "-t", "1", "--baseline", g.dir / "before.json"}),
+                "test pp8 with 1 threads: expected a row, found none");
+  json changed = g.before;
+  changed[0].erase("peak_memory");
+  CHECK_REFUSED(g.run(changed), "field peak_memory: expected a number of bytes");
+  changed[0]["peak_memory"] = 1e9, changed[0]["samples_ns"] = {1, "x"};
+  CHECK_REFUSED(g.run(changed), "field samples_ns: expected a list of times");
+  CHECK_REFUSED(g.run(json::array()), "rows of cke bench");
+  CHECK_REFUSED(g.run(json::array({5})), "field test");
+  write(g.dir / "broken.json", "[{");
+  CHECK_REFUSED(cke({"bench", tiny, "--baseline", g.dir / "broken.json"}), "broken.json");
+  CHECK_REFUSED(cke({"bench", tiny, "--baseline", g.dir / "none.json"}), "none.json");
+  CHECK(g.run(g.before, {"--tolerance", "x"}).err ==
+        "cke: error: --tolerance: expected a percentage such as 3%, found \"x\"\n");
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"--tolerance", "-1%"}, {"--tolerance", "nan"}, {"--profile", "x"}})
+    CHECK(g.run(g.before, wrong).status == 2);
+  CHECK(cke({"bench", tiny, "--tolerance", "3%"}).status == 2);
+}

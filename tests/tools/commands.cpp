@@ -2,34 +2,18 @@
 // commands.cpp: every command as its user meets it, against what transformers said of the same files.
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "command.hpp"
+#include "npy.hpp"
 
 using namespace command;
 using nlohmann::json;
 
 namespace {
-
-struct npy {
-  std::size_t rows = 0, columns = 0;
-  std::vector<float> values;
-  explicit npy(const fs::path& path) {
-    const std::string bytes = content(path);
-    REQUIRE(bytes.starts_with("\x93NUMPY\x01"));
-    const std::size_t begin = 10 + static_cast<unsigned char>(bytes[8]) + 256u * static_cast<unsigned char>(bytes[9]);
-    CHECK(begin % 64 == 0);
-    REQUIRE(bytes.find("'descr': '<f4', 'fortran_order': False") < begin);
-    REQUIRE(std::sscanf(bytes.c_str() + bytes.find("'shape': (") + 10, "%zu, %zu)", &rows, &columns) == 2);
-    REQUIRE(bytes.size() == begin + rows * columns * sizeof(float));
-    values.resize(rows * columns);
-    std::memcpy(values.data(), bytes.data() + begin, bytes.size() - begin);
-  }
-};
 
 float difference(const npy& a, const npy& b) {
   REQUIRE((a.rows == b.rows && a.columns == b.columns));
@@ -277,6 +261,8 @@ TEST_CASE("families: those that parity is tested for, by the names of both kinds
     for (const auto& entry : fs::directory_iterator(CKE_TEST_DATA + std::string(folder)))
       if (const fs::path config = entry.path() / "config.json"; fs::exists(config))
         tested.insert(json::parse(content(config)).at("model_type"));
+  // Decoders that see images are tested in tests/towers.
+  tested.insert(json::parse(content(CKE_TEST_DATA "/vision/qwen3_vl/config.json")).at("text_config").at("model_type"));
   const result text = cke({"families"});
   CHECK_SUCCESS(text);
   for (const json& f : json::parse(cke({"families", "--json"}).out)) {
@@ -365,7 +351,7 @@ TEST_CASE("kernels: every operation with its formats, as a table and as JSON") {
     CHECK(text.out.find('\n' + operation + ' ') != text.out.npos);
     CHECK(text.out.find(k["computes"].get<std::string>()) != text.out.npos);
   }
-  CHECK(formats.size() == 41);
+  CHECK(formats.size() == 51);
   CHECK(formats["matmul"].size() == 18);
   CHECK(formats["attend"] == json{"f32", "f16", "bf16", "q8_0"});
   CHECK(formats["rmsnorm"] == json{"f32"});

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // bench.cpp: cke bench: tokens per second, in the columns of llama-bench.
+#include <sys/resource.h>
+
 #include <chrono>
 #include <cmath>
 #include <ctime>
 #include <fstream>
 
+#include "baseline.hpp"
 #include "bench.hpp"
 #include "bench_table.hpp"
 #include "cost.hpp"
@@ -54,9 +57,12 @@ double deviation(const std::vector<double>& x) {
   for (const double v : x) sum += (v - mean(x)) * (v - mean(x));
   return x.size() > 1 ? std::sqrt(sum / static_cast<double>(x.size() - 1)) : 0;
 }
-double median(std::vector<double> x) {
-  std::ranges::sort(x);
-  return (x[x.size() / 2] + x[(x.size() - 1) / 2]) / 2;
+double median(const std::vector<double>& x) { return percentile(x, 0.5); }
+// The most memory that this process had at a time, in bytes.
+u64 peak_memory() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return static_cast<u64>(used.ru_maxrss) * 1024;
 }
 
 using conversations = std::vector<std::unique_ptr<any_session>>;
@@ -146,37 +152,45 @@ class runner {
     return all;
   }
 
+  // The fields of a row that no test changes.
+  json_object facts() const {
+    const any_model& e = *model_.engine;
+    return {{"build_commit", CKE_VERSION},
+            {"cpu_info", cpu_name()},
+            {"backends", "CPU"},
+            {"isa", e.isa()},
+            {"model_filename", args_.model.path},
+            {"model_type", model_.name},
+            {"model_size", e.weight_bytes()},
+            {"model_n_params", e.parameters()},
+            {"n_batch", args_.model.chunk},
+            {"n_ubatch", args_.model.chunk},
+            {"n_threads", e.threads()},
+            {"type_k", info(e.kv()).name},
+            {"type_v", info(e.kv()).name}};
+  }
+
   // `alone`: the samples of the same test with one sequence, or null.
   json_object row(const samples& s, const samples* alone) const {
-    const any_model& e = *model_.engine;
     std::vector<double> ns, ts;
     for (const double x : s.ns) ns.push_back(std::round(x)), ts.push_back(s.of.ids() * 1e9 / x);
     double bytes = 0;
     s.of.each_pass(args_.model.chunk, [&](const program_cost::pass& p) { bytes += cost_->bytes(p); });
-    json_object r{{"build_commit", CKE_VERSION},
-                  {"cpu_info", cpu_name()},
-                  {"backends", "CPU"},
-                  {"isa", e.isa()},
-                  {"model_filename", args_.model.path},
-                  {"model_type", model_.name},
-                  {"model_size", e.weight_bytes()},
-                  {"model_n_params", e.parameters()},
-                  {"n_batch", args_.model.chunk},
-                  {"n_ubatch", args_.model.chunk},
-                  {"n_threads", e.threads()},
-                  {"type_k", info(e.kv()).name},
-                  {"type_v", info(e.kv()).name},
-                  {"n_prompt", s.of.prompt},
-                  {"n_gen", s.of.generate},
-                  {"n_depth", s.of.depth},
-                  {"n_sequences", s.of.sequences},
-                  {"test", s.of.name()},
-                  {"test_time", utc_now()},
-                  {"avg_ns", std::llround(mean(ns))},
-                  {"stddev_ns", std::llround(deviation(ns))},
-                  {"avg_ts", mean(ts)},
-                  {"stddev_ts", deviation(ts)},
-                  {"avg_gbs", bytes / mean(ns)}};
+    json_object r = facts();
+    r.update({{"n_prompt", s.of.prompt},
+              {"n_gen", s.of.generate},
+              {"n_depth", s.of.depth},
+              {"n_sequences", s.of.sequences},
+              {"test", s.of.name()},
+              {"test_time", utc_now()},
+              {"avg_ns", std::llround(mean(ns))},
+              {"stddev_ns", std::llround(deviation(ns))},
+              {"p50_ns", std::llround(percentile(ns, 0.5))},
+              {"p95_ns", std::llround(percentile(ns, 0.95))},
+              {"avg_ts", mean(ts)},
+              {"stddev_ts", deviation(ts)},
+              {"avg_gbs", bytes / mean(ns)},
+              {"peak_memory", peak_memory()}});
     if (args_.sequences.size() > 1) {
       r["pass_cost"] = nullptr;
       if (alone) r["pass_cost"] = median(s.ns) / s.passes() / (median(alone->ns) / alone->passes());
@@ -247,20 +261,28 @@ void bench(const bench_args& args) {
     for (const test& t : tests) context = std::max(context, u64{t.depth} + t.prompt + t.generate);
   }
   const u32 most = *std::ranges::max_element(args.sequences);
+  std::optional<baseline> before;
+  if (args.baseline) before.emplace(*args.baseline);
   bench_table out(args.output);
   for (const u32 threads : args.threads) {
     runner r(args, threads, context, most);
+    if (before)
+      for (const u32 depth : args.depth)
+        for (const test& t : tests_at(args, depth)) before->check(r.facts(), t.name());
     for (const u32 depth : args.depth) {
       const std::vector<samples> all = r.run(tests_at(args, depth));
       for (const samples& s : all) {
         const auto one = std::ranges::find_if(all, [&](const samples& o) {
           return o.of.generate && o.of.generate == s.of.generate && o.of.sequences == 1;
         });
-        out.row(r.row(s, one == all.end() ? nullptr : &*one));
+        const json_object row = r.row(s, one == all.end() ? nullptr : &*one);
+        out.row(row);
+        if (before) before->compare(row, args.tolerance);
       }
     }
   }
   out.end();
+  if (before) before->finish(args.tolerance);
 }
 
 }  // namespace cke::tool

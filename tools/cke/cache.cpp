@@ -207,13 +207,13 @@ bool is_own(const fs::path& path, mode_t kind) {
   return !lstat(path.c_str(), &is) && (is.st_mode & S_IFMT) == kind && is.st_uid == geteuid() && !(is.st_mode & 022);
 }
 
-std::shared_ptr<const library> open_entry(const fs::path& entry, std::string& why) {
+std::shared_ptr<const library> open_entry(const fs::path& entry, const unit& u, std::string& why) {
   if (!is_own(entry, S_IFDIR) || !is_own(entry / "model.so", S_IFREG) || !is_own(entry / "model.so.sha256", S_IFREG))
     return why = "no files of this user's own", nullptr;
   const std::string object = read_text(entry / "model.so");
   if (object.empty()) return why = "no object", nullptr;
   if (read_text(entry / "model.so.sha256") != sha256_of(object)) return why = "a wrong checksum", nullptr;
-  return library::open(entry / "model.so", why);
+  return library::open(entry / "model.so", u.is_tower, why);
 }
 
 // The first complaint among a compiler's lines.
@@ -298,11 +298,11 @@ cached_library made(const unit& u, const recipe& r) {
   const std::string object = entry / "model.so";
   std::string why;
   const entry_lock mine(entry.string() + ".lock");
-  if (auto door = open_entry(entry, why)) return {door, object, 0};  // another process made it meanwhile
+  if (auto door = open_entry(entry, u, why)) return {door, object, 0};  // another process made it meanwhile
   const auto start = std::chrono::steady_clock::now();
   make_entry(u, r, entry);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (auto door = open_entry(entry, why)) return {door, object, seconds};
+  if (auto door = open_entry(entry, u, why)) return {door, object, seconds};
   throw Error(errc::compile, object, "compiled unit", "a shared object that can be opened", why);
 }
 
@@ -316,7 +316,7 @@ cached_library library_of(const unit& u, made_for whom) {
   for (const recipe& r : recipes) {
     const fs::path entry = fs::path(cache_directory()) / r.key;
     std::string why;
-    if (auto door = open_entry(entry, why)) return {door, entry / "model.so", 0};
+    if (auto door = open_entry(entry, u, why)) return {door, entry / "model.so", 0};
   }
   progress note("compiling");
   note.note("compiling this model for this machine (first use only)");

@@ -9,6 +9,7 @@
 #include "commands.hpp"
 #include "rooms.hpp"
 #include "terminal.hpp"
+#include "vision_model.hpp"
 
 namespace cke::tool {
 namespace {
@@ -38,21 +39,34 @@ void chat(const chat_args& args) {
   const interrupt_guard ctrl_c;
   jinja::values messages;
   if (!args.system.empty()) messages.push_back(jinja::message("system", args.system));
+  prompt_images shown;
+  for (const std::string& file : args.images) shown.add(args.model, model, file);
+  std::size_t fresh = args.images.size();  // images of the next message
   for (std::string line; (decorated ? put("> ") : void()), std::getline(std::cin, line);) {
     if (line == "exit") break;
     if (line.empty()) continue;
-    messages.push_back(jinja::message("user", line));
+    if (constexpr std::string_view word = "/image "; line.starts_with(word)) {
+      try {
+        shown.add(args.model, model, line.substr(word.size()));
+        ++fresh;
+      } catch (const Error& e) { std::fprintf(stderr, "cke: error: %s\n", e.what()); }
+      continue;
+    }
+    messages.push_back(jinja::message("user", line, fresh));
+    fresh = 0;
     jinja::conversation so_far{.messages = {jinja::form::list, messages}};
-    if (!args.thinking) so_far.set("enable_thinking", false);
-    const std::vector<u32> ids = form.encode(form.render(so_far));
+    if (args.thinking) so_far.set("enable_thinking", *args.thinking);
+    std::vector<chat_segment> prompt = form.render(so_far);
+    if (!shown.rows.empty()) shown.markup.expand(prompt, shown.rows);
+    const std::vector<u32> ids = shown.in(form.encode(prompt));
     if (ids.size() > c->context())
       throw Error(errc::context_overflow, {}, "conversation",
                   "at most " + std::to_string(c->context()) + " tokens; see -c", std::to_string(ids.size()));
     const u32 room = c->context() - static_cast<u32>(ids.size()) + 1;  // the answer's last token is not fed
     interrupt_guard::flag() = false;
-    const generate_options options{.max_tokens = std::min(args.max_tokens.value_or(room), room),
-                                   .sample = args.sample,
-                                   .cancel = &interrupt_guard::flag()};
+    generate_options options = answer_options(args.answer, &*model.tokens, model.engine->vocab_size(),
+                                              std::min(args.answer.max_tokens.value_or(room), room));
+    options.cancel = &interrupt_guard::flag();
     std::string text;
     const auto say = [&](auto answer) {
       for (const std::string_view piece : answer) {

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <cke/text/sampling/sampler.hpp>
-
+#include "answer_args.hpp"
 #include "rooms.hpp"
 #include "source.hpp"
 
@@ -17,8 +16,11 @@ struct run_args {
   model_args model;
   std::string prompt;
   std::optional<std::string> tokens;  // ids instead of a prompt
-  std::optional<u32> max_tokens;      // absent: 256, or the rest of the context
-  sampling sample;
+  std::vector<std::string> images;    // files
+  answer_args answer;                 // max_tokens absent: 256, or the rest of the context
+  // With one of these the prompt is a user's message in the model's chat form.
+  std::optional<std::string> system;
+  std::optional<bool> thinking;
   std::optional<std::string> grammar, json_schema;        // files: the answer must match one
   u32 draft = 0;                                          // ids guessed per step; 0: none
   std::optional<std::string> draft_model;                 // guesses the ids; absent: the text so far does
@@ -33,11 +35,11 @@ void run(const run_args& args);
 
 struct chat_args {
   model_args model;
+  std::vector<std::string> images;  // files, of the first message
   std::string system;
-  std::optional<u32> max_tokens;  // per answer
-  sampling sample;
-  u32 draft = 0;  // ids guessed per step
-  bool thinking = true;
+  answer_args answer;  // max_tokens absent: what the context leaves
+  u32 draft = 0;       // ids guessed per step
+  std::optional<bool> thinking;
   bool slide = false;  // continue past the context
 };
 void chat(const chat_args& args);
@@ -45,9 +47,27 @@ void chat(const chat_args& args);
 struct logits_args {
   model_args model;
   std::string tokens, output;
+  std::vector<std::string> images;  // files, for the placeholders among the ids
   bool last = false;
 };
 void logits(const logits_args& args);
+
+struct vision_args {
+  model_args model;
+  std::vector<std::string> images;
+  std::optional<std::string> pixels, grid;  // in place of images: what a processor made of one
+  std::string output;
+};
+void vision(const vision_args& args);
+
+struct perplexity_args {
+  model_args model;
+  std::string file;                    // a text
+  std::optional<std::string> against;  // the reference
+  u32 stride = 0;                      // 0: half of the context
+  bool json = false;
+};
+void perplexity(const perplexity_args& args);
 
 struct embed_args {
   model_args model;
@@ -97,15 +117,24 @@ struct quantize_args {
 };
 void quantize(const quantize_args& args);
 
+struct convert_args {
+  std::string input, output;
+  std::string type;  // f32, bf16; empty: as the checkpoint has them
+  u32 threads = 0;
+};
+void convert(const convert_args& args);
+
 struct bench_args {
   model_args model;
   std::vector<u32> prompt{512}, generate{128}, depth{0};
   std::vector<u32> sequences{1};  // that decode together
   std::vector<u32> threads{0};    // overrides the model's
   u32 repetitions = 5;
-  bool peaks = false;                  // also measure the machine's peaks, and the fraction reached
-  std::optional<std::string> profile;  // writes a Chrome trace to this file instead
-  std::string output = "md";           // md, csv, json, jsonl
+  bool peaks = false;                   // also measure the machine's peaks, and the fraction reached
+  std::optional<std::string> profile;   // writes a Chrome trace to this file instead
+  std::string output = "md";            // md, csv, json, jsonl
+  std::optional<std::string> baseline;  // what -o json or jsonl wrote: nothing may be slower or larger now
+  double tolerance = 0.03;              // by more than this share
 };
 void bench(const bench_args& args);
 

@@ -131,6 +131,22 @@ class library_model final : public any_model {
   u64 activation_bytes() const override { return facts_.activation_bytes; }
   u64 state_bytes() const override { return facts_.state_bytes; }
   void watch(const tracer& t) const override { door_->cke_model_watch(model_, t.take, t.user); }
+  u32 image_width() const override { return facts_.image_width; }
+  held_image add_image(const image_key& key, patch_grid grid, std::span<const float> features) const override {
+    const uint64_t words[]{key.high, key.low};
+    cke_error error{};
+    return held(
+        check(door_->cke_image_add(model_, words, grid.height, grid.width, features.data(), features.size(), &error),
+              error),
+        grid);
+  }
+  held_image find_image(const image_key& key, patch_grid grid) const override {
+    const uint64_t words[]{key.high, key.low};
+    cke_error error{};
+    cke_image* const image = door_->cke_image_find(model_, words, &error);
+    check(error.code, error);
+    return image ? held(image, grid) : held_image{};
+  }
   std::unique_ptr<any_session> open() const override {
     cke_error error{};
     return std::make_unique<library_session>(door_, check(door_->cke_session_create(model_, &error), error), facts_);
@@ -148,6 +164,11 @@ class library_model final : public any_model {
   }
 
  private:
+  held_image held(cke_image* image, patch_grid grid) const {
+    return {door_->cke_image_first_id(image), grid.patches(),
+            std::shared_ptr<const void>(image, [door = door_](cke_image* i) { door->cke_image_free(i); })};
+  }
+
   std::shared_ptr<const library> door_;
   cke_model* model_;
   cke_facts facts_;
@@ -155,7 +176,7 @@ class library_model final : public any_model {
 
 }  // namespace
 
-std::shared_ptr<const library> library::open(const std::string& path, std::string& why) {
+std::shared_ptr<const library> library::open(const std::string& path, bool is_tower, std::string& why) {
   auto opened = std::make_shared<library>();
   void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) return why = dlerror(), nullptr;
@@ -163,7 +184,12 @@ std::shared_ptr<const library> library::open(const std::string& path, std::strin
 #define CKE_DOOR_FIND(name)                                                 \
   opened->name = reinterpret_cast<decltype(&::name)>(dlsym(handle, #name)); \
   if (!opened->name) return why = "no function " #name, nullptr;
-  CKE_DOOR(CKE_DOOR_FIND)
+  CKE_DOOR_FIND(cke_abi_version)
+  if (is_tower) {
+    CKE_TOWER_DOOR(CKE_DOOR_FIND)
+  } else {
+    CKE_MODEL_DOOR(CKE_DOOR_FIND)
+  }
 #undef CKE_DOOR_FIND
   if (const u32 version = opened->cke_abi_version(); version != CKE_ABI_VERSION)
     return why = "one of ABI version " + std::to_string(version) + ", where this command has " +
@@ -181,20 +207,65 @@ std::string library::plan_json(const model_options& options) const {
   return text;
 }
 
-std::unique_ptr<any_model> load_any_model(std::shared_ptr<const library> door, const checkpoint& from,
-                                          const model_options& options) {
+namespace {
+// The tensors of a checkpoint in C's form; they refer to it.
+std::vector<cke_tensor> c_tensors(const checkpoint& from) {
   std::vector<cke_tensor> tensors;
   for (const tensor_ref& t : from.tensors.tensors())
     tensors.push_back({t.name.c_str(), static_cast<u32>(t.type), static_cast<u32>(t.shape.size()), t.shape.data(),
                        t.bytes.data(), t.bytes.size()});
+  return tensors;
+}
+int32_t naming_of(const checkpoint& from) { return from.as == naming::gguf ? CKE_NAMES_GGUF : CKE_NAMES_HF; }
+}  // namespace
+
+std::unique_ptr<any_model> load_any_model(std::shared_ptr<const library> door, const checkpoint& from,
+                                          const model_options& options) {
+  const std::vector<cke_tensor> tensors = c_tensors(from);
   listeners all(from, options);
   const cke_options o = all.attach(c_options(options));
   cke_error error{};
-  cke_model* const model = check(door->cke_model_from_tensors(tensors.data(), tensors.size(),
-                                                              from.as == naming::gguf ? CKE_NAMES_GGUF : CKE_NAMES_HF,
-                                                              from.name.c_str(), &o, &error),
-                                 error);
+  cke_model* const model = check(
+      door->cke_model_from_tensors(tensors.data(), tensors.size(), naming_of(from), from.name.c_str(), &o, &error),
+      error);
   return std::make_unique<library_model>(std::move(door), model);
+}
+
+tower_model::tower_model(std::shared_ptr<const library> door, const checkpoint& from, u32 threads)
+    : door_(std::move(door)) {
+  const std::vector<cke_tensor> tensors = c_tensors(from);
+  const model_options options{.threads = threads};
+  listeners all(from, options);
+  const cke_options o = all.attach(c_options(options));
+  cke_error error{};
+  tower_ = check(
+      door_->cke_tower_from_tensors(tensors.data(), tensors.size(), naming_of(from), from.name.c_str(), &o, &error),
+      error);
+}
+tower_model::~tower_model() { door_->cke_tower_free(tower_); }
+
+u32 tower_model::rows_of(patch_grid grid) const {
+  cke_error error{};
+  const u32 rows = door_->cke_tower_rows(tower_, grid.height, grid.width, &error);
+  check(error.code, error);
+  return rows;
+}
+std::vector<float> tower_model::encode(const runtime::image_values& image) const {
+  std::vector<float> features(std::size_t{rows_of(image.grid)} * facts().width);
+  const bool rows = !image.rows.empty();
+  const cke_patches patches{image.grid.height,
+                            image.grid.width,
+                            rows ? image.rows.data() : nullptr,
+                            image.raster,
+                            rows ? nullptr : image.pixels.data(),
+                            rows ? image.rows.size() : image.pixels.size(),
+                            image.channels,
+                            image.height,
+                            image.width,
+                            image.side};
+  cke_error error{};
+  check(door_->cke_tower_encode(tower_, &patches, features.data(), features.size(), &error), error);
+  return features;
 }
 
 }  // namespace cke::tool

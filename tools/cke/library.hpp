@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <cke/cke.h>
 #include <cke/any_model.hpp>
@@ -16,23 +17,28 @@ namespace cke::tool {
 
 class library {
  public:
-  // Returns nullptr if the file is no shared object, lacks a function of cke.h, or has another ABI; `why` says which.
-  static std::shared_ptr<const library> open(const std::string& path, std::string& why);
+  // Returns nullptr if the file is no shared object, lacks a function that cke.h has for a model (or for a tower), or
+  // has another ABI; `why` says which.
+  static std::shared_ptr<const library> open(const std::string& path, bool is_tower, std::string& why);
 
   // The program and its memory plan as JSON. Throws Error.
   std::string plan_json(const model_options& options) const;
 
-  // The functions of cke.h, looked up by name.
+  // The functions of cke.h, looked up by name: those of a model or of a tower.
   // clang-format off
-#define CKE_DOOR(F)                                                                                               \
-  F(cke_abi_version) F(cke_model_load) F(cke_model_from_tensors) F(cke_model_free) F(cke_model_facts)             \
+#define CKE_MODEL_DOOR(F)                                                                                         \
+  F(cke_model_load) F(cke_model_from_tensors) F(cke_model_free) F(cke_model_facts)                                \
   F(cke_model_plan_json) F(cke_model_watch) F(cke_session_create) F(cke_session_fork) F(cke_session_free)         \
   F(cke_session_feed) F(cke_session_feed_all) F(cke_sessions_feed) F(cke_session_logits) F(cke_session_position)  \
   F(cke_session_rewind) F(cke_session_recall) F(cke_session_history) F(cke_session_save) F(cke_session_load)      \
-  F(cke_session_slide)
+  F(cke_session_slide) F(cke_image_add) F(cke_image_find) F(cke_image_first_id) F(cke_image_free)
+#define CKE_TOWER_DOOR(F)                                                                                         \
+  F(cke_tower_from_tensors) F(cke_tower_free) F(cke_tower_facts_of) F(cke_tower_rows) F(cke_tower_encode)
 // clang-format on
 #define CKE_DOOR_POINTER(name) decltype(&::name) name{};
-  CKE_DOOR(CKE_DOOR_POINTER)
+  CKE_DOOR_POINTER(cke_abi_version)
+  CKE_MODEL_DOOR(CKE_DOOR_POINTER)
+  CKE_TOWER_DOOR(CKE_DOOR_POINTER)
 #undef CKE_DOOR_POINTER
 
  private:
@@ -42,5 +48,22 @@ class library {
 // Loads a checkpoint through the C interface. Throws Error, as Model::load does.
 std::unique_ptr<any_model> load_any_model(std::shared_ptr<const library> door, const checkpoint& from,
                                           const model_options& options);
+
+// A vision tower, loaded through the C interface. Errors are those of ImageEncoder.
+class tower_model {
+ public:
+  tower_model(std::shared_ptr<const library> door, const checkpoint& from, u32 threads);
+  ~tower_model();
+  tower_model(const tower_model&) = delete;
+  tower_model& operator=(const tower_model&) = delete;
+
+  cke_tower_facts facts() const { return door_->cke_tower_facts_of(tower_); }
+  u32 rows_of(patch_grid grid) const;
+  std::vector<float> encode(const runtime::image_values& image) const;  // [rows_of(image.grid)][width]
+
+ private:
+  std::shared_ptr<const library> door_;
+  cke_tower* tower_;
+};
 
 }  // namespace cke::tool

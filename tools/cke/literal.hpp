@@ -24,7 +24,14 @@ inline std::string literal(double v) {
   return text.find_first_of(".e") == text.npos ? text + ".0" : text;
 }
 inline std::string literal(real v) { return literal(v.v); }
-inline std::string literal(pairing v) { return v == pairing::split ? "cke::pairing::split" : "cke::pairing::adjacent"; }
+inline std::string literal(pairing v) {
+  static constexpr std::string_view names[] = {"split", "adjacent", "split_halves"};
+  return "cke::pairing::" + std::string(names[static_cast<u8>(v)]);
+}
+inline std::string literal(rope_axes v) {
+  static constexpr std::string_view names[] = {"sequence", "row_column", "column_row", "alternate"};
+  return "cke::rope_axes::" + std::string(names[static_cast<u8>(v)]);
+}
 inline std::string literal(rope_scaling v) {
   static constexpr std::string_view names[] = {"none", "linear",   "dynamic",     "llama3",
                                                "yarn", "longrope", "proportional"};
@@ -49,8 +56,8 @@ template <class T, class Keys> std::string literal(const T& v, const Keys& keys)
   const auto name_of = [&](const void* member) {
     for (const config_key<T>& k : keys) {
       const auto is = [&](auto T::* bound) { return bound && &(v.*bound) == member; };
-      if (is(k.number) || is(k.real_number) || is(k.flag) || is(k.layers) || is(k.rope) || is(k.pairs) || is(k.rule) ||
-          is(k.factors))
+      if (is(k.number) || is(k.real_number) || is(k.flag) || is(k.layers) || is(k.rope) || is(k.pairs) || is(k.axes) ||
+          is(k.rule) || is(k.factors))
         return k.name;
     }
     return std::string_view{};

@@ -8,34 +8,16 @@
 #include <functional>
 #include <iostream>
 
-#include <cke/runtime/team.hpp>
-
 #include "commands.hpp"
 #include "number_list.hpp"
+#include "option_table.hpp"
+#include "options.hpp"
 #include "rooms.hpp"
 #include "terminal.hpp"
 
 namespace cke::tool {
 namespace {
 
-// CLI11 accepts an empty word as a number; a range does not.
-CLI::Range any_count() { return {0u, ~0u}; }
-
-void model_options_of(CLI::App& app, model_args& to) {
-  app.add_option("MODEL", to.path, "a Hugging Face directory or a .gguf file")->required();
-  app.add_option("--format", to.numbers.format,
-                 "how weights are kept: f32, f16, bf16, q8_0, i8, i4, q4_0, q4_k_m, q5_k_m, q6_k (as stored)")
-      ->transform(CLI::IsMember({"f32", "f16", "bf16", "q8_0", "i8", "i4"}, CLI::ignore_case));
-  app.add_option("--kv", to.numbers.kv,
-                 "how keys and values are kept: f32, f16, bf16, q8_0 (f32 for f32, f16 for f16 and bf16, else bf16)")
-      ->transform(CLI::IsMember({"f32", "f16", "bf16", "q8_0"}, CLI::ignore_case));
-}
-void size_options_of(CLI::App& app, model_args& to) {
-  app.add_option("-c,--context", to.context, "positions (the model's, up to 4096)")->check(CLI::Range(1u, 1u << 24));
-  app.add_option("--chunk", to.chunk, "most tokens of one pass")
-      ->check(CLI::Range(1u, 1u << 16))
-      ->capture_default_str();
-}
 const CLI::Validator ip_address(
     [](const std::string& text) {
       unsigned char bytes[16];
@@ -43,37 +25,6 @@ const CLI::Validator ip_address(
       return right ? std::string() : '"' + text + "\" is no IP address";
     },
     "");
-constexpr const char* thread_help = "threads (the cores that the process may use)";
-void running_options_of(CLI::App& app, model_args& to) {
-  model_options_of(app, to);
-  app.add_option("-t,--threads", to.threads, thread_help)->check(CLI::Range(0u, team::max_threads));
-  size_options_of(app, to);
-}
-void sampling_options_of(CLI::App& app, sampling& to) {
-  const CLI::Range probability(0.f, 1.f);
-  app.add_option("--temp", to.temperature, "temperature; 0: the likeliest token")
-      ->check(CLI::Range(0.f, 1e6f))
-      ->capture_default_str();
-  app.add_option("--top-k", to.top_k, "only the K likeliest; 0: off")->check(any_count())->capture_default_str();
-  app.add_option("--top-p", to.top_p, "only the likeliest whose probabilities reach P")
-      ->check(probability)
-      ->capture_default_str();
-  app.add_option("--min-p", to.min_p, "only those of at least P times the likeliest")
-      ->check(probability)
-      ->capture_default_str();
-  app.add_option("--seed", to.seed, "the same seed gives the same text")->capture_default_str();
-}
-
-void sliding_option_of(CLI::App& app, bool& to) {
-  app.add_flag(
-      "--slide", to,
-      "go on behind the context, which takes no more memory, where every layer has a window or a recurrent state");
-}
-void pooling_option_of(CLI::App& app, std::optional<std::string>& to) {
-  app.add_option("--pooling", to,
-                 "which hidden states make an embedding: last, mean, cls (what the checkpoint says, else last)")
-      ->check(CLI::IsMember({"last", "mean", "cls"}));
-}
 
 // Every command: its name, description, options and function.
 class commands {
@@ -82,17 +33,24 @@ class commands {
     CLI::App& r = add("run", "continue a text", [this] { run(run_); });
     running_options_of(r, run_.model);
     auto* prompt = r.add_option("-p,--prompt", run_.prompt, "the text");
-    r.add_option("--tokens", run_.tokens, "its ids, between commas")->excludes(prompt);
-    r.add_option("-n,--max-tokens", run_.max_tokens, "most new tokens (256)")->check(any_count());
+    auto* ids = r.add_option("--tokens", run_.tokens, "its ids, between commas")->excludes(prompt);
+    image_option_of(r, run_.images);
+    r.add_option("-n,--max-tokens", run_.answer.max_tokens, "most new tokens (256)")->check(any_count());
     r.add_flag("--ids", run_.ids, "print a JSON array of the new ids");
-    sampling_options_of(r, run_.sample);
+    const std::vector<CLI::Option*> changing = answer_options_of(r, run_.answer);
     sliding_option_of(r, run_.slide);
+    r.add_option("--system", run_.system, "the system message; the prompt is then a message in the model's chat form")
+        ->type_name("TEXT")
+        ->excludes(ids);
+    thinking_option_of(r, run_.thinking,
+                       "whether a model that can think may; the prompt is then a message in the model's chat form")
+        ->excludes(ids);
     auto* ahead =
         r.add_option(
              "--draft", run_.draft,
              "guess up to N ids ahead, from what the text repeats, and check them in one pass: the same answer, sooner")
             ->type_name("N")
-            ->check(CLI::Range(0u, 64u))
+            ->check(number(0u, 64u))
             ->capture_default_str();
     r.add_option("--draft-model", run_.draft_model,
                  "a smaller model with the same vocabulary, which guesses them instead")
@@ -101,17 +59,18 @@ class commands {
     auto* beams = r.add_option("--beams", run_.beams,
                                "beam search: the likeliest answer that N beams find, as transformers' num_beams")
                       ->type_name("N")
-                      ->check(CLI::Range(1u, 256u))
+                      ->check(number(1u, 256u))
                       ->excludes(ahead);
+    for (CLI::Option* option : changing) beams->excludes(option);
     r.add_option("--answers", run_.answers, "so many of the best, with their scores")
         ->type_name("N")
         ->needs(beams)
-        ->check(CLI::Range(1u, 256u));
+        ->check(number(1u, 256u));
     r.add_option("--length-penalty", run_.length_penalty,
                  "an answer's score is its log-probability over its length to this power")
         ->type_name("X")
         ->needs(beams)
-        ->check(CLI::Range(-100.f, 100.f))
+        ->check(number(-100.f, 100.f))
         ->capture_default_str();
     r.add_option(
          "--early-stopping", run_.early_stopping,
@@ -121,7 +80,9 @@ class commands {
         ->capture_default_str();
     r.add_option("--load-session", run_.load_session,
                  "go on where the session in FILE ended; the prompt, if any, is what comes next")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->excludes("--system")
+        ->excludes("--think");
     r.add_option("--save-session", run_.save_session, "keep the session in FILE, prompt and answer")
         ->type_name("FILE")
         ->excludes(beams);
@@ -135,23 +96,51 @@ class commands {
 
     CLI::App& c = add("chat", "talk with a model in its own chat form", [this] { chat(chat_); });
     running_options_of(c, chat_.model);
-    c.add_option("--system", chat_.system, "the system message");
-    c.add_option("-n,--max-tokens", chat_.max_tokens, "most tokens of an answer (what the context leaves)")
+    c.add_option("--system", chat_.system, "the system message")->type_name("TEXT");
+    c.add_option("-n,--max-tokens", chat_.answer.max_tokens, "most tokens of an answer (what the context leaves)")
         ->check(any_count());
     c.add_option("--draft", chat_.draft,
                  "guess up to N ids ahead, from what the conversation repeats: the same answers, sooner")
         ->type_name("N")
-        ->check(CLI::Range(0u, 64u))
+        ->check(number(0u, 64u))
         ->capture_default_str();
-    c.add_flag("--think,!--no-think", chat_.thinking, "whether a model that can think may (it may)");
-    sampling_options_of(c, chat_.sample);
+    thinking_option_of(c, chat_.thinking, "whether a model that can think may (it may)");
+    image_option_of(c, chat_.images);
+    answer_options_of(c, chat_.answer);
     sliding_option_of(c, chat_.slide);
 
     CLI::App& l = add("logits", "write the logits of ids to a .npy file", [this] { logits(logits_); });
     running_options_of(l, logits_.model);
     l.add_option("--tokens", logits_.tokens, "ids, between commas")->required();
-    l.add_option("-o,--output", logits_.output, "the file: float32 [ids, vocab]")->required();
+    l.add_option("-o,--output", logits_.output, "the file: float32 [ids, vocab]")->type_name("FILE")->required();
     l.add_flag("--last", logits_.last, "only after the last id: [1, vocab]");
+    image_option_of(l, logits_.images);
+
+    CLI::App& see = add("vision", "the features of images, as a text model reads them, to a .npy file",
+                        [this] { vision(vision_); });
+    running_options_of(see, vision_.model);
+    auto* pictures =
+        see.add_option("--image", vision_.images, "an image file; may be given several times")->type_name("FILE");
+    see.add_option("--pixels", vision_.pixels, "a .npy file with what a processor made of an image")
+        ->type_name("FILE")
+        ->excludes(pictures);
+    see.add_option("--grid", vision_.grid, "its frames, and rows and columns of patches")->type_name("T,H,W");
+    see.add_option("-o,--output", vision_.output, "the file: float32 [rows, width]")->required();
+
+    CLI::App& x = add("perplexity", "how well a model foresees a text, and how far it is from another model",
+                      [this] { perplexity(perplexity_); });
+    running_options_of(x, perplexity_.model);
+    x.add_option("-f,--file", perplexity_.file, "the text")->type_name("FILE")->required();
+    x.add_option(
+         "--against", perplexity_.against,
+         "a reference with the same vocabulary: KL divergence from it to MODEL, top-1 agreement, and the largest "
+         "difference")
+        ->type_name("MODEL2");
+    x.add_option("--stride", perplexity_.stride, "tokens from one window to the next (half of the context)")
+        ->type_name("N")
+        ->check(number(1u, 1u << 24));
+    x.add_flag("--json", perplexity_.json, "as one JSON object");
+    x.footer("A window is a context (-c). Each token after the first is scored once, in the first window that has it.");
 
     CLI::App& e = add("embed", "texts to vectors of length 1", [this] { embed(embed_); });
     running_options_of(e, embed_.model);
@@ -159,13 +148,13 @@ class commands {
     pooling_option_of(e, embed_.pooling);
     e.add_option("--dimensions", embed_.dimensions, "only the first N, for models that were trained for it")
         ->type_name("N")
-        ->check(CLI::Range(1u, 1u << 20));
+        ->check(number(1u, 1u << 20));
     e.add_flag("--json", embed_.json, "as OpenAI's interface answers");
 
     CLI::App& t = add("tokenize", "text to a JSON array of ids", [this] { tokenize(tokenize_); });
     text_model(t, tokenize_.path);
     auto* text = t.add_option("-p,--prompt", tokenize_.prompt, "the text (standard input)");
-    t.add_option("-f,--file", tokenize_.file, "a file with the text")->excludes(text);
+    t.add_option("-f,--file", tokenize_.file, "a file with the text")->type_name("FILE")->excludes(text);
     t.add_flag("!--no-special", tokenize_.special, "without the tokens that begin and end a text");
 
     CLI::App& d = add("detokenize", "ids to text", [this] { detokenize(detokenize_); });
@@ -174,8 +163,10 @@ class commands {
 
     CLI::App& m = add("template", "a conversation in the model's chat form", [this] { render_template(template_); });
     m.add_option("MODEL", template_.path, "a Hugging Face directory, a .gguf file or a .jinja file")->required();
-    m.add_option("--messages", template_.messages, "a JSON file: [{\"role\": ..., \"content\": ...}, ...]")->required();
-    m.add_option("--tools", template_.tools, "a JSON file: a list of tools");
+    m.add_option("--messages", template_.messages, "a JSON file: [{\"role\": ..., \"content\": ...}, ...]")
+        ->type_name("FILE")
+        ->required();
+    m.add_option("--tools", template_.tools, "a JSON file: a list of tools")->type_name("FILE");
     m.add_option("--set", template_.set, "further variables of the template: a JSON object");
     m.add_flag("--ids", template_.ids, "print a JSON array of the ids, not the text");
     m.add_flag("!--no-generation-prompt", template_.generation, "without the beginning of the answer");
@@ -207,7 +198,17 @@ class commands {
                  "f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k_s, q3_k_m, q3_k_l, q4_k_s, q4_k_m, q5_k_s,\n"
                  "q5_k_m, q6_k, iq4_nl, iq4_xs, mxfp4: of most matrices; some get more bits, as in llama.cpp")
         ->required();
-    q.add_option("-t,--threads", quantize_.threads, thread_help)->check(CLI::Range(0u, team::max_threads));
+    q.add_option("-t,--threads", quantize_.threads, thread_help)->check(number(0u, team::max_threads));
+
+    CLI::App& o = add("convert", "write a checkpoint in another file format", [this] { convert(convert_); });
+    o.add_option("MODEL", convert_.input, "a Hugging Face directory or a .gguf file")->required();
+    o.add_option("-o,--output", convert_.output,
+                 "a name that is free: of a .gguf file, or of a directory with safetensors")
+        ->type_name("FILE")
+        ->required();
+    o.add_option("--to", convert_.type, "f32 or bf16, of all matrices (each as it is stored)")
+        ->check(CLI::IsMember({"f32", "bf16"}));
+    o.add_option("-t,--threads", convert_.threads, thread_help)->check(number(0u, team::max_threads));
 
     CLI::App& b = add("bench", "tokens per second, in the columns of llama-bench", [this] { bench(bench_); });
     model_options_of(b, bench_.model);
@@ -224,8 +225,25 @@ class commands {
                  "instead: where the time of one prompt and one token goes, and a Chrome trace in FILE")
         ->type_name("FILE")
         ->excludes(peaks);
+    b.add_option(
+         "--baseline", bench_.baseline,
+         "what -o json or jsonl wrote before: if a median, a 95th percentile or the peak of memory is beyond it, "
+         "print those and exit with 1")
+        ->type_name("FILE")
+        ->excludes("--profile");
+    b.add_option_function<std::string>(
+         "--tolerance", [this](const std::string& share) { bench_.tolerance = share_of(share).value(); },
+         "how far beyond it a figure may be (3%)")
+        ->type_name("X%")
+        ->needs("--baseline")
+        ->check(CLI::Validator(
+            [](const std::string& word) {
+              return share_of(word) ? std::string()
+                                    : concat({"expected a percentage such as 3%, found \"", word, "\""});
+            },
+            ""));
     b.add_option("-r,--repetitions", bench_.repetitions, "repetitions")
-        ->check(CLI::Range(1u, 1u << 16))
+        ->check(number(1u, 1u << 16))
         ->capture_default_str();
     b.add_option("-o,--output", bench_.output, "md, csv, json or jsonl")
         ->check(CLI::IsMember({"md", "csv", "json", "jsonl"}))
@@ -240,17 +258,17 @@ class commands {
     v.add_option("--port", serve_.port, "the port; 0: any that is free")->capture_default_str();
     v.add_option("--parallel", serve_.slots,
                  "answers at the same time; each has a cache that grows up to the whole context")
-        ->check(CLI::Range(1u, 256u))
+        ->check(number(1u, 256u))
         ->capture_default_str();
     sliding_option_of(v, serve_.slide);
     v.add_option("--queue", serve_.queue, "answers that may wait for one of those to end")
-        ->check(CLI::Range(1u, 1u << 16))
+        ->check(number(1u, 1u << 16))
         ->capture_default_str();
     auto* guessed = v.add_option("--draft", serve_.draft,
                                  "guess up to N ids ahead in each step, shared among the answers that are under way: "
                                  "the same answers, sooner")
                         ->type_name("N")
-                        ->check(CLI::Range(0u, 64u))
+                        ->check(number(0u, 64u))
                         ->capture_default_str();
     v.add_option("--draft-model", serve_.draft_model,
                  "a smaller model with the same vocabulary, which guesses them instead of what texts repeat")
@@ -267,7 +285,7 @@ class commands {
                  "an origin whose pages may read answers, such as https://chat.example")
         ->type_name("ORIGIN");
     v.add_option("--drain", serve_.drain, "seconds that running answers may go on after SIGTERM")
-        ->check(CLI::Range(0u, 3600u))
+        ->check(number(0u, 3600u))
         ->capture_default_str();
     pooling_option_of(v, serve_.pooling);
     v.add_flag("--insecure", serve_.insecure, "listen where others can reach it, without keys");
@@ -281,6 +299,17 @@ class commands {
         add("build", "compile a model ahead of its first use; prints where it lies", [this] { build(build_); });
     model_options_of(u, build_.model);
     u.add_flag("--print-unit", build_.print_unit, "print the source, and compile nothing");
+
+    CLI::App& h = add("help", "this help, that of a command, or a manual page", [this] { help(); });
+    h.add_option("COMMAND", help_of_, "a command");
+    h.add_flag("--man", manual_, "a manual page of all commands: cke help --man | man -l -")->excludes("COMMAND");
+
+    CLI::App& s = add("completion", "a script that completes commands and options in a shell",
+                      [this] { put(completion_script(table_of(app_), shell_)); });
+    s.add_option("SHELL", shell_, "the shell")->required()->check(CLI::IsMember({"bash", "zsh", "fish"}));
+    s.footer(
+        "bash: source <(cke completion bash). zsh: cke completion zsh > DIR/_cke, with DIR in $fpath. fish: cke "
+        "completion fish | source.");
   }
 
   void execute() const { chosen_(); }
@@ -293,6 +322,23 @@ class commands {
   }
   static void text_model(CLI::App& app, std::string& path) {
     app.add_option("MODEL", path, "a Hugging Face directory or a .gguf file")->required();
+  }
+  void help() const {
+    if (manual_) return put(manual_page(table_of(app_), CKE_VERSION));
+    // App::help() would be that of the command that runs, which is this one.
+    if (help_of_.empty())
+      return put(app_.get_formatter()->make_help(&app_, app_.get_name(), CLI::AppFormatMode::Normal));
+    const auto named = app_.get_subcommands([this](CLI::App* c) { return c->get_name() == help_of_; });
+    if (named.empty()) throw Error(errc::usage, {}, "COMMAND", "one of those that cke help lists", help_of_);
+    put(named[0]->help(app_.get_name()));
+  }
+  // "3%" as 0.03.
+  static std::optional<double> share_of(std::string_view text) {
+    if (text.ends_with('%')) text.remove_suffix(1);
+    double x{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
+    if (error != std::errc{} || end != text.data() + text.size() || !(x >= 0 && x <= 1e6)) return std::nullopt;
+    return x / 100;
   }
   // Numbers and ranges in llama-bench's syntax; the option may be repeated.
   static void list(CLI::App& app, const char* name, std::vector<u32>& to, const char* what, number_range allowed) {
@@ -315,6 +361,8 @@ class commands {
   run_args run_;
   chat_args chat_;
   logits_args logits_;
+  vision_args vision_;
+  perplexity_args perplexity_;
   embed_args embed_;
   text_args tokenize_, detokenize_;
   template_args template_;
@@ -322,9 +370,12 @@ class commands {
   families_args families_;
   kernels_args kernels_;
   quantize_args quantize_;
+  convert_args convert_;
   bench_args bench_;
   serve_args serve_;
   build_args build_;
+  std::string help_of_, shell_;
+  bool manual_ = false;
 };
 
 int fail(const std::string& what) {

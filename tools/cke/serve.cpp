@@ -73,7 +73,8 @@ void serve_model(const serve_args& args) {
   const serve::guard door(who);
   const loaded_model model = load_model(args.model, needs::text, args.slots + args.draft);
   std::optional<loaded_model> smaller;
-  if (args.draft_model && args.draft) smaller = load_draft(*args.draft_model, args.model, model, args.slots);
+  if (args.draft_model && args.draft)
+    smaller = load_beside(*args.draft_model, "--draft-model", args.model, model, args.slots);
   std::optional<chat_form> form;
   if (!model.tokens->vocabulary().chat_template.empty()) form.emplace(*model.tokens, args.model.path);
   serve::served_model served{.id = args.id.value_or(id_of(args.model.path)),

@@ -2,6 +2,7 @@
 // source.cpp: implements source.hpp.
 #include "source.hpp"
 
+#include <chrono>
 #include <filesystem>
 
 #include <cke/hf.hpp>
@@ -23,6 +24,27 @@ bool is_directory(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
+class stopwatch {
+ public:
+  double seconds() const { return std::chrono::duration<double>(clock::now() - start_).count(); }
+
+ private:
+  using clock = std::chrono::steady_clock;
+  clock::time_point start_ = clock::now();
+};
+
+// Prints what --verbose asks for.
+class stages {
+ public:
+  explicit stages(bool on) : on_(on) {}
+  void ended(const char* name, double seconds, const std::string& about = {}) const {
+    if (on_) std::fprintf(stderr, "cke: %-11s %8.3f s%s%s\n", name, seconds, about.empty() ? "" : "  ", about.c_str());
+  }
+
+ private:
+  bool on_;
+};
+
 // The pooling stated by a directory's sentence-transformers files, or by a GGUF key.
 std::string stated_pooling(const checkpoint& from, const std::string& path) {
   if (from.as == naming::gguf) {
@@ -43,8 +65,16 @@ std::string stated_pooling(const checkpoint& from, const std::string& path) {
 
 }  // namespace
 
-checkpoint open_checkpoint(const std::string& path) {
-  checkpoint c = is_directory(path) ? hf(path) : gguf_checkpoint(path);
+checkpoint open_checkpoint(const std::string& path, double* map_seconds) {
+  const auto timed = [&](auto map) {
+    const stopwatch time;
+    auto mapped = map();
+    if (map_seconds) *map_seconds = time.seconds();
+    return mapped;
+  };
+  checkpoint c = is_directory(path)
+      ? hf(path, [&](const std::string& dir) { return timed([&] { return read_hf_weights(dir); }); })
+      : gguf_checkpoint(timed([&] { return gguf::read(path); }));
   if (c.tokens) c.tokens = std::make_shared<const vocabulary>(with_patterns(*c.tokens, path));
   return c;
 }
@@ -57,14 +87,22 @@ tokenizer open_tokenizer(const std::string& path) {
 }
 
 loaded_model load_model(const model_args& args, needs what, u32 logit_rows) {
-  const checkpoint from = open_checkpoint(args.path);
+  const stages stage(args.verbose);
+  const stopwatch all;
+  double mapping = 0;
+  const checkpoint from = open_checkpoint(args.path, &mapping);
   if (what != needs::weights && !from.tokens)
     throw Error(errc::file, args.path, "tokenizer", "one in the checkpoint", "none: only ids, with --tokens, will do");
   if (what == needs::chat && from.tokens->chat_template.empty())
     throw Error(errc::unsupported, args.path, "chat_template", "one beside the tokenizer", "none");
   const unit u = make_unit(from, args.numbers);
+  stage.ended("read config", all.seconds() - mapping, u.family);
+  stage.ended("map", mapping, std::to_string(from.tensors.tensors().size()) + " tensors");
+  const stopwatch compiling;
   const cached_library compiled = library_of(u, made_for::this_command);
+  stage.ended("compile", compiling.seconds(), (compiled.compile_seconds > 0 ? "now, " : "before, ") + compiled.path);
 
+  const stopwatch packing;
   progress bar("loading");
   model_options options{
       .threads = args.threads, .context = args.context, .chunk = args.chunk, .logit_rows = logit_rows};
@@ -73,23 +111,28 @@ loaded_model load_model(const model_args& args, needs what, u32 logit_rows) {
   loaded_model m;
   m.door = compiled.door;
   m.engine = load_any_model(compiled.door, from, options);
+  bar.clear();
+  stage.ended("pack", packing.seconds(), bytes_text(static_cast<double>(m.engine->weight_bytes())) + ", " + u.format);
   m.family = u.family;
   m.format = u.format;
   m.name = u.family + ' ' + short_count(m.engine->parameters()) + ' ' + u.format;
   if (from.tokens) m.tokens.emplace(from.tokens, from.name);
   m.stop_ids = from.stop_ids;
   m.pooling = stated_pooling(from, args.path);
+  stage.ended("ready", all.seconds(), m.name);
   return m;
 }
 
-loaded_model load_draft(const std::string& path, const model_args& args, const loaded_model& big, u32 logit_rows) {
-  loaded_model small = load_model(
-      {.path = path, .numbers = {}, .threads = args.threads, .context = big.engine->context(), .chunk = args.chunk},
+loaded_model load_beside(const std::string& path, const char* option, const model_args& args, const loaded_model& first,
+                         u32 logit_rows) {
+  loaded_model m = load_model(
+      {.path = path, .numbers = {}, .threads = args.threads, .context = first.engine->context(), .chunk = args.chunk},
       needs::weights, logit_rows);
-  const bool same = big.tokens && small.tokens ? big.tokens->vocabulary().tokens == small.tokens->vocabulary().tokens
-                                               : big.engine->vocab_size() == small.engine->vocab_size();
-  if (!same) throw Error(errc::config_mismatch, path, "--draft-model", "the vocabulary of " + args.path, "another one");
-  return small;
+  const bool same = first.tokens && m.tokens ? first.tokens->vocabulary().tokens == m.tokens->vocabulary().tokens
+                                             : first.engine->vocab_size() == m.engine->vocab_size();
+  if (!same || first.engine->vocab_size() != m.engine->vocab_size())
+    throw Error(errc::config_mismatch, path, option, "the vocabulary of " + args.path, "another one");
+  return m;
 }
 
 pooling pooling_of(const loaded_model& model, const std::optional<std::string>& asked) {

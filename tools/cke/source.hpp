@@ -24,10 +24,12 @@ struct model_args {
   u32 threads = 0;  // 0: one per core that the process may use
   u32 context = 0;  // 0: the config's, at most 4096
   u32 chunk = 512;
+  bool verbose = false;  // print the stages of loading
 };
 
-// A Hugging Face directory or a .gguf file. Throws Error.
-checkpoint open_checkpoint(const std::string& path);
+// A Hugging Face directory or a .gguf file. map_seconds, if not null: what finding and mapping the weights took. Throws
+// Error.
+checkpoint open_checkpoint(const std::string& path, double* map_seconds = nullptr);
 // The tokenizer alone; weights and config may be missing. Throws Error.
 tokenizer open_tokenizer(const std::string& path);
 
@@ -72,8 +74,10 @@ enum class needs : u8 { weights, text, chat };
 // if the checkpoint lacks what is needed.
 loaded_model load_model(const model_args& args, needs what, u32 logit_rows = 1);
 
-// Loads the draft model at `path` for `big`, which was loaded with `args`. Throws Error if their vocabularies differ.
-loaded_model load_draft(const std::string& path, const model_args& args, const loaded_model& big, u32 logit_rows = 1);
+// Loads the model at `path`, which `option` named, with the context of `first`, which was loaded with `args`. Throws
+// Error if their vocabularies differ.
+loaded_model load_beside(const std::string& path, const char* option, const model_args& args, const loaded_model& first,
+                         u32 logit_rows = 1);
 
 // The requested pooling, else the checkpoint's, else `last`. Throws unsupported.
 pooling pooling_of(const loaded_model& model, const std::optional<std::string>& asked);

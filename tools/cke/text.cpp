@@ -10,6 +10,7 @@
 #include "commands.hpp"
 #include "rooms.hpp"
 #include "terminal.hpp"
+#include "vision_model.hpp"
 
 namespace cke::tool {
 
@@ -65,6 +66,25 @@ std::string file_text(const std::string& path) {
 
 namespace {
 
+// The files of a conversation's images, in order: parts {"type": "image", "image": PATH}.
+std::vector<std::string> images_in(const jinja::value& messages) {
+  std::vector<std::string> files;
+  const auto each = [](const jinja::value& list, auto f) {
+    if (list.is_sequence(jinja::form::list))
+      for (const jinja::value& item : list.as_sequence()->items)
+        if (const jinja::dict* d = item.as_dict()) f(*d);
+  };
+  each(messages, [&](const jinja::dict& message) {
+    if (const jinja::value* content = message.find("content"))
+      each(*content, [&](const jinja::dict& part) {
+        const jinja::value *type = part.find("type"), *path = part.find("image");
+        if (type && path && type->is_string() && type->view() == "image" && path->is_string())
+          files.emplace_back(path->view());
+      });
+  });
+  return files;
+}
+
 // The conversation that the arguments describe.
 jinja::conversation read_conversation(const template_args& args) {
   jinja::conversation c;
@@ -103,8 +123,17 @@ void render_template(const template_args& args) {
       const jinja::chat_template form(file_text(args.path), args.path);
       return put_exact(std::string(form.render(jinja::names_of(c, nullptr), chat_form::local_time()).view()));
     }
-    const chat_form form(open_tokenizer(args.path), args.path);
-    const std::vector<chat_segment> prompt = form.render(c);
+    const tokenizer tokens = open_tokenizer(args.path);
+    const chat_form form(tokens, args.path);
+    std::vector<chat_segment> prompt = form.render(c);
+    if (const std::vector<std::string> files = images_in(c.messages); !files.empty()) {
+      model_args model;
+      model.path = args.path;
+      const vision_model eyes(model);
+      std::vector<u32> rows;
+      for (const std::string& file : files) rows.push_back(eyes.rows_of(eyes.read(file)));
+      io::read_image_markup(args.path, tokens.vocabulary()).expand(prompt, rows);
+    }
     if (args.ids) put(ids_text(form.encode(prompt)) + '\n');
     else put_exact(to_string(prompt));
   } catch (const Error& e) {

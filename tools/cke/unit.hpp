@@ -26,6 +26,7 @@ struct unit {
   bool mixes_formats{};  // within a step, so that its kernels are few others' and no compiled part has them
   dtype kv{};
   u32 max_position{};  // 0: the config does not say
+  bool is_tower{};     // with the functions of a tower, not those of a model
 };
 
 // Throws Error: unsupported for a family, format or feature that cke lacks, config_range, tensor_missing or

@@ -16,13 +16,15 @@ TYPES = {"F32": (gguf.GGMLQuantizationType.F32, gguf.LlamaFileType.ALL_F32),
 
 @dataclass
 class Vocabulary:
-    """A byte-level BPE vocabulary as GGUF stores it; `types` has one gguf.TokenType per token."""
+    """A vocabulary as GGUF stores it: a byte-level BPE, or pieces with scores; `types` has one gguf.TokenType per token."""
     pre: str
     tokens: list[str]
     types: list[int]
     merges: list[str]
-    bos: int
+    bos: int | None
     eos: int
+    scores: list[float] | None = None  # of pieces, which begin with <bos>
+    template: str | None = None
 
 
 def write_metadata(writer, config, vocabulary, type_name):
@@ -38,14 +40,25 @@ def write_metadata(writer, config, vocabulary, type_name):
         write_attention_metadata(writer, config)
         write_own_metadata(writer, config)
 
-    writer.add_tokenizer_model("gpt2")
+    write_vocabulary(writer, vocabulary)
+
+
+def write_vocabulary(writer, vocabulary):
+    writer.add_tokenizer_model("gpt2" if vocabulary.scores is None else "llama")
     writer.add_tokenizer_pre(vocabulary.pre)
     writer.add_token_list(vocabulary.tokens)
     writer.add_token_types(vocabulary.types)
-    writer.add_token_merges(vocabulary.merges)
-    writer.add_bos_token_id(vocabulary.bos)
+    if vocabulary.scores is None:
+        writer.add_token_merges(vocabulary.merges)
+    else:
+        writer.add_token_scores(vocabulary.scores)
+        writer.add_add_space_prefix(False)
+    if vocabulary.bos is not None:
+        writer.add_bos_token_id(vocabulary.bos)
     writer.add_eos_token_id(vocabulary.eos)
-    writer.add_add_bos_token(False)
+    writer.add_add_bos_token(vocabulary.scores is not None)
+    if vocabulary.template:
+        writer.add_chat_template(vocabulary.template)
 
 
 def write_attention_metadata(writer, config):
@@ -141,8 +154,10 @@ def write_own_metadata(writer, config):
         writer.add_ssm_time_step_rank(config.linear_num_value_heads)
         writer.add_ssm_inner_size(config.linear_value_head_dim * config.linear_num_value_heads)
         writer.add_array(f"{writer.arch}.attention.recurrent_layers", [kind == "linear_attention" for kind in config.layer_types])
-        if config.model_type != "qwen3_next":
-            writer.add_rope_dimension_sections(config.rope_parameters["mrope_section"] + [0])
+    if config.model_type != "qwen3_next" and "mrope_section" in (getattr(config, "rope_parameters", None) or {}):
+        writer.add_rope_dimension_sections(config.rope_parameters["mrope_section"] + [0])
+    if hasattr(config, "deepstack_layers"):
+        writer.add_num_deepstack_layers(config.deepstack_layers)
     if hasattr(config, "shared_expert_intermediate_size"):
         writer.add_expert_shared_feed_forward_length(config.shared_expert_intermediate_size)
     if config.model_type == "glm4_moe":

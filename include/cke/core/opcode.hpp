@@ -30,6 +30,12 @@ enum class opcode : u8 {
   layer_input,
   gated_delta_net,
   plain_mlp,
+  layer_norm,
+  learned_positions,
+  average_pool,
+  projector,
+  affine,
+  standardise,
   // 64-95: the steps that a letter lowers to
   residual_save = 64,
   quantize,
@@ -55,6 +61,7 @@ enum class opcode : u8 {
   act,
   expert_up,
   state_scan,
+  clamp,
   // 96-127: fused steps
   norm_quantize = 96,
   head_norm_rope,
@@ -67,6 +74,7 @@ enum class opcode : u8 {
   expert_sum_add,
   up_act,
   up_act_quantize,
+  layer_norm_quantize,
   none = 255
 };
 
@@ -107,8 +115,7 @@ struct op_facts {
 //   using params = matmul_params;
 //   static constexpr op_facts facts{...};
 //   static constexpr params fuse(...);      // of a fused one, where its block is not that of its first part
-// A letter is not a step: it has a name and no block. Other numbers have neither; 16 to 19, which are the runtime
-// contract's, will have them with their kernels.
+// A letter is not a step: it has a name and no block. Other numbers have neither.
 struct no_block {
   constexpr void each(auto&&) const {}
   constexpr bool operator==(const no_block&) const = default;

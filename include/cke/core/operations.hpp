@@ -11,6 +11,7 @@
 #include "operations/linear.hpp"
 #include "operations/recurrent.hpp"
 #include "operations/rows.hpp"
+#include "operations/towers.hpp"
 
 namespace cke {
 
@@ -21,7 +22,8 @@ namespace cke {
   X(matmul_params) X(matmul_act_params) X(qkv_params) X(head_norm_params) X(rope_params)                       \
   X(head_norm_rope_params) X(kv_store_params) X(attention_params) X(latent_key_params) X(split_heads_params)   \
   X(head_matmul_params) X(route_params) X(gather_params) X(expert_params) X(expert_sum_params) X(conv_params)  \
-  X(conv_act_params) X(delta_params) X(scan_params)
+  X(conv_act_params) X(delta_params) X(scan_params) X(positions_params) X(merge_params) \
+  X(affine_params) X(scatter_params)
 // clang-format on
 
 #define CKE_BLOCK(block) of_##block,
@@ -97,6 +99,12 @@ constexpr turned_head turned(const params& p) {
     if constexpr (requires { b.turned(); }) return b.turned();
     else return {};
   });
+}
+// The side of the windows of patches that a step's rows see; 0: all of their image.
+constexpr u32 window_of_patches(const params& p) {
+  if (p.kind() != kind_of<attention_params>) return 0;
+  const auto& a = p.get<attention_params>();
+  return a.bidirectional && a.window != everything ? a.window : 0;
 }
 // The activation that its kernel is compiled for, if it has one.
 constexpr activation activation_of(const params& p) {

@@ -7,7 +7,12 @@
 namespace cke {
 
 enum class activation : u8 { silu, gelu_tanh, gelu_erf, relu2 };
-enum class pairing : u8 { split, adjacent };  // (x_i, x_{i+r/2}) or (x_{2i}, x_{2i+1})
+// (x_i, x_{i+r/2}); (x_{2i}, x_{2i+1}); or (x_i, x_{i+r/4}) in each half of the r rotated dims
+enum class pairing : u8 { split, adjacent, split_halves };
+// What turns the two halves of a rope's frequencies: the position; or a patch's row and column in its image, with the
+// frequencies of r / 2 dims each, where `column_row` has the column first and `alternate` deals r dims' frequencies
+// out.
+enum class rope_axes : u8 { sequence, row_column, column_row, alternate };
 enum class rope_scaling : u8 { none, linear, dynamic, llama3, yarn, longrope, proportional };
 
 inline constexpr u32 everything = ~0u;  // the window of an attention layer without one
@@ -22,6 +27,7 @@ inline constexpr u32 rows = 1u << 31;  // of the matrices of all experts, one be
 inline constexpr u32 heads = 1 << 16, head_dim = 1 << 16, experts = 1 << 12, taps = 64;
 inline constexpr u32 positions = 1 << 28;        // of a window other than `everything`, and of a rope's trained context
 inline constexpr u32 layers = 1024, kinds = 32;  // of a model; distinct kinds
+inline constexpr u32 merge = 1 << 12;            // rows that become one
 }  // namespace limit
 
 // longrope's divisors of each frequency, [dims / 2]: `longs` beyond the original context length, `shorts` up to it.
@@ -40,11 +46,24 @@ struct rotary {
   real low{1}, high{4};                                      // llama3: low_freq_factor, high_freq_factor
   real beta_fast{32}, beta_slow{1}, mscale{}, mscale_all{};  // yarn
   bool truncate{true};                                       // yarn: round the correction range to whole dims
-  real attention_factor{};        // yarn, longrope: scales cos and sin; 0: computed by the method's formula
-  u32 original{};                 // original_max_position_embeddings
-  u32 max_position{};             // max_position_embeddings
+  real attention_factor{};  // yarn, longrope: scales cos and sin; 0: computed by the method's formula
+  u32 original{};           // original_max_position_embeddings
+  u32 max_position{};       // max_position_embeddings
+  rope_axes axes{};
+  // mrope: how many frequencies the time, the row and the column of an image turn; 0: all turn by the position
+  u32 section_t{}, section_h{}, section_w{};
+  bool interleaved{};  // frequency i by axis i % 3, as far as an axis has any; otherwise one axis after the other
   const rope_factors* factors{};  // longrope; static storage, so that a type can name it
   constexpr bool operator==(const rotary&) const = default;
+};
+
+// Which rows of its table a learned position takes, for a patch at (y, x) of a grid of h x w; s: the table's side.
+enum class position_rule : u8 {
+  raster,    // row y * s + x; the grid is the table's
+  bilinear,  // between four rows, where the corners of the grid are those of the table
+  by_axis,   // row x and row (half of the table) + y
+  resized,   // of the table resized to the grid, with antialiasing
+  bucketed,  // row (y s / h) * s + x s / w, rounded down
 };
 
 enum class scoring : u8 { softmax, softmax_of_chosen, sigmoid };

@@ -68,7 +68,17 @@ enum class role : u8 {
   ssm_norm,
   ssm_out,
   latent_down,
-  latent_up
+  latent_up,
+  patch,
+  positions,
+  projector_up,
+  projector_down,
+  std_bias,
+  std_scale,
+  input_min,
+  input_max,
+  output_min,
+  output_max
 };
 
 struct role_name {
@@ -132,15 +142,27 @@ inline constexpr role_name role_names[] = {{role::embed, "embed"},
                                            {role::ssm_norm, "ssm_norm"},
                                            {role::ssm_out, "ssm_out"},
                                            {role::latent_down, "latent_down"},
-                                           {role::latent_up, "latent_up"}};
+                                           {role::latent_up, "latent_up"},
+                                           {role::patch, "patch"},
+                                           {role::positions, "positions"},
+                                           {role::projector_up, "projector_up"},
+                                           {role::projector_down, "projector_down"},
+                                           {role::std_bias, "std_bias"},
+                                           {role::std_scale, "std_scale"},
+                                           {role::input_min, "input_min"},
+                                           {role::input_max, "input_max"},
+                                           {role::output_min, "output_min"},
+                                           {role::output_max, "output_max"}};
 // One matrix per expert, stacked by rows.
 constexpr bool of_experts(role r) {
   return r == role::gate_experts || r == role::up_experts || r == role::down_experts;
 }
 // One matrix per head, stacked by rows.
 constexpr bool of_heads(role r) { return r == role::k_b || r == role::v_b; }
-// Vectors that GGUF may store in two dimensions: [heads, 1], or [groups, size of a group].
-constexpr bool may_be_folded(role r) { return r == role::decay || r == role::skip || r == role::ssm_norm; }
+// Vectors that files may store in two dimensions: [heads, 1], [groups, size of a group], or [positions, dim].
+constexpr bool may_be_folded(role r) {
+  return r == role::decay || r == role::skip || r == role::ssm_norm || r == role::positions;
+}
 constexpr std::string_view name(role r) {
   for (const auto& row : role_names)
     if (row.is == r) return row.name;
@@ -193,7 +215,10 @@ struct name_rule {
   }
 };
 constexpr name_rule header_name(role is, spellings hf, spellings gguf) { return {place::header, is, 0, hf, gguf}; }
-constexpr name_rule footer_name(role is, spellings hf, spellings gguf) { return {place::footer, is, 0, hf, gguf}; }
+constexpr name_rule footer_name(role is, u8 nth, spellings hf, spellings gguf) {
+  return {place::footer, is, nth, hf, gguf};
+}
+constexpr name_rule footer_name(role is, spellings hf, spellings gguf) { return footer_name(is, 0, hf, gguf); }
 constexpr name_rule layer_name(role is, u8 nth, spellings hf, spellings gguf) {
   return {place::body, is, nth, hf, gguf};
 }

@@ -8,6 +8,7 @@ namespace cke {
 namespace graph {}
 namespace kernels {}
 namespace text {}
+namespace image {}
 namespace io {
 using namespace text;
 }

@@ -33,6 +33,7 @@ struct spelling {
   taking take = taking::whole;
   u32 index = 0;
   bool is_exact = false;
+  bool counts_taps = false;  // {} is the number of the layer among those with deepstack letters
   constexpr spelling() = default;
   constexpr spelling(const char* name) : text(name) {}
   constexpr spelling(const char* name, taking t, u32 i = 0) : text(name), take(t), index(i) {}
@@ -48,6 +49,12 @@ constexpr spelling exact(const char* name) {
 }
 constexpr spelling part(u32 number, spelling of) { return of.take = taking::rows, of.index = number, of; }
 constexpr spelling head_part(u32 number, spelling of) { return of.take = taking::head_rows, of.index = number, of; }
+
+constexpr spelling by_tap(const char* name) {
+  spelling s(name);
+  s.counts_taps = true;
+  return s;
+}
 
 constexpr spelling element(u32 number, const char* list) { return {list, taking::element, number}; }
 constexpr spelling count_of(const char* name) { return {name, taking::count}; }

@@ -115,6 +115,12 @@ constexpr double root(double x) {  // by Newton's method; std::sqrt is constexpr
   return r;
 }
 
+constexpr u32 whole_root(u32 x) {  // rounded down
+  u32 r = 0;
+  while (u64{r + 1} * (r + 1) <= x) ++r;
+  return r;
+}
+
 constexpr double natural_log(double x) {  // x > 0; ln x = 2 artanh((x - 1) / (x + 1)), near 1
   constexpr double ln2 = 0.693147180559945309417;
   double sum = 0;

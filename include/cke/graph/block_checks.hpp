@@ -15,9 +15,26 @@ using namespace cke::checks;
 constexpr bool last_step_writes(const code& c, u32 r) {
   return c.ops.size() > 0 && c.ops[c.ops.size() - 1].out.has(static_cast<reg>(r));
 }
-// A layer continues the stream, so its last step writes it.
+// A layer continues the stream, so its last step writes it; a tower's layer may go on to its taps.
+constexpr bool leaves_stream(const code& c) {
+  u32 last = c.ops.size();
+  while (last > 0 && !c.ops[last - 1].out.has(stream)) --last;
+  return last > 0 && (last == c.ops.size() || last_step_writes(c, tapped));
+}
+// Rows of features stand for squares of patches, the same in all outputs of a tower.
+template <u32 Merged, u32 OfTaps, bool TapsAlike> struct tower_outputs_agree {
+  static constexpr u32 side = whole_root(Merged);
+  static_assert(side * side == Merged && OfTaps == Merged && TapsAlike,
+                "cke: tower: rows of features stand for squares of patches, the same in all its outputs; "
+                "see tower_outputs_agree<patches of a row, of a deepstack's row, all deepstacks alike>");
+};
+template <u32 Window, u32 Side, bool Agree> struct windows_hold_squares {
+  static_assert(Window % Side == 0 && Agree,
+                "cke: tower: windows of one side, of whole squares that become a row; "
+                "see windows_hold_squares<window, side of a square, all windows alike>");
+};
 template <class Block> struct block_leaves_stream {
-  static_assert(last_step_writes(lowered_block<Block, signature{}>, stream),
+  static_assert(leaves_stream(lowered_block<Block, signature{}>),
                 "cke: block: its result is not in the stream; let its words be residual<...>, "
                 "or change the stream in place, see block_leaves_stream<block>");
 };

@@ -12,9 +12,10 @@ namespace cke::graph {
 using reg = u8;
 inline constexpr u8 absent = 255;
 // Registers that outlive a block; those from `first_scratch` on are private to one block. `layer_inputs` is a second
-// output of the header: each layer sees its own part of it.
-inline constexpr reg stream = 0, token_ids = 1, layer_inputs = 2, first_scratch = 3;
-inline constexpr u32 max_ops = 48, max_regs = 48, max_slots = 32;
+// output of the header: each layer sees its own part of it. In a tower it is `tapped`, a second output of the layers:
+// each deepstack letter writes its own part of it.
+inline constexpr reg stream = 0, token_ids = 1, layer_inputs = 2, tapped = 2, first_scratch = 3;
+inline constexpr u32 max_ops = 48, max_regs = 48, max_slots = 48;
 
 template <class T, std::size_t N> struct upto {
   T item[N]{};
@@ -49,15 +50,16 @@ struct instruction {
   constexpr bool operator==(const instruction&) const = default;
 };
 
-struct value {  // a register: elements of a row, how they are stored, rows of a token
+struct value {  // a register: elements of a row, how they are stored, rows of a token, tokens of a row
   u32 width{};
   dtype as = dtype::f32;
   u32 rows = 1;
+  u32 tokens = 1;  // more than 1 after rows have become one, as patches do in towers
 };
 
 enum class keeps_what : u8 { kv, conv, delta, ssm };
-// ADR 0001's lifecycle of a state: each of ours lives as long as its slot.
-enum class lifecycle : u8 { slot_persistent };
+// ADR 0001's lifecycle of a state: it lives as long as its slot, or, in a tower, from one step of a layer to the next.
+enum class lifecycle : u8 { slot_persistent, step_ephemeral };
 
 struct state_shape {
   keeps_what what{};
@@ -86,12 +88,15 @@ struct code {
   small_vector<weight_slot, max_slots> slots;
   small_vector<state_shape, 4> states;
   signature formats{};
+  // How many rows of the pass one row of a step's result stands for.
+  constexpr u32 tokens_of_row(const instruction& i) const { return regs[i.out.count ? i.out[0] : i.in[0]].tokens; }
 };
 
 // Letters write their steps through this builder.
 struct builder : code {
   opcode letter = opcode::none;
   u8 group{};
+  u32 merged = 1;  // tokens of a row, in what comes next
 
   constexpr explicit builder(u32 width, signature s = {}) {
     formats = s;
@@ -99,7 +104,7 @@ struct builder : code {
   }
   constexpr void begin(opcode op) { letter = op, ++group; }
   constexpr reg temp(u32 width, dtype as = dtype::f32, u32 rows = 1) {
-    return static_cast<reg>(regs.push({width, as, rows}));
+    return static_cast<reg>(regs.push({width, as, rows, merged}));
   }
   // A step with the block of its operation: `emit<opcode::rmsnorm>({x}, {y}, {w}, {.cols = 64, .eps = 1e-6})`.
   template <opcode Op> constexpr instruction& emit(operands in, operands out, slots8 weight, const params_of<Op>& p) {
@@ -138,6 +143,14 @@ struct builder : code {
     const reg in = operand(x, w[0]), y = temp(rows);
     emit<opcode::matmul>({in}, {y}, w,
                          {.rows = rows, .cols = cols, .groups = row_group ? rows / row_group : 1, .bias = bias});
+    return y;
+  }
+  // A matmul whose input and result are clamped to learned bounds.
+  constexpr reg clipped(role is, reg x, u32 rows, u32 cols, bool bias = false, u32 row_group = 0, u32 part = 0) {
+    const reg in = temp(regs[x].width);
+    emit<opcode::clamp>({x}, {in}, {vector(role::input_min, 1), vector(role::input_max, 1)}, {regs[x].width});
+    const reg y = matmul(is, in, rows, cols, bias, row_group, part);
+    emit<opcode::clamp>({y}, {y}, {vector(role::output_min, 1), vector(role::output_max, 1)}, {rows});
     return y;
   }
   // Two matrices of one shape on one input, written side by side: gate and up.

@@ -21,9 +21,23 @@ constexpr std::string_view word(keeps_what w) {
   constexpr std::string_view words[]{"kv", "conv", "delta", "ssm"};
   return words[static_cast<u8>(w)];
 }
-constexpr std::string_view word(lifecycle) { return "slot_persistent"; }
+constexpr std::string_view word(lifecycle l) {
+  return l == lifecycle::slot_persistent ? "slot_persistent" : "step_ephemeral";
+}
 constexpr std::string_view word(activation a) {
   constexpr std::string_view words[]{"silu", "gelu_tanh", "gelu_erf", "relu2"};
+  return words[static_cast<u8>(a)];
+}
+constexpr std::string_view word(position_rule r) {
+  constexpr std::string_view words[]{"raster", "bilinear", "by_axis", "resized", "bucketed"};
+  return words[static_cast<u8>(r)];
+}
+constexpr std::string_view word(pairing p) {
+  constexpr std::string_view words[]{"split", "adjacent", "split_halves"};
+  return words[static_cast<u8>(p)];
+}
+constexpr std::string_view word(rope_axes a) {
+  constexpr std::string_view words[]{"sequence", "row_column", "column_row", "alternate"};
   return words[static_cast<u8>(a)];
 }
 constexpr std::string_view word(scoring s) {
@@ -72,6 +86,7 @@ struct field_writer {
   }
   void operator()(std::string_view key, real value) const { (*this)(key, value.v); }
   void operator()(std::string_view key, activation value) const { j.put(key, word(value)); }
+  void operator()(std::string_view key, position_rule value) const { j.put(key, word(value)); }
   void operator()(std::string_view key, const router& r) const {
     j.object(key, [&] {
       j.put("experts", r.experts), j.put("active", r.active), j.put("score", word(r.score));
@@ -87,7 +102,11 @@ struct field_writer {
     if (r.dims == 0) return;
     j.object(key, [&] {
       j.put("dims", r.dims), j.put("theta", r.theta.v);
-      j.put("pairs", r.pairs == pairing::split ? "split" : "adjacent"), j.put("rule", word(r.rule));
+      j.put("pairs", word(r.pairs)), j.put("rule", word(r.rule));
+      if (r.axes != rope_axes::sequence) j.put("axes", word(r.axes));
+      if (r.section_t + r.section_h + r.section_w > 0)
+        j.array("sections", [&] { j.put("", r.section_t), j.put("", r.section_h), j.put("", r.section_w); });
+      (*this)("interleaved", r.interleaved);
       if (r.rule == rope_scaling::none) return;
       j.put("factor", r.factor.v), (*this)("original", r.original), (*this)("max_position", r.max_position);
       if (r.rule == rope_scaling::llama3) j.put("low_freq_factor", r.low.v), j.put("high_freq_factor", r.high.v);

@@ -27,6 +27,7 @@ inline constexpr fusion fusions[] = {
     fused_of<opcode::matmul_add>({opcode::matmul, opcode::residual_add}),
     fused_of<opcode::expert_sum_add>({opcode::expert_sum, opcode::residual_add}),
     fused_of<opcode::norm_quantize>({opcode::rmsnorm, opcode::quantize}),
+    fused_of<opcode::layer_norm_quantize>({opcode::layer_norm, opcode::quantize}),
     fused_of<opcode::head_norm_rope>({opcode::head_norm, opcode::rope}),
     fused_of<opcode::attend_quantize>({opcode::attend, opcode::quantize}),
     fused_of<opcode::act_mul_quantize>({opcode::act_mul, opcode::quantize}),

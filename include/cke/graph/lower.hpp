@@ -127,14 +127,19 @@ template <attention_options S> struct lower<attention<S>> {
   static constexpr u32 wide = S.heads * S.head_dim, narrow = S.kv_heads * S.head_dim;
   static constexpr head_shape shape{S.heads, S.kv_heads, S.head_dim};
 
+  static constexpr reg linear(builder& b, role is, reg x, u32 rows, u32 cols, bool bias, u32 row_group = 0,
+                              u32 part = 0) {
+    return S.clipped ? b.clipped(is, x, rows, cols, bias, row_group, part)
+                     : b.matmul(is, x, rows, cols, bias, row_group, part);
+  }
   static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::multihead_attention);
     const u32 part = S.gate ? S.head_dim : 0;
-    operands qk{b.matmul(role::q, x, wide, S.dim, S.qkv_bias, wide / S.kv_heads, part)};
+    operands qk{linear(b, role::q, x, wide, S.dim, S.qkv_bias, wide / S.kv_heads, part)};
     reg v{};
     if (!S.shared_kv) {
-      qk.add(b.matmul(role::k, x, narrow, S.dim, S.qkv_bias, S.head_dim));
-      v = S.v_norm.of_k ? b.temp(narrow) : b.matmul(role::v, x, narrow, S.dim, S.qkv_bias, S.head_dim);
+      qk.add(linear(b, role::k, x, narrow, S.dim, S.qkv_bias, S.head_dim));
+      v = S.v_norm.of_k ? b.temp(narrow) : linear(b, role::v, x, narrow, S.dim, S.qkv_bias, S.head_dim);
       if (S.v_norm.eps.v > 0)
         b.emit<opcode::head_norm>({S.v_norm.of_k ? qk[1] : v}, {v}, {},
                                   {.shape = {S.kv_heads, S.kv_heads, S.head_dim}, .eps = S.v_norm.eps});
@@ -144,12 +149,19 @@ template <attention_options S> struct lower<attention<S>> {
     const reg y = b.temp(wide);
     operands seen = qk;
     if (!S.shared_kv) seen.add(v);
-    b.emit<opcode::attend>(seen, {y}, {}, {.shape = shape, .window = S.window, .scale = S.scale, .cap = S.cap}).state =
-        b.state({keeps_what::kv, lifecycle::slot_persistent, S.window, S.kv_heads, S.head_dim, S.shared_kv});
-    return b.matmul(role::o, S.gate ? gated(b, x, y, part) : y, S.dim, wide, S.out_bias);
+    b.emit<opcode::attend>(seen, {y}, {},
+                           {.shape = shape,
+                            .window = S.window,
+                            .scale = S.scale,
+                            .cap = S.cap,
+                            .bidirectional = S.bidirectional,
+                            .sees_image = S.sees_image})
+        .state = b.state({keeps_what::kv, S.bidirectional ? lifecycle::step_ephemeral : lifecycle::slot_persistent,
+                          S.window, S.kv_heads, S.head_dim, S.shared_kv});
+    return linear(b, role::o, S.gate ? gated(b, x, y, part) : y, S.dim, wide, S.out_bias);
   }
   static constexpr reg gated(builder& b, reg x, reg y, u32 part) {
-    const reg gate = b.matmul(role::q_gate, x, wide, S.dim, S.qkv_bias, 0, part), out = b.temp(wide);
+    const reg gate = linear(b, role::q_gate, x, wide, S.dim, S.qkv_bias, 0, part), out = b.temp(wide);
     b.emit<opcode::gate_mul>({y, gate}, {out}, {}, {.cols = wide});
     return out;
   }
@@ -178,6 +190,15 @@ template <u32 D, u32 H, activation A, bool Bias> struct lower<gated_mlp<D, H, A,
     const reg gate_up = b.matmul2(role::gate, role::up, x, H, D, Bias), h = b.temp(H);
     b.emit<opcode::act_mul>({gate_up}, {h}, {}, {.cols = H, .act = A});
     return b.matmul(role::down, h, D, H, Bias);
+  }
+};
+
+template <u32 D, u32 H, activation A> struct lower<clipped_mlp<D, H, A>> {
+  static constexpr reg emit(builder& b, reg x) {
+    b.begin(opcode::swiglu);
+    const reg gate = b.clipped(role::gate, x, H, D), up = b.clipped(role::up, x, H, D), h = b.temp(H);
+    b.emit<opcode::act_mul>({gate, up}, {h}, {}, {.cols = H, .act = A});
+    return b.clipped(role::down, h, D, H);
   }
 };
 
@@ -210,9 +231,10 @@ template <class Block> constexpr code lower_block(signature s = {}) {
   lower<Block>::emit(b, stream);
   return b;
 }
-// A header reads token ids and leaves the stream.
+// A header reads token ids, or patches, and leaves the stream.
 template <class Header> constexpr code lower_header(signature s = {}) {
   builder b(Header::out, s);
+  b.regs[token_ids].width = Header::in;
   b.rename(lower<Header>::emit(b, token_ids), stream);
   return b;
 }

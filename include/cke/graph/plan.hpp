@@ -20,7 +20,7 @@ struct capacity {
 constexpr u32 row_stride(u32 width) { return static_cast<u32>(align_up(width, 16)) + 16; }
 
 constexpr u64 register_bytes(const value& v, u32 tokens) {
-  const u64 rows = u64{tokens} * v.rows;
+  const u64 rows = u64{ceil_div(tokens, v.tokens)} * v.rows;
   switch (v.as) {
     case dtype::q8_0: return align_up(rows * (align_up(v.width, 64) / 32) * 48);  // i8[32], scale, sums
     case dtype::bf16: return align_up(rows * align_up(v.width, 8) * 2);

@@ -10,6 +10,7 @@
 #include "lower_experts.hpp"
 #include "lower_latent.hpp"
 #include "lower_recurrent.hpp"
+#include "lower_tower.hpp"
 #include "page_plan.hpp"
 
 namespace cke::graph {
@@ -242,6 +243,7 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
     u32 id = 0;
     for (u32 l = 0; l < layers; ++l)
       for (const auto& shape : unfused[kind_of[l]].states) {
+        if (shape.life == lifecycle::step_ephemeral) continue;
         u32 i = 0;
         while (i < last.size() && !last[i].shape->like(shape)) ++i;
         if (i == last.size()) last.push({});
@@ -288,14 +290,99 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
 
   static constexpr u32 layer_inputs_width = unfused_header().regs[layer_inputs].width;  // 0: none
 
-  // Activations: the stream, the ids, the layer inputs, and one scratch area that all blocks share.
+  // A tower reads rows of floats, patches, where a network reads ids.
+  static constexpr u32 patch_width = unfused_header().regs[token_ids].width;
+  static constexpr bool is_tower = patch_width > 1;
+  // The outputs of a tower's deepstack letters, side by side.
+  struct tap_table {
+    u32 count, width, tokens;    // of how many layers, numbers of each, patches of a row
+    bool alike;                  // whether all have these
+    std::array<u32, layers> of;  // number of the layer's tap
+  };
+  static constexpr tap_table tap_outputs = [] {
+    tap_table t{0, 0, 1, true, {}};
+    for (u32 l = 0; l < layers; ++l)
+      if (const value& v = unfused[kind_of[l]].regs[tapped]; is_tower && v.width > 0) {
+        t.alike &= t.count == 0 || (t.width == v.width && t.tokens == v.tokens);
+        t.of[l] = t.count++, t.width = v.width, t.tokens = v.tokens;
+      }
+    return t;
+  }();
+  // Patches of a row of features, and the side of the square of patches that it stands for.
+  static constexpr u32 merged = footer_code().regs[footer_code().regs.size() - 1].tokens;
+  static constexpr u32 merge_side = whole_root(merged);
+  // The side of the windows of patches that some of its layers see; 0: none.
+  static constexpr u32 window_side = [] {
+    u32 side = 0;
+    for_each_op([&](place, u32, const instruction& i, const code&) {
+      if (const u32 window = window_of_patches(i.p)) side = window;
+    });
+    return side;
+  }();
+  // Whether there is one side of windows.
+  static constexpr bool windows_agree = [] {
+    bool all = true;
+    for_each_op([&](place, u32, const instruction& i, const code&) {
+      const u32 window = window_of_patches(i.p);
+      all &= window == 0 || window == window_side;
+    });
+    return all;
+  }();
+  static_assert(sizeof(checks::tower_outputs_agree < merged, tap_outputs.count ? tap_outputs.tokens : merged,
+                       tap_outputs.alike >) > 0 &&
+                sizeof(checks::windows_hold_squares<window_side, merge_side, windows_agree>) > 0);
+
+  // Rows of images in a text: none, or features with `parts` more for the first layers, which all of these add.
+  static constexpr scatter_params scattered = [] {
+    scatter_params p{};
+    for (const instruction& i : unfused_header().ops)
+      if (i.op == opcode::scatter) p = i.p.template as<scatter_params>();
+    return p;
+  }();
+  static constexpr bool sees_images = scattered.cols > 0;
+  static constexpr u32 image_width = scattered.cols * (1 + scattered.parts);
+  static_assert(
+      [] {
+        for (u32 l = 0; l < layers && sees_images; ++l) {
+          bool adds = false;
+          for (const instruction& i : unfused[kind_of[l]].ops)
+            adds |= i.op == opcode::residual_add && i.in.has(layer_inputs);
+          if (adds != (l < scattered.parts)) return false;
+        }
+        return true;
+      }(),
+      "cke: program: deepstack_add is a letter of the first layers, as many as image_rows has taps, and of no other");
+  // Whether rope turns rows of images by their place; the angles of a sequence with images are then those of its rows.
+  static constexpr bool turns_by_image = [] {
+    bool any = false;
+    for_each_op([&](place, u32, const instruction& i, const code&) {
+      const rotary* const r = turned(i.p).rope;
+      any |= r && r->section_t + r->section_h + r->section_w > 0;
+    });
+    return any && sees_images;
+  }();
+  // Whether all rows of an image must be in one pass, since each of them sees all.
+  static constexpr bool images_are_whole = [] {
+    bool any = false;
+    for_each_op([&](place, u32, const instruction& i, const code&) {
+      any |=
+          (i.op == opcode::attend || i.op == opcode::attend_quantize) && i.p.template as<attention_params>().sees_image;
+    });
+    return any && sees_images;
+  }();
+
+  // Numbers of a row of register 2: layer inputs, or taps.
+  static constexpr u32 beside_width = is_tower ? tap_outputs.count * tap_outputs.width : layer_inputs_width;
+
+  // Activations: the stream, the ids (of a tower: the patches), the layer inputs, and one scratch area that all blocks
+  // share.
   struct memory {
     u64 stream, ids, layer_inputs, scratch, per_thread, total;  // per_thread: of each thread, in decode form
   };
   static constexpr memory activations(capacity k) {
     memory m{align_up(u64{4} * k.chunk * row_stride(dim)),
-             align_up(u64{4} * k.chunk),
-             layer_inputs_width ? align_up(u64{4} * k.chunk * row_stride(layer_inputs_width)) : 0,
+             align_up(u64{4} * k.chunk * (is_tower ? row_stride(patch_width) : 1)),
+             beside_width ? align_up(u64{4} * k.chunk * row_stride(beside_width)) : 0,
              0,
              0,
              0};

@@ -2,6 +2,7 @@
 // hf_checkpoint.hpp: loads a Hugging Face directory as a checkpoint.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -49,6 +50,16 @@ inline nlohmann::json text_config(const nlohmann::json& config) {
   nlohmann::json alone = *text;
   for (const char* key : {"tie_word_embeddings", "eos_token_id"})
     if (!alone.contains(key) && config.contains(key)) alone[key] = config[key];
+  // What decoders that see images take from their rope and from their tower.
+  for (const char* rope : {"rope_parameters", "rope_scaling"})
+    for (const char* key : {"mrope_section", "mrope_interleaved"})
+      if (alone.contains(rope) && alone[rope].is_object() && alone[rope].contains(key) && !alone.contains(key))
+        alone[key] = alone[rope][key];
+  const auto tower = config.find("vision_config");
+  if (tower != config.end() && tower->is_object()) alone["sees_images"] = true;
+  if (tower != config.end() && tower->is_object())
+    if (const auto taps = tower->find("deepstack_visual_indexes"); taps != tower->end() && taps->is_array())
+      alone["deepstack_layers"] = taps->size();
   return alone;
 }
 inline tensor_index text_tensors(const tensor_index& all) {
@@ -79,8 +90,10 @@ inline tensor_index headed_tensors(const tensor_index& all) {
 
 }  // namespace detail
 
-// Throws Error: file, malformed, unsupported. The directory must have weights; a tokenizer is optional.
-inline checkpoint hf(const std::string& dir) {
+// Throws Error: file, malformed, unsupported. The directory must have weights; a tokenizer is optional. `weights` is
+// called once, with `dir`, after the config was found.
+inline checkpoint hf(const std::string& dir,
+                     const std::function<tensor_index(const std::string&)>& weights = read_hf_weights) {
   const hf_files files = read_hf_files(dir);
   if (files.config.empty()) throw Error(errc::file, files.path("config.json"), {}, "a file", "none");
   const nlohmann::json all = detail::checked_object(files.config, files.path("config.json"));
@@ -91,7 +104,7 @@ inline checkpoint hf(const std::string& dir) {
   c.name = dir, c.as = naming::hf;
   if (const auto type = config.find("model_type"); type != config.end() && type->is_string())
     c.model_type = type->get<std::string>();
-  c.tensors = read_hf_weights(dir);
+  c.tensors = weights(dir);
   if (all.contains("text_config")) c.tensors = detail::text_tensors(c.tensors);
   if (detail::is_headless(c.tensors)) {
     c.tensors = detail::headed_tensors(c.tensors);

@@ -23,6 +23,7 @@ struct view {
 struct segment {
   u32 first{}, tokens{}, position{};  // position: of the first row
   std::byte* const* pages[2]{};       // of each key block: persistent and transient parts
+  bool turned{};                      // rope's angles are those of the rows, not of the positions
 };
 
 // The state of one layer in a page of one or more blocks. A cache has, in each block, a block of each kv head, one
@@ -41,12 +42,23 @@ struct rope_view {
   u32 context = ~u32{0}, beyond{};
 };
 
+// Places of the rows in a learned table of positions: row t takes rows index[t * count ...] of it, each times its
+// weight.
+struct table_rows {
+  const u32* index{};
+  const float* weight{};
+  u32 count{};
+};
+
 struct work {
   view in[5]{}, out[5]{};
   const std::byte* weight[8]{};  // packed matrices and f32 vectors, in the order of the instruction
   kv_place kv{};
   rope_view rope{};
-  u32 tokens{};  // rows of this pass
+  table_rows positions{};
+  const float* const* features{};  // [tokens]: of images; null: a token of the vocabulary
+  const u32* visible{};            // [tokens]: position after the last that the row sees
+  u32 tokens{};                    // rows of this pass, or of a step whose rows stand for several of them
   std::span<const segment> segments{};
   const u32* segment_of{};       // [tokens]
   std::span<const u32> tiles{};  // the rows that begin a tile: at most unit_tokens rows of one segment

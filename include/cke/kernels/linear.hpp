@@ -83,6 +83,9 @@ struct kernel<opcode::logits, T, Isa> {
     multiply_into<false, Isa, T>(p.cols, bias_of(p.bias, w, 0, 1), w, 0, 0, p.rows, unit);
   }
 };
+template <dtype T, class Isa>
+  requires multiplies<Isa, T>
+struct kernel<opcode::vision_patch_embed, T, Isa> : kernel<opcode::logits, T, Isa> {};
 
 template <dtype T, class Isa, dtype... More>
   requires multiplies<Isa, T, More...>

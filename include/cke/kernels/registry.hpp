@@ -26,6 +26,7 @@
 #include "rows.hpp"
 #include "short_conv.hpp"
 #include "state_scan.hpp"
+#include "towers.hpp"
 
 namespace cke::kernels::registry {
 
@@ -79,6 +80,16 @@ inline constexpr summary summaries[] = {
     {opcode::up_act_quantize, "up_act, then quantize", 1},
     {opcode::expert_up, "act(U x) of each chosen expert", 1},
     {opcode::state_scan, "the selective scan of Mamba 2, token by token"},
+    {opcode::scatter, "features of images in the place of embeddings"},
+    {opcode::vision_patch_embed, "W x + bias of each patch", 1},
+    {opcode::learned_positions, "x + rows of a table, weighed by the place of a patch"},
+    {opcode::layer_norm, "(x - mean) / deviation * weight + bias"},
+    {opcode::layer_norm_quantize, "layer_norm, then quantize"},
+    {opcode::affine, "x * by + offset"},
+    {opcode::standardise, "(x - bias) * scale"},
+    {opcode::clamp, "x between two learned bounds"},
+    {opcode::spatial_merge, "neighbouring rows, one after the other in one row"},
+    {opcode::average_pool, "the mean of neighbouring rows"},
 };
 constexpr const summary* summary_of(opcode op) {
   for (const summary& s : summaries)

@@ -50,7 +50,7 @@ struct config_field {
   spellings hf{}, gguf{};
   double least = 0, most = -1,
          null = -1;  // null: the value that null stands for; -1: null means absent
-  bool derived = false, needed = false, partial = false, local = false, written = true;
+  bool derived = false, needed = false, partial = false, local = false, written = true, is_chosen = false;
   std::string_view absent_word{};
   const layer_words* words{};
   std::string_view layer_type{}, head_dim_name{};  // of a rope
@@ -68,6 +68,7 @@ template <class C> struct config_key : config_field {
   rotary C::* rope{};
   u32 C::* head_dim{};  // of the heads that the rope rotates
   pairing C::* pairs{};
+  rope_axes C::* axes{};
   rope_scaling C::* rule{};
   const rope_factors* C::* factors{};
 
@@ -110,6 +111,12 @@ template <class C> struct config_key : config_field {
     k.written = false;
     return k;
   }
+  // The program chooses the value: a type is not refused for a file that has another.
+  constexpr config_key chosen() const {
+    config_key k = *this;
+    k.is_chosen = true;
+    return k;
+  }
   // The layers that a rope is for, ...
   constexpr config_key of_layers(std::string_view type) const {
     config_key k = *this;
@@ -143,6 +150,7 @@ template <auto Member> constexpr auto bind(spellings hf = {}, spellings gguf = {
   else if constexpr (std::is_same_v<type, layer_set>) k.layers = Member, k.words = &sliding_words;
   else if constexpr (std::is_same_v<type, rotary>) k.rope = Member;
   else if constexpr (std::is_same_v<type, pairing>) k.pairs = Member;
+  else if constexpr (std::is_same_v<type, rope_axes>) k.axes = Member;
   else if constexpr (std::is_same_v<type, rope_scaling>) k.rule = Member;
   else if constexpr (std::is_same_v<type, const rope_factors*>) k.factors = Member;
   else static_assert(sizeof(type) == 0, "cke: bind: no key can be of this type");

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gemma3.hpp: Gemma 3, its text part: five sliding layers, then a full one, each sort with a rope of its own.
+// gemma3.hpp: Gemma 3: five sliding layers, then a full one, each sort with a rope of its own. With images, the rows of
+// one see each other. Its tower: towers/gemma3.hpp.
 #pragma once
 
 #include "gemma2.hpp"
@@ -10,7 +11,7 @@ struct gemma3_config {
   u32 vocab, dim, hidden, layers, heads, kv_heads, head_dim = 256, window = 512;
   layer_set sliding = layer_set::all_but_every(6);
   real eps = 1e-6, query_scalar = 256;
-  bool tied = true;
+  bool tied = true, images{};
   rotary rope{.theta = 1e6}, local_rope{.theta = 1e4};
 };
 
@@ -19,7 +20,8 @@ constexpr attention_options gemma3_attend(const gemma3_config& c, bool slides) {
   rope.dims = c.head_dim;
   return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.head_dim, .rope = rope,
           .qk_norm = {c.eps, 1},
-          .window = slides ? c.window : everything, .scale = 1 / root(c.query_scalar.v)};
+          .window = slides ? c.window : everything, .scale = 1 / root(c.query_scalar.v),
+          .sees_image = c.images};
 }
 
 template <gemma3_config C, bool Slides> using gemma3_layer = block<
@@ -29,6 +31,7 @@ template <gemma3_config C, bool Slides> using gemma3_layer = block<
 template <gemma3_config C> struct gemma3 : network<
     embedding<C.vocab, C.dim>,
     scale<C.dim, root(C.dim)>,
+    image_rows<C.dim, 0, 0, C.images>,
     arrange<order_of<C.layers>(C.sliding), gemma3_layer<C, false>, gemma3_layer<C, true>>,
     rms_norm<C.dim, C.eps, 1>,
     head<C.dim, C.vocab, C.tied>> {

@@ -26,6 +26,11 @@ inline constexpr config_key<rotary> rope_keys[] = {
                             "rope.scaling.original_context_length")
         .range(1, 1 << 28),
     bind<&rotary::max_position>(at_top("max_position_embeddings"), "context_length").range(1, 1 << 28),
+    bind<&rotary::axes>(),
+    bind<&rotary::section_t>(),
+    bind<&rotary::section_h>(),
+    bind<&rotary::section_w>(),
+    bind<&rotary::interleaved>(),
     bind<&rotary::factors>()};
 static_assert(binds_each_member_once<rotary>(rope_keys));
 

@@ -29,6 +29,22 @@ template <class P, dtype KV, class Isa> class executor {
   void watch(const tracer& t) { trace_ = t; }
   void run(u32 count, function_ref<part(u32)> part_of) { shared_pass::run(*this, count, part_of); }
 
+  // The features of an image, where P is a tower: rows of the last letters, and of the deepstack letters side by side.
+  struct features {
+    view rows, taps;
+    u32 count;
+  };
+  // patch(place, to) writes a patch. The views are valid until the next image; their rows are in the order of the pass.
+  static constexpr patch_order order = runtime::workspace<P, KV, Isa>::order;
+  template <class F> features encode(patch_grid g, F&& patch) {
+    const pass all = space_.add_image(g, patch);
+    team_.run_fitting([&](u32 thread) noexcept {
+      walk_layers(thread, all, nullptr);
+      run_phases(stage_of(P::layers + 1, all, thread, 0));
+    });
+    return {space_.logits(form_of(all.tokens)), space_.tap_rows(), all.tokens / P::merged};
+  }
+
  private:
   friend shared_pass;
   using tables = step_tables<P, KV, Isa>;
@@ -37,7 +53,7 @@ template <class P, dtype KV, class Isa> class executor {
   // ---- the parts of a pass
 
   void begin_pass() { space_.rows().clear(); }
-  void add(std::span<const u32> ids, const slot& s) { space_.add(ids, s); }
+  void add(const part& p) { space_.add(p.ids, p.of, p.images); }
   void copy_row(u32 from, u32 to) { space_.copy_row(from, to); }
   void give_hidden(const part& p, u32 row) { give_normed_rows(space_, weights_, p, row); }
 
@@ -124,11 +140,11 @@ template <class P, dtype KV, class Isa> class executor {
     for (u32 k = 0; k < p.count; ++k) w[k] = prepared(s, first + k);
     const code& c = *s.table.c;
     const instruction &begin = c.ops[first], &last = c.ops[first + p.count - 1];
-    const u32 units =
-        units_of(begin.p, p.by, s.now->tokens, row_units(c, begin), static_cast<u32>(s.now->tiles.size()));
-    const u32 cut = p.by == split::kv_heads && attends(last.op)
-        ? units_to_share(last.p.as<attention_params>(), s.now->segments)
-        : 0;
+    const pass_segments seen = s.now->seen_by(last.p);
+    const u32 units = units_of(begin.p, p.by, s.now->tokens / c.tokens_of_row(begin), row_units(c, begin),
+                               static_cast<u32>(seen.tiles.size()));
+    const u32 cut =
+        p.by == split::kv_heads && attends(last.op) ? units_to_share(last.p.as<attention_params>(), seen.segments) : 0;
     const u32 together = cut ? p.count - 1u : p.count;  // the last step, attention, may be cut finer than the others
     u64* const ns = spent + p.per_thread;
     team_.share(s.thread, units, [&](u32 unit) {

@@ -54,6 +54,7 @@ template <class P, dtype KV, class Isa> struct loaded {
   weights<P, Isa> packed;
   runtime::executor<P, KV, Isa> executor;
   page_pools cache;
+  image_store images;  // that sequences see, where P has rows of images
   std::mutex busy;
 
   // Throws config_range for the options, and what weights throws.
@@ -62,7 +63,8 @@ template <class P, dtype KV, class Isa> struct loaded {
       : threads((o.validate(), o.threads ? o.threads : default_threads())),
         packed(tensors, file, as, names, threads, o.progress),
         executor(packed, threads, o.limits()),
-        cache(slot::plan, executor.limits(), o.cache_positions, executor.memory_of_pages()) {}
+        cache(slot::plan, executor.limits(), o.cache_positions, executor.memory_of_pages()),
+        images(P::vocab, P::image_width) {}
 
   u32 context() const { return executor.limits().context; }
   void watch(const tracer& t) {

@@ -11,6 +11,11 @@
 CKE_COLD_BEGIN
 namespace cke::runtime {
 
+struct pass_segments {
+  std::span<const segment> segments{};
+  const u32* segment_of{};
+  std::span<const u32> tiles{};
+};
 struct pass {
   u32 tokens{};
   const u32* ids{};
@@ -18,7 +23,14 @@ struct pass {
   std::span<const segment> segments{};
   const u32* segment_of{};
   std::span<const u32> tiles{};
+  table_rows positions{};   // of a tower: the places of its patches
+  pass_segments windows{};  // of a tower
   bool within{};  // begins inside a block whose first phases had all rows: `skip` applies to the block's registers too
+
+  // The segments that a step works on: an attention with windows sees those.
+  pass_segments seen_by(const params& p) const {
+    return window_of_patches(p) ? windows : pass_segments{segments, segment_of, tiles};
+  }
 };
 
 // Puts a pass together, sequence by sequence.
@@ -37,15 +49,19 @@ class pass_rows {
 
   void clear() { tokens_ = tile_count_ = segment_count_ = 0; }
   // Appends the ids of a sequence, the first of them at `position`.
-  void add(std::span<const u32> ids, u32 position, std::byte* const* persistent, std::byte* const* transient) {
+  void add(std::span<const u32> ids, u32 position, std::byte* const* persistent, std::byte* const* transient,
+           bool turned = false) {
     if (ids.empty()) return;
-    const auto n = static_cast<u32>(ids.size());
     std::memcpy(ids_ + tokens_, ids.data(), ids.size_bytes());
+    add(static_cast<u32>(ids.size()), position, persistent, transient, turned);
+  }
+  // Appends n rows without ids.
+  void add(u32 n, u32 position, std::byte* const* persistent, std::byte* const* transient, bool turned = false) {
     for (u32 t = 0; t < n; ++t) {
       segment_of_[tokens_ + t] = segment_count_;
       if (t % unit_tokens == 0) tiles_[tile_count_++] = tokens_ + t;
     }
-    segments_[segment_count_++] = {tokens_, n, position, {persistent, transient}};
+    segments_[segment_count_++] = {tokens_, n, position, {persistent, transient}, turned};
     tokens_ += n;
   }
   // Copies the rows of another pass from `row` on.
@@ -53,10 +69,12 @@ class pass_rows {
     clear();
     for (const segment& s : std::span(other.segments_, other.segment_count_)) {
       const u32 skipped = std::min(s.tokens, row - std::min(row, s.first));
-      add({other.ids_ + s.first + skipped, s.tokens - skipped}, s.position + skipped, s.pages[0], s.pages[1]);
+      add({other.ids_ + s.first + skipped, s.tokens - skipped}, s.position + skipped, s.pages[0], s.pages[1], s.turned);
     }
   }
   u32 tokens() const { return tokens_; }
+  void replace_id(u32 row, u32 id) { ids_[row] = id; }
+  pass_segments parts() const { return {{segments_, segment_count_}, segment_of_, {tiles_, tile_count_}}; }
   pass all() const { return {tokens_, ids_, 0, {segments_, segment_count_}, segment_of_, {tiles_, tile_count_}}; }
 
  private:

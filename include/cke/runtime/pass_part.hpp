@@ -7,6 +7,7 @@
 
 #include "../core/row_sink.hpp"
 #include "../kernels/kernel.hpp"
+#include "image_store.hpp"
 
 CKE_COLD_BEGIN
 namespace cke::runtime {
@@ -18,7 +19,8 @@ template <class Slot> struct pass_part {
   row_sink hidden{};  // receives the hidden states of ids [first, end), instead of logits
   row_sink each{};    // receives the logits after each of ids [first, end)
   u32 first{};
-  u32 index{};  // the number that a sink is told for id `first`
+  u32 index{};                  // the number that a sink is told for id `first`
+  const image_track* images{};  // of the sequence; null: it has none
 
   u32 tokens() const { return static_cast<u32>(ids.size()); }
   // Rows that the footer computes logits of: the last ones.

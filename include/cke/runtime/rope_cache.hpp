@@ -7,9 +7,21 @@
 #include "../kernels/attention/rope_frequencies.hpp"
 #include "../kernels/kernel.hpp"
 #include "arena.hpp"
+#include "image_rows.hpp"
 
 CKE_COLD_BEGIN
 namespace cke::runtime {
+
+// What turns frequency i of `count`.
+constexpr u32 axis_of(const rotary& r, u32 i, u32 count, const grid_position& at) {
+  if (r.axes == rope_axes::column_row) return i < count / 2 ? at.x : at.y;
+  if (r.axes != rope_axes::sequence) return i < count / 2 ? at.y : at.x;
+  if (r.interleaved) return i % 3 == 1 && i < 3 * r.section_h ? at.y : i % 3 == 2 && i < 3 * r.section_w ? at.x : at.t;
+  return i < r.section_t                            ? at.t
+      : i < r.section_t + r.section_h               ? at.y
+      : i < r.section_t + r.section_h + r.section_w ? at.x
+                                                    : at.t;
+}
 
 // One table for each distinct rope and head_dim. Filled at load; looked up by value.
 class rope_cache {
@@ -31,6 +43,14 @@ class rope_cache {
     for (table* t = first_.get(); t; t = t->next.get()) {
       const u64 at = (u64{t->rows.context} + row) * t->angles.inverse.size();
       t->angles.row(position, t->cos + at, t->sin + at);
+    }
+  }
+  // Fills row `row` after the context with the angles of a place: of a patch, or of a token in a text with images.
+  void turn(u32 row, const grid_position& at) {
+    for (table* t = first_.get(); t; t = t->next.get()) {
+      const u32 count = static_cast<u32>(t->angles.inverse.size());
+      const u64 begin = (u64{t->rows.context} + row) * count;
+      t->angles.row_by_axis([&](u32 i) { return axis_of(t->rope, i, count, at); }, t->cos + begin, t->sin + begin);
     }
   }
   // Null pointers when there is none.

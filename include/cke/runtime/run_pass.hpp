@@ -34,7 +34,7 @@ struct logit_block {
 };
 
 // The order of steps that executors share. E has, for this alone:
-//   begin_pass(), add(ids, slot)   puts the pass together; all rows of a part are adjacent in the stream
+//   begin_pass(), add(part)        puts the pass together; all rows of a part are adjacent in the stream
 //   run_layers(first_read)         all layers; rows before `first_read` are needed for their states only
 //   give_hidden(part, row)         the part's rows from `row` on, after the last norm, to its sink
 //   copy_row(from, to)             of the stream
@@ -46,7 +46,7 @@ struct shared_pass {
     for (u32 i = 0; i < count; ++i) {
       const auto p = part_of(i);
       p.of.reserve(p.tokens());
-      on.add(p.ids, p.of);
+      on.add(p);
       tokens += p.tokens();
       if (p.rows_read() > 0) first_read = std::min(first_read, tokens - p.rows_read());
     }

@@ -18,6 +18,7 @@ namespace cke::runtime {
 template <class Loaded> class sequence {
  public:
   static constexpr u32 vocab_size = Loaded::program::vocab;
+  static constexpr bool sees_images = Loaded::program::sees_images;
   using executor = decltype(Loaded::executor);
   static_assert(pass_executor<executor>);
 
@@ -25,7 +26,7 @@ template <class Loaded> class sequence {
       : model_(std::move(model)), slot_(model_->cache, model_->executor.limits()), logits_(vocab_size) {
     history_.reserve(slot_.context());
   }
-  sequence(const sequence& o) : model_(o.model_), slot_(o.slot_), logits_(o.logits_) {
+  sequence(const sequence& o) : model_(o.model_), slot_(o.slot_), logits_(o.logits_), track_(o.track_) {
     history_.reserve(o.history_.capacity());
     history_ = o.history_;
   }
@@ -33,13 +34,14 @@ template <class Loaded> class sequence {
   sequence& operator=(const sequence& o) {
     history_.reserve(o.history_.capacity());
     slot_ = o.slot_;
-    model_ = o.model_, logits_ = o.logits_, history_ = o.history_;
+    model_ = o.model_, logits_ = o.logits_, history_ = o.history_, track_ = o.track_;
     return *this;
   }
   sequence(sequence&&) noexcept = default;
   sequence& operator=(sequence&& o) noexcept {
     slot_ = std::move(o.slot_);  // before the model that it belongs to
     model_ = std::move(o.model_), logits_ = std::move(o.logits_), history_ = std::move(o.history_);
+    track_ = std::move(o.track_);
     return *this;
   }
 
@@ -139,6 +141,7 @@ template <class Loaded> class sequence {
   void rewind(u32 position) {
     slot_.truncate(position);
     history_.resize(std::min<std::size_t>(position, history_.size()));
+    track_.truncate(this->position());
   }
   void reset() { rewind(0); }
 
@@ -149,7 +152,7 @@ template <class Loaded> class sequence {
     if (position() != 0) throw Error(errc::usage, {}, "recall", "a sequence at position 0", concat({position()}));
     check(ids.first(std::min<std::size_t>(ids.size(), context())), {});
     if (!ids.empty()) slot_.recall(ids.first(std::min<std::size_t>(ids.size() - 1, context())));
-    history_.assign(ids.begin(), ids.begin() + slot_.position());
+    append(ids.first(slot_.position()));
     return position();
   }
 
@@ -166,7 +169,7 @@ template <class Loaded> class sequence {
       rewind(0);
       throw;
     }
-    history_.assign(ids.begin(), ids.end());
+    append(ids);
     std::copy(logits.begin(), logits.end(), logits_.begin());
   }
 
@@ -174,10 +177,44 @@ template <class Loaded> class sequence {
   // Checks that ids can be fed now. Throws context_overflow, token_range; `whose` is a prefix of the error's subject.
   void check(std::span<const u32> ids, std::string_view whose) const {
     check_room(ids.size(), whose);
+    if constexpr (sees_images) check_images(ids, whose);
     for (const u32 id : ids)
-      if (id >= vocab_size)
+      if (id >= vocab_size && !sees_images)
         throw Error(errc::token_range, {}, concat({whose, "token id"}), concat({"less than ", vocab_size}),
                     concat({id}));
+  }
+
+  // Rows of images are ids after the vocabulary: all of an image, in order.
+  void check_images(std::span<const u32> ids, std::string_view whose) const {
+    const auto fail = [&](u32 id, std::string_view want) {
+      throw Error(errc::token_range, {}, concat({whose, "token id"}), want, concat({id}));
+    };
+    const seen_image* open = track_.unfinished(position());
+    image_ref held;
+    u32 next = open ? history_.back() + 1 : 0;
+    for (const u32 id : ids) {
+      if (open) {
+        if (id != next) fail(id, concat({"the next row of an image, ", next}));
+      } else if (id >= vocab_size) {
+        held = model_->images.find(id);
+        if (!held) fail(id, concat({"less than ", vocab_size, ", or a row of an image that the model has"}));
+        if (id != held->first) fail(id, concat({"the first row of an image, ", held->first}));
+        open = held.get();
+        if (const u32 most = model_->executor.limits().chunk; Loaded::program::images_are_whole && open->rows() > most)
+          throw Error(errc::config_range, {}, concat({whose, "chunk"}),
+                      concat({"at least ", open->rows(), ", the rows of an image, which see each other"}),
+                      concat({most}));
+      }
+      if (open && (next = id + 1) == open->end()) open = nullptr;
+    }
+  }
+  // Appends ids that were checked to the history.
+  void append(std::span<const u32> ids) {
+    if constexpr (sees_images)
+      for (u32 i = 0; i < ids.size(); ++i)
+        if (const u32 index = position() + i; ids[i] >= vocab_size && !track_.unfinished(index))
+          track_.add(index, model_->images.find(ids[i]));
+    history_.insert(history_.end(), ids.begin(), ids.end());
   }
 
   void check_room(u64 count, std::string_view whose) const {
@@ -203,7 +240,7 @@ template <class Loaded> class sequence {
   // Appends ids to the history. wanted() are then those from the position of the states on.
   void begin(std::span<const u32> ids) {
     from_ = slot_.position();
-    history_.insert(history_.end(), ids.begin(), ids.end());
+    append(ids);
   }
   std::span<const u32> wanted() const { return std::span(history_).subspan(from_); }
   void reserve() { slot_.reserve(static_cast<u32>(wanted().size())); }
@@ -220,7 +257,10 @@ template <class Loaded> class sequence {
       u32 end = turn, stop = 0;
       for (u32 room = model.executor.limits().chunk; end < count && room > 0; ++end) {
         const u32 from = end == turn ? taken : 0;
-        stop = from + std::min(size_of(end) - from, room);
+        u32 to = from + std::min(size_of(end) - from, room);
+        if constexpr (Loaded::program::images_are_whole) to = at(end).of->whole_images(from, to);
+        if (to == from && size_of(end) > from) break;  // an image that begins here needs a pass with more room
+        stop = to;
         room -= stop - from;
       }
       model.executor.run(end - turn, [&](u32 i) {
@@ -230,6 +270,12 @@ template <class Loaded> class sequence {
       for (u32 i = turn; i < end; ++i) at(i).of->remember();
       taken = stop < size_of(end - 1) ? stop : 0, turn = taken ? end - 1 : end;
     }
+  }
+
+  // The end of ids [from, to) of wanted() that divides no image.
+  u32 whole_images(u32 from, u32 to) const {
+    const u32 cut = from_ + to, begin = track_.begin_of_image(cut);
+    return begin == cut ? to : std::max(from, begin - std::min(begin, from_));
   }
 
   // Ids [from, to) of wanted(). A sink counts from the first id of this turn: those before it, which a rewind has left
@@ -244,13 +290,15 @@ template <class Loaded> class sequence {
             now.hidden,
             now.hidden ? row_sink{} : now.each,
             first - from,
-            first - again};
+            first - again,
+            sees_images ? &track_ : nullptr};
   }
 
   std::shared_ptr<Loaded> model_;
   typename Loaded::slot slot_;
   plain_list<float> logits_;
   std::vector<u32> history_;
+  image_track track_;     // the images in it
   u32 start_{}, from_{};  // of the feed that runs: the position before it; the first id of history that it computes
 };
 

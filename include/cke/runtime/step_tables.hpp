@@ -14,6 +14,7 @@
 #include "../kernels/rows.hpp"
 #include "../kernels/short_conv.hpp"
 #include "../kernels/state_scan.hpp"
+#include "../kernels/towers.hpp"
 #include "workspace.hpp"
 
 namespace cke::runtime {

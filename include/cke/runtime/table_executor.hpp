@@ -165,7 +165,7 @@ template <class P, dtype KV, class Isa> class table_executor {
   struct stopped {};  // thrown between two runs of the team, when a step or a hook has ended the pass
 
   void begin_pass() { space_.rows().clear(); }
-  void add(std::span<const u32> ids, const slot& s) { space_.add(ids, s); }
+  void add(const part& p) { space_.add(p.ids, p.of, p.images); }
   void copy_row(u32 from, u32 to) { space_.copy_row(from, to); }
   void give_hidden(const part& p, u32 row) { give_normed_rows(space_, weights_, p, row); }
 

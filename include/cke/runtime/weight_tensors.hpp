@@ -79,7 +79,10 @@ template <class P, tensor_source S, class Names> class weight_tensors {
     const name_rule& rule = name_of(names_, w.where, w.slot);
     const change was = rule.in_file(as_);
     const spellings& names = rule.in(as_);
-    const auto name = [&](u32 which, u32 expert) { return tensor_name(names[which], w.slot.bias, w.layer, expert); };
+    const auto name = [&](u32 which, u32 expert) {
+      const u32 layer = names[which].counts_taps ? P::tap_outputs.of[w.layer] : w.layer;
+      return tensor_name(names[which], w.slot.bias, layer, expert);
+    };
     u32 which = 0;  // of the names, the first that the file has
     while (which < names.count() && !from_.find(name(which, 0))) ++which;
     if (which == names.count()) which = 0;
@@ -107,7 +110,7 @@ template <class P, tensor_source S, class Names> class weight_tensors {
       const bool harmless = as_ == naming::hf
           ? (P::tied && name == "lm_head.weight") || name.ends_with("rotary_emb.inv_freq")
           : name.starts_with("rope_f");
-      if (looks_ahead(name)) continue;
+      if (looks_ahead(name) || is_unread(name)) continue;
       if (!harmless && !used_[i])
         throw Error(errc::tensor_unknown, file_, concat({"tensor ", name}), "only tensors of the model", "this one");
     }
@@ -127,6 +130,19 @@ template <class P, tensor_source S, class Names> class weight_tensors {
     return t;
   }
   std::size_t number_of(const auto& t) const { return static_cast<std::size_t>(&t - from_.tensors().data()); }
+
+  // Whether a tensor has as many numbers.
+  static bool holds(std::span<const u64> shape, u64 numbers) {
+    u64 all = 1;
+    for (const u64 n : shape)
+      if (!checked_mul(all, n, all)) return false;
+    return all == numbers;
+  }
+  // The matrix of patches, as files have it: [out, channels, height, width], perhaps with frames.
+  static bool is_convolution(const weight& w, std::span<const u64> shape) {
+    return w.slot.is == role::patch && w.slot.quantisable && shape.size() > 2 && shape[0] == w.slot.rows &&
+        holds(shape.subspan(1), w.slot.cols);
+  }
 
   static u32 head_dim_of(const weight& w) {
     for (const auto& s : P::unfused[P::kind_of[w.layer]].states) return s.head_dim;
@@ -163,9 +179,9 @@ template <class P, tensor_source S, class Names> class weight_tensors {
     const std::string about = concat({"tensor ", name});
     const auto* t = use(name);
     if (!t) throw Error(errc::tensor_missing, file_, about, "this tensor", "none of this name");
-    const u64 shape[]{groups, height, transposed ? w.slot.group : w.slot.cols};
+    const u64 shape[]{groups, height, transposed ? (w.slot.group ? w.slot.group : w.slot.rows) : w.slot.cols};
     const u64 taps[]{height / w.slot.cols, w.slot.cols}, torch_taps[]{height / w.slot.cols, 1, w.slot.cols};
-    const bool folded = may_be_folded(w.slot.is) && t->shape.size() == 2 && t->shape[0] * t->shape[1] == height;
+    const bool folded = may_be_folded(w.slot.is) && t->shape.size() > 1 && holds(t->shape, height);
     const bool vector =
         !w.slot.quantisable || (w.slot.rows == 1 && t->shape.size() == 1);  // GGUF has no matrix of one row
     const std::span<const u64> all = shape,
@@ -175,7 +191,8 @@ template <class P, tensor_source S, class Names> class weight_tensors {
         : w.slot.rows == 1                    ? all.subspan(1, 1)
         : t->shape.size() == 3                ? std::span<const u64>(torch_taps)
                                               : std::span<const u64>(taps);
-    if (!std::equal(t->shape.begin(), t->shape.end(), want.begin(), want.end()))
+    if (!std::equal(t->shape.begin(), t->shape.end(), want.begin(), want.end()) && !is_convolution(w, t->shape) &&
+        !(t->shape.empty() && !w.slot.quantisable && w.slot.elements() == 1))
       throw Error(errc::tensor_shape, file_, about, concat({"shape ", shape_text(want)}), shape_text(t->shape));
     const bool number = t->type == dtype::f32 || t->type == dtype::f16 || t->type == dtype::bf16;
     const bool converts = kernels::rounds_to(w.as);  // otherwise its blocks are copied unchanged
@@ -206,6 +223,14 @@ template <class P, tensor_source S, class Names> class weight_tensors {
         layer = 10 * layer + static_cast<u64>(name[0] - '0');
       return layer >= P::layers;
     }
+    return false;
+  }
+
+  // Whether a tensor is one that the model's family leaves unread.
+  static bool is_unread(std::string_view name) {
+    if constexpr (requires { P::model_list::family::unread; })
+      for (const std::string_view begin : P::model_list::family::unread)
+        if (name.starts_with(begin)) return true;
     return false;
   }
 

@@ -82,7 +82,8 @@ template <class P, class Isa> class weights {
 
   // Packs from a transposed copy.
   static u64 pack_transposed(const weight_place& at, std::byte* to, team& threads) {
-    const u32 rows_in_group = at.w.slot.group, cols = at.w.slot.cols;  // of the model's matrix
+    const u32 rows_in_group = at.w.slot.group ? at.w.slot.group : at.w.slot.rows,
+              cols = at.w.slot.cols;  // of the model's matrix
     plain_list<float> turned(at.w.slot.elements()), row(rows_in_group);
     for (u32 g = 0; g < at.w.slot.rows / rows_in_group; ++g)
       for (u32 c = 0; c < cols; ++c) {

@@ -76,9 +76,14 @@ inline sampling sampling_of(const json& body, const served_model& model) {
   s.top_k = clipped_or(body, "top_k", 0);
   s.top_p = given_or(body, "top_p", 1.0f);
   s.min_p = given_or(body, "min_p", 0.0f);
+  s.typical_p = given_or(body, "typical_p", 1.0f);
   s.frequency_penalty = given_or(body, "frequency_penalty", 0.0f);
   s.presence_penalty = given_or(body, "presence_penalty", 0.0f);
-  s.repetition_penalty = given_or(body, "repetition_penalty", 1.0f);
+  const json *penalty = given(body, "repetition_penalty"), *other = given(body, "repeat_penalty");
+  if (penalty && other && *penalty != *other)
+    throw bad_request("repeat_penalty: expected the same as repetition_penalty, or nothing", "repeat_penalty",
+                      "invalid_value");
+  if (penalty || other) s.repetition_penalty = (penalty ? penalty : other)->get<float>();
   s.repeat_last_n = clipped_or(body, "repeat_last_n", ~u32{0});
   s.seed = seed_of(body);
   if (const json* biases = given(body, "logit_bias"))

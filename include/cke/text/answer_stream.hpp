@@ -2,6 +2,7 @@
 // answer_stream.hpp: one answer, token by token: from logits to the next id, from ids to text that is certain.
 #pragma once
 
+#include "sampling/least_length.hpp"
 #include "sampling/sampler.hpp"
 #include "sampling/stop.hpp"
 #include "sampling/token_filter.hpp"
@@ -14,10 +15,15 @@ namespace cke::text {
 // pass share nothing else.
 class answer_stream {
  public:
-  // `tokens`: null for ids without text. `filter`: null where any token may come. Both outlive the stream.
+  // `tokens`: null for ids without text. `filter`: null where any token may come. Both outlive the stream. min_tokens:
+  // stop ids may not come before; stop texts may.
   answer_stream(u32 vocab_size, const sampling& how, std::vector<u32> stop_ids, const std::vector<std::string>& stop,
-                token_filter* filter, const tokenizer* tokens)
-      : sampler_(vocab_size, how), filter_(filter), tokens_(tokens), stop_(std::move(stop_ids), stop) {
+                token_filter* filter, const tokenizer* tokens, u32 min_tokens = 0)
+      : sampler_(vocab_size, how),
+        least_(vocab_size, min_tokens, stop_ids),
+        filter_(filter),
+        tokens_(tokens),
+        stop_(std::move(stop_ids), stop) {
     if (!tokens) return;
     text_ = detokenizer(*tokens, {.beginning = false});
     stop_.reserve(3 * (tokens->longest_piece() + 4));  // a byte that is not text becomes three
@@ -26,12 +32,13 @@ class answer_stream {
   // The id after `history`, whose logits these are. `left`: how many more the answer has room for after this one. If
   // the filter could not come to its end in time after the id that is drawn first, another one is drawn.
   u32 choose(std::span<const float> logits, std::span<const u32> history, u32 left) {
-    u32 id = sampler_.sample(filter_ ? filter_->only(logits) : logits, history, history.size());
+    u32 id = sampler_.sample(least_.only(filter_ ? filter_->only(logits) : logits, chosen_), history, history.size());
     if (filter_ && !filter_->in_time(id, left))
       if (const std::span<const float> rest = filter_->only_in_time(logits, left); !rest.empty()) {
-        id = sampler_.sample(rest, history, history.size());
+        id = sampler_.sample(least_.only(rest, chosen_), history, history.size());
         hurried_ = true;
       }
+    ++chosen_;
     if (filter_ && !ends_at(id)) filter_->accept(id);
     return id;
   }
@@ -52,10 +59,12 @@ class answer_stream {
 
  private:
   sampler sampler_;
+  least_length least_;
   token_filter* filter_;
   const tokenizer* tokens_;
   stop_matcher stop_;
   detokenizer text_;
+  u32 chosen_ = 0;
   bool hurried_ = false;
 };
 

@@ -20,10 +20,10 @@ inline std::string heads_text(const head_shape& p, split by) {
 inline std::vector<parity_case> q_and_k_cases(params block(const head_norm_params&, const rotary&)) {
   std::vector<parity_case> all;
   for (const u32 d : {6u, 40u, 64u})
-    for (const pairing pairs : {pairing::split, pairing::adjacent})
+    for (const pairing pairs : {pairing::split, pairing::adjacent, pairing::split_halves})
       for (const split by : {split::kv_heads, split::tokens}) {
         const head_norm_params norm{.shape = {6, 2, d}, .eps = 1e-6, .offset = pairs == pairing::split ? 0 : 1};
-        const rotary rope{.dims = d - (d > 6 ? 8 : 0), .theta = 1e4, .pairs = pairs};
+        const rotary rope{.dims = d > 6 ? d - 8 : pairs == pairing::split_halves ? 4 : 6, .theta = 1e4, .pairs = pairs};
         parity_case c{
             .what = heads_text(norm.shape, by), .p = block(norm, rope), .tokens = row_tokens, .by = by, .units = 2};
         c.within = 3e-6, c.position = 3;
@@ -145,6 +145,10 @@ inline std::vector<parity_case> attention_cases(dtype kv, std::initializer_list<
       for (const attention_params& p : {full, near}) all.push_back(attention_case(p, kv, 121, row_tokens, by, form));
     all.push_back(attention_case(full, kv, 1100, 2, split::kv_heads, form));   // runs of keys, joined
     all.push_back(attention_case(one_key, kv, 64, 1, split::kv_heads, form));  // slices of heads
+    const attention_params both_ways{.shape = {8, 4, 40}, .bidirectional = true};
+    for (const u32 position : {0u, 121u})
+      for (const split by : {split::kv_heads, split::tiles})
+        all.push_back(attention_case(both_ways, kv, position, row_tokens, by, form));
   }
   return all;
 }

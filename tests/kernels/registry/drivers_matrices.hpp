@@ -68,6 +68,9 @@ inline std::vector<parity_case> one_matrix_cases(kernel_types t, bool adds) {
 template <> struct driver<opcode::logits> {
   static std::vector<parity_case> cases(kernel_types t) { return one_matrix_cases(t, false); }
 };
+template <> struct driver<opcode::vision_patch_embed> {
+  static std::vector<parity_case> cases(kernel_types t) { return one_matrix_cases(t, false); }
+};
 template <> struct driver<opcode::matmul_add> {
   static std::vector<parity_case> cases(kernel_types t) { return one_matrix_cases(t, true); }
 };

@@ -49,6 +49,10 @@ struct parity_case {
   kv_place kv{};
   u32 cut{};                        // work::cut
   std::vector<float> cos{}, sin{};  // [position][dims / 2]
+  std::vector<u32> table_index{};   // of work::positions
+  std::vector<float> table_weight{};
+  u32 table_rows{};
+  std::vector<const float*> features{};  // work::features
   std::vector<float> (*stored)(const parity_case&,
                                const work&) = nullptr;  // what it left elsewhere than in its outputs
 };
@@ -145,6 +149,8 @@ template <class Isa, bool Matrices> std::vector<std::vector<float>> results(cons
   w.tokens = c.tokens, w.by = c.by, w.kv = c.kv, w.cut = c.cut;
   w.scratch = data_of(scratch), w.parts = reinterpret_cast<float*>(data_of(parts));
   w.rope = {c.cos.data(), c.sin.data()};
+  w.positions = {c.table_index.data(), c.table_weight.data(), c.table_rows};
+  w.features = c.features.data();
   for (u32 i = 0; i < c.in.size(); ++i)
     if (c.in[i].width) w.in[i] = registers.emplace_back(c.in[i], c.tokens).v();
   const std::size_t first_out = registers.size();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
 // rows.cpp: the parity tests of steps on rows of floats.
-#include "drivers_rows.hpp"
+#include "drivers_towers.hpp"
 
 template struct parity::tests_of<parity::part::rows>;

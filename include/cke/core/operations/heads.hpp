@@ -52,12 +52,15 @@ struct kv_store_params {
 };
 struct attention_params {
   head_shape shape;
-  u32 window = everything;  // positions that a query sees, its own the last
+  u32 window = everything;  // positions that a query sees, its own the last; of patches: the side of a window
   real scale{};             // of a score; 0: head_dim^-1/2
   real cap{};               // of a score; 0: none
+  bool bidirectional{};     // every row of a segment sees all of it
+  bool sees_image{};        // a row of an image sees all rows of the image
   constexpr u32 head_units() const { return shape.kv_heads; }
   constexpr void each(auto&& f) const {
     shape.each(f), f("window", window == everything ? 0 : window), f("scale", scale), f("cap", cap);
+    f("bidirectional", bidirectional), f("sees_image", sees_image);
   }
   constexpr bool operator==(const attention_params&) const = default;
 };

@@ -41,8 +41,10 @@ template <class Isa> void norm_head(const head_norm_params& p, const work& w, u3
 }
 template <class Isa> void turn_head(const rotary& r, u32 head_dim, const work& w, u32 token, float* x) {
   const u32 width = rope_width(r, head_dim);
-  const u32 position = position_of(segment_of(w, token), token);
-  const u64 at = u64{position < w.rope.context ? position : w.rope.beyond + token} * (width / 2);
+  const segment& s = segment_of(w, token);
+  const u32 position = position_of(s, token);
+  const bool in_table = position < w.rope.context && !s.turned;
+  const u64 at = u64{in_table ? position : w.rope.beyond + token} * (width / 2);
   rope_kernel<Isa>::apply(x, w.rope.cos + at, w.rope.sin + at, width, r.pairs);
 }
 
@@ -93,7 +95,8 @@ struct runs {
   u32 first{}, count{};
 };
 constexpr runs runs_of(const attention_params& p, const segment& s) {
-  const u32 first = (s.position + 1 > p.window ? s.position + 1 - p.window : 0) / run_keys;
+  const u32 seen = p.bidirectional ? s.position : s.position + 1 > p.window ? s.position + 1 - p.window : 0;
+  const u32 first = seen / run_keys;
   return {first, ceil_div(s.position + s.tokens, run_keys) - first};
 }
 // Query heads of a slice, where all heads share one key and value: few, and whole blocks of the output's columns.
@@ -164,9 +167,12 @@ struct kernel<opcode::attend, KV, Isa> {
                  attention_query (&queries)[most]) {
     u32 n = 0;
     for (u32 i = from; i < end && n < most; ++i, ++n) {
-      const u32 visible = position_of(s, i / h.count) + 1;
+      const u32 row = i / h.count, own = position_of(s, row) + 1;
+      const u32 visible = p.bidirectional ? s.position + s.tokens : w.visible && p.sees_image ? w.visible[row] : own;
       queries[n] = {w.in[0].row(i / h.count) + u64{h.first + i % h.count} * p.shape.head_dim, nullptr, visible,
-                    p.window < visible ? visible - p.window : 0};
+                    p.bidirectional      ? s.position
+                        : p.window < own ? own - p.window
+                                         : 0};
     }
     return n;
   }

@@ -16,8 +16,15 @@ template <class Isa> struct rope_kernel {
   static constexpr u32 lanes = Isa::lanes;
 
   static void apply(float* x, const float* cos, const float* sin, u32 dims, pairing pairs) {
-    if (pairs == pairing::split) split(x, x + dims / 2, cos, sin, dims / 2);
-    else adjacent(x, cos, sin, dims / 2);
+    const u32 half = dims / 2, quarter = dims / 4;
+    if (pairs == pairing::split) {
+      split(x, x + half, cos, sin, half);
+    } else if (pairs == pairing::adjacent) {
+      adjacent(x, cos, sin, half);
+    } else {
+      split(x, x + quarter, cos, sin, quarter);
+      split(x + half, x + half + quarter, cos + quarter, sin + quarter, quarter);
+    }
   }
 
  private:
@@ -45,8 +52,16 @@ template <class Isa> struct rope_kernel {
 
 template <> struct rope_kernel<isa::scalar> {
   static void apply(float* x, const float* cos, const float* sin, u32 dims, pairing pairs) {
-    const u32 half = dims / 2, apart = pairs == pairing::split ? half : 1, step = pairs == pairing::split ? 1 : 2;
-    for (u32 i = 0; i < half; ++i) {
+    if (pairs == pairing::split_halves)
+      for (u32 h = 0; h < 2; ++h) turn(x + h * dims / 2, cos + h * dims / 4, sin + h * dims / 4, dims / 4, dims / 4, 1);
+    else if (pairs == pairing::split) turn(x, cos, sin, dims / 2, dims / 2, 1);
+    else turn(x, cos, sin, dims / 2, 1, 2);
+  }
+
+ private:
+  // `count` pairs of numbers that are `apart`; the next pair begins `step` after one.
+  static void turn(float* x, const float* cos, const float* sin, u32 count, u32 apart, u32 step) {
+    for (u32 i = 0; i < count; ++i) {
       float &x0 = x[i * step], &x1 = x[i * step + apart];
       const float a = x0, b = x1;
       x0 = a * cos[i] - b * sin[i];

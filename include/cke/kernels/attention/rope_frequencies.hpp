@@ -40,7 +40,9 @@ struct rope_frequencies {
     const double factor = ratio(r);
     rope_frequencies f;
     switch (r.rule) {
-      case rope_scaling::none: f.inverse = plain(r.dims, r.dims, r.theta.v); break;
+      case rope_scaling::none:
+        f.inverse = r.axes == rope_axes::sequence ? plain(r.dims, r.dims, r.theta.v) : axial(r);
+        break;
       case rope_scaling::linear:
         f.inverse = plain(r.dims, r.dims, r.theta.v);
         for (float& x : f.inverse) x /= static_cast<float>(factor);
@@ -79,7 +81,26 @@ struct rope_frequencies {
     }
   }
 
+  // The same where frequency i is turned by axis_position(i).
+  template <class F> void row_by_axis(F&& axis_position, float* cos, float* sin) const {
+    for (u32 i = 0; i < inverse.size(); ++i) {
+      const float angle = static_cast<float>(axis_position(i)) * inverse[i];
+      cos[i] = std::cos(angle) * attention_factor;
+      sin[i] = std::sin(angle) * attention_factor;
+    }
+  }
+
  private:
+  // Frequencies of two axes, one after the other.
+  static plain_list<float> axial(const rotary& r) {
+    plain_list<float> inverse(r.dims / 2);
+    const u32 half = r.dims / 4;
+    for (u32 i = 0; i < half; ++i)
+      for (u32 axis = 0; axis < 2; ++axis)
+        inverse[axis * half + i] = 1.f /
+            (r.axes == rope_axes::alternate ? power(r.theta.v, 2 * i + axis, r.dims) : power(r.theta.v, i, r.dims / 2));
+    return inverse;
+  }
   static float power(double base, u32 i, u32 dims) {
     return std::pow(static_cast<float>(base), static_cast<float>(2 * i) / static_cast<float>(dims));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gemma3.hpp: how files spell Gemma 3, its text part.
+// gemma3.hpp: how files spell Gemma 3's decoder.
 #pragma once
 
 #include "../family.hpp"
@@ -12,19 +12,13 @@ template <> struct family<"gemma3_text"> : usual_family<gemma3_config> {
   template <config C> using type = gemma3<C>;
   using presets = list<Gemma_3_270M, Gemma_3_1B, Gemma_3_4B>;
   static constexpr std::string_view name = "gemma3_text", gguf_name = "gemma3", type_name = "cke::gemma3";
-  static constexpr config_key<config> keys[] = {key::vocab,
-                                                key::dim,
-                                                key::hidden,
-                                                key::layers,
-                                                key::heads,
-                                                key::kv_heads,
-                                                key::head_dim,
-                                                key::window,
-                                                key::sliding,
-                                                key::eps,
-                                                key::query_scalar,
-                                                key::tied,
-                                                key::rope.of_layers("full_attention"),
+  static constexpr config_key<config> keys[] = {key::vocab,        key::dim,
+                                                key::hidden,       key::layers,
+                                                key::heads,        key::kv_heads,
+                                                key::head_dim,     key::window,
+                                                key::sliding,      key::eps,
+                                                key::query_scalar, key::tied,
+                                                key::images,       key::rope.of_layers("full_attention"),
                                                 key::local_rope};
   static constexpr requirement must_be[] = {{"hidden_activation", "gelu_pytorch_tanh"},
                                             {"hidden_act", "gelu_pytorch_tanh"},

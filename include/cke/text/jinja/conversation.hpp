@@ -54,6 +54,23 @@ inline value message(std::string_view role, std::string_view content) {
   return value::dict_ptr(std::make_shared<const dict>(std::move(m)));
 }
 
+// Makes a message that begins with so many images, of which the template writes the places.
+inline value message(std::string_view role, std::string_view content, u64 images) {
+  if (images == 0) return message(role, content);
+  const auto part = [](std::string_view type, std::string_view words) {
+    dict p;
+    detail::put(p, "type", text(type, origin::data));
+    if (type == "text") detail::put(p, "text", text(words, origin::data));
+    return value::dict_ptr(std::make_shared<const dict>(std::move(p)));
+  };
+  values parts(images, part("image", {}));
+  parts.push_back(part("text", content));
+  dict m;
+  detail::put(m, "role", text(role, origin::data));
+  detail::put(m, "content", {form::list, parts});
+  return value::dict_ptr(std::make_shared<const dict>(std::move(m)));
+}
+
 // `v`, if not null, supplies bos_token and the like, which may spell control tokens. Throws Error{malformed} unless
 // messages are a list of objects.
 inline dict names_of(const conversation& c, const vocabulary* v) {

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: MIT
+// hf_vision.hpp: loads the vision tower of a Hugging Face directory as a checkpoint of its own.
+#pragma once
+
+#include "hf_checkpoint.hpp"
+
+namespace cke::io {
+
+namespace detail {
+
+// A model with a tower: the model_type of config.json, the family of the tower, what else of config.json the tower's
+// config needs, and the model_type that its vision_config must have, if the model takes several towers.
+struct borrowed_key {
+  std::string_view path, usual{};  // usual: JSON, where neither config has it; empty: what the tower's family says
+};
+struct tower_of_model {
+  std::string_view model_type, tower;
+  std::array<borrowed_key, 8> borrows{};
+  std::string_view vision_type{};
+  bool alone{};  // a tensor without a prefix is the tower's
+};
+inline constexpr tower_of_model towers_of_models[] = {
+    {"siglip", "siglip_vision_model"},
+    {"siglip_vision_model", "siglip_vision_model", {}, {}, true},
+    {"gemma3", "gemma3_vision", {{{"mm_tokens_per_image"}, {"text_config.hidden_size"}}}},
+    {"gemma4", "gemma4_vision", {{{"text_config.hidden_size"}}}},
+    {"qwen3_vl", "qwen3_vl_vision"},
+    {"qwen3_vl_moe", "qwen3_vl_vision"},
+    {"qwen3_5", "qwen3_5_vision"},
+    {"qwen3_5_moe", "qwen3_5_vision"},
+    {"qwen2_5_vl", "qwen2_5_vl_vision"},
+    {"lfm2_vl",
+     "lfm2_vl_vision",
+     {{{"downsample_factor"},
+       {"projector_hidden_act"},
+       {"projector_hidden_size"},
+       {"projector_bias"},
+       {"projector_use_layernorm"},
+       {"text_config.hidden_size"}}},
+     "siglip2_vision_model"},
+    {"idefics3", "idefics3_vision", {{{"scale_factor"}, {"text_config.hidden_size"}}}},
+    {"smolvlm", "idefics3_vision", {{{"scale_factor"}, {"text_config.hidden_size"}}}},
+    {"llava",
+     "pixtral_vision",
+     {{{"hidden_act", R"("gelu")"},
+       {"projector_hidden_act"},
+       {"vision_feature_layer", "-2"},
+       {"vision_feature_select_strategy", R"("default")"},
+       {"multimodal_projector_bias"},
+       {"text_config.hidden_size"}}},
+     "pixtral"},
+    {"mistral3",
+     "mistral3_vision",
+     {{{"hidden_act", R"("gelu")"},
+       {"projector_hidden_act"},
+       {"vision_feature_layer"},
+       {"multimodal_projector_bias"},
+       {"spatial_merge_size"},
+       {"text_config.hidden_size"},
+       {"text_config.rms_norm_eps"}}},
+     "pixtral"},
+};
+
+// The value at a path of keys with dots between them; null: none.
+inline nlohmann::json value_at(const nlohmann::json& config, std::string_view path) {
+  const nlohmann::json* at = &config;
+  for (std::size_t begin = 0; begin <= path.size();) {
+    const std::size_t end = std::min(path.find('.', begin), path.size());
+    const auto next = at->is_object() ? at->find(path.substr(begin, end - begin)) : at->end();
+    if (!at->is_object() || next == at->end()) return {};
+    at = &*next, begin = end + 1;
+  }
+  return *at;
+}
+
+// The config of a tower: its own object, or all of config.json for a tower alone, with what it borrows under its path.
+// The rope's base is a key of its own.
+inline nlohmann::json vision_config(const nlohmann::json& config, const tower_of_model& model) {
+  const auto nested = config.find("vision_config");
+  nlohmann::json tower = nested != config.end() && nested->is_object() ? *nested : config;
+  if (const auto theta = value_at(tower, "rope_parameters.rope_theta");
+      !theta.is_null() && !tower.contains("rope_theta"))
+    tower["rope_theta"] = theta;
+  for (const borrowed_key& key : model.borrows) {
+    const std::string path(key.path);
+    if (path.empty() || tower.contains(path)) continue;
+    if (const auto value = value_at(config, path); !value.is_null()) tower[path] = value;
+    else if (!key.usual.empty()) tower[path] = nlohmann::json::parse(key.usual);
+  }
+  return tower;
+}
+
+// The name of a tower's tensor after the prefixes of the model; a projector's keeps its own. Empty: not the tower's.
+inline std::string_view name_in_tower(std::string_view name, bool alone) {
+  const auto drop = [&](std::string_view prefix) {
+    const bool has = name.starts_with(prefix);
+    if (has) name.remove_prefix(prefix.size());
+    return has;
+  };
+  drop("model.");
+  for (const std::string_view projector : {"multi_modal_projector.", "embed_vision.", "connector."})
+    if (name.starts_with(projector)) return name;
+  const bool is_tower = drop("vision_tower.") || drop("visual.");
+  return drop("vision_model.") || is_tower || alone ? name : std::string_view();
+}
+inline tensor_index vision_tensors(const tensor_index& all, const tower_of_model& model) {
+  std::vector<tensor_ref> kept;
+  for (const tensor_ref& t : all.tensors()) {
+    const std::string_view name = name_in_tower(t.name, model.alone);
+    if (name.empty() || name.ends_with("position_ids")) continue;  // those are counted, not learned
+    kept.push_back(t);
+    kept.back().name = std::string(name);
+  }
+  return tensor_index(std::move(kept));
+}
+
+}  // namespace detail
+
+// Throws Error: file, malformed, and unsupported for a model without a tower that cke knows.
+inline checkpoint hf_vision(const std::string& dir) {
+  const hf_files files = read_hf_files(dir);
+  if (files.config.empty()) throw Error(errc::file, files.path("config.json"), {}, "a file", "none");
+  const nlohmann::json all = detail::checked_object(files.config, files.path("config.json"));
+  const auto type = all.find("model_type");
+  const std::string name = type != all.end() && type->is_string() ? type->get<std::string>() : std::string();
+  const auto* model = std::ranges::find(detail::towers_of_models, name, &detail::tower_of_model::model_type);
+  if (model == std::end(detail::towers_of_models)) {
+    std::string known;
+    for (const auto& t : detail::towers_of_models) known += (known.empty() ? "" : ", ") + std::string(t.model_type);
+    throw Error(errc::unsupported, dir, "model type with a vision tower", "one of " + known,
+                name.empty() ? "none" : name);
+  }
+  const nlohmann::json vision = detail::vision_config(all, *model);
+  if (const auto of = detail::value_at(vision, "model_type"); !model->vision_type.empty() && of != model->vision_type)
+    throw Error(errc::unsupported, files.path("config.json"), "vision_config.model_type",
+                std::string(model->vision_type), of.is_string() ? of.get<std::string>() : "none");
+  checkpoint c;
+  c.name = dir, c.as = naming::hf, c.model_type = model->tower;
+  c.tensors = detail::vision_tensors(read_hf_weights(dir), *model);
+  c.config = vision.dump();
+  return c;
+}
+
+}  // namespace cke::io

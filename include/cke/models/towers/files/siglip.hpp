@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+// siglip.hpp: how files spell SigLIP's image tower.
+#pragma once
+
+#include "../../tower_family.hpp"
+#include "../siglip.hpp"
+
+namespace cke {
+
+// The tensors of a ViT as SigLIP names them.
+inline constexpr std::array siglip_names{
+    header_name(role::patch, "embeddings.patch_embedding", "v.patch_embd"),
+    header_name(role::positions, "embeddings.position_embedding", "v.position_embd"),
+    layer_name(role::norm, "encoder.layers.{}.layer_norm1", "v.blk.{}.ln1"),
+    layer_name(role::q, "encoder.layers.{}.self_attn.q_proj", "v.blk.{}.attn_q"),
+    layer_name(role::k, "encoder.layers.{}.self_attn.k_proj", "v.blk.{}.attn_k"),
+    layer_name(role::v, "encoder.layers.{}.self_attn.v_proj", "v.blk.{}.attn_v"),
+    layer_name(role::o, "encoder.layers.{}.self_attn.out_proj", "v.blk.{}.attn_out"),
+    layer_name(role::norm, 1, "encoder.layers.{}.layer_norm2", "v.blk.{}.ln2"),
+    layer_name(role::up, "encoder.layers.{}.mlp.fc1", "v.blk.{}.ffn_up"),
+    layer_name(role::down, "encoder.layers.{}.mlp.fc2", "v.blk.{}.ffn_down"),
+    footer_name(role::norm, "post_layernorm", "v.post_ln")};
+
+template <> struct family<"siglip_vision_model"> : tower_family<siglip_vision_config> {
+  template <config C> using type = siglip_vision<C>;
+  using presets = list<SigLIP_Base_16_224, SigLIP_So400m_14_384>;
+  static constexpr std::string_view name = "siglip_vision_model", type_name = "cke::siglip_vision";
+  static constexpr config_key<config> keys[] = {key::dim,   key::hidden, key::layers,   key::heads,
+                                                key::image, key::patch,  key::channels, key::eps};
+  static constexpr requirement must_be[] = {{"hidden_act", "gelu_pytorch_tanh"}};
+  static constexpr config defaults{};
+  static constexpr std::array<relation<config>, 2> relations{multiple_of<&config::dim, &config::heads>,
+                                                             at_most<&config::patch, &config::image>};
+  static constexpr u64 patch_numbers(const config& c) { return u64{c.channels} * c.patch * c.patch; }
+  static constexpr auto names = siglip_names;
+  static constexpr std::string_view unread[] = {"head."};  // the pooling head
+};
+
+}  // namespace cke

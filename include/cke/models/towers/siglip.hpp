@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+// siglip.hpp: SigLIP's image tower: a ViT with learned positions, for square images of one size.
+#pragma once
+
+#include "../card.hpp"
+// clang-format off
+namespace cke {
+
+struct siglip_vision_config {
+  u32 dim = 768, hidden = 3072, layers = 12, heads = 12, image = 224, patch = 16, channels = 3;
+  real eps = 1e-6;
+};
+
+// The layers of a pre-norm ViT, which other towers share.
+template <class Norm, class Attention, class Mlp> using vit_block = block<
+    residual<Norm, Attention>, residual<Norm, Mlp>>;
+constexpr attention_options vit_attend(const auto& c, rotary rope) {
+  return {.dim = c.dim, .heads = c.heads, .kv_heads = c.heads, .head_dim = c.dim / c.heads, .rope = rope,
+          .qkv_bias = true, .out_bias = true, .bidirectional = true};
+}
+
+template <siglip_vision_config C> struct siglip_vision : tower<
+    patch_embedding<C.channels * C.patch * C.patch, C.dim, true>,
+    learned_positions<C.dim, (C.image / C.patch) * (C.image / C.patch), position_rule::raster>,
+    stack<C.layers, vit_block<layer_norm<C.dim, C.eps>, attention<vit_attend(C, rotary{})>,
+                              plain_mlp<C.dim, C.hidden, activation::gelu_tanh, true>>>,
+    layer_norm<C.dim, C.eps>> {
+  using family = cke::family<"siglip_vision_model">;
+  static constexpr siglip_vision_config config = C;
+};
+
+struct SigLIP_Base_16_224 : siglip_vision<siglip_vision_config{}> {};
+struct SigLIP_So400m_14_384 : siglip_vision<siglip_vision_config{
+    .dim = 1152, .hidden = 4304, .layers = 27, .heads = 16, .image = 384, .patch = 14}> {};
+
+}  // namespace cke
+
+#include "files/siglip.hpp"

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+// vision.cpp: images through the command: their features, prompts with them, and what it says where they do not fit.
+#include <cke/io/safetensors.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "command.hpp"
+#include "npy.hpp"
+
+using namespace command;
+using nlohmann::json;
+
+namespace {
+
+std::string folder_of(const char* name) { return CKE_TEST_DATA "/vision/" + std::string(name); }
+std::string picture(const char* name) { return CKE_TEST_DATA "/vision/images/" + std::string(name); }
+json cases_of(const char* name) { return json::parse(content(folder_of(name) + "/cases.json")); }
+std::string listed(const json& ids) {
+  std::string out;
+  for (const json& id : ids) out += (out.empty() ? "" : ",") + id.dump();
+  return out;
+}
+std::vector<float> expected(const char* name, const std::string& tensor) {
+  const auto all = cke::io::read_safetensors(folder_of(name) + "/expected.safetensors");
+  const auto* const t = all.find(tensor);
+  REQUIRE(t);
+  std::vector<float> values(t->bytes.size() / sizeof(float));
+  std::memcpy(values.data(), t->bytes.data(), t->bytes.size());
+  return values;
+}
+float furthest(const std::vector<float>& a, const std::vector<float>& b) {
+  REQUIRE(a.size() == b.size());
+  float most = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
+  return most;
+}
+
+}  // namespace
+
+TEST_CASE("vision: an image file becomes transformers' features, one image after another") {
+  const scratch dir;
+  const std::string model = folder_of("qwen3_vl");
+  const result one =
+      command::cke({"vision", model, "--format", "f32", "--image", picture("wide.png"), "-o", dir / "one.npy"});
+  REQUIRE_MESSAGE(one.status == 0, one.err);
+  const npy wide(dir / "one.npy");
+  CHECK(wide.columns == 96);  // the rows that enter the decoder, and those of two layers
+  CHECK(furthest(wide.values, expected("qwen3_vl", "features.wide.png")) < 2e-3f);
+  command::cke({"vision", model, "--format", "f32", "--image", picture("wide.png"), "--image", picture("clear.png"),
+                "-o", dir / "two.npy"});
+  CHECK(npy(dir / "two.npy").rows == wide.rows + 9);
+}
+
+TEST_CASE("vision: prompts with images: ids as the processor expands them, and transformers' greedy ids") {
+  const scratch dir;
+  const std::string model = folder_of("qwen3_vl");
+  const json all = cases_of("qwen3_vl");
+  for (const json& of : all["cases"]) {
+    CAPTURE(of["name"]);
+    json messages = of["messages"];
+    std::vector<std::string> arguments{"run",   model, "--format", "f32",    "--tokens", listed(of["ids"]),
+                                       "--ids", "-n",  "16",       "--temp", "0"};
+    for (json& message : messages)
+      for (json& part : message["content"])
+        if (part["type"] == "image") part["image"] = picture(part["image"].get<std::string>().c_str());
+    for (const json& image : of["images"])
+      arguments.insert(arguments.end(), {"--image", picture(image.get<std::string>().c_str())});
+    write(dir / "messages.json", messages.dump());
+    const result ids = command::cke({"template", model, "--messages", dir / "messages.json", "--ids"});
+    REQUIRE_MESSAGE(ids.status == 0, ids.err);
+    CHECK(json::parse(ids.out) == of["ids"]);
+    const result answer = command::cke(arguments);
+    REQUIRE_MESSAGE(answer.status == 0, answer.err);
+    CHECK(json::parse(answer.out) == of["greedy"]);
+  }
+}
+
+TEST_CASE("vision: a message with an image in the chat form, and in a chat") {
+  const std::string model = folder_of("qwen3_vl");
+  const std::vector<std::string> usual{"--format", "f32", "-n", "4", "--temp", "0"};
+  const auto with = [&](std::vector<std::string> words) {
+    words.insert(words.end(), usual.begin(), usual.end());
+    return words;
+  };
+  const result said = command::cke(with({"run", model, "-p", "see", "--think", "--image", picture("wide.png")}));
+  REQUIRE_MESSAGE(said.status == 0, said.err);
+  const result first = command::cke(with({"chat", model, "--image", picture("wide.png")}), {.input = "see\n"});
+  const result later = command::cke(with({"chat", model}), {.input = "/image " + picture("wide.png") + "\nsee\n"});
+  CHECK(first.out == said.out);
+  CHECK(later.out == said.out);
+}
+
+TEST_CASE("vision: images that do not fit are refused in one line") {
+  const scratch dir;
+  const std::string model = folder_of("qwen3_vl");
+  const auto refused = [](std::vector<std::string> words) {
+    const result r = command::cke(std::move(words));
+    CHECK(r.status != 0);
+    return r.err.substr(0, r.err.find('\n'));
+  };
+  const std::string out = dir / "f.npy";
+  write(dir / "text.png", "no picture");
+  CHECK(refused({"vision", model, "--image", dir / "text.png", "-o", out}) ==
+        "cke: error: " + (dir / "text.png").string() +
+            ": image: expected PNG, JPEG, WebP, GIF, BMP, PBM, PGM or PPM, found another format");
+  CHECK(refused({"vision", model, "-o", out}) ==
+        "cke: error: --image: expected image files, or --pixels, found neither");
+  CHECK(refused({"vision", CKE_ASSETS "/tiny", "--image", picture("wide.png"), "-o", out})
+            .find("model type with a vision tower: expected one of siglip") != std::string::npos);
+  CHECK(refused({"run", CKE_ASSETS "/tiny", "-p", "a", "--image", picture("wide.png")}) ==
+        "cke: error: " CKE_ASSETS "/tiny: --image: expected a model that sees images, found qwen3");
+  CHECK(refused(
+            {"logits", model, "--format", "f32", "--tokens", "1,69,69,2", "--image", picture("wide.png"), "-o", out}) ==
+        "cke: error: ids: expected as many of id 69 as the images have rows, 8, image by image, found 2");
+  CHECK(
+      refused({"run", model, "--format", "f32", "-p", "<|image_pad|><|image_pad|>", "--image", picture("wide.png")}) ==
+      "cke: error: images: expected one for each <|image_pad|> of the prompt, found 1");
+  CHECK(!fs::exists(out));
+}

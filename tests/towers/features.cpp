@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// features.cpp: the features of each family's tower against transformers', from the pixels that its processor makes.
+#include "checkpoint.hpp"
+#include "cke/models/towers/gemma3.hpp"
+#include "cke/models/towers/gemma4.hpp"
+#include "cke/models/towers/qwen2_5_vl.hpp"
+#include "cke/models/towers/qwen3_5.hpp"
+
+using namespace cke;
+
+struct tiny_siglip : siglip_vision<siglip_vision_config{
+                         .dim = 40, .hidden = 56, .layers = 2, .heads = 2, .image = 32, .patch = 6, .eps = 1e-2}> {};
+TEST_CASE("features: SigLIP's tower, of a side that patches do not fill") {
+  towers::check_pixels<tiny_siglip>("siglip", 6);
+}
+
+struct tiny_qwen3_vl : qwen3_vl_vision<qwen3_vl_vision_config{.dim = 24,
+                                                              .hidden = 40,
+                                                              .layers = 3,
+                                                              .heads = 2,
+                                                              .out = 32,
+                                                              .patch = 4,
+                                                              .positions = 25,
+                                                              .deepstack = layer_set::of({0, 2})}> {};
+TEST_CASE("features: Qwen3-VL's tower, of any grid, with the layers that its decoder also sees") {
+  towers::check_rows<tiny_qwen3_vl>("qwen3_vl");
+}
+
+struct tiny_gemma3 : gemma3_vision<gemma3_vision_config{.dim = 40,
+                                                        .hidden = 56,
+                                                        .layers = 2,
+                                                        .heads = 2,
+                                                        .image = 30,
+                                                        .patch = 5,
+                                                        .tokens = 9,
+                                                        .out = 32,
+                                                        .eps = 1e-2}> {};
+TEST_CASE("features: Gemma 3's tower, whose patches are pooled") { towers::check_pixels<tiny_gemma3>("gemma3", 5); }
+
+constexpr gemma4_vision_config tiny_gemma4{.dim = 36,
+                                           .hidden = 52,
+                                           .layers = 2,
+                                           .heads = 2,
+                                           .kv_heads = 2,
+                                           .head_dim = 20,
+                                           .out = 32,
+                                           .patch = 3,
+                                           .pooled = 2,
+                                           .positions = 150,
+                                           .clipped = true,
+                                           .eps = 1e-3};
+constexpr gemma4_vision_config full_gemma4 = [] {
+  gemma4_vision_config c = tiny_gemma4;
+  c.clipped = false, c.standard = true;
+  return c;
+}();
+struct clipped_gemma4 : gemma4_vision<tiny_gemma4> {};
+struct standard_gemma4 : gemma4_vision<full_gemma4> {};
+TEST_CASE("features: Gemma 4's tower, of any grid, with bounds on what its matrices read and leave") {
+  towers::check_rows<clipped_gemma4>("gemma4", true);
+}
+TEST_CASE("features: Gemma 4's tower of the larger models, with standardised features") {
+  towers::check_rows<standard_gemma4>("gemma4_full", true);
+}
+
+struct tiny_qwen3_5
+    : qwen3_5_vision<qwen3_vl_vision_config{
+          .dim = 24, .hidden = 40, .layers = 3, .heads = 2, .out = 32, .patch = 4, .positions = 36, .deepstack = {}}> {
+};
+TEST_CASE("features: Qwen3.5's tower") { towers::check_rows<tiny_qwen3_5>("qwen3_5"); }
+
+struct tiny_qwen2_5_vl : qwen2_5_vl_vision<qwen2_5_vl_vision_config{.dim = 24,
+                                                                    .hidden = 40,
+                                                                    .layers = 3,
+                                                                    .heads = 2,
+                                                                    .out = 40,
+                                                                    .patch = 4,
+                                                                    .window = 16,
+                                                                    .full = layer_set::of({1})}> {};
+TEST_CASE("features: Qwen2.5-VL's tower, whose layers see windows, some of them partial") {
+  towers::check_rows<tiny_qwen2_5_vl>("qwen2_5_vl");
+}

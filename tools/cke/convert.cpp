@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+// convert.cpp: cke convert: writes a checkpoint in another file format, its numbers as they are or as f32 or bf16.
+#include <sys/stat.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include <cke/io/hf_dir.hpp>
+#include <cke/io/new_file.hpp>
+#include <cke/kernels/formats/convert.hpp>
+#include <cke/runtime/f8_matrix.hpp>
+
+#include "commands.hpp"
+#include "gguf_output.hpp"
+#include "recipe.hpp"
+#include "rooms.hpp"
+#include "terminal.hpp"
+
+namespace cke::tool {
+namespace {
+
+namespace fs = std::filesystem;
+using json_object = nlohmann::ordered_json;
+
+// ---- to a GGUF file --------------------------------------------------------------------------------
+
+// The type that a planned tensor keeps. GGUF's own: f32 for what is no matrix.
+dtype kept_type(const checkpoint& from, const planned_tensor& t) {
+  if (!t.made.empty()) return dtype::f32;
+  if (!t.matrix && from.as == naming::hf) return dtype::f32;
+  const dtype type = t.rows[0].from->type;
+  for (const row_run& r : t.rows) {
+    if (r.from->type == dtype::none || r.from->type == dtype::f8_e4m3)
+      throw Error(errc::tensor_dtype, from.name, "tensor " + r.from->name, "a type that GGUF has; or --to f32 or bf16",
+                  r.from->stored);
+    if (r.from->type != type)
+      throw Error(errc::tensor_dtype, from.name, "tensor " + r.from->name,
+                  t.rows[0].from->stored + " as in " + t.rows[0].from->name + ", with which it becomes one; or --to",
+                  r.from->stored);
+  }
+  return type;
+}
+
+void convert_to_gguf(const convert_args& args) {
+  const checkpoint from = open_checkpoint(args.input);
+  make_unit(from, {});  // refuses what cke cannot run
+  const model_facts model = facts_of(from);
+  const std::vector<planned_tensor> plan = plan_gguf(from, model);
+  std::vector<dtype> types;
+  for (const planned_tensor& t : plan) types.push_back(kept_type(from, t));
+  const auto matrix = std::ranges::find_if(plan, [](const planned_tensor& t) { return t.matrix; });
+  const dtype most = matrix == plan.end() ? dtype::f32 : types[static_cast<std::size_t>(matrix - plan.begin())];
+  const u32 file_type = from.as == naming::gguf ? gguf::read(from.name).get_or<u32>("general.file_type", 0)
+                                                : recipe_named(info(most).name).file_type;
+  write_gguf(from, model, plan, types,
+             {.path = args.output, .file_type = file_type, .threads = args.threads, .verb = "converting"});
+}
+
+// ---- to a directory with safetensors ---------------------------------------------------------------
+
+// A tensor of the new file: the bytes of the old one, or its numbers in another type.
+struct new_tensor {
+  const tensor_ref* from;
+  std::optional<dtype> to;
+  u64 bytes;
+};
+
+bool is_scale(const tensor_index& all, std::string_view name) {
+  if (!name.ends_with("_scale_inv")) return false;
+  const tensor_ref* of = all.find(name.substr(0, name.size() - 10));
+  return of && of->type == dtype::f8_e4m3;
+}
+
+std::vector<new_tensor> tensors_of(const tensor_index& all, const std::string& type) {
+  const dtype to = type == "f32" ? dtype::f32 : dtype::bf16;
+  std::vector<new_tensor> out;
+  for (const tensor_ref& t : all.tensors()) {
+    if (!type.empty() && is_scale(all, t.name)) continue;  // it is in the numbers then
+    const bool number =
+        t.type == dtype::f32 || t.type == dtype::f16 || t.type == dtype::bf16 || t.type == dtype::f8_e4m3;
+    const bool changes = !type.empty() && number && t.type != to && t.shape.size() >= 2;
+    u64 numbers = 1;
+    for (const u64 n : t.shape) numbers *= n;
+    out.push_back({&t, changes ? std::optional(to) : std::nullopt, changes ? bytes_of(to, numbers) : t.bytes.size()});
+  }
+  return out;
+}
+
+std::string header_of(const std::vector<new_tensor>& tensors) {
+  json_object header{{"__metadata__", {{"format", "pt"}}}};
+  u64 at = 0;
+  for (const new_tensor& t : tensors) {
+    std::string type = t.to ? std::string(*t.to == dtype::f32 ? "F32" : "BF16") : t.from->stored;
+    header[t.from->name] = {{"dtype", std::move(type)},
+                            {"shape", std::vector<u64>(t.from->shape.begin(), t.from->shape.end())},
+                            {"data_offsets", {at, at + t.bytes}}};
+    at += t.bytes;
+  }
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');  // the data begins at a multiple of 8
+  const u64 length = text.size();
+  return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;
+}
+
+// The numbers of a tensor in another type, some rows at a time.
+void write_numbers(const tensor_index& all, const std::string& file, const new_tensor& t, new_file& to) {
+  const tensor_ref& from = *t.from;
+  const u64 columns = from.shape.back(), row_bytes = bytes_of(*t.to, columns);
+  const bool scaled = from.type == dtype::f8_e4m3;
+  const f8_matrix scales = scaled ? f8_matrix_of(all, file, from.name, from) : f8_matrix{};
+  std::vector<float> row(columns);
+  std::vector<std::byte> out(row_bytes);
+  for (u64 r = 0; r < t.bytes / std::max<u64>(1, row_bytes); ++r) {
+    if (scaled) scales.read(r, 0, columns, row.data());
+    else
+      kernels::to_f32(from.type, from.bytes.data() + bytes_of(from.type, r * columns), static_cast<u32>(columns),
+                      row.data());
+    if (!std::ranges::all_of(row, [](float x) { return std::isfinite(x); }))
+      throw Error(errc::config_range, file, "tensor " + from.name, "finite numbers to convert", "one that is not");
+    kernels::from_f32(*t.to, row.data(), static_cast<u32>(columns), out.data());
+    to.write(out);
+  }
+}
+
+// The config says what its tensors are now.
+std::string config_text(const hf_files& files, const std::string& type) {
+  json_object config = json_object::parse(files.config);
+  const auto rename = [&](json_object& c) {
+    c.erase("quantization_config");
+    for (const char* key : {"dtype", "torch_dtype"})
+      if (c.contains(key)) c[key] = type == "f32" ? "float32" : "bfloat16";
+  };
+  rename(config);
+  if (config.contains("text_config") && config["text_config"].is_object()) rename(config["text_config"]);
+  return config.dump(2) + '\n';
+}
+
+bool goes_along(const fs::path& file) {
+  const std::string name = file.filename(), type = file.extension();
+  if (name.ends_with(".safetensors.index.json")) return false;
+  return type == ".json" || type == ".txt" || type == ".jinja" || type == ".model";
+}
+void copy_small_files(const fs::path& from, const fs::path& to) {
+  for (const fs::path folder : {"", "additional_chat_templates", "1_Pooling"}) {
+    if (!fs::is_directory(from / folder)) continue;
+    for (const auto& entry : fs::directory_iterator(from / folder)) {
+      if (!entry.is_regular_file() || !goes_along(entry.path())) continue;
+      fs::create_directories(to / folder);
+      fs::copy_file(entry.path(), to / folder / entry.path().filename());
+    }
+  }
+}
+
+// A folder that gets its name when it is complete, and else goes away.
+class new_folder {
+ public:
+  explicit new_folder(const std::string& path) : path_(path), partial_(concat({path, ".partial-", u64(::getpid())})) {
+    struct stat st{};
+    if (::lstat(path.c_str(), &st) == 0)
+      throw Error(errc::file, path, {}, "a name that is free", "something: remove it first");
+    if (::mkdir(partial_.c_str(), 0777) != 0)
+      throw Error(errc::file, path, {}, "a directory that can be made", std::strerror(errno));
+  }
+  ~new_folder() {
+    std::error_code gone;
+    if (!partial_.empty()) fs::remove_all(partial_, gone);
+  }
+  new_folder(const new_folder&) = delete;
+  new_folder& operator=(const new_folder&) = delete;
+
+  const std::string& partial() const { return partial_; }
+  void commit() {
+    if (::renameat2(AT_FDCWD, partial_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0)
+      throw Error(errc::file, path_, {}, "a name that is free", std::strerror(errno));
+    partial_.clear();
+  }
+
+ private:
+  std::string path_, partial_;
+};
+
+void convert_to_directory(const convert_args& args) {
+  std::string path = args.output;
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  const checkpoint from = open_checkpoint(args.input);
+  if (from.as == naming::gguf)
+    throw Error(errc::unsupported, args.input, "--output",
+                "a name that ends with .gguf: a GGUF file has no config.json and tokenizer.json to write", path);
+  make_unit(from, {});  // refuses what cke cannot run
+  const tensor_index all = read_hf_weights(args.input);
+  const std::vector<new_tensor> tensors = tensors_of(all, args.type);
+  const std::string head = header_of(tensors);
+  u64 size = head.size(), done = head.size();
+  for (const new_tensor& t : tensors) size += t.bytes;
+
+  new_folder folder(path);
+  copy_small_files(args.input, folder.partial());
+  if (!args.type.empty()) {
+    const std::string config = config_text(read_hf_files(args.input), args.type);
+    new_file file(folder.partial() + "/config.json", config.size(), new_file::existing::replaced);
+    file.write(std::as_bytes(std::span(config)));
+    file.commit();
+  }
+  {
+    new_file file(folder.partial() + "/model.safetensors", size);
+    file.write(std::as_bytes(std::span(head)));
+    progress bar("converting");
+    const interrupt_guard ctrl_c;
+    for (const new_tensor& t : tensors) {
+      if (interrupt_guard::flag())
+        throw Error(errc::file, path, {}, "the time to finish it", "an interrupt: nothing was written");
+      if (t.to) write_numbers(all, args.input, t, file);
+      else file.write(t.from->bytes);
+      all.drop(*t.from, t.from->bytes);
+      bar.show(done += t.bytes, size);
+    }
+    file.commit();
+  }
+  make_unit(open_checkpoint(folder.partial()), {});
+  folder.commit();
+  put(path + ": " + std::to_string(tensors.size()) + " tensors, " + bytes_text(static_cast<double>(size)) + '\n');
+}
+
+}  // namespace
+
+void convert(const convert_args& args) {
+  if (!args.output.ends_with(".gguf")) return convert_to_directory(args);
+  if (args.type.empty()) return convert_to_gguf(args);
+  quantize({.input = args.input, .output = args.output, .type = args.type, .threads = args.threads});
+}
+
+}  // namespace cke::tool

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// options.hpp: the options that several commands share, and checks whose messages say what was expected.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <cstdio>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include <cke/runtime/team.hpp>
+
+#include "answer_args.hpp"
+#include "rooms.hpp"
+#include "source.hpp"
+
+namespace cke::tool {
+
+inline std::string option_number(double x) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.10g", x);
+  return text;
+}
+
+// A number of a range, ends included; `above`: without the least. CLI11 alone would not say what it expected of a text
+// that is no number, and takes an empty one for 0.
+template <class T> CLI::Validator number(T least, T most, bool above = false) {
+  const std::string low = option_number(static_cast<double>(least)), high = option_number(static_cast<double>(most));
+  const bool open = most == std::numeric_limits<T>::max();
+  const std::string range = open ? concat({low, " or more"})
+      : above                    ? concat({"above ", low, ", at most ", high})
+                                 : concat({low, " to ", high});
+  const std::string wanted = concat({std::is_integral_v<T> ? "a whole number" : "a number",
+                                     open        ? ", "
+                                         : above ? " "
+                                                 : " from ",
+                                     range});
+  return {[=](const std::string& text) {
+            T x{};
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
+            const bool right = error == std::errc{} && end == text.data() + text.size() && x >= least && x <= most &&
+                !(above && x == least);
+            return right ? std::string() : concat({"expected ", wanted, ", found \"", text, "\""});
+          },
+          range};
+}
+inline CLI::Validator any_count() { return number(0u, ~0u); }
+
+// A text of at least one byte.
+inline CLI::Validator some_text(const char* what) {
+  return {[=](const std::string& text) {
+            return text.empty() ? concat({"expected ", what, ", found nothing"}) : std::string();
+          },
+          ""};
+}
+
+inline constexpr const char* thread_help = "threads (the cores that the process may use)";
+
+inline void model_options_of(CLI::App& app, model_args& to) {
+  app.add_option("MODEL", to.path, "a Hugging Face directory or a .gguf file")->required();
+  app.add_option("--format", to.numbers.format,
+                 "how weights are kept: f32, f16, bf16, q8_0, i8, i4, q4_0, q4_k_m, q5_k_m, q6_k (as stored)")
+      ->transform(CLI::IsMember({"f32", "f16", "bf16", "q8_0", "i8", "i4"}, CLI::ignore_case));
+  app.add_option("--kv", to.numbers.kv,
+                 "how keys and values are kept: f32, f16, bf16, q8_0 (f32 for f32, f16 for f16 and bf16, else bf16)")
+      ->transform(CLI::IsMember({"f32", "f16", "bf16", "q8_0"}, CLI::ignore_case));
+}
+inline void size_options_of(CLI::App& app, model_args& to) {
+  app.add_option("-c,--context", to.context, "positions (the model's, up to 4096)")->check(number(1u, 1u << 24));
+  app.add_option("--chunk", to.chunk, "most tokens of one pass")->check(number(1u, 1u << 16))->capture_default_str();
+}
+inline void running_options_of(CLI::App& app, model_args& to) {
+  model_options_of(app, to);
+  app.add_option("-t,--threads", to.threads, thread_help)->check(number(0u, team::max_threads));
+  size_options_of(app, to);
+  app.add_flag("--verbose", to.verbose, "print the stages of loading with their seconds to standard error");
+}
+
+// The options of an answer, except -n, whose default each command has for itself. Returns those that would change a
+// beam search, which does not honour them.
+inline std::vector<CLI::Option*> answer_options_of(CLI::App& app, answer_args& to) {
+  std::vector<CLI::Option*> changing;
+  const auto add = [&](CLI::Option* option) { changing.push_back(option); };
+  const auto probability = number(0.f, 1.f);
+  sampling& how = to.sample;
+  app.add_option("--temp", how.temperature, "temperature; 0: the likeliest token")
+      ->check(number(0.f, 1e6f))
+      ->capture_default_str();
+  app.add_option("--top-k", how.top_k, "only the K likeliest; 0: off")->check(any_count())->capture_default_str();
+  app.add_option("--top-p", how.top_p, "only the likeliest whose probabilities reach P")
+      ->check(probability)
+      ->capture_default_str();
+  app.add_option("--min-p", how.min_p, "only those of at least P times the likeliest")
+      ->check(probability)
+      ->capture_default_str();
+  app.add_option("--typical-p", how.typical_p, "only the most typical whose probabilities reach P; 1: off")
+      ->check(number(0.f, 1.f, true))
+      ->capture_default_str();
+  add(app.add_option("--repeat-penalty", how.repetition_penalty,
+                     "divides (negative: multiplies) the logit of a token that occurred; 1: off")
+          ->check(number(0.f, 100.f, true))
+          ->capture_default_str());
+  add(app.add_option("--frequency-penalty", how.frequency_penalty,
+                     "off a token's logit for each time it occurred; 0: off")
+          ->check(number(-2.f, 2.f))
+          ->capture_default_str());
+  add(app.add_option("--presence-penalty", how.presence_penalty, "off a token's logit once it occurred; 0: off")
+          ->check(number(-2.f, 2.f))
+          ->capture_default_str());
+  add(app.add_option("--repeat-last-n", how.repeat_last_n,
+                     "how many of the last tokens, of the prompt too, the penalties look at; 0: none")
+          ->check(any_count())
+          ->capture_default_str());
+  add(app.add_option("--logit-bias", to.biases,
+                     "ID=BIAS or TEXT=BIAS, added to the logit of a token; -inf: never; may be given again")
+          ->type_name("TOKEN=BIAS")
+          ->check(CLI::Validator(bias_complaint, ""))
+          ->allow_extra_args(false));
+  app.add_option("--seed", how.seed, "the same seed gives the same text")
+      ->check(number(u64{0}, ~u64{0}))
+      ->capture_default_str();
+  add(app.add_option("--stop", to.stop, "a text that ends the answer and is no part of it; may be given again")
+          ->type_name("TEXT")
+          ->check(some_text("a text"))
+          ->allow_extra_args(false));
+  add(app.add_option("--min-tokens", to.min_tokens, "the model's own end may not come before so many new tokens")
+          ->type_name("N")
+          ->check(any_count())
+          ->capture_default_str());
+  return changing;
+}
+
+// Unset, unless one of them is given. As an ordinary flag CLI11 would count it, from 0.
+inline CLI::Option* thinking_option_of(CLI::App& app, std::optional<bool>& to, const char* what) {
+  return app.add_flag_function("--think,!--no-think", [&to](std::int64_t count) { to = count > 0; }, what);
+}
+inline void sliding_option_of(CLI::App& app, bool& to) {
+  app.add_flag(
+      "--slide", to,
+      "go on behind the context, which takes no more memory, where every layer has a window or a recurrent state");
+}
+inline void image_option_of(CLI::App& app, std::vector<std::string>& to) {
+  app.add_option("--image", to, "an image file of the prompt; may be given several times")->type_name("FILE");
+}
+inline void pooling_option_of(CLI::App& app, std::optional<std::string>& to) {
+  app.add_option("--pooling", to,
+                 "which hidden states make an embedding: last, mean, cls (what the checkpoint says, else last)")
+      ->check(CLI::IsMember({"last", "mean", "cls"}));
+}
+
+}  // namespace cke::tool

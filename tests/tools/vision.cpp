@@ -4,6 +4,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "../family_status.hpp"
 #include "command.hpp"
 #include "npy.hpp"
 
@@ -51,27 +52,42 @@ TEST_CASE("vision: an image file becomes transformers' features, one image after
   CHECK(npy(dir / "two.npy").rows == wide.rows + 9);
 }
 
-TEST_CASE("vision: prompts with images: ids as the processor expands them, and transformers' greedy ids") {
-  const scratch dir;
-  const std::string model = folder_of("qwen3_vl");
-  const json all = cases_of("qwen3_vl");
-  for (const json& of : all["cases"]) {
-    CAPTURE(of["name"]);
-    json messages = of["messages"];
-    std::vector<std::string> arguments{"run",   model, "--format", "f32",    "--tokens", listed(of["ids"]),
-                                       "--ids", "-n",  "16",       "--temp", "0"};
-    for (json& message : messages)
-      for (json& part : message["content"])
-        if (part["type"] == "image") part["image"] = picture(part["image"].get<std::string>().c_str());
-    for (const json& image : of["images"])
-      arguments.insert(arguments.end(), {"--image", picture(image.get<std::string>().c_str())});
-    write(dir / "messages.json", messages.dump());
-    const result ids = command::cke({"template", model, "--messages", dir / "messages.json", "--ids"});
-    REQUIRE_MESSAGE(ids.status == 0, ids.err);
-    CHECK(json::parse(ids.out) == of["ids"]);
-    const result answer = command::cke(arguments);
-    REQUIRE_MESSAGE(answer.status == 0, answer.err);
-    CHECK(json::parse(answer.out) == of["greedy"]);
+TEST_CASE("vision: prompts with images: ids as the processor expands them, transformers' logits and greedy ids") {
+  for (const char* const name : {"qwen3_vl", "gemma3"}) {
+    CAPTURE(name);
+    const scratch dir;
+    const std::string model = folder_of(name);
+    const json all = cases_of(name);
+    for (const json& of : all["cases"]) {
+      CAPTURE(of["name"]);
+      json messages = of["messages"];
+      std::vector<std::string> prompt{"--format", "f32", "--tokens", listed(of["ids"])};
+      for (json& message : messages)
+        for (json& part : message["content"])
+          if (part["type"] == "image") part["image"] = picture(part["image"].get<std::string>().c_str());
+      for (const json& image : of["images"])
+        prompt.insert(prompt.end(), {"--image", picture(image.get<std::string>().c_str())});
+      const auto with = [&](std::vector<std::string> words, std::vector<std::string> more) {
+        words.insert(words.end(), prompt.begin(), prompt.end());
+        words.insert(words.end(), more.begin(), more.end());
+        return command::cke(words);
+      };
+
+      write(dir / "messages.json", messages.dump());
+      const result ids = command::cke({"template", model, "--messages", dir / "messages.json", "--ids"});
+      REQUIRE_MESSAGE(ids.status == 0, ids.err);
+      CHECK(json::parse(ids.out) == of["ids"]);
+      const result logits = with({"logits", model}, {"-o", dir / "logits.npy"});
+      REQUIRE_MESSAGE(logits.status == 0, logits.err);
+      CHECK(furthest(npy(dir / "logits.npy").values, expected(name, "logits." + of["name"].get<std::string>())) < 2e-3f);
+      const result answer = with({"run", model}, {"--ids", "-n", "16", "--temp", "0"});
+      REQUIRE_MESSAGE(answer.status == 0, answer.err);
+      CHECK(json::parse(answer.out) == of["greedy"]);
+    }
+    using family_status::column;
+    family_status::establishes(json::parse(content(model + "/config.json"))["text_config"]["model_type"],
+                               {column::config, column::load_hf, column::tokenizer, column::template_, column::logits,
+                                column::generation});
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// qwen3_5_moe.hpp: how files spell Qwen3.5 with experts (text).
+// qwen3_5_moe.hpp: how files spell Qwen3.5 with experts.
 #pragma once
 
 #include "../family.hpp"
@@ -16,7 +16,7 @@ struct qwen3_5_moe_shared : qwen3_5_shared<qwen3_5_moe_config> {
                       key::heads,           key::kv_heads,  key::head_dim,      key::key_heads,     key::value_heads,
                       key::key_dim,         key::value_dim, key::taps,          key::tiled,         key::linear,
                       key::experts,         key::active,    renormalise,        key::eps,           key::tied,
-                      key::rope.or_a_part()};
+                      key::rope.or_a_part(), key::images, key::section_t, key::section_h, key::section_w};
   }
   static constexpr auto relations = qwen3_5_shared::relations + std::array{at_most<&config::active, &config::experts>};
   static constexpr layer_matrices matrices(const config& c, u32 layer) {

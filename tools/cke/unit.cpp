@@ -33,8 +33,9 @@ template <class Family> void check_matrices(const checkpoint& from, const typena
     }
     tensor_shape wanted{rows, m.cols ? m.cols : c.dim};
     if (of_experts(m.is) && t && t->shape.size() == 3) wanted = {Family::shape(c).experts, wanted[0], wanted[1]};
-    if (wanted.size() == 3 && rule.in_file(from.as) == change::transposed) std::swap(wanted[1], wanted[2]);
-    if (!t || t->shape != wanted)
+    tensor_shape turned = wanted;  // that of experts' matrices in files that may have them transposed
+    if (wanted.size() == 3 && rule.in_file(from.as) == change::transposed) std::swap(turned[1], turned[2]);
+    if (!t || (t->shape != wanted && t->shape != turned))
       throw Error(t ? errc::tensor_shape : errc::tensor_missing, from.name, "tensor " + name,
                   shape_text(wanted) + " by the config", t ? shape_text(t->shape) : "none");
   };

@@ -83,7 +83,7 @@ template <class P, tensor_source S, class Names> class weight_tensors {
   // Valid until the next call. Throws tensor_missing, tensor_shape, tensor_dtype.
   CKE_OUT_OF_LINE weight_place find(const weight& w) {
     const name_rule& rule = name_of(names_, w.where, w.slot);
-    const change was = rule.in_file(as_);
+    change was = rule.in_file(as_);
     const spellings& names = rule.in(as_);
     const auto name = [&](u32 which, u32 expert) {
       const u32 layer = names[which].counts_taps ? P::tap_outputs.of[w.layer] : w.layer;
@@ -95,8 +95,10 @@ template <class P, tensor_source S, class Names> class weight_tensors {
     const bool flat = of_heads(w.slot.is) && as_ == naming::hf;
     const u32 groups = groups_of(w);
     const bool apart = groups > 0 && name(which, 0) != name(which, 1);
-    const rows_in_tensor rows_of_it = place_in_tensor(names[which], which, w);
-    const columns_in_tensor columns = columns_of(names[which], which, w);
+    if (was == change::transposed && of_experts(w.slot.is) && is_plain(name(which, 0), names[which], which, w))
+      was = change::none;
+    const rows_in_tensor rows_of_it = place_in_tensor(names[which], which, w, was);
+    const columns_in_tensor columns = columns_of(names[which], which, w, was);
     const u32 count = apart ? groups : 1;
     for (u32 e = 0; e < count; ++e)
       found_[e] = tensor_of(name(which, e), w, apart || flat ? 0 : groups,
@@ -161,9 +163,6 @@ template <class P, tensor_source S, class Names> class weight_tensors {
   static u32 rows_of_model(const weight_slot& s) {
     return !s.quantisable ? s.rows * s.cols : of_experts(s.is) || of_heads(s.is) ? s.group : s.rows;
   }
-  bool is_transposed(const weight& w, const weight_slot& s) const {
-    return name_of(names_, w.where, s).in_file(as_) == change::transposed;
-  }
   // What comes before a role, and the sum of all, where a tensor keeps several one after the other.
   struct share {
     u32 first{}, all{};
@@ -178,18 +177,27 @@ template <class P, tensor_source S, class Names> class weight_tensors {
     }
     return at;
   }
+  // Whether the matrices of experts are not transposed after all: transformers writes either, and goes by the shape.
+  bool is_plain(const std::string& tensor, const spelling& mine, u32 which, const weight& w) const {
+    const auto* const t = from_.find(tensor);
+    return t && t->shape.size() == 3 && t->shape[1] == place_in_tensor(mine, which, w, change::none).all &&
+        t->shape[2] == w.slot.cols;
+  }
   // The model's rows are the columns of a transposed matrix; of experts, those of all roles of the tensor.
-  columns_in_tensor columns_of(const spelling& mine, u32 which, const weight& w) const {
-    if (!is_transposed(w, w.slot)) return {0, w.slot.cols};
+  columns_in_tensor columns_of(const spelling& mine, u32 which, const weight& w, change was) const {
+    if (was != change::transposed) return {0, w.slot.cols};
     if (!mine.is_part() || !of_experts(w.slot.is)) return {0, rows_of_model(w.slot)};
     const share at = share_of(mine, which, w, rows_of_model);
     return {at.first, at.all};
   }
-  rows_in_tensor place_in_tensor(const spelling& mine, u32 which, const weight& w) const {
-    const auto whole = [&](const weight_slot& s) { return is_transposed(w, s) ? s.cols : rows_of_model(s); };
+  rows_in_tensor place_in_tensor(const spelling& mine, u32 which, const weight& w, change was) const {
+    const auto whole = [&](const weight_slot& s) {
+      const change its = of_experts(s.is) ? was : name_of(names_, w.where, s).in_file(as_);
+      return its == change::transposed ? s.cols : rows_of_model(s);
+    };
     const auto size = [&](const weight_slot& s) { return mine.take == taking::head_rows ? s.part : whole(s); };
     const u32 ours = size(w.slot);
-    if (!mine.is_part() || (is_transposed(w, w.slot) && of_experts(w.slot.is))) return {0, ours, ours, ours};
+    if (!mine.is_part() || (was == change::transposed && of_experts(w.slot.is))) return {0, ours, ours, ours};
     const share at = share_of(mine, which, w, size);
     return {at.first, ours, at.all, at.all * (whole(w.slot) / ours)};
   }

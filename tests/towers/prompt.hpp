@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// prompt.hpp: prompts of a tiny checkpoint with images: transformers' logits and ids, and the same bits however they are
-// fed. A decoder M has its checkpoint's folder, the id that stands for an image, the smallest chunk that it takes, and how
-// many rows of a text of 170 or so it finds in the prefix cache.
+// prompt.hpp: prompts of a tiny checkpoint with images: transformers' logits and ids, and the same bits however they
+// are fed. A decoder M has its checkpoint's folder, the id that stands for an image, the smallest chunk that it takes,
+// and how many rows of a text of 170 or so it finds in the prefix cache.
 #pragma once
 
 #include "checkpoint.hpp"
@@ -19,8 +19,7 @@ template <class M> struct prompt {
   std::vector<float> logits;
   std::vector<u32> greedy;
 
-  prompt(const Model<M, F32>& model, const tiny_checkpoint& tiny, const nlohmann::json& of,
-         const nlohmann::json& all) {
+  prompt(const Model<M, F32>& model, const tiny_checkpoint& tiny, const nlohmann::json& of, const nlohmann::json& all) {
     std::size_t next = 0;
     const std::vector<u32> written = of["ids"];
     for (std::size_t at = 0; at < written.size();) {
@@ -43,7 +42,9 @@ template <class M> struct prompt {
   }
 };
 
-inline u32 likeliest(std::span<const float> row) { return static_cast<u32>(std::ranges::max_element(row) - row.begin()); }
+inline u32 likeliest(std::span<const float> row) {
+  return static_cast<u32>(std::ranges::max_element(row) - row.begin());
+}
 
 template <class M> std::vector<float> logits_of(Model<M, F32>& model, std::span<const u32> ids) {
   auto session = model.session();

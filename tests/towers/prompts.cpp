@@ -88,8 +88,7 @@ TEST_CASE("prompts: ids that are no rows of an image, in order, are refused, and
   CHECK(model.add_image({1, std::hash<std::string>{}("wide.png")}, {1, 1}, {}) == p.held[0]);  // equal keys, one image
   CHECK(model.find_image({9, 9}) == nullptr);
 
-  auto whole =
-      Model<gemma_decoder, F32>::load(io::hf(folder_of("gemma3")), {.threads = 1, .context = 64, .chunk = 8});
+  auto whole = Model<gemma_decoder, F32>::load(io::hf(folder_of("gemma3")), {.threads = 1, .context = 64, .chunk = 8});
   const tiny_checkpoint gemma("gemma3");
   const auto cases = nlohmann::json::parse(std::ifstream(gemma.folder + "/cases.json"));
   const prompt<gemma_decoder> q(whole, gemma, cases["cases"][1], cases);

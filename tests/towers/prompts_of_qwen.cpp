@@ -54,7 +54,23 @@ TEST_CASE("prompts: Qwen3.5 with none, one and two images: transformers' logits 
 }
 TEST_CASE("prompts: Qwen2.5-VL, whose axes turn runs of frequencies") { check_prompts<qwen2_5_vl_decoder>(); }
 
-TEST_CASE_TEMPLATE("prompts: images of Qwen3.5 and Qwen2.5-VL in forks, in company, after a rewind and from the cache", M,
-                   qwen3_5_decoder, qwen2_5_vl_decoder) {
+TEST_CASE("prompts: Qwen2.5-VL's files as published keep the text's config and tensors beside the tower's") {
+  const std::string folder = folder_of("qwen2_5_vl");
+  const auto now = nlohmann::json::parse(std::ifstream(folder + "/config.json"));
+  nlohmann::json published = now["text_config"];
+  for (const auto& [key, value] : now.items())
+    if (key != "text_config") published[key] = value;
+  published["rope_theta"] = published["rope_parameters"]["rope_theta"];
+  published["rope_scaling"] = {{"type", "mrope"}, {"mrope_section", published["rope_parameters"]["mrope_section"]}};
+  published.erase("rope_parameters");
+  checkpoint from = io::hf(folder);
+  from.config = io::detail::text_config(published).dump();
+  from.model_type = io::detail::text_config(published)["model_type"];
+  match_config<qwen2_5_vl_decoder>(from, 64);
+  for (const auto& t : from.tensors.tensors()) CHECK(!t.name.starts_with("visual."));
+}
+
+TEST_CASE_TEMPLATE("prompts: images of Qwen3.5 and Qwen2.5-VL in forks, in company, after a rewind and from the cache",
+                   M, qwen3_5_decoder, qwen2_5_vl_decoder) {
   check_sharing<M>();
 }

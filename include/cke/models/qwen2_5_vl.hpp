@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// qwen2_5_vl.hpp: the decoder of Qwen2.5-VL: qwen2 whose rope turns the rows of images by time, row and column, each axis
-// a run of the frequencies. Its tower: towers/qwen2_5_vl.hpp.
+// qwen2_5_vl.hpp: the decoder of Qwen2.5-VL: qwen2 whose rope turns the rows of images by time, row and column, each
+// axis a run of the frequencies. Its tower: towers/qwen2_5_vl.hpp.
 #pragma once
 
 #include "qwen2.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// qwen3_vl_moe.hpp: the decoder of Qwen3-VL with experts: some layers may have a plain mlp. Its tower: towers/qwen3_vl.hpp.
+// qwen3_vl_moe.hpp: the decoder of Qwen3-VL with experts: some layers may have a plain mlp. Its tower:
+// towers/qwen3_vl.hpp.
 #pragma once
 
 #include "qwen3_vl.hpp"

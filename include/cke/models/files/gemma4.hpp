@@ -79,8 +79,7 @@ template <> struct family<"gemma4_text"> : usual_family<gemma4_config> {
       bind<&config::pad>("pad_token_id").range(0, 1 << 24).null_means(0).only_if(&config::images),
       bind_rope<&config::rope, &config::global_head_dim>("rope.freq_base").of_layers("full_attention").or_a_part(),
       key::local_rope};
-  static constexpr requirement must_be[] = {{"hidden_activation", "gelu_pytorch_tanh"},
-                                            {"attention_bias", "false"}};
+  static constexpr requirement must_be[] = {{"hidden_activation", "gelu_pytorch_tanh"}, {"attention_bias", "false"}};
   static constexpr config defaults{
       .vocab = 262144, .dim = 2304, .hidden = 9216, .layers = 30, .heads = 8, .kv_heads = 4};
   static constexpr config gguf_defaults{

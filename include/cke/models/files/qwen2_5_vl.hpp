@@ -18,13 +18,8 @@ template <> struct family<"qwen2_5_vl_text"> : usual_family<qwen2_5_vl_config> {
       key::head_dim, key::eps, key::tied,   key::rope,   key::section_t, key::section_h,
       key::section_w};
   static constexpr requirement must_be[] = {{"hidden_act", "silu"}, {"use_sliding_window", "false"}};
-  static constexpr config defaults{.vocab = 152064,
-                                   .dim = 8192,
-                                   .hidden = 29568,
-                                   .layers = 80,
-                                   .heads = 64,
-                                   .kv_heads = 8,
-                                   .eps = 1e-5};
+  static constexpr config defaults{
+      .vocab = 152064, .dim = 8192, .hidden = 29568, .layers = 80, .heads = 64, .kv_heads = 8, .eps = 1e-5};
   static constexpr config gguf_defaults{.vocab = 0,
                                         .dim = 0,
                                         .hidden = 0,
@@ -35,8 +30,8 @@ template <> struct family<"qwen2_5_vl_text"> : usual_family<qwen2_5_vl_config> {
                                         .section_h = 0,
                                         .section_w = 0,
                                         .rope = {.theta = 1e4}};
-  static constexpr std::array<relation<config>, 3> relations{
-      multiple_of<&config::heads, &config::kv_heads>, even<&config::head_dim>, key::sections_cover};
+  static constexpr std::array<relation<config>, 3> relations{multiple_of<&config::heads, &config::kv_heads>,
+                                                             even<&config::head_dim>, key::sections_cover};
   static void to_gguf(const config& c, json, auto put) { put("rope.dimension_sections", sections_in_gguf(c)); }
 };
 

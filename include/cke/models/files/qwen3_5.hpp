@@ -98,11 +98,27 @@ template <> struct family<"qwen3_5_text"> : qwen3_5_shared<qwen3_5_config> {
   template <config C> using type = qwen3_5<C>;
   using presets = list<Qwen3_5_0_8B>;
   static constexpr std::string_view name = "qwen3_5_text", gguf_name = "qwen35", type_name = "cke::qwen3_5";
-  static constexpr config_key<config> keys[] = {
-      key::vocab,    key::dim,       key::hidden,      key::layers,  key::heads,           key::kv_heads,
-      key::head_dim, key::key_heads, key::value_heads, key::key_dim, key::value_dim,       key::taps,
-      key::tiled,    key::linear,    key::eps,         key::tied,    key::rope.or_a_part(), key::images,
-      key::section_t, key::section_h, key::section_w};
+  static constexpr config_key<config> keys[] = {key::vocab,
+                                                key::dim,
+                                                key::hidden,
+                                                key::layers,
+                                                key::heads,
+                                                key::kv_heads,
+                                                key::head_dim,
+                                                key::key_heads,
+                                                key::value_heads,
+                                                key::key_dim,
+                                                key::value_dim,
+                                                key::taps,
+                                                key::tiled,
+                                                key::linear,
+                                                key::eps,
+                                                key::tied,
+                                                key::rope.or_a_part(),
+                                                key::images,
+                                                key::section_t,
+                                                key::section_h,
+                                                key::section_w};
   static constexpr requirement must_be[] = {
       {"hidden_act", "silu"}, {"attention_bias", "false"}, {"attn_output_gate", "true"}};
   static constexpr config defaults{.vocab = 248320,

@@ -67,24 +67,25 @@ template <> struct family<"qwen3_vl_moe_text"> : experts_family<qwen3_vl_moe_con
     return c;
   }
   static constexpr std::array<relation<config>, 5> relations{
-      multiple_of<&config::heads, &config::kv_heads>, even<&config::head_dim>, at_most<&config::active, &config::experts>,
-      at_most<&config::taps, &config::layers>, key::sections_cover};
+      multiple_of<&config::heads, &config::kv_heads>, even<&config::head_dim>,
+      at_most<&config::active, &config::experts>, at_most<&config::taps, &config::layers>, key::sections_cover};
   static constexpr layer_matrices matrices(const config& c, u32 layer) {
     const layer_matrices all = layer_matrices{}.attention(c);
-    return c.dense.has(layer) ? layer_matrices(all).mlp(c.hidden) : layer_matrices(all).experts(c.experts, c.expert_hidden);
+    return c.dense.has(layer) ? layer_matrices(all).mlp(c.hidden)
+                              : layer_matrices(all).experts(c.experts, c.expert_hidden);
   }
   static void to_gguf(const config& c, json, auto put) { put("rope.dimension_sections", sections_in_gguf(c)); }
 
   // Hugging Face files hold the matrices of experts as (in, out), those of gate and up side by side.
   static constexpr auto names = expert_names +
-      std::array{layer_name(role::gate_experts, part(0, exact("model.layers.{}.mlp.experts.gate_up_proj")),
-                            "blk.{}.ffn_gate_exps")
-                     .in_hf(change::transposed),
-                 layer_name(role::up_experts, part(1, exact("model.layers.{}.mlp.experts.gate_up_proj")),
-                            "blk.{}.ffn_up_exps")
-                     .in_hf(change::transposed),
-                 layer_name(role::down_experts, exact("model.layers.{}.mlp.experts.down_proj"), "blk.{}.ffn_down_exps")
-                     .in_hf(change::transposed)};
+      std::array{
+          layer_name(role::gate_experts, part(0, exact("model.layers.{}.mlp.experts.gate_up_proj")),
+                     "blk.{}.ffn_gate_exps")
+              .in_hf(change::transposed),
+          layer_name(role::up_experts, part(1, exact("model.layers.{}.mlp.experts.gate_up_proj")), "blk.{}.ffn_up_exps")
+              .in_hf(change::transposed),
+          layer_name(role::down_experts, exact("model.layers.{}.mlp.experts.down_proj"), "blk.{}.ffn_down_exps")
+              .in_hf(change::transposed)};
 };
 
 }  // namespace cke

@@ -24,6 +24,7 @@ constexpr qwen3_vl_config tiny_qwen{.vocab = 83,
 struct qwen_decoder : qwen3_vl<tiny_qwen> {
   static constexpr const char* folder = "qwen3_vl";
   static constexpr u32 image_token = 69, least_chunk = 1, recalled = 128;
+  static constexpr double noise = 2e-5;
 };
 constexpr gemma3_config tiny_gemma{
     .vocab = 87,
@@ -42,6 +43,7 @@ constexpr gemma3_config tiny_gemma{
 struct gemma_decoder : gemma3<tiny_gemma> {
   static constexpr const char* folder = "gemma3";
   static constexpr u32 image_token = 73, least_chunk = 9, recalled = 128;  // an image's rows see each other
+  static constexpr double noise = 2e-5;
 };
 
 }  // namespace

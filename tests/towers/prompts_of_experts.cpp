@@ -29,6 +29,7 @@ constexpr qwen3_vl_moe_config tiny_qwen3_vl_moe{.vocab = 83,
 struct qwen3_vl_moe_decoder : qwen3_vl_moe<tiny_qwen3_vl_moe> {
   static constexpr const char* folder = "qwen3_vl_moe";
   static constexpr u32 image_token = 69, least_chunk = 1, recalled = 128;
+  static constexpr double noise = 2e-5;
 };
 
 constexpr qwen3_5_moe_config tiny_qwen3_5_moe{.vocab = 83,
@@ -54,6 +55,7 @@ constexpr qwen3_5_moe_config tiny_qwen3_5_moe{.vocab = 83,
 struct qwen3_5_moe_decoder : qwen3_5_moe<tiny_qwen3_5_moe> {
   static constexpr const char* folder = "qwen3_5_moe";
   static constexpr u32 image_token = 69, least_chunk = 1, recalled = 128;
+  static constexpr double noise = 1e-3;  // transformers in float32: 7e-4
 };
 
 }  // namespace

@@ -30,6 +30,7 @@ constexpr gemma4_config tiny_gemma4{
 struct gemma4_decoder : gemma4<tiny_gemma4> {
   static constexpr const char* folder = "gemma4";
   static constexpr u32 image_token = 73, least_chunk = 1, recalled = 128;
+  static constexpr double noise = 2e-5;
 };
 
 constexpr gemma4_config full_gemma4 = [] {
@@ -40,6 +41,7 @@ constexpr gemma4_config full_gemma4 = [] {
 struct gemma4_full_decoder : gemma4<full_gemma4> {
   static constexpr const char* folder = "gemma4_full";
   static constexpr u32 image_token = 73, least_chunk = 64, recalled = 128;
+  static constexpr double noise = 2e-5;
 };
 
 }  // namespace

@@ -29,6 +29,7 @@ constexpr qwen3_5_config tiny_qwen3_5{.vocab = 83,
 struct qwen3_5_decoder : qwen3_5<tiny_qwen3_5> {
   static constexpr const char* folder = "qwen3_5";
   static constexpr u32 image_token = 69, least_chunk = 1, recalled = 128;
+  static constexpr double noise = 2e-4;  // transformers in float32: 1e-4
 };
 
 constexpr qwen2_5_vl_config tiny_qwen2_5_vl{.vocab = 83,
@@ -45,6 +46,7 @@ constexpr qwen2_5_vl_config tiny_qwen2_5_vl{.vocab = 83,
 struct qwen2_5_vl_decoder : qwen2_5_vl<tiny_qwen2_5_vl> {
   static constexpr const char* folder = "qwen2_5_vl";
   static constexpr u32 image_token = 69, least_chunk = 1, recalled = 128;
+  static constexpr double noise = 2e-5;
 };
 
 }  // namespace

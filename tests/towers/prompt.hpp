@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // prompt.hpp: prompts of a tiny checkpoint with images: transformers' logits and ids, and the same bits however they
 // are fed. A decoder M has its checkpoint's folder, the id that stands for an image, the smallest chunk that it takes,
-// and how many rows of a text of 170 or so it finds in the prefix cache.
+// how many rows of a text of 170 or so it finds in the prefix cache, and how far float32 may be from float64.
 #pragma once
 
 #include "checkpoint.hpp"

@@ -255,13 +255,14 @@ template <class Loaded> class sequence {
       const std::lock_guard ours(model.busy);
       // One pass for turns [turn, end): the first from id `taken` on, the last up to id `stop`.
       u32 end = turn, stop = 0;
-      for (u32 room = model.executor.limits().chunk; end < count && room > 0; ++end) {
+      for (u32 room = model.executor.limits().chunk; end < count && room > 0;) {
         const u32 from = end == turn ? taken : 0;
         u32 to = from + std::min(size_of(end) - from, room);
         if constexpr (Loaded::program::images_are_whole) to = at(end).of->whole_images(from, to);
         if (to == from && size_of(end) > from) break;  // an image that begins here needs a pass with more room
         stop = to;
         room -= stop - from;
+        if (stop < size_of(end++)) break;  // the rest of it comes first in the next pass
       }
       model.executor.run(end - turn, [&](u32 i) {
         const feeding now = at(turn + i);

@@ -52,8 +52,10 @@ inline nlohmann::json text_config(const nlohmann::json& config) {
   if (!nested && !flat) return config;
   nlohmann::json alone = nested ? *text : config;
   if (flat) alone["model_type"] = "qwen2_5_vl_text";
-  for (const char* key : {"tie_word_embeddings", "eos_token_id"})
-    if (!alone.contains(key) && config.contains(key)) alone[key] = config[key];
+  // The head belongs to the whole model: its config says what it shares, whatever the text's default is.
+  if (config.contains("tie_word_embeddings")) alone["tie_word_embeddings"] = config["tie_word_embeddings"];
+  if (!alone.contains("eos_token_id") && config.contains("eos_token_id"))
+    alone["eos_token_id"] = config["eos_token_id"];
   const auto tower = config.find("vision_config");
   if (tower == config.end() || !tower->is_object()) return alone;
   // What decoders that see images take from their rope and from their tower.

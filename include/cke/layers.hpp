@@ -145,6 +145,9 @@ template <u32 Dim, u32 By, bool Interleaved = false>  // By rows become one: one
 struct spatial_merge : maps<Dim, By * Dim>, private checks::letter<spatial_merge<Dim, By, Interleaved>> {};
 template <u32 Dim, u32 By>  // By rows become their mean
 struct average_pool : keeps<Dim>, private checks::letter<average_pool<Dim, By>> {};
+// By rows become one, y + down(act(up norm(y))): y is what a learned row finds by attention over them.
+template <u32 Dim, u32 Heads, u32 By, u32 Hidden, activation A, real Eps>
+struct attention_pool : keeps<Dim>, private checks::letter<attention_pool<Dim, Heads, By, Hidden, A, Eps>> {};
 template <u32 In, u32 Hidden, u32 Out, activation A, bool Bias>  // down(act(up x)); Hidden 0: one matrix, down x
 struct projector : maps<In, Out>, private checks::letter<projector<In, Hidden, Out, A, Bias>> {};
 // ---- words: how letters become a model -----------------------------------------------------------

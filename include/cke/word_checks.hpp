@@ -160,6 +160,8 @@ template <u32 D, u32 T, bool B> inline constexpr facts facts_of<short_conv<D, T,
 template <u32 D, u32 R, position_rule P> inline constexpr facts facts_of<learned_positions<D, R, P>>{.places = 1};
 template <u32 D, u32 By, bool I> inline constexpr facts facts_of<spatial_merge<D, By, I>>{.merges = 1};
 template <u32 D, u32 By> inline constexpr facts facts_of<average_pool<D, By>>{.merges = 1};
+template <u32 D, u32 H, u32 By, u32 F, activation A, real E>
+inline constexpr facts facts_of<attention_pool<D, H, By, F, A, E>>{.merges = 1};
 template <class... Ls> inline constexpr facts facts_of<deepstack<Ls...>>{.taps = 1};
 template <template <class...> class Word, class... Ls>
 inline constexpr facts facts_of<Word<Ls...>> = (facts{} + ... + facts_of<Ls>);

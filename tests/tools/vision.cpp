@@ -52,6 +52,18 @@ TEST_CASE("vision: an image file becomes transformers' features, one image after
   CHECK(npy(dir / "two.npy").rows == wide.rows + 9);
 }
 
+TEST_CASE("vision: SigLIP's pooled rows, one for an image") {
+  const scratch dir;
+  const result r = command::cke({"vision", folder_of("siglip"), "--format", "f32", "--image", picture("wide.png"),
+                                 "--image", picture("tall.png"), "--pooled", "-o", dir / "p.npy"});
+  REQUIRE_MESSAGE(r.status == 0, r.err);
+  const npy got(dir / "p.npy");
+  std::vector<float> want = expected("siglip", "pooled.wide.png");
+  for (const float x : expected("siglip", "pooled.tall.png")) want.push_back(x);
+  CHECK(got.rows == 2);
+  CHECK(furthest(got.values, want) < 2e-3f);
+}
+
 TEST_CASE("vision: prompts with images: ids as the processor expands them, transformers' logits and greedy ids") {
   for (const char* const name : {"qwen3_vl", "gemma3"}) {
     CAPTURE(name);

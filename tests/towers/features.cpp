@@ -8,10 +8,29 @@
 
 using namespace cke;
 
-struct tiny_siglip : siglip_vision<siglip_vision_config{
-                         .dim = 40, .hidden = 56, .layers = 2, .heads = 2, .image = 32, .patch = 6, .eps = 1e-2}> {};
+constexpr siglip_vision_config tiny{
+    .dim = 40, .hidden = 56, .layers = 2, .heads = 2, .image = 32, .patch = 6, .eps = 1e-2};
+struct tiny_siglip : siglip_vision<tiny> {};
+struct tiny_pooled : siglip_pooled<tiny> {};
 TEST_CASE("features: SigLIP's tower, of a side that patches do not fill") {
   towers::check_pixels<tiny_siglip>("siglip", 6);
+}
+
+TEST_CASE("features: SigLIP's pooling head makes one row of an image") {
+  using encoder = ImageEncoder<tiny_pooled, F32>;
+  const towers::tiny_checkpoint of("siglip");
+  const auto e = encoder::load(io::hf_vision(of.folder, true), {.threads = 2});
+  for (const std::string image : towers::images) {
+    CAPTURE(image);
+    const auto pixels = of.expected("pixels." + image), pooled = of.expected("pooled." + image);
+    const image_values v = towers::pixels_of(pixels, 6);
+    REQUIRE(encoder::rows_of(v.grid) == 1);
+    std::vector<float> got(encoder::width);
+    REQUIRE(got.size() == pooled.values.size());
+    e.encode(v, got);
+    CHECK(::numbers::distance(got, pooled.values, encoder::width) < 2e-5);
+  }
+  CHECK_THROWS_WITH_AS(encoder::rows_of({4, 5}), "grid of patches: expected rows and columns that are multiples of 5, found 4 x 5", Error);
 }
 
 struct tiny_qwen3_vl : qwen3_vl_vision<qwen3_vl_vision_config{.dim = 24,

@@ -57,6 +57,15 @@ std::string matched(copied& c, errc code = errc::config_mismatch) {
 
 }  // namespace
 
+TEST_CASE("hf_vision: only SigLIP has a pooled row") {
+  CHECK(io::hf_vision(towers::folder_of("siglip"), true).model_type == "siglip_pooled");
+  CHECK_THROWS_WITH_AS(io::hf_vision(towers::folder_of("qwen3_vl"), true),
+                       (towers::folder_of("qwen3_vl") +
+                        ": model type with a pooled row: expected siglip or siglip_vision_model, found qwen3_vl")
+                           .c_str(),
+                       Error);
+}
+
 TEST_CASE("hf_vision: names of tensors are those of the tower, whatever stands before them") {
   using io::detail::name_in_tower;
   CHECK(name_in_tower("vision_model.post_layernorm.weight", false) == "post_layernorm.weight");

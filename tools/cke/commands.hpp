@@ -56,6 +56,7 @@ struct vision_args {
   model_args model;
   std::vector<std::string> images;
   std::optional<std::string> pixels, grid;  // in place of images: what a processor made of one
+  bool pooled = false;                      // one row for an image
   std::string output;
 };
 void vision(const vision_args& args);

@@ -125,6 +125,7 @@ class commands {
         ->type_name("FILE")
         ->excludes(pictures);
     see.add_option("--grid", vision_.grid, "its frames, and rows and columns of patches")->type_name("T,H,W");
+    see.add_flag("--pooled", vision_.pooled, "one row for an image, which SigLIP compares with texts");
     see.add_option("-o,--output", vision_.output, "the file: float32 [rows, width]")->required();
 
     CLI::App& x = add("perplexity", "how well a model foresees a text, and how far it is from another model",

@@ -33,7 +33,7 @@ template <class Family> void check_matrices(const checkpoint& from, const typena
 template <class Family> std::vector<file_matrix> matrices_of(const checkpoint& from, u32 layers) {
   std::vector<file_matrix> out;
   for (const name_rule& rule : Family::names) {
-    if (rule.is == role::positions || rule.is == role::norm) continue;
+    if (rule.is == role::positions || rule.is == role::norm || rule.is == role::probe) continue;
     const spellings& names = rule.in(from.as);
     const bool counted = names[0].counts_taps;  // taps are as their first one
     for (u32 layer = 0; layer < (rule.where == place::body ? layers : 1u); ++layer) {

@@ -57,7 +57,7 @@ std::vector<image::pixels> pixels_of(const vision_args& args) {
 void vision(const vision_args& args) {
   if (args.images.empty() == !args.pixels)
     throw Error(errc::usage, {}, "--image", "image files, or --pixels", args.pixels ? "both" : "neither");
-  const vision_model eyes(args.model);
+  const vision_model eyes(args.model, args.pooled);
   std::vector<image::pixels> tiles;
   if (args.pixels) tiles = pixels_of(args);
   for (const std::string& path : args.images)

@@ -21,8 +21,8 @@ struct read_image {
 
 class vision_model {
  public:
-  // Compiles the tower if necessary, and loads it. Throws Error.
-  explicit vision_model(const model_args& args);
+  // Compiles the tower if necessary, and loads it. `pooled`: with the head that makes one row of an image. Throws Error.
+  explicit vision_model(const model_args& args, bool pooled = false);
 
   u32 width() const { return facts_.width; }
   read_image read(const std::string& path) const;

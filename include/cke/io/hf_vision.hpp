@@ -116,8 +116,9 @@ inline tensor_index vision_tensors(const tensor_index& all, const tower_of_model
 
 }  // namespace detail
 
-// Throws Error: file, malformed, and unsupported for a model without a tower that cke knows.
-inline checkpoint hf_vision(const std::string& dir) {
+// `pooled`: with the head of SigLIP that makes one row of an image. Throws Error: file, malformed, and unsupported for a
+// model without a tower that cke knows, or without such a head.
+inline checkpoint hf_vision(const std::string& dir, bool pooled = false) {
   const hf_files files = read_hf_files(dir);
   if (files.config.empty()) throw Error(errc::file, files.path("config.json"), {}, "a file", "none");
   const nlohmann::json all = detail::checked_object(files.config, files.path("config.json"));
@@ -136,6 +137,11 @@ inline checkpoint hf_vision(const std::string& dir) {
                 std::string(model->vision_type), of.is_string() ? of.get<std::string>() : "none");
   checkpoint c;
   c.name = dir, c.as = naming::hf, c.model_type = model->tower;
+  if (pooled) {
+    if (c.model_type != "siglip_vision_model")
+      throw Error(errc::unsupported, dir, "model type with a pooled row", "siglip or siglip_vision_model", name);
+    c.model_type = "siglip_pooled";
+  }
   c.tensors = detail::vision_tensors(read_hf_weights(dir), *model);
   c.config = vision.dump();
   return c;

@@ -21,10 +21,18 @@ inline constexpr std::array siglip_names{
     layer_name(role::down, "encoder.layers.{}.mlp.fc2", "v.blk.{}.ffn_down"),
     footer_name(role::norm, "post_layernorm", "v.post_ln")};
 
-template <> struct family<"siglip_vision_model"> : tower_family<siglip_vision_config> {
-  template <config C> using type = siglip_vision<C>;
-  using presets = list<SigLIP_Base_16_224, SigLIP_So400m_14_384>;
-  static constexpr std::string_view name = "siglip_vision_model", type_name = "cke::siglip_vision";
+// torch packs q, k and v of the head.
+inline constexpr auto siglip_pooled_names = siglip_names +
+    std::array{footer_name(role::probe, exact("head.probe"), {}),
+               footer_name(role::q, part(0, underscored("head.attention.in_proj")), {}),
+               footer_name(role::k, part(1, underscored("head.attention.in_proj")), {}),
+               footer_name(role::v, part(2, underscored("head.attention.in_proj")), {}),
+               footer_name(role::o, "head.attention.out_proj", {}),
+               footer_name(role::norm, 1, "head.layernorm", {}),
+               footer_name(role::up, "head.mlp.fc1", {}),
+               footer_name(role::down, "head.mlp.fc2", {})};
+
+struct siglip_tower_family : tower_family<siglip_vision_config> {
   static constexpr config_key<config> keys[] = {key::dim,   key::hidden, key::layers,   key::heads,
                                                 key::image, key::patch,  key::channels, key::eps};
   static constexpr requirement must_be[] = {{"hidden_act", "gelu_pytorch_tanh"}};
@@ -32,8 +40,19 @@ template <> struct family<"siglip_vision_model"> : tower_family<siglip_vision_co
   static constexpr std::array<relation<config>, 2> relations{multiple_of<&config::dim, &config::heads>,
                                                              at_most<&config::patch, &config::image>};
   static constexpr u64 patch_numbers(const config& c) { return u64{c.channels} * c.patch * c.patch; }
+};
+template <> struct family<"siglip_vision_model"> : siglip_tower_family {
+  template <config C> using type = siglip_vision<C>;
+  using presets = list<SigLIP_Base_16_224, SigLIP_So400m_14_384>;
+  static constexpr std::string_view name = "siglip_vision_model", type_name = "cke::siglip_vision";
   static constexpr auto names = siglip_names;
   static constexpr std::string_view unread[] = {"head."};  // the pooling head
+};
+template <> struct family<"siglip_pooled"> : siglip_tower_family {
+  template <config C> using type = siglip_pooled<C>;
+  using presets = list<>;
+  static constexpr std::string_view name = "siglip_pooled", type_name = "cke::siglip_pooled";
+  static constexpr auto names = siglip_pooled_names;
 };
 
 }  // namespace cke

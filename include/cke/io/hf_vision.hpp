@@ -114,7 +114,24 @@ inline tensor_index vision_tensors(const tensor_index& all, const tower_of_model
   return tensor_index(std::move(kept));
 }
 
+inline std::string model_type_of(const nlohmann::json& config) {
+  const auto type = config.find("model_type");
+  return type != config.end() && type->is_string() ? type->get<std::string>() : std::string();
+}
+// The row of a config; null: none.
+inline const tower_of_model* tower_of(const nlohmann::json& config) {
+  const auto* const row = std::ranges::find(towers_of_models, model_type_of(config), &tower_of_model::model_type);
+  return row == std::end(towers_of_models) ? nullptr : row;
+}
+
 }  // namespace detail
+
+// Whether a directory's model has a vision tower that cke knows; false too without a config.json.
+inline bool has_tower(const std::string& dir) {
+  const hf_files files = read_hf_files(dir);
+  return !files.config.empty() &&
+      detail::tower_of(detail::checked_object(files.config, files.path("config.json"))) != nullptr;
+}
 
 // `pooled`: with the head of SigLIP that makes one row of an image. Throws Error: file, malformed, and unsupported for a
 // model without a tower that cke knows, or without such a head.
@@ -122,10 +139,9 @@ inline checkpoint hf_vision(const std::string& dir, bool pooled = false) {
   const hf_files files = read_hf_files(dir);
   if (files.config.empty()) throw Error(errc::file, files.path("config.json"), {}, "a file", "none");
   const nlohmann::json all = detail::checked_object(files.config, files.path("config.json"));
-  const auto type = all.find("model_type");
-  const std::string name = type != all.end() && type->is_string() ? type->get<std::string>() : std::string();
-  const auto* model = std::ranges::find(detail::towers_of_models, name, &detail::tower_of_model::model_type);
-  if (model == std::end(detail::towers_of_models)) {
+  const std::string name = detail::model_type_of(all);
+  const auto* const model = detail::tower_of(all);
+  if (!model) {
     std::string known;
     for (const auto& t : detail::towers_of_models) known += (known.empty() ? "" : ", ") + std::string(t.model_type);
     throw Error(errc::unsupported, dir, "model type with a vision tower", "one of " + known,

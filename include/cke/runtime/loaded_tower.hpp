@@ -42,6 +42,9 @@ template <class P, dtype KV, class Isa> class loaded_tower {
     if (o.patches) plan_for(o.patches);
   }
 
+  // Nothing of a pass depends on a context: rows see those of their own image.
+  static constexpr capacity capacity_for(u32 patches) { return {key_block, patches, patches}; }
+
   u64 weight_bytes() const { return packed_.bytes(); }
   u64 activation_bytes() const { return executor_ ? executor_->bytes() : 0; }
   u32 threads() const { return threads_.size(); }
@@ -88,10 +91,9 @@ template <class P, dtype KV, class Isa> class loaded_tower {
   }
 
  private:
-  // Nothing of a pass depends on a context: rows see those of their own image.
   void plan_for(u32 patches) {
     executor_.reset();
-    executor_ = std::make_unique<executor>(packed_, threads_, capacity{key_block, patches, patches});
+    executor_ = std::make_unique<executor>(packed_, threads_, capacity_for(patches));
   }
 
   team threads_;

@@ -53,7 +53,7 @@ TEST_CASE("vision: an image file becomes transformers' features, one image after
 }
 
 TEST_CASE("vision: prompts with images: ids as the processor expands them, transformers' logits and greedy ids") {
-  for (const char* const name : {"qwen3_vl", "gemma3"}) {
+  for (const char* const name : {"qwen3_vl", "gemma3", "idefics3", "lfm2_vl", "pixtral", "mistral3"}) {
     CAPTURE(name);
     const scratch dir;
     const std::string model = folder_of(name);

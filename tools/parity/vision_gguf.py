@@ -176,7 +176,7 @@ def compare(args, name, seed):
     pick = vision_families.Shapes(seed)
     made = vision.checkpoint(args, name, seed, family_of(name, pick), pick, LARGEST)
     write(made.family, made.directory, {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}[made.dtype])
-    return vision.compare(args, made, made.directory / "model.gguf")
+    return vision.compare(args, made, [made.directory / "model.gguf", "--format", "f32"])
 
 
 if __name__ == "__main__":

@@ -153,3 +153,16 @@ TEST_CASE("hf_vision: a tensor too many and one too few are refused by name") {
           }));
         }).find("encoder.layers.2.layer_norm1.weight") != std::string::npos);
 }
+TEST_CASE("hf_vision: whether a head is tied is said by the whole model, and only else by its text model") {
+  const auto tied = [](const char* config) {
+    return io::detail::text_config(nlohmann::json::parse(config)).value("tie_word_embeddings", nlohmann::json());
+  };
+  CHECK(tied(R"({"text_config": {"tie_word_embeddings": true}, "tie_word_embeddings": false})") == false);
+  CHECK(tied(R"({"text_config": {"tie_word_embeddings": false}, "tie_word_embeddings": true})") == true);
+  CHECK(tied(R"({"text_config": {"tie_word_embeddings": true}})") == true);
+  CHECK(tied(R"({"text_config": {}})").is_null());
+  // transformers reads either of Llava's.
+  CHECK(
+      tied(R"({"model_type": "llava", "text_config": {"tie_word_embeddings": true}, "tie_word_embeddings": false})") ==
+      true);
+}

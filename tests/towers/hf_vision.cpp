@@ -106,7 +106,10 @@ TEST_CASE("hf_vision: keys that the model's config leaves out are what transform
   CHECK(tower("vision_feature_layer") == -2);
   CHECK(tower("hidden_act") == "gelu");
   const auto match = [&] { match_config<pixtral_vision<pixtral_vision_config{}>>(c.load(), key_block); };
-  CHECK(refused(errc::unsupported, match).find("hidden_act: expected silu, found \"gelu\"") != std::string::npos);
+  CHECK(refused(errc::unsupported, match).find("vision_feature_layer: expected -1, found -2") != std::string::npos);
+  c.config["vision_feature_layer"] = -1, c.config["vision_config"]["hidden_act"] = "relu";
+  CHECK(refused(errc::unsupported, match).find("hidden_act: expected silu or gelu, found \"relu\"") !=
+        std::string::npos);
   c.config["vision_config"]["model_type"] = "clip_vision_model";
   CHECK(refused(errc::unsupported, [&] {
           c.load();

@@ -65,7 +65,7 @@ TEST_CASE("vision: SigLIP's pooled rows, one for an image") {
 }
 
 TEST_CASE("vision: prompts with images: ids as the processor expands them, transformers' logits and greedy ids") {
-  for (const char* const name : {"qwen3_vl", "gemma3"}) {
+  for (const char* const name : {"qwen3_vl", "gemma3", "idefics3", "lfm2_vl", "pixtral", "mistral3"}) {
     CAPTURE(name);
     const scratch dir;
     const std::string model = folder_of(name);

@@ -25,9 +25,11 @@ std::array<u32, 3> grid_of(const std::string& text) {
   return grid;
 }
 
-// What a processor of another library made: [n, channels, height, width], or rows of patches, perhaps [1, n, numbers].
+// What a processor of another library made: [n, channels, height, width], perhaps as [1, n, ...], or rows of patches,
+// perhaps as [1, n, numbers].
 std::vector<image::pixels> pixels_of(const vision_args& args) {
   npy_array array = read_npy(*args.pixels);
+  if (array.shape.size() == 5 && array.shape[0] == 1) array.shape.erase(array.shape.begin());
   for (const u64 n : array.shape)
     if (n == 0 || n > 1u << 30)
       throw Error(errc::usage, *args.pixels, "shape", "numbers from 1 to 2^30", std::to_string(n));

@@ -38,9 +38,9 @@ vision_model::vision_model(const model_args& args, bool pooled) {
 
 read_image vision_model::read(const std::string& path) const {
   const io::mapped_file file(path);
-  read_image out{path, key_of({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}), {}};
-  out.tiles = image::process(processor_, image::decode(file.bytes(), path), path).tiles;
-  return out;
+  image::processed made = image::process(processor_, image::decode(file.bytes(), path), path);
+  return {path, key_of({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}),
+          std::move(made.tiles), made.rows, made.cols};
 }
 
 std::vector<runtime::image_values> vision_model::frames_of(const image::pixels& tile) const {
@@ -69,27 +69,42 @@ std::vector<runtime::image_values> vision_model::frames_of(const image::pixels& 
   return frames;
 }
 
-u32 vision_model::rows_of(const read_image& image) const {
-  u32 rows = 0;
-  for (const image::pixels& tile : image.tiles)
-    for (const auto& frame : frames_of(tile)) rows += tower_->rows_of(frame.grid);
-  return rows;
+patch_grid vision_model::features_of(patch_grid grid) const {
+  const u32 rows = tower_->rows_of(grid);
+  // A tower that does not merge squares, but pools or drops, has its rows in one line.
+  return merged(grid).patches() == rows ? merged(grid) : patch_grid{1, rows};
 }
 
-std::vector<held_image> vision_model::show(const any_model& model, std::span<const read_image> images) const {
+io::image_outline vision_model::outline_of(const read_image& image) const {
+  io::image_outline out{.rows = image.rows, .cols = image.cols};
+  for (const image::pixels& tile : image.tiles)
+    for (const auto& frame : frames_of(tile)) {
+      const patch_grid grid = features_of(frame.grid);
+      out.tiles.push_back({grid.height, grid.width});
+    }
+  return out;
+}
+
+std::vector<held_image> vision_model::show(const any_model& model, const read_image& image, bool lines) const {
   std::vector<held_image> held;
-  for (const read_image& image : images) {
-    u64 part = 0;
-    for (const image::pixels& tile : image.tiles)
-      for (const auto& frame : frames_of(tile)) {
+  u64 part = 0;
+  for (const image::pixels& tile : image.tiles)
+    for (const auto& frame : frames_of(tile)) {
+      const patch_grid whole = features_of(frame.grid);
+      const u32 parts = lines ? whole.height : 1;
+      const patch_grid grid{whole.height / parts, whole.width};
+      std::vector<float> features;  // of the frame; none before they are needed
+      for (u32 p = 0; p < parts; ++p) {
         const image_key key{image.key.high, image.key.low + part++};
-        const u32 rows = tower_->rows_of(frame.grid);
-        // A tower that does not merge squares, but pools or drops, has its rows in one line.
-        const patch_grid grid = merged(frame.grid).patches() == rows ? merged(frame.grid) : patch_grid{1, rows};
         held_image known = model.find_image(key, grid);
-        held.push_back(known.held ? known : model.add_image(key, grid, encode(frame)));
+        if (!known.held) {
+          if (features.empty()) features = encode(frame);
+          const u64 numbers = features.size() / parts;
+          known = model.add_image(key, grid, std::span(features).subspan(p * numbers, numbers));
+        }
+        held.push_back(std::move(known));
       }
-  }
+    }
   return held;
 }
 
@@ -121,19 +136,19 @@ std::vector<u32> with_images(std::span<const u32> ids, u32 token, std::span<cons
 }
 
 std::string prompt_images::expand(std::string prompt) const {
-  if (rows.empty()) return prompt;
+  if (images.empty()) return prompt;
   if (prompt.find(markup.placeholder) == prompt.npos)
-    for (std::size_t i = 0; i < rows.size(); ++i) prompt.insert(0, markup.alone);
+    for (std::size_t i = 0; i < images.size(); ++i) prompt.insert(0, markup.alone);
   u32 next = 0;
-  std::string out = markup.expand(prompt, rows, next);
-  if (next != rows.size())
+  std::string out = markup.expand(prompt, images, next);
+  if (next != images.size())
     throw Error(errc::usage, {}, "--image", std::to_string(next) + ", as the prompt has places for images",
-                std::to_string(rows.size()));
+                std::to_string(images.size()));
   return out;
 }
 
 std::vector<u32> prompt_images::in(std::vector<u32> ids) const {
-  return rows.empty() ? ids : with_images(ids, markup.token, held);
+  return images.empty() ? ids : with_images(ids, markup.token, held);
 }
 
 void prompt_images::add(const model_args& args, const loaded_model& model, const std::string& file) {
@@ -150,8 +165,8 @@ void prompt_images::add(const model_args& args, const loaded_model& model, const
     eyes_ = eyes;
   }
   const read_image image = eyes_->read(file);
-  rows.push_back(eyes_->rows_of(image));
-  for (held_image& h : eyes_->show(*model.engine, {&image, 1})) held.push_back(std::move(h));
+  images.push_back(eyes_->outline_of(image));
+  for (held_image& h : eyes_->show(*model.engine, image, markup.lines)) held.push_back(std::move(h));
 }
 
 prompt_images show_images(const model_args& args, const loaded_model& model, std::span<const std::string> files) {

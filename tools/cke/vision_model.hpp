@@ -17,6 +17,7 @@ struct read_image {
   std::string path;
   image_key key;  // of the file's bytes
   std::vector<image::pixels> tiles;
+  u32 rows = 0, cols = 0;  // of tiles; 0 x 0: the image was not cut
 };
 
 class vision_model {
@@ -30,12 +31,13 @@ class vision_model {
   // The frames of one tensor of a processor, each with its grid and its order of rows.
   std::vector<runtime::image_values> frames_of(const image::pixels& tile) const;
   patch_grid merged(patch_grid grid) const { return {grid.height / facts_.merge, grid.width / facts_.merge}; }
-  u32 rows_of(const read_image& image) const;  // of features
+  patch_grid features_of(patch_grid grid) const;  // the rows of features, in lines
+  io::image_outline outline_of(const read_image& image) const;
   std::vector<float> encode(const runtime::image_values& frame) const { return tower_->encode(frame); }
   const cke_tower_facts& facts() const { return facts_; }
 
-  // Gives the images to a model that sees with this tower.
-  std::vector<held_image> show(const any_model& model, std::span<const read_image> images) const;
+  // Gives an image to a model that sees with this tower: each tile, or each line of its features, is an image to it.
+  std::vector<held_image> show(const any_model& model, const read_image& image, bool lines) const;
 
  private:
   std::optional<tower_model> tower_;
@@ -49,8 +51,8 @@ std::vector<u32> with_images(std::span<const u32> ids, u32 token, std::span<cons
 // The images of a prompt or a conversation.
 struct prompt_images {
   io::image_markup markup;
-  std::vector<held_image> held;  // what a session has not been fed yet lives here
-  std::vector<u32> rows;         // of each file
+  std::vector<held_image> held;           // what a session has not been fed yet lives here
+  std::vector<io::image_outline> images;  // one for each file
 
   // Reads, encodes and shows an image file; the first one loads the tower. Throws usage for a model that sees no
   // images.

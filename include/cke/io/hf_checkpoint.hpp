@@ -48,8 +48,11 @@ inline nlohmann::json text_config(const nlohmann::json& config) {
   const auto text = config.find("text_config");
   if (text == config.end() || !text->is_object()) return config;
   nlohmann::json alone = *text;
-  for (const char* key : {"tie_word_embeddings", "eos_token_id"})
-    if (!alone.contains(key) && config.contains(key)) alone[key] = config[key];
+  if (!alone.contains("eos_token_id") && config.contains("eos_token_id"))
+    alone["eos_token_id"] = config["eos_token_id"];
+  // The head belongs to the whole model; Llava's text model may tie it too.
+  if (const auto tie = config.find("tie_word_embeddings"); tie != config.end() && tie->is_boolean())
+    if (*tie == true || config.value("model_type", std::string()) != "llava") alone["tie_word_embeddings"] = *tie;
   // What decoders that see images take from their rope and from their tower.
   for (const char* rope : {"rope_parameters", "rope_scaling"})
     for (const char* key : {"mrope_section", "mrope_interleaved"})
@@ -64,6 +67,7 @@ inline nlohmann::json text_config(const nlohmann::json& config) {
 }
 inline tensor_index text_tensors(const tensor_index& all) {
   static constexpr std::pair<std::string_view, std::string_view> prefixes[] = {{"model.language_model.", "model."},
+                                                                               {"model.text_model.", "model."},
                                                                                {"language_model.model.", "model."},
                                                                                {"language_model.lm_head.", "lm_head."},
                                                                                {"lm_head.", "lm_head."}};

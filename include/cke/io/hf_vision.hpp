@@ -87,6 +87,7 @@ inline nlohmann::json vision_config(const nlohmann::json& config, const tower_of
     if (const auto value = value_at(config, path); !value.is_null()) tower[path] = value;
     else if (!key.usual.empty()) tower[path] = nlohmann::json::parse(key.usual);
   }
+  if (const auto act = value_at(tower, "hidden_act"); act.is_string()) tower["hidden_act_is_gelu"] = act == "gelu";
   return tower;
 }
 

@@ -37,8 +37,10 @@ template <bool Bidirectional, bool SharedKv> struct bidirectional_has_keys {
 };
 template <u32 Rows, position_rule Rule> struct table_suits_rule {
   static constexpr u32 side = whole_root(Rows);
-  static_assert(Rule == position_rule::by_axis ? Rows % 2 == 0 : side * side == Rows,
-                "cke: learned_positions: the table is a square, or by_axis has two halves; "
+  static_assert(Rule == position_rule::by_axis  ? Rows % 2 == 0
+                    : Rule == position_rule::sequence ? Rows > 0
+                                                      : side * side == Rows,
+                "cke: learned_positions: the table is a square, or by_axis has two halves, or it is of a sequence; "
                 "see table_suits_rule<rows, rule>");
 };
 template <u32 HeadDim> struct head_dim_is_even {
@@ -316,6 +318,8 @@ template <u32 D, u32 By, bool I> struct letter<spatial_merge<D, By, I>>
       row_fits<"spatial_merge.by * dim", u64{By} * D> {};
 template <u32 D, u32 By> struct letter<average_pool<D, By>> : row_fits<"average_pool.dim", D>,
                                                               in_range<"average_pool.by", By, 1, limit::merge> {};
+template <u32 D, u32 By> struct letter<last_row<D, By>> : row_fits<"last_row.dim", D>,
+                                                          in_range<"last_row.by", By, 1, limit::merge> {};
 template <u32 D, u32 H, u32 By, u32 F, activation A, real E> struct letter<attention_pool<D, H, By, F, A, E>>
     : row_fits<"attention_pool.dim", D>,
       in_range<"attention_pool.heads", H, 1, limit::heads>,

@@ -51,6 +51,7 @@ RIGHT = {
     "standardise": {"Dim": "64"},
     "spatial_merge": {"Dim": "64", "By": "4", "Interleaved": "false"},
     "average_pool": {"Dim": "64", "By": "9"},
+    "last_row": {"Dim": "64", "By": "9"},
     "attention_pool": {
         "Dim": "64", "Heads": "4", "By": "9", "Hidden": "172", "A": "activation::gelu_tanh", "Eps": "1e-6",
     },

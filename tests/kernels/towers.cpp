@@ -71,6 +71,8 @@ TEST_CASE("spatial_merge and average_pool: neighbouring rows become one") {
     const std::vector<float> x{1, 2, 3, 4, 5, 6, 7, 8, 10, 20, 30, 40, 50, 60, 70, 80};
     CHECK(run<opcode::spatial_merge, Isa>({.cols = 2, .by = 4}, work{}, x, 2, 8, 2) == x);
     CHECK(run<opcode::average_pool, Isa>({.cols = 2, .by = 4}, work{}, x, 2, 2, 2) == std::vector<float>{4, 5, 40, 50});
+    CHECK(run<opcode::last_row, Isa>({.cols = 2, .by = 4}, work{}, x, 2, 2, 2) ==
+          std::vector<float>{x[6], x[7], x[14], x[15]});
     CHECK(run<opcode::spatial_merge, Isa>({.cols = 2, .by = 4, .interleaved = true}, work{}, x, 2, 8, 2) ==
           std::vector<float>{1, 3, 5, 7, 2, 4, 6, 8, 10, 30, 50, 70, 20, 40, 60, 80});
   });

@@ -58,8 +58,8 @@ std::string matched(copied& c, errc code = errc::config_mismatch) {
 }  // namespace
 
 TEST_CASE("hf_vision: only SigLIP has a pooled row") {
-  CHECK(io::hf_vision(towers::folder_of("siglip"), true).model_type == "siglip_pooled");
-  CHECK_THROWS_WITH_AS(io::hf_vision(towers::folder_of("qwen3_vl"), true),
+  CHECK(io::hf_vision(towers::folder_of("siglip"), io::tower_part::pooled).model_type == "siglip_pooled");
+  CHECK_THROWS_WITH_AS(io::hf_vision(towers::folder_of("qwen3_vl"), io::tower_part::pooled),
                        (towers::folder_of("qwen3_vl") +
                         ": model type with a pooled row: expected siglip or siglip_vision_model, found qwen3_vl")
                            .c_str(),

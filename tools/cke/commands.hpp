@@ -57,9 +57,12 @@ struct vision_args {
   std::vector<std::string> images;
   std::optional<std::string> pixels, grid;  // in place of images: what a processor made of one
   bool pooled = false;                      // one row for an image
+  std::vector<std::string> texts;           // scored for each image
+  bool json = false;                        // of scores
   std::string output;
 };
 void vision(const vision_args& args);
+void vision_scores(const vision_args& args);
 
 struct perplexity_args {
   model_args model;

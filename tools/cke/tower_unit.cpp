@@ -26,7 +26,9 @@ template <class Family> void check_matrices(const checkpoint& from, const typena
           std::to_string(rows) + " rows of " + (columns ? std::to_string(columns) : "any") + " numbers by the config",
           t ? shape_text(t->shape) : "none");
   };
-  check(place::header, role::patch, 0, c.dim, Family::patch_numbers(c));
+  if constexpr (requires { Family::patch_numbers(c); })
+    check(place::header, role::patch, 0, c.dim, Family::patch_numbers(c));
+  else check(place::header, role::embed, 0, c.vocab, c.dim);
   for (u32 layer = 0; layer < c.layers; ++layer) check(place::body, role::up, layer, c.hidden, c.dim);
 }
 

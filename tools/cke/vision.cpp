@@ -57,6 +57,8 @@ std::vector<image::pixels> pixels_of(const vision_args& args) {
 }  // namespace
 
 void vision(const vision_args& args) {
+  if (!args.texts.empty()) return vision_scores(args);
+  if (args.output.empty()) throw Error(errc::usage, {}, "--output", "a file, or --text", "neither");
   if (args.images.empty() == !args.pixels)
     throw Error(errc::usage, {}, "--image", "image files, or --pixels", args.pixels ? "both" : "neither");
   const vision_model eyes(args.model, args.pooled);

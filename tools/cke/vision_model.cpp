@@ -29,7 +29,7 @@ image_key key_of(std::string_view bytes) {
 }  // namespace
 
 vision_model::vision_model(const model_args& args, bool pooled) {
-  const checkpoint from = io::hf_vision(args.path, pooled);
+  const checkpoint from = io::hf_vision(args.path, pooled ? io::tower_part::pooled : io::tower_part::features);
   const unit u = make_tower_unit(from, args.numbers);
   tower_.emplace(library_of(u, made_for::this_command).door, from, args.threads);
   facts_ = tower_->facts();

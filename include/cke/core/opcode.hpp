@@ -37,6 +37,7 @@ enum class opcode : u8 {
   affine,
   standardise,
   attention_pool,
+  last_row,
   // 64-95: the steps that a letter lowers to
   residual_save = 64,
   quantize,

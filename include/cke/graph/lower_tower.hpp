@@ -74,6 +74,15 @@ template <u32 D, u32 By> struct lower<average_pool<D, By>> {
     return y;
   }
 };
+template <u32 D, u32 By> struct lower<last_row<D, By>> {
+  static constexpr reg emit(builder& b, reg x) {
+    b.begin(opcode::last_row);
+    b.merged *= By;
+    const reg y = b.temp(D);
+    b.emit<opcode::last_row>({x}, {y}, {}, {.cols = D, .by = By});
+    return y;
+  }
+};
 // The pooling head of SigLIP (SiglipMultiheadAttentionPoolingHead of transformers).
 template <u32 D, u32 H, u32 By, u32 F, activation A, real E> struct lower<attention_pool<D, H, By, F, A, E>> {
   static constexpr reg emit(builder& b, reg x) {

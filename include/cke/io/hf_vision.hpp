@@ -104,6 +104,18 @@ inline std::string_view name_in_tower(std::string_view name, bool alone) {
   const bool is_tower = drop("vision_tower.") || drop("visual.");
   return drop("vision_model.") || is_tower || alone ? name : std::string_view();
 }
+// Those of a prefix, perhaps after "model.", without it.
+inline tensor_index tensors_below(std::string_view prefix, const tensor_index& all) {
+  std::vector<tensor_ref> kept;
+  for (const tensor_ref& t : all.tensors()) {
+    std::string_view name = t.name;
+    if (name.starts_with("model.")) name.remove_prefix(6);
+    if (!name.starts_with(prefix) || name.ends_with("position_ids")) continue;
+    kept.push_back(t);
+    kept.back().name = std::string(name.substr(prefix.size()));
+  }
+  return tensor_index(std::move(kept));
+}
 inline tensor_index vision_tensors(const tensor_index& all, const tower_of_model& model) {
   std::vector<tensor_ref> kept;
   for (const tensor_ref& t : all.tensors()) {
@@ -134,9 +146,12 @@ inline bool has_tower(const std::string& dir) {
       detail::tower_of(detail::checked_object(files.config, files.path("config.json"))) != nullptr;
 }
 
-// `pooled`: with the head of SigLIP that makes one row of an image. Throws Error: file, malformed, and unsupported for a
-// model without a tower that cke knows, or without such a head.
-inline checkpoint hf_vision(const std::string& dir, bool pooled = false) {
+// What of a model is loaded: its tower; that of SigLIP with the head that makes one row of an image; SigLIP's tower of
+// texts.
+enum class tower_part : u8 { features, pooled, text };
+
+// Throws Error: file, malformed, and unsupported for a model without a tower that cke knows, or without that part.
+inline checkpoint hf_vision(const std::string& dir, tower_part part = tower_part::features) {
   const hf_files files = read_hf_files(dir);
   if (files.config.empty()) throw Error(errc::file, files.path("config.json"), {}, "a file", "none");
   const nlohmann::json all = detail::checked_object(files.config, files.path("config.json"));
@@ -154,10 +169,17 @@ inline checkpoint hf_vision(const std::string& dir, bool pooled = false) {
                 std::string(model->vision_type), of.is_string() ? of.get<std::string>() : "none");
   checkpoint c;
   c.name = dir, c.as = naming::hf, c.model_type = model->tower;
-  if (pooled) {
+  if (part == tower_part::pooled) {
     if (c.model_type != "siglip_vision_model")
       throw Error(errc::unsupported, dir, "model type with a pooled row", "siglip or siglip_vision_model", name);
     c.model_type = "siglip_pooled";
+  }
+  if (part == tower_part::text) {
+    if (name != "siglip") throw Error(errc::unsupported, dir, "model type with a tower of texts", "siglip", name);
+    c.model_type = "siglip_text";
+    c.tensors = detail::tensors_below("text_model.", read_hf_weights(dir));
+    c.config = detail::value_at(all, "text_config").dump();
+    return c;
   }
   c.tensors = detail::vision_tensors(read_hf_weights(dir), *model);
   c.config = vision.dump();

@@ -144,6 +144,15 @@ template <class Isa> struct kernel<opcode::average_pool, dtype::f32, Isa> {
   }
 };
 
+// Row t of the result is row (t + 1) * by - 1.
+template <class Isa> struct kernel<opcode::last_row, dtype::f32, Isa> {
+  static void run(const merge_params& p, const work& w, u32 unit) {
+    const auto [first, last] = tokens_of(w, unit);
+    for (u32 t = first; t < last; ++t)
+      std::memcpy(w.out[0].row(t), w.in[0].row((t + 1) * p.by - 1), u64{p.cols} * sizeof(float));
+  }
+};
+
 // weight[0]: the row.
 template <class Isa> struct kernel<opcode::learned_row, dtype::f32, Isa> {
   static void run(const row_params& p, const work& w, u32 unit) {

@@ -100,6 +100,9 @@ inline std::vector<parity_case> merge_cases(bool wide) {
 template <> struct driver<opcode::spatial_merge> {
   static std::vector<parity_case> cases(kernel_types) { return merge_cases(true); }
 };
+template <> struct driver<opcode::last_row> {
+  static std::vector<parity_case> cases(kernel_types) { return merge_cases(false); }
+};
 template <> struct driver<opcode::attention_pool> {
   static std::vector<parity_case> cases(kernel_types) {
     std::vector<parity_case> all;

@@ -81,6 +81,10 @@ template <> struct operation<opcode::average_pool> {
   static constexpr op_facts facts{"average_pool", {split::tokens, false}, {split::tokens, false}};
 };
 
+template <> struct operation<opcode::last_row> {
+  using params = merge_params;
+  static constexpr op_facts facts{"last_row", {split::tokens, false}, {split::tokens, false}};
+};
 template <> struct operation<opcode::attention_pool> {
   using params = pool_params;
   static constexpr op_facts facts{"attention_pool", {split::tokens, false}, {split::tokens, false}};

@@ -90,7 +90,8 @@ TEST_CASE("vision: SigLIP's scores of texts, and texts that it cannot take") {
 }
 
 TEST_CASE("vision: prompts with images: ids as the processor expands them, transformers' logits and greedy ids") {
-  for (const char* const name : {"qwen3_vl", "gemma3", "idefics3", "lfm2_vl", "pixtral", "mistral3"}) {
+  for (const char* const name : {"qwen3_vl", "gemma3", "qwen3_5", "qwen3_5_moe", "qwen2_5_vl", "qwen3_vl_moe", "gemma4",
+                                 "gemma4_full", "idefics3", "lfm2_vl", "pixtral", "mistral3"}) {
     CAPTURE(name);
     const scratch dir;
     const std::string model = folder_of(name);
@@ -116,15 +117,16 @@ TEST_CASE("vision: prompts with images: ids as the processor expands them, trans
       CHECK(json::parse(ids.out) == of["ids"]);
       const result logits = with({"logits", model}, {"-o", dir / "logits.npy"});
       REQUIRE_MESSAGE(logits.status == 0, logits.err);
-      CHECK(furthest(npy(dir / "logits.npy").values, expected(name, "logits." + of["name"].get<std::string>())) < 2e-3f);
+      CHECK(furthest(npy(dir / "logits.npy").values, expected(name, "logits." + of["name"].get<std::string>())) <
+            2e-3f);
       const result answer = with({"run", model}, {"--ids", "-n", "16", "--temp", "0"});
       REQUIRE_MESSAGE(answer.status == 0, answer.err);
       CHECK(json::parse(answer.out) == of["greedy"]);
     }
     using family_status::column;
-    family_status::establishes(json::parse(content(model + "/config.json"))["text_config"]["model_type"],
-                               {column::config, column::load_hf, column::tokenizer, column::template_, column::logits,
-                                column::generation});
+    family_status::establishes(
+        json::parse(content(model + "/config.json"))["text_config"]["model_type"],
+        {column::config, column::load_hf, column::tokenizer, column::template_, column::logits, column::generation});
   }
 }
 

@@ -25,6 +25,8 @@ class vision_model {
   explicit vision_model(const model_args& args);
 
   u32 width() const { return facts_.width; }
+  // How prompts contain images; `tokens`: the model's.
+  io::image_markup markup(const text::vocabulary& tokens) const;
   read_image read(const std::string& path) const;
 
   // The frames of one tensor of a processor, each with its grid and its order of rows.
@@ -38,6 +40,8 @@ class vision_model {
   std::vector<held_image> show(const any_model& model, std::span<const read_image> images) const;
 
  private:
+  std::string path_;         // of the model
+  std::string gguf_family_;  // of the tower, from an mmproj file; empty: from a directory
   std::optional<tower_model> tower_;
   cke_tower_facts facts_{};
   image::processor processor_;

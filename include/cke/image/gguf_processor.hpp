@@ -2,8 +2,6 @@
 // gguf_processor.hpp: what the model of an mmproj file does with an image before its tower sees it.
 #pragma once
 
-#include <charconv>
-
 #include "../io/gguf_vision.hpp"
 #include "processor.hpp"
 
@@ -42,17 +40,10 @@ class gguf_sizes {
     if (v < least || v > most) fail(key, concat({"a number from ", least, " to ", most}), concat({v}));
     return static_cast<u32>(v);
   }
-  // As the processor's JSON has them: the shortest decimals that are these floats.
   std::array<double, 3> channels(std::string_view key) const {
-    std::array<double, 3> all{};
-    const std::vector<float> stored = file_.array<float>(key);
+    const std::vector<double> stored = file_.array<double>(key);
     if (stored.size() != 3) fail(key, "three numbers", concat({u64{stored.size()}}));
-    for (u32 c = 0; c < 3; ++c) {
-      char text[40];
-      const char* const end = std::to_chars(text, std::end(text), stored[c]).ptr;
-      std::from_chars(text, end, all[c]);
-    }
-    return all;
+    return {stored[0], stored[1], stored[2]};
   }
 
   const io::gguf& file_;

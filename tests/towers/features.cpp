@@ -7,6 +7,7 @@
 #include "cke/models/towers/qwen3_5.hpp"
 
 using namespace cke;
+using towers::both;
 
 constexpr siglip_vision_config tiny{
     .dim = 40, .hidden = 56, .layers = 2, .heads = 2, .image = 32, .patch = 6, .eps = 1e-2};
@@ -71,7 +72,7 @@ struct tiny_qwen3_vl : qwen3_vl_vision<qwen3_vl_vision_config{.dim = 24,
                                                               .positions = 25,
                                                               .deepstack = layer_set::of({0, 2})}> {};
 TEST_CASE("features: Qwen3-VL's tower, of any grid, with the layers that its decoder also sees") {
-  towers::check_rows<tiny_qwen3_vl>("qwen3_vl");
+  for (const auto as : both) towers::check_rows<tiny_qwen3_vl>("qwen3_vl", as);
 }
 
 struct tiny_gemma3 : gemma3_vision<gemma3_vision_config{.dim = 40,
@@ -83,7 +84,9 @@ struct tiny_gemma3 : gemma3_vision<gemma3_vision_config{.dim = 40,
                                                         .tokens = 9,
                                                         .out = 32,
                                                         .eps = 1e-2}> {};
-TEST_CASE("features: Gemma 3's tower, whose patches are pooled") { towers::check_pixels<tiny_gemma3>("gemma3", 5); }
+TEST_CASE("features: Gemma 3's tower, whose patches are pooled") {
+  for (const auto as : both) towers::check_pixels<tiny_gemma3>("gemma3", 5, as);
+}
 
 constexpr gemma4_vision_config tiny_gemma4{.dim = 36,
                                            .hidden = 52,
@@ -105,17 +108,19 @@ constexpr gemma4_vision_config full_gemma4 = [] {
 struct clipped_gemma4 : gemma4_vision<tiny_gemma4> {};
 struct standard_gemma4 : gemma4_vision<full_gemma4> {};
 TEST_CASE("features: Gemma 4's tower, of any grid, with bounds on what its matrices read and leave") {
-  towers::check_rows<clipped_gemma4>("gemma4", true);
+  for (const auto as : both) towers::check_rows<clipped_gemma4>("gemma4", as, true);
 }
 TEST_CASE("features: Gemma 4's tower of the larger models, with standardised features") {
-  towers::check_rows<standard_gemma4>("gemma4_full", true);
+  for (const auto as : both) towers::check_rows<standard_gemma4>("gemma4_full", as, true);
 }
 
 struct tiny_qwen3_5
     : qwen3_5_vision<qwen3_vl_vision_config{
           .dim = 24, .hidden = 40, .layers = 3, .heads = 2, .out = 32, .patch = 4, .positions = 36, .deepstack = {}}> {
 };
-TEST_CASE("features: Qwen3.5's tower") { towers::check_rows<tiny_qwen3_5>("qwen3_5"); }
+TEST_CASE("features: Qwen3.5's tower") {
+  for (const auto as : both) towers::check_rows<tiny_qwen3_5>("qwen3_5", as);
+}
 
 struct tiny_qwen2_5_vl : qwen2_5_vl_vision<qwen2_5_vl_vision_config{.dim = 24,
                                                                     .hidden = 40,
@@ -126,5 +131,5 @@ struct tiny_qwen2_5_vl : qwen2_5_vl_vision<qwen2_5_vl_vision_config{.dim = 24,
                                                                     .window = 16,
                                                                     .full = layer_set::of({1})}> {};
 TEST_CASE("features: Qwen2.5-VL's tower, whose layers see windows, some of them partial") {
-  towers::check_rows<tiny_qwen2_5_vl>("qwen2_5_vl");
+  for (const auto as : both) towers::check_rows<tiny_qwen2_5_vl>("qwen2_5_vl", as);
 }

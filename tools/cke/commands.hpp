@@ -94,6 +94,7 @@ void detokenize(const text_args& args);
 struct template_args {
   std::string path, messages;
   std::optional<std::string> tools, set;  // tools: a file; set: a JSON object
+  std::optional<std::string> mmproj;      // a file, as in model_args
   bool generation = true, thinking = true, ids = false;
 };
 void render_template(const template_args& args);

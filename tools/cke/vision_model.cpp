@@ -5,9 +5,12 @@
 #include <charconv>
 
 #include <cke/image/decode.hpp>
+#include <cke/image/gguf_processor.hpp>
+#include <cke/io/gguf_image_markup.hpp>
 #include <cke/io/hf_vision.hpp>
 
 #include "cache.hpp"
+#include "mmproj.hpp"
 #include "rooms.hpp"
 #include "sha256.hpp"
 #include "terminal.hpp"
@@ -28,12 +31,27 @@ image_key key_of(std::string_view bytes) {
 
 }  // namespace
 
-vision_model::vision_model(const model_args& args, bool pooled) {
-  const checkpoint from = io::hf_vision(args.path, pooled ? io::tower_part::pooled : io::tower_part::features);
+vision_model::vision_model(const model_args& args, bool pooled) : path_(args.path) {
+  checkpoint from;
+  if (is_gguf_file(args.path)) {
+    const io::gguf file = io::gguf::read(mmproj_of(args.path, args.mmproj));
+    from = io::gguf_vision(file);
+    processor_ = image::gguf_processor(file);
+    gguf_family_ = from.model_type;
+  } else {
+    if (args.mmproj)
+      throw Error(errc::usage, args.path, "--mmproj", "a .gguf MODEL: a directory has its tower", "no .gguf file");
+    from = io::hf_vision(args.path, pooled ? io::tower_part::pooled : io::tower_part::features);
+    processor_ = image::load_processor(args.path);
+  }
   const unit u = make_tower_unit(from, args.numbers);
   tower_.emplace(library_of(u, made_for::this_command).door, from, args.threads);
   facts_ = tower_->facts();
-  processor_ = image::load_processor(args.path);
+}
+
+io::image_markup vision_model::markup(const text::vocabulary& tokens) const {
+  return gguf_family_.empty() ? io::read_image_markup(path_, tokens)
+                              : io::gguf_image_markup(gguf_family_, path_, tokens);
 }
 
 read_image vision_model::read(const std::string& path) const {
@@ -161,7 +179,7 @@ void prompt_images::add(const model_args& args, const loaded_model& model, const
       throw Error(errc::config_mismatch, args.path, "tower",
                   std::to_string(model.engine->image_width()) + " numbers a row, as the text model reads",
                   std::to_string(eyes->width()));
-    markup = io::read_image_markup(args.path, model.tokens->vocabulary());
+    markup = eyes->markup(model.tokens->vocabulary());
     eyes_ = eyes;
   }
   const read_image image = eyes_->read(file);

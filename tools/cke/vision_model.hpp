@@ -26,6 +26,8 @@ class vision_model {
   explicit vision_model(const model_args& args, bool pooled = false);
 
   u32 width() const { return facts_.width; }
+  // How prompts contain images; `tokens`: the model's.
+  io::image_markup markup(const text::vocabulary& tokens) const;
   read_image read(const std::string& path) const;
 
   // The frames of one tensor of a processor, each with its grid and its order of rows.
@@ -40,6 +42,8 @@ class vision_model {
   std::vector<held_image> show(const any_model& model, const read_image& image, bool lines) const;
 
  private:
+  std::string path_;         // of the model
+  std::string gguf_family_;  // of the tower, from an mmproj file; empty: from a directory
   std::optional<tower_model> tower_;
   cke_tower_facts facts_{};
   image::processor processor_;

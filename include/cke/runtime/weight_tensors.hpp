@@ -101,9 +101,9 @@ template <class P, tensor_source S, class Names> class weight_tensors {
     const columns_in_tensor columns = columns_of(names[which], which, w, was);
     const u32 count = apart ? groups : 1;
     for (u32 e = 0; e < count; ++e)
-      found_[e] = tensor_of(name(which, e), w, apart || flat ? 0 : groups,
-                            flat ? u64{groups} * rows_of_it.all : rows_of_it.all, columns.all,
-                            was == change::transposed);
+      found_[e] =
+          tensor_of(name(which, e), w, apart || flat ? 0 : groups, flat ? u64{groups} * rows_of_it.all : rows_of_it.all,
+                    columns.all, was == change::transposed);
     return {w, {found_, count}, rows_of_it, columns, was == change::paired_heads ? head_dim_of(w) : 0, was};
   }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "any_model.hpp"
+#include "any_vision.hpp"
 #include "beam.hpp"
 #include "config_check.hpp"
 #include "deepseek.hpp"

@@ -155,7 +155,11 @@ struct serve_args {
   std::vector<std::string> allowed_hosts;
   std::string cors_origin;
   bool insecure = false;
-  bool slide = false;  // answers continue past the context
+  bool slide = false;                 // answers continue past the context
+  std::optional<u32> body_mebibytes;  // of a request; absent: 4, and 32 for a model that sees images
+  u32 images = 32;                    // of a request
+  u64 image_pixels = 1 << 25;         // of one image
+  bool fetch_images = false;          // from http and https addresses
 };
 void serve_model(const serve_args& args);
 

@@ -131,7 +131,7 @@ void render_template(const template_args& args) {
       model.path = args.path, model.mmproj = args.mmproj;
       const vision_model eyes(model);
       std::vector<io::image_outline> images;
-      for (const std::string& file : files) images.push_back(eyes.outline_of(eyes.read(file)));
+      for (const std::string& file : files) images.push_back(eyes.read(file).outline);
       eyes.markup(tokens.vocabulary()).expand(prompt, images);
     }
     if (args.ids) put(ids_text(form.encode(prompt)) + '\n');

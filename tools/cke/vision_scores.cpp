@@ -49,7 +49,7 @@ class text_tower {
 
 void vision_scores(const vision_args& args) {
   const similarity of = read_similarity(read_hf_weights(args.model.path), args.model.path);
-  const vision_model eyes(args.model, true);
+  const vision_model eyes(args.model, {}, true);
   const text_tower reader(args.model);
   std::vector<std::vector<float>> texts;
   for (const std::string& text : args.texts) texts.push_back(reader.row(text));
@@ -58,7 +58,7 @@ void vision_scores(const vision_args& args) {
   std::string table = "probability  logit     image, text\n";
   for (const std::string& path : args.images) {
     const read_image image = eyes.read(path);
-    const std::vector<float> row = eyes.encode(eyes.frames_of(image.tiles.at(0)).at(0));
+    const std::vector<float> row = eyes.encode(image.frames.at(0));
     for (std::size_t t = 0; t < texts.size(); ++t) {
       const double logit = of.logit(row, texts[t]), probability = similarity::probability(logit);
       all.push_back({{"image", path}, {"text", args.texts[t]}, {"logit", logit}, {"probability", probability}});

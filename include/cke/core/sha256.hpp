@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sha256.hpp: SHA-256 (FIPS 180-4), for the names and checksums of the compile cache.
+// sha256.hpp: SHA-256 (FIPS 180-4): names that nobody can make two contents of.
 #pragma once
 
 #include <array>
@@ -8,11 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include <cke/core/types.hpp>
+#include "types.hpp"
 
-#include "rooms.hpp"
-
-namespace cke::tool {
+namespace cke {
 
 class sha256 {
  public:
@@ -84,4 +82,4 @@ inline std::string sha256_of(std::string_view bytes) {
   return sum.hex();
 }
 
-}  // namespace cke::tool
+}  // namespace cke

@@ -3,12 +3,13 @@
 #pragma once
 
 #include <cmath>
+#include <cstring>
 #include <span>
 
 #include "core/concat.hpp"
+#include "core/dtype.hpp"
 #include "core/error.hpp"
 #include "io/tensor_index.hpp"
-#include "kernels/formats/convert.hpp"
 
 CKE_COMPILED_ONCE
 namespace cke {
@@ -35,17 +36,17 @@ struct similarity {
 
 // Reads logit_scale and logit_bias. Throws tensor_missing, tensor_shape and tensor_dtype.
 inline similarity read_similarity(const io::tensor_index& tensors, std::string_view file) {
-  const auto number = [&](std::string_view name) {
+  const auto number = [&](std::string_view name) -> double {
     const auto* const t = tensors.find(name);
     if (!t) throw Error(errc::tensor_missing, file, concat({"tensor ", name}), "one number", "none");
     u64 count = 1;
     for (const u64 n : t->shape) count *= n;
     if (count != 1) throw Error(errc::tensor_shape, file, concat({"tensor ", name}), "one number", concat({count}));
-    if (!kernels::convertible(t->type))
-      throw Error(errc::tensor_dtype, file, concat({"tensor ", name}), "f32, f16 or bf16", t->stored);
-    float x{};
-    kernels::to_f32(t->type, t->bytes.data(), 1, &x);
-    return double{x};
+    const auto read = [&](auto bits) { return std::memcpy(&bits, t->bytes.data(), sizeof bits), bits; };
+    if (t->type == dtype::f32) return double{read(0.f)};
+    if (t->type == dtype::f16) return double{from_f16(read(u16{}))};
+    if (t->type == dtype::bf16) return double{from_bf16(read(u16{}))};
+    throw Error(errc::tensor_dtype, file, concat({"tensor ", name}), "f32, f16 or bf16", t->stored);
   };
   return {std::exp(number("logit_scale")), number("logit_bias")};
 }

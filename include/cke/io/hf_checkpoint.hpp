@@ -45,17 +45,19 @@ inline void add_ids(const nlohmann::json& of, std::vector<u32>& ids) {
 
 // For a multimodal model: the config of its text model, and that model's tensors, named as in a text-only checkpoint.
 inline nlohmann::json text_config(const nlohmann::json& config) {
-  const auto text = config.find("text_config"), type = config.find("model_type");
+  const auto text = config.find("text_config");
+  const std::string type = config.value("model_type", std::string());
   const bool nested = text != config.end() && text->is_object();
   // Published files of Qwen2.5-VL keep the text's keys beside those of the tower.
-  const bool flat = !nested && type != config.end() && *type == "qwen2_5_vl";
+  const bool flat = !nested && type == "qwen2_5_vl";
   if (!nested && !flat) return config;
   nlohmann::json alone = nested ? *text : config;
   if (flat) alone["model_type"] = "qwen2_5_vl_text";
-  // The head belongs to the whole model: its config says what it shares, whatever the text's default is.
-  if (config.contains("tie_word_embeddings")) alone["tie_word_embeddings"] = config["tie_word_embeddings"];
   if (!alone.contains("eos_token_id") && config.contains("eos_token_id"))
     alone["eos_token_id"] = config["eos_token_id"];
+  // The head belongs to the whole model; Llava's text model may tie it too.
+  if (const auto tie = config.find("tie_word_embeddings"); tie != config.end() && tie->is_boolean())
+    if (*tie == true || type != "llava") alone["tie_word_embeddings"] = *tie;
   const auto tower = config.find("vision_config");
   if (tower == config.end() || !tower->is_object()) return alone;
   // What decoders that see images take from their rope and from their tower.
@@ -72,6 +74,7 @@ inline tensor_index text_tensors(const tensor_index& all) {
   using prefix = std::pair<std::string_view, std::string_view>;
   static constexpr prefix head{"lm_head.", "lm_head."};
   static constexpr prefix prefixes[] = {{"model.language_model.", "model."},
+                                        {"model.text_model.", "model."},
                                         {"language_model.model.", "model."},
                                         {"language_model.lm_head.", "lm_head."},
                                         head};

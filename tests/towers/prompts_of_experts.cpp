@@ -63,6 +63,34 @@ struct qwen3_5_moe_decoder : qwen3_5_moe<tiny_qwen3_5_moe> {
 TEST_CASE("prompts: Qwen3-VL with experts in some layers, whose matrices files have transposed") {
   check_prompts<qwen3_vl_moe_decoder>();
 }
+TEST_CASE(
+    "prompts: the matrices of experts give the same bits either way around, as published and as transformers saves") {
+  const tiny_checkpoint tiny(qwen3_vl_moe_decoder::folder);
+  const checkpoint published = io::hf(tiny.folder);
+  checkpoint saved = published;
+  std::vector<io::tensor_ref> tensors(published.tensors.tensors().begin(), published.tensors.tensors().end());
+  std::vector<std::vector<std::byte>> numbers(tensors.size());
+  u32 turned = 0;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    io::tensor_ref& t = tensors[i];
+    if (t.shape.size() != 3 || t.name.find(".experts.") == t.name.npos) continue;
+    const u64 rows = t.shape[1], columns = t.shape[2], item = info(t.type).bytes;
+    numbers[i].resize(t.bytes.size());
+    for (u64 at = 0; at < t.bytes.size() / item; ++at) {
+      const u64 expert = at / (rows * columns), row = at / columns % rows, column = at % columns;
+      std::memcpy(&numbers[i][((expert * columns + column) * rows + row) * item], &t.bytes[at * item], item);
+    }
+    std::swap(t.shape[1], t.shape[2]);
+    t.bytes = numbers[i], t.file = nullptr, ++turned;
+  }
+  CHECK(turned == 4);  // two of each of two layers
+  saved.tensors = io::tensor_index(std::move(tensors));
+  const auto logits_from = [](const checkpoint& from) {
+    auto model = Model<qwen3_vl_moe_decoder, F32>::load(from, {.threads = 1, .context = 64, .logit_rows = 64});
+    return logits_of<qwen3_vl_moe_decoder>(model, std::vector<u32>{1, 7, 40, 3, 22});
+  };
+  CHECK(logits_from(saved) == logits_from(published));
+}
 TEST_CASE("prompts: Qwen3.5 with experts") { check_prompts<qwen3_5_moe_decoder>(); }
 TEST_CASE_TEMPLATE("prompts: images of models with experts in forks, in company, after a rewind and from the cache", M,
                    qwen3_vl_moe_decoder, qwen3_5_moe_decoder) {

@@ -70,6 +70,8 @@ TEST_CASE("prompts: Qwen2.5-VL's files as published keep the text's config and t
   from.model_type = io::detail::text_config(published)["model_type"];
   match_config<qwen2_5_vl_decoder>(from, 64);
   for (const auto& t : from.tensors.tensors()) CHECK(!t.name.starts_with("visual."));
+  const nlohmann::json odd{{"model_type", 3}};  // is left to the reader, which says what is wrong
+  CHECK(io::detail::text_config(odd) == odd);
 }
 
 TEST_CASE_TEMPLATE("prompts: images of Qwen3.5 and Qwen2.5-VL in forks, in company, after a rewind and from the cache",

@@ -46,7 +46,9 @@ inline void add_ids(const nlohmann::json& of, std::vector<u32>& ids) {
 // For a multimodal model: the config of its text model, and that model's tensors, named as in a text-only checkpoint.
 inline nlohmann::json text_config(const nlohmann::json& config) {
   const auto text = config.find("text_config");
-  const std::string type = config.value("model_type", std::string());
+  const auto model_type = config.find("model_type");
+  const std::string type =
+      model_type != config.end() && model_type->is_string() ? model_type->get<std::string>() : std::string();
   const bool nested = text != config.end() && text->is_object();
   // Published files of Qwen2.5-VL keep the text's keys beside those of the tower.
   const bool flat = !nested && type == "qwen2_5_vl";

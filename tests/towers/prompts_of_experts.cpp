@@ -81,7 +81,7 @@ TEST_CASE(
       std::memcpy(&numbers[i][((expert * columns + column) * rows + row) * item], &t.bytes[at * item], item);
     }
     std::swap(t.shape[1], t.shape[2]);
-    t.bytes = numbers[i], t.file = nullptr, ++turned;
+    t.bytes = numbers[i], ++turned;
   }
   CHECK(turned == 4);  // two of each of two layers
   saved.tensors = io::tensor_index(std::move(tensors));

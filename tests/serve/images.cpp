@@ -46,7 +46,8 @@ TEST_CASE("base64: whole groups of the alphabet, and no lost bits") {
   for (u32 size = 0; size < 40; ++size) {
     std::string bytes;
     for (u32 i = 0; i < size; ++i) bytes += static_cast<char>(i * 89 + size);
-    const std::string text = serve::detail::base64({reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()});
+    const std::string text =
+        serve::detail::base64({reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()});
     CHECK(from_base64(text) == bytes);
   }
 }
@@ -87,8 +88,8 @@ TEST_CASE("images: their rows are ids of the prompt, in every role and order, wh
       body_of(ask(s, post("/apply-template", json{{"messages", {message({image_part(two), words("a")})}}}.dump())));
   CHECK(rendered["prompt"] == "<|user|><\x01\x01>a");
   // What a message says is no place for an image.
-  const json said = body_of(
-      ask(s, post("/apply-template", json{{"messages", {message({words("[I]"), image_part(two)})}}}.dump())));
+  const json said =
+      body_of(ask(s, post("/apply-template", json{{"messages", {message({words("[I]"), image_part(two)})}}}.dump())));
   CHECK(said["prompt"] == "<|user|>[I]<\x01\x01>");
 }
 
@@ -187,8 +188,8 @@ TEST_CASE("images: a prompt that is too long with them is refused before it runs
   seeing how;
   how.context = 40;
   running s(how);
-  const std::string response = ask(
-      s, chat({message({image_part(data_uri("IMAGE:8")), image_part(data_uri("IMAGE:8")), words("0123456789")})}));
+  const std::string response =
+      ask(s, chat({message({image_part(data_uri("IMAGE:8")), image_part(data_uri("IMAGE:8")), words("0123456789")})}));
   CHECK(error_of_response(response)["code"] == "context_length_exceeded");
   CHECK(error_of_response(response)["message"].get<std::string>().find("40 positions") != std::string::npos);
   CHECK(s.model.passes().empty());

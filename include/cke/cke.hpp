@@ -43,5 +43,6 @@
 #include "qwen3_moe.hpp"
 #include "qwen3_next.hpp"
 #include "session_file.hpp"
+#include "similarity.hpp"
 #include "smollm3.hpp"
 #include "word_checks.hpp"

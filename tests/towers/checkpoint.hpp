@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// checkpoint.hpp: a tiny checkpoint of tests/data/vision, and transformers' features of its images.
+// checkpoint.hpp: a tiny checkpoint of tests/data/vision, or its mmproj file of tests/data/mmproj, and transformers'
+// features of its images.
 #pragma once
 
 #include <doctest/doctest.h>
 
 #include <cke/image_encoder.hpp>
+#include <cke/io/gguf_vision.hpp>
 #include <cke/io/hf_vision.hpp>
 #include <cke/io/safetensors.hpp>
 #include <cstring>
@@ -20,11 +22,22 @@ using namespace cke;
 
 inline std::string folder_of(std::string_view name) { return CKE_TEST_DATA "/vision/" + std::string(name); }
 
+// How files keep a tower.
+enum class kept { directory, gguf };
+inline constexpr kept both[] = {kept::directory, kept::gguf};
+
+// The folder of an mmproj file with results of its own.
+inline std::string model_of(std::string_view name) { return CKE_TEST_DATA "/mmproj/" + std::string(name); }
+inline std::string mmproj_of(std::string_view name) {
+  const std::string own = model_of(name) + "/mmproj-model.gguf";
+  return std::ifstream(own) ? own : model_of(name) + ".gguf";
+}
+
 class tiny_checkpoint {
  public:
-  explicit tiny_checkpoint(std::string_view name)
-      : folder(folder_of(name)),
-        from(io::hf_vision(folder)),
+  explicit tiny_checkpoint(std::string_view name, kept as = kept::directory)
+      : folder(as == kept::gguf && std::ifstream(model_of(name) + "/cases.json") ? model_of(name) : folder_of(name)),
+        from(as == kept::gguf ? io::gguf_vision(mmproj_of(name)) : io::hf_vision(folder)),
         expected_(io::read_safetensors(folder + "/expected.safetensors")) {}
 
   struct numbers {
@@ -78,12 +91,13 @@ template <class M> void check_features(const tiny_checkpoint& tiny, auto values_
     CHECK(::numbers::distance(got, features.values, encoder::width) < 2e-5);
   }
 }
-template <class M> void check_pixels(std::string_view name, u32 side) {
-  const tiny_checkpoint tiny(name);
+template <class M> void check_pixels(std::string_view name, u32 side, kept as = kept::directory) {
+  const tiny_checkpoint tiny(name, as);
   check_features<M>(tiny, [&](const auto& pixels, const std::string&) { return pixels_of(pixels, side); });
 }
-template <class M> void check_rows(std::string_view name, bool raster = false) {
-  const tiny_checkpoint tiny(name);
+template <class M> void check_rows(std::string_view name, kept as, bool raster = false) {
+  CAPTURE(int(as));
+  const tiny_checkpoint tiny(name, as);
   check_features<M>(tiny, [&](const auto& pixels, const std::string& image) {
     image_values v;
     v.grid = tiny.grid_of(image), v.rows = pixels.values, v.raster = raster;

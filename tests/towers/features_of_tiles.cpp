@@ -53,9 +53,9 @@ constexpr pixtral_vision_config tiny_mistral3_config = [] {
 }();
 struct tiny_mistral3 : mistral3_vision<tiny_mistral3_config> {};
 
-void check_idefics3() {
+void check_idefics3(kept as) {
   check_tiles<tiny_tiles>(
-      tiny_checkpoint("idefics3"),
+      tiny_checkpoint("idefics3", as),
       [](const auto& pixels, const std::string&) { return std::vector<patch_grid>(pixels.shape[1], {4, 4}); },
       [](const auto& pixels, patch_grid g, u64& from) {
         image_values v;
@@ -65,11 +65,8 @@ void check_idefics3() {
       });
 }
 
-}  // namespace
-
-TEST_CASE("features: Idefics 3's tower, which is SmolVLM's too, of every tile of an image") { check_idefics3(); }
-TEST_CASE("features: LFM2-VL's tower, whose positions are resized to each tile") {
-  const tiny_checkpoint tiny("lfm2_vl");
+void check_lfm2_vl(kept as) {
+  const tiny_checkpoint tiny("lfm2_vl", as);
   const auto cases = nlohmann::json::parse(std::ifstream(tiny.folder + "/cases.json"));
   check_tiles<tiny_lfm2>(
       tiny,
@@ -85,7 +82,18 @@ TEST_CASE("features: LFM2-VL's tower, whose positions are resized to each tile")
         return v;
       });
 }
-TEST_CASE("features: Pixtral's tower, of any grid") { check_pixels<tiny_pixtral>("pixtral", 6); }
+
+}  // namespace
+
+TEST_CASE("features: Idefics 3's tower, which is SmolVLM's too, of every tile of an image") {
+  for (const kept as : both) check_idefics3(as);
+}
+TEST_CASE("features: LFM2-VL's tower, whose positions are resized to each tile") {
+  for (const kept as : both) check_lfm2_vl(as);
+}
+TEST_CASE("features: Pixtral's tower, of any grid") {
+  for (const kept as : both) check_pixels<tiny_pixtral>("pixtral", 6, as);
+}
 TEST_CASE("features: Mistral 3's tower, whose patches are merged column by column") {
-  check_pixels<tiny_mistral3>("mistral3", 6);
+  for (const kept as : both) check_pixels<tiny_mistral3>("mistral3", 6, as);
 }

@@ -18,7 +18,7 @@ struct known_images {
 };
 using grids = std::vector<io::feature_grid>;
 const known_images families[] = {
-    {"qwen3_vl", {{{2, 4}}}, {{{4, 2}}}, {{{3, 3}}}},
+    {"qwen3_vl", {{{2, 4}}}, {{{5, 2}}}, {{{3, 3}}}},
     {"gemma3", {{{1, 9}}}, {{{1, 9}}}, {{{1, 9}}}},
     {"idefics3", {grids(5, {2, 2}), 2, 2}, {grids(3, {2, 2}), 2, 1}, {grids(5, {2, 2}), 2, 2}},
     {"lfm2_vl", {{{2, 2}, {2, 2}, {2, 3}}, 1, 2}, {{{4, 2}}}, {{{2, 2}, {2, 2}, {3, 2}}, 2, 1}},

@@ -56,9 +56,13 @@ struct vision_args {
   model_args model;
   std::vector<std::string> images;
   std::optional<std::string> pixels, grid;  // in place of images: what a processor made of one
+  bool pooled = false;                      // one row for an image
+  std::vector<std::string> texts;           // scored for each image
+  bool json = false;                        // of scores
   std::string output;
 };
 void vision(const vision_args& args);
+void vision_scores(const vision_args& args);
 
 struct perplexity_args {
   model_args model;
@@ -90,6 +94,7 @@ void detokenize(const text_args& args);
 struct template_args {
   std::string path, messages;
   std::optional<std::string> tools, set;  // tools: a file; set: a JSON object
+  std::optional<std::string> mmproj;      // a file, as in model_args
   bool generation = true, thinking = true, ids = false;
 };
 void render_template(const template_args& args);

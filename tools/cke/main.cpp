@@ -35,6 +35,7 @@ class commands {
     auto* prompt = r.add_option("-p,--prompt", run_.prompt, "the text");
     auto* ids = r.add_option("--tokens", run_.tokens, "its ids, between commas")->excludes(prompt);
     image_option_of(r, run_.images);
+    mmproj_option_of(r, run_.model.mmproj);
     r.add_option("-n,--max-tokens", run_.answer.max_tokens, "most new tokens (256)")->check(any_count());
     r.add_flag("--ids", run_.ids, "print a JSON array of the new ids");
     const std::vector<CLI::Option*> changing = answer_options_of(r, run_.answer);
@@ -106,6 +107,7 @@ class commands {
         ->capture_default_str();
     thinking_option_of(c, chat_.thinking, "whether a model that can think may (it may)");
     image_option_of(c, chat_.images);
+    mmproj_option_of(c, chat_.model.mmproj);
     answer_options_of(c, chat_.answer);
     sliding_option_of(c, chat_.slide);
 
@@ -115,6 +117,7 @@ class commands {
     l.add_option("-o,--output", logits_.output, "the file: float32 [ids, vocab]")->type_name("FILE")->required();
     l.add_flag("--last", logits_.last, "only after the last id: [1, vocab]");
     image_option_of(l, logits_.images);
+    mmproj_option_of(l, logits_.model.mmproj);
 
     CLI::App& see = add("vision", "the features of images, as a text model reads them, to a .npy file",
                         [this] { vision(vision_); });
@@ -125,7 +128,13 @@ class commands {
         ->type_name("FILE")
         ->excludes(pictures);
     see.add_option("--grid", vision_.grid, "its frames, and rows and columns of patches")->type_name("T,H,W");
-    see.add_option("-o,--output", vision_.output, "the file: float32 [rows, width]")->required();
+    mmproj_option_of(see, vision_.model.mmproj);
+    see.add_flag("--pooled", vision_.pooled, "one row for an image, which SigLIP compares with texts");
+    auto* file = see.add_option("-o,--output", vision_.output, "the file: float32 [rows, width]");
+    auto* texts = see.add_option("--text", vision_.texts, "of SigLIP: print how well it fits each image; may be repeated")
+                      ->excludes(file)
+                      ->needs(pictures);
+    see.add_flag("--json", vision_.json, "scores as JSON")->needs(texts);
 
     CLI::App& x = add("perplexity", "how well a model foresees a text, and how far it is from another model",
                       [this] { perplexity(perplexity_); });
@@ -169,6 +178,7 @@ class commands {
     m.add_option("--tools", template_.tools, "a JSON file: a list of tools")->type_name("FILE");
     m.add_option("--set", template_.set, "further variables of the template: a JSON object");
     m.add_flag("--ids", template_.ids, "print a JSON array of the ids, not the text");
+    mmproj_option_of(m, template_.mmproj);
     m.add_flag("!--no-generation-prompt", template_.generation, "without the beginning of the answer");
     m.add_flag("--think,!--no-think", template_.thinking, "whether a model that can think may (it may)");
 
@@ -261,6 +271,7 @@ class commands {
         ->check(number(1u, 256u))
         ->capture_default_str();
     sliding_option_of(v, serve_.slide);
+    mmproj_option_of(v, serve_.model.mmproj);
     v.add_option("--queue", serve_.queue, "answers that may wait for one of those to end")
         ->check(number(1u, 1u << 16))
         ->capture_default_str();
@@ -307,6 +318,7 @@ class commands {
     CLI::App& u =
         add("build", "compile a model ahead of its first use; prints where it lies", [this] { build(build_); });
     model_options_of(u, build_.model);
+    mmproj_option_of(u, build_.model.mmproj);
     u.add_flag("--print-unit", build_.print_unit, "print the source, and compile nothing");
 
     CLI::App& h = add("help", "this help, that of a command, or a manual page", [this] { help(); });

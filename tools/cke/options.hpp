@@ -144,6 +144,11 @@ inline void sliding_option_of(CLI::App& app, bool& to) {
 inline void image_option_of(CLI::App& app, std::vector<std::string>& to) {
   app.add_option("--image", to, "an image file of the prompt; may be given several times")->type_name("FILE");
 }
+inline void mmproj_option_of(CLI::App& app, std::optional<std::string>& to) {
+  app.add_option("--mmproj", to,
+                 "the file with the vision tower of a .gguf MODEL (the mmproj*.gguf beside it that fits)")
+      ->type_name("FILE");
+}
 inline void pooling_option_of(CLI::App& app, std::optional<std::string>& to) {
   app.add_option("--pooling", to,
                  "which hidden states make an embedding: last, mean, cls (what the checkpoint says, else last)")

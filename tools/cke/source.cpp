@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cache.hpp"
+#include "mmproj.hpp"
 #include "rooms.hpp"
 #include "terminal.hpp"
 
@@ -75,7 +76,17 @@ checkpoint open_checkpoint(const std::string& path, double* map_seconds) {
   checkpoint c = is_directory(path)
       ? hf(path, [&](const std::string& dir) { return timed([&] { return read_hf_weights(dir); }); })
       : gguf_checkpoint(timed([&] { return gguf::read(path); }));
+  if (c.as == naming::gguf) check_is_text(path, c.model_type);
   if (c.tokens) c.tokens = std::make_shared<const vocabulary>(with_patterns(*c.tokens, path));
+  return c;
+}
+
+checkpoint open_model(const model_args& args, double* map_seconds) {
+  checkpoint c = open_checkpoint(args.path, map_seconds);
+  if (c.as == naming::hf && args.mmproj)
+    throw Error(errc::usage, args.path, "--mmproj", "a .gguf MODEL: a directory has its tower", "a directory");
+  if (c.as == naming::gguf && has_mmproj(args.path, args.mmproj))
+    c.config = "{\"sees_images\":true" + std::string(c.config == "{}" ? "" : ",") + c.config.substr(1);
   return c;
 }
 
@@ -90,7 +101,7 @@ loaded_model load_model(const model_args& args, needs what, u32 logit_rows) {
   const stages stage(args.verbose);
   const stopwatch all;
   double mapping = 0;
-  const checkpoint from = open_checkpoint(args.path, &mapping);
+  const checkpoint from = open_model(args, &mapping);
   if (what != needs::weights && !from.tokens)
     throw Error(errc::file, args.path, "tokenizer", "one in the checkpoint", "none: only ids, with --tokens, will do");
   if (what == needs::chat && from.tokens->chat_template.empty())

@@ -24,12 +24,15 @@ struct model_args {
   u32 threads = 0;  // 0: one per core that the process may use
   u32 context = 0;  // 0: the config's, at most 4096
   u32 chunk = 512;
-  bool verbose = false;  // print the stages of loading
+  bool verbose = false;                 // print the stages of loading
+  std::optional<std::string> mmproj{};  // the file with the tower of a .gguf model; absent: one beside it, if any
 };
 
 // A Hugging Face directory or a .gguf file. map_seconds, if not null: what finding and mapping the weights took. Throws
 // Error.
 checkpoint open_checkpoint(const std::string& path, double* map_seconds = nullptr);
+// The same, of a model that may see images: MODEL.gguf does where it has an mmproj file. Throws Error.
+checkpoint open_model(const model_args& args, double* map_seconds = nullptr);
 // The tokenizer alone; weights and config may be missing. Throws Error.
 tokenizer open_tokenizer(const std::string& path);
 

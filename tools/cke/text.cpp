@@ -128,11 +128,11 @@ void render_template(const template_args& args) {
     std::vector<chat_segment> prompt = form.render(c);
     if (const std::vector<std::string> files = images_in(c.messages); !files.empty()) {
       model_args model;
-      model.path = args.path;
+      model.path = args.path, model.mmproj = args.mmproj;
       const vision_model eyes(model);
       std::vector<io::image_outline> images;
       for (const std::string& file : files) images.push_back(eyes.read(file).outline);
-      io::read_image_markup(args.path, tokens.vocabulary()).expand(prompt, images);
+      eyes.markup(tokens.vocabulary()).expand(prompt, images);
     }
     if (args.ids) put(ids_text(form.encode(prompt)) + '\n');
     else put_exact(to_string(prompt));

@@ -57,9 +57,11 @@ image::processed pixels_of(const vision_args& args) {
 }  // namespace
 
 void vision(const vision_args& args) {
+  if (!args.texts.empty()) return vision_scores(args);
+  if (args.output.empty()) throw Error(errc::usage, {}, "--output", "a file, or --text", "neither");
   if (args.images.empty() == !args.pixels)
     throw Error(errc::usage, {}, "--image", "image files, or --pixels", args.pixels ? "both" : "neither");
-  const vision_model eyes(args.model);
+  const vision_model eyes(args.model, {}, args.pooled);
   std::vector<read_image> images;
   if (args.pixels) images.push_back(eyes.reader().read(pixels_of(args), *args.pixels, {}));
   for (const std::string& path : args.images) images.push_back(eyes.read(path));

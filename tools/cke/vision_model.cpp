@@ -4,9 +4,12 @@
 
 #include <filesystem>
 
+#include <cke/image/gguf_processor.hpp>
+#include <cke/io/gguf_image_markup.hpp>
 #include <cke/io/hf_vision.hpp>
 
 #include "cache.hpp"
+#include "mmproj.hpp"
 #include "rooms.hpp"
 #include "terminal.hpp"
 #include "tower_unit.hpp"
@@ -24,16 +27,36 @@ const model_args& of_a_model_that_sees(const model_args& args, const loaded_mode
 
 }  // namespace
 
-bool has_tower(const model_args& args) { return std::filesystem::is_directory(args.path); }
+bool has_tower(const model_args& args) {
+  return !is_gguf_file(args.path) || has_mmproj(args.path, args.mmproj);
+}
 
-vision_model::vision_model(const model_args& args, const image::decode_limits& limits) {
-  const checkpoint from = io::hf_vision(args.path);
+vision_model::vision_model(const model_args& args, const image::decode_limits& limits, bool pooled)
+    : path_(args.path) {
+  checkpoint from;
+  image::processor processor;
+  if (is_gguf_file(args.path)) {
+    const io::gguf file = io::gguf::read(mmproj_of(args.path, args.mmproj));
+    from = io::gguf_vision(file);
+    processor = image::gguf_processor(file);
+    gguf_family_ = from.model_type;
+  } else {
+    if (args.mmproj)
+      throw Error(errc::usage, args.path, "--mmproj", "a .gguf MODEL: a directory has its tower", "no .gguf file");
+    from = io::hf_vision(args.path, pooled ? io::tower_part::pooled : io::tower_part::features);
+    processor = image::load_processor(args.path);
+  }
   const unit u = make_tower_unit(from, args.numbers);
   tower_.emplace(library_of(u, made_for::this_command).door, from, args.threads);
   facts_ = tower_->facts();
-  reader_ = {image::load_processor(args.path),
+  reader_ = {std::move(processor),
              {facts_.patch, facts_.merge, [this](patch_grid grid) { return tower_->rows_of(grid); }},
              limits};
+}
+
+io::image_markup vision_model::markup(const text::vocabulary& tokens) const {
+  return gguf_family_.empty() ? io::read_image_markup(path_, tokens)
+                              : io::gguf_image_markup(gguf_family_, path_, tokens);
 }
 
 read_image vision_model::read(const std::string& path) const {
@@ -47,7 +70,7 @@ model_vision::model_vision(const model_args& args, const loaded_model& model, co
     throw Error(errc::config_mismatch, args.path, "tower",
                 std::to_string(model_.image_width()) + " numbers a row, as the text model reads",
                 std::to_string(eyes_.width()));
-  markup_ = io::read_image_markup(args.path, model.tokens->vocabulary());
+  markup_ = eyes_.markup(model.tokens->vocabulary());
 }
 
 read_image model_vision::read(std::span<const std::byte> file, const std::string& name,

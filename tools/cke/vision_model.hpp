@@ -17,16 +17,20 @@ bool has_tower(const model_args& args);
 
 class vision_model {
  public:
-  // Compiles the tower if necessary, and loads it. Throws Error.
-  explicit vision_model(const model_args& args, const image::decode_limits& limits = {});
+  // Compiles the tower if necessary, and loads it. `pooled`: with the head that makes one row of an image. Throws Error.
+  explicit vision_model(const model_args& args, const image::decode_limits& limits = {}, bool pooled = false);
 
   u32 width() const { return facts_.width; }
   const image_reader& reader() const { return reader_; }
+  // How prompts contain images; `tokens`: the model's.
+  io::image_markup markup(const text::vocabulary& tokens) const;
   read_image read(const std::string& path) const;
   std::vector<float> encode(const runtime::image_values& frame) const { return tower_->encode(frame); }
   const cke_tower_facts& facts() const { return facts_; }
 
  private:
+  std::string path_;         // of the model
+  std::string gguf_family_;  // of the tower, from an mmproj file; empty: from a directory
   std::optional<tower_model> tower_;
   cke_tower_facts facts_{};
   image_reader reader_;

@@ -5,11 +5,11 @@
     python tools/parity/vision.py FAMILY|all [--cke PATH] [--dir DIR] [--many N] [--seed N]
 
 For each seed a checkpoint of an odd shape and three pictures of odd sizes (wide or tall, gray, with alpha), and then:
-rows that enter the text model, from the reference's pixels and from the files; of siglip the pooled row too; the ids of a
-conversation with none to three images; logits at every position of it; 16 greedy ids. Weights are stored as float32,
-float16 or bfloat16 and computed with --format f32: this compares the math, not the rounding of a format. Prints one
-Markdown row per
-checkpoint and exits 1 where something differs by more than its limit. Failed checkpoints stay in --dir.
+rows that enter the text model, from the reference's pixels and from the files; of siglip the pooled row and the scores of
+texts (as "logits") too; the ids of a conversation with none to three images; logits at every position of it; 16 greedy ids.
+Weights are stored as float32, float16 or bfloat16 and computed with --format f32: this compares the math, not the rounding
+of a format. Prints one Markdown row per checkpoint and exits 1 where something differs by more than its limit. Failed
+checkpoints stay in --dir.
 """
 
 import argparse
@@ -109,6 +109,10 @@ def compare_images(args, made, model, found):
         if made.family.processor == "SiglipProcessor":
             pooled = array(args, "vision", *model, "--image", file, "--pooled")
             found["pooled"] = max(found["pooled"], difference(pooled, reference.pooled(pixels)))
+            asked = [part for text in vision_cases.TEXTS for part in ("--text", text)]
+            scores = json.loads(run(args, "vision", *model, "--image", file, *asked, "--json"))
+            theirs = reference.scores(vision_cases.TEXTS, pixels)[2]
+            found["logits"] = max(found["logits"], difference(np.array([[s["logit"] for s in scores]]), theirs))
         grid = grid_of(vision_cases.about_image(pixels, features))
         if grid is not None:
             np.save(made.directory / "pixels.npy", pixels["pixel_values"].float().numpy())
@@ -149,7 +153,7 @@ def compare(args, made, model):
     good = (not said and found["pixels"] <= PIXELS and found["pooled"] <= FILES and found["files"] <= FILES
             and found["logits"] <= LOGITS and found["ids"] == 0 and found["greedy"] == 0)
     cells = [f"{found[c]:.1e}" for c in COLUMNS[:4]] + ["equal" if found[c] == 0 else f"{found[c]} differ" for c in COLUMNS[4:]]
-    for column in ["pooled"] if made.cases else COLUMNS[3:]:
+    for column in ["pooled"] if made.cases else COLUMNS[4:]:
         cells[COLUMNS.index(column)] = ""
     sizes = " ".join("x".join(map(str, image.size)) for image in made.images.values())
     print(f"| {made.name} | {sizes} | {' | '.join(cells)} | {'yes' if good else said or 'no'} |", flush=True)

@@ -2,17 +2,17 @@
 # SPDX-License-Identifier: MIT
 """vision_gguf.py: random vision checkpoints as GGUF with an mmproj file, as llama.cpp's converter writes them, through cke.
 
-    python tools/parity/vision_gguf.py gemma3|qwen3_vl|qwen3_5|all [--cke PATH] [--dir DIR] [--many N] [--seed N]
+    python tools/parity/vision_gguf.py FAMILY|all [--cke PATH] [--dir DIR] [--many N] [--seed N] [--type F32|F16|BF16|Q8_0]
 
 Each is a folder with the Hugging Face files, model.gguf and mmproj-model.gguf; what both files leave to llama.cpp has
-its values. It is compared with transformers as in vision.py, MODEL being model.gguf.
+its values. It is compared with transformers as in vision.py, MODEL being model.gguf. Of families in TOWERS the features
+alone are: their model.gguf has no tensors.
 """
 
 import argparse
 import copy
 import json
 import sys
-from pathlib import Path
 
 import gguf
 import numpy as np
@@ -23,11 +23,17 @@ import gguf_metadata
 import vision
 import vision_families
 import vision_more_families  # noqa: F401
+from vision_gguf_tensors import tower_tensors
 
-# What no file says and llama.cpp fixes.
+# What no file says and llama.cpp, or the published processor, fixes.
 LEAST_ROWS, MOST_ROWS = 8, 4096  # of an image in Qwen's
-LARGEST = 72  # pixels: so many rows need no large picture
 GEMMA3_PATTERN, GEMMA3_LOCAL_THETA = 6, 10000.0
+LFM2 = {"tile_size": 512, "min_tiles": 2, "max_tiles": 10, "min_image_tokens": 64, "max_image_tokens": 256, "max_pixels_tolerance": 2.0}
+SMALL, LARGE = 72, 160  # pixels: Qwen's rows of small pictures are few
+
+MODELS = ("gemma3", "qwen3_vl")
+TOWERS = {"gemma4": "gemma4", "gemma4_full": "gemma4", "qwen2_5_vl": "qwen2vl", "qwen3_5": "qwen35", "lfm2_vl": "lfm2", "idefics3": "llama",
+          "smolvlm": "llama", "pixtral": "llama", "mistral3": "llama"}  # the architecture of their text models
 
 
 class TextPart:
@@ -45,19 +51,44 @@ class TextPart:
         return self.state
 
 
+def with_parts(config, text=(), seen=()):
+    """A config with other values in its parts."""
+    all_of = config.to_dict()
+    all_of["text_config"] |= dict(text)
+    all_of["vision_config"] |= dict(seen)
+    return type(config).from_dict(all_of)
+
+
 def family_of(name, pick):
     """A family in what llama.cpp can express of it."""
     family = vision_families.FAMILIES[name](pick)
+    config, files = family.config, family.files
+    image = files.get("preprocessor_config.json")
     if name == "gemma3":
-        text = family.config.text_config.to_dict()
-        text |= {"num_hidden_layers": GEMMA3_PATTERN, "query_pre_attn_scalar": text["head_dim"],
-                 "layer_types": ["sliding_attention"] * (GEMMA3_PATTERN - 1) + ["full_attention"]}
-        text["rope_parameters"]["sliding_attention"]["rope_theta"] = GEMMA3_LOCAL_THETA
-        family.config = type(family.config).from_dict(family.config.to_dict() | {"text_config": text})
-    else:
-        image = family.files["preprocessor_config.json"]
+        rope = copy.deepcopy(config.text_config.rope_parameters)
+        rope["sliding_attention"]["rope_theta"] = GEMMA3_LOCAL_THETA
+        family.config = with_parts(config, {
+            "num_hidden_layers": GEMMA3_PATTERN, "query_pre_attn_scalar": config.text_config.head_dim, "rope_parameters": rope,
+            "layer_types": ["sliding_attention"] * (GEMMA3_PATTERN - 1) + ["full_attention"]})
+    elif name.startswith("qwen"):
         block = (image["patch_size"] * image["merge_size"]) ** 2
+        image.pop("min_pixels", None), image.pop("max_pixels", None)
         image["size"] = {"shortest_edge": LEAST_ROWS * block, "longest_edge": MOST_ROWS * block}
+        if "processor_config.json" in files:
+            files["processor_config.json"]["image_processor"]["size"] = image["size"]
+        if name == "qwen2_5_vl":
+            family.config = with_parts(config, seen={"window_size": 112, "fullatt_block_indexes": [1]})
+    elif name.startswith("gemma4"):
+        family.config = with_parts(config, seen={"rms_norm_eps": 1e-6, "pooling_kernel_size": 3})
+        for part in ("image_processor", "video_processor"):
+            files["processor_config.json"][part] |= {"pooling_kernel_size": 3, "max_soft_tokens": 280}
+        files["processor_config.json"]["image_processor"]["image_seq_length"] = files["processor_config.json"]["image_seq_length"] = 280
+    elif name == "lfm2_vl":
+        image |= LFM2
+    elif name in ("pixtral", "mistral3"):
+        seen = {"hidden_act": "silu", "rope_parameters": {"rope_type": "axial", "rope_theta": 10000.0}}
+        family.config = with_parts(config, {"rms_norm_eps": 1e-5}, seen)
+        image["size"] = {"longest_edge": config.vision_config.image_size}
     family.renames = {}
     return family
 
@@ -78,91 +109,122 @@ def vocabulary(family):
     return gguf_metadata.Vocabulary("default", tokens, types, [], bos, eos, scores, family.template)
 
 
-def tower_tensors(model):
-    """{GGUF's name: float32 array} of a tower and its projector."""
-    config, state, out = model.config, {}, {}
-    for name, number in model.model.state_dict().items():
-        if not name.startswith("language_model."):
-            state[name] = number.float().numpy()
-    names = gguf.get_tensor_name_map(gguf.MODEL_ARCH.MMPROJ, config.vision_config.num_hidden_layers)
-    for name, array in state.items():
-        if name == "visual.patch_embed.proj.weight":
-            out |= {"v.patch_embd.weight": array[:, :, 0], "v.patch_embd.weight.1": array[:, :, 1]}
-            continue
-        if name.startswith("visual.deepstack_merger_list."):
-            index, part, suffix = name.removeprefix("visual.deepstack_merger_list.").split(".")
-            layer = config.vision_config.deepstack_visual_indexes[int(index)]
-            out[f"v.deepstack.{layer}.{part.removeprefix('linear_')}.{suffix}"] = array
-            continue
-        if name.startswith("visual.merger."):
-            part, suffix = name.removeprefix("visual.merger.").split(".")
-            out[{"norm": "v.post_ln", "linear_fc1": "mm.0", "linear_fc2": "mm.2"}[part] + f".{suffix}"] = array
-            continue
-        if name == "visual.patch_embed.proj.bias":
-            out["v.patch_embd.bias"] = array
-            continue
-        if name.endswith("soft_emb_norm.weight"):
-            array = array + 1
-        known = name.replace("vision_tower.", "vision_tower.vision_model.").replace("_projection_weight", "_projection.weight")
-        written = names.get_name(known, try_suffixes=(".weight", ".bias"))
-        if written is None:
-            raise SystemExit(f"{name}: gguf-py has no name for this tensor")
-        out[written] = array
-    return out
+def write_own_sizes(writer, config, image):
+    """What the converter writes for one family alone; None: the projector's name is in the key for several kinds."""
+    vision, kind = config.vision_config, config.model_type
+    projector = gguf.VisionProjectorType
+    if kind == "gemma3":
+        writer.add_vision_image_size(vision.image_size)
+        writer.add_vision_attention_layernorm_eps(vision.layer_norm_eps)
+        kernel = vision.image_size // vision.patch_size // int(config.mm_tokens_per_image ** 0.5)
+        if kernel != 4:
+            writer.add_vision_projector_scale_factor(kernel)
+        return projector.GEMMA3
+    if kind == "gemma4":
+        writer.add_vision_image_size(224)  # without a meaning
+        writer.add_vision_attention_layernorm_eps(vision.rms_norm_eps)
+        if vision.pooling_kernel_size != 3:
+            writer.add_vision_projector_scale_factor(vision.pooling_kernel_size)
+        writer.add_clip_vision_projector_type(projector.GEMMA4V)
+        return None
+    if kind == "qwen2_5_vl":
+        writer.add_vision_image_size(560)  # without a meaning
+        writer.add_vision_attention_layernorm_eps(1e-6)
+        writer.add_vision_n_wa_pattern(vision.fullatt_block_indexes[0] + 1)
+        if vision.window_size != 112:
+            writer.add_uint32("clip.vision.window_size", vision.window_size)
+        return projector.QWEN25VL
+    if kind.startswith("qwen3"):
+        writer.add_vision_image_size(int(vision.num_position_embeddings ** 0.5) * vision.patch_size)
+        writer.add_vision_spatial_merge_size(vision.spatial_merge_size)
+        writer.add_vision_attention_layernorm_eps(config.text_config.rms_norm_eps)
+        taps = getattr(vision, "deepstack_visual_indexes", [])
+        writer.add_vision_is_deepstack_layers([layer in taps for layer in range(vision.depth)])
+        return projector.QWEN3VL
+    if kind == "lfm2_vl":
+        writer.add_vision_image_size(256)  # without a meaning
+        writer.add_vision_attention_layernorm_eps(vision.layer_norm_eps)
+        writer.add_vision_projector_scale_factor(config.downsample_factor)
+        return projector.LFM2
+    if kind in ("idefics3", "smolvlm"):
+        writer.add_vision_image_size(vision.image_size)
+        writer.add_vision_attention_layernorm_eps(vision.layer_norm_eps)
+        writer.add_vision_projector_scale_factor(config.scale_factor)
+        writer.add_uint32("clip.vision.preproc_image_size", image["size"]["longest_edge"])
+        return projector.IDEFICS3
+    writer.add_vision_image_size(vision.image_size)
+    # The converter writes the tower's own number; llama.cpp uses it for the norm before Mistral 3's merger, too.
+    writer.add_vision_attention_layernorm_eps(config.text_config.rms_norm_eps if kind == "mistral3" else 1e-5)
+    if kind == "mistral3":
+        writer.add_vision_spatial_merge_size(config.spatial_merge_size)
+    if vision.rope_parameters["rope_theta"] != 10000.0:
+        writer.add_float32("clip.rope.freq_base", vision.rope_parameters["rope_theta"])
+    return projector.PIXTRAL
 
 
-def write_mmproj(path, family, model, type_name):
-    config, vision_config, kind = model.config, model.config.vision_config, gguf_metadata.TYPES[type_name][0]
-    image = family.files["preprocessor_config.json"]
+def write_mmproj(path, model, image, type_name):
+    """`image`: the processor's config."""
+    config, vision, (kind, file_type) = model.config, model.config.vision_config, gguf_metadata.TYPES[type_name]
     writer = gguf.GGUFWriter(path, "clip")
     writer.add_type("mmproj")
     writer.add_name(f"random {config.model_type}")
-    writer.add_file_type(gguf_metadata.TYPES[type_name][1])
+    writer.add_file_type(file_type)
     writer.add_clip_has_vision_encoder(True)
     writer.add_vision_projection_dim(config.text_config.hidden_size)
-    writer.add_vision_patch_size(vision_config.patch_size)
-    writer.add_vision_embedding_length(vision_config.hidden_size)
-    writer.add_vision_feed_forward_length(vision_config.intermediate_size)
-    writer.add_vision_block_count(vision_config.num_hidden_layers)
-    writer.add_vision_head_count(vision_config.num_attention_heads)
+    writer.add_vision_patch_size(vision.patch_size)
+    writer.add_vision_embedding_length(vision.hidden_size)
+    writer.add_vision_feed_forward_length(vision.intermediate_size)
+    writer.add_vision_block_count(getattr(vision, "num_hidden_layers", None) or vision.depth)
+    writer.add_vision_head_count(getattr(vision, "num_attention_heads", None) or vision.num_heads)
     writer.add_vision_image_mean(image["image_mean"])
     writer.add_vision_image_std(image["image_std"])
-    writer.add_vision_use_gelu(True)
-    if config.model_type == "gemma3":
-        writer.add_clip_projector_type(gguf.VisionProjectorType.GEMMA3)
-        writer.add_vision_image_size(vision_config.image_size)
-        writer.add_vision_attention_layernorm_eps(vision_config.layer_norm_eps)
-        kernel = vision_config.image_size // vision_config.patch_size // int(image["image_seq_length"] ** 0.5)
-        if kernel != 4:
-            writer.add_vision_projector_scale_factor(kernel)
-    else:
-        writer.add_clip_projector_type(gguf.VisionProjectorType.QWEN3VL)
-        writer.add_vision_image_size(int(vision_config.num_position_embeddings ** 0.5) * vision_config.patch_size)
-        writer.add_vision_spatial_merge_size(vision_config.spatial_merge_size)
-        writer.add_vision_attention_layernorm_eps(config.text_config.rms_norm_eps)
-        taps = getattr(vision_config, "deepstack_visual_indexes", [])
-        writer.add_vision_is_deepstack_layers([layer in taps for layer in range(vision_config.depth)])
+    if projector := write_own_sizes(writer, config, image):
+        writer.add_clip_projector_type(projector)
+        silu = projector in (gguf.VisionProjectorType.QWEN25VL, gguf.VisionProjectorType.PIXTRAL)
+        (writer.add_vision_use_silu if silu else writer.add_vision_use_gelu)(True)
     for name, array in tower_tensors(model).items():
-        plain = array.ndim == 1 or name.startswith(("v.patch_embd", "v.position_embd"))
-        encoded = array if plain else gguf.quants.quantize(np.ascontiguousarray(array), kind)
-        writer.add_tensor(name, np.ascontiguousarray(encoded), raw_dtype=None if encoded.dtype == np.float32 else kind)
+        # As the converter: vectors and tables stay float32, and Gemma 3's projection is float16 whatever the rest is.
+        plain = array.ndim == 1 or name.startswith(("v.patch_embd", "v.position_embd", "mm.patch_merger"))
+        half = config.model_type == "gemma3" and name == "mm.input_projection.weight"
+        block = gguf.GGML_QUANT_SIZES[kind][0]
+        to = gguf.GGMLQuantizationType.F32 if plain else gguf.GGMLQuantizationType.F16 if half or array.shape[-1] % block else kind
+        writer.add_tensor(name, gguf.quants.quantize(np.ascontiguousarray(array), to), raw_dtype=to)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
 
 
-def write(family, directory, type_name):
+def image_processor_of(files):
+    """The image processor's config among the JSON files of a checkpoint."""
+    return files.get("preprocessor_config.json") or files["processor_config.json"]["image_processor"]
+
+
+def write_metadata_alone(path, architecture, width):
+    """A text model of which the mmproj file alone is of interest."""
+    writer = gguf.GGUFWriter(path, architecture)
+    writer.add_embedding_length(width)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def write(name, family, directory, type_name):
     """model.gguf and mmproj-model.gguf beside a checkpoint."""
     model = family.model.from_pretrained(directory, dtype=torch.float32).eval()
-    gguf_file.write(directory / "model.gguf", TextPart(model), vocabulary(family), type_name)
-    write_mmproj(directory / "mmproj-model.gguf", family, model, type_name)
+    if name in MODELS:
+        gguf_file.write(directory / "model.gguf", TextPart(model), vocabulary(family), type_name)
+    else:
+        write_metadata_alone(directory / "model.gguf", TOWERS[name], model.config.text_config.hidden_size)
+    write_mmproj(directory / "mmproj-model.gguf", model, image_processor_of(family.files), type_name)
 
 
 def main():
-    names = ("gemma3", "qwen3_vl", "qwen3_5")
+    names = (*MODELS, *TOWERS)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("family", choices=["all", *names])
+    parser.add_argument("--type", choices=list(gguf_metadata.TYPES), help="of matrices (the checkpoint's)")
     vision.add_arguments(parser)
     args = vision.checked(parser.parse_args())
 
@@ -174,8 +236,11 @@ def main():
 
 def compare(args, name, seed):
     pick = vision_families.Shapes(seed)
-    made = vision.checkpoint(args, name, seed, family_of(name, pick), pick, LARGEST)
-    write(made.family, made.directory, {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}[made.dtype])
+    made = vision.checkpoint(args, name, seed, family_of(name, pick), pick, SMALL if name in ("qwen3_vl", "qwen3_5") else LARGE)
+    stored = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}[made.dtype]
+    write(name, made.family, made.directory, args.type or stored)
+    if name in TOWERS:
+        made.cases = []
     return vision.compare(args, made, [made.directory / "model.gguf", "--format", "f32"])
 
 

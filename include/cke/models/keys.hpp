@@ -52,7 +52,7 @@ template <class C> struct shared_keys {
                                        .null_means(0);
 
   // Whether prompts may contain images: a file with a tower says so, and a program's type need not follow.
-  static constexpr key images = bind<&C::images>("sees_images").shown().chosen();
+  static constexpr key images = bind<&C::images>("sees_images", "sees_images").shown().chosen();
 
   static constexpr key rope = bind_rope<&C::rope, &C::head_dim>("rope.freq_base");
   static constexpr key local_rope = bind_rope<&C::local_rope, &C::head_dim>("rope.freq_base_swa").of_sliding_layers();

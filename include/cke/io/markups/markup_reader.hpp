@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
-// markup_reader.hpp: the tokens that a Hugging Face directory names for images, in any of its files.
+// markup_reader.hpp: the tokens that a model has for images: those that the files of a Hugging Face directory name, or
+// those of published models, by their names.
 #pragma once
+
+#include <algorithm>
 
 #include "../hf_checkpoint.hpp"
 #include "markup.hpp"
@@ -9,7 +12,11 @@ namespace cke::io {
 
 class markup_reader {
  public:
-  // Throws file, malformed.
+  // Of a GGUF file.
+  static markup_reader by_name(const std::string& file, const text::vocabulary& tokens) {
+    return markup_reader(tokens, file);
+  }
+  // Of a directory. Throws file, malformed.
   markup_reader(const std::string& dir, const text::vocabulary& tokens)
       : tokens_(tokens), file_(dir + "/config.json"), tokenizer_file_(dir + "/tokenizer_config.json") {
     const hf_files files = read_hf_files(dir);
@@ -24,8 +31,10 @@ class markup_reader {
     const auto type = config_.find("model_type");
     return type != config_.end() && type->is_string() ? type->get<std::string>() : std::string();
   }
-  // The id that the first of these keys of config.json names. Throws malformed unless it is a token's.
-  u32 id_of(std::initializer_list<const char*> keys) const {
+  // The id that the first of these keys of config.json names; of a GGUF file, that of the usual token. Throws malformed
+  // unless it is a token's.
+  u32 id_of(std::initializer_list<const char*> keys, std::string_view usual) const {
+    if (by_name_) return id_named(usual);
     std::string found = "none";
     for (const char* key : keys)
       if (const auto id = config_.find(key); id != config_.end() && !id->is_null()) {
@@ -36,7 +45,9 @@ class markup_reader {
                 concat({"an id below ", u64{tokens_.tokens.size()}}), found);
   }
   std::string token(u32 id) const { return std::string(tokens_.tokens[id]); }
-  std::string token_of(std::initializer_list<const char*> keys) const { return token(id_of(keys)); }
+  std::string token_of(std::initializer_list<const char*> keys, std::string_view usual) const {
+    return token(id_of(keys, usual));
+  }
   // The token that tokenizer_config.json or processor_config.json names by `key`; otherwise the usual one.
   std::string named(const char* key, std::string_view usual) const {
     const nlohmann::json extra = tokenizer_.value("extra_special_tokens", nlohmann::json());
@@ -54,8 +65,20 @@ class markup_reader {
   }
 
  private:
+  markup_reader(const text::vocabulary& tokens, std::string file)
+      : tokens_(tokens), file_(std::move(file)), by_name_(true) {}
+
+  u32 id_named(std::string_view token) const {
+    const auto at = std::ranges::find(tokens_.tokens, token);
+    if (at == tokens_.tokens.end())
+      throw Error(errc::malformed, file_, "key tokenizer.ggml.tokens", concat({"the token ", token, ", for images"}),
+                  "none of this name");
+    return static_cast<u32>(at - tokens_.tokens.begin());
+  }
+
   const text::vocabulary& tokens_;
   std::string file_, tokenizer_file_;
+  bool by_name_ = false;
   nlohmann::json config_, tokenizer_, processor_;
 };
 

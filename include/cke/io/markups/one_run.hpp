@@ -14,10 +14,10 @@ inline std::string one_run(const feature_grid& tile, std::string_view before, st
 
 // Of an image that was cut, the whole comes first, and then its crops.
 inline image_markup gemma3_markup(const markup_reader& in) {
-  image_markup m{.token = in.id_of({"image_token_index", "image_token_id"})};
-  m.placeholder = m.alone = in.token_of({"boi_token_index"});
+  image_markup m{.token = in.id_of({"image_token_index", "image_token_id"}, "<image_soft_token>")};
+  m.placeholder = m.alone = in.token_of({"boi_token_index"}, "<start_of_image>");
   m.words = [before = "\n\n" + m.placeholder, row = in.token(m.token),
-             after = in.token_of({"eoi_token_index"}) + "\n\n"](const image_outline& image) {
+             after = in.token_of({"eoi_token_index"}, "<end_of_image>") + "\n\n"](const image_outline& image) {
     std::string out = one_run(image.tiles.at(0), before, row, after);
     if (image.tiles.size() == 1) return out;
     out = "Here is the original image " + out + " and here are some crops to help you see better";
@@ -28,18 +28,18 @@ inline image_markup gemma3_markup(const markup_reader& in) {
 }
 
 inline image_markup gemma4_markup(const markup_reader& in) {
-  image_markup m{.token = in.id_of({"image_token_id"})};
+  image_markup m{.token = in.id_of({"image_token_id"}, "<|image|>")};
   m.placeholder = m.alone = in.token(m.token);
-  m.words = [before = in.token_of({"boi_token_id"}), row = m.placeholder, after = in.token_of({"eoi_token_id"})](
+  m.words = [before = in.token_of({"boi_token_id"}, "<|image>"), row = m.placeholder, after = in.token_of({"eoi_token_id"}, "<image|>")](
                 const image_outline& image) { return one_run(image.tiles.at(0), before, row, after); };
   return m;
 }
 
 // The template writes what stands around the rows.
 inline image_markup qwen_markup(const markup_reader& in) {
-  image_markup m{.token = in.id_of({"image_token_id"})};
+  image_markup m{.token = in.id_of({"image_token_id"}, "<|image_pad|>")};
   m.placeholder = in.token(m.token);
-  m.alone = in.token_of({"vision_start_token_id"}) + m.placeholder + in.token_of({"vision_end_token_id"});
+  m.alone = in.token_of({"vision_start_token_id"}, "<|vision_start|>") + m.placeholder + in.token_of({"vision_end_token_id"}, "<|vision_end|>");
   m.words = [row = m.placeholder](const image_outline& image) { return one_run(image.tiles.at(0), {}, row, {}); };
   return m;
 }

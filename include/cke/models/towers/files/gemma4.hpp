@@ -18,9 +18,17 @@ inline constexpr auto gemma4_bounds = [] {
       {CKE_BOUNDS("input_min")}, {CKE_BOUNDS("input_max")}, {CKE_BOUNDS("output_min")}, {CKE_BOUNDS("output_max")}
 #undef CKE_BOUNDS
   };
+  constexpr const char* gguf[4][7]{
+#define CKE_BOUNDS(which)                                                                                   \
+  "v.blk.{}.attn_q." which, "v.blk.{}.attn_k." which, "v.blk.{}.attn_v." which, "v.blk.{}.attn_out." which, \
+      "v.blk.{}.ffn_gate." which, "v.blk.{}.ffn_up." which, "v.blk.{}.ffn_down." which
+      {CKE_BOUNDS("input_min")}, {CKE_BOUNDS("input_max")}, {CKE_BOUNDS("output_min")}, {CKE_BOUNDS("output_max")}
+#undef CKE_BOUNDS
+  };
   constexpr role roles[]{role::input_min, role::input_max, role::output_min, role::output_max};
   std::array<name_rule, 28> all{};
-  for (u8 i = 0; i < 28; ++i) all[i] = layer_name(roles[i / 7], i % 7, exact(hf[i / 7][i % 7]), {});
+  for (u8 i = 0; i < 28; ++i)
+    all[i] = layer_name(roles[i / 7], i % 7, exact(hf[i / 7][i % 7]), exact(gguf[i / 7][i % 7]));
   return all;
 }();
 
@@ -28,22 +36,23 @@ template <> struct family<"gemma4_vision"> : tower_family<gemma4_vision_config> 
   template <config C> using type = gemma4_vision<C>;
   using presets = list<Gemma_4_E2B_Vision>;
   static constexpr std::string_view name = "gemma4_vision", type_name = "cke::gemma4_vision";
-  static constexpr config_key<config> keys[] = {key::dim,
-                                                key::hidden,
-                                                key::layers,
-                                                key::heads,
-                                                key::patch,
-                                                bind<&config::kv_heads>("num_key_value_heads").range(1, 4096),
-                                                bind<&config::head_dim>("head_dim").range(4, 1024),
-                                                bind<&config::out>("text_config.hidden_size").range(1, 1 << 20),
-                                                bind<&config::pooled>("pooling_kernel_size").range(1, 64),
-                                                bind<&config::positions>("position_embedding_size").range(1, 1 << 20),
-                                                bind<&config::clipped>("use_clipped_linears"),
-                                                bind<&config::standard>("standardize"),
-                                                bind<&config::eps>("rms_norm_eps").range(1e-12, 1e-1),
-                                                bind<&config::theta>("rope_theta").range(1, 1e12)};
+  static constexpr config_key<config> keys[] = {
+      key::dim,
+      key::hidden,
+      key::layers,
+      key::heads,
+      key::patch,
+      bind<&config::kv_heads>("num_key_value_heads", "num_key_value_heads").range(1, 4096),
+      bind<&config::head_dim>("head_dim", "head_dim").range(4, 1024),
+      key::out,
+      bind<&config::pooled>("pooling_kernel_size", "clip.vision.projector.scale_factor").range(1, 64),
+      bind<&config::positions>("position_embedding_size", "position_embedding_size").range(1, 1 << 20),
+      bind<&config::clipped>("use_clipped_linears", "use_clipped_linears"),
+      bind<&config::standard>("standardize", "standardize"),
+      bind<&config::eps>("rms_norm_eps", norm_eps_in_gguf).range(1e-12, 1e-1),
+      bind<&config::theta>("rope_theta").range(1, 1e12)};
   static constexpr requirement must_be[] = {{"hidden_activation", "gelu_pytorch_tanh"}};
-  static constexpr config defaults{};
+  static constexpr config defaults{}, gguf_defaults = said_in_gguf(defaults);
   static constexpr std::array<relation<config>, 2> relations{
       multiple_of<&config::heads, &config::kv_heads>,
       relation<config>{member_name<&config::head_dim>(), [](const config& c) { return c.head_dim % 4 == 0; },

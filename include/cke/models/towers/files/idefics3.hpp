@@ -11,18 +11,19 @@ template <> struct family<"idefics3_vision"> : tower_family<idefics3_vision_conf
   template <config C> using type = idefics3_vision<C>;
   using presets = list<SmolVLM2_500M_Vision>;
   static constexpr std::string_view name = "idefics3_vision", type_name = "cke::idefics3_vision";
-  static constexpr config_key<config> keys[] = {key::dim,
-                                                key::hidden,
-                                                key::layers,
-                                                key::heads,
-                                                key::image,
-                                                key::patch,
-                                                key::channels,
-                                                key::eps,
-                                                bind<&config::merge>("scale_factor").range(1, 64),
-                                                bind<&config::out>("text_config.hidden_size").range(1, 1 << 20)};
+  static constexpr config_key<config> keys[] = {
+      key::dim,
+      key::hidden,
+      key::layers,
+      key::heads,
+      key::image,
+      key::patch,
+      key::channels,
+      key::eps,
+      bind<&config::merge>("scale_factor", "clip.vision.projector.scale_factor").range(1, 64),
+      key::out};
   static constexpr requirement must_be[] = {{"hidden_act", "gelu_pytorch_tanh"}};
-  static constexpr config defaults{};
+  static constexpr config defaults{}, gguf_defaults = said_in_gguf(defaults);
   static constexpr std::array<relation<config>, 3> relations{
       multiple_of<&config::dim, &config::heads>, at_most<&config::patch, &config::image>,
       relation<config>{member_name<&config::merge>(), [](const config& c) { return c.image / c.patch % c.merge == 0; },

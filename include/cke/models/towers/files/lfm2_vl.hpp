@@ -11,21 +11,22 @@ template <> struct family<"lfm2_vl_vision"> : tower_family<lfm2_vl_vision_config
   template <config C> using type = lfm2_vl_vision<C>;
   using presets = list<LFM2_VL_450M_Vision>;
   static constexpr std::string_view name = "lfm2_vl_vision", type_name = "cke::lfm2_vl_vision";
-  static constexpr config_key<config> keys[] = {key::dim,
-                                                key::hidden,
-                                                key::layers,
-                                                key::heads,
-                                                key::patch,
-                                                key::channels,
-                                                key::eps,
-                                                bind<&config::positions>("num_patches").range(1, 1 << 20),
-                                                bind<&config::merge>("downsample_factor").range(1, 64),
-                                                bind<&config::projected>("projector_hidden_size").range(1, 1 << 20),
-                                                bind<&config::out>("text_config.hidden_size").range(1, 1 << 20),
-                                                bind<&config::bias>("projector_bias"),
-                                                bind<&config::normed>("projector_use_layernorm")};
+  static constexpr config_key<config> keys[] = {
+      key::dim,
+      key::hidden,
+      key::layers,
+      key::heads,
+      key::patch,
+      key::channels,
+      key::eps,
+      bind<&config::positions>("num_patches", "num_patches").range(1, 1 << 20),
+      bind<&config::merge>("downsample_factor", "clip.vision.projector.scale_factor").range(1, 64),
+      bind<&config::projected>("projector_hidden_size", "projector_hidden_size").range(1, 1 << 20),
+      key::out,
+      bind<&config::bias>("projector_bias", "projector_bias"),
+      bind<&config::normed>("projector_use_layernorm", "projector_use_layernorm")};
   static constexpr requirement must_be[] = {{"hidden_act", "gelu_pytorch_tanh"}, {"projector_hidden_act", "gelu"}};
-  static constexpr config defaults{};
+  static constexpr config defaults{}, gguf_defaults = said_in_gguf(defaults);
   static constexpr std::array<relation<config>, 2> relations{
       multiple_of<&config::dim, &config::heads>,
       relation<config>{member_name<&config::positions>(),

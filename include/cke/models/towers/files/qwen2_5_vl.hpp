@@ -18,14 +18,15 @@ template <> struct family<"qwen2_5_vl_vision"> : tower_family<qwen2_5_vl_vision_
       key::heads,
       key::patch,
       bind<&config::channels>(either("in_channels", "in_chans")).range(1, 64),
-      bind<&config::out>("out_hidden_size").range(1, 1 << 20),
+      bind<&config::out>("out_hidden_size", "clip.vision.projection_dim").range(1, 1 << 20),
       bind<&config::frames>("temporal_patch_size").range(1, 64),
-      bind<&config::merge>("spatial_merge_size").range(1, 64),
-      bind<&config::window>("window_size").range(1, 1 << 14),
-      bind<&config::full>(numbers_of("fullatt_block_indexes")).range(0, layer_set::most),
+      bind<&config::merge>("spatial_merge_size", "clip.vision.spatial_merge_size").range(1, 64),
+      bind<&config::window>("window_size", "clip.vision.window_size").range(1, 1 << 14),
+      bind<&config::full>(numbers_of("fullatt_block_indexes"), numbers_of("fullatt_block_indexes"))
+          .range(0, layer_set::most),
       bind<&config::theta>("rope_theta").range(1, 1e12)};
   static constexpr requirement must_be[] = {{"hidden_act", "silu"}};
-  static constexpr config defaults{};
+  static constexpr config defaults{}, gguf_defaults = said_in_gguf(defaults);
   static constexpr std::array<relation<config>, 3> relations{
       multiple_of<&config::dim, &config::heads>,
       relation<config>{member_name<&config::heads>(), [](const config& c) { return c.dim / c.heads % 4 == 0; },

@@ -18,14 +18,16 @@ template <> struct family<"qwen3_vl_vision"> : tower_family<qwen3_vl_vision_conf
       key::heads,
       key::channels,
       key::patch,
-      bind<&config::out>("out_hidden_size").range(1, 1 << 20),
+      bind<&config::out>("out_hidden_size", "clip.vision.projection_dim").range(1, 1 << 20),
       bind<&config::frames>("temporal_patch_size").range(1, 64),
-      bind<&config::merge>("spatial_merge_size").range(1, 64),
-      bind<&config::positions>("num_position_embeddings").range(1, 1 << 20),
-      bind<&config::deepstack>(numbers_of("deepstack_visual_indexes")).range(0, layer_set::most),
+      bind<&config::merge>("spatial_merge_size", "clip.vision.spatial_merge_size").range(1, 64),
+      bind<&config::positions>("num_position_embeddings", "num_position_embeddings").range(1, 1 << 20),
+      bind<&config::deepstack>(numbers_of("deepstack_visual_indexes"), "clip.vision.is_deepstack_layers")
+          .range(0, layer_set::most),
       bind<&config::theta>("rope_theta").range(1, 1e12)};
   static constexpr requirement must_be[] = {{"hidden_act", "gelu_pytorch_tanh"}};
   static constexpr config defaults{};
+  static constexpr config gguf_defaults = said_in_gguf(config{.deepstack = {}});
   static constexpr std::array<relation<config>, 3> relations{
       multiple_of<&config::dim, &config::heads>,
       relation<config>{member_name<&config::heads>(), [](const config& c) { return c.dim / c.heads % 4 == 0; },

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <map>
-#include <thread>
 
 #include <cke/any_vision.hpp>
 
@@ -40,13 +39,13 @@ class eyes final : public any_vision {
     const std::lock_guard turn(busy_);
     if (const auto known = firsts_.find(image.key); known != firsts_.end())
       return {{{known->second, static_cast<u32>(image.rows()), held_}}, 0};
-    std::this_thread::sleep_for(takes);
+    if (before_encoding) before_encoding();
     const u32 first = std::exchange(next_, next_ + static_cast<u32>(image.rows()));
     firsts_.emplace(image.key, first);
     return {{{first, static_cast<u32>(image.rows()), held_}}, 1};
   }
 
-  std::chrono::milliseconds takes{0};  // to encode an image
+  std::function<void()> before_encoding{};
 
  private:
   image_markup markup_;

@@ -13,31 +13,31 @@ using namespace cke;
 
 namespace {
 
-struct decoder : qwen3_vl<qwen3_vl_config{.vocab = 83,
-                                          .dim = 32,
-                                          .hidden = 44,
-                                          .layers = 3,
-                                          .heads = 2,
-                                          .kv_heads = 1,
-                                          .head_dim = 20,
-                                          .taps = 2,
-                                          .section_t = 4,
-                                          .section_h = 3,
-                                          .section_w = 3,
-                                          .rope = {.theta = 100, .max_position = 512}}> {};
-struct tower : qwen3_vl_vision<qwen3_vl_vision_config{.dim = 24,
-                                                      .hidden = 40,
-                                                      .layers = 3,
-                                                      .heads = 2,
-                                                      .out = 32,
-                                                      .patch = 4,
-                                                      .positions = 25,
-                                                      .deepstack = layer_set::of({0, 2})}> {};
+struct tiny_decoder : qwen3_vl<qwen3_vl_config{.vocab = 83,
+                                               .dim = 32,
+                                               .hidden = 44,
+                                               .layers = 3,
+                                               .heads = 2,
+                                               .kv_heads = 1,
+                                               .head_dim = 20,
+                                               .taps = 2,
+                                               .section_t = 4,
+                                               .section_h = 3,
+                                               .section_w = 3,
+                                               .rope = {.theta = 100, .max_position = 512}}> {};
+struct tiny_tower : qwen3_vl_vision<qwen3_vl_vision_config{.dim = 24,
+                                                           .hidden = 40,
+                                                           .layers = 3,
+                                                           .heads = 2,
+                                                           .out = 32,
+                                                           .patch = 4,
+                                                           .positions = 25,
+                                                           .deepstack = layer_set::of({0, 2})}> {};
 
 const std::string folder = CKE_TEST_DATA "/vision/qwen3_vl";
 std::string picture(const std::string& name) { return CKE_TEST_DATA "/vision/images/" + name; }
 
-std::vector<u32> greedy(Session<Model<decoder, F32>>& session, std::span<const u32> prompt) {
+std::vector<u32> greedy(Session<Model<tiny_decoder, F32>>& session, std::span<const u32> prompt) {
   auto answer = session.generate(prompt, {.max_tokens = 16, .ignore_stop_ids = true});
   for ([[maybe_unused]] const std::string_view piece : answer) {}
   return {answer.ids().begin(), answer.ids().end()};
@@ -46,8 +46,8 @@ std::vector<u32> greedy(Session<Model<decoder, F32>>& session, std::span<const u
 }  // namespace
 
 TEST_CASE("vision: prompts with image files, as text and in the chat form, give transformers' ids") {
-  const auto model = Model<decoder, F32>::load(hf(folder));
-  const auto vision = Vision<tower, F32>::load(folder, model);
+  const auto model = Model<tiny_decoder, F32>::load(hf(folder));
+  const auto vision = Vision<tiny_tower, F32>::load(folder, model);
   const text::chat_form form(model.tokens(), folder);
   for (const nlohmann::json& of : nlohmann::json::parse(std::ifstream(folder + "/cases.json"))["cases"]) {
     CAPTURE(of["name"]);
@@ -75,8 +75,8 @@ TEST_CASE("vision: prompts with image files, as text and in the chat form, give 
 }
 
 TEST_CASE("vision: an image is encoded once, and is another for another owner, or when it is made smaller") {
-  const auto model = Model<decoder, F32>::load(hf(folder));
-  const auto vision = Vision<tower, F32>::load(folder, model);
+  const auto model = Model<tiny_decoder, F32>::load(hf(folder));
+  const auto vision = Vision<tiny_tower, F32>::load(folder, model);
   const read_image wide = vision.read(picture("wide.png"));
   CHECK(wide.rows() == 8);
   const shown_image first = vision.show(wide), second = vision.show(vision.read(picture("wide.png")));

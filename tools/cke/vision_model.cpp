@@ -156,6 +156,7 @@ std::vector<u32> prompt_images::in(std::vector<u32> ids) const {
 
 void prompt_images::add(const model_args& args, const loaded_model& model, const std::string& file) {
   if (!eyes_) {
+    if (is_gguf_file(args.path)) mmproj_of(args.path, args.mmproj);  // says what is missing
     if (model.engine->image_width() == 0)
       throw Error(errc::usage, args.path, "--image", "a model that sees images", model.family);
     if (!model.tokens) throw Error(errc::usage, args.path, "tokenizer", "one in the checkpoint, for --image", "none");

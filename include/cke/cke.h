@@ -19,7 +19,7 @@
 #endif
 
 /* Incremented with every change of a signature or a struct below. */
-#define CKE_ABI_VERSION 10u
+#define CKE_ABI_VERSION 11u
 
 typedef struct cke_model cke_model;
 typedef struct cke_session cke_session;
@@ -177,6 +177,9 @@ CKE_API cke_tower* cke_tower_from_tensors(const cke_tensor* tensors, size_t coun
                                           const cke_options*, cke_error*) CKE_NOEXCEPT;
 CKE_API void cke_tower_free(cke_tower*) CKE_NOEXCEPT;
 CKE_API cke_tower_facts cke_tower_facts_of(const cke_tower*) CKE_NOEXCEPT;
+/* Writes the program and its memory plan for images of up to `patches` patches as JSON text. */
+CKE_API int32_t cke_tower_plan_json(uint32_t patches, void (*write)(void* user, const char* text, size_t bytes),
+                                    void* user, cke_error*) CKE_NOEXCEPT;
 /* Rows of features of a grid of patches; 0 and an error: the tower cannot take it. */
 CKE_API uint32_t cke_tower_rows(const cke_tower*, uint32_t grid_height, uint32_t grid_width, cke_error*) CKE_NOEXCEPT;
 /* Writes the features of an image, [cke_tower_rows][width]; `count`: numbers that `features` has room for. */

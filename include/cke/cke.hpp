@@ -3,6 +3,7 @@
 #pragma once
 
 #include "any_model.hpp"
+#include "any_vision.hpp"
 #include "beam.hpp"
 #include "config_check.hpp"
 #include "deepseek.hpp"
@@ -42,5 +43,6 @@
 #include "qwen3_moe.hpp"
 #include "qwen3_next.hpp"
 #include "session_file.hpp"
+#include "similarity.hpp"
 #include "smollm3.hpp"
 #include "word_checks.hpp"

@@ -88,7 +88,7 @@ void each_mismatch(const typename Family::config& wanted, const typename Family:
                    u32 context,
                    function_ref<void(const config_reader::found&, std::string_view, std::string_view)> tell) {
   for (const config_key<typename Family::config>& k : Family::keys) {
-    if (k.is_chosen) continue;
+    if (k.is_chosen || (k.only_with && !(wanted.*k.only_with && found.*k.only_with))) continue;
     const auto at = file.found_at(k);
     if (k.rope) {
       if (!same_rope(wanted.*k.rope, found.*k.rope, wanted.*k.head_dim, context))

@@ -30,6 +30,15 @@ struct exported_tower {
     return {loaded::width,       program::patch_width, program::merge_side,  l.threads(),
             program::parameters, l.weight_bytes(),     l.activation_bytes(), Isa::name.data()};
   }
+  static int32_t plan_json(u32 patches, void (*write)(void*, const char*, std::size_t), void* user,
+                           cke_error* e) noexcept {
+    return status(e, [&] {
+      const tower_options options{.patches = patches};
+      options.validate();
+      const std::string text = describe_json<program>(loaded::capacity_for(std::max(patches, 1u)), KV);
+      write(user, text.data(), text.size());
+    });
+  }
   static u32 rows(u32 height, u32 width, cke_error* e) noexcept {
     return guarded(e, [&] { return loaded::rows_of({height, width}); }, [](int32_t) { return 0u; });
   }
@@ -61,6 +70,10 @@ struct exported_tower {
   }                                                                                                          \
   void cke_tower_free(cke_tower* t) noexcept { delete &cke_exported_tower::of(t); }                          \
   cke_tower_facts cke_tower_facts_of(const cke_tower* t) noexcept { return cke_exported_tower::facts(t); }   \
+  int32_t cke_tower_plan_json(uint32_t patches, void (*write)(void*, const char*, size_t), void* user,       \
+                              cke_error* e) noexcept {                                                       \
+    return cke_exported_tower::plan_json(patches, write, user, e);                                           \
+  }                                                                                                          \
   uint32_t cke_tower_rows(const cke_tower*, uint32_t height, uint32_t width, cke_error* e) noexcept {        \
     return cke_exported_tower::rows(height, width, e);                                                       \
   }                                                                                                          \

@@ -26,6 +26,10 @@ template <u32 Heads, u32 KvHeads> struct heads_divide {
   static_assert(Heads > 0 && KvHeads > 0 && Heads % (KvHeads ? KvHeads : 1) == 0,
                 "cke: attention: heads must be a multiple of kv_heads; see heads_divide<heads, kv_heads>");
 };
+template <u32 Dim, u32 Heads> struct heads_divide_row {
+  static_assert(Heads > 0 && Dim % (Heads ? Heads : 1) == 0,
+                "cke: attention_pool: dim must be a multiple of heads; see heads_divide_row<dim, heads>");
+};
 template <bool Bidirectional, bool SharedKv> struct bidirectional_has_keys {
   static_assert(!Bidirectional || !SharedKv,
                 "cke: attention: bidirectional attention has no shared cache; "
@@ -33,8 +37,10 @@ template <bool Bidirectional, bool SharedKv> struct bidirectional_has_keys {
 };
 template <u32 Rows, position_rule Rule> struct table_suits_rule {
   static constexpr u32 side = whole_root(Rows);
-  static_assert(Rule == position_rule::by_axis ? Rows % 2 == 0 : side * side == Rows,
-                "cke: learned_positions: the table is a square, or by_axis has two halves; "
+  static_assert(Rule == position_rule::by_axis  ? Rows % 2 == 0
+                    : Rule == position_rule::sequence ? Rows > 0
+                                                      : side * side == Rows,
+                "cke: learned_positions: the table is a square, or by_axis has two halves, or it is of a sequence; "
                 "see table_suits_rule<rows, rule>");
 };
 template <u32 HeadDim> struct head_dim_is_even {
@@ -312,6 +318,15 @@ template <u32 D, u32 By, bool I> struct letter<spatial_merge<D, By, I>>
       row_fits<"spatial_merge.by * dim", u64{By} * D> {};
 template <u32 D, u32 By> struct letter<average_pool<D, By>> : row_fits<"average_pool.dim", D>,
                                                               in_range<"average_pool.by", By, 1, limit::merge> {};
+template <u32 D, u32 By> struct letter<last_row<D, By>> : row_fits<"last_row.dim", D>,
+                                                          in_range<"last_row.by", By, 1, limit::merge> {};
+template <u32 D, u32 H, u32 By, u32 F, activation A, real E> struct letter<attention_pool<D, H, By, F, A, E>>
+    : row_fits<"attention_pool.dim", D>,
+      in_range<"attention_pool.heads", H, 1, limit::heads>,
+      in_range<"attention_pool.by", By, 1, limit::merge>,
+      row_fits<"attention_pool.hidden", F>,
+      eps_is_small<"attention_pool.eps", E>,
+      heads_divide_row<D, H> {};
 template <u32 I, u32 H, u32 O, activation A, bool B> struct letter<projector<I, H, O, A, B>>
     : row_fits<"projector.in", I>, in_range<"projector.hidden", H, 0, limit::width>, row_fits<"projector.out", O> {};
 template <u32 D, u32 V, bool T> struct letter<head<D, V, T>> : row_fits<"head.dim", D>, row_fits<"head.vocab", V> {};

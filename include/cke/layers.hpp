@@ -145,6 +145,11 @@ template <u32 Dim, u32 By, bool Interleaved = false>  // By rows become one: one
 struct spatial_merge : maps<Dim, By * Dim>, private checks::letter<spatial_merge<Dim, By, Interleaved>> {};
 template <u32 Dim, u32 By>  // By rows become their mean
 struct average_pool : keeps<Dim>, private checks::letter<average_pool<Dim, By>> {};
+template <u32 Dim, u32 By>  // By rows become the last of them
+struct last_row : keeps<Dim>, private checks::letter<last_row<Dim, By>> {};
+// By rows become one, y + down(act(up norm(y))): y is what a learned row finds by attention over them.
+template <u32 Dim, u32 Heads, u32 By, u32 Hidden, activation A, real Eps>
+struct attention_pool : keeps<Dim>, private checks::letter<attention_pool<Dim, Heads, By, Hidden, A, Eps>> {};
 template <u32 In, u32 Hidden, u32 Out, activation A, bool Bias>  // down(act(up x)); Hidden 0: one matrix, down x
 struct projector : maps<In, Out>, private checks::letter<projector<In, Hidden, Out, A, Bias>> {};
 // ---- words: how letters become a model -----------------------------------------------------------
@@ -194,9 +199,11 @@ template <class... Parts> struct network : ends<Parts...>, private checks::word<
   using parts = list<Parts...>;
 };
 
-// The same of images: tower<patch_embedding, stack<...>, layer_norm>; patches in, rows of features out.
+// The same of images: tower<patch_embedding, stack<...>, layer_norm>; patches in, rows of features out. A tower of
+// texts begins with an embedding: its rows are the ids of a text, all of which see each other.
 template <class... Parts> struct tower : ends<Parts...>, private checks::word<tower<Parts...>> {
   using parts = list<Parts...>;
+  static constexpr bool is_tower = true;
 };
 
 }  // namespace cke

@@ -160,6 +160,9 @@ template <u32 D, u32 T, bool B> inline constexpr facts facts_of<short_conv<D, T,
 template <u32 D, u32 R, position_rule P> inline constexpr facts facts_of<learned_positions<D, R, P>>{.places = 1};
 template <u32 D, u32 By, bool I> inline constexpr facts facts_of<spatial_merge<D, By, I>>{.merges = 1};
 template <u32 D, u32 By> inline constexpr facts facts_of<average_pool<D, By>>{.merges = 1};
+template <u32 D, u32 By> inline constexpr facts facts_of<last_row<D, By>>{.merges = 1};
+template <u32 D, u32 H, u32 By, u32 F, activation A, real E>
+inline constexpr facts facts_of<attention_pool<D, H, By, F, A, E>>{.merges = 1};
 template <class... Ls> inline constexpr facts facts_of<deepstack<Ls...>>{.taps = 1};
 template <template <class...> class Word, class... Ls>
 inline constexpr facts facts_of<Word<Ls...>> = (facts{} + ... + facts_of<Ls>);
@@ -276,11 +279,12 @@ template <u32 Before, u32 Stacks, u32 Between, u32 After> struct tower_is_in_ord
 };
 template <class First> struct tower_reads_patches {
   static_assert(sizeof(First) == 0,
-                "cke: tower: the first letter reads patches; begin with patch_embedding<in, dim, bias>, "
+                "cke: tower: the first letter reads patches or ids; begin with patch_embedding<in, dim, bias>, "
                 "see tower_reads_patches<first letter>");
 };
 template <u32 In, u32 D, bool B> struct tower_reads_patches<patch_embedding<In, D, B>> {};
 template <u32 In, real By, real O> struct tower_reads_patches<affine<In, By, O>> {};
+template <u32 V, u32 D> struct tower_reads_patches<embedding<V, D>> {};
 template <u32 Causal> struct tower_is_bidirectional {
   static_assert(Causal == 0,
                 "cke: attention: a tower keeps nothing from pass to pass; set bidirectional, "

@@ -86,5 +86,6 @@ TEST_CASE("operations: fields have the names of their kind") {
                                  "sees_image"});
   CHECK(fields(positions_params{}) == std::vector<std::string>{"rows", "cols", "rule"});
   CHECK(fields(merge_params{}) == std::vector<std::string>{"cols", "by", "interleaved"});
+  CHECK(fields(pool_params{}) == std::vector<std::string>{"heads", "head_dim", "by"});
   CHECK(fields({}).empty());
 }

@@ -51,6 +51,10 @@ RIGHT = {
     "standardise": {"Dim": "64"},
     "spatial_merge": {"Dim": "64", "By": "4", "Interleaved": "false"},
     "average_pool": {"Dim": "64", "By": "9"},
+    "last_row": {"Dim": "64", "By": "9"},
+    "attention_pool": {
+        "Dim": "64", "Heads": "4", "By": "9", "Hidden": "172", "A": "activation::gelu_tanh", "Eps": "1e-6",
+    },
     "projector": {"In": "256", "Hidden": "128", "Out": "48", "A": "activation::gelu_erf", "Bias": "true"},
     "head": {"Dim": "64", "Vocab": "512", "Tied": "true"},
 }  # fmt: skip

@@ -71,8 +71,35 @@ TEST_CASE("spatial_merge and average_pool: neighbouring rows become one") {
     const std::vector<float> x{1, 2, 3, 4, 5, 6, 7, 8, 10, 20, 30, 40, 50, 60, 70, 80};
     CHECK(run<opcode::spatial_merge, Isa>({.cols = 2, .by = 4}, work{}, x, 2, 8, 2) == x);
     CHECK(run<opcode::average_pool, Isa>({.cols = 2, .by = 4}, work{}, x, 2, 2, 2) == std::vector<float>{4, 5, 40, 50});
+    CHECK(run<opcode::last_row, Isa>({.cols = 2, .by = 4}, work{}, x, 2, 2, 2) ==
+          std::vector<float>{x[6], x[7], x[14], x[15]});
     CHECK(run<opcode::spatial_merge, Isa>({.cols = 2, .by = 4, .interleaved = true}, work{}, x, 2, 8, 2) ==
           std::vector<float>{1, 3, 5, 7, 2, 4, 6, 8, 10, 30, 50, 70, 20, 40, 60, 80});
+  });
+}
+
+TEST_CASE("attention_pool: each head's shares of the rows add up to one, and follow the keys") {
+  for_each_isa([]<class Isa>() {
+    CAPTURE(Isa::name);
+    // two heads of one number; the first key of head 0 is far ahead, the keys of head 1 are alike
+    const std::vector<float> k{60, 1, 0, 1, 0, 1}, v{5, 1, 7, 2, 9, 6}, probe{1, -2};
+    std::vector<float> got(2);
+    work w;
+    w.tokens = 1;
+    float scratch[3];
+    w.scratch = reinterpret_cast<std::byte*>(scratch);
+    w.weight[0] = reinterpret_cast<const std::byte*>(probe.data());
+    std::vector<float> q(2);
+    w.out[0] = {reinterpret_cast<std::byte*>(q.data()), 2, 2, dtype::f32};
+    kernel<opcode::learned_row, dtype::f32, Isa>::run({2}, w, 0);
+    CHECK(q == probe);
+    const auto rows = [](const std::vector<float>& of) {
+      return view{reinterpret_cast<std::byte*>(const_cast<float*>(of.data())), 2, 2, dtype::f32};
+    };
+    w.in[0] = rows(q), w.in[1] = rows(k), w.in[2] = rows(v), w.out[0] = rows(got);
+    kernel<opcode::attention_pool, dtype::f32, Isa>::run({.heads = 2, .head_dim = 1, .by = 3}, w, 0);
+    CHECK(got[0] == 5);
+    CHECK(got[1] == doctest::Approx(3));
   });
 }
 

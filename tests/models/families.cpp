@@ -20,11 +20,13 @@
 #include "cke/models/olmoe.hpp"
 #include "cke/models/phi3.hpp"
 #include "cke/models/qwen2.hpp"
+#include "cke/models/qwen2_5_vl.hpp"
 #include "cke/models/qwen2_moe.hpp"
 #include "cke/models/qwen3.hpp"
 #include "cke/models/qwen3_5_moe.hpp"
 #include "cke/models/qwen3_moe.hpp"
 #include "cke/models/qwen3_next.hpp"
+#include "cke/models/qwen3_vl_moe.hpp"
 #include "cke/models/smollm3.hpp"
 
 using namespace cke;
@@ -66,6 +68,7 @@ using mistral_family = family<"mistral">;
 using nemotron_h_family = family<"nemotron_h">;
 using phi3_family = family<"phi3">;
 using qwen2_family = family<"qwen2">;
+using qwen2_5_vl_family = family<"qwen2_5_vl_text">;
 using glm4_moe_family = family<"glm4_moe">;
 using granitemoe_family = family<"granitemoe">;
 using granite4_family = family<"granitemoehybrid">;
@@ -75,6 +78,7 @@ using qwen2_moe_family = family<"qwen2_moe">;
 using qwen3_5_family = family<"qwen3_5_text">;
 using qwen3_moe_family = family<"qwen3_moe">;
 using qwen3_next_family = family<"qwen3_next">;
+using qwen3_vl_moe_family = family<"qwen3_vl_moe_text">;
 using smollm3_family = family<"smollm3">;
 
 }  // namespace
@@ -238,6 +242,49 @@ TEST_CASE("families: gemma4: what its layers have of their own") {
          gguf.config.global_head_dim == 20));
   CHECK((gguf.config.shared_layers == 2 && gguf.config.part == 8 && gguf.config.rope.dims == 4 &&
          gguf.config.local_rope.dims == 12));
+}
+
+TEST_CASE("families: what decoders that see images say of their ropes, and text models leave alone") {
+  const std::string axes = R"("mrope_section": [16, 8, 8], )", sees = R"("sees_images": true, )";
+  // Qwen3.5 turns a quarter of 256 dims
+  CHECK(refused<qwen3_5_family>(axes + sees) == "");
+  CHECK(refused<qwen3_5_family>(R"("mrope_section": [16, 8, 9], )" + sees) == "mrope_section");
+  CHECK(refused<qwen3_5_family>(R"("mrope_section": [16, 8, 9], )") == "");  // no image, no axis
+  const auto seeing = from_hf<qwen3_5_family>(sees).config, alone = from_hf<qwen3_5_family>("").config;
+  CHECK((seeing.section_t == 11 && seeing.section_h == 11 && seeing.section_w == 10));
+  CHECK((seeing.images && !alone.images));
+  CHECK((qwen3_5_attend(seeing).rope.interleaved && qwen3_5_attend(alone).rope.section_t == 0));
+
+  // Qwen2.5-VL: as published, in runs of frequencies
+  CHECK(refused<qwen2_5_vl_family>(R"("rope_scaling": {"type": "mrope", "mrope_section": [1, 1, 1]}, )") ==
+        "mrope_section");  // 16 + 24 + 24 where the reader has put none
+  CHECK(refused<qwen2_5_vl_family>(
+            R"("rope_scaling": {"type": "mrope"}, "mrope_section": [2, 3, 3], "sliding_window": 64, )") == "");
+  CHECK(refused<qwen2_5_vl_family>(R"("mrope_section": [2, 3, 3], "use_sliding_window": true, )") ==
+        "use_sliding_window");
+  CHECK(!qwen2_5_vl_attend(Qwen2_5_VL_7B::config).rope.interleaved);
+
+  const auto experts = [](const std::string& more) {
+    return refused<qwen3_vl_moe_family>(more + R"("head_dim": 16, "mrope_section": [4, 2, 2], "num_experts": 6, )");
+  };
+  CHECK(experts("") == "");
+  CHECK(experts(R"("mlp_only_layers": [1, 3], "deepstack_layers": 2, )") == "");
+  CHECK(experts(R"("decoder_sparse_step": 2, )") == "decoder_sparse_step");
+  CHECK(experts(R"("deepstack_layers": 5, )") == "deepstack_layers");
+  CHECK(experts(R"("num_experts_per_tok": 7, )") == "num_experts_per_tok");
+}
+
+TEST_CASE("families: gemma4: which rows of an image see each other, and the token that stands for them") {
+  const std::string rest = R"("vocab_size_per_layer_input": 384, )", sees = R"("sees_images": true, )";
+  const auto with = [&](const std::string& more) { return from_hf<gemma4_family>(more + rest).config; };
+  const std::string vision = R"("use_bidirectional_attention": "vision", )";
+  CHECK((with(vision + sees).sees_image && !with(vision).sees_image && !with(sees).sees_image));
+  CHECK(gemma4_attend(with(vision + sees), false, false).sees_image);
+  CHECK(!gemma4_attend(with(vision + sees), true, false).sees_image);  // a full layer
+  CHECK((with(R"("pad_token_id": 3, )" + sees).pad == 3 && with(R"("pad_token_id": 3, )").pad == 0));
+  CHECK(with(R"("pad_token_id": null, )" + sees).pad == 0);
+  CHECK(refused<gemma4_family>(R"("pad_token_id": 384, )" + sees + rest) == "pad_token_id");
+  CHECK(refused<gemma4_family>(R"("use_bidirectional_attention": true, )" + rest) == "use_bidirectional_attention");
 }
 
 TEST_CASE("families: qwen3_5: which layers are linear, and what GGUF says of them") {

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""page.py CKE MODEL FOLDER: the page in headless Chromium, as a person uses it; screenshots go to FOLDER.
+"""page.py CKE MODEL FOLDER [SEEING IMAGES]: the page in headless Chromium, as a person uses it; screenshots go to FOLDER.
+SEEING is a model that sees images, and is shown two of the folder IMAGES.
 
 For development: needs Debian's chromium and chromium-driver, and the PyPI package selenium."""
+import base64
 import sys
 from pathlib import Path
 
@@ -71,7 +73,55 @@ def use(driver: webdriver.Chrome, url: str, shot: Path) -> None:
     assert not wrong, wrong
 
 
-def main(command: str, model: str, folder: str) -> None:
+# Drops or pastes a file on the page, as a person would.
+GIVE = """
+const [how, name, data] = arguments, bytes = Uint8Array.from(atob(data), c => c.charCodeAt(0)), given = new DataTransfer();
+given.items.add(new File([bytes], name, {type: "image/png"}));
+if (how === "paste") document.dispatchEvent(new ClipboardEvent("paste", {clipboardData: given, bubbles: true, cancelable: true}));
+else for (const kind of ["dragenter", "dragover", "drop"])
+  document.querySelector("#log").dispatchEvent(new DragEvent(kind, {dataTransfer: given, bubbles: true, cancelable: true}));
+"""
+
+
+def look(driver: webdriver.Chrome, url: str, images: Path, shot: Path) -> None:
+    find = lambda css: driver.find_element(By.CSS_SELECTOR, css)
+    every = lambda css: driver.find_elements(By.CSS_SELECTOR, css)
+    wait = lambda condition: WebDriverWait(driver, 20, poll_frequency=0.02).until(lambda _: condition())
+    files = sorted(images.glob("*.png"))
+    give = lambda how, file: driver.execute_script(GIVE, how, file.name, base64.b64encode(file.read_bytes()).decode())
+    loaded = lambda css: all(driver.execute_script("return arguments[0].complete && arguments[0].naturalWidth > 0", i) for i in every(css))
+
+    driver.get(url)
+    wait(lambda: find("#attach").is_displayed())
+    find("#max_completion_tokens").send_keys("12")
+    give("drop", files[0])
+    wait(lambda: len(every("#chosen img")) == 1)
+    give("paste", files[1])
+    wait(lambda: len(every("#chosen img")) == 2)
+    find("#files").send_keys(str(files[0]))
+    wait(lambda: len(every("#chosen img")) == 3)
+    every("#chosen button")[2].click()
+    wait(lambda: len(every("#chosen img")) == 2 and loaded("#chosen img"))
+    find("#text").send_keys("what is this")
+    driver.save_screenshot(str(shot.with_stem(shot.stem + "-chosen")))
+    find("#text").send_keys(Keys.ENTER)
+    wait(lambda: every(".assistant .note") and "token" in find(".assistant:last-child .note").text and find("#send").is_displayed())
+    assert not every(".assistant .error"), find(".assistant .error").text
+    assert len(every(".user .pictures img")) == 2 and loaded(".user img") and find("#chosen").is_displayed() is False
+    # An image alone, and the conversation before it goes along.
+    give("drop", files[-1])
+    wait(lambda: every("#chosen img"))
+    find("#text").send_keys(Keys.ENTER)
+    wait(lambda: len(every(".assistant .note")) == 2 and "token" in every(".assistant .note")[1].text and find("#send").is_displayed())
+    assert not every(".assistant .error"), find(".assistant .error").text
+    driver.save_screenshot(str(shot))
+    find("#clear").click()
+    assert not every(".user")
+    wrong = [e for e in driver.get_log("browser") if e["level"] != "DEBUG"]
+    assert not wrong, wrong
+
+
+def main(command: str, model: str, folder: str, seeing: str = "", images: str = "") -> None:
     with serving(command, model) as server:
         for dark, width in ((False, 1280), (True, 1280), (False, 420)):
             driver = browser(dark, width)
@@ -79,7 +129,15 @@ def main(command: str, model: str, folder: str) -> None:
                 use(driver, server.url, Path(folder) / f"page-{'dark' if dark else 'light'}-{width}.png")
             finally:
                 driver.quit()
-    print("the page answers, stops and complains")
+    if seeing:
+        with serving(command, seeing) as server:
+            for dark, width in ((False, 1280), (True, 1280), (False, 420)):
+                driver = browser(dark, width)
+                try:
+                    look(driver, server.url, Path(images), Path(folder) / f"images-{'dark' if dark else 'light'}-{width}.png")
+                finally:
+                    driver.quit()
+    print("the page answers, stops and complains" + ", and takes images" * bool(seeing))
 
 
 if __name__ == "__main__":

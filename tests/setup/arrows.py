@@ -18,16 +18,18 @@ ROOMS = {
     "text": {"core"},
     "io": {"core", "text"},
     "image": {"core", "io"},
+    "fetch": {"core"},
     "model": {"runtime", "graph", "kernels", "io", "text", "models", "layers", "core"},
     "any_model": {"model", "runtime", "graph", "io", "text", "core"},
     "serve": {"any_model", "io", "text", "core"},
-    "public": {"model", "cuda", "any_model", "runtime", "io", "text", "models", "layers", "core"},
+    "public": {"model", "cuda", "any_model", "image", "runtime", "io", "text", "models", "layers", "core"},
 }
 # Headers at the top that are rooms of their own; every other one there is what a user includes.
 TOP = {
     "layers.hpp": "layers", "layer_checks.hpp": "layers", "word_checks.hpp": "layers", "any_model.hpp": "any_model", "cke.h": "any_model",
     "model.hpp": "model", "generate.hpp": "model", "config_check.hpp": "model", "session_file.hpp": "model",
     "export.hpp": "any_model", "model_adapter.hpp": "any_model", "draft.hpp": "any_model",
+    "any_vision.hpp": "any_model",
 }
 
 # Libraries, and the files that may include them.
@@ -36,6 +38,7 @@ LIBRARIES = {
     r"nlohmann/": r"(io/(hf|json)_\w+|serve/\w+|image/processor\w*)\.hpp",
     r"(png|jpeglib|jerror|gif_lib)\.h": r"image/(png|jpeg|gif)\.hpp",
     r"webp/": r"image/webp\.hpp",
+    r"curl/": r"fetch/http_fetch\.hpp",
     r"cuda_runtime_api\.h": r"cuda/gpu\.cuh",
     r"boost/context/": r"cuda/host/machine\.cuh",
     r"boost/hana/": r"kernels/registry\.hpp",  # what a user includes must not pay for it
@@ -62,7 +65,7 @@ def wrong_arrow(header: str, quote: str, target: str, headers: set[str]) -> str 
         for library, users in LIBRARIES.items():
             if re.match(library, target):
                 return None if re.fullmatch(users, header) else f"only {users} may include this library"
-        if not re.match(r"(sys/|linux/|[a-z_]+\.h$|[a-z0-9]+intrin\.h$)", target):
+        if not re.match(r"(sys/|linux/|arpa/|netinet/|[a-z_]+\.h$|[a-z0-9]+intrin\.h$)", target):
             return "an unknown library"
     return None
 

@@ -262,7 +262,9 @@ TEST_CASE("families: those that parity is tested for, by the names of both kinds
       if (const fs::path config = entry.path() / "config.json"; fs::exists(config))
         tested.insert(json::parse(content(config)).at("model_type"));
   // Decoders that see images are tested in tests/towers.
-  tested.insert(json::parse(content(CKE_TEST_DATA "/vision/qwen3_vl/config.json")).at("text_config").at("model_type"));
+  for (const std::string model : {"qwen3_vl", "qwen3_vl_moe", "qwen2_5_vl"})
+    tested.insert(
+        json::parse(content(CKE_TEST_DATA "/vision/" + model + "/config.json")).at("text_config").at("model_type"));
   const result text = cke({"families"});
   CHECK_SUCCESS(text);
   for (const json& f : json::parse(cke({"families", "--json"}).out)) {

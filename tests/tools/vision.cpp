@@ -52,8 +52,46 @@ TEST_CASE("vision: an image file becomes transformers' features, one image after
   CHECK(npy(dir / "two.npy").rows == wide.rows + 9);
 }
 
+TEST_CASE("vision: SigLIP's pooled rows, one for an image") {
+  const scratch dir;
+  const result r = command::cke({"vision", folder_of("siglip"), "--format", "f32", "--image", picture("wide.png"),
+                                 "--image", picture("tall.png"), "--pooled", "-o", dir / "p.npy"});
+  REQUIRE_MESSAGE(r.status == 0, r.err);
+  const npy got(dir / "p.npy");
+  std::vector<float> want = expected("siglip", "pooled.wide.png");
+  for (const float x : expected("siglip", "pooled.tall.png")) want.push_back(x);
+  CHECK(got.rows == 2);
+  CHECK(furthest(got.values, want) < 2e-3f);
+}
+
+TEST_CASE("vision: SigLIP's scores of texts, and texts that it cannot take") {
+  const std::string model = folder_of("siglip");
+  const json all = cases_of("siglip");
+  std::vector<std::string> words{"vision", model, "--format", "f32", "--json"};
+  for (const char* const image : {"wide.png", "tall.png", "clear.png"})
+    words.insert(words.end(), {"--image", picture(image)});
+  for (const json& text : all["texts"]) words.insert(words.end(), {"--text", text});
+  const result r = command::cke(words);
+  REQUIRE_MESSAGE(r.status == 0, r.err);
+  std::vector<float> logits;
+  for (const json& row : json::parse(r.out)) {
+    logits.push_back(row["logit"]);
+    const double p = row["probability"];
+    CHECK(std::log(p / (1 - p)) == doctest::Approx(logits.back()));
+  }
+  CHECK(furthest(logits, expected("siglip", "scores")) < 2e-3f);
+
+  words.pop_back(), words.push_back("the red box the red box the red box the red box the red box");
+  const result longer = command::cke(words);
+  CHECK(longer.status != 0);
+  CHECK(longer.err.find("--text: expected at most 12 ids, found 1") != std::string::npos);
+  CHECK(command::cke({"vision", folder_of("qwen3_vl"), "--image", picture("wide.png"), "--text", "a"})
+            .err.find("tensor logit_scale: expected one number, found none") != std::string::npos);
+}
+
 TEST_CASE("vision: prompts with images: ids as the processor expands them, transformers' logits and greedy ids") {
-  for (const char* const name : {"qwen3_vl", "gemma3"}) {
+  for (const char* const name : {"qwen3_vl", "gemma3", "qwen3_5", "qwen3_5_moe", "qwen2_5_vl", "qwen3_vl_moe", "gemma4",
+                                 "gemma4_full", "idefics3", "lfm2_vl", "pixtral", "mistral3"}) {
     CAPTURE(name);
     const scratch dir;
     const std::string model = folder_of(name);
@@ -79,15 +117,16 @@ TEST_CASE("vision: prompts with images: ids as the processor expands them, trans
       CHECK(json::parse(ids.out) == of["ids"]);
       const result logits = with({"logits", model}, {"-o", dir / "logits.npy"});
       REQUIRE_MESSAGE(logits.status == 0, logits.err);
-      CHECK(furthest(npy(dir / "logits.npy").values, expected(name, "logits." + of["name"].get<std::string>())) < 2e-3f);
+      CHECK(furthest(npy(dir / "logits.npy").values, expected(name, "logits." + of["name"].get<std::string>())) <
+            2e-3f);
       const result answer = with({"run", model}, {"--ids", "-n", "16", "--temp", "0"});
       REQUIRE_MESSAGE(answer.status == 0, answer.err);
       CHECK(json::parse(answer.out) == of["greedy"]);
     }
     using family_status::column;
-    family_status::establishes(json::parse(content(model + "/config.json"))["text_config"]["model_type"],
-                               {column::config, column::load_hf, column::tokenizer, column::template_, column::logits,
-                                column::generation});
+    family_status::establishes(
+        json::parse(content(model + "/config.json"))["text_config"]["model_type"],
+        {column::config, column::load_hf, column::tokenizer, column::template_, column::logits, column::generation});
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// checkpoint.hpp: a tiny checkpoint of tests/data/vision or tests/data/towers, or its mmproj file of tests/data/mmproj,
-// and transformers' features of its images.
+// checkpoint.hpp: a tiny checkpoint of tests/data/vision, or its mmproj file of tests/data/mmproj, and transformers'
+// features of its images.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -20,11 +20,7 @@ namespace towers {
 
 using namespace cke;
 
-// Whole tiny models are in vision, others in towers.
-inline std::string folder_of(std::string_view name) {
-  const std::string whole = CKE_TEST_DATA "/vision/" + std::string(name);
-  return std::ifstream(whole + "/config.json") ? whole : CKE_TEST_DATA "/towers/" + std::string(name);
-}
+inline std::string folder_of(std::string_view name) { return CKE_TEST_DATA "/vision/" + std::string(name); }
 
 // How files keep a tower.
 enum class kept { directory, gguf };

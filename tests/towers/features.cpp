@@ -9,10 +9,58 @@
 using namespace cke;
 using towers::both;
 
-struct tiny_siglip : siglip_vision<siglip_vision_config{
-                         .dim = 40, .hidden = 56, .layers = 2, .heads = 2, .image = 32, .patch = 6, .eps = 1e-2}> {};
+constexpr siglip_vision_config tiny{
+    .dim = 40, .hidden = 56, .layers = 2, .heads = 2, .image = 32, .patch = 6, .eps = 1e-2};
+struct tiny_siglip : siglip_vision<tiny> {};
+struct tiny_pooled : siglip_pooled<tiny> {};
 TEST_CASE("features: SigLIP's tower, of a side that patches do not fill") {
   towers::check_pixels<tiny_siglip>("siglip", 6);
+}
+
+TEST_CASE("features: SigLIP's pooling head makes one row of an image") {
+  using encoder = ImageEncoder<tiny_pooled, F32>;
+  const towers::tiny_checkpoint of("siglip");
+  const auto e = encoder::load(io::hf_vision(of.folder, io::tower_part::pooled), {.threads = 2});
+  for (const std::string image : towers::images) {
+    CAPTURE(image);
+    const auto pixels = of.expected("pixels." + image), pooled = of.expected("pooled." + image);
+    const image_values v = towers::pixels_of(pixels, 6);
+    REQUIRE(encoder::rows_of(v.grid) == 1);
+    std::vector<float> got(encoder::width);
+    REQUIRE(got.size() == pooled.values.size());
+    e.encode(v, got);
+    CHECK(::numbers::distance(got, pooled.values, encoder::width) < 2e-5);
+  }
+  CHECK_THROWS_WITH_AS(encoder::rows_of({4, 5}), "grid of patches: expected rows and columns that are multiples of 5, found 4 x 5", Error);
+}
+
+constexpr siglip_text_config tiny_words{
+    .vocab = 73, .dim = 32, .hidden = 44, .layers = 2, .heads = 2, .positions = 12, .out = 40, .eps = 1e-3};
+struct tiny_text : siglip_text<tiny_words> {};
+TEST_CASE("features: SigLIP's tower of texts makes one row of a text") {
+  using encoder = ImageEncoder<tiny_text, F32>;
+  const towers::tiny_checkpoint of("siglip");
+  const auto cases = nlohmann::json::parse(std::ifstream(of.folder + "/cases.json"));
+  const auto pooled = of.expected("text_pooled");
+  for (const u32 threads : {1u, 2u, 3u}) {
+    const auto e = encoder::load(io::hf_vision(of.folder, io::tower_part::text), {.threads = threads});
+    std::vector<float> got;
+    for (const auto& ids : cases["text_ids"]) {
+      const auto rows = ids.get<std::vector<float>>();
+      std::vector<float> row(encoder::width);
+      e.encode({.grid = {1, 12}, .rows = rows}, row);
+      got.insert(got.end(), row.begin(), row.end());
+    }
+    REQUIRE(got.size() == pooled.values.size());
+    CHECK(::numbers::distance(got, pooled.values, encoder::width) < 2e-5);
+  }
+  const auto e = encoder::load(io::hf_vision(of.folder, io::tower_part::text), {.threads = 1});
+  std::vector<float> row(encoder::width), ids(12, 2.f);
+  ids[3] = 73;
+  CHECK_THROWS_WITH_AS(e.encode({.grid = {1, 12}, .rows = ids}, row),
+                       "token id: expected less than 73, found 73", Error);
+  CHECK_THROWS_WITH_AS(encoder::rows_of({1, 11}), "grid of patches: expected a multiple of 12, found 1 x 11", Error);
+  CHECK_THROWS_WITH_AS(encoder::rows_of({3, 4}), "grid of patches: expected 1 x at most 12, found 3 x 4", Error);
 }
 
 struct tiny_qwen3_vl : qwen3_vl_vision<qwen3_vl_vision_config{.dim = 24,

@@ -57,6 +57,15 @@ std::string matched(copied& c, errc code = errc::config_mismatch) {
 
 }  // namespace
 
+TEST_CASE("hf_vision: only SigLIP has a pooled row") {
+  CHECK(io::hf_vision(towers::folder_of("siglip"), io::tower_part::pooled).model_type == "siglip_pooled");
+  CHECK_THROWS_WITH_AS(io::hf_vision(towers::folder_of("qwen3_vl"), io::tower_part::pooled),
+                       (towers::folder_of("qwen3_vl") +
+                        ": model type with a pooled row: expected siglip or siglip_vision_model, found qwen3_vl")
+                           .c_str(),
+                       Error);
+}
+
 TEST_CASE("hf_vision: names of tensors are those of the tower, whatever stands before them") {
   using io::detail::name_in_tower;
   CHECK(name_in_tower("vision_model.post_layernorm.weight", false) == "post_layernorm.weight");
@@ -106,7 +115,10 @@ TEST_CASE("hf_vision: keys that the model's config leaves out are what transform
   CHECK(tower("vision_feature_layer") == -2);
   CHECK(tower("hidden_act") == "gelu");
   const auto match = [&] { match_config<pixtral_vision<pixtral_vision_config{}>>(c.load(), key_block); };
-  CHECK(refused(errc::unsupported, match).find("hidden_act: expected silu, found \"gelu\"") != std::string::npos);
+  CHECK(refused(errc::unsupported, match).find("vision_feature_layer: expected -1, found -2") != std::string::npos);
+  c.config["vision_feature_layer"] = -1, c.config["vision_config"]["hidden_act"] = "relu";
+  CHECK(refused(errc::unsupported, match).find("hidden_act: expected silu or gelu, found \"relu\"") !=
+        std::string::npos);
   c.config["vision_config"]["model_type"] = "clip_vision_model";
   CHECK(refused(errc::unsupported, [&] {
           c.load();
@@ -152,4 +164,17 @@ TEST_CASE("hf_vision: a tensor too many and one too few are refused by name") {
             all.back().name = "encoder.layers.2.layer_norm1.weight";
           }));
         }).find("encoder.layers.2.layer_norm1.weight") != std::string::npos);
+}
+TEST_CASE("hf_vision: whether a head is tied is said by the whole model, and only else by its text model") {
+  const auto tied = [](const char* config) {
+    return io::detail::text_config(nlohmann::json::parse(config)).value("tie_word_embeddings", nlohmann::json());
+  };
+  CHECK(tied(R"({"text_config": {"tie_word_embeddings": true}, "tie_word_embeddings": false})") == false);
+  CHECK(tied(R"({"text_config": {"tie_word_embeddings": false}, "tie_word_embeddings": true})") == true);
+  CHECK(tied(R"({"text_config": {"tie_word_embeddings": true}})") == true);
+  CHECK(tied(R"({"text_config": {}})").is_null());
+  // transformers reads either of Llava's.
+  CHECK(
+      tied(R"({"model_type": "llava", "text_config": {"tie_word_embeddings": true}, "tie_word_embeddings": false})") ==
+      true);
 }

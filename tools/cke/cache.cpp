@@ -21,12 +21,13 @@
 #include <filesystem>
 #include <fstream>
 
+#include <cke/core/sha256.hpp>
+
 #ifdef CKE_COMPILED_PART
 #include "compiled_part.hpp"
 #endif
 #include "process.hpp"
 #include "rooms.hpp"
-#include "sha256.hpp"
 #include "terminal.hpp"
 
 namespace cke::tool {

@@ -57,7 +57,7 @@ void chat(const chat_args& args) {
     jinja::conversation so_far{.messages = {jinja::form::list, messages}};
     if (args.thinking) so_far.set("enable_thinking", *args.thinking);
     std::vector<chat_segment> prompt = form.render(so_far);
-    if (!shown.rows.empty()) shown.markup.expand(prompt, shown.rows);
+    if (!shown.images.empty()) shown.markup.expand(prompt, shown.images);
     const std::vector<u32> ids = shown.in(form.encode(prompt));
     if (ids.size() > c->context())
       throw Error(errc::context_overflow, {}, "conversation",

@@ -56,9 +56,13 @@ struct vision_args {
   model_args model;
   std::vector<std::string> images;
   std::optional<std::string> pixels, grid;  // in place of images: what a processor made of one
+  bool pooled = false;                      // one row for an image
+  std::vector<std::string> texts;           // scored for each image
+  bool json = false;                        // of scores
   std::string output;
 };
 void vision(const vision_args& args);
+void vision_scores(const vision_args& args);
 
 struct perplexity_args {
   model_args model;
@@ -151,7 +155,11 @@ struct serve_args {
   std::vector<std::string> allowed_hosts;
   std::string cors_origin;
   bool insecure = false;
-  bool slide = false;  // answers continue past the context
+  bool slide = false;                 // answers continue past the context
+  std::optional<u32> body_mebibytes;  // of a request; absent: 4, and 32 for a model that sees images
+  u32 images = 32;                    // of a request
+  u64 image_pixels = 1 << 25;         // of one image
+  bool fetch_images = false;          // from http and https addresses
 };
 void serve_model(const serve_args& args);
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include <cke/io/hf_vision.hpp>
+
 #include "commands.hpp"
 #include "family_status.hpp"
 #include "rooms.hpp"
@@ -52,6 +54,9 @@ void families(const families_args& args) {
     for (const std::string& commit : status->commits) out += ' ' + commit;
     out += "; -: not tested\n";
   }
+  out += "\nVision towers, on CPUs only (docs/vision.md):\n";
+  for (const io::detail::tower_of_model& model : io::detail::towers_of_models)
+    cell(model.model_type, 24), out += std::string(model.tower) + '\n';
   put(out);
 }
 

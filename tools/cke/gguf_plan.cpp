@@ -59,6 +59,9 @@ class planner {
 
   // Adds a role's rows, under the first of its names that the checkpoint has.
   void add(const name_rule& rule, bool bias, u32 layer) {
+    if (of_experts(rule.is) && rule.in_file(from_.as) == change::transposed)
+      throw Error(errc::unsupported, from_.name, "experts in a GGUF file", "matrices that are not transposed",
+                  std::string(rule.hf[0].text));
     const spellings& names = rule.in(from_.as);
     u32 which = 0;
     const auto name = [&](u32 expert) { return tensor_name(names[which], bias, layer, expert); };

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: MIT
 // inspect.cpp: cke inspect: describes a checkpoint and the program compiled for it.
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
+
+#include <cke/io/hf_vision.hpp>
 
 #include "cache.hpp"
 #include "commands.hpp"
 #include "plan_text.hpp"
 #include "rooms.hpp"
+#include "source.hpp"
 #include "terminal.hpp"
+#include "tower_unit.hpp"
 
 namespace cke::tool {
 namespace {
@@ -27,54 +32,80 @@ json_object facts_of(const checkpoint& from, const unit& u) {
     row["bytes"] = row["bytes"].get<u64>() + t.bytes.size();
     parameters += elements, bytes += t.bytes.size();
   }
-  return {{"file", from.name},
-          {"family", u.family},
+  return {{"family", u.family},
           {"type", u.type},  // in C++ syntax, to paste into a program
           {"parameters", parameters},
           {"bytes", bytes},
           {"stored", stored},
           {"format", u.format},
-          {"kv", info(u.kv).name},
-          {"max_position_embeddings", u.max_position},
-          {"vocabulary", from.tokens ? json_object(from.tokens->tokens.size()) : json_object(nullptr)},
-          {"stop_ids", from.stop_ids}};
+          {"kv", info(u.kv).name}};
 }
 
-void print_facts(const json_object& facts) {
-  std::string out;
-  const auto line = [&](std::string key, const std::string& value) {
-    key.resize(14, ' ');
-    out += key + value + '\n';
-  };
-  line("file", facts["file"].get<std::string>());
-  line("type", facts["type"].get<std::string>());
-  line("parameters", facts["parameters"].dump() + " (" + short_count(facts["parameters"].get<u64>()) + ')');
+json_object text_facts(const checkpoint& from, const inspect_args& args) {
+  const unit u = make_unit(from, args.model.numbers);
+  json_object facts = facts_of(from, u);
+  facts["max_position_embeddings"] = u.max_position;
+  facts["vocabulary"] = from.tokens ? json_object(from.tokens->tokens.size()) : json_object(nullptr);
+  facts["stop_ids"] = from.stop_ids;
+  if (!args.plan) return facts;
+  model_options options{.context = args.model.context, .chunk = args.model.chunk};
+  if (options.context == 0) options.context = std::min(u.max_position ? u.max_position : 4096u, 4096u);
+  facts["plan"] = json_object::parse(library_of(u, made_for::this_command).door->plan_json(options));
+  return facts;
+}
+json_object tower_facts(const checkpoint& from, const inspect_args& args) {
+  constexpr u32 patches = 4096;  // those of an image of 1024 x 1024 pixels in patches of 16
+  const unit u = make_tower_unit(from, args.model.numbers);
+  json_object facts = facts_of(from, u);
+  if (args.plan)
+    facts["plan"] = json_object::parse(library_of(u, made_for::this_command).door->tower_plan_json(patches));
+  return facts;
+}
+
+std::string line(std::string key, const std::string& value) {
+  key.resize(14, ' ');
+  return key + value + '\n';
+}
+// What a text model and a tower have.
+std::string facts_text(const json_object& facts) {
+  std::string out = line("type", facts["type"].get<std::string>()) +
+      line("parameters", facts["parameters"].dump() + " (" + short_count(facts["parameters"].get<u64>()) + ')');
   for (const auto& [type, row] : facts["stored"].items())
-    line("stored as", type + ": " + row["tensors"].dump() + " tensors, " + bytes_text(row["bytes"].get<double>()));
-  line("runs as",
-       "weights " + facts["format"].get<std::string>() + ", keys and values " + facts["kv"].get<std::string>());
-  line("positions", facts["max_position_embeddings"].dump());
-  line("tokenizer", facts["vocabulary"].is_null() ? "none" : facts["vocabulary"].dump() + " tokens");
+    out +=
+        line("stored as", type + ": " + row["tensors"].dump() + " tensors, " + bytes_text(row["bytes"].get<double>()));
+  return out +
+      line("runs as",
+           "weights " + facts["format"].get<std::string>() + ", keys and values " + facts["kv"].get<std::string>());
+}
+std::string text_facts_text(const json_object& facts) {
   std::string ids;
   for (const auto& id : facts["stop_ids"]) ids += (ids.empty() ? "" : ", ") + id.dump();
-  line("stop ids", ids.empty() ? "none" : ids);
-  put(out);
+  return facts_text(facts) + line("positions", facts["max_position_embeddings"].dump()) +
+      line("tokenizer", facts["vocabulary"].is_null() ? "none" : facts["vocabulary"].dump() + " tokens") +
+      line("stop ids", ids.empty() ? "none" : ids);
 }
 
 }  // namespace
 
 void inspect(const inspect_args& args) {
-  const checkpoint from = open_checkpoint(args.model.path);
-  const unit u = make_unit(from, args.model.numbers);
-  json_object facts = facts_of(from, u);
-  if (args.plan) {
-    model_options options{.context = args.model.context, .chunk = args.model.chunk};
-    if (options.context == 0) options.context = std::min(u.max_position ? u.max_position : 4096u, 4096u);
-    facts["plan"] = json_object::parse(library_of(u, made_for::this_command).door->plan_json(options));
+  const std::string& path = args.model.path;
+  json_object facts{{"file", path}}, tower;
+  bool sees_only = false;
+  if (std::filesystem::is_directory(path) && io::has_tower(path)) {
+    const checkpoint from = io::hf_vision(path);
+    tower = tower_facts(from, args);
+    sees_only = from.model_type == "siglip_vision_model";
   }
+  if (!sees_only) facts.update(text_facts(open_checkpoint(path), args));
+  if (!tower.is_null()) facts["tower"] = tower;
   if (args.json) return put(facts.dump(2, ' ', false, json_object::error_handler_t::replace) + '\n');
-  print_facts(facts);
-  if (args.plan) put('\n' + plan_text(facts["plan"]));
+
+  std::string out = line("file", facts["file"].get<std::string>());
+  if (facts.contains("type")) out += text_facts_text(facts);
+  if (facts.contains("plan")) out += '\n' + plan_text(facts["plan"]);
+  if (!tower.is_null()) out += "\nvision tower\n" + facts_text(tower);
+  if (tower.contains("plan")) out += '\n' + plan_text(tower["plan"]);
+  put(out);
 }
 
 }  // namespace cke::tool

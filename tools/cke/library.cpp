@@ -198,12 +198,21 @@ std::shared_ptr<const library> library::open(const std::string& path, bool is_to
   return opened;
 }
 
+namespace {
+void append(void* to, const char* part, std::size_t n) { static_cast<std::string*>(to)->append(part, n); }
+}  // namespace
+
 std::string library::plan_json(const model_options& options) const {
   std::string text;
   const cke_options o = c_options(options);
   cke_error error{};
-  const auto append = [](void* to, const char* part, std::size_t n) { static_cast<std::string*>(to)->append(part, n); };
   check(cke_model_plan_json(&o, append, &text, &error), error);
+  return text;
+}
+std::string library::tower_plan_json(u32 patches) const {
+  std::string text;
+  cke_error error{};
+  check(cke_tower_plan_json(patches, append, &text, &error), error);
   return text;
 }
 

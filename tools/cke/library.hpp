@@ -23,6 +23,7 @@ class library {
 
   // The program and its memory plan as JSON. Throws Error.
   std::string plan_json(const model_options& options) const;
+  std::string tower_plan_json(u32 patches) const;  // for images of up to so many
 
   // The functions of cke.h, looked up by name: those of a model or of a tower.
   // clang-format off
@@ -33,7 +34,8 @@ class library {
   F(cke_session_rewind) F(cke_session_recall) F(cke_session_history) F(cke_session_save) F(cke_session_load)      \
   F(cke_session_slide) F(cke_image_add) F(cke_image_find) F(cke_image_first_id) F(cke_image_free)
 #define CKE_TOWER_DOOR(F)                                                                                         \
-  F(cke_tower_from_tensors) F(cke_tower_free) F(cke_tower_facts_of) F(cke_tower_rows) F(cke_tower_encode)
+  F(cke_tower_from_tensors) F(cke_tower_free) F(cke_tower_facts_of) F(cke_tower_plan_json) F(cke_tower_rows)                 \
+  F(cke_tower_encode)
 // clang-format on
 #define CKE_DOOR_POINTER(name) decltype(&::name) name{};
   CKE_DOOR_POINTER(cke_abi_version)

@@ -129,7 +129,12 @@ class commands {
         ->excludes(pictures);
     see.add_option("--grid", vision_.grid, "its frames, and rows and columns of patches")->type_name("T,H,W");
     mmproj_option_of(see, vision_.model.mmproj);
-    see.add_option("-o,--output", vision_.output, "the file: float32 [rows, width]")->required();
+    see.add_flag("--pooled", vision_.pooled, "one row for an image, which SigLIP compares with texts");
+    auto* file = see.add_option("-o,--output", vision_.output, "the file: float32 [rows, width]");
+    auto* texts = see.add_option("--text", vision_.texts, "of SigLIP: print how well it fits each image; may be repeated")
+                      ->excludes(file)
+                      ->needs(pictures);
+    see.add_flag("--json", vision_.json, "scores as JSON")->needs(texts);
 
     CLI::App& x = add("perplexity", "how well a model foresees a text, and how far it is from another model",
                       [this] { perplexity(perplexity_); });
@@ -294,6 +299,15 @@ class commands {
         ->check(number(0u, 3600u))
         ->capture_default_str();
     pooling_option_of(v, serve_.pooling);
+    v.add_option("--max-body", serve_.body_mebibytes, "MiB of a request (4; 32 for a model that sees images)")
+        ->type_name("N")
+        ->check(number(1u, 1024u));
+    v.add_option("--max-images", serve_.images, "images of a request")->check(number(1u, 4096u))->capture_default_str();
+    v.add_option("--max-image-pixels", serve_.image_pixels, "pixels of one image, looked at before it is decoded")
+        ->check(number(u64{1}, u64{1} << 30))
+        ->capture_default_str();
+    v.add_flag("--allow-image-urls", serve_.fetch_images,
+               "fetch images from http and https addresses that requests name, on the public network alone");
     v.add_flag("--insecure", serve_.insecure, "listen where others can reach it, without keys");
     v.footer(
         "Without other options it answers this machine alone, at http://127.0.0.1:8080: /v1/chat/completions, "

@@ -43,11 +43,11 @@ std::vector<u32> chat_prompt(const run_args& args, const chat_form& form, const 
     throw Error(errc::usage, {}, "--prompt", "a message, as --system and --think put it in the chat form", "none");
   jinja::values messages;
   if (args.system) messages.push_back(jinja::message("system", *args.system));
-  messages.push_back(jinja::message("user", args.prompt, shown.rows.size()));
+  messages.push_back(jinja::message("user", args.prompt, shown.images.size()));
   jinja::conversation talk{.messages = {jinja::form::list, messages}};
   if (args.thinking) talk.set("enable_thinking", *args.thinking);
   std::vector<chat_segment> prompt = form.render(talk);
-  if (!shown.rows.empty()) shown.markup.expand(prompt, shown.rows);
+  if (!shown.images.empty()) shown.markup.expand(prompt, shown.images);
   return form.encode(prompt);
 }
 

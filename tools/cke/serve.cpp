@@ -9,6 +9,10 @@
 #include "commands.hpp"
 #include "rooms.hpp"
 #include "terminal.hpp"
+#include "vision_model.hpp"
+#ifdef CKE_FETCH
+#include <cke/fetch/http_fetch.hpp>
+#endif
 
 // The assembler includes page.html as it is (CMakeLists.txt sets its path).
 asm(".pushsection .rodata\n"
@@ -47,8 +51,26 @@ serve::guard_options guard_of(const serve_args& args) {
   return o;
 }
 
+serve::fetch_function fetch_of(const serve_args& args, [[maybe_unused]] const serve::request_limits& limits) {
+  if (!args.fetch_images) return {};
+#ifdef CKE_FETCH
+  return [most = limits.image_bytes](const std::string& url) { return fetch::get(url, {.bytes = most}); };
+#else
+  throw Error(errc::usage, {}, "--allow-image-urls", "a cke that was built with libcurl", "one without it");
+#endif
+}
+
+serve::request_limits limits_of(const serve_args& args, bool sees) {
+  serve::request_limits limits;
+  limits.body = std::size_t{args.body_mebibytes.value_or(sees ? 32 : 4)} << 20;
+  limits.images = args.images;
+  limits.image_bytes = std::min(limits.image_bytes, limits.body);
+  return limits;
+}
+
 // The body of GET /facts: the model, and how its memory is used.
-std::string facts_of(const loaded_model& m, const serve_args& args, const std::string& id) {
+std::string facts_of(const loaded_model& m, const serve_args& args, const std::string& id,
+                     const serve::request_limits& limits, const std::optional<model_vision>& eyes) {
   const any_model& e = *m.engine;
   return serve::dump(
       {{"id", id},
@@ -62,6 +84,9 @@ std::string facts_of(const loaded_model& m, const serve_args& args, const std::s
        {"vocabulary", e.vocab_size()},
        {"context", e.context()},
        {"slots", args.slots},
+       {"images",
+        eyes ? serve::json{{"most", limits.images}, {"bytes", limits.image_bytes}, {"pixels", args.image_pixels}}
+             : serve::json(nullptr)},
        {"memory", {{"weights", e.weight_bytes()}, {"activations", e.activation_bytes()}, {"slot", e.state_bytes()}}},
        {"version", CKE_VERSION}});
 }
@@ -75,6 +100,10 @@ void serve_model(const serve_args& args) {
   std::optional<loaded_model> smaller;
   if (args.draft_model && args.draft)
     smaller = load_beside(*args.draft_model, "--draft-model", args.model, model, args.slots);
+  std::optional<model_vision> eyes;
+  if (model.engine->image_width() > 0 && has_tower(args.model))
+    eyes.emplace(args.model, model, image::decode_limits{.pixels = args.image_pixels});
+  const serve::request_limits limits = limits_of(args, eyes.has_value());
   std::optional<chat_form> form;
   if (!model.tokens->vocabulary().chat_template.empty()) form.emplace(*model.tokens, args.model.path);
   serve::served_model served{.id = args.id.value_or(id_of(args.model.path)),
@@ -85,13 +114,14 @@ void serve_model(const serve_args& args) {
                              .vocab_size = model.engine->vocab_size(),
                              .context = args.slide ? most_positions : model.engine->context(),
                              .dim = model.engine->dim(),
-                             .pooling = pooling_of(model, args.pooling)};
+                             .pooling = pooling_of(model, args.pooling),
+                             .vision = eyes ? &*eyes : nullptr,
+                             .fetch = fetch_of(args, limits)};
   if (form) {
     const std::vector<u32> ends = form->stop_ids();
     served.chat_stops.insert(served.chat_stops.end(), ends.begin(), ends.end());
   }
 
-  const serve::request_limits limits;
   serve::metrics count;
   serve::scheduler work(*model.engine, *model.tokens,
                         {.slots = args.slots,
@@ -102,7 +132,7 @@ void serve_model(const serve_args& args) {
                          .draft = args.draft,
                          .smaller = smaller ? smaller->engine.get() : nullptr},
                         count);
-  serve::service answers(served, work, count, limits, facts_of(model, args, served.id), CKE_VERSION,
+  serve::service answers(served, work, count, limits, facts_of(model, args, served.id, limits, eyes), CKE_VERSION,
                          door.asks_for_keys());
   serve::server_options options{.address = args.host, .port = args.port};
   options.limits.drain = std::chrono::seconds(args.drain);

@@ -130,9 +130,9 @@ void render_template(const template_args& args) {
       model_args model;
       model.path = args.path, model.mmproj = args.mmproj;
       const vision_model eyes(model);
-      std::vector<u32> rows;
-      for (const std::string& file : files) rows.push_back(eyes.rows_of(eyes.read(file)));
-      eyes.markup(tokens.vocabulary()).expand(prompt, rows);
+      std::vector<io::image_outline> images;
+      for (const std::string& file : files) images.push_back(eyes.read(file).outline);
+      eyes.markup(tokens.vocabulary()).expand(prompt, images);
     }
     if (args.ids) put(ids_text(form.encode(prompt)) + '\n');
     else put_exact(to_string(prompt));

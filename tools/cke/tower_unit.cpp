@@ -26,14 +26,16 @@ template <class Family> void check_matrices(const checkpoint& from, const typena
           std::to_string(rows) + " rows of " + (columns ? std::to_string(columns) : "any") + " numbers by the config",
           t ? shape_text(t->shape) : "none");
   };
-  check(place::header, role::patch, 0, c.dim, Family::patch_numbers(c));
+  if constexpr (requires { Family::patch_numbers(c); })
+    check(place::header, role::patch, 0, c.dim, Family::patch_numbers(c));
+  else check(place::header, role::embed, 0, c.vocab, c.dim);
   for (u32 layer = 0; layer < c.layers; ++layer) check(place::body, role::up, layer, c.hidden, c.dim);
 }
 
 template <class Family> std::vector<file_matrix> matrices_of(const checkpoint& from, u32 layers) {
   std::vector<file_matrix> out;
   for (const name_rule& rule : Family::names) {
-    if (rule.is == role::positions || rule.is == role::norm) continue;
+    if (rule.is == role::positions || rule.is == role::norm || rule.is == role::probe) continue;
     const spellings& names = rule.in(from.as);
     const bool counted = names[0].counts_taps;  // taps are as their first one
     for (u32 layer = 0; layer < (rule.where == place::body ? layers : 1u); ++layer) {

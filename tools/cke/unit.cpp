@@ -23,7 +23,8 @@ std::string include(std::string_view header) { return "#include <" + std::string
 template <class Family> void check_matrices(const checkpoint& from, const typename Family::config& c) {
   using matrix = layer_matrix;
   const auto check = [&](place where, u32 layer, const auto& all, const matrix& m) {
-    const spellings& names = name_of(Family::names, where, {.is = m.is}).in(from.as);
+    const name_rule& rule = name_of(Family::names, where, {.is = m.is});
+    const spellings& names = rule.in(from.as);
     const auto [name, t] = tensor_in_file(from, names, layer);
     u64 rows = 0;  // of all that share the tensor
     for (const matrix& other : all) {
@@ -32,7 +33,9 @@ template <class Family> void check_matrices(const checkpoint& from, const typena
     }
     tensor_shape wanted{rows, m.cols ? m.cols : c.dim};
     if (of_experts(m.is) && t && t->shape.size() == 3) wanted = {Family::shape(c).experts, wanted[0], wanted[1]};
-    if (!t || t->shape != wanted)
+    tensor_shape turned = wanted;  // that of experts' matrices in files that may have them transposed
+    if (wanted.size() == 3 && rule.in_file(from.as) == change::transposed) std::swap(turned[1], turned[2]);
+    if (!t || (t->shape != wanted && t->shape != turned))
       throw Error(t ? errc::tensor_shape : errc::tensor_missing, from.name, "tensor " + name,
                   shape_text(wanted) + " by the config", t ? shape_text(t->shape) : "none");
   };

@@ -25,21 +25,23 @@ std::array<u32, 3> grid_of(const std::string& text) {
   return grid;
 }
 
-// What a processor of another library made: [n, channels, height, width], or rows of patches, perhaps [1, n, numbers].
-std::vector<image::pixels> pixels_of(const vision_args& args) {
+// What a processor of another library made: [n, channels, height, width], perhaps as [1, n, ...], or rows of patches,
+// perhaps as [1, n, numbers].
+image::processed pixels_of(const vision_args& args) {
   npy_array array = read_npy(*args.pixels);
+  if (array.shape.size() == 5 && array.shape[0] == 1) array.shape.erase(array.shape.begin());
   for (const u64 n : array.shape)
     if (n == 0 || n > 1u << 30)
       throw Error(errc::usage, *args.pixels, "shape", "numbers from 1 to 2^30", std::to_string(n));
-  std::vector<image::pixels> tiles;
+  image::processed made;
   const auto at = [&](std::size_t i) { return static_cast<u32>(array.shape[i]); };
   if (array.shape.size() == 4) {
     const std::size_t each = array.values.size() / array.shape[0];
     for (u32 i = 0; i < at(0); ++i) {
       const auto one = std::span(array.values).subspan(i * each, each);
-      tiles.push_back({.shape = {at(1), at(2), at(3)}, .values = {one.begin(), one.end()}});
+      made.tiles.push_back({.shape = {at(1), at(2), at(3)}, .values = {one.begin(), one.end()}});
     }
-    return tiles;
+    return made;
   }
   const bool one = array.shape.size() == 3 && array.shape[0] == 1;
   if (array.shape.size() != 2 && !one)
@@ -47,28 +49,28 @@ std::vector<image::pixels> pixels_of(const vision_args& args) {
                 std::to_string(array.shape.size()) + " dimensions");
   if (!args.grid) throw Error(errc::usage, {}, "--grid", "T,H,W, for rows of patches", "none");
   const auto [t, h, w] = grid_of(*args.grid);
-  tiles.push_back(
+  made.tiles.push_back(
       {.shape = {at(one), at(one + 1u)}, .values = std::move(array.values), .grid_t = t, .grid_h = h, .grid_w = w});
-  return tiles;
+  return made;
 }
 
 }  // namespace
 
 void vision(const vision_args& args) {
+  if (!args.texts.empty()) return vision_scores(args);
+  if (args.output.empty()) throw Error(errc::usage, {}, "--output", "a file, or --text", "neither");
   if (args.images.empty() == !args.pixels)
     throw Error(errc::usage, {}, "--image", "image files, or --pixels", args.pixels ? "both" : "neither");
-  const vision_model eyes(args.model);
-  std::vector<image::pixels> tiles;
-  if (args.pixels) tiles = pixels_of(args);
-  for (const std::string& path : args.images)
-    for (image::pixels& tile : eyes.read(path).tiles) tiles.push_back(std::move(tile));
+  const vision_model eyes(args.model, {}, args.pooled);
+  std::vector<read_image> images;
+  if (args.pixels) images.push_back(eyes.reader().read(pixels_of(args), *args.pixels, {}));
+  for (const std::string& path : args.images) images.push_back(eyes.read(path));
   std::vector<std::vector<float>> features;
   u64 rows = 0;
-  for (const image::pixels& tile : tiles)
-    for (const auto& frame : eyes.frames_of(tile)) {
-      features.push_back(eyes.encode(frame));
-      rows += features.back().size() / eyes.width();
-    }
+  for (const read_image& image : images) {
+    rows += image.rows();
+    for (const auto& frame : image.frames) features.push_back(eyes.encode(frame));
+  }
   npy_writer out(args.output, rows, eyes.width());
   for (const auto& f : features) out.row(f);
   out.close();

@@ -745,7 +745,7 @@ def nested_spelled(self, r, values):
     return out
 
 
-family("gemma3_text", gemma_members(rope=rope(part="full_attention"), local_rope=rope(part="sliding_attention")),
+family("gemma3_text", gemma_members(images=constant(False), rope=rope(part="full_attention"), local_rope=rope(part="sliding_attention")),
        gemma_draw, fixed=GELU | NO_BIAS | ONE_WAY | {
            "attn_logit_softcapping": is_("attn_logit_softcapping", None),
            "final_logit_softcapping": is_("final_logit_softcapping", None)},
@@ -828,6 +828,7 @@ GEMMA4 = usual_members(
     active=size("top_k_experts", least=0, value=live_expert("top_k_experts")),
     expert_hidden=size("moe_intermediate_size", value=live_expert("moe_intermediate_size")),
     logit_cap=amount("final_logit_softcapping", usual=0),
+    images=constant(False), sees_image=constant(False), pad=constant(0),
     rope=rope(part="full_attention", size_of=lambda c: full_layer(c, "head_dim")),
     local_rope=rope(part="sliding_attention", size_of=lambda c: c.head_dim_of))
 family("gemma4_text", GEMMA4, gemma4_draw, gemma4_fits,
@@ -1029,7 +1030,9 @@ def value_heads_uneven(family, r, values, config):
     return {"linear_num_value_heads", "linear_num_key_heads"}, "linear_num_value_heads is no multiple"
 
 
-DELTA = usual_members(
+# Members that only a model with a tower has at other values; configs.py draws models of text alone.
+SECTIONS = {"images": constant(False), "section_t": constant(11), "section_h": constant(11), "section_w": constant(10)}
+DELTA = SECTIONS | usual_members(
     key_heads=size("linear_num_key_heads"), value_heads=size("linear_num_value_heads"),
     key_dim=size("linear_key_head_dim"), value_dim=size("linear_value_head_dim"), taps=size("linear_conv_kernel_dim"),
     tiled=constant(False), linear=layers(layers_of("linear_attention"), "layer_types", "full_attention_interval"))

@@ -5,9 +5,11 @@
     python tools/parity/vision.py FAMILY|all [--cke PATH] [--dir DIR] [--many N] [--seed N]
 
 For each seed a checkpoint of an odd shape and three pictures of odd sizes (wide or tall, gray, with alpha), and then:
-rows that enter the text model, from the reference's pixels and from the files; of siglip the pooled row too; the ids of a
-conversation with none to three images; logits at every position of it; 16 greedy ids. Prints one Markdown row per
-checkpoint and exits 1 where something differs by more than its limit. Failed checkpoints stay in --dir.
+rows that enter the text model, from the reference's pixels and from the files; of siglip the pooled row and the scores of
+texts (as "logits") too; the ids of a conversation with none to three images; logits at every position of it; 16 greedy ids.
+Weights are stored as float32, float16 or bfloat16 and computed with --format f32: this compares the math, not the rounding
+of a format. Prints one Markdown row per checkpoint and exits 1 where something differs by more than its limit. Failed
+checkpoints stay in --dir.
 """
 
 import argparse
@@ -103,19 +105,23 @@ def compare_images(args, made, model, found):
         features = reference.features(pixels)
         rows.append(features)
         file = made.directory / "images" / name
-        found["files"] = max(found["files"], difference(array(args, "vision", model, "--image", file), features))
+        found["files"] = max(found["files"], difference(array(args, "vision", *model, "--image", file), features))
         if made.family.processor == "SiglipProcessor":
-            pooled = array(args, "vision", model, "--image", file, "--pooled")
+            pooled = array(args, "vision", *model, "--image", file, "--pooled")
             found["pooled"] = max(found["pooled"], difference(pooled, reference.pooled(pixels)))
+            asked = [part for text in vision_cases.TEXTS for part in ("--text", text)]
+            scores = json.loads(run(args, "vision", *model, "--image", file, *asked, "--json"))
+            theirs = reference.scores(vision_cases.TEXTS, pixels)[2]
+            found["logits"] = max(found["logits"], difference(np.array([[s["logit"] for s in scores]]), theirs))
         grid = grid_of(vision_cases.about_image(pixels, features))
         if grid is not None:
             np.save(made.directory / "pixels.npy", pixels["pixel_values"].float().numpy())
             more = ["--grid", ",".join(map(str, grid))] if grid else []
-            ours = array(args, "vision", model, "--pixels", made.directory / "pixels.npy", *more)
+            ours = array(args, "vision", *model, "--pixels", made.directory / "pixels.npy", *more)
             found["pixels"] = max(found["pixels"], difference(ours, features))
     # Several --image give their rows one after another.
     every = [part for name in made.images for part in ("--image", made.directory / "images" / name)]
-    found["files"] = max(found["files"], difference(array(args, "vision", model, *every), np.concatenate(rows)))
+    found["files"] = max(found["files"], difference(array(args, "vision", *model, *every), np.concatenate(rows)))
 
 
 def compare_case(args, made, model, case, inputs, found):
@@ -124,9 +130,9 @@ def compare_case(args, made, model, case, inputs, found):
             if part["type"] == "image":
                 part["image"] = str(made.directory / "images" / part["image"])
     (made.directory / "messages.json").write_text(json.dumps(case["messages"]))
-    ids = json.loads(run(args, "template", model, "--messages", made.directory / "messages.json", "--ids"))
+    ids = json.loads(run(args, "template", model[0], "--messages", made.directory / "messages.json", "--ids"))
     found["ids"] += ids != case["ids"]
-    asked = [model, "--tokens", ",".join(map(str, case["ids"]))]
+    asked = [*model, "--tokens", ",".join(map(str, case["ids"]))]
     for file in case["images"]:
         asked += ["--image", made.directory / "images" / file]
     found["logits"] = max(found["logits"], difference(array(args, "logits", *asked), made.reference.logits(inputs)))
@@ -135,7 +141,7 @@ def compare_case(args, made, model, case, inputs, found):
 
 
 def compare(args, made, model):
-    """Prints a Markdown row; returns whether `model` is as close to transformers as it must be."""
+    """Prints a Markdown row; returns whether `model`, its path and how to load it, is as close to transformers as it must be."""
     found, said = dict.fromkeys(COLUMNS, 0), ""
     try:
         compare_images(args, made, model, found)
@@ -147,7 +153,7 @@ def compare(args, made, model):
     good = (not said and found["pixels"] <= PIXELS and found["pooled"] <= FILES and found["files"] <= FILES
             and found["logits"] <= LOGITS and found["ids"] == 0 and found["greedy"] == 0)
     cells = [f"{found[c]:.1e}" for c in COLUMNS[:4]] + ["equal" if found[c] == 0 else f"{found[c]} differ" for c in COLUMNS[4:]]
-    for column in ["pooled"] if made.cases else COLUMNS[3:]:
+    for column in ["pooled"] if made.cases else COLUMNS[4:]:
         cells[COLUMNS.index(column)] = ""
     sizes = " ".join("x".join(map(str, image.size)) for image in made.images.values())
     print(f"| {made.name} | {sizes} | {' | '.join(cells)} | {'yes' if good else said or 'no'} |", flush=True)
@@ -183,7 +189,7 @@ def main():
         for seed in range(args.seed, args.seed + args.many):
             pick = vision_families.Shapes(seed)
             made = checkpoint(args, name, seed, vision_families.FAMILIES[name](pick), pick)
-            good.append(compare(args, made, made.directory))
+            good.append(compare(args, made, [made.directory, "--format", "f32"]))
     return 0 if all(good) else 1
 
 

@@ -26,6 +26,7 @@ class Family:
     tokenizer_config: dict
     template: str | None = None
     renames: dict = field(default_factory=dict)  # prefixes that save_pretrained writes: those of published files
+    transposed: tuple = ()                       # endings of names of tensors that published files have the other way around
     never: tuple = ()                            # tokens that no greedy step may give, beside the one that ends a text
     changes: list = field(default_factory=list)  # {"part.key": value}: each must move the logits
 
@@ -121,6 +122,7 @@ def qwen3_vl(pick, experts=False):
     model = hf.Qwen3VLMoeForConditionalGeneration if experts else hf.Qwen3VLForConditionalGeneration
     return Family(whole(text_config=text, vision_config=vision, tie_word_embeddings=pick(True, False), **ids), model, "Qwen3VLProcessor",
                   qwen_files(pick, vision["patch_size"], "Qwen3VLProcessor", both=True), tokenizer, config, template, never=[QWEN[0], *QWEN[3:]],
+                  transposed=pick((".experts.gate_up_proj", ".experts.down_proj"), ()) if experts else (),
                   changes=[{"vision_config.hidden_act": "gelu"}, {"vision_config.rope_parameters": {"rope_type": "axial", "rope_theta": 20.0}},
                            {"text_config.rope_parameters": interleaved(head_dim) | {"mrope_section": [head_dim // 2, 0, 0]}}])
 

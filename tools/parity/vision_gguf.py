@@ -243,7 +243,7 @@ def compare(args, name, seed):
     write(name, made.family, made.directory, args.type or stored)
     if name in TOWERS:
         made.cases = []
-    return vision.compare(args, made, made.directory / "model.gguf")
+    return vision.compare(args, made, [made.directory / "model.gguf", "--format", "f32"])
 
 
 if __name__ == "__main__":

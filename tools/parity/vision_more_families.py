@@ -33,7 +33,7 @@ def qwen2_5_vl(pick):
                            {"text_config.rope_parameters": rope | {"mrope_section": [half, 0, 0]}}])
 
 
-def qwen3_5(pick):
+def qwen3_5(pick, experts=False):
     tokenizer, config, ids, template = qwen_tokens(pick)
     heads, keys = pick(2, 4), pick(2, 1)
     text = decoder(pick, tokenizer.get_vocab_size(), num_hidden_layers=3, head_dim=pick(32, 48), num_attention_heads=heads,
@@ -41,11 +41,19 @@ def qwen3_5(pick):
                    linear_value_head_dim=pick(12, 16), layer_types=["linear_attention", "full_attention", "linear_attention"])
     text["rope_parameters"] = interleaved(text["head_dim"], share=0.5) | {"partial_rotary_factor": 0.5}
     vision = qwen_vision(pick, out_hidden_size=text["hidden_size"], num_position_embeddings=pick(36, 25))
-    whole = hf.Qwen3_5Config(text_config=text, vision_config=vision, tie_word_embeddings=pick(False, True), **ids)
-    return Family(whole, hf.Qwen3_5ForConditionalGeneration, "Qwen3VLProcessor", qwen_files(pick, vision["patch_size"], "Qwen3VLProcessor"),
+    whole, model = (hf.Qwen3_5Config, hf.Qwen3_5ForConditionalGeneration)
+    if experts:
+        whole, model = hf.Qwen3_5MoeConfig, hf.Qwen3_5MoeForConditionalGeneration
+        text |= dict(moe_intermediate_size=pick(20, 36), shared_expert_intermediate_size=pick(28, 12), num_experts=pick(6, 5), num_experts_per_tok=2)
+    whole = whole(text_config=text, vision_config=vision, tie_word_embeddings=pick(False, True), **ids)
+    return Family(whole, model, "Qwen3VLProcessor", qwen_files(pick, vision["patch_size"], "Qwen3VLProcessor"),
                   tokenizer, config, template, never=[QWEN[0], *QWEN[3:]],
                   changes=[{"vision_config.hidden_act": "gelu"},
                            {"text_config.rope_parameters": text["rope_parameters"] | {"mrope_section": [text["head_dim"] // 4, 0, 0]}}])
+
+
+def qwen3_5_moe(pick):
+    return qwen3_5(pick, experts=True)
 
 
 LFM2 = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<image>", "<|image_start|>", "<|image_end|>", "<|img_thumbnail|>",
@@ -136,4 +144,4 @@ def mistral3(pick):
     return pixtral(pick, merge=2)
 
 
-FAMILIES |= {f.__name__: f for f in (qwen2_5_vl, qwen3_5, lfm2_vl, smolvlm, idefics3, pixtral, mistral3)}
+FAMILIES |= {f.__name__: f for f in (qwen2_5_vl, qwen3_5, qwen3_5_moe, lfm2_vl, smolvlm, idefics3, pixtral, mistral3)}

@@ -68,7 +68,7 @@ def write(family, directory, seed, dtype=torch.bfloat16):
     shutil.rmtree(directory, ignore_errors=True)
     model = randomise(family.model._from_config(family.config, dtype=torch.float32), seed, dtype)
     model.to(dtype).save_pretrained(directory)
-    rename(directory / "model.safetensors", family.renames)
+    rename(directory / "model.safetensors", family.renames, family.transposed)
     (directory / "generation_config.json").unlink(missing_ok=True)
     vision_tokens.save(family.tokenizer, family.tokenizer_config, directory)
     for name, content in family.files.items():
@@ -79,11 +79,12 @@ def write(family, directory, seed, dtype=torch.bfloat16):
         file.chmod(0o644)  # safetensors makes private files
 
 
-def rename(file, prefixes):
+def rename(file, prefixes, transposed):
     with safe_open(file, "pt") as f:
         tensors, metadata = {name: f.get_tensor(name) for name in f.keys()}, f.metadata()
     for old, new in prefixes.items():
         tensors = {new + name.removeprefix(old) if name.startswith(old) else name: t for name, t in tensors.items()}
+    tensors = {name: t.transpose(1, 2).contiguous() if name.endswith(transposed) else t for name, t in tensors.items()}
     save_file(tensors, file, metadata)
 
 

@@ -49,10 +49,11 @@ struct Error : std::runtime_error {
         found(got) {}
 
  private:
+  static constexpr std::size_t most_shown = 600;  // characters of a name or a list
   // Names come from untrusted files: control characters must not reach a terminal, and length is bounded.
   static void append_clean(std::string& out, std::string_view s) {
-    for (const char c : s.substr(0, 300)) out += static_cast<unsigned char>(c) < 32 || c == 127 ? '?' : c;
-    if (s.size() > 300) out += "...";
+    for (const char c : s.substr(0, most_shown)) out += static_cast<unsigned char>(c) < 32 || c == 127 ? '?' : c;
+    if (s.size() > most_shown) out += "...";
   }
   static std::string message(std::string_view in, std::string_view about, std::string_view want, std::string_view got) {
     std::string s;

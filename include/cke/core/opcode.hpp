@@ -36,6 +36,8 @@ enum class opcode : u8 {
   projector,
   affine,
   standardise,
+  attention_pool,
+  last_row,
   // 64-95: the steps that a letter lowers to
   residual_save = 64,
   quantize,
@@ -62,6 +64,7 @@ enum class opcode : u8 {
   expert_up,
   state_scan,
   clamp,
+  learned_row,
   // 96-127: fused steps
   norm_quantize = 96,
   head_norm_rope,

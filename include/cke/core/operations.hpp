@@ -22,7 +22,7 @@ namespace cke {
   X(matmul_params) X(matmul_act_params) X(qkv_params) X(head_norm_params) X(rope_params)                       \
   X(head_norm_rope_params) X(kv_store_params) X(attention_params) X(latent_key_params) X(split_heads_params)   \
   X(head_matmul_params) X(route_params) X(gather_params) X(expert_params) X(expert_sum_params) X(conv_params)  \
-  X(conv_act_params) X(delta_params) X(scan_params) X(positions_params) X(merge_params) \
+  X(conv_act_params) X(delta_params) X(scan_params) X(positions_params) X(merge_params) X(pool_params)   \
   X(affine_params) X(scatter_params)
 // clang-format on
 

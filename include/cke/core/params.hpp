@@ -64,6 +64,7 @@ enum class position_rule : u8 {
   by_axis,   // row x and row (half of the table) + y
   resized,   // of the table resized to the grid, with antialiasing
   bucketed,  // row (y s / h) * s + x s / w, rounded down
+  sequence,  // row x; the grid is a line, the ids of a text
 };
 
 enum class scoring : u8 { softmax, softmax_of_chosen, sigmoid };

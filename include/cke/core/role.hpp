@@ -78,7 +78,8 @@ enum class role : u8 {
   input_min,
   input_max,
   output_min,
-  output_max
+  output_max,
+  probe
 };
 
 struct role_name {
@@ -152,16 +153,18 @@ inline constexpr role_name role_names[] = {{role::embed, "embed"},
                                            {role::input_min, "input_min"},
                                            {role::input_max, "input_max"},
                                            {role::output_min, "output_min"},
-                                           {role::output_max, "output_max"}};
+                                           {role::output_max, "output_max"},
+                                           {role::probe, "probe"}};
 // One matrix per expert, stacked by rows.
 constexpr bool of_experts(role r) {
   return r == role::gate_experts || r == role::up_experts || r == role::down_experts;
 }
 // One matrix per head, stacked by rows.
 constexpr bool of_heads(role r) { return r == role::k_b || r == role::v_b; }
-// Vectors that files may store in two dimensions: [heads, 1], [groups, size of a group], or [positions, dim].
+// Vectors that files may store in two dimensions: [heads, 1], [groups, size of a group], [positions, dim], or
+// [1, 1, dim].
 constexpr bool may_be_folded(role r) {
-  return r == role::decay || r == role::skip || r == role::ssm_norm || r == role::positions;
+  return r == role::decay || r == role::skip || r == role::ssm_norm || r == role::positions || r == role::probe;
 }
 constexpr std::string_view name(role r) {
   for (const auto& row : role_names)
@@ -190,8 +193,8 @@ enum class place : u8 { header, body, footer };
 // hold the latent matrix of each head's keys as (key dims, latent), which is `transposed`.
 enum class change : u8 { none, paired_heads, plus_one, minus_exp, transposed };
 
-// The first "{}" stands for the layer, the second for the expert. ".weight" or ".bias" is appended unless the name
-// starts with "=". Roles that a file keeps in one tensor share its name and have a suffix: "[0]", "[1]", ... is the
+// The first "{}" stands for the layer, the second for the expert. ".weight" or ".bias" is appended, or "_weight" and
+// "_bias", unless the name is exact. Roles that a file keeps in one tensor share its name and have a suffix: "[0]", "[1]", ... is the
 // order of their rows in the tensor (of each expert), "<0>", "<1>", ... the order within each head. "a|b": the tensor
 // is called a, or else b.
 struct name_rule {
@@ -229,7 +232,8 @@ inline std::string tensor_name(const spelling& s, bool bias, u32 layer, u32 expe
   std::string name(s.text);
   for (const u32 number : {layer, expert})
     if (const auto hole = name.find("{}"); hole != name.npos) name.replace(hole, 2, std::to_string(number));
-  return s.is_exact ? name : name += bias ? ".bias" : ".weight";
+  if (!s.is_exact) (name += s.joined_by) += bias ? "bias" : "weight";
+  return name;
 }
 
 template <std::size_t A, std::size_t B>

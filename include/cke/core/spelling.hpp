@@ -27,12 +27,13 @@ enum class taking : u8 {
 };
 
 // In a tensor's name "{}" stands for the layer, a second one for the expert; ".weight" or ".bias" follows unless it is
-// the exact name.
+// the exact name, after an underscore where torch packs the matrices of an attention.
 struct spelling {
   std::string_view text{};
   taking take = taking::whole;
   u32 index = 0;
   bool is_exact = false;
+  char joined_by = '.';
   bool counts_taps = false;  // {} is the number of the layer among those with deepstack letters
   constexpr spelling() = default;
   constexpr spelling(const char* name) : text(name) {}
@@ -40,11 +41,16 @@ struct spelling {
   constexpr bool operator==(const spelling&) const = default;
 
   constexpr bool is_part() const { return take == taking::rows || take == taking::head_rows; }
-  constexpr bool in_tensor_of(const spelling& other) const { return text == other.text && is_exact == other.is_exact; }
+  constexpr bool in_tensor_of(const spelling& other) const { return text == other.text && is_exact == other.is_exact && joined_by == other.joined_by; }
 };
 constexpr spelling exact(const char* name) {
   spelling s(name);
   s.is_exact = true;
+  return s;
+}
+constexpr spelling underscored(const char* name) {
+  spelling s(name);
+  s.joined_by = '_';
   return s;
 }
 constexpr spelling part(u32 number, spelling of) { return of.take = taking::rows, of.index = number, of; }

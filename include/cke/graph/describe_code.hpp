@@ -29,7 +29,7 @@ constexpr std::string_view word(activation a) {
   return words[static_cast<u8>(a)];
 }
 constexpr std::string_view word(position_rule r) {
-  constexpr std::string_view words[]{"raster", "bilinear", "by_axis", "resized", "bucketed"};
+  constexpr std::string_view words[]{"raster", "bilinear", "by_axis", "resized", "bucketed", "sequence"};
   return words[static_cast<u8>(r)];
 }
 constexpr std::string_view word(pairing p) {

@@ -74,6 +74,33 @@ template <u32 D, u32 By> struct lower<average_pool<D, By>> {
     return y;
   }
 };
+template <u32 D, u32 By> struct lower<last_row<D, By>> {
+  static constexpr reg emit(builder& b, reg x) {
+    b.begin(opcode::last_row);
+    b.merged *= By;
+    const reg y = b.temp(D);
+    b.emit<opcode::last_row>({x}, {y}, {}, {.cols = D, .by = By});
+    return y;
+  }
+};
+// The pooling head of SigLIP (SiglipMultiheadAttentionPoolingHead of transformers).
+template <u32 D, u32 H, u32 By, u32 F, activation A, real E> struct lower<attention_pool<D, H, By, F, A, E>> {
+  static constexpr reg emit(builder& b, reg x) {
+    b.begin(opcode::attention_pool);
+    const reg k = b.matmul(role::k, x, D, D, true), v = b.matmul(role::v, x, D, D, true);
+    b.merged *= By;
+    const reg row = b.temp(D), found = b.temp(D);
+    b.emit<opcode::learned_row>({}, {row}, {b.vector(role::probe, D)}, {D});
+    const reg q = b.matmul(role::q, row, D, D, true);
+    b.emit<opcode::attention_pool>({q, k, v}, {found}, {}, {.heads = H, .head_dim = D / H, .by = By});
+    const reg y = b.matmul(role::o, found, D, D, true);
+    const reg normed = lower<layer_norm<D, E>>::emit(b, y), mlp = lower<plain_mlp<D, F, A, true>>::emit(b, normed);
+    b.begin(opcode::residual_add);
+    const reg out = b.temp(D);
+    b.emit<opcode::residual_add>({y, mlp}, {out}, {}, {.cols = D});
+    return out;
+  }
+};
 template <u32 In, u32 H, u32 Out, activation A, bool Bias> struct lower<projector<In, H, Out, A, Bias>> {
   static constexpr reg emit(builder& b, reg x) {
     b.begin(opcode::projector);

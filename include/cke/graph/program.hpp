@@ -290,9 +290,10 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
 
   static constexpr u32 layer_inputs_width = unfused_header().regs[layer_inputs].width;  // 0: none
 
-  // A tower reads rows of floats, patches, where a network reads ids.
+  // A tower reads rows of floats, patches, where a network reads ids; or it reads all ids of a text at once.
   static constexpr u32 patch_width = unfused_header().regs[token_ids].width;
-  static constexpr bool is_tower = patch_width > 1;
+  static constexpr bool is_tower = requires { Model::is_tower; };
+  static constexpr bool reads_text = is_tower && patch_width == 1;
   // The outputs of a tower's deepstack letters, side by side.
   struct tap_table {
     u32 count, width, tokens;    // of how many layers, numbers of each, patches of a row
@@ -308,9 +309,9 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
       }
     return t;
   }();
-  // Patches of a row of features, and the side of the square of patches that it stands for.
+  // Patches of a row of features, and the side of the square of patches that it stands for; a text is a line of ids.
   static constexpr u32 merged = footer_code().regs[footer_code().regs.size() - 1].tokens;
-  static constexpr u32 merge_side = whole_root(merged);
+  static constexpr u32 merge_side = reads_text ? 1 : whole_root(merged);
   // The side of the windows of patches that some of its layers see; 0: none.
   static constexpr u32 window_side = [] {
     u32 side = 0;
@@ -328,7 +329,8 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
     });
     return all;
   }();
-  static_assert(sizeof(checks::tower_outputs_agree < merged, tap_outputs.count ? tap_outputs.tokens : merged,
+  static constexpr u32 square = reads_text ? 1 : merged;
+  static_assert(sizeof(checks::tower_outputs_agree < square, tap_outputs.count ? tap_outputs.tokens : square,
                        tap_outputs.alike >) > 0 &&
                 sizeof(checks::windows_hold_squares<window_side, merge_side, windows_agree>) > 0);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// resize.hpp: Pillow's resize of 8-bit images (Resample.c), byte for byte.
+// resize.hpp: Pillow's resize of 8-bit images (Resample.c), byte for byte, and torch's.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +14,12 @@ namespace cke::image {
 // The numbers are those of PIL.Image.Resampling, which config files use.
 enum class filter : u8 { lanczos = 1, bilinear = 2, bicubic = 3, box = 4, hamming = 5 };
 
-// Which side is resized first; both results are rounded to 8 bits. `pillow`: as Pillow 13 does, the width, unless the
-// height shrinks by more than twice as many pixels. `width_first`: as Pillow 12 and torchvision do. Where the two
-// differ, so do the results, by tens of levels in noise.
-enum class pass_order : u8 { pillow, width_first };
+// Whose resize it is, byte for byte. All of them resize one side, round to 8 bits, and resize the other; they differ by
+// some levels, in noise by tens of them.
+//   pillow     as Pillow 13: the width first, unless the height shrinks by more than twice as many pixels
+//   pillow_12  as Pillow 12: the width first
+//   torch      as torchvision with tensors of 8 bits and antialias: the width first, with weights of 15 bits at most
+enum class resize_rule : u8 { pillow, pillow_12, torch };
 
 namespace detail {
 
@@ -44,39 +46,50 @@ constexpr double reach(filter f) {
   return f == filter::box ? 0.5 : f == filter::bicubic ? 2 : f == filter::lanczos ? 3 : 1;
 }
 
-// One side: output pixel i is the sum of `count[i]` inputs from `first[i]` on, with weights of 22 fractional bits.
+// One side: output pixel i is the sum of `count[i]` inputs from `first[i]` on, with weights of `bits` fractional bits.
 struct side_weights {
-  static constexpr u32 bits = 22;
+  u32 bits = 22;
   u32 taps = 0;  // room for each output's weights
   std::vector<u32> first, count;
   std::vector<i32> k;
 
-  side_weights(u32 from, u32 to, filter f) : first(to), count(to) {
+  side_weights(u32 from, u32 to, filter f, resize_rule rule) : first(to), count(to) {
     const double scale = double{static_cast<float>(from)} / to, stretch = std::max(scale, 1.0);
     const double support = reach(f) * stretch, inverse = 1 / stretch;
     taps = static_cast<u32>(std::ceil(support)) * 2 + 1;
     k.resize(u64{to} * taps);
-    std::vector<double> w(taps);
+    std::vector<double> w(u64{to} * taps);
     for (u32 i = 0; i < to; ++i) {
       const double center = (i + 0.5) * scale;
       const u32 low = static_cast<u32>(std::max(center - support + 0.5, 0.0));
       const u32 high = static_cast<u32>(std::min(center + support + 0.5, static_cast<double>(from)));
+      double* const of = &w[u64{i} * taps];
       double sum = 0;
-      for (u32 x = 0; x < high - low; ++x) sum += w[x] = weight(f, (x + low - center + 0.5) * inverse);
-      for (u32 x = 0; x < high - low; ++x) {
-        const double scaled = (sum != 0 ? w[x] / sum : w[x]) * (1 << bits);
-        k[u64{i} * taps + x] = static_cast<i32>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
-      }
+      for (u32 x = 0; x < high - low; ++x) sum += of[x] = weight(f, (x + low - center + 0.5) * inverse);
+      for (u32 x = 0; x < high - low; ++x) of[x] = sum != 0 ? of[x] / sum : of[x];
       first[i] = low, count[i] = high - low;
     }
+    if (rule == resize_rule::torch) bits = bits_of(*std::ranges::max_element(w));
+    for (u64 i = 0; i < w.size(); ++i) {
+      const double scaled = w[i] * (1 << bits);
+      k[i] = static_cast<i32>(scaled < 0 ? scaled - 0.5 : scaled + 0.5);
+    }
+  }
+
+ private:
+  // As many fractional bits as leave the greatest weight in 16 bits with a sign.
+  static u32 bits_of(double greatest) {
+    u32 b = 0;
+    while (b < 22 && static_cast<i32>(0.5 + greatest * (2 << b)) < 1 << 15) ++b;
+    return b;
   }
 };
 
 // out[i] = the sum over taps t of in[t * stride + i] * k[t], rounded and clamped to 8 bits, for i < n.
-inline void weigh(u8* __restrict out, const u8* __restrict in, u64 stride, const i32* k, u32 taps, u64 n) {
+inline void weigh(u8* __restrict out, const u8* __restrict in, u64 stride, const i32* k, u32 taps, u32 bits, u64 n) {
   constexpr u64 lanes = 32;
-  const auto rounded = [](i32 sum) { return static_cast<u8>(std::clamp(sum >> side_weights::bits, 0, 255)); };
-  constexpr i32 half = 1 << (side_weights::bits - 1);
+  const auto rounded = [bits](i32 sum) { return static_cast<u8>(std::clamp(sum >> bits, 0, 255)); };
+  const i32 half = 1 << (bits - 1);
   u64 i = 0;
   for (; i + lanes <= n; i += lanes) {
     i32 sums[lanes];
@@ -92,20 +105,20 @@ inline void weigh(u8* __restrict out, const u8* __restrict in, u64 stride, const
   }
 }
 
-inline picture resize_height(const picture& from, u32 height, filter f) {
-  const side_weights w(from.height, height, f);
+inline picture resize_height(const picture& from, u32 height, filter f, resize_rule rule) {
+  const side_weights w(from.height, height, f, rule);
   const u64 row = u64{from.width} * 3;
   picture to{from.width, height, {}};
   to.rgb.resize(row * height);
   for (u64 y = 0; y < height; ++y)
-    weigh(&to.rgb[y * row], &from.rgb[w.first[y] * row], row, &w.k[y * w.taps], w.count[y], row);
+    weigh(&to.rgb[y * row], &from.rgb[w.first[y] * row], row, &w.k[y * w.taps], w.count[y], w.bits, row);
   return to;
 }
 
 // Blocks of rows are transposed, so that one weight meets many rows at once.
-inline picture resize_width(const picture& from, u32 width, filter f) {
+inline picture resize_width(const picture& from, u32 width, filter f, resize_rule rule) {
   constexpr u64 lanes = 32;
-  const side_weights w(from.width, width, f);
+  const side_weights w(from.width, width, f, rule);
   const u64 in_row = u64{from.width} * 3, out_row = u64{width} * 3;
   picture to{width, from.height, {}};
   to.rgb.resize(out_row * from.height);
@@ -118,7 +131,8 @@ inline picture resize_width(const picture& from, u32 width, filter f) {
     for (u64 x = 0; x < width; ++x)
       for (u64 c = 0; c < 3; ++c) {
         u8 column[lanes];
-        weigh(column, &columns[(u64{w.first[x]} * 3 + c) * lanes], 3 * lanes, &w.k[x * w.taps], w.count[x], lanes);
+        weigh(column, &columns[(u64{w.first[x]} * 3 + c) * lanes], 3 * lanes, &w.k[x * w.taps], w.count[x], w.bits,
+              lanes);
         for (u64 r = 0; r < rows; ++r) to.rgb[(y0 + r) * out_row + x * 3 + c] = column[r];
       }
   }
@@ -128,14 +142,14 @@ inline picture resize_width(const picture& from, u32 width, filter f) {
 }  // namespace detail
 
 // An image of that size (at least 1 x 1), antialiased when it becomes smaller.
-inline picture resize(const picture& from, u32 width, u32 height, filter f, pass_order order = pass_order::pillow) {
+inline picture resize(const picture& from, u32 width, u32 height, filter f, resize_rule rule = resize_rule::pillow) {
   const i64 narrower = i64{from.width} - width, lower = i64{from.height} - height;
-  const bool height_first = order == pass_order::pillow && lower > 0 && lower > 2 * narrower;
+  const bool height_first = rule == resize_rule::pillow && lower > 0 && lower > 2 * narrower;
   picture now;
   const picture* at = &from;
   for (const bool of_height : {height_first, !height_first}) {
     if (of_height ? lower == 0 : narrower == 0) continue;
-    now = of_height ? detail::resize_height(*at, height, f) : detail::resize_width(*at, width, f);
+    now = of_height ? detail::resize_height(*at, height, f, rule) : detail::resize_width(*at, width, f, rule);
     at = &now;
   }
   return at == &from ? from : now;

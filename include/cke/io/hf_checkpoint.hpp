@@ -46,30 +46,46 @@ inline void add_ids(const nlohmann::json& of, std::vector<u32>& ids) {
 // For a multimodal model: the config of its text model, and that model's tensors, named as in a text-only checkpoint.
 inline nlohmann::json text_config(const nlohmann::json& config) {
   const auto text = config.find("text_config");
-  if (text == config.end() || !text->is_object()) return config;
-  nlohmann::json alone = *text;
-  for (const char* key : {"tie_word_embeddings", "eos_token_id"})
-    if (!alone.contains(key) && config.contains(key)) alone[key] = config[key];
+  const std::string type = config.value("model_type", std::string());
+  const bool nested = text != config.end() && text->is_object();
+  // Published files of Qwen2.5-VL keep the text's keys beside those of the tower.
+  const bool flat = !nested && type == "qwen2_5_vl";
+  if (!nested && !flat) return config;
+  nlohmann::json alone = nested ? *text : config;
+  if (flat) alone["model_type"] = "qwen2_5_vl_text";
+  if (!alone.contains("eos_token_id") && config.contains("eos_token_id"))
+    alone["eos_token_id"] = config["eos_token_id"];
+  // The head belongs to the whole model; Llava's text model may tie it too.
+  if (const auto tie = config.find("tie_word_embeddings"); tie != config.end() && tie->is_boolean())
+    if (*tie == true || type != "llava") alone["tie_word_embeddings"] = *tie;
+  const auto tower = config.find("vision_config");
+  if (tower == config.end() || !tower->is_object()) return alone;
   // What decoders that see images take from their rope and from their tower.
+  alone["sees_images"] = true;
   for (const char* rope : {"rope_parameters", "rope_scaling"})
     for (const char* key : {"mrope_section", "mrope_interleaved"})
       if (alone.contains(rope) && alone[rope].is_object() && alone[rope].contains(key) && !alone.contains(key))
         alone[key] = alone[rope][key];
-  const auto tower = config.find("vision_config");
-  if (tower != config.end() && tower->is_object()) alone["sees_images"] = true;
-  if (tower != config.end() && tower->is_object())
-    if (const auto taps = tower->find("deepstack_visual_indexes"); taps != tower->end() && taps->is_array())
-      alone["deepstack_layers"] = taps->size();
+  if (const auto taps = tower->find("deepstack_visual_indexes"); taps != tower->end() && taps->is_array())
+    alone["deepstack_layers"] = taps->size();
   return alone;
 }
 inline tensor_index text_tensors(const tensor_index& all) {
-  static constexpr std::pair<std::string_view, std::string_view> prefixes[] = {{"model.language_model.", "model."},
-                                                                               {"language_model.model.", "model."},
-                                                                               {"language_model.lm_head.", "lm_head."},
-                                                                               {"lm_head.", "lm_head."}};
-  std::vector<tensor_ref> text;
+  using prefix = std::pair<std::string_view, std::string_view>;
+  static constexpr prefix head{"lm_head.", "lm_head."};
+  static constexpr prefix prefixes[] = {{"model.language_model.", "model."},
+                                        {"model.text_model.", "model."},
+                                        {"language_model.model.", "model."},
+                                        {"language_model.lm_head.", "lm_head."},
+                                        head};
+  static constexpr prefix unchanged[] = {{"model.", "model."}, head};  // beside a tower's, as Qwen2.5-VL has them
+  std::span<const prefix> known = unchanged;
   for (const tensor_ref& t : all.tensors())
     for (const auto& [nested, alone] : prefixes)
+      if (nested != alone && t.name.starts_with(nested)) known = prefixes;
+  std::vector<tensor_ref> text;
+  for (const tensor_ref& t : all.tensors())
+    for (const auto& [nested, alone] : known)
       if (t.name.starts_with(nested)) {
         text.push_back(t);
         text.back().name = concat({alone, std::string_view(t.name).substr(nested.size())});
@@ -105,7 +121,7 @@ inline checkpoint hf(const std::string& dir,
   if (const auto type = config.find("model_type"); type != config.end() && type->is_string())
     c.model_type = type->get<std::string>();
   c.tensors = weights(dir);
-  if (all.contains("text_config")) c.tensors = detail::text_tensors(c.tensors);
+  if (all.contains("text_config") || all.contains("vision_config")) c.tensors = detail::text_tensors(c.tensors);
   if (detail::is_headless(c.tensors)) {
     c.tensors = detail::headed_tensors(c.tensors);
     config["tie_word_embeddings"] = true;  // only the embedding can serve as the head

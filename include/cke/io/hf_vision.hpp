@@ -87,6 +87,7 @@ inline nlohmann::json vision_config(const nlohmann::json& config, const tower_of
     if (const auto value = value_at(config, path); !value.is_null()) tower[path] = value;
     else if (!key.usual.empty()) tower[path] = nlohmann::json::parse(key.usual);
   }
+  if (const auto act = value_at(tower, "hidden_act"); act.is_string()) tower["hidden_act_is_gelu"] = act == "gelu";
   return tower;
 }
 
@@ -103,6 +104,18 @@ inline std::string_view name_in_tower(std::string_view name, bool alone) {
   const bool is_tower = drop("vision_tower.") || drop("visual.");
   return drop("vision_model.") || is_tower || alone ? name : std::string_view();
 }
+// Those of a prefix, perhaps after "model.", without it.
+inline tensor_index tensors_below(std::string_view prefix, const tensor_index& all) {
+  std::vector<tensor_ref> kept;
+  for (const tensor_ref& t : all.tensors()) {
+    std::string_view name = t.name;
+    if (name.starts_with("model.")) name.remove_prefix(6);
+    if (!name.starts_with(prefix) || name.ends_with("position_ids")) continue;
+    kept.push_back(t);
+    kept.back().name = std::string(name.substr(prefix.size()));
+  }
+  return tensor_index(std::move(kept));
+}
 inline tensor_index vision_tensors(const tensor_index& all, const tower_of_model& model) {
   std::vector<tensor_ref> kept;
   for (const tensor_ref& t : all.tensors()) {
@@ -114,17 +127,37 @@ inline tensor_index vision_tensors(const tensor_index& all, const tower_of_model
   return tensor_index(std::move(kept));
 }
 
+inline std::string model_type_of(const nlohmann::json& config) {
+  const auto type = config.find("model_type");
+  return type != config.end() && type->is_string() ? type->get<std::string>() : std::string();
+}
+// The row of a config; null: none.
+inline const tower_of_model* tower_of(const nlohmann::json& config) {
+  const auto* const row = std::ranges::find(towers_of_models, model_type_of(config), &tower_of_model::model_type);
+  return row == std::end(towers_of_models) ? nullptr : row;
+}
+
 }  // namespace detail
 
-// Throws Error: file, malformed, and unsupported for a model without a tower that cke knows.
-inline checkpoint hf_vision(const std::string& dir) {
+// Whether a directory's model has a vision tower that cke knows; false too without a config.json.
+inline bool has_tower(const std::string& dir) {
+  const hf_files files = read_hf_files(dir);
+  return !files.config.empty() &&
+      detail::tower_of(detail::checked_object(files.config, files.path("config.json"))) != nullptr;
+}
+
+// What of a model is loaded: its tower; that of SigLIP with the head that makes one row of an image; SigLIP's tower of
+// texts.
+enum class tower_part : u8 { features, pooled, text };
+
+// Throws Error: file, malformed, and unsupported for a model without a tower that cke knows, or without that part.
+inline checkpoint hf_vision(const std::string& dir, tower_part part = tower_part::features) {
   const hf_files files = read_hf_files(dir);
   if (files.config.empty()) throw Error(errc::file, files.path("config.json"), {}, "a file", "none");
   const nlohmann::json all = detail::checked_object(files.config, files.path("config.json"));
-  const auto type = all.find("model_type");
-  const std::string name = type != all.end() && type->is_string() ? type->get<std::string>() : std::string();
-  const auto* model = std::ranges::find(detail::towers_of_models, name, &detail::tower_of_model::model_type);
-  if (model == std::end(detail::towers_of_models)) {
+  const std::string name = detail::model_type_of(all);
+  const auto* const model = detail::tower_of(all);
+  if (!model) {
     std::string known;
     for (const auto& t : detail::towers_of_models) known += (known.empty() ? "" : ", ") + std::string(t.model_type);
     throw Error(errc::unsupported, dir, "model type with a vision tower", "one of " + known,
@@ -136,6 +169,18 @@ inline checkpoint hf_vision(const std::string& dir) {
                 std::string(model->vision_type), of.is_string() ? of.get<std::string>() : "none");
   checkpoint c;
   c.name = dir, c.as = naming::hf, c.model_type = model->tower;
+  if (part == tower_part::pooled) {
+    if (c.model_type != "siglip_vision_model")
+      throw Error(errc::unsupported, dir, "model type with a pooled row", "siglip or siglip_vision_model", name);
+    c.model_type = "siglip_pooled";
+  }
+  if (part == tower_part::text) {
+    if (name != "siglip") throw Error(errc::unsupported, dir, "model type with a tower of texts", "siglip", name);
+    c.model_type = "siglip_text";
+    c.tensors = detail::tensors_below("text_model.", read_hf_weights(dir));
+    c.config = detail::value_at(all, "text_config").dump();
+    return c;
+  }
   c.tensors = detail::vision_tensors(read_hf_weights(dir), *model);
   c.config = vision.dump();
   return c;

@@ -90,6 +90,9 @@ inline constexpr summary summaries[] = {
     {opcode::clamp, "x between two learned bounds"},
     {opcode::spatial_merge, "neighbouring rows, one after the other in one row"},
     {opcode::average_pool, "the mean of neighbouring rows"},
+    {opcode::last_row, "the last of neighbouring rows"},
+    {opcode::attention_pool, "softmax(q k^T) v of one row over neighbouring rows"},
+    {opcode::learned_row, "a row of weights"},
 };
 constexpr const summary* summary_of(opcode op) {
   for (const summary& s : summaries)

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "layer_norm.hpp"
 #include "store_row.hpp"
@@ -140,6 +141,56 @@ template <class Isa> struct kernel<opcode::average_pool, dtype::f32, Isa> {
       }
       for (u32 i = 0; i < p.cols; ++i) out[i] *= by;
     }
+  }
+};
+
+// Row t of the result is row (t + 1) * by - 1.
+template <class Isa> struct kernel<opcode::last_row, dtype::f32, Isa> {
+  static void run(const merge_params& p, const work& w, u32 unit) {
+    const auto [first, last] = tokens_of(w, unit);
+    for (u32 t = first; t < last; ++t)
+      std::memcpy(w.out[0].row(t), w.in[0].row((t + 1) * p.by - 1), u64{p.cols} * sizeof(float));
+  }
+};
+
+// weight[0]: the row.
+template <class Isa> struct kernel<opcode::learned_row, dtype::f32, Isa> {
+  static void run(const row_params& p, const work& w, u32 unit) {
+    const auto [first, last] = tokens_of(w, unit);
+    for (u32 t = first; t < last; ++t) std::memcpy(w.out[0].row(t), w.weight[0], u64{p.cols} * sizeof(float));
+  }
+};
+
+// in[0]: q, a row for each run of `by` rows of in[1], keys, and in[2], values.
+template <class Isa> struct kernel<opcode::attention_pool, dtype::f32, Isa> {
+  static constexpr u64 scratch_bytes(const pool_params& p, u32) { return u64{p.by} * sizeof(float); }
+
+  static void run(const pool_params& p, const work& w, u32 unit) {
+    const auto [first, last] = tokens_of(w, unit);
+    float* const share = reinterpret_cast<float*>(w.scratch);  // [by]
+    const float scale = 1.f / std::sqrt(static_cast<float>(p.head_dim));
+    for (u32 t = first; t < last; ++t)
+      for (u32 h = 0; h < p.heads; ++h) {
+        const u64 at = u64{h} * p.head_dim, row = u64{t} * p.by;
+        const float* const q = w.in[0].row(t) + at;
+        float most = -std::numeric_limits<float>::infinity();
+        for (u32 j = 0; j < p.by; ++j) {
+          const float* const k = w.in[1].row(static_cast<u32>(row + j)) + at;
+          float dot = 0;
+          for (u32 i = 0; i < p.head_dim; ++i) dot += q[i] * k[i];
+          share[j] = dot * scale;
+          most = share[j] > most ? share[j] : most;
+        }
+        float sum = 0;
+        for (u32 j = 0; j < p.by; ++j) sum += share[j] = std::exp(share[j] - most);
+        float* const out = w.out[0].row(t) + at;
+        std::memset(out, 0, u64{p.head_dim} * sizeof(float));
+        for (u32 j = 0; j < p.by; ++j) {
+          const float* const v = w.in[2].row(static_cast<u32>(row + j)) + at;
+          const float by = share[j] / sum;
+          for (u32 i = 0; i < p.head_dim; ++i) out[i] = std::fma(v[i], by, out[i]);
+        }
+      }
   }
 };
 

@@ -71,6 +71,7 @@ template <class C> struct config_key : config_field {
   rope_axes C::* axes{};
   rope_scaling C::* rule{};
   const rope_factors* C::* factors{};
+  bool C::* only_with{};  // the flag without which the value says nothing of the model
 
   constexpr config_key range(double a, double b) const {
     config_key k = *this;
@@ -115,6 +116,12 @@ template <class C> struct config_key : config_field {
   constexpr config_key chosen() const {
     config_key k = *this;
     k.is_chosen = true;
+    return k;
+  }
+  // The value is compared only where a type and a file both have this flag.
+  constexpr config_key only_if(bool C::* set) const {
+    config_key k = *this;
+    k.only_with = set;
     return k;
   }
   // The layers that a rope is for, ...

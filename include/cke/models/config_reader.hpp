@@ -94,9 +94,14 @@ struct config_reader {
     const found f = find(k.in(as));
     if (has(k, f, to.v)) number(f.key, f.value, k.least, k.most, to.v);
   }
+  // A flag, or a word that stands for one.
   CKE_OUT_OF_LINE constexpr void read(const config_field& k, bool& to) {
     double usual = 0;
-    if (const found f = find(k.in(as)); has(k, f, usual)) truth(f, to);
+    const found f = find(k.in(as));
+    if (!has(k, f, usual)) return;
+    if (!k.words) return truth(f, to);
+    to = f.value.is_text() && k.words->in.has(f.value.text());
+    if (!to && !(f.value.is_text() && k.words->out.has(f.value.text()))) unknown(k, f.key, f.value);
   }
   // Accepts words or letters, one for each layer; one word for all layers; numbers, of which 0 leaves a layer out; the
   // numbers of the layers in the set; or a number n for all but every n-th layer. A list must have `count` entries.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// gemma4.hpp: Gemma 4 (text): sliding and full layers of their own head sizes; the last ones read earlier caches.
+// gemma4.hpp: Gemma 4: sliding and full layers of their own head sizes; the last ones read earlier caches. In sliding
+// layers the rows of an image may see each other. Its tower: towers/gemma4.hpp.
 #pragma once
 
 #include "card.hpp"
@@ -8,7 +9,7 @@ namespace cke {
 
 struct gemma4_config {
   u32 vocab, dim, hidden, layers, heads, kv_heads, head_dim = 256, global_head_dim = 512, global_kv_heads{};
-  u32 window = 512;
+  u32 window = 512, pad{};  // pad: the token that stands for rows of images in the layers' own embeddings
   layer_set sliding = layer_set::all_but_every(6);
   u32 shared_layers{};  // the last ones, which have no k and v of their own
   bool double_wide{};   // of the shared layers: their mlp is twice as wide
@@ -16,21 +17,20 @@ struct gemma4_config {
   u32 part = 256;       // of a token's embedding, for each layer; 0: none
   u32 experts{}, active{}, expert_hidden{};
   real eps = 1e-6, logit_cap{};
-  bool tied = true;
+  bool tied = true, images{}, sees_image{};
   rotary rope{.theta = 1e6, .rule = rope_scaling::proportional}, local_rope{.theta = 1e4};  // dims 0: a quarter, all
 };
 
 constexpr u32 gemma4_kv_heads(const gemma4_config& c) {
   return c.k_is_v && c.global_kv_heads ? c.global_kv_heads : c.kv_heads;
 }
-
 constexpr attention_options gemma4_attend(const gemma4_config& c, bool full, bool shared) {
   const u32 head_dim = full ? c.global_head_dim : c.head_dim;
   rotary rope = full ? c.rope : c.local_rope;
   rope.dims = rope.dims ? rope.dims : full ? 2 * (head_dim / 8) : head_dim;
   return {.dim = c.dim, .heads = c.heads, .kv_heads = full ? gemma4_kv_heads(c) : c.kv_heads, .head_dim = head_dim,
           .rope = rope, .qk_norm = {c.eps}, .v_norm = {c.eps, full && c.k_is_v}, .window = full ? everything : c.window,
-          .scale = 1, .shared_kv = shared};
+          .scale = 1, .shared_kv = shared, .sees_image = c.images && c.sees_image && !full};
 }
 
 template <gemma4_config C> using gemma4_norm = rms_norm<C.dim, C.eps>;
@@ -52,9 +52,9 @@ template <gemma4_config C, bool Full, bool Shared> using gemma4_layer = std::con
     gemma4_block<C, Full, Shared, residual<layer_input<C.dim, C.part, activation::gelu_tanh>, gemma4_norm<C>>>>;
 template <gemma4_config C> inline constexpr auto gemma4_order =  // sliding and full, with a cache or sharing one
     order_of<C.layers>([](u32 i) { return !C.sliding.has(i) + 2 * (i + C.shared_layers >= C.layers); });
-
 template <gemma4_config C, bool Shares = (C.shared_layers > 0)> struct gemma4 : network<
-    embedding<C.vocab, C.dim>, scale<C.dim, root(C.dim)>, layer_embedding<C.vocab, C.dim, C.layers, C.part, C.eps>,
+    embedding<C.vocab, C.dim>, scale<C.dim, root(C.dim)>, image_rows<C.dim, 0, C.pad, C.images>,
+    layer_embedding<C.vocab, C.dim, C.layers, C.part, C.eps>,
     arrange<gemma4_order<C>, gemma4_layer<C, false, false>, gemma4_layer<C, true, false>,
             gemma4_layer<C, false, Shares>, gemma4_layer<C, true, Shares>>,
     gemma4_norm<C>, head<C.dim, C.vocab, C.tied>, softcap<C.vocab, C.logit_cap>> {

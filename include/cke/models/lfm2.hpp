@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// lfm2.hpp: LFM2: most layers are short convolutions, the others attend with a norm on every head of q and k.
+// lfm2.hpp: LFM2: most layers are short convolutions, the others attend with a norm on every head of q and k. With
+// images it is the decoder of LFM2-VL, whose tower is towers/lfm2_vl.hpp.
 #pragma once
 
 #include "card.hpp"
@@ -13,7 +14,7 @@ struct lfm2_config {
   real by = 1;
   u32 multiple = 256;
   real eps = 1e-5;
-  bool tied = true, conv_bias{};
+  bool tied = true, conv_bias{}, images{};
   rotary rope{.theta = 1e6};
 };
 
@@ -33,6 +34,7 @@ template <auto C, class Mixer, class Mlp> using lfm2_layer = block<
 
 template <lfm2_config C, class Mlp = gated_mlp<C.dim, C.hidden, activation::silu>> struct lfm2 : network<
     embedding<C.vocab, C.dim>,
+    image_rows<C.dim, 0, 0, C.images>,
     arrange<order_of<C.layers>(C.attends), lfm2_layer<C, lfm2_conv<C>, Mlp>, lfm2_layer<C, attention<lfm2_attend(C)>,
         Mlp>>,
     rms_norm<C.dim, C.eps>,

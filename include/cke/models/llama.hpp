@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// llama.hpp: Llama 1 to 3 and what shares its shape: SmolLM2, and Mistral in GGUF files.
+// llama.hpp: Llama 1 to 3 and what shares its shape: SmolLM2, and Mistral in GGUF files. With images it is the decoder
+// of SmolVLM and Idefics 3, whose tower is towers/idefics3.hpp.
 #pragma once
 
 #include "card.hpp"
@@ -9,7 +10,7 @@ namespace cke {
 struct llama_config {
   u32 vocab, dim, hidden, layers, heads, kv_heads, head_dim{};  // head_dim 0: dim / heads
   real eps = 1e-5;
-  bool tied{}, attention_bias{}, mlp_bias{};
+  bool tied{}, attention_bias{}, mlp_bias{}, images{};
   rotary rope{.theta = 1e4};
 };
 
@@ -23,6 +24,7 @@ constexpr attention_options llama_attend(const llama_config& c) {
 
 template <llama_config C> struct llama : network<
     embedding<C.vocab, C.dim>,
+    image_rows<C.dim, 0, 0, C.images>,
     stack<C.layers, block<
         residual<rms_norm<C.dim, C.eps>, attention<llama_attend(C)>>,
         residual<rms_norm<C.dim, C.eps>, gated_mlp<C.dim, C.hidden, activation::silu, C.mlp_bias>>>>,

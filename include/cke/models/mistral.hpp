@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// mistral.hpp: Mistral: llama with a window on every layer. In GGUF it is a llama, and its window is not used.
+// mistral.hpp: Mistral: llama with a window on every layer. In GGUF it is a llama, and its window is not used. With
+// images it is the decoder of Pixtral and Mistral 3, whose towers are in towers/pixtral.hpp.
 #pragma once
 
 #include "card.hpp"
@@ -11,7 +12,7 @@ struct mistral_config {
   u32 head_dim{};  // 0: dim / heads
   u32 window = everything;
   real eps = 1e-5;
-  bool tied{};
+  bool tied{}, images{};
   rotary rope{.theta = 1e6};
 };
 
@@ -25,6 +26,7 @@ constexpr attention_options mistral_attend(const mistral_config& c) {
 
 template <mistral_config C> struct mistral : network<
     embedding<C.vocab, C.dim>,
+    image_rows<C.dim, 0, 0, C.images>,
     stack<C.layers, block<
         residual<rms_norm<C.dim, C.eps>, attention<mistral_attend(C)>>,
         residual<rms_norm<C.dim, C.eps>, gated_mlp<C.dim, C.hidden, activation::silu>>>>,

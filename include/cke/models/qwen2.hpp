@@ -14,7 +14,8 @@ struct qwen2_config {
   rotary rope{.theta = 1e6};
 };
 
-constexpr attention_options qwen2_attend(const qwen2_config& c) {
+// Qwen2.5-VL uses this too.
+constexpr attention_options qwen2_attend(const auto& c) {
   const u32 head_dim = c.head_dim ? c.head_dim : c.dim / c.heads;
   rotary rope = c.rope;
   rope.dims = head_dim;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// qwen3_5.hpp: Qwen3.5 (dense, text): three gated delta nets, then a layer of attention with an output gate.
+// qwen3_5.hpp: Qwen3.5 (dense): three gated delta nets, then a layer of attention with an output gate. With images, the
+// rope turns by time, row and column. Its tower: towers/qwen3_5.hpp.
 #pragma once
 
 #include "card.hpp"
@@ -14,12 +15,16 @@ struct qwen3_5_config {
   real eps = 1e-6;
   bool tied{};
   rotary rope{.theta = 1e7};  // dims 0: a quarter of head_dim
+  bool images{};
+  u32 section_t = 11, section_h = 11, section_w = 10;  // with images: frequencies that each axis turns
 };
 
 // A mixture of experts and Qwen3-Next use this too.
 constexpr attention_options qwen3_5_attend(const auto& c) {
   rotary rope = c.rope;
   rope.dims = rope.dims ? rope.dims : c.head_dim / 4;
+  if (c.images) rope.section_t = c.section_t, rope.section_h = c.section_h, rope.section_w = c.section_w;
+  rope.interleaved = c.images;
   return {.dim = c.dim, .heads = c.heads, .kv_heads = c.kv_heads, .head_dim = c.head_dim, .rope = rope,
           .qk_norm = {c.eps, 1}, .gate = true};
 }
@@ -34,6 +39,7 @@ template <auto C, class Mixer, class Mlp> using qwen3_5_layer = block<
 
 template <auto C, class Mlp> using qwen3_5_list = network<
     embedding<C.vocab, C.dim>,
+    image_rows<C.dim, 0, 0, C.images>,
     arrange<order_of<C.layers>(C.linear),
         qwen3_5_layer<C, attention<qwen3_5_attend(C)>, Mlp>, qwen3_5_layer<C, gated_delta_net<qwen3_5_delta(C)>, Mlp>>,
     rms_norm<C.dim, C.eps, 1>,

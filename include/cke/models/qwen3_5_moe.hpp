@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// qwen3_5_moe.hpp: Qwen3.5 with experts (text): the same mixers, and one expert that every token uses.
+// qwen3_5_moe.hpp: Qwen3.5 with experts: the same mixers, and one expert that every token uses.
 #pragma once
 
 #include "qwen3_5.hpp"
@@ -17,6 +17,8 @@ struct qwen3_5_moe_config {
   real eps = 1e-6;
   bool tied{};
   rotary rope{.theta = 1e7};
+  bool images{};
+  u32 section_t = 11, section_h = 11, section_w = 10;
 };
 
 template <qwen3_5_moe_config C> using qwen3_5_experts = moe<moe_options{

@@ -40,6 +40,7 @@ struct rule_word {
 };
 inline constexpr rule_word rule_words[] = {{"default", rope_scaling::none},
                                            {"none", rope_scaling::none},
+                                           {"mrope", rope_scaling::none},  // its axes have keys of their own
                                            {"linear", rope_scaling::linear},
                                            {"dynamic", rope_scaling::dynamic},
                                            {"llama3", rope_scaling::llama3},

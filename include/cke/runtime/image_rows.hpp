@@ -80,8 +80,8 @@ struct image_values {
   }
   // Throws usage unless there are as many numbers as the grid needs, and `numbers` in each patch.
   void check(u64 numbers) const {
-    const auto fail = [](std::string_view about, u64 want, u64 found) {
-      throw Error(errc::usage, {}, about, concat({want, " numbers"}), concat({found}));
+    const auto fail = [](std::string_view about, u64 want, u64 found, std::string_view of = " numbers") {
+      throw Error(errc::usage, {}, about, concat({want, of}), concat({found}));
     };
     if (!rows.empty()) {
       if (rows.size() != numbers * grid.patches()) fail("rows of patches", numbers * grid.patches(), rows.size());
@@ -90,7 +90,7 @@ struct image_values {
     if (u64{channels} * side * side != numbers) fail("patch", numbers, u64{channels} * side * side);
     if (pixels.size() != u64{channels} * height * width) fail("pixels", u64{channels} * height * width, pixels.size());
     if (grid.height > height / side || grid.width > width / side)
-      fail("grid of patches", u64{height / side} * (width / side), grid.patches());
+      fail("grid of patches", u64{height / side} * (width / side), grid.patches(), " patches");
   }
 };
 

@@ -2,6 +2,7 @@
 // loaded_tower.hpp: a vision tower with its weights in memory.
 #pragma once
 
+#include <cmath>
 #include <memory>
 #include <mutex>
 
@@ -42,6 +43,9 @@ template <class P, dtype KV, class Isa> class loaded_tower {
     if (o.patches) plan_for(o.patches);
   }
 
+  // Nothing of a pass depends on a context: rows see those of their own image.
+  static constexpr capacity capacity_for(u32 patches) { return {key_block, patches, patches}; }
+
   u64 weight_bytes() const { return packed_.bytes(); }
   u64 activation_bytes() const { return executor_ ? executor_->bytes() : 0; }
   u32 threads() const { return threads_.size(); }
@@ -58,12 +62,17 @@ template <class P, dtype KV, class Isa> class loaded_tower {
     for (const instruction& i : P::header_code().ops) {
       if (i.op != opcode::learned_positions) continue;
       const auto& p = i.p.template as<positions_params>();
+      if (p.rule == position_rule::sequence) {
+        if (g.height != 1 || g.width > p.rows) fail(concat({"1 x at most ", p.rows}));
+        continue;
+      }
       const u32 side = whole_root(p.rows);
       if (p.rule == position_rule::raster && (g.height != side || g.width != side))
         fail(concat({side, " x ", side, ", as the table of positions"}));
       if (p.rule == position_rule::by_axis && std::max(g.height, g.width) > p.rows / 2)
         fail(concat({"at most ", p.rows / 2, " rows and columns"}));
     }
+    if (g.patches() % P::merged) fail(concat({"a multiple of ", P::merged}));
     return g.patches() / P::merged;
   }
 
@@ -72,6 +81,7 @@ template <class P, dtype KV, class Isa> class loaded_tower {
   void encode(const image_values& image, std::span<float> features) {
     const u64 needed = u64{rows_of(image.grid)} * width;
     image.check(P::patch_width);
+    if constexpr (P::reads_text) check_ids(image.rows);
     if (features.size() != needed)
       throw Error(errc::usage, {}, "features", concat({needed, " numbers"}), concat({features.size()}));
     const std::lock_guard turn(busy_);
@@ -88,10 +98,16 @@ template <class P, dtype KV, class Isa> class loaded_tower {
   }
 
  private:
-  // Nothing of a pass depends on a context: rows see those of their own image.
+  static void check_ids(std::span<const float> ids) {
+    const u32 vocab = P::header_code().ops[0].p.template as<embedding_params>().rows;
+    for (const float id : ids)
+      if (!(id >= 0 && id < static_cast<float>(vocab)) || id != std::floor(id))
+        throw Error(errc::token_range, {}, "token id", concat({"less than ", vocab}), concat({static_cast<u64>(id > 0 ? id : 0)}));
+  }
+
   void plan_for(u32 patches) {
     executor_.reset();
-    executor_ = std::make_unique<executor>(packed_, threads_, capacity{key_block, patches, patches});
+    executor_ = std::make_unique<executor>(packed_, threads_, capacity_for(patches));
   }
 
   team threads_;

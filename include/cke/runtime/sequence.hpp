@@ -208,12 +208,18 @@ template <class Loaded> class sequence {
       if (open && (next = id + 1) == open->end()) open = nullptr;
     }
   }
+  // Nobody but the store may have held it since the check.
+  image_ref held_image(u32 id) const {
+    image_ref of = model_->images.find(id);
+    if (!of) throw Error(errc::token_range, {}, "token id", "a row of an image that is still held", concat({id}));
+    return of;
+  }
   // Appends ids that were checked to the history.
   void append(std::span<const u32> ids) {
     if constexpr (sees_images)
       for (u32 i = 0; i < ids.size(); ++i)
         if (const u32 index = position() + i; ids[i] >= vocab_size && !track_.unfinished(index))
-          track_.add(index, model_->images.find(ids[i]));
+          track_.add(index, held_image(ids[i]));
     history_.insert(history_.end(), ids.begin(), ids.end());
   }
 

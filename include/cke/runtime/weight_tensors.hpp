@@ -45,10 +45,16 @@ struct rows_in_tensor {
   u32 first, ours, part, all;
 };  // all: rows of the tensor, or of an expert's part of it
 
+// The columns of a transposed matrix in those of the tensor. Experts' matrices of several roles are side by side.
+struct columns_in_tensor {
+  u32 first, all;
+};
+
 struct weight_place {
   weight w;
   std::span<const weight_tensor> from;  // one, or one for each expert
   rows_in_tensor rows;                  // other roles may have rows before and after these
+  columns_in_tensor columns;            // of a transposed matrix
   u32 paired_head_dim;                  // rows of a head are stored as pairs (i, i + d / 2); 0: plain order
   change was;                           // how the file has changed it
 
@@ -77,7 +83,7 @@ template <class P, tensor_source S, class Names> class weight_tensors {
   // Valid until the next call. Throws tensor_missing, tensor_shape, tensor_dtype.
   CKE_OUT_OF_LINE weight_place find(const weight& w) {
     const name_rule& rule = name_of(names_, w.where, w.slot);
-    const change was = rule.in_file(as_);
+    change was = rule.in_file(as_);
     const spellings& names = rule.in(as_);
     const auto name = [&](u32 which, u32 expert) {
       const u32 layer = names[which].counts_taps ? P::tap_outputs.of[w.layer] : w.layer;
@@ -89,12 +95,16 @@ template <class P, tensor_source S, class Names> class weight_tensors {
     const bool flat = of_heads(w.slot.is) && as_ == naming::hf;
     const u32 groups = groups_of(w);
     const bool apart = groups > 0 && name(which, 0) != name(which, 1);
-    const rows_in_tensor rows_of_it = place_in_tensor(rule, which, w);
+    if (was == change::transposed && of_experts(w.slot.is) && is_plain(name(which, 0), names[which], which, w))
+      was = change::none;
+    const rows_in_tensor rows_of_it = place_in_tensor(names[which], which, w, was);
+    const columns_in_tensor columns = columns_of(names[which], which, w, was);
     const u32 count = apart ? groups : 1;
     for (u32 e = 0; e < count; ++e)
-      found_[e] = tensor_of(name(which, e), w, apart || flat ? 0 : groups,
-                            flat ? u64{groups} * rows_of_it.all : rows_of_it.all, was == change::transposed);
-    return {w, {found_, count}, rows_of_it, was == change::paired_heads ? head_dim_of(w) : 0, was};
+      found_[e] =
+          tensor_of(name(which, e), w, apart || flat ? 0 : groups, flat ? u64{groups} * rows_of_it.all : rows_of_it.all,
+                    columns.all, was == change::transposed);
+    return {w, {found_, count}, rows_of_it, columns, was == change::paired_heads ? head_dim_of(w) : 0, was};
   }
 
   // After all weights have been found. An unknown tensor means the wrong model. Exceptions: tensors that converters
@@ -149,25 +159,47 @@ template <class P, tensor_source S, class Names> class weight_tensors {
     return 0;
   }
 
-  // A vector counts as a matrix of one column.
-  rows_in_tensor place_in_tensor(const name_rule& rule, u32 which, const weight& w) const {
-    const spelling& mine = rule.in(as_)[which];
-    const auto whole = [&](const weight_slot& s) {
-      if (name_of(names_, w.where, s).in_file(as_) == change::transposed) return s.cols;
-      return !s.quantisable ? s.rows * s.cols : of_experts(s.is) || of_heads(s.is) ? s.group : s.rows;
-    };
-    const auto size = [&](const weight_slot& s) { return mine.take == taking::head_rows ? s.part : whole(s); };
-    rows_in_tensor at{0, size(w.slot), size(w.slot), size(w.slot)};
-    if (!mine.is_part()) return at;
-    at.part = 0;
+  // Rows of the model's matrix, of an expert's or a head's; a vector counts as a matrix of one column.
+  static u32 rows_of_model(const weight_slot& s) {
+    return !s.quantisable ? s.rows * s.cols : of_experts(s.is) || of_heads(s.is) ? s.group : s.rows;
+  }
+  // What comes before a role, and the sum of all, where a tensor keeps several one after the other.
+  struct share {
+    u32 first{}, all{};
+  };
+  share share_of(const spelling& mine, u32 which, const weight& w, auto size) const {
+    share at;
     for (const weight_slot& s : P::unfused[P::kind_of[w.layer]].slots) {
       const spelling& other = name_of(names_, w.where, s).in(as_)[which];
       if (s.bias != w.slot.bias || !other.in_tensor_of(mine)) continue;
-      at.part += size(s);
+      at.all += size(s);
       if (other.index < mine.index) at.first += size(s);
     }
-    at.all = at.part * (whole(w.slot) / at.ours);
     return at;
+  }
+  // Whether the matrices of experts are not transposed after all: transformers writes either, and goes by the shape.
+  bool is_plain(const std::string& tensor, const spelling& mine, u32 which, const weight& w) const {
+    const auto* const t = from_.find(tensor);
+    return t && t->shape.size() == 3 && t->shape[1] == place_in_tensor(mine, which, w, change::none).all &&
+        t->shape[2] == w.slot.cols;
+  }
+  // The model's rows are the columns of a transposed matrix; of experts, those of all roles of the tensor.
+  columns_in_tensor columns_of(const spelling& mine, u32 which, const weight& w, change was) const {
+    if (was != change::transposed) return {0, w.slot.cols};
+    if (!mine.is_part() || !of_experts(w.slot.is)) return {0, rows_of_model(w.slot)};
+    const share at = share_of(mine, which, w, rows_of_model);
+    return {at.first, at.all};
+  }
+  rows_in_tensor place_in_tensor(const spelling& mine, u32 which, const weight& w, change was) const {
+    const auto whole = [&](const weight_slot& s) {
+      const change its = of_experts(s.is) ? was : name_of(names_, w.where, s).in_file(as_);
+      return its == change::transposed ? s.cols : rows_of_model(s);
+    };
+    const auto size = [&](const weight_slot& s) { return mine.take == taking::head_rows ? s.part : whole(s); };
+    const u32 ours = size(w.slot);
+    if (!mine.is_part() || (was == change::transposed && of_experts(w.slot.is))) return {0, ours, ours, ours};
+    const share at = share_of(mine, which, w, size);
+    return {at.first, ours, at.all, at.all * (whole(w.slot) / ours)};
   }
   static std::string shape_text(std::span<const u64> shape) {
     std::string s = "[";
@@ -175,11 +207,12 @@ template <class P, tensor_source S, class Names> class weight_tensors {
     return s += "]";
   }
 
-  weight_tensor tensor_of(const std::string& name, const weight& w, u64 groups, u64 height, bool transposed) {
+  weight_tensor tensor_of(const std::string& name, const weight& w, u64 groups, u64 height, u64 width,
+                          bool transposed) {
     const std::string about = concat({"tensor ", name});
     const auto* t = use(name);
     if (!t) throw Error(errc::tensor_missing, file_, about, "this tensor", "none of this name");
-    const u64 shape[]{groups, height, transposed ? (w.slot.group ? w.slot.group : w.slot.rows) : w.slot.cols};
+    const u64 shape[]{groups, height, width};
     const u64 taps[]{height / w.slot.cols, w.slot.cols}, torch_taps[]{height / w.slot.cols, 1, w.slot.cols};
     const bool folded = may_be_folded(w.slot.is) && t->shape.size() > 1 && holds(t->shape, height);
     const bool vector =

@@ -84,15 +84,16 @@ template <class P, class Isa> class weights {
   static u64 pack_transposed(const weight_place& at, std::byte* to, team& threads) {
     const u32 rows_in_group = at.w.slot.group ? at.w.slot.group : at.w.slot.rows,
               cols = at.w.slot.cols;  // of the model's matrix
-    plain_list<float> turned(at.w.slot.elements()), row(rows_in_group);
+    plain_list<float> turned(at.w.slot.elements()), row(at.columns.all);
     for (u32 g = 0; g < at.w.slot.rows / rows_in_group; ++g)
       for (u32 c = 0; c < cols; ++c) {
-        at.from[0].read_row(u64{g} * at.rows.part + at.rows.first + c, rows_in_group, row.data());
-        for (u32 r = 0; r < rows_in_group; ++r) turned[(u64{g} * rows_in_group + r) * cols + c] = row[r];
+        at.from[0].read_row(u64{g} * at.rows.part + at.rows.first + c, at.columns.all, row.data());
+        for (u32 r = 0; r < rows_in_group; ++r)
+          turned[(u64{g} * rows_in_group + r) * cols + c] = row[at.columns.first + r];
       }
     const u32 all = at.w.slot.rows;
     const weight_tensor copy{dtype::f32, std::as_bytes(std::span(turned))};
-    const weight_place plain{at.w, {&copy, 1}, {0, all, all, all}, 0, change::none};
+    const weight_place plain{at.w, {&copy, 1}, {0, all, all, all}, {0, cols}, 0, change::none};
     return pack(plain, to, threads, [](u32, std::span<const std::byte>) {});
   }
 

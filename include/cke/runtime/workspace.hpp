@@ -161,7 +161,12 @@ template <class P, dtype KV, class Isa> class workspace {
     for (u32 t = 0; t < p.tokens; ++t) {
       const patch_place at = order.place_of(g, t);
       ropes_.turn(t, {0, at.y, at.x});
-      patch(at, reinterpret_cast<float*>(patches_) + u64{t} * row_stride(P::patch_width));
+      float* const to = reinterpret_cast<float*>(patches_) + u64{t} * patch_stride;
+      patch(at, to);
+      if constexpr (P::reads_text) {
+        const u32 id = static_cast<u32>(*to);
+        std::memcpy(to, &id, sizeof id);
+      }
     }
     for (const instruction& i : P::header_code().ops)
       if (i.op == opcode::learned_positions) p.positions = places_.of(i.p.template as<positions_params>(), g, order);
@@ -196,10 +201,11 @@ template <class P, dtype KV, class Isa> class workspace {
     return most;
   }
 
+  static constexpr u32 patch_stride = P::reads_text ? 1 : row_stride(P::patch_width);
   view at(const code& c, const graph::layout& l, reg r, const pass& now, u32 thread, u32 layer) const {
     const value& v = c.regs[r];
     const u32 stride = row_stride(v.width);
-    if (P::is_tower && r == token_ids) return {patches_, P::patch_width, row_stride(P::patch_width), dtype::f32};
+    if (P::is_tower && r == token_ids) return {patches_, P::patch_width, patch_stride, dtype::f32};
     if (P::is_tower && r == tapped) {
       const u32 tap = P::tap_outputs.of[layer], all = row_stride(P::beside_width);
       return {layer_inputs_ + u64{tap} * v.width * sizeof(float), v.width, all, v.as};

@@ -118,6 +118,9 @@ class checker {
       case kind::prompt: return prompt(v, f, path);
       case kind::ids: return need(v.is_array(), v, "an array", path), ids(v, path);
       case kind::biases: return biases(v, f, path);
+      case kind::reference:
+        if (v.is_object()) return object(v, f.fields, path);
+        return need(v.is_string(), v, "a string or an object", path), text(v, f, path);
       case kind::anything: return need(v.is_object(), v, "an object", path);
     }
   }

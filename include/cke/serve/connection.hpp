@@ -13,6 +13,7 @@ struct surroundings {
   const guard& door;
   const connection_limits& limits;
   asio::thread_pool& readers;  // where bodies are parsed, rendered and tokenized
+  asio::thread_pool& viewers;  // where images are fetched, read and encoded
   std::string_view page;       // HTML, for GET /
   bool draining = false;
   u32 large_bodies = 0;  // being read at the moment
@@ -155,7 +156,9 @@ class connection {
       if (generates) co_return co_await generate(r, place);
       http_response out(http::status::ok, r.version());
       if (route_->does == action::page) set_page(out);
-      else out.body() = co_await read([&] { return around_.answers.answer(*route_, path_, r.body()); });
+      else
+        out.body() = co_await on(route_->does == action::apply_template ? around_.viewers : around_.readers,
+                                 [&] { return around_.answers.answer(*route_, path_, r.body()); });
       set_common(out, route_->type, r.keep_alive());
       co_return co_await send(std::move(out), r.keep_alive());
     } catch (const api_error& e) { wrong = e; } catch (const Error& e) {
@@ -176,16 +179,17 @@ class connection {
     r.set("Referrer-Policy", "no-referrer");
   }
 
-  // Runs f() on a reader thread, so that this executor is not blocked.
-  template <class F> asio::awaitable<std::invoke_result_t<F>> read(F f) {
+  // Runs f() on another thread, so that this executor is not blocked.
+  template <class F> asio::awaitable<std::invoke_result_t<F>> on(asio::thread_pool& threads, F f) {
     return asio::co_spawn(
-        around_.readers, [f = std::move(f)]() -> asio::awaitable<std::invoke_result_t<F>> { co_return f(); },
+        threads, [f = std::move(f)]() -> asio::awaitable<std::invoke_result_t<F>> { co_return f(); },
         asio::use_awaitable);
   }
 
   asio::awaitable<bool> generate(http_request& r, body_place& place) {
-    const auto task = co_await read([&] { return around_.answers.task(*route_, r.body(), owner_); });
+    const auto task = co_await on(around_.readers, [&] { return around_.answers.task(*route_, r.body(), owner_); });
     r.body() = {};
+    if (task->unseen) co_await on(around_.viewers, [&] { return around_.answers.see(*task), true; });
     place.leave();
     if (task->orders.size() > around_.answers.work().options().queue)
       throw bad_request("more answers than the queue has places", "n", "invalid_value");

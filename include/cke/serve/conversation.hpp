@@ -4,19 +4,12 @@
 
 #include "../io/json_value.hpp"
 #include "body.hpp"
+#include "content.hpp"
 #include "request.hpp"
 
 namespace cke::serve {
 
 namespace detail {
-
-// A list of text parts becomes lines.
-inline json joined(const json& content) {
-  if (!content.is_array()) return content;
-  std::string text;
-  for (const json& part : content) (text += text.empty() ? "" : "\n") += part["text"].get_ref<const std::string&>();
-  return text;
-}
 
 // Templates print arguments with tojson, so they get the parsed value, not its text.
 inline json with_arguments(json call, const std::string& path, const request_limits& limits) {
@@ -30,11 +23,12 @@ inline json with_arguments(json call, const std::string& path, const request_lim
   return call;
 }
 
-inline json template_message(const json& from, std::size_t index, const request_limits& limits) {
+inline json template_message(const json& from, std::size_t index, const request_limits& limits,
+                             std::vector<wanted_image>& images) {
   json m;
   const std::string path = "messages[" + std::to_string(index) + ']';
   m["role"] = from["role"] == "developer" ? json("system") : from["role"];
-  m["content"] = from.contains("content") ? joined(from["content"]) : json(nullptr);
+  m["content"] = from.contains("content") ? content_of(from["content"], path + ".content", images) : json(nullptr);
   for (const char* name : {"name", "reasoning_content", "tool_call_id"})
     if (const json* v = given(from, name)) m[name] = *v;
   const json* calls = given(from, "tool_calls");
@@ -59,12 +53,17 @@ inline jinja::value value_of(const json& v, const char* param) {
 
 }  // namespace detail
 
-// The variables of a checked body. Throws api_error.
-inline jinja::conversation conversation_of(const json& body, const request_limits& limits) {
+// The variables of a checked body, and its images in order. Throws api_error.
+struct read_messages {
+  jinja::conversation talk;
+  std::vector<wanted_image> images;
+};
+inline read_messages conversation_of(const json& body, const request_limits& limits) {
   using namespace detail;
-  jinja::conversation c;
+  read_messages all;
+  jinja::conversation& c = all.talk;
   json messages = json::array();
-  for (const json& m : body["messages"]) messages.push_back(template_message(m, messages.size(), limits));
+  for (const json& m : body["messages"]) messages.push_back(template_message(m, messages.size(), limits, all.images));
   c.messages = value_of(messages, "messages");
   const json* choice = given(body, "tool_choice");
   if (const json* tools = given(body, "tools"); tools && !tools->empty() && !(choice && *choice == "none"))
@@ -77,7 +76,23 @@ inline jinja::conversation conversation_of(const json& body, const request_limit
     c.extra = *value_of(*extra, "chat_template_kwargs").as_dict();
   }
   c.add_generation_prompt = given_or(body, "add_generation_prompt", true);
-  return c;
+  return all;
+}
+
+// Throws api_error unless this model, and this server, can read the images.
+inline void check_images(std::span<const wanted_image> images, const served_model& model,
+                         const request_limits& limits) {
+  if (!images.empty() && !model.vision) {
+    const std::string part = images[0].field.substr(0, images[0].field.find(".image_url"));
+    throw bad_request(
+        part + ".type: images are only taken by models that see, and " + quote(model.id) + " reads text alone",
+        part + ".type", "invalid_value");
+  }
+  if (images.size() > limits.images)
+    throw bad_request("messages: expected at most " + std::to_string(limits.images) + " images, found " +
+                          std::to_string(images.size()),
+                      "messages", "too_many_images");
+  for (const wanted_image& image : images) check_source(image, model.fetch);
 }
 
 // The prompt that the model's template renders. Throws api_error, also if the template raises an error.

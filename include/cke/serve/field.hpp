@@ -12,18 +12,19 @@ namespace cke::serve {
 
 enum class kind : u8 {
   boolean,
-  integer,   // within [least, most]
-  number,    // within [least, most]
-  text,      // of `least` to `most` characters
-  word,      // a text, one of `words`; or an object, where there are `fields`
-  texts,     // a text, or a list of at most `most`
-  object,    // with `fields`
-  list,      // of `least` to `most` objects with `fields`
-  content,   // a text, or a list of at most `most` parts, each of which has `fields`
-  prompt,    // a text, token ids, or a list of either
-  ids,       // a list of token ids
-  biases,    // an object: token id to a number within [least, most]
-  anything,  // an object whose keys are the model's or the caller's own
+  integer,    // within [least, most]
+  number,     // within [least, most]
+  text,       // of `least` to `most` characters
+  word,       // a text, one of `words`; or an object, where there are `fields`
+  texts,      // a text, or a list of at most `most`
+  object,     // with `fields`
+  list,       // of `least` to `most` objects with `fields`
+  content,    // a text, or a list of at most `most` parts, each of which has `fields`
+  prompt,     // a text, token ids, or a list of either
+  ids,        // a list of token ids
+  biases,     // an object: token id to a number within [least, most]
+  reference,  // a text of at most `most` characters, or an object with `fields`
+  anything,   // an object whose keys are the model's or the caller's own
 };
 
 // null always means the default, which `about` names.

@@ -10,7 +10,10 @@ inline constexpr double any = 9007199254740992;  // 2^53: readers of JSON disagr
 inline constexpr double body = 1 << 30;          // no bound except the body's limit
 
 inline constexpr std::array<std::string_view, 5> roles{"system", "developer", "user", "assistant", "tool"};
-inline constexpr std::array<std::string_view, 1> text_part{"text"}, function{"function"};
+inline constexpr std::array<std::string_view, 1> function{"function"};
+// The last two are the names that OpenAI's Responses API has for the first two.
+inline constexpr std::array<std::string_view, 4> part_types{"text", "image_url", "input_text", "input_image"};
+inline constexpr std::array<std::string_view, 3> details{"auto", "low", "high"};
 inline constexpr std::array<std::string_view, 3> tool_choices{"none", "auto", "required"},
     formats{"text", "json_object", "json_schema"};
 
@@ -158,9 +161,32 @@ inline constexpr std::array tool_call{
     field{.name = "index", .is = kind::integer, .most = any},
     field{.name = "function", .is = kind::object, .fields = called_function, .required = true},
 };
+inline constexpr field image_detail{
+    .name = "detail",
+    .is = kind::word,
+    .words = details,
+    .about =
+        "low: an image whose longer side has more than 512 pixels is made smaller first. "
+        "auto, the default, and high: it is not."};
+inline constexpr std::array image_url{
+    field{.name = "url",
+          .is = kind::text,
+          .least = 1,
+          .most = body,
+          .required = true,
+          .about = "data:TYPE;base64,BYTES of an image file. http and https: where the server fetches images."},
+    image_detail,
+};
 inline constexpr std::array content_part{
-    field{.name = "type", .is = kind::word, .words = text_part, .required = true},
-    field{.name = "text", .is = kind::text, .most = body, .required = true},
+    field{.name = "type", .is = kind::word, .words = part_types, .required = true},
+    field{.name = "text", .is = kind::text, .most = body, .about = "Of a part of type text or input_text."},
+    field{.name = "image_url",
+          .is = kind::reference,
+          .least = 1,
+          .most = body,
+          .fields = image_url,
+          .about = "Of a part of type image_url or input_image: an object, or its url alone."},
+    image_detail,
 };
 inline constexpr std::array message{
     field{.name = "role", .is = kind::word, .words = roles, .required = true},

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "../any_model.hpp"
 #include "../text/grammar/grammar_filter.hpp"
 #include "../text/pooling.hpp"
 #include "../text/sampling/sampler.hpp"
@@ -40,9 +41,10 @@ struct order {
   wanted_grammar form{};
   bool logprobs = false;
   u32 top_logprobs = 0;
-  bool ranked = false;           // the log-probability of the whole answer is needed
-  bool prompt_logprobs = false;  // also of the prompt's tokens, which come with the first piece
-  u32 owner = 0;                 // the API key; cached prompts are shared within one key only
+  bool ranked = false;               // the log-probability of the whole answer is needed
+  bool prompt_logprobs = false;      // also of the prompt's tokens, which come with the first piece
+  u32 owner = 0;                     // the API key; cached prompts are shared within one key only
+  std::vector<held_image> images{};  // of the prompt, until a session has them
 
   bool embeds() const { return !texts.empty(); }
   std::size_t tokens() const {

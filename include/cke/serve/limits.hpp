@@ -10,11 +10,13 @@ namespace cke::serve {
 
 // Sizes of one request, checked before anything of that size is allocated.
 struct request_limits {
-  std::size_t body = std::size_t{4} << 20;     // bytes
-  std::size_t header = std::size_t{16} << 10;  // bytes, the request line included
-  std::size_t depth = 32;                      // of nested JSON
-  std::size_t values = 400'000;                // of JSON, in one body
-  std::size_t keys = 1024;                     // of one JSON object
+  std::size_t body = std::size_t{4} << 20;          // bytes
+  std::size_t header = std::size_t{16} << 10;       // bytes, the request line included
+  std::size_t depth = 32;                           // of nested JSON
+  std::size_t values = 400'000;                     // of JSON, in one body
+  std::size_t keys = 1024;                          // of one JSON object
+  std::size_t images = 32;                          // of all messages together
+  std::size_t image_bytes = std::size_t{20} << 20;  // of one image file
 };
 
 // Connections, and how long each step of one may take.

@@ -49,9 +49,9 @@ class histogram {
 struct metrics {
   using number = std::atomic<u64>;
   number requests, refused, cancelled, prompt_tokens, cached_tokens, generated_tokens, draft_tokens,
-      draft_accepted_tokens, passes, pass_rows, pass_nanoseconds;
+      draft_accepted_tokens, passes, pass_rows, pass_nanoseconds, images, images_encoded;
   number running, queued, connections;
-  histogram queue_seconds, first_token_seconds, token_seconds;
+  histogram queue_seconds, first_token_seconds, token_seconds, image_seconds;
 
   std::string text() const {
     const struct {
@@ -70,6 +70,8 @@ struct metrics {
         {"n_decode_total", "counter", "Passes over the weights.", of(passes)},
         {"decode_rows_total", "counter", "Conversations in those passes.", of(pass_rows)},
         {"decode_seconds_total", "counter", "Seconds spent in passes.", of(pass_nanoseconds) * 1e-9},
+        {"images_total", "counter", "Images in prompts.", of(images)},
+        {"images_encoded_total", "counter", "Images that were new, and so went through the tower.", of(images_encoded)},
         {"requests_processing", "gauge", "Answers in a slot.", of(running)},
         {"requests_deferred", "gauge", "Answers that wait for a slot.", of(queued)},
         {"connections", "gauge", "Open connections.", of(connections)},
@@ -88,6 +90,7 @@ struct metrics {
         {"queue_seconds", "Time that an answer waited for a slot.", queue_seconds},
         {"ttft_seconds", "Time from a request to its first token.", first_token_seconds},
         {"tpot_seconds", "Time from a token to the next.", token_seconds},
+        {"image_seconds", "Time to encode an image that was new, waiting for the tower included.", image_seconds},
     };
     for (const auto& h : histograms) {
       const std::string name = std::string("cke_") + h.name;

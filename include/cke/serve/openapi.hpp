@@ -54,6 +54,7 @@ inline json schema_of_kind(const field& f, u32 vocab) {
     case kind::biases:
       return {
           {"type", "object"}, {"propertyNames", {{"pattern", "^[0-9]{1,9}$"}}}, {"additionalProperties", bounded(f)}};
+    case kind::reference: return any_of({text_schema(f.least, f.most), object_schema(f.fields, vocab)});
     case kind::anything: return {{"type", "object"}};
   }
   return {};

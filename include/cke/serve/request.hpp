@@ -7,6 +7,7 @@
 #include "../text/jinja/chat_form.hpp"
 #include "check.hpp"
 #include "fields.hpp"
+#include "image_source.hpp"
 #include "job.hpp"
 
 namespace cke::serve {
@@ -21,6 +22,8 @@ struct served_model {
   u32 vocab_size = 0, context = 0;
   u32 dim = 0;  // of an embedding
   text::pooling pooling = text::pooling::last;
+  const any_vision* vision = nullptr;  // null: the model sees no images
+  fetch_function fetch{};              // of images; empty: none are fetched
 };
 
 // The prompts, and how to continue each of them.

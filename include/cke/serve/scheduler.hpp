@@ -158,14 +158,16 @@ class scheduler {
       if (s.decoding())
         guesses.push_back(s.guessed(wishes[guesses.size()])), rows += static_cast<u32>(guesses.back().size());
     count_.draft_tokens += rows - under_way;
-    u32 room = std::max<u32>(1, options_.chunk - std::min<u32>(options_.chunk, rows));
+    const u32 most = std::max<u32>(1, options_.chunk - std::min<u32>(options_.chunk, rows));
+    u32 room = most;
     std::vector<part> alone;
     first_ = (first_ + 1) % slots_.size();
     for (std::size_t i = 0; i < slots_.size() && room > 0; ++i) {
       slot& s = slots_[(first_ + i) % slots_.size()];
       if (!s.in_prompt()) continue;
-      const auto ids = s.wanted(room);
-      room -= static_cast<u32>(ids.size());
+      const auto ids = s.wanted(room, options_.chunk, room == most);
+      if (ids.empty()) continue;
+      room -= std::min(room, static_cast<u32>(ids.size()));
       count_.prompt_tokens += ids.size();
       if (s.what()->what.prompt_logprobs) alone.push_back({&s, static_cast<u32>(ids.size())});
       else add(s, ids);

@@ -21,7 +21,7 @@ class server {
   // Listens. `page` is the HTML for GET /. Throws Error{file} if the address is not available.
   server(const server_options& options, service& answers, const guard& door, std::string_view page)
       : options_(options),
-        around_{answers, door, options_.limits, readers_, page},
+        around_{answers, door, options_.limits, readers_, viewers_, page},
         acceptor_(io_),
         signals_(io_),
         deadline_(io_) {
@@ -45,8 +45,8 @@ class server {
   server& operator=(const server&) = delete;
   // Join the threads that call back before destroying connections.
   ~server() {
-    readers_.stop();
-    readers_.join();
+    readers_.stop(), viewers_.stop();
+    readers_.join(), viewers_.join();
     around_.answers.work().close();
   }
 
@@ -139,7 +139,7 @@ class server {
   }
 
   const server_options options_;
-  asio::thread_pool readers_{2};
+  asio::thread_pool readers_{2}, viewers_{4};
   asio::io_context io_{1};
   surroundings around_;
   tcp::acceptor acceptor_;

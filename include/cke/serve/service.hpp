@@ -10,14 +10,24 @@
 #include "embedding_reply.hpp"
 #include "openapi.hpp"
 #include "scheduler.hpp"
+#include "seen_images.hpp"
 
 namespace cke::serve {
+
+// A conversation whose images are not read yet.
+struct unseen_chat {
+  json body;
+  read_messages read;
+};
 
 // A generation request: its orders, and the writer of its reply.
 struct generation_task {
   generation_request request;
   std::unique_ptr<reply> writer;  // refers to `request`
   std::vector<order> orders;
+  std::optional<unseen_chat> unseen{};  // service::see has to make the rest of it
+  std::string id{};
+  u32 owner = 0;
 };
 
 class service {
@@ -73,7 +83,7 @@ class service {
 
   // The task of a generating route's body. `owner`: the number of the API key. Throws api_error.
   std::unique_ptr<generation_task> task(const route& r, std::string_view text, u32 owner) const {
-    const json body = checked(r, text);
+    json body = checked(r, text);
     auto t = std::make_unique<generation_task>();
     if (r.does == action::embeddings) {
       t->orders = embedding_orders(body, model_, std::min(work_.options().slots, work_.options().queue));
@@ -89,20 +99,44 @@ class service {
       t->request.how.form = completion_constraint(body);
       t->writer = std::make_unique<completion_reply>(model_, t->request, "cmpl-" + id);
     } else {
-      const jinja::conversation c = conversation_of(body, limits_);
-      const std::vector<chat_segment> prompt = rendered(c, model_);
-      t->request = chat_request(body, model_, prompt);
-      t->request.how.shown = shown_;
-      const chat_reading how = reading(body, c, to_string(prompt));
-      t->request.how.form = chat_constraint(body, form_, how.in_thought);
-      t->writer = std::make_unique<chat_reply>(model_, t->request, id, how);
+      t->id = id, t->owner = owner;
+      read_messages messages = messages_of(body);
+      if (messages.images.empty()) write_chat(*t, body, messages.talk, {});
+      else t->unseen.emplace(std::move(body), std::move(messages));
+      return t;
     }
     t->request.how.owner = owner;
     t->orders = t->request.orders(model_.context);
     return t;
   }
 
+  // Reads and encodes the images of a task that has some: this may take seconds. Throws api_error.
+  void see(generation_task& t) const {
+    const unseen_chat from = std::move(*t.unseen);
+    t.unseen.reset();
+    write_chat(t, from.body, from.read.talk, serve::see(from.read.images, model_, limits_, t.owner, count_));
+  }
+
  private:
+  read_messages messages_of(const json& body) const {
+    read_messages all = conversation_of(body, limits_);
+    check_images(all.images, model_, limits_);
+    return all;
+  }
+  void write_chat(generation_task& t, const json& body, const jinja::conversation& c, seen_images images) const {
+    std::vector<chat_segment> prompt = rendered(c, model_);
+    const chat_reading how = reading(body, c, to_string(prompt));
+    put_images(prompt, images.outlines, model_);
+    t.request = chat_request(body, model_, prompt);
+    if (!images.held.empty())
+      t.request.prompts[0] = with_images(t.request.prompts[0], model_.vision->markup().token, images.held);
+    t.request.how.images = std::move(images.held);
+    t.request.how.shown = shown_;
+    t.request.how.form = chat_constraint(body, form_, how.in_thought);
+    t.request.how.owner = t.owner;
+    t.writer = std::make_unique<chat_reply>(model_, t.request, t.id, how);
+    t.orders = t.request.orders(model_.context);
+  }
   json checked(const route& r, std::string_view text) const {
     json body = parse_body(text, limits_);
     check(body, r.body);
@@ -114,7 +148,9 @@ class service {
             {"object", "model"},
             {"created", started_},
             {"owned_by", "cke"},
-            {"max_model_len", model_.context}};
+            {"max_model_len", model_.context},
+            {"input_modalities", model_.vision ? json::array({"text", "image"}) : json::array({"text"})},
+            {"output_modalities", json::array({"text"})}};
   }
   std::string model(std::string_view id) const {
     if (id != model_.id)
@@ -139,7 +175,12 @@ class service {
     return dump({{"content", detail::valid_utf8(model_.tokens.decode(ids))}});
   }
   std::string apply_template(const json& body) const {
-    const auto prompt = rendered(conversation_of(body, limits_), model_);
+    const read_messages messages = messages_of(body);
+    auto prompt = rendered(messages.talk, model_);
+    std::vector<io::image_outline> outlines;
+    for (const wanted_image& image : messages.images)
+      outlines.push_back(read_source(image, *model_.vision, limits_, model_.fetch, 0).outline);
+    put_images(prompt, outlines, model_);
     return dump({{"prompt", to_string(prompt)}, {"tokens", model_.form->encode(prompt)}});
   }
   std::string slots() const {

@@ -70,15 +70,26 @@ class slot {
   }
 
   // The ids that a pass takes next: a part of the prompt (wanted), or the id that was chosen last and the guesses after
-  // it (guessed), at most as many as the answer has room for. Valid until the next call.
-  std::span<const u32> wanted(u32 most) const {
+  // it (guessed), at most as many as the answer has room for. Valid until the next call. An image that fits into
+  // `chunk` ids is not divided, since its rows may have to see each other: a part that would end in one ends before it,
+  // or takes all of it, although that is more than `most`, where `first`.
+  std::span<const u32> wanted(u32 most, u32 chunk = 0, bool first = false) const {
     const std::span<const u32> rest = prompt().subspan(fed_);
-    return rest.first(std::min<std::size_t>(rest.size(), most));
+    std::size_t count = std::min<std::size_t>(rest.size(), most);
+    if (count == rest.size() || count == 0) return rest.first(count);
+    for (const held_image& h : job_->what.images) {
+      const u32 before = rest[count] - h.first;  // rows of the image before the cut
+      if (before == 0 || before >= h.rows || h.rows > chunk) continue;
+      count = before < count ? count - before : first ? count + h.rows - before : 0;
+      break;
+    }
+    return rest.first(count);
   }
   wish wishes(u32 most) {
     const std::span<const u32> history = conversation_->history();
     most = std::min({most, job_->what.max_tokens - answer_->generated() - 1,
                      conversation_->context() - conversation_->position() - 1});
+    if (draft_ && !job_->what.images.empty()) most = 0;  // the smaller model does not have the images
     ahead_.reserve(history.size() + 1 + most);
     ahead_.clear();
     if (most > 0) ahead_.assign(history.begin(), history.end());
@@ -87,7 +98,9 @@ class slot {
   }
   std::span<const u32> guessed(const wish& w) {
     const std::size_t start = ahead_.size() - 1;
-    ahead_.insert(ahead_.end(), w.ids.begin(), w.ids.end());
+    // An id without a logit, such as a row of an image, is never chosen.
+    const auto end = std::ranges::find_if(w.ids, [&](u32 id) { return id >= conversation_->logits().size(); });
+    ahead_.insert(ahead_.end(), w.ids.begin(), end);
     const auto ids = std::span<const u32>(ahead_).subspan(start);
     if (ids.size() > 1) rows_.resize(ids.size() * conversation_->logits().size());
     return ids;

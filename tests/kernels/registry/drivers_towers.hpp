@@ -100,6 +100,35 @@ inline std::vector<parity_case> merge_cases(bool wide) {
 template <> struct driver<opcode::spatial_merge> {
   static std::vector<parity_case> cases(kernel_types) { return merge_cases(true); }
 };
+template <> struct driver<opcode::last_row> {
+  static std::vector<parity_case> cases(kernel_types) { return merge_cases(false); }
+};
+template <> struct driver<opcode::attention_pool> {
+  static std::vector<parity_case> cases(kernel_types) {
+    std::vector<parity_case> all;
+    for (const u32 by : {1u, 9u})
+      for (const u32 head_dim : {1u, 20u, 32u}) {
+        constexpr u32 heads = 3;
+        const u32 cols = heads * head_dim;
+        parity_case c = row_case(std::to_string(by) + " rows, head_dim " + std::to_string(head_dim),
+                                 pool_params{.heads = heads, .head_dim = head_dim, .by = by}, cols, dtype::f32, 0);
+        c.in = {random_rows(cols, 1), random_rows(cols, 2, 2, by * row_tokens), random_rows(cols, 3, 2, by * row_tokens)};
+        all.push_back(c);
+      }
+    return all;
+  }
+};
+template <> struct driver<opcode::learned_row> {
+  static std::vector<parity_case> cases(kernel_types) {
+    std::vector<parity_case> all;
+    for (const u32 cols : odd_widths) {
+      parity_case c = row_case("a row", row_params{cols}, cols, dtype::f32, 0);
+      c.weights = {{.vector = random_row(cols, 2)}};
+      all.push_back(c);
+    }
+    return all;
+  }
+};
 template <> struct driver<opcode::average_pool> {
   static std::vector<parity_case> cases(kernel_types) { return merge_cases(false); }
 };

@@ -20,6 +20,12 @@ struct merge_params {
   constexpr void each(auto&& f) const { f("cols", cols), f("by", by), f("interleaved", interleaved); }
   constexpr bool operator==(const merge_params&) const = default;
 };
+struct pool_params {
+  u32 heads{}, head_dim{};
+  u32 by{};  // rows of keys and values that become one
+  constexpr void each(auto&& f) const { f("heads", heads), f("head_dim", head_dim), f("by", by); }
+  constexpr bool operator==(const pool_params&) const = default;
+};
 
 // A row's features and, after them, `parts` more for the first layers.
 struct scatter_params {
@@ -73,6 +79,19 @@ template <> struct operation<opcode::spatial_merge> {
 template <> struct operation<opcode::average_pool> {
   using params = merge_params;
   static constexpr op_facts facts{"average_pool", {split::tokens, false}, {split::tokens, false}};
+};
+
+template <> struct operation<opcode::last_row> {
+  using params = merge_params;
+  static constexpr op_facts facts{"last_row", {split::tokens, false}, {split::tokens, false}};
+};
+template <> struct operation<opcode::attention_pool> {
+  using params = pool_params;
+  static constexpr op_facts facts{"attention_pool", {split::tokens, false}, {split::tokens, false}};
+};
+template <> struct operation<opcode::learned_row> {
+  using params = row_params;
+  static constexpr op_facts facts{"learned_row", {split::tokens, false}, {split::tokens, false}};
 };
 
 template <> struct operation<opcode::scatter> {

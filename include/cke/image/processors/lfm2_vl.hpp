@@ -16,8 +16,8 @@ struct lfm2_vl_processor {
   filter resample = filter::bilinear;
   pixel_scale scale{.fused = true};
 
-  // transformers has this processor for torchvision alone, whose resize is within 2 levels of this one, width first.
-  // Each [rows, patch * patch * 3], padded with zeros where the config says so.
+  // transformers has this processor for torchvision alone. Each [rows, patch * patch * 3], padded with zeros where the
+  // config says so.
   processed operator()(const picture& image, const std::string& name) const {
     const auto table = scale.values();
     const u32 rows =
@@ -25,7 +25,7 @@ struct lfm2_vl_processor {
     const auto shown = [&](const picture& p) { return detail::as_patch_rows(p, table, patch, rows, name); };
     const auto [height, width] = whole_size(image);
     const auto sized = [&](double w, double h) {
-      return detail::resized(image, w, h, resample, name, pass_order::width_first);
+      return detail::resized(image, w, h, resample, name, resize_rule::torch);
     };
     const auto whole = [&] { return shown(sized(width, height)); };
     if (!is_large(image) || !splits || (least_tiles == 1 && most_tiles == 1)) return {.tiles = {whole()}};

@@ -64,11 +64,11 @@ constexpr u64 most_pixels = 1 << 25;  // that a tower gets of one image: 400 MB 
 
 // A resize to a size that was computed from the image's.
 inline picture resized(const picture& from, double width, double height, filter f, const std::string& name,
-                       pass_order order = pass_order::pillow) {
+                       resize_rule rule = resize_rule::pillow) {
   if (!(width >= 1 && height >= 1)) bad_shape(name, from, "sides of which at least a pixel is left");
   if (!(width * height <= static_cast<double>(most_pixels)))
     bad_shape(name, from, concat({"an image that becomes at most ", most_pixels, " pixels"}));
-  return resize(from, static_cast<u32>(width), static_cast<u32>(height), f, order);
+  return resize(from, static_cast<u32>(width), static_cast<u32>(height), f, rule);
 }
 
 // The part from (x, y) on, at most that large; there is at least one pixel.

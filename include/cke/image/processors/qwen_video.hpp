@@ -16,7 +16,7 @@ struct qwen_video_processor {
   u64 most_tokens = 128'000;
   bool resizes = true;
   filter resample = filter::bicubic;
-  // Video processors are torchvision's: the resize is within 2 levels of this one, width first.
+  // Video processors are torchvision's.
   pixel_scale scale{
       .mean = {0.48145466, 0.4578275, 0.40821073}, .std = {0.26862954, 0.26130258, 0.27577711}, .fused = true};
 
@@ -46,7 +46,7 @@ struct qwen_video_processor {
       detail::bad_shape(name, first, concat({"frames of at most ", 8 * detail::most_pixels, " pixels in all"}));
     std::vector<picture> sized;
     for (const picture& f : frames)
-      sized.push_back(detail::resized(f, width, height, resample, name, pass_order::width_first));
+      sized.push_back(detail::resized(f, width, height, resample, name, resize_rule::torch));
     return detail::merge_blocks(*this, sized, name);
   }
 

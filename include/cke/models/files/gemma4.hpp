@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gemma4.hpp: how files spell Gemma 4, its text part.
+// gemma4.hpp: how files spell Gemma 4's decoder.
 #pragma once
 
 #include <span>
@@ -40,6 +40,8 @@ inline constexpr auto gemma4_expert_names = gemma4_common_names +
                layer_name(role::norm, 6, "model.layers.{}.post_feedforward_layernorm", "blk.{}.post_ffw_norm"),
                layer_name(role::norm, 7, "model.layers.{}.post_per_layer_input_norm", "blk.{}.post_norm")};
 
+inline constexpr layer_words gemma4_vision_words{.in = {"vision"}, .out = {}};
+
 template <> struct family<"gemma4_text"> : usual_family<gemma4_config> {
   template <config C> using type = gemma4<C>;
   using presets = list<Gemma_4_E2B, Gemma_4_E4B, Gemma_4_26B_A4B, Gemma_4_31B>;
@@ -72,11 +74,12 @@ template <> struct family<"gemma4_text"> : usual_family<gemma4_config> {
       bind<&config::experts>("num_experts", "expert_count").range(0, 4096),
       bind<&config::active>("top_k_experts", "expert_used_count").range(0, 4096),
       key::expert_hidden.optional(),
+      key::images,
+      bind<&config::sees_image>("use_bidirectional_attention").among(gemma4_vision_words).only_if(&config::images),
+      bind<&config::pad>("pad_token_id").range(0, 1 << 24).null_means(0).only_if(&config::images),
       bind_rope<&config::rope, &config::global_head_dim>("rope.freq_base").of_layers("full_attention").or_a_part(),
       key::local_rope};
-  static constexpr requirement must_be[] = {{"hidden_activation", "gelu_pytorch_tanh"},
-                                            {"attention_bias", "false"},
-                                            {"use_bidirectional_attention", "vision"}};  // for images; null: not used
+  static constexpr requirement must_be[] = {{"hidden_activation", "gelu_pytorch_tanh"}, {"attention_bias", "false"}};
   static constexpr config defaults{
       .vocab = 262144, .dim = 2304, .hidden = 9216, .layers = 30, .heads = 8, .kv_heads = 4};
   static constexpr config gguf_defaults{
@@ -87,6 +90,8 @@ template <> struct family<"gemma4_text"> : usual_family<gemma4_config> {
     c.global_kv_heads = gemma4_kv_heads(c);
     if (c.rope.dims == 0) c.rope.dims = 2 * (c.global_head_dim / 8);
     if (c.active == 0) c.experts = 0;
+    if (!c.images) c.sees_image = false;
+    if (!c.images || !c.part) c.pad = 0;
     return c;
   }
   // A layer that shares a cache reads one of a layer of its own kind.
@@ -101,6 +106,8 @@ template <> struct family<"gemma4_text"> : usual_family<gemma4_config> {
       {member_name<&config::shared_layers>(), sharers_have_a_source, "a layer of each sort before those that share"},
       {member_name<&config::shared_layers>(), [](const config& c) { return c.experts == 0 || c.shared_layers == 0; },
        "0 beside experts"},
+      {member_name<&config::pad>(), [](const config& c) { return c.pad < c.vocab; }, "less than",
+       member_name<&config::vocab>()},
       multiple_of<&config::heads, &config::kv_heads>,
       divisor_of<&config::global_kv_heads, &config::heads>,
       even<&config::head_dim>,

@@ -60,6 +60,7 @@ template <> struct family<"lfm2"> : usual_family<lfm2_config> {
       key::eps,
       key::tied,
       key::conv_bias,
+      key::images,
       key::rope};
   static constexpr requirement must_be[] = {
       {"hidden_act", "silu"}, {"use_pos_enc", "true"}, {"block_use_swiglu", "true"}};

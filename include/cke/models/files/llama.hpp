@@ -16,8 +16,8 @@ template <> struct family<"llama"> : usual_family<llama_config> {
     return architecture == name && metadata["expert_count"].number() == 0;
   }
   static constexpr config_key<config> keys[] = {
-      key::vocab,    key::dim, key::hidden, key::layers,         key::heads,    key::kv_heads,
-      key::head_dim, key::eps, key::tied,   key::attention_bias, key::mlp_bias, key::rope};
+      key::vocab, key::dim,  key::hidden,         key::layers,   key::heads,  key::kv_heads, key::head_dim,
+      key::eps,   key::tied, key::attention_bias, key::mlp_bias, key::images, key::rope};
   static constexpr requirement must_be[] = {{"hidden_act", "silu"}};
   static constexpr config defaults{
       .vocab = 0, .dim = 0, .hidden = 0, .layers = 0, .heads = 0, .kv_heads = 0, .eps = 1e-6, .rope = {.theta = 1e4}};

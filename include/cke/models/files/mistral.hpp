@@ -14,7 +14,7 @@ template <> struct family<"mistral"> : usual_family<mistral_config> {
                                     type_name = "cke::mistral";
   static constexpr config_key<config> keys[] = {key::vocab, key::dim,      key::hidden,   key::layers,
                                                 key::heads, key::kv_heads, key::head_dim, key::window,
-                                                key::eps,   key::tied,     key::rope};
+                                                key::eps,   key::tied,     key::images,   key::rope};
   static constexpr requirement must_be[] = {{"hidden_act", "silu"}};
   static constexpr config defaults{.vocab = 0,
                                    .dim = 0,

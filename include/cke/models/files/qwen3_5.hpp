@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-// qwen3_5.hpp: how files spell Qwen3.5 (dense, text).
+// qwen3_5.hpp: how files spell Qwen3.5 (dense).
 #pragma once
 
 #include "../family.hpp"
+#include "../image_keys.hpp"
 #include "../qwen3_5.hpp"
 
 namespace cke {
@@ -47,7 +48,7 @@ inline constexpr auto qwen3_5_names = expert_names +
 inline constexpr layer_words qwen3_5_linear{.in = {"linear_attention"}, .out = {"full_attention"}};
 
 // The families with experts use these too.
-template <class C> struct qwen3_5_keys : shared_keys<C> {
+template <class C> struct qwen3_5_keys : shared_keys<C>, optional_image_keys<C> {
   using key = config_key<C>;
   static constexpr key key_heads = bind<&C::key_heads>("linear_num_key_heads", "ssm.group_count").range(1, 4096);
   static constexpr key value_heads =
@@ -69,8 +70,9 @@ template <class C> struct qwen3_5_shared : usual_family<C> {
     c.tiled = c.tiled && c.key_heads != c.value_heads;
     return c;
   }
-  static constexpr std::array<relation<C>, 3> relations{multiple_of<&C::heads, &C::kv_heads>, even<&C::head_dim>,
-                                                        multiple_of<&C::value_heads, &C::key_heads>};
+  static constexpr std::array<relation<C>, 4> relations{multiple_of<&C::heads, &C::kv_heads>, even<&C::head_dim>,
+                                                        multiple_of<&C::value_heads, &C::key_heads>,
+                                                        image_keys<C>::sections_cover};
   static constexpr layer_matrices mixer(const C& c, u32 layer) {
     const u64 keys = u64{c.key_heads} * c.key_dim, values = u64{c.value_heads} * c.value_dim;
     layer_matrices all;
@@ -96,10 +98,27 @@ template <> struct family<"qwen3_5_text"> : qwen3_5_shared<qwen3_5_config> {
   template <config C> using type = qwen3_5<C>;
   using presets = list<Qwen3_5_0_8B>;
   static constexpr std::string_view name = "qwen3_5_text", gguf_name = "qwen35", type_name = "cke::qwen3_5";
-  static constexpr config_key<config> keys[] = {
-      key::vocab,    key::dim,       key::hidden,      key::layers,  key::heads,           key::kv_heads,
-      key::head_dim, key::key_heads, key::value_heads, key::key_dim, key::value_dim,       key::taps,
-      key::tiled,    key::linear,    key::eps,         key::tied,    key::rope.or_a_part()};
+  static constexpr config_key<config> keys[] = {key::vocab,
+                                                key::dim,
+                                                key::hidden,
+                                                key::layers,
+                                                key::heads,
+                                                key::kv_heads,
+                                                key::head_dim,
+                                                key::key_heads,
+                                                key::value_heads,
+                                                key::key_dim,
+                                                key::value_dim,
+                                                key::taps,
+                                                key::tiled,
+                                                key::linear,
+                                                key::eps,
+                                                key::tied,
+                                                key::rope.or_a_part(),
+                                                key::images,
+                                                key::section_t,
+                                                key::section_h,
+                                                key::section_w};
   static constexpr requirement must_be[] = {
       {"hidden_act", "silu"}, {"attention_bias", "false"}, {"attn_output_gate", "true"}};
   static constexpr config defaults{.vocab = 248320,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// qwen3_5_moe.hpp: how files spell Qwen3.5 with experts (text).
+// qwen3_5_moe.hpp: how files spell Qwen3.5 with experts.
 #pragma once
 
 #include "../family.hpp"
@@ -12,11 +12,12 @@ struct qwen3_5_moe_shared : qwen3_5_shared<qwen3_5_moe_config> {
   using config = qwen3_5_moe_config;
   using key = qwen3_5_keys<config>;
   static constexpr auto keys_with(const config_key<config>& renormalise) {
-    return std::array{key::vocab,           key::dim,       key::expert_hidden, key::shared_hidden, key::layers,
-                      key::heads,           key::kv_heads,  key::head_dim,      key::key_heads,     key::value_heads,
-                      key::key_dim,         key::value_dim, key::taps,          key::tiled,         key::linear,
-                      key::experts,         key::active,    renormalise,        key::eps,           key::tied,
-                      key::rope.or_a_part()};
+    return std::array{
+        key::vocab,    key::dim,      key::expert_hidden,    key::shared_hidden, key::layers,    key::heads,
+        key::kv_heads, key::head_dim, key::key_heads,        key::value_heads,   key::key_dim,   key::value_dim,
+        key::taps,     key::tiled,    key::linear,           key::experts,       key::active,    renormalise,
+        key::eps,      key::tied,     key::rope.or_a_part(), key::images,        key::section_t, key::section_h,
+        key::section_w};
   }
   static constexpr auto relations = qwen3_5_shared::relations + std::array{at_most<&config::active, &config::experts>};
   static constexpr layer_matrices matrices(const config& c, u32 layer) {

@@ -3,30 +3,10 @@
 #pragma once
 
 #include "../family.hpp"
+#include "../image_keys.hpp"
 #include "../qwen3_vl.hpp"
 
 namespace cke {
-
-// Keys of decoders that see images; the readers put what files nest elsewhere into the text's config.
-template <class C> struct image_keys : shared_keys<C> {
-  using key = config_key<C>;
-  static constexpr key taps = bind<&C::taps>("deepstack_layers", "n_deepstack_layers").range(0, layer_set::most);
-  static constexpr key section_t =
-      bind<&C::section_t>(element(0, "mrope_section"), element(0, "rope.dimension_sections")).range(0, 512);
-  static constexpr key section_h =
-      bind<&C::section_h>(element(1, "mrope_section"), element(1, "rope.dimension_sections")).range(0, 512);
-  static constexpr key section_w =
-      bind<&C::section_w>(element(2, "mrope_section"), element(2, "rope.dimension_sections")).range(0, 512);
-  static constexpr key interleaved = bind<&C::interleaved>("mrope_interleaved").shown();
-  // The axes turn all frequencies, or none is named.
-  static constexpr relation<C> sections_cover{member_name<&C::section_t>(),
-                                              [](const C& c) {
-                                                const u32 sum = c.section_t + c.section_h + c.section_w;
-                                                return sum == 0 || sum == (c.rope.dims ? c.rope.dims : c.head_dim) / 2;
-                                              },
-                                              "sections that add up to half of the rotated dims of",
-                                              member_name<&C::head_dim>()};
-};
 
 template <> struct family<"qwen3_vl_text"> : usual_family<qwen3_vl_config> {
   template <config C> using type = qwen3_vl<C>;
@@ -46,7 +26,6 @@ template <> struct family<"qwen3_vl_text"> : usual_family<qwen3_vl_config> {
                                    .kv_heads = 32,
                                    .taps = 0,
                                    .tied = false,
-                                   .interleaved = false,
                                    .rope = {.theta = 5e5}};
   static constexpr config gguf_defaults{.vocab = 0,
                                         .dim = 0,
@@ -60,6 +39,7 @@ template <> struct family<"qwen3_vl_text"> : usual_family<qwen3_vl_config> {
   static constexpr std::array<relation<config>, 4> relations{
       multiple_of<&config::heads, &config::kv_heads>, even<&config::head_dim>, at_most<&config::taps, &config::layers>,
       key::sections_cover};
+  static void to_gguf(const config& c, json, auto put) { put("rope.dimension_sections", sections_in_gguf(c)); }
 };
 
 }  // namespace cke

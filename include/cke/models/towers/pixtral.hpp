@@ -14,6 +14,7 @@ struct pixtral_vision_config {
   u32 merge = 1;         // Mistral 3: side of a square of patches
   real eps = 1e-5;       // ... and of the norm before them
   real theta = 1e4;
+  bool gelu{};           // the activation of its mlps; otherwise silu
 };
 
 template <pixtral_vision_config C> struct pixtral_tower {
@@ -23,7 +24,8 @@ template <pixtral_vision_config C> struct pixtral_tower {
       .rope = {.dims = C.dim / C.heads, .theta = C.theta, .axes = rope_axes::alternate}, .bidirectional = true};
 
   using norm = rms_norm<C.dim, 1e-5>;
-  using layer = vit_block<norm, attention<attend>, gated_mlp<C.dim, C.hidden, activation::silu>>;
+  static constexpr activation act = C.gelu ? activation::gelu_erf : activation::silu;
+  using layer = vit_block<norm, attention<attend>, gated_mlp<C.dim, C.hidden, act>>;
   using to_text = projector<C.dim, C.out, C.out, activation::gelu_erf, C.bias>;
   template <class... Last> using type = tower<
       patch_embedding<C.channels * C.patch * C.patch, C.dim, false>, norm, stack<C.layers, layer>, Last..., to_text>;

@@ -23,15 +23,20 @@ struct pixtral_family : tower_family<pixtral_vision_config> {
       norm_eps,
       key::out,
       bind<&config::bias>("multimodal_projector_bias", "projector_bias"),
-      bind<&config::theta>("rope_theta", "clip.rope.freq_base").range(1, 1e12)};
-  static constexpr requirement must_be[] = {{"hidden_act", "silu"},
-                                            {"projector_hidden_act", "gelu"},
-                                            {"vision_feature_layer", "-1"},
-                                            {"vision_feature_select_strategy", "full"}};
+      bind<&config::theta>("rope_theta", "clip.rope.freq_base").range(1, 1e12),
+      bind<&config::gelu>("hidden_act_is_gelu").shown()};
+  static constexpr requirement must_be[] = {
+      {"projector_hidden_act", "gelu"}, {"vision_feature_layer", "-1"}, {"vision_feature_select_strategy", "full"}};
   static constexpr std::array<relation<config>, 2> relations{
       multiple_of<&config::dim, &config::heads>,
       relation<config>{member_name<&config::heads>(), [](const config& c) { return c.dim / c.heads % 4 == 0; },
                        "heads of a multiple of 4 numbers, of", member_name<&config::dim>()}};
+  // The reader puts the flag beside the word.
+  static constexpr config_problem refuses(json root, naming, const config& c) {
+    const json act = root["hidden_act"];
+    if (!act.present() || c.gelu || act.text() == "silu") return {};
+    return {trouble::unsupported, "hidden_act", act.s, 0, 0, "silu or gelu"};
+  }
   static constexpr u64 patch_numbers(const config& c) { return u64{c.channels} * c.patch * c.patch; }
   static constexpr std::string_view unread[] = {"v.token_embd.img_break"};  // the text model has it, too
   static constexpr std::array shared_names{

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+// one_run.hpp: the families in which the rows of an image stand side by side: Gemma 3, Gemma 4, Qwen.
+#pragma once
+
+#include "markup_reader.hpp"
+
+namespace cke::io {
+
+// The rows of one tensor, between two texts.
+inline std::string one_run(const feature_grid& tile, std::string_view before, std::string_view row,
+                           std::string_view after) {
+  return concat({before, repeated(row, tile.rows()), after});
+}
+
+// Of an image that was cut, the whole comes first, and then its crops.
+inline image_markup gemma3_markup(const markup_reader& in) {
+  image_markup m{.token = in.id_of({"image_token_index", "image_token_id"}, "<image_soft_token>")};
+  m.placeholder = m.alone = in.token_of({"boi_token_index"}, "<start_of_image>");
+  m.words = [before = "\n\n" + m.placeholder, row = in.token(m.token),
+             after = in.token_of({"eoi_token_index"}, "<end_of_image>") + "\n\n"](const image_outline& image) {
+    std::string out = one_run(image.tiles.at(0), before, row, after);
+    if (image.tiles.size() == 1) return out;
+    out = "Here is the original image " + out + " and here are some crops to help you see better";
+    for (std::size_t i = 1; i < image.tiles.size(); ++i) out += " " + one_run(image.tiles[i], before, row, after);
+    return out;
+  };
+  return m;
+}
+
+inline image_markup gemma4_markup(const markup_reader& in) {
+  image_markup m{.token = in.id_of({"image_token_id"}, "<|image|>")};
+  m.placeholder = m.alone = in.token(m.token);
+  m.words = [before = in.token_of({"boi_token_id"}, "<|image>"), row = m.placeholder, after = in.token_of({"eoi_token_id"}, "<image|>")](
+                const image_outline& image) { return one_run(image.tiles.at(0), before, row, after); };
+  return m;
+}
+
+// The template writes what stands around the rows.
+inline image_markup qwen_markup(const markup_reader& in) {
+  image_markup m{.token = in.id_of({"image_token_id"}, "<|image_pad|>")};
+  m.placeholder = in.token(m.token);
+  m.alone = in.token_of({"vision_start_token_id"}, "<|vision_start|>") + m.placeholder + in.token_of({"vision_end_token_id"}, "<|vision_end|>");
+  m.words = [row = m.placeholder](const image_outline& image) { return one_run(image.tiles.at(0), {}, row, {}); };
+  return m;
+}
+
+}  // namespace cke::io

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+// vision.cpp: Vision, which puts image files into prompts: transformers' ids and answers of a whole conversation.
+#include <doctest/doctest.h>
+
+#include <cke/hf.hpp>
+#include <cke/models/qwen3_vl.hpp>
+#include <cke/models/towers/qwen3_vl.hpp>
+#include <cke/text/jinja/chat_form.hpp>
+#include <cke/vision.hpp>
+#include <fstream>
+
+using namespace cke;
+
+namespace {
+
+struct decoder : qwen3_vl<qwen3_vl_config{.vocab = 83,
+                                          .dim = 32,
+                                          .hidden = 44,
+                                          .layers = 3,
+                                          .heads = 2,
+                                          .kv_heads = 1,
+                                          .head_dim = 20,
+                                          .taps = 2,
+                                          .section_t = 4,
+                                          .section_h = 3,
+                                          .section_w = 3,
+                                          .rope = {.theta = 100, .max_position = 512}}> {};
+struct tower : qwen3_vl_vision<qwen3_vl_vision_config{.dim = 24,
+                                                      .hidden = 40,
+                                                      .layers = 3,
+                                                      .heads = 2,
+                                                      .out = 32,
+                                                      .patch = 4,
+                                                      .positions = 25,
+                                                      .deepstack = layer_set::of({0, 2})}> {};
+
+const std::string folder = CKE_TEST_DATA "/vision/qwen3_vl";
+std::string picture(const std::string& name) { return CKE_TEST_DATA "/vision/images/" + name; }
+
+std::vector<u32> greedy(Session<Model<decoder, F32>>& session, std::span<const u32> prompt) {
+  auto answer = session.generate(prompt, {.max_tokens = 16, .ignore_stop_ids = true});
+  for ([[maybe_unused]] const std::string_view piece : answer) {}
+  return {answer.ids().begin(), answer.ids().end()};
+}
+
+}  // namespace
+
+TEST_CASE("vision: prompts with image files, as text and in the chat form, give transformers' ids") {
+  const auto model = Model<decoder, F32>::load(hf(folder));
+  const auto vision = Vision<tower, F32>::load(folder, model);
+  const text::chat_form form(model.tokens(), folder);
+  for (const nlohmann::json& of : nlohmann::json::parse(std::ifstream(folder + "/cases.json"))["cases"]) {
+    CAPTURE(of["name"]);
+    std::vector<read_image> images;
+    for (const std::string name : of["images"]) images.push_back(vision.read(picture(name)));
+    auto session = model.session();
+    const image_prompt prompt = vision.prompt(of["prompt"].get<std::string>(), images);
+    CHECK(prompt.ids.size() == of["ids"].size());
+    CHECK(greedy(session, prompt) == of["greedy"].get<std::vector<u32>>());
+
+    if (of["messages"].size() != 1) continue;
+    // A message whose images come first.
+    const auto& parts = of["messages"][0]["content"];
+    const bool leads = std::ranges::is_partitioned(parts, [](const auto& p) { return p["type"] == "image"; });
+    if (!leads || parts.back()["type"] != "text") continue;
+    const text::jinja::conversation talk{
+        .messages = {
+            text::jinja::form::list,
+            text::jinja::values{text::jinja::message("user", parts.back()["text"].get<std::string>(), images.size())}}};
+    auto again = model.session();
+    const image_prompt said = vision.prompt(form, talk, images);
+    CHECK(said.ids == prompt.ids);
+    CHECK(greedy(again, said) == of["greedy"].get<std::vector<u32>>());
+  }
+}
+
+TEST_CASE("vision: an image is encoded once, and is another for another owner, or when it is made smaller") {
+  const auto model = Model<decoder, F32>::load(hf(folder));
+  const auto vision = Vision<tower, F32>::load(folder, model);
+  const read_image wide = vision.read(picture("wide.png"));
+  CHECK(wide.rows() == 8);
+  const shown_image first = vision.show(wide), second = vision.show(vision.read(picture("wide.png")));
+  CHECK(first.encoded == 1);
+  CHECK(second.encoded == 0);
+  CHECK(second.parts[0].first == first.parts[0].first);
+  const shown_image theirs = vision.show(vision.read(picture("wide.png"), {.owner = 2}));
+  CHECK(theirs.encoded == 1);
+  CHECK(theirs.parts[0].first != first.parts[0].first);
+  CHECK(vision.read(picture("wide.png"), {.longest = 16}).key != wide.key);
+
+  CHECK_THROWS_AS(vision.prompt("<|image_pad|><|image_pad|>", {wide}), Error);
+  // Without a place of its own an image comes first.
+  CHECK(vision.prompt("see", {wide}).ids[1] == first.parts[0].first);
+}

@@ -127,6 +127,8 @@ TEST_CASE("mmproj: which file is found beside a model") {
   CHECK_REFUSED(seen(dir, model),
                 "--mmproj: expected one of the files beside it that fit, found mmproj-BF16.gguf, mmproj-F32.gguf");
   CHECK(seen(dir, model, {"--mmproj", dir / "mmproj-F32.gguf"}).status == 0);
+  CHECK_REFUSED(command::cke({"run", model, "--format", "f32", "-p", "see", "--image", picture("wide.png")}),
+                "--mmproj: expected one of the files");
   // Text needs none of them.
   CHECK(command::cke({"run", model, "--format", "f32", "--tokens", "1,2", "-n", "2", "--ids"}).status == 0);
 }
@@ -140,6 +142,10 @@ TEST_CASE("mmproj: files that do not fit are refused by file and key") {
                 tower_of("gemma3") + ": key clip.projector_type: expected one for architecture qwen3vl, which " +
                     model + " has, found gemma3");
   CHECK_REFUSED(with(dir / "none.gguf"), "none.gguf: expected a readable file");
+  CHECK_REFUSED(
+      command::cke(
+          {"vision", models + "gguf/qwen3_tied-F32.gguf", "--image", picture("wide.png"), "-o", dir / "f.npy"}),
+      "qwen3_tied-F32.gguf: key general.architecture: expected that of a model that sees images, found qwen3");
   changed_gguf wide(text);
   wide.dropped = {"clip.vision.projection_dim"};
   wide.more = [](cke::io::gguf_writer& w) { w.add("clip.vision.projection_dim", 40u); };

@@ -26,6 +26,12 @@ struct text_model {
     width = file.get<u64>(architecture + ".embedding_length");
   }
 
+  // Throws unless there is a tower that models of this architecture see with.
+  void check_sees() const {
+    if (std::ranges::any_of(io::projectors, [&](const io::projector& p) { return p.fits(architecture); })) return;
+    throw Error(errc::unsupported, path, concat({"key ", architecture_key}), "that of a model that sees images",
+                architecture);
+  }
   // Throws unless the file has a tower for this model.
   void check(const std::string& file) const {
     const io::gguf mmproj = io::gguf::read(file);
@@ -90,6 +96,7 @@ bool is_gguf_file(const std::string& model) {
 
 std::string mmproj_of(const std::string& model, const std::optional<std::string>& given) {
   const text_model text(model);
+  text.check_sees();
   if (given) {
     text.check(*given);
     return *given;

@@ -19,6 +19,7 @@ namespace {
 
 // Checked before a tower is compiled.
 const model_args& of_a_model_that_sees(const model_args& args, const loaded_model& model) {
+  if (is_gguf_file(args.path)) mmproj_of(args.path, args.mmproj);  // says which file is missing
   if (model.engine->image_width() == 0)
     throw Error(errc::usage, args.path, "--image", "a model that sees images", model.family);
   if (!model.tokens) throw Error(errc::usage, args.path, "tokenizer", "one in the checkpoint, for --image", "none");

@@ -110,7 +110,7 @@ def vocabulary(family):
 
 
 def write_own_sizes(writer, config, image):
-    """What the converter writes for one family alone; None: the projector's name is in the key for several kinds."""
+    """What the converter writes for one family alone, and where tiny models differ from published ones what llama.cpp reads."""
     vision, kind = config.vision_config, config.model_type
     projector = gguf.VisionProjectorType
     if kind == "gemma3":
@@ -125,6 +125,8 @@ def write_own_sizes(writer, config, image):
         writer.add_vision_attention_layernorm_eps(vision.rms_norm_eps)
         if vision.pooling_kernel_size != 3:
             writer.add_vision_projector_scale_factor(vision.pooling_kernel_size)
+        if vision.head_dim * vision.num_attention_heads != vision.hidden_size:
+            writer.add_uint32("clip.vision.attention.head_dim", vision.head_dim)
         writer.add_clip_vision_projector_type(projector.GEMMA4V)
         return None
     if kind == "qwen2_5_vl":

@@ -95,7 +95,8 @@ TEST_CASE("configs of other models, or of none, are refused before anything is c
   refused("model_type", "\"gpt9\"",
           "one of deepseek_v2, deepseek_v3, gemma2, gemma3_text, gemma4_text, glm4, glm4_moe, granite, granitemoe, "
           "granitemoehybrid, lfm2, lfm2_moe, llama, mamba2, mistral, mixtral, nemotron_h, olmo2, olmoe, phi3, qwen2, "
-          "qwen2_moe, qwen3, qwen3_5_text, qwen3_5_moe_text, qwen3_moe, qwen3_next, qwen3_vl_text, smollm3, found gpt9");
+          "qwen2_5_vl_text, qwen2_moe, qwen3, qwen3_5_text, qwen3_5_moe_text, qwen3_moe, qwen3_next, qwen3_vl_text, "
+          "qwen3_vl_moe_text, smollm3, found gpt9");
   refused("hidden_act", "\"gelu\"", "hidden_act");
   refused("hidden_size", "0", "hidden_size");
   refused("hidden_size", "1048576", "model.embed_tokens.weight");

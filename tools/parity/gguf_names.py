@@ -4,7 +4,8 @@
 # # GGUF's architecture, if it differs from the model_type.
 ARCHITECTURES = {"gemma3_text": "gemma3", "gemma4_text": "gemma4", "deepseek_v2": "deepseek2", "deepseek_v3": "deepseek2", "mistral": "llama", "mixtral": "llama", "qwen2_moe": "qwen2moe",
                  "qwen3_moe": "qwen3moe", "glm4_moe": "glm4moe", "lfm2_moe": "lfm2moe", "qwen3_5_text": "qwen35", "qwen3_5_moe_text": "qwen35moe",
-                 "qwen3_next": "qwen3next", "granitemoehybrid": "granitehybrid", "qwen3_vl_text": "qwen3vl"}
+                 "qwen3_next": "qwen3next", "granitemoehybrid": "granitehybrid", "qwen3_vl_text": "qwen3vl",
+                 "qwen3_vl_moe_text": "qwen3vlmoe", "qwen2_5_vl_text": "qwen2vl"}
 LATENT_FAMILIES = ("deepseek_v2", "deepseek_v3")
 STATE_SPACES = ("mamba2", "granitemoehybrid", "nemotron_h")
 GLOBAL_NAMES = {"model.embed_tokens": "token_embd", "model.norm": "output_norm", "model.embedding_norm": "token_embd_norm",

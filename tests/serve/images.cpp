@@ -18,8 +18,15 @@ json image_part(const std::string& url, json more = json::object()) {
   return {{"type", "image_url"}, {"image_url", inner}};
 }
 json message(const json& content, const char* role = "user") { return {{"role", role}, {"content", content}}; }
-std::string chat(const json& messages, const json& more = json::object()) {
-  json body{{"messages", messages}, {"temperature", 0}, {"max_tokens", 4}};
+// A list of one part would be that part, as JSON.
+json list(std::initializer_list<json> parts) {
+  json all = json::array();
+  for (const json& part : parts) all.push_back(part);
+  return all;
+}
+json message(std::initializer_list<json> parts, const char* role = "user") { return message(list(parts), role); }
+std::string chat(std::initializer_list<json> messages, const json& more = json::object()) {
+  json body{{"messages", list(messages)}, {"temperature", 0}, {"max_tokens", 4}};
   body.update(more);
   return post("/v1/chat/completions", body.dump());
 }
@@ -86,12 +93,12 @@ TEST_CASE("images: their rows are ids of the prompt, in every role and order, wh
   CHECK(s.count.images_encoded == 2);
 
   // The prompt that a template makes of them.
-  const json rendered =
-      body_of(ask(s, post("/apply-template", json{{"messages", {message({image_part(two), words("a")})}}}.dump())));
+  const json rendered = body_of(
+      ask(s, post("/apply-template", json{{"messages", list({message({image_part(two), words("a")})})}}.dump())));
   CHECK(rendered["prompt"] == "<|user|><\x01\x01>a");
   // What a message says is no place for an image.
-  const json said =
-      body_of(ask(s, post("/apply-template", json{{"messages", {message({words("[I]"), image_part(two)})}}}.dump())));
+  const json said = body_of(
+      ask(s, post("/apply-template", json{{"messages", list({message({words("[I]"), image_part(two)})})}}.dump())));
   CHECK(said["prompt"] == "<|user|>[I]<\x01\x01>");
 }
 
@@ -240,7 +247,8 @@ TEST_CASE("images: equal images of two keys are two, so that timing tells nothin
   how.door.keys = {one, two};
   running s(how);
   const auto by = [&](const std::string& key) {
-    const std::string body = json{{"messages", {message({image_part(data_uri("IMAGE:4"))})}}, {"max_tokens", 1}}.dump();
+    const std::string body =
+        json{{"messages", list({message({image_part(data_uri("IMAGE:4"))})})}, {"max_tokens", 1}}.dump();
     return status(ask(s, post("/v1/chat/completions", body, "Authorization: Bearer " + key + "\r\n")));
   };
   CHECK(by(one) == 200);

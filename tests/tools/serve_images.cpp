@@ -119,7 +119,7 @@ TEST_CASE("serve: an image in a message is answered as cke run answers it, and i
 TEST_CASE("serve: images at addresses of this machine are not fetched, even where images are") {
 #ifdef CKE_FETCH
   const served server({"--allow-image-urls"});
-  const json parts{{{"type", "input_image"}, {"image_url", "http://127.0.0.1:9/a.png"}}};
+  const json parts = json::array({{{"type", "input_image"}, {"image_url", "http://127.0.0.1:9/a.png"}}});
   const json error = json::parse(
       server.post("/v1/chat/completions", {{"messages", {{{"role", "user"}, {"content", parts}}}}}))["error"];
   CHECK(error["code"] == "failed_to_download_image");

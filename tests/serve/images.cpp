@@ -19,14 +19,14 @@ json image_part(const std::string& url, json more = json::object()) {
 }
 json message(const json& content, const char* role = "user") { return {{"role", role}, {"content", content}}; }
 // A list of one part would be that part, as JSON.
-json list(std::initializer_list<json> parts) {
+json listed(std::initializer_list<json> parts) {
   json all = json::array();
   for (const json& part : parts) all.push_back(part);
   return all;
 }
-json message(std::initializer_list<json> parts, const char* role = "user") { return message(list(parts), role); }
+json message(std::initializer_list<json> parts, const char* role = "user") { return message(listed(parts), role); }
 std::string chat(std::initializer_list<json> messages, const json& more = json::object()) {
-  json body{{"messages", list(messages)}, {"temperature", 0}, {"max_tokens", 4}};
+  json body{{"messages", listed(messages)}, {"temperature", 0}, {"max_tokens", 4}};
   body.update(more);
   return post("/v1/chat/completions", body.dump());
 }
@@ -94,11 +94,11 @@ TEST_CASE("images: their rows are ids of the prompt, in every role and order, wh
 
   // The prompt that a template makes of them.
   const json rendered = body_of(
-      ask(s, post("/apply-template", json{{"messages", list({message({image_part(two), words("a")})})}}.dump())));
+      ask(s, post("/apply-template", json{{"messages", listed({message({image_part(two), words("a")})})}}.dump())));
   CHECK(rendered["prompt"] == "<|user|><\x01\x01>a");
   // What a message says is no place for an image.
   const json said = body_of(
-      ask(s, post("/apply-template", json{{"messages", list({message({words("[I]"), image_part(two)})})}}.dump())));
+      ask(s, post("/apply-template", json{{"messages", listed({message({words("[I]"), image_part(two)})})}}.dump())));
   CHECK(said["prompt"] == "<|user|>[I]<\x01\x01>");
 }
 
@@ -248,7 +248,7 @@ TEST_CASE("images: equal images of two keys are two, so that timing tells nothin
   running s(how);
   const auto by = [&](const std::string& key) {
     const std::string body =
-        json{{"messages", list({message({image_part(data_uri("IMAGE:4"))})})}, {"max_tokens", 1}}.dump();
+        json{{"messages", listed({message({image_part(data_uri("IMAGE:4"))})})}, {"max_tokens", 1}}.dump();
     return status(ask(s, post("/v1/chat/completions", body, "Authorization: Bearer " + key + "\r\n")));
   };
   CHECK(by(one) == 200);

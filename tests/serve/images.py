@@ -84,7 +84,7 @@ def refusals(images: Path, client: openai.OpenAI) -> None:
     refused("https://example.com/a.png", "invalid_image_url")
     refused(good[:-1], "invalid_base64_image")
     refused("data:image/png;base64,bm8gcGljdHVyZQ==", "invalid_image_format")
-    refused(good[:120], "image_parse_error")
+    refused(good[: len("data:image/png;base64,") + 96], "image_parse_error")
 
 
 def main(command: str, data: str) -> None:

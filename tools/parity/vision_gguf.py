@@ -41,7 +41,6 @@ TOWERS = {"gemma4": "gemma4", "gemma4_full": "gemma4", "qwen2_5_vl": "qwen2vl", 
 
 class TextPart:
     """The text model of a vision-language model, under the names that it has alone."""
-
     def __init__(self, model):
         self.config = copy.deepcopy(model.config.text_config)
         self.config.tie_word_embeddings = model.config.tie_word_embeddings

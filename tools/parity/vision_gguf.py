@@ -5,8 +5,7 @@
     python tools/parity/vision_gguf.py FAMILY|all [--cke PATH] [--dir DIR] [--many N] [--seed N] [--type F32|F16|BF16|Q8_0]
 
 Each is a folder with the Hugging Face files, model.gguf and mmproj-model.gguf; what both files leave to llama.cpp has
-its values. It is compared with transformers as in vision.py, MODEL being model.gguf. Of families in TOWERS the features
-alone are: their model.gguf has no tensors.
+its values. It is compared with transformers as in vision.py; of families in TOWERS the features alone are.
 """
 
 import argparse
@@ -23,7 +22,11 @@ import gguf_metadata
 import vision
 import vision_families
 import vision_more_families  # noqa: F401
+import vision_tokens
 from vision_gguf_tensors import tower_tensors
+
+# A file of pieces says no merges: " " and "is" then join, too.
+vision_tokens.WORDS = [word for word in vision_tokens.WORDS if word not in ("the", "is")]
 
 # What no file says and llama.cpp, or the published processor, fixes.
 LEAST_ROWS, MOST_ROWS = 8, 4096  # of an image in Qwen's
@@ -38,7 +41,6 @@ TOWERS = {"gemma4": "gemma4", "gemma4_full": "gemma4", "qwen2_5_vl": "qwen2vl", 
 
 class TextPart:
     """The text model of a vision-language model, under the names that it has alone."""
-
     def __init__(self, model):
         self.config = copy.deepcopy(model.config.text_config)
         self.config.tie_word_embeddings = model.config.tie_word_embeddings
@@ -198,7 +200,6 @@ def write_mmproj(path, model, image, type_name):
 
 
 def image_processor_of(files):
-    """The image processor's config among the JSON files of a checkpoint."""
     return files.get("preprocessor_config.json") or files["processor_config.json"]["image_processor"]
 
 
@@ -241,8 +242,7 @@ def compare(args, name, seed):
     made = vision.checkpoint(args, name, seed, family_of(name, pick), pick, SMALL if name in ("qwen3_vl", "qwen3_5") else LARGE)
     stored = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}[made.dtype]
     write(name, made.family, made.directory, args.type or stored)
-    if name in TOWERS:
-        made.cases = []
+    made.cases = [] if name in TOWERS else made.cases
     return vision.compare(args, made, [made.directory / "model.gguf", "--format", "f32"])
 
 

@@ -37,9 +37,9 @@ template <bool Bidirectional, bool SharedKv> struct bidirectional_has_keys {
 };
 template <u32 Rows, position_rule Rule> struct table_suits_rule {
   static constexpr u32 side = whole_root(Rows);
-  static_assert(Rule == position_rule::by_axis  ? Rows % 2 == 0
+  static_assert(Rule == position_rule::by_axis        ? Rows % 2 == 0
                     : Rule == position_rule::sequence ? Rows > 0
-                                                      : side * side == Rows,
+                                                      : side* side == Rows,
                 "cke: learned_positions: the table is a square, or by_axis has two halves, or it is of a sequence; "
                 "see table_suits_rule<rows, rule>");
 };

@@ -31,7 +31,8 @@ TEST_CASE("features: SigLIP's pooling head makes one row of an image") {
     e.encode(v, got);
     CHECK(::numbers::distance(got, pooled.values, encoder::width) < 2e-5);
   }
-  CHECK_THROWS_WITH_AS(encoder::rows_of({4, 5}), "grid of patches: expected rows and columns that are multiples of 5, found 4 x 5", Error);
+  CHECK_THROWS_WITH_AS(encoder::rows_of({4, 5}),
+                       "grid of patches: expected rows and columns that are multiples of 5, found 4 x 5", Error);
 }
 
 constexpr siglip_text_config tiny_words{
@@ -57,8 +58,8 @@ TEST_CASE("features: SigLIP's tower of texts makes one row of a text") {
   const auto e = encoder::load(io::hf_vision(of.folder, io::tower_part::text), {.threads = 1});
   std::vector<float> row(encoder::width), ids(12, 2.f);
   ids[3] = 73;
-  CHECK_THROWS_WITH_AS(e.encode({.grid = {1, 12}, .rows = ids}, row),
-                       "token id: expected less than 73, found 73", Error);
+  CHECK_THROWS_WITH_AS(e.encode({.grid = {1, 12}, .rows = ids}, row), "token id: expected less than 73, found 73",
+                       Error);
   CHECK_THROWS_WITH_AS(encoder::rows_of({1, 11}), "grid of patches: expected a multiple of 12, found 1 x 11", Error);
   CHECK_THROWS_WITH_AS(encoder::rows_of({3, 4}), "grid of patches: expected 1 x at most 12, found 3 x 4", Error);
 }

@@ -32,13 +32,9 @@ json_object facts_of(const checkpoint& from, const unit& u) {
     row["bytes"] = row["bytes"].get<u64>() + t.bytes.size();
     parameters += elements, bytes += t.bytes.size();
   }
-  return {{"family", u.family},
-          {"type", u.type},  // in C++ syntax, to paste into a program
-          {"parameters", parameters},
-          {"bytes", bytes},
-          {"stored", stored},
-          {"format", u.format},
-          {"kv", info(u.kv).name}};
+  return {{"family", u.family},       {"type", u.type},  // in C++ syntax, to paste into a program
+          {"parameters", parameters}, {"bytes", bytes},       {"stored", stored},
+          {"format", u.format},       {"kv", info(u.kv).name}};
 }
 
 json_object text_facts(const checkpoint& from, const inspect_args& args) {

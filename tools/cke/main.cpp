@@ -131,9 +131,10 @@ class commands {
     mmproj_option_of(see, vision_.model.mmproj);
     see.add_flag("--pooled", vision_.pooled, "one row for an image, which SigLIP compares with texts");
     auto* file = see.add_option("-o,--output", vision_.output, "the file: float32 [rows, width]");
-    auto* texts = see.add_option("--text", vision_.texts, "of SigLIP: print how well it fits each image; may be repeated")
-                      ->excludes(file)
-                      ->needs(pictures);
+    auto* texts =
+        see.add_option("--text", vision_.texts, "of SigLIP: print how well it fits each image; may be repeated")
+            ->excludes(file)
+            ->needs(pictures);
     see.add_flag("--json", vision_.json, "scores as JSON")->needs(texts);
 
     CLI::App& x = add("perplexity", "how well a model foresees a text, and how far it is from another model",

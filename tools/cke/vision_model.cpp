@@ -28,12 +28,9 @@ const model_args& of_a_model_that_sees(const model_args& args, const loaded_mode
 
 }  // namespace
 
-bool has_tower(const model_args& args) {
-  return !is_gguf_file(args.path) || has_mmproj(args.path, args.mmproj);
-}
+bool has_tower(const model_args& args) { return !is_gguf_file(args.path) || has_mmproj(args.path, args.mmproj); }
 
-vision_model::vision_model(const model_args& args, const image::decode_limits& limits, bool pooled)
-    : path_(args.path) {
+vision_model::vision_model(const model_args& args, const image::decode_limits& limits, bool pooled) : path_(args.path) {
   checkpoint from;
   image::processor processor;
   if (is_gguf_file(args.path)) {

@@ -17,7 +17,8 @@ bool has_tower(const model_args& args);
 
 class vision_model {
  public:
-  // Compiles the tower if necessary, and loads it. `pooled`: with the head that makes one row of an image. Throws Error.
+  // Compiles the tower if necessary, and loads it. `pooled`: with the head that makes one row of an image. Throws
+  // Error.
   explicit vision_model(const model_args& args, const image::decode_limits& limits = {}, bool pooled = false);
 
   u32 width() const { return facts_.width; }

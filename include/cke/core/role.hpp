@@ -194,9 +194,9 @@ enum class place : u8 { header, body, footer };
 enum class change : u8 { none, paired_heads, plus_one, minus_exp, transposed };
 
 // The first "{}" stands for the layer, the second for the expert. ".weight" or ".bias" is appended, or "_weight" and
-// "_bias", unless the name is exact. Roles that a file keeps in one tensor share its name and have a suffix: "[0]", "[1]", ... is the
-// order of their rows in the tensor (of each expert), "<0>", "<1>", ... the order within each head. "a|b": the tensor
-// is called a, or else b.
+// "_bias", unless the name is exact. Roles that a file keeps in one tensor share its name and have a suffix: "[0]",
+// "[1]", ... is the order of their rows in the tensor (of each expert), "<0>", "<1>", ... the order within each head.
+// "a|b": the tensor is called a, or else b.
 struct name_rule {
   place where;
   role is;

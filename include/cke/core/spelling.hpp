@@ -41,7 +41,9 @@ struct spelling {
   constexpr bool operator==(const spelling&) const = default;
 
   constexpr bool is_part() const { return take == taking::rows || take == taking::head_rows; }
-  constexpr bool in_tensor_of(const spelling& other) const { return text == other.text && is_exact == other.is_exact && joined_by == other.joined_by; }
+  constexpr bool in_tensor_of(const spelling& other) const {
+    return text == other.text && is_exact == other.is_exact && joined_by == other.joined_by;
+  }
 };
 constexpr spelling exact(const char* name) {
   spelling s(name);

@@ -9,8 +9,8 @@ namespace cke::io {
 namespace detail {
 
 inline constexpr family_markup markups_of_towers[] = {
-    {"gemma3_vision", gemma3_markup},   {"gemma4_vision", gemma4_markup}, {"qwen2_5_vl_vision", qwen_markup},
-    {"qwen3_vl_vision", qwen_markup},   {"qwen3_5_vision", qwen_markup},  {"idefics3_vision", idefics3_markup},
+    {"gemma3_vision", gemma3_markup},   {"gemma4_vision", gemma4_markup},   {"qwen2_5_vl_vision", qwen_markup},
+    {"qwen3_vl_vision", qwen_markup},   {"qwen3_5_vision", qwen_markup},    {"idefics3_vision", idefics3_markup},
     {"lfm2_vl_vision", lfm2_vl_markup}, {"pixtral_vision", pixtral_markup}, {"mistral3_vision", pixtral_markup},
 };
 

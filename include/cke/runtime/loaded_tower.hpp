@@ -102,7 +102,8 @@ template <class P, dtype KV, class Isa> class loaded_tower {
     const u32 vocab = P::header_code().ops[0].p.template as<embedding_params>().rows;
     for (const float id : ids)
       if (!(id >= 0 && id < static_cast<float>(vocab)) || id != std::floor(id))
-        throw Error(errc::token_range, {}, "token id", concat({"less than ", vocab}), concat({static_cast<u64>(id > 0 ? id : 0)}));
+        throw Error(errc::token_range, {}, "token id", concat({"less than ", vocab}),
+                    concat({static_cast<u64>(id > 0 ? id : 0)}));
   }
 
   void plan_for(u32 patches) {

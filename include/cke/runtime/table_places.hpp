@@ -79,9 +79,7 @@ class table_places {
  public:
   table_rows of(const positions_params& p, patch_grid g, patch_order order) {
     const bool by_axis = p.rule == position_rule::by_axis;
-    const u32 side = by_axis                  ? p.rows / 2
-        : p.rule == position_rule::sequence ? p.rows
-                                            : whole_root(p.rows);
+    const u32 side = by_axis ? p.rows / 2 : p.rule == position_rule::sequence ? p.rows : whole_root(p.rows);
     const axis_places ys(p.rule, side, g.height), xs(p.rule, side, g.width);
     const u32 taps = by_axis ? 2 : ys.taps() * xs.taps();
     index_.resize(u64{taps} * g.patches()), weight_.resize(index_.size());

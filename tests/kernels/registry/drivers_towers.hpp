@@ -112,7 +112,8 @@ template <> struct driver<opcode::attention_pool> {
         const u32 cols = heads * head_dim;
         parity_case c = row_case(std::to_string(by) + " rows, head_dim " + std::to_string(head_dim),
                                  pool_params{.heads = heads, .head_dim = head_dim, .by = by}, cols, dtype::f32, 0);
-        c.in = {random_rows(cols, 1), random_rows(cols, 2, 2, by * row_tokens), random_rows(cols, 3, 2, by * row_tokens)};
+        c.in = {random_rows(cols, 1), random_rows(cols, 2, 2, by * row_tokens),
+                random_rows(cols, 3, 2, by * row_tokens)};
         all.push_back(c);
       }
     return all;

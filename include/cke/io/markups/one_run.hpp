@@ -30,8 +30,10 @@ inline image_markup gemma3_markup(const markup_reader& in) {
 inline image_markup gemma4_markup(const markup_reader& in) {
   image_markup m{.token = in.id_of({"image_token_id"}, "<|image|>")};
   m.placeholder = m.alone = in.token(m.token);
-  m.words = [before = in.token_of({"boi_token_id"}, "<|image>"), row = m.placeholder, after = in.token_of({"eoi_token_id"}, "<image|>")](
-                const image_outline& image) { return one_run(image.tiles.at(0), before, row, after); };
+  m.words = [before = in.token_of({"boi_token_id"}, "<|image>"), row = m.placeholder,
+             after = in.token_of({"eoi_token_id"}, "<image|>")](const image_outline& image) {
+    return one_run(image.tiles.at(0), before, row, after);
+  };
   return m;
 }
 
@@ -39,7 +41,8 @@ inline image_markup gemma4_markup(const markup_reader& in) {
 inline image_markup qwen_markup(const markup_reader& in) {
   image_markup m{.token = in.id_of({"image_token_id"}, "<|image_pad|>")};
   m.placeholder = in.token(m.token);
-  m.alone = in.token_of({"vision_start_token_id"}, "<|vision_start|>") + m.placeholder + in.token_of({"vision_end_token_id"}, "<|vision_end|>");
+  m.alone = in.token_of({"vision_start_token_id"}, "<|vision_start|>") + m.placeholder +
+      in.token_of({"vision_end_token_id"}, "<|vision_end|>");
   m.words = [row = m.placeholder](const image_outline& image) { return one_run(image.tiles.at(0), {}, row, {}); };
   return m;
 }

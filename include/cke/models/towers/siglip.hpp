@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// siglip.hpp: SigLIP: a ViT with learned positions for square images of one size, and a tower of texts. The pooled row of
-// an image and that of a text say how well the two fit (cke/similarity.hpp).
+// siglip.hpp: SigLIP: a ViT with learned positions for square images of one size, and a tower of texts. The pooled row
+// of an image and that of a text say how well the two fit (cke/similarity.hpp).
 #pragma once
 
 #include "../card.hpp"

@@ -59,15 +59,14 @@ template <> struct family<"siglip_text"> : tower_family<siglip_text_config> {
   template <config C> using type = siglip_text<C>;
   using presets = list<>;
   static constexpr std::string_view name = "siglip_text", type_name = "cke::siglip_text";
-  static constexpr config_key<config> keys[] = {
-      bind<&config::vocab>("vocab_size").range(1, 1 << 24),
-      key::dim,
-      key::hidden,
-      key::layers,
-      key::heads,
-      bind<&config::positions>("max_position_embeddings").range(1, 4096),
-      bind<&config::out>("projection_size").range(0, 1 << 20),
-      key::eps};
+  static constexpr config_key<config> keys[] = {bind<&config::vocab>("vocab_size").range(1, 1 << 24),
+                                                key::dim,
+                                                key::hidden,
+                                                key::layers,
+                                                key::heads,
+                                                bind<&config::positions>("max_position_embeddings").range(1, 4096),
+                                                bind<&config::out>("projection_size").range(0, 1 << 20),
+                                                key::eps};
   static constexpr requirement must_be[] = {{"hidden_act", "gelu_pytorch_tanh"}};
   static constexpr config defaults{};
   static constexpr std::array<relation<config>, 1> relations{multiple_of<&config::dim, &config::heads>};

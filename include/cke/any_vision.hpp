@@ -10,7 +10,6 @@
 #include "io/markups/markup.hpp"
 #include "text/tokenizer/tokenizer.hpp"
 
-CKE_COLD_BEGIN
 namespace cke {
 
 // An image as the model's processor leaves it: decoded, resized and cut, and not encoded yet. A copy shares the pixels.
@@ -134,4 +133,3 @@ class any_vision {
 };
 
 }  // namespace cke
-CKE_COLD_END

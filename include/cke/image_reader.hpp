@@ -12,7 +12,6 @@
 #include "image/processor.hpp"
 #include "image/resize.hpp"
 
-CKE_COLD_BEGIN
 namespace cke {
 
 // What a reader has to know of a tower.
@@ -125,4 +124,3 @@ class image_reader {
 };
 
 }  // namespace cke
-CKE_COLD_END

@@ -11,7 +11,6 @@
 #include "core/error.hpp"
 #include "io/tensor_index.hpp"
 
-CKE_COMPILED_ONCE
 namespace cke {
 
 struct similarity {

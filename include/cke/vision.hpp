@@ -12,7 +12,6 @@
 #include "io/mapped_file.hpp"
 #include "model.hpp"
 
-CKE_COLD_BEGIN
 namespace cke {
 
 // M: the tower, as for ImageEncoder. A copy shares everything.
@@ -91,4 +90,3 @@ template <class M, class Formats = BF16, dtype KV = runtime::default_kv<Formats>
 };
 
 }  // namespace cke
-CKE_COLD_END

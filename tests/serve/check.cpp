@@ -125,7 +125,7 @@ TEST_CASE("errors say where") {
       {wrong(R"({"messages":[{"content":"x"}]})", fields::chat), "messages[0].role missing_required_parameter"},
       {wrong(R"({"messages":[{"role":"user","content":"x"},{"role":"boss","content":"x"}]})", fields::chat),
        "messages[1].role invalid_value"},
-      {wrong(R"({"messages":[{"role":"user","content":[{"type":"image_url","text":""}]}]})", fields::chat),
+      {wrong(R"({"messages":[{"role":"user","content":[{"type":"input_audio","text":""}]}]})", fields::chat),
        "messages[0].content[0].type invalid_value"},
       {wrong(R"({"messages":[{"role":"user","content":7}]})", fields::chat), "messages[0].content invalid_type"},
       {wrong(R"({"messages":[{"role":"assistant","tool_calls":[{"function":{"name":""}}]}]})", fields::chat),

@@ -13,6 +13,14 @@
 using namespace command;
 using nlohmann::json;
 
+// A refusal of the command line itself.
+#define CHECK_MISUSED(r, text)                                                 \
+  do {                                                                         \
+    const command::result misused_ = (r);                                      \
+    CHECK_MESSAGE(command::is_refusal(misused_, 2), command::show(misused_));  \
+    CHECK_MESSAGE(misused_.err.find(text) != misused_.err.npos, misused_.err); \
+  } while (false)
+
 namespace {
 
 std::string folder_of(const char* name) { return CKE_TEST_DATA "/mmproj/" + std::string(name); }
@@ -115,19 +123,19 @@ TEST_CASE("mmproj: which file is found beside a model") {
   const auto put = [&](const std::string& from, const char* name) { fs::copy_file(from, dir / name); };
   const std::string model = dir / "some-model.gguf";
   put(model_of("qwen3_vl"), "some-model.gguf");
-  CHECK_REFUSED(
+  CHECK_MISUSED(
       seen(dir, model),
       model + ": --mmproj: expected a file, or an mmproj*.gguf beside the model, with its vision tower, found none");
   put(tower_of("gemma3"), "mmproj-gemma.gguf");
-  CHECK_REFUSED(seen(dir, model), "found only those of other models: mmproj-gemma.gguf");
+  CHECK_MISUSED(seen(dir, model), "found only those of other models: mmproj-gemma.gguf");
   write(dir / "mmproj-broken.gguf", "GGUF");
   put(tower_of("qwen3_vl"), "mmproj-F32.gguf");
   CHECK(seen(dir, model).status == 0);  // the one that fits
   put(tower_of("qwen3_vl"), "mmproj-BF16.gguf");
-  CHECK_REFUSED(seen(dir, model),
+  CHECK_MISUSED(seen(dir, model),
                 "--mmproj: expected one of the files beside it that fit, found mmproj-BF16.gguf, mmproj-F32.gguf");
   CHECK(seen(dir, model, {"--mmproj", dir / "mmproj-F32.gguf"}).status == 0);
-  CHECK_REFUSED(command::cke({"run", model, "--format", "f32", "-p", "see", "--image", picture("wide.png")}),
+  CHECK_MISUSED(command::cke({"run", model, "--format", "f32", "-p", "see", "--image", picture("wide.png")}),
                 "--mmproj: expected one of the files");
   // Text needs none of them.
   CHECK(command::cke({"run", model, "--format", "f32", "--tokens", "1,2", "-n", "2", "--ids"}).status == 0);
@@ -198,7 +206,7 @@ TEST_CASE("mmproj: the file of a tower is no MODEL, and a directory has its own"
   CHECK_REFUSED(seen(dir, tower), no_text);
   CHECK_REFUSED(command::cke({"run", tower, "--tokens", "1"}), no_text);
   CHECK_REFUSED(command::cke({"inspect", tower}), no_text);
-  CHECK_REFUSED(seen(dir, directory, {"--mmproj", tower}), directory + ": --mmproj: expected a .gguf MODEL");
-  CHECK_REFUSED(command::cke({"run", directory, "--tokens", "1", "--mmproj", tower}),
+  CHECK_MISUSED(seen(dir, directory, {"--mmproj", tower}), directory + ": --mmproj: expected a .gguf MODEL");
+  CHECK_MISUSED(command::cke({"run", directory, "--tokens", "1", "--mmproj", tower}),
                 directory + ": --mmproj: expected a .gguf MODEL");
 }

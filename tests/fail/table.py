@@ -60,6 +60,7 @@ RIGHT = {
 }  # fmt: skip
 # Fields whose every value is right whatever the others are, and other values than those above: they compile too.
 FREE = {
+    "attention_pool": {"A": "activation::silu"},
     "layer_input": {"A": "activation::relu2"},
     "gated_mlp": {"A": "activation::gelu_erf", "Bias": "true"},
     "plain_mlp": {"A": "activation::silu", "Bias": "true"},

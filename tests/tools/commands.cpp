@@ -353,7 +353,7 @@ TEST_CASE("kernels: every operation with its formats, as a table and as JSON") {
     CHECK(text.out.find('\n' + operation + ' ') != text.out.npos);
     CHECK(text.out.find(k["computes"].get<std::string>()) != text.out.npos);
   }
-  CHECK(formats.size() == 51);
+  CHECK(formats.size() == 54);
   CHECK(formats["matmul"].size() == 18);
   CHECK(formats["attend"] == json{"f32", "f16", "bf16", "q8_0"});
   CHECK(formats["rmsnorm"] == json{"f32"});

@@ -81,7 +81,7 @@ static_assert([] {
   for (const op_info& a : ops)
     for (const op_info& b : ops)
       if (a.op != b.op && a.name == b.name) return false;
-  return ops.size() == 63;
+  return ops.size() == 66;
 }());
 static_assert(!is_operation(none));
 

@@ -104,6 +104,24 @@ template <class M, class Formats, class Isa> std::vector<float> random_logits(co
   return all;
 }
 
+// The CPU's bits. Where the CPU adds up in another order, a number on the edge may round to another code, which moves
+// the rows that attend to it by a percent or so: most rows are a rounding apart, and none is further than codes are.
+template <class M, class Formats> void check_rows(const std::vector<float>& device, const random_model::tensors& t) {
+  const std::vector<float> cpu = random_logits<M, Formats, isa::native>(t);
+  if (other_order == 0) {
+    CHECK(device == cpu);
+    return;
+  }
+  constexpr u32 vocab = program<M, Formats>::vocab;
+  REQUIRE(device.size() == cpu.size());
+  std::vector<double> apart;
+  for (std::size_t at = 0; at < cpu.size(); at += vocab)
+    apart.push_back(ahead::difference({&device[at], vocab}, {&cpu[at], vocab}));
+  std::ranges::sort(apart);
+  CHECK(apart[apart.size() / 2] <= parity::f32_tolerance);
+  CHECK(apart.back() <= 5e-2);
+}
+
 }  // namespace
 
 TEST_CASE("cuda: a toy Qwen3 in q8_0 has the CPU's bits under every schedule") {
@@ -127,7 +145,7 @@ TEST_CASE("cuda: q4_k has the CPU's bits, by dp4a and by tensor cores, in expert
   const auto t = random_model::tensors::of<program<wide_experts, q4_k>>();
   const auto device = random_logits<wide_experts, q4_k, emulated<cuda::sm75>>(t);
   CHECK(random_logits<wide_experts, q4_k, emulated<cuda::sm80>>(t) == device);
-  CHECK(parity::distance(device, random_logits<wide_experts, q4_k, isa::native>(t)).relative <= other_order);
+  check_rows<wide_experts, q4_k>(device, t);
 }
 
 TEST_CASE("cuda: mixtures of experts in q8_0 have the CPU's bits, however they choose") {
@@ -135,15 +153,14 @@ TEST_CASE("cuda: mixtures of experts in q8_0 have the CPU's bits, however they c
   const auto t = random_model::tensors::of<program<with_experts, Q8_0>>();
   const auto device = random_logits<with_experts, Q8_0, emulated<cuda::sm80>>(t);
   CHECK(random_logits<with_experts, Q8_0, emulated<cuda::sm80>>(t, 5) == device);  // other tiles
-  CHECK(parity::distance(device, random_logits<with_experts, Q8_0, isa::native>(t)).relative <= other_order);
+  check_rows<with_experts, Q8_0>(device, t);
 }
 
 TEST_CASE("cuda: experts and mlps without gates have the CPU's bits in q8_0, in passes of any length") {
   const auto t = random_model::tensors::of<program<random_model::without_gates, Q8_0>>();
   const auto device = random_logits<random_model::without_gates, Q8_0, emulated<cuda::sm80>>(t);
   CHECK(random_logits<random_model::without_gates, Q8_0, emulated<cuda::sm75>>(t, 5) == device);
-  CHECK(parity::distance(device, random_logits<random_model::without_gates, Q8_0, isa::native>(t)).relative <=
-        other_order);
+  check_rows<random_model::without_gates, Q8_0>(device, t);
 }
 
 TEST_CASE("cuda: plain numbers have the same bits in passes of any length, in experts too") {

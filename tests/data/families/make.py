@@ -3,10 +3,9 @@
 
     python tests/data/families/make.py [FAMILY...]      (needs torch, transformers 5 and gguf)
 
-NAME/        config.json, model.safetensors (bfloat16), and what transformers makes of the same numbers in
-             float32: ids.json, logits.npy, greedy.json
-             MIXERS have a longer prompt too, for chunks of 64: long.json with its ids, long.npy with the logits of ROWS in
-             float64
+NAME/        config.json, model.safetensors (bfloat16), and what transformers makes of the same numbers: ids.json,
+             logits.npy (computed in float64, stored as float32), greedy.json (float32)
+             MIXERS have a longer prompt too, for chunks of 64: long.json with its ids, long.npy with the logits of ROWS
 NAME.gguf    the same numbers, written the way llama.cpp's converter does (BF16, norms F32)
 
 Every parameter is random, norms and biases too. Windows and patterns of layers begin inside the prompt. A
@@ -177,15 +176,20 @@ def matters(family, model, ids, changes):
         raise SystemExit(f"{family}: {changes} moves the logits by only {moved}")
 
 
+def precise_logits(directory, ids, rows):
+    """The logits of `rows` in float64, and how far transformers' own float32 is from them at most."""
+    found = []
+    for precision in (torch.float32, torch.float64):
+        model = AutoModelForCausalLM.from_pretrained(directory, dtype=precision, attn_implementation="eager", experts_implementation="eager").eval()
+        with torch.no_grad():
+            found.append(model(torch.tensor([ids])).logits[0, rows].double().numpy())
+    return found[1].astype(np.float32), float(np.abs(found[0] - found[1]).max())
+
+
 def lengthen(family):
     directory, ids = HERE / family, checkpoints.random_ids(VOCAB, ROWS[-1] + 1, seed=3)
-    rows = []
-    for precise in (torch.float32, torch.float64):
-        model = AutoModelForCausalLM.from_pretrained(directory, dtype=precise, attn_implementation="eager", experts_implementation="eager").eval()
-        with torch.no_grad():
-            rows.append(model(torch.tensor([ids])).logits[0, ROWS].double().numpy())
-    error = float(np.abs(rows[0] - rows[1]).max())
-    np.save(directory / "long.npy", rows[1].astype(np.float32))
+    logits, error = precise_logits(directory, ids, ROWS)
+    np.save(directory / "long.npy", logits)
     (directory / "long.json").write_text(json.dumps({"ids": ids, "rows": ROWS}) + "\n")
     print(f"{family}: float32 is {error:.1e} from float64 at most")
 
@@ -210,11 +214,11 @@ def make(family):
     for other in others:
         matters(family, model, ids, changes | other)
 
-    logits = checkpoints.logits(model, ids)
     as_gguf = HERE / f"{family}.gguf"
     if family not in ("mistral", "exaone4", "nemotron_h_biased"):  # as GGUF the first is a llama, and the last has no place for its biases
         gguf_file.write(as_gguf, model, vocabulary(), "BF16")
     model.to(torch.bfloat16).save_pretrained(directory)
+    logits, error = precise_logits(directory, ids, range(len(ids)))
     np.save(directory / "logits.npy", logits)
     (directory / "ids.json").write_text(json.dumps(ids) + "\n")
     (directory / "greedy.json").write_text(json.dumps(new) + "\n")
@@ -222,7 +226,8 @@ def make(family):
         file.chmod(0o644)  # safetensors makes private files
     if family in MIXERS:
         lengthen(family)
-    print(f"{family}: {checkpoints.directory_bytes(directory):,} and {as_gguf.stat().st_size if as_gguf.exists() else 0:,} bytes")
+    print(f"{family}: {checkpoints.directory_bytes(directory):,} and {as_gguf.stat().st_size if as_gguf.exists() else 0:,} bytes, "
+          f"float32 is {error:.1e} from float64 at most")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,12 @@ struct read_image {
   }
 };
 
+// A frame of a video, as an image file.
+struct frame_file {
+  std::span<const std::byte> bytes;
+  std::string name;  // for messages
+};
+
 struct read_options {
   u64 owner = 0;    // equal images of different owners have different keys
   u32 longest = 0;  // pixels of the longer side: a larger image is made smaller first; 0: it is not
@@ -46,24 +52,25 @@ struct image_prompt {
   operator std::span<const u32>() const { return ids; }
 };
 
-// Replaces each run of `token` in a prompt by the ids of the images, in order. Throws usage unless they fit.
-inline std::vector<u32> with_images(std::span<const u32> ids, u32 token, std::span<const held_image> images) {
+// Replaces each run of the tokens that stand for rows by the ids of the images, in order. Throws usage unless they fit.
+inline std::vector<u32> with_images(std::span<const u32> ids, const io::image_markup& markup,
+                                    std::span<const held_image> images) {
   std::vector<u32> out;
   std::size_t next = 0;
   const auto fail = [&](u64 found) {
     u64 all = 0;
     for (const held_image& h : images) all += h.rows;
     throw Error(errc::usage, {}, "ids",
-                concat({"as many of id ", token, " as the images have rows, ", all, ", image by image"}),
+                concat({"as many of id ", markup.token, " as the images have rows, ", all, ", image by image"}),
                 concat({found}));
   };
   for (std::size_t at = 0; at < ids.size();) {
-    if (ids[at] != token) {
+    if (!markup.is_row(ids[at])) {
       out.push_back(ids[at++]);
       continue;
     }
     u64 run = 0;
-    while (at < ids.size() && ids[at] == token) ++at, ++run;
+    while (at < ids.size() && markup.is_row(ids[at])) ++at, ++run;
     for (u64 left = run; left > 0; left -= images[next++].rows) {
       if (next == images.size() || images[next].rows > left) fail(run);
       for (u32 r = 0; r < images[next].rows; ++r) out.push_back(images[next].first + r);
@@ -79,12 +86,22 @@ inline std::vector<io::image_outline> outlines_of(std::span<const read_image> im
   return out;
 }
 
+// The types of the parts of a message that begins with these images.
+inline std::vector<std::string_view> types_of(std::span<const io::image_outline> images) {
+  std::vector<std::string_view> types;
+  for (const io::image_outline& image : images) types.push_back(image.is_video() ? "video" : "image");
+  return types;
+}
+
 // The text with the images in their places, or before it if it has none. Throws usage.
 inline std::string with_places(std::string text, const io::image_markup& markup,
                                std::span<const io::image_outline> images) {
   if (images.empty()) return text;
-  if (text.find(markup.placeholder) == text.npos)
-    for (std::size_t i = 0; i < images.size(); ++i) text.insert(0, markup.alone);
+  if (!markup.has_place(text)) {
+    std::string before;
+    for (const io::image_outline& image : images) before += markup.place_of(image).alone;
+    text.insert(0, before);
+  }
   u32 next = 0;
   std::string out = markup.expand(text, images, next);
   if (next != images.size())
@@ -103,6 +120,13 @@ class any_vision {
   // Decodes and cuts an image. `name`: for messages. Throws what image::decode and image::process throw.
   virtual read_image read(std::span<const std::byte> file, const std::string& name,
                           const read_options& options = {}) const = 0;
+  // The frames of a video, all of one size, so many a second of it: each is taken. Throws what read throws, usage for a
+  // model that takes no videos, config_range for too few frames.
+  virtual read_image read_video([[maybe_unused]] std::span<const frame_file> frames, const std::string& name,
+                                [[maybe_unused]] double per_second,
+                                [[maybe_unused]] const read_options& options = {}) const {
+    throw Error(errc::usage, name, "video", "a model that takes videos", "one that takes images");
+  }
   // The image in the model, encoded unless the model has it. Throws what ImageEncoder::encode and Model::add_image
   // throw.
   virtual shown_image show(const read_image& image) const = 0;
@@ -112,7 +136,7 @@ class any_vision {
     image_prompt out;
     for (const read_image& image : images)
       for (held_image& part : show(image).parts) out.held.push_back(std::move(part));
-    out.ids = with_images(ids, markup().token, out.held);
+    out.ids = with_images(ids, markup(), out.held);
     return out;
   }
   // A text as it stands, where control tokens may be spelled, with the images in the places that it has for them, else

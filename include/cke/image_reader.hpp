@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// image_reader.hpp: image files as frames that a tower takes, and those in a model. Programs that include it link
-// cke::image.
+// image_reader.hpp: files of images and videos as frames that a tower takes, and those in a model. Programs that
+// include it link cke::image.
 #pragma once
 
 #include <charconv>
@@ -23,16 +23,44 @@ struct tower_shape {
 class image_reader {
  public:
   image_reader() = default;
-  image_reader(image::processor processor, tower_shape tower, image::decode_limits limits = {})
-      : processor_(std::move(processor)), tower_(std::move(tower)), limits_(limits) {}
+  // `videos` reads the processor of videos when the first one comes; empty: the model takes none.
+  image_reader(image::processor processor, tower_shape tower, image::decode_limits limits = {},
+               std::function<image::qwen_video_processor()> videos = {})
+      : processor_(std::move(processor)), tower_(std::move(tower)), limits_(limits), videos_(std::move(videos)) {}
 
   read_image read(std::span<const std::byte> file, const std::string& name, const read_options& options = {}) const {
-    image::picture picture = image::decode(file, name, limits_);
-    if (const u32 longer = std::max(picture.width, picture.height); options.longest > 0 && longer > options.longest) {
-      const auto side = [&](u32 of) { return std::max(1u, static_cast<u32>(u64{of} * options.longest / longer)); };
-      picture = image::resize(picture, side(picture.width), side(picture.height), image::filter::bicubic);
+    const frame_file alone{file, name};
+    return read(image::process(processor_, decoded(file, name, options), name), name, key_of({&alone, 1}, options));
+  }
+  // A tile of the outline, and a frame, for each group of frames that the tower merges.
+  read_image read_video(std::span<const frame_file> files, const std::string& name, double per_second,
+                        const read_options& options = {}) const {
+    if (!videos_) throw Error(errc::usage, name, "video", "a model that takes videos", "one that takes images alone");
+    if (!(per_second > 0 && per_second < 1e6))
+      throw Error(errc::usage, name, "frames of a second", "more than 0, less than a million",
+                  std::to_string(per_second));
+    if (files.size() > most_frames)
+      throw Error(errc::config_range, name, "video", concat({"at most ", most_frames, " frames"}),
+                  concat({u64{files.size()}}));
+    std::vector<image::picture> pictures;
+    u64 pixels = 0;
+    for (const frame_file& file : files) {
+      const image::picture& last = pictures.emplace_back(decoded(file.bytes, file.name, options));
+      if (const image::picture& first = pictures[0]; last.width != first.width || last.height != first.height)
+        throw Error(errc::config_range, file.name, "frame", concat({first.width, " x ", first.height, " as the first"}),
+                    concat({last.width, " x ", last.height}));
+      if ((pixels += u64{last.width} * last.height) > most_pixels)
+        throw Error(errc::config_range, name, "video", concat({"at most ", most_pixels, " pixels in all frames"}),
+                    "more");
     }
-    return read(image::process(processor_, picture, name), name, key_of(file, options));
+    const image::qwen_video_processor how = videos_();
+    read_image out = read(image::processed{.tiles = {how(pictures, name)}}, name, key_of(files, options));
+    for (std::size_t i = 0; i < files.size(); i += how.temporal_patch) {
+      const std::size_t last = std::min(i + how.temporal_patch, files.size()) - 1;
+      // As transformers has it: the last frame is repeated, and the middle is that of the first and the last.
+      out.outline.seconds.push_back((static_cast<double>(i) / per_second + static_cast<double>(last) / per_second) / 2);
+    }
+    return out;
   }
   // The same of what a processor made already.
   read_image read(image::processed made, const std::string& name, image_key key) const {
@@ -74,10 +102,23 @@ class image_reader {
   }
 
  private:
-  static image_key key_of(std::span<const std::byte> file, const read_options& options) {
+  static constexpr u64 most_frames = 768, most_pixels = u64{1} << 29;  // of a video: 1.5 GiB in memory
+
+  image::picture decoded(std::span<const std::byte> file, const std::string& name, const read_options& options) const {
+    image::picture picture = image::decode(file, name, limits_);
+    const u32 longer = std::max(picture.width, picture.height);
+    if (options.longest == 0 || longer <= options.longest) return picture;
+    const auto side = [&](u32 of) { return std::max(1u, static_cast<u32>(u64{of} * options.longest / longer)); };
+    return image::resize(picture, side(picture.width), side(picture.height), image::filter::bicubic);
+  }
+  static image_key key_of(std::span<const frame_file> files, const read_options& options) {
     sha256 sum;
-    sum.add({reinterpret_cast<const char*>(file.data()), file.size()});
-    sum.add(concat({" ", options.owner, " ", options.longest}));
+    std::string about = concat({" ", options.owner, " ", options.longest});
+    for (const frame_file& file : files) {
+      sum.add({reinterpret_cast<const char*>(file.bytes.data()), file.bytes.size()});
+      about += concat({" ", u64{file.bytes.size()}});
+    }
+    sum.add(about);
     const std::string hex = sum.hex();
     image_key key;
     std::from_chars(hex.data(), hex.data() + 16, key.high, 16);
@@ -121,6 +162,7 @@ class image_reader {
   image::processor processor_;
   tower_shape tower_;
   image::decode_limits limits_;
+  std::function<image::qwen_video_processor()> videos_;
 };
 
 }  // namespace cke

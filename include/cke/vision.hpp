@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// vision.hpp: Vision, which puts image files of a Hugging Face model into prompts: decoder, processor, tower and markup
-// in one object. Programs that include it link cke::image.
+// vision.hpp: Vision, which puts files of images and videos into prompts of a Hugging Face model: decoder, processor,
+// tower and markup in one object. Programs that include it link cke::image.
 #pragma once
 
 #include <mutex>
@@ -25,11 +25,14 @@ template <class M, class Formats = BF16, dtype KV = runtime::default_kv<Formats>
     static_assert(Model::program::sees_images, "cke: Vision: the model sees no images");
     static_assert(!Model::program::sees_images || encoder::width == Model::program::image_width,
                   "cke: Vision: the tower's rows are not as wide as those that the model reads");
+    const checkpoint from = io::hf_vision(dir);
+    std::function<image::qwen_video_processor()> videos;
+    if (image::takes_videos(from.model_type)) videos = [dir] { return image::load_video_processor(dir, "qwen3_vl"); };
     return Vision(std::make_shared<const parts>(
-        encoder::load(io::hf_vision(dir), options), model.tokens(),
-        io::read_image_markup(dir, model.tokens().vocabulary()),
+        encoder::load(from, options), model.tokens(), io::read_image_markup(dir, model.tokens().vocabulary()),
         image_reader(image::load_processor(dir),
-                     {encoder::program::patch_width, encoder::program::merge_side, encoder::rows_of}),
+                     {encoder::program::patch_width, encoder::program::merge_side, encoder::rows_of}, {},
+                     std::move(videos)),
         [model](const image_key& key, patch_grid) { return held(model.find_image(key)); },
         [model](const image_key& key, patch_grid grid, std::span<const float> features) {
           return held(model.add_image(key, grid, features));
@@ -43,6 +46,10 @@ template <class M, class Formats = BF16, dtype KV = runtime::default_kv<Formats>
   }
   read_image read(const std::string& path, const read_options& options = {}) const {
     return read(io::mapped_file(path).bytes(), path, options);
+  }
+  read_image read_video(std::span<const frame_file> frames, const std::string& name, double per_second,
+                        const read_options& options = {}) const override {
+    return parts_->reader.read_video(frames, name, per_second, options);
   }
   shown_image show(const read_image& image) const override {
     const std::lock_guard turn(parts_->busy);  // an image is encoded once, whoever else wants it at the same time

@@ -39,21 +39,20 @@ void chat(const chat_args& args) {
   const interrupt_guard ctrl_c;
   jinja::values messages;
   if (!args.system.empty()) messages.push_back(jinja::message("system", args.system));
-  prompt_images shown;
-  for (const std::string& file : args.images) shown.add(args.model, model, file);
-  std::size_t fresh = args.images.size();  // images of the next message
+  prompt_images shown = show_images(args.model, model, args.shown);
+  std::size_t used = 0;  // images of the messages so far
   for (std::string line; (decorated ? put("> ") : void()), std::getline(std::cin, line);) {
     if (line == "exit") break;
     if (line.empty()) continue;
-    if (constexpr std::string_view word = "/image "; line.starts_with(word)) {
+    if (line.starts_with("/image ") || line.starts_with("/video ")) {
+      const std::size_t word = 7;
       try {
-        shown.add(args.model, model, line.substr(word.size()));
-        ++fresh;
+        shown.add(args.model, model, {line.substr(word), line.starts_with("/video ")}, args.shown.fps);
       } catch (const Error& e) { std::fprintf(stderr, "cke: error: %s\n", e.what()); }
       continue;
     }
-    messages.push_back(jinja::message("user", line, fresh));
-    fresh = 0;
+    messages.push_back(jinja::message("user", line, types_of(std::span(shown.images).subspan(used))));
+    used = shown.images.size();
     jinja::conversation so_far{.messages = {jinja::form::list, messages}};
     if (args.thinking) so_far.set("enable_thinking", *args.thinking);
     std::vector<chat_segment> prompt = form.render(so_far);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "answer_args.hpp"
+#include "image_args.hpp"
 #include "rooms.hpp"
 #include "source.hpp"
 
@@ -16,8 +17,8 @@ struct run_args {
   model_args model;
   std::string prompt;
   std::optional<std::string> tokens;  // ids instead of a prompt
-  std::vector<std::string> images;    // files
-  answer_args answer;                 // max_tokens absent: 256, or the rest of the context
+  image_args shown;
+  answer_args answer;  // max_tokens absent: 256, or the rest of the context
   // With one of these the prompt is a user's message in the model's chat form.
   std::optional<std::string> system;
   std::optional<bool> thinking;
@@ -35,7 +36,7 @@ void run(const run_args& args);
 
 struct chat_args {
   model_args model;
-  std::vector<std::string> images;  // files, of the first message
+  image_args shown;  // with the first message
   std::string system;
   answer_args answer;  // max_tokens absent: what the context leaves
   u32 draft = 0;       // ids guessed per step
@@ -47,15 +48,15 @@ void chat(const chat_args& args);
 struct logits_args {
   model_args model;
   std::string tokens, output;
-  std::vector<std::string> images;  // files, for the placeholders among the ids
+  image_args shown;  // for the placeholders among the ids
   bool last = false;
 };
 void logits(const logits_args& args);
 
 struct vision_args {
   model_args model;
-  std::vector<std::string> images;
-  std::optional<std::string> pixels, grid;  // in place of images: what a processor made of one
+  image_args shown;
+  std::optional<std::string> pixels, grid;  // in place of an image: what a processor made of one
   bool pooled = false;                      // one row for an image
   std::vector<std::string> texts;           // scored for each image
   bool json = false;                        // of scores

@@ -34,7 +34,7 @@ class commands {
     running_options_of(r, run_.model);
     auto* prompt = r.add_option("-p,--prompt", run_.prompt, "the text");
     auto* ids = r.add_option("--tokens", run_.tokens, "its ids, between commas")->excludes(prompt);
-    image_option_of(r, run_.images);
+    image_options_of(r, run_.shown);
     mmproj_option_of(r, run_.model.mmproj);
     r.add_option("-n,--max-tokens", run_.answer.max_tokens, "most new tokens (256)")->check(any_count());
     r.add_flag("--ids", run_.ids, "print a JSON array of the new ids");
@@ -106,7 +106,7 @@ class commands {
         ->check(number(0u, 64u))
         ->capture_default_str();
     thinking_option_of(c, chat_.thinking, "whether a model that can think may (it may)");
-    image_option_of(c, chat_.images);
+    image_options_of(c, chat_.shown);
     mmproj_option_of(c, chat_.model.mmproj);
     answer_options_of(c, chat_.answer);
     sliding_option_of(c, chat_.slide);
@@ -116,17 +116,17 @@ class commands {
     l.add_option("--tokens", logits_.tokens, "ids, between commas")->required();
     l.add_option("-o,--output", logits_.output, "the file: float32 [ids, vocab]")->type_name("FILE")->required();
     l.add_flag("--last", logits_.last, "only after the last id: [1, vocab]");
-    image_option_of(l, logits_.images);
+    image_options_of(l, logits_.shown);
     mmproj_option_of(l, logits_.model.mmproj);
 
     CLI::App& see = add("vision", "the features of images, as a text model reads them, to a .npy file",
                         [this] { vision(vision_); });
     running_options_of(see, vision_.model);
-    auto* pictures =
-        see.add_option("--image", vision_.images, "an image file; may be given several times")->type_name("FILE");
+    const auto [pictures, clips] = image_options_of(see, vision_.shown);
     see.add_option("--pixels", vision_.pixels, "a .npy file with what a processor made of an image")
         ->type_name("FILE")
-        ->excludes(pictures);
+        ->excludes(pictures)
+        ->excludes(clips);
     see.add_option("--grid", vision_.grid, "its frames, and rows and columns of patches")->type_name("T,H,W");
     mmproj_option_of(see, vision_.model.mmproj);
     see.add_flag("--pooled", vision_.pooled, "one row for an image, which SigLIP compares with texts");

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <array>
 #include <charconv>
 #include <cstdio>
 #include <limits>
@@ -13,6 +14,7 @@
 #include <cke/runtime/team.hpp>
 
 #include "answer_args.hpp"
+#include "image_args.hpp"
 #include "rooms.hpp"
 #include "source.hpp"
 
@@ -141,8 +143,24 @@ inline void sliding_option_of(CLI::App& app, bool& to) {
       "--slide", to,
       "go on behind the context, which takes no more memory, where every layer has a window or a recurrent state");
 }
-inline void image_option_of(CLI::App& app, std::vector<std::string>& to) {
-  app.add_option("--image", to, "an image file of the prompt; may be given several times")->type_name("FILE");
+// Returns --image and --video. They keep the order in which they are given.
+inline std::array<CLI::Option*, 2> image_options_of(CLI::App& app, image_args& to) {
+  const auto add = [&](const char* name, bool video, const char* what, const char* type) {
+    const auto keep = [&to, video](const std::vector<std::string>& paths) {
+      for (const std::string& path : paths) to.files.push_back({path, video});
+    };
+    return app.add_option_function<std::vector<std::string>>(name, keep, what)->trigger_on_parse()->type_name(type);
+  };
+  CLI::Option* const image = add("--image", false, "an image file; may be given several times", "FILE");
+  CLI::Option* const video =
+      add("--video", true, "a folder of frames, image files in the order of their names; may be given several times",
+          "FOLDER");
+  app.add_option("--fps", to.fps, "frames of a second of the videos")
+      ->type_name("RATE")
+      ->check(number(1e-3, 1e5))
+      ->needs(video)
+      ->capture_default_str();
+  return {image, video};
 }
 inline void mmproj_option_of(CLI::App& app, std::optional<std::string>& to) {
   app.add_option("--mmproj", to,

@@ -43,7 +43,7 @@ std::vector<u32> chat_prompt(const run_args& args, const chat_form& form, const 
     throw Error(errc::usage, {}, "--prompt", "a message, as --system and --think put it in the chat form", "none");
   jinja::values messages;
   if (args.system) messages.push_back(jinja::message("system", *args.system));
-  messages.push_back(jinja::message("user", args.prompt, shown.images.size()));
+  messages.push_back(jinja::message("user", args.prompt, types_of(shown.images)));
   jinja::conversation talk{.messages = {jinja::form::list, messages}};
   if (args.thinking) talk.set("enable_thinking", *args.thinking);
   std::vector<chat_segment> prompt = form.render(talk);
@@ -106,7 +106,7 @@ void run(const run_args& args) {
   const needs what = args.tokens ? needs::weights : in_chat_form(args) ? needs::chat : needs::text;
   const loaded_model model = load_model(args.model, what, std::max(args.draft + 1, args.beams));
   std::vector<u32> stop_ids = model.stop_ids;
-  const prompt_images shown = show_images(args.model, model, args.images);
+  const prompt_images shown = show_images(args.model, model, args.shown);
   if (in_chat_form(args)) {
     const chat_form form(*model.tokens, args.model.path);
     const std::vector<u32> ends = form.stop_ids();

@@ -66,9 +66,35 @@ std::string file_text(const std::string& path) {
 
 namespace {
 
-// The files of a conversation's images, in order: parts {"type": "image", "image": PATH}.
-std::vector<std::string> images_in(const jinja::value& messages) {
+// An image file, or a video: a folder, or the files of its frames.
+struct shown_part {
   std::vector<std::string> files;
+  bool video = false, folder = false;
+  double fps = 2;
+};
+shown_part video_of(const jinja::dict& part) {
+  shown_part out;
+  out.video = true;
+  const auto path = [&](const jinja::value& v) {
+    if (!v.is_string()) throw Error(errc::malformed, {}, "video", "a folder, or a list of image files", type_name(v));
+    out.files.emplace_back(v.view());
+  };
+  const jinja::value& from = *part.find("video");
+  out.folder = from.is_string();
+  if (!from.is_sequence(jinja::form::list)) path(from);
+  else
+    for (const jinja::value& file : from.as_sequence()->items) path(file);
+  if (const jinja::value* fps = part.find("fps")) {
+    if (!fps->is_int() && !fps->is_real())
+      throw Error(errc::malformed, {}, "fps of a video", "a number", type_name(*fps));
+    out.fps = fps->as_real();
+  }
+  return out;
+}
+// What a conversation shows, in order: parts {"type": "image", "image": PATH} and {"type": "video", "video": FOLDER or
+// [PATH, ...], "fps": RATE}.
+std::vector<shown_part> shown_in(const jinja::value& messages) {
+  std::vector<shown_part> all;
   const auto each = [](const jinja::value& list, auto f) {
     if (list.is_sequence(jinja::form::list))
       for (const jinja::value& item : list.as_sequence()->items)
@@ -78,11 +104,16 @@ std::vector<std::string> images_in(const jinja::value& messages) {
     if (const jinja::value* content = message.find("content"))
       each(*content, [&](const jinja::dict& part) {
         const jinja::value *type = part.find("type"), *path = part.find("image");
-        if (type && path && type->is_string() && type->view() == "image" && path->is_string())
-          files.emplace_back(path->view());
+        if (!type || !type->is_string()) return;
+        if (type->view() == "image" && path && path->is_string()) all.push_back({.files = {std::string(path->view())}});
+        if (type->view() == "video" && part.find("video")) all.push_back(video_of(part));
       });
   });
-  return files;
+  return all;
+}
+io::image_outline outline_of(const vision_model& eyes, const shown_part& part) {
+  if (part.video && !part.folder) return eyes.read_video(part.files, "video", part.fps).outline;
+  return eyes.read({part.files[0], part.video}, part.fps).outline;
 }
 
 // The conversation that the arguments describe.
@@ -126,12 +157,12 @@ void render_template(const template_args& args) {
     const tokenizer tokens = open_tokenizer(args.path);
     const chat_form form(tokens, args.path);
     std::vector<chat_segment> prompt = form.render(c);
-    if (const std::vector<std::string> files = images_in(c.messages); !files.empty()) {
+    if (const std::vector<shown_part> shown = shown_in(c.messages); !shown.empty()) {
       model_args model;
       model.path = args.path, model.mmproj = args.mmproj;
       const vision_model eyes(model);
       std::vector<io::image_outline> images;
-      for (const std::string& file : files) images.push_back(eyes.read(file).outline);
+      for (const shown_part& part : shown) images.push_back(outline_of(eyes, part));
       eyes.markup(tokens.vocabulary()).expand(prompt, images);
     }
     if (args.ids) put(ids_text(form.encode(prompt)) + '\n');

@@ -59,12 +59,12 @@ image::processed pixels_of(const vision_args& args) {
 void vision(const vision_args& args) {
   if (!args.texts.empty()) return vision_scores(args);
   if (args.output.empty()) throw Error(errc::usage, {}, "--output", "a file, or --text", "neither");
-  if (args.images.empty() == !args.pixels)
-    throw Error(errc::usage, {}, "--image", "image files, or --pixels", args.pixels ? "both" : "neither");
+  if (args.shown.files.empty() == !args.pixels)
+    throw Error(errc::usage, {}, "--image", "image files, or --video, or --pixels", args.pixels ? "both" : "neither");
   const vision_model eyes(args.model, {}, args.pooled);
   std::vector<read_image> images;
   if (args.pixels) images.push_back(eyes.reader().read(pixels_of(args), *args.pixels, {}));
-  for (const std::string& path : args.images) images.push_back(eyes.read(path));
+  for (const shown_file& file : args.shown.files) images.push_back(eyes.read(file, args.shown.fps));
   std::vector<std::vector<float>> features;
   u64 rows = 0;
   for (const read_image& image : images) {

@@ -2,6 +2,7 @@
 // vision_model.cpp: see vision_model.hpp.
 #include "vision_model.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include <cke/image/gguf_processor.hpp>
@@ -33,6 +34,7 @@ bool has_tower(const model_args& args) { return !is_gguf_file(args.path) || has_
 vision_model::vision_model(const model_args& args, const image::decode_limits& limits, bool pooled) : path_(args.path) {
   checkpoint from;
   image::processor processor;
+  std::function<image::qwen_video_processor()> videos;  // empty for GGUF: an mmproj file says nothing of videos
   if (is_gguf_file(args.path)) {
     const io::gguf file = io::gguf::read(mmproj_of(args.path, args.mmproj));
     from = io::gguf_vision(file);
@@ -43,13 +45,16 @@ vision_model::vision_model(const model_args& args, const image::decode_limits& l
       throw Error(errc::usage, args.path, "--mmproj", "a .gguf MODEL: a directory has its tower", "no .gguf file");
     from = io::hf_vision(args.path, pooled ? io::tower_part::pooled : io::tower_part::features);
     processor = image::load_processor(args.path);
+    if (image::takes_videos(from.model_type))
+      videos = [dir = args.path] { return image::load_video_processor(dir, "qwen3_vl"); };
   }
   const unit u = make_tower_unit(from, args.numbers);
   tower_.emplace(library_of(u, made_for::this_command).door, from, args.threads);
   facts_ = tower_->facts();
   reader_ = {std::move(processor),
              {facts_.patch, facts_.merge, [this](patch_grid grid) { return tower_->rows_of(grid); }},
-             limits};
+             limits,
+             std::move(videos)};
 }
 
 io::image_markup vision_model::markup(const text::vocabulary& tokens) const {
@@ -57,9 +62,26 @@ io::image_markup vision_model::markup(const text::vocabulary& tokens) const {
                               : io::gguf_image_markup(gguf_family_, path_, tokens);
 }
 
-read_image vision_model::read(const std::string& path) const {
-  const io::mapped_file file(path);
-  return reader_.read(file.bytes(), path);
+read_image vision_model::read(const shown_file& file, double per_second) const {
+  if (!file.video) return reader_.read(io::mapped_file(file.path).bytes(), file.path);
+  std::error_code wrong;
+  std::vector<std::string> frames;
+  for (const auto& entry : std::filesystem::directory_iterator(file.path, wrong))
+    if (entry.is_regular_file() && !entry.path().filename().string().starts_with('.'))
+      frames.push_back(entry.path().string());
+  if (frames.empty())
+    throw Error(errc::file, file.path, "video", "a folder with frames, which are image files",
+                wrong ? wrong.message() : "none in it");
+  std::ranges::sort(frames);
+  return read_video(frames, file.path, per_second);
+}
+read_image vision_model::read_video(std::span<const std::string> files, const std::string& name,
+                                    double per_second) const {
+  std::vector<io::mapped_file> mapped;
+  std::vector<frame_file> frames;
+  mapped.reserve(files.size());
+  for (const std::string& file : files) frames.push_back({mapped.emplace_back(file).bytes(), file});
+  return reader_.read_video(frames, name, per_second);
 }
 
 model_vision::model_vision(const model_args& args, const loaded_model& model, const image::decode_limits& limits)
@@ -76,6 +98,11 @@ read_image model_vision::read(std::span<const std::byte> file, const std::string
   return eyes_.reader().read(file, name, options);
 }
 
+read_image model_vision::read_video(std::span<const frame_file> frames, const std::string& name, double per_second,
+                                    const read_options& options) const {
+  return eyes_.reader().read_video(frames, name, per_second, options);
+}
+
 shown_image model_vision::show(const read_image& image) const {
   struct holder {
     const any_model& model;
@@ -89,19 +116,19 @@ shown_image model_vision::show(const read_image& image) const {
       image, markup_.lines, [&](const runtime::image_values& frame) { return eyes_.encode(frame); }, holder{model_});
 }
 
-void prompt_images::add(const model_args& args, const loaded_model& model, const std::string& file) {
+void prompt_images::add(const model_args& args, const loaded_model& model, const shown_file& file, double per_second) {
   if (!eyes_) {
     eyes_ = std::make_shared<const model_vision>(args, model);
     markup = eyes_->markup();
   }
-  const read_image image = eyes_->eyes().read(file);
+  const read_image image = eyes_->eyes().read(file, per_second);
   images.push_back(image.outline);
   for (held_image& part : eyes_->show(image).parts) held.push_back(std::move(part));
 }
 
-prompt_images show_images(const model_args& args, const loaded_model& model, std::span<const std::string> files) {
+prompt_images show_images(const model_args& args, const loaded_model& model, const image_args& shown) {
   prompt_images out;
-  for (const std::string& file : files) out.add(args, model, file);
+  for (const shown_file& file : shown.files) out.add(args, model, file, shown.fps);
   return out;
 }
 

@@ -56,15 +56,15 @@ void vision_scores(const vision_args& args) {
 
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   std::string table = "probability  logit     image, text\n";
-  for (const std::string& path : args.images) {
-    const read_image image = eyes.read(path);
+  for (const shown_file& file : args.shown.files) {
+    const read_image image = eyes.read(file, args.shown.fps);
     const std::vector<float> row = eyes.encode(image.frames.at(0));
     for (std::size_t t = 0; t < texts.size(); ++t) {
       const double logit = of.logit(row, texts[t]), probability = similarity::probability(logit);
-      all.push_back({{"image", path}, {"text", args.texts[t]}, {"logit", logit}, {"probability", probability}});
+      all.push_back({{"image", file.path}, {"text", args.texts[t]}, {"logit", logit}, {"probability", probability}});
       char numbers[40];
       std::snprintf(numbers, sizeof numbers, "%-11.4g  %-8.4g  ", probability, logit);
-      table += numbers + path + ", " + args.texts[t] + '\n';
+      table += numbers + file.path + ", " + args.texts[t] + '\n';
     }
   }
   put(args.json ? all.dump(2) + '\n' : table);

@@ -6,7 +6,8 @@
 
 For each seed a checkpoint of an odd shape and three pictures of odd sizes (wide or tall, gray, with alpha), and then:
 rows that enter the text model, from the reference's pixels and from the files; of siglip the pooled row and the scores of
-texts (as "logits") too; the ids of a conversation with none to three images; logits at every position of it; 16 greedy ids.
+texts (as "logits") too; the ids of a conversation with none to three images, and of Qwen's with a video of 2 to 5 frames;
+logits at every position of it; 16 greedy ids.
 Weights are stored as float32, float16 or bfloat16 and computed with --format f32: this compares the math, not the rounding
 of a format. Prints one Markdown row per checkpoint and exits 1 where something differs by more than its limit. Failed
 checkpoints stay in --dir.
@@ -82,6 +83,17 @@ class Checkpoint:
     cases: list
 
 
+def clip_of(directory, rng):
+    """A video of an odd size, written as a folder."""
+    (directory / "clip").mkdir(exist_ok=True)
+    width, height = (int(v) for v in rng.integers(20, 90, 2))
+    names = [f"{i:02}.png" for i in range(int(rng.integers(2, 6)))]
+    frames = [vision_images.picture(width, height, seed=50 + i) for i in range(len(names))]
+    for name, frame in zip(names, frames):
+        frame.save(directory / "clip" / name)
+    return vision_cases.Clip(names, frames, float(rng.choice([1.0, 2.0, 2.5, 24.0])))
+
+
 def checkpoint(args, name, seed, family, pick, most=160):
     """With the first weights under which every prompt has an answer that rounding cannot change."""
     directory, dtype = args.dir / f"{name}-{seed}", pick(torch.bfloat16, torch.float32, torch.float16)
@@ -92,6 +104,8 @@ def checkpoint(args, name, seed, family, pick, most=160):
         reference = vision_reference.Reference(family, directory)
         try:
             cases = [vision_cases.case_of(reference, case, images, files, {}) for case, files in asked]
+            if "Qwen3VLVideoProcessor" in str(family.files) and name != "qwen2_5_vl":
+                cases.append(vision_cases.video_case(reference, images, "tall.png", clip_of(directory, pick.rng), {}))
             return Checkpoint(f"{name} {seed}", directory, family, dtype, reference, images, cases)
         except vision_cases.NoPrompt:
             continue
@@ -129,12 +143,16 @@ def compare_case(args, made, model, case, inputs, found):
         for part in message["content"]:
             if part["type"] == "image":
                 part["image"] = str(made.directory / "images" / part["image"])
+            if part["type"] == "video":
+                part["video"] = str(made.directory / "clip")
     (made.directory / "messages.json").write_text(json.dumps(case["messages"]))
     ids = json.loads(run(args, "template", model[0], "--messages", made.directory / "messages.json", "--ids"))
     found["ids"] += ids != case["ids"]
     asked = [*model, "--tokens", ",".join(map(str, case["ids"]))]
     for file in case["images"]:
         asked += ["--image", made.directory / "images" / file]
+    if "frames" in case:
+        asked += ["--video", made.directory / "clip", "--fps", case["fps"]]
     found["logits"] = max(found["logits"], difference(array(args, "logits", *asked), made.reference.logits(inputs)))
     new = json.loads(run(args, "run", *asked, "-n", vision_cases.NEW, "--temp", 0, "--ids"))
     found["greedy"] += new != case["greedy"]

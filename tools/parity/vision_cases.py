@@ -2,6 +2,7 @@
 """vision_cases.py: what transformers makes of pictures and of prompts with them, for one checkpoint."""
 
 import random
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -13,6 +14,15 @@ SMALLEST_GAP = 4e-3  # between the best and the second logit of every greedy ste
 CASES = {"none": [], "one": ["wide.png"], "two": ["tall.png", "clear.png"]}
 THREE = ["clear.png", "wide.png", "tall.png"]
 TEXTS = ["the red box", "A new, old mat!", "what is this"]
+
+
+@dataclass
+class Clip:
+    """A video: frames (PIL images) under their names."""
+
+    names: list
+    frames: list
+    fps: float = 1.5
 
 
 class NoPrompt(Exception):
@@ -57,19 +67,20 @@ def of_images(reference, images, tensors):
     return known
 
 
-def case_of(reference, name, images, files, tensors):
+def case_of(reference, name, images, files, tensors, clip=None):
     """(what is known of a prompt, its inputs): no greedy step is a near tie, and none gives a token of an image."""
     for seed in range(MOST_TRIES):
         text = " ".join(random.Random(f"{name} {seed}").sample(vision_tokens.WORDS, 7))
-        messages = reference.message(text, files)
-        inputs = reference.inputs(messages, [images[file] for file in files])
+        messages = reference.message(text, files, clip)
+        inputs = reference.inputs(messages, [images[file] for file in files], clip)
         greedy, gap = reference.greedy(inputs, NEW)
         if gap > SMALLEST_GAP and len(set(greedy)) > 3 and not set(greedy) & set(reference.never):
             break
     else:
         raise NoPrompt(name)
     tensors[f"logits.{name}"] = as_float(reference.logits(inputs))
-    return expansion(reference, name, messages, files, inputs) | {"greedy": greedy}, inputs
+    about = expansion(reference, name, messages, files, inputs) | {"greedy": greedy}
+    return about | ({"frames": clip.names, "fps": clip.fps} if clip else {}), inputs
 
 
 def expansion(reference, name, messages, files, inputs):
@@ -78,6 +89,13 @@ def expansion(reference, name, messages, files, inputs):
             "ids": inputs["input_ids"][0].tolist()}
     positions = reference.positions(inputs)
     return case | ({"positions": positions} if positions else {})
+
+
+def video_case(reference, images, file, clip, tensors):
+    """A prompt with a video and an image behind it."""
+    about, inputs = case_of(reference, "video", images, [file], tensors, clip)
+    tensors["features.video"] = as_float(reference.clip_features(inputs))
+    return about, inputs
 
 
 def three(reference, images):

@@ -94,7 +94,7 @@ def qwen_tokens(pick):
     ids = {f"{name}_token_id": tokenizer.token_to_id(f"<|{spelt}|>") for name, spelt in
            (("image", "image_pad"), ("video", "video_pad"), ("vision_start", "vision_start"), ("vision_end", "vision_end"))}
     return tokenizer, named(tokenizer, "<|im_end|>") | {"pad_token": "<|endoftext|>"}, ids, \
-        vision_tokens.chatml("<|vision_start|><|image_pad|><|vision_end|>")
+        vision_tokens.chatml("<|vision_start|><|image_pad|><|vision_end|>", "<|vision_start|><|video_pad|><|vision_end|>")
 
 
 def qwen_vision(pick, **more):

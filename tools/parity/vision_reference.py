@@ -11,6 +11,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from transformers import AutoImageProcessor, AutoProcessor
 from transformers.utils import logging
+from transformers.video_utils import VideoMetadata
 
 import vision_tokens
 
@@ -108,9 +109,11 @@ class Reference:
         made = self.processor.image_processor(images, return_tensors="pt", **asked)
         return {k: v for k, v in made.items() if isinstance(v, torch.Tensor)}
 
-    def message(self, text, files):
-        """A message with images before and between the words of `text`; of three, two side by side and one at the end."""
+    def message(self, text, files, clip=None):
+        """A message with images before and between the words of `text`; of three, two side by side and one at the end. A video comes first."""
         words, parts = text.split(" "), []
+        if clip:
+            parts.append({"type": "video", "video": clip.names, "fps": clip.fps})
         if len(files) == 3:
             pictures = [{"type": "image", "image": file} for file in files]
             return [{"role": "user", "content": [*pictures[:2], {"type": "text", "text": text}, pictures[2]]}]
@@ -123,10 +126,14 @@ class Reference:
     def prompt(self, messages):
         return self.processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False)
 
-    def inputs(self, messages, images):
-        text = self.prompt(messages)
+    def inputs(self, messages, images, clip=None):
+        text, more = self.prompt(messages), {}
+        if clip:
+            about = VideoMetadata(total_num_frames=len(clip.frames), fps=clip.fps, frames_indices=list(range(len(clip.frames))))
+            frames = torch.stack([torch.from_numpy(np.array(frame.convert("RGB"))).permute(2, 0, 1) for frame in clip.frames])
+            more = {"videos": [frames], "video_metadata": [about], "do_sample_frames": False}
         bos = getattr(self.processor.tokenizer, "bos_token", None)
-        return self.processor(text=[text], images=images or None, return_tensors="pt", add_special_tokens=not (bos and text.startswith(bos)))
+        return self.processor(text=[text], images=images or None, return_tensors="pt", add_special_tokens=not (bos and text.startswith(bos)), **more)
 
     @torch.no_grad()
     def features(self, pixels):
@@ -136,11 +143,20 @@ class Reference:
             asked = {k: v for k, v in pixels.items() if k not in ("num_soft_tokens_per_image", "num_crops")}
             if self.family.processor == "SiglipProcessor":
                 return self.model.vision_model(**asked).last_hidden_state.flatten(0, 1).numpy()
-            out = self.model.get_image_features(**asked)
-            rows = out.pooler_output
-            rows = torch.cat(list(rows)) if isinstance(rows, (list, tuple)) else rows.flatten(0, -2)
-            taps = [torch.cat(list(t)) if isinstance(t, (list, tuple)) else t for t in getattr(out, "deepstack_features", None) or []]
-            return torch.cat([rows, *taps], dim=-1).numpy()
+            return self.rows_of(self.model.get_image_features(**asked))
+
+    @torch.no_grad()
+    def clip_features(self, inputs):
+        """The same of the video of a prompt."""
+        with in_float64():
+            return self.rows_of(self.model.get_video_features(inputs["pixel_values_videos"].double(), inputs["video_grid_thw"]))
+
+    @staticmethod
+    def rows_of(out):
+        rows = out.pooler_output
+        rows = torch.cat(list(rows)) if isinstance(rows, (list, tuple)) else rows.flatten(0, -2)
+        taps = [torch.cat(list(t)) if isinstance(t, (list, tuple)) else t for t in getattr(out, "deepstack_features", None) or []]
+        return torch.cat([rows, *taps], dim=-1).numpy()
 
     @torch.no_grad()
     def pooled(self, pixels):
@@ -176,7 +192,7 @@ class Reference:
         """[3, length] of a family that counts three axes, else None."""
         if not hasattr(self.model, "model") or not hasattr(self.model.model, "get_rope_index") or "image_grid_thw" not in inputs:
             return None
-        asked = {k: inputs[k] for k in ("input_ids", "mm_token_type_ids", "image_grid_thw", "attention_mask")}
+        asked = {k: inputs[k] for k in ("input_ids", "mm_token_type_ids", "image_grid_thw", "video_grid_thw", "attention_mask") if k in inputs}
         return self.model.model.get_rope_index(**asked)[0][:, 0].tolist()
 
     @torch.no_grad()

@@ -83,7 +83,7 @@ def save(tokenizer, config, directory):
     (directory / "tokenizer_config.json").write_text(json.dumps(config, indent=1) + "\n")
 
 
-# What published templates do with a conversation of texts and images, without tools, thoughts and videos.
+# What published templates do with a conversation of texts and images, without tools and thoughts.
 _PARTS = ("{{% if message.content is string %}}{{{{ message.content }}}}{{% else %}}{{% for part in message.content %}}"
           "{{% if part.type == 'image' %}}{image}{{% elif part.type == 'text' %}}{text}{{% endif %}}{{% endfor %}}{{% endif %}}")
 _CHATML = ("{{%- for message in messages %}}<|im_start|>{{{{ message.role }}}}\n{parts}<|im_end|>\n{{%- endfor %}}"
@@ -94,9 +94,9 @@ def parts(image, text="{{ part.text }}"):
     return _PARTS.format(image=image, text=text)
 
 
-def chatml(image):
+def chatml(image, video=None):
     # Jinja drops one newline before nothing: the marks without a dash keep those that count.
-    return _CHATML.format(parts=parts(image)).replace("\n{%- endfor", "\n{% endfor")
+    return _CHATML.format(parts=parts(image + ("{% elif part.type == 'video' %}" + video if video else ""))).replace("\n{%- endfor", "\n{% endfor")
 
 
 def turns(begin, end, image):

@@ -129,7 +129,7 @@ class service {
     put_images(prompt, images.outlines, model_);
     t.request = chat_request(body, model_, prompt);
     if (!images.held.empty())
-      t.request.prompts[0] = with_images(t.request.prompts[0], model_.vision->markup().token, images.held);
+      t.request.prompts[0] = with_images(t.request.prompts[0], model_.vision->markup(), images.held);
     t.request.how.images = std::move(images.held);
     t.request.how.shown = shown_;
     t.request.how.form = chat_constraint(body, form_, how.in_thought);

@@ -11,6 +11,7 @@ FAMILY/expected.safetensors
   pixels.IMAGE           what the image processor makes of the file (PIL's resize, but for lfm2_vl: torchvision's); without padding
   features.IMAGE         rows that enter the text model, deepstack's columns beside them; of siglip the last hidden state
   pooled.IMAGE           of siglip
+  features.video         the same of the frames of a video
   logits.CASE            of every position of a prompt
   text_pooled, scores    of siglip: [texts, width] and [images, texts]
 FAMILY/cases.json
@@ -18,6 +19,7 @@ FAMILY/cases.json
                          "tiles": [[h, w], ...] in patches of lfm2_vl}}
   cases                  prompts with no, one and two images: name, images, messages, prompt (before images take their room), ids (after it),
                          greedy (the 16 ids that follow), positions (three axes, where the family counts so)
+  videos                 the same with a video of the frames, at fps frames of a second, before an image
   expansions             the same but greedy, of a message in which two images stand side by side and one at the end
   texts, text_ids        of siglip
 """
@@ -28,6 +30,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from PIL import Image
 from safetensors.torch import save_file
 
 HERE = Path(__file__).resolve().parent
@@ -41,7 +44,14 @@ import vision_reference  # noqa: E402
 
 COMMITTED = ("siglip", "qwen3_vl", "gemma3", "gemma4", "gemma4_full", "qwen2_5_vl", "qwen3_5", "qwen3_5_moe", "qwen3_vl_moe",
              "idefics3", "lfm2_vl", "pixtral", "mistral3")  # 4 MB
+WITH_VIDEO = ("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe")
 SMALLEST_MOVE = 3e-4  # of a feature when a key changes, or ten times that of a logit: more than tests allow
+
+
+def clip():
+    """Frames of ../images/videos."""
+    names = [f"frame{i}.ppm" for i in range(3)]
+    return vision_cases.Clip(names, [Image.open(HERE.parent / "images/videos" / name) for name in names])
 
 
 def changed(config, changes):
@@ -86,6 +96,8 @@ def make(name, into, seed):
             about, inputs = vision_cases.case_of(reference, case, images, files, tensors)
             known["cases"].append(about)
         known["expansions"] = [vision_cases.three(reference, images)]
+        if name in WITH_VIDEO:
+            known["videos"] = [vision_cases.video_case(reference, images, "clear.png", clip(), tensors)[0]]
     check_changes(family, directory, reference, images["clear.png"], inputs)
     save_file(tensors, directory / "expected.safetensors")
     (directory / "expected.safetensors").chmod(0o644)

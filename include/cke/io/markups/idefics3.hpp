@@ -7,7 +7,8 @@
 namespace cke::io {
 
 inline image_markup idefics3_markup(const markup_reader& in) {
-  image_markup m{.token = in.id_of({"image_token_id"}, "<image>")};
+  image_markup m;
+  m.token = in.id_of({"image_token_id"}, "<image>");
   m.placeholder = m.alone = in.token(m.token);
   m.words = [row = m.placeholder, mark = in.named("fake_image_token", "<fake_token_around_image>"),
              whole = in.named("global_image_token", "<global-img>")](const image_outline& image) {

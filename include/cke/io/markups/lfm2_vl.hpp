@@ -7,7 +7,8 @@
 namespace cke::io {
 
 inline image_markup lfm2_vl_markup(const markup_reader& in) {
-  image_markup m{.token = in.id_of({"image_token_id", "image_token_index"}, "<image>")};
+  image_markup m;
+  m.token = in.id_of({"image_token_id", "image_token_index"}, "<image>");
   m.placeholder = m.alone = in.token(m.token);
   m.words = [row = m.placeholder, begin = in.named("image_start_token", "<|image_start|>"),
              thumbnail = in.named("image_thumbnail_token", "<|img_thumbnail|>"),

@@ -2,6 +2,8 @@
 // one_run.hpp: the families in which the rows of an image stand side by side: Gemma 3, Gemma 4, Qwen.
 #pragma once
 
+#include <cstdio>
+
 #include "markup_reader.hpp"
 
 namespace cke::io {
@@ -14,7 +16,8 @@ inline std::string one_run(const feature_grid& tile, std::string_view before, st
 
 // Of an image that was cut, the whole comes first, and then its crops.
 inline image_markup gemma3_markup(const markup_reader& in) {
-  image_markup m{.token = in.id_of({"image_token_index", "image_token_id"}, "<image_soft_token>")};
+  image_markup m;
+  m.token = in.id_of({"image_token_index", "image_token_id"}, "<image_soft_token>");
   m.placeholder = m.alone = in.token_of({"boi_token_index"}, "<start_of_image>");
   m.words = [before = "\n\n" + m.placeholder, row = in.token(m.token),
              after = in.token_of({"eoi_token_index"}, "<end_of_image>") + "\n\n"](const image_outline& image) {
@@ -28,7 +31,8 @@ inline image_markup gemma3_markup(const markup_reader& in) {
 }
 
 inline image_markup gemma4_markup(const markup_reader& in) {
-  image_markup m{.token = in.id_of({"image_token_id"}, "<|image|>")};
+  image_markup m;
+  m.token = in.id_of({"image_token_id"}, "<|image|>");
   m.placeholder = m.alone = in.token(m.token);
   m.words = [before = in.token_of({"boi_token_id"}, "<|image>"), row = m.placeholder,
              after = in.token_of({"eoi_token_id"}, "<image|>")](const image_outline& image) {
@@ -39,11 +43,33 @@ inline image_markup gemma4_markup(const markup_reader& in) {
 
 // The template writes what stands around the rows.
 inline image_markup qwen_markup(const markup_reader& in) {
-  image_markup m{.token = in.id_of({"image_token_id"}, "<|image_pad|>")};
+  image_markup m;
+  m.token = in.id_of({"image_token_id"}, "<|image_pad|>");
   m.placeholder = in.token(m.token);
   m.alone = in.token_of({"vision_start_token_id"}, "<|vision_start|>") + m.placeholder +
       in.token_of({"vision_end_token_id"}, "<|vision_end|>");
   m.words = [row = m.placeholder](const image_outline& image) { return one_run(image.tiles.at(0), {}, row, {}); };
+  return m;
+}
+// From Qwen3-VL on. A video's frames have their time before them, and begin and end as images do, inside of what the
+// template writes around the video.
+inline image_markup qwen3_markup(const markup_reader& in) {
+  image_markup m = qwen_markup(in);
+  const std::string before = in.token_of({"vision_start_token_id"}, "<|vision_start|>"),
+                    after = in.token_of({"vision_end_token_id"}, "<|vision_end|>");
+  image_place clip{.token = in.id_of({"video_token_id"}, "<|video_pad|>")};
+  clip.placeholder = in.token(clip.token);
+  clip.alone = before + clip.placeholder + after;
+  clip.words = [before, row = clip.placeholder, after](const image_outline& video) {
+    std::string out;
+    for (std::size_t i = 0; i < video.tiles.size(); ++i) {
+      char time[48];
+      std::snprintf(time, sizeof time, "<%.1f seconds>", video.seconds.at(i));
+      out += time + one_run(video.tiles[i], before, row, after);
+    }
+    return out;
+  };
+  m.video = std::move(clip);
   return m;
 }
 

@@ -7,7 +7,8 @@
 namespace cke::io {
 
 inline image_markup pixtral_markup(const markup_reader& in) {
-  image_markup m{.token = in.id_of({"image_token_index", "image_token_id"}, "[IMG]"), .lines = true};
+  image_markup m;
+  m.token = in.id_of({"image_token_index", "image_token_id"}, "[IMG]"), m.lines = true;
   m.placeholder = m.alone = in.token(m.token);
   m.words = [row = m.placeholder, after = in.named("image_break_token", "[IMG_BREAK]"),
              end = in.named("image_end_token", "[IMG_END]")](const image_outline& image) {

@@ -54,21 +54,25 @@ inline value message(std::string_view role, std::string_view content) {
   return value::dict_ptr(std::make_shared<const dict>(std::move(m)));
 }
 
-// Makes a message that begins with so many images, of which the template writes the places.
-inline value message(std::string_view role, std::string_view content, u64 images) {
-  if (images == 0) return message(role, content);
+// Makes a message that begins with parts of these types, "image" or "video", of which the template writes the places.
+inline value message(std::string_view role, std::string_view content, std::span<const std::string_view> types) {
+  if (types.empty()) return message(role, content);
   const auto part = [](std::string_view type, std::string_view words) {
     dict p;
     detail::put(p, "type", text(type, origin::data));
     if (type == "text") detail::put(p, "text", text(words, origin::data));
     return value::dict_ptr(std::make_shared<const dict>(std::move(p)));
   };
-  values parts(images, part("image", {}));
+  values parts;
+  for (const std::string_view type : types) parts.push_back(part(type, {}));
   parts.push_back(part("text", content));
   dict m;
   detail::put(m, "role", text(role, origin::data));
   detail::put(m, "content", {form::list, parts});
   return value::dict_ptr(std::make_shared<const dict>(std::move(m)));
+}
+inline value message(std::string_view role, std::string_view content, u64 images) {
+  return message(role, content, std::vector<std::string_view>(images, "image"));
 }
 
 // `v`, if not null, supplies bos_token and the like, which may spell control tokens. Throws Error{malformed} unless

@@ -1,42 +1,9 @@
 // SPDX-License-Identifier: MIT
 // vision.cpp: images through the command: their features, prompts with them, and what it says where they do not fit.
-#include <cke/io/safetensors.hpp>
-#include <cmath>
-#include <nlohmann/json.hpp>
-
 #include "../family_status.hpp"
-#include "command.hpp"
-#include "npy.hpp"
+#include "vision_cases.hpp"
 
-using namespace command;
-using nlohmann::json;
-
-namespace {
-
-std::string folder_of(const char* name) { return CKE_TEST_DATA "/vision/" + std::string(name); }
-std::string picture(const char* name) { return CKE_TEST_DATA "/vision/images/" + std::string(name); }
-json cases_of(const char* name) { return json::parse(content(folder_of(name) + "/cases.json")); }
-std::string listed(const json& ids) {
-  std::string out;
-  for (const json& id : ids) out += (out.empty() ? "" : ",") + id.dump();
-  return out;
-}
-std::vector<float> expected(const char* name, const std::string& tensor) {
-  const auto all = cke::io::read_safetensors(folder_of(name) + "/expected.safetensors");
-  const auto* const t = all.find(tensor);
-  REQUIRE(t);
-  std::vector<float> values(t->bytes.size() / sizeof(float));
-  std::memcpy(values.data(), t->bytes.data(), t->bytes.size());
-  return values;
-}
-float furthest(const std::vector<float>& a, const std::vector<float>& b) {
-  REQUIRE(a.size() == b.size());
-  float most = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) most = std::max(most, std::abs(a[i] - b[i]));
-  return most;
-}
-
-}  // namespace
+using namespace vision_cases;
 
 TEST_CASE("vision: an image file becomes transformers' features, one image after another") {
   const scratch dir;
@@ -92,40 +59,10 @@ TEST_CASE("vision: SigLIP's scores of texts, and texts that it cannot take") {
 TEST_CASE("vision: prompts with images: ids as the processor expands them, transformers' logits and greedy ids") {
   for (const char* const name : {"qwen3_vl", "gemma3", "qwen3_5", "qwen3_5_moe", "qwen2_5_vl", "qwen3_vl_moe", "gemma4",
                                  "gemma4_full", "idefics3", "lfm2_vl", "pixtral", "mistral3"}) {
-    CAPTURE(name);
-    const scratch dir;
-    const std::string model = folder_of(name);
-    const json all = cases_of(name);
-    for (const json& of : all["cases"]) {
-      CAPTURE(of["name"]);
-      json messages = of["messages"];
-      std::vector<std::string> prompt{"--format", "f32", "--tokens", listed(of["ids"])};
-      for (json& message : messages)
-        for (json& part : message["content"])
-          if (part["type"] == "image") part["image"] = picture(part["image"].get<std::string>().c_str());
-      for (const json& image : of["images"])
-        prompt.insert(prompt.end(), {"--image", picture(image.get<std::string>().c_str())});
-      const auto with = [&](std::vector<std::string> words, std::vector<std::string> more) {
-        words.insert(words.end(), prompt.begin(), prompt.end());
-        words.insert(words.end(), more.begin(), more.end());
-        return command::cke(words);
-      };
-
-      write(dir / "messages.json", messages.dump());
-      const result ids = command::cke({"template", model, "--messages", dir / "messages.json", "--ids"});
-      REQUIRE_MESSAGE(ids.status == 0, ids.err);
-      CHECK(json::parse(ids.out) == of["ids"]);
-      const result logits = with({"logits", model}, {"-o", dir / "logits.npy"});
-      REQUIRE_MESSAGE(logits.status == 0, logits.err);
-      CHECK(furthest(npy(dir / "logits.npy").values, expected(name, "logits." + of["name"].get<std::string>())) <
-            2e-3f);
-      const result answer = with({"run", model}, {"--ids", "-n", "16", "--temp", "0"});
-      REQUIRE_MESSAGE(answer.status == 0, answer.err);
-      CHECK(json::parse(answer.out) == of["greedy"]);
-    }
+    for (const json& of : cases_of(name)["cases"]) check_prompt(name, of);
     using family_status::column;
     family_status::establishes(
-        json::parse(content(model + "/config.json"))["text_config"]["model_type"],
+        json::parse(content(folder_of(name) + "/config.json"))["text_config"]["model_type"],
         {column::config, column::load_hf, column::tokenizer, column::template_, column::logits, column::generation});
   }
 }
@@ -159,7 +96,7 @@ TEST_CASE("vision: images that do not fit are refused in one line") {
         "cke: error: " + (dir / "text.png").string() +
             ": image: expected PNG, JPEG, WebP, GIF, BMP, PBM, PGM or PPM, found another format");
   CHECK(refused({"vision", model, "-o", out}) ==
-        "cke: error: --image: expected image files, or --pixels, found neither");
+        "cke: error: --image: expected image files, or --video, or --pixels, found neither");
   CHECK(refused({"vision", CKE_ASSETS "/tiny", "--image", picture("wide.png"), "-o", out})
             .find("model type with a vision tower: expected one of siglip") != std::string::npos);
   CHECK(refused({"run", CKE_ASSETS "/tiny", "-p", "a", "--image", picture("wide.png")}) ==
@@ -171,4 +108,19 @@ TEST_CASE("vision: images that do not fit are refused in one line") {
       refused({"run", model, "--format", "f32", "-p", "<|image_pad|><|image_pad|>", "--image", picture("wide.png")}) ==
       "cke: error: images: expected one for each <|image_pad|> of the prompt, found 1");
   CHECK(!fs::exists(out));
+}
+
+TEST_CASE("vision: inspect shows the tower and its plan") {
+  const std::string model = folder_of("qwen3_vl");
+  const json all = json::parse(command::cke({"inspect", model, "--format", "f32", "--plan", "--json"}).out);
+  CHECK(all["plan"]["steps"].size() > 20);
+  const json& tower = all["tower"];
+  CHECK(tower["type"].get<std::string>().find("qwen3_vl_vision") != std::string::npos);
+  CHECK(tower["plan"]["steps"].size() > 20);
+  CHECK(tower["plan"]["steps"] != all["plan"]["steps"]);
+  const std::string text = command::cke({"inspect", model, "--format", "f32", "--plan"}).out;
+  const std::size_t at = text.find("\nvision tower\n");
+  REQUIRE(at != text.npos);
+  CHECK(text.find("spatial_merge", at) != text.npos);
+  CHECK(json::parse(command::cke({"inspect", CKE_ASSETS "/tiny", "--json"}).out).contains("tower") == false);
 }

@@ -57,9 +57,18 @@ TEST_CASE("features: SigLIP's tower of texts makes one row of a text") {
   }
   const auto e = encoder::load(io::hf_vision(of.folder, io::tower_part::text), {.threads = 1});
   std::vector<float> row(encoder::width), ids(12, 2.f);
-  ids[3] = 73;
-  CHECK_THROWS_WITH_AS(e.encode({.grid = {1, 12}, .rows = ids}, row), "token id: expected less than 73, found 73",
-                       Error);
+  const auto found = [&](float id) {
+    ids[3] = id;
+    try {
+      e.encode({.grid = {1, 12}, .rows = ids}, row);
+    } catch (const Error& refused) { return std::string(refused.what()); }
+    return std::string("taken");
+  };
+  CHECK(found(72) == "taken");
+  CHECK(found(73) == "token id: expected a whole number below 73, found 73");
+  CHECK(found(-2) == "token id: expected a whole number below 73, found -2");
+  CHECK(found(2.5f) == "token id: expected a whole number below 73, found 2.5");
+  CHECK(found(std::nanf("")).starts_with("token id: expected a whole number below 73, found "));
   CHECK_THROWS_WITH_AS(encoder::rows_of({1, 11}), "grid of patches: expected a multiple of 12, found 1 x 11", Error);
   CHECK_THROWS_WITH_AS(encoder::rows_of({3, 4}), "grid of patches: expected 1 x at most 12, found 3 x 4", Error);
 }

@@ -90,6 +90,19 @@ TEST_CASE("prompts: ids that are no rows of an image, in order, are refused, and
   CHECK(model.add_image({1, std::hash<std::string>{}("wide.png")}, {1, 1}, {}) == p.held[0]);  // equal keys, one image
   CHECK(model.find_image({9, 9}) == nullptr);
 
+  // More images than are kept: one that a session has stays, another is gone, and comes back under its ids.
+  const u32 gone = model.add_image({7, 7}, {1, 2}, std::vector<float>(2 * 96, 1.f))->first;
+  model.add_image({8, 8}, {1024, 700}, std::vector<float>(u64{1024} * 700 * 96));
+  CHECK(model.find_image({7, 7}) == nullptr);
+  auto other = model.session();
+  CHECK_THROWS_WITH_AS(other.feed(std::vector<u32>{1, gone, gone + 1}),
+                       doctest::Contains("an image that the model has"), Error);
+  CHECK(other.position() == 0);
+  session.feed(std::vector<u32>{row + 3});
+  CHECK(model.add_image({7, 7}, {1, 2}, std::vector<float>(2 * 96, 1.f))->first == gone);
+  other.feed(std::vector<u32>{1, gone, gone + 1});
+  CHECK(other.position() == 3);
+
   auto whole = Model<gemma_decoder, F32>::load(io::hf(folder_of("gemma3")), {.threads = 1, .context = 64, .chunk = 8});
   const tiny_checkpoint gemma("gemma3");
   const auto cases = nlohmann::json::parse(std::ifstream(gemma.folder + "/cases.json"));

@@ -74,6 +74,36 @@ TEST_CASE("vision: prompts with image files, as text and in the chat form, give 
   }
 }
 
+TEST_CASE("vision: a video and an image behind it give transformers' ids") {
+  const auto model = Model<tiny_decoder, F32>::load(hf(folder));
+  const auto vision = Vision<tiny_tower, F32>::load(folder, model);
+  const auto of = nlohmann::json::parse(std::ifstream(folder + "/cases.json"))["videos"][0];
+  std::vector<io::mapped_file> files;
+  std::vector<frame_file> frames;
+  files.reserve(3);
+  for (const std::string name : of["frames"]) {
+    const std::string path = CKE_TEST_DATA "/images/videos/" + name;
+    frames.push_back({files.emplace_back(path).bytes(), path});
+  }
+  const read_image clip = vision.read_video(frames, "clip", of["fps"]), clear = vision.read(picture("clear.png"));
+  CHECK(clip.outline.seconds == std::vector{0.5 / 1.5, 2 / 1.5});  // of two frames, and of the last one twice
+  const image_prompt prompt = vision.prompt(of["prompt"].get<std::string>(), {clip, clear});
+  CHECK(prompt.ids.size() == of["ids"].size());
+  auto session = model.session();
+  CHECK(greedy(session, prompt) == of["greedy"].get<std::vector<u32>>());
+  CHECK(vision.show(clip).encoded == 0);  // the model has it
+  CHECK(vision.read_video(std::span(frames).first(2), "clip", 1).key != clip.key);
+  CHECK(vision.read_video(frames, "clip", 1).key == clip.key);  // times are words of the prompt, not features
+  CHECK_THROWS_WITH_AS(vision.prompt(of["prompt"].get<std::string>(), {clear, clip}),
+                       "images: expected a video for <|video_pad|>, found an image", Error);
+  CHECK_THROWS_WITH_AS(vision.read_video(frames, "clip", 0),
+                       "clip: frames of a second: expected more than 0, less than a million, found 0.000000", Error);
+  CHECK_THROWS_WITH_AS(vision.read_video(std::vector(769, frames[0]), "clip", 1),
+                       "clip: video: expected at most 768 frames, found 769", Error);
+  // Without a place of its own it comes first, with an image behind it.
+  CHECK(vision.prompt("see", {clip, clear}).ids.size() > vision.prompt("see", {clear}).ids.size() + 4);
+}
+
 TEST_CASE("vision: an image is encoded once, and is another for another owner, or when it is made smaller") {
   const auto model = Model<tiny_decoder, F32>::load(hf(folder));
   const auto vision = Vision<tiny_tower, F32>::load(folder, model);

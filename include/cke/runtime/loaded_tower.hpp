@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstdio>
 #include <memory>
 #include <mutex>
 
@@ -101,9 +102,11 @@ template <class P, dtype KV, class Isa> class loaded_tower {
   static void check_ids(std::span<const float> ids) {
     const u32 vocab = P::header_code().ops[0].p.template as<embedding_params>().rows;
     for (const float id : ids)
-      if (!(id >= 0 && id < static_cast<float>(vocab)) || id != std::floor(id))
-        throw Error(errc::token_range, {}, "token id", concat({"less than ", vocab}),
-                    concat({static_cast<u64>(id > 0 ? id : 0)}));
+      if (!(id >= 0 && id < static_cast<float>(vocab)) || id != std::floor(id)) {
+        char found[32];
+        std::snprintf(found, sizeof found, "%.9g", static_cast<double>(id));
+        throw Error(errc::token_range, {}, "token id", concat({"a whole number below ", vocab}), found);
+      }
   }
 
   void plan_for(u32 patches) {

@@ -113,10 +113,10 @@ TEST_CASE("vision: images that do not fit are refused in one line") {
 TEST_CASE("vision: inspect shows the tower and its plan") {
   const std::string model = folder_of("qwen3_vl");
   const json all = json::parse(command::cke({"inspect", model, "--format", "f32", "--plan", "--json"}).out);
-  CHECK(all["plan"]["steps"].size() > 20);
+  CHECK(all["plan"]["steps"].size() > 5);
   const json& tower = all["tower"];
   CHECK(tower["type"].get<std::string>().find("qwen3_vl_vision") != std::string::npos);
-  CHECK(tower["plan"]["steps"].size() > 20);
+  CHECK(tower["plan"]["steps"].size() > 5);
   CHECK(tower["plan"]["steps"] != all["plan"]["steps"]);
   const std::string text = command::cke({"inspect", model, "--format", "f32", "--plan"}).out;
   const std::size_t at = text.find("\nvision tower\n");

@@ -42,7 +42,7 @@ class Reader:
         """What greedy decoding adds to a prompt, without the end token."""
         inputs = self.processor(text=[prompt], images=images or None, return_tensors="pt")
         made, cache = [], None
-        position = None
+        self.model.model.rope_deltas = None  # those of the prompt before would move the places of this one
         while len(made) < most:
             out = self.model(**inputs, past_key_values=cache, use_cache=True)
             made.append(int(out.logits[0, -1].argmax()))

@@ -287,6 +287,22 @@ struct late_device : cuda::emulated<cuda::sm90> {
 
 }  // namespace
 
+TEST_CASE("cuda: a take that throws ends the launch long before its last token") {
+  using plan = cuda::token_schedule<program<long_rows, Q8_0>, default_kv<Q8_0>>;
+  sequence s(load<long_rows, Q8_0, cuda::isa<late_device>>());
+  s.feed(prompt);
+  stops = 0;
+  u32 heard = 0;
+  CHECK_THROWS_WITH_AS(s.generate_nosync(12, {},
+                                         [&](u32) {
+                                           if (++heard == 2) throw std::runtime_error("enough");
+                                           return true;
+                                         }),
+                       "enough", std::runtime_error);
+  CHECK(stops < u64{2 * (plan::exchanges + plan::group_exchanges + plan::rows_sent)} * 8 * cuda::emulation_blocks *
+            cuda::block_threads);
+}
+
 TEST_CASE("cuda: warps that dawdle before and after exchanges find the same ids and logits") {
   using plan = cuda::token_schedule<program<long_rows, Q8_0>, default_kv<Q8_0>>;
   sequence steps = on<cuda::sm90>();

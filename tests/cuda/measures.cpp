@@ -109,3 +109,26 @@ TEST_CASE("device-check: a likeliest id may be another where the CPU's logits ha
   lost.row(no_number, cpu, 1e-2);
   CHECK(lost.wrong == 1);
 }
+
+namespace {
+
+// It would always choose id 0.
+struct stubborn {
+  std::vector<u32> fed;
+  std::vector<float> row{2, 1, 0};
+  template <class F> void feed_all(std::span<const u32> ids, F&& f) {
+    for (const u32 id : ids) feed(id), f(id, std::span<const float>(row));
+  }
+  void feed(u32 id) { fed.push_back(id); }
+  std::span<const float> logits() const { return row; }
+};
+
+}  // namespace
+
+TEST_CASE("device-check: a device follows the CPU's ids where it would have chosen others, and is asked after each") {
+  stubborn s;
+  u32 asked = 0;
+  device_check::along(s, std::vector<u32>{7, 8}, std::vector<u32>{2, 1, 2}, [&](std::span<const float>) { ++asked; });
+  CHECK(s.fed == std::vector<u32>{7, 8, 2, 1, 2});
+  CHECK(asked == 5);
+}

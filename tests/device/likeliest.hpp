@@ -30,4 +30,14 @@ struct likeliest {
   }
 };
 
+// Feeds a prompt and then the CPU's ids, not those that the session would choose; row(logits) after each of them.
+template <class Session, class Row> void along(Session& s, std::span<const std::uint32_t> prompt,
+                                               std::span<const std::uint32_t> ids, Row&& row) {
+  s.feed_all(prompt, [&](std::uint32_t, std::span<const float> logits) { row(logits); });
+  for (const std::uint32_t id : ids) {
+    s.feed(id);
+    row(s.logits());
+  }
+}
+
 }  // namespace device_check

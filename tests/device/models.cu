@@ -39,15 +39,10 @@ template <class Formats> void against_the_cpu(report& r, const std::string& name
   difference d;
   likeliest ids;
   u32 at = 0;
-  const auto compare = [&](std::span<const float> row) {
+  along(s, prompt_ids(), cpu.greedy, [&](std::span<const float> row) {
     d.add(row, cpu.row(at));
     ids.row(cpu.row(at++), row, same_bits ? 0 : less_likely);
-  };
-  s.feed_all(prompt_ids(), [&](u32, std::span<const float> row) { compare(row); });
-  for (const u32 id : cpu.greedy) {
-    s.feed(id);
-    compare(s.logits());
-  }
+  });
   r.number(name + "_logits_not_the_cpus_bits", static_cast<double>(d.bits), "numbers");
   r.number(name + "_logits_largest_difference", d.most, "");
   r.number(name + "_logits_relative_difference", d.relative(), "");

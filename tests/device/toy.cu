@@ -72,7 +72,8 @@ template <class Machine> bool ahead_holds(const std::shared_ptr<Machine>& model)
 
 }  // namespace
 
-template <class Kernel> void lean::launch(cuda::launch_shape g, const cuda::step& s) {
+// Not inlined: the other units call what this one leaves behind.
+template <class Kernel> [[gnu::noinline]] void lean::launch(cuda::launch_shape g, const cuda::step& s) {
   cuda::gpu::launch<Kernel>(g, s);
 }
 

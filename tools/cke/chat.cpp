@@ -44,10 +44,10 @@ void chat(const chat_args& args) {
   for (std::string line; (decorated ? put("> ") : void()), std::getline(std::cin, line);) {
     if (line == "exit") break;
     if (line.empty()) continue;
-    if (line.starts_with("/image ") || line.starts_with("/video ")) {
-      const std::size_t word = 7;
+    constexpr std::string_view image = "/image ", video = "/video ";
+    if (line.starts_with(image) || line.starts_with(video)) {
       try {
-        shown.add(args.model, model, {line.substr(word), line.starts_with("/video ")}, args.shown.fps);
+        shown.add(args.model, model, {line.substr(image.size()), line.starts_with(video)}, args.shown.fps);
       } catch (const Error& e) { std::fprintf(stderr, "cke: error: %s\n", e.what()); }
       continue;
     }

@@ -3,6 +3,7 @@
 #include "checkpoint.hpp"
 #include "cke/models/towers/qwen3_vl.hpp"
 #include "cke/models/towers/siglip.hpp"
+#include "refused.hpp"
 
 using namespace cke;
 using namespace towers;
@@ -39,16 +40,6 @@ template <class E> std::vector<float> features(const E& e, const some_image& i) 
 }
 
 // The message of the Error that f throws.
-template <class F> std::string refused(errc code, F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    CHECK(e.code == code);
-    return e.what();
-  }
-  return "nothing was thrown";
-}
-
 }  // namespace
 
 TEST_CASE_TEMPLATE("encoder: the same bits for any number of threads, and after any other image", formats, F32, BF16,

@@ -8,21 +8,12 @@
 #include "cke/models/towers/gemma4.hpp"
 #include "cke/models/towers/qwen2_5_vl.hpp"
 #include "cke/models/towers/qwen3_5.hpp"
+#include "refused.hpp"
 
 using namespace cke;
 using namespace towers;
 
 namespace {
-
-template <class F> std::string refused(errc code, F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    CHECK(e.code == code);
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 
 // A fixture in memory, with changes.
 struct changed : changed_gguf {

@@ -6,21 +6,12 @@
 #include "checkpoint.hpp"
 #include "cke/models/towers/gemma3.hpp"
 #include "cke/models/towers/pixtral.hpp"
+#include "refused.hpp"
 
 using namespace cke;
 using namespace towers;
 
 namespace {
-
-template <class F> std::string refused(errc code, F f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    CHECK(e.code == code);
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 
 // A copy of a tiny checkpoint whose config.json a test changes.
 class copied {

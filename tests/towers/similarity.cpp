@@ -2,23 +2,14 @@
 // similarity.cpp: the score of an image and a text, and the two numbers of a checkpoint that it needs.
 #include "cke/similarity.hpp"
 
-#include <doctest/doctest.h>
-
 #include <vector>
 
+#include "refused.hpp"
+
 using namespace cke;
+using towers::refused;
 
 namespace {
-
-std::string refused(errc code, auto f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    CHECK(e.code == code);
-    return e.what();
-  }
-  return "nothing was thrown";
-}
 
 // A file with two numbers of a type.
 template <class Bits> struct two_numbers {

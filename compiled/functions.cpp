@@ -25,6 +25,7 @@
 #include <cke/text/grammar/shortest.hpp>
 #include <cke/text/grammar/utf8_ranges.hpp>
 #include <cke/text/sampling/logprobs.hpp>
+#include <cke/train/adamw.hpp>
 
 namespace cke::text {
 namespace {

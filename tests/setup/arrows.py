@@ -14,6 +14,7 @@ ROOMS = {
     "kernels": {"core"},
     "runtime": {"graph", "kernels", "core", "layers"},
     "tune": {"graph", "runtime", "core"},
+    "train": {"runtime", "graph", "kernels", "core"},
     "cuda": {"runtime", "graph", "kernels", "core"},
     "text": {"core"},
     "io": {"core", "text"},
@@ -22,7 +23,7 @@ ROOMS = {
     "model": {"runtime", "graph", "kernels", "io", "text", "models", "layers", "core"},
     "any_model": {"model", "runtime", "graph", "io", "text", "core"},
     "serve": {"any_model", "io", "text", "core"},
-    "public": {"model", "cuda", "any_model", "image", "runtime", "io", "text", "models", "layers", "core"},
+    "public": {"model", "train", "cuda", "any_model", "image", "runtime", "io", "text", "models", "layers", "core"},
 }
 # Headers at the top that are rooms of their own; every other one there is what a user includes.
 TOP = {

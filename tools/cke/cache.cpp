@@ -214,7 +214,7 @@ std::shared_ptr<const library> open_entry(const fs::path& entry, const unit& u, 
   const std::string object = read_text(entry / "model.so");
   if (object.empty()) return why = "no object", nullptr;
   if (read_text(entry / "model.so.sha256") != sha256_of(object)) return why = "a wrong checksum", nullptr;
-  return library::open(entry / "model.so", u.is_tower, why);
+  return library::open(entry / "model.so", u.door, why);
 }
 
 // The first complaint among a compiler's lines.

@@ -130,6 +130,24 @@ struct convert_args {
 };
 void convert(const convert_args& args);
 
+struct grad_args {
+  std::string model, batch, output;
+  u32 threads = 0, rows = 512;
+};
+void grad(const grad_args& args);
+
+struct train_args {
+  std::string model, batches, output, log;
+  u64 steps = 0, warmup = 0, save_every = 0;  // save_every 0: only at the end
+  u32 accumulate = 1;                         // batches of a step
+  double lr = 1e-4, min_lr = 0;
+  std::string schedule = "cosine";  // constant, linear, cosine
+  float beta1 = 0.9f, beta2 = 0.95f, eps = 1e-8f, weight_decay = 0.1f, clip = 1;
+  u32 threads = 0, context = 0, rows = 512;  // context 0: the longest sequence
+  bool resume = false;
+};
+void train(const train_args& args);
+
 struct bench_args {
   model_args model;
   std::vector<u32> prompt{512}, generate{128}, depth{0};

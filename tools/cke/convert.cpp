@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: MIT
 // convert.cpp: cke convert: writes a checkpoint in another file format, its numbers as they are or as f32 or bf16.
-#include <sys/stat.h>
-
 #include <cmath>
-#include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include <cke/io/hf_dir.hpp>
 #include <cke/io/new_file.hpp>
@@ -13,15 +9,13 @@
 
 #include "commands.hpp"
 #include "gguf_output.hpp"
+#include "hf_output.hpp"
 #include "recipe.hpp"
 #include "rooms.hpp"
 #include "terminal.hpp"
 
 namespace cke::tool {
 namespace {
-
-namespace fs = std::filesystem;
-using json_object = nlohmann::ordered_json;
 
 // ---- to a GGUF file --------------------------------------------------------------------------------
 
@@ -88,19 +82,13 @@ std::vector<new_tensor> tensors_of(const tensor_index& all, const std::string& t
 }
 
 std::string header_of(const std::vector<new_tensor>& tensors) {
-  json_object header{{"__metadata__", {{"format", "pt"}}}};
-  u64 at = 0;
-  for (const new_tensor& t : tensors) {
-    std::string type = t.to ? std::string(*t.to == dtype::f32 ? "F32" : "BF16") : t.from->stored;
-    header[t.from->name] = {{"dtype", std::move(type)},
-                            {"shape", std::vector<u64>(t.from->shape.begin(), t.from->shape.end())},
-                            {"data_offsets", {at, at + t.bytes}}};
-    at += t.bytes;
-  }
-  std::string text = header.dump();
-  text.append((8 - text.size() % 8) % 8, ' ');  // the data begins at a multiple of 8
-  const u64 length = text.size();
-  return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;
+  std::vector<written_tensor> list;
+  for (const new_tensor& t : tensors)
+    list.push_back({t.from->name,
+                    t.to ? std::string(*t.to == dtype::f32 ? "F32" : "BF16") : t.from->stored,
+                    {t.from->shape.begin(), t.from->shape.end()},
+                    t.bytes});
+  return safetensors_header(list);
 }
 
 // The numbers of a tensor in another type, some rows at a time.
@@ -123,70 +111,11 @@ void write_numbers(const tensor_index& all, const std::string& file, const new_t
   }
 }
 
-// The config says what its tensors are now.
-std::string config_text(const hf_files& files, const std::string& type) {
-  json_object config = json_object::parse(files.config);
-  const auto rename = [&](json_object& c) {
-    c.erase("quantization_config");
-    for (const char* key : {"dtype", "torch_dtype"})
-      if (c.contains(key)) c[key] = type == "f32" ? "float32" : "bfloat16";
-  };
-  rename(config);
-  if (config.contains("text_config") && config["text_config"].is_object()) rename(config["text_config"]);
-  return config.dump(2) + '\n';
-}
-
-bool goes_along(const fs::path& file) {
-  const std::string name = file.filename(), type = file.extension();
-  if (name.ends_with(".safetensors.index.json")) return false;
-  return type == ".json" || type == ".txt" || type == ".jinja" || type == ".model";
-}
-void copy_small_files(const fs::path& from, const fs::path& to) {
-  for (const fs::path folder : {"", "additional_chat_templates", "1_Pooling"}) {
-    if (!fs::is_directory(from / folder)) continue;
-    for (const auto& entry : fs::directory_iterator(from / folder)) {
-      if (!entry.is_regular_file() || !goes_along(entry.path())) continue;
-      fs::create_directories(to / folder);
-      fs::copy_file(entry.path(), to / folder / entry.path().filename());
-    }
-  }
-}
-
-// A folder that gets its name when it is complete, and else goes away.
-class new_folder {
- public:
-  explicit new_folder(const std::string& path) : path_(path), partial_(concat({path, ".partial-", u64(::getpid())})) {
-    struct stat st{};
-    if (::lstat(path.c_str(), &st) == 0)
-      throw Error(errc::file, path, {}, "a name that is free", "something: remove it first");
-    if (::mkdir(partial_.c_str(), 0777) != 0)
-      throw Error(errc::file, path, {}, "a directory that can be made", std::strerror(errno));
-  }
-  ~new_folder() {
-    std::error_code gone;
-    if (!partial_.empty()) fs::remove_all(partial_, gone);
-  }
-  new_folder(const new_folder&) = delete;
-  new_folder& operator=(const new_folder&) = delete;
-
-  const std::string& partial() const { return partial_; }
-  void commit() {
-    if (::renameat2(AT_FDCWD, partial_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0)
-      throw Error(errc::file, path_, {}, "a name that is free", std::strerror(errno));
-    partial_.clear();
-  }
-
- private:
-  std::string path_, partial_;
-};
-
 void convert_to_directory(const convert_args& args) {
-  std::string path = args.output;
-  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   const checkpoint from = open_checkpoint(args.input);
   if (from.as == naming::gguf)
     throw Error(errc::unsupported, args.input, "--output",
-                "a name that ends with .gguf: a GGUF file has no config.json and tokenizer.json to write", path);
+                "a name that ends with .gguf: a GGUF file has no config.json and tokenizer.json to write", args.output);
   make_unit(from, {});  // refuses what cke cannot run
   const tensor_index all = read_hf_weights(args.input);
   const std::vector<new_tensor> tensors = tensors_of(all, args.type);
@@ -194,7 +123,8 @@ void convert_to_directory(const convert_args& args) {
   u64 size = head.size(), done = head.size();
   for (const new_tensor& t : tensors) size += t.bytes;
 
-  new_folder folder(path);
+  new_folder folder(args.output);
+  const std::string& path = folder.name();
   copy_small_files(args.input, folder.partial());
   if (!args.type.empty()) {
     const std::string config = config_text(read_hf_files(args.input), args.type);

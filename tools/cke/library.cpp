@@ -176,7 +176,7 @@ class library_model final : public any_model {
 
 }  // namespace
 
-std::shared_ptr<const library> library::open(const std::string& path, bool is_tower, std::string& why) {
+std::shared_ptr<const library> library::open(const std::string& path, door_kind kind, std::string& why) {
   auto opened = std::make_shared<library>();
   void* const handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!handle) return why = dlerror(), nullptr;
@@ -184,17 +184,25 @@ std::shared_ptr<const library> library::open(const std::string& path, bool is_to
 #define CKE_DOOR_FIND(name)                                                 \
   opened->name = reinterpret_cast<decltype(&::name)>(dlsym(handle, #name)); \
   if (!opened->name) return why = "no function " #name, nullptr;
+  const auto wrong_version = [&](u32 version, u32 ours) {
+    if (version != ours)
+      why = "one of ABI version " + std::to_string(version) + ", where this command has " + std::to_string(ours);
+    return version != ours;
+  };
+  if (kind == door_kind::trainer) {
+    CKE_DOOR_FIND(cke_train_abi_version)
+    CKE_TRAINER_DOOR(CKE_DOOR_FIND)
+    if (wrong_version(opened->cke_train_abi_version(), CKE_TRAIN_ABI_VERSION)) return nullptr;
+    return opened;
+  }
   CKE_DOOR_FIND(cke_abi_version)
-  if (is_tower) {
+  if (kind == door_kind::tower) {
     CKE_TOWER_DOOR(CKE_DOOR_FIND)
   } else {
     CKE_MODEL_DOOR(CKE_DOOR_FIND)
   }
 #undef CKE_DOOR_FIND
-  if (const u32 version = opened->cke_abi_version(); version != CKE_ABI_VERSION)
-    return why = "one of ABI version " + std::to_string(version) + ", where this command has " +
-               std::to_string(CKE_ABI_VERSION),
-           nullptr;
+  if (wrong_version(opened->cke_abi_version(), CKE_ABI_VERSION)) return nullptr;
   return opened;
 }
 
@@ -275,6 +283,50 @@ std::vector<float> tower_model::encode(const runtime::image_values& image) const
   cke_error error{};
   check(door_->cke_tower_encode(tower_, &patches, features.data(), features.size(), &error), error);
   return features;
+}
+
+trainer_model::trainer_model(std::shared_ptr<const library> door, const checkpoint& from,
+                             const cke_train_options& options)
+    : door_(std::move(door)) {
+  const std::vector<cke_tensor> tensors = c_tensors(from);
+  cke_error error{};
+  trainer_ = check(door_->cke_trainer_from_tensors(tensors.data(), tensors.size(), naming_of(from), from.name.c_str(),
+                                                   &options, &error),
+                   error);
+}
+trainer_model::~trainer_model() { door_->cke_trainer_free(trainer_); }
+
+double trainer_model::add_gradients(std::span<const cke_example> examples, double share) {
+  double loss = 0;
+  cke_error error{};
+  check(door_->cke_trainer_add_gradients(trainer_, examples.data(), examples.size(), share, &loss, &error), error);
+  return loss;
+}
+double trainer_model::gradient_norm() {
+  double norm = 0;
+  cke_error error{};
+  check(door_->cke_trainer_gradient_norm(trainer_, &norm, &error), error);
+  return norm;
+}
+double trainer_model::step(const cke_adamw& options) {
+  double norm = 0;
+  cke_error error{};
+  check(door_->cke_trainer_step(trainer_, &options, &norm, &error), error);
+  return norm;
+}
+bool trainer_model::read(int32_t part, std::size_t tensor, std::span<float> to) {
+  int32_t any = 0;
+  cke_error error{};
+  check(door_->cke_trainer_read(trainer_, part, tensor, to.data(), to.size(), &any, &error), error);
+  return any != 0;
+}
+void trainer_model::write(int32_t part, std::size_t tensor, std::span<const float> from) {
+  cke_error error{};
+  check(door_->cke_trainer_write(trainer_, part, tensor, from.data(), from.size(), &error), error);
+}
+void trainer_model::resume(u64 steps) {
+  cke_error error{};
+  check(door_->cke_trainer_resume(trainer_, steps, &error), error);
 }
 
 }  // namespace cke::tool

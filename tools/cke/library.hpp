@@ -6,26 +6,27 @@
 #include <string>
 #include <vector>
 
-#include <cke/cke.h>
+#include <cke/cke_train.h>
 #include <cke/any_model.hpp>
 #include <cke/io/checkpoint.hpp>
 #include <cke/runtime/sequence.hpp>
 
 #include "rooms.hpp"
+#include "unit.hpp"
 
 namespace cke::tool {
 
 class library {
  public:
-  // Returns nullptr if the file is no shared object, lacks a function that cke.h has for a model (or for a tower), or
-  // has another ABI; `why` says which.
-  static std::shared_ptr<const library> open(const std::string& path, bool is_tower, std::string& why);
+  // Returns nullptr if the file is no shared object, lacks a function of this kind, or has another ABI; `why` says
+  // which.
+  static std::shared_ptr<const library> open(const std::string& path, door_kind kind, std::string& why);
 
   // The program and its memory plan as JSON. Throws Error.
   std::string plan_json(const model_options& options) const;
   std::string tower_plan_json(u32 patches) const;  // for images of up to so many
 
-  // The functions of cke.h, looked up by name: those of a model or of a tower.
+  // The functions of cke.h and cke_train.h, looked up by name: those of a model, of a tower or of a trainer.
   // clang-format off
 #define CKE_MODEL_DOOR(F)                                                                                         \
   F(cke_model_load) F(cke_model_from_tensors) F(cke_model_free) F(cke_model_facts)                                \
@@ -36,11 +37,17 @@ class library {
 #define CKE_TOWER_DOOR(F)                                                                                         \
   F(cke_tower_from_tensors) F(cke_tower_free) F(cke_tower_facts_of) F(cke_tower_plan_json) F(cke_tower_rows)                 \
   F(cke_tower_encode)
+#define CKE_TRAINER_DOOR(F)                                                                                       \
+  F(cke_trainer_from_tensors) F(cke_trainer_free) F(cke_trainer_facts) F(cke_trainer_add_gradients)               \
+  F(cke_trainer_gradient_norm) F(cke_trainer_step) F(cke_trainer_clear) F(cke_trainer_read) F(cke_trainer_write)  \
+  F(cke_trainer_resume)
 // clang-format on
 #define CKE_DOOR_POINTER(name) decltype(&::name) name{};
   CKE_DOOR_POINTER(cke_abi_version)
+  CKE_DOOR_POINTER(cke_train_abi_version)
   CKE_MODEL_DOOR(CKE_DOOR_POINTER)
   CKE_TOWER_DOOR(CKE_DOOR_POINTER)
+  CKE_TRAINER_DOOR(CKE_DOOR_POINTER)
 #undef CKE_DOOR_POINTER
 
  private:
@@ -50,6 +57,29 @@ class library {
 // Loads a checkpoint through the C interface. Throws Error, as Model::load does.
 std::unique_ptr<any_model> load_any_model(std::shared_ptr<const library> door, const checkpoint& from,
                                           const model_options& options);
+
+// A trainer, through the C interface. Tensors are numbered as in the checkpoint. Errors are those of train::trainer_of.
+class trainer_model {
+ public:
+  trainer_model(std::shared_ptr<const library> door, const checkpoint& from, const cke_train_options& options);
+  ~trainer_model();
+  trainer_model(const trainer_model&) = delete;
+  trainer_model& operator=(const trainer_model&) = delete;
+
+  cke_train_facts facts() const { return door_->cke_trainer_facts(trainer_); }
+  double add_gradients(std::span<const cke_example> examples, double share = 1);  // returns the mean loss
+  double gradient_norm();
+  double step(const cke_adamw& options);  // returns the norm
+  void clear() { door_->cke_trainer_clear(trainer_); }
+  // False if nothing in the tensor is trained.
+  bool read(int32_t part, std::size_t tensor, std::span<float> to);
+  void write(int32_t part, std::size_t tensor, std::span<const float> from);
+  void resume(u64 steps);
+
+ private:
+  std::shared_ptr<const library> door_;
+  cke_trainer* trainer_;
+};
 
 // A vision tower, loaded through the C interface. Errors are those of ImageEncoder.
 class tower_model {

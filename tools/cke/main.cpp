@@ -14,6 +14,7 @@
 #include "options.hpp"
 #include "rooms.hpp"
 #include "terminal.hpp"
+#include "training_options.hpp"
 
 namespace cke::tool {
 namespace {
@@ -221,6 +222,9 @@ class commands {
         ->check(CLI::IsMember({"f32", "bf16"}));
     o.add_option("-t,--threads", convert_.threads, thread_help)->check(number(0u, team::max_threads));
 
+    grad_options_of(add("grad", "the gradients of a batch, to a safetensors file", [this] { grad(grad_); }), grad_);
+    train_options_of(add("train", "train all weights of a model", [this] { train(train_); }), train_);
+
     CLI::App& b = add("bench", "tokens per second, in the columns of llama-bench", [this] { bench(bench_); });
     model_options_of(b, bench_.model);
     size_options_of(b, bench_.model);
@@ -393,6 +397,8 @@ class commands {
   kernels_args kernels_;
   quantize_args quantize_;
   convert_args convert_;
+  grad_args grad_;
+  train_args train_;
   bench_args bench_;
   serve_args serve_;
   build_args build_;

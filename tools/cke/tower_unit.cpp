@@ -58,7 +58,7 @@ template <class Family> unit unit_of(const checkpoint& from, const unit_options&
   const format stored = options.format.empty() ? stored_format(from, matrices, config.layers, false)
                                                : format_named(options.format, from, matrices, config.layers, false);
   unit u;
-  u.is_tower = true;
+  u.door = door_kind::tower;
   u.family = Family::name;
   u.type = std::string(Family::type_name) + '<' + literal(config, Family::keys) + '>';
   u.format = stored.name;

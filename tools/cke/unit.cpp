@@ -77,13 +77,18 @@ template <class Family> unit unit_of(const checkpoint& from, const unit_options&
   u.mixes_formats = stored.name == "mixed" || stored.name == "q4_k_m" || stored.name == "q5_k_m";
   u.kv = kv_of(options.kv, stored);
   u.max_position = config.rope.max_position;
-  u.text = "// Written by cke: a model's type, as numbers.\n" + include("cke/export.hpp") + include(card_of<Family>);
+  const bool trains = options.trains;
+  u.door = trains ? door_kind::trainer : door_kind::model;
+  u.text = "// Written by cke: a model's type, as numbers.\n" +
+      include(trains ? "cke/export_trainer.hpp" : "cke/export.hpp") + include(card_of<Family>);
   if (config.rope.factors)
     u.text += "inline constexpr cke::rope_factors factors{\n    " + literal_list(factors.longs, factors.long_count) +
         ",\n    " + literal_list(factors.shorts, factors.short_count) + ",\n    " + literal(factors.long_count) + ", " +
         literal(factors.short_count) + "};\n";
-  u.text += "using model = " + u.type + ";\n" + stored.declared + "CKE_EXPORT_MODEL(model, " + stored.policy +
-      ", cke::dtype::" + std::string(info(u.kv).name) + ");\n";
+  u.text += "using model = " + u.type + ";\n";
+  u.text += trains ? "CKE_EXPORT_TRAINER(model);\n"
+                   : stored.declared + "CKE_EXPORT_MODEL(model, " + stored.policy +
+          ", cke::dtype::" + std::string(info(u.kv).name) + ");\n";
   return u;
 }
 

@@ -13,9 +13,13 @@
 
 namespace cke::tool {
 
+// Whose C functions a unit defines: those of a model (cke.h), of a tower (cke.h), of a trainer (cke_train.h).
+enum class door_kind : u8 { model, tower, trainer };
+
 struct unit_options {
-  std::string format;  // f32, f16, bf16, q8_0, i8, i4, q4_0, q4_k_m, q5_k_m, q6_k; empty: as the checkpoint has them
-  std::string kv;      // f32, f16, bf16, q8_0; empty: f32 for format f32, f16 for f16 and bf16, else bf16
+  std::string format;   // f32, f16, bf16, q8_0, i8, i4, q4_0, q4_k_m, q5_k_m, q6_k; empty: as the checkpoint has them
+  std::string kv;       // f32, f16, bf16, q8_0; empty: f32 for format f32, f16 for f16 and bf16, else bf16
+  bool trains = false;  // a trainer, whose weights are f32
 };
 
 struct unit {
@@ -26,7 +30,7 @@ struct unit {
   bool mixes_formats{};  // within a step, so that its kernels are few others' and no compiled part has them
   dtype kv{};
   u32 max_position{};  // 0: the config does not say
-  bool is_tower{};     // with the functions of a tower, not those of a model
+  door_kind door{};
 };
 
 // Throws Error: unsupported for a family, format or feature that cke lacks, config_range, tensor_missing or

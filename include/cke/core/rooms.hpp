@@ -20,6 +20,11 @@ namespace tune {
 using namespace graph;
 using namespace runtime;
 }  // namespace tune
+namespace train {
+using namespace graph;
+using namespace kernels;
+using namespace runtime;
+}  // namespace train
 namespace cuda {
 using namespace graph;
 using namespace kernels;

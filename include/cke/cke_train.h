@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* cke_train.h: the C interface that trains one compiled model. A shared object built with CKE_EXPORT_TRAINER
+ * (export_trainer.hpp) exports it. Errors and ownership are as in cke.h; use a trainer from one thread at a time. */
+#ifndef CKE_TRAIN_H
+#define CKE_TRAIN_H
+
+#include "cke.h"
+
+/* Incremented with every change of a signature or a struct below. */
+#define CKE_TRAIN_ABI_VERSION 1u
+
+#define CKE_NO_TARGET 0xffffffffu /* of a target: the id has no part in the loss */
+
+typedef struct cke_trainer cke_trainer;
+
+typedef struct cke_train_options {
+  uint32_t threads;        /* 0: one per core that the process may use */
+  uint32_t context;        /* most ids of an example, and what rope's rules go by; 0: 4096 */
+  uint32_t rows;           /* about so many ids in a pass; 0: 512; results do not depend on it */
+  uint32_t gradients_only; /* 1: without an optimizer */
+} cke_train_options;
+
+/* Ids of a text, and for each the id that should follow it, or CKE_NO_TARGET. */
+typedef struct cke_example {
+  const uint32_t* ids;
+  const uint32_t* targets;
+  size_t count;
+} cke_example;
+
+typedef struct cke_adamw {
+  float lr, beta1, beta2, eps, weight_decay, clip; /* clip: most norm of the gradients; 0: any */
+} cke_adamw;
+
+typedef struct cke_train_facts {
+  uint32_t vocab, threads;
+  uint64_t parameters, weight_bytes, pass_bytes, steps;
+  const char* isa;
+} cke_train_facts;
+
+enum { CKE_PART_WEIGHTS, CKE_PART_GRADIENTS, CKE_PART_FIRST_MOMENTS, CKE_PART_SECOND_MOMENTS };
+
+CKE_API uint32_t cke_train_abi_version(void) CKE_NOEXCEPT;
+/* As cke_model_from_tensors. The weights become f32, whatever they are stored in. */
+CKE_API cke_trainer* cke_trainer_from_tensors(const cke_tensor* tensors, size_t count, int32_t names,
+                                              const char* source, const cke_train_options* options,
+                                              cke_error* error) CKE_NOEXCEPT;
+CKE_API void cke_trainer_free(cke_trainer* trainer) CKE_NOEXCEPT;
+CKE_API cke_train_facts cke_trainer_facts(const cke_trainer* trainer) CKE_NOEXCEPT;
+/* Adds `share` times the gradient of the mean loss over all targets of the examples; *loss is that mean. */
+CKE_API int32_t cke_trainer_add_gradients(cke_trainer* trainer, const cke_example* examples, size_t count, double share,
+                                          double* loss, cke_error* error) CKE_NOEXCEPT;
+CKE_API int32_t cke_trainer_gradient_norm(cke_trainer* trainer, double* norm, cke_error* error) CKE_NOEXCEPT;
+/* A step of AdamW; the gradients are 0 after it. *norm is what their norm was. */
+CKE_API int32_t cke_trainer_step(cke_trainer* trainer, const cke_adamw* options, double* norm,
+                                 cke_error* error) CKE_NOEXCEPT;
+/* Gradients become 0. */
+CKE_API void cke_trainer_clear(cke_trainer* trainer) CKE_NOEXCEPT;
+/* Copies the numbers of the tensor at `index` of those that were given at the start, in its shape: CKE_PART_... of the
+ * trainer. *any is 0, and `to` untouched, if nothing in the tensor is trained. */
+CKE_API int32_t cke_trainer_read(cke_trainer* trainer, int32_t part, size_t index, float* to, size_t count,
+                                 int32_t* any, cke_error* error) CKE_NOEXCEPT;
+/* The way back, for a run that goes on: write weights and moments of all tensors, then call cke_trainer_resume. */
+CKE_API int32_t cke_trainer_write(cke_trainer* trainer, int32_t part, size_t index, const float* from, size_t count,
+                                  cke_error* error) CKE_NOEXCEPT;
+CKE_API int32_t cke_trainer_resume(cke_trainer* trainer, uint64_t steps, cke_error* error) CKE_NOEXCEPT;
+
+#endif

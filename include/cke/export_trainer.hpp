@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+// export_trainer.hpp: CKE_EXPORT_TRAINER, which defines the functions of cke_train.h for one model.
+#pragma once
+
+#include "cke_train.h"
+#include "export.hpp"
+#include "train/trainer.hpp"
+
+namespace cke::door {
+
+template <class M, class Isa = isa::native> struct exported_trainer {
+  using program = graph::program<M, F32, false>;
+  struct trainer {
+    train::trainer_of<Isa> of;
+    std::vector<u64> sizes;  // numbers of each tensor
+  };
+  using part = typename train::trainer_of<Isa>::part;
+
+  static trainer& of(cke_trainer* t) { return *reinterpret_cast<trainer*>(t); }
+  static const trainer& of(const cke_trainer* t) { return *reinterpret_cast<const trainer*>(t); }
+
+  static cke_trainer* from_tensors(const cke_tensor* tensors, std::size_t count, int32_t names, const char* source,
+                                   const cke_train_options* o, cke_error* e) noexcept {
+    return pointer<cke_trainer>(e, [&] {
+      const tensor_index index = index_of(tensors, count, source, nullptr);
+      train::trainer_options options;
+      if (o) {
+        options.threads = o->threads, options.optimizes = !o->gradients_only;
+        if (o->context) options.context = o->context;
+        if (o->rows) options.rows = o->rows;
+      }
+      std::vector<u64> sizes;
+      for (const tensor_ref& t : index.tensors()) {
+        u64 numbers = 1;
+        for (const u64 n : t.shape) numbers *= n;
+        sizes.push_back(numbers);
+      }
+      const naming as = names == CKE_NAMES_GGUF ? naming::gguf : naming::hf;
+      return new trainer{
+          {train::taped_program::of<program>(),
+           train::parameters<Isa>::load(std::type_identity<program>{}, index, source, as, names_of<M>()), options},
+          std::move(sizes)};
+    });
+  }
+  static void free(cke_trainer* t) noexcept { delete reinterpret_cast<trainer*>(t); }
+  static cke_train_facts facts(const cke_trainer* t) noexcept {
+    const auto& f = of(t).of;
+    return {program::vocab, f.threads(), f.parameter_count(), f.weight_bytes(),
+            f.pass_bytes(), f.steps(),   Isa::name.data()};
+  }
+  static int32_t add_gradients(cke_trainer* t, const cke_example* examples, std::size_t count, double share,
+                               double* loss, cke_error* e) noexcept {
+    return status(e, [&] {
+      std::vector<train::example> list;
+      for (const cke_example& x : std::span(examples, count)) list.push_back({{x.ids, x.count}, {x.targets, x.count}});
+      *loss = of(t).of.add_gradients(list, share);
+    });
+  }
+  static int32_t gradient_norm(cke_trainer* t, double* norm, cke_error* e) noexcept {
+    return status(e, [&] { *norm = of(t).of.gradient_norm(); });
+  }
+  static int32_t step(cke_trainer* t, const cke_adamw* o, double* norm, cke_error* e) noexcept {
+    return status(e, [&] { *norm = of(t).of.step({o->lr, o->beta1, o->beta2, o->eps, o->weight_decay, o->clip}); });
+  }
+  static void clear(cke_trainer* t) noexcept { of(t).of.clear(); }
+  static part checked(const cke_trainer* t, int32_t which, std::size_t index, std::size_t count) {
+    const auto& sizes = of(t).sizes;
+    if (which < CKE_PART_WEIGHTS || which > CKE_PART_SECOND_MOMENTS)
+      throw Error(errc::usage, {}, "part", "CKE_PART_...", std::to_string(which));
+    if (index >= sizes.size())
+      throw Error(errc::usage, {}, "tensor", "less than " + std::to_string(sizes.size()), std::to_string(index));
+    if (count != sizes[index])
+      throw Error(errc::usage, {}, "numbers of the tensor", std::to_string(sizes[index]), std::to_string(count));
+    return static_cast<part>(which);
+  }
+  static int32_t read(cke_trainer* t, int32_t which, std::size_t index, float* to, std::size_t count, int32_t* any,
+                      cke_error* e) noexcept {
+    return status(e, [&] { *any = of(t).of.read(index, checked(t, which, index, count), to); });
+  }
+  static int32_t write(cke_trainer* t, int32_t which, std::size_t index, const float* from, std::size_t count,
+                       cke_error* e) noexcept {
+    return status(e, [&] { of(t).of.write(index, checked(t, which, index, count), from); });
+  }
+  static int32_t resume(cke_trainer* t, uint64_t steps, cke_error* e) noexcept {
+    return status(e, [&] { of(t).of.resume(steps); });
+  }
+};
+
+}  // namespace cke::door
+
+// CKE_EXPORT_TRAINER(Model), once in a translation unit: defines the functions of cke_train.h for a cke::Model's type.
+#define CKE_EXPORT_TRAINER(...)                                                                                 \
+  using cke_exported_trainer = ::cke::door::exported_trainer<__VA_ARGS__>;                                      \
+  uint32_t cke_train_abi_version(void) noexcept { return CKE_TRAIN_ABI_VERSION; }                               \
+  cke_trainer* cke_trainer_from_tensors(const cke_tensor* t, size_t n, int32_t names, const char* source,       \
+                                        const cke_train_options* o, cke_error* e) noexcept {                    \
+    return cke_exported_trainer::from_tensors(t, n, names, source, o, e);                                       \
+  }                                                                                                             \
+  void cke_trainer_free(cke_trainer* t) noexcept { cke_exported_trainer::free(t); }                             \
+  cke_train_facts cke_trainer_facts(const cke_trainer* t) noexcept { return cke_exported_trainer::facts(t); }   \
+  int32_t cke_trainer_add_gradients(cke_trainer* t, const cke_example* x, size_t n, double share, double* loss, \
+                                    cke_error* e) noexcept {                                                    \
+    return cke_exported_trainer::add_gradients(t, x, n, share, loss, e);                                        \
+  }                                                                                                             \
+  int32_t cke_trainer_gradient_norm(cke_trainer* t, double* norm, cke_error* e) noexcept {                      \
+    return cke_exported_trainer::gradient_norm(t, norm, e);                                                     \
+  }                                                                                                             \
+  int32_t cke_trainer_step(cke_trainer* t, const cke_adamw* o, double* norm, cke_error* e) noexcept {           \
+    return cke_exported_trainer::step(t, o, norm, e);                                                           \
+  }                                                                                                             \
+  void cke_trainer_clear(cke_trainer* t) noexcept { cke_exported_trainer::clear(t); }                           \
+  int32_t cke_trainer_read(cke_trainer* t, int32_t part, size_t i, float* to, size_t n, int32_t* any,           \
+                           cke_error* e) noexcept {                                                             \
+    return cke_exported_trainer::read(t, part, i, to, n, any, e);                                               \
+  }                                                                                                             \
+  int32_t cke_trainer_write(cke_trainer* t, int32_t part, size_t i, const float* from, size_t n,                \
+                            cke_error* e) noexcept {                                                            \
+    return cke_exported_trainer::write(t, part, i, from, n, e);                                                 \
+  }                                                                                                             \
+  int32_t cke_trainer_resume(cke_trainer* t, uint64_t steps, cke_error* e) noexcept {                           \
+    return cke_exported_trainer::resume(t, steps, e);                                                           \
+  }

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+// rule_rows.hpp: gradients of the steps on rows of tokens: embedding, norms, residuals, activations.
+#pragma once
+
+#include "../kernels/rows.hpp"
+#include "../kernels/towers.hpp"
+#include "gemm.hpp"
+#include "slope.hpp"
+
+namespace cke::train {
+
+// The sum of f(i) for i below n, in an order that depends on n alone.
+template <class F> float sum_of(u32 n, F&& f) {
+  float part[8]{};
+  u32 i = 0;
+  for (; i + 8 <= n; i += 8)
+    for (u32 k = 0; k < 8; ++k) part[k] += f(i + k);
+  for (; i < n; ++i) part[i % 8] += f(i);
+  return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+}
+inline void add_to(float* to, const float* from, u32 n) {
+  for (u32 i = 0; i < n; ++i) to[i] += from[i];
+}
+
+// The way back through y = x r (w + offset) scale with r = (mean(x^2) + eps)^-1/2. w null: weights of 1.
+struct norm_back {
+  const float* w;
+  u32 n;
+  float eps, offset, scale;
+
+  float factor(u32 i) const { return (w ? w[i] + offset : 1.f) * scale; }
+  // Adds to dx; returns r.
+  float row(const float* x, const float* dy, float* dx) const {
+    const float squares = sum_of(n, [&](u32 i) { return x[i] * x[i]; });
+    const float r = 1 / std::sqrt(squares / static_cast<float>(n) + eps);
+    const float along = sum_of(n, [&](u32 i) { return dy[i] * factor(i) * x[i]; }) * r * r * r / static_cast<float>(n);
+    for (u32 i = 0; i < n; ++i) dx[i] += dy[i] * factor(i) * r - x[i] * along;
+    return r;
+  }
+};
+
+template <> inline constexpr bool has_rule<opcode::embedding> = true;
+template <class Isa> struct rule<opcode::embedding, Isa> {
+  static const u32* ids(const step_work& s) { return reinterpret_cast<const u32*>(s.w.in[0].data); }
+  static void forward(const embedding_params& p, const step_work& s, const crew& c) {
+    c.rows(s.w.tokens, [&](u32 t) { std::copy_n(s.plain[0] + u64{ids(s)[t]} * p.cols, p.cols, s.w.out[0].row(t)); });
+  }
+  static void backward(const embedding_params& p, const step_work& s, const crew& c) {
+    if (!s.dweight[0]) return;
+    c.columns(p.cols, [&](u32 first, u32 end) {
+      for (u32 t = 0; t < s.w.tokens; ++t)
+        add_to(s.dweight[0] + u64{ids(s)[t]} * p.cols + first, s.dout[0].row(t) + first, end - first);
+    });
+  }
+};
+
+template <> inline constexpr bool has_rule<opcode::rmsnorm> = true;
+template <class Isa> struct rule<opcode::rmsnorm, Isa> {
+  static u64 shared_bytes(const norm_params& p, u32 rows, u32) { return u64{rows} * p.parts * sizeof(float); }
+  static void backward(const norm_params& p, const step_work& s, const crew& c, std::byte* shared) {
+    const u32 n = p.cols / p.parts;
+    const float scale = p.scale.v != 0 ? float{p.scale} : 1.f;
+    float* const roots = reinterpret_cast<float*>(shared);  // [rows][parts]
+    c.rows(s.w.tokens, [&](u32 t) {
+      for (u32 k = 0; k < p.parts; ++k)
+        roots[t * p.parts + k] = norm_back{s.plain[0] + k * n, n, p.eps, p.offset, scale}.row(
+            s.w.in[0].row(t) + k * n, s.dout[0].row(t) + k * n, s.din[0].row(t) + k * n);
+    });
+    if (!s.dweight[0]) return;
+    c.barrier();
+    c.columns(p.cols, [&](u32 first, u32 end) {
+      for (u32 t = 0; t < s.w.tokens; ++t) {
+        const float *const x = s.w.in[0].row(t), *const dy = s.dout[0].row(t), *const r = roots + t * p.parts;
+        for (u32 i = first; i < end; ++i) s.dweight[0][i] += dy[i] * scale * x[i] * r[i / n];
+      }
+    });
+  }
+};
+
+template <> inline constexpr bool has_rule<opcode::residual_add> = true;
+template <class Isa> struct rule<opcode::residual_add, Isa> {
+  static void backward(const row_params& p, const step_work& s, const crew& c) {
+    c.rows(s.w.tokens, [&](u32 t) {
+      for (u32 k = 0; k < 2; ++k)
+        if (s.din[k].data) add_to(s.din[k].row(t), s.dout[0].row(t), p.cols);
+    });
+  }
+};
+
+// Rows of images have no part in training: every row is a text's.
+template <> inline constexpr bool has_rule<opcode::scatter> = true;
+template <class Isa> struct rule<opcode::scatter, Isa> {
+  static void backward(const scatter_params& p, const step_work& s, const crew& c) {
+    c.rows(s.w.tokens, [&](u32 t) { add_to(s.din[0].row(t), s.dout[0].row(t), p.cols); });
+  }
+};
+
+template <> inline constexpr bool has_rule<opcode::scale> = true;
+template <class Isa> struct rule<opcode::scale, Isa> {
+  static u64 shared_bytes(const scale_params&, u32 rows, u32) { return u64{rows} * sizeof(float); }
+  static void backward(const scale_params& p, const step_work& s, const crew& c, std::byte* shared) {
+    float* const sums = reinterpret_cast<float*>(shared);  // [rows]
+    const float by = s.plain[0] ? *s.plain[0] : float{p.scale};
+    c.rows(s.w.tokens, [&](u32 t) {
+      const float *const x = s.w.in[0].row(t), *const dy = s.dout[0].row(t);
+      float* const dx = s.din[0].row(t);
+      for (u32 i = 0; i < p.cols; ++i) dx[i] += dy[i] * by;
+      if (s.dweight[0]) sums[t] = sum_of(p.cols, [&](u32 i) { return dy[i] * x[i]; });
+    });
+    if (!s.dweight[0]) return;
+    c.barrier();
+    c.share(1, [&](u32) {
+      for (u32 t = 0; t < s.w.tokens; ++t) *s.dweight[0] += sums[t];
+    });
+  }
+};
+
+template <> inline constexpr bool has_rule<opcode::softcap> = true;
+template <class Isa> struct rule<opcode::softcap, Isa> {
+  static void backward(const softcap_params& p, const step_work& s, const crew& c) {
+    c.rows(s.w.tokens, [&](u32 t) {
+      const float *const y = s.w.out[0].row(t), *const dy = s.dout[0].row(t), by = 1 / float{p.cap};
+      float* const dx = s.din[0].row(t);
+      for (u32 i = 0; i < p.cols; ++i) dx[i] += dy[i] * (1 - y[i] * by * (y[i] * by));
+    });
+  }
+};
+
+template <> inline constexpr bool has_rule<opcode::act> = true;
+template <class Isa> struct rule<opcode::act, Isa> {
+  static void backward(const act_params& p, const step_work& s, const crew& c) {
+    with_activation(p.act, [&]<activation A>() {
+      c.rows(s.w.tokens,
+             [&](u32 t) { slope<A, Isa>::row(s.w.in[0].row(t), s.dout[0].row(t), p.cols, s.din[0].row(t)); });
+    });
+  }
+};
+
+// in[0] holds gate and up side by side, or in[1] is up.
+template <> inline constexpr bool has_rule<opcode::act_mul> = true;
+template <class Isa> struct rule<opcode::act_mul, Isa> {
+  static void backward(const act_params& p, const step_work& s, const crew& c) {
+    const bool apart = s.w.in[1].data;
+    with_activation(p.act, [&]<activation A>() {
+      c.rows(s.w.tokens, [&](u32 t) {
+        float *const dgate = s.din[0].row(t), *const dup = apart ? s.din[1].row(t) : dgate + p.cols;
+        slope<A, Isa>::gated(s.w.in[0].row(t), up_row(p, s.w, t), s.dout[0].row(t), p.cols, dgate, dup);
+      });
+    });
+  }
+};
+
+template <> inline constexpr bool has_rule<opcode::gate_mul> = true;
+template <class Isa> struct rule<opcode::gate_mul, Isa> {
+  static void backward(const row_params& p, const step_work& s, const crew& c) {
+    c.rows(s.w.tokens, [&](u32 t) {
+      sigmoid_slope<Isa>::row(s.w.in[1].row(t), s.w.in[0].row(t), s.dout[0].row(t), p.cols, s.din[1].row(t),
+                              s.din[0].row(t));
+    });
+  }
+};
+
+}  // namespace cke::train

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+// trainer.hpp: a model's weights, gradients and optimizer, and the passes that train it.
+#pragma once
+
+#include "adamw.hpp"
+#include "learner.hpp"
+
+namespace cke::train {
+
+struct trainer_options {
+  u32 threads = 0;     // 0: the cores that the process may use
+  u32 context = 4096;  // positions that rope's rules go by, and the most of an example
+  u32 rows = 512;      // about so many rows in a pass: as many examples as fit, at least one; bits do not depend on it
+  bool optimizes = true;  // false: gradients alone, without room for the optimizer
+};
+
+template <class Isa> class trainer_of {
+ public:
+  trainer_of(const taped_program& n, parameters<Isa>&& p, const trainer_options& o)
+      : options_(o),
+        threads_(o.threads ? o.threads : default_threads()),
+        parameters_(std::move(p)),
+        optimizer_(o.optimizes ? adamw(parameters_.count()) : adamw()),
+        learner_(n, parameters_, threads_, o.context) {
+    parameters_.pack(threads_);
+  }
+  trainer_of(const trainer_of&) = delete;
+  trainer_of& operator=(const trainer_of&) = delete;
+
+  // Adds `share` times the gradient of the mean loss of all targets; returns that loss. Throws usage without a target,
+  // token_range, context_overflow; config_range for a loss that is not finite. After a throw the gradients are those of
+  // a part of the examples: call clear().
+  double add_gradients(std::span<const example> examples, double share = 1, const loss_options& loss = {}) {
+    u64 targets = 0;
+    for (const example& e : examples)
+      for (const u32 id : e.targets) targets += id != no_target;
+    if (targets == 0) throw Error(errc::usage, {}, "labels", "one that is not ignored", "none");
+    const auto by = static_cast<float>(share / static_cast<double>(targets));
+    double sum = 0;
+    for (std::size_t first = 0, end; first < examples.size(); first = end) {
+      u64 rows = examples[first].ids.size();
+      for (end = first + 1; end < examples.size() && rows + examples[end].ids.size() <= options_.rows; ++end)
+        rows += examples[end].ids.size();
+      sum += learner_.pass(examples.subspan(first, end - first), by, loss);
+    }
+    joined_ = false;
+    const double mean = sum / static_cast<double>(targets);
+    if (!std::isfinite(mean)) throw Error(errc::config_range, {}, "loss", "a finite number", std::to_string(mean));
+    return mean;
+  }
+  // The norm of the gradients. Throws config_range where it is not finite.
+  double gradient_norm() {
+    join();
+    const double norm = adamw::norm(parameters_, threads_);
+    if (!std::isfinite(norm))
+      throw Error(errc::config_range, {}, "norm of the gradients", "a finite number", std::to_string(norm));
+    return norm;
+  }
+  // One step of the optimizer, after which the gradients are 0; returns their norm. Throws config_range, as above;
+  // the weights are then unchanged.
+  double step(const adamw_options& o) {
+    if (!options_.optimizes) throw Error(errc::usage, {}, "trainer", "one that optimizes", "one for gradients alone");
+    const double norm = gradient_norm();
+    optimizer_.step(parameters_, threads_, norm, o);
+    parameters_.pack(threads_);
+    parameters_.clear_gradients();
+    return norm;
+  }
+  void clear() { parameters_.clear_gradients(), joined_ = true; }
+
+  // Numbers of tensor `tensor` of the checkpoint, in its layout: false if it holds nothing that is trained.
+  enum class part : u8 { weights, gradients, first_moments, second_moments };
+  bool read(u64 tensor, part of, float* to) {
+    join();
+    return parameters_.to_file(tensor, array(of), kind(of), to);
+  }
+  bool write(u64 tensor, part of, const float* from) {
+    const bool any = parameters_.from_file(tensor, from, kind(of), array(of));
+    if (of == part::weights) packed_ = false;
+    return any;
+  }
+  // After weights have been written.
+  void resume(u64 steps) {
+    optimizer_.resume(steps);
+    if (!packed_) parameters_.pack(threads_);
+    packed_ = true;
+  }
+
+  u32 threads() const { return threads_.size(); }
+  u64 steps() const { return optimizer_.steps(); }
+  u64 parameter_count() const {
+    u64 n = 0;
+    for (const parameter& one : parameters_.list()) n += one.count();
+    return n;
+  }
+  // Of weights, gradients and optimizer; and of the largest pass so far.
+  u64 weight_bytes() const { return parameters_.bytes() + optimizer_.bytes(); }
+  u64 pass_bytes() const { return learner_.bytes(); }
+
+ private:
+  void join() {
+    if (!joined_) parameters_.join_tied();
+    joined_ = true;
+  }
+  float* array(part of) {
+    const bool state = of == part::first_moments || of == part::second_moments;
+    if (state && !options_.optimizes)
+      throw Error(errc::usage, {}, "trainer", "one that optimizes", "one for gradients alone");
+    return of == part::weights      ? parameters_.values()
+        : of == part::gradients     ? parameters_.gradients()
+        : of == part::first_moments ? optimizer_.first()
+                                    : optimizer_.second();
+  }
+  static typename parameters<Isa>::what kind(part of) {
+    using what = typename parameters<Isa>::what;
+    return of == part::weights ? what::values : of == part::gradients ? what::gradients : what::states;
+  }
+
+  trainer_options options_;
+  team threads_;
+  parameters<Isa> parameters_;
+  adamw optimizer_;
+  learner<Isa> learner_;
+  bool joined_ = true, packed_ = true;
+};
+
+}  // namespace cke::train

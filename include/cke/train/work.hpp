@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+// work.hpp: what a rule reads and writes: a step's values, their gradients, its weights, and the threads that share it.
+#pragma once
+
+#include "../kernels/kernel.hpp"
+#include "../runtime/team.hpp"
+#include "tape.hpp"
+
+namespace cke::train {
+
+// The threads that run a pass, as one of them sees it. All of them call a rule, and part by part they share its units;
+// what a unit computes does not depend on who does it.
+struct crew {
+  team& threads;
+  u32 thread;
+  std::byte* scratch;  // this thread's own
+  template <class F> void share(u32 units, F&& f) const { threads.share(thread, units, f); }
+  void barrier() const { threads.barrier(); }
+  // f(row) for every row below n, some at a time.
+  template <class F> void rows(u32 n, F&& f) const {
+    constexpr u32 some = 16;
+    share(ceil_div(n, some), [&](u32 unit) {
+      for (u32 t = unit * some; t < n && t < (unit + 1) * some; ++t) f(t);
+    });
+  }
+  // f(first, end) for parts of n columns: sums over rows are then in the order of the rows.
+  template <class F> void columns(u32 n, F&& f) const {
+    constexpr u32 some = 64;
+    share(ceil_div(n, some), [&](u32 unit) { f(unit * some, n < (unit + 1) * some ? n : (unit + 1) * some); });
+  }
+};
+
+// A step on the rows of a pass. A gradient that is not wanted has no data.
+struct step_work {
+  work w;                    // values and weights as the kernels of inference take them; by: split::tokens or the like
+  view din[5]{}, dout[5]{};  // of the values in w.in and w.out; din is added to
+  const float* plain[8]{};   // the weights, [rows][cols]
+  float* dweight[8]{};       // their gradients, added to; null: not wanted
+  u32 longest{};             // positions of the longest sequence
+};
+
+// rule<Op, Isa>, with p of type params_of<Op>:
+//   static void backward(p, const step_work&, const crew&)       adds to din and dweight; or with a last argument
+//                                                                `std::byte* shared`, memory of all threads
+//   static void forward(p, const step_work&, const crew&)        where inference's kernel is not all of it
+//   static u64 scratch_bytes(p, u32 rows, u32 longest)           of crew::scratch; absent: gemm's
+//   static u64 shared_bytes(p, u32 rows, u32 longest)
+template <opcode Op, class Isa> struct rule;
+
+}  // namespace cke::train

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+// training.cpp: cke grad and cke train as their user meets them, against what PyTorch made of the same batches.
+#include <cke/io/hf_checkpoint.hpp>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "command.hpp"
+
+using namespace command;
+using nlohmann::json;
+
+namespace {
+
+const std::string qwen2 = CKE_TEST_DATA "/families/qwen2";
+const json expected = json::parse(content(CKE_TEST_DATA "/training/qwen2.json"));
+
+fs::path batch_file(const scratch& dir, const json& batch, std::string_view name = "batch.json") {
+  write(dir / name, batch.dump());
+  return dir / name;
+}
+json labelled(const json& ids, const json& labels) { return {{"ids", ids}, {"labels", labels}}; }
+const json one_batch = labelled(expected["ids"], expected["labels"]);
+
+// The batches whose steps tests/data/training/make.py took.
+json batches(unsigned count) {
+  json all = json::array();
+  for (unsigned b = 0; b < count; ++b) {
+    json batch = one_batch;
+    for (std::size_t i = 0; i < batch["ids"].size(); ++i)
+      for (std::size_t t = 0; t < batch["ids"][i].size(); ++t) {
+        const unsigned id = (batch["ids"][i][t].get<unsigned>() * 7 + b * 13 + 5) % 288;
+        batch["ids"][i][t] = id;
+        if (batch["labels"][i][t] != -100) batch["labels"][i][t] = id;
+      }
+    all.push_back(batch);
+  }
+  return {{"batches", all}};
+}
+// 4 of the 10 recorded steps, with the flags of those.
+std::vector<std::string> train_words(const fs::path& file, const fs::path& to, std::vector<std::string> more = {}) {
+  std::vector<std::string> words{
+      "train",      qwen2,    "--batches",    file,  "--lr",    "1e-3", "--min-lr", "1e-4", "--warmup",       "3",
+      "--schedule", "cosine", "--beta1",      "0.9", "--beta2", "0.95", "--eps",    "1e-8", "--weight-decay", "0.1",
+      "--clip",     "1.0",    "--accumulate", "2",   "-o",      to};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+std::vector<json> lines_of(const fs::path& file) {
+  std::vector<json> all;
+  std::istringstream in(content(file));
+  for (std::string line; std::getline(in, line);) all.push_back(json::parse(line));
+  return all;
+}
+void check_refused(const std::vector<std::string>& words, std::string_view text) {
+  const result r = cke(words);
+  CHECK_MESSAGE((r.status != 0 && r.err.find(text) != r.err.npos), show(r));
+}
+
+}  // namespace
+
+TEST_CASE("grad: loss, norm, and every tensor by its name and shape, the same bits however it is computed") {
+  const scratch dir;
+  const fs::path batch = batch_file(dir, one_batch);
+  const result r = cke({"grad", qwen2, "--batch", batch, "-o", dir / "g.safetensors"});
+  CHECK_SUCCESS(r);
+  const json said = json::parse(r.out);
+  CHECK(std::abs(said["loss"].get<double>() - expected["loss"].get<double>()) <= 1e-5);
+  CHECK(said["tokens"] == 17);
+  CHECK(std::abs(said["grad_norm"].get<double>() / expected["grad_norm"].get<double>() - 1) <= 1e-4);
+  const cke::io::tensor_index found = cke::io::read_safetensors(dir / "g.safetensors"),
+                              model = cke::io::read_safetensors(qwen2 + "/model.safetensors");
+  REQUIRE(found.tensors().size() == model.tensors().size());
+  for (const auto& t : model.tensors()) {
+    const auto* const g = found.find(t.name);
+    REQUIRE_MESSAGE(g, t.name);
+    CHECK(g->type == cke::dtype::f32);
+    CHECK(g->shape == t.shape);
+  }
+  CHECK_SUCCESS(cke({"grad", qwen2, "--batch", batch, "-o", dir / "h.safetensors", "-t", "3", "--rows", "1"}));
+  CHECK(content(dir / "h.safetensors") == content(dir / "g.safetensors"));
+}
+
+TEST_CASE("train: the losses, norms and rates of torch.optim.AdamW; a run that goes on has the same bits") {
+  const scratch dir;
+  const fs::path file = batch_file(dir, batches(20));
+  CHECK_SUCCESS(cke(train_words(file, dir / "whole", {"--steps", "10", "--log", dir / "log", "--save-every", "6"})));
+  const std::vector<json> log = lines_of(dir / "log");
+  REQUIRE(log.size() == 10);
+  for (std::size_t i = 0; i < log.size(); ++i)
+    for (const char* key : {"step", "loss", "grad_norm", "lr"}) {
+      const double want = expected["steps"][i][key];
+      CHECK_MESSAGE(std::abs(log[i][key].get<double>() - want) <= 1e-4 * std::abs(want), key << " of step " << i + 1);
+    }
+  std::vector<std::string> words = train_words(file, dir / "second", {"--steps", "10", "--resume", "-t", "1"});
+  words[1] = dir / "whole.step-6";
+  CHECK_SUCCESS(cke(words));
+  for (const char* name : {"model.safetensors", "optimizer.safetensors", "config.json", "training.json"})
+    CHECK_MESSAGE(content(dir / "second" / name) == content(dir / "whole" / name), name);
+  CHECK_SUCCESS(cke({"run", dir / "whole", "--tokens", "1,2,3", "-n", "4", "--ids", "--temp", "0"}));
+}
+
+TEST_CASE("train and grad: what cannot be read, and what cannot be done") {
+  const scratch dir;
+  const auto refused = [&](const json& batch, std::string_view text) {
+    check_refused({"grad", qwen2, "--batch", batch_file(dir, batch), "-o", dir / "g"}, text);
+    CHECK_FALSE(fs::exists(dir / "g"));
+  };
+  refused(json::array(), "an object");
+  refused({{"ids", {{1, 2}}}}, "labels");
+  refused(labelled({{1, 2}}, {{1, 2}, {3}}), "labels");
+  refused(labelled({{1, 2}}, {{1, 2, 3}}), "labels[0]");
+  refused(labelled({{1, "x"}}, {{1, 2}}), "ids[0][1]");
+  refused(labelled({{1, 2}}, {{1, -3}}), "labels[0][1]");
+  refused(labelled({{1, 2}}, {{5, -100}}), "not ignored");
+  refused(labelled({{1, 288}}, {{1, 2}}), "288");
+  refused(labelled({{1, 2}}, {{1, 300}}), "300");
+  write(dir / "no.json", "{");
+  check_refused({"grad", qwen2, "--batch", dir / "no.json", "-o", dir / "g"}, "JSON");
+  check_refused({"grad", qwen2, "--batch", dir / "none.json", "-o", dir / "g"}, "none.json");
+  const fs::path file = batch_file(dir, batches(2), "batches.json");
+  check_refused(train_words(file, dir / "", {"--steps", "1"}), "a name that is free");
+  check_refused(train_words(dir / "none.json", dir / "out", {"--steps", "1"}), "none.json");
+  std::vector<std::string> words = train_words(file, dir / "out", {"--steps", "1"});
+  words[1] = CKE_TEST_DATA "/families/qwen2.gguf";
+  check_refused(words, "GGUF");
+  check_refused(train_words(file, dir / "out", {"--steps", "1", "--resume"}), "training.json");
+  CHECK_FALSE(fs::exists(dir / "out"));
+}

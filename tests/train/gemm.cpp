@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+// gemm.cpp: products with strides, against sums in double, and the bits of cut ones.
+#include <doctest/doctest.h>
+
+#include <cke/train/gemm.hpp>
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace {
+
+using namespace cke;
+using namespace cke::train;
+
+std::vector<float> random_numbers(u64 n, u32 seed) {
+  std::mt19937 random(seed);
+  std::normal_distribution<float> number;
+  std::vector<float> x(n);
+  for (float& v : x) v = number(random);
+  return x;
+}
+
+// A product of odd sizes, with A and B each as stored or transposed, added to a C whose rows are further apart.
+struct some_product {
+  u32 m, n, k;
+  bool a_turned, b_turned;
+  std::vector<float> a = random_numbers(u64{m} * k, 1), b = random_numbers(u64{k} * n, 2),
+                     c = random_numbers(u64{m} * (n + 3), 3);
+
+  product whole(std::vector<float>& to) const {
+    return {m,
+            n,
+            k,
+            a.data(),
+            a_turned ? 1u : k,
+            a_turned ? m : 1u,
+            b.data(),
+            b_turned ? 1u : n,
+            b_turned ? k : 1u,
+            to.data(),
+            n + 3};
+  }
+};
+
+template <class Isa> void check(const some_product& p) {
+  std::vector<std::byte> scratch(gemm<Isa>::scratch_bytes + 64);
+  std::vector<float> once = p.c, cut = p.c;
+  const product all = p.whole(once);
+  gemm<Isa>::all(all, scratch.data());
+  for (u32 i = 0; i < p.m; ++i)
+    for (u32 j = 0; j < p.n; ++j) {
+      double want = static_cast<double>(p.c[i * all.cm + j]), size = std::abs(want);
+      for (u32 k = 0; k < p.k; ++k) {
+        const double term =
+            static_cast<double>(all.a[i * all.am + k * all.ak]) * static_cast<double>(all.b[k * all.bk + j * all.bn]);
+        want += term, size += std::abs(term);
+      }
+      REQUIRE(std::abs(static_cast<double>(once[i * all.cm + j]) - want) <= 1e-6 * size);
+    }
+  for (u32 i = 0; i < p.m; ++i)  // what lies between the rows is untouched
+    CHECK(std::memcmp(&once[i * all.cm + p.n], &p.c[i * all.cm + p.n], 3 * sizeof(float)) == 0);
+
+  // Row by row, and k in three parts.
+  const u32 cuts[]{0, p.k / 3, p.k - p.k / 4, p.k};
+  for (u32 part = 0; part < 3; ++part)
+    for (u32 i = 0; i < p.m; ++i) {
+      product one = p.whole(cut);
+      one.m = 1, one.a += i * one.am + cuts[part] * one.ak, one.c += i * one.cm;
+      one.b += cuts[part] * one.bk, one.k = cuts[part + 1] - cuts[part];
+      gemm<Isa>::all(one, scratch.data());
+    }
+  CHECK(std::memcmp(cut.data(), once.data(), once.size() * sizeof(float)) == 0);
+}
+
+}  // namespace
+
+TEST_CASE_TEMPLATE("train: gemm", Isa, isa::scalar, isa::native) {
+  for (const auto& [m, n, k] :
+       {std::array{1u, 1u, 1u}, {7u, 5u, 3u}, {100u, 33u, 17u}, {13u, 150u, 300u}, {97u, 129u, 257u}})
+    for (const bool a : {false, true})
+      for (const bool b : {false, true}) check<Isa>({m, n, k, a, b});
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+// gradients.hpp: gradients of a checkpoint of tests/data/families, against those of transformers in float64
+// (tests/data/training/make.py).
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cke/from_config.hpp>
+#include <cke/hf.hpp>
+#include <cke/train/trainer.hpp>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "../parity/configs.hpp"
+
+namespace training {
+
+using namespace cke;
+using namespace cke::io;
+using namespace cke::train;
+
+// Loss, and each tensor's gradient by its norm, unless float32 itself is further away: then 20 times its noise.
+inline constexpr double loss_tolerance = 1e-5, gradient_tolerance = 1e-3;
+
+inline nlohmann::json read_json(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  REQUIRE_MESSAGE(in.good(), path);
+  return nlohmann::json::parse(std::string{std::istreambuf_iterator<char>(in), {}});
+}
+
+// Sequences, and what should follow each id of them.
+struct sequences {
+  std::vector<std::vector<u32>> ids, targets;
+
+  sequences() = default;
+  explicit sequences(const nlohmann::json& from) {
+    for (std::size_t i = 0; i < from["ids"].size(); ++i) {
+      ids.push_back(from["ids"][i].get<std::vector<u32>>());
+      const auto labels = from["labels"][i].get<std::vector<int>>();
+      auto& wanted = targets.emplace_back(labels.size(), no_target);
+      for (std::size_t t = 0; t + 1 < labels.size(); ++t)
+        if (labels[t + 1] >= 0) wanted[t] = static_cast<u32>(labels[t + 1]);
+    }
+  }
+  std::vector<example> examples() const {
+    std::vector<example> all;
+    for (std::size_t i = 0; i < ids.size(); ++i) all.push_back({ids[i], targets[i]});
+    return all;
+  }
+  u32 longest() const {
+    std::size_t most = 0;
+    for (const auto& list : ids) most = std::max(most, list.size());
+    return static_cast<u32>(most);
+  }
+};
+
+template <class M, class Isa = isa::native>
+std::unique_ptr<trainer_of<Isa>> load(const checkpoint& from, const trainer_options& o) {
+  using program = graph::program<M, F32, false>;
+  return std::make_unique<trainer_of<Isa>>(
+      taped_program::of<program>(),
+      parameters<Isa>::load(std::type_identity<program>{}, from.tensors, from.name, from.as, names_of<M>()), o);
+}
+
+inline u64 numbers_of(const tensor_ref& t) {
+  u64 n = 1;
+  for (const u64 d : t.shape) n *= d;
+  return n;
+}
+
+// The gradients of all trained tensors, by name.
+template <class Trainer> std::vector<std::pair<std::string, std::vector<float>>> gradients_of(Trainer& t,
+                                                                                              const checkpoint& from) {
+  std::vector<std::pair<std::string, std::vector<float>>> all;
+  for (std::size_t i = 0; i < from.tensors.tensors().size(); ++i) {
+    std::vector<float> g(numbers_of(from.tensors.tensors()[i]));
+    if (t.read(i, Trainer::part::gradients, g.data())) all.emplace_back(from.tensors.tensors()[i].name, std::move(g));
+  }
+  return all;
+}
+
+// How far a gradient is from the recorded one: its norm, and sums of its numbers with signs that a hash gives them.
+inline double distance(const std::vector<float>& g, const nlohmann::json& want) {
+  const auto projections = want["projections"].get<std::vector<double>>();
+  const double norm = want["norm"];
+  std::vector<double> sums(projections.size());
+  double squares = 0;
+  for (u64 i = 0; i < g.size(); ++i) {
+    squares += double(g[i]) * double(g[i]);
+    for (u64 k = 0; k < sums.size(); ++k) {
+      u64 h = (i * 8 + k + 1) * 0x9E3779B97F4A7C15;
+      h ^= h >> 29, h *= 0xBF58476D1CE4E5B9;
+      sums[k] += h >> 40 & 1 ? -double(g[i]) : double(g[i]);
+    }
+  }
+  double most = std::abs(std::sqrt(squares) - norm);
+  for (u64 k = 0; k < sums.size(); ++k) most = std::max(most, std::abs(sums[k] - projections[k]));
+  return norm > 0 ? most / norm : most;
+}
+
+template <class M, class Isa> void check_isa(const checkpoint& from, const nlohmann::json& want) {
+  const sequences s(want);
+  const auto t = load<M, Isa>(from, {.threads = 2, .context = s.longest(), .optimizes = false});
+  CAPTURE(Isa::name);
+  CHECK(std::abs(t->add_gradients(s.examples()) - want["loss"].get<double>()) <= loss_tolerance);
+  CHECK(t->gradient_norm() == doctest::Approx(want["grad_norm"].get<double>()).epsilon(gradient_tolerance));
+  const auto found = gradients_of(*t, from);
+  CHECK(found.size() == want["tensors"].size());
+  for (const auto& found_one : found) {
+    const std::string& name = found_one.first;
+    CAPTURE(name);
+    REQUIRE(want["tensors"].contains(name));
+    const auto& of = want["tensors"][name];
+    CHECK(distance(found_one.second, of) <= std::max(gradient_tolerance, 20 * of["noise"].template get<double>()));
+  }
+}
+
+// The same bits for other numbers of threads, and where each sequence has a pass to itself.
+template <class M> void check_bits(const checkpoint& from, const nlohmann::json& want) {
+  const sequences s(want);
+  std::vector<std::pair<std::string, std::vector<float>>> first;
+  for (const auto& how : {std::pair{1u, 512u}, {3u, 512u}, {2u, 1u}}) {
+    const u32 threads = how.first, rows = how.second;
+    const auto t = load<M>(from, {.threads = threads, .context = s.longest(), .rows = rows, .optimizes = false});
+    t->add_gradients(s.examples());
+    const auto found = gradients_of(*t, from);
+    if (first.empty()) first = found;
+    for (std::size_t i = 0; i < first.size(); ++i) {
+      CAPTURE(threads);
+      CAPTURE(rows);
+      CAPTURE(found[i].first);
+      CHECK(std::memcmp(found[i].second.data(), first[i].second.data(), first[i].second.size() * sizeof(float)) == 0);
+    }
+  }
+}
+
+inline checkpoint open_family(const std::string& name) { return hf(CKE_TEST_DATA "/families/" + name); }
+inline nlohmann::json fixture(const std::string& name) {
+  return read_json(CKE_TEST_DATA "/training/" + name + ".json");
+}
+
+template <const auto& Config> void check_gradients(const std::string& name) {
+  using model = from_config<Config>;
+  const checkpoint from = open_family(name);
+  const nlohmann::json want = fixture(name);
+  CAPTURE(name);
+  check_isa<model, isa::native>(from, want);
+  check_bits<model>(from, want);
+}
+
+}  // namespace training

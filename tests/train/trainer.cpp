@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// trainer.cpp: AdamW's steps against torch.optim's, runs that go on, scalar kernels, and what is refused.
+#include <cke/models/gemma2.hpp>
+#include <cke/models/mamba2.hpp>
+#include <cke/models/qwen2.hpp>
+#include <cke/models/qwen3_5.hpp>
+#include <cke/models/qwen3_moe.hpp>
+#include <cke/train/schedule.hpp>
+
+#include "gradients.hpp"
+
+namespace {
+
+using namespace training;
+using native_trainer = trainer_of<isa::native>;
+using trained_part = native_trainer::part;
+
+// Micro-batch `b`: the fixture's sequences with other ids.
+sequences micro_batch(const nlohmann::json& from, u32 vocab, u32 b) {
+  nlohmann::json batch = {{"ids", from["ids"]}, {"labels", from["labels"]}};
+  for (std::size_t i = 0; i < batch["ids"].size(); ++i)
+    for (std::size_t t = 0; t < batch["ids"][i].size(); ++t) {
+      const u32 id = (batch["ids"][i][t].get<u32>() * 7 + b * 13 + 5) % vocab;
+      batch["ids"][i][t] = id;
+      if (batch["labels"][i][t] != -100) batch["labels"][i][t] = id;
+    }
+  return sequences(batch);
+}
+
+constexpr u32 steps = 10, accumulated = 2;
+struct step_figures {
+  double loss, norm, lr;
+};
+step_figures take_step(native_trainer& t, const nlohmann::json& from, u32 vocab, u32 step) {
+  step_figures f{};
+  for (u32 k = 0; k < accumulated; ++k)
+    f.loss += t.add_gradients(micro_batch(from, vocab, (step - 1) * accumulated + k).examples(), 1.0 / accumulated) /
+        accumulated;
+  f.lr = rate_schedule{decay::cosine, 1e-3, 1e-4, 3, steps}.at(step);
+  f.norm = t.step({static_cast<float>(f.lr), 0.9f, 0.95f, 1e-8f, 0.1f, 1});
+  return f;
+}
+std::vector<float> weights_of(native_trainer& t, const checkpoint& from, trained_part of = trained_part::weights) {
+  std::vector<float> all;
+  for (std::size_t i = 0; i < from.tensors.tensors().size(); ++i) {
+    std::vector<float> one(numbers_of(from.tensors.tensors()[i]));
+    if (t.read(i, of, one.data())) all.insert(all.end(), one.begin(), one.end());
+  }
+  return all;
+}
+bool same(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+template <const auto& Config> void check_steps(const std::string& name) {
+  using model = from_config<Config>;
+  constexpr u32 vocab = graph::program<model, F32, false>::vocab;
+  const nlohmann::json want = fixture(name);
+  const checkpoint from = open_family(name);
+  const auto t = load<model>(from, {.threads = 2, .context = sequences(want).longest()});
+  for (u32 step = 1; step <= steps; ++step) {
+    const step_figures f = take_step(*t, want, vocab, step);
+    const auto& of = want["steps"][step - 1];
+    CAPTURE(name);
+    CAPTURE(step);
+    CHECK(f.loss == doctest::Approx(of["loss"].get<double>()).epsilon(1e-4));
+    CHECK(f.norm == doctest::Approx(of["grad_norm"].get<double>()).epsilon(1e-3));
+    CHECK(f.lr == doctest::Approx(of["lr"].get<double>()).epsilon(1e-8));
+  }
+}
+
+errc code_of(auto f) {
+  try {
+    f();
+  } catch (const Error& e) { return e.code; }
+  return errc::usage;
+}
+
+}  // namespace
+
+TEST_CASE("train: ten steps of AdamW are those of torch.optim in float64") {
+  check_steps<configs::qwen2>("qwen2");
+  check_steps<configs::qwen3_moe>("qwen3_moe");
+  check_steps<configs::mamba2>("mamba2");
+}
+
+TEST_CASE("train: weights have the same bits for any threads, any cut into passes, and after an interruption") {
+  using model = from_config<configs::gemma2>;
+  const nlohmann::json want = fixture("gemma2");
+  const checkpoint from = open_family("gemma2");
+  const u32 context = sequences(want).longest();
+  std::vector<float> first;
+  for (const auto& [threads, rows] : {std::pair{1u, 512u}, {2u, 1u}, {4u, 30u}}) {
+    const auto t = load<model>(from, {.threads = threads, .context = context, .rows = rows});
+    for (u32 step = 1; step <= 4; ++step) take_step(*t, want, 288, step);
+    if (first.empty()) first = weights_of(*t, from);
+    CHECK(same(weights_of(*t, from), first));
+  }
+  const auto before = load<model>(from, {.threads = 2, .context = context}),
+             after = load<model>(from, {.threads = 2, .context = context});
+  for (u32 step = 1; step <= 2; ++step) take_step(*before, want, 288, step);
+  for (const auto of : {trained_part::weights, trained_part::first_moments, trained_part::second_moments})
+    for (std::size_t i = 0; i < from.tensors.tensors().size(); ++i) {
+      std::vector<float> one(numbers_of(from.tensors.tensors()[i]));
+      if (before->read(i, of, one.data())) after->write(i, of, one.data());
+    }
+  after->resume(before->steps());
+  for (u32 step = 3; step <= 4; ++step) take_step(*after, want, 288, step);
+  CHECK(same(weights_of(*after, from), first));
+}
+
+TEST_CASE("train: scalar kernels have the gradients of transformers, too") {
+  check_isa<from_config<configs::qwen3_moe>, isa::scalar>(open_family("qwen3_moe"), fixture("qwen3_moe"));
+  check_isa<from_config<configs::qwen3_5_text>, isa::scalar>(open_family("qwen3_5_text"), fixture("qwen3_5_text"));
+}
+
+TEST_CASE("train: wrong ids, no labels, too many ids, numbers that are none") {
+  using model = from_config<configs::qwen2>;
+  const checkpoint from = open_family("qwen2");
+  const auto t = load<model>(from, {.threads = 1, .context = 4});
+  const auto add = [&](std::vector<u32> ids, std::vector<u32> targets) {
+    return code_of([&] {
+      const example one{ids, targets};
+      t->add_gradients({&one, 1});
+    });
+  };
+  CHECK(add({1, 2, 288}, {2, 3, no_target}) == errc::token_range);
+  CHECK(add({1, 2, 3}, {2, 300, no_target}) == errc::token_range);
+  CHECK(add({1, 2, 3, 4, 5}, {2, 3, 4, 5, no_target}) == errc::context_overflow);
+  CHECK_THROWS_WITH(add({1, 2}, {no_target, no_target}) == errc::usage ? throw std::runtime_error("usage") : 0,
+                    "usage");
+
+  t->clear();
+  const std::vector<float> weights = weights_of(*t, from);
+  std::vector<float> norm(48, std::numeric_limits<float>::quiet_NaN());
+  for (std::size_t i = 0; i < from.tensors.tensors().size(); ++i)
+    if (from.tensors.tensors()[i].name == "model.norm.weight") t->write(i, trained_part::weights, norm.data());
+  t->resume(0);
+  CHECK(add({1, 2, 3}, {2, 3, no_target}) == errc::config_range);
+  CHECK(code_of([&] { t->step({}); }) == errc::config_range);
+  CHECK(t->steps() == 0);
+}
+
+TEST_CASE("train: schedules") {
+  const rate_schedule cosine{decay::cosine, 1, 0.1, 4, 10}, linear{decay::linear, 1, 0.1, 0, 10},
+      constant{decay::constant, 1, 0.1, 2, 10};
+  CHECK(cosine.at(1) == 0.25);
+  CHECK(cosine.at(4) == 1);
+  CHECK(cosine.at(7) == doctest::Approx(0.55));
+  CHECK(cosine.at(10) == doctest::Approx(0.1));
+  CHECK(linear.at(5) == doctest::Approx(0.55));
+  CHECK(constant.at(1) == 0.5);
+  CHECK(constant.at(10) == 1);
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+// grad.cpp: cke grad: the loss of a batch, and the gradients of all weights, to a safetensors file.
+#include <nlohmann/json.hpp>
+
+#include "batch_file.hpp"
+#include "commands.hpp"
+#include "rooms.hpp"
+#include "terminal.hpp"
+#include "training.hpp"
+
+namespace cke::tool {
+
+void grad(const grad_args& args) {
+  const batch b = read_batch(args.batch);
+  const opened_trainer t =
+      open_trainer(args.model, {.threads = args.threads, .context = b.longest, .rows = args.rows, .gradients_only = 1});
+  const double loss = t.model->add_gradients(b.examples()), norm = t.model->gradient_norm();
+  write_parts(t, {{CKE_PART_GRADIENTS, ""}}, args.output);
+  put(nlohmann::ordered_json{{"loss", loss}, {"tokens", b.labels}, {"grad_norm", norm}}.dump() + '\n');
+}
+
+}  // namespace cke::tool

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+// hf_output.cpp: implements hf_output.hpp.
+#include "hf_output.hpp"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+namespace cke::tool {
+namespace {
+
+namespace fs = std::filesystem;
+using json_object = nlohmann::ordered_json;
+
+std::string without_slash(std::string path) {
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+  return path;
+}
+
+bool goes_along(const fs::path& file) {
+  const std::string name = file.filename(), type = file.extension();
+  if (name.ends_with(".safetensors.index.json")) return false;
+  return type == ".json" || type == ".txt" || type == ".jinja" || type == ".model";
+}
+}  // namespace
+
+new_folder::new_folder(const std::string& path)
+    : path_(without_slash(path)), partial_(concat({path_, ".partial-", u64(::getpid())})) {
+  struct stat st{};
+  if (::lstat(path_.c_str(), &st) == 0)
+    throw Error(errc::file, path_, {}, "a name that is free", "something: remove it first");
+  if (::mkdir(partial_.c_str(), 0777) != 0)
+    throw Error(errc::file, path_, {}, "a directory that can be made", std::strerror(errno));
+}
+new_folder::~new_folder() {
+  std::error_code gone;
+  if (!partial_.empty()) fs::remove_all(partial_, gone);
+}
+void new_folder::commit() {
+  if (::renameat2(AT_FDCWD, partial_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0)
+    throw Error(errc::file, path_, {}, "a name that is free", std::strerror(errno));
+  partial_.clear();
+}
+
+void copy_small_files(const std::string& from_path, const std::string& to_path) {
+  const fs::path from = from_path, to = to_path;
+  for (const fs::path folder : {"", "additional_chat_templates", "1_Pooling"}) {
+    if (!fs::is_directory(from / folder)) continue;
+    for (const auto& entry : fs::directory_iterator(from / folder)) {
+      if (!entry.is_regular_file() || !goes_along(entry.path())) continue;
+      fs::create_directories(to / folder);
+      fs::copy_file(entry.path(), to / folder / entry.path().filename());
+    }
+  }
+}
+
+std::string config_text(const hf_files& files, const std::string& type) {
+  json_object config = json_object::parse(files.config);
+  const auto rename = [&](json_object& c) {
+    c.erase("quantization_config");
+    for (const char* key : {"dtype", "torch_dtype"})
+      if (c.contains(key)) c[key] = type == "f32" ? "float32" : "bfloat16";
+  };
+  rename(config);
+  if (config.contains("text_config") && config["text_config"].is_object()) rename(config["text_config"]);
+  return config.dump(2) + '\n';
+}
+
+std::string safetensors_header(const std::vector<written_tensor>& tensors) {
+  json_object header{{"__metadata__", {{"format", "pt"}}}};
+  u64 at = 0;
+  for (const written_tensor& t : tensors) {
+    header[t.name] = {{"dtype", t.type}, {"shape", t.shape}, {"data_offsets", {at, at + t.bytes}}};
+    at += t.bytes;
+  }
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');  // the data begins at a multiple of 8
+  const u64 length = text.size();
+  return std::string(reinterpret_cast<const char*>(&length), sizeof length) + text;
+}
+
+}  // namespace cke::tool

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+// hf_output.hpp: the parts of a Hugging Face directory that is written.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <cke/io/hf_dir.hpp>
+
+#include "rooms.hpp"
+
+namespace cke::tool {
+
+// A folder that gets its name when it is complete, and else goes away.
+class new_folder {
+ public:
+  // A slash at its end is no part of the name. Throws Error{file} unless the name is free.
+  explicit new_folder(const std::string& path);
+  ~new_folder();
+  new_folder(const new_folder&) = delete;
+  new_folder& operator=(const new_folder&) = delete;
+
+  const std::string& partial() const { return partial_; }
+  const std::string& name() const { return path_; }
+  void commit();
+
+ private:
+  std::string path_, partial_;
+};
+
+// The files beside the weights: config, tokenizer, templates.
+void copy_small_files(const std::string& from, const std::string& to);
+
+// config.json of a checkpoint whose matrices are now f32 or bf16.
+std::string config_text(const hf_files& files, const std::string& type);
+
+// What comes before the numbers in a safetensors file.
+struct written_tensor {
+  std::string name, type;  // type: F32, BF16, ...
+  std::vector<u64> shape;
+  u64 bytes;
+};
+std::string safetensors_header(const std::vector<written_tensor>& tensors);
+
+}  // namespace cke::tool

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+// training.cpp: implements training.hpp.
+#include "training.hpp"
+
+#include <cke/io/new_file.hpp>
+
+#include "cache.hpp"
+#include "hf_output.hpp"
+#include "unit.hpp"
+
+namespace cke::tool {
+
+opened_trainer open_trainer(const std::string& path, const cke_train_options& options) {
+  opened_trainer t{open_checkpoint(path), {}, nullptr};
+  const unit u = make_unit(t.from, {.format = "f32", .kv = "f32", .trains = true});
+  t.model = std::make_unique<trainer_model>(library_of(u, made_for::this_command).door, t.from, options);
+  t.name = u.family + ' ' + short_count(t.model->facts().parameters);
+  return t;
+}
+
+u64 numbers_of(const tensor_ref& t) {
+  u64 numbers = 1;
+  for (const u64 n : t.shape) numbers *= n;
+  return numbers;
+}
+
+u64 write_parts(const opened_trainer& t, const std::vector<written_part>& parts, const std::string& path) {
+  const auto tensors = t.from.tensors.tensors();
+  std::vector<float> numbers;
+  std::vector<std::size_t> trained;
+  for (std::size_t i = 0; i < tensors.size(); ++i) {
+    numbers.resize(numbers_of(tensors[i]));
+    if (t.model->read(parts[0].part, i, numbers)) trained.push_back(i);
+  }
+  std::vector<written_tensor> list;
+  u64 size = 0;
+  for (const written_part& p : parts)
+    for (const std::size_t i : trained) {
+      const u64 bytes = numbers_of(tensors[i]) * sizeof(float);
+      list.push_back({tensors[i].name + p.suffix, "F32", {tensors[i].shape.begin(), tensors[i].shape.end()}, bytes});
+      size += bytes;
+    }
+  const std::string head = safetensors_header(list);
+  new_file file(path, head.size() + size);
+  file.write(std::as_bytes(std::span(head)));
+  for (const written_part& p : parts)
+    for (const std::size_t i : trained) {
+      numbers.resize(numbers_of(tensors[i]));
+      t.model->read(p.part, i, numbers);
+      file.write(std::as_bytes(std::span(numbers)));
+    }
+  file.commit();
+  return trained.size();
+}
+
+}  // namespace cke::tool

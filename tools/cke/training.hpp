@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+// training.hpp: a checkpoint opened to be trained.
+#pragma once
+
+#include "library.hpp"
+#include "rooms.hpp"
+#include "source.hpp"
+
+namespace cke::tool {
+
+struct opened_trainer {
+  checkpoint from;
+  std::string name;
+  std::unique_ptr<trainer_model> model;
+};
+// Opens, compiles if necessary, and loads. Throws Error.
+opened_trainer open_trainer(const std::string& path, const cke_train_options& options);
+
+// Numbers of a tensor.
+u64 numbers_of(const tensor_ref& t);
+
+// Writes one part of all trained tensors as safetensors, in f32, under the checkpoint's names with `suffix`; returns
+// how many. Throws Error{file}.
+struct written_part {
+  int32_t part;
+  std::string suffix;
+};
+u64 write_parts(const opened_trainer& t, const std::vector<written_part>& parts, const std::string& path);
+
+}  // namespace cke::tool

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+// training_options.hpp: the options of cke grad and cke train.
+#pragma once
+
+#include "commands.hpp"
+#include "options.hpp"
+
+namespace cke::tool {
+
+inline void pass_options_of(CLI::App& app, u32& threads, u32& rows) {
+  app.add_option("-t,--threads", threads, thread_help)->check(number(0u, team::max_threads));
+  app.add_option("--rows", rows, "about so many ids in a pass: memory depends on it, results do not")
+      ->type_name("N")
+      ->check(number(1u, 1u << 20))
+      ->capture_default_str();
+}
+
+inline void grad_options_of(CLI::App& app, grad_args& to) {
+  app.add_option("MODEL", to.model, "a Hugging Face directory or a .gguf file")->required();
+  app.add_option("--batch", to.batch,
+                 "a JSON file: {\"ids\": [[...], ...], \"labels\": [[...], ...]}; labels are those of the same places, "
+                 "-100: ignored")
+      ->type_name("FILE")
+      ->required();
+  app.add_option("-o,--output", to.output, "a safetensors file that is not there yet: gradients in f32")
+      ->type_name("FILE")
+      ->required();
+  pass_options_of(app, to.threads, to.rows);
+  app.footer("Prints one JSON object: the mean loss, the labels that count, the norm of all gradients.");
+}
+
+inline void train_options_of(CLI::App& app, train_args& to) {
+  const auto some = number(u64{0}, u64{1} << 40);
+  const auto share = number(0.f, 1.f);
+  app.add_option("MODEL", to.model, "a Hugging Face directory")->required();
+  app.add_option("--batches", to.batches,
+                 "a JSON file: {\"batches\": [{\"ids\", \"labels\"}, ...]}, as cke grad takes them")
+      ->type_name("FILE")
+      ->required();
+  app.add_option("-o,--output", to.output, "a directory that is not there yet")->type_name("DIR")->required();
+  app.add_option("--steps", to.steps, "steps of the optimizer; batches begin again after the last")
+      ->type_name("N")
+      ->required()
+      ->check(number(u64{1}, u64{1} << 40));
+  app.add_option("--accumulate", to.accumulate, "batches of a step")
+      ->type_name("N")
+      ->check(number(1u, 1u << 20))
+      ->capture_default_str();
+  app.add_option("--lr", to.lr, "the highest learning rate")
+      ->type_name("X")
+      ->check(number(0.0, 1e3))
+      ->capture_default_str();
+  app.add_option("--min-lr", to.min_lr, "the learning rate at the end")
+      ->type_name("X")
+      ->check(number(0.0, 1e3))
+      ->capture_default_str();
+  app.add_option("--warmup", to.warmup, "steps in which it rises")->type_name("N")->check(some)->capture_default_str();
+  app.add_option("--schedule", to.schedule, "how it falls: constant, linear, cosine")
+      ->check(CLI::IsMember({"constant", "linear", "cosine"}))
+      ->capture_default_str();
+  app.add_option("--beta1", to.beta1, "AdamW's decay of the mean")->type_name("X")->check(share)->capture_default_str();
+  app.add_option("--beta2", to.beta2, "and of the mean of squares")
+      ->type_name("X")
+      ->check(share)
+      ->capture_default_str();
+  app.add_option("--eps", to.eps, "added to its root")->type_name("X")->check(share)->capture_default_str();
+  app.add_option("--weight-decay", to.weight_decay, "of tensors with two dimensions or more")
+      ->type_name("X")
+      ->check(number(0.f, 1e3f))
+      ->capture_default_str();
+  app.add_option("--clip", to.clip, "most norm of the gradients; 0: any")
+      ->type_name("X")
+      ->check(number(0.f, 1e6f))
+      ->capture_default_str();
+  app.add_option("--log", to.log, "appends a line of JSON for each step: step, loss, grad_norm, lr")->type_name("FILE");
+  app.add_option("--save-every", to.save_every, "also DIR.step-K after every N steps; 0: only at the end")
+      ->type_name("N")
+      ->check(some)
+      ->capture_default_str();
+  app.add_flag("--resume", to.resume, "go on where the run that wrote MODEL ended: the bits are those of one run");
+  app.add_option("-c,--context", to.context, "positions that rope's rules go by (the longest sequence)")
+      ->type_name("N")
+      ->check(number(1u, most_positions));
+  pass_options_of(app, to.threads, to.rows);
+  app.footer(
+      "Weights are trained in f32, all of them. DIR is a Hugging Face directory with the optimizer's state beside it. "
+      "Ctrl-C ends the run after the step, and writes DIR.");
+}
+
+}  // namespace cke::tool

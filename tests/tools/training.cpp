@@ -19,8 +19,7 @@ fs::path batch_file(const scratch& dir, const json& batch, std::string_view name
   write(dir / name, batch.dump());
   return dir / name;
 }
-json labelled(const json& ids, const json& labels) { return {{"ids", ids}, {"labels", labels}}; }
-const json one_batch = labelled(expected["ids"], expected["labels"]);
+const json one_batch{{"ids", expected["ids"]}, {"labels", expected["labels"]}};
 
 // The batches whose steps tests/data/training/make.py took.
 json batches(unsigned count) {
@@ -53,7 +52,7 @@ std::vector<json> lines_of(const fs::path& file) {
   return all;
 }
 void check_refused(const std::vector<std::string>& words, std::string_view text) {
-  const result r = cke(words);
+  const result r = command::cke(words);
   CHECK_MESSAGE((r.status != 0 && r.err.find(text) != r.err.npos), show(r));
 }
 
@@ -62,7 +61,7 @@ void check_refused(const std::vector<std::string>& words, std::string_view text)
 TEST_CASE("grad: loss, norm, and every tensor by its name and shape, the same bits however it is computed") {
   const scratch dir;
   const fs::path batch = batch_file(dir, one_batch);
-  const result r = cke({"grad", qwen2, "--batch", batch, "-o", dir / "g.safetensors"});
+  const result r = command::cke({"grad", qwen2, "--batch", batch, "-o", dir / "g.safetensors"});
   CHECK_SUCCESS(r);
   const json said = json::parse(r.out);
   CHECK(std::abs(said["loss"].get<double>() - expected["loss"].get<double>()) <= 1e-5);
@@ -77,14 +76,15 @@ TEST_CASE("grad: loss, norm, and every tensor by its name and shape, the same bi
     CHECK(g->type == cke::dtype::f32);
     CHECK(g->shape == t.shape);
   }
-  CHECK_SUCCESS(cke({"grad", qwen2, "--batch", batch, "-o", dir / "h.safetensors", "-t", "3", "--rows", "1"}));
+  CHECK_SUCCESS(command::cke({"grad", qwen2, "--batch", batch, "-o", dir / "h.safetensors", "-t", "3", "--rows", "1"}));
   CHECK(content(dir / "h.safetensors") == content(dir / "g.safetensors"));
 }
 
 TEST_CASE("train: the losses, norms and rates of torch.optim.AdamW; a run that goes on has the same bits") {
   const scratch dir;
   const fs::path file = batch_file(dir, batches(20));
-  CHECK_SUCCESS(cke(train_words(file, dir / "whole", {"--steps", "10", "--log", dir / "log", "--save-every", "6"})));
+  CHECK_SUCCESS(
+      command::cke(train_words(file, dir / "whole", {"--steps", "10", "--log", dir / "log", "--save-every", "6"})));
   const std::vector<json> log = lines_of(dir / "log");
   REQUIRE(log.size() == 10);
   for (std::size_t i = 0; i < log.size(); ++i)
@@ -94,27 +94,68 @@ TEST_CASE("train: the losses, norms and rates of torch.optim.AdamW; a run that g
     }
   std::vector<std::string> words = train_words(file, dir / "second", {"--steps", "10", "--resume", "-t", "1"});
   words[1] = dir / "whole.step-6";
-  CHECK_SUCCESS(cke(words));
+  CHECK_SUCCESS(command::cke(words));
   for (const char* name : {"model.safetensors", "optimizer.safetensors", "config.json", "training.json"})
     CHECK_MESSAGE(content(dir / "second" / name) == content(dir / "whole" / name), name);
-  CHECK_SUCCESS(cke({"run", dir / "whole", "--tokens", "1,2,3", "-n", "4", "--ids", "--temp", "0"}));
+  CHECK_SUCCESS(command::cke({"run", dir / "whole", "--tokens", "1,2,3", "-n", "4", "--ids", "--temp", "0"}));
+}
+
+TEST_CASE("train: texts and chats; of chats the answers are learned") {
+  const scratch dir;
+  write(dir / "a.txt", "Once upon a time there was a small boat on a wide sea, and the boat was happy.");
+  write(dir / "b.jsonl", R"({"text": "The sea is blue."}
+{"messages": [{"role": "user", "content": "What is blue?"}, {"role": "assistant", "content": "The sea."}]}
+)");
+  const auto run = [&](const char* name, std::vector<std::string> more) {
+    std::vector<std::string> words{
+        "train",     tiny,         "-o",          dir / name, "--lr",
+        "1e-3",      "--schedule", "constant",    "--log",    dir / (std::string(name) + ".log"),
+        "--context", "32",         "--sequences", "2"};
+    words.insert(words.end(), more.begin(), more.end());
+    const result r = command::cke(words);
+    CHECK_SUCCESS(r);
+    return lines_of(dir / (std::string(name) + ".log"));
+  };
+  const std::vector<json> text = run("text", {"--data", dir / "a.txt", "--data", dir / "b.jsonl", "--steps", "12"});
+  CHECK(text.back()["loss"].get<double>() < text.front()["loss"].get<double>() / 2);
+
+  // Ten steps on one answer: the model gives it, and does not give the question.
+  write(dir / "c.jsonl",
+        R"({"messages": [{"role": "user", "content": "Who?"}, {"role": "assistant", "content": "Zebra!"}]})");
+  run("chat", {"--data", dir / "c.jsonl", "--steps", "30"});
+  CHECK(command::cke({"chat", dir / "chat", "--temp", "0", "-n", "12", "--no-think"}, {.input = "Who?"})
+            .out.find("Zebra!") != std::string::npos);
+
+  const auto refused = [&](const char* line, std::string_view text_of_error) {
+    write(dir / "bad.jsonl", line);
+    check_refused({"train", tiny, "--data", dir / "bad.jsonl", "--steps", "1", "-o", dir / "bad"}, text_of_error);
+  };
+  refused("{\"text\": 3}", "bad.jsonl:1");
+  refused("{\"text\": \"a b\"}\nnonsense", "bad.jsonl:2");
+  refused("{\"messages\": [1]}", "messages[0]");
+  refused("\n", "a text to learn");
+  check_refused({"train", tiny, "--steps", "1", "-o", dir / "bad"}, "--data");
 }
 
 TEST_CASE("train and grad: what cannot be read, and what cannot be done") {
   const scratch dir;
-  const auto refused = [&](const json& batch, std::string_view text) {
-    check_refused({"grad", qwen2, "--batch", batch_file(dir, batch), "-o", dir / "g"}, text);
+  const auto refused = [&](std::string_view batch, std::string_view text) {
+    write(dir / "batch.json", batch);
+    check_refused({"grad", qwen2, "--batch", dir / "batch.json", "-o", dir / "g"}, text);
     CHECK_FALSE(fs::exists(dir / "g"));
   };
-  refused(json::array(), "an object");
-  refused({{"ids", {{1, 2}}}}, "labels");
-  refused(labelled({{1, 2}}, {{1, 2}, {3}}), "labels");
-  refused(labelled({{1, 2}}, {{1, 2, 3}}), "labels[0]");
-  refused(labelled({{1, "x"}}, {{1, 2}}), "ids[0][1]");
-  refused(labelled({{1, 2}}, {{1, -3}}), "labels[0][1]");
-  refused(labelled({{1, 2}}, {{5, -100}}), "not ignored");
-  refused(labelled({{1, 288}}, {{1, 2}}), "288");
-  refused(labelled({{1, 2}}, {{1, 300}}), "300");
+  const auto labelled = [](std::string ids, std::string labels) {
+    return R"({"ids": )" + ids + R"(, "labels": )" + labels + '}';
+  };
+  refused("[]", "an object");
+  refused(R"({"ids": [[1, 2]]})", "labels");
+  refused(labelled("[[1, 2]]", "[[1, 2], [3]]"), "labels");
+  refused(labelled("[[1, 2]]", "[[1, 2, 3]]"), "labels[0]");
+  refused(labelled(R"([[1, "x"]])", "[[1, 2]]"), "ids[0][1]");
+  refused(labelled("[[1, 2]]", "[[1, -3]]"), "labels[0][1]");
+  refused(labelled("[[1, 2]]", "[[5, -100]]"), "not ignored");
+  refused(labelled("[[1, 288]]", "[[1, 2]]"), "ids[0][1]: expected an id below 288, found 288");
+  refused(labelled("[[1, 2]]", "[[1, 300]]"), "labels[0][1]: expected an id below 288, found 300");
   write(dir / "no.json", "{");
   check_refused({"grad", qwen2, "--batch", dir / "no.json", "-o", dir / "g"}, "JSON");
   check_refused({"grad", qwen2, "--batch", dir / "none.json", "-o", dir / "g"}, "none.json");
@@ -126,4 +167,12 @@ TEST_CASE("train and grad: what cannot be read, and what cannot be done") {
   check_refused(words, "GGUF");
   check_refused(train_words(file, dir / "out", {"--steps", "1", "--resume"}), "training.json");
   CHECK_FALSE(fs::exists(dir / "out"));
+}
+
+TEST_CASE("train: a disk that is full leaves nothing under the name") {
+  const scratch dir;
+  const fs::path file = batch_file(dir, batches(2));
+  const result r = command::cke(train_words(file, dir / "out", {"--steps", "1"}), {.file_size = 100000});
+  CHECK_MESSAGE((r.status == 1 && r.err.find("model.safetensors") != r.err.npos), show(r));
+  CHECK(std::ranges::distance(fs::directory_iterator(dir / "")) == 1);
 }

@@ -53,6 +53,7 @@ batch batch_of(const json& from, const std::string& file, const std::string& whe
   if (all.empty()) read.fail(dot + "ids", "at least one sequence", "none");
   if (all.size() != labels.size()) read.fail(dot + "labels", "as many lists as ids has", std::to_string(labels.size()));
   batch b;
+  b.file = file, b.where = where + dot;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const std::string at = '[' + std::to_string(i) + ']';
     const std::vector<i64> ids = read.numbers(all[i], dot + "ids" + at, 0),
@@ -82,6 +83,17 @@ std::vector<cke_example> batch::examples() const {
   std::vector<cke_example> all;
   for (std::size_t i = 0; i < ids.size(); ++i) all.push_back({ids[i].data(), targets[i].data(), ids[i].size()});
   return all;
+}
+
+void batch::check_ids(u32 vocab) const {
+  const auto check = [&](u32 id, const char* list, std::size_t i, std::size_t t) {
+    if (id != CKE_NO_TARGET && id >= vocab)
+      throw Error(errc::token_range, file, where + list + '[' + std::to_string(i) + "][" + std::to_string(t) + ']',
+                  "an id below " + std::to_string(vocab), std::to_string(id));
+  };
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    for (std::size_t t = 0; t < ids[i].size(); ++t)
+      check(ids[i][t], "ids", i, t), check(targets[i][t], "labels", i, t + 1);
 }
 
 batch read_batch(const std::string& path) { return batch_of(parsed(path), path, ""); }

@@ -17,8 +17,10 @@ struct batch {
   std::vector<std::vector<u32>> ids, targets;
   u64 labels = 0;  // targets that count
   u32 longest = 0;
+  std::string file, where;  // what it was read from
 
   std::vector<cke_example> examples() const;  // these refer to it
+  void check_ids(u32 vocab) const;            // throws token_range
 };
 
 // {"ids": [[...], ...], "labels": [[...], ...]}, labels as long as ids; -100: ignored. Throws malformed, token_range,

@@ -137,13 +137,17 @@ struct grad_args {
 void grad(const grad_args& args);
 
 struct train_args {
-  std::string model, batches, output, log;
+  std::string model, output, log;
+  std::string batches;                        // a file of ids and labels, or
+  std::vector<std::string> data;              // files of text and chats
+  u32 sequences = 8;                          // of a batch of data
+  u64 seed = 0;                               // of their order
   u64 steps = 0, warmup = 0, save_every = 0;  // save_every 0: only at the end
   u32 accumulate = 1;                         // batches of a step
   double lr = 1e-4, min_lr = 0;
   std::string schedule = "cosine";  // constant, linear, cosine
   float beta1 = 0.9f, beta2 = 0.95f, eps = 1e-8f, weight_decay = 0.1f, clip = 1;
-  u32 threads = 0, context = 0, rows = 512;  // context 0: the longest sequence
+  u32 threads = 0, context = 0, rows = 512;  // context 0: the longest sequence of batches, 256 of data
   bool resume = false;
 };
 void train(const train_args& args);

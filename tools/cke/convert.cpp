@@ -60,12 +60,6 @@ struct new_tensor {
   u64 bytes;
 };
 
-bool is_scale(const tensor_index& all, std::string_view name) {
-  if (!name.ends_with("_scale_inv")) return false;
-  const tensor_ref* of = all.find(name.substr(0, name.size() - 10));
-  return of && of->type == dtype::f8_e4m3;
-}
-
 std::vector<new_tensor> tensors_of(const tensor_index& all, const std::string& type) {
   const dtype to = type == "f32" ? dtype::f32 : dtype::bf16;
   std::vector<new_tensor> out;

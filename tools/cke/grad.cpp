@@ -14,6 +14,7 @@ void grad(const grad_args& args) {
   const batch b = read_batch(args.batch);
   const opened_trainer t =
       open_trainer(args.model, {.threads = args.threads, .context = b.longest, .rows = args.rows, .gradients_only = 1});
+  b.check_ids(t.model->facts().vocab);
   const double loss = t.model->add_gradients(b.examples()), norm = t.model->gradient_norm();
   write_parts(t, {{CKE_PART_GRADIENTS, ""}}, args.output);
   put(nlohmann::ordered_json{{"loss", loss}, {"tokens", b.labels}, {"grad_norm", norm}}.dump() + '\n');

@@ -72,6 +72,12 @@ std::string config_text(const hf_files& files, const std::string& type) {
   return config.dump(2) + '\n';
 }
 
+bool is_scale(const tensor_index& all, std::string_view name) {
+  if (!name.ends_with("_scale_inv")) return false;
+  const tensor_ref* of = all.find(name.substr(0, name.size() - 10));
+  return of && of->type == dtype::f8_e4m3;
+}
+
 std::string safetensors_header(const std::vector<written_tensor>& tensors) {
   json_object header{{"__metadata__", {{"format", "pt"}}}};
   u64 at = 0;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <cke/io/hf_dir.hpp>
+#include <cke/io/tensor_index.hpp>
 
 #include "rooms.hpp"
 
@@ -33,6 +34,9 @@ void copy_small_files(const std::string& from, const std::string& to);
 
 // config.json of a checkpoint whose matrices are now f32 or bf16.
 std::string config_text(const hf_files& files, const std::string& type);
+
+// Whether a tensor has the scales of one in 8-bit floats.
+bool is_scale(const tensor_index& all, std::string_view name);
 
 // What comes before the numbers in a safetensors file.
 struct written_tensor {

@@ -10,8 +10,8 @@
 #include <cke/io/new_file.hpp>
 #include <cke/train/schedule.hpp>
 
-#include "batch_file.hpp"
 #include "commands.hpp"
+#include "corpus.hpp"
 #include "hf_output.hpp"
 #include "rooms.hpp"
 #include "terminal.hpp"
@@ -69,11 +69,14 @@ void save(const opened_trainer& t, const train_args& args, const std::string& pa
   const tensor_index all = read_hf_weights(args.model);
   const auto ours = t.from.tensors.tensors();
   std::vector<float> numbers;
-  std::vector<std::size_t> trained;  // of each tensor of the file; none: it goes along as it is
+  std::vector<const tensor_ref*> kept;  // tensors of the file
+  std::vector<std::size_t> trained;     // their numbers among ours; none: it goes along as it is
   constexpr auto none = ~std::size_t{0};
   std::vector<written_tensor> list;
   u64 size = 0;
   for (const tensor_ref& raw : all.tensors()) {
+    if (is_scale(all, raw.name)) continue;  // it is in the numbers then
+    kept.push_back(&raw);
     const tensor_ref* const mine = same_tensor(t.from, raw);
     const std::size_t index = mine ? static_cast<std::size_t>(mine - ours.data()) : none;
     numbers.resize(mine ? numbers_of(*mine) : 0);
@@ -91,7 +94,7 @@ void save(const opened_trainer& t, const train_args& args, const std::string& pa
     file.write(std::as_bytes(std::span(head)));
     for (std::size_t i = 0; i < trained.size(); ++i) {
       if (trained[i] == none) {
-        file.write(all.tensors()[i].bytes);
+        file.write(kept[i]->bytes);
         continue;
       }
       numbers.resize(numbers_of(ours[trained[i]]));
@@ -140,6 +143,34 @@ u64 resume(const opened_trainer& t, const std::string& folder) {
   return next;
 }
 
+// The batches of a file, one after the other and again from the first; or those of data.
+class batch_source {
+ public:
+  explicit batch_source(const train_args& args) : sequences_(args.sequences), seed_(args.seed) {
+    if (args.batches.empty() == args.data.empty())
+      throw Error(errc::usage, {}, "--batches, --data", "one of them", args.data.empty() ? "none" : "both");
+    if (!args.data.empty()) {
+      context_ = args.context ? args.context : 256;
+      data_.emplace(args.model, args.data, context_);
+      return;
+    }
+    listed_ = read_batches(args.batches);
+    for (const batch& b : listed_) context_ = std::max(context_, b.longest);
+    if (args.context) context_ = std::max(context_, args.context);
+  }
+  u32 context() const { return context_; }
+  void check_ids(u32 vocab) const {
+    for (const batch& b : listed_) b.check_ids(vocab);
+  }
+  batch at(u64 number) const { return data_ ? data_->at(number, sequences_, seed_) : listed_[number % listed_.size()]; }
+
+ private:
+  u32 context_ = 0, sequences_;
+  u64 seed_;
+  std::vector<batch> listed_;
+  std::optional<corpus> data_;
+};
+
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
@@ -147,16 +178,12 @@ double seconds() { return std::chrono::duration<double>(std::chrono::steady_cloc
 void train(const train_args& args) {
   if (open_checkpoint(args.model).as == naming::gguf)
     throw Error(errc::unsupported, args.model, "MODEL", "a Hugging Face directory, as the result is", "a GGUF file");
-  const std::vector<batch> batches = read_batches(args.batches);
-  u32 longest = 0;
-  for (const batch& b : batches) longest = std::max(longest, b.longest);
+  const batch_source source(args);
   { const new_folder test(args.output); }  // a name that is taken is found before the work
   step_log log(args.log);
-  const opened_trainer t = open_trainer(args.model,
-                                        {.threads = args.threads,
-                                         .context = args.context ? args.context : longest,
-                                         .rows = args.rows,
-                                         .gradients_only = 0});
+  const opened_trainer t = open_trainer(
+      args.model, {.threads = args.threads, .context = source.context(), .rows = args.rows, .gradients_only = 0});
+  source.check_ids(t.model->facts().vocab);
   u64 next = args.resume ? resume(t, args.model) : 0;
   const train::rate_schedule rates{args.schedule == "constant"     ? train::decay::constant
                                        : args.schedule == "linear" ? train::decay::linear
@@ -172,7 +199,7 @@ void train(const train_args& args) {
   for (u64 step = t.model->facts().steps + 1; step <= args.steps && !interrupt_guard::flag(); ++step) {
     double loss = 0;
     for (u32 k = 0; k < args.accumulate; ++k, ++next) {
-      const batch& b = batches[next % batches.size()];
+      const batch b = source.at(next);
       loss += t.model->add_gradients(b.examples(), 1.0 / args.accumulate) / args.accumulate;
       for (const auto& list : b.ids) ids += list.size();
     }

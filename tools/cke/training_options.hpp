@@ -33,10 +33,21 @@ inline void train_options_of(CLI::App& app, train_args& to) {
   const auto some = number(u64{0}, u64{1} << 40);
   const auto share = number(0.f, 1.f);
   app.add_option("MODEL", to.model, "a Hugging Face directory")->required();
-  app.add_option("--batches", to.batches,
-                 "a JSON file: {\"batches\": [{\"ids\", \"labels\"}, ...]}, as cke grad takes them")
-      ->type_name("FILE")
-      ->required();
+  auto* batches = app.add_option("--batches", to.batches,
+                                 "a JSON file: {\"batches\": [{\"ids\", \"labels\"}, ...]}, as cke grad takes them")
+                      ->type_name("FILE");
+  auto* data =
+      app.add_option("--data", to.data,
+                     "a text, or FILE.jsonl with {\"text\"} or {\"messages\"} on each line; may be given again")
+          ->type_name("FILE")
+          ->allow_extra_args(false)
+          ->excludes(batches);
+  app.add_option("--sequences", to.sequences, "of the data in a batch")
+      ->type_name("N")
+      ->check(number(1u, 1u << 16))
+      ->needs(data)
+      ->capture_default_str();
+  app.add_option("--seed", to.seed, "the order of the data")->type_name("N")->needs(data)->capture_default_str();
   app.add_option("-o,--output", to.output, "a directory that is not there yet")->type_name("DIR")->required();
   app.add_option("--steps", to.steps, "steps of the optimizer; batches begin again after the last")
       ->type_name("N")
@@ -78,7 +89,8 @@ inline void train_options_of(CLI::App& app, train_args& to) {
       ->check(some)
       ->capture_default_str();
   app.add_flag("--resume", to.resume, "go on where the run that wrote MODEL ended: the bits are those of one run");
-  app.add_option("-c,--context", to.context, "positions that rope's rules go by (the longest sequence)")
+  app.add_option("-c,--context", to.context,
+                 "most ids of a sequence of data (256), and what rope's rules go by (the longest sequence)")
       ->type_name("N")
       ->check(number(1u, most_positions));
   pass_options_of(app, to.threads, to.rows);

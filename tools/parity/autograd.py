@@ -62,9 +62,12 @@ def precision(dtype):
 
 
 def load(directory, dtype=torch.float64):
-    with precision(dtype):
-        model = AutoModelForCausalLM.from_pretrained(directory, dtype=dtype, attn_implementation="eager",
-                                                     experts_implementation="eager").to(dtype).eval()
+    options = dict(dtype=dtype, attn_implementation="eager", experts_implementation="eager")
+    model = AutoModelForCausalLM.from_pretrained(directory, **options).to(dtype).eval()
+    with precision(dtype):  # files are read outside, where their float32 is float32; angles are computed inside
+        computed = dict(AutoModelForCausalLM.from_config(model.config, **options).named_buffers())
+    for name in computed.keys() - model.state_dict().keys():
+        model.get_buffer(name).copy_(computed[name])
     for module in model.modules():
         if isinstance(module, torch.nn.Embedding):
             module.padding_idx = None  # or the row of this id would get no gradient

@@ -16,6 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import torch
 from safetensors.torch import load_file
 
 import autograd
@@ -100,7 +101,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             if args.remember:
                 directory = autograd.remembering(directory, folder, args.remember)
-            models = [autograd.load(directory, dtype) for dtype in (autograd.torch.float64, autograd.torch.float32)]
+            models = [autograd.load(directory, dtype) for dtype in (torch.float64, torch.float32)]
             lengths = {autograd.positions(models[0].config, int(n)): None for n in args.lengths.split(",")}
             for length in lengths:
                 good &= compare(args, directory, models, length)

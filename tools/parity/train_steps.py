@@ -15,6 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import numpy as np
 import torch
 
 import autograd
@@ -46,7 +47,7 @@ def cke_train(args, directory, batches, recipe, folder):
 
 
 def furthest(log, exact, key):
-    return max((abs(a[key] / b[key] - 1) for a, b in zip(log, exact)), default=0.0)
+    return float(np.max([abs(a[key] / b[key] - 1) for a, b in zip(log, exact)]))  # a NaN if one is
 
 
 def moves(model, start):
@@ -74,6 +75,7 @@ def compare(args, directory, recipe):
     with tempfile.TemporaryDirectory() as folder:
         log, out = cke_train(args, directory, batches, recipe, Path(folder))
         ours, lost = autograd.load(out), rounding(out, start)
+        alien = autograd.tensors_of(directory).keys() ^ autograd.tensors_of(out).keys()
 
     row = f"| {directory.name} | {recipe.steps} |"
     if [line["step"] for line in log] != [line["step"] for line in exact]:
@@ -90,6 +92,7 @@ def compare(args, directory, recipe):
     worst = bad[0] if bad else max(way, key=lambda name: errors[name] / limits[name])
     changed = [name for name, t in constants(start).items() if not torch.equal(constants(ours)[name], t)]
     wrong += [f"{len(bad)} tensors"] * bool(bad) + [f"{name} changed" for name in changed]
+    wrong += [f"{name} is only in one of the files" for name in sorted(alien)]
     print(f"{row} {off['loss']:.1e} | {off['grad_norm']:.1e} | {off['lr']:.1e} | {worst} | {errors[worst]:.1e} "
           f"| {noises[worst]:.1e} | {', '.join(wrong)} |", flush=True)
     return not wrong

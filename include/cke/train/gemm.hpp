@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 
 #include "work.hpp"
 
@@ -25,7 +26,7 @@ template <class Isa> struct gemm {
   using batch = simd::vf32<Isa>;
   static constexpr u32 lanes = Isa::lanes, vectors = lanes == 4 ? 4 : 2, wide = lanes * vectors;
   static constexpr u32 tall = Isa::registers == 32 && vectors == 2 ? 12 : 6;
-  static constexpr u32 block_m = 96, block_n = 128, block_k = 256;
+  static constexpr u32 block_m = 192, block_n = 128, block_k = 256;
   static constexpr u64 scratch_bytes = u64{block_m + block_n} * block_k * sizeof(float);
 
   static constexpr u32 units(u32 m, u32 n) { return ceil_div(m, block_m) * ceil_div(n, block_n); }
@@ -55,7 +56,7 @@ template <class Isa> struct gemm {
   // [k][Wide], with zeros after `count`.
   template <u32 Wide> static void pack(const float* from, u64 apart, u64 along, u32 count, u32 k, float* to) {
     if (count == Wide && apart == 1) {
-      for (u32 t = 0; t < k; ++t, from += along) std::copy_n(from, Wide, to + u64{t} * Wide);
+      for (u32 t = 0; t < k; ++t, from += along) std::memcpy(to + u64{t} * Wide, from, Wide * sizeof(float));
       return;
     }
     for (u32 i = 0; i < count; ++i)

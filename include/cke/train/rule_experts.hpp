@@ -46,7 +46,7 @@ template <class Isa> struct rule<opcode::route, Isa> {
     const u32 n = r.score == scoring::softmax_of_chosen ? r.active : r.experts;
     const auto logit = [&](u32 i) { return logits[r.score == scoring::softmax_of_chosen ? expert(i) : i]; };
     if (r.score == scoring::sigmoid) {
-      for (u32 e = 0; e < n; ++e) scores[e] = 1 / (1 + std::exp(-logits[e]));
+      for (u32 e = 0; e < n; ++e) scores[e] = sigmoid(logits[e]);
     } else {
       float most = logit(0), sum = 0;
       for (u32 i = 1; i < n; ++i) most = std::max(most, logit(i));
@@ -210,7 +210,7 @@ template <class Isa> struct rule<opcode::expert_sum, Isa> {
     if (p.shared)
       c.rows(s.w.tokens, [&](u32 t) {
         const float *const d = s.dout[0].row(t), *const y = s.w.in[2].row(t),
-                           by = p.shared_gate ? 1 / (1 + std::exp(-*s.w.in[3].row(t))) : 1;
+                           by = p.shared_gate ? sigmoid(*s.w.in[3].row(t)) : 1;
         for (u32 i = 0; i < p.rows; ++i) s.din[2].row(t)[i] += by * d[i];
         if (p.shared_gate) *s.din[3].row(t) += by * (1 - by) * sum_of(p.rows, [&](u32 i) { return d[i] * y[i]; });
       });

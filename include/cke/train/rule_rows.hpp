@@ -18,6 +18,7 @@ template <class F> float sum_of(u32 n, F&& f) {
   for (; i < n; ++i) part[i % 8] += f(i);
   return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
 }
+inline float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
 inline void add_to(float* to, const float* from, u32 n) {
   for (u32 i = 0; i < n; ++i) to[i] += from[i];
 }

@@ -3,9 +3,12 @@
 #pragma once
 
 #include "loss.hpp"
+#include "rule_attend.hpp"
+#include "rule_conv.hpp"
+#include "rule_delta.hpp"
 #include "rule_experts.hpp"
-#include "rule_heads.hpp"
-#include "rule_recurrent.hpp"
+#include "rule_latent.hpp"
+#include "rule_scan.hpp"
 
 namespace cke::train {
 

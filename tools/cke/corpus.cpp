@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+// corpus.cpp: implements corpus.hpp.
+#include "corpus.hpp"
+
+#include <cke/io/json_value.hpp>
+#include <cke/text/jinja/chat_form.hpp>
+#include <numeric>
+#include <optional>
+#include <random>
+#include <sstream>
+
+#include "commands.hpp"
+
+namespace cke::tool {
+namespace {
+
+struct document {
+  std::vector<u32> ids;
+  std::vector<bool> learned;  // [ids]: whether the id is one to predict
+};
+
+document text_document(const tokenizer& tokens, std::string_view text) {
+  document d{tokens.encode(text, {.add_special = true}), {}};
+  const vocabulary& v = tokens.vocabulary();
+  if (v.eos != no_token && (d.ids.empty() || d.ids.back() != v.eos)) d.ids.push_back(v.eos);
+  d.learned.assign(d.ids.size(), true);
+  return d;
+}
+
+// The ids that each of the assistant's answers adds to what came before it are learned.
+document chat_document(const chat_form& form, const jinja::value& messages) {
+  const auto rendered = [&](std::size_t count, bool asks) {
+    const auto& all = messages.as_sequence()->items;
+    jinja::conversation c{
+        .messages = {jinja::form::list, {all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count)}}};
+    c.add_generation_prompt = asks;
+    return form.encode(form.render(c));
+  };
+  if (!messages.is_sequence(jinja::form::list))
+    throw Error(errc::malformed, {}, "messages", "a list", jinja::type_name(messages));
+  const std::size_t count = messages.as_sequence()->items.size();
+  document d{rendered(count, false), {}};
+  d.learned.assign(d.ids.size(), false);
+  for (std::size_t i = 0; i < count; ++i) {
+    const jinja::dict* const message = messages.as_sequence()->items[i].as_dict();
+    const jinja::value* const role = message ? message->find("role") : nullptr;
+    if (!role || !role->is_string())
+      throw Error(errc::malformed, {}, "messages[" + std::to_string(i) + "]", "an object with a role", "another");
+    if (role->view() != "assistant") continue;
+    // A template may drop what it shows of an earlier answer, such as a thought: then that answer is not learned.
+    const std::vector<u32> before = rendered(i, true), after = rendered(i + 1, false);
+    if (before.size() >= after.size() || after.size() > d.ids.size() ||
+        !std::equal(before.begin(), before.end(), after.begin()) ||
+        !std::equal(after.begin(), after.end(), d.ids.begin()))
+      continue;
+    for (std::size_t t = before.size(); t < after.size(); ++t) d.learned[t] = true;
+  }
+  return d;
+}
+
+}  // namespace
+
+corpus::corpus(const std::string& model, const std::vector<std::string>& files, u32 context) {
+  const tokenizer tokens = open_tokenizer(model);
+  std::optional<chat_form> form;
+  for (const std::string& file : files) {
+    const std::string text = file_text(file);
+    if (!file.ends_with(".jsonl")) {
+      const document d = text_document(tokens, text);
+      add(d.ids, d.learned, context);
+      continue;
+    }
+    std::istringstream lines(text);
+    u64 number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      ++number;
+      if (line.find_first_not_of(" \t\r") == line.npos) continue;
+      const std::string where = file + ':' + std::to_string(number);
+      const jinja::value from = read_json_value(line, where);
+      const jinja::dict* const object = from.as_dict();
+      const jinja::value *const said = object ? object->find("text") : nullptr,
+                                *const messages = object ? object->find("messages") : nullptr;
+      if (!(said && said->is_string()) && !messages)
+        throw Error(errc::malformed, where, {}, "{\"text\": \"...\"} or {\"messages\": [...]}", line.substr(0, 60));
+      try {
+        if (messages && !form) form.emplace(tokens, model);
+        const document d = messages ? chat_document(*form, *messages) : text_document(tokens, said->view());
+        add(d.ids, d.learned, context);
+      } catch (const Error& e) {
+        if (!e.file.empty()) throw;
+        throw Error(e.code == errc::usage ? errc::malformed : e.code, where, e.subject, e.expected, e.found);
+      }
+    }
+  }
+  if (all_.empty()) throw Error(errc::malformed, files.empty() ? "" : files[0], {}, "a text to learn", "none");
+}
+
+void corpus::add(const std::vector<u32>& ids, const std::vector<bool>& learned, u32 context) {
+  for (std::size_t first = 0; first + 1 < ids.size(); first += context) {
+    const std::size_t end = std::min(ids.size(), first + context);
+    sequence s;
+    bool any = false;
+    for (std::size_t t = first; t < end; ++t) {
+      const bool counts = t + 1 < ids.size() && learned[t + 1];
+      s.ids.push_back(ids[t]), s.targets.push_back(counts ? ids[t + 1] : CKE_NO_TARGET);
+      any |= counts;
+    }
+    if (any) all_.push_back(std::move(s));
+  }
+}
+
+u64 corpus::ids() const {
+  return std::accumulate(all_.begin(), all_.end(), u64{0}, [](u64 n, const sequence& s) { return n + s.ids.size(); });
+}
+
+batch corpus::at(u64 number, u32 count, u64 seed) const {
+  const u64 first = number * count;
+  u64 round = ~u64{0};
+  std::vector<u32> order(all_.size());
+  batch b;
+  for (u64 i = first; i < first + count; ++i) {
+    if (i / all_.size() != round) {
+      round = i / all_.size();
+      std::iota(order.begin(), order.end(), 0u);
+      std::mt19937_64 random(seed * 0x9e3779b97f4a7c15 + round);
+      for (u64 k = order.size(); k > 1; --k) std::swap(order[k - 1], order[random() % k]);
+    }
+    const sequence& s = all_[order[i % all_.size()]];
+    b.ids.push_back(s.ids), b.targets.push_back(s.targets);
+    for (const u32 target : s.targets) b.labels += target != CKE_NO_TARGET;
+    b.longest = std::max(b.longest, static_cast<u32>(s.ids.size()));
+  }
+  return b;
+}
+
+}  // namespace cke::tool

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// corpus.hpp: text and chats as sequences to train on.
+#pragma once
+
+#include "batch_file.hpp"
+
+namespace cke::tool {
+
+// Documents, each cut into sequences of at most `context` ids; a sequence never has ids of two documents.
+//   FILE.jsonl   a document on each line: {"text": "..."}, or {"messages": [...]} in the model's chat form, of which
+//   the
+//                assistant's answers alone are learned
+//   other files  are one document each
+class corpus {
+ public:
+  // `model`: whose tokenizer and chat form are used. Throws Error{file, malformed, unsupported}, which name the line.
+  corpus(const std::string& model, const std::vector<std::string>& files, u32 context);
+
+  u64 sequences() const { return all_.size(); }
+  u64 ids() const;
+  // Batch `number`, from 0 on: `count` sequences, each once before any comes again, in an order that `seed` shuffles
+  // anew each time.
+  batch at(u64 number, u32 count, u64 seed) const;
+
+ private:
+  struct sequence {
+    std::vector<u32> ids, targets;
+  };
+  void add(const std::vector<u32>& ids, const std::vector<bool>& learned, u32 context);
+
+  std::vector<sequence> all_;
+};
+
+}  // namespace cke::tool

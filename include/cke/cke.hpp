@@ -46,4 +46,5 @@
 #include "session_file.hpp"
 #include "similarity.hpp"
 #include "smollm3.hpp"
+#include "trainer.hpp"
 #include "word_checks.hpp"

@@ -4,26 +4,25 @@
 
 #include "cke_train.h"
 #include "export.hpp"
-#include "train/trainer.hpp"
+#include "trainer.hpp"
 
 namespace cke::door {
 
 template <class M, class Isa = isa::native> struct exported_trainer {
-  using program = graph::program<M, F32, false>;
-  struct trainer {
-    train::trainer_of<Isa> of;
+  struct trained {
+    trainer<M, Isa> of;
     std::vector<u64> sizes;  // numbers of each tensor
   };
-  using part = typename train::trainer_of<Isa>::part;
+  using part = typename trainer<M, Isa>::part;
 
-  static trainer& of(cke_trainer* t) { return *reinterpret_cast<trainer*>(t); }
-  static const trainer& of(const cke_trainer* t) { return *reinterpret_cast<const trainer*>(t); }
+  static trained& of(cke_trainer* t) { return *reinterpret_cast<trained*>(t); }
+  static const trained& of(const cke_trainer* t) { return *reinterpret_cast<const trained*>(t); }
 
   static cke_trainer* from_tensors(const cke_tensor* tensors, std::size_t count, int32_t names, const char* source,
                                    const cke_train_options* o, cke_error* e) noexcept {
     return pointer<cke_trainer>(e, [&] {
       const tensor_index index = index_of(tensors, count, source, nullptr);
-      train::trainer_options options;
+      trainer_options options;
       if (o) {
         options.threads = o->threads, options.optimizes = !o->gradients_only;
         if (o->context) options.context = o->context;
@@ -36,22 +35,19 @@ template <class M, class Isa = isa::native> struct exported_trainer {
         sizes.push_back(numbers);
       }
       const naming as = names == CKE_NAMES_GGUF ? naming::gguf : naming::hf;
-      return new trainer{
-          {train::taped_program::of<program>(),
-           train::parameters<Isa>::load(std::type_identity<program>{}, index, source, as, names_of<M>()), options},
-          std::move(sizes)};
+      return new trained{trainer<M, Isa>(index, source, as, options), std::move(sizes)};
     });
   }
-  static void free(cke_trainer* t) noexcept { delete reinterpret_cast<trainer*>(t); }
+  static void free(cke_trainer* t) noexcept { delete reinterpret_cast<trained*>(t); }
   static cke_train_facts facts(const cke_trainer* t) noexcept {
     const auto& f = of(t).of;
-    return {program::vocab, f.threads(), f.parameter_count(), f.weight_bytes(),
-            f.pass_bytes(), f.steps(),   Isa::name.data()};
+    return {trainer<M, Isa>::vocab, f.threads(), f.parameter_count(), f.weight_bytes(),
+            f.pass_bytes(),         f.steps(),   Isa::name.data()};
   }
   static int32_t add_gradients(cke_trainer* t, const cke_example* examples, std::size_t count, double share,
                                double* loss, cke_error* e) noexcept {
     return status(e, [&] {
-      std::vector<train::example> list;
+      std::vector<example> list;
       for (const cke_example& x : std::span(examples, count)) list.push_back({{x.ids, x.count}, {x.targets, x.count}});
       *loss = of(t).of.add_gradients(list, share);
     });

@@ -7,7 +7,7 @@
 
 #include <cke/from_config.hpp>
 #include <cke/hf.hpp>
-#include <cke/train/trainer.hpp>
+#include <cke/trainer.hpp>
 #include <cmath>
 #include <cstring>
 #include <fstream>
@@ -56,14 +56,6 @@ struct sequences {
   }
 };
 
-template <class M, class Isa = isa::native>
-std::unique_ptr<trainer_of<Isa>> load(const checkpoint& from, const trainer_options& o) {
-  using program = graph::program<M, F32, false>;
-  return std::make_unique<trainer_of<Isa>>(
-      taped_program::of<program>(),
-      parameters<Isa>::load(std::type_identity<program>{}, from.tensors, from.name, from.as, names_of<M>()), o);
-}
-
 inline u64 numbers_of(const tensor_ref& t) {
   u64 n = 1;
   for (const u64 d : t.shape) n *= d;
@@ -102,11 +94,11 @@ inline double distance(const std::vector<float>& g, const nlohmann::json& want) 
 
 template <class M, class Isa> void check_isa(const checkpoint& from, const nlohmann::json& want) {
   const sequences s(want);
-  const auto t = load<M, Isa>(from, {.threads = 2, .context = s.longest(), .optimizes = false});
+  trainer<M, Isa> t(from, {.threads = 2, .context = s.longest(), .optimizes = false});
   CAPTURE(Isa::name);
-  CHECK(std::abs(t->add_gradients(s.examples()) - want["loss"].get<double>()) <= loss_tolerance);
-  CHECK(t->gradient_norm() == doctest::Approx(want["grad_norm"].get<double>()).epsilon(gradient_tolerance));
-  const auto found = gradients_of(*t, from);
+  CHECK(std::abs(t.add_gradients(s.examples()) - want["loss"].get<double>()) <= loss_tolerance);
+  CHECK(t.gradient_norm() == doctest::Approx(want["grad_norm"].get<double>()).epsilon(gradient_tolerance));
+  const auto found = gradients_of(t, from);
   CHECK(found.size() == want["tensors"].size());
   for (const auto& found_one : found) {
     const std::string& name = found_one.first;
@@ -123,9 +115,9 @@ template <class M> void check_bits(const checkpoint& from, const nlohmann::json&
   std::vector<std::pair<std::string, std::vector<float>>> first;
   for (const auto& how : {std::pair{1u, 512u}, {3u, 512u}, {2u, 1u}}) {
     const u32 threads = how.first, rows = how.second;
-    const auto t = load<M>(from, {.threads = threads, .context = s.longest(), .rows = rows, .optimizes = false});
-    t->add_gradients(s.examples());
-    const auto found = gradients_of(*t, from);
+    trainer<M> t(from, {.threads = threads, .context = s.longest(), .rows = rows, .optimizes = false});
+    t.add_gradients(s.examples());
+    const auto found = gradients_of(t, from);
     if (first.empty()) first = found;
     for (std::size_t i = 0; i < first.size(); ++i) {
       CAPTURE(threads);

@@ -54,12 +54,12 @@ bool same(const std::vector<float>& a, const std::vector<float>& b) {
 
 template <const auto& Config> void check_steps(const std::string& name) {
   using model = from_config<Config>;
-  constexpr u32 vocab = graph::program<model, F32, false>::vocab;
+  constexpr u32 vocab = trainer<model>::vocab;
   const nlohmann::json want = fixture(name);
   const checkpoint from = open_family(name);
-  const auto t = load<model>(from, {.threads = 2, .context = sequences(want).longest()});
+  trainer<model> t(from, {.threads = 2, .context = sequences(want).longest()});
   for (u32 step = 1; step <= steps; ++step) {
-    const step_figures f = take_step(*t, want, vocab, step);
+    const step_figures f = take_step(t, want, vocab, step);
     const auto& of = want["steps"][step - 1];
     CAPTURE(name);
     CAPTURE(step);
@@ -91,22 +91,21 @@ TEST_CASE("train: weights have the same bits for any threads, any cut into passe
   const u32 context = sequences(want).longest();
   std::vector<float> first;
   for (const auto& [threads, rows] : {std::pair{1u, 512u}, {2u, 1u}, {4u, 30u}}) {
-    const auto t = load<model>(from, {.threads = threads, .context = context, .rows = rows});
-    for (u32 step = 1; step <= 4; ++step) take_step(*t, want, 288, step);
-    if (first.empty()) first = weights_of(*t, from);
-    CHECK(same(weights_of(*t, from), first));
+    trainer<model> t(from, {.threads = threads, .context = context, .rows = rows});
+    for (u32 step = 1; step <= 4; ++step) take_step(t, want, 288, step);
+    if (first.empty()) first = weights_of(t, from);
+    CHECK(same(weights_of(t, from), first));
   }
-  const auto before = load<model>(from, {.threads = 2, .context = context}),
-             after = load<model>(from, {.threads = 2, .context = context});
-  for (u32 step = 1; step <= 2; ++step) take_step(*before, want, 288, step);
+  trainer<model> before(from, {.threads = 2, .context = context}), after(from, {.threads = 2, .context = context});
+  for (u32 step = 1; step <= 2; ++step) take_step(before, want, 288, step);
   for (const auto of : {trained_part::weights, trained_part::first_moments, trained_part::second_moments})
     for (std::size_t i = 0; i < from.tensors.tensors().size(); ++i) {
       std::vector<float> one(numbers_of(from.tensors.tensors()[i]));
-      if (before->read(i, of, one.data())) after->write(i, of, one.data());
+      if (before.read(i, of, one.data())) after.write(i, of, one.data());
     }
-  after->resume(before->steps());
-  for (u32 step = 3; step <= 4; ++step) take_step(*after, want, 288, step);
-  CHECK(same(weights_of(*after, from), first));
+  after.resume(before.steps());
+  for (u32 step = 3; step <= 4; ++step) take_step(after, want, 288, step);
+  CHECK(same(weights_of(after, from), first));
 }
 
 TEST_CASE("train: scalar kernels have the gradients of transformers, too") {
@@ -117,11 +116,11 @@ TEST_CASE("train: scalar kernels have the gradients of transformers, too") {
 TEST_CASE("train: wrong ids, no labels, too many ids, numbers that are none") {
   using model = from_config<configs::qwen2>;
   const checkpoint from = open_family("qwen2");
-  const auto t = load<model>(from, {.threads = 1, .context = 4});
+  trainer<model> t(from, {.threads = 1, .context = 4});
   const auto add = [&](std::vector<u32> ids, std::vector<u32> targets) {
     return code_of([&] {
       const example one{ids, targets};
-      t->add_gradients({&one, 1});
+      t.add_gradients({&one, 1});
     });
   };
   CHECK(add({1, 2, 288}, {2, 3, no_target}) == errc::token_range);
@@ -130,15 +129,15 @@ TEST_CASE("train: wrong ids, no labels, too many ids, numbers that are none") {
   CHECK_THROWS_WITH(add({1, 2}, {no_target, no_target}) == errc::usage ? throw std::runtime_error("usage") : 0,
                     "usage");
 
-  t->clear();
-  const std::vector<float> weights = weights_of(*t, from);
+  t.clear();
+  const std::vector<float> weights = weights_of(t, from);
   std::vector<float> norm(48, std::numeric_limits<float>::quiet_NaN());
   for (std::size_t i = 0; i < from.tensors.tensors().size(); ++i)
-    if (from.tensors.tensors()[i].name == "model.norm.weight") t->write(i, trained_part::weights, norm.data());
-  t->resume(0);
+    if (from.tensors.tensors()[i].name == "model.norm.weight") t.write(i, trained_part::weights, norm.data());
+  t.resume(0);
   CHECK(add({1, 2, 3}, {2, 3, no_target}) == errc::config_range);
-  CHECK(code_of([&] { t->step({}); }) == errc::config_range);
-  CHECK(t->steps() == 0);
+  CHECK(code_of([&] { t.step({}); }) == errc::config_range);
+  CHECK(t.steps() == 0);
 }
 
 TEST_CASE("train: schedules") {

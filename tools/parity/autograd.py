@@ -164,8 +164,9 @@ def as_file(model, tensors):
 
 
 def tensors_of(directory):
-    """Every tensor of a directory's files."""
-    return {name: t for file in sorted(Path(directory).glob("*.safetensors")) for name, t in load_file(file).items()}
+    """Every tensor of a model's files; what an optimizer keeps beside them is not one."""
+    files = sorted(Path(directory).glob("model*.safetensors"))
+    return {name: t for file in files for name, t in load_file(file).items()}
 
 
 def dimensions(model):

@@ -92,7 +92,7 @@ def compare(args, directory, recipe):
     worst = bad[0] if bad else max(way, key=lambda name: errors[name] / limits[name])
     changed = [name for name, t in constants(start).items() if not torch.equal(constants(ours)[name], t)]
     wrong += [f"{len(bad)} tensors"] * bool(bad) + [f"{name} changed" for name in changed]
-    wrong += [f"{name} is only in one of the files" for name in sorted(alien)]
+    wrong += [f"{len(alien)} names in one file alone, first {min(alien)}"] if alien else []
     print(f"{row} {off['loss']:.1e} | {off['grad_norm']:.1e} | {off['lr']:.1e} | {worst} | {errors[worst]:.1e} "
           f"| {noises[worst]:.1e} | {', '.join(wrong)} |", flush=True)
     return not wrong

@@ -18,6 +18,8 @@ typedef struct cke_train_options {
   uint32_t context;        /* most ids of an example, and what rope's rules go by; 0: 4096 */
   uint32_t rows;           /* about so many ids in a pass; 0: 512; results do not depend on it */
   uint32_t gradients_only; /* 1: without an optimizer */
+  uint32_t pads;           /* 1: the row of `padding` in an embedding learns nothing from being read */
+  uint32_t padding;        /* an id */
 } cke_train_options;
 
 /* Ids of a text, and for each the id that should follow it, or CKE_NO_TARGET. */

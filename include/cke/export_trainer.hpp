@@ -25,6 +25,7 @@ template <class M, class Isa = isa::native> struct exported_trainer {
       trainer_options options;
       if (o) {
         options.threads = o->threads, options.optimizes = !o->gradients_only;
+        if (o->pads) options.padding = o->padding;
         if (o->context) options.context = o->context;
         if (o->rows) options.rows = o->rows;
       }

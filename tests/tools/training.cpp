@@ -76,15 +76,16 @@ TEST_CASE("grad: loss, norm, and every tensor by its name and shape, the same bi
     CHECK(g->type == cke::dtype::f32);
     CHECK(g->shape == t.shape);
   }
-  CHECK_SUCCESS(command::cke({"grad", qwen2, "--batch", batch, "-o", dir / "h.safetensors", "-t", "3", "--rows", "1"}));
+  const result again = command::cke({"grad", qwen2, "--batch", batch, "-o", dir / "h.safetensors", "-t", "3", "--rows", "1"});
+  CHECK_SUCCESS(again);
   CHECK(content(dir / "h.safetensors") == content(dir / "g.safetensors"));
 }
 
 TEST_CASE("train: the losses, norms and rates of torch.optim.AdamW; a run that goes on has the same bits") {
   const scratch dir;
   const fs::path file = batch_file(dir, batches(20));
-  CHECK_SUCCESS(
-      command::cke(train_words(file, dir / "whole", {"--steps", "10", "--log", dir / "log", "--save-every", "6"})));
+  const result whole = command::cke(train_words(file, dir / "whole", {"--steps", "10", "--log", dir / "log", "--save-every", "6"}));
+  CHECK_SUCCESS(whole);
   const std::vector<json> log = lines_of(dir / "log");
   REQUIRE(log.size() == 10);
   for (std::size_t i = 0; i < log.size(); ++i)
@@ -94,7 +95,8 @@ TEST_CASE("train: the losses, norms and rates of torch.optim.AdamW; a run that g
     }
   std::vector<std::string> words = train_words(file, dir / "second", {"--steps", "10", "--resume", "-t", "1"});
   words[1] = dir / "whole.step-6";
-  CHECK_SUCCESS(command::cke(words));
+  const result second = command::cke(words);
+  CHECK_SUCCESS(second);
   for (const char* name : {"model.safetensors", "optimizer.safetensors", "config.json", "training.json"})
     CHECK_MESSAGE(content(dir / "second" / name) == content(dir / "whole" / name), name);
   CHECK_SUCCESS(command::cke({"run", dir / "whole", "--tokens", "1,2,3", "-n", "4", "--ids", "--temp", "0"}));
@@ -132,7 +134,7 @@ TEST_CASE("train: texts and chats; of chats the answers are learned") {
   };
   refused("{\"text\": 3}", "bad.jsonl:1");
   refused("{\"text\": \"a b\"}\nnonsense", "bad.jsonl:2");
-  refused("{\"messages\": [1]}", "messages[0]");
+  refused("{\"messages\": [1]}", "bad.jsonl:1: message 0: expected an object, found int");
   refused("\n", "a text to learn");
   check_refused({"train", tiny, "--steps", "1", "-o", dir / "bad"}, "--data");
 }

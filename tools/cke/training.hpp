@@ -13,8 +13,8 @@ struct opened_trainer {
   std::string name;
   std::unique_ptr<trainer_model> model;
 };
-// Opens, compiles if necessary, and loads. Throws Error.
-opened_trainer open_trainer(const std::string& path, const cke_train_options& options);
+// Opens, compiles if necessary, and loads; the padding is the config's. Throws Error.
+opened_trainer open_trainer(const std::string& path, cke_train_options options);
 
 // Numbers of a tensor.
 u64 numbers_of(const tensor_ref& t);

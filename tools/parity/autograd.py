@@ -68,9 +68,6 @@ def load(directory, dtype=torch.float64):
         computed = dict(AutoModelForCausalLM.from_config(model.config, **options).named_buffers())
     for name in computed.keys() - model.state_dict().keys():
         model.get_buffer(name).copy_(computed[name])
-    for module in model.modules():
-        if isinstance(module, torch.nn.Embedding):
-            module.padding_idx = None  # or the row of this id would get no gradient
     return model.requires_grad_(True)
 
 

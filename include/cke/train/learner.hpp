@@ -12,8 +12,8 @@ namespace cke::train {
 template <class Isa> class learner {
  public:
   // `context`: positions that rope's rules go by, and the most of an example. Throws out_of_memory, config_range.
-  learner(const taped_program& n, parameters<Isa>& p, team& threads, u32 context)
-      : net_(n), parameters_(p), team_(threads), context_(context), memory_(n, threads.size()) {
+  learner(const taped_program& n, parameters<Isa>& p, team& threads, u32 context, u32 padding = no_target)
+      : net_(n), parameters_(p), team_(threads), context_(context), padding_(padding), memory_(n, threads.size()) {
     if (context == 0 || context > most_positions)
       throw Error(errc::config_range, {}, "context", concat({"1 to ", most_positions}), concat({context}));
     for (const tape& t : net_.tapes)
@@ -64,7 +64,7 @@ template <class Isa> class learner {
     }
     if (const turned_head of = turned(i.p); of.rope) w.rope = ropes_.find(*of.rope, of.head_dim);
     w.tokens = n, w.segments = rows_.segments, w.segment_of = rows_.segment_of.data(), w.tiles = rows_.tiles;
-    to.longest = rows_.longest;
+    to.longest = rows_.longest, to.padding = padding_;
     return to;
   }
 
@@ -119,7 +119,7 @@ template <class Isa> class learner {
   const rule_table& rules_ = rules_of<Isa>();
   parameters<Isa>& parameters_;
   team& team_;
-  const u32 context_;
+  const u32 context_, padding_;
   rope_cache ropes_;
   pass_memory<Isa> memory_;
 

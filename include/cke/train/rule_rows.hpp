@@ -49,8 +49,10 @@ template <class Isa> struct rule<opcode::embedding, Isa> {
   static void backward(const embedding_params& p, const step_work& s, const crew& c) {
     if (!s.dweight[0]) return;
     c.columns(p.cols, [&](u32 first, u32 end) {
-      for (u32 t = 0; t < s.w.tokens; ++t)
+      for (u32 t = 0; t < s.w.tokens; ++t) {
+        if (ids(s)[t] == s.padding) continue;
         add_to(s.dweight[0] + u64{ids(s)[t]} * p.cols + first, s.dout[0].row(t) + first, end - first);
+      }
     });
   }
 };

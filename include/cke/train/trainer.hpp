@@ -11,6 +11,7 @@ struct trainer_options {
   u32 threads = 0;     // 0: the cores that the process may use
   u32 context = 4096;  // positions that rope's rules go by, and the most of an example
   u32 rows = 512;      // about so many rows in a pass: as many examples as fit, at least one; bits do not depend on it
+  u32 padding = no_target;  // id whose row of an embedding learns nothing from being read, as torch's padding_idx
   bool optimizes = true;  // false: gradients alone, without room for the optimizer
 };
 
@@ -21,7 +22,7 @@ template <class Isa> class trainer_of {
         threads_(o.threads ? o.threads : default_threads()),
         parameters_(std::move(p)),
         optimizer_(o.optimizes ? adamw(parameters_.count()) : adamw()),
-        learner_(n, parameters_, threads_, o.context) {
+        learner_(n, parameters_, threads_, o.context, o.padding) {
     parameters_.pack(threads_);
   }
   trainer_of(const trainer_of&) = delete;

@@ -37,6 +37,7 @@ struct step_work {
   const float* plain[8]{};   // the weights, [rows][cols]
   float* dweight[8]{};       // their gradients, added to; null: not wanted
   u32 longest{};             // positions of the longest sequence
+  u32 padding{};             // id whose row of an embedding learns nothing from being read; no_target: none
 };
 
 // rule<Op, Isa>, with p of type params_of<Op>:

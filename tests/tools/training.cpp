@@ -76,7 +76,8 @@ TEST_CASE("grad: loss, norm, and every tensor by its name and shape, the same bi
     CHECK(g->type == cke::dtype::f32);
     CHECK(g->shape == t.shape);
   }
-  const result again = command::cke({"grad", qwen2, "--batch", batch, "-o", dir / "h.safetensors", "-t", "3", "--rows", "1"});
+  const result again =
+      command::cke({"grad", qwen2, "--batch", batch, "-o", dir / "h.safetensors", "-t", "3", "--rows", "1"});
   CHECK_SUCCESS(again);
   CHECK(content(dir / "h.safetensors") == content(dir / "g.safetensors"));
 }
@@ -84,7 +85,8 @@ TEST_CASE("grad: loss, norm, and every tensor by its name and shape, the same bi
 TEST_CASE("train: the losses, norms and rates of torch.optim.AdamW; a run that goes on has the same bits") {
   const scratch dir;
   const fs::path file = batch_file(dir, batches(20));
-  const result whole = command::cke(train_words(file, dir / "whole", {"--steps", "10", "--log", dir / "log", "--save-every", "6"}));
+  const result whole =
+      command::cke(train_words(file, dir / "whole", {"--steps", "10", "--log", dir / "log", "--save-every", "6"}));
   CHECK_SUCCESS(whole);
   const std::vector<json> log = lines_of(dir / "log");
   REQUIRE(log.size() == 10);

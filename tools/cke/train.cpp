@@ -181,8 +181,13 @@ void train(const train_args& args) {
   const batch_source source(args);
   { const new_folder test(args.output); }  // a name that is taken is found before the work
   step_log log(args.log);
-  const opened_trainer t = open_trainer(
-      args.model, {.threads = args.threads, .context = source.context(), .rows = args.rows, .gradients_only = 0});
+  const opened_trainer t = open_trainer(args.model,
+                                        {.threads = args.threads,
+                                         .context = source.context(),
+                                         .rows = args.rows,
+                                         .gradients_only = 0,
+                                         .pads = 0,
+                                         .padding = 0});
   source.check_ids(t.model->facts().vocab);
   u64 next = args.resume ? resume(t, args.model) : 0;
   const train::rate_schedule rates{args.schedule == "constant"     ? train::decay::constant

@@ -12,7 +12,7 @@ struct trainer_options {
   u32 context = 4096;  // positions that rope's rules go by, and the most of an example
   u32 rows = 512;      // about so many rows in a pass: as many examples as fit, at least one; bits do not depend on it
   u32 padding = no_target;  // id whose row of an embedding learns nothing from being read, as torch's padding_idx
-  bool optimizes = true;  // false: gradients alone, without room for the optimizer
+  bool optimizes = true;    // false: gradients alone, without room for the optimizer
 };
 
 template <class Isa> class trainer_of {

@@ -26,7 +26,7 @@ names commands() {
 }
 // The options that `cke COMMAND --help` lists: -p, --prompt and the like.
 names options(const std::string& command) {
-  static const std::regex form("(^|,)(--?[A-Za-z][a-z-]*)");
+  static const std::regex form("(^|,)(--?[A-Za-z][a-z0-9-]*)");
   names all;
   std::istringstream lines(cke({command, "--help"}).out);
   for (std::string line; std::getline(lines, line);) {

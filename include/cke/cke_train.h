@@ -7,7 +7,7 @@
 #include "cke.h"
 
 /* Incremented with every change of a signature or a struct below. */
-#define CKE_TRAIN_ABI_VERSION 1u
+#define CKE_TRAIN_ABI_VERSION 2u
 
 #define CKE_NO_TARGET 0xffffffffu /* of a target: the id has no part in the loss */
 
@@ -20,6 +20,13 @@ typedef struct cke_train_options {
   uint32_t gradients_only; /* 1: without an optimizer */
   uint32_t pads;           /* 1: the row of `padding` in an embedding learns nothing from being read */
   uint32_t padding;        /* an id */
+  uint32_t recompute;      /* 1: values of a layer are computed twice and not kept: a third slower, far less memory */
+  /* 0: all weights are trained. Else they are frozen, and low-rank additions (LoRA) to matrices of layers are trained:
+   * alpha / rank times B A. The tensors' bytes have to outlive the trainer then. */
+  uint32_t rank;
+  float alpha;
+  uint64_t seed;       /* of A; B begins as 0 */
+  const char* targets; /* last words of the matrices' names in Hugging Face's spelling: "q_proj,v_proj"; NULL: all */
 } cke_train_options;
 
 /* Ids of a text, and for each the id that should follow it, or CKE_NO_TARGET. */
@@ -35,7 +42,7 @@ typedef struct cke_adamw {
 
 typedef struct cke_train_facts {
   uint32_t vocab, threads;
-  uint64_t parameters, weight_bytes, pass_bytes, steps;
+  uint64_t parameters, trained, weight_bytes, pass_bytes, steps;
   const char* isa;
 } cke_train_facts;
 
@@ -61,6 +68,17 @@ CKE_API void cke_trainer_clear(cke_trainer* trainer) CKE_NOEXCEPT;
  * trainer. *any is 0, and `to` untouched, if nothing in the tensor is trained. */
 CKE_API int32_t cke_trainer_read(cke_trainer* trainer, int32_t part, size_t index, float* to, size_t count,
                                  int32_t* any, cke_error* error) CKE_NOEXCEPT;
+/* What is added to a tensor, `name` in Hugging Face's spelling: A [rank][cols] and B [rows][rank]. */
+typedef struct cke_added {
+  const char* name;
+  uint64_t rows, cols, rank;
+} cke_added;
+CKE_API size_t cke_trainer_added_count(const cke_trainer* trainer) CKE_NOEXCEPT;
+CKE_API cke_added cke_trainer_added(const cke_trainer* trainer, size_t index) CKE_NOEXCEPT;
+CKE_API int32_t cke_trainer_read_added(cke_trainer* trainer, int32_t part, size_t index, float* a, float* b,
+                                       cke_error* error) CKE_NOEXCEPT;
+CKE_API int32_t cke_trainer_write_added(cke_trainer* trainer, int32_t part, size_t index, const float* a,
+                                        const float* b, cke_error* error) CKE_NOEXCEPT;
 /* The way back, for a run that goes on: write weights and moments of all tensors, then call cke_trainer_resume. */
 CKE_API int32_t cke_trainer_write(cke_trainer* trainer, int32_t part, size_t index, const float* from, size_t count,
                                   cke_error* error) CKE_NOEXCEPT;

@@ -8,12 +8,12 @@
 
 namespace cke::door {
 
-template <class M, class Isa = isa::native> struct exported_trainer {
+template <class M, class Formats = F32, class Isa = isa::native> struct exported_trainer {
   struct trained {
-    trainer<M, Isa> of;
+    trainer<M, Formats, Isa> of;
     std::vector<u64> sizes;  // numbers of each tensor
   };
-  using part = typename trainer<M, Isa>::part;
+  using part = typename trainer<M, Formats, Isa>::part;
 
   static trained& of(cke_trainer* t) { return *reinterpret_cast<trained*>(t); }
   static const trained& of(const cke_trainer* t) { return *reinterpret_cast<const trained*>(t); }
@@ -23,9 +23,12 @@ template <class M, class Isa = isa::native> struct exported_trainer {
     return pointer<cke_trainer>(e, [&] {
       const tensor_index index = index_of(tensors, count, source, nullptr);
       trainer_options options;
+      low_rank_options added;
       if (o) {
         options.threads = o->threads, options.optimizes = !o->gradients_only;
         if (o->pads) options.padding = o->padding;
+        options.recompute = o->recompute;
+        added = {o->rank, o->alpha, o->targets ? std::string_view(o->targets) : std::string_view{}, o->seed};
         if (o->context) options.context = o->context;
         if (o->rows) options.rows = o->rows;
       }
@@ -36,14 +39,14 @@ template <class M, class Isa = isa::native> struct exported_trainer {
         sizes.push_back(numbers);
       }
       const naming as = names == CKE_NAMES_GGUF ? naming::gguf : naming::hf;
-      return new trained{trainer<M, Isa>(index, source, as, options), std::move(sizes)};
+      return new trained{trainer<M, Formats, Isa>(index, source, as, options, added), std::move(sizes)};
     });
   }
   static void free(cke_trainer* t) noexcept { delete reinterpret_cast<trained*>(t); }
   static cke_train_facts facts(const cke_trainer* t) noexcept {
     const auto& f = of(t).of;
-    return {trainer<M, Isa>::vocab, f.threads(), f.parameter_count(), f.weight_bytes(),
-            f.pass_bytes(),         f.steps(),   Isa::name.data()};
+    return {trainer<M, Formats, Isa>::vocab, f.threads(),    f.parameter_count(), f.trained_count(),
+            f.weight_bytes(),                f.pass_bytes(), f.steps(),           Isa::name.data()};
   }
   static int32_t add_gradients(cke_trainer* t, const cke_example* examples, std::size_t count, double share,
                                double* loss, cke_error* e) noexcept {
@@ -60,15 +63,37 @@ template <class M, class Isa = isa::native> struct exported_trainer {
     return status(e, [&] { *norm = of(t).of.step({o->lr, o->beta1, o->beta2, o->eps, o->weight_decay, o->clip}); });
   }
   static void clear(cke_trainer* t) noexcept { of(t).of.clear(); }
-  static part checked(const cke_trainer* t, int32_t which, std::size_t index, std::size_t count) {
-    const auto& sizes = of(t).sizes;
+  static part checked(int32_t which) {
     if (which < CKE_PART_WEIGHTS || which > CKE_PART_SECOND_MOMENTS)
       throw Error(errc::usage, {}, "part", "CKE_PART_...", std::to_string(which));
+    return static_cast<part>(which);
+  }
+  static part checked(const cke_trainer* t, int32_t which, std::size_t index, std::size_t count) {
+    const auto& sizes = of(t).sizes;
     if (index >= sizes.size())
       throw Error(errc::usage, {}, "tensor", "less than " + std::to_string(sizes.size()), std::to_string(index));
     if (count != sizes[index])
       throw Error(errc::usage, {}, "numbers of the tensor", std::to_string(sizes[index]), std::to_string(count));
-    return static_cast<part>(which);
+    return checked(which);
+  }
+  static const train::added_tensor& added_of(const cke_trainer* t, std::size_t index) {
+    const auto all = of(t).of.added_tensors();
+    if (index >= all.size())
+      throw Error(errc::usage, {}, "addition", "less than " + std::to_string(all.size()), std::to_string(index));
+    return all[index];
+  }
+  static cke_added added(const cke_trainer* t, std::size_t index) noexcept {
+    if (index >= of(t).of.added_tensors().size()) return {};
+    const train::added_tensor& a = added_of(t, index);
+    return {a.name.c_str(), a.rows, a.cols, a.rank};
+  }
+  static int32_t read_added(cke_trainer* t, int32_t which, std::size_t index, float* a, float* b,
+                            cke_error* e) noexcept {
+    return status(e, [&] { of(t).of.read(added_of(t, index), checked(which), a, b); });
+  }
+  static int32_t write_added(cke_trainer* t, int32_t which, std::size_t index, const float* a, const float* b,
+                             cke_error* e) noexcept {
+    return status(e, [&] { of(t).of.write(added_of(t, index), checked(which), a, b); });
   }
   static int32_t read(cke_trainer* t, int32_t which, std::size_t index, float* to, std::size_t count, int32_t* any,
                       cke_error* e) noexcept {
@@ -85,7 +110,8 @@ template <class M, class Isa = isa::native> struct exported_trainer {
 
 }  // namespace cke::door
 
-// CKE_EXPORT_TRAINER(Model), once in a translation unit: defines the functions of cke_train.h for a cke::Model's type.
+// CKE_EXPORT_TRAINER(Model, Formats), once in a translation unit: defines the functions of cke_train.h for a
+// cke::Model's type; Formats, cke::F32 if left out, are those of its file, for low-rank additions to it.
 #define CKE_EXPORT_TRAINER(...)                                                                                 \
   using cke_exported_trainer = ::cke::door::exported_trainer<__VA_ARGS__>;                                      \
   uint32_t cke_train_abi_version(void) noexcept { return CKE_TRAIN_ABI_VERSION; }                               \
@@ -113,6 +139,20 @@ template <class M, class Isa = isa::native> struct exported_trainer {
   int32_t cke_trainer_write(cke_trainer* t, int32_t part, size_t i, const float* from, size_t n,                \
                             cke_error* e) noexcept {                                                            \
     return cke_exported_trainer::write(t, part, i, from, n, e);                                                 \
+  }                                                                                                             \
+  size_t cke_trainer_added_count(const cke_trainer* t) noexcept {                                               \
+    return cke_exported_trainer::of(t).of.added_tensors().size();                                               \
+  }                                                                                                             \
+  cke_added cke_trainer_added(const cke_trainer* t, size_t i) noexcept {                                        \
+    return cke_exported_trainer::added(t, i);                                                                   \
+  }                                                                                                             \
+  int32_t cke_trainer_read_added(cke_trainer* t, int32_t part, size_t i, float* a, float* b,                    \
+                                 cke_error* e) noexcept {                                                       \
+    return cke_exported_trainer::read_added(t, part, i, a, b, e);                                               \
+  }                                                                                                             \
+  int32_t cke_trainer_write_added(cke_trainer* t, int32_t part, size_t i, const float* a, const float* b,       \
+                                  cke_error* e) noexcept {                                                      \
+    return cke_exported_trainer::write_added(t, part, i, a, b, e);                                              \
   }                                                                                                             \
   int32_t cke_trainer_resume(cke_trainer* t, uint64_t steps, cke_error* e) noexcept {                           \
     return cke_exported_trainer::resume(t, steps, e);                                                           \

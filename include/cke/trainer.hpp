@@ -9,24 +9,30 @@ namespace cke {
 
 using train::adamw_options;
 using train::example;
+using train::low_rank_options;
 using train::no_target;
 using train::trainer_options;
 
-// All weights of M in f32, their gradients and AdamW's state: see train::trainer_of for what it does.
-template <class M, class Isa = isa::native> class trainer : public train::trainer_of<Isa> {
+// The weights of M in f32, gradients and AdamW's state: see train::trainer_of for what it does. With `added`, the
+// weights are frozen and low-rank additions to layers' matrices are trained instead; the checkpoint has to outlive the
+// trainer then, which reads those matrices from it whenever their layer runs, in the Formats that they have there.
+template <class M, class Formats = F32, class Isa = isa::native> class trainer : public train::trainer_of<Isa> {
   using program = graph::program<M, F32, false>;
+  using stored = graph::program<M, Formats, false>;
 
  public:
   static constexpr u32 vocab = program::vocab;
 
-  // Throws what loading a model throws, config_range for numbers that are not finite, out_of_memory.
-  explicit trainer(const checkpoint& from, const trainer_options& o = {})
-      : trainer(from.tensors, from.name, from.as, o) {}
+  // Throws what loading a model throws, config_range for numbers that are not finite, out_of_memory, usage.
+  explicit trainer(const checkpoint& from, const trainer_options& o = {}, const low_rank_options& added = {})
+      : trainer(from.tensors, from.name, from.as, o, added) {}
   template <class Tensors>
-  trainer(const Tensors& from, std::string_view file, naming as, const trainer_options& o = {})
-      : train::trainer_of<Isa>(
-            train::taped_program::of<program>(),
-            train::parameters<Isa>::load(std::type_identity<program>{}, from, file, as, names_of<M>()), o) {}
+  trainer(const Tensors& from, std::string_view file, naming as, const trainer_options& o = {},
+          const low_rank_options& added = {})
+      : train::trainer_of<Isa>(train::taped_program::of<program>(),
+                               train::parameters::load(std::type_identity<stored>{}, train::taped_program::of<program>(),
+                                                       from, file, as, names_of<M>(), added),
+                               o) {}
 };
 
 }  // namespace cke

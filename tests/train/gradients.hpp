@@ -94,7 +94,7 @@ inline double distance(const std::vector<float>& g, const nlohmann::json& want) 
 
 template <class M, class Isa> void check_isa(const checkpoint& from, const nlohmann::json& want) {
   const sequences s(want);
-  trainer<M, Isa> t(from, {.threads = 2, .context = s.longest(), .optimizes = false});
+  trainer<M, F32, Isa> t(from, {.threads = 2, .context = s.longest(), .optimizes = false});
   CAPTURE(Isa::name);
   CHECK(std::abs(t.add_gradients(s.examples()) - want["loss"].get<double>()) <= loss_tolerance);
   CHECK(t.gradient_norm() == doctest::Approx(want["grad_norm"].get<double>()).epsilon(gradient_tolerance));
@@ -109,19 +109,27 @@ template <class M, class Isa> void check_isa(const checkpoint& from, const nlohm
   }
 }
 
-// The same bits for other numbers of threads, and where each sequence has a pass to itself.
+// The same bits for other numbers of threads, where each sequence has a pass to itself, and where values are computed
+// again.
 template <class M> void check_bits(const checkpoint& from, const nlohmann::json& want) {
   const sequences s(want);
   std::vector<std::pair<std::string, std::vector<float>>> first;
-  for (const auto& how : {std::pair{1u, 512u}, {3u, 512u}, {2u, 1u}}) {
-    const u32 threads = how.first, rows = how.second;
-    trainer<M> t(from, {.threads = threads, .context = s.longest(), .rows = rows, .optimizes = false});
+  struct run {
+    u32 threads, rows;
+    bool recompute;
+  };
+  for (const run& how : {run{1, 512, false}, {3, 512, false}, {2, 1, false}, {2, 512, true}}) {
+    const auto [threads, rows, recompute] = how;
+    trainer<M> t(
+        from,
+        {.threads = threads, .context = s.longest(), .rows = rows, .optimizes = false, .recompute = recompute});
     t.add_gradients(s.examples());
     const auto found = gradients_of(t, from);
     if (first.empty()) first = found;
     for (std::size_t i = 0; i < first.size(); ++i) {
-      CAPTURE(threads);
-      CAPTURE(rows);
+      CAPTURE(how.threads);
+      CAPTURE(how.rows);
+      CAPTURE(how.recompute);
       CAPTURE(found[i].first);
       CHECK(std::memcmp(found[i].second.data(), first[i].second.data(), first[i].second.size() * sizeof(float)) == 0);
     }

@@ -155,8 +155,7 @@ TEST_CASE("train: a padding's row of a tied embedding learns as an answer, and n
     REQUIRE(found != all.end());
     return std::vector<float>(found->second.begin() + 48, found->second.begin() + 96);  // of id 1
   };
-  // As an answer, each id is as likely as its logit says: row 1's part of that gradient is the probability times the
-  // last hidden state, whatever was read.
+  // Row 1 is read once and is never the target; as part of the head it has a gradient all the same.
   const std::vector<float> learned = row_of(no_target), kept = row_of(1), other = row_of(200);
   CHECK(learned == other);
   CHECK(learned != kept);

@@ -14,7 +14,7 @@ void grad(const grad_args& args) {
   const batch b = read_batch(args.batch);
   const opened_trainer t = open_trainer(
       args.model,
-      {.threads = args.threads, .context = b.longest, .rows = args.rows, .gradients_only = 1, .pads = 0, .padding = 0});
+      {.threads = args.threads, .context = b.longest, .rows = args.rows, .gradients_only = 1});
   b.check_ids(t.model->facts().vocab);
   const double loss = t.model->add_gradients(b.examples()), norm = t.model->gradient_norm();
   write_parts(t, {{CKE_PART_GRADIENTS, ""}}, args.output);

@@ -324,6 +324,14 @@ void trainer_model::write(int32_t part, std::size_t tensor, std::span<const floa
   cke_error error{};
   check(door_->cke_trainer_write(trainer_, part, tensor, from.data(), from.size(), &error), error);
 }
+void trainer_model::read_added(int32_t part, std::size_t i, float* a, float* b) {
+  cke_error error{};
+  check(door_->cke_trainer_read_added(trainer_, part, i, a, b, &error), error);
+}
+void trainer_model::write_added(int32_t part, std::size_t i, const float* a, const float* b) {
+  cke_error error{};
+  check(door_->cke_trainer_write_added(trainer_, part, i, a, b, &error), error);
+}
 void trainer_model::resume(u64 steps) {
   cke_error error{};
   check(door_->cke_trainer_resume(trainer_, steps, &error), error);

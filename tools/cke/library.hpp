@@ -40,7 +40,8 @@ class library {
 #define CKE_TRAINER_DOOR(F)                                                                                       \
   F(cke_trainer_from_tensors) F(cke_trainer_free) F(cke_trainer_facts) F(cke_trainer_add_gradients)               \
   F(cke_trainer_gradient_norm) F(cke_trainer_step) F(cke_trainer_clear) F(cke_trainer_read) F(cke_trainer_write)  \
-  F(cke_trainer_resume)
+  F(cke_trainer_resume) F(cke_trainer_added_count) F(cke_trainer_added) F(cke_trainer_read_added)                   \
+  F(cke_trainer_write_added)
 // clang-format on
 #define CKE_DOOR_POINTER(name) decltype(&::name) name{};
   CKE_DOOR_POINTER(cke_abi_version)
@@ -75,6 +76,11 @@ class trainer_model {
   bool read(int32_t part, std::size_t tensor, std::span<float> to);
   void write(int32_t part, std::size_t tensor, std::span<const float> from);
   void resume(u64 steps);
+  // What is added to tensors: A and B of one are cols * rank and rows * rank numbers.
+  std::size_t added_count() const { return door_->cke_trainer_added_count(trainer_); }
+  cke_added added(std::size_t i) const { return door_->cke_trainer_added(trainer_, i); }
+  void read_added(int32_t part, std::size_t i, float* a, float* b);
+  void write_added(int32_t part, std::size_t i, const float* a, const float* b);
 
  private:
   std::shared_ptr<const library> door_;

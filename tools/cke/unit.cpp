@@ -86,8 +86,9 @@ template <class Family> unit unit_of(const checkpoint& from, const unit_options&
         ",\n    " + literal_list(factors.shorts, factors.short_count) + ",\n    " + literal(factors.long_count) + ", " +
         literal(factors.short_count) + "};\n";
   u.text += "using model = " + u.type + ";\n";
-  u.text += trains ? "CKE_EXPORT_TRAINER(model);\n"
-                   : stored.declared + "CKE_EXPORT_MODEL(model, " + stored.policy +
+  u.text += stored.declared;
+  u.text += trains ? "CKE_EXPORT_TRAINER(model, " + stored.policy + ");\n"
+                   : "CKE_EXPORT_MODEL(model, " + stored.policy +
           ", cke::dtype::" + std::string(info(u.kv).name) + ");\n";
   return u;
 }

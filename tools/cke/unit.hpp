@@ -19,7 +19,7 @@ enum class door_kind : u8 { model, tower, trainer };
 struct unit_options {
   std::string format;   // f32, f16, bf16, q8_0, i8, i4, q4_0, q4_k_m, q5_k_m, q6_k; empty: as the checkpoint has them
   std::string kv;       // f32, f16, bf16, q8_0; empty: f32 for format f32, f16 for f16 and bf16, else bf16
-  bool trains = false;  // a trainer, whose weights are f32
+  bool trains = false;  // a trainer
 };
 
 struct unit {

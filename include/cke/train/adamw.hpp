@@ -45,17 +45,16 @@ class adamw {
   void resume(u64 steps) { steps_ = steps; }
 
   // The norm of all gradients, in an order that depends on the model alone.
-  template <class Isa> static double norm(const parameters<Isa>& p, team& threads) {
+  CKE_OUT_OF_LINE static double norm(const parameters& p, team& threads) {
     double sum = 0;
     std::vector<double> parts;
-    for (const parameter& one : p.list()) {
-      if (!one.trained) continue;
+    for (const parameters::run& one : p.learned()) {
       const float* const g = p.gradients() + one.at;
-      parts.assign(ceil_div_long(one.count()), 0.0);
+      parts.assign(ceil_div_long(one.count), 0.0);
       threads.run([&](u32 thread) noexcept {
         threads.share(thread, static_cast<u32>(parts.size()), [&](u32 u) {
           const u64 begin = u64{u} * some;
-          parts[u] = sum_of_squares(g + begin, std::min(one.count() - begin, some));
+          parts[u] = sum_of_squares(g + begin, std::min(one.count - begin, some));
         });
       });
       for (const double part : parts) sum += part;
@@ -64,7 +63,7 @@ class adamw {
   }
 
   // One step with the gradients of p, whose norm the caller has; they stay as they are.
-  template <class Isa> void step(parameters<Isa>& p, team& threads, double norm, const adamw_options& o) {
+  CKE_OUT_OF_LINE void step(parameters& p, team& threads, double norm, const adamw_options& o) {
     ++steps_;
     const auto after = static_cast<double>(steps_);
     const double first_bias = 1 - std::pow(static_cast<double>(o.beta1), after),
@@ -72,12 +71,11 @@ class adamw {
     const auto by = static_cast<float>(o.clip > 0 ? std::min(1.0, static_cast<double>(o.clip) / (norm + 1e-6)) : 1.0);
     const auto size = static_cast<float>(static_cast<double>(o.lr) / first_bias),
                root = static_cast<float>(std::sqrt(second_bias));
-    for (const parameter& one : p.list()) {
-      if (!one.trained) continue;
+    for (const parameters::run& one : p.learned()) {
       const adam_factors f{by, size, root, o.beta1, o.beta2, o.eps, one.decays ? 1 - o.lr * o.weight_decay : 1.f};
       threads.run([&](u32 thread) noexcept {
-        threads.share(thread, static_cast<u32>(ceil_div_long(one.count())), [&](u32 u) {
-          const u64 begin = one.at + u64{u} * some, n = std::min(one.at + one.count() - begin, some);
+        threads.share(thread, static_cast<u32>(ceil_div_long(one.count)), [&](u32 u) {
+          const u64 begin = one.at + u64{u} * some, n = std::min(one.at + one.count - begin, some);
           adam_step(p.values() + begin, first() + begin, second() + begin, p.gradients() + begin, n, f);
         });
       });

@@ -18,6 +18,16 @@ struct product {
   u64 bk, bn;
   float* c;
   u64 cm;
+  bool sets = false;          // C is not added to but set: each row begins with
+  const float* row = nullptr;  // these numbers; null: with 0
+
+  // What rows [m0, m0 + rows) and columns [n0, n0 + cols) begin with.
+  void begin(u32 m0, u32 rows, u32 n0, u32 cols) const {
+    if (!sets) return;
+    for (u32 i = m0; i < m0 + rows; ++i)
+      if (row) std::copy_n(row + n0, cols, c + i * cm + n0);
+      else std::fill_n(c + i * cm + n0, cols, 0.f);
+  }
 };
 
 // An element is one chain of multiply-adds, k ascending, that begins with what C holds. So its bits depend neither on
@@ -34,18 +44,24 @@ template <class Isa> struct gemm {
   static void unit(const product& p, u32 unit, std::byte* scratch) {
     const u32 across = ceil_div(p.n, block_n), m0 = unit / across * block_m, n0 = unit % across * block_n;
     const u32 m = std::min(block_m, p.m - m0), n = std::min(block_n, p.n - n0);
-    float* const a = reinterpret_cast<float*>(scratch);  // [tiles][k][tall]
-    float* const b = a + u64{block_m} * block_k;         // [panels][k][wide]
+    p.begin(m0, m, n0, n);
+    float* const b = reinterpret_cast<float*>(scratch);  // [panels][k][wide]
+    float* const a = b + u64{block_n} * block_k;         // [tiles][k][tall]
     for (u32 k0 = 0; k0 < p.k; k0 += block_k) {
       const u32 k = std::min(block_k, p.k - k0);
-      for (u32 i = 0; i < m; i += tall)
-        pack<tall>(p.a + (m0 + i) * p.am + k0 * p.ak, p.am, p.ak, std::min(tall, m - i), k, a + u64{i} * k);
+      const float* const from_a = p.a + m0 * p.am + k0 * p.ak;
       for (u32 j = 0; j < n; j += wide)
         pack<wide>(p.b + (n0 + j) * p.bn + k0 * p.bk, p.bn, p.bk, std::min(wide, n - j), k, b + u64{j} * k);
-      for (u32 j = 0; j < n; j += wide)
+      if (p.ak != 1)
         for (u32 i = 0; i < m; i += tall)
-          tile(k, a + u64{i} * k, b + u64{j} * k, p.c + (m0 + i) * p.cm + n0 + j, p.cm, std::min(tall, m - i),
-               std::min(wide, n - j));
+          pack<tall>(from_a + i * p.am, p.am, p.ak, std::min(tall, m - i), k, a + u64{i} * k);
+      for (u32 j = 0; j < n; j += wide)
+        for (u32 i = 0; i < m; i += tall) {
+          const place at{k, b + u64{j} * k, p.c + (m0 + i) * p.cm + n0 + j, p.cm, std::min(tall, m - i),
+                         std::min(wide, n - j)};
+          if (p.ak != 1) tile<tall>(a + u64{i} * k, 1, at);
+          else tile<1>(from_a + i * p.am, p.am, at);
+        }
     }
   }
   static void all(const product& p, std::byte* scratch) {
@@ -55,32 +71,56 @@ template <class Isa> struct gemm {
  private:
   // [k][Wide], with zeros after `count`.
   template <u32 Wide> static void pack(const float* from, u64 apart, u64 along, u32 count, u32 k, float* to) {
+    u32 t = 0;
     if (count == Wide && apart == 1) {
-      for (u32 t = 0; t < k; ++t, from += along) std::memcpy(to + u64{t} * Wide, from, Wide * sizeof(float));
+      for (; t < k; ++t, from += along) std::memcpy(to + u64{t} * Wide, from, Wide * sizeof(float));
       return;
     }
-    for (u32 i = 0; i < count; ++i)
-      for (u32 t = 0; t < k; ++t) to[u64{t} * Wide + i] = from[i * apart + t * along];
-    for (u32 i = count; i < Wide; ++i)
-      for (u32 t = 0; t < k; ++t) to[u64{t} * Wide + i] = 0;
+    if (count == Wide && Wide % lanes == 0 && along == 1)
+      for (; t + lanes <= k; t += lanes)
+        for (u32 i = 0; i < Wide; i += lanes) {
+          batch square[lanes];
+          for (u32 r = 0; r < lanes; ++r) square[r] = batch::load_unaligned(from + (i + r) * apart + t);
+          xsimd::transpose(square, square + lanes);
+          for (u32 r = 0; r < lanes; ++r) square[r].store_unaligned(to + u64{t + r} * Wide + i);
+        }
+    for (; t < k; ++t)
+      for (u32 i = 0; i < Wide; ++i) to[u64{t} * Wide + i] = i < count ? from[i * apart + t * along] : 0;
   }
-  static void tile(u32 k, const float* a, const float* b, float* c, u64 cm, u32 rows, u32 cols) {
-    if (rows == tall && cols == wide) return full_tile(k, a, b, c, cm);
-    float whole[tall * wide]{};
-    for (u32 i = 0; i < rows; ++i) std::copy_n(c + i * cm, cols, whole + i * wide);
-    full_tile(k, a, b, whole, wide);
-    for (u32 i = 0; i < rows; ++i) std::copy_n(whole + i * wide, cols, c + i * cm);
+
+  // A tile of C, the panel of B and the depth for it.
+  struct place {
+    u32 k;
+    const float* b;
+    float* c;
+    u64 cm;
+    u32 rows, cols;
+  };
+  // Element (i, t) of A is a[i * am + t * Along].
+  template <u32 Along> static void tile(const float* a, u64 am, const place& p) {
+    if (p.rows == tall && p.cols == wide) return full_tile<Along>(a, am, p.k, p.b, p.c, p.cm);
+    float whole[tall * wide]{}, rows[Along == 1 ? tall * block_k : 1];
+    if (Along == 1 && p.rows < tall) {  // A has no more
+      for (u32 i = 0; i < tall; ++i)
+        if (i < p.rows) std::copy_n(a + i * am, p.k, rows + i * block_k);
+        else std::fill_n(rows + i * block_k, p.k, 0.f);
+      a = rows, am = block_k;
+    }
+    for (u32 i = 0; i < p.rows; ++i) std::copy_n(p.c + i * p.cm, p.cols, whole + i * wide);
+    full_tile<Along>(a, am, p.k, p.b, whole, wide);
+    for (u32 i = 0; i < p.rows; ++i) std::copy_n(whole + i * wide, p.cols, p.c + i * p.cm);
   }
-  static void full_tile(u32 k, const float* a, const float* b, float* c, u64 cm) {
+  template <u32 Along>
+  static void full_tile(const float* a, u64 am, u32 k, const float* b, float* c, u64 cm) {
     batch sum[tall][vectors];
     for (u32 i = 0; i < tall; ++i)
       for (u32 v = 0; v < vectors; ++v) sum[i][v] = batch::load_unaligned(c + i * cm + v * lanes);
-    for (u32 t = 0; t < k; ++t, a += tall, b += wide) {
+    for (u32 t = 0; t < k; ++t, a += Along, b += wide) {
       batch y[vectors];
       for (u32 v = 0; v < vectors; ++v) y[v] = batch::load_unaligned(b + v * lanes);
 #pragma GCC unroll 12
       for (u32 i = 0; i < tall; ++i) {
-        const batch x(a[i]);
+        const batch x(a[i * am]);
 #pragma GCC unroll 4
         for (u32 v = 0; v < vectors; ++v) sum[i][v] = xsimd::fma(x, y[v], sum[i][v]);
       }
@@ -93,6 +133,7 @@ template <> struct gemm<isa::scalar> {
   static constexpr u64 scratch_bytes = 0;
   static constexpr u32 units(u32 m, u32) { return m; }
   static void unit(const product& p, u32 i, std::byte*) {
+    p.begin(i, 1, 0, p.n);
     for (u32 j = 0; j < p.n; ++j) {
       float sum = p.c[i * p.cm + j];
       for (u32 k = 0; k < p.k; ++k) sum += p.a[i * p.am + k * p.ak] * p.b[k * p.bk + j * p.bn];
@@ -104,7 +145,7 @@ template <> struct gemm<isa::scalar> {
   }
 };
 
-template <class Isa> void multiply_add(const crew& c, const product& p) {
+template <class Isa> void multiply(const crew& c, const product& p) {
   c.share(gemm<Isa>::units(p.m, p.n), [&](u32 u) { gemm<Isa>::unit(p, u, c.scratch); });
 }
 

@@ -8,12 +8,19 @@
 
 namespace cke::train {
 
+struct learner_options {
+  u32 context;     // positions that rope's rules go by, and the most of an example
+  u32 padding;     // id whose row of an embedding learns nothing from being read; no_target: none
+  bool recompute;  // values within a layer are computed again on the way back instead of kept
+};
+
 // The same bits for any number of threads, and for any cut of a list of examples into passes.
 template <class Isa> class learner {
  public:
-  // `context`: positions that rope's rules go by, and the most of an example. Throws out_of_memory, config_range.
-  learner(const taped_program& n, parameters<Isa>& p, team& threads, u32 context, u32 padding = no_target)
-      : net_(n), parameters_(p), team_(threads), context_(context), padding_(padding), memory_(n, threads.size()) {
+  // Throws out_of_memory, config_range.
+  learner(const taped_program& n, parameters& p, team& threads, const learner_options& o)
+      : net_(n), parameters_(p), team_(threads), options_(o), memory_(n, threads.size(), p.rank(), o.recompute) {
+    const u32 context = o.context;
     if (context == 0 || context > most_positions)
       throw Error(errc::config_range, {}, "context", concat({"1 to ", most_positions}), concat({context}));
     for (const tape& t : net_.tapes)
@@ -24,7 +31,7 @@ template <class Isa> class learner {
   // One pass forth and back: adds to all gradients `by` times those of the sum of the losses of all targets, which it
   // returns. Throws token_range, context_overflow, usage, out_of_memory.
   double pass(std::span<const example> examples, float by, const loss_options& loss = {}) {
-    rows_.gather(examples, net_.vocab, context_);
+    rows_.gather(examples, net_.vocab, options_.context);
     memory_.reserve(rows_);
     losses_.assign(rows_.count(), 0.0);
     by_ = by, loss_ = loss;
@@ -49,7 +56,8 @@ template <class Isa> class learner {
     const auto& weights = parameters_.of(place);
     for (u32 k = 0; k < i.weight.count; ++k) {
       to.plain[k] = weights.plain[i.weight[k]], to.dweight[k] = weights.gradient[i.weight[k]];
-      w.weight[k] = weights.packed[i.weight[k]];
+      w.weight[k] = reinterpret_cast<const std::byte*>(to.plain[k]);
+      to.added[k] = weights.added[i.weight[k]];
     }
     if (i.op == opcode::attend) {
       const u32 head_dim = i.p.template as<attention_params>().shape.head_dim;
@@ -64,7 +72,7 @@ template <class Isa> class learner {
     }
     if (const turned_head of = turned(i.p); of.rope) w.rope = ropes_.find(*of.rope, of.head_dim);
     w.tokens = n, w.segments = rows_.segments, w.segment_of = rows_.segment_of.data(), w.tiles = rows_.tiles;
-    to.longest = rows_.longest, to.padding = padding_;
+    to.longest = rows_.longest, to.padding = options_.padding, to.low_rank_room = memory_.low_rank_room();
     return to;
   }
 
@@ -72,21 +80,33 @@ template <class Isa> class learner {
     const crew c{team_, thread, memory_.scratch(thread)};
     const u32 n = rows_.count(), last = net_.last_place();
     memory_.each_lasting([&](const view& v) { clear(c, v, n); });
-    for (u32 place = 0; place < last; ++place) forth(place, c, 0, n);
+    for (u32 place = 0; place < last; ++place) {
+      bring(place, c);
+      forth(place, c, 0, n);
+    }
     for (u32 first = 0; first < n; first += memory_.logit_rows()) {
       const u32 count = std::min(memory_.logit_rows(), n - first);
       forth(last, c, first, count);
       take_losses(c, first, count);
       back(last, c, first, count);
     }
-    for (u32 place = last; place-- > 0;) back(place, c, 0, n);
+    for (u32 place = last; place-- > (parameters_.learns(0) ? 0u : 1u);) {
+      if (place + 1 < last) bring(place, c);
+      if (place + 1 < last && place > 0 && options_.recompute) forth(place, c, 0, n);
+      back(place, c, 0, n);
+    }
+  }
+  void bring(u32 place, const crew& c) {
+    if (parameters_.of(place).in_file.empty()) return;
+    parameters_.bring(place, c);
+    c.barrier();
   }
   static void clear(const crew& c, const view& v, u32 n) {
     c.rows(n, [&](u32 t) { std::fill_n(v.row(t), v.stride, 0.f); });
   }
   void forth(u32 place, const crew& c, u32 first, u32 n) const {
     for (const tape_step& s : net_.at(place).steps) {
-      rules_[s.i.op].forward(s, work_of(place, s, first, n), c);
+      rules_[s.i.op].forward(s, work_of(place, s, first, n), c, memory_.shared());
       c.barrier();
     }
   }
@@ -117,9 +137,9 @@ template <class Isa> class learner {
 
   const taped_program net_;
   const rule_table& rules_ = rules_of<Isa>();
-  parameters<Isa>& parameters_;
+  parameters& parameters_;
   team& team_;
-  const u32 context_, padding_;
+  const learner_options options_;
   rope_cache ropes_;
   pass_memory<Isa> memory_;
 

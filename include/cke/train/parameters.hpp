@@ -1,113 +1,135 @@
 // SPDX-License-Identifier: MIT
-// parameters.hpp: a model's weights as training holds them: f32 as the optimizer sees them, a packed copy for the
-// kernels, and their gradients.
+// parameters.hpp: a model's weights as training holds them: in f32, those that are trained with their gradients.
 #pragma once
 
-#include <vector>
+#include <string>
 
-#include "../kernels/formats/packed.hpp"
-#include "../runtime/weight_tensors.hpp"
+#include "low_rank.hpp"
+#include "stored_rows.hpp"
+#include "taped_program.hpp"
+#include "tensor_map.hpp"
 #include "work.hpp"
 
 namespace cke::train {
 
-// Where the numbers of a weight lie in the tensors of its file, and which layout they have there.
-struct tensor_map {
-  std::vector<u64> tensors;  // numbers in the source's list: one, or one for each expert
-  rows_in_tensor rows;
-  columns_in_tensor columns;
-  u32 paired_head_dim;
-  change was;
-
-  // f(ours, apart, row, column, count): numbers `ours`, ours + apart, ... of the weight, `count` of them, are those
-  // of row `row` of tensors[tensor] from `column` on.
-  template <class F> void each_run(const weight& w, u32 tensor, F f) const {
-    const weight_slot& slot = w.slot;
-    const weight_place at{w, {}, rows, columns, paired_head_dim, was};
-    if (!slot.quantisable) {  // taps are stored as [taps][channels]; a file has a channel's after one another
-      for (u32 i = 0; i < slot.elements(); ++i)
-        f(u64{i % slot.cols} * slot.rows + i / slot.cols, u64{1}, at.row(i).row, 0u, 1u);
-      return;
-    }
-    if (was == change::transposed) {
-      const u32 group = slot.group ? slot.group : slot.rows;
-      for (u32 g = 0; g < slot.rows / group; ++g)
-        for (u32 c = 0; c < slot.cols; ++c)
-          f(u64{g} * group * slot.cols + c, u64{slot.cols}, g * rows.part + rows.first + c, columns.first, group);
-      return;
-    }
-    const bool apart = tensors.size() > 1;  // an expert's rows are all of its tensor's
-    for (u32 r = apart ? tensor * rows.ours : 0; r < (apart ? (tensor + 1) * rows.ours : slot.rows); ++r)
-      f(u64{r} * slot.cols, u64{1}, at.row(r).row - (apart ? tensor * rows.part : 0), 0u, slot.cols);
-  }
-  // A number of the file as the model has it, and back; and the slope of the way to the model.
-  float from_file(float x) const {
-    return was == change::plus_one ? x - 1 : was == change::minus_exp ? std::log(-x) : x;
-  }
-  float to_file(float x) const { return was == change::plus_one ? x + 1 : was == change::minus_exp ? -std::exp(x) : x; }
-  float slope(float ours) const { return was == change::minus_exp ? -std::exp(-ours) : 1; }
-  // Numbers of a row of such a tensor.
-  u32 width(const weight& w) const {
-    return !w.slot.quantisable ? 1 : was == change::transposed ? columns.all : w.slot.cols;
-  }
-};
-
 struct parameter {
   weight w;
   tensor_map map;
-  u64 at{};         // of its first number among all
-  u64 packed_at{};  // bytes
-  bool trained{}, decays{}, packed{};
+  enum class kept : u8 {
+    learned,   // values and gradients
+    constant,  // values
+    in_file    // a frozen matrix of a layer, which is read whenever its layer runs
+  } as;
+  bool decays;
+  u64 at{};                         // of its first number among those that are kept so; in_file: of its layer's
+  std::vector<weight_tensor> from;  // in_file
   u64 count() const { return w.slot.elements(); }
 };
 
 // What transformers keeps as a buffer: it is not trained.
 constexpr bool is_buffer(role r) { return r == role::router_bias || r == role::layer_scalar; }
 
-template <class Isa> class parameters {
+class parameters {
  public:
   static constexpr u64 row_numbers = 16;  // a weight begins at a multiple of so many numbers
 
-  // Reads and checks every tensor. Throws what weight_tensors throws; config_range for a number that is not finite.
+  // Reads and checks every tensor. With `added`, weights are frozen, and matrices of layers stay in the file, which has
+  // to outlive this. Throws what weight_tensors throws; config_range for a number that is not finite; usage.
   template <class P, tensor_source S, class Names>
-  static parameters load(std::type_identity<P>, const S& from, std::string_view file, naming as, const Names& names) {
+  static parameters load(std::type_identity<P>, const taped_program& n, const S& from, std::string_view file, naming as,
+                         const Names& names, const low_rank_options& added = {}) {
+    using kept = parameter::kept;
     parameters p;
     p.layers_ = P::layers, p.tied_ = P::tied;
     weight_tensors<P, S, Names> tensors(from, file, as, names);
     P::for_each_weight([&](const weight& w) {
       const weight_place at = tensors.find(w);
-      parameter one{w, {{}, at.rows, at.columns, at.paired_head_dim, at.was}};
-      for (const weight_tensor& t : at.from) one.map.tensors.push_back(t.number);
-      one.trained = !is_buffer(w.slot.is);
-      one.decays = from.tensors()[at.from[0].number].shape.size() > 1;
-      one.packed = w.slot.quantisable && (w.slot.is != role::embed || P::tied) && w.slot.is != role::layer_embed;
-      p.list_.push_back(one);
+      const bool is_matrix = w.where == place::body && w.slot.quantisable &&
+          (at.was == change::none || at.was == change::paired_heads);
+      parameter one{w, tensor_map(at),
+                    added.rank == 0       ? is_buffer(w.slot.is) ? kept::constant : kept::learned
+                        : is_matrix       ? kept::in_file
+                                          : kept::constant,
+                    from.tensors()[at.from[0].number].shape.size() > 1,
+                    0,
+                    {}};
+      if (one.as == kept::in_file) one.from.assign(at.from.begin(), at.from.end());
+      p.list_.push_back(std::move(one));
     });
     tensors.refuse_others();
     p.allocate();
     p.place(P::unfused_footer());
-    for (const parameter& one : p.list_) {
-      const weight_place at = tensors.find(one.w);
-      p.read(one, at, from, file);
-    }
+    for (const parameter& one : p.list_)
+      if (one.as != kept::in_file) p.read(one, tensors.find(one.w), from, file);
+    if (added.rank > 0)
+      p.add(n, added, [&](const parameter& one) {
+        if (as == naming::hf) return std::string(from.tensors()[one.map.tensors[0]].name);
+        const spelling& its = name_of(names, one.w.where, one.w.slot).in(naming::hf)[0];
+        if (its.is_part())
+          throw Error(errc::unsupported, file, "low-rank additions", "a Hugging Face directory, for this family",
+                      "a GGUF file");
+        return tensor_name(its, false, one.w.layer, 0);
+      });
+    p.group(as);
     return p;
   }
 
   std::span<const parameter> list() const { return list_; }
+  std::span<const addition> additions() const { return additions_; }
+  std::span<const added_tensor> added_tensors() const { return added_; }
+  u32 rank() const { return additions_.empty() ? 0 : additions_[0].rank; }
+
+  // What is trained, in [count()] numbers.
+  struct run {
+    u64 at, count;
+    bool decays;
+  };
+  std::span<const run> learned() const { return learned_; }
   u64 count() const { return count_; }
-  u64 bytes() const { return values_.size() + gradients_.size() + packed_.size() + embed_.size(); }
-  float* values() { return reinterpret_cast<float*>(values_.data()); }
-  const float* values() const { return reinterpret_cast<const float*>(values_.data()); }
-  float* gradients() { return reinterpret_cast<float*>(gradients_.data()); }
-  const float* gradients() const { return reinterpret_cast<const float*>(gradients_.data()); }
+  float* values() { return numbers(values_); }
+  const float* values() const { return numbers(values_); }
+  float* gradients() { return numbers(gradients_); }
+  const float* gradients() const { return numbers(gradients_); }
+
+  u64 bytes() const { return values_.size() + gradients_.size() + constants_.size() + layer_.size() + embed_.size(); }
+  // Of all weights, and of those that are trained.
+  u64 total() const {
+    u64 n = 0;
+    for (const parameter& one : list_) n += one.count();
+    return n;
+  }
+  u64 trained() const {
+    u64 n = 0;
+    for (const run& one : learned_) n += one.count;
+    return n;
+  }
 
   // The weights of the header (0), of layer l (l + 1), of the footer (layers + 1), by slot.
   struct row {
     const float* plain[max_slots]{};
-    const std::byte* packed[max_slots]{};
     float* gradient[max_slots]{};
+    low_rank added[max_slots]{};
+    u32 number[max_slots]{};   // in the list
+    std::vector<u32> in_file;  // numbers of those that stay there
   };
   const row& of(u32 place) const { return rows_[place]; }
+  // Whether anything of a place is trained.
+  bool learns(u32 place) const {
+    return std::ranges::any_of(rows_[place].gradient, [](const float* g) { return g != nullptr; }) ||
+        std::ranges::any_of(rows_[place].added, [](const low_rank& l) { return l.a != nullptr; });
+  }
+
+  // Reads the weights of a place that stay in the file; the threads of c share the rows.
+  void bring(u32 place, const crew& c) {
+    for (const u32 number : rows_[place].in_file) {
+      const parameter& one = list_[number];
+      const u32 cols = one.w.slot.cols;
+      c.rows(one.w.slot.rows, [&](u32 r) {
+        const std::size_t tensor = one.from.size() > 1 ? r / one.map.rows.ours : 0;
+        read_row(one.from[tensor], one.map.row_of(one.w, r), cols, numbers(layer_) + one.at + u64{r} * cols);
+      });
+    }
+  }
 
   // Numbers of a tensor of the file, in its layout, from or to an array [count()] of the model's; false if no weight of
   // ours, or none that is trained, is in it.
@@ -132,43 +154,25 @@ template <class Isa> class parameters {
         from);
   }
 
-  // Packs all matrices anew.
-  void pack(team& threads) {
-    for (const parameter& one : list_) {
-      if (!one.packed) continue;
-      const weight_slot& slot = one.w.slot;
-      const u32 group = slot.group ? slot.group : slot.rows, units = units_of_slot(slot);
-      kernels::packed<dtype::f32, Isa>::pack(packed_.data() + one.packed_at, units, slot.cols, [&](auto&& pack_unit) {
-        threads.run([&](u32 thread) noexcept {
-          threads.share(thread, units, [&](u32 u) {
-            const row_range r = rows_of_unit(group, u);
-            const std::byte* rows[unit_rows]{};
-            for (u32 i = 0; i < r.count; ++i)
-              rows[i] = reinterpret_cast<const std::byte*>(values() + one.at + u64{r.first + i} * slot.cols);
-            pack_unit(u, {r.count, rows, dtype::f32});
-          });
-        });
-      });
-    }
-  }
-
   // A tied matrix has two gradients, in which passes add in their own order; they become one here.
   void join_tied() {
-    if (!tied_) return;
-    float* const from = reinterpret_cast<float*>(embed_.data());
+    if (embed_.size() == 0) return;
+    float* const from = numbers(embed_);
     for (u64 i = 0; i < list_[0].count(); ++i) gradients()[list_[0].at + i] += from[i], from[i] = 0;
   }
   void clear_gradients() {
     std::fill_n(gradients(), count_, 0.f);
-    if (tied_) std::fill_n(reinterpret_cast<float*>(embed_.data()), list_[0].count(), 0.f);
+    if (embed_.size() > 0) std::fill_n(numbers(embed_), list_[0].count(), 0.f);
   }
 
  private:
+  static float* numbers(const arena& a) { return reinterpret_cast<float*>(a.data()); }
+
   template <class F, class Number> bool each_in(u64 tensor, F f, Number* file) const {
     bool any = false;
     for (const parameter& one : list_)
       for (u32 t = 0; t < one.map.tensors.size(); ++t) {
-        if (one.map.tensors[t] != tensor || !one.trained) continue;
+        if (one.map.tensors[t] != tensor || one.as != parameter::kept::learned) continue;
         any = true;
         const u64 width = one.map.width(one.w);
         one.map.each_run(one.w, t, [&](u64 ours, u64 apart, u32 file_row, u32 column, u32 count) {
@@ -177,43 +181,56 @@ template <class Isa> class parameters {
       }
     return any;
   }
+
   void allocate() {
-    u64 bytes = 0;
+    u64 constants = 0, most = 0;
+    std::vector<u64> of_layer(layers_);
     for (parameter& one : list_) {
-      one.at = count_, one.packed_at = bytes;
-      count_ += align_up(one.count(), row_numbers);
-      if (one.packed)
-        bytes += align_up(kernels::packed<dtype::f32, Isa>::bytes(units_of_slot(one.w.slot), one.w.slot.cols));
+      const u64 size = align_up(one.count(), row_numbers);
+      u64& used = one.as == parameter::kept::learned ? count_
+          : one.as == parameter::kept::constant      ? constants
+                                                     : of_layer[one.w.layer];
+      one.at = used, used += size;
+      if (one.as == parameter::kept::learned) learned_.push_back({one.at, one.count(), one.decays});
     }
-    values_ = arena(count_ * sizeof(float)), gradients_ = arena(count_ * sizeof(float)), packed_ = arena(bytes);
-    if (tied_) embed_ = arena(list_[0].count() * sizeof(float));
+    for (const u64 n : of_layer) most = std::max(most, n);
+    constants_ = arena(constants * sizeof(float)), layer_ = arena(most * sizeof(float));
+    take_learned();
+    if (tied_ && list_[0].as == parameter::kept::learned) embed_ = arena(list_[0].count() * sizeof(float));
+  }
+  void take_learned() { values_ = arena(count_ * sizeof(float)), gradients_ = arena(count_ * sizeof(float)); }
+
+  float* value_of(const parameter& one) const {
+    return one.at + numbers(one.as == parameter::kept::learned ? values_
+                                : one.as == parameter::kept::constant ? constants_
+                                                                      : layer_);
   }
   void place(const code& footer) {
     rows_.resize(layers_ + 2);
     std::vector<u32> next(layers_ + 2);
     const auto put = [&](u32 r, const parameter& one, float* gradient) {
       const u32 slot = next[r]++;
-      rows_[r].plain[slot] = values() + one.at;
-      rows_[r].packed[slot] =
-          one.packed ? packed_.data() + one.packed_at : reinterpret_cast<const std::byte*>(values() + one.at);
-      rows_[r].gradient[slot] = one.trained ? gradient : nullptr;
+      rows_[r].plain[slot] = value_of(one);
+      rows_[r].gradient[slot] = one.as == parameter::kept::learned ? gradient : nullptr;
+      rows_[r].number[slot] = static_cast<u32>(&one - list_.data());
+      if (one.as == parameter::kept::in_file) rows_[r].in_file.push_back(rows_[r].number[slot]);
     };
     const u32 last = layers_ + 1;
     for (const parameter& one : list_) {
       const u32 r = one.w.where == place::header ? 0 : one.w.where == place::body ? one.w.layer + 1 : last;
       if (r == last)
         while (footer.slots[next[r]].tied) put(r, list_[0], gradients() + list_[0].at);
-      const bool twice = tied_ && &one == &list_[0];
-      put(r, one, twice ? reinterpret_cast<float*>(embed_.data()) : gradients() + one.at);
+      const bool twice = embed_.size() > 0 && &one == &list_[0];
+      put(r, one, twice ? numbers(embed_) : gradients() + one.at);
     }
     while (next[last] < footer.slots.size()) put(last, list_[0], gradients() + list_[0].at);
   }
   void read(const parameter& one, const weight_place& from, const auto& source, std::string_view file) {
-    float* const to = values() + one.at;
+    float* const to = value_of(one);
     std::vector<float> numbers(one.map.width(one.w));
     for (u32 tensor = 0; tensor < one.map.tensors.size(); ++tensor)
       one.map.each_run(one.w, tensor, [&](u64 ours, u64 apart, u32 file_row, u32 column, u32 count) {
-        from.from[tensor].read_row(file_row, static_cast<u32>(numbers.size()), numbers.data());
+        read_row(from.from[tensor], file_row, static_cast<u32>(numbers.size()), numbers.data());
         for (u32 i = 0; i < count; ++i) {
           const float x = one.map.from_file(numbers[column + i]);
           if (!(std::abs(x) <= std::numeric_limits<float>::max()))
@@ -224,12 +241,65 @@ template <class Isa> class parameters {
       });
   }
 
+  // Additions to the matrices of layers' matmuls, in the order in which they run.
+  void add(const taped_program& n, const low_rank_options& o, auto name_of_tensor) {
+    struct spot {
+      u32 place, slot;
+    };
+    std::vector<spot> spots;
+    target_names targets(o.targets);
+    for (u32 place = 1; place < n.last_place(); ++place)
+      for (const tape_step& s : n.at(place).steps) {
+        if (s.i.op != opcode::matmul) continue;
+        for (u32 m = 0; m < s.i.p.template as<matmul_params>().matrices; ++m) {
+          const u32 slot = s.i.weight[m], number = rows_[place].number[slot];
+          const weight_slot& w = list_[number].w.slot;
+          std::string name = name_of_tensor(list_[number]);
+          if (!targets.has(name)) continue;
+          const u64 b = count_ + align_up(u64{o.rank} * w.cols, row_numbers);
+          additions_.push_back({number, o.rank, count_, b, std::move(name)});
+          spots.push_back({place, slot});
+          learned_.push_back({count_, u64{o.rank} * w.cols, true}), learned_.push_back({b, u64{w.rows} * o.rank, true});
+          count_ = b + align_up(u64{w.rows} * o.rank, row_numbers);
+        }
+      }
+    targets.check_all_found();
+    take_learned();
+    std::mt19937_64 random(o.seed);
+    for (u32 i = 0; i < additions_.size(); ++i) {
+      const addition& one = additions_[i];
+      const u32 cols = list_[one.parameter].w.slot.cols;
+      fill_uniform(values() + one.a, u64{o.rank} * cols, 1 / std::sqrt(static_cast<float>(cols)), random);
+      rows_[spots[i].place].added[spots[i].slot] = {values() + one.a,
+                                                    values() + one.b,
+                                                    gradients() + one.a,
+                                                    gradients() + one.b,
+                                                    o.rank,
+                                                    o.alpha / static_cast<float>(o.rank)};
+    }
+  }
+  void group(naming as) {
+    for (u32 i = 0; i < additions_.size(); ++i) {
+      const parameter& of = list_[additions_[i].parameter];
+      const u32 all = as == naming::hf ? of.map.rows.all : of.w.slot.rows, cols = of.w.slot.cols;
+      auto to = std::ranges::find(added_, additions_[i].name, &added_tensor::name);
+      if (to == added_.end()) to = added_.insert(to, {additions_[i].name, all, cols, 0, {}});
+      added_tensor::part p{i, to->rank, std::vector<u32>(of.w.slot.rows)};
+      for (u32 r = 0; r < of.w.slot.rows; ++r) p.row[r] = as == naming::hf ? of.map.row_of(of.w, r) : r;
+      to->rank += additions_[i].rank;
+      to->parts.push_back(std::move(p));
+    }
+  }
+
   std::vector<parameter> list_;
+  std::vector<addition> additions_;
+  std::vector<added_tensor> added_;
+  std::vector<run> learned_;
   std::vector<row> rows_;
   u32 layers_{};
   bool tied_{};
   u64 count_{};
-  arena values_, gradients_, packed_, embed_;
+  arena values_, gradients_, constants_, layer_, embed_;
 };
 
 }  // namespace cke::train

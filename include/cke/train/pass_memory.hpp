@@ -11,11 +11,13 @@
 
 namespace cke::train {
 
-// Every layer keeps its values for the way back. Gradients are those of one block at a time, except those that pass
+// Every layer keeps its values for the way back, or its output alone, from which the next computes its values again:
+// then all have one room for them, but for keys and values that later layers share. Gradients are those of one block at a time, except those that pass
 // from block to block: of the stream, of the layer inputs, and of caches that later layers share.
 template <class Isa> class pass_memory {
  public:
-  pass_memory(const taped_program& p, u32 threads) : net_(p), threads_(threads) {
+  pass_memory(const taped_program& p, u32 threads, u32 rank, bool recompute)
+      : net_(p), threads_(threads), rank_(rank), recompute_(recompute) {
     for (u32 place = 1; place < net_.last_place(); ++place)
       for (const tape_step& s : net_.at(place).steps)
         if (s.i.op == opcode::attend && net_.at(place).states[s.i.state].shared)
@@ -41,6 +43,7 @@ template <class Isa> class pass_memory {
   u32 logit_rows() const { return logit_rows_; }  // rows that the footer takes at a time
   std::byte* scratch(u32 thread) const { return scratch_ + thread * scratch_bytes_; }
   std::byte* shared() const { return shared_; }
+  float* low_rank_room() const { return reinterpret_cast<float*>(low_rank_); }
 
   static view view_of(std::byte* data, u32 width) { return {data, width, row_stride(width), dtype::f32}; }
 
@@ -50,6 +53,11 @@ template <class Isa> class pass_memory {
     if (place > 0 && v == stream) return from_row(value_of(place - 1, net_.at(place - 1).last, 0, ids), place, first);
     if (v == token_ids) return {reinterpret_cast<std::byte*>(const_cast<u32*>(ids)), 1, 1, dtype::f32};
     if (is_inputs(place, v)) return inputs_at(inputs_, place);
+    if (recompute_ && is_layer(place)) {
+      if (v == t.last) return view_of(streams_ + (place - 1) * stream_bytes_, net_.dim);
+      if (const owner* o = owning(place); o && (v == o->key || v == o->value))
+        return view_of(o->kept[v == o->value], o->width);
+    }
     return view_of(values_[place] + rooms_[net_.tape_number(place)].offset[v], t.values[v].width);
   }
   // Its gradient; `own`: of the block alone, and so to be cleared by the first step that adds to it.
@@ -74,13 +82,14 @@ template <class Isa> class pass_memory {
     u32 place, width;
     reg key, value;            // values of its tape
     std::byte* gradient[2]{};  // of both, from all layers
+    std::byte* kept[2]{};      // both, where the others are not kept
   };
   const owner* owning(u32 place) const {
     for (const owner& o : owners_)
       if (o.place == place) return &o;
     return nullptr;
   }
-  // f(view) for the gradients that nobody clears but the pass.
+  // f(view) for the gradients that a pass clears once, as no step is the first to add to them.
   template <class F> void each_lasting(F f) const {
     if (net_.inputs_width > 0) f(view_of(dinputs_, net_.inputs_width));
     for (const owner& o : owners_)
@@ -97,12 +106,13 @@ template <class Isa> class pass_memory {
     if (owning(place)) return;
     for (const tape_step& s : net_.at(place).steps)
       if (s.i.op == opcode::attend)
-        owners_.push_back({place, net_.at(place).values[s.i.in[1]].width, s.i.in[1], s.i.in[2], {}});
+        owners_.push_back({place, net_.at(place).values[s.i.in[1]].width, s.i.in[1], s.i.in[2], {}, {}});
   }
   view from_row(view v, u32 place, u32 first) const {
     if (place == net_.last_place()) v.data += u64{first} * v.stride * sizeof(float);
     return v;
   }
+  bool is_layer(u32 place) const { return place > 0 && place < net_.last_place(); }
   bool is_inputs(u32 place, u32 v) const {
     return net_.inputs_width > 0 && v == (place == 0 ? net_.at(0).inputs_out : layer_inputs);
   }
@@ -139,36 +149,51 @@ template <class Isa> class pass_memory {
           states = std::max(states, u64{s.rows} * s.heads * align_up(s.head_dim, unit_rows) * sizeof(float));
     }
     state_bytes_ = align_up(states), scratch_bytes_ = scratch, blocks_ = ceil_div(longest, key_block);
-    const u64 stream_bytes = register_bytes({net_.dim}, rows),
-              input_bytes = net_.inputs_width ? register_bytes({net_.inputs_width}, rows) : 0,
-              kv_bytes = (ceil_div(rows, key_block) + segments) * block_bytes_;
-    for (u32 place = 0; place <= net_.last_place(); ++place) values += rooms_[net_.tape_number(place)].bytes;
-    for (const owner& o : owners_) lasting += 2 * register_bytes({o.width}, rows);
-    memory_ = arena(values + own + 2 * stream_bytes + 2 * input_bytes + lasting + scratch * threads_ + shared +
-                    kv_bytes + segments * state_bytes_ + 4096);
-    values_.clear();
-    for (u32 place = 0; place <= net_.last_place(); ++place)
-      values_.push_back(memory_.take(rooms_[net_.tape_number(place)].bytes));
-    gradients_ = memory_.take(own);
-    for (auto& d : dstream_) d = memory_.take(stream_bytes);
+    stream_bytes_ = register_bytes({net_.dim}, rows);
+    const u64 input_bytes = net_.inputs_width ? register_bytes({net_.inputs_width}, rows) : 0,
+              kv_bytes = (ceil_div(rows, key_block) + segments) * block_bytes_,
+              streams = recompute_ ? net_.layers() * stream_bytes_ : 0,
+              low_rank = align_up(u64{2} * rows * rank_ * sizeof(float));
+    const auto each_room = [&](auto f) {  // f(place, bytes), where layers may have one together
+      u64 most = 0;
+      for (u32 place = 0; place <= net_.last_place(); ++place) {
+        const u64 bytes = rooms_[net_.tape_number(place)].bytes;
+        if (recompute_ && is_layer(place)) most = std::max(most, bytes);
+        else f(place, bytes);
+      }
+      if (most) f(1, most);
+    };
+    each_room([&](u32, u64 bytes) { values += bytes; });
+    for (const owner& o : owners_) lasting += (recompute_ ? 4 : 2) * register_bytes({o.width}, rows);
+    memory_ = arena(values + own + 2 * stream_bytes_ + streams + 2 * input_bytes + lasting + scratch * threads_ +
+                    shared + low_rank + kv_bytes + segments * state_bytes_ + 4096);
+    values_.assign(net_.last_place() + 1, nullptr);
+    each_room([&](u32 place, u64 bytes) { values_[place] = memory_.take(bytes); });
+    for (u32 place = 2; recompute_ && is_layer(place); ++place) values_[place] = values_[1];
+    gradients_ = memory_.take(own), streams_ = memory_.take(streams), low_rank_ = memory_.take(low_rank);
+    for (auto& d : dstream_) d = memory_.take(stream_bytes_);
     inputs_ = memory_.take(input_bytes), dinputs_ = memory_.take(input_bytes);
     for (owner& o : owners_)
-      for (auto& d : o.gradient) d = memory_.take(register_bytes({o.width}, rows));
+      for (u32 k = 0; k < 2; ++k) {
+        o.gradient[k] = memory_.take(register_bytes({o.width}, rows));
+        if (recompute_) o.kept[k] = memory_.take(register_bytes({o.width}, rows));
+      }
     scratch_ = memory_.take(scratch * threads_), shared_ = memory_.take(shared);
     kv_ = memory_.take(kv_bytes), states_ = memory_.take(segments * state_bytes_);
     rows_ = rows, longest_ = longest, segments_ = segments;
   }
 
   const taped_program net_;
-  const u32 threads_;
+  const u32 threads_, rank_;
+  const bool recompute_;
   std::vector<owner> owners_;
   u32 rows_ = 0, longest_ = 0, segments_ = 0;  // what there is room for
   u32 logit_rows_ = 0, blocks_ = 0;
-  u64 block_bytes_ = 0, state_bytes_ = 0, scratch_bytes_ = 0;
+  u64 block_bytes_ = 0, state_bytes_ = 0, scratch_bytes_ = 0, stream_bytes_ = 0;
   arena memory_;
   std::vector<room> rooms_;         // by tape
   std::vector<std::byte*> values_;  // by place
-  std::byte *gradients_{}, *inputs_{}, *dinputs_{}, *scratch_{}, *shared_{}, *kv_{}, *states_{};
+  std::byte *gradients_{}, *inputs_{}, *dinputs_{}, *scratch_{}, *shared_{}, *kv_{}, *states_{}, *streams_{}, *low_rank_{};
   std::byte* dstream_[2]{};
   std::vector<std::byte*> pages_;
 };

@@ -112,30 +112,33 @@ template <class F> void for_each_expert(const expert_rows& rows, u32 cols, const
   });
 }
 
-// h = act(gate x) * (up x), or act(up x): what the activation took is computed again.
+// h = act(gate x) * (up x), or act(up x): what the activation takes is not kept for the way back.
 template <class Isa, u32 Matrices> struct expert_rule {
   static constexpr u32 m = Matrices;
 
   static u64 shared_bytes(const expert_params& p, u32 rows, u32) {
     return u64{2 * m} * rows * p.route.active * p.rows * sizeof(float);
   }
+  static void forward(const expert_params& p, const step_work& s, const crew& c, std::byte* shared) {
+    const expert_rows rows(s.w.in[0], p.route, s.w.tokens);
+    float* const in = reinterpret_cast<float*>(shared);
+    multiply_rows(p, s, rows, c, in);
+    with_activation(p.act, [&]<activation A>() {
+      c.rows(rows.all, [&](u32 row) {
+        const float* const y = in + u64{row} * m * p.rows;
+        if constexpr (m == 2) activate<A, Isa>::gated(y, y + p.rows, p.rows, s.w.out[0].row(row));
+        else activate<A, Isa>::row(y, p.rows, s.w.out[0].row(row));
+      });
+    });
+  }
   static void backward(const expert_params& p, const step_work& s, const crew& c, std::byte* shared) {
     const expert_rows rows(s.w.in[0], p.route, s.w.tokens);
     const u64 wide = u64{m} * p.rows, matrix = u64{p.rows} * p.cols;
-    float* const in = reinterpret_cast<float*>(shared);  // [rows][gate, up]
-    float* const din = in + u64{rows.all} * wide;        // likewise
+    float* const in = reinterpret_cast<float*>(shared);
+    float* const din = in + u64{rows.all} * wide;  // likewise
     const auto x = [&](u32 i) { return s.w.in[1].row(rows.first_gathered(i)); };
-    c.rows(rows.all,
-           [&](u32 row) { std::fill_n(in + row * wide, wide, 0.f), std::fill_n(din + row * wide, wide, 0.f); });
-    c.barrier();
-    for (u32 k = 0; k < m; ++k)
-      for_each_expert(rows, p.rows, c, [&](u32 i, u32 first, u32 n) {
-        const float* const w = s.plain[k] + rows.expert()[i] * matrix + u64{first} * p.cols;
-        gemm<Isa>::all({rows.size(i), n, p.cols, x(i), x_stride(rows, s), 1, w, 1, p.cols,
-                        in + rows.first()[i] * wide + u64{k} * p.rows + first, wide},
-                       c.scratch);
-      });
-    c.barrier();
+    c.rows(rows.all, [&](u32 row) { std::fill_n(din + row * wide, wide, 0.f); });
+    multiply_rows(p, s, rows, c, in);
     with_activation(p.act, [&]<activation A>() {
       c.rows(rows.all, [&](u32 row) {
         const float* const y = in + row * wide;
@@ -162,7 +165,7 @@ template <class Isa, u32 Matrices> struct expert_rule {
       }
       if (s.dweight[k])
         for_each_expert(rows, p.rows, c, [&](u32 i, u32 first, u32 n) {
-          gemm<Isa>::all({n, p.cols, rows.size(i), dy(i) + first, 1, wide, x(i), x_stride(rows, s), 1,
+          gemm<Isa>::all({n, p.cols, rows.size(i), dy(i) + first, 1, wide, x(i), s.w.in[1].stride, 1,
                           s.dweight[k] + rows.expert()[i] * matrix + u64{first} * p.cols, p.cols},
                          c.scratch);
         });
@@ -171,7 +174,19 @@ template <class Isa, u32 Matrices> struct expert_rule {
   }
 
  private:
-  static u64 x_stride(const expert_rows&, const step_work& s) { return s.w.in[1].stride; }
+  // What the activation takes: in [rows][gate, up].
+  static void multiply_rows(const expert_params& p, const step_work& s, const expert_rows& rows, const crew& c,
+                            float* in) {
+    const u64 wide = u64{m} * p.rows, matrix = u64{p.rows} * p.cols;
+    for (u32 k = 0; k < m; ++k)
+      for_each_expert(rows, p.rows, c, [&](u32 i, u32 first, u32 n) {
+        gemm<Isa>::all({rows.size(i), n, p.cols, s.w.in[1].row(rows.first_gathered(i)), s.w.in[1].stride, 1,
+                        s.plain[k] + rows.expert()[i] * matrix + u64{first} * p.cols, 1, p.cols,
+                        in + rows.first()[i] * wide + u64{k} * p.rows + first, wide, true},
+                       c.scratch);
+      });
+    c.barrier();
+  }
 };
 template <> inline constexpr bool has_rule<opcode::expert_act> = true;
 template <> inline constexpr bool has_rule<opcode::expert_up> = true;
@@ -184,20 +199,42 @@ template <class Isa> struct rule<opcode::expert_sum, Isa> {
   static u64 shared_bytes(const expert_sum_params& p, u32 rows, u32) {
     return u64{rows} * p.route.active * (p.rows + p.cols) * sizeof(float);
   }
+  // Experts ascending, whatever else is in the pass, and last the shared expert's output.
+  static void forward(const expert_sum_params& p, const step_work& s, const crew& c, std::byte* shared) {
+    const expert_rows rows(s.w.in[0], p.route, s.w.tokens);
+    const u64 matrix = u64{p.rows} * p.cols;
+    float* const y = reinterpret_cast<float*>(shared);  // [rows][p.rows]
+    for_each_expert(rows, p.rows, c, [&](u32 i, u32 first, u32 n) {
+      gemm<Isa>::all({rows.size(i), n, p.cols, s.w.in[1].row(rows.first()[i]), s.w.in[1].stride, 1,
+                      s.plain[0] + rows.expert()[i] * matrix + u64{first} * p.cols, 1, p.cols,
+                      y + u64{rows.first()[i]} * p.rows + first, p.rows, true},
+                     c.scratch);
+    });
+    c.barrier();
+    c.columns(p.rows, [&](u32 first, u32 end) {
+      for (u32 t = 0; t < s.w.tokens; ++t) std::fill(s.w.out[0].row(t) + first, s.w.out[0].row(t) + end, 0.f);
+      for (u32 row = 0; row < rows.all; ++row) {
+        float* const to = s.w.out[0].row(rows.token()[row]);
+        for (u32 i = first; i < end; ++i) to[i] += rows.weight()[row] * y[u64{row} * p.rows + i];
+      }
+      for (u32 t = 0; p.shared && t < s.w.tokens; ++t) {
+        const float by = p.shared_gate ? sigmoid(*s.w.in[3].row(t)) : 1;
+        for (u32 i = first; i < end; ++i) s.w.out[0].row(t)[i] += by * s.w.in[2].row(t)[i];
+      }
+    });
+  }
   static void backward(const expert_sum_params& p, const step_work& s, const crew& c, std::byte* shared) {
     const expert_rows rows(s.w.in[0], p.route, s.w.tokens), dorder(s.din[0], p.route, s.w.tokens);
     const u64 matrix = u64{p.rows} * p.cols;
     float* const dy = reinterpret_cast<float*>(shared);  // [rows][p.rows], of the tokens
     float* const dh = dy + u64{rows.all} * p.rows;       // [rows][p.cols], before the weight
-    c.rows(rows.all, [&](u32 row) {
-      std::copy_n(s.dout[0].row(rows.token()[row]), p.rows, dy + u64{row} * p.rows);
-      std::fill_n(dh + u64{row} * p.cols, p.cols, 0.f);
-    });
+    c.rows(rows.all,
+           [&](u32 row) { std::copy_n(s.dout[0].row(rows.token()[row]), p.rows, dy + u64{row} * p.rows); });
     c.barrier();
     for_each_expert(rows, p.cols, c, [&](u32 i, u32 first, u32 n) {
       gemm<Isa>::all({rows.size(i), n, p.rows, dy + u64{rows.first()[i]} * p.rows, p.rows, 1,
                       s.plain[0] + rows.expert()[i] * matrix + first, p.cols, 1,
-                      dh + u64{rows.first()[i]} * p.cols + first, p.cols},
+                      dh + u64{rows.first()[i]} * p.cols + first, p.cols, true},
                      c.scratch);
     });
     c.barrier();

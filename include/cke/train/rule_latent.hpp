@@ -42,27 +42,4 @@ template <class Isa> struct rule<opcode::split_heads, Isa> {
   }
 };
 
-template <> inline constexpr bool has_rule<opcode::head_matmul> = true;
-template <class Isa> struct rule<opcode::head_matmul, Isa> {
-  static void backward(const head_matmul_params& p, const step_work& s, const crew& c) {
-    for (u32 h = 0; h < p.heads; ++h) {
-      const u64 matrix = u64{h} * p.rows * p.cols;
-      const linear_back back{s.w.tokens,
-                             p.rows,
-                             p.cols,
-                             s.w.in[0].row(h * s.w.tokens),
-                             s.plain[0] + matrix,
-                             s.dout[0].row(0) + h * p.head_dim,
-                             s.w.in[0].stride,
-                             s.dout[0].stride,
-                             s.din[0].stride,
-                             s.din[0].data ? s.din[0].row(h * s.w.tokens) : nullptr,
-                             s.dweight[0] ? s.dweight[0] + matrix : nullptr,
-                             nullptr};
-      add_input_gradient<Isa>(back, c);
-      add_weight_gradient<Isa>(back, c);
-    }
-  }
-};
-
 }  // namespace cke::train

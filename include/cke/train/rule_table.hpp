@@ -13,7 +13,7 @@
 namespace cke::train {
 
 struct rule_entry {
-  void (*forward)(const tape_step&, const step_work&, const crew&) = nullptr;
+  void (*forward)(const tape_step&, const step_work&, const crew&, std::byte* shared) = nullptr;
   void (*backward)(const tape_step&, const step_work&, const crew&, std::byte* shared) = nullptr;
   u64 (*scratch_bytes)(const params&, u32 rows, u32 longest) = nullptr;
   u64 (*shared_bytes)(const params&, u32 rows, u32 longest) = nullptr;
@@ -37,8 +37,9 @@ template <opcode Op, class Isa> struct rule_functions {
                       [&]<activation A>() { run(kernel_of<Op, kernel_types{}.with(A), Isa>()); });
     else run(kernel_of<Op, kernel_types{}, Isa>());
   }
-  static void forward(const tape_step& step, const step_work& s, const crew& c) {
-    if constexpr (requires { &rule::forward; }) rule::forward(step.i.p.get<block>(), s, c);
+  static void forward(const tape_step& step, const step_work& s, const crew& c, std::byte* shared) {
+    if constexpr (requires { rule::forward(block{}, s, c, shared); }) rule::forward(step.i.p.get<block>(), s, c, shared);
+    else if constexpr (requires { &rule::forward; }) rule::forward(step.i.p.get<block>(), s, c);
     else by_kernel(step, s, c);
   }
   static void backward(const tape_step& step, const step_work& s, const crew& c, std::byte* shared) {

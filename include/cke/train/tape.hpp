@@ -10,7 +10,7 @@ namespace cke::train {
 struct tape_step {
   instruction i;
   upto<u8, 5> first{};  // of each input: whether this step is the first, on the way back, that adds to its gradient
-  u32 row_units{};      // of its matrices
+  u32 row_units{};      // of its matrices or channels
 };
 
 // The steps of a code in single assignment. Values 0 to 2 are the stream at the start, the ids and the layer inputs.

@@ -13,18 +13,17 @@ struct trainer_options {
   u32 rows = 512;      // about so many rows in a pass: as many examples as fit, at least one; bits do not depend on it
   u32 padding = no_target;  // id whose row of an embedding learns nothing from being read, as torch's padding_idx
   bool optimizes = true;    // false: gradients alone, without room for the optimizer
+  bool recompute = false;   // compute a layer's values again on the way back, in a third more time and far less memory
 };
 
 template <class Isa> class trainer_of {
  public:
-  trainer_of(const taped_program& n, parameters<Isa>&& p, const trainer_options& o)
+  trainer_of(const taped_program& n, parameters&& p, const trainer_options& o)
       : options_(o),
         threads_(o.threads ? o.threads : default_threads()),
         parameters_(std::move(p)),
         optimizer_(o.optimizes ? adamw(parameters_.count()) : adamw()),
-        learner_(n, parameters_, threads_, o.context, o.padding) {
-    parameters_.pack(threads_);
-  }
+        learner_(n, parameters_, threads_, {o.context, o.padding, o.recompute}) {}
   trainer_of(const trainer_of&) = delete;
   trainer_of& operator=(const trainer_of&) = delete;
 
@@ -63,7 +62,6 @@ template <class Isa> class trainer_of {
     if (!options_.optimizes) throw Error(errc::usage, {}, "trainer", "one that optimizes", "one for gradients alone");
     const double norm = gradient_norm();
     optimizer_.step(parameters_, threads_, norm, o);
-    parameters_.pack(threads_);
     parameters_.clear_gradients();
     return norm;
   }
@@ -76,24 +74,21 @@ template <class Isa> class trainer_of {
     return parameters_.to_file(tensor, array(of), kind(of), to);
   }
   bool write(u64 tensor, part of, const float* from) {
-    const bool any = parameters_.from_file(tensor, from, kind(of), array(of));
-    if (of == part::weights) packed_ = false;
-    return any;
+    return parameters_.from_file(tensor, from, kind(of), array(of));
   }
-  // After weights have been written.
-  void resume(u64 steps) {
-    optimizer_.resume(steps);
-    if (!packed_) parameters_.pack(threads_);
-    packed_ = true;
+  // The same for what is added to a tensor: a [rank][cols], b [rows][rank].
+  std::span<const added_tensor> added_tensors() const { return parameters_.added_tensors(); }
+  void read(const added_tensor& t, part of, float* a, float* b) { t.read(parameters_.additions(), array(of), a, b); }
+  void write(const added_tensor& t, part of, const float* a, const float* b) {
+    t.write(parameters_.additions(), a, b, array(of));
   }
+  // After weights and moments have been written: so many steps were taken.
+  void resume(u64 steps) { optimizer_.resume(steps); }
 
   u32 threads() const { return threads_.size(); }
   u64 steps() const { return optimizer_.steps(); }
-  u64 parameter_count() const {
-    u64 n = 0;
-    for (const parameter& one : parameters_.list()) n += one.count();
-    return n;
-  }
+  u64 parameter_count() const { return parameters_.total(); }
+  u64 trained_count() const { return parameters_.trained(); }
   // Of weights, gradients and optimizer; and of the largest pass so far.
   u64 weight_bytes() const { return parameters_.bytes() + optimizer_.bytes(); }
   u64 pass_bytes() const { return learner_.bytes(); }
@@ -112,17 +107,17 @@ template <class Isa> class trainer_of {
         : of == part::first_moments ? optimizer_.first()
                                     : optimizer_.second();
   }
-  static typename parameters<Isa>::what kind(part of) {
-    using what = typename parameters<Isa>::what;
+  static parameters::what kind(part of) {
+    using what = parameters::what;
     return of == part::weights ? what::values : of == part::gradients ? what::gradients : what::states;
   }
 
   trainer_options options_;
   team threads_;
-  parameters<Isa> parameters_;
+  parameters parameters_;
   adamw optimizer_;
   learner<Isa> learner_;
-  bool joined_ = true, packed_ = true;
+  bool joined_ = true;
 };
 
 }  // namespace cke::train

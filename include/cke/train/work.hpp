@@ -30,12 +30,22 @@ struct crew {
   }
 };
 
+// What is added to a frozen matrix and trained in its place: scale B A, with A [rank][cols] and B [rows][rank].
+struct low_rank {
+  const float *a, *b;
+  float *da, *db;  // gradients, added to
+  u32 rank;
+  float scale;
+};
+
 // A step on the rows of a pass. A gradient that is not wanted has no data.
 struct step_work {
   work w;                    // values and weights as the kernels of inference take them; by: split::tokens or the like
   view din[5]{}, dout[5]{};  // of the values in w.in and w.out; din is added to
   const float* plain[8]{};   // the weights, [rows][cols]
   float* dweight[8]{};       // their gradients, added to; null: not wanted
+  low_rank added[8]{};       // to the weights; a null: nothing
+  float* low_rank_room{};    // [2][rows][the highest rank], of all threads
   u32 longest{};             // positions of the longest sequence
   u32 padding{};             // id whose row of an embedding learns nothing from being read; no_target: none
 };
@@ -43,7 +53,7 @@ struct step_work {
 // rule<Op, Isa>, with p of type params_of<Op>:
 //   static void backward(p, const step_work&, const crew&)       adds to din and dweight; or with a last argument
 //                                                                `std::byte* shared`, memory of all threads
-//   static void forward(p, const step_work&, const crew&)        where inference's kernel is not all of it
+//   static void forward(p, const step_work&, const crew&)        absent: inference's kernel; with `shared`, as above
 //   static u64 scratch_bytes(p, u32 rows, u32 longest)           of crew::scratch; absent: gemm's
 //   static u64 shared_bytes(p, u32 rows, u32 longest)
 template <opcode Op, class Isa> struct rule;

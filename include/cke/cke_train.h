@@ -26,7 +26,7 @@ typedef struct cke_train_options {
   uint32_t rank;
   float alpha;
   uint64_t seed;       /* of A; B begins as 0 */
-  const char* targets; /* last words of the matrices' names in Hugging Face's spelling: "q_proj,v_proj"; NULL: all */
+  const char* targets; /* ends of the matrices' names in Hugging Face's spelling: "q_proj,v_proj"; NULL: all */
 } cke_train_options;
 
 /* Ids of a text, and for each the id that should follow it, or CKE_NO_TARGET. */

@@ -45,8 +45,14 @@ template <class M, class Formats = F32, class Isa = isa::native> struct exported
   static void free(cke_trainer* t) noexcept { delete reinterpret_cast<trained*>(t); }
   static cke_train_facts facts(const cke_trainer* t) noexcept {
     const auto& f = of(t).of;
-    return {trainer<M, Formats, Isa>::vocab, f.threads(),    f.parameter_count(), f.trained_count(),
-            f.weight_bytes(),                f.pass_bytes(), f.steps(),           Isa::name.data()};
+    return {trainer<M, Formats, Isa>::vocab,
+            f.threads(),
+            f.parameter_count(),
+            f.trained_count(),
+            f.weight_bytes(),
+            f.pass_bytes(),
+            f.steps(),
+            Isa::name.data()};
   }
   static int32_t add_gradients(cke_trainer* t, const cke_example* examples, std::size_t count, double share,
                                double* loss, cke_error* e) noexcept {
@@ -112,48 +118,45 @@ template <class M, class Formats = F32, class Isa = isa::native> struct exported
 
 // CKE_EXPORT_TRAINER(Model, Formats), once in a translation unit: defines the functions of cke_train.h for a
 // cke::Model's type; Formats, cke::F32 if left out, are those of its file, for low-rank additions to it.
-#define CKE_EXPORT_TRAINER(...)                                                                                 \
-  using cke_exported_trainer = ::cke::door::exported_trainer<__VA_ARGS__>;                                      \
-  uint32_t cke_train_abi_version(void) noexcept { return CKE_TRAIN_ABI_VERSION; }                               \
-  cke_trainer* cke_trainer_from_tensors(const cke_tensor* t, size_t n, int32_t names, const char* source,       \
-                                        const cke_train_options* o, cke_error* e) noexcept {                    \
-    return cke_exported_trainer::from_tensors(t, n, names, source, o, e);                                       \
-  }                                                                                                             \
-  void cke_trainer_free(cke_trainer* t) noexcept { cke_exported_trainer::free(t); }                             \
-  cke_train_facts cke_trainer_facts(const cke_trainer* t) noexcept { return cke_exported_trainer::facts(t); }   \
-  int32_t cke_trainer_add_gradients(cke_trainer* t, const cke_example* x, size_t n, double share, double* loss, \
-                                    cke_error* e) noexcept {                                                    \
-    return cke_exported_trainer::add_gradients(t, x, n, share, loss, e);                                        \
-  }                                                                                                             \
-  int32_t cke_trainer_gradient_norm(cke_trainer* t, double* norm, cke_error* e) noexcept {                      \
-    return cke_exported_trainer::gradient_norm(t, norm, e);                                                     \
-  }                                                                                                             \
-  int32_t cke_trainer_step(cke_trainer* t, const cke_adamw* o, double* norm, cke_error* e) noexcept {           \
-    return cke_exported_trainer::step(t, o, norm, e);                                                           \
-  }                                                                                                             \
-  void cke_trainer_clear(cke_trainer* t) noexcept { cke_exported_trainer::clear(t); }                           \
-  int32_t cke_trainer_read(cke_trainer* t, int32_t part, size_t i, float* to, size_t n, int32_t* any,           \
-                           cke_error* e) noexcept {                                                             \
-    return cke_exported_trainer::read(t, part, i, to, n, any, e);                                               \
-  }                                                                                                             \
-  int32_t cke_trainer_write(cke_trainer* t, int32_t part, size_t i, const float* from, size_t n,                \
-                            cke_error* e) noexcept {                                                            \
-    return cke_exported_trainer::write(t, part, i, from, n, e);                                                 \
-  }                                                                                                             \
-  size_t cke_trainer_added_count(const cke_trainer* t) noexcept {                                               \
-    return cke_exported_trainer::of(t).of.added_tensors().size();                                               \
-  }                                                                                                             \
-  cke_added cke_trainer_added(const cke_trainer* t, size_t i) noexcept {                                        \
-    return cke_exported_trainer::added(t, i);                                                                   \
-  }                                                                                                             \
-  int32_t cke_trainer_read_added(cke_trainer* t, int32_t part, size_t i, float* a, float* b,                    \
-                                 cke_error* e) noexcept {                                                       \
-    return cke_exported_trainer::read_added(t, part, i, a, b, e);                                               \
-  }                                                                                                             \
-  int32_t cke_trainer_write_added(cke_trainer* t, int32_t part, size_t i, const float* a, const float* b,       \
-                                  cke_error* e) noexcept {                                                      \
-    return cke_exported_trainer::write_added(t, part, i, a, b, e);                                              \
-  }                                                                                                             \
-  int32_t cke_trainer_resume(cke_trainer* t, uint64_t steps, cke_error* e) noexcept {                           \
-    return cke_exported_trainer::resume(t, steps, e);                                                           \
+#define CKE_EXPORT_TRAINER(...)                                                                                       \
+  using cke_exported_trainer = ::cke::door::exported_trainer<__VA_ARGS__>;                                            \
+  uint32_t cke_train_abi_version(void) noexcept { return CKE_TRAIN_ABI_VERSION; }                                     \
+  cke_trainer* cke_trainer_from_tensors(const cke_tensor* t, size_t n, int32_t names, const char* source,             \
+                                        const cke_train_options* o, cke_error* e) noexcept {                          \
+    return cke_exported_trainer::from_tensors(t, n, names, source, o, e);                                             \
+  }                                                                                                                   \
+  void cke_trainer_free(cke_trainer* t) noexcept { cke_exported_trainer::free(t); }                                   \
+  cke_train_facts cke_trainer_facts(const cke_trainer* t) noexcept { return cke_exported_trainer::facts(t); }         \
+  int32_t cke_trainer_add_gradients(cke_trainer* t, const cke_example* x, size_t n, double share, double* loss,       \
+                                    cke_error* e) noexcept {                                                          \
+    return cke_exported_trainer::add_gradients(t, x, n, share, loss, e);                                              \
+  }                                                                                                                   \
+  int32_t cke_trainer_gradient_norm(cke_trainer* t, double* norm, cke_error* e) noexcept {                            \
+    return cke_exported_trainer::gradient_norm(t, norm, e);                                                           \
+  }                                                                                                                   \
+  int32_t cke_trainer_step(cke_trainer* t, const cke_adamw* o, double* norm, cke_error* e) noexcept {                 \
+    return cke_exported_trainer::step(t, o, norm, e);                                                                 \
+  }                                                                                                                   \
+  void cke_trainer_clear(cke_trainer* t) noexcept { cke_exported_trainer::clear(t); }                                 \
+  int32_t cke_trainer_read(cke_trainer* t, int32_t part, size_t i, float* to, size_t n, int32_t* any,                 \
+                           cke_error* e) noexcept {                                                                   \
+    return cke_exported_trainer::read(t, part, i, to, n, any, e);                                                     \
+  }                                                                                                                   \
+  int32_t cke_trainer_write(cke_trainer* t, int32_t part, size_t i, const float* from, size_t n,                      \
+                            cke_error* e) noexcept {                                                                  \
+    return cke_exported_trainer::write(t, part, i, from, n, e);                                                       \
+  }                                                                                                                   \
+  size_t cke_trainer_added_count(const cke_trainer* t) noexcept {                                                     \
+    return cke_exported_trainer::of(t).of.added_tensors().size();                                                     \
+  }                                                                                                                   \
+  cke_added cke_trainer_added(const cke_trainer* t, size_t i) noexcept { return cke_exported_trainer::added(t, i); }  \
+  int32_t cke_trainer_read_added(cke_trainer* t, int32_t part, size_t i, float* a, float* b, cke_error* e) noexcept { \
+    return cke_exported_trainer::read_added(t, part, i, a, b, e);                                                     \
+  }                                                                                                                   \
+  int32_t cke_trainer_write_added(cke_trainer* t, int32_t part, size_t i, const float* a, const float* b,             \
+                                  cke_error* e) noexcept {                                                            \
+    return cke_exported_trainer::write_added(t, part, i, a, b, e);                                                    \
+  }                                                                                                                   \
+  int32_t cke_trainer_resume(cke_trainer* t, uint64_t steps, cke_error* e) noexcept {                                 \
+    return cke_exported_trainer::resume(t, steps, e);                                                                 \
   }

@@ -29,10 +29,11 @@ template <class M, class Formats = F32, class Isa = isa::native> class trainer :
   template <class Tensors>
   trainer(const Tensors& from, std::string_view file, naming as, const trainer_options& o = {},
           const low_rank_options& added = {})
-      : train::trainer_of<Isa>(train::taped_program::of<program>(),
-                               train::parameters::load(std::type_identity<stored>{}, train::taped_program::of<program>(),
-                                                       from, file, as, names_of<M>(), added),
-                               o) {}
+      : train::trainer_of<Isa>(
+            train::taped_program::of<program>(),
+            train::parameters::load(std::type_identity<stored>{}, train::taped_program::of<program>(), from, file, as,
+                                    names_of<M>(), added),
+            o) {}
 };
 
 }  // namespace cke

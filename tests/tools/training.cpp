@@ -36,7 +36,7 @@ json batches(unsigned count) {
   }
   return {{"batches", all}};
 }
-// 4 of the 10 recorded steps, with the flags of those.
+// With the flags of the recorded steps.
 std::vector<std::string> train_words(const fs::path& file, const fs::path& to, std::vector<std::string> more = {}) {
   std::vector<std::string> words{
       "train",      qwen2,    "--batches",    file,  "--lr",    "1e-3", "--min-lr", "1e-4", "--warmup",       "3",
@@ -102,6 +102,75 @@ TEST_CASE("train: the losses, norms and rates of torch.optim.AdamW; a run that g
   for (const char* name : {"model.safetensors", "optimizer.safetensors", "config.json", "training.json"})
     CHECK_MESSAGE(content(dir / "second" / name) == content(dir / "whole" / name), name);
   CHECK_SUCCESS(command::cke({"run", dir / "whole", "--tokens", "1,2,3", "-n", "4", "--ids", "--temp", "0"}));
+}
+
+TEST_CASE(
+    "train --lora-rank: an adapter, the same bits however it is computed and resumed, and what merge makes of it") {
+  const scratch dir;
+  const fs::path file = batch_file(dir, batches(20)), one = batch_file(dir, batches(20)["batches"][19], "one.json");
+  const std::vector<std::string> added{"--lora-rank", "2", "--lora-alpha", "4"};
+  const auto run = [&](const char* name, std::vector<std::string> more) {
+    const result r = command::cke(train_words(file, dir / name, more));
+    CHECK_SUCCESS(r);
+  };
+  run("whole", {"--lora-rank", "2", "--lora-alpha", "4", "--steps", "9", "--log", dir / "log", "--save-every", "4"});
+  run("again", {"--lora-rank", "2", "--lora-alpha", "4", "--steps", "9", "-t", "3", "--rows", "1", "--recompute"});
+  run("second", {"--lora", dir / "whole.step-4", "--resume", "--steps", "9"});
+  for (const char* name :
+       {"adapter_model.safetensors", "optimizer.safetensors", "adapter_config.json", "training.json"})
+    for (const char* other : {"again", "second"})
+      CHECK_MESSAGE(content(dir / other / name) == content(dir / "whole" / name), other << ' ' << name);
+  const std::vector<json> log = lines_of(dir / "log");
+  REQUIRE(log.size() == 9);
+  CHECK(std::abs(log[0]["loss"].get<double>() / expected["steps"][0]["loss"].get<double>() - 1) <= 1e-5);
+  CHECK(log[8]["loss"] != log[0]["loss"]);
+
+  const result merged = command::cke({"merge", qwen2, "--lora", dir / "whole", "-o", dir / "merged"});
+  CHECK_SUCCESS(merged);
+  const auto loss_of = [&](const fs::path& of) {
+    const result r = command::cke({"grad", of, "--batch", one, "-o", dir / "g"});
+    CHECK_SUCCESS(r);
+    fs::remove(dir / "g");
+    return json::parse(r.out)["loss"].get<double>();
+  };
+  run("next", {"--lora", dir / "whole", "--steps", "10", "--resume", "--accumulate", "1", "--log", dir / "next.log"});
+  const double added_loss = lines_of(dir / "next.log").back()["loss"], merged_loss = loss_of(dir / "merged");
+  const json at_18 = batches(20)["batches"][18];  // the batch that comes after 9 steps of 2
+  write(dir / "one.json", at_18.dump());
+  CHECK(std::abs(loss_of(dir / "merged") / added_loss - 1) <= 1e-5);
+  CHECK(std::abs(merged_loss - loss_of(qwen2)) > 1e-4);
+
+  check_refused({"merge", tiny, "--lora", dir / "whole", "-o", dir / "x"}, "shape");
+  check_refused({"merge", qwen2, "--lora", qwen2, "-o", dir / "x"}, "adapter_config.json");
+  check_refused({"merge", qwen2, "--lora", dir / "whole", "-o", dir / "merged"}, "expected a name that is free");
+  check_refused(train_words(file, dir / "x", {"--steps", "1", "--lora-rank", "2", "--lora-targets", "q_proj,x_proj"}),
+                "x_proj");
+  json config = json::parse(content(dir / "whole" / "adapter_config.json"));
+  config["use_dora"] = true;
+  write(dir / "whole" / "adapter_config.json", config.dump());
+  check_refused({"merge", qwen2, "--lora", dir / "whole", "-o", dir / "x"}, "use_dora");
+  CHECK(!fs::exists(dir / "x"));
+}
+
+TEST_CASE("train --lora-rank: a quantised file, whose matrices stay in it") {
+  const scratch dir;
+  write(dir / "a.txt", "Once upon a time there was a small boat on a wide sea, and the boat was happy.");
+  CHECK_SUCCESS(command::cke({"quantize", tiny, dir / "q8.gguf", "--to", "q8_0"}));
+  CHECK_SUCCESS(command::cke({"quantize", tiny, dir / "q5.gguf", "--to", "q5_1"}));
+  std::vector<double> losses;
+  for (const std::string& model : {std::string(tiny), (dir / "q8.gguf").string(), (dir / "q5.gguf").string()}) {
+    const std::string name = "out" + std::to_string(losses.size());
+    const result r = command::cke({"train", model, "--data", dir / "a.txt", "--steps", "4", "--lr", "0.01",
+                                   "--lora-rank", "4", "-o", dir / name, "--log", dir / (name + ".log")});
+    CHECK_SUCCESS(r);
+    const std::vector<json> log = lines_of(dir / (name + ".log"));
+    REQUIRE(log.size() == 4);
+    CHECK(log[3]["loss"].get<double>() < log[0]["loss"].get<double>());
+    losses.push_back(log[0]["loss"]);
+  }
+  CHECK(std::abs(losses[1] / losses[0] - 1) <= 0.01);
+  CHECK(std::abs(losses[2] / losses[0] - 1) <= 0.1);
+  check_refused({"train", dir / "q8.gguf", "--data", dir / "a.txt", "--steps", "1", "-o", dir / "x"}, "--lora-rank");
 }
 
 TEST_CASE("train: texts and chats; of chats the answers are learned") {

@@ -121,8 +121,7 @@ template <class M> void check_bits(const checkpoint& from, const nlohmann::json&
   for (const run& how : {run{1, 512, false}, {3, 512, false}, {2, 1, false}, {2, 512, true}}) {
     const auto [threads, rows, recompute] = how;
     trainer<M> t(
-        from,
-        {.threads = threads, .context = s.longest(), .rows = rows, .optimizes = false, .recompute = recompute});
+        from, {.threads = threads, .context = s.longest(), .rows = rows, .optimizes = false, .recompute = recompute});
     t.add_gradients(s.examples());
     const auto found = gradients_of(t, from);
     if (first.empty()) first = found;

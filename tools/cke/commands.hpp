@@ -148,9 +148,18 @@ struct train_args {
   std::string schedule = "cosine";  // constant, linear, cosine
   float beta1 = 0.9f, beta2 = 0.95f, eps = 1e-8f, weight_decay = 0.1f, clip = 1;
   u32 threads = 0, context = 0, rows = 512;  // context 0: the longest sequence of batches, 256 of data
-  bool resume = false;
+  bool resume = false, recompute = false;
+  u32 rank = 0;  // of low-rank additions, which are trained in place of the weights
+  float alpha = 16;
+  std::string targets;  // matrices that have additions; empty: all of layers
+  std::string added;    // a directory with additions to begin with
 };
 void train(const train_args& args);
+
+struct merge_args {
+  std::string model, added, output;
+};
+void merge(const merge_args& args);
 
 struct bench_args {
   model_args model;

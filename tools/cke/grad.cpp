@@ -12,9 +12,18 @@ namespace cke::tool {
 
 void grad(const grad_args& args) {
   const batch b = read_batch(args.batch);
-  const opened_trainer t = open_trainer(
-      args.model,
-      {.threads = args.threads, .context = b.longest, .rows = args.rows, .gradients_only = 1});
+  const opened_trainer t = open_trainer(args.model,
+                                        {.threads = args.threads,
+                                         .context = b.longest,
+                                         .rows = args.rows,
+                                         .gradients_only = 1,
+                                         .pads = 0,
+                                         .padding = 0,
+                                         .recompute = 0,
+                                         .rank = 0,
+                                         .alpha = 0,
+                                         .seed = 0,
+                                         .targets = nullptr});
   b.check_ids(t.model->facts().vocab);
   const double loss = t.model->add_gradients(b.examples()), norm = t.model->gradient_norm();
   write_parts(t, {{CKE_PART_GRADIENTS, ""}}, args.output);

@@ -223,7 +223,11 @@ class commands {
     o.add_option("-t,--threads", convert_.threads, thread_help)->check(number(0u, team::max_threads));
 
     grad_options_of(add("grad", "the gradients of a batch, to a safetensors file", [this] { grad(grad_); }), grad_);
-    train_options_of(add("train", "train all weights of a model", [this] { train(train_); }), train_);
+    train_options_of(
+        add("train", "train a model: all weights, or additions of low rank (LoRA)", [this] { train(train_); }), train_);
+
+    merge_options_of(add("merge", "write a checkpoint with low-rank additions in it", [this] { merge(merge_); }),
+                     merge_);
 
     CLI::App& b = add("bench", "tokens per second, in the columns of llama-bench", [this] { bench(bench_); });
     model_options_of(b, bench_.model);
@@ -399,6 +403,7 @@ class commands {
   convert_args convert_;
   grad_args grad_;
   train_args train_;
+  merge_args merge_;
   bench_args bench_;
   serve_args serve_;
   build_args build_;

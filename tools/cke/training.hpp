@@ -11,6 +11,8 @@ namespace cke::tool {
 struct opened_trainer {
   checkpoint from;
   std::string name;
+  u32 rank;     // of low-rank additions; 0: all weights are trained
+  float alpha;  // likewise
   std::unique_ptr<trainer_model> model;
 };
 // Opens, compiles if necessary, and loads; the padding is the config's. Throws Error.

@@ -32,7 +32,7 @@ inline void grad_options_of(CLI::App& app, grad_args& to) {
 inline void train_options_of(CLI::App& app, train_args& to) {
   const auto some = number(u64{0}, u64{1} << 40);
   const auto share = number(0.f, 1.f);
-  app.add_option("MODEL", to.model, "a Hugging Face directory")->required();
+  app.add_option("MODEL", to.model, "a Hugging Face directory; for additions also a .gguf file")->required();
   auto* batches = app.add_option("--batches", to.batches,
                                  "a JSON file: {\"batches\": [{\"ids\", \"labels\"}, ...]}, as cke grad takes them")
                       ->type_name("FILE");
@@ -47,7 +47,9 @@ inline void train_options_of(CLI::App& app, train_args& to) {
       ->check(number(1u, 1u << 16))
       ->needs(data)
       ->capture_default_str();
-  app.add_option("--seed", to.seed, "the order of the data")->type_name("N")->needs(data)->capture_default_str();
+  app.add_option("--seed", to.seed, "the order of the data, and of additions what they begin with")
+      ->type_name("N")
+      ->capture_default_str();
   app.add_option("-o,--output", to.output, "a directory that is not there yet")->type_name("DIR")->required();
   app.add_option("--steps", to.steps, "steps of the optimizer; batches begin again after the last")
       ->type_name("N")
@@ -88,7 +90,24 @@ inline void train_options_of(CLI::App& app, train_args& to) {
       ->type_name("N")
       ->check(some)
       ->capture_default_str();
-  app.add_flag("--resume", to.resume, "go on where the run that wrote MODEL ended: the bits are those of one run");
+  auto* rank =
+      app.add_option("--lora-rank", to.rank,
+                     "train additions of this rank to the matrices of layers, in place of the weights: MODEL may "
+                     "then be in any format, and DIR is an adapter as PEFT has it")
+          ->type_name("N")
+          ->check(number(1u, 4096u));
+  app.add_option("--lora-alpha", to.alpha, "they count alpha / rank times")
+      ->type_name("X")
+      ->check(number(0.f, 1e6f))
+      ->needs(rank)
+      ->capture_default_str();
+  app.add_option("--lora-targets", to.targets, "matrices by the ends of their names: q_proj,v_proj (all)")
+      ->type_name("LIST")
+      ->needs(rank);
+  app.add_option("--lora", to.added, "an adapter to begin with, of this kind")->type_name("DIR")->excludes(rank);
+  app.add_flag("--recompute", to.recompute, "compute values twice instead of keeping them: slower, far less memory");
+  app.add_flag("--resume", to.resume,
+               "go on where the run that wrote MODEL, or the adapter of --lora, ended: the bits are those of one run");
   app.add_option("-c,--context", to.context,
                  "most ids of a sequence of data (256), and what rope's rules go by (the longest sequence)")
       ->type_name("N")
@@ -97,6 +116,15 @@ inline void train_options_of(CLI::App& app, train_args& to) {
   app.footer(
       "Weights are trained in f32, all of them. DIR is a Hugging Face directory with the optimizer's state beside it. "
       "Ctrl-C ends the run after the step, and writes DIR.");
+}
+
+inline void merge_options_of(CLI::App& app, merge_args& to) {
+  app.add_option("MODEL", to.model, "a Hugging Face directory")->required();
+  app.add_option("--lora", to.added, "an adapter: what cke train --lora-rank wrote, or PEFT")
+      ->type_name("DIR")
+      ->required();
+  app.add_option("-o,--output", to.output, "a directory that is not there yet")->type_name("DIR")->required();
+  app.footer("Matrices keep their types.");
 }
 
 }  // namespace cke::tool

@@ -87,9 +87,9 @@ template <class Family> unit unit_of(const checkpoint& from, const unit_options&
         literal(factors.short_count) + "};\n";
   u.text += "using model = " + u.type + ";\n";
   u.text += stored.declared;
-  u.text += trains ? "CKE_EXPORT_TRAINER(model, " + stored.policy + ");\n"
-                   : "CKE_EXPORT_MODEL(model, " + stored.policy +
-          ", cke::dtype::" + std::string(info(u.kv).name) + ");\n";
+  u.text += trains
+      ? "CKE_EXPORT_TRAINER(model, " + stored.policy + ");\n"
+      : "CKE_EXPORT_MODEL(model, " + stored.policy + ", cke::dtype::" + std::string(info(u.kv).name) + ");\n";
   return u;
 }
 

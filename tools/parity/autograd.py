@@ -133,6 +133,12 @@ def norm_of(tensors):
     return math.sqrt(sum(t.double().square().sum().item() for t in tensors))
 
 
+def beyond(errors, limits):
+    """The names whose error is not below its limit, as a NaN is not either; and the worst of all names."""
+    bad = [name for name in errors if not errors[name] <= limits[name]]
+    return bad, bad[0] if bad else max(errors, key=lambda name: errors[name] / limits[name])
+
+
 def errors_of(exact, found):
     """{name: how far `found` is from `exact`, of the tensor's norm}, which counts as SMALLEST of the whole at least."""
     least = SMALLEST * norm_of(exact.values())

@@ -76,9 +76,7 @@ def compare(args, directory, models, length):
 
     off, noise = differences(printed, numbers), differences(rounded_numbers, numbers)
     errors, noises = autograd.errors_of(exact, ours), autograd.errors_of(exact, rounded)
-    # A NaN is not below its limit either.
-    bad = [name for name in errors if not errors[name] <= allowed("tensor", noises[name])]
-    worst = bad[0] if bad else max(errors, key=lambda name: errors[name] / allowed("tensor", noises[name]))
+    bad, worst = autograd.beyond(errors, {name: allowed("tensor", noises[name]) for name in errors})
     wrong = [key for key in off if not off[key] <= allowed(key, noise[key])] + [f"{len(bad)} tensors"] * bool(bad)
     print(f"{start} {off['loss']:.1e} | {off['grad_norm']:.1e} | {worst} | {errors[worst]:.1e} | {noises[worst]:.1e} "
           f"| {statistics.median(errors.values()):.1e} | {', '.join(wrong)} |", flush=True)

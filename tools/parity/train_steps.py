@@ -88,8 +88,7 @@ def compare(args, directory, recipe):
     errors, noises = autograd.errors_of(way, moves(ours, start)), autograd.errors_of(way, moves(rounded, start))
     limits = {name: max(LIMITS["tensor"], NOISE * noises[name]) + lost[name] / max(way[name].norm().item(), 1e-30)
               for name in way}
-    bad = [name for name in way if not errors[name] <= limits[name]]  # also where it is a NaN
-    worst = bad[0] if bad else max(way, key=lambda name: errors[name] / limits[name])
+    bad, worst = autograd.beyond(errors, limits)
     changed = [name for name, t in constants(start).items() if not torch.equal(constants(ours)[name], t)]
     wrong += [f"{len(bad)} tensors"] * bool(bad) + [f"{name} changed" for name in changed]
     wrong += [f"{len(alien)} names in one file alone, first {min(alien)}"] if alien else []

@@ -18,7 +18,7 @@ struct product {
   u64 bk, bn;
   float* c;
   u64 cm;
-  bool sets = false;          // C is not added to but set: each row begins with
+  bool sets = false;           // C is not added to but set: each row begins with
   const float* row = nullptr;  // these numbers; null: with 0
 
   // What rows [m0, m0 + rows) and columns [n0, n0 + cols) begin with.
@@ -50,15 +50,14 @@ template <class Isa> struct gemm {
     for (u32 k0 = 0; k0 < p.k; k0 += block_k) {
       const u32 k = std::min(block_k, p.k - k0);
       const float* const from_a = p.a + m0 * p.am + k0 * p.ak;
-      for (u32 j = 0; j < n; j += wide)
-        pack<wide>(p.b + (n0 + j) * p.bn + k0 * p.bk, p.bn, p.bk, std::min(wide, n - j), k, b + u64{j} * k);
-      if (p.ak != 1)
-        for (u32 i = 0; i < m; i += tall)
-          pack<tall>(from_a + i * p.am, p.am, p.ak, std::min(tall, m - i), k, a + u64{i} * k);
+      pack<wide>(p.b + n0 * p.bn + k0 * p.bk, p.bn, p.bk, n, k, b);
+      if (p.ak != 1) pack<tall>(from_a, p.am, p.ak, m, k, a);
       for (u32 j = 0; j < n; j += wide)
         for (u32 i = 0; i < m; i += tall) {
-          const place at{k, b + u64{j} * k, p.c + (m0 + i) * p.cm + n0 + j, p.cm, std::min(tall, m - i),
-                         std::min(wide, n - j)};
+          for (u32 next = i + tall; next < std::min(i + 2 * tall, m); ++next)
+            __builtin_prefetch(p.c + (m0 + next) * p.cm + n0 + j, 1);
+          const place at{k,    b + u64{j} * k,        p.c + (m0 + i) * p.cm + n0 + j,
+                         p.cm, std::min(tall, m - i), std::min(wide, n - j)};
           if (p.ak != 1) tile<tall>(a + u64{i} * k, 1, at);
           else tile<1>(from_a + i * p.am, p.am, at);
         }
@@ -69,23 +68,29 @@ template <class Isa> struct gemm {
   }
 
  private:
-  // [k][Wide], with zeros after `count`.
+  // [ceil(count / Wide)][k][Wide], with zeros after `count`.
   template <u32 Wide> static void pack(const float* from, u64 apart, u64 along, u32 count, u32 k, float* to) {
+    const u32 full = count / Wide * Wide;
     u32 t = 0;
-    if (count == Wide && apart == 1) {
-      for (; t < k; ++t, from += along) std::memcpy(to + u64{t} * Wide, from, Wide * sizeof(float));
-      return;
-    }
-    if (count == Wide && Wide % lanes == 0 && along == 1)
-      for (; t + lanes <= k; t += lanes)
-        for (u32 i = 0; i < Wide; i += lanes) {
+    if (apart == 1)
+      for (; t < k; ++t)
+        for (u32 i = 0; i < full; i += Wide)
+          std::memcpy(to + u64{i} * k + t * Wide, from + t * along + i, Wide * sizeof(float));
+    else if (Wide % lanes == 0 && along == 1)
+      for (u32 i = 0; i < full; i += lanes)
+        for (t = 0; t + lanes <= k; t += lanes) {
           batch square[lanes];
           for (u32 r = 0; r < lanes; ++r) square[r] = batch::load_unaligned(from + (i + r) * apart + t);
           xsimd::transpose(square, square + lanes);
-          for (u32 r = 0; r < lanes; ++r) square[r].store_unaligned(to + u64{t + r} * Wide + i);
+          float* const there = to + u64{i / Wide * Wide} * k + t * Wide + i % Wide;
+          for (u32 r = 0; r < lanes; ++r) square[r].store_unaligned(there + r * Wide);
         }
-    for (; t < k; ++t)
-      for (u32 i = 0; i < Wide; ++i) to[u64{t} * Wide + i] = i < count ? from[i * apart + t * along] : 0;
+    const auto one_by_one = [&](u32 i, u32 begin) {
+      for (u32 at = begin; at < k; ++at)
+        to[u64{i / Wide * Wide} * k + at * Wide + i % Wide] = i < count ? from[i * apart + at * along] : 0;
+    };
+    for (u32 i = 0; i < full; ++i) one_by_one(i, t);
+    for (u32 i = full; i < ceil_div(count, Wide) * Wide; ++i) one_by_one(i, 0);
   }
 
   // A tile of C, the panel of B and the depth for it.

@@ -16,49 +16,40 @@ namespace cke::train {
 struct low_rank_options {
   u32 rank = 0;              // 0: no additions, all weights are trained
   float alpha = 16;          // B A counts alpha / rank times
-  std::string_view targets;  // last words of names in Hugging Face's spelling, "q_proj,v_proj"; empty: all of layers
+  std::string_view targets;  // ends of names in Hugging Face's spelling, "q_proj,v_proj"; empty: all of layers
   u64 seed = 0;              // of A, which begins as torch's Linear does; B begins as 0
 };
 
-// What is added to one matrix of the model.
-struct addition {
-  u32 parameter;     // number of the matrix
-  u32 rank;
-  u64 a, b;          // where A [rank][cols] and B [rows][rank] lie among what is trained
-  std::string name;  // of the matrix's tensor in Hugging Face's spelling
-};
-
-// What is added to one tensor of a Hugging Face checkpoint, in whose rows several matrices may lie: each has its own
-// A and B, which become one A below the other, and one B beside the other.
+// What is added to one tensor of a Hugging Face checkpoint: A [rank][cols] and B [rows][rank]. Several matrices of the
+// model may lie in the tensor's rows; they share A.
 struct added_tensor {
   std::string name;
   u32 rows, cols, rank;
+  u64 a;  // where A lies among what is trained
   struct part {
-    u32 addition, first_rank;
+    u64 b;                 // likewise its rows of B
     std::vector<u32> row;  // of the tensor, by row of the matrix
   };
   std::vector<part> parts;
 
-  // f(number, a): number of those trained and its place in A [rank][cols]; g(number, b) likewise in B [rows][rank].
-  template <class F, class G> void each(std::span<const addition> all, F f, G g) const {
-    for (const part& p : parts) {
-      const addition& one = all[p.addition];
-      for (u32 i = 0; i < one.rank; ++i)
-        for (u32 c = 0; c < cols; ++c) f(one.a + u64{i} * cols + c, u64{p.first_rank + i} * cols + c);
+  // f(number, i): number of those trained, and its place in B.
+  template <class F> void each_of_b(F f) const {
+    for (const part& p : parts)
       for (u32 r = 0; r < p.row.size(); ++r)
-        for (u32 i = 0; i < one.rank; ++i) g(one.b + u64{r} * one.rank + i, u64{p.row[r]} * rank + p.first_rank + i);
-    }
+        for (u32 k = 0; k < rank; ++k) f(p.b + u64{r} * rank + k, u64{p.row[r]} * rank + k);
   }
-  void read(std::span<const addition> all, const float* from, float* a, float* b) const {
-    std::fill_n(b, u64{rows} * rank, 0.f);
-    each(all, [&](u64 ours, u64 i) { a[i] = from[ours]; }, [&](u64 ours, u64 i) { b[i] = from[ours]; });
+  void read(const float* from, float* a_to, float* b_to) const {
+    std::copy_n(from + a, u64{rank} * cols, a_to);
+    std::fill_n(b_to, u64{rows} * rank, 0.f);
+    each_of_b([&](u64 ours, u64 i) { b_to[i] = from[ours]; });
   }
-  void write(std::span<const addition> all, const float* a, const float* b, float* to) const {
-    each(all, [&](u64 ours, u64 i) { to[ours] = a[i]; }, [&](u64 ours, u64 i) { to[ours] = b[i]; });
+  void write(const float* a_from, const float* b_from, float* to) const {
+    std::copy_n(a_from, u64{rank} * cols, to + a);
+    each_of_b([&](u64 ours, u64 i) { to[ours] = b_from[i]; });
   }
 };
 
-// Names of `targets`, and which of them have been found.
+// Names of modules or the ends of such, and which of them have been found.
 class target_names {
  public:
   explicit target_names(std::string_view list) {
@@ -69,18 +60,17 @@ class target_names {
     }
   }
   bool has(std::string_view tensor) {
-    tensor = tensor.substr(0, tensor.rfind('.'));
-    const std::string_view word = tensor.substr(tensor.rfind('.') + 1);
+    const std::string_view module = tensor.substr(0, tensor.rfind('.'));
     for (auto& [name, found] : words_)
-      if (name == word) return found = true;
+      if (module == name || (module.ends_with(name) && module[module.size() - name.size() - 1] == '.'))
+        return found = true;
     return words_.empty();
   }
   // Throws usage for a name that no matrix has.
   void check_all_found() const {
     for (const auto& [name, found] : words_)
       if (!found)
-        throw Error(errc::usage, {}, "targets", "last words of names of layers' matrices, such as q_proj",
-                    std::string(name));
+        throw Error(errc::usage, {}, "targets", "ends of names of layers' matrices, such as q_proj", std::string(name));
   }
 
  private:

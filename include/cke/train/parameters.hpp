@@ -44,12 +44,13 @@ class parameters {
     weight_tensors<P, S, Names> tensors(from, file, as, names);
     P::for_each_weight([&](const weight& w) {
       const weight_place at = tensors.find(w);
-      const bool is_matrix = w.where == place::body && w.slot.quantisable &&
-          (at.was == change::none || at.was == change::paired_heads);
-      parameter one{w, tensor_map(at),
-                    added.rank == 0       ? is_buffer(w.slot.is) ? kept::constant : kept::learned
-                        : is_matrix       ? kept::in_file
-                                          : kept::constant,
+      const bool is_matrix =
+          w.where == place::body && w.slot.quantisable && (at.was == change::none || at.was == change::paired_heads);
+      parameter one{w,
+                    tensor_map(at),
+                    added.rank == 0 ? is_buffer(w.slot.is) ? kept::constant : kept::learned
+                        : is_matrix ? kept::in_file
+                                    : kept::constant,
                     from.tensors()[at.from[0].number].shape.size() > 1,
                     0,
                     {}};
@@ -62,7 +63,7 @@ class parameters {
     for (const parameter& one : p.list_)
       if (one.as != kept::in_file) p.read(one, tensors.find(one.w), from, file);
     if (added.rank > 0)
-      p.add(n, added, [&](const parameter& one) {
+      p.add(n, added, as, [&](const parameter& one) {
         if (as == naming::hf) return std::string(from.tensors()[one.map.tensors[0]].name);
         const spelling& its = name_of(names, one.w.where, one.w.slot).in(naming::hf)[0];
         if (its.is_part())
@@ -70,14 +71,12 @@ class parameters {
                       "a GGUF file");
         return tensor_name(its, false, one.w.layer, 0);
       });
-    p.group(as);
     return p;
   }
 
   std::span<const parameter> list() const { return list_; }
-  std::span<const addition> additions() const { return additions_; }
   std::span<const added_tensor> added_tensors() const { return added_; }
-  u32 rank() const { return additions_.empty() ? 0 : additions_[0].rank; }
+  u32 rank() const { return added_.empty() ? 0 : added_[0].rank; }
 
   // What is trained, in [count()] numbers.
   struct run {
@@ -91,7 +90,7 @@ class parameters {
   float* gradients() { return numbers(gradients_); }
   const float* gradients() const { return numbers(gradients_); }
 
-  u64 bytes() const { return values_.size() + gradients_.size() + constants_.size() + layer_.size() + embed_.size(); }
+  u64 bytes() const { return values_.size() + gradients_.size() + constants_.size() + layer_.size() + apart_.size(); }
   // Of all weights, and of those that are trained.
   u64 total() const {
     u64 n = 0;
@@ -154,18 +153,23 @@ class parameters {
         from);
   }
 
-  // A tied matrix has two gradients, in which passes add in their own order; they become one here.
-  void join_tied() {
-    if (embed_.size() == 0) return;
-    float* const from = numbers(embed_);
-    for (u64 i = 0; i < list_[0].count(); ++i) gradients()[list_[0].at + i] += from[i], from[i] = 0;
+  // What several steps read, a tied matrix or an A, has a gradient from each, in which passes add in their own order;
+  // they become one here.
+  void join_gradients() {
+    for (const twin& t : twins_) {
+      float* const from = numbers(apart_) + t.from;
+      for (u64 i = 0; i < t.count; ++i) gradients()[t.to + i] += from[i], from[i] = 0;
+    }
   }
   void clear_gradients() {
     std::fill_n(gradients(), count_, 0.f);
-    if (embed_.size() > 0) std::fill_n(numbers(embed_), list_[0].count(), 0.f);
+    std::fill_n(numbers(apart_), apart_.size() / sizeof(float), 0.f);
   }
 
  private:
+  struct twin {
+    u64 from, to, count;  // a gradient in apart_, and the one that it belongs to
+  };
   static float* numbers(const arena& a) { return reinterpret_cast<float*>(a.data()); }
 
   template <class F, class Number> bool each_in(u64 tensor, F f, Number* file) const {
@@ -196,14 +200,18 @@ class parameters {
     for (const u64 n : of_layer) most = std::max(most, n);
     constants_ = arena(constants * sizeof(float)), layer_ = arena(most * sizeof(float));
     take_learned();
-    if (tied_ && list_[0].as == parameter::kept::learned) embed_ = arena(list_[0].count() * sizeof(float));
+    if (tied_ && list_[0].as == parameter::kept::learned) {
+      twins_.push_back({0, list_[0].at, list_[0].count()});
+      apart_ = arena(list_[0].count() * sizeof(float));
+    }
   }
   void take_learned() { values_ = arena(count_ * sizeof(float)), gradients_ = arena(count_ * sizeof(float)); }
 
   float* value_of(const parameter& one) const {
-    return one.at + numbers(one.as == parameter::kept::learned ? values_
-                                : one.as == parameter::kept::constant ? constants_
-                                                                      : layer_);
+    return one.at +
+        numbers(one.as == parameter::kept::learned        ? values_
+                    : one.as == parameter::kept::constant ? constants_
+                                                          : layer_);
   }
   void place(const code& footer) {
     rows_.resize(layers_ + 2);
@@ -220,8 +228,8 @@ class parameters {
       const u32 r = one.w.where == place::header ? 0 : one.w.where == place::body ? one.w.layer + 1 : last;
       if (r == last)
         while (footer.slots[next[r]].tied) put(r, list_[0], gradients() + list_[0].at);
-      const bool twice = embed_.size() > 0 && &one == &list_[0];
-      put(r, one, twice ? numbers(embed_) : gradients() + one.at);
+      const bool twice = !twins_.empty() && &one == &list_[0];
+      put(r, one, twice ? numbers(apart_) : gradients() + one.at);
     }
     while (next[last] < footer.slots.size()) put(last, list_[0], gradients() + list_[0].at);
   }
@@ -242,64 +250,63 @@ class parameters {
   }
 
   // Additions to the matrices of layers' matmuls, in the order in which they run.
-  void add(const taped_program& n, const low_rank_options& o, auto name_of_tensor) {
+  void add(const taped_program& n, const low_rank_options& o, naming as, auto name_of_tensor) {
     struct spot {
-      u32 place, slot;
+      row* at;
+      u32 slot;
+      u64 a, b, da;  // da: in apart_; none: A's gradient is in its place
     };
+    constexpr u64 none = ~u64{};
     std::vector<spot> spots;
+    u64 apart = 0;
+    const auto learn = [&](u64 size) {
+      learned_.push_back({count_, size, true});
+      return std::exchange(count_, count_ + align_up(size, row_numbers));
+    };
     target_names targets(o.targets);
     for (u32 place = 1; place < n.last_place(); ++place)
       for (const tape_step& s : n.at(place).steps) {
         if (s.i.op != opcode::matmul) continue;
         for (u32 m = 0; m < s.i.p.template as<matmul_params>().matrices; ++m) {
-          const u32 slot = s.i.weight[m], number = rows_[place].number[slot];
-          const weight_slot& w = list_[number].w.slot;
-          std::string name = name_of_tensor(list_[number]);
+          const u32 slot = s.i.weight[m];
+          const parameter& one = list_[rows_[place].number[slot]];
+          const std::string name = name_of_tensor(one);
           if (!targets.has(name)) continue;
-          const u64 b = count_ + align_up(u64{o.rank} * w.cols, row_numbers);
-          additions_.push_back({number, o.rank, count_, b, std::move(name)});
-          spots.push_back({place, slot});
-          learned_.push_back({count_, u64{o.rank} * w.cols, true}), learned_.push_back({b, u64{w.rows} * o.rank, true});
-          count_ = b + align_up(u64{w.rows} * o.rank, row_numbers);
+          const u32 rows = one.w.slot.rows, cols = one.w.slot.cols;
+          auto to = std::ranges::find(added_, name, &added_tensor::name);
+          const bool first = to == added_.end();
+          if (first)
+            to = added_.insert(
+                to, {name, as == naming::hf ? one.map.rows.all : rows, cols, o.rank, learn(u64{o.rank} * cols), {}});
+          else twins_.push_back({apart, to->a, u64{o.rank} * cols});
+          added_tensor::part p{learn(u64{rows} * o.rank), std::vector<u32>(rows)};
+          for (u32 r = 0; r < rows; ++r) p.row[r] = as == naming::hf ? one.map.row_of(one.w, r) : r;
+          spots.push_back({&rows_[place], slot, to->a, p.b, first ? none : apart});
+          to->parts.push_back(std::move(p));
+          if (!first) apart += u64{o.rank} * cols;
         }
       }
     targets.check_all_found();
     take_learned();
+    apart_ = arena(apart * sizeof(float));
+    for (const spot& s : spots)
+      s.at->added[s.slot] = {
+          values() + s.a,    values() + s.b, s.da == none ? gradients() + s.a : numbers(apart_) + s.da,
+          gradients() + s.b, o.rank,         o.alpha / static_cast<float>(o.rank)};
     std::mt19937_64 random(o.seed);
-    for (u32 i = 0; i < additions_.size(); ++i) {
-      const addition& one = additions_[i];
-      const u32 cols = list_[one.parameter].w.slot.cols;
-      fill_uniform(values() + one.a, u64{o.rank} * cols, 1 / std::sqrt(static_cast<float>(cols)), random);
-      rows_[spots[i].place].added[spots[i].slot] = {values() + one.a,
-                                                    values() + one.b,
-                                                    gradients() + one.a,
-                                                    gradients() + one.b,
-                                                    o.rank,
-                                                    o.alpha / static_cast<float>(o.rank)};
-    }
-  }
-  void group(naming as) {
-    for (u32 i = 0; i < additions_.size(); ++i) {
-      const parameter& of = list_[additions_[i].parameter];
-      const u32 all = as == naming::hf ? of.map.rows.all : of.w.slot.rows, cols = of.w.slot.cols;
-      auto to = std::ranges::find(added_, additions_[i].name, &added_tensor::name);
-      if (to == added_.end()) to = added_.insert(to, {additions_[i].name, all, cols, 0, {}});
-      added_tensor::part p{i, to->rank, std::vector<u32>(of.w.slot.rows)};
-      for (u32 r = 0; r < of.w.slot.rows; ++r) p.row[r] = as == naming::hf ? of.map.row_of(of.w, r) : r;
-      to->rank += additions_[i].rank;
-      to->parts.push_back(std::move(p));
-    }
+    for (const added_tensor& t : added_)
+      fill_uniform(values() + t.a, u64{t.rank} * t.cols, 1 / std::sqrt(static_cast<float>(t.cols)), random);
   }
 
   std::vector<parameter> list_;
-  std::vector<addition> additions_;
   std::vector<added_tensor> added_;
   std::vector<run> learned_;
+  std::vector<twin> twins_;
   std::vector<row> rows_;
   u32 layers_{};
   bool tied_{};
   u64 count_{};
-  arena values_, gradients_, constants_, layer_, embed_;
+  arena values_, gradients_, constants_, layer_, apart_;  // apart_: of twins
 };
 
 }  // namespace cke::train

@@ -12,8 +12,9 @@
 namespace cke::train {
 
 // Every layer keeps its values for the way back, or its output alone, from which the next computes its values again:
-// then all have one room for them, but for keys and values that later layers share. Gradients are those of one block at a time, except those that pass
-// from block to block: of the stream, of the layer inputs, and of caches that later layers share.
+// then all have one room for them, but for keys and values that later layers share. Gradients are those of one block at
+// a time, except those that pass from block to block: of the stream, of the layer inputs, and of caches that later
+// layers share.
 template <class Isa> class pass_memory {
  public:
   pass_memory(const taped_program& p, u32 threads, u32 rank, bool recompute)
@@ -193,7 +194,8 @@ template <class Isa> class pass_memory {
   arena memory_;
   std::vector<room> rooms_;         // by tape
   std::vector<std::byte*> values_;  // by place
-  std::byte *gradients_{}, *inputs_{}, *dinputs_{}, *scratch_{}, *shared_{}, *kv_{}, *states_{}, *streams_{}, *low_rank_{};
+  std::byte *gradients_{}, *inputs_{}, *dinputs_{}, *scratch_{}, *shared_{}, *kv_{}, *states_{}, *streams_{},
+      *low_rank_{};
   std::byte* dstream_[2]{};
   std::vector<std::byte*> pages_;
 };

@@ -228,8 +228,7 @@ template <class Isa> struct rule<opcode::expert_sum, Isa> {
     const u64 matrix = u64{p.rows} * p.cols;
     float* const dy = reinterpret_cast<float*>(shared);  // [rows][p.rows], of the tokens
     float* const dh = dy + u64{rows.all} * p.rows;       // [rows][p.cols], before the weight
-    c.rows(rows.all,
-           [&](u32 row) { std::copy_n(s.dout[0].row(rows.token()[row]), p.rows, dy + u64{row} * p.rows); });
+    c.rows(rows.all, [&](u32 row) { std::copy_n(s.dout[0].row(rows.token()[row]), p.rows, dy + u64{row} * p.rows); });
     c.barrier();
     for_each_expert(rows, p.cols, c, [&](u32 i, u32 first, u32 n) {
       gemm<Isa>::all({rows.size(i), n, p.rows, dy + u64{rows.first()[i]} * p.rows, p.rows, 1,

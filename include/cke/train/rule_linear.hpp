@@ -40,7 +40,7 @@ template <class Isa> struct linear {
     c.barrier();
   }
   void backward(const low_rank& l, float* room, const float* dy, u64 dy_stride, const crew& c) const {
-    float* const inner = room;                            // scale A x
+    float* const inner = room;                          // scale A x
     float* const dinner = room + u64{tokens} * l.rank;  // scale B^T dy
     scaled(c, l, inner, {tokens, l.rank, cols, x, x_stride, 1, l.a, 1, cols, inner, l.rank, true});
     scaled(c, l, dinner, {tokens, l.rank, rows, dy, dy_stride, 1, l.b, l.rank, 1, dinner, l.rank, true});
@@ -67,8 +67,14 @@ template <class Isa> struct linear {
 // One to three matrices of one shape on one input; their results are side by side.
 template <class Isa> struct matmul_rule {
   static linear<Isa> of(const matmul_params& p, const step_work& s, u32 m) {
-    return {s.w.tokens,       p.rows, p.cols, s.plain[m], s.w.in[0].row(0), s.w.in[0].stride,
-            s.din[0].data ? s.din[0].row(0) : nullptr, s.din[0].stride};
+    return {s.w.tokens,
+            p.rows,
+            p.cols,
+            s.plain[m],
+            s.w.in[0].row(0),
+            s.w.in[0].stride,
+            s.din[0].data ? s.din[0].row(0) : nullptr,
+            s.din[0].stride};
   }
   static void forward(const matmul_params& p, const step_work& s, const crew& c) {
     for (u32 m = 0; m < p.matrices; ++m) {
@@ -106,10 +112,14 @@ template <> inline constexpr bool has_rule<opcode::head_matmul> = true;
 template <class Isa> struct rule<opcode::head_matmul, Isa> {
   static linear<Isa> of(const head_matmul_params& p, const step_work& s, u32 h) {
     const u32 row = h * s.w.tokens;
-    return {s.w.tokens,        p.rows,
-            p.cols,            s.plain[0] + u64{h} * p.rows * p.cols,
-            s.w.in[0].row(row), s.w.in[0].stride,
-            s.din[0].data ? s.din[0].row(row) : nullptr, s.din[0].stride};
+    return {s.w.tokens,
+            p.rows,
+            p.cols,
+            s.plain[0] + u64{h} * p.rows * p.cols,
+            s.w.in[0].row(row),
+            s.w.in[0].stride,
+            s.din[0].data ? s.din[0].row(row) : nullptr,
+            s.din[0].stride};
   }
   static void forward(const head_matmul_params& p, const step_work& s, const crew& c) {
     for (u32 h = 0; h < p.heads; ++h)

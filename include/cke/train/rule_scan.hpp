@@ -55,12 +55,13 @@ template <class Isa> struct rule<opcode::state_scan, Isa> {
       const float *const gate = s.w.in[1].row(of.first + t) + x_at, *const dout = s.dout[0].row(of.first + t) + x_at;
       float *const dx = din(t) + x_at, *const dgate = s.din[1].row(of.first + t) + x_at;
       const float step = steps[3 * t], decay = steps[3 * t + 1];
-      for (u32 j = 0; j < dims; ++j) dscaled[j] = skip * x[j];  // y, for now
+      float* const y = dscaled;  // they have one room, one after the other
+      for (u32 j = 0; j < dims; ++j) y[j] = skip * x[j];
       for (u32 i = 0; i < numbers; ++i)
-        for (u32 j = 0; j < dims; ++j) dscaled[j] += after[u64{i} * dims + j] * c[i];
+        for (u32 j = 0; j < dims; ++j) y[j] += after[u64{i} * dims + j] * c[i];
       for (u32 j = 0; j < dims; ++j) {
         const float open = sigmoid(gate[j]);
-        dgate[j] += dout[j] * dscaled[j] * open * (1 + gate[j] * (1 - open));
+        dgate[j] += dout[j] * y[j] * open * (1 + gate[j] * (1 - open));
         dy[j] = dout[j] * gate[j] * open, dscaled[j] = 0;
         dx[j] += skip * dy[j];
       }

@@ -38,7 +38,8 @@ template <opcode Op, class Isa> struct rule_functions {
     else run(kernel_of<Op, kernel_types{}, Isa>());
   }
   static void forward(const tape_step& step, const step_work& s, const crew& c, std::byte* shared) {
-    if constexpr (requires { rule::forward(block{}, s, c, shared); }) rule::forward(step.i.p.get<block>(), s, c, shared);
+    if constexpr (requires { rule::forward(block{}, s, c, shared); })
+      rule::forward(step.i.p.get<block>(), s, c, shared);
     else if constexpr (requires { &rule::forward; }) rule::forward(step.i.p.get<block>(), s, c);
     else by_kernel(step, s, c);
   }

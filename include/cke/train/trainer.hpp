@@ -78,10 +78,8 @@ template <class Isa> class trainer_of {
   }
   // The same for what is added to a tensor: a [rank][cols], b [rows][rank].
   std::span<const added_tensor> added_tensors() const { return parameters_.added_tensors(); }
-  void read(const added_tensor& t, part of, float* a, float* b) { t.read(parameters_.additions(), array(of), a, b); }
-  void write(const added_tensor& t, part of, const float* a, const float* b) {
-    t.write(parameters_.additions(), a, b, array(of));
-  }
+  void read(const added_tensor& t, part of, float* a, float* b) { join(), t.read(array(of), a, b); }
+  void write(const added_tensor& t, part of, const float* a, const float* b) { t.write(a, b, array(of)); }
   // After weights and moments have been written: so many steps were taken.
   void resume(u64 steps) { optimizer_.resume(steps); }
 
@@ -95,7 +93,7 @@ template <class Isa> class trainer_of {
 
  private:
   void join() {
-    if (!joined_) parameters_.join_tied();
+    if (!joined_) parameters_.join_gradients();
     joined_ = true;
   }
   float* array(part of) {

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+// saved_run.cpp: implements saved_run.hpp.
+#include "saved_run.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include <cke/io/new_file.hpp>
+
+#include "commands.hpp"
+#include "hf_output.hpp"
+#include "rooms.hpp"
+
+namespace cke::tool {
+namespace {
+
+constexpr const char* optimizer_file = "optimizer.safetensors";
+constexpr const char* progress_file = "training.json";
+constexpr const char *first_suffix = ".first_moment", *second_suffix = ".second_moment";
+
+void write_text(const std::string& path, const std::string& text) {
+  new_file file(path, text.size(), new_file::existing::replaced);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
+}
+
+// The tensor of the model that lies there in the file; null: it is another's, such as a tower's.
+const tensor_ref* same_tensor(const checkpoint& from, const tensor_ref& raw) {
+  const auto place = [](const tensor_ref& t) { return t.bytes.data() - t.file->bytes().data(); };
+  for (const tensor_ref& t : from.tensors.tensors())
+    if (t.file->name() == raw.file->name() && place(t) == place(raw) && t.bytes.size() == raw.bytes.size()) return &t;
+  return nullptr;
+}
+
+void save_weights(const opened_trainer& t, const std::string& model, const std::string& folder) {
+  copy_small_files(model, folder);
+  write_text(folder + "/config.json", config_text(read_hf_files(model), "f32"));
+  const tensor_index all = read_hf_weights(model);
+  const auto ours = t.from.tensors.tensors();
+  std::vector<float> numbers;
+  std::vector<const tensor_ref*> kept;  // tensors of the file
+  std::vector<std::size_t> trained;     // their numbers among ours; none: it goes along as it is
+  constexpr auto none = ~std::size_t{0};
+  std::vector<written_tensor> list;
+  u64 size = 0;
+  for (const tensor_ref& raw : all.tensors()) {
+    if (is_scale(all, raw.name)) continue;  // it is in the numbers then
+    kept.push_back(&raw);
+    const tensor_ref* const mine = same_tensor(t.from, raw);
+    const std::size_t index = mine ? static_cast<std::size_t>(mine - ours.data()) : none;
+    numbers.resize(mine ? numbers_of(*mine) : 0);
+    const bool any = mine && t.model->read(CKE_PART_WEIGHTS, index, numbers);
+    trained.push_back(any ? index : none);
+    list.push_back({raw.name,
+                    any ? "F32" : raw.stored,
+                    {raw.shape.begin(), raw.shape.end()},
+                    any ? numbers.size() * sizeof(float) : raw.bytes.size()});
+    size += list.back().bytes;
+  }
+  const std::string head = safetensors_header(list);
+  new_file file(folder + "/model.safetensors", head.size() + size);
+  file.write(std::as_bytes(std::span(head)));
+  for (std::size_t i = 0; i < trained.size(); ++i) {
+    if (trained[i] == none) {
+      file.write(kept[i]->bytes);
+      continue;
+    }
+    numbers.resize(numbers_of(ours[trained[i]]));
+    t.model->read(CKE_PART_WEIGHTS, trained[i], numbers);
+    file.write(std::as_bytes(std::span(numbers)));
+  }
+  file.commit();
+}
+
+// A and B of what is added to a tensor.
+struct two_matrices {
+  cke_added of;
+  std::vector<float> a, b;
+  explicit two_matrices(const cke_added& x) : of(x), a(x.rank * x.cols), b(x.rows * x.rank) {}
+  std::span<float> numbers(char which) { return which == 'A' ? std::span(a) : std::span(b); }
+};
+
+// The name that a tensor of the model has in its checkpoint, where the files of other parts may be renamed.
+std::string name_in_file(const opened_trainer& t, const tensor_index& all, const std::string& name) {
+  for (const tensor_ref& raw : all.tensors())
+    if (const tensor_ref* const mine = same_tensor(t.from, raw); mine && mine->name == name)
+      return std::string(raw.name);
+  return name;
+}
+
+// One part of all additions, under PEFT's names with `suffix`.
+struct part_of_additions {
+  int32_t part;
+  std::string suffix;
+};
+void write_additions(const opened_trainer& t, const std::vector<std::string>& names,
+                     const std::vector<part_of_additions>& parts, const std::string& path) {
+  std::vector<written_tensor> list;
+  u64 size = 0;
+  const auto each = [&](auto f) {
+    for (const part_of_additions& p : parts)
+      for (std::size_t i = 0; i < t.model->added_count(); ++i)
+        for (const char which : {'A', 'B'}) f(p, i, which);
+  };
+  each([&](const part_of_additions& p, std::size_t i, char which) {
+    const cke_added of = t.model->added(i);
+    const std::vector<u64> shape =
+        which == 'A' ? std::vector<u64>{of.rank, of.cols} : std::vector<u64>{of.rows, of.rank};
+    list.push_back({adapter_name(names[i], which) + p.suffix, "F32", shape, shape[0] * shape[1] * sizeof(float)});
+    size += list.back().bytes;
+  });
+  const std::string head = safetensors_header(list);
+  new_file file(path, head.size() + size);
+  file.write(std::as_bytes(std::span(head)));
+  each([&](const part_of_additions& p, std::size_t i, char which) {
+    two_matrices m(t.model->added(i));
+    t.model->read_added(p.part, i, m.a.data(), m.b.data());
+    file.write(std::as_bytes(m.numbers(which)));
+  });
+  file.commit();
+}
+
+std::vector<std::string> names_of_additions(const opened_trainer& t) {
+  const tensor_index all = t.from.as == naming::hf ? read_hf_weights(t.from.name) : tensor_index{};
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < t.model->added_count(); ++i)
+    names.push_back(name_in_file(t, all, t.model->added(i).name));
+  return names;
+}
+
+// The ends of the names of modules, short where no other tensor of the checkpoint has such an end.
+std::vector<std::string> targets_of(const opened_trainer& t, const std::vector<std::string>& names) {
+  const auto module_of = [](std::string_view name) { return name.substr(0, name.rfind('.')); };
+  const auto end_of = [&](std::string_view name) {
+    const std::string_view module = module_of(name);
+    return module.substr(module.rfind('.') + 1);
+  };
+  std::set<std::string> others, targets;
+  const tensor_index all = t.from.as == naming::hf ? read_hf_weights(t.from.name) : tensor_index{};
+  for (const tensor_ref& raw : all.tensors())
+    if (std::ranges::find(names, raw.name) == names.end()) others.emplace(end_of(raw.name));
+  for (const std::string& name : names)
+    targets.emplace(others.contains(std::string(end_of(name))) ? module_of(name) : end_of(name));
+  return {targets.begin(), targets.end()};
+}
+
+void save_additions(const opened_trainer& t, const std::string& model, const std::string& folder) {
+  const std::vector<std::string> names = names_of_additions(t);
+  write_text(folder + "/adapter_config.json", adapter_config(model, t.rank, t.alpha, targets_of(t, names)));
+  write_additions(t, names, {{CKE_PART_WEIGHTS, ""}}, folder + "/adapter_model.safetensors");
+  write_additions(t, names, {{CKE_PART_FIRST_MOMENTS, first_suffix}, {CKE_PART_SECOND_MOMENTS, second_suffix}},
+                  folder + '/' + optimizer_file);
+}
+
+// The numbers of a tensor of an optimizer's file.
+void take_state(const tensor_index& states, const std::string& file, const std::string& name, std::span<float> to) {
+  const tensor_ref* const state = states.find(name);
+  if (!state) throw Error(errc::tensor_missing, file, "tensor " + name, "this tensor", "none");
+  if (state->type != dtype::f32 || state->bytes.size() != to.size() * sizeof(float))
+    throw Error(errc::tensor_shape, file, "tensor " + name, std::to_string(to.size()) + " numbers in f32",
+                state->stored);
+  std::memcpy(to.data(), state->bytes.data(), state->bytes.size());
+}
+
+}  // namespace
+
+void save_run(const opened_trainer& t, const std::string& model, const std::string& path, u64 next_batch) {
+  new_folder folder(path);
+  if (t.rank > 0) {
+    save_additions(t, model, folder.partial());
+  } else {
+    save_weights(t, model, folder.partial());
+    write_parts(t, {{CKE_PART_FIRST_MOMENTS, first_suffix}, {CKE_PART_SECOND_MOMENTS, second_suffix}},
+                folder.partial() + '/' + optimizer_file);
+  }
+  write_text(folder.partial() + '/' + progress_file,
+             nlohmann::ordered_json{{"steps", t.model->facts().steps}, {"next_batch", next_batch}}.dump(2) + '\n');
+  folder.commit();
+}
+
+u64 resume_run(const opened_trainer& t, const std::string& folder) {
+  const std::string path = folder + '/' + progress_file, file = folder + '/' + optimizer_file;
+  u64 steps{}, next{};
+  try {
+    const auto from = nlohmann::json::parse(file_text(path));
+    steps = from.at("steps").get<u64>(), next = from.at("next_batch").get<u64>();
+  } catch (const nlohmann::json::exception& e) {
+    throw Error(errc::malformed, path, {}, "\"steps\" and \"next_batch\" of a run of cke train", e.what());
+  }
+  const tensor_index states = read_safetensors(file);
+  const std::pair<int32_t, const char*> moments[]{{CKE_PART_FIRST_MOMENTS, first_suffix},
+                                                  {CKE_PART_SECOND_MOMENTS, second_suffix}};
+  const std::vector<std::string> names = names_of_additions(t);
+  for (std::size_t i = 0; i < names.size(); ++i)
+    for (const auto& [part, suffix] : moments) {
+      two_matrices m(t.model->added(i));
+      for (const char which : {'A', 'B'})
+        take_state(states, file, adapter_name(names[i], which) + suffix, m.numbers(which));
+      t.model->write_added(part, i, m.a.data(), m.b.data());
+    }
+  const auto tensors = t.from.tensors.tensors();
+  std::vector<float> numbers;
+  for (std::size_t i = 0; i < tensors.size() && t.rank == 0; ++i) {
+    numbers.resize(numbers_of(tensors[i]));
+    if (!t.model->read(CKE_PART_WEIGHTS, i, numbers)) continue;
+    for (const auto& [part, suffix] : moments) {
+      take_state(states, file, std::string(tensors[i].name) + suffix, numbers);
+      t.model->write(part, i, numbers);
+    }
+  }
+  t.model->resume(steps);
+  return next;
+}
+
+void load_additions(const opened_trainer& t, const adapter& from) {
+  const std::vector<std::string> names = names_of_additions(t);
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    two_matrices m(t.model->added(i));
+    const adapter_pair* const pair = from.find(names[i]);
+    if (!pair)
+      throw Error(errc::tensor_missing, from.path, "tensor " + adapter_name(names[i], 'A'), "this tensor", "none");
+    if (pair->rank != m.of.rank || pair->a->shape[1] != m.of.cols || pair->b->shape[0] != m.of.rows)
+      throw Error(errc::tensor_shape, from.path, "tensor " + adapter_name(names[i], 'A'),
+                  '[' + std::to_string(m.of.rank) + ", " + std::to_string(m.of.cols) + ']',
+                  '[' + std::to_string(pair->rank) + ", " + std::to_string(pair->a->shape[1]) + ']');
+    m.a = pair->a_numbers(), m.b = pair->b_numbers();
+    t.model->write_added(CKE_PART_WEIGHTS, i, m.a.data(), m.b.data());
+  }
+  if (names.size() != from.pairs.size())
+    throw Error(errc::unsupported, from.path, {}, "additions to matrices of the model's layers alone", "others");
+}
+
+}  // namespace cke::tool

@@ -60,8 +60,11 @@ class parameters {
     tensors.refuse_others();
     p.allocate();
     p.place(P::unfused_footer());
-    for (const parameter& one : p.list_)
-      if (one.as != kept::in_file) p.read(one, tensors.find(one.w), from, file);
+    for (const parameter& one : p.list_) {
+      if (one.as == kept::in_file) continue;
+      p.read(one, tensors.find(one.w), from, file);
+      for (const u64 t : one.map.tensors) from.drop(from.tensors()[t], from.tensors()[t].bytes);
+    }
     if (added.rank > 0)
       p.add(n, added, as, [&](const parameter& one) {
         if (as == naming::hf) return std::string(from.tensors()[one.map.tensors[0]].name);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // low_rank.cpp: additions to frozen matrices, against the gradients of the matrices that they make.
+#include <cke/kernels/formats/quantise.hpp>
 #include <cke/models/deepseek.hpp>
 #include <cke/models/gemma4.hpp>
 #include <cke/models/mamba2.hpp>
@@ -129,16 +130,26 @@ TEST_CASE("train: additions to matrices that no layer has") {
       "targets: expected ends of names of layers' matrices, such as q_proj, found x_proj", Error);
 }
 
-TEST_CASE("train: rows of every format are read as its blocks say") {
+// Numbers are as near as their format rounds them, which those of another place would not be.
+TEST_CASE("train: rows of every format are read") {
   std::mt19937 random(9);
   std::normal_distribution<float> number;
-  for (const dtype type : {dtype::f32, dtype::f16, dtype::bf16, dtype::q8_0}) {
-    const u32 cols = 96;
-    std::vector<float> x(2 * cols), y(cols);
+  for (const dtype type : weight_types) {
+    if (kernels::is_row_wise(type)) continue;  // no file has them
+    const u32 cols = info(type).block < 32 ? 37 : info(type).block == 32 ? 96 : 512;
+    std::vector<float> x(3 * cols), y(cols);
     for (float& v : x) v = number(random);
-    std::vector<std::byte> stored(bytes_of(type, 2 * cols));
-    kernels::from_f32(type, x.data(), 2 * cols, stored.data());
+    std::vector<std::byte> stored(bytes_of(type, 3 * cols));
+    kernels::quantise(type, x.data(), 3 * cols, stored.data());
     read_row({type, stored, 0, {}}, 1, cols, y.data());
-    for (u32 i = 0; i < cols; ++i) CHECK(y[i] == doctest::Approx(x[cols + i]).epsilon(0.02));
+    double apart = 0, all = 0;
+    for (u32 i = 0; i < cols; ++i) {
+      const double want = double(x[cols + i]);
+      apart += (double(y[i]) - want) * (double(y[i]) - want), all += want * want;
+    }
+    CAPTURE(info(type).name);
+    const bool coarse = type == dtype::q2_k || type == dtype::q3_k || type == dtype::mxfp4;
+    CHECK(std::sqrt(apart / all) <= (coarse ? 0.35 : 0.11));
+    if (info(type).block == 1) CHECK(std::sqrt(apart / all) <= 0.003);
   }
 }

@@ -26,12 +26,15 @@ void write_text(const std::string& path, const std::string& text) {
   file.commit();
 }
 
+bool is_same(const tensor_ref& a, const tensor_ref& b) {
+  const auto place = [](const tensor_ref& t) { return t.bytes.data() - t.file->bytes().data(); };
+  return place(a) == place(b) && a.bytes.size() == b.bytes.size() && a.file->name() == b.file->name();
+}
 // The tensor of the model that lies there in the file; null: it is another's, such as a tower's.
 const tensor_ref* same_tensor(const checkpoint& from, const tensor_ref& raw) {
-  const auto place = [](const tensor_ref& t) { return t.bytes.data() - t.file->bytes().data(); };
-  for (const tensor_ref& t : from.tensors.tensors())
-    if (t.file->name() == raw.file->name() && place(t) == place(raw) && t.bytes.size() == raw.bytes.size()) return &t;
-  return nullptr;
+  const auto all = from.tensors.tensors();
+  const auto at = std::ranges::find_if(all, [&](const tensor_ref& t) { return is_same(t, raw); });
+  return at == all.end() ? nullptr : &*at;
 }
 
 void save_weights(const opened_trainer& t, const std::string& model, const std::string& folder) {
@@ -82,29 +85,25 @@ struct two_matrices {
   std::span<float> numbers(char which) { return which == 'A' ? std::span(a) : std::span(b); }
 };
 
-// The name that a tensor of the model has in its checkpoint, where the files of other parts may be renamed.
+// The name that a tensor of the model has in its file; what is read of a checkpoint of several parts is renamed.
 std::string name_in_file(const opened_trainer& t, const tensor_index& all, const std::string& name) {
+  const tensor_ref* const mine = t.from.tensors.find(name);
   for (const tensor_ref& raw : all.tensors())
-    if (const tensor_ref* const mine = same_tensor(t.from, raw); mine && mine->name == name)
-      return std::string(raw.name);
+    if (mine && is_same(*mine, raw)) return std::string(raw.name);
   return name;
 }
 
-// One part of all additions, under PEFT's names with `suffix`.
-struct part_of_additions {
-  int32_t part;
-  std::string suffix;
-};
+// Parts of all additions, under PEFT's names with the parts' suffixes.
 void write_additions(const opened_trainer& t, const std::vector<std::string>& names,
-                     const std::vector<part_of_additions>& parts, const std::string& path) {
+                     const std::vector<written_part>& parts, const std::string& path) {
   std::vector<written_tensor> list;
   u64 size = 0;
   const auto each = [&](auto f) {
-    for (const part_of_additions& p : parts)
+    for (const written_part& p : parts)
       for (std::size_t i = 0; i < t.model->added_count(); ++i)
         for (const char which : {'A', 'B'}) f(p, i, which);
   };
-  each([&](const part_of_additions& p, std::size_t i, char which) {
+  each([&](const written_part& p, std::size_t i, char which) {
     const cke_added of = t.model->added(i);
     const std::vector<u64> shape =
         which == 'A' ? std::vector<u64>{of.rank, of.cols} : std::vector<u64>{of.rows, of.rank};
@@ -114,7 +113,7 @@ void write_additions(const opened_trainer& t, const std::vector<std::string>& na
   const std::string head = safetensors_header(list);
   new_file file(path, head.size() + size);
   file.write(std::as_bytes(std::span(head)));
-  each([&](const part_of_additions& p, std::size_t i, char which) {
+  each([&](const written_part& p, std::size_t i, char which) {
     two_matrices m(t.model->added(i));
     t.model->read_added(p.part, i, m.a.data(), m.b.data());
     file.write(std::as_bytes(m.numbers(which)));

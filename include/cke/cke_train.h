@@ -20,7 +20,7 @@ typedef struct cke_train_options {
   uint32_t gradients_only; /* 1: without an optimizer */
   uint32_t pads;           /* 1: the row of `padding` in an embedding learns nothing from being read */
   uint32_t padding;        /* an id */
-  uint32_t recompute;      /* 1: values of a layer are computed twice and not kept: a third slower, far less memory */
+  uint32_t recompute;      /* 1: values of a layer are computed twice and not kept: slower, far less memory */
   /* 0: all weights are trained. Else they are frozen, and low-rank additions (LoRA) to matrices of layers are trained:
    * alpha / rank times B A. The tensors' bytes have to outlive the trainer then. */
   uint32_t rank;

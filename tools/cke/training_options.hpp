@@ -104,7 +104,7 @@ inline void train_options_of(CLI::App& app, train_args& to) {
   app.add_option("--lora-targets", to.targets, "matrices by the ends of their names: q_proj,v_proj (all)")
       ->type_name("LIST")
       ->needs(rank);
-  app.add_option("--lora", to.added, "an adapter to begin with, of this kind")->type_name("DIR")->excludes(rank);
+  app.add_option("--lora", to.added, "begin with this adapter, and train it")->type_name("DIR")->excludes(rank);
   app.add_flag("--recompute", to.recompute, "compute values twice instead of keeping them: slower, far less memory");
   app.add_flag("--resume", to.resume,
                "go on where the run that wrote MODEL, or the adapter of --lora, ended: the bits are those of one run");
@@ -114,7 +114,8 @@ inline void train_options_of(CLI::App& app, train_args& to) {
       ->check(number(1u, most_positions));
   pass_options_of(app, to.threads, to.rows);
   app.footer(
-      "Weights are trained in f32, all of them. DIR is a Hugging Face directory with the optimizer's state beside it. "
+      "Without --lora-rank and --lora all weights are trained, in f32, and DIR is a Hugging Face directory. With "
+      "them, DIR is an adapter. The optimizer's state lies beside either. "
       "Ctrl-C ends the run after the step, and writes DIR.");
 }
 

@@ -3,9 +3,10 @@
 
     python tools/parity/low_rank.py DIR... [--rank 3] [--alpha 6] [--targets q_proj,v_proj] [--steps 8]
 
-DIR is a Hugging Face directory, which becomes one in float32 first. cke writes an adapter that has not learned yet, PEFT loads it, and both train it on
-the same batches. Prints a Markdown row each: how far losses and norms of the steps are, relative, how far the adapter,
-by its norm, and how far the loss of what `cke merge` makes of it is from the loss of PEFT's merge.
+DIR is a Hugging Face directory, of which a copy in float32 is made. cke writes an adapter that has not learned yet,
+PEFT loads it, and both train it on the same batches. Prints a Markdown row each: how far the losses and norms of the
+steps are, relative, how far the adapter, by its norm, and how far the loss of what `cke merge` makes of it is from the
+loss of PEFT's merge.
 Needs torch, transformers 5, peft, safetensors and build/release/cke.
 """
 

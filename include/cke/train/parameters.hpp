@@ -77,7 +77,6 @@ class parameters {
     return p;
   }
 
-  std::span<const parameter> list() const { return list_; }
   std::span<const added_tensor> added_tensors() const { return added_; }
   u32 rank() const { return added_.empty() ? 0 : added_[0].rank; }
 

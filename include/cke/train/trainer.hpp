@@ -13,7 +13,7 @@ struct trainer_options {
   u32 rows = 512;      // about so many rows in a pass: as many examples as fit, at least one; bits do not depend on it
   u32 padding = no_target;  // id whose row of an embedding learns nothing from being read, as torch's padding_idx
   bool optimizes = true;    // false: gradients alone, without room for the optimizer
-  bool recompute = false;   // compute a layer's values again on the way back, in a third more time and far less memory
+  bool recompute = false;   // compute a layer's values again on the way back: slower, far less memory
 };
 
 template <class Isa> class trainer_of {

@@ -7,7 +7,7 @@
 #include "cke.h"
 
 /* Incremented with every change of a signature or a struct below. */
-#define CKE_TRAIN_ABI_VERSION 2u
+#define CKE_TRAIN_ABI_VERSION 3u
 
 #define CKE_NO_TARGET 0xffffffffu /* of a target: the id has no part in the loss */
 
@@ -53,11 +53,24 @@ CKE_API uint32_t cke_train_abi_version(void) CKE_NOEXCEPT;
 CKE_API cke_trainer* cke_trainer_from_tensors(const cke_tensor* tensors, size_t count, int32_t names,
                                               const char* source, const cke_train_options* options,
                                               cke_error* error) CKE_NOEXCEPT;
+/* For a model without a checkpoint: what its tensors begin as, in f32, under Hugging Face's names. `take` receives
+ * each; it is valid during the call. */
+typedef struct cke_initial {
+  uint64_t seed;
+  float deviation;  /* of matrices' numbers: a config's initializer_range */
+  uint32_t pads;    /* 1: the row of `padding` in an embedding is 0 */
+  uint32_t padding; /* an id */
+} cke_initial;
+CKE_API int32_t cke_trainer_initial(const cke_initial* options, void (*take)(void* user, const cke_tensor* tensor),
+                                    void* user, cke_error* error) CKE_NOEXCEPT;
 CKE_API void cke_trainer_free(cke_trainer* trainer) CKE_NOEXCEPT;
 CKE_API cke_train_facts cke_trainer_facts(const cke_trainer* trainer) CKE_NOEXCEPT;
 /* Adds `share` times the gradient of the mean loss over all targets of the examples; *loss is that mean. */
 CKE_API int32_t cke_trainer_add_gradients(cke_trainer* trainer, const cke_example* examples, size_t count, double share,
                                           double* loss, cke_error* error) CKE_NOEXCEPT;
+/* *loss: that mean alone; gradients stay as they are. */
+CKE_API int32_t cke_trainer_loss(cke_trainer* trainer, const cke_example* examples, size_t count, double* loss,
+                                 cke_error* error) CKE_NOEXCEPT;
 CKE_API int32_t cke_trainer_gradient_norm(cke_trainer* trainer, double* norm, cke_error* error) CKE_NOEXCEPT;
 /* A step of AdamW; the gradients are 0 after it. *norm is what their norm was. */
 CKE_API int32_t cke_trainer_step(cke_trainer* trainer, const cke_adamw* options, double* norm,

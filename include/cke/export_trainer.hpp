@@ -42,6 +42,19 @@ template <class M, class Formats = F32, class Isa = isa::native> struct exported
       return new trained{trainer<M, Formats, Isa>(index, source, as, options, added), std::move(sizes)};
     });
   }
+  static int32_t initial(const cke_initial* o, void (*take)(void*, const cke_tensor*), void* user,
+                         cke_error* e) noexcept {
+    return status(e, [&] {
+      initial_options options{o->seed, o->deviation};
+      if (o->pads) options.padding = o->padding;
+      const initial_tensors all = trainer<M, Formats, Isa>::initial(options);
+      for (const train::initial_tensor& t : all.tensors()) {
+        const cke_tensor one{t.name.c_str(), 0, static_cast<uint32_t>(t.shape.size()), t.shape.data(), t.bytes.data(),
+                             t.bytes.size()};
+        take(user, &one);
+      }
+    });
+  }
   static void free(cke_trainer* t) noexcept { delete reinterpret_cast<trained*>(t); }
   static cke_train_facts facts(const cke_trainer* t) noexcept {
     const auto& f = of(t).of;
@@ -54,13 +67,18 @@ template <class M, class Formats = F32, class Isa = isa::native> struct exported
             f.steps(),
             Isa::name.data()};
   }
+  static std::vector<example> list_of(const cke_example* examples, std::size_t count) {
+    std::vector<example> list;
+    for (const cke_example& x : std::span(examples, count)) list.push_back({{x.ids, x.count}, {x.targets, x.count}});
+    return list;
+  }
   static int32_t add_gradients(cke_trainer* t, const cke_example* examples, std::size_t count, double share,
                                double* loss, cke_error* e) noexcept {
-    return status(e, [&] {
-      std::vector<example> list;
-      for (const cke_example& x : std::span(examples, count)) list.push_back({{x.ids, x.count}, {x.targets, x.count}});
-      *loss = of(t).of.add_gradients(list, share);
-    });
+    return status(e, [&] { *loss = of(t).of.add_gradients(list_of(examples, count), share); });
+  }
+  static int32_t loss_of(cke_trainer* t, const cke_example* examples, std::size_t count, double* loss,
+                         cke_error* e) noexcept {
+    return status(e, [&] { *loss = of(t).of.loss(list_of(examples, count)); });
   }
   static int32_t gradient_norm(cke_trainer* t, double* norm, cke_error* e) noexcept {
     return status(e, [&] { *norm = of(t).of.gradient_norm(); });
@@ -125,11 +143,18 @@ template <class M, class Formats = F32, class Isa = isa::native> struct exported
                                         const cke_train_options* o, cke_error* e) noexcept {                          \
     return cke_exported_trainer::from_tensors(t, n, names, source, o, e);                                             \
   }                                                                                                                   \
+  int32_t cke_trainer_initial(const cke_initial* o, void (*take)(void*, const cke_tensor*), void* user,               \
+                              cke_error* e) noexcept {                                                                \
+    return cke_exported_trainer::initial(o, take, user, e);                                                           \
+  }                                                                                                                   \
   void cke_trainer_free(cke_trainer* t) noexcept { cke_exported_trainer::free(t); }                                   \
   cke_train_facts cke_trainer_facts(const cke_trainer* t) noexcept { return cke_exported_trainer::facts(t); }         \
   int32_t cke_trainer_add_gradients(cke_trainer* t, const cke_example* x, size_t n, double share, double* loss,       \
                                     cke_error* e) noexcept {                                                          \
     return cke_exported_trainer::add_gradients(t, x, n, share, loss, e);                                              \
+  }                                                                                                                   \
+  int32_t cke_trainer_loss(cke_trainer* t, const cke_example* x, size_t n, double* loss, cke_error* e) noexcept {     \
+    return cke_exported_trainer::loss_of(t, x, n, loss, e);                                                           \
   }                                                                                                                   \
   int32_t cke_trainer_gradient_norm(cke_trainer* t, double* norm, cke_error* e) noexcept {                            \
     return cke_exported_trainer::gradient_norm(t, norm, e);                                                           \

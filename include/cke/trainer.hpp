@@ -3,12 +3,15 @@
 #pragma once
 
 #include "model.hpp"
+#include "train/initial.hpp"
 #include "train/trainer.hpp"
 
 namespace cke {
 
 using train::adamw_options;
 using train::example;
+using train::initial_options;
+using train::initial_tensors;
 using train::low_rank_options;
 using train::no_target;
 using train::trainer_options;
@@ -34,6 +37,13 @@ template <class M, class Formats = F32, class Isa = isa::native> class trainer :
             train::parameters::load(std::type_identity<stored>{}, train::taped_program::of<program>(), from, file, as,
                                     names_of<M>(), added),
             o) {}
+  // From nothing: initial_tensors that nobody else reads.
+  explicit trainer(const initial_options& begin, const trainer_options& o = {})
+      : trainer(initial(begin), "initial weights", naming::hf, o) {}
+  // What the tensors of M begin as, under the names of a Hugging Face checkpoint.
+  static initial_tensors initial(const initial_options& o = {}) {
+    return initial_tensors::of(std::type_identity<program>{}, train::taped_program::of<program>(), names_of<M>(), o);
+  }
 };
 
 }  // namespace cke

@@ -135,6 +135,35 @@ template <class M> void check_bits(const checkpoint& from, const nlohmann::json&
   }
 }
 
+// Weights from nothing: the tensors of the family's checkpoints, logits that say nothing yet, and a loss that falls.
+template <class M> void check_initial(const checkpoint& from, const nlohmann::json& want) {
+  const initial_tensors begin = trainer<M>::initial({.seed = 3}), again = trainer<M>::initial({.seed = 3}),
+                        other = trainer<M>::initial({.seed = 4});
+  u64 ours = 0, theirs = 0;
+  for (const tensor_ref& t : from.tensors.tensors()) theirs += numbers_of(t);
+  bool differs = false;
+  for (std::size_t i = 0; i < begin.tensors().size(); ++i) {
+    const initial_tensor& t = begin.tensors()[i];
+    CAPTURE(t.name);
+    ours += t.numbers.size();
+    CHECK(t.numbers == again.tensors()[i].numbers);
+    differs |= t.numbers != other.tensors()[i].numbers;
+    // Experts may have a tensor each, or one together.
+    if (const tensor_ref* const in_file = from.tensors.find(t.name))
+      CHECK(std::ranges::equal(in_file->shape, t.shape));
+    else CHECK(t.name.find(".experts.") != std::string::npos);
+  }
+  CHECK(differs);
+  CHECK(ours == theirs);
+  const sequences s(want);
+  trainer<M> t(initial_options{.seed = 3}, {.threads = 1, .context = s.longest()});
+  const double first = t.loss(s.examples());
+  CHECK(first == t.add_gradients(s.examples()));
+  CHECK(std::abs(first - std::log(double(t.vocab))) < 0.3);
+  for (int step = 0; step < 5; ++step) t.step({.lr = 3e-3f}), t.add_gradients(s.examples());
+  CHECK(t.loss(s.examples()) < first - 0.1);
+}
+
 inline checkpoint open_family(const std::string& name) { return hf(CKE_TEST_DATA "/families/" + name); }
 inline nlohmann::json fixture(const std::string& name) {
   return read_json(CKE_TEST_DATA "/training/" + name + ".json");
@@ -147,6 +176,7 @@ template <const auto& Config> void check_gradients(const std::string& name) {
   CAPTURE(name);
   check_isa<model, isa::native>(from, want);
   check_bits<model>(from, want);
+  check_initial<model>(from, want);
 }
 
 }  // namespace training

@@ -138,8 +138,11 @@ void grad(const grad_args& args);
 
 struct train_args {
   std::string model, output, log;
+  std::string config;                         // a directory, or its config.json, to begin from nothing
   std::string batches;                        // a file of ids and labels, or
-  std::vector<std::string> data;              // files of text and chats
+  std::vector<std::string> data;              // files of text, chats and ids
+  std::vector<std::string> held_out;          // likewise, not learned: the loss of all of it is told
+  u64 evaluate_every = 0;                     // steps; 0: only at the end
   u32 sequences = 8;                          // of a batch of data
   u64 seed = 0;                               // of their order
   u64 steps = 0, warmup = 0, save_every = 0;  // save_every 0: only at the end

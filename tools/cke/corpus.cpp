@@ -58,15 +58,50 @@ document chat_document(const chat_form& form, const jinja::value& messages) {
   return d;
 }
 
+document ids_document(const jinja::value& ids, const jinja::value* labels) {
+  const auto numbers = [](const jinja::value& from, const char* key, i64 least) {
+    const jinja::sequence* const list = from.as_sequence();
+    if (!list) throw Error(errc::malformed, {}, key, "a list of ids", jinja::type_name(from));
+    std::vector<i64> all;
+    for (std::size_t i = 0; i < list->items.size(); ++i) {
+      const jinja::value& x = list->items[i];
+      const bool fits = x.is_int() && x.as_int() < i64{CKE_NO_TARGET} && (x.as_int() >= 0 || x.as_int() == least);
+      if (!fits)
+        throw Error(errc::malformed, {}, concat({key, "[", i, "]"}), least < 0 ? "an id, or -100" : "an id",
+                    x.is_int() ? std::to_string(x.as_int()) : jinja::type_name(x));
+      all.push_back(x.as_int());
+    }
+    return all;
+  };
+  const std::vector<i64> list = numbers(ids, "ids", 0);
+  document d{{list.begin(), list.end()}, std::vector<bool>(list.size(), true)};
+  if (!labels) return d;
+  const std::vector<i64> wanted = numbers(*labels, "labels", -100);
+  if (wanted.size() != list.size())
+    throw Error(errc::malformed, {}, "labels", std::to_string(list.size()) + ", as many as ids",
+                std::to_string(wanted.size()));
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (wanted[i] != list[i] && wanted[i] != -100)
+      throw Error(errc::malformed, {}, concat({"labels[", i, "]"}),
+                  concat({u64(list[i]), ", which the id is, or -100"}), std::to_string(wanted[i]));
+    d.learned[i] = wanted[i] != -100;
+  }
+  return d;
+}
+
 }  // namespace
 
 corpus::corpus(const std::string& model, const std::vector<std::string>& files, u32 context) {
-  const tokenizer tokens = open_tokenizer(model);
+  std::optional<tokenizer> tokenizer_of_model;  // ids need none
+  const auto tokens = [&]() -> const tokenizer& {
+    if (!tokenizer_of_model) tokenizer_of_model.emplace(open_tokenizer(model));
+    return *tokenizer_of_model;
+  };
   std::optional<chat_form> form;
   for (const std::string& file : files) {
     const std::string text = file_text(file);
     if (!file.ends_with(".jsonl")) {
-      const document d = text_document(tokens, text);
+      const document d = text_document(tokens(), text);
       add(d.ids, d.learned, context);
       continue;
     }
@@ -79,12 +114,18 @@ corpus::corpus(const std::string& model, const std::vector<std::string>& files, 
       const jinja::value from = read_json_value(line, where);
       const jinja::dict* const object = from.as_dict();
       const jinja::value *const said = object ? object->find("text") : nullptr,
-                                *const messages = object ? object->find("messages") : nullptr;
-      if (!(said && said->is_string()) && !messages)
-        throw Error(errc::malformed, where, {}, "{\"text\": \"...\"} or {\"messages\": [...]}", line.substr(0, 60));
+                                *const messages = object ? object->find("messages") : nullptr,
+                                *const ids = object ? object->find("ids") : nullptr;
+      if (!(said && said->is_string()) && !messages && !ids)
+        throw Error(errc::malformed, where, {}, "{\"text\": \"...\"}, {\"messages\": [...]} or {\"ids\": [...]}",
+                    line.substr(0, 60));
       try {
-        if (messages && !form) form.emplace(tokens, model);
-        const document d = messages ? chat_document(*form, *messages) : text_document(tokens, said->view());
+        if (messages && !form) form.emplace(tokens(), model);
+        const document d = messages ? chat_document(*form, *messages)
+            : ids                   ? ids_document(*ids, object->find("labels"))
+                                    : text_document(tokens(), said->view());
+        for (const u32 id : d.ids)
+          if (ids && (id >= largest_ || largest_from_.empty())) largest_ = id, largest_from_ = where;
         add(d.ids, d.learned, context);
       } catch (const Error& e) {
         if (!e.file.empty()) throw;
@@ -125,12 +166,24 @@ batch corpus::at(u64 number, u32 count, u64 seed) const {
       std::mt19937_64 random(seed * 0x9e3779b97f4a7c15 + round);
       for (u64 k = order.size(); k > 1; --k) std::swap(order[k - 1], order[random() % k]);
     }
-    const sequence& s = all_[order[i % all_.size()]];
-    b.ids.push_back(s.ids), b.targets.push_back(s.targets);
-    for (const u32 target : s.targets) b.labels += target != CKE_NO_TARGET;
-    b.longest = std::max(b.longest, static_cast<u32>(s.ids.size()));
+    add_to(b, all_[order[i % all_.size()]]);
   }
   return b;
+}
+batch corpus::all() const {
+  batch b;
+  for (const sequence& s : all_) add_to(b, s);
+  return b;
+}
+void corpus::add_to(batch& b, const sequence& s) {
+  b.ids.push_back(s.ids), b.targets.push_back(s.targets);
+  for (const u32 target : s.targets) b.labels += target != CKE_NO_TARGET;
+  b.longest = std::max(b.longest, static_cast<u32>(s.ids.size()));
+}
+
+void corpus::check_ids(u32 vocab) const {
+  if (largest_ >= vocab)
+    throw Error(errc::token_range, largest_from_, "ids", "below " + std::to_string(vocab), std::to_string(largest_));
 }
 
 }  // namespace cke::tool

@@ -285,6 +285,35 @@ std::vector<float> tower_model::encode(const runtime::image_values& image) const
   return features;
 }
 
+tensor_index initial_weights(const library& door, const cke_initial& options, const std::string& name) {
+  struct block {
+    std::vector<std::byte> bytes;
+    mapped_file as_file;
+    block(std::span<const std::byte> from, const std::string& of)
+        : bytes(from.begin(), from.end()), as_file(of, bytes) {}
+  };
+  struct state {
+    const std::string& name;
+    std::vector<tensor_ref> made;
+    std::exception_ptr thrown;
+  } s{name, {}, {}};
+  const auto take = [](void* user, const cke_tensor* t) {
+    auto& to = *static_cast<state*>(user);
+    if (to.thrown) return;
+    try {
+      const auto held =
+          std::make_shared<const block>(std::span(static_cast<const std::byte*>(t->data), t->bytes), to.name);
+      tensor_shape shape;
+      for (uint32_t d = 0; d < t->rank; ++d) shape.push_back(t->shape[d]);
+      to.made.push_back({t->name, dtype::f32, "F32", shape, held->bytes, {held, &held->as_file}});
+    } catch (...) { to.thrown = std::current_exception(); }
+  };
+  cke_error error{};
+  check(door.cke_trainer_initial(&options, take, &s, &error), error);
+  if (s.thrown) std::rethrow_exception(s.thrown);
+  return tensor_index(std::move(s.made));
+}
+
 trainer_model::trainer_model(std::shared_ptr<const library> door, const checkpoint& from,
                              const cke_train_options& options)
     : door_(std::move(door)) {
@@ -300,6 +329,12 @@ double trainer_model::add_gradients(std::span<const cke_example> examples, doubl
   double loss = 0;
   cke_error error{};
   check(door_->cke_trainer_add_gradients(trainer_, examples.data(), examples.size(), share, &loss, &error), error);
+  return loss;
+}
+double trainer_model::loss(std::span<const cke_example> examples) {
+  double loss = 0;
+  cke_error error{};
+  check(door_->cke_trainer_loss(trainer_, examples.data(), examples.size(), &loss, &error), error);
   return loss;
 }
 double trainer_model::gradient_norm() {

@@ -26,21 +26,16 @@ void write_text(const std::string& path, const std::string& text) {
   file.commit();
 }
 
-bool is_same(const tensor_ref& a, const tensor_ref& b) {
-  const auto place = [](const tensor_ref& t) { return t.bytes.data() - t.file->bytes().data(); };
-  return place(a) == place(b) && a.bytes.size() == b.bytes.size() && a.file->name() == b.file->name();
-}
 // The tensor of the model that lies there in the file; null: it is another's, such as a tower's.
 const tensor_ref* same_tensor(const checkpoint& from, const tensor_ref& raw) {
   const auto all = from.tensors.tensors();
-  const auto at = std::ranges::find_if(all, [&](const tensor_ref& t) { return is_same(t, raw); });
+  const auto at = std::ranges::find_if(all, [&](const tensor_ref& t) { return t.bytes.data() == raw.bytes.data(); });
   return at == all.end() ? nullptr : &*at;
 }
 
 void save_weights(const opened_trainer& t, const std::string& model, const std::string& folder) {
   copy_small_files(model, folder);
   write_text(folder + "/config.json", config_text(read_hf_files(model), "f32"));
-  const tensor_index all = read_hf_weights(model);
   const auto ours = t.from.tensors.tensors();
   std::vector<float> numbers;
   std::vector<const tensor_ref*> kept;  // tensors of the file
@@ -48,8 +43,8 @@ void save_weights(const opened_trainer& t, const std::string& model, const std::
   constexpr auto none = ~std::size_t{0};
   std::vector<written_tensor> list;
   u64 size = 0;
-  for (const tensor_ref& raw : all.tensors()) {
-    if (is_scale(all, raw.name)) continue;  // it is in the numbers then
+  for (const tensor_ref& raw : t.stored.tensors()) {
+    if (is_scale(t.stored, raw.name)) continue;  // it is in the numbers then
     kept.push_back(&raw);
     const tensor_ref* const mine = same_tensor(t.from, raw);
     const std::size_t index = mine ? static_cast<std::size_t>(mine - ours.data()) : none;
@@ -86,10 +81,10 @@ struct two_matrices {
 };
 
 // The name that a tensor of the model has in its file; what is read of a checkpoint of several parts is renamed.
-std::string name_in_file(const opened_trainer& t, const tensor_index& all, const std::string& name) {
+std::string name_in_file(const opened_trainer& t, const std::string& name) {
   const tensor_ref* const mine = t.from.tensors.find(name);
-  for (const tensor_ref& raw : all.tensors())
-    if (mine && is_same(*mine, raw)) return std::string(raw.name);
+  for (const tensor_ref& raw : t.stored.tensors())
+    if (mine && mine->bytes.data() == raw.bytes.data()) return std::string(raw.name);
   return name;
 }
 
@@ -122,10 +117,8 @@ void write_additions(const opened_trainer& t, const std::vector<std::string>& na
 }
 
 std::vector<std::string> names_of_additions(const opened_trainer& t) {
-  const tensor_index all = t.from.as == naming::hf ? read_hf_weights(t.from.name) : tensor_index{};
   std::vector<std::string> names;
-  for (std::size_t i = 0; i < t.model->added_count(); ++i)
-    names.push_back(name_in_file(t, all, t.model->added(i).name));
+  for (std::size_t i = 0; i < t.model->added_count(); ++i) names.push_back(name_in_file(t, t.model->added(i).name));
   return names;
 }
 
@@ -137,8 +130,7 @@ std::vector<std::string> targets_of(const opened_trainer& t, const std::vector<s
     return module.substr(module.rfind('.') + 1);
   };
   std::set<std::string> others, targets;
-  const tensor_index all = t.from.as == naming::hf ? read_hf_weights(t.from.name) : tensor_index{};
-  for (const tensor_ref& raw : all.tensors())
+  for (const tensor_ref& raw : t.stored.tensors())
     if (std::ranges::find(names, raw.name) == names.end()) others.emplace(end_of(raw.name));
   for (const std::string& name : names)
     targets.emplace(others.contains(std::string(end_of(name))) ? module_of(name) : end_of(name));

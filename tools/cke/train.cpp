@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -27,9 +28,11 @@ class step_log {
     to_.open(path, std::ios::app);
     check();
   }
-  void add(u64 step, double loss, double norm, double lr) {
+  void add(u64 step, double loss, double norm, double lr, std::optional<double> held_out) {
     if (path_.empty()) return;
-    to_ << nlohmann::ordered_json{{"step", step}, {"loss", loss}, {"grad_norm", norm}, {"lr", lr}}.dump() << std::endl;
+    nlohmann::ordered_json line{{"step", step}, {"loss", loss}, {"grad_norm", norm}, {"lr", lr}};
+    if (held_out) line["held_out_loss"] = *held_out;
+    to_ << line.dump() << std::endl;
     check();
   }
 
@@ -44,12 +47,12 @@ class step_log {
 // The batches of a file, one after the other and again from the first; or those of data.
 class batch_source {
  public:
-  explicit batch_source(const train_args& args) : sequences_(args.sequences), seed_(args.seed) {
+  batch_source(const train_args& args, const std::string& model) : sequences_(args.sequences), seed_(args.seed) {
     if (args.batches.empty() == args.data.empty())
       throw Error(errc::usage, {}, "--batches, --data", "one of them", args.data.empty() ? "none" : "both");
     if (!args.data.empty()) {
       context_ = args.context ? args.context : 256;
-      data_.emplace(args.model, args.data, context_);
+      data_.emplace(model, args.data, context_);
       return;
     }
     listed_ = read_batches(args.batches);
@@ -59,6 +62,7 @@ class batch_source {
   u32 context() const { return context_; }
   void check_ids(u32 vocab) const {
     for (const batch& b : listed_) b.check_ids(vocab);
+    if (data_) data_->check_ids(vocab);
   }
   batch at(u64 number) const { return data_ ? data_->at(number, sequences_, seed_) : listed_[number % listed_.size()]; }
 
@@ -69,6 +73,15 @@ class batch_source {
   std::optional<corpus> data_;
 };
 
+// The directory of --config.
+std::string folder_of(const std::string& config) {
+  const std::filesystem::path path = config;
+  if (std::filesystem::is_directory(path)) return config;
+  if (path.filename() != "config.json")
+    throw Error(errc::usage, {}, "--config", "a directory with a config.json, or that file", config);
+  return path.has_parent_path() ? path.parent_path().string() : ".";
+}
+
 double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
@@ -77,13 +90,18 @@ void train(const train_args& args) {
   std::optional<adapter> begin;
   if (!args.added.empty()) begin = read_adapter(args.added);
   const u32 rank = begin ? begin->rank : args.rank;
-  if (rank == 0 && open_checkpoint(args.model).as == naming::gguf)
-    throw Error(errc::unsupported, args.model, "MODEL", "a Hugging Face directory, as the result is; or --lora-rank",
+  if (args.model.empty() == args.config.empty())
+    throw Error(errc::usage, {}, "MODEL, --config", "one of them", args.model.empty() ? "none" : "both");
+  const std::string model = args.config.empty() ? args.model : folder_of(args.config);
+  if (rank == 0 && std::filesystem::is_regular_file(model))
+    throw Error(errc::unsupported, model, "MODEL", "a Hugging Face directory, as the result is; or --lora-rank",
                 "a GGUF file");
-  const batch_source source(args);
+  const batch_source source(args, model);
+  std::optional<corpus> held_out;
+  if (!args.held_out.empty()) held_out.emplace(model, args.held_out, source.context());
   { const new_folder test(args.output); }  // a name that is taken is found before the work
   step_log log(args.log);
-  const opened_trainer t = open_trainer(args.model,
+  const opened_trainer t = open_trainer(model,
                                         {.threads = args.threads,
                                          .context = source.context(),
                                          .rows = args.rows,
@@ -94,10 +112,12 @@ void train(const train_args& args) {
                                          .rank = rank,
                                          .alpha = begin ? begin->alpha : args.alpha,
                                          .seed = args.seed,
-                                         .targets = begin ? begin->targets.c_str() : args.targets.c_str()});
+                                         .targets = begin ? begin->targets.c_str() : args.targets.c_str()},
+                                        !args.config.empty());
   if (begin) load_additions(t, *begin);
   source.check_ids(t.model->facts().vocab);
-  u64 next = args.resume ? resume_run(t, begin ? args.added : args.model) : 0;
+  if (held_out) held_out->check_ids(t.model->facts().vocab);
+  u64 next = args.resume ? resume_run(t, begin ? args.added : model) : 0;
   const train::rate_schedule rates{args.schedule == "constant"     ? train::decay::constant
                                        : args.schedule == "linear" ? train::decay::linear
                                                                    : train::decay::cosine,
@@ -109,6 +129,7 @@ void train(const train_args& args) {
   const interrupt_guard ctrl_c;
   const double start = seconds();
   u64 ids = 0;
+  std::optional<double> unseen;
   for (u64 step = t.model->facts().steps + 1; step <= args.steps && !interrupt_guard::flag(); ++step) {
     double loss = 0;
     for (u32 k = 0; k < args.accumulate; ++k, ++next) {
@@ -119,21 +140,26 @@ void train(const train_args& args) {
     const double lr = rates.at(step);
     const double norm =
         t.model->step({static_cast<float>(lr), args.beta1, args.beta2, args.eps, args.weight_decay, args.clip});
-    log.add(step, loss, norm, lr);
+    const bool last = step == args.steps || interrupt_guard::flag();
+    unseen.reset();
+    if (held_out && (last || (args.evaluate_every && step % args.evaluate_every == 0)))
+      unseen = t.model->loss(held_out->all().examples());
+    log.add(step, loss, norm, lr, unseen);
     if (is_terminal(STDERR_FILENO))
       std::fprintf(stderr, "\r\033[Kcke: step %llu of %llu  loss %.4f  %.0f tokens/s",
                    static_cast<unsigned long long>(step), static_cast<unsigned long long>(args.steps), loss,
                    static_cast<double>(ids) / (seconds() - start));
     if (args.save_every && step % args.save_every == 0 && step < args.steps)
-      save_run(t, args.model, args.output + ".step-" + std::to_string(step), next);
+      save_run(t, model, args.output + ".step-" + std::to_string(step), next);
   }
   if (is_terminal(STDERR_FILENO)) std::fputs("\r\033[K", stderr);
-  save_run(t, args.model, args.output, next);
+  save_run(t, model, args.output, next);
   const double took = seconds() - start;
-  char line[200];
-  std::snprintf(line, sizeof line, "%s: %s, %llu steps, %.0f tokens/s\n", args.output.c_str(), t.name.c_str(),
+  char figures[100], loss_text[40] = "";
+  std::snprintf(figures, sizeof figures, ", %llu steps, %.0f tokens/s",
                 static_cast<unsigned long long>(t.model->facts().steps), static_cast<double>(ids) / took);
-  put(line);
+  if (unseen) std::snprintf(loss_text, sizeof loss_text, ", held-out loss %.4f", *unseen);
+  put(args.output + ": " + t.name + figures + loss_text + '\n');
 }
 
 }  // namespace cke::tool

@@ -2,7 +2,10 @@
 // training.cpp: implements training.hpp.
 #include "training.hpp"
 
+#include <cke/hf.hpp>
 #include <cke/io/new_file.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "cache.hpp"
 #include "hf_output.hpp"
@@ -15,14 +18,43 @@ namespace {
 // transformers gives an embedding the config's pad_token_id as padding_idx, except in these families.
 bool pads(const std::string& family) { return family != "mamba2" && family != "nemotron_h"; }
 
+// The config of a model with a tower names its text model's tensors otherwise.
+void check_is_text_config(const std::string& path) {
+  const std::string file = path + "/config.json";
+  const nlohmann::json config = io::detail::checked_object(read_hf_files(path).config, file);
+  for (const char* key : {"text_config", "vision_config"})
+    if (config.contains(key))
+      throw Error(errc::unsupported, file, concat({"key ", key}), "the config of a text model, to begin from nothing",
+                  "a model of several parts");
+}
+
+// Of the numbers of matrices at the start.
+float deviation_of(const checkpoint& from) {
+  const json given = json{from.config}["initializer_range"];
+  if (given.s.empty() || given.s == "null") return 0.02f;
+  if (!given.is_number() || !(given.number() > 0 && given.number() <= 1))
+    throw Error(errc::config_range, from.name, "config key initializer_range", "more than 0, at most 1",
+                std::string(given.s.substr(0, 40)));
+  return static_cast<float>(given.number());
+}
+
 }  // namespace
 
-opened_trainer open_trainer(const std::string& path, cke_train_options options) {
-  opened_trainer t{open_checkpoint(path), {}, options.rank, options.alpha, nullptr};
-  const unit u = make_unit(t.from, {.format = options.rank ? "" : "f32", .kv = "f32", .trains = true});
+opened_trainer open_trainer(const std::string& path, cke_train_options options, bool from_nothing) {
+  opened_trainer t{{}, {}, {}, options.rank, options.alpha, nullptr};
+  t.from = !std::filesystem::is_directory(path) ? open_checkpoint(path) : hf(path, [&](const std::string& dir) {
+    return t.stored = from_nothing ? tensor_index{} : read_hf_weights(dir);
+  });
+  if (from_nothing) check_is_text_config(path);
+  const unit u = make_unit(
+      t.from, {.format = options.rank ? "" : "f32", .kv = "f32", .trains = true, .from_nothing = from_nothing});
   if (const json id = json{t.from.config}["pad_token_id"]; t.from.as == naming::hf && id.is_number() && pads(u.family))
     options.pads = id.number() >= 0 && id.number() < CKE_NO_TARGET, options.padding = static_cast<u32>(id.number());
-  t.model = std::make_unique<trainer_model>(library_of(u, made_for::this_command).door, t.from, options);
+  const auto door = library_of(u, made_for::this_command).door;
+  if (from_nothing)
+    t.from.tensors = t.stored = initial_weights(
+        *door, {options.seed, deviation_of(t.from), options.pads, options.padding}, path + ", from nothing");
+  t.model = std::make_unique<trainer_model>(door, t.from, options);
   t.name = u.family + ' ' + short_count(t.model->facts().parameters);
   return t;
 }

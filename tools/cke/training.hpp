@@ -10,13 +10,15 @@ namespace cke::tool {
 
 struct opened_trainer {
   checkpoint from;
+  tensor_index stored;  // of a directory: all that its files have, towers too, by the files' own names
   std::string name;
   u32 rank;     // of low-rank additions; 0: all weights are trained
   float alpha;  // likewise
   std::unique_ptr<trainer_model> model;
 };
-// Opens, compiles if necessary, and loads; the padding is the config's. Throws Error.
-opened_trainer open_trainer(const std::string& path, cke_train_options options);
+// Opens, compiles if necessary, and loads; the padding is the config's. With from_nothing, of a directory that has no
+// weights or others, options.seed makes them. Throws Error.
+opened_trainer open_trainer(const std::string& path, cke_train_options options, bool from_nothing = false);
 
 // Numbers of a tensor.
 u64 numbers_of(const tensor_ref& t);

@@ -32,22 +32,39 @@ inline void grad_options_of(CLI::App& app, grad_args& to) {
 inline void train_options_of(CLI::App& app, train_args& to) {
   const auto some = number(u64{0}, u64{1} << 40);
   const auto share = number(0.f, 1.f);
-  app.add_option("MODEL", to.model, "a Hugging Face directory; for additions also a .gguf file")->required();
+  auto* model = app.add_option("MODEL", to.model, "a Hugging Face directory; for additions also a .gguf file");
+  auto* config =
+      app.add_option(
+             "--config", to.config,
+             "begin from nothing: the shape is that of a config.json, beside which a tokenizer may lie, and the "
+             "weights are random, by --seed and the config's initializer_range")
+          ->type_name("FILE")
+          ->excludes(model);
   auto* batches = app.add_option("--batches", to.batches,
                                  "a JSON file: {\"batches\": [{\"ids\", \"labels\"}, ...]}, as cke grad takes them")
                       ->type_name("FILE");
-  auto* data =
-      app.add_option("--data", to.data,
-                     "a text, or FILE.jsonl with {\"text\"} or {\"messages\"} on each line; may be given again")
-          ->type_name("FILE")
-          ->allow_extra_args(false)
-          ->excludes(batches);
+  auto* data = app.add_option("--data", to.data,
+                              "a text, or FILE.jsonl with {\"text\"}, {\"messages\"} or {\"ids\", \"labels\"} on each "
+                              "line; may be given "
+                              "again")
+                   ->type_name("FILE")
+                   ->allow_extra_args(false)
+                   ->excludes(batches);
   app.add_option("--sequences", to.sequences, "of the data in a batch")
       ->type_name("N")
       ->check(number(1u, 1u << 16))
       ->needs(data)
       ->capture_default_str();
-  app.add_option("--seed", to.seed, "the order of the data, and of additions what they begin with")
+  auto* held_out = app.add_option("--held-out", to.held_out,
+                                  "as --data, but not learned: its loss is in the log, and told at the end")
+                       ->type_name("FILE")
+                       ->allow_extra_args(false);
+  app.add_option("--evaluate-every", to.evaluate_every, "steps between evaluations of it; 0: only at the end")
+      ->type_name("N")
+      ->check(some)
+      ->needs(held_out)
+      ->capture_default_str();
+  app.add_option("--seed", to.seed, "the order of the data, and what weights or additions begin with")
       ->type_name("N")
       ->capture_default_str();
   app.add_option("-o,--output", to.output, "a directory that is not there yet")->type_name("DIR")->required();
@@ -95,7 +112,8 @@ inline void train_options_of(CLI::App& app, train_args& to) {
                      "train additions of this rank to the matrices of layers, in place of the weights: MODEL may "
                      "then be in any format, and DIR is an adapter as PEFT has it")
           ->type_name("N")
-          ->check(number(1u, 4096u));
+          ->check(number(1u, 4096u))
+          ->excludes(config);
   app.add_option("--lora-alpha", to.alpha, "they count alpha / rank times")
       ->type_name("X")
       ->check(number(0.f, 1e6f))
@@ -104,10 +122,14 @@ inline void train_options_of(CLI::App& app, train_args& to) {
   app.add_option("--lora-targets", to.targets, "matrices by the ends of their names: q_proj,v_proj (all)")
       ->type_name("LIST")
       ->needs(rank);
-  app.add_option("--lora", to.added, "begin with this adapter, and train it")->type_name("DIR")->excludes(rank);
+  app.add_option("--lora", to.added, "begin with this adapter, and train it")
+      ->type_name("DIR")
+      ->excludes(rank)
+      ->excludes(config);
   app.add_flag("--recompute", to.recompute, "compute values twice instead of keeping them: slower, far less memory");
   app.add_flag("--resume", to.resume,
-               "go on where the run that wrote MODEL, or the adapter of --lora, ended: the bits are those of one run");
+               "go on where the run that wrote MODEL, or the adapter of --lora, ended: the bits are those of one run")
+      ->excludes(config);
   app.add_option("-c,--context", to.context,
                  "most ids of a sequence of data (256), and what rope's rules go by (the longest sequence)")
       ->type_name("N")

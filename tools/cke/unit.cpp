@@ -65,7 +65,7 @@ template <class Family> std::vector<file_matrix> matrices_of(const checkpoint& f
 template <class Family> unit unit_of(const checkpoint& from, const unit_options& options) {
   rope_factors factors;
   auto config = config_of<Family>(from, factors);
-  check_matrices<Family>(from, config);
+  if (!options.from_nothing) check_matrices<Family>(from, config);
   const auto matrices = matrices_of<Family>(from, config);
   const format stored = options.format.empty()
       ? stored_format(from, matrices, config.layers, config.tied)

@@ -20,6 +20,7 @@ struct unit_options {
   std::string format;   // f32, f16, bf16, q8_0, i8, i4, q4_0, q4_k_m, q5_k_m, q6_k; empty: as the checkpoint has them
   std::string kv;       // f32, f16, bf16, q8_0; empty: f32 for format f32, f16 for f16 and bf16, else bf16
   bool trains = false;  // a trainer
+  bool from_nothing = false;  // the config alone: no matrices confirm it
 };
 
 struct unit {

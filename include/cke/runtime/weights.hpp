@@ -93,7 +93,7 @@ template <class P, class Isa> class weights {
       }
     const u32 all = at.w.slot.rows;
     const weight_tensor copy{dtype::f32, std::as_bytes(std::span(turned))};
-    const weight_place plain{at.w, {&copy, 1}, {0, all, all, all}, {0, cols}, 0, change::none};
+    const weight_place plain{{{0, all, all, all}, {0, cols}, 0, change::none, 1, 0, all, cols}, at.w, {&copy, 1}};
     return pack(plain, to, threads, [](u32, std::span<const std::byte>) {});
   }
 

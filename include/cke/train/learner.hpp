@@ -31,18 +31,25 @@ template <class Isa> class learner {
   // One pass forth and back: adds to all gradients `by` times those of the sum of the losses of all targets, which it
   // returns. Throws token_range, context_overflow, usage, out_of_memory.
   double pass(std::span<const example> examples, float by, const loss_options& loss = {}) {
+    return run(examples, by, true, loss);
+  }
+  // The sum alone: the way forth.
+  double loss(std::span<const example> examples, const loss_options& loss = {}) {
+    return run(examples, 0, false, loss);
+  }
+  u64 bytes() const { return memory_.bytes(); }
+
+ private:
+  double run(std::span<const example> examples, float by, bool learns, const loss_options& loss) {
     rows_.gather(examples, net_.vocab, options_.context);
     memory_.reserve(rows_);
     losses_.assign(rows_.count(), 0.0);
-    by_ = by, loss_ = loss;
+    by_ = by, learns_ = learns, loss_ = loss;
     team_.run([&](u32 thread) noexcept { everything_on(thread); });
     double sum = 0;
     for (const double x : losses_) sum += x;
     return sum;
   }
-  u64 bytes() const { return memory_.bytes(); }
-
- private:
   // A step of a place, on n rows from `first` on.
   step_work work_of(u32 place, const tape_step& s, u32 first, u32 n) const {
     const instruction& i = s.i;
@@ -88,8 +95,9 @@ template <class Isa> class learner {
       const u32 count = std::min(memory_.logit_rows(), n - first);
       forth(last, c, first, count);
       take_losses(c, first, count);
-      back(last, c, first, count);
+      if (learns_) back(last, c, first, count);
     }
+    if (!learns_) return;
     for (u32 place = last; place-- > (parameters_.learns(0) ? 0u : 1u);) {
       if (place + 1 < last) bring(place, c);
       if (place + 1 < last && place > 0 && options_.recompute) forth(place, c, 0, n);
@@ -147,6 +155,7 @@ template <class Isa> class learner {
   example_rows rows_;
   std::vector<double> losses_;  // [rows]
   float by_{};
+  bool learns_{};
   loss_options loss_;
 };
 

@@ -47,7 +47,7 @@ class parameters {
       const bool is_matrix =
           w.where == place::body && w.slot.quantisable && (at.was == change::none || at.was == change::paired_heads);
       parameter one{w,
-                    tensor_map(at),
+                    tensor_map::of(at),
                     added.rank == 0 ? is_buffer(w.slot.is) ? kept::constant : kept::learned
                         : is_matrix ? kept::in_file
                                     : kept::constant,
@@ -126,8 +126,8 @@ class parameters {
       const parameter& one = list_[number];
       const u32 cols = one.w.slot.cols;
       c.rows(one.w.slot.rows, [&](u32 r) {
-        const std::size_t tensor = one.from.size() > 1 ? r / one.map.rows.ours : 0;
-        read_row(one.from[tensor], one.map.row_of(one.w, r), cols, numbers(layer_) + one.at + u64{r} * cols);
+        const stored_weight::file_row from = one.map.row(r);
+        read_row(one.from[from.tensor], from.row, cols, numbers(layer_) + one.at + u64{r} * cols);
       });
     }
   }
@@ -282,7 +282,7 @@ class parameters {
                 to, {name, as == naming::hf ? one.map.rows.all : rows, cols, o.rank, learn(u64{o.rank} * cols), {}});
           else twins_.push_back({apart, to->a, u64{o.rank} * cols});
           added_tensor::part p{learn(u64{rows} * o.rank), std::vector<u32>(rows)};
-          for (u32 r = 0; r < rows; ++r) p.row[r] = as == naming::hf ? one.map.row_of(one.w, r) : r;
+          for (u32 r = 0; r < rows; ++r) p.row[r] = as == naming::hf ? one.map.row(r).row : r;
           spots.push_back({&rows_[place], slot, to->a, p.b, first ? none : apart});
           to->parts.push_back(std::move(p));
           if (!first) apart += u64{o.rank} * cols;

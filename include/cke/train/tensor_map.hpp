@@ -9,28 +9,22 @@
 
 namespace cke::train {
 
-struct tensor_map {
-  std::vector<u64> tensors;  // numbers in the source's list: one, or one for each expert
-  rows_in_tensor rows;
-  columns_in_tensor columns;
-  u32 paired_head_dim;
-  change was;
+struct tensor_map : stored_weight {
+  std::vector<u64> tensors;  // [count] numbers in the source's list
 
-  explicit tensor_map(const weight_place& p)
-      : rows(p.rows), columns(p.columns), paired_head_dim(p.paired_head_dim), was(p.was) {
-    for (const weight_tensor& t : p.from) tensors.push_back(t.number);
+  static tensor_map of(const weight_place& p) {
+    tensor_map m{p, {}};
+    for (const weight_tensor& t : p.from) m.tensors.push_back(t.number);
+    return m;
   }
-
-  weight_place place_of(const weight& w) const { return {w, {}, rows, columns, paired_head_dim, was}; }
 
   // f(ours, apart, row, column, count): numbers `ours`, ours + apart, ... of the weight, `count` of them, are those
   // of row `row` of tensors[tensor] from `column` on.
   template <class F> void each_run(const weight& w, u32 tensor, F f) const {
     const weight_slot& slot = w.slot;
     if (!slot.quantisable) {  // taps are stored as [taps][channels]; a file has a channel's after one another
-      const weight_place at = place_of(w);
       for (u32 i = 0; i < slot.elements(); ++i)
-        f(u64{i % slot.cols} * slot.rows + i / slot.cols, u64{1}, at.row(i).row, 0u, 1u);
+        f(u64{i % slot.cols} * slot.rows + i / slot.cols, u64{1}, row(i).row, 0u, 1u);
       return;
     }
     if (was == change::transposed) {
@@ -40,14 +34,9 @@ struct tensor_map {
           f(u64{g} * group * slot.cols + c, u64{slot.cols}, g * rows.part + rows.first + c, columns.first, group);
       return;
     }
-    const bool apart = tensors.size() > 1;  // an expert's rows are all of its tensor's
+    const bool apart = count > 1;  // an expert's rows are all of its tensor's
     for (u32 r = apart ? tensor * rows.ours : 0; r < (apart ? (tensor + 1) * rows.ours : slot.rows); ++r)
-      f(u64{r} * slot.cols, u64{1}, row_of(w, r), 0u, slot.cols);
-  }
-  // The row of its tensor that row r of the model is, unless the matrix is transposed.
-  u32 row_of(const weight& w, u32 r) const {
-    const u32 row = place_of(w).row(r).row;
-    return tensors.size() > 1 ? row - r / rows.ours * rows.part : row;
+      f(u64{r} * slot.cols, u64{1}, row(r).row, 0u, slot.cols);
   }
   // A number of the file as the model has it, and back; and the slope of the way to the model.
   float from_file(float x) const {

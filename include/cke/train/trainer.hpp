@@ -31,30 +31,25 @@ template <class Isa> class trainer_of {
   // token_range, context_overflow; config_range for a loss that is not finite. After a throw the gradients are those of
   // a part of the examples: call clear().
   double add_gradients(std::span<const example> examples, double share = 1, const loss_options& loss = {}) {
-    u64 targets = 0;
-    for (const example& e : examples)
-      for (const u32 id : e.targets) targets += id != no_target;
-    if (targets == 0) throw Error(errc::usage, {}, "labels", "one that is not ignored", "none");
-    const auto by = static_cast<float>(share / static_cast<double>(targets));
+    const double targets = targets_of(examples);
     double sum = 0;
-    for (std::size_t first = 0, end; first < examples.size(); first = end) {
-      u64 rows = examples[first].ids.size();
-      for (end = first + 1; end < examples.size() && rows + examples[end].ids.size() <= options_.rows; ++end)
-        rows += examples[end].ids.size();
-      sum += learner_.pass(examples.subspan(first, end - first), by, loss);
-    }
+    each_pass(examples, [&](std::span<const example> some) {
+      sum += learner_.pass(some, static_cast<float>(share / targets), loss);
+    });
     joined_ = false;
-    const double mean = sum / static_cast<double>(targets);
-    if (!std::isfinite(mean)) throw Error(errc::config_range, {}, "loss", "a finite number", std::to_string(mean));
-    return mean;
+    return finite("loss", sum / targets);
+  }
+  // The mean loss of all targets; gradients stay as they are. Throws as add_gradients does.
+  double loss(std::span<const example> examples, const loss_options& loss = {}) {
+    const double targets = targets_of(examples);
+    double sum = 0;
+    each_pass(examples, [&](std::span<const example> some) { sum += learner_.loss(some, loss); });
+    return finite("loss", sum / targets);
   }
   // The norm of the gradients. Throws config_range where it is not finite.
   double gradient_norm() {
     join();
-    const double norm = adamw::norm(parameters_, threads_);
-    if (!std::isfinite(norm))
-      throw Error(errc::config_range, {}, "norm of the gradients", "a finite number", std::to_string(norm));
-    return norm;
+    return finite("norm of the gradients", adamw::norm(parameters_, threads_));
   }
   // One step of the optimizer, after which the gradients are 0; returns their norm. Throws config_range, as above;
   // the weights are then unchanged.
@@ -95,6 +90,26 @@ template <class Isa> class trainer_of {
   void join() {
     if (!joined_) parameters_.join_gradients();
     joined_ = true;
+  }
+  static double finite(const char* what, double x) {
+    if (!std::isfinite(x)) throw Error(errc::config_range, {}, what, "a finite number", std::to_string(x));
+    return x;
+  }
+  static double targets_of(std::span<const example> examples) {
+    u64 targets = 0;
+    for (const example& e : examples)
+      for (const u32 id : e.targets) targets += id != no_target;
+    if (targets == 0) throw Error(errc::usage, {}, "labels", "one that is not ignored", "none");
+    return static_cast<double>(targets);
+  }
+  // f(examples), for as many at a time as a pass takes.
+  void each_pass(std::span<const example> examples, auto f) const {
+    for (std::size_t first = 0, end; first < examples.size(); first = end) {
+      u64 rows = examples[first].ids.size();
+      for (end = first + 1; end < examples.size() && rows + examples[end].ids.size() <= options_.rows; ++end)
+        rows += examples[end].ids.size();
+      f(examples.subspan(first, end - first));
+    }
   }
   float* array(part of) {
     const bool state = of == part::first_moments || of == part::second_moments;

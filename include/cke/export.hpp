@@ -150,6 +150,29 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
       return new shared(std::make_shared<loaded>(index, source, as, names_of<M>(), options_of(o)));
     });
   }
+  static u64 packed_form() noexcept {
+    std::string text = describe_json<program>({1, 1, 1}, dtype::f32);  // keys and values are no matter
+    text += concat({Isa::name, " ", kernels::packed_layout});
+    return xxh64::of(std::as_bytes(std::span(text)));
+  }
+  static int32_t packed(const cke_model* m, void (*take)(void*, const char*, const void*, u64), void* user,
+                        cke_error* e) noexcept {
+    return status(e, [&] {
+      of(m)->packed.each([&](const graph::weight& w, std::span<const std::byte> bytes) {
+        take(user, runtime::packed_name(w).c_str(), bytes.data(), bytes.size());
+      });
+    });
+  }
+  static cke_model* from_packed(const cke_packed* p, const char* source, const cke_options* o, cke_error* e) noexcept {
+    return pointer<cke_model>(e, [&] {
+      if (!p || !source || !p->data || !p->sizes) throw Error(errc::usage, {}, "packed weights", "a pointer", "null");
+      if (p->form != packed_form())
+        throw Error(errc::config_mismatch, source, "packed weights", "those of this program and instruction set",
+                    "others");
+      const runtime::packed_weights from{{static_cast<const std::byte*>(p->data), p->bytes}, {p->sizes, p->count}};
+      return new shared(std::make_shared<loaded>(from, source, options_of(o)));
+    });
+  }
   static void free(cke_model* m) noexcept { delete reinterpret_cast<shared*>(m); }
   static cke_facts facts(const cke_model* m) noexcept {
     const loaded& l = *of(m);
@@ -233,6 +256,15 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   cke_model* cke_model_from_tensors(const cke_tensor* t, size_t n, int32_t names, const char* source,                 \
                                     const cke_options* o, cke_error* e) noexcept {                                    \
     return cke_exported::from_tensors(t, n, names, source, o, e);                                                     \
+  }                                                                                                                   \
+  uint64_t cke_packed_form(void) noexcept { return cke_exported::packed_form(); }                                     \
+  int32_t cke_model_packed(const cke_model* m, void (*take)(void*, const char*, const void*, uint64_t), void* user,   \
+                           cke_error* e) noexcept {                                                                   \
+    return cke_exported::packed(m, take, user, e);                                                                    \
+  }                                                                                                                   \
+  cke_model* cke_model_from_packed(const cke_packed* p, const char* source, const cke_options* o,                     \
+                                   cke_error* e) noexcept {                                                           \
+    return cke_exported::from_packed(p, source, o, e);                                                                \
   }                                                                                                                   \
   void cke_model_free(cke_model* m) noexcept { cke_exported::free(m); }                                               \
   cke_facts cke_model_facts(const cke_model* m) noexcept { return cke_exported::facts(m); }                           \

@@ -150,10 +150,19 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
       return new shared(std::make_shared<loaded>(index, source, as, names_of<M>(), options_of(o)));
     });
   }
-  static u64 packed_form() noexcept {
-    std::string text = describe_json<program>({1, 1, 1}, dtype::f32);  // keys and values are no matter
-    text += concat({Isa::name, " ", kernels::packed_layout});
-    return xxh64::of(std::as_bytes(std::span(text)));
+  static cke_packed_form packed_form() noexcept {
+    const std::string text = describe_json<program>({1, 1, 1}, dtype::f32);  // keys and values do not matter
+    return {xxh64::of(std::as_bytes(std::span(text))), kernels::packed_layout, Isa::name.data()};
+  }
+  // Throws config_mismatch.
+  static void check_form(const cke_packed_form& found, const char* source) {
+    const cke_packed_form wanted = packed_form();
+    const auto check = [&](const char* what, auto want, auto is) {
+      if (want != is) throw Error(errc::config_mismatch, source, what, concat({want}), concat({is}));
+    };
+    check("instruction set of packed weights", Isa::name, std::string_view(found.isa ? found.isa : "none"));
+    check("layout of packed weights", wanted.layout, found.layout);
+    check("program of packed weights", wanted.program, found.program);
   }
   static int32_t packed(const cke_model* m, void (*take)(void*, const char*, const void*, u64), void* user,
                         cke_error* e) noexcept {
@@ -166,9 +175,7 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   static cke_model* from_packed(const cke_packed* p, const char* source, const cke_options* o, cke_error* e) noexcept {
     return pointer<cke_model>(e, [&] {
       if (!p || !source || !p->data || !p->sizes) throw Error(errc::usage, {}, "packed weights", "a pointer", "null");
-      if (p->form != packed_form())
-        throw Error(errc::config_mismatch, source, "packed weights", "those of this program and instruction set",
-                    "others");
+      check_form(p->form, source);
       const runtime::packed_weights from{{static_cast<const std::byte*>(p->data), p->bytes}, {p->sizes, p->count}};
       return new shared(std::make_shared<loaded>(from, source, options_of(o)));
     });
@@ -257,7 +264,7 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
                                     const cke_options* o, cke_error* e) noexcept {                                    \
     return cke_exported::from_tensors(t, n, names, source, o, e);                                                     \
   }                                                                                                                   \
-  uint64_t cke_packed_form(void) noexcept { return cke_exported::packed_form(); }                                     \
+  cke_packed_form cke_form_of_packed(void) noexcept { return cke_exported::packed_form(); }                           \
   int32_t cke_model_packed(const cke_model* m, void (*take)(void*, const char*, const void*, uint64_t), void* user,   \
                            cke_error* e) noexcept {                                                                   \
     return cke_exported::packed(m, take, user, e);                                                                    \

@@ -466,3 +466,100 @@ TEST_CASE("export: a watched model tells every step on every thread, and compute
     CHECK(t.steps == before);
   }
 }
+
+namespace {
+
+// Packed weights of a model, copied to memory of their own.
+struct packed_copy {
+  std::vector<std::string> names;
+  std::vector<uint64_t> sizes;
+  std::vector<std::byte> bytes;
+  std::byte* at = nullptr;  // in bytes, aligned
+
+  explicit packed_copy(const cke_model* m) {
+    const auto take = [](void* to, const char* name, const void* data, uint64_t size) {
+      packed_copy& copy = *static_cast<packed_copy*>(to);
+      copy.names.emplace_back(name);
+      copy.sizes.push_back(size);
+      const auto* const from = static_cast<const std::byte*>(data);
+      copy.bytes.insert(copy.bytes.end(), from, from + size);
+    };
+    REQUIRE(cke_model_packed(m, take, this, nullptr) == 0);
+    const u64 size = bytes.size();
+    bytes.resize(size + 64);
+    const u64 shift =
+        align_up(reinterpret_cast<std::uintptr_t>(bytes.data())) - reinterpret_cast<std::uintptr_t>(bytes.data());
+    at = bytes.data() + shift;
+    std::memmove(at, bytes.data(), size);
+  }
+  cke_packed packed() const { return {at, bytes.size() - 64, sizes.data(), sizes.size(), cke_form_of_packed()}; }
+  // What is wrong with it.
+  static std::string refusal(const cke_packed& p) {
+    cke_error e;
+    const model_handle m(cke_model_from_packed(&p, "there", &small, &e));
+    CHECK_FALSE(m);
+    return e.message;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("export: a model over its packed weights has the same bits, and names what is wrong with them") {
+  const model_handle m = load();
+  packed_copy copy(m.get());
+  CHECK(copy.bytes.size() - 64 == cke_model_facts(m.get()).weight_bytes);
+  CHECK(copy.names.front() == "header.embed");
+  CHECK(std::ranges::find(copy.names, "layers.1.norm.1") != copy.names.end());
+  CHECK(std::set<std::string>(copy.names.begin(), copy.names.end()).size() == copy.names.size());
+
+  const std::vector<u32> ids = some_ids(30);
+  const session_handle first = open(m);
+  REQUIRE(cke_session_feed(first.get(), ids.data(), ids.size(), nullptr) == 0);
+  {
+    cke_error e;
+    const cke_packed p = copy.packed();
+    const model_handle again(cke_model_from_packed(&p, "there", &small, &e));
+    REQUIRE_MESSAGE(again, e.message);
+    const session_handle second = open(again);
+    REQUIRE(cke_session_feed(second.get(), ids.data(), ids.size(), nullptr) == 0);
+    CHECK(same_bits(cke_session_logits(first.get()), cke_session_logits(second.get())));
+    CHECK(packed_copy(again.get()).sizes == copy.sizes);
+  }
+
+  const auto wrong = [&](auto change) {
+    cke_packed p = copy.packed();
+    change(p);
+    return copy.refusal(p);
+  };
+  const auto says = [](const std::string& message, const char* part) {
+    INFO(message);
+    CHECK(message.find(part) != std::string::npos);
+  };
+  says(wrong([](cke_packed& p) { p.form.program ^= 1; }), "there: program of packed weights: expected");
+  says(wrong([](cke_packed& p) { ++p.form.layout; }), "there: layout of packed weights: expected 1, found 2");
+  says(wrong([](cke_packed& p) { p.form.isa = "abacus"; }), "instruction set of packed weights");
+  says(wrong([](cke_packed& p) { p.form.isa = nullptr; }), "found none");
+  says(wrong([](cke_packed& p) { p.data = nullptr; }), "packed weights: expected a pointer");
+  says(wrong([](cke_packed& p) { p.data = static_cast<const std::byte*>(p.data) + 8; }), "aligned to 64 bytes");
+  says(wrong([](cke_packed& p) { p.bytes -= 64; }), "weight footer.norm");
+  says(wrong([](cke_packed& p) { --p.count; }), "too few");
+  says(wrong([&](cke_packed& p) {
+         copy.sizes.push_back(0);
+         p.sizes = copy.sizes.data(), ++p.count;
+       }),
+       "packed weights: expected");
+  copy.sizes.pop_back();
+  for (std::size_t i = 0; i < copy.sizes.size(); ++i)
+    for (const u64 size : {copy.sizes[i] + 64, copy.sizes[i] - 64, u64{0}, ~u64{}}) {
+      const u64 kept = std::exchange(copy.sizes[i], size);
+      says(copy.refusal(copy.packed()), ("weight " + copy.names[i]).c_str());
+      copy.sizes[i] = kept;
+    }
+  // A matrix in bf16 has sizes and places of its own, in the header of each unit.
+  if constexpr (!simd::is_scalar<isa::native>)
+    for (const u32 at : {64u, 72u}) {
+      copy.at[at] ^= std::byte{1};
+      says(copy.refusal(copy.packed()), "weight header.embed");
+      copy.at[at] ^= std::byte{1};
+    }
+}

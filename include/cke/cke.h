@@ -19,7 +19,7 @@
 #endif
 
 /* Incremented with every change of a signature or a struct below. */
-#define CKE_ABI_VERSION 11u
+#define CKE_ABI_VERSION 12u
 
 typedef struct cke_model cke_model;
 typedef struct cke_session cke_session;
@@ -55,6 +55,22 @@ typedef struct cke_tensor {
   const void* data;
   uint64_t bytes;
 } cke_tensor;
+
+/* What packed weights have in common with the unit that reads them. */
+typedef struct cke_packed_form {
+  uint64_t program; /* a checksum of the program and its number formats */
+  uint32_t layout;  /* of packed matrices */
+  const char* isa;  /* that they are packed for */
+} cke_packed_form;
+
+/* Packed weights in memory: one after the other, as cke_model_packed gives them. */
+typedef struct cke_packed {
+  const void* data;      /* aligned to 64 bytes */
+  uint64_t bytes;        /* of all */
+  const uint64_t* sizes; /* [count], in bytes */
+  size_t count;
+  cke_packed_form form; /* of the unit that packed them */
+} cke_packed;
 
 /* The ids that one session contributes to a batched pass. */
 typedef struct cke_turn {
@@ -92,6 +108,17 @@ CKE_API cke_model* cke_model_load(const char* path, const cke_options*, cke_erro
  * `source`. The caller vouches that the tensors belong to the config that the model was compiled for. */
 CKE_API cke_model* cke_model_from_tensors(const cke_tensor* tensors, size_t count, int32_t naming, const char* source,
                                           const cke_options*, cke_error*) CKE_NOEXCEPT;
+/* The form of this unit's packed weights. */
+CKE_API cke_packed_form cke_form_of_packed(void) CKE_NOEXCEPT;
+/* Calls `take` with each packed weight, in the order in which they lie one after the other. */
+CKE_API int32_t cke_model_packed(const cke_model*,
+                                 void (*take)(void* user, const char* name, const void* data, uint64_t bytes),
+                                 void* user, cke_error*) CKE_NOEXCEPT;
+/* A model over packed weights, which are not copied: they must stay as they are until the model and all its sessions
+ * are freed. Their form, and all by which a kernel finds its way in them, is checked; the caller vouches for the
+ * numbers themselves. Error messages call their origin `source`. */
+CKE_API cke_model* cke_model_from_packed(const cke_packed*, const char* source, const cke_options*,
+                                         cke_error*) CKE_NOEXCEPT;
 /* Sessions keep alive what they need of the model. */
 CKE_API void cke_model_free(cke_model*) CKE_NOEXCEPT;
 CKE_API cke_facts cke_model_facts(const cke_model*) CKE_NOEXCEPT;

@@ -150,6 +150,36 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
       return new shared(std::make_shared<loaded>(index, source, as, names_of<M>(), options_of(o)));
     });
   }
+  static cke_packed_form packed_form() noexcept {
+    const std::string text = describe_json<program>({1, 1, 1}, dtype::f32);  // keys and values do not matter
+    return {xxh64::of(std::as_bytes(std::span(text))), kernels::packed_layout, Isa::name.data()};
+  }
+  // Throws config_mismatch.
+  static void check_form(const cke_packed_form& found, const char* source) {
+    const cke_packed_form wanted = packed_form();
+    const auto check = [&](const char* what, auto want, auto is) {
+      if (want != is) throw Error(errc::config_mismatch, source, what, concat({want}), concat({is}));
+    };
+    check("instruction set of packed weights", Isa::name, std::string_view(found.isa ? found.isa : "none"));
+    check("layout of packed weights", wanted.layout, found.layout);
+    check("program of packed weights", wanted.program, found.program);
+  }
+  static int32_t packed(const cke_model* m, void (*take)(void*, const char*, const void*, u64), void* user,
+                        cke_error* e) noexcept {
+    return status(e, [&] {
+      of(m)->packed.each([&](const graph::weight& w, std::span<const std::byte> bytes) {
+        take(user, runtime::packed_name(w).c_str(), bytes.data(), bytes.size());
+      });
+    });
+  }
+  static cke_model* from_packed(const cke_packed* p, const char* source, const cke_options* o, cke_error* e) noexcept {
+    return pointer<cke_model>(e, [&] {
+      if (!p || !source || !p->data || !p->sizes) throw Error(errc::usage, {}, "packed weights", "a pointer", "null");
+      check_form(p->form, source);
+      const runtime::packed_weights from{{static_cast<const std::byte*>(p->data), p->bytes}, {p->sizes, p->count}};
+      return new shared(std::make_shared<loaded>(from, source, options_of(o)));
+    });
+  }
   static void free(cke_model* m) noexcept { delete reinterpret_cast<shared*>(m); }
   static cke_facts facts(const cke_model* m) noexcept {
     const loaded& l = *of(m);
@@ -233,6 +263,15 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   cke_model* cke_model_from_tensors(const cke_tensor* t, size_t n, int32_t names, const char* source,                 \
                                     const cke_options* o, cke_error* e) noexcept {                                    \
     return cke_exported::from_tensors(t, n, names, source, o, e);                                                     \
+  }                                                                                                                   \
+  cke_packed_form cke_form_of_packed(void) noexcept { return cke_exported::packed_form(); }                           \
+  int32_t cke_model_packed(const cke_model* m, void (*take)(void*, const char*, const void*, uint64_t), void* user,   \
+                           cke_error* e) noexcept {                                                                   \
+    return cke_exported::packed(m, take, user, e);                                                                    \
+  }                                                                                                                   \
+  cke_model* cke_model_from_packed(const cke_packed* p, const char* source, const cke_options* o,                     \
+                                   cke_error* e) noexcept {                                                           \
+    return cke_exported::from_packed(p, source, o, e);                                                                \
   }                                                                                                                   \
   void cke_model_free(cke_model* m) noexcept { cke_exported::free(m); }                                               \
   cke_facts cke_model_facts(const cke_model* m) noexcept { return cke_exported::facts(m); }                           \

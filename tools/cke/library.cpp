@@ -162,6 +162,13 @@ class library_model final : public any_model {
     cke_error error{};
     check(door_->cke_sessions_feed(list.data(), list.size(), &error), error);
   }
+  void each_packed(const take_packed& take) const {
+    const auto forward = [](void* to, const char* name, const void* data, uint64_t bytes) {
+      (*static_cast<const take_packed*>(to))(name, {static_cast<const std::byte*>(data), bytes});
+    };
+    cke_error error{};
+    check(door_->cke_model_packed(model_, forward, const_cast<take_packed*>(&take), &error), error);
+  }
 
  private:
   held_image held(cke_image* image, patch_grid grid) const {
@@ -246,6 +253,25 @@ std::unique_ptr<any_model> load_any_model(std::shared_ptr<const library> door, c
       door->cke_model_from_tensors(tensors.data(), tensors.size(), naming_of(from), from.name.c_str(), &o, &error),
       error);
   return std::make_unique<library_model>(std::move(door), model);
+}
+
+void each_packed(const any_model& model, const take_packed& take) {
+  dynamic_cast<const library_model&>(model).each_packed(take);
+}
+
+std::unique_ptr<any_model> load_packed_model(std::shared_ptr<const library> door, const cke_packed& weights,
+                                             const std::string& source, std::shared_ptr<const void> kept,
+                                             const model_options& options) {
+  const cke_options o = c_options(options);
+  cke_error error{};
+  cke_model* const model = check(door->cke_model_from_packed(&weights, source.c_str(), &o, &error), error);
+  // The model and its sessions share the library, and with it what their weights lie in.
+  struct owner {
+    std::shared_ptr<const library> door;
+    std::shared_ptr<const void> kept;
+  };
+  const auto both = std::make_shared<const owner>(std::move(door), std::move(kept));
+  return std::make_unique<library_model>(std::shared_ptr<const library>(both, both->door.get()), model);
 }
 
 tower_model::tower_model(std::shared_ptr<const library> door, const checkpoint& from, u32 threads)

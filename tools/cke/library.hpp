@@ -2,6 +2,7 @@
 // library.hpp: loads a shared object with the C interface of cke.h, as an any_model.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -33,7 +34,7 @@ class library {
   F(cke_model_plan_json) F(cke_model_watch) F(cke_session_create) F(cke_session_fork) F(cke_session_free)         \
   F(cke_session_feed) F(cke_session_feed_all) F(cke_sessions_feed) F(cke_session_logits) F(cke_session_position)  \
   F(cke_session_rewind) F(cke_session_recall) F(cke_session_history) F(cke_session_save) F(cke_session_load)      \
-  F(cke_session_slide) F(cke_image_add) F(cke_image_find) F(cke_image_first_id) F(cke_image_free)
+  F(cke_form_of_packed) F(cke_model_packed) F(cke_model_from_packed) F(cke_session_slide) F(cke_image_add) F(cke_image_find) F(cke_image_first_id) F(cke_image_free)
 #define CKE_TOWER_DOOR(F)                                                                                         \
   F(cke_tower_from_tensors) F(cke_tower_free) F(cke_tower_facts_of) F(cke_tower_plan_json) F(cke_tower_rows)                 \
   F(cke_tower_encode)
@@ -58,6 +59,15 @@ class library {
 // Loads a checkpoint through the C interface. Throws Error, as Model::load does.
 std::unique_ptr<any_model> load_any_model(std::shared_ptr<const library> door, const checkpoint& from,
                                           const model_options& options);
+
+// The packed weights of a model that load_any_model has loaded, one after the other.
+using take_packed = std::function<void(const std::string& name, std::span<const std::byte> bytes)>;
+void each_packed(const any_model& model, const take_packed& take);
+
+// A model over packed weights, which `kept` keeps in memory. Throws Error.
+std::unique_ptr<any_model> load_packed_model(std::shared_ptr<const library> door, const cke_packed& weights,
+                                             const std::string& source, std::shared_ptr<const void> kept,
+                                             const model_options& options);
 
 // A trainer, through the C interface. Tensors are numbered as in the checkpoint. Errors are those of train::trainer_of.
 class trainer_model {

@@ -19,8 +19,10 @@
 CKE_COLD_BEGIN
 namespace cke::io {
 
-// Writes to a temporary name in the same folder; the destructor removes an uncommitted file. Throws Error{file} if the
-// name exists and may not be replaced, the folder is missing or not writable, or the disk is full.
+// A file that may not replace another has no name at all until it is committed, where the file system can do that: the
+// kernel removes it whatever becomes of the process. Else it has a temporary name in the same folder, which the
+// destructor removes. Throws Error{file} if the name exists and may not be replaced, the folder is missing or not
+// writable, or the disk is full.
 class new_file {
  public:
   enum class existing : u8 { kept, replaced };
@@ -33,7 +35,10 @@ class new_file {
     if (taken && old == existing::replaced && !S_ISREG(st.st_mode))
       fail("a file, or nothing, to be replaced", "something else");
     if (taken && old == existing::kept) fail("a name that is free", "a file: remove it first");
-    fd_ = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (old == existing::kept && ::access("/proc/self/fd", X_OK) == 0)
+      fd_ = ::open(folder().c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+    nameless_ = fd_ >= 0;
+    if (!nameless_) fd_ = ::open(partial_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd_ < 0) fail("a file that can be written", std::strerror(errno));
     if (size && ::fallocate(fd_, 0, 0, static_cast<off_t>(size)) != 0 && errno != EOPNOTSUPP && errno != EINVAL &&
         errno != ENOSYS)
@@ -52,10 +57,13 @@ class new_file {
     }
   }
 
-  // Renames the file to its final name after its bytes have reached the disk.
+  // Gives the file its final name after its bytes have reached the disk.
   void commit() {
     if (::fsync(fd_) != 0) abandon(errno);
-    if (old_ == existing::replaced) {
+    if (nameless_) {
+      const std::string self = concat({"/proc/self/fd/", static_cast<u64>(fd_)});
+      if (::linkat(AT_FDCWD, self.c_str(), AT_FDCWD, path_.c_str(), AT_SYMLINK_FOLLOW) != 0) abandon(errno);
+    } else if (old_ == existing::replaced) {
       if (::rename(partial_.c_str(), path_.c_str()) != 0) abandon(errno);
     } else if (::renameat2(AT_FDCWD, partial_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0) {
       // Not every file system supports a rename that refuses to replace.
@@ -74,21 +82,24 @@ class new_file {
     close();
     fail("a file that can be written", std::strerror(why));
   }
+  std::string folder() const {
+    const std::size_t slash = path_.rfind('/');
+    return slash == path_.npos ? "." : path_.substr(0, slash + 1);
+  }
   // Makes the name durable too. Not every file system supports this.
   void sync_folder() const {
-    const std::size_t slash = path_.rfind('/');
-    const std::string folder = slash == path_.npos ? "." : path_.substr(0, slash + 1);
-    if (const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); fd >= 0) ::fsync(fd), ::close(fd);
+    if (const int fd = ::open(folder().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); fd >= 0) ::fsync(fd), ::close(fd);
   }
   void close() {
     if (fd_ < 0) return;
     ::close(std::exchange(fd_, -1));
-    ::unlink(partial_.c_str());
+    if (!nameless_) ::unlink(partial_.c_str());
   }
 
   std::string path_, partial_;
   existing old_;
   int fd_ = -1;
+  bool nameless_ = false;
 };
 
 }  // namespace cke::io

@@ -66,6 +66,14 @@ template <class P, dtype KV, class Isa> struct loaded {
         cache(slot::plan, executor.limits(), o.cache_positions, executor.memory_of_pages()),
         images(P::vocab, P::image_width) {}
 
+  // Over packed weights that the caller keeps longer than this. Throws config_range, and what weights throws.
+  loaded(const packed_weights& from, std::string_view file, const model_options& o)
+      : threads((o.validate(), o.threads ? o.threads : default_threads())),
+        packed(from, file),
+        executor(packed, threads, o.limits()),
+        cache(slot::plan, executor.limits(), o.cache_positions, executor.memory_of_pages()),
+        images(P::vocab, P::image_width) {}
+
   u32 context() const { return executor.limits().context; }
   void watch(const tracer& t) {
     const std::lock_guard turn(busy);

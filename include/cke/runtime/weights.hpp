@@ -8,6 +8,7 @@
 #include <functional>
 #include <span>
 
+#include "../core/concat.hpp"
 #include "../core/function_ref.hpp"
 #include "../core/plain_list.hpp"
 #include "../kernels/formats/packed_bf16.hpp"
@@ -19,6 +20,21 @@ CKE_COLD_BEGIN
 namespace cke::runtime {
 
 using progress_callback = std::function<void(u64 done, u64 total)>;
+
+// A program's packed weights in memory that somebody else keeps: one after the other, as for_each_weight visits them.
+struct packed_weights {
+  std::span<const std::byte> memory;
+  std::span<const u64> sizes;  // of each weight
+};
+
+// As messages and manifests call a weight: "layers.3.q", "header.embed", "layers.0.norm.1", "layers.0.q.bias".
+inline std::string packed_name(const weight& w) {
+  std::string at = w.where == place::header ? "header." : w.where == place::footer ? "footer." : "";
+  if (w.where == place::body) at = concat({"layers.", w.layer, "."});
+  at += name(w.slot.is);
+  if (w.slot.nth) at += concat({".", w.slot.nth});
+  return w.slot.bias ? at + ".bias" : at;
+}
 
 template <class P, class Isa> class weights {
  public:
@@ -37,17 +53,62 @@ template <class P, class Isa> class weights {
         const auto at = tensors.find(w);
         if (!packing) return void(room += room_for(w));
         std::byte* const to = memory_.data() + memory_.used();
-        const u32 row = w.where == place::header ? 0 : w.where == place::body ? w.layer + 1 : rows - 1;
-        table_[row][next[row]++] = to;
+        place_next(w, next, to);
         const auto drop = [&](u32 tensor, std::span<const std::byte> part) {
           from.drop(from.tensors()[at.from[tensor].number], part);
         };
         memory_.take(at.was == change::transposed ? pack_transposed(at, to, threads) : pack(at, to, threads, drop));
+        sizes_.push_back(static_cast<u64>(memory_.data() + memory_.used() - to));
         for (u32 t = 0; t < at.from.size(); ++t) drop(t, at.from[t].bytes);
         done += w.slot.elements();
         if (progress) progress(done, P::parameters);
       });
     }
+    packed_ = {memory_.data(), memory_.used()};
+    tie();
+  }
+
+  // Takes over packed weights without a copy. Throws malformed, with the name of `file`, unless their sizes, and what
+  // kernels find their way by, are those of this program.
+  weights(const packed_weights& from, std::string_view file) : packed_(from.memory) {
+    const auto refuse = [&](std::string_view what, std::string_view expected, std::string_view found) {
+      throw Error(errc::malformed, file, what, expected, found);
+    };
+    if (reinterpret_cast<std::uintptr_t>(packed_.data()) % 64 != 0)
+      refuse("packed weights", "memory that is aligned to 64 bytes", "another place");
+    u64 used = 0;
+    u32 next[rows]{};
+    P::for_each_weight([&](const weight& w) {
+      if (sizes_.size() == from.sizes.size()) refuse("packed weights", "those of the model", "too few");
+      const u64 size = from.sizes[sizes_.size()];
+      if (!fits(used, size, packed_.size()) || !is_whole(w, packed_.subspan(used, size)))
+        refuse(concat({"weight ", packed_name(w)}), "its bytes in packed form", concat({size, " others"}));
+      place_next(w, next, packed_.data() + used);
+      sizes_.push_back(size);
+      used += size;
+    });
+    if (sizes_.size() != from.sizes.size() || used != packed_.size())
+      refuse("packed weights", concat({used, " bytes of ", sizes_.size(), " weights"}),
+             concat({packed_.size(), " bytes of ", from.sizes.size(), " weights"}));
+    tie();
+  }
+
+  // The packed weights of a row of blocks: header 0, layer l in l + 1, footer last.
+  const std::byte* const* row(u32 r) const { return table_[r]; }
+  u64 bytes() const { return packed_.size(); }
+  std::span<const std::byte> memory() const { return packed_; }
+  // f(weight, its packed bytes), in the order of memory().
+  template <class F> void each(F f) const {
+    u64 at = 0, i = 0;
+    P::for_each_weight([&](const weight& w) {
+      f(w, packed_.subspan(at, sizes_[i]));
+      at += sizes_[i++];
+    });
+  }
+
+ private:
+  // Numbers of the footer that are the header's: a tied head.
+  void tie() {
     if constexpr (P::tied) {
       for (u32 i = 0; i < P::unfused_footer().slots.size(); ++i)
         if (P::unfused_footer().slots[i].tied) {
@@ -56,13 +117,18 @@ template <class P, class Isa> class weights {
         }
     }
   }
+  void place_next(const weight& w, u32 (&next)[rows], const std::byte* at) {
+    const u32 row = w.where == place::header ? 0 : w.where == place::body ? w.layer + 1 : rows - 1;
+    table_[row][next[row]++] = at;
+  }
+  static bool is_whole(const weight& w, std::span<const std::byte> bytes) {
+    if (!w.slot.quantisable) return bytes.size() == vector_bytes(w);
+    bool whole = false;
+    with_format(
+        w.as, [&]<dtype T>() { whole = kernels::packed<T, Isa>::is_whole(bytes, units_of_slot(w.slot), w.slot.cols); });
+    return whole;
+  }
 
-  // The packed weights of a row of blocks: header 0, layer l in l + 1, footer last.
-  const std::byte* const* row(u32 r) const { return table_[r]; }
-  u64 bytes() const { return memory_.used(); }
-  std::span<const std::byte> memory() const { return {memory_.data(), memory_.used()}; }
-
- private:
   static u64 vector_bytes(const weight& w) { return align_up(w.slot.elements() * sizeof(float)); }
   // Bytes of a packed weight: an upper bound, as some formats depend on the numbers.
   static u64 room_for(const weight& w) {
@@ -170,7 +236,9 @@ template <class P, class Isa> class weights {
     return taken;
   }
 
-  arena memory_;
+  arena memory_;  // empty if somebody else keeps the packed weights
+  std::span<const std::byte> packed_;
+  plain_list<u64> sizes_;
   const std::byte* table_[rows][max_slots]{};
 };
 

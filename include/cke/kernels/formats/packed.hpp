@@ -79,6 +79,9 @@ struct file_rows {
   static constexpr std::byte zeros[chunk * 4]{};
 };
 
+// Increment when the bytes of a packed matrix change: bundles have them in files.
+inline constexpr u32 packed_layout = 1;
+
 // A matrix: units of 32 output rows and all of k, one after the other, 64-byte aligned; cols is a multiple of
 // info(F).block. Missing rows and columns up to the packed block are zeros.
 template <dtype F, class Isa>
@@ -91,6 +94,11 @@ struct packed {
   static constexpr u64 unit_bytes(u32 cols) { return u64{ceil_div(cols, format::block)} * format::block_bytes; }
   // Bytes that a matrix needs.
   static constexpr u64 bytes(u32 units, u32 cols) { return units * unit_bytes(cols); }
+
+  // Whether these are the bytes of a matrix, so that no kernel reads beyond them.
+  static bool is_whole(std::span<const std::byte> matrix, u32 units, u32 cols) {
+    return matrix.size() == bytes(units, cols);
+  }
 
   // each_unit(f) calls f(unit, rows of the file) for every unit, on any threads, and returns when
   // all are done. Returns the bytes of the matrix.

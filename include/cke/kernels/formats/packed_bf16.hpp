@@ -114,6 +114,20 @@ struct packed<dtype::bf16, Isa> {
     return units * (unit_bytes(cols) + u64{unit::blocks(cols)} * format::block_bytes);
   }
 
+  // Places and sizes of blocks follow from the headers, which are checked.
+  static bool is_whole(std::span<const std::byte> matrix, u32 units, u32 cols) {
+    u64 used = units * unit_bytes(cols);
+    if (matrix.size() < used || matrix.size() > bytes(units, cols)) return false;
+    for (u32 u = 0; u < units; ++u) {
+      const std::byte* header = matrix.data() + u * unit_bytes(cols);
+      if (read<u64>(header + unit::table_bytes) != used - u * unit_bytes(cols)) return false;
+      u32 raw = 0;
+      for (u32 b = 0; b < unit::blocks(cols); ++b) raw += unit{header}.is_raw(b);
+      used += raw * unit::block_bytes(true) + (unit::blocks(cols) - raw) * unit::block_bytes(false);
+    }
+    return used == matrix.size();
+  }
+
   // As for other formats, but in two runs over the file, because a unit's place follows from the sizes of the units
   // before it.
   template <class EachUnit>

@@ -9,53 +9,70 @@ one that is trained for half an hour on one core would spend most of it searchin
 
 from __future__ import annotations
 
-import torch
-from transformers import Qwen3ForCausalLM
+import numpy as np
 
 
-@torch.no_grad()
-def set_initial(model: Qwen3ForCausalLM) -> None:
-    """Sets the weights; torch's seed decides them."""
-    c = model.config
-    d, width = c.head_dim, c.hidden_size
-    for layer in model.model.layers:
-        layer.self_attn.o_proj.weight.zero_()
-        layer.mlp.down_proj.weight.zero_()
+def initial(config: dict, seed: int) -> dict[str, np.ndarray]:
+    """The tensors of a Qwen3 with tied embeddings, in float32."""
+    random = np.random.default_rng(seed)
+    width, d = config["hidden_size"], config["head_dim"]
+    heads, kv_heads = config["num_attention_heads"], config["num_key_value_heads"]
+    hidden = config["intermediate_size"]
+
+    def matrix(rows: int, cols: int) -> np.ndarray:
+        return random.normal(0, config["initializer_range"], (rows, cols))
+
+    tensors = {"model.norm.weight": np.ones(width)}
+    for layer in range(config["num_hidden_layers"]):
+        at = f"model.layers.{layer}."
+        tensors |= {
+            at + "input_layernorm.weight": np.ones(width),
+            at + "post_attention_layernorm.weight": np.ones(width),
+            at + "self_attn.q_proj.weight": matrix(heads * d, width),
+            at + "self_attn.k_proj.weight": matrix(kv_heads * d, width),
+            at + "self_attn.v_proj.weight": matrix(kv_heads * d, width),
+            at + "self_attn.o_proj.weight": np.zeros((width, heads * d)),
+            at + "self_attn.q_norm.weight": np.ones(d),
+            at + "self_attn.k_norm.weight": np.ones(d),
+            at + "mlp.gate_proj.weight": matrix(hidden, width),
+            at + "mlp.up_proj.weight": matrix(hidden, width),
+            at + "mlp.down_proj.weight": np.zeros((width, hidden)),
+        }
 
     # One direction that all tokens share, and three subspaces as wide as a head: which token this
     # is, which came before it, and which before that.
-    basis = torch.linalg.qr(torch.randn(width, width))[0]
-    same, token, before, before2 = basis.split([1, d, d, d, width - 1 - 3 * d])[:4]
-    table = model.model.embed_tokens.weight
-    table.normal_(0, 0.08)
+    basis = np.linalg.qr(random.normal(size=(width, width)))[0]
+    same, token, before, before2 = np.split(basis, np.cumsum([1, d, d, d]))[:4]
+    table = random.normal(0, 0.08, (config["vocab_size"], width))
     for space in (same, before, before2):
         table -= table @ space.T @ space
-    table += 0.8 * same
+    tensors["model.embed_tokens.weight"] = table + 0.8 * same
 
     # Rotated by its position, a query that points `back` tokens back meets the key found there.
-    angle = c.rope_parameters["rope_theta"] ** (-torch.arange(0, d, 2) / d)
-    fast = (torch.arange(d // 2) < 6).float()
+    angle = config["rope_theta"] ** (-np.arange(0, d, 2) / d)
+    fast = np.arange(d // 2) < 6
 
-    def pointing(back: int) -> torch.Tensor:
-        return torch.cat([fast * torch.cos(-back * angle), fast * torch.sin(-back * angle)])[
-            :, None
-        ]
+    def pointing(back: int) -> np.ndarray:
+        return np.concatenate([fast * np.cos(-back * angle), fast * np.sin(-back * angle)])[:, None]
 
-    first, second = model.model.layers[0].self_attn, model.model.layers[1].self_attn
-    head = [slice(i * d, (i + 1) * d) for i in range(c.num_attention_heads)]
-    first.k_proj.weight[head[0]] = pointing(0) @ same
-    first.q_proj.weight[head[0]] = pointing(1) @ same
-    first.q_proj.weight[head[1]] = pointing(2) @ same
-    first.v_proj.weight[head[0]] = token
-    first.o_proj.weight[:, head[0]] = 0.1 * before.T
-    first.o_proj.weight[:, head[1]] = 0.1 * before2.T
-    second.k_proj.weight[head[0]] = before
-    second.k_proj.weight[head[1]] = token
+    def of(layer: int, name: str) -> np.ndarray:
+        return tensors[f"model.layers.{layer}.self_attn.{name}.weight"]
+
+    head = [slice(i * d, (i + 1) * d) for i in range(heads)]
+    of(0, "k_proj")[head[0]] = pointing(0) @ same
+    of(0, "q_proj")[head[0]] = pointing(1) @ same
+    of(0, "q_proj")[head[1]] = pointing(2) @ same
+    of(0, "v_proj")[head[0]] = token
+    of(0, "o_proj")[:, head[0]] = 0.1 * before.T
+    of(0, "o_proj")[:, head[1]] = 0.1 * before2.T
+    of(1, "k_proj")[head[0]] = before
+    of(1, "k_proj")[head[1]] = token
     for h in head:
-        second.q_proj.weight[h] = token
-    second.v_proj.weight[head[0]] = token
-    second.o_proj.weight[:, head[0]] = 0.1 * token.T
-    second.o_proj.weight[:, head[1]] = 0.1 * token.T
-    for attention, gain in ((first, 2.0), (second, 1.3)):
-        attention.q_norm.weight.fill_(gain)
-        attention.k_norm.weight.fill_(gain)
+        of(1, "q_proj")[h] = token
+    of(1, "v_proj")[head[0]] = token
+    of(1, "o_proj")[:, head[0]] = 0.1 * token.T
+    of(1, "o_proj")[:, head[1]] = 0.1 * token.T
+    for layer, gain in ((0, 2.0), (1, 1.3)):
+        of(layer, "q_norm")[:] = gain
+        of(layer, "k_norm")[:] = gain
+    return {name: np.ascontiguousarray(t, dtype=np.float32) for name, t in tensors.items()}

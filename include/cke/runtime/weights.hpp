@@ -124,8 +124,9 @@ template <class P, class Isa> class weights {
   static bool is_whole(const weight& w, std::span<const std::byte> bytes) {
     if (!w.slot.quantisable) return bytes.size() == vector_bytes(w);
     bool whole = false;
-    with_format(
-        w.as, [&]<dtype T>() { whole = kernels::packed<T, Isa>::is_whole(bytes, units_of_slot(w.slot), w.slot.cols); });
+    with_format(w.as, [&]<dtype T>() {
+      whole = kernels::packed<T, Isa>::is_whole(bytes.data(), bytes.size(), units_of_slot(w.slot), w.slot.cols);
+    });
     return whole;
   }
 

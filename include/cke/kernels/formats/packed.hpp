@@ -95,10 +95,8 @@ struct packed {
   // Bytes that a matrix needs.
   static constexpr u64 bytes(u32 units, u32 cols) { return units * unit_bytes(cols); }
 
-  // Whether these are the bytes of a matrix, so that no kernel reads beyond them.
-  static bool is_whole(std::span<const std::byte> matrix, u32 units, u32 cols) {
-    return matrix.size() == bytes(units, cols);
-  }
+  // Whether these bytes are those of a matrix, so that no kernel reads beyond them.
+  static bool is_whole(const std::byte*, u64 size, u32 units, u32 cols) { return size == bytes(units, cols); }
 
   // each_unit(f) calls f(unit, rows of the file) for every unit, on any threads, and returns when
   // all are done. Returns the bytes of the matrix.

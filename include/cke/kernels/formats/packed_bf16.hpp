@@ -115,17 +115,17 @@ struct packed<dtype::bf16, Isa> {
   }
 
   // Places and sizes of blocks follow from the headers, which are checked.
-  static bool is_whole(std::span<const std::byte> matrix, u32 units, u32 cols) {
+  static bool is_whole(const std::byte* matrix, u64 size, u32 units, u32 cols) {
     u64 used = units * unit_bytes(cols);
-    if (matrix.size() < used || matrix.size() > bytes(units, cols)) return false;
+    if (size < used || size > bytes(units, cols)) return false;
     for (u32 u = 0; u < units; ++u) {
-      const std::byte* header = matrix.data() + u * unit_bytes(cols);
+      const std::byte* header = matrix + u * unit_bytes(cols);
       if (read<u64>(header + unit::table_bytes) != used - u * unit_bytes(cols)) return false;
       u32 raw = 0;
       for (u32 b = 0; b < unit::blocks(cols); ++b) raw += unit{header}.is_raw(b);
       used += raw * unit::block_bytes(true) + (unit::blocks(cols) - raw) * unit::block_bytes(false);
     }
-    return used == matrix.size();
+    return used == size;
   }
 
   // As for other formats, but in two runs over the file, because a unit's place follows from the sizes of the units

@@ -39,6 +39,16 @@ class charsmap {
     results_ = blob.substr(size);
   }
 
+  // What another one can be made of.
+  std::string blob() const {
+    const auto size = static_cast<u32>(units_.size() * sizeof(u32));
+    if (size == 0 && results_.empty()) return {};
+    std::string all(sizeof size + size, '\0');
+    std::memcpy(all.data(), &size, sizeof size);
+    if (size != 0) std::memcpy(all.data() + sizeof size, units_.data(), size);
+    return all + results_;
+  }
+
   // The shortest prefix of the text that is in the table, or the longest.
   std::optional<hit> find(std::string_view text, bool longest) const {
     std::optional<hit> best;

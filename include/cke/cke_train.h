@@ -63,6 +63,15 @@ typedef struct cke_initial {
 } cke_initial;
 CKE_API int32_t cke_trainer_initial(const cke_initial* options, void (*take)(void* user, const cke_tensor* tensor),
                                     void* user, cke_error* error) CKE_NOEXCEPT;
+/* Bytes that training all weights takes, in passes of options->rows ids in sequences of options->context; no model
+ * needs to be loaded. */
+typedef struct cke_train_plan {
+  uint64_t weights, gradients, moments;
+  uint64_t values;       /* of all layers, for the way back; recomputing: of one, and what passes between layers */
+  uint64_t value_slopes; /* gradients of the values of one layer, and of what passes between layers */
+  uint64_t rest;         /* keys and values, recurrent states, scratch of all threads */
+} cke_train_plan;
+CKE_API int32_t cke_trainer_plan(const cke_train_options* options, cke_train_plan* plan, cke_error* error) CKE_NOEXCEPT;
 CKE_API void cke_trainer_free(cke_trainer* trainer) CKE_NOEXCEPT;
 CKE_API cke_train_facts cke_trainer_facts(const cke_trainer* trainer) CKE_NOEXCEPT;
 /* Adds `share` times the gradient of the mean loss over all targets of the examples; *loss is that mean. */

@@ -22,16 +22,9 @@ template <class M, class Formats = F32, class Isa = isa::native> struct exported
                                    const cke_train_options* o, cke_error* e) noexcept {
     return pointer<cke_trainer>(e, [&] {
       const tensor_index index = index_of(tensors, count, source, nullptr);
-      trainer_options options;
+      const trainer_options options = options_of(o);
       low_rank_options added;
-      if (o) {
-        options.threads = o->threads, options.optimizes = !o->gradients_only;
-        if (o->pads) options.padding = o->padding;
-        options.recompute = o->recompute;
-        added = {o->rank, o->alpha, o->targets ? std::string_view(o->targets) : std::string_view{}, o->seed};
-        if (o->context) options.context = o->context;
-        if (o->rows) options.rows = o->rows;
-      }
+      if (o) added = {o->rank, o->alpha, o->targets ? std::string_view(o->targets) : std::string_view{}, o->seed};
       std::vector<u64> sizes;
       for (const tensor_ref& t : index.tensors()) {
         u64 numbers = 1;
@@ -40,6 +33,21 @@ template <class M, class Formats = F32, class Isa = isa::native> struct exported
       }
       const naming as = names == CKE_NAMES_GGUF ? naming::gguf : naming::hf;
       return new trained{trainer<M, Formats, Isa>(index, source, as, options, added), std::move(sizes)};
+    });
+  }
+  static trainer_options options_of(const cke_train_options* o) {
+    trainer_options options;
+    if (!o) return options;
+    options.threads = o->threads, options.optimizes = !o->gradients_only, options.recompute = o->recompute;
+    if (o->pads) options.padding = o->padding;
+    if (o->context) options.context = o->context;
+    if (o->rows) options.rows = o->rows;
+    return options;
+  }
+  static int32_t plan(const cke_train_options* o, cke_train_plan* to, cke_error* e) noexcept {
+    return status(e, [&] {
+      const train::training_plan p = trainer<M, Formats, Isa>::plan(options_of(o));
+      *to = {p.weights, p.gradients, p.moments, p.values, p.value_slopes, p.rest};
     });
   }
   static int32_t initial(const cke_initial* o, void (*take)(void*, const cke_tensor*), void* user,
@@ -146,6 +154,9 @@ template <class M, class Formats = F32, class Isa = isa::native> struct exported
   int32_t cke_trainer_initial(const cke_initial* o, void (*take)(void*, const cke_tensor*), void* user,               \
                               cke_error* e) noexcept {                                                                \
     return cke_exported_trainer::initial(o, take, user, e);                                                           \
+  }                                                                                                                   \
+  int32_t cke_trainer_plan(const cke_train_options* o, cke_train_plan* p, cke_error* e) noexcept {                    \
+    return cke_exported_trainer::plan(o, p, e);                                                                       \
   }                                                                                                                   \
   void cke_trainer_free(cke_trainer* t) noexcept { cke_exported_trainer::free(t); }                                   \
   cke_train_facts cke_trainer_facts(const cke_trainer* t) noexcept { return cke_exported_trainer::facts(t); }         \

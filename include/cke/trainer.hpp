@@ -40,6 +40,9 @@ template <class M, class Formats = F32, class Isa = isa::native> class trainer :
   // From nothing: initial_tensors that nobody else reads.
   explicit trainer(const initial_options& begin, const trainer_options& o = {})
       : trainer(initial(begin), "initial weights", naming::hf, o) {}
+  static train::training_plan plan(const trainer_options& o = {}) {
+    return train::plan_of<Isa>(train::taped_program::of<program>(), program::parameters, o);
+  }
   // What the tensors of M begin as, under the names of a Hugging Face checkpoint.
   static initial_tensors initial(const initial_options& o = {}) {
     return initial_tensors::of(std::type_identity<program>{}, train::taped_program::of<program>(), names_of<M>(), o);

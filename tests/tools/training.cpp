@@ -2,13 +2,10 @@
 // training.cpp: cke grad and cke train as their user meets them, against what PyTorch made of the same batches.
 #include <cke/io/hf_checkpoint.hpp>
 #include <cmath>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
-#include "command.hpp"
+#include "training.hpp"
 
 using namespace command;
-using nlohmann::json;
 
 namespace {
 
@@ -44,16 +41,6 @@ std::vector<std::string> train_words(const fs::path& file, const fs::path& to, s
       "--clip",     "1.0",    "--accumulate", "2",   "-o",      to};
   words.insert(words.end(), more.begin(), more.end());
   return words;
-}
-std::vector<json> lines_of(const fs::path& file) {
-  std::vector<json> all;
-  std::istringstream in(content(file));
-  for (std::string line; std::getline(in, line);) all.push_back(json::parse(line));
-  return all;
-}
-void check_refused(const std::vector<std::string>& words, std::string_view text) {
-  const result r = command::cke(words);
-  CHECK_MESSAGE((r.status != 0 && r.err.find(text) != r.err.npos), show(r));
 }
 
 }  // namespace

@@ -103,6 +103,7 @@ void render_template(const template_args& args);
 struct inspect_args {
   model_args model;
   bool plan = false, json = false;
+  bool train = false;  // the memory of training all weights
 };
 void inspect(const inspect_args& args);
 

@@ -19,6 +19,8 @@ namespace {
 
 using json_object = nlohmann::ordered_json;
 
+constexpr u32 training_rows = 512;  // the ids of a pass that --train tells the memory of
+
 json_object facts_of(const checkpoint& from, const unit& u) {
   std::map<std::string, json_object> stored;
   u64 parameters = 0, bytes = 0;
@@ -37,6 +39,31 @@ json_object facts_of(const checkpoint& from, const unit& u) {
           {"format", u.format},       {"kv", info(u.kv).name}};
 }
 
+// Values may be kept for the way back, or recomputed.
+json_object training_facts(const checkpoint& from, const model_args& model) {
+  const auto door =
+      library_of(make_unit(from, {.format = "f32", .kv = "f32", .trains = true}), made_for::this_command).door;
+  json_object facts{{"ids", training_rows}};
+  for (const bool recompute : {false, true}) {
+    const cke_train_plan p = training_plan_of(*door,
+                                              {.threads = model.threads,
+                                               .context = model.context,
+                                               .rows = training_rows,
+                                               .gradients_only = 0,
+                                               .pads = 0,
+                                               .padding = 0,
+                                               .recompute = recompute,
+                                               .rank = 0,
+                                               .alpha = 0,
+                                               .seed = 0,
+                                               .targets = nullptr});
+    if (!recompute) facts.update({{"weights", p.weights}, {"gradients", p.gradients}, {"moments", p.moments}});
+    facts[recompute ? "recomputed" : "kept"] = {
+        {"values", p.values}, {"value_gradients", p.value_slopes}, {"rest", p.rest}};
+  }
+  return facts;
+}
+
 json_object text_facts(const checkpoint& from, const inspect_args& args) {
   const unit u = make_unit(from, args.model.numbers);
   json_object facts = facts_of(from, u);
@@ -47,6 +74,7 @@ json_object text_facts(const checkpoint& from, const inspect_args& args) {
   model_options options{.context = args.model.context, .chunk = args.model.chunk};
   if (options.context == 0) options.context = std::min(u.max_position ? u.max_position : 4096u, 4096u);
   facts["plan"] = json_object::parse(library_of(u, made_for::this_command).door->plan_json(options));
+  if (args.train) facts["training"] = training_facts(from, args.model);
   return facts;
 }
 json_object tower_facts(const checkpoint& from, const inspect_args& args) {
@@ -81,6 +109,19 @@ std::string text_facts_text(const json_object& facts) {
       line("stop ids", ids.empty() ? "none" : ids);
 }
 
+std::string training_text(const json_object& facts) {
+  const auto row = [](const char* what, const json_object& bytes, const std::string& more = {}) {
+    return line(what, bytes_text(bytes.get<double>()) + more);
+  };
+  const json_object &kept = facts["kept"], &again = facts["recomputed"];
+  const auto two = [&](const char* what, const char* key) {
+    return row(what, kept[key], "   with --recompute " + bytes_text(again[key].get<double>()));
+  };
+  return "training of all weights, in f32, a pass of " + facts["ids"].dump() + " ids\n" +
+      row("weights", facts["weights"]) + row("gradients", facts["gradients"]) + row("moments", facts["moments"]) +
+      two("values", "values") + two("their slopes", "value_gradients") + two("rest", "rest");
+}
+
 }  // namespace
 
 void inspect(const inspect_args& args) {
@@ -99,6 +140,7 @@ void inspect(const inspect_args& args) {
   std::string out = line("file", facts["file"].get<std::string>());
   if (facts.contains("type")) out += text_facts_text(facts);
   if (facts.contains("plan")) out += '\n' + plan_text(facts["plan"]);
+  if (facts.contains("training")) out += '\n' + training_text(facts["training"]);
   if (!tower.is_null()) out += "\nvision tower\n" + facts_text(tower);
   if (tower.contains("plan")) out += '\n' + plan_text(tower["plan"]);
   put(out);

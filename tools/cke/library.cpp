@@ -311,6 +311,13 @@ std::vector<float> tower_model::encode(const runtime::image_values& image) const
   return features;
 }
 
+cke_train_plan training_plan_of(const library& door, const cke_train_options& options) {
+  cke_train_plan plan{};
+  cke_error error{};
+  check(door.cke_trainer_plan(&options, &plan, &error), error);
+  return plan;
+}
+
 tensor_index initial_weights(const library& door, const cke_initial& options, const std::string& name) {
   struct block {
     std::vector<std::byte> bytes;

@@ -187,7 +187,9 @@ class commands {
     CLI::App& i = add("inspect", "what a checkpoint is", [this] { inspect(inspect_); });
     model_options_of(i, inspect_.model);
     size_options_of(i, inspect_.model);
-    i.add_flag("--plan", inspect_.plan, "also the program and its memory plan");
+    auto* plan = i.add_flag("--plan", inspect_.plan, "also the program and its memory plan");
+    i.add_flag("--train", inspect_.train, "also the memory that training all weights takes, in passes of 512 ids")
+        ->needs(plan);
     i.add_flag("--json", inspect_.json, "as one JSON object");
 
     CLI::App& f = add("families", "the families of models that it knows, and what tests established of each",

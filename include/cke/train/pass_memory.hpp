@@ -40,6 +40,17 @@ template <class Isa> class pass_memory {
     }
   }
   u64 bytes() const { return memory_.size(); }
+  // What reserve() takes for so many rows, in so many sequences.
+  struct sizes {
+    u64 values;  // of all layers, or of one and what passes between layers
+    u64 slopes;  // gradients of the values of one layer, and of what passes between layers
+    u64 kv, states, scratch, shared, low_rank;
+    u64 total() const { return values + slopes + kv + states + scratch + shared + low_rank; }
+  };
+  sizes sizes_of(u32 rows, u32 longest, u32 segments) {
+    measure(rows, longest);
+    return total_of(rows, segments);
+  }
   u32 blocks() const { return blocks_; }          // of a page
   u32 logit_rows() const { return logit_rows_; }  // rows that the footer takes at a time
   std::byte* scratch(u32 thread) const { return scratch_ + thread * scratch_bytes_; }
@@ -124,23 +135,22 @@ template <class Isa> class pass_memory {
     return {data + u64{place - 1} * width * sizeof(float), width, row_stride(net_.inputs_width), dtype::f32};
   }
 
-  void allocate(u32 rows, u32 longest, u32 segments) {
-    rows_ = longest_ = segments_ = 0;  // of nothing, until there is memory
-    memory_ = {};
+  // The rooms of tapes, and the largest of what steps need.
+  void measure(u32 rows, u32 longest) {
     logit_rows_ = std::min(std::clamp((u32{1} << 22) / net_.vocab, 16u, 256u), rows);
     rooms_.assign(net_.tapes.size(), {});
-    u64 own = 0, scratch = 0, shared = 0, states = 0, values = 0, lasting = 0;
-    block_bytes_ = 0;
+    u64 states = 0;
+    block_bytes_ = own_bytes_ = scratch_bytes_ = shared_bytes_ = 0;
     for (u32 k = 0; k < rooms_.size(); ++k) {
       const tape& t = net_.tapes[k];
       const u32 n = k + 1 == rooms_.size() ? logit_rows_ : rows;
       for (const value& v : t.values)
         rooms_[k].offset.push_back(rooms_[k].bytes), rooms_[k].bytes += register_bytes(v, n);
-      own = std::max(own, rooms_[k].bytes);
+      own_bytes_ = std::max(own_bytes_, rooms_[k].bytes);
       for (const tape_step& s : t.steps) {
         const rule_entry& r = rules_of<Isa>()[s.i.op];
-        scratch = std::max(scratch, align_up(r.scratch_bytes(s.i.p, n, longest)));
-        shared = std::max(shared, align_up(r.shared_bytes(s.i.p, n, longest)));
+        scratch_bytes_ = std::max(scratch_bytes_, align_up(r.scratch_bytes(s.i.p, n, longest)));
+        shared_bytes_ = std::max(shared_bytes_, align_up(r.shared_bytes(s.i.p, n, longest)));
         if (s.i.op != opcode::attend) continue;
         const head_shape& shape = s.i.p.template as<attention_params>().shape;
         block_bytes_ = std::max(block_bytes_, shape.kv_heads * kv_cache<dtype::f32, Isa>::block_bytes(shape.head_dim));
@@ -149,38 +159,57 @@ template <class Isa> class pass_memory {
         if (is_recurrent(s.what))
           states = std::max(states, u64{s.rows} * s.heads * align_up(s.head_dim, unit_rows) * sizeof(float));
     }
-    state_bytes_ = align_up(states), scratch_bytes_ = scratch, blocks_ = ceil_div(longest, key_block);
+    state_bytes_ = align_up(states), blocks_ = ceil_div(longest, key_block);
     stream_bytes_ = register_bytes({net_.dim}, rows);
-    const u64 input_bytes = net_.inputs_width ? register_bytes({net_.inputs_width}, rows) : 0,
-              kv_bytes = (ceil_div(rows, key_block) + segments) * block_bytes_,
-              streams = recompute_ ? net_.layers() * stream_bytes_ : 0,
-              low_rank = align_up(u64{2} * rows * rank_ * sizeof(float));
-    const auto each_room = [&](auto f) {  // f(place, bytes), where layers may have one together
-      u64 most = 0;
-      for (u32 place = 0; place <= net_.last_place(); ++place) {
-        const u64 bytes = rooms_[net_.tape_number(place)].bytes;
-        if (recompute_ && is_layer(place)) most = std::max(most, bytes);
-        else f(place, bytes);
-      }
-      if (most) f(1, most);
-    };
-    each_room([&](u32, u64 bytes) { values += bytes; });
-    for (const owner& o : owners_) lasting += (recompute_ ? 4 : 2) * register_bytes({o.width}, rows);
-    memory_ = arena(values + own + 2 * stream_bytes_ + streams + 2 * input_bytes + lasting + scratch * threads_ +
-                    shared + low_rank + kv_bytes + segments * state_bytes_ + 4096);
+    input_bytes_ = net_.inputs_width ? register_bytes({net_.inputs_width}, rows) : 0;
+    streams_bytes_ = recompute_ ? net_.layers() * stream_bytes_ : 0;
+  }
+  // f(place, bytes), where layers may have one room together.
+  template <class F> void each_room(F f) const {
+    u64 most = 0;
+    for (u32 place = 0; place <= net_.last_place(); ++place) {
+      const u64 bytes = rooms_[net_.tape_number(place)].bytes;
+      if (recompute_ && is_layer(place)) most = std::max(most, bytes);
+      else f(place, bytes);
+    }
+    if (most) f(1, most);
+  }
+  sizes total_of(u32 rows, u32 segments) const {
+    sizes s{streams_bytes_ + input_bytes_,
+            own_bytes_ + 2 * stream_bytes_ + input_bytes_,
+            (ceil_div(rows, key_block) + segments) * block_bytes_,
+            segments * state_bytes_,
+            scratch_bytes_ * threads_,
+            shared_bytes_,
+            align_up(u64{2} * rows * rank_ * sizeof(float))};
+    each_room([&](u32, u64 bytes) { s.values += bytes; });
+    for (const owner& o : owners_) {
+      const u64 both = 2 * register_bytes({o.width}, rows);
+      s.slopes += both, s.values += recompute_ ? both : 0;
+    }
+    return s;
+  }
+
+  void allocate(u32 rows, u32 longest, u32 segments) {
+    rows_ = longest_ = segments_ = 0;  // of nothing, until there is memory
+    memory_ = {};
+    measure(rows, longest);
+    const sizes s = total_of(rows, segments);
+    memory_ = arena(s.total() + 4096);
     values_.assign(net_.last_place() + 1, nullptr);
     each_room([&](u32 place, u64 bytes) { values_[place] = memory_.take(bytes); });
     for (u32 place = 2; recompute_ && is_layer(place); ++place) values_[place] = values_[1];
-    gradients_ = memory_.take(own), streams_ = memory_.take(streams), low_rank_ = memory_.take(low_rank);
+    gradients_ = memory_.take(own_bytes_), streams_ = memory_.take(streams_bytes_);
+    low_rank_ = memory_.take(s.low_rank);
     for (auto& d : dstream_) d = memory_.take(stream_bytes_);
-    inputs_ = memory_.take(input_bytes), dinputs_ = memory_.take(input_bytes);
+    inputs_ = memory_.take(input_bytes_), dinputs_ = memory_.take(input_bytes_);
     for (owner& o : owners_)
       for (u32 k = 0; k < 2; ++k) {
         o.gradient[k] = memory_.take(register_bytes({o.width}, rows));
         if (recompute_) o.kept[k] = memory_.take(register_bytes({o.width}, rows));
       }
-    scratch_ = memory_.take(scratch * threads_), shared_ = memory_.take(shared);
-    kv_ = memory_.take(kv_bytes), states_ = memory_.take(segments * state_bytes_);
+    scratch_ = memory_.take(s.scratch), shared_ = memory_.take(s.shared);
+    kv_ = memory_.take(s.kv), states_ = memory_.take(s.states);
     rows_ = rows, longest_ = longest, segments_ = segments;
   }
 
@@ -190,7 +219,8 @@ template <class Isa> class pass_memory {
   std::vector<owner> owners_;
   u32 rows_ = 0, longest_ = 0, segments_ = 0;  // what there is room for
   u32 logit_rows_ = 0, blocks_ = 0;
-  u64 block_bytes_ = 0, state_bytes_ = 0, scratch_bytes_ = 0, stream_bytes_ = 0;
+  u64 block_bytes_ = 0, state_bytes_ = 0, stream_bytes_ = 0, streams_bytes_ = 0, input_bytes_ = 0;
+  u64 scratch_bytes_ = 0, shared_bytes_ = 0, own_bytes_ = 0;  // own: of the largest tape's values
   arena memory_;
   std::vector<room> rooms_;         // by tape
   std::vector<std::byte*> values_;  // by place

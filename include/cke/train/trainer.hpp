@@ -16,6 +16,19 @@ struct trainer_options {
   bool recompute = false;   // compute a layer's values again on the way back: slower, far less memory
 };
 
+// Bytes that training all weights takes, in passes of o.rows ids in sequences of o.context.
+struct training_plan {
+  u64 weights, gradients, moments;
+  u64 values, value_slopes, rest;  // of a pass, see pass_memory::sizes
+};
+template <class Isa> training_plan plan_of(const taped_program& n, u64 numbers, const trainer_options& o) {
+  const u32 longest = std::min(o.context, o.rows), sequences = ceil_div(o.rows, longest);
+  const auto s = pass_memory<Isa>(n, o.threads ? o.threads : default_threads(), 0, o.recompute)
+                     .sizes_of(o.rows, longest, sequences);
+  const u64 bytes = numbers * sizeof(float);
+  return {bytes, bytes, 2 * bytes, s.values, s.slopes, s.total() - s.values - s.slopes};
+}
+
 template <class Isa> class trainer_of {
  public:
   trainer_of(const taped_program& n, parameters&& p, const trainer_options& o)

@@ -19,7 +19,7 @@ bool pads(const std::string& family) { return family != "mamba2" && family != "n
 
 opened_trainer open_trainer(const std::string& path, cke_train_options options) {
   opened_trainer t{open_checkpoint(path), {}, options.rank, options.alpha, nullptr};
-  const unit u = make_unit(t.from, {.format = options.rank ? "" : "f32", .kv = "f32", .trains = true});
+  const unit u = make_unit(t.from, {.format = options.rank ? "" : "f32", .kv = "f32", .door = door_kind::trainer});
   if (const json id = json{t.from.config}["pad_token_id"]; t.from.as == naming::hf && id.is_number() && pads(u.family))
     options.pads = id.number() >= 0 && id.number() < CKE_NO_TARGET, options.padding = static_cast<u32>(id.number());
   t.model = std::make_unique<trainer_model>(library_of(u, made_for::this_command).door, t.from, options);

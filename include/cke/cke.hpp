@@ -9,6 +9,7 @@
 #include "deepseek.hpp"
 #include "draft.hpp"
 #include "embed.hpp"
+#include "export_dump.hpp"
 #include "export_tower.hpp"
 #include "export_trainer.hpp"
 #include "from_config.hpp"

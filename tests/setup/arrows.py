@@ -30,7 +30,7 @@ TOP = {
     "layers.hpp": "layers", "layer_checks.hpp": "layers", "word_checks.hpp": "layers", "any_model.hpp": "any_model", "cke.h": "any_model",
     "model.hpp": "model", "generate.hpp": "model", "config_check.hpp": "model", "session_file.hpp": "model",
     "export.hpp": "any_model", "model_adapter.hpp": "any_model", "draft.hpp": "any_model",
-    "any_vision.hpp": "any_model",
+    "any_vision.hpp": "any_model", "cke_dump.h": "any_model", "export_dump.hpp": "any_model",
 }
 
 # Libraries, and the files that may include them.

@@ -53,6 +53,30 @@ struct logits_args {
 };
 void logits(const logits_args& args);
 
+struct dump_args {
+  model_args model;
+  std::optional<std::string> prompt, tokens;        // one of them
+  std::optional<std::string> ops, layers, stop_at;  // a pattern of names; ranges; a name
+  std::string output;
+  bool ckdmp = false, fused = false, counters = false;
+  bool list = false, json = false;  // print the names, and run nothing
+};
+void dump(const dump_args& args);
+
+struct compare_args {
+  std::string a, b;
+  double tolerance = 1e-4;
+};
+void compare(const compare_args& args);
+
+struct bisect_args {
+  model_args model;
+  std::string reference;
+  double tolerance = 1e-4;
+  bool fused = false;
+};
+void bisect(const bisect_args& args);
+
 struct vision_args {
   model_args model;
   image_args shown;

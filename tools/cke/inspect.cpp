@@ -42,7 +42,8 @@ json_object facts_of(const checkpoint& from, const unit& u) {
 // Values may be kept for the way back, or recomputed.
 json_object training_facts(const checkpoint& from, const model_args& model) {
   const auto door =
-      library_of(make_unit(from, {.format = "f32", .kv = "f32", .trains = true}), made_for::this_command).door;
+      library_of(make_unit(from, {.format = "f32", .kv = "f32", .door = door_kind::trainer}), made_for::this_command)
+          .door;
   json_object facts{{"ids", training_rows}};
   for (const bool recompute : {false, true}) {
     const cke_train_plan p = training_plan_of(*door,

@@ -202,6 +202,12 @@ std::shared_ptr<const library> library::open(const std::string& path, door_kind 
     if (wrong_version(opened->cke_train_abi_version(), CKE_TRAIN_ABI_VERSION)) return nullptr;
     return opened;
   }
+  if (kind == door_kind::stepper || kind == door_kind::fused_stepper) {
+    CKE_DOOR_FIND(cke_dump_abi_version)
+    CKE_STEPPER_DOOR(CKE_DOOR_FIND)
+    if (wrong_version(opened->cke_dump_abi_version(), CKE_DUMP_ABI_VERSION)) return nullptr;
+    return opened;
+  }
   CKE_DOOR_FIND(cke_abi_version)
   if (kind == door_kind::tower) {
     CKE_TOWER_DOOR(CKE_DOOR_FIND)
@@ -228,6 +234,13 @@ std::string library::tower_plan_json(u32 patches) const {
   std::string text;
   cke_error error{};
   check(cke_tower_plan_json(patches, append, &text, &error), error);
+  return text;
+}
+std::string library::stepper_plan_json(const model_options& options) const {
+  std::string text;
+  const cke_options o = c_options(options);
+  cke_error error{};
+  check(cke_stepper_plan_json(&o, append, &text, &error), error);
   return text;
 }
 
@@ -403,6 +416,40 @@ void trainer_model::write_added(int32_t part, std::size_t i, const float* a, con
 void trainer_model::resume(u64 steps) {
   cke_error error{};
   check(door_->cke_trainer_resume(trainer_, steps, &error), error);
+}
+
+stepper_model::stepper_model(std::shared_ptr<const library> door, const checkpoint& from, const model_options& options)
+    : door_(std::move(door)) {
+  const std::vector<cke_tensor> tensors = c_tensors(from);
+  listeners all(from, options);
+  const cke_options o = all.attach(c_options(options));
+  cke_error error{};
+  stepper_ = check(
+      door_->cke_stepper_from_tensors(tensors.data(), tensors.size(), naming_of(from), from.name.c_str(), &o, &error),
+      error);
+}
+stepper_model::~stepper_model() { door_->cke_stepper_free(stepper_); }
+
+void stepper_model::run(std::span<const u32> ids, const step_taker& take) {
+  struct state {
+    const step_taker& take;
+    std::exception_ptr thrown;
+  } s{take, {}};
+  const auto forward = [](void* user, const cke_step* step) -> int32_t {
+    auto& to = *static_cast<state*>(user);
+    try {
+      return !to.take(*step);
+    } catch (...) { return to.thrown = std::current_exception(), 1; }
+  };
+  cke_error error{};
+  check(door_->cke_stepper_run(stepper_, ids.data(), ids.size(), forward, &s, &error), error);
+  if (s.thrown) std::rethrow_exception(s.thrown);
+}
+std::vector<float> stepper_model::read(const cke_step& step, u32 i) const {
+  const cke_step_output o = output(step, i);
+  std::vector<float> values(std::size_t{o.rows} * o.width);
+  door_->cke_step_read(&step, i, values.data());
+  return values;
 }
 
 }  // namespace cke::tool

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <cke/cke_dump.h>
 #include <cke/cke_train.h>
 #include <cke/any_model.hpp>
 #include <cke/io/checkpoint.hpp>
@@ -25,9 +26,10 @@ class library {
 
   // The program and its memory plan as JSON. Throws Error.
   std::string plan_json(const model_options& options) const;
-  std::string tower_plan_json(u32 patches) const;  // for images of up to so many
+  std::string tower_plan_json(u32 patches) const;                     // for images of up to so many
+  std::string stepper_plan_json(const model_options& options) const;  // the codes that it walks
 
-  // The functions of cke.h and cke_train.h, looked up by name: those of a model, of a tower or of a trainer.
+  // The functions of cke.h, cke_train.h and cke_dump.h, looked up by name: those of the kind.
   // clang-format off
 #define CKE_MODEL_DOOR(F)                                                                                         \
   F(cke_model_load) F(cke_model_from_tensors) F(cke_model_free) F(cke_model_facts)                                \
@@ -43,13 +45,18 @@ class library {
   F(cke_trainer_gradient_norm) F(cke_trainer_step) F(cke_trainer_clear) F(cke_trainer_read) F(cke_trainer_write)  \
   F(cke_trainer_resume) F(cke_trainer_added_count) F(cke_trainer_added) F(cke_trainer_read_added)                   \
   F(cke_trainer_write_added)
+#define CKE_STEPPER_DOOR(F)                                                                                       \
+  F(cke_stepper_from_tensors) F(cke_stepper_free) F(cke_stepper_plan_json) F(cke_stepper_run)                     \
+  F(cke_step_output_of) F(cke_step_read) F(cke_stepper_letters)
 // clang-format on
 #define CKE_DOOR_POINTER(name) decltype(&::name) name{};
   CKE_DOOR_POINTER(cke_abi_version)
   CKE_DOOR_POINTER(cke_train_abi_version)
+  CKE_DOOR_POINTER(cke_dump_abi_version)
   CKE_MODEL_DOOR(CKE_DOOR_POINTER)
   CKE_TOWER_DOOR(CKE_DOOR_POINTER)
   CKE_TRAINER_DOOR(CKE_DOOR_POINTER)
+  CKE_STEPPER_DOOR(CKE_DOOR_POINTER)
 #undef CKE_DOOR_POINTER
 
  private:
@@ -103,6 +110,27 @@ cke_train_plan training_plan_of(const library& door, const cke_train_options& op
 
 // What the tensors of a model without a checkpoint begin as, in memory that they hold; errors call it `name`.
 tensor_index initial_weights(const library& door, const cke_initial& options, const std::string& name);
+
+// A model that runs step by step, through the C interface. Errors are those of loading and feeding a model.
+class stepper_model {
+ public:
+  using step_taker = std::function<bool(const cke_step&)>;  // false: the pass ends
+
+  stepper_model(std::shared_ptr<const library> door, const checkpoint& from, const model_options& options);
+  ~stepper_model();
+  stepper_model(const stepper_model&) = delete;
+  stepper_model& operator=(const stepper_model&) = delete;
+
+  // Feeds ids to a new sequence. `take` sees every step while nothing else runs; what it throws leaves run().
+  void run(std::span<const u32> ids, const step_taker& take);
+  cke_step_output output(const cke_step& step, u32 i) const { return door_->cke_step_output_of(&step, i); }
+  std::vector<float> read(const cke_step& step, u32 i) const;  // [rows][width]
+  u64 letters(opcode op) const { return door_->cke_stepper_letters(stepper_, static_cast<u8>(op)); }
+
+ private:
+  std::shared_ptr<const library> door_;
+  cke_stepper* stepper_;
+};
 
 // A vision tower, loaded through the C interface. Errors are those of ImageEncoder.
 class tower_model {

@@ -9,6 +9,7 @@
 #include <iostream>
 
 #include "commands.hpp"
+#include "dump_options.hpp"
 #include "number_list.hpp"
 #include "option_table.hpp"
 #include "options.hpp"
@@ -119,6 +120,13 @@ class commands {
     l.add_flag("--last", logits_.last, "only after the last id: [1, vocab]");
     image_options_of(l, logits_.shown);
     mmproj_option_of(l, logits_.model.mmproj);
+
+    dump_options_of(add("dump", "what each step of a model writes, to a directory", [this] { dump(dump_); }), dump_);
+    compare_options_of(add("compare", "how far two dumps are apart, and where first", [this] { compare(compare_); }),
+                       compare_);
+    bisect_options_of(
+        add("bisect", "the first step of a model that is not what a reference says", [this] { bisect(bisect_); }),
+        bisect_);
 
     CLI::App& see = add("vision", "the features of images, as a text model reads them, to a .npy file",
                         [this] { vision(vision_); });
@@ -393,6 +401,9 @@ class commands {
   run_args run_;
   chat_args chat_;
   logits_args logits_;
+  dump_args dump_;
+  compare_args compare_;
+  bisect_args bisect_;
   vision_args vision_;
   perplexity_args perplexity_;
   embed_args embed_;

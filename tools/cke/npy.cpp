@@ -8,6 +8,13 @@
 
 namespace cke::tool {
 
+void append_to_npy(const std::string& path, std::span<const float> values) {
+  std::FILE* const file = std::fopen(path.c_str(), "ab");
+  const bool written = file && std::fwrite(values.data(), sizeof(float), values.size(), file) == values.size();
+  if ((file && std::fclose(file)) || !written)
+    throw Error(errc::file, path, {}, "a file that can be written", std::strerror(errno));
+}
+
 npy_array read_npy(const std::string& path) {
   const io::mapped_file file(path);
   const std::string_view all(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());

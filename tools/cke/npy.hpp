@@ -60,6 +60,9 @@ class npy_writer {
   std::FILE* file_;
 };
 
+// Adds numbers to the end of a file of npy_writer's, whose header counts them already. Throws Error{file}.
+void append_to_npy(const std::string& path, std::span<const float> values);
+
 struct npy_array {
   std::vector<u64> shape;
   std::vector<float> values;

@@ -3,10 +3,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include <cke/text/sampling/logprobs.hpp>
-
 #include "bench_table.hpp"
 #include "commands.hpp"
+#include "distribution.hpp"
 #include "rooms.hpp"
 #include "terminal.hpp"
 
@@ -34,27 +33,6 @@ class average {
   double mean_ = 0, squares_ = 0;
 };
 
-// Probabilities from logits.
-class distribution {
- public:
-  void set(std::span<const float> logits) {
-    best_ = greedy_token(logits);
-    top_ = static_cast<double>(logits[best_]);
-    weights_.resize(logits.size());
-    sum_ = 0;
-    for (std::size_t i = 0; i < logits.size(); ++i)
-      sum_ += weights_[i] = std::exp(static_cast<double>(logits[i]) - top_);
-  }
-  u32 best() const { return best_; }
-  double p(std::size_t id) const { return weights_[id] / sum_; }
-  double log_p(float logit) const { return static_cast<double>(logit) - top_ - std::log(sum_); }
-
- private:
-  u32 best_ = 0;
-  double top_ = 0, sum_ = 0;
-  std::vector<double> weights_;
-};
-
 // What two models say at the same places.
 struct comparison {
   average loss, kl, same_best;
@@ -64,13 +42,9 @@ struct comparison {
   // `mine` and `reference` are the models' logits for the token at `place`.
   void add(std::span<const float> mine, std::span<const float> reference, u32 token, u64 place) {
     p_.set(reference), q_.set(mine);
-    double divergence = 0;
-    for (std::size_t i = 0; i < mine.size(); ++i) {
-      const double p = p_.p(i), apart = std::abs(p - q_.p(i));
-      if (p > 0) divergence += p * (p_.log_p(reference[i]) - q_.log_p(mine[i]));
-      if (apart > largest) largest = apart, largest_at = place;
-    }
-    kl.add(std::max(divergence, 0.0));
+    for (std::size_t i = 0; i < mine.size(); ++i)
+      if (const double apart = std::abs(p_.p(i) - q_.p(i)); apart > largest) largest = apart, largest_at = place;
+    kl.add(divergence(p_, reference, q_, mine));
     same_best.add(p_.best() == q_.best());
     loss.add(-p_.log_p(reference[token]));
   }

@@ -47,7 +47,8 @@ opened_trainer open_trainer(const std::string& path, cke_train_options options, 
   });
   if (from_nothing) check_is_text_config(path);
   const unit u = make_unit(
-      t.from, {.format = options.rank ? "" : "f32", .kv = "f32", .trains = true, .from_nothing = from_nothing});
+      t.from,
+      {.format = options.rank ? "" : "f32", .kv = "f32", .door = door_kind::trainer, .from_nothing = from_nothing});
   if (const json id = json{t.from.config}["pad_token_id"]; t.from.as == naming::hf && id.is_number() && pads(u.family))
     options.pads = id.number() >= 0 && id.number() < CKE_NO_TARGET, options.padding = static_cast<u32>(id.number());
   const auto door = library_of(u, made_for::this_command).door;

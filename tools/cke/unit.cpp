@@ -62,6 +62,18 @@ template <class Family> std::vector<file_matrix> matrices_of(const checkpoint& f
   return out;
 }
 
+struct door_text {
+  door_kind door;
+  std::string_view header, macro, rest;  // rest: its last arguments
+};
+constexpr door_text door_texts[] = {
+    {door_kind::model, "cke/export.hpp", "CKE_EXPORT_MODEL", ""},
+    {door_kind::trainer, "cke/export_trainer.hpp", "CKE_EXPORT_TRAINER", ""},
+    {door_kind::stepper, "cke/export_dump.hpp", "CKE_EXPORT_STEPPER", ""},
+    {door_kind::fused_stepper, "cke/export_dump.hpp", "CKE_EXPORT_STEPPER", ", true"},
+};
+const door_text& text_of(door_kind door) { return *std::ranges::find(door_texts, door, &door_text::door); }
+
 template <class Family> unit unit_of(const checkpoint& from, const unit_options& options) {
   rope_factors factors;
   auto config = config_of<Family>(from, factors);
@@ -77,19 +89,18 @@ template <class Family> unit unit_of(const checkpoint& from, const unit_options&
   u.mixes_formats = stored.name == "mixed" || stored.name == "q4_k_m" || stored.name == "q5_k_m";
   u.kv = kv_of(options.kv, stored);
   u.max_position = config.rope.max_position;
-  const bool trains = options.trains;
-  u.door = trains ? door_kind::trainer : door_kind::model;
-  u.text = "// Written by cke: a model's type, as numbers.\n" +
-      include(trains ? "cke/export_trainer.hpp" : "cke/export.hpp") + include(card_of<Family>);
+  u.door = options.door;
+  const door_text& door = text_of(u.door);
+  u.text = "// Written by cke: a model's type, as numbers.\n" + include(door.header) + include(card_of<Family>);
   if (config.rope.factors)
     u.text += "inline constexpr cke::rope_factors factors{\n    " + literal_list(factors.longs, factors.long_count) +
         ",\n    " + literal_list(factors.shorts, factors.short_count) + ",\n    " + literal(factors.long_count) + ", " +
         literal(factors.short_count) + "};\n";
   u.text += "using model = " + u.type + ";\n";
   u.text += stored.declared;
-  u.text += trains
-      ? "CKE_EXPORT_TRAINER(model, " + stored.policy + ");\n"
-      : "CKE_EXPORT_MODEL(model, " + stored.policy + ", cke::dtype::" + std::string(info(u.kv).name) + ");\n";
+  u.text += std::string(door.macro) + "(model, " + stored.policy;
+  if (u.door != door_kind::trainer) u.text += ", cke::dtype::" + std::string(info(u.kv).name);
+  u.text += std::string(door.rest) + ");\n";
   return u;
 }
 

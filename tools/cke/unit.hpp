@@ -13,13 +13,14 @@
 
 namespace cke::tool {
 
-// Whose C functions a unit defines: those of a model (cke.h), of a tower (cke.h), of a trainer (cke_train.h).
-enum class door_kind : u8 { model, tower, trainer };
+// Whose C functions a unit defines: those of a model (cke.h), of a tower (cke.h), of a trainer (cke_train.h), of a
+// stepper (cke_dump.h): of the program without fusion, or of the one that a model runs.
+enum class door_kind : u8 { model, tower, trainer, stepper, fused_stepper };
 
 struct unit_options {
-  std::string format;   // f32, f16, bf16, q8_0, i8, i4, q4_0, q4_k_m, q5_k_m, q6_k; empty: as the checkpoint has them
-  std::string kv;       // f32, f16, bf16, q8_0; empty: f32 for format f32, f16 for f16 and bf16, else bf16
-  bool trains = false;  // a trainer
+  std::string format;  // f32, f16, bf16, q8_0, i8, i4, q4_0, q4_k_m, q5_k_m, q6_k; empty: as the checkpoint has them
+  std::string kv;      // f32, f16, bf16, q8_0; empty: f32 for format f32, f16 for f16 and bf16, else bf16
+  door_kind door{};    // no tower: see tower_unit.hpp
   bool from_nothing = false;  // the config alone: no matrices confirm it
 };
 

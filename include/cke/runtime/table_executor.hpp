@@ -5,6 +5,7 @@
 #include <exception>
 #include <functional>
 
+#include "../graph/letter_checks.hpp"
 #include "counters.hpp"
 #include "dump.hpp"
 #include "executor.hpp"
@@ -13,33 +14,61 @@ namespace cke::runtime {
 
 // What a hook sees after a step, while all threads wait.
 template <class Isa> struct step_report {
-  u32 number;  // in the order of program::for_each_op
+  u32 number;  // in the order of the plans: table_executor::steps() in all
   place where;
-  u32 layer;  // 0 outside the layers
+  u32 layer;        // 0 outside the layers
+  u32 code, index;  // of the plan's codes (header, bodies, footer), and of its steps
   const instruction& step;
   u32 tokens, position;  // rows of the pass; position of the first
   std::span<const view> outputs;
+  std::span<const u32> rows_of_token;  // of each output
 
+  u32 rows(u32 output) const { return tokens * rows_of_token[output]; }  // (token, expert) pairs: expert by expert
+  // Whether values() can say it: not an order of rows, nor rows of several a token that are tiled by expert.
+  bool readable(u32 output) const {
+    return step.op != opcode::sort_by_expert && (outputs[output].as == dtype::f32 || rows_of_token[output] == 1);
+  }
   view_desc describe(u32 output) const {
-    const u32 shape[]{tokens, outputs[output].width};
+    const u32 shape[]{rows(output), outputs[output].width};
     return describe_view(outputs[output].as, shape, outputs[output].stride);
   }
-  // If rows are (token, expert), only the first `tokens` of them, and exact only for f32: other types are tiled by
-  // expert.
-  std::vector<float> values(u32 output) const { return values_of<Isa>(outputs[output], tokens); }
-  // Writes a CKDMP record for each output.
+  // [rows][width], of a readable output. A single token is gathered once, for all its experts.
+  std::vector<float> values(u32 output) const {
+    const bool once = step.op == opcode::gather && tokens == 1;
+    std::vector<float> out = values_of<Isa>(outputs[output], once ? 1 : rows(output));
+    for (u32 row = 1; once && row < rows(output); ++row)
+      for (u32 i = 0; i < outputs[output].width; ++i) out.push_back(out[i]);
+    return out;
+  }
+  // Writes a CKDMP record for each readable output.
   void dump(std::ostream& to) const {
     for (u32 o = 0; o < outputs.size(); ++o) {
-      const u32 shape[]{tokens, outputs[o].width};
-      write_ckdmp(to, where == place::body ? static_cast<i32>(layer) : -1, name(step.op), static_cast<i32>(position),
-                  shape, values(o));
+      const u32 shape[]{rows(o), outputs[o].width};
+      if (readable(o))
+        write_ckdmp(to, where == place::body ? static_cast<i32>(layer) : -1, name(step.op), static_cast<i32>(position),
+                    shape, values(o));
     }
   }
 };
 
-// Walks vectors of function pointers (the runtime contract's adapters), with a barrier after every step and registers
-// placed by the contract's linear scan. It shares kernels, weights and states with `executor`, but neither its phases
-// nor its memory plan, and has the same bits.
+// What the adapter of a letter is given, on every thread. It leaves the letter's outputs in their registers.
+struct letter_call {
+  const execution_plan& plan;
+  const macro_instruction& letter;
+  std::span<const view> in, out;             // its registers
+  std::span<const std::byte* const> weight;  // packed, as kernels read them
+  u32 tokens, thread;
+  function_ref<void()> steps;  // runs the letter's steps, one kernel after the other
+};
+using letter_adapter = void(const letter_call&);
+using letter_adapters = std::array<letter_adapter*, 256>;  // by opcode; null: the backend has none
+
+// The runtime contract as something that runs. An unfused program is walked letter by letter: its macro instructions
+// are checked when it is loaded (letter_checks.hpp), and run by the adapters of their letters. Those run the steps of a
+// letter through adapters of their own, vectors of function pointers, with a barrier after every step and registers
+// placed by the contract's linear scan. A fused program, whose steps cross the borders of letters, is walked step by
+// step. It shares kernels, weights and states with `executor`, but neither its phases nor its memory plan, and has the
+// same bits.
 template <class P, dtype KV, class Isa> class table_executor {
  public:
   using slot = sequence_state<P, KV, Isa>;
@@ -54,12 +83,14 @@ template <class P, dtype KV, class Isa> class table_executor {
   };
 
   // Throws unsupported_opcode, malformed, invalid_param_block, out_of_memory.
-  table_executor(const weights<P, Isa>& w, team& threads, capacity k, const adapters& known = all_adapters())
-      : weights_(w), team_(threads), space_(k, threads.size()), table_(known) {
+  table_executor(const weights<P, Isa>& w, team& threads, capacity k, const adapters& known = all_adapters(),
+                 const letter_adapters& letters = all_letters())
+      : weights_(w), team_(threads), space_(k, threads.size()), table_(known), letters_(letters) {
     u64 bytes = 0;
     space_.each_code([&](u32 index, const code& c) { bytes += load(index, c); });
-    for (const code* plain : unfused_codes())
-      for (const param_block& b : contract(*plain).param_blocks) validate(b);
+    for (u32 l = 0; l < P::layers; ++l) steps_ += static_cast<u32>(codes_[P::variants.of[l] + 1u].steps.size());
+    footer_first_ = steps_ += static_cast<u32>(codes_.front().steps.size());
+    steps_ += static_cast<u32>(codes_.back().steps.size());
     memory_ = arena(bytes);
     for (table& t : codes_)
       for (place_of_register& r : t.registers) {
@@ -71,9 +102,11 @@ template <class P, dtype KV, class Isa> class table_executor {
   const capacity& limits() const { return space_.limits(); }
   u64 bytes() const { return space_.bytes() + memory_.size(); }
   page_memory* memory_of_pages() const { return nullptr; }
-  void watch(const tracer&) {}  // a hook sees more
-  const dispatch_counters& counters() const { return counters_; }
+  void watch(const tracer&) {}                                     // a hook sees more
+  u32 steps() const { return steps_; }                             // of a pass with logits
+  const dispatch_counters& counters() const { return counters_; }  // of steps
   dispatch_counters& counters() { return counters_; }
+  const dispatch_counters& letter_counters() const { return letter_counters_; }  // of letters, by whatever adapter
 
   // Every adapter that P needs. A missing kernel does not compile.
   static adapters all_adapters() {
@@ -83,6 +116,14 @@ template <class P, dtype KV, class Isa> class table_executor {
       (add_code<P::template body<V>()>(t), ...);
     }(std::make_index_sequence<P::body_count>{});
     add_code<P::footer_code()>(t);
+    return t;
+  }
+
+  // Every letter by its steps.
+  static letter_adapters all_letters() {
+    letter_adapters t{};
+    for (const code* c : unfused_codes())
+      for (const instruction& i : c->ops) t[static_cast<u8>(i.letter)] = [](const letter_call& l) { l.steps(); };
     return t;
   }
 
@@ -121,7 +162,7 @@ template <class P, dtype KV, class Isa> class table_executor {
   };
   struct table {
     u32 index;
-    code plan;
+    execution_plan plan;  // without letters, where the program is fused
     std::vector<table_step> steps;
     physical_mapping map;
     std::vector<place_of_register> registers;  // physical
@@ -139,11 +180,24 @@ template <class P, dtype KV, class Isa> class table_executor {
     return all;
   }
 
+  // The plan of an executed code: without letters where fusion may have crossed their borders.
+  static execution_plan plan_of(const code& c) {
+    if (!P::fused) return contract(c);
+    execution_plan p;
+    p.steps = c;
+    return p;
+  }
+
   // Copies a code into tables; returns the bytes of its registers.
-  u64 load(u32 index, const code& c) {
+  u64 load(u32 index, const code& executed) {
     const bool footer = index == workspace<P, KV, Isa>::codes - 1;
-    const compiled_plan plan = compile(c);
-    table t{index, c, {}, map_registers(plan, footer ? limits().logit_rows : limits().chunk), {}};
+    table t{index, plan_of(executed), {}, {}, {}};
+    const code& c = t.plan.steps;
+    check_letters(t.plan);
+    for (const macro_instruction& m : t.plan.instructions)
+      if (!letters_[static_cast<u8>(m.op)])
+        throw Error(errc::unsupported_opcode, {}, concat({"letter ", name(m.op)}), "an adapter", "none");
+    t.map = map_registers(compile(c), footer ? limits().logit_rows : limits().chunk);
     for (const instruction& i : c.ops) t.steps.push_back({i, table_.find(i.op, types_of(c, i, KV)), row_units(c, i)});
     u64 bytes = 0;
     for (u32 r = 0; r < t.map.count; ++r) {
@@ -155,7 +209,7 @@ template <class P, dtype KV, class Isa> class table_executor {
   }
 
   view register_view(const table& t, reg r) const {
-    const value& v = t.plan.regs[r];
+    const value& v = t.plan.steps.regs[r];
     return {t.registers[t.map.of[r]].data, v.width, row_stride(v.width), v.as};
   }
 
@@ -193,33 +247,95 @@ template <class P, dtype KV, class Isa> class table_executor {
     for (u32 l = 0; l < P::layers; ++l) {
       const table& t = codes_[P::variants.of[l] + 1u];
       number = walk(t, place::body, l, number, now, thread, weights_.row(l + 1), state);
-      state += t.plan.states.size();
+      state += t.plan.steps.states.size();
     }
   }
+
+  // One code at its place in a pass, on one thread.
+  struct visit {
+    const table& t;
+    place where;
+    u32 layer, number;  // number: of its first step
+    const pass& now;
+    u32 thread;
+    const std::byte* const* row;
+    u32 state;  // the first of the layer
+  };
 
   // Runs the steps of one code; returns the number of the step after it.
   u32 walk(const table& t, place where, u32 layer, u32 number, const pass& now, u32 thread, const std::byte* const* row,
            u32 state) {
-    const form f = form_of(now.tokens);
-    for (const table_step& step : t.steps) {
-      if (halted_) break;
+    const visit v{t, where, layer, number, now, thread, row, state};
+    if (t.plan.instructions.size() == 0) run_steps(v, 0, static_cast<u32>(t.steps.size()));
+    for (const macro_instruction& m : t.plan.instructions) run_letter(v, m);
+    return number + static_cast<u32>(t.steps.size());
+  }
+
+  void run_letter(const visit& v, const macro_instruction& m) {
+    if (halted_) return;
+    view in[std::extent_v<decltype(m.in.item)>], out[std::extent_v<decltype(m.out.item)>];
+    const std::byte* weight[std::extent_v<decltype(m.weight.item)>];
+    for (u32 k = 0; k < m.in.count; ++k) in[k] = view_in(v, m, m.in[k]);
+    for (u32 k = 0; k < m.out.count; ++k) out[k] = view_in(v, m, m.out[k]);
+    for (u32 k = 0; k < m.weight.count; ++k) weight[k] = v.row[m.weight[k]];
+    if (v.thread == 0) letter_counters_.count(m.op);
+    const auto steps = [&] { run_steps(v, m.first, m.last + 1u); };
+    letters_[static_cast<u8>(m.op)](
+        {v.t.plan, m, {in, m.in.count}, {out, m.out.count}, {weight, m.weight.count}, v.now.tokens, v.thread, steps});
+    team_.barrier();
+  }
+
+  // A register of a letter, as the step that reads or writes it sees it.
+  view view_in(const visit& v, const macro_instruction& m, reg r) const {
+    if (r >= first_scratch) return register_view(v.t, r);
+    for (u32 k = m.first; k <= m.last; ++k) {
+      const instruction& i = v.t.steps[k].i;
+      const work w = prepared(v, i);
+      for (u32 n = 0; n < i.in.count; ++n)
+        if (i.in[n] == r) return w.in[n];
+      for (u32 n = 0; n < i.out.count; ++n)
+        if (i.out[n] == r) return w.out[n];
+    }
+    return {};
+  }
+
+  work prepared(const visit& v, const instruction& i) const {
+    work w = space_.prepare(v.t.plan.steps, v.t.index, form_of(v.now.tokens), i, v.now, v.thread, v.row, v.layer,
+                            v.state + (i.state == absent ? 0 : i.state));
+    for (u32 k = 0; k < i.in.count; ++k)
+      if (i.in[k] >= first_scratch) w.in[k] = register_view(v.t, i.in[k]);
+    for (u32 k = 0; k < i.out.count; ++k)
+      if (i.out[k] >= first_scratch) w.out[k] = register_view(v.t, i.out[k]);
+    return w;
+  }
+
+  // Steps [first, end) of a code.
+  void run_steps(const visit& v, u32 first, u32 end) {
+    const auto tiles = static_cast<u32>(v.now.tiles.size());
+    for (u32 at = first; at < end && !halted_; ++at) {
+      const table_step& step = v.t.steps[at];
       const instruction& i = step.i;
-      work w =
-          space_.prepare(t.plan, t.index, f, i, now, thread, row, layer, state + (i.state == absent ? 0 : i.state));
-      for (u32 k = 0; k < i.in.count; ++k)
-        if (i.in[k] >= first_scratch) w.in[k] = register_view(t, i.in[k]);
-      for (u32 k = 0; k < i.out.count; ++k)
-        if (i.out[k] >= first_scratch) w.out[k] = register_view(t, i.out[k]);
-      const auto tiles = static_cast<u32>(now.tiles.size());
-      team_.share(thread, units_of(i.p, w.by, now.tokens, step.row_units, tiles),
+      const work w = prepared(v, i);
+      team_.share(v.thread, units_of(i.p, w.by, v.now.tokens, step.row_units, tiles),
                   [&](u32 unit) { step.run(i.p, w, unit); });
       team_.barrier();
-      if (thread == 0)
-        finish_step(t, {number, where, layer, i, now.tokens, now.segments[0].position, {w.out, i.out.count}});
+      if (v.thread == 0) {
+        u32 rows[std::extent_v<decltype(operands::item)>]{};
+        for (u32 k = 0; k < i.out.count; ++k) rows[k] = v.t.plan.steps.regs[i.out[k]].rows;
+        finish_step(v.t,
+                    {v.number + at,
+                     v.where,
+                     v.layer,
+                     v.t.index,
+                     at,
+                     i,
+                     v.now.tokens,
+                     v.now.segments[0].position,
+                     {w.out, i.out.count},
+                     {rows, i.out.count}});
+      }
       team_.barrier();
-      ++number;
     }
-    return number;
   }
 
   // On one thread, while the others wait.
@@ -240,15 +356,15 @@ template <class P, dtype KV, class Isa> class table_executor {
     }
   }
 
-  static constexpr u32 footer_first_ = P::count() - P::footer_code().ops.size();
-
   const weights<P, Isa>& weights_;
   team& team_;
   workspace<P, KV, Isa> space_;
   adapters table_;
+  letter_adapters letters_;
   arena memory_;
-  std::vector<table> codes_;  // header, bodies, footer
-  dispatch_counters counters_;
+  std::vector<table> codes_;      // header, bodies, footer
+  u32 steps_{}, footer_first_{};  // footer_first_: the number of its first step
+  dispatch_counters counters_, letter_counters_;
   const debugging* how_{};                // of the run that is going on
   std::vector<u32> sequences_, lengths_;  // its slots and their positions before it
   bool halted_{};                         // written by thread 0 between two barriers

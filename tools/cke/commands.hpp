@@ -223,6 +223,13 @@ struct serve_args {
 };
 void serve_model(const serve_args& args);
 
+struct pack_args {
+  model_args model;
+  std::string output;
+  bool replace = false;  // a file of that name
+};
+void pack(const pack_args& args);
+
 struct build_args {
   model_args model;
   bool print_unit = false;

@@ -6,6 +6,7 @@
 
 #include <cke/io/hf_vision.hpp>
 
+#include "bundle.hpp"
 #include "cache.hpp"
 #include "commands.hpp"
 #include "plan_text.hpp"
@@ -31,8 +32,9 @@ json_object facts_of(const checkpoint& from, const unit& u) {
     if (row.is_null()) row = {{"tensors", u64{0}}, {"elements", u64{0}}, {"bytes", u64{0}}};
     row["tensors"] = row["tensors"].get<u64>() + 1;
     row["elements"] = row["elements"].get<u64>() + elements;
-    row["bytes"] = row["bytes"].get<u64>() + t.bytes.size();
-    parameters += elements, bytes += t.bytes.size();
+    const u64 size = t.type == dtype::none ? t.bytes.size() : elements / info(t.type).block * info(t.type).bytes;
+    row["bytes"] = row["bytes"].get<u64>() + size;
+    parameters += elements, bytes += size;
   }
   return {{"family", u.family},       {"type", u.type},  // in C++ syntax, to paste into a program
           {"parameters", parameters}, {"bytes", bytes},       {"stored", stored},
@@ -65,8 +67,7 @@ json_object training_facts(const checkpoint& from, const model_args& model) {
   return facts;
 }
 
-json_object text_facts(const checkpoint& from, const inspect_args& args) {
-  const unit u = make_unit(from, args.model.numbers);
+json_object text_facts(const checkpoint& from, const unit& u, const inspect_args& args) {
   json_object facts = facts_of(from, u);
   facts["max_position_embeddings"] = u.max_position;
   facts["vocabulary"] = from.tokens ? json_object(from.tokens->tokens.size()) : json_object(nullptr);
@@ -77,6 +78,14 @@ json_object text_facts(const checkpoint& from, const inspect_args& args) {
   facts["plan"] = json_object::parse(library_of(u, made_for::this_command).door->plan_json(options));
   if (args.train) facts["training"] = training_facts(from, args.model);
   return facts;
+}
+// What a bundle adds to its checkpoint.
+json_object bundle_facts(const manifest& m) {
+  return {{"cke", m.version},
+          {"isa", m.isa},
+          {"bytes", m.weights.bytes},
+          {"weights", m.list.size()},
+          {"packed_from", m.source.path}};
 }
 json_object tower_facts(const checkpoint& from, const inspect_args& args) {
   constexpr u32 patches = 4096;  // those of an image of 1024 x 1024 pixels in patches of 16
@@ -101,6 +110,11 @@ std::string facts_text(const json_object& facts) {
   return out +
       line("runs as",
            "weights " + facts["format"].get<std::string>() + ", keys and values " + facts["kv"].get<std::string>());
+}
+std::string bundle_facts_text(const json_object& packed) {
+  return line("packed by", "cke " + packed["cke"].get<std::string>() + " for " + packed["isa"].get<std::string>()) +
+      line("packed from", packed["packed_from"].get<std::string>()) +
+      line("packed", packed["weights"].dump() + " weights, " + bytes_text(packed["bytes"].get<double>()));
 }
 std::string text_facts_text(const json_object& facts) {
   std::string ids;
@@ -134,11 +148,20 @@ void inspect(const inspect_args& args) {
     tower = tower_facts(from, args);
     sees_only = from.model_type == "siglip_vision_model";
   }
-  if (!sees_only) facts.update(text_facts(open_checkpoint(path), args));
+  if (is_bundle(path)) {
+    const bundle packed(path);
+    const checkpoint from = packed.as_checkpoint();
+    facts["bundle"] = bundle_facts(packed.about());
+    facts.update(text_facts(from, unit_of_bundle(packed.about(), from, args.model.numbers), args));
+  } else if (!sees_only) {
+    const checkpoint from = open_checkpoint(path);
+    facts.update(text_facts(from, make_unit(from, args.model.numbers), args));
+  }
   if (!tower.is_null()) facts["tower"] = tower;
   if (args.json) return put(facts.dump(2, ' ', false, json_object::error_handler_t::replace) + '\n');
 
   std::string out = line("file", facts["file"].get<std::string>());
+  if (facts.contains("bundle")) out += bundle_facts_text(facts["bundle"]);
   if (facts.contains("type")) out += text_facts_text(facts);
   if (facts.contains("plan")) out += '\n' + plan_text(facts["plan"]);
   if (facts.contains("training")) out += '\n' + training_text(facts["training"]);

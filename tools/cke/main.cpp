@@ -334,6 +334,17 @@ class commands {
         "/v1/embeddings, /v1/models, /tokenize, /detokenize, /apply-template, /health, /metrics, /slots, "
         "/openapi.json. SIGTERM ends it in good order.");
 
+    CLI::App& p =
+        add("pack", "write a bundle: a file with a model's weights as they lie in memory, which loads at once",
+            [this] { pack(pack_); });
+    model_options_of(p, pack_.model);
+    p.add_option("-o,--output", pack_.output, "the file, such as model.cke")->type_name("FILE")->required();
+    p.add_flag("--replace", pack_.replace, "in place of a file of that name, once the new one is whole");
+    p.add_option("-t,--threads", pack_.model.threads, thread_help)->check(number(0u, team::max_threads));
+    p.footer(
+        "run, chat, serve, bench and the other commands that read a MODEL's weights take FILE as one. MODEL may be a "
+        "bundle too:\nit is then packed anew from what it was packed from.");
+
     CLI::App& u =
         add("build", "compile a model ahead of its first use; prints where it lies", [this] { build(build_); });
     model_options_of(u, build_.model);
@@ -420,6 +431,7 @@ class commands {
   bench_args bench_;
   serve_args serve_;
   build_args build_;
+  pack_args pack_;
   std::string help_of_, shell_;
   bool manual_ = false;
 };

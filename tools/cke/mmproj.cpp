@@ -8,6 +8,8 @@
 
 #include <cke/io/gguf_vision.hpp>
 
+#include "bundle.hpp"
+
 namespace cke::tool {
 namespace {
 
@@ -91,7 +93,7 @@ void check_is_text(const std::string& model, std::string_view architecture) {
 
 bool is_gguf_file(const std::string& model) {
   std::error_code ignored;
-  return fs::is_regular_file(model, ignored);
+  return fs::is_regular_file(model, ignored) && !is_bundle(model);
 }
 
 std::string mmproj_of(const std::string& model, const std::optional<std::string>& given) {

@@ -61,7 +61,7 @@ inline CLI::Validator some_text(const char* what) {
 inline constexpr const char* thread_help = "threads (the cores that the process may use)";
 
 inline void model_options_of(CLI::App& app, model_args& to) {
-  app.add_option("MODEL", to.path, "a Hugging Face directory or a .gguf file")->required();
+  app.add_option("MODEL", to.path, "a Hugging Face directory, a .gguf file or a bundle (.cke)")->required();
   app.add_option("--format", to.numbers.format,
                  "how weights are kept: f32, f16, bf16, q8_0, i8, i4, q4_0, q4_k_m, q5_k_m, q6_k (as stored)")
       ->transform(CLI::IsMember({"f32", "f16", "bf16", "q8_0", "i8", "i4"}, CLI::ignore_case));

@@ -10,6 +10,7 @@
 #include <cke/io/pattern_splitter.hpp>
 #include <nlohmann/json.hpp>
 
+#include "bundle.hpp"
 #include "cache.hpp"
 #include "mmproj.hpp"
 #include "rooms.hpp"
@@ -23,6 +24,11 @@ bool is_directory(const std::string& path) {
   if (!std::filesystem::exists(path, ignored))
     throw Error(errc::file, path, {}, "a Hugging Face directory or a .gguf file", "nothing");
   return std::filesystem::is_directory(path, ignored);
+}
+
+[[noreturn]] void refuse_bundle(const std::string& path, const char* what) {
+  throw Error(errc::usage, path, what, "a Hugging Face directory or a .gguf file",
+              "a bundle, whose weights are packed");
 }
 
 class stopwatch {
@@ -46,7 +52,9 @@ class stages {
   bool on_;
 };
 
-// The pooling stated by a directory's sentence-transformers files, or by a GGUF key.
+}  // namespace
+
+// By a directory's sentence-transformers files, or by a GGUF key.
 std::string stated_pooling(const checkpoint& from, const std::string& path) {
   if (from.as == naming::gguf) {
     static constexpr const char* words[] = {"", "mean", "cls", "last", "rank"};
@@ -64,8 +72,6 @@ std::string stated_pooling(const checkpoint& from, const std::string& path) {
   return all;
 }
 
-}  // namespace
-
 checkpoint open_checkpoint(const std::string& path, double* map_seconds) {
   const auto timed = [&](auto map) {
     const stopwatch time;
@@ -73,6 +79,7 @@ checkpoint open_checkpoint(const std::string& path, double* map_seconds) {
     if (map_seconds) *map_seconds = time.seconds();
     return mapped;
   };
+  if (!is_directory(path) && is_bundle(path)) refuse_bundle(path, "MODEL");
   checkpoint c = is_directory(path)
       ? hf(path, [&](const std::string& dir) { return timed([&] { return read_hf_weights(dir); }); })
       : gguf_checkpoint(timed([&] { return gguf::read(path); }));
@@ -91,44 +98,98 @@ checkpoint open_model(const model_args& args, double* map_seconds) {
 }
 
 tokenizer open_tokenizer(const std::string& path) {
+  if (!is_directory(path) && is_bundle(path)) {
+    const checkpoint from = bundle(path).as_checkpoint();
+    if (!from.tokens) throw Error(errc::file, path, "tokenizer", "one in the bundle", "none");
+    return tokenizer(from.tokens, path);
+  }
   if (!is_directory(path)) return tokenizer(with_patterns(read_any_gguf_tokenizer(gguf::read(path)), path), path);
   const hf_files files = read_hf_files(path);
   if (files.tokenizer.empty()) throw Error(errc::file, files.path("tokenizer.json"), {}, "a file", "none");
   return tokenizer(with_patterns(read_hf_tokenizer(files), files.tokenizer), files.tokenizer);
 }
 
-loaded_model load_model(const model_args& args, needs what, u32 logit_rows) {
-  const stages stage(args.verbose);
-  const stopwatch all;
-  double mapping = 0;
-  const checkpoint from = open_model(args, &mapping);
-  if (what != needs::weights && !from.tokens)
-    throw Error(errc::file, args.path, "tokenizer", "one in the checkpoint", "none: only ids, with --tokens, will do");
-  if (what == needs::chat && from.tokens->chat_template.empty())
-    throw Error(errc::unsupported, args.path, "chat_template", "one beside the tokenizer", "none");
-  const unit u = make_unit(from, args.numbers);
-  stage.ended("read config", all.seconds() - mapping, u.family);
-  stage.ended("map", mapping, std::to_string(from.tensors.tensors().size()) + " tensors");
-  const stopwatch compiling;
-  const cached_library compiled = library_of(u, made_for::this_command);
-  stage.ended("compile", compiling.seconds(), (compiled.compile_seconds > 0 ? "now, " : "before, ") + compiled.path);
+namespace {
 
-  const stopwatch packing;
-  progress bar("loading");
-  model_options options{
-      .threads = args.threads, .context = args.context, .chunk = args.chunk, .logit_rows = logit_rows};
-  if (options.context == 0) options.context = std::min(u.max_position ? u.max_position : 4096u, 4096u);
-  options.progress = [&](u64 done, u64 total) { bar.show(done, total); };
-  loaded_model m;
-  m.door = compiled.door;
-  m.engine = load_any_model(compiled.door, from, options);
-  bar.clear();
-  stage.ended("pack", packing.seconds(), bytes_text(static_cast<double>(m.engine->weight_bytes())) + ", " + u.format);
+// Throws unless the checkpoint has what is needed.
+void check_needs(const checkpoint& from, needs what) {
+  if (what != needs::weights && !from.tokens)
+    throw Error(errc::file, from.name, "tokenizer", "one in the checkpoint", "none: only ids, with --tokens, will do");
+  if (what == needs::chat && from.tokens->chat_template.empty())
+    throw Error(errc::unsupported, from.name, "chat_template", "one beside the tokenizer", "none");
+}
+model_options options_of(const model_args& args, const unit& u, u32 logit_rows) {
+  const u32 usual = std::min(u.max_position ? u.max_position : 4096u, 4096u);
+  return {.threads = args.threads,
+          .context = args.context ? args.context : usual,
+          .chunk = args.chunk,
+          .logit_rows = logit_rows};
+}
+cached_library compiled_of(const unit& u, const stages& stage) {
+  const stopwatch compiling;
+  cached_library compiled = library_of(u, made_for::this_command);
+  stage.ended("compile", compiling.seconds(), (compiled.compile_seconds > 0 ? "now, " : "before, ") + compiled.path);
+  return compiled;
+}
+void describe(loaded_model& m, const checkpoint& from, const unit& u) {
   m.family = u.family;
   m.format = u.format;
   m.name = u.family + ' ' + short_count(m.engine->parameters()) + ' ' + u.format;
   if (from.tokens) m.tokens.emplace(from.tokens, from.name);
   m.stop_ids = from.stop_ids;
+}
+
+loaded_model load_bundle(const model_args& args, needs what, u32 logit_rows) {
+  if (args.mmproj) refuse_bundle(args.path, "--mmproj");
+  const stages stage(args.verbose);
+  const stopwatch all;
+  const bundle packed(args.path);
+  stage.ended("map", all.seconds(), std::to_string(packed.about().list.size()) + " weights");
+  // While this thread does all else, others check the weights.
+  const u32 threads = args.threads ? args.threads : default_threads();
+  const auto checking = packed.check_weights(threads - 1);
+  const stopwatch reading;
+  const checkpoint from = packed.as_checkpoint();
+  check_needs(from, what);
+  const unit u = unit_of_bundle(packed.about(), from, args.numbers);
+  stage.ended("read config", reading.seconds(), u.family);
+  loaded_model m;
+  m.door = compiled_of(u, stage).door;
+  const stopwatch waiting;
+  packed.finish(*checking);
+  stage.ended("check", waiting.seconds(), bytes_text(static_cast<double>(packed.about().weights.bytes)));
+  const stopwatch placing;
+  const std::vector<u64> sizes = packed.sizes();
+  m.engine = load_packed_model(m.door, packed.packed(sizes), from.name, packed.kept(), options_of(args, u, logit_rows));
+  stage.ended("place", placing.seconds(), u.format);
+  describe(m, from, u);
+  m.pooling = packed.about().pooling;
+  stage.ended("ready", all.seconds(), m.name);
+  return m;
+}
+
+}  // namespace
+
+loaded_model load_model(const model_args& args, needs what, u32 logit_rows) {
+  if (is_bundle(args.path)) return load_bundle(args, what, logit_rows);
+  const stages stage(args.verbose);
+  const stopwatch all;
+  double mapping = 0;
+  const checkpoint from = open_model(args, &mapping);
+  check_needs(from, what);
+  const unit u = make_unit(from, args.numbers);
+  stage.ended("read config", all.seconds() - mapping, u.family);
+  stage.ended("map", mapping, std::to_string(from.tensors.tensors().size()) + " tensors");
+  loaded_model m;
+  m.door = compiled_of(u, stage).door;
+  const stopwatch packing;
+  progress bar("loading");
+  model_options options = options_of(args, u, logit_rows);
+  options.progress = [&](u64 done, u64 total) { bar.show(done, total); };
+  m.engine = load_any_model(m.door, from, options);
+  bar.clear();
+  stage.ended("pack", packing.seconds(), bytes_text(static_cast<double>(m.engine->weight_bytes())) + ", " + u.format);
+  describe(m, from, u);
   m.pooling = stated_pooling(from, args.path);
   stage.ended("ready", all.seconds(), m.name);
   return m;

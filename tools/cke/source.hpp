@@ -33,6 +33,8 @@ struct model_args {
 checkpoint open_checkpoint(const std::string& path, double* map_seconds = nullptr);
 // The same, of a model that may see images: MODEL.gguf does where it has an mmproj file. Throws Error.
 checkpoint open_model(const model_args& args, double* map_seconds = nullptr);
+// How the checkpoint says that hidden states become a vector; empty: it does not say.
+std::string stated_pooling(const checkpoint& from, const std::string& path);
 // The tokenizer alone; weights and config may be missing. Throws Error.
 tokenizer open_tokenizer(const std::string& path);
 

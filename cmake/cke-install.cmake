@@ -18,7 +18,7 @@ if(EXISTS "${CKE_DEPS_DIR}/xsimd-14.1.0")
   install(DIRECTORY "${CKE_DEPS_DIR}/xsimd-14.1.0/" DESTINATION ${package}/xsimd)
 endif()
 if(CKE_BUILD_TOOLS)
-  install(TARGETS cke)
+  install(TARGETS cke cke_engine)
   # What the tests of this build established of each family, in one file: cke families reads it.
   install(CODE "
     file(GLOB programs \"${PROJECT_BINARY_DIR}/family-status/*.json\")

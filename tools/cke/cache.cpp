@@ -4,7 +4,9 @@
 //   KEY.work.*/: KEY while it is made      KEY.log: the unit and the compiler's output where that failed
 #include "cache.hpp"
 
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -73,6 +75,17 @@ std::string cpu_features() {
   return text;
 }
 
+// The file with this code: the command, or libcke.so.
+fs::path own_file() {
+  Dl_info where{};
+  link_map* object = nullptr;
+  std::error_code ignored;
+  const bool found =
+      dladdr1(reinterpret_cast<void*>(&own_file), &where, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP);
+  const bool is_library = found && object && *object->l_name;
+  return is_library ? fs::canonical(object->l_name, ignored) : fs::read_symlink("/proc/self/exe", ignored);
+}
+
 std::vector<std::string> include_directories() {
   std::vector<std::string> found;
   if (const std::string given = environment("CKE_INCLUDE"); !given.empty()) {
@@ -83,13 +96,13 @@ std::vector<std::string> include_directories() {
     }
     return found;
   }
-  // An installed command brings its headers along; one in a build folder uses those that it was built from.
+  // What is installed brings its headers along; what is in a build folder uses those that it was built from.
   std::error_code ignored;
-  const fs::path prefix = fs::read_symlink("/proc/self/exe", ignored).parent_path().parent_path();
+  const fs::path prefix = own_file().parent_path().parent_path();
   if (fs::exists(prefix / "include/cke/export.hpp", ignored)) {
     found.push_back(prefix / "include");
     if (const fs::path xsimd = prefix / "share/cke/cmake/xsimd/include"; fs::exists(xsimd, ignored))
-      found.push_back(xsimd);
+      return found.push_back(xsimd), found;
   } else {
     found.push_back(CKE_INCLUDE_DIR);
   }

@@ -7,16 +7,18 @@
 #include <algorithm>
 #include <exception>
 
+#include "error_parts.hpp"
 #include "rooms.hpp"
 
 namespace cke::tool {
 namespace {
 
-void check(int32_t status, const cke_error& error) {
-  if (status) throw Error(static_cast<errc>(error.code - 1), {}, error.message, {});
+// `source`: what the messages of a load begin with.
+void check(int32_t status, const cke_error& error, std::string_view source = {}) {
+  if (status) throw parted_error(static_cast<errc>(error.code - 1), error.message, source);
 }
-template <class T> T* check(T* made, const cke_error& error) {
-  if (!made) check(error.code, error);
+template <class T> T* check(T* made, const cke_error& error, std::string_view source = {}) {
+  if (!made) check(error.code, error, source);
   return made;
 }
 
@@ -264,7 +266,7 @@ std::unique_ptr<any_model> load_any_model(std::shared_ptr<const library> door, c
   cke_error error{};
   cke_model* const model = check(
       door->cke_model_from_tensors(tensors.data(), tensors.size(), naming_of(from), from.name.c_str(), &o, &error),
-      error);
+      error, from.name);
   return std::make_unique<library_model>(std::move(door), model);
 }
 
@@ -296,7 +298,7 @@ tower_model::tower_model(std::shared_ptr<const library> door, const checkpoint& 
   cke_error error{};
   tower_ = check(
       door_->cke_tower_from_tensors(tensors.data(), tensors.size(), naming_of(from), from.name.c_str(), &o, &error),
-      error);
+      error, from.name);
 }
 tower_model::~tower_model() { door_->cke_tower_free(tower_); }
 
@@ -367,7 +369,7 @@ trainer_model::trainer_model(std::shared_ptr<const library> door, const checkpoi
   cke_error error{};
   trainer_ = check(door_->cke_trainer_from_tensors(tensors.data(), tensors.size(), naming_of(from), from.name.c_str(),
                                                    &options, &error),
-                   error);
+                   error, from.name);
 }
 trainer_model::~trainer_model() { door_->cke_trainer_free(trainer_); }
 

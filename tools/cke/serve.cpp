@@ -3,13 +3,12 @@
 #include <cke/serve/server.hpp>
 
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 
 #include "commands.hpp"
 #include "rooms.hpp"
+#include "served.hpp"
 #include "terminal.hpp"
-#include "vision_model.hpp"
 #ifdef CKE_FETCH
 #include <cke/fetch/http_fetch.hpp>
 #endif
@@ -24,16 +23,6 @@ extern const char page_begin[] asm("cke_page_begin"), page_end[] asm("cke_page_e
 
 namespace cke::tool {
 namespace {
-
-// The last component of the path, with only characters that need no escaping anywhere.
-std::string id_of(const std::string& path) {
-  std::filesystem::path p = std::filesystem::absolute(path).lexically_normal();
-  if (!p.has_filename()) p = p.parent_path();
-  std::string id = p.extension() == ".gguf" ? p.stem() : p.filename();
-  for (char& c : id)
-    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '_' && c != '-') c = '-';
-  return id.empty() ? "model" : id;
-}
 
 std::string text_of(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
@@ -68,29 +57,6 @@ serve::request_limits limits_of(const serve_args& args, bool sees) {
   return limits;
 }
 
-// The body of GET /facts: the model, and how its memory is used.
-std::string facts_of(const loaded_model& m, const serve_args& args, const std::string& id,
-                     const serve::request_limits& limits, const std::optional<model_vision>& eyes) {
-  const any_model& e = *m.engine;
-  return serve::dump(
-      {{"id", id},
-       {"name", m.name},
-       {"family", m.family},
-       {"format", m.format},
-       {"kv", info(e.kv()).name},
-       {"isa", e.isa()},
-       {"threads", e.threads()},
-       {"parameters", e.parameters()},
-       {"vocabulary", e.vocab_size()},
-       {"context", e.context()},
-       {"slots", args.slots},
-       {"images",
-        eyes ? serve::json{{"most", limits.images}, {"bytes", limits.image_bytes}, {"pixels", args.image_pixels}}
-             : serve::json(nullptr)},
-       {"memory", {{"weights", e.weight_bytes()}, {"activations", e.activation_bytes()}, {"slot", e.state_bytes()}}},
-       {"version", CKE_VERSION}});
-}
-
 }  // namespace
 
 void serve_model(const serve_args& args) {
@@ -100,27 +66,11 @@ void serve_model(const serve_args& args) {
   std::optional<loaded_model> smaller;
   if (args.draft_model && args.draft)
     smaller = load_beside(*args.draft_model, "--draft-model", args.model, model, args.slots);
-  std::optional<model_vision> eyes;
-  if (model.engine->image_width() > 0 && has_tower(args.model))
-    eyes.emplace(args.model, model, image::decode_limits{.pixels = args.image_pixels});
-  const serve::request_limits limits = limits_of(args, eyes.has_value());
-  std::optional<chat_form> form;
-  if (!model.tokens->vocabulary().chat_template.empty()) form.emplace(*model.tokens, args.model.path);
-  serve::served_model served{.id = args.id.value_or(id_of(args.model.path)),
-                             .tokens = *model.tokens,
-                             .form = form ? &*form : nullptr,
-                             .stop_ids = model.stop_ids,
-                             .chat_stops = model.stop_ids,
-                             .vocab_size = model.engine->vocab_size(),
-                             .context = args.slide ? most_positions : model.engine->context(),
-                             .dim = model.engine->dim(),
-                             .pooling = pooling_of(model, args.pooling),
-                             .vision = eyes ? &*eyes : nullptr,
-                             .fetch = fetch_of(args, limits)};
-  if (form) {
-    const std::vector<u32> ends = form->stop_ids();
-    served.chat_stops.insert(served.chat_stops.end(), ends.begin(), ends.end());
-  }
+  served_parts parts(args.model, model,
+                     {.id = args.id, .pooling = args.pooling, .slide = args.slide, .image_pixels = args.image_pixels});
+  const serve::request_limits limits = limits_of(args, parts.eyes.has_value());
+  serve::served_model& served = parts.model;
+  served.fetch = fetch_of(args, limits);
 
   serve::metrics count;
   serve::scheduler work(*model.engine, *model.tokens,
@@ -132,8 +82,8 @@ void serve_model(const serve_args& args) {
                          .draft = args.draft,
                          .smaller = smaller ? smaller->engine.get() : nullptr},
                         count);
-  serve::service answers(served, work, count, limits, facts_of(model, args, served.id, limits, eyes), CKE_VERSION,
-                         door.asks_for_keys());
+  serve::service answers(served, work, count, limits, served_facts(model, parts, args.slots, args.image_pixels, limits),
+                         CKE_VERSION, door.asks_for_keys());
   serve::server_options options{.address = args.host, .port = args.port};
   options.limits.drain = std::chrono::seconds(args.drain);
   serve::server server(options, answers, door, {page_begin, page_end});

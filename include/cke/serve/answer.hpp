@@ -17,7 +17,7 @@ class answer {
   answer(const order& what, const tokenizer& tokens, u32 vocab_size, std::unique_ptr<token_filter> filter)
       : what_(what),
         filter_(std::move(filter)),
-        stream_(vocab_size, what.sample, what.stop_ids, what.stop, filter_.get(), &tokens) {}
+        stream_(vocab_size, what.sample, what.stop_ids, what.stop, filter_.get(), &tokens, what.min_tokens) {}
 
   // Chooses the id after `history`, whose logits these are. last() is then the text that became certain.
   void step(std::span<const float> logits, std::span<const u32> history) {

@@ -35,6 +35,7 @@ struct order {
   embed_options embed{};
   sampling sample{};
   u32 max_tokens = 0;
+  u32 min_tokens = 0;  // stop_ids may not come before
   std::vector<u32> stop_ids{};
   std::vector<std::string> stop{};
   std::vector<u32> shown{};  // special tokens whose text is part of the answer, sorted

@@ -133,6 +133,7 @@ inline generation_request common_request(const json& body, const served_model& m
   if (!given_or(body, "ignore_eos", false)) r.how.stop_ids = stop_ids;
   if (const json* stop = given(body, "stop"))
     r.how.stop = stop->is_string() ? std::vector{stop->get<std::string>()} : stop->get<std::vector<std::string>>();
+  r.how.min_tokens = clipped_or(body, "min_tokens", 0);
   r.n = r.made = clipped_or(body, "n", 1);
   r.stream = given_or(body, "stream", false);
   if (const json* options = given(body, "stream_options")) {

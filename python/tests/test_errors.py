@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: MIT
+"""Errors are exceptions with their parts, and wrong arguments never end the process."""
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import cke
+from cke import _library
+
+CASES = [(dict(temperature=-1), "temperature"), (dict(temperature="hot"), "temperature"), (dict(top_p=2), "top_p"),
+         (dict(max_tokens=-3), "max_tokens"), (dict(max_tokens=1.5), "max_tokens"), (dict(stop=[3]), "stop[0]"),
+         (dict(seed=2**70), "seed"), (dict(logit_bias={10**8: 1}), "logit_bias"), (dict(grammar="root ::="), "grammar"),
+         (dict(json_schema="{"), "json_schema"), (dict(json_schema={"type": "zebra"}), None),
+         (dict(json_schema={}, grammar="root ::= \"a\""), "json_schema")]
+
+
+@pytest.mark.parametrize("options,subject", CASES, ids=str)
+def test_options(model, options, subject):
+    for make in (model.generate, model.session().generate):
+        with pytest.raises(cke.Error) as refused:
+            make("Once", **options)
+        assert subject is None or refused.value.subject == subject, vars(refused.value)
+    assert model.generate("Once", max_tokens=3)
+
+
+def test_parts_of_a_wrong_value(model):
+    with pytest.raises(cke.UsageError) as refused:
+        model.generate("Once", temperature="hot")
+    e = refused.value
+    assert (e.code, e.subject, e.expected, e.found) == ("usage", "temperature", "a number", "a string")
+    with pytest.raises(TypeError, match="temprature"):
+        model.generate("Once", temprature=1)
+
+
+def test_prompts(model):
+    for prompt, code in (([], "usage"), ([model.vocab_size], "usage"), ([1] * (model.context + 1), "context_overflow")):
+        with pytest.raises(cke.Error) as refused:
+            model.generate(prompt)
+        assert refused.value.code == code
+    with pytest.raises(cke.UsageError):
+        model.chat([])
+    with pytest.raises(cke.UsageError) as refused:
+        model.chat([{"role": "nobody", "content": "x"}])
+    assert refused.value.subject == "messages[0].role"
+    with pytest.raises(cke.UsageError):
+        model.detokenize([model.vocab_size + 10])
+
+
+def test_files(tiny, tmp_path):
+    with pytest.raises(cke.FileError) as missing:
+        cke.Model(tmp_path / "none")
+    assert missing.value.file == str(tmp_path / "none") and missing.value.code == "file"
+    copy = tmp_path / "copy"
+    shutil.copytree(tiny, copy)
+    config = json.loads((copy / "config.json").read_text())
+    (copy / "config.json").write_text(json.dumps({**config, "intermediate_size": config["intermediate_size"] + 32}))
+    with pytest.raises(cke.Error) as wrong:
+        cke.Model(copy)
+    e = wrong.value
+    assert e.code.startswith("tensor_") and e.file.startswith(str(copy)), vars(e)
+    assert e.tensor and e.tensor in str(e) and e.expected and e.found, vars(e)
+    (copy / "config.json").write_text(json.dumps(config))
+    weights = (copy / "model.safetensors").read_bytes()
+    (copy / "model.safetensors").write_bytes(weights[:1000])
+    with pytest.raises(cke.FileError) as cut:
+        cke.Model(copy)
+    assert "model.safetensors" in cut.value.file
+
+
+def test_model_arguments(tiny):
+    for options, subject in ((dict(format="f17"), "format"), (dict(kv="q3"), "kv"), (dict(threads=10**6), "threads"),
+                             (dict(threads=-1), "threads"), (dict(context=2**30), "context"),
+                             (dict(slots=10**6), "slots"), (dict(threads="two"), "threads")):
+        with pytest.raises(cke.UsageError) as refused:
+            cke.Model(tiny, **options)
+        assert refused.value.subject == subject
+
+
+def test_nulls():
+    """The C functions themselves: what Python never passes."""
+    functions = _library.library()
+    error = _library.CError()
+    take_ids, take_text = _library.TAKE_IDS(), _library.TAKE_TEXT()
+    part, size = _library.c_void_p(), _library.c_size_t()
+    for name, arguments in {
+            "open": [None, None], "build": [None, None, take_text, None], "facts_of": [None, None],
+            "tokenize": [None, b"a", 1, 1, 1, take_ids, None], "detokenize": [None, None, 1, 0, take_text, None],
+            "ask": [None, None, None, 0], "answer_next": [None, 0, part, size], "answer_fd": [None],
+            "session_create": [None], "session_fork": [None], "session_feed": [None, None, 1],
+            "session_feed_all": [None, None, 1, None, 0], "sessions_feed": [None, 2], "session_logits": [None],
+            "session_history": [None, take_ids, None], "session_rewind": [None, 0], "session_save": [None, b"a"],
+            "session_load": [None, b"a"], "session_generate": [None, None, 0, None, 0]}.items():
+        for at in (error, None):
+            result = getattr(functions, name)(*arguments, at)
+            assert result in (None, -1), name
+        assert error.code == 14 and error.message, name  # usage
+    for name in ("close", "answer_free", "answer_cancel", "session_free"):
+        getattr(functions, name)(None)
+    assert functions.session_position(None) == 0 and functions.answer_end(None).why == 0
+    assert functions.error_name(1) == b"file" and functions.error_name(14) == b"usage"
+    assert functions.error_name(0) == functions.error_name(-5) == functions.error_name(99) == b""
+
+
+def test_a_route_that_is_not_there(model):
+    with pytest.raises(cke.UsageError) as refused:
+        model.request("/v1/zebra", {})
+    assert refused.value.subject == "path"
+    assert model.request("/facts")["vocabulary"] == model.vocab_size
+    assert model.request("/tokenize", {"content": "Once"})["count"] == len(model.tokenize("Once", add_special=False))
+
+
+def test_another_version(tmp_path):
+    """A library of another version, and a file that is none, are refused before they are used."""
+    source = tmp_path / "other.c"
+    source.write_text("unsigned cke_engine_version(void) { return 77; }")
+    subprocess.run(["g++", "-xc", "-shared", "-fPIC", str(source), "-o", str(tmp_path / "other.so")], check=True)
+    with pytest.raises(cke.Error) as refused:
+        _library.Library(str(tmp_path / "other.so"))
+    assert refused.value.found == "77" and refused.value.code == "unsupported"
+    with pytest.raises(cke.FileError):
+        _library.Library(str(source))
+
+
+def test_import_is_quick_and_compiles_nothing(tmp_path):
+    program = ("import time; a = time.perf_counter(); import cke; print(time.perf_counter() - a);"
+               "import sys; assert cke._library._loaded is None and not {'asyncio', 'numpy'} & set(sys.modules)")
+    seconds = []
+    for _ in range(8):
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                              env={"CKE_CACHE": str(tmp_path / "cache"), "PATH": "/usr/bin:/bin"},
+                              cwd=Path(__file__).parents[1])
+        assert done.returncode == 0, done.stderr
+        seconds.append(float(done.stdout))
+    assert min(seconds) < 0.05, seconds
+    assert not (tmp_path / "cache").exists()

@@ -169,7 +169,7 @@ cke_packed bundle::packed(std::span<const u64> sizes) const {
 unit unit_of_bundle(const manifest& m, const checkpoint& from, const unit_options& asked) {
   if (!asked.format.empty() && asked.format != m.format)
     throw Error(errc::usage, from.name, "--format", concat({m.format, ", as its weights are packed"}), asked.format);
-  unit u = make_unit(from, {m.source.format, asked.kv.empty() ? m.kv : asked.kv, false});
+  unit u = make_unit(from, {.format = m.source.format, .kv = asked.kv.empty() ? m.kv : asked.kv});
   const auto check = [&](const char* key, const std::string& made, const std::string& packed) {
     if (made == packed) return;
     throw Error(errc::config_mismatch, from.name, concat({"manifest key model.", key}),

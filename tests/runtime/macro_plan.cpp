@@ -75,7 +75,10 @@ TEST_CASE("macro_plan: letters run as the plans list them, and steps are counted
   CHECK(on.counters().of(opcode::matmul) == P::count(opcode::matmul));
   u64 letters = 0;
   const auto add = [&](const code& c) {
-    for (const macro_instruction& i : contract(c).instructions) letters += 1, CHECK(on.letter_counters().of(i.op) > 0);
+    for (const macro_instruction& i : contract(c).instructions) {
+      ++letters;
+      CHECK(on.letter_counters().of(i.op) > 0);
+    }
   };
   add(P::header_code()), add(P::footer_code());
   for (u32 l = 0; l < P::layers; ++l) add(*P::bodies[P::variants.of[l]]);

@@ -149,8 +149,7 @@ template <class M> void check_initial(const checkpoint& from, const nlohmann::js
     CHECK(t.numbers == again.tensors()[i].numbers);
     differs |= t.numbers != other.tensors()[i].numbers;
     // Experts may have a tensor each, or one together.
-    if (const tensor_ref* const in_file = from.tensors.find(t.name))
-      CHECK(std::ranges::equal(in_file->shape, t.shape));
+    if (const tensor_ref* const in_file = from.tensors.find(t.name)) CHECK(std::ranges::equal(in_file->shape, t.shape));
     else CHECK(t.name.find(".experts.") != std::string::npos);
   }
   CHECK(differs);

@@ -21,7 +21,7 @@ namespace cke::runtime {
 
 using progress_callback = std::function<void(u64 done, u64 total)>;
 
-// A program's packed weights in memory that somebody else keeps: one after the other, as for_each_weight visits them.
+// A program's packed weights in memory that the caller keeps: one after the other, as for_each_weight visits them.
 struct packed_weights {
   std::span<const std::byte> memory;
   std::span<const u64> sizes;  // of each weight

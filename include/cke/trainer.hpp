@@ -37,7 +37,7 @@ template <class M, class Formats = F32, class Isa = isa::native> class trainer :
             train::parameters::load(std::type_identity<stored>{}, train::taped_program::of<program>(), from, file, as,
                                     names_of<M>(), added),
             o) {}
-  // From nothing: initial_tensors that nobody else reads.
+  // From nothing: initial_tensors, read by this trainer alone.
   explicit trainer(const initial_options& begin, const trainer_options& o = {})
       : trainer(initial(begin), "initial weights", naming::hf, o) {}
   static train::training_plan plan(const trainer_options& o = {}) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// sha256.hpp: SHA-256 (FIPS 180-4): names that nobody can make two contents of.
+// sha256.hpp: SHA-256 (FIPS 180-4): no two contents with one sum are known.
 #pragma once
 
 #include <array>

@@ -237,7 +237,7 @@ template <class P, class Isa> class weights {
     return taken;
   }
 
-  arena memory_;  // empty if somebody else keeps the packed weights
+  arena memory_;  // empty if the caller keeps the packed weights
   std::span<const std::byte> packed_;
   plain_list<u64> sizes_;
   const std::byte* table_[rows][max_slots]{};

@@ -69,7 +69,7 @@ TEST_CASE("bundle: other formats, a GGUF file, other keys and values") {
   const fs::path q8 = pack(tiny, dir / "q8.cke", {"--format", "q8_0"});
   CHECK(logits_of(q8, dir) == logits_of(tiny, dir, {"--format", "q8_0"}));
   CHECK(logits_of(q8, dir, {"--format", "q8_0"}) == logits_of(q8, dir));
-  CHECK_REFUSED(command::cke({"run", q8, "--tokens", "1", "--format", "f32"}),
+  CHECK_MISUSED(command::cke({"run", q8, "--tokens", "1", "--format", "f32"}),
                 "--format: expected q8_0, as its weights are");
   REQUIRE(command::cke({"quantize", tiny, dir / "k.gguf", "--to", "q4_k_m"}).status == 0);
   const fs::path k = pack(dir / "k.gguf", dir / "k.cke");
@@ -123,7 +123,7 @@ TEST_CASE("bundle: one that is stale, of another cke or instruction set, or in t
   CHECK(use(p.file, p.dir).status == 0);
   for (const char* command : {"quantize", "convert"})
     CHECK(command::cke({command, p.file, p.dir / "x", "-o", p.dir / "y", "--to", "bf16"}).status != 0);
-  CHECK_REFUSED(command::cke({"quantize", p.file, p.dir / "x.gguf", "--to", "q8_0"}),
+  CHECK_MISUSED(command::cke({"quantize", p.file, p.dir / "x.gguf", "--to", "q8_0"}),
                 "found a bundle, whose weights are packed");
 }
 

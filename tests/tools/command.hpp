@@ -157,12 +157,14 @@ inline std::string show(const result& r) {
   return "status " + std::to_string(r.status) + " signal " + std::to_string(r.signal) + "\nstdout: " + r.out +
       "\nstderr: " + r.err;
 }
-#define CHECK_REFUSED(r, text)                                              \
-  do {                                                                      \
-    const auto& answer_ = (r);                                              \
-    CHECK_MESSAGE(command::is_refusal(answer_), command::show(answer_));    \
-    CHECK_MESSAGE(answer_.err.find(text) != answer_.err.npos, answer_.err); \
+#define CHECK_REFUSED_WITH(status, r, text)                                      \
+  do {                                                                           \
+    const auto& answer_ = (r);                                                   \
+    CHECK_MESSAGE(command::is_refusal(answer_, status), command::show(answer_)); \
+    CHECK_MESSAGE(answer_.err.find(text) != answer_.err.npos, answer_.err);      \
   } while (false)
+#define CHECK_REFUSED(r, text) CHECK_REFUSED_WITH(1, r, text)
+#define CHECK_MISUSED(r, text) CHECK_REFUSED_WITH(2, r, text)
 #define CHECK_SUCCESS(r) CHECK_MESSAGE(((r).status == 0 && (r).err.empty()), command::show(r))
 
 inline const std::string models = CKE_TEST_DATA "/models/", tiny = CKE_ASSETS "/tiny";

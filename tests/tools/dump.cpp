@@ -21,14 +21,16 @@ result dump(const std::string& model, const fs::path& to, std::vector<std::strin
 }
 json index_of(const fs::path& dir) { return json::parse(content(dir / "index.json")); }
 fs::path file_of(const fs::path& dir, int layer, const std::string& name) {
-  for (const json& v : index_of(dir)["values"])
+  const json index = index_of(dir);
+  for (const json& v : index["values"])
     if (v["layer"] == layer && v["name"] == name) return dir / v["file"].get<std::string>();
   FAIL("no value ", name);
   return {};
 }
 std::vector<std::string> names_of(const fs::path& dir, int layer) {
   std::vector<std::string> all;
-  for (const json& v : index_of(dir)["values"])
+  const json index = index_of(dir);
+  for (const json& v : index["values"])
     if (v["layer"] == layer) all.push_back(v["name"]);
   return all;
 }

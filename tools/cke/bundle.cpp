@@ -13,6 +13,7 @@
 #include <cke/io/pattern_splitter.hpp>
 
 #include "rooms.hpp"
+#include "unit_formats.hpp"
 #include "vocabulary_bytes.hpp"
 
 namespace cke::tool {
@@ -169,6 +170,11 @@ cke_packed bundle::packed(std::span<const u64> sizes) const {
 unit unit_of_bundle(const manifest& m, const checkpoint& from, const unit_options& asked) {
   if (!asked.format.empty() && asked.format != m.format)
     throw Error(errc::usage, from.name, "--format", concat({m.format, ", as its weights are packed"}), asked.format);
+  const auto known = [&](const char* key, bool is, const std::string& found) {
+    if (!is) throw Error(errc::malformed, from.name, concat({"manifest key ", key}), "a type that cke has", found);
+  };
+  known("source.format", m.source.format.empty() || is_format_name(m.source.format), m.source.format);
+  known("model.kv", is_kv_name(m.kv), m.kv);
   unit u = make_unit(from, {.format = m.source.format, .kv = asked.kv.empty() ? m.kv : asked.kv});
   const auto check = [&](const char* key, const std::string& made, const std::string& packed) {
     if (made == packed) return;

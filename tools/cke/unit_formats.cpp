@@ -44,6 +44,11 @@ dtype kv_named(std::string_view name) {
 
 }  // namespace
 
+bool is_format_name(std::string_view name) {
+  return std::ranges::find(formats, name, &format_row::name) != std::end(formats);
+}
+bool is_kv_name(std::string_view name) { return std::ranges::find(kv_types, name, name_of_type) != std::end(kv_types); }
+
 std::string shape_text(std::span<const u64> shape) {
   std::string out;
   for (const u64 n : shape) out += (out.empty() ? "" : ", ") + std::to_string(n);

@@ -283,19 +283,19 @@ inline constexpr std::array expert_rules{
     layer_name(role::down_experts,
                either("model.layers.{}.mlp.experts.{}.down_proj", exact("model.layers.{}.mlp.experts.down_proj")),
                "blk.{}.ffn_down_exps"),
-    layer_name(role::gate_shared,
-               either("model.layers.{}.mlp.shared_experts.gate_proj", "model.layers.{}.mlp.shared_expert.gate_proj"),
-               "blk.{}.ffn_gate_shexp"),
-    layer_name(role::up_shared,
-               either("model.layers.{}.mlp.shared_experts.up_proj", "model.layers.{}.mlp.shared_expert.up_proj"),
-               "blk.{}.ffn_up_shexp"),
-    layer_name(role::down_shared,
-               either("model.layers.{}.mlp.shared_experts.down_proj", "model.layers.{}.mlp.shared_expert.down_proj"),
-               "blk.{}.ffn_down_shexp"),
+    layer_name(role::gate_shared, "model.layers.{}.mlp.shared_experts.gate_proj", "blk.{}.ffn_gate_shexp"),
+    layer_name(role::up_shared, "model.layers.{}.mlp.shared_experts.up_proj", "blk.{}.ffn_up_shexp"),
+    layer_name(role::down_shared, "model.layers.{}.mlp.shared_experts.down_proj", "blk.{}.ffn_down_shexp"),
     layer_name(role::shared_gate, "model.layers.{}.mlp.shared_expert_gate", "blk.{}.ffn_gate_inp_shexp"),
     layer_name(role::router_bias, exact("model.layers.{}.mlp.gate.e_score_correction_bias"),
                exact("blk.{}.exp_probs_b.bias"))};
 inline constexpr auto expert_names = common_names + expert_rules;
+
+// For a family with one shared expert, as Qwen's.
+inline constexpr std::array one_shared_expert_rules{
+    layer_name(role::gate_shared, "model.layers.{}.mlp.shared_expert.gate_proj", "blk.{}.ffn_gate_shexp"),
+    layer_name(role::up_shared, "model.layers.{}.mlp.shared_expert.up_proj", "blk.{}.ffn_up_shexp"),
+    layer_name(role::down_shared, "model.layers.{}.mlp.shared_expert.down_proj", "blk.{}.ffn_down_shexp")};
 
 // For a family whose q and k the GGUF converter reorders.
 inline constexpr std::array paired_rules{

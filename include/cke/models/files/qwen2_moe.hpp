@@ -42,6 +42,7 @@ template <> struct family<"qwen2_moe"> : experts_family<qwen2_moe_config> {
                                         .experts = 0,
                                         .active = 0,
                                         .rope = {.theta = 1e4}};
+  static constexpr auto names = expert_names + one_shared_expert_rules;
 };
 
 }  // namespace cke

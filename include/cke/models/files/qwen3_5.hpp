@@ -20,7 +20,7 @@ constexpr void qwen3_5_sections(json root, auto put) {
   put("rope.dimension_sections", sections);
 }
 
-inline constexpr auto qwen3_5_names = expert_names +
+inline constexpr auto qwen3_5_names = expert_names + one_shared_expert_rules +
     std::array{
         footer_name(role::norm, "model.norm", "output_norm").in_gguf(change::plus_one),
         layer_name(role::norm, "model.layers.{}.input_layernorm", "blk.{}.attn_norm").in_gguf(change::plus_one),

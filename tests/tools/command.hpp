@@ -164,6 +164,7 @@ inline std::string show(const result& r) {
     CHECK_MESSAGE(answer_.err.find(text) != answer_.err.npos, answer_.err);      \
   } while (false)
 #define CHECK_REFUSED(r, text) CHECK_REFUSED_WITH(1, r, text)
+// A refusal of the command line itself.
 #define CHECK_MISUSED(r, text) CHECK_REFUSED_WITH(2, r, text)
 #define CHECK_SUCCESS(r) CHECK_MESSAGE(((r).status == 0 && (r).err.empty()), command::show(r))
 

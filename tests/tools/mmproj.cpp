@@ -13,14 +13,6 @@
 using namespace command;
 using nlohmann::json;
 
-// A refusal of the command line itself.
-#define CHECK_MISUSED(r, text)                                                 \
-  do {                                                                         \
-    const command::result misused_ = (r);                                      \
-    CHECK_MESSAGE(command::is_refusal(misused_, 2), command::show(misused_));  \
-    CHECK_MESSAGE(misused_.err.find(text) != misused_.err.npos, misused_.err); \
-  } while (false)
-
 namespace {
 
 std::string folder_of(const char* name) { return CKE_TEST_DATA "/mmproj/" + std::string(name); }

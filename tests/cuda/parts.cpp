@@ -85,19 +85,30 @@ struct environment {
 }  // namespace
 
 TEST_CASE(
-    "device-check: a driver is there or not, starts or not, and has a device for which there are kernels or not") {
-  CHECK(why_no_device("libthat_is_not_there.so.1").find("no libcuda.so.1") == 0);
-  CHECK(why_no_device(FAKE_DRIVER).empty());
+    "device-check: a driver is there or not, takes kernels or not, starts or not, and has a device that they are for "
+    "or not") {
+  constexpr int of_kernels = 13000;
+  CHECK(why_no_device(of_kernels, "libthat_is_not_there.so.1").find("no libcuda.so.1") == 0);
+  CHECK(why_no_device(of_kernels, FAKE_DRIVER).empty());
+  for (const char* const newer : {"13020", "14000"}) {
+    const environment e("FAKE_CUDA", newer);
+    CHECK(why_no_device(of_kernels, FAKE_DRIVER).empty());
+  }
+  {
+    const environment e("FAKE_CUDA", "12080");
+    CHECK(why_no_device(of_kernels, FAKE_DRIVER) ==
+          "the driver takes CUDA 12.8, and kernels are of 13.0; install a newer driver");
+  }
   {
     const environment e("FAKE_INIT", "100");
-    CHECK(why_no_device(FAKE_DRIVER) == "the driver does not start (error 100)");
+    CHECK(why_no_device(of_kernels, FAKE_DRIVER) == "the driver does not start (error 100)");
   }
   {
     const environment e("FAKE_DEVICES", "0");
-    CHECK(why_no_device(FAKE_DRIVER) == "the driver has no device");
+    CHECK(why_no_device(of_kernels, FAKE_DRIVER) == "the driver has no device");
   }
   const environment e("FAKE_SM", "61");
-  CHECK(why_no_device(FAKE_DRIVER).find("sm_61") != std::string::npos);
+  CHECK(why_no_device(of_kernels, FAKE_DRIVER).find("sm_61") != std::string::npos);
 }
 
 TEST_CASE("device-check: clocks, throttling and energy come from NVML where it is") {

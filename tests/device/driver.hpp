@@ -25,11 +25,23 @@ class library {
   void* handle_;  // stays open: drivers do not like to be closed
 };
 
-// Why there is nothing to check here; "" if there is a device that kernels are compiled for. To be asked in a process
-// of its own, because a driver that was called once does not survive a fork.
-inline std::string why_no_device(const char* name = "libcuda.so.1") {
+// The CUDA that kernels are compiled with, as CUDART_VERSION has it: 13000 is 13.0. 0: there are none.
+int cuda_of_kernels();
+
+// Why there is nothing to check here; "" if there is a device that kernels are compiled for, and a driver that takes
+// them: of their CUDA's major version, or newer. To be asked in a process of its own, because a driver that was called
+// once does not survive a fork.
+inline std::string why_no_device(int of_kernels, const char* name = "libcuda.so.1") {
   const library cuda(name);
   if (!cuda) return "no libcuda.so.1, which comes with NVIDIA's driver";
+  const auto dotted = [](int version) {
+    return std::to_string(version / 1000) + '.' + std::to_string(version % 1000 / 10);
+  };
+  int takes = 0;
+  if (cuda.call("cuDriverGetVersion", &takes) != 0) return "the driver does not say which CUDA it takes";
+  if (takes / 1000 < of_kernels / 1000)
+    return "the driver takes CUDA " + dotted(takes) + ", and kernels are of " + dotted(of_kernels) +
+        "; install a newer driver";
   if (const int e = cuda.call("cuInit", 0u); e != 0)
     return "the driver does not start (error " + std::to_string(e) + ")";
   int count = 0, device = 0, major = 0, minor = 0;

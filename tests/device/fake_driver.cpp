@@ -15,6 +15,10 @@ unsigned long long energy = 1000;
 }  // namespace
 
 extern "C" {
+int cuDriverGetVersion(int* version) {
+  if (number("FAKE_CRASH", 0)) std::abort();
+  return *version = number("FAKE_CUDA", 13000), 0;
+}
 int cuInit(unsigned) { return number("FAKE_INIT", 0); }
 int cuDeviceGetCount(int* n) { return *n = number("FAKE_DEVICES", 1), 0; }
 int cuDeviceGet(int* device, int) { return *device = 0, 0; }

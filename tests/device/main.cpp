@@ -2,6 +2,7 @@
 // main.cpp: ./dev device-check: what a GPU is claimed to do, done on one. A table to stderr, JSON to stdout; the exit
 // status is 1 when a claim does not hold, and 3, with one line, where there is no device. With --toy the toy models
 // alone, for those who watch them.
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <cmath>
@@ -30,11 +31,13 @@ struct reason {
   bool asked;
   char text[256];
 };
-// Why there is nothing to check; "" if there is a device.
-std::string ask_for_device(parts& all) {
+// Why there is nothing to check; "" if there is a device. All that is printed is that.
+std::string ask_for_device() {
   reason& why = shared<reason>();
-  all.run("driver", limits::machine, [&](report&) {
-    const std::string text = why_no_device();
+  report unseen;
+  unseen.to_pipe(::open("/dev/null", O_WRONLY));
+  parts(unseen, limits::machine).run("driver", limits::machine, [&](report&) {
+    const std::string text = why_no_device(cuda_of_kernels());
     text.copy(why.text, sizeof why.text - 1), why.asked = true;
   });
   return why.asked ? why.text : "the driver does not answer";
@@ -52,12 +55,12 @@ template <class Formats> void check_format(report& r, parts& all, const std::str
 }
 
 int check_all() {
-  report r;
-  parts all(r, limits::all);
-  if (const std::string why = ask_for_device(all); !why.empty()) {
+  if (const std::string why = ask_for_device(); !why.empty()) {
     std::fprintf(stderr, "device-check: no device: %s\n", why.c_str());
     return no_device;
   }
+  report r;
+  parts all(r, limits::all);
   std::string commit = "unknown";
   std::ifstream(program_path().replace_filename("commit")) >> commit;
   r.text("commit", commit);

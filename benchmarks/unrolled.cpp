@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// unrolled.cpp: one thread of a small model as straight-line code, beside the same model over tables, in turns:
-//   bench_unrolled assets/tiny --benchmark_enable_random_interleaving=true --benchmark_repetitions=9
+// unrolled.cpp [DIR]: one thread of a small model as straight-line code, beside the same model over tables, in turns:
+//   bench_unrolled --benchmark_enable_random_interleaving=true --benchmark_repetitions=9
 #include <cke/hf.hpp>
 #include <cke/qwen3.hpp>
 #include <cke/unrolled.hpp>
@@ -57,8 +57,8 @@ template <class Formats> void run_both(const std::string& dir, const std::string
 
 int main(int argc, char** argv) try {
   benchmark::Initialize(&argc, argv);
-  if (argc != 2) return std::cerr << "usage: bench_unrolled DIR [--benchmark_...]\n", 2;
-  run_both<Q8_0>(argv[1], "q8_0");
-  run_both<F32>(argv[1], "f32");
+  const std::string dir = argc > 1 ? argv[1] : "assets/tiny";
+  run_both<Q8_0>(dir, "q8_0");
+  run_both<F32>(dir, "f32");
   benchmark::RunSpecifiedBenchmarks();
 } catch (const Error& e) { return std::cerr << "bench_unrolled: " << e.what() << '\n', 1; }

@@ -70,8 +70,8 @@ class Model {
   u64 weight_bytes() const { return shared_->packed.bytes(); }
   u64 activation_bytes() const { return shared_->executor.bytes(); }
   u64 state_bytes() const { return shared_->state_bytes(); }
-  // From the next pass of any session on, `t` is told which thread runs which step when. Throws unsupported if the model
-  // is unrolled.
+  // From the next pass of any session on, `t` is told which thread runs which step when. Throws unsupported if the
+  // model is unrolled.
   void watch(const tracer& t) const { shared_->watch(t); }
 
  private:

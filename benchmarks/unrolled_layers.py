@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""unrolled_layers.py XSIMD_INCLUDE COMPILER: what an executor of 1 to 32 layers costs to compile, unrolled and over tables.
+"""unrolled_layers.py XSIMD_INCLUDE COMPILER: what an executor of 1 to 32 layers costs to compile, in both ways.
 
 The layers are those of assets/tiny in Q8_0. A row has CPU seconds and peak megabytes of the compiler, and the bytes of
 code and of constants in its object file.
@@ -28,14 +28,15 @@ with tempfile.TemporaryDirectory() as scratch:
     source.write_text(SOURCE)
     for executor in ("executor", "unrolled_executor"):
         for layers in LAYERS:
-            command = [compiler, "-std=c++20", "-O3", "-march=native", "-ffp-contract=off", f"-I{root}/include", "-isystem",
-                       xsimd, f"-DLAYERS={layers}", f"-DEXECUTOR={executor}", "-c", source, "-o", f"{scratch}/layers.o"]
-            child = subprocess.Popen(command)
+            flags = ["-std=c++20", "-O3", "-march=native", "-ffp-contract=off", f"-I{root}/include", "-isystem", xsimd,
+                     f"-DLAYERS={layers}", f"-DEXECUTOR={executor}"]
+            child = subprocess.Popen([compiler, *flags, "-c", source, "-o", f"{scratch}/layers.o"])
             _, status, usage = os.wait4(child.pid, 0)
             if status:
                 sys.exit(f"{compiler}: {executor} of {layers} layers does not compile")
             sections = subprocess.run(["size", "-A", f"{scratch}/layers.o"], capture_output=True, text=True, check=True)
             rows = [line.split() for line in sections.stdout.splitlines() if line.startswith(".")]
-            text, constants = (sum(int(row[1]) for row in rows if row[0].startswith(kind)) for kind in (".text", ".rodata"))
+            text, constants = (sum(int(size) for name, size, *_ in rows if name.startswith(kind))
+                               for kind in (".text", ".rodata"))
             print(f"{executor:<18} {layers:>6} {usage.ru_utime + usage.ru_stime:>6.1f} {usage.ru_maxrss / 1024:>8.0f} "
                   f"{text:>9} {constants:>9}", flush=True)

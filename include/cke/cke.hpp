@@ -48,4 +48,5 @@
 #include "similarity.hpp"
 #include "smollm3.hpp"
 #include "trainer.hpp"
+#include "unrolled.hpp"
 #include "word_checks.hpp"

@@ -22,12 +22,14 @@ using runtime::image_key, runtime::image_ref, runtime::patch_grid;
 template <class Model> class Session;
 
 // M: a type list with `config`, `family` or `names`. Formats: how weights are stored in memory. KV: the type of keys
-// and values.
-template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class Isa = isa::native> class Model {
+// and values. How: by tables, or `unrolled` (unrolled.hpp).
+template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class Isa = isa::native,
+          class How = runtime::by_tables>
+class Model {
  public:
   using list = M;
   using program = graph::program<M, Formats>;
-  using loaded = runtime::loaded<program, KV, Isa>;
+  using loaded = runtime::loaded<program, KV, Isa, How>;
   static constexpr u32 vocab_size = program::vocab;
   static constexpr dtype kv = KV;
   using isa = Isa;
@@ -68,7 +70,8 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   u64 weight_bytes() const { return shared_->packed.bytes(); }
   u64 activation_bytes() const { return shared_->executor.bytes(); }
   u64 state_bytes() const { return shared_->state_bytes(); }
-  // From the next pass of any session on, `t` is told which thread runs which step when.
+  // From the next pass of any session on, `t` is told which thread runs which step when. Throws unsupported if the
+  // model is unrolled.
   void watch(const tracer& t) const { shared_->watch(t); }
 
  private:

@@ -17,9 +17,9 @@ using namespace cke::runtime;
 using random_model::mixed;
 
 // Length: two whole blocks of 128 keys, and a part of one.
-template <class Formats, dtype KV, class Isa, u32 length = 310, class M = mixed> struct machine {
+template <class Formats, dtype KV, class Isa, u32 length = 310, class M = mixed, class How = by_tables> struct machine {
   using program = cke::graph::program<M, Formats>;
-  using loaded = cke::runtime::loaded<program, KV, Isa>;
+  using loaded = cke::runtime::loaded<program, KV, Isa, How>;
   using sequence = cke::runtime::sequence<loaded>;
   static constexpr u32 vocab = program::vocab;
   static_assert(length > 2 * key_block && length % key_block != 0);

@@ -43,8 +43,13 @@ template <class Formats> inline constexpr dtype default_kv = [] {
   return half ? dtype::f16 : dtype::bf16;
 }();
 
+// How passes run: over tables of steps. The other way is `unrolled` of unrolled_executor.hpp.
+struct by_tables {
+  template <class P, dtype KV, class Isa> using executor = runtime::executor<P, KV, Isa>;
+};
+
 // Immutable, except for the pages and the activations. One pass runs at a time.
-template <class P, dtype KV, class Isa> struct loaded {
+template <class P, dtype KV, class Isa, class How = by_tables> struct loaded {
   using program = P;
   using isa = Isa;
   static constexpr dtype kv = KV;
@@ -52,7 +57,7 @@ template <class P, dtype KV, class Isa> struct loaded {
 
   team threads;
   weights<P, Isa> packed;
-  runtime::executor<P, KV, Isa> executor;
+  typename How::template executor<P, KV, Isa> executor;
   page_pools cache;
   image_store images;  // that sequences see, where P has rows of images
   std::mutex busy;

@@ -13,8 +13,8 @@
 CKE_COLD_BEGIN
 namespace cke::runtime {
 
-// What sequences need of an executor. executor.hpp is the CPU's, cuda/executor.cuh a device's, and table_executor.hpp
-// the one to debug with.
+// What sequences need of an executor. executor.hpp is the CPU's, unrolled_executor.hpp the one for small models on it,
+// cuda/executor.cuh a device's, and table_executor.hpp the one to debug with.
 template <class E> concept pass_executor =
     requires(E& e, const E& idle, u32 count, function_ref<typename E::part(u32)> part_of, tracer t) {
       { idle.limits() } -> std::same_as<const capacity&>;

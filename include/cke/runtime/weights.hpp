@@ -93,6 +93,22 @@ template <class P, class Isa> class weights {
     tie();
   }
 
+  // Bytes of a packed weight: an upper bound, as in some formats they depend on the numbers.
+  static constexpr u64 room_for(const weight& w) {
+    u64 bytes = vector_bytes(w);
+    if (w.slot.quantisable)
+      with_format(w.as, [&]<dtype T>() { bytes = kernels::packed<T, Isa>::bytes(units_of_slot(w.slot), w.slot.cols); });
+    return bytes;
+  }
+  // Whether they are known for all of this program.
+  static constexpr bool sized() {
+    bool all = true;
+    P::for_each_weight([&](const weight& w) {
+      if (w.slot.quantisable) with_format(w.as, [&]<dtype T>() { all &= kernels::packed<T, Isa>::sized; });
+    });
+    return all;
+  }
+
   // The packed weights of a row of blocks: header 0, layer l in l + 1, footer last.
   const std::byte* const* row(u32 r) const { return table_[r]; }
   u64 bytes() const { return packed_.size(); }
@@ -130,16 +146,9 @@ template <class P, class Isa> class weights {
     return whole;
   }
 
-  static u64 vector_bytes(const weight& w) { return align_up(w.slot.elements() * sizeof(float)); }
-  // Bytes of a packed weight: an upper bound, as some formats depend on the numbers.
-  static u64 room_for(const weight& w) {
-    u64 bytes = vector_bytes(w);
-    if (w.slot.quantisable)
-      with_format(w.as, [&]<dtype T>() { bytes = kernels::packed<T, Isa>::bytes(units_of_slot(w.slot), w.slot.cols); });
-    return bytes;
-  }
+  static constexpr u64 vector_bytes(const weight& w) { return align_up(w.slot.elements() * sizeof(float)); }
   // f<T>() for a format known at load. Only formats that the program stores are instantiated.
-  template <u64 Types = P::stored_types, class F> static void with_format(dtype t, const F& f) {
+  template <u64 Types = P::stored_types, class F> static constexpr void with_format(dtype t, const F& f) {
     if constexpr (Types != 0) {
       constexpr auto T = static_cast<dtype>(std::countr_zero(Types));
       if (t == T) f.template operator()<T>();

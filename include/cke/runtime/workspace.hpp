@@ -114,6 +114,14 @@ template <class P, dtype KV, class Isa> class workspace {
     return w;
   }
 
+  // Where the parts of the memory begin, for one thread and an executor that knows the places in them.
+  struct addresses {
+    std::byte *stream, *layer_inputs, *shared, *own, *scratch;
+    float* parts;
+  };
+  addresses begin() const { return {stream_, layer_inputs_, shared_, threads_, threads_ + per_thread_bytes_, parts_}; }
+  rope_view rope(const rotary& r, u32 head_dim) const { return ropes_.find(r, head_dim); }
+
   // The footer's output, [rows][vocab] with a stride.
   view logits(form f) const {
     const code& c = P::footer_code();

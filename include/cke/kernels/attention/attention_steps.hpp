@@ -177,8 +177,7 @@ struct kernel<opcode::attend, KV, Isa> {
     return n;
   }
 
-  CKE_OUT_OF_LINE static void whole(const attention_params& p, const work& w, const segment& s, query_heads h,
-                                    u32 first, u32 last) {
+  static void whole(const attention_params& p, const work& w, const segment& s, query_heads h, u32 first, u32 last) {
     const u32 group = h.count, wide = group * p.shape.head_dim, together = group < most ? most / group : 1;
     // scratch: [tokens][heads][head_dim], then the attention kernel's own
     float* const out = reinterpret_cast<float*>(w.scratch);

@@ -10,17 +10,21 @@
 #include "../../core/plain_list.hpp"
 #include "../../core/types.hpp"
 
-CKE_COLD_BEGIN
 namespace cke::kernels {
-
-// 0.1 m ln(s) + 1, yarn's temperature. DeepSeek also scales the scores by its square.
-inline double yarn_mscale(double scale, double m = 1) { return scale <= 1 ? 1 : 0.1 * m * std::log(scale) + 1; }
 
 // The dims of a head that rope_kernel visits, and twice the width of its cos and sin rows. A proportional rope rotates
 // r.dims of them, but its pairs are head_dim / 2 apart.
 constexpr u32 rope_width(const rotary& r, u32 head_dim) {
   return r.rule == rope_scaling::proportional ? head_dim : r.dims;
 }
+
+}  // namespace cke::kernels
+
+CKE_COLD_BEGIN
+namespace cke::kernels {
+
+// 0.1 m ln(s) + 1, yarn's temperature. DeepSeek also scales the scores by its square.
+inline double yarn_mscale(double scale, double m = 1) { return scale <= 1 ? 1 : 0.1 * m * std::log(scale) + 1; }
 
 // The angles of a position: angle i is position * inverse[i]; cos and sin are scaled by attention_factor.
 struct rope_frequencies {

@@ -94,6 +94,7 @@ struct packed {
   static constexpr u64 unit_bytes(u32 cols) { return u64{ceil_div(cols, format::block)} * format::block_bytes; }
   // Bytes that a matrix needs.
   static constexpr u64 bytes(u32 units, u32 cols) { return units * unit_bytes(cols); }
+  static constexpr bool sized = true;  // whether they follow from the shape
 
   // Whether these bytes are those of a matrix, so that no kernel reads beyond them.
   static bool is_whole(const std::byte*, u64 size, u32 units, u32 cols) { return size == bytes(units, cols); }

@@ -113,6 +113,7 @@ struct packed<dtype::bf16, Isa> {
   static constexpr u64 bytes(u32 units, u32 cols) {
     return units * (unit_bytes(cols) + u64{unit::blocks(cols)} * format::block_bytes);
   }
+  static constexpr bool sized = false;
 
   // Places and sizes of blocks follow from the headers, which are checked.
   static bool is_whole(const std::byte* matrix, u64 size, u32 units, u32 cols) {

@@ -5,12 +5,12 @@
 #include <chrono>
 #include <cmath>
 #include <ctime>
-#include <fstream>
 
 #include "baseline.hpp"
 #include "bench.hpp"
 #include "bench_table.hpp"
 #include "cost.hpp"
+#include "cpu_name.hpp"
 #include "rooms.hpp"
 #include "terminal.hpp"
 
@@ -58,12 +58,6 @@ double deviation(const std::vector<double>& x) {
   return x.size() > 1 ? std::sqrt(sum / static_cast<double>(x.size() - 1)) : 0;
 }
 double median(const std::vector<double>& x) { return percentile(x, 0.5); }
-// The most memory that this process had at a time, in bytes.
-u64 peak_memory() {
-  rusage used{};
-  getrusage(RUSAGE_SELF, &used);
-  return static_cast<u64>(used.ru_maxrss) * 1024;
-}
 
 using conversations = std::vector<std::unique_ptr<any_session>>;
 
@@ -91,27 +85,11 @@ double ns_of(any_model& e, const conversations& all, const test& t, std::span<co
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Measures the peaks for the isa that the model was compiled for.
-using probe = std::function<machine_peaks()>;
-template <class Isa = isa::native> probe probe_of(std::string_view isa, u32 threads) {
+template <class Isa = isa::native> peak_probe probe_of(std::string_view isa, u32 threads) {
   if constexpr (!std::is_void_v<typename Isa::base>)
     if (isa != Isa::name) return probe_of<typename Isa::base>(isa, threads);
   auto shared = std::make_shared<machine_probe<Isa>>(threads);
   return [shared] { return shared->measure(); };
-}
-
-std::string cpu_name() {
-  std::ifstream in("/proc/cpuinfo");
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with("model name")) return line.substr(std::min(line.size(), line.find(':') + 2));
-  return "unknown";
-}
-std::string utc_now() {
-  char text[32];
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  std::strftime(text, sizeof text, "%FT%TZ", gmtime_r(&now, &parts));
-  return text;
 }
 
 // One loaded model and the tests at one depth.
@@ -122,7 +100,7 @@ class runner {
     const any_model& e = *model_.engine;
     const model_options planned{.context = e.context(), .chunk = args.model.chunk, .logit_rows = logit_rows};
     cost_.emplace(json_object::parse(model_.door->plan_json(planned)), e.weight_bytes());
-    if (args.peaks) probe_ = probe_of(e.isa(), e.threads());
+    if (args.peaks) probe_ = peak_probe_of(e.isa(), e.threads());
     // Touches every page of the cache once, to exclude page faults from the tests.
     model_.engine->open()->feed(some_ids(e.context(), e.vocab_size()));
   }
@@ -219,7 +197,7 @@ class runner {
   const bench_args& args_;
   loaded_model model_;
   std::optional<program_cost> cost_;
-  probe probe_;
+  peak_probe probe_;
 };
 
 // The tests at one depth, prompts first, as llama-bench orders them.
@@ -243,6 +221,21 @@ std::vector<u32> some_ids(u32 count, u32 vocab) {
     id = static_cast<u32>((state >> 33) % vocab);
   }
   return ids;
+}
+
+peak_probe peak_probe_of(std::string_view isa, u32 threads) { return probe_of(isa, threads); }
+
+std::string utc_now() {
+  char text[32];
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  std::strftime(text, sizeof text, "%FT%TZ", gmtime_r(&now, &parts));
+  return text;
+}
+u64 peak_memory() {
+  rusage used{};
+  getrusage(RUSAGE_SELF, &used);
+  return static_cast<u64>(used.ru_maxrss) * 1024;
 }
 
 loaded_model load_for_bench(const bench_args& args, u32 threads, u64 context, u32 logit_rows) {

@@ -203,6 +203,18 @@ struct bench_args {
 };
 void bench(const bench_args& args);
 
+struct report_args {
+  model_args model;
+  std::string output;
+  std::optional<std::string> prompt;     // a text; absent: ids that stand for one
+  u32 generate = 32;                     // ids after it, each measured
+  u32 repetitions = 5;                   // of the passes that are traced
+  std::optional<std::string> reference;  // a dump, with which what the steps write is compared
+  double tolerance = 1e-4;               // as of compare
+  std::optional<std::string> log;        // what cke train --log wrote
+};
+void report(const report_args& args);
+
 struct serve_args {
   model_args model;
   std::string host = "127.0.0.1";

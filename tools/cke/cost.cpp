@@ -23,10 +23,12 @@ double program_cost::work::ns(const machine_peaks& peaks) const {
 
 double program_cost::experts::read(u32 rows) const { return bytes * count * (1 - std::pow(1 - active / count, rows)); }
 
-program_cost::program_cost(const nlohmann::ordered_json& plan, u64 weight_bytes) : kv_format_(plan["capacity"]["kv"]) {
+program_cost::program_cost(const nlohmann::ordered_json& plan, u64 weight_bytes)
+    : kv_format_(plan["capacity"]["kv"]),
+      end_layer_(plan["row_end"]["layer"]),
+      end_instruction_(plan["row_end"]["instruction"]) {
   // Packed weights may be smaller than their format implies.
   const double scale = static_cast<double>(weight_bytes) / plan["weight_bytes"].get<double>();
-  const u32 end_layer = plan["row_end"]["layer"], end_instruction = plan["row_end"]["instruction"];
   const auto& variant_of_layer = plan["variant_of_layer"];
   for (u32 number = 0; const auto& code : plan["codes"]) {
     const bool header = code["name"] == "header", footer = code["name"] == "footer";
@@ -35,8 +37,7 @@ program_cost::program_cost(const nlohmann::ordered_json& plan, u64 weight_bytes)
       if (header || footer) n.all = 1;
       else
         for (u32 l = 0; l < variant_of_layer.size(); ++l)
-          if (variant_of_layer[l] == variant)
-            (l > end_layer || (l == end_layer && instruction >= end_instruction) ? n.wanted : n.all) += 1;
+          if (variant_of_layer[l] == variant) (ends_before(l, instruction) ? n.wanted : n.all) += 1;
       return n;
     };
     double active = 0;  // experts per row
@@ -61,18 +62,24 @@ program_cost::program_cost(const nlohmann::ordered_json& plan, u64 weight_bytes)
     u32 at = 0;
     for (const auto& i : code["instructions"]) {
       const layer_counts layers = layers_at(at++);
-      step_cost& s = steps_.back().emplace_back(step_cost{i["op"], 0, {}, 0, 0});
+      step_cost& s = steps_.back().emplace_back(
+          step_cost{.op = i["op"], .weights = 0, .chosen = {}, .of_each_row = 0, .window = 0});
       for (const auto& slot : i["weights"]) {
         const auto& w = code["weights"][slot.get<std::size_t>()];
         const double bytes = scale * w["bytes"].get<double>();
         if (const double count = w.value("experts", 0.0); count > 0)
           s.chosen = {s.chosen.bytes + bytes / count, {1, 0}, count, active};
         else header ? s.of_each_row += bytes / w["shape"][0].get<double>() : s.weights += bytes;
+        if (const auto& shape = w["shape"]; !header && shape.size() == 2) {
+          const double share = w.contains("experts") ? active / w["experts"].get<double>() : 1;
+          s.of_row.add(w["format"].get<std::string>(), shape[0].get<double>() * shape[1].get<double>() * share);
+        }
       }
       if (!s.op.starts_with("attend")) continue;
       const auto& p = i["params"];
       s.window = p.value("window", everything);
-      attentions_.push_back({2.0 * p["heads"].get<double>() * p["head_dim"].get<double>(), layers, s.window});
+      s.per_pair = 2.0 * p["heads"].get<double>() * p["head_dim"].get<double>();
+      attentions_.push_back({s.per_pair, layers, s.window});
     }
   }
   if (const auto& states = plan["states"]; states["count"] > 0)
@@ -94,6 +101,30 @@ double program_cost::bytes(u32 code, u32 step, const pass& p) const {
   const u64 seen = s.window ? std::min(u64{p.position}, u64{s.window}) + p.of_each() : 0;
   return s.weights + s.chosen.read(p.rows) + p.rows * s.of_each_row +
       static_cast<double>(seen) * p.sequences * kv_bytes_;
+}
+
+program_cost::bound program_cost::step_bound(u32 code, u32 step, u32 layer, const pass& p,
+                                             const machine_peaks& peaks) const {
+  const auto& s = steps_.at(code).at(step);
+  const bool footer = code + 1 == codes();
+  const u32 rows = footer ? p.logits : code > 0 && ends_before(layer, step) ? p.wanted() : p.rows;
+  if (rows == 0) return {};
+  work sum = s.of_row.times(rows);
+  if (s.window) {
+    double pairs = 0;
+    for (u32 row = p.of_each() - rows / p.sequences + 1; row <= p.of_each(); ++row)
+      pairs += std::min(p.position + row, s.window);
+    sum.add(kv_format_, p.sequences * pairs * s.per_pair);
+  }
+  const u64 seen = s.window ? std::min(u64{p.position}, u64{s.window}) + p.of_each() : 0;
+  const double read =
+      s.weights + s.chosen.read(rows) + rows * s.of_each_row + static_cast<double>(seen) * p.sequences * kv_bytes_;
+  const double reading = read / peaks.read_gbs, computing = sum.ns(peaks);
+  if (sum.sum() == 0 && s.of_each_row == 0) return {read, 0, 0, ""};
+  const char* const arithmetic = sum.int8 >= sum.bf16 && sum.int8 >= sum.f32 ? "int8"
+      : sum.bf16 >= sum.f32                                                  ? "bf16"
+                                                                             : "f32";
+  return {read, 2 * sum.sum(), std::max(reading, computing), reading >= computing ? "memory" : arithmetic};
 }
 
 double program_cost::least_ns(const pass& p, const machine_peaks& peaks) const {

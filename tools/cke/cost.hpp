@@ -34,6 +34,13 @@ class program_cost {
 
   // A lower bound on the time: a machine with these peaks reads and computes in parallel, each at its peak.
   double least_ns(const pass& p, const machine_peaks& peaks) const;
+  // The same for a step of a code in a layer, and what the bound is: "memory", or the arithmetic "int8", "bf16", "f32";
+  // "" for a step that reads nothing that counts.
+  struct bound {
+    double bytes{}, operations{}, ns{};
+    const char* by = "";
+  };
+  bound step_bound(u32 code, u32 step, u32 layer, const pass& p, const machine_peaks& peaks) const;
 
  private:
   // How many layers of a code run an instruction: for all rows, and, in a prompt, only for rows with logits.
@@ -45,6 +52,8 @@ class program_cost {
     double int8{}, bf16{}, f32{};
     void add(std::string_view format, double count);
     double ns(const machine_peaks& peaks) const;
+    double sum() const { return int8 + bf16 + f32; }
+    work times(double n) const { return {int8 * n, bf16 * n, f32 * n}; }
   };
   struct attention {
     double per_pair;  // multiplications per query and key, all heads
@@ -64,7 +73,13 @@ class program_cost {
     experts chosen;
     double of_each_row;  // bytes, of a row: the embedding's
     u32 window;          // of the positions that it attends to; 0: it does not attend
+    work of_row{};       // of its matrices
+    double per_pair{};   // multiplications per query and key, all heads
   };
+
+  bool ends_before(u32 layer, u32 instruction) const {
+    return layer > end_layer_ || (layer == end_layer_ && instruction >= end_instruction_);
+  }
 
   // Per pass; per pass with logits; of the head; per position and layer.
   double body_bytes_{}, wanted_bytes_{}, head_bytes_{}, kv_bytes_{};
@@ -74,6 +89,7 @@ class program_cost {
   std::vector<experts> experts_;
   std::vector<std::vector<step_cost>> steps_;
   std::string kv_format_;
+  u32 end_layer_, end_instruction_;  // from there on a prompt goes on only with rows whose logits are wanted
 };
 
 }  // namespace cke::tool

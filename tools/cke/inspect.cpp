@@ -9,6 +9,7 @@
 #include "bundle.hpp"
 #include "cache.hpp"
 #include "commands.hpp"
+#include "inspected.hpp"
 #include "plan_text.hpp"
 #include "rooms.hpp"
 #include "source.hpp"
@@ -139,7 +140,7 @@ std::string training_text(const json_object& facts) {
 
 }  // namespace
 
-void inspect(const inspect_args& args) {
+json_object inspected(const inspect_args& args) {
   const std::string& path = args.model.path;
   json_object facts{{"file", path}}, tower;
   bool sees_only = false;
@@ -158,6 +159,11 @@ void inspect(const inspect_args& args) {
     facts.update(text_facts(from, make_unit(from, args.model.numbers), args));
   }
   if (!tower.is_null()) facts["tower"] = tower;
+  return facts;
+}
+
+void inspect(const inspect_args& args) {
+  const json_object facts = inspected(args), tower = facts.contains("tower") ? facts["tower"] : json_object();
   if (args.json) return put(facts.dump(2, ' ', false, json_object::error_handler_t::replace) + '\n');
 
   std::string out = line("file", facts["file"].get<std::string>());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "commands.hpp"
+#include "kernel_facts.hpp"
 #include "rooms.hpp"
 #include "terminal.hpp"
 
@@ -16,23 +17,11 @@ namespace hana = boost::hana;
 
 using names = std::vector<std::string_view>;
 
-struct row {
-  std::string_view operation, computes;
-  names formats;
-  bool mixed;  // the matrices of one step may have different formats
-};
-
-template <opcode Op> row row_of() {
+template <opcode Op> kernel_facts row_of() {
   const registry::summary* const s = registry::summary_of(Op);
-  row r{name(Op), s->computes, {}, s->matrices > 1};
+  kernel_facts r{name(Op), s->computes, {}, s->matrices > 1};
   hana::for_each(registry::formats_of<Op>, [&](auto format) { r.formats.push_back(info(format()).name); });
   return r;
-}
-std::vector<row> all_rows() {
-  std::vector<row> all;
-  hana::for_each(registry::operations,
-                 [&]<opcode Op>(hana::integral_constant<opcode, Op>) { all.push_back(row_of<Op>()); });
-  return all;
 }
 names isas_of_build() {
   names all;
@@ -45,8 +34,25 @@ names matrix_formats() {
   return all;
 }
 
-// The instruction set of models that are compiled on this machine: the conditions of core/isa.hpp, asked of the
-// processor.
+std::string joined(const names& all) {
+  std::string out;
+  for (const std::string_view name : all) {
+    if (!out.empty()) out += ' ';
+    out += name;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<kernel_facts> all_kernels() {
+  std::vector<kernel_facts> all;
+  hana::for_each(registry::operations,
+                 [&]<opcode Op>(hana::integral_constant<opcode, Op>) { all.push_back(row_of<Op>()); });
+  return all;
+}
+
+// The conditions of core/isa.hpp, asked of the processor.
 std::string_view isa_of_machine() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
@@ -65,24 +71,13 @@ std::string_view isa_of_machine() {
 #endif
 }
 
-std::string joined(const names& all) {
-  std::string out;
-  for (const std::string_view name : all) {
-    if (!out.empty()) out += ' ';
-    out += name;
-  }
-  return out;
-}
-
-}  // namespace
-
 void kernels(const kernels_args& args) {
-  const std::vector<row> rows = all_rows();
+  const std::vector<kernel_facts> rows = all_kernels();
   const names isas = isas_of_build(), matrices = matrix_formats();
   if (args.json) {
     nlohmann::ordered_json out{
         {"instruction_sets", isas}, {"machine", isa_of_machine()}, {"kernels", nlohmann::ordered_json::array()}};
-    for (const row& r : rows)
+    for (const kernel_facts& r : rows)
       out["kernels"].push_back({{"operation", r.operation},
                                 {"computes", r.computes},
                                 {"formats", r.formats},
@@ -99,7 +94,7 @@ void kernels(const kernels_args& args) {
         std::string(20 - formats.size(), ' ') + std::string(computes) + '\n';
   };
   line("operation", "formats", "computes");
-  for (const row& r : rows)
+  for (const kernel_facts& r : rows)
     line(r.operation,
          std::ranges::equal(r.formats, matrices) ? r.mixed ? "matrices, mixed" : "matrices" : joined(r.formats),
          r.computes);

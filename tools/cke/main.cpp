@@ -13,6 +13,7 @@
 #include "number_list.hpp"
 #include "option_table.hpp"
 #include "options.hpp"
+#include "report_options.hpp"
 #include "rooms.hpp"
 #include "terminal.hpp"
 #include "training_options.hpp"
@@ -278,6 +279,9 @@ class commands {
         ->check(CLI::IsMember({"md", "csv", "json", "jsonl"}))
         ->capture_default_str();
 
+    report_options_of(
+        add("report", "where a model's time and memory go, as one HTML page", [this] { report(report_); }), report_);
+
     CLI::App& v = add("serve", "answer HTTP requests, in OpenAI's form", [this] { serve_model(serve_); });
     running_options_of(v, serve_.model);
     v.add_option("--host", serve_.host, "the IP address to listen at; 0.0.0.0: all that this machine has")
@@ -429,6 +433,7 @@ class commands {
   train_args train_;
   merge_args merge_;
   bench_args bench_;
+  report_args report_;
   serve_args serve_;
   build_args build_;
   pack_args pack_;

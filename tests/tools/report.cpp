@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+// report.cpp: cke report: one page that is whole, asks nobody for anything, and says what it was given. How fast the
+// model is, is no test.
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "command.hpp"
+
+using namespace command;
+using nlohmann::json;
+
+namespace {
+
+// A reader of the HTML that cke writes, which is as strict as XML: it says what is wrong, or counts the elements.
+struct page_reader {
+  std::string wrong;
+  std::vector<std::string> tags, ids, links;  // of all elements; "#..."
+  std::string data;                           // in the script
+  std::size_t unlabelled = 0, uncaptioned = 0;
+
+  explicit page_reader(const std::string& html) {
+    if (!html.starts_with("<!doctype html>")) wrong = "no doctype";
+    std::vector<std::string> open;
+    for (std::size_t at = 15; at < html.size() && wrong.empty();) {
+      const std::size_t next = std::min(html.find('<', at), html.size());
+      check_text(html.substr(at, next - at));
+      if (next == html.size()) break;
+      if (html.compare(next, 4, "<!--") == 0) {
+        at = html.find("-->", next) + 3;
+        continue;
+      }
+      const std::size_t end = html.find('>', next);
+      if (end == html.npos) return fail("a tag without an end");
+      std::string tag = html.substr(next + 1, end - next - 1);
+      at = end + 1;
+      if (tag.starts_with('/')) {
+        if (open.empty() || open.back() != tag.substr(1)) return fail("</" + tag.substr(1) + "> ends nothing");
+        open.pop_back();
+        continue;
+      }
+      const bool empty = tag.ends_with('/');
+      if (empty) tag.pop_back();
+      const std::string name = tag.substr(0, tag.find(' '));
+      check_attributes(name, tag.substr(name.size()));
+      tags.push_back(name);
+      if (name == "caption") --uncaptioned;
+      if (name == "table") ++uncaptioned;
+      if (name == "svg" && tag.find("aria-label=\"") == tag.npos) ++unlabelled;
+      if (name == "script" || name == "style") {
+        const std::size_t close = html.find("</" + name + ">", at);
+        if (close == html.npos) return fail("no end of " + name);
+        if (name == "script") data += html.substr(at, close - at);
+        at = close + name.size() + 3;
+        continue;
+      }
+      if (!empty) open.push_back(name);
+    }
+    if (wrong.empty() && !open.empty()) wrong = "<" + open.back() + "> has no end";
+  }
+  std::ptrdiff_t count(const std::string& tag) const { return std::ranges::count(tags, tag); }
+
+ private:
+  void fail(const std::string& what) { wrong = what; }
+  void check_text(const std::string& text) {
+    for (std::size_t at = 0; (at = text.find('&', at)) != text.npos; ++at) {
+      const std::string name = text.substr(at, text.find(';', at) - at);
+      if (!std::set<std::string>{"&amp", "&lt", "&gt", "&quot", "&#39"}.contains(name))
+        fail("an & that is not escaped");
+    }
+    if (text.find('>') != text.npos) fail("a > that is not escaped: " + text);
+  }
+  void check_attributes(const std::string& tag, const std::string& all) {
+    std::set<std::string> names;
+    for (std::size_t at = all.find_first_not_of(" \n"); at < all.size(); at = all.find_first_not_of(" \n", at)) {
+      const std::size_t equals = all.find("=\"", at), end = all.find('"', equals + 2);
+      if (equals == all.npos || end == all.npos) return fail(tag + ": an attribute without quotes:" + all);
+      const std::string name = all.substr(at, equals - at), value = all.substr(equals + 2, end - equals - 2);
+      if (!names.insert(name).second) return fail(tag + ": twice " + name);
+      if (name.starts_with("on")) return fail(tag + ": a script in " + name);
+      check_text(value);
+      if (name == "id" && std::ranges::find(ids, value) != ids.end()) return fail("twice the id " + value);
+      if (name == "id") ids.push_back(value);
+      if (name == "href" && tag == "a") links.push_back(value);
+      at = end + 1;
+    }
+  }
+};
+
+std::string report(const fs::path& to, std::vector<std::string> words = {}, const std::string& model = tiny) {
+  words.insert(words.begin(), {"report", model, "-o", to, "-r", "1", "-n", "3", "-c", "256"});
+  const result r = cke(words);
+  CHECK_SUCCESS(r);
+  CHECK(r.out == to.string() + "\n");
+  return content(to);
+}
+page_reader checked(const std::string& html) {
+  page_reader page(html);
+  CHECK(page.wrong == "");
+  return page;
+}
+std::string text_of(const std::string& html) {
+  std::string out;
+  bool in = false;
+  for (const char c : html) {
+    if (c == '<') in = true;
+    else if (c == '>') in = false;
+    else if (!in) out += c;
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("report: one page that is whole and asks for nothing") {
+  const scratch dir;
+  const std::string html = report(dir / "r.html", {"-p", "Once upon a time"});
+  const page_reader page = checked(html);
+  for (const char* fetches : {"http://", "https://", "src=", "url(", "@import", "javascript:"})
+    CHECK_MESSAGE(html.find(fetches) == html.npos, fetches);
+  CHECK(page.count("script") == 1);
+  CHECK(page.count("link") == 1);
+  CHECK(html.find("<link rel=\"icon\" href=\"data:,\"/>") != html.npos);
+  CHECK(html.find("content=\"default-src 'none';") != html.npos);
+  CHECK(html.find("{{") == html.npos);
+  CHECK_FALSE(fs::exists(dir / "r.html.partial"));
+
+  CHECK(page.count("h1") == 1);
+  CHECK(page.count("h2") == 5);
+  CHECK(page.links == std::vector<std::string>{"#summary", "#time", "#memory", "#program", "#environment"});
+  for (const std::string& link : page.links) CHECK(std::ranges::count(page.ids, link.substr(1)) == 1);
+  CHECK(page.count("svg") >= 9);  // two timelines of each pass, roofline, tokens, memory, arenas, pages, three blocks
+  CHECK(page.unlabelled == 0);
+  CHECK(page.uncaptioned == 0);
+  CHECK(html.find("prefers-color-scheme: dark") != html.npos);
+  CHECK(html.find("lang=\"en\"") != html.npos);
+}
+
+TEST_CASE("report: its JSON is what cke inspect says, and what the page shows") {
+  const scratch dir;
+  const std::string html = report(dir / "r.html", {"--threads", "2"});
+  const json data = json::parse(page_reader(html).data);
+  const result inspect = cke({"inspect", tiny, "--plan", "--json", "-c", "256"});
+  CHECK(data["inspect"] == json::parse(inspect.out));
+
+  CHECK(data["environment"]["threads"] == 2);
+  CHECK(data["prompt"] == json{{"text", nullptr}, {"ids", 64}});
+  CHECK(data["answer"]["ns"].size() == 3);
+  CHECK(data["parity"].is_null());
+  CHECK(data["training"].is_null());
+  REQUIRE(data["passes"].size() == 2);
+  const std::string text = text_of(html);
+  for (const json& pass : data["passes"]) {
+    const bool token = pass["name"] == "token";
+    CHECK(pass["rows"] == (token ? 1 : 64));
+    CHECK(pass["position"] == (token ? 64 : 0));
+    CHECK(pass["threads"].size() == 2);
+    double share = 0;
+    std::uint64_t calls = 0;
+    const json* most = nullptr;
+    for (const json& op : pass["ops"]) {
+      share += op["share"].get<double>();
+      CHECK(text.find(op["op"].get<std::string>()) != text.npos);
+      if (!op.contains("kind")) continue;
+      calls += op["calls"].get<std::uint64_t>();
+      if (!most || op["ns"] > (*most)["ns"]) most = &op;
+      CHECK((op["limit"] == "") == (op["least_ns"] == 0));
+      CHECK((op["kind"] == "matrix" ? op["operations"] > 0 : true));
+    }
+    CHECK(share == doctest::Approx(1).epsilon(0.05));
+    CHECK(calls == data["inspect"]["plan"]["steps"]["all"]);
+    CHECK(text.find("Most of that is " + (*most)["op"].get<std::string>() + ":") != text.npos);
+    // A thread's steps come one after the other, within the pass.
+    for (const json& thread : pass["threads"]) {
+      double before = 0;
+      for (const json& step : thread) {
+        CHECK(step[3] >= before - 1);
+        CHECK(step[4] >= step[3]);
+        before = step[4];
+      }
+    }
+    // A token multiplies by each matrix once: the sum of the operations is known from the shapes.
+    double multiplied = 0, operations = 0;
+    for (const json& code : data["inspect"]["plan"]["codes"])
+      for (const json& w : code["weights"])
+        if (w["shape"].size() == 2 && code["name"] != "header")
+          multiplied += w["shape"][0].get<double>() * w["shape"][1].get<double>() * code["layers"].get<double>();
+    for (const json& op : pass["ops"])
+      if (op["kind"] == "matrix") operations += op["operations"].get<double>();
+    if (token) CHECK(operations == doctest::Approx(2 * multiplied));
+    else CHECK(operations > 32 * multiplied);
+  }
+}
+
+TEST_CASE("report: the fixed parts of a memory plan and a program are drawn") {
+  const scratch dir;
+  const std::string html = report(dir / "r.html"), text = text_of(html);
+  for (const char* part :
+       {"Block 0 \xC3\x97 5 layers: 0\xE2\x80\x93"
+        "4",
+        "Before the layers", "After the layers", "matmul_act_quantize", "before fusion", "barrier", "swiglu",
+        "matmul + act_mul + quantize", "peak of the process", "Pages of a sequence", "GB/s", "avx", "qwen3"})
+    CHECK_MESSAGE(text.find(part) != text.npos, part);
+}
+
+TEST_CASE("report: names of files and texts are shown, and do nothing") {
+  const scratch dir;
+  const std::string name = "<img src=x onerror=alert(1)>&\"'{{data}}\xFF\x01";
+  dir.copy(tiny, name);
+  const std::string prompt = "</script><script>alert(2)</script> {{sections}}";
+  const std::string html = report(dir / "r.html", {"-p", prompt}, dir / name);
+  const page_reader page = checked(html);
+  CHECK(page.count("img") == 0);
+  CHECK(page.count("script") == 1);
+  CHECK(page.count("main") == 1);
+  CHECK(html.find("&lt;img src=x onerror=alert(1)&gt;&amp;&quot;&#39;{{data}}") != html.npos);
+  CHECK(html.find('\xFF') == html.npos);
+  CHECK(html.find('\x01') == html.npos);
+  const json data = json::parse(page.data);
+  CHECK(data["prompt"]["text"] == prompt);
+  CHECK(data["inspect"]["file"].get<std::string>().find("<img src=x") != std::string::npos);
+}
+
+TEST_CASE("report: beside a reference, and the first value that is not as there") {
+  const scratch dir;
+  const result dump = cke({"dump", tiny, "--tokens", "5,9,1,200", "-o", dir / "reference"});
+  REQUIRE_MESSAGE(dump.status == 0, show(dump));
+  const std::string same = report(dir / "same.html", {"--reference", dir / "reference"});
+  CHECK(checked(same).count("h2") == 6);
+  CHECK(same.find("values are right.") != same.npos);
+  const json parity = json::parse(page_reader(same).data)["parity"];
+  CHECK(parity["ids"] == 4);
+  CHECK(parity["without"] == 0);
+  for (const json& v : parity["values"]) CHECK(v["largest"] == 0);
+
+  std::string bytes = content(dir / "reference/2.attend.npy");
+  const float far = 7;
+  bytes.replace(bytes.size() - sizeof far, sizeof far, reinterpret_cast<const char*>(&far), sizeof far);
+  write(dir / "reference/2.attend.npy", bytes);
+  const std::string other = report(dir / "other.html", {"--reference", dir / "reference"});
+  CHECK(other.find("The first value that differs is 2.attend, which attend writes.") != other.npos);
+  checked(other);
+}
+
+TEST_CASE("report: the loss of a training run") {
+  const scratch dir;
+  write(dir / "log.jsonl", R"({"step":1,"loss":3.5,"grad_norm":1,"lr":0.001}
+{"step":2,"loss":3.25,"grad_norm":1,"lr":0.001,"held_out_loss":3.3}
+)");
+  const std::string html = report(dir / "r.html", {"--log", dir / "log.jsonl"});
+  CHECK(html.find("has 2 steps: the loss went from 3.5000 to 3.2500.") != html.npos);
+  CHECK(html.find("the loss of what was held out") != html.npos);
+  checked(html);
+}
+
+TEST_CASE("report: refuses what it cannot tell") {
+  const scratch dir;
+  const auto refused = [&](std::vector<std::string> words, int status = 1) {
+    words.insert(words.begin(), {"report", tiny, "-o", dir / "r.html", "-r", "1", "-c", "32"});
+    const result r = cke(words);
+    CHECK_MESSAGE(is_refusal(r, status), show(r));
+    CHECK_FALSE(fs::exists(dir / "r.html"));
+    CHECK_FALSE(fs::exists(dir / "r.html.partial"));
+    return r.err;
+  };
+  const auto has = [](const std::string& text, const std::string& part) {
+    CHECK_MESSAGE(text.find(part) != text.npos, text);
+  };
+  has(cke({"report", tiny}).err, "--output is required");
+  has(cke({"report", tiny, "-o", dir / "none/r.html"}).err,
+      "r.html: expected a file that can be written, found No such file or directory");
+  has(refused({"-p", ""}, 2), "expected a text, found nothing");
+  has(refused({"-p", "Once upon a time there was a little dog who lived in a house near the sea and was never sad",
+               "-n", "30"},
+              2),
+      "-p, -n: expected at most 32 tokens, prompt and answer; see -c, found ");
+  has(refused({"--reference", dir / "none"}), "none");
+  has(refused({"--log", dir / "none"}), "expected a readable file");
+  write(dir / "log", "{\"step\":1,\"loss\":2}\n{\"step\":2}\n");
+  has(refused({"--log", dir / "log"}), "line 2: expected a step and its loss, as cke train --log writes them");
+  write(dir / "log", "");
+  has(refused({"--log", dir / "log"}), "log: expected steps of cke train, found none");
+}

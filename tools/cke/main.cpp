@@ -16,6 +16,7 @@
 #include "rooms.hpp"
 #include "terminal.hpp"
 #include "training_options.hpp"
+#include "tune_options.hpp"
 
 namespace cke::tool {
 namespace {
@@ -198,6 +199,8 @@ class commands {
     auto* plan = i.add_flag("--plan", inspect_.plan, "also the program and its memory plan");
     i.add_flag("--train", inspect_.train, "also the memory that training all weights takes, in passes of 512 ids")
         ->needs(plan);
+    i.add_flag("--explain", inspect_.explain, "also each knob that changes speed alone, its value, and who said so");
+    i.add_option("-t,--threads", inspect_.model.threads, thread_help)->check(number(0u, team::max_threads));
     i.add_flag("--json", inspect_.json, "as one JSON object");
 
     CLI::App& f = add("families", "the families of models that it knows, and what tests established of each",
@@ -278,6 +281,10 @@ class commands {
         ->check(CLI::IsMember({"md", "csv", "json", "jsonl"}))
         ->capture_default_str();
 
+    tune_options_of(
+        add("tune", "find the hints with which a model is fastest here; others then use them", [this] { tune(tune_); }),
+        tune_);
+
     CLI::App& v = add("serve", "answer HTTP requests, in OpenAI's form", [this] { serve_model(serve_); });
     running_options_of(v, serve_.model);
     v.add_option("--host", serve_.host, "the IP address to listen at; 0.0.0.0: all that this machine has")
@@ -341,6 +348,10 @@ class commands {
     p.add_option("-o,--output", pack_.output, "the file, such as model.cke")->type_name("FILE")->required();
     p.add_flag("--replace", pack_.replace, "in place of a file of that name, once the new one is whole");
     p.add_option("-t,--threads", pack_.model.threads, thread_help)->check(number(0u, team::max_threads));
+    p.add_option("--hints", pack_.model.profile,
+                 "a profile whose hints the bundle carries (the one that cke tune wrote, if any)")
+        ->type_name("FILE")
+        ->check(some_text("a file"));
     p.footer(
         "run, chat, serve, bench and the other commands that read a MODEL's weights take FILE as one. MODEL may be a "
         "bundle too:\nit is then packed anew from what it was packed from.");
@@ -429,6 +440,7 @@ class commands {
   train_args train_;
   merge_args merge_;
   bench_args bench_;
+  tune_args tune_;
   serve_args serve_;
   build_args build_;
   pack_args pack_;

@@ -50,7 +50,8 @@ constexpr cke_options small{.threads = 2,
                             .cache_positions = 0,
                             .progress = nullptr,
                             .copied = nullptr,
-                            .user = nullptr};
+                            .user = nullptr,
+                            .hints = {}};
 
 model_handle load() {
   cke_error e;
@@ -313,6 +314,14 @@ TEST_CASE("export: errors carry a code and a message, and leave a session as it 
   CHECK(cke_model_load(file.c_str(), &wrong, &e) == nullptr);
   CHECK(e.code == number(errc::config_range));
   CHECK(std::string(e.message) == "chunk: expected 1 to 65536, found 1048576");
+  wrong = small;
+  wrong.hints.huge_pages = 3;
+  CHECK(cke_model_load(file.c_str(), &wrong, &e) == nullptr);
+  CHECK(std::string(e.message) == "hints.huge_pages: expected 0 to 2, found 3");
+  wrong = small;
+  wrong.hints.spins = 1'000'001;
+  CHECK(cke_model_load(file.c_str(), &wrong, &e) == nullptr);
+  CHECK(std::string(e.message) == "hints.spins: expected 1 to 1000000, found 1000001");
 
   const model_handle m = load();
   const session_handle s = open(m);

@@ -19,7 +19,7 @@
 #endif
 
 /* Incremented with every change of a signature or a struct below. */
-#define CKE_ABI_VERSION 12u
+#define CKE_ABI_VERSION 13u
 
 typedef struct cke_model cke_model;
 typedef struct cke_session cke_session;
@@ -30,6 +30,19 @@ typedef struct cke_error {
   int32_t code; /* 0: no error; otherwise 1 + cke::errc */
   char message[512];
 } cke_error;
+
+enum { CKE_DEFAULT = 0, CKE_OFF = 1, CKE_ON = 2 };
+enum { CKE_TILED = 1, CKE_STREAMING = 2 };
+
+/* What changes a model's speed and never its results (core/hints.hpp); all zero selects the defaults. */
+typedef struct cke_hints {
+  uint32_t prefill_threads, decode_threads; /* in a pass of that form, at most; 0: all threads of the model */
+  uint32_t units_per_claim;                 /* units of work that a thread takes at a time; 0: 1 */
+  uint32_t spins;                           /* pauses before a waiting thread goes to sleep; 0: 2000 */
+  uint32_t fewer_threads;                   /* while threads have to wait for cpus; CKE_DEFAULT: CKE_ON */
+  uint32_t huge_pages;                      /* CKE_DEFAULT: CKE_ON */
+  uint32_t attention_decode;                /* CKE_DEFAULT: CKE_TILED */
+} cke_hints;
 
 /* How a model is loaded; all zero selects the defaults. */
 typedef struct cke_options {
@@ -42,6 +55,7 @@ typedef struct cke_options {
   /* Called from any thread once these bytes of a tensor in memory are copied and may be released; may be null. */
   void (*copied)(void* user, const void* data, uint64_t bytes);
   void* user;
+  cke_hints hints;
 } cke_options;
 
 /* One tensor of a checkpoint. Its bytes are read only while the model loads. */

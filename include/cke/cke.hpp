@@ -22,6 +22,7 @@
 #include "granite.hpp"
 #include "granitemoe.hpp"
 #include "granitemoehybrid.hpp"
+#include "hints.hpp"
 #include "image_encoder.hpp"
 #include "layer_checks.hpp"
 #include "layers.hpp"

@@ -47,6 +47,23 @@ template <class T, class F> T* pointer(cke_error* to, F f) noexcept {
   return guarded(to, [&] { return reinterpret_cast<T*>(f()); }, [](int32_t) { return static_cast<T*>(nullptr); });
 }
 
+// Throws config_range for a number that stands for nothing.
+inline hints hints_of(const cke_hints& from) {
+  hints h;
+  const auto number = [](u32 n) { return n ? std::optional<u32>(n) : std::nullopt; };
+  const auto choice = [](const char* name, u32 n) {
+    if (n > 2) throw Error(errc::config_range, {}, name, "0 to 2", concat({n}));
+    return n;
+  };
+  h.prefill_threads = number(from.prefill_threads), h.decode_threads = number(from.decode_threads);
+  h.units_per_claim = number(from.units_per_claim), h.spins = number(from.spins);
+  if (const u32 n = choice("hints.fewer_threads", from.fewer_threads)) h.fewer_threads = n == CKE_ON;
+  if (const u32 n = choice("hints.huge_pages", from.huge_pages)) h.huge_pages = n == CKE_ON;
+  if (const u32 n = choice("hints.attention_decode", from.attention_decode))
+    h.attention_decode = n == CKE_STREAMING ? attention_sharing::streaming : attention_sharing::tiled;
+  return h;
+}
+
 inline model_options options_of(const cke_options* from) {
   model_options o;
   if (!from) return o;
@@ -55,6 +72,7 @@ inline model_options options_of(const cke_options* from) {
   if (from->chunk) o.chunk = from->chunk;
   if (from->logit_rows) o.logit_rows = from->logit_rows;
   o.cache_positions = from->cache_positions;
+  o.hints = hints_of(from->hints);
   if (from->progress)
     o.progress = [call = from->progress, user = from->user](u64 done, u64 total) { call(user, done, total); };
   return o;

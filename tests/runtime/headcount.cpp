@@ -23,7 +23,7 @@ u32 work(headcount& h, u32 windows, u32 cpus) {
   for (u32 i = 0; i < windows; ++i) {
     const u32 short_of = h.now() > cpus ? h.now() - cpus : 0;
     crowded += short_of > 0;
-    h.judge(window, short_of * window);
+    h.judge(window, short_of * window, h.now());
   }
   return crowded;
 }
@@ -33,7 +33,7 @@ u32 work(headcount& h, u32 windows, u32 cpus) {
 TEST_CASE("headcount: enough cpus, all threads, whatever a kernel thread takes of them") {
   headcount h(64);
   for (u32 i = 0; i < 1000; ++i) {
-    h.judge(window, window / 3);
+    h.judge(window, window / 3, 64);
     REQUIRE(h.now() == 64);
   }
 }
@@ -41,7 +41,7 @@ TEST_CASE("headcount: enough cpus, all threads, whatever a kernel thread takes o
 TEST_CASE("headcount: down to the cpus that are there, at once, and hardly ever above") {
   for (const u32 cpus : {1u, 2u, 7u}) {
     headcount h(8);
-    h.judge(window, (8 - cpus) * window);
+    h.judge(window, (8 - cpus) * window, 8);
     CHECK(h.now() == cpus);
     CHECK(work(h, 1000, cpus) < 20);
   }
@@ -49,9 +49,9 @@ TEST_CASE("headcount: down to the cpus that are there, at once, and hardly ever 
 
 TEST_CASE("headcount: half a cpu that is missing costs one thread, and the last one stays") {
   headcount h(2);
-  h.judge(window, window / 2);
+  h.judge(window, window / 2, 2);
   CHECK(h.now() == 1);
-  h.judge(window, 50 * window);
+  h.judge(window, 50 * window, 1);
   CHECK(h.now() == 1);
 }
 
@@ -61,9 +61,21 @@ TEST_CASE("headcount: when the neighbour leaves, all threads come back, and the 
   work(h, headcount::longest_pause + 8, 8);
   CHECK(h.now() == 8);
   work(h, 1, 8);
-  h.judge(window, window);
+  h.judge(window, window, 8);
   CHECK(h.now() == 7);
   work(h, headcount::shortest_pause + 1, 8);
+  CHECK(h.now() == 8);
+}
+
+TEST_CASE("headcount: work that wants fewer threads says when they are too many, and never that more would do") {
+  headcount h(8);
+  for (u32 i = 0; i < 1000; ++i) h.judge(window, 0, 3);
+  CHECK(h.now() == 8);
+  h.judge(window, window, 3);
+  CHECK(h.now() == 2);
+  for (u32 i = 0; i < headcount::longest_pause + 8; ++i) h.judge(window, 0, std::min(h.now(), 3u));
+  CHECK(h.now() == 4);  // one more than was wanted: nothing has been heard of it
+  work(h, headcount::longest_pause + 8, 8);
   CHECK(h.now() == 8);
 }
 

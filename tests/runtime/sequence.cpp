@@ -399,10 +399,16 @@ TEST_CASE("model_options: each number has a range, and the message names it") {
   CHECK(refused({.cache_positions = (1 << 30) + 1}).text ==
         "cache_positions: expected 0 to 1073741824, found 1073741825");
   CHECK(refused({.threads = 1025}).text == "threads: expected 0 to 1024, found 1025");
+  CHECK(refused({.hints = {.prefill_threads = 1025}}).text == "hints.prefill_threads: expected 0 to 1024, found 1025");
+  CHECK(refused({.hints = {.decode_threads = 1025}}).text == "hints.decode_threads: expected 0 to 1024, found 1025");
+  CHECK(refused({.hints = {.chunk = 0}}).text == "hints.chunk: expected 1 to 65536, found 0");
+  CHECK(refused({.hints = {.units_per_claim = 257}}).text == "hints.units_per_claim: expected 1 to 256, found 257");
+  CHECK(refused({.hints = {.spins = 0}}).text == "hints.spins: expected 1 to 1000000, found 0");
   CHECK(refused({.threads = 1, .context = 1, .chunk = 1}).text.empty());
   CHECK(model_options{.context = 10}.limits().chunk == 10);                    // no pass is longer than the context
   CHECK(model_options{.context = 10, .logit_rows = 64}.limits().chunk == 64);  // but one of many sequences
   CHECK(model_options{.context = 10, .chunk = 7, .logit_rows = 64}.limits().chunk == 7);
+  CHECK(model_options{.context = 10, .chunk = 7, .hints = {.chunk = 3}}.limits().chunk == 3);
 }
 
 TEST_CASE("model_options: progress counts weights up to all of them, and may give up") {

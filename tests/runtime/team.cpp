@@ -33,6 +33,29 @@ TEST_CASE("team: every thread runs, and every unit of a share is done exactly on
   }
 }
 
+TEST_CASE("team: units that are claimed together, and threads that are left out, do every unit exactly once") {
+  for (const u32 at_once : {2u, 7u, 256u})
+    for (const bool fits : {false, true}) {
+      team t(4, {.units_per_claim = at_once, .spins = 1, .fewer_threads = fits});
+      for (const u32 most : {1u, 3u, team::max_threads}) {
+        std::vector<std::atomic<u32>> done(500);
+        std::atomic<u32> ran{};
+        for (u32 round = 0; round < 50; ++round)
+          t.run_fitting(
+              [&](u32 me) noexcept {
+                ran += 1;
+                t.share(me, 500, [&](u32 u) { done[u].fetch_add(1, std::memory_order_relaxed); });
+                t.barrier();
+                t.share(me, 13, [&](u32 u) { done[u].fetch_add(1, std::memory_order_relaxed); });
+              },
+              most);
+        for (u32 u = 0; u < 500; ++u) REQUIRE(done[u] == (u < 13 ? 100 : 50));
+        CHECK(ran <= 50 * std::min(most, 4u));
+        if (!fits) CHECK(ran == 50 * std::min(most, 4u));
+      }
+    }
+}
+
 TEST_CASE("team: a barrier shows everyone what was written before it") {
   for (const u32 threads : {2u, 3u, 5u}) {
     team t(threads);

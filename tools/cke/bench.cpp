@@ -98,7 +98,7 @@ class runner {
   runner(const bench_args& args, u32 threads, u64 context, u32 logit_rows)
       : args_(args), model_(load_for_bench(args, threads, context, logit_rows)) {
     const any_model& e = *model_.engine;
-    const model_options planned{.context = e.context(), .chunk = args.model.chunk, .logit_rows = logit_rows};
+    const model_options planned{.context = e.context(), .chunk = chunk(), .logit_rows = logit_rows};
     cost_.emplace(json_object::parse(model_.door->plan_json(planned)), e.weight_bytes());
     if (args.peaks) probe_ = peak_probe_of(e.isa(), e.threads());
     // Touches every page of the cache once, to exclude page faults from the tests.
@@ -141,8 +141,8 @@ class runner {
             {"model_type", model_.name},
             {"model_size", e.weight_bytes()},
             {"model_n_params", e.parameters()},
-            {"n_batch", args_.model.chunk},
-            {"n_ubatch", args_.model.chunk},
+            {"n_batch", chunk()},
+            {"n_ubatch", chunk()},
             {"n_threads", e.threads()},
             {"type_k", info(e.kv()).name},
             {"type_v", info(e.kv()).name}};
@@ -153,7 +153,7 @@ class runner {
     std::vector<double> ns, ts;
     for (const double x : s.ns) ns.push_back(std::round(x)), ts.push_back(s.of.ids() * 1e9 / x);
     double bytes = 0;
-    s.of.each_pass(args_.model.chunk, [&](const program_cost::pass& p) { bytes += cost_->bytes(p); });
+    s.of.each_pass(chunk(), [&](const program_cost::pass& p) { bytes += cost_->bytes(p); });
     json_object r = facts();
     r.update({{"n_prompt", s.of.prompt},
               {"n_gen", s.of.generate},
@@ -185,9 +185,10 @@ class runner {
   }
 
  private:
+  u32 chunk() const { return *model_.hints.chunk; }
   void add_bound(samples& s, const machine_peaks& now) const {
     double least = 0;
-    s.of.each_pass(args_.model.chunk, [&](const program_cost::pass& p) { least += cost_->least_ns(p, now); });
+    s.of.each_pass(chunk(), [&](const program_cost::pass& p) { least += cost_->least_ns(p, now); });
     s.least_ns.push_back(least);
     for (double machine_peaks::* peak :
          {&machine_peaks::read_gbs, &machine_peaks::int8_gops, &machine_peaks::bf16_gops, &machine_peaks::f32_gops})

@@ -127,7 +127,8 @@ void render_template(const template_args& args);
 struct inspect_args {
   model_args model;
   bool plan = false, json = false;
-  bool train = false;  // the memory of training all weights
+  bool train = false;    // the memory of training all weights
+  bool explain = false;  // each hint and its source
 };
 void inspect(const inspect_args& args);
 
@@ -214,6 +215,13 @@ struct report_args {
   std::optional<std::string> log;        // what cke train --log wrote
 };
 void report(const report_args& args);
+struct tune_args {
+  model_args model;
+  u32 prompt = 512, generate = 64;    // ids
+  u32 seconds = 600;                  // at most, about
+  std::optional<std::string> output;  // a file; absent: where other commands look
+};
+void tune(const tune_args& args);
 
 struct serve_args {
   model_args model;

@@ -10,6 +10,7 @@
 #include "cache.hpp"
 #include "commands.hpp"
 #include "inspected.hpp"
+#include "model_hints.hpp"
 #include "plan_text.hpp"
 #include "rooms.hpp"
 #include "source.hpp"
@@ -68,13 +69,33 @@ json_object training_facts(const checkpoint& from, const model_args& model) {
   return facts;
 }
 
-json_object text_facts(const checkpoint& from, const unit& u, const inspect_args& args) {
+json_object hint_facts(const model_hints& h) {
+  json_object all = json_object::array();
+  for (const auto& [of, value, from] : h.all.explain())
+    all.push_back({{"knob", of->name}, {"value", of->text(value)}, {"source", h.origin(from)}, {"what", of->what}});
+  return all;
+}
+std::string hints_text(const json_object& all) {
+  std::string out = "hints\n";
+  for (const json_object& h : all) {
+    std::string row = "  " + h["knob"].get<std::string>();
+    for (const auto& [key, width] : {std::pair{"value", 20u}, std::pair{"source", 32u}})
+      row.resize(std::max<std::size_t>(row.size() + 2, width), ' '), row += h[key].get<std::string>();
+    out += row + '\n';
+  }
+  return out;
+}
+
+json_object text_facts(const checkpoint& from, const unit& u, const inspect_args& args, const hints& packed = {}) {
   json_object facts = facts_of(from, u);
   facts["max_position_embeddings"] = u.max_position;
   facts["vocabulary"] = from.tokens ? json_object(from.tokens->tokens.size()) : json_object(nullptr);
   facts["stop_ids"] = from.stop_ids;
+  if (!args.plan && !args.explain) return facts;
+  const model_hints how = hints_of(args.model, u, packed);
+  if (args.explain) facts["hints"] = hint_facts(how);
   if (!args.plan) return facts;
-  model_options options{.context = args.model.context, .chunk = args.model.chunk};
+  model_options options{.context = args.model.context, .hints = how.all.get()};
   if (options.context == 0) options.context = std::min(u.max_position ? u.max_position : 4096u, 4096u);
   facts["plan"] = json_object::parse(library_of(u, made_for::this_command).door->plan_json(options));
   if (args.train) facts["training"] = training_facts(from, args.model);
@@ -153,7 +174,8 @@ json_object inspected(const inspect_args& args) {
     const bundle packed(path);
     const checkpoint from = packed.as_checkpoint();
     facts["bundle"] = bundle_facts(packed.about());
-    facts.update(text_facts(from, unit_of_bundle(packed.about(), from, args.model.numbers), args));
+    facts.update(
+        text_facts(from, unit_of_bundle(packed.about(), from, args.model.numbers), args, packed.about().hints));
   } else if (!sees_only) {
     const checkpoint from = open_checkpoint(path);
     facts.update(text_facts(from, make_unit(from, args.model.numbers), args));
@@ -169,6 +191,7 @@ void inspect(const inspect_args& args) {
   std::string out = line("file", facts["file"].get<std::string>());
   if (facts.contains("bundle")) out += bundle_facts_text(facts["bundle"]);
   if (facts.contains("type")) out += text_facts_text(facts);
+  if (facts.contains("hints")) out += '\n' + hints_text(facts["hints"]);
   if (facts.contains("plan")) out += '\n' + plan_text(facts["plan"]);
   if (facts.contains("training")) out += '\n' + training_text(facts["training"]);
   if (!tower.is_null()) out += "\nvision tower\n" + facts_text(tower);

@@ -24,7 +24,21 @@ template <class T> T* check(T* made, const cke_error& error, std::string_view so
 
 // The C form of the options, without callbacks.
 cke_options c_options(const model_options& o) {
-  return {o.threads, o.context, o.chunk, o.logit_rows, o.cache_positions, nullptr, nullptr, nullptr};
+  const hints& h = o.hints;
+  const auto chosen = [](std::optional<bool> on) -> u32 { return !on ? CKE_DEFAULT : *on ? CKE_ON : CKE_OFF; };
+  const u32 attention = !h.attention_decode                 ? CKE_DEFAULT
+      : *h.attention_decode == attention_sharing::streaming ? CKE_STREAMING
+                                                            : CKE_TILED;
+  return {o.threads,
+          o.context,
+          h.chunk.value_or(o.chunk),
+          o.logit_rows,
+          o.cache_positions,
+          nullptr,
+          nullptr,
+          nullptr,
+          {h.prefill_threads.value_or(0), h.decode_threads.value_or(0), h.units_per_claim.value_or(0),
+           h.spins.value_or(0), chosen(h.fewer_threads), chosen(h.huge_pages), attention}};
 }
 
 // Receivers of a load's progress: the caller, and the files, whose pages can be released.

@@ -12,7 +12,7 @@ void logits(const logits_args& args) {
   if (ids.empty()) throw Error(errc::usage, {}, "--tokens", "at least one id", "none");
   model_args wanted = args.model;
   if (wanted.context == 0) wanted.context = static_cast<u32>(ids.size());
-  const u32 rows_at_once = args.last ? 1 : std::min({static_cast<u32>(ids.size()), wanted.chunk, 32u});
+  const u32 rows_at_once = args.last ? 1 : std::min(static_cast<u32>(ids.size()), 32u);
   const loaded_model model = load_model(wanted, needs::weights, rows_at_once);
   const prompt_images shown = show_images(args.model, model, args.shown);
   ids = shown.in(std::move(ids));

@@ -17,6 +17,7 @@
 #include "rooms.hpp"
 #include "terminal.hpp"
 #include "training_options.hpp"
+#include "tune_options.hpp"
 
 namespace cke::tool {
 namespace {
@@ -199,6 +200,8 @@ class commands {
     auto* plan = i.add_flag("--plan", inspect_.plan, "also the program and its memory plan");
     i.add_flag("--train", inspect_.train, "also the memory that training all weights takes, in passes of 512 ids")
         ->needs(plan);
+    i.add_flag("--explain", inspect_.explain, "also each knob that changes speed alone, its value, and who said so");
+    i.add_option("-t,--threads", inspect_.model.threads, thread_help)->check(number(0u, team::max_threads));
     i.add_flag("--json", inspect_.json, "as one JSON object");
 
     CLI::App& f = add("families", "the families of models that it knows, and what tests established of each",
@@ -281,6 +284,9 @@ class commands {
 
     report_options_of(
         add("report", "where a model's time and memory go, as one HTML page", [this] { report(report_); }), report_);
+    tune_options_of(
+        add("tune", "find the hints with which a model is fastest here; others then use them", [this] { tune(tune_); }),
+        tune_);
 
     CLI::App& v = add("serve", "answer HTTP requests, in OpenAI's form", [this] { serve_model(serve_); });
     running_options_of(v, serve_.model);
@@ -345,6 +351,10 @@ class commands {
     p.add_option("-o,--output", pack_.output, "the file, such as model.cke")->type_name("FILE")->required();
     p.add_flag("--replace", pack_.replace, "in place of a file of that name, once the new one is whole");
     p.add_option("-t,--threads", pack_.model.threads, thread_help)->check(number(0u, team::max_threads));
+    p.add_option("--hints", pack_.model.profile,
+                 "a profile whose hints the bundle carries (the one that cke tune wrote, if any)")
+        ->type_name("FILE")
+        ->check(some_text("a file"));
     p.footer(
         "run, chat, serve, bench and the other commands that read a MODEL's weights take FILE as one. MODEL may be a "
         "bundle too:\nit is then packed anew from what it was packed from.");
@@ -434,6 +444,7 @@ class commands {
   merge_args merge_;
   bench_args bench_;
   report_args report_;
+  tune_args tune_;
   serve_args serve_;
   build_args build_;
   pack_args pack_;

@@ -61,6 +61,11 @@ class value {
     if (!is_.is_array()) fail("a list", is_.type_name());
     for (std::size_t i = 0; i < is_.size(); ++i) f(value(is_[i], concat({key_, "[", u64{i}, "]"}), file_));
   }
+  // f(key, value) for each of an object.
+  template <class F> void each_key(F f) const {
+    if (!is_.is_object()) fail("an object", is_.type_name());
+    for (const auto& [key, item] : is_.items()) f(key, value(item, concat({key_, ".", key}), file_));
+  }
   // An item of a row with so many.
   value item(std::size_t i, std::size_t of) const {
     if (!is_.is_array() || is_.size() != of)
@@ -106,6 +111,16 @@ void read_weights(manifest& m, const value& weights, u64 parts_begin, u64 file_b
     weights["list"].fail(concat({"weights of ", m.weights.bytes, " bytes in all"}), concat({used}));
 }
 
+void read_hints(manifest& m, const value& hints) {
+  hints.each_key([&](const std::string& key, const value& v) {
+    const knob* const k = knob_named(key);
+    if (!k) v.fail(concat({"one of ", knob_names()}), key);
+    const auto n = k->value(v.text());
+    if (!n) v.fail(k->range(), v.text());
+    k->write(m.hints, *n);
+  });
+}
+
 void read_checkpoint(manifest& m, const value& from) {
   const std::string naming = from["naming"].text();
   if (naming != "gguf" && naming != "hf") from["naming"].fail("gguf or hf", naming);
@@ -131,7 +146,10 @@ u64 bundle_header::own_sum() const {
 std::string manifest::text() const {
   json_object all{{"cke", version},
                   {"model", {{"name", name}, {"family", family}, {"type", type}, {"format", format}, {"kv", kv}}},
+                  {"hints", json_object::object()},
                   {"form", {{"isa", isa}, {"layout", layout}, {"program", hex(program)}}}};
+  for (const knob& k : knobs)
+    if (const auto value = k.read(hints)) all["hints"][std::string(k.name)] = k.text(*value);
   json_object& from =
       all["source"] = {{"path", source.path}, {"format", source.format}, {"files", json_object::array()}};
   for (const file& f : files)
@@ -170,6 +188,7 @@ manifest manifest::parse(const std::string& text, const std::string& file, u64 p
   const value model = top["model"], form = top["form"], source = top["source"];
   m.name = model["name"].text(), m.family = model["family"].text(), m.type = model["type"].text();
   m.format = model["format"].text(), m.kv = model["kv"].text();
+  read_hints(m, top["hints"]);
   m.isa = form["isa"].text(), m.layout = static_cast<u32>(form["layout"].number(~u32{}));
   m.program = form["program"].sum();
   m.source = {source["path"].text(), source["format"].text()};

@@ -9,6 +9,7 @@
 
 #include <cke/core/shape.hpp>
 #include <cke/core/types.hpp>
+#include <cke/hints.hpp>
 
 #include "rooms.hpp"
 
@@ -52,6 +53,7 @@ struct manifest {
   std::string version;  // of cke
   // The model, as commands call it, and what its unit is made of.
   std::string name, family, type, format, kv;
+  cke::hints hints;
   std::string isa;  // the form of its packed weights
   u32 layout{};
   u64 program{};

@@ -15,6 +15,7 @@
 
 #include "answer_args.hpp"
 #include "image_args.hpp"
+#include "model_hints.hpp"
 #include "rooms.hpp"
 #include "source.hpp"
 
@@ -69,9 +70,32 @@ inline void model_options_of(CLI::App& app, model_args& to) {
                  "how keys and values are kept: f32, f16, bf16, q8_0 (f32 for f32, f16 for f16 and bf16, else bf16)")
       ->transform(CLI::IsMember({"f32", "f16", "bf16", "q8_0"}, CLI::ignore_case));
 }
+// What changes speed alone: docs/tuning.md.
+inline void hint_options_of(CLI::App& app, model_args& to) {
+  app.add_option("--chunk", to.hinted.chunk, "most tokens of one pass (512): --hint chunk=N")
+      ->type_name("N")
+      ->check(number(1u, 1u << 16));
+  app.add_option_function<std::vector<std::string>>(
+         "--hint",
+         [&to](const auto& all) {
+           for (const std::string& one : all) set_hint(one, to.hinted);
+         },
+         "a knob that changes speed and no answer, see cke inspect MODEL --explain; may be given again")
+      ->type_name("KNOB=VALUE")
+      ->check(CLI::Validator(
+          [](const std::string& text) {
+            hints ignored;
+            return set_hint(text, ignored);
+          },
+          ""))
+      ->allow_extra_args(false);
+  app.add_option("--hints", to.profile, "a profile to take them from (the one that cke tune wrote)")
+      ->type_name("FILE")
+      ->check(some_text("a file"));
+}
 inline void size_options_of(CLI::App& app, model_args& to) {
   app.add_option("-c,--context", to.context, "positions (the model's, up to 4096)")->check(number(1u, 1u << 24));
-  app.add_option("--chunk", to.chunk, "most tokens of one pass")->check(number(1u, 1u << 16))->capture_default_str();
+  hint_options_of(app, to);
 }
 inline void running_options_of(CLI::App& app, model_args& to) {
   model_options_of(app, to);

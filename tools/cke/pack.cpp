@@ -10,6 +10,7 @@
 #include "bundle.hpp"
 #include "cache.hpp"
 #include "commands.hpp"
+#include "model_hints.hpp"
 #include "rooms.hpp"
 #include "terminal.hpp"
 #include "vocabulary_bytes.hpp"
@@ -118,6 +119,7 @@ void pack(const pack_args& args) {
   refuse_images(model.path, json{from.config}["sees_images"].s == "true");
   const unit u = make_unit(from, model.numbers);
   manifest m = manifest_of(model, from, u);
+  m.hints = hints_of(model, u).all.said_by(hint_source::profile);
   const auto door = library_of(u, made_for::this_command).door;
 
   progress bar("packing");

@@ -98,8 +98,7 @@ void print(const json_object& r) {
 }  // namespace
 
 void perplexity(const perplexity_args& args) {
-  const u32 at_once = std::min(rows_at_once, args.model.chunk);
-  const loaded_model model = load_model(args.model, needs::text, at_once);
+  const loaded_model model = load_model(args.model, needs::text, rows_at_once);
   const u32 length = model.engine->context(), stride = args.stride ? args.stride : std::max(1u, length / 2);
   if (stride >= length)
     throw Error(errc::usage, {}, "--stride", concat({"less than the context of ", length, " tokens"}),
@@ -110,7 +109,7 @@ void perplexity(const perplexity_args& args) {
     throw Error(errc::file, args.file, "text", concat({"at least one context, ", length, " tokens; see -c"}),
                 concat({u64{ids.size()}}));
   std::optional<loaded_model> other;
-  if (args.against) other = load_beside(*args.against, "--against", args.model, model, at_once);
+  if (args.against) other = load_beside(*args.against, "--against", args.model, model, rows_at_once);
 
   const auto mine = model.engine->open(), reference = other ? other->engine->open() : nullptr;
   const u32 vocab = model.engine->vocab_size();

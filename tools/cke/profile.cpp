@@ -57,12 +57,13 @@ json_object trace_events(const std::vector<profiled>& passes, const program_cost
 }  // namespace
 
 void profile(const bench_args& args) {
-  const u32 depth = args.depth.front(), prompt = std::min(args.prompt.front(), args.model.chunk);
+  const u32 depth = args.depth.front(), longest = args.prompt.front();
   const loaded_model model =
-      load_for_bench(args, args.threads.front(), std::max(u64{args.model.context}, u64{depth} + prompt + 1), 1);
+      load_for_bench(args, args.threads.front(), std::max(u64{args.model.context}, u64{depth} + longest + 1), 1);
+  const u32 chunk = *model.hints.chunk, prompt = std::min(longest, chunk);
   const any_model& e = *model.engine;
-  const program_cost cost(
-      json_object::parse(model.door->plan_json({.context = e.context(), .chunk = args.model.chunk})), e.weight_bytes());
+  const program_cost cost(json_object::parse(model.door->plan_json({.context = e.context(), .chunk = chunk})),
+                          e.weight_bytes());
   const auto c = e.open();
   if (depth) c->feed(some_ids(depth, e.vocab_size()));
   const std::string at = depth ? " @ d" + std::to_string(depth) : "";

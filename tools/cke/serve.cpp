@@ -76,7 +76,7 @@ void serve_model(const serve_args& args) {
   serve::scheduler work(*model.engine, *model.tokens,
                         {.slots = args.slots,
                          .queue = args.queue,
-                         .chunk = args.model.chunk,
+                         .chunk = *model.hints.chunk,
                          .share = who.keys.size() < 2,
                          .slide = args.slide,
                          .draft = args.draft,

@@ -13,6 +13,7 @@
 #include "bundle.hpp"
 #include "cache.hpp"
 #include "mmproj.hpp"
+#include "model_hints.hpp"
 #include "rooms.hpp"
 #include "terminal.hpp"
 
@@ -118,18 +119,23 @@ void check_needs(const checkpoint& from, needs what) {
   if (what == needs::chat && from.tokens->chat_template.empty())
     throw Error(errc::unsupported, from.name, "chat_template", "one beside the tokenizer", "none");
 }
-model_options options_of(const model_args& args, const unit& u, u32 logit_rows) {
+model_options options_of(const model_args& args, const unit& u, u32 logit_rows, const hints& how) {
   const u32 usual = std::min(u.max_position ? u.max_position : 4096u, 4096u);
-  return {.threads = args.threads,
-          .context = args.context ? args.context : usual,
-          .chunk = args.chunk,
-          .logit_rows = logit_rows};
+  return {
+      .threads = args.threads, .context = args.context ? args.context : usual, .logit_rows = logit_rows, .hints = how};
 }
 cached_library compiled_of(const unit& u, const stages& stage) {
   const stopwatch compiling;
   cached_library compiled = library_of(u, made_for::this_command);
   stage.ended("compile", compiling.seconds(), (compiled.compile_seconds > 0 ? "now, " : "before, ") + compiled.path);
   return compiled;
+}
+// Reads them before the weights, so that what is wrong with a profile is said at once.
+hints read_hints(const model_args& args, const unit& u, const hints& packed, const stages& stage) {
+  const stopwatch reading;
+  const model_hints h = hints_of(args, u, packed);
+  if (!h.profile.empty()) stage.ended("hints", reading.seconds(), h.profile);
+  return h.all.get();
 }
 void describe(loaded_model& m, const checkpoint& from, const unit& u) {
   m.family = u.family;
@@ -154,13 +160,16 @@ loaded_model load_bundle(const model_args& args, needs what, u32 logit_rows) {
   const unit u = unit_of_bundle(packed.about(), from, args.numbers);
   stage.ended("read config", reading.seconds(), u.family);
   loaded_model m;
+  m.program = program_of(u);
+  m.hints = read_hints(args, u, packed.about().hints, stage);
   m.door = compiled_of(u, stage).door;
   const stopwatch waiting;
   packed.finish(*checking);
   stage.ended("check", waiting.seconds(), bytes_text(static_cast<double>(packed.about().weights.bytes)));
   const stopwatch placing;
   const std::vector<u64> sizes = packed.sizes();
-  m.engine = load_packed_model(m.door, packed.packed(sizes), from.name, packed.kept(), options_of(args, u, logit_rows));
+  m.engine = load_packed_model(m.door, packed.packed(sizes), from.name, packed.kept(),
+                               options_of(args, u, logit_rows, m.hints));
   stage.ended("place", placing.seconds(), u.format);
   describe(m, from, u);
   m.pooling = packed.about().pooling;
@@ -181,10 +190,12 @@ loaded_model load_model(const model_args& args, needs what, u32 logit_rows) {
   stage.ended("read config", all.seconds() - mapping, u.family);
   stage.ended("map", mapping, std::to_string(from.tensors.tensors().size()) + " tensors");
   loaded_model m;
+  m.program = program_of(u);
+  m.hints = read_hints(args, u, {}, stage);
   m.door = compiled_of(u, stage).door;
   const stopwatch packing;
   progress bar("loading");
-  model_options options = options_of(args, u, logit_rows);
+  model_options options = options_of(args, u, logit_rows, m.hints);
   options.progress = [&](u64 done, u64 total) { bar.show(done, total); };
   m.engine = load_any_model(m.door, from, options);
   bar.clear();
@@ -198,7 +209,7 @@ loaded_model load_model(const model_args& args, needs what, u32 logit_rows) {
 loaded_model load_beside(const std::string& path, const char* option, const model_args& args, const loaded_model& first,
                          u32 logit_rows) {
   loaded_model m = load_model(
-      {.path = path, .numbers = {}, .threads = args.threads, .context = first.engine->context(), .chunk = args.chunk},
+      {.path = path, .numbers = {}, .threads = args.threads, .context = first.engine->context(), .hinted = args.hinted},
       needs::weights, logit_rows);
   const bool same = first.tokens && m.tokens ? first.tokens->vocabulary().tokens == m.tokens->vocabulary().tokens
                                              : first.engine->vocab_size() == m.engine->vocab_size();

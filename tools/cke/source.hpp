@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <cke/any_model.hpp>
+#include <cke/hints.hpp>
 #include <cke/io/checkpoint.hpp>
 #include <cke/text/pooling.hpp>
 #include <cke/text/tokenizer/tokenizer.hpp>
@@ -21,9 +22,11 @@ namespace cke::tool {
 struct model_args {
   std::string path;
   unit_options numbers;
-  u32 threads = 0;  // 0: one per core that the process may use
-  u32 context = 0;  // 0: the config's, at most 4096
-  u32 chunk = 512;
+  u32 threads = 0;                      // 0: one per core that the process may use
+  u32 context = 0;                      // 0: the config's, at most 4096
+  u32 chunk = 0;                        // most tokens of one pass; 0: as the hints say
+  hints hinted{};                       // by the command line
+  std::string profile{};                // a file with more of them; empty: the one that cke tune wrote, if there is one
   bool verbose = false;                 // print the stages of loading
   std::optional<std::string> mmproj{};  // the file with the tower of a .gguf model; absent: one beside it, if any
 };
@@ -70,6 +73,8 @@ struct loaded_model {
   std::unique_ptr<cke::any_model> engine;
   std::optional<tokenizer> tokens;
   std::vector<u32> stop_ids;
+  std::string program;  // as profiles call it
+  cke::hints hints;     // that it runs with: every field is set
 };
 
 // What a command needs of a checkpoint: ids suffice, or text, or chats too.

@@ -47,7 +47,7 @@ model_args args_of(const char* path, const cke_engine_options* options) {
   args.numbers.kv = word_of(o.kv, "kv", {"f32", "f16", "bf16", "q8_0"});
   args.threads = at_most(o.threads, team::max_threads, "threads");
   args.context = at_most(o.context, 1 << 24, "context");
-  if (o.chunk) args.chunk = at_most(o.chunk, 1 << 16, "chunk");
+  if (o.chunk) args.hinted.chunk = at_most(o.chunk, 1 << 16, "chunk");
   if (o.mmproj) args.mmproj = o.mmproj;
   return args;
 }
@@ -61,7 +61,7 @@ front_desk::front_desk(const model_args& args, const loaded_model& model, u32 sl
   work_.emplace(*model.engine, *model.tokens,
                 serve::scheduler_options{.slots = slots,
                                          .queue = most_waiting,
-                                         .chunk = args.chunk,
+                                         .chunk = *model.hints.chunk,
                                          .draft = draft,
                                          .smaller = smaller_ ? smaller_->engine.get() : nullptr},
                 count_);

@@ -26,7 +26,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   using slot = sequence_state<P, KV, cuda::isa<Device>>;
 
   // Throws out_of_memory; unsupported if there is no device.
-  executor(const weights<P, cuda::isa<Device>>& w, team&, capacity k)
+  executor(const weights<P, cuda::isa<Device>>& w, team&, capacity k, const hints& = {})
       : limits_(k), weights_(w), device_(), memory_(device_), rows_(memory_, k.chunk, ceil_div(k.context, key_block)) {
     upload_weights();
     place(P::header_code(), k.chunk), place(P::footer_code(), k.logit_rows);

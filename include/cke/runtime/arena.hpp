@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// arena.hpp: one block of memory in huge pages, handed out in 64-byte steps and freed as a whole.
+// arena.hpp: one block of memory, in huge pages if possible, handed out in 64-byte steps and freed as a whole.
 #pragma once
 
 #include <sys/mman.h>
@@ -32,7 +32,7 @@ class arena {
   arena() = default;
 
   // Throws out_of_memory: more than memory_limit(), or the system refuses.
-  explicit arena(u64 bytes) {
+  explicit arena(u64 bytes, bool huge_pages = true) {
     const u64 limit = memory_limit();
     if (bytes > limit) refuse(bytes, concat({limit, " bytes of memory"}));
     if (bytes == 0) return;
@@ -46,7 +46,7 @@ class arena {
     if (huge_page - lead) munmap(start + lead + wanted, huge_page - lead);
     base_ = start + lead;
     size_ = wanted;
-    madvise(base_, size_, MADV_HUGEPAGE);  // may fail: the arena is then only slower
+    madvise(base_, size_, huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);  // may fail: the arena is then only slower
   }
 
   arena(arena&& other) noexcept { swap(other); }

@@ -20,8 +20,12 @@ template <class P, dtype KV, class Isa> class executor {
   using slot = sequence_state<P, KV, Isa>;
   using part = pass_part<slot>;
 
-  executor(const weights<P, Isa>& w, team& threads, capacity k)
-      : weights_(w), team_(threads), space_(k, threads.size()), attention_(space_.kv_heads()) {}
+  executor(const weights<P, Isa>& w, team& threads, capacity k, const hints& how = {})
+      : weights_(w),
+        team_(threads),
+        how_(merged(how, default_hints)),
+        space_(k, threads.size(), *how_.huge_pages),
+        attention_(space_.kv_heads()) {}
 
   const capacity& limits() const { return space_.limits(); }
   u64 bytes() const { return space_.bytes(); }
@@ -38,7 +42,7 @@ template <class P, dtype KV, class Isa> class executor {
   static constexpr patch_order order = runtime::workspace<P, KV, Isa>::order;
   template <class F> features encode(patch_grid g, F&& patch) {
     const pass all = space_.add_image(g, patch);
-    team_.run_fitting([&](u32 thread) noexcept {
+    run_on_threads(all.tokens, [&](u32 thread) noexcept {
       walk_layers(thread, all, nullptr);
       run_phases(stage_of(P::layers + 1, all, thread, 0));
     });
@@ -62,15 +66,21 @@ template <class P, dtype KV, class Isa> class executor {
     const pass all = space_.rows().all();
     const bool stops = first_read > 0 && form_of(all.tokens) == form::prefill;
     const pass rest = stops ? space_.last_rows(first_read) : all;
-    team_.run_fitting([&](u32 thread) noexcept { walk_layers(thread, all, stops ? &rest : nullptr); });
+    run_on_threads(all.tokens, [&](u32 thread) noexcept { walk_layers(thread, all, stops ? &rest : nullptr); });
   }
 
   // Logits of stream rows [first, end), as many as there is room for.
   logit_block run_footer(u32 first, u32 end) {
     pass rows;
     rows.tokens = std::min(end - first, limits().logit_rows), rows.skip = first;
-    team_.run_fitting([&](u32 thread) noexcept { run_phases(stage_of(P::layers + 1, rows, thread, 0)); });
+    run_on_threads(rows.tokens, [&](u32 thread) noexcept { run_phases(stage_of(P::layers + 1, rows, thread, 0)); });
     return {space_.logits(form_of(rows.tokens)), rows.tokens};
+  }
+
+  // Calls body(thread) on the threads that a pass of so many tokens may use.
+  template <class F> void run_on_threads(u32 tokens, F body) {
+    const u32 most = *(form_of(tokens) == form::decode ? how_.decode_threads : how_.prefill_threads);
+    team_.run_fitting(body, most ? most : team::max_threads);
   }
 
   // ---- the layers, on one thread
@@ -143,8 +153,9 @@ template <class P, dtype KV, class Isa> class executor {
     const pass_segments seen = s.now->seen_by(last.p);
     const u32 units = units_of(begin.p, p.by, s.now->tokens / c.tokens_of_row(begin), row_units(c, begin),
                                static_cast<u32>(seen.tiles.size()));
-    const u32 cut =
-        p.by == split::kv_heads && attends(last.op) ? units_to_share(last.p.as<attention_params>(), seen.segments) : 0;
+    const u32 cut = p.by == split::kv_heads && attends(last.op) && how_.attention_decode == attention_sharing::tiled
+        ? units_to_share(last.p.as<attention_params>(), seen.segments)
+        : 0;
     const u32 together = cut ? p.count - 1u : p.count;  // the last step, attention, may be cut finer than the others
     u64* const ns = spent + p.per_thread;
     team_.share(s.thread, units, [&](u32 unit) {
@@ -179,6 +190,7 @@ template <class P, dtype KV, class Isa> class executor {
 
   const weights<P, Isa>& weights_;
   team& team_;
+  const hints how_;
   workspace<P, KV, Isa> space_;
   shared_attention attention_;
   tracer trace_{};

@@ -39,14 +39,16 @@ class headcount {
   explicit headcount(u32 most) : most_(most), now_(most) {}
   u32 now() const { return now_; }
 
-  // Over `ran` ns of work, not 0, the threads in use waited for cpus `waited` ns in all.
-  void judge(u64 ran, u64 waited) {
-    if (now_ > 1 && waited > ran / 3) {
-      now_ -= static_cast<u32>(std::clamp<u64>(waited / ran, 1, now_ - 1));
+  // Over `ran` ns of work, not 0, `used` threads, now() or fewer, waited for cpus `waited` ns in all.
+  void judge(u64 ran, u64 waited, u32 used) {
+    if (used > 1 && waited > ran / 3) {
+      now_ = used - static_cast<u32>(std::clamp<u64>(waited / ran, 1, used - 1));
       pause_ = std::clamp(2 * pause_, shortest_pause, longest_pause);
       rest_ = pause_;
     } else if (rest_ > 0) {
       --rest_;
+    } else if (used < now_) {
+      // Work that wanted fewer says nothing about more.
     } else if (now_ < most_) {
       ++now_;
     } else {

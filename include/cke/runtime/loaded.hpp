@@ -16,6 +16,7 @@ struct model_options {
   u32 logit_rows = 1;            // most rows of logits of one pass
   u32 cache_positions = 0;       // of all sessions together; 0: a context for each session
   progress_callback progress{};  // weights packed, weights in all
+  cke::hints hints{};            // what changes speed alone; hints.chunk, if given, goes before chunk
 
   // Throws config_range.
   void validate() const {
@@ -24,13 +25,21 @@ struct model_options {
         throw Error(errc::config_range, {}, name, concat({least, " to ", most}), concat({value}));
     };
     check("context", context, 1, most_positions);
-    check("chunk", chunk, 1, 1 << 16);
+    check("chunk", chunk, 1, hints.longest_chunk);
     check("logit_rows", logit_rows, 1, 1 << 16);
     check("cache_positions", cache_positions, 0, 1 << 30);
     check("threads", threads, 0, team::max_threads);
+    check("hints.prefill_threads", hints.prefill_threads.value_or(0), 0, team::max_threads);
+    check("hints.decode_threads", hints.decode_threads.value_or(0), 0, team::max_threads);
+    check("hints.chunk", hints.chunk.value_or(1), 1, hints.longest_chunk);
+    check("hints.units_per_claim", hints.units_per_claim.value_or(1), 1, hints.most_claimed);
+    check("hints.spins", hints.spins.value_or(1), 1, hints.most_spins);
   }
   // A pass needs no more rows than the context, or than a row of logits for each of many sessions.
-  capacity limits() const { return {context, std::min(chunk, std::max(context, logit_rows)), logit_rows}; }
+  capacity limits() const {
+    return {context, std::min(hints.chunk.value_or(chunk), std::max(context, logit_rows)), logit_rows};
+  }
+  bool huge_pages() const { return hints.huge_pages.value_or(*default_hints.huge_pages); }
 };
 
 // The default type of keys and values. bf16 is fastest, but with weights of 16 bits its rounding would be the largest
@@ -65,18 +74,18 @@ template <class P, dtype KV, class Isa, class How = by_tables> struct loaded {
   // Throws config_range for the options, and what weights throws.
   template <tensor_source S, class Names>
   loaded(const S& tensors, std::string_view file, naming as, const Names& names, const model_options& o)
-      : threads((o.validate(), o.threads ? o.threads : default_threads())),
-        packed(tensors, file, as, names, threads, o.progress),
-        executor(packed, threads, o.limits()),
-        cache(slot::plan, executor.limits(), o.cache_positions, executor.memory_of_pages()),
+      : threads((o.validate(), o.threads ? o.threads : default_threads()), o.hints),
+        packed(tensors, file, as, names, threads, o.progress, o.huge_pages()),
+        executor(packed, threads, o.limits(), o.hints),
+        cache(slot::plan, executor.limits(), o.cache_positions, executor.memory_of_pages(), o.huge_pages()),
         images(P::vocab, P::image_width) {}
 
   // Over packed weights that the caller keeps longer than this. Throws config_range, and what weights throws.
   loaded(const packed_weights& from, std::string_view file, const model_options& o)
-      : threads((o.validate(), o.threads ? o.threads : default_threads())),
+      : threads((o.validate(), o.threads ? o.threads : default_threads()), o.hints),
         packed(from, file),
-        executor(packed, threads, o.limits()),
-        cache(slot::plan, executor.limits(), o.cache_positions, executor.memory_of_pages()),
+        executor(packed, threads, o.limits(), o.hints),
+        cache(slot::plan, executor.limits(), o.cache_positions, executor.memory_of_pages(), o.huge_pages()),
         images(P::vocab, P::image_width) {}
 
   u32 context() const { return executor.limits().context; }

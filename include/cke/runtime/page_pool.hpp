@@ -41,8 +41,13 @@ class page_pool {
  public:
   // Allocates `pages` now, and more as sequences are admitted, up to `most`; 0: no bound. With `elsewhere`, pages lie
   // there, and it must outlive the pool. 0 positions: a page is found by its parent alone. Throws out_of_memory.
-  page_pool(u64 page_bytes, u32 pages, u32 most, u32 positions, page_memory* elsewhere = nullptr)
-      : page_bytes_(page_bytes), most_(most ? most : ~u32{0}), positions_(positions), elsewhere_(elsewhere) {
+  page_pool(u64 page_bytes, u32 pages, u32 most, u32 positions, page_memory* elsewhere = nullptr,
+            bool huge_pages = true)
+      : page_bytes_(page_bytes),
+        most_(most ? most : ~u32{0}),
+        positions_(positions),
+        elsewhere_(elsewhere),
+        huge_pages_(huge_pages) {
     grow(pages);
   }
   ~page_pool() {
@@ -143,7 +148,7 @@ class page_pool {
     if (!checked_mul(here + sizeof(page) + positions_ * sizeof(u32), more, bytes) ||
         !checked_add(bytes, u64{buckets} * 8 + 256, bytes))
       bytes = ~u64{};
-    slab* const fresh = new slab{arena(bytes), nullptr, more, slabs_};
+    slab* const fresh = new slab{arena(bytes, huge_pages_), nullptr, more, slabs_};
     slabs_ = fresh, count_.all += more;
     fresh->pages = fresh->memory.take<page>(more);
     table_ = fresh->memory.take<page*>(buckets), mask_ = buckets - 1;
@@ -211,6 +216,7 @@ class page_pool {
   const u32 most_;
   const u32 positions_;  // a page
   page_memory* const elsewhere_;
+  const bool huge_pages_;
   mutable std::mutex busy_;
   slab* slabs_{};   // the latest one
   page** table_{};  // hash table of remembered pages, with chains

@@ -22,10 +22,10 @@ template <class Isa> inline constexpr bool keeps_transient_apart = true;
 struct page_pools {
   // For `positions` in all, of sequences of capacity k; 0: as many pages as the sequences that exist may hold. Throws
   // out_of_memory.
-  page_pools(const page_plan& p, capacity k, u32 positions, page_memory* elsewhere = nullptr)
-      : persistent(p.bytes(p.persistent), p.pages(positions), p.pages(positions), p.positions(), elsewhere),
+  page_pools(const page_plan& p, capacity k, u32 positions, page_memory* elsewhere = nullptr, bool huge_pages = true)
+      : persistent(p.bytes(p.persistent), p.pages(positions), p.pages(positions), p.positions(), elsewhere, huge_pages),
         transient(p.bytes(p.transient), std::min(p.pages(positions), ceil_div(positions, k.context) * p.kept(k)),
-                  p.pages(positions), 0, elsewhere) {}
+                  p.pages(positions), 0, elsewhere, huge_pages) {}
   page_pool persistent, transient;
 };
 

@@ -14,6 +14,7 @@
 
 #include "../core/concat.hpp"
 #include "../core/error.hpp"
+#include "../core/hints.hpp"
 #include "clock.hpp"
 #include "cpu_count.hpp"
 #include "headcount.hpp"
@@ -56,9 +57,13 @@ class team {
  public:
   static constexpr u32 max_threads = 1024;
 
-  // Starts threads - 1 workers; the caller of run() is thread 0. Throws config_range,
-  // out_of_memory.
-  explicit team(u32 threads = default_threads()) : fitting_(threads) {
+  // Starts threads - 1 workers; the caller of run() is thread 0. Of the hints, those about threads count. Throws
+  // config_range, out_of_memory.
+  explicit team(u32 threads = default_threads(), const hints& how = {})
+      : spins_(how.spins.value_or(*default_hints.spins)),
+        claimed_at_once_(how.units_per_claim.value_or(*default_hints.units_per_claim)),
+        fits_(how.fewer_threads.value_or(*default_hints.fewer_threads)),
+        fitting_(threads) {
     if (threads == 0 || threads > max_threads)
       throw Error(errc::config_range, {}, "threads", concat({"1 to ", max_threads}), concat({threads}));
     slots_ = std::make_unique<slot[]>(threads);
@@ -83,13 +88,14 @@ class team {
     start(body, size());
   }
 
-  // The same on the first threads only, as many as get cpus just now (headcount.hpp): for bodies whose results do not
-  // depend on which thread computes what.
-  template <class F> void run_fitting(F&& body) {
+  // The same on the first threads only, at most `most` and as many as get cpus just now (headcount.hpp): for bodies
+  // whose results do not depend on which thread computes what.
+  template <class F> void run_fitting(F&& body, u32 most = max_threads) {
     const std::lock_guard turn(busy_);
+    if (!fits_) return start(body, std::min(size_, most));
     inspected_ = worked_ >= headcount::window;
     const u64 begin = now_ns();
-    start(body, fitting_.now());
+    start(body, std::min(fitting_.now(), most));
     worked_ += now_ns() - begin;
     if (inspected_) judge();
   }
@@ -130,7 +136,8 @@ class team {
     for (u32 k = 0; k < crew_; ++k) {
       const u32 owner = thread + k < crew_ ? thread + k : thread + k - crew_;
       const auto [first, last] = slice(owner, units);
-      for (u32 i; (i = claim(slots_[owner].claimed, round, last - first)) < last - first;) f(first + i);
+      for (u32 i; (i = claim(slots_[owner].claimed, round, last - first)) < last - first;)
+        for (u32 end = std::min(i + claimed_at_once_, last - first); i < end; ++i) f(first + i);
     }
   }
 
@@ -181,19 +188,20 @@ class team {
     const auto before = std::exchange(caller_, std::this_thread::get_id());
     for (u32 t = before != caller_; t < crew_; ++t) waited += slots_[t].waited_more;
     // The first time only sets the start from which waiting counts.
-    if (before != std::thread::id{}) fitting_.judge(worked_, waited);
+    if (before != std::thread::id{}) fitting_.judge(worked_, waited, crew_);
     worked_ = 0;
     inspected_ = false;
   }
 
-  // The next unbegun unit, or count when none is left.
-  static u32 claim(std::atomic<u64>& claimed, u32 round, u32 count) {
+  // The first of the next unbegun units, or count when none is left.
+  u32 claim(std::atomic<u64>& claimed, u32 round, u32 count) const {
     u64 seen = claimed.load(std::memory_order_relaxed);
     for (;;) {
       const u32 at = static_cast<u32>(seen >> 32), begun = at == round ? static_cast<u32>(seen) : 0;
       // A newer round: another thread has found all units of this round begun, and has gone on.
       if (at > round || begun >= count) return count;
-      if (claimed.compare_exchange_weak(seen, u64{round} << 32 | (begun + 1), std::memory_order_relaxed)) return begun;
+      if (claimed.compare_exchange_weak(seen, u64{round} << 32 | (begun + claimed_at_once_), std::memory_order_relaxed))
+        return begun;
     }
   }
 
@@ -210,7 +218,7 @@ class team {
 
   // Pauses before a waiting thread goes to sleep. Tens of microseconds cover the skew of threads that have a cpu each;
   // with fewer cpus than threads, the thread waited for may need this one's cpu.
-  u32 patience() const { return crew_ <= cpus_ ? 2000 : 20; }
+  u32 patience() const { return crew_ <= cpus_ ? spins_ : std::min(spins_, 20u); }
 
   // Until word != old: spin, then sleep.
   static void await(const std::atomic<u32>& word, u32 old, u32 spins) {
@@ -242,7 +250,8 @@ class team {
       if (s.worker.joinable()) s.worker.join();
   }
 
-  const u32 cpus_ = affinity_cpus();
+  const u32 cpus_ = affinity_cpus(), spins_, claimed_at_once_;
+  const bool fits_;
   std::unique_ptr<slot[]> slots_;
   u32 size_{};
   std::mutex busy_;

@@ -43,12 +43,12 @@ template <class P, class Isa> class weights {
   // Throws tensor_missing, tensor_shape, tensor_dtype, tensor_unknown, out_of_memory.
   template <tensor_source S, class Names>
   weights(const S& from, std::string_view file, naming as, const Names& names, team& threads,
-          const progress_callback& progress) {
+          const progress_callback& progress, bool huge_pages = true) {
     weight_tensors<P, S, Names> tensors(from, file, as, names);
     u64 room = 0, done = 0;
     u32 next[rows]{};
     for (const bool packing : {false, true}) {  // everything is checked before anything is packed
-      if (packing) tensors.refuse_others(), memory_ = arena(room);
+      if (packing) tensors.refuse_others(), memory_ = arena(room, huge_pages);
       P::for_each_weight([&](const weight& w) {
         const auto at = tensors.find(w);
         if (!packing) return void(room += room_for(w));

@@ -43,7 +43,7 @@ template <class P, dtype KV, class Isa> class workspace {
  public:
   static constexpr u32 codes = P::body_count + 2;  // header, bodies, footer
 
-  workspace(capacity k, u32 threads) : capacity_(k) {
+  workspace(capacity k, u32 threads, bool huge_pages = true) : capacity_(k) {
     const auto m = P::activations(k);
     const u64 scratch = scratch_of_all(k.chunk);
     u64 parts = 0;
@@ -64,9 +64,10 @@ template <class P, dtype KV, class Isa> class workspace {
     per_thread_bytes_ = align_up(m.per_thread);
     thread_bytes_ = per_thread_bytes_ + align_up(scratch) + 4096;
     memory_ = arena(m.stream + m.layer_inputs + m.scratch + align_up(parts) + thread_bytes_ * threads +
-                    2 * pass_rows::bytes(k.chunk) +
-                    (P::is_tower ? m.ids + image_cache::bytes(ephemeral_block(), k.chunk) : 0) +
-                    (P::sees_images ? align_up(k.chunk * sizeof(float*)) + align_up(k.chunk * sizeof(u32)) : 0));
+                        2 * pass_rows::bytes(k.chunk) +
+                        (P::is_tower ? m.ids + image_cache::bytes(ephemeral_block(), k.chunk) : 0) +
+                        (P::sees_images ? align_up(k.chunk * sizeof(float*)) + align_up(k.chunk * sizeof(u32)) : 0),
+                    huge_pages);
     stream_ = memory_.take(m.stream);
     layer_inputs_ = memory_.take(m.layer_inputs);
     shared_ = memory_.take(m.scratch);

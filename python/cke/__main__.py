@@ -6,13 +6,14 @@ import os
 import shutil
 import sys
 
-from ._library import find
+from ._library import choose_compiler, find
 
 
 def main() -> None:
     command = find("bin/cke", "cke") or shutil.which("cke")
     if command is None:
         sys.exit("cke: error: expected the cke command in the package or in PATH, found none")
+    choose_compiler()
     os.execv(command, ["cke", *sys.argv[1:]])
 
 

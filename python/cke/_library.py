@@ -91,6 +91,18 @@ def find(packaged: str, built: str) -> Optional[str]:
     return None
 
 
+def choose_compiler() -> None:
+    """Where the system has no compiler, the one of the extra cke[compiler] compiles: the package ziglang."""
+    import importlib.util
+    import shutil
+
+    if os.environ.get("CKE_CXX") or any(map(shutil.which, ("g++", "c++", "clang++"))):
+        return
+    package = importlib.util.find_spec("ziglang")
+    if package is not None and package.origin:
+        os.environ["CKE_CXX"] = os.path.join(os.path.dirname(package.origin), "zig") + " c++"
+
+
 class Library:
     """The functions by their names without cke_engine_."""
 
@@ -131,6 +143,7 @@ def library() -> Library:
                     raise FileError("libcke.so: expected one in the package, or CKE_LIBRARY, found none", "file",
                                     "libcke.so", "", "one in the package, or CKE_LIBRARY", "none")
                 _loaded = Library(path)
+                choose_compiler()
     return _loaded
 
 

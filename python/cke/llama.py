@@ -20,7 +20,7 @@ _NO_SEED = 0xFFFFFFFF  # LLAMA_DEFAULT_SEED: a random one
 # Arguments of Llama() that do not change an answer, and those that are refused unless they say nothing.
 _INSIDE = {"n_ubatch", "n_threads_batch", "use_mmap", "use_mlock", "verbose", "numa", "offload_kqv", "flash_attn",
            "op_offload", "swa_full", "last_n_tokens_size", "embedding", "logits_all", "main_gpu", "no_perf",
-           "pooling_type", "kv_unified"}
+           "pooling_type", "attention_type", "lora_scale", "kv_unified"}
 _NEUTRAL: Dict[str, tuple[Any, ...]] = {
     "n_gpu_layers": (0, -1), "chat_format": (None,), "chat_handler": (None,), "draft_model": (None,),
     "tokenizer": (None,), "lora_path": (None,), "lora_base": (None,), "vocab_only": (False,), "kv_overrides": (None,),
@@ -29,8 +29,8 @@ _NEUTRAL: Dict[str, tuple[Any, ...]] = {
     "yarn_attn_factor": (1.0,), "yarn_beta_fast": (32.0,), "yarn_beta_slow": (1.0,), "yarn_orig_ctx": (0,),
     "split_mode": (None, 0, 1), "rpc_servers": (None,), "spm_infill": (False,)}
 _NEUTRAL_OF_ANSWER: Dict[str, tuple[Any, ...]] = {
-    "suffix": (None, ""), "tfs_z": (1.0,), "mirostat_mode": (0,), "mirostat_tau": (5.0,), "mirostat_eta": (0.1,),
-    "logits_processor": (None,), "stopping_criteria": (None,), "functions": (None,), "function_call": (None,)}
+    "suffix": (None, ""), "tfs_z": (1.0,), "mirostat_mode": (0,), "logits_processor": (None,),
+    "stopping_criteria": (None,), "functions": (None,), "function_call": (None,)}
 
 
 def _refuse(given: Mapping[str, Any], neutral: Mapping[str, Sequence[Any]], inside: Sequence[str] = ()) -> None:
@@ -116,14 +116,17 @@ class Llama:
     def create_completion(self, prompt: Prompt, suffix: Optional[str] = None, max_tokens: Optional[int] = 16,
                           temperature: float = 0.8, top_p: float = 0.95, min_p: float = 0.05, typical_p: float = 1.0,
                           logprobs: Optional[int] = None, echo: bool = False,
-                          stop: Union[str, Sequence[str], None] = None, frequency_penalty: float = 0.0,
+                          stop: Union[str, Sequence[str], None] = [], frequency_penalty: float = 0.0,
                           presence_penalty: float = 0.0, repeat_penalty: float = 1.0, top_k: int = 40,
-                          stream: bool = False, seed: Optional[int] = None, model: Optional[str] = None,
-                          grammar: Optional[LlamaGrammar] = None, logit_bias: Optional[Mapping[int, float]] = None,
-                          **others: Any) -> Union[JsonDict, Iterator[JsonDict]]:
+                          stream: bool = False, seed: Optional[int] = None, tfs_z: float = 1.0, mirostat_mode: int = 0,
+                          mirostat_tau: float = 5.0, mirostat_eta: float = 0.1, model: Optional[str] = None,
+                          stopping_criteria: Any = None, logits_processor: Any = None,
+                          grammar: Optional[LlamaGrammar] = None,
+                          logit_bias: Optional[Mapping[int, float]] = None) -> Union[JsonDict, Iterator[JsonDict]]:
         """OpenAI's completion; with stream=True an iterator of its chunks. max_tokens None or below 1: what the context
         leaves."""
-        _refuse({"suffix": suffix, **others}, _NEUTRAL_OF_ANSWER)
+        _refuse({"suffix": suffix, "tfs_z": tfs_z, "mirostat_mode": mirostat_mode, "logits_processor": logits_processor,
+                 "stopping_criteria": stopping_criteria}, _NEUTRAL_OF_ANSWER)
         body = self._body(seed, temperature, top_p, top_k, min_p, typical_p, frequency_penalty, presence_penalty,
                           repeat_penalty, stop, stream, logit_bias, grammar)
         body["prompt"] = prompt if isinstance(prompt, str) else list(prompt)
@@ -136,20 +139,22 @@ class Llama:
     def __call__(self, prompt: Prompt, *arguments: Any, **options: Any) -> Union[JsonDict, Iterator[JsonDict]]:
         return self.create_completion(prompt, *arguments, **options)
 
-    def create_chat_completion(self, messages: Sequence[Mapping[str, Any]],
-                               tools: Optional[Sequence[Mapping[str, Any]]] = None,
+    def create_chat_completion(self, messages: Sequence[Mapping[str, Any]], functions: Any = None,
+                               function_call: Any = None, tools: Optional[Sequence[Mapping[str, Any]]] = None,
                                tool_choice: Union[str, Mapping[str, Any], None] = None, temperature: float = 0.2,
                                top_p: float = 0.95, top_k: int = 40, min_p: float = 0.05, typical_p: float = 1.0,
-                               stream: bool = False, stop: Union[str, Sequence[str], None] = None,
+                               stream: bool = False, stop: Union[str, Sequence[str], None] = [],
                                seed: Optional[int] = None, response_format: Optional[Mapping[str, Any]] = None,
                                max_tokens: Optional[int] = None, presence_penalty: float = 0.0,
-                               frequency_penalty: float = 0.0, repeat_penalty: float = 1.0,
-                               model: Optional[str] = None, grammar: Optional[LlamaGrammar] = None,
+                               frequency_penalty: float = 0.0, repeat_penalty: float = 1.0, tfs_z: float = 1.0,
+                               mirostat_mode: int = 0, mirostat_tau: float = 5.0, mirostat_eta: float = 0.1,
+                               model: Optional[str] = None, logits_processor: Any = None,
+                               grammar: Optional[LlamaGrammar] = None,
                                logit_bias: Optional[Mapping[int, float]] = None, logprobs: Optional[bool] = None,
-                               top_logprobs: Optional[int] = None,
-                               **others: Any) -> Union[JsonDict, Iterator[JsonDict]]:
+                               top_logprobs: Optional[int] = None) -> Union[JsonDict, Iterator[JsonDict]]:
         """OpenAI's chat completion; with stream=True an iterator of its chunks."""
-        _refuse(others, _NEUTRAL_OF_ANSWER)
+        _refuse({"functions": functions, "function_call": function_call, "tfs_z": tfs_z,
+                 "mirostat_mode": mirostat_mode, "logits_processor": logits_processor}, _NEUTRAL_OF_ANSWER)
         body = self._body(seed, temperature, top_p, top_k, min_p, typical_p, frequency_penalty, presence_penalty,
                           repeat_penalty, stop, stream, logit_bias, grammar)
         body["messages"] = list(messages)
@@ -169,12 +174,14 @@ class Llama:
         texts = input if isinstance(input, str) else list(input)
         return self._named(self.model.request("/v1/embeddings", {"input": texts}), model)
 
-    def embed(self, input: Union[str, Sequence[str]], normalize: bool = True) -> Union[List[float], List[List[float]]]:
-        """Embeddings, whose length is 1."""
-        if not normalize:
-            _refuse({"normalize": False}, {"normalize": (True,)})
-        vectors: Union[List[float], List[List[float]]] = self.model.embed(input).tolist()
-        return vectors
+    def embed(self, input: Union[str, Sequence[str]], normalize: bool = False, truncate: bool = True,
+              return_count: bool = False) -> Any:
+        """Embeddings; with return_count also the number of tokens. Their length is 1 whatever normalize says, and a text
+        that the context cannot hold is refused whatever truncate says."""
+        reply = self.create_embedding(input)
+        vectors = [row["embedding"] for row in reply["data"]]
+        result = vectors[0] if isinstance(input, str) else vectors
+        return (result, reply["usage"]["total_tokens"]) if return_count else result
 
     # ---- facts ----
 

@@ -163,8 +163,26 @@ TEST_CASE("a compiler that fails: one line, and the next one may succeed") {
   setting none = compiler.use();
   none.variables[0].second = dir / "no such compiler";
   CHECK_REFUSED(cke({"build", compiler.model}, none), "set CKE_CXX");
+  CHECK_REFUSED(cke({"build", compiler.model}, none), "pip install 'cke[compiler]'");
   none.variables[0].second = dir / "";
   CHECK_REFUSED(cke({"build", compiler.model}, none), "C++ compiler");
+}
+
+TEST_CASE("CKE_CXX may have words after the program, whose path may have spaces") {
+  const scratch dir;
+  const fake_compiler compiler(dir);
+  const fs::path driver = dir / "many languages";
+  write(
+      driver,
+      "#!/bin/sh\n[ \"$1 $2\" = 'c++ -Wall' ] || exit 9\nshift 2\nexec '" + (dir / "fake c++").string() + "' \"$@\"\n");
+  fs::permissions(driver, fs::perms::owner_all);
+  setting use = compiler.use();
+  use.variables[0].second = driver.string() + " c++  -Wall";
+  const result made = cke({"build", compiler.model}, use);
+  CHECK_MESSAGE(made.status == 0, show(made));
+  CHECK(compiler.calls() == 1);
+  use.variables[0].second = driver.string() + " fortran";
+  CHECK_REFUSED(cke({"build", compiler.model}, use), "exit status 9");
 }
 
 TEST_CASE("a full disk is one line") {

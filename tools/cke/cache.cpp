@@ -4,9 +4,7 @@
 //   KEY.work.*/: KEY while it is made      KEY.log: the unit and the compiler's output where that failed
 #include "cache.hpp"
 
-#include <dlfcn.h>
 #include <fcntl.h>
-#include <link.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -22,13 +20,16 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
 #include <cke/core/sha256.hpp>
 
 #ifdef CKE_COMPILED_PART
 #include "compiled_part.hpp"
 #endif
+#include "own_file.hpp"
 #include "process.hpp"
+#include "ready_unit.hpp"
 #include "rooms.hpp"
 #include "terminal.hpp"
 
@@ -75,17 +76,6 @@ std::string cpu_features() {
   return text;
 }
 
-// The file with this code: the command, or libcke.so.
-fs::path own_file() {
-  Dl_info where{};
-  link_map* object = nullptr;
-  std::error_code ignored;
-  const bool found =
-      dladdr1(reinterpret_cast<void*>(&own_file), &where, reinterpret_cast<void**>(&object), RTLD_DL_LINKMAP);
-  const bool is_library = found && object && *object->l_name;
-  return is_library ? fs::canonical(object->l_name, ignored) : fs::read_symlink("/proc/self/exe", ignored);
-}
-
 std::vector<std::string> include_directories() {
   std::vector<std::string> found;
   if (const std::string given = environment("CKE_INCLUDE"); !given.empty()) {
@@ -125,12 +115,23 @@ std::string headers_fingerprint(const std::string& directory) {
   return sum.hex();
 }
 
-std::string compiler_path() {
+// A program, and words that it takes first: CKE_CXX may say "zig c++". A path may contain spaces.
+std::vector<std::string> compiler_words() {
   const std::string given = environment("CKE_CXX");
   for (const std::string& name :
        given.empty() ? std::vector<std::string>{CKE_CXX, "g++", "c++", "clang++"} : std::vector{given})
-    if (std::string path = find_program(name); !path.empty()) return path;
-  throw Error(errc::compile, given, "C++ compiler", "one that can be run; set CKE_CXX", "none");
+    if (std::string path = find_program(name); !path.empty()) return {path};
+  for (std::size_t end = given.rfind(' '); end != std::string::npos && end > 0; end = given.rfind(' ', end - 1))
+    if (std::string path = find_program(given.substr(0, end)); !path.empty()) {
+      std::vector<std::string> words{path};
+      std::istringstream rest(given.substr(end));
+      for (std::string word; rest >> word;) words.push_back(word);
+      return words;
+    }
+  throw Error(
+      errc::compile, given, "C++ compiler",
+      "one that can be run; install g++ 12 or clang 19, set CKE_CXX, or from Python pip install 'cke[compiler]'",
+      "none");
 }
 
 // What -march= says: this machine, unless CKE_MARCH names another that it can stand in for.
@@ -153,17 +154,25 @@ struct recipe {
 
 // The same in each recipe of a unit.
 struct surroundings {
-  std::string compiler = compiler_path(), march = machine();
+  std::vector<std::string> compiler = compiler_words();
+  std::string march = machine();
   std::vector<std::string> includes = include_directories();
   std::string headers = headers_fingerprint(includes[0]);
-  std::string version = run_process({compiler, "--version"}).output;
+  std::string version = compiler_says({"--version"}).output;
+
+  process_result compiler_says(std::initializer_list<std::string> words) const {
+    std::vector<std::string> command = compiler;
+    command.insert(command.end(), words);
+    return run_process(command);
+  }
 };
 
 recipe recipe_of(const unit& u, const surroundings& s, made_for whom) {
   recipe r;
-  r.command = {
-      s.compiler, "-std=c++20", "-O3", "-march=" + s.march, "-ffp-contract=off", "-shared", "-fvisibility=hidden",
-      "-fPIC",    "-w"};
+  r.command = s.compiler;
+  r.command.insert(
+      r.command.end(),
+      {"-std=c++20", "-O3", "-march=" + s.march, "-ffp-contract=off", "-shared", "-fvisibility=hidden", "-fPIC", "-w"});
   if (whom == made_for::this_command) {
     r.command.insert(r.command.end(), {"-DCKE_COMPILED", "-DCKE_READS_NO_FILES"});
     // What is fast is in the compiled part, unless formats are mixed.
@@ -190,7 +199,7 @@ bool has_part_for(const surroundings& s) {
 bool has_part_of_target(const surroundings& s) {
 #ifdef CKE_COMPILED_PART
   const process_result macros =
-      run_process({s.compiler, "-std=c++20", "-march=" + s.march, "-dM", "-E", "-x", "c++", "/dev/null"});
+      s.compiler_says({"-std=c++20", "-march=" + s.march, "-dM", "-E", "-x", "c++", "/dev/null"});
   return macros.status == 0 && sha256_of(macros.output) == CKE_COMPILED_TARGET;
 #else
   return static_cast<void>(s), false;
@@ -323,6 +332,7 @@ cached_library made(const unit& u, const recipe& r) {
 }  // namespace
 
 cached_library library_of(const unit& u, made_for whom) {
+  if (ready_unit ready = ready_unit_of(u); ready.door) return {ready.door, ready.path, 0};
   const surroundings here;
   std::vector<recipe> recipes{recipe_of(u, here, made_for::any_program)};
   if (whom == made_for::this_command && has_part_for(here))

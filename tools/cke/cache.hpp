@@ -25,9 +25,9 @@ std::string cache_directory();
 // only.
 enum class made_for { this_command, any_program };
 
-// The compiled unit, from the cache or made now; one that is for any program serves this command too. Two processes
-// that want the same unit compile it once; an entry that is damaged or of another ABI is made again. Throws Error:
-// compile, file.
+// The compiled unit: one that was installed ready, one of the cache, or one made now. One that is for any program
+// serves this command too. Two processes that want the same unit compile it once; an entry that is damaged or of
+// another ABI is made again. Throws Error: compile, file.
 cached_library library_of(const unit& u, made_for whom);
 
 }  // namespace cke::tool

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "commands.hpp"
+#include "own_file.hpp"
 #include "rooms.hpp"
 
 namespace cke::tool {
@@ -51,7 +52,7 @@ std::optional<family_status> read_family_status(const std::optional<std::string>
   if (path) {
     from = *path;
   } else {
-    const fs::path folder = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+    const fs::path folder = own_file().parent_path();
     from = folder / "family-status";
     if (!fs::exists(from, ignored)) from = folder.parent_path() / "share/cke/family-status.json";
     if (!fs::exists(from, ignored)) return {};

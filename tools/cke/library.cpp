@@ -114,11 +114,11 @@ class library_session final : public any_session {
   }
   void save(const std::string& path) const override {
     cke_error error{};
-    check(door_->cke_session_save(session_, path.c_str(), &error), error);
+    check(door_->cke_session_save(session_, path.c_str(), &error), error, path);
   }
   void load(const std::string& path) override {
     cke_error error{};
-    check(door_->cke_session_load(session_, path.c_str(), &error), error);
+    check(door_->cke_session_load(session_, path.c_str(), &error), error, path);
   }
 
   // The session, if it belongs to `door` and so can be fed together with others of it.

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: MIT
+// ready_unit.cpp: see ready_unit.hpp.
+#include "ready_unit.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <vector>
+
+#include "own_file.hpp"
+
+namespace cke::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The names of cke::isa that objects may have been compiled for and that this machine runs, the best first.
+// python/CMakeLists.txt says with which flags.
+std::vector<const char*> instruction_sets() {
+  std::vector<const char*> all;
+#if defined(__x86_64__)
+  // gcc's builtin takes literals alone.
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c") &&
+      __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt");
+  const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (avx512 && __builtin_cpu_supports("avx512ifma") && __builtin_cpu_supports("avx512vbmi") &&
+      __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512vnni") &&
+      __builtin_cpu_supports("avx512bf16"))
+    all.push_back("avx512_vnni");
+  if (avx2) all.push_back("avx2");
+#endif
+  return all;
+}
+
+bool holds(const fs::path& file, std::string_view text) {
+  std::ifstream in(file, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(in), {}) == text;
+}
+
+bool is_set(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value && *value;
+}
+
+}  // namespace
+
+ready_unit ready_unit_of(const unit& u) {
+  if (is_set("CKE_MARCH") || is_set("CKE_INCLUDE")) return {};
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(own_file().parent_path().parent_path() / "lib/cke/units", none)) {
+    if (!holds(entry.path() / "unit.cpp", u.text)) continue;
+    for (const char* isa : instruction_sets()) {
+      const fs::path object = entry.path() / (std::string(isa) + ".so");
+      std::string why;
+      if (!fs::exists(object, none)) continue;
+      if (auto door = library::open(object, u.door, why)) return {door, object};
+    }
+  }
+  return {};
+}
+
+}  // namespace cke::tool

@@ -25,6 +25,9 @@ template <class Isa> inline constexpr bool is_scalar = std::is_same_v<Isa, isa::
 template <class Isa>
 inline constexpr bool has_vnni = std::is_base_of_v<isa::avx512_vnni, Isa> || std::is_base_of_v<isa::avx2_vnni, Isa>;
 
+// If true, dot2_bf16 is one instruction, which also drops subnormals; else it is two fused multiply-adds.
+template <class Isa> inline constexpr bool has_bf16_dots = std::is_base_of_v<isa::avx512_vnni, Isa>;
+
 // Reinterprets the bits as numbers of another type. (xsimd's own instantiates a table of functions for NEON.)
 template <class To, class From> CKE_INLINE To as(From v) { return std::bit_cast<typename To::register_type>(v.data); }
 
@@ -65,6 +68,13 @@ template <class Isa> CKE_INLINE vf32<Isa> load_f16(const void* p) { return primi
 template <class Isa> CKE_INLINE void store_f16(void* p, vf32<Isa> v) { primitives<Isa>::store_f16(p, v); }
 template <class Isa> CKE_INLINE vf32<Isa> load_bf16(const void* p) { return primitives<Isa>::load_bf16(p); }
 template <class Isa> CKE_INLINE void store_bf16(void* p, vf32<Isa> v) { primitives<Isa>::store_bf16(p, v); }
+// x as store_bf16 and load_bf16 leave it, where an isa has no bf16 dots.
+template <class Isa> CKE_INLINE vf32<Isa> round_bf16(vf32<Isa> x) {
+  const vi32<Isa> bits = as<vi32<Isa>>(x), near = bits + vi32<Isa>(0x7fff) + ((bits >> 16) & vi32<Isa>(1));
+  const auto quiet = as<vf32<Isa>>(bits | vi32<Isa>(0x400000));
+  const auto rounded = xsimd::select(xsimd::isnan(x), quiet, as<vf32<Isa>>(near));
+  return as<vf32<Isa>>(as<vi32<Isa>>(rounded) & vi32<Isa>(static_cast<i32>(0xffff0000u)));
+}
 // Loads and stores one signed byte per lane; stores saturate.
 template <class Isa> CKE_INLINE vi32<Isa> load_i8(const void* p) { return primitives<Isa>::load_i8(p); }
 template <class Isa> CKE_INLINE void store_i8(void* p, vi32<Isa> v) { primitives<Isa>::store_i8(p, v); }

@@ -10,6 +10,7 @@ namespace cke::kernels {
 // cache multiplies integers: q and, for each 32 dims, p times the scales of v are rounded to 16 bits; sums are exact,
 // over 32 dims of k and a block of v.
 template <dtype KV, class Isa> struct attention_dots {
+  using isa = Isa;
   using cache = kv_cache<KV, Isa>;
   using batch = simd::vf32<Isa>;
   using vi32 = simd::vi32<Isa>;
@@ -73,6 +74,11 @@ template <dtype KV, class Isa> struct attention_dots {
             .store_unaligned(product + i);
       scale[g * tile] = round(product + first, last - first, to + g * tile * key_block + first);
     }
+  }
+
+  // q8_0: the scales of a side of a block.
+  static const std::byte* scales_of(const std::byte* side, u32 width) {
+    return side + u64{width / cache::pair} * key_block * cache::pair * sizeof(typename cache::element);
   }
 
   // ---- a register of the cache, and one step

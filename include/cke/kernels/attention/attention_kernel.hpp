@@ -2,24 +2,9 @@
 // attention_kernel.hpp: attention of the queries that share a kv head over a run of its keys, in registers.
 #pragma once
 
-#include <span>
-
-#include "attention_dots.hpp"
-#include "attention_part.hpp"
+#include "attention_panels.hpp"
 
 namespace cke::kernels {
-
-// One query: q [head_dim] (normed and roped) sees cached positions [first, keys); out [head_dim].
-struct attention_query {
-  const float* q;
-  float* out;
-  u32 keys;  // > first
-  u32 first;
-};
-struct score_options {
-  u32 head_dim;
-  float scale, cap;  // a score is scale * q.k, then cap * tanh(score / cap) unless cap is 0
-};
 
 // Call prepare(), then part(): the attention of at most max_queries queries over run number `run` of a head's keys.
 //
@@ -33,12 +18,16 @@ template <dtype KV, class Isa> struct attention_kernel {
   using cache = typename dots::cache;
   using batch = simd::vf32<Isa>;
   using parts = attention_part<Isa>;
-  static constexpr u32 lanes = Isa::lanes, max_queries = 32;
+  using panels = attention_panels<KV, Isa>;
+  static constexpr u32 lanes = Isa::lanes, max_queries = panels::max_queries;
 
   // The area that prepare() and part() use, 64-byte aligned; `queries` at most max_queries.
   static constexpr u64 workspace_bytes(u32 head_dim, u32 queries) {
     const u32 width = cache::width(head_dim);
-    return align_up((u64{ceil_div(queries, tile_rows)} * dots::q_floats(width) + dots::p_floats(width)) * 4);
+    const u32 tiles = ceil_div(queries, tile_rows);
+    u64 floats = u64{tiles} * dots::q_floats(width) + dots::p_floats(width);
+    if (many(queries)) floats = std::max(floats, panels::floats(width, tiles));
+    return align_up(floats * 4);
   }
 
   // Puts the queries of the next calls of part() into the workspace.
@@ -47,6 +36,8 @@ template <dtype KV, class Isa> struct attention_kernel {
     const auto n = static_cast<u32>(queries.size());
     const u32 width = cache::width(o.head_dim);
     float* const q = static_cast<float*>(workspace);
+    if constexpr (panels::serve)
+      if (many(n)) return panels::prepare(queries, o, width, q);
     if (const u32 rest = n % tile_rows; rest != 0 && rest != rows_for(rest))  // rows of q and p without a query
       std::fill_n(q + n / tile_rows * dots::q_floats(width), dots::q_floats(width) + dots::p_floats(width), 0.f);
     for (u32 i = 0; i < n; ++i)
@@ -71,7 +62,12 @@ template <dtype KV, class Isa> struct attention_kernel {
     for (u32 start = first; start < keys; start += key_block) {
       const std::byte* const k = head[start / key_block];
       const std::byte* const v = k + cache::side_bytes(o.head_dim);
-      const block b{k, v, start + key_block < keys ? head[start / key_block + 1] : v, start, width, o};
+      const attention_block b{k, v, start + key_block < keys ? head[start / key_block + 1] : v, start, width, o};
+      if constexpr (panels::serve)
+        if (many(n)) {
+          panels::block(b, queries, q, to);
+          continue;
+        }
       for (u32 i = 0; i < n; i += tile_rows)
         tile(b, queries.subspan(i, std::min(tile_rows, n - i)), q + i / tile_rows * dots::q_floats(width), p,
              to + i * parts::floats(width));
@@ -80,32 +76,18 @@ template <dtype KV, class Isa> struct attention_kernel {
 
  private:
   static constexpr u32 tile_rows = dots::tile;
+  // Whether panels serve a call; below, a wider tile would not pay for expanding them.
+  static constexpr bool many(u32 queries) { return panels::serve && queries > tile_rows; }
   static constexpr u32 rows_for(u32 queries) { return queries <= 2 ? 2 : queries <= 4 ? 4 : tile_rows; }
   // Accumulators that stay in registers, whatever the tile: queries x registers of keys or dims.
   static constexpr u32 accumulators = Isa::registers / 2;
   static constexpr u32 ahead = 4096;  // prefetch distance in bytes
   static constexpr u32 key_line = key_block * cache::pair * sizeof(typename cache::element);
 
-  struct block {
-    const std::byte *k, *v, *next;  // next: read after this block
-    u32 start, width;
-    const score_options& o;
-    const std::byte* scales(const std::byte* side) const { return side + u64{width / cache::pair} * key_line; }
-    bool seen_by(const attention_query& q) const { return q.keys > start && q.first < start + key_block; }
-  };
-  // The factors of a query's earlier part and of this block when they are added.
-  struct balance {
-    alignas(64) float old[16], fresh[16];
-  };
-
   // One block for up to tile_rows queries.
-  static void tile(const block& b, std::span<const attention_query> queries, const float* q, float* p, float* to) {
-    u32 from = key_block, end = 0;  // the positions that any query sees
-    for (const attention_query& query : queries) {
-      if (!b.seen_by(query)) continue;
-      from = std::min(from, std::max(query.first, b.start) - b.start);
-      end = std::max(end, std::min(query.keys - b.start, key_block));
-    }
+  static void tile(const attention_block& b, std::span<const attention_query> queries, const float* q, float* p,
+                   float* to) {
+    const auto [from, end] = range_of(b, queries);
     if (from >= end) return;
     switch (rows_for(static_cast<u32>(queries.size()))) {
       case 2: return products<2>(b, queries, q, p, to, from, end);
@@ -116,15 +98,15 @@ template <dtype KV, class Isa> struct attention_kernel {
 
   // T rows in registers: those without a query are computed too, and dropped.
   template <u32 T>
-  static void products(const block& b, std::span<const attention_query> queries, const float* q, float* p, float* to,
-                       u32 from, u32 end) {
+  static void products(const attention_block& b, std::span<const attention_query> queries, const float* q, float* p,
+                       float* to, u32 from, u32 end) {
     constexpr u32 wide = std::min(accumulators / T, 8u), least = 2;  // registers of keys or dims at once
     const u32 first = from / (least * lanes) * least, last = ceil_div(end, lanes);
     for (u32 g = first; g < last;)
       if (wide == least || (g % wide == 0 && g + wide / 2 < last)) scores<T, wide>(b, q, g, p), g += wide;
       else scores<T, least>(b, q, g, p), g += least;  // with few keys, do not read the whole block
-    balance w;
-    weigh(b, queries, first, last, p, to, w);
+    attention_balance w;
+    attention_weights<dots>::weigh(b, queries, first, last, p, to, w);
     const u32 begin = first * lanes / cache::pair, stop = ceil_div(end, cache::pair);
     u32 d = 0;
     for (; d + wide <= b.width / lanes; d += wide) values<T, wide>(b, queries, p, begin, stop, d, w, to);
@@ -135,7 +117,7 @@ template <dtype KV, class Isa> struct attention_kernel {
   // Row t of p: q_t . keys [group * lanes, (group + K) * lanes). Each score is one chain over the dims; for q8_0, one
   // over the sums of 32.
   template <u32 T, u32 K>
-  static void scores(const block& b, const float* q_tile, u32 group, float* p) {
+  static void scores(const attention_block& b, const float* q_tile, u32 group, float* p) {
     const u32 dims = cache::scaled ? cache::group : b.o.head_dim;
     const auto* const q = reinterpret_cast<const std::byte*>(q_tile);
     const std::byte* y = q;
@@ -157,7 +139,7 @@ template <dtype KV, class Isa> struct attention_kernel {
         float* const to = p + (group + g) * lanes;
         if constexpr (cache::scaled) {
           const u32 at = d / cache::group * key_block + (group + g) * lanes;
-          const batch scale = simd::load_f16<Isa>(b.scales(b.k) + 2 * at);
+          const batch scale = simd::load_f16<Isa>(dots::scales_of(b.k, b.width) + 2 * at);
 #pragma GCC unroll 8
           for (u32 t = 0; t < T; ++t) {
             const batch so_far = d ? batch::load_unaligned(to + t * key_block) : batch(0.f);
@@ -172,69 +154,11 @@ template <dtype KV, class Isa> struct attention_kernel {
     }
   }
 
-  // Turns the scores of registers [first, last) into weights relative to their maximum, and updates m and l of the
-  // parts. Exponents are of 2: log2(e) goes into the scale.
-  CKE_OUT_OF_LINE static void weigh(const block& b, std::span<const attention_query> queries, u32 first, u32 last,
-                                    float* p, float* to, balance& w) {
-    constexpr float log2e = 1.44269504f;
-    const u32 row = parts::floats(b.width);
-    const auto n = static_cast<u32>(queries.size());
-    alignas(64) float m[16], l[16], m_block[16], l_block[16];
-    if (b.o.cap != 0)
-      for (u32 t = 0; t < n; ++t) soften(b, first, last, p + t * key_block);
-    const batch factor((b.o.cap != 0 ? b.o.cap : b.o.scale) * log2e);
-    for (u32 t = 0; t < n; ++t) {
-      const bool all = queries[t].first <= b.start + first * lanes && queries[t].keys >= b.start + last * lanes;
-      batch top(hidden);
-      for (u32 g = first; g < last; ++g) {
-        batch s = batch::load_unaligned(p + t * key_block + g * lanes) * factor;
-        if (!all) s = xsimd::select(visible(queries[t], b.start + g * lanes), s, batch(hidden));
-        s.store_unaligned(p + t * key_block + g * lanes);
-        top = xsimd::max(top, s);
-      }
-      m_block[t] = simd::reduce_max<Isa>(top);
-    }
-    for (u32 t = 0; t < n; ++t) {
-      batch sum(0.f);
-      for (u32 g = first; g < last; ++g) {
-        const batch s = batch::load_unaligned(p + t * key_block + g * lanes);
-        sum += dots::put_weights(p + t * key_block, g, simd::exp2<Isa>(s - batch(m_block[t])));
-      }
-      l_block[t] = simd::reduce_add<Isa>(sum);
-      if constexpr (cache::scaled) dots::scale_weights(p, t, b.width, first * lanes, last * lanes, b.scales(b.v));
-      m[t] = parts::m(to + t * row, b.width), l[t] = parts::l(to + t * row, b.width);
-    }
-    for (u32 t = n; t < 16; ++t) m[t] = l[t] = m_block[t] = l_block[t] = 0;
-    for (u32 t = 0; t < n; t += lanes) {
-      const batch before = batch::load_unaligned(m + t), here = batch::load_unaligned(m_block + t);
-      const batch top = xsimd::max(before, here);
-      const batch old = simd::exp2<Isa>(before - top), fresh = simd::exp2<Isa>(here - top);
-      xsimd::fma(batch::load_unaligned(l + t), old, batch::load_unaligned(l_block + t) * fresh).store_unaligned(l + t);
-      top.store_unaligned(m + t), old.store_unaligned(w.old + t), fresh.store_unaligned(w.fresh + t);
-    }
-    for (u32 t = 0; t < n; ++t)
-      if (b.seen_by(queries[t])) parts::m(to + t * row, b.width) = m[t], parts::l(to + t * row, b.width) = l[t];
-  }
-  // tanh(score / cap)
-  CKE_OUT_OF_LINE static void soften(const block& b, u32 first, u32 last, float* row) {
-    for (u32 i = first * lanes; i < last * lanes; i += lanes)
-      simd::tanh<Isa>(batch::load_unaligned(row + i) * batch(b.o.scale / b.o.cap)).store_unaligned(row + i);
-  }
-  // The least score: its weight beside any other is 0.
-  static constexpr float hidden = std::numeric_limits<float>::lowest();
-  CKE_INLINE static auto visible(const attention_query& query, u32 position) {
-    alignas(64) static constexpr i32 lane_numbers[]{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    const auto lane = simd::vi32<Isa>::load_unaligned(lane_numbers);
-    const auto from = static_cast<i32>(query.first) - static_cast<i32>(position);
-    const auto to = static_cast<i32>(query.keys) - static_cast<i32>(position);
-    return xsimd::batch_bool_cast<float>(lane >= simd::vi32<Isa>(from) && lane < simd::vi32<Isa>(to));
-  }
-
   // Adds to part t, dims [d * lanes, (d + D) * lanes), the sum of p v over steps [begin, end) of positions, one chain
   // for each.
   template <u32 T, u32 D>
-  static void values(const block& b, std::span<const attention_query> queries, const float* p, u32 begin, u32 end,
-                     u32 d, const balance& w, float* to) {
+  static void values(const attention_block& b, std::span<const attention_query> queries, const float* p, u32 begin,
+                     u32 end, u32 d, const attention_balance& w, float* to) {
     const u64 row_bytes = u64{b.width / lanes} * dots::line;
     const std::byte* v = b.v + begin * row_bytes + u64{d} * dots::line;
     typename dots::sum acc[T][D];

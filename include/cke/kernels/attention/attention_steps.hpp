@@ -133,11 +133,11 @@ struct kernel<opcode::attend, KV, Isa> {
 
   static void run(const attention_params& p, const work& w, u32 unit) {
     if (w.by != split::kv_heads) {
-      // Later tiles see more keys: start them first.
-      const u32 first = w.tiles[w.tiles.size() - 1 - unit / p.shape.kv_heads], last = first + unit_tokens;
+      // Head by head, so that threads find its keys in their caches. Later tiles see more keys: start them first.
+      const auto tiles = static_cast<u32>(w.tiles.size());
+      const u32 first = w.tiles[tiles - 1 - unit % tiles], last = first + unit_tokens;
       const segment& s = segment_of(w, first);
-      return whole(p, w, s, all_of(p, unit % p.shape.kv_heads), first,
-                   last < s.first + s.tokens ? last : s.first + s.tokens);
+      return whole(p, w, s, all_of(p, unit / tiles), first, last < s.first + s.tokens ? last : s.first + s.tokens);
     }
     if (unit >= p.shape.kv_heads)
       return part(p, w, (unit - p.shape.kv_heads) / w.cut, (unit - p.shape.kv_heads) % w.cut);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """check_program.py PROGRAM DRIVER: the program as a whole, before a driver that answers as its environment says
-(fake_driver.cpp). Where there is nothing to check it says so in one line, with exit status 3, also if the driver crashes.
-Where there is a device, each part that fails is a row and the next one goes on, and the JSON at the end is one."""
+(fake_driver.cpp). Where there is nothing to check it says so in one line, with exit status 3, also if the driver
+crashes. Where there is a device, each part that fails is a row and the next one goes on; the JSON at the end is one."""
 import json
 import os
 import subprocess
@@ -15,8 +15,8 @@ NOTHING_TO_CHECK = [({"FAKE_CRASH": "1"}, "the driver does not answer"),
                     ({"FAKE_INIT": "100"}, "the driver does not start (error 100)"),
                     ({"FAKE_DEVICES": "0"}, "the driver has no device"),
                     ({"FAKE_SM": "61"}, "the first device is an sm_61, and kernels are for sm_75 and newer")]
-PARTS = ["device", "read_peak", "launches", "exchanges", "toy", "lane_copies", "q8_0_answers", "q8_0_speed", "q8_0_time",
-         "bf16_answers", "bf16_speed", "bf16_time", "jitter"]
+PARTS = ["device", "read_peak", "launches", "exchanges", "toy", "lane_copies",
+         "q8_0_answers", "q8_0_speed", "q8_0_time", "bf16_answers", "bf16_speed", "bf16_time", "jitter"]
 
 
 def not_a_number(word: str) -> None:

@@ -6,7 +6,6 @@
 
 #include "report_sections.hpp"
 #include "rooms.hpp"
-#include "source.hpp"
 
 namespace cke::tool::page {
 namespace {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "bench_table.hpp"
+#include "source.hpp"
 
 namespace cke::tool::page {
 namespace {
@@ -59,6 +60,10 @@ std::string count_text(u64 n) {
   std::string out = std::to_string(n);
   for (std::size_t at = out.size(); at > 3;) out.insert(at -= 3, "\xE2\x80\x89");  // a thin space
   return out;
+}
+
+std::string size_text(double bytes) {
+  return bytes < 1024 ? fixed(bytes, 0) + " B" : bytes < 1048576 ? fixed(bytes / 1024, 1) + " KiB" : bytes_text(bytes);
 }
 
 std::string element(std::string_view tag, std::string_view text, std::string_view classes) {

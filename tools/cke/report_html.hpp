@@ -24,6 +24,7 @@ std::string number_text(double x, int digits);
 std::string time_text(double ns);        // "0.213 ms"
 std::string percent_text(double share);  // "34 %", "0.4 %"
 std::string count_text(u64 n);           // "12 345"
+std::string size_text(double bytes);     // "736.0 KiB"
 
 // <tag class="...">escaped text</tag>
 std::string element(std::string_view tag, std::string_view text, std::string_view classes = {});

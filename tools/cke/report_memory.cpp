@@ -5,7 +5,6 @@
 
 #include "report_sections.hpp"
 #include "rooms.hpp"
-#include "source.hpp"
 
 namespace cke::tool::page {
 namespace {
@@ -22,13 +21,13 @@ struct part {
 std::string bar_of(const std::vector<part>& parts, std::string_view what) {
   double all = 0;
   std::string label(what);
-  for (const part& p : parts) all += p.bytes, label += concat({", ", p.name, " ", bytes_text(p.bytes)});
+  for (const part& p : parts) all += p.bytes, label += concat({", ", p.name, " ", size_text(p.bytes)});
   drawing d(width, 64, label);
   double x = 0;
   for (const part& p : parts) {
     const double w = width * p.bytes / all;
-    d.box(x, 4, w, 34, p.classes, concat({p.name, ": ", bytes_text(p.bytes)}));
-    d.text(x + 2, 54, fitted(concat({p.name, " ", bytes_text(p.bytes), ", ", percent_text(p.bytes / all)}), w));
+    d.box(x, 4, w, 34, p.classes, concat({p.name, ": ", size_text(p.bytes)}));
+    d.text(x + 2, 54, fitted(concat({p.name, " ", size_text(p.bytes), ", ", percent_text(p.bytes / all)}), w));
     x += w;
   }
   return d.done();
@@ -57,7 +56,7 @@ std::string arena_of(const json_object& code, const char* form, double scratch) 
   const double left = 84, column = (width - left) / static_cast<double>(columns), high = 220, y0 = 70;
   drawing d(
       width, y0 + high + 12,
-      concat({"Arena of ", code["name"].get<std::string>(), " in ", form, ", ", bytes_text(scratch), " of scratch"}));
+      concat({"Arena of ", code["name"].get<std::string>(), " in ", form, ", ", size_text(scratch), " of scratch"}));
   const auto y = [&](double bytes) { return y0 + high * bytes / scratch; };
   d.box(left, y0, width - left, high, "free", "scratch that this block does not use");
   for (u64 c = 0; c < columns; ++c) {
@@ -71,7 +70,7 @@ std::string arena_of(const json_object& code, const char* form, double scratch) 
     d.line(x, y0 - 6, x, y0 + high, "barrier");
   }
   for (u32 tick = 0; tick <= 4; ++tick) {
-    d.text(0, y(scratch * tick / 4) + (tick == 4 ? 0 : 8), bytes_text(scratch * tick / 4), "tiny soft");
+    d.text(0, y(scratch * tick / 4) + (tick == 4 ? 0 : 8), size_text(scratch * tick / 4), "tiny soft");
     d.line(left - 6, y(scratch * tick / 4), left, y(scratch * tick / 4), "axis");
   }
   for (const json_object& r : f["registers"]) {
@@ -81,10 +80,10 @@ std::string arena_of(const json_object& code, const char* form, double scratch) 
     const double w = column * static_cast<double>(to - from + 1) - 4, h = y(begin + bytes) - y(begin) - 1.5;
     const std::string name = concat({"r", r["register"].get<u64>(), " ", writer_of(code, r["register"].get<u64>())});
     d.box(left + column * static_cast<double>(from) + 2, y(begin) + .75, w, h, "register",
-          concat({name, ": ", bytes_text(bytes), " at ", bytes_text(begin)}));
+          concat({name, ": ", size_text(bytes), " at ", size_text(begin)}));
     if (h > 12)
       d.text(left + column * static_cast<double>(from) + 8, y(begin) + h / 2 + 5,
-             fitted(concat({name, " ", bytes_text(bytes)}), w - 10), "mono tiny");
+             fitted(concat({name, " ", size_text(bytes)}), w - 10), "mono tiny");
   }
   return d.done();
 }
@@ -102,7 +101,7 @@ std::string pages_of(const json_object& plan) {
     for (u64 c = 0; c * each < count; ++c)
       d.box(column * static_cast<double>(c) + 1, base + high * (1 - bytes / tallest), column - 2,
             high * bytes / tallest, classes,
-            concat({each > 1 ? concat({each, " pages, "}) : concat({"page ", c, ", "}), name, ": ", bytes_text(bytes),
+            concat({each > 1 ? concat({each, " pages, "}) : concat({"page ", c, ", "}), name, ": ", size_text(bytes),
                     each > 1 ? " each" : ""}));
   };
   put(0, lasting["page_bytes"].get<double>(), pages, "states", "persistent");
@@ -112,10 +111,10 @@ std::string pages_of(const json_object& plan) {
   return element("p",
                  concat({"A sequence of ", plan["capacity"]["context"].get<u64>(), " positions keeps ", pages,
                          pages == 1 ? " page of " : " pages of ", positions, " positions, ",
-                         bytes_text(lasting["page_bytes"].get<double>()), " each, in ",
+                         size_text(lasting["page_bytes"].get<double>()), " each, in ",
                          plan["capacity"]["kv"].get<std::string>(),
                          kept ? concat({"; below them ", kept, " transient parts (windows, recurrent states), ",
-                                        bytes_text(of_passing), " each"})
+                                        size_text(of_passing), " each"})
                               : std::string(),
                          each > 1 ? concat({". A column stands for ", each, " pages"}) : std::string(),
                          ". Pages are taken as positions are fed."})) +
@@ -130,13 +129,13 @@ std::string memory_section(const json_object& data) {
   const double weights = data["memory"]["packed_weights"], states = memory["states"], act = memory["activations"];
   out += element("p",
                  concat({"For a sequence of ", plan["capacity"]["context"].get<u64>(), " positions, fed in chunks of ",
-                         plan["capacity"]["chunk"].get<u64>(), ", the model takes ", bytes_text(weights + states + act),
+                         plan["capacity"]["chunk"].get<u64>(), ", the model takes ", size_text(weights + states + act),
                          ". The compiler knows this before anything runs."}));
   out += bar_of({{"weights", "weights", weights}, {"states", "states", states}, {"activations", "activations", act}},
                 "Memory to scale");
   table t("Memory", {"part", ">bytes", ">size", "is"});
   const auto row = [&](const char* name, double bytes, const char* what) {
-    t.row({name, count_text(static_cast<u64>(bytes)), bytes_text(bytes), what});
+    t.row({name, count_text(static_cast<u64>(bytes)), size_text(bytes), what});
   };
   row("weights", weights, "as they are packed in memory");
   row("states", states, "keys, values and recurrent states of one sequence at its longest");
@@ -158,10 +157,11 @@ std::string memory_section(const json_object& data) {
     const char* const form = code["forms"].contains("prefill") ? "prefill" : "decode";
     const u64 rows = code["forms"][form]["rows"].get<u64>();
     const double shared = code["forms"][form]["shared_bytes"];
+    if (shared == 0) continue;
     const bool small = shared < least_drawn * scratch;
     out += element("h4",
                    concat({code["name"].get<std::string>(), ", ", form, " of ", rows, rows == 1 ? " row: " : " rows: ",
-                           bytes_text(shared), " of ", bytes_text(scratch), small ? ", too little to be drawn" : ""}));
+                           size_text(shared), " of ", size_text(scratch), small ? ", too little to be drawn" : ""}));
     if (!small) out += arena_of(code, form, scratch);
   }
   out += element("h3", "Pages of a sequence") + pages_of(plan);

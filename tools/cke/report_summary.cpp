@@ -5,7 +5,6 @@
 
 #include "report_sections.hpp"
 #include "rooms.hpp"
-#include "source.hpp"
 
 namespace cke::tool::page {
 namespace {
@@ -42,17 +41,17 @@ std::string words(const json_object& data) {
          concat({number_text(static_cast<double>(rows) * 1e9 / ns, 0), " tokens a second, ", percent_text(share),
                  " of what this machine\xE2\x80\x99s peaks allow."}));
     if (const json_object* most = longest_step(p))
-      line(concat({"Most of that is ", (*most)["op"].get<std::string>(), ": ",
-                   percent_text((*most)["share"].get<double>()), ","}),
+      line(concat({"Its longest operation is ", (*most)["op"].get<std::string>(), ": ",
+                   percent_text((*most)["share"].get<double>()), " of the time,"}),
            nearness(*most) + '.');
   }
   const json_object& memory = data["inspect"]["plan"]["memory"];
   const double weights = data["memory"]["packed_weights"], states = memory["states"], rest = memory["activations"];
   const double all = weights + states + rest;
-  line(concat({"Memory is ", bytes_text(all), ":"}),
-       concat({"weights ", percent_text(weights / all), " (", bytes_text(weights), "), states of a sequence ",
-               percent_text(states / all), " (", bytes_text(states), "), activations ", percent_text(rest / all), " (",
-               bytes_text(rest), ")."}));
+  line(concat({"Memory is ", size_text(all), ":"}),
+       concat({"weights ", percent_text(weights / all), " (", size_text(weights), "), states of a sequence ",
+               percent_text(states / all), " (", size_text(states), "), activations ", percent_text(rest / all), " (",
+               size_text(rest), ")."}));
   return "<ul class=\"answer\">\n" + out + "</ul>\n";
 }
 
@@ -87,7 +86,7 @@ std::string summary_section(const json_object& data) {
   out +=
       "<p class=\"legend\"><span class=\"bar matrix\"></span> matrices <span class=\"bar expert\"></span> experts "
       "<span class=\"bar attention\"></span> attention <span class=\"bar state\"></span> recurrent states "
-      "<span class=\"bar row\"></span> rows <span class=\"bar wait\"></span> waiting</p>\n";
+      "<span class=\"bar row\"></span> rows <span class=\"bar wait\"></span> waiting, and between steps</p>\n";
   out += element(
       "p",
       concat({"The pale bar is the time that was measured, a mean over the threads of the fastest of several passes. "

@@ -25,22 +25,31 @@ std::vector<event> events_of(const json_object& thread) {
   return all;
 }
 
+// Those that worked, up to so many.
+std::vector<std::size_t> drawn_threads(const json_object& pass) {
+  std::vector<std::size_t> all;
+  for (std::size_t t = 0; t < pass["threads"].size() && all.size() < most_threads; ++t)
+    if (!pass["threads"][t].empty()) all.push_back(t);
+  return all;
+}
+
 std::string place_text(i64 layer) { return layer < 0 ? "outside the layers" : concat({"layer ", layer}); }
 
 // What happens between `from` and `to`. named: boxes have the names of their steps.
 std::string timeline(const json_object& data, const json_object& pass, double from, double to, bool named,
                      const std::string& label) {
-  const json_object &codes = data["inspect"]["plan"]["codes"], &threads = pass["threads"];
-  const std::size_t count = std::min(threads.size(), most_threads);
+  const json_object& codes = data["inspect"]["plan"]["codes"];
+  const std::vector<std::size_t> threads = drawn_threads(pass);
+  const std::size_t count = threads.size();
   const double high = named ? 44 : 30, y0 = 20;
   const u64 each = 1 + data["inspect"]["plan"]["layers"].get<u64>() / 13;  // layers from one that is named to the next
   drawing d(width, y0 + (high + 6) * static_cast<double>(count) + 26, label);
   const auto x = [&](double ns) { return left + (width - left) * (ns - from) / (to - from); };
   for (std::size_t t = 0; t < count; ++t) {
     const double y = y0 + (high + 6) * static_cast<double>(t);
-    d.text(0, y + high / 2 + 4, concat({"thread ", u64{t}}));
+    d.text(0, y + high / 2 + 4, concat({"thread ", u64{threads[t]}}));
     i64 layer = -2;
-    for (const event& e : events_of(threads[t])) {
+    for (const event& e : events_of(pass["threads"][threads[t]])) {
       if (e.end <= from || e.begin >= to) continue;
       const double begin = x(std::max(e.begin, from)), w = x(std::min(e.end, to)) - begin;
       if (t == 0 && e.layer != layer) {
@@ -88,9 +97,13 @@ std::string timelines_of(const json_object& data, const json_object& pass) {
   if (from >= 0 && to > from)
     out += element("p", concat({"Its layer ", middle, ", closer:"}), "soft") +
         timeline(data, pass, from, to, true, concat({what, ", layer ", middle}));
-  if (pass["threads"].size() > most_threads)
-    out += element("p", concat({"The first ", u64{most_threads}, " of ", u64{pass["threads"].size()}, " threads."}),
-                   "soft");
+  const u64 drawn = drawn_threads(pass).size(), all = pass["threads"].size();
+  if (drawn < all)
+    out +=
+        element("p",
+                drawn < most_threads ? concat({"A pass as small as this runs on ", drawn, " of the ", all, " threads."})
+                                     : concat({"The first ", drawn, " of ", all, " threads are drawn."}),
+                "soft");
   return out;
 }
 
@@ -160,13 +173,13 @@ std::string roofline(const json_object& data) {
 std::string tokens_of(const json_object& answer) {
   const auto all = answer["ns"].get<std::vector<double>>();
   if (all.size() < 2) return {};
-  double most = 0;
-  for (const double ns : all) most = std::max(most, ns);
+  // What the system did meanwhile can make one token many times as long: its bar is cut.
+  const double most = std::min(std::ranges::max(all), 4 * answer["p50_ns"].get<double>());
   constexpr double high = 110;
   drawing d(width, high + 30, concat({"Time of each of ", u64{all.size()}, " tokens in a row"}));
   const double column = (width - left) / static_cast<double>(all.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const double h = high * all[i] / most;
+    const double h = high * std::min(all[i] / most, 1.0);
     d.box(left + column * static_cast<double>(i) + .5, 6 + high - h, std::max(column - 1, .5), h, "token-time",
           concat({"token ", u64{i + 1}, ": ", time_text(all[i])}));
   }

@@ -40,7 +40,8 @@ struct profiles {
   }
   static json hint(const result& r, std::string_view name) {
     CHECK_SUCCESS(r);
-    for (const json& h : json::parse(r.out)["hints"])
+    const json all = json::parse(r.out);
+    for (const json& h : all["hints"])
       if (h["knob"] == name) return h;
     return {};
   }
@@ -175,7 +176,7 @@ TEST_CASE("hints: a profile that is wrong is refused by line and key") {
   refused("version: 1\nprogram: abc\nkernelHints: {}\n", "program: expected ");
   refused("version: 1\ndevice: {cpu: another}\nkernelHints: {}\n", "device.cpu: expected ");
   refused("version: 1\ndevice: {threads: 1023}\nkernelHints: {}\n", "device.threads: expected ");
-  CHECK_REFUSED(command::cke({"inspect", tiny, "--hints", (p.dir / "none.yaml").string()}),
+  CHECK_REFUSED(command::cke({"inspect", tiny, "--explain", "--hints", (p.dir / "none.yaml").string()}),
                 "none.yaml: expected a profile that can be read, found No such file");
 }
 
@@ -195,7 +196,8 @@ TEST_CASE("hints: a bundle carries those of a profile, which others go before") 
   const scratch dir;
   write(dir / "p.yaml", head + "  chunk: 48\n  hugePages: off\n");
   const std::string bundle = (dir / "tiny.cke").string();
-  CHECK_SUCCESS(command::cke({"pack", tiny, "-o", bundle, "--hints", (dir / "p.yaml").string()}));
+  const result packed = command::cke({"pack", tiny, "-o", bundle, "--hints", (dir / "p.yaml").string()});
+  CHECK_SUCCESS(packed);
   const auto hint = [&](const char* name, std::vector<std::string> more) {
     more.insert(more.begin(), {"inspect", bundle, "--explain", "--json"});
     return profiles::hint(command::cke(more), name);

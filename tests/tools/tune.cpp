@@ -121,7 +121,8 @@ TEST_CASE("tune: Ctrl-C keeps what is known, and ends in good order") {
     const std::string text = content(t.out);
     CHECK(text.find("  prefillThreads: ") != text.npos);
     CHECK(text.find("  attentionDecode: ") == text.npos);
-    CHECK_SUCCESS(command::cke({"inspect", tiny, "-t", threads, "--hints", t.out.string()}));
+    const result read = command::cke({"inspect", tiny, "-t", threads, "--explain", "--hints", t.out.string()});
+    CHECK_SUCCESS(read);
   }
   fs::remove(t.out);
   const std::string early = interrupted_after("| --- |");

@@ -10,6 +10,7 @@
 #include <cke/export_tower.hpp>
 #include <cke/from_config.hpp>
 #include <cke/graph/letter_checks.hpp>
+#include <cke/hints.hpp>
 #include <cke/image_encoder.hpp>
 #include <cke/io/gguf_steps.hpp>
 #include <cke/io/gguf_tokenizer_writer.hpp>

@@ -36,11 +36,12 @@ struct profiles {
     write(file, text);
     std::vector<std::string> words{"inspect", tiny, "--explain", "--json", "--hints", file.string()};
     words.insert(words.end(), more.begin(), more.end());
-    return cke(words);
+    return command::cke(words);
   }
   static json hint(const result& r, std::string_view name) {
     CHECK_SUCCESS(r);
-    for (const json& h : json::parse(r.out)["hints"])
+    const json all = json::parse(r.out);
+    for (const json& h : all["hints"])
       if (h["knob"] == name) return h;
     return {};
   }
@@ -63,8 +64,8 @@ TEST_CASE("hints: every field is a knob, and what text() says value() takes") {
       CHECK(k.read(all) == v);
     }
     CHECK(k.value("auto") == k.read(default_hints));
-    for (const std::string wrong : {std::string(), concat({u64{k.most} + 1}), std::string("-1"), std::string("1.5"),
-                                    std::string("1 "), std::string("x"), std::string("4294967296")})
+    for (const std::string& wrong : {std::string(), concat({u64{k.most} + 1}), std::string("-1"), std::string("1.5"),
+                                     std::string("1 "), std::string("x"), std::string("4294967296")})
       CHECK_FALSE(k.value(wrong));
     if (k.least == 1) CHECK_FALSE(k.value("0"));
   }
@@ -121,12 +122,13 @@ TEST_CASE("hints: cke inspect --explain prints each knob, its value and its sour
   is("decodeThreads", "1", "profile " + p.file.string());
   is("hugePages", "off", "profile " + p.file.string());
   is("prefillThreads", "all", "default");
-  const result text = cke({"inspect", tiny, "--explain", "--hints", p.file.string(), "--chunk", "9"});
+  const result text = command::cke({"inspect", tiny, "--explain", "--hints", p.file.string(), "--chunk", "9"});
   CHECK_SUCCESS(text);
   for (const char* row :
        {"\n  chunk             9           run time\n", "\n  spins             2000        default\n"})
     CHECK_MESSAGE(text.out.find(row) != text.out.npos, text.out);
-  CHECK(json::parse(cke({"inspect", tiny, "--plan", "--json", "--hints", p.file.string()}).out)["plan"]["capacity"]["chunk"] == 64);
+  CHECK(json::parse(command::cke({"inspect", tiny, "--plan", "--json", "--hints", p.file.string()})
+                        .out)["plan"]["capacity"]["chunk"] == 64);
 }
 
 TEST_CASE("hints: a profile that is wrong is refused by line and key") {
@@ -136,7 +138,7 @@ TEST_CASE("hints: a profile that is wrong is refused by line and key") {
   };
   // Of each knob: a wrong value.
   for (const knob& k : knobs) {
-    for (const std::string wrong : {"x", "-1", "1.5", "\"\"", "4294967296", "[1]", "{a: 1}", "~"}) {
+    for (const std::string_view wrong : {"x", "-1", "1.5", "\"\"", "4294967296", "[1]", "{a: 1}", "~"}) {
       const std::string key = concat({"line 3, kernelHints.", k.name, ": expected "});
       refused(concat({head, "  ", k.name, ": ", wrong, "\n"}), key);
     }
@@ -174,13 +176,13 @@ TEST_CASE("hints: a profile that is wrong is refused by line and key") {
   refused("version: 1\nprogram: abc\nkernelHints: {}\n", "program: expected ");
   refused("version: 1\ndevice: {cpu: another}\nkernelHints: {}\n", "device.cpu: expected ");
   refused("version: 1\ndevice: {threads: 1023}\nkernelHints: {}\n", "device.threads: expected ");
-  CHECK_REFUSED(cke({"inspect", tiny, "--hints", (p.dir / "none.yaml").string()}),
+  CHECK_REFUSED(command::cke({"inspect", tiny, "--explain", "--hints", (p.dir / "none.yaml").string()}),
                 "none.yaml: expected a profile that can be read, found No such file");
 }
 
 TEST_CASE("hints: a wrong --hint is wrong usage") {
   const auto refused = [](const char* hint, const char* what) {
-    const result r = cke({"inspect", tiny, "--hint", hint});
+    const result r = command::cke({"inspect", tiny, "--hint", hint});
     CHECK_MESSAGE(is_refusal(r, 2), show(r));
     CHECK_MESSAGE(r.err.find(what) != r.err.npos, r.err);
   };
@@ -194,10 +196,11 @@ TEST_CASE("hints: a bundle carries those of a profile, which others go before") 
   const scratch dir;
   write(dir / "p.yaml", head + "  chunk: 48\n  hugePages: off\n");
   const std::string bundle = (dir / "tiny.cke").string();
-  CHECK_SUCCESS(cke({"pack", tiny, "-o", bundle, "--hints", (dir / "p.yaml").string()}));
+  const result packed = command::cke({"pack", tiny, "-o", bundle, "--hints", (dir / "p.yaml").string()});
+  CHECK_SUCCESS(packed);
   const auto hint = [&](const char* name, std::vector<std::string> more) {
     more.insert(more.begin(), {"inspect", bundle, "--explain", "--json"});
-    return profiles::hint(cke(more), name);
+    return profiles::hint(command::cke(more), name);
   };
   CHECK(hint("chunk", {})["value"] == "48");
   CHECK(hint("chunk", {})["source"] == "manifest");
@@ -207,8 +210,8 @@ TEST_CASE("hints: a bundle carries those of a profile, which others go before") 
   CHECK(hint("chunk", with)["value"] == "49");
   CHECK(hint("hugePages", with)["source"] == "manifest");
   CHECK(hint("chunk", {"--chunk", "50"})["value"] == "50");
-  const result one = cke({"run", bundle, "-p", "Once", "-n", "8", "--temp", "0", "--ids"}),
-               two = cke({"run", tiny, "-p", "Once", "-n", "8", "--temp", "0", "--ids"});
+  const result one = command::cke({"run", bundle, "-p", "Once", "-n", "8", "--temp", "0", "--ids"}),
+               two = command::cke({"run", tiny, "-p", "Once", "-n", "8", "--temp", "0", "--ids"});
   CHECK_SUCCESS(one);
   CHECK(one.out == two.out);
 }

@@ -26,9 +26,8 @@ template <class T> T* check(T* made, const cke_error& error, std::string_view so
 cke_options c_options(const model_options& o) {
   const hints& h = o.hints;
   const auto chosen = [](std::optional<bool> on) -> u32 { return !on ? CKE_DEFAULT : *on ? CKE_ON : CKE_OFF; };
-  const u32 attention = !h.attention_decode                 ? CKE_DEFAULT
-      : *h.attention_decode == attention_sharing::streaming ? CKE_STREAMING
-                                                            : CKE_TILED;
+  u32 attention = CKE_DEFAULT;
+  if (h.attention_decode) attention = *h.attention_decode == attention_sharing::tiled ? CKE_TILED : CKE_STREAMING;
   return {o.threads,
           o.context,
           h.chunk.value_or(o.chunk),

@@ -140,9 +140,11 @@ class tuner {
     }
     if (decode) token_seconds_ = percentile(is_kept(all) ? with : without, 0.5) / args_.generate;
     const auto shown = [&](bool is, const paired_times& t) { return is ? fixed(t.median(), 3) : std::string(); };
-    const auto count = [&](const paired_times& t) { return concat({t.faster(), "/", u64{t.ratios.size()}}); };
-    put(concat({name, shown(prefill, all.front()), " | ", shown(decode, all.back()), " | ", count(all.front()),
-                all.size() > 1 ? " " + count(all.back()) : "", is_kept(all) ? " | faster |\n" : " | |\n"}));
+    std::string faster;
+    for (const paired_times& t : all)
+      faster += concat({faster.empty() ? "" : ", ", t.faster(), "/", u64{t.ratios.size()}});
+    put(concat({name, shown(prefill, all.front()), " | ", shown(decode, all.back()), " | ", faster,
+                is_kept(all) ? " | faster |\n" : " | |\n"}));
     return all;
   }
 

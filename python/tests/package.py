@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-prefix, tree = map(Path, sys.argv[1:])
+prefix, tree = (Path(word).resolve() for word in sys.argv[1:])
 site = prefix.parent / "site"
 shutil.rmtree(site, ignore_errors=True)
 shutil.copytree(tree / "python/cke", site / "cke", ignore=shutil.ignore_patterns("__pycache__"))

@@ -28,7 +28,7 @@ with tempfile.TemporaryDirectory() as empty:
     def run(environment, *words, watched=False):
         command = [sys.executable, "-S", *words]
         if watched and strace:
-            command = [strace, "-f", "-qq", "-e", "trace=openat,open,execve", "-o", str(trace), *command]
+            command = [strace, "-f", "-qq", "-e", "trace=openat,open", "-o", str(trace), *command]
         return subprocess.run(command, cwd=empty, env=environment, capture_output=True, text=True)
 
     built = run(usual, "-c", "import cke; print(cke.build('tiny'))", watched=True)

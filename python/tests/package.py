@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-prefix, tree = map(Path, sys.argv[1:])
+prefix, tree = (Path(word).resolve() for word in sys.argv[1:])
 site = prefix.parent / "site"
 shutil.rmtree(site, ignore_errors=True)
 shutil.copytree(tree / "python/cke", site / "cke", ignore=shutil.ignore_patterns("__pycache__"))
@@ -28,7 +28,7 @@ with tempfile.TemporaryDirectory() as empty:
     def run(environment, *words, watched=False):
         command = [sys.executable, "-S", *words]
         if watched and strace:
-            command = [strace, "-f", "-qq", "-e", "trace=openat,open,execve", "-o", str(trace), *command]
+            command = [strace, "-f", "-qq", "-e", "trace=openat,open", "-o", str(trace), *command]
         return subprocess.run(command, cwd=empty, env=environment, capture_output=True, text=True)
 
     built = run(usual, "-c", "import cke; print(cke.build('tiny'))", watched=True)

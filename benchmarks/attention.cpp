@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// attention.cpp: attention on one core, 16 query heads of 128 on 8: decode at some depth, a prompt chunk, the store.
+// attention.cpp: attention on one core, 16 query heads of 128 on 8: decode at some depth, a prompt chunk, the store;
+// and all patches of an image, 16 heads of 72.
 #include <cke/graph/plan.hpp>
 #include <cke/kernels/attention/attention_steps.hpp>
 #include <cke/runtime/arena.hpp>
@@ -17,7 +18,7 @@ using namespace cke::kernels;
 using namespace cke::runtime;
 
 constexpr head_shape p{.heads = 16, .kv_heads = 8, .head_dim = 128};
-constexpr attention_params scores{p};
+constexpr attention_params text{p}, tower{.shape = {16, 16, 72}, .bidirectional = true};
 constexpr kv_store_params stores{p.kv_heads, p.head_dim};
 
 // Stores the keys and values of 512 positions.
@@ -47,7 +48,8 @@ template <dtype KV, class Isa> void store(benchmark::State& state) {
 }
 
 // Arguments: tokens of the pass, positions before them.
-template <dtype KV, class Isa> void attend(benchmark::State& state) {
+template <dtype KV, class Isa> void attend(benchmark::State& state, const attention_params& scores) {
+  const head_shape& p = scores.shape;
   const auto tokens = static_cast<u32>(state.range(0)), depth = static_cast<u32>(state.range(1));
   const u32 positions = static_cast<u32>(align_up(depth + tokens, key_block)), width = p.heads * p.head_dim;
   const u64 block = kv_cache<KV, Isa>::block_bytes(p.head_dim), rows = u64{tokens} * row_stride(width) * 4;
@@ -78,19 +80,24 @@ template <dtype KV, class Isa> void attend(benchmark::State& state) {
       kernel<opcode::attend, KV, Isa>::run(scores, w, unit);
     benchmark::ClobberMemory();
   }
-  const double pairs = tokens * (depth + (tokens + 1) / 2.0);
+  const double pairs = tokens * (depth + (scores.bidirectional ? tokens : (tokens + 1) / 2.0));
   bench::report<Isa>(state, 4 * pairs * p.heads * p.head_dim,
                      2.0 * (depth + tokens) * p.kv_heads * p.head_dim * info(KV).bytes / info(KV).block,
                      KV == dtype::bf16 || KV == dtype::q8_0 ? dtype::bf16 : dtype::f32);
 }
 
 template <class Isa, dtype... KVs> void add() {
-  const auto one = [](const char* name, auto function) {
-    auto* const b = benchmark::RegisterBenchmark(name, function)->ArgNames({"tokens", "depth"});
+  const auto one = [](const char* what, dtype kv, auto function, const attention_params& scores) {
+    const std::string name = bench::label(what, kv, Isa::name);
+    return benchmark::RegisterBenchmark(name.c_str(), function, scores)->ArgNames({"tokens", "depth"});
+  };
+  const auto both = [&](dtype kv, auto function) {
+    auto* const b = one("attend", kv, function, text);
     for (const i64 depth : {128, 1024, 4096, 16384}) b->Args({1, depth});
     for (const i64 depth : {0, 1024, 4096}) b->Args({512, depth});
+    one("tower", kv, function, tower)->Args({4096, 0});
   };
-  (one(bench::label("attend", KVs, Isa::name).c_str(), attend<KVs, Isa>), ...);
+  (both(KVs, attend<KVs, Isa>), ...);
   (benchmark::RegisterBenchmark(bench::label("store", KVs, Isa::name).c_str(), store<KVs, Isa>), ...);
 }
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """vision.py: seconds that an image costs: cke, llama.cpp's mtmd and torch (eager), turn by turn, with the same random weights.
 
-    python benchmarks/vision.py siglip|qwen3_vl [--side N] [--turns N] [--threads N] [--type F16] [--mtmd PYTHON] [--cke PATH]
+    python benchmarks/vision.py siglip|qwen3_vl [--side N] [--layers N] [--turns N] [--threads N] [--type F16] [--mtmd PYTHON] [--torch] [--cke PATH]
 
 siglip is Gemma 3's tower, SigLIP so400m at 896 pixels; qwen3_vl is Qwen3-VL 2B's. Both have their true shape and a tiny
 text model. Needs torch, transformers, gguf, numpy and pillow; --mtmd names an interpreter with llama-cpp-py-sync, cffi,
@@ -12,6 +12,7 @@ features; of cke it is what a second image adds to a run of the command. torch c
 
 import argparse
 import json
+import resource
 import statistics
 import subprocess
 import sys
@@ -29,12 +30,12 @@ SHAPES = {
 
 
 def serve(once):
-    """Answers each line of standard input with the seconds that once() took."""
+    """Answers each line of standard input with the seconds, and CPU seconds, that once() took."""
     print("ready", flush=True)
     for _ in sys.stdin:
-        begun = time.perf_counter()
+        begun, used = time.perf_counter(), time.process_time()
         once()
-        print(time.perf_counter() - begun, flush=True)
+        print(time.perf_counter() - begun, time.process_time() - used, flush=True)
 
 
 def serve_mtmd(model, mmproj, image, threads):
@@ -67,10 +68,10 @@ class Child:
     def seconds(self):
         self.process.stdin.write("\n")
         self.process.stdin.flush()
-        return float(self.process.stdout.readline())
+        return tuple(map(float, self.process.stdout.readline().split()))
 
 
-def make(name, directory, type_name, side):
+def make(name, directory, type_name, side, layers):
     """The checkpoint as a directory and as GGUF with an mmproj file, and two images."""
     import torch
     import vision_families
@@ -78,6 +79,11 @@ def make(name, directory, type_name, side):
     import vision_images
     import vision_reference
     base, _, text, seen, more = SHAPES[name]
+    depth = "depth" if "depth" in seen else "num_hidden_layers"
+    if layers:
+        seen = seen | {depth: layers}
+        if "deepstack_visual_indexes" in seen:
+            seen["deepstack_visual_indexes"] = [i for i in seen["deepstack_visual_indexes"] if i < layers] or [layers - 1]
     family = vision_gguf.family_of(base, vision_families.Shapes())
     config = vision_gguf.with_parts(family.config, text, seen).to_dict() | more
     family.config = type(family.config).from_dict(config)
@@ -95,8 +101,7 @@ def make(name, directory, type_name, side):
     for i in range(2):
         vision_images.picture(side, side, seed=i).save(directory / f"{i}.png")
     patches, width = (side // seen["patch_size"]) ** 2, seen["hidden_size"]
-    layers = seen.get("num_hidden_layers") or seen["depth"]
-    return layers * patches * (8 * width * width + 4 * width * seen["intermediate_size"] + 4 * patches * width)
+    return seen[depth] * patches * (8 * width * width + 4 * width * seen["intermediate_size"] + 4 * patches * width)
 
 
 def main():
@@ -106,6 +111,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tower", choices=SHAPES)
     parser.add_argument("--side", type=int, help="pixels of the image (the tower's, or 1024)")
+    parser.add_argument("--layers", type=int, help="of the tower; fewer than it has, for a quick look")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--type", default="F16", help="of the matrices of the mmproj file")
@@ -115,18 +121,23 @@ def main():
     parser.add_argument("--dir", type=Path, default=Path("/tmp/cke-vision-speed"), help="where the checkpoint is made, and stays")
     args = parser.parse_args()
 
-    side, directory = args.side or SHAPES[args.tower][1], args.dir / f"{args.tower}-{args.type}"
-    work = make(args.tower, directory, args.type, side)
+    side, directory = args.side or SHAPES[args.tower][1], args.dir / f"{args.tower}-{args.type}-{args.layers or 'all'}"
+    work = make(args.tower, directory, args.type, side, args.layers)
     image, model, mmproj = directory / "0.png", directory / "model.gguf", directory / "mmproj-model.gguf"
 
     def command(*files):
         shown = [word for file in files for word in ("--image", file)]
-        begun = time.perf_counter()
+        begun, used = time.perf_counter(), resource.getrusage(resource.RUSAGE_CHILDREN)
         subprocess.run([args.cke, "vision", model, *shown, "-t", str(args.threads), "-o", directory / "rows.npy"], check=True)
-        return time.perf_counter() - begun
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return time.perf_counter() - begun, after.ru_utime + after.ru_stime - used.ru_utime - used.ru_stime
+
+    def second_image():
+        both, one = command(image, directory / "1.png"), command(image)
+        return both[0] - one[0], both[1] - one[1]
 
     command(image)  # compiles the tower
-    engines = {"cke": lambda: command(image, directory / "1.png") - command(image)}
+    engines = {"cke": second_image}
     if args.mtmd:
         engines["mtmd"] = Child(args.mtmd, "--as-mtmd", model, mmproj, image, args.threads).seconds
     if args.torch:
@@ -135,11 +146,12 @@ def main():
     for _ in range(args.turns):
         for name, once in engines.items():
             seconds[name].append(once())
-        print(json.dumps({name: round(s[-1], 3) for name, s in seconds.items()}), flush=True)
-    middle = {name: statistics.median(s) for name, s in seconds.items()}
-    print(f"| engine | seconds | GFLOP/s | cke takes |\n|---|---|---|---|")
-    for name, s in middle.items():
-        print(f"| {name} | {s:.3f} | {work / s / 1e9:.1f} | {100 * middle['cke'] / s:.0f} % |")
+        print(json.dumps({name: [round(x, 3) for x in s[-1]] for name, s in seconds.items()}), flush=True)
+    middle = {name: [statistics.median(x) for x in zip(*s)] for name, s in seconds.items()}
+    print("| engine | seconds | CPU seconds | GFLOP a CPU second | cke takes | of the CPU |\n|---|---|---|---|---|---|")
+    for name, (clock, cpu) in middle.items():
+        shares = [f"{100 * own / other:.0f} %" for own, other in zip(middle["cke"], (clock, cpu))]
+        print(f"| {name} | {clock:.3f} | {cpu:.3f} | {work / cpu / 1e9:.1f} | {' | '.join(shares)} |")
 
 
 if __name__ == "__main__":

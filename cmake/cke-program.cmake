@@ -23,6 +23,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   add_compile_options(-Wno-uninitialized -Wno-maybe-uninitialized)  # for gcc's own AVX-512 headers: GCC bug 105593
+  add_compile_options(-Wno-restrict)  # for "text" + std::string: GCC bug 105651
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
   add_compile_options(-Wno-psabi)  # we link nothing that was compiled by gcc 9, whose ABI for such arguments differed

@@ -25,9 +25,12 @@ template <class T> T* check(T* made, const cke_error& error, std::string_view so
 // The C form of the options, without callbacks.
 cke_options c_options(const model_options& o) {
   const hints& h = o.hints;
-  const auto chosen = [](std::optional<bool> on) -> u32 { return !on ? CKE_DEFAULT : *on ? CKE_ON : CKE_OFF; };
+  const auto chosen = [](std::optional<bool> on) -> u32 {
+    return !on ? u32{CKE_DEFAULT} : *on ? u32{CKE_ON} : u32{CKE_OFF};
+  };
   u32 attention = CKE_DEFAULT;
-  if (h.attention_decode) attention = *h.attention_decode == attention_sharing::tiled ? CKE_TILED : CKE_STREAMING;
+  if (h.attention_decode)
+    attention = *h.attention_decode == attention_sharing::tiled ? u32{CKE_TILED} : u32{CKE_STREAMING};
   return {o.threads,
           o.context,
           h.chunk.value_or(o.chunk),

@@ -200,7 +200,6 @@ class measured {
                          {"instruction set", e.isa()},
                          {"system", concat({system.sysname, " ", system.release, " ", system.machine})},
                          {"compiler of this command", __VERSION__},
-                         {"compiler of the model", CKE_CXX},
                          {"threads", e.threads()},
                          {"context", e.context()},
                          {"passes that were traced", args_.repetitions}};

@@ -167,7 +167,7 @@ class measured {
         ids_(args.prompt ? model_.tokens->encode(*args.prompt, {.parse_special = true, .add_special = true})
                          : some_ids(std::min(ids_without_prompt, room()), model_.engine->vocab_size())) {
     if (ids_.empty()) throw Error(errc::usage, {}, "-p", "a text of at least one token", "none");
-    if (ids_.size() > room())
+    if (u64{ids_.size()} + after() > model_.engine->context())
       throw Error(errc::usage, {}, "-p, -n",
                   concat({"at most ", model_.engine->context(), " tokens, prompt and answer; see -c"}),
                   concat({u64{ids_.size()} + after()}));

@@ -208,7 +208,7 @@ std::string_view kind_of(const json_object& code, const json_object& instruction
   }
   if (op.starts_with("attend") || op == "kv_store") return "attention";
   if (instruction.contains("state")) return "state";
-  return multiplies ? "matrix" : "row";
+  return multiplies && code["name"] != "header" ? "matrix" : "row";  // an embedding is looked up
 }
 
 std::string weights_text(const json_object& code, const json_object& instruction) {

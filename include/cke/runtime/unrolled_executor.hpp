@@ -23,7 +23,7 @@ template <class P, dtype KV, class Isa> class unrolled_executor {
   using slot = sequence_state<P, KV, Isa>;
   using part = pass_part<slot>;
 
-  unrolled_executor(const weights<P, Isa>& w, team&, capacity k)
+  unrolled_executor(const weights<P, Isa>& w, team&, capacity k, const hints& = {})
       : weights_(w), space_(plan::limits(k.context), 1), begin_(space_.begin()) {
     for (u32 i = 0; i < plan::ropes.all.size(); ++i)
       ropes_[i] = space_.rope(*plan::ropes.all[i].rope, plan::ropes.all[i].head_dim);

@@ -4,18 +4,22 @@
 
 #include "sameness.hpp"
 
-using namespace sameness;
+using namespace cke;
+using namespace cke::graph;
+using namespace cke::io;
+using namespace cke::runtime;
 
+namespace hinted {
 namespace {
 
-using model = machine<one_format<dtype::q8_0>, dtype::bf16, isa::native>;
+using model = sameness::machine<Q8_0, dtype::bf16, isa::native>;
 constexpr u32 prompt = 280, generated = 20;
 
 // The logits after the prompt and after each id that follows.
 std::vector<float> logits_with(const hints& how, u32 threads) {
   static const auto tensors = random_model::tensors::of<model::program>();
   const model_options o{.threads = threads, .context = prompt + generated, .hints = how};
-  const auto m = std::make_shared<model::loaded>(tensors.index(), "random", naming::hf, names_of<mixed>(), o);
+  const auto m = std::make_shared<model::loaded>(tensors.index(), "random", naming::hf, names_of<sameness::mixed>(), o);
   CHECK(m->executor.limits().chunk == std::min(how.chunk.value_or(512), prompt + generated));
   std::vector<float> out;
   model::sequence s(m);
@@ -32,8 +36,10 @@ std::vector<float> logits_with(const hints& how, u32 threads) {
 constexpr u32 other_values[knobs.size()][2]{{0, 2}, {0, 1}, {512, 37}, {1, 3}, {2000, 1}, {1, 0}, {1, 0}, {0, 1}};
 
 }  // namespace
+}  // namespace hinted
 
 TEST_CASE("hints: every combination of the knobs gives the bits of one thread and no hints") {
+  using namespace hinted;
   const std::vector<float> want = logits_with({}, 1);
   REQUIRE(want.size() == u64{generated + 1} * model::vocab);
   REQUIRE(std::ranges::all_of(want, [](float x) { return std::isfinite(x); }));
@@ -51,6 +57,7 @@ TEST_CASE("hints: every combination of the knobs gives the bits of one thread an
 }
 
 TEST_CASE("hints: they end with the model that had them") {
+  using namespace hinted;
   const hints slow{.prefill_threads = 1, .decode_threads = 1, .chunk = 5, .units_per_claim = 9};
   const std::vector<float> want = logits_with(slow, 2);
   CHECK(random_model::same_bits(want, logits_with({}, 2)));  // logits_with checks the chunk of each

@@ -255,14 +255,22 @@ TEST_CASE("compare, bisect: damaged dumps are refused by file") {
         std::string::npos);
 }
 
-#ifdef CKE_COMPILED_PART
 TEST_CASE("bisect: a fault in one lane of one kernel is found by its step and its layer") {
   const scratch dir;
   // Attention of granitemoehybrid is in layer 1 alone. Its kernel is replaced by one that is wrong in column 3.
+  // The right one is in the command's compiled part, so the compiler refuses units that take it from there.
   write(dir / "fault.hpp", R"(
 #include <cke/kernels/attention/attention_steps.hpp>
 namespace cke::kernels {
 struct as_it_is : isa::native {};
+}
+namespace cke::isa {
+template <> struct xsimd_arch<kernels::as_it_is> : xsimd_arch<native> {};
+}
+namespace cke::simd {
+template <> struct primitives<kernels::as_it_is> : primitives<isa::native> {};
+}
+namespace cke::kernels {
 template <> struct kernel<opcode::attend, dtype::f32, isa::native> : kernel<opcode::attend, dtype::f32, as_it_is> {
   static void run(const attention_params& p, const work& w, u32 unit) {
     kernel<opcode::attend, dtype::f32, as_it_is>::run(p, w, unit);
@@ -272,8 +280,8 @@ template <> struct kernel<opcode::attend, dtype::f32, isa::native> : kernel<opco
 }
 )");
   write(dir / "compiler",
-        "#!/bin/sh\ncase \"$*\" in *unit.cpp*) exec " CKE_CXX " -include " + (dir / "fault.hpp").string() +
-            " \"$@\";; *) exec " CKE_CXX " \"$@\";; esac\n");
+        "#!/bin/sh\ncase \"$*\" in *-DCKE_COMPILED*) exit 1;; *unit.cpp*) exec " CKE_CXX " -include " +
+            (dir / "fault.hpp").string() + " \"$@\";; *) exec " CKE_CXX " \"$@\";; esac\n");
   fs::permissions(dir / "compiler", fs::perms::owner_all);
   fs::create_directory(dir / "cache");
   fs::permissions(dir / "cache", fs::perms::owner_all);
@@ -283,4 +291,3 @@ template <> struct kernel<opcode::attend, dtype::f32, isa::native> : kernel<opco
   CHECK_MESSAGE(r.out.find("first wrong: 1.attend (attend); last right: 1.v") != r.out.npos, show(r));
   CHECK_MESSAGE(r.err.find("column 3; 1 number is wrong, in 1 row and 1 column") != r.err.npos, r.err);
 }
-#endif

@@ -95,7 +95,7 @@ TEST_CASE("completion: bash offers every command, every option, and the values o
   names first = commands();
   first.insert({"-h", "--help", "--version"});
   CHECK(s.bash("cke \"\"") == first);
-  CHECK(s.bash("cke t") == names{"template", "tokenize", "train"});
+  CHECK(s.bash("cke t") == names{"template", "tokenize", "train", "tune"});
   for (const std::string& c : commands()) {
     CAPTURE(c);
     CHECK(s.bash("cke " + c + " -") == options(c));

@@ -285,18 +285,34 @@ void make_entry(const unit& u, const recipe& r, const fs::path& entry) {
 
 }  // namespace
 
-std::string cache_directory() {
+namespace {
+
+// Empty where the environment does not say.
+std::string cache_path() {
   std::string path = environment("CKE_CACHE");
   if (path.empty()) {
     if (const std::string xdg = environment("XDG_CACHE_HOME"); xdg.starts_with('/')) path = xdg + "/cke";
     else if (const std::string home = environment("HOME"); home.starts_with('/')) path = home + "/.cache/cke";
-    else
-      throw Error(errc::file, {}, "compile cache", "CKE_CACHE, XDG_CACHE_HOME or HOME in the environment",
-                  "none of them");
+    else return {};
   }
-  std::error_code failed;
   const fs::path absolute = fs::absolute(path).lexically_normal();
-  path = absolute.has_filename() ? absolute : absolute.parent_path();
+  return absolute.has_filename() ? absolute : absolute.parent_path();
+}
+
+}  // namespace
+
+std::string existing_cache_directory() {
+  std::error_code ignored;
+  const std::string path = cache_path();
+  return !path.empty() && fs::exists(path, ignored) ? cache_directory() : std::string();
+}
+
+std::string cache_directory() {
+  const std::string path = cache_path();
+  if (path.empty())
+    throw Error(errc::file, {}, "compile cache", "CKE_CACHE, XDG_CACHE_HOME or HOME in the environment",
+                "none of them");
+  std::error_code failed;
   fs::create_directories(fs::path(path).parent_path(), failed);
   if (mkdir(path.c_str(), 0700) && errno != EEXIST) fail_system(path, "a directory that can be made");
   struct stat is{};

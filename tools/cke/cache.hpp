@@ -19,6 +19,8 @@ struct cached_library {
 // $CKE_CACHE, $XDG_CACHE_HOME/cke or ~/.cache/cke; created with mode 0700 if absent. Its files are executed, so this
 // throws Error{file} if another user owns the directory or the mode lets others in.
 std::string cache_directory();
+// The same, or empty where there is none yet.
+std::string existing_cache_directory();
 
 // Whom a unit is for. One for this command leaves to it the reading of files and all that is in its compiled part
 // (compiled/), where there is one that was made from these headers, by this compiler, for this machine; it opens here

@@ -21,9 +21,9 @@ hint_profile::target target_here(const std::string& program, u32 threads) {
   return {program, cpu_name(), threads ? threads : default_threads()};
 }
 
-std::string profile_path(const hint_profile::target& target) {
+std::string profile_path(const std::string& cache, const hint_profile::target& target) {
   const std::string key = sha256_of(concat({target.program, "\n", target.cpu, "\n", target.threads}));
-  return concat({cache_directory(), "/profiles/", key.substr(0, 16), ".yaml"});
+  return concat({cache, "/profiles/", key.substr(0, 16), ".yaml"});
 }
 
 model_hints hints_of(const model_args& args, const unit& u, const hints& packed) {
@@ -31,9 +31,11 @@ model_hints hints_of(const model_args& args, const unit& u, const hints& packed)
   h.all.set(hint_source::runtime, args.hinted);
   h.all.set(hint_source::manifest, packed);
   const hint_profile::target here = target_here(program_of(u), args.threads);
-  std::error_code ignored;
   if (!args.profile.empty()) h.profile = args.profile;
-  else if (const std::string usual = profile_path(here); std::filesystem::exists(usual, ignored)) h.profile = usual;
+  else if (const std::string cache = existing_cache_directory(); !cache.empty()) {
+    std::error_code ignored;
+    if (const std::string usual = profile_path(cache, here); std::filesystem::exists(usual, ignored)) h.profile = usual;
+  }
   if (h.profile.empty()) return h;
   const hint_profile p = read_profile(h.profile);
   check_target(p, here, h.profile);

@@ -29,7 +29,7 @@ std::string program_of(const unit& u);
 // On this machine, with so many threads; 0: as many as there are.
 hint_profile::target target_here(const std::string& program, u32 threads);
 // Where cke tune writes the profile of a target, and the others look for it: beside the compiled units.
-std::string profile_path(const hint_profile::target& target);
+std::string profile_path(const std::string& cache, const hint_profile::target& target);
 
 // "NAME=VALUE". Returns what is wrong with it, or sets the field.
 std::string set_hint(const std::string& text, hints& to);

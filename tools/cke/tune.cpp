@@ -13,6 +13,7 @@
 #include "baseline.hpp"
 #include "bench.hpp"
 #include "bench_table.hpp"
+#include "cache.hpp"
 #include "commands.hpp"
 #include "model_hints.hpp"
 #include "rooms.hpp"
@@ -63,7 +64,7 @@ class tuner {
     args_.model.hinted = default_hints;  // whatever a profile or a bundle says
     first_ = load_model(args_.model, needs::weights);
     is_for_ = target_here(first_.program, args_.model.threads);
-    path_ = args.output.value_or(profile_path(is_for_));
+    path_ = args.output ? *args.output : profile_path(cache_directory(), is_for_);
     if (!args.output) std::filesystem::create_directories(std::filesystem::path(path_).parent_path());
     new_file(path_, 0, new_file::existing::replaced);  // throws now rather than after minutes
     std::shared_ptr<any_model> engine = std::move(first_.engine);

@@ -159,10 +159,10 @@ std::string roofline(const json_object& data) {
             concat({name, " of a ", p["name"].get<std::string>(), ": ", number_text(std::exp2(per_byte), 1),
                     " operations a byte, ", number_text(std::exp2(rate), 1), " GOP/s"}));
       double place = tall + 4;
-      for (bool moved = true; moved;) {
+      for (bool moved = true; moved;) {  // only down, past one name after the other
         moved = false;
         for (const auto& [nx, ny] : names)
-          if (std::abs(nx - at) < 150 && std::abs(ny - place) < 12) place = ny + 12, moved = true;
+          if (std::abs(nx - at) < 150 && place > ny - 12 && place < ny + 12) place = ny + 12, moved = true;
       }
       names.emplace_back(at, place);
       d.text(at + 9, place, name, "tiny");

@@ -32,7 +32,7 @@ template <class P, dtype KV, class Isa> class unrolled_executor {
   const capacity& limits() const { return space_.limits(); }
   u64 bytes() const { return space_.bytes(); }
   page_memory* memory_of_pages() const { return nullptr; }
-  // Throws unsupported: straight-line code tells nobody where it is.
+  // Throws unsupported: straight-line code has no place for a tracer.
   void watch(const tracer& t) {
     if (t)
       throw Error(errc::unsupported, {}, "watch", "a model that runs over tables, without cke::unrolled",

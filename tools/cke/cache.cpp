@@ -31,6 +31,7 @@
 #include "process.hpp"
 #include "ready_unit.hpp"
 #include "rooms.hpp"
+#include "standalone.hpp"
 #include "terminal.hpp"
 
 namespace cke::tool {
@@ -178,6 +179,8 @@ recipe recipe_of(const unit& u, const surroundings& s, made_for whom) {
     // What is fast is in the compiled part, unless formats are mixed.
     if (!u.mixes_formats) r.command.insert(r.command.end(), {"-O1", "-DCKE_COMPILED_KERNELS_ONLY"});
   }
+  if (whom == made_for::standalone)
+    r.command.insert(r.command.end(), {"-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL"});
   r.command.push_back("-I" + s.includes[0]);
   for (std::size_t i = 1; i < s.includes.size(); ++i) r.command.insert(r.command.end(), {"-isystem", s.includes[i]});
 
@@ -348,9 +351,11 @@ cached_library made(const unit& u, const recipe& r) {
 }  // namespace
 
 cached_library library_of(const unit& u, made_for whom) {
-  if (ready_unit ready = ready_unit_of(u); ready.door) return {ready.door, ready.path, 0};
+  if (auto door = carried_unit(u)) return {door, own_file(), 0};
+  const bool alone = whom == made_for::standalone;
+  if (ready_unit ready = alone ? ready_unit{} : ready_unit_of(u); ready.door) return {ready.door, ready.path, 0};
   const surroundings here;
-  std::vector<recipe> recipes{recipe_of(u, here, made_for::any_program)};
+  std::vector<recipe> recipes{recipe_of(u, here, alone ? whom : made_for::any_program)};
   if (whom == made_for::this_command && has_part_for(here))
     recipes.push_back(recipe_of(u, here, made_for::this_command));
   for (const recipe& r : recipes) {

@@ -24,12 +24,12 @@ std::string existing_cache_directory();
 
 // Whom a unit is for. One for this command leaves to it the reading of files and all that is in its compiled part
 // (compiled/), where there is one that was made from these headers, by this compiler, for this machine; it opens here
-// only.
-enum class made_for { this_command, any_program };
+// only. A standalone one links libc alone.
+enum class made_for { this_command, any_program, standalone };
 
-// The compiled unit: one that was installed ready, one of the cache, or one made now. One that is for any program
-// serves this command too. Two processes that want the same unit compile it once; an entry that is damaged or of
-// another ABI is made again. Throws Error: compile, file.
+// The compiled unit: the one that this program carries, one that was installed ready, one of the cache, or one made
+// now. One that is for any program serves this command too. Two processes that want the same unit compile it once; an
+// entry that is damaged or of another ABI is made again. Throws Error: compile, file.
 cached_library library_of(const unit& u, made_for whom);
 
 }  // namespace cke::tool

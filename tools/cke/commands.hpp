@@ -253,6 +253,7 @@ void pack(const pack_args& args);
 struct build_args {
   model_args model;
   bool print_unit = false;
+  std::optional<std::string> standalone;  // a folder to be made
 };
 void build(const build_args& args);
 

@@ -363,7 +363,12 @@ class commands {
         add("build", "compile a model ahead of its first use; prints where it lies", [this] { build(build_); });
     model_options_of(u, build_.model);
     mmproj_option_of(u, build_.model.mmproj);
-    u.add_flag("--print-unit", build_.print_unit, "print the source, and compile nothing");
+    auto* print = u.add_flag("--print-unit", build_.print_unit, "print the source, and compile nothing");
+    u.add_option("--standalone", build_.standalone,
+                 "instead make a folder with a program of this model alone, which needs neither cke nor a compiler")
+        ->type_name("DIR")
+        ->excludes(print)
+        ->excludes("--mmproj");
 
     CLI::App& h = add("help", "this help, that of a command, or a manual page", [this] { help(); });
     h.add_option("COMMAND", help_of_, "a command");
@@ -386,7 +391,7 @@ class commands {
     return *app;
   }
   static void text_model(CLI::App& app, std::string& path) {
-    app.add_option("MODEL", path, "a Hugging Face directory or a .gguf file")->required();
+    model_of(app, path, "a Hugging Face directory or a .gguf file");
   }
   void help() const {
     if (manual_) return put(manual_page(table_of(app_), CKE_VERSION));
@@ -463,6 +468,9 @@ int main_of(int argc, char** argv) {
   CLI::App app("cke runs language models that are compiled for the machine they run on.", "cke");
   app.set_version_flag("--version", "cke " CKE_VERSION);
   app.require_subcommand(0, 1);
+  try {
+    own_bundle();  // damaged, it is refused here
+  } catch (const Error& e) { return fail(e.what()); }
   commands all(app);
   try {
     app.parse(argc, argv);

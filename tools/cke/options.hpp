@@ -18,6 +18,7 @@
 #include "model_hints.hpp"
 #include "rooms.hpp"
 #include "source.hpp"
+#include "standalone.hpp"
 
 namespace cke::tool {
 
@@ -61,8 +62,13 @@ inline CLI::Validator some_text(const char* what) {
 
 inline constexpr const char* thread_help = "threads (the cores that the process may use)";
 
+// A program of one model takes that one where none is named.
+inline void model_of(CLI::App& app, std::string& to, const char* what) {
+  to = own_bundle();
+  app.add_option("MODEL", to, what)->required(to.empty());
+}
 inline void model_options_of(CLI::App& app, model_args& to) {
-  app.add_option("MODEL", to.path, "a Hugging Face directory, a .gguf file or a bundle (.cke)")->required();
+  model_of(app, to.path, "a Hugging Face directory, a .gguf file or a bundle (.cke)");
   app.add_option("--format", to.numbers.format,
                  "how weights are kept: f32, f16, bf16, q8_0, i8, i4, q4_0, q4_k_m, q5_k_m, q6_k (as stored)")
       ->transform(CLI::IsMember({"f32", "f16", "bf16", "q8_0", "i8", "i4"}, CLI::ignore_case));

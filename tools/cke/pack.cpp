@@ -8,9 +8,8 @@
 #include <cke/io/new_file.hpp>
 
 #include "bundle.hpp"
-#include "cache.hpp"
-#include "commands.hpp"
 #include "model_hints.hpp"
+#include "pack.hpp"
 #include "rooms.hpp"
 #include "terminal.hpp"
 #include "vocabulary_bytes.hpp"
@@ -108,7 +107,7 @@ manifest manifest_of(const model_args& args, const checkpoint& from, const unit&
 
 }  // namespace
 
-void pack(const pack_args& args) {
+written_bundle write_bundle(const pack_args& args, made_for whom) {
   model_args model = args.model;
   if (is_bundle(model.path)) {
     const manifest::origin from = origin_of_bundle(model.path);
@@ -120,7 +119,8 @@ void pack(const pack_args& args) {
   const unit u = make_unit(from, model.numbers);
   manifest m = manifest_of(model, from, u);
   m.hints = hints_of(model, u).all.said_by(hint_source::profile);
-  const auto door = library_of(u, made_for::this_command).door;
+  const cached_library compiled = library_of(u, whom);
+  const auto& door = compiled.door;
 
   progress bar("packing");
   model_options options{.threads = model.threads, .context = 1, .chunk = 1};
@@ -141,7 +141,12 @@ void pack(const pack_args& args) {
   m.weights.bytes = weights.size();
   m.block_sums = sums_of_blocks(weights, bundle_block, engine->threads());
   write(args, m, from.tokens ? bytes_of_vocabulary(*from.tokens) : std::string(), weights);
-  put(args.output + ": " + m.name + " for " + m.isa + ", " + bytes_text(static_cast<double>(weights.size())) +
+  return {u, compiled, m.name, m.isa, weights.size()};
+}
+
+void pack(const pack_args& args) {
+  const written_bundle made = write_bundle(args, made_for::this_command);
+  put(args.output + ": " + made.name + " for " + made.isa + ", " + bytes_text(static_cast<double>(made.weight_bytes)) +
       " of weights\n");
 }
 

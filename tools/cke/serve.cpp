@@ -6,12 +6,10 @@
 #include <fstream>
 
 #include "commands.hpp"
+#include "image_fetcher.hpp"
 #include "rooms.hpp"
 #include "served.hpp"
 #include "terminal.hpp"
-#ifdef CKE_FETCH
-#include <cke/fetch/http_fetch.hpp>
-#endif
 
 // The assembler includes page.html as it is (CMakeLists.txt sets its path).
 asm(".pushsection .rodata\n"
@@ -40,13 +38,11 @@ serve::guard_options guard_of(const serve_args& args) {
   return o;
 }
 
-serve::fetch_function fetch_of(const serve_args& args, [[maybe_unused]] const serve::request_limits& limits) {
+serve::fetch_function fetch_of(const serve_args& args, const serve::request_limits& limits) {
   if (!args.fetch_images) return {};
-#ifdef CKE_FETCH
-  return [most = limits.image_bytes](const std::string& url) { return fetch::get(url, {.bytes = most}); };
-#else
-  throw Error(errc::usage, {}, "--allow-image-urls", "a cke that was built with libcurl", "one without it");
-#endif
+  serve::fetch_function fetch = image_fetcher(limits.image_bytes);
+  if (!fetch) throw Error(errc::usage, {}, "--allow-image-urls", "a cke that was built with libcurl", "one without it");
+  return fetch;
 }
 
 serve::request_limits limits_of(const serve_args& args, bool sees) {

@@ -98,6 +98,16 @@ def readers(steps, at, register):
             return
 
 
+def tokens_first(out, width, tokens):
+    """Some families norm heads as [1, tokens, heads, dims], others as [1, heads, tokens, dims]."""
+    heads = width // out.shape[-1]
+    if out.dim() != 4 or heads == 1 or tokens == 1 or out.shape[1:3] == (tokens, heads) != (heads, tokens):
+        return out
+    if heads == tokens:
+        raise SystemExit(f"{tokens} tokens are as many as heads, so they cannot be told apart: name more with --tokens")
+    return out.transpose(1, 2)
+
+
 class Catcher:
     """Hooks on the modules of a model, each of which fills the values that it knows."""
 
@@ -163,6 +173,8 @@ class Catcher:
         if step["op"] == "router":
             score = lambda out, read: linear(read, module.weight) if isinstance(out, tuple) else out
             self.on_output(module, score, value)
+        elif step["op"] == "head_norm":
+            self.on_output(module, lambda out, read: tokens_first(out, value.width, self.tokens), value)
         else:
             part = part_of(step, weight, self.steps)
             self.on_output(module, lambda out, read: part(out), value)

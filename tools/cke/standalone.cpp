@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+// standalone.cpp: see standalone.hpp. The file is the program, the unit's object, its source, and a trailer.
+#include "standalone.hpp"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+
+#include <cke/core/xxh64.hpp>
+#include <cke/io/mapped_file.hpp>
+#include <cke/io/new_file.hpp>
+
+#include "own_file.hpp"
+#include "rooms.hpp"
+
+namespace cke::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The last bytes of the file.
+struct trailer {
+  char magic[8] = {'C', 'K', 'E', '-', 'U', 'N', 'I', 'T'};
+  u64 object_bytes{}, text_bytes{}, sum{};  // XXH64 of object and text
+};
+
+struct carried {
+  mapped_file file;
+  std::span<const std::byte> object, text;
+  u64 sum{};
+};
+std::unique_ptr<carried> carried_in(const std::string& path) {
+  auto c = std::make_unique<carried>(carried{mapped_file(path), {}, {}, 0});
+  const auto all = c->file.bytes();
+  trailer end;
+  if (all.size() < sizeof end) return nullptr;
+  std::memcpy(&end, all.data() + all.size() - sizeof end, sizeof end);
+  if (std::memcmp(end.magic, trailer{}.magic, sizeof end.magic) != 0) return nullptr;
+  const u64 before = all.size() - sizeof end;
+  if (end.text_bytes > before || end.object_bytes > before - end.text_bytes)
+    throw Error(errc::malformed, path, "unit", concat({"at most ", before, " bytes"}), concat({end.object_bytes}));
+  c->text = all.subspan(before - end.text_bytes, end.text_bytes);
+  c->object = all.subspan(before - end.text_bytes - end.object_bytes, end.object_bytes);
+  c->sum = end.sum;
+  return c;
+}
+
+u64 sum_of(std::span<const std::byte> object, std::span<const std::byte> text) {
+  xxh64 sum;
+  sum.add(object), sum.add(text);
+  return sum.value();
+}
+
+// A program that links libc alone: one that was made for this, beside the command or where it is installed, or the
+// command itself.
+fs::path plain_program() {
+  const fs::path own = own_file(), folder = own.parent_path();
+  std::error_code ignored;
+  for (const fs::path& p : {folder / "cke_alone", folder.parent_path() / "lib/cke/cke_alone"})
+    if (fs::exists(p, ignored)) return p;
+#ifdef CKE_LINKS_LIBC_ALONE
+  return own;
+#else
+  throw Error(errc::unsupported, own.string(), "--standalone", "the program cke_alone beside it", "none in this build");
+#endif
+}
+
+}  // namespace
+
+const std::string& own_bundle() {
+  static const std::string path = [] {
+    const fs::path own = own_file();
+    if (own.empty()) throw Error(errc::file, "/proc/self/exe", {}, "the name of this program", "none: is /proc there?");
+    return carried_in(own) ? own.string() + ".cke" : std::string();
+  }();
+  return path;
+}
+
+std::shared_ptr<const library> carried_unit(const unit& u) {
+  if (own_bundle().empty()) return nullptr;
+  const fs::path own = own_file();
+  const auto c = carried_in(own);
+  if (std::string_view(reinterpret_cast<const char*>(c->text.data()), c->text.size()) != u.text) return nullptr;
+  if (sum_of(c->object, c->text) != c->sum)
+    throw Error(errc::malformed, own.string(), "unit", "the checksum of its bytes", "another");
+  // The dynamic linker takes files alone, so here is one in memory. It stays mapped when the descriptor is gone.
+  const int fd = ::memfd_create("cke-unit", MFD_CLOEXEC);
+  if (fd < 0) throw Error(errc::file, own.string(), "unit", "a file in memory", std::strerror(errno));
+  struct closer {
+    int fd;
+    ~closer() { ::close(fd); }
+  } const close_it{fd};
+  for (auto rest = c->object; !rest.empty();) {
+    const ::ssize_t n = ::write(fd, rest.data(), rest.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) throw Error(errc::file, own.string(), "unit", "memory for it", std::strerror(errno));
+    rest = rest.subspan(static_cast<std::size_t>(n));
+  }
+  std::string why;
+  auto door = library::open(concat({"/proc/self/fd/", static_cast<u64>(fd)}), u.door, why);
+  if (!door) throw Error(errc::file, own.string(), "unit", "an object that can be opened", why);
+  return door;
+}
+
+void write_standalone(const std::string& path, const unit& u, const std::string& object) {
+  const mapped_file program(plain_program()), compiled(object);
+  const auto text = std::as_bytes(std::span(u.text));
+  const trailer end{
+      .object_bytes = compiled.bytes().size(), .text_bytes = text.size(), .sum = sum_of(compiled.bytes(), text)};
+  io::new_file to(path, program.bytes().size() + end.object_bytes + end.text_bytes + sizeof end);
+  to.write(program.bytes());
+  to.write(compiled.bytes());
+  to.write(text);
+  to.write(std::as_bytes(std::span(&end, 1)));
+  to.commit();
+  if (::chmod(path.c_str(), 0755) != 0)
+    throw Error(errc::file, path, {}, "a file to be executed", std::strerror(errno));
+}
+
+}  // namespace cke::tool

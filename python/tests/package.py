@@ -2,7 +2,7 @@
 """package.py PREFIX TREE: what a wheel has, run from an empty folder by a fresh interpreter. PREFIX holds what `cmake
 --install --component python` made; the package is put together as scikit-build-core does. The unit is compiled by
 cke.build, then put where a wheel has its ready ones, and must be used where there is no compiler. No file of the source
-tree may be opened: strace watches, where there is one."""
+tree may be opened: strace watches, where there is one. Libraries are the package's own, or any Linux's."""
 import os
 import shutil
 import subprocess
@@ -10,12 +10,20 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+from empty_root import libraries_of
+
 prefix, tree = (Path(word).resolve() for word in sys.argv[1:])
 site = prefix.parent / "site"
 shutil.rmtree(site, ignore_errors=True)
 shutil.copytree(tree / "python/cke", site / "cke", ignore=shutil.ignore_patterns("__pycache__"))
 os.rename(prefix, site / "cke/_prefix")
 units = site / "cke/_prefix/lib/cke/units"
+everywhere = ("libc.so", "libm.so", "libgcc_s.so", "libstdc++.so", "libresolv.so", "ld-linux")
+brought = {file.name for file in (site / "cke/_prefix/lib").iterdir()}
+for object in [site / "cke/_prefix/bin/cke", *(site / "cke/_prefix/lib").glob("*.so*")]:
+    missing = [name for name in libraries_of(object) if name not in brought and not name.startswith(everywhere)]
+    assert not missing, (object, missing)
 shutil.rmtree(units, ignore_errors=True)  # those of a build that made them
 
 with tempfile.TemporaryDirectory() as empty:

@@ -11,6 +11,7 @@ the rows of single experts, are left out, and counted.
 """
 
 import argparse
+import itertools
 import json
 import re
 import struct
@@ -114,6 +115,12 @@ class Catcher:
     def __init__(self, model, listed, tokens):
         self.tokens, self.modules, self.steps = tokens, dict(model.named_modules()), listed["steps"]
         self.values, self.ropes = [], []
+        # Checkpoints may call the part below the head otherwise than the class that reads them does.
+        of_files = {w.base.split(".")[0] for s in self.steps for w in weights_of(s) if "." in w.base}
+        for name, (own, module) in itertools.product(of_files - {n.split(".")[0] for n in self.modules},
+                                                     list(self.modules.items())):
+            if own.startswith(model.base_model_prefix + "."):
+                self.modules[name + own.removeprefix(model.base_model_prefix)] = module
         for at, step in enumerate(self.steps):
             pair = []
             for row in step["values"]:

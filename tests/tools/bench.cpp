@@ -5,6 +5,7 @@
 #include <set>
 
 #include "command.hpp"
+#include "page_reader.hpp"
 
 using namespace command;
 using nlohmann::json;
@@ -199,6 +200,46 @@ TEST_CASE("bench: the other forms hold the same rows") {
       "| model | size | params | backend | threads | test | t/s | GB/s | cost of a pass | peak GB/s | of the bound |");
   for (const std::string& line : md) CHECK(std::ranges::count(line, '|') == 12);
   for (const std::string& line : md) CHECK(line.find("|  |") == line.npos);
+}
+
+TEST_CASE("bench -o html: one page that is whole, with the rounds, the roofline and the growth of what was asked") {
+  const std::string html = bench({"-p", "4,32", "-d", "0,16,256", "-b", "1,2", "--peaks", "-t", "1", "-o", "html"});
+  const page_reader page = check_whole(html);
+  CHECK(page.links == std::vector<std::string>{"#summary", "#rounds", "#growth", "#environment"});
+  const json rows = json::parse(page.data);
+  CHECK(names(rows) ==
+        std::vector<std::string>{"pp4", "pp32", "tg4", "tg4 @ b2", "pp4 @ d16", "pp32 @ d16", "tg4 @ d16",
+                                 "tg4 @ d16 b2", "pp4 @ d256", "pp32 @ d256", "tg4 @ d256", "tg4 @ d256 b2"});
+  // A picture of the rounds of each depth; and of prompts at three depths, depths of four tests, sequences at three.
+  CHECK(page.count("svg") == 3 + 3 + 4 + 3);
+  const std::string text = text_of(html);
+  for (const json& r : rows) CHECK(text.find(r["test"].get<std::string>()) != text.npos);
+  for (const char* part :
+       {"pp4 reads ", "tg4 generates ", "peaks allow", "GOP/s in int8", "Longer prompts, reading a prompt",
+        "More tokens before, generating", "More sequences together, generating", "of the limit", "round by round"})
+    CHECK_MESSAGE(text.find(part) != text.npos, part);
+  // The figures of a table are those of the rows: the second prompt's time of a token against the first's.
+  const auto token = [&](std::size_t i, double ids) { return rows[i]["p50_ns"].get<double>() / ids; };
+  char ratio[16];
+  std::snprintf(ratio, sizeof ratio, "%.2f", token(1, 32) / token(0, 4));
+  CHECK(html.find(std::string("<td class=\"number\">") + ratio + "</td>") != html.npos);
+}
+
+TEST_CASE("bench -o html: without peaks there is no limit, without lists no growth, and a name does nothing") {
+  const scratch dir;
+  const std::string name = "<img src=x onerror=alert(1)>&\"'{{data}}\xFF\x01";
+  dir.copy(tiny, name);
+  const result r = cke({"bench", dir / name, "-p", "8", "-n", "0", "-r", "1", "-o", "html"});
+  CHECK_SUCCESS(r);
+  const page_reader page = checked(r.out);
+  CHECK(page.links == std::vector<std::string>{"#summary", "#rounds", "#environment"});
+  CHECK(page.count("img") == 0);
+  CHECK(page.count("script") == 1);
+  CHECK(page.count("svg") == 0);  // one round is no course
+  CHECK(r.out.find("of the limit") == r.out.npos);
+  CHECK(r.out.find("&lt;img src=x onerror=alert(1)&gt;&amp;&quot;&#39;{{data}}") != r.out.npos);
+  CHECK(cke({"bench", tiny, "-o", "html", "--profile", dir / "trace.json"}).err ==
+        "cke: error: -o: expected md, csv, json or jsonl with --profile; cke report draws a profile, found html\n");
 }
 
 namespace {

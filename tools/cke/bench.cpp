@@ -247,6 +247,8 @@ loaded_model load_for_bench(const bench_args& args, u32 threads, u64 context, u3
 }
 
 void bench(const bench_args& args) {
+  if (args.profile && args.output == "html")
+    throw Error(errc::usage, {}, "-o", "md, csv, json or jsonl with --profile; cke report draws a profile", "html");
   if (args.profile) return profile(args);
   u64 context = args.model.context;
   for (const u32 depth : args.depth) {

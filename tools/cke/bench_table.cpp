@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "report_page.hpp"
 #include "rooms.hpp"
 #include "source.hpp"
 #include "terminal.hpp"
@@ -24,6 +25,7 @@ void bench_table::row(const json_object& r) {
   const std::string text = r.dump(-1, ' ', false, json_object::error_handler_t::replace);
   if (form_ == "jsonl") put(text + '\n');
   else if (form_ == "json") put((begun_ ? ",\n " : "\n ") + text);
+  else if (form_ == "html") rows_.push_back(r);
   else if (form_ == "csv") put_csv(r);
   else put_md(r);
   begun_ = true;
@@ -31,6 +33,7 @@ void bench_table::row(const json_object& r) {
 
 void bench_table::end() {
   if (form_ == "json") put("\n]\n");
+  else if (form_ == "html") put(page::bench_page(rows_));
 }
 
 // Leaves out the samples, which only the JSON forms have.

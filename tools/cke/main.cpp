@@ -278,8 +278,9 @@ class commands {
     b.add_option("-r,--repetitions", bench_.repetitions, "repetitions")
         ->check(number(1u, 1u << 16))
         ->capture_default_str();
-    b.add_option("-o,--output", bench_.output, "md, csv, json or jsonl")
-        ->check(CLI::IsMember({"md", "csv", "json", "jsonl"}))
+    b.add_option("-o,--output", bench_.output,
+                 "md, csv, json, jsonl, or html: one page with rounds, roofline and growth")
+        ->check(CLI::IsMember({"md", "csv", "json", "jsonl", "html"}))
         ->capture_default_str();
 
     report_options_of(

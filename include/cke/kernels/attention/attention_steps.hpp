@@ -12,7 +12,6 @@
 #include "attention.hpp"
 #include "kv_cache.hpp"
 #include "rope.hpp"
-#include "rope_frequencies.hpp"
 
 namespace cke::kernels {
 

@@ -15,8 +15,6 @@
 
 namespace cke {
 
-using graph::BF16, graph::F16, graph::F32, graph::Q8_0;
-
 // M, Formats, KV and Isa are those of cke::Model; the bits are those of an unrolled model of the same isa. It takes no
 // heap, thread, file, exception or RTTI: weights are an image (bare_image.hpp writes it, `cke build --embed` too) that
 // stays where it is, and all that changes is in memory of the caller, of a size that is a constant. It is one sequence

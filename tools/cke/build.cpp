@@ -18,6 +18,7 @@ unit unit_of(const model_args& args) {
 }  // namespace
 
 void build(const build_args& args) {
+  if (args.embed) return embed(args);
   const unit u = unit_of(args.model);
   if (args.print_unit) return put(u.text);
   const cached_library compiled = library_of(u, made_for::any_program);

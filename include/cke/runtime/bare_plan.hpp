@@ -5,7 +5,6 @@
 #include "../kernels/attention/rope.hpp"
 #include "unrolled_plan.hpp"
 
-CKE_COLD_BEGIN
 namespace cke::runtime {
 
 // An image is a header, the packed weights, and for each rope cos and sin [context][rope_width / 2]: all that a model
@@ -99,4 +98,3 @@ template <class P, dtype KV, class Isa, u32 Context> struct bare_plan {
 };
 
 }  // namespace cke::runtime
-CKE_COLD_END

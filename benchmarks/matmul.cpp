@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <array>
+#include <cke/kernels/formats/file_rows.hpp>
 #include <cke/kernels/matmul.hpp>
 #include <cstdlib>
 #include <memory>

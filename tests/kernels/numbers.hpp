@@ -15,7 +15,7 @@
 
 #include "../blocks.hpp"
 #include "cke/core/isa.hpp"
-#include "cke/kernels/formats/convert.hpp"
+#include "cke/kernels/formats/file_rows.hpp"
 
 namespace numbers {
 

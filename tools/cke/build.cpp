@@ -100,6 +100,7 @@ void build_standalone(const build_args& args) {
 
 void build(const build_args& args) {
   if (args.standalone) return build_standalone(args);
+  if (args.embed) return embed(args);
   const unit u = unit_of(args.model);
   if (args.print_unit) return put(u.text);
   const cached_library compiled = library_of(u, made_for::any_program);

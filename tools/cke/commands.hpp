@@ -254,8 +254,12 @@ struct build_args {
   model_args model;
   bool print_unit = false;
   std::optional<std::string> standalone;  // a folder to be made
+  bool embed = false;
+  std::string output;          // of embed: NAME.hpp
+  std::string isa = "scalar";  // of embed: or native
 };
 void build(const build_args& args);
+void embed(const build_args& args);  // build --embed
 
 // Parses "1,2,3". Throws usage if it is not a list of numbers, token_range for a number beyond 32 bits.
 std::vector<u32> parse_ids(const std::string& list);

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <set>
 
+#include <cke/core/tensor_name.hpp>
 #include <cke/graph/format_policy.hpp>
 
 #include "rooms.hpp"

@@ -226,6 +226,12 @@ std::shared_ptr<const library> library::open(const std::string& path, door_kind 
     if (wrong_version(opened->cke_dump_abi_version(), CKE_DUMP_ABI_VERSION)) return nullptr;
     return opened;
   }
+  if (kind == door_kind::bare) {
+    CKE_DOOR_FIND(cke_bare_abi_version)
+    CKE_BARE_DOOR(CKE_DOOR_FIND)
+    if (wrong_version(opened->cke_bare_abi_version(), CKE_BARE_ABI_VERSION)) return nullptr;
+    return opened;
+  }
   CKE_DOOR_FIND(cke_abi_version)
   if (kind == door_kind::tower) {
     CKE_TOWER_DOOR(CKE_DOOR_FIND)
@@ -284,6 +290,21 @@ std::unique_ptr<any_model> load_any_model(std::shared_ptr<const library> door, c
       door->cke_model_from_tensors(tensors.data(), tensors.size(), naming_of(from), from.name.c_str(), &o, &error),
       error, from.name);
   return std::make_unique<library_model>(std::move(door), model);
+}
+
+std::string bare_image_of(const library& door, const checkpoint& from, const model_options& options) {
+  const std::vector<cke_tensor> tensors = c_tensors(from);
+  listeners all(from, options);
+  const cke_options o = all.attach(c_options(options));
+  std::string image;
+  const auto take = [](void* user, const void* bytes, uint64_t count) {
+    static_cast<std::string*>(user)->assign(static_cast<const char*>(bytes), count);
+  };
+  cke_error error{};
+  check(
+      door.cke_bare_image(tensors.data(), tensors.size(), naming_of(from), from.name.c_str(), &o, take, &image, &error),
+      error, from.name);
+  return image;
 }
 
 void each_packed(const any_model& model, const take_packed& take) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <cke/cke_bare.h>
 #include <cke/cke_dump.h>
 #include <cke/cke_train.h>
 #include <cke/any_model.hpp>
@@ -29,7 +30,7 @@ class library {
   std::string tower_plan_json(u32 patches) const;                     // for images of up to so many
   std::string stepper_plan_json(const model_options& options) const;  // the codes that it walks
 
-  // The functions of cke.h, cke_train.h and cke_dump.h, looked up by name: those of the kind.
+  // The functions of cke.h, cke_train.h, cke_dump.h and cke_bare.h, looked up by name: those of the kind.
   // clang-format off
 #define CKE_MODEL_DOOR(F)                                                                                         \
   F(cke_model_load) F(cke_model_from_tensors) F(cke_model_free) F(cke_model_facts)                                \
@@ -48,15 +49,18 @@ class library {
 #define CKE_STEPPER_DOOR(F)                                                                                       \
   F(cke_stepper_from_tensors) F(cke_stepper_free) F(cke_stepper_plan_json) F(cke_stepper_run)                     \
   F(cke_step_output_of) F(cke_step_read) F(cke_stepper_letters)
+#define CKE_BARE_DOOR(F) F(cke_bare_image) F(cke_bare_vocab) F(cke_bare_memory_bytes)
 // clang-format on
 #define CKE_DOOR_POINTER(name) decltype(&::name) name{};
   CKE_DOOR_POINTER(cke_abi_version)
   CKE_DOOR_POINTER(cke_train_abi_version)
   CKE_DOOR_POINTER(cke_dump_abi_version)
+  CKE_DOOR_POINTER(cke_bare_abi_version)
   CKE_MODEL_DOOR(CKE_DOOR_POINTER)
   CKE_TOWER_DOOR(CKE_DOOR_POINTER)
   CKE_TRAINER_DOOR(CKE_DOOR_POINTER)
   CKE_STEPPER_DOOR(CKE_DOOR_POINTER)
+  CKE_BARE_DOOR(CKE_DOOR_POINTER)
 #undef CKE_DOOR_POINTER
 
  private:
@@ -70,6 +74,9 @@ std::unique_ptr<any_model> load_any_model(std::shared_ptr<const library> door, c
 // The packed weights of a model that load_any_model has loaded, one after the other.
 using take_packed = std::function<void(const std::string& name, std::span<const std::byte> bytes)>;
 void each_packed(const any_model& model, const take_packed& take);
+
+// The image of a bare model. Throws Error, as Model::load does.
+std::string bare_image_of(const library& door, const checkpoint& from, const model_options& options);
 
 // A model over packed weights, which `kept` keeps in memory. Throws Error.
 std::unique_ptr<any_model> load_packed_model(std::shared_ptr<const library> door, const cke_packed& weights,

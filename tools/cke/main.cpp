@@ -365,11 +365,24 @@ class commands {
     model_options_of(u, build_.model);
     mmproj_option_of(u, build_.model.mmproj);
     auto* print = u.add_flag("--print-unit", build_.print_unit, "print the source, and compile nothing");
-    u.add_option("--standalone", build_.standalone,
-                 "instead make a folder with a program of this model alone, which needs neither cke nor a compiler")
-        ->type_name("DIR")
-        ->excludes(print)
-        ->excludes("--mmproj");
+    auto* standalone =
+        u.add_option("--standalone", build_.standalone,
+                     "instead make a folder with a program of this model alone, which needs neither cke nor a compiler")
+            ->type_name("DIR")
+            ->excludes(print)
+            ->excludes("--mmproj");
+    auto* embed = u.add_flag("--embed", build_.embed, "write the model as C++: a header and what it is linked with");
+    embed->excludes(print)->excludes(standalone);
+    u.add_option("-o,--output", build_.output, "the header: NAME.hpp, beside NAME.S and NAME.bin")
+        ->type_name("FILE")
+        ->needs(embed);
+    u.add_option("-c,--context", build_.model.context, "positions (the model's, up to 256)")
+        ->check(number(1u, 1u << 24))
+        ->needs(embed);
+    u.add_option("--isa", build_.isa, "the instruction set that it is packed for: scalar, or native (scalar)")
+        ->check(CLI::IsMember({"scalar", "native"}))
+        ->needs(embed);
+    u.add_option("-t,--threads", build_.model.threads, thread_help)->check(number(0u, team::max_threads));
 
     CLI::App& h = add("help", "this help, that of a command, or a manual page", [this] { help(); });
     h.add_option("COMMAND", help_of_, "a command");

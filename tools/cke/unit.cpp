@@ -71,6 +71,7 @@ constexpr door_text door_texts[] = {
     {door_kind::trainer, "cke/export_trainer.hpp", "CKE_EXPORT_TRAINER", ""},
     {door_kind::stepper, "cke/export_dump.hpp", "CKE_EXPORT_STEPPER", ""},
     {door_kind::fused_stepper, "cke/export_dump.hpp", "CKE_EXPORT_STEPPER", ", true"},
+    {door_kind::bare, "cke/export_bare.hpp", "CKE_EXPORT_BARE", ""},
 };
 const door_text& text_of(door_kind door) { return *std::ranges::find(door_texts, door, &door_text::door); }
 
@@ -91,15 +92,17 @@ template <class Family> unit unit_of(const checkpoint& from, const unit_options&
   u.max_position = config.rope.max_position;
   u.door = options.door;
   const door_text& door = text_of(u.door);
-  u.text = "// Written by cke: a model's type, as numbers.\n" + include(door.header) + include(card_of<Family>);
+  u.card = include(card_of<Family>), u.policy = stored.policy;
   if (config.rope.factors)
-    u.text += "inline constexpr cke::rope_factors factors{\n    " + literal_list(factors.longs, factors.long_count) +
-        ",\n    " + literal_list(factors.shorts, factors.short_count) + ",\n    " + literal(factors.long_count) + ", " +
+    u.declared += "inline constexpr cke::rope_factors factors{\n    " +
+        literal_list(factors.longs, factors.long_count) + ",\n    " +
+        literal_list(factors.shorts, factors.short_count) + ",\n    " + literal(factors.long_count) + ", " +
         literal(factors.short_count) + "};\n";
-  u.text += "using model = " + u.type + ";\n";
-  u.text += stored.declared;
+  u.declared += "using model = " + u.type + ";\n" + stored.declared;
+  u.text = "// Written by cke: a model's type, as numbers.\n" + include(door.header) + u.card + u.declared;
   u.text += std::string(door.macro) + "(model, " + stored.policy;
   if (u.door != door_kind::trainer) u.text += ", cke::dtype::" + std::string(info(u.kv).name);
+  if (u.door == door_kind::bare) u.text += ", " + literal(options.context) + ", cke::isa::" + options.isa;
   u.text += std::string(door.rest) + ");\n";
   return u;
 }

@@ -14,18 +14,23 @@
 namespace cke::tool {
 
 // Whose C functions a unit defines: those of a model (cke.h), of a tower (cke.h), of a trainer (cke_train.h), of a
-// stepper (cke_dump.h): of the program without fusion, or of the one that a model runs.
-enum class door_kind : u8 { model, tower, trainer, stepper, fused_stepper };
+// stepper (cke_dump.h): of the program without fusion, or of the one that a model runs; or of what writes an image
+// (cke_bare.h).
+enum class door_kind : u8 { model, tower, trainer, stepper, fused_stepper, bare };
 
 struct unit_options {
   std::string format;  // f32, f16, bf16, q8_0, i8, i4, q4_0, q4_k_m, q5_k_m, q6_k; empty: as the checkpoint has them
   std::string kv;      // f32, f16, bf16, q8_0; empty: f32 for format f32, f16 for f16 and bf16, else bf16
   door_kind door{};    // no tower: see tower_unit.hpp
   bool from_nothing = false;  // the config alone: no matrices confirm it
+  u32 context = 0;            // of a bare model
+  std::string isa;            // of a bare model: scalar, native
 };
 
 struct unit {
   std::string text;  // C++ source of our own words and range-checked numbers, never text from the file
+  std::string card, declared,
+      policy;  // parts of it: the family's header; what the type needs, and `model`; the formats
   std::string family;
   std::string type;      // in the unit's C++ syntax
   std::string format;    // as in unit_options; "mixed": a table of the checkpoint's matrices

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include <cke/core/tensor_name.hpp>
 #include <cke/graph/format_policy.hpp>
 #include <cke/kernels/formats/convert.hpp>
 

@@ -73,7 +73,7 @@ constexpr bool stored_in_files(u32 number) {
 constexpr const dtype_info& info(dtype t) {
   for (const auto& row : dtypes)
     if (row.type == t) return row;
-  throw "cke: dtype: a type without a row in the table";
+  constant_error("cke: dtype: a type without a row in the table");
 }
 // The formats that a kernel is compiled for: those of its matrices (more than one if q, k and v, or gate and up,
 // differ), of the KV cache for attention, f32 for everything else; and the kernel's activation function, if any.

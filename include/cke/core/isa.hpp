@@ -11,6 +11,8 @@
 #endif
 #ifdef __CUDACC__
 #define XSIMD_WITH_EMULATED 0  // else xsimd hands nvcc's host compiler a builtin without its arguments
+#elif defined(__arm__) && !defined(__ARM_NEON)
+#define XSIMD_WITH_EMULATED 1  // a Cortex-M: else xsimd leaves out functions that kernels name
 #endif
 #include <xsimd/xsimd.hpp>
 #pragma GCC diagnostic pop

@@ -48,7 +48,7 @@ class params {
 
   // The block, if it is of this kind; another one does not compile, or throws at run time.
   template <class Block> constexpr const Block& as() const {
-    if (kind_ != kind_of<Block>) throw "cke: params: an instruction has another kind of parameter block";
+    if (kind_ != kind_of<Block>) constant_error("cke: params: an instruction has another kind of parameter block");
     return get<Block>();
   }
   // The same without a check: the caller has made sure of the kind.
@@ -153,7 +153,7 @@ constexpr bool is_operation(opcode op) {
   return static_cast<u8>(op) < detail::opcode_limit && !detail::operation_table::rows[static_cast<u8>(op)].name.empty();
 }
 constexpr const op_info& info(opcode op) {
-  if (!is_operation(op)) throw "cke: opcode: an opcode that is no operation";
+  if (!is_operation(op)) constant_error("cke: opcode: an opcode that is no operation");
   return detail::operation_table::rows[static_cast<u8>(op)];
 }
 constexpr std::string_view name(opcode op) { return info(op).name; }

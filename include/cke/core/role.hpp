@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <string>
 
 #include "spelling.hpp"
 
@@ -169,7 +168,7 @@ constexpr bool may_be_folded(role r) {
 constexpr std::string_view name(role r) {
   for (const auto& row : role_names)
     if (row.is == r) return row.name;
-  throw "cke: role: a role without a name";
+  constant_error("cke: role: a role without a name");
 }
 
 struct weight_slot {
@@ -227,15 +226,6 @@ constexpr name_rule layer_name(role is, u8 nth, spellings hf, spellings gguf) {
 }
 constexpr name_rule layer_name(role is, spellings hf, spellings gguf) { return layer_name(is, 0, hf, gguf); }
 
-// The tensor's name in a file.
-inline std::string tensor_name(const spelling& s, bool bias, u32 layer, u32 expert) {
-  std::string name(s.text);
-  for (const u32 number : {layer, expert})
-    if (const auto hole = name.find("{}"); hole != name.npos) name.replace(hole, 2, std::to_string(number));
-  if (!s.is_exact) (name += s.joined_by) += bias ? "bias" : "weight";
-  return name;
-}
-
 template <std::size_t A, std::size_t B>
 constexpr auto operator+(const std::array<name_rule, A>& a, const std::array<name_rule, B>& b) {
   std::array<name_rule, A + B> all{};
@@ -249,7 +239,7 @@ template <class Rules>
 constexpr const name_rule& name_of(const Rules& rules, place p, const weight_slot& w) {
   for (std::size_t i = rules.size(); i-- > 0;)
     if (rules[i].where == p && rules[i].is == w.is && rules[i].nth == w.nth) return rules[i];
-  throw "cke: names: the family names no tensor for this role; add a name_rule";
+  constant_error("cke: names: the family names no tensor for this role; add a name_rule");
 }
 
 inline constexpr std::array common_names{

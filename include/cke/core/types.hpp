@@ -41,12 +41,13 @@ namespace cke {
 
 using u8 = std::uint8_t;
 using u16 = std::uint16_t;
-using u32 = std::uint32_t;
+using u32 = unsigned;  // newlib's std::uint32_t is a long one, and 1u another type
 using u64 = std::uint64_t;
 using i8 = std::int8_t;
 using i16 = std::int16_t;
-using i32 = std::int32_t;
+using i32 = int;
 using i64 = std::int64_t;
+static_assert(sizeof(u32) == 4 && sizeof(i32) == 4);
 
 // A real number as a template argument; clang before 18 accepts a double only as the member of a class.
 struct real {
@@ -71,12 +72,23 @@ template <std::size_t N> struct fixed_string {
   constexpr bool operator==(const fixed_string&) const = default;
 };
 
+// Ends a constant expression, whose error shows the text. At run time, where only a defect leads, it throws the text; a
+// program without exceptions stops.
+[[noreturn]] inline void constant_error(const char* text) {
+#ifdef __cpp_exceptions
+  throw text;
+#else
+  static_cast<void>(text);
+  __builtin_trap();
+#endif
+}
+
 // A vector that a constant expression can return; exceeding the capacity N is a compile error.
 template <class T, std::size_t N> struct small_vector {
   T items[N]{};
   u32 count{};
   constexpr u32 push(const T& t) {
-    if (count == N) throw "cke: small_vector: this lowering needs more room than its capacity";
+    if (count == N) constant_error("cke: small_vector: this lowering needs more room than its capacity");
     items[count] = t;
     return count++;
   }

@@ -31,7 +31,7 @@ template <class T, std::size_t N> struct upto {
     return false;
   }
   constexpr void add(T t) {
-    if (count == N) throw "cke: code: an instruction with too many operands";
+    if (count == N) constant_error("cke: code: an instruction with too many operands");
     item[count++] = t;
   }
   constexpr bool operator==(const upto&) const = default;

@@ -26,7 +26,7 @@ constexpr liveness live(const code& c) {
     const auto& op = c.ops[i];
     for (u32 k = 0; k < op.in.count; ++k) {
       if (op.in[k] >= first_scratch && !l.used(op.in[k]))
-        throw "cke: liveness: a register is read before anything writes it";
+        constant_error("cke: liveness: a register is read before anything writes it");
       l.last_read[op.in[k]] = i;
     }
     for (u32 k = 0; k < op.out.count; ++k)

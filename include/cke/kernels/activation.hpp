@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "../core/exp.hpp"
 #include "../core/params.hpp"
 #include "../core/simd.hpp"
 
@@ -66,7 +67,7 @@ template <activation A, class Isa> struct activate : pointwise<Isa> {
 
 template <activation A> struct activate<A, isa::scalar> {
   static float of(float x) {
-    if constexpr (A == activation::silu) return x / (1 + std::exp(-x));
+    if constexpr (A == activation::silu) return x / (1 + rounded_exp(-x));
     if constexpr (A == activation::gelu_tanh)
       return 0.5f * x * (1 + std::tanh(0.7978845608f * (x + 0.044715f * x * x * x)));
     if constexpr (A == activation::gelu_erf) return 0.5f * x * (1 + std::erf(x / std::numbers::sqrt2_v<float>));
@@ -92,7 +93,7 @@ template <class Isa> struct sigmoid_gated : pointwise<Isa> {
 };
 template <> struct sigmoid_gated<isa::scalar> {
   static void row(const float* gate, const float* x, u32 n, float* out) {
-    for (u32 i = 0; i < n; ++i) out[i] = x[i] / (1 + std::exp(-gate[i]));
+    for (u32 i = 0; i < n; ++i) out[i] = x[i] / (1 + rounded_exp(-gate[i]));
   }
 };
 

@@ -78,4 +78,6 @@ struct DeepSeek_V3 : deepseek_v3<deepseek_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/deepseek.hpp"
+#endif

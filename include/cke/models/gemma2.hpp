@@ -46,4 +46,6 @@ struct Gemma_2_27B : gemma2<gemma2_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/gemma2.hpp"
+#endif

@@ -49,4 +49,6 @@ struct Gemma_3_4B : gemma3<gemma3_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/gemma3.hpp"
+#endif

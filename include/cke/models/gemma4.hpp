@@ -77,4 +77,6 @@ struct Gemma_4_31B : gemma4<gemma4_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/gemma4.hpp"
+#endif

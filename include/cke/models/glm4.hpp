@@ -39,4 +39,6 @@ struct GLM_4_32B : glm4<glm4_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/glm4.hpp"
+#endif

@@ -53,4 +53,6 @@ struct GLM_4_5 : glm4_moe<glm4_moe_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/glm4_moe.hpp"
+#endif

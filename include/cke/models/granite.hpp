@@ -45,4 +45,6 @@ struct Granite_3_3_8B : granite<granite_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/granite.hpp"
+#endif

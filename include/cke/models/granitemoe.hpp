@@ -37,4 +37,6 @@ struct Granite_3_0_3B_A800M : granitemoe<granitemoe_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/granitemoe.hpp"
+#endif

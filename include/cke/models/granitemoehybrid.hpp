@@ -61,4 +61,6 @@ struct Granite_4_0_H_350M : granitemoehybrid<granitemoehybrid_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/granitemoehybrid.hpp"
+#endif

@@ -53,4 +53,6 @@ struct LFM2_1_2B : lfm2<lfm2_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/lfm2.hpp"
+#endif

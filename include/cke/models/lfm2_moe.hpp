@@ -46,4 +46,6 @@ struct LFM2_8B_A1B : lfm2_moe<lfm2_moe_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/lfm2_moe.hpp"
+#endif

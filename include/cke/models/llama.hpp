@@ -58,4 +58,6 @@ struct Llama_3_1_8B : llama<llama_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/llama.hpp"
+#endif

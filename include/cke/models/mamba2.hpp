@@ -33,4 +33,6 @@ struct Mamba2_2_7B : mamba2<mamba2_config{.vocab = 50288, .dim = 2560, .layers =
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/mamba2.hpp"
+#endif

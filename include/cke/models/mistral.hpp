@@ -46,4 +46,6 @@ struct Mistral_Nemo_12B : mistral<mistral_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/mistral.hpp"
+#endif

@@ -40,4 +40,6 @@ struct Mixtral_8x22B : mixtral<mixtral_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/mixtral.hpp"
+#endif

@@ -66,4 +66,6 @@ struct Nemotron_H_8B : nemotron_h<nemotron_h_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/nemotron_h.hpp"
+#endif

@@ -43,4 +43,6 @@ struct OLMo_2_32B : olmo2<olmo2_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/olmo2.hpp"
+#endif

@@ -40,4 +40,6 @@ struct OLMoE_1B_7B : olmoe<olmoe_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/olmoe.hpp"
+#endif

@@ -41,4 +41,6 @@ struct Phi_4 : phi3<phi3_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/phi3.hpp"
+#endif

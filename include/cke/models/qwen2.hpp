@@ -44,4 +44,6 @@ struct Qwen2_5_7B : qwen2<qwen2_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/qwen2.hpp"
+#endif

@@ -41,4 +41,6 @@ struct Qwen2_5_VL_7B : qwen2_5_vl<qwen2_5_vl_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/qwen2_5_vl.hpp"
+#endif

@@ -46,4 +46,6 @@ struct Qwen2_57B_A14B : qwen2_moe<qwen2_moe_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/qwen2_moe.hpp"
+#endif

@@ -47,4 +47,6 @@ struct Qwen3_32B : qwen3<qwen3_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/qwen3.hpp"
+#endif

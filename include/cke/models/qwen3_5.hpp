@@ -55,4 +55,6 @@ struct Qwen3_5_0_8B : qwen3_5<qwen3_5_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/qwen3_5.hpp"
+#endif

@@ -37,4 +37,6 @@ struct Qwen3_5_35B_A3B : qwen3_5_moe<qwen3_5_moe_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/qwen3_5_moe.hpp"
+#endif

@@ -33,4 +33,6 @@ struct Qwen3_235B_A22B : qwen3_moe<qwen3_moe_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/qwen3_moe.hpp"
+#endif

@@ -17,4 +17,6 @@ struct Qwen3_Next_80B_A3B : qwen3_next<qwen3_5_moe_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/qwen3_next.hpp"
+#endif

@@ -49,4 +49,6 @@ struct Qwen3_VL_8B : qwen3_vl<qwen3_vl_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/qwen3_vl.hpp"
+#endif

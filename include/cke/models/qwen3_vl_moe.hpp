@@ -44,4 +44,6 @@ struct Qwen3_VL_235B_A22B : qwen3_vl_moe<qwen3_vl_moe_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/qwen3_vl_moe.hpp"
+#endif

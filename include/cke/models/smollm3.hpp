@@ -41,4 +41,6 @@ struct SmolLM3_3B : smollm3<smollm3_config{
 
 }  // namespace cke
 
+#if __STDC_HOSTED__  // a bare board has no files
 #include "files/smollm3.hpp"
+#endif

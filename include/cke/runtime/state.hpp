@@ -5,17 +5,11 @@
 #include <span>
 #include <utility>
 
-#include "../graph/program.hpp"
-#include "../kernels/attention/kv_cache.hpp"
-#include "../kernels/kernel.hpp"
 #include "page_run.hpp"
+#include "state_layout.hpp"
 
 CKE_COLD_BEGIN
 namespace cke::runtime {
-
-// Whether transient states have pages of their own. On a device all states are persistent: it runs many positions ahead
-// of the host, which could not give pages back in time.
-template <class Isa> inline constexpr bool keeps_transient_apart = true;
 
 // The pages of a model's sequences. Persistent parts are keyed by their ids, transient parts by the number of the
 // persistent page of the same positions.
@@ -37,9 +31,10 @@ struct page_pools {
 // memory (slide).
 template <class P, dtype KV, class Isa> class sequence_state {
  public:
-  static constexpr page_plan plan = keeps_transient_apart<Isa> ? P::page(KV) : P::page(KV).all_persistent();
+  static constexpr const page_plan& plan = state_layout<P, KV, Isa>::plan;
   static constexpr u32 page_positions = plan.positions();
-  static constexpr bool has_transient = plan.bytes(plan.transient) > 0;
+  static constexpr bool has_transient = state_layout<P, KV, Isa>::has_transient;
+  static constexpr const auto& places = state_layout<P, KV, Isa>::places;
 
   // Throws out_of_memory.
   sequence_state(page_pools& from, capacity k)
@@ -154,19 +149,6 @@ template <class P, dtype KV, class Isa> class sequence_state {
   }
   // The first page whose transient states a position reads.
   static constexpr u32 first_seen(u32 position) { return (position - std::min(position, plan.reach)) / page_positions; }
-
-  // Where each state lies in a page.
-  static constexpr auto places = [] {
-    small_vector<kv_place, std::max<std::size_t>(P::layers, 1) * 4> all;
-    P::for_each_state(KV, [&](const state_descriptor& d) {
-      const bool recurs = is_recurrent(d.what), apart = has_transient && d.transient;
-      const u64 before = recurs   ? (apart ? plan.transient : plan.persistent).caches
-          : d.transient && !apart ? P::page(KV).persistent.caches
-                                  : 0;
-      all.push({before + d.offset, recurs ? 0 : kv_cache<KV, Isa>::block_bytes(d.head_dim), plan.blocks, apart});
-    });
-    return all;
-  }();
 
  private:
   void make_room([[maybe_unused]] u32 positions) {

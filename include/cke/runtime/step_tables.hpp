@@ -6,15 +6,7 @@
 #include <array>
 #include <utility>
 
-#include "../kernels/attention/attention_steps.hpp"
-#include "../kernels/attention/latent.hpp"
-#include "../kernels/experts.hpp"
-#include "../kernels/gated_delta.hpp"
-#include "../kernels/linear.hpp"
-#include "../kernels/rows.hpp"
-#include "../kernels/short_conv.hpp"
-#include "../kernels/state_scan.hpp"
-#include "../kernels/towers.hpp"
+#include "../kernels/kernels.hpp"
 #include "workspace.hpp"
 
 namespace cke::runtime {

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "../core/tensor_name.hpp"
 #include "../graph/program.hpp"
 
 CKE_COLD_BEGIN

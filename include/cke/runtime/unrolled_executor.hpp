@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: MIT
-// unrolled_executor.hpp: a program as straight-line code: each step of each layer is a call with constants.
+// unrolled_executor.hpp: the executor of unrolled models.
 #pragma once
 
 #include "hidden_rows.hpp"
 #include "run_pass.hpp"
 #include "team.hpp"
-#include "unrolled_plan.hpp"
+#include "unrolled_pass.hpp"
 
 namespace cke::runtime {
 
-// At run time only addresses and positions are known: where the weights, the activations, the pages and the ids are.
-// All else is constant. A step of a code is one function; its kernel is compiled into it, with the parameter block, the
-// places and strides of registers, the rows and the units. A pass is one function, which calls those of all layers one
-// after the other, each with the places of that layer's weights and state. Whoever feeds is the one thread that runs
-// it.
+// Runs an unrolled_pass. Whoever feeds is the one thread that runs it.
 template <class P, dtype KV, class Isa> class unrolled_executor {
-  static_assert(!P::is_tower && !P::sees_images,
-                "cke: unrolled: the model reads images or is a tower; leave out cke::unrolled");
-  using plan = unrolled_plan<P, KV, Isa>;
+  using straight = unrolled_pass<P, KV, Isa>;
+  using plan = typename straight::plan;
+  using sequence_rows = typename straight::sequence_rows;
 
  public:
   using slot = sequence_state<P, KV, Isa>;
@@ -43,109 +39,12 @@ template <class P, dtype KV, class Isa> class unrolled_executor {
  private:
   friend shared_pass;
 
-  // ---- one step
-
-  // Rows of one sequence: those of the stream from `skip` on.
-  struct sequence_rows : workspace<P, KV, Isa>::addresses {
-    const rope_view* ropes;
-    const u32* ids;
-    segment of;
-    u32 skip;
-  };
-  // Where the weights of a place begin; or, if their sizes depend on their numbers, a list of where each of them
-  // begins.
-  using weights_of_place = std::conditional_t<plan::sized, const std::byte*, const std::byte* const*>;
-
-  template <u32 Place, u32 Slot> static const std::byte* weight_of(weights_of_place all) {
-    if constexpr (plan::sized) return all + plan::template weight_offsets<Place>[Slot];
-    else return all[Slot];
-  }
-
-  template <u32 Place, reg R> static view register_of(const sequence_rows& on, u32 layer) {
-    constexpr value v = plan::template code_at<Place>().regs[R];
-    constexpr u32 stride = row_stride(v.width), beside = row_stride(P::layer_inputs_width);
-    if constexpr (R == token_ids) {
-      return {reinterpret_cast<std::byte*>(const_cast<u32*>(on.ids)), 1, 1, dtype::f32};
-    } else if constexpr (R == stream) {
-      return {on.stream + u64{on.skip} * stride * sizeof(float), v.width, stride, v.as};
-    } else if constexpr (R == layer_inputs) {
-      const u64 first = u64{on.skip} * beside + u64{layer} * v.width;
-      return {on.layer_inputs + first * sizeof(float), v.width, beside, v.as};
-    } else {
-      constexpr const graph::layout& at = plan::template registers<Place>;
-      return {(at.is_per_thread(R) ? on.own : on.shared) + at.offset[R], v.width, stride, v.as};
-    }
-  }
-
-  // All units of a step, for Rows rows. Place: the first one with this code; `all`, `layer` and `state` are those of
-  // the place that is meant.
-  template <u32 Place, u32 Step, u32 Rows>
-  [[gnu::noinline, gnu::flatten]] static void step(const sequence_rows& on, weights_of_place all, u32 layer,
-                                                   u64 state) {
-    static constexpr const code& c = plan::template code_at<Place>();
-    static constexpr const instruction& i = c.ops[Step];
-    static constexpr auto block = i.p.template get<params_of<i.op>>();
-    static constexpr u32 zeros[Rows]{};
-    constexpr kernel_types types = types_of(c, i, KV);
-    constexpr split by = partition_of(i, form::decode).by;
-    constexpr u32 units = units_of(i.p, by, Rows, row_units(c, i), 1);
-    work w;
-    w.tokens = Rows, w.segments = {&on.of, 1}, w.segment_of = zeros, w.tiles = {zeros, 1};
-    w.by = by, w.scratch = on.scratch, w.parts = on.parts;
-    [&]<std::size_t... K>(std::index_sequence<K...>) {
-      ((w.in[K] = register_of<Place, i.in[K]>(on, layer)), ...);
-    }(std::make_index_sequence<i.in.count>{});
-    [&]<std::size_t... K>(std::index_sequence<K...>) {
-      ((w.out[K] = register_of<Place, i.out[K]>(on, layer)), ...);
-    }(std::make_index_sequence<i.out.count>{});
-    [&]<std::size_t... K>(std::index_sequence<K...>) {
-      ((w.weight[K] = weight_of<Place, i.weight[K]>(all)), ...);
-    }(std::make_index_sequence<i.weight.count>{});
-    if constexpr (i.state != absent) {
-      constexpr kv_place first = plan::template state_of<Place, Step>;
-      w.kv = {state, first.block_bytes, first.blocks, first.transient};
-    }
-    if constexpr (turned(i.p).rope != nullptr) {
-      w.rope = on.ropes[plan::ropes.find(turned(i.p))];
-      w.rope.beyond += on.skip;
-    }
-    using kernel = typename decltype(dispatched<i.op, types, Isa>())::type;
-    for (u32 unit = 0; unit < units; ++unit) {
-      if constexpr (requires { &kernel::template run<types.act>; }) kernel::template run<types.act>(block, w, unit);
-      else kernel::run(block, w, unit);
-    }
-  }
-
-  // ---- all steps, one after the other
-
-  template <u32 Place, u32 Step> static constexpr u64 state_at() {
-    if constexpr (plan::template code_at<Place>().ops[Step].state == absent) return 0;
-    else return plan::template state_of<Place, Step>.offset;
-  }
-  template <u32 Place, u32 Rows> static void steps(const sequence_rows& on, weights_of_place all) {
-    [&]<std::size_t... K>(std::index_sequence<K...>) {
-      (step<plan::first_like(Place), K, Rows>(on, all, plan::layer_of(Place), state_at<Place, K>()), ...);
-    }(std::make_index_sequence<plan::template code_at<Place>().ops.size()>{});
-  }
-  // The header and the layers.
-  template <u32 Rows> [[gnu::noinline, gnu::flatten]] static void layers(const sequence_rows& on,
-                                                                         weights_of_place all) {
-    [&]<std::size_t... Place>(std::index_sequence<Place...>) {
-      (steps<Place, Rows>(on, all + plan::first_weight[Place]), ...);
-    }(std::make_index_sequence<plan::footer>{});
-  }
-  [[gnu::noinline, gnu::flatten]] static void footer(const sequence_rows& on, weights_of_place all) {
-    steps<plan::footer, 1>(on, all + plan::first_weight[plan::footer]);
-  }
-
-  // ---- the parts of a pass
-
   void begin_pass() { space_.rows().clear(); }
   void add(const part& p) { space_.add(p.ids, p.of, p.images); }
   void copy_row(u32 from, u32 to) { space_.copy_row(from, to); }
   void give_hidden(const part& p, u32 row) { give_normed_rows(space_, weights_, p, row); }
 
-  weights_of_place first_weight() const {
+  typename straight::weights_of_place first_weight() const {
     if constexpr (plan::sized) return weights_.memory().data();
     else return weights_.row(0);
   }
@@ -158,20 +57,22 @@ template <class P, dtype KV, class Isa> class unrolled_executor {
     const kernel_float_mode mode;
     const pass now = space_.rows().all();
     for (const segment& s : now.segments) {
-      if (s.tokens == plan::rows) layers<plan::rows>(rows_of(s.first, s.tokens, now.ids + s.first, s), first_weight());
+      if (s.tokens == plan::rows)
+        straight::template layers<plan::rows>(rows_of(s.first, s.tokens, now.ids + s.first, s), first_weight());
       else
-        for (u32 r = s.first; r < s.first + s.tokens; ++r) layers<1>(rows_of(r, 1, now.ids + r, s), first_weight());
+        for (u32 r = s.first; r < s.first + s.tokens; ++r)
+          straight::template layers<1>(rows_of(r, 1, now.ids + r, s), first_weight());
     }
   }
   logit_block run_footer(u32 first, u32) {
     const kernel_float_mode mode;
-    footer(rows_of(first, 1, nullptr, {first, 1, 0, {}}), first_weight());
+    straight::footer(rows_of(first, 1, nullptr, {first, 1, 0, {}}), first_weight());
     return {space_.logits(form::decode), 1};
   }
 
   const weights<P, Isa>& weights_;
   workspace<P, KV, Isa> space_;
-  typename workspace<P, KV, Isa>::addresses begin_;
+  pass_addresses begin_;
   rope_view ropes_[std::max<std::size_t>(plan::ropes.all.size(), 1)];
 };
 

@@ -2,9 +2,11 @@
 // unrolled_plan.hpp: where everything of an unrolled program is, as constants: registers, weights, states, ropes.
 #pragma once
 
-#include "state.hpp"
-#include "step_tables.hpp"
-#include "weights.hpp"
+#include <array>
+
+#include "packed_layout.hpp"
+#include "state_layout.hpp"
+#include "step_facts.hpp"
 
 namespace cke::runtime {
 
@@ -19,9 +21,10 @@ struct rope_list {
   }
 };
 
-// Places are numbered as in step_tables: the header, then layer l at l + 1, then the footer.
-template <class P, dtype KV, class Isa> struct unrolled_plan {
-  using packed = weights<P, Isa>;
+// A pass has at most Rows rows, and the footer takes one at a time. Places are numbered as in step_tables: the header,
+// then layer l at l + 1, then the footer.
+template <class P, dtype KV, class Isa, u32 Rows = decode_rows> struct unrolled_plan {
+  using packed = packed_layout<P, Isa>;
   static constexpr u32 footer = P::layers + 1;
   static constexpr u32 layer_of(u32 place) { return place == 0 || place == footer ? 0 : place - 1; }
 
@@ -32,15 +35,14 @@ template <class P, dtype KV, class Isa> struct unrolled_plan {
   }
   // The first place with the same code. Its functions serve all of them.
   static constexpr u32 first_like(u32 place) {
-    using tables = step_tables<P, KV, Isa>;
-    u32 first = 0;
-    while (tables::index_at(first) != tables::index_at(place)) ++first;
+    if (place == 0 || place == footer) return place;
+    u32 first = 1;
+    while (P::variants.of[first - 1] != P::variants.of[place - 1]) ++first;
     return first;
   }
 
-  // A pass has at most `rows` rows, and the footer takes one at a time. A workspace of this capacity has the same
-  // layouts.
-  static constexpr u32 rows = decode_rows;
+  // A workspace of this capacity has the same layouts.
+  static constexpr u32 rows = Rows;
   static constexpr capacity limits(u32 context) { return {context, rows, 1}; }
   template <u32 Place> static constexpr graph::layout registers =
       place_registers(code_at<Place>(), form::decode, Place == footer ? 1 : rows);
@@ -76,7 +78,7 @@ template <class P, dtype KV, class Isa> struct unrolled_plan {
     return all;
   }();
 
-  // The first state of each place, an index into sequence_state::places.
+  // The first state of each place, an index into state_layout::places.
   static constexpr std::array<u32, P::layers + 2> first_state = [] {
     std::array<u32, P::layers + 2> all{};
     for (u32 l = 0; l < P::layers; ++l)
@@ -85,7 +87,7 @@ template <class P, dtype KV, class Isa> struct unrolled_plan {
   }();
   // The state of a step, which has one.
   template <u32 Place, u32 Step> static constexpr kv_place state_of =
-      sequence_state<P, KV, Isa>::places[first_state[Place] + code_at<Place>().ops[Step].state];
+      state_layout<P, KV, Isa>::places[first_state[Place] + code_at<Place>().ops[Step].state];
 
   static constexpr rope_list ropes = [] {
     rope_list list;

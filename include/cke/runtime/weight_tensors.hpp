@@ -8,6 +8,7 @@
 
 #include "../core/concat.hpp"
 #include "../core/plain_list.hpp"
+#include "../core/tensor_name.hpp"
 #include "../kernels/linear.hpp"
 #include "f8_matrix.hpp"
 #include "tensor_layout.hpp"

@@ -11,8 +11,9 @@
 #include "../core/concat.hpp"
 #include "../core/function_ref.hpp"
 #include "../core/plain_list.hpp"
-#include "../kernels/formats/packed_bf16.hpp"
+#include "../kernels/formats/file_rows.hpp"
 #include "arena.hpp"
+#include "packed_layout.hpp"
 #include "team.hpp"
 #include "weight_tensors.hpp"
 
@@ -37,6 +38,8 @@ inline std::string packed_name(const weight& w) {
 }
 
 template <class P, class Isa> class weights {
+  using layout = packed_layout<P, Isa>;
+
  public:
   static constexpr u32 rows = P::layers + 2;  // header, layers, footer
 
@@ -51,7 +54,7 @@ template <class P, class Isa> class weights {
       if (packing) tensors.refuse_others(), memory_ = arena(room, huge_pages);
       P::for_each_weight([&](const weight& w) {
         const auto at = tensors.find(w);
-        if (!packing) return void(room += room_for(w));
+        if (!packing) return void(room += layout::room_for(w));
         std::byte* const to = memory_.data() + memory_.used();
         place_next(w, next, to);
         const auto drop = [&](u32 tensor, std::span<const std::byte> part) {
@@ -93,22 +96,6 @@ template <class P, class Isa> class weights {
     tie();
   }
 
-  // Bytes of a packed weight: an upper bound, as in some formats they depend on the numbers.
-  static constexpr u64 room_for(const weight& w) {
-    u64 bytes = vector_bytes(w);
-    if (w.slot.quantisable)
-      with_format(w.as, [&]<dtype T>() { bytes = kernels::packed<T, Isa>::bytes(units_of_slot(w.slot), w.slot.cols); });
-    return bytes;
-  }
-  // Whether they are known for all of this program.
-  static constexpr bool sized() {
-    bool all = true;
-    P::for_each_weight([&](const weight& w) {
-      if (w.slot.quantisable) with_format(w.as, [&]<dtype T>() { all &= kernels::packed<T, Isa>::sized; });
-    });
-    return all;
-  }
-
   // The packed weights of a row of blocks: header 0, layer l in l + 1, footer last.
   const std::byte* const* row(u32 r) const { return table_[r]; }
   u64 bytes() const { return packed_.size(); }
@@ -138,22 +125,12 @@ template <class P, class Isa> class weights {
     table_[row][next[row]++] = at;
   }
   static bool is_whole(const weight& w, std::span<const std::byte> bytes) {
-    if (!w.slot.quantisable) return bytes.size() == vector_bytes(w);
+    if (!w.slot.quantisable) return bytes.size() == layout::vector_bytes(w);
     bool whole = false;
-    with_format(w.as, [&]<dtype T>() {
+    layout::with_format(w.as, [&]<dtype T>() {
       whole = kernels::packed<T, Isa>::is_whole(bytes.data(), bytes.size(), units_of_slot(w.slot), w.slot.cols);
     });
     return whole;
-  }
-
-  static constexpr u64 vector_bytes(const weight& w) { return align_up(w.slot.elements() * sizeof(float)); }
-  // f<T>() for a format known at load. Only formats that the program stores are instantiated.
-  template <u64 Types = P::stored_types, class F> static constexpr void with_format(dtype t, const F& f) {
-    if constexpr (Types != 0) {
-      constexpr auto T = static_cast<dtype>(std::countr_zero(Types));
-      if (t == T) f.template operator()<T>();
-      else with_format<Types&(Types - 1)>(t, f);
-    }
   }
 
   // Packs from a transposed copy.
@@ -190,7 +167,7 @@ template <class P, class Isa> class weights {
         if (at.was == change::plus_one) x -= 1;
         if (at.was == change::minus_exp) x = std::log(-x);
       }
-      return vector_bytes(at.w);
+      return layout::vector_bytes(at.w);
     }
     const u32 group = slot.group ? slot.group : slot.rows, units = units_of_slot(slot);
     const auto row_bytes = [&](u32 tensor) { return bytes_of(at.from[tensor].type, slot.cols); };
@@ -213,7 +190,7 @@ template <class P, class Isa> class weights {
     const bool some = std::any_of(at.from.begin(), at.from.end(), is_scaled);
     plain_list<float> copies(some ? u64{threads.size()} * unit_rows * slot.cols : 0);
     u64 taken = 0;
-    with_format(at.w.as, [&]<dtype As>() {
+    layout::with_format(at.w.as, [&]<dtype As>() {
       taken = kernels::packed<As, Isa>::pack(to, units, slot.cols, [&](auto&& pack_unit) {
         threads.run([&](u32 thread) noexcept {
           u32 first = 0, next = 0;  // consecutive units that this thread has packed and not dropped

@@ -10,32 +10,14 @@
 #include "image_rows.hpp"
 #include "image_store.hpp"
 #include "pass.hpp"
+#include "pass_addresses.hpp"
 #include "rope_cache.hpp"
 #include "state.hpp"
+#include "step_facts.hpp"
 #include "table_places.hpp"
 
 CKE_COLD_BEGIN
 namespace cke::runtime {
-
-// What the kernel of a step is compiled for.
-constexpr kernel_types types_of(const code& c, const instruction& i, dtype kv) {
-  const typed_by by = info(i.op).types;
-  if (by == typed_by::cache) return kv;
-  if (by == typed_by::f32) return kernel_types(dtype::f32).with(activation_of(i.p));
-  dtype of[3]{dtype::none, dtype::none, dtype::none};
-  bool mixed = false;
-  for (u32 k = 0; k < i.weight.count && !c.slots[i.weight[k]].bias; ++k)
-    of[k] = c.formats[i.weight[k]], mixed |= of[k] != of[0];
-  return (mixed ? kernel_types{of[0], of[1], of[2]} : of[0]).with(activation_of(i.p));
-}
-
-constexpr u32 row_units(const code& c, const instruction& i) {
-  if (i.weight.count == 0) return 0;
-  if (of_experts(c.slots[i.weight[0]].is)) return units_of_group(c.slots[i.weight[0]].group);  // of each
-  u32 n = 0;
-  for (u32 k = 0; k < info(i.op).products; ++k) n += units_of_slot(c.slots[i.weight[k]]);
-  return n;
-}
 
 // Places a program's registers, and hands each step its memory. Shared by all sessions of a model: one pass runs at a
 // time.
@@ -45,7 +27,7 @@ template <class P, dtype KV, class Isa> class workspace {
 
   workspace(capacity k, u32 threads, bool huge_pages = true) : capacity_(k) {
     const auto m = P::activations(k);
-    const u64 scratch = scratch_of_all(k.chunk);
+    const u64 scratch = scratch_of_program<P, KV, Isa>(k.chunk);
     u64 parts = 0;
     each_code([&](u32 index, const code& c) {
       const u32 rows = index == codes - 1 ? k.logit_rows : k.chunk;
@@ -115,12 +97,9 @@ template <class P, dtype KV, class Isa> class workspace {
     return w;
   }
 
-  // Where the parts of the memory begin, for one thread and an executor that knows the places in them.
-  struct addresses {
-    std::byte *stream, *layer_inputs, *shared, *own, *scratch;
-    float* parts;
-  };
-  addresses begin() const { return {stream_, layer_inputs_, shared_, threads_, threads_ + per_thread_bytes_, parts_}; }
+  pass_addresses begin() const {
+    return {stream_, layer_inputs_, shared_, threads_, threads_ + per_thread_bytes_, parts_};
+  }
   rope_view rope(const rotary& r, u32 head_dim) const { return ropes_.find(r, head_dim); }
 
   // The footer's output, [rows][vocab] with a stride.
@@ -228,21 +207,6 @@ template <class P, dtype KV, class Isa> class workspace {
     std::byte* base = l.is_per_thread(r) ? threads_ + thread * thread_bytes_ : shared_;
     const u64 left_out = now.within && v.as == dtype::f32 ? u64{now.skip} * v.rows * stride * sizeof(float) : 0;
     return {base + l.offset[r] + left_out, v.width, stride, v.as};
-  }
-
-  // Most scratch that a kernel of a code, or of the program, uses.
-  template <const code& C> static u64 scratch_of_code(u32 chunk) {
-    u64 most = 0;
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      ((most = std::max(most, scratch_of<C.ops[I].op, types_of(C, C.ops[I], KV), Isa>(C.ops[I].p, chunk))), ...);
-    }(std::make_index_sequence<C.ops.size()>{});
-    return most;
-  }
-  static u64 scratch_of_all(u32 chunk) {
-    return [&]<std::size_t... V>(std::index_sequence<V...>) {
-      return std::max({scratch_of_code<P::header_code()>(chunk), scratch_of_code<P::template body<V>()>(chunk)...,
-                       scratch_of_code<P::footer_code()>(chunk)});
-    }(std::make_index_sequence<P::body_count>{});
   }
 
   capacity capacity_;

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "../core/tensor_name.hpp"
 #include "low_rank.hpp"
 #include "stored_rows.hpp"
 #include "taped_program.hpp"

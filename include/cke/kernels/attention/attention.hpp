@@ -2,6 +2,7 @@
 // attention.hpp: softmax(q k^T) v of the queries that share one kv head, over its cache.
 #pragma once
 
+#include "../../core/exp.hpp"
 #include "attention_kernel.hpp"
 
 namespace cke::kernels {
@@ -35,12 +36,12 @@ template <dtype KV> struct attention_kernel<KV, isa::scalar> {
           p[j - first] = o.cap != 0 ? o.cap * std::tanh(dot * o.scale / o.cap) : dot * o.scale;
           top = std::max(top, p[j - first]);
         }
-        const float shrink = std::exp(m - top);
+        const float shrink = rounded_exp(m - top);
         m = top;
         l *= shrink;
         for (u32 i = 0; i < o.head_dim; ++i) to[i] *= shrink;
         for (u32 j = first; j < last; ++j) {
-          const float e = std::exp(p[j - first] - m);
+          const float e = rounded_exp(p[j - first] - m);
           l += e;
           for (u32 i = 0; i < o.head_dim; ++i) to[i] += e * cache::value(head, j, o.head_dim, i);
         }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "../../core/exp.hpp"
 #include "../../core/params.hpp"
 #include "../../core/simd.hpp"
 
@@ -49,7 +50,7 @@ template <class Isa> struct attention_part {
 
  private:
   static float power(float x) {
-    if constexpr (simd::is_scalar<Isa>) return std::exp(x);
+    if constexpr (simd::is_scalar<Isa>) return rounded_exp(x);
     else return simd::exp2<Isa>(simd::vf32<Isa>(x)).get(0);
   }
 };

@@ -12,7 +12,6 @@
 #include "attention.hpp"
 #include "kv_cache.hpp"
 #include "rope.hpp"
-#include "rope_frequencies.hpp"
 
 namespace cke::kernels {
 
@@ -151,7 +150,7 @@ struct kernel<opcode::attend, KV, Isa> {
   static constexpr u32 most = core::max_queries;
 
   static score_options options(const attention_params& p) {
-    const double usual = 1 / std::sqrt(static_cast<double>(p.shape.head_dim));
+    const double usual = 1 / __builtin_sqrt(p.shape.head_dim);  // also where std::sqrt is a call
     return {p.shape.head_dim, p.scale.v != 0 ? float{p.scale} : static_cast<float>(usual), p.cap};
   }
   struct query_heads {

@@ -9,6 +9,12 @@
 
 namespace cke::kernels {
 
+// The dims of a head that rope_kernel visits, and twice the width of its cos and sin rows. A proportional rope rotates
+// r.dims of them, but its pairs are head_dim / 2 apart.
+constexpr u32 rope_width(const rotary& r, u32 head_dim) {
+  return r.rule == rope_scaling::proportional ? head_dim : r.dims;
+}
+
 // Rotates the first `dims` of one head in place: pair (a, b) becomes (a c - b s, b c + a s).
 // cos, sin: [dims / 2]. dims is even.
 template <class Isa> struct rope_kernel {

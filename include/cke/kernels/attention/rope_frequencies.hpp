@@ -8,17 +8,7 @@
 
 #include "../../core/params.hpp"
 #include "../../core/plain_list.hpp"
-#include "../../core/types.hpp"
-
-namespace cke::kernels {
-
-// The dims of a head that rope_kernel visits, and twice the width of its cos and sin rows. A proportional rope rotates
-// r.dims of them, but its pairs are head_dim / 2 apart.
-constexpr u32 rope_width(const rotary& r, u32 head_dim) {
-  return r.rule == rope_scaling::proportional ? head_dim : r.dims;
-}
-
-}  // namespace cke::kernels
+#include "rope.hpp"
 
 CKE_COLD_BEGIN
 namespace cke::kernels {

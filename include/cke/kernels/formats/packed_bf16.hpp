@@ -220,14 +220,7 @@ struct packed<dtype::bf16, Isa> {
 };
 
 #ifdef CKE_COMPILED  // packing is in the compiled part too
-#define CKE_PACKED(F) extern template struct file_rows<dtype::F, isa::native>;
-// clang-format off
-CKE_PACKED(f32) CKE_PACKED(f16) CKE_PACKED(bf16) CKE_PACKED(q8_0) CKE_PACKED(q4_0) CKE_PACKED(q4_1) CKE_PACKED(q5_0)
-CKE_PACKED(q5_1) CKE_PACKED(q2_k) CKE_PACKED(q3_k) CKE_PACKED(q4_k) CKE_PACKED(q5_k) CKE_PACKED(q6_k)
-CKE_PACKED(iq4_nl) CKE_PACKED(iq4_xs) CKE_PACKED(mxfp4) CKE_PACKED(i8_row) CKE_PACKED(i4_row)
-// clang-format on
-#undef CKE_PACKED
-            extern template struct packed<dtype::bf16, isa::native>;
+extern template struct packed<dtype::bf16, isa::native>;
 #endif
 
 }  // namespace cke::kernels

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: MIT
+"""embed.py CKE CXX SOURCE XSIMD: what `cke build --embed` writes is a program that answers as the command does."""
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+CKE, CXX, SOURCE, XSIMD = sys.argv[1:]
+TINY, CONTEXT, PROMPT = f"{SOURCE}/assets/tiny", 64, "Once upon a time"
+
+
+def run(*command: str | Path, status: int = 0, **more) -> subprocess.CompletedProcess:
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, **more)
+    if done.returncode != status:
+        sys.exit(f"{' '.join(map(str, command))}\nended with {done.returncode}, not {status}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def check(what: str, found, expected) -> None:
+    if found != expected:
+        sys.exit(f"{what}: {found!r}, where {expected!r} was expected")
+
+
+def build(folder: Path, isa: str, *flags: str) -> tuple[Path, str]:
+    said = run(CKE, "build", TINY, "--embed", "-o", folder / "tiny.hpp", "-c", str(CONTEXT), "--format", "q8_0",
+               "--isa", isa).stdout
+    run(CXX, "-std=c++20", "-O2", *flags, "-ffp-contract=off", "-Wall", "-Wextra", "-Werror", f"-I{SOURCE}/include",
+        "-isystem", XSIMD, f"-I{folder}", f"-Wa,-I{folder}", f"{SOURCE}/examples/embedded.cpp", folder / "tiny.S", "-o",
+        folder / "embedded")
+    return folder / "embedded", said
+
+
+def main() -> None:
+    ids = json.loads(run(CKE, "tokenize", TINY, "-p", PROMPT).stdout)
+    wanted = run(CKE, "run", TINY, "-p", PROMPT, "--format", "q8_0", "--temp", "0", "-n", str(CONTEXT - len(ids))).stdout
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for isa, flags in (("scalar", []), ("native", ["-march=native"])):
+            program, said = build(folder, isa, *flags)
+            (folder / "tiny.bin").unlink()
+            answer = run(program, *map(str, ids), cwd="/", env={}).stdout
+            if not answer.strip() or answer.rstrip("\n") not in wanted:
+                sys.exit(f"{isa}: {answer!r}, where the command writes {wanted!r}")
+            bytes_ = int(re.search(r"(\d+) bytes that stay", said)[1])
+            if isa == "native" and os.environ.get("CKE_MARCH"):
+                continue
+            check("bytes of the image", bytes_ > 1_000_000, True)
+        check("an id beyond the vocabulary", run(program, "9999", status=1).stderr,
+              "embedded: token id, at most: expected 1535, found 9999\n")
+        check("no id", run(program, status=1).stderr, "embedded: ids, at least: expected 1, found 0\n")
+        for output in ("model.o", "two-words.hpp", "1.hpp"):
+            found = run(CKE, "build", TINY, "--embed", "-o", folder / output, status=1).stderr
+            check(output, found.replace(str(folder / output), "OUTPUT"),
+                  "cke: -o: expected NAME.hpp, of letters, digits and _, found OUTPUT\n")
+        found = run(CKE, "build", f"{SOURCE}/assets/sight", "--embed", "-o", folder / "sight.hpp", status=1).stderr
+        if "--embed: expected a model that reads text alone, found one that sees images" not in found:
+            sys.exit(f"of a model that sees images: {found}")
+
+
+if __name__ == "__main__":
+    main()

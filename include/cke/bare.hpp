@@ -8,7 +8,6 @@
 
 #include "core/result.hpp"
 #include "core/xxh64.hpp"
-#include "graph/format_policy.hpp"
 #include "runtime/bare_plan.hpp"
 #include "runtime/float_mode.hpp"
 #include "runtime/unrolled_pass.hpp"

@@ -4,7 +4,7 @@
 
 #include "bare.hpp"
 #include "core/plain_list.hpp"
-#include "kernels/attention/rope_frequencies.hpp"
+#include "runtime/rope_cache.hpp"
 #include "runtime/weights.hpp"
 
 namespace cke {

@@ -24,7 +24,7 @@ struct unit_options {
   door_kind door{};    // no tower: see tower_unit.hpp
   bool from_nothing = false;  // the config alone: no matrices confirm it
   u32 context = 0;            // of a bare model
-  std::string isa{};           // of a bare model: scalar, native
+  std::string isa{};          // of a bare model: scalar, native
 };
 
 struct unit {

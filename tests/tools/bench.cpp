@@ -215,8 +215,8 @@ TEST_CASE("bench -o html: one page that is whole, with the rounds, the roofline 
   const std::string text = text_of(html);
   for (const json& r : rows) CHECK(text.find(r["test"].get<std::string>()) != text.npos);
   for (const char* part :
-       {"pp4 reads ", "tg4 generates ", "peaks allow", "GOP/s in int8", "Longer prompts, reading a prompt",
-        "More tokens before, generating", "More sequences together, generating", "of the limit", "round by round"})
+       {"pp4 reads ", "tg4 generates ", "peaks allow", "GOP/s in int8", "Longer prompts, from pp4 @ d16",
+        "More tokens before, from tg4 @ b2", "More sequences together, from tg4", "of the limit", "round by round"})
     CHECK_MESSAGE(text.find(part) != text.npos, part);
   // The figures of a table are those of the rows: the second prompt's time of a token against the first's.
   const auto token = [&](std::size_t i, double ids) { return rows[i]["p50_ns"].get<double>() / ids; };

@@ -84,11 +84,10 @@ std::string growth_section(const json_object& rows) {
     for (const row_list& list : growing(rows, dim)) {
       const json_object& first = *list.front();
       const bool limits = bounded(first);
-      out += element("h3", concat({dim.title, reads(first) ? ", reading a prompt" : ", generating"})) +
-          growth_drawing(list, dim);
+      out += element("h3", concat({dim.title, ", from ", name_of(first, rows)})) + growth_drawing(list, dim);
       std::vector<std::string> titles{"test", std::string(">") + dim.axis, ">time of a token", ">against the first"};
       if (limits) titles.insert(titles.end(), {">the least", ">of the limit"});
-      table t(concat({dim.title, ", from ", first["test"].get<std::string>()}), titles);
+      table t(concat({"Time of a token over ", dim.axis}), titles);
       for (const json_object* r : list) {
         std::vector<std::string> cells{"<code>" + escaped(name_of(*r, rows)) + "</code>",
                                        count_text(whole(*r, dim.field)), time_text(token_ns(*r)),

@@ -198,7 +198,7 @@ struct bench_args {
   u32 repetitions = 5;
   bool peaks = false;                   // also measure the machine's peaks, and the fraction reached
   std::optional<std::string> profile;   // writes a Chrome trace to this file instead
-  std::string output = "md";            // md, csv, json, jsonl
+  std::string output = "md";            // md, csv, json, jsonl, html
   std::optional<std::string> baseline;  // what -o json or jsonl wrote: nothing may be slower or larger now
   double tolerance = 0.03;              // by more than this share
 };
@@ -240,6 +240,7 @@ struct serve_args {
   u32 images = 32;                    // of a request
   u64 image_pixels = 1 << 25;         // of one image
   bool fetch_images = false;          // from http and https addresses
+  std::optional<std::string> trace;   // a Chrome trace of passes and requests
 };
 void serve_model(const serve_args& args);
 

@@ -338,6 +338,8 @@ class commands {
         ->capture_default_str();
     v.add_flag("--allow-image-urls", serve_.fetch_images,
                "fetch images from http and https addresses that requests name, on the public network alone");
+    v.add_option("--trace", serve_.trace, "writes what each pass held and what each request waited for, for Perfetto")
+        ->type_name("FILE");
     v.add_flag("--insecure", serve_.insecure, "listen where others can reach it, without keys");
     v.footer(
         "Without other options it answers this machine alone, at http://127.0.0.1:8080: /v1/chat/completions, "

@@ -69,6 +69,8 @@ void serve_model(const serve_args& args) {
   served.fetch = fetch_of(args, limits);
 
   serve::metrics count;
+  std::optional<serve::trace_file> trace;
+  if (args.trace) trace.emplace(*args.trace);
   serve::scheduler work(*model.engine, *model.tokens,
                         {.slots = args.slots,
                          .queue = args.queue,
@@ -76,7 +78,8 @@ void serve_model(const serve_args& args) {
                          .share = who.keys.size() < 2,
                          .slide = args.slide,
                          .draft = args.draft,
-                         .smaller = smaller ? smaller->engine.get() : nullptr},
+                         .smaller = smaller ? smaller->engine.get() : nullptr,
+                         .trace = trace ? &*trace : nullptr},
                         count);
   serve::service answers(served, work, count, limits, served_facts(model, parts, args.slots, args.image_pixels, limits),
                          CKE_VERSION, door.asks_for_keys());
@@ -90,6 +93,8 @@ void serve_model(const serve_args& args) {
   put("serving " + served.id + " at http://" + (v6 ? '[' + args.host + ']' : args.host) + ':' +
       std::to_string(server.port()) + '\n');
   server.run();
+  work.close();
+  if (trace) trace->finish();
 }
 
 }  // namespace cke::tool

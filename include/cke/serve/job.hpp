@@ -132,6 +132,11 @@ class mailbox {
   bool asleep_ = true;
 };
 
+// When a job got a slot and its first token; {}: never.
+struct request_times {
+  clock::time_point begun{}, first_token{};
+};
+
 struct job {
   job(order wanted, std::size_t most_unread, std::function<void()> wake)
       : what(std::move(wanted)), box(most_unread, std::move(wake)) {}

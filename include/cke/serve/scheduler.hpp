@@ -9,6 +9,7 @@
 #include "grammar_shelf.hpp"
 #include "metrics.hpp"
 #include "slot.hpp"
+#include "trace.hpp"
 
 namespace cke::serve {
 
@@ -20,6 +21,7 @@ struct scheduler_options {
   bool slide = false;            // answers continue beyond the context
   u32 draft = 0;                 // ids guessed ahead in one step, for all answers together
   any_model* smaller = nullptr;  // the model that guesses them; null: ngram_draft
+  trace_file* trace = nullptr;   // of passes and requests, or null
 };
 
 // What /slots shows.
@@ -92,8 +94,11 @@ class scheduler {
     const std::lock_guard turn(mutex_);
     for (const auto& j : waiting_) j->box.close(ending::cancelled, {});
     waiting_.clear();
-    for (slot& s : slots_)
-      if (!s.free()) s.end(ending::cancelled);
+    for (slot& s : slots_) {
+      if (s.free()) continue;
+      trace(s, ending::cancelled);
+      s.end(ending::cancelled);
+    }
     running_ = 0;
   }
 
@@ -104,6 +109,7 @@ class scheduler {
     std::erase_if(waiting_, [&](const std::shared_ptr<job>& j) {
       if (!j->cancelled) return false;
       j->box.close(ending::cancelled, {});
+      if (options_.trace) options_.trace->add(*j, {}, {}, ending::cancelled);
       ++count_.cancelled;
       return true;
     });
@@ -126,9 +132,13 @@ class scheduler {
       waiting_.pop_front();
       try {
         best->begin(next, tokens_, model_, options_.share, ++uses_, grammars_.filter(next->what));
+        best->times = {.begun = clock::now(), .first_token = {}};
         ++running_, count_.cached_tokens += best->counts().cached;
         count_.queue_seconds.add(seconds_since(next->asked));
-      } catch (const std::exception& e) { next->box.close(ending::failed, {}, e.what()); }
+      } catch (const std::exception& e) {
+        if (options_.trace) options_.trace->add(*next, {}, {}, ending::failed);
+        next->box.close(ending::failed, {}, e.what());
+      }
     }
     count_.queued = waiting_.size(), count_.running = running_;
   }
@@ -159,7 +169,7 @@ class scheduler {
         guesses.push_back(s.guessed(wishes[guesses.size()])), rows += static_cast<u32>(guesses.back().size());
     count_.draft_tokens += rows - under_way;
     const u32 most = std::max<u32>(1, options_.chunk - std::min<u32>(options_.chunk, rows));
-    u32 room = most;
+    u32 room = most, prompt_rows = 0;
     std::vector<part> alone;
     first_ = (first_ + 1) % slots_.size();
     for (std::size_t i = 0; i < slots_.size() && room > 0; ++i) {
@@ -168,10 +178,11 @@ class scheduler {
       const auto ids = s.wanted(room, options_.chunk, room == most);
       if (ids.empty()) continue;
       room -= std::min(room, static_cast<u32>(ids.size()));
-      count_.prompt_tokens += ids.size();
+      prompt_rows += static_cast<u32>(ids.size());
       if (s.what()->what.prompt_logprobs) alone.push_back({&s, static_cast<u32>(ids.size())});
       else add(s, ids);
     }
+    count_.prompt_tokens += prompt_rows;
     // Prompts come first: rows before the first requested logits stop early (executor::run_layers).
     for (std::size_t next = 0; slot & s : slots_)
       if (s.decoding()) add(s, guesses[next++]);
@@ -181,8 +192,11 @@ class scheduler {
     for (const part& p : alone)
       advance(*p.of, p.count, error_of([&] { p.of->feed_with_logprobs(p.of->wanted(p.count)); }));
     if (!parts.empty() || !alone.empty()) {
-      ++count_.passes, count_.pass_rows += parts.size() + alone.size();
+      const auto conversations = static_cast<u32>(parts.size() + alone.size());
+      ++count_.passes, count_.pass_rows += conversations;
       count_.pass_nanoseconds += static_cast<u64>(seconds_since(begun) * 1e9);
+      if (options_.trace)
+        options_.trace->add({conversations, prompt_rows, rows, rows - under_way}, begun, clock::now());
     }
   }
 
@@ -196,6 +210,7 @@ class scheduler {
         const double seconds = seconds_since(first ? s.what()->asked : s.last_token);
         for (u32 i = 0; i < made; ++i) (first ? count_.first_token_seconds : count_.token_seconds).add(seconds / made);
         s.last_token = clock::now();
+        if (first) s.times.first_token = s.last_token;
       });
     const std::lock_guard turn(mutex_);
     if (!error.empty()) leave(s, ending::failed, std::move(error));
@@ -203,9 +218,14 @@ class scheduler {
   }
   void leave(slot& s, ending why, std::string error = {}) {
     if (why == ending::cancelled) ++count_.cancelled;
+    trace(s, why);
     s.end(why, std::move(error));
     --running_, count_.running = running_;
     look();
+  }
+
+  void trace(const slot& s, ending why) {
+    if (options_.trace) options_.trace->add(*s.what(), s.times, s.counts(), why);
   }
 
   void look() {

@@ -150,6 +150,7 @@ class slot {
   }
 
   clock::time_point last_token{};
+  request_times times{};
 
  private:
   static void take_row(void* to, u32 index, const float* row) {

@@ -2,6 +2,11 @@
 // team.hpp: a persistent team of threads that runs one function on all of them (SPMD).
 #pragma once
 
+#include "float_mode.hpp"
+
+#ifdef CKE_ALONE
+#include "team_of_one.hpp"
+#else
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -21,36 +26,6 @@
 
 CKE_COLD_BEGIN
 namespace cke::runtime {
-
-// The floating-point mode of every kernel: round to nearest, no traps, denormals are zero. It is the same on all
-// threads; otherwise the bits of a result would depend on the thread that computed it.
-class kernel_float_mode {
- public:
-#if defined(__SSE2__)
-  kernel_float_mode() : saved_(_mm_getcsr()) { _mm_setcsr(0x1f80 | 0x8040); }
-  ~kernel_float_mode() { _mm_setcsr(saved_); }
-
- private:
-  u32 saved_;
-#elif defined(__aarch64__)
-  kernel_float_mode() {
-    asm volatile("mrs %0, fpcr" : "=r"(saved_));
-    set(u64{1} << 24);
-  }
-  ~kernel_float_mode() { set(saved_); }
-
- private:
-  static void set(u64 fpcr) { asm volatile("msr fpcr, %0" : : "r"(fpcr) : "memory"); }
-  u64 saved_;
-#else
-  kernel_float_mode() = default;
-  ~kernel_float_mode() {}
-#endif
-
- public:
-  kernel_float_mode(const kernel_float_mode&) = delete;
-  kernel_float_mode& operator=(const kernel_float_mode&) = delete;
-};
 
 // A fork-join team with a work-stealing share(). The first `crew` threads run a body together; the others sleep.
 class team {
@@ -269,3 +244,4 @@ class team {
 
 }  // namespace cke::runtime
 CKE_COLD_END
+#endif

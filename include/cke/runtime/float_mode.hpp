@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+// float_mode.hpp: how kernels round, and what they do with denormals.
+#pragma once
+
+#if defined(__SSE2__)
+#include <immintrin.h>
+#endif
+
+#include "../core/types.hpp"
+
+CKE_COLD_BEGIN
+namespace cke::runtime {
+
+// The floating-point mode of every kernel: round to nearest, no traps, denormals are zero. It is the same on all
+// threads; otherwise the bits of a result would depend on the thread that computed it. WebAssembly has one mode, which
+// keeps denormals.
+class kernel_float_mode {
+ public:
+#if defined(__SSE2__)
+  kernel_float_mode() : saved_(_mm_getcsr()) { _mm_setcsr(0x1f80 | 0x8040); }
+  ~kernel_float_mode() { _mm_setcsr(saved_); }
+
+ private:
+  u32 saved_;
+#elif defined(__aarch64__)
+  kernel_float_mode() {
+    asm volatile("mrs %0, fpcr" : "=r"(saved_));
+    set(u64{1} << 24);
+  }
+  ~kernel_float_mode() { set(saved_); }
+
+ private:
+  static void set(u64 fpcr) { asm volatile("msr fpcr, %0" : : "r"(fpcr) : "memory"); }
+  u64 saved_;
+#else
+  kernel_float_mode() = default;
+  ~kernel_float_mode() {}
+#endif
+
+ public:
+  kernel_float_mode(const kernel_float_mode&) = delete;
+  kernel_float_mode& operator=(const kernel_float_mode&) = delete;
+};
+
+}  // namespace cke::runtime
+CKE_COLD_END

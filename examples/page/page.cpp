@@ -11,6 +11,6 @@ struct tiny : cke::qwen3<{.vocab = 1536,
                           .kv_heads = 2,
                           .head_dim = 32,
                           .rope = {.theta = 1e4}}> {};
-using model = cke::Model<tiny, cke::BF16>;
+using model = cke::Model<tiny, cke::Q8_0>;
 
 CKE_PAGE(model, cke::text::contracts::qwen3)

@@ -3,10 +3,6 @@
 // cke_add_page(...) of CMake makes the page (docs/browser.md).
 #pragma once
 
-#ifndef __wasm__
-#error "cke: page.hpp: this program runs in a browser; compile it for wasm32-wasi, as cmake/cke-wasm.cmake does"
-#endif
-
 #include <cstdlib>
 #include <optional>
 #include <string>

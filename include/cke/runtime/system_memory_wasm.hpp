@@ -8,6 +8,7 @@
 
 #include "../core/types.hpp"
 
+#ifdef CKE_ALONE
 CKE_COLD_BEGIN
 namespace cke::runtime {
 
@@ -28,3 +29,4 @@ inline void give_back(std::span<std::byte> memory) { std::free(memory.data()); }
 
 }  // namespace cke::runtime
 CKE_COLD_END
+#endif

@@ -8,6 +8,7 @@
 #include "../core/error.hpp"
 #include "../core/hints.hpp"
 
+#ifdef CKE_ALONE
 CKE_COLD_BEGIN
 namespace cke::runtime {
 
@@ -41,3 +42,4 @@ class team {
 
 }  // namespace cke::runtime
 CKE_COLD_END
+#endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 // throw.cpp: what `throw` does in a program for WebAssembly: says what, and ends the program.
 //
-// Debian's C++ library for wasm32 has no unwinder. The compiler leaves out what would catch, and these two functions are
-// what it calls to throw.
+// Debian's C++ library for wasm32 has no unwinder. The compiler leaves out what would catch, and these two functions
+// are what it calls to throw.
 #include <cke/core/error.hpp>
 
 #include <cstdio>

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 # cke-page.cmake: headers and pages for WebAssembly, where cke-wasm.cmake is the toolchain.
-if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")
+if(NOT CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32" OR TARGET cke_wasm)
   return()
 endif()
 set(CKE_BROWSER_DIR "${CMAKE_CURRENT_LIST_DIR}/../browser" CACHE INTERNAL "Where the page's own files are")
 
 # Headers of the system, without /usr/include itself: the C library there is another machine's.
 function(cke_headers_alone target name)
+  if(NOT TARGET ${target})
+    return()
+  endif()
   get_target_property(folders ${target} INTERFACE_INCLUDE_DIRECTORIES)
   set(alone "${CMAKE_BINARY_DIR}/wasm-include")
   foreach(folder IN LISTS folders)
@@ -17,6 +20,8 @@ function(cke_headers_alone target name)
   endforeach()
   set_target_properties(${target} PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${alone}")
 endfunction()
+cke_headers_alone(Boost::headers boost)
+cke_headers_alone(nlohmann_json::nlohmann_json nlohmann)
 
 # The options of every program: what `throw` does, and a stack of 1 MiB, below which is nothing that it could overwrite.
 add_library(cke_wasm INTERFACE)

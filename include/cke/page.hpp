@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// page.hpp: a model in a web page. CKE_PAGE(Model) in one source file of a program exports what browser/worker.js calls;
-// cke_add_page(...) of CMake makes the page (docs/browser.md).
+// page.hpp: a model in a web page. CKE_PAGE(Model) in one source file of a program exports what browser/worker.js
+// calls; cke_add_page(...) of CMake makes the page (docs/browser.md).
 #pragma once
 
 #include <cstdlib>
@@ -13,7 +13,6 @@
 #include "text/chat/chat_contracts.hpp"
 #include "text/chat/chat_encoder.hpp"
 
-CKE_COLD_BEGIN
 namespace cke {
 
 // One model and one answer at a time. Calls are numbers and places in memory, since that is what WebAssembly has.
@@ -111,27 +110,26 @@ template <class Model> class page {
 };
 
 }  // namespace cke
-CKE_COLD_END
 
 #define CKE_EXPORT(name) extern "C" [[gnu::used, clang::export_name(#name)]]
 
 // CKE_PAGE(Model) or CKE_PAGE(Model, contract), such as text::contracts::qwen3.
-#define CKE_PAGE(MODEL, ...)                                                                                       \
-  static cke::page<MODEL>& cke_page() {                                                                            \
-    static cke::page<MODEL> page{__VA_OPT__(&__VA_ARGS__)};                                                        \
-    return page;                                                                                                   \
-  }                                                                                                                \
-  static std::string_view cke_page_piece;                                                                          \
-  CKE_EXPORT(cke_file) void* cke_file(std::size_t bytes) { return cke_page().file(bytes); }                        \
-  CKE_EXPORT(cke_text) void* cke_text(std::size_t bytes) { return cke_page().text(bytes); }                        \
-  CKE_EXPORT(cke_load) void cke_load(cke::u32 context) { cke_page().load(context); }                               \
-  CKE_EXPORT(cke_ask)                                                                                              \
-  void cke_ask(bool conversation, bool thinking, cke::u32 max_tokens, float temperature, cke::u32 top_k,           \
-               float top_p, cke::u32 seed) {                                                                       \
-    cke_page().ask(conversation, thinking,                                                                         \
-                   {.max_tokens = max_tokens,                                                                      \
-                    .sample = {.temperature = temperature, .top_k = top_k, .top_p = top_p, .seed = seed}});        \
-  }                                                                                                                \
-  CKE_EXPORT(cke_next) std::size_t cke_next() { return (cke_page_piece = cke_page().next()).size(); }              \
-  CKE_EXPORT(cke_facts) std::size_t cke_facts() { return (cke_page_piece = cke_page().facts()).size(); }           \
+#define CKE_PAGE(MODEL, ...)                                                                                          \
+  static cke::page<MODEL>& cke_page() {                                                                               \
+    static cke::page<MODEL> page{__VA_OPT__(&__VA_ARGS__)};                                                           \
+    return page;                                                                                                      \
+  }                                                                                                                   \
+  static std::string_view cke_page_piece;                                                                             \
+  CKE_EXPORT(cke_file) void* cke_file(std::size_t bytes) { return cke_page().file(bytes); }                           \
+  CKE_EXPORT(cke_text) void* cke_text(std::size_t bytes) { return cke_page().text(bytes); }                           \
+  CKE_EXPORT(cke_load) void cke_load(cke::u32 context) { cke_page().load(context); }                                  \
+  CKE_EXPORT(cke_ask)                                                                                                 \
+  void cke_ask(bool conversation, bool thinking, cke::u32 max_tokens, float temperature, cke::u32 top_k, float top_p, \
+               cke::u32 seed) {                                                                                       \
+    cke_page().ask(conversation, thinking,                                                                            \
+                   {.max_tokens = max_tokens,                                                                         \
+                    .sample = {.temperature = temperature, .top_k = top_k, .top_p = top_p, .seed = seed}});           \
+  }                                                                                                                   \
+  CKE_EXPORT(cke_next) std::size_t cke_next() { return (cke_page_piece = cke_page().next()).size(); }                 \
+  CKE_EXPORT(cke_facts) std::size_t cke_facts() { return (cke_page_piece = cke_page().facts()).size(); }              \
   CKE_EXPORT(cke_piece) const void* cke_piece() { return cke_page_piece.data(); }

@@ -9,7 +9,6 @@
 #include "../core/types.hpp"
 
 #ifdef CKE_ALONE
-CKE_COLD_BEGIN
 namespace cke::runtime {
 
 // What 32-bit addresses reach.
@@ -28,5 +27,4 @@ inline std::span<std::byte> system_memory(u64 bytes, bool) {
 inline void give_back(std::span<std::byte> memory) { std::free(memory.data()); }
 
 }  // namespace cke::runtime
-CKE_COLD_END
 #endif

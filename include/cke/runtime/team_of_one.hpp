@@ -9,7 +9,6 @@
 #include "../core/hints.hpp"
 
 #ifdef CKE_ALONE
-CKE_COLD_BEGIN
 namespace cke::runtime {
 
 inline u32 default_threads() { return 1; }
@@ -41,5 +40,4 @@ class team {
 };
 
 }  // namespace cke::runtime
-CKE_COLD_END
 #endif

@@ -29,10 +29,11 @@ add_library(cke::wasm ALIAS cke_wasm)
 target_sources(cke_wasm INTERFACE "${CKE_BROWSER_DIR}/throw.cpp")
 target_link_options(cke_wasm INTERFACE -Wl,--stack-first -Wl,-z,stack-size=1048576 $<$<CONFIG:Release>:-Wl,--strip-all>)
 
-# cke_add_page(NAME SOURCES FILE ... MODEL FILE.gguf [TITLE TEXT] [CONTEXT N]): builds NAME.html, a page that holds the
-# program, twice (with relaxed dots, for browsers that have them, and without), and the model. One source has CKE_PAGE.
+# cke_add_page(NAME SOURCES FILE ... MODEL FILE.gguf [TITLE TEXT] [CONTEXT N] [RELAXED]): builds NAME.html, a page that
+# holds the program and the model. One source has CKE_PAGE. RELAXED: the program a second time, with relaxed dots, for
+# browsers that have them; K-quants use them.
 function(cke_add_page name)
-  cmake_parse_arguments(PARSE_ARGV 1 page "" "MODEL;TITLE;CONTEXT" "SOURCES")
+  cmake_parse_arguments(PARSE_ARGV 1 page "RELAXED" "MODEL;TITLE;CONTEXT" "SOURCES")
   if(NOT page_SOURCES OR NOT page_MODEL OR page_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "cke_add_page(${name}): expected SOURCES, MODEL and nothing unknown, found: ${ARGN}")
   endif()
@@ -44,18 +45,25 @@ function(cke_add_page name)
   endif()
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
   cmake_path(ABSOLUTE_PATH page_MODEL)
-  foreach(program IN ITEMS simd relaxed)
+  set(programs simd)
+  if(page_RELAXED)
+    list(APPEND programs relaxed)
+  endif()
+  foreach(program IN LISTS programs)
     add_executable(${name}_${program} ${page_SOURCES})
     target_link_libraries(${name}_${program} PRIVATE cke::cke cke::wasm)
     target_link_options(${name}_${program} PRIVATE -mexec-model=reactor)
     set_target_properties(${name}_${program} PROPERTIES SUFFIX .wasm)
+    list(APPEND made --${program} $<TARGET_FILE:${name}_${program}>)
+    list(APPEND targets ${name}_${program})
   endforeach()
-  target_compile_options(${name}_relaxed PRIVATE -mrelaxed-simd)
+  if(page_RELAXED)
+    target_compile_options(${name}_relaxed PRIVATE -mrelaxed-simd)
+  endif()
   set(out "${CMAKE_CURRENT_BINARY_DIR}/${name}.html")
   add_custom_command(OUTPUT "${out}" COMMAND Python3::Interpreter "${CKE_BROWSER_DIR}/make_page.py" "${out}"
-    --title "${page_TITLE}" --model "${page_MODEL}" --context ${page_CONTEXT}
-    --simd $<TARGET_FILE:${name}_simd> --relaxed $<TARGET_FILE:${name}_relaxed>
-    DEPENDS ${name}_simd ${name}_relaxed "${page_MODEL}" "${CKE_BROWSER_DIR}/make_page.py"
+    --title "${page_TITLE}" --model "${page_MODEL}" --context ${page_CONTEXT} ${made}
+    DEPENDS ${targets} "${page_MODEL}" "${CKE_BROWSER_DIR}/make_page.py"
             "${CKE_BROWSER_DIR}/page.html" "${CKE_BROWSER_DIR}/worker.js"
     VERBATIM)
   add_custom_target(${name} ALL DEPENDS "${out}")

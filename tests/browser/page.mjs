@@ -31,9 +31,8 @@ async function ask(data) {
   }
 }
 
-const none = process.env.CKE_PAGE_RELAXED === "0";
 const context = Number(/context: (\d+)/.exec(html)[1]);
-console.log(JSON.stringify(await ask({ load: { file: part("file"), simd: part("simd"), relaxed: none ? "" : part("relaxed"), context } })));
+console.log(JSON.stringify(await ask({ load: { file: part("file"), simd: part("simd"), relaxed: part("relaxed"), context } })));
 for (const q of questions)
   console.log(JSON.stringify(await ask({ ask: { max_tokens: 60, temperature: 0, top_k: 0, top_p: 1, seed: 0, thinking: false, ...JSON.parse(q) } })));
 process.exit(0);

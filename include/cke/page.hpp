@@ -3,7 +3,6 @@
 // calls; cke_add_page(...) of CMake makes the page (docs/browser.md).
 #pragma once
 
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""make_page.py OUT.html --title TITLE --model FILE.gguf --simd FILE.wasm [--relaxed FILE.wasm] [--context N]: one page."""
+"""make_page.py OUT.html --title TITLE --simd FILE.wasm [--relaxed FILE.wasm] [--model FILE.gguf] [--context N]: one page.
+
+Without a model, the page asks for a file."""
 import argparse
 import base64
 import gzip
@@ -17,7 +19,7 @@ def main() -> None:
     ask = argparse.ArgumentParser(description=__doc__)
     ask.add_argument("out", type=Path)
     ask.add_argument("--title", required=True)
-    ask.add_argument("--model", type=Path, required=True)
+    ask.add_argument("--model", type=Path)
     ask.add_argument("--simd", type=Path, required=True)
     ask.add_argument("--relaxed", type=Path)
     ask.add_argument("--context", type=int, default=2048)
@@ -26,7 +28,7 @@ def main() -> None:
         "title": html.escape(given.title),
         "context": str(given.context),
         "worker": (here / "worker.js").read_text().replace("</script", "<\\/script"),
-        "file": packed(given.model),
+        "file": packed(given.model) if given.model else "",
         "simd": packed(given.simd),
         "relaxed": packed(given.relaxed) if given.relaxed else "",
     }

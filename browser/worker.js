@@ -10,7 +10,7 @@ const unpack = async base64 => {  // of gzip, as browser/make_page.py packs
   return new Uint8Array(await new Response(bytes).arrayBuffer());
 };
 
-let program, file, context, model, stopped = false;
+let program, file, context, model, stopped = false;  // file: a Blob
 
 // A program's memory and exports. Of WASI it needs a clock and a place for its last words; the rest says "no".
 async function start() {
@@ -40,17 +40,19 @@ async function start() {
   const call = (name, ...values) => {
     try { return exported[name](...values); } catch (e) { throw new Error(said.trim().replace(/^cke: error: /, "") || e.message); }
   };
-  const put = (room, bytes) => {
-    const at = call(room, bytes.length);  // which may move the memory
-    new Uint8Array(memory.buffer, at, bytes.length).set(bytes);
-  };
+  const set = (at, bytes) => new Uint8Array(memory.buffer, at, bytes.length).set(bytes);
   call("_initialize");
-  put("cke_file", file);
+  const slice = 1 << 26, place = call("cke_file", file.size) >>> 0;  // addresses from 2 GiB on come as negative numbers
+  for (let at = 0; at < file.size; at += slice) set(place + at, new Uint8Array(await file.slice(at, at + slice).arrayBuffer()));
   call("cke_load", context);
   const decoder = new TextDecoder();
-  const piece = size => new Uint8Array(memory.buffer, call("cke_piece"), size);
+  const piece = size => new Uint8Array(memory.buffer, call("cke_piece") >>> 0, size);
+  const write = text => {
+    const bytes = new TextEncoder().encode(text), at = call("cke_text", bytes.length) >>> 0;  // which may move the memory
+    set(at, bytes);
+  };
   return {
-    ask: q => (put("cke_text", new TextEncoder().encode(q.messages ? q.messages.flatMap(m => [m.role, m.content]).map(s => s.replaceAll("\0", "") + "\0").join("") : q.text)),
+    ask: q => (write(q.messages ? q.messages.flatMap(m => [m.role, m.content]).map(s => s.replaceAll("\0", "") + "\0").join("") : q.text),
       call("cke_ask", q.messages ? 1 : 0, q.thinking ? 1 : 0, q.max_tokens, q.temperature, q.top_k, q.top_p, q.seed)),
     next: () => { const size = call("cke_next"); return size ? decoder.decode(piece(size), { stream: true }) : null; },
     facts: () => { const size = call("cke_facts"); return JSON.parse(new TextDecoder().decode(piece(size))); },
@@ -62,7 +64,7 @@ async function load(of) {
   const begun = performance.now();
   const relaxed = of.relaxed && await unpack(of.relaxed);
   const bytes = relaxed && WebAssembly.validate(relaxed) ? relaxed : await unpack(of.simd);
-  program = await WebAssembly.compile(bytes), file = await unpack(of.file), context = of.context;
+  program = await WebAssembly.compile(bytes), file = of.picked || new Blob([await unpack(of.file)]), context = of.context;
   model = await start();
   postMessage({ ready: { ...model.facts(), bytes: model.memory(), ms: performance.now() - begun } });
 }

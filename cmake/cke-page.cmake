@@ -29,13 +29,13 @@ add_library(cke::wasm ALIAS cke_wasm)
 target_sources(cke_wasm INTERFACE "${CKE_BROWSER_DIR}/throw.cpp")
 target_link_options(cke_wasm INTERFACE -Wl,--stack-first -Wl,-z,stack-size=1048576 $<$<CONFIG:Release>:-Wl,--strip-all>)
 
-# cke_add_page(NAME SOURCES FILE ... MODEL FILE.gguf [TITLE TEXT] [CONTEXT N] [RELAXED]): builds NAME.html, a page that
-# holds the program and the model. One source has CKE_PAGE. RELAXED: the program a second time, with relaxed dots, for
-# browsers that have them; K-quants use them.
+# cke_add_page(NAME SOURCES FILE ... [MODEL FILE.gguf] [TITLE TEXT] [CONTEXT N] [RELAXED]): builds NAME.html, a page that
+# holds the program and the model; without MODEL it asks for a file. One source has CKE_PAGE. RELAXED: the program a
+# second time, with relaxed dots, for browsers that have them; K-quants use them.
 function(cke_add_page name)
   cmake_parse_arguments(PARSE_ARGV 1 page "RELAXED" "MODEL;TITLE;CONTEXT" "SOURCES")
-  if(NOT page_SOURCES OR NOT page_MODEL OR page_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "cke_add_page(${name}): expected SOURCES, MODEL and nothing unknown, found: ${ARGN}")
+  if(NOT page_SOURCES OR page_UNPARSED_ARGUMENTS OR page_KEYWORDS_MISSING_VALUES)
+    message(FATAL_ERROR "cke_add_page(${name}): expected SOURCES, a value for each word and nothing unknown, found: ${ARGN}")
   endif()
   if(NOT page_TITLE)
     set(page_TITLE "${name}")
@@ -44,7 +44,12 @@ function(cke_add_page name)
     set(page_CONTEXT 2048)
   endif()
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
-  cmake_path(ABSOLUTE_PATH page_MODEL)
+  set(made "")
+  set(targets "")
+  if(page_MODEL)
+    cmake_path(ABSOLUTE_PATH page_MODEL)
+    list(APPEND made --model "${page_MODEL}")
+  endif()
   set(programs simd)
   if(page_RELAXED)
     list(APPEND programs relaxed)
@@ -62,8 +67,8 @@ function(cke_add_page name)
   endif()
   set(out "${CMAKE_CURRENT_BINARY_DIR}/${name}.html")
   add_custom_command(OUTPUT "${out}" COMMAND Python3::Interpreter "${CKE_BROWSER_DIR}/make_page.py" "${out}"
-    --title "${page_TITLE}" --model "${page_MODEL}" --context ${page_CONTEXT} ${made}
-    DEPENDS ${targets} "${page_MODEL}" "${CKE_BROWSER_DIR}/make_page.py"
+    --title "${page_TITLE}" --context ${page_CONTEXT} ${made}
+    DEPENDS ${targets} ${page_MODEL} "${CKE_BROWSER_DIR}/make_page.py"
             "${CKE_BROWSER_DIR}/page.html" "${CKE_BROWSER_DIR}/worker.js"
     VERBATIM)
   add_custom_target(${name} ALL DEPENDS "${out}")

@@ -97,6 +97,12 @@ class Browser:
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key, windowsVirtualKeyCode=code,
                       **({"text": "\r"} if key == "Enter" and kind == "keyDown" else {}))
 
+    def pick(self, field: str, file: Path) -> None:
+        """Chooses a file in an input, as a person would."""
+        root = self.call("DOM.getDocument")["root"]["nodeId"]
+        node = self.call("DOM.querySelector", nodeId=root, selector=field)["nodeId"]
+        self.call("DOM.setFileInputFiles", nodeId=node, files=[str(file.resolve())])
+
     def screenshot(self, to: Path) -> None:
         to.write_bytes(base64.b64decode(self.call("Page.captureScreenshot", format="png")["data"]))
 

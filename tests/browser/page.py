@@ -143,6 +143,25 @@ def check_chromium(page: Path, story_ids: list[int], shots: Path | None) -> None
         assert [u for u in b.requests() if not u.startswith(("file:", "blob:", "data:"))] == [], b.requests()
 
 
+def check_picked(page: Path, model: Path, story_ids: list[int]) -> None:
+    """A page without a model asks for its file, says what is wrong with one, and takes another."""
+    with tempfile.TemporaryDirectory() as folder, chromium.Browser() as b:
+        out, wrong = Path(folder) / "page.html", Path(folder) / "wrong.gguf"
+        wrong.write_bytes(model.read_bytes()[:100_000])
+        subprocess.run([sys.executable, browser / "make_page.py", out, "--title", "any", "--simd", page.with_name("stories_simd.wasm")], check=True)
+        b.open(out)
+        b.wait("document.querySelector('#pick') && document.querySelector('#pick').labels.length === 1")
+        b.pick("#pick", wrong)
+        b.wait("document.querySelector('.error')")
+        assert "the page's model" in b.js("document.querySelector('.error').textContent")
+        b.pick("#pick", model)
+        b.wait("document.querySelector('#facts dd')")
+        set_value(b, "temperature", 0), set_value(b, "form", "text")
+        say(b, story)
+        assert ids_of(b)[:60] == story_ids
+        assert b.complaints() == [], b.complaints()
+
+
 def main() -> None:
     ask = argparse.ArgumentParser(description=__doc__)
     ask.add_argument("--page", type=Path, required=True)
@@ -156,6 +175,7 @@ def main() -> None:
     check_damage(given.page)
     if chromium.program:
         check_chromium(given.page, ids, given.shots)
+        check_picked(given.page, given.model, ids)
 
 
 main()

@@ -10,7 +10,9 @@ configure_package_config_file(cmake/cke-config.cmake.in cke-config.cmake INSTALL
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/cke-config-version.cmake
   COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
 install(FILES ${PROJECT_BINARY_DIR}/cke-config.cmake ${PROJECT_BINARY_DIR}/cke-config-version.cmake
-  cmake/cke-xsimd.cmake cmake/cke-image.cmake cmake/cke-fetch.cmake DESTINATION ${package})
+  cmake/cke-xsimd.cmake cmake/cke-image.cmake cmake/cke-fetch.cmake cmake/cke-page.cmake cmake/cke-wasm.cmake
+  DESTINATION ${package})
+install(DIRECTORY browser DESTINATION ${CMAKE_INSTALL_DATADIR}/cke)
 install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/cke)
 
 # If this build fetched xsimd, its headers are installed too, so that the package needs no network.

@@ -28,6 +28,10 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
   add_compile_options(-Wno-psabi)  # we link nothing that was compiled by gcc 9, whose ABI for such arguments differed
 endif()
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "wasm32")
+  # Sizes of 64 bits, checked against what is there, index its 32 bits.
+  add_compile_options(-Wno-shorten-64-to-32 -Wno-sign-conversion)
+endif()
 if(CKE_SANITIZE)
   add_compile_options(-O1 -g1 -fsanitize=${CKE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${CKE_SANITIZE})

@@ -153,7 +153,14 @@ TEST_CASE("experts: simd and scalar agree") {
     for (const bool ungated : {false, true}) {
       scalar.ungated = simd.ungated = ungated;
       const auto want = scalar.pass(0, most_tokens, false, split::tokens);
-      CHECK(distance(simd.pass(0, most_tokens, false, split::tokens), want) < 1e-2);
+      const auto got = simd.pass(0, most_tokens, false, split::tokens);
+      // Of all numbers together: a code of h that rounds the other way moves a token's row, one wrong number is 1e-2.
+      double apart = 0, size = 0;
+      for (std::size_t i = 0; i < want.size(); ++i) {
+        apart += std::pow(double{got[i]} - double{want[i]}, 2);
+        size += std::pow(double{want[i]}, 2);
+      }
+      CHECK(std::sqrt(apart / size) < 1e-3);
     }
   });
 }

@@ -142,7 +142,8 @@ TEST_CASE("matmul: simd and scalar agree on the same numbers") {
     const auto values = random_file(F, rows * cols, 1);
     const auto x = random_row(n * cols, 2);
     const auto want = matrix<F, isa::scalar>(values, rows, cols).multiply(x.data(), n);
-    CHECK(distance(matrix<F, Isa>(values, rows, cols).multiply(x.data(), n), want) < 2e-5);
+    constexpr double within = std::is_same_v<Isa, isa::wasm> ? 3e-5 : 2e-5;  // wasm rounds each product
+    CHECK(distance(matrix<F, Isa>(values, rows, cols).multiply(x.data(), n), want) < within);
   });
 }
 
@@ -176,7 +177,7 @@ TEST_CASE("matmul: zeros stay zeros, the largest codes do not saturate, NaN stay
 }
 
 TEST_CASE("matmul: blocks of extreme codes and scales, against the largest activations") {
-  constexpr u32 cols = 512, rows = 6, n = 21;
+  static constexpr u32 cols = 512, rows = 6, n = 21;
   for_each_format([]<dtype F, class Isa>() {
     if (convertible(F)) return;
     CAPTURE(Isa::name);

@@ -7,7 +7,6 @@
 #include <bit>
 #include <cmath>
 #include <cstring>
-#include <fstream>
 #include <ostream>
 #include <random>
 #include <string>
@@ -15,6 +14,7 @@
 
 #include "../blocks.hpp"
 #include "cke/core/isa.hpp"
+#include "cke/io/mapped_file.hpp"
 #include "cke/kernels/formats/file_rows.hpp"
 
 namespace numbers {
@@ -26,11 +26,9 @@ using cke::u64;
 template <class T> class fixture {
  public:
   explicit fixture(const char* name) {
-    std::ifstream in(std::string(CKE_TEST_DATA "/kernels/") + name, std::ios::binary | std::ios::ate);
-    REQUIRE_MESSAGE(in, name);
-    values_.resize(static_cast<std::size_t>(in.tellg()) / sizeof(T));
-    in.seekg(0).read(reinterpret_cast<char*>(values_.data()), static_cast<std::streamsize>(values_.size() * sizeof(T)));
-    REQUIRE(in);
+    const cke::io::mapped_file file(std::string(CKE_TEST_DATA "/kernels/") + name);
+    values_.resize(file.bytes().size() / sizeof(T));
+    std::memcpy(values_.data(), file.bytes().data(), values_.size() * sizeof(T));
   }
   T next() {
     REQUIRE(at_ < values_.size());

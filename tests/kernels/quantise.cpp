@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 // quantise.cpp: tests of kernels/formats/quantise.hpp, against ggml's reference.
+#include <cke/io/mapped_file.hpp>
 #include <cke/kernels/formats/quantise.hpp>
 
 #include <doctest/doctest.h>
 
-#include <fstream>
-#include <iterator>
 #include <limits>
+#include <span>
 #include <vector>
 
 using namespace cke;
@@ -29,9 +29,9 @@ std::vector<std::byte> quantised(dtype to, const std::vector<float>& numbers) {
 }  // namespace
 
 TEST_CASE("quantise: every block is ggml's, bit for bit") {
-  std::ifstream in(CKE_TEST_DATA "/kernels/quantise.bin", std::ios::binary);
-  const std::string file{std::istreambuf_iterator<char>(in), {}};
-  const auto* at = reinterpret_cast<const std::byte*>(file.data());
+  const io::mapped_file mapped(CKE_TEST_DATA "/kernels/quantise.bin");
+  const std::span<const std::byte> file = mapped.bytes();
+  const std::byte* at = file.data();
   std::vector<float> numbers(kernels::read<u32>(at));
   std::memcpy(numbers.data(), at + 4, numbers.size() * 4);
   at += 4 + numbers.size() * 4;
@@ -44,7 +44,7 @@ TEST_CASE("quantise: every block is ggml's, bit for bit") {
       CHECK(std::memcmp(&ours[i], at, block) == 0);
     }
   }
-  CHECK(at == reinterpret_cast<const std::byte*>(file.data()) + file.size());
+  CHECK(at == file.data() + file.size());
 }
 
 TEST_CASE("quantise: numbers too small for a reciprocal, and the greatest, are no trap") {

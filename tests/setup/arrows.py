@@ -39,6 +39,7 @@ LIBRARIES = {
     r"nlohmann/": r"(io/(hf|json)_\w+|serve/\w+|image/processor\w*)\.hpp",
     r"(png|jpeglib|jerror|gif_lib)\.h": r"image/(png|jpeg|gif)\.hpp",
     r"webp/": r"image/webp\.hpp",
+    r"wasm_simd128\.h": r"core/simd_wasm\.hpp",
     r"curl/": r"fetch/http_fetch\.hpp",
     r"cuda_runtime_api\.h": r"cuda/gpu\.cuh",
     r"boost/context/": r"cuda/host/machine\.cuh",

@@ -21,6 +21,10 @@ class text_part {
   text_part(u32 number) : text_part(u64{number}) {}
   text_part(i64 number) : value_(static_cast<u64>(number)), is_(number < 0 ? negative : positive) {}
   text_part(i32 number) : text_part(i64{number}) {}
+  // Sizes of machines of 32 bits, where they may be a type beside u32.
+  template <class Size>
+    requires(std::is_same_v<Size, std::size_t> && !std::is_same_v<Size, u32> && !std::is_same_v<Size, u64>)
+  text_part(Size number) : text_part(u64{number}) {}
   text_part(char) = delete;  // it would convert to a number
   text_part(bool) = delete;
 

@@ -14,6 +14,12 @@
 #elif defined(__arm__) && !defined(__ARM_NEON)
 #define XSIMD_WITH_EMULATED 1  // a Cortex-M: else xsimd leaves out functions that kernels name
 #endif
+#ifdef __wasm_simd128__  // xsimd asks for emscripten, but its file for wasm needs only clang
+#include <xsimd/config/xsimd_config.hpp>
+#undef XSIMD_NO_SUPPORTED_ARCHITECTURE
+#undef XSIMD_WITH_WASM
+#define XSIMD_WITH_WASM 1
+#endif
 #include <xsimd/xsimd.hpp>
 #pragma GCC diagnostic pop
 
@@ -34,6 +40,9 @@
 #endif
 #if defined(__aarch64__) && defined(__ARM_NEON)
 #define CKE_HAS_NEON
+#endif
+#if defined(__wasm_simd128__)
+#define CKE_HAS_WASM
 #endif
 
 namespace cke::isa {
@@ -67,6 +76,11 @@ struct neon : scalar {  // arm64, little-endian; uses the dot product instructio
   static constexpr u32 lanes = 4, registers = 32;
   static constexpr std::string_view name = "neon";
 };
+struct wasm : scalar {  // WebAssembly of 128 bits; the same bits with and without relaxed dots, on any CPU
+  using base = scalar;
+  static constexpr u32 lanes = 4;
+  static constexpr std::string_view name = "wasm";
+};
 
 #if defined(CKE_HAS_AVX512_VNNI)
 using native = avx512_vnni;
@@ -78,6 +92,8 @@ using native = avx2_vnni;
 using native = avx2;
 #elif defined(CKE_HAS_NEON)
 using native = neon;
+#elif defined(CKE_HAS_WASM)
+using native = wasm;
 #else
 using native = scalar;
 #endif
@@ -105,6 +121,11 @@ template <> struct xsimd_arch<avx512_vnni> {
 #if defined(CKE_HAS_NEON)
 template <> struct xsimd_arch<neon> {
   using type = xsimd::neon64;
+};
+#endif
+#if defined(CKE_HAS_WASM)
+template <> struct xsimd_arch<wasm> {
+  using type = xsimd::wasm;
 };
 #endif
 

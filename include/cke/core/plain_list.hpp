@@ -52,6 +52,8 @@ class plain_bytes {
  private:
   CKE_OUT_OF_LINE void grow(u64 bytes) {
     const u64 room = std::max(bytes, 2 * room_);
+    if constexpr (sizeof(std::size_t) < sizeof(u64))
+      if (room > ~std::size_t{}) throw std::bad_alloc();
     auto* const data = static_cast<std::byte*>(::operator new(room));
     if (used_ > 0) std::memcpy(data, data_, used_);
     ::operator delete(data_);

@@ -13,6 +13,8 @@
 #include "simd_avx2.hpp"
 #elif defined(CKE_HAS_NEON)
 #include "simd_neon.hpp"
+#elif defined(CKE_HAS_WASM)
+#include "simd_wasm.hpp"
 #endif
 
 namespace cke::simd {
@@ -130,7 +132,10 @@ template <class Isa> CKE_INLINE vf32<Isa> exp(vf32<Isa> x) {
   return exp_of_parts<Isa>(n, xsimd::fma(n, vf32<Isa>(2.12194440e-4f), r));
 }
 // a / b, correctly rounded; xsimd's own is an estimate on NEON.
-template <class Isa> CKE_INLINE vf32<Isa> quotient(vf32<Isa> a, vf32<Isa> b) { return a.data / b.data; }
+template <class Isa> CKE_INLINE vf32<Isa> quotient(vf32<Isa> a, vf32<Isa> b) {
+  if constexpr (std::is_same_v<Isa, isa::neon>) return a.data / b.data;
+  else return a / b;
+}
 // Within 2e-7 of tanh(x), absolute. That is enough for a soft cap, which depends on the distance from +-1 and 0.
 template <class Isa> CKE_INLINE vf32<Isa> tanh(vf32<Isa> x) {
   const vf32<Isa> one(1.f);

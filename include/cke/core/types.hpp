@@ -37,6 +37,11 @@
 #define CKE_COMPILED_ONCE
 #endif
 
+// Where a program has one thread and no files to map: WebAssembly in a browser, or under WASI.
+#if defined(__wasm__)
+#define CKE_ALONE
+#endif
+
 namespace cke {
 
 using u8 = std::uint8_t;

@@ -45,7 +45,7 @@ class gguf {
   const std::string& file() const { return file_->name(); }  // of a split model, the first part
   const tensor_index& tensors() const { return tensors_; }
   tensor_index take_tensors() && { return std::move(tensors_); }
-  std::span<const gguf_value> values() const { return {values_.data(), values_.size()}; }  // in file order
+  std::span<const gguf_value> values() const { return {values_.begin(), values_.end()}; }  // in file order
 
   // nullptr if there is none.
   CKE_OUT_OF_LINE const gguf_value* find(std::string_view key) const {

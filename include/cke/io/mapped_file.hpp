@@ -3,7 +3,6 @@
 #pragma once
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +15,7 @@
 #include <utility>
 
 #include "../core/error.hpp"
+#include "file_pages.hpp"
 
 CKE_COLD_BEGIN
 namespace cke::io {
@@ -36,10 +36,9 @@ class mapped_file {
     if (S_ISDIR(st.st_mode)) fail("a file", "a directory");
     if (!S_ISREG(st.st_mode)) fail("a regular file", "a device, pipe or socket");
     if (st.st_size <= 0) fail("a file with content", "an empty file");
-    const auto size = static_cast<std::size_t>(st.st_size);
-    void* at = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (at == MAP_FAILED) fail("a file that can be mapped", std::strerror(errno));
-    bytes_ = {static_cast<const std::byte*>(at), size};
+    const auto size = static_cast<u64>(st.st_size);
+    bytes_ = file_pages::map(fd, size);
+    if (bytes_.empty()) fail("a file that can be mapped", std::strerror(errno));
   }
 
   // The owner of lent bytes may be told, from any thread, which of them have been copied.
@@ -61,7 +60,7 @@ class mapped_file {
     return *this;
   }
   ~mapped_file() {
-    if (!lent_ && !bytes_.empty()) ::munmap(start(), bytes_.size());
+    if (!lent_ && !bytes_.empty()) file_pages::unmap(bytes_);
   }
 
   std::span<const std::byte> bytes() const { return bytes_; }
@@ -72,11 +71,7 @@ class mapped_file {
   void drop(std::span<const std::byte> part) const {
     if (by_.copied) by_.copied(by_.user, part.data(), part.size());
     const u64 offset = reinterpret_cast<std::uintptr_t>(part.data()) - reinterpret_cast<std::uintptr_t>(bytes_.data());
-    if (lent_ || !fits(offset, part.size(), bytes_.size())) return;
-    const u64 page = static_cast<u64>(::sysconf(_SC_PAGESIZE));
-    const u64 first = align_up(offset, page), end = offset + part.size();
-    const u64 last = end == bytes_.size() ? align_up(end, page) : end / page * page;
-    if (first < last) ::madvise(start() + first, last - first, MADV_DONTNEED);
+    if (!lent_ && fits(offset, part.size(), bytes_.size())) file_pages::drop(bytes_, offset, part.size());
   }
 
  private:
@@ -88,7 +83,6 @@ class mapped_file {
   [[noreturn]] void fail(const char* expected, const char* found) const {
     throw Error(errc::file, name_, "", expected, found);
   }
-  std::byte* start() const { return const_cast<std::byte*>(bytes_.data()); }
 
   std::string name_;
   std::span<const std::byte> bytes_;

@@ -138,7 +138,8 @@ struct is_usable {
   }
 };
 inline constexpr auto isas = hana::filter(
-    hana::tuple_t<isa::scalar, isa::avx2, isa::avx2_vnni, isa::avx512, isa::avx512_vnni, isa::neon>, is_usable{});
+    hana::tuple_t<isa::scalar, isa::avx2, isa::avx2_vnni, isa::avx512, isa::avx512_vnni, isa::neon, isa::wasm>,
+    is_usable{});
 
 // The formats that an operation has kernels for.
 template <opcode Op> struct takes {

@@ -2,28 +2,18 @@
 // arena.hpp: one block of memory, in huge pages if possible, handed out in 64-byte steps and freed as a whole.
 #pragma once
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 
 #include "../core/concat.hpp"
 #include "../core/error.hpp"
-#include "cgroup.hpp"
+#ifdef CKE_ALONE
+#include "system_memory_wasm.hpp"
+#else
+#include "system_memory.hpp"
+#endif
 
 CKE_COLD_BEGIN
 namespace cke::runtime {
-
-// Bytes that this process can hold at most: physical memory, or the cgroup's limit if that is lower.
-inline u64 memory_limit(const std::string& root = {}) {
-  const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-  u64 least = pages > 0 && page > 0 ? static_cast<u64>(pages) * static_cast<u64>(page) : ~u64{};
-  for (const auto& lines :
-       {cgroup_lines("", "memory.max", root), cgroup_lines("memory", "memory.limit_in_bytes", root)})
-    for (const std::string& line : lines)
-      if (const auto bytes = cgroup_number(line)) least = std::min(least, *bytes);
-  return least;
-}
 
 // Zeroed memory. Pages become resident when first touched, so the thread that fills a part
 // decides on which NUMA node it lies.
@@ -36,17 +26,10 @@ class arena {
     const u64 limit = memory_limit();
     if (bytes > limit) refuse(bytes, concat({limit, " bytes of memory"}));
     if (bytes == 0) return;
-    const u64 wanted = align_up(bytes, huge_page), mapped = wanted + huge_page;
-    void* const raw = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (raw == MAP_FAILED) refuse(bytes, "a refusal by the system");
-    // Keep the 2 MiB-aligned middle.
-    auto* const start = static_cast<std::byte*>(raw);
-    const u64 lead = align_up(reinterpret_cast<std::uintptr_t>(raw), huge_page) - reinterpret_cast<std::uintptr_t>(raw);
-    if (lead) munmap(start, lead);
-    if (huge_page - lead) munmap(start + lead + wanted, huge_page - lead);
-    base_ = start + lead;
-    size_ = wanted;
-    madvise(base_, size_, huge_pages ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);  // may fail: the arena is then only slower
+    const std::span<std::byte> memory = system_memory(bytes, huge_pages);
+    if (memory.empty()) refuse(bytes, "a refusal by the system");
+    base_ = memory.data();
+    size_ = memory.size();
   }
 
   arena(arena&& other) noexcept { swap(other); }
@@ -56,7 +39,7 @@ class arena {
     return *this;
   }
   ~arena() {
-    if (base_) munmap(base_, size_);
+    if (base_) give_back({base_, static_cast<std::size_t>(size_)});
   }
 
   // The next `bytes`, aligned to 64. Throws out_of_memory when the arena is exhausted.
@@ -79,8 +62,6 @@ class arena {
   u64 used() const { return used_; }
 
  private:
-  static constexpr u64 huge_page = u64{2} << 20;
-
   [[noreturn]] static void refuse(u64 bytes, std::string_view found) {
     throw Error(errc::out_of_memory, {}, "arena", concat({bytes, " bytes"}), found);
   }

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "../core/concat.hpp"
 #include "../core/error.hpp"
+#include "../core/mutex.hpp"
 #include "image_rows.hpp"
 
 CKE_COLD_BEGIN
@@ -119,7 +119,7 @@ class image_store {
     }
   }
 
-  std::mutex busy_;
+  mutex busy_;
   u32 next_, width_;
   u64 numbers_ = 0;
   std::vector<first_id> firsts_;   // by key

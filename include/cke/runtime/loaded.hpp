@@ -2,8 +2,7 @@
 // loaded.hpp: a program with its weights in memory, and what its sequences share.
 #pragma once
 
-#include <mutex>
-
+#include "../core/mutex.hpp"
 #include "executor.hpp"
 
 CKE_COLD_BEGIN
@@ -69,7 +68,7 @@ template <class P, dtype KV, class Isa, class How = by_tables> struct loaded {
   typename How::template executor<P, KV, Isa> executor;
   page_pools cache;
   image_store images;  // that sequences see, where P has rows of images
-  std::mutex busy;
+  mutex busy;
 
   // Throws config_range for the options, and what weights throws.
   template <tensor_source S, class Names>

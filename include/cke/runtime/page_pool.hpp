@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <mutex>
 #include <span>
 
+#include "../core/mutex.hpp"
 #include "../core/params.hpp"
 #include "arena.hpp"
 
@@ -217,7 +217,7 @@ class page_pool {
   const u32 positions_;  // a page
   page_memory* const elsewhere_;
   const bool huge_pages_;
-  mutable std::mutex busy_;
+  mutable mutex busy_;
   slab* slabs_{};   // the latest one
   page** table_{};  // hash table of remembered pages, with chains
   u64 mask_{}, last_number_{};

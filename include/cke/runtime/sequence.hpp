@@ -123,7 +123,7 @@ template <class Loaded> class sequence {
     return ids;
   }
 
-  std::span<const float> logits() const { return {logits_.data(), logits_.size()}; }  // [vocab], after the last id
+  std::span<const float> logits() const { return {logits_.begin(), logits_.end()}; }  // [vocab], after the last id
   std::span<const u32> history() const { return history_; }
   u32 position() const { return static_cast<u32>(history_.size()); }
   u32 context() const { return slot_.context(); }

@@ -2,6 +2,11 @@
 // team.hpp: a persistent team of threads that runs one function on all of them (SPMD).
 #pragma once
 
+#include "float_mode.hpp"
+
+#ifdef CKE_ALONE
+#include "team_of_one.hpp"
+#else
 #include <atomic>
 #include <memory>
 #include <mutex>
@@ -240,3 +245,4 @@ class team {
 
 }  // namespace cke::runtime
 CKE_COLD_END
+#endif

@@ -67,7 +67,7 @@ template <class P, class Isa> class weights {
         if (progress) progress(done, P::parameters);
       });
     }
-    packed_ = {memory_.data(), memory_.used()};
+    packed_ = {memory_.data(), memory_.data() + memory_.used()};
     tie();
   }
 

@@ -232,6 +232,10 @@ std::shared_ptr<const library> library::open(const std::string& path, door_kind 
   } else {
     CKE_MODEL_DOOR(CKE_DOOR_FIND)
   }
+  if (kind == door_kind::ranked) {
+    CKE_RANKS_DOOR(CKE_DOOR_FIND)
+    if (wrong_version(opened->cke_ranks_abi_version(), CKE_RANKS_ABI_VERSION)) return nullptr;
+  }
 #undef CKE_DOOR_FIND
   if (wrong_version(opened->cke_abi_version(), CKE_ABI_VERSION)) return nullptr;
   return opened;
@@ -280,9 +284,12 @@ std::unique_ptr<any_model> load_any_model(std::shared_ptr<const library> door, c
   listeners all(from, options);
   const cke_options o = all.attach(c_options(options));
   cke_error error{};
-  cke_model* const model = check(
-      door->cke_model_from_tensors(tensors.data(), tensors.size(), naming_of(from), from.name.c_str(), &o, &error),
-      error, from.name);
+  const rank_link& r = options.ranks;
+  const cke_rank_link link{r.rank, r.count, r.all_gather, r.user};
+  cke_model* const model = r.count > 1
+      ? door->cke_model_of_rank(tensors.data(), tensors.size(), naming_of(from), from.name.c_str(), &o, &link, &error)
+      : door->cke_model_from_tensors(tensors.data(), tensors.size(), naming_of(from), from.name.c_str(), &o, &error);
+  check(model, error, from.name);
   return std::make_unique<library_model>(std::move(door), model);
 }
 

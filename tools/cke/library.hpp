@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <cke/cke_dump.h>
+#include <cke/cke_ranks.h>
 #include <cke/cke_train.h>
 #include <cke/any_model.hpp>
 #include <cke/io/checkpoint.hpp>
@@ -29,7 +30,7 @@ class library {
   std::string tower_plan_json(u32 patches) const;                     // for images of up to so many
   std::string stepper_plan_json(const model_options& options) const;  // the codes that it walks
 
-  // The functions of cke.h, cke_train.h and cke_dump.h, looked up by name: those of the kind.
+  // The functions of cke.h, cke_train.h, cke_dump.h and cke_ranks.h, looked up by name: those of the kind.
   // clang-format off
 #define CKE_MODEL_DOOR(F)                                                                                         \
   F(cke_model_load) F(cke_model_from_tensors) F(cke_model_free) F(cke_model_facts)                                \
@@ -48,6 +49,7 @@ class library {
 #define CKE_STEPPER_DOOR(F)                                                                                       \
   F(cke_stepper_from_tensors) F(cke_stepper_free) F(cke_stepper_plan_json) F(cke_stepper_run)                     \
   F(cke_step_output_of) F(cke_step_read) F(cke_stepper_letters)
+#define CKE_RANKS_DOOR(F) F(cke_ranks_abi_version) F(cke_model_of_rank)
 // clang-format on
 #define CKE_DOOR_POINTER(name) decltype(&::name) name{};
   CKE_DOOR_POINTER(cke_abi_version)
@@ -57,13 +59,15 @@ class library {
   CKE_TOWER_DOOR(CKE_DOOR_POINTER)
   CKE_TRAINER_DOOR(CKE_DOOR_POINTER)
   CKE_STEPPER_DOOR(CKE_DOOR_POINTER)
+  CKE_RANKS_DOOR(CKE_DOOR_POINTER)
 #undef CKE_DOOR_POINTER
 
  private:
   std::shared_ptr<void> handle_;
 };
 
-// Loads a checkpoint through the C interface. Throws Error, as Model::load does.
+// Loads a checkpoint through the C interface, on one of several ranks if the options say so. Throws Error, as
+// Model::load does.
 std::unique_ptr<any_model> load_any_model(std::shared_ptr<const library> door, const checkpoint& from,
                                           const model_options& options);
 

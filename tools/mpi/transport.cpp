@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <atomic>
 #include <climits>
 #include <vector>
 
@@ -38,8 +39,31 @@ void broadcast(void* data, uint64_t bytes) {
   }
 }
 
+std::vector<uint64_t*> counters;  // of each rank, in memory that the ranks of a machine share
+
+void share_counters(int rank, int count) {
+  MPI_Comm near;
+  MPI_Win window;
+  uint64_t* own = nullptr;
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &near);
+  MPI_Win_allocate_shared(sizeof *own, sizeof *own, MPI_INFO_NULL, near, &own, &window);
+  *own = 0;
+  MPI_Group world, of_near;
+  MPI_Comm_group(MPI_COMM_WORLD, &world), MPI_Comm_group(near, &of_near);
+  counters.resize(static_cast<std::size_t>(count));
+  for (int r = 0; r < count; ++r) {
+    int there = MPI_UNDEFINED, unit = 0;
+    MPI_Aint size = 0;
+    MPI_Group_translate_ranks(world, 1, &r, of_near, &there);
+    if (there != MPI_UNDEFINED)
+      MPI_Win_shared_query(window, there, &size, &unit, &counters[static_cast<std::size_t>(r)]);
+  }
+  MPI_Barrier(near);
+}
+
 void all_gather(void* user, const void* mine, void* all, const uint64_t* bytes) {
   const auto& t = *static_cast<const cke_transport*>(user);
+  std::atomic_ref(*counters[t.rank]).fetch_add(1, std::memory_order_release);
   std::vector<int> counts(t.count), places(t.count);
   uint64_t at = 0, own = 0;
   for (uint32_t r = 0; r < t.count; at += bytes[r++]) {
@@ -69,6 +93,12 @@ const cke_transport* cke_transport_join(const char** why) {
     return *why = "an MPI whose threads may not take turns", nullptr;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &count);
-  joined = {static_cast<uint32_t>(rank), static_cast<uint32_t>(count), all_gather, broadcast, [] { MPI_Finalize(); }};
+  share_counters(rank, count);
+  joined = {static_cast<uint32_t>(rank),
+            static_cast<uint32_t>(count),
+            all_gather,
+            broadcast,
+            [](uint32_t r) -> const uint64_t* { return counters[r]; },
+            [] { MPI_Finalize(); }};
   return &joined;
 }

@@ -11,6 +11,8 @@ typedef struct cke_transport {
   /* Each blocks until all ranks have called it. A failure of MPI ends the job with MPI's message. */
   void (*all_gather)(void* user, const void* mine, void* all, const uint64_t* bytes);
   void (*broadcast)(void* data, uint64_t bytes); /* from rank 0; the others wait asleep */
+  /* How many all-gathers a rank has entered; null: it is on another machine. */
+  const uint64_t* (*entered)(uint32_t rank);
   void (*leave)(void);
 } cke_transport;
 

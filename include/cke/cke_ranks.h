@@ -24,5 +24,8 @@ CKE_API uint32_t cke_ranks_abi_version(void) CKE_NOEXCEPT;
  * logits are those of one rank, bit for bit, and every rank has them. */
 CKE_API cke_model* cke_model_of_rank(const cke_tensor* tensors, size_t count, int32_t naming, const char* source,
                                      const cke_options*, const cke_rank_link*, cke_error*) CKE_NOEXCEPT;
+/* Writes what each of so many ranks holds and sends for a token as JSON text; no model needs to be loaded. */
+CKE_API int32_t cke_ranks_plan_json(uint32_t ranks, void (*write)(void* user, const char* text, size_t bytes),
+                                    void* user, cke_error*) CKE_NOEXCEPT;
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "cke_ranks.h"
 #include "export.hpp"
+#include "graph/describe_ranks.hpp"
 #include "runtime/ranks.hpp"
 
 namespace cke::door {
@@ -14,6 +15,15 @@ inline runtime::rank_link link_of(const cke_rank_link* from) {
   if (from->rank >= from->count)
     throw Error(errc::config_range, {}, "rank", concat({"less than ", from->count}), concat({from->rank}));
   return {from->rank, from->count, from->all_gather, from->user};
+}
+
+template <class P>
+int32_t write_ranks_plan(u32 ranks, void (*write)(void*, const char*, std::size_t), void* user, cke_error* e) noexcept {
+  return status(e, [&] {
+    if (ranks < 1 || ranks > 65536) throw Error(errc::config_range, {}, "ranks", "1 to 65536", concat({ranks}));
+    const std::string text = describe_ranks_json<P>(ranks);
+    write(user, text.data(), text.size());
+  });
 }
 
 }  // namespace cke::door
@@ -29,5 +39,9 @@ inline runtime::rank_link link_of(const cke_rank_link* from) {
       options.ranks = ::cke::door::link_of(link);                                                                      \
       return cke_exported::made(t, n, names, source, o, options);                                                      \
     });                                                                                                                \
+  }                                                                                                                    \
+  int32_t cke_ranks_plan_json(uint32_t ranks, void (*write)(void*, const char*, size_t), void* user,                   \
+                              cke_error* e) noexcept {                                                                 \
+    return ::cke::door::write_ranks_plan<cke_exported::program>(ranks, write, user, e);                                \
   }                                                                                                                    \
   static_assert(true, "so that a semicolon may follow")

@@ -252,6 +252,12 @@ std::string library::plan_json(const model_options& options) const {
   check(cke_model_plan_json(&o, append, &text, &error), error);
   return text;
 }
+std::string library::ranks_plan_json(u32 ranks) const {
+  std::string text;
+  cke_error error{};
+  check(cke_ranks_plan_json(ranks, append, &text, &error), error);
+  return text;
+}
 std::string library::tower_plan_json(u32 patches) const {
   std::string text;
   cke_error error{};

@@ -27,6 +27,7 @@ class library {
 
   // The program and its memory plan as JSON. Throws Error.
   std::string plan_json(const model_options& options) const;
+  std::string ranks_plan_json(u32 ranks) const;                       // what each holds and sends
   std::string tower_plan_json(u32 patches) const;                     // for images of up to so many
   std::string stepper_plan_json(const model_options& options) const;  // the codes that it walks
 
@@ -49,7 +50,7 @@ class library {
 #define CKE_STEPPER_DOOR(F)                                                                                       \
   F(cke_stepper_from_tensors) F(cke_stepper_free) F(cke_stepper_plan_json) F(cke_stepper_run)                     \
   F(cke_step_output_of) F(cke_step_read) F(cke_stepper_letters)
-#define CKE_RANKS_DOOR(F) F(cke_ranks_abi_version) F(cke_model_of_rank)
+#define CKE_RANKS_DOOR(F) F(cke_ranks_abi_version) F(cke_model_of_rank) F(cke_ranks_plan_json)
 // clang-format on
 #define CKE_DOOR_POINTER(name) decltype(&::name) name{};
   CKE_DOOR_POINTER(cke_abi_version)

@@ -2,6 +2,7 @@
 // ranks.cpp: a model over any number of ranks gives the bits of one; here a rank is a thread with a model of its own.
 #include <cke/runtime/ranks.hpp>
 
+#include <sys/mman.h>
 #include <barrier>
 #include <thread>
 
@@ -114,6 +115,27 @@ template <class M, class Formats, u32 length = 310> struct family {
 
 TEST_CASE_TEMPLATE("sameness: ranks: dense, with windows", formats, F32, BF16, Q8_0) {
   ranks_test::family<random_model::mixed, formats>::check({1, 2, 3, 5});
+}
+TEST_CASE("sameness: ranks: a rank packs its part of the weights, and touches no memory of the others'") {
+  using family = ranks_test::family<random_model::wide, F32>;
+  const auto tensors = random_model::tensors::of<family::program>();
+  const auto resident = [](std::span<const std::byte> memory) {
+    std::vector<unsigned char> pages((memory.size() + 4095) / 4096);
+    REQUIRE(mincore(const_cast<std::byte*>(memory.data()), memory.size(), pages.data()) == 0);
+    return static_cast<u64>(std::ranges::count_if(pages, [](unsigned char p) { return p & 1; })) * 4096;
+  };
+  constexpr u32 ranks = 4;
+  ranks_test::meeting m(ranks);
+  u64 all = 0;
+  for (u32 r = 0; r < ranks; ++r) {
+    const auto model = family::load(tensors, m.link(r), 1, 16, 1);
+    const u64 own = resident(model->packed.memory()), whole = model->packed.memory().size();
+    CAPTURE(own);
+    CAPTURE(whole);
+    CHECK(own < whole * 2 / 5);  // of 5 units of the embedding a rank has 2
+    all += own;
+  }
+  CHECK(all > family::program::weight_bytes);
 }
 TEST_CASE("sameness: ranks: K quants") {
   ranks_test::family<random_model::wide, random_model::patchwork>::check({2, 3});

@@ -52,7 +52,7 @@ template <class P> std::string describe_ranks_json(u32 ranks) {
     for (u32 r = 0; r < ranks; ++r) {
       const own_rows own = own_rows_of(c, slot, {r, ranks});
       const u32 has = w.slot.quantisable ? units / own.period * (own.last - own.first) : units;
-      weights[r] += w.bytes / units * has;
+      weights[r] += w.bytes * has / units;
     }
   });
   const auto array = [&](const char* key, const std::vector<u64>& of) {

@@ -217,6 +217,7 @@ template <class F> constexpr void for_own_columns(const code& c, u32 at, u32 out
 struct own_rows {
   u32 period = 1, first = 0, last = 1;
   constexpr bool has(u32 unit) const { return first <= unit % period && unit % period < last; }
+  constexpr bool operator==(const own_rows&) const = default;
 };
 constexpr own_rows own_rows_of(const code& c, u32 slot, share_of_rank who) {
   for (u32 at = 0; at < c.ops.size(); ++at) {

@@ -10,6 +10,7 @@
 #include "draft.hpp"
 #include "embed.hpp"
 #include "export_dump.hpp"
+#include "export_ranks.hpp"
 #include "export_tower.hpp"
 #include "export_trainer.hpp"
 #include "from_config.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // ranks.cpp: a model over any number of ranks gives the bits of one; here a rank is a thread with a model of its own.
+#include <cke/graph/describe_ranks.hpp>
 #include <cke/runtime/ranks.hpp>
 
 #include <sys/mman.h>
@@ -28,13 +29,13 @@ class meeting {
   }
   rank_link link(u32 rank) {
     return {rank, static_cast<u32>(parts_.size()),
-            [](void* user, const void* mine, void* all, const u64* bytes) {
+            [](void* user, const void* mine, void* all, const u64* sizes) {
               const seat& s = *static_cast<seat*>(user);
-              s.of->gather(s.rank, static_cast<const std::byte*>(mine), static_cast<std::byte*>(all), bytes);
+              s.of->gather(s.rank, static_cast<const std::byte*>(mine), static_cast<std::byte*>(all), sizes);
             },
             &seats_[rank]};
   }
-  u64 exchanges = 0, bytes = 0;  // by rank 0
+  u64 exchanges = 0, sent = 0;  // by rank 0
 
  private:
   struct seat {
@@ -45,7 +46,7 @@ class meeting {
     parts_[rank] = mine;
     all_.arrive_and_wait();
     for (u32 r = 0; r < parts_.size(); all += sizes[r++]) std::memcpy(all, parts_[r], sizes[r]);
-    if (rank == 0) ++exchanges, bytes += sizes[0];
+    if (rank == 0) ++exchanges, sent += sizes[0];
     all_.arrive_and_wait();
   }
   std::barrier<> all_;
@@ -136,6 +137,26 @@ TEST_CASE("sameness: ranks: a rank packs its part of the weights, and touches no
     all += own;
   }
   CHECK(all > family::program::weight_bytes);
+}
+TEST_CASE_TEMPLATE("sameness: ranks: a token takes the exchanges and bytes of the plan", formats, F32, Q8_0) {
+  using family = ranks_test::family<random_model::wide, formats>;
+  const auto tensors = random_model::tensors::of<typename family::program>();
+  constexpr u32 ranks = 3;
+  ranks_test::meeting m(ranks);
+  u64 exchanges = 0, sent = 0;
+  ranks_test::on_ranks(m, ranks, [&](u32 rank, const rank_link& link) {
+    const auto model = family::load(tensors, link, 1, 16, 1);
+    typename family::together::sequence s(model);
+    s.feed(1);
+    if (rank == 0) exchanges = m.exchanges, sent = m.sent;
+    s.feed(0);  // rank 0 has its row
+  });
+  const std::string plan = describe_ranks_json<typename family::program>(ranks);
+  const std::string counted = "\"exchanges\":" + std::to_string(m.exchanges - exchanges) + ",\"sent_bytes\":[" +
+      std::to_string(m.sent - sent) + ',';
+  CAPTURE(counted);
+  CAPTURE(plan);
+  CHECK(plan.find(counted) != std::string::npos);
 }
 TEST_CASE("sameness: ranks: K quants") {
   ranks_test::family<random_model::wide, random_model::patchwork>::check({2, 3});

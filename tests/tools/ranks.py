@@ -43,7 +43,7 @@ class Ranks:
         return [self.cke, "run", str(model), "-p", "Once upon a time", "-t", "1", *more]
 
     def run(self, words: list[str], env: dict[str, str] | None = None) -> subprocess.CompletedProcess:
-        return subprocess.run(words, capture_output=True, text=True, timeout=120, env={**os.environ, **(env or {})})
+        return subprocess.run(words, capture_output=True, text=True, timeout=240, env={**os.environ, **(env or {})})
 
     def answers(self, counts: list[int]) -> None:
         for more in (["-n", "60", "--temp", "0"], ["-n", "40", "--temp", "0.9", "--seed", "5", "--draft", "3"]):
@@ -65,19 +65,15 @@ class Ranks:
 
     def lost(self, how: int, expected: str, env: dict[str, str] | None = None) -> None:
         """A rank gets a signal while it answers: rank 0 names it within 5 s, and no process is left."""
-        words = self.mpirun + ["-n", "3"] + self.words(self.model, "-n", "1900", "--temp", "1", "--ids")
+        words = self.mpirun + ["-n", "3"] + self.words(self.model, "-n", "1900", "--temp", "1")
         with tempfile.TemporaryFile("w+") as errors:
-            job = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=errors, env={**os.environ, **(env or {})})
+            job = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, env={**os.environ, **(env or {})})
             try:
-                ranks = {}
-                while len(ranks) < 3 and job.poll() is None:
-                    time.sleep(0.05)
-                    ranks = ranks_of(job.pid)
-                time.sleep(0.7)  # until it loads, or answers
-                assert job.poll() is None, "the answer came too soon"
+                assert job.stdout.read(1), "no answer"
+                ranks = ranks_of(job.pid)
                 os.kill(ranks[2], how)
                 start = time.monotonic()
-                job.wait(30)
+                job.communicate(timeout=60)
                 seconds = time.monotonic() - start
             finally:
                 job.kill()
@@ -86,7 +82,10 @@ class Ranks:
         assert job.returncode != 0
         assert re.search(expected.format(ranks[2]), text), text
         assert seconds < 8, f"{seconds:.1f} s"  # 5, and what mpirun takes to end the others
-        left = [p for p in ranks.values() if Path(f"/proc/{p}").exists()]
+        left = list(ranks.values())
+        while left and time.monotonic() - start < 8:
+            time.sleep(0.05)
+            left = [p for p in left if Path(f"/proc/{p}").exists()]
         assert not left, f"processes {left} are left"
 
 

@@ -21,6 +21,9 @@ if(EXISTS "${CKE_DEPS_DIR}/xsimd-14.1.0")
 endif()
 if(CKE_BUILD_TOOLS)
   install(TARGETS cke cke_engine)
+  if(TARGET cke_mpi)
+    install(TARGETS cke_mpi LIBRARY DESTINATION lib)  # beside bin, where the command looks
+  endif()
   # What the tests of this build established of each family, in one file: cke families reads it.
   install(CODE "
     file(GLOB programs \"${PROJECT_BINARY_DIR}/family-status/*.json\")

@@ -7,6 +7,7 @@
 #include <cke/beam.hpp>
 #include <cke/draft.hpp>
 #include <cke/export.hpp>
+#include <cke/export_ranks.hpp>
 #include <cke/export_tower.hpp>
 #include <cke/from_config.hpp>
 #include <cke/graph/letter_checks.hpp>

@@ -13,6 +13,7 @@
 #include "embed.hpp"
 #include "export_bare.hpp"
 #include "export_dump.hpp"
+#include "export_ranks.hpp"
 #include "export_tower.hpp"
 #include "export_trainer.hpp"
 #include "from_config.hpp"

@@ -123,9 +123,11 @@ inline const char* path_of(const char* path) {
 }
 
 // The functions of cke.h for one model.
-template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class Isa = isa::native> struct exported {
+template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class Isa = isa::native,
+          class How = runtime::by_tables>
+struct exported {
   using program = graph::program<M, Formats>;
-  using loaded = runtime::loaded<program, KV, Isa>;
+  using loaded = runtime::loaded<program, KV, Isa, How>;
   using sequence = runtime::sequence<loaded>;
   using shared = std::shared_ptr<loaded>;
 
@@ -162,11 +164,13 @@ template <class M, class Formats = BF16, dtype KV = default_kv<Formats>, class I
   }
   static cke_model* from_tensors(const cke_tensor* tensors, std::size_t count, int32_t names, const char* source,
                                  const cke_options* o, cke_error* e) noexcept {
-    return pointer<cke_model>(e, [&] {
-      const tensor_index index = index_of(tensors, count, source, o);
-      const naming as = names == CKE_NAMES_GGUF ? naming::gguf : naming::hf;
-      return new shared(std::make_shared<loaded>(index, source, as, names_of<M>(), options_of(o)));
-    });
+    return pointer<cke_model>(e, [&] { return made(tensors, count, names, source, o, options_of(o)); });
+  }
+  static shared* made(const cke_tensor* tensors, std::size_t count, int32_t names, const char* source,
+                      const cke_options* o, const model_options& options) {
+    const tensor_index index = index_of(tensors, count, source, o);
+    const naming as = names == CKE_NAMES_GGUF ? naming::gguf : naming::hf;
+    return new shared(std::make_shared<loaded>(index, source, as, names_of<M>(), options));
   }
   static cke_packed_form packed_form() noexcept {
     const std::string text = describe_json<program>({1, 1, 1}, dtype::f32);  // keys and values do not matter

@@ -31,6 +31,7 @@ TOP = {
     "model.hpp": "model", "generate.hpp": "model", "config_check.hpp": "model", "session_file.hpp": "model",
     "export.hpp": "any_model", "model_adapter.hpp": "any_model", "draft.hpp": "any_model",
     "any_vision.hpp": "any_model", "cke_dump.h": "any_model", "export_dump.hpp": "any_model",
+    "cke_ranks.h": "any_model", "export_ranks.hpp": "any_model",
 }
 
 # Libraries, and the files that may include them.

@@ -129,6 +129,7 @@ struct inspect_args {
   bool plan = false, json = false;
   bool train = false;    // the memory of training all weights
   bool explain = false;  // each hint and its source
+  u32 ranks = 0;         // what each of so many holds and sends; 0: not asked for
 };
 void inspect(const inspect_args& args);
 

@@ -12,6 +12,7 @@
 #include "inspected.hpp"
 #include "model_hints.hpp"
 #include "plan_text.hpp"
+#include "rank_plan.hpp"
 #include "rooms.hpp"
 #include "source.hpp"
 #include "terminal.hpp"
@@ -101,6 +102,14 @@ json_object text_facts(const checkpoint& from, const unit& u, const inspect_args
   if (args.train) facts["training"] = training_facts(from, args.model);
   return facts;
 }
+unit_options on_ranks(const inspect_args& args) {
+  unit_options numbers = args.model.numbers;
+  numbers.door = door_kind::ranked;
+  return numbers;
+}
+json_object rank_facts(const unit& u, u32 ranks) {
+  return json_object::parse(library_of(u, made_for::this_command).door->ranks_plan_json(ranks));
+}
 // What a bundle adds to its checkpoint.
 json_object bundle_facts(const manifest& m) {
   return {{"cke", m.version},
@@ -176,9 +185,11 @@ json_object inspected(const inspect_args& args) {
     facts["bundle"] = bundle_facts(packed.about());
     facts.update(
         text_facts(from, unit_of_bundle(packed.about(), from, args.model.numbers), args, packed.about().hints));
+    if (args.ranks) facts["ranks"] = rank_facts(unit_of_bundle(packed.about(), from, on_ranks(args)), args.ranks);
   } else if (!sees_only) {
     const checkpoint from = open_checkpoint(path);
     facts.update(text_facts(from, make_unit(from, args.model.numbers), args));
+    if (args.ranks) facts["ranks"] = rank_facts(make_unit(from, on_ranks(args)), args.ranks);
   }
   if (!tower.is_null()) facts["tower"] = tower;
   return facts;
@@ -193,6 +204,7 @@ void inspect(const inspect_args& args) {
   if (facts.contains("type")) out += text_facts_text(facts);
   if (facts.contains("hints")) out += '\n' + hints_text(facts["hints"]);
   if (facts.contains("plan")) out += '\n' + plan_text(facts["plan"]);
+  if (facts.contains("ranks")) out += '\n' + rank_plan_text(facts["ranks"]);
   if (facts.contains("training")) out += '\n' + training_text(facts["training"]);
   if (!tower.is_null()) out += "\nvision tower\n" + facts_text(tower);
   if (tower.contains("plan")) out += '\n' + plan_text(tower["plan"]);

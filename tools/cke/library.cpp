@@ -238,6 +238,10 @@ std::shared_ptr<const library> library::open(const std::string& path, door_kind 
   } else {
     CKE_MODEL_DOOR(CKE_DOOR_FIND)
   }
+  if (kind == door_kind::ranked) {
+    CKE_RANKS_DOOR(CKE_DOOR_FIND)
+    if (wrong_version(opened->cke_ranks_abi_version(), CKE_RANKS_ABI_VERSION)) return nullptr;
+  }
 #undef CKE_DOOR_FIND
   if (wrong_version(opened->cke_abi_version(), CKE_ABI_VERSION)) return nullptr;
   return opened;
@@ -252,6 +256,12 @@ std::string library::plan_json(const model_options& options) const {
   const cke_options o = c_options(options);
   cke_error error{};
   check(cke_model_plan_json(&o, append, &text, &error), error);
+  return text;
+}
+std::string library::ranks_plan_json(u32 ranks) const {
+  std::string text;
+  cke_error error{};
+  check(cke_ranks_plan_json(ranks, append, &text, &error), error);
   return text;
 }
 std::string library::tower_plan_json(u32 patches) const {
@@ -286,9 +296,12 @@ std::unique_ptr<any_model> load_any_model(std::shared_ptr<const library> door, c
   listeners all(from, options);
   const cke_options o = all.attach(c_options(options));
   cke_error error{};
-  cke_model* const model = check(
-      door->cke_model_from_tensors(tensors.data(), tensors.size(), naming_of(from), from.name.c_str(), &o, &error),
-      error, from.name);
+  const rank_link& r = options.ranks;
+  const cke_rank_link link{r.rank, r.count, r.all_gather, r.user};
+  cke_model* const model = r.count > 1
+      ? door->cke_model_of_rank(tensors.data(), tensors.size(), naming_of(from), from.name.c_str(), &o, &link, &error)
+      : door->cke_model_from_tensors(tensors.data(), tensors.size(), naming_of(from), from.name.c_str(), &o, &error);
+  check(model, error, from.name);
   return std::make_unique<library_model>(std::move(door), model);
 }
 

@@ -9,6 +9,7 @@
 
 #include <cke/cke_bare.h>
 #include <cke/cke_dump.h>
+#include <cke/cke_ranks.h>
 #include <cke/cke_train.h>
 #include <cke/any_model.hpp>
 #include <cke/io/checkpoint.hpp>
@@ -27,10 +28,11 @@ class library {
 
   // The program and its memory plan as JSON. Throws Error.
   std::string plan_json(const model_options& options) const;
+  std::string ranks_plan_json(u32 ranks) const;                       // what each holds and sends
   std::string tower_plan_json(u32 patches) const;                     // for images of up to so many
   std::string stepper_plan_json(const model_options& options) const;  // the codes that it walks
 
-  // The functions of cke.h, cke_train.h, cke_dump.h and cke_bare.h, looked up by name: those of the kind.
+  // The functions of cke.h, cke_train.h, cke_dump.h, cke_bare.h and cke_ranks.h, looked up by name: those of the kind.
   // clang-format off
 #define CKE_MODEL_DOOR(F)                                                                                         \
   F(cke_model_load) F(cke_model_from_tensors) F(cke_model_free) F(cke_model_facts)                                \
@@ -50,6 +52,7 @@ class library {
   F(cke_stepper_from_tensors) F(cke_stepper_free) F(cke_stepper_plan_json) F(cke_stepper_run)                     \
   F(cke_step_output_of) F(cke_step_read) F(cke_stepper_letters)
 #define CKE_BARE_DOOR(F) F(cke_bare_image) F(cke_bare_vocab) F(cke_bare_memory_bytes)
+#define CKE_RANKS_DOOR(F) F(cke_ranks_abi_version) F(cke_model_of_rank) F(cke_ranks_plan_json)
 // clang-format on
 #define CKE_DOOR_POINTER(name) decltype(&::name) name{};
   CKE_DOOR_POINTER(cke_abi_version)
@@ -61,13 +64,15 @@ class library {
   CKE_TRAINER_DOOR(CKE_DOOR_POINTER)
   CKE_STEPPER_DOOR(CKE_DOOR_POINTER)
   CKE_BARE_DOOR(CKE_DOOR_POINTER)
+  CKE_RANKS_DOOR(CKE_DOOR_POINTER)
 #undef CKE_DOOR_POINTER
 
  private:
   std::shared_ptr<void> handle_;
 };
 
-// Loads a checkpoint through the C interface. Throws Error, as Model::load does.
+// Loads a checkpoint through the C interface, on one of several ranks if the options say so. Throws Error, as
+// Model::load does.
 std::unique_ptr<any_model> load_any_model(std::shared_ptr<const library> door, const checkpoint& from,
                                           const model_options& options);
 

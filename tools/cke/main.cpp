@@ -201,6 +201,8 @@ class commands {
     i.add_flag("--train", inspect_.train, "also the memory that training all weights takes, in passes of 512 ids")
         ->needs(plan);
     i.add_flag("--explain", inspect_.explain, "also each knob that changes speed alone, its value, and who said so");
+    i.add_option("--ranks", inspect_.ranks, "also what each of so many ranks holds, and sends for a token")
+        ->check(number(1u, 65536u));
     i.add_option("-t,--threads", inspect_.model.threads, thread_help)->check(number(0u, team::max_threads));
     i.add_flag("--json", inspect_.json, "as one JSON object");
 

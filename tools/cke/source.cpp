@@ -5,6 +5,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include <cke/core/sha256.hpp>
 #include <cke/hf.hpp>
 #include <cke/io/gguf_steps.hpp>
 #include <cke/io/pattern_splitter.hpp>
@@ -14,6 +15,7 @@
 #include "cache.hpp"
 #include "mmproj.hpp"
 #include "model_hints.hpp"
+#include "ranked_model.hpp"
 #include "rooms.hpp"
 #include "terminal.hpp"
 
@@ -177,16 +179,25 @@ loaded_model load_bundle(const model_args& args, needs what, u32 logit_rows) {
   return m;
 }
 
-}  // namespace
+// What of the options shapes a pass: ranks must agree on it.
+std::string program_limits(const model_options& o) {
+  const capacity k = o.limits();
+  std::string text;
+  for (const u32 n : {k.context, k.chunk, k.logit_rows, o.cache_positions}) text += ' ' + std::to_string(n);
+  return text;
+}
 
-loaded_model load_model(const model_args& args, needs what, u32 logit_rows) {
-  if (is_bundle(args.path)) return load_bundle(args, what, logit_rows);
+// A Hugging Face directory or a .gguf file; with `claim`, on one of several ranks.
+loaded_model load_checkpoint(const model_args& args, needs what, u32 logit_rows, const rank_link& link,
+                             rank_claim* claim) {
   const stages stage(args.verbose);
   const stopwatch all;
   double mapping = 0;
   const checkpoint from = open_model(args, &mapping);
   check_needs(from, what);
-  const unit u = make_unit(from, args.numbers);
+  unit_options numbers = args.numbers;
+  if (claim) numbers.door = door_kind::ranked;
+  const unit u = make_unit(from, numbers);
   stage.ended("read config", all.seconds() - mapping, u.family);
   stage.ended("map", mapping, std::to_string(from.tensors.tensors().size()) + " tensors");
   loaded_model m;
@@ -197,13 +208,30 @@ loaded_model load_model(const model_args& args, needs what, u32 logit_rows) {
   progress bar("loading");
   model_options options = options_of(args, u, logit_rows, m.hints);
   options.progress = [&](u64 done, u64 total) { bar.show(done, total); };
+  options.ranks = link;
   m.engine = load_any_model(m.door, from, options);
   bar.clear();
   stage.ended("pack", packing.seconds(), bytes_text(static_cast<double>(m.engine->weight_bytes())) + ", " + u.format);
   describe(m, from, u);
   m.pooling = stated_pooling(from, args.path);
+  if (claim)
+    *claim = {CKE_VERSION, sha256_of(u.text + program_limits(options)), std::string(m.engine->isa()),
+              weights_fingerprint(from)};
   stage.ended("ready", all.seconds(), m.name);
   return m;
+}
+
+}  // namespace
+
+loaded_model load_model(const model_args& args, needs what, u32 logit_rows) {
+  rank_group* const ranks = rank_group::of_this_run();
+  if (ranks)
+    return load_on_ranks(*ranks, [&](rank_claim& claim) {
+      if (is_bundle(args.path)) refuse_bundle(args.path, "mpirun");
+      return load_checkpoint(args, what, logit_rows, ranks->link(), &claim);
+    });
+  if (is_bundle(args.path)) return load_bundle(args, what, logit_rows);
+  return load_checkpoint(args, what, logit_rows, {}, nullptr);
 }
 
 loaded_model load_beside(const std::string& path, const char* option, const model_args& args, const loaded_model& first,

@@ -72,6 +72,7 @@ constexpr door_text door_texts[] = {
     {door_kind::stepper, "cke/export_dump.hpp", "CKE_EXPORT_STEPPER", ""},
     {door_kind::fused_stepper, "cke/export_dump.hpp", "CKE_EXPORT_STEPPER", ", true"},
     {door_kind::bare, "cke/export_bare.hpp", "CKE_EXPORT_BARE", ""},
+    {door_kind::ranked, "cke/export_ranks.hpp", "CKE_EXPORT_RANKS", ""},
 };
 const door_text& text_of(door_kind door) { return *std::ranges::find(door_texts, door, &door_text::door); }
 

@@ -14,9 +14,9 @@
 namespace cke::tool {
 
 // Whose C functions a unit defines: those of a model (cke.h), of a tower (cke.h), of a trainer (cke_train.h), of a
-// stepper (cke_dump.h): of the program without fusion, or of the one that a model runs; or of what writes an image
-// (cke_bare.h).
-enum class door_kind : u8 { model, tower, trainer, stepper, fused_stepper, bare };
+// stepper (cke_dump.h): of the program without fusion, or of the one that a model runs; of what writes an image
+// (cke_bare.h); or of a model on one of several ranks (cke_ranks.h).
+enum class door_kind : u8 { model, tower, trainer, stepper, fused_stepper, bare, ranked };
 
 struct unit_options {
   std::string format;  // f32, f16, bf16, q8_0, i8, i4, q4_0, q4_k_m, q5_k_m, q6_k; empty: as the checkpoint has them

@@ -21,10 +21,11 @@ class arena {
  public:
   arena() = default;
 
-  // Throws out_of_memory: more than memory_limit(), or the system refuses.
-  explicit arena(u64 bytes, bool huge_pages = true) {
+  // `used`: how many of these bytes will be touched at most. Throws out_of_memory: more than memory_limit(), or the
+  // system refuses.
+  explicit arena(u64 bytes, bool huge_pages = true, u64 used = ~u64{}) {
     const u64 limit = memory_limit();
-    if (bytes > limit) refuse(bytes, concat({limit, " bytes of memory"}));
+    if (std::min(bytes, used) > limit) refuse(std::min(bytes, used), concat({limit, " bytes of memory"}));
     if (bytes == 0) return;
     const std::span<std::byte> memory = system_memory(bytes, huge_pages);
     if (memory.empty()) refuse(bytes, "a refusal by the system");

@@ -4,6 +4,7 @@
 
 #include "hidden_rows.hpp"
 #include "pass_part.hpp"
+#include "rank_link.hpp"
 #include "run_pass.hpp"
 #include "shared_attention.hpp"
 #include "step_tables.hpp"
@@ -15,17 +16,21 @@ namespace cke::runtime {
 
 // Reads from top to bottom: a pass -> the layers -> the phases of a layer -> the steps of a phase. All threads make the
 // same walk and meet at barriers. A step is long enough for a call, so the walk over the tables is ordinary code.
-template <class P, dtype KV, class Isa> class executor {
+// `Ranks` says which units are this process's own.
+template <class P, dtype KV, class Isa, class Ranks = one_rank> class executor {
  public:
   using slot = sequence_state<P, KV, Isa>;
   using part = pass_part<slot>;
 
-  executor(const weights<P, Isa>& w, team& threads, capacity k, const hints& how = {})
+  // `link`: of many_ranks
+  template <class... Link>
+  executor(const weights<P, Isa>& w, team& threads, capacity k, const hints& how = {}, const Link&... link)
       : weights_(w),
         team_(threads),
         how_(merged(how, default_hints)),
         space_(k, threads.size(), *how_.huge_pages),
-        attention_(space_.kv_heads()) {}
+        attention_(space_.kv_heads()),
+        ranks_(link..., k) {}
 
   const capacity& limits() const { return space_.limits(); }
   u64 bytes() const { return space_.bytes(); }
@@ -51,6 +56,7 @@ template <class P, dtype KV, class Isa> class executor {
 
  private:
   friend shared_pass;
+  friend Ranks;
   using tables = step_tables<P, KV, Isa>;
   using times = u64[tables::widest];  // ns of each step of a phase, while a tracer listens
 
@@ -138,9 +144,11 @@ template <class P, dtype KV, class Isa> class executor {
     const u64 began = trace_.now();
     const u32 shared = u32{p.first} + p.per_thread;
     for (u32 k = p.first; k < shared; ++k) run_step(s, k, prepared(s, k), 0, spent[k - p.first]);
-    if (p.count > 0) run_shared(s, p, shared, spent);
+    if (p.count > 0 && ranks_.runs_apart(*s.table.c, p, shared))
+      ranks_.run_apart(*this, s, p, shared, spent + p.per_thread);
+    else if (p.count > 0) run_shared(s, p, shared, spent);
     const u64 done = trace_.now();
-    if (p.barrier) team_.barrier();
+    if (p.barrier) team_.barrier(), ranks_.exchange(*this, s, shared + p.count);
     if (trace_) tell(s, p, began, spent, done);
   }
 
@@ -158,14 +166,18 @@ template <class P, dtype KV, class Isa> class executor {
         : 0;
     const u32 together = cut ? p.count - 1u : p.count;  // the last step, attention, may be cut finer than the others
     u64* const ns = spent + p.per_thread;
-    team_.share(s.thread, units, [&](u32 unit) {
-      for (u32 k = 0; k < together; ++k) run_step(s, first + k, w[k], unit, ns[k]);
-      if (cut) attention_.ready(unit);
+    const auto own = ranks_.own(c, first, p.by, units, static_cast<u32>(seen.tiles.size()));
+    team_.share(s.thread, own.count(), [&](u32 n) {
+      for (u32 k = 0; k < together; ++k) run_step(s, first + k, w[k], own[n], ns[k]);
+      if (cut) attention_.ready(n);
     });
     if (cut == 0) return;
     w[together].cut = cut;
-    attention_.run(team_, s.thread, head_units(last.p), cut,
-                   [&](u32 unit) { run_step(s, first + together, w[together], unit, ns[together]); });
+    const u32 heads = own.count();
+    attention_.run(team_, s.thread, heads, cut, [&](u32 n) {  // own heads, then their parts
+      const u32 unit = n < heads ? own[n] : head_units(last.p) + own[0] * cut + (n - heads);
+      run_step(s, first + together, w[together], unit, ns[together]);
+    });
   }
 
   // ---- the steps of a phase
@@ -194,6 +206,7 @@ template <class P, dtype KV, class Isa> class executor {
   workspace<P, KV, Isa> space_;
   shared_attention attention_;
   tracer trace_{};
+  [[no_unique_address]] Ranks ranks_;
 };
 
 }  // namespace cke::runtime

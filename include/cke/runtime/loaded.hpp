@@ -16,6 +16,7 @@ struct model_options {
   u32 cache_positions = 0;       // of all sessions together; 0: a context for each session
   progress_callback progress{};  // weights packed, weights in all
   cke::hints hints{};            // what changes speed alone; hints.chunk, if given, goes before chunk
+  rank_link ranks{};             // the others that run the model too, where it runs by_ranks (ranks.hpp)
 
   // Throws config_range.
   void validate() const {
@@ -74,8 +75,8 @@ template <class P, dtype KV, class Isa, class How = by_tables> struct loaded {
   template <tensor_source S, class Names>
   loaded(const S& tensors, std::string_view file, naming as, const Names& names, const model_options& o)
       : threads((o.validate(), o.threads ? o.threads : default_threads()), o.hints),
-        packed(tensors, file, as, names, threads, o.progress, o.huge_pages()),
-        executor(packed, threads, o.limits(), o.hints),
+        packed(tensors, file, as, names, threads, o.progress, o.huge_pages(), units_of_rank(o)),
+        executor(executor_of(o)),
         cache(slot::plan, executor.limits(), o.cache_positions, executor.memory_of_pages(), o.huge_pages()),
         images(P::vocab, P::image_width) {}
 
@@ -83,7 +84,7 @@ template <class P, dtype KV, class Isa, class How = by_tables> struct loaded {
   loaded(const packed_weights& from, std::string_view file, const model_options& o)
       : threads((o.validate(), o.threads ? o.threads : default_threads()), o.hints),
         packed(from, file),
-        executor(packed, threads, o.limits(), o.hints),
+        executor(executor_of(o)),
         cache(slot::plan, executor.limits(), o.cache_positions, executor.memory_of_pages(), o.huge_pages()),
         images(P::vocab, P::image_width) {}
 
@@ -93,6 +94,18 @@ template <class P, dtype KV, class Isa, class How = by_tables> struct loaded {
     executor.watch(t);
   }
   u64 state_bytes() const { return slot::bytes(executor.limits()); }  // of a sequence at most
+
+ private:
+  static constexpr bool ranked = requires { &How::template has_unit<P>; };
+  static packed_units units_of_rank(const model_options& o) {
+    if constexpr (ranked) return {&How::template has_unit<P>, o.ranks};
+    else if (o.ranks.count == 1) return {};
+    else throw Error(errc::unsupported, {}, "ranks", "1, or a model compiled for ranks", concat({o.ranks.count}));
+  }
+  typename How::template executor<P, KV, Isa> executor_of(const model_options& o) {
+    if constexpr (ranked) return {packed, threads, o.limits(), o.hints, o.ranks};
+    else return {packed, threads, o.limits(), o.hints};
+  }
 };
 
 }  // namespace cke::runtime

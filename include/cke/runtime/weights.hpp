@@ -14,6 +14,7 @@
 #include "../kernels/formats/file_rows.hpp"
 #include "arena.hpp"
 #include "packed_layout.hpp"
+#include "rank_link.hpp"
 #include "team.hpp"
 #include "weight_tensors.hpp"
 
@@ -37,6 +38,13 @@ inline std::string packed_name(const weight& w) {
   return w.slot.bias ? at + ".bias" : at;
 }
 
+// The units of matrices that are packed, where not all are: the others' memory is never touched.
+struct packed_units {
+  bool (*has)(const weight&, u32 unit, const rank_link&) = nullptr;
+  rank_link link{};
+  bool operator()(const weight& w, u32 unit) const { return !has || has(w, unit, link); }
+};
+
 template <class P, class Isa> class weights {
   using layout = packed_layout<P, Isa>;
 
@@ -46,21 +54,22 @@ template <class P, class Isa> class weights {
   // Throws tensor_missing, tensor_shape, tensor_dtype, tensor_unknown, out_of_memory.
   template <tensor_source S, class Names>
   weights(const S& from, std::string_view file, naming as, const Names& names, team& threads,
-          const progress_callback& progress, bool huge_pages = true) {
+          const progress_callback& progress, bool huge_pages = true, const packed_units& own = {}) {
     weight_tensors<P, S, Names> tensors(from, file, as, names);
-    u64 room = 0, done = 0;
+    u64 room = 0, touched = 0, done = 0;
     u32 next[rows]{};
     for (const bool packing : {false, true}) {  // everything is checked before anything is packed
-      if (packing) tensors.refuse_others(), memory_ = arena(room, huge_pages);
+      if (packing) tensors.refuse_others(), memory_ = arena(room, huge_pages && !own.has, touched);
       P::for_each_weight([&](const weight& w) {
         const auto at = tensors.find(w);
-        if (!packing) return void(room += layout::room_for(w));
+        if (!packing) return void((room += layout::room_for(w), touched += touched_of(w, own)));
         std::byte* const to = memory_.data() + memory_.used();
         place_next(w, next, to);
         const auto drop = [&](u32 tensor, std::span<const std::byte> part) {
           from.drop(from.tensors()[at.from[tensor].number], part);
         };
-        memory_.take(at.was == change::transposed ? pack_transposed(at, to, threads) : pack(at, to, threads, drop));
+        memory_.take(at.was == change::transposed ? pack_transposed(at, to, threads, own)
+                                                  : pack(at, to, threads, own, drop));
         sizes_.push_back(static_cast<u64>(memory_.data() + memory_.used() - to));
         for (u32 t = 0; t < at.from.size(); ++t) drop(t, at.from[t].bytes);
         done += w.slot.elements();
@@ -133,8 +142,16 @@ template <class P, class Isa> class weights {
     return whole;
   }
 
+  static u64 touched_of(const weight& w, const packed_units& own) {
+    if (!own.has || !w.slot.quantisable) return layout::room_for(w);
+    u64 count = 0;
+    const u32 units = units_of_slot(w.slot);
+    for (u32 u = 0; u < units; ++u) count += own(w, u);
+    return (layout::room_for(w) + units - 1) / units * count;
+  }
+
   // Packs from a transposed copy.
-  static u64 pack_transposed(const weight_place& at, std::byte* to, team& threads) {
+  static u64 pack_transposed(const weight_place& at, std::byte* to, team& threads, const packed_units& own) {
     const u32 rows_in_group = at.w.slot.group ? at.w.slot.group : at.w.slot.rows,
               cols = at.w.slot.cols;  // of the model's matrix
     plain_list<float> turned(at.w.slot.elements()), row(at.columns.all);
@@ -147,14 +164,14 @@ template <class P, class Isa> class weights {
     const u32 all = at.w.slot.rows;
     const weight_tensor copy{dtype::f32, std::as_bytes(std::span(turned))};
     const weight_place plain{{{0, all, all, all}, {0, cols}, 0, change::none, 1, 0, all, cols}, at.w, {&copy, 1}};
-    return pack(plain, to, threads, [](u32, std::span<const std::byte>) {});
+    return pack(plain, to, threads, own, [](u32, std::span<const std::byte>) {});
   }
 
   // Bytes of a file that stay in memory after they were packed, over all threads.
   static constexpr u64 kept_bytes = 8 << 20;
 
   // Hands packed parts of the file to drop(), piece by piece, from any thread. Returns the bytes of the packed weight.
-  static u64 pack(const weight_place& at, std::byte* to, team& threads,
+  static u64 pack(const weight_place& at, std::byte* to, team& threads, const packed_units& own,
                   function_ref<void(u32 tensor, std::span<const std::byte>)> drop) {
     const weight_slot& slot = at.w.slot;
     if (!slot.quantisable) {
@@ -199,6 +216,7 @@ template <class P, class Isa> class weights {
             first = next;
           };
           threads.share(thread, units, [&](u32 u) {
+            if (!own(at.w, u)) return;
             const u32 tensor = tensor_of_unit(u);
             if (u != next || (first < next && tensor != tensor_of_unit(first))) drop_packed(), first = u;
             const row_range r = rows_of_unit(group, u);

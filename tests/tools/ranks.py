@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""ranks.py: cke on several ranks: the answer of one, and a named error where a rank is lost or has something else."""
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+RANK = b"OMPI_COMM_WORLD_RANK="
+
+
+def ranks_of(parent: int) -> dict[int, int]:
+    """The process of each rank among the descendants of `parent`."""
+    parents, ranks = {}, {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            stat = (entry / "stat").read_text()
+            parents[int(entry.name)] = int(stat[stat.rindex(")") + 2:].split()[1])
+            for word in (entry / "environ").read_bytes().split(b"\0"):
+                if word.startswith(RANK):
+                    ranks[int(entry.name)] = int(word[len(RANK):])
+        except (OSError, ValueError):
+            continue
+    def descends(process: int) -> bool:
+        while process in parents and process != parent:
+            process = parents[process]
+        return process == parent
+    return {rank: process for process, rank in ranks.items() if descends(process)}
+
+
+class Ranks:
+    def __init__(self, cke: str, mpirun: str, model: Path):
+        self.cke, self.model = cke, model
+        self.mpirun = [mpirun, "--oversubscribe", "--allow-run-as-root", "--bind-to", "none"]
+
+    def words(self, model: Path, *more: str) -> list[str]:
+        return [self.cke, "run", str(model), "-p", "Once upon a time", "-t", "1", *more]
+
+    def run(self, words: list[str], env: dict[str, str] | None = None) -> subprocess.CompletedProcess:
+        return subprocess.run(words, capture_output=True, text=True, timeout=240, env={**os.environ, **(env or {})})
+
+    def answers(self, counts: list[int]) -> None:
+        for more in (["-n", "60", "--temp", "0"], ["-n", "40", "--temp", "0.9", "--seed", "5", "--draft", "3"]):
+            want = self.run(self.words(self.model, *more))
+            assert want.returncode == 0 and want.stdout, want.stderr
+            for count in counts:
+                got = self.run(self.mpirun + ["-n", str(count)] + self.words(self.model, *more))
+                assert got.returncode == 0, got.stderr
+                assert got.stdout == want.stdout, f"{count} ranks: {got.stdout!r} instead of {want.stdout!r}"
+
+    def refused(self, ranks: list[list[str]], expected: str, answer: str = "") -> None:
+        """One rank each: an error that has the expected words, after no answer but `answer`."""
+        words = list(self.mpirun)
+        for i, rank in enumerate(ranks):
+            words += ([":"] if i else []) + ["-n", "1"] + rank
+        done = self.run(words)
+        assert done.returncode != 0 and done.stdout == answer, done.stdout
+        assert re.search(expected, done.stderr), f"no {expected!r} in {done.stderr!r}"
+
+    def lost(self, how: int, expected: str, env: dict[str, str] | None = None) -> None:
+        """A rank gets a signal while it answers: rank 0 names it within 5 s, and no process is left."""
+        words = self.mpirun + ["-n", "3"] + self.words(self.model, "-n", "1900", "--temp", "1")
+        with tempfile.TemporaryFile("w+") as errors:
+            job = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=errors, env={**os.environ, **(env or {})})
+            try:
+                assert job.stdout.read(1), "no answer"
+                ranks = ranks_of(job.pid)
+                os.kill(ranks[2], how)
+                start = time.monotonic()
+                job.communicate(timeout=60)
+                seconds = time.monotonic() - start
+            finally:
+                job.kill()
+            errors.seek(0)
+            text = errors.read()
+        assert job.returncode != 0
+        assert re.search(expected.format(ranks[2]), text), text
+        assert seconds < 8, f"{seconds:.1f} s"  # 5, and what mpirun takes to end the others
+        left = list(ranks.values())
+        while left and time.monotonic() - start < 8:
+            time.sleep(0.05)
+            left = [p for p in left if Path(f"/proc/{p}").exists()]
+        assert not left, f"processes {left} are left"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("--cke", "--mpirun", "--model"):
+        parser.add_argument(name, required=True)
+    args = parser.parse_args()
+    model = Path(args.model)
+    r = Ranks(args.cke, args.mpirun, model)
+    r.answers([2, 3])
+    with tempfile.TemporaryDirectory() as folder:
+        other = Path(folder) / "other"
+        shutil.copytree(model, other)
+        file = next(other.glob("*.safetensors"))
+        with file.open("r+b") as f:
+            f.seek(-1, os.SEEK_END)
+            last = f.read(1)[0]
+            f.seek(-1, os.SEEK_END)
+            f.write(bytes([last ^ 1]))
+        own = r.words(model, "-n", "3")
+        r.refused([own, r.words(other, "-n", "3")], "rank 1 on .*: weights: expected [0-9a-f]{16}, as rank 0 has, found")
+        r.refused([own, own + ["-c", "512"]], "rank 1 on .*: program: expected")
+        r.refused([own, r.words(other / "none", "-n", "3")], "rank 1 on .*none")
+        r.refused([own + ["--save-session", str(Path(folder) / "s")]] * 2,
+                  "session file: expected one rank, found 2 ranks", r.run(own).stdout)
+        r.refused([own + ["--draft-model", str(model), "--draft", "2"]] * 2,
+                  "a second model: expected one rank, found 2 ranks")
+    r.lost(signal.SIGKILL, r"cke: rank 2 \(process {0}\) has ended before its work was done")
+    r.lost(signal.SIGSTOP, r"cke: rank 0: waited for more than 1 s for rank 2 \(process {0}\)", {"CKE_RANK_SECONDS": "1"})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -84,7 +84,7 @@ template <class M, class Formats, u32 length = 310> struct family {
       meeting m(ranks);
       std::vector<float> prefilled, decoded, batched[3];
       on_ranks(m, ranks, [&](u32 rank, const rank_link& link) {
-        const auto model = load(tensors, link, 1 + rank % 2, 70, 9);
+        const auto model = load(tensors, link, 1 + rank % 2, 70, 16);
         const std::vector<float> all = together::prefilled(model);
         std::vector<float> one;
         typename together::sequence s(model);
@@ -115,7 +115,7 @@ template <class M, class Formats, u32 length = 310> struct family {
 }  // namespace ranks_test
 
 TEST_CASE_TEMPLATE("sameness: ranks: dense, with windows", formats, F32, BF16, Q8_0) {
-  ranks_test::family<random_model::mixed, formats>::check({1, 2, 3, 5});
+  ranks_test::family<random_model::mixed, formats>::check({2, 3, 5});
 }
 TEST_CASE("sameness: ranks: a rank packs its part of the weights, and touches no memory of the others'") {
   using family = ranks_test::family<random_model::wide, F32>;
@@ -162,11 +162,11 @@ TEST_CASE("sameness: ranks: K quants") {
   ranks_test::family<random_model::wide, random_model::patchwork>::check({2, 3});
 }
 TEST_CASE_TEMPLATE("sameness: ranks: experts", formats, F32, BF16, Q8_0) {
-  ranks_test::family<random_model::with_experts, formats>::check({1, 2, 3, 5});
+  ranks_test::family<random_model::with_experts, formats>::check({2, 3, 5});
 }
 TEST_CASE_TEMPLATE("sameness: ranks: latents", formats, F32, Q8_0) {
-  ranks_test::family<random_model::with_latents, formats>::check({1, 2, 3, 5});
+  ranks_test::family<random_model::with_latents, formats>::check({2, 3, 5});
 }
 TEST_CASE_TEMPLATE("sameness: ranks: recurrent states", formats, F32, Q8_0) {
-  ranks_test::family<random_model::recurrent, formats>::check({1, 2, 3, 5});
+  ranks_test::family<random_model::recurrent, formats>::check({2, 3, 5});
 }

@@ -107,7 +107,8 @@ def main() -> None:
             f.seek(-1, os.SEEK_END)
             f.write(bytes([last ^ 1]))
         own = r.words(model, "-n", "3")
-        r.refused([own, r.words(other, "-n", "3")], "rank 1 on .*: weights: expected [0-9a-f]{16}, as rank 0 has, found")
+        r.refused([own, r.words(other, "-n", "3")],
+                  "rank 1 on .*: weights: expected [0-9a-f]{16}, as rank 0 has, found")
         r.refused([own, own + ["-c", "512"]], "rank 1 on .*: program: expected")
         r.refused([own, r.words(other / "none", "-n", "3")], "rank 1 on .*none")
         r.refused([own + ["--save-session", str(Path(folder) / "s")]] * 2,
@@ -115,7 +116,8 @@ def main() -> None:
         r.refused([own + ["--draft-model", str(model), "--draft", "2"]] * 2,
                   "a second model: expected one rank, found 2 ranks")
     r.lost(signal.SIGKILL, r"cke: rank 2 \(process {0}\) has ended before its work was done")
-    r.lost(signal.SIGSTOP, r"cke: rank 0: waited for more than 1 s for rank 2 \(process {0}\)", {"CKE_RANK_SECONDS": "1"})
+    r.lost(signal.SIGSTOP, r"cke: rank 0: waited for more than 1 s for rank 2 \(process {0}\)",
+           {"CKE_RANK_SECONDS": "1"})
 
 
 if __name__ == "__main__":

@@ -70,10 +70,7 @@ template <class M, class Formats, dtype KV, u32 Context, class Isa = isa::native
     return std::span<const float>(straight::template register_of<plan::straight::footer, logits>(last, 0).row(0),
                                   vocab_size);
   }
-  result<std::span<const float>> feed(std::integral auto id) {
-    const u32 one = static_cast<u32>(id);
-    return feed(std::span(&one, 1));
-  }
+  result<std::span<const float>> feed(std::same_as<u32> auto id) { return feed(std::span(&id, 1)); }
 
  private:
   using straight = runtime::unrolled_pass<program, KV, Isa, 1>;

@@ -12,8 +12,8 @@ CKE_COLD_BEGIN
 namespace cke::runtime {
 
 // Round to nearest, no traps, denormals are zero. It is the same on all threads; otherwise the bits of a result would
-// depend on the thread that computed it. Denormals stay where there is no such mode: in WebAssembly, and where a library
-// does the arithmetic (a Cortex-M without an FPU).
+// depend on the thread that computed it. Denormals stay where there is no such mode: in WebAssembly, and where a
+// library does the arithmetic (a Cortex-M without an FPU).
 class kernel_float_mode {
  public:
 #if defined(__SSE2__)

@@ -31,7 +31,7 @@ struct page_pools {
 // memory (slide).
 template <class P, dtype KV, class Isa> class sequence_state {
  public:
-  static constexpr const page_plan& plan = state_layout<P, KV, Isa>::plan;
+  static constexpr page_plan plan = state_layout<P, KV, Isa>::plan;  // no reference: nvcc 13 refuses it
   static constexpr u32 page_positions = plan.positions();
   static constexpr bool has_transient = state_layout<P, KV, Isa>::has_transient;
   static constexpr const auto& places = state_layout<P, KV, Isa>::places;

@@ -42,8 +42,9 @@ def run_in_empty_root(folder: Path, arguments: list[str], **options) -> subproce
         for directory in ("lib", "usr/lib"):  # and so may /lib
             (root / directory / "x86_64-linux-gnu").mkdir(parents=True, exist_ok=True)
             for library in GLIBC - {"ld-linux-x86-64.so.2"}:
-                if not (root / directory / "x86_64-linux-gnu" / library).exists() and (at := Path("/lib/x86_64-linux-gnu") / library).exists():
-                    shutil.copy(at, root / directory / "x86_64-linux-gnu" / library)
+                here, there = Path("/lib/x86_64-linux-gnu") / library, root / directory / "x86_64-linux-gnu" / library
+                if here.exists() and not there.exists():
+                    shutil.copy(here, there)
         shutil.copytree(folder, root / "here")
         (root / "proc").mkdir()
         unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-r", "-m"]

@@ -33,7 +33,7 @@ template <class M, class Formats, dtype KV, u32 Context, class Isa = isa::native
   bare_model() = default;
 
   // Both must outlive the model; what was in `to` is lost. Fails with malformed for an image that is misaligned, of
-  // another size, model, format, isa or context, or damaged.
+  // another size, of weights with other shapes, of another format, isa or context, or damaged.
   static result<bare_model> open(std::span<const std::byte> image, memory& to) {
     const auto address = reinterpret_cast<std::uintptr_t>(image.data());
     if (image.size() != image_bytes) return failure{errc::malformed, "bytes of the image", image_bytes, image.size()};

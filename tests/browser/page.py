@@ -57,7 +57,8 @@ def check_choice(page: Path, model: Path, ids: list[int]) -> None:
         out, odd, simd = Path(folder) / "page.html", Path(folder) / "odd", page.with_name("stories_simd.wasm")
         odd.write_bytes(b"\0asm\1\0\0\0" + b"an instruction of the future")
         for first, other, runs in ((odd, simd, True), (simd, odd, True), (odd, odd, False)):
-            subprocess.run([sys.executable, browser / "make_page.py", out, "--title", "two", "--model", model, "--relaxed", first, "--simd", other], check=True)
+            subprocess.run([sys.executable, browser / "make_page.py", out, "--title", "two", "--model", model,
+                            "--relaxed", first, "--simd", other], check=True)
             loaded, told = under_node(out, {"text": story})
             assert told.get("ids") == ids if runs else "error" in loaded and "error" in told, (loaded, told)
 
@@ -68,7 +69,8 @@ def check_damage(page: Path) -> None:
         for name, bytes_, expected in (("empty", b"", "magic"), ("text", b"GGUF" + b"\xff" * 400, "version")):
             model, out, simd = Path(folder) / name, Path(folder) / "page.html", page.with_name("stories_simd.wasm")
             model.write_bytes(bytes_)
-            subprocess.run([sys.executable, browser / "make_page.py", out, "--title", "damaged", "--model", model, "--simd", simd], check=True)
+            subprocess.run([sys.executable, browser / "make_page.py", out, "--title", "damaged", "--model", model,
+                            "--simd", simd], check=True)
             loaded, then = under_node(out, {"text": story})
             assert expected in loaded["error"], loaded
             assert "error" in then, then
@@ -123,7 +125,8 @@ def check_chromium(page: Path, story_ids: list[int], shots: Path | None) -> None
         print("Chromium:", b.js("document.querySelector('.note').textContent"))
 
         # Stop: at this temperature, with this seed, it would go on to the end of the context.
-        set_value(b, "temperature", 100), set_value(b, "top_k", 0), set_value(b, "top_p", 1), set_value(b, "seed", 1), set_value(b, "max_tokens", 2000)
+        for field, value in {"temperature": 100, "top_k": 0, "top_p": 1, "seed": 1, "max_tokens": 2000}.items():
+            set_value(b, field, value)
         b.js("document.querySelector('#clear').click(), document.querySelector('#text').focus()")
         b.type(story), b.press("Enter", 13)
         b.wait("document.querySelector('.assistant .text').textContent.length > 40")
@@ -148,7 +151,8 @@ def check_picked(page: Path, model: Path, story_ids: list[int]) -> None:
     with tempfile.TemporaryDirectory() as folder, chromium.Browser() as b:
         out, wrong = Path(folder) / "page.html", Path(folder) / "wrong.gguf"
         wrong.write_bytes(model.read_bytes()[:100_000])
-        subprocess.run([sys.executable, browser / "make_page.py", out, "--title", "any", "--simd", page.with_name("stories_simd.wasm")], check=True)
+        subprocess.run([sys.executable, browser / "make_page.py", out, "--title", "any",
+                        "--simd", page.with_name("stories_simd.wasm")], check=True)
         b.open(out)
         b.wait("document.querySelector('#pick') && document.querySelector('#pick').labels.length === 1")
         b.pick("#pick", wrong)

@@ -56,9 +56,13 @@ def problems_of(board, found):
 
 def check_the_check(text, found):
     """A wrong dashboard is told."""
-    for old, new, words in (("cke_connections", "cke_conections", "has no cke_conections"), ("cke_ttft_seconds_bucket", "cke_ttft_seconds_sum", "no buckets"),
-                            ("sum(cke_connections", "sum(rate(cke_connections", "is a gauge"), ("cke_images_total", "cke_images_encoded_total", "no panel shows cke_images_total"),
-                            ('"x": 8', '"x": 0', "lie on one another")):
+    for old, new, words in (
+        ("cke_connections", "cke_conections", "has no cke_conections"),
+        ("cke_ttft_seconds_bucket", "cke_ttft_seconds_sum", "no buckets"),
+        ("sum(cke_connections", "sum(rate(cke_connections", "is a gauge"),
+        ("cke_images_total", "cke_images_encoded_total", "no panel shows cke_images_total"),
+        ('"x": 8', '"x": 0', "lie on one another"),
+    ):
         assert old in text
         told = list(problems_of(json.loads(text.replace(old, new)), found))
         assert any(words in line for line in told), (words, told)

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 // build.cpp: cke build: compiles a model before its first use, or into a folder that needs no cke.
+#include <cctype>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
 #include "bundle.hpp"
 #include "cache.hpp"
 #include "commands.hpp"
+#include "hf_output.hpp"
 #include "pack.hpp"
 #include "rooms.hpp"
 #include "standalone.hpp"
@@ -23,37 +27,6 @@ unit unit_of(const model_args& args) {
   return unit_of_bundle(packed.about(), packed.as_checkpoint(), args.numbers);
 }
 
-// A folder that gets its name once it is complete.
-class new_folder {
- public:
-  explicit new_folder(const std::string& path)
-      : path_(fs::absolute(path).lexically_normal()),
-        partial_(path_.string() + ".partial-" + std::to_string(getpid())) {
-    if (!path_.has_filename()) path_ = path_.parent_path(), partial_ = path_.string() + partial_.filename().string();
-    std::error_code failed;
-    if (fs::exists(fs::symlink_status(path_, failed))) fail("a name that is free", "something of that name");
-    if (!fs::create_directory(partial_, failed)) fail("a folder that can be made", failed.message());
-  }
-  ~new_folder() {
-    std::error_code ignored;
-    fs::remove_all(partial_, ignored);
-  }
-  new_folder(const new_folder&) = delete;
-  new_folder& operator=(const new_folder&) = delete;
-
-  std::string file(const std::string& name) const { return partial_ / name; }
-  void commit() const {
-    if (::renameat2(AT_FDCWD, partial_.c_str(), AT_FDCWD, path_.c_str(), RENAME_NOREPLACE) != 0)
-      fail("a name that is free", std::strerror(errno));
-  }
-
- private:
-  [[noreturn]] void fail(std::string_view expected, std::string_view found) const {
-    throw Error(errc::file, path_.string(), {}, expected, found);
-  }
-  fs::path path_, partial_;
-};
-
 // The name of the model's directory or file, with nothing that a shell would take for something else.
 std::string name_of(const std::string& path) {
   fs::path p = fs::absolute(path).lexically_normal();
@@ -64,35 +37,29 @@ std::string name_of(const std::string& path) {
   return name.empty() || name[0] == '.' || name[0] == '-' ? "model" + name : name;
 }
 
+void write_readme(const std::string& path, const std::string& program, const written_bundle& made) {
+  std::ofstream to(path);
+  to << made.name << ", compiled by cke " CKE_VERSION " for the cpu of the machine that made this folder (" << made.isa
+     << ").\n\n"
+     << "  ./" << program << " run -p \"Once upon a time\"\n"
+     << "  ./" << program << " chat\n"
+     << "  ./" << program << " serve\n"
+     << "  ./" << program << " --help\n\n"
+     << "It needs Linux, glibc and a cpu with the same features, and says so where one is missing. " << program
+     << ".cke has\nthe weights and the vocabulary, and stays beside it.\n";
+  if (!to.flush()) throw Error(errc::file, path, {}, "a file that can be written", std::strerror(errno));
+}
+
 void build_standalone(const build_args& args) {
-  const std::string name = name_of(args.model.path);
-  const new_folder folder(*args.standalone);
+  const std::string program = name_of(args.model.path);
+  new_folder folder(*args.standalone);
+  const std::string at = folder.partial() + '/';
   const written_bundle made =
-      write_bundle({.model = args.model, .output = folder.file(name + ".cke")}, made_for::standalone);
-  write_standalone(folder.file(name), made.of, made.compiled.path);
-  std::ofstream readme(folder.file("README"));
-  readme << made.name << ", compiled by cke " CKE_VERSION " for the cpu of the machine that made this folder ("
-         << made.isa
-         << ").\n\n"
-            "  ./"
-         << name
-         << " run -p \"Once upon a time\"\n"
-            "  ./"
-         << name
-         << " chat\n"
-            "  ./"
-         << name
-         << " serve\n"
-            "  ./"
-         << name
-         << " --help\n\n"
-            "It needs Linux, glibc and a cpu with the same features, and says so where one is missing. "
-         << name << ".cke has\nthe weights and the vocabulary, and stays beside it.\n";
-  if (!readme.flush())
-    throw Error(errc::file, folder.file("README"), {}, "a file that can be written", std::strerror(errno));
-  readme.close();
+      write_bundle({.model = args.model, .output = at + program + ".cke"}, made_for::standalone);
+  write_standalone(at + program, made.of, made.compiled.path);
+  write_readme(at + "README", program, made);
   folder.commit();
-  put(*args.standalone + ": " + made.name + " for " + made.isa + ", " +
+  put(folder.name() + ": " + made.name + " for " + made.isa + ", " +
       bytes_text(static_cast<double>(made.weight_bytes)) + " of weights\n");
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // main.cpp: parses the command line of cke.
-#include <arpa/inet.h>
 #include <fcntl.h>
 #include <CLI/CLI.hpp>
 
@@ -8,13 +7,15 @@
 #include <functional>
 #include <iostream>
 
+#include "bench_options.hpp"
 #include "commands.hpp"
 #include "dump_options.hpp"
-#include "number_list.hpp"
 #include "option_table.hpp"
 #include "options.hpp"
 #include "report_options.hpp"
 #include "rooms.hpp"
+#include "run_options.hpp"
+#include "serve_options.hpp"
 #include "terminal.hpp"
 #include "training_options.hpp"
 #include "tune_options.hpp"
@@ -22,82 +23,11 @@
 namespace cke::tool {
 namespace {
 
-const CLI::Validator ip_address(
-    [](const std::string& text) {
-      unsigned char bytes[16];
-      const bool right = inet_pton(AF_INET, text.c_str(), bytes) == 1 || inet_pton(AF_INET6, text.c_str(), bytes) == 1;
-      return right ? std::string() : '"' + text + "\" is no IP address";
-    },
-    "");
-
 // Every command: its name, description, options and function.
 class commands {
  public:
   explicit commands(CLI::App& app) : app_(app) {
-    CLI::App& r = add("run", "continue a text", [this] { run(run_); });
-    running_options_of(r, run_.model);
-    auto* prompt = r.add_option("-p,--prompt", run_.prompt, "the text");
-    auto* ids = r.add_option("--tokens", run_.tokens, "its ids, between commas")->excludes(prompt);
-    image_options_of(r, run_.shown);
-    mmproj_option_of(r, run_.model.mmproj);
-    r.add_option("-n,--max-tokens", run_.answer.max_tokens, "most new tokens (256)")->check(any_count());
-    r.add_flag("--ids", run_.ids, "print a JSON array of the new ids");
-    const std::vector<CLI::Option*> changing = answer_options_of(r, run_.answer);
-    sliding_option_of(r, run_.slide);
-    r.add_option("--system", run_.system, "the system message; the prompt is then a message in the model's chat form")
-        ->type_name("TEXT")
-        ->excludes(ids);
-    thinking_option_of(r, run_.thinking,
-                       "whether a model that can think may; the prompt is then a message in the model's chat form")
-        ->excludes(ids);
-    auto* ahead =
-        r.add_option(
-             "--draft", run_.draft,
-             "guess up to N ids ahead, from what the text repeats, and check them in one pass: the same answer, sooner")
-            ->type_name("N")
-            ->check(number(0u, 64u))
-            ->capture_default_str();
-    r.add_option("--draft-model", run_.draft_model,
-                 "a smaller model with the same vocabulary, which guesses them instead")
-        ->type_name("MODEL")
-        ->needs(ahead);
-    auto* beams = r.add_option("--beams", run_.beams,
-                               "beam search: the likeliest answer that N beams find, as transformers' num_beams")
-                      ->type_name("N")
-                      ->check(number(1u, 256u))
-                      ->excludes(ahead);
-    for (CLI::Option* option : changing) beams->excludes(option);
-    r.add_option("--answers", run_.answers, "so many of the best, with their scores")
-        ->type_name("N")
-        ->needs(beams)
-        ->check(number(1u, 256u));
-    r.add_option("--length-penalty", run_.length_penalty,
-                 "an answer's score is its log-probability over its length to this power")
-        ->type_name("X")
-        ->needs(beams)
-        ->check(number(-100.f, 100.f))
-        ->capture_default_str();
-    r.add_option(
-         "--early-stopping", run_.early_stopping,
-         "stop once as many answers ended as there are beams (yes), could hardly become better (no), or cannot (never)")
-        ->needs(beams)
-        ->check(CLI::IsMember({"no", "yes", "never"}))
-        ->capture_default_str();
-    r.add_option("--load-session", run_.load_session,
-                 "go on where the session in FILE ended; the prompt, if any, is what comes next")
-        ->type_name("FILE")
-        ->excludes("--system")
-        ->excludes("--think");
-    r.add_option("--save-session", run_.save_session, "keep the session in FILE, prompt and answer")
-        ->type_name("FILE")
-        ->excludes(beams);
-    auto* grammar = r.add_option("--grammar", run_.grammar, "a GBNF file: the answer is a text of that grammar")
-                        ->type_name("FILE")
-                        ->excludes(beams);
-    r.add_option("--json-schema", run_.json_schema, "a JSON Schema: the answer is a document of it")
-        ->type_name("FILE")
-        ->excludes(grammar)
-        ->excludes(beams);
+    run_options_of(add("run", "continue a text", [this] { run(run_); }), run_);
 
     CLI::App& c = add("chat", "talk with a model in its own chat form", [this] { chat(chat_); });
     running_options_of(c, chat_.model);
@@ -245,45 +175,8 @@ class commands {
     merge_options_of(add("merge", "write a checkpoint with low-rank additions in it", [this] { merge(merge_); }),
                      merge_);
 
-    CLI::App& b = add("bench", "tokens per second, in the columns of llama-bench", [this] { bench(bench_); });
-    model_options_of(b, bench_.model);
-    size_options_of(b, bench_.model);
-    b.footer("LIST: numbers between commas; also ranges: 1-4, 8-32+8 or 1-16*2. Each value makes a test.");
-    list(b, "-p,--n-prompt", bench_.prompt, "prompt lengths (512)", {0, 1 << 22});
-    list(b, "-n,--n-gen", bench_.generate, "tokens to generate (128)", {0, 1 << 22});
-    list(b, "-d,--n-depth", bench_.depth, "tokens that are there before (0)", {0, 1 << 22});
-    list(b, "-b,--n-sequences", bench_.sequences, "sequences that generate together (1)", {1, 1024});
-    list(b, "-t,--threads", bench_.threads, thread_help, {0, team::max_threads});
-    auto* peaks =
-        b.add_flag("--peaks", bench_.peaks, "also what the machine reads and computes at most, and the share of that");
-    b.add_option("--profile", bench_.profile,
-                 "instead: where the time of one prompt and one token goes, and a Chrome trace in FILE")
-        ->type_name("FILE")
-        ->excludes(peaks);
-    b.add_option(
-         "--baseline", bench_.baseline,
-         "what -o json or jsonl wrote before: if a median, a 95th percentile or the peak of memory is beyond it, "
-         "print those and exit with 1")
-        ->type_name("FILE")
-        ->excludes("--profile");
-    b.add_option_function<std::string>(
-         "--tolerance", [this](const std::string& share) { bench_.tolerance = share_of(share).value(); },
-         "how far beyond it a figure may be (3%)")
-        ->type_name("X%")
-        ->needs("--baseline")
-        ->check(CLI::Validator(
-            [](const std::string& word) {
-              return share_of(word) ? std::string()
-                                    : concat({"expected a percentage such as 3%, found \"", word, "\""});
-            },
-            ""));
-    b.add_option("-r,--repetitions", bench_.repetitions, "repetitions")
-        ->check(number(1u, 1u << 16))
-        ->capture_default_str();
-    b.add_option("-o,--output", bench_.output,
-                 "md, csv, json, jsonl, or html: one page with rounds, roofline and growth")
-        ->check(CLI::IsMember({"md", "csv", "json", "jsonl", "html"}))
-        ->capture_default_str();
+    bench_options_of(add("bench", "tokens per second, in the columns of llama-bench", [this] { bench(bench_); }),
+                     bench_);
 
     report_options_of(
         add("report", "where a model's time and memory go, as one HTML page", [this] { report(report_); }), report_);
@@ -291,63 +184,7 @@ class commands {
         add("tune", "find the hints with which a model is fastest here; others then use them", [this] { tune(tune_); }),
         tune_);
 
-    CLI::App& v = add("serve", "answer HTTP requests, in OpenAI's form", [this] { serve_model(serve_); });
-    running_options_of(v, serve_.model);
-    v.add_option("--host", serve_.host, "the IP address to listen at; 0.0.0.0: all that this machine has")
-        ->type_name("ADDRESS")
-        ->check(ip_address)
-        ->capture_default_str();
-    v.add_option("--port", serve_.port, "the port; 0: any that is free")->capture_default_str();
-    v.add_option("--parallel", serve_.slots,
-                 "answers at the same time; each has a cache that grows up to the whole context")
-        ->check(number(1u, 256u))
-        ->capture_default_str();
-    sliding_option_of(v, serve_.slide);
-    mmproj_option_of(v, serve_.model.mmproj);
-    v.add_option("--queue", serve_.queue, "answers that may wait for one of those to end")
-        ->check(number(1u, 1u << 16))
-        ->capture_default_str();
-    auto* guessed = v.add_option("--draft", serve_.draft,
-                                 "guess up to N ids ahead in each step, shared among the answers that are under way: "
-                                 "the same answers, sooner")
-                        ->type_name("N")
-                        ->check(number(0u, 64u))
-                        ->capture_default_str();
-    v.add_option("--draft-model", serve_.draft_model,
-                 "a smaller model with the same vocabulary, which guesses them instead of what texts repeat")
-        ->type_name("MODEL")
-        ->needs(guessed);
-    v.add_option("--id", serve_.id, "the model's name in requests and answers (its file's)")->type_name("NAME");
-    v.add_option("--api-key-file", serve_.api_key_file, "a file with the keys that clients must have, one a line")
-        ->type_name("FILE");
-    v.add_option("--allow-host", serve_.allowed_hosts,
-                 "a name that the server goes by, besides localhost; may be given again")
-        ->type_name("NAME")
-        ->allow_extra_args(false);
-    v.add_option("--cors-origin", serve_.cors_origin,
-                 "an origin whose pages may read answers, such as https://chat.example")
-        ->type_name("ORIGIN");
-    v.add_option("--drain", serve_.drain, "seconds that running answers may go on after SIGTERM")
-        ->check(number(0u, 3600u))
-        ->capture_default_str();
-    pooling_option_of(v, serve_.pooling);
-    v.add_option("--max-body", serve_.body_mebibytes, "MiB of a request (4; 32 for a model that sees images)")
-        ->type_name("N")
-        ->check(number(1u, 1024u));
-    v.add_option("--max-images", serve_.images, "images of a request")->check(number(1u, 4096u))->capture_default_str();
-    v.add_option("--max-image-pixels", serve_.image_pixels, "pixels of one image, looked at before it is decoded")
-        ->check(number(u64{1}, u64{1} << 30))
-        ->capture_default_str();
-    v.add_flag("--allow-image-urls", serve_.fetch_images,
-               "fetch images from http and https addresses that requests name, on the public network alone");
-    v.add_option("--trace", serve_.trace, "writes what each pass held and what each request waited for, for Perfetto")
-        ->type_name("FILE");
-    v.add_flag("--insecure", serve_.insecure, "listen where others can reach it, without keys");
-    v.footer(
-        "Without other options it answers this machine alone, at http://127.0.0.1:8080: /v1/chat/completions, "
-        "/v1/completions,\n"
-        "/v1/embeddings, /v1/models, /tokenize, /detokenize, /apply-template, /health, /metrics, /slots, "
-        "/openapi.json. SIGTERM ends it in good order.");
+    serve_options_of(add("serve", "answer HTTP requests, in OpenAI's form", [this] { serve_model(serve_); }), serve_);
 
     CLI::App& p =
         add("pack", "write a bundle: a file with a model's weights as they lie in memory, which loads at once",
@@ -419,29 +256,6 @@ class commands {
     const auto named = app_.get_subcommands([this](CLI::App* c) { return c->get_name() == help_of_; });
     if (named.empty()) throw Error(errc::usage, {}, "COMMAND", "one of those that cke help lists", help_of_);
     put(named[0]->help(app_.get_name()));
-  }
-  // "3%" as 0.03.
-  static std::optional<double> share_of(std::string_view text) {
-    if (text.ends_with('%')) text.remove_suffix(1);
-    double x{};
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), x);
-    if (error != std::errc{} || end != text.data() + text.size() || !(x >= 0 && x <= 1e6)) return std::nullopt;
-    return x / 100;
-  }
-  // Numbers and ranges in llama-bench's syntax; the option may be repeated.
-  static void list(CLI::App& app, const char* name, std::vector<u32>& to, const char* what, number_range allowed) {
-    auto* option = app.add_option_function<std::vector<std::string>>(
-        name,
-        [&to, name, allowed](const auto& words) {
-          to.clear();
-          for (const std::string& word : words)
-            if (!add_numbers(word, allowed, to))
-              throw CLI::ValidationError(name,
-                                         "\"" + word + "\" is no list of numbers from " +
-                                             std::to_string(allowed.least) + " to " + std::to_string(allowed.most));
-        },
-        what);
-    option->type_name("LIST")->allow_extra_args(false);
   }
 
   CLI::App& app_;

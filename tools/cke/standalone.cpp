@@ -54,18 +54,13 @@ u64 sum_of(std::span<const std::byte> object, std::span<const std::byte> text) {
   return sum.value();
 }
 
-// A program that links libc alone: one that was made for this, beside the command or where it is installed, or the
-// command itself.
+// The program that links libc alone, beside the command or where it is installed.
 fs::path plain_program() {
   const fs::path own = own_file(), folder = own.parent_path();
   std::error_code ignored;
   for (const fs::path& p : {folder / "cke_alone", folder.parent_path() / "lib/cke/cke_alone"})
     if (fs::exists(p, ignored)) return p;
-#ifdef CKE_LINKS_LIBC_ALONE
-  return own;
-#else
   throw Error(errc::unsupported, own.string(), "--standalone", "the program cke_alone beside it", "none in this build");
-#endif
 }
 
 }  // namespace

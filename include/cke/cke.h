@@ -19,7 +19,7 @@
 #endif
 
 /* Incremented with every change of a signature or a struct below. */
-#define CKE_ABI_VERSION 13u
+#define CKE_ABI_VERSION 14u
 
 typedef struct cke_model cke_model;
 typedef struct cke_session cke_session;
@@ -34,6 +34,13 @@ typedef struct cke_error {
 enum { CKE_DEFAULT = 0, CKE_OFF = 1, CKE_ON = 2 };
 enum { CKE_TILED = 1, CKE_STREAMING = 2 };
 
+/* The same for layers first to last alone, which count from 0; 0: as in cke_hints. */
+typedef struct cke_layer_hints {
+  uint32_t first, last;
+  uint32_t units_per_claim;
+  uint32_t attention_decode;
+} cke_layer_hints;
+
 /* What changes a model's speed and never its results (core/hints.hpp); all zero selects the defaults. */
 typedef struct cke_hints {
   uint32_t prefill_threads, decode_threads; /* in a pass of that form, at most; 0: all threads of the model */
@@ -42,6 +49,8 @@ typedef struct cke_hints {
   uint32_t fewer_threads;                   /* while threads have to wait for cpus; CKE_DEFAULT: CKE_ON */
   uint32_t huge_pages;                      /* CKE_DEFAULT: CKE_ON */
   uint32_t attention_decode;                /* CKE_DEFAULT: CKE_TILED */
+  uint32_t layer_count;                     /* at most 48 */
+  const cke_layer_hints* layers;            /* the first that has a layer and a number counts */
 } cke_hints;
 
 /* How a model is loaded; all zero selects the defaults. */

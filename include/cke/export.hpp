@@ -59,8 +59,19 @@ inline hints hints_of(const cke_hints& from) {
   h.units_per_claim = number(from.units_per_claim), h.spins = number(from.spins);
   if (const u32 n = choice("hints.fewer_threads", from.fewer_threads)) h.fewer_threads = n == CKE_ON;
   if (const u32 n = choice("hints.huge_pages", from.huge_pages)) h.huge_pages = n == CKE_ON;
-  if (const u32 n = choice("hints.attention_decode", from.attention_decode))
-    h.attention_decode = n == CKE_STREAMING ? attention_sharing::streaming : attention_sharing::tiled;
+  const auto sharing = [&](const char* name, u32 n) -> std::optional<attention_sharing> {
+    if (!choice(name, n)) return std::nullopt;
+    return n == CKE_STREAMING ? attention_sharing::streaming : attention_sharing::tiled;
+  };
+  h.attention_decode = sharing("hints.attention_decode", from.attention_decode);
+  if (from.layer_count > std::size(h.layers.items))
+    throw Error(errc::config_range, {}, "hints.layer_count", concat({"at most ", u64{std::size(h.layers.items)}}),
+                concat({from.layer_count}));
+  for (u32 n = 0; n < from.layer_count; ++n) {
+    const cke_layer_hints& l = from.layers[n];
+    h.layers.push(
+        {l.first, l.last, number(l.units_per_claim), sharing("hints.layers.attention_decode", l.attention_decode)});
+  }
   return h;
 }
 

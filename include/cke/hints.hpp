@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "core/concat.hpp"
+#include "core/error.hpp"
 #include "core/hints.hpp"
 
 CKE_COLD_BEGIN
@@ -24,6 +25,9 @@ struct knob {
   bool in_prefill{}, in_decode{};             // the passes whose speed it changes
   std::optional<u32> (*read)(const hints&) = nullptr;
   void (*write)(hints&, u32) = nullptr;
+  // Of some layers alone; null: it is one for the whole model.
+  std::optional<u32> (*read_of_layers)(const layer_hints&) = nullptr;
+  void (*write_of_layers)(layer_hints&, u32) = nullptr;
 
   std::string text(u32 value) const { return value < words.size() ? std::string(words[value]) : concat({value}); }
   // What text() may return, or another word for it. None: it stands for no value.
@@ -52,10 +56,20 @@ struct knob {
 };
 
 namespace detail {
+template <class Hints, class T> std::optional<u32> read_field(const Hints& h, std::optional<T> Hints::* field) {
+  return h.*field ? std::optional<u32>(static_cast<u32>(*(h.*field))) : std::nullopt;
+}
 template <auto Field> constexpr knob knob_of(knob k) {
   using number = typename std::remove_cvref_t<decltype(hints{}.*Field)>::value_type;
-  k.read = [](const hints& h) { return h.*Field ? std::optional<u32>(static_cast<u32>(*(h.*Field))) : std::nullopt; };
+  k.read = [](const hints& h) { return read_field(h, Field); };
   k.write = [](hints& h, u32 value) { h.*Field = static_cast<number>(value); };
+  return k;
+}
+template <auto Field, auto OfLayers> constexpr knob knob_of(knob k) {
+  using number = typename std::remove_cvref_t<decltype(hints{}.*Field)>::value_type;
+  k = knob_of<Field>(k);
+  k.read_of_layers = [](const layer_hints& h) { return read_field(h, OfLayers); };
+  k.write_of_layers = [](layer_hints& h, u32 value) { h.*OfLayers = static_cast<number>(value); };
   return k;
 }
 inline constexpr std::string_view all_of_them[]{"all"}, switches[]{"off", "on"}, sharings[]{"tiled", "streaming"};
@@ -80,7 +94,7 @@ inline constexpr std::array knobs{
                                     .least = 1,
                                     .most = hints::longest_chunk,
                                     .in_prefill = true}),
-    detail::knob_of<&hints::units_per_claim>(
+    detail::knob_of<&hints::units_per_claim, &layer_hints::units_per_claim>(
         {.name = "unitsPerClaim",
          .what = "units of work (32 rows of a matrix) that a thread takes at a time",
          .least = 1,
@@ -107,12 +121,13 @@ inline constexpr std::array knobs{
                                          .words = detail::switches,
                                          .in_prefill = true,
                                          .in_decode = true}),
-    detail::knob_of<&hints::attention_decode>({.name = "attentionDecode",
-                                               .what = "what a thread takes of attention: tiles of keys, or a kv head",
-                                               .least = 0,
-                                               .most = 1,
-                                               .words = detail::sharings,
-                                               .in_decode = true}),
+    detail::knob_of<&hints::attention_decode, &layer_hints::attention_decode>(
+        {.name = "attentionDecode",
+         .what = "what a thread takes of attention: tiles of keys, or a kv head",
+         .least = 0,
+         .most = 1,
+         .words = detail::sharings,
+         .in_decode = true}),
 };
 
 inline const knob* knob_named(std::string_view name) {
@@ -122,6 +137,39 @@ inline const knob* knob_named(std::string_view name) {
 inline std::string knob_names() {
   std::string all;
   for (const knob& k : knobs) all += concat({all.empty() ? "" : ", ", k.name});
+  return all;
+}
+
+// The hints of layers "0-5" or "7" in `to`, which are made unless they are there. Null, and what was expected: the text
+// is no range, or has layers of one that is there, or there are too many.
+inline layer_hints* layers_named(std::string_view text, hints& to, std::string& expected) {
+  layer_hints range;
+  const auto number = [](std::string_view digits, u32& n) {
+    const auto [end, failed] = std::from_chars(digits.data(), digits.data() + digits.size(), n);
+    return failed == std::errc{} && end == digits.data() + digits.size();
+  };
+  const std::size_t dash = std::min(text.find('-'), text.size());
+  const std::string_view last = dash < text.size() ? text.substr(dash + 1) : text;
+  if (!number(text.substr(0, dash), range.first) || !number(last, range.last) || range.first > range.last)
+    return expected = "layers such as 0-5 or 7", nullptr;
+  for (layer_hints& l : to.layers) {
+    if (l.first == range.first && l.last == range.last) return &l;
+    if (l.first <= range.last && range.first <= l.last)
+      return expected = concat({"layers outside of ", l.first, "-", l.last}), nullptr;
+  }
+  if (to.layers.count == hints::most_layer_hints)
+    return expected = concat({"at most ", hints::most_layer_hints, " ranges of layers"}), nullptr;
+  return &to.layers[to.layers.push(range)];
+}
+// "0-5", or "7".
+inline std::string range_text(const layer_hints& l) {
+  return l.first == l.last ? concat({l.first}) : concat({l.first, "-", l.last});
+}
+// The knobs that layers may have on their own.
+inline std::string layer_knob_names() {
+  std::string all;
+  for (const knob& k : knobs)
+    if (k.write_of_layers) all += concat({all.empty() ? "" : ", ", k.name});
   return all;
 }
 
@@ -135,8 +183,13 @@ constexpr std::string_view name(hint_source s) {
 // The hints of one model. They end with it: nothing is kept for the process.
 class hint_stack {
  public:
-  // Replaces what that source, which is not `measured`, said before.
-  void set(hint_source from, const hints& h) { said_[static_cast<u8>(from)] = h; }
+  // Replaces what that source, which is not `measured`, said before. Throws config_range.
+  void set(hint_source from, const hints& h) {
+    if (h.layers.count > hints::most_layer_hints)
+      throw Error(errc::config_range, {}, "hints.layers", concat({"at most ", hints::most_layer_hints, " ranges"}),
+                  concat({h.layers.count}));
+    said_[static_cast<u8>(from)] = h;
+  }
   const hints& said_by(hint_source from) const { return said_[static_cast<u8>(from)]; }
   // Every field is set.
   hints get() const {
@@ -150,6 +203,15 @@ class hint_stack {
     u32 value{};
     hint_source from{};
   };
+  // Calls f(choice, range) for what is said of some layers. Of several with a layer and a knob, the first counts.
+  template <class F> void explain_layers(F f) const {
+    hints before;  // what sources that go before say of all layers
+    for (std::size_t s = 0; s < said_.size(); before = merged(before, said_[s++]))
+      for (const layer_hints& l : said_[s].layers)
+        for (const knob& k : knobs)
+          if (const auto value = k.read_of_layers ? k.read_of_layers(l) : std::nullopt; value && !k.read(before))
+            f(choice{&k, *value, static_cast<hint_source>(s)}, l);
+  }
   std::array<choice, knobs.size()> explain() const {
     std::array<choice, knobs.size()> all{};
     for (std::size_t k = 0; k < knobs.size(); ++k) {

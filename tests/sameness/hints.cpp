@@ -56,6 +56,24 @@ TEST_CASE("hints: every combination of the knobs gives the bits of one thread an
   }
 }
 
+TEST_CASE("hints: those of layers change no bit either") {
+  using namespace hinted;
+  const std::vector<float> want = logits_with({}, 1);
+  hints how{.units_per_claim = 2};
+  how.layers.push({0, 0, 7, attention_sharing::streaming});
+  how.layers.push({1, model::program::layers - 1, {}, attention_sharing::tiled});
+  CHECK(random_model::same_bits(want, logits_with(how, 3)));
+  hints beyond;
+  beyond.layers.push({1, model::program::layers, 1, {}});
+  try {
+    logits_with(beyond, 1);
+    FAIL("layers that the model does not have");
+  } catch (const Error& e) {
+    CHECK(e.subject == concat({"hints.layers 1-", model::program::layers}));
+    CHECK(e.expected == concat({"1 to ", model::program::layers - 1}));
+  }
+}
+
 TEST_CASE("hints: they end with the model that had them") {
   using namespace hinted;
   const hints slow{.prefill_threads = 1, .decode_threads = 1, .chunk = 5, .units_per_claim = 9};

@@ -50,8 +50,8 @@ struct profiles {
 }  // namespace
 
 TEST_CASE("hints: every field is a knob, and what text() says value() takes") {
-  const auto& [a, b, c, d, e, f, g, h] = default_hints;  // does not compile with another number of fields
-  CHECK((a && b && c && d && e && f && g && h));
+  const auto& [a, b, c, d, e, f, g, h, layers] = default_hints;  // does not compile with another number of fields
+  CHECK((a && b && c && d && e && f && g && h && layers.size() == 0));
   static_assert(knobs.size() == 8);
   std::set<std::string_view> names;
   hints all;
@@ -106,6 +106,35 @@ TEST_CASE("hints: the first source that says something wins, field by field") {
   CHECK(stack.get() == want);
 }
 
+TEST_CASE("hints: those of layers go before those of all, source by source") {
+  const auto claim = [](u32 first, u32 last, u32 units) { return layer_hints{first, last, units, {}}; };
+  hint_stack stack;
+  hints runtime, profile, manifest;
+  runtime.attention_decode = attention_sharing::tiled;
+  runtime.layers.push(claim(2, 3, 5));
+  profile.units_per_claim = 4;
+  profile.layers.push(claim(3, 6, 6));
+  profile.layers.push({7, 8, {}, attention_sharing::streaming});
+  manifest.layers.push(claim(0, 9, 7));
+  stack.set(hint_source::runtime, runtime), stack.set(hint_source::profile, profile);
+  stack.set(hint_source::manifest, manifest);
+  const hints all = stack.get();
+  constexpr u32 want[]{4, 4, 5, 5, 6, 6, 6, 4, 4, 4, 4};
+  for (u32 layer = 0; layer < std::size(want); ++layer) {
+    CAPTURE(layer);
+    CHECK(all.at(layer).units_per_claim == want[layer]);
+    CHECK(all.at(layer).attention_decode == attention_sharing::tiled);  // at run time, of all layers
+  }
+  std::string said;
+  stack.explain_layers([&](const hint_stack::choice& c, const layer_hints& l) {
+    said += concat({c.of->name, "@", range_text(l), "=", c.of->text(c.value), " ", name(c.from), "; "});
+  });
+  CHECK(said == "unitsPerClaim@2-3=5 run time; unitsPerClaim@3-6=6 profile; ");
+  hints many;
+  for (u32 l = 0; l <= hints::most_layer_hints; ++l) many.layers.push(claim(l, l, 1));
+  CHECK_THROWS_AS(stack.set(hint_source::runtime, many), Error);
+}
+
 TEST_CASE("hints: cke inspect --explain prints each knob, its value and its source") {
   const profiles p;
   const result r = p.explain(
@@ -129,6 +158,28 @@ TEST_CASE("hints: cke inspect --explain prints each knob, its value and its sour
     CHECK_MESSAGE(text.out.find(row) != text.out.npos, text.out);
   CHECK(json::parse(command::cke({"inspect", tiny, "--plan", "--json", "--hints", p.file.string()})
                         .out)["plan"]["capacity"]["chunk"] == 64);
+}
+
+TEST_CASE("hints: of layers, from a profile, a bundle and the command line, the answer the same") {
+  const scratch dir;
+  write(dir / "p.yaml",
+        head +
+            "  chunk: 48\nlayers:\n  \"0-1\": {attentionDecode: streaming, unitsPerClaim: 3}\n"
+            "  4: {unitsPerClaim: 9}\n");
+  const std::string bundle = (dir / "tiny.cke").string();
+  CHECK_SUCCESS(command::cke({"pack", tiny, "-o", bundle, "--hints", (dir / "p.yaml").string()}));
+  const result text = command::cke({"inspect", bundle, "--explain", "--hint", "unitsPerClaim@4=2"});
+  CHECK_SUCCESS(text);
+  for (const char* row :
+       {"\n  unitsPerClaim@4   2           run time\n", "\n  unitsPerClaim@0-1  3          manifest\n",
+        "\n  attentionDecode@0-1  streaming  manifest\n", "\n  unitsPerClaim@4   9           manifest\n"})
+    CHECK_MESSAGE(text.out.find(row) != text.out.npos, text.out);
+  const result with = command::cke({"run", bundle, "-p", "Once", "-n", "8", "--temp", "0", "--ids", "-t", "2"}),
+               without = command::cke({"run", tiny, "-p", "Once", "-n", "8", "--temp", "0", "--ids"});
+  CHECK_SUCCESS(with);
+  CHECK(with.out == without.out);
+  CHECK_REFUSED(command::cke({"run", tiny, "-p", "Once", "--hint", "unitsPerClaim@3-5=2"}),
+                "hints.layers 3-5: expected 3 to 4, found 5");
 }
 
 TEST_CASE("hints: a profile that is wrong is refused by line and key") {
@@ -155,6 +206,15 @@ TEST_CASE("hints: a profile that is wrong is refused by line and key") {
   refused(head + "  benchmarkTokPerSec: fast\n", "line 3, kernelHints.benchmarkTokPerSec: expected tokens per second");
   refused(head + "  tunedDevice: [a]\n", "line 3, kernelHints.tunedDevice: expected a text, found a list");
   // Of the others.
+  const std::string layers = "version: 1\nkernelHints: {}\nlayers:\n";
+  refused(layers + "  x: {unitsPerClaim: 2}\n", "line 4, layers.x: expected layers such as 0-5 or 7, found \"x\"");
+  refused(layers + "  5-4: {unitsPerClaim: 2}\n", "line 4, layers.5-4: expected layers such as 0-5 or 7");
+  refused(layers + "  0-4294967296: {unitsPerClaim: 2}\n", "line 4, layers.0-4294967296: expected layers such as");
+  refused(layers + "  0-5: {unitsPerClaim: 2}\n  5: {spins: 2}\n",
+          "line 5, layers.5: expected layers outside of 0-5, found \"5\"");
+  refused(layers + "  0-5: {spins: 2}\n", "line 4, layers.0-5: expected one of unitsPerClaim, attentionDecode");
+  refused(layers + "  0-5: {unitsPerClaim: 0}\n", "line 4, layers.0-5.unitsPerClaim: expected 1 to 256, found \"0\"");
+  refused(layers + "  0-5: 7\n", "line 4, layers.0-5: expected a map of unitsPerClaim, attentionDecode");
   refused("version: 2\nkernelHints: {}\n", "line 1, version: expected 1, the version of profiles, found \"2\"");
   refused("kernelHints: {}\n", "version: expected this key, found none");
   refused("version: 1\n", "kernelHints: expected this key, found none");
@@ -189,6 +249,9 @@ TEST_CASE("hints: a wrong --hint is wrong usage") {
   refused("chunk", "expected KNOB=VALUE, with one of prefillThreads, ");
   refused("chunks=1", "expected KNOB=VALUE, with one of prefillThreads, ");
   refused("chunk=0", "expected chunk=1 to 65536, found \"chunk=0\"");
+  refused("spins@0-2=7", "expected KNOB@LAYERS=VALUE, with one of unitsPerClaim, attentionDecode, found");
+  refused("unitsPerClaim@2-0=7", "expected KNOB@LAYERS=VALUE, with layers such as 0-5 or 7, found");
+  refused("unitsPerClaim@0-2=0", "expected unitsPerClaim=1 to 256, found");
   refused("spins=", "expected spins=1 to 1000000, found \"spins=\"");
 }
 

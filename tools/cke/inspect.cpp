@@ -74,12 +74,20 @@ json_object hint_facts(const model_hints& h) {
   json_object all = json_object::array();
   for (const auto& [of, value, from] : h.all.explain())
     all.push_back({{"knob", of->name}, {"value", of->text(value)}, {"source", h.origin(from)}, {"what", of->what}});
+  h.all.explain_layers([&](const hint_stack::choice& c, const layer_hints& range) {
+    all.push_back({{"knob", c.of->name},
+                   {"layers", range_text(range)},
+                   {"value", c.of->text(c.value)},
+                   {"source", h.origin(c.from)},
+                   {"what", c.of->what}});
+  });
   return all;
 }
 std::string hints_text(const json_object& all) {
   std::string out = "hints\n";
   for (const json_object& h : all) {
     std::string row = "  " + h["knob"].get<std::string>();
+    if (h.contains("layers")) row += "@" + h["layers"].get<std::string>();
     for (const auto& [key, width] : {std::pair{"value", 20u}, std::pair{"source", 32u}})
       row.resize(std::max<std::size_t>(row.size() + 2, width), ' '), row += h[key].get<std::string>();
     out += row + '\n';

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "c_options.hpp"
 #include "error_parts.hpp"
 #include "rooms.hpp"
 
@@ -22,27 +23,6 @@ template <class T> T* check(T* made, const cke_error& error, std::string_view so
   return made;
 }
 
-// The C form of the options, without callbacks.
-cke_options c_options(const model_options& o) {
-  const hints& h = o.hints;
-  const auto chosen = [](std::optional<bool> on) -> u32 {
-    return !on ? u32{CKE_DEFAULT} : *on ? u32{CKE_ON} : u32{CKE_OFF};
-  };
-  u32 attention = CKE_DEFAULT;
-  if (h.attention_decode)
-    attention = *h.attention_decode == attention_sharing::tiled ? u32{CKE_TILED} : u32{CKE_STREAMING};
-  return {o.threads,
-          o.context,
-          h.chunk.value_or(o.chunk),
-          o.logit_rows,
-          o.cache_positions,
-          nullptr,
-          nullptr,
-          nullptr,
-          {h.prefill_threads.value_or(0), h.decode_threads.value_or(0), h.units_per_claim.value_or(0),
-           h.spins.value_or(0), chosen(h.fewer_threads), chosen(h.huge_pages), attention}};
-}
-
 // Receivers of a load's progress: the caller, and the files, whose pages can be released.
 struct listeners {
   const progress_callback& progress;
@@ -52,7 +32,7 @@ struct listeners {
     for (const tensor_ref& t : from.tensors.tensors())
       if (std::ranges::find(files, t.file.get()) == files.end()) files.push_back(t.file.get());
   }
-  cke_options attach(cke_options c) {
+  void attach(cke_options& c) {
     c.user = this;
     if (progress)
       c.progress = [](void* user, uint64_t done, uint64_t total) {
@@ -62,7 +42,6 @@ struct listeners {
       for (const mapped_file* file : static_cast<listeners*>(user)->files)
         file->drop({static_cast<const std::byte*>(data), bytes});
     };
-    return c;
   }
 };
 
@@ -253,7 +232,7 @@ void append(void* to, const char* part, std::size_t n) { static_cast<std::string
 
 std::string library::plan_json(const model_options& options) const {
   std::string text;
-  const cke_options o = c_options(options);
+  const c_options o(options);
   cke_error error{};
   check(cke_model_plan_json(&o, append, &text, &error), error);
   return text;
@@ -272,7 +251,7 @@ std::string library::tower_plan_json(u32 patches) const {
 }
 std::string library::stepper_plan_json(const model_options& options) const {
   std::string text;
-  const cke_options o = c_options(options);
+  const c_options o(options);
   cke_error error{};
   check(cke_stepper_plan_json(&o, append, &text, &error), error);
   return text;
@@ -294,7 +273,8 @@ std::unique_ptr<any_model> load_any_model(std::shared_ptr<const library> door, c
                                           const model_options& options) {
   const std::vector<cke_tensor> tensors = c_tensors(from);
   listeners all(from, options);
-  const cke_options o = all.attach(c_options(options));
+  c_options o(options);
+  all.attach(o);
   cke_error error{};
   const rank_link& r = options.ranks;
   const cke_rank_link link{r.rank, r.count, r.all_gather, r.user};
@@ -308,7 +288,8 @@ std::unique_ptr<any_model> load_any_model(std::shared_ptr<const library> door, c
 std::string bare_image_of(const library& door, const checkpoint& from, const model_options& options) {
   const std::vector<cke_tensor> tensors = c_tensors(from);
   listeners all(from, options);
-  const cke_options o = all.attach(c_options(options));
+  c_options o(options);
+  all.attach(o);
   std::string image;
   const auto take = [](void* user, const void* bytes, uint64_t count) {
     static_cast<std::string*>(user)->assign(static_cast<const char*>(bytes), count);
@@ -327,7 +308,7 @@ void each_packed(const any_model& model, const take_packed& take) {
 std::unique_ptr<any_model> load_packed_model(std::shared_ptr<const library> door, const cke_packed& weights,
                                              const std::string& source, std::shared_ptr<const void> kept,
                                              const model_options& options) {
-  const cke_options o = c_options(options);
+  const c_options o(options);
   cke_error error{};
   cke_model* const model = check(door->cke_model_from_packed(&weights, source.c_str(), &o, &error), error);
   // The model and its sessions share the library, and with it what their weights lie in.
@@ -344,7 +325,8 @@ tower_model::tower_model(std::shared_ptr<const library> door, const checkpoint& 
   const std::vector<cke_tensor> tensors = c_tensors(from);
   const model_options options{.threads = threads};
   listeners all(from, options);
-  const cke_options o = all.attach(c_options(options));
+  c_options o(options);
+  all.attach(o);
   cke_error error{};
   tower_ = check(
       door_->cke_tower_from_tensors(tensors.data(), tensors.size(), naming_of(from), from.name.c_str(), &o, &error),
@@ -474,7 +456,8 @@ stepper_model::stepper_model(std::shared_ptr<const library> door, const checkpoi
     : door_(std::move(door)) {
   const std::vector<cke_tensor> tensors = c_tensors(from);
   listeners all(from, options);
-  const cke_options o = all.attach(c_options(options));
+  c_options o(options);
+  all.attach(o);
   cke_error error{};
   stepper_ = check(
       door_->cke_stepper_from_tensors(tensors.data(), tensors.size(), naming_of(from), from.name.c_str(), &o, &error),

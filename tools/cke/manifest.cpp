@@ -111,13 +111,29 @@ void read_weights(manifest& m, const value& weights, u64 parts_begin, u64 file_b
     weights["list"].fail(concat({"weights of ", m.weights.bytes, " bytes in all"}), concat({used}));
 }
 
+u32 value_of(const knob& k, const value& v) {
+  const auto n = k.value(v.text());
+  if (!n) v.fail(k.range(), v.text());
+  return *n;
+}
+void read_layer_hints(hints& all, const value& layers) {
+  layers.each_key([&](const std::string& range, const value& of_range) {
+    std::string expected;
+    layer_hints* const l = layers_named(range, all, expected);
+    if (!l) of_range.fail(expected, range);
+    of_range.each_key([&](const std::string& key, const value& v) {
+      const knob* const k = knob_named(key);
+      if (!k || !k->write_of_layers) v.fail(concat({"one of ", layer_knob_names()}), key);
+      k->write_of_layers(*l, value_of(*k, v));
+    });
+  });
+}
 void read_hints(manifest& m, const value& hints) {
   hints.each_key([&](const std::string& key, const value& v) {
+    if (key == "layers") return read_layer_hints(m.hints, v);
     const knob* const k = knob_named(key);
-    if (!k) v.fail(concat({"one of ", knob_names()}), key);
-    const auto n = k->value(v.text());
-    if (!n) v.fail(k->range(), v.text());
-    k->write(m.hints, *n);
+    if (!k) v.fail(concat({"one of ", knob_names(), ", layers"}), key);
+    k->write(m.hints, value_of(*k, v));
   });
 }
 
@@ -150,6 +166,10 @@ std::string manifest::text() const {
                   {"form", {{"isa", isa}, {"layout", layout}, {"program", hex(program)}}}};
   for (const knob& k : knobs)
     if (const auto value = k.read(hints)) all["hints"][std::string(k.name)] = k.text(*value);
+  for (const layer_hints& l : hints.layers)
+    for (const knob& k : knobs)
+      if (const auto value = k.read_of_layers ? k.read_of_layers(l) : std::nullopt)
+        all["hints"]["layers"][range_text(l)][std::string(k.name)] = k.text(*value);
   json_object& from =
       all["source"] = {{"path", source.path}, {"format", source.format}, {"files", json_object::array()}};
   for (const file& f : files)

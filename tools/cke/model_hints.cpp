@@ -44,13 +44,19 @@ model_hints hints_of(const model_args& args, const unit& u, const hints& packed)
 }
 
 std::string set_hint(const std::string& text, hints& to) {
-  const std::size_t at = std::min(text.find('='), text.size());
-  const knob* const k = knob_named(text.substr(0, at));
+  const std::size_t at = std::min(text.find('='), text.size()), of = std::min(text.find('@'), at);
+  const knob* const k = knob_named(text.substr(0, of));
   if (at == text.size() || !k)
     return concat({"expected KNOB=VALUE, with one of ", knob_names(), ", found \"", text, "\""});
   const auto value = k->value(std::string_view(text).substr(at + 1));
   if (!value) return concat({"expected ", k->name, "=", k->range(), ", found \"", text, "\""});
-  k->write(to, *value);
+  if (of == at) return k->write(to, *value), std::string();
+  std::string expected;
+  layer_hints* const l =
+      k->write_of_layers ? layers_named(std::string_view(text).substr(of + 1, at - of - 1), to, expected) : nullptr;
+  if (!k->write_of_layers) expected = concat({"one of ", layer_knob_names()});
+  if (!l) return concat({"expected KNOB@LAYERS=VALUE, with ", expected, ", found \"", text, "\""});
+  k->write_of_layers(*l, *value);
   return {};
 }
 

@@ -31,7 +31,7 @@ hint_profile::target target_here(const std::string& program, u32 threads);
 // Where cke tune writes the profile of a target, and the others look for it: beside the compiled units.
 std::string profile_path(const std::string& cache, const hint_profile::target& target);
 
-// "NAME=VALUE". Returns what is wrong with it, or sets the field.
+// "NAME=VALUE", or "NAME@LAYERS=VALUE". Returns what is wrong with it, or sets the field.
 std::string set_hint(const std::string& text, hints& to);
 
 }  // namespace cke::tool

@@ -92,6 +92,11 @@ void read_device(const entry& device, hint_profile& p) {
   });
 }
 
+u32 value_of(const knob& k, const entry& value) {
+  const std::optional<u32> n = k.value(value.text());
+  if (!n) value.fail(k.range(), value.shown());
+  return *n;
+}
 void read_hints(const entry& hints, hint_profile& p) {
   hints.each(knob_names() + ", tunedDevice, benchmarkTokPerSec", [&](const std::string& key, const entry& value) {
     if (key == "tunedDevice") return p.tuned_device = value.text(), true;
@@ -101,9 +106,21 @@ void read_hints(const entry& hints, hint_profile& p) {
     if (!k && std::ranges::find(decided_by_the_type, key) != std::end(decided_by_the_type))
       value.fail("a knob that changes no answer: the number format of the weights decides this (--format)", key);
     if (!k) return false;
-    const std::optional<u32> n = k->value(value.text());
-    if (!n) value.fail(k->range(), value.shown());
-    k->write(p.hints, *n);
+    k->write(p.hints, value_of(*k, value));
+    return true;
+  });
+}
+void read_layers(const entry& layers, hint_profile& p) {
+  layers.each("ranges of layers", [&](const std::string& range, const entry& of_range) {
+    std::string expected;
+    layer_hints* const l = layers_named(range, p.hints, expected);
+    if (!l) of_range.fail(expected, concat({"\"", range, "\""}));
+    of_range.each(layer_knob_names(), [&](const std::string& key, const entry& value) {
+      const knob* const k = knob_named(key);
+      if (!k || !k->write_of_layers) return false;
+      k->write_of_layers(*l, value_of(*k, value));
+      return true;
+    });
     return true;
   });
 }
@@ -121,16 +138,18 @@ hint_profile read_profile(const std::string& path) {
   hint_profile p;
   bool versioned = false, hinted = false;
   entry(all, "", path)
-      .each("name, model, version, program, device, kernelHints", [&](const std::string& key, const entry& value) {
-        if (key == "name") p.name = value.text();
-        else if (key == "model") p.model = value.text();
-        else if (key == "version") value.number(version, version, "1, the version of profiles"), versioned = true;
-        else if (key == "program") p.is_for.program = value.text();
-        else if (key == "device") read_device(value, p);
-        else if (key == "kernelHints") read_hints(value, p), hinted = true;
-        else return false;
-        return true;
-      });
+      .each("name, model, version, program, device, kernelHints, layers",
+            [&](const std::string& key, const entry& value) {
+              if (key == "name") p.name = value.text();
+              else if (key == "model") p.model = value.text();
+              else if (key == "version") value.number(version, version, "1, the version of profiles"), versioned = true;
+              else if (key == "program") p.is_for.program = value.text();
+              else if (key == "device") read_device(value, p);
+              else if (key == "kernelHints") read_hints(value, p), hinted = true;
+              else if (key == "layers") read_layers(value, p);
+              else return false;
+              return true;
+            });
   if (!versioned || !hinted)
     throw Error(errc::malformed, path, versioned ? "kernelHints" : "version", "this key", "none");
   return p;
@@ -162,7 +181,17 @@ void write_profile(const std::string& path, const hint_profile& p) {
     if (const auto value = k.read(p.hints)) out << YAML::Key << std::string(k.name) << YAML::Value << k.text(*value);
   out << YAML::Key << "tunedDevice" << YAML::Value << YAML::DoubleQuoted << p.tuned_device;
   out << YAML::Key << "benchmarkTokPerSec" << YAML::Value << YAML::Precision(4) << p.tokens_per_second;
-  out << YAML::EndMap << YAML::EndMap;
+  out << YAML::EndMap;
+  if (p.hints.layers.size()) out << YAML::Key << "layers" << YAML::Value << YAML::BeginMap;
+  for (const layer_hints& l : p.hints.layers) {
+    out << YAML::Key << YAML::DoubleQuoted << range_text(l) << YAML::Value << YAML::BeginMap;
+    for (const knob& k : knobs)
+      if (const auto value = k.read_of_layers ? k.read_of_layers(l) : std::nullopt)
+        out << YAML::Key << std::string(k.name) << YAML::Value << k.text(*value);
+    out << YAML::EndMap;
+  }
+  if (p.hints.layers.size()) out << YAML::EndMap;
+  out << YAML::EndMap;
   const std::string text = concat({out.c_str(), "\n"});
   new_file to(path, text.size(), new_file::existing::replaced);
   to.write(std::as_bytes(std::span(text)));

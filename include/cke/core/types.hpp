@@ -104,6 +104,11 @@ template <class T, std::size_t N> struct small_vector {
   constexpr T* end() { return items + count; }
   constexpr const T* begin() const { return items; }
   constexpr const T* end() const { return items + count; }
+  friend constexpr bool operator==(const small_vector& a, const small_vector& b) {
+    for (u32 i = 0; i < a.count && i < b.count; ++i)
+      if (!(a[i] == b[i])) return false;
+    return a.count == b.count;
+  }
 };
 
 template <class... Ts> struct list {};

@@ -28,6 +28,7 @@ template <class P, dtype KV, class Isa, class Ranks = one_rank> class executor {
       : weights_(w),
         team_(threads),
         how_(merged(how, default_hints)),
+        how_at_(places_of(how_)),
         space_(k, threads.size(), *how_.huge_pages),
         attention_(space_.kv_heads()),
         ranks_(link..., k) {}
@@ -87,6 +88,14 @@ template <class P, dtype KV, class Isa, class Ranks = one_rank> class executor {
   template <class F> void run_on_threads(u32 tokens, F body) {
     const u32 most = *(form_of(tokens) == form::decode ? how_.decode_threads : how_.prefill_threads);
     team_.run_fitting(body, most ? most : team::max_threads);
+  }
+
+  // The hints of each place of the walk, of which the first and the last belong to no layer.
+  using place_hints = std::array<layer_hints, P::layers + 2>;
+  static place_hints places_of(const hints& how) {
+    place_hints all;
+    for (u32 place = 0; place < all.size(); ++place) all[place] = how.at(place - 1);
+    return all;
   }
 
   // ---- the layers, on one thread
@@ -161,20 +170,21 @@ template <class P, dtype KV, class Isa, class Ranks = one_rank> class executor {
     const pass_segments seen = s.now->seen_by(last.p);
     const u32 units = units_of(begin.p, p.by, s.now->tokens / c.tokens_of_row(begin), row_units(c, begin),
                                static_cast<u32>(seen.tiles.size()));
-    const u32 cut = p.by == split::kv_heads && attends(last.op) && how_.attention_decode == attention_sharing::tiled
+    const layer_hints& how = how_at_[s.place];
+    const u32 cut = p.by == split::kv_heads && attends(last.op) && how.attention_decode == attention_sharing::tiled
         ? units_to_share(last.p.as<attention_params>(), seen.segments)
         : 0;
     const u32 together = cut ? p.count - 1u : p.count;  // the last step, attention, may be cut finer than the others
     u64* const ns = spent + p.per_thread;
     const auto own = ranks_.own(c, first, p.by, units, static_cast<u32>(seen.tiles.size()));
-    team_.share(s.thread, own.count(), [&](u32 n) {
+    team_.share(s.thread, own.count(), *how.units_per_claim, [&](u32 n) {
       for (u32 k = 0; k < together; ++k) run_step(s, first + k, w[k], own[n], ns[k]);
       if (cut) attention_.ready(n);
     });
     if (cut == 0) return;
     w[together].cut = cut;
     const u32 heads = own.count();
-    attention_.run(team_, s.thread, heads, cut, [&](u32 n) {  // own heads, then their parts
+    attention_.run(team_, s.thread, heads, cut, *how.units_per_claim, [&](u32 n) {  // own heads, then their parts
       const u32 unit = n < heads ? own[n] : head_units(last.p) + own[0] * cut + (n - heads);
       run_step(s, first + together, w[together], unit, ns[together]);
     });
@@ -203,6 +213,7 @@ template <class P, dtype KV, class Isa, class Ranks = one_rank> class executor {
   const weights<P, Isa>& weights_;
   team& team_;
   const hints how_;
+  const place_hints how_at_;
   workspace<P, KV, Isa> space_;
   shared_attention attention_;
   tracer trace_{};

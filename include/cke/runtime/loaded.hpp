@@ -18,9 +18,9 @@ struct model_options {
   cke::hints hints{};            // what changes speed alone; hints.chunk, if given, goes before chunk
   rank_link ranks{};             // the others that run the model too, where it runs by_ranks (ranks.hpp)
 
-  // Throws config_range.
-  void validate() const {
-    const auto check = [](const char* name, u32 value, u32 least, u32 most) {
+  // For a model of so many layers. Throws config_range.
+  void validate(u32 layers = ~0u) const {
+    const auto check = [](std::string_view name, u32 value, u32 least, u32 most) {
       if (value < least || value > most)
         throw Error(errc::config_range, {}, name, concat({least, " to ", most}), concat({value}));
     };
@@ -34,6 +34,11 @@ struct model_options {
     check("hints.chunk", hints.chunk.value_or(1), 1, hints.longest_chunk);
     check("hints.units_per_claim", hints.units_per_claim.value_or(1), 1, hints.most_claimed);
     check("hints.spins", hints.spins.value_or(1), 1, hints.most_spins);
+    for (const layer_hints& l : hints.layers) {
+      const std::string range = concat({"hints.layers ", l.first, "-", l.last});
+      check(range, l.last, l.first, layers - 1);
+      check(concat({range, ": units_per_claim"}), l.units_per_claim.value_or(1), 1, hints.most_claimed);
+    }
   }
   // A pass needs no more rows than the context, or than a row of logits for each of many sessions.
   capacity limits() const {
@@ -74,7 +79,7 @@ template <class P, dtype KV, class Isa, class How = by_tables> struct loaded {
   // Throws config_range for the options, and what weights throws.
   template <tensor_source S, class Names>
   loaded(const S& tensors, std::string_view file, naming as, const Names& names, const model_options& o)
-      : threads((o.validate(), o.threads ? o.threads : default_threads()), o.hints),
+      : threads((o.validate(P::layers), o.threads ? o.threads : default_threads()), o.hints),
         packed(tensors, file, as, names, threads, o.progress, o.huge_pages(), units_of_rank(o)),
         executor(executor_of(o)),
         cache(slot::plan, executor.limits(), o.cache_positions, executor.memory_of_pages(), o.huge_pages()),
@@ -82,7 +87,7 @@ template <class P, dtype KV, class Isa, class How = by_tables> struct loaded {
 
   // Over packed weights that the caller keeps longer than this. Throws config_range, and what weights throws.
   loaded(const packed_weights& from, std::string_view file, const model_options& o)
-      : threads((o.validate(), o.threads ? o.threads : default_threads()), o.hints),
+      : threads((o.validate(P::layers), o.threads ? o.threads : default_threads()), o.hints),
         packed(from, file),
         executor(executor_of(o)),
         cache(slot::plan, executor.limits(), o.cache_positions, executor.memory_of_pages(), o.huge_pages()),

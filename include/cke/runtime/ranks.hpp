@@ -77,7 +77,8 @@ template <class P, dtype KV, class Isa> class many_ranks {
         if (how.by == rank_cut::heads && p.by == split::tokens) w.by = split::kv_heads;
         const auto tiles = static_cast<u32>(s.now->seen_by(i.p).tiles.size());
         const own_units mine = own(c, k, w.by, units_of(i.p, w.by, w.tokens, row_units(c, i), tiles), tiles);
-        on.team_.share(s.thread, mine.count(), [&](u32 n) { on.run_step(s, k, w, mine[n], *spent); });
+        on.team_.share(s.thread, mine.count(), *on.how_at_[s.place].units_per_claim,
+                       [&](u32 n) { on.run_step(s, k, w, mine[n], *spent); });
       }
       if (k + 1 < first + p.count) on.team_.barrier();
     }

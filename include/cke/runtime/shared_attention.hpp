@@ -26,8 +26,8 @@ class shared_attention {
   void ready(u32 head) { count(head); }
 
   // On every thread: attend(heads + head * cut + n) computes part n of a head, attend(head) combines its parts.
-  template <class Attend> void run(team& threads, u32 thread, u32 heads, u32 cut, Attend attend) {
-    threads.share(thread, heads * cut, [&](u32 part) {
+  template <class Attend> void run(team& threads, u32 thread, u32 heads, u32 cut, u32 at_once, Attend attend) {
+    threads.share(thread, heads * cut, at_once, [&](u32 part) {
       const u32 head = part / cut;
       threads.wait_while(counts_[head], 0);
       attend(heads + part);

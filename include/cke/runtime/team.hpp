@@ -107,13 +107,15 @@ class team {
   // below `units`. A thread takes its own slice in order, then steals what the others have not begun, so
   // that a core taken away for a millisecond does not stall the rest. Units must be independent of
   // one another, and results must not depend on which thread computes them. No barrier is implied.
-  template <class F> void share(u32 thread, u32 units, F&& f) {
+  template <class F> void share(u32 thread, u32 units, F&& f) { share(thread, units, claimed_at_once_, f); }
+  // A thread takes so many units at a time.
+  template <class F> void share(u32 thread, u32 units, u32 at_once, F&& f) {
     const u32 round = ++slots_[thread].round;
     for (u32 k = 0; k < crew_; ++k) {
       const u32 owner = thread + k < crew_ ? thread + k : thread + k - crew_;
       const auto [first, last] = slice(owner, units);
-      for (u32 i; (i = claim(slots_[owner].claimed, round, last - first)) < last - first;)
-        for (u32 end = std::min(i + claimed_at_once_, last - first); i < end; ++i) f(first + i);
+      for (u32 i; (i = claim(slots_[owner].claimed, round, last - first, at_once)) < last - first;)
+        for (u32 end = std::min(i + at_once, last - first); i < end; ++i) f(first + i);
     }
   }
 
@@ -170,13 +172,13 @@ class team {
   }
 
   // The first of the next unbegun units, or count when none is left.
-  u32 claim(std::atomic<u64>& claimed, u32 round, u32 count) const {
+  static u32 claim(std::atomic<u64>& claimed, u32 round, u32 count, u32 at_once) {
     u64 seen = claimed.load(std::memory_order_relaxed);
     for (;;) {
       const u32 at = static_cast<u32>(seen >> 32), begun = at == round ? static_cast<u32>(seen) : 0;
       // A newer round: another thread has found all units of this round begun, and has gone on.
       if (at > round || begun >= count) return count;
-      if (claimed.compare_exchange_weak(seen, u64{round} << 32 | (begun + claimed_at_once_), std::memory_order_relaxed))
+      if (claimed.compare_exchange_weak(seen, u64{round} << 32 | (begun + at_once), std::memory_order_relaxed))
         return begun;
     }
   }

@@ -37,6 +37,7 @@ class team {
   template <class F> void share(u32, u32 units, F&& f) {
     for (u32 i = 0; i < units; ++i) f(i);
   }
+  template <class F> void share(u32 thread, u32 units, u32, F&& f) { share(thread, units, f); }
 };
 
 }  // namespace cke::runtime

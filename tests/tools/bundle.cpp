@@ -28,7 +28,17 @@ fs::path pack(const fs::path& model, const fs::path& out, std::vector<std::strin
 // What was packed from a copy of the small model, and that copy.
 struct packed {
   scratch dir;
-  fs::path model = dir.copy(tiny), file = pack(model, dir / "tiny.cke");
+  fs::path model, file;
+  explicit packed(const std::vector<std::string>& options = {})
+      : model(dir.copy(tiny)), file(pack(model, dir / "tiny.cke", options)) {}
+  // The files with weights beside it, by name.
+  std::vector<fs::path> parts() const {
+    std::vector<fs::path> all;
+    for (const auto& entry : fs::directory_iterator(file.parent_path()))
+      if (entry.path().extension() == ".cke-part") all.push_back(entry.path());
+    std::ranges::sort(all);
+    return all;
+  }
 };
 result use(const fs::path& bundle, const scratch& dir) {
   return command::cke({"logits", bundle, "--tokens", "1,2", "--last", "-o", dir / "one.npy"}, {.seconds = 20});
@@ -173,8 +183,10 @@ TEST_CASE("bundle: any byte that is cut off or flipped, and any parts that are s
   swap(0, 8, 8), swap(vocabulary, weights, 4096), swap(bundle_file::manifest_at, vocabulary, 1024);
 }
 
-TEST_CASE("bundle: a manifest that is signed but wrong in any field is refused by that field") {
-  const packed p;
+namespace {
+
+// Attempts on every field of a manifest.
+void damage_every_field(const packed& p) {
   const bundle_file good(p.file);
   const json all = good.manifest();
   const fs::path bad = p.dir / "bad.cke";
@@ -219,4 +231,60 @@ TEST_CASE("bundle: a manifest that is signed but wrong in any field is refused b
   };
   walk(walk, all, json::json_pointer());
   CHECK(tried > 80);
+}
+
+}  // namespace
+
+TEST_CASE("bundle: a manifest that is signed but wrong in any field is refused by that field") {
+  damage_every_field(packed());
+}
+
+TEST_CASE("bundle: weights in files beside it have the same bits") {
+  const packed whole({"--format", "f32"}), p({"--format", "f32", "--shard-size", "2MB"});
+  CHECK(logits_of(p.file, p.dir) == logits_of(whole.file, whole.dir));
+  CHECK(p.parts().size() == 3);
+  fs::create_directory(p.dir / "other");
+  for (const fs::path& part : p.parts()) fs::copy(part, p.dir / "other");
+  fs::copy(p.file, p.dir / "other" / "renamed.cke");
+  CHECK(logits_of(p.dir / "other" / "renamed.cke", p.dir) == logits_of(whole.file, whole.dir));
+  // Another bundle in its place takes away what it no longer needs.
+  pack(p.model, p.file, {"--replace", "--format", "f32", "--shard-size", "4MB"});
+  CHECK(p.parts().size() == 2);
+  pack(p.model, p.file, {"--replace", "--format", "f32"});
+  CHECK(p.parts().empty());
+  CHECK(content(p.file).size() == content(whole.file).size());
+  CHECK_MISUSED(command::cke({"pack", p.model, "-o", p.dir / "x.cke", "--shard-size", "1MB"}),
+                "--shard-size: expected ");
+}
+
+TEST_CASE("bundle: files beside it that are gone, others or damaged are refused by name") {
+  const packed p({"--format", "f32", "--shard-size", "2MB"});
+  const auto parts = p.parts();
+  REQUIRE(parts.size() == 3);
+  for (const fs::path& part : parts) {
+    const std::string good = content(part), name = "its part " + part.filename().string();
+    fs::remove(part);
+    CHECK_REFUSED(use(p.file, p.dir),
+                  name + ": expected a file beside the bundle that can be read, found No such file");
+    fs::create_directory(part);
+    CHECK_REFUSED(use(p.file, p.dir), name + ": expected a regular file");
+    fs::remove(part);
+    for (const std::size_t size : {std::size_t{0}, good.size() / 2, good.size() - 1}) {
+      write(part, good.substr(0, size));
+      CHECK_REFUSED(use(p.file, p.dir), name + ": expected ");
+    }
+    for (std::size_t at = 0; at < good.size(); at += good.size() / 5) {
+      std::string bad = good;
+      bad[at] = static_cast<char>(bad[at] ^ 1 << at % 8);
+      write(part, bad);
+      CHECK_REFUSED(use(p.file, p.dir), "in " + name);
+    }
+    write(part, good);
+  }
+  fs::rename(parts[0], p.dir / "x"), fs::rename(parts[1], parts[0]), fs::rename(p.dir / "x", parts[1]);
+  CHECK_REFUSED(use(p.file, p.dir), "in its part " + parts[0].filename().string());
+}
+
+TEST_CASE("bundle: every field of a manifest with files beside it") {
+  damage_every_field(packed({"--format", "f32", "--shard-size", "2MB"}));
 }

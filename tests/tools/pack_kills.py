@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """pack_kills.py: what is left of `cke pack` where it is killed (SIGKILL), again and again, at any moment.
 
-    python3 tests/tools/pack_kills.py [--kills 300] [--cke build/release/cke] [--model assets/tiny] [--layers 40]
+    python3 tests/tools/pack_kills.py [--kills 300] [--shard-size SIZE] [--cke build/release/cke]
+                                      [--model assets/tiny] [--layers 40]
 
 The layers of the model are repeated, so that writing takes a while. After each kill the
-folder holds nothing, or one whole bundle with the bytes of a run that nobody killed. Every other run replaces a bundle,
-which must stay as it was until the new one is whole.
+folder holds no bundle, or one whole bundle with the bytes of a run that was not killed. Every other run replaces a
+bundle, which must stay as it was until the new one is whole. With shards, a kill may leave some that no bundle names.
 """
 
 import argparse
@@ -49,12 +50,25 @@ def larger(model, folder, layers):
     (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + b"".join(parts))
 
 
+def sum_of_bundle(file):
+    """Of its bytes and those of the files beside it that it names."""
+    data = file.read_bytes()
+    (length,) = struct.unpack("<Q", data[24:32])
+    total = hashlib.sha256(data)
+    for name, size in json.loads(data[48 : 48 + length])["weights"]["shards"]:
+        part = file.with_name(name).read_bytes()
+        assert len(part) == size, name
+        total.update(part)
+    return total.hexdigest()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--kills", type=int, default=300)
     parser.add_argument("--cke", default="build/release/cke")
     parser.add_argument("--model", default="assets/tiny")
     parser.add_argument("--layers", type=int, default=40, help="of the model that is packed; 0: as it is")
+    parser.add_argument("--shard-size", help="of the bundle's files with weights")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     chance = random.Random(args.seed)
@@ -66,12 +80,13 @@ def main():
         out = place / "out"
         out.mkdir()
         words = [args.cke, "pack", model, "-o", out / "model.cke", "--format", "f32"]
+        words += ["--shard-size", args.shard_size] if args.shard_size else []
         for _ in range(2):  # the first run compiles
             (out / "model.cke").unlink(missing_ok=True)
             start = time.monotonic()
             subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             seconds = time.monotonic() - start
-        whole = hashlib.sha256((out / "model.cke").read_bytes()).hexdigest()
+        whole = sum_of_bundle(out / "model.cke")
         size = (out / "model.cke").stat().st_size
         kills, runs, found, left = 0, 0, 0, 0
         while kills < args.kills:
@@ -92,14 +107,16 @@ def main():
             assert run.returncode in (0, -signal.SIGKILL), run.stderr.read().decode()
             names = sorted(file.name for file in out.iterdir())
             others = [name for name in names if name != "model.cke"]
-            # Only a replacement has a name before it is whole.
-            assert all(replaces and ".partial-" in name for name in others), names
+            # Only a replacement has a name before it is whole, and a shard before the bundle has.
+            assert all(".partial-" in name and (replaces or args.shard_size) or ".cke-part" in name and args.shard_size
+                       for name in others), names
+            others = [name for name in others if ".partial-" in name]
             left += len(others)
             for name in others:
                 (out / name).unlink()
             if "model.cke" in names:
                 found += 1
-                got = hashlib.sha256((out / "model.cke").read_bytes()).hexdigest()
+                got = sum_of_bundle(out / "model.cke")
                 assert got == whole, f"run {runs}: a bundle with other bytes"
             else:
                 assert not replaces, "the bundle that was to be replaced is gone"

@@ -80,12 +80,20 @@ manifest::origin origin_of_bundle(const std::string& path) {
   return manifest::origin_in(open_header(mapped_file(path)).text, path);
 }
 
+std::vector<manifest::shard> shards_of_bundle(const std::string& path) {
+  if (!is_bundle(path)) return {};
+  try {
+    return manifest::shards_in(open_header(mapped_file(path)).text, path);
+  } catch (const Error&) { return {}; }
+}
+
 bundle::bundle(const std::string& path) : file_(std::make_shared<const mapped_file>(path)) {
   const opened o = open_header(*file_);
   parts_begin_ = sizeof o.header + o.header.manifest_bytes;
   manifest_ = manifest::parse(o.text, path, parts_begin_, file_->bytes().size());
   check_padding();
   check_source();
+  if (!manifest_.shards.empty()) shards_ = std::make_shared<const mapped_shards>(path, manifest_.shards);
 }
 
 // What is between the parts is nothing, so that no byte of the file is unchecked.
@@ -138,7 +146,7 @@ checkpoint bundle::as_checkpoint() const {
 }
 
 std::unique_ptr<block_check> bundle::check_weights(u32 threads) const {
-  return std::make_unique<block_check>(part(manifest_.weights), bundle_block, manifest_.block_sums, threads);
+  return std::make_unique<block_check>(weights(), bundle_block, manifest_.block_sums, threads);
 }
 void bundle::finish(block_check& check) const {
   for (const auto& bad : check.finish()) {
@@ -148,7 +156,14 @@ void bundle::finish(block_check& check) const {
       if (begin > bad.number * bundle_block) break;
       in = w.name, begin += w.bytes;
     }
-    throw Error(errc::malformed, file_->name(), concat({"block ", bad.number, " of the weights, from ", in, " on"}),
+    u64 at = bad.number * bundle_block;
+    std::string part;  // which has the block
+    for (const manifest::shard& s : manifest_.shards) {
+      if (part.empty() && at < s.bytes) part = concat({", in its part ", s.name});
+      at -= std::min(at, s.bytes);
+    }
+    throw Error(errc::malformed, file_->name(),
+                concat({"block ", bad.number, " of the weights, from ", in, " on", part}),
                 concat({"XXH64 ", hex(manifest_.block_sums[bad.number])}), hex(bad.found));
   }
 }
@@ -159,9 +174,8 @@ std::vector<u64> bundle::sizes() const {
   return all;
 }
 cke_packed bundle::packed(std::span<const u64> sizes) const {
-  const auto weights = part(manifest_.weights);
-  return {weights.data(),
-          weights.size(),
+  return {weights().data(),
+          weights().size(),
           sizes.data(),
           sizes.size(),
           {manifest_.program, manifest_.layout, manifest_.isa.c_str()}};

@@ -12,6 +12,7 @@
 #include "block_check.hpp"
 #include "manifest.hpp"
 #include "rooms.hpp"
+#include "shards.hpp"
 #include "unit.hpp"
 
 namespace cke::tool {
@@ -21,6 +22,8 @@ bool is_bundle(const std::string& path);
 
 // What a bundle was packed from, of whatever version of cke. Throws Error.
 manifest::origin origin_of_bundle(const std::string& path);
+// The files beside it that it names; none too if it cannot be read.
+std::vector<manifest::shard> shards_of_bundle(const std::string& path);
 
 class bundle {
  public:
@@ -39,14 +42,18 @@ class bundle {
   // The weights, over sizes(), which must outlive the result.
   cke_packed packed(std::span<const u64> sizes) const;
   std::vector<u64> sizes() const;
-  std::shared_ptr<const void> kept() const { return file_; }
+  std::shared_ptr<const void> kept() const { return std::make_shared<std::pair<file, shards>>(file_, shards_); }
 
  private:
+  using file = std::shared_ptr<const mapped_file>;
+  using shards = std::shared_ptr<const mapped_shards>;
   std::span<const std::byte> part(const manifest::part& p) const { return file_->bytes().subspan(p.offset, p.bytes); }
+  std::span<const std::byte> weights() const { return shards_ ? shards_->bytes() : part(manifest_.weights); }
   void check_padding() const;
   void check_source() const;
 
-  std::shared_ptr<const mapped_file> file_;
+  file file_;
+  shards shards_;  // null: the weights are in the file
   u64 parts_begin_{};
   manifest manifest_;
 };

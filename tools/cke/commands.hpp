@@ -249,6 +249,7 @@ struct pack_args {
   model_args model;
   std::string output;
   bool replace = false;  // a file of that name
+  u64 shard_bytes = 0;   // of a file with weights, at most; 0: they are all in the bundle's own
 };
 void pack(const pack_args& args);
 

@@ -10,6 +10,7 @@
 #include "bench_options.hpp"
 #include "commands.hpp"
 #include "dump_options.hpp"
+#include "manifest.hpp"
 #include "option_table.hpp"
 #include "options.hpp"
 #include "report_options.hpp"
@@ -192,6 +193,11 @@ class commands {
     model_options_of(p, pack_.model);
     p.add_option("-o,--output", pack_.output, "the file, such as model.cke")->type_name("FILE")->required();
     p.add_flag("--replace", pack_.replace, "in place of a file of that name, once the new one is whole");
+    p.add_option("--shard-size", pack_.shard_bytes,
+                 "put the weights into files beside FILE, of at most so many bytes each: 4GB, 500MB; at least 2MB")
+        ->type_name("SIZE")
+        ->transform(CLI::AsSizeValue(false))
+        ->check(number(u64{bundle_block}, u64{1} << 50));
     p.add_option("-t,--threads", pack_.model.threads, thread_help)->check(number(0u, team::max_threads));
     p.add_option("--hints", pack_.model.profile,
                  "a profile whose hints the bundle carries (the one that cke tune wrote, if any)")

@@ -89,11 +89,36 @@ manifest::part part_of(const value& v, u64 parts_begin, u64 file_bytes) {
   return p;
 }
 
+std::vector<manifest::shard> read_shards(const value& shards) {
+  std::vector<manifest::shard> all;
+  shards.each([&](const value& row) {
+    all.push_back({row.item(0, 2).text(), row.item(1, 2).number()});
+    const std::string& name = all.back().name;
+    if (name.empty() || name == "." || name == ".." || name.find('/') != name.npos)
+      row.item(0, 2).fail("the name of a file in the bundle's folder", name);
+  });
+  return all;
+}
+// The part that `weights` are of the bundle's shards together.
+manifest::part sharded_part(const value& weights, const std::vector<manifest::shard>& shards, u64 file_bytes) {
+  manifest::part p;
+  p.offset = weights["offset"].number(), p.bytes = weights["bytes"].number();
+  if (p.offset != file_bytes) weights["offset"].fail(concat({file_bytes, ", where the file ends"}), concat({p.offset}));
+  u64 left = p.bytes;
+  for (std::size_t n = 0; n < shards.size(); left -= shards[n++].bytes)
+    if (const bool last = n + 1 == shards.size(); shards[n].bytes == 0 || shards[n].bytes > left ||
+        (last ? shards[n].bytes != left : shards[n].bytes % bundle_block != 0))
+      weights["shards"].fail(concat({last ? "the last with " : "blocks of ", last ? left : bundle_block, " bytes"}),
+                             concat({shards[n].bytes}));
+  return p;
+}
 void read_weights(manifest& m, const value& weights, u64 parts_begin, u64 file_bytes) {
-  m.weights = part_of(weights, parts_begin, file_bytes);
+  m.shards = read_shards(weights["shards"]);
+  m.weights =
+      m.shards.empty() ? part_of(weights, parts_begin, file_bytes) : sharded_part(weights, m.shards, file_bytes);
   if (m.weights.offset % bundle_alignment != 0)
     weights["offset"].fail(concat({"a multiple of ", bundle_alignment}), concat({m.weights.offset}));
-  if (m.weights.offset + m.weights.bytes != file_bytes)
+  if (m.shards.empty() && m.weights.offset + m.weights.bytes != file_bytes)
     weights["bytes"].fail(concat({file_bytes - m.weights.offset, ", up to the end of the file"}),
                           concat({m.weights.bytes}));
   if (const u64 block = weights["block"].number(); block != bundle_block)
@@ -182,11 +207,10 @@ std::string manifest::text() const {
   if (vocabulary)
     all["vocabulary"] = {{"offset", vocabulary->offset}, {"bytes", vocabulary->bytes}, {"xxh64", hex(vocabulary->sum)}};
   else all["vocabulary"] = nullptr;
-  json_object& w = all["weights"] = {{"offset", weights.offset},
-                                     {"bytes", weights.bytes},
-                                     {"block", bundle_block},
-                                     {"xxh64", json_object::array()},
-                                     {"list", json_object::array()}};
+  json_object& w =
+      all["weights"] = {{"offset", weights.offset}, {"bytes", weights.bytes},        {"shards", json_object::array()},
+                        {"block", bundle_block},    {"xxh64", json_object::array()}, {"list", json_object::array()}};
+  for (const shard& s : shards) w["shards"].push_back({s.name, s.bytes});
   for (const u64 s : block_sums) w["xxh64"].push_back(hex(s));
   for (const weight& one : list) w["list"].push_back({one.name, one.bytes});
   return all.dump(-1, ' ', false, json_object::error_handler_t::replace);
@@ -196,6 +220,11 @@ manifest::origin manifest::origin_in(const std::string& text, const std::string&
   const nlohmann::json all = io::detail::checked_object(text, file);
   const value source = value(all, "", file)["source"];
   return {source["path"].text(), source["format"].text()};
+}
+
+std::vector<manifest::shard> manifest::shards_in(const std::string& text, const std::string& file) {
+  const nlohmann::json all = io::detail::checked_object(text, file);
+  return read_shards(value(all, "", file)["weights"]["shards"]);
 }
 
 manifest manifest::parse(const std::string& text, const std::string& file, u64 parts_begin, u64 file_bytes) {

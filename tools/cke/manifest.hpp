@@ -49,6 +49,11 @@ struct manifest {
     std::string name;
     u64 bytes{};
   };
+  // A file beside the bundle with some of its weights: all but the last have a multiple of bundle_block bytes.
+  struct shard {
+    std::string name;
+    u64 bytes{};
+  };
 
   std::string version;  // of cke
   // The model, as commands call it, and what its unit is made of.
@@ -70,13 +75,15 @@ struct manifest {
   std::vector<tensor> tensors;
   // The parts of the file.
   std::optional<part> vocabulary;
-  part weights{};  // sum is not used: each block has one
+  part weights{};  // sum is not used: each block has one; offset, with shards: the size of the file
+  std::vector<shard> shards;
   std::vector<u64> block_sums;
   std::vector<weight> list;
 
   std::string text() const;
   // What the model was packed from, which manifests of all versions of cke say.
   static origin origin_in(const std::string& text, const std::string& file);
+  static std::vector<shard> shards_in(const std::string& text, const std::string& file);
   // Throws Error, which names the key: unsupported for another version of cke, malformed unless all keys are there,
   // have values of their type, and agree with one another and with the size of the file, whose parts begin at
   // `parts_begin`.

@@ -11,6 +11,7 @@
 #include "model_hints.hpp"
 #include "pack.hpp"
 #include "rooms.hpp"
+#include "shards.hpp"
 #include "terminal.hpp"
 #include "vocabulary_bytes.hpp"
 
@@ -62,7 +63,7 @@ std::string text_with_places(manifest& m, u64 vocabulary_bytes, u64& file_bytes)
     u64 at = align_up(sizeof(bundle_header) + text.size(), bundle_alignment);
     if (m.vocabulary) m.vocabulary->offset = at, at = align_up(at + vocabulary_bytes, bundle_alignment);
     m.weights.offset = at;
-    file_bytes = at + m.weights.bytes;
+    file_bytes = at + (m.shards.empty() ? m.weights.bytes : 0);
     text = m.text();
   } while (m.weights.offset != before);
   return text;
@@ -74,6 +75,8 @@ void write(const pack_args& args, manifest& m, const std::string& vocabulary, st
   const std::string text = text_with_places(m, vocabulary.size(), h.file_bytes);
   h.manifest_bytes = text.size(), h.manifest_sum = xxh64::of(std::as_bytes(std::span(text)));
   h.sum = h.own_sum();
+  std::vector<manifest::shard> before;
+  if (args.replace) before = shards_of_bundle(args.output);
   io::new_file to(args.output, h.file_bytes,
                   args.replace ? io::new_file::existing::replaced : io::new_file::existing::kept);
   u64 at = 0;
@@ -86,8 +89,16 @@ void write(const pack_args& args, manifest& m, const std::string& vocabulary, st
   put(0, std::as_bytes(std::span(&h, 1)));
   put(at, std::as_bytes(std::span(text)));
   if (m.vocabulary) put(m.vocabulary->offset, std::as_bytes(std::span(vocabulary)));
-  put(m.weights.offset, weights);
-  to.commit();
+  put(m.weights.offset, m.shards.empty() ? weights : std::span<const std::byte>{});
+  // The bundle appears, or takes another's place, when the files that it names are there.
+  try {
+    write_shards(args.output, m.shards, weights);
+    to.commit();
+  } catch (...) {
+    remove_shards(args.output, m.shards, before);
+    throw;
+  }
+  remove_shards(args.output, before, m.shards);
 }
 
 // What the checkpoint and its unit say.
@@ -140,6 +151,8 @@ written_bundle write_bundle(const pack_args& args, made_for whom) {
   });
   m.weights.bytes = weights.size();
   m.block_sums = sums_of_blocks(weights, bundle_block, engine->threads());
+  if (args.shard_bytes)
+    m.shards = shards_of(args.output, m.block_sums, weights.size(), args.shard_bytes / bundle_block * bundle_block);
   write(args, m, from.tokens ? bytes_of_vocabulary(*from.tokens) : std::string(), weights);
   return {u, compiled, m.name, m.isa, weights.size()};
 }

@@ -167,7 +167,8 @@ TEST_CASE("hints: of layers, from a profile, a bundle and the command line, the 
             "  chunk: 48\nlayers:\n  \"0-1\": {attentionDecode: streaming, unitsPerClaim: 3}\n"
             "  4: {unitsPerClaim: 9}\n");
   const std::string bundle = (dir / "tiny.cke").string();
-  CHECK_SUCCESS(command::cke({"pack", tiny, "-o", bundle, "--hints", (dir / "p.yaml").string()}));
+  const result packed = command::cke({"pack", tiny, "-o", bundle, "--hints", (dir / "p.yaml").string()});
+  CHECK_SUCCESS(packed);
   const result text = command::cke({"inspect", bundle, "--explain", "--hint", "unitsPerClaim@4=2"});
   CHECK_SUCCESS(text);
   for (const char* row :

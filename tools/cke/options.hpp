@@ -88,8 +88,9 @@ inline void hint_options_of(CLI::App& app, model_args& to) {
              if (const std::string wrong = set_hint(one, to.hinted); !wrong.empty())
                throw CLI::ValidationError("--hint", wrong);
          },
-         "a knob that changes speed and no answer, see cke inspect MODEL --explain; KNOB@0-5=VALUE: of layers 0 to 5; "
-         "may be given again")
+         "a knob that changes speed and no answer (KNOB@0-5: in layers 0 to 5), see cke inspect MODEL --explain; may "
+         "be "
+         "given again")
       ->type_name("KNOB=VALUE")
       ->allow_extra_args(false);
   app.add_option("--hints", to.profile, "a profile to take them from (the one that cke tune wrote)")

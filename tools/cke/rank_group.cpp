@@ -79,6 +79,9 @@ void rank_group::broadcast(std::vector<u32>& numbers) const {
   if (numbers.size() > first) mpi_->broadcast(numbers.data() + first, (numbers.size() - first) * sizeof(u32));
 }
 
+void rank_group::refuse(const char* what) const {
+  throw Error(errc::unsupported, {}, what, "one rank", std::to_string(count()) + " ranks");
+}
 void rank_group::fail(const std::string& why) const { watch_->fail(why); }
 
 }  // namespace cke::tool

@@ -30,6 +30,8 @@ class rank_group {
   std::vector<std::string> gather(const std::string& mine) const;
   // Rank 0's numbers, on every rank.
   void broadcast(std::vector<u32>& numbers) const;
+  // Throws unsupported: it needs one rank.
+  [[noreturn]] void refuse(const char* what) const;
   // Ends the job, whatever the other ranks do.
   [[noreturn]] void fail(const std::string& why) const;
 

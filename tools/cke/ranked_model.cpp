@@ -35,7 +35,7 @@ class speaker {
   speaker& operator=(const speaker&) = delete;
 
   any_model& model() const { return *model_; }
-  u32 count() const { return ranks_.count(); }
+  [[noreturn]] void refuse(const char* what) const { ranks_.refuse(what); }
   template <class Do> auto both(verb what, std::vector<u32> words, Do&& here) {
     const std::lock_guard turn(busy_);
     words.insert(words.begin(), static_cast<u32>(what));
@@ -50,10 +50,6 @@ class speaker {
   std::mutex busy_;
   std::atomic<u32> next_ = 0;
 };
-
-[[noreturn]] void refuse(const char* what, const speaker& all) {
-  throw Error(errc::unsupported, {}, what, "one rank", std::to_string(all.count()) + " ranks");
-}
 
 class ranked_session final : public any_session {
  public:
@@ -94,8 +90,8 @@ class ranked_session final : public any_session {
     return all_->both(verb::fork, {number, number_},
                       [&] { return std::make_unique<ranked_session>(all_, number, here_->fork()); });
   }
-  void save(const std::string&) const override { refuse("session file", *all_); }
-  void load(const std::string&) override { refuse("session file", *all_); }
+  void save(const std::string&) const override { all_->refuse("session file"); }
+  void load(const std::string&) override { all_->refuse("session file"); }
 
   void add_turn(std::vector<u32>& words, std::span<const u32> ids, wants what) const {
     words.insert(words.end(), {number_, what, static_cast<u32>(ids.size())});
@@ -126,8 +122,8 @@ class ranked_model final : public any_model {
   u64 state_bytes() const override { return model().state_bytes(); }
   void watch(const tracer& t) const override { model().watch(t); }
   u32 image_width() const override { return 0; }
-  held_image add_image(const image_key&, patch_grid, std::span<const float>) const override { refuse("image", *all_); }
-  held_image find_image(const image_key&, patch_grid) const override { refuse("image", *all_); }
+  held_image add_image(const image_key&, patch_grid, std::span<const float>) const override { all_->refuse("image"); }
+  held_image find_image(const image_key&, patch_grid) const override { all_->refuse("image"); }
 
   std::unique_ptr<any_session> open() const override {
     const u32 number = all_->new_number();
@@ -257,7 +253,7 @@ std::string weights_fingerprint(const checkpoint& from) {
 
 loaded_model load_on_ranks(rank_group& ranks, const std::function<loaded_model(rank_claim&)>& load) {
   static bool taken = false;
-  if (taken) throw Error(errc::unsupported, {}, "a second model", "one rank", std::to_string(ranks.count()) + " ranks");
+  if (taken) ranks.refuse("a second model");
   taken = true;
   rank_claim claim;
   std::string failed;

@@ -11,6 +11,7 @@
 #include <cke/text/tokenizer/detokenizer.hpp>
 
 #include "commands.hpp"
+#include "rank_group.hpp"
 #include "rooms.hpp"
 #include "terminal.hpp"
 #include "vision_model.hpp"
@@ -105,6 +106,7 @@ void run(const run_args& args) {
   if (args.tokens) prompt = parse_ids(*args.tokens);
   const needs what = args.tokens ? needs::weights : in_chat_form(args) ? needs::chat : needs::text;
   const loaded_model model = load_model(args.model, what, std::max(args.draft + 1, args.beams));
+  if (const rank_group* ranks = rank_group::of_this_run(); ranks && args.save_session) ranks->refuse("session file");
   std::vector<u32> stop_ids = model.stop_ids;
   const prompt_images shown = show_images(args.model, model, args.shown);
   if (in_chat_form(args)) {

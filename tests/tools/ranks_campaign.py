@@ -4,18 +4,21 @@
     python3 tests/tools/ranks_campaign.py [--kills 50] [--delays 100] [--bits] [--cke build/release/cke]
 
 --kills: one of two to four ranks gets SIGKILL at a random moment of a run. Each time there is an error that names it,
-and within 8 s no process is left. --delays: three ranks are stopped in turns for up to 30 ms each; the answer is that
+of cke or, early in a start, of mpirun, and within 8 s no process is left. --delays: three ranks are stopped in turns for up to 30 ms each; the answer is that
 of one process. --bits: the logits of a prompt, and greedy ids, of a random model of each kind (dense, windowed,
-recurrent, latent, experts) in each format on 2, 3 and 5 ranks have the bytes of one process.
+recurrent, latent, experts) in each format under mpirun with 1, 2, 3 and 5 ranks have the bytes without it. It makes
+the models, with torch and transformers.
 """
 import argparse
 import hashlib
+import json
 import os
 import random
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -23,8 +26,20 @@ from pathlib import Path
 from ranks import Ranks, ranks_of
 
 TREE = Path(__file__).resolve().parents[2]
-FAMILIES = {"dense": "smollm3", "windowed": "gemma3_text", "recurrent": "qwen3_5_text", "latent": "deepseek_v3",
-            "experts": "qwen3_moe"}
+SHAPE = ["--hidden", "256", "--heads", "4", "--kv-heads", "4", "--head-dim", "64", "--vocab", "512",
+         "--intermediate", "512", "--layers", "3", "--dtype", "bfloat16"]  # Q4_K has blocks of 256
+KINDS = {  # a family, and more keys of its config
+    "dense": ("qwen3", {}),
+    "windowed": ("gemma3_text", {"sliding_window": 16, "query_pre_attn_scalar": 64,
+                                 "layer_types": ["sliding_attention", "full_attention", "sliding_attention"]}),
+    "recurrent": ("qwen3_5_text", {"layer_types": ["linear_attention", "full_attention", "linear_attention"],
+                                   "linear_key_head_dim": 64, "linear_value_head_dim": 64, "linear_num_key_heads": 4,
+                                   "linear_num_value_heads": 4}),
+    "latent": ("deepseek_v3", {"q_lora_rank": 256, "kv_lora_rank": 256, "qk_nope_head_dim": 64, "qk_rope_head_dim": 32,
+                               "v_head_dim": 64, "n_routed_experts": 8, "num_experts_per_tok": 2, "n_group": 1,
+                               "topk_group": 1, "moe_intermediate_size": 256, "first_k_dense_replace": 1}),
+    "experts": ("qwen3_moe", {"num_experts": 8, "num_experts_per_tok": 2, "moe_intermediate_size": 256}),
+}
 
 
 def start(r: Ranks, count: int, errors, *more: str) -> subprocess.Popen:
@@ -41,9 +56,7 @@ def kill_one(r: Ranks, chance: random.Random) -> str:
         ranks = ranks_of(job.pid)
         while not ranks and job.poll() is None:
             ranks = ranks_of(job.pid)
-        if not ranks:  # all was over before the moment came
-            job.communicate()
-            return kill_one(r, chance)
+        assert ranks, "all was over before the moment came"
         rank = chance.choice(sorted(ranks))
         os.kill(ranks[rank], signal.SIGKILL)
         killed = time.monotonic()
@@ -82,36 +95,40 @@ def delay(r: Ranks, chance: random.Random, want: bytes) -> int:
         errors.seek(0)
         assert job.returncode == 0, errors.read()
     assert got == want, f"{got!r} instead of {want!r}"
+    assert stops, "no rank was stopped"
     return stops
+
+
+def said(*words: object) -> bytes:
+    done = subprocess.run([str(word) for word in words], capture_output=True)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, words))}: exit {done.returncode}\n{done.stderr.decode()}")
+    return done.stdout
 
 
 def bits(cke: str, mpirun: list[str], folder: Path) -> None:
     ids = ",".join(str(3 + i * 7 % 40) for i in range(33))
-    for kind, family in FAMILIES.items():
+    for kind, (family, more) in KINDS.items():
+        said(sys.executable, TREE / "tools/parity/make_random_hf.py", folder / kind, "--family", family, *SHAPE, "--more",
+             json.dumps(more))
+        said(cke, "quantize", folder / kind, folder / f"{kind}.gguf", "--to", "q4_k_s")
         for form in ("f32", "bf16", "q8_0", "q4_k"):
-            model = TREE / "tests/data/families" / family
-            options = ["--format", form]
-            if form == "q4_k":
-                model, options = folder / f"{family}.gguf", []
-                made = subprocess.run([cke, "quantize", TREE / "tests/data/families" / family, model, "--to", "q4_k_s"],
-                                      capture_output=True, text=True)
-                if made.returncode:
-                    print(f"{kind:10} {form:5} left out: {made.stderr.strip()}")
-                    continue
+            model, options = (folder / f"{kind}.gguf", []) if form == "q4_k" else (folder / kind, ["--format", form])
+            stored = json.loads(said(cke, "inspect", model, "--json"))["stored"]
+            assert form != "q4_k" or "q4_k" in stored, stored
 
-            def sum_on(count: int) -> str:
+            def sum_on(*on: str) -> str:
                 out = folder / "logits.npy"
                 out.unlink(missing_ok=True)
-                on = mpirun + ["-n", str(count)] if count else []
-                words = [cke, "logits", model, "--tokens", ids, "-t", "1", "-o", out, *options]
-                subprocess.run(on + words, check=True, capture_output=True)
-                words = [cke, "run", model, "--tokens", ids, "-n", "12", "--temp", "0", "--ids", "-t", "1", *options]
-                greedy = subprocess.run(on + words, check=True, capture_output=True).stdout
+                said(*on, cke, "logits", model, "--tokens", ids, "-t", "1", "-o", out, *options)
+                greedy = said(*on, cke, "run", model, "--tokens", ids, "-n", "12", "--temp", "0", "--ids", "-t", "1", *options)
                 return hashlib.sha256(out.read_bytes() + greedy).hexdigest()
 
-            sums = {count: sum_on(count) for count in (0, 2, 3, 5)}
-            assert len(set(sums.values())) == 1, f"{kind} {form}: {sums}"
-            print(f"{kind:10} {form:5} {sums[0][:16]} on 1, 2, 3 and 5 ranks", flush=True)
+            want = sum_on()
+            for count in ("1", "2", "3", "5"):
+                got = sum_on(*mpirun, "-n", count)
+                assert got == want, f"{kind} {form}, {count} ranks: {got} instead of {want}"
+            print(f"{kind:10} {form:5} {want[:16]} without MPI and on 1, 2, 3 and 5 ranks", flush=True)
 
 
 def main() -> None:

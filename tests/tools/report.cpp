@@ -45,8 +45,11 @@ TEST_CASE("report: its JSON is what cke inspect says, and what the page shows") 
   CHECK(data["training"].is_null());
   REQUIRE(data["passes"].size() == 2);
   const std::string text = text_of(html);
+  std::vector<std::size_t> waits;  // of a thread, at each barrier
   for (const json& pass : data["passes"]) {
     const bool token = pass["name"] == "token";
+    waits.push_back(static_cast<std::size_t>(
+        std::ranges::count_if(pass["threads"][0], [](const json& step) { return step[1] == -1; })));
     CHECK(pass["rows"] == (token ? 1 : 64));
     CHECK(pass["position"] == (token ? 64 : 0));
     CHECK(pass["threads"].size() == 2);
@@ -85,6 +88,10 @@ TEST_CASE("report: its JSON is what cke inspect says, and what the page shows") 
     if (token) CHECK(operations == doctest::Approx(2 * multiplied));
     else CHECK(operations > 32 * multiplied);
   }
+  CHECK(data["passes"][0]["name"] == "token");
+  const std::string barriers =
+      "A token passes " + std::to_string(waits[0]) + " barriers, a chunk of a prompt " + std::to_string(waits[1]) + ".";
+  CHECK_MESSAGE(text.find(barriers) != text.npos, barriers);
 }
 
 TEST_CASE("report: the fixed parts of a memory plan and a program are drawn") {
@@ -94,7 +101,7 @@ TEST_CASE("report: the fixed parts of a memory plan and a program are drawn") {
        {"Block 0 \xC3\x97 5 layers: 0\xE2\x80\x93"
         "4",
         "Before the layers", "After the layers", "matmul_act_quantize", "before fusion", "barrier", "swiglu",
-        "matmul + act_mul + quantize", "peak of the process", "Pages of a sequence", "GB/s", "avx", "qwen3"})
+        "matmul + act_mul + quantize", "at its peak", "Pages of a sequence", "GB/s", "avx", "qwen3"})
     CHECK_MESSAGE(text.find(part) != text.npos, part);
 }
 

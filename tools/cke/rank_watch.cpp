@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 #include <cke/core/error.hpp>
 #include <cke/runtime/clock.hpp>
@@ -45,6 +46,16 @@ void on_term(int) {
   tell_who_ended();
   signal(SIGTERM, SIG_DFL);
   raise(SIGTERM);
+}
+
+// Whether a signal or a debugger has stopped a process: it may be in the middle of an exchange.
+bool is_stopped(pid_t process) {
+  std::ifstream stat("/proc/" + std::to_string(process) + "/stat");
+  std::string text;
+  std::getline(stat, text);
+  const std::size_t name_end = text.rfind(')');  // "PID (NAME) STATE ..."
+  return name_end != text.npos && name_end + 2 < text.size() &&
+      (text[name_end + 2] == 'T' || text[name_end + 2] == 't');
 }
 
 // Seconds that a rank may keep the others waiting: CKE_RANK_SECONDS, or 60.
@@ -99,15 +110,16 @@ void watch_over_ranks::watch() {
   }
 }
 
-// The ranks on this machine that have not come to the all-gather that rank 0 is in.
+// The ranks on this machine that have not come to the all-gather that rank 0 is in, or are stopped within it.
 std::string watch_over_ranks::missing() const {
   const auto entered = [&](u32 r) { return __atomic_load_n(mpi_.entered(r), __ATOMIC_ACQUIRE); };
   std::string all;
   for (const neighbour& n : neighbours)
-    if (entered(n.rank) < entered(0))
+    if (entered(n.rank) < entered(0) || is_stopped(n.process))
       all +=
           (all.empty() ? "rank " : ", rank ") + std::to_string(n.rank) + " (process " + std::to_string(n.process) + ")";
-  return all.empty() ? "a rank on another machine" : all;
+  if (!all.empty()) return all;
+  return neighbours.size() + 1 < mpi_.count ? "a rank on another machine" : "an exchange that all ranks have come to";
 }
 
 void watch_over_ranks::fail(const std::string& why) const {

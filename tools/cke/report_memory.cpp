@@ -133,7 +133,7 @@ std::string memory_section(const json_object& data) {
                          ". The compiler knows this before anything runs."}));
   out += bar_of({{"weights", "weights", weights}, {"states", "states", states}, {"activations", "activations", act}},
                 "Memory to scale");
-  table t("Memory", {"part", ">bytes", ">size", "is"});
+  table t("Its parts", {"part", ">bytes", ">size", "is"});
   const auto row = [&](const char* name, double bytes, const char* what) {
     t.row({name, count_text(static_cast<u64>(bytes)), size_text(bytes), what});
   };
@@ -145,13 +145,17 @@ std::string memory_section(const json_object& data) {
   row("rest of the activations",
       act - memory["stream"].get<double>() - memory["scratch"].get<double>() - memory["per_thread"].get<double>(),
       "ids, and inputs that layers get beside the stream");
-  row("peak of the process", data["memory"]["peak"], "measured: code, tokenizer and mapped file too");
   out += t.done();
+  out += element("p",
+                 concat({"The process had ", size_text(data["memory"]["peak"].get<double>()),
+                         " at its peak: code, tokenizer and the file's pages too, but of states and scratch only what "
+                         "the passes of this report used."}));
 
   out += element("h3", "The arena");
   out += element("p",
                  "Values of a layer share one piece of memory. A value lies in the same bytes as another only if they "
-                 "are never there at the same time. Height is bytes, to scale; dashed lines are barriers.");
+                 "are never there at the same time. Height is bytes, to scale, from the first one down; a dashed line "
+                 "is the barrier after which its steps run.");
   const double scratch = std::max(memory["scratch"].get<double>(), 1.0);
   for (const json_object& code : plan["codes"]) {
     const char* const form = code["forms"].contains("prefill") ? "prefill" : "decode";

@@ -40,8 +40,9 @@ std::string fusion_table(const json_object& plan) {
   const u64 after = plan["steps"]["all"].get<u64>(), removed = fusion["removed"].get<u64>(),
             elided = fusion["saves_elided"].get<u64>();
   return element("p",
-                 concat({"Fusion takes ", removed, " steps out of a token\xE2\x80\x99s program and leaves ", after,
-                         "; ", elided, " copies of the stream are not made, since nothing writes to it meanwhile."})) +
+                 concat({"A token\xE2\x80\x99s program has ", after + removed, " steps before fusion and ", after,
+                         " after it; ", elided,
+                         " copies of the stream are not made, since nothing writes to it meanwhile."})) +
       (any ? t.done() : std::string());
 }
 
@@ -63,6 +64,18 @@ std::vector<scheduled> schedule_of(const json_object& code, const char* form) {
   return steps;
 }
 
+// Of a pass whose last row alone has logits: code without that form runs as in decode.
+u64 barriers_of(const json_object& plan, const char* form) {
+  u64 all = 0;
+  for (const json_object& code : plan["codes"]) {
+    const bool body = code["name"] != "header" && code["name"] != "footer";
+    const json_object& forms = code["forms"];
+    const u64 times = body ? code["layers"].get<u64>() : 1;
+    all += times * forms[forms.contains(form) ? form : "decode"]["barriers"].get<u64>();
+  }
+  return all;
+}
+
 std::string barrier_table(const json_object& code, const std::string& title) {
   table t("Phases and barriers: " + title,
           {"step", ">decode phase", "shared by", "then", ">prefill phase", "shared by", "then"});
@@ -75,7 +88,7 @@ std::string barrier_table(const json_object& code, const std::string& title) {
 }
 
 std::string kernel_table(const json_object& data) {
-  table t("Kernels", {"operation", "computes", "weights", "instruction set", ">steps", "why this one"});
+  table t("One for each operation", {"operation", "computes", "weights", "instruction set", ">steps", "why this one"});
   for (const json_object& k : data["kernels"]) {
     std::string formats;
     for (const json_object& f : k["formats"]) formats += (formats.empty() ? "" : ", ") + f.get<std::string>();
@@ -114,10 +127,13 @@ std::string program_section(const json_object& data) {
       if (seen.insert(l["op"].get<std::string>()).second)
         letters += (letters.empty() ? "" : " \xC2\xB7 ") + l["op"].get<std::string>();
   out += element("p", "Its letters: " + letters + ".", "soft");
-  out += element("p",
-                 "Each picture has one kind of block: the steps as the letters write them, the steps that run, and the "
-                 "values that go from step to step. A filled dot writes, a ring reads, and the thick line is the "
-                 "stream. Threads share a step by what the phase says, and wait for each other only at a barrier.");
+  out +=
+      element("p",
+              "Each picture has one kind of block as a token runs it; a chunk of a prompt runs the same steps in other "
+              "phases, which the table under Barriers has. There are the steps as the letters write them, the steps "
+              "that run, and the values that go from step to step. A filled dot writes, a ring reads, and the thick "
+              "line is the "
+              "stream. Threads share a step by what the phase says, and wait for each other only at a barrier.");
   std::size_t number = 0;
   std::string tables;
   for (const json_object& code : plan["codes"]) {
@@ -127,12 +143,11 @@ std::string program_section(const json_object& data) {
     out += element("h3", title) + graph_of(plan, code);
     tables += barrier_table(code, title);
   }
-  const json_object& barriers = plan["barriers"];
   out += element("h3", "Fusion") + fusion_table(plan);
   out += element("h3", "Barriers") +
       element("p",
-              concat({"A token passes ", barriers["decode"].get<u64>(), " barriers, a chunk of a prompt ",
-                      barriers["prefill"].get<u64>(), "."})) +
+              concat({"A token passes ", barriers_of(plan, "decode"), " barriers, a chunk of a prompt ",
+                      barriers_of(plan, "prefill"), ". What comes after the layers runs for one token in both."})) +
       "<details><summary>Phases of every step, in decode and in prefill</summary>" + tables + "</details>\n";
   out += element("h3", "Kernels") + element("p", data["kernel_choice"].get<std::string>()) + kernel_table(data);
   return out + "</section>\n";

@@ -194,16 +194,17 @@ std::string tokens_of(const json_object& answer) {
 
 std::string time_section(const json_object& data) {
   std::string out = "<section aria-labelledby=\"time\"><h2 id=\"time\">Time</h2>\n";
-  out += element("p",
-                 "Each row is a thread, each box a step that it worked on, in the colours of the bars above; what is "
-                 "hatched is a wait for other threads. The steps of a phase take turns and are drawn one after the "
-                 "other. Point at a box for its name and time.");
+  out +=
+      element("p",
+              "Each row is a thread, each box a step that it worked on, in paler colours of the bars above. Grey is a "
+              "wait for other threads, white is between steps. The steps of a phase take turns and are drawn one "
+              "after the other. Point at a box for its name and time.");
   for (const json_object& p : data["passes"]) out += timelines_of(data, p);
   out += element("h3", "How near each operation is to the roofline");
   out += element("p",
                  "A full dot is an operation of a token, a ring one of the prompt. None can be above the roof, unless "
                  "its weights stay in the cache: memory bounds what does little with each byte, the dot products of "
-                 "its format the rest.");
+                 "its format the rest. Both axes are logarithmic.");
   out += roofline(data);
   const json_object& answer = data["answer"];
   if (const std::string tokens = tokens_of(answer); !tokens.empty())

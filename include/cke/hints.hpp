@@ -140,8 +140,8 @@ inline std::string knob_names() {
   return all;
 }
 
-// The hints of layers "0-5" or "7" in `to`, which are made unless they are there. Null, and what was expected: the text
-// is no range, or has layers of one that is there, or there are too many.
+// The entry of `to` for layers "0-5" or "7", made if there is none. Null if the text is no range, shares layers with
+// another one, or would be one too many; `expected` then says what a right one is.
 inline layer_hints* layers_named(std::string_view text, hints& to, std::string& expected) {
   layer_hints range;
   const auto number = [](std::string_view digits, u32& n) {

@@ -4,8 +4,8 @@
     python3 tests/tools/ranks_campaign.py [--kills 50] [--delays 100] [--bits] [--cke build/release/cke]
 
 --kills: one of two to four ranks gets SIGKILL at a random moment of a run. Each time there is an error that names it,
-of cke or, early in a start, of mpirun, and within 8 s no process is left. --delays: three ranks are stopped in turns for up to 30 ms each; the answer is that
-of one process. --bits: the logits of a prompt, and greedy ids, of a random model of each kind (dense, windowed,
+of cke or, early in a start, of mpirun, and within 8 s no process is left. --delays: three ranks are stopped in turns
+for up to 30 ms each; the answer is that of one process. --bits: the logits of a prompt, and greedy ids, of a random model of each kind (dense, windowed,
 recurrent, latent, experts) in each format under mpirun with 1, 2, 3 and 5 ranks have the bytes without it. It makes
 the models, with torch and transformers.
 """

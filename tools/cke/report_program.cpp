@@ -130,7 +130,7 @@ std::string program_section(const json_object& data) {
   out +=
       element("p",
               "Each picture has one kind of block as a token runs it; a chunk of a prompt runs the same steps in other "
-              "phases, which the table under Barriers has. There are the steps as the letters write them, the steps "
+              "phases, which are listed under Barriers. It shows the steps as the letters write them, the steps "
               "that run, and the values that go from step to step. A filled dot writes, a ring reads, and the thick "
               "line is the "
               "stream. Threads share a step by what the phase says, and wait for each other only at a barrier.");

@@ -35,7 +35,7 @@ struct hints {
   std::optional<attention_sharing> attention_decode{};
   // These go before the fields above. Of several that have a layer, the first with the field counts.
   static constexpr u32 most_layer_hints = 16;                // of one source
-  small_vector<layer_hints, 3 * most_layer_hints> layers{};  // sources that are no default
+  small_vector<layer_hints, 3 * most_layer_hints> layers{};  // of three sources
 
   constexpr layer_hints at(u32 layer) const {
     layer_hints all{.first = layer, .last = layer};

@@ -65,6 +65,37 @@ TEST_CASE("simd: byte dots are exact at the ends of their ranges") {
   });
 }
 
+TEST_CASE("simd: dots of small codes are exact at the ends of their ranges") {
+  for_each_simd([]<class Isa>() {
+    const auto check = [&]<u32 Max, u32 N>() {
+      std::mt19937 bits(Max + N);
+      for (u32 round = 0; round < 16; ++round) {
+        lane_bytes<Isa> codes[N];
+        i8 x[4 * N];
+        for (auto& c : codes)
+          for (i8& byte : c) byte = static_cast<i8>(round < 2 ? Max : bits() % (Max + 1));
+        for (i8& byte : x) byte = static_cast<i8>(round == 0 ? 127 : round == 1 ? -127 : int(bits() % 255) - 127);
+        simd::vi32<Isa> registers[N];
+        for (u32 i = 0; i < N; ++i) registers[i] = load<Isa>(codes[i]);
+        const auto got = lanes_of<Isa>(
+            simd::dots<Isa, Max, N>(simd::vi32<Isa>(-5), registers, reinterpret_cast<const std::byte*>(x)));
+        for (u32 lane = 0; lane < Isa::lanes; ++lane) {
+          i32 want = -5;
+          for (u32 k = 0; k < 4 * N; ++k) want += static_cast<u8>(codes[k / 4][4 * lane + k % 4]) * x[k];
+          CHECK(got[lane] == want);
+        }
+      }
+    };
+    const auto both = [&]<u32 Max>() { (check.template operator()<Max, 4>(), check.template operator()<Max, 8>()); };
+    both.template operator()<3>();
+    both.template operator()<7>();
+    both.template operator()<15>();
+    both.template operator()<31>();
+    both.template operator()<63>();
+    if constexpr (simd::has_vnni<Isa>) both.template operator()<255>();
+  });
+}
+
 TEST_CASE("simd: a bf16 dot adds both products, and broadcasts are of four bytes") {
   for_each_simd([]<class Isa>() {
     const auto values = random_row(4 * Isa::lanes, 3);

@@ -2,6 +2,7 @@
 // simd.hpp: operations that xsimd lacks: byte and bf16 dot products, half loads and stores, exp, ordered sums.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -27,6 +28,11 @@ template <class Isa> inline constexpr bool is_scalar = std::is_same_v<Isa, isa::
 template <class Isa>
 inline constexpr bool has_vnni = std::is_base_of_v<isa::avx512_vnni, Isa> || std::is_base_of_v<isa::avx2_vnni, Isa>;
 
+// If true, bytes multiply to pairs that are summed in 16 bits, which a dot then widens.
+template <class Isa>
+inline constexpr bool multiplies_to_i16 =
+    (std::is_base_of_v<isa::avx2, Isa> || std::is_base_of_v<isa::avx512, Isa>) && !has_vnni<Isa>;
+
 // If true, dot2_bf16 is one instruction, which also drops subnormals; else it is two fused multiply-adds.
 template <class Isa> inline constexpr bool has_bf16_dots = std::is_base_of_v<isa::avx512_vnni, Isa>;
 
@@ -50,6 +56,34 @@ template <class Isa> CKE_INLINE vf32<Isa> bcast_f32(const void* p) {
 // acc[i] + the dot product of the four bytes in lane i of u (unsigned; at most 127 unless has_vnni) and of s (signed).
 template <class Isa> CKE_INLINE vi32<Isa> dot4(vi32<Isa> acc, vi32<Isa> u, vi32<Isa> s) {
   return primitives<Isa>::dot4(acc, u, s);
+}
+// acc + dot4(codes[i], the four bytes at x + 4 i, broadcast) for i < N; codes are at most Max, bytes of x never -128.
+// Without VNNI up to four sums are added in 16 bits, as many as fit; more would only make a longer chain.
+template <class Isa, u32 Max, u32 N>
+CKE_INLINE vi32<Isa> dots(vi32<Isa> acc, const vi32<Isa>* codes, const std::byte* x) {
+  using p = primitives<Isa>;
+  const auto four = [&](u32 i) { return bcast4<Isa>(x + 4 * i); };
+  if constexpr (multiplies_to_i16<Isa>) {
+    constexpr u32 together = std::min(4u, 32767 / (2 * 127 * Max));
+    static_assert(N % together == 0);
+#pragma GCC unroll 8
+    for (u32 i = 0; i < N; i += together) {
+      vi32<Isa> pairs = p::dot_pairs(codes[i], four(i));
+#pragma GCC unroll 8
+      for (u32 j = i + 1; j < i + together; ++j) pairs = p::add_i16(pairs, p::dot_pairs(codes[j], four(j)));
+      acc = p::add_pairs(acc, pairs);
+    }
+    return acc;
+  } else {
+    // Two chains of four, because one of eight would keep the next step waiting.
+    vi32<Isa> more(0);
+#pragma GCC unroll 8
+    for (u32 i = 0; i < N; ++i) {
+      if (i < 4) acc = dot4<Isa>(acc, codes[i], four(i));
+      else more = dot4<Isa>(more, codes[i], four(i));
+    }
+    return N > 4 ? acc + more : acc;
+  }
 }
 // The same with both sides signed; x is never -128.
 template <class Isa> CKE_INLINE vi32<Isa> dot4_signed(vi32<Isa> acc, vi32<Isa> w, vi32<Isa> x) {

@@ -10,10 +10,12 @@
 namespace cke::simd {
 
 template <> struct primitives<isa::avx2> {
-  CKE_INLINE static __m256i dot4(__m256i acc, __m256i u, __m256i s) {
-    const __m256i pairs = _mm256_maddubs_epi16(u, s);
+  CKE_INLINE static __m256i dot_pairs(__m256i u, __m256i s) { return _mm256_maddubs_epi16(u, s); }
+  CKE_INLINE static __m256i add_i16(__m256i a, __m256i b) { return _mm256_add_epi16(a, b); }
+  CKE_INLINE static __m256i add_pairs(__m256i acc, __m256i pairs) {
     return _mm256_add_epi32(acc, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
   }
+  CKE_INLINE static __m256i dot4(__m256i acc, __m256i u, __m256i s) { return add_pairs(acc, dot_pairs(u, s)); }
   CKE_INLINE static __m256i dot4_signed(__m256i acc, __m256i w, __m256i x) {
     return dot4(acc, _mm256_abs_epi8(w), _mm256_sign_epi8(x, w));
   }

@@ -11,10 +11,12 @@
 namespace cke::simd {
 
 template <> struct primitives<isa::avx512> {
-  CKE_INLINE static __m512i dot4(__m512i acc, __m512i u, __m512i s) {
-    const __m512i pairs = _mm512_maddubs_epi16(u, s);
+  CKE_INLINE static __m512i dot_pairs(__m512i u, __m512i s) { return _mm512_maddubs_epi16(u, s); }
+  CKE_INLINE static __m512i add_i16(__m512i a, __m512i b) { return _mm512_add_epi16(a, b); }
+  CKE_INLINE static __m512i add_pairs(__m512i acc, __m512i pairs) {
     return _mm512_add_epi32(acc, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
   }
+  CKE_INLINE static __m512i dot4(__m512i acc, __m512i u, __m512i s) { return add_pairs(acc, dot_pairs(u, s)); }
   CKE_INLINE static __m512i dot4_signed(__m512i acc, __m512i w, __m512i x) {
     const __m512i moved = _mm512_mask_sub_epi8(x, _mm512_movepi8_mask(w), _mm512_setzero_si512(), x);
     return dot4(acc, _mm512_abs_epi8(w), moved);

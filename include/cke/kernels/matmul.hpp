@@ -16,18 +16,22 @@ template <dtype F, class Isa> struct matmul_tile {
     using vf32 = simd::vf32<Isa>;
     constexpr u32 groups = unit_rows / Isa::lanes, G = Isa::registers < 32 ? 1 : 2;
     std::memset(out, 0, T * unit_rows * sizeof(float));
-    const auto one_step = [&](u32 i) __attribute__((always_inline)) {
+    const auto one_step = [&](const typename f::view& block, u32 i) __attribute__((always_inline)) {
       // Prefetches all lines of a step at once: steps lie one after the other, so the hardware prefetcher sees one
-      // stream. A distant line pays only if there is work to do meanwhile. Bytes times one token are too little (4 KiB
-      // ahead cost Zen 4 10 %); codes that must be unpacked are enough.
-      constexpr u32 bytes = f::block_bytes / (f::block / f::step), ahead = T > 1 || bytes < unit_rows * f::step ? 8 : 0;
+      // stream. A distant step pays only where this one computes for longer than memory takes: with codes to unpack,
+      // from four tokens or of two or three bits; with bytes, from 16 (with 256-bit registers eight). With less to do
+      // it costs up to a quarter.
+      constexpr u32 bytes = f::block_bytes / (f::block / f::step);
+      constexpr bool unpacks = bytes < unit_rows * f::step, narrow = bytes < unit_rows * f::step / 2;
+      constexpr bool computes = unpacks ? narrow || T > 2 : T > Isa::lanes / 2;
+      constexpr u32 ahead = computes ? 8 : 0;
 #pragma GCC unroll 32
       for (u32 at = 0; at < bytes; at += 64) __builtin_prefetch(weights + (i + ahead) * bytes + at);
 #pragma GCC unroll 4
       for (u32 group = 0; group < groups; group += G) {
         typename f::weights rows[G];
 #pragma GCC unroll 4
-        for (u32 g = 0; g < G; ++g) rows[g] = f::load(weights, i, group + g);
+        for (u32 g = 0; g < G; ++g) rows[g] = f::load(block, i, group + g);
 #pragma GCC unroll 2
         for (u32 t = 0; t < T; ++t) {
           float* const sums = out + t * unit_rows + group * Isa::lanes;
@@ -42,12 +46,13 @@ template <dtype F, class Isa> struct matmul_tile {
       x += f::template x_bytes<T>;
     };
     for (u32 col = 0; col < cols; col += f::block, weights += f::block_bytes) {
+      const typename f::view block(weights);
       if constexpr (f::block / f::step > 4)
 #pragma GCC unroll 1
-        for (u32 i = 0; i < f::block / f::step; ++i) one_step(i);
+        for (u32 i = 0; i < f::block / f::step; ++i) one_step(block, i);
       else
 #pragma GCC unroll 4
-        for (u32 i = 0; i < f::block / f::step; ++i) one_step(i);
+        for (u32 i = 0; i < f::block / f::step; ++i) one_step(block, i);
     }
   }
 };

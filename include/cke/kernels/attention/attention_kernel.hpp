@@ -81,7 +81,10 @@ template <dtype KV, class Isa> struct attention_kernel {
   static constexpr u32 rows_for(u32 queries) { return queries <= 2 ? 2 : queries <= 4 ? 4 : tile_rows; }
   // Accumulators that stay in registers, whatever the tile: queries x registers of keys or dims.
   static constexpr u32 accumulators = Isa::registers / 2;
-  static constexpr u32 ahead = 4096;  // prefetch distance in bytes
+  // Prefetch distance in bytes. Two queries of a cache without scales take less time than memory, whose own prefetcher
+  // does better alone.
+  static constexpr u32 ahead = 12288;
+  template <u32 T> static constexpr bool fetches = T > 2 || cache::scaled;
   static constexpr u32 key_line = key_block * cache::pair * sizeof(typename cache::element);
 
   // One block for up to tile_rows queries.
@@ -130,7 +133,7 @@ template <dtype KV, class Isa> struct attention_kernel {
 #pragma GCC unroll 16
         for (u32 g = 0; g < K; ++g) {
           const auto x = dots::load(k + g * dots::line);
-          if constexpr (T < 8) __builtin_prefetch(k + g * dots::line + ahead);
+          if constexpr (fetches<T>) __builtin_prefetch(k + g * dots::line + ahead);
 #pragma GCC unroll 8
           for (u32 t = 0; t < T; ++t) acc[t][g] = dots::mac(acc[t][g], x, y + t * 4);
         }
@@ -174,7 +177,7 @@ template <dtype KV, class Isa> struct attention_kernel {
 #pragma GCC unroll 16
       for (u32 j = 0; j < D; ++j) {
         const auto x = dots::load(v + j * dots::line);
-        __builtin_prefetch(soon + j * dots::line, 0, 2);
+        if constexpr (fetches<T>) __builtin_prefetch(soon + j * dots::line, 0, 2);
 #pragma GCC unroll 8
         for (u32 t = 0; t < T; ++t)
           acc[t][j] = dots::mac(acc[t][j], x, y + t * dots::p_row + j * lanes / cache::group * dots::p_group);

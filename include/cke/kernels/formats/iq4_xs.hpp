@@ -2,6 +2,7 @@
 // iq4_xs.hpp: blocks of 256 nibbles like those of iq4_nl, a signed 6-bit scale for every 32, and an f16 scale.
 #pragma once
 
+#include "block_scales.hpp"
 #include "iq4_nl.hpp"
 
 namespace cke::kernels {
@@ -32,18 +33,28 @@ template <class Isa> struct layout<dtype::iq4_xs, Isa> {
 };
 
 template <class Isa> struct format<dtype::iq4_xs, Isa> : layout<dtype::iq4_xs, Isa>, q8_0_step<Isa> {
+  using l = layout<dtype::iq4_xs, Isa>;
   using weights = typename q8_0_step<Isa>::weights;
+  struct view {
+    const std::byte* block;
+    row_scales<Isa> d;
+    byte_scales<8> scale;
 
-  CKE_INLINE static weights load(const std::byte* block, u32 i, u32 group) {
-    using l = layout<dtype::iq4_xs, Isa>;
-    using vi32 = simd::vi32<Isa>;
+    CKE_INLINE explicit view(const std::byte* in) : block(in), d(in) {
+#pragma GCC unroll 8
+      for (u32 s = 0; s < 8; ++s)
+        for (u32 i = 0; i < unit_rows / 4; ++i) {
+          const u32 low = read<u32>(in + l::low + s / 2 * unit_rows + 4 * i) >> s % 2 * 4 & 0x0f0f0f0fu;
+          const u32 high = read<u32>(in + l::high + s / 4 * unit_rows + 4 * i) >> s % 4 * 2 & 0x03030303u;
+          scale.rows[s][i] = scale.centred(low | high << 4);
+        }
+    }
+  };
+
+  CKE_INLINE static weights load(const view& v, u32 i, u32 group) {
     weights w;
-    load_nibbles<Isa>(block + l::codes(i), group, iq4_table<Isa>, w.codes);
-    const u32 row = group * Isa::lanes;
-    const vi32 low = simd::load_i8<Isa>(block + l::low + i / 2 * unit_rows + row) >> static_cast<i32>(i % 2 * 4);
-    const vi32 high = simd::load_i8<Isa>(block + l::high + i / 4 * unit_rows + row) >> static_cast<i32>(i % 4 * 2);
-    const vi32 scale = ((low & vi32(15)) | ((high & vi32(3)) << 4)) - vi32(32);
-    w.scale = simd::load_f16<Isa>(block + 2 * row) * xsimd::to_float(scale);
+    load_nibbles<Isa>(v.block + l::codes(i), group, iq4_table<Isa>, w.codes);
+    w.scale = v.d.of[group] * v.scale.template load<Isa>(i, group);
     return w;
   }
 };

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bit_planes.hpp"
+#include "block_scales.hpp"
 
 namespace cke::kernels {
 
@@ -47,20 +48,24 @@ template <class Isa> struct format<dtype::q2_k, Isa> : layout<dtype::q2_k, Isa> 
     vi32 codes[8];
     vf32 scale[2], least[2];  // of 16 k each; least: of -32nds, as sum(x) comes
   };
+  struct view {
+    const std::byte* block;
+    row_scales<Isa> d, dmin;
+    CKE_INLINE explicit view(const std::byte* in)
+        : block(in), d(in), dmin(in + layout<dtype::q2_k, Isa>::dmin, 0x1p-5f) {}
+  };
 
-  CKE_INLINE static weights load(const std::byte* block, u32 i, u32 group) {
+  CKE_INLINE static weights load(const view& v, u32 i, u32 group) {
     using l = layout<dtype::q2_k, Isa>;
     weights w;
     for (vi32& c : w.codes) c = vi32(0);
-    load_bits<2, 0, Isa>(block + l::codes(i), group, w.codes);
+    load_bits<2, 0, Isa>(v.block + l::codes(i), group, w.codes);
     const u32 row = group * Isa::lanes;
-    const vf32 d = simd::load_f16<Isa>(block + 2 * row);
-    const vf32 dmin = simd::load_f16<Isa>(block + l::dmin + 2 * row) * vf32(0x1p-5f);
 #pragma GCC unroll 2
     for (u32 h = 0; h < 2; ++h) {
-      const vi32 both = simd::load_i8<Isa>(block + l::scales(i) + h * unit_rows + row);
-      w.scale[h] = d * xsimd::to_float(both & vi32(15));
-      w.least[h] = dmin * xsimd::to_float((both >> 4) & vi32(15));
+      const vi32 both = simd::load_i8<Isa>(v.block + l::scales(i) + h * unit_rows + row);
+      w.scale[h] = v.d.of[group] * xsimd::to_float(both & vi32(15));
+      w.least[h] = v.dmin.of[group] * xsimd::to_float((both >> 4) & vi32(15));
     }
     return w;
   }
@@ -69,10 +74,7 @@ template <class Isa> struct format<dtype::q2_k, Isa> : layout<dtype::q2_k, Isa> 
     vf32 part[2];
 #pragma GCC unroll 2
     for (u32 h = 0; h < 2; ++h) {
-      vi32 sum(0);
-#pragma GCC unroll 4
-      for (u32 j = 4 * h; j < 4 * h + 4; ++j)
-        sum = simd::dot4<Isa>(sum, w.codes[j], simd::bcast4<Isa>(x + 32 * t + 4 * j));
+      const vi32 sum = simd::dots<Isa, 3, 4>(vi32(0), w.codes + 4 * h, x + 32 * t + 16 * h);
       const vf32 least = w.least[h] * xsimd::to_float(simd::bcast4<Isa>(x + (40 + 4 * h) * T + 4 * t));
       part[h] = xsimd::fma(xsimd::to_float(sum), w.scale[h], least);
     }

@@ -53,23 +53,27 @@ template <class Isa> struct layout<dtype::q3_k, Isa> {
 };
 
 template <class Isa> struct format<dtype::q3_k, Isa> : layout<dtype::q3_k, Isa>, halves_step<Isa, 4> {
+  using l = layout<dtype::q3_k, Isa>;
   using weights = typename halves_step<Isa, 4>::weights;
+  struct view {
+    const std::byte* block;
+    row_scales<Isa> d;
+    CKE_INLINE explicit view(const std::byte* in) : block(in), d(in) {}
+  };
 
-  CKE_INLINE static weights load(const std::byte* block, u32 i, u32 group) {
-    using l = layout<dtype::q3_k, Isa>;
+  CKE_INLINE static weights load(const view& v, u32 i, u32 group) {
     using vi32 = simd::vi32<Isa>;
     weights w;
     for (vi32& c : w.codes) c = vi32(0);
-    load_bits<2, 0, Isa>(block + l::codes(i), group, w.codes);
-    load_bits<1, 2, Isa>(block + l::thirds(i), group, w.codes);
+    load_bits<2, 0, Isa>(v.block + l::codes(i), group, w.codes);
+    load_bits<1, 2, Isa>(v.block + l::thirds(i), group, w.codes);
     const u32 row = group * Isa::lanes;
-    const auto d = simd::load_f16<Isa>(block + 2 * row);
-    const vi32 low = simd::load_i8<Isa>(block + l::scales(i) + row);
-    const vi32 high = simd::load_i8<Isa>(block + l::tops(i) + row % 16) >> static_cast<i32>(row / 16 * 4);
+    const vi32 low = simd::load_i8<Isa>(v.block + l::scales(i) + row);
+    const vi32 high = simd::load_i8<Isa>(v.block + l::tops(i) + row % 16) >> static_cast<i32>(row / 16 * 4);
 #pragma GCC unroll 2
     for (i32 h = 0; h < 2; ++h) {
       const vi32 scale = ((low >> 4 * h) & vi32(15)) | (((high >> 2 * h) & vi32(3)) << 4);
-      w.scale[h] = d * xsimd::to_float(scale - vi32(32));
+      w.scale[h] = v.d.of[group] * xsimd::to_float(scale - vi32(32));
     }
     return w;
   }

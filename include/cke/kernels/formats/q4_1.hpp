@@ -19,7 +19,7 @@ struct scale_and_least {
         from_f16(read<u16>(in + 2 * unit_rows + 2 * row));
   }
   template <class Isa>
-  CKE_INLINE static void load(const std::byte* in, u32 group, typename k_step<Isa>::weights& w) {
+  CKE_INLINE static void load(const std::byte* in, u32 group, k_weights<Isa>& w) {
     const std::byte* at = in + 2 * group * Isa::lanes;
     w.scale = simd::load_f16<Isa>(at);
     w.least = simd::load_f16<Isa>(at + 2 * unit_rows) * simd::vf32<Isa>(-0x1p-7f);
@@ -40,11 +40,9 @@ template <class Isa> struct layout<dtype::q4_1, Isa> {
   }
 };
 
-template <class Isa> struct format<dtype::q4_1, Isa> : layout<dtype::q4_1, Isa>, k_step<Isa> {
-  using weights = typename k_step<Isa>::weights;
-
-  CKE_INLINE static weights load(const std::byte* block, u32, u32 group) {
-    weights w;
+template <class Isa> struct format<dtype::q4_1, Isa> : layout<dtype::q4_1, Isa>, k_step<Isa, 15> {
+  CKE_INLINE static k_weights<Isa> load(const std::byte* block, u32, u32 group) {
+    k_weights<Isa> w;
     load_nibbles<Isa>(block, group, w.codes);
     scale_and_least::load<Isa>(block + layout<dtype::q4_1, Isa>::scales, group, w);
     return w;

@@ -2,6 +2,7 @@
 // q4_k.hpp: blocks of 256: nibbles, a 6-bit scale and minimum for every 32, f16 scales of both.
 #pragma once
 
+#include "block_scales.hpp"
 #include "nibbles.hpp"
 
 namespace cke::kernels {
@@ -58,43 +59,58 @@ template <class Isa> struct layout<dtype::q4_k, Isa> {
   }
 };
 
-// The step of 32 unsigned codes, a scale and a minimum.
-template <class Isa> struct k_step {
+template <class Isa> struct k_weights {
+  simd::vi32<Isa> codes[8];
+  simd::vf32<Isa> scale, least;  // least: of -128ths, as sum(x) comes
+};
+
+// The step of 32 codes 0..Max, a scale and a minimum.
+template <class Isa, u32 Max> struct k_step {
   static constexpr u32 step = 32;
   template <u32 T> static constexpr u32 x_bytes = 48 * T;  // see operand<dtype::q8_0>
   using vf32 = simd::vf32<Isa>;
   using vi32 = simd::vi32<Isa>;
-  struct weights {
-    vi32 codes[8];
-    vf32 scale, least;  // least: of -128ths, as sum(x) comes
-  };
+  using view = const std::byte*;
+  using weights = k_weights<Isa>;
 
-  CKE_INLINE static void load_scales(weights& w, const std::byte* in, u32 s, u32 group) {
-    const u32 row = group * Isa::lanes;
-    const vi32 low = simd::load_i8<Isa>(in + s * unit_rows + row);
-    const vi32 top = simd::load_i8<Isa>(in + k_scales::high + s / 2 * unit_rows + row) >> static_cast<i32>(s % 2 * 4);
-    const vi32 scale = (low & vi32(15)) | ((top & vi32(3)) << 4);
-    const vi32 least = ((low >> 4) & vi32(15)) | ((top & vi32(12)) << 2);
-    w.scale = simd::load_f16<Isa>(in + k_scales::d + 2 * row) * xsimd::to_float(scale);
-    w.least = simd::load_f16<Isa>(in + k_scales::dmin + 2 * row) * xsimd::to_float(least) * vf32(0x1p-7f);
-  }
   template <u32 T>
   CKE_INLINE static vf32 dot(vf32 acc, const weights& w, const std::byte* x, u64, u32 t) {
-    vi32 sum(0);
-#pragma GCC unroll 8
-    for (u32 j = 0; j < 8; ++j) sum = simd::dot4<Isa>(sum, w.codes[j], simd::bcast4<Isa>(x + 32 * t + 4 * j));
+    const vi32 sum = simd::dots<Isa, Max, 8>(vi32(0), w.codes, x + 32 * t);
     const vf32 least = w.least * xsimd::to_float(simd::bcast4<Isa>(x + 36 * T + 4 * t));
     return xsimd::fma(xsimd::fma(xsimd::to_float(sum), w.scale, least), simd::bcast_f32<Isa>(x + 32 * T + 4 * t), acc);
   }
 };
 
-template <class Isa> struct format<dtype::q4_k, Isa> : layout<dtype::q4_k, Isa>, k_step<Isa> {
-  using weights = typename k_step<Isa>::weights;
+// A block of q4_k or q5_k with its scales and minima as bytes.
+template <class Isa> struct k_view {
+  using vf32 = simd::vf32<Isa>;
+  const std::byte* block;
+  byte_scales<8> scale, least;
+  row_scales<Isa> d, dmin;
 
-  CKE_INLINE static weights load(const std::byte* block, u32 i, u32 group) {
-    weights w;
-    load_nibbles<Isa>(block + layout<dtype::q4_k, Isa>::codes(i), group, w.codes);
-    k_step<Isa>::load_scales(w, block, i, group);
+  CKE_INLINE explicit k_view(const std::byte* in) : block(in), d(in + k_scales::d), dmin(in + k_scales::dmin, 0x1p-7f) {
+#pragma GCC unroll 8
+    for (u32 s = 0; s < 8; ++s)
+      for (u32 i = 0; i < unit_rows / 4; ++i) {
+        const u32 low = read<u32>(in + s * unit_rows + 4 * i);
+        const u32 top = read<u32>(in + k_scales::high + s / 2 * unit_rows + 4 * i) >> s % 2 * 4;
+        scale.rows[s][i] = (low & 0x0f0f0f0fu) | (top & 0x03030303u) << 4;
+        least.rows[s][i] = (low >> 4 & 0x0f0f0f0fu) | (top & 0x0c0c0c0cu) << 2;
+      }
+  }
+  CKE_INLINE void load(k_weights<Isa>& w, u32 s, u32 group) const {
+    w.scale = d.of[group] * scale.load<Isa>(s, group);
+    w.least = dmin.of[group] * least.load<Isa>(s, group);
+  }
+};
+
+template <class Isa> struct format<dtype::q4_k, Isa> : layout<dtype::q4_k, Isa>, k_step<Isa, 15> {
+  using view = k_view<Isa>;
+
+  CKE_INLINE static k_weights<Isa> load(const view& v, u32 i, u32 group) {
+    k_weights<Isa> w;
+    load_nibbles<Isa>(v.block + layout<dtype::q4_k, Isa>::codes(i), group, w.codes);
+    v.load(w, i, group);
     return w;
   }
 };

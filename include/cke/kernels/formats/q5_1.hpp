@@ -26,12 +26,10 @@ template <class Isa> struct layout<dtype::q5_1, Isa> {
   }
 };
 
-template <class Isa> struct format<dtype::q5_1, Isa> : layout<dtype::q5_1, Isa>, k_step<Isa> {
-  using weights = typename k_step<Isa>::weights;
-
-  CKE_INLINE static weights load(const std::byte* block, u32, u32 group) {
+template <class Isa> struct format<dtype::q5_1, Isa> : layout<dtype::q5_1, Isa>, k_step<Isa, 31> {
+  CKE_INLINE static k_weights<Isa> load(const std::byte* block, u32, u32 group) {
     using l = layout<dtype::q5_1, Isa>;
-    weights w;
+    k_weights<Isa> w;
     load_nibbles<Isa>(block, group, w.codes);
     load_bits<1, 4, Isa>(block + l::fifths, group, w.codes);
     scale_and_least::load<Isa>(block + l::scales, group, w);

@@ -34,15 +34,15 @@ template <class Isa> struct layout<dtype::q5_k, Isa> {
   }
 };
 
-template <class Isa> struct format<dtype::q5_k, Isa> : layout<dtype::q5_k, Isa>, k_step<Isa> {
-  using weights = typename k_step<Isa>::weights;
+template <class Isa> struct format<dtype::q5_k, Isa> : layout<dtype::q5_k, Isa>, k_step<Isa, 31> {
+  using view = k_view<Isa>;
 
-  CKE_INLINE static weights load(const std::byte* block, u32 i, u32 group) {
+  CKE_INLINE static k_weights<Isa> load(const view& v, u32 i, u32 group) {
     using l = layout<dtype::q5_k, Isa>;
-    weights w;
-    load_nibbles<Isa>(block + l::codes(i), group, w.codes);
-    load_bits<1, 4, Isa>(block + l::fifths(i), group, w.codes);
-    k_step<Isa>::load_scales(w, block, i, group);
+    k_weights<Isa> w;
+    load_nibbles<Isa>(v.block + l::codes(i), group, w.codes);
+    load_bits<1, 4, Isa>(v.block + l::fifths(i), group, w.codes);
+    v.load(w, i, group);
     return w;
   }
 };

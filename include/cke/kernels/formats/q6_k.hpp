@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "bit_planes.hpp"
+#include "block_scales.hpp"
 #include "nibbles.hpp"
 
 namespace cke::kernels {
@@ -59,9 +60,7 @@ template <class Isa, u32 Bias> struct halves_step {
 #pragma GCC unroll 2
     for (u32 h = 0; h < 2; ++h) {
       vi32 sum = simd::bcast4<Isa>(x + (40 + 4 * h) * T + 4 * t) >> std::countr_zero(32 / Bias);
-#pragma GCC unroll 4
-      for (u32 j = 4 * h; j < 4 * h + 4; ++j)
-        sum = simd::dot4<Isa>(sum, w.codes[j], simd::bcast4<Isa>(x + 32 * t + 4 * j));
+      sum = simd::dots<Isa, 2 * Bias - 1, 4>(sum, w.codes + 4 * h, x + 32 * t + 16 * h);
       part[h] = xsimd::to_float(sum);
     }
     return xsimd::fma(xsimd::fma(part[0], w.scale[0], part[1] * w.scale[1]), simd::bcast_f32<Isa>(x + 32 * T + 4 * t),
@@ -71,16 +70,21 @@ template <class Isa, u32 Bias> struct halves_step {
 
 template <class Isa> struct format<dtype::q6_k, Isa> : layout<dtype::q6_k, Isa>, halves_step<Isa, 32> {
   using weights = typename halves_step<Isa, 32>::weights;
+  struct view {
+    const std::byte* block;
+    row_scales<Isa> d;
+    CKE_INLINE explicit view(const std::byte* in) : block(in), d(in) {}
+  };
 
-  CKE_INLINE static weights load(const std::byte* block, u32 i, u32 group) {
+  CKE_INLINE static weights load(const view& v, u32 i, u32 group) {
     using l = layout<dtype::q6_k, Isa>;
     weights w;
-    load_nibbles<Isa>(block + l::codes(i), group, w.codes);
-    load_bits<2, 4, Isa>(block + l::tops(i), group, w.codes);
-    const auto d = simd::load_f16<Isa>(block + 2 * group * Isa::lanes);
+    load_nibbles<Isa>(v.block + l::codes(i), group, w.codes);
+    load_bits<2, 4, Isa>(v.block + l::tops(i), group, w.codes);
 #pragma GCC unroll 2
     for (u32 h = 0; h < 2; ++h)
-      w.scale[h] = d * xsimd::to_float(simd::load_i8<Isa>(block + l::scales(i) + h * unit_rows + group * Isa::lanes));
+      w.scale[h] = v.d.of[group] *
+          xsimd::to_float(simd::load_i8<Isa>(v.block + l::scales(i) + h * unit_rows + group * Isa::lanes));
     return w;
   }
 };

@@ -37,6 +37,7 @@ template <class Isa, u32 Bias = simd::has_vnni<Isa> ? 128 : 0> struct q8_0_step 
   template <u32 T> static constexpr u32 x_bytes = 48 * T;  // see operand<dtype::q8_0>
   using vf32 = simd::vf32<Isa>;
   using vi32 = simd::vi32<Isa>;
+  using view = const std::byte*;
   struct weights {
     vi32 codes[8];
     vf32 scale;
@@ -46,12 +47,12 @@ template <class Isa, u32 Bias = simd::has_vnni<Isa> ? 128 : 0> struct q8_0_step 
   template <u32 T>
   CKE_INLINE static vf32 dot(vf32 acc, const weights& w, const std::byte* x, u64, u32 t) {
     vi32 sum(0);
-    if constexpr (Bias > 0) sum = simd::bcast4<Isa>(x + 36 * T + 4 * t) >> std::countr_zero(128 / Bias);
+    if constexpr (Bias > 0) {
+      const vi32 unbiased = simd::bcast4<Isa>(x + 36 * T + 4 * t) >> std::countr_zero(128 / Bias);
+      sum = simd::dots<Isa, 2 * Bias - 1, 8>(unbiased, w.codes, x + 32 * t);
+    } else {
 #pragma GCC unroll 8
-    for (u32 j = 0; j < 8; ++j) {
-      const vi32 codes = simd::bcast4<Isa>(x + 32 * t + 4 * j);
-      if constexpr (Bias > 0) sum = simd::dot4<Isa>(sum, w.codes[j], codes);
-      else sum = simd::dot4_signed<Isa>(sum, w.codes[j], codes);
+      for (u32 j = 0; j < 8; ++j) sum = simd::dot4_signed<Isa>(sum, w.codes[j], simd::bcast4<Isa>(x + 32 * t + 4 * j));
     }
     return xsimd::fma(xsimd::to_float(sum), w.scale * simd::bcast_f32<Isa>(x + 32 * T + 4 * t), acc);
   }

@@ -2,11 +2,11 @@
 """make_model.py: writes a GGUF file with the shape of a Qwen3 and random weights.
 
     python benchmarks/peers/make_model.py --out /tmp/qwen3-0.6b-q8_0.gguf
-        [--type Q8_0|BF16|F16|Q4_0|Q4_K_M|Q5_K_M|Q6_K] [--shape 0.6B|1.7B|4B] [--layers N]
+        [--type Q8_0|BF16|F16|Q4_0|Q4_K_M|Q5_K_M|Q6_K|IQ4_XS] [--shape 0.6B|1.7B|4B] [--layers N]
 
 For speed and memory only: it has the true tensors, metadata and vocabulary size (151,936 tokens
 and their merges, of made-up text), and says nothing sensible. Needs the PyPI packages gguf, numpy;
-for the last four types, which llama.cpp makes of the BF16 file, llama-cpp-python too.
+for the last five types, which llama.cpp makes of the BF16 file, llama-cpp-python too.
 """
 
 import argparse
@@ -136,7 +136,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--type", default="Q8_0",
-                        choices=["Q8_0", "BF16", "F16", "Q4_0", "Q4_K_M", "Q5_K_M", "Q6_K"])
+                        choices=["Q8_0", "BF16", "F16", "Q4_0", "Q4_K_M", "Q5_K_M", "Q6_K", "IQ4_XS"])
     parser.add_argument("--shape", choices=SHAPES, default="0.6B")
     parser.add_argument("--layers", type=int, help="fewer or more than the shape has")
     parser.add_argument("--seed", type=int, default=0)

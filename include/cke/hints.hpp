@@ -25,8 +25,8 @@ struct knob {
   bool in_prefill{}, in_decode{};             // the passes whose speed it changes
   std::optional<u32> (*read)(const hints&) = nullptr;
   void (*write)(hints&, u32) = nullptr;
-  // Of some layers alone; null: it is one for the whole model.
-  std::optional<u32> (*read_of_layers)(const layer_hints&) = nullptr;
+  // Of some layers alone. If there is no write, it is one for the whole model, and no layer has a value of its own.
+  std::optional<u32> (*read_of_layers)(const layer_hints&) = [](const layer_hints&) { return std::optional<u32>(); };
   void (*write_of_layers)(layer_hints&, u32) = nullptr;
 
   std::string text(u32 value) const { return value < words.size() ? std::string(words[value]) : concat({value}); }
@@ -209,7 +209,7 @@ class hint_stack {
     for (std::size_t s = 0; s < said_.size(); before = merged(before, said_[s++]))
       for (const layer_hints& l : said_[s].layers)
         for (const knob& k : knobs)
-          if (const auto value = k.read_of_layers ? k.read_of_layers(l) : std::nullopt; value && !k.read(before))
+          if (const auto value = k.read_of_layers(l); value && !k.read(before))
             f(choice{&k, *value, static_cast<hint_source>(s)}, l);
   }
   std::array<choice, knobs.size()> explain() const {

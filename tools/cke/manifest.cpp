@@ -193,7 +193,7 @@ std::string manifest::text() const {
     if (const auto value = k.read(hints)) all["hints"][std::string(k.name)] = k.text(*value);
   for (const layer_hints& l : hints.layers)
     for (const knob& k : knobs)
-      if (const auto value = k.read_of_layers ? k.read_of_layers(l) : std::nullopt)
+      if (const auto value = k.read_of_layers(l))
         all["hints"]["layers"][range_text(l)][std::string(k.name)] = k.text(*value);
   json_object& from =
       all["source"] = {{"path", source.path}, {"format", source.format}, {"files", json_object::array()}};

@@ -186,7 +186,7 @@ void write_profile(const std::string& path, const hint_profile& p) {
   for (const layer_hints& l : p.hints.layers) {
     out << YAML::Key << YAML::DoubleQuoted << range_text(l) << YAML::Value << YAML::BeginMap;
     for (const knob& k : knobs)
-      if (const auto value = k.read_of_layers ? k.read_of_layers(l) : std::nullopt)
+      if (const auto value = k.read_of_layers(l))
         out << YAML::Key << std::string(k.name) << YAML::Value << k.text(*value);
     out << YAML::EndMap;
   }

@@ -19,14 +19,15 @@ template <dtype F, class Isa> struct matmul_tile {
     const auto one_step = [&](const typename f::view& block, u32 i) __attribute__((always_inline)) {
       // Prefetches all lines of a step at once: steps lie one after the other, so the hardware prefetcher sees one
       // stream. A distant step pays only where this one computes for longer than memory takes: with codes to unpack,
-      // from four tokens or of two or three bits; with bytes, from 16 (with 256-bit registers eight). With less to do
-      // it costs up to a quarter.
+      // from four tokens or of two or three bits; with bytes, from 16 (with 256-bit registers eight). It goes to the
+      // second cache, because tokens fill the first. With less to do it costs up to a quarter.
       constexpr u32 bytes = f::block_bytes / (f::block / f::step);
       constexpr bool unpacks = bytes < unit_rows * f::step, narrow = bytes < unit_rows * f::step / 2;
       constexpr bool computes = unpacks ? narrow || T > 2 : T > Isa::lanes / 2;
-      constexpr u32 ahead = computes ? 8 : 0;
 #pragma GCC unroll 32
-      for (u32 at = 0; at < bytes; at += 64) __builtin_prefetch(weights + (i + ahead) * bytes + at);
+      for (u32 at = 0; at < bytes; at += 64)
+        if constexpr (computes) __builtin_prefetch(weights + (i + 8) * bytes + at, 0, 2);
+        else __builtin_prefetch(weights + i * bytes + at);
 #pragma GCC unroll 4
       for (u32 group = 0; group < groups; group += G) {
         typename f::weights rows[G];

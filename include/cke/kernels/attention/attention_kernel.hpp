@@ -81,9 +81,9 @@ template <dtype KV, class Isa> struct attention_kernel {
   static constexpr u32 rows_for(u32 queries) { return queries <= 2 ? 2 : queries <= 4 ? 4 : tile_rows; }
   // Accumulators that stay in registers, whatever the tile: queries x registers of keys or dims.
   static constexpr u32 accumulators = Isa::registers / 2;
-  // Prefetch distance in bytes. Two queries of a cache without scales take less time than memory, whose own prefetcher
-  // does better alone.
-  static constexpr u32 ahead = 12288;
+  // Prefetch distance in bytes, to the second cache: the first has too few lines on their way. Two queries of a cache
+  // without scales take less time than memory, whose own prefetcher does better alone.
+  static constexpr u32 ahead = 16384;
   template <u32 T> static constexpr bool fetches = T > 2 || cache::scaled;
   static constexpr u32 key_line = key_block * cache::pair * sizeof(typename cache::element);
 
@@ -133,7 +133,7 @@ template <dtype KV, class Isa> struct attention_kernel {
 #pragma GCC unroll 16
         for (u32 g = 0; g < K; ++g) {
           const auto x = dots::load(k + g * dots::line);
-          if constexpr (fetches<T>) __builtin_prefetch(k + g * dots::line + ahead);
+          if constexpr (fetches<T>) __builtin_prefetch(k + g * dots::line + ahead, 0, 2);
 #pragma GCC unroll 8
           for (u32 t = 0; t < T; ++t) acc[t][g] = dots::mac(acc[t][g], x, y + t * 4);
         }

@@ -40,8 +40,7 @@ template <u32 Dim> struct pointwise : sized<Dim, Dim> {
   static constexpr std::array<tensor, 0> tensors{};
 };
 template <u32 Dim, u32 Slopes> struct slopes_suit {
-  static_assert(Slopes == 1 || Slopes == Dim,
-                "cke: net::prelu: slopes must be 1 or dim; see slopes_suit<dim, slopes>");
+  static_assert(Slopes == 1 || Slopes == Dim, "cke: net::prelu: slopes must be 1 or dim; see slopes_suit<dim, slopes>");
 };
 }  // namespace detail
 

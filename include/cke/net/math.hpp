@@ -48,9 +48,7 @@ template <class Isa, u32 N, u32 Groups = 1> struct frame {
   constexpr void pack(const float* from) {
     for (u32 i = 0; i < Groups * N; ++i) v[i / N * padded + i % N] = from[i];
   }
-  CKE_INLINE typename math<Isa>::reg at(u32 i, u32 group = 0) const {
-    return math<Isa>::load(v + group * padded + i);
-  }
+  CKE_INLINE typename math<Isa>::reg at(u32 i, u32 group = 0) const { return math<Isa>::load(v + group * padded + i); }
   CKE_INLINE void set(u32 i, typename math<Isa>::reg x) { math<Isa>::store(x, v + i); }
   // f(i) for the first number of each register of a group.
   template <class F> CKE_INLINE static void each(F&& f) {

@@ -9,14 +9,26 @@
 
 namespace cke::net {
 
+namespace detail {
+template <std::size_t Given, std::size_t Parameters> struct numbers_suit {
+  static_assert(Given == Parameters,
+                "cke: net::weights: an array or a span of as many floats as the net has parameters; see "
+                "numbers_suit<given, parameters>");
+};
+}  // namespace detail
+
 // The packed weights of a net, which any number of runners read. A constant expression can make them, and they lie in
 // flash then.
 template <class Net, class Isa = isa::native> class weights {
  public:
   static constexpr u32 count = parameters<Net>;
 
-  // All numbers of torch's state_dict in its order, less num_batches_tracked.
-  explicit constexpr weights(std::span<const float, count> numbers) { packed_.pack(numbers.data()); }
+  // All numbers of torch's state_dict in its order, less num_batches_tracked: an array or a span of `count` floats.
+  template <class Numbers> explicit constexpr weights(const Numbers& numbers) {
+    const std::span all(numbers);
+    static_cast<void>(sizeof(detail::numbers_suit<decltype(all)::extent, count>));
+    packed_.pack(all.data());
+  }
 
  private:
   template <class, class> friend class runner;

@@ -8,8 +8,8 @@
 namespace cke::net {
 
 // A letter of your own is one more specialisation, with
-//   struct weights { constexpr void pack(const float* from); };  from: its tensors, one after the other, as torch has them
-//   struct state {};                                             zeros before the first frame
+//   struct weights { constexpr void pack(const float* from); };  // from: its tensors, one after the other
+//   struct state {};                                             // zeros before the first frame
 //   static void step(const weights&, state&, const frame<Isa, in>& x, frame<Isa, out>& y);
 template <class Letter, class Isa> struct stage {
   static_assert(!sizeof(Letter),

@@ -50,8 +50,10 @@ class Onnx:
         node = helper.make_node
         nodes = [node("Conv", ["x", "conv", "conv_bias"], ["a"]), node("Tanh", ["a"], ["b"]),
                  node("Transpose", ["b"], ["c"], perm=[2, 0, 1]),
-                 node("GRU", ["c", "of_x", "of_h", "biases", "", "h"], ["d", "h_after"], hidden_size=HIDDEN, linear_before_reset=1),
-                 node("Reshape", ["d", "rows"], ["e"]), node("MatMul", ["e", "out"], ["f"]), node("Add", ["f", "out_bias"], ["y"])]
+                 node("GRU", ["c", "of_x", "of_h", "biases", "", "h"], ["d", "h_after"], hidden_size=HIDDEN,
+                      linear_before_reset=1),
+                 node("Reshape", ["d", "rows"], ["e"]), node("MatMul", ["e", "out"], ["f"]),
+                 node("Add", ["f", "out_bias"], ["y"])]
 
         def value(name: str, *shape: int) -> onnx.ValueInfoProto:
             return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
@@ -62,7 +64,8 @@ class Onnx:
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = options.inter_op_num_threads = 1
-        self.session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        self.session = onnxruntime.InferenceSession(model.SerializeToString(), options,
+                                                    providers=["CPUExecutionProvider"])
         self.x, self.h = np.zeros((1, 1, BLOCK + TAPS - 1), np.float32), np.zeros((1, 1, HIDDEN), np.float32)
 
     def __call__(self, sound: np.ndarray) -> np.ndarray:
@@ -115,16 +118,19 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "net.safetensors"
         save_file(weights, file)
-        said = subprocess.run([args.program, file, "-n", "100"], check=True, capture_output=True, text=True).stdout
-        wanted = float(re.search(r"last sample is (\S+)", said)[1])
+
+        def cke(blocks: int) -> str:
+            command = [args.program, file, "-n", str(blocks)]
+            return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+        wanted = float(re.search(r"last sample is (\S+)", cke(100))[1])
         for name, net in peers.items():
             for number in range(100):
                 last = float(net(block_of_tone(number))[-1, 0])
             if abs(last - wanted) > 1e-5:
                 raise SystemExit(f"net: last sample of 100 blocks: {last} of {name}, {wanted} of cke")
         for _ in range(args.rounds):
-            said = subprocess.run([args.program, file, "-n", str(args.blocks)], check=True, capture_output=True, text=True).stdout
-            rows = re.findall(r"median (\S+), 99.9 % within \S+, worst (\S+)", said)
+            rows = re.findall(r"median (\S+), 99.9 % within \S+, worst (\S+)", cke(args.blocks))
             results["cke"].append((float(rows[0][0]), float(rows[0][1]), float(rows[1][1])))
             for name, net in peers.items():
                 times = timed(net, args.blocks // 10)

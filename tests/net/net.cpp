@@ -22,6 +22,22 @@ static std::size_t allocations = 0;
 [[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
+namespace mine {
+// A letter that cke does not have: each number times one of its own.
+template <cke::u32 Dim> struct gain : cke::keeps<Dim> {
+  static constexpr std::array<cke::net::tensor, 1> tensors{{{"gain", {Dim}}}};
+};
+}  // namespace mine
+namespace cke::net {
+template <u32 Dim, class Isa> struct stage<mine::gain<Dim>, Isa> {
+  using weights = frame<Isa, Dim>;
+  using state = nothing;
+  static void step(const weights& w, state&, const frame<Isa, Dim>& x, frame<Isa, Dim>& y) {
+    y.each([&](u32 i) { y.set(i, w.at(i) * x.at(i)); });
+  }
+};
+}  // namespace cke::net
+
 namespace {
 
 using namespace cke;
@@ -151,6 +167,17 @@ TEST_CASE("net: weights of a constant expression") {
   float y = 0;
   run(x, &y);
   CHECK(y == doctest::Approx(std::tanh(0.125)).epsilon(1e-6));
+}
+
+TEST_CASE("net: a letter of one's own") {
+  using scaled = chain<mine::gain<3>, net::dense<3, 1, false>>;
+  static_assert(net::parameters<scaled> == 6);
+  const net::weights<scaled> weights(std::array{2.f, 3.f, 5.f, 1.f, 10.f, 100.f});
+  net::runner<scaled> run(weights);
+  const float x[]{1.f, 1.f, 2.f};
+  float y = 0;
+  run(x, &y);
+  CHECK(y == 1032.f);
 }
 
 TEST_CASE("net: a file of another net is refused by the tensor's name") {

@@ -20,6 +20,7 @@ template <class Isa> struct math {
   CKE_INLINE static reg fma(reg a, reg b, reg c) { return xsimd::fma(a, b, c); }
   CKE_INLINE static reg max(reg a, reg b) { return xsimd::max(a, b); }
   CKE_INLINE static reg min(reg a, reg b) { return xsimd::min(a, b); }
+  CKE_INLINE static reg relu(reg x) { return max(x, all(0.f)); }
   CKE_INLINE static reg tanh(reg x) { return simd::tanh<Isa>(x); }
   CKE_INLINE static reg sigmoid(reg x) {
     const reg one(1.f);
@@ -36,6 +37,7 @@ template <> struct math<isa::scalar> {
   CKE_INLINE static reg fma(reg a, reg b, reg c) { return a * b + c; }
   CKE_INLINE static reg max(reg a, reg b) { return a < b ? b : a; }
   CKE_INLINE static reg min(reg a, reg b) { return b < a ? b : a; }
+  CKE_INLINE static reg relu(reg x) { return max(x, all(0.f)); }
   CKE_INLINE static reg tanh(reg x) { return 1.f - 2.f / (1.f + rounded_exp(x + x)); }
   CKE_INLINE static reg sigmoid(reg x) { return 1.f / (1.f + rounded_exp(-x)); }
 };

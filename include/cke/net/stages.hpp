@@ -107,12 +107,8 @@ template <u32 Dim, class Isa, auto F> struct pointwise_stage {
     x.each([&](u32 i) { y.set(i, F(x.at(i))); });
   }
 };
-template <u32 Dim, class Isa>
-struct stage<relu<Dim>, Isa>
-    : pointwise_stage<Dim, Isa, [](auto x) { return math<Isa>::max(x, math<Isa>::all(0.f)); }> {};
-template <u32 Dim, class Isa>
-struct stage<sigmoid<Dim>, Isa> : pointwise_stage<Dim, Isa, [](auto x) { return math<Isa>::sigmoid(x); }> {};
-template <u32 Dim, class Isa>
-struct stage<tanh<Dim>, Isa> : pointwise_stage<Dim, Isa, [](auto x) { return math<Isa>::tanh(x); }> {};
+template <u32 Dim, class Isa> struct stage<relu<Dim>, Isa> : pointwise_stage<Dim, Isa, &math<Isa>::relu> {};
+template <u32 Dim, class Isa> struct stage<sigmoid<Dim>, Isa> : pointwise_stage<Dim, Isa, &math<Isa>::sigmoid> {};
+template <u32 Dim, class Isa> struct stage<tanh<Dim>, Isa> : pointwise_stage<Dim, Isa, &math<Isa>::tanh> {};
 
 }  // namespace cke::net

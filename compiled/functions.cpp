@@ -17,6 +17,7 @@
 #include <cke/io/gguf_tokenizer_writer.hpp>
 #include <cke/io/gguf_writer.hpp>
 #include <cke/model.hpp>
+#include <cke/net_file.hpp>
 #include <cke/text/chat/chat.hpp>
 #include <cke/text/chat/tool_form.hpp>
 #include <cke/text/grammar/gbnf.hpp>

@@ -39,6 +39,7 @@
 #include "model.hpp"
 #include "model_adapter.hpp"
 #include "nemotron_h.hpp"
+#include "net.hpp"
 #include "olmo2.hpp"
 #include "olmoe.hpp"
 #include "phi3.hpp"

@@ -16,6 +16,7 @@ ROOMS = {
     "tune": {"graph", "runtime", "core"},
     "train": {"runtime", "graph", "kernels", "core"},
     "cuda": {"runtime", "graph", "kernels", "core"},
+    "net": {"runtime", "layers", "core"},
     "text": {"core"},
     "io": {"core", "text"},
     "image": {"core", "io"},
@@ -23,7 +24,7 @@ ROOMS = {
     "model": {"runtime", "graph", "kernels", "io", "text", "models", "layers", "core"},
     "any_model": {"model", "runtime", "graph", "io", "text", "core"},
     "serve": {"any_model", "io", "text", "core"},
-    "public": {"model", "train", "cuda", "any_model", "image", "runtime", "io", "text", "models", "layers", "core"},
+    "public": {"model", "train", "cuda", "any_model", "image", "net", "runtime", "io", "text", "models", "layers", "core"},
 }
 # Headers at the top that are rooms of their own; every other one there is what a user includes.
 TOP = {

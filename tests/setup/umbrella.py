@@ -5,9 +5,9 @@ import re
 import sys
 from pathlib import Path
 
-# hf.hpp needs nlohmann/json, vision.hpp and image_reader.hpp the libraries that decode images; export.hpp is for units
-# that become shared objects; page.hpp for web pages.
-LEFT_OUT = {"cke.hpp", "hf.hpp", "image_reader.hpp", "vision.hpp", "export.hpp", "page.hpp"}
+# hf.hpp and net_file.hpp need nlohmann/json, vision.hpp and image_reader.hpp the libraries that decode images;
+# export.hpp is for units that become shared objects; page.hpp for web pages.
+LEFT_OUT = {"cke.hpp", "hf.hpp", "image_reader.hpp", "vision.hpp", "export.hpp", "page.hpp", "net_file.hpp"}
 HEAD = """// SPDX-License-Identifier: MIT
 // cke.hpp: everything: the alphabet, every family, and all that runs them. Add hf.hpp for Hugging Face directories.
 #pragma once

@@ -15,23 +15,16 @@ from pathlib import Path
 RANK = b"OMPI_COMM_WORLD_RANK="
 
 
-def ranks_of(parent: int) -> dict[int, int]:
-    """The process of each rank among the descendants of `parent`."""
-    parents, ranks = {}, {}
-    for entry in Path("/proc").glob("[0-9]*"):
+def ranks_of(mpirun: int) -> dict[int, int]:
+    """The process of each rank of an mpirun on this machine. A rank's own children, compilers, are none."""
+    ranks = {}
+    for child in Path(f"/proc/{mpirun}/task/{mpirun}/children").read_text().split():
         try:
-            stat = (entry / "stat").read_text()
-            parents[int(entry.name)] = int(stat[stat.rindex(")") + 2:].split()[1])
-            for word in (entry / "environ").read_bytes().split(b"\0"):
-                if word.startswith(RANK):
-                    ranks[int(entry.name)] = int(word[len(RANK):])
-        except (OSError, ValueError):
+            words = Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+        except OSError:
             continue
-    def descends(process: int) -> bool:
-        while process in parents and process != parent:
-            process = parents[process]
-        return process == parent
-    return {rank: process for process, rank in ranks.items() if descends(process)}
+        ranks.update((int(word[len(RANK):]), int(child)) for word in words if word.startswith(RANK))
+    return ranks
 
 
 class Ranks:

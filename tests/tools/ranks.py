@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""ranks.py: cke on several ranks: the answer of one, and a named error where a rank is lost or has something else."""
+"""ranks.py: cke on several ranks: the answer of one, the planned exchanges, and a named error for a lost or other rank."""
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -47,6 +48,26 @@ class Ranks:
                 assert got.returncode == 0, got.stderr
                 assert got.stdout == want.stdout, f"{count} ranks: {got.stdout!r} instead of {want.stdout!r}"
 
+    def counts(self, probe: str, folder: Path, count: int) -> None:
+        """What the ranks send for 20 more tokens is what the plan says of a token, 20 times."""
+        def of(tokens: int) -> list[list[int]]:
+            done = self.run(self.mpirun + ["-n", str(count), "-x", f"LD_PRELOAD={probe}", "-x", f"CKE_PROBE={folder}/probe"]
+                            + self.words(self.model, "-n", str(tokens), "--temp", "0"))
+            assert done.returncode == 0, done.stderr
+            return [[int(n) for n in (folder / f"probe.{rank}").read_text().split()[:2]] for rank in range(count)]
+
+        facts = self.run([self.cke, "inspect", str(self.model), "--ranks", str(count), "--json"])
+        plan = json.loads(facts.stdout)["ranks"]
+        (embedding,) = plan["codes"][0]["exchanges"]  # one rank sends it, the one that has the id's row
+        of_embedding, ids = embedding["bytes"][0], 0
+        for rank, (few, many) in enumerate(zip(of(10), of(30))):
+            exchanges, sent = many[0] - few[0], many[1] - few[1]
+            assert exchanges == 20 * plan["exchanges"], f"rank {rank}: {exchanges} exchanges, {plan['exchanges']} planned"
+            more = sent - 20 * (plan["sent_bytes"][rank] - of_embedding)
+            assert more >= 0 and more % of_embedding == 0, f"rank {rank}: {sent} bytes, {plan['sent_bytes'][rank]} planned"
+            ids += more // of_embedding
+        assert ids == 20, f"{ids} rows of the embedding were sent for 20 ids"
+
     def refused(self, ranks: list[list[str]], expected: str) -> None:
         """One rank each: an error that has the expected words, and no answer."""
         words = list(self.mpirun)
@@ -84,13 +105,15 @@ class Ranks:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("--cke", "--mpirun", "--model"):
+    for name in ("--cke", "--mpirun", "--probe", "--model"):
         parser.add_argument(name, required=True)
     args = parser.parse_args()
     model = Path(args.model)
     r = Ranks(args.cke, args.mpirun, model)
     r.answers([2, 3])
     with tempfile.TemporaryDirectory() as folder:
+        for count in (2, 3):
+            r.counts(args.probe, Path(folder), count)
         other = Path(folder) / "other"
         shutil.copytree(model, other)
         file = next(other.glob("*.safetensors"))

@@ -62,7 +62,10 @@ def kill_one(r: Ranks, chance: random.Random, seconds: float) -> str | None:
         rank = chance.choice(sorted(ranks))
         os.kill(ranks[rank], signal.SIGKILL)
         killed = time.monotonic()
-        job.communicate(timeout=60)
+        try:
+            job.communicate(timeout=10)
+        finally:
+            job.kill()
         left = list(ranks.values())
         while left and time.monotonic() - killed < 5:
             time.sleep(0.05)

@@ -36,8 +36,8 @@ def bench(cke: str, model: str, ranks: int, threads: int, tokens: int) -> tuple[
     """Tokens a second, and each rank's memory."""
     words = [cke, "bench", model, "-t", str(threads), "-p", "0", "-n", str(tokens), "-r", "1", "-o", "json"]
     if ranks > 1:
-        words = [shutil.which("mpirun"), "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", str(ranks),
-                 *words]
+        words = [shutil.which("mpirun"), "--allow-run-as-root", "--oversubscribe", "--bind-to", "none",
+                 "-n", str(ranks), *words]
     job = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
     most = [0] * ranks
     while job.poll() is None:

@@ -63,10 +63,11 @@ class Namespaces:
 
     def tokens_per_s(self, cke: str, model: str, tokens: int, delay_us: float) -> float:
         probe = Path(cke).resolve().parent / "libcke_mpi_probe.so"
+        cache = ["-x", "CKE_CACHE"] if "CKE_CACHE" in os.environ else []
         out = said("ip", "netns", "exec", "cke0", "mpirun", "--allow-run-as-root", "--bind-to", "none",
                    "--mca", "plm_rsh_agent", self.agent, "--mca", "pml", "ob1", "--mca", "btl", "tcp,self",
                    "--mca", "btl_tcp_if_include", f"{NET}.0/24", "--mca", "oob_tcp_if_include", f"{NET}.0/24",
-                   "--host", f"{NET}.1:1,{NET}.2:1", "-n", 2, *(["-x", "CKE_CACHE"] if "CKE_CACHE" in os.environ else []),
+                   "--host", f"{NET}.1:1,{NET}.2:1", "-n", 2, *cache,
                    "-x", f"LD_PRELOAD={probe}", "-x", f"CKE_PROBE_US={delay_us}",
                    cke, "bench", model, "-t", 1, "-p", 0, "-n", tokens, "-r", 1, "-o", "json")
         return json.loads(out)[0]["avg_ts"]
@@ -107,7 +108,8 @@ def main() -> None:
             cells.append(cell)
             times = " | ".join(f"{statistics.median(r[key] for r in cell['rounds']):.2f}"
                                for key in ("bare_ms", "measured_ms", "modelled_ms"))
-            print(f"| {cell['model']} | {cell['delay_us']} | {cell['gbit']} | {times} | {cell['off']:+.0%} |", flush=True)
+            of = f"{cell['model']} | {cell['delay_us']} | {cell['gbit']}"
+            print(f"| {of} | {times} | {cell['off']:+.0%} |", flush=True)
     if args.output:
         Path(args.output).write_text(json.dumps(cells, indent=1) + "\n")
 

@@ -93,7 +93,8 @@ LINKS = {f"{gbit} Gbit/s, {us} µs": Link(us * 1e-6, gbit * 1e9 / 8)
 
 
 def table(memory: float, software: float) -> str:
-    rows = ["| model | link | 1 rank, t/s | 2 ranks | most t/s | at ranks | of its time in exchanges |\n|---|---|" + "---|" * 5]
+    rows = ["| model | link | 1 rank, t/s | 2 ranks | most t/s | at ranks | of its time in exchanges |",
+            "|---|" + "---|" * 6]
     for model in MODELS:
         for name, link in LINKS.items():
             times = {n: seconds(model, n, link, memory, software) for n in RANKS}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""ranks.py: cke on several ranks: the answer of one, the planned exchanges, and a named error for a lost or other rank."""
+"""ranks.py: cke on several ranks: one rank's answer, the planned exchanges, a named error for a lost or other rank."""
 
 import argparse
 import json
@@ -51,7 +51,8 @@ class Ranks:
     def counts(self, probe: str, folder: Path, count: int) -> None:
         """What the ranks send for 20 more tokens is what the plan says of a token, 20 times."""
         def of(tokens: int) -> list[list[int]]:
-            done = self.run(self.mpirun + ["-n", str(count), "-x", f"LD_PRELOAD={probe}", "-x", f"CKE_PROBE={folder}/probe"]
+            done = self.run(self.mpirun + ["-n", str(count)]
+                            + ["-x", f"LD_PRELOAD={probe}", "-x", f"CKE_PROBE={folder}/probe"]
                             + self.words(self.model, "-n", str(tokens), "--temp", "0"))
             assert done.returncode == 0, done.stderr
             return [[int(n) for n in (folder / f"probe.{rank}").read_text().split()[:2]] for rank in range(count)]
@@ -62,9 +63,10 @@ class Ranks:
         of_embedding, ids = embedding["bytes"][0], 0
         for rank, (few, many) in enumerate(zip(of(10), of(30))):
             exchanges, sent = many[0] - few[0], many[1] - few[1]
-            assert exchanges == 20 * plan["exchanges"], f"rank {rank}: {exchanges} exchanges, {plan['exchanges']} planned"
-            more = sent - 20 * (plan["sent_bytes"][rank] - of_embedding)
-            assert more >= 0 and more % of_embedding == 0, f"rank {rank}: {sent} bytes, {plan['sent_bytes'][rank]} planned"
+            planned = plan["sent_bytes"][rank]
+            assert exchanges == 20 * plan["exchanges"], f"rank {rank}: {exchanges} for {plan['exchanges']} exchanges"
+            more = sent - 20 * (planned - of_embedding)
+            assert more >= 0 and more % of_embedding == 0, f"rank {rank}: {sent} bytes for 20 times {planned}"
             ids += more // of_embedding
         assert ids == 20, f"{ids} rows of the embedding were sent for 20 ids"
 
@@ -127,6 +129,7 @@ def main() -> None:
                   "rank 1 on .*: weights: expected [0-9a-f]{16}, as rank 0 has, found")
         r.refused([own, own + ["-c", "512"]], "rank 1 on .*: program: expected")
         r.refused([own, r.words(other / "none", "-n", "3")], "rank 1 on .*none")
+        r.refused([own, ["sh", "-c", "sleep 1; kill -9 $$"]], "cke: rank 1 ended before MPI had started")
         r.refused([own + ["--save-session", str(Path(folder) / "s")]] * 2,
                   "session file: expected one rank, found 2 ranks")
         r.refused([own + ["--draft-model", str(model), "--draft", "2"]] * 2,

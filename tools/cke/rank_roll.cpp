@@ -44,8 +44,8 @@ void call_roll(int) {
       [[maybe_unused]] const auto written = write(STDERR_FILENO, text, static_cast<std::size_t>(size));
     }
   }
-  const timespec while_all_are_ended{0, 500'000'000};  // a name that is given up early would be called
-  nanosleep(&while_all_are_ended, nullptr);
+  const timespec until_mpirun_kills{2, 0};  // a name that is given up before would be called
+  nanosleep(&until_mpirun_kills, nullptr);
   signal(SIGTERM, SIG_DFL);
   raise(SIGTERM);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // exchanges.cpp: how programs are cut over ranks: every unit is one rank's, and a Qwen3 layer has four exchanges.
 #include <cke/graph/describe_ranks.hpp>
+#include <cke/models/gemma3.hpp>
 #include <cke/models/qwen3.hpp>
 #include <cke/models/qwen3_moe.hpp>
 
@@ -24,6 +25,18 @@ static_assert(count_exchanges(experts::body<0>(), form::decode) == 4);
 static_assert(count_exchanges(experts::body<0>(), form::prefill) == 4);
 static_assert(count_exchanges(dense::header_code(), form::decode) == 1);
 static_assert(count_exchanges(dense::footer_code(), form::decode) == 1);
+
+// Gemma scales a token's embedding in the phase that reads it from the table: all ranks need it before.
+constexpr bool is_exchanged_before_scale(form f) {
+  const code& c = program<Gemma_3_1B, Q8_0>::header_code();
+  bool before = false;
+  for_each_run(c, phases_of(c, f), [&](u32, u32 end) {
+    before |= c.ops[end - 1].op == opcode::embedding && c.ops[end].op == opcode::scale;
+  });
+  return before;
+}
+static_assert(is_exchanged_before_scale(form::decode) && is_exchanged_before_scale(form::prefill));
+static_assert(count_exchanges(program<Gemma_3_1B, Q8_0>::header_code(), form::decode) == 1);
 
 // Calls f(code) for the codes of some programs.
 template <class F> void each_code_of_all(F f) {

@@ -112,8 +112,14 @@ template <class M, class Formats, u32 length = 310> struct family {
   }
 };
 
+// A step that reads embeddings in the phase that writes them.
+struct scaled : network<embedding<131, 96>, scale<96, 9.5f>,
+                        stack<2, block<residual<rms_norm<96, 1e-6>, gated_mlp<96, 160, activation::silu>>>>,
+                        rms_norm<96, 1e-6>, head<96, 131, false>> {};
+
 }  // namespace ranks_test
 
+TEST_CASE("sameness: ranks: embeddings that are scaled") { ranks_test::family<ranks_test::scaled, F32>::check({2, 3}); }
 TEST_CASE_TEMPLATE("sameness: ranks: dense, with windows", formats, F32, BF16, Q8_0) {
   ranks_test::family<random_model::mixed, formats>::check({2, 3, 5});
 }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""ranks.py: cke on several ranks: the answer of one, and a named error where a rank is lost or has something else."""
+"""ranks.py: cke on several ranks: one rank's answer, the planned exchanges, a named error for a lost or other rank."""
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -15,23 +16,16 @@ from pathlib import Path
 RANK = b"OMPI_COMM_WORLD_RANK="
 
 
-def ranks_of(parent: int) -> dict[int, int]:
-    """The process of each rank among the descendants of `parent`."""
-    parents, ranks = {}, {}
-    for entry in Path("/proc").glob("[0-9]*"):
+def ranks_of(mpirun: int) -> dict[int, int]:
+    """The process of each rank of an mpirun on this machine. A rank's own children, compilers, are none."""
+    ranks = {}
+    for child in Path(f"/proc/{mpirun}/task/{mpirun}/children").read_text().split():
         try:
-            stat = (entry / "stat").read_text()
-            parents[int(entry.name)] = int(stat[stat.rindex(")") + 2:].split()[1])
-            for word in (entry / "environ").read_bytes().split(b"\0"):
-                if word.startswith(RANK):
-                    ranks[int(entry.name)] = int(word[len(RANK):])
-        except (OSError, ValueError):
+            words = Path(f"/proc/{child}/environ").read_bytes().split(b"\0")
+        except OSError:
             continue
-    def descends(process: int) -> bool:
-        while process in parents and process != parent:
-            process = parents[process]
-        return process == parent
-    return {rank: process for process, rank in ranks.items() if descends(process)}
+        ranks.update((int(word[len(RANK):]), int(child)) for word in words if word.startswith(RANK))
+    return ranks
 
 
 class Ranks:
@@ -53,6 +47,28 @@ class Ranks:
                 got = self.run(self.mpirun + ["-n", str(count)] + self.words(self.model, *more))
                 assert got.returncode == 0, got.stderr
                 assert got.stdout == want.stdout, f"{count} ranks: {got.stdout!r} instead of {want.stdout!r}"
+
+    def counts(self, probe: str, folder: Path, count: int) -> None:
+        """What the ranks send for 20 more tokens is what the plan says of a token, 20 times."""
+        def of(tokens: int) -> list[list[int]]:
+            done = self.run(self.mpirun + ["-n", str(count)]
+                            + ["-x", f"LD_PRELOAD={probe}", "-x", f"CKE_PROBE={folder}/probe"]
+                            + self.words(self.model, "-n", str(tokens), "--temp", "0"))
+            assert done.returncode == 0, done.stderr
+            return [[int(n) for n in (folder / f"probe.{rank}").read_text().split()[:2]] for rank in range(count)]
+
+        facts = self.run([self.cke, "inspect", str(self.model), "--ranks", str(count), "--json"])
+        plan = json.loads(facts.stdout)["ranks"]
+        (embedding,) = plan["codes"][0]["exchanges"]  # one rank sends it, the one that has the id's row
+        of_embedding, ids = embedding["bytes"][0], 0
+        for rank, (few, many) in enumerate(zip(of(10), of(30))):
+            exchanges, sent = many[0] - few[0], many[1] - few[1]
+            planned = plan["sent_bytes"][rank]
+            assert exchanges == 20 * plan["exchanges"], f"rank {rank}: {exchanges} for {plan['exchanges']} exchanges"
+            more = sent - 20 * (planned - of_embedding)
+            assert more >= 0 and more % of_embedding == 0, f"rank {rank}: {sent} bytes for 20 times {planned}"
+            ids += more // of_embedding
+        assert ids == 20, f"{ids} rows of the embedding were sent for 20 ids"
 
     def refused(self, ranks: list[list[str]], expected: str) -> None:
         """One rank each: an error that has the expected words, and no answer."""
@@ -91,13 +107,15 @@ class Ranks:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("--cke", "--mpirun", "--model"):
+    for name in ("--cke", "--mpirun", "--probe", "--model"):
         parser.add_argument(name, required=True)
     args = parser.parse_args()
     model = Path(args.model)
     r = Ranks(args.cke, args.mpirun, model)
     r.answers([2, 3])
     with tempfile.TemporaryDirectory() as folder:
+        for count in (2, 3):
+            r.counts(args.probe, Path(folder), count)
         other = Path(folder) / "other"
         shutil.copytree(model, other)
         file = next(other.glob("*.safetensors"))
@@ -111,6 +129,7 @@ def main() -> None:
                   "rank 1 on .*: weights: expected [0-9a-f]{16}, as rank 0 has, found")
         r.refused([own, own + ["-c", "512"]], "rank 1 on .*: program: expected")
         r.refused([own, r.words(other / "none", "-n", "3")], "rank 1 on .*none")
+        r.refused([own, ["sh", "-c", "sleep 1; kill -9 $$"]], "cke: rank 1 ended before MPI had started")
         r.refused([own + ["--save-session", str(Path(folder) / "s")]] * 2,
                   "session file: expected one rank, found 2 ranks")
         r.refused([own + ["--draft-model", str(model), "--draft", "2"]] * 2,

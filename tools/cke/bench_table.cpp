@@ -17,14 +17,12 @@ std::string fixed(double x, int digits) {
   return text;
 }
 
-bench_table::bench_table(std::string form) : form_(std::move(form)) {
-  if (form_ == "json") put("[");
-}
+bench_table::bench_table(std::string form) : form_(std::move(form)) {}
 
 void bench_table::row(const json_object& r) {
   const std::string text = r.dump(-1, ' ', false, json_object::error_handler_t::replace);
   if (form_ == "jsonl") put(text + '\n');
-  else if (form_ == "json") put((begun_ ? ",\n " : "\n ") + text);
+  else if (form_ == "json") put((begun_ ? ",\n " : "[\n ") + text);
   else if (form_ == "html") rows_.push_back(r);
   else if (form_ == "csv") put_csv(r);
   else put_md(r);
@@ -32,7 +30,7 @@ void bench_table::row(const json_object& r) {
 }
 
 void bench_table::end() {
-  if (form_ == "json") put("\n]\n");
+  if (form_ == "json") put(begun_ ? "\n]\n" : "[]\n");
   else if (form_ == "html") put(page::bench_page(rows_));
 }
 

@@ -13,6 +13,7 @@
 #include "manifest.hpp"
 #include "option_table.hpp"
 #include "options.hpp"
+#include "rank_roll.hpp"
 #include "report_options.hpp"
 #include "rooms.hpp"
 #include "run_options.hpp"
@@ -336,6 +337,7 @@ int main_of(int argc, char** argv) {
 }  // namespace cke::tool
 
 int main(int argc, char** argv) {
+  cke::tool::answer_roll_call();
   // A closed pipe or a file size limit becomes an error of the write, not a signal.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);

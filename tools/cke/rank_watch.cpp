@@ -3,7 +3,6 @@
 #include "rank_watch.hpp"
 
 #include <signal.h>
-#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,6 +15,7 @@
 #include <cke/core/error.hpp>
 #include <cke/runtime/clock.hpp>
 
+#include "rank_roll.hpp"
 #include "rooms.hpp"
 
 namespace cke::tool {
@@ -72,10 +72,10 @@ u64 limit_ns() {
 }  // namespace
 
 watch_over_ranks::watch_over_ranks(const cke_transport& mpi) : mpi_(mpi), limit_(limit_ns()) {
-  prctl(PR_SET_PDEATHSIG, SIGKILL);  // mpirun, or its daemon on this machine, has started this process
   const auto own = static_cast<u64>(getpid());
   std::vector<u64> processes(mpi.count), sizes(mpi.count, sizeof own);
   mpi.all_gather(const_cast<cke_transport*>(&mpi), &own, processes.data(), sizes.data());
+  end_roll_call();
   if (mpi.rank != 0) return;
   for (u32 r = 1; r < mpi.count; ++r)
     if (mpi.entered(r)) neighbours.push_back({r, static_cast<pid_t>(processes[r])});

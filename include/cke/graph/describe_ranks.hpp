@@ -71,7 +71,7 @@ template <class P> std::string describe_ranks_json(u32 ranks) {
                              j.object("", [&] {
                                j.put("name", name), j.put("first_layer", first), j.put("layers", layers);
                                j.array("exchanges", [&] {
-                                 for_each_run(phases_of(c, form::decode), [&](u32 from, u32 to) {
+                                 for_each_run(c, phases_of(c, form::decode), [&](u32 from, u32 to) {
                                    if (!what.any(from, to)) return;
                                    std::vector<u64> bytes(ranks);
                                    j.object("", [&] {

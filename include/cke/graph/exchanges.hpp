@@ -92,15 +92,20 @@ constexpr bool reads_own_heads(opcode op) {
       attends(op);
 }
 
+// Whether step k reads more of register r, which step `at` writes, than its own rank has written.
+constexpr bool reads_whole(const code& c, u32 at, reg r, u32 k) {
+  const cut_step how = cut_of(c, at);
+  const bool own = how.by == rank_cut::heads && reads_own_heads(c.ops[k].op) && cut_of(c, k) == how;
+  return c.ops[k].in.has(r) && !own;
+}
+
 // Whether all ranks need an output of a step whole.
 constexpr bool is_exchanged(const code& c, u32 at, u32 output) {
-  const cut_step how = cut_of(c, at);
-  if (how.by == rank_cut::none) return false;
+  if (cut_of(c, at).by == rank_cut::none) return false;
   const reg r = c.ops[at].out[output];
   bool read = false;
   for (u32 k = at + 1; k < c.ops.size(); ++k) {
-    const bool own = how.by == rank_cut::heads && reads_own_heads(c.ops[k].op) && cut_of(c, k) == how;
-    if (c.ops[k].in.has(r) && !own) return true;
+    if (reads_whole(c, at, r, k)) return true;
     if (c.ops[k].out.has(r)) return false;  // what it makes of it is its own matter
     read |= c.ops[k].in.has(r);
   }
@@ -123,11 +128,20 @@ constexpr exchange_table exchanges_of(const code& c) {
       if (is_exchanged(c, i, o)) t.outputs[i] = static_cast<u8>(t.outputs[i] | 1u << o);
   return t;
 }
-// f(first, end) for the steps of every run of phases without a barrier inside.
-template <class F> constexpr void for_each_run(const schedule& s, F f) {
+// f(first, end) for the steps that every exchange comes after: a run of phases without a barrier inside, or its part up
+// to a step whose result another step of the same phase reads whole.
+template <class F> constexpr void for_each_run(const code& c, const schedule& s, F f) {
+  const auto is_read = [&](u32 at, u32 end) {
+    for (u32 o = 0; o < c.ops[at].out.count && cut_of(c, at).by != rank_cut::none; ++o)
+      for (u32 k = at + 1; k < end; ++k)
+        if (reads_whole(c, at, c.ops[at].out[o], k)) return true;
+    return false;
+  };
   u32 first = 0;
   for (const phase& p : s.phases) {
-    const u32 end = u32{p.first} + p.per_thread + p.count;
+    const u32 begin = u32{p.first} + p.per_thread, end = begin + p.count;
+    for (u32 k = begin; k + 1 < end; ++k)
+      if (is_read(k, end)) f(first, k + 1), first = k + 1;
     if (!p.barrier) continue;
     f(first, end);
     first = end;
@@ -137,7 +151,7 @@ template <class F> constexpr void for_each_run(const schedule& s, F f) {
 constexpr u32 count_exchanges(const code& c, form f) {
   const exchange_table t = exchanges_of(c);
   u32 n = 0;
-  for_each_run(phases_of(c, f), [&](u32 first, u32 end) { n += t.any(first, end); });
+  for_each_run(c, phases_of(c, f), [&](u32 first, u32 end) { n += t.any(first, end); });
   return n;
 }
 

@@ -59,7 +59,7 @@ template <class P, dtype KV, class Isa> class many_ranks {
         return true;
     return false;
   }
-  template <class E, class S> void run_apart(E& on, const S& s, const phase& p, u32 first, u64* spent) const {
+  template <class E, class S> void run_apart(E& on, const S& s, const phase& p, u32 first, u64* spent) {
     const code& c = *s.table.c;
     for (u32 k = first; k < first + p.count; ++k, ++spent) {
       const instruction& i = c.ops[k];
@@ -80,16 +80,16 @@ template <class P, dtype KV, class Isa> class many_ranks {
         on.team_.share(s.thread, mine.count(), *on.how_at_[s.place].units_per_claim,
                        [&](u32 n) { on.run_step(s, k, w, mine[n], *spent); });
       }
-      if (k + 1 < first + p.count) on.team_.barrier();
+      if (k + 1 < first + p.count) on.team_.barrier(), exchange(on, s, k + 1);
     }
   }
 
-  // After the barrier that ends step end - 1: all ranks get what the steps since the barrier before have written in
-  // parts. Ends with a barrier, if there was anything.
+  // After the barrier that ends step end - 1: all ranks get what the steps since the exchange before have written in
+  // parts, if the others may wait no longer for it. Ends with a barrier, if there was anything.
   template <class E, class S> void exchange(E& on, const S& s, u32 end) {
     const exchange_table& what = exchanged[s.index];
-    u32 first = 0;
-    for_each_run(s.phases(), [&](u32 from, u32 to) { first = to == end ? from : first; });
+    u32 first = end;
+    for_each_run(*s.table.c, s.phases(), [&](u32 from, u32 to) { first = to == end ? from : first; });
     if (!what.any(first, end)) return;
     if (s.thread == 0)
       gather([&](share_of_rank who, auto f) {
@@ -138,7 +138,7 @@ template <class P, dtype KV, class Isa> class many_ranks {
     workspace<P, KV, Isa>::each_code([&](u32 index, const code& c) {
       const u32 rows = index + 1 == workspace<P, KV, Isa>::codes ? k.logit_rows : k.chunk;
       for (const form f : {form::decode, form::prefill})
-        for_each_run(phases_of(c, f), [&](u32 first, u32 end) {
+        for_each_run(c, phases_of(c, f), [&](u32 first, u32 end) {
           u64 bytes = 0;
           for (u32 i = first; i < end; ++i)
             for (u32 o = 0; o < c.ops[i].out.count; ++o)

@@ -5,9 +5,10 @@
 
 --kills: one of two to four ranks gets SIGKILL at a random moment of a run, which may be its first. Each time there is
 an error of cke or of mpirun that names this rank, and within 5 s no process is left. --delays: three ranks
-are stopped in turns for up to 30 ms each; the answer is that of one process. --bits: the logits of a prompt, and greedy
-ids, of a random model of each kind (dense, windowed, recurrent, latent, experts) in each format under mpirun with 1, 2,
-3 and 5 ranks have the bytes without it. It makes the models, with torch and transformers.
+are stopped in turns for up to 30 ms each; the answer is that of one process. --bits: the logits of a prompt, greedy ids
+and those of four beams, which decode together, of a random model of each kind (dense, windowed, recurrent, latent,
+experts) in each format under mpirun with 1, 2, 3 and 5 ranks have the bytes without it. It makes the models, with torch
+and transformers.
 """
 import argparse
 import hashlib
@@ -127,9 +128,8 @@ def bits(cke: str, mpirun: list[str], folder: Path) -> None:
                 out = folder / "logits.npy"
                 out.unlink(missing_ok=True)
                 said(*on, cke, "logits", model, "--tokens", ids, "-t", "1", "-o", out, *options)
-                greedy = said(*on, cke, "run", model, "--tokens", ids, "-n", "12", "--temp", "0", "--ids", "-t", "1",
-                              *options)
-                return hashlib.sha256(out.read_bytes() + greedy).hexdigest()
+                run = [*on, cke, "run", model, "--tokens", ids, "-n", "12", "--ids", "-t", "1", *options]
+                return hashlib.sha256(out.read_bytes() + said(*run) + said(*run, "--beams", "4")).hexdigest()
 
             want = sum_on()
             for count in ("1", "2", "3", "5"):

@@ -86,7 +86,7 @@ def kill_one(r: Ranks, chance: random.Random, seconds: float) -> str | None:
 def delay(r: Ranks, chance: random.Random, want: bytes) -> int:
     """Returns how often a rank was stopped."""
     with tempfile.TemporaryFile("w+") as errors:
-        job = start(r, 3, errors, "-n", "200", "--temp", "0.9", "--seed", "5")
+        job = start(r, 3, errors, "-n", "40", "--temp", "0.9", "--seed", "5")
         stops = 0
         while job.poll() is None:
             processes = list(ranks_of(job.pid).values())
@@ -162,7 +162,7 @@ def main() -> None:
         by_whom = ", ".join(f"{who.count(name)} named by {name}" for name in sorted(set(who)))
         print(f"{args.kills} kills: {by_whom}, no process left")
     if args.delays:
-        words = r.words(r.model, "-n", "200", "--temp", "0.9", "--seed", "5")
+        words = r.words(r.model, "-n", "40", "--temp", "0.9", "--seed", "5")
         want = subprocess.run(words, check=True, capture_output=True).stdout
         stops = sum(delay(r, chance, want) for _ in range(args.delays))
         print(f"{args.delays} runs with {stops} stops: the answer of one process each time")

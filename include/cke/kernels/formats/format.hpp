@@ -23,10 +23,11 @@ template <dtype F, class Isa> concept packable = requires { layout<F, Isa>::bloc
 
 // A step of the dot product, in registers (not for isa::scalar).
 //   step                          k that one step covers; block is a multiple
-//   view                          a block as its steps read it, made of its address: the address, or scales unpacked
-//   once weights                       one group of rows in registers load(view, i, group)          ... of step i of a
-//   block x_bytes<T>                    how far x moves in a step, of a tile of T tokens dot<T>(acc, w, x, stride, t)
-//   acc + this step of token t: one f32 chain, the same for every T
+//   view                          a block as its steps read it: its address, or its scales unpacked once
+//   weights                       one group of rows in registers
+//   load(view, i, group)          ... of step i of a block
+//   x_bytes<T>                    how far x moves in a step, of a tile of T tokens
+//   dot<T>(acc, w, x, stride, t)  acc + this step of token t: one f32 chain, the same for every T
 template <dtype F, class Isa> struct format;
 
 template <class T> CKE_INLINE T read(const std::byte* p) {

@@ -6,18 +6,22 @@
 
 namespace cke::net {
 
+// Torch's four tensors: of the frame and of the state before it, all gates in each.
+template <class Isa, u32 In, u32 Out, u32 Gates> struct recurrent_weights {
+  affine_map<Isa, In, Out, Gates> input;
+  affine_map<Isa, Out, Out, Gates> hidden;
+
+  constexpr void pack(const float* from) {
+    input.w.pack(from);
+    hidden.w.pack(from += Gates * Out * In);
+    input.b.pack(from += Gates * Out * Out);
+    hidden.b.pack(from += Gates * Out);
+  }
+};
+
 // r, z = sigmoid(...), n = tanh(W_in x + b_in + r * (W_hn h + b_hn)), h = (1 - z) * n + z * h.
 template <u32 In, u32 Out, class Isa> struct stage<gru<In, Out>, Isa> {
-  struct weights {
-    affine_map<Isa, In, Out, 3> input;
-    affine_map<Isa, Out, Out, 3> hidden;
-    constexpr void pack(const float* from) {
-      input.w.pack(from);
-      hidden.w.pack(from += 3 * Out * In);
-      input.b.pack(from += 3 * Out * Out);
-      hidden.b.pack(from += 3 * Out);
-    }
-  };
+  using weights = recurrent_weights<Isa, In, Out, 3>;
   struct state {
     frame<Isa, Out> h;
   };
@@ -37,16 +41,7 @@ template <u32 In, u32 Out, class Isa> struct stage<gru<In, Out>, Isa> {
 
 // i, f, o = sigmoid(...), g = tanh(...), c = f * c + i * g, h = o * tanh(c).
 template <u32 In, u32 Out, class Isa> struct stage<lstm<In, Out>, Isa> {
-  struct weights {
-    affine_map<Isa, In, Out, 4> input;
-    affine_map<Isa, Out, Out, 4> hidden;
-    constexpr void pack(const float* from) {
-      input.w.pack(from);
-      hidden.w.pack(from += 4 * Out * In);
-      input.b.pack(from += 4 * Out * Out);
-      hidden.b.pack(from += 4 * Out);
-    }
-  };
+  using weights = recurrent_weights<Isa, In, Out, 4>;
   struct state {
     frame<Isa, Out> h, c;
   };

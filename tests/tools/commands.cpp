@@ -422,6 +422,27 @@ TEST_CASE("inspect and build: for people, and as JSON") {
   CHECK(fs::exists(cke({"build", tiny}).out.substr(0, cke({"build", tiny}).out.size() - 1)));
 }
 
+TEST_CASE("build: a config alone gives the unit that its model will need") {
+  const scratch alone;
+  const std::string families = CKE_TEST_DATA "/families/";
+  for (const std::string& model :
+       {tiny, families + "gemma3_text", families + "granitemoe", families + "qwen3_5_text"}) {
+    CAPTURE(model);
+    fs::copy_file(model + "/config.json", alone / "config.json", fs::copy_options::overwrite_existing);
+    for (const char* format : {"f32", "q8_0"}) {
+      const result whole = cke({"build", model, "--format", format, "--print-unit"});
+      CHECK_SUCCESS(whole);
+      CHECK(cke({"build", alone / "config.json", "--format", format, "--print-unit"}).out == whole.out);
+    }
+  }
+  CHECK_REFUSED(cke({"build", alone / "config.json", "--print-unit"}), "--format");
+  CHECK(cke({"build", alone / "config.json", "--format", "q4_k_m", "--print-unit"}).out.find("cke::Q4_K_M") !=
+        std::string::npos);
+  CHECK_REFUSED(cke({"build", tiny, "--format", "q4_k_m", "--print-unit"}), "q4_k");  // nothing is rounded to it
+  CHECK_REFUSED(cke({"build", alone / "none/config.json", "--format", "f32", "--print-unit"}), "none/config.json");
+  CHECK_REFUSED(cke({"build", CKE_ASSETS "/sight/config.json", "--format", "f32", "--print-unit"}), "vision_config");
+}
+
 TEST_CASE("help and version") {
   CHECK(cke({"--version"}).out.starts_with("cke "));
   for (const char* command : {"run", "chat", "logits", "tokenize", "detokenize", "template", "inspect", "families",

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "bundle.hpp"
+#include "built_unit.hpp"
 #include "cache.hpp"
 #include "commands.hpp"
 #include "hf_output.hpp"
@@ -20,12 +20,6 @@ namespace cke::tool {
 namespace {
 
 namespace fs = std::filesystem;
-
-unit unit_of(const model_args& args) {
-  if (!is_bundle(args.path)) return make_unit(open_model(args), args.numbers);
-  const bundle packed(args.path);
-  return unit_of_bundle(packed.about(), packed.as_checkpoint(), args.numbers);
-}
 
 // The name of the model's directory or file, with nothing that a shell would take for something else.
 std::string name_of(const std::string& path) {
@@ -68,7 +62,7 @@ void build_standalone(const build_args& args) {
 void build(const build_args& args) {
   if (args.standalone) return build_standalone(args);
   if (args.embed) return embed(args);
-  const unit u = unit_of(args.model);
+  const unit u = built_unit(args.model);
   if (args.print_unit) return put(u.text);
   const cached_library compiled = library_of(u, made_for::any_program);
   if (compiled.compile_seconds > 0) std::fprintf(stderr, "cke: compiled in %.1f s\n", compiled.compile_seconds);

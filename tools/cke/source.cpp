@@ -100,6 +100,18 @@ checkpoint open_model(const model_args& args, double* map_seconds) {
   return c;
 }
 
+checkpoint open_config(const std::string& directory) {
+  checkpoint c = hf(directory, [](const std::string&) { return tensor_index{}; });
+  // A model with a tower names its text model's tensors otherwise.
+  const std::string file = directory + "/config.json";
+  const nlohmann::json config = io::detail::checked_object(read_hf_files(directory).config, file);
+  for (const char* key : {"text_config", "vision_config"})
+    if (config.contains(key))
+      throw Error(errc::unsupported, file, concat({"key ", key}),
+                  "the config of a text model, where there are no weights", "a model of several parts");
+  return c;
+}
+
 tokenizer open_tokenizer(const std::string& path) {
   if (!is_directory(path) && is_bundle(path)) {
     const checkpoint from = bundle(path).as_checkpoint();

@@ -34,8 +34,10 @@ struct model_args {
 // A Hugging Face directory or a .gguf file. map_seconds, if not null: what finding and mapping the weights took. Throws
 // Error.
 checkpoint open_checkpoint(const std::string& path, double* map_seconds = nullptr);
-// The same, of a model that may see images: MODEL.gguf does where it has an mmproj file. Throws Error.
+// As open_checkpoint, of a model that may see images: MODEL.gguf does where it has an mmproj file. Throws Error.
 checkpoint open_model(const model_args& args, double* map_seconds = nullptr);
+// The config of a text model in a directory that need not have weights. Throws Error.
+checkpoint open_config(const std::string& directory);
 // How the checkpoint says that hidden states become a vector; empty: it does not say.
 std::string stated_pooling(const checkpoint& from, const std::string& path);
 // The tokenizer alone; weights and config may be missing. Throws Error.

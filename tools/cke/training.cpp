@@ -5,7 +5,6 @@
 #include <cke/hf.hpp>
 #include <cke/io/new_file.hpp>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "cache.hpp"
 #include "hf_output.hpp"
@@ -17,16 +16,6 @@ namespace {
 
 // transformers gives an embedding the config's pad_token_id as padding_idx, except in these families.
 bool pads(const std::string& family) { return family != "mamba2" && family != "nemotron_h"; }
-
-// The config of a model with a tower names its text model's tensors otherwise.
-void check_is_text_config(const std::string& path) {
-  const std::string file = path + "/config.json";
-  const nlohmann::json config = io::detail::checked_object(read_hf_files(path).config, file);
-  for (const char* key : {"text_config", "vision_config"})
-    if (config.contains(key))
-      throw Error(errc::unsupported, file, concat({"key ", key}), "the config of a text model, to begin from nothing",
-                  "a model of several parts");
-}
 
 // Of the numbers of matrices at the start.
 float deviation_of(const checkpoint& from) {
@@ -42,10 +31,9 @@ float deviation_of(const checkpoint& from) {
 
 opened_trainer open_trainer(const std::string& path, cke_train_options options, bool from_nothing) {
   opened_trainer t{{}, {}, {}, options.rank, options.alpha, nullptr};
-  t.from = !std::filesystem::is_directory(path) ? open_checkpoint(path) : hf(path, [&](const std::string& dir) {
-    return t.stored = from_nothing ? tensor_index{} : read_hf_weights(dir);
-  });
-  if (from_nothing) check_is_text_config(path);
+  if (from_nothing) t.from = open_config(path);
+  else if (!std::filesystem::is_directory(path)) t.from = open_checkpoint(path);
+  else t.from = hf(path, [&](const std::string& dir) { return t.stored = read_hf_weights(dir); });
   const unit u = make_unit(
       t.from,
       {.format = options.rank ? "" : "f32", .kv = "f32", .door = door_kind::trainer, .from_nothing = from_nothing});

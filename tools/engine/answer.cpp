@@ -25,10 +25,12 @@ class bell {
     if (fd_ >= 0) close(fd_);
   }
   void ring() {
-    const std::lock_guard turn(mutex_);
-    rung_ = true;
-    if (fd_ >= 0) add_one();
-    waiting_.notify_one();
+    {
+      const std::lock_guard turn(mutex_);
+      rung_ = true;
+      if (fd_ >= 0) add_one();
+    }
+    waiting_.notify_one();  // whoever wakes finds the mutex free
   }
   // False: nothing came in that time.
   bool wait(int32_t ms) {

@@ -7,6 +7,7 @@
 #include <cke/io/json_schema.hpp>
 #include <cke/text/tokenizer/detokenizer.hpp>
 
+#include "built_unit.hpp"
 #include "cache.hpp"
 #include "fault.hpp"
 #include "state.hpp"
@@ -129,8 +130,7 @@ void cke_engine_close(cke_engine* e) noexcept { delete e; }
 int32_t cke_engine_build(const char* path, const cke_engine_options* options, cke_engine_take_text take, void* user,
                          cke_engine_error* error) noexcept {
   return status_of(error, [&] {
-    const model_args args = args_of(path, options);
-    const std::string object = library_of(make_unit(open_model(args), args.numbers), made_for::any_program).path;
+    const std::string object = library_of(built_unit(args_of(path, options)), made_for::any_program).path;
     if (take) take(user, object.data(), object.size());
   });
 }

@@ -83,10 +83,10 @@ _package = os.path.dirname(os.path.abspath(__file__))
 _tree = os.path.join(os.path.dirname(os.path.dirname(_package)), "build", "release")
 
 
-def find(packaged: str, built: str) -> Optional[str]:
+def find(packaged: str, built: str = "") -> Optional[str]:
     """A file that came with the package, or the one in the build folder of the source tree that the package lies in."""
     for path in (os.path.join(_package, "_prefix", packaged), os.path.join(_tree, built)):
-        if os.path.exists(path):
+        if os.path.isfile(path):
             return path
     return None
 
@@ -99,8 +99,22 @@ def choose_compiler() -> None:
     if os.environ.get("CKE_CXX") or any(map(shutil.which, ("g++", "c++", "clang++"))):
         return
     package = importlib.util.find_spec("ziglang")
-    if package is not None and package.origin:
-        os.environ["CKE_CXX"] = os.path.join(os.path.dirname(package.origin), "zig") + " c++"
+    if package is None or not package.origin:
+        return
+    zig = os.path.join(os.path.dirname(package.origin), "zig")
+    with_libraries = find(f"lib/cke/zig-{_version_of('ziglang')}/zig-c++")
+    if with_libraries:
+        os.environ["CKE_ZIG"] = zig
+    os.environ["CKE_CXX"] = with_libraries or zig + " c++"
+
+
+def _version_of(package: str) -> str:
+    from importlib import metadata
+
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "unknown"
 
 
 class Library:

@@ -158,3 +158,37 @@ def test_the_compiler_of_the_extra(tmp_path, monkeypatch):
     _library.choose_compiler()
     assert os.environ["CKE_CXX"] == f"{tmp_path}/ziglang/zig c++"
     monkeypatch.delenv("CKE_CXX")
+    (tmp_path / "ziglang-9.8.7.dist-info").mkdir()
+    (tmp_path / "ziglang-9.8.7.dist-info/METADATA").write_text("Metadata-Version: 2.1\nName: ziglang\nVersion: 9.8.7\n")
+    monkeypatch.setattr(_library, "_package", str(tmp_path))
+    ready = tmp_path / "_prefix/lib/cke/zig-9.8.7/zig-c++"
+    ready.parent.mkdir(parents=True)
+    ready.touch()
+    _library.choose_compiler()
+    assert (os.environ["CKE_CXX"], os.environ["CKE_ZIG"]) == (str(ready), f"{tmp_path}/ziglang/zig")
+    monkeypatch.delenv("CKE_CXX")
+    monkeypatch.delenv("CKE_ZIG")
+    ready.parent.rename(ready.parent.with_name("zig-9.8.6"))  # libraries of another version are left alone
+    _library.choose_compiler()
+    assert os.environ["CKE_CXX"] == f"{tmp_path}/ziglang/zig c++"
+    monkeypatch.delenv("CKE_CXX")
+
+
+def test_the_compiler_of_the_extra_links_with_libraries_that_lie_beside_it(tmp_path):
+    """zig-c++ has zig compile, then link; what is no shared object is zig's alone."""
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    zig = folder / "zig"
+    zig.write_text(f'#!/bin/sh\nprintf "%s|" "$@" >>"{tmp_path}/said"\necho >>"{tmp_path}/said"\n'
+                   'for last; do :; done\n: >"$last"\n')
+    zig.chmod(0o755)
+    wrapper = shutil.copy(Path(__file__).parents[1] / "zig/zig-c++", folder)
+    environment = {**os.environ, "CKE_ZIG": str(zig)}
+    for words in (["--version"], ["-O3", "-shared", "-Wl,-x", "-I", f"{folder}/in", f"{folder}/u.cpp", "-o", f"{folder}/u.so"]):
+        subprocess.run([wrapper, *words], check=True, env=environment, cwd=tmp_path)
+    version, compiled, linked = (tmp_path / "said").read_text().splitlines()
+    assert version == "c++|--version|"
+    assert compiled == f"c++|-c|-O3|-I|{folder}/in|{folder}/u.cpp|-o|{folder}/u.so.o|"
+    assert linked.startswith("ld.lld|-shared|") and linked.endswith(f"/libm.so.6|-o|{folder}/u.so|"), linked
+    assert f"|{folder}/u.so.o|{folder}/libc++.a|{folder}/libc++abi.a|" in linked and "/libc.so.6|" in linked, linked
+    assert not (folder / "u.so.o").exists()

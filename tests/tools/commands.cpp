@@ -430,7 +430,7 @@ TEST_CASE("inspect --plan: how the command runs a model, and whether a program g
     REQUIRE(begin != std::string::npos);
     return text.substr(begin + 49, text.find('\n', begin + 1) - begin - 49);
   };
-  CHECK(executor(tiny) == "a program of your own gains from cke::unrolled: 4.51 MiB of weights, below 8.00 MiB");
+  CHECK(executor(tiny) == "a program of your own gains from cke::unrolled: 4.51 MiB of weights, below 12.00 MiB");
   CHECK(executor(CKE_ASSETS "/sight") == "cke::unrolled takes no model that sees images");
   const json facts = json::parse(cke({"inspect", tiny, "--plan", "--json", "--format", "f32"}).out)["executor"];
   CHECK(facts["is"] == "tables");
@@ -461,7 +461,7 @@ TEST_CASE("inspect --plan: how the command runs a model, and whether a program g
   std::string bytes(sizeof length, '\0');
   std::memcpy(bytes.data(), &length, sizeof length);
   write(large / "model.safetensors", bytes + changed + std::string(size, '\0') + rest);
-  CHECK(executor(large) == "cke::unrolled would gain little: 19.76 MiB of weights, not below 8.00 MiB");
+  CHECK(executor(large) == "cke::unrolled would gain little: 19.76 MiB of weights, not below 12.00 MiB");
 }
 
 TEST_CASE("help and version") {

@@ -73,7 +73,7 @@ json_object training_facts(const checkpoint& from, const model_args& model) {
 
 // How passes run, and whether a program of one's own would do better with cke::unrolled.
 json_object executor_facts(u64 weight_bytes, bool sees_images) {
-  constexpr u64 gains_below = u64{8} << 20;  // docs/decisions/039-unrolled.md
+  constexpr u64 gains_below = u64{12} << 20;  // docs/decisions/039-unrolled.md
   const bool gains = !sees_images && weight_bytes < gains_below;
   const std::string limit = bytes_text(gains_below), weights = bytes_text(static_cast<double>(weight_bytes));
   std::string why = "as always in the command; ";

@@ -430,7 +430,8 @@ TEST_CASE("inspect --plan: how the command runs a model, and whether a program g
     REQUIRE(begin != std::string::npos);
     return text.substr(begin + 49, text.find('\n', begin + 1) - begin - 49);
   };
-  CHECK(executor(tiny) == "a program of your own gains from cke::unrolled: 4.51 MiB of weights, below 12.00 MiB");
+  CHECK(executor(tiny) ==
+        "on one thread a program of your own gains from cke::unrolled: 4.51 MiB of weights, below 12.00 MiB");
   CHECK(executor(CKE_ASSETS "/sight") == "cke::unrolled takes no model that sees images");
   const json facts = json::parse(cke({"inspect", tiny, "--plan", "--json", "--format", "f32"}).out)["executor"];
   CHECK(facts["is"] == "tables");

@@ -78,7 +78,8 @@ json_object executor_facts(u64 weight_bytes, bool sees_images) {
   const std::string limit = bytes_text(gains_below), weights = bytes_text(static_cast<double>(weight_bytes));
   std::string why = "as always in the command; ";
   if (sees_images) why += "cke::unrolled takes no model that sees images";
-  else if (gains) why += "a program of your own gains from cke::unrolled: " + weights + " of weights, below " + limit;
+  else if (gains)
+    why += "on one thread a program of your own gains from cke::unrolled: " + weights + " of weights, below " + limit;
   else why += "cke::unrolled would gain little: " + weights + " of weights, not below " + limit;
   return {{"is", "tables"}, {"why", why}, {"unrolled_gains", gains}};
 }

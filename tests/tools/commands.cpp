@@ -2,6 +2,7 @@
 // commands.cpp: every command as its user meets it, against what transformers said of the same files.
 #include <cmath>
 #include <cstdio>
+#include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -441,6 +442,48 @@ TEST_CASE("build: a config alone gives the unit that its model will need") {
   CHECK_REFUSED(cke({"build", tiny, "--format", "q4_k_m", "--print-unit"}), "q4_k");  // nothing is rounded to it
   CHECK_REFUSED(cke({"build", alone / "none/config.json", "--format", "f32", "--print-unit"}), "none/config.json");
   CHECK_REFUSED(cke({"build", CKE_ASSETS "/sight/config.json", "--format", "f32", "--print-unit"}), "vision_config");
+}
+
+TEST_CASE("inspect --plan: how the command runs a model, and whether a program gains from another way") {
+  const auto executor = [](const std::string& model) {
+    const std::string text = cke({"inspect", model, "--plan", "--format", "f32"}).out;
+    const std::size_t begin = text.find("\nexecutor      tables: as always in the command; ");
+    REQUIRE(begin != std::string::npos);
+    return text.substr(begin + 49, text.find('\n', begin + 1) - begin - 49);
+  };
+  CHECK(executor(tiny) ==
+        "on one thread a program of your own gains from cke::unrolled: 4.51 MiB of weights, below 12.00 MiB");
+  CHECK(executor(CKE_ASSETS "/sight") == "cke::unrolled takes no model that sees images");
+  const json facts = json::parse(cke({"inspect", tiny, "--plan", "--json", "--format", "f32"}).out)["executor"];
+  CHECK(facts["is"] == "tables");
+  CHECK(facts["unrolled_gains"] == true);
+  CHECK_FALSE(json::parse(cke({"inspect", tiny, "--json"}).out).contains("executor"));
+
+  // More ids: the embedding, which is the file's first tensor, becomes zeros, and others move back.
+  const scratch dir;
+  const fs::path large = dir.copy(tiny);
+  json config = json::parse(content(large / "config.json"));
+  config["vocab_size"] = 32768;
+  write(large / "config.json", config.dump());
+  fs::remove(large / "tokenizer.json");
+  const std::string weights = content(large / "model.safetensors");
+  std::uint64_t length = 0;
+  std::memcpy(&length, weights.data(), sizeof length);
+  json header = json::parse(weights.substr(8, length));
+  json& embedding = header["model.embed_tokens.weight"];
+  REQUIRE(embedding["data_offsets"][0] == 0);
+  const std::size_t old_size = embedding["data_offsets"][1], size = 2 * 32768 * 128;
+  for (auto& [name, tensor] : header.items())
+    if (name != "__metadata__")
+      for (json& offset : tensor["data_offsets"])
+        if (offset != 0) offset = offset.get<std::size_t>() + size - old_size;
+  embedding["shape"][0] = 32768;
+  const std::string changed = header.dump(), rest = weights.substr(8 + length + old_size);
+  length = changed.size();
+  std::string bytes(sizeof length, '\0');
+  std::memcpy(bytes.data(), &length, sizeof length);
+  write(large / "model.safetensors", bytes + changed + std::string(size, '\0') + rest);
+  CHECK(executor(large) == "cke::unrolled would gain little: 19.76 MiB of weights, not below 12.00 MiB");
 }
 
 TEST_CASE("help and version") {

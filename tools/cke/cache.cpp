@@ -375,4 +375,14 @@ cached_library library_of(const unit& u, made_for whom) {
   return made(u, recipes[0]);
 }
 
+void assemble(const std::string& source, const std::string& object) {
+  std::vector<std::string> command = compiler_words();
+  const std::string name = command[0];
+  command.insert(command.end(), {"-c", source, "-I" + fs::path(source).parent_path().string(), "-o", object});
+  const process_result done = run_process(command);
+  if (done.status)
+    throw Error(errc::compile, {}, "compiler " + name, "an object of " + fs::path(source).filename().string(),
+                "exit status " + std::to_string(done.status) + complaint(done.output));
+}
+
 }  // namespace cke::tool

@@ -32,4 +32,8 @@ enum class made_for { this_command, any_program, standalone };
 // entry that is damaged or of another ABI is made again. Throws Error: compile, file.
 cached_library library_of(const unit& u, made_for whom);
 
+// Makes the object file of an assembler file, with the compiler of units. The files that it includes are in its folder.
+// Throws Error: compile.
+void assemble(const std::string& source, const std::string& object);
+
 }  // namespace cke::tool

@@ -258,7 +258,7 @@ struct build_args {
   bool print_unit = false;
   std::optional<std::string> standalone;  // a folder to be made
   bool embed = false;
-  std::string output;          // of embed: NAME.hpp
+  std::string output;          // of embed: NAME.hpp or NAME.o
   std::string isa = "scalar";  // of embed: or native
 };
 void build(const build_args& args);

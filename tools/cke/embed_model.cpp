@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 // embed_model.cpp: cke build --embed: a model as a header, and the bytes that it is linked with.
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 
 #include <cke/core/json.hpp>
@@ -18,15 +21,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// NAME of NAME.hpp. Throws usage unless it is a name in C++.
+// NAME of NAME.hpp or NAME.o. Throws usage unless it is a name in C++.
 std::string name_of(const std::string& output) {
   const fs::path path = output;
   const std::string name = path.stem();
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
   const bool fits = !name.empty() && letter(name[0]) && name.size() <= 64 &&
       std::ranges::all_of(name, [&](char c) { return letter(c) || (c >= '0' && c <= '9'); });
-  if (!fits || path.extension() != ".hpp")
-    throw Error(errc::usage, {}, "-o", "NAME.hpp, of letters, digits and _", output.empty() ? "nothing" : output);
+  if (!fits || (path.extension() != ".hpp" && path.extension() != ".o"))
+    throw Error(errc::usage, {}, "-o", "NAME.hpp or NAME.o, of letters, digits and _",
+                output.empty() ? "nothing" : output);
   return name;
 }
 
@@ -52,11 +56,41 @@ void write(const fs::path& path, std::initializer_list<std::string_view> parts) 
   file.commit();
 }
 
+// A folder beside the output that is gone afterwards.
+class passing_folder {
+ public:
+  explicit passing_folder(const fs::path& output) : path_(output.string() + ".work.XXXXXX") {
+    if (!mkdtemp(path_.data())) throw Error(errc::file, path_, {}, "a folder that can be made", std::strerror(errno));
+  }
+  ~passing_folder() {
+    std::error_code gone;
+    fs::remove_all(path_, gone);
+  }
+  passing_folder(const passing_folder&) = delete;
+  passing_folder& operator=(const passing_folder&) = delete;
+
+  fs::path path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+void write_object(const embedded& e, const std::string& output, const std::string& image, const std::string& texts) {
+  const passing_folder work(output);
+  const fs::path source = work.path() / (e.name + ".S"), object = work.path() / (e.name + ".o");
+  write(work.path() / (e.name + ".bin"), {image, texts});
+  write(source, {embedded_assembler(e)});
+  assemble(source, object);
+  std::error_code failed;
+  fs::rename(object, output, failed);
+  if (failed) throw Error(errc::file, output, {}, "a file that can be written", failed.message());
+}
+
 }  // namespace
 
 void embed(const build_args& args) {
   embedded e;
-  e.name = name_of(args.output);
+  e.name = name_of(args.output), e.object = args.output.ends_with(".o");
   if (is_bundle(args.model.path))
     throw Error(errc::unsupported, args.model.path, "--embed", "a Hugging Face directory or a .gguf file", "a bundle");
   const checkpoint from = open_model(args.model);
@@ -81,12 +115,17 @@ void embed(const build_args& args) {
   e.image_bytes = image.size(), e.text_bytes = texts.size(), e.stop_ids = from.stop_ids;
   if (from.tokens && from.tokens->add_bos) e.begin = from.tokens->bos;
 
-  const fs::path folder = fs::path(args.output).parent_path();
-  write(folder / (e.name + ".bin"), {image, texts});
-  write(folder / (e.name + ".S"), {embedded_assembler(e)});
-  write(args.output, {embedded_header(e, u)});
-  put(concat({args.output, ": ", u.family, " ", u.format, ", context ", e.context, ": ", image.size() + texts.size(),
-              " bytes that stay as they are, ", door->cke_bare_memory_bytes(), " of memory\n"}));
+  const fs::path folder = fs::path(args.output).parent_path(), header = folder / (e.name + ".hpp");
+  if (e.object) {
+    write_object(e, args.output, image, texts);
+  } else {
+    write(folder / (e.name + ".bin"), {image, texts});
+    write(folder / (e.name + ".S"), {embedded_assembler(e)});
+  }
+  write(header, {embedded_header(e, u)});
+  put(concat({header.string(), ": ", u.family, " ", u.format, ", context ", e.context, ": ",
+              image.size() + texts.size(), " bytes that stay as they are, ", door->cke_bare_memory_bytes(),
+              " of memory\n"}));
 }
 
 }  // namespace cke::tool

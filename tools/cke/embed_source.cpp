@@ -10,9 +10,10 @@ std::string embedded_header(const embedded& e, const unit& u) {
   std::string ids;
   for (const u32 id : e.stop_ids) ids += concat({ids.empty() ? "" : ", ", id});
   const std::string kv(info(u.kv).name);
-  std::string text = concat({"// Written by cke build --embed: ", u.family, " ", u.format, ", in ", e.name,
-                             ".bin, which ", e.name, ".S links.\n#pragma once\n\n#include <cke/bare.hpp>\n", u.card,
-                             "\nextern \"C\" const std::byte ", e.name, "_bytes[];\n\nnamespace ", e.name, " {\n\n"});
+  std::string text =
+      concat({"// Written by cke build --embed: ", u.family, " ", u.format, ", in ", e.name,
+              e.object ? ".o" : ".bin, which " + e.name + ".S links", ".\n#pragma once\n\n#include <cke/bare.hpp>\n",
+              u.card, "\nextern \"C\" const std::byte ", e.name, "_bytes[];\n\nnamespace ", e.name, " {\n\n"});
   text += "namespace as_stored {\n" + u.declared + "}  // namespace as_stored\n\n";
   std::string policy = u.policy;  // its table is declared in as_stored
   if (const auto at = policy.find("<stored>"); at != policy.npos) policy.insert(at + 1, "as_stored::");

@@ -13,6 +13,7 @@ namespace cke::tool {
 // NAME.bin is the image, then for each id the end of its text, as u32 [vocab], then the texts.
 struct embedded {
   std::string name;  // of the files and of the namespace
+  bool object{};     // linked as NAME.o, else by NAME.S
   u32 context{}, vocab{};
   std::string isa;  // scalar, native
   u64 image_bytes{}, text_bytes{};

@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include <cke/core/json.hpp>
 #include <cke/io/hf_vision.hpp>
 
 #include "bundle.hpp"
@@ -70,6 +71,19 @@ json_object training_facts(const checkpoint& from, const model_args& model) {
   return facts;
 }
 
+// How passes run, and whether a program of one's own would do better with cke::unrolled.
+json_object executor_facts(u64 weight_bytes, bool sees_images) {
+  constexpr u64 gains_below = u64{12} << 20;  // docs/decisions/039-unrolled.md
+  const bool gains = !sees_images && weight_bytes < gains_below;
+  const std::string limit = bytes_text(gains_below), weights = bytes_text(static_cast<double>(weight_bytes));
+  std::string why = "as always in the command; ";
+  if (sees_images) why += "cke::unrolled takes no model that sees images";
+  else if (gains)
+    why += "on one thread a program of your own gains from cke::unrolled: " + weights + " of weights, below " + limit;
+  else why += "cke::unrolled would gain little: " + weights + " of weights, not below " + limit;
+  return {{"is", "tables"}, {"why", why}, {"unrolled_gains", gains}};
+}
+
 json_object hint_facts(const model_hints& h) {
   json_object all = json_object::array();
   for (const auto& [of, value, from] : h.all.explain())
@@ -107,6 +121,8 @@ json_object text_facts(const checkpoint& from, const unit& u, const inspect_args
   model_options options{.context = args.model.context, .hints = how.all.get()};
   if (options.context == 0) options.context = std::min(u.max_position ? u.max_position : 4096u, 4096u);
   facts["plan"] = json_object::parse(library_of(u, made_for::this_command).door->plan_json(options));
+  facts["executor"] =
+      executor_facts(facts["plan"]["weight_bytes"].get<u64>(), json{from.config}["sees_images"].s == "true");
   if (args.train) facts["training"] = training_facts(from, args.model);
   return facts;
 }
@@ -211,6 +227,10 @@ void inspect(const inspect_args& args) {
   if (facts.contains("bundle")) out += bundle_facts_text(facts["bundle"]);
   if (facts.contains("type")) out += text_facts_text(facts);
   if (facts.contains("hints")) out += '\n' + hints_text(facts["hints"]);
+  if (facts.contains("executor"))
+    out += '\n' +
+        line("executor",
+             facts["executor"]["is"].get<std::string>() + ": " + facts["executor"]["why"].get<std::string>());
   if (facts.contains("plan")) out += '\n' + plan_text(facts["plan"]);
   if (facts.contains("ranks")) out += '\n' + rank_plan_text(facts["ranks"]);
   if (facts.contains("training")) out += '\n' + training_text(facts["training"]);

@@ -221,7 +221,7 @@ class commands {
             ->excludes("--mmproj");
     auto* embed = u.add_flag("--embed", build_.embed, "write the model as C++: a header and what it is linked with");
     embed->excludes(print)->excludes(standalone);
-    u.add_option("-o,--output", build_.output, "the header: NAME.hpp, beside NAME.S and NAME.bin")
+    u.add_option("-o,--output", build_.output, "NAME.hpp, beside NAME.S and NAME.bin; or NAME.o, beside NAME.hpp")
         ->type_name("FILE")
         ->needs(embed);
     u.add_option("-c,--context", build_.model.context, "positions (the model's, up to 256)")

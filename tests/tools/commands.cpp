@@ -436,12 +436,13 @@ TEST_CASE("build: a config alone gives the unit that its model will need") {
       CHECK(cke({"build", alone / "config.json", "--format", format, "--print-unit"}).out == whole.out);
     }
   }
-  CHECK_REFUSED(cke({"build", alone / "config.json", "--print-unit"}), "--format");
+  CHECK_MISUSED(cke({"build", alone / "config.json", "--print-unit"}), "--format");
   CHECK(cke({"build", alone / "config.json", "--format", "q4_k_m", "--print-unit"}).out.find("cke::Q4_K_M") !=
         std::string::npos);
-  CHECK_REFUSED(cke({"build", tiny, "--format", "q4_k_m", "--print-unit"}), "q4_k");  // nothing is rounded to it
-  CHECK_REFUSED(cke({"build", alone / "none/config.json", "--format", "f32", "--print-unit"}), "none/config.json");
-  CHECK_REFUSED(cke({"build", CKE_ASSETS "/sight/config.json", "--format", "f32", "--print-unit"}), "vision_config");
+  CHECK_REFUSED(cke({"build", tiny, "--format", "q4_k_m", "--print-unit"}), "found BF16");  // nothing is rounded to it
+  CHECK_REFUSED(cke({"build", alone / "none/config.json", "--format", "f32", "--print-unit"}),
+                "/none: expected a directory");
+  CHECK_REFUSED(cke({"build", CKE_ASSETS "/sight/config.json", "--format", "f32", "--print-unit"}), "text_config");
 }
 
 TEST_CASE("inspect --plan: how the command runs a model, and whether a program gains from another way") {

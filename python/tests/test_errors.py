@@ -192,3 +192,5 @@ def test_the_compiler_of_the_extra_links_with_libraries_that_lie_beside_it(tmp_p
     assert linked.startswith("ld.lld|-shared|") and linked.endswith(f"/libm.so.6|-o|{folder}/u.so|"), linked
     assert f"|{folder}/u.so.o|{folder}/libc++.a|{folder}/libc++abi.a|" in linked and "/libc.so.6|" in linked, linked
     assert not (folder / "u.so.o").exists()
+    zig.write_text("#!/bin/sh\nexit 3\n")
+    assert subprocess.run([wrapper, "-shared", "u.cpp", "-o", "u.so"], env=environment, cwd=tmp_path).returncode == 3

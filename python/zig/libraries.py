@@ -20,8 +20,9 @@ folder.mkdir(parents=True, exist_ok=True)
 with tempfile.TemporaryDirectory() as scratch:
     source = Path(scratch, "any.cpp")
     source.write_text("#include <string>\nvoid any(std::string& s) { s.at(1) = 'x'; }\n")
-    subprocess.run([zig, "c++", "-O2", "-s", "-march=x86_64", "-fPIC", "-shared", source, "-o", f"{scratch}/any.so"], check=True,
-                   env={**os.environ, "ZIG_GLOBAL_CACHE_DIR": scratch, "ZIG_LOCAL_CACHE_DIR": scratch})
+    command = [zig, "c++", "-O2", "-s", "-march=x86_64", "-fPIC", "-shared", source, "-o", f"{scratch}/any.so"]
+    caches = {"ZIG_GLOBAL_CACHE_DIR": scratch, "ZIG_LOCAL_CACHE_DIR": scratch}
+    subprocess.run(command, check=True, env={**os.environ, **caches})
     for name in LIBRARIES:
         made = list(Path(scratch).rglob(name))
         if len(made) != 1:

@@ -10,9 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
 #include <cstddef>
-#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 namespace cke::tool {
 namespace {
@@ -25,11 +27,33 @@ int number_of(const char* variable) {
   return text ? std::atoi(text) : 0;
 }
 
-// Whether nobody else has it. This process keeps it.
+// A line in memory of its own, as a signal handler may write it: neither allocates nor locks.
+template <std::size_t Size> class short_line {
+ public:
+  short_line& operator<<(const char* text) {
+    const std::size_t bytes = std::min(std::strlen(text), Size - size_);
+    std::memcpy(text_ + size_, text, bytes);
+    return size_ += bytes, *this;
+  }
+  short_line& operator<<(int number) {
+    size_ = static_cast<std::size_t>(std::to_chars(text_ + size_, text_ + Size, number).ptr - text_);
+    return *this;
+  }
+  const char* data() const { return text_; }
+  std::size_t size() const { return size_; }
+
+ private:
+  char text_[Size];
+  std::size_t size_ = 0;
+};
+
+// Whether no other process has it. This process keeps it.
 bool take_name(int rank) {
-  sockaddr_un name{AF_UNIX, {}};
-  const int size = std::snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "cke/%d/%d", getppid(), rank);
-  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + static_cast<std::size_t>(size));
+  short_line<40> text;
+  text << "cke/" << getppid() << "/" << rank;
+  sockaddr_un name{AF_UNIX, {}};  // an abstract name begins with a zero byte
+  std::memcpy(name.sun_path + 1, text.data(), text.size());
+  const auto bytes = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + text.size());
   const int held = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   return held >= 0 && bind(held, reinterpret_cast<const sockaddr*>(&name), bytes) == 0;
 }
@@ -38,10 +62,9 @@ void call_roll(int) {
   if (take_name(speaker)) {
     for (int r = 0; r < here; ++r) {
       if (r == own || !take_name(r)) continue;
-      char text[80];
-      const int size = std::snprintf(text, sizeof text, "cke: %srank %d ended before MPI had started\n",
-                                     here < all ? "local " : "", r);
-      [[maybe_unused]] const auto written = write(STDERR_FILENO, text, static_cast<std::size_t>(size));
+      short_line<80> text;
+      text << "cke: " << (here < all ? "local " : "") << "rank " << r << " ended before MPI had started\n";
+      [[maybe_unused]] const auto written = write(STDERR_FILENO, text.data(), text.size());
     }
   }
   const timespec until_mpirun_kills{2, 0};  // a name that is given up before would be called

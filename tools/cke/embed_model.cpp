@@ -56,18 +56,18 @@ void write(const fs::path& path, std::initializer_list<std::string_view> parts) 
   file.commit();
 }
 
-// A folder beside the output that is gone afterwards.
-class passing_folder {
+// A folder beside the output, removed with what is in it.
+class scratch_folder {
  public:
-  explicit passing_folder(const fs::path& output) : path_(output.string() + ".work.XXXXXX") {
+  explicit scratch_folder(const fs::path& output) : path_(output.string() + ".work.XXXXXX") {
     if (!mkdtemp(path_.data())) throw Error(errc::file, path_, {}, "a folder that can be made", std::strerror(errno));
   }
-  ~passing_folder() {
+  ~scratch_folder() {
     std::error_code gone;
     fs::remove_all(path_, gone);
   }
-  passing_folder(const passing_folder&) = delete;
-  passing_folder& operator=(const passing_folder&) = delete;
+  scratch_folder(const scratch_folder&) = delete;
+  scratch_folder& operator=(const scratch_folder&) = delete;
 
   fs::path path() const { return path_; }
 
@@ -76,7 +76,7 @@ class passing_folder {
 };
 
 void write_object(const embedded& e, const std::string& output, const std::string& image, const std::string& texts) {
-  const passing_folder work(output);
+  const scratch_folder work(output);
   const fs::path source = work.path() / (e.name + ".S"), object = work.path() / (e.name + ".o");
   write(work.path() / (e.name + ".bin"), {image, texts});
   write(source, {embedded_assembler(e)});

@@ -28,6 +28,7 @@
 #include <cke/text/grammar/regex.hpp>
 #include <cke/text/grammar/shortest.hpp>
 #include <cke/text/grammar/utf8_ranges.hpp>
+#include <cke/text/jinja/chat_form.hpp>
 #include <cke/text/sampling/logprobs.hpp>
 #include <cke/train/adamw.hpp>
 

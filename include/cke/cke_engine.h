@@ -42,7 +42,7 @@ typedef struct cke_engine_error {
 
 /* How a checkpoint is opened; all zero selects the defaults, which are those of `cke serve`. */
 typedef struct cke_engine_options {
-  const char* format;      /* of weights: f32, f16, bf16, q8_0, i8, i4; null: as stored */
+  const char* format;      /* of weights: what `cke run --format` takes; null: as stored */
   const char* kv;          /* of keys and values: f32, f16, bf16, q8_0; null: by `format` */
   const char* mmproj;      /* the file with the vision tower of a .gguf file; null: one beside it, if any */
   const char* draft_model; /* a smaller checkpoint that guesses ids for cke_engine_ask; null: the text so far does */

@@ -43,10 +43,11 @@ class Model:
     """A Hugging Face directory or a .gguf file, ready to run. Opening it compiles it if this machine has not done so yet,
     which needs a C++ compiler.
 
-    format: how weights are kept: "f32", "f16", "bf16", "q8_0", "i8", "i4" (as stored). kv: the same of keys and values:
-    "f32", "f16", "bf16", "q8_0". threads: 0 is one per core. context: positions of a session (the model's, at most
-    4096). chunk: most tokens of one pass (512). mmproj: the vision tower of a .gguf file. slots: answers of generate and
-    chat that run at the same time. draft: tokens guessed ahead in one step, by draft_model if there is one.
+    format: how weights are kept: "f32", "f16", "bf16", "q8_0", "i8", "i4", "q4_0", "q4_k_m", "q5_k_m", "q6_k" (as
+    stored). kv: the same of keys and values: "f32", "f16", "bf16", "q8_0". threads: 0 is one per core. context:
+    positions of a session (the model's, at most 4096). chunk: most tokens of one pass (512). mmproj: the vision tower of
+    a .gguf file. slots: answers of generate and chat that run at the same time. draft: tokens guessed ahead in one step,
+    by draft_model if there is one.
 
     A model may be used from any number of threads and asyncio tasks: answers share each pass over the weights, and each
     has the bytes that it has alone. `with` closes it.

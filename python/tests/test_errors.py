@@ -194,3 +194,11 @@ def test_the_compiler_of_the_extra_links_with_libraries_that_lie_beside_it(tmp_p
     assert not (folder / "u.so.o").exists()
     zig.write_text("#!/bin/sh\nexit 3\n")
     assert subprocess.run([wrapper, "-shared", "u.cpp", "-o", "u.so"], env=environment, cwd=tmp_path).returncode == 3
+
+
+def test_build_of_a_config(model, tiny, tmp_path):
+    config = Path(shutil.copy(Path(tiny) / "config.json", tmp_path))
+    with pytest.raises(cke.UsageError) as refused:
+        cke.build(config)
+    assert refused.value.subject == "--format"
+    assert cke.build(config, format=model.format) == cke.build(tiny)

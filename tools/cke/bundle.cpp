@@ -187,8 +187,9 @@ unit unit_of_bundle(const manifest& m, const checkpoint& from, const unit_option
   const auto known = [&](const char* key, bool is, const std::string& found) {
     if (!is) throw Error(errc::malformed, from.name, concat({"manifest key ", key}), "a type that cke has", found);
   };
-  known("source.format", m.source.format.empty() || is_format_name(m.source.format), m.source.format);
-  known("model.kv", is_kv_name(m.kv), m.kv);
+  known("source.format", m.source.format.empty() || std::ranges::count(format_names(), m.source.format),
+        m.source.format);
+  known("model.kv", std::ranges::count(kv_names(), m.kv), m.kv);
   unit u = make_unit(from, {.format = m.source.format, .kv = asked.kv.empty() ? m.kv : asked.kv});
   const auto check = [&](const char* key, const std::string& made, const std::string& packed) {
     if (made == packed) return;

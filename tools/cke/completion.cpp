@@ -13,8 +13,8 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
   for (const std::string& w : words) all += concat({all.empty() ? "" : between, w});
   return all;
 }
-// In single quotes of a shell.
-std::string quoted(std::string_view text) {
+// As a shell reads it.
+std::string single_quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'') out += "'\\''";
@@ -78,16 +78,17 @@ std::string zsh_option(const option_words& o) {
                      o.is_file               ? std::string("_files")
                          : o.choices.empty() ? std::string(" ")
                                              : concat({"(", joined(o.choices, " "), ")"})});
-  if (o.positional) return concat({" ", quoted(concat({"1", action}))});
+  if (o.positional) return concat({" ", single_quoted(concat({"1", action}))});
   std::string all;
-  for (const std::string& name : o.names) all += concat({" ", quoted(concat({"*", name, "[", about, "]", action}))});
+  for (const std::string& name : o.names)
+    all += concat({" ", single_quoted(concat({"*", name, "[", about, "]", action}))});
   return all;
 }
 std::string zsh(const std::vector<command_words>& all) {
   std::string names, cases;
   for (const command_words& c : all) {
     if (&c == all.data()) continue;
-    names += concat({"    ", quoted(concat({c.name, ":", c.about})), "\n"});
+    names += concat({"    ", single_quoted(concat({c.name, ":", c.about})), "\n"});
     std::string options;
     bool files = false;
     for (const option_words& o : c.options)
@@ -117,19 +118,19 @@ std::string fish(const std::vector<command_words>& all) {
     const bool program = &c == all.data();
     const std::string when = program ? "__fish_use_subcommand" : concat({"'__fish_seen_subcommand_from ", c.name, "'"});
     if (!program)
-      text += concat({"complete -c cke -n __fish_use_subcommand -a ", c.name, " -d ", quoted(c.about), "\n"});
+      text += concat({"complete -c cke -n __fish_use_subcommand -a ", c.name, " -d ", single_quoted(c.about), "\n"});
     for (const option_words& o : c.options) {
       text += concat({"complete -c cke -n ", when});
       if (o.positional) {
-        text += o.is_file ? std::string(" -F\n") : concat({" -a ", quoted(joined(o.choices, " ")), "\n"});
+        text += o.is_file ? std::string(" -F\n") : concat({" -a ", single_quoted(joined(o.choices, " ")), "\n"});
         continue;
       }
       for (const std::string_view name : o.names)
         text += name.starts_with("--") ? concat({" -l ", name.substr(2)}) : concat({" -s ", name.substr(1)});
       if (o.is_file) text += " -rF";
-      else if (!o.choices.empty()) text += concat({" -xa ", quoted(joined(o.choices, " "))});
+      else if (!o.choices.empty()) text += concat({" -xa ", single_quoted(joined(o.choices, " "))});
       else if (!o.value.empty()) text += " -x";
-      text += concat({" -d ", quoted(o.about), "\n"});
+      text += concat({" -d ", single_quoted(o.about), "\n"});
     }
   }
   return text;

@@ -19,6 +19,7 @@
 #include "rooms.hpp"
 #include "source.hpp"
 #include "standalone.hpp"
+#include "unit_formats.hpp"
 
 namespace cke::tool {
 
@@ -70,12 +71,12 @@ inline void model_of(CLI::App& app, std::string& to, const char* what) {
 inline void model_options_of(CLI::App& app, model_args& to) {
   model_of(app, to.path, "a Hugging Face directory, a .gguf file or a bundle (.cke)");
   app.add_option("--format", to.numbers.format,
-                 "how weights are kept: f32, f16, bf16, q8_0, i8, i4, q4_0, q4_k_m, q5_k_m, q6_k (as stored)")
-      ->transform(CLI::IsMember({"f32", "f16", "bf16", "q8_0", "i8", "i4", "q4_0", "q4_k_m", "q5_k_m", "q6_k"},
-                                CLI::ignore_case));
+                 concat({"how weights are kept: ", listed(format_names()), " (as stored)"}))
+      ->transform(CLI::IsMember(format_names(), CLI::ignore_case));
   app.add_option("--kv", to.numbers.kv,
-                 "how keys and values are kept: f32, f16, bf16, q8_0 (f32 for f32, f16 for f16 and bf16, else bf16)")
-      ->transform(CLI::IsMember({"f32", "f16", "bf16", "q8_0"}, CLI::ignore_case));
+                 concat({"how keys and values are kept: ", listed(kv_names()),
+                         " (f32 for f32, f16 for f16 and bf16, else bf16)"}))
+      ->transform(CLI::IsMember(kv_names(), CLI::ignore_case));
 }
 // What changes speed alone: docs/tuning.md.
 inline void hint_options_of(CLI::App& app, model_args& to) {

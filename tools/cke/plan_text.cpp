@@ -12,9 +12,10 @@ namespace {
 
 using json_object = nlohmann::ordered_json;
 
-std::string padded(std::string text, std::size_t width) {
-  if (text.size() < width) text.resize(width, ' ');
-  return text;
+std::string padded(std::string_view text, std::size_t width) {
+  std::string out(text);
+  out.resize(std::max(width, text.size()), ' ');
+  return out;
 }
 
 std::string registers(const json_object& list) {

@@ -58,7 +58,7 @@ process_result run_process(const std::vector<std::string>& arguments) {
   constexpr std::size_t most = std::size_t{4} << 20;
   char part[4096];
   for (;;) {
-    const ssize_t n = read(ends[0], part, sizeof part);
+    const ssize_t n = ::read(ends[0], part, sizeof part);
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) break;
     result.output.append(part, std::min(static_cast<std::size_t>(n), most - result.output.size()));

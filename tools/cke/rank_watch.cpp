@@ -36,7 +36,7 @@ void tell_who_ended() {
     char text[96];
     const int size = std::snprintf(text, sizeof text, "cke: rank %u (process %d) has ended before its work was done\n",
                                    n.rank, static_cast<int>(n.process));
-    [[maybe_unused]] const auto written = write(STDERR_FILENO, text, static_cast<std::size_t>(size));
+    [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text, static_cast<std::size_t>(size));
     _exit(1);
   }
 }

@@ -109,7 +109,7 @@ void drawing::dot(double x, double y, double radius, std::string_view classes, s
 }
 void drawing::curve(const std::vector<std::pair<double, double>>& points, std::string_view classes) {
   std::string list;
-  for (const auto& [x, y] : points) list += (list.empty() ? "" : " ") + fixed(x, 2) + ',' + fixed(y, 2);
+  for (const auto& [x, y] : points) list += concat({list.empty() ? "" : " ", fixed(x, 2), ",", fixed(y, 2)});
   html_ += "<polyline" + attribute("class", classes) + " points=\"" + list + "\"/>\n";
 }
 void drawing::text(double x, double y, std::string_view text, std::string_view classes) {

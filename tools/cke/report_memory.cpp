@@ -49,7 +49,7 @@ std::string arena_of(const json_object& code, const char* form, double scratch) 
   for (const json_object& p : f["phases"]) {
     const u64 first = p["first"].get<u64>(), count = p["per_thread"].get<u64>() + p["steps"].get<u64>();
     for (u64 i = first; i < first + count; ++i)
-      titles[runs] += (titles[runs].empty() ? "" : "\n") + code["instructions"][i]["op"].get<std::string>();
+      titles[runs] += concat({titles[runs].empty() ? "" : "\n", code["instructions"][i]["op"].get<std::string>()});
     if (p["barrier"].get<bool>()) ++runs, titles.emplace_back();
   }
   const u64 columns = std::max<u64>(titles.back().empty() ? runs : runs + 1, 1);

@@ -3,6 +3,7 @@
 #include "unit_formats.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include <cke/core/tensor_name.hpp>
 #include <cke/graph/format_policy.hpp>
@@ -27,12 +28,12 @@ constexpr format_row formats[] = {{"f32", "cke::F32", F32::of},
                                   {"q6_k", "cke::Q6_K", Q6_K::of}};
 constexpr dtype kv_types[] = {dtype::f32, dtype::f16, dtype::bf16, dtype::q8_0};
 
-template <class List, class Name> std::string listed(const List& list, Name name) {
-  std::string out;
-  for (const auto& item : list) out += (out.empty() ? "" : ", ") + std::string(name(item));
-  return out;
-}
 std::string_view name_of_type(dtype t) { return info(t).name; }
+template <class List, class Name> std::vector<std::string> names_of(const List& list, Name name) {
+  std::vector<std::string> names;
+  for (const auto& item : list) names.emplace_back(std::invoke(name, item));
+  return names;
+}
 
 // What a tensor is kept in unless something is asked for: floats of 8 bits and their scales fit best into bf16.
 dtype kept_type(const file_matrix& m) { return m.tensor->type == dtype::f8_e4m3 ? dtype::bf16 : m.tensor->type; }
@@ -40,15 +41,18 @@ dtype kept_type(const file_matrix& m) { return m.tensor->type == dtype::f8_e4m3 
 dtype kv_named(std::string_view name) {
   for (const dtype t : kv_types)
     if (info(t).name == name) return t;
-  throw Error(errc::usage, {}, "--kv", "one of " + listed(kv_types, name_of_type), name);
+  throw Error(errc::usage, {}, "--kv", "one of " + listed(kv_names()), name);
 }
 
 }  // namespace
 
-bool is_format_name(std::string_view name) {
-  return std::ranges::find(formats, name, &format_row::name) != std::end(formats);
+std::vector<std::string> format_names() { return names_of(formats, &format_row::name); }
+std::vector<std::string> kv_names() { return names_of(kv_types, name_of_type); }
+std::string listed(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += concat({out.empty() ? "" : ", ", word});
+  return out;
 }
-bool is_kv_name(std::string_view name) { return std::ranges::find(kv_types, name, name_of_type) != std::end(kv_types); }
 
 std::string shape_text(std::span<const u64> shape) {
   std::string out;
@@ -71,15 +75,14 @@ format format_named(std::string_view name, const checkpoint& from, const std::ve
         throw Error(errc::tensor_dtype, from.name, "tensor " + m.tensor->name, info(t).name, m.tensor->stored);
     return {std::string(f.name), std::string(f.policy), {}};
   }
-  throw Error(errc::usage, {}, "--format", "one of " + listed(formats, [](const format_row& f) { return f.name; }),
-              name);
+  throw Error(errc::usage, {}, "--format", "one of " + listed(format_names()), name);
 }
 
 format stored_format(const checkpoint& from, const std::vector<file_matrix>& all, u32 layers, bool tied) {
   for (const file_matrix& m : all)
     if (std::ranges::find(weight_types, kept_type(m)) == std::end(weight_types))
       throw Error(errc::unsupported, from.name, "tensor " + m.tensor->name,
-                  "one of " + listed(weight_types, name_of_type), m.tensor->stored);
+                  "one of " + listed(names_of(weight_types, name_of_type)), m.tensor->stored);
   for (const format_row& f : formats)
     if (std::ranges::all_of(all, [&](const file_matrix& m) {
           const dtype t = f.of(m.slot, m.layer, layers, tied);

@@ -36,9 +36,10 @@ struct format {
   std::string name, policy, declared;
 };
 
-// Whether --format, or --kv, takes this name.
-bool is_format_name(std::string_view name);
-bool is_kv_name(std::string_view name);
+// What --format, and --kv, take.
+std::vector<std::string> format_names();
+std::vector<std::string> kv_names();
+std::string listed(const std::vector<std::string>& words);  // with commas
 
 // What `name` (--format) says, for these matrices. Throws usage, tensor_dtype.
 format format_named(std::string_view name, const checkpoint& from, const std::vector<file_matrix>& all, u32 layers,

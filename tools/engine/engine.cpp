@@ -11,17 +11,17 @@
 #include "cache.hpp"
 #include "fault.hpp"
 #include "state.hpp"
+#include "unit_formats.hpp"
 
 namespace cke::tool {
 namespace {
 
 std::string text_or_empty(const char* text) { return text ? text : ""; }
-std::string word_of(const char* given, const char* option, std::initializer_list<std::string_view> allowed) {
-  std::string word = text_or_empty(given), all;
+std::string word_of(const char* given, const char* option, const std::vector<std::string>& allowed) {
+  std::string word = text_or_empty(given);
   for (char& c : word) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
   if (word.empty() || std::ranges::find(allowed, word) != allowed.end()) return word;
-  for (const std::string_view w : allowed) all += concat({all.empty() ? "" : ", ", w});
-  throw Error(errc::usage, {}, option, all, word);
+  throw Error(errc::usage, {}, option, listed(allowed), word);
 }
 u32 at_most(u32 x, u32 most, const char* option) {
   if (x > most) throw Error(errc::usage, {}, option, concat({"at most ", most}), concat({x}));
@@ -44,8 +44,8 @@ model_args args_of(const char* path, const cke_engine_options* options) {
   need(path, "path");
   const cke_engine_options o = options ? *options : cke_engine_options{};
   model_args args{.path = path, .numbers = {}};
-  args.numbers.format = word_of(o.format, "format", {"f32", "f16", "bf16", "q8_0", "i8", "i4"});
-  args.numbers.kv = word_of(o.kv, "kv", {"f32", "f16", "bf16", "q8_0"});
+  args.numbers.format = word_of(o.format, "format", format_names());
+  args.numbers.kv = word_of(o.kv, "kv", kv_names());
   args.threads = at_most(o.threads, team::max_threads, "threads");
   args.context = at_most(o.context, 1 << 24, "context");
   if (o.chunk) args.hinted.chunk = at_most(o.chunk, 1 << 16, "chunk");

@@ -8,6 +8,7 @@
 
 #include "value.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 struct expr;

@@ -4,6 +4,7 @@
 
 #include "value.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 struct limits {

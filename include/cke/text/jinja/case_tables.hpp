@@ -5,6 +5,7 @@
 #include "../../core/types.hpp"
 
 // clang-format off
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 // first, first + step, ..., last: each has its other case `shift` further on.

@@ -6,6 +6,7 @@
 #include "conversation.hpp"
 #include "template.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text {
 
 // Immutable and thread-safe.

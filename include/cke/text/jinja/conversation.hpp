@@ -5,6 +5,7 @@
 #include "../tokenizer/vocabulary.hpp"
 #include "python.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 namespace detail {

@@ -4,6 +4,7 @@
 
 #include "interpreter.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 inline arguments interpreter::eval_arguments(const expr& e) {

@@ -4,6 +4,7 @@
 
 #include "methods.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja::filters {
 
 using methods::integer;

@@ -6,6 +6,7 @@
 
 #include "python.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 inline bool one_of(char c, std::string_view set) { return set.find(c) != set.npos; }

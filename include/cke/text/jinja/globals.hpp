@@ -4,6 +4,7 @@
 
 #include "filters.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 inline value loop_cycle(interpreter&, const value& self, arguments& args) {

@@ -8,6 +8,7 @@
 #include "ast.hpp"
 #include "strings.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 // The names of one scope. An if does not open a scope.

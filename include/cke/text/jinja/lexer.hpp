@@ -9,6 +9,7 @@
 
 #include "token.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 class lexer {

@@ -4,6 +4,7 @@
 
 #include "render.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 namespace methods {

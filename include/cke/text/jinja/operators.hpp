@@ -5,6 +5,7 @@
 #include "format.hpp"
 #include "python.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 inline i64 checked(bool overflow, const i64& result) {

@@ -6,6 +6,7 @@
 #include "budget.hpp"
 #include "token.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 class expression_parser : protected token_stream {

@@ -7,6 +7,7 @@
 
 #include "budget.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 // repr(float): the shortest digits that parse back to x.

@@ -4,6 +4,7 @@
 
 #include "expressions.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 struct macro_object final : object {

@@ -5,6 +5,7 @@
 #include "../../core/stable_order.hpp"
 #include "filters.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja::filters {
 
 // "a.b.0": the path of an attribute; empty: the value itself.

@@ -7,6 +7,7 @@
 #include "case_tables.hpp"
 #include "operators.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 enum class side : u8 { left = 1, right = 2, both = 3 };

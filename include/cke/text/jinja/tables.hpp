@@ -9,6 +9,7 @@
 #include "tests.hpp"
 #include "tojson.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 template <class Function> struct entry {

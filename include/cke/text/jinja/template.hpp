@@ -5,6 +5,7 @@
 #include "tables.hpp"
 #include "template_parser.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 // Renders byte for byte what transformers' jinja2 renders, and records the origin of each byte.

@@ -7,6 +7,7 @@
 #include "lexer.hpp"
 #include "parser.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 class template_parser final : expression_parser {

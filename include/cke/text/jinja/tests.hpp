@@ -4,6 +4,7 @@
 
 #include "interpreter.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja::tests {
 
 inline bool defined(interpreter&, const value& v, arguments&) { return !v.is_undefined(); }

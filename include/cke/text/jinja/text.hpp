@@ -10,6 +10,7 @@
 #include "../../core/types.hpp"
 #include "../tokenizer/unicode.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 // A template's author may spell control tokens, a message may not. So every string operation keeps each byte's origin.

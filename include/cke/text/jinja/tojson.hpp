@@ -5,6 +5,7 @@
 #include "../../core/stable_order.hpp"
 #include "interpreter.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 struct json_style {

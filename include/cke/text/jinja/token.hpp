@@ -8,6 +8,7 @@
 
 #include "value.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 enum class token_type : u8 {

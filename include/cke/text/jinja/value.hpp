@@ -14,6 +14,7 @@
 #include "../../core/error.hpp"
 #include "text.hpp"
 
+CKE_COMPILED_ONCE
 namespace cke::text::jinja {
 
 // An error while a template is read or rendered; it becomes a cke::Error that names the line.

@@ -36,7 +36,9 @@ class Stream:
 
     def __init__(self, words):
         self.process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-        self.seconds, self.ended = 0.0, not os.read(self.process.stdout.fileno(), 65536)
+        self.seconds, self.ended = 0.0, False
+        if not os.read(self.process.stdout.fileno(), 65536):
+            sys.exit(f"{words[0]} wrote nothing")
         self.process.send_signal(signal.SIGSTOP)
 
     def run(self, seconds):

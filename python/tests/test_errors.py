@@ -79,6 +79,8 @@ def test_model_arguments(tiny):
         with pytest.raises(cke.UsageError) as refused:
             cke.Model(tiny, **options)
         assert refused.value.subject == subject
+        if subject == "format":  # every name that the command takes
+            assert refused.value.expected == "f32, f16, bf16, q8_0, i8, i4, q4_0, q4_k_m, q5_k_m, q6_k"
 
 
 def test_nulls():

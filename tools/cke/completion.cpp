@@ -13,7 +13,7 @@ std::string joined(const std::vector<std::string>& words, std::string_view betwe
   for (const std::string& w : words) all += concat({all.empty() ? "" : between, w});
   return all;
 }
-// As a shell reads it.
+// As one word for a shell.
 std::string single_quoted(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {

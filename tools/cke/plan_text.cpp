@@ -2,6 +2,7 @@
 // plan_text.cpp: implements plan_text.hpp.
 #include "plan_text.hpp"
 
+#include <algorithm>
 #include <cke/core/types.hpp>
 
 #include "rooms.hpp"

@@ -3,6 +3,7 @@
 #include "plan_text.hpp"
 
 #include <algorithm>
+
 #include <cke/core/types.hpp>
 
 #include "rooms.hpp"

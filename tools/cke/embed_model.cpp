@@ -9,11 +9,13 @@
 #include <cke/core/json.hpp>
 #include <cke/io/new_file.hpp>
 
+#include "bare_image.hpp"
 #include "bundle.hpp"
 #include "cache.hpp"
 #include "commands.hpp"
 #include "embed_source.hpp"
 #include "rooms.hpp"
+#include "scratch_folder.hpp"
 #include "terminal.hpp"
 
 namespace cke::tool {
@@ -55,25 +57,6 @@ void write(const fs::path& path, std::initializer_list<std::string_view> parts) 
   for (const std::string_view part : parts) file.write(std::as_bytes(std::span(part)));
   file.commit();
 }
-
-// A folder beside the output, removed with what is in it.
-class scratch_folder {
- public:
-  explicit scratch_folder(const fs::path& output) : path_(output.string() + ".work.XXXXXX") {
-    if (!mkdtemp(path_.data())) throw Error(errc::file, path_, {}, "a folder that can be made", std::strerror(errno));
-  }
-  ~scratch_folder() {
-    std::error_code gone;
-    fs::remove_all(path_, gone);
-  }
-  scratch_folder(const scratch_folder&) = delete;
-  scratch_folder& operator=(const scratch_folder&) = delete;
-
-  fs::path path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 void write_object(const embedded& e, const std::string& output, const std::string& image, const std::string& texts) {
   const scratch_folder work(output);

@@ -18,6 +18,7 @@
 #include "source.hpp"
 #include "terminal.hpp"
 #include "tower_unit.hpp"
+#include "trainer_model.hpp"
 
 namespace cke::tool {
 namespace {

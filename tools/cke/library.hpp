@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: MIT
-// library.hpp: loads a shared object with the C interface of cke.h, as an any_model.
+// library.hpp: a shared object with the C interface of cke.h, opened, and its functions.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include <cke/cke_bare.h>
 #include <cke/cke_dump.h>
 #include <cke/cke_ranks.h>
 #include <cke/cke_train.h>
 #include <cke/any_model.hpp>
-#include <cke/io/checkpoint.hpp>
-#include <cke/runtime/sequence.hpp>
+#include <cke/runtime/loaded.hpp>
 
 #include "rooms.hpp"
 #include "unit.hpp"
@@ -69,96 +66,6 @@ class library {
 
  private:
   std::shared_ptr<void> handle_;
-};
-
-// Loads a checkpoint through the C interface, on one of several ranks if the options say so. Throws Error, as
-// Model::load does.
-std::unique_ptr<any_model> load_any_model(std::shared_ptr<const library> door, const checkpoint& from,
-                                          const model_options& options);
-
-// The packed weights of a model that load_any_model has loaded, one after the other.
-using take_packed = std::function<void(const std::string& name, std::span<const std::byte> bytes)>;
-void each_packed(const any_model& model, const take_packed& take);
-
-// The image of a bare model. Throws Error, as Model::load does.
-std::string bare_image_of(const library& door, const checkpoint& from, const model_options& options);
-
-// A model over packed weights, which `kept` keeps in memory. Throws Error.
-std::unique_ptr<any_model> load_packed_model(std::shared_ptr<const library> door, const cke_packed& weights,
-                                             const std::string& source, std::shared_ptr<const void> kept,
-                                             const model_options& options);
-
-// A trainer, through the C interface. Tensors are numbered as in the checkpoint. Errors are those of train::trainer_of.
-class trainer_model {
- public:
-  trainer_model(std::shared_ptr<const library> door, const checkpoint& from, const cke_train_options& options);
-  ~trainer_model();
-  trainer_model(const trainer_model&) = delete;
-  trainer_model& operator=(const trainer_model&) = delete;
-
-  cke_train_facts facts() const { return door_->cke_trainer_facts(trainer_); }
-  double add_gradients(std::span<const cke_example> examples, double share = 1);  // returns the mean loss
-  double loss(std::span<const cke_example> examples);                             // the mean; gradients stay
-  double gradient_norm();
-  double step(const cke_adamw& options);  // returns the norm
-  void clear() { door_->cke_trainer_clear(trainer_); }
-  // False if nothing in the tensor is trained.
-  bool read(int32_t part, std::size_t tensor, std::span<float> to);
-  void write(int32_t part, std::size_t tensor, std::span<const float> from);
-  void resume(u64 steps);
-  // What is added to tensors: A and B of one are cols * rank and rows * rank numbers.
-  std::size_t added_count() const { return door_->cke_trainer_added_count(trainer_); }
-  cke_added added(std::size_t i) const { return door_->cke_trainer_added(trainer_, i); }
-  void read_added(int32_t part, std::size_t i, float* a, float* b);
-  void write_added(int32_t part, std::size_t i, const float* a, const float* b);
-
- private:
-  std::shared_ptr<const library> door_;
-  cke_trainer* trainer_;
-};
-
-// Bytes that training takes. Throws Error.
-cke_train_plan training_plan_of(const library& door, const cke_train_options& options);
-
-// What the tensors of a model without a checkpoint begin as, in memory that they hold; errors call it `name`.
-tensor_index initial_weights(const library& door, const cke_initial& options, const std::string& name);
-
-// A model that runs step by step, through the C interface. Errors are those of loading and feeding a model.
-class stepper_model {
- public:
-  using step_taker = std::function<bool(const cke_step&)>;  // false: the pass ends
-
-  stepper_model(std::shared_ptr<const library> door, const checkpoint& from, const model_options& options);
-  ~stepper_model();
-  stepper_model(const stepper_model&) = delete;
-  stepper_model& operator=(const stepper_model&) = delete;
-
-  // Feeds ids to a new sequence. `take` sees every step while nothing else runs; what it throws leaves run().
-  void run(std::span<const u32> ids, const step_taker& take);
-  cke_step_output output(const cke_step& step, u32 i) const { return door_->cke_step_output_of(&step, i); }
-  std::vector<float> read(const cke_step& step, u32 i) const;  // [rows][width]
-  u64 letters(opcode op) const { return door_->cke_stepper_letters(stepper_, static_cast<u8>(op)); }
-
- private:
-  std::shared_ptr<const library> door_;
-  cke_stepper* stepper_;
-};
-
-// A vision tower, loaded through the C interface. Errors are those of ImageEncoder.
-class tower_model {
- public:
-  tower_model(std::shared_ptr<const library> door, const checkpoint& from, u32 threads);
-  ~tower_model();
-  tower_model(const tower_model&) = delete;
-  tower_model& operator=(const tower_model&) = delete;
-
-  cke_tower_facts facts() const { return door_->cke_tower_facts_of(tower_); }
-  u32 rows_of(patch_grid grid) const;
-  std::vector<float> encode(const runtime::image_values& image) const;  // [rows_of(image.grid)][width]
-
- private:
-  std::shared_ptr<const library> door_;
-  cke_tower* tower_;
 };
 
 }  // namespace cke::tool

@@ -6,7 +6,7 @@
 
 #include <cke/core/sha256.hpp>
 
-#include "cache.hpp"
+#include "cache_directory.hpp"
 #include "cpu_name.hpp"
 
 namespace cke::tool {

@@ -8,6 +8,7 @@
 #include <cke/io/new_file.hpp>
 
 #include "bundle.hpp"
+#include "library_model.hpp"
 #include "model_hints.hpp"
 #include "pack.hpp"
 #include "rooms.hpp"

@@ -86,4 +86,9 @@ std::string find_program(const std::string& name) {
   return {};
 }
 
+std::string environment(const char* variable) {
+  const char* value = std::getenv(variable);
+  return value ? value : "";
+}
+
 }  // namespace cke::tool

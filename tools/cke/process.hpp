@@ -20,4 +20,7 @@ process_result run_process(const std::vector<std::string>& arguments);
 // The path of a program in the shell's search path; empty if there is none.
 std::string find_program(const std::string& name);
 
+// Empty where it is not set.
+std::string environment(const char* variable);
+
 }  // namespace cke::tool

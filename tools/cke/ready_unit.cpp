@@ -2,12 +2,12 @@
 // ready_unit.cpp: see ready_unit.hpp.
 #include "ready_unit.hpp"
 
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <vector>
 
 #include "own_file.hpp"
+#include "process.hpp"
+#include "text_file.hpp"
 
 namespace cke::tool {
 namespace {
@@ -33,23 +33,13 @@ std::vector<const char*> instruction_sets() {
   return all;
 }
 
-bool holds(const fs::path& file, std::string_view text) {
-  std::ifstream in(file, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(in), {}) == text;
-}
-
-bool is_set(const char* variable) {
-  const char* value = std::getenv(variable);
-  return value && *value;
-}
-
 }  // namespace
 
 ready_unit ready_unit_of(const unit& u) {
-  if (is_set("CKE_MARCH") || is_set("CKE_INCLUDE")) return {};
+  if (!environment("CKE_MARCH").empty() || !environment("CKE_INCLUDE").empty()) return {};
   std::error_code none;
   for (const auto& entry : fs::directory_iterator(own_file().parent_path().parent_path() / "lib/cke/units", none)) {
-    if (!holds(entry.path() / "unit.cpp", u.text)) continue;
+    if (read_text(entry.path() / "unit.cpp") != u.text) continue;
     for (const char* isa : instruction_sets()) {
       const fs::path object = entry.path() / (std::string(isa) + ".so");
       std::string why;

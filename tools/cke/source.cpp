@@ -13,6 +13,7 @@
 
 #include "bundle.hpp"
 #include "cache.hpp"
+#include "library_model.hpp"
 #include "mmproj.hpp"
 #include "model_hints.hpp"
 #include "ranked_model.hpp"

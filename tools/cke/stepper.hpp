@@ -3,7 +3,7 @@
 #pragma once
 
 #include "dump_file.hpp"
-#include "library.hpp"
+#include "stepper_model.hpp"
 #include "rooms.hpp"
 #include "source.hpp"
 #include "step_list.hpp"

@@ -23,7 +23,7 @@ inline bool is_terminal(int file) { return isatty(file) != 0; }
 // Writes and flushes a result. Throws Error{file} if the reader has closed the pipe, or the disk is full.
 inline void put(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout))
-    throw Error(errc::file, "standard output", {}, "somebody who reads", std::strerror(errno));
+    throw Error(errc::file, "standard output", {}, "an open reader", std::strerror(errno));
 }
 
 // Writes a result byte for byte; on a terminal, adds a missing line end.

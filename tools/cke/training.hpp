@@ -2,7 +2,7 @@
 // training.hpp: a checkpoint opened to be trained.
 #pragma once
 
-#include "library.hpp"
+#include "trainer_model.hpp"
 #include "rooms.hpp"
 #include "source.hpp"
 

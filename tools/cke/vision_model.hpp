@@ -10,6 +10,7 @@
 
 #include "image_args.hpp"
 #include "source.hpp"
+#include "tower_model.hpp"
 
 namespace cke::tool {
 

@@ -14,7 +14,7 @@
 
 namespace cke {
 
-using runtime::image_key, runtime::patch_grid, runtime::tracer;
+using runtime::frame_time, runtime::image_key, runtime::patch_grid, runtime::tracer;
 
 // A Session of any model; functions and errors are those of Session.
 class any_session {
@@ -76,7 +76,8 @@ class any_model {
 
   // Numbers of a row of an image's features; 0: the model sees no images, and the next two throw unsupported.
   virtual u32 image_width() const = 0;
-  virtual held_image add_image(const image_key& key, patch_grid grid, std::span<const float> features) const = 0;
+  virtual held_image add_image(const image_key& key, patch_grid grid, std::span<const float> features,
+                               frame_time time) const = 0;
   virtual held_image find_image(const image_key& key, patch_grid grid) const = 0;
 };
 

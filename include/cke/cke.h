@@ -19,7 +19,7 @@
 #endif
 
 /* Incremented with every change of a signature or a struct below. */
-#define CKE_ABI_VERSION 14u
+#define CKE_ABI_VERSION 15u
 
 typedef struct cke_model cke_model;
 typedef struct cke_session cke_session;
@@ -192,9 +192,10 @@ CKE_API void cke_session_rewind(cke_session*, uint32_t position) CKE_NOEXCEPT;
 /* Gives a model an image for its prompts: its rows stand there as the ids from cke_image_first_id on, one for each cell
  * of a grid of rows x columns, all and in order. `features`: [rows * columns][image_width], as a tower leaves them.
  * Equal keys, a hash of 128 bits, name equal images, which are held once. Sessions keep alive what they have been fed.
+ * `time`: -1, or of a frame that goes on where another of its video ends: positions of rope since the first frame.
  */
 CKE_API cke_image* cke_image_add(const cke_model*, const uint64_t key[2], uint32_t rows, uint32_t columns,
-                                 const float* features, size_t count, cke_error*) CKE_NOEXCEPT;
+                                 int64_t time, const float* features, size_t count, cke_error*) CKE_NOEXCEPT;
 /* The image of a key, if the model still has it; null without an error: it does not. */
 CKE_API cke_image* cke_image_find(const cke_model*, const uint64_t key[2], cke_error*) CKE_NOEXCEPT;
 CKE_API uint32_t cke_image_first_id(const cke_image*) CKE_NOEXCEPT;

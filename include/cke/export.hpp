@@ -230,10 +230,13 @@ struct exported {
     });
   }
 
-  static cke_image* add_image(const cke_model* m, const uint64_t* key, u32 rows, u32 columns, const float* features,
-                              std::size_t count, cke_error* e) noexcept {
-    return pointer<cke_image>(
-        e, [&] { return new image_ref(images(m).add(key_of(key), {rows, columns}, {features, count})); });
+  static cke_image* add_image(const cke_model* m, const uint64_t* key, u32 rows, u32 columns, int64_t time,
+                              const float* features, std::size_t count, cke_error* e) noexcept {
+    return pointer<cke_image>(e, [&] {
+      if (time > UINT32_MAX) throw Error(errc::usage, {}, "time", "below 2^32", concat({time}));
+      const runtime::frame_time when = time < 0 ? runtime::frame_time() : static_cast<u32>(time);
+      return new image_ref(images(m).add(key_of(key), {rows, columns}, {features, count}, when));
+    });
   }
   static cke_image* find_image(const cke_model* m, const uint64_t* key, cke_error* e) noexcept {
     return pointer<cke_image>(e, [&]() -> image_ref* {
@@ -312,9 +315,9 @@ struct exported {
                               cke_error* e) noexcept {                                                                \
     return cke_exported::plan_json(o, write, user, e);                                                                \
   }                                                                                                                   \
-  cke_image* cke_image_add(const cke_model* m, const uint64_t key[2], uint32_t rows, uint32_t columns,                \
+  cke_image* cke_image_add(const cke_model* m, const uint64_t key[2], uint32_t rows, uint32_t columns, int64_t time,  \
                            const float* features, size_t n, cke_error* e) noexcept {                                  \
-    return cke_exported::add_image(m, key, rows, columns, features, n, e);                                            \
+    return cke_exported::add_image(m, key, rows, columns, time, features, n, e);                                      \
   }                                                                                                                   \
   cke_image* cke_image_find(const cke_model* m, const uint64_t key[2], cke_error* e) noexcept {                       \
     return cke_exported::find_image(m, key, e);                                                                       \

@@ -55,6 +55,7 @@ class image_reader {
     }
     const image::qwen_video_processor how = videos_();
     read_image out = read(image::processed{.tiles = {how(pictures, name)}}, name, key_of(files, options));
+    out.outline.interval = how.temporal_patch / per_second;
     for (std::size_t i = 0; i < files.size(); i += how.temporal_patch) {
       const std::size_t last = std::min(i + how.temporal_patch, files.size()) - 1;
       // As transformers has it: the last frame is repeated, and the middle is that of the first and the last.
@@ -76,24 +77,25 @@ class image_reader {
     return out;
   }
 
-  // The image in a model: encode(frame) gives features where find(key, grid) has none, and add(key, grid, features)
+  // The image in a model: encode(frame) gives features where find(key, grid) has none, and add(key, grid, features, time)
   // holds them. Each frame, or each line of its features, is an image to the model.
-  template <class Encode, class Model>
-  shown_image show(const read_image& image, bool lines, const Encode& encode, const Model& model) const {
+  template <class Encode, class Model> shown_image show(const read_image& image, const io::image_markup& markup,
+                                                        const Encode& encode, const Model& model) const {
     shown_image out;
     u64 part = 0;
     for (const runtime::image_values& frame : image.frames) {
       const patch_grid whole = features_of(frame.grid);
-      const u32 parts = lines ? whole.height : 1;
+      const u32 parts = markup.lines ? whole.height : 1;
+      const frame_time time = time_of(image.outline, &frame - image.frames.data(), markup);
       const patch_grid grid{whole.height / parts, whole.width};
       std::vector<float> features;  // none before they are needed
       for (u32 p = 0; p < parts; ++p) {
-        const image_key key{image.key.high, image.key.low + part++};
+        const image_key key{image.key.high + time.value_or(0), image.key.low + part++};
         held_image known = model.find(key, grid);
         if (!known.held) {
           if (features.empty()) features = encode(frame), ++out.encoded;
           const u64 numbers = features.size() / parts;
-          known = model.add(key, grid, std::span<const float>(features).subspan(p * numbers, numbers));
+          known = model.add(key, grid, std::span<const float>(features).subspan(p * numbers, numbers), time);
         }
         out.parts.push_back(std::move(known));
       }
@@ -103,6 +105,13 @@ class image_reader {
 
  private:
   static constexpr u64 most_frames = 768, most_pixels = u64{1} << 29;  // of a video: 1.5 GiB in memory
+
+  // transformers multiplies in float32, and rounds down.
+  static frame_time time_of(const io::image_outline& image, std::ptrdiff_t frame, const io::image_markup& markup) {
+    if (!image.is_video() || frame == 0 || !markup.time_step) return {};
+    const float step = static_cast<float>(*markup.time_step) * static_cast<float>(image.interval);
+    return static_cast<u32>(std::min(static_cast<float>(frame) * step, 1e9f));
+  }
 
   image::picture decoded(std::span<const std::byte> file, const std::string& name, const read_options& options) const {
     image::picture picture = image::decode(file, name, limits_);

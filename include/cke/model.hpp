@@ -17,7 +17,7 @@ namespace cke {
 // What a program names: what weights are loaded from and how, and what a session is.
 using io::checkpoint, io::gguf_checkpoint;
 using runtime::default_kv, runtime::model_options, runtime::sequence, runtime::tracer;
-using runtime::image_key, runtime::image_ref, runtime::patch_grid;
+using runtime::frame_time, runtime::image_key, runtime::image_ref, runtime::patch_grid;
 
 template <class Model> class Session;
 
@@ -49,10 +49,11 @@ class Model {
   // An image that prompts of this model may contain: its ids() stand for its rows. `features`: [rows of the
   // grid][width], as an ImageEncoder of the model's tower leaves them. Equal keys name equal images, which are held
   // once. Throws usage.
-  image_ref add_image(const image_key& key, patch_grid grid, std::span<const float> features) const
+  image_ref add_image(const image_key& key, patch_grid grid, std::span<const float> features,
+                      frame_time time = {}) const
     requires(program::sees_images)
   {
-    return shared_->images.add(key, grid, features);
+    return shared_->images.add(key, grid, features, time);
   }
   // The image of a key, or null: add_image is needed.
   image_ref find_image(const image_key& key) const

@@ -61,8 +61,9 @@ template <class Model> class model_adapter final : public any_model {
   void watch(const tracer& t) const override { model_.watch(t); }
 
   u32 image_width() const override { return Model::program::image_width; }
-  held_image add_image(const image_key& key, patch_grid grid, std::span<const float> features) const override {
-    if constexpr (Model::program::sees_images) return held(model_.add_image(key, grid, features));
+  held_image add_image(const image_key& key, patch_grid grid, std::span<const float> features,
+                       frame_time time) const override {
+    if constexpr (Model::program::sees_images) return held(model_.add_image(key, grid, features, time));
     else refuse();
   }
   held_image find_image(const image_key& key, patch_grid) const override {

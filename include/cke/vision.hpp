@@ -27,15 +27,15 @@ template <class M, class Formats = BF16, dtype KV = runtime::default_kv<Formats>
                   "cke: Vision: the tower's rows are not as wide as those that the model reads");
     const checkpoint from = io::hf_vision(dir);
     std::function<image::qwen_video_processor()> videos;
-    if (image::takes_videos(from.model_type)) videos = [dir] { return image::load_video_processor(dir, "qwen3_vl"); };
+    if (image::takes_videos(from.model_type)) videos = [dir, type = from.model_type] { return image::load_video_processor(dir, type); };
     return Vision(std::make_shared<const parts>(
         encoder::load(from, options), model.tokens(), io::read_image_markup(dir, model.tokens().vocabulary()),
         image_reader(image::load_processor(dir),
                      {encoder::program::patch_width, encoder::program::merge_side, encoder::rows_of}, {},
                      std::move(videos)),
         [model](const image_key& key, patch_grid) { return held(model.find_image(key)); },
-        [model](const image_key& key, patch_grid grid, std::span<const float> features) {
-          return held(model.add_image(key, grid, features));
+        [model](const image_key& key, patch_grid grid, std::span<const float> features, frame_time time) {
+          return held(model.add_image(key, grid, features, time));
         }));
   }
 
@@ -54,7 +54,7 @@ template <class M, class Formats = BF16, dtype KV = runtime::default_kv<Formats>
   shown_image show(const read_image& image) const override {
     const std::lock_guard turn(parts_->busy);  // an image is encoded once, whoever else wants it at the same time
     return parts_->reader.show(
-        image, parts_->markup.lines,
+        image, parts_->markup,
         [&](const image_values& frame) {
           std::vector<float> features(std::size_t{encoder::rows_of(frame.grid)} * encoder::width);
           parts_->tower.encode(frame, features);
@@ -76,7 +76,7 @@ template <class M, class Formats = BF16, dtype KV = runtime::default_kv<Formats>
     io::image_markup markup;
     image_reader reader;
     std::function<held_image(const image_key&, patch_grid)> find;
-    std::function<held_image(const image_key&, patch_grid, std::span<const float>)> add;
+    std::function<held_image(const image_key&, patch_grid, std::span<const float>, frame_time)> add;
     mutable std::mutex busy{};
 
     parts(encoder t, text::tokenizer words, io::image_markup m, image_reader r, decltype(find) f, decltype(add) a)

@@ -74,7 +74,7 @@ class model final : public any_model {
   }
   void watch(const tracer&) const override {}
   u32 image_width() const override { return 0; }
-  held_image add_image(const image_key&, patch_grid, std::span<const float>) const override { return {}; }
+  held_image add_image(const image_key&, patch_grid, std::span<const float>, frame_time) const override { return {}; }
   held_image find_image(const image_key&, patch_grid) const override { return {}; }
 
   // The passes so far.

@@ -16,10 +16,10 @@ void write_clip(const fs::path& folder) {
 
 }  // namespace
 
-TEST_CASE("vision: a folder of frames is a video, whose frames have their times in the prompt") {
+TEST_CASE("vision: a folder of frames is a video, whose frames have their times in the prompt or in rope") {
   const scratch dir;
   write_clip(dir / "clip");
-  for (const char* const name : {"qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe"}) {
+  for (const char* const name : {"qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe"}) {
     const json all = cases_of(name);
     REQUIRE(!all["videos"].empty());
     for (const json& of : all["videos"]) check_prompt(name, of, dir / "clip");
@@ -63,7 +63,7 @@ TEST_CASE("vision: videos that do not fit are refused in one line") {
     return r.err.substr(0, r.err.find('\n'));
   };
   const std::string model = folder_of("qwen3_vl");
-  CHECK(refused(folder_of("qwen2_5_vl"), {"--video", clip}) ==
+  CHECK(refused(folder_of("gemma3"), {"--video", clip}) ==
         "cke: error: " + clip + ": video: expected a model that takes videos, found one that takes images alone");
   CHECK(refused(CKE_ASSETS "/tiny", {"--video", clip}) ==
         "cke: error: " CKE_ASSETS "/tiny: --image: expected a model that sees images, found qwen3");

@@ -94,6 +94,13 @@ TEST_CASE("image_markup: LFM2-VL without a thumbnail, and of one tile; marks tha
   std::ofstream(copy / "config.json") << config;
   CHECK(refused([&] { words({}); }) ==
         (copy / "config.json").string() + ": config key image_token_id: expected an id below 97, found 4000");
+  config["image_token_id"] = 3, config["model_type"] = "qwen2_5_vl", config["video_token_id"] = 4;
+  config["vision_start_token_id"] = 1, config["vision_end_token_id"] = 2;
+  config["vision_config"]["tokens_per_second"] = 0;
+  std::ofstream(copy / "config.json") << config;
+  CHECK(refused([&] { words({}); }) ==
+        (copy / "config.json").string() +
+            ": config key vision_config.tokens_per_second: expected a number above 0, found 0");
   config["model_type"] = "blip";
   std::ofstream(copy / "config.json") << config;
   CHECK(refused([&] { words({}); }) ==

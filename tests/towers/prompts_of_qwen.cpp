@@ -56,6 +56,45 @@ TEST_CASE("prompts: Qwen3.5 with none, one and two images: transformers' logits 
 }
 TEST_CASE("prompts: Qwen2.5-VL, whose axes turn runs of frequencies") { check_prompts<qwen2_5_vl_decoder>(); }
 
+TEST_CASE("prompts: a video of Qwen2.5-VL is one run of rows, whose frames rope turns by their times") {
+  const tiny_checkpoint tiny("qwen2_5_vl");
+  const auto of = nlohmann::json::parse(std::ifstream(tiny.folder + "/cases.json"))["videos"][0];
+  const auto clip = tiny.expected("features.video"), clear = tiny.expected("features.clear.png");
+  const auto logits = tiny.expected("logits.video");
+  const std::span<const float> rows(clip.values);
+  std::vector<float> first;
+  for (const u32 threads : {2u, 1u, 3u})
+    for (const u32 chunk : {512u, 7u, 1u}) {
+      CAPTURE(threads);
+      CAPTURE(chunk);
+      auto model = Model<qwen2_5_vl_decoder, F32>::load(
+          io::hf(tiny.folder), {.threads = threads, .context = 256, .chunk = chunk, .logit_rows = 64});
+      // Two frames of 4 x 3 rows, 2 / 1.5 seconds apart, each of which is 4 positions.
+      const image_ref held[]{model.add_image({1, 0}, {4, 3}, rows.first(rows.size() / 2)),
+                             model.add_image({1, 1}, {4, 3}, rows.last(rows.size() / 2), 5),
+                             model.add_image({1, 2}, {3, 3}, clear.values)};
+      std::vector<u32> seen;
+      for (const image_ref& image : held)
+        for (const u32 id : image->ids()) seen.push_back(id);
+      std::vector<u32> ids = of["ids"];
+      auto next = seen.begin();
+      for (u32& id : ids)
+        if (id == 69 || id == 70) id = *next++;
+      const std::vector<float> got = logits_of(model, ids);
+      if (first.empty()) {
+        first = got;
+        CHECK(::numbers::distance(got, logits.values, Model<qwen2_5_vl_decoder, F32>::vocab_size) < 2e-5);
+      }
+      CHECK(got == first);
+      auto session = model.session();
+      session.feed(ids);
+      const u32 inside = static_cast<u32>(std::ranges::find(ids, held[1]->first) - ids.begin()) + 5;
+      session.rewind(inside);
+      session.feed(std::span(ids).subspan(inside));
+      CHECK(std::ranges::equal(session.logits(), std::span(first).last(83)));
+    }
+}
+
 TEST_CASE("prompts: Qwen2.5-VL's files as published keep the text's config and tensors beside the tower's") {
   const std::string folder = folder_of("qwen2_5_vl");
   const auto now = nlohmann::json::parse(std::ifstream(folder + "/config.json"));

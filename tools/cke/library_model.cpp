@@ -93,13 +93,13 @@ class library_model final : public any_model {
   u64 state_bytes() const override { return facts_.state_bytes; }
   void watch(const tracer& t) const override { door_->cke_model_watch(model_, t.take, t.user); }
   u32 image_width() const override { return facts_.image_width; }
-  held_image add_image(const image_key& key, patch_grid grid, std::span<const float> features) const override {
+  held_image add_image(const image_key& key, patch_grid grid, std::span<const float> features,
+                       frame_time time) const override {
     const uint64_t words[]{key.high, key.low};
     cke_error error{};
-    return held(
-        check(door_->cke_image_add(model_, words, grid.height, grid.width, features.data(), features.size(), &error),
-              error),
-        grid);
+    cke_image* const image = door_->cke_image_add(model_, words, grid.height, grid.width, time ? int64_t{*time} : -1,
+                                                  features.data(), features.size(), &error);
+    return held(check(image, error), grid);
   }
   held_image find_image(const image_key& key, patch_grid grid) const override {
     const uint64_t words[]{key.high, key.low};

@@ -122,7 +122,9 @@ class ranked_model final : public any_model {
   u64 state_bytes() const override { return model().state_bytes(); }
   void watch(const tracer& t) const override { model().watch(t); }
   u32 image_width() const override { return 0; }
-  held_image add_image(const image_key&, patch_grid, std::span<const float>) const override { all_->refuse("image"); }
+  held_image add_image(const image_key&, patch_grid, std::span<const float>, frame_time) const override {
+    all_->refuse("image");
+  }
   held_image find_image(const image_key&, patch_grid) const override { all_->refuse("image"); }
 
   std::unique_ptr<any_session> open() const override {

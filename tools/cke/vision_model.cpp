@@ -46,7 +46,7 @@ vision_model::vision_model(const model_args& args, const image::decode_limits& l
     from = io::hf_vision(args.path, pooled ? io::tower_part::pooled : io::tower_part::features);
     processor = image::load_processor(args.path);
     if (image::takes_videos(from.model_type))
-      videos = [dir = args.path] { return image::load_video_processor(dir, "qwen3_vl"); };
+      videos = [dir = args.path, type = from.model_type] { return image::load_video_processor(dir, type); };
   }
   const unit u = make_tower_unit(from, args.numbers);
   tower_.emplace(library_of(u, made_for::this_command).door, from, args.threads);
@@ -107,13 +107,13 @@ shown_image model_vision::show(const read_image& image) const {
   struct holder {
     const any_model& model;
     held_image find(const image_key& key, patch_grid grid) const { return model.find_image(key, grid); }
-    held_image add(const image_key& key, patch_grid grid, std::span<const float> features) const {
-      return model.add_image(key, grid, features);
+    held_image add(const image_key& key, patch_grid grid, std::span<const float> features, frame_time time) const {
+      return model.add_image(key, grid, features, time);
     }
   };
   const std::lock_guard turn(busy_);  // an image is encoded once, whoever else wants it at the same time
   return eyes_.reader().show(
-      image, markup_.lines, [&](const runtime::image_values& frame) { return eyes_.encode(frame); }, holder{model_});
+      image, markup_, [&](const runtime::image_values& frame) { return eyes_.encode(frame); }, holder{model_});
 }
 
 void prompt_images::add(const model_args& args, const loaded_model& model, const shown_file& file, double per_second) {

@@ -104,7 +104,7 @@ def checkpoint(args, name, seed, family, pick, most=160):
         reference = vision_reference.Reference(family, directory)
         try:
             cases = [vision_cases.case_of(reference, case, images, files, {}) for case, files in asked]
-            if "Qwen3VLVideoProcessor" in str(family.files) and name != "qwen2_5_vl":
+            if "VLVideoProcessor" in str(family.files):
                 cases.append(vision_cases.video_case(reference, images, "tall.png", clip_of(directory, pick.rng), {}))
             return Checkpoint(f"{name} {seed}", directory, family, dtype, reference, images, cases)
         except vision_cases.NoPrompt:

@@ -21,6 +21,7 @@ def qwen2_5_vl(pick):
     text |= dict(hidden_size=text["num_attention_heads"] * head_dim, rope_parameters=rope)
     vision = qwen_vision(pick, out_hidden_size=text["hidden_size"], fullatt_block_indexes=pick([1], [0, 2]))
     vision["window_size"] = 2 * vision["spatial_merge_size"] * vision["patch_size"] * pick(1, 2)
+    vision["tokens_per_second"] = pick(4, 2, 1)
     files = qwen_files(pick, vision["patch_size"], "Qwen2_5_VLProcessor")
     files["preprocessor_config.json"] |= CLIP
     size = files["preprocessor_config.json"].pop("size")

@@ -173,6 +173,8 @@ class Reference:
                 asked[name] = torch.cat([asked[name], added.to(asked[name].dtype)], dim=1)
         if hasattr(self.model, "model") and hasattr(self.model.model, "rope_deltas"):
             self.model.model.rope_deltas = None
+        if "second_per_grid_ts" in inputs:
+            asked["position_ids"] = self.rope_index(asked | {"second_per_grid_ts": inputs["second_per_grid_ts"]})
         with in_float64():
             return self.model(**asked, use_cache=False).logits[0].numpy()
 
@@ -192,8 +194,20 @@ class Reference:
         """[3, length] of a family that counts three axes, else None."""
         if not hasattr(self.model, "model") or not hasattr(self.model.model, "get_rope_index") or "image_grid_thw" not in inputs:
             return None
-        asked = {k: inputs[k] for k in ("input_ids", "mm_token_type_ids", "image_grid_thw", "video_grid_thw", "attention_mask") if k in inputs}
-        return self.model.model.get_rope_index(**asked)[0][:, 0].tolist()
+        return self.rope_index(inputs)[:, 0].tolist()
+
+    def rope_index(self, inputs):
+        """[3, 1, length]. Qwen2.5-VL's text goes on after the longest axis of a video, as in the code of its authors and in transformers' decoding;
+        transformers 5.23 leaves time out in prompts."""
+        names = "input_ids", "mm_token_type_ids", "image_grid_thw", "video_grid_thw", "second_per_grid_ts", "attention_mask"
+        positions = self.model.model.get_rope_index(**{k: inputs[k] for k in names if k in inputs})[0]
+        kinds, begin = inputs["mm_token_type_ids"][0].tolist(), 0
+        for at in range(1, len(kinds) if "second_per_grid_ts" in inputs else 0):
+            if kinds[at] == 2 and kinds[at - 1] != 2:
+                begin = at
+            if kinds[at] != 2 and kinds[at - 1] == 2:
+                positions[:, :, at:] += positions[:, 0, begin:at].max() + 1 - positions[0, 0, at]
+        return positions
 
     @torch.no_grad()
     def scores(self, texts, pixels):

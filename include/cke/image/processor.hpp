@@ -149,7 +149,9 @@ inline qwen_video_processor load_video_processor(const std::string& directory, s
   in.done();
   return p;
 }
-// Whether cke reads videos for the family of a tower: those of which each frame is an image to the text model.
-constexpr bool takes_videos(std::string_view tower) { return tower == "qwen3_vl_vision" || tower == "qwen3_5_vision"; }
+// Whether cke reads videos for the family of a tower.
+constexpr bool takes_videos(std::string_view tower) {
+  return tower == "qwen2_5_vl_vision" || tower == "qwen3_vl_vision" || tower == "qwen3_5_vision";
+}
 
 }  // namespace cke::image

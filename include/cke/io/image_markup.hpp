@@ -16,7 +16,7 @@ struct family_markup {
   image_markup (*read)(const markup_reader&);
 };
 inline constexpr family_markup markups_of_families[] = {
-    {"gemma3", gemma3_markup},     {"gemma4", gemma4_markup},      {"qwen2_5_vl", qwen_markup},
+    {"gemma3", gemma3_markup},     {"gemma4", gemma4_markup},      {"qwen2_5_vl", qwen2_5_markup},
     {"qwen3_vl", qwen3_markup},    {"qwen3_vl_moe", qwen3_markup}, {"qwen3_5", qwen3_markup},
     {"qwen3_5_moe", qwen3_markup}, {"idefics3", idefics3_markup},  {"smolvlm", idefics3_markup},
     {"lfm2_vl", lfm2_vl_markup},   {"llava", pixtral_markup},      {"mistral3", pixtral_markup},

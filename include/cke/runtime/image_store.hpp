@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "../core/concat.hpp"
@@ -21,10 +22,15 @@ struct image_key {
   constexpr auto operator<=>(const image_key&) const = default;
 };
 
+// Of a frame of a video that goes on where the one before it ends: how far rope moves from the first frame to it in time.
+// None: an image, or a first frame.
+using frame_time = std::optional<u32>;
+
 // The features of an image: [grid.patches()][width], one row for each cell of the grid.
 struct seen_image {
   u32 first{};  // id of row 0
   patch_grid grid;
+  frame_time time;
   u32 width{};
   std::vector<float> features;
 
@@ -60,7 +66,7 @@ class image_store {
     return of && id < of->end() ? of : nullptr;
   }
   // Throws usage for features of another size, out_of_memory after 4 billion rows of different images.
-  image_ref add(const image_key& key, patch_grid grid, std::span<const float> features) {
+  image_ref add(const image_key& key, patch_grid grid, std::span<const float> features, frame_time time = {}) {
     if (const image_ref known = find(key)) return known;
     if (grid.patches() == 0 || u64{grid.patches()} * width_ != features.size())
       throw Error(errc::usage, {}, "features of an image", concat({u64{grid.patches()} * width_, " numbers"}),
@@ -73,7 +79,7 @@ class image_store {
       at = firsts_.insert(at, {key, next_});
       next_ += grid.patches();
     }
-    seen_image image{at->first, grid, width_, {}};
+    seen_image image{at->first, grid, time, width_, {}};
     image.features.assign(features.begin(), features.end());
     image_ref made = std::make_shared<const seen_image>(std::move(image));
     const auto before = place_of(made->first);
@@ -140,8 +146,8 @@ class image_track {
   bool empty() const { return seen_.empty(); }
   // Row `index` of the history begins an image.
   void add(u32 index, image_ref of) {
-    const u32 start = index + shift_at(index);
-    seen_.push_back({index, start, std::move(of)});
+    const bool goes_on = of->time && !seen_.empty() && seen_.back().end() == index;
+    seen_.push_back({index, goes_on ? seen_.back().start : index + shift_at(index), std::move(of)});
   }
   void truncate(u32 length) {
     while (!seen_.empty() && seen_.back().index >= length) seen_.pop_back();
@@ -159,7 +165,7 @@ class image_track {
     const seen* s = last_before(index);
     if (s && index < s->end()) {
       const u32 row = index - s->index, wide = s->of->grid.width;
-      return {{s->start, s->start + row / wide, s->start + row % wide}, s->of->row(row), s->end()};
+      return {{s->start + s->time(), s->start + row / wide, s->start + row % wide}, s->of->row(row), s->end()};
     }
     const u32 position = index + shift_at(index);
     return {{position, position, position}, nullptr, index + 1};
@@ -167,9 +173,11 @@ class image_track {
 
  private:
   struct seen {
-    u32 index, start;  // of its first row: in the history, and for rope
+    u32 index, start;  // of its first row: in the history, and for rope, where the frames of a video start alike
     image_ref of;
     u32 end() const { return index + of->rows(); }
+    u32 time() const { return of->time.value_or(0); }
+    u32 longest() const { return std::max({of->grid.height, of->grid.width, time() + 1}); }
   };
   const seen* last_before(u32 index) const {
     const seen* last = nullptr;
@@ -177,10 +185,10 @@ class image_track {
       if (s.index <= index) last = &s;
     return last;
   }
-  // Text after an image goes on after its longer side. Positions are taken modulo 2^32: they fall behind the index.
+  // Text goes on after an image's longest axis. Positions are taken modulo 2^32: they fall behind the index.
   u32 shift_at(u32 index) const {
     const seen* s = last_before(index == 0 ? 0 : index - 1);
-    return s && s->index < index ? s->start + std::max(s->of->grid.height, s->of->grid.width) - s->end() : 0;
+    return s && s->index < index ? s->start + s->longest() - s->end() : 0;
   }
 
   std::vector<seen> seen_;

@@ -44,7 +44,7 @@ import vision_reference  # noqa: E402
 
 COMMITTED = ("siglip", "qwen3_vl", "gemma3", "gemma4", "gemma4_full", "qwen2_5_vl", "qwen3_5", "qwen3_5_moe", "qwen3_vl_moe",
              "idefics3", "lfm2_vl", "pixtral", "mistral3")  # 4 MB
-WITH_VIDEO = ("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe")
+WITH_VIDEO = ("qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe")
 SMALLEST_MOVE = 3e-4  # of a feature when a key changes, or ten times that of a logit: more than tests allow
 
 

@@ -22,6 +22,7 @@ struct image_outline {
   std::vector<feature_grid> tiles{};  // line by line; one more may show the whole image
   u32 rows = 0, cols = 0;             // of tiles; 0 x 0: the image was not cut
   std::vector<double> seconds{};      // of a video: when each tile is shown; empty: an image
+  double interval{};                  // of a video: seconds from one tile to the next
 
   bool is_video() const { return !seconds.empty(); }
 };
@@ -36,6 +37,8 @@ struct image_place {
 struct image_markup : image_place {
   bool lines{};                        // other tokens stand between the lines of a tile's features
   std::optional<image_place> video{};  // none: the model's prompts have no videos
+  std::optional<double> time_step{};   // of rope, for each second of a video whose rows are one run; none: frames are
+                                       // images to the text
 
   bool is_row(u32 id) const { return id == token || (video && id == video->token); }
   bool has_place(std::string_view text) const {

@@ -58,6 +58,14 @@ class markup_reader {
     }
     return std::string(usual);
   }
+  // A number above 0 that vision_config of config.json has. Throws malformed.
+  double vision_number(const char* key, double usual) const {
+    const auto vision = config_.find("vision_config");
+    if (vision == config_.end() || !vision->is_object() || !vision->contains(key)) return usual;
+    const nlohmann::json& found = (*vision)[key];
+    if (found.is_number() && found > 0) return found.get<double>();
+    throw Error(errc::malformed, file_, concat({"config key vision_config.", key}), "a number above 0", found.dump());
+  }
   // A flag of processor_config.json.
   bool flag(const char* key, bool usual) const {
     const auto at = processor_.find(key);

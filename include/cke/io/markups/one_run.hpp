@@ -51,15 +51,34 @@ inline image_markup qwen_markup(const markup_reader& in) {
   m.words = [row = m.placeholder](const image_outline& image) { return one_run(image.tiles.at(0), {}, row, {}); };
   return m;
 }
+// A place for a video, without its words.
+inline image_place qwen_video(const markup_reader& in, std::string_view before, std::string_view after) {
+  image_place clip{.token = in.id_of({"video_token_id"}, "<|video_pad|>")};
+  clip.placeholder = in.token(clip.token);
+  clip.alone = concat({before, clip.placeholder, after});
+  return clip;
+}
+// Qwen2.5-VL. All rows of a video are one run, and their places on the axis of time say when they are shown.
+inline image_markup qwen2_5_markup(const markup_reader& in) {
+  image_markup m = qwen_markup(in);
+  image_place clip = qwen_video(in, in.token_of({"vision_start_token_id"}, "<|vision_start|>"),
+                                in.token_of({"vision_end_token_id"}, "<|vision_end|>"));
+  clip.words = [row = clip.placeholder](const image_outline& video) {
+    std::string out;
+    for (const feature_grid& tile : video.tiles) out += one_run(tile, {}, row, {});
+    return out;
+  };
+  m.video = std::move(clip);
+  m.time_step = in.vision_number("tokens_per_second", 4);
+  return m;
+}
 // From Qwen3-VL on. A video's frames have their time before them, and begin and end as images do, inside of what the
 // template writes around the video.
 inline image_markup qwen3_markup(const markup_reader& in) {
   image_markup m = qwen_markup(in);
   const std::string before = in.token_of({"vision_start_token_id"}, "<|vision_start|>"),
                     after = in.token_of({"vision_end_token_id"}, "<|vision_end|>");
-  image_place clip{.token = in.id_of({"video_token_id"}, "<|video_pad|>")};
-  clip.placeholder = in.token(clip.token);
-  clip.alone = before + clip.placeholder + after;
+  image_place clip = qwen_video(in, before, after);
   clip.words = [before, row = clip.placeholder, after](const image_outline& video) {
     std::string out;
     for (std::size_t i = 0; i < video.tiles.size(); ++i) {

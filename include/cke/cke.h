@@ -194,8 +194,8 @@ CKE_API void cke_session_rewind(cke_session*, uint32_t position) CKE_NOEXCEPT;
  * Equal keys, a hash of 128 bits, name equal images, which are held once. Sessions keep alive what they have been fed.
  * `time`: -1, or of a frame that goes on where another of its video ends: positions of rope since the first frame.
  */
-CKE_API cke_image* cke_image_add(const cke_model*, const uint64_t key[2], uint32_t rows, uint32_t columns,
-                                 int64_t time, const float* features, size_t count, cke_error*) CKE_NOEXCEPT;
+CKE_API cke_image* cke_image_add(const cke_model*, const uint64_t key[2], uint32_t rows, uint32_t columns, int64_t time,
+                                 const float* features, size_t count, cke_error*) CKE_NOEXCEPT;
 /* The image of a key, if the model still has it; null without an error: it does not. */
 CKE_API cke_image* cke_image_find(const cke_model*, const uint64_t key[2], cke_error*) CKE_NOEXCEPT;
 CKE_API uint32_t cke_image_first_id(const cke_image*) CKE_NOEXCEPT;

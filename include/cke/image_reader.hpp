@@ -77,8 +77,8 @@ class image_reader {
     return out;
   }
 
-  // The image in a model: encode(frame) gives features where find(key, grid) has none, and add(key, grid, features, time)
-  // holds them. Each frame, or each line of its features, is an image to the model.
+  // The image in a model: encode(frame) gives features where find(key, grid) has none, and add(key, grid, features,
+  // time) holds them. Each frame, or each line of its features, is an image to the model.
   template <class Encode, class Model> shown_image show(const read_image& image, const io::image_markup& markup,
                                                         const Encode& encode, const Model& model) const {
     shown_image out;

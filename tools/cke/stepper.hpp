@@ -3,10 +3,10 @@
 #pragma once
 
 #include "dump_file.hpp"
-#include "stepper_model.hpp"
 #include "rooms.hpp"
 #include "source.hpp"
 #include "step_list.hpp"
+#include "stepper_model.hpp"
 
 namespace cke::tool {
 

@@ -2,9 +2,9 @@
 // training.hpp: a checkpoint opened to be trained.
 #pragma once
 
-#include "trainer_model.hpp"
 #include "rooms.hpp"
 #include "source.hpp"
+#include "trainer_model.hpp"
 
 namespace cke::tool {
 

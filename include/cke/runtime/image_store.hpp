@@ -22,8 +22,8 @@ struct image_key {
   constexpr auto operator<=>(const image_key&) const = default;
 };
 
-// Of a frame of a video that goes on where the one before it ends: how far rope moves from the first frame to it in time.
-// None: an image, or a first frame.
+// Of a frame of a video that goes on where the one before it ends: how far rope moves from the first frame to it in
+// time. None: an image, or a first frame.
 using frame_time = std::optional<u32>;
 
 // The features of an image: [grid.patches()][width], one row for each cell of the grid.

@@ -139,20 +139,18 @@ def compare_images(args, made, model, found):
 
 
 def compare_case(args, made, model, case, inputs, found):
+    asked = [*model, "--tokens", ",".join(map(str, case["ids"]))]
     for message in case["messages"]:
         for part in message["content"]:
             if part["type"] == "image":
                 part["image"] = str(made.directory / "images" / part["image"])
+                asked += ["--image", part["image"]]
             if part["type"] == "video":
                 part["video"] = str(made.directory / "clip")
+                asked += ["--video", part["video"], "--fps", part["fps"]]
     (made.directory / "messages.json").write_text(json.dumps(case["messages"]))
     ids = json.loads(run(args, "template", model[0], "--messages", made.directory / "messages.json", "--ids"))
     found["ids"] += ids != case["ids"]
-    asked = [*model, "--tokens", ",".join(map(str, case["ids"]))]
-    for file in case["images"]:
-        asked += ["--image", made.directory / "images" / file]
-    if "frames" in case:
-        asked += ["--video", made.directory / "clip", "--fps", case["fps"]]
     found["logits"] = max(found["logits"], difference(array(args, "logits", *asked), made.reference.logits(inputs)))
     new = json.loads(run(args, "run", *asked, "-n", vision_cases.NEW, "--temp", 0, "--ids"))
     found["greedy"] += new != case["greedy"]

@@ -84,7 +84,7 @@ def main():
         file = folder / "trace.json"
         with serving(command, model, "--trace", str(file), "--parallel", str(SLOTS), "--draft", "2") as server:
             ask = lambda prompt: server.post("/v1/completions", {"model": "tiny", "prompt": prompt, "max_tokens": TOKENS,
-                                                                 "ignore_eos": True})
+                                                                 "temperature": 0, "ignore_eos": True})
             with ThreadPoolExecutor(len(PROMPTS)) as pool:
                 usages = [answer["usage"] for answer in pool.map(ask, PROMPTS)]
             usages.append(ask(PROMPTS[0])["usage"])

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
@@ -110,12 +111,16 @@ void watch_over_ranks::watch() {
   }
 }
 
-// The ranks on this machine that have not come to the all-gather that rank 0 is in, or are stopped within it.
+// The ranks on this machine that the others wait for: those that are stopped, or else those that came to the fewest
+// all-gathers, fewer than rank 0. A rank may be behind because it waits for one of them itself.
 std::string watch_over_ranks::missing() const {
   const auto entered = [&](u32 r) { return __atomic_load_n(mpi_.entered(r), __ATOMIC_ACQUIRE); };
+  u64 fewest = entered(0);
+  for (const neighbour& n : neighbours) fewest = std::min<u64>(fewest, entered(n.rank));
+  const bool stopped = std::ranges::any_of(neighbours, is_stopped, &neighbour::process);
   std::string all;
   for (const neighbour& n : neighbours)
-    if (entered(n.rank) < entered(0) || is_stopped(n.process))
+    if (stopped ? is_stopped(n.process) : fewest < entered(0) && entered(n.rank) == fewest)
       all +=
           (all.empty() ? "rank " : ", rank ") + std::to_string(n.rank) + " (process " + std::to_string(n.process) + ")";
   if (!all.empty()) return all;

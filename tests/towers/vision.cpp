@@ -104,6 +104,38 @@ TEST_CASE("vision: a video and an image behind it give transformers' ids") {
   CHECK(vision.prompt("see", {clip, clear}).ids.size() > vision.prompt("see", {clear}).ids.size() + 4);
 }
 
+TEST_CASE("vision: frames of a video that is one run have times, and are other images at another rate") {
+  struct store {
+    std::vector<image_key>& keys;
+    std::vector<frame_time>& times;
+    held_image find(const image_key&, patch_grid) const { return {}; }
+    held_image add(const image_key& key, patch_grid grid, std::span<const float>, frame_time time) const {
+      keys.push_back(key), times.push_back(time);
+      return {0, grid.patches(), std::make_shared<const int>()};
+    }
+  };
+  const image_reader reader({}, {.patch = 1, .rows_of = [](patch_grid g) { return g.patches(); }});
+  const auto shown = [&](double interval, std::optional<double> time_step) {
+    const runtime::image_values frame{.grid = {2, 3}};
+    const read_image clip{.name = "clip",
+                          .key = {1, 2},
+                          .outline = {.tiles = {{2, 3}, {2, 3}, {2, 3}}, .seconds = {0, 1, 2}, .interval = interval},
+                          .frames = {frame, frame, frame}};
+    io::image_markup markup;
+    markup.time_step = time_step;
+    std::pair<std::vector<image_key>, std::vector<frame_time>> out;
+    reader.show(clip, markup, [](const auto&) { return std::vector<float>(6); }, store{out.first, out.second});
+    return out;
+  };
+  const auto slow = shown(2 / 1.5, 4), fast = shown(1, 4), images = shown(1, {});
+  CHECK(slow.second == std::vector<frame_time>{{}, 5, 10});  // 4 x 2 / 1.5 = 5.33 a frame
+  CHECK(fast.second == std::vector<frame_time>{{}, 4, 8});
+  CHECK(images.second == std::vector<frame_time>(3));
+  CHECK(slow.first[0] == fast.first[0]);
+  CHECK(slow.first[1] != fast.first[1]);
+  CHECK(slow.first[2] != fast.first[2]);
+}
+
 TEST_CASE("vision: an image is encoded once, and is another for another owner, or when it is made smaller") {
   const auto model = Model<tiny_decoder, F32>::load(hf(folder));
   const auto vision = Vision<tiny_tower, F32>::load(folder, model);

@@ -197,8 +197,8 @@ class Reference:
         return self.rope_index(inputs)[:, 0].tolist()
 
     def rope_index(self, inputs):
-        """[3, 1, length]. Qwen2.5-VL's text goes on after the longest axis of a video, as in the code of its authors and in transformers' decoding;
-        transformers 5.23 leaves time out in prompts."""
+        """[3, 1, length]. Qwen2.5-VL's text goes on after the longest axis of a video, as in the code of its authors and in
+        transformers' decoding; transformers 5.23 leaves time out in prompts."""
         names = "input_ids", "mm_token_type_ids", "image_grid_thw", "video_grid_thw", "second_per_grid_ts", "attention_mask"
         positions = self.model.model.get_rope_index(**{k: inputs[k] for k in names if k in inputs})[0]
         kinds, begin = inputs["mm_token_type_ids"][0].tolist(), 0

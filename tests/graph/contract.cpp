@@ -140,3 +140,14 @@ TEST_CASE("contract: adapters are found at load and routed before a pass") {
   t.remove(opcode::rope);
   CHECK_THROWS_AS(t.find(opcode::rope, dtype::f32), Error);
 }
+
+TEST_CASE("contract: a bias has the number of its matrix, also after one without") {
+  builder b(32);
+  b.matmul(role::gate, 0, 32, 32);
+  b.matmul(role::gate, 0, 32, 32, true);
+  b.matmul2(role::gate, role::up, 0, 32, 32, true);
+  std::vector<u32> matrices, biases;
+  for (const weight_slot& s : b.slots) (s.bias ? biases : matrices).push_back(s.nth);
+  CHECK(matrices == std::vector<u32>{0, 1, 2, 0});
+  CHECK(biases == std::vector<u32>{1, 2, 0});
+}

@@ -91,7 +91,7 @@ TEST_CASE("exchanges: units of a step, of a few heads and of experts") {
     return at;
   };
   const auto units_of_rank = [&](u32 at, split by, share_of_rank who, u32 units) {
-    const own_units own(c, at, by, who, units, 1);
+    const own_units own(c, at, by, who, units);
     std::vector<u32> all;
     for (u32 k = 0; k < own.count(); ++k) all.push_back(own[k]);
     return all;

@@ -232,7 +232,8 @@ TEST_CASE("attention: every row of an image sees all of it, and nothing before o
     w.tokens = tokens, w.segments = {&one, 1}, w.segment_of = of.data(), w.tiles = tiles;
     w.kv = {0, block, 1, false}, w.in[0] = rows_of(q, heads * d), w.out[0] = rows_of(out, heads * d);
     w.by = split::tiles;
-    for (u32 u = 0; u < kv_heads * tiles.size(); ++u) kernel<opcode::attend, dtype::f32, Isa>::run(p, w, u);
+    const u32 units = units_of(params(p), w.by, tokens, 0, static_cast<u32>(tiles.size()));
+    for (u32 u = 0; u < units; ++u) kernel<opcode::attend, dtype::f32, Isa>::run(p, w, u);
     CHECK(distance(out, want, heads * d) < 4e-6);
     std::ranges::fill(out, 0.f);
     w.by = split::kv_heads;
@@ -240,3 +241,44 @@ TEST_CASE("attention: every row of an image sees all of it, and nothing before o
     CHECK(distance(out, want, heads * d) < 4e-6);
   });
 }
+
+TEST_CASE_TEMPLATE_DEFINE("attention: rows have the same bits, however many tiles a unit takes", KV, many_tiles) {
+  for_each_isa([]<class Isa>() {
+    CAPTURE(Isa::name);
+    constexpr dtype kv = KV::value;
+    constexpr u32 heads = 40, kv_heads = 20, d = 24, tokens = 175, longest = 256;
+    const attention_params p{.shape = {heads, kv_heads, d}};
+    auto q = random_row(tokens * heads * d, 1);
+    const auto k = random_row(longest * kv_heads * d, 2), v = random_row(longest * kv_heads * d, 3);
+    const u64 block = kv_cache<kv, Isa>::block_bytes(d);
+    std::vector<std::byte> memory(longest / key_block * kv_heads * block + 64);
+    std::byte* const begin = memory.data() + (64 - reinterpret_cast<std::uintptr_t>(memory.data()) % 64);
+    std::byte* pages[]{begin, begin + kv_heads * block};
+    for (u32 s = 0; s < longest; ++s)
+      for (u32 h = 0; h < kv_heads; ++h)
+        kv_cache<kv, Isa>::store({pages, h * block}, s, d, &k[(s * kv_heads + h) * d], &v[(s * kv_heads + h) * d]);
+    // Three sequences over the same keys, each from another position; the second has one short tile.
+    const segment parts[]{{0, 100, 30, {pages}}, {100, 5, 0, {pages}}, {105, 70, 128, {pages}}};
+    std::vector<u32> of, tiles;
+    for (u32 s = 0; s < 3; ++s)
+      for (u32 t = 0; t < parts[s].tokens; ++t) {
+        if (t % unit_tokens == 0) tiles.push_back(parts[s].first + t);
+        of.push_back(s);
+      }
+    const auto count = static_cast<u32>(tiles.size());
+    CHECK(tiles_of_unit(p, count) == 4);
+    std::vector<std::byte> scratch(kernel<opcode::attend, kv, Isa>::scratch_bytes(p, tokens) + 64);
+    work w;
+    w.scratch = scratch.data() + (64 - reinterpret_cast<std::uintptr_t>(scratch.data()) % 64);
+    w.tokens = tokens, w.segments = parts, w.segment_of = of.data(), w.tiles = tiles, w.kv = {0, block};
+    const auto attend = [&](split by) {
+      std::vector<float> out(q.size(), std::nanf(""));
+      w.in[0] = rows_of(q, heads * d), w.out[0] = rows_of(out, heads * d), w.by = by;
+      for (u32 u = 0; u < units_of(params(p), by, tokens, 0, count); ++u) kernel<opcode::attend, kv, Isa>::run(p, w, u);
+      return out;
+    };
+    CHECK(attend(split::tiles) == attend(split::kv_heads));
+  });
+}
+template <dtype KV> using cache_of = std::integral_constant<dtype, KV>;
+TEST_CASE_TEMPLATE_INVOKE(many_tiles, cache_of<dtype::f32>, cache_of<dtype::bf16>, cache_of<dtype::q8_0>);

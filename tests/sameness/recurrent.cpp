@@ -30,6 +30,9 @@ bool is_after(const session& s, u32 position, std::span<const float> want) {
 TEST_CASE("sameness: recurrent states: threads, chunks, decoding") {
   machine::check_matrix({1, 2, 3, 4}, {1, 7, 64, 255, 256, 257, 512});
 }
+TEST_CASE("sameness: recurrent states: passes of many rows, of which products alone go block by block") {
+  sameness::machine<Q8_0, dtype::bf16, isa::native, 1100, random_model::recurrent>::check_matrix({2}, {1100});
+}
 TEST_CASE("sameness: recurrent states: many sequences in one pass") {
   for (const u32 threads : {1u, 3u}) machine::check_together(threads, 12, 60);
 }

@@ -87,7 +87,7 @@ enum class split : u8 {
   tokens,      // runs of token rows
   rows,        // 32 output rows of a matrix, or 32 channels, for all tokens
   kv_heads,    // a kv head with its query heads, for all tokens
-  tiles,       // a kv head and a tile of 16 tokens
+  tiles,       // a kv head and some tiles of 16 tokens
   experts,     // an expert that a token may choose, and 32 rows of its matrix
   macro,       // a whole letter; lowered before execution
 };
@@ -112,6 +112,7 @@ struct op_facts {
   typed_by types{};
   u32 least_heads = 0;  // with fewer heads, decode is cut as prefill is: its own cut would occupy one thread for each
   u32 products = 1;     // matrices whose units follow one another; gate and up are read side by side and count once
+  bool row_by_row{};    // cut by rows of a matrix, a token's results depend on that token alone: any tokens can be left
 };
 
 // operation<Op> stands beside the parameter block of Op, in operations/:

@@ -123,6 +123,13 @@ struct builder : code {
   constexpr u8 matrix(role is, u32 rows, u32 cols, u32 row_group = 0) {
     return slot({.is = is, .quantisable = true, .rows = rows, .cols = cols, .group = row_group});
   }
+  // The bias of a matrix, under the matrix's number: an earlier one of this role may have none.
+  constexpr u8 bias_of(u8 matrix) {
+    const weight_slot of = slots[matrix];
+    const u8 at = vector(of.is, of.rows, true);
+    slots[at].nth = of.nth;
+    return at;
+  }
   constexpr u8 taps(role is, u32 channels, u32 n) { return slot({.is = is, .rows = channels, .cols = n}); }
   constexpr u8 state(state_shape s) { return static_cast<u8>(states.push(s)); }
 
@@ -139,7 +146,7 @@ struct builder : code {
   constexpr reg matmul(role is, reg x, u32 rows, u32 cols, bool bias = false, u32 row_group = 0, u32 part = 0) {
     slots8 w{matrix(is, rows, cols, row_group)};
     slots[w[0]].part = part;
-    if (bias) w.add(vector(is, rows, true));
+    if (bias) w.add(bias_of(w[0]));
     const reg in = operand(x, w[0]), y = temp(rows);
     emit<opcode::matmul>({in}, {y}, w,
                          {.rows = rows, .cols = cols, .groups = row_group ? rows / row_group : 1, .bias = bias});
@@ -156,7 +163,7 @@ struct builder : code {
   // Two matrices of one shape on one input, written side by side: gate and up.
   constexpr reg matmul2(role a, role b, reg x, u32 rows, u32 cols, bool bias) {
     slots8 w{matrix(a, rows, cols), matrix(b, rows, cols)};
-    if (bias) w.add(vector(a, rows, true)), w.add(vector(b, rows, true));
+    if (bias) w.add(bias_of(w[0])), w.add(bias_of(w[1]));
     operands in{operand(x, w[0])};
     if (const reg other = operand(x, w[1]); !in.has(other)) in.add(other);
     const reg y = temp(2 * rows);

@@ -160,8 +160,8 @@ class own_units {
  public:
   // All units: a step that is not cut.
   constexpr explicit own_units(u32 units) : count_(units), runs_{{0, units}} {}
-  // `tiles`: of a cut by tiles; `units`: of the whole step.
-  constexpr own_units(const code& c, u32 at, split by, share_of_rank who, u32 units, u32 tiles) : own_units(units) {
+  // `units`: of the whole step.
+  constexpr own_units(const code& c, u32 at, split by, share_of_rank who, u32 units) : own_units(units) {
     const cut_step how = cut_of(c, at);
     const instruction& i = c.ops[at];
     const share_of_rank::range own = who.of(how.parts);
@@ -175,7 +175,7 @@ class own_units {
       }
       return;
     }
-    const u32 each = by == split::tiles ? tiles : 1;
+    const u32 each = by == split::tiles ? units / how.parts : 1;
     runs_[0] = {own.first * each, own.count() * each}, count_ = runs_[0].count;
     if (how.by == rank_cut::experts) apart_ = how.parts, count_ *= units / how.parts;
   }

@@ -28,12 +28,6 @@ struct expert_rows {
   u32 first_gathered(u32 i) const { return tokens == 1 ? 0 : first()[i]; }
 };
 
-// The rows of one expert, as a register of `rows.size(i)` tokens.
-template <class Isa> view from_row(view v, u32 row) {
-  v.data += row * token_bytes<Isa>(v);
-  return v;
-}
-
 // A unit is all rows of its matrix for all tokens, or the whole matrix for its tokens.
 template <dtype T, class Isa>
   requires multiplies<Isa, T>

@@ -68,7 +68,13 @@ struct work {
   float* parts{};        // the partial results of its runs, of all threads
 };
 
-inline constexpr u32 unit_tokens = 16;  // token rows of a unit that is cut by tokens or tiles
+inline constexpr u32 unit_tokens = 16;  // token rows of a unit that is cut by tokens, and of a tile
+
+// Tiles of a unit of attention: as many as it takes at once, while 64 units remain for threads to share.
+constexpr u32 tiles_of_unit(const attention_params& p, u32 tiles) {
+  const u32 most = attention_queries / (unit_tokens * p.shape.group());
+  return std::max(1u, std::min(most, p.shape.kv_heads * tiles / 64));
+}
 
 // Rows of a matrix are packed in groups (those of a kv head); each group begins a unit.
 constexpr u32 units_of_group(u32 group) { return ceil_div(group, unit_rows); }
@@ -90,7 +96,7 @@ constexpr u32 units_of(const params& p, split by, u32 tokens, u32 row_units, u32
   switch (by) {
     case split::tokens: return ceil_div(tokens, unit_tokens);
     case split::kv_heads: return head_units(p);
-    case split::tiles: return head_units(p) * tiles;
+    case split::tiles: return head_units(p) * ceil_div(tiles, tiles_of_unit(p.as<attention_params>(), tiles));
     case split::experts: return most_experts(p.as<expert_params>().route, tokens) * row_units;
     case split::rows: return row_units;
     default: return 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// store_row.hpp: writes a row of numbers into a register, in whatever form the register has.
+// store_row.hpp: rows of a register, in whatever form it has: how one is written, and where it begins.
 #pragma once
 
 #include <cstring>
@@ -25,6 +25,11 @@ template <class Isa> u64 token_bytes(const view& v) {
     case dtype::q8_0: return kernels::operand<dtype::q8_0, Isa>::token_bytes(v.width);
     default: return u64{v.stride} * sizeof(float);
   }
+}
+// The rows from `row` on, the first of a tile.
+template <class Isa> view from_row(view v, u32 row) {
+  v.data += row * token_bytes<Isa>(v);
+  return v;
 }
 
 }  // namespace cke::kernels

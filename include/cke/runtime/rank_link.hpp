@@ -23,7 +23,7 @@ struct one_rank {
     u32 count() const { return units; }
     u32 operator[](u32 n) const { return n; }
   };
-  static all_units own(const auto&, u32, auto, u32 units, u32) { return {units}; }
+  static all_units own(const auto&, u32, auto, u32 units) { return {units}; }
   static constexpr bool runs_apart(const auto&, const auto&, u32) { return false; }
   static void run_apart(auto&, const auto&, const auto&, u32, auto*) {}
   static void exchange(auto&, const auto&, u32) {}

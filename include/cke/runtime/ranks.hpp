@@ -46,8 +46,8 @@ template <class P, dtype KV, class Isa> class many_ranks {
   }
 
   // The units of a step that this rank runs.
-  own_units own(const code& c, u32 step, split by, u32 units, u32 tiles) const {
-    return own_units(c, step, by, share_of(link_), units, tiles);
+  own_units own(const code& c, u32 step, split by, u32 units) const {
+    return own_units(c, step, by, share_of(link_), units);
   }
 
   // Whether the steps of a phase, from `first` on, have different units here: they then run step by step.
@@ -76,7 +76,7 @@ template <class P, dtype KV, class Isa> class many_ranks {
       } else {
         if (how.by == rank_cut::heads && p.by == split::tokens) w.by = split::kv_heads;
         const auto tiles = static_cast<u32>(s.now->seen_by(i.p).tiles.size());
-        const own_units mine = own(c, k, w.by, units_of(i.p, w.by, w.tokens, row_units(c, i), tiles), tiles);
+        const own_units mine = own(c, k, w.by, units_of(i.p, w.by, w.tokens, row_units(c, i), tiles));
         on.team_.share(s.thread, mine.count(), *on.how_at_[s.place].units_per_claim,
                        [&](u32 n) { on.run_step(s, k, w, mine[n], *spent); });
       }

@@ -28,7 +28,7 @@ template <class Isa> struct rule<opcode::attend, Isa> {
     c.barrier();
     work scores = s.w;
     scores.by = split::tiles, scores.scratch = c.scratch;
-    c.share(p.shape.kv_heads * static_cast<u32>(s.w.tiles.size()),
+    c.share(units_of(params(p), split::tiles, s.w.tokens, 0, static_cast<u32>(s.w.tiles.size())),
             [&](u32 u) { kernel_of<opcode::attend, dtype::f32, Isa>()(params(p), scores, u); });
   }
 

@@ -132,7 +132,8 @@ inline parity_case attention_case(const attention_params& p, dtype kv, u32 posit
   });
   const segment one{0, tokens, position, {}};
   const u32 shared = by == split::kv_heads ? units_to_share(p, {&one, 1}) : 0;
-  c.units = by == split::tiles ? kv_heads * ceil_div(tokens, unit_tokens) : kv_heads + kv_heads * shared,
+  c.units = by == split::tiles ? units_of(params(p), by, tokens, 0, ceil_div(tokens, unit_tokens))
+                               : kv_heads + kv_heads * shared,
   c.cut = shared;
   return c;
 }

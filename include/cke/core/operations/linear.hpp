@@ -35,17 +35,24 @@ struct qkv_params {
   constexpr bool operator==(const qkv_params&) const = default;
 };
 
+constexpr op_facts product_facts(std::string_view name) {
+  return {.name = name,
+          .decode = {split::rows, false},
+          .prefill = {split::rows, false},
+          .types = typed_by::weights,
+          .row_by_row = true};
+}
 template <> struct operation<opcode::matmul> {
   using params = matmul_params;
-  static constexpr op_facts facts{"matmul", {split::rows, false}, {split::rows, false}, typed_by::weights};
+  static constexpr op_facts facts = product_facts("matmul");
 };
 template <> struct operation<opcode::logits> {
   using params = matmul_params;
-  static constexpr op_facts facts{"logits", {split::rows, false}, {split::rows, false}, typed_by::weights};
+  static constexpr op_facts facts = product_facts("logits");
 };
 template <> struct operation<opcode::matmul_add> {
   using params = matmul_params;
-  static constexpr op_facts facts{"matmul_add", {split::rows, false}, {split::rows, false}, typed_by::weights};
+  static constexpr op_facts facts = product_facts("matmul_add");
 };
 // Cut by kv heads, it needs no barrier before the steps that work on a head.
 template <> struct operation<opcode::qkv_matmul> {
@@ -55,7 +62,8 @@ template <> struct operation<opcode::qkv_matmul> {
                                   .prefill = {split::rows, false},
                                   .types = typed_by::weights,
                                   .least_heads = 4,
-                                  .products = 3};
+                                  .products = 3,
+                                  .row_by_row = true};
   static constexpr params fuse(const matmul_params& q, const matmul_params& k, const matmul_params& v) {
     return {q.rows, k.rows, v.rows, q.cols, q.groups, q.bias};
   }
@@ -64,20 +72,20 @@ template <> struct operation<opcode::qkv_matmul> {
 // act(gate x) * (up x), of two matrices.
 template <> struct operation<opcode::matmul_act> {
   using params = matmul_act_params;
-  static constexpr op_facts facts{"matmul_act", {split::rows, false}, {split::rows, false}, typed_by::weights};
+  static constexpr op_facts facts = product_facts("matmul_act");
   static constexpr params fuse(const matmul_params& gate_up, const act_params& act) { return {gate_up, act.act}; }
 };
 template <> struct operation<opcode::matmul_act_quantize> : operation<opcode::matmul_act> {
-  static constexpr op_facts facts{"matmul_act_quantize", {split::rows, false}, {split::rows, false}, typed_by::weights};
+  static constexpr op_facts facts = product_facts("matmul_act_quantize");
 };
 // act(up x), of one matrix without a bias.
 template <> struct operation<opcode::up_act> {
   using params = matmul_act_params;
-  static constexpr op_facts facts{"up_act", {split::rows, false}, {split::rows, false}, typed_by::weights};
+  static constexpr op_facts facts = product_facts("up_act");
   static constexpr params fuse(const matmul_params& up, const act_params& act) { return {up, act.act}; }
 };
 template <> struct operation<opcode::up_act_quantize> : operation<opcode::up_act> {
-  static constexpr op_facts facts{"up_act_quantize", {split::rows, false}, {split::rows, false}, typed_by::weights};
+  static constexpr op_facts facts = product_facts("up_act_quantize");
 };
 
 }  // namespace cke

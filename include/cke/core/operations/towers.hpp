@@ -45,7 +45,7 @@ struct affine_params {
 // A convolution whose stride is its kernel: each patch times a matrix.
 template <> struct operation<opcode::vision_patch_embed> {
   using params = matmul_params;
-  static constexpr op_facts facts{"vision_patch_embed", {split::rows, false}, {split::rows, false}, typed_by::weights};
+  static constexpr op_facts facts = product_facts("vision_patch_embed");
 };
 template <> struct operation<opcode::learned_positions> {
   using params = positions_params;

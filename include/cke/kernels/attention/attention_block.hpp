@@ -67,34 +67,54 @@ template <class Dots> struct attention_weights {
     if (b.o.cap != 0)
       for (u32 t = 0; t < n; ++t) soften(b, first, last, p + t * key_block);
     const batch factor((b.o.cap != 0 ? b.o.cap : b.o.scale) * log2e);
-    for (u32 t = 0; t < n; ++t) {
-      const bool all = queries[t].first <= b.start + first * lanes && queries[t].keys >= b.start + last * lanes;
-      batch top(hidden);
-      for (u32 g = first; g < last; ++g) top = xsimd::max(top, score(b, queries[t], all, factor, p + t * key_block, g));
-      m_block[t] = simd::reduce_max<Isa>(top);
-      batch sum(0.f);
-      for (u32 g = first; g < last; ++g) {
-        const batch s = score(b, queries[t], all, factor, p + t * key_block, g);
-        sum += Dots::put_weights(p + t * key_block, g, simd::exp2<Isa>(s - batch(m_block[t])));
-      }
-      l_block[t] = simd::reduce_add<Isa>(sum);
+    u32 t = 0;
+    for (; t + 2 <= n; t += 2)
+      weigh_rows<2>(b, queries.subspan(t, 2), first, last, factor, p + t * key_block, &m_block[t], &l_block[t]);
+    if (t < n) weigh_rows<1>(b, queries.subspan(t), first, last, factor, p + t * key_block, &m_block[t], &l_block[t]);
+    for (t = 0; t < n; ++t) {
       if constexpr (Dots::cache::scaled)
         Dots::scale_weights(p, t, b.width, first * lanes, last * lanes, Dots::scales_of(b.v, b.width));
       m[t] = parts::m(to + t * row, b.width), l[t] = parts::l(to + t * row, b.width);
     }
-    for (u32 t = n; t < 16; ++t) m[t] = l[t] = m_block[t] = l_block[t] = 0;
-    for (u32 t = 0; t < n; t += lanes) {
+    for (; t < 16; ++t) m[t] = l[t] = m_block[t] = l_block[t] = 0;
+    for (t = 0; t < n; t += lanes) {
       const batch before = batch::load_unaligned(m + t), here = batch::load_unaligned(m_block + t);
       const batch top = xsimd::max(before, here);
       const batch old = simd::exp2<Isa>(before - top), fresh = simd::exp2<Isa>(here - top);
       xsimd::fma(batch::load_unaligned(l + t), old, batch::load_unaligned(l_block + t) * fresh).store_unaligned(l + t);
       top.store_unaligned(m + t), old.store_unaligned(w.old + t), fresh.store_unaligned(w.fresh + t);
     }
-    for (u32 t = 0; t < n; ++t)
+    for (t = 0; t < n; ++t)
       if (b.seen_by(queries[t])) parts::m(to + t * row, b.width) = m[t], parts::l(to + t * row, b.width) = l[t];
   }
 
  private:
+  // Weights of R rows, side by side: one alone would wait for itself. m: the greatest score, l: the sum of weights.
+  template <u32 R>
+  CKE_INLINE static void weigh_rows(const attention_block& b, std::span<const attention_query> queries, u32 first,
+                                    u32 last, batch factor, float* p, float* m, float* l) {
+    bool all = true;
+    batch top[R], sum[R];
+#pragma GCC unroll 2
+    for (u32 r = 0; r < R; ++r) {
+      all = all && queries[r].first <= b.start + first * lanes && queries[r].keys >= b.start + last * lanes;
+      top[r] = batch(hidden), sum[r] = batch(0.f);
+    }
+    const auto scaled = [&](u32 r, u32 g) __attribute__((always_inline)) {
+      return score(b, queries[r], all, factor, p + r * key_block, g);
+    };
+    for (u32 g = first; g < last; ++g)
+#pragma GCC unroll 2
+      for (u32 r = 0; r < R; ++r) top[r] = xsimd::max(top[r], scaled(r, g));
+#pragma GCC unroll 2
+    for (u32 r = 0; r < R; ++r) m[r] = simd::reduce_max<Isa>(top[r]), top[r] = batch(m[r]);
+    for (u32 g = first; g < last; ++g)
+#pragma GCC unroll 2
+      for (u32 r = 0; r < R; ++r)
+        sum[r] += Dots::put_weights(p + r * key_block, g, simd::exp2<Isa>(scaled(r, g) - top[r]));
+#pragma GCC unroll 2
+    for (u32 r = 0; r < R; ++r) l[r] = simd::reduce_add<Isa>(sum[r]);
+  }
   // Register g of a row of scores; hidden where the query does not see the key.
   CKE_INLINE static batch score(const attention_block& b, const attention_query& query, bool all, batch factor,
                                 const float* row, u32 g) {

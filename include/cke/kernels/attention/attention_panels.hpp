@@ -34,7 +34,8 @@ template <dtype KV, class Isa> struct attention_panels {
   using weights = attention_weights<dots>;
   using parts = attention_part<Isa>;
   using batch = simd::vf32<Isa>;
-  static constexpr u32 lanes = Isa::lanes, tile = dots::tile, max_queries = 32, most_tiles = max_queries / tile;
+  static constexpr u32 lanes = Isa::lanes, tile = dots::tile, max_queries = attention_queries,
+                       most_tiles = max_queries / tile;
 
   // For a workspace of q [tiles], p [tiles] and a panel.
   static constexpr u64 floats(u32 width, u32 tiles) {

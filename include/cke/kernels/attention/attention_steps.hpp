@@ -125,18 +125,18 @@ struct kernel<opcode::attend, KV, Isa> {
   using core = head_attention<KV, Isa>;
 
   // A tile of results, then the attention kernel's own scratch.
-  static constexpr u64 scratch_bytes(const attention_params& p, u32) {
-    const u32 rows = std::max(p.shape.group(), u32{core::max_queries}), dim = p.shape.head_dim;
-    return align_up(u64{rows} * dim * sizeof(float)) + core::workspace_bytes(dim, core::max_queries);
+  static constexpr u64 scratch_bytes(const attention_params& p, u32 tokens) {
+    const u32 group = p.shape.group(), dim = p.shape.head_dim;
+    const auto most = static_cast<u32>(std::min(u64{tokens} * group, u64{core::max_queries}));
+    return align_up(u64{std::max(group, most)} * dim * sizeof(float)) + core::workspace_bytes(dim, most);
   }
 
   static void run(const attention_params& p, const work& w, u32 unit) {
     if (w.by != split::kv_heads) {
       // Head by head, so that threads find its keys in their caches. Later tiles see more keys: start them first.
       const auto tiles = static_cast<u32>(w.tiles.size());
-      const u32 first = w.tiles[tiles - 1 - unit % tiles], last = first + unit_tokens;
-      const segment& s = segment_of(w, first);
-      return whole(p, w, s, all_of(p, unit / tiles), first, last < s.first + s.tokens ? last : s.first + s.tokens);
+      const u32 together = tiles_of_unit(p, tiles), units = ceil_div(tiles, together), at = units - 1 - unit % units;
+      return some_tiles(p, w, all_of(p, unit / units), at * together, std::min(tiles, (at + 1) * together));
     }
     if (unit >= p.shape.kv_heads)
       return part(p, w, (unit - p.shape.kv_heads) / w.cut, (unit - p.shape.kv_heads) % w.cut);
@@ -176,6 +176,15 @@ struct kernel<opcode::attend, KV, Isa> {
     return n;
   }
 
+  // Tiles [from, end), those of one segment at once.
+  static void some_tiles(const attention_params& p, const work& w, query_heads h, u32 from, u32 end) {
+    while (from < end) {
+      const u32 first = w.tiles[from];
+      const segment& s = segment_of(w, first);
+      while (from < end && w.tiles[from] < s.first + s.tokens) ++from;
+      whole(p, w, s, h, first, std::min(w.tiles[from - 1] + unit_tokens, s.first + s.tokens));
+    }
+  }
   static void whole(const attention_params& p, const work& w, const segment& s, query_heads h, u32 first, u32 last) {
     const u32 group = h.count, wide = group * p.shape.head_dim, together = group < most ? most / group : 1;
     // scratch: [tokens][heads][head_dim], then the attention kernel's own

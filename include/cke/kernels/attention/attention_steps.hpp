@@ -186,7 +186,8 @@ struct kernel<opcode::attend, KV, Isa> {
     }
   }
   static void whole(const attention_params& p, const work& w, const segment& s, query_heads h, u32 first, u32 last) {
-    const u32 group = h.count, wide = group * p.shape.head_dim, together = group < most ? most / group : 1;
+    const u32 group = h.count, wide = group * p.shape.head_dim;
+    const u32 together = group < most ? std::min(most / group, last - first) : 1;
     // scratch: [tokens][heads][head_dim], then the attention kernel's own
     float* const out = reinterpret_cast<float*>(w.scratch);
     std::byte* const inner = w.scratch + align_up(u64{together} * wide * sizeof(float));

@@ -44,7 +44,8 @@ class TextPart:
     def __init__(self, model):
         self.config = copy.deepcopy(model.config.text_config)
         self.config.tie_word_embeddings = model.config.tie_word_embeddings
-        self.state = {f"model.{name}": number for name, number in model.model.language_model.state_dict().items()}
+        text = getattr(model.model, "language_model", None) or model.model.text_model
+        self.state = {f"model.{name}": number for name, number in text.state_dict().items()}
         self.state["lm_head.weight"] = model.lm_head.weight.detach()
         if hasattr(model.config.vision_config, "deepstack_visual_indexes"):
             self.config.deepstack_layers = len(model.config.vision_config.deepstack_visual_indexes)

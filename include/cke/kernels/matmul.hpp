@@ -8,14 +8,19 @@
 namespace cke::kernels {
 
 // One tile of T tokens, in steps of many k (byte dots). A step's weights stay in registers, two groups of rows where
-// there are 32, to share what a token broadcasts; between steps the sums are in `out`.
+// there are 32, to share what a token broadcasts. Sums are the function's own, not `out`'s: a store through a pointer
+// would make the next dot reload its token, and those of few tokens stay in registers.
 template <dtype F, class Isa> struct matmul_tile {
   template <u32 T>
   [[gnu::noinline]] static void run(const std::byte* weights, const std::byte* x, u64 x_stride, u32 cols, float* out) {
     using f = format<F, Isa>;
     using vf32 = simd::vf32<Isa>;
     constexpr u32 groups = unit_rows / Isa::lanes, G = Isa::registers < 32 ? 1 : 2;
-    std::memset(out, 0, T * unit_rows * sizeof(float));
+    vf32 sums[T][groups];
+#pragma GCC unroll 16
+    for (u32 t = 0; t < T; ++t)
+#pragma GCC unroll 8
+      for (u32 g = 0; g < groups; ++g) sums[t][g] = vf32(0.f);
     const auto one_step = [&](const typename f::view& block, u32 i) __attribute__((always_inline)) {
       // Prefetches all lines of a step at once: steps lie one after the other, so the hardware prefetcher sees one
       // stream. A distant step pays only where this one computes for longer than memory takes: with codes to unpack,
@@ -28,21 +33,16 @@ template <dtype F, class Isa> struct matmul_tile {
       for (u32 at = 0; at < bytes; at += 64)
         if constexpr (computes) __builtin_prefetch(weights + (i + 8) * bytes + at, 0, 2);
         else __builtin_prefetch(weights + i * bytes + at);
-#pragma GCC unroll 4
+#pragma GCC unroll 8
       for (u32 group = 0; group < groups; group += G) {
         typename f::weights rows[G];
 #pragma GCC unroll 4
         for (u32 g = 0; g < G; ++g) rows[g] = f::load(block, i, group + g);
 #pragma GCC unroll 2
-        for (u32 t = 0; t < T; ++t) {
-          float* const sums = out + t * unit_rows + group * Isa::lanes;
-          vf32 acc[G];  // stored last: with a store in between, the next dot would reload its token
+        for (u32 t = 0; t < T; ++t)
 #pragma GCC unroll 4
           for (u32 g = 0; g < G; ++g)
-            acc[g] = f::template dot<T>(vf32::load_unaligned(sums + g * Isa::lanes), rows[g], x, x_stride, t);
-#pragma GCC unroll 4
-          for (u32 g = 0; g < G; ++g) acc[g].store_unaligned(sums + g * Isa::lanes);
-        }
+            sums[t][group + g] = f::template dot<T>(sums[t][group + g], rows[g], x, x_stride, t);
       }
       x += f::template x_bytes<T>;
     };
@@ -55,6 +55,10 @@ template <dtype F, class Isa> struct matmul_tile {
 #pragma GCC unroll 4
         for (u32 i = 0; i < f::block / f::step; ++i) one_step(block, i);
     }
+#pragma GCC unroll 16
+    for (u32 t = 0; t < T; ++t)
+#pragma GCC unroll 8
+      for (u32 g = 0; g < groups; ++g) sums[t][g].store_unaligned(out + t * unit_rows + g * Isa::lanes);
   }
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // image_markup.cpp: what stands in a prompt for images: the ids are those of transformers' processors.
-#include "cke/io/image_markup.hpp"
+#include "cke/io/gguf_image_markup.hpp"
 
 #include <cke/io/pattern_splitter.hpp>
 #include <cke/text/tokenizer/tokenizer.hpp>
@@ -43,7 +43,9 @@ TEST_CASE("image_markup: ids of prompts with none to three images, apart, side b
     CAPTURE(family.folder);
     const std::string folder = towers::folder_of(family.folder);
     const text::tokenizer tokens = tokenizer_of(folder);
-    const io::image_markup markup = io::read_image_markup(folder, tokens.vocabulary());
+    const io::image_markup of_directory = io::read_image_markup(folder, tokens.vocabulary());
+    const io::image_markup of_file =  // which names no tokens: those of published models
+        io::gguf_image_markup(concat({family.folder, "_vision"}), "model.gguf", tokens.vocabulary());
     const auto all = nlohmann::json::parse(std::ifstream(folder + "/cases.json"));
     for (const char* const list : {"cases", "expansions"})
       for (const auto& of : all[list]) {
@@ -51,10 +53,12 @@ TEST_CASE("image_markup: ids of prompts with none to three images, apart, side b
         std::vector<io::image_outline> images;
         for (const std::string image : of["images"])
           images.push_back(image == "wide.png" ? family.wide : image == "tall.png" ? family.tall : family.clear);
-        u32 next = 0;
-        const std::string prompt = markup.expand(of["prompt"].get<std::string>(), images, next);
-        CHECK(next == images.size());
-        CHECK(tokens.encode(prompt, {.parse_special = true}) == of["ids"].get<std::vector<u32>>());
+        for (const io::image_markup* markup : {&of_directory, &of_file}) {
+          u32 next = 0;
+          const std::string prompt = markup->expand(of["prompt"].get<std::string>(), images, next);
+          CHECK(next == images.size());
+          CHECK(tokens.encode(prompt, {.parse_special = true}) == of["ids"].get<std::vector<u32>>());
+        }
       }
   }
 }

@@ -3,15 +3,19 @@
 """vision_gguf.py: random vision checkpoints as GGUF with an mmproj file, as llama.cpp's converter writes them, through cke.
 
     python tools/parity/vision_gguf.py FAMILY|all [--cke PATH] [--dir DIR] [--many N] [--seed N] [--type F32|F16|BF16|Q8_0]
+                                       [--mtmd PYTHON]
 
 Each is a folder with the Hugging Face files, model.gguf and mmproj-model.gguf; what both files leave to llama.cpp has
-its values. It is compared with transformers as in vision.py; of families in TOWERS the features alone are.
+its values. It is compared with transformers as in vision.py; of families in TOWERS the features alone are. With --mtmd,
+a Python that has what mtmd.py needs, llama.cpp also gets the files of MODELS and a picture that nobody resizes.
 """
 
 import argparse
 import copy
 import json
+import subprocess
 import sys
+from pathlib import Path
 
 import gguf
 import numpy as np
@@ -21,6 +25,7 @@ import gguf_file
 import gguf_metadata
 import vision
 import vision_families
+import vision_images
 import vision_more_families  # noqa: F401
 import vision_tokens
 from vision_gguf_tensors import tower_tensors
@@ -34,9 +39,8 @@ GEMMA3_PATTERN, GEMMA3_LOCAL_THETA = 6, 10000.0
 LFM2 = {"tile_size": 512, "min_tiles": 2, "max_tiles": 10, "min_image_tokens": 64, "max_image_tokens": 256, "max_pixels_tolerance": 2.0}
 SMALL, LARGE = 72, 160  # pixels: Qwen's rows of small pictures are few
 
-MODELS = ("gemma3", "qwen3_vl")
-TOWERS = {"gemma4": "gemma4", "gemma4_full": "gemma4", "qwen2_5_vl": "qwen2vl", "qwen3_5": "qwen35", "lfm2_vl": "lfm2", "idefics3": "llama",
-          "smolvlm": "llama", "pixtral": "llama", "mistral3": "llama"}  # the architecture of their text models
+MODELS = ("gemma3", "qwen3_vl", "qwen2_5_vl", "qwen3_5", "lfm2_vl", "idefics3", "smolvlm", "pixtral", "mistral3")
+TOWERS = {"gemma4": "gemma4", "gemma4_full": "gemma4"}  # the architecture of their text models; 280 rows an image are slow here
 
 
 class TextPart:
@@ -224,10 +228,36 @@ def write(name, family, directory, type_name):
     write_mmproj(directory / "mmproj-model.gguf", model, image_processor_of(family.files), type_name)
 
 
+def size_to_keep(name, config, image):
+    """Of a picture that neither side resizes."""
+    vision = config.vision_config
+    if name == "gemma3":
+        return vision.image_size, vision.image_size
+    if name in ("idefics3", "smolvlm"):
+        return image["size"]["longest_edge"], image["size"]["longest_edge"]
+    if name == "lfm2_vl":  # 80 rows, within 64 and 256
+        return 10 * vision.patch_size * config.downsample_factor, 8 * vision.patch_size * config.downsample_factor
+    side = vision.patch_size * (getattr(vision, "spatial_merge_size", None) or getattr(config, "spatial_merge_size", 1))
+    return 5 * side, 4 * side
+
+
+def beside_llama(args, name, made):
+    """Whether llama.cpp agrees; says so on stderr."""
+    config, model = made.family.config, made.directory / "model.gguf"
+    picture = made.directory / "kept.png"
+    vision_images.picture(*size_to_keep(name, config, image_processor_of(made.family.files)), seed=7).save(picture)
+    placeholder = getattr(config, "image_token_id", None) or config.image_token_index
+    done = subprocess.run([args.mtmd, Path(__file__).with_name("mtmd.py"), model, made.directory / "mmproj-model.gguf", "--image", picture,
+                           "--placeholder", str(placeholder), "--cke", args.cke], capture_output=True, text=True)
+    print(f"{made.name} beside mtmd: {'; '.join((done.stdout or done.stderr).strip().splitlines()[-2:])}", file=sys.stderr, flush=True)
+    return done.returncode == 0
+
+
 def main():
     names = (*MODELS, *TOWERS)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("family", choices=["all", *names])
+    parser.add_argument("--mtmd", type=Path, metavar="PYTHON", help="compare with llama.cpp's mtmd, too")
     parser.add_argument("--type", choices=list(gguf_metadata.TYPES), help="of matrices (the checkpoint's)")
     vision.add_arguments(parser)
     args = vision.checked(parser.parse_args())
@@ -245,7 +275,8 @@ def compare(args, name, seed):
     write(name, made.family, made.directory, args.type or stored)
     # Videos are not for GGUF: an mmproj file says nothing of them.
     made.cases = [] if name in TOWERS else [case for case in made.cases if "frames" not in case[0]]
-    return vision.compare(args, made, [made.directory / "model.gguf", "--format", "f32"])
+    agreed = beside_llama(args, name, made) if args.mtmd and name in MODELS else True
+    return vision.compare(args, made, [made.directory / "model.gguf", "--format", "f32"]) and agreed
 
 
 if __name__ == "__main__":

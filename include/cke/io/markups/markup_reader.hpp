@@ -87,7 +87,8 @@ class markup_reader {
   const text::vocabulary& tokens_;
   std::string file_, tokenizer_file_;
   bool by_name_ = false;
-  nlohmann::json config_, tokenizer_, processor_;
+  // empty of a GGUF file
+  nlohmann::json config_ = nlohmann::json::object(), tokenizer_ = config_, processor_ = config_;
 };
 
 }  // namespace cke::io

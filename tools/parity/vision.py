@@ -94,17 +94,17 @@ def clip_of(directory, rng):
     return vision_cases.Clip(names, frames, float(rng.choice([1.0, 2.0, 2.5, 24.0])))
 
 
-def checkpoint(args, name, seed, family, pick, most=160):
-    """With the first weights under which every prompt has an answer that rounding cannot change."""
+def checkpoint(args, name, seed, family, pick, most=160, prompts=True):
+    """With the first weights under which every prompt, if there are any, has an answer that rounding cannot change."""
     directory, dtype = args.dir / f"{name}-{seed}", pick(torch.bfloat16, torch.float32, torch.float16)
-    asked = (vision_cases.CASES | {"three": vision_cases.THREE}).items() if name != "siglip" else ()
+    asked = (vision_cases.CASES | {"three": vision_cases.THREE}).items() if prompts and name != "siglip" else ()
     for again in range(20):
         vision_reference.write(family, directory, seed * 100 + again, dtype)
         images = vision_images.write(directory / "images", pick.rng, most)
         reference = vision_reference.Reference(family, directory)
         try:
             cases = [vision_cases.case_of(reference, case, images, files, {}) for case, files in asked]
-            if "VLVideoProcessor" in str(family.files):
+            if prompts and "VLVideoProcessor" in str(family.files):
                 cases.append(vision_cases.video_case(reference, images, "tall.png", clip_of(directory, pick.rng), {}))
             return Checkpoint(f"{name} {seed}", directory, family, dtype, reference, images, cases)
         except vision_cases.NoPrompt:

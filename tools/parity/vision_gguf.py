@@ -6,8 +6,8 @@
                                        [--mtmd PYTHON]
 
 Each is a folder with the Hugging Face files, model.gguf and mmproj-model.gguf; what both files leave to llama.cpp has
-its values. It is compared with transformers as in vision.py; of families in TOWERS the features alone are. With --mtmd,
-a Python that has what mtmd.py needs, llama.cpp also gets the files of MODELS and a picture that nobody resizes.
+its values. It is compared with transformers as in vision.py; of families in MANY_ROWS the features alone are. With
+--mtmd, a Python that has what mtmd.py needs, llama.cpp also gets the files, and a picture that nobody resizes.
 """
 
 import argparse
@@ -19,6 +19,7 @@ from pathlib import Path
 
 import gguf
 import numpy as np
+import tokenizers
 import torch
 
 import gguf_file
@@ -37,10 +38,11 @@ vision_tokens.WORDS = [word for word in vision_tokens.WORDS if word not in ("the
 LEAST_ROWS, MOST_ROWS = 8, 4096  # of an image in Qwen's
 GEMMA3_PATTERN, GEMMA3_LOCAL_THETA = 6, 10000.0
 LFM2 = {"tile_size": 512, "min_tiles": 2, "max_tiles": 10, "min_image_tokens": 64, "max_image_tokens": 256, "max_pixels_tolerance": 2.0}
+KEPT_COLUMNS = 5  # of rows of a picture that neither side resizes
 SMALL, LARGE = 72, 160  # pixels: Qwen's rows of small pictures are few
 
-MODELS = ("gemma3", "qwen3_vl", "qwen2_5_vl", "qwen3_5", "lfm2_vl", "idefics3", "smolvlm", "pixtral", "mistral3")
-TOWERS = {"gemma4": "gemma4", "gemma4_full": "gemma4"}  # the architecture of their text models; 280 rows an image are slow here
+FAMILIES = ("gemma3", "gemma4", "gemma4_full", "qwen2_5_vl", "qwen3_vl", "qwen3_5", "lfm2_vl", "idefics3", "smolvlm", "pixtral", "mistral3")
+MANY_ROWS = ("gemma4", "gemma4_full", "lfm2_vl")  # up to 280 for an image: too slow for transformers in float64
 
 
 class TextPart:
@@ -77,6 +79,9 @@ def family_of(name, pick):
         family.config = with_parts(config, {
             "num_hidden_layers": GEMMA3_PATTERN, "query_pre_attn_scalar": config.text_config.head_dim, "rope_parameters": rope,
             "layer_types": ["sliding_attention"] * (GEMMA3_PATTERN - 1) + ["full_attention"]})
+        spelt = json.loads(family.tokenizer.to_str())
+        spelt["model"]["merges"].append(["\n\n", "\n\n"])  # between two images; a file of pieces joins all that is a piece
+        family.tokenizer = tokenizers.Tokenizer.from_str(json.dumps(spelt))
     elif name.startswith("qwen"):
         block = (image["patch_size"] * image["merge_size"]) ** 2
         image.pop("min_pixels", None), image.pop("max_pixels", None)
@@ -85,6 +90,11 @@ def family_of(name, pick):
             files["processor_config.json"]["image_processor"]["size"] = image["size"]
         if name == "qwen2_5_vl":
             family.config = with_parts(config, seen={"window_size": 112, "fullatt_block_indexes": [1]})
+        if name == "qwen3_5":  # one size of heads in linear attention; cke reads no sections from files
+            text = config.text_config
+            family.config = with_parts(config, {
+                "head_dim": 128, "rope_parameters": text.rope_parameters | {"partial_rotary_factor": 0.5, "mrope_section": [11, 11, 10]},
+                "linear_value_head_dim": text.linear_key_head_dim})
     elif name.startswith("gemma4"):
         family.config = with_parts(config, seen={"rms_norm_eps": 1e-6, "pooling_kernel_size": 3})
         for part in ("image_processor", "video_processor"):
@@ -92,6 +102,8 @@ def family_of(name, pick):
         files["processor_config.json"]["image_processor"]["image_seq_length"] = files["processor_config.json"]["image_seq_length"] = 280
     elif name == "lfm2_vl":
         image |= LFM2
+        image["encoder_patch_size"] = 8  # a divisor of the tile's side
+        family.config = with_parts(config, seen={"patch_size": 8})
     elif name in ("pixtral", "mistral3"):
         seen = {"hidden_act": "silu", "rope_parameters": {"rope_type": "axial", "rope_theta": 10000.0}}
         family.config = with_parts(config, {"rms_norm_eps": 1e-5}, seen)
@@ -109,8 +121,8 @@ def vocabulary(family):
              gguf.TokenType.UNUSED if token.startswith("<unused") else gguf.TokenType.NORMAL for i, token in enumerate(tokens)]
     merges = json.loads(tokenizer.to_str())["model"]["merges"]
     bos, eos = tokenizer.token_to_id("<bos>"), tokenizer.token_to_id(family.tokenizer_config["eos_token"])
-    if bos is None:
-        return gguf_metadata.Vocabulary("qwen2", tokens, types, [" ".join(pair) for pair in merges], None, eos, template=family.template)
+    if "ByteLevel" in tokenizer.to_str():
+        return gguf_metadata.Vocabulary("qwen2", tokens, types, [" ".join(pair) for pair in merges], bos, eos, template=family.template)
     rank = {left + right: i for i, (left, right) in enumerate(merges)}
     scores = [-float(rank[token]) if token in rank else -1000.0 for token in tokens]  # what is joined first has the best score
     return gguf_metadata.Vocabulary("default", tokens, types, [], bos, eos, scores, family.template)
@@ -208,23 +220,10 @@ def image_processor_of(files):
     return files.get("preprocessor_config.json") or files["processor_config.json"]["image_processor"]
 
 
-def write_metadata_alone(path, architecture, width):
-    """A text model of which the mmproj file alone is of interest."""
-    writer = gguf.GGUFWriter(path, architecture)
-    writer.add_embedding_length(width)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-
-
-def write(name, family, directory, type_name):
+def write(family, directory, type_name):
     """model.gguf and mmproj-model.gguf beside a checkpoint."""
     model = family.model.from_pretrained(directory, dtype=torch.float32).eval()
-    if name in MODELS:
-        gguf_file.write(directory / "model.gguf", TextPart(model), vocabulary(family), type_name)
-    else:
-        write_metadata_alone(directory / "model.gguf", TOWERS[name], model.config.text_config.hidden_size)
+    gguf_file.write(directory / "model.gguf", TextPart(model), vocabulary(family), type_name)
     write_mmproj(directory / "mmproj-model.gguf", model, image_processor_of(family.files), type_name)
 
 
@@ -237,8 +236,10 @@ def size_to_keep(name, config, image):
         return image["size"]["longest_edge"], image["size"]["longest_edge"]
     if name == "lfm2_vl":  # 80 rows, within 64 and 256
         return 10 * vision.patch_size * config.downsample_factor, 8 * vision.patch_size * config.downsample_factor
+    if name.startswith("gemma4"):  # 280 rows
+        return 20 * 3 * vision.patch_size, 14 * 3 * vision.patch_size
     side = vision.patch_size * (getattr(vision, "spatial_merge_size", None) or getattr(config, "spatial_merge_size", 1))
-    return 5 * side, 4 * side
+    return KEPT_COLUMNS * side, 4 * side
 
 
 def beside_llama(args, name, made):
@@ -247,35 +248,36 @@ def beside_llama(args, name, made):
     picture = made.directory / "kept.png"
     vision_images.picture(*size_to_keep(name, config, image_processor_of(made.family.files)), seed=7).save(picture)
     placeholder = getattr(config, "image_token_id", None) or config.image_token_index
+    line = ["--line", str(KEPT_COLUMNS), str(made.family.tokenizer.token_to_id("[IMG_BREAK]"))] if name in ("pixtral", "mistral3") else []
     done = subprocess.run([args.mtmd, Path(__file__).with_name("mtmd.py"), model, made.directory / "mmproj-model.gguf", "--image", picture,
-                           "--placeholder", str(placeholder), "--cke", args.cke], capture_output=True, text=True)
+                           "--placeholder", str(placeholder), *line, "--cke", args.cke], capture_output=True, text=True)
     print(f"{made.name} beside mtmd: {'; '.join((done.stdout or done.stderr).strip().splitlines()[-2:])}", file=sys.stderr, flush=True)
     return done.returncode == 0
 
 
 def main():
-    names = (*MODELS, *TOWERS)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("family", choices=["all", *names])
+    parser.add_argument("family", choices=["all", *FAMILIES])
     parser.add_argument("--mtmd", type=Path, metavar="PYTHON", help="compare with llama.cpp's mtmd, too")
     parser.add_argument("--type", choices=list(gguf_metadata.TYPES), help="of matrices (the checkpoint's)")
     vision.add_arguments(parser)
     args = vision.checked(parser.parse_args())
 
     print(vision.HEADER)
-    asked = names if args.family == "all" else [args.family]
+    asked = FAMILIES if args.family == "all" else [args.family]
     good = [compare(args, name, seed) for name in asked for seed in range(args.seed, args.seed + args.many)]
     return 0 if all(good) else 1
 
 
 def compare(args, name, seed):
     pick = vision_families.Shapes(seed)
-    made = vision.checkpoint(args, name, seed, family_of(name, pick), pick, SMALL if name in ("qwen3_vl", "qwen3_5") else LARGE)
+    most = SMALL if name in ("qwen3_vl", "qwen3_5") else LARGE
+    made = vision.checkpoint(args, name, seed, family_of(name, pick), pick, most, prompts=name not in MANY_ROWS)
     stored = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}[made.dtype]
-    write(name, made.family, made.directory, args.type or stored)
+    write(made.family, made.directory, args.type or stored)
     # Videos are not for GGUF: an mmproj file says nothing of them.
-    made.cases = [] if name in TOWERS else [case for case in made.cases if "frames" not in case[0]]
-    agreed = beside_llama(args, name, made) if args.mtmd and name in MODELS else True
+    made.cases = [case for case in made.cases if "frames" not in case[0]]
+    agreed = beside_llama(args, name, made) if args.mtmd else True
     return vision.compare(args, made, [made.directory / "model.gguf", "--format", "f32"]) and agreed
 
 

@@ -127,8 +127,8 @@ struct kernel<opcode::attend, KV, Isa> {
   // A tile of results, then the attention kernel's own scratch.
   static constexpr u64 scratch_bytes(const attention_params& p, u32 tokens) {
     const u32 group = p.shape.group(), dim = p.shape.head_dim;
-    const auto most = static_cast<u32>(std::min(u64{tokens} * group, u64{core::max_queries}));
-    return align_up(u64{std::max(group, most)} * dim * sizeof(float)) + core::workspace_bytes(dim, most);
+    const auto queries = static_cast<u32>(std::min(u64{tokens} * group, u64{most}));
+    return align_up(u64{std::max(group, queries)} * dim * sizeof(float)) + core::workspace_bytes(dim, queries);
   }
 
   static void run(const attention_params& p, const work& w, u32 unit) {

@@ -242,6 +242,43 @@ TEST_CASE("attention: every row of an image sees all of it, and nothing before o
   });
 }
 
+TEST_CASE("attention: nothing is written behind the scratch of a pass, however few its tokens are") {
+  for_each_isa([]<class Isa>() {
+    CAPTURE(Isa::name);
+    constexpr u32 d = 40, guard = 1 << 16;
+    using cache = kv_cache<dtype::f32, Isa>;
+    for (const u32 heads : {1u, 3u, 8u, 130u})  // all on one head of keys
+      for (const u32 tokens : {1u, 2u, 19u, 150u}) {
+        CAPTURE(heads);
+        CAPTURE(tokens);
+        const attention_params p{.shape = {heads, 1, d}};
+        auto q = random_row(tokens * heads * d, 1);
+        const auto k = random_row(tokens * d, 2), v = random_row(tokens * d, 3);
+        std::vector<float> memory(2 * cache::block_bytes(d) / sizeof(float)), out(q.size());
+        std::byte* const begin = reinterpret_cast<std::byte*>(memory.data());
+        std::byte* pages[]{begin, begin + cache::block_bytes(d)};
+        for (u32 s = 0; s < tokens; ++s) cache::store({pages, 0}, s, d, &k[s * d], &v[s * d]);
+        const u64 bytes = kernel<opcode::attend, dtype::f32, Isa>::scratch_bytes(p, tokens);
+        std::vector<std::byte> scratch(bytes + 64 + guard, std::byte{0xa5});
+        work w;
+        w.scratch = scratch.data() + (64 - reinterpret_cast<std::uintptr_t>(scratch.data()) % 64);
+        const segment one{0, tokens, 0, {pages}};
+        const std::vector<u32> of(tokens, 0);
+        std::vector<u32> tiles;
+        for (u32 t = 0; t < tokens; t += unit_tokens) tiles.push_back(t);
+        w.tokens = tokens, w.segments = {&one, 1}, w.segment_of = of.data(), w.tiles = tiles;
+        w.kv = {0, cache::block_bytes(d)}, w.in[0] = rows_of(q, heads * d), w.out[0] = rows_of(out, heads * d);
+        for (const split by : {split::tiles, split::kv_heads}) {
+          w.by = by;
+          for (u32 u = 0; u < units_of(params(p), by, tokens, 0, static_cast<u32>(tiles.size())); ++u)
+            kernel<opcode::attend, dtype::f32, Isa>::run(p, w, u);
+        }
+        const auto behind = std::span(scratch).subspan(static_cast<std::size_t>(w.scratch - scratch.data()) + bytes);
+        CHECK(std::ranges::all_of(behind, [](std::byte b) { return b == std::byte{0xa5}; }));
+      }
+  });
+}
+
 TEST_CASE_TEMPLATE_DEFINE("attention: rows have the same bits, however many tiles a unit takes", KV, many_tiles) {
   for_each_isa([]<class Isa>() {
     CAPTURE(Isa::name);

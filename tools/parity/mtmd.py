@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """mtmd.py: a GGUF model with its mmproj file through llama.cpp's mtmd and through cke; how far apart are they?
 
-    python tools/parity/mtmd.py MODEL.gguf MMPROJ.gguf --image FILE [--image FILE...] [--prompt TEXT] [--placeholder TOKEN] [--cke PATH]
+    python tools/parity/mtmd.py MODEL.gguf MMPROJ.gguf --image FILE [--image FILE...] --placeholder TOKEN
+                                 [--line N TOKEN] [--prompt TEXT] [--limit X] [--cke PATH]
 
 Needs the PyPI packages llama-cpp-py-sync (whose Linux wheels have mtmd), numpy, pillow and cffi. Prints the largest
 difference of the rows that enter the text model, and whether 16 greedy ids after a prompt that begins with the images
@@ -69,7 +70,7 @@ class Mtmd:
             yield chunk, self.lib.mtmd_input_chunk_get_type(chunk) == self.lib.MTMD_INPUT_CHUNK_TYPE_TEXT
 
     def ids(self, chunks, placeholder, line):
-        """The ids of a prompt, `placeholder` once for each row of an image; `line`: after so many comes this id."""
+        """The ids of a prompt: `placeholder` for each row of an image. `line`: (n, token), the token stands after every n of them."""
         out, count = [], self.ffi.new("size_t *")
         for chunk, is_text in self.each(chunks):
             if is_text:
@@ -116,7 +117,7 @@ def main():
     parser.add_argument("--image", type=Path, action="append", required=True)
     parser.add_argument("--prompt", default="what do you see")
     parser.add_argument("--placeholder", type=int, required=True, help="the id that stands for a row of an image in cke's --tokens")
-    parser.add_argument("--line", type=int, nargs=2, metavar=("N", "TOKEN"), help="Pixtral's: TOKEN stands after each N rows but the last")
+    parser.add_argument("--line", type=int, nargs=2, metavar=("N", "TOKEN"), help="in a prompt of Pixtral, TOKEN ends each line of N rows but the last")
     parser.add_argument("--limit", type=float, default=3e-3)
     parser.add_argument("--cke", type=Path, default=ROOT / "build/release/cke")
     args = parser.parse_args()

@@ -38,7 +38,7 @@ vision_tokens.WORDS = [word for word in vision_tokens.WORDS if word not in ("the
 LEAST_ROWS, MOST_ROWS = 8, 4096  # of an image in Qwen's
 GEMMA3_PATTERN, GEMMA3_LOCAL_THETA = 6, 10000.0
 LFM2 = {"tile_size": 512, "min_tiles": 2, "max_tiles": 10, "min_image_tokens": 64, "max_image_tokens": 256, "max_pixels_tolerance": 2.0}
-KEPT_COLUMNS = 5  # of rows of a picture that neither side resizes
+KEPT_COLUMNS = 5  # rows of features in a line of the picture that mtmd sees
 SMALL, LARGE = 72, 160  # pixels: Qwen's rows of small pictures are few
 
 FAMILIES = ("gemma3", "gemma4", "gemma4_full", "qwen2_5_vl", "qwen3_vl", "qwen3_5", "lfm2_vl", "idefics3", "smolvlm", "pixtral", "mistral3")
@@ -90,7 +90,7 @@ def family_of(name, pick):
             files["processor_config.json"]["image_processor"]["size"] = image["size"]
         if name == "qwen2_5_vl":
             family.config = with_parts(config, seen={"window_size": 112, "fullatt_block_indexes": [1]})
-        if name == "qwen3_5":  # one size of heads in linear attention; cke reads no sections from files
+        if name == "qwen3_5":  # a file has one head size for linear attention; cke does not read its sections
             text = config.text_config
             family.config = with_parts(config, {
                 "head_dim": 128, "rope_parameters": text.rope_parameters | {"partial_rotary_factor": 0.5, "mrope_section": [11, 11, 10]},
@@ -228,7 +228,7 @@ def write(family, directory, type_name):
 
 
 def size_to_keep(name, config, image):
-    """Of a picture that neither side resizes."""
+    """Width and height of a picture that neither cke nor llama.cpp resizes."""
     vision = config.vision_config
     if name == "gemma3":
         return vision.image_size, vision.image_size
@@ -243,7 +243,7 @@ def size_to_keep(name, config, image):
 
 
 def beside_llama(args, name, made):
-    """Whether llama.cpp agrees; says so on stderr."""
+    """Whether llama.cpp finds the same rows and greedy ids; prints both results to stderr."""
     config, model = made.family.config, made.directory / "model.gguf"
     picture = made.directory / "kept.png"
     vision_images.picture(*size_to_keep(name, config, image_processor_of(made.family.files)), seed=7).save(picture)

@@ -87,7 +87,7 @@ class markup_reader {
   const text::vocabulary& tokens_;
   std::string file_, tokenizer_file_;
   bool by_name_ = false;
-  // empty of a GGUF file
+  // Without keys where a GGUF file is read.
   nlohmann::json config_ = nlohmann::json::object(), tokenizer_ = config_, processor_ = config_;
 };
 

@@ -254,6 +254,10 @@ TEST_CASE("families: what decoders that see images say of their ropes, and text 
   CHECK((seeing.section_t == 11 && seeing.section_h == 11 && seeing.section_w == 10));
   CHECK((seeing.images && !alone.images));
   CHECK((qwen3_5_attend(seeing).rope.interleaved && qwen3_5_attend(alone).rope.section_t == 0));
+  const auto stored = from_gguf<qwen3_5_family>(
+      R"("rope.dimension_sections": [2, 1, 1, 0], "rope.dimension_count": 8, "full_attention_interval": 4, )" + sees);
+  CHECK(stored.bad.what == trouble::none);
+  CHECK((stored.config.section_t == 2 && stored.config.section_h == 1 && stored.config.section_w == 1));
 
   // Qwen2.5-VL: as published, in runs of frequencies
   CHECK(refused<qwen2_5_vl_family>(R"("rope_scaling": {"type": "mrope", "mrope_section": [1, 1, 1]}, )") ==
@@ -285,6 +289,7 @@ TEST_CASE("families: gemma4: which rows of an image see each other, and the toke
   CHECK(with(R"("pad_token_id": null, )" + sees).pad == 0);
   CHECK(refused<gemma4_family>(R"("pad_token_id": 384, )" + sees + rest) == "pad_token_id");
   CHECK(refused<gemma4_family>(R"("use_bidirectional_attention": true, )" + rest) == "use_bidirectional_attention");
+  CHECK(from_gguf<gemma4_family>(vision + sees).config.sees_image);
 }
 
 TEST_CASE("families: qwen3_5: which layers are linear, and what GGUF says of them") {

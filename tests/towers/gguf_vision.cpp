@@ -47,6 +47,21 @@ TEST_CASE("gguf_vision: families that share a projector are told apart by what t
   CHECK(changed("mistral3").tower().model_type == "mistral3_vision");
 }
 
+TEST_CASE("gguf_vision: Gemma 4 without embeddings of layers lets rows of an image see all of it") {
+  const auto rows_see_all = [](const changed_gguf& c) {
+    const std::string bytes = c.bytes();
+    const io::checkpoint made = io::gguf_weights(io::gguf::parse(std::as_bytes(std::span(bytes)), "f.gguf"));
+    return json{made.config}["use_bidirectional_attention"].text() == "vision";
+  };
+  changed_gguf text(CKE_TEST_DATA "/families/gemma4_text.gguf"), other(CKE_TEST_DATA "/families/gemma3_text.gguf");
+  CHECK(!rows_see_all(text));
+  CHECK(!rows_see_all(other));
+  text.dropped = {"gemma4.embedding_length_per_layer_input"};
+  CHECK(rows_see_all(text));
+  text.more = [](io::gguf_writer& w) { w.add("gemma4.embedding_length_per_layer_input", u32{0}); };
+  CHECK(rows_see_all(text));
+}
+
 TEST_CASE("gguf_vision: what a file leaves out is what llama.cpp takes it for") {
   rope_factors factors;
   const auto gemma4 = [&](const changed& c) { return config_of<family<"gemma4_vision">>(c.tower(), factors); };

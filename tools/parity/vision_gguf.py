@@ -90,11 +90,8 @@ def family_of(name, pick):
             files["processor_config.json"]["image_processor"]["size"] = image["size"]
         if name == "qwen2_5_vl":
             family.config = with_parts(config, seen={"window_size": 112, "fullatt_block_indexes": [1]})
-        if name == "qwen3_5":  # a file has one head size for linear attention; cke does not read its sections
-            text = config.text_config
-            family.config = with_parts(config, {
-                "head_dim": 128, "rope_parameters": text.rope_parameters | {"partial_rotary_factor": 0.5, "mrope_section": [11, 11, 10]},
-                "linear_value_head_dim": text.linear_key_head_dim})
+        if name == "qwen3_5":  # a file has one head size for linear attention
+            family.config = with_parts(config, {"linear_value_head_dim": config.text_config.linear_key_head_dim})
     elif name.startswith("gemma4"):
         family.config = with_parts(config, seen={"rms_norm_eps": 1e-6, "pooling_kernel_size": 3})
         for part in ("image_processor", "video_processor"):

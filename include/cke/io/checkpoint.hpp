@@ -72,6 +72,9 @@ class gguf_config {
     const auto biased = [](const auto& t) { return t.name.ends_with(".ffn_up.bias"); };
     add("mlp_bias", std::ranges::any_of(file.tensors().tensors(), biased) ? "true" : "false");
     add("k_is_v", layer_without_v() ? "true" : "false");
+    // No key says that rows of an image see all of it. The published models without embeddings of layers do so.
+    if (arch_ == "gemma4" && file.get_or<u64>(arch_ + ".embedding_length_per_layer_input", 0) == 0)
+      add("use_bidirectional_attention", "\"vision\"");
   }
 
   std::string text() const { return text_ + "}"; }

@@ -35,12 +35,12 @@ template <class C> struct image_keys : shared_keys<C> {
 // What GGUF has of the axes; the fourth is of videos.
 constexpr std::array<u32, 4> sections_in_gguf(const auto& c) { return {c.section_t, c.section_h, c.section_w, 0}; }
 
-// The same of a family whose text models may have no tower; GGUF files of it are read as texts alone.
+// The same of a family whose text models may have no tower.
 template <class C> struct optional_image_keys {
   using key = config_key<C>;
-  static constexpr key section_t = bind<&C::section_t>(element(0, "mrope_section")).range(0, 512).only_if(&C::images);
-  static constexpr key section_h = bind<&C::section_h>(element(1, "mrope_section")).range(0, 512).only_if(&C::images);
-  static constexpr key section_w = bind<&C::section_w>(element(2, "mrope_section")).range(0, 512).only_if(&C::images);
+  static constexpr key section_t = image_keys<C>::section_t.only_if(&C::images).shown();
+  static constexpr key section_h = image_keys<C>::section_h.only_if(&C::images).shown();
+  static constexpr key section_w = image_keys<C>::section_w.only_if(&C::images).shown();
 };
 
 }  // namespace cke

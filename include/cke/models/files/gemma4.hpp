@@ -75,7 +75,10 @@ template <> struct family<"gemma4_text"> : usual_family<gemma4_config> {
       bind<&config::active>("top_k_experts", "expert_used_count").range(0, 4096),
       key::expert_hidden.optional(),
       key::images,
-      bind<&config::sees_image>("use_bidirectional_attention").among(gemma4_vision_words).only_if(&config::images),
+      bind<&config::sees_image>("use_bidirectional_attention", "use_bidirectional_attention")
+          .among(gemma4_vision_words)
+          .only_if(&config::images)
+          .shown(),
       bind<&config::pad>("pad_token_id").range(0, 1 << 24).null_means(0).only_if(&config::images),
       bind_rope<&config::rope, &config::global_head_dim>("rope.freq_base").of_layers("full_attention").or_a_part(),
       key::local_rope};

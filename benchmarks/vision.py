@@ -97,7 +97,7 @@ def make(name, directory, type_name, side, layers):
         family.files["processor_config.json"]["image_processor"] = image
     if not (directory / "mmproj-model.gguf").exists():
         vision_reference.write(family, directory, 1, torch.float16)
-        vision_gguf.write(base, family, directory, type_name)
+        vision_gguf.write(family, directory, type_name)
     for i in range(2):
         vision_images.picture(side, side, seed=i).save(directory / f"{i}.png")
     patches, width = (side // seen["patch_size"]) ** 2, seen["hidden_size"]

@@ -47,7 +47,7 @@ def make_model(name, seed):
         reference = vision_reference.Reference(family, directory)
         known = {"images": vision_cases.of_images(reference, images, tensors)}
         known["cases"] = [vision_cases.case_of(reference, case, images, files, tensors)[0] for case, files in vision_cases.CASES.items()]
-        vision_gguf.write(name, family, directory, "BF16")
+        vision_gguf.write(family, directory, "BF16")
         into.mkdir(exist_ok=True)
         for file in ("model.gguf", "mmproj-model.gguf"):
             (into / file).write_bytes((directory / file).read_bytes())

@@ -22,12 +22,13 @@ struct machine_peaks {
 
 namespace detail {
 
-// Loops whose data stay in registers and the first-level cache. `chains` is the number of independent accumulators; a
-// step covers 32 of k (int8), 2 (bf16) or 1 (f32). Each loop returns the number of operations that it did.
+// Loops whose data stay in registers and the first-level cache. They have as many independent accumulators as fit: of
+// multiply-adds a core has eight under way (two a cycle, four cycles each). A step covers 32 of k (int8), 2 (bf16) or 1
+// (f32). Each loop returns the number of operations that it did.
 template <class Isa> struct dot_loops {
   using vf32 = simd::vf32<Isa>;
   using vi32 = simd::vi32<Isa>;
-  static constexpr u32 chains = Isa::registers == 32 ? 16 : 4;
+  static constexpr u32 chains = Isa::registers == 32 ? 16 : 4, float_chains = Isa::registers == 32 ? 16 : 8;
 
   alignas(64) std::byte x[64 * 64]{};  // stands for the tile of tokens that a kernel broadcasts from
 
@@ -66,30 +67,30 @@ template <class Isa> struct dot_loops {
 
  private:
   template <class F> static u64 fold(F f, float* sink, u64 ops) {
-    vf32 acc[chains];
+    vf32 acc[float_chains];
 #pragma GCC unroll 16
-    for (u32 t = 0; t < chains; ++t) acc[t] = vf32(0.f);
+    for (u32 t = 0; t < float_chains; ++t) acc[t] = vf32(0.f);
     const u32 steps = 1 << 19;
     for (u32 s = 0; s < steps; ++s) {
       read_again();
 #pragma GCC unroll 16
-      for (u32 t = 0; t < chains; ++t) acc[t] = f(acc[t], t);
+      for (u32 t = 0; t < float_chains; ++t) acc[t] = f(acc[t], t);
     }
     return done(acc, sink, ops * steps);
   }
   // Makes the compiler reload x in each step, and hides from it what a step computes.
   static void read_again() { asm volatile("" : : : "memory"); }
-  static u64 done(const vf32 (&acc)[chains], float* sink, u64 ops_of_a_lane) {
+  template <u32 Chains> static u64 done(const vf32 (&acc)[Chains], float* sink, u64 ops_of_a_lane) {
 #pragma GCC unroll 16
-    for (u32 t = 0; t < chains; ++t) acc[t].store_unaligned(sink + t * Isa::lanes);
-    return ops_of_a_lane * chains * Isa::lanes;
+    for (u32 t = 0; t < Chains; ++t) acc[t].store_unaligned(sink + t * Isa::lanes);
+    return ops_of_a_lane * Chains * Isa::lanes;
   }
 };
 
 }  // namespace detail
 
 // Reads a buffer that should exceed every cache. Throws what arena and team throw.
-template <class Isa> class machine_probe {
+template <class Isa = isa::native> class machine_probe {
  public:
   static constexpr u64 default_bytes = u64{256} << 20, piece = u64{1} << 20;
 

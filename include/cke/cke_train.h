@@ -7,7 +7,7 @@
 #include "cke.h"
 
 /* Incremented with every change of a signature or a struct below. */
-#define CKE_TRAIN_ABI_VERSION 3u
+#define CKE_TRAIN_ABI_VERSION 4u
 
 #define CKE_NO_TARGET 0xffffffffu /* of a target: the id has no part in the loss */
 
@@ -21,6 +21,8 @@ typedef struct cke_train_options {
   uint32_t pads;           /* 1: the row of `padding` in an embedding learns nothing from being read */
   uint32_t padding;        /* an id */
   uint32_t recompute;      /* 1: values of a layer are computed twice and not kept: slower, far less memory */
+  float label_smoothing;   /* 0 to 1: this share of each target is spread over all ids */
+  float z_loss;            /* 0 to 1000: times the square of log(sum(exp(logits))), which the loss then includes */
   /* 0: all weights are trained. Else they are frozen, and low-rank additions (LoRA) to matrices of layers are trained:
    * alpha / rank times B A. The tensors' bytes have to outlive the trainer then. */
   uint32_t rank;
@@ -43,6 +45,7 @@ typedef struct cke_adamw {
 typedef struct cke_train_facts {
   uint32_t vocab, threads;
   uint64_t parameters, trained, weight_bytes, pass_bytes, steps;
+  uint64_t products; /* multiplications of an id with matrices, on the way forth */
   const char* isa;
 } cke_train_facts;
 
@@ -74,12 +77,16 @@ typedef struct cke_train_plan {
 CKE_API int32_t cke_trainer_plan(const cke_train_options* options, cke_train_plan* plan, cke_error* error) CKE_NOEXCEPT;
 CKE_API void cke_trainer_free(cke_trainer* trainer) CKE_NOEXCEPT;
 CKE_API cke_train_facts cke_trainer_facts(const cke_trainer* trainer) CKE_NOEXCEPT;
-/* Adds `share` times the gradient of the mean loss over all targets of the examples; *loss is that mean. */
+/* Adds `share` times the gradient of the mean loss over all targets of the examples; *loss is that mean: cross-entropy,
+ * smoothed and with z_loss as the options say. */
 CKE_API int32_t cke_trainer_add_gradients(cke_trainer* trainer, const cke_example* examples, size_t count, double share,
                                           double* loss, cke_error* error) CKE_NOEXCEPT;
-/* *loss: that mean alone; gradients stay as they are. */
+/* *loss: the mean cross-entropy alone; gradients stay as they are. */
 CKE_API int32_t cke_trainer_loss(cke_trainer* trainer, const cke_example* examples, size_t count, double* loss,
                                  cke_error* error) CKE_NOEXCEPT;
+/* The logits of the id that follows `ids`: [vocab] of the facts. */
+CKE_API int32_t cke_trainer_logits_after(cke_trainer* trainer, const uint32_t* ids, size_t count, float* logits,
+                                         cke_error* error) CKE_NOEXCEPT;
 CKE_API int32_t cke_trainer_gradient_norm(cke_trainer* trainer, double* norm, cke_error* error) CKE_NOEXCEPT;
 /* A step of AdamW; the gradients are 0 after it. *norm is what their norm was. */
 CKE_API int32_t cke_trainer_step(cke_trainer* trainer, const cke_adamw* options, double* norm,

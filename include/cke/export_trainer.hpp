@@ -42,6 +42,7 @@ template <class M, class Formats = F32, class Isa = isa::native> struct exported
     if (o->pads) options.padding = o->padding;
     if (o->context) options.context = o->context;
     if (o->rows) options.rows = o->rows;
+    options.loss = {o->label_smoothing, o->z_loss};
     return options;
   }
   static int32_t plan(const cke_train_options* o, cke_train_plan* to, cke_error* e) noexcept {
@@ -73,6 +74,7 @@ template <class M, class Formats = F32, class Isa = isa::native> struct exported
             f.weight_bytes(),
             f.pass_bytes(),
             f.steps(),
+            f.products(),
             Isa::name.data()};
   }
   static std::vector<example> list_of(const cke_example* examples, std::size_t count) {
@@ -87,6 +89,10 @@ template <class M, class Formats = F32, class Isa = isa::native> struct exported
   static int32_t loss_of(cke_trainer* t, const cke_example* examples, std::size_t count, double* loss,
                          cke_error* e) noexcept {
     return status(e, [&] { *loss = of(t).of.loss(list_of(examples, count)); });
+  }
+  static int32_t logits_after(cke_trainer* t, const uint32_t* ids, std::size_t count, float* logits,
+                              cke_error* e) noexcept {
+    return status(e, [&] { std::ranges::copy(of(t).of.logits_after({ids, count}), logits); });
   }
   static int32_t gradient_norm(cke_trainer* t, double* norm, cke_error* e) noexcept {
     return status(e, [&] { *norm = of(t).of.gradient_norm(); });
@@ -166,6 +172,10 @@ template <class M, class Formats = F32, class Isa = isa::native> struct exported
   }                                                                                                                   \
   int32_t cke_trainer_loss(cke_trainer* t, const cke_example* x, size_t n, double* loss, cke_error* e) noexcept {     \
     return cke_exported_trainer::loss_of(t, x, n, loss, e);                                                           \
+  }                                                                                                                   \
+  int32_t cke_trainer_logits_after(cke_trainer* t, const uint32_t* ids, size_t n, float* logits,                      \
+                                   cke_error* e) noexcept {                                                           \
+    return cke_exported_trainer::logits_after(t, ids, n, logits, e);                                                  \
   }                                                                                                                   \
   int32_t cke_trainer_gradient_norm(cke_trainer* t, double* norm, cke_error* e) noexcept {                            \
     return cke_exported_trainer::gradient_norm(t, norm, e);                                                           \

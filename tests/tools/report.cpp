@@ -152,11 +152,12 @@ TEST_CASE("report: beside a reference, and the first value that is not as there"
 TEST_CASE("report: the loss of a training run") {
   const scratch dir;
   write(dir / "log.jsonl", R"({"step":1,"loss":3.5,"grad_norm":1,"lr":0.001}
-{"step":2,"loss":3.25,"grad_norm":1,"lr":0.001,"held_out_loss":3.3}
+{"step":2,"loss":3.25,"grad_norm":1,"lr":0.001,"held_out_loss":3.3,"sample":"a <b> day"}
 )");
   const std::string html = report(dir / "r.html", {"--log", dir / "log.jsonl"});
   CHECK(html.find("has 2 steps: the loss went from 3.5000 to 3.2500.") != html.npos);
   CHECK(html.find("the loss of what was held out") != html.npos);
+  CHECK(html.find("a &lt;b&gt; day") != html.npos);
   checked(html);
 }
 

@@ -141,6 +141,61 @@ TEST_CASE("train: wrong ids, no labels, too many ids, numbers that are none") {
   CHECK(t.steps() == 0);
 }
 
+TEST_CASE("train: label smoothing and z-loss reach the gradients, leave the plain loss alone, and have a range") {
+  using model = from_config<configs::qwen2>;
+  const checkpoint from = open_family("qwen2");
+  const sequences s(fixture("qwen2"));
+  const auto with = [&](loss_options o) {
+    return trainer_options{.threads = 2, .context = s.longest(), .optimizes = false, .loss = o};
+  };
+  trainer<model> plain(from, with({})), t(from, with({.label_smoothing = 0.2f, .z_loss = 0.05f}));
+  const double usual = plain.add_gradients(s.examples()), smoothed = t.add_gradients(s.examples());
+  CHECK(plain.loss(s.examples()) == usual);
+  CHECK(t.loss(s.examples()) == usual);
+  CHECK(smoothed > usual);
+
+  // The slope of the loss along its own gradient is the square of the gradient's norm.
+  const double norm = t.gradient_norm(), step = 1e-2 / norm;
+  CHECK(std::abs(norm / plain.gradient_norm() - 1) > 1e-2);
+  double moved[2];
+  for (const int side : {0, 1}) {
+    trainer<model> there(from, with({.label_smoothing = 0.2f, .z_loss = 0.05f}));
+    for (std::size_t i = 0; i < from.tensors.tensors().size(); ++i) {
+      std::vector<float> w(numbers_of(from.tensors.tensors()[i])), g(w.size());
+      if (!t.read(i, trained_part::weights, w.data())) continue;
+      t.read(i, trained_part::gradients, g.data());
+      for (std::size_t k = 0; k < w.size(); ++k)
+        w[k] += static_cast<float>(side ? step : -step) / static_cast<float>(norm) * g[k];
+      there.write(i, trained_part::weights, w.data());
+    }
+    moved[side] = there.add_gradients(s.examples());
+  }
+  CHECK((moved[1] - moved[0]) / (2 * step) == doctest::Approx(norm).epsilon(2e-3));
+
+  CHECK(code_of([&] { trainer<model> bad(from, with({.label_smoothing = 1.5f})); }) == errc::config_range);
+  CHECK(code_of([&] { trainer<model> bad(from, with({.label_smoothing = -0.1f})); }) == errc::config_range);
+  CHECK(code_of([&] { trainer<model> bad(from, with({.z_loss = std::numeric_limits<float>::quiet_NaN()})); }) ==
+        errc::config_range);
+}
+
+TEST_CASE("train: multiplications of an id with matrices: the numbers of those that it meets") {
+  const auto numbers = [](const checkpoint& from, bool of_experts) {
+    u64 all = 0;
+    for (const tensor_ref& t : from.tensors.tensors()) {
+      const std::string_view name = t.name;
+      const bool looked_up = name.find("embed_tokens") != name.npos && from.tensors.find("lm_head.weight");
+      const bool expert = name.find(".experts.") != name.npos;
+      if (t.shape.size() >= 2 && !looked_up && expert == of_experts) all += numbers_of(t);
+    }
+    return all;
+  };
+  const checkpoint dense = open_family("qwen2"), sparse = open_family("qwen3_moe");
+  trainer<from_config<configs::qwen2>> all(dense, {.threads = 1, .context = 8, .optimizes = false});
+  CHECK(all.products() == numbers(dense, false));
+  trainer<from_config<configs::qwen3_moe>> some(sparse, {.threads = 1, .context = 8, .optimizes = false});
+  CHECK(some.products() == numbers(sparse, false) + numbers(sparse, true) * 3 / 7);  // 3 of 7 experts
+}
+
 TEST_CASE("train: a padding's row of a tied embedding learns as an answer, and not from being read") {
   using model = from_config<configs::gemma2>;
   const checkpoint from = open_family("gemma2");

@@ -85,10 +85,10 @@ double ns_of(any_model& e, const conversations& all, const test& t, std::span<co
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
-template <class Isa = isa::native> peak_probe probe_of(std::string_view isa, u32 threads) {
+template <class Isa = isa::native> peak_probe probe_of(std::string_view isa, u32 threads, u64 bytes) {
   if constexpr (!std::is_void_v<typename Isa::base>)
-    if (isa != Isa::name) return probe_of<typename Isa::base>(isa, threads);
-  auto shared = std::make_shared<machine_probe<Isa>>(threads);
+    if (isa != Isa::name) return probe_of<typename Isa::base>(isa, threads, bytes);
+  auto shared = std::make_shared<machine_probe<Isa>>(threads, bytes);
   return [shared] { return shared->measure(); };
 }
 
@@ -224,7 +224,12 @@ std::vector<u32> some_ids(u32 count, u32 vocab) {
   return ids;
 }
 
-peak_probe peak_probe_of(std::string_view isa, u32 threads) { return probe_of(isa, threads); }
+peak_probe peak_probe_of(std::string_view isa, u32 threads) {
+  return probe_of(isa, threads, machine_probe<>::default_bytes);
+}
+double f32_peak_of(std::string_view isa, u32 threads) {
+  return probe_of(isa, threads, machine_probe<>::piece)().f32_gops;
+}
 
 std::string utc_now() {
   char text[32];

@@ -17,6 +17,8 @@ std::vector<u32> some_ids(u32 count, u32 vocab);
 // Measures the machine's peaks for the isa that a model was compiled for.
 using peak_probe = std::function<machine_peaks()>;
 peak_probe peak_probe_of(std::string_view isa, u32 threads);
+// The rate of f32 alone; scalar code has none, 0.
+double f32_peak_of(std::string_view isa, u32 threads);
 
 std::string utc_now();  // "2026-11-24T12:00:00Z"
 u64 peak_memory();      // the most memory that this process had at a time, in bytes

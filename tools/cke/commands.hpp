@@ -159,6 +159,7 @@ void convert(const convert_args& args);
 
 struct grad_args {
   std::string model, batch, output;
+  float label_smoothing = 0, z_loss = 0;
   u32 threads = 0, rows = 512;
 };
 void grad(const grad_args& args);
@@ -169,6 +170,8 @@ struct train_args {
   std::string batches;                        // a file of ids and labels, or
   std::vector<std::string> data;              // files of text, chats and ids
   std::vector<std::string> held_out;          // likewise, not learned: the loss of all of it is told
+  std::optional<std::string> sample;          // a prompt, which the model continues
+  u32 sample_length = 64;                     // ids of it
   u64 evaluate_every = 0;                     // steps; 0: only at the end
   u32 sequences = 8;                          // of a batch of data
   u64 seed = 0;                               // of their order
@@ -177,6 +180,7 @@ struct train_args {
   double lr = 1e-4, min_lr = 0;
   std::string schedule = "cosine";  // constant, linear, cosine
   float beta1 = 0.9f, beta2 = 0.95f, eps = 1e-8f, weight_decay = 0.1f, clip = 1;
+  float label_smoothing = 0, z_loss = 0;
   u32 threads = 0, context = 0, rows = 512;  // context 0: the longest sequence of batches, 256 of data
   bool resume = false, recompute = false;
   u32 rank = 0;  // of low-rank additions, which are trained in place of the weights

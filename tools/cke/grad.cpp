@@ -20,6 +20,8 @@ void grad(const grad_args& args) {
                                          .pads = 0,
                                          .padding = 0,
                                          .recompute = 0,
+                                         .label_smoothing = args.label_smoothing,
+                                         .z_loss = args.z_loss,
                                          .rank = 0,
                                          .alpha = 0,
                                          .seed = 0,

@@ -61,6 +61,8 @@ json_object training_facts(const checkpoint& from, const model_args& model) {
                                                .pads = 0,
                                                .padding = 0,
                                                .recompute = recompute,
+                                               .label_smoothing = 0,
+                                               .z_loss = 0,
                                                .rank = 0,
                                                .alpha = 0,
                                                .seed = 0,

@@ -311,7 +311,8 @@ json_object training_of(const std::string& path) {
                                                text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
     const auto finite = [&](const char* key) { return row.contains(key) && row[key].is_number(); };
     if (!row.is_object() || !finite("step") || !finite("loss") ||
-        (row.contains("held_out_loss") && !finite("held_out_loss")))
+        (row.contains("held_out_loss") && !finite("held_out_loss")) ||
+        (row.contains("sample") && !row["sample"].is_string()))
       throw Error(errc::malformed, path, concat({"line ", line}), "a step and its loss, as cke train --log writes them",
                   "something else");
     steps.push_back(row);

@@ -98,7 +98,16 @@ std::string training_section(const json_object& training) {
   d.text(left, high + 30, concat({"step ", steps.front()["step"].get<u64>()}), "tiny soft");
   d.text(width, high + 30, concat({"step ", steps.back()["step"].get<u64>()}), "tiny soft end");
   if (held_out) d.text(width / 2, high + 30, "dots: the loss of what was held out", "tiny soft");
-  return out + d.done() + "</section>\n";
+  out += d.done();
+  table said("What the model made of --sample", {"Step", "Text"});
+  bool any = false;
+  for (const json_object& s : steps)
+    if (s.contains("sample")) {
+      any = true;
+      said.row({count_text(s["step"].get<u64>()), escaped(s["sample"].get<std::string>())});
+    }
+  if (any) out += said.done();
+  return out + "</section>\n";
 }
 
 std::string environment_section(const json_object& data) {

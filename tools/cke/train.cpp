@@ -10,12 +10,14 @@
 
 #include <cke/train/schedule.hpp>
 
+#include "bench.hpp"
 #include "commands.hpp"
 #include "corpus.hpp"
 #include "hf_output.hpp"
 #include "rooms.hpp"
 #include "saved_run.hpp"
 #include "terminal.hpp"
+#include "training_sample.hpp"
 
 namespace cke::tool {
 namespace {
@@ -28,10 +30,12 @@ class step_log {
     to_.open(path, std::ios::app);
     check();
   }
-  void add(u64 step, double loss, double norm, double lr, std::optional<double> held_out) {
+  void add(u64 step, double loss, double norm, double lr, std::optional<double> held_out,
+           const std::optional<std::string>& sample) {
     if (path_.empty()) return;
     nlohmann::ordered_json line{{"step", step}, {"loss", loss}, {"grad_norm", norm}, {"lr", lr}};
     if (held_out) line["held_out_loss"] = *held_out;
+    if (sample) line["sample"] = *sample;
     to_ << line.dump() << std::endl;
     check();
   }
@@ -109,6 +113,8 @@ void train(const train_args& args) {
                                          .pads = 0,
                                          .padding = 0,
                                          .recompute = args.recompute,
+                                         .label_smoothing = args.label_smoothing,
+                                         .z_loss = args.z_loss,
                                          .rank = rank,
                                          .alpha = begin ? begin->alpha : args.alpha,
                                          .seed = args.seed,
@@ -117,6 +123,10 @@ void train(const train_args& args) {
   if (begin) load_additions(t, *begin);
   source.check_ids(t.model->facts().vocab);
   if (held_out) held_out->check_ids(t.model->facts().vocab);
+  if (args.evaluate_every && !held_out && !args.sample)
+    throw Error(errc::usage, {}, "--evaluate-every", "--held-out or --sample beside it", "neither");
+  std::optional<training_sample> sample;
+  if (args.sample) sample.emplace(t, *args.sample, args.sample_length, source.context(), args.seed);
   u64 next = args.resume ? resume_run(t, begin ? args.added : model) : 0;
   const train::rate_schedule rates{args.schedule == "constant"     ? train::decay::constant
                                        : args.schedule == "linear" ? train::decay::linear
@@ -127,10 +137,22 @@ void train(const train_args& args) {
                 "more than the " + std::to_string(t.model->facts().steps) + " that were taken",
                 std::to_string(args.steps));
   const interrupt_guard ctrl_c;
-  const double start = seconds();
+  // Operations for an id: forth, and back to inputs and to weights that are not frozen.
+  const double operations = (rank ? 4.0 : 6.0) * static_cast<double>(t.model->facts().products),
+               peak = 1e9 * f32_peak_of(t.model->facts().isa, t.model->facts().threads);
   u64 ids = 0;
+  double spent = 0;  // seconds in steps
+  const auto speed = [&] {
+    const double rate = static_cast<double>(ids) / spent;
+    char text[80];
+    std::snprintf(text, sizeof text, "%.0f tokens/s", rate);
+    if (peak > 0)
+      std::snprintf(text + std::strlen(text), 40, ", %.0f %% of the f32 peak", 100 * rate * operations / peak);
+    return std::string(text);
+  };
   std::optional<double> unseen;
   for (u64 step = t.model->facts().steps + 1; step <= args.steps && !interrupt_guard::flag(); ++step) {
+    const double start = seconds();
     double loss = 0;
     for (u32 k = 0; k < args.accumulate; ++k, ++next) {
       const batch b = source.at(next);
@@ -140,26 +162,30 @@ void train(const train_args& args) {
     const double lr = rates.at(step);
     const double norm =
         t.model->step({static_cast<float>(lr), args.beta1, args.beta2, args.eps, args.weight_decay, args.clip});
-    const bool last = step == args.steps || interrupt_guard::flag();
+    spent += seconds() - start;
+    const bool evaluates =
+        step == args.steps || interrupt_guard::flag() || (args.evaluate_every && step % args.evaluate_every == 0);
     unseen.reset();
-    if (held_out && (last || (args.evaluate_every && step % args.evaluate_every == 0)))
-      unseen = t.model->loss(held_out->all().examples());
-    log.add(step, loss, norm, lr, unseen);
+    if (held_out && evaluates) unseen = t.model->loss(held_out->all().examples());
+    std::optional<std::string> said;
+    if (sample && evaluates) said = sample->text();
+    log.add(step, loss, norm, lr, unseen, said);
     if (is_terminal(STDERR_FILENO))
-      std::fprintf(stderr, "\r\033[Kcke: step %llu of %llu  loss %.4f  %.0f tokens/s",
-                   static_cast<unsigned long long>(step), static_cast<unsigned long long>(args.steps), loss,
-                   static_cast<double>(ids) / (seconds() - start));
+      std::fprintf(stderr, "\r\033[Kcke: step %llu of %llu  loss %.4f  %s", static_cast<unsigned long long>(step),
+                   static_cast<unsigned long long>(args.steps), loss, speed().c_str());
+    if (said) {
+      if (is_terminal(STDERR_FILENO)) std::fputs("\r\033[K", stderr);
+      put("step " + std::to_string(step) + ": " + *args.sample + *said + '\n');
+    }
     if (args.save_every && step % args.save_every == 0 && step < args.steps)
       save_run(t, model, args.output + ".step-" + std::to_string(step), next);
   }
   if (is_terminal(STDERR_FILENO)) std::fputs("\r\033[K", stderr);
   save_run(t, model, args.output, next);
-  const double took = seconds() - start;
-  char figures[100], loss_text[40] = "";
-  std::snprintf(figures, sizeof figures, ", %llu steps, %.0f tokens/s",
-                static_cast<unsigned long long>(t.model->facts().steps), static_cast<double>(ids) / took);
+  char loss_text[40] = "";
   if (unseen) std::snprintf(loss_text, sizeof loss_text, ", held-out loss %.4f", *unseen);
-  put(args.output + ": " + t.name + figures + loss_text + '\n');
+  put(args.output + ": " + t.name + ", " + std::to_string(t.model->facts().steps) + " steps, " + speed() + loss_text +
+      '\n');
 }
 
 }  // namespace cke::tool

@@ -67,6 +67,10 @@ double trainer_model::loss(std::span<const cke_example> examples) {
   check(door_->cke_trainer_loss(trainer_, examples.data(), examples.size(), &loss, &error), error);
   return loss;
 }
+void trainer_model::logits_after(std::span<const u32> ids, std::span<float> logits) {
+  cke_error error{};
+  check(door_->cke_trainer_logits_after(trainer_, ids.data(), ids.size(), logits.data(), &error), error);
+}
 double trainer_model::gradient_norm() {
   double norm = 0;
   cke_error error{};

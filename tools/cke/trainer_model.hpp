@@ -23,6 +23,7 @@ class trainer_model {
   cke_train_facts facts() const { return door_->cke_trainer_facts(trainer_); }
   double add_gradients(std::span<const cke_example> examples, double share = 1);  // returns the mean loss
   double loss(std::span<const cke_example> examples);                             // the mean; gradients stay
+  void logits_after(std::span<const u32> ids, std::span<float> logits);           // [vocab] of the facts
   double gradient_norm();
   double step(const cke_adamw& options);  // returns the norm
   void clear() { door_->cke_trainer_clear(trainer_); }

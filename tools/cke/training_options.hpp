@@ -15,6 +15,18 @@ inline void pass_options_of(CLI::App& app, u32& threads, u32& rows) {
       ->capture_default_str();
 }
 
+inline void loss_options_of(CLI::App& app, float& label_smoothing, float& z_loss) {
+  app.add_option("--label-smoothing", label_smoothing, "this share of each label is spread over all ids")
+      ->type_name("X")
+      ->check(number(0.f, 1.f))
+      ->capture_default_str();
+  app.add_option("--z-loss", z_loss,
+                 "adds X times the square of log(sum(exp(logits))) to the loss, which keeps logits near 0")
+      ->type_name("X")
+      ->check(number(0.f, 1e3f))
+      ->capture_default_str();
+}
+
 inline void grad_options_of(CLI::App& app, grad_args& to) {
   app.add_option("MODEL", to.model, "a Hugging Face directory or a .gguf file")->required();
   app.add_option("--batch", to.batch,
@@ -25,6 +37,7 @@ inline void grad_options_of(CLI::App& app, grad_args& to) {
   app.add_option("-o,--output", to.output, "a safetensors file that is not there yet: gradients in f32")
       ->type_name("FILE")
       ->required();
+  loss_options_of(app, to.label_smoothing, to.z_loss);
   pass_options_of(app, to.threads, to.rows);
   app.footer("Prints one JSON object: the mean loss, the labels that count, the norm of all gradients.");
 }
@@ -55,14 +68,22 @@ inline void train_options_of(CLI::App& app, train_args& to) {
       ->check(number(1u, 1u << 16))
       ->needs(data)
       ->capture_default_str();
-  auto* held_out = app.add_option("--held-out", to.held_out,
-                                  "as --data, but not learned: its loss is in the log, and told at the end")
-                       ->type_name("FILE")
-                       ->allow_extra_args(false);
-  app.add_option("--evaluate-every", to.evaluate_every, "steps between evaluations of it; 0: only at the end")
+  app.add_option("--held-out", to.held_out, "as --data, but not learned: its loss is in the log, and told at the end")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
+  auto* sample = app.add_option("--sample", to.sample,
+                                "a prompt that the model continues, at the end and when --held-out is evaluated: "
+                                "printed, and in the log")
+                     ->type_name("TEXT");
+  app.add_option("--sample-length", to.sample_length, "at most so many ids, and no more than --context has room for")
+      ->type_name("N")
+      ->check(number(1u, most_positions))
+      ->needs(sample)
+      ->capture_default_str();
+  app.add_option("--evaluate-every", to.evaluate_every,
+                 "steps between evaluations of --held-out, and between samples; 0: only at the end")
       ->type_name("N")
       ->check(some)
-      ->needs(held_out)
       ->capture_default_str();
   app.add_option("--seed", to.seed, "the order of the data, and what weights or additions begin with")
       ->type_name("N")
@@ -102,6 +123,7 @@ inline void train_options_of(CLI::App& app, train_args& to) {
       ->type_name("X")
       ->check(number(0.f, 1e6f))
       ->capture_default_str();
+  loss_options_of(app, to.label_smoothing, to.z_loss);
   app.add_option("--log", to.log, "appends a line of JSON for each step: step, loss, grad_norm, lr")->type_name("FILE");
   app.add_option("--save-every", to.save_every, "also DIR.step-K after every N steps; 0: only at the end")
       ->type_name("N")

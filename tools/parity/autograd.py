@@ -106,27 +106,34 @@ def padded(rows, filler):
     return torch.tensor([row + [filler] * (longest - len(row)) for row in rows])
 
 
-def loss_of(model, batch):
-    """The mean cross entropy of the labelled targets. Nothing sees the padding: it comes last and is not labelled."""
-    logits = model(padded(batch["ids"], 0), use_cache=False).logits[:, :-1]
-    labels = padded(batch["labels"], IGNORED)[:, 1:]
-    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=IGNORED)
+@dataclass(frozen=True)
+class Loss:
+    label_smoothing: float = 0.0
+    z_loss: float = 0.0  # times the square of log sum exp
 
 
-def backward(model, batch, share=1.0):
+def loss_of(model, batch, loss=Loss()):
+    """The mean over the labelled targets. Nothing sees the padding: it comes last and is not labelled."""
+    logits = model(padded(batch["ids"], 0), use_cache=False).logits[:, :-1].flatten(0, 1)
+    labels = padded(batch["labels"], IGNORED)[:, 1:].flatten()
+    entropy = torch.nn.functional.cross_entropy(logits, labels, ignore_index=IGNORED, label_smoothing=loss.label_smoothing)
+    return entropy + loss.z_loss * logits[labels != IGNORED].logsumexp(-1).square().mean()
+
+
+def backward(model, batch, share=1.0, loss=Loss()):
     """The loss; `share` of its gradient is added to the parameters' `grad`."""
     dtype = next(model.parameters()).dtype
     with precision(dtype), OnlyFloat64() if dtype == torch.float64 else contextlib.nullcontext():
-        loss = loss_of(model, batch)
-        (loss * share).backward()
-    return loss.item()
+        mean = loss_of(model, batch, loss)
+        (mean * share).backward()
+    return mean.item()
 
 
-def gradients(model, batch):
+def gradients(model, batch, loss=Loss()):
     """(loss, one gradient a parameter): zeros for a parameter that took no part."""
     model.zero_grad()
-    loss = backward(model, batch)
-    return loss, [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in model.parameters()]
+    mean = backward(model, batch, loss=loss)
+    return mean, [torch.zeros_like(p) if p.grad is None else p.grad.clone() for p in model.parameters()]
 
 
 def norm_of(tensors):

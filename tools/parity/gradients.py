@@ -2,6 +2,7 @@
 """gradients.py: `cke grad` against autograd in float64.
 
     python tools/parity/gradients.py DIR... [--lengths 3,24,150] [--batch 2] [--remember 4.5]
+                                          [--label-smoothing 0.1] [--z-loss 0.001]
 
 DIR is a Hugging Face directory. Prints one Markdown row for each directory and length: how far the loss, the norm and
 the gradients are, each of its own norm, beside what PyTorch's float32 is from the same reference. Exits 1 where
@@ -37,7 +38,8 @@ def cke_gradients(args, directory, batch):
     with tempfile.TemporaryDirectory() as folder:
         file, out = Path(folder) / "batch.json", Path(folder) / "gradients.safetensors"
         file.write_text(json.dumps(batch))
-        printed = json.loads(autograd.run_cke(args.cke, "grad", directory, "--batch", file, "-o", out))
+        printed = json.loads(autograd.run_cke(args.cke, "grad", directory, "--batch", file, "-o", out, "--label-smoothing", args.label_smoothing,
+                                             "--z-loss", args.z_loss))
         return printed, load_file(out)
 
 
@@ -53,8 +55,8 @@ def complaints(printed, ours, batch, exact):
             yield f"{name} is {ours[name].dtype} {list(ours[name].shape)}, not float32 {list(exact[name].shape)}"
 
 
-def reference(model, batch):
-    loss, found = autograd.gradients(model, batch)
+def reference(model, batch, loss):
+    loss, found = autograd.gradients(model, batch, loss)
     return {"loss": loss, "grad_norm": autograd.norm_of(found)}, autograd.as_file(model, found)
 
 
@@ -66,7 +68,7 @@ def compare(args, directory, models, length):
     """Prints a row; returns whether cke is as close as it must be."""
     length = autograd.positions(models[0].config, length)
     batch = autograd.random_batch(models[0].config.vocab_size, [length] * args.batch, args.seed)
-    (numbers, exact), (rounded_numbers, rounded) = (reference(model, batch) for model in models)
+    (numbers, exact), (rounded_numbers, rounded) = (reference(model, batch, autograd.Loss(args.label_smoothing, args.z_loss)) for model in models)
     printed, ours = cke_gradients(args, directory, batch)
     start = f"| {directory.name} | {length} |"
     wrong = list(complaints(printed, ours, batch, exact))
@@ -91,6 +93,8 @@ def main():
     parser.add_argument("--batch", type=int, default=2, help="sequences in a batch")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--remember", type=float, default=0.0, help="subtract this from A_log: states last")
+    parser.add_argument("--label-smoothing", type=float, default=0.0)
+    parser.add_argument("--z-loss", type=float, default=0.0)
     args = parser.parse_args()
 
     print(HEADER)

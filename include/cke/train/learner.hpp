@@ -30,14 +30,22 @@ template <class Isa> class learner {
 
   // One pass forth and back: adds to all gradients `by` times those of the sum of the losses of all targets, which it
   // returns. Throws token_range, context_overflow, usage, out_of_memory.
-  double pass(std::span<const example> examples, float by, const loss_options& loss = {}) {
+  double pass(std::span<const example> examples, float by, const loss_options& loss) {
     return run(examples, by, true, loss);
   }
-  // The sum alone: the way forth.
-  double loss(std::span<const example> examples, const loss_options& loss = {}) {
-    return run(examples, 0, false, loss);
+  // The sum of the cross-entropies alone: the way forth.
+  double loss(std::span<const example> examples) { return run(examples, 0, false, {}); }
+  // The logits of the id after `ids`, valid until the next pass. Throws as pass does; usage without ids.
+  std::span<const float> logits_after(std::span<const u32> ids) {
+    if (ids.empty()) throw Error(errc::usage, {}, "ids", "at least one", "none");
+    const std::vector<u32> targets(ids.size(), no_target);
+    const example one{ids, targets};
+    run({&one, 1}, 0, false, {});
+    const u32 place = net_.last_place(), row = rows_.count() - 1, at = row % memory_.logit_rows();
+    return {memory_.value_of(place, net_.at(place).last, row - at, nullptr).row(at), net_.vocab};
   }
   u64 bytes() const { return memory_.bytes(); }
+  u64 products() const { return net_.products(); }
 
  private:
   double run(std::span<const example> examples, float by, bool learns, const loss_options& loss) {

@@ -6,6 +6,33 @@
 
 namespace cke::train {
 
+// Multiplications of an id with the matrices of a step; of experts, with those that it chooses.
+inline u64 products_of(const instruction& i) {
+  switch (i.op) {
+    case opcode::matmul:
+    case opcode::logits:
+    case opcode::router: {
+      const auto& p = i.p.as<matmul_params>();
+      return u64{p.matrices} * p.rows * p.cols;
+    }
+    case opcode::head_matmul: {
+      const auto& p = i.p.as<head_matmul_params>();
+      return u64{p.heads} * p.rows * p.cols;
+    }
+    case opcode::expert_act:
+    case opcode::expert_up: {
+      const auto& p = i.p.as<expert_params>();
+      return u64{i.op == opcode::expert_act ? 2u : 1u} * p.route.active * p.rows * p.cols;
+    }
+    case opcode::expert_sum:
+    case opcode::expert_sum_add: {
+      const auto& p = i.p.as<expert_sum_params>();
+      return u64{p.route.active} * p.rows * p.cols;
+    }
+    default: return 0;
+  }
+}
+
 // Places: 0 is the header, l + 1 layer l, layers + 1 the footer.
 struct taped_program {
   std::span<const tape> tapes;   // header, kinds of layers, footer
@@ -28,6 +55,14 @@ struct taped_program {
     return place == 0 ? 0 : place == last_place() ? static_cast<u32>(tapes.size()) - 1 : kind_of[place - 1] + 1u;
   }
   const tape& at(u32 place) const { return tapes[tape_number(place)]; }
+
+  // Of an id with all matrices, on the way forth.
+  u64 products() const {
+    u64 all = 0;
+    for (u32 place = 0; place <= last_place(); ++place)
+      for (const tape_step& s : at(place).steps) all += products_of(s.i);
+    return all;
+  }
 
   // The place of the layer whose cache a layer with such a state reads: the last one before it that has one of its own.
   u32 owner_of(u32 place, const state_shape& shared) const {

@@ -14,6 +14,7 @@ struct trainer_options {
   u32 padding = no_target;  // id whose row of an embedding learns nothing from being read, as torch's padding_idx
   bool optimizes = true;    // false: gradients alone, without room for the optimizer
   bool recompute = false;   // compute a layer's values again on the way back: slower, far less memory
+  loss_options loss{};      // whose gradient is taken
 };
 
 // Bytes that training all weights takes, in passes of o.rows ids in sequences of o.context.
@@ -32,7 +33,7 @@ template <class Isa> training_plan plan_of(const taped_program& n, u64 numbers, 
 template <class Isa> class trainer_of {
  public:
   trainer_of(const taped_program& n, parameters&& p, const trainer_options& o)
-      : options_(o),
+      : options_(checked(o)),
         threads_(o.threads ? o.threads : default_threads()),
         parameters_(std::move(p)),
         optimizer_(o.optimizes ? adamw(parameters_.count()) : adamw()),
@@ -43,22 +44,25 @@ template <class Isa> class trainer_of {
   // Adds `share` times the gradient of the mean loss of all targets; returns that loss. Throws usage without a target,
   // token_range, context_overflow; config_range for a loss that is not finite. After a throw the gradients are those of
   // a part of the examples: call clear().
-  double add_gradients(std::span<const example> examples, double share = 1, const loss_options& loss = {}) {
+  double add_gradients(std::span<const example> examples, double share = 1) {
     const double targets = targets_of(examples);
     double sum = 0;
     each_pass(examples, [&](std::span<const example> some) {
-      sum += learner_.pass(some, static_cast<float>(share / targets), loss);
+      sum += learner_.pass(some, static_cast<float>(share / targets), options_.loss);
     });
     joined_ = false;
     return finite("loss", sum / targets);
   }
-  // The mean loss of all targets; gradients stay as they are. Throws as add_gradients does.
-  double loss(std::span<const example> examples, const loss_options& loss = {}) {
+  // The mean cross-entropy of all targets; gradients stay as they are. Throws as add_gradients does.
+  double loss(std::span<const example> examples) {
     const double targets = targets_of(examples);
     double sum = 0;
-    each_pass(examples, [&](std::span<const example> some) { sum += learner_.loss(some, loss); });
+    each_pass(examples, [&](std::span<const example> some) { sum += learner_.loss(some); });
     return finite("loss", sum / targets);
   }
+  // The logits of the id after `ids`, valid until the next call. Throws usage without ids, token_range,
+  // context_overflow.
+  std::span<const float> logits_after(std::span<const u32> ids) { return learner_.logits_after(ids); }
   // The norm of the gradients. Throws config_range where it is not finite.
   double gradient_norm() {
     join();
@@ -95,11 +99,23 @@ template <class Isa> class trainer_of {
   u64 steps() const { return optimizer_.steps(); }
   u64 parameter_count() const { return parameters_.total(); }
   u64 trained_count() const { return parameters_.trained(); }
+  // Multiplications of an id with matrices, on the way forth. The way back takes as many for the gradients of inputs,
+  // and as many for those of weights that are not frozen.
+  u64 products() const { return learner_.products(); }
   // Of weights, gradients and optimizer; and of the largest pass so far.
   u64 weight_bytes() const { return parameters_.bytes() + optimizer_.bytes(); }
   u64 pass_bytes() const { return learner_.bytes(); }
 
  private:
+  static const trainer_options& checked(const trainer_options& o) {
+    const auto check = [](const char* name, float x, u32 most) {
+      if (!(x >= 0 && x <= static_cast<float>(most)))
+        throw Error(errc::config_range, {}, name, concat({"0 to ", most}), std::to_string(x));
+    };
+    check("label_smoothing", o.loss.label_smoothing, 1);
+    check("z_loss", o.loss.z_loss, 1000);
+    return o;
+  }
   void join() {
     if (!joined_) parameters_.join_gradients();
     joined_ = true;

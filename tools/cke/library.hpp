@@ -41,10 +41,11 @@ class library {
   F(cke_tower_from_tensors) F(cke_tower_free) F(cke_tower_facts_of) F(cke_tower_plan_json) F(cke_tower_rows)                 \
   F(cke_tower_encode)
 #define CKE_TRAINER_DOOR(F)                                                                                       \
-  F(cke_trainer_from_tensors) F(cke_trainer_plan) F(cke_trainer_initial) F(cke_trainer_loss) F(cke_trainer_logits_after) F(cke_trainer_free) F(cke_trainer_facts) F(cke_trainer_add_gradients)               \
-  F(cke_trainer_gradient_norm) F(cke_trainer_step) F(cke_trainer_clear) F(cke_trainer_read) F(cke_trainer_write)  \
-  F(cke_trainer_resume) F(cke_trainer_added_count) F(cke_trainer_added) F(cke_trainer_read_added)                   \
-  F(cke_trainer_write_added)
+  F(cke_trainer_from_tensors) F(cke_trainer_plan) F(cke_trainer_initial) F(cke_trainer_loss)                      \
+  F(cke_trainer_logits_after) F(cke_trainer_free) F(cke_trainer_facts) F(cke_trainer_add_gradients)               \
+  F(cke_trainer_gradient_norm) F(cke_trainer_step) F(cke_trainer_clear) F(cke_trainer_read)                       \
+  F(cke_trainer_write) F(cke_trainer_resume) F(cke_trainer_added_count) F(cke_trainer_added)                      \
+  F(cke_trainer_read_added) F(cke_trainer_write_added)
 #define CKE_STEPPER_DOOR(F)                                                                                       \
   F(cke_stepper_from_tensors) F(cke_stepper_free) F(cke_stepper_plan_json) F(cke_stepper_run)                     \
   F(cke_step_output_of) F(cke_step_read) F(cke_stepper_letters)

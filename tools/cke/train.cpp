@@ -143,7 +143,7 @@ void train(const train_args& args) {
   u64 ids = 0;
   double spent = 0;  // seconds in steps
   const auto speed = [&] {
-    const double rate = static_cast<double>(ids) / spent;
+    const double rate = spent > 0 ? static_cast<double>(ids) / spent : 0;
     char text[80];
     std::snprintf(text, sizeof text, "%.0f tokens/s", rate);
     if (peak > 0)

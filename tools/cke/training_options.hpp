@@ -72,7 +72,7 @@ inline void train_options_of(CLI::App& app, train_args& to) {
       ->type_name("FILE")
       ->allow_extra_args(false);
   auto* sample = app.add_option("--sample", to.sample,
-                                "a prompt that the model continues, at the end and when --held-out is evaluated: "
+                                "a prompt that the model continues, every --evaluate-every steps and at the end: "
                                 "printed, and in the log")
                      ->type_name("TEXT");
   app.add_option("--sample-length", to.sample_length, "at most so many ids, and no more than --context has room for")

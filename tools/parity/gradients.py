@@ -38,8 +38,8 @@ def cke_gradients(args, directory, batch):
     with tempfile.TemporaryDirectory() as folder:
         file, out = Path(folder) / "batch.json", Path(folder) / "gradients.safetensors"
         file.write_text(json.dumps(batch))
-        printed = json.loads(autograd.run_cke(args.cke, "grad", directory, "--batch", file, "-o", out, "--label-smoothing", args.label_smoothing,
-                                             "--z-loss", args.z_loss))
+        printed = json.loads(autograd.run_cke(args.cke, "grad", directory, "--batch", file, "-o", out,
+                                             "--label-smoothing", args.label_smoothing, "--z-loss", args.z_loss))
         return printed, load_file(out)
 
 
@@ -68,7 +68,8 @@ def compare(args, directory, models, length):
     """Prints a row; returns whether cke is as close as it must be."""
     length = autograd.positions(models[0].config, length)
     batch = autograd.random_batch(models[0].config.vocab_size, [length] * args.batch, args.seed)
-    (numbers, exact), (rounded_numbers, rounded) = (reference(model, batch, autograd.Loss(args.label_smoothing, args.z_loss)) for model in models)
+    loss = autograd.Loss(args.label_smoothing, args.z_loss)
+    (numbers, exact), (rounded_numbers, rounded) = (reference(model, batch, loss) for model in models)
     printed, ours = cke_gradients(args, directory, batch)
     start = f"| {directory.name} | {length} |"
     wrong = list(complaints(printed, ours, batch, exact))

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """training.py: tokens a second of `cke train` beside PyTorch, in turns, on one model.
 
-    python benchmarks/training.py [--turns 3] [--threads 2] [--cke build/release/cke]
+    python benchmarks/training.py [--turns 3] [--threads 2] [--precision bf16] [--compile] [--cke build/release/cke]
 
 The model is a Qwen3 of 11.0 million random parameters (dim 384, 6 layers, 6 heads, 2 kv heads, ffn 1,024, vocab 4,096,
-tied); a step has 8 sequences of 256 ids, in f32, with AdamW and clipping. Each turn runs both for 2 and for 8 steps, so
-that the difference is 6 steps without the start. Prints a Markdown table; both losses must agree.
+tied); a step has 8 sequences of 256 ids, with AdamW and clipping, weights in f32. Each turn runs cke for 2 and for 8
+steps, so that the difference is 6 steps without the start, and PyTorch, which leaves out its first 2: eager, and with
+--compile torch.compile too. bf16 is --precision bf16 here and torch.autocast there. Prints a Markdown table; the losses
+must agree.
 Needs torch, transformers 5 and build/release/cke.
 """
 
@@ -20,6 +22,7 @@ import time
 from pathlib import Path
 
 SEQUENCES, LENGTH, VOCAB, FEW, MANY = 8, 256, 4096, 2, 8
+APART = {"f32": 1e-3, "bf16": 1e-2}  # of losses
 RECIPE = dict(lr=1e-3, beta1=0.9, beta2=0.95, eps=1e-8, decay=0.1, clip=1.0)
 
 
@@ -36,21 +39,23 @@ def make(folder):
     (folder / "batches.json").write_text(json.dumps({"batches": [{"ids": i, "labels": i} for i in ids]}))
 
 
-def torch_steps(folder, steps, threads):
-    """Runs in a process of its own: prints losses, seconds of each step and the peak of memory."""
+def torch_steps(folder, args):
+    """Runs in a process of its own: prints losses, seconds of the steps after FEW and the peak of memory."""
     import torch
     from transformers import Qwen3ForCausalLM
 
-    torch.set_num_threads(threads)
+    torch.set_num_threads(args.threads)
     model = Qwen3ForCausalLM.from_pretrained(folder / "model", dtype=torch.float32).train()
+    forward = torch.compile(model) if args.compile else model
     adamw = torch.optim.AdamW(model.parameters(), RECIPE["lr"], (RECIPE["beta1"], RECIPE["beta2"]), RECIPE["eps"],
                               RECIPE["decay"])
     losses, start = [], 0.0
-    for number, batch in enumerate(json.loads((folder / "batches.json").read_text())["batches"][:steps]):
+    for number, batch in enumerate(json.loads((folder / "batches.json").read_text())["batches"]):
         if number == FEW:
             start = time.perf_counter()
         ids = torch.tensor(batch["ids"])
-        loss = model(ids, labels=ids).loss
+        with torch.autocast("cpu", torch.bfloat16, enabled=args.precision == "bf16"):
+            loss = forward(ids, labels=ids).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), RECIPE["clip"])
         adamw.step()
@@ -60,17 +65,19 @@ def torch_steps(folder, steps, threads):
     print(json.dumps({"seconds": time.perf_counter() - start, "losses": losses, "MB": peak}))
 
 
-def run_torch(folder, threads):
-    words = [sys.executable, __file__, "--torch", str(folder), "--threads", str(threads)]
-    return json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+def run_torch(folder, args, compiled):
+    words = [sys.executable, __file__, "--torch", folder, "--threads", args.threads, "--precision", args.precision]
+    words += ["--compile"] * compiled
+    return json.loads(subprocess.run(list(map(str, words)), check=True, capture_output=True, text=True).stdout)
 
 
-def run_cke(cke, folder, steps, threads):
+def run_cke(folder, steps, args):
     """Seconds of the whole process, its losses and the peak of memory."""
     with tempfile.TemporaryDirectory() as out:
         log = Path(out) / "log"
-        words = ["/usr/bin/time", "-f", "%M", cke, "train", folder / "model", "--batches", folder / "batches.json", "--steps",
-                 steps, "--schedule", "constant", "--lr", RECIPE["lr"], "-t", threads, "--log", log, "-o", Path(out) / "o"]
+        words = ["/usr/bin/time", "-f", "%M", args.cke, "train", folder / "model", "--batches", folder / "batches.json",
+                 "--steps", steps, "--schedule", "constant", "--lr", RECIPE["lr"], "--precision", args.precision, "-t",
+                 args.threads, "--log", log, "-o", Path(out) / "o"]
         start = time.perf_counter()
         done = subprocess.run(list(map(str, words)), check=True, capture_output=True, text=True)
         seconds = time.perf_counter() - start
@@ -82,27 +89,34 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--precision", choices=tuple(APART), default="f32")
+    parser.add_argument("--compile", action="store_true", help="torch.compile too")
     parser.add_argument("--cke", default="build/release/cke")
     parser.add_argument("--torch", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.torch:
-        return torch_steps(args.torch, MANY, args.threads)
+        return torch_steps(args.torch, args)
     tokens, rows = (MANY - FEW) * SEQUENCES * LENGTH, []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make(folder)
-        run_cke(args.cke, folder, 1, args.threads)  # compiles
+        run_cke(folder, 1, args)  # compiles
         for _ in range(args.turns):
-            few, _, _ = run_cke(args.cke, folder, FEW, args.threads)
-            many, losses, memory = run_cke(args.cke, folder, MANY, args.threads)
-            theirs = run_torch(folder, args.threads)
-            apart = max(abs(a / b - 1) for a, b in zip(losses, theirs["losses"]))
-            assert apart < 1e-3, f"losses are {apart:.1e} apart"
-            rows.append((tokens / (many - few), tokens / theirs["seconds"], memory, theirs["MB"]))
-    print("| turn | cke tok/s | torch tok/s | cke / torch | cke MB | torch MB |\n|---|---|---|---|---|---|")
-    for turn, (ours, torch_speed, memory, torch_memory) in enumerate(rows, 1):
-        print(f"| {turn} | {ours:.0f} | {torch_speed:.0f} | {ours / torch_speed:.2f} | {memory:.0f} | {torch_memory:.0f} |")
-    print(f"median of the ratio: {statistics.median(r[0] / r[1] for r in rows):.2f}")
+            few, _, _ = run_cke(folder, FEW, args)
+            many, losses, memory = run_cke(folder, MANY, args)
+            row = [tokens / (many - few), memory]
+            for compiled in (False, True) if args.compile else (False,):
+                theirs = run_torch(folder, args, compiled)
+                apart = max(abs(a / b - 1) for a, b in zip(losses, theirs["losses"]))
+                assert apart < APART[args.precision], f"losses are {apart:.1e} apart"
+                row += [tokens / theirs["seconds"], theirs["MB"]]
+            rows.append(row)
+    names = ["cke", "eager", "compiled"][:len(rows[0]) // 2]
+    print("| turn | " + " | ".join(f"{n} tok/s | MB" for n in names) + " | cke / best |\n" + "|---" * (2 * len(names) + 2) + "|")
+    ratios = [row[0] / max(row[2::2]) for row in rows]
+    for turn, (row, ratio) in enumerate(zip(rows, ratios), 1):
+        print(f"| {turn} | " + " | ".join(f"{x:.0f}" for x in row) + f" | {ratio:.2f} |")
+    print(f"median of the ratio: {statistics.median(ratios):.2f}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
 #include "cke.h"
 
 /* Incremented with every change of a signature or a struct below. */
-#define CKE_TRAIN_ABI_VERSION 4u
+#define CKE_TRAIN_ABI_VERSION 5u
 
 #define CKE_NO_TARGET 0xffffffffu /* of a target: the id has no part in the loss */
 
@@ -21,8 +21,11 @@ typedef struct cke_train_options {
   uint32_t pads;           /* 1: the row of `padding` in an embedding learns nothing from being read */
   uint32_t padding;        /* an id */
   uint32_t recompute;      /* 1: values of a layer are computed twice and not kept: slower, far less memory */
+  uint32_t bf16;           /* 1: products with weights round their factors to bf16; sums and all else stay in f32 */
+  const char* in_f32;      /* but not with these: ends of names in Hugging Face's spelling: "lm_head"; NULL: none */
   float label_smoothing;   /* 0 to 1: this share of each target is spread over all ids */
   float z_loss;            /* 0 to 1000: times the square of log(sum(exp(logits))), which the loss then includes */
+  float balance_loss;      /* 0 to 1000: times each router's load-balance loss, which the loss then includes */
   /* 0: all weights are trained. Else they are frozen, and low-rank additions (LoRA) to matrices of layers are trained:
    * alpha / rank times B A. The tensors' bytes have to outlive the trainer then. */
   uint32_t rank;

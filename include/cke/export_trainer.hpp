@@ -42,7 +42,9 @@ template <class M, class Formats = F32, class Isa = isa::native> struct exported
     if (o->pads) options.padding = o->padding;
     if (o->context) options.context = o->context;
     if (o->rows) options.rows = o->rows;
-    options.loss = {o->label_smoothing, o->z_loss};
+    options.bf16 = o->bf16;
+    if (o->in_f32) options.in_f32 = o->in_f32;
+    options.loss = {o->label_smoothing, o->z_loss, o->balance_loss};
     return options;
   }
   static int32_t plan(const cke_train_options* o, cke_train_plan* to, cke_error* e) noexcept {

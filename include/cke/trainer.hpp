@@ -35,7 +35,7 @@ template <class M, class Formats = F32, class Isa = isa::native> class trainer :
       : train::trainer_of<Isa>(
             train::taped_program::of<program>(),
             train::parameters::load(std::type_identity<stored>{}, train::taped_program::of<program>(), from, file, as,
-                                    names_of<M>(), added),
+                                    names_of<M>(), added, o.in_f32),
             o) {}
   // From nothing: initial_tensors, read by this trainer alone.
   explicit trainer(const initial_options& begin, const trainer_options& o = {})

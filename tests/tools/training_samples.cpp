@@ -57,7 +57,7 @@ TEST_CASE("train --sample: what is refused") {
   CHECK_FALSE(fs::exists(dir / "x"));
 }
 
-TEST_CASE("train and grad: label smoothing and the z-loss change loss and gradients, and have a range") {
+TEST_CASE("train and grad: label smoothing, the z-loss and bf16 change loss and gradients; wrong ones are refused") {
   const scratch dir;
   write(dir / "b.json", R"({"ids": [[5, 6, 7, 8]], "labels": [[5, 6, 7, 8]]})");
   const auto grad = [&](const char* to, std::vector<std::string> more) {
@@ -77,4 +77,14 @@ TEST_CASE("train and grad: label smoothing and the z-loss change loss and gradie
   check_refused({"grad", tiny, "--batch", dir / "b.json", "-o", dir / "x", "--label-smoothing", "1.5"},
                 "--label-smoothing");
   check_refused({"grad", tiny, "--batch", dir / "b.json", "-o", dir / "x", "--z-loss", "-1"}, "--z-loss");
+
+  check_refused({"grad", tiny, "--batch", dir / "b.json", "-o", dir / "x", "--balance-loss", "0.1"}, "experts");
+  const json rounded = grad("rounded", {"--precision", "bf16"});
+  CHECK(rounded["loss"].get<double>() == doctest::Approx(plain["loss"].get<double>()).epsilon(1e-2));
+  CHECK(content(dir / "rounded") != content(dir / "plain"));
+  const auto kept = grad("kept", {"--precision", "bf16", "--in-f32", "down_proj"});
+  CHECK(content(dir / "kept") != content(dir / "rounded"));
+  check_refused({"grad", tiny, "--batch", dir / "b.json", "-o", dir / "x", "--precision", "bf16", "--in-f32", "x_proj"},
+                "x_proj");
+  check_refused({"grad", tiny, "--batch", dir / "b.json", "-o", dir / "x", "--precision", "f16"}, "--precision");
 }

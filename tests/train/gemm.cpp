@@ -70,13 +70,39 @@ template <class Isa> void check(const some_product& p) {
       gemm<Isa>::all(one, scratch.data());
     }
   CHECK(std::memcmp(cut.data(), once.data(), once.size() * sizeof(float)) == 0);
+
+  // In the units of several threads.
+  for (const u32 threads : {2u, 7u}) {
+    std::vector<float> shared = p.c;
+    const product parts = p.whole(shared);
+    const auto units = gemm<Isa>::cut_for(p.m, p.n, threads);
+    for (u32 u = 0; u < units.units; ++u) gemm<Isa>::unit(parts, units, u, scratch.data());
+    CHECK(std::memcmp(shared.data(), once.data(), once.size() * sizeof(float)) == 0);
+  }
+}
+
+// With factors that it rounds, a product has the bits of one whose factors were rounded before.
+template <class Isa> void check_bf16(const some_product& p) {
+  std::vector<std::byte> scratch(gemm<Isa>::scratch_bytes + 64);
+  some_product before = p;
+  for (std::vector<float>* const numbers : {&before.a, &before.b})
+    for (float& x : *numbers) x = from_bf16(to_bf16(x));
+  std::vector<float> want = p.c, found = p.c;
+  gemm<Isa>::all(before.whole(want), scratch.data());
+  product rounds = p.whole(found);
+  rounds.bf16 = true;
+  gemm<Isa>::all(rounds, scratch.data());
+  CHECK(std::memcmp(found.data(), want.data(), want.size() * sizeof(float)) == 0);
 }
 
 }  // namespace
 
 TEST_CASE_TEMPLATE("train: gemm", Isa, isa::scalar, isa::native) {
   for (const auto& [m, n, k] :
-       {std::array{1u, 1u, 1u}, {7u, 5u, 3u}, {100u, 33u, 17u}, {13u, 150u, 300u}, {97u, 129u, 257u}})
+       {std::array{1u, 1u, 1u}, {7u, 5u, 3u}, {100u, 33u, 17u}, {13u, 150u, 300u}, {97u, 129u, 257u}, {700u, 40u, 20u}})
     for (const bool a : {false, true})
-      for (const bool b : {false, true}) check<Isa>({m, n, k, a, b});
+      for (const bool b : {false, true}) {
+        check<Isa>({m, n, k, a, b});
+        check_bf16<Isa>({m, n, k, a, b});
+      }
 }

@@ -127,7 +127,7 @@ TEST_CASE("train: additions to matrices that no layer has") {
   const checkpoint from = open_family("qwen2");
   CHECK_THROWS_WITH_AS(
       trainer<model>(from, {.threads = 1}, {.rank = 2, .alpha = 2, .targets = "q_proj,x_proj", .seed = 0}),
-      "targets: expected ends of names of layers' matrices, such as q_proj, found x_proj", Error);
+      "targets: expected ends of names of matrices, such as q_proj, found x_proj", Error);
 }
 
 // Numbers are as near as their format rounds them, which those of another place would not be.

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 // trainer.cpp: AdamW's steps against torch.optim's, runs that go on, scalar kernels, and what is refused.
 #include <cke/models/gemma2.hpp>
+#include <cke/models/gemma3.hpp>
 #include <cke/models/mamba2.hpp>
 #include <cke/models/qwen2.hpp>
 #include <cke/models/qwen3_5.hpp>
 #include <cke/models/qwen3_moe.hpp>
 #include <cke/train/schedule.hpp>
+#include <set>
 
 #include "gradients.hpp"
 
@@ -114,6 +116,64 @@ TEST_CASE("train: scalar kernels have the gradients of transformers, too") {
   check_isa<from_config<configs::qwen3_5_text>, isa::scalar>(open_family("qwen3_5_text"), fixture("qwen3_5_text"));
 }
 
+namespace {
+template <const auto& Config> void check_bf16(const std::string& name) {
+  using model = from_config<Config>;
+  const checkpoint from = open_family(name);
+  const nlohmann::json want = fixture(name + ".bf16");
+  CAPTURE(name);
+  check_isa<model, isa::native>(from, want, true);
+  check_bits<model>(from, want, true);
+
+  // Gradients of f32 are not within these limits.
+  const sequences s(want);
+  trainer<model> f32(from, {.threads = 2, .context = s.longest(), .optimizes = false});
+  f32.add_gradients(s.examples());
+  u32 beyond = 0;
+  const auto found = gradients_of(f32, from);
+  for (const auto& [tensor, g] : found)
+    beyond += distance(g, want["tensors"][tensor]) > gradient_limit(want["tensors"][tensor], true);
+  CAPTURE(beyond);
+  CAPTURE(found.size());
+  CHECK(2 * beyond > found.size());
+}
+// The last words of the names of all matrices, but for `without`.
+std::string matrices_of(const checkpoint& from, std::string_view without) {
+  std::set<std::string> words;
+  for (const tensor_ref& t : from.tensors.tensors()) {
+    const std::string module(t.name.substr(0, t.name.rfind('.')));
+    if (t.shape.size() > 1) words.insert(module.substr(module.rfind('.') + 1));
+  }
+  words.erase(std::string(without));
+  std::string list;
+  for (const std::string& word : words) list += (list.empty() ? "" : ",") + word;
+  return list;
+}
+}  // namespace
+
+TEST_CASE("train: products of bf16 numbers have the gradients of transformers with such, and the same bits always") {
+  check_bf16<configs::qwen2>("qwen2");
+  check_bf16<configs::gemma3_text>("gemma3_text");
+  check_bf16<configs::mamba2>("mamba2");
+}
+
+TEST_CASE("train: products that stay in f32 where others are of bf16 numbers; routers always do") {
+  using model = from_config<configs::qwen3_moe>;
+  const checkpoint from = open_family("qwen3_moe");
+  const sequences s(fixture("qwen3_moe"));
+  const auto found = [&](bool bf16, std::string_view in_f32) {
+    trainer<model> t(from, {.threads = 2, .context = s.longest(), .optimizes = false, .bf16 = bf16, .in_f32 = in_f32});
+    t.add_gradients(s.examples());
+    return gradients_of(t, from);
+  };
+  const auto f32 = found(false, "");
+  CHECK(found(true, matrices_of(from, "gate")) == f32);
+  CHECK(found(true, matrices_of(from, "o_proj")) != f32);
+  CHECK(found(true, "") != f32);
+  CHECK_THROWS_WITH_AS(found(true, "q_proj,x_proj"),
+                       "in_f32: expected ends of names of matrices, such as q_proj, found x_proj", Error);
+}
+
 TEST_CASE("train: wrong ids, no labels, too many ids, numbers that are none") {
   using model = from_config<configs::qwen2>;
   const checkpoint from = open_family("qwen2");
@@ -141,6 +201,29 @@ TEST_CASE("train: wrong ids, no labels, too many ids, numbers that are none") {
   CHECK(t.steps() == 0);
 }
 
+namespace {
+// The slope of a loss along its own gradient is the gradient's norm.
+template <class M> void check_slope(const checkpoint& from, const sequences& s, const trainer_options& o, double by) {
+  trainer<M> t(from, o);
+  t.add_gradients(s.examples());
+  const double norm = t.gradient_norm(), step = by / norm;
+  double moved[2];
+  for (const int side : {0, 1}) {
+    trainer<M> there(from, o);
+    for (std::size_t i = 0; i < from.tensors.tensors().size(); ++i) {
+      std::vector<float> w(numbers_of(from.tensors.tensors()[i])), g(w.size());
+      if (!t.read(i, trained_part::weights, w.data())) continue;
+      t.read(i, trained_part::gradients, g.data());
+      for (std::size_t k = 0; k < w.size(); ++k)
+        w[k] += static_cast<float>(side ? step : -step) / static_cast<float>(norm) * g[k];
+      there.write(i, trained_part::weights, w.data());
+    }
+    moved[side] = there.add_gradients(s.examples());
+  }
+  CHECK((moved[1] - moved[0]) / (2 * step) == doctest::Approx(norm).epsilon(2e-3));
+}
+}  // namespace
+
 TEST_CASE("train: label smoothing and z-loss reach the gradients, leave the plain loss alone, and have a range") {
   using model = from_config<configs::qwen2>;
   const checkpoint from = open_family("qwen2");
@@ -153,29 +236,40 @@ TEST_CASE("train: label smoothing and z-loss reach the gradients, leave the plai
   CHECK(plain.loss(s.examples()) == usual);
   CHECK(t.loss(s.examples()) == usual);
   CHECK(smoothed > usual);
-
-  // The slope of the loss along its own gradient is the square of the gradient's norm.
-  const double norm = t.gradient_norm(), step = 1e-2 / norm;
-  CHECK(std::abs(norm / plain.gradient_norm() - 1) > 1e-2);
-  double moved[2];
-  for (const int side : {0, 1}) {
-    trainer<model> there(from, with({.label_smoothing = 0.2f, .z_loss = 0.05f}));
-    for (std::size_t i = 0; i < from.tensors.tensors().size(); ++i) {
-      std::vector<float> w(numbers_of(from.tensors.tensors()[i])), g(w.size());
-      if (!t.read(i, trained_part::weights, w.data())) continue;
-      t.read(i, trained_part::gradients, g.data());
-      for (std::size_t k = 0; k < w.size(); ++k)
-        w[k] += static_cast<float>(side ? step : -step) / static_cast<float>(norm) * g[k];
-      there.write(i, trained_part::weights, w.data());
-    }
-    moved[side] = there.add_gradients(s.examples());
-  }
-  CHECK((moved[1] - moved[0]) / (2 * step) == doctest::Approx(norm).epsilon(2e-3));
+  CHECK(std::abs(t.gradient_norm() / plain.gradient_norm() - 1) > 1e-2);
+  check_slope<model>(from, s, with({.label_smoothing = 0.2f, .z_loss = 0.05f}), 1e-2);
 
   CHECK(code_of([&] { trainer<model> bad(from, with({.label_smoothing = 1.5f})); }) == errc::config_range);
   CHECK(code_of([&] { trainer<model> bad(from, with({.label_smoothing = -0.1f})); }) == errc::config_range);
   CHECK(code_of([&] { trainer<model> bad(from, with({.z_loss = std::numeric_limits<float>::quiet_NaN()})); }) ==
         errc::config_range);
+  CHECK_THROWS_WITH_AS(trainer<model>(from, with({.balance_loss = 0.1f})),
+                       "balance_loss: expected a model with experts, or 0, found a model without", Error);
+}
+
+TEST_CASE("train: the load-balance loss of routers: its slope, the same bits always, and the plain loss as it was") {
+  using model = from_config<configs::qwen3_moe>;
+  const checkpoint from = open_family("qwen3_moe");
+  const sequences s(fixture("qwen3_moe"));
+  const auto with = [&](float balance, u32 threads = 2, u32 rows = 512, bool recompute = false) {
+    return trainer_options{.threads = threads,
+                           .context = s.longest(),
+                           .rows = rows,
+                           .optimizes = false,
+                           .recompute = recompute,
+                           .loss = {.balance_loss = balance}};
+  };
+  trainer<model> plain(from, with(0)), t(from, with(2));
+  const double usual = plain.add_gradients(s.examples()), balanced = t.add_gradients(s.examples());
+  CHECK(balanced > usual + 2);  // 1 is the least that it nearly always is, and every layer has its own
+  CHECK(t.loss(s.examples()) == usual);
+  check_slope<model>(from, s, with(2), 1e-3);
+  const auto first = gradients_of(t, from);
+  for (const trainer_options& o : {with(2, 1), with(2, 3, 1), with(2, 2, 512, true)}) {
+    trainer<model> other(from, o);
+    CHECK(other.add_gradients(s.examples()) == balanced);
+    CHECK(gradients_of(other, from) == first);
+  }
 }
 
 TEST_CASE("train: multiplications of an id with matrices: the numbers of those that it meets") {

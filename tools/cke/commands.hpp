@@ -157,14 +157,18 @@ struct convert_args {
 };
 void convert(const convert_args& args);
 
-struct grad_args {
-  std::string model, batch, output;
-  float label_smoothing = 0, z_loss = 0;
+// How gradients are computed, and of what.
+struct gradient_args {
+  float label_smoothing = 0, z_loss = 0, balance_loss = 0;
+  std::string precision = "f32", in_f32;  // in_f32: matrices whose products stay there
   u32 threads = 0, rows = 512;
+};
+struct grad_args : gradient_args {
+  std::string model, batch, output;
 };
 void grad(const grad_args& args);
 
-struct train_args {
+struct train_args : gradient_args {
   std::string model, output, log;
   std::string config;                         // a directory, or its config.json, to begin from nothing
   std::string batches;                        // a file of ids and labels, or
@@ -180,8 +184,7 @@ struct train_args {
   double lr = 1e-4, min_lr = 0;
   std::string schedule = "cosine";  // constant, linear, cosine
   float beta1 = 0.9f, beta2 = 0.95f, eps = 1e-8f, weight_decay = 0.1f, clip = 1;
-  float label_smoothing = 0, z_loss = 0;
-  u32 threads = 0, context = 0, rows = 512;  // context 0: the longest sequence of batches, 256 of data
+  u32 context = 0;  // 0: the longest sequence of batches, 256 of data
   bool resume = false, recompute = false;
   u32 rank = 0;  // of low-rank additions, which are trained in place of the weights
   float alpha = 16;

@@ -7,23 +7,34 @@
 
 namespace cke::tool {
 
-inline void pass_options_of(CLI::App& app, u32& threads, u32& rows) {
-  app.add_option("-t,--threads", threads, thread_help)->check(number(0u, team::max_threads));
-  app.add_option("--rows", rows, "about so many ids in a pass: memory depends on it, results do not")
-      ->type_name("N")
-      ->check(number(1u, 1u << 20))
-      ->capture_default_str();
-}
-
-inline void loss_options_of(CLI::App& app, float& label_smoothing, float& z_loss) {
-  app.add_option("--label-smoothing", label_smoothing, "this share of each label is spread over all ids")
+inline void gradient_options_of(CLI::App& app, gradient_args& to) {
+  app.add_option("--label-smoothing", to.label_smoothing, "this share of each label is spread over all ids")
       ->type_name("X")
       ->check(number(0.f, 1.f))
       ->capture_default_str();
-  app.add_option("--z-loss", z_loss,
+  app.add_option("--z-loss", to.z_loss,
                  "adds X times the square of log(sum(exp(logits))) to the loss, which keeps logits near 0")
       ->type_name("X")
       ->check(number(0.f, 1e3f))
+      ->capture_default_str();
+  app.add_option("--balance-loss", to.balance_loss,
+                 "adds X times the load-balance loss of every router and sequence, which is 1 where experts are chosen "
+                 "alike")
+      ->type_name("X")
+      ->check(number(0.f, 1e3f))
+      ->capture_default_str();
+  app.add_option("--precision", to.precision,
+                 "of the factors of products with weights, f32 or bf16; sums, and all else, are in f32")
+      ->check(CLI::IsMember({"f32", "bf16"}))
+      ->capture_default_str();
+  app.add_option("--in-f32", to.in_f32,
+                 "with --precision bf16, matrices whose products stay in f32, by the ends of their names: "
+                 "lm_head,o_proj (routers' always do)")
+      ->type_name("LIST");
+  app.add_option("-t,--threads", to.threads, thread_help)->check(number(0u, team::max_threads));
+  app.add_option("--rows", to.rows, "about so many ids in a pass: memory depends on it, results do not")
+      ->type_name("N")
+      ->check(number(1u, 1u << 20))
       ->capture_default_str();
 }
 
@@ -37,8 +48,7 @@ inline void grad_options_of(CLI::App& app, grad_args& to) {
   app.add_option("-o,--output", to.output, "a safetensors file that is not there yet: gradients in f32")
       ->type_name("FILE")
       ->required();
-  loss_options_of(app, to.label_smoothing, to.z_loss);
-  pass_options_of(app, to.threads, to.rows);
+  gradient_options_of(app, to);
   app.footer("Prints one JSON object: the mean loss, the labels that count, the norm of all gradients.");
 }
 
@@ -123,7 +133,6 @@ inline void train_options_of(CLI::App& app, train_args& to) {
       ->type_name("X")
       ->check(number(0.f, 1e6f))
       ->capture_default_str();
-  loss_options_of(app, to.label_smoothing, to.z_loss);
   app.add_option("--log", to.log, "appends a line of JSON for each step: step, loss, grad_norm, lr")->type_name("FILE");
   app.add_option("--save-every", to.save_every, "also DIR.step-K after every N steps; 0: only at the end")
       ->type_name("N")
@@ -156,9 +165,10 @@ inline void train_options_of(CLI::App& app, train_args& to) {
                  "most ids of a sequence of data (256), and what rope's rules go by (the longest sequence)")
       ->type_name("N")
       ->check(number(1u, most_positions));
-  pass_options_of(app, to.threads, to.rows);
+  gradient_options_of(app, to);
   app.footer(
-      "Without --lora-rank and --lora all weights are trained, in f32, and DIR is a Hugging Face directory. With "
+      "Without --lora-rank and --lora all weights are trained, and kept in f32, and DIR is a Hugging Face directory. "
+      "With "
       "them, DIR is an adapter. The optimizer's state lies beside either. "
       "Ctrl-C ends the run after the step, and writes DIR.");
 }

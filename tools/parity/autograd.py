@@ -20,7 +20,7 @@ from pathlib import Path
 
 import torch
 from safetensors.torch import load_file, save_file
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves
 from transformers import AutoModelForCausalLM
 
@@ -59,6 +59,49 @@ class OnlyFloat64(TorchDispatchMode):
 def precision(dtype):
     """The context in which a model of `dtype` runs."""
     return in_float64() if dtype == torch.float64 else contextlib.nullcontext()
+
+
+def to_bf16(tensor):
+    with _disable_current_modes():
+        return tensor.to(torch.bfloat16).to(tensor.dtype)
+
+
+class RoundedProduct(torch.autograd.Function):
+    """x W^T and its gradients, each product of factors that are rounded to bf16."""
+
+    @staticmethod
+    def forward(context, x, weight):
+        x, weight = to_bf16(x), to_bf16(weight)
+        context.save_for_backward(x, weight)
+        return x @ weight.T
+
+    @staticmethod
+    def backward(context, dy):
+        (x, weight), dy = context.saved_tensors, to_bf16(dy)
+        return dy @ weight, dy.flatten(0, -2).T @ x.flatten(0, -2)
+
+
+@contextlib.contextmanager
+def bf16_products(model):
+    """Products with weights as `--precision bf16` has them: all but those of routers."""
+    linear, in_routers = torch.nn.functional.linear, []
+
+    def rounded(x, weight, bias=None):
+        if in_routers:
+            return linear(x, weight, bias)
+        y = RoundedProduct.apply(x, weight)
+        return y if bias is None else y + bias
+
+    routers = [m for n, m in model.named_modules() if "Router" in type(m).__name__ or n.endswith((".gate", ".router"))]
+    hooks = [m.register_forward_pre_hook(lambda *_: in_routers.append(1)) for m in routers]
+    hooks += [m.register_forward_hook(lambda *_: in_routers.pop() and None) for m in routers]
+    torch.nn.functional.linear = rounded
+    try:
+        yield
+    finally:
+        torch.nn.functional.linear = linear
+        for hook in hooks:
+            hook.remove()
 
 
 def load(directory, dtype=torch.float64):
@@ -110,20 +153,37 @@ def padded(rows, filler):
 class Loss:
     label_smoothing: float = 0.0
     z_loss: float = 0.0  # times the square of log sum exp
+    balance_loss: float = 0.0  # times that of every router and sequence
+    precision: str = "f32"  # or "bf16": of the factors of products with weights
+
+
+def balance_of(logits, active):
+    """The load-balance loss of one router over one sequence: logits [tokens, experts], of which `active` are chosen."""
+    tokens, experts = logits.shape
+    load = torch.nn.functional.one_hot(logits.topk(active).indices, experts).sum((0, 1)).to(logits.dtype)
+    return (logits.softmax(-1).mean(0) * load).sum() * experts / (active * tokens)
 
 
 def loss_of(model, batch, loss=Loss()):
     """The mean over the labelled targets. Nothing sees the padding: it comes last and is not labelled."""
-    logits = model(padded(batch["ids"], 0), use_cache=False).logits[:, :-1].flatten(0, 1)
+    routers = {"output_router_logits": True} if loss.balance_loss else {}
+    found = model(padded(batch["ids"], 0), use_cache=False, **routers)
+    logits = found.logits[:, :-1].flatten(0, 1)
     labels = padded(batch["labels"], IGNORED)[:, 1:].flatten()
     entropy = torch.nn.functional.cross_entropy(logits, labels, ignore_index=IGNORED, label_smoothing=loss.label_smoothing)
-    return entropy + loss.z_loss * logits[labels != IGNORED].logsumexp(-1).square().mean()
+    mean = entropy + loss.z_loss * logits[labels != IGNORED].logsumexp(-1).square().mean()
+    for of_layer in found.router_logits if loss.balance_loss else ():
+        for row, own in zip(of_layer.unflatten(0, (len(batch["labels"]), -1)), batch["labels"]):
+            share = targets({"labels": [own]}) / targets(batch)
+            mean = mean + loss.balance_loss * share * balance_of(row[:len(own)], model.config.num_experts_per_tok)
+    return mean
 
 
 def backward(model, batch, share=1.0, loss=Loss()):
     """The loss; `share` of its gradient is added to the parameters' `grad`."""
     dtype = next(model.parameters()).dtype
-    with precision(dtype), OnlyFloat64() if dtype == torch.float64 else contextlib.nullcontext():
+    products = bf16_products(model) if loss.precision == "bf16" else contextlib.nullcontext()
+    with precision(dtype), OnlyFloat64() if dtype == torch.float64 else contextlib.nullcontext(), products:
         mean = loss_of(model, batch, loss)
         (mean * share).backward()
     return mean.item()

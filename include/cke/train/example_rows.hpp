@@ -20,13 +20,14 @@ struct example {
 struct example_rows {
   std::vector<u32> ids, targets, segment_of, tiles;
   std::vector<segment> segments;
-  u32 longest = 0;  // positions of the longest sequence
+  std::vector<u32> targets_of;  // [segments]
+  u32 longest = 0;              // positions of the longest sequence
 
   u32 count() const { return static_cast<u32>(ids.size()); }
 
   // Throws usage, token_range, context_overflow.
   void gather(std::span<const example> examples, u32 vocab, u32 context) {
-    ids.clear(), targets.clear(), segment_of.clear(), tiles.clear(), segments.clear();
+    ids.clear(), targets.clear(), segment_of.clear(), tiles.clear(), segments.clear(), targets_of.clear();
     longest = 0;
     const auto check = [&](u32 id) {
       if (id >= vocab) throw Error(errc::token_range, {}, "id", concat({"less than ", vocab}), concat({id}));
@@ -43,7 +44,10 @@ struct example_rows {
       targets.insert(targets.end(), e.targets.begin(), e.targets.end());
       for (u32 t = 0; t < n; t += unit_tokens) tiles.push_back(first + t);
       segment_of.resize(first + n, static_cast<u32>(segments.size()));
-      if (n > 0) segments.push_back({first, n, 0, {}});
+      if (n > 0) {
+        segments.push_back({first, n, 0, {}});
+        targets_of.push_back(static_cast<u32>(n - std::ranges::count(e.targets, no_target)));
+      }
       longest = std::max(longest, n);
     }
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// gemm.hpp: products of matrices in f32 with any strides, as gradients need them.
+// gemm.hpp: products of matrices with any strides, as gradients need them: sums in f32, factors in f32 or bf16.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +18,7 @@ struct product {
   u64 bk, bn;
   float* c;
   u64 cm;
+  bool bf16 = false;           // A and B are rounded to bf16 first
   bool sets = false;           // C is not added to but set: each row begins with
   const float* row = nullptr;  // these numbers; null: with 0
 
@@ -36,35 +37,59 @@ template <class Isa> struct gemm {
   using batch = simd::vf32<Isa>;
   static constexpr u32 lanes = Isa::lanes, vectors = lanes == 4 ? 4 : 2, wide = lanes * vectors;
   static constexpr u32 tall = Isa::registers == 32 && vectors == 2 ? 12 : 6;
-  static constexpr u32 block_m = 192, block_n = 128, block_k = 256;
-  static constexpr u64 scratch_bytes = u64{block_m + block_n} * block_k * sizeof(float);
+  static constexpr u32 most_rows = 288, part_rows = 48, block_n = 128, block_k = 256;
+  static_assert(part_rows % tall == 0 && block_n % wide == 0);
+  static constexpr u64 scratch_bytes = u64{part_rows + block_n} * block_k * sizeof(float);
 
-  static constexpr u32 units(u32 m, u32 n) { return ceil_div(m, block_m) * ceil_div(n, block_n); }
+  // C as units of [rows][block_n], `across` of them side by side.
+  struct cut {
+    u32 rows, across, units;
+  };
+  // The cut that keeps threads busy for the shortest time; a packed B serves all rows of a unit, so as few as that
+  // takes.
+  static constexpr cut cut_for(u32 m, u32 n, u32 threads) {
+    const u32 across = ceil_div(n, block_n), fewest = ceil_div(m, most_rows), most = ceil_div(m, part_rows);
+    cut best{};
+    u64 shortest = ~u64{};
+    for (u32 down = fewest; down <= most && down <= fewest + threads; ++down) {
+      const u32 rows = ceil_div(ceil_div(m, down), tall) * tall, units = ceil_div(m, rows) * across;
+      const u64 time = u64{ceil_div(units, threads)} * rows;
+      if (time < shortest) shortest = time, best = {rows, across, units};
+    }
+    return best;
+  }
 
-  static void unit(const product& p, u32 unit, std::byte* scratch) {
-    const u32 across = ceil_div(p.n, block_n), m0 = unit / across * block_m, n0 = unit % across * block_n;
-    const u32 m = std::min(block_m, p.m - m0), n = std::min(block_n, p.n - n0);
+  static void unit(const product& p, const cut& all, u32 unit, std::byte* scratch) {
+    const u32 m0 = unit / all.across * all.rows, n0 = unit % all.across * block_n;
+    const u32 m = std::min(all.rows, p.m - m0), n = std::min(block_n, p.n - n0);
     p.begin(m0, m, n0, n);
     float* const b = reinterpret_cast<float*>(scratch);  // [panels][k][wide]
-    float* const a = b + u64{block_n} * block_k;         // [tiles][k][tall]
+    float* const a = b + u64{block_n} * block_k;         // [tiles][k][tall], or rows
     for (u32 k0 = 0; k0 < p.k; k0 += block_k) {
       const u32 k = std::min(block_k, p.k - k0);
-      const float* const from_a = p.a + m0 * p.am + k0 * p.ak;
       pack<wide>(p.b + n0 * p.bn + k0 * p.bk, p.bn, p.bk, n, k, b);
-      if (p.ak != 1) pack<tall>(from_a, p.am, p.ak, m, k, a);
-      for (u32 j = 0; j < n; j += wide)
-        for (u32 i = 0; i < m; i += tall) {
-          for (u32 next = i + tall; next < std::min(i + 2 * tall, m); ++next)
-            __builtin_prefetch(p.c + (m0 + next) * p.cm + n0 + j, 1);
-          const place at{k,    b + u64{j} * k,        p.c + (m0 + i) * p.cm + n0 + j,
-                         p.cm, std::min(tall, m - i), std::min(wide, n - j)};
-          if (p.ak != 1) tile<tall>(a + u64{i} * k, 1, at);
-          else tile<1>(from_a + i * p.am, p.am, at);
+      if (p.bf16) round(b, ceil_div(n, wide) * wide * k);
+      for (u32 i0 = m0; i0 < m0 + m; i0 += part_rows) {
+        const u32 rows = std::min(part_rows, m0 + m - i0);
+        float* const c = p.c + i0 * p.cm + n0;
+        const float* const from = p.a + i0 * p.am + k0 * p.ak;
+        if (p.ak != 1) {
+          pack<tall>(from, p.am, p.ak, rows, k, a);
+          if (p.bf16) round(a, ceil_div(rows, tall) * tall * k);
+          tiles(rows, n, k, b, c, p.cm, [&](u32 i, const place& at) { tile<tall>(a + u64{i} * k, 1, at); });
+        } else if (p.bf16) {
+          for (u32 i = 0; i < rows; ++i) std::copy_n(from + i * p.am, k, a + u64{i} * k);
+          round(a, rows * k);
+          tiles(rows, n, k, b, c, p.cm, [&](u32 i, const place& at) { tile<1>(a + u64{i} * k, k, at); });
+        } else {
+          tiles(rows, n, k, b, c, p.cm, [&](u32 i, const place& at) { tile<1>(from + i * p.am, p.am, at); });
         }
+      }
     }
   }
   static void all(const product& p, std::byte* scratch) {
-    for (u32 u = 0; u < units(p.m, p.n); ++u) unit(p, u, scratch);
+    const cut whole = cut_for(p.m, p.n, 1);
+    for (u32 u = 0; u < whole.units; ++u) unit(p, whole, u, scratch);
   }
 
  private:
@@ -73,24 +98,34 @@ template <class Isa> struct gemm {
     const u32 full = count / Wide * Wide;
     u32 t = 0;
     if (apart == 1)
-      for (; t < k; ++t)
+      for (u32 next; t < k; t = next) {  // some at a time, so that a panel's lines are written whole
+        next = std::min(t + 8, k);
         for (u32 i = 0; i < full; i += Wide)
-          std::memcpy(to + u64{i} * k + t * Wide, from + t * along + i, Wide * sizeof(float));
+          for (u32 at = t; at < next; ++at)
+            std::memcpy(to + u64{i} * k + at * Wide, from + at * along + i, Wide * sizeof(float));
+      }
     else if (Wide % lanes == 0 && along == 1)
-      for (u32 i = 0; i < full; i += lanes)
-        for (t = 0; t + lanes <= k; t += lanes) {
-          batch square[lanes];
-          for (u32 r = 0; r < lanes; ++r) square[r] = batch::load_unaligned(from + (i + r) * apart + t);
-          xsimd::transpose(square, square + lanes);
-          float* const there = to + u64{i / Wide * Wide} * k + t * Wide + i % Wide;
-          for (u32 r = 0; r < lanes; ++r) square[r].store_unaligned(there + r * Wide);
-        }
+      for (u32 panel = 0; panel < full; panel += Wide)
+        for (t = 0; t + lanes <= k; t += lanes)
+          for (u32 i = 0; i < Wide; i += lanes) {
+            batch square[lanes];
+            for (u32 r = 0; r < lanes; ++r) square[r] = batch::load_unaligned(from + (panel + i + r) * apart + t);
+            xsimd::transpose(square, square + lanes);
+            float* const there = to + u64{panel} * k + t * Wide + i;
+            for (u32 r = 0; r < lanes; ++r) square[r].store_unaligned(there + r * Wide);
+          }
     const auto one_by_one = [&](u32 i, u32 begin) {
       for (u32 at = begin; at < k; ++at)
         to[u64{i / Wide * Wide} * k + at * Wide + i % Wide] = i < count ? from[i * apart + at * along] : 0;
     };
     for (u32 i = 0; i < full; ++i) one_by_one(i, t);
     for (u32 i = full; i < ceil_div(count, Wide) * Wide; ++i) one_by_one(i, 0);
+  }
+
+  static void round(float* x, u64 count) {
+    u64 i = 0;
+    for (; i + lanes <= count; i += lanes) simd::round_bf16<Isa>(batch::load_unaligned(x + i)).store_unaligned(x + i);
+    for (; i < count; ++i) x[i] = from_bf16(to_bf16(x[i]));
   }
 
   // A tile of C, the panel of B and the depth for it.
@@ -101,6 +136,14 @@ template <class Isa> struct gemm {
     u64 cm;
     u32 rows, cols;
   };
+  // f(i, place) for the tiles of some rows of C, i their first row.
+  static void tiles(u32 rows, u32 n, u32 k, const float* b, float* c, u64 cm, auto f) {
+    for (u32 j = 0; j < n; j += wide)
+      for (u32 i = 0; i < rows; i += tall) {
+        for (u32 next = i + tall; next < std::min(i + 2 * tall, rows); ++next) __builtin_prefetch(c + next * cm + j, 1);
+        f(i, place{k, b + u64{j} * k, c + i * cm + j, cm, std::min(tall, rows - i), std::min(wide, n - j)});
+      }
+  }
   // Element (i, t) of A is a[i * am + t * Along].
   template <u32 Along> static void tile(const float* a, u64 am, const place& p) {
     if (p.rows == tall && p.cols == wide) return full_tile<Along>(a, am, p.k, p.b, p.c, p.cm);
@@ -136,22 +179,27 @@ template <class Isa> struct gemm {
 };
 template <> struct gemm<isa::scalar> {
   static constexpr u64 scratch_bytes = 0;
-  static constexpr u32 units(u32 m, u32) { return m; }
-  static void unit(const product& p, u32 i, std::byte*) {
+  struct cut {
+    u32 units;
+  };
+  static constexpr cut cut_for(u32 m, u32, u32) { return {m}; }
+  static void unit(const product& p, const cut&, u32 i, std::byte*) {
+    const auto factor = [&](float x) { return p.bf16 ? from_bf16(to_bf16(x)) : x; };
     p.begin(i, 1, 0, p.n);
     for (u32 j = 0; j < p.n; ++j) {
       float sum = p.c[i * p.cm + j];
-      for (u32 k = 0; k < p.k; ++k) sum += p.a[i * p.am + k * p.ak] * p.b[k * p.bk + j * p.bn];
+      for (u32 k = 0; k < p.k; ++k) sum += factor(p.a[i * p.am + k * p.ak]) * factor(p.b[k * p.bk + j * p.bn]);
       p.c[i * p.cm + j] = sum;
     }
   }
   static void all(const product& p, std::byte* scratch) {
-    for (u32 u = 0; u < p.m; ++u) unit(p, u, scratch);
+    for (u32 u = 0; u < p.m; ++u) unit(p, {p.m}, u, scratch);
   }
 };
 
 template <class Isa> void multiply(const crew& c, const product& p) {
-  c.share(gemm<Isa>::units(p.m, p.n), [&](u32 u) { gemm<Isa>::unit(p, u, c.scratch); });
+  const auto cut = gemm<Isa>::cut_for(p.m, p.n, c.threads.size());
+  c.share(cut.units, [&](u32 u) { gemm<Isa>::unit(p, cut, u, c.scratch); });
 }
 
 }  // namespace cke::train

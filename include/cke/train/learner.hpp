@@ -12,6 +12,7 @@ struct learner_options {
   u32 context;     // positions that rope's rules go by, and the most of an example
   u32 padding;     // id whose row of an embedding learns nothing from being read; no_target: none
   bool recompute;  // values within a layer are computed again on the way back instead of kept
+  bool bf16;       // products of matrices round their factors to bf16, but for parameters::row::in_f32 and routers
 };
 
 // The same bits for any number of threads, and for any cut of a list of examples into passes.
@@ -28,19 +29,19 @@ template <class Isa> class learner {
         if (const turned_head of = turned(s.i.p); of.rope) ropes_.add(*of.rope, of.head_dim, context);
   }
 
-  // One pass forth and back: adds to all gradients `by` times those of the sum of the losses of all targets, which it
-  // returns. Throws token_range, context_overflow, usage, out_of_memory.
-  double pass(std::span<const example> examples, float by, const loss_options& loss) {
-    return run(examples, by, true, loss);
+  // One pass forth and back: adds to all gradients `by` times those of the sum of the losses of all targets, which are
+  // added to `sum` one by one. Throws token_range, context_overflow, usage, out_of_memory.
+  double pass(std::span<const example> examples, float by, const loss_options& loss, double sum) {
+    return run(examples, by, true, loss, sum);
   }
-  // The sum of the cross-entropies alone: the way forth.
-  double loss(std::span<const example> examples) { return run(examples, 0, false, {}); }
+  // Adds the cross-entropies alone: the way forth.
+  double loss(std::span<const example> examples, double sum) { return run(examples, 0, false, {}, sum); }
   // The logits of the id after `ids`, valid until the next pass. Throws as pass does; usage without ids.
   std::span<const float> logits_after(std::span<const u32> ids) {
     if (ids.empty()) throw Error(errc::usage, {}, "ids", "at least one", "none");
     const std::vector<u32> targets(ids.size(), no_target);
     const example one{ids, targets};
-    run({&one, 1}, 0, false, {});
+    run({&one, 1}, 0, false, {}, 0);
     const u32 place = net_.last_place(), row = rows_.count() - 1, at = row % memory_.logit_rows();
     return {memory_.value_of(place, net_.at(place).last, row - at, nullptr).row(at), net_.vocab};
   }
@@ -48,18 +49,21 @@ template <class Isa> class learner {
   u64 products() const { return net_.products(); }
 
  private:
-  double run(std::span<const example> examples, float by, bool learns, const loss_options& loss) {
+  double run(std::span<const example> examples, float by, bool learns, const loss_options& loss, double sum) {
     rows_.gather(examples, net_.vocab, options_.context);
     memory_.reserve(rows_);
-    losses_.assign(rows_.count(), 0.0);
+    losses_.assign(rows_.count(), 0.0), balance_losses_.assign(rows_.segments.size(), 0.0);
     by_ = by, learns_ = learns, loss_ = loss;
     team_.run([&](u32 thread) noexcept { everything_on(thread); });
-    double sum = 0;
-    for (const double x : losses_) sum += x;
+    for (u32 i = 0; i < rows_.segments.size(); ++i) {
+      const segment& s = rows_.segments[i];
+      for (u32 t = s.first; t < s.first + s.tokens; ++t) sum += losses_[t];
+      sum += balance_losses_[i];
+    }
     return sum;
   }
   // A step of a place, on n rows from `first` on.
-  step_work work_of(u32 place, const tape_step& s, u32 first, u32 n) const {
+  step_work work_of(u32 place, const tape_step& s, u32 first, u32 n) {
     const instruction& i = s.i;
     step_work to;
     work& w = to.w;
@@ -73,6 +77,7 @@ template <class Isa> class learner {
       to.plain[k] = weights.plain[i.weight[k]], to.dweight[k] = weights.gradient[i.weight[k]];
       w.weight[k] = reinterpret_cast<const std::byte*>(to.plain[k]);
       to.added[k] = weights.added[i.weight[k]];
+      to.bf16[k] = options_.bf16 && i.op != opcode::router && !weights.in_f32[i.weight[k]];
     }
     if (i.op == opcode::attend) {
       const u32 head_dim = i.p.template as<attention_params>().shape.head_dim;
@@ -87,6 +92,7 @@ template <class Isa> class learner {
     }
     if (const turned_head of = turned(i.p); of.rope) w.rope = ropes_.find(*of.rope, of.head_dim);
     w.tokens = n, w.segments = rows_.segments, w.segment_of = rows_.segment_of.data(), w.tiles = rows_.tiles;
+    to.balance = {loss_.balance_loss, by_, rows_.targets_of.data(), balance_losses_.data()};
     to.longest = rows_.longest, to.padding = options_.padding, to.low_rank_room = memory_.low_rank_room();
     return to;
   }
@@ -120,13 +126,13 @@ template <class Isa> class learner {
   static void clear(const crew& c, const view& v, u32 n) {
     c.rows(n, [&](u32 t) { std::fill_n(v.row(t), v.stride, 0.f); });
   }
-  void forth(u32 place, const crew& c, u32 first, u32 n) const {
+  void forth(u32 place, const crew& c, u32 first, u32 n) {
     for (const tape_step& s : net_.at(place).steps) {
       rules_[s.i.op].forward(s, work_of(place, s, first, n), c, memory_.shared());
       c.barrier();
     }
   }
-  void back(u32 place, const crew& c, u32 first, u32 n) const {
+  void back(u32 place, const crew& c, u32 first, u32 n) {
     const tape& t = net_.at(place);
     for (u32 k = t.steps.size(); k-- > 0;) {
       const tape_step& s = t.steps[k];
@@ -161,7 +167,8 @@ template <class Isa> class learner {
 
   // The pass that runs:
   example_rows rows_;
-  std::vector<double> losses_;  // [rows]
+  std::vector<double> losses_;          // [rows]
+  std::vector<double> balance_losses_;  // [sequences]
   float by_{};
   bool learns_{};
   loss_options loss_;

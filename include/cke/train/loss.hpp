@@ -13,6 +13,7 @@ inline constexpr u32 no_target = ~0u;
 struct loss_options {
   float label_smoothing = 0;  // share of each target that is spread over all ids, as torch.nn.CrossEntropyLoss has it
   float z_loss = 0;           // times the square of log sum exp, which keeps logits near 0 (PaLM, section 5)
+  float balance_loss = 0;  // times that of each router and sequence, see balance.hpp; a sequence counts by its targets
 };
 
 // The loss of a row; turns its logits into their gradient times `by`.

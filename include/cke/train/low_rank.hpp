@@ -52,7 +52,7 @@ struct added_tensor {
 // Names of modules or the ends of such, and which of them have been found.
 class target_names {
  public:
-  explicit target_names(std::string_view list) {
+  target_names(const char* option, std::string_view list) : option_(option) {
     while (!list.empty()) {
       const std::size_t comma = std::min(list.find(','), list.size());
       words_.push_back({list.substr(0, comma), false});
@@ -69,11 +69,11 @@ class target_names {
   // Throws usage for a name that no matrix has.
   void check_all_found() const {
     for (const auto& [name, found] : words_)
-      if (!found)
-        throw Error(errc::usage, {}, "targets", "ends of names of layers' matrices, such as q_proj", std::string(name));
+      if (!found) throw Error(errc::usage, {}, option_, "ends of names of matrices, such as q_proj", std::string(name));
   }
 
  private:
+  const char* option_;
   std::vector<std::pair<std::string_view, bool>> words_;
 };
 

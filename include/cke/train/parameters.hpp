@@ -38,7 +38,7 @@ class parameters {
   // to outlive this. Throws what weight_tensors throws; config_range for a number that is not finite; usage.
   template <class P, tensor_source S, class Names>
   static parameters load(std::type_identity<P>, const taped_program& n, const S& from, std::string_view file, naming as,
-                         const Names& names, const low_rank_options& added = {}) {
+                         const Names& names, const low_rank_options& added = {}, std::string_view in_f32 = {}) {
     using kept = parameter::kept;
     parameters p;
     p.layers_ = P::layers, p.tied_ = P::tied;
@@ -66,15 +66,16 @@ class parameters {
       p.read(one, tensors.find(one.w), from, file);
       for (const u64 t : one.map.tensors) from.drop(from.tensors()[t], from.tensors()[t].bytes);
     }
-    if (added.rank > 0)
-      p.add(n, added, as, [&](const parameter& one) {
-        if (as == naming::hf) return std::string(from.tensors()[one.map.tensors[0]].name);
-        const spelling& its = name_of(names, one.w.where, one.w.slot).in(naming::hf)[0];
-        if (its.is_part())
-          throw Error(errc::unsupported, file, "low-rank additions", "a Hugging Face directory, for this family",
-                      "a GGUF file");
-        return tensor_name(its, false, one.w.layer, 0);
-      });
+    const auto name_of_tensor = [&](const parameter& one) {
+      if (as == naming::hf) return std::string(from.tensors()[one.map.tensors[0]].name);
+      const spelling& its = name_of(names, one.w.where, one.w.slot).in(naming::hf)[0];
+      if (its.is_part())
+        throw Error(errc::unsupported, file, "names of matrices", "a Hugging Face directory, for this family",
+                    "a GGUF file");
+      return tensor_name(its, false, one.w.layer, 0);
+    };
+    if (added.rank > 0) p.add(n, added, as, name_of_tensor);
+    if (!in_f32.empty()) p.keep_in_f32(in_f32, name_of_tensor);
     return p;
   }
 
@@ -111,6 +112,7 @@ class parameters {
     const float* plain[max_slots]{};
     float* gradient[max_slots]{};
     low_rank added[max_slots]{};
+    bool in_f32[max_slots]{};  // products with it stay so
     u32 number[max_slots]{};   // in the list
     std::vector<u32> in_file;  // numbers of those that stay there
   };
@@ -266,7 +268,7 @@ class parameters {
       learned_.push_back({count_, size, true});
       return std::exchange(count_, count_ + align_up(size, row_numbers));
     };
-    target_names targets(o.targets);
+    target_names targets("targets", o.targets);
     for (u32 place = 1; place < n.last_place(); ++place)
       for (const tape_step& s : n.at(place).steps) {
         if (s.i.op != opcode::matmul) continue;
@@ -299,6 +301,15 @@ class parameters {
     std::mt19937_64 random(o.seed);
     for (const added_tensor& t : added_)
       fill_uniform(values() + t.a, u64{t.rank} * t.cols, 1 / std::sqrt(static_cast<float>(t.cols)), random);
+  }
+
+  void keep_in_f32(std::string_view names, auto name_of_tensor) {
+    target_names kept("in_f32", names);
+    for (row& r : rows_)
+      for (u32 slot = 0; slot < max_slots && r.plain[slot]; ++slot)
+        if (const parameter& one = list_[r.number[slot]]; one.w.slot.quantisable)
+          r.in_f32[slot] = kept.has(name_of_tensor(one));
+    kept.check_all_found();
   }
 
   std::vector<parameter> list_;

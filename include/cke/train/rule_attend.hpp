@@ -58,8 +58,8 @@ template <class Isa> struct rule<opcode::attend, Isa> {
     const float scale = p.scale.v != 0 ? float{p.scale} : static_cast<float>(1 / std::sqrt(double(dim)));
     const auto multiply = [&](const product& x) { gemm<Isa>::all(x, inner); };
 
-    multiply({n, keys, dim, q.data, q.stride, 1, k.data, 1, k.stride, probability, keys, true});
-    multiply({n, keys, dim, dy.data, dy.stride, 1, v.data, 1, v.stride, slope, keys, true});
+    multiply({n, keys, dim, q.data, q.stride, 1, k.data, 1, k.stride, probability, keys, false, true});
+    multiply({n, keys, dim, dy.data, dy.stride, 1, v.data, 1, v.stride, slope, keys, false, true});
     for (u32 i = 0; i < n; ++i) {
       const u32 own = row + i, low = own + 1 > p.window ? own + 1 - p.window : 0;
       softmax(probability + u64{i} * keys, capped + u64{i} * keys, low - first, own + 1 - first, keys, scale, p.cap);

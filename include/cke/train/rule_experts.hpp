@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../kernels/experts.hpp"
+#include "balance.hpp"
 #include "rule_linear.hpp"
 
 namespace cke::train {
@@ -31,12 +32,19 @@ template <class Isa> struct rule<opcode::route, Isa> {
         }
       back(r, s.w.in[0].row(t), chosen, d, d + r.experts, s.din[0].row(t));
     });
-    if (!dscale) return;
-    c.barrier();
-    c.share(1, [&](u32) {
-      for (u32 t = 0; t < s.w.tokens; ++t)
-        for (u32 k = 0; k < r.active; ++k) dscale[static_cast<u32>(s.w.out[0].row(t)[k])] += parts[t * r.active + k];
-    });
+    if (dscale || s.balance.by) c.barrier();
+    if (dscale)
+      c.share(1, [&](u32) {
+        for (u32 t = 0; t < s.w.tokens; ++t)
+          for (u32 k = 0; k < r.active; ++k) dscale[static_cast<u32>(s.w.out[0].row(t)[k])] += parts[t * r.active + k];
+      });
+    if (s.balance.by)
+      c.share(static_cast<u32>(s.w.segments.size()), [&](u32 i) {
+        const segment& of = s.w.segments[i];
+        s.balance.add(i,
+                      balance_loss(r, {s.w.in[0], s.w.out[0], s.din[0], of.first, of.tokens}, s.balance.slope(i),
+                                   reinterpret_cast<float*>(c.scratch)));
+      });
   }
 
  private:
@@ -154,7 +162,7 @@ template <class Isa, u32 Matrices> struct expert_rule {
         // A single token's experts share a row: one after the other.
         const auto add = [&](u32 i, u32 first, u32 n) {
           gemm<Isa>::all({rows.size(i), n, p.rows, dy(i), wide, 1, s.plain[k] + rows.expert()[i] * matrix + first,
-                          p.cols, 1, s.din[1].row(rows.first_gathered(i)) + first, s.din[1].stride},
+                          p.cols, 1, s.din[1].row(rows.first_gathered(i)) + first, s.din[1].stride, s.bf16[k]},
                          c.scratch);
         };
         if (s.w.tokens == 1)
@@ -166,7 +174,7 @@ template <class Isa, u32 Matrices> struct expert_rule {
       if (s.dweight[k])
         for_each_expert(rows, p.rows, c, [&](u32 i, u32 first, u32 n) {
           gemm<Isa>::all({n, p.cols, rows.size(i), dy(i) + first, 1, wide, x(i), s.w.in[1].stride, 1,
-                          s.dweight[k] + rows.expert()[i] * matrix + u64{first} * p.cols, p.cols},
+                          s.dweight[k] + rows.expert()[i] * matrix + u64{first} * p.cols, p.cols, s.bf16[k]},
                          c.scratch);
         });
       c.barrier();
@@ -182,7 +190,7 @@ template <class Isa, u32 Matrices> struct expert_rule {
       for_each_expert(rows, p.rows, c, [&](u32 i, u32 first, u32 n) {
         gemm<Isa>::all({rows.size(i), n, p.cols, s.w.in[1].row(rows.first_gathered(i)), s.w.in[1].stride, 1,
                         s.plain[k] + rows.expert()[i] * matrix + u64{first} * p.cols, 1, p.cols,
-                        in + rows.first()[i] * wide + u64{k} * p.rows + first, wide, true},
+                        in + rows.first()[i] * wide + u64{k} * p.rows + first, wide, s.bf16[k], true},
                        c.scratch);
       });
     c.barrier();
@@ -207,7 +215,7 @@ template <class Isa> struct rule<opcode::expert_sum, Isa> {
     for_each_expert(rows, p.rows, c, [&](u32 i, u32 first, u32 n) {
       gemm<Isa>::all({rows.size(i), n, p.cols, s.w.in[1].row(rows.first()[i]), s.w.in[1].stride, 1,
                       s.plain[0] + rows.expert()[i] * matrix + u64{first} * p.cols, 1, p.cols,
-                      y + u64{rows.first()[i]} * p.rows + first, p.rows, true},
+                      y + u64{rows.first()[i]} * p.rows + first, p.rows, s.bf16[0], true},
                      c.scratch);
     });
     c.barrier();
@@ -233,7 +241,7 @@ template <class Isa> struct rule<opcode::expert_sum, Isa> {
     for_each_expert(rows, p.cols, c, [&](u32 i, u32 first, u32 n) {
       gemm<Isa>::all({rows.size(i), n, p.rows, dy + u64{rows.first()[i]} * p.rows, p.rows, 1,
                       s.plain[0] + rows.expert()[i] * matrix + first, p.cols, 1,
-                      dh + u64{rows.first()[i]} * p.cols + first, p.cols, true},
+                      dh + u64{rows.first()[i]} * p.cols + first, p.cols, s.bf16[0], true},
                      c.scratch);
     });
     c.barrier();
@@ -255,7 +263,7 @@ template <class Isa> struct rule<opcode::expert_sum, Isa> {
     for_each_expert(rows, p.rows, c, [&](u32 i, u32 first, u32 n) {
       gemm<Isa>::all({n, p.cols, rows.size(i), dy + u64{rows.first()[i]} * p.rows + first, 1, p.rows,
                       s.w.in[1].row(rows.first()[i]), s.w.in[1].stride, 1,
-                      s.dweight[0] + rows.expert()[i] * matrix + u64{first} * p.cols, p.cols},
+                      s.dweight[0] + rows.expert()[i] * matrix + u64{first} * p.cols, p.cols, s.bf16[0]},
                      c.scratch);
     });
   }

@@ -15,12 +15,13 @@ template <class Isa> struct linear {
   u64 x_stride;
   float* dx;  // null: not wanted, as the gradients below
   u64 dx_stride;
+  bool bf16;  // factors are rounded to it
 
   void forward(const float* bias, float* y, u64 y_stride, const crew& c) const {
-    multiply<Isa>(c, {tokens, rows, cols, x, x_stride, 1, w, 1, cols, y, y_stride, true, bias});
+    multiply<Isa>(c, {tokens, rows, cols, x, x_stride, 1, w, 1, cols, y, y_stride, bf16, true, bias});
   }
   void add_weight_gradient(const float* dy, u64 dy_stride, float* dw, const crew& c) const {
-    if (dw) multiply<Isa>(c, {rows, cols, tokens, dy, 1, dy_stride, x, x_stride, 1, dw, cols});
+    if (dw) multiply<Isa>(c, {rows, cols, tokens, dy, 1, dy_stride, x, x_stride, 1, dw, cols, bf16});
   }
   void add_bias_gradient(const float* dy, u64 dy_stride, float* dbias, const crew& c) const {
     if (!dbias) return;
@@ -29,25 +30,25 @@ template <class Isa> struct linear {
     });
   }
   void add_input_gradient(const float* dy, u64 dy_stride, const crew& c) const {
-    if (dx) multiply<Isa>(c, {tokens, cols, rows, dy, dy_stride, 1, w, cols, 1, dx, dx_stride});
+    if (dx) multiply<Isa>(c, {tokens, cols, rows, dy, dy_stride, 1, w, cols, 1, dx, dx_stride, bf16});
   }
 
   // The same for scale B A, which is added to W. room: [2][tokens][rank], of all threads.
   void forward(const low_rank& l, float* room, float* y, u64 y_stride, const crew& c) const {
-    scaled(c, l, room, {tokens, l.rank, cols, x, x_stride, 1, l.a, 1, cols, room, l.rank, true});
+    scaled(c, l, room, {tokens, l.rank, cols, x, x_stride, 1, l.a, 1, cols, room, l.rank, bf16, true});
     c.barrier();
-    multiply<Isa>(c, {tokens, rows, l.rank, room, l.rank, 1, l.b, 1, l.rank, y, y_stride});
+    multiply<Isa>(c, {tokens, rows, l.rank, room, l.rank, 1, l.b, 1, l.rank, y, y_stride, bf16});
     c.barrier();
   }
   void backward(const low_rank& l, float* room, const float* dy, u64 dy_stride, const crew& c) const {
     float* const inner = room;                          // scale A x
     float* const dinner = room + u64{tokens} * l.rank;  // scale B^T dy
-    scaled(c, l, inner, {tokens, l.rank, cols, x, x_stride, 1, l.a, 1, cols, inner, l.rank, true});
-    scaled(c, l, dinner, {tokens, l.rank, rows, dy, dy_stride, 1, l.b, l.rank, 1, dinner, l.rank, true});
+    scaled(c, l, inner, {tokens, l.rank, cols, x, x_stride, 1, l.a, 1, cols, inner, l.rank, bf16, true});
+    scaled(c, l, dinner, {tokens, l.rank, rows, dy, dy_stride, 1, l.b, l.rank, 1, dinner, l.rank, bf16, true});
     c.barrier();
-    multiply<Isa>(c, {l.rank, cols, tokens, dinner, 1, l.rank, x, x_stride, 1, l.da, cols});
-    multiply<Isa>(c, {rows, l.rank, tokens, dy, 1, dy_stride, inner, l.rank, 1, l.db, l.rank});
-    if (dx) multiply<Isa>(c, {tokens, cols, l.rank, dinner, l.rank, 1, l.a, cols, 1, dx, dx_stride});
+    multiply<Isa>(c, {l.rank, cols, tokens, dinner, 1, l.rank, x, x_stride, 1, l.da, cols, bf16});
+    multiply<Isa>(c, {rows, l.rank, tokens, dy, 1, dy_stride, inner, l.rank, 1, l.db, l.rank, bf16});
+    if (dx) multiply<Isa>(c, {tokens, cols, l.rank, dinner, l.rank, 1, l.a, cols, 1, dx, dx_stride, bf16});
     c.barrier();
   }
 
@@ -74,7 +75,8 @@ template <class Isa> struct matmul_rule {
             s.w.in[0].row(0),
             s.w.in[0].stride,
             s.din[0].data ? s.din[0].row(0) : nullptr,
-            s.din[0].stride};
+            s.din[0].stride,
+            s.bf16[m]};
   }
   static void forward(const matmul_params& p, const step_work& s, const crew& c) {
     for (u32 m = 0; m < p.matrices; ++m) {
@@ -119,7 +121,8 @@ template <class Isa> struct rule<opcode::head_matmul, Isa> {
             s.w.in[0].row(row),
             s.w.in[0].stride,
             s.din[0].data ? s.din[0].row(row) : nullptr,
-            s.din[0].stride};
+            s.din[0].stride,
+            s.bf16[0]};
   }
   static void forward(const head_matmul_params& p, const step_work& s, const crew& c) {
     for (u32 h = 0; h < p.heads; ++h)

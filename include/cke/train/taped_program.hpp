@@ -64,6 +64,12 @@ struct taped_program {
     return all;
   }
 
+  bool has_routers() const {
+    return std::ranges::any_of(tapes, [](const tape& t) {
+      return std::ranges::any_of(t.steps, [](const tape_step& s) { return s.i.op == opcode::route; });
+    });
+  }
+
   // The place of the layer whose cache a layer with such a state reads: the last one before it that has one of its own.
   u32 owner_of(u32 place, const state_shape& shared) const {
     while (--place > 0)

@@ -14,7 +14,11 @@ struct trainer_options {
   u32 padding = no_target;  // id whose row of an embedding learns nothing from being read, as torch's padding_idx
   bool optimizes = true;    // false: gradients alone, without room for the optimizer
   bool recompute = false;   // compute a layer's values again on the way back: slower, far less memory
-  loss_options loss{};      // whose gradient is taken
+  bool bf16 = false;        // mixed precision: products with weights round their factors to bf16; all else stays in f32
+  // Matrices whose products stay in f32 all the same, by the ends of their names in Hugging Face's spelling:
+  // "lm_head,o_proj". Routers' always do.
+  std::string_view in_f32{};
+  loss_options loss{};  // whose gradient is taken
 };
 
 // Bytes that training all weights takes, in passes of o.rows ids in sequences of o.context.
@@ -33,11 +37,11 @@ template <class Isa> training_plan plan_of(const taped_program& n, u64 numbers, 
 template <class Isa> class trainer_of {
  public:
   trainer_of(const taped_program& n, parameters&& p, const trainer_options& o)
-      : options_(checked(o)),
+      : options_(checked(n, o)),
         threads_(o.threads ? o.threads : default_threads()),
         parameters_(std::move(p)),
         optimizer_(o.optimizes ? adamw(parameters_.count()) : adamw()),
-        learner_(n, parameters_, threads_, {o.context, o.padding, o.recompute}) {}
+        learner_(n, parameters_, threads_, {o.context, o.padding, o.recompute, o.bf16}) {}
   trainer_of(const trainer_of&) = delete;
   trainer_of& operator=(const trainer_of&) = delete;
 
@@ -48,7 +52,7 @@ template <class Isa> class trainer_of {
     const double targets = targets_of(examples);
     double sum = 0;
     each_pass(examples, [&](std::span<const example> some) {
-      sum += learner_.pass(some, static_cast<float>(share / targets), options_.loss);
+      sum = learner_.pass(some, static_cast<float>(share / targets), options_.loss, sum);
     });
     joined_ = false;
     return finite("loss", sum / targets);
@@ -57,7 +61,7 @@ template <class Isa> class trainer_of {
   double loss(std::span<const example> examples) {
     const double targets = targets_of(examples);
     double sum = 0;
-    each_pass(examples, [&](std::span<const example> some) { sum += learner_.loss(some); });
+    each_pass(examples, [&](std::span<const example> some) { sum = learner_.loss(some, sum); });
     return finite("loss", sum / targets);
   }
   // The logits of the id after `ids`, valid until the next call. Throws usage without ids, token_range,
@@ -107,13 +111,16 @@ template <class Isa> class trainer_of {
   u64 pass_bytes() const { return learner_.bytes(); }
 
  private:
-  static const trainer_options& checked(const trainer_options& o) {
+  static const trainer_options& checked(const taped_program& n, const trainer_options& o) {
     const auto check = [](const char* name, float x, u32 most) {
       if (!(x >= 0 && x <= static_cast<float>(most)))
         throw Error(errc::config_range, {}, name, concat({"0 to ", most}), std::to_string(x));
     };
     check("label_smoothing", o.loss.label_smoothing, 1);
     check("z_loss", o.loss.z_loss, 1000);
+    check("balance_loss", o.loss.balance_loss, 1000);
+    if (o.loss.balance_loss > 0 && !n.has_routers())
+      throw Error(errc::usage, {}, "balance_loss", "a model with experts, or 0", "a model without");
     return o;
   }
   void join() {

@@ -38,16 +38,30 @@ struct low_rank {
   float scale;
 };
 
+// How much routers' load-balance losses count: `by` for each target of a sequence, in the loss; 0: nothing.
+struct balance_share {
+  float by;
+  float scale;         // of gradients
+  const u32* targets;  // [sequences]
+  double* losses;      // [sequences], added to
+  float slope(u32 sequence) const { return by * scale * static_cast<float>(targets[sequence]); }
+  void add(u32 sequence, double loss) const {
+    losses[sequence] += static_cast<double>(by) * static_cast<double>(targets[sequence]) * loss;
+  }
+};
+
 // A step on the rows of a pass. A gradient that is not wanted has no data.
 struct step_work {
   work w;                    // values and weights as the kernels of inference take them; by: split::tokens or the like
   view din[5]{}, dout[5]{};  // of the values in w.in and w.out; din is added to
   const float* plain[8]{};   // the weights, [rows][cols]
   float* dweight[8]{};       // their gradients, added to; null: not wanted
+  bool bf16[8]{};            // products with the weight and on its way back round their factors to bf16
   low_rank added[8]{};       // to the weights; a null: nothing
   float* low_rank_room{};    // [2][rows][the highest rank], of all threads
-  u32 longest{};             // positions of the longest sequence
-  u32 padding{};             // id whose row of an embedding learns nothing from being read; no_target: none
+  balance_share balance{};
+  u32 longest{};  // positions of the longest sequence
+  u32 padding{};  // id whose row of an embedding learns nothing from being read; no_target: none
 };
 
 // rule<Op, Isa>, with p of type params_of<Op>:

@@ -9,6 +9,8 @@ NAME.json    ids, labels           two sequences of unlike length; -100 is ignor
                                    from float64, of the norm) and projections on PROJECTIONS vectors of signs
              steps                 of STEPPED only: loss, grad_norm and lr of ten steps of AdamW, each of two batches
                                    (`batch_of`), with the recipe that autograd.py's Recipe has without arguments
+
+NAME.bf16.json is the same without steps, of ROUNDED, with products of bf16 numbers as `--precision bf16` has them.
 """
 
 import json
@@ -26,6 +28,7 @@ import autograd  # noqa: E402
 PROJECTIONS = 8
 LENGTHS, MIXER_LENGTHS = (24, 5), (24, 5, 70)  # the last is longer than a chunk of 64
 MIXERS = ("qwen3_5_text", "mamba2", "lfm2", "deepseek_v3")
+ROUNDED = ("qwen2", "mamba2", "gemma3_text")
 STEPPED = ("qwen2", "qwen3_moe", "mamba2", "gemma3_text")
 U64 = np.uint64
 
@@ -76,24 +79,31 @@ def write(file, found):
     file.write_text("{" + ",\n".join(parts) + "}\n")
 
 
-def make(family):
-    directory = FAMILIES / family
+def compared(directory, batch, loss=autograd.Loss()):
+    """What is recorded of a batch, and how far float32 is from it: of the loss, and at most of a gradient."""
     exact, rounded = autograd.load(directory), autograd.load(directory, torch.float32)
-    lengths = MIXER_LENGTHS if family in MIXERS else LENGTHS
-    batch = autograd.random_batch(exact.config.vocab_size, lengths, seed=17)
-    loss, found = autograd.gradients(exact, batch)
+    value, found = autograd.gradients(exact, batch, loss)
     named = autograd.as_file(exact, found)
-    rounded_loss, rounded_found = autograd.gradients(rounded, batch)
+    rounded_value, rounded_found = autograd.gradients(rounded, batch, loss)
     noise = autograd.errors_of(named, autograd.as_file(rounded, rounded_found))
-
     tensors = {}
     for name, gradient in named.items():
         flat = gradient.numpy().ravel()
         projections = [float(flat @ signs(flat.size, k)) for k in range(PROJECTIONS)]
         tensors[name] = {"norm": float(np.linalg.norm(flat)), "noise": noise[name], "projections": projections}
-    result = batch | {"loss": loss, "grad_norm": autograd.norm_of(found), "tensors": tensors}
-    print(f"{family}: loss {loss:.4f}, norm {result['grad_norm']:.4f}; float32 is {abs(rounded_loss - loss):.1e} from "
-          f"the loss, at most {max(noise.values()):.1e} from a gradient", flush=True)
+    result = batch | {"loss": value, "grad_norm": autograd.norm_of(found), "tensors": tensors}
+    print(f"{directory.name}, {loss.precision}: loss {value:.4f}, norm {result['grad_norm']:.4f}; float32 is "
+          f"{abs(rounded_value - value):.1e} from the loss, at most {max(noise.values()):.1e} from a gradient", flush=True)
+    return result
+
+
+def make(family):
+    directory = FAMILIES / family
+    vocab_size = autograd.load(directory).config.vocab_size
+    batch = autograd.random_batch(vocab_size, MIXER_LENGTHS if family in MIXERS else LENGTHS, seed=17)
+    if family in ROUNDED:
+        write(HERE / f"{family}.bf16.json", compared(directory, batch, autograd.Loss(precision="bf16")))
+    result = compared(directory, batch)
     if family in STEPPED:
         result["steps"], far = steps_of(directory, batch)
         print(f"    losses of steps: {result['steps'][0]['loss']:.4f} to {result['steps'][-1]['loss']:.4f}, "

@@ -98,8 +98,13 @@ template <class Isa> void check_bf16(const some_product& p) {
 }  // namespace
 
 TEST_CASE_TEMPLATE("train: gemm", Isa, isa::scalar, isa::native) {
-  for (const auto& [m, n, k] :
-       {std::array{1u, 1u, 1u}, {7u, 5u, 3u}, {100u, 33u, 17u}, {13u, 150u, 300u}, {97u, 129u, 257u}, {700u, 40u, 20u}})
+  for (const auto& [m, n, k] : {std::array{1u, 1u, 1u},
+                                {7u, 5u, 3u},
+                                {100u, 33u, 17u},
+                                {13u, 150u, 300u},
+                                {97u, 129u, 257u},
+                                {700u, 40u, 20u},
+                                {50u, 300u, 600u}})
     for (const bool a : {false, true})
       for (const bool b : {false, true}) {
         check<Isa>({m, n, k, a, b});

@@ -6,7 +6,8 @@
 
 namespace cke::train {
 
-// A sequence's rows of a router: its logits [experts], what it chose [active ids, weights], and gradients of the logits.
+// A sequence's rows of a router: its logits [experts], what it chose [active ids, weights], and gradients of the
+// logits.
 struct routed_rows {
   view logits, chosen, dlogits;
   u32 first, tokens;

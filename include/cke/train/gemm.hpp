@@ -37,18 +37,18 @@ template <class Isa> struct gemm {
   using batch = simd::vf32<Isa>;
   static constexpr u32 lanes = Isa::lanes, vectors = lanes == 4 ? 4 : 2, wide = lanes * vectors;
   static constexpr u32 tall = Isa::registers == 32 && vectors == 2 ? 12 : 6;
-  static constexpr u32 most_rows = 288, part_rows = 48, block_n = 128, block_k = 256;
-  static_assert(part_rows % tall == 0 && block_n % wide == 0);
-  static constexpr u64 scratch_bytes = u64{part_rows + block_n} * block_k * sizeof(float);
+  // A unit of C is at most most_rows x some_cols. B is packed once for it, A in parts; both stay in a core's own cache.
+  static constexpr u32 most_rows = 288, part_rows = 48, some_cols = 128, most_k = 256;
+  static_assert(part_rows % tall == 0 && some_cols % wide == 0);
+  static constexpr u64 scratch_bytes = (u64{part_rows + some_cols} * most_k + lanes) * sizeof(float);
 
-  // C as units of [rows][block_n], `across` of them side by side.
+  // C as units of [rows][some_cols], `across` of them side by side.
   struct cut {
     u32 rows, across, units;
   };
-  // The cut that keeps threads busy for the shortest time; a packed B serves all rows of a unit, so as few as that
-  // takes.
+  // The cut that keeps threads busy for the shortest time; among such, that of the fewest units.
   static constexpr cut cut_for(u32 m, u32 n, u32 threads) {
-    const u32 across = ceil_div(n, block_n), fewest = ceil_div(m, most_rows), most = ceil_div(m, part_rows);
+    const u32 across = ceil_div(n, some_cols), fewest = ceil_div(m, most_rows), most = ceil_div(m, part_rows);
     cut best{};
     u64 shortest = ~u64{};
     for (u32 down = fewest; down <= most && down <= fewest + threads; ++down) {
@@ -60,30 +60,31 @@ template <class Isa> struct gemm {
   }
 
   static void unit(const product& p, const cut& all, u32 unit, std::byte* scratch) {
-    const u32 m0 = unit / all.across * all.rows, n0 = unit % all.across * block_n;
-    const u32 m = std::min(all.rows, p.m - m0), n = std::min(block_n, p.n - n0);
+    const u32 m0 = unit / all.across * all.rows, n0 = unit % all.across * some_cols;
+    const u32 m = std::min(all.rows, p.m - m0), n = std::min(some_cols, p.n - n0);
     p.begin(m0, m, n0, n);
     float* const b = reinterpret_cast<float*>(scratch);  // [panels][k][wide]
-    float* const a = b + u64{block_n} * block_k;         // [tiles][k][tall], or rows
-    for (u32 k0 = 0; k0 < p.k; k0 += block_k) {
-      const u32 k = std::min(block_k, p.k - k0);
+    float* const a = b + u64{some_cols} * most_k;        // [tiles][k][tall]
+    const bool packs = p.ak != 1 || p.bf16;              // else rows of A are read where they are
+    const u32 some_k = p.k ? ceil_div(p.k, ceil_div(p.k, most_k)) : 1;
+    for (u32 k0 = 0; k0 < p.k; k0 += some_k) {
+      const u32 k = std::min(some_k, p.k - k0);
       pack<wide>(p.b + n0 * p.bn + k0 * p.bk, p.bn, p.bk, n, k, b);
       if (p.bf16) round(b, ceil_div(n, wide) * wide * k);
       for (u32 i0 = m0; i0 < m0 + m; i0 += part_rows) {
         const u32 rows = std::min(part_rows, m0 + m - i0);
-        float* const c = p.c + i0 * p.cm + n0;
         const float* const from = p.a + i0 * p.am + k0 * p.ak;
-        if (p.ak != 1) {
-          pack<tall>(from, p.am, p.ak, rows, k, a);
-          if (p.bf16) round(a, ceil_div(rows, tall) * tall * k);
-          tiles(rows, n, k, b, c, p.cm, [&](u32 i, const place& at) { tile<tall>(a + u64{i} * k, 1, at); });
-        } else if (p.bf16) {
-          for (u32 i = 0; i < rows; ++i) std::copy_n(from + i * p.am, k, a + u64{i} * k);
-          round(a, rows * k);
-          tiles(rows, n, k, b, c, p.cm, [&](u32 i, const place& at) { tile<1>(a + u64{i} * k, k, at); });
-        } else {
-          tiles(rows, n, k, b, c, p.cm, [&](u32 i, const place& at) { tile<1>(from + i * p.am, p.am, at); });
-        }
+        if (packs) pack<tall>(from, p.am, p.ak, rows, k, a);
+        if (p.bf16) round(a, ceil_div(rows, tall) * tall * k);
+        float* const c = p.c + i0 * p.cm + n0;
+        for (u32 j = 0; j < n; j += wide)
+          for (u32 i = 0; i < rows; i += tall) {
+            for (u32 next = i + tall; next < std::min(i + 2 * tall, rows); ++next)
+              __builtin_prefetch(c + next * p.cm + j, 1);
+            const place at{k, b + u64{j} * k, c + i * p.cm + j, p.cm, std::min(tall, rows - i), std::min(wide, n - j)};
+            if (packs) tile<tall>(a + u64{i} * k, 1, at);
+            else tile<1>(from + i * p.am, p.am, at);
+          }
       }
     }
   }
@@ -93,7 +94,7 @@ template <class Isa> struct gemm {
   }
 
  private:
-  // [ceil(count / Wide)][k][Wide], with zeros after `count`.
+  // [ceil(count / Wide)][k][Wide], with zeros after `count`; up to `lanes` numbers behind it may be written.
   template <u32 Wide> static void pack(const float* from, u64 apart, u64 along, u32 count, u32 k, float* to) {
     const u32 full = count / Wide * Wide;
     u32 t = 0;
@@ -104,14 +105,16 @@ template <class Isa> struct gemm {
           for (u32 at = t; at < next; ++at)
             std::memcpy(to + u64{i} * k + at * Wide, from + at * along + i, Wide * sizeof(float));
       }
-    else if (Wide % lanes == 0 && along == 1)
+    else if (along == 1)  // squares of rows; of fewer than a square's, what is too much is overwritten by what follows
       for (u32 panel = 0; panel < full; panel += Wide)
         for (t = 0; t + lanes <= k; t += lanes)
           for (u32 i = 0; i < Wide; i += lanes) {
+            const u32 first = Wide < lanes ? 0 : std::min(i, Wide - lanes);
             batch square[lanes];
-            for (u32 r = 0; r < lanes; ++r) square[r] = batch::load_unaligned(from + (panel + i + r) * apart + t);
+            for (u32 r = 0; r < lanes; ++r)
+              square[r] = batch::load_unaligned(from + (panel + std::min(first + r, Wide - 1)) * apart + t);
             xsimd::transpose(square, square + lanes);
-            float* const there = to + u64{panel} * k + t * Wide + i;
+            float* const there = to + u64{panel} * k + t * Wide + first;
             for (u32 r = 0; r < lanes; ++r) square[r].store_unaligned(there + r * Wide);
           }
     const auto one_by_one = [&](u32 i, u32 begin) {
@@ -136,23 +139,15 @@ template <class Isa> struct gemm {
     u64 cm;
     u32 rows, cols;
   };
-  // f(i, place) for the tiles of some rows of C, i their first row.
-  static void tiles(u32 rows, u32 n, u32 k, const float* b, float* c, u64 cm, auto f) {
-    for (u32 j = 0; j < n; j += wide)
-      for (u32 i = 0; i < rows; i += tall) {
-        for (u32 next = i + tall; next < std::min(i + 2 * tall, rows); ++next) __builtin_prefetch(c + next * cm + j, 1);
-        f(i, place{k, b + u64{j} * k, c + i * cm + j, cm, std::min(tall, rows - i), std::min(wide, n - j)});
-      }
-  }
   // Element (i, t) of A is a[i * am + t * Along].
   template <u32 Along> static void tile(const float* a, u64 am, const place& p) {
     if (p.rows == tall && p.cols == wide) return full_tile<Along>(a, am, p.k, p.b, p.c, p.cm);
-    float whole[tall * wide]{}, rows[Along == 1 ? tall * block_k : 1];
+    float whole[tall * wide]{}, rows[Along == 1 ? tall * most_k : 1];
     if (Along == 1 && p.rows < tall) {  // A has no more
       for (u32 i = 0; i < tall; ++i)
-        if (i < p.rows) std::copy_n(a + i * am, p.k, rows + i * block_k);
-        else std::fill_n(rows + i * block_k, p.k, 0.f);
-      a = rows, am = block_k;
+        if (i < p.rows) std::copy_n(a + i * am, p.k, rows + i * most_k);
+        else std::fill_n(rows + i * most_k, p.k, 0.f);
+      a = rows, am = most_k;
     }
     for (u32 i = 0; i < p.rows; ++i) std::copy_n(p.c + i * p.cm, p.cols, whole + i * wide);
     full_tile<Along>(a, am, p.k, p.b, whole, wide);

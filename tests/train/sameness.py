@@ -3,6 +3,7 @@
 where the run was stopped and resumed after any step. Prints the SHA-256; exits 1 where one differs.
 
     python3 tests/train/sameness.py [--cke build/release/cke] [--model assets/tiny] [--lora-rank 4]
+                                   [--precision bf16]
 """
 
 import argparse
@@ -35,7 +36,7 @@ class Runs:
 
     def train(self, name, *more, model=None):
         line = [self.args.cke, "train", model or self.args.model, "--batches", self.batches, "--steps", STEPS,
-                "--lr", "1e-3", "--warmup", "3", "-o", self.folder / name, *more]
+                "--lr", "1e-3", "--warmup", "3", "--precision", self.args.precision, "-o", self.folder / name, *more]
         done = subprocess.run([str(word) for word in line], capture_output=True, text=True)
         if done.returncode:
             raise SystemExit(f"{' '.join(map(str, line))}\n{done.stderr}")
@@ -53,6 +54,7 @@ def main():
     parser.add_argument("--cke", type=Path, default=ROOT / "build/release/cke")
     parser.add_argument("--model", type=Path, default=ROOT / "assets/tiny")
     parser.add_argument("--lora-rank", type=int, default=0, help="train additions of this rank; 0: all weights")
+    parser.add_argument("--precision", default="f32")
     args = parser.parse_args()
     args.cke = args.cke.resolve()
     begin = ["--lora-rank", args.lora_rank] if args.lora_rank else []

@@ -32,13 +32,13 @@ template <class Isa> struct rule<opcode::route, Isa> {
         }
       back(r, s.w.in[0].row(t), chosen, d, d + r.experts, s.din[0].row(t));
     });
-    if (dscale || s.balance.by) c.barrier();
+    if (dscale || s.balance.by > 0) c.barrier();
     if (dscale)
       c.share(1, [&](u32) {
         for (u32 t = 0; t < s.w.tokens; ++t)
           for (u32 k = 0; k < r.active; ++k) dscale[static_cast<u32>(s.w.out[0].row(t)[k])] += parts[t * r.active + k];
       });
-    if (s.balance.by)
+    if (s.balance.by > 0)
       c.share(static_cast<u32>(s.w.segments.size()), [&](u32 i) {
         const segment& of = s.w.segments[i];
         s.balance.add(i,

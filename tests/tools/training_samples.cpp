@@ -78,13 +78,14 @@ TEST_CASE("train and grad: label smoothing, the z-loss and bf16 change loss and 
                 "--label-smoothing");
   check_refused({"grad", tiny, "--batch", dir / "b.json", "-o", dir / "x", "--z-loss", "-1"}, "--z-loss");
 
-  check_refused({"grad", tiny, "--batch", dir / "b.json", "-o", dir / "x", "--balance-loss", "0.1"}, "experts");
+  check_refused({"grad", tiny, "--batch", dir / "b.json", "-o", dir / "x", "--balance-loss", "0.1"},
+                "--balance-loss: expected a model with experts");
   const json rounded = grad("rounded", {"--precision", "bf16"});
   CHECK(rounded["loss"].get<double>() == doctest::Approx(plain["loss"].get<double>()).epsilon(1e-2));
   CHECK(content(dir / "rounded") != content(dir / "plain"));
   const auto kept = grad("kept", {"--precision", "bf16", "--in-f32", "down_proj"});
   CHECK(content(dir / "kept") != content(dir / "rounded"));
   check_refused({"grad", tiny, "--batch", dir / "b.json", "-o", dir / "x", "--precision", "bf16", "--in-f32", "x_proj"},
-                "x_proj");
+                "--in-f32: expected ends of names of matrices, such as q_proj, found x_proj");
   check_refused({"grad", tiny, "--batch", dir / "b.json", "-o", dir / "x", "--precision", "f16"}, "--precision");
 }

@@ -27,6 +27,14 @@ float deviation_of(const checkpoint& from) {
   return static_cast<float>(given.number());
 }
 
+// What the command calls an option of the library; empty: as the library does.
+std::string_view flag_of(std::string_view option) {
+  return option == "targets"     ? "--lora-targets"
+      : option == "in_f32"       ? "--in-f32"
+      : option == "balance_loss" ? "--balance-loss"
+                                 : "";
+}
+
 }  // namespace
 
 opened_trainer open_trainer(const std::string& path, cke_train_options options, bool from_nothing) {
@@ -43,7 +51,13 @@ opened_trainer open_trainer(const std::string& path, cke_train_options options, 
   if (from_nothing)
     t.from.tensors = t.stored = initial_weights(
         *door, {options.seed, deviation_of(t.from), options.pads, options.padding}, path + ", from nothing");
-  t.model = std::make_unique<trainer_model>(door, t.from, options);
+  try {
+    t.model = std::make_unique<trainer_model>(door, t.from, options);
+  } catch (const Error& e) {
+    const std::string_view flag = flag_of(e.subject);
+    if (flag.empty()) throw;
+    throw Error(e.code, e.file, flag, e.expected, e.found);
+  }
   t.name = u.family + ' ' + short_count(t.model->facts().parameters);
   return t;
 }

@@ -168,8 +168,7 @@ inline void train_options_of(CLI::App& app, train_args& to) {
   gradient_options_of(app, to);
   app.footer(
       "Without --lora-rank and --lora all weights are trained, and kept in f32, and DIR is a Hugging Face directory. "
-      "With "
-      "them, DIR is an adapter. The optimizer's state lies beside either. "
+      "With them, DIR is an adapter. The optimizer's state lies beside either. "
       "Ctrl-C ends the run after the step, and writes DIR.");
 }
 

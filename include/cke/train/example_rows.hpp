@@ -20,7 +20,7 @@ struct example {
 struct example_rows {
   std::vector<u32> ids, targets, segment_of, tiles;
   std::vector<segment> segments;
-  std::vector<u32> targets_of;  // [segments]
+  std::vector<u32> targets_of;  // [segments]: how many targets count
   u32 longest = 0;              // positions of the longest sequence
 
   u32 count() const { return static_cast<u32>(ids.size()); }

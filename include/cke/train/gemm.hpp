@@ -94,7 +94,7 @@ template <class Isa> struct gemm {
   }
 
  private:
-  // [ceil(count / Wide)][k][Wide], with zeros after `count`; up to `lanes` numbers behind it may be written.
+  // To [ceil(count / Wide)][k][Wide], with zeros after `count`; may write up to `lanes` numbers beyond its end.
   template <u32 Wide> static void pack(const float* from, u64 apart, u64 along, u32 count, u32 k, float* to) {
     const u32 full = count / Wide * Wide;
     u32 t = 0;
@@ -105,7 +105,7 @@ template <class Isa> struct gemm {
           for (u32 at = t; at < next; ++at)
             std::memcpy(to + u64{i} * k + at * Wide, from + at * along + i, Wide * sizeof(float));
       }
-    else if (along == 1)  // squares of rows; of fewer than a square's, what is too much is overwritten by what follows
+    else if (along == 1)  // in squares; what a store puts beyond a narrower panel is overwritten by the next one
       for (u32 panel = 0; panel < full; panel += Wide)
         for (t = 0; t + lanes <= k; t += lanes)
           for (u32 i = 0; i < Wide; i += lanes) {

@@ -3,7 +3,7 @@
 """mtmd.py: a GGUF model with its mmproj file through llama.cpp's mtmd and through cke; how far apart are they?
 
     python tools/parity/mtmd.py MODEL.gguf MMPROJ.gguf --image FILE [--image FILE...] --placeholder TOKEN
-                                 [--line N TOKEN] [--prompt TEXT] [--limit X] [--cke PATH]
+                                 [--line N TOKEN] [--prompt TEXT] [--limit X] [--rows] [--cke PATH]
 
 Needs the PyPI packages llama-cpp-py-sync (whose Linux wheels have mtmd), numpy, pillow and cffi. Prints the largest
 difference of the rows that enter the text model, and whether 16 greedy ids after a prompt that begins with the images
@@ -119,6 +119,7 @@ def main():
     parser.add_argument("--placeholder", type=int, required=True, help="the id that stands for a row of an image in cke's --tokens")
     parser.add_argument("--line", type=int, nargs=2, metavar=("N", "TOKEN"), help="in a prompt of Pixtral, TOKEN ends each line of N rows but the last")
     parser.add_argument("--limit", type=float, default=3e-3)
+    parser.add_argument("--rows", action="store_true", help="compare rows, and no ids")
     parser.add_argument("--cke", type=Path, default=ROOT / "build/release/cke")
     args = parser.parse_args()
 
@@ -143,12 +144,22 @@ def main():
         raise SystemExit(f"rows: {list(ours.shape)} of cke, {list(theirs.shape)} of mtmd")
     apart, most = float(np.abs(ours - theirs).max()), float(np.abs(theirs).max())
     print(f"rows {list(ours.shape)}: at most {apart:.1e} apart, of up to {most:.1f}")
+    near = apart <= args.limit * most
+    if args.rows:
+        return 0 if near else 1
     wanted, gap = mtmd.greedy(chunks)
     ids = ",".join(map(str, mtmd.ids(chunks, args.placeholder, args.line)))
     found = json.loads(cke("run", *usual, "--tokens", ids, "-n", NEW, "--temp", 0, "--ids"))
     same = found == wanted[:len(found)]
     print(f"{len(found)} greedy ids: {'equal' if same else f'{found}, not {wanted}'} (smallest gap of logits {gap:.1e})")
-    return 0 if same and apart <= args.limit * most else 1
+    if not same:
+        i = next(i for i, (own, their) in enumerate(zip(found, wanted)) if own != their)
+        before = ",".join([ids, *map(str, found[:i])])
+        with tempfile.TemporaryDirectory() as folder:
+            cke("logits", *usual, "--tokens", before, "--last", "-o", Path(folder) / "logits.npy")
+            row = np.load(Path(folder) / "logits.npy")[-1]
+        print(f"at {i} cke's logits of {found[i]} and {wanted[i]} are {row[found[i]] - row[wanted[i]]:.1e} apart")
+    return 0 if same and near else 1
 
 
 if __name__ == "__main__":

@@ -144,6 +144,7 @@ def write_own_sizes(writer, config, image):
         if vision.head_dim * vision.num_attention_heads != vision.hidden_size:
             writer.add_uint32("clip.vision.attention.head_dim", vision.head_dim)
         writer.add_clip_vision_projector_type(projector.GEMMA4V)
+        writer.add_vision_use_gelu(True)  # the converter leaves it out, and llama.cpp then takes GELU's quick form
         return None
     if kind == "qwen2_5_vl":
         writer.add_vision_image_size(560)  # without a meaning
@@ -246,9 +247,11 @@ def beside_llama(args, name, made):
     vision_images.picture(*size_to_keep(name, config, image_processor_of(made.family.files)), seed=7).save(picture)
     placeholder = getattr(config, "image_token_id", None) or config.image_token_index
     line = ["--line", str(KEPT_COLUMNS), str(made.family.tokenizer.token_to_id("[IMG_BREAK]"))] if name in ("pixtral", "mistral3") else []
+    # llama.cpp lets the rows of an image see all of it in every Gemma 4; the config of those with per-layer inputs does not.
+    rows = ["--rows"] if getattr(config.text_config, "hidden_size_per_layer_input", 0) else []
     done = subprocess.run([args.mtmd, Path(__file__).with_name("mtmd.py"), model, made.directory / "mmproj-model.gguf", "--image", picture,
-                           "--placeholder", str(placeholder), *line, "--cke", args.cke], capture_output=True, text=True)
-    print(f"{made.name} beside mtmd: {'; '.join((done.stdout or done.stderr).strip().splitlines()[-2:])}", file=sys.stderr, flush=True)
+                           "--placeholder", str(placeholder), *line, *rows, "--cke", args.cke], capture_output=True, text=True)
+    print(f"{made.name} beside mtmd: {'; '.join((done.stdout or done.stderr).strip().splitlines()[-3:])}", file=sys.stderr, flush=True)
     return done.returncode == 0
 
 

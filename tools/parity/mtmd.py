@@ -7,7 +7,7 @@
 
 Needs the PyPI packages llama-cpp-py-sync (whose Linux wheels have mtmd), numpy, pillow and cffi. Prints the largest
 difference of the rows that enter the text model, and whether 16 greedy ids after a prompt that begins with the images
-are equal; exits 1 where they are not, or rows differ by more than --limit of the largest number. Activations of
+are equal, or how near the first that differ were; exits 1 where they are not equal, or rows differ by more than --limit of the largest number. Activations of
 llama.cpp are as narrow as the weights, so F32 files show more; its GELU is a table of float16.
 """
 
@@ -119,7 +119,7 @@ def main():
     parser.add_argument("--placeholder", type=int, required=True, help="the id that stands for a row of an image in cke's --tokens")
     parser.add_argument("--line", type=int, nargs=2, metavar=("N", "TOKEN"), help="in a prompt of Pixtral, TOKEN ends each line of N rows but the last")
     parser.add_argument("--limit", type=float, default=3e-3)
-    parser.add_argument("--rows", action="store_true", help="compare rows, and no ids")
+    parser.add_argument("--rows", action="store_true", help="compare the rows alone")
     parser.add_argument("--cke", type=Path, default=ROOT / "build/release/cke")
     args = parser.parse_args()
 
@@ -158,7 +158,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             cke("logits", *usual, "--tokens", before, "--last", "-o", Path(folder) / "logits.npy")
             row = np.load(Path(folder) / "logits.npy")[-1]
-        print(f"at {i} cke's logits of {found[i]} and {wanted[i]} are {row[found[i]] - row[wanted[i]]:.1e} apart")
+        print(f"where they part, after {i}, cke's logits of {found[i]} and {wanted[i]} are {row[found[i]] - row[wanted[i]]:.1e} apart")
     return 0 if same and near else 1
 
 

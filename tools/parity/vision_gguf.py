@@ -144,7 +144,6 @@ def write_own_sizes(writer, config, image):
         if vision.head_dim * vision.num_attention_heads != vision.hidden_size:
             writer.add_uint32("clip.vision.attention.head_dim", vision.head_dim)
         writer.add_clip_vision_projector_type(projector.GEMMA4V)
-        writer.add_vision_use_gelu(True)  # the converter leaves it out, and llama.cpp then takes GELU's quick form
         return None
     if kind == "qwen2_5_vl":
         writer.add_vision_image_size(560)  # without a meaning
@@ -181,8 +180,8 @@ def write_own_sizes(writer, config, image):
     return projector.PIXTRAL
 
 
-def write_mmproj(path, model, image, type_name):
-    """`image`: the processor's config."""
+def write_mmproj(path, model, image, type_name, for_mtmd=False):
+    """`image`: the processor's config. `for_mtmd`: says also what the converter leaves out and llama.cpp reads."""
     config, vision, (kind, file_type) = model.config, model.config.vision_config, gguf_metadata.TYPES[type_name]
     writer = gguf.GGUFWriter(path, "clip")
     writer.add_type("mmproj")
@@ -201,6 +200,8 @@ def write_mmproj(path, model, image, type_name):
         writer.add_clip_projector_type(projector)
         silu = projector in (gguf.VisionProjectorType.QWEN25VL, gguf.VisionProjectorType.PIXTRAL)
         (writer.add_vision_use_silu if silu else writer.add_vision_use_gelu)(True)
+    elif for_mtmd:
+        writer.add_vision_use_gelu(True)  # without it llama.cpp computes Gemma 4's tower with the quick form of GELU
     for name, array in tower_tensors(model).items():
         # As the converter: vectors and tables stay float32, and Gemma 3's projection is float16 whatever the rest is.
         plain = array.ndim == 1 or name.startswith(("v.patch_embd", "v.position_embd", "mm.patch_merger"))
@@ -218,11 +219,11 @@ def image_processor_of(files):
     return files.get("preprocessor_config.json") or files["processor_config.json"]["image_processor"]
 
 
-def write(family, directory, type_name):
+def write(family, directory, type_name, for_mtmd=False):
     """model.gguf and mmproj-model.gguf beside a checkpoint."""
     model = family.model.from_pretrained(directory, dtype=torch.float32).eval()
     gguf_file.write(directory / "model.gguf", TextPart(model), vocabulary(family), type_name)
-    write_mmproj(directory / "mmproj-model.gguf", model, image_processor_of(family.files), type_name)
+    write_mmproj(directory / "mmproj-model.gguf", model, image_processor_of(family.files), type_name, for_mtmd)
 
 
 def size_to_keep(name, config, image):
@@ -247,7 +248,7 @@ def beside_llama(args, name, made):
     vision_images.picture(*size_to_keep(name, config, image_processor_of(made.family.files)), seed=7).save(picture)
     placeholder = getattr(config, "image_token_id", None) or config.image_token_index
     line = ["--line", str(KEPT_COLUMNS), str(made.family.tokenizer.token_to_id("[IMG_BREAK]"))] if name in ("pixtral", "mistral3") else []
-    # llama.cpp lets the rows of an image see all of it in every Gemma 4; the config of those with per-layer inputs does not.
+    # In llama.cpp the rows of an image see all of it in every Gemma 4; in transformers not in those with per-layer inputs.
     rows = ["--rows"] if getattr(config.text_config, "hidden_size_per_layer_input", 0) else []
     done = subprocess.run([args.mtmd, Path(__file__).with_name("mtmd.py"), model, made.directory / "mmproj-model.gguf", "--image", picture,
                            "--placeholder", str(placeholder), *line, *rows, "--cke", args.cke], capture_output=True, text=True)
@@ -274,7 +275,7 @@ def compare(args, name, seed):
     most = SMALL if name in ("qwen3_vl", "qwen3_5") else LARGE
     made = vision.checkpoint(args, name, seed, family_of(name, pick), pick, most, prompts=name not in MANY_ROWS)
     stored = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16"}[made.dtype]
-    write(made.family, made.directory, args.type or stored)
+    write(made.family, made.directory, args.type or stored, for_mtmd=args.mtmd is not None)
     # Videos are not for GGUF: an mmproj file says nothing of them.
     made.cases = [case for case in made.cases if "frames" not in case[0]]
     agreed = beside_llama(args, name, made) if args.mtmd else True

@@ -7,8 +7,9 @@
 
 Needs the PyPI packages llama-cpp-py-sync (whose Linux wheels have mtmd), numpy, pillow and cffi. Prints the largest
 difference of the rows that enter the text model, and whether 16 greedy ids after a prompt that begins with the images
-are equal, or how near the first that differ were; exits 1 where they are not equal, or rows differ by more than --limit of the largest number. Activations of
-llama.cpp are as narrow as the weights, so F32 files show more; its GELU is a table of float16.
+are equal, or how near the first two that differ were. Exits 1 where ids differ, or rows by more than --limit of the
+largest number. Activations of llama.cpp are as narrow as the weights, so F32 files show more; its GELU is a table of
+float16.
 """
 
 import argparse

@@ -14,7 +14,7 @@ from pathlib import Path
 TARGETS = {"75": ["75"], "80": ["80", "86", "89"], "90": ["90a", "100", "120"]}
 ARCHS = [arch for archs in TARGETS.values() for arch in archs]
 MOST_REGISTERS = 128  # of each of a block's 256 threads: two blocks fit into a multiprocessor
-MOST_OF_MEGAKERNEL = 192  # it has a multiprocessor for itself
+MOST_OF_MEGAKERNEL = 255  # it has a multiprocessor for itself, and so as many as a thread can have
 
 BF16_MMA = r"mma\.sync\.aligned\.m16n8k16\.row\.col\.f32\.bf16\.bf16\.f32"
 
@@ -30,7 +30,8 @@ NEEDED = [
     (r"(multiply|expert|wide)_kernel.*dtypeE30E|megakernel.*BF16", 80, 90, BF16_MMA),
     (r"\d(multiply|expert)_kernel.*(Lj1E|dtypeE(0|1|30)E)", 75, 90, r"ld\.global\.nc\.L1::no_allocate\.v4"),
     (r"step_kernel.*opcodeE(0|96|97)E", 75, 90, r"sqrt\.rn\.ftz\.f32"),
-    (r"attend_join|join_experts|step_kernel.*opcodeE73E", 75, 90, r"div\.rn\.ftz\.f32"),  # 73: route
+    (r"attend_rows", 75, 90, r"ld\.shared\.v4"),
+    (r"attend_join|attend_rows|join_experts|step_kernel.*opcodeE73E", 75, 90, r"div\.rn\.ftz\.f32"),  # 73: route
     (r"megakernel", 75, 90, r"red\.release\.gpu\.add\.u32"),
     (r"megakernel", 75, 90, r"ld\.acquire\.gpu\.u32"),
     (r"megakernel", 75, 90, r"st\.release\.sys\.u32"),

@@ -18,7 +18,8 @@ template <dtype... Formats> void instantiate_formats(gpu& device, const step& s)
                                                                                                                s);
 }
 template <dtype... Caches> void instantiate_caches(gpu& device, const step& s) {
-  instantiate<step_kernel<opcode::kv_store, Caches>..., attend_block_kernel<Caches>...>(device, s);
+  instantiate<step_kernel<opcode::kv_store, Caches>..., attend_block_kernel<Caches>...,
+              attend_rows_kernel<Caches, 4>..., attend_rows_kernel<Caches, 8>...>(device, s);
 }
 
 void every_kernel(gpu& device, const step& s) {

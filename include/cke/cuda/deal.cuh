@@ -23,7 +23,9 @@ class dealer {
         mine_(block / group),
         rank_(block % group),
         groups_(blocks / group),
-        inverse_(~0u / groups_ + 1) {}
+        inverse_(~0u / groups_ + 1),
+        inverse_of_size_(~0u / size_),
+        inverse_of_blocks_(~0u / blocks_) {}
 
   CKE_CONSTEXPR bool grouped() const { return groups_ > 1; }
   CKE_CONSTEXPR u32 group() const { return mine_; }
@@ -42,7 +44,7 @@ class dealer {
     return me < from ? me + size(in_group) - from : me - from;
   }
   CKE_CONSTEXPR void pass(bool in_group, u32 count) {
-    const u32 then = (next(in_group) + count) % size(in_group);
+    const u32 then = rest(next(in_group) + count, size(in_group), in_group ? inverse_of_size_ : inverse_of_blocks_);
     if (in_group && grouped()) in_group_ = then;
     else among_all_ = then;
   }
@@ -52,7 +54,14 @@ class dealer {
   // x / groups for x < 2^16, without a division, which would delay the waiting blocks.
   CKE_CONSTEXPR u32 over_groups(u32 x) const { return static_cast<u32>(u64{x} * inverse_ >> 32); }
 
-  u32 blocks_, size_, block_, mine_, rank_, groups_, inverse_;
+  // x % n, if inverse is ~0u / n: so the quotient is too small by at most two.
+  CKE_CONSTEXPR static u32 rest(u32 x, u32 n, u32 inverse) {
+    x -= static_cast<u32>(u64{x} * inverse >> 32) * n;
+    if (x >= n) x -= n;
+    return x >= n ? x - n : x;
+  }
+
+  u32 blocks_, size_, block_, mine_, rank_, groups_, inverse_, inverse_of_size_, inverse_of_blocks_;
   u32 among_all_ = 0, in_group_ = 0;  // rank whose turn is next
 };
 

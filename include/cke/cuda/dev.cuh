@@ -61,6 +61,27 @@ template <class T> CKE_DEVICE T shuffle_xor(T x, u32 mask) {
   return __shfl_xor_sync(0xffffffffu, x, static_cast<int>(mask));
 }
 
+// The greatest number of a warp, and the sum of all. All lanes must take part.
+CKE_DEVICE u32 greatest_of_warp(u32 x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  return __reduce_max_sync(0xffffffffu, x);
+#else
+  for (u32 apart = 16; apart > 0; apart /= 2) {
+    const u32 other = shuffle_xor(x, apart);
+    x = other > x ? other : x;
+  }
+  return x;
+#endif
+}
+CKE_DEVICE i32 sum_of_warp(i32 x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+  return __reduce_add_sync(0xffffffffu, x);
+#else
+  for (u32 apart = 16; apart > 0; apart /= 2) x += shuffle_xor(x, apart);
+  return x;
+#endif
+}
+
 template <class T> CKE_DEVICE T load(const T* p) { return *p; }
 template <class T> CKE_DEVICE void store(T* p, T x) { *p = x; }
 
@@ -156,6 +177,7 @@ template <class T> CKE_DEVICE void put(const shared<std::byte>& to, u32 at, T x)
   *reinterpret_cast<T*>(to.at + at) = x;
 }
 template <class T> CKE_DEVICE shared<T> part_of(const shared<T>& all, u32 first, u32) { return {all.at + first}; }
+template <class T> CKE_DEVICE shared<T> as(const shared<std::byte>& all) { return {reinterpret_cast<T*>(all.at)}; }
 
 // Asynchronous copies into shared memory. With cp.async (sm80), each thread waits for its own copies, in groups:
 template <class T> CKE_DEVICE u32 address_of(T* p) { return static_cast<u32>(__cvta_generic_to_shared(p)); }

@@ -2,7 +2,7 @@
 // emit.cuh: maps a step to its launches: which kernel runs, on how many blocks.
 #pragma once
 
-#include "attention.cuh"
+#include "attention_rows.cuh"
 #include "experts.cuh"
 
 namespace cke::cuda {
@@ -43,11 +43,21 @@ template <kernel_types KV, class Device> struct emitter<opcode::kv_store, KV, De
 
 template <kernel_types KV, class Device> struct emitter<opcode::attend, KV, Device> {
   static CKE_CONSTEXPR void to(Device& device, step s, u32 most) {
+    if constexpr (!of_one_token<Device>)
+      if (s.of_prompts && (rows<4>(device, s) || rows<8>(device, s))) return;
     for (; s.first < s.tokens; s.first += most) {
       const u32 tokens = s.tokens - s.first < most ? s.tokens - s.first : most;
       launch<attend_block_kernel<KV.first>>(device, s, s.key_blocks, s.kv_heads, tokens);
       launch<attend_join_kernel>(device, s, tokens, s.kv_heads);
     }
+  }
+
+ private:
+  template <u32 Dims> static bool rows(Device& device, const step& s) {
+    using kernel = attend_rows<KV.first, Dims>;
+    if (!kernel::takes(s)) return false;
+    launch<attend_rows_kernel<KV.first, Dims>>(device, s, ceil_div(s.tokens, kernel::tokens_of_block(s)), s.kv_heads);
+    return true;
   }
 };
 template <kernel_types KV, class Device> struct emitter<opcode::attend_quantize, KV, Device>

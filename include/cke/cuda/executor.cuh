@@ -78,7 +78,8 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   }
 
  private:
-  static constexpr u32 attention_tokens = 32;      // of one launch
+  static constexpr u32 attention_tokens = 32;             // of one launch
+  static constexpr u32 prompt_rows = 64, of_prompt = 32;  // fewer rows, or rows of a sequence, are no prompt's
   static constexpr u32 alike_rows = 32;            // prompt passes are padded to a multiple, to replay fewer graphs
   static constexpr u32 codes = P::body_count + 2;  // header, bodies, footer
 
@@ -153,11 +154,12 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
                   wanted <= decode_rows ? wanted : std::min(ceil_div(wanted, alike_rows) * alike_rows, limits_.chunk);
     rows_.fill_up(tokens, spare_page_);
     rows_.upload(device_);
-    const u32 blocks = std::bit_ceil(rows_.key_blocks());
-    again({0, tokens, blocks}, [&] {
-      launch_code(0, 0, 0, tokens, 0, blocks);
+    const pass_shape shape{0, tokens, std::bit_ceil(rows_.key_blocks()),
+                           tokens >= prompt_rows && u64{rows_.sequences()} * of_prompt <= tokens};
+    again(shape, [&] {
+      launch_code(0, 0, 0, shape, 0);
       for (u32 l = 0, state = 0; l < P::layers; ++l) {
-        launch_code(P::variants.of[l] + 1u, l + 1, state, tokens, 0, blocks);
+        launch_code(P::variants.of[l] + 1u, l + 1, state, shape, 0);
         state += P::unfused[P::kind_of[l]].states.size();
       }
     });
@@ -165,7 +167,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   // Logits of stream rows [first, end), as many as there is room for.
   logit_block run_footer(u32 first, u32 end) {
     const u32 rows = std::min(end - first, limits_.logit_rows);
-    again({rows, first, 0}, [&] { launch_code(codes - 1, P::layers + 1, 0, rows, first, 1); });
+    again({rows, first, 0, false}, [&] { launch_code(codes - 1, P::layers + 1, 0, {0, rows, 1, false}, first); });
     const code& c = P::footer_code();
     const cuda::view v = register_view(c, static_cast<reg>(c.regs.size() - 1), 0);
     for (u32 r = 0; r < rows; ++r)
@@ -197,6 +199,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   // during a capture.) The logits of prompts are not recorded: they may start at any row.
   struct pass_shape {
     u32 rows, tokens, blocks;  // rows: of logits; 0: the pass runs the layers
+    bool of_prompts;
     auto operator<=>(const pass_shape&) const = default;
   };
   template <class F> void again(pass_shape shape, F launches) {
@@ -206,12 +209,12 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     device_.replay(known->second);
   }
 
-  void launch_code(u32 index, u32 row, u32 state, u32 tokens, u32 skip, u32 blocks) {
+  void launch_code(u32 index, u32 row, u32 state, pass_shape shape, u32 skip) {
     const code& c = *all_codes[index].c;
     for (u32 k = 0; k < c.ops.size(); ++k) {
       const instruction& i = c.ops[k];
       cuda::step s = step_of(c, i, row, state, skip);
-      s.tokens = tokens, s.key_blocks = blocks;
+      s.tokens = shape.tokens, s.key_blocks = shape.blocks, s.of_prompts = shape.of_prompts;
       all_codes[index].emit[k](device_, s, attention_tokens);
     }
   }

@@ -50,7 +50,6 @@ template <dtype F> struct plain_format {
     if constexpr (by_tensor_cores<F, Arch>) item_by_tensor_cores(from, unit, i, cols, x, first, count, put);
     else item<T>(from, unit, i, cols, x, first, count, put);
   }
-  CKE_DEVICE static float fold(float acc, float s, const float*, const view&, u32, u32) { return acc + s; }
   CKE_DEVICE static float number(const std::byte* unit, u32 row, u32 k) {
     const tile_in_memory<F> tile{unit, k / at::tile};
     const u32 from = at::quad(row, k % at::tile) + k % at::of_quad * at::bytes;
@@ -84,7 +83,8 @@ template <dtype F> struct plain_format {
     for (u32 t = 0; t < T; ++t)
       if (t < count) put(i, dev::lane(), t, sums[t]);
   }
-  // A lane loads 16 bytes of four rows and of a token, for every 32 k; all loads of a tile are issued before their use.
+  // A lane loads 16 bytes of four rows and of a token, for every 32 k: the token's for the whole item, and all of a
+  // tile, before they are used.
   template <class From, class Put>
   CKE_DEVICE static void item_by_tensor_cores(From& from, const std::byte* unit, u32 i, u32 cols, const view& x,
                                               u32 first, u32 count, Put&& put) {
@@ -92,20 +92,26 @@ template <dtype F> struct plain_format {
     const u32 n = dev::lane() / 4, j = dev::lane() % 4, begin = i * columns,
               end = begin + columns < cols ? begin + columns : cols;
     float sums[2][4]{};
-    for (u32 start = begin; start < end; start += at::tile) {
-      const auto tile = from.template take<F>(unit, start / at::tile);
-      dev::quad w[2][4], token[2]{};
+    dev::quad token[columns / 32]{};
+    CKE_UNROLL
+    for (u32 h = 0; h < columns / 32; ++h)
+      if (const u32 k = begin + h * 32 + j * at::of_quad; n < count && k < cols)
+        token[h] = dev::load(reinterpret_cast<const dev::quad*>(bf16_row_of(x, first + n) + k));
+    CKE_UNROLL
+    for (u32 t = 0; t < columns / at::tile; ++t) {
+      if (begin + t * at::tile >= end) continue;
+      const auto tile = from.template take<F>(unit, begin / at::tile + t);
+      dev::quad w[2][4];
       CKE_UNROLL
       for (u32 h = 0; h < 2; ++h) {
         const u32 k = h * 32 + j * at::of_quad;
         CKE_UNROLL
         for (u32 r = 0; r < 4; ++r) w[h][r] = tile.template body<dev::quad>(at::quad(n + 8 * r, k));
-        if (n < count && start + k < cols)
-          token[h] = dev::load(reinterpret_cast<const dev::quad*>(bf16_row_of(x, first + n) + start + k));
       }
       CKE_UNROLL
       for (u32 h = 0; h < 2; ++h)
-        multiply_quads(sums[0], w[h][0], w[h][1], token[h]), multiply_quads(sums[1], w[h][2], w[h][3], token[h]);
+        multiply_quads(sums[0], w[h][0], w[h][1], token[2 * t + h]),
+            multiply_quads(sums[1], w[h][2], w[h][3], token[2 * t + h]);
       from.done();  // only now: a copy may overwrite what has been asked for and is not there yet
     }
     CKE_UNROLL

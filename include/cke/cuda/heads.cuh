@@ -60,6 +60,7 @@ template <dtype KV> struct cache {
                 "cke: cuda: keys and values are f32, f16 or bf16; see cache<dtype>");
   using element = std::conditional_t<KV == dtype::f32, float, u16>;
   static constexpr u32 pair = KV == dtype::bf16 ? 2 : 1;
+  using word = std::conditional_t<pair == 2, u32, element>;  // a pair is loaded at once
 
   CKE_DEVICE static u32 width(u32 head_dim) { return (head_dim + 31) / 32 * 32; }
   CKE_DEVICE static u32 k_index(u32 position, u32 i) {
@@ -82,6 +83,10 @@ template <dtype KV> struct cache {
   CKE_DEVICE static float decode(element x) {
     if constexpr (KV == dtype::f32) return x;
     else return KV == dtype::bf16 ? float_of_bf16(x) : float_of_f16(x);
+  }
+  CKE_DEVICE static float decode(word w, u32 i) {  // number i of a word
+    if constexpr (pair == 2) return float_of_bf16(w >> i * 16 & 0xffffu);
+    else return decode(w);
   }
 };
 

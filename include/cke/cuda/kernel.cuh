@@ -75,8 +75,9 @@ struct step {
   bool shared{}, shared_gate{};  // whether a sum of experts includes a shared one, and a gated one
   const float *cos{}, *sin{};    // [position][rope_width / 2]
   u64 kv_offset{}, kv_block_bytes{};
-  u32 key_blocks{};  // of a row of parts
-  float* parts{};    // partial results that one launch leaves for the next: of attention, and of experts
+  u32 key_blocks{};   // of a row of parts
+  bool of_prompts{};  // many tokens of few sequences
+  float* parts{};     // partial results that one launch leaves for the next: of attention, and of experts
   const device_sampling* how_chosen{};  // for the kernel that chooses; `first` is then the position of the id
   pass now{};
 };

@@ -20,12 +20,14 @@ CKE_DEVICE row_range rows_of_unit(u32 group, u32 unit) {
 
 // A unit is processed in slabs of k. Each warp multiplies a run of neighbouring items of a slab; then warp t folds
 // those of token t into its rows' sums, while the others start on the next slab. Shared memory: two slabs of
-// [item][tokens + factors][row].
+// [item]{sums [tokens][row], factors [row], scales [tokens]}.
 template <dtype F, u32 T, class Arch> struct product {
   using f = format<F>;
   static constexpr u32 items_of_warp = f::columns > 32 ? 1 : T == 1 ? 4 : 2, items = items_of_warp * block_warps;
-  static constexpr u32 words = (T + f::factors) * unit_rows;  // per item
+  static constexpr u32 scales_at = (T + f::factors) * unit_rows;
+  static constexpr u32 words = scales_at + (f::factors > 0 ? T * u32{sizeof(block_scale)} / 4 : 0);  // per item
   static constexpr u32 shared_bytes = 2 * items * words * 4;
+  static_assert(items <= warp_lanes);
   using sum = typename f::sum;
 
   // Warp t returns the sum for token first + t and this lane's row; other warps return 0.
@@ -39,23 +41,55 @@ template <dtype F, u32 T, class Arch> struct product {
       const auto at = [&](u32 i, u32 word) { return slab + (i - begin) * words + word * unit_rows; };
       const auto put = [&](u32 i, u32 row, u32 t, sum s) { found[at(i, t) + row] = dev::bits<u32>(s); };
       const auto keep = [&](u32 i, u32 k, float factor) { found[at(i, T + k) + dev::lane()] = dev::bits<u32>(factor); };
+      const block_scale scale = scale_of(x, first, count, begin + dev::lane(), all);
       if (const u32 mine = begin + dev::warp() * items_of_warp; mine < all)
         f::template items<T, Arch, items_of_warp>(from, unit, mine, all, cols, x, first, count, put, keep);
+      put_scale(found, slab + dev::lane() * words, scale, count);
       dev::sync();
-      if (dev::warp() < count)
-        for (u32 i = begin; i < begin + items && i < all; ++i)
-          acc = fold(acc, found, at(i, 0) + dev::lane(), x, first + dev::warp(), i);
+      if (dev::warp() < count) acc = fold(acc, found, slab, all - begin);
     }
     dev::sync();  // so that the memory can be reused
     return acc;
   }
 
  private:
-  CKE_DEVICE static float fold(float acc, const dev::shared<u32>& found, u32 from, const view& x, u32 token, u32 i) {
-    float factors[f::factors + 1];
-    CKE_UNROLL
-    for (u32 k = 0; k < f::factors; ++k) factors[k] = dev::bits<float>(u32{found[from + (T + k) * unit_rows]});
-    return f::fold(acc, dev::bits<sum>(u32{found[from + dev::warp() * unit_rows]}), factors, x, token, i);
+  // Warp t has the scales of its token's items of a slab, one in each lane. They are asked for before the products.
+  CKE_DEVICE static block_scale scale_of(const view& x, u32 first, u32 count, u32 item, u32 all) {
+    if constexpr (f::factors > 0)
+      if (dev::warp() < count && dev::lane() < items && item < all)
+        return dev::load(scales_of(x, first + dev::warp()) + item);
+    return {};
+  }
+  CKE_DEVICE static void put_scale(const dev::shared<u32>& found, u32 item, const block_scale& scale, u32 count) {
+    if constexpr (f::factors > 0) {
+      if (dev::warp() >= count || dev::lane() >= items) return;
+      found[item + scales_at + 2 * dev::warp()] = dev::bits<u32>(scale.d);
+      found[item + scales_at + 2 * dev::warp() + 1] = dev::bits<u32>(scale.sum);
+    }
+  }
+  // Adds the items of a slab, `left` at most; eight are read at once.
+  CKE_DEVICE static float fold(float acc, const dev::shared<u32>& found, u32 slab, u32 left) {
+    constexpr u32 at_once = 8;
+    if (left >= items) {
+      for (u32 i = 0; i < items; i += at_once) CKE_UNROLL
+      for (u32 j = 0; j < at_once; ++j) acc = fold_item(acc, found, slab + (i + j) * words);
+    } else {
+      for (u32 i = 0; i < left; ++i) acc = fold_item(acc, found, slab + i * words);
+    }
+    return acc;
+  }
+  CKE_DEVICE static float fold_item(float acc, const dev::shared<u32>& found, u32 from) {
+    const sum s = dev::bits<sum>(u32{found[from + dev::warp() * unit_rows + dev::lane()]});
+    if constexpr (f::factors == 0) {
+      return acc + s;
+    } else {
+      float factors[f::factors];
+      CKE_UNROLL
+      for (u32 k = 0; k < f::factors; ++k)
+        factors[k] = dev::bits<float>(u32{found[from + (T + k) * unit_rows + dev::lane()]});
+      const u32 scale = from + scales_at + 2 * dev::warp();
+      return f::fold(acc, s, factors, {dev::bits<float>(u32{found[scale]}), dev::bits<i32>(u32{found[scale + 1]})});
+    }
   }
 };
 

@@ -139,15 +139,18 @@ template <class P, dtype KV, class Pace = at_once, template <class, class> class
 
     template <const code& C, u32 Which, u32 I> CKE_DEVICE static void one_step(const megakernel_call& call, block& me,
                                                                                u32 row, u32 position) {
-      constexpr unbound u = unbound_of(C, C.ops[I]);
+      constexpr std::array<u32, 2> vectors = bytes_of_vectors<C, I>();
       constexpr bool own = is_own(plan::all[Which], I);
       constexpr waiters wait = plan::wait_before[Which][I];
       constexpr u32 heads = heads_of(plan::all[Which], I);
       const head_range mine = me.heads(heads);
-      step s = bind(u, dev::load(call.where + row * max_ops + I), registers_at<C, Which, I>{call, me.own()});
-      auto* const ids = reinterpret_cast<u32*>(me.own());
-      s.now = {ids, ids + 1, reinterpret_cast<segment*>(me.own() + own_segment), call.pages};
-      s.parts = call.parts, s.tokens = 1, s.key_blocks = position / key_block + 1;
+      step s = step_at<C, Which, I>(call, me, row, position);
+      CKE_UNROLL
+      for (u32 k = 0; k < 2; ++k) me.ask_for(s.weight[k], vectors[k]);
+      if constexpr (constexpr u32 attention = step_that_attends<C>(); I == 0 && attention < C.ops.size()) {
+        constexpr u32 of_attention = heads_of(plan::all[Which], attention);
+        me.template ask_for_keys<KV>(step_at<C, Which, attention>(call, me, row, position), of_attention, position);
+      }
       constexpr coming next = coming_at(plan::all[Which], I);
       me.begin_step(own, wait, heads, mine, next, call.where + row * max_ops + next.step);
       const registers_at<C, Which, I> at{call, me.own()};
@@ -157,6 +160,28 @@ template <class P, dtype KV, class Pace = at_once, template <class, class> class
       me.begin_sending(words > 0 ? at(C.ops[I].out[0], true) : view{}, words);
       if constexpr (heads > 0 && has_rows_of_heads(C.ops[I])) s = rows_of_heads(s, mine);
       emitter<C.ops[I].op, types_of(C, C.ops[I], KV), block>::to(me, s, 1);
+    }
+
+    template <const code& C, u32 Which, u32 I>
+    CKE_DEVICE static step step_at(const megakernel_call& call, const block& me, u32 row, u32 position) {
+      constexpr unbound u = unbound_of(C, C.ops[I]);
+      step s = bind(u, dev::load(call.where + row * max_ops + I), registers_at<C, Which, I>{call, me.own()});
+      auto* const ids = reinterpret_cast<u32*>(me.own());
+      s.now = {ids, ids + 1, reinterpret_cast<segment*>(me.own() + own_segment), call.pages};
+      s.parts = call.parts, s.tokens = 1, s.key_blocks = position / key_block + 1;
+      return s;
+    }
+    template <const code& C, u32 I> static constexpr std::array<u32, 2> bytes_of_vectors() {
+      const unbound u = unbound_of(C, C.ops[I]);
+      std::array<u32, 2> bytes{};
+      for (u32 k = 0; k < 2; ++k)
+        if (u.vector[k] != absent) bytes[k] = C.slots[u.vector[k]].cols * u32{sizeof(float)};
+      return bytes;
+    }
+    template <const code& C> static constexpr u32 step_that_attends() {
+      u32 i = 0;
+      while (i < C.ops.size() && !attends(C.ops[i].op)) ++i;
+      return i;
     }
 
     // Where each register is at a step. The register asked for is a compile-time constant, so the comparisons fold

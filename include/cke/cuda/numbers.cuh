@@ -119,16 +119,12 @@ struct quantised {
   i32 sum;  // of the 32 codes
 };
 CKE_DEVICE quantised quantise(float x) {
-  u32 top = dev::bits<u32>(x) & 0x7fffffffu;  // compared as bits, so that a NaN or an infinity becomes the scale
-  for (u32 apart = 16; apart > 0; apart /= 2) {
-    const u32 other = dev::shuffle_xor(top, apart);
-    top = other > top ? other : top;
-  }
+  // Compared as bits, so that a NaN or an infinity becomes the scale.
+  const u32 top = dev::greatest_of_warp(dev::bits<u32>(x) & 0x7fffffffu);
   const float most = dev::bits<float>(top), by = most < 0x1p-119f ? 0.f : dev::divide(127.f, most);
   const float scaled = dev::nearest(x * by);
   quantised q{scaled >= -128.f && scaled <= 127.f ? static_cast<i32>(scaled) : 0, dev::divide(most, 127.f), 0};
-  q.sum = q.code;
-  for (u32 apart = 16; apart > 0; apart /= 2) q.sum += dev::shuffle_xor(q.sum, apart);
+  q.sum = dev::sum_of_warp(q.code);
   return q;
 }
 

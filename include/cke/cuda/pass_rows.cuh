@@ -45,7 +45,8 @@ class pass_rows {
   }
 
   u32 tokens() const { return wanted_; }
-  u32 key_blocks() const { return keys_; }  // of the longest sequence
+  u32 sequences() const { return segments_; }  // with that of padding rows
+  u32 key_blocks() const { return keys_; }     // of the longest sequence
   pass now() const {
     return {reinterpret_cast<u32*>(device_), reinterpret_cast<u32*>(device_ + segment_of_at_),
             reinterpret_cast<segment*>(device_ + segments_at_), reinterpret_cast<std::byte**>(device_ + pages_at_)};

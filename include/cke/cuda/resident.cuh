@@ -96,6 +96,26 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
     waiting_ = false;
     Pace::stop(stops_++);
   }
+  // Asks for numbers that a step is about to read: since the last token, all weights have passed through the L2 cache.
+  CKE_DEVICE void ask_for(const void* from, u32 bytes) const {
+    constexpr u32 line = 128;
+    for (u32 at = dev::thread() * line; at < bytes; at += block_threads * line)
+      dev::prefetch(static_cast<const std::byte*>(from) + at);
+  }
+  // The same of the keys and values that this block attends to.
+  template <dtype KV> CKE_DEVICE void ask_for_keys(const step& s, u32 heads, u32 position) const {
+    using cache = cuda::cache<KV>;
+    const bool in_group = heads > 0;
+    const head_range mine = in_group ? deal_.heads(heads) : head_range{0, s.kv_heads};
+    const segment g{0, 1, position, 0};
+    const key_range seen = keys_of(s, position);
+    for (u32 i = deal_.rank(in_group); i < s.key_blocks * mine.count; i += deal_.size(in_group)) {
+      const u32 block = i % s.key_blocks, head = mine.first + i / s.key_blocks;
+      if ((block + 1) * key_block > seen.first)
+        ask_for(cache::keys(s, g, head, block),
+                2 * key_block * cache::width(s.head_dim) * u32{sizeof(typename cache::element)});
+    }
+  }
   // The kv heads, out of `of`, that this block's group computes.
   CKE_DEVICE head_range heads(u32 of) const { return of > 0 ? deal_.heads(of) : head_range{}; }
 

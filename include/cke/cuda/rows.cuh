@@ -11,6 +11,20 @@ template <class F> CKE_DEVICE void each(u32 n, F&& f) {
   for (u32 i = dev::thread(); i < n; i += block_threads) f(i);
 }
 
+// The same for take(i, at(i)); a thread asks for four numbers at once.
+template <class At, class Take> CKE_DEVICE void each_of(u32 n, At&& at, Take&& take) {
+  constexpr u32 at_once = 4;
+  for (u32 i = dev::thread(); i < n; i += at_once * block_threads) {
+    float x[at_once];
+    CKE_UNROLL
+    for (u32 k = 0; k < at_once; ++k)
+      if (i + k * block_threads < n) x[k] = at(i + k * block_threads);
+    CKE_UNROLL
+    for (u32 k = 0; k < at_once; ++k)
+      if (i + k * block_threads < n) take(i + k * block_threads, x[k]);
+  }
+}
+
 // A warp stores columns [32 block, 32 block + 32) of a token, one number per lane, in the register's format.
 CKE_DEVICE void put_block(const view& to, u32 token, u32 block, float x) {
   const u32 column = block * 32 + dev::lane();
@@ -26,9 +40,16 @@ CKE_DEVICE void put_block(const view& to, u32 token, u32 block, float x) {
 }
 // Stores a whole row and pads it with zeros; at(i) is its number i.
 template <class At> CKE_DEVICE void put_row(const view& to, u32 token, At&& at) {
-  for (u32 block = dev::warp(); block < padded(to.width, 32) / 32; block += block_warps) {
-    const u32 i = block * 32 + dev::lane();
-    put_block(to, token, block, i < to.width ? at(i) : 0.f);
+  constexpr u32 at_once = 4;  // blocks of a warp
+  const u32 blocks = padded(to.width, 32) / 32;
+  for (u32 block = dev::warp(); block < blocks; block += at_once * block_warps) {
+    float x[at_once]{};
+    CKE_UNROLL
+    for (u32 k = 0; k < at_once; ++k)
+      if (const u32 i = (block + k * block_warps) * 32 + dev::lane(); i < to.width) x[k] = at(i);
+    CKE_UNROLL
+    for (u32 k = 0; k < at_once; ++k)
+      if (block + k * block_warps < blocks) put_block(to, token, block + k * block_warps, x[k]);
   }
 }
 
@@ -43,7 +64,7 @@ struct norm_row {
     dev::shared_memory memory;
     const dev::shared<float> x = memory.take<float>(s.cols), sums = memory.take<float>(square_chains);
     const float* const from = row_of(s.in[0], token);
-    each(s.cols, [&](u32 i) { x[i] = dev::load(from + i); });
+    each_of(s.cols, [&](u32 i) { return dev::load(from + i); }, [&](u32 i, float number) { x[i] = number; });
     dev::sync();
     each(square_chains, [&](u32 q) { sums[q] = square_chain(s.cols, q, [&](u32 i) -> float { return x[i]; }); });
     dev::sync();

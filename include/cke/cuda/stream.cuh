@@ -15,7 +15,7 @@ struct unit_shape {
 template <dtype F> constexpr unit_shape shape_of(u32 cols) {
   constexpr u32 tile = layout_of<F>::tile;
   constexpr u32 of_warp = product<F, 1, sm75>::items_of_warp * format<F>::columns;
-  static_assert(of_warp % tile == 0);
+  static_assert(of_warp % tile == 0 && std::has_single_bit(of_warp / tile));
   return {static_cast<u32>(unit_bytes<F>(cols)), ceil_div(cols, tile), tile_bytes<F>, of_warp / tile, F};
 }
 
@@ -43,7 +43,8 @@ template <class At> class walk {
 
   CKE_CONSTEXPR void next() {
     ++tile_;
-    if (tile_ % now_.unit.run == 0) tile_ += (block_warps - 1) * now_.unit.run;  // skip the tiles of the other warps
+    if ((tile_ & (now_.unit.run - 1)) == 0)
+      tile_ += (block_warps - 1) * now_.unit.run;  // skip the tiles of the other warps
     if (tile_ < now_.unit.tiles) return;
     tile_ = warp_ * now_.unit.run;
     of_second_ = now_.second && !of_second_;

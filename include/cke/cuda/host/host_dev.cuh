@@ -2,6 +2,7 @@
 // host_dev.cuh: the host's half of dev.cuh: what device code calls, on the emulated machine.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -13,10 +14,16 @@ using host_run::begin_arrivals, host_run::expect, host_run::copy_bulk, host_run:
 using host_run::copy_quad, host_run::commit_copies, host_run::await_copies, host_run::came_from;
 using host_run::packet, host_run::two_packets, host_run::send, host_run::hear;
 using host_run::thread, host_run::sync, host_run::sync_warp, host_run::sync_cluster, host_run::shared,
-    host_run::shared_memory, host_run::get, host_run::put, host_run::part_of;
+    host_run::shared_memory, host_run::get, host_run::put, host_run::part_of, host_run::as;
 
 template <class T> T shuffle(T x, u32 lane) { return host_run::of_lane(x, lane); }
 template <class T> T shuffle_xor(T x, u32 mask) { return host_run::of_lane(x, host_run::thread() % 32 ^ mask); }
+inline u32 greatest_of_warp(u32 x) { return std::ranges::max(host_run::of_all_lanes(x)); }
+inline i32 sum_of_warp(i32 x) {
+  i32 sum = 0;
+  for (const i32 of : host_run::of_all_lanes(x)) sum += of;
+  return sum;
+}
 
 using host_run::prefetch, host_run::add_release, host_run::store_release, host_run::load_acquire, host_run::pause,
     host_run::nanoseconds, host_run::clock;

@@ -141,6 +141,10 @@ template <class T> shared<T> part_of(const shared<T>& all, u32 first, u32 count)
     fault("shared memory", concat({"a part of ", all.count}), concat({first, " and ", count, " more"}));
   return {all.offset + first * u32{sizeof(T)}, count};
 }
+template <class T> shared<T> as(const shared<std::byte>& all) {
+  if (all.offset % alignof(T) != 0) fault("shared memory", "an aligned address");
+  return {all.offset, all.count / u32{sizeof(T)}};
+}
 class shared_memory {
  public:
   explicit shared_memory(u32 from = 0) : used_(from) {}

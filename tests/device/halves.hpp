@@ -23,6 +23,7 @@ template <class Plan, class Arch> class zeros {
   }
   template <dtype F> CKE_DEVICE cuda::tile_in_shared<F> take(const std::byte*, u32) const { return {tile_}; }
   CKE_DEVICE void done() const {}
+  CKE_DEVICE void settle() const {}
   CKE_DEVICE void end() const {}
 
  private:

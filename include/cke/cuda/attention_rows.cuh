@@ -17,9 +17,9 @@ template <dtype KV, u32 Dims> struct attend_rows {
   using cache = cuda::cache<KV>;
   using element = typename cache::element;
   using word = typename cache::word;
-  static constexpr u32 queries = 16 / Dims, of_block = queries * block_warps;  // 16 numbers of o for each lane
+  static constexpr u32 queries = 16 / Dims, of_block = queries * block_warps;   // 16 numbers of o for each lane
   static constexpr u32 keys = key_block / warp_lanes, words = 4 / cache::pair;  // of a lane; of four numbers
-  static constexpr u32 ahead = cache::pair == 2 && Dims == 4 ? 2 : 1;  // fours under way, as registers allow
+  static constexpr u32 ahead = cache::pair == 2 && Dims == 4 ? 2 : 1;           // fours under way, as registers allow
 
   static constexpr bool takes(const step& s) {
     return s.head_dim % 32 == 0 && s.head_dim <= Dims * warp_lanes && s.heads / s.kv_heads <= of_block;
@@ -33,7 +33,8 @@ template <dtype KV, u32 Dims> struct attend_rows {
     if (begin >= all) return;
     dev::shared_memory memory;
     const auto mine = [&](u32 of_query) {
-      return dev::part_of(memory.take<std::byte>(of_block * of_query * 4), begin * of_query * 4, queries * of_query * 4);
+      return dev::part_of(memory.take<std::byte>(of_block * of_query * 4), begin * of_query * 4,
+                          queries * of_query * 4);
     };
     const auto q = mine(s.head_dim), p = mine(key_block), o = mine(s.head_dim);
     const attend_rows me{s, q, p, o, first, begin, at.y};

@@ -61,7 +61,8 @@ template <class T> CKE_DEVICE T shuffle_xor(T x, u32 mask) {
   return __shfl_xor_sync(0xffffffffu, x, static_cast<int>(mask));
 }
 
-// The greatest number of a warp, and the sum of all. All lanes must take part.
+// Whether x holds in some lane; the greatest number of a warp; the sum of all. All lanes must take part.
+CKE_DEVICE bool any_of_warp(bool x) { return __any_sync(0xffffffffu, x) != 0; }
 CKE_DEVICE u32 greatest_of_warp(u32 x) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
   return __reduce_max_sync(0xffffffffu, x);

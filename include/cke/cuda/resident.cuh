@@ -188,23 +188,30 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
     }
   }
   // Each thread polls four words at a time, which costs one round trip; in every form of a row, words lie in adjacent
-  // pairs. Returns nonzero if a packet did not come and the launch has ended.
+  // pairs. A warp that has to wait settles what it owes its ring. Returns nonzero if a packet did not come and the
+  // launch has ended.
   CKE_DEVICE u32 hear_words(const dev::packet* from, u32* to, const words_of& words) const {
     struct alignas(8) pair {
       u32 first, second;
     };
     const u64 start = dev::nanoseconds();
     u32 late = 0;
-    for (u32 i = 2 * dev::thread(); i < words.count; i += 4 * block_threads) {
-      const u32 j = i + 2 * block_threads < words.count ? i + 2 * block_threads : i;
-      dev::two_packets at_i, at_j;
-      for (u32 tries = 1;; ++tries) {
+    for (u32 begin = 0; begin < words.count; begin += 4 * block_threads) {
+      const u32 i = begin + 2 * dev::thread(), j = i + 2 * block_threads < words.count ? i + 2 * block_threads : i;
+      const bool mine = i < words.count;
+      dev::two_packets at_i{}, at_j{};
+      const auto poll = [&] {
         at_i = dev::hear(from + words[i]), at_j = dev::hear(from + words[j]);
-        if (came(at_i) && came(at_j)) break;
-        if (tries % 16 == 0) late = ends(start);
-        if (late != 0) break;
+        return came(at_i) && came(at_j);
+      };
+      bool here = !mine || poll();
+      if (dev::any_of_warp(!here)) weights_.settle();
+      for (u32 tries = 1; !here && late == 0; ++tries) {
         dev::pause();
+        here = poll();
+        if (!here && tries % 16 == 0) late = ends(start);
       }
+      if (!mine) continue;
       dev::store(reinterpret_cast<pair*>(to + words[i]), {at_i.first.word, at_i.second.word});
       dev::store(reinterpret_cast<pair*>(to + words[j]), {at_j.first.word, at_j.second.word});
     }
@@ -259,6 +266,8 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
     Pace::stop(stops_++);
     dev::sync();
     const dev::shared<u32> word = dev::shared_memory(memory_).take<u32>(4);
+    if (dev::thread() == 0) dev::add_release(arrived, 1);
+    weights_.settle();
     if (dev::thread() == 0) word[0] = wait(arrived, expected += blocks);
     else if (std::is_same_v<Weights, from_memory>) prefetch_next();
     dev::sync();
@@ -267,7 +276,6 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
   }
   // Called by one thread: waits until so many have arrived; returns 0, or how the launch ends.
   CKE_DEVICE u32 wait(u32* arrived, u32 expected) {
-    dev::add_release(arrived, 1);
     const u64 start = dev::nanoseconds();
     while (static_cast<i32>(dev::load_acquire(arrived) - expected) < 0) {
       if (const u32 e = ends(start); e != 0) return e;

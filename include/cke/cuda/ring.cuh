@@ -6,8 +6,10 @@
 
 namespace cke::cuda {
 
-// After a warp has used a tile, it requests the one that comes a ring's length later. So weights keep arriving during
-// barriers, between products and between tokens. Warps do not synchronise with each other.
+// After a warp has used a tile, it owes a request: for the tile that comes a ring's length later. It makes its requests
+// while it waits for other blocks, or when it owes half of the ring; to find out what comes takes as long as a product
+// of a tile. So weights keep arriving during barriers, between products and between tokens. Warps do not synchronise
+// with each other.
 
 inline constexpr u32 most_slots = 8;  // of each warp
 
@@ -22,23 +24,23 @@ template <> struct copies<void> {
 template <> struct copies<sm80> {
   static constexpr bool exist = true;
 
-  CKE_DEVICE copies(const dev::shared<u64>&, u32 slots) : behind_(slots - 1) {}
+  CKE_DEVICE copies(const dev::shared<u64>&, u32) {}
   CKE_DEVICE void expect(u32, u32) const {}
   CKE_DEVICE void send(u32, const dev::shared<std::byte>& to, u32 at, const std::byte* from, u32 bytes) const {
     for (u32 i = dev::lane() * 16; i < bytes; i += warp_lanes * 16) dev::copy_quad(to, at + i, from + i);
   }
   CKE_DEVICE void sent() const { dev::commit_copies(); }  // an empty group counts too: groups are counted per tile
-  CKE_DEVICE void wait(u32, u32) const {
-    wait_all_but(std::make_integer_sequence<u32, most_slots>{});
+  // behind: tiles requested after the one waited for.
+  CKE_DEVICE void wait(u32, u32, u32 behind) const {
+    wait_all_but(behind, std::make_integer_sequence<u32, most_slots>{});
     dev::sync_warp();
   }
   CKE_DEVICE void wait_all() const { dev::await_copies<0>(); }
 
  private:
-  template <u32... N> CKE_DEVICE void wait_all_but(std::integer_sequence<u32, N...>) const {
-    ((behind_ == N ? dev::await_copies<N>() : void()), ...);
+  template <u32... N> CKE_DEVICE static void wait_all_but(u32 behind, std::integer_sequence<u32, N...>) {
+    ((behind == N ? dev::await_copies<N>() : void()), ...);
   }
-  u32 behind_;  // tiles requested after the one waited for
 };
 // Bulk copies: lane 0 requests whole pieces, which complete on an mbarrier.
 template <> struct copies<sm90> {
@@ -56,7 +58,7 @@ template <> struct copies<sm90> {
     if (dev::lane() == 0) dev::copy_bulk(to, at, from, bytes, words_, slot);
   }
   CKE_DEVICE void sent() const {}
-  CKE_DEVICE void wait(u32 slot, u32 parity) const {
+  CKE_DEVICE void wait(u32 slot, u32 parity, u32) const {
     while (!dev::arrived(words_, slot, parity)) dev::pause();
   }
   CKE_DEVICE void wait_all() const {}
@@ -77,20 +79,24 @@ template <class Plan, class Arch> class ring {
   }
 
   template <dtype F> CKE_DEVICE tile_in_shared<F> take(const std::byte* unit, u32 tile) {
-    copies_.wait(slot_, parity_);
+    copies_.wait(slot_, parity_, slots_ - 1 - owed_);
     const dev::shared<std::byte> slot = dev::part_of(mine_, slot_ * Plan::slot_bytes, tile_bytes<F>);
     dev::came_from(slot, layout_of<F>::head_bytes, unit + layout_of<F>::body_at(tile));
     return {slot};
   }
   CKE_DEVICE void done() {
     dev::sync_warp();  // all lanes are done with the tile
-    send(slot_);
     pass();
+    if (++owed_ >= slots_ / 2) settle();
+  }
+  // Makes the requests that are owed. All lanes of a warp must take part.
+  CKE_DEVICE void settle() {
+    for (; owed_ > 0; --owed_) send(slot_ >= owed_ ? slot_ - owed_ : slot_ + slots_ - owed_);
   }
   // Waits for the copies still in flight; a block must not exit before they arrive.
   CKE_DEVICE void end() {
     copies_.wait_all();
-    for (; under_way_ > 0; pass()) copies_.wait(slot_, parity_);
+    for (; under_way_ > 0; pass()) copies_.wait(slot_, parity_, 0);
   }
 
  private:
@@ -135,7 +141,7 @@ template <class Plan, class Arch> class ring {
   }
 
   walk<from_table> way_;
-  u32 slots_, slot_ = 0, parity_ = 0, under_way_ = 0;
+  u32 slots_, slot_ = 0, parity_ = 0, under_way_ = 0, owed_ = 0;
   dev::shared<std::byte> mine_;
   copies<Arch> copies_;
 };

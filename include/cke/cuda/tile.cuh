@@ -72,10 +72,12 @@ template <dtype F> struct tile_in_shared {
   template <class T> CKE_DEVICE T body(u32 i) const { return dev::get<T>(from, layout_of<F>::head_bytes + i); }
 };
 
-// A source of tiles for a product, which releases each with done() before it takes the next.
+// A source of tiles for a product, which releases each with done() before it takes the next. settle() is called while
+// a block waits for others.
 struct from_memory {
   template <dtype F> CKE_DEVICE tile_in_memory<F> take(const std::byte* unit, u32 tile) const { return {unit, tile}; }
   CKE_DEVICE void done() const {}
+  CKE_DEVICE void settle() const {}
 };
 
 }  // namespace cke::cuda

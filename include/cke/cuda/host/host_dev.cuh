@@ -18,6 +18,10 @@ using host_run::thread, host_run::sync, host_run::sync_warp, host_run::sync_clus
 
 template <class T> T shuffle(T x, u32 lane) { return host_run::of_lane(x, lane); }
 template <class T> T shuffle_xor(T x, u32 mask) { return host_run::of_lane(x, host_run::thread() % 32 ^ mask); }
+inline bool any_of_warp(bool x) {
+  const auto all = host_run::of_all_lanes(u32{x});
+  return std::ranges::any_of(all, [](u32 of) { return of != 0; });
+}
 inline u32 greatest_of_warp(u32 x) { return std::ranges::max(host_run::of_all_lanes(x)); }
 inline i32 sum_of_warp(i32 x) {
   i32 sum = 0;

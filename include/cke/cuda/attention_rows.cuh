@@ -136,18 +136,18 @@ template <dtype KV, u32 Dims> struct attend_rows {
   template <class Load, class Take> CKE_DEVICE static void each_four(u32 begin, u32 end, Load&& load, Take&& take) {
     if constexpr (ahead == 1) {
       for (; begin < end; begin += 4) take(load(begin), begin);
-      return;
-    }
-    decltype(load(begin)) next[ahead];
-    CKE_UNROLL
-    for (u32 j = 0; j < ahead; ++j)
-      if (begin + 4 * j < end) next[j] = load(begin + 4 * j);
-    for (; begin < end; begin += 4 * ahead) CKE_UNROLL
-    for (u32 j = 0; j < ahead; ++j) {
-      const u32 i = begin + 4 * j;
-      if (i >= end) continue;
-      take(next[j], i);
-      if (i + 4 * ahead < end) next[j] = load(i + 4 * ahead);
+    } else {
+      decltype(load(begin)) next[ahead];
+      CKE_UNROLL
+      for (u32 j = 0; j < ahead; ++j)
+        if (begin + 4 * j < end) next[j] = load(begin + 4 * j);
+      for (; begin < end; begin += 4 * ahead) CKE_UNROLL
+      for (u32 j = 0; j < ahead; ++j) {
+        const u32 i = begin + 4 * j;
+        if (i >= end) continue;
+        take(next[j], i);
+        if (i + 4 * ahead < end) next[j] = load(i + 4 * ahead);
+      }
     }
   }
   // The place in a four of the number that step n of a chain takes.

@@ -67,7 +67,7 @@ template <u32 T, class Arch> inline constexpr bool takes_tiles = T == 8 && std::
 // Formats of codes: an item is 32 k, and a tile holds several.
 //   codes(tile, n, row)               codes of item n of a tile
 //   word(tile, n, row, j)             those of k = 4 j and of k = 4 j + 16
-//   factors_of(tile, n, i, row, f)    passes a row's factors to keep(); item n of the tile is item i of its unit
+//   factors_of(tile, n, i, row, f)    sets f to a row's factors; item n of the tile is item i of its unit
 template <dtype F> struct code_format {
   using at = layout_of<F>;
   using sum = i32;

@@ -96,7 +96,7 @@ template <class Arch, class Weights = from_memory, class Pace = at_once> class r
     waiting_ = false;
     Pace::stop(stops_++);
   }
-  // Asks for numbers that a step is about to read: since the last token, all weights have passed through the L2 cache.
+  // Prefetches to L2 what a step is about to read: the weights of a whole token have passed through L2 since last time.
   CKE_DEVICE void ask_for(const void* from, u32 bytes) const {
     constexpr u32 line = 128;
     for (u32 at = dev::thread() * line; at < bytes; at += block_threads * line)

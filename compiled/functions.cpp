@@ -32,6 +32,20 @@
 #include <cke/text/sampling/logprobs.hpp>
 #include <cke/train/adamw.hpp>
 
+namespace cke {
+namespace {
+
+// g++ makes a defaulted constructor only where one is called, and programs compiled without optimisation call these.
+[[gnu::used, gnu::optimize("O0")]] void construct() {
+  const runtime::arena memory;
+  const runtime::image_cache features;
+  const runtime::pass_rows rows;
+  const train::adamw optimizer;
+}
+
+}  // namespace
+}  // namespace cke
+
 namespace cke::text {
 namespace {
 

@@ -14,13 +14,11 @@
 namespace cke::tool {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::string_view before = "base_model.model.";
 
 std::string_view module_of(std::string_view tensor) { return tensor.substr(0, tensor.rfind('.')); }
 
-std::vector<float> numbers_of(const tensor_ref& t) {
+std::vector<float> float_numbers(const tensor_ref& t) {
   std::vector<float> out(t.shape[0] * t.shape[1]);
   kernels::to_f32(t.type, t.bytes.data(), static_cast<u32>(out.size()), out.data());
   return out;
@@ -28,7 +26,7 @@ std::vector<float> numbers_of(const tensor_ref& t) {
 
 // What the key of a pattern says of a module: PEFT takes a key as the end of a name, or as a regular expression, which
 // is refused here.
-double by_pattern(const json& patterns, std::string_view module, double otherwise, const std::string& file) {
+double by_pattern(const nlohmann::json& patterns, std::string_view module, double otherwise, const std::string& file) {
   for (const auto& [key, value] : patterns.items()) {
     if (key.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") != key.npos)
       throw Error(errc::unsupported, file, "rank_pattern, alpha_pattern", "names of modules", key);
@@ -37,7 +35,7 @@ double by_pattern(const json& patterns, std::string_view module, double otherwis
   return otherwise;
 }
 
-void refuse_other_kinds(const json& config, const std::string& file) {
+void refuse_other_kinds(const nlohmann::json& config, const std::string& file) {
   const auto refuse = [&](const char* key, const char* expected) {
     throw Error(errc::unsupported, file, key, expected, config.at(key).dump());
   };
@@ -52,8 +50,8 @@ void refuse_other_kinds(const json& config, const std::string& file) {
 
 }  // namespace
 
-std::vector<float> adapter_pair::a_numbers() const { return numbers_of(*a); }
-std::vector<float> adapter_pair::b_numbers() const { return numbers_of(*b); }
+std::vector<float> adapter_pair::a_numbers() const { return float_numbers(*a); }
+std::vector<float> adapter_pair::b_numbers() const { return float_numbers(*b); }
 
 const adapter_pair* adapter::find(std::string_view tensor) const {
   const auto at = std::ranges::find(pairs, tensor, &adapter_pair::tensor);
@@ -67,22 +65,23 @@ std::string adapter_name(std::string_view tensor, char which) {
 adapter read_adapter(const std::string& folder) {
   const std::string file = folder + "/adapter_config.json", weights = folder + "/adapter_model.safetensors";
   adapter out{folder, 0, 0, {}, {}, {}};
-  json config;
+  nlohmann::json config;
   bool root = false;
   try {
-    config = json::parse(file_text(file));
+    config = nlohmann::json::parse(file_text(file));
     refuse_other_kinds(config, file);
     out.rank = config.at("r").get<u32>(), out.alpha = config.at("lora_alpha").get<float>();
     if (config.contains("target_modules") && config["target_modules"].is_array())
       for (const auto& t : config["target_modules"])
         out.targets += (out.targets.empty() ? "" : ",") + t.get<std::string>();
     root = config.contains("use_rslora") && config["use_rslora"].get<bool>();
-  } catch (const json::exception& e) {
+  } catch (const nlohmann::json::exception& e) {
     throw Error(errc::malformed, file, {}, "the config of low-rank additions", e.what());
   }
   out.tensors = read_safetensors(weights);
-  const json none = json::object(), &ranks = config.contains("rank_pattern") ? config["rank_pattern"] : none,
-             &alphas = config.contains("alpha_pattern") ? config["alpha_pattern"] : none;
+  const nlohmann::json none = nlohmann::json::object(),
+                       &ranks = config.contains("rank_pattern") ? config["rank_pattern"] : none,
+                       &alphas = config.contains("alpha_pattern") ? config["alpha_pattern"] : none;
   for (const tensor_ref& t : out.tensors.tensors()) {
     const std::string about = "tensor " + std::string(t.name);
     const bool is_a = t.name.ends_with(".lora_A.weight"), is_b = t.name.ends_with(".lora_B.weight");

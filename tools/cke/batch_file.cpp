@@ -9,8 +9,6 @@
 namespace cke::tool {
 namespace {
 
-using nlohmann::json;
-
 // A list of a JSON file, and how to get there: "batches[1].labels".
 class list_reader {
  public:
@@ -19,7 +17,7 @@ class list_reader {
   [[noreturn]] void fail(const std::string& place, const char* wanted, const std::string& found) const {
     throw Error(errc::malformed, file_, where_ + place, wanted, found.substr(0, 60));
   }
-  const json& member(const json& object, const char* key) const {
+  const nlohmann::json& member(const nlohmann::json& object, const char* key) const {
     if (!object.is_object()) fail("", "an object", object.dump());
     const auto at = object.find(key);
     if (at == object.end()) fail(where_.empty() ? key : std::string(".") + key, "a list", "none");
@@ -27,11 +25,11 @@ class list_reader {
     return *at;
   }
   // Whole numbers from `least` on that fit 32 bits.
-  std::vector<i64> numbers(const json& list, const std::string& place, i64 least) const {
+  std::vector<i64> numbers(const nlohmann::json& list, const std::string& place, i64 least) const {
     if (!list.is_array()) fail(place, "a list of ids", list.dump());
     std::vector<i64> out;
     for (std::size_t i = 0; i < list.size(); ++i) {
-      const json& x = list[i];
+      const nlohmann::json& x = list[i];
       const bool fits = x.is_number_integer() && x >= least && x < i64{no_id};
       if (!fits || (x < 0 && x != -100))
         fail(place + '[' + std::to_string(i) + ']', least < 0 ? "an id, or -100" : "an id", x.dump());
@@ -46,9 +44,9 @@ class list_reader {
   const std::string where_;
 };
 
-batch batch_of(const json& from, const std::string& file, const std::string& where) {
+batch batch_of(const nlohmann::json& from, const std::string& file, const std::string& where) {
   const list_reader read(file, where);
-  const json &all = read.member(from, "ids"), &labels = read.member(from, "labels");
+  const nlohmann::json &all = read.member(from, "ids"), &labels = read.member(from, "labels");
   const std::string dot = where.empty() ? "" : ".";
   if (all.empty()) read.fail(dot + "ids", "at least one sequence", "none");
   if (all.size() != labels.size()) read.fail(dot + "labels", "as many lists as ids has", std::to_string(labels.size()));
@@ -71,10 +69,10 @@ batch batch_of(const json& from, const std::string& file, const std::string& whe
   return b;
 }
 
-json parsed(const std::string& path) {
+nlohmann::json parsed(const std::string& path) {
   try {
-    return json::parse(file_text(path));
-  } catch (const json::exception& e) { throw Error(errc::malformed, path, {}, "JSON", e.what()); }
+    return nlohmann::json::parse(file_text(path));
+  } catch (const nlohmann::json::exception& e) { throw Error(errc::malformed, path, {}, "JSON", e.what()); }
 }
 
 }  // namespace
@@ -99,8 +97,8 @@ void batch::check_ids(u32 vocab) const {
 batch read_batch(const std::string& path) { return batch_of(parsed(path), path, ""); }
 
 std::vector<batch> read_batches(const std::string& path) {
-  const json from = parsed(path);
-  const json& list = list_reader(path, "").member(from, "batches");
+  const nlohmann::json from = parsed(path);
+  const nlohmann::json& list = list_reader(path, "").member(from, "batches");
   std::vector<batch> all;
   for (std::size_t i = 0; i < list.size(); ++i)
     all.push_back(batch_of(list[i], path, "batches[" + std::to_string(i) + "]"));

@@ -167,7 +167,7 @@ std::string rounds_section(const json_object& rows) {
   return out + "</section>\n";
 }
 
-std::string environment_section(const json_object& first) {
+std::string measured_with(const json_object& first) {
   table t("What this was measured with", {"what", "value"});
   for (const auto& [name, field] : {std::pair{"cke", "build_commit"},
                                     {"processor", "cpu_info"},
@@ -193,7 +193,7 @@ std::string bench_page(const json_object& given) {
                                 " of weights, keys and values ", first["type_k"].get<std::string>(), ", ",
                                 first["isa"].get<std::string>()}),
                .sections = {{"summary", "In short"}, {"rounds", "Rounds"}},
-               .html = summary_section(rows) + rounds_section(rows) + growth + environment_section(first),
+               .html = summary_section(rows) + rounds_section(rows) + growth + measured_with(first),
                .version = first["build_commit"],
                .time = first["test_time"],
                .data = rows};

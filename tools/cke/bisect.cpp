@@ -5,6 +5,7 @@
 #include "rooms.hpp"
 #include "stepper.hpp"
 #include "terminal.hpp"
+#include "unit_formats.hpp"
 
 namespace cke::tool {
 namespace {
@@ -23,12 +24,6 @@ struct search {
     else last_right = full_name(v.layer, v.name), since.clear();
   }
 };
-
-std::string listed(const std::vector<std::string>& names) {
-  std::string out;
-  for (const std::string& n : names) out += (out.empty() ? "" : ", ") + n;
-  return out;
-}
 
 }  // namespace
 

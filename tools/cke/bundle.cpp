@@ -19,12 +19,6 @@
 namespace cke::tool {
 namespace {
 
-std::string hex(u64 sum) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(sum));
-  return text;
-}
-
 // The header of a mapped bundle, and the manifest's text.
 struct opened {
   bundle_header header;

@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // NAME of NAME.hpp or NAME.o. Throws usage unless it is a name in C++.
-std::string name_of(const std::string& output) {
+std::string identifier_of(const std::string& output) {
   const fs::path path = output;
   const std::string name = path.stem();
   const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
@@ -50,7 +50,7 @@ std::string texts_of(const checkpoint& from, u32 vocab) {
   return std::string(reinterpret_cast<const char*>(ends.data()), ends.size() * sizeof(u32)) + texts;
 }
 
-void write(const fs::path& path, std::initializer_list<std::string_view> parts) {
+void write_new_file(const fs::path& path, std::initializer_list<std::string_view> parts) {
   u64 size = 0;
   for (const std::string_view part : parts) size += part.size();
   io::new_file file(path, size, io::new_file::existing::replaced);
@@ -61,8 +61,8 @@ void write(const fs::path& path, std::initializer_list<std::string_view> parts) 
 void write_object(const embedded& e, const std::string& output, const std::string& image, const std::string& texts) {
   const scratch_folder work(output);
   const fs::path source = work.path() / (e.name + ".S"), object = work.path() / (e.name + ".o");
-  write(work.path() / (e.name + ".bin"), {image, texts});
-  write(source, {embedded_assembler(e)});
+  write_new_file(work.path() / (e.name + ".bin"), {image, texts});
+  write_new_file(source, {embedded_assembler(e)});
   assemble(source, object);
   std::error_code failed;
   fs::rename(object, output, failed);
@@ -73,7 +73,7 @@ void write_object(const embedded& e, const std::string& output, const std::strin
 
 void embed(const build_args& args) {
   embedded e;
-  e.name = name_of(args.output), e.object = args.output.ends_with(".o");
+  e.name = identifier_of(args.output), e.object = args.output.ends_with(".o");
   if (is_bundle(args.model.path))
     throw Error(errc::unsupported, args.model.path, "--embed", "a Hugging Face directory or a .gguf file", "a bundle");
   const checkpoint from = open_model(args.model);
@@ -102,10 +102,10 @@ void embed(const build_args& args) {
   if (e.object) {
     write_object(e, args.output, image, texts);
   } else {
-    write(folder / (e.name + ".bin"), {image, texts});
-    write(folder / (e.name + ".S"), {embedded_assembler(e)});
+    write_new_file(folder / (e.name + ".bin"), {image, texts});
+    write_new_file(folder / (e.name + ".S"), {embedded_assembler(e)});
   }
-  write(header, {embedded_header(e, u)});
+  write_new_file(header, {embedded_header(e, u)});
   put(concat({header.string(), ": ", u.family, " ", u.format, ", context ", e.context, ": ",
               image.size() + texts.size(), " bytes that stay as they are, ", door->cke_bare_memory_bytes(),
               " of memory\n"}));

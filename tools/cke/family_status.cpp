@@ -16,21 +16,21 @@ namespace cke::tool {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
-
 // {"program": ..., "commit": ..., "families": {"qwen3": ["config", ...]}}
-void add_program(const std::string& file, const json& program, family_status& to) {
-  const auto wrong = [&](std::string_view what, std::string_view want, const json& found) {
-    return Error(errc::malformed, file, what, want, found.dump(-1, ' ', false, json::error_handler_t::replace));
+void add_program(const std::string& file, const nlohmann::json& program, family_status& to) {
+  const auto wrong = [&](std::string_view what, std::string_view want, const nlohmann::json& found) {
+    return Error(errc::malformed, file, what, want,
+                 found.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
   };
   if (!program.is_object()) throw wrong("family status", "what a test program wrote", program);
-  const json commit = program.value("commit", json()), families = program.value("families", json());
+  const nlohmann::json commit = program.value("commit", nlohmann::json()),
+                       families = program.value("families", nlohmann::json());
   if (!commit.is_string()) throw wrong("\"commit\"", "a text", commit);
   if (!families.is_object()) throw wrong("\"families\"", "an object", families);
   to.commits.insert(commit);
   for (const auto& [family, columns] : families.items()) {
     if (!columns.is_array()) throw wrong("\"" + family + "\"", "a list of columns", columns);
-    for (const json& c : columns) {
+    for (const nlohmann::json& c : columns) {
       if (!c.is_string() || std::ranges::find(status_columns, c.get<std::string>()) == std::end(status_columns))
         throw wrong("\"" + family + "\"", "a column of cke families", c);
       to.columns[family].insert(c);
@@ -38,10 +38,10 @@ void add_program(const std::string& file, const json& program, family_status& to
   }
 }
 void add_file(const std::string& file, family_status& to) {
-  const json all = json::parse(file_text(file), nullptr, false);
+  const nlohmann::json all = nlohmann::json::parse(file_text(file), nullptr, false);
   if (all.is_discarded()) throw Error(errc::malformed, file, "family status", "JSON", "something else");
   if (!all.is_array()) return add_program(file, all, to);
-  for (const json& program : all) add_program(file, program, to);
+  for (const nlohmann::json& program : all) add_program(file, program, to);
 }
 
 }  // namespace

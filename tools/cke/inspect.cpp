@@ -27,7 +27,7 @@ using json_object = nlohmann::ordered_json;
 
 constexpr u32 training_rows = 512;  // the ids of a pass that --train tells the memory of
 
-json_object facts_of(const checkpoint& from, const unit& u) {
+json_object shown_facts(const checkpoint& from, const unit& u) {
   std::map<std::string, json_object> stored;
   u64 parameters = 0, bytes = 0;
   for (const tensor_ref& t : from.tensors.tensors()) {
@@ -116,7 +116,7 @@ std::string hints_text(const json_object& all) {
 }
 
 json_object text_facts(const checkpoint& from, const unit& u, const inspect_args& args, const hints& packed = {}) {
-  json_object facts = facts_of(from, u);
+  json_object facts = shown_facts(from, u);
   facts["max_position_embeddings"] = u.max_position;
   facts["vocabulary"] = from.tokens ? json_object(from.tokens->tokens.size()) : json_object(nullptr);
   facts["stop_ids"] = from.stop_ids;
@@ -151,7 +151,7 @@ json_object bundle_facts(const manifest& m) {
 json_object tower_facts(const checkpoint& from, const inspect_args& args) {
   constexpr u32 patches = 4096;  // those of an image of 1024 x 1024 pixels in patches of 16
   const unit u = make_tower_unit(from, args.model.numbers);
-  json_object facts = facts_of(from, u);
+  json_object facts = shown_facts(from, u);
   if (args.plan)
     facts["plan"] = json_object::parse(library_of(u, made_for::this_command).door->tower_plan_json(patches));
   return facts;

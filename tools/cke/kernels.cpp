@@ -15,7 +15,7 @@ namespace {
 
 namespace hana = boost::hana;
 
-using names = std::vector<std::string_view>;
+using kernel_names = std::vector<std::string_view>;
 
 template <opcode Op> kernel_facts row_of() {
   const registry::summary* const s = registry::summary_of(Op);
@@ -23,18 +23,18 @@ template <opcode Op> kernel_facts row_of() {
   hana::for_each(registry::formats_of<Op>, [&](auto format) { r.formats.push_back(info(format()).name); });
   return r;
 }
-names isas_of_build() {
-  names all;
+kernel_names isas_of_build() {
+  kernel_names all;
   hana::for_each(registry::isas, [&]<class Isa>(hana::basic_type<Isa>) { all.push_back(Isa::name); });
   return all;
 }
-names matrix_formats() {
-  names all;
+kernel_names matrix_formats() {
+  kernel_names all;
   for (const dtype t : weight_types) all.push_back(info(t).name);
   return all;
 }
 
-std::string joined(const names& all) {
+std::string joined(const kernel_names& all) {
   std::string out;
   for (const std::string_view name : all) {
     if (!out.empty()) out += ' ';
@@ -73,7 +73,7 @@ std::string_view isa_of_machine() {
 
 void kernels(const kernels_args& args) {
   const std::vector<kernel_facts> rows = all_kernels();
-  const names isas = isas_of_build(), matrices = matrix_formats();
+  const kernel_names isas = isas_of_build(), matrices = matrix_formats();
   if (args.json) {
     nlohmann::ordered_json out{
         {"instruction_sets", isas}, {"machine", isa_of_machine()}, {"kernels", nlohmann::ordered_json::array()}};

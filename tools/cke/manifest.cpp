@@ -16,12 +16,6 @@ namespace {
 
 using json_object = nlohmann::ordered_json;
 
-std::string hex(u64 sum) {
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(sum));
-  return text;
-}
-
 // A value of a manifest, with its path of keys.
 class value {
  public:
@@ -179,6 +173,12 @@ void read_checkpoint(manifest& m, const value& from) {
 }
 
 }  // namespace
+
+std::string hex(u64 sum) {
+  char text[17];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(sum));
+  return text;
+}
 
 u64 bundle_header::own_sum() const {
   return xxh64::of(std::as_bytes(std::span(this, 1)).first(sizeof *this - sizeof sum));

@@ -28,6 +28,8 @@ struct bundle_header {
 };
 static_assert(sizeof(bundle_header) == 48);
 
+std::string hex(u64 sum);  // its 16 digits
+
 inline constexpr const char* pack_again = "pack the model again";  // what messages advise
 inline constexpr u64 bundle_alignment = 1 << 16;                   // no system has larger plain pages
 inline constexpr u64 bundle_block = u64{2} << 20;                  // bytes of the weights that have a checksum together

@@ -26,7 +26,7 @@ std::string synopsis(const std::string& program, const command_words& c) {
     if (o.positional) line += concat({" \\fI", escaped(o.names[0]), "\\fR"});
   return line + '\n';
 }
-std::string entry(const option_words& o) {
+std::string manual_entry(const option_words& o) {
   std::string names;
   for (const std::string& name : o.names)
     names += concat({names.empty() ? "" : ", ", o.positional ? "\\fI" : "\\fB", escaped(name), "\\fR"});
@@ -49,13 +49,13 @@ std::string manual_page(const std::vector<command_words>& all, const std::string
     if (&c != &program) text += concat({synopsis(program.name, c), &c == &all.back() ? "" : ".br\n"});
   text += concat({".SH DESCRIPTION\n", escaped(program.about),
                   "\nResults go to standard output, everything else to standard error.\n.SH OPTIONS\n"});
-  for (const option_words& o : program.options) text += entry(o);
+  for (const option_words& o : program.options) text += manual_entry(o);
   text += ".SH COMMANDS\n";
   for (const command_words& c : all) {
     if (&c == &program) continue;
     text += concat({".SS ", program.name, " ", escaped(c.name), "\n", escaped(c.about), "\n"});
     for (const option_words& o : c.options)
-      if (o.names.back() != "--help") text += entry(o);
+      if (o.names.back() != "--help") text += manual_entry(o);
     if (!c.footer.empty()) text += concat({".PP\n", escaped(c.footer), "\n"});
   }
   text +=

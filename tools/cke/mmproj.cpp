@@ -77,7 +77,7 @@ std::vector<std::string> fitting(const text_model& model, std::vector<std::strin
   std::erase_if(all, [&](const std::string& file) { return !model.fits(file); });
   return all;
 }
-std::string listed(const std::vector<std::string>& files) {
+std::string file_names(const std::vector<std::string>& files) {
   std::string text;
   for (const std::string& file : files) text += (text.empty() ? "" : ", ") + fs::path(file).filename().string();
   return text;
@@ -105,9 +105,10 @@ std::string mmproj_of(const std::string& model, const std::optional<std::string>
   }
   const std::vector<std::string> all = candidates(model), fit = fitting(text, all);
   if (fit.size() == 1) return fit[0];
-  if (fit.size() > 1) throw Error(errc::usage, model, "--mmproj", "one of the files beside it that fit", listed(fit));
+  if (fit.size() > 1)
+    throw Error(errc::usage, model, "--mmproj", "one of the files beside it that fit", file_names(fit));
   throw Error(errc::usage, model, "--mmproj", "a file, or an mmproj*.gguf beside the model, with its vision tower",
-              all.empty() ? "none" : "only those of other models: " + listed(all));
+              all.empty() ? "none" : "only those of other models: " + file_names(all));
 }
 
 bool has_mmproj(const std::string& model, const std::optional<std::string>& given) {

@@ -70,7 +70,8 @@ std::string text_with_places(manifest& m, u64 vocabulary_bytes, u64& file_bytes)
   return text;
 }
 
-void write(const pack_args& args, manifest& m, const std::string& vocabulary, std::span<const std::byte> weights) {
+void write_bundle(const pack_args& args, manifest& m, const std::string& vocabulary,
+                  std::span<const std::byte> weights) {
   if (!vocabulary.empty()) m.vocabulary = {0, vocabulary.size(), xxh64::of(std::as_bytes(std::span(vocabulary)))};
   bundle_header h;
   const std::string text = text_with_places(m, vocabulary.size(), h.file_bytes);
@@ -154,7 +155,7 @@ written_bundle write_bundle(const pack_args& args, made_for whom) {
   m.block_sums = sums_of_blocks(weights, bundle_block, engine->threads());
   if (args.shard_bytes)
     m.shards = shards_of(args.output, m.block_sums, weights.size(), args.shard_bytes / bundle_block * bundle_block);
-  write(args, m, from.tokens ? bytes_of_vocabulary(*from.tokens) : std::string(), weights);
+  write_bundle(args, m, from.tokens ? bytes_of_vocabulary(*from.tokens) : std::string(), weights);
   return {u, compiled, m.name, m.isa, weights.size()};
 }
 

@@ -73,7 +73,7 @@ json_object figures(const average& loss) {
           {"mean_loss", loss.mean()},
           {"mean_loss_standard_error", loss.error()}};
 }
-std::string line(const std::string& name, const std::string& value) {
+std::string labelled(const std::string& name, const std::string& value) {
   return name + std::string(20 - std::min<std::size_t>(name.size(), 19), ' ') + value + '\n';
 }
 std::string with_error(const json_object& r, const char* value, const char* error, int digits) {
@@ -81,18 +81,19 @@ std::string with_error(const json_object& r, const char* value, const char* erro
 }
 
 void print(const json_object& r) {
-  put(line("text",
-           r["file"].get<std::string>() + ", " + r["tokens"].dump() + " tokens, " + r["scored"].dump() + " scored") +
-      line("windows", r["windows"].dump() + " of " + r["window"].dump() + " tokens, every " + r["stride"].dump()) +
-      line("perplexity", with_error(r, "perplexity", "standard_error", 4) + "  " + r["model"].get<std::string>()));
+  put(labelled(
+          "text",
+          r["file"].get<std::string>() + ", " + r["tokens"].dump() + " tokens, " + r["scored"].dump() + " scored") +
+      labelled("windows", r["windows"].dump() + " of " + r["window"].dump() + " tokens, every " + r["stride"].dump()) +
+      labelled("perplexity", with_error(r, "perplexity", "standard_error", 4) + "  " + r["model"].get<std::string>()));
   if (!r.contains("against")) return;
   const json_object& a = r["against"];
-  put(line("", with_error(a, "perplexity", "standard_error", 4) + "  " + a["model"].get<std::string>()) +
-      line("mean KL", with_error(a, "mean_kl", "mean_kl_standard_error", 6)) +
-      line("same top-1", fixed(100 * a["top1_agreement"].get<double>(), 2) + " %") +
-      line("largest difference",
-           fixed(a["largest_difference"].get<double>(), 4) + " of a probability, at token " +
-               a["largest_difference_at"].dump()));
+  put(labelled("", with_error(a, "perplexity", "standard_error", 4) + "  " + a["model"].get<std::string>()) +
+      labelled("mean KL", with_error(a, "mean_kl", "mean_kl_standard_error", 6)) +
+      labelled("same top-1", fixed(100 * a["top1_agreement"].get<double>(), 2) + " %") +
+      labelled("largest difference",
+               fixed(a["largest_difference"].get<double>(), 4) + " of a probability, at token " +
+                   a["largest_difference_at"].dump()));
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace cke::tool {
 namespace {
 
 // The type of each tensor. Tensors other than matrices keep their type from a GGUF source, and become f32 from another.
-std::vector<dtype> types_of(const std::vector<planned_tensor>& plan, const recipe& to, const model_facts& model,
-                            naming as) {
+std::vector<dtype> planned_types(const std::vector<planned_tensor>& plan, const recipe& to, const model_facts& model,
+                                 naming as) {
   const auto is_value = [](const planned_tensor& t) { return t.matrix && t.is == role::v; };
   matrix_place at{.layers = model.layers,
                   .values = static_cast<u32>(std::ranges::count_if(plan, is_value)),
@@ -47,7 +47,7 @@ void quantize(const quantize_args& args) {
   make_unit(from, {});  // refuses what cke cannot run
   const model_facts model = facts_of(from);
   const std::vector<planned_tensor> plan = plan_gguf(from, model);
-  const std::vector<dtype> types = types_of(plan, to, model, from.as);
+  const std::vector<dtype> types = planned_types(plan, to, model, from.as);
   for (std::size_t i = 0; i < plan.size(); ++i) check_source(from, plan[i], types[i]);
   write_gguf(from, model, plan, types,
              {.path = args.output, .file_type = to.file_type, .threads = args.threads, .verb = "quantizing"});

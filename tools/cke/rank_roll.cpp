@@ -19,8 +19,8 @@
 namespace cke::tool {
 namespace {
 
-constexpr int speaker = -1;  // the name of the rank that calls the roll
-int own, here, all;          // this rank's number on this machine; ranks on it; ranks in the job
+constexpr int roll_caller = -1;       // the name of the rank that calls the roll
+int own_rank, ranks_here, all_ranks;  // this rank's number on this machine; ranks on it; ranks in the job
 
 int number_of(const char* variable) {
   const char* const text = std::getenv(variable);
@@ -59,12 +59,12 @@ bool take_name(int rank) {
 }
 
 void call_roll(int) {
-  if (take_name(speaker)) {
-    for (int r = 0; r < here; ++r) {
-      if (r == own || !take_name(r)) continue;
+  if (take_name(roll_caller)) {
+    for (int r = 0; r < ranks_here; ++r) {
+      if (r == own_rank || !take_name(r)) continue;
       short_line<80> text;
-      text << "cke: " << (here < all ? "local " : "") << "rank " << r << " ended before MPI had started\n";
-      [[maybe_unused]] const auto written = write(STDERR_FILENO, text.data(), text.size());
+      text << "cke: " << (ranks_here < all_ranks ? "local " : "") << "rank " << r << " ended before MPI had started\n";
+      [[maybe_unused]] const auto written = ::write(STDERR_FILENO, text.data(), text.size());
     }
   }
   const timespec until_mpirun_kills{2, 0};  // a name that is given up before would be called
@@ -76,11 +76,11 @@ void call_roll(int) {
 }  // namespace
 
 void answer_roll_call() {
-  all = number_of("OMPI_COMM_WORLD_SIZE");
-  if (all < 2) return;
+  all_ranks = number_of("OMPI_COMM_WORLD_SIZE");
+  if (all_ranks < 2) return;
   prctl(PR_SET_PDEATHSIG, SIGKILL);  // its parent is mpirun, or mpirun's daemon on this machine
-  own = number_of("OMPI_COMM_WORLD_LOCAL_RANK"), here = number_of("OMPI_COMM_WORLD_LOCAL_SIZE");
-  if (take_name(own)) signal(SIGTERM, call_roll);
+  own_rank = number_of("OMPI_COMM_WORLD_LOCAL_RANK"), ranks_here = number_of("OMPI_COMM_WORLD_LOCAL_SIZE");
+  if (take_name(own_rank)) signal(SIGTERM, call_roll);
 }
 void end_roll_call() { signal(SIGTERM, SIG_DFL); }
 

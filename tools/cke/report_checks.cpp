@@ -10,8 +10,6 @@
 namespace cke::tool::page {
 namespace {
 
-constexpr double width = 960, left = 70;
-
 std::string scientific(double x) {
   char text[40];
   std::snprintf(text, sizeof text, "%.1e", x);
@@ -38,23 +36,23 @@ std::string parity_section(const json_object& parity) {
               scientific(parity["tolerance"]), " (1 + |y|)."}),
       wrong ? "bad" : "");
   constexpr double high = 150, low = -9, top = 1;  // log10
-  drawing d(width, high + 36,
+  drawing d(picture_width, high + 36,
             concat({"Largest difference of each of ", u64{values.size()}, " values from the reference"}));
-  const double column = (width - left) / std::max<double>(static_cast<double>(values.size()), 1);
+  const double column = (picture_width - axis_x) / std::max<double>(static_cast<double>(values.size()), 1);
   const auto y = [&](double log) { return 8 + high * (top - std::clamp(log, low, top)) / (top - low); };
   for (double log = low; log <= top; log += 2) {
-    d.line(left, y(log), width, y(log), "grid");
+    d.line(axis_x, y(log), picture_width, y(log), "grid");
     d.text(0, y(log) + 4, "1e" + number_text(log, 0), "tiny soft");
   }
   for (std::size_t i = 0; i < values.size(); ++i) {
     const json_object& v = values[i];
     const double apart = v["largest"].is_null() ? 1e9 : v["largest"].get<double>();
     const double at = y(apart > 0 ? std::log10(apart) : low);
-    d.box(left + column * static_cast<double>(i) + .5, at, std::max(column - 1, .5), 8 + high - at,
+    d.box(axis_x + column * static_cast<double>(i) + .5, at, std::max(column - 1, .5), 8 + high - at,
           v["wrong"] != 0 ? "wrong" : "right", concat({name_of(v), ": ", scientific(apart)}));
   }
-  d.line(left, 8 + high, width, 8 + high, "axis");
-  d.text(left, high + 26, "largest difference of each value, in the order of the steps", "tiny soft");
+  d.line(axis_x, 8 + high, picture_width, 8 + high, "axis");
+  d.text(axis_x, high + 26, "largest difference of each value, in the order of the steps", "tiny soft");
   out += d.done();
   table t("Values beside the reference", {"value", "operation", ">largest difference", ">relative", ">wrong numbers"});
   for (const json_object& v : values)
@@ -76,13 +74,13 @@ std::string training_section(const json_object& training) {
                  concat({training["log"].get<std::string>(), " has ", u64{steps.size()}, " steps: the loss went from ",
                          number_text(first, 4), " to ", number_text(last, 4), "."}));
   constexpr double high = 220;
-  drawing d(width, high + 40, "Loss of each training step");
+  drawing d(picture_width, high + 40, "Loss of each training step");
   const double begin = steps.front()["step"], end = std::max(steps.back()["step"].get<double>(), begin + 1);
   const double span = std::max(most - least, 1e-9);
-  const auto x = [&](double step) { return left + (width - left - 10) * (step - begin) / (end - begin); };
+  const auto x = [&](double step) { return axis_x + (picture_width - axis_x - 10) * (step - begin) / (end - begin); };
   const auto y = [&](double loss) { return 10 + high * (most - loss) / span; };
   for (u32 tick = 0; tick <= 4; ++tick) {
-    d.line(left, y(least + span * tick / 4), width, y(least + span * tick / 4), "grid");
+    d.line(axis_x, y(least + span * tick / 4), picture_width, y(least + span * tick / 4), "grid");
     d.text(0, y(least + span * tick / 4) + 4, number_text(least + span * tick / 4, 3), "tiny soft");
   }
   std::vector<std::pair<double, double>> curve;
@@ -95,9 +93,9 @@ std::string training_section(const json_object& training) {
       d.dot(x(s["step"]), y(s["held_out_loss"]), 4, "held-out",
             concat({"step ", s["step"].get<u64>(), ", held out: ", number_text(s["held_out_loss"], 4)}));
     }
-  d.text(left, high + 30, concat({"step ", steps.front()["step"].get<u64>()}), "tiny soft");
-  d.text(width, high + 30, concat({"step ", steps.back()["step"].get<u64>()}), "tiny soft end");
-  if (held_out) d.text(width / 2, high + 30, "dots: the loss of what was held out", "tiny soft");
+  d.text(axis_x, high + 30, concat({"step ", steps.front()["step"].get<u64>()}), "tiny soft");
+  d.text(picture_width, high + 30, concat({"step ", steps.back()["step"].get<u64>()}), "tiny soft end");
+  if (held_out) d.text(picture_width / 2, high + 30, "dots: the loss of what was held out", "tiny soft");
   out += d.done();
   table said("What the model made of --sample", {"Step", "Text"});
   bool any = false;

@@ -9,7 +9,6 @@
 namespace cke::tool::page {
 namespace {
 
-constexpr double width = 960;
 constexpr double least_drawn = 0.02;  // of the scratch
 
 struct part {
@@ -22,10 +21,10 @@ std::string bar_of(const std::vector<part>& parts, std::string_view what) {
   double all = 0;
   std::string label(what);
   for (const part& p : parts) all += p.bytes, label += concat({", ", p.name, " ", size_text(p.bytes)});
-  drawing d(width, 64, label);
+  drawing d(picture_width, 64, label);
   double x = 0;
   for (const part& p : parts) {
-    const double w = width * p.bytes / all;
+    const double w = picture_width * p.bytes / all;
     d.box(x, 4, w, 34, p.classes, concat({p.name, ": ", size_text(p.bytes)}));
     d.text(x + 2, 54, fitted(concat({p.name, " ", size_text(p.bytes), ", ", percent_text(p.bytes / all)}), w));
     x += w;
@@ -53,12 +52,12 @@ std::string arena_of(const json_object& code, const char* form, double scratch) 
     if (p["barrier"].get<bool>()) ++runs, titles.emplace_back();
   }
   const u64 columns = std::max<u64>(titles.back().empty() ? runs : runs + 1, 1);
-  const double left = 84, column = (width - left) / static_cast<double>(columns), high = 220, y0 = 70;
+  const double left = 84, column = (picture_width - left) / static_cast<double>(columns), high = 220, y0 = 70;
   drawing d(
-      width, y0 + high + 12,
+      picture_width, y0 + high + 12,
       concat({"Arena of ", code["name"].get<std::string>(), " in ", form, ", ", size_text(scratch), " of scratch"}));
   const auto y = [&](double bytes) { return y0 + high * bytes / scratch; };
-  d.box(left, y0, width - left, high, "free", "scratch that this block does not use");
+  d.box(left, y0, picture_width - left, high, "free", "scratch that this block does not use");
   for (u64 c = 0; c < columns; ++c) {
     const double x = left + column * static_cast<double>(c);
     double line = 14;
@@ -94,8 +93,9 @@ std::string pages_of(const json_object& plan) {
             most = std::max<u64>(std::max(pages, kept), 1);
   const double of_page = std::max(lasting["page_bytes"].get<double>(), 1.0), of_passing = passing["page_bytes"];
   const u64 each = (most + 63) / 64, columns = (most + each - 1) / each;
-  const double column = width / static_cast<double>(columns), tallest = std::max(of_page, of_passing), high = 70;
-  drawing d(width, kept ? 2 * high + 20 : high + 8,
+  const double column = picture_width / static_cast<double>(columns), tallest = std::max(of_page, of_passing),
+               high = 70;
+  drawing d(picture_width, kept ? 2 * high + 20 : high + 8,
             concat({"Pages of a sequence: ", pages, " persistent, ", kept, " transient"}));
   const auto put = [&](double base, double bytes, u64 count, const char* classes, const char* name) {
     for (u64 c = 0; c * each < count; ++c)

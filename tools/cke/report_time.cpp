@@ -10,7 +10,6 @@
 namespace cke::tool::page {
 namespace {
 
-constexpr double width = 960, left = 70;
 constexpr std::size_t most_threads = 16;  // that are drawn
 
 // A step that a thread did: [code, step, layer, begin, end], in ns from the start of the pass. step -1: it waited.
@@ -43,8 +42,8 @@ std::string timeline(const json_object& data, const json_object& pass, double fr
   const std::size_t count = threads.size();
   const double high = named ? 44 : 30, y0 = 20;
   const u64 each = 1 + data["inspect"]["plan"]["layers"].get<u64>() / 13;  // layers from one that is named to the next
-  drawing d(width, y0 + (high + 6) * static_cast<double>(count) + 26, label);
-  const auto x = [&](double ns) { return left + (width - left) * (ns - from) / (to - from); };
+  drawing d(picture_width, y0 + (high + 6) * static_cast<double>(count) + 26, label);
+  const auto x = [&](double ns) { return axis_x + (picture_width - axis_x) * (ns - from) / (to - from); };
   for (std::size_t t = 0; t < count; ++t) {
     const double y = y0 + (high + 6) * static_cast<double>(t);
     d.text(0, y + high / 2 + 4, concat({"thread ", u64{threads[t]}}));
@@ -109,7 +108,7 @@ std::string timelines_of(const json_object& data, const json_object& pass) {
 
 // Operations a second over operations a byte, both logarithmic.
 std::string roofline(const json_object& data) {
-  constexpr double high = 330, right = width - 130, low_x = -2, high_x = 11;  // log2 of operations a byte
+  constexpr double high = 330, right = picture_width - 130, low_x = -2, high_x = 11;  // log2 of operations a byte
   const json_object& peaks = data["peaks"];
   const double gbs = peaks["read_gbs"];
   double most = gbs;
@@ -120,9 +119,9 @@ std::string roofline(const json_object& data) {
       if (op["operations"] > 0) least = std::min(least, op["operations"].get<double>() / op["ns"].get<double>());
   const double high_y = std::ceil(std::log2(most) + .3),
                low_y = std::max(std::floor(std::log2(least) - 1), high_y - 20);
-  const auto x = [&](double log) { return left + (right - left) * (log - low_x) / (high_x - low_x); };
+  const auto x = [&](double log) { return axis_x + (right - axis_x) * (log - low_x) / (high_x - low_x); };
   const auto y = [&](double log) { return 10 + high * (high_y - log) / (high_y - low_y); };
-  drawing d(width, high + 50,
+  drawing d(picture_width, high + 50,
             "Roofline: operations a second of each operation over its operations a byte of weights and cache");
   for (double log = low_x; log <= high_x; log += 1) {
     d.line(x(log), 10, x(log), 10 + high, "grid");
@@ -130,9 +129,9 @@ std::string roofline(const json_object& data) {
       d.text(x(log) - 6, high + 26, log < 0 ? "1/" + number_text(std::exp2(-log), 0) : number_text(std::exp2(log), 0),
              "tiny soft");
   }
-  d.text(left + 250, high + 44, "operations for each byte read", "soft");
+  d.text(axis_x + 250, high + 44, "operations for each byte read", "soft");
   for (double log = low_y; log <= high_y; log += 3) {
-    d.line(left, y(log), right, y(log), "grid");
+    d.line(axis_x, y(log), right, y(log), "grid");
     d.text(0, y(log) + 4, number_text(std::exp2(log), log < 0 ? 2 : 0) + " GOP/s", "tiny soft");
   }
   const double slope = std::log2(gbs), begin = std::max(low_x, low_y - slope);
@@ -176,17 +175,17 @@ std::string tokens_of(const json_object& answer) {
   // What the system did meanwhile can make one token many times as long: its bar is cut.
   const double most = std::min(std::ranges::max(all), 4 * answer["p50_ns"].get<double>());
   constexpr double high = 110;
-  drawing d(width, high + 30, concat({"Time of each of ", u64{all.size()}, " tokens in a row"}));
-  const double column = (width - left) / static_cast<double>(all.size());
+  drawing d(picture_width, high + 30, concat({"Time of each of ", u64{all.size()}, " tokens in a row"}));
+  const double column = (picture_width - axis_x) / static_cast<double>(all.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
     const double h = high * std::min(all[i] / most, 1.0);
-    d.box(left + column * static_cast<double>(i) + .5, 6 + high - h, std::max(column - 1, .5), h, "token-time",
+    d.box(axis_x + column * static_cast<double>(i) + .5, 6 + high - h, std::max(column - 1, .5), h, "token-time",
           concat({"token ", u64{i + 1}, ": ", time_text(all[i])}));
   }
   d.text(0, 16, time_text(most), "tiny soft"), d.text(0, high + 6, "0", "tiny soft");
-  d.line(left, 6 + high, width, 6 + high, "axis");
-  d.text(left, high + 22, "the first token after the prompt", "tiny soft");
-  d.text(width, high + 22, concat({"token ", u64{all.size()}}), "tiny soft end");
+  d.line(axis_x, 6 + high, picture_width, 6 + high, "axis");
+  d.text(axis_x, high + 22, "the first token after the prompt", "tiny soft");
+  d.text(picture_width, high + 22, concat({"token ", u64{all.size()}}), "tiny soft end");
   return d.done();
 }
 

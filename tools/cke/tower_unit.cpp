@@ -14,7 +14,7 @@ namespace {
 
 // Loading checks every tensor; this spares a compilation that cannot end well, and bounds its size: numbers that no
 // matrix of the file confirms never reach the compiler.
-template <class Family> void check_matrices(const checkpoint& from, const typename Family::config& c) {
+template <class Family> void check_tower_matrices(const checkpoint& from, const typename Family::config& c) {
   const auto check = [&](place where, role is, u32 layer, u64 rows, u64 columns) {
     const auto [name, t] = tensor_in_file(from, name_of(Family::names, where, {.is = is}).in(from.as), layer);
     u64 found = 1;
@@ -50,10 +50,10 @@ template <class Family> std::vector<file_matrix> matrices_of(const checkpoint& f
   return out;
 }
 
-template <class Family> unit unit_of(const checkpoint& from, const unit_options& options) {
+template <class Family> unit tower_unit_of(const checkpoint& from, const unit_options& options) {
   rope_factors factors;
   const auto config = config_of<Family>(from, factors);
-  check_matrices<Family>(from, config);
+  check_tower_matrices<Family>(from, config);
   const auto matrices = matrices_of<Family>(from, config.layers);
   const format stored = options.format.empty() ? stored_format(from, matrices, config.layers, false)
                                                : format_named(options.format, from, matrices, config.layers, false);
@@ -74,16 +74,16 @@ struct tower_row {
   std::string_view name;
   unit (*unit_of)(const checkpoint&, const unit_options&);
 };
-template <class... Families> constexpr std::array<tower_row, sizeof...(Families)> rows_of(list<Families...>) {
-  return {tower_row{Families::name, unit_of<Families>}...};
+template <class... Families> constexpr std::array<tower_row, sizeof...(Families)> tower_rows_of(list<Families...>) {
+  return {tower_row{Families::name, tower_unit_of<Families>}...};
 }
-constexpr auto rows = rows_of(towers{});
+constexpr auto tower_rows = tower_rows_of(towers{});
 
 }  // namespace
 
 unit make_tower_unit(const checkpoint& from, const unit_options& options) {
   std::string known;
-  for (const tower_row& row : rows) {
+  for (const tower_row& row : tower_rows) {
     if (row.name == from.model_type) return row.unit_of(from, options);
     known += (known.empty() ? "" : ", ") + std::string(row.name);
   }

@@ -78,7 +78,7 @@ class batch_source {
 };
 
 // The directory of --config.
-std::string folder_of(const std::string& config) {
+std::string config_folder(const std::string& config) {
   const std::filesystem::path path = config;
   if (std::filesystem::is_directory(path)) return config;
   if (path.filename() != "config.json")
@@ -96,7 +96,7 @@ void train(const train_args& args) {
   const u32 rank = begin ? begin->rank : args.rank;
   if (args.model.empty() == args.config.empty())
     throw Error(errc::usage, {}, "MODEL, --config", "one of them", args.model.empty() ? "none" : "both");
-  const std::string model = args.config.empty() ? args.model : folder_of(args.config);
+  const std::string model = args.config.empty() ? args.model : config_folder(args.config);
   if (rank == 0 && std::filesystem::is_regular_file(model))
     throw Error(errc::unsupported, model, "MODEL", "a Hugging Face directory, as the result is; or --lora-rank",
                 "a GGUF file");

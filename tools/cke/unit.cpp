@@ -135,14 +135,14 @@ template <class Family> constexpr family_row row() {
           facts_of<Family>,
           check_written<Family>};
 }
-template <class... Families> constexpr std::array<family_row, sizeof...(Families)> rows_of(list<Families...>) {
+template <class... Families> constexpr std::array<family_row, sizeof...(Families)> family_rows_of(list<Families...>) {
   return {row<Families>()...};
 }
-constexpr auto rows = rows_of(families{});
+constexpr auto family_rows = family_rows_of(cke::families{});
 
 const family_row& family_of(const checkpoint& from) {
   std::string known;
-  for (const family_row& f : rows) {
+  for (const family_row& f : family_rows) {
     const std::string_view name = from.as == naming::hf ? f.known.model_type : f.gguf;
     if (f.is_of(from.model_type, json{from.config}, from.as)) return f;
     const bool again =
@@ -157,7 +157,7 @@ const family_row& family_of(const checkpoint& from) {
 
 std::vector<known_family> known_families() {
   std::vector<known_family> all;
-  for (const family_row& f : rows) all.push_back(f.known);
+  for (const family_row& f : family_rows) all.push_back(f.known);
   return all;
 }
 unit make_unit(const checkpoint& from, const unit_options& options) { return family_of(from).unit_of(from, options); }

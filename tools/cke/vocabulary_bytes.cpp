@@ -25,8 +25,8 @@ template <class T> constexpr bool is_pointer = false;
 template <class T> constexpr bool is_pointer<std::shared_ptr<T>> = true;
 template <class T> using item_of = std::remove_cvref_t<decltype(*std::declval<T>().data())>;
 // Items without bytes between them, all of whose bits are numbers.
-template <class T> constexpr bool is_plain =
-    (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) || std::is_same_v<T, merge>;
+template <class T> constexpr bool is_all_number =
+    (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>) || std::is_same_v<T, text::merge>;
 
 // The last value of each enumeration.
 constexpr auto last_of(tokenizer_model) { return tokenizer_model::steps; }
@@ -49,7 +49,7 @@ class writer {
       raw(x.data(), x.size());
     } else if constexpr (is_list<T>) {
       put(u64{x.size()});
-      if constexpr (is_plain<item_of<T>>) raw(x.data(), x.size() * sizeof *x.data());
+      if constexpr (is_all_number<item_of<T>>) raw(x.data(), x.size() * sizeof *x.data());
       else
         for (const auto& item : x) put(item);
     } else if constexpr (is_variant<T>) {
@@ -91,8 +91,8 @@ class reader {
       raw(x.data(), x.size());
     } else if constexpr (is_list<T>) {
       using item = item_of<T>;
-      x.resize(size(is_plain<item> ? sizeof(item) : 1));
-      if constexpr (is_plain<item>) raw(x.data(), x.size() * sizeof(item));
+      x.resize(size(is_all_number<item> ? sizeof(item) : 1));
+      if constexpr (is_all_number<item>) raw(x.data(), x.size() * sizeof(item));
       else
         for (auto& one : x) get(one);
     } else if constexpr (is_variant<T>) {

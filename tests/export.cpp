@@ -19,8 +19,10 @@
 
 #include "parity/configs.hpp"
 
-using M = cke::from_config<configs::qwen3_tied>;
-CKE_EXPORT_MODEL(M, cke::BF16);
+using exported_qwen3 = cke::from_config<configs::qwen3_tied>;
+CKE_EXPORT_MODEL(exported_qwen3, cke::BF16);
+
+namespace export_test {
 
 using namespace cke;
 using namespace cke::graph;
@@ -30,7 +32,7 @@ using namespace cke::text;
 
 namespace {
 
-using typed = door::exported<M, BF16>;
+using typed = door::exported<exported_qwen3, BF16>;
 const std::string directory = CKE_TEST_DATA "/models/qwen3_tied",
                   file = CKE_TEST_DATA "/models/gguf/qwen3_tied-BF16.gguf";
 
@@ -83,7 +85,7 @@ constexpr i32 number(errc code) { return 1 + static_cast<i32>(code); }
 typed::sequence& reference() {
   static const auto loaded = [] {
     const checkpoint from = gguf_weights(gguf::read(file));
-    return std::make_shared<typed::loaded>(from.tensors, from.name, from.as, names_of<M>(),
+    return std::make_shared<typed::loaded>(from.tensors, from.name, from.as, names_of<exported_qwen3>(),
                                            model_options{.threads = 1, .context = 64});
   }();
   static typed::sequence s(loaded);
@@ -572,3 +574,5 @@ TEST_CASE("export: a model over its packed weights has the same bits, and names 
       copy.at[at] ^= std::byte{1};
     }
 }
+
+}  // namespace export_test

@@ -8,6 +8,8 @@
 
 #include "byte_model.hpp"
 
+namespace generate_test {
+
 using namespace cke;
 using namespace cke::graph;
 using namespace cke::io;
@@ -330,3 +332,5 @@ TEST_CASE("generate: settings that make no sense are refused before the prompt r
   CHECK(refused({.sample = {.logit_bias = {{text_model::vocab_size, 1}}}}).code == errc::token_range);
   CHECK(refused({.stop = {"a", ""}}).text == "stop string: expected at least one byte, found none");
 }
+
+}  // namespace generate_test

@@ -16,6 +16,8 @@
 
 #include "family_status.hpp"
 
+namespace tiny_test {
+
 using namespace cke;
 using namespace cke::graph;
 using namespace cke::io;
@@ -127,3 +129,5 @@ TEST_CASE("tiny: answers from its own words, in bf16 as it is stored") {
         "<think>\nThe text says: \"Anna has a yellow cup.\"\n</think>\n\nAnna has the cup.");
   CHECK(ask("Who are you?", false) == "I am Tiny, a small language model. I can tell stories and answer questions.");
 }
+
+}  // namespace tiny_test

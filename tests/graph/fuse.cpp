@@ -9,6 +9,8 @@
 #include "cke/graph/lower.hpp"
 #include "cke/graph/program.hpp"
 
+namespace fuse_test {
+
 using namespace cke;
 using namespace cke::graph;
 
@@ -204,3 +206,5 @@ TEST_CASE("fuse: the cache is filled by a step before the scores") {
   CHECK(c.ops[3].state == c.ops[4].state);
   CHECK(c.ops[3].p == params{kv_store_params{.kv_heads = 2, .head_dim = 16}});
 }
+
+}  // namespace fuse_test

@@ -10,6 +10,8 @@
 
 #include "../text/fixtures.hpp"
 
+namespace gguf_steps_test {
+
 using namespace cke;
 using namespace cke::io;
 using namespace cke::text;
@@ -115,3 +117,5 @@ TEST_CASE("gguf steps: words of characters; and other models as ever") {
   CHECK(fixtures::error_of([] { writer("rwkv").tokens({"a"}).read(); }) ==
         "f: tokenizer.ggml.model: expected gpt2, llama or gemma4, found rwkv");
 }
+
+}  // namespace gguf_steps_test

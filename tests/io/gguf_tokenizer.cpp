@@ -10,6 +10,8 @@
 
 #include "../text/fixtures.hpp"
 
+namespace gguf_tokenizer_test {
+
 using namespace cke;
 using namespace cke::io;
 using namespace cke::text;
@@ -156,3 +158,5 @@ TEST_CASE("gguf tokenizer: what is wrong is named") {
   CHECK(error(spm({"a"}, {0}).numbers<i32>("tokenizer.ggml.token_type", 5, {6})) ==
         "f: byte token 0: expected the form <0x0A>, found a");
 }
+
+}  // namespace gguf_tokenizer_test

@@ -3,6 +3,8 @@
 
 #include "damage.hpp"
 
+namespace hf_dir_test {
+
 using damage::error_of;
 
 static std::string copied(const damage::scratch& to, const char* name) {
@@ -118,3 +120,5 @@ TEST_CASE("hf_dir: a shard is a file of the directory") {
     CHECK(error_of([&] { cke::io::read_hf_weights(tmp.dir()); }).find("weight_map: expected") != std::string::npos);
   }
 }
+
+}  // namespace hf_dir_test

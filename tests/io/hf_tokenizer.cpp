@@ -10,6 +10,8 @@
 
 #include "../text/fixtures.hpp"
 
+namespace hf_tokenizer_test {
+
 using namespace cke;
 using namespace cke::io;
 using namespace cke::text;
@@ -313,3 +315,5 @@ TEST_CASE("hf tokenizer: chat_template.jinja wins") {
   files.chat_template = "{{ file }}";
   CHECK(read_hf_tokenizer(files).chat_template == "{{ file }}");
 }
+
+}  // namespace hf_tokenizer_test

@@ -8,6 +8,8 @@
 #include <cke/text/grammar/automaton.hpp>
 #include <cke/text/grammar/gbnf.hpp>
 
+namespace json_schema_test {
+
 using namespace cke;
 using namespace cke::io;
 using namespace cke::text;
@@ -108,3 +110,5 @@ TEST_CASE("json_schema: what a grammar cannot say is refused by name") {
   for (int i = 0; i < 100; ++i) deep = {{"type", "array"}, {"items", deep}};
   CHECK_THROWS_AS(json_schema_gbnf(deep, "schema.json"), Error);
 }
+
+}  // namespace json_schema_test

@@ -3,6 +3,8 @@
 
 #include "damage.hpp"
 
+namespace safetensors_test {
+
 using cke::dtype;
 using cke::u64;
 using damage::error_of;
@@ -159,3 +161,5 @@ TEST_CASE("safetensors: cut files are errors, flipped bits are errors or files")
     CHECK(damage::flips_accepted(whole, parse_all) < whole.size() * 8);
   }
 }
+
+}  // namespace safetensors_test

@@ -4,6 +4,8 @@
 
 #include "damage.hpp"
 
+namespace session_file_test {
+
 using namespace cke;
 using namespace cke::io;
 
@@ -110,3 +112,5 @@ TEST_CASE("session file: numbers that do not fit together are refused, with ever
   CHECK(refused([](session_header& h) { h.pages = ~0u; }).find("bytes, found") != std::string::npos);
   CHECK(refused([](session_header& h) { h.ids = ~0u; }).find("bytes, found") != std::string::npos);
 }
+
+}  // namespace session_file_test

@@ -14,6 +14,8 @@
 #include "cke/config_check.hpp"
 #include "cke/io/hf_checkpoint.hpp"
 
+namespace keys_test {
+
 using namespace cke;
 using namespace cke::graph;
 using namespace cke::io;
@@ -217,3 +219,5 @@ TEST_CASE("keys: families that share an architecture in GGUF know theirs by the 
   CHECK((is(family<"nemotron_h">{}, "nemotron_h", "{}") && is(family<"nemotron_h">{}, "nemotron_h_moe", "{}") &&
          !is(family<"nemotron_h">{}, "nemotron", "{}")));
 }
+
+}  // namespace keys_test

@@ -6,6 +6,8 @@
 
 #include "mixed_model.hpp"
 
+namespace executor_test {
+
 using namespace cke;
 using namespace cke::text;
 using namespace cke::io;
@@ -175,3 +177,5 @@ TEST_CASE("executor: a window hides what lies before it") {
   CHECK(!same_bits(want, last(context - 17)));
   CHECK(!same_bits(want, last(context - 9)));
 }
+
+}  // namespace executor_test

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <string>
 
+namespace headcount_test {
+
 using namespace cke;
 using namespace cke::io;
 using namespace cke::graph;
@@ -93,3 +95,5 @@ TEST_CASE("headcount: the wait for a cpu is the second number of schedstat") {
   std::remove(path.c_str());
   CHECK(waited_for_cpu("/nowhere") == 0);
 }
+
+}  // namespace headcount_test

@@ -9,6 +9,8 @@
 #include "cke/runtime/table_executor.hpp"
 #include "random_model.hpp"
 
+namespace macro_plan_test {
+
 using namespace cke;
 using namespace cke::graph;
 using namespace cke::kernels;
@@ -157,3 +159,5 @@ TEST_CASE("macro_plan: one wrong lane of one kernel in one layer is the first di
   for (std::size_t i = 0; i < got[at].values.size(); ++i)
     CHECK((got[at].values[i] != want[at].values[i]) == (i % width == lane));
 }
+
+}  // namespace macro_plan_test

@@ -20,6 +20,8 @@
 
 #ifdef CKE_COUNTS_MEMORY
 
+namespace memory_test {
+
 using namespace cke;
 using namespace cke::text;
 using namespace cke::io;
@@ -119,5 +121,7 @@ TEST_CASE("memory: loading and running hold no more than weights, states and 32 
     MESSAGE("peak ", peak >> 20, " MiB, allowed ", allowed >> 20);
   }
 }
+
+}  // namespace memory_test
 
 #endif

@@ -9,6 +9,8 @@
 
 #include "random_model.hpp"
 
+namespace sequence_test {
+
 using namespace cke;
 using namespace cke::text;
 using namespace cke::io;
@@ -428,3 +430,5 @@ TEST_CASE("model_options: progress counts weights up to all of them, and may giv
                                  }}),
                        "cancelled", std::runtime_error);
 }
+
+}  // namespace sequence_test

@@ -7,6 +7,8 @@
 #include "mixed_model.hpp"
 #include "recurrent_model.hpp"
 
+namespace state_test {
+
 using namespace cke;
 using namespace cke::text;
 using namespace cke::io;
@@ -19,7 +21,7 @@ namespace {
 using P = program<random_model::mixed, F32>;
 constexpr u32 context = 300;
 
-template <dtype KV, class P = ::P> struct tests {
+template <dtype KV, class P = state_test::P> struct tests {
   using state = sequence_state<P, KV, isa::native>;
   using cache = kv_cache<KV, isa::native>;
 
@@ -340,3 +342,5 @@ TEST_CASE("state: pages that are full are found by their ids, while they are hel
   all::write(alone, 4, 100, 101);  // its only holder: the page changes, and is forgotten
   CHECK(recalled(ids) == 0);
 }
+
+}  // namespace state_test

@@ -15,6 +15,8 @@
 #include "expert_model.hpp"
 #include "recurrent_model.hpp"
 
+namespace table_executor_test {
+
 using namespace cke;
 using namespace cke::text;
 using namespace cke::graph;
@@ -292,7 +294,7 @@ namespace {
 struct stepwise {
   using program = small;
   using isa = cke::isa::native;
-  using slot = ::slot;
+  using slot = table_executor_test::slot;
   team threads{2};
   weights<small, isa> packed{llama_weights(), "test", naming::hf, names_of<small::model_list>(), threads, {}};
   table_executor<small, dtype::bf16, isa> executor{packed, threads, {context, 7, 2}};
@@ -340,3 +342,5 @@ TEST_CASE("table_executor: it is an executor: sequences run on it, with logits o
   CHECK(s.position() == 29);
   CHECK(other.position() == 29);
 }
+
+}  // namespace table_executor_test

@@ -8,6 +8,8 @@
 
 #include "mixed_model.hpp"
 
+namespace workspace_test {
+
 using namespace cke;
 using namespace cke::text;
 using namespace cke::io;
@@ -141,3 +143,5 @@ TEST_CASE("workspace: memory grows with what it is for, and with nothing else") 
         P::activations({100, 4096, 1}).total - align_up(u64{4} * 4096));  // ids stay where they are
   CHECK(space(room, 2).limits().chunk == room.chunk);
 }
+
+}  // namespace workspace_test

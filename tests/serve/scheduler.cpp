@@ -12,6 +12,8 @@
 
 #include "fake_model.hpp"
 
+namespace scheduler_test {
+
 using namespace cke;
 using namespace cke::graph;
 using namespace cke::io;
@@ -496,3 +498,5 @@ TEST_CASE("closing ends what runs and what waits") {
   CHECK(two.wait().end == ending::cancelled);
   CHECK_FALSE(b.work.submit({{*two}}));
 }
+
+}  // namespace scheduler_test

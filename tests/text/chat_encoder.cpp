@@ -7,6 +7,8 @@
 
 #include "fixtures.hpp"
 
+namespace chat_encoder_test {
+
 using namespace cke;
 using namespace cke::text;
 
@@ -76,3 +78,5 @@ TEST_CASE("chat_encoder: contracts name their control tokens") {
   CHECK(chat_encoder(tokenizer(v), c).encode(segments{{"<think><h1>", false}}) == bytes("<think>") + ids{v.tag});
   CHECK(chat_encoder(tokenizer(v), contracts::chatml).encode(segments{{"<think>", false}}) == ids{v.think});
 }
+
+}  // namespace chat_encoder_test

@@ -21,6 +21,8 @@ static std::size_t allocations = 0;
 [[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
+namespace sampler_test {
+
 using namespace cke;
 using namespace cke::text;
 namespace {
@@ -301,3 +303,5 @@ TEST_CASE("sampler: nothing is allocated after construction") {
 }
 
 }  // namespace
+
+}  // namespace sampler_test

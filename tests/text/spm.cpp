@@ -6,6 +6,8 @@
 
 #include "fixtures.hpp"
 
+namespace spm_test {
+
 using namespace cke;
 using namespace cke::text;
 using fixtures::add;
@@ -97,3 +99,5 @@ TEST_CASE("spm: with merges these decide, not scores") {
   CHECK(encode(v, "abc") == texts{"a", "bc"});
   CHECK(encode(v, "abab") == texts{"ab", "ab"});
 }
+
+}  // namespace spm_test

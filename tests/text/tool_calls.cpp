@@ -4,6 +4,8 @@
 
 #include <doctest/doctest.h>
 
+namespace tool_calls_test {
+
 using namespace cke;
 using namespace cke::text;
 
@@ -244,3 +246,5 @@ TEST_CASE("a template teaches its form") {
   CHECK(name("tools <|start_header_id|> {\"name\": .., \"parameters\": ..}") == "llama3");
   CHECK(name("<|im_start|>") == "none");
 }
+
+}  // namespace tool_calls_test

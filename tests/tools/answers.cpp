@@ -17,7 +17,7 @@ const std::string llama = models + "llama_untied";
 
 result run(std::vector<std::string> words) {
   words.insert(words.begin(), "run");
-  const result r = cke(words);
+  const result r = run_cke(words);
   CHECK_SUCCESS(r);
   return r;
 }
@@ -30,7 +30,7 @@ std::string text(const json& ids) { return ids.dump().substr(1, ids.dump().size(
 // The logits after the last of some ids.
 std::vector<float> logits_after(const std::string& model, const std::string& ids) {
   const scratch dir;
-  CHECK_SUCCESS(cke({"logits", model, "--tokens", ids, "--last", "-o", dir / "l.npy"}));
+  CHECK_SUCCESS(run_cke({"logits", model, "--tokens", ids, "--last", "-o", dir / "l.npy"}));
   return npy(dir / "l.npy").values;
 }
 std::size_t highest(const std::vector<float>& x) {
@@ -104,7 +104,7 @@ TEST_CASE("run: --stop ends the answer at a text, in text and in ids") {
   CHECK(run(with({"-n", "60", "--stop", "never seen", "--stop", stop})).out == whole.substr(0, at) + '\n');
   CHECK(run(with({"-n", "60", "--stop", "never seen", "--draft", "4"})).out == whole);
   const json ids = ids_of(with({"-n", "60", "--stop", stop}));
-  const std::string read = cke({"detokenize", tiny, "--tokens", text(ids)}).out;
+  const std::string read = run_cke({"detokenize", tiny, "--tokens", text(ids)}).out;
   CHECK(read.starts_with(whole.substr(0, at) + stop));
   CHECK(ids.size() < ids_of(with({"-n", "60"})).size());
 }
@@ -137,7 +137,7 @@ TEST_CASE("run: with --system, --think or --no-think the prompt is a message, as
         {"--system", "You are a sailor.", "--no-think", "--temp", "0.8", "--seed", "3", "--repeat-penalty", "1.2"}}) {
     std::vector<std::string> one{"run", tiny, "-n", "40", "-p", "Who are you?"}, two{"chat", tiny, "-n", "40"};
     one.insert(one.end(), more.begin(), more.end()), two.insert(two.end(), more.begin(), more.end());
-    const result a = cke(one), b = cke(two, {.input = "Who are you?\n"});
+    const result a = run_cke(one), b = run_cke(two, {.input = "Who are you?\n"});
     CHECK_SUCCESS(a);
     CHECK_SUCCESS(b);
     CHECK(a.out == b.out);
@@ -154,7 +154,7 @@ TEST_CASE("run: with --system, --think or --no-think the prompt is a message, as
 TEST_CASE("chat: --stop and --logit-bias hold in every answer") {
   const auto talk = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {"chat", tiny, "-n", "40", "--no-think"});
-    const result r = cke(more, {.input = "Who are you?\nTell me a story.\n"});
+    const result r = run_cke(more, {.input = "Who are you?\nTell me a story.\n"});
     CHECK_SUCCESS(r);
     return r.out;
   };
@@ -168,7 +168,7 @@ TEST_CASE("--verbose prints the stages with their seconds, and nothing else chan
   const std::vector<std::string> words{"run", tiny, "-p", "Once", "-n", "8"};
   std::vector<std::string> more = words;
   more.push_back("--verbose");
-  const result plain = cke(words), told = cke(more);
+  const result plain = run_cke(words), told = run_cke(more);
   CHECK_SUCCESS(plain);
   CHECK(told.status == 0);
   CHECK(told.out == plain.out);
@@ -190,7 +190,7 @@ TEST_CASE("--verbose prints the stages with their seconds, and nothing else chan
 TEST_CASE("options of answers: what is wrong is named, with what was expected and what was found") {
   const auto check = [](std::vector<std::string> words, const std::string& message) {
     words.insert(words.begin(), {"run", tiny});
-    const result r = cke(words);
+    const result r = run_cke(words);
     CHECK_MESSAGE((is_refusal(r, 2) && r.err == "cke: error: " + message + '\n'), show(r));
   };
   check({"--repeat-penalty", "0"}, "--repeat-penalty: expected a number above 0, at most 100, found \"0\"");
@@ -212,7 +212,7 @@ TEST_CASE("options of answers: what is wrong is named, with what was expected an
   check({"--think"}, "--prompt: expected a message, as --system and --think put it in the chat form, found none");
   check({"--tokens", "1", "--no-think"}, "--tokens excludes --think");
   check({"-p", "x", "--beams", "2", "--min-tokens", "4"}, "--min-tokens excludes --beams");
-  const result ids = cke({"run", llama, "--tokens", "1", "--stop", "x"});
+  const result ids = run_cke({"run", llama, "--tokens", "1", "--stop", "x"});
   CHECK_MESSAGE(is_refusal(ids, 2), show(ids));
   CHECK(ids.err == "cke: error: --stop: expected a tokenizer in the checkpoint, found none\n");
 }

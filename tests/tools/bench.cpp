@@ -17,7 +17,7 @@ std::string bench(std::vector<std::string> words) {
   for (const auto& [option, value] : {std::pair{"-p", "8"}, std::pair{"-n", "4"}})  // given twice, it would be a list
     if (std::ranges::find(words, option) == words.end()) words.insert(words.begin(), {option, value});
   words.insert(words.begin(), {"bench", tiny, "-r", "2"});
-  const result r = cke(words);
+  const result r = run_cke(words);
   CHECK_SUCCESS(r);
   return r.out;
 }
@@ -137,7 +137,8 @@ TEST_CASE("bench: --peaks adds what the machine can do, and the share of it") {
 TEST_CASE("bench: --profile says where the time goes, and writes a trace that Chrome reads") {
   const scratch dir;
   const std::string file = dir / "trace.json";
-  const result r = cke({"bench", tiny, "-p", "40", "-d", "5", "-t", "2", "-r", "2", "--profile", file, "-o", "json"});
+  const result r =
+      run_cke({"bench", tiny, "-p", "40", "-d", "5", "-t", "2", "-r", "2", "--profile", file, "-o", "json"});
   CHECK_SUCCESS(r);
   const json all = json::parse(r.out), trace = json::parse(content(file));
   std::set<std::string> ops;
@@ -173,7 +174,7 @@ TEST_CASE("bench: --profile says where the time goes, and writes a trace that Ch
   CHECK(threads.size() >= 2);  // a chunk and a token, on one thread each where cpus are short
   CHECK(threads.size() <= 4);
   CHECK(layers == 5);
-  CHECK_REFUSED(cke({"bench", tiny, "-p", "0", "--profile", dir / "no/such/file"}), "file");
+  CHECK_REFUSED(run_cke({"bench", tiny, "-p", "0", "--profile", dir / "no/such/file"}), "file");
 }
 
 TEST_CASE("bench: the other forms hold the same rows") {
@@ -229,7 +230,7 @@ TEST_CASE("bench -o html: without peaks there is no limit, without lists no grow
   const scratch dir;
   const std::string name = "<img src=x onerror=alert(1)>&\"'{{data}}\xFF\x01";
   dir.copy(tiny, name);
-  const result r = cke({"bench", dir / name, "-p", "8", "-n", "0", "-r", "1", "-o", "html"});
+  const result r = run_cke({"bench", dir / name, "-p", "8", "-n", "0", "-r", "1", "-o", "html"});
   CHECK_SUCCESS(r);
   const page_reader page = checked(r.out);
   CHECK(page.links == std::vector<std::string>{"#summary", "#rounds", "#environment"});
@@ -238,7 +239,7 @@ TEST_CASE("bench -o html: without peaks there is no limit, without lists no grow
   CHECK(page.count("svg") == 0);  // one round is no course
   CHECK(r.out.find("of the limit") == r.out.npos);
   CHECK(r.out.find("&lt;img src=x onerror=alert(1)&gt;&amp;&quot;&#39;{{data}}") != r.out.npos);
-  CHECK(cke({"bench", tiny, "-o", "html", "--profile", dir / "trace.json"}).err ==
+  CHECK(run_cke({"bench", tiny, "-o", "html", "--profile", dir / "trace.json"}).err ==
         "cke: error: -o: expected md, csv, json or jsonl with --profile; cke report draws a profile, found html\n");
 }
 
@@ -253,7 +254,7 @@ struct gate {
   gate() {
     std::vector<std::string> all = words;
     all.insert(all.end(), {"-o", "json"});
-    const result r = cke(all);
+    const result r = run_cke(all);
     CHECK_SUCCESS(r);
     before = json::parse(r.out);
   }
@@ -262,7 +263,7 @@ struct gate {
     std::vector<std::string> all = words;
     all.insert(all.end(), {"--baseline", dir / "before.json"});
     all.insert(all.end(), more.begin(), more.end());
-    return cke(all);
+    return run_cke(all);
   }
 };
 json times(json rows, double factor, double memory) {
@@ -327,7 +328,7 @@ TEST_CASE("bench --baseline: one of another model, machine or format is refused 
                 "model_type: expected qwen3 1.18M q8_0, which is measured now, found");
   CHECK_REFUSED(g.run(json::array({g.before[0]})), "test tg4 with 2 threads: expected a row, found none");
   write(g.dir / "before.json", g.before.dump());
-  CHECK_REFUSED(cke({"bench", tiny, "-p", "8", "-n", "4", "-t", "1", "--baseline", g.dir / "before.json"}),
+  CHECK_REFUSED(run_cke({"bench", tiny, "-p", "8", "-n", "4", "-t", "1", "--baseline", g.dir / "before.json"}),
                 "test pp8 with 1 threads: expected a row, found none");
   json changed = g.before;
   changed[0].erase("peak_memory");
@@ -337,12 +338,12 @@ TEST_CASE("bench --baseline: one of another model, machine or format is refused 
   CHECK_REFUSED(g.run(json::array()), "rows of cke bench");
   CHECK_REFUSED(g.run(json::array({5})), "field test");
   write(g.dir / "broken.json", "[{");
-  CHECK_REFUSED(cke({"bench", tiny, "--baseline", g.dir / "broken.json"}), "broken.json");
-  CHECK_REFUSED(cke({"bench", tiny, "--baseline", g.dir / "none.json"}), "none.json");
+  CHECK_REFUSED(run_cke({"bench", tiny, "--baseline", g.dir / "broken.json"}), "broken.json");
+  CHECK_REFUSED(run_cke({"bench", tiny, "--baseline", g.dir / "none.json"}), "none.json");
   CHECK(g.run(g.before, {"--tolerance", "x"}).err ==
         "cke: error: --tolerance: expected a percentage such as 3%, found \"x\"\n");
   for (const std::vector<std::string>& wrong :
        {std::vector<std::string>{"--tolerance", "-1%"}, {"--tolerance", "nan"}, {"--profile", "x"}})
     CHECK(g.run(g.before, wrong).status == 2);
-  CHECK(cke({"bench", tiny, "--tolerance", "3%"}).status == 2);
+  CHECK(run_cke({"bench", tiny, "--tolerance", "3%"}).status == 2);
 }

@@ -14,14 +14,14 @@ std::string logits_of(const fs::path& model, const scratch& dir, std::vector<std
   words.insert(words.end(), options.begin(), options.end());
   words.insert(words.end(), some.begin(), some.end());
   words.push_back(dir / "logits.npy");
-  const result r = command::cke(words);
+  const result r = command::run_cke(words);
   CHECK_SUCCESS(r);
   return content(dir / "logits.npy");
 }
 fs::path pack(const fs::path& model, const fs::path& out, std::vector<std::string> options = {}) {
   std::vector<std::string> words{"pack", model, "-o", out};
   words.insert(words.end(), options.begin(), options.end());
-  const result r = command::cke(words);
+  const result r = command::run_cke(words);
   REQUIRE_MESSAGE(r.status == 0, show(r));
   return out;
 }
@@ -41,7 +41,7 @@ struct packed {
   }
 };
 result use(const fs::path& bundle, const scratch& dir) {
-  return command::cke({"logits", bundle, "--tokens", "1,2", "--last", "-o", dir / "one.npy"}, {.seconds = 20});
+  return command::run_cke({"logits", bundle, "--tokens", "1,2", "--last", "-o", dir / "one.npy"}, {.seconds = 20});
 }
 
 }  // namespace
@@ -57,21 +57,21 @@ TEST_CASE("bundle: the bits of the model that it was packed from, in every comma
            {"detokenize", "--tokens", "40,41,42"}}) {
     std::vector<std::string> from = words, of = words;
     from.insert(from.begin() + 1, p.file), of.insert(of.begin() + 1, p.model);
-    const result a = command::cke(from), b = command::cke(of);
+    const result a = command::run_cke(from), b = command::run_cke(of);
     INFO(words[0]);
     CHECK_SUCCESS(a);
     CHECK(a.out == b.out);
   }
-  const result said = command::cke({"chat", p.file, "-n", "8", "--temp", "0"}, {.input = "Hello\n"});
+  const result said = command::run_cke({"chat", p.file, "-n", "8", "--temp", "0"}, {.input = "Hello\n"});
   CHECK(said.status == 0);
-  CHECK(said.out == command::cke({"chat", p.model, "-n", "8", "--temp", "0"}, {.input = "Hello\n"}).out);
-  const result what = command::cke({"inspect", p.file, "--json"});
+  CHECK(said.out == command::run_cke({"chat", p.model, "-n", "8", "--temp", "0"}, {.input = "Hello\n"}).out);
+  const result what = command::run_cke({"inspect", p.file, "--json"});
   CHECK_SUCCESS(what);
-  json facts = json::parse(what.out), source = json::parse(command::cke({"inspect", p.model, "--json"}).out);
+  json facts = json::parse(what.out), source = json::parse(command::run_cke({"inspect", p.model, "--json"}).out);
   CHECK(facts["bundle"]["packed_from"] == p.model.string());
   facts.erase("bundle"), facts.erase("file"), source.erase("file");
   CHECK(facts == source);
-  CHECK_SUCCESS(command::cke({"bench", p.file, "-p", "8", "-n", "4", "-r", "1"}));
+  CHECK_SUCCESS(command::run_cke({"bench", p.file, "-p", "8", "-n", "4", "-r", "1"}));
 }
 
 TEST_CASE("bundle: other formats, a GGUF file, other keys and values") {
@@ -79,20 +79,20 @@ TEST_CASE("bundle: other formats, a GGUF file, other keys and values") {
   const fs::path q8 = pack(tiny, dir / "q8.cke", {"--format", "q8_0"});
   CHECK(logits_of(q8, dir) == logits_of(tiny, dir, {"--format", "q8_0"}));
   CHECK(logits_of(q8, dir, {"--format", "q8_0"}) == logits_of(q8, dir));
-  CHECK_MISUSED(command::cke({"run", q8, "--tokens", "1", "--format", "f32"}),
+  CHECK_MISUSED(command::run_cke({"run", q8, "--tokens", "1", "--format", "f32"}),
                 "--format: expected q8_0, as its weights are");
-  REQUIRE(command::cke({"quantize", tiny, dir / "k.gguf", "--to", "q4_k_m"}).status == 0);
+  REQUIRE(command::run_cke({"quantize", tiny, dir / "k.gguf", "--to", "q4_k_m"}).status == 0);
   const fs::path k = pack(dir / "k.gguf", dir / "k.cke");
   CHECK(logits_of(k, dir) == logits_of(dir / "k.gguf", dir));
-  CHECK(command::cke({"tokenize", k, "-p", "It is."}).out ==
-        command::cke({"tokenize", dir / "k.gguf", "-p", "It is."}).out);
+  CHECK(command::run_cke({"tokenize", k, "-p", "It is."}).out ==
+        command::run_cke({"tokenize", dir / "k.gguf", "-p", "It is."}).out);
 }
 
 TEST_CASE("bundle: one that is stale, of another cke or instruction set, or in the way is named") {
   const packed p;
   const bundle_file good(p.file);
-  CHECK_REFUSED(command::cke({"pack", p.model, "-o", p.file}), "tiny.cke: expected a name that is free");
-  CHECK_SUCCESS(command::cke({"pack", p.model, "-o", p.file, "--replace"}));
+  CHECK_REFUSED(command::run_cke({"pack", p.model, "-o", p.file}), "tiny.cke: expected a name that is free");
+  CHECK_SUCCESS(command::run_cke({"pack", p.model, "-o", p.file, "--replace"}));
   CHECK(content(p.file) == good.bytes);  // equal models make equal bundles
 
   const auto changed = [&](const char* key, auto change) {
@@ -120,7 +120,7 @@ TEST_CASE("bundle: one that is stale, of another cke or instruction set, or in t
   all["cke"] = "0.0.0", all.erase("weights");
   old.put_manifest(all.dump());
   write(p.dir / "old.cke", old.bytes);
-  CHECK_SUCCESS(command::cke({"pack", p.dir / "old.cke", "-o", p.dir / "old.cke", "--replace"}));
+  CHECK_SUCCESS(command::run_cke({"pack", p.dir / "old.cke", "-o", p.dir / "old.cke", "--replace"}));
   CHECK(content(p.dir / "old.cke") == good.bytes);
 
   const fs::path config = p.model / "config.json";
@@ -132,14 +132,14 @@ TEST_CASE("bundle: one that is stale, of another cke or instruction set, or in t
   fs::remove_all(p.model);
   CHECK(use(p.file, p.dir).status == 0);
   for (const char* command : {"quantize", "convert"})
-    CHECK(command::cke({command, p.file, p.dir / "x", "-o", p.dir / "y", "--to", "bf16"}).status != 0);
-  CHECK_MISUSED(command::cke({"quantize", p.file, p.dir / "x.gguf", "--to", "q8_0"}),
+    CHECK(command::run_cke({command, p.file, p.dir / "x", "-o", p.dir / "y", "--to", "bf16"}).status != 0);
+  CHECK_MISUSED(command::run_cke({"quantize", p.file, p.dir / "x.gguf", "--to", "q8_0"}),
                 "found a bundle, whose weights are packed");
 }
 
 TEST_CASE("bundle: a model with a tower is not packed") {
   const scratch dir;
-  CHECK_REFUSED(command::cke({"pack", CKE_ASSETS "/sight", "-o", dir / "x.cke"}),
+  CHECK_REFUSED(command::run_cke({"pack", CKE_ASSETS "/sight", "-o", dir / "x.cke"}),
                 "pack: expected a model that reads text alone");
   CHECK_FALSE(fs::exists(dir / "x.cke"));
 }
@@ -253,7 +253,7 @@ TEST_CASE("bundle: weights in files beside it have the same bits") {
   pack(p.model, p.file, {"--replace", "--format", "f32"});
   CHECK(p.parts().empty());
   CHECK(content(p.file).size() == content(whole.file).size());
-  CHECK_MISUSED(command::cke({"pack", p.model, "-o", p.dir / "x.cke", "--shard-size", "1MB"}),
+  CHECK_MISUSED(command::run_cke({"pack", p.model, "-o", p.dir / "x.cke", "--shard-size", "1MB"}),
                 "--shard-size: expected ");
 }
 

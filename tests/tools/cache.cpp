@@ -69,7 +69,7 @@ TEST_CASE("a cache that others could write to is refused") {
   const auto refused = [&](const fs::path& cache, const char* text) {
     setting s = compiler.use();
     s.variables[1].second = cache;
-    CHECK_REFUSED(cke({"build", compiler.model}, s), text);
+    CHECK_REFUSED(run_cke({"build", compiler.model}, s), text);
   };
   fs::create_directory(compiler.cache());
   fs::permissions(compiler.cache(), fs::perms(0755));
@@ -95,7 +95,7 @@ TEST_CASE("where the cache is") {
     setting s = compiler.use();
     for (const char* name : {"CKE_CACHE", "XDG_CACHE_HOME", "HOME"}) s.variables.emplace_back(name, "");
     if (*variable) s.variables.emplace_back(variable, value);
-    const result r = cke({"build", compiler.model}, s);
+    const result r = run_cke({"build", compiler.model}, s);
     if (*variable) CHECK_MESSAGE(r.out.starts_with(cache.string() + '/'), show(r));
     else CHECK_REFUSED(r, "CKE_CACHE, XDG_CACHE_HOME or HOME");
   };
@@ -111,7 +111,7 @@ TEST_CASE("CKE_MARCH names the machine to compile for: an entry of its own, and 
   const auto made_for = [&](const char* march) {
     setting s = compiler.use();
     s.variables.emplace_back("CKE_MARCH", march);
-    return cke({"build", compiler.model}, s);
+    return run_cke({"build", compiler.model}, s);
   };
   const result native = made_for(""), other = made_for("x86-64-v3");
   REQUIRE_MESSAGE(other.status == 0, show(other));
@@ -153,7 +153,7 @@ TEST_CASE("a compiler that fails: one line, and the next one may succeed") {
   CHECK_REFUSED(compiler.build("chatty"), "exit status 3");
   CHECK_REFUSED(compiler.build("empty"), "a shared object that can be opened");
   CHECK_REFUSED(compiler.build("garbage"), "model.so");
-  const result other = cke({"build", models + "llama_tied"}, compiler.use());
+  const result other = run_cke({"build", models + "llama_tied"}, compiler.use());
   CHECK_REFUSED(other, "exit status 1; error: a unit unknown to me");
   const std::string log = other.err.substr(12, other.err.find(".log") - 8);
   CHECK_MESSAGE(content(log).find("using model = cke::llama<") != std::string::npos, log);
@@ -162,10 +162,10 @@ TEST_CASE("a compiler that fails: one line, and the next one may succeed") {
 
   setting none = compiler.use();
   none.variables[0].second = dir / "no such compiler";
-  CHECK_REFUSED(cke({"build", compiler.model}, none), "set CKE_CXX");
-  CHECK_REFUSED(cke({"build", compiler.model}, none), "pip install 'cke[compiler]'");
+  CHECK_REFUSED(run_cke({"build", compiler.model}, none), "set CKE_CXX");
+  CHECK_REFUSED(run_cke({"build", compiler.model}, none), "pip install 'cke[compiler]'");
   none.variables[0].second = dir / "";
-  CHECK_REFUSED(cke({"build", compiler.model}, none), "C++ compiler");
+  CHECK_REFUSED(run_cke({"build", compiler.model}, none), "C++ compiler");
 }
 
 TEST_CASE("CKE_CXX may have words after the program, whose path may have spaces") {
@@ -178,11 +178,11 @@ TEST_CASE("CKE_CXX may have words after the program, whose path may have spaces"
   fs::permissions(driver, fs::perms::owner_all);
   setting use = compiler.use();
   use.variables[0].second = driver.string() + " c++  -Wall";
-  const result made = cke({"build", compiler.model}, use);
+  const result made = run_cke({"build", compiler.model}, use);
   CHECK_MESSAGE(made.status == 0, show(made));
   CHECK(compiler.calls() == 1);
   use.variables[0].second = driver.string() + " fortran";
-  CHECK_REFUSED(cke({"build", compiler.model}, use), "exit status 9");
+  CHECK_REFUSED(run_cke({"build", compiler.model}, use), "exit status 9");
 }
 
 TEST_CASE("a full disk is one line") {
@@ -191,7 +191,7 @@ TEST_CASE("a full disk is one line") {
   setting full = compiler.use();
   for (const rlim_t bytes : {0u, 100u, 1000u, 20000u}) {
     full.file_size = bytes;
-    CHECK_REFUSED(cke({"build", compiler.model}, full), "");
+    CHECK_REFUSED(run_cke({"build", compiler.model}, full), "");
     CHECK(!has_leftovers(compiler.cache()));
   }
   CHECK(compiler.build().status == 0);

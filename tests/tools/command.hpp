@@ -141,7 +141,7 @@ class process {
   int out_, err_;
 };
 
-inline result cke(std::vector<std::string> arguments, const setting& s = {}) {
+inline result run_cke(std::vector<std::string> arguments, const setting& s = {}) {
   return process(std::move(arguments), s).wait();
 }
 

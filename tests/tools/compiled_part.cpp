@@ -5,6 +5,8 @@
 
 #include "command.hpp"
 
+namespace compiled_part_test {
+
 using namespace command;
 
 namespace {
@@ -28,7 +30,7 @@ class workshop {
     std::vector<std::string> words{
         "logits", model, "--tokens", "5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22", "-o", folder_ / "logits.npy"};
     words.insert(words.end(), more.begin(), more.end());
-    CHECK_SUCCESS(cke(words, use));
+    CHECK_SUCCESS(run_cke(words, use));
     return content(folder_ / "logits.npy");
   }
   std::ptrdiff_t calls() const { return std::ranges::count(content(folder_ / "calls"), '\n'); }
@@ -71,7 +73,7 @@ TEST_CASE("a model compiled for the command takes from it what no model shapes, 
     const workshop part(dir), whole(other);
     std::vector<std::string> build{"build", m.path};
     build.insert(build.end(), m.options.begin(), m.options.end());
-    CHECK(cke(build, whole.use).status == 0);
+    CHECK(run_cke(build, whole.use).status == 0);
     const std::string bits = whole.logits(m.path, m.options);
     CHECK(whole.calls() == 1);  // what was built ahead serves the command
     CHECK(refusal(whole.objects().at(0)).empty());
@@ -90,7 +92,7 @@ TEST_CASE("what does not fit the compiled part is compiled as a whole") {
     const scratch dir;
     workshop w(dir, mischief);
     change(w, dir);
-    CHECK_SUCCESS(cke(w.run(model), w.use));
+    CHECK_SUCCESS(run_cke(w.run(model), w.use));
     REQUIRE(w.objects().size() == 1);
     CHECK_MESSAGE(refusal(w.objects()[0]).empty(), refusal(w.objects()[0]));
     CHECK(w.calls() == 1);
@@ -117,7 +119,7 @@ TEST_CASE("where a unit that wants the compiled part does not come to be, all of
     CAPTURE(why);
     const scratch dir;
     const workshop w(dir, mischief);
-    const result first = cke(w.run(model), w.use), second = cke(w.run(model), w.use);
+    const result first = run_cke(w.run(model), w.use), second = run_cke(w.run(model), w.use);
     CHECK_SUCCESS(first);
     CHECK_SUCCESS(second);
     CHECK(first.out == second.out);
@@ -131,7 +133,7 @@ TEST_CASE("threads of a model wake one another across the unit and the command")
   const scratch dir;
   workshop w(dir);
   w.use.seconds = 60;
-  for (int i = 0; i < 5; ++i) CHECK_SUCCESS(cke(w.run(model), w.use));
+  for (int i = 0; i < 5; ++i) CHECK_SUCCESS(run_cke(w.run(model), w.use));
 }
 
 TEST_CASE("two processes that want the same model for the first time compile it once") {
@@ -148,12 +150,12 @@ TEST_CASE("two processes that want the same model for the first time compile it 
 TEST_CASE("what lies in a cache that cannot be written to is used") {
   const scratch dir;
   workshop w(dir);
-  const result first = cke(w.run(model), w.use);
+  const result first = run_cke(w.run(model), w.use);
   CHECK_SUCCESS(first);
   w.use.file_size = 0;
   int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
   w.use.output = null;
-  CHECK_SUCCESS(cke(w.run(model), w.use));
+  CHECK_SUCCESS(run_cke(w.run(model), w.use));
   close(null);
   CHECK(w.calls() == 1);
 }
@@ -163,9 +165,11 @@ TEST_CASE("what lies in a cache that cannot be written to is used") {
 TEST_CASE("without a compiled part every unit is whole") {
   const scratch dir;
   const workshop w(dir);
-  CHECK_SUCCESS(cke(w.run(model), w.use));
+  CHECK_SUCCESS(run_cke(w.run(model), w.use));
   REQUIRE(w.objects().size() == 1);
   CHECK(refusal(w.objects()[0]).empty());
 }
 
 #endif
+
+}  // namespace compiled_part_test

@@ -7,6 +7,8 @@
 #include "command.hpp"
 #include "npy.hpp"
 
+namespace convert_test {
+
 using namespace command;
 using cke::dtype;
 using cke::io::tensor_ref;
@@ -18,7 +20,7 @@ const std::string llama = models + "llama_untied", fp8 = models + "deepseek_v3_f
 
 fs::path convert(const std::string& from, const fs::path& to, std::vector<std::string> more = {}) {
   more.insert(more.begin(), {"convert", from, "-o", to});
-  const result r = command::cke(more);
+  const result r = command::run_cke(more);
   CHECK_SUCCESS(r);
   CHECK(r.out.starts_with(to.string() + ": "));
   return to;
@@ -26,7 +28,7 @@ fs::path convert(const std::string& from, const fs::path& to, std::vector<std::s
 std::vector<float> logits(const std::string& model, std::vector<std::string> more = {}) {
   const scratch dir;
   more.insert(more.begin(), {"logits", model, "--tokens", "5,9,20,17,3", "-o", dir / "l.npy"});
-  const result r = command::cke(more);
+  const result r = command::run_cke(more);
   CHECK_SUCCESS(r);
   return npy(dir / "l.npy").values;
 }
@@ -53,13 +55,13 @@ TEST_CASE("convert: a directory as another one, every tensor and small file as i
       if (const std::string name = file.path().filename(); name.ends_with(".json") && !name.ends_with("index.json"))
         CHECK_MESSAGE(content(to / name) == content(file.path()), name);
   }
-  CHECK(command::cke({"chat", dir / "tiny", "-n", "9"}, {.input = "Hi"}).out ==
-        command::cke({"chat", tiny, "-n", "9"}, {.input = "Hi"}).out);
+  CHECK(command::run_cke({"chat", dir / "tiny", "-n", "9"}, {.input = "Hi"}).out ==
+        command::run_cke({"chat", tiny, "-n", "9"}, {.input = "Hi"}).out);
 }
 
 TEST_CASE("convert --to f32 and bf16: matrices and the config's word for them change, and nothing else") {
   const scratch dir;
-  const result made = command::cke({"convert", models + "qwen3_bf16", "-o", dir / "wide/", "--to", "f32"});
+  const result made = command::run_cke({"convert", models + "qwen3_bf16", "-o", dir / "wide/", "--to", "f32"});
   CHECK_SUCCESS(made);
   CHECK(made.out.starts_with((dir / "wide").string() + ": "));
   const auto was = cke::io::read_hf_weights(models + "qwen3_bf16"), is = cke::io::read_hf_weights(dir / "wide");
@@ -92,7 +94,7 @@ TEST_CASE("convert: matrices of 8-bit floats become numbers, without their scale
   }
   CHECK_FALSE(json::parse(content(dir / "wide/config.json")).contains("quantization_config"));
   CHECK(logits(dir / "wide", {"--format", "f32"}) == logits(fp8, {"--format", "f32"}));
-  CHECK_REFUSED(command::cke({"convert", fp8, "-o", dir / "m.gguf"}),
+  CHECK_REFUSED(command::run_cke({"convert", fp8, "-o", dir / "m.gguf"}),
                 "expected a type that GGUF has; or --to f32 or bf16, found F8_E4M3");
   convert(fp8, dir / "m.gguf", {"--to", "f32"});
   CHECK(logits(dir / "m.gguf", {"--format", "f32"}) == logits(fp8, {"--format", "f32"}));
@@ -118,7 +120,7 @@ TEST_CASE("convert: to a GGUF file, from a directory or from another file, in th
   CHECK(cke::io::gguf::read(dir / "llama_untied.gguf").get<cke::u32>("general.file_type") == 0);
   // As quantize writes it, where a type is asked for.
   convert(llama, dir / "a.gguf", {"--to", "bf16"});
-  const result quantized = command::cke({"quantize", llama, dir / "b.gguf", "--to", "bf16"});
+  const result quantized = command::run_cke({"quantize", llama, dir / "b.gguf", "--to", "bf16"});
   CHECK_SUCCESS(quantized);
   CHECK(content(dir / "a.gguf") == content(dir / "b.gguf"));
 }
@@ -127,18 +129,18 @@ TEST_CASE("convert: what cannot be written is refused by name, and leaves nothin
   const scratch dir;
   const std::string out = dir / "out";
   const std::string gguf = models + "gguf/llama_untied-F32.gguf";
-  CHECK_REFUSED(command::cke({"convert", gguf, "-o", out}), "--output: expected a name that ends with .gguf");
-  CHECK_REFUSED(command::cke({"convert", dir / "none", "-o", out}), "none");
-  CHECK_REFUSED(command::cke({"convert", llama, "-o", dir / "no/such/out"}), "no/such/out");
+  CHECK_REFUSED(command::run_cke({"convert", gguf, "-o", out}), "--output: expected a name that ends with .gguf");
+  CHECK_REFUSED(command::run_cke({"convert", dir / "none", "-o", out}), "none");
+  CHECK_REFUSED(command::run_cke({"convert", llama, "-o", dir / "no/such/out"}), "no/such/out");
   check_nothing_left(dir);
-  CHECK(command::cke({"convert", llama, "-o", out, "--to", "q8_0"}).status == 2);
-  CHECK(command::cke({"convert", llama}).status == 2);
+  CHECK(command::run_cke({"convert", llama, "-o", out, "--to", "q8_0"}).status == 2);
+  CHECK(command::run_cke({"convert", llama}).status == 2);
   write(out, "mine");
-  CHECK_REFUSED(command::cke({"convert", llama, "-o", out}), "expected a name that is free");
+  CHECK_REFUSED(command::run_cke({"convert", llama, "-o", out}), "expected a name that is free");
   CHECK(content(out) == "mine");
   fs::remove(out);
   // A disk that is full.
-  const result full = command::cke({"convert", llama, "-o", out}, {.file_size = 20000});
+  const result full = command::run_cke({"convert", llama, "-o", out}, {.file_size = 20000});
   CHECK_REFUSED(full, "out");
   check_nothing_left(dir);
   // A number that cannot be converted.
@@ -147,8 +149,10 @@ TEST_CASE("convert: what cannot be written is refused by name, and leaves nothin
   for (std::size_t i = bytes.size() - 4000; i < bytes.size(); ++i) bytes[i] = '\x7f';  // 0x7f7f is finite
   for (std::size_t at = bytes.size() / 2, i = 0; i < 8; ++i) bytes[at / 2 * 2 + i] = i % 2 ? '\x7f' : '\xc0';  // NaN
   write(model / "model.safetensors", bytes);
-  CHECK_REFUSED(command::cke({"convert", model, "-o", out, "--to", "f32"}), "expected finite numbers to convert");
+  CHECK_REFUSED(command::run_cke({"convert", model, "-o", out, "--to", "f32"}), "expected finite numbers to convert");
   CHECK_FALSE(fs::exists(out));
   fs::remove_all(model);
   check_nothing_left(dir);
 }
+
+}  // namespace convert_test

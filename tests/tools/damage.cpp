@@ -39,7 +39,7 @@ TEST_CASE("a Hugging Face directory") {
   const fs::path model = dir.copy(compiler.model);
   setting s = compiler.use();
   s.seconds = 20;
-  const auto run = [&] { return cke({"run", model, "--tokens", "1,2", "-n", "2", "--ids"}, s); };
+  const auto run = [&] { return run_cke({"run", model, "--tokens", "1,2", "-n", "2", "--ids"}, s); };
   damage(model / "config.json", 40, 120, run);
   damage(model / "model.safetensors", 25, 120, run);
   damage(model / "generation_config.json", 15, 40, run);
@@ -48,7 +48,7 @@ TEST_CASE("a Hugging Face directory") {
 TEST_CASE("an index of sharded weights") {
   const scratch dir;
   const fs::path model = dir.copy(models + "llama_sharded");
-  damage(model / "model.safetensors.index.json", 25, 80, [&] { return cke({"inspect", model}, {.seconds = 20}); });
+  damage(model / "model.safetensors.index.json", 25, 80, [&] { return run_cke({"inspect", model}, {.seconds = 20}); });
 }
 
 TEST_CASE("a GGUF file") {
@@ -59,17 +59,17 @@ TEST_CASE("a GGUF file") {
   s.seconds = 20;
   // What it describes as a whole is the model that the fake compiler knows.
   damage(dir / "model.gguf", 25, 200,
-         [&] { return cke({"run", dir / "model.gguf", "--tokens", "1,2", "-n", "2", "--ids"}, s); });
+         [&] { return run_cke({"run", dir / "model.gguf", "--tokens", "1,2", "-n", "2", "--ids"}, s); });
 }
 
 TEST_CASE("files beside the weights") {
   const scratch dir;
   const fs::path model = dir.copy(tiny);
-  const auto words = [&] { return cke({"tokenize", model, "-p", "Once upon a time"}, {.seconds = 20}); };
+  const auto words = [&] { return run_cke({"tokenize", model, "-p", "Once upon a time"}, {.seconds = 20}); };
   damage(model / "tokenizer.json", 25, 80, words);
   damage(model / "tokenizer_config.json", 15, 40, words);
   write(dir / "messages.json", R"([{"role": "user", "content": "Hi"}])");
-  const auto form = [&] { return cke({"template", model, "--messages", dir / "messages.json"}, {.seconds = 20}); };
+  const auto form = [&] { return run_cke({"template", model, "--messages", dir / "messages.json"}, {.seconds = 20}); };
   damage(model / "chat_template.jinja", 15, 40, form);
   damage(dir / "messages.json", 35, 60, form);
 }

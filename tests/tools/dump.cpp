@@ -17,7 +17,7 @@ const std::string ids = "5,9,200,17,3";
 
 result dump(const std::string& model, const fs::path& to, std::vector<std::string> more = {}) {
   more.insert(more.begin(), {"dump", model, "--format", "f32", "--tokens", ids, "-o", to});
-  return command::cke(more);
+  return command::run_cke(more);
 }
 json index_of(const fs::path& dir) { return json::parse(content(dir / "index.json")); }
 fs::path file_of(const fs::path& dir, int layer, const std::string& name) {
@@ -66,7 +66,7 @@ TEST_CASE("dump: every value has a name and a file, and the last is what cke log
                                  "residual_add.1"});
   CHECK(names_of(dir, -1) == std::vector<std::string>{"embed", "norm", "logits"});
   const scratch other;
-  const result r = command::cke({"logits", qwen, "--format", "f32", "--tokens", ids, "-o", other / "l.npy"});
+  const result r = command::run_cke({"logits", qwen, "--format", "f32", "--tokens", ids, "-o", other / "l.npy"});
   CHECK_SUCCESS(r);
   const npy wanted(other / "l.npy"), found(file_of(dir, -1, "logits"));
   CHECK(found.rows == 5);
@@ -85,7 +85,7 @@ TEST_CASE("dump --fused: the steps that a model runs, under the same names, with
   const std::vector<std::string> names = names_of(dir / "fused", 1);
   CHECK(std::ranges::find(names, "q") != names.end());
   CHECK(std::ranges::find(names, "q_norm") == names.end());  // it is inside head_norm_rope
-  const result same = command::cke({"compare", dir / "fused", usual_dump(), "--tolerance", "0"});
+  const result same = command::run_cke({"compare", dir / "fused", usual_dump(), "--tolerance", "0"});
   // the order of experts' rows is that of a pass
   CHECK_MESSAGE(same.out.find(" 1      head_norm_rope") != same.out.npos, show(same));
   CHECK(npy(file_of(dir / "fused", -1, "logits")).values == npy(file_of(usual_dump(), -1, "logits")).values);
@@ -105,16 +105,16 @@ TEST_CASE("dump: patterns, layers, the step to stop at, counters, and CKDMP with
   CHECK(until.out.find("attend                2 ") != until.out.npos);
   CHECK(until.out.find("multihead_attention   2\n") != until.out.npos);
   CHECK(fs::exists(dir / "until/steps.ckdmp"));
-  const result same = command::cke({"compare", dir / "until", usual_dump(), "--tolerance", "0"});
+  const result same = command::run_cke({"compare", dir / "until", usual_dump(), "--tolerance", "0"});
   CHECK_SUCCESS(same);
   CHECK(same.out.find("28 values compared; 0 are in ") != same.out.npos);
 }
 
 TEST_CASE("dump --list: names without weights or ids; as JSON with registers and weights") {
-  const result text = command::cke({"dump", qwen, "--list"});
+  const result text = command::run_cke({"dump", qwen, "--list"});
   CHECK_SUCCESS(text);
   CHECK(text.out.find("rope.k") != text.out.npos);
-  const json list = json::parse(command::cke({"dump", qwen, "--list", "--json"}).out);
+  const json list = json::parse(command::run_cke({"dump", qwen, "--list", "--json"}).out);
   CHECK(list["layers"] == 3);
   CHECK(list["steps"][0]["weights"][0]["hf"] == "model.embed_tokens.weight");
 }
@@ -122,7 +122,7 @@ TEST_CASE("dump --list: names without weights or ids; as JSON with registers and
 TEST_CASE("bisect: every value that transformers' hooks see is right, at 1e-4") {
   for (const auto& [model, family, least] : {std::tuple{qwen, "qwen3_moe", 48}, {granite, "granitemoehybrid", 30}}) {
     CAPTURE(model);
-    const result r = command::cke({"bisect", model, "--format", "f32", "--reference", references + family});
+    const result r = command::run_cke({"bisect", model, "--format", "f32", "--reference", references + family});
     CHECK_SUCCESS(r);
     const std::size_t at = r.out.find("all of ");
     REQUIRE(at != r.out.npos);
@@ -142,7 +142,7 @@ TEST_CASE("bisect: one changed weight of one layer is found by its layer and its
   const std::size_t row = 7;                                                          // of 48 numbers, in bf16
   for (std::size_t i = 0; i < 48; ++i) bytes[at + 2 * (row * 48 + i) + 1] ^= '\x80';  // the sign
   write(model / "model.safetensors", bytes);
-  const result r = command::cke({"bisect", model, "--format", "f32", "--reference", references + "qwen3_moe"});
+  const result r = command::run_cke({"bisect", model, "--format", "f32", "--reference", references + "qwen3_moe"});
   CHECK(r.status == 1);
   CHECK_MESSAGE(r.out.find("first wrong: 1.v (matmul); last right: 1.k\n") != r.out.npos, show(r));
   CHECK_MESSAGE(r.err.find("first difference, 1.v: expected ") != r.err.npos, r.err);
@@ -154,18 +154,18 @@ TEST_CASE("compare: one number off is the first difference; logits have their di
   fs::copy(usual_dump(), dir / "b");
   change(file_of(dir / "b", 2, "rope.q"), 1, 0, 0.5f);
   change(file_of(dir / "b", -1, "logits"), 1, 0, 0.5f);
-  const result r = command::cke({"compare", usual_dump(), dir / "b"});
+  const result r = command::run_cke({"compare", usual_dump(), dir / "b"});
   CHECK(r.status == 1);
   CHECK_MESSAGE(r.err.find("first difference, 2.rope.q: expected ") != r.err.npos, r.err);
   CHECK_MESSAGE(r.err.ends_with("at row 4, column 71; 1 number is wrong, in 1 row and 1 column\n"), r.err);
   CHECK_MESSAGE(r.out.find("logits: mean KL ") != r.out.npos, r.out);
-  const result loose = command::cke({"compare", usual_dump(), dir / "b", "--tolerance", "1"});
+  const result loose = command::run_cke({"compare", usual_dump(), dir / "b", "--tolerance", "1"});
   CHECK_SUCCESS(loose);
-  const result same = command::cke({"compare", usual_dump(), usual_dump(), "--tolerance", "0"});
+  const result same = command::run_cke({"compare", usual_dump(), usual_dump(), "--tolerance", "0"});
   CHECK_SUCCESS(same);
   CHECK(same.out.find("logits: mean KL 0.000e+00, same top-1 100.00%\n") != same.out.npos);
   change(file_of(dir / "b", 0, "q"), 1, 0, NAN);
-  const result none = command::cke({"compare", usual_dump(), dir / "b", "--tolerance", "1e6"});
+  const result none = command::run_cke({"compare", usual_dump(), dir / "b", "--tolerance", "1e6"});
   CHECK_MESSAGE(none.err.find("first difference, 0.q: expected nan") != none.err.npos, none.err);
 }
 
@@ -184,9 +184,9 @@ TEST_CASE("dump: wrong options are refused by their names, before anything is wr
          "--stop-at: expected a value before the end that can be read, found none");
   refuse({"--ops", "sort_by_expert"}, "--ops: expected a value before the end that can be read, found none");
   CHECK_REFUSED(dump(qwen, dir / "out", {"-c", "4"}), "context: expected at most 4 positions, found 5");
-  CHECK_MISUSED(command::cke({"dump", qwen, "--tokens", "1"}), "-o: expected a directory that is not there yet");
-  CHECK_MISUSED(command::cke({"dump", qwen, "-o", dir / "out"}), "--tokens: expected ids, or a text with -p");
-  CHECK_REFUSED(command::cke({"dump", qwen, "--format", "f32", "--tokens", "288", "-o", dir / "out"}),
+  CHECK_MISUSED(command::run_cke({"dump", qwen, "--tokens", "1"}), "-o: expected a directory that is not there yet");
+  CHECK_MISUSED(command::run_cke({"dump", qwen, "-o", dir / "out"}), "--tokens: expected ids, or a text with -p");
+  CHECK_REFUSED(command::run_cke({"dump", qwen, "--format", "f32", "--tokens", "288", "-o", dir / "out"}),
                 "token id: expected less than 288, found 288");
   CHECK_REFUSED(dump(qwen, usual_dump()), usual_dump().string());
   CHECK(fs::is_empty(dir / ""));
@@ -198,9 +198,9 @@ TEST_CASE("compare, bisect: damaged dumps are refused by file") {
     fs::remove_all(dir / "b");
     fs::copy(usual_dump(), dir / "b");
     damage(dir / "b");
-    CHECK_MESSAGE(command::cke({"compare", usual_dump(), dir / "b"}).err.find(text) != std::string::npos, text,
-                  command::cke({"compare", usual_dump(), dir / "b"}).err);
-    CHECK(command::cke({"compare", usual_dump(), dir / "b"}).status == 1);
+    CHECK_MESSAGE(command::run_cke({"compare", usual_dump(), dir / "b"}).err.find(text) != std::string::npos, text,
+                  command::run_cke({"compare", usual_dump(), dir / "b"}).err);
+    CHECK(command::run_cke({"compare", usual_dump(), dir / "b"}).status == 1);
   };
   const auto with_index = [](const fs::path& b, auto edit) {
     json index = index_of(b);
@@ -238,7 +238,7 @@ TEST_CASE("compare, bisect: damaged dumps are refused by file") {
   const std::string whole = content(dir / "c/steps.ckdmp");
   const auto refused = [&](const std::string& bytes, const char* text) {
     write(dir / "c/steps.ckdmp", bytes);
-    const result r = command::cke({"compare", dir / "c", usual_dump()});
+    const result r = command::run_cke({"compare", dir / "c", usual_dump()});
     CHECK_MESSAGE((r.status == 1 && r.err.find(text) != r.err.npos), show(r));
   };
   refused(whole.substr(0, whole.size() - 1), " bytes of numbers, found ");
@@ -250,9 +250,10 @@ TEST_CASE("compare, bisect: damaged dumps are refused by file") {
   other[40] = 1;  // bytes 48 to 51 are the type, 52 to 55 the rank
   other[52] = 3;
   refused(other, "record at byte 0: expected CKDMP");
-  CHECK_REFUSED(command::cke({"bisect", qwen, "--reference", dir / "nothing"}), "nothing/index.json");
-  CHECK(command::cke({"bisect", granite, "--format", "f32", "--reference", usual_dump()}).err.find("value 0.norm") ==
-        std::string::npos);
+  CHECK_REFUSED(command::run_cke({"bisect", qwen, "--reference", dir / "nothing"}), "nothing/index.json");
+  CHECK(
+      command::run_cke({"bisect", granite, "--format", "f32", "--reference", usual_dump()}).err.find("value 0.norm") ==
+      std::string::npos);
 }
 
 TEST_CASE("bisect: a fault in one lane of one kernel is found by its step and its layer") {
@@ -285,8 +286,9 @@ template <> struct kernel<opcode::attend, dtype::f32, isa::native> : kernel<opco
   fs::permissions(dir / "compiler", fs::perms::owner_all);
   fs::create_directory(dir / "cache");
   fs::permissions(dir / "cache", fs::perms::owner_all);
-  const result r = command::cke({"bisect", granite, "--format", "f32", "--reference", references + "granitemoehybrid"},
-                                {.variables = {{"CKE_CXX", dir / "compiler"}, {"CKE_CACHE", dir / "cache"}}});
+  const result r =
+      command::run_cke({"bisect", granite, "--format", "f32", "--reference", references + "granitemoehybrid"},
+                       {.variables = {{"CKE_CXX", dir / "compiler"}, {"CKE_CACHE", dir / "cache"}}});
   CHECK(r.status == 1);
   CHECK_MESSAGE(r.out.find("first wrong: 1.attend (attend); last right: 1.v") != r.out.npos, show(r));
   CHECK_MESSAGE(r.err.find("column 3; 1 number is wrong, in 1 row and 1 column") != r.err.npos, r.err);

@@ -2,6 +2,8 @@
 // errors.cpp: what cannot be done ends in status 1 (2: the command line itself) and one line that says why.
 #include "fake_compiler.hpp"
 
+namespace errors_test {
+
 using namespace command;
 
 namespace {
@@ -14,7 +16,7 @@ std::vector<std::string> with(std::vector<std::string> words, std::initializer_l
 }
 
 void check_usage(const std::vector<std::string>& words, const char* text) {
-  const result r = cke(words);
+  const result r = run_cke(words);
   CHECK_MESSAGE((is_refusal(r, 2) && r.err.find(text) != r.err.npos), show(r));
 }
 
@@ -64,22 +66,22 @@ TEST_CASE("wrong words on the command line: status 2") {
 TEST_CASE("models that are not there, or not whole") {
   const scratch dir;
   for (const char* command : {"run", "chat", "inspect", "bench", "build", "tokenize"}) {
-    CHECK_REFUSED(cke({command, dir / "nothing"}), "nothing");
-    CHECK_REFUSED(cke({command, "/dev/null"}), "/dev/null");
-    CHECK_REFUSED(cke({command, ""}), "");
+    CHECK_REFUSED(run_cke({command, dir / "nothing"}), "nothing");
+    CHECK_REFUSED(run_cke({command, "/dev/null"}), "/dev/null");
+    CHECK_REFUSED(run_cke({command, ""}), "");
   }
   fs::create_directory(dir / "empty");
-  CHECK_REFUSED(cke({"inspect", dir / "empty"}), "config.json");
-  CHECK_REFUSED(cke({"tokenize", dir / "empty", "-p", "x"}), "tokenizer.json");
-  CHECK_REFUSED(cke({"run", llama, "-p", "x"}), "tokenizer");
-  CHECK_REFUSED(cke({"chat", llama}), "tokenizer");
-  CHECK_REFUSED(cke({"chat", models + "qwen3_tied"}), "chat_template");
-  CHECK_REFUSED(cke({"tokenize", llama, "-p", "x"}), "tokenizer.json");
+  CHECK_REFUSED(run_cke({"inspect", dir / "empty"}), "config.json");
+  CHECK_REFUSED(run_cke({"tokenize", dir / "empty", "-p", "x"}), "tokenizer.json");
+  CHECK_REFUSED(run_cke({"run", llama, "-p", "x"}), "tokenizer");
+  CHECK_REFUSED(run_cke({"chat", llama}), "tokenizer");
+  CHECK_REFUSED(run_cke({"chat", models + "qwen3_tied"}), "chat_template");
+  CHECK_REFUSED(run_cke({"tokenize", llama, "-p", "x"}), "tokenizer.json");
   const fs::path model = dir.copy(llama);
   fs::remove(model / "model.safetensors");
-  CHECK_REFUSED(cke({"inspect", model}), "model.safetensors");
+  CHECK_REFUSED(run_cke({"inspect", model}), "model.safetensors");
   fs::create_directory(model / "model.safetensors");
-  CHECK_REFUSED(cke({"inspect", model}), "a directory");
+  CHECK_REFUSED(run_cke({"inspect", model}), "a directory");
 }
 
 TEST_CASE("configs of other models, or of none, are refused before anything is compiled") {
@@ -90,7 +92,7 @@ TEST_CASE("configs of other models, or of none, are refused before anything is c
   const auto refused = [&](const std::string& key, const std::string& value, const char* text) {
     const std::size_t at = config.find('"' + key + "\": ") + key.size() + 4, end = config.find_first_of(",\n", at);
     write(model / "config.json", std::string(config).replace(at, end - at, value));
-    CHECK_REFUSED(cke({"run", model, "--tokens", "1"}, compiler.use()), text);
+    CHECK_REFUSED(run_cke({"run", model, "--tokens", "1"}, compiler.use()), text);
   };
   refused("model_type", "\"gpt9\"",
           "one of deepseek_v2, deepseek_v3, gemma2, gemma3_text, gemma4_text, glm4, glm4_moe, granite, granitemoe, "
@@ -121,17 +123,19 @@ TEST_CASE("ids and lengths that do not fit the model") {
   const scratch dir;
   const fs::path out = dir / "out.npy";
   for (const std::string& id : {std::string("100000"), std::string("4294967295"), std::string("4294967296")}) {
-    CHECK_REFUSED(cke({"run", llama, "--tokens", "1," + id}), "token id");
-    CHECK_REFUSED(cke({"logits", llama, "--tokens", "1," + id, "-o", out}), "token id");
-    CHECK_REFUSED(cke({"detokenize", tiny, "--tokens", "1," + id}), "token id");
+    CHECK_REFUSED(run_cke({"run", llama, "--tokens", "1," + id}), "token id");
+    CHECK_REFUSED(run_cke({"logits", llama, "--tokens", "1," + id, "-o", out}), "token id");
+    CHECK_REFUSED(run_cke({"detokenize", tiny, "--tokens", "1," + id}), "token id");
   }
-  CHECK_REFUSED(cke({"run", llama, "--tokens", "1,2,3", "-c", "2"}), "context");
-  CHECK_REFUSED(cke({"logits", llama, "--tokens", "1,2,3", "-c", "2", "-o", out}), "context");
-  CHECK_REFUSED(cke({"run", llama, "--tokens", "1,2", "-c", "4", "-n", "4", "--ids"}), "context");
-  CHECK(cke({"run", llama, "--tokens", "1,2", "-c", "4", "-n", "3", "--ids"}).status == 0);
-  const result empty = cke({"run", llama, "--tokens", ""});
+  CHECK_REFUSED(run_cke({"run", llama, "--tokens", "1,2,3", "-c", "2"}), "context");
+  CHECK_REFUSED(run_cke({"logits", llama, "--tokens", "1,2,3", "-c", "2", "-o", out}), "context");
+  CHECK_REFUSED(run_cke({"run", llama, "--tokens", "1,2", "-c", "4", "-n", "4", "--ids"}), "context");
+  CHECK(run_cke({"run", llama, "--tokens", "1,2", "-c", "4", "-n", "3", "--ids"}).status == 0);
+  const result empty = run_cke({"run", llama, "--tokens", ""});
   CHECK_MESSAGE(is_refusal(empty, 2), show(empty));
   CHECK(!fs::exists(out));
-  CHECK_REFUSED(cke({"logits", llama, "--tokens", "1", "-o", dir / "no/such.npy"}), "no/such.npy");
-  CHECK_REFUSED(cke({"logits", llama, "--tokens", "1", "-o", "/dev/full"}), "/dev/full");
+  CHECK_REFUSED(run_cke({"logits", llama, "--tokens", "1", "-o", dir / "no/such.npy"}), "no/such.npy");
+  CHECK_REFUSED(run_cke({"logits", llama, "--tokens", "1", "-o", "/dev/full"}), "/dev/full");
 }
+
+}  // namespace errors_test

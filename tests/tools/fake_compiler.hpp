@@ -13,7 +13,7 @@ class fake_compiler {
   inline static const std::string model = models + "llama_untied";
 
   explicit fake_compiler(const scratch& dir) : path_(dir / "fake c++"), calls_(dir / "calls"), cache_(dir / "cache") {
-    const result made = cke({"build", model}), unit = cke({"build", model, "--print-unit"});
+    const result made = run_cke({"build", model}), unit = run_cke({"build", model, "--print-unit"});
     REQUIRE_MESSAGE(made.status == 0, show(made));
     write(dir / "known.cpp", unit.out);
     const std::string object = made.out.substr(0, made.out.size() - 1);
@@ -43,7 +43,7 @@ class fake_compiler {
   setting use(std::string misbehaviour = {}) const {
     return {.variables = {{"CKE_CXX", path_}, {"CKE_CACHE", cache_}, {"FAKE", std::move(misbehaviour)}}};
   }
-  result build(std::string misbehaviour = {}) const { return cke({"build", model}, use(std::move(misbehaviour))); }
+  result build(std::string misbehaviour = {}) const { return run_cke({"build", model}, use(std::move(misbehaviour))); }
   std::ptrdiff_t calls() const { return std::ranges::count(content(calls_), '\n'); }
   const fs::path& cache() const { return cache_; }
 

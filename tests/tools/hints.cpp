@@ -7,6 +7,8 @@
 
 #include "command.hpp"
 
+namespace hints_test {
+
 using namespace command;
 using namespace cke;
 using nlohmann::json;
@@ -36,7 +38,7 @@ struct profiles {
     write(file, text);
     std::vector<std::string> words{"inspect", tiny, "--explain", "--json", "--hints", file.string()};
     words.insert(words.end(), more.begin(), more.end());
-    return command::cke(words);
+    return command::run_cke(words);
   }
   static json hint(const result& r, std::string_view name) {
     CHECK_SUCCESS(r);
@@ -151,12 +153,12 @@ TEST_CASE("hints: cke inspect --explain prints each knob, its value and its sour
   is("decodeThreads", "1", "profile " + p.file.string());
   is("hugePages", "off", "profile " + p.file.string());
   is("prefillThreads", "all", "default");
-  const result text = command::cke({"inspect", tiny, "--explain", "--hints", p.file.string(), "--chunk", "9"});
+  const result text = command::run_cke({"inspect", tiny, "--explain", "--hints", p.file.string(), "--chunk", "9"});
   CHECK_SUCCESS(text);
   for (const char* row :
        {"\n  chunk             9           run time\n", "\n  spins             2000        default\n"})
     CHECK_MESSAGE(text.out.find(row) != text.out.npos, text.out);
-  CHECK(json::parse(command::cke({"inspect", tiny, "--plan", "--json", "--hints", p.file.string()})
+  CHECK(json::parse(command::run_cke({"inspect", tiny, "--plan", "--json", "--hints", p.file.string()})
                         .out)["plan"]["capacity"]["chunk"] == 64);
 }
 
@@ -167,19 +169,19 @@ TEST_CASE("hints: of layers, from a profile, a bundle and the command line, the 
             "  chunk: 48\nlayers:\n  \"0-1\": {attentionDecode: streaming, unitsPerClaim: 3}\n"
             "  4: {unitsPerClaim: 9}\n");
   const std::string bundle = (dir / "tiny.cke").string();
-  const result packed = command::cke({"pack", tiny, "-o", bundle, "--hints", (dir / "p.yaml").string()});
+  const result packed = command::run_cke({"pack", tiny, "-o", bundle, "--hints", (dir / "p.yaml").string()});
   CHECK_SUCCESS(packed);
-  const result text = command::cke({"inspect", bundle, "--explain", "--hint", "unitsPerClaim@4=2"});
+  const result text = command::run_cke({"inspect", bundle, "--explain", "--hint", "unitsPerClaim@4=2"});
   CHECK_SUCCESS(text);
   for (const char* row :
        {"\n  unitsPerClaim@4   2           run time\n", "\n  unitsPerClaim@0-1  3          manifest\n",
         "\n  attentionDecode@0-1  streaming  manifest\n", "\n  unitsPerClaim@4   9           manifest\n"})
     CHECK_MESSAGE(text.out.find(row) != text.out.npos, text.out);
-  const result with = command::cke({"run", bundle, "-p", "Once", "-n", "8", "--temp", "0", "--ids", "-t", "2"}),
-               without = command::cke({"run", tiny, "-p", "Once", "-n", "8", "--temp", "0", "--ids"});
+  const result with = command::run_cke({"run", bundle, "-p", "Once", "-n", "8", "--temp", "0", "--ids", "-t", "2"}),
+               without = command::run_cke({"run", tiny, "-p", "Once", "-n", "8", "--temp", "0", "--ids"});
   CHECK_SUCCESS(with);
   CHECK(with.out == without.out);
-  CHECK_REFUSED(command::cke({"run", tiny, "-p", "Once", "--hint", "unitsPerClaim@3-5=2"}),
+  CHECK_REFUSED(command::run_cke({"run", tiny, "-p", "Once", "--hint", "unitsPerClaim@3-5=2"}),
                 "hints.layers 3-5: expected 3 to 4, found 5");
 }
 
@@ -237,13 +239,13 @@ TEST_CASE("hints: a profile that is wrong is refused by line and key") {
   refused("version: 1\nprogram: abc\nkernelHints: {}\n", "program: expected ");
   refused("version: 1\ndevice: {cpu: another}\nkernelHints: {}\n", "device.cpu: expected ");
   refused("version: 1\ndevice: {threads: 1023}\nkernelHints: {}\n", "device.threads: expected ");
-  CHECK_REFUSED(command::cke({"inspect", tiny, "--explain", "--hints", (p.dir / "none.yaml").string()}),
+  CHECK_REFUSED(command::run_cke({"inspect", tiny, "--explain", "--hints", (p.dir / "none.yaml").string()}),
                 "none.yaml: expected a profile that can be read, found No such file");
 }
 
 TEST_CASE("hints: a wrong --hint is wrong usage") {
   const auto refused = [](const char* hint, const char* what) {
-    const result r = command::cke({"inspect", tiny, "--hint", hint});
+    const result r = command::run_cke({"inspect", tiny, "--hint", hint});
     CHECK_MESSAGE(is_refusal(r, 2), show(r));
     CHECK_MESSAGE(r.err.find(what) != r.err.npos, r.err);
   };
@@ -260,11 +262,11 @@ TEST_CASE("hints: a bundle carries those of a profile, which others go before") 
   const scratch dir;
   write(dir / "p.yaml", head + "  chunk: 48\n  hugePages: off\n");
   const std::string bundle = (dir / "tiny.cke").string();
-  const result packed = command::cke({"pack", tiny, "-o", bundle, "--hints", (dir / "p.yaml").string()});
+  const result packed = command::run_cke({"pack", tiny, "-o", bundle, "--hints", (dir / "p.yaml").string()});
   CHECK_SUCCESS(packed);
   const auto hint = [&](const char* name, std::vector<std::string> more) {
     more.insert(more.begin(), {"inspect", bundle, "--explain", "--json"});
-    return profiles::hint(command::cke(more), name);
+    return profiles::hint(command::run_cke(more), name);
   };
   CHECK(hint("chunk", {})["value"] == "48");
   CHECK(hint("chunk", {})["source"] == "manifest");
@@ -274,8 +276,10 @@ TEST_CASE("hints: a bundle carries those of a profile, which others go before") 
   CHECK(hint("chunk", with)["value"] == "49");
   CHECK(hint("hugePages", with)["source"] == "manifest");
   CHECK(hint("chunk", {"--chunk", "50"})["value"] == "50");
-  const result one = command::cke({"run", bundle, "-p", "Once", "-n", "8", "--temp", "0", "--ids"}),
-               two = command::cke({"run", tiny, "-p", "Once", "-n", "8", "--temp", "0", "--ids"});
+  const result one = command::run_cke({"run", bundle, "-p", "Once", "-n", "8", "--temp", "0", "--ids"}),
+               two = command::run_cke({"run", tiny, "-p", "Once", "-n", "8", "--temp", "0", "--ids"});
   CHECK_SUCCESS(one);
   CHECK(one.out == two.out);
 }
+
+}  // namespace hints_test

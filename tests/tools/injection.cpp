@@ -183,7 +183,7 @@ std::vector<std::string> evil_strings(const fs::path& marker) {
 }  // namespace
 
 TEST_CASE("the check itself sees foreign text") {
-  const std::string good = cke({"build", models + "rope_longrope", "--print-unit"}).out;
+  const std::string good = run_cke({"build", models + "rope_longrope", "--print-unit"}).out;
   CHECK(is_safe_unit(good));
   for (const char* text : {"system", "x", "\"", "#", ";", "\n", "("}) {
     std::string bad = good;
@@ -219,7 +219,7 @@ TEST_CASE("every key of config.json, with values that are code, or no number tha
     const json config = json::parse(content(model / "config.json"));
     const auto attempt = [&](const json& changed) {
       write(model / "config.json", changed.dump());
-      check(cke({"build", model, "--print-unit"}), changed.dump());
+      check(run_cke({"build", model, "--print-unit"}), changed.dump());
     };
     std::size_t turn = 0;
     for (const auto& [key, usual] : config.items()) {
@@ -258,7 +258,7 @@ TEST_CASE("a number in config.json that JSON does not have, or that is longer th
         "0." + std::string(50000, '0') + '1', std::string("1}>;int x"), std::string(100000, '['),
         std::string("\"\xff\xfe\"")}) {
     write(model / "config.json", std::string(config).replace(at, size, number));
-    check(cke({"build", model, "--print-unit"}), number);
+    check(run_cke({"build", model, "--print-unit"}), number);
   }
 }
 
@@ -280,10 +280,10 @@ TEST_CASE("every key of GGUF metadata, with values that are code, or no number t
     const gguf_edit original(models + name);
     const auto attempt = [&](const gguf_edit& changed, const std::string& what) {
       write(file, changed.text());
-      check(cke({"build", file, "--print-unit"}), what);
+      check(run_cke({"build", file, "--print-unit"}), what);
     };
     write(file, original.text());
-    const result unchanged = cke({"build", file, "--print-unit"});
+    const result unchanged = run_cke({"build", file, "--print-unit"});
     CHECK_MESSAGE((unchanged.status == 0 && is_safe_unit(unchanged.out)), show(unchanged));
     std::size_t turn = 0;
     for (std::size_t i = 0; i < original.entries.size(); ++i) {
@@ -315,12 +315,12 @@ TEST_CASE("names of directories and of the compiler are names, whatever is in th
     const fs::path model = dir.copy(compiler.model, name);
     setting s = compiler.use();
     s.variables[1].second = dir / ("cache " + name);
-    const result r = cke({"run", model, "--tokens", "1,2,3", "-n", "2", "--ids"}, s);
+    const result r = run_cke({"run", model, "--tokens", "1,2,3", "-n", "2", "--ids"}, s);
     CHECK_SUCCESS(r);
     write(model / "config.json", "{}");
-    CHECK_REFUSED(cke({"run", model, "--tokens", "1"}, s), "model type");
+    CHECK_REFUSED(run_cke({"run", model, "--tokens", "1"}, s), "model type");
     s.variables[0].second = name;
-    CHECK_REFUSED(cke({"build", compiler.model}, s), "C++ compiler");
+    CHECK_REFUSED(run_cke({"build", compiler.model}, s), "C++ compiler");
   }
   CHECK(!fs::exists(marker));
   CHECK(!fs::exists("executed"));

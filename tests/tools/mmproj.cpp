@@ -10,6 +10,8 @@
 #include "command.hpp"
 #include "npy.hpp"
 
+namespace mmproj_test {
+
 using namespace command;
 using nlohmann::json;
 
@@ -42,7 +44,7 @@ result seen(const scratch& dir, const std::string& model, std::vector<std::strin
   std::vector<std::string> words{"vision", model,        "--format", "f32", "--image", picture("wide.png"),
                                  "-o",     dir / "f.npy"};
   words.insert(words.end(), more.begin(), more.end());
-  return command::cke(words);
+  return command::run_cke(words);
 }
 
 }  // namespace
@@ -77,10 +79,10 @@ TEST_CASE("mmproj: prompts with images: ids as the processor expands them, trans
       const auto with = [&](std::vector<std::string> words, std::vector<std::string> more) {
         words.insert(words.end(), prompt.begin(), prompt.end());
         words.insert(words.end(), more.begin(), more.end());
-        return command::cke(words);
+        return command::run_cke(words);
       };
       write(dir / "messages.json", messages.dump());
-      const result ids = command::cke({"template", model_of(name), "--messages", dir / "messages.json", "--ids"});
+      const result ids = command::run_cke({"template", model_of(name), "--messages", dir / "messages.json", "--ids"});
       REQUIRE_MESSAGE(ids.status == 0, ids.err);
       CHECK(json::parse(ids.out) == of["ids"]);
       const result logits = with({"logits", model_of(name)}, {"-o", dir / "logits.npy"});
@@ -103,10 +105,10 @@ TEST_CASE("mmproj: a message with an image in the chat form, and in a chat") {
     words.insert(words.end(), usual.begin(), usual.end());
     return words;
   };
-  const result said = command::cke(with({"run", model, "-p", "see", "--think", "--image", picture("wide.png")}));
+  const result said = command::run_cke(with({"run", model, "-p", "see", "--think", "--image", picture("wide.png")}));
   REQUIRE_MESSAGE(said.status == 0, said.err);
-  const result later = command::cke(with({"chat", model, "--mmproj", tower_of("qwen3_vl")}),
-                                    {.input = "/image " + picture("wide.png") + "\nsee\n"});
+  const result later = command::run_cke(with({"chat", model, "--mmproj", tower_of("qwen3_vl")}),
+                                        {.input = "/image " + picture("wide.png") + "\nsee\n"});
   CHECK(later.out == said.out);
 }
 
@@ -127,10 +129,10 @@ TEST_CASE("mmproj: which file is found beside a model") {
   CHECK_MISUSED(seen(dir, model),
                 "--mmproj: expected one of the files beside it that fit, found mmproj-BF16.gguf, mmproj-F32.gguf");
   CHECK(seen(dir, model, {"--mmproj", dir / "mmproj-F32.gguf"}).status == 0);
-  CHECK_MISUSED(command::cke({"run", model, "--format", "f32", "-p", "see", "--image", picture("wide.png")}),
+  CHECK_MISUSED(command::run_cke({"run", model, "--format", "f32", "-p", "see", "--image", picture("wide.png")}),
                 "--mmproj: expected one of the files");
   // Text needs none of them.
-  CHECK(command::cke({"run", model, "--format", "f32", "--tokens", "1,2", "-n", "2", "--ids"}).status == 0);
+  CHECK(command::run_cke({"run", model, "--format", "f32", "--tokens", "1,2", "-n", "2", "--ids"}).status == 0);
 }
 
 TEST_CASE("mmproj: files that do not fit are refused by file and key") {
@@ -143,7 +145,7 @@ TEST_CASE("mmproj: files that do not fit are refused by file and key") {
                     model + " has, found gemma3");
   CHECK_REFUSED(with(dir / "none.gguf"), "none.gguf: expected a readable file");
   CHECK_REFUSED(
-      command::cke(
+      command::run_cke(
           {"vision", models + "gguf/qwen3_tied-F32.gguf", "--image", picture("wide.png"), "-o", dir / "f.npy"}),
       "qwen3_tied-F32.gguf: key general.architecture: expected that of a model that sees images, found qwen3");
   changed_gguf wide(text);
@@ -196,9 +198,11 @@ TEST_CASE("mmproj: the file of a tower is no MODEL, and a directory has its own"
   const std::string no_text =
       tower + ": key general.architecture: expected a text model, with this file as --mmproj, found clip";
   CHECK_REFUSED(seen(dir, tower), no_text);
-  CHECK_REFUSED(command::cke({"run", tower, "--tokens", "1"}), no_text);
-  CHECK_REFUSED(command::cke({"inspect", tower}), no_text);
+  CHECK_REFUSED(command::run_cke({"run", tower, "--tokens", "1"}), no_text);
+  CHECK_REFUSED(command::run_cke({"inspect", tower}), no_text);
   CHECK_MISUSED(seen(dir, directory, {"--mmproj", tower}), directory + ": --mmproj: expected a .gguf MODEL");
-  CHECK_MISUSED(command::cke({"run", directory, "--tokens", "1", "--mmproj", tower}),
+  CHECK_MISUSED(command::run_cke({"run", directory, "--tokens", "1", "--mmproj", tower}),
                 directory + ": --mmproj: expected a .gguf MODEL");
 }
+
+}  // namespace mmproj_test

@@ -6,6 +6,8 @@
 #include "command.hpp"
 #include "npy.hpp"
 
+namespace perplexity_test {
+
 using namespace command;
 using nlohmann::json;
 
@@ -41,7 +43,7 @@ double standard_error(const std::vector<double>& x) {
 TEST_CASE("perplexity: the sums over logits, each token once, and how far it is from a reference") {
   const scratch dir;
   write(dir / "text.txt", text);
-  const json ids = json::parse(cke({"tokenize", tiny, "-p", text}).out);
+  const json ids = json::parse(run_cke({"tokenize", tiny, "-p", text}).out);
   constexpr std::size_t length = 24, stride = 7;
   REQUIRE(ids.size() > 3 * length);
 
@@ -52,8 +54,8 @@ TEST_CASE("perplexity: the sums over logits, each token once, and how far it is 
     const std::size_t end = std::min(begin + length, ids.size());
     std::string part;
     for (std::size_t i = begin; i < end; ++i) part += (part.empty() ? "" : ",") + ids[i].dump();
-    cke({"logits", tiny, "--format", "q8_0", "--tokens", part, "-o", dir / "q.npy"});
-    cke({"logits", tiny, "--tokens", part, "-o", dir / "p.npy"});
+    run_cke({"logits", tiny, "--format", "q8_0", "--tokens", part, "-o", dir / "q.npy"});
+    run_cke({"logits", tiny, "--tokens", part, "-o", dir / "p.npy"});
     const npy q(dir / "q.npy"), p(dir / "p.npy");
     for (std::size_t t = done; t < end; ++t) {
       const std::size_t at = (t - 1 - begin) * q.columns;
@@ -74,7 +76,7 @@ TEST_CASE("perplexity: the sums over logits, each token once, and how far it is 
 
   const std::vector<std::string> words{"perplexity", tiny,       "-f", dir / "text.txt", "-c", "24",    "--format",
                                        "q8_0",       "--stride", "7",  "--against",      tiny, "--json"};
-  const result r = cke(words);
+  const result r = run_cke(words);
   CHECK_SUCCESS(r);
   const json j = json::parse(r.out), a = j["against"];
   const auto near = [](const json& got, double want) {
@@ -99,10 +101,10 @@ TEST_CASE("perplexity: the sums over logits, each token once, and how far it is 
   // The same bits for any threads and pieces, and the same figures for people.
   std::vector<std::string> other = words;
   other.insert(other.end(), {"-t", "3", "--chunk", "5"});
-  CHECK(cke(other).out == r.out);
+  CHECK(run_cke(other).out == r.out);
   other = words;
   other.pop_back();
-  const std::string shown = cke(other).out;
+  const std::string shown = run_cke(other).out;
   char figure[32];
   std::snprintf(figure, sizeof figure, "%.4f ± ", std::exp(mean(loss)));
   CHECK(shown.find(figure) != shown.npos);
@@ -112,7 +114,7 @@ TEST_CASE("perplexity: the sums over logits, each token once, and how far it is 
 TEST_CASE("perplexity: a model is no way from itself, and half a context is the stride") {
   const scratch dir;
   write(dir / "text.txt", text);
-  const result r = cke({"perplexity", tiny, "-f", dir / "text.txt", "-c", "32", "--against", tiny, "--json"});
+  const result r = run_cke({"perplexity", tiny, "-f", dir / "text.txt", "-c", "32", "--against", tiny, "--json"});
   CHECK_SUCCESS(r);
   const json j = json::parse(r.out), a = j["against"];
   CHECK(j["stride"] == 16);
@@ -126,11 +128,12 @@ TEST_CASE("perplexity: what cannot be scored is refused") {
   const scratch dir;
   write(dir / "text.txt", text), write(dir / "empty.txt", "");
   const std::string file = dir / "text.txt";
-  CHECK_REFUSED(cke({"perplexity", tiny, "-f", file}), "text.txt: text: expected at least one context, 2048 tokens");
-  CHECK_REFUSED(cke({"perplexity", tiny, "-f", dir / "empty.txt", "-c", "8"}), "found 0");
-  CHECK_REFUSED(cke({"perplexity", tiny, "-f", dir / "none.txt", "-c", "8"}), "none.txt");
-  CHECK_REFUSED(cke({"perplexity", models + "llama_untied", "-f", file}), "tokenizer");
-  CHECK_REFUSED(cke({"perplexity", tiny, "-f", file, "-c", "8", "--against", models + "llama_untied"}),
+  CHECK_REFUSED(run_cke({"perplexity", tiny, "-f", file}),
+                "text.txt: text: expected at least one context, 2048 tokens");
+  CHECK_REFUSED(run_cke({"perplexity", tiny, "-f", dir / "empty.txt", "-c", "8"}), "found 0");
+  CHECK_REFUSED(run_cke({"perplexity", tiny, "-f", dir / "none.txt", "-c", "8"}), "none.txt");
+  CHECK_REFUSED(run_cke({"perplexity", models + "llama_untied", "-f", file}), "tokenizer");
+  CHECK_REFUSED(run_cke({"perplexity", tiny, "-f", file, "-c", "8", "--against", models + "llama_untied"}),
                 "--against: expected the vocabulary of");
   for (const auto& [words, message] :
        {std::pair<std::vector<std::string>, const char*>{
@@ -139,8 +142,10 @@ TEST_CASE("perplexity: what cannot be scored is refused") {
         {{"-c", "1"}, "--stride: expected less than the context of 1 tokens, found 1"}}) {
     std::vector<std::string> all{"perplexity", tiny, "-f", file};
     all.insert(all.end(), words.begin(), words.end());
-    const result r = cke(all);
+    const result r = run_cke(all);
     CHECK_MESSAGE((is_refusal(r, 2) && r.err.find(message) != r.err.npos), show(r));
   }
-  CHECK(cke({"perplexity", tiny}).status == 2);
+  CHECK(run_cke({"perplexity", tiny}).status == 2);
 }
+
+}  // namespace perplexity_test

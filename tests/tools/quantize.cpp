@@ -10,6 +10,8 @@
 #include "../family_status.hpp"
 #include "command.hpp"
 
+namespace quantize_test {
+
 using namespace command;
 using cke::dtype;
 using cke::io::gguf;
@@ -19,7 +21,7 @@ namespace {
 const std::string families = CKE_TEST_DATA "/families/";
 
 result quantize(const fs::path& in, const fs::path& out, const std::string& to, const setting& s = {}) {
-  return command::cke({"quantize", in, out, "--to", to}, s);
+  return command::run_cke({"quantize", in, out, "--to", to}, s);
 }
 gguf made(const fs::path& in, const fs::path& out, const std::string& to) {
   const result r = quantize(in, out, to);
@@ -215,26 +217,27 @@ TEST_CASE("quantize: what was written runs, and says what the directory says") {
   const std::vector<std::string> story{"-p", "Once upon a time", "-n", "24", "--temp", "0"};
   const auto run = [&](std::vector<std::string> words) {
     words.insert(words.end(), story.begin(), story.end());
-    const result r = command::cke(words);
+    const result r = command::run_cke(words);
     CHECK_SUCCESS(r);
     return r.out;
   };
   const std::string from_directory = run({"run", tiny, "--format", "q8_0"});
   CHECK(run({"run", dir / "tiny.gguf"}) == from_directory);
   CHECK(from_directory.size() > 40);
-  CHECK(command::cke({"build", tiny, "--format", "q8_0"}).out == command::cke({"build", dir / "tiny.gguf"}).out);
+  CHECK(command::run_cke({"build", tiny, "--format", "q8_0"}).out ==
+        command::run_cke({"build", dir / "tiny.gguf"}).out);
   const std::string text = "<|im_start|>user\n  Hi, 12 don'ts<|im_end|>\n";
-  CHECK(command::cke({"tokenize", tiny, "-p", text}).out ==
-        command::cke({"tokenize", dir / "tiny.gguf", "-p", text}).out);
+  CHECK(command::run_cke({"tokenize", tiny, "-p", text}).out ==
+        command::run_cke({"tokenize", dir / "tiny.gguf", "-p", text}).out);
   write(dir / "m.json", R"([{"role": "user", "content": "hello"}])");
-  CHECK(command::cke({"template", tiny, "--messages", dir / "m.json"}).out ==
-        command::cke({"template", dir / "tiny.gguf", "--messages", dir / "m.json"}).out);
+  CHECK(command::run_cke({"template", tiny, "--messages", dir / "m.json"}).out ==
+        command::run_cke({"template", dir / "tiny.gguf", "--messages", dir / "m.json"}).out);
 }
 
 TEST_CASE("quantize: the number of threads changes nothing") {
   const scratch dir;
-  const result one = command::cke({"quantize", tiny, dir / "1.gguf", "--to", "q4_k_m", "-t", "1"});
-  const result five = command::cke({"quantize", tiny, dir / "5.gguf", "--to", "q4_k_m", "-t", "5"});
+  const result one = command::run_cke({"quantize", tiny, dir / "1.gguf", "--to", "q4_k_m", "-t", "1"});
+  const result five = command::run_cke({"quantize", tiny, dir / "5.gguf", "--to", "q4_k_m", "-t", "5"});
   CHECK_SUCCESS(one);
   CHECK_SUCCESS(five);
   CHECK(content(dir / "1.gguf") == content(dir / "5.gguf"));
@@ -278,3 +281,5 @@ TEST_CASE("quantize: damaged metadata and tensors of another model") {
   CHECK(is_refusal(quantize(copy, dir / "x.gguf", "f16")));
   CHECK(files_in(dir / "") == 1);
 }
+
+}  // namespace quantize_test

@@ -13,7 +13,7 @@ namespace {
 
 std::string report(const fs::path& to, std::vector<std::string> words = {}, const std::string& model = tiny) {
   words.insert(words.begin(), {"report", model, "-o", to, "-r", "1", "-n", "3", "-c", "256"});
-  const result r = cke(words);
+  const result r = run_cke(words);
   CHECK_SUCCESS(r);
   CHECK(r.out == to.string() + "\n");
   return content(to);
@@ -35,7 +35,7 @@ TEST_CASE("report: its JSON is what cke inspect says, and what the page shows") 
   const scratch dir;
   const std::string html = report(dir / "r.html", {"--threads", "2"});
   const json data = json::parse(page_reader(html).data);
-  const result inspect = cke({"inspect", tiny, "--plan", "--json", "-c", "256"});
+  const result inspect = run_cke({"inspect", tiny, "--plan", "--json", "-c", "256"});
   CHECK(data["inspect"] == json::parse(inspect.out));
 
   CHECK(data["environment"]["threads"] == 2);
@@ -125,7 +125,7 @@ TEST_CASE("report: names of files and texts are shown, and do nothing") {
 
 TEST_CASE("report: beside a reference, and the first value that is not as there") {
   const scratch dir;
-  const result dump = cke({"dump", tiny, "--tokens", "5,9,1,200", "-o", dir / "reference"});
+  const result dump = run_cke({"dump", tiny, "--tokens", "5,9,1,200", "-o", dir / "reference"});
   REQUIRE_MESSAGE(dump.status == 0, show(dump));
   const std::string same = report(dir / "same.html", {"--reference", dir / "reference"});
   CHECK(checked(same).count("h2") == 6);
@@ -165,7 +165,7 @@ TEST_CASE("report: refuses what it cannot tell") {
   const scratch dir;
   const auto refused = [&](std::vector<std::string> words, int status = 1) {
     words.insert(words.begin(), {"report", tiny, "-o", dir / "r.html", "-r", "1", "-c", "32"});
-    const result r = cke(words);
+    const result r = run_cke(words);
     CHECK_MESSAGE(is_refusal(r, status), show(r));
     CHECK_FALSE(fs::exists(dir / "r.html"));
     CHECK_FALSE(fs::exists(dir / "r.html.partial"));
@@ -174,8 +174,8 @@ TEST_CASE("report: refuses what it cannot tell") {
   const auto has = [](const std::string& text, const std::string& part) {
     CHECK_MESSAGE(text.find(part) != text.npos, text);
   };
-  has(cke({"report", tiny}).err, "--output is required");
-  has(cke({"report", tiny, "-o", dir / "none/r.html"}).err,
+  has(run_cke({"report", tiny}).err, "--output is required");
+  has(run_cke({"report", tiny, "-o", dir / "none/r.html"}).err,
       "r.html: expected a file that can be written, found No such file or directory");
   has(refused({"-p", ""}, 2), "expected a text, found nothing");
   has(refused({"-p", "Once upon a time there was a little dog who lived in a house near the sea and was never sad",

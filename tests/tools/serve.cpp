@@ -6,11 +6,11 @@ using namespace command;
 
 TEST_CASE("an address that others can reach needs keys, or the word that it does not") {
   for (const char* host : {"0.0.0.0", "192.0.2.1", "::"}) {
-    const result r = cke({"serve", tiny, "--host", host});
+    const result r = run_cke({"serve", tiny, "--host", host});
     CHECK_MESSAGE((is_refusal(r, 2) && r.err.find("--api-key-file, or --insecure") != r.err.npos), show(r));
   }
   for (const char* host : {"localhost", "example.com", "127.0.0.1:80", "", "256.0.0.1"}) {
-    const result r = cke({"serve", tiny, "--host", host});
+    const result r = run_cke({"serve", tiny, "--host", host});
     CHECK_MESSAGE(is_refusal(r, 2), show(r));
   }
 }
@@ -19,9 +19,9 @@ TEST_CASE("keys that are none, and files that are none") {
   const scratch dir;
   write(dir / "short", "abc\n");
   write(dir / "empty", "\n");
-  CHECK_REFUSED(cke({"serve", tiny, "--api-key-file", dir / "short"}), "16 to 256 visible ASCII characters");
-  CHECK_REFUSED(cke({"serve", tiny, "--api-key-file", dir / "empty"}), "at least one line");
-  CHECK_REFUSED(cke({"serve", tiny, "--api-key-file", dir / "absent"}), "absent");
+  CHECK_REFUSED(run_cke({"serve", tiny, "--api-key-file", dir / "short"}), "16 to 256 visible ASCII characters");
+  CHECK_REFUSED(run_cke({"serve", tiny, "--api-key-file", dir / "empty"}), "at least one line");
+  CHECK_REFUSED(run_cke({"serve", tiny, "--api-key-file", dir / "absent"}), "absent");
 }
 
 TEST_CASE("numbers out of range are usage errors") {
@@ -35,12 +35,12 @@ TEST_CASE("numbers out of range are usage errors") {
                                                                                      {"--drain", "x"}}) {
     std::vector<std::string> all{"serve", tiny};
     all.insert(all.end(), words.begin(), words.end());
-    const result r = cke(all);
+    const result r = run_cke(all);
     CHECK_MESSAGE(is_refusal(r, 2), show(r));
   }
 }
 
 TEST_CASE("an address that cannot be had") {
-  CHECK_REFUSED(cke({"serve", tiny, "--host", "192.0.2.1", "--insecure"}),
+  CHECK_REFUSED(run_cke({"serve", tiny, "--host", "192.0.2.1", "--insecure"}),
                 "192.0.2.1:8080");  // of no machine (RFC 5737)
 }

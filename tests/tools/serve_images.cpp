@@ -9,6 +9,8 @@
 
 #include "command.hpp"
 
+namespace serve_images_test {
+
 using namespace command;
 using nlohmann::json;
 
@@ -84,7 +86,7 @@ class served {
 
 TEST_CASE("serve: an image in a message is answered as cke run answers it, and is encoded once") {
   const result said =
-      cke({"run", model, "--format", "f32", "-p", "see", "--think", "--image", picture, "-n", "8", "--temp", "0"});
+      run_cke({"run", model, "--format", "f32", "-p", "see", "--think", "--image", picture, "-n", "8", "--temp", "0"});
   REQUIRE_MESSAGE(said.status == 0, said.err);
   const served server({"--max-images", "2"});
   const auto image = [](const std::string& url) -> json {
@@ -126,6 +128,8 @@ TEST_CASE("serve: images at addresses of this machine are not fetched, even wher
   CHECK(error["message"] ==
         "messages[0].content[0].image_url: URL: expected an address on the public network, found another");
 #else
-  CHECK_REFUSED(cke({"serve", model, "--allow-image-urls"}), "libcurl");
+  CHECK_REFUSED(run_cke({"serve", model, "--allow-image-urls"}), "libcurl");
 #endif
 }
+
+}  // namespace serve_images_test

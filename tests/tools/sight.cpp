@@ -5,6 +5,8 @@
 
 #include "command.hpp"
 
+namespace sight_test {
+
 using namespace command;
 using nlohmann::json;
 
@@ -20,7 +22,7 @@ const json& cases() {
 result run(const json& of, std::vector<std::string> words) {
   words.insert(words.begin(), {"run", model, "--format", "f32", "--temp", "0"});
   for (const json& name : of["images"]) words.insert(words.end(), {"--image", picture(name)});
-  return command::cke(std::move(words));
+  return command::run_cke(std::move(words));
 }
 
 }  // namespace
@@ -50,7 +52,7 @@ TEST_CASE("sight: ids of prompts and greedy answers as transformers makes them, 
         for (json& part : message["content"])
           if (part["type"] == "image") part["image"] = picture(part["image"]);
       write(dir / "messages.json", messages.dump());
-      const result ids = command::cke({"template", model, "--messages", dir / "messages.json", "--ids"});
+      const result ids = command::run_cke({"template", model, "--messages", dir / "messages.json", "--ids"});
       CHECK_SUCCESS(ids);
       CHECK(json::parse(ids.out) == of["ids"]);
     }
@@ -70,8 +72,8 @@ TEST_CASE("sight: a question in the chat form, and a second one about the same p
     CHECK(run(of, {"-p", asked, "--no-think"}).out == words);
   }
   const result said =
-      command::cke({"chat", model, "--format", "f32", "--temp", "0"},
-                   {.input = "/image " + picture("red-circle.png") + "\nWhat is this?\nWhat colour is it?\n"});
+      command::run_cke({"chat", model, "--format", "f32", "--temp", "0"},
+                       {.input = "/image " + picture("red-circle.png") + "\nWhat is this?\nWhat colour is it?\n"});
   CHECK_SUCCESS(said);
   CHECK(said.out == "This is a red circle.\nIt is red.\n");
 }
@@ -83,3 +85,5 @@ TEST_CASE("sight: the model is small enough to live in the repository") {
   CHECK(bytes <= 3'000'000);
   for (const auto& file : fs::directory_iterator(model + "/pictures")) CHECK(file.file_size() <= 10'000);
 }
+
+}  // namespace sight_test

@@ -38,25 +38,25 @@ struct ends {
 }  // namespace
 
 TEST_CASE("nobody reads, the disk is full, or standard output is closed: one line, status 1") {
-  REQUIRE(cke({"build", tiny}).status == 0);
+  REQUIRE(run_cke({"build", tiny}).status == 0);
   const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
   REQUIRE(full >= 0);
   for (const auto& words : printing) {
     ends pipe;
     close(pipe.read);
-    CHECK_REFUSED(cke(words, {.output = pipe.write}), "standard output");
+    CHECK_REFUSED(run_cke(words, {.output = pipe.write}), "standard output");
     close(pipe.write);
-    CHECK_REFUSED(cke(words, {.output = full}), "standard output");
-    CHECK_REFUSED(cke(words, {.output = -1}), "standard output");
+    CHECK_REFUSED(run_cke(words, {.output = full}), "standard output");
+    CHECK_REFUSED(run_cke(words, {.output = -1}), "standard output");
   }
   close(full);
 }
 
 TEST_CASE("a file opened while standard output is closed does not become it") {
   const scratch dir;
-  const result whole = cke({"logits", tiny, "--tokens", "1,2,3", "-o", dir / "a.npy"});
+  const result whole = run_cke({"logits", tiny, "--tokens", "1,2,3", "-o", dir / "a.npy"});
   CHECK_SUCCESS(whole);
-  CHECK_SUCCESS(cke({"logits", tiny, "--tokens", "1,2,3", "-o", dir / "b.npy"}, {.output = -1}));
+  CHECK_SUCCESS(run_cke({"logits", tiny, "--tokens", "1,2,3", "-o", dir / "b.npy"}, {.output = -1}));
   CHECK(content(dir / "a.npy") == content(dir / "b.npy"));
 }
 
@@ -68,7 +68,7 @@ TEST_CASE("Ctrl-C stops an answer, not the chat") {
   for (int seed = 1; uninterrupted.size() < 7000; ++seed) {
     REQUIRE(seed < 100);
     words.back() = std::to_string(seed);
-    uninterrupted = cke(words, {.input = "Hi\n"}).out;
+    uninterrupted = run_cke(words, {.input = "Hi\n"}).out;
   }
 
   ends pipe;

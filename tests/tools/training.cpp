@@ -5,6 +5,8 @@
 
 #include "training.hpp"
 
+namespace training_test {
+
 using namespace command;
 
 namespace {
@@ -48,7 +50,7 @@ std::vector<std::string> train_words(const fs::path& file, const fs::path& to, s
 TEST_CASE("grad: loss, norm, and every tensor by its name and shape, the same bits however it is computed") {
   const scratch dir;
   const fs::path batch = batch_file(dir, one_batch);
-  const result r = command::cke({"grad", qwen2, "--batch", batch, "-o", dir / "g.safetensors"});
+  const result r = command::run_cke({"grad", qwen2, "--batch", batch, "-o", dir / "g.safetensors"});
   CHECK_SUCCESS(r);
   const json said = json::parse(r.out);
   CHECK(std::abs(said["loss"].get<double>() - expected["loss"].get<double>()) <= 1e-5);
@@ -64,7 +66,7 @@ TEST_CASE("grad: loss, norm, and every tensor by its name and shape, the same bi
     CHECK(g->shape == t.shape);
   }
   const result again =
-      command::cke({"grad", qwen2, "--batch", batch, "-o", dir / "h.safetensors", "-t", "3", "--rows", "1"});
+      command::run_cke({"grad", qwen2, "--batch", batch, "-o", dir / "h.safetensors", "-t", "3", "--rows", "1"});
   CHECK_SUCCESS(again);
   CHECK(content(dir / "h.safetensors") == content(dir / "g.safetensors"));
 }
@@ -73,7 +75,7 @@ TEST_CASE("train: the losses, norms and rates of torch.optim.AdamW; a run that g
   const scratch dir;
   const fs::path file = batch_file(dir, batches(20));
   const result whole =
-      command::cke(train_words(file, dir / "whole", {"--steps", "10", "--log", dir / "log", "--save-every", "6"}));
+      command::run_cke(train_words(file, dir / "whole", {"--steps", "10", "--log", dir / "log", "--save-every", "6"}));
   CHECK_SUCCESS(whole);
   const std::vector<json> log = lines_of(dir / "log");
   REQUIRE(log.size() == 10);
@@ -84,11 +86,11 @@ TEST_CASE("train: the losses, norms and rates of torch.optim.AdamW; a run that g
     }
   std::vector<std::string> words = train_words(file, dir / "second", {"--steps", "10", "--resume", "-t", "1"});
   words[1] = dir / "whole.step-6";
-  const result second = command::cke(words);
+  const result second = command::run_cke(words);
   CHECK_SUCCESS(second);
   for (const char* name : {"model.safetensors", "optimizer.safetensors", "config.json", "training.json"})
     CHECK_MESSAGE(content(dir / "second" / name) == content(dir / "whole" / name), name);
-  CHECK_SUCCESS(command::cke({"run", dir / "whole", "--tokens", "1,2,3", "-n", "4", "--ids", "--temp", "0"}));
+  CHECK_SUCCESS(command::run_cke({"run", dir / "whole", "--tokens", "1,2,3", "-n", "4", "--ids", "--temp", "0"}));
 }
 
 TEST_CASE(
@@ -96,7 +98,7 @@ TEST_CASE(
   const scratch dir;
   const fs::path file = batch_file(dir, batches(20));
   const auto run = [&](const char* name, std::vector<std::string> more) {
-    const result r = command::cke(train_words(file, dir / name, more));
+    const result r = command::run_cke(train_words(file, dir / name, more));
     CHECK_SUCCESS(r);
   };
   run("whole", {"--lora-rank", "2", "--lora-alpha", "4", "--steps", "9", "--log", dir / "log", "--save-every", "4"});
@@ -111,9 +113,9 @@ TEST_CASE(
   CHECK(std::abs(log[0]["loss"].get<double>() / expected["steps"][0]["loss"].get<double>() - 1) <= 1e-5);
   CHECK(log[8]["loss"] != log[0]["loss"]);
 
-  const result wide = command::cke({"convert", qwen2, "-o", dir / "wide", "--to", "f32"});
+  const result wide = command::run_cke({"convert", qwen2, "-o", dir / "wide", "--to", "f32"});
   CHECK_SUCCESS(wide);
-  const result merged = command::cke({"merge", dir / "wide", "--lora", dir / "whole", "-o", dir / "merged"});
+  const result merged = command::run_cke({"merge", dir / "wide", "--lora", dir / "whole", "-o", dir / "merged"});
   CHECK_SUCCESS(merged);
   // The tenth step's loss, before it moves anything, is that of the merged checkpoint on the same two batches.
   run("next", {"--lora", dir / "whole", "--steps", "10", "--resume", "--log", dir / "next.log"});
@@ -122,7 +124,7 @@ TEST_CASE(
     double sum = 0;
     for (const unsigned b : {18u, 19u}) {
       const fs::path batch = batch_file(dir, batches(20)["batches"][b], "one.json");
-      const result r = command::cke({"grad", model, "--batch", batch, "-o", dir / "g"});
+      const result r = command::run_cke({"grad", model, "--batch", batch, "-o", dir / "g"});
       CHECK_SUCCESS(r);
       fs::remove(dir / "g");
       sum += json::parse(r.out)["loss"].get<double>() / 2;
@@ -148,14 +150,14 @@ TEST_CASE("train --lora-rank: a quantised file, whose matrices stay in it") {
   const scratch dir;
   write(dir / "a.txt", "Once upon a time there was a small boat on a wide sea, and the boat was happy.");
   for (const std::string type : {"q8_0", "q5_1"}) {
-    const result r = command::cke({"quantize", tiny, dir / (type + ".gguf"), "--to", type});
+    const result r = command::run_cke({"quantize", tiny, dir / (type + ".gguf"), "--to", type});
     CHECK_SUCCESS(r);
   }
   std::vector<double> losses;
   for (const std::string& model : {std::string(tiny), (dir / "q8_0.gguf").string(), (dir / "q5_1.gguf").string()}) {
     const std::string name = "out" + std::to_string(losses.size());
-    const result r = command::cke({"train", model, "--data", dir / "a.txt", "--steps", "4", "--lr", "0.01",
-                                   "--lora-rank", "4", "-o", dir / name, "--log", dir / (name + ".log")});
+    const result r = command::run_cke({"train", model, "--data", dir / "a.txt", "--steps", "4", "--lr", "0.01",
+                                       "--lora-rank", "4", "-o", dir / name, "--log", dir / (name + ".log")});
     CHECK_SUCCESS(r);
     const std::vector<json> log = lines_of(dir / (name + ".log"));
     REQUIRE(log.size() == 4);
@@ -179,7 +181,7 @@ TEST_CASE("train: texts and chats; of chats the answers are learned") {
         "1e-3",      "--schedule", "constant",    "--log",    dir / (std::string(name) + ".log"),
         "--context", "32",         "--sequences", "2"};
     words.insert(words.end(), more.begin(), more.end());
-    const result r = command::cke(words);
+    const result r = command::run_cke(words);
     CHECK_SUCCESS(r);
     return lines_of(dir / (std::string(name) + ".log"));
   };
@@ -190,7 +192,7 @@ TEST_CASE("train: texts and chats; of chats the answers are learned") {
   write(dir / "c.jsonl",
         R"({"messages": [{"role": "user", "content": "Who?"}, {"role": "assistant", "content": "Zebra!"}]})");
   run("chat", {"--data", dir / "c.jsonl", "--steps", "30"});
-  CHECK(command::cke({"chat", dir / "chat", "--temp", "0", "-n", "12", "--no-think"}, {.input = "Who?"})
+  CHECK(command::run_cke({"chat", dir / "chat", "--temp", "0", "-n", "12", "--no-think"}, {.input = "Who?"})
             .out.find("Zebra!") != std::string::npos);
 
   const auto refused = [&](const char* line, std::string_view text_of_error) {
@@ -239,7 +241,9 @@ TEST_CASE("train and grad: what cannot be read, and what cannot be done") {
 TEST_CASE("train: a disk that is full leaves nothing under the name") {
   const scratch dir;
   const fs::path file = batch_file(dir, batches(2));
-  const result r = command::cke(train_words(file, dir / "out", {"--steps", "1"}), {.file_size = 100000});
+  const result r = command::run_cke(train_words(file, dir / "out", {"--steps", "1"}), {.file_size = 100000});
   CHECK_MESSAGE((r.status == 1 && r.err.find("model.safetensors") != r.err.npos), show(r));
   CHECK(std::ranges::distance(fs::directory_iterator(dir / "")) == 1);
 }
+
+}  // namespace training_test

@@ -19,7 +19,7 @@ inline std::vector<json> lines_of(const fs::path& file) {
   return all;
 }
 inline void check_refused(const std::vector<std::string>& words, std::string_view text) {
-  const result r = command::cke(words);
+  const result r = command::run_cke(words);
   CHECK_MESSAGE((r.status != 0 && r.err.find(text) != r.err.npos), show(r));
 }
 

@@ -26,7 +26,7 @@ TEST_CASE("train --config: a model from nothing, which the other commands take, 
   write(dir / "unseen.jsonl", R"({"ids": [7, 8, 5, 6, 7, 8, 5, 6]})");
   const auto run = [&](const char* name, std::vector<std::string> more) {
     more.insert(more.end(), {"--log", dir / (std::string(name) + ".log")});
-    const result r = command::cke(words_of(tiny + "/config.json", dir / "a.jsonl", dir / name, more));
+    const result r = command::run_cke(words_of(tiny + "/config.json", dir / "a.jsonl", dir / name, more));
     CHECK_SUCCESS(r);
     return r.out;
   };
@@ -54,11 +54,11 @@ TEST_CASE("train --config: a model from nothing, which the other commands take, 
     REQUIRE_MESSAGE(made.find(t.name), t.name);
     CHECK(made.find(t.name)->shape == t.shape);
   }
-  const result answer =
-      command::cke({"run", dir / "one", "--tokens", "5,6,7,8,5", "-n", "3", "--ids", "--temp", "0", "--format", "f32"});
+  const result answer = command::run_cke(
+      {"run", dir / "one", "--tokens", "5,6,7,8,5", "-n", "3", "--ids", "--temp", "0", "--format", "f32"});
   CHECK_SUCCESS(answer);
   CHECK(json::parse(answer.out) == json::array({6, 7, 8}));
-  const result on = command::cke(
+  const result on = command::run_cke(
       {"train", dir / "one", "--resume", "--data", dir / "a.jsonl", "-c", "32", "--steps", "61", "-o", dir / "on"});
   CHECK_SUCCESS(on);
 }
@@ -104,7 +104,7 @@ TEST_CASE("train --config: what is refused") {
 }
 
 TEST_CASE("inspect --plan --train: the memory that training all weights takes") {
-  const result r = command::cke({"inspect", tiny, "--plan", "--train", "--json"});
+  const result r = command::run_cke({"inspect", tiny, "--plan", "--train", "--json"});
   CHECK_SUCCESS(r);
   const json plan = json::parse(r.out);
   const json& t = plan["training"];
@@ -113,7 +113,7 @@ TEST_CASE("inspect --plan --train: the memory that training all weights takes") 
   CHECK(t["moments"] == 2 * t["weights"].get<std::uint64_t>());
   CHECK(t["kept"]["values"].get<double>() > 2 * t["recomputed"]["values"].get<double>());
   CHECK(t["kept"]["value_gradients"] == t["recomputed"]["value_gradients"]);
-  const result text = command::cke({"inspect", tiny, "--plan", "--train"});
+  const result text = command::run_cke({"inspect", tiny, "--plan", "--train"});
   CHECK(text.out.find("training of all weights, in f32, a pass of 512 ids") != text.out.npos);
-  CHECK(command::cke({"inspect", tiny, "--train"}).status != 0);
+  CHECK(command::run_cke({"inspect", tiny, "--train"}).status != 0);
 }

@@ -22,14 +22,14 @@ TEST_CASE("train --sample: the text of cke run with the same weights and seed, f
   const scratch dir;
   write(dir / "a.txt", "There was a little girl who liked to sing.");
   const result known =
-      command::cke({"run",    tiny,  "-p",      prompt, "-n",      "20",   "--format", "f32", "--kv",   "f32",
-                    "--temp", "0.8", "--top-k", "0",    "--top-p", "0.95", "--min-p",  "0",   "--seed", "5"});
+      command::run_cke({"run",    tiny,  "-p",      prompt, "-n",      "20",   "--format", "f32", "--kv",   "f32",
+                        "--temp", "0.8", "--top-k", "0",    "--top-p", "0.95", "--min-p",  "0",   "--seed", "5"});
   CHECK_SUCCESS(known);
   const auto check = [&](const char* to, std::vector<std::string> more) {
     more.insert(more.end(),
                 {"--steps", "2", "--lr", "0", "--seed", "5", "--sample", prompt, "--sample-length", "20", "--log",
                  dir / (std::string(to) + ".log")});
-    const result r = command::cke(words_of(dir, to, more));
+    const result r = command::run_cke(words_of(dir, to, more));
     CHECK_SUCCESS(r);
     CHECK_MESSAGE(r.out.find(": " + prompt + known.out) != r.out.npos, show(r));
     return lines_of(dir / (std::string(to) + ".log"));
@@ -62,7 +62,7 @@ TEST_CASE("train and grad: label smoothing, the z-loss and bf16 change loss and 
   write(dir / "b.json", R"({"ids": [[5, 6, 7, 8]], "labels": [[5, 6, 7, 8]]})");
   const auto grad = [&](const char* to, std::vector<std::string> more) {
     more.insert(more.begin(), {"grad", tiny, "--batch", dir / "b.json", "-o", dir / to});
-    const result r = command::cke(more);
+    const result r = command::run_cke(more);
     CHECK_SUCCESS(r);
     return json::parse(r.out);
   };

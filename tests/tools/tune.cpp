@@ -60,11 +60,11 @@ TEST_CASE("tune: a table, a profile that other commands find, and the same logit
   const scratch dir;
   const auto logits = [&](const char* name) {
     CHECK_SUCCESS(
-        command::cke({"logits", tiny, "-t", threads, "--tokens", "1,2,3,4,5,6,7", "-o", (dir / name).string()}));
+        command::run_cke({"logits", tiny, "-t", threads, "--tokens", "1,2,3,4,5,6,7", "-o", (dir / name).string()}));
     return content(dir / name);
   };
   const std::string before = logits("before.npy");
-  const result r = command::cke({"tune", tiny, "-t", threads, "-p", "8", "-n", "2"}, patient);
+  const result r = command::run_cke({"tune", tiny, "-t", threads, "-p", "8", "-n", "2"}, patient);
   CHECK_SUCCESS(r);
   CAPTURE(r.out);
   const std::string sum = line_with(r.out, "logits SHA-256 ");
@@ -86,16 +86,16 @@ TEST_CASE("tune: a table, a profile that other commands find, and the same logit
                            "  benchmarkTokPerSec: "})
     CHECK_MESSAGE(text.find(part) != text.npos, text);
 
-  const result found = command::cke({"inspect", tiny, "-t", threads, "--explain"});
+  const result found = command::run_cke({"inspect", tiny, "-t", threads, "--explain"});
   CHECK_SUCCESS(found);
   CHECK_MESSAGE(line_with(found.out, "  decodeThreads").find("profile " + path) != std::string::npos, found.out);
   const result other =
-      command::cke({"inspect", tiny, "-t", "5", "--explain"});  // for another number of threads there is none
+      command::run_cke({"inspect", tiny, "-t", "5", "--explain"});  // for another number of threads there is none
   CHECK(line_with(other.out, "  decodeThreads").find("default") != std::string::npos);
-  const result run = command::cke({"run", tiny, "-t", threads, "-p", "Once", "-n", "1", "--verbose"});
+  const result run = command::run_cke({"run", tiny, "-t", threads, "-p", "Once", "-n", "1", "--verbose"});
   CHECK_MESSAGE(line_with(run.err, "cke: hints").find(path) != std::string::npos, show(run));
   CHECK(logits("after.npy") == before);
-  CHECK(line_with(command::cke({"tune", tiny, "-t", threads, "-p", "8", "-n", "2", "--seconds", "1"}).out,
+  CHECK(line_with(command::run_cke({"tune", tiny, "-t", threads, "-p", "8", "-n", "2", "--seconds", "1"}).out,
                   "logits SHA") == sum);
 }
 
@@ -121,7 +121,7 @@ TEST_CASE("tune: Ctrl-C keeps what is known, and ends in good order") {
     const std::string text = content(t.out);
     CHECK(text.find("  prefillThreads: ") != text.npos);
     CHECK(text.find("  attentionDecode: ") == text.npos);
-    const result read = command::cke({"inspect", tiny, "-t", threads, "--explain", "--hints", t.out.string()});
+    const result read = command::run_cke({"inspect", tiny, "-t", threads, "--explain", "--hints", t.out.string()});
     CHECK_SUCCESS(read);
   }
   fs::remove(t.out);
@@ -133,10 +133,10 @@ TEST_CASE("tune: Ctrl-C keeps what is known, and ends in good order") {
 
 TEST_CASE("tune: the time that it is given is kept, and a profile that cannot be written is an error") {
   const tuned t;
-  const result r = command::cke(t.words("1"));
+  const result r = command::run_cke(t.words("1"));
   CHECK_SUCCESS(r);
   CHECK((r.out.find("wrote ") != r.out.npos) != (r.out.find("nothing is known yet") != r.out.npos));
-  CHECK(is_refusal(command::cke({"tune", tiny, "-n", "0"}), 2));
-  CHECK_REFUSED(command::cke({"tune", tiny, "-t", threads, "-o", (t.dir / "no/p.yaml").string()}),
+  CHECK(is_refusal(command::run_cke({"tune", tiny, "-n", "0"}), 2));
+  CHECK_REFUSED(command::run_cke({"tune", tiny, "-t", threads, "-o", (t.dir / "no/p.yaml").string()}),
                 "no/p.yaml: expected a file that can be written, found No such file");
 }

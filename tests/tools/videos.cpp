@@ -24,7 +24,7 @@ TEST_CASE("vision: a folder of frames is a video, whose frames have their times 
     REQUIRE(!all["videos"].empty());
     for (const json& of : all["videos"]) check_prompt(name, of, dir / "clip");
     const result r =
-        command::cke({"vision", folder_of(name), "--format", "f32", "--video", dir / "clip", "-o", dir / "f.npy"});
+        command::run_cke({"vision", folder_of(name), "--format", "f32", "--video", dir / "clip", "-o", dir / "f.npy"});
     REQUIRE_MESSAGE(r.status == 0, r.err);
     CHECK(furthest(npy(dir / "f.npy").values, expected(name, "features.video")) < 2e-3f);
   }
@@ -36,11 +36,11 @@ TEST_CASE("vision: a folder of frames is a video, whose frames have their times 
     words.insert(words.end(), usual.begin(), usual.end());
     return words;
   };
-  const result said = command::cke(with({"run", model, "-p", "see", "--think", "--video", dir / "clip", "--image",
-                                         picture("wide.png"), "--image", picture("clear.png")}));
+  const result said = command::run_cke(with({"run", model, "-p", "see", "--think", "--video", dir / "clip", "--image",
+                                             picture("wide.png"), "--image", picture("clear.png")}));
   REQUIRE_MESSAGE(said.status == 0, said.err);
   const std::string shown = "/image " + picture("wide.png") + "\n/image " + picture("clear.png") + "\nsee\n";
-  const result chat = command::cke(with({"chat", model, "--video", dir / "clip"}), {.input = shown});
+  const result chat = command::run_cke(with({"chat", model, "--video", dir / "clip"}), {.input = shown});
   CHECK(chat.out == said.out);
   json of = cases_of("qwen3_vl")["videos"][0];
   json& content = of["messages"][0]["content"];
@@ -49,7 +49,8 @@ TEST_CASE("vision: a folder of frames is a video, whose frames have their times 
       for (json& file : part["video"]) file = CKE_TEST_DATA "/images/videos/" + file.get<std::string>();
     else if (part["type"] == "image") part["image"] = picture(part["image"].get<std::string>().c_str());
   write(dir / "messages.json", of["messages"].dump());
-  CHECK(json::parse(command::cke({"template", model, "--messages", dir / "messages.json", "--ids"}).out) == of["ids"]);
+  CHECK(json::parse(command::run_cke({"template", model, "--messages", dir / "messages.json", "--ids"}).out) ==
+        of["ids"]);
 }
 
 TEST_CASE("vision: videos that do not fit are refused in one line") {
@@ -58,7 +59,7 @@ TEST_CASE("vision: videos that do not fit are refused in one line") {
   const std::string clip = dir / "clip";
   const auto refused = [&](const std::string& model, std::vector<std::string> more) {
     more.insert(more.begin(), {"run", model, "--format", "f32", "-p", "a"});
-    const result r = command::cke(more);
+    const result r = command::run_cke(more);
     CHECK(r.status != 0);
     return r.err.substr(0, r.err.find('\n'));
   };
@@ -83,9 +84,9 @@ TEST_CASE("vision: videos that do not fit are refused in one line") {
   write(dir / "clip/text.png", "no picture");
   CHECK(refused(model, {"--video", clip}).starts_with("cke: error: " + clip + "/text.png: image: expected PNG"));
   write(dir / "m.json", R"([{"role": "user", "content": [{"type": "video", "video": 3}]}])");
-  const result number = command::cke({"template", model, "--messages", dir / "m.json", "--ids"});
+  const result number = command::run_cke({"template", model, "--messages", dir / "m.json", "--ids"});
   CHECK(number.err.find("m.json: video: expected a folder, or a list of image files, found ") != std::string::npos);
   write(dir / "clip/frame1.ppm", content(CKE_TEST_DATA "/images/videos/frame1.ppm")), fs::remove(dir / "clip/text.png");
-  CHECK(command::cke({"run", model, "--format", "f32", "-p", "<|image_pad|>", "--video", clip})
+  CHECK(command::run_cke({"run", model, "--format", "f32", "-p", "<|image_pad|>", "--video", clip})
             .err.find("images: expected an image for <|image_pad|>, found a video") != std::string::npos);
 }

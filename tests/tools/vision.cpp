@@ -9,20 +9,20 @@ TEST_CASE("vision: an image file becomes transformers' features, one image after
   const scratch dir;
   const std::string model = folder_of("qwen3_vl");
   const result one =
-      command::cke({"vision", model, "--format", "f32", "--image", picture("wide.png"), "-o", dir / "one.npy"});
+      command::run_cke({"vision", model, "--format", "f32", "--image", picture("wide.png"), "-o", dir / "one.npy"});
   REQUIRE_MESSAGE(one.status == 0, one.err);
   const npy wide(dir / "one.npy");
   CHECK(wide.columns == 96);  // the rows that enter the decoder, and those of two layers
   CHECK(furthest(wide.values, expected("qwen3_vl", "features.wide.png")) < 2e-3f);
-  command::cke({"vision", model, "--format", "f32", "--image", picture("wide.png"), "--image", picture("clear.png"),
-                "-o", dir / "two.npy"});
+  command::run_cke({"vision", model, "--format", "f32", "--image", picture("wide.png"), "--image", picture("clear.png"),
+                    "-o", dir / "two.npy"});
   CHECK(npy(dir / "two.npy").rows == wide.rows + 9);
 }
 
 TEST_CASE("vision: SigLIP's pooled rows, one for an image") {
   const scratch dir;
-  const result r = command::cke({"vision", folder_of("siglip"), "--format", "f32", "--image", picture("wide.png"),
-                                 "--image", picture("tall.png"), "--pooled", "-o", dir / "p.npy"});
+  const result r = command::run_cke({"vision", folder_of("siglip"), "--format", "f32", "--image", picture("wide.png"),
+                                     "--image", picture("tall.png"), "--pooled", "-o", dir / "p.npy"});
   REQUIRE_MESSAGE(r.status == 0, r.err);
   const npy got(dir / "p.npy");
   std::vector<float> want = expected("siglip", "pooled.wide.png");
@@ -38,7 +38,7 @@ TEST_CASE("vision: SigLIP's scores of texts, and texts that it cannot take") {
   for (const char* const image : {"wide.png", "tall.png", "clear.png"})
     words.insert(words.end(), {"--image", picture(image)});
   for (const json& text : all["texts"]) words.insert(words.end(), {"--text", text});
-  const result r = command::cke(words);
+  const result r = command::run_cke(words);
   REQUIRE_MESSAGE(r.status == 0, r.err);
   std::vector<float> logits;
   for (const json& row : json::parse(r.out)) {
@@ -49,10 +49,10 @@ TEST_CASE("vision: SigLIP's scores of texts, and texts that it cannot take") {
   CHECK(furthest(logits, expected("siglip", "scores")) < 2e-3f);
 
   words.pop_back(), words.push_back("the red box the red box the red box the red box the red box");
-  const result longer = command::cke(words);
+  const result longer = command::run_cke(words);
   CHECK(longer.status != 0);
   CHECK(longer.err.find("--text: expected at most 12 ids, found 1") != std::string::npos);
-  CHECK(command::cke({"vision", folder_of("qwen3_vl"), "--image", picture("wide.png"), "--text", "a"})
+  CHECK(command::run_cke({"vision", folder_of("qwen3_vl"), "--image", picture("wide.png"), "--text", "a"})
             .err.find("tensor logit_scale: expected one number, found none") != std::string::npos);
 }
 
@@ -76,10 +76,10 @@ TEST_CASE("vision: a message with an image in the chat form, and in a chat") {
     words.insert(words.end(), usual.begin(), usual.end());
     return words;
   };
-  const result said = command::cke(with({"run", model, "-p", "see", "--think", "--image", picture("wide.png")}));
+  const result said = command::run_cke(with({"run", model, "-p", "see", "--think", "--image", picture("wide.png")}));
   REQUIRE_MESSAGE(said.status == 0, said.err);
-  const result first = command::cke(with({"chat", model, "--image", picture("wide.png")}), {.input = "see\n"});
-  const result later = command::cke(with({"chat", model}), {.input = "/image " + picture("wide.png") + "\nsee\n"});
+  const result first = command::run_cke(with({"chat", model, "--image", picture("wide.png")}), {.input = "see\n"});
+  const result later = command::run_cke(with({"chat", model}), {.input = "/image " + picture("wide.png") + "\nsee\n"});
   CHECK(first.out == said.out);
   CHECK(later.out == said.out);
 }
@@ -88,7 +88,7 @@ TEST_CASE("vision: images that do not fit are refused in one line") {
   const scratch dir;
   const std::string model = folder_of("qwen3_vl");
   const auto refused = [](std::vector<std::string> words) {
-    const result r = command::cke(std::move(words));
+    const result r = command::run_cke(std::move(words));
     CHECK(r.status != 0);
     return r.err.substr(0, r.err.find('\n'));
   };
@@ -114,15 +114,15 @@ TEST_CASE("vision: images that do not fit are refused in one line") {
 
 TEST_CASE("vision: inspect shows the tower and its plan") {
   const std::string model = folder_of("qwen3_vl");
-  const json all = json::parse(command::cke({"inspect", model, "--format", "f32", "--plan", "--json"}).out);
+  const json all = json::parse(command::run_cke({"inspect", model, "--format", "f32", "--plan", "--json"}).out);
   CHECK(all["plan"]["steps"].size() > 5);
   const json& tower = all["tower"];
   CHECK(tower["type"].get<std::string>().find("qwen3_vl_vision") != std::string::npos);
   CHECK(tower["plan"]["steps"].size() > 5);
   CHECK(tower["plan"]["steps"] != all["plan"]["steps"]);
-  const std::string text = command::cke({"inspect", model, "--format", "f32", "--plan"}).out;
+  const std::string text = command::run_cke({"inspect", model, "--format", "f32", "--plan"}).out;
   const std::size_t at = text.find("\nvision tower\n");
   REQUIRE(at != text.npos);
   CHECK(text.find("spatial_merge", at) != text.npos);
-  CHECK(json::parse(command::cke({"inspect", CKE_ASSETS "/tiny", "--json"}).out).contains("tower") == false);
+  CHECK(json::parse(command::run_cke({"inspect", CKE_ASSETS "/tiny", "--json"}).out).contains("tower") == false);
 }

@@ -59,11 +59,11 @@ inline void check_prompt(const char* name, const json& of, const fs::path& clip 
   const auto with = [&](std::vector<std::string> words, std::vector<std::string> more) {
     words.insert(words.end(), prompt.begin(), prompt.end());
     words.insert(words.end(), more.begin(), more.end());
-    return command::cke(words);
+    return command::run_cke(words);
   };
 
   write(dir / "messages.json", messages.dump());
-  const result ids = command::cke({"template", model, "--messages", dir / "messages.json", "--ids"});
+  const result ids = command::run_cke({"template", model, "--messages", dir / "messages.json", "--ids"});
   REQUIRE_MESSAGE(ids.status == 0, ids.err);
   CHECK(json::parse(ids.out) == of["ids"]);
   const result logits = with({"logits", model}, {"-o", dir / "logits.npy"});

@@ -7,6 +7,8 @@
 
 #include "command.hpp"
 
+namespace words_test {
+
 using namespace command;
 
 namespace {
@@ -15,7 +17,7 @@ using names = std::set<std::string>;
 
 // The commands that `cke --help` lists.
 names commands() {
-  const std::string help = cke({"--help"}).out;
+  const std::string help = run_cke({"--help"}).out;
   names all;
   std::istringstream lines(help.substr(help.find("Subcommands:")));
   std::string line;
@@ -28,7 +30,7 @@ names commands() {
 names options(const std::string& command) {
   static const std::regex form("(^|,)(--?[A-Za-z][a-z0-9-]*)");
   names all;
-  std::istringstream lines(cke({command, "--help"}).out);
+  std::istringstream lines(run_cke({command, "--help"}).out);
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with("  -")) continue;
     const std::string words = line.substr(2, line.find(' ', 2) - 2);
@@ -69,7 +71,7 @@ struct script {
   scratch dir;
   std::string path;
   explicit script(const std::string& of) : path(dir / "script") {
-    const result r = cke({"completion", of});
+    const result r = run_cke({"completion", of});
     CHECK_SUCCESS(r);
     write(path, r.out);
   }
@@ -139,16 +141,16 @@ TEST_CASE("completion: zsh takes the script" * doctest::skip(!there("zsh"))) {
 }
 
 TEST_CASE("help: of the program, of a command, and a manual page of all of them") {
-  CHECK(cke({"help"}).out == cke({"--help"}).out);
-  CHECK(cke({"help", "run"}).out == cke({"run", "--help"}).out);
-  const result none = cke({"help", "walk"});
+  CHECK(run_cke({"help"}).out == run_cke({"--help"}).out);
+  CHECK(run_cke({"help", "run"}).out == run_cke({"run", "--help"}).out);
+  const result none = run_cke({"help", "walk"});
   CHECK(is_refusal(none, 2));
   CHECK(none.err == "cke: error: COMMAND: expected one of those that cke help lists, found walk\n");
-  CHECK(cke({"help", "run", "--man"}).status == 2);
-  CHECK(cke({"completion"}).status == 2);
-  CHECK(cke({"completion", "tcsh"}).status == 2);
+  CHECK(run_cke({"help", "run", "--man"}).status == 2);
+  CHECK(run_cke({"completion"}).status == 2);
+  CHECK(run_cke({"completion", "tcsh"}).status == 2);
 
-  const result page = cke({"help", "--man"});
+  const result page = run_cke({"help", "--man"});
   CHECK_SUCCESS(page);
   CHECK(page.out.starts_with(".TH CKE 1 "));
   static const std::regex dash("-");
@@ -170,10 +172,12 @@ TEST_CASE("help: of the program, of a command, and a manual page of all of them"
 
 TEST_CASE("help --man: groff sets it without a warning" * doctest::skip(!there("groff"))) {
   const scratch dir;
-  write(dir / "cke.1", cke({"help", "--man"}).out);
+  write(dir / "cke.1", run_cke({"help", "--man"}).out);
   const shell_result warnings = shell("groff -man -ww -Tascii -z " + (dir / "cke.1").string());
   CHECK_MESSAGE((warnings.status == 0 && warnings.out.empty()), warnings.out);
   const shell_result text = shell("groff -man -Tascii -P-c -P-b -P-u -P-o " + (dir / "cke.1").string());
   CHECK(text.out.find("cke quantize") != text.out.npos);
   CHECK(text.out.find("--repeat-penalty") != text.out.npos);
 }
+
+}  // namespace words_test

@@ -6,6 +6,8 @@
 #include "cke/models/towers/qwen2_5_vl.hpp"
 #include "cke/models/towers/qwen3_5.hpp"
 
+namespace features_test {
+
 using namespace cke;
 using towers::both;
 
@@ -143,3 +145,5 @@ struct tiny_qwen2_5_vl : qwen2_5_vl_vision<qwen2_5_vl_vision_config{.dim = 24,
 TEST_CASE("features: Qwen2.5-VL's tower, whose layers see windows, some of them partial") {
   for (const auto as : both) towers::check_rows<tiny_qwen2_5_vl>("qwen2_5_vl", as);
 }
+
+}  // namespace features_test

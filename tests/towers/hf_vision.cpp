@@ -8,6 +8,8 @@
 #include "cke/models/towers/pixtral.hpp"
 #include "refused.hpp"
 
+namespace hf_vision_test {
+
 using namespace cke;
 using namespace towers;
 
@@ -169,3 +171,5 @@ TEST_CASE("hf_vision: whether a head is tied is said by the whole model, and onl
       tied(R"({"model_type": "llava", "text_config": {"tie_word_embeddings": true}, "tie_word_embeddings": false})") ==
       true);
 }
+
+}  // namespace hf_vision_test

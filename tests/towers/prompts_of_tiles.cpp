@@ -8,6 +8,8 @@
 #include "cke/models/llama.hpp"
 #include "cke/models/mistral.hpp"
 
+namespace prompts_of_tiles_test {
+
 using namespace cke;
 
 namespace {
@@ -123,3 +125,5 @@ TEST_CASE_TEMPLATE("prompts of tiles: transformers' logits and ids; the same bit
       }
     }
 }
+
+}  // namespace prompts_of_tiles_test

@@ -6,6 +6,8 @@
 
 #include <limits>
 
+namespace pooling_test {
+
 using namespace cke;
 using namespace cke::text;
 
@@ -45,3 +47,5 @@ TEST_CASE("pooling: a vector of zeros stays one, and numbers that are none are r
   CHECK(nothing.embedding() == std::vector<float>{0, 0});
   CHECK_THROWS_AS(infinite.embedding(), Error);
 }
+
+}  // namespace pooling_test

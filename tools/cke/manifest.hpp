@@ -28,7 +28,7 @@ struct bundle_header {
 };
 static_assert(sizeof(bundle_header) == 48);
 
-std::string hex(u64 sum);  // its 16 digits
+std::string hex(u64 sum);  // 16 hexadecimal digits
 
 inline constexpr const char* pack_again = "pack the model again";  // what messages advise
 inline constexpr u64 bundle_alignment = 1 << 16;                   // no system has larger plain pages

@@ -42,7 +42,7 @@ class table {
   std::vector<bool> right_;
 };
 
-inline constexpr double picture_width = 960, axis_x = 70;  // as wide as the page; where the axis begins, right of labels
+inline constexpr double picture_width = 960, axis_x = 70;  // as wide as the page; labels left of the axis
 // An SVG picture; lengths are in pixels at full size. Colours come from the classes that the page's style has.
 class drawing {
  public:

@@ -1,46 +1,65 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""headers_alone.py INCLUDE XSIMD COMPILER TESTS: every header compiles without another one before it."""
+"""headers_alone.py INCLUDE XSIMD COMPILER: every header compiles without another one before it.
+
+Most of that time would go to what all of them include. So some headers are precompiled, and a header starts from the largest of
+those that it includes at its top, itself or through others: what is then before it would come before its first declaration anyway."""
 import os
 import pathlib
 import posixpath
 import re
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-WARNINGS = "-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Werror".split()
-ALONE = {"cuda", "registry"}  # the rooms whose tests are compiled one by one (tests/CMakeLists.txt)
+FLAGS = "-std=c++20 -march=native -ffp-contract=off -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Winvalid-pch -Werror".split()
+PRECOMPILED = """core/types core/error core/isa io/json_node runtime/workspace text/tokenizer/vocabulary text/jinja/value
+models/family model serve/api_error serve/request""".split()
 
 
-def is_a_list(file: pathlib.Path) -> bool:
-    """Whether a header is nothing but includes of others: it is as good as they are, which odr/ compiles together."""
-    lines = [line for line in file.read_text().splitlines() if line and not line.startswith("//")]
-    return all(re.match(r'#(pragma once|include ")', line) for line in lines)
+def included_at_top(name: str, text: str) -> set[str]:
+    top = re.split(r"^namespace ", text, maxsplit=1, flags=re.MULTILINE)[0]
+    top = re.sub(r"^#if.*?^#endif", "", top, flags=re.MULTILINE | re.DOTALL)
+    return {posixpath.normpath(posixpath.join(posixpath.dirname(name), other)) for other in re.findall(r'^#include "(.+)"', top, re.MULTILINE)}
 
 
-def first_include(file: pathlib.Path, folder: str) -> str | None:
-    found = re.search(r'^\s*#\s*include\s+(["<])([^">]+)', file.read_text(), re.MULTILINE)
-    return found and posixpath.normpath(posixpath.join(folder if found[1] == '"' else "", found[2]))
+def main(include: str, xsimd: str, compiler: str) -> int:
+    headers = {p.relative_to(include).as_posix(): p.read_text() for p in pathlib.Path(include).rglob("*.hpp")}
+    nearest = {name: included_at_top(name, text) & headers.keys() for name, text in headers.items()}
 
+    def all_before(name: str) -> set[str]:
+        found, new = set(), nearest[name]
+        while new:
+            found |= new
+            new = set().union(*(nearest[n] for n in new)) - found
+        return found
 
-def main(include: str, xsimd: str, compiler: str, tests: str) -> int:
-    # No code is made: that would take twice as long, and tests make all of it.
-    command = [compiler, "-std=c++20", "-march=native", "-ffp-contract=off", "-fsyntax-only", *WARNINGS, "-I", include, "-isystem", xsimd, "-x", "c++", "-"]
-    all_headers = {p.relative_to(include).as_posix(): p for p in pathlib.Path(include).rglob("*.hpp")}
-    all_headers = {name: p for name, p in all_headers.items() if not is_a_list(p)}
-    # What another header or a test includes before all else is compiled alone with that.
-    sources = [p for p in pathlib.Path(tests).rglob("*.cpp") if p.parent.name in ALONE]
-    shown = {first_include(p, posixpath.dirname(name)) for name, p in all_headers.items()} | {first_include(p, "") for p in sources}
-    headers = sorted(all_headers.keys() - shown)
+    before = {name: all_before(name) for name in headers}
+    precompiled = [f"cke/{name}.hpp" for name in PRECOMPILED]
 
-    def check(header: str) -> str:
-        run = subprocess.run(command, input=f"#include <{header}>\n", capture_output=True, text=True)
-        return "" if run.returncode == 0 else f"{header}:\n{run.stderr}"
+    with tempfile.TemporaryDirectory(dir=".") as folder, ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        def stand_in(name: str) -> str:
+            return f"{folder}/{name.replace('/', '_')}"
 
-    with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
-        wrong = [message for message in pool.map(check, headers) if message]
-    print("\n".join(wrong) or f"{len(headers)} headers compile alone; {len(all_headers) - len(headers)} others are the first of those or of a test")
+        def compile_alone(name: str, *options: str) -> str:
+            command = [compiler, *FLAGS, "-I", include, "-isystem", xsimd, *options]
+            run = subprocess.run(command, input=f"#include <{name}>\n", capture_output=True, text=True)
+            return "" if run.returncode == 0 else f"{name}:\n{run.stderr}"
+
+        def precompile(name: str) -> str:
+            pathlib.Path(stand_in(name)).write_text(f"#include <{name}>\n")
+            return compile_alone(name, "-x", "c++-header", stand_in(name))
+
+        def check(name: str) -> str:
+            start = next((p for p in precompiled if p in before[name]), None)
+            return compile_alone(name, *(["-include", stand_in(start)] if start else []), "-fsyntax-only", "-x", "c++", "-")
+
+        wrong = [message for message in pool.map(precompile, precompiled) if message]
+        if not wrong:
+            precompiled.sort(key=lambda name: -os.path.getsize(stand_in(name) + ".gch"))
+            wrong = [message for message in pool.map(check, sorted(headers.keys() - set(precompiled))) if message]
+    print("\n".join(wrong) or f"{len(headers)} headers compile alone")
     return 1 if wrong or not headers else 0
 
 

@@ -49,6 +49,11 @@ template <std::size_t... I> constexpr auto kernels_of(std::index_sequence<I...>)
 template struct file_rows<stored, native>;
 #if CKE_FORMAT == 0  // in one unit only
 template struct packed<dtype::bf16, native>;
+template struct kv_cache<dtype::f32, native>;
+template struct kv_cache<dtype::f16, native>;
+template struct kv_cache<dtype::bf16, native>;
+template struct kv_cache<dtype::q8_0, native>;
+template struct rms_norm_kernel<native>;
 #endif
 
 }  // namespace cke::kernels

@@ -20,7 +20,11 @@
 #undef XSIMD_WITH_WASM
 #define XSIMD_WITH_WASM 1
 #endif
+#ifdef CKE_COMPILED_KERNELS_ONLY
+#include "xsimd_names.hpp"
+#else
 #include <xsimd/xsimd.hpp>
+#endif
 #pragma GCC diagnostic pop
 
 #include "types.hpp"

@@ -8,7 +8,8 @@
 
 #include "isa.hpp"
 
-#if defined(CKE_HAS_AVX512)
+#if defined(CKE_COMPILED_KERNELS_ONLY)  // kernels are read, not compiled
+#elif defined(CKE_HAS_AVX512)
 #include "simd_avx512.hpp"
 #elif defined(CKE_HAS_AVX2)
 #include "simd_avx2.hpp"

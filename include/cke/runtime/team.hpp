@@ -13,10 +13,6 @@
 #include <span>
 #include <thread>
 
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
-
 #include "../core/concat.hpp"
 #include "../core/error.hpp"
 #include "../core/hints.hpp"
@@ -185,7 +181,7 @@ class team {
 
   static void relax() {
 #if defined(__SSE2__)
-    _mm_pause();
+    __builtin_ia32_pause();
 #elif defined(__aarch64__)
     asm volatile(
         "isb");  // `yield` is a no-op on most of these CPUs; this takes some tens of cycles, as x86's pause does

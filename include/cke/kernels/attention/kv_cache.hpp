@@ -99,28 +99,7 @@ template <dtype KV, class Isa> struct kv_cache {
 
   // Encodes at most `group` numbers. A number or scale beyond the range of f16 saturates: an infinity would turn masked
   // positions, whose weight is 0, into NaN.
-  CKE_OUT_OF_LINE static void encode(const float* x, u32 n, element* out, [[maybe_unused]] std::byte* scale) {
-    if constexpr (scaled) {
-      float all[group]{};
-      std::copy_n(x, n, all);
-      auto* const codes = reinterpret_cast<std::byte*>(out);
-      const float d = kernels::operand<dtype::q8_0, Isa>::quantise(all, codes).d;
-      kernels::write(scale, to_f16(std::min(d, f16_max)));
-    } else if constexpr (KV == dtype::f32) {
-      std::copy_n(x, n, out);
-    } else {
-      u32 i = 0;
-      if constexpr (!simd::is_scalar<Isa>)
-        for (; i + Isa::lanes <= n; i += Isa::lanes) {
-          const auto values = simd::vf32<Isa>::load_unaligned(x + i);
-          if constexpr (KV == dtype::bf16) simd::store_bf16<Isa>(out + i, values);
-          else simd::store_f16<Isa>(out + i, simd::clamp<Isa>(values, -f16_max, f16_max));
-        }
-      for (; i < n; ++i)
-        if constexpr (KV == dtype::bf16) out[i] = to_bf16(x[i]);
-        else out[i] = to_f16(std::clamp(x[i], -f16_max, f16_max));
-    }
-  }
+  CKE_OUT_OF_LINE static void encode(const float* x, u32 n, element* out, std::byte* scale);
   static float decode(const std::byte* side, u64 index, [[maybe_unused]] u64 scale) {
     const auto x = kernels::read<element>(side + index * sizeof(element));
     if constexpr (KV == dtype::f32) return x;
@@ -129,5 +108,36 @@ template <dtype KV, class Isa> struct kv_cache {
     else return static_cast<float>(x) * from_f16(kernels::read<u16>(side + scale));
   }
 };
+
+template <dtype KV, class Isa>
+void kv_cache<KV, Isa>::encode(const float* x, u32 n, element* out, [[maybe_unused]] std::byte* scale) {
+  if constexpr (scaled) {
+    float all[group]{};
+    std::copy_n(x, n, all);
+    auto* const codes = reinterpret_cast<std::byte*>(out);
+    const float d = kernels::operand<dtype::q8_0, Isa>::quantise(all, codes).d;
+    kernels::write(scale, to_f16(std::min(d, f16_max)));
+  } else if constexpr (KV == dtype::f32) {
+    std::copy_n(x, n, out);
+  } else {
+    u32 i = 0;
+    if constexpr (!simd::is_scalar<Isa>)
+      for (; i + Isa::lanes <= n; i += Isa::lanes) {
+        const auto values = simd::vf32<Isa>::load_unaligned(x + i);
+        if constexpr (KV == dtype::bf16) simd::store_bf16<Isa>(out + i, values);
+        else simd::store_f16<Isa>(out + i, simd::clamp<Isa>(values, -f16_max, f16_max));
+      }
+    for (; i < n; ++i)
+      if constexpr (KV == dtype::bf16) out[i] = to_bf16(x[i]);
+      else out[i] = to_f16(std::clamp(x[i], -f16_max, f16_max));
+  }
+}
+
+#ifdef CKE_COMPILED  // what a file of a session leaves empty is stored outside of steps
+extern template struct kv_cache<dtype::f32, isa::native>;
+extern template struct kv_cache<dtype::f16, isa::native>;
+extern template struct kv_cache<dtype::bf16, isa::native>;
+extern template struct kv_cache<dtype::q8_0, isa::native>;
+#endif
 
 }  // namespace cke::kernels

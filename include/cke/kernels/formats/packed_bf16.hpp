@@ -158,25 +158,7 @@ struct packed<dtype::bf16, Isa> {
 
  private:
   // Writes the header: the table, the raw bits, and, in the place of the distance, the bytes of the blocks.
-  CKE_OUT_OF_LINE static void plan(std::byte* header, u32 cols, const file& rows) {
-    write_table(header, cols, rows);
-    const unit u{header};
-    u64 size = 0;
-    rows.each_chunk(cols, [&](u32 col, u32 count) {
-      alignas(64) std::byte chunk[file::chunk_bytes], small[unit::small_bytes];
-      rows.pack(col, count, chunk);
-      u64 bits = 0;
-      for (u32 b = 0; b < unit::blocks(count); ++b) {
-        const bool raw = !u.shrink(chunk + b * format::block_bytes, small);
-        bits |= u64{raw} << b;
-        size += unit::block_bytes(raw);
-      }
-      const u32 first = col / format::block;  // a chunk's bits are in one word
-      std::byte* word = header + unit::raw_at + first / 64 * 8;
-      write(word, read<u64>(word) | bits << first % 64);
-    });
-    write(header + unit::table_bytes, size);
-  }
+  CKE_OUT_OF_LINE static void plan(std::byte* header, u32 cols, const file& rows);
 
   // The 16 commonest high bytes, the lowest first among equals.
   static void write_table(std::byte* header, u32 cols, const file& rows) {
@@ -202,22 +184,48 @@ struct packed<dtype::bf16, Isa> {
     std::memset(header + unit::table_bytes, 0, unit_bytes(cols) - unit::table_bytes);
   }
 
-  CKE_OUT_OF_LINE static void fill(std::byte* header, u32 cols, const file& rows) {
-    const unit u{header};
-    std::byte* to = header + read<u64>(header + unit::table_bytes);
-    rows.each_chunk(cols, [&](u32 col, u32 count) {
-      alignas(64) std::byte chunk[file::chunk_bytes];
-      rows.pack(col, count, chunk);
-      for (u32 b = 0; b < unit::blocks(count); ++b) {
-        const bool raw = u.is_raw(col / format::block + b);
-        const std::byte* block = chunk + b * format::block_bytes;
-        if (raw) std::memcpy(to, block, format::block_bytes);
-        else u.shrink(block, to);
-        to += unit::block_bytes(raw);
-      }
-    });
-  }
+  CKE_OUT_OF_LINE static void fill(std::byte* header, u32 cols, const file& rows);
 };
+
+template <class Isa>
+  requires(!simd::is_scalar<Isa>)
+void packed<dtype::bf16, Isa>::plan(std::byte* header, u32 cols, const file& rows) {
+  write_table(header, cols, rows);
+  const unit u{header};
+  u64 size = 0;
+  rows.each_chunk(cols, [&](u32 col, u32 count) {
+    alignas(64) std::byte chunk[file::chunk_bytes], small[unit::small_bytes];
+    rows.pack(col, count, chunk);
+    u64 bits = 0;
+    for (u32 b = 0; b < unit::blocks(count); ++b) {
+      const bool raw = !u.shrink(chunk + b * format::block_bytes, small);
+      bits |= u64{raw} << b;
+      size += unit::block_bytes(raw);
+    }
+    const u32 first = col / format::block;  // a chunk's bits are in one word
+    std::byte* word = header + unit::raw_at + first / 64 * 8;
+    write(word, read<u64>(word) | bits << first % 64);
+  });
+  write(header + unit::table_bytes, size);
+}
+
+template <class Isa>
+  requires(!simd::is_scalar<Isa>)
+void packed<dtype::bf16, Isa>::fill(std::byte* header, u32 cols, const file& rows) {
+  const unit u{header};
+  std::byte* to = header + read<u64>(header + unit::table_bytes);
+  rows.each_chunk(cols, [&](u32 col, u32 count) {
+    alignas(64) std::byte chunk[file::chunk_bytes];
+    rows.pack(col, count, chunk);
+    for (u32 b = 0; b < unit::blocks(count); ++b) {
+      const bool raw = u.is_raw(col / format::block + b);
+      const std::byte* block = chunk + b * format::block_bytes;
+      if (raw) std::memcpy(to, block, format::block_bytes);
+      else u.shrink(block, to);
+      to += unit::block_bytes(raw);
+    }
+  });
+}
 
 #ifdef CKE_COMPILED  // packing is in the compiled part too
 extern template struct packed<dtype::bf16, isa::native>;

@@ -12,7 +12,7 @@ using namespace command;
 namespace {
 
 // A cache of its own, and the compiler behind a script that counts what it links, may begin with a line of mischief,
-// and adds options: without optimisation the whole of a model compiles in half the time.
+// and adds options: -O0 where it does not matter how fast the model is.
 class workshop {
  public:
   explicit workshop(const scratch& dir, const std::string& mischief = {}, const std::string& options = {})

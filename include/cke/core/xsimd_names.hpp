@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // xsimd_names.hpp: the names of xsimd that kernels use, declared and never defined, for units that take all kernels
-// from the compiled part: reading xsimd and the compiler's intrinsics would be a sixth of such a compile.
+// from the compiled part: reading xsimd and the compiler's intrinsics would add a sixth to such a compile.
 #pragma once
 
 #ifdef CKE_COMPILED_KERNELS_ONLY

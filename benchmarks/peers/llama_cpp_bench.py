@@ -66,16 +66,16 @@ class Engine:
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model")
-    parser.add_argument("-p", default="512", help="comma-separated tokens of prompts")
+    parser.add_argument("-p", default="512", help="comma-separated tokens of prompts; 0: none")
     parser.add_argument("-n", type=int, default=128, help="tokens to generate")
     parser.add_argument("-d", default="0", help="comma-separated depths")
     parser.add_argument("-t", type=int, default=2, help="threads")
     parser.add_argument("-r", type=int, default=5, help="repetitions")
     args = parser.parse_args()
 
-    prompts = [int(prompt) for prompt in args.p.split(",")]
+    prompts = [int(prompt) for prompt in args.p.split(",") if int(prompt)]
     depths = [int(depth) for depth in args.d.split(",")]
-    engine = Engine(args.model, args.t, max(depths) + max(*prompts, args.n))
+    engine = Engine(args.model, args.t, max(depths) + max([*prompts, args.n]))
     for depth in depths:
         for prompt, generate in (*((prompt, 0) for prompt in prompts), (0, args.n)):
             engine.seconds(prompt, min(generate, 1), 0)  # warm up, as llama-bench does

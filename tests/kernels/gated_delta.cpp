@@ -18,17 +18,17 @@ struct shape {
   bool tiled;
   u32 blocks;  // of a page
 };
-constexpr u32 positions = 300;
+constexpr u32 tokens = 300;
 
-// [positions][heads * numbers], in double, from what the kernel is given
+// [tokens][heads * numbers], in double, from what the kernel is given
 std::vector<double> expected(const shape& s, const std::vector<float> (&in)[5], const std::vector<float> (&w)[3],
                              float eps) {
-  std::vector<double> out(u64{positions} * s.value_heads * s.values);
+  std::vector<double> out(u64{tokens} * s.value_heads * s.values);
   const auto at = [&](u32 i, u32 t, u32 width, u32 n) { return static_cast<double>(in[i][u64{t} * width + n]); };
   for (u32 h = 0; h < s.value_heads; ++h) {
     const u32 kh = s.tiled ? h % s.key_heads : h / (s.value_heads / s.key_heads);
     std::vector<double> state(u64{s.keys} * s.values), q(s.keys), k(s.keys), y(s.values);
-    for (u32 t = 0; t < positions; ++t) {
+    for (u32 t = 0; t < tokens; ++t) {
       double qq = 1e-6, kk = 1e-6, yy = 0;
       for (u32 i = 0; i < s.keys; ++i) {
         q[i] = at(0, t, s.key_heads * s.keys, kh * s.keys + i), k[i] = at(1, t, s.key_heads * s.keys, kh * s.keys + i);
@@ -71,10 +71,10 @@ template <class Isa> std::vector<float> computed(const shape& s, const std::vect
                      2 * s.value_heads};
   const u64 caches = 64, state = u64{s.value_heads} * s.keys * align_up(s.values, 32) * 4,
             page = caches * s.blocks + state;
-  std::vector<std::byte> memory(page * ceil_div(positions, key_block * s.blocks), std::byte{0xff}),
-      scratch(step::scratch_bytes(p, positions));
+  std::vector<std::byte> memory(page * ceil_div(tokens, key_block * s.blocks), std::byte{0xff}),
+      scratch(step::scratch_bytes(p, tokens));
   std::vector<std::byte*> pages;
-  for (u32 b = 0; b < ceil_div(positions, key_block * s.blocks) * s.blocks; ++b)
+  for (u32 b = 0; b < ceil_div(tokens, key_block * s.blocks) * s.blocks; ++b)
     pages.push_back(memory.data() + b / s.blocks * page + b % s.blocks * caches);
   std::vector<float> out;
   u32 at = 0;
@@ -98,7 +98,7 @@ template <class Isa> std::vector<float> computed(const shape& s, const std::vect
     for (u32 t = 0; t < n; ++t) out.insert(out.end(), &y[u64{t} * stride], &y[u64{t} * stride] + widths[2]);
     at += n;
   }
-  REQUIRE(at == positions);
+  REQUIRE(at == tokens);
   return out;
 }
 
@@ -112,16 +112,16 @@ TEST_CASE("gated_delta: odd shapes, heads that share keys in both orders, howeve
                          {1, 2, 128, 96, false, 1}}) {
     CAPTURE(s.keys);
     CAPTURE(s.values);
-    const std::vector<float> in[5]{numbers::random_row(u64{positions} * s.key_heads * s.keys, 1),
-                                   numbers::random_row(u64{positions} * s.key_heads * s.keys, 2),
-                                   numbers::random_row(u64{positions} * s.value_heads * s.values, 3),
-                                   numbers::random_row(u64{positions} * s.value_heads * s.values, 4),
-                                   numbers::random_row(u64{positions} * 2 * s.value_heads, 5, 3)};
+    const std::vector<float> in[5]{numbers::random_row(u64{tokens} * s.key_heads * s.keys, 1),
+                                   numbers::random_row(u64{tokens} * s.key_heads * s.keys, 2),
+                                   numbers::random_row(u64{tokens} * s.value_heads * s.values, 3),
+                                   numbers::random_row(u64{tokens} * s.value_heads * s.values, 4),
+                                   numbers::random_row(u64{tokens} * 2 * s.value_heads, 5, 3)};
     const std::vector<float> w[3]{numbers::random_row(s.value_heads, 6, 4), numbers::random_row(s.value_heads, 7),
                                   numbers::random_row(s.values, 8)};
     const float eps = 1e-5f;
     const std::vector<double> want = expected(s, in, w, eps);
-    const std::vector<float> whole = computed<isa::native>(s, in, w, eps, {positions});
+    const std::vector<float> whole = computed<isa::native>(s, in, w, eps, {tokens});
     double error = 0;
     for (std::size_t i = 0; i < want.size(); ++i)
       error = std::max(error, std::abs(want[i] - static_cast<double>(whole[i])));

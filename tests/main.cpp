@@ -30,6 +30,7 @@ struct status_writer : doctest::IReporter {
   void test_run_end(const doctest::TestRunStats& stats) override {
     const char* const folder = std::getenv("CKE_FAMILY_STATUS");
     if (!folder || stats.numTestCasesPassingFilters != stats.numTestCases) return;
+    fs::create_directories(folder);
     std::string commit = "unknown";
     std::getline(std::ifstream(fs::path(folder) / "commit"), commit);
     nlohmann::ordered_json out{

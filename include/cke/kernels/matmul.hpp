@@ -23,15 +23,16 @@ template <dtype F, class Isa> struct matmul_tile {
       for (u32 g = 0; g < groups; ++g) sums[t][g] = vf32(0.f);
     const auto one_step = [&](const typename f::view& block, u32 i) __attribute__((always_inline)) {
       // Prefetches all lines of a step at once: steps lie one after the other, so the hardware prefetcher sees one
-      // stream. A distant step pays only where this one computes for longer than memory takes: with codes to unpack,
-      // from four tokens or of two or three bits; with bytes, from 16 (with 256-bit registers eight). It goes to the
-      // second cache, because tokens fill the first. With less to do it costs up to a quarter.
+      // stream. A distant step pays with 256-bit registers, and else only where this one computes for longer than
+      // memory takes: with codes to unpack, from four tokens or of two or three bits; with bytes, from as many tokens
+      // as a register has floats. It goes to the second cache, because tokens fill the first. With less to do it costs
+      // up to a quarter.
       constexpr u32 bytes = f::block_bytes / (f::block / f::step);
       constexpr bool unpacks = bytes < unit_rows * f::step, narrow = bytes < unit_rows * f::step / 2;
-      constexpr bool computes = unpacks ? narrow || T > 2 : T > Isa::lanes / 2;
+      constexpr bool ahead = Isa::lanes == 8 || (unpacks ? narrow || T > 2 : T > Isa::lanes / 2);
 #pragma GCC unroll 32
       for (u32 at = 0; at < bytes; at += 64)
-        if constexpr (computes) __builtin_prefetch(weights + (i + 8) * bytes + at, 0, 2);
+        if constexpr (ahead) __builtin_prefetch(weights + (i + 8) * bytes + at, 0, 2);
         else __builtin_prefetch(weights + i * bytes + at);
 #pragma GCC unroll 8
       for (u32 group = 0; group < groups; group += G) {

@@ -6,10 +6,12 @@
 
 #include <cke/beam.hpp>
 #include <cke/draft.hpp>
-#include <cke/export.hpp>
+#include <cke/door-inl.hpp>
+#include <cke/export-inl.hpp>
 #include <cke/export_ranks.hpp>
 #include <cke/export_tower.hpp>
 #include <cke/from_config.hpp>
+#include <cke/graph/describe-inl.hpp>
 #include <cke/graph/letter_checks.hpp>
 #include <cke/hints.hpp>
 #include <cke/image_encoder.hpp>
@@ -18,6 +20,13 @@
 #include <cke/io/gguf_writer.hpp>
 #include <cke/model.hpp>
 #include <cke/net_file.hpp>
+#include <cke/runtime/executor-inl.hpp>
+#include <cke/runtime/loaded-inl.hpp>
+#include <cke/runtime/sequence-inl.hpp>
+#include <cke/runtime/state-inl.hpp>
+#include <cke/runtime/weights-inl.hpp>
+#include <cke/runtime/workspace-inl.hpp>
+#include <cke/session_file-inl.hpp>
 #include <cke/text/chat/chat.hpp>
 #include <cke/text/chat/tool_form.hpp>
 #include <cke/text/grammar/gbnf.hpp>
@@ -31,6 +40,8 @@
 #include <cke/text/jinja/chat_form.hpp>
 #include <cke/text/sampling/logprobs.hpp>
 #include <cke/train/adamw.hpp>
+
+template class cke::runtime::executor<cke::runtime::one_rank>;
 
 namespace cke {
 namespace {

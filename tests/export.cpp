@@ -82,13 +82,13 @@ cke_turn turn_of(const session_handle& s, const u32* ids, std::size_t count) {
 constexpr i32 number(errc code) { return 1 + static_cast<i32>(code); }
 
 // C++'s own way to the same model.
-typed::sequence& reference() {
+sequence& reference() {
   static const auto loaded = [] {
     const checkpoint from = gguf_weights(gguf::read(file));
-    return std::make_shared<typed::loaded>(from.tensors, from.name, from.as, names_of<exported_qwen3>(),
-                                           model_options{.threads = 1, .context = 64});
+    return std::make_shared<loaded_program>(typed::type.compiled, from.tensors, from.name, from.as,
+                                          names_of<exported_qwen3>(), model_options{.threads = 1, .context = 64});
   }();
-  static typed::sequence s(loaded);
+  static sequence s(loaded);
   s.reset();
   return s;
 }
@@ -115,7 +115,7 @@ TEST_CASE("export: feed, feed_all, fork and rewind give the bits that C++ gives"
   const model_handle m = load();
   const session_handle s = open(m);
   const std::vector<u32> ids = some_ids(50);
-  typed::sequence& want = reference();
+  sequence& want = reference();
   CHECK(cke_session_position(s.get()) == 0);
   REQUIRE(cke_session_feed(s.get(), ids.data(), 30, nullptr) == 0);
   want.feed(std::span(ids).first(30));
@@ -149,7 +149,7 @@ TEST_CASE("export: sessions that are fed together have the bits that each has al
   const std::vector<u32> ids = some_ids(64);
   const auto check_at = [&](const session_handle& s, u32 position) {
     CHECK(cke_session_position(s.get()) == position);
-    typed::sequence& want = reference();
+    sequence& want = reference();
     want.feed(std::span(ids).first(position));
     CHECK(same_bits(cke_session_logits(s.get()), want.logits().data()));
   };
@@ -193,8 +193,8 @@ TEST_CASE("export: hidden states instead of logits, in order, the bits that C++ 
   std::vector<float> rows, all;
   const cke_turn turns[]{turn_of(b, ids.data(), 7), {a.get(), ids.data(), 50, take, nullptr, &rows}};
   REQUIRE(cke_sessions_feed(turns, 2, nullptr) == 0);
-  typed::sequence& want = reference();
-  typed::sequence::feed_together(1, [&](u32) -> typed::sequence::feeding { return {&want, ids, {take, &all}}; });
+  sequence& want = reference();
+  sequence::feed_together(1, [&](u32) -> sequence::feeding { return {&want, ids, {take, &all}}; });
   REQUIRE(all.size() == 50 * typed::program::dim);
   CHECK(rows == all);
   CHECK(cke_session_position(a.get()) == 50);
@@ -215,7 +215,7 @@ TEST_CASE("export: the logits after each id of a turn, in order, and those of th
   std::vector<float> rows, all;
   const cke_turn turns[]{turn_of(b, ids.data(), 7), {a.get(), ids.data(), 50, nullptr, take, &rows}};
   REQUIRE(cke_sessions_feed(turns, 2, nullptr) == 0);
-  typed::sequence& want = reference();
+  sequence& want = reference();
   want.feed_all(ids, [&](u32, std::span<const float> row) { all.insert(all.end(), row.begin(), row.end()); });
   CHECK(rows == all);
   CHECK(same_bits(cke_session_logits(a.get()), want.logits().data()));
@@ -371,7 +371,7 @@ TEST_CASE("export: progress reaches its end, and the plan needs no model") {
 }
 
 TEST_CASE("export: tensors in memory, under either naming, are the same model") {
-  typed::sequence& want = reference();
+  sequence& want = reference();
   const std::vector<u32> ids = some_ids(12);
   want.feed(ids);
   struct set {

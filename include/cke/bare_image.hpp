@@ -10,9 +10,12 @@
 namespace cke {
 
 // The image of a bare_model Bare from packed weights of its program. The bytes may be moved to any multiple of 64.
-template <class Bare>
-plain_list<std::byte> bare_image(const runtime::weights<typename Bare::program, typename Bare::isa>& from) {
+// Throws usage for weights of another program or isa.
+template <class Bare> plain_list<std::byte> bare_image(const runtime::weights& from) {
   using plan = typename Bare::plan;
+  if (const auto& ours = runtime::packed_layout_of<typename Bare::program, typename Bare::isa>;
+      from.layout().program != ours.program || from.layout().formats.data() != ours.formats.data())
+    throw Error(errc::usage, {}, "weights", "those of the bare model's program, packed for its isa", "others");
   plain_list<std::byte> image(plan::image_bytes);
   std::byte* const to = image.data();
   std::memcpy(to + sizeof(runtime::bare_header), from.memory().data(), plan::weight_bytes);

@@ -4,7 +4,7 @@
 
 #include "bare_image.hpp"
 #include "cke_bare.h"
-#include "export.hpp"
+#include "door.hpp"
 
 namespace cke::door {
 
@@ -19,7 +19,7 @@ template <class M, class Formats, dtype KV, u32 Context, class Isa> struct expor
       options.validate();
       runtime::team threads(options.threads ? options.threads : runtime::default_threads());
       const naming as = names == CKE_NAMES_GGUF ? naming::gguf : naming::hf;
-      const runtime::weights<typename bare::program, Isa> packed(index, source, as, names_of<M>(), threads,
+      const runtime::weights packed(runtime::packed_layout_of<typename bare::program, Isa>, index, source, as, names_of<M>(), threads,
                                                                  options.progress);
       const auto written = bare_image<bare>(packed);
       take(user, written.data(), written.size());

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cke_dump.h"
-#include "export.hpp"
+#include "door.hpp"
 #include "graph/describe_steps.hpp"
 #include "runtime/table_executor.hpp"
 
@@ -14,21 +14,23 @@ namespace cke::door {
 template <class M, class Formats, dtype KV, bool Fused = false, class Isa = isa::native> struct exported_stepper {
   using program = graph::program<M, Formats, Fused>;
   using executor = runtime::table_executor<program, KV, Isa>;
-  using slot = typename executor::slot;
+  using states = typename executor::states;
   using report = runtime::step_report<Isa>;
+  static constexpr const runtime::compiled_program& compiled =
+      runtime::compiled_program_of<program, KV, Isa, runtime::by_tables>;
   struct ended {};  // thrown where `take` says so
 
   struct loaded {
     runtime::team threads;
-    runtime::weights<program, Isa> packed;
+    runtime::weights packed;
     executor steps;
     runtime::page_pools pages;
 
     loaded(const tensor_index& from, const char* source, naming as, const model_options& o)
         : threads((o.validate(), o.threads ? o.threads : default_threads())),
-          packed(from, source, as, names_of<M>(), threads, o.progress),
-          steps(packed, threads, o.limits()),
-          pages(slot::plan, {}, 0) {}
+          packed(runtime::packed_layout_of<program, Isa>, from, source, as, names_of<M>(), threads, o.progress),
+          steps(compiled, states::facts, packed, threads, o.limits()),
+          pages(states::plan, {}, 0) {}
   };
   static loaded& of(cke_stepper* s) { return *reinterpret_cast<loaded*>(s); }
   static const loaded& of(const cke_stepper* s) { return *reinterpret_cast<const loaded*>(s); }
@@ -45,7 +47,7 @@ template <class M, class Formats, dtype KV, bool Fused = false, class Isa = isa:
     return status(e, [&] {
       const model_options options = options_of(o);
       options.validate();
-      const std::string text = graph::describe_steps<program>(options.limits());
+      const std::string text = graph::describe_steps(program::data, options.limits());
       write(user, text.data(), text.size());
     });
   }
@@ -78,13 +80,13 @@ template <class M, class Formats, dtype KV, bool Fused = false, class Isa = isa:
                             &r};
         if (take(user, &step)) throw ended();
       };
-      slot sequence(l.pages, {.context = limits.context});
+      runtime::sequence_state sequence(states::facts, l.pages, {.context = limits.context});
       try {
         for (std::size_t at = 0; at < count; at += limits.chunk) {
           const auto part = all.subspan(at, std::min<std::size_t>(limits.chunk, count - at));
           l.steps.run(1,
                       [&](u32) {
-                        return typename executor::part{
+                        return runtime::pass_part{
                             part, sequence, nullptr, {}, {[](void*, u32, const float*) {}, nullptr}};
                       },
                       {.after = show});

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cke_ranks.h"
+#include "door.hpp"
 #include "export.hpp"
 #include "graph/describe_ranks.hpp"
 #include "runtime/ranks.hpp"
@@ -17,11 +18,11 @@ inline runtime::rank_link link_of(const cke_rank_link* from) {
   return {from->rank, from->count, from->all_gather, from->user};
 }
 
-template <class P>
-int32_t write_ranks_plan(u32 ranks, void (*write)(void*, const char*, std::size_t), void* user, cke_error* e) noexcept {
+inline int32_t write_ranks_plan(const graph::program_data& p, u32 ranks, void (*write)(void*, const char*, std::size_t),
+                                void* user, cke_error* e) noexcept {
   return status(e, [&] {
     if (ranks < 1 || ranks > 65536) throw Error(errc::config_range, {}, "ranks", "1 to 65536", concat({ranks}));
-    const std::string text = describe_ranks_json<P>(ranks);
+    const std::string text = describe_ranks_json(p, ranks);
     write(user, text.data(), text.size());
   });
 }
@@ -35,13 +36,11 @@ int32_t write_ranks_plan(u32 ranks, void (*write)(void*, const char*, std::size_
   cke_model* cke_model_of_rank(const cke_tensor* t, size_t n, int32_t names, const char* source, const cke_options* o, \
                                const cke_rank_link* link, cke_error* e) noexcept {                                     \
     return ::cke::door::pointer<cke_model>(e, [&] {                                                                    \
-      ::cke::runtime::model_options options = ::cke::door::options_of(o);                                              \
-      options.ranks = ::cke::door::link_of(link);                                                                      \
-      return cke_exported::made(t, n, names, source, o, options);                                                      \
+      return ::cke::door::model_of_rank(cke_exported::type, t, n, names, source, o, ::cke::door::link_of(link));       \
     });                                                                                                                \
   }                                                                                                                    \
   int32_t cke_ranks_plan_json(uint32_t ranks, void (*write)(void*, const char*, size_t), void* user,                   \
                               cke_error* e) noexcept {                                                                 \
-    return ::cke::door::write_ranks_plan<cke_exported::program>(ranks, write, user, e);                                \
+    return ::cke::door::write_ranks_plan(cke_exported::program::data, ranks, write, user, e);                          \
   }                                                                                                                    \
   static_assert(true, "so that a semicolon may follow")

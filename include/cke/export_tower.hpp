@@ -2,7 +2,8 @@
 // export_tower.hpp: CKE_EXPORT_TOWER, which defines the functions of cke.h for one vision tower.
 #pragma once
 
-#include "export.hpp"
+#include "door.hpp"
+#include "graph/describe.hpp"
 #include "runtime/loaded_tower.hpp"
 
 CKE_COMPILED_ONCE
@@ -35,7 +36,7 @@ struct exported_tower {
     return status(e, [&] {
       const tower_options options{.patches = patches};
       options.validate();
-      const std::string text = describe_json<program>(loaded::capacity_for(std::max(patches, 1u)), KV);
+      const std::string text = describe_json(program::data, loaded::capacity_for(std::max(patches, 1u)), KV);
       write(user, text.data(), text.size());
     });
   }

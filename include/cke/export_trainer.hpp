@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cke_train.h"
-#include "export.hpp"
+#include "door.hpp"
 #include "trainer.hpp"
 
 namespace cke::door {
@@ -59,9 +59,10 @@ template <class M, class Formats = F32, class Isa = isa::native> struct exported
       initial_options options{o->seed, o->deviation};
       if (o->pads) options.padding = o->padding;
       const initial_tensors all = trainer<M, Formats, Isa>::initial(options);
-      for (const train::initial_tensor& t : all.tensors()) {
-        const cke_tensor one{t.name.c_str(), 0, static_cast<uint32_t>(t.shape.size()), t.shape.data(), t.bytes.data(),
-                             t.bytes.size()};
+      for (const train::initial_tensor& of : all.tensors()) {
+        const std::span<const std::byte> bytes = std::as_bytes(std::span(of.numbers));
+        const cke_tensor one{of.name.c_str(), 0,           static_cast<uint32_t>(of.shape.size()), of.shape.data(),
+                             bytes.data(),    bytes.size()};
         take(user, &one);
       }
     });

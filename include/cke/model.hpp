@@ -69,7 +69,7 @@ class Model {
   u32 context() const { return shared_->context(); }
   u32 threads() const { return shared_->threads.size(); }
   u64 weight_bytes() const { return shared_->packed.bytes(); }
-  u64 activation_bytes() const { return shared_->executor.bytes(); }
+  u64 activation_bytes() const { return shared_->executor->bytes(); }
   u64 state_bytes() const { return shared_->state_bytes(); }
   // From the next pass of any session on, `t` is told which thread runs which step when. Throws unsupported if the
   // model is unrolled.
@@ -98,9 +98,9 @@ class Model {
 };
 
 // One conversation: a sequence that also generates text. A copy is a fork.
-template <class Model> class Session : public sequence<typename Model::loaded> {
+template <class Model> class Session : public runtime::sequence_of<typename Model::loaded> {
  public:
-  explicit Session(const Model& m) : sequence<typename Model::loaded>(m.shared_), shared_(m.shared_) {}
+  explicit Session(const Model& m) : runtime::sequence_of<typename Model::loaded>(m.shared_), shared_(m.shared_) {}
 
   // The answer to a prompt, piece by piece: for (std::string_view piece : session.generate("...")).
   // The generation refers to the session, hence the &.

@@ -29,14 +29,12 @@ template <class M, class Formats = F32, class Isa = isa::native> class trainer :
   // Throws what loading a model throws, config_range for numbers that are not finite, out_of_memory, usage.
   explicit trainer(const checkpoint& from, const trainer_options& o = {}, const low_rank_options& added = {})
       : trainer(from.tensors, from.name, from.as, o, added) {}
-  template <class Tensors>
-  trainer(const Tensors& from, std::string_view file, naming as, const trainer_options& o = {},
+  trainer(const tensor_source& from, std::string_view file, naming as, const trainer_options& o = {},
           const low_rank_options& added = {})
-      : train::trainer_of<Isa>(
-            train::taped_program::of<program>(),
-            train::parameters::load(std::type_identity<stored>{}, train::taped_program::of<program>(), from, file, as,
-                                    names_of<M>(), added, o.in_f32),
-            o) {}
+      : train::trainer_of<Isa>(train::taped_program::of<program>(),
+                               train::parameters::load(stored::data, train::taped_program::of<program>(), from, file,
+                                                       as, names_of<M>(), added, o.in_f32),
+                               o) {}
   // From nothing: initial_tensors, read by this trainer alone.
   explicit trainer(const initial_options& begin, const trainer_options& o = {})
       : trainer(initial(begin), "initial weights", naming::hf, o) {}
@@ -45,7 +43,7 @@ template <class M, class Formats = F32, class Isa = isa::native> class trainer :
   }
   // What the tensors of M begin as, under the names of a Hugging Face checkpoint.
   static initial_tensors initial(const initial_options& o = {}) {
-    return initial_tensors::of(std::type_identity<program>{}, train::taped_program::of<program>(), names_of<M>(), o);
+    return initial_tensors::of(program::data, train::taped_program::of<program>(), names_of<M>(), o);
   }
 };
 

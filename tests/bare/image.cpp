@@ -18,7 +18,7 @@ int main(int argc, char** argv) {
   const auto image = cke::bare_image<toy>(model->packed);
   std::FILE* const file = std::fopen(argv[1], "wb");
   if (!file || std::fwrite(image.data(), 1, image.size(), file) != image.size() || std::fclose(file)) return 1;
-  cke::runtime::sequence<loaded> sequence(model);
+  cke::runtime::sequence sequence(model);
   cke::xxh64 seen;
   std::printf("ids");
   for (cke::u32 id = 1; sequence.position() < toy::context; std::printf(" %u", id)) {

@@ -94,9 +94,8 @@ struct odd_rows
 template <class M, class Formats, class Isa> std::vector<float> random_logits(const random_model::tensors& t,
                                                                               u32 chunk = 71) {
   using machine = loaded<program<M, Formats>, dtype::f32, Isa>;
-  sequence<machine> s(
-      std::make_shared<machine>(t.index(), "random", naming::hf, names_of<M>(),
-                                model_options{.threads = 2, .context = 96, .chunk = chunk, .logit_rows = 4}));
+  sequence s(std::make_shared<machine>(t.index(), "random", naming::hf, names_of<M>(),
+                                       model_options{.threads = 2, .context = 96, .chunk = chunk, .logit_rows = 4}));
   std::vector<float> all;
   const auto take = [&](u32, std::span<const float> row) { all.insert(all.end(), row.begin(), row.end()); };
   s.feed_all(random_model::ids(90, machine::program::vocab), take);

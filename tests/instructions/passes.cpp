@@ -41,7 +41,7 @@ template <class Formats> void count(const std::string& format) {
   const auto model = std::make_shared<loaded>(weights.index(), "random", naming::hf, names_of<small>(),
                                               model_options{.threads = 1, .context = 512, .chunk = 256});
   const std::vector<u32> ids = random_model::ids(before + prompt, program::vocab);
-  sequence<loaded> s(model);
+  sequence s(model);
   s.feed(ids);  // as far as any count goes
   s.rewind(before);
   counted("prefill " + format, [&] { s.feed(std::span(ids).subspan(before)); });

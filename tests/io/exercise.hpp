@@ -29,7 +29,7 @@ inline u64 all(const cke::io::tensor_index& index) {
   for (const auto& t : index.tensors()) {
     for (const std::byte b : t.bytes) sum += static_cast<u64>(b);
     sum += static_cast<u64>(index.find(t.name) == &t) + t.file->name().size();
-    index.drop(t, t.bytes);
+    index.drop(index.number_of(t.name), t.bytes);
   }
   return sum;
 }

@@ -56,7 +56,7 @@ TEST_CASE("hf_dir: weights in one file and in several") {
   CHECK(c.file->name() == dir + '/' + second);
   CHECK(c.shape == cke::tensor_shape{3, 1});
   CHECK(cke::from_f16(cke::io::detail::load<cke::u16>(c.bytes.data() + 4)) == -2.5f);
-  index.drop(c, c.bytes);
+  index.drop(index.number_of(c.name), c.bytes);
   CHECK(cke::from_f16(cke::io::detail::load<cke::u16>(c.bytes.data() + 4)) == -2.5f);
 
   const damage::scratch tmp;

@@ -40,7 +40,7 @@ TEST_CASE("tensor_index: keeps the files mapped, and drops the pages of a tensor
     t.bytes = std::exchange(map, nullptr)->bytes().subspan(100);
     const tensor_index index({std::exchange(t, {})});
     const tensor_index copy = index;
-    copy.drop(copy.tensors()[0], copy.tensors()[0].bytes);
+    copy.drop(0, copy.tensors()[0].bytes);
     CHECK(copy.tensors()[0].bytes.back() == std::byte{'q'});
     CHECK_FALSE(alive.expired());
   }

@@ -21,7 +21,7 @@ template <class Formats, class Isa> std::vector<float> logits_of(const random_mo
   using machine = loaded<program<wide, Formats>, dtype::f32, Isa>;
   const model_options o{.threads = 2, .context = length, .chunk = 16, .logit_rows = 16};
   std::vector<float> out;
-  sequence<machine> s(std::make_shared<machine>(t.index(), "random", naming::hf, names_of<wide>(), o));
+  sequence s(std::make_shared<machine>(t.index(), "random", naming::hf, names_of<wide>(), o));
   s.feed_all(random_model::ids(length, vocab),
              [&](u32, std::span<const float> row) { out.insert(out.end(), row.begin(), row.end()); });
   return out;

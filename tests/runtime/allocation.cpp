@@ -102,7 +102,7 @@ TEST_CASE("allocation: a mixture of experts takes none, whoever is chosen") {
   const auto t = random_model::tensors::of<machine::program>();
   const auto m = std::make_shared<machine>(t.index(), "random", naming::hf, names_of<M>(),
                                            model_options{.threads = 2, .context = 190, .chunk = 60});
-  sequence<machine> s(m);
+  sequence s(m);
   const std::vector<u32> ids = random_model::ids(190, 131);
   CHECK(taken_by([&] {
           s.feed(std::span(ids).first(150));

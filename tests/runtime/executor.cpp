@@ -44,16 +44,17 @@ constexpr u32 context = 80, vocab = P::vocab;
 const std::vector<u32> ids = random_model::ids(context, vocab);
 
 struct machine {
-  using state = sequence_state<P, dtype::f32, isa::native>;
+  using state = random_model::state_of<P, dtype::f32, isa::native>;
   random_model::tensors numbers;
   team threads;
-  weights<P, isa::native> packed;
+  weights packed;
   executor<P, dtype::f32, isa::native> run;
 
   explicit machine(capacity k, u32 n = 2, random_model::tensors t = random_model::tensors::of<P>())
       : numbers(std::move(t)),
         threads(n),
-        packed(numbers.index(), "random", naming::hf, names_of<uneven>(), threads, {}),
+        packed(packed_layout_of<P, isa::native>, numbers.index(), "random", naming::hf, names_of<uneven>(), threads,
+               {}),
         run(packed, threads, k) {}
 
   std::vector<float> decoded() {
@@ -161,12 +162,13 @@ TEST_CASE("executor: a window hides what lies before it") {
   using W = program<windows, F32>;
   const auto t = random_model::tensors::of<W>();
   team threads(2);
-  const weights<W, isa::native> packed(t.index(), "random", naming::hf, names_of<windows>(), threads, {});
+  const weights packed(packed_layout_of<W, isa::native>, t.index(), "random", naming::hf, names_of<windows>(), threads,
+                       {});
   executor<W, dtype::f32, isa::native> run(packed, threads, {context, context, 1});
   const auto last = [&](u32 changed) {
     std::vector<u32> text = ids;
     if (changed < context) text[changed] = (text[changed] + 1) % vocab;
-    auto s = random_model::lone<sequence_state<W, dtype::f32, isa::native>>(context);
+    auto s = random_model::lone<random_model::state_of<W, dtype::f32, isa::native>>(context);
     std::vector<float> out;
     run_one(run, text, 1, s, [&](u32, const float* logits) { out.assign(logits, logits + vocab); });
     return out;

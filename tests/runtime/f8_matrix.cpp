@@ -22,13 +22,21 @@ struct some_tensor {
   dtype type;
   std::vector<u64> shape;
   std::span<const std::byte> bytes;
+  source_tensor as(std::string_view name) const { return {name, type, "", shape, bytes}; }
 };
-struct some_tensors {
+struct some_tensors final : tensor_source {
   std::map<std::string, some_tensor> all;
-  const some_tensor* find(std::string_view name) const {
+  explicit some_tensors(std::map<std::string, some_tensor> tensors = {}) : all(std::move(tensors)) {}
+  u64 count() const override { return all.size(); }
+  u64 number_of(std::string_view name) const override {
     const auto at = all.find(std::string(name));
-    return at == all.end() ? nullptr : &at->second;
+    return at == all.end() ? none : static_cast<u64>(std::distance(all.begin(), at));
   }
+  source_tensor tensor(u64 number) const override {
+    const auto& [name, t] = *std::next(all.begin(), static_cast<std::ptrdiff_t>(number));
+    return t.as(name);
+  }
+  void drop(u64, std::span<const std::byte>) const override {}
 };
 
 }  // namespace
@@ -64,9 +72,9 @@ TEST_CASE("f8_matrix: every number has the scale of its block, also in the last 
       for (u32 b = scale_type == dtype::f32 ? 0 : 2; b < 4; ++b)
         scales.push_back(static_cast<std::byte>(bits >> 8 * b));
     }
-    const some_tensors from{{{"w.weight_scale_inv", {scale_type, {2, 3}, scales}}}};
+    const some_tensors from({{"w.weight_scale_inv", {scale_type, {2, 3}, scales}}});
     const some_tensor w{dtype::f8_e4m3, {rows, columns}, codes};
-    const f8_matrix m = f8_matrix_of(from, "file", "w.weight", w);
+    const f8_matrix m = f8_matrix_of(from, "file", w.as("w.weight"));
     for (const u64 first : {u64{0}, u64{5}, u64{128}, u64{255}})
       for (const u64 row : {u64{0}, u64{127}, u64{128}, u64{129}}) {
         std::vector<float> out(columns - first, -1);
@@ -81,17 +89,17 @@ TEST_CASE("f8_matrix: every number has the scale of its block, also in the last 
 
 TEST_CASE("f8_matrix: scales that are missing, of another shape or another type") {
   const std::vector<std::byte> bytes(256 * 128);
-  const auto error = [&](some_tensors from, std::vector<u64> shape) -> std::string {
+  const auto error = [&](const some_tensors& from, std::vector<u64> shape) -> std::string {
     try {
-      f8_matrix_of(from, "file", "w.weight", some_tensor{dtype::f8_e4m3, std::move(shape), bytes});
+      f8_matrix_of(from, "file", some_tensor{dtype::f8_e4m3, std::move(shape), bytes}.as("w.weight"));
     } catch (const Error& e) { return e.what(); }
     return {};
   };
   const auto scales = [&](dtype type, std::vector<u64> shape) {
-    return some_tensors{{{"w.weight_scale_inv", {type, std::move(shape), bytes}}}};
+    return some_tensors({{"w.weight_scale_inv", {type, std::move(shape), bytes}}});
   };
   CHECK(error(scales(dtype::f32, {2, 1}), {256, 128}).empty());
-  CHECK(error({}, {256, 128}) == "file: tensor w.weight_scale_inv: expected this tensor, found none of this name");
+  CHECK(error(some_tensors(), {256, 128}) == "file: tensor w.weight_scale_inv: expected this tensor, found none of this name");
   CHECK(error(scales(dtype::f32, {1, 2}), {256, 128}) ==
         "file: tensor w.weight_scale_inv: expected shape [2, 1], found another");
   CHECK(error(scales(dtype::f32, {}), {256, 128}) ==

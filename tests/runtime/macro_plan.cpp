@@ -32,11 +32,11 @@ constexpr u32 tokens = 7;
 struct machine {
   team threads{2};
   random_model::tensors numbers = random_model::tensors::of<P>();
-  weights<P, isa_type> packed{numbers.index(), "test", naming::hf, names_of<M>(), threads, {}};
+  weights packed{packed_layout_of<P, isa_type>, numbers.index(), "test", naming::hf, names_of<M>(), threads, {}};
 
   // All logits, and what `after` makes of each step.
   std::vector<float> run(executor_type& on, const executor_type::hook& after = {}) {
-    auto s = random_model::lone<executor_type::slot>(32);
+    auto s = random_model::lone<random_model::state_of<P, dtype::f32, isa_type>>(32);
     const u32 ids[tokens]{5, 90, 17, 3, 3, 64, 41};
     std::vector<float> logits;
     CHECK(run_one(

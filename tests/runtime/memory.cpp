@@ -112,7 +112,7 @@ TEST_CASE("memory: loading and running hold no more than weights, states and 32 
     const u64 peak = peak_of([&] {
       const auto model = std::make_shared<held>(file.index, "zeros", naming::hf, names_of<wide>(),
                                                 model_options{.threads = threads, .context = 1024});
-      sequence<held> s(model);
+      sequence s(model);
       s.feed(random_model::ids(600, P::vocab));
       allowed += model->packed.bytes() + model->state_bytes();
     });

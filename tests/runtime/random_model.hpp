@@ -4,6 +4,7 @@
 
 #include <cke/config_check.hpp>
 #include <cke/io/checkpoint.hpp>
+#include <cke/core/tensor_name.hpp>
 #include <cke/runtime/sequence.hpp>
 #include <cke/text/sampling/random.hpp>
 #include <cstring>
@@ -175,6 +176,17 @@ inline bool same_bits(std::span<const float> a, std::span<const float> b) {
 }
 
 // A slot by itself, with pages of its own.
+// A sequence's states, of a program whose type is in sight.
+template <class P, dtype KV, class Isa> struct state_of : sequence_state {
+  using layout = state_layout<P, KV, Isa>;
+  static constexpr page_plan plan = layout::plan;
+  static constexpr u32 page_positions = plan.positions();
+  static constexpr const auto& places = layout::places;
+  static constexpr u64 bytes(capacity k) { return plan.bytes(k); }
+  static constexpr u32 first_seen(u32 position) { return layout::facts.first_seen(position); }
+  state_of(page_pools& from, capacity k) : sequence_state(layout::facts, from, k) {}
+};
+
 template <class Slot> Slot lone(u32 context) {
   static page_pools pages(Slot::plan, {}, 0);
   return Slot(pages, {.context = context});
@@ -183,15 +195,14 @@ template <class Slot> Slot lone(u32 context) {
 // One pass of an executor over a single slot: take(i, row) gets the logits after the last `rows` of the ids. Arguments
 // behind these are the executor's own.
 template <class Executor, class Take, class... More>
-decltype(auto) run_one(Executor& on, std::span<const u32> ids, u32 rows, typename Executor::slot& s, Take&& take,
+decltype(auto) run_one(Executor& on, std::span<const u32> ids, u32 rows, sequence_state& s, Take&& take,
                        More&&... more) {
   const auto give = [](void* user, u32 i, const float* row) {
     (*static_cast<std::remove_reference_t<Take>*>(user))(i, row);
   };
   const u32 first = static_cast<u32>(ids.size()) - rows;
   const auto part = [&](u32) {
-    return typename Executor::part{ids,   s,    nullptr, {}, {give, const_cast<void*>(static_cast<const void*>(&take))},
-                                   first, first};
+    return pass_part{ids, s, nullptr, {}, {give, const_cast<void*>(static_cast<const void*>(&take))}, first, first};
   };
   return on.run(1, part, std::forward<More>(more)...);
 }

@@ -23,8 +23,8 @@ namespace {
 
 using program_of_tiny = program<random_model::tiny, BF16>;
 using machine = loaded<program_of_tiny, dtype::bf16, isa::native>;
-using text_sequence = sequence<machine>;
-constexpr u32 context = 200, vocab = text_sequence::vocab_size;
+using text_sequence = sequence;
+constexpr u32 context = 200, vocab = program_of_tiny::vocab;
 
 std::shared_ptr<machine> load(model_options o) {
   const auto t = random_model::tensors::of<program_of_tiny>();

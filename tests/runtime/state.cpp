@@ -22,7 +22,7 @@ using P = program<random_model::mixed, F32>;
 constexpr u32 context = 300;
 
 template <dtype KV, class P = state_test::P> struct tests {
-  using state = sequence_state<P, KV, isa::native>;
+  using state = random_model::state_of<P, KV, isa::native>;
   using cache = kv_cache<KV, isa::native>;
 
   static std::vector<state_descriptor> layers() {
@@ -170,14 +170,14 @@ TEST_CASE("state: truncating moves back only, and gives back what nothing is lef
 
 TEST_CASE("state: recurrent states go back to where a page ends; in each page they take their bytes once") {
   using R = program<random_model::recurrent, F32>;
-  using state = sequence_state<R, dtype::f16, isa::native>;
+  using state = random_model::state_of<R, dtype::f16, isa::native>;
   constexpr u64 cache = 2 * 2 * 128 * 32 * 2,
                 states = ((2 + 5) * 96 + 3 * (64 + 64 + 256) + 20 * 6 * 64 + 3 * 192 + 20 * 6 * 32) *
       4;  // channels and columns in 32s
   static_assert(R::recurrent && !P::recurrent);
   static_assert(states > cache && states < 2 * cache);
   static_assert(state::page_positions == 256 && tests<dtype::f16>::state::page_positions == 128);
-  static_assert(sequence_state<R, dtype::f32, isa::native>::page_positions == 128);
+  static_assert(random_model::state_of<R, dtype::f32, isa::native>::page_positions == 128);
   CHECK(state::bytes({.context = 256}) == 2 * cache + states);
   CHECK(R::state_bytes({.context = 512}, dtype::f16) == 2 * (2 * cache + states));
   page_pools pool(state::plan, {}, 0);

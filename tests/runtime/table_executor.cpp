@@ -46,19 +46,19 @@ std::vector<u32> some_ids(u32 vocab) {
 template <class P, dtype KV> struct machine {
   using isa = cke::isa::native;
   team threads;
-  weights<P, isa> packed;
+  weights packed;
   executor<P, KV, isa> fold;
   table_executor<P, KV, isa> table;
 
   explicit machine(const tensor_index& tensors, u32 n = 2, capacity k = {context, 40, 3})
       : threads(n),
-        packed(tensors, "test", naming::hf, names_of<typename P::model_list>(), threads, {}),
+        packed(packed_layout_of<P, isa>, tensors, "test", naming::hf, names_of<typename P::model_list>(), threads, {}),
         fold(packed, threads, k),
         table(packed, threads, k) {}
 
   // All logits when the ids are fed `chunk` at a time.
   template <class Run> std::vector<float> logits(Run& run, u32 chunk) {
-    auto s = random_model::lone<sequence_state<P, KV, isa>>(context);
+    auto s = random_model::lone<random_model::state_of<P, KV, isa>>(context);
     const std::vector<u32> ids = some_ids(P::vocab);
     std::vector<float> out;
     for (u32 at = 0; at < token_count; at += chunk) {
@@ -137,7 +137,7 @@ TEST_CASE("table_executor: the same bits as the executor, fused and unfused: rec
 namespace {
 using small = program<from_config<llama_bias>, BF16>;
 using machine_of_small = machine<small, dtype::bf16>;
-using slot = sequence_state<small, dtype::bf16, isa::native>;
+using slot = random_model::state_of<small, dtype::bf16, isa::native>;
 using report = step_report<isa::native>;
 using debugging = table_executor<small, dtype::bf16, isa::native>::debugging;
 const tensor_index& llama_weights() {
@@ -151,11 +151,11 @@ TEST_CASE("table_executor: counters are those of the plan") {
   machine_of_small m(llama_weights());
   auto s = random_model::lone<slot>(context);
   const std::vector<u32> ids = some_ids(small::vocab);
-  CHECK(run_one(m.table, std::span(ids).first(20), 1, s, ignore));
+  CHECK(run_one(m.table, std::span(ids).first(20), 1, s, ignore, debugging{}));
   CHECK(s.position() == 20);
   CHECK(m.table.counters().total() == small::count());
   for (const op_info& row : ops) CHECK(m.table.counters().of(row.op) == small::count(row.op));
-  CHECK(run_one(m.table, std::span(ids).first(1), 0, s, ignore));  // no logits: no footer
+  CHECK(run_one(m.table, std::span(ids).first(1), 0, s, ignore, debugging{}));  // no logits: no footer
   CHECK(m.table.counters().total() == 2 * small::count() - small::footer_code().ops.size());
   m.table.counters().reset();
   CHECK(m.table.counters().total() == 0);
@@ -290,25 +290,22 @@ TEST_CASE("table_executor: one slot may be fed by both executors in turn") {
 }
 
 namespace {
-// What `loaded` is, with the executor that runs step by step.
+// The executor that runs step by step, where a model has another.
+template <class P, dtype KV, class Isa> struct debugged : table_executor<P, KV, Isa> {
+  debugged(const weights& w, team& threads, capacity k, const hints&) : table_executor<P, KV, Isa>(w, threads, k) {}
+};
 struct stepwise {
-  using program = small;
-  using isa = cke::isa::native;
-  using slot = table_executor_test::slot;
-  team threads{2};
-  weights<small, isa> packed{llama_weights(), "test", naming::hf, names_of<small::model_list>(), threads, {}};
-  table_executor<small, dtype::bf16, isa> executor{packed, threads, {context, 7, 2}};
-  page_pools cache{slot::plan, executor.limits(), 0};
-  std::mutex busy;
+  template <class P, dtype KV, class Isa> using executor = debugged<P, KV, Isa>;
 };
 }  // namespace
 
 TEST_CASE("table_executor: it is an executor: sequences run on it, with logits of every id, hidden states and errors") {
-  static_assert(pass_executor<executor<small, dtype::bf16, isa::native>>);
   machine_of_small m(llama_weights());
   const std::vector<float> want = m.logits(m.fold, 1);
   const std::vector<u32> ids = some_ids(small::vocab);
-  sequence<stepwise> s(std::make_shared<stepwise>());
+  sequence s(std::make_shared<loaded<small, dtype::bf16, isa::native, stepwise>>(
+      llama_weights(), "test", naming::hf, names_of<small::model_list>(),
+      model_options{.threads = 2, .context = context, .chunk = 7, .logit_rows = 2}));
   std::vector<float> got;
   s.feed_all(std::span(ids).first(30),
              [&](u32, std::span<const float> row) { got.insert(got.end(), row.begin(), row.end()); });
@@ -325,8 +322,7 @@ TEST_CASE("table_executor: it is an executor: sequences run on it, with logits o
                                                                      row + small::dim);
                       },
                       &hidden};
-  sequence<stepwise>::feed_together(
-      1, [&](u32) { return sequence<stepwise>::feeding{&s, std::span(ids).subspan(20, 9), sink}; });
+  sequence::feed_together(1, [&](u32) { return sequence::feeding{&s, std::span(ids).subspan(20, 9), sink}; });
   CHECK(hidden.size() == 9 * small::dim);
   CHECK_THROWS_AS(s.feed_all(std::span(ids).subspan(29),
                              [](u32 i, std::span<const float>) {
@@ -335,10 +331,9 @@ TEST_CASE("table_executor: it is an executor: sequences run on it, with logits o
                   int);
   CHECK(s.position() == 29);
 
-  sequence<stepwise> other(s);
-  const sequence<stepwise>::feeding both[]{{&s, std::span(ids).first(1)}, {&other, std::span(ids).first(1)}};
-  CHECK(code_of([&] { sequence<stepwise>::feed_together(2, [&](u32 i) { return both[i]; }); }) ==
-        errc::batch_unsupported);
+  sequence other(s);
+  const sequence::feeding both[]{{&s, std::span(ids).first(1)}, {&other, std::span(ids).first(1)}};
+  CHECK(code_of([&] { sequence::feed_together(2, [&](u32 i) { return both[i]; }); }) == errc::batch_unsupported);
   CHECK(s.position() == 29);
   CHECK(other.position() == 29);
 }

@@ -75,7 +75,7 @@ TEST_CASE("unrolled: past the context, where every layer has a window") {
   const auto slid = [](auto loaded) {
     sequence s(loaded);
     s.slide();
-    for (const u32 id : random_model::ids(500, s.vocab_size)) s.feed(id);
+    for (const u32 id : random_model::ids(500, s.vocab_size())) s.feed(id);
     return std::vector(s.logits().begin(), s.logits().end());
   };
   using both = unrolled_model::pair<windows, Q8_0>;

@@ -22,13 +22,13 @@ using random_model::tensors;
 
 namespace {
 
-template <class P> using native_weights = weights<P, isa::native>;
 using tied = program<random_model::tiny, BF16>;
 using untied = program<random_model::mixed, Q8_0>;
 
-template <class P> native_weights<P> load(const tensors& t, const progress_callback& progress = {}, u32 threads = 2) {
+template <class P> weights load(const tensors& t, const progress_callback& progress = {}, u32 threads = 2) {
   team workers(threads);
-  return native_weights<P>(t.index(), "random", naming::hf, names_of<typename P::model_list>(), workers, progress);
+  return weights(packed_layout_of<P, isa::native>, t.index(), "random", naming::hf, names_of<typename P::model_list>(),
+                 workers, progress);
 }
 template <class P> random_model::failure refused(const tensors& t) {
   return failure_of([&] { load<P>(t); });
@@ -41,9 +41,9 @@ void replace(tensors& t, const std::string& name, tensor_shape shape) {
   t.add(name, shape, std::span(ones).first(n));
 }
 // All that a model reads of its weights, in order.
-template <class P> std::vector<std::byte> bytes_of_all(const native_weights<P>& w) {
+template <class P> std::vector<std::byte> bytes_of_all(const weights& w) {
   std::vector<std::byte> out;
-  for (u32 r = 0; r < native_weights<P>::rows; ++r) {
+  for (u32 r = 0; r < w.rows(); ++r) {
     const code& plain = r == 0 ? P::unfused_header()
         : r == P::layers + 1   ? P::unfused_footer()
                                : P::unfused[P::kind_of[r - 1]];
@@ -141,7 +141,7 @@ namespace {
 
 template <class Formats> using mixture = program<random_model::with_experts, Formats>;
 // All bytes of a model's experts, in formats whose units have one size.
-template <class P> std::vector<std::byte> bytes_of_experts(const native_weights<P>& w) {
+template <class P> std::vector<std::byte> bytes_of_experts(const weights& w) {
   std::vector<std::byte> out;
   for (u32 l = 0; l < P::layers; ++l) {
     const code& plain = P::unfused[P::kind_of[l]];
@@ -214,8 +214,8 @@ TEST_CASE("weights: experts of a GGUF file") {
     if (w.slot.is == role::shared_gate) one.shape = {w.slot.cols};  // llama.cpp's converter drops the one row
   });
   team workers(2);
-  CHECK(bytes_of_experts<P>(native_weights<P>(t.index(), "random", naming::gguf, names_of<random_model::with_experts>(),
-                                              workers, {})) == want);
+  CHECK(bytes_of_experts<P>(weights(packed_layout_of<P, isa::native>, t.index(), "random", naming::gguf,
+                                    names_of<random_model::with_experts>(), workers, {})) == want);
 }
 
 TEST_CASE("weights: an expert in 8-bit floats among others") {
@@ -388,7 +388,7 @@ TEST_CASE("weights: the same bytes from any number of threads, each at a multipl
   CHECK(bytes_of_all<untied>(one) == bytes_of_all<untied>(four));
   std::set<const std::byte*> places;
   u32 slots = 0;
-  for (u32 r = 0; r < native_weights<untied>::rows; ++r)
+  for (u32 r = 0; r < one.rows(); ++r)
     for (u32 i = 0; i < max_slots; ++i) {
       if (!one.row(r)[i]) continue;
       CHECK(reinterpret_cast<std::uintptr_t>(one.row(r)[i]) % 64 == 0);

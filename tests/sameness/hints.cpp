@@ -20,7 +20,7 @@ std::vector<float> logits_with(const hints& how, u32 threads) {
   static const auto tensors = random_model::tensors::of<model::program>();
   const model_options o{.threads = threads, .context = prompt + generated, .hints = how};
   const auto m = std::make_shared<model::loaded>(tensors.index(), "random", naming::hf, names_of<sameness::mixed>(), o);
-  CHECK(m->executor.limits().chunk == std::min(how.chunk.value_or(512), prompt + generated));
+  CHECK(m->executor->limits().chunk == std::min(how.chunk.value_or(512), prompt + generated));
   std::vector<float> out;
   model::sequence s(m);
   const auto feed = [&](std::span<const u32> ids) {

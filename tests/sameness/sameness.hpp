@@ -20,7 +20,7 @@ using random_model::mixed;
 template <class Formats, dtype KV, class Isa, u32 length = 310, class M = mixed, class How = by_tables> struct machine {
   using program = cke::graph::program<M, Formats>;
   using loaded = cke::runtime::loaded<program, KV, Isa, How>;
-  using sequence = cke::runtime::sequence<loaded>;
+  using sequence = cke::runtime::sequence;
   static constexpr u32 vocab = program::vocab;
   static_assert(length > 2 * key_block && length % key_block != 0);
 

@@ -70,8 +70,8 @@ struct recurring : network<embedding<131, 96>,
 template <class M, u32 length> struct tests {
   using program = cke::graph::program<M, Q8_0>;
   using loaded = cke::runtime::loaded<program, dtype::bf16, isa::native>;
-  using text = sequence<loaded>;
-  static constexpr u32 vocab = text::vocab_size, context = 200, chunk = 64;
+  using text = sequence;
+  static constexpr u32 vocab = program::vocab, context = 200, chunk = 64;
 
   static std::shared_ptr<loaded> load(model_options o) {
     static const auto tensors = random_model::tensors::of<program>();
@@ -117,8 +117,8 @@ template <class M, u32 length> struct tests {
       text s = open(m);
       CHECK(s.context() == most_positions);
       while (s.position() < length) REQUIRE(goes_on(s, std::min(piece, length - s.position())));
-      const u32 most = loaded::slot::plan.in_sight(chunk) + 1;
-      CHECK(m->cache.transient.size() == std::max(most, loaded::slot::plan.kept(m->executor.limits())));
+      const u32 most = loaded::states::plan.in_sight(chunk) + 1;
+      CHECK(m->cache.transient.size() == std::max(most, loaded::states::plan.kept(m->executor->limits())));
       CHECK(m->cache.persistent.page_bytes() == 0);
     }
   }
@@ -218,7 +218,7 @@ TEST_CASE("sliding: what cannot slide says why") {
   CHECK(lasts.text ==
         "sliding: expected states that pass, windows or recurrent, in all layers, found layer 1, which sees all "
         "positions");
-  auto turns = random_model::lone<sequence_state<program<turning, Q8_0>, dtype::bf16, isa::native>>(200);
+  auto turns = random_model::lone<random_model::state_of<program<turning, Q8_0>, dtype::bf16, isa::native>>(200);
   CHECK(random_model::failure_of([&] { turns.slide(); }).text.ends_with("found a rope that depends on the context"));
   auto narrow = windows::text(windows::load({.threads = 1, .context = 179}));
   const auto less = random_model::failure_of([&] { narrow.slide(); });

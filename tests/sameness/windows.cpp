@@ -16,7 +16,7 @@ namespace windows {
 
 using machine = sameness::machine<Q8_0, dtype::bf16, isa::native, 900>;
 using session = machine::sequence;
-using slot = machine::loaded::slot;
+using slot = machine::loaded::states;
 
 inline bool is_after(const session& s, u32 position, std::span<const float> want) {
   return s.position() == position &&
@@ -72,7 +72,8 @@ TEST_CASE("sameness: windows: kept in a file, without what has passed, and taken
     s.feed(ids.first(700));
     s.rewind(kept);
     save_session(s, path);
-    const u64 pages = ceil_div(s.state().position(), key_block), seen = pages - slot::first_seen(s.state().position());
+    const u64 pages = ceil_div(s.state().position(), key_block),
+              seen = pages - slot::facts.first_seen(s.state().position());
     const u64 bytes = sizeof(session_header) + sizeof(u64) + (kept + machine::vocab) * sizeof(u32);
     CHECK(std::filesystem::file_size(path) ==
           bytes + pages * slot::plan.persistent.caches + seen * slot::plan.transient.caches);

@@ -18,6 +18,8 @@ enum class rope_scaling : u8 { none, linear, dynamic, llama3, yarn, longrope, pr
 inline constexpr u32 everything = ~0u;  // the window of an attention layer without one
 // Attention processes aligned blocks of this many positions; caches hold whole blocks.
 inline constexpr u32 key_block = 128;
+// Keys that one unit of work covers: a long context is cut into runs, which threads share.
+inline constexpr u32 run_keys = 4 * key_block;
 inline constexpr u32 attention_queries = 128;   // at most, that attention takes at once
 inline constexpr u32 unit_rows = 32;            // output rows of weights that are packed together
 inline constexpr u32 most_positions = 1 << 24;  // of a sequence: floats hold whole numbers exactly up to here

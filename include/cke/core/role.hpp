@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 
 #include "spelling.hpp"
 
@@ -300,6 +301,13 @@ template <class M> constexpr const auto& names_of() {
   else if constexpr (requires { M::family::names_of(M::config); }) return names_by_config<M>;
   else if constexpr (requires { M::family::names; }) return M::family::names;
   else return common_names;
+}
+// The same; none for a model that has no names.
+template <class M> constexpr std::span<const name_rule> rules_of() {
+  if constexpr (
+      requires { M::names; } || requires { M::family::names_of(M::config); } || requires { M::family::names; })
+    return names_of<M>();
+  else return {};
 }
 
 }  // namespace cke

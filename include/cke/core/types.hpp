@@ -37,6 +37,13 @@
 #define CKE_COMPILED_ONCE
 #endif
 
+// Before a definition in a header named -inl: where CKE_COMPILED is defined, only the compiled part reads those.
+#ifdef CKE_COMPILED
+#define CKE_ONCE
+#else
+#define CKE_ONCE inline
+#endif
+
 // Where a program has one thread and no files to map: WebAssembly in a browser, or under WASI.
 #if defined(__wasm__)
 #define CKE_ALONE

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "../graph/contract.hpp"
+#include "../runtime/device_sequence.hpp"
 #include "../runtime/run_pass.hpp"
-#include "../runtime/sequence.hpp"
 #include "ahead.cuh"
 #include "choose.cuh"
 #include "device_memory.cuh"
@@ -18,15 +18,16 @@ namespace cke::runtime {
 
 template <class Device> inline constexpr bool keeps_transient_apart<cuda::isa<Device>> = false;
 
-// The counterpart of runtime::executor<P, KV, Isa> on a device; it walks the same codes. Registers share memory by the
+
+// The counterpart of runtime::executor on a device; it walks the same codes. Registers share memory by the
 // contract's linear scan, which is safe because launches run one after the other. Everything that differs from pass to
 // pass (ids, segments with their positions, the page table) is in device memory, so a recorded graph can be replayed.
-template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Device>> {
- public:
-  using slot = sequence_state<P, KV, cuda::isa<Device>>;
+template <class P, dtype KV, class Device> class device_executor final : public pass_executor {
+  using states = state_layout<P, KV, cuda::isa<Device>>;
 
+ public:
   // Throws out_of_memory; unsupported if there is no device.
-  executor(const weights<P, cuda::isa<Device>>& w, team&, capacity k, const hints& = {})
+  device_executor(const weights& w, capacity k)
       : limits_(k), weights_(w), device_(), memory_(device_), rows_(memory_, k.chunk, ceil_div(k.context, key_block)) {
     upload_weights();
     place(P::header_code(), k.chunk), place(P::footer_code(), k.logit_rows);
@@ -35,17 +36,16 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     stream_ = {memory_.take(u64{k.chunk} * row_stride(P::dim) * 4), P::dim, row_stride(P::dim), dtype::f32};
     const u64 attended = u64{attention_tokens} * std::bit_ceil(ceil_div(k.context, key_block)) * part_floats_;
     parts_ = reinterpret_cast<float*>(memory_.take(std::max(attended, expert_floats_) * sizeof(float)));
-    if (k.chunk > decode_rows) spare_page_ = memory_.take(slot::plan.bytes(slot::plan.persistent));
+    if (k.chunk > decode_rows) spare_page_ = memory_.take(states::plan.bytes(states::plan.persistent));
     logits_.resize(u64{k.logit_rows} * row_stride(P::vocab));
   }
 
-  const capacity& limits() const { return limits_; }
-  u64 bytes() const { return memory_.bytes() - weights_.bytes(); }
-  page_memory* memory_of_pages() const { return &memory_; }
-  void watch(const tracer&) {}  // the steps of a device run on no thread that could report
+  const capacity& limits() const override { return limits_; }
+  u64 bytes() const override { return memory_.bytes() - weights_.bytes(); }
+  page_memory* memory_of_pages() override { return &memory_; }
+  void watch(const tracer&) override {}  // the steps of a device run on no thread that could report
 
-  using part = pass_part<slot>;
-  void run(u32 count, function_ref<part(u32)> part_of) { shared_pass::run(*this, count, part_of); }
+  void run(u32 count, function_ref<pass_part(u32)> part_of) override { shared_pass::run(*this, count, part_of); }
 
   // Returns the id for `position`, chosen from the logits before it. Throws config_range unless all logits are finite.
   u32 choose(const float* logits, u32 position, const device_sampling& how) {
@@ -61,8 +61,8 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     return id;
   }
   // Feeds `first` and the ids chosen after it in one launch; see cuda::ahead. Pages for n positions must be reserved.
-  template <class Take> u32 run_ahead(u32 first, u32 n, slot& s, std::span<const u32> stop, const device_sampling& how,
-                                      float* logits, Take&& take) {
+  template <class Take> u32 run_ahead(u32 first, u32 n, sequence_state& s, std::span<const u32> stop,
+                                      const device_sampling& how, float* logits, Take&& take) {
     if (!ahead_)
       ahead_ = std::make_unique<cuda::ahead<P, KV, Device>>(device_, memory_, limits_.context,
                                                             [&](const code& c, u32 step, u32 row) {
@@ -145,7 +145,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
 
   friend shared_pass;
   void begin_pass() { rows_.clear(); }
-  void add(const part& p) { rows_.add(p.ids, p.of.position(), p.of.pages()); }
+  void add(const pass_part& p) { rows_.add(p.ids, p.of.position(), p.of.pages()); }
   void copy_row(u32 from, u32 to) { device_.copy(stream_row(to), stream_row(from), u64{P::dim} * sizeof(float)); }
 
   void run_layers(u32) {  // every row goes through all layers: a graph has one shape
@@ -177,7 +177,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   }
 
   // Hands out the hidden states of a part, whose rows start at `row` of the stream; the last norm is applied in place.
-  void give_hidden(const part& p, u32 row) {
+  void give_hidden(const pass_part& p, u32 row) {
     static constexpr const instruction& norm = P::unfused_footer().ops[0];
     static constexpr const norm_params& p_norm = norm.p.as<norm_params>();
     static_assert(norm.op == opcode::rmsnorm && p_norm.parts == 1 && p_norm.scale.v == 0);
@@ -254,7 +254,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
     for (u32 k = 0; k < 3; ++k) a.bias[k] = vector(u.bias[k]);
     for (u32 k = 0; k < 2; ++k) a.vector[k] = vector(u.vector[k]);
     if (i.state != absent) {
-      const kv_place at = slot::places[state + i.state];
+      const kv_place at = states::places[state + i.state];
       a.kv_offset = at.offset, a.kv_block_bytes = at.block_bytes;
     }
     if (const turned_head of = turned(i.p); of.rope) {
@@ -267,7 +267,7 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   }
 
   capacity limits_;
-  const weights<P, cuda::isa<Device>>& weights_;
+  const weights& weights_;
   Device device_;
   mutable cuda::device_memory<Device> memory_;
   cuda::pass_rows rows_;
@@ -284,6 +284,17 @@ template <class P, dtype KV, class Device> class executor<P, KV, cuda::isa<Devic
   std::map<pass_shape, typename Device::graph> graphs_;
   std::vector<float> logits_;
   std::unique_ptr<cuda::ahead<P, KV, Device>> ahead_;
+};
+
+template <class Device> struct walk_of<cuda::isa<Device>> {
+  template <class P, dtype KV>
+  static constexpr auto make = +[](const compiled_program&, const state_facts&, const weights& w, team&,
+                                   const model_options& o) -> std::unique_ptr<pass_executor> {
+    return std::make_unique<device_executor<P, KV, Device>>(w, o.limits());
+  };
+};
+template <class P, dtype KV, class Device, class How> struct kind_of_sequence<loaded<P, KV, cuda::isa<Device>, How>> {
+  using type = device_sequence<device_executor<P, KV, Device>>;
 };
 
 }  // namespace cke::runtime

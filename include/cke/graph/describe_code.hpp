@@ -50,16 +50,10 @@ constexpr std::string_view word(rope_scaling s) {
 }
 
 // The rule that names a slot's tensor, or null: a model need not have names.
-template <class M> constexpr const name_rule* name_rule_of(place where, const weight_slot& w) {
-  const auto find = [&](const auto& rules) -> const name_rule* {
-    for (std::size_t i = std::size(rules); i-- > 0;)
-      if (rules[i].where == where && rules[i].is == w.is && rules[i].nth == w.nth) return &rules[i];
-    return nullptr;
-  };
-  if constexpr (requires { M::names; }) return find(M::names);
-  else if constexpr (requires { M::family::names_of(M::config); }) return find(M::family::names_of(M::config));
-  else if constexpr (requires { M::family::names; }) return find(M::family::names);
-  else return nullptr;
+inline const name_rule* name_rule_of(std::span<const name_rule> rules, place where, const weight_slot& w) {
+  for (std::size_t i = rules.size(); i-- > 0;)
+    if (rules[i].where == where && rules[i].is == w.is && rules[i].nth == w.nth) return &rules[i];
+  return nullptr;
 }
 
 // The first name that a rule gives a tensor; "{}" stands for numbers.
@@ -143,11 +137,11 @@ inline void put_form(json_writer& j, const code& c, form f, u32 rows) {
   });
 }
 
-// The slots of a code, under the names of model list M.
-template <class M> void put_weights(json_writer& j, place where, const code& c) {
+// The slots of a code, under the names that rules give them.
+inline void put_weights(json_writer& j, std::span<const name_rule> rules, place where, const code& c) {
   for (u32 i = 0; i < c.slots.size(); ++i) {
     const weight_slot& w = c.slots[i];
-    const name_rule* names = name_rule_of<M>(where, w);
+    const name_rule* names = name_rule_of(rules, where, w);
     const char* ending = w.bias ? ".bias" : ".weight";
     j.object("", [&] {
       j.put("slot", i), j.put("role", name(w.is)), j.put("nth", u32{w.nth}), j.put("bias", w.bias);
@@ -164,9 +158,8 @@ template <class M> void put_weights(json_writer& j, place where, const code& c) 
 }
 
 // `unfused`: c before fusion. c is the code of `layers` layers, the first of them `first`, in passes of `rows` rows.
-template <class M>
-void put_code(json_writer& j, const std::string& title, place where, const code& c, const code& unfused, u32 first,
-              u32 layers, u32 rows) {
+inline void put_code(json_writer& j, std::span<const name_rule> rules, const std::string& title, place where,
+                     const code& c, const code& unfused, u32 first, u32 layers, u32 rows) {
   const compiled_plan plan = compile(c);
   j.object("", [&] {
     j.put("name", title), j.put("first_layer", first), j.put("layers", layers);
@@ -192,7 +185,7 @@ void put_code(json_writer& j, const std::string& title, place where, const code&
       for (const macro_instruction& m : contract(unfused).instructions)
         j.object("", [&] { j.put("op", name(m.op)), j.put("number", u32{static_cast<u8>(m.op)}); });
     });
-    j.array("weights", [&] { put_weights<M>(j, where, c); });
+    j.array("weights", [&] { put_weights(j, rules, where, c); });
     j.array("states", [&] {
       for (const state_shape& s : c.states)
         j.object("", [&] {

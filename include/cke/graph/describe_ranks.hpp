@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "describe.hpp"
+#include "describe-inl.hpp"
 #include "exchanges.hpp"
 
 CKE_COLD_BEGIN
@@ -14,12 +14,6 @@ namespace cke::graph {
 
 namespace detail {
 
-// The code that a weight's step is in.
-template <class P> const code& code_of(const weight& w) {
-  return w.where == place::header ? P::header_code()
-      : w.where == place::footer  ? P::footer_code()
-                                  : *P::bodies[P::variants.of[w.layer]];
-}
 inline u32 slot_of(const code& c, const weight_slot& s) {
   u32 at = 0;
   while (at + 1 < c.slots.size() && !(c.slots[at].is == s.is && c.slots[at].bias == s.bias && c.slots[at].nth == s.nth))
@@ -43,11 +37,11 @@ inline u64 sent_bytes(const code& c, u32 at, u32 output, share_of_rank who) {
 }  // namespace detail
 
 // For ranks > 0. Exchanges are those of a decode pass with logits; `bytes` has a number for each rank.
-template <class P> std::string describe_ranks_json(u32 ranks) {
+inline std::string describe_ranks_json(const program_data& p, u32 ranks) {
   json_writer j;
   std::vector<u64> weights(ranks), sent(ranks);
-  P::for_each_weight([&](const weight& w) {
-    const code& c = detail::code_of<P>(w);
+  p.for_each_weight([&](const weight& w) {
+    const code& c = p.code_of(w);
     const u32 units = packed_units(w.slot), slot = detail::slot_of(c, w.slot);
     for (u32 r = 0; r < ranks; ++r) {
       const own_rows own = own_rows_of(c, slot, {r, ranks});
@@ -65,32 +59,32 @@ template <class P> std::string describe_ranks_json(u32 ranks) {
     j.put("ranks", ranks);
     array("weight_bytes", weights);
     j.array("codes", [&] {
-      detail::each_code<P>({1, 1, 1},
-                           [&](const std::string& name, place, const code& c, const code&, u32 first, u32 layers, u32) {
-                             const exchange_table what = exchanges_of(c);
-                             j.object("", [&] {
-                               j.put("name", name), j.put("first_layer", first), j.put("layers", layers);
-                               j.array("exchanges", [&] {
-                                 for_each_run(c, phases_of(c, form::decode), [&](u32 from, u32 to) {
-                                   if (!what.any(from, to)) return;
-                                   std::vector<u64> bytes(ranks);
-                                   j.object("", [&] {
-                                     j.array("of", [&] {
-                                       for (u32 i = from; i < to; ++i) {
-                                         if (what.outputs[i]) j.put("", cke::name(c.ops[i].op));
-                                         for (u32 o = 0; o < c.ops[i].out.count; ++o)
-                                           for (u32 r = 0; r < ranks && what.outputs[i] >> o & 1; ++r)
-                                             bytes[r] += detail::sent_bytes(c, i, o, {r, ranks});
-                                       }
-                                     });
-                                     array("bytes", bytes);
-                                   });
-                                   exchanges += layers;
-                                   for (u32 r = 0; r < ranks; ++r) sent[r] += bytes[r] * layers;
-                                 });
-                               });
-                             });
-                           });
+      detail::each_code(p, {1, 1, 1},
+                        [&](const std::string& name, place, const code& c, const code&, u32 first, u32 layers, u32) {
+                          const exchange_table what = exchanges_of(c);
+                          j.object("", [&] {
+                            j.put("name", name), j.put("first_layer", first), j.put("layers", layers);
+                            j.array("exchanges", [&] {
+                              for_each_run(c, phases_of(c, form::decode), [&](u32 from, u32 to) {
+                                if (!what.any(from, to)) return;
+                                std::vector<u64> bytes(ranks);
+                                j.object("", [&] {
+                                  j.array("of", [&] {
+                                    for (u32 i = from; i < to; ++i) {
+                                      if (what.outputs[i]) j.put("", cke::name(c.ops[i].op));
+                                      for (u32 o = 0; o < c.ops[i].out.count; ++o)
+                                        for (u32 r = 0; r < ranks && what.outputs[i] >> o & 1; ++r)
+                                          bytes[r] += detail::sent_bytes(c, i, o, {r, ranks});
+                                    }
+                                  });
+                                  array("bytes", bytes);
+                                });
+                                exchanges += layers;
+                                for (u32 r = 0; r < ranks; ++r) sent[r] += bytes[r] * layers;
+                              });
+                            });
+                          });
+                        });
     });
     j.put("exchanges", exchanges);
     array("sent_bytes", sent);

@@ -4,24 +4,26 @@
 
 #include <string>
 
-#include "describe.hpp"
+#include "describe-inl.hpp"
 
+CKE_COLD_BEGIN
 namespace cke::graph {
 
 // The code that is walked, of one that is executed. An unfused one is the contract's, whose adds carry the stream.
-template <class P> code walked_code(const code& executed) { return P::fused ? executed : contract(executed).steps; }
+inline code walked_code(const program_data& p, const code& executed) {
+  return p.fused ? executed : contract(executed).steps;
+}
 
 // Codes are in the order of the walk: header, bodies, footer.
-template <class P> std::string describe_steps(capacity k) {
+inline std::string describe_steps(const program_data& p, capacity k) {
   using namespace detail;
-  using M = typename P::model_list;
   json_writer j;
   j.object("", [&] {
     j.put("cke_steps", 1);
-    if constexpr (requires { M::family::name; }) j.put("family", M::family::name);
-    j.put("fused", P::fused), j.put("vocab", P::vocab), j.put("layers", P::layers);
+    if (!p.family.name.empty()) j.put("family", p.family.name);
+    j.put("fused", p.fused), j.put("vocab", p.vocab()), j.put("layers", p.layers);
     j.array("code_of_layer", [&] {
-      for (const u8 v : P::variants.of) j.put("", u32{v} + 1);
+      for (u32 l = 0; l < p.layers; ++l) j.put("", u32{p.variant_of[l]} + 1);
     });
     j.array("fusions", [&] {
       for (const fusion& f : fusions)
@@ -33,8 +35,8 @@ template <class P> std::string describe_steps(capacity k) {
         });
     });
     j.array("codes", [&] {
-      each_code<P>(k, [&](const std::string& title, place where, const code& c, const code& unfused, auto... rest) {
-        put_code<M>(j, title, where, walked_code<P>(c), unfused, rest...);
+      each_code(p, k, [&](const std::string& title, place where, const code& c, const code& unfused, auto... rest) {
+        put_code(j, p.family.names, title, where, walked_code(p, c), unfused, rest...);
       });
     });
   });
@@ -43,3 +45,4 @@ template <class P> std::string describe_steps(capacity k) {
 }
 
 }  // namespace cke::graph
+CKE_COLD_END

@@ -36,6 +36,10 @@ inline constexpr fusion fusions[] = {
 struct fusion_stats {
   u32 total{}, removed{}, saves_elided{};
   u32 applied[std::size(fusions)]{};
+  constexpr void add(const fusion_stats& s, u32 times) {
+    total += s.total * times, removed += s.removed * times, saves_elided += s.saves_elided * times;
+    for (u32 i = 0; i < std::size(fusions); ++i) applied[i] += s.applied[i] * times;
+  }
 };
 
 struct fused_code {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// program.hpp: a type list and a format policy become a Program: kinds, variants, code, weights, states.
+// program.hpp: a type list and a format policy become a program: kinds, variants, code.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 #include "lower_latent.hpp"
 #include "lower_recurrent.hpp"
 #include "lower_tower.hpp"
-#include "page_plan.hpp"
+#include "program_data.hpp"
 
 namespace cke::graph {
 
@@ -19,30 +19,6 @@ template <class... As, class... Bs> list<As..., Bs...> operator+(list<As...>, li
 
 template <class Block, signature S> inline constexpr fused_code fused_block = fuse(lowered_block<Block, S>);
 template <class Header, signature S> inline constexpr code lowered_header = lower_header<Header>(S);
-
-struct weight {
-  place where{};
-  u32 layer{};
-  weight_slot slot{};
-  dtype as{};
-  u64 offset{}, bytes{};  // tight, in the format's own blocks
-};
-// ADR 0001's StateDescriptor: a layer's k and v of a key block, or its recurrent state.
-struct state_descriptor {
-  u32 id{};
-  keeps_what what{};
-  lifecycle life{};
-  bool transient{};                                   // otherwise persistent; see page_plan
-  u32 layer{}, owner{}, heads{}, head_dim{}, rows{};  // rows: positions that a query sees; recurrent: rows of the state
-  u64 offset{}, bytes{};  // among the caches of its part of a page, or among its recurrent states
-  u16 align = 64;
-  bool zero_init = true;
-};
-
-struct variant {
-  u8 kind{};
-  signature formats{};
-};
 
 // Takes a model apart: letters before the stacks, stacks, letters after them.
 template <class Parts> struct anatomy;
@@ -161,47 +137,55 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
   static constexpr const code& header_code() { return lowered_header<header, header_formats>; }
   static constexpr const code& footer_code() { return executable<footer, footer_formats>; }
 
-  // f(place, layer, instruction, code) for every step of every layer, in order.
-  template <class F> static constexpr void for_each_op(F f) {
-    for (const auto& i : header_code().ops) f(place::header, 0u, i, header_code());
-    for (u32 l = 0; l < layers; ++l)
-      for (const auto& i : bodies[variants.of[l]]->ops) f(place::body, l, i, *bodies[variants.of[l]]);
-    for (const auto& i : footer_code().ops) f(place::footer, 0u, i, footer_code());
-  }
-  static constexpr u32 count(opcode op = opcode::none) {
-    u32 n = 0;
-    for_each_op([&](place, u32, const instruction& i, const code&) { n += op == opcode::none || i.op == op; });
-    return n;
-  }
-  static constexpr u32 barriers(form f) {
-    u32 n = phases_of(header_code(), f).barriers() + phases_of(footer_code(), f).barriers();
-    for (u32 l = 0; l < layers; ++l) n += phases_of(*bodies[variants.of[l]], f).barriers();
-    return n;
-  }
-
-  // Every tensor of the checkpoint, in plan order. Tied slots are not visited.
-  template <class F> static constexpr u64 for_each_weight(F f) {
-    u64 offset = 0;
-    auto visit = [&](place p, u32 layer, const code& c, const signature& s) {
-      for (u32 i = 0; i < c.slots.size(); ++i) {
-        if (c.slots[i].tied) continue;
-        const u64 bytes = bytes_of(s[i], c.slots[i].elements());
-        f(weight{p, layer, c.slots[i], s[i], offset, bytes});
-        offset += align_up(bytes);
-      }
-    };
-    visit(place::header, 0, unfused_header(), header_formats);
-    for (u32 l = 0; l < layers; ++l) visit(place::body, l, unfused[kind_of[l]], variants.list[variants.of[l]].formats);
-    visit(place::footer, 0, unfused_footer(), footer_formats);
-    return offset;
-  }
-  // Bytes in the encodings of files; packing may need less.
-  static constexpr u64 weight_bytes = for_each_weight([](const weight&) {});
-  static constexpr u64 parameters = [] {
-    u64 n = 0;
-    for_each_weight([&](const weight& w) { n += w.slot.elements(); });
-    return n;
+  // How often each fusion is applied, summed over all layers.
+  static constexpr fusion_stats fusion = [] {
+    fusion_stats all{};
+    if (!Fused) return all;
+    u32 layers_of[body_count]{};
+    for (const u8 v : variants.of) ++layers_of[v];
+    [&]<std::size_t... V>(std::index_sequence<V...>) {
+      (all.add(fused_block<at<variants.list[V].kind, kinds>, variants.list[V].formats>.stats, layers_of[V]), ...);
+    }(std::make_index_sequence<body_count>{});
+    all.add(fused_block<footer, footer_formats>.stats, 1);
+    return all;
   }();
+
+  static constexpr family_facts family = [] {
+    family_facts of{.names = rules_of<Model>()};
+    if constexpr (requires { Model::family::name; }) of.name = Model::family::name;
+    if constexpr (requires { Model::family::unread; }) of.unread = Model::family::unread;
+    of.predicts_ahead = requires { Model::family::predicts_ahead; };
+    return of;
+  }();
+  static constexpr bool is_tower = requires { Model::is_tower; };
+  static constexpr u32 dim = footer::in;
+
+  // All of it, as data.
+  static constexpr program_data data{.family = family,
+                                     .fused = Fused,
+                                     .is_tower = is_tower,
+                                     .layers = layers,
+                                     .dim = dim,
+                                     .kind_count = length<kinds>,
+                                     .body_count = body_count,
+                                     .kind_of = kind_of.data(),
+                                     .variant_of = variants.of.data(),
+                                     .unfused = unfused.data(),
+                                     .variants = variants.list.begin(),
+                                     .bodies = bodies.data(),
+                                     .header = &header_code(),
+                                     .footer = &footer_code(),
+                                     .unfused_header = &unfused_header(),
+                                     .unfused_footer = &unfused_footer(),
+                                     .header_formats = header_formats,
+                                     .footer_formats = footer_formats,
+                                     .fusion = fusion};
+
+  template <class F> static constexpr void for_each_op(F f) { data.for_each_op(f); }
+  static constexpr u32 count(opcode op = opcode::none) { return data.count(op); }
+  static constexpr u32 barriers(form f) { return data.barriers(f); }
+  template <class F> static constexpr u64 for_each_weight(F f) { return data.for_each_weight(f); }
+  static constexpr u64 weight_bytes = data.weight_bytes(), parameters = data.parameters();
 
   // One bit per format that some matrix has: kernels of other formats are not compiled.
   static constexpr u64 stored_types = [] {
@@ -210,89 +194,24 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
     return bits;
   }();
 
-  // A row whose logits are not requested ends after the last state that it stores: in this layer, in prefill form
-  // before this phase. Later layers have no states, or share those of earlier ones.
-  struct end_of_row {
-    u32 layer, phase;
-  };
-  static constexpr end_of_row row_end = [] {
-    u32 l = layers - 1;
-    const auto leaves = [](const code& c) {
-      for (const auto& i : c.ops)
-        if (stores(i)) return true;
-      return false;
-    };
-    while (l > 0 && !leaves(*bodies[variants.of[l]])) --l;
-    return end_of_row{l, phase_after_stores(*bodies[variants.of[l]])};
-  }();
+  static constexpr program_data::end_of_row row_end = data.row_end();
+  static constexpr u32 vocab = data.vocab();
 
-  static constexpr u32 vocab = footer_code().regs[footer_code().regs.size() - 1].width;
-  static constexpr u32 dim = footer::in;
-
-  // Visits states in layer order; a shared state has its owner's place. Returns the plan of a page: one key block, or
-  // enough for its caches to take no less than its recurrent states, which it holds once; at most 1024 positions,
-  // because a rewind may have to recompute that many.
-  template <class F> static constexpr page_plan for_each_state(dtype kv, F f) {
-    struct owned {
-      const state_shape* shape;
-      u32 layer;
-      u64 offset;
-    };
-    small_vector<owned, 16> last;  // of each shape
-    page_plan p;
-    u32 id = 0;
-    for (u32 l = 0; l < layers; ++l)
-      for (const auto& shape : unfused[kind_of[l]].states) {
-        if (shape.life == lifecycle::step_ephemeral) continue;
-        u32 i = 0;
-        while (i < last.size() && !last[i].shape->like(shape)) ++i;
-        if (i == last.size()) last.push({});
-        const bool recurs = is_recurrent(shape.what), transient = recurs || shape.rows != everything;
-        u64& next = recurs ? p.transient.recurrent : transient ? p.transient.caches : p.persistent.caches;
-        if (!shape.shared) last[i] = {&shape, l, next};
-        // dims are padded to whole blocks of q8_0 and whole units, whatever the type
-        const u64 numbers = u64{recurs ? shape.rows : key_block} * shape.heads * align_up(shape.head_dim, 32);
-        const u64 bytes = recurs ? numbers * sizeof(float) : 2 * bytes_of(kv, numbers);
-        f(state_descriptor{id++, shape.what, shape.life, transient, l, last[i].layer, shape.heads, shape.head_dim,
-                           shape.rows, last[i].offset, bytes});
-        next += shape.shared ? 0 : align_up(bytes);
-        const u32 before = recurs ? 1 : transient ? shape.rows - 1 : 0;
-        p.reach = before > p.reach ? before : p.reach, p.recurrent |= recurs;
-      }
-    while (p.blocks < 8 && p.transient.recurrent > p.blocks * (p.persistent.caches + p.transient.caches)) p.blocks *= 2;
-    return p;
-  }
-  static constexpr page_plan page(dtype kv) {
-    return for_each_state(kv, [](const state_descriptor&) {});
-  }
+  template <class F> static constexpr page_plan for_each_state(dtype kv, F f) { return data.for_each_state(kv, f); }
+  static constexpr page_plan page(dtype kv) { return data.page(kv); }
   // The most bytes that a sequence takes.
   static constexpr u64 state_bytes(capacity k, dtype kv) { return page(kv).bytes(k); }
   // Whether a position's state is known only by computing all positions before it.
   static constexpr bool recurrent = page(dtype::f32).recurrent;
-  // The first layer with persistent states; `layers`: none.
-  static constexpr u32 first_persistent = [] {
-    u32 first = layers;
-    for_each_state(dtype::f32,
-                   [&](const state_descriptor& d) { first = !d.transient && d.layer < first ? d.layer : first; });
-    return first;
-  }();
-  // Whether a rope's angles depend on the length of the context.
-  static constexpr bool turns_by_context = [] {
-    bool any = false;
-    for_each_op([&](place, u32, const instruction& i, const code&) {
-      const rotary* const r = turned(i.p).rope;
-      any |= r && (r->rule == rope_scaling::dynamic || r->rule == rope_scaling::longrope);
-    });
-    return any;
-  }();
+  static constexpr u32 first_persistent = data.first_persistent();
+  static constexpr bool turns_by_context = data.turns_by_context();
   // Whether a sequence can go on past its context, as it would in a longer one.
-  static constexpr bool slides = first_persistent == layers && !turns_by_context;
+  static constexpr bool slides = data.slides();
 
   static constexpr u32 layer_inputs_width = unfused_header().regs[layer_inputs].width;  // 0: none
 
   // A tower reads rows of floats, patches, where a network reads ids; or it reads all ids of a text at once.
-  static constexpr u32 patch_width = unfused_header().regs[token_ids].width;
-  static constexpr bool is_tower = requires { Model::is_tower; };
+  static constexpr u32 patch_width = data.patch_width();
   static constexpr bool reads_text = is_tower && patch_width == 1;
   // The outputs of a tower's deepstack letters, side by side.
   struct tap_table {
@@ -303,23 +222,17 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
   static constexpr tap_table tap_outputs = [] {
     tap_table t{0, 0, 1, true, {}};
     for (u32 l = 0; l < layers; ++l)
-      if (const value& v = unfused[kind_of[l]].regs[tapped]; is_tower && v.width > 0) {
+      if (const value& v = data.tap_of(l); is_tower && v.width > 0) {
         t.alike &= t.count == 0 || (t.width == v.width && t.tokens == v.tokens);
         t.of[l] = t.count++, t.width = v.width, t.tokens = v.tokens;
       }
     return t;
   }();
   // Patches of a row of features, and the side of the square of patches that it stands for; a text is a line of ids.
-  static constexpr u32 merged = footer_code().regs[footer_code().regs.size() - 1].tokens;
-  static constexpr u32 merge_side = reads_text ? 1 : whole_root(merged);
+  static constexpr u32 merged = data.output().tokens;
+  static constexpr u32 merge_side = data.merge_side();
   // The side of the windows of patches that some of its layers see; 0: none.
-  static constexpr u32 window_side = [] {
-    u32 side = 0;
-    for_each_op([&](place, u32, const instruction& i, const code&) {
-      if (const u32 window = window_of_patches(i.p)) side = window;
-    });
-    return side;
-  }();
+  static constexpr u32 window_side = data.window_side();
   // Whether there is one side of windows.
   static constexpr bool windows_agree = [] {
     bool all = true;
@@ -335,14 +248,9 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
                 sizeof(checks::windows_hold_squares<window_side, merge_side, windows_agree>) > 0);
 
   // Rows of images in a text: none, or features with `parts` more for the first layers, which all of these add.
-  static constexpr scatter_params scattered = [] {
-    scatter_params p{};
-    for (const instruction& i : unfused_header().ops)
-      if (i.op == opcode::scatter) p = i.p.template as<scatter_params>();
-    return p;
-  }();
-  static constexpr bool sees_images = scattered.cols > 0;
-  static constexpr u32 image_width = scattered.cols * (1 + scattered.parts);
+  static constexpr scatter_params scattered = data.scattered();
+  static constexpr bool sees_images = data.sees_images();
+  static constexpr u32 image_width = data.image_width();
   static_assert(
       [] {
         for (u32 l = 0; l < layers && sees_images; ++l) {
@@ -354,55 +262,10 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
         return true;
       }(),
       "cke: program: deepstack_add is a letter of the first layers, as many as image_rows has taps, and of no other");
-  // Whether rope turns rows of images by their place; the angles of a sequence with images are then those of its rows.
-  static constexpr bool turns_by_image = [] {
-    bool any = false;
-    for_each_op([&](place, u32, const instruction& i, const code&) {
-      const rotary* const r = turned(i.p).rope;
-      any |= r && r->section_t + r->section_h + r->section_w > 0;
-    });
-    return any && sees_images;
-  }();
-  // Whether all rows of an image must be in one pass, since each of them sees all.
-  static constexpr bool images_are_whole = [] {
-    bool any = false;
-    for_each_op([&](place, u32, const instruction& i, const code&) {
-      any |=
-          (i.op == opcode::attend || i.op == opcode::attend_quantize) && i.p.template as<attention_params>().sees_image;
-    });
-    return any && sees_images;
-  }();
+  static constexpr bool turns_by_image = data.turns_by_image(), images_are_whole = data.images_are_whole();
 
-  // Numbers of a row of register 2: layer inputs, or taps.
-  static constexpr u32 beside_width = is_tower ? tap_outputs.count * tap_outputs.width : layer_inputs_width;
-
-  // Activations: the stream, the ids (of a tower: the patches), the layer inputs, and one scratch area that all blocks
-  // share.
-  struct memory {
-    u64 stream, ids, layer_inputs, scratch, per_thread, total;  // per_thread: of each thread, in decode form
-  };
-  static constexpr memory activations(capacity k) {
-    memory m{align_up(u64{4} * k.chunk * row_stride(dim)),
-             align_up(u64{4} * k.chunk * (is_tower ? row_stride(patch_width) : 1)),
-             beside_width ? align_up(u64{4} * k.chunk * row_stride(beside_width)) : 0,
-             0,
-             0,
-             0};
-    auto room = [&](const code& c, u32 rows) {
-      for (const form f : {form::decode, form::prefill}) {
-        const u32 n = f == form::decode && rows > decode_rows ? decode_rows : rows;
-        if (f == form::prefill && rows <= decode_rows) continue;
-        const layout l = place_registers(c, f, n);
-        m.scratch = l.shared > m.scratch ? l.shared : m.scratch;
-        m.per_thread = l.per_thread > m.per_thread ? l.per_thread : m.per_thread;
-      }
-    };
-    room(header_code(), k.chunk);
-    for (const code* c : bodies) room(*c, k.chunk);
-    room(footer_code(), k.logit_rows);
-    m.total = m.stream + m.ids + m.layer_inputs + m.scratch + m.per_thread;
-    return m;
-  }
+  static constexpr u32 beside_width = data.beside_width();
+  static constexpr program_data::memory activations(capacity k) { return data.activations(k); }
 };
 
 }  // namespace cke::graph

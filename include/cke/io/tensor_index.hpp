@@ -14,6 +14,7 @@
 #include "../core/error.hpp"
 #include "../core/shape.hpp"
 #include "../core/sorted_order.hpp"
+#include "../core/tensor_source.hpp"
 #include "mapped_file.hpp"
 
 CKE_COLD_BEGIN
@@ -34,7 +35,7 @@ struct tensor_ref {
 inline constexpr u64 max_tensors = u64{1} << 20;
 
 // An immutable list of tensors, sorted by name; they keep their files mapped.
-class tensor_index {
+class tensor_index final : public tensor_source {
  public:
   tensor_index() = default;
 
@@ -58,8 +59,16 @@ class tensor_index {
     return it != tensors_.end() && it->name == name ? &*it : nullptr;
   }
 
-  // Releases the pages that hold a part of a tensor's bytes, once they have been copied elsewhere. Thread-safe.
-  void drop(const tensor_ref& t, std::span<const std::byte> part) const { t.file->drop(part); }
+  u64 count() const override { return tensors_.size(); }
+  u64 number_of(std::string_view name) const override {
+    const tensor_ref* const t = find(name);
+    return t ? static_cast<u64>(t - tensors_.data()) : none;
+  }
+  source_tensor tensor(u64 number) const override {
+    const tensor_ref& t = tensors_[number];
+    return {t.name, t.type, t.stored, t.shape, t.bytes};
+  }
+  void drop(u64 number, std::span<const std::byte> part) const override { tensors_[number].file->drop(part); }
 
  private:
   std::vector<tensor_ref> tensors_;

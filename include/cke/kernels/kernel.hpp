@@ -34,6 +34,13 @@ struct kv_place {
   bool transient{};  // which of segment::pages it is in
 };
 
+// The blocks of one kv head: each in a page of its own (runtime/state.hpp), at the same offset.
+struct kv_blocks {
+  std::byte* const* pages{};
+  u64 offset{};
+  std::byte* operator[](u32 block) const { return pages[block] + offset; }
+};
+
 // cos and sin of every position of the context, [position][dims / 2], then those of each row of the pass whose position
 // is beyond it; row 0 of the pass is at `beyond`.
 struct rope_view {
@@ -154,9 +161,12 @@ template <opcode Op, kernel_types T, class Isa> constexpr u64 scratch_of(const p
   else return 0;
 }
 
+using scratch_entry = u64 (*)(const params&, u32 tokens);
+
 #ifdef CKE_COMPILED
 // A kernel of the compiled part (compiled/kernels.cpp), which has those of the native isa with matrices in one format.
 template <opcode Op, kernel_types T, class Isa> void compiled_kernel(const params&, const work&, u32 unit);
+template <opcode Op, kernel_types T, class Isa> u64 compiled_scratch(const params&, u32 tokens);
 template <kernel_types T, class Isa> inline constexpr bool is_compiled =
     T.second == dtype::none && std::is_same_v<Isa, isa::native>;
 
@@ -173,5 +183,14 @@ template <opcode Op, kernel_types T, class Isa> constexpr kernel_entry kernel_of
   return kernel_from_headers<Op, T, Isa>();
 }
 #endif
+
+// The same of scratch_of. A unit of the command knows no more of kernels than their names.
+template <opcode Op, kernel_types T, class Isa> constexpr scratch_entry scratch_entry_of() {
+#ifdef CKE_COMPILED_KERNELS_ONLY
+  return &compiled_scratch<Op, T, Isa>;
+#else
+  return &scratch_of<Op, T, Isa>;
+#endif
+}
 
 }  // namespace cke::kernels

@@ -8,6 +8,7 @@
 
 #include "../core/concat.hpp"
 #include "../core/error.hpp"
+#include "../core/tensor_source.hpp"
 #include "../kernels/formats/convert.hpp"
 
 CKE_COLD_BEGIN
@@ -35,21 +36,21 @@ struct f8_matrix {
 };
 
 // A tensor of type f8_e4m3 in `from`, with its scales. Throws tensor_shape, tensor_missing, tensor_dtype.
-template <class S, class Tensor> CKE_OUT_OF_LINE f8_matrix f8_matrix_of(const S& from, std::string_view file,
-                                                                        std::string_view name, const Tensor& t) {
+inline f8_matrix f8_matrix_of(const tensor_source& from, std::string_view file, const source_tensor& t) {
   const auto blocks = [](u64 n) { return (n + f8_matrix::block - 1) / f8_matrix::block; };
-  const std::string scales = f8_scales_name(name), about = concat({"tensor ", scales});
+  const std::string scales = f8_scales_name(t.name), about = concat({"tensor ", scales});
   if (t.shape.size() != 2)
-    throw Error(errc::tensor_shape, file, concat({"tensor ", name}), "two dimensions in f8_e4m3",
+    throw Error(errc::tensor_shape, file, concat({"tensor ", t.name}), "two dimensions in f8_e4m3",
                 concat({t.shape.size()}));
-  const auto* s = from.find(scales);
-  if (!s) throw Error(errc::tensor_missing, file, about, "this tensor", "none of this name");
-  if (s->type != dtype::f32 && s->type != dtype::bf16)
+  const u64 number = from.number_of(scales);
+  if (number == from.none) throw Error(errc::tensor_missing, file, about, "this tensor", "none of this name");
+  const source_tensor s = from.tensor(number);
+  if (s.type != dtype::f32 && s.type != dtype::bf16)
     throw Error(errc::tensor_dtype, file, about, "f32 or bf16", "another type");
-  if (s->shape.size() != 2 || s->shape[0] != blocks(t.shape[0]) || s->shape[1] != blocks(t.shape[1]))
+  if (s.shape.size() != 2 || s.shape[0] != blocks(t.shape[0]) || s.shape[1] != blocks(t.shape[1]))
     throw Error(errc::tensor_shape, file, about, concat({"shape [", blocks(t.shape[0]), ", ", blocks(t.shape[1]), "]"}),
                 "another");
-  return {t.bytes, s->bytes, s->type, t.shape[1]};
+  return {t.bytes, s.bytes, s.type, t.shape[1]};
 }
 
 }  // namespace cke::runtime

@@ -31,16 +31,16 @@ struct tower_options {
 template <class P, dtype KV, class Isa> class loaded_tower {
  public:
   using program = P;
-  using executor = runtime::executor<P, KV, Isa>;
+  static constexpr const compiled_program& compiled = compiled_program_of<P, KV, Isa, by_tables>;
   static_assert(P::is_tower, "cke: tower: the type is no tower; begin with tower<patch_embedding<...>, ...>");
   static constexpr u32 taps = P::tap_outputs.count, tap_width = P::tap_outputs.width;
   static constexpr u32 width = P::vocab + taps * tap_width;  // of a row of features
 
   // Throws config_range for the options, and what weights throws.
-  template <tensor_source S, class Names>
-  loaded_tower(const S& tensors, std::string_view file, naming as, const Names& names, const tower_options& o)
+  loaded_tower(const tensor_source& tensors, std::string_view file, naming as, std::span<const name_rule> names,
+               const tower_options& o)
       : threads_((o.validate(), o.threads ? o.threads : default_threads())),
-        packed_(tensors, file, as, names, threads_, o.progress) {
+        packed_(compiled.packed(), tensors, file, as, names, threads_, o.progress) {
     if (o.patches) plan_for(o.patches);
   }
 
@@ -88,10 +88,11 @@ template <class P, dtype KV, class Isa> class loaded_tower {
     const std::lock_guard turn(busy_);
     if (!executor_ || executor_->limits().chunk < image.grid.patches()) plan_for(image.grid.patches());
     const patch_grid g = image.grid;
+    const patch_order& order = executor_->order();
     const auto [rows, beside, count] =
-        executor_->encode(g, [&](patch_place at, float* to) { image.write(executor::order.number_of(g, at), at, to); });
+        executor_->encode(g, [&](patch_place at, float* to) { image.write(order.number_of(g, at), at, to); });
     for (u32 r = 0; r < count; ++r) {
-      const u32 number = executor::order.number_of(g, executor::order.place_of(g, r * P::merged)) / P::merged;
+      const u32 number = order.number_of(g, order.place_of(g, r * P::merged)) / P::merged;
       float* const out = &features[u64{number} * width];
       std::copy_n(rows.row(r), P::vocab, out);
       if constexpr (taps > 0) std::copy_n(beside.row(r), taps * tap_width, out + P::vocab);
@@ -111,12 +112,13 @@ template <class P, dtype KV, class Isa> class loaded_tower {
 
   void plan_for(u32 patches) {
     executor_.reset();
-    executor_ = std::make_unique<executor>(packed_, threads_, capacity_for(patches));
+    executor_ = std::make_unique<executor<>>(compiled, states_, packed_, threads_, capacity_for(patches));
   }
 
   team threads_;
-  weights<P, Isa> packed_;
-  std::unique_ptr<executor> executor_;
+  weights packed_;
+  state_facts states_{};  // rows of an image leave none
+  std::unique_ptr<executor<>> executor_;
   std::mutex busy_;
 };
 

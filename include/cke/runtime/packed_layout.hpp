@@ -1,41 +1,43 @@
 // SPDX-License-Identifier: MIT
-// packed_layout.hpp: the sizes of a program's packed weights.
+// packed_layout.hpp: how a program's weights are packed for an isa, and how many bytes they take.
 #pragma once
 
-#include <bit>
+#include <span>
 
-#include "../graph/program.hpp"
-#include "../kernels/formats/packed_bf16.hpp"
+#include "../graph/program_data.hpp"
+#include "../kernels/formats/any_file_rows.hpp"
 #include "../kernels/kernel.hpp"
 
 CKE_COLD_BEGIN
 namespace cke::runtime {
 
-template <class P, class Isa> struct packed_layout {
-  // Bytes of a packed weight: an upper bound, as in some formats they depend on the numbers.
-  static constexpr u64 room_for(const weight& w) {
-    u64 bytes = vector_bytes(w);
-    if (w.slot.quantisable)
-      with_format(w.as, [&]<dtype T>() { bytes = kernels::packed<T, Isa>::bytes(units_of_slot(w.slot), w.slot.cols); });
-    return bytes;
-  }
-  // Whether they are known for all of this program.
-  static constexpr bool sized() {
-    bool all = true;
-    P::for_each_weight([&](const weight& w) {
-      if (w.slot.quantisable) with_format(w.as, [&]<dtype T>() { all &= kernels::packed<T, Isa>::sized; });
-    });
-    return all;
-  }
+// kernels::packed of one format, for code that knows the format at load.
+struct packed_format {
+  dtype type;
+  bool sized;                         // whether the bytes of a matrix follow from its shape
+  u64 (*bytes)(u32 units, u32 cols);  // at most
+  bool (*is_whole)(const std::byte* matrix, u64 size, u32 units, u32 cols);
+  u64 (*pack)(std::byte* matrix, u32 units, u32 cols, function_ref<void(kernels::unit_packer)> each_unit);
+};
+struct packed_layout {
+  const program_data* program;
+  std::span<const packed_format> formats;  // of its matrices
 
+  constexpr const packed_format& format(dtype t) const {
+    const packed_format* f = formats.data();
+    while (f->type != t) ++f;
+    return *f;
+  }
   static constexpr u64 vector_bytes(const weight& w) { return align_up(w.slot.elements() * sizeof(float)); }
-  // f<T>() for a format known at load. Only formats that the program stores are instantiated.
-  template <u64 Types = P::stored_types, class F> static constexpr void with_format(dtype t, const F& f) {
-    if constexpr (Types != 0) {
-      constexpr auto T = static_cast<dtype>(std::countr_zero(Types));
-      if (t == T) f.template operator()<T>();
-      else with_format<Types&(Types - 1)>(t, f);
-    }
+  // Bytes of a packed weight: an upper bound, as in some formats they depend on the numbers.
+  constexpr u64 room_for(const weight& w) const {
+    return w.slot.quantisable ? format(w.as).bytes(units_of_slot(w.slot), w.slot.cols) : vector_bytes(w);
+  }
+  // Whether they are known for all of the program.
+  constexpr bool sized() const {
+    bool all = true;
+    for (const packed_format& f : formats) all &= f.sized;
+    return all;
   }
 };
 

@@ -8,13 +8,14 @@
 #include "../core/row_sink.hpp"
 #include "../kernels/kernel.hpp"
 #include "image_store.hpp"
+#include "state.hpp"
 
 CKE_COLD_BEGIN
 namespace cke::runtime {
 
-template <class Slot> struct pass_part {
+struct pass_part {
   std::span<const u32> ids;
-  Slot& of;
+  sequence_state& of;
   float* logits;      // receives the logits [vocab] after the last id; null: not wanted
   row_sink hidden{};  // receives the hidden states of ids [first, end), instead of logits
   row_sink each{};    // receives the logits after each of ids [first, end)

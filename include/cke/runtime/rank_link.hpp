@@ -17,7 +17,7 @@ struct rank_link {
 
 // All units of every step are its own, and nothing is exchanged. ranks.hpp has the other way.
 struct one_rank {
-  explicit one_rank(const auto&) {}
+  one_rank(const auto&, const auto&) {}
   struct all_units {
     u32 units;
     u32 count() const { return units; }

@@ -2,12 +2,12 @@
 // ranks.hpp: one model over several processes: each runs its units of every step, and gets the others' results.
 #pragma once
 
-#include <array>
 #include <cstring>
 #include <vector>
 
 #include "../graph/exchanges.hpp"
 #include "../kernels/columns.hpp"
+#include "executor-inl.hpp"
 #include "loaded.hpp"
 
 CKE_COLD_BEGIN
@@ -36,11 +36,12 @@ void each_own_part(const code& c, u32 at, u32 output, const work& w, share_of_ra
 }
 
 // The part of an executor that knows of other ranks. E is the executor, S its place in a pass.
-template <class P, dtype KV, class Isa> class many_ranks {
+template <class Isa> class many_ranks {
  public:
   // Throws out_of_memory.
-  many_ranks(const rank_link& link, capacity k) : link_(link), sizes_(link.count) {
-    const u64 room = largest_exchange(k);
+  many_ranks(const compiled_program& m, capacity k, const rank_link& link) : link_(link), sizes_(link.count) {
+    m.each_code([&](u32, const code& c) { exchanged_.push_back(exchanges_of(c)); });
+    const u64 room = largest_exchange(m, k);
     memory_ = arena(2 * room, false);
     sent_ = memory_.take(room), received_ = memory_.take(room);
   }
@@ -87,7 +88,7 @@ template <class P, dtype KV, class Isa> class many_ranks {
   // After the barrier that ends step end - 1: all ranks get what the steps since the exchange before have written in
   // parts, if the others may wait no longer for it. Ends with a barrier, if there was anything.
   template <class E, class S> void exchange(E& on, const S& s, u32 end) {
-    const exchange_table& what = exchanged[s.index];
+    const exchange_table& what = exchanged_[s.index];
     u32 first = end;
     for_each_run(*s.table.c, s.phases(), [&](u32 from, u32 to) { first = to == end ? from : first; });
     if (!what.any(first, end)) return;
@@ -104,13 +105,6 @@ template <class P, dtype KV, class Isa> class many_ranks {
   }
 
  private:
-  static constexpr auto exchanged = [] {
-    std::array<exchange_table, P::body_count + 2> all{};
-    all.front() = exchanges_of(P::header_code()), all.back() = exchanges_of(P::footer_code());
-    for (u32 v = 0; v < P::body_count; ++v) all[v + 1] = exchanges_of(*P::bodies[v]);
-    return all;
-  }();
-
   // visit(share, f) calls f(bytes) for every part that the share's rank has written, in one order on all ranks.
   template <class Visit> void gather(Visit visit) {
     for (u32 r = 0; r < link_.count; ++r) {
@@ -133,16 +127,16 @@ template <class P, dtype KV, class Isa> class many_ranks {
   }
 
   // Bytes of the registers of the largest exchange.
-  static u64 largest_exchange(capacity k) {
+  u64 largest_exchange(const compiled_program& m, capacity k) const {
     u64 most = 0;
-    workspace<P, KV, Isa>::each_code([&](u32 index, const code& c) {
-      const u32 rows = index + 1 == workspace<P, KV, Isa>::codes ? k.logit_rows : k.chunk;
+    m.each_code([&](u32 index, const code& c) {
+      const u32 rows = index + 1 == m.codes() ? k.logit_rows : k.chunk;
       for (const form f : {form::decode, form::prefill})
         for_each_run(c, phases_of(c, f), [&](u32 first, u32 end) {
           u64 bytes = 0;
           for (u32 i = first; i < end; ++i)
             for (u32 o = 0; o < c.ops[i].out.count; ++o)
-              if (exchanged[index].outputs[i] >> o & 1) bytes += register_bytes(c.regs[c.ops[i].out[o]], rows);
+              if (exchanged_[index].outputs[i] >> o & 1) bytes += register_bytes(c.regs[c.ops[i].out[o]], rows);
           most = std::max(most, bytes);
         });
     });
@@ -150,6 +144,7 @@ template <class P, dtype KV, class Isa> class many_ranks {
   }
 
   rank_link link_;
+  std::vector<exchange_table> exchanged_;  // of each code
   arena memory_;
   std::byte *sent_{}, *received_{};
   std::vector<u64> sizes_;  // of the ranks' parts
@@ -158,12 +153,14 @@ template <class P, dtype KV, class Isa> class many_ranks {
 // How a model runs as one of several ranks: every rank makes the same sequences and feeds them the same ids, in one
 // order. A rank packs its own units only.
 struct by_ranks {
-  template <class P, dtype KV, class Isa> using executor = runtime::executor<P, KV, Isa, many_ranks<P, KV, Isa>>;
+  template <class P, dtype KV, class Isa>
+  static constexpr auto executor = +[](const compiled_program& m, const state_facts& states, const weights& w,
+                                       team& threads, const model_options& o) -> std::unique_ptr<pass_executor> {
+    return std::make_unique<runtime::executor<many_ranks<Isa>>>(m, states, w, threads, o.limits(), o.hints, o.ranks);
+  };
 
-  template <class P> static bool has_unit(const weight& w, u32 unit, const rank_link& link) {
-    const code& c = w.where == place::header ? P::header_code()
-        : w.where == place::footer           ? P::footer_code()
-                                             : *P::bodies[P::variants.of[w.layer]];
+  static bool has_unit(const program_data& p, const weight& w, u32 unit, const rank_link& link) {
+    const code& c = p.code_of(w);
     for (u32 s = 0; s < c.slots.size(); ++s)
       if (const weight_slot& o = c.slots[s]; o.is == w.slot.is && o.bias == w.slot.bias && o.nth == w.slot.nth)
         return own_rows_of(c, s, share_of(link)).has(unit);

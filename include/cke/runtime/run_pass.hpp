@@ -2,8 +2,6 @@
 // run_pass.hpp: one pass over the weights, from ids to logits, as every executor runs it.
 #pragma once
 
-#include <concepts>
-
 #include "../core/function_ref.hpp"
 #include "../graph/plan.hpp"
 #include "page_pool.hpp"
@@ -15,17 +13,23 @@ namespace cke::runtime {
 
 // What sequences need of an executor. executor.hpp is the CPU's, unrolled_executor.hpp the one for small models on it,
 // cuda/executor.cuh a device's, and table_executor.hpp the one to debug with.
-template <class E> concept pass_executor =
-    requires(E& e, const E& idle, u32 count, function_ref<typename E::part(u32)> part_of, tracer t) {
-      { idle.limits() } -> std::same_as<const capacity&>;
-      { idle.bytes() } -> std::same_as<u64>;                     // of activations
-      { idle.memory_of_pages() } -> std::same_as<page_memory*>;  // null: the host's
-      e.watch(t);                                                // not while a pass runs
-      // One pass for different slots: part_of(i), i < count, with at most `chunk` ids in all; a single session is a
-      // list of one. The slots have then advanced by their ids. Throws cache_full before anything has happened, and
-      // what a sink throws.
-      e.run(count, part_of);
-    };
+class pass_executor {
+ public:
+  virtual ~pass_executor() = default;
+  virtual const capacity& limits() const = 0;
+  virtual u64 bytes() const = 0;                              // of activations
+  virtual page_memory* memory_of_pages() { return nullptr; }  // null: the host's
+  virtual void watch(const tracer& t) = 0;                    // not while a pass runs
+  // One pass for different sequences: part_of(i), i < count, with at most `chunk` ids in all; a single one is a list of
+  // one. Their states have then advanced by their ids. Throws cache_full before anything has happened, and what a sink
+  // throws.
+  virtual void run(u32 count, function_ref<pass_part(u32)> part_of) = 0;
+
+ protected:
+  pass_executor() = default;
+  pass_executor(const pass_executor&) = default;
+  pass_executor& operator=(const pass_executor&) = default;
+};
 
 // What run_footer() returns.
 struct logit_block {

@@ -69,10 +69,9 @@ using letter_adapters = std::array<letter_adapter*, 256>;  // by opcode; null: t
 // placed by the contract's linear scan. A fused program, whose steps cross the borders of letters, is walked step by
 // step. It shares kernels, weights and states with `executor`, but neither its phases nor its memory plan, and has the
 // same bits.
-template <class P, dtype KV, class Isa> class table_executor {
+template <class P, dtype KV, class Isa> class table_executor : public pass_executor {
  public:
-  using slot = sequence_state<P, KV, Isa>;
-  using part = pass_part<slot>;
+  using states = state_layout<P, KV, Isa>;
   using adapter = void(const params&, const work&, u32 unit);
   using adapters = adapter_table<adapter>;
   using hook = std::function<void(const step_report<Isa>&)>;
@@ -83,11 +82,12 @@ template <class P, dtype KV, class Isa> class table_executor {
   };
 
   // Throws unsupported_opcode, malformed, invalid_param_block, out_of_memory.
-  table_executor(const weights<P, Isa>& w, team& threads, capacity k, const adapters& known = all_adapters(),
+  table_executor(const compiled_program& m, const state_facts& states, const weights& w, team& threads, capacity k,
+                 const adapters& known = all_adapters(),
                  const letter_adapters& letters = all_letters())
-      : weights_(w), team_(threads), space_(k, threads.size()), table_(known), letters_(letters) {
+      : weights_(w), team_(threads), space_(m, states, k, threads.size()), table_(known), letters_(letters) {
     u64 bytes = 0;
-    space_.each_code([&](u32 index, const code& c) { bytes += load(index, c); });
+    m.each_code([&](u32 index, const code& c) { bytes += load(index, c); });
     for (u32 l = 0; l < P::layers; ++l) steps_ += static_cast<u32>(codes_[P::variants.of[l] + 1u].steps.size());
     footer_first_ = steps_ += static_cast<u32>(codes_.front().steps.size());
     steps_ += static_cast<u32>(codes_.back().steps.size());
@@ -99,10 +99,9 @@ template <class P, dtype KV, class Isa> class table_executor {
       }
   }
 
-  const capacity& limits() const { return space_.limits(); }
-  u64 bytes() const { return space_.bytes() + memory_.size(); }
-  page_memory* memory_of_pages() const { return nullptr; }
-  void watch(const tracer&) {}                                     // a hook sees more
+  const capacity& limits() const override { return space_.limits(); }
+  u64 bytes() const override { return space_.bytes() + memory_.size(); }
+  void watch(const tracer&) override {}                            // a hook sees more
   u32 steps() const { return steps_; }                             // of a pass with logits
   const dispatch_counters& counters() const { return counters_; }  // of steps
   dispatch_counters& counters() { return counters_; }
@@ -133,9 +132,10 @@ template <class P, dtype KV, class Isa> class table_executor {
       for (const table_step& s : t.steps) table_.route(s.i.op, now);
   }
 
+  void run(u32 count, function_ref<pass_part(u32)> part_of) override { run(count, part_of, {}); }
   // As executor::run, of one slot; false when it was told to stop: the slot is then truncated to where it was.
   // Throws cache_full; batch_unsupported; malformed when a kernel wrote beyond its register; what how.after throws.
-  bool run(u32 count, function_ref<part(u32)> part_of, const debugging& how = {}) {
+  bool run(u32 count, function_ref<pass_part(u32)> part_of, const debugging& how) {
     how_ = &how, halted_ = false, failure_ = nullptr, sequences_.clear(), lengths_.clear();
     for (u32 i = 0; i < count; ++i) sequences_.push_back(i), lengths_.push_back(part_of(i).of.position());
     try {
@@ -190,7 +190,7 @@ template <class P, dtype KV, class Isa> class table_executor {
 
   // Copies a code into tables; returns the bytes of its registers.
   u64 load(u32 index, const code& executed) {
-    const bool footer = index == workspace<P, KV, Isa>::codes - 1;
+    const bool footer = index == space_.compiled().codes() - 1;
     table t{index, plan_of(executed), {}, {}, {}};
     const code& c = t.plan.steps;
     check_letters(t.plan);
@@ -219,9 +219,9 @@ template <class P, dtype KV, class Isa> class table_executor {
   struct stopped {};  // thrown between two runs of the team, when a step or a hook has ended the pass
 
   void begin_pass() { space_.rows().clear(); }
-  void add(const part& p) { space_.add(p.ids, p.of, p.images); }
+  void add(const pass_part& p) { space_.add(p.ids, p.of, p.images); }
   void copy_row(u32 from, u32 to) { space_.copy_row(from, to); }
-  void give_hidden(const part& p, u32 row) { give_normed_rows(space_, weights_, p, row); }
+  void give_hidden(const pass_part& p, u32 row) { give_normed_rows(space_, weights_, p, row); }
 
   void run_layers(u32) {  // every row: a hook sees all of them
     const pass now = space_.rows().all();
@@ -356,9 +356,9 @@ template <class P, dtype KV, class Isa> class table_executor {
     }
   }
 
-  const weights<P, Isa>& weights_;
+  const weights& weights_;
   team& team_;
-  workspace<P, KV, Isa> space_;
+  workspace space_;
   adapters table_;
   letter_adapters letters_;
   arena memory_;

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "../core/tensor_name.hpp"
-#include "../graph/program.hpp"
+#include "../graph/program_data.hpp"
 
 CKE_COLD_BEGIN
 namespace cke::runtime {
@@ -48,10 +48,10 @@ struct stored_weight {
   }
 };
 
-template <class P, class Names> class tensor_layout {
+class tensor_layout {
  public:
-  // `names` outlives this.
-  tensor_layout(naming as, const Names& names) : as_(as), names_(names) {}
+  // `p` and `names` outlive this.
+  tensor_layout(const program_data& p, naming as, std::span<const name_rule> names) : p_(p), as_(as), names_(names) {}
 
   const name_rule& rule(const weight& w) const { return name_of(names_, w.where, w.slot); }
   const spellings& spelled(const weight& w) const { return rule(w).in(as_); }
@@ -60,7 +60,7 @@ template <class P, class Names> class tensor_layout {
   // `which`: of the names that a weight may have.
   std::string name(const weight& w, u32 which, u32 expert) const {
     const spelling& s = spelled(w)[which];
-    return tensor_name(s, w.slot.bias, s.counts_taps ? P::tap_outputs.of[w.layer] : w.layer, expert);
+    return tensor_name(s, w.slot.bias, s.counts_taps ? p_.taps_before(w.layer) : w.layer, expert);
   }
   stored_weight of(const weight& w, u32 which, change was) const {
     const spelling& mine = spelled(w)[which];
@@ -80,8 +80,8 @@ template <class P, class Names> class tensor_layout {
   }
 
  private:
-  static u32 head_dim_of(const weight& w) {
-    for (const auto& s : P::unfused[P::kind_of[w.layer]].states) return s.head_dim;
+  u32 head_dim_of(const weight& w) const {
+    for (const auto& s : p_.unfused_of(w.layer).states) return s.head_dim;
     return 0;
   }
 
@@ -95,7 +95,7 @@ template <class P, class Names> class tensor_layout {
   };
   share share_of(const spelling& mine, u32 which, const weight& w, auto size) const {
     share at;
-    for (const weight_slot& s : P::unfused[P::kind_of[w.layer]].slots) {
+    for (const weight_slot& s : p_.unfused_of(w.layer).slots) {
       const spelling& other = name_of(names_, w.where, s).in(as_)[which];
       if (s.bias != w.slot.bias || !other.in_tensor_of(mine)) continue;
       at.all += size(s);
@@ -122,8 +122,9 @@ template <class P, class Names> class tensor_layout {
     return {at.first, ours, at.all, at.all * (whole(w.slot) / ours)};
   }
 
+  const program_data& p_;
   const naming as_;
-  const Names& names_;
+  const std::span<const name_rule> names_;
 };
 
 }  // namespace cke::runtime

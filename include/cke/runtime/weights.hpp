@@ -2,21 +2,18 @@
 // weights.hpp: a program's weights, packed for an isa into one arena.
 #pragma once
 
-#include <algorithm>
-#include <bit>
-#include <cmath>
 #include <functional>
 #include <span>
 
 #include "../core/concat.hpp"
+#include "../core/error.hpp"
 #include "../core/function_ref.hpp"
 #include "../core/plain_list.hpp"
-#include "../kernels/formats/file_rows.hpp"
+#include "../core/tensor_source.hpp"
 #include "arena.hpp"
 #include "packed_layout.hpp"
 #include "rank_link.hpp"
 #include "team.hpp"
-#include "weight_tensors.hpp"
 
 CKE_COLD_BEGIN
 namespace cke::runtime {
@@ -40,212 +37,53 @@ inline std::string packed_name(const weight& w) {
 
 // The units of matrices that are packed, where not all are: the others' memory is never touched.
 struct packed_units {
-  bool (*has)(const weight&, u32 unit, const rank_link&) = nullptr;
+  bool (*has)(const program_data&, const weight&, u32 unit, const rank_link&) = nullptr;
+  const program_data* program{};
   rank_link link{};
-  bool operator()(const weight& w, u32 unit) const { return !has || has(w, unit, link); }
+  bool operator()(const weight& w, u32 unit) const { return !has || has(*program, w, unit, link); }
 };
 
-template <class P, class Isa> class weights {
-  using layout = packed_layout<P, Isa>;
+struct weight_place;
 
+class weights {
  public:
-  static constexpr u32 rows = P::layers + 2;  // header, layers, footer
-
-  // Throws tensor_missing, tensor_shape, tensor_dtype, tensor_unknown, out_of_memory.
-  template <tensor_source S, class Names>
-  weights(const S& from, std::string_view file, naming as, const Names& names, team& threads,
-          const progress_callback& progress, bool huge_pages = true, const packed_units& own = {}) {
-    weight_tensors<P, S, Names> tensors(from, file, as, names);
-    u64 room = 0, touched = 0, done = 0;
-    u32 next[rows]{};
-    for (const bool packing : {false, true}) {  // everything is checked before anything is packed
-      if (packing) tensors.refuse_others(), memory_ = arena(room, huge_pages && !own.has, touched);
-      P::for_each_weight([&](const weight& w) {
-        const auto at = tensors.find(w);
-        if (!packing) return void((room += layout::room_for(w), touched += touched_of(w, own)));
-        std::byte* const to = memory_.data() + memory_.used();
-        place_next(w, next, to);
-        const auto drop = [&](u32 tensor, std::span<const std::byte> part) {
-          from.drop(from.tensors()[at.from[tensor].number], part);
-        };
-        memory_.take(at.was == change::transposed ? pack_transposed(at, to, threads, own)
-                                                  : pack(at, to, threads, own, drop));
-        sizes_.push_back(static_cast<u64>(memory_.data() + memory_.used() - to));
-        for (u32 t = 0; t < at.from.size(); ++t) drop(t, at.from[t].bytes);
-        done += w.slot.elements();
-        if (progress) progress(done, P::parameters);
-      });
-    }
-    packed_ = {memory_.data(), memory_.data() + memory_.used()};
-    tie();
-  }
+  // `p` and `names` outlive this. Throws tensor_missing, tensor_shape, tensor_dtype, tensor_unknown, out_of_memory.
+  weights(const packed_layout& p, const tensor_source& from, std::string_view file, naming as,
+          std::span<const name_rule> names, team& threads, const progress_callback& progress, bool huge_pages = true,
+          const packed_units& own = {});
 
   // Takes over packed weights without a copy. Throws malformed, with the name of `file`, unless their sizes, and what
   // kernels find their way by, are those of this program.
-  weights(const packed_weights& from, std::string_view file) : packed_(from.memory) {
-    const auto refuse = [&](std::string_view what, std::string_view expected, std::string_view found) {
-      throw Error(errc::malformed, file, what, expected, found);
-    };
-    if (reinterpret_cast<std::uintptr_t>(packed_.data()) % 64 != 0)
-      refuse("packed weights", "memory that is aligned to 64 bytes", "another place");
-    u64 used = 0;
-    u32 next[rows]{};
-    P::for_each_weight([&](const weight& w) {
-      if (sizes_.size() == from.sizes.size()) refuse("packed weights", "those of the model", "too few");
-      const u64 size = from.sizes[sizes_.size()];
-      if (!fits(used, size, packed_.size()) || !is_whole(w, packed_.subspan(used, size)))
-        refuse(concat({"weight ", packed_name(w)}), "its bytes in packed form", concat({size, " others"}));
-      place_next(w, next, packed_.data() + used);
-      sizes_.push_back(size);
-      used += size;
-    });
-    if (sizes_.size() != from.sizes.size() || used != packed_.size())
-      refuse("packed weights", concat({used, " bytes of ", sizes_.size(), " weights"}),
-             concat({packed_.size(), " bytes of ", from.sizes.size(), " weights"}));
-    tie();
-  }
+  weights(const packed_layout& p, const packed_weights& from, std::string_view file);
 
   // The packed weights of a row of blocks: header 0, layer l in l + 1, footer last.
-  const std::byte* const* row(u32 r) const { return table_[r]; }
+  const std::byte* const* row(u32 r) const { return &table_[u64{r} * max_slots]; }
+  const packed_layout& layout() const { return layout_; }
+  u32 rows() const { return layout_.program->layers + 2; }
   u64 bytes() const { return packed_.size(); }
   std::span<const std::byte> memory() const { return packed_; }
   // f(weight, its packed bytes), in the order of memory().
-  template <class F> void each(F f) const {
-    u64 at = 0, i = 0;
-    P::for_each_weight([&](const weight& w) {
-      f(w, packed_.subspan(at, sizes_[i]));
-      at += sizes_[i++];
-    });
-  }
+  void each(function_ref<void(const weight&, std::span<const std::byte>)> f) const;
 
  private:
-  // Numbers of the footer that are the header's: a tied head.
-  void tie() {
-    if constexpr (P::tied) {
-      for (u32 i = 0; i < P::unfused_footer().slots.size(); ++i)
-        if (P::unfused_footer().slots[i].tied) {
-          for (u32 k = P::unfused_footer().slots.size() - 1; k > i; --k) table_[rows - 1][k] = table_[rows - 1][k - 1];
-          table_[rows - 1][i] = table_[0][0];
-        }
-    }
-  }
-  void place_next(const weight& w, u32 (&next)[rows], const std::byte* at) {
-    const u32 row = w.where == place::header ? 0 : w.where == place::body ? w.layer + 1 : rows - 1;
-    table_[row][next[row]++] = at;
-  }
-  static bool is_whole(const weight& w, std::span<const std::byte> bytes) {
-    if (!w.slot.quantisable) return bytes.size() == layout::vector_bytes(w);
-    bool whole = false;
-    layout::with_format(w.as, [&]<dtype T>() {
-      whole = kernels::packed<T, Isa>::is_whole(bytes.data(), bytes.size(), units_of_slot(w.slot), w.slot.cols);
-    });
-    return whole;
-  }
+  void tie();
+  void place_next(const weight& w, plain_list<u32>& next, const std::byte* at);
+  bool is_whole(const weight& w, std::span<const std::byte> bytes) const;
+  u64 touched_of(const weight& w, const packed_units& own) const;
+  u64 pack_transposed(const weight_place& at, std::byte* to, team& threads, const packed_units& own) const;
+  u64 pack(const weight_place& at, std::byte* to, team& threads, const packed_units& own,
+           function_ref<void(u32 tensor, std::span<const std::byte>)> drop) const;
 
-  static u64 touched_of(const weight& w, const packed_units& own) {
-    if (!own.has || !w.slot.quantisable) return layout::room_for(w);
-    u64 count = 0;
-    const u32 units = units_of_slot(w.slot);
-    for (u32 u = 0; u < units; ++u) count += own(w, u);
-    return (layout::room_for(w) + units - 1) / units * count;
-  }
-
-  // Packs from a transposed copy.
-  static u64 pack_transposed(const weight_place& at, std::byte* to, team& threads, const packed_units& own) {
-    const u32 rows_in_group = at.w.slot.group ? at.w.slot.group : at.w.slot.rows,
-              cols = at.w.slot.cols;  // of the model's matrix
-    plain_list<float> turned(at.w.slot.elements()), row(at.columns.all);
-    for (u32 g = 0; g < at.w.slot.rows / rows_in_group; ++g)
-      for (u32 c = 0; c < cols; ++c) {
-        at.from[0].read_row(u64{g} * at.rows.part + at.rows.first + c, at.columns.all, row.data());
-        for (u32 r = 0; r < rows_in_group; ++r)
-          turned[(u64{g} * rows_in_group + r) * cols + c] = row[at.columns.first + r];
-      }
-    const u32 all = at.w.slot.rows;
-    const weight_tensor copy{dtype::f32, std::as_bytes(std::span(turned))};
-    const weight_place plain{{{0, all, all, all}, {0, cols}, 0, change::none, 1, 0, all, cols}, at.w, {&copy, 1}};
-    return pack(plain, to, threads, own, [](u32, std::span<const std::byte>) {});
-  }
-
-  // Bytes of a file that stay in memory after they were packed, over all threads.
-  static constexpr u64 kept_bytes = 8 << 20;
-
-  // Hands packed parts of the file to drop(), piece by piece, from any thread. Returns the bytes of the packed weight.
-  static u64 pack(const weight_place& at, std::byte* to, team& threads, const packed_units& own,
-                  function_ref<void(u32 tensor, std::span<const std::byte>)> drop) {
-    const weight_slot& slot = at.w.slot;
-    if (!slot.quantisable) {
-      const dtype source = at.from[0].type;
-      const u64 item = info(source).bytes;
-      float* const vector = reinterpret_cast<float*>(to);
-      for (u32 i = 0; i < slot.elements(); ++i) {  // taps are stored as [taps][channels]
-        float& x = vector[i % slot.cols * slot.rows + i / slot.cols];
-        kernels::to_f32(source, at.from[0].bytes.data() + at.row(i).row * item, 1, &x);
-        if (at.was == change::plus_one) x -= 1;
-        if (at.was == change::minus_exp) x = std::log(-x);
-      }
-      return layout::vector_bytes(at.w);
-    }
-    const u32 group = slot.group ? slot.group : slot.rows, units = units_of_slot(slot);
-    const auto row_bytes = [&](u32 tensor) { return bytes_of(at.from[tensor].type, slot.cols); };
-    const u32 step = static_cast<u32>(kept_bytes / threads.size() / (unit_rows * row_bytes(0))) + 1;
-    const auto tensor_of_unit = [&](u32 unit) { return at.row(rows_of_unit(group, unit).first).tensor; };
-    // Other weights' rows between these are dropped as well; their pages are read again when needed.
-    const auto drop_units = [&](u32 first, u32 last) {
-      const u32 tensor = tensor_of_unit(first);
-      const auto place = [&](u32 row) {
-        const u32 part = at.from.size() > 1 ? 0 : row / at.rows.ours;
-        return (u64{part} * at.rows.part + at.rows.first + row % at.rows.ours) * row_bytes(tensor);
-      };
-      const row_range r = rows_of_unit(group, last);
-      const u64 begin = place(rows_of_unit(group, first).first), end = place(r.first + r.count - 1) + row_bytes(tensor);
-      drop(tensor, at.from[tensor].bytes.subspan(begin, end - begin));
-    };
-    const auto is_scaled = [](const weight_tensor& t) {
-      return t.type == dtype::f8_e4m3;
-    };  // packed from copies in f32
-    const bool some = std::any_of(at.from.begin(), at.from.end(), is_scaled);
-    plain_list<float> copies(some ? u64{threads.size()} * unit_rows * slot.cols : 0);
-    u64 taken = 0;
-    layout::with_format(at.w.as, [&]<dtype As>() {
-      taken = kernels::packed<As, Isa>::pack(to, units, slot.cols, [&](auto&& pack_unit) {
-        threads.run([&](u32 thread) noexcept {
-          u32 first = 0, next = 0;  // consecutive units that this thread has packed and not dropped
-          const auto drop_packed = [&] {
-            if (first < next) drop_units(first, next - 1);
-            first = next;
-          };
-          threads.share(thread, units, [&](u32 u) {
-            if (!own(at.w, u)) return;
-            const u32 tensor = tensor_of_unit(u);
-            if (u != next || (first < next && tensor != tensor_of_unit(first))) drop_packed(), first = u;
-            const row_range r = rows_of_unit(group, u);
-            const std::byte* rows_of_u[unit_rows]{};
-            const weight_tensor& t = at.from[tensor];
-            for (u32 i = 0; i < r.count; ++i) {
-              const u32 row = at.row(r.first + i).row;
-              rows_of_u[i] = t.bytes.data() + row * row_bytes(tensor);
-              if (!is_scaled(t)) continue;
-              float* const copy = &copies[(u64{thread} * unit_rows + i) * slot.cols];
-              t.read_row(row, slot.cols, copy);
-              rows_of_u[i] = reinterpret_cast<const std::byte*>(copy);
-            }
-            pack_unit(u, {r.count, rows_of_u, is_scaled(t) ? dtype::f32 : t.type});
-            next = u + 1;
-            if (next - first == step) drop_packed();
-          });
-          drop_packed();
-        });
-      });
-    });
-    return taken;
-  }
-
+  packed_layout layout_;
   arena memory_;  // empty if the caller keeps the packed weights
   std::span<const std::byte> packed_;
   plain_list<u64> sizes_;
-  const std::byte* table_[rows][max_slots]{};
+  plain_list<const std::byte*> table_;  // [rows][max_slots]
 };
 
 }  // namespace cke::runtime
 CKE_COLD_END
+
+#ifndef CKE_COMPILED
+#include "weights-inl.hpp"
+#endif

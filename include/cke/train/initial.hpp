@@ -20,23 +20,19 @@ struct initial_tensor {
   std::string name;
   std::vector<u64> shape;
   std::vector<float> numbers;
-  dtype type = dtype::f32;
-  std::string_view stored = "F32";
-  std::span<const std::byte> bytes{};  // the numbers
 };
 
-// A tensor_source of such tensors, sorted by name.
-class initial_tensors {
+// Such tensors, sorted by name.
+class initial_tensors final : public tensor_source {
  public:
   // Matrices are normal, biases 0, norms and scales 1. Taps begin as torch's Conv1d does. A in [-16, -1] and time steps
   // in [0.001, 0.1] are those of Mamba 2 (Dao and Gu, 2024), which gated delta nets took over.
-  template <class P, class Names>
-  static initial_tensors of(std::type_identity<P>, const taped_program& n, const Names& names,
+  static initial_tensors of(const program_data& p, const taped_program& n, std::span<const name_rule> names,
                             const initial_options& o) {
     std::map<std::string, initial_tensor> made;  // weights may lie in one tensor
-    const tensor_layout<P, Names> layout(naming::hf, names);
+    const tensor_layout layout(p, naming::hf, names);
     std::mt19937_64 random(o.seed);
-    P::for_each_weight([&](const weight& w) {
+    p.for_each_weight([&](const weight& w) {
       const tensor_map map{layout.of(w, 0, layout.change_of(w)), {}};
       const u32 place = w.where == place::header ? 0 : w.where == place::body ? w.layer + 1 : n.last_place();
       std::vector<float> ours(w.slot.elements());
@@ -50,19 +46,21 @@ class initial_tensors {
       }
     });
     initial_tensors all;
-    for (auto& [name, t] : made) {
-      all.list_.push_back(std::move(t));
-      all.list_.back().bytes = std::as_bytes(std::span(all.list_.back().numbers));
-    }
+    for (auto& [name, t] : made) all.list_.push_back(std::move(t));
     return all;
   }
 
   std::span<const initial_tensor> tensors() const { return list_; }
-  const initial_tensor* find(std::string_view name) const {
+  u64 count() const override { return list_.size(); }
+  u64 number_of(std::string_view name) const override {
     const auto at = std::ranges::lower_bound(list_, name, {}, &initial_tensor::name);
-    return at != list_.end() && at->name == name ? &*at : nullptr;
+    return at != list_.end() && at->name == name ? static_cast<u64>(at - list_.begin()) : none;
   }
-  void drop(const initial_tensor&, std::span<const std::byte>) const {}
+  source_tensor tensor(u64 number) const override {
+    const initial_tensor& t = list_[number];
+    return {t.name, dtype::f32, "F32", t.shape, std::as_bytes(std::span(t.numbers))};
+  }
+  void drop(u64, std::span<const std::byte>) const override {}
 
  private:
   static float* take(std::map<std::string, initial_tensor>& made, std::string name, std::vector<u64> shape) {

@@ -36,14 +36,14 @@ class parameters {
 
   // Reads and checks every tensor. With `added`, weights are frozen, and matrices of layers stay in the file, which has
   // to outlive this. Throws what weight_tensors throws; config_range for a number that is not finite; usage.
-  template <class P, tensor_source S, class Names>
-  static parameters load(std::type_identity<P>, const taped_program& n, const S& from, std::string_view file, naming as,
-                         const Names& names, const low_rank_options& added = {}, std::string_view in_f32 = {}) {
+  static parameters load(const program_data& of, const taped_program& n, const tensor_source& from,
+                         std::string_view file, naming as, std::span<const name_rule> names,
+                         const low_rank_options& added = {}, std::string_view in_f32 = {}) {
     using kept = parameter::kept;
     parameters p;
-    p.layers_ = P::layers, p.tied_ = P::tied;
-    weight_tensors<P, S, Names> tensors(from, file, as, names);
-    P::for_each_weight([&](const weight& w) {
+    p.layers_ = of.layers, p.tied_ = of.tied();
+    weight_tensors tensors(of, from, file, as, names);
+    of.for_each_weight([&](const weight& w) {
       const weight_place at = tensors.find(w);
       const bool is_matrix =
           w.where == place::body && w.slot.quantisable && (at.was == change::none || at.was == change::paired_heads);
@@ -52,7 +52,7 @@ class parameters {
                     added.rank == 0 ? is_buffer(w.slot.is) ? kept::constant : kept::learned
                         : is_matrix ? kept::in_file
                                     : kept::constant,
-                    from.tensors()[at.from[0].number].shape.size() > 1,
+                    from.tensor(at.from[0].number).shape.size() > 1,
                     0,
                     {}};
       if (one.as == kept::in_file) one.from.assign(at.from.begin(), at.from.end());
@@ -60,14 +60,14 @@ class parameters {
     });
     tensors.refuse_others();
     p.allocate();
-    p.place(P::unfused_footer());
+    p.place(*of.unfused_footer);
     for (const parameter& one : p.list_) {
       if (one.as == kept::in_file) continue;
       p.read(one, tensors.find(one.w), from, file);
-      for (const u64 t : one.map.tensors) from.drop(from.tensors()[t], from.tensors()[t].bytes);
+      for (const u64 t : one.map.tensors) from.drop(t, from.tensor(t).bytes);
     }
     const auto name_of_tensor = [&](const parameter& one) {
-      if (as == naming::hf) return std::string(from.tensors()[one.map.tensors[0]].name);
+      if (as == naming::hf) return std::string(from.tensor(one.map.tensors[0]).name);
       const spelling& its = name_of(names, one.w.where, one.w.slot).in(naming::hf)[0];
       if (its.is_part())
         throw Error(errc::unsupported, file, "names of matrices", "a Hugging Face directory, for this family",
@@ -238,7 +238,7 @@ class parameters {
     }
     while (next[last] < footer.slots.size()) put(last, list_[0], gradients() + list_[0].at);
   }
-  void read(const parameter& one, const weight_place& from, const auto& source, std::string_view file) {
+  void read(const parameter& one, const weight_place& from, const tensor_source& source, std::string_view file) {
     float* const to = value_of(one);
     std::vector<float> numbers(one.map.width(one.w));
     for (u32 tensor = 0; tensor < one.map.tensors.size(); ++tensor)
@@ -247,7 +247,7 @@ class parameters {
         for (u32 i = 0; i < count; ++i) {
           const float x = one.map.from_file(numbers[column + i]);
           if (!(std::abs(x) <= std::numeric_limits<float>::max()))
-            throw Error(errc::config_range, file, concat({"tensor ", source.tensors()[from.from[tensor].number].name}),
+            throw Error(errc::config_range, file, concat({"tensor ", source.tensor(from.from[tensor].number).name}),
                         "finite numbers", "one that is not");
           to[ours + i * apart] = x;
         }

@@ -12,9 +12,6 @@
 
 namespace cke::kernels {
 
-// Keys that one unit of work covers: a long context is cut into runs, which threads share.
-inline constexpr u32 run_keys = 4 * key_block;
-
 // A part is a row of floats: o, the sum of p v [width], then m, the greatest score, and l, the sum of
 // p = exp2(score - m). (The scalar kernel's m is of base e.)
 template <class Isa> struct attention_part {

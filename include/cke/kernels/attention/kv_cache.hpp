@@ -16,13 +16,6 @@ constexpr bool is_cache_format(dtype t) {
   return t == dtype::f32 || t == dtype::f16 || t == dtype::bf16 || t == dtype::q8_0;
 }
 
-// The blocks of one kv head: each in a page of its own (runtime/state.hpp), at the same offset.
-struct kv_blocks {
-  std::byte* const* pages{};
-  u64 offset{};
-  std::byte* operator[](u32 block) const { return pages[block] + offset; }
-};
-
 // Blocks of key_block positions, each K and then V: a token reads one stream. Lanes are positions in K, so that a
 // register of scores needs no horizontal sum, and dims in V. One lane of a dot product takes a pair of 16-bit or 8-bit
 // numbers.

@@ -2,6 +2,7 @@
 // file_rows.hpp: 32 rows of a file, in its encoding, as the blocks of a packed unit.
 #pragma once
 
+#include "any_file_rows.hpp"
 #include "convert.hpp"
 #include "packed_bf16.hpp"
 
@@ -72,8 +73,19 @@ struct file_rows {
   static constexpr std::byte zeros[chunk * 4]{};
 };
 
+// As packed::pack.
+template <dtype F, class Isa>
+u64 pack_matrix(std::byte* matrix, u32 units, u32 cols, function_ref<void(unit_packer)> each_unit) {
+  return packed<F, Isa>::pack(matrix, units, cols, [&](auto&& pack_unit) {
+    each_unit(
+        [&](u32 unit, const any_file_rows& r) { pack_unit(unit, file_rows<F, Isa>{r.present, r.row, r.source}); });
+  });
+}
+
 #ifdef CKE_COMPILED  // packing is in the compiled part too
-#define CKE_PACKED(F) extern template struct file_rows<dtype::F, isa::native>;
+#define CKE_PACKED(F)                                      \
+  extern template struct file_rows<dtype::F, isa::native>; \
+  extern template u64 pack_matrix<dtype::F, isa::native>(std::byte*, u32, u32, function_ref<void(unit_packer)>);
 // clang-format off
 CKE_PACKED(f32) CKE_PACKED(f16) CKE_PACKED(bf16) CKE_PACKED(q8_0) CKE_PACKED(q4_0) CKE_PACKED(q4_1) CKE_PACKED(q5_0)
 CKE_PACKED(q5_1) CKE_PACKED(q2_k) CKE_PACKED(q3_k) CKE_PACKED(q4_k) CKE_PACKED(q5_k) CKE_PACKED(q6_k)

@@ -2,6 +2,7 @@
 // packed.hpp: matrices as units of 32 interleaved rows: their sizes, packing and unpacking.
 #pragma once
 
+#include "any_file_rows.hpp"
 #include "bf16.hpp"
 #include "f16.hpp"
 #include "iq4_xs.hpp"
@@ -18,9 +19,6 @@ namespace cke::kernels {
 template <dtype F, class Isa>
   requires packable<F, Isa>
 struct file_rows;
-
-// Increment when the bytes of a packed matrix change: bundles have them in files.
-inline constexpr u32 packed_layout = 1;
 
 // A matrix: units of 32 output rows and all of k, one after the other, 64-byte aligned; cols is a multiple of
 // info(F).block. Missing rows and columns up to the packed block are zeros.

@@ -5,8 +5,8 @@
 #include <tuple>
 
 #include <cke/beam.hpp>
-#include <cke/draft.hpp>
 #include <cke/door-inl.hpp>
+#include <cke/draft.hpp>
 #include <cke/export-inl.hpp>
 #include <cke/export_ranks.hpp>
 #include <cke/export_tower.hpp>

@@ -86,7 +86,7 @@ sequence& reference() {
   static const auto loaded = [] {
     const checkpoint from = gguf_weights(gguf::read(file));
     return std::make_shared<loaded_program>(typed::type.compiled, from.tensors, from.name, from.as,
-                                          names_of<exported_qwen3>(), model_options{.threads = 1, .context = 64});
+                                            names_of<exported_qwen3>(), model_options{.threads = 1, .context = 64});
   }();
   static sequence s(loaded);
   s.reset();

@@ -2,8 +2,8 @@
 // session_file.cpp: a session that was kept in a file goes on to the bit, and nothing but the right file is taken.
 #include "cke/session_file.hpp"
 
-#include <cke/io/session_format.hpp>
 #include <doctest/doctest.h>
+#include <cke/io/session_format.hpp>
 
 #include <filesystem>
 #include <fstream>

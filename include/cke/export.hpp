@@ -128,8 +128,8 @@ struct exported {
   cke_image* cke_image_find(const cke_model* m, const uint64_t key[2], cke_error* e) noexcept {                       \
     return ::cke::door::image_find(m, key, e);                                                                        \
   }                                                                                                                   \
-  uint32_t cke_image_first_id(const cke_image* i) noexcept { return ::cke::door::image_first_id(i); }                \
-  void cke_image_free(cke_image* i) noexcept { ::cke::door::image_free(i); }                                    \
+  uint32_t cke_image_first_id(const cke_image* i) noexcept { return ::cke::door::image_first_id(i); }                 \
+  void cke_image_free(cke_image* i) noexcept { ::cke::door::image_free(i); }                                          \
   void cke_model_watch(const cke_model* m, cke_trace take, void* user) noexcept {                                     \
     ::cke::door::model_watch(m, take, user);                                                                          \
   }                                                                                                                   \
@@ -153,9 +153,9 @@ struct exported {
   int32_t cke_session_recall(cke_session* s, const uint32_t* ids, size_t n, uint32_t* taken, cke_error* e) noexcept { \
     return ::cke::door::session_recall(s, ids, n, taken, e);                                                          \
   }                                                                                                                   \
-  const float* cke_session_logits(const cke_session* s) noexcept { return ::cke::door::session_logits(s); }       \
-  uint32_t cke_session_position(const cke_session* s) noexcept { return ::cke::door::session_position(s); }              \
-  const uint32_t* cke_session_history(const cke_session* s) noexcept { return ::cke::door::session_history(s); }  \
+  const float* cke_session_logits(const cke_session* s) noexcept { return ::cke::door::session_logits(s); }           \
+  uint32_t cke_session_position(const cke_session* s) noexcept { return ::cke::door::session_position(s); }           \
+  const uint32_t* cke_session_history(const cke_session* s) noexcept { return ::cke::door::session_history(s); }      \
   int32_t cke_session_save(const cke_session* s, const char* path, cke_error* e) noexcept {                           \
     return ::cke::door::session_save(s, path, e);                                                                     \
   }                                                                                                                   \
@@ -165,5 +165,5 @@ struct exported {
   int32_t cke_session_slide(cke_session* s, uint32_t* positions, cke_error* e) noexcept {                             \
     return ::cke::door::session_slide(s, positions, e);                                                               \
   }                                                                                                                   \
-  void cke_session_rewind(cke_session* s, uint32_t position) noexcept { ::cke::door::session_rewind(s, position); }        \
+  void cke_session_rewind(cke_session* s, uint32_t position) noexcept { ::cke::door::session_rewind(s, position); }   \
   static_assert(true, "so that a semicolon may follow")

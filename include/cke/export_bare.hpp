@@ -19,8 +19,8 @@ template <class M, class Formats, dtype KV, u32 Context, class Isa> struct expor
       options.validate();
       runtime::team threads(options.threads ? options.threads : runtime::default_threads());
       const naming as = names == CKE_NAMES_GGUF ? naming::gguf : naming::hf;
-      const runtime::weights packed(runtime::packed_layout_of<typename bare::program, Isa>, index, source, as, names_of<M>(), threads,
-                                                                 options.progress);
+      const runtime::weights packed(runtime::packed_layout_of<typename bare::program, Isa>, index, source, as,
+                                    names_of<M>(), threads, options.progress);
       const auto written = bare_image<bare>(packed);
       take(user, written.data(), written.size());
     });

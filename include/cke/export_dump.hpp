@@ -14,7 +14,7 @@ namespace cke::door {
 template <class M, class Formats, dtype KV, bool Fused = false, class Isa = isa::native> struct exported_stepper {
   using program = graph::program<M, Formats, Fused>;
   using executor = runtime::table_executor<program, KV, Isa>;
-  using states = typename executor::states;
+  using states = runtime::state_layout<program, KV, Isa>;
   using report = runtime::step_report<Isa>;
   static constexpr const runtime::compiled_program& compiled =
       runtime::compiled_program_of<program, KV, Isa, runtime::by_tables>;

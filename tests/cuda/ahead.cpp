@@ -27,14 +27,14 @@ template <class M, class Formats, class Isa> auto load(u32 context = 96) {
   return std::make_shared<machine>(t.index(), "random", naming::hf, names_of<M>(),
                                    model_options{.threads = 1, .context = context, .chunk = 140, .logit_rows = 4});
 }
-template <class Arch> auto on(u32 context = 96) { return sequence(load<long_rows, Q8_0, emulated<Arch>>(context)); }
+template <class Arch> auto on(u32 context = 96) { return new_sequence(load<long_rows, Q8_0, emulated<Arch>>(context)); }
 const std::vector<u32> prompt = random_model::ids(7, 99);
 
 }  // namespace
 
 // CKE_SCHEDULES=1000 in the environment: so many.
 TEST_CASE("cuda: many tokens in one launch have the CPU's bits under every schedule") {
-  sequence cpu(load<long_rows, Q8_0, isa::native>());
+  auto cpu = new_sequence(load<long_rows, Q8_0, isa::native>());
   cpu.feed(prompt);
   const std::vector<u32> want = one_by_one(cpu, 3);
   const auto check = [&](auto s) {
@@ -76,9 +76,9 @@ TEST_CASE("cuda: running ahead goes over the end of a page, and ends at stop ids
   const in_clusters of(2, 2);
   const auto model = load<long_rows, Q8_0, emulated<cuda::sm90>>(132);
   const std::vector<u32> long_prompt = random_model::ids(126, 99);
-  ahead::check(sequence(model), sequence(model), long_prompt);
+  ahead::check(new_sequence(model), new_sequence(model), long_prompt);
 
-  sequence s(model), steps(model);
+  auto s = new_sequence(model), steps = new_sequence(model);
   s.feed(prompt), steps.feed(prompt);
   const std::vector<u32> ids = one_by_one(steps, 6);
   const u32 stop = ids[3];
@@ -94,7 +94,7 @@ TEST_CASE("cuda: running ahead goes over the end of a page, and ends at stop ids
   const auto some = s.generate_nosync(40, {}, [&](u32) { return ++heard < 3; });
   CHECK(heard == 3);
   CHECK((some.size() >= 3 && some.size() < 40));
-  sequence again(model);
+  auto again = new_sequence(model);
   again.feed(s.history());
   CHECK(std::ranges::equal(again.logits(), s.logits()));
 
@@ -106,7 +106,7 @@ TEST_CASE("cuda: running ahead goes over the end of a page, and ends at stop ids
 
 // The launch goes on when its host leaves it: without a host that waits, it would write what the next one clears.
 TEST_CASE("cuda: a take that throws stops the launch and waits for its end; the next launch is as if it had not been") {
-  sequence s = on<cuda::sm90>(), steps = on<cuda::sm90>();
+  auto s = on<cuda::sm90>(), steps = on<cuda::sm90>();
   s.feed(prompt), steps.feed(prompt);
   const std::vector<u32> want = one_by_one(steps, 12);
   for (const u32 nth : {2u, 3u, 12u}) {
@@ -125,13 +125,13 @@ TEST_CASE("cuda: a take that throws stops the launch and waits for its end; the 
   CHECK(std::ranges::equal(s.logits(), steps.logits()));
 }
 TEST_CASE("cuda: where launches may take little time, many tokens are several launches with the same ids and logits") {
-  sequence steps = on<cuda::sm90>();
+  auto steps = on<cuda::sm90>();
   steps.feed(prompt);
   const std::vector<u32> want = one_by_one(steps, 11);
   cuda::emulation_launch_limit = 1e-9;  // less than a token takes: four at first, then one each
   const auto model = load<long_rows, Q8_0, emulated<cuda::sm90>>();
   cuda::emulation_launch_limit = 0;
-  sequence s(model);
+  auto s = new_sequence(model);
   s.feed(prompt);
   const u64 before = cuda::emulated<cuda::sm90>::launched_together;
   CHECK(s.generate_nosync(11, {}, yes) == want);
@@ -248,13 +248,13 @@ TEST_CASE("cuda: a tile of weights that is not there when its copy should have c
 
 TEST_CASE("cuda: many tokens in one launch have the CPU's bits with mixtures of experts, however they choose") {
   using random_model::with_experts;
-  sequence cpu(load<with_experts, Q8_0, isa::native>());
+  auto cpu = new_sequence(load<with_experts, Q8_0, isa::native>());
   const std::vector<u32> ids = random_model::ids(7, 131);
   cpu.feed(ids);
   const std::vector<u32> want = one_by_one(cpu, 4);
   const auto check = [&]<class Arch>(Arch) {
     const auto model = load<with_experts, Q8_0, emulated<Arch>>();
-    sequence s(model);
+    auto s = new_sequence(model);
     s.feed(ids);
     CHECK(s.generate_nosync(4, {}, yes) == want);
     CHECK(ahead::difference(s.logits(), cpu.logits()) <= other_order);
@@ -270,9 +270,9 @@ TEST_CASE("cuda: many tokens in one launch have the CPU's bits with mixtures of 
   check(cuda::sm75{});
   cuda::emulation_seed = 0, cuda::emulation_blocks = 4;
   const auto ungated = load<random_model::without_gates, Q8_0, emulated<cuda::sm80>>();
-  ahead::check(sequence(ungated), sequence(ungated), random_model::ids(7, 67));
+  ahead::check(new_sequence(ungated), new_sequence(ungated), random_model::ids(7, 67));
   const auto plain = load<random_model::without_gates, BF16, emulated<cuda::sm90>>();
-  ahead::check(sequence(plain), sequence(plain), random_model::ids(7, 67));
+  ahead::check(new_sequence(plain), new_sequence(plain), random_model::ids(7, 67));
 }
 
 namespace {
@@ -289,7 +289,7 @@ struct late_device : cuda::emulated<cuda::sm90> {
 
 TEST_CASE("cuda: a take that throws ends the launch long before its last token") {
   using plan = cuda::token_schedule<program<long_rows, Q8_0>, default_kv<Q8_0>>;
-  sequence s(load<long_rows, Q8_0, cuda::isa<late_device>>());
+  auto s = new_sequence(load<long_rows, Q8_0, cuda::isa<late_device>>());
   s.feed(prompt);
   stops = 0;
   u32 heard = 0;
@@ -305,13 +305,13 @@ TEST_CASE("cuda: a take that throws ends the launch long before its last token")
 
 TEST_CASE("cuda: warps that dawdle before and after exchanges find the same ids and logits") {
   using plan = cuda::token_schedule<program<long_rows, Q8_0>, default_kv<Q8_0>>;
-  sequence steps = on<cuda::sm90>();
+  auto steps = on<cuda::sm90>();
   steps.feed(prompt);
   const std::vector<u32> want = one_by_one(steps, 5);
   for (const auto& [clusters, size] : {std::pair{1u, 1u}, {3u, 1u}, {2u, 2u}}) {
     const in_clusters of(clusters, size);
     ++cuda::emulation_seed;
-    sequence s(load<long_rows, Q8_0, cuda::isa<late_device>>());
+    auto s = new_sequence(load<long_rows, Q8_0, cuda::isa<late_device>>());
     s.feed(prompt);
     stops = 0;
     CHECK(s.generate_nosync(5, {}, yes) == want);
@@ -351,7 +351,7 @@ u32 drawn(std::span<const float> logits, u32 position, const device_sampling& ho
 TEST_CASE(
     "cuda: ids by device_sampling are those of the seed's stream, chosen by a launch of their own or by the one for "
     "many tokens") {
-  sequence steps = on<cuda::sm90>(), s = on<cuda::sm90>();
+  auto steps = on<cuda::sm90>(), s = on<cuda::sm90>();
   steps.feed(prompt), s.feed(prompt);
   std::vector<std::vector<u32>> all;
   for (const device_sampling how :
@@ -387,10 +387,10 @@ TEST_CASE("cuda: weights of other formats come by rings with the bits of a launc
   using random_model::wide;
   const auto check = [&]<class Formats>(Formats) {
     const auto model = load<wide, Formats, emulated<cuda::sm90>>();
-    ahead::check(sequence(model), sequence(model), prompt);
+    ahead::check(new_sequence(model), new_sequence(model), prompt);
   };
   check(one_format<dtype::q4_k>{}), check(BF16{});
   const in_clusters of(2, 2);
   const auto model = load<long_rows, other_values, emulated<cuda::sm90>>();
-  ahead::check(sequence(model), sequence(model), prompt);
+  ahead::check(new_sequence(model), new_sequence(model), prompt);
 }

@@ -45,7 +45,7 @@ template <class Arch> void check_stops(u32 blocks) {
   const u32 count = static_cast<u32>(2 * waits.size() * tokens);
   std::vector<u64> cycles(u64{count + 2} * blocks), nanoseconds(count + 2);
   stops::where = {cycles.data(), nanoseconds.data(), count + 2, blocks};
-  sequence s(load<clocked<Arch>>());
+  auto s = new_sequence(load<clocked<Arch>>());
   s.feed(prompt);
   CHECK(s.generate_nosync(tokens, {}, yes).size() == tokens);
   stops::where = {};
@@ -80,7 +80,7 @@ TEST_CASE("device-check: stops are those of the schedule, and their times add up
 
 TEST_CASE("device-check: rings alone bring every tile in order, and a chain without weights chooses id 0") {
   const auto check = []<class Arch>(Arch) {
-    sequence rings(load<of_rings<Arch>>()), chain(load<without_weights<Arch>>());
+    auto rings = new_sequence(load<of_rings<Arch>>()), chain = new_sequence(load<without_weights<Arch>>());
     rings.feed(prompt), chain.feed(prompt);
     CHECK(rings.generate_nosync(3, {}, yes).size() == 1);  // the first one was known
     CHECK(rings.position() == prompt.size() + (cuda::copies<Arch>::exist ? 3 : 0));

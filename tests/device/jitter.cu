@@ -23,8 +23,8 @@ void check_jitter(report& r, const random_model::tensors& t) {
   const std::vector<u32> prompt = prompt_ids();
   using steady = machine<Q8_0, cuda::isa<lean>>;
   using dawdling = machine<Q8_0, cuda::isa<dawdling_gpu>>;
-  sequence<steady> steps(load<steady>(t, all + 512));
-  sequence<dawdling> late(load<dawdling>(t, all + 512));
+  auto steps = new_sequence(load<steady>(t, all + 512));
+  auto late = new_sequence(load<dawdling>(t, all + 512));
   steps.feed(prompt), late.feed(prompt);
   const device_sampling how{0.8f, 5};  // likeliest ids soon repeat
   bool same_ids = true, same_logits = true;

@@ -25,7 +25,7 @@ template <class Formats> bool holds() {
   static const auto t = random_model::tensors::of<program<random_model::wide, Formats>>();
   const auto model = std::make_shared<machine>(t.index(), "random", naming::hf, names_of<random_model::wide>(),
                                                model_options{.context = 192, .chunk = 8, .logit_rows = 4});
-  sequence steps(model), ahead(model);
+  auto steps = new_sequence(model), ahead = new_sequence(model);
   const std::vector<u32> prompt = random_model::ids(7, machine::program::vocab);
   steps.feed(prompt), ahead.feed(prompt);
   std::vector<u32> ids;

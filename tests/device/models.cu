@@ -13,7 +13,7 @@ namespace {
 
 using on_gpu = cuda::isa<cuda::gpu>;
 template <class Formats> using gpu_machine = machine<Formats, on_gpu>;
-template <class Formats> using gpu_sequence = sequence<gpu_machine<Formats>>;
+template <class Formats> using gpu_sequence = sequence_of<gpu_machine<Formats>>;
 
 struct difference {
   u64 bits = 0, numbers = 0;  // numbers that are not the same bits, of all

@@ -23,7 +23,7 @@ struct of_rings : lean {
 };
 
 template <class Formats, class Device> auto sequence_on(const random_model::tensors& t) {
-  sequence s(load<machine<Formats, cuda::isa<Device>>>(t, 1024));
+  auto s = new_sequence(load<machine<Formats, cuda::isa<Device>>>(t, 1024));
   s.feed(prompt_ids());
   return s;
 }

@@ -47,7 +47,7 @@ template <class M, class Formats> auto toy() {
 }
 // A prompt in wide tiles, in narrow ones and id by id leaves the same logits.
 template <class Machine> bool prompts_hold(const std::shared_ptr<Machine>& model) {
-  using sequence = cke::runtime::sequence<Machine>;
+  using sequence = cke::runtime::sequence_of<Machine>;
   const std::vector<u32> ids = random_model::ids(75, Machine::program::vocab);
   sequence whole(model), cut(model);
   whole.feed(ids);
@@ -58,7 +58,7 @@ template <class Machine> bool prompts_hold(const std::shared_ptr<Machine>& model
 }
 // Many tokens in a launch are those of a launch for each step.
 template <class Machine> bool ahead_holds(const std::shared_ptr<Machine>& model) {
-  using sequence = cke::runtime::sequence<Machine>;
+  using sequence = cke::runtime::sequence_of<Machine>;
   sequence steps(model), ahead(model);
   const std::vector<u32> prompt = random_model::ids(7, Machine::program::vocab);
   steps.feed(prompt), ahead.feed(prompt);

@@ -48,14 +48,14 @@ struct machine {
   random_model::tensors numbers;
   team threads;
   weights packed;
-  executor<P, dtype::f32, isa::native> run;
+  executor<> run;
 
   explicit machine(capacity k, u32 n = 2, random_model::tensors t = random_model::tensors::of<P>())
       : numbers(std::move(t)),
         threads(n),
         packed(packed_layout_of<P, isa::native>, numbers.index(), "random", naming::hf, names_of<uneven>(), threads,
                {}),
-        run(packed, threads, k) {}
+        run(random_model::compiled<P, dtype::f32, isa::native>, state::layout::facts, packed, threads, k) {}
 
   std::vector<float> decoded() {
     std::vector<float> out;
@@ -164,11 +164,13 @@ TEST_CASE("executor: a window hides what lies before it") {
   team threads(2);
   const weights packed(packed_layout_of<W, isa::native>, t.index(), "random", naming::hf, names_of<windows>(), threads,
                        {});
-  executor<W, dtype::f32, isa::native> run(packed, threads, {context, context, 1});
+  using state = random_model::state_of<W, dtype::f32, isa::native>;
+  executor<> run(random_model::compiled<W, dtype::f32, isa::native>, state::layout::facts, packed, threads,
+                 {context, context, 1});
   const auto last = [&](u32 changed) {
     std::vector<u32> text = ids;
     if (changed < context) text[changed] = (text[changed] + 1) % vocab;
-    auto s = random_model::lone<random_model::state_of<W, dtype::f32, isa::native>>(context);
+    auto s = random_model::lone<state>(context);
     std::vector<float> out;
     run_one(run, text, 1, s, [&](u32, const float* logits) { out.assign(logits, logits + vocab); });
     return out;

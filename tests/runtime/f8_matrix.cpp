@@ -99,7 +99,8 @@ TEST_CASE("f8_matrix: scales that are missing, of another shape or another type"
     return some_tensors({{"w.weight_scale_inv", {type, std::move(shape), bytes}}});
   };
   CHECK(error(scales(dtype::f32, {2, 1}), {256, 128}).empty());
-  CHECK(error(some_tensors(), {256, 128}) == "file: tensor w.weight_scale_inv: expected this tensor, found none of this name");
+  CHECK(error(some_tensors(), {256, 128}) ==
+        "file: tensor w.weight_scale_inv: expected this tensor, found none of this name");
   CHECK(error(scales(dtype::f32, {1, 2}), {256, 128}) ==
         "file: tensor w.weight_scale_inv: expected shape [2, 1], found another");
   CHECK(error(scales(dtype::f32, {}), {256, 128}) ==

@@ -29,6 +29,8 @@ using executor_type = table_executor<P, dtype::f32, isa_type>;
 using report = step_report<isa_type>;
 constexpr u32 tokens = 7;
 
+using state = random_model::state_of<P, dtype::f32, isa_type>;
+
 struct machine {
   team threads{2};
   random_model::tensors numbers = random_model::tensors::of<P>();
@@ -36,7 +38,7 @@ struct machine {
 
   // All logits, and what `after` makes of each step.
   std::vector<float> run(executor_type& on, const executor_type::hook& after = {}) {
-    auto s = random_model::lone<random_model::state_of<P, dtype::f32, isa_type>>(32);
+    auto s = random_model::lone<state>(32);
     const u32 ids[tokens]{5, 90, 17, 3, 3, 64, 41};
     std::vector<float> logits;
     CHECK(run_one(
@@ -46,7 +48,13 @@ struct machine {
   }
   executor_type made(const executor_type::adapters& steps = executor_type::all_adapters(),
                      const letter_adapters& letters = executor_type::all_letters()) {
-    return {packed, threads, {32, 16, 16}, steps, letters};
+    return {random_model::compiled<P, dtype::f32, isa_type>,
+            state::layout::facts,
+            packed,
+            threads,
+            {32, 16, 16},
+            steps,
+            letters};
   }
 };
 

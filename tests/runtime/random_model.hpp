@@ -3,9 +3,10 @@
 #pragma once
 
 #include <cke/config_check.hpp>
-#include <cke/io/checkpoint.hpp>
 #include <cke/core/tensor_name.hpp>
+#include <cke/io/checkpoint.hpp>
 #include <cke/runtime/sequence.hpp>
+#include <cke/runtime/state_layout.hpp>
 #include <cke/text/sampling/random.hpp>
 #include <cstring>
 #include <deque>
@@ -176,6 +177,8 @@ inline bool same_bits(std::span<const float> a, std::span<const float> b) {
 }
 
 // A slot by itself, with pages of its own.
+template <class P, dtype KV, class Isa> inline constexpr const compiled_program& compiled =
+    compiled_program_of<P, KV, Isa, by_tables>;
 // A sequence's states, of a program whose type is in sight.
 template <class P, dtype KV, class Isa> struct state_of : sequence_state {
   using layout = state_layout<P, KV, Isa>;

@@ -47,14 +47,16 @@ template <class P, dtype KV> struct machine {
   using isa = cke::isa::native;
   team threads;
   weights packed;
-  executor<P, KV, isa> fold;
+  using state = random_model::state_of<P, KV, isa>;
+  static constexpr const compiled_program& compiled = random_model::compiled<P, KV, isa>;
+  executor<> fold;
   table_executor<P, KV, isa> table;
 
   explicit machine(const tensor_index& tensors, u32 n = 2, capacity k = {context, 40, 3})
       : threads(n),
         packed(packed_layout_of<P, isa>, tensors, "test", naming::hf, names_of<typename P::model_list>(), threads, {}),
-        fold(packed, threads, k),
-        table(packed, threads, k) {}
+        fold(compiled, state::layout::facts, packed, threads, k),
+        table(compiled, state::layout::facts, packed, threads, k) {}
 
   // All logits when the ids are fed `chunk` at a time.
   template <class Run> std::vector<float> logits(Run& run, u32 chunk) {
@@ -245,7 +247,8 @@ TEST_CASE("table_executor: what a backend lacks is refused before anything runs"
   for (const opcode op : {opcode::embedding, opcode::attend_quantize, opcode::logits}) {
     auto table = executor::all_adapters();
     table.remove(op);
-    CHECK(code_of([&] { executor(m.packed, m.threads, {context, 8, 1}, table); }) == errc::unsupported_opcode);
+    CHECK(code_of([&] { executor(m.compiled, slot::layout::facts, m.packed, m.threads, {context, 8, 1}, table); }) ==
+          errc::unsupported_opcode);
   }
   const u32 slots[]{0, 1}, lengths[]{0, 0};
   m.table.route({form::decode, std::span(slots).first(1), std::span(lengths).first(1), 1});
@@ -269,8 +272,8 @@ TEST_CASE("table_executor: what a hook throws reaches the caller, and a kernel t
   table.add(opcode::logits, dtype::bf16, [](const params& p, const work& w, u32) {  // one row too many
     std::memset(w.out[0].row(1) - 16, 0, sizeof(float) * (p.as<matmul_params>().rows + 32));
   });
-  executor wrong(m.packed, m.threads, {context, 8, 1}, table);
-  CHECK_THROWS_WITH_AS(run_one(wrong, std::span(ids).first(2), 1, s, ignore),
+  executor wrong(m.compiled, slot::layout::facts, m.packed, m.threads, {context, 8, 1}, table);
+  CHECK_THROWS_WITH_AS(run_one(wrong, std::span(ids).first(2), 1, s, ignore, debugging{}),
                        doctest::Contains("(logits): expected no byte after a register"), Error);
   CHECK(s.position() == 0);
 }
@@ -291,11 +294,12 @@ TEST_CASE("table_executor: one slot may be fed by both executors in turn") {
 
 namespace {
 // The executor that runs step by step, where a model has another.
-template <class P, dtype KV, class Isa> struct debugged : table_executor<P, KV, Isa> {
-  debugged(const weights& w, team& threads, capacity k, const hints&) : table_executor<P, KV, Isa>(w, threads, k) {}
-};
 struct stepwise {
-  template <class P, dtype KV, class Isa> using executor = debugged<P, KV, Isa>;
+  template <class P, dtype KV, class Isa>
+  static constexpr auto executor = +[](const compiled_program& m, const state_facts& states, const weights& w,
+                                       team& threads, const model_options& o) -> std::unique_ptr<pass_executor> {
+    return std::make_unique<table_executor<P, KV, Isa>>(m, states, w, threads, o.limits());
+  };
 };
 }  // namespace
 

@@ -20,7 +20,9 @@ using namespace cke::runtime;
 namespace {
 
 using P = program<random_model::mixed, Q8_0>;
-using space = workspace<P, dtype::bf16, isa::native>;
+using state = random_model::state_of<P, dtype::bf16, isa::native>;
+constexpr const compiled_program& compiled = random_model::compiled<P, dtype::bf16, isa::native>;
+workspace space(capacity k, u32 threads) { return {compiled, state::layout::facts, k, threads}; }
 constexpr u32 threads = 3;
 constexpr capacity room{.context = 100, .chunk = 40, .logit_rows = 20};
 
@@ -32,8 +34,8 @@ struct area {
 
 // f(code, index of the code, form, tokens, step) for every step in both forms.
 template <class F> void each_step(F f) {
-  space::each_code([&](u32 index, const code& c) {
-    const u32 most = index == space::codes - 1 ? room.logit_rows : room.chunk;
+  compiled.each_code([&](u32 index, const code& c) {
+    const u32 most = index == compiled.codes() - 1 ? room.logit_rows : room.chunk;
     for (const auto& i : c.ops) {
       f(c, index, form::decode, std::min(most, decode_rows), i);
       f(c, index, form::prefill, most, i);
@@ -69,7 +71,7 @@ TEST_CASE("pass_rows: the rows of another from one of them on") {
 }
 
 TEST_CASE("workspace: outputs of a step lie apart from its inputs and from every thread's scratch") {
-  const space s(room, threads);
+  const workspace s = space(room, threads);
   const std::byte* row[max_slots]{};
   const u32 ids[64]{};
   arena memory(pass_rows::bytes(64));
@@ -111,7 +113,7 @@ TEST_CASE("workspace: outputs of a step lie apart from its inputs and from every
 }
 
 TEST_CASE("workspace: the stream of a footer begins at the row that it is asked for") {
-  space s(room, 1);
+  workspace s = space(room, 1);
   const std::byte* row[max_slots]{};
   const code& foot = P::footer_code();
   const instruction& first = foot.ops[0];
@@ -119,7 +121,7 @@ TEST_CASE("workspace: the stream of a footer begins at the row that it is asked 
   const auto view_from = [&](u32 skip) {
     pass now;
     now.tokens = 3, now.skip = skip;
-    return s.prepare(foot, space::codes - 1, form::decode, first, now, 0, row, 0, 0).in[0];
+    return s.prepare(foot, compiled.codes() - 1, form::decode, first, now, 0, row, 0, 0).in[0];
   };
   const view all = view_from(0);
   CHECK(view_from(7).row(0) == all.row(7));

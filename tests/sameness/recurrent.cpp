@@ -17,7 +17,7 @@ namespace {
 
 using machine = sameness::machine<Q8_0, dtype::bf16, isa::native, 310, random_model::recurrent>;
 using session = machine::sequence;
-constexpr u32 page_positions = machine::loaded::states::plan.positions();
+constexpr u32 page_positions = machine::loaded::layout::plan.positions();
 static_assert(page_positions == 256);
 
 bool is_after(const session& s, u32 position, std::span<const float> want) {

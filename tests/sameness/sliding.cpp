@@ -117,8 +117,8 @@ template <class M, u32 length> struct tests {
       text s = open(m);
       CHECK(s.context() == most_positions);
       while (s.position() < length) REQUIRE(goes_on(s, std::min(piece, length - s.position())));
-      const u32 most = loaded::states::plan.in_sight(chunk) + 1;
-      CHECK(m->cache.transient.size() == std::max(most, loaded::states::plan.kept(m->executor->limits())));
+      const u32 most = loaded::layout::plan.in_sight(chunk) + 1;
+      CHECK(m->cache.transient.size() == std::max(most, loaded::layout::plan.kept(m->executor->limits())));
       CHECK(m->cache.persistent.page_bytes() == 0);
     }
   }

@@ -16,7 +16,7 @@ namespace windows {
 
 using machine = sameness::machine<Q8_0, dtype::bf16, isa::native, 900>;
 using session = machine::sequence;
-using slot = machine::loaded::states;
+using slot = machine::loaded::layout;
 
 inline bool is_after(const session& s, u32 position, std::span<const float> want) {
   return s.position() == position &&

@@ -140,7 +140,8 @@ TEST_CASE("quantize: 8-bit floats times their scales, also where GGUF has them t
     const auto* t = from.tensors.find(name);
     REQUIRE(t != nullptr);
     REQUIRE(t->type == dtype::f8_e4m3);
-    const cke::runtime::f8_matrix m = cke::runtime::f8_matrix_of(from.tensors, from.name, name, *t);
+    const cke::runtime::f8_matrix m =
+        cke::runtime::f8_matrix_of(from.tensors, from.name, from.tensors.tensor(from.tensors.number_of(name)));
     std::vector<float> numbers(t->bytes.size());
     for (cke::u64 row = 0; row < t->shape[0]; ++row) m.read(row, 0, m.columns, numbers.data() + row * m.columns);
     return numbers;

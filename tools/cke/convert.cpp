@@ -90,7 +90,7 @@ void write_numbers(const tensor_index& all, const std::string& file, const new_t
   const tensor_ref& from = *t.from;
   const u64 columns = from.shape.back(), row_bytes = bytes_of(*t.to, columns);
   const bool scaled = from.type == dtype::f8_e4m3;
-  const f8_matrix scales = scaled ? f8_matrix_of(all, file, from.name, from) : f8_matrix{};
+  const f8_matrix scales = scaled ? f8_matrix_of(all, file, all.tensor(all.number_of(from.name))) : f8_matrix{};
   std::vector<float> row(columns);
   std::vector<std::byte> out(row_bytes);
   for (u64 r = 0; r < t.bytes / std::max<u64>(1, row_bytes); ++r) {
@@ -136,7 +136,7 @@ void convert_to_directory(const convert_args& args) {
         throw Error(errc::file, path, {}, "the time to finish it", "an interrupt: nothing was written");
       if (t.to) write_numbers(all, args.input, t, file);
       else file.write(t.from->bytes);
-      all.drop(*t.from, t.from->bytes);
+      all.drop(all.number_of(t.from->name), t.from->bytes);
       bar.show(done += t.bytes, size);
     }
     file.commit();

@@ -30,7 +30,7 @@ class tensor_writer {
     if (!t.made.empty()) to_.write(std::as_bytes(std::span(t.made)));
     scaled_.clear();
     for (const row_run& r : t.rows)
-      scaled_.push_back(r.from->type == dtype::f8_e4m3 ? f8_matrix_of(from_.tensors, from_.name, r.from->name, *r.from)
+      scaled_.push_back(r.from->type == dtype::f8_e4m3 ? f8_matrix_of(from_.tensors, from_.name, source_of(*r.from))
                                                        : f8_matrix{});
     const u64 step = std::max<u64>(1, buffer_bytes / std::max(row_bytes, columns * sizeof(float)));
     for (u64 first = 0; first < rows && t.made.empty(); first += step) {
@@ -39,12 +39,14 @@ class tensor_writer {
       to_.write(std::span(out_).first(count * row_bytes));
       progress(count * columns);
     }
-    for (const row_run& r : t.rows) from_.tensors.drop(*r.from, r.from->bytes);
+    for (const row_run& r : t.rows) from_.tensors.drop(from_.tensors.number_of(r.from->name), r.from->bytes);
     static constexpr std::byte zeros[gguf_writer::alignment]{};
     to_.write(std::span(zeros).first(align_up(rows * row_bytes, gguf_writer::alignment) - rows * row_bytes));
   }
 
  private:
+  source_tensor source_of(const tensor_ref& t) const { return from_.tensors.tensor(from_.tensors.number_of(t.name)); }
+
   static constexpr u64 buffer_bytes = 16 << 20;
 
   // The model's row for row r of the tensor, whose pairs of rows are d / 2 apart in the model.

@@ -16,8 +16,7 @@
 
 namespace cke::runtime {
 
-template <class Device> inline constexpr bool keeps_transient_apart<cuda::isa<Device>> = false;
-
+template <class Device> inline constexpr bool is_device<cuda::isa<Device>> = true;
 
 // The counterpart of runtime::executor on a device; it walks the same codes. Registers share memory by the
 // contract's linear scan, which is safe because launches run one after the other. Everything that differs from pass to

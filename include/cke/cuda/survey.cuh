@@ -2,7 +2,8 @@
 // survey.cuh: a compile-time dry run of a code's launches for one token, and which blocks run each part.
 #pragma once
 
-#include "../runtime/workspace.hpp"
+#include "../graph/program.hpp"
+#include "../runtime/step_facts.hpp"
 #include "binding.cuh"
 #include "emit.cuh"
 #include "stream.cuh"

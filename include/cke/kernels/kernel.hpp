@@ -34,13 +34,6 @@ struct kv_place {
   bool transient{};  // which of segment::pages it is in
 };
 
-// The blocks of one kv head: each in a page of its own (runtime/state.hpp), at the same offset.
-struct kv_blocks {
-  std::byte* const* pages{};
-  u64 offset{};
-  std::byte* operator[](u32 block) const { return pages[block] + offset; }
-};
-
 // cos and sin of every position of the context, [position][dims / 2], then those of each row of the pass whose position
 // is beyond it; row 0 of the pass is at `beyond`.
 struct rope_view {

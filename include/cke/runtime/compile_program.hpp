@@ -23,25 +23,39 @@ template <class Isa> const isa_code& isa_code_of();
 template <class Isa> std::span<const packed_format> all_formats();
 template <class P, class Isa> inline constexpr auto formats_of = &all_formats<Isa>;
 #else
+// Of a device, the host knows sizes alone.
 template <dtype KV, class Isa> const cache_code& cache_code_of() {
-  using cache = kernels::kv_cache<KV, Isa>;
-  static constexpr cache_code all{KV, &cache::block_bytes, &kernels::head_attention<KV, Isa>::part_floats,
-                                  [](const kv_blocks& head, u32 position, u32 head_dim, const float* k,
-                                     const float* v) { cache::store(head, position, head_dim, k, v); }};
+  static constexpr cache_code all = [] {
+    using cache = kernels::kv_cache<KV, Isa>;
+    cache_code c{KV, &cache::block_bytes, nullptr, nullptr};
+    if constexpr (!is_device<Isa>) {
+      c.part_floats = &kernels::head_attention<KV, Isa>::part_floats;
+      c.store = [](const kv_blocks& head, u32 position, u32 head_dim, const float* k, const float* v) {
+        cache::store(head, position, head_dim, k, v);
+      };
+    }
+    return c;
+  }();
   return all;
 }
 template <class Isa> const isa_code& isa_code_of() {
-  static constexpr isa_code all{Isa::name, keeps_transient_apart<Isa>, &kernels::token_bytes<Isa>,
-                                [](const norm_params& p, const float* scales, float* row) {
-                                  rms_norm_kernel<Isa>::row(row, scales, p.cols, p.eps, p.offset, row);
-                                }};
+  static constexpr isa_code all = [] {
+    isa_code c{Isa::name, !is_device<Isa>, nullptr, nullptr};
+    if constexpr (!is_device<Isa>) {
+      c.token_bytes = &kernels::token_bytes<Isa>;
+      c.norm_row = [](const norm_params& p, const float* scales, float* row) {
+        rms_norm_kernel<Isa>::row(row, scales, p.cols, p.eps, p.offset, row);
+      };
+    }
+    return c;
+  }();
   return all;
 }
 template <class P, class Isa> std::span<const packed_format> stored_formats_of() { return packed_formats<P, Isa>; }
 template <class P, class Isa> inline constexpr auto formats_of = &stored_formats_of<P, Isa>;
 #endif
 
-// Each kind of block is one table, however many layers repeat it.
+// Each kind of block is one table, however many layers repeat it. A device runs none of these.
 template <class P, dtype KV, class Isa> class step_tables {
   static constexpr bool ends_in_norm = [] {
     const instruction& i = P::unfused_footer().ops[0];
@@ -49,11 +63,17 @@ template <class P, dtype KV, class Isa> class step_tables {
     return i.op == opcode::rmsnorm && i.p.template as<norm_params>().parts == 1 &&
         i.p.template as<norm_params>().scale.v == 0;
   }();
-  static_assert(ends_in_norm, "cke: model: its last letters begin with rms_norm<dim, eps>, as embeddings are its output");
+  static_assert(ends_in_norm,
+                "cke: model: its last letters begin with rms_norm<dim, eps>, as embeddings are its output");
 
+  template <const code& C, u32 I> static constexpr step_code step() {
+    constexpr opcode op = C.ops[I].op;
+    constexpr kernel_types types = types_of(C, C.ops[I], KV);
+    if constexpr (is_device<Isa>) return {};
+    else return {kernel_of<op, types, Isa>(), scratch_entry_of<op, types, Isa>()};
+  }
   template <const code& C> static constexpr auto steps = []<std::size_t... I>(std::index_sequence<I...>) {
-    return std::array<step_code, sizeof...(I)>{step_code{kernel_of<C.ops[I].op, types_of(C, C.ops[I], KV), Isa>(),
-                                                         scratch_entry_of<C.ops[I].op, types_of(C, C.ops[I], KV), Isa>()}...};
+    return std::array<step_code, sizeof...(I)>{step<C, I>()...};
   }(std::make_index_sequence<C.ops.size()>{});
 
  public:

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "../graph/program_data.hpp"
+#include "../kernels/attention/kv_blocks.hpp"
 #include "../kernels/kernel.hpp"
 #include "packed_layout.hpp"
 #include "rank_link.hpp"

@@ -26,10 +26,11 @@ inline std::vector<kv_place> places_of(const compiled_program& m) {
 }  // namespace detail
 
 CKE_ONCE loaded_program::loaded_program(const compiled_program& m, const tensor_source& tensors, std::string_view file,
-                                    naming as, std::span<const name_rule> names, const model_options& o)
+                                        naming as, std::span<const name_rule> names, const model_options& o)
     : compiled(m),
       threads(detail::threads_of(m, o), o.hints),
-      packed(m.packed(), tensors, file, as, names, threads, o.progress, o.huge_pages(), {m.has_unit, m.program, o.ranks}),
+      packed(m.packed(), tensors, file, as, names, threads, o.progress, o.huge_pages(),
+             {m.has_unit, m.program, o.ranks}),
       places_(detail::places_of(m)),
       states(facts_of_states(*m.program, m.cache().type, m.isa().transient_apart, places_)),
       executor(m.executor(m, states, packed, threads, o)),
@@ -37,7 +38,7 @@ CKE_ONCE loaded_program::loaded_program(const compiled_program& m, const tensor_
       images(m.program->vocab(), m.program->image_width()) {}
 
 CKE_ONCE loaded_program::loaded_program(const compiled_program& m, const packed_weights& from, std::string_view file,
-                                    const model_options& o)
+                                        const model_options& o)
     : compiled(m),
       threads(detail::threads_of(m, o), o.hints),
       packed(m.packed(), from, file),

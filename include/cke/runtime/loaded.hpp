@@ -8,6 +8,7 @@
 #include "default_kv.hpp"
 #include "executor.hpp"
 #include "image_store.hpp"
+#include "state_layout.hpp"
 
 CKE_COLD_BEGIN
 namespace cke::runtime {
@@ -31,7 +32,7 @@ class loaded_program {
 
   // Throws config_range for the options, and what weights throws.
   loaded_program(const compiled_program& m, const tensor_source& tensors, std::string_view file, naming as,
-               std::span<const name_rule> names, const model_options& o);
+                 std::span<const name_rule> names, const model_options& o);
   // Over packed weights that the caller keeps longer than this. Throws config_range, and what weights throws.
   loaded_program(const compiled_program& m, const packed_weights& from, std::string_view file, const model_options& o);
 
@@ -44,6 +45,7 @@ class loaded_program {
 template <class P, dtype KV, class Isa, class How = by_tables> struct loaded : loaded_program {
   using program = P;
   using isa = Isa;
+  using layout = state_layout<P, KV, Isa>;  // of its sequences' states
   static constexpr dtype kv = KV;
 
   loaded(const tensor_source& tensors, std::string_view file, naming as, std::span<const name_rule> names,

@@ -16,7 +16,6 @@ template <dtype T, class Isa> inline constexpr packed_format packed_format_of{
     T, kernels::packed<T, Isa>::sized, &kernels::packed<T, Isa>::bytes, &kernels::packed<T, Isa>::is_whole,
     &kernels::pack_matrix<T, Isa>};
 
-
 // Only formats that the program stores are compiled.
 template <class P, class Isa> inline constexpr auto packed_formats = [] {
   std::array<packed_format, std::popcount(P::stored_types)> all{};

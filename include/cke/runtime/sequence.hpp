@@ -108,6 +108,9 @@ template <class Loaded> struct kind_of_sequence {
   using type = sequence;
 };
 template <class Loaded> using sequence_of = typename kind_of_sequence<Loaded>::type;
+template <class Loaded> sequence_of<Loaded> new_sequence(std::shared_ptr<Loaded> model) {
+  return sequence_of<Loaded>(std::move(model));
+}
 
 }  // namespace cke::runtime
 CKE_COLD_END

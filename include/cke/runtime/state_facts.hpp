@@ -11,10 +11,14 @@
 CKE_COLD_BEGIN
 namespace cke::runtime {
 
+// Whether an isa is a device's. All states are persistent there: it runs many positions ahead of the host, which could
+// not give pages of transient ones back in time.
+template <class Isa> inline constexpr bool is_device = false;
+
 // What sequences need to know of a program's states.
 struct state_facts {
   page_plan plan{};
-  bool has_transient{}, transient_apart{};  // keeps_transient_apart of the isa
+  bool has_transient{}, transient_apart{};  // whether transient states have pages of their own
   bool slides{}, turns_by_context{};
   u32 layers{}, first_persistent{};
   std::span<const kv_place> places{};  // in the order of for_each_state

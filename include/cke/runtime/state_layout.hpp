@@ -9,24 +9,19 @@
 CKE_COLD_BEGIN
 namespace cke::runtime {
 
-// Whether transient states have pages of their own. On a device all states are persistent: it runs many positions ahead
-// of the host, which could not give pages back in time.
-template <class Isa> inline constexpr bool keeps_transient_apart = true;
-
 template <class P, dtype KV, class Isa> struct state_layout {
-  static constexpr page_plan plan = page_of_states(P::data, KV, keeps_transient_apart<Isa>);
+  static constexpr page_plan plan = page_of_states(P::data, KV, !is_device<Isa>);
   static constexpr bool has_transient = plan.bytes(plan.transient) > 0;
 
   // Where each state lies in a page.
   static constexpr auto places = [] {
     small_vector<kv_place, std::max<std::size_t>(P::layers, 1) * 4> all;
-    for_each_place(P::data, KV, keeps_transient_apart<Isa>, &kv_cache<KV, Isa>::block_bytes,
+    for_each_place(P::data, KV, !is_device<Isa>, &kv_cache<KV, Isa>::block_bytes,
                    [&](const kv_place& at) { all.push(at); });
     return all;
   }();
 
-  static constexpr state_facts facts =
-      facts_of_states(P::data, KV, keeps_transient_apart<Isa>, {places.begin(), places.size()});
+  static constexpr state_facts facts = facts_of_states(P::data, KV, !is_device<Isa>, {places.begin(), places.size()});
 };
 
 }  // namespace cke::runtime

@@ -6,9 +6,11 @@
 #include <functional>
 
 #include "../graph/letter_checks.hpp"
+#include "compile_program.hpp"
 #include "counters.hpp"
 #include "dump.hpp"
 #include "executor.hpp"
+#include "state_layout.hpp"
 
 namespace cke::runtime {
 
@@ -71,7 +73,6 @@ using letter_adapters = std::array<letter_adapter*, 256>;  // by opcode; null: t
 // same bits.
 template <class P, dtype KV, class Isa> class table_executor : public pass_executor {
  public:
-  using states = state_layout<P, KV, Isa>;
   using adapter = void(const params&, const work&, u32 unit);
   using adapters = adapter_table<adapter>;
   using hook = std::function<void(const step_report<Isa>&)>;
@@ -83,8 +84,7 @@ template <class P, dtype KV, class Isa> class table_executor : public pass_execu
 
   // Throws unsupported_opcode, malformed, invalid_param_block, out_of_memory.
   table_executor(const compiled_program& m, const state_facts& states, const weights& w, team& threads, capacity k,
-                 const adapters& known = all_adapters(),
-                 const letter_adapters& letters = all_letters())
+                 const adapters& known = all_adapters(), const letter_adapters& letters = all_letters())
       : weights_(w), team_(threads), space_(m, states, k, threads.size()), table_(known), letters_(letters) {
     u64 bytes = 0;
     m.each_code([&](u32 index, const code& c) { bytes += load(index, c); });

@@ -3,9 +3,9 @@
 #pragma once
 
 #include "hidden_rows.hpp"
+#include "model_options.hpp"
 #include "run_pass.hpp"
 #include "team.hpp"
-#include "model_options.hpp"
 #include "unrolled_pass.hpp"
 
 namespace cke::runtime {

@@ -27,7 +27,7 @@ class workspace {
   const compiled_program& compiled() const { return m_; }
   const capacity& limits() const { return capacity_; }
   u64 bytes() const { return memory_.size(); }
-  u32 kv_heads() const { return heads_; }                // the most of any layer
+  u32 kv_heads() const { return heads_; }              // the most of any layer
   const patch_order& order() const { return order_; }  // of the rows of a tower's pass
 
   // The arguments of a step of code `index` (0: header, 1 + variant, last: footer) in a layer, for one thread.

@@ -2,7 +2,8 @@
 // tape.hpp: a block as training runs it: every step writes new values, so that the way back finds what it reads.
 #pragma once
 
-#include "../runtime/workspace.hpp"
+#include "../graph/program.hpp"
+#include "../runtime/step_facts.hpp"
 
 namespace cke::train {
 

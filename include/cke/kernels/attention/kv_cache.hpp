@@ -8,6 +8,7 @@
 #include "../../core/params.hpp"
 #include "../../core/simd.hpp"
 #include "../operand.hpp"
+#include "kv_blocks.hpp"
 
 namespace cke::kernels {
 

@@ -3,15 +3,17 @@
 // (core/types.hpp).
 #pragma GCC implementation "cke"
 #include <tuple>
+#include <utility>
 
 #include <cke/beam.hpp>
 #include <cke/door-inl.hpp>
 #include <cke/draft.hpp>
 #include <cke/export-inl.hpp>
 #include <cke/export_ranks.hpp>
-#include <cke/export_tower.hpp>
+#include <cke/export_tower-inl.hpp>
 #include <cke/from_config.hpp>
 #include <cke/graph/describe-inl.hpp>
+#include <cke/graph/describe_steps.hpp>
 #include <cke/graph/letter_checks.hpp>
 #include <cke/hints.hpp>
 #include <cke/image_encoder.hpp>
@@ -20,8 +22,9 @@
 #include <cke/io/gguf_writer.hpp>
 #include <cke/model.hpp>
 #include <cke/net_file.hpp>
-#include <cke/runtime/executor-inl.hpp>
+#include <cke/runtime/by_tables-inl.hpp>
 #include <cke/runtime/loaded-inl.hpp>
+#include <cke/runtime/loaded_tower-inl.hpp>
 #include <cke/runtime/sequence-inl.hpp>
 #include <cke/runtime/state-inl.hpp>
 #include <cke/runtime/weights-inl.hpp>
@@ -47,7 +50,10 @@ namespace cke {
 namespace {
 
 // g++ makes a defaulted constructor only where one is called, and programs compiled without optimisation call these.
-[[gnu::used, gnu::optimize("O0")]] void construct() {
+[[gnu::used, gnu::optimize("O0")]] void construct(runtime::sequence& text, runtime::sequence_state& states) {
+  const runtime::sequence moved(std::move(text));
+  runtime::sequence_state moved_states(std::move(states));
+  moved_states = std::move(states);
   const runtime::arena memory;
   const runtime::image_cache features;
   const runtime::pass_rows rows;

@@ -53,6 +53,19 @@ template <std::size_t... I> constexpr auto kernels_of(std::index_sequence<I...>)
 }
 [[gnu::used]] constexpr auto all = kernels_of(std::make_index_sequence<std::size(ops) * activations>{});
 
+// Of a mixture that begins with this format, for the operations with three matrices.
+template <opcode Op, u32 M> constexpr compiled_step mixed_step_or_none() {
+  constexpr kernel_types types = compiled_mixtures[M];
+  if constexpr (types.first == stored && info(Op).products == 3 && exists<Op>)
+    return {&compiled_kernel<Op, types, native>, &compiled_scratch<Op, types, native>};
+  else return {};
+}
+constexpr std::size_t mixtures = std::size(compiled_mixtures);
+template <std::size_t... I> constexpr auto mixed_steps_of(std::index_sequence<I...>) {
+  return std::array<compiled_step, sizeof...(I)>{mixed_step_or_none<ops[I / mixtures].op, I % mixtures>()...};
+}
+[[gnu::used]] constexpr auto mixed = mixed_steps_of(std::make_index_sequence<std::size(ops) * mixtures>{});
+
 }  // namespace
 
 template struct file_rows<stored, native>;
@@ -79,8 +92,8 @@ template const isa_code& isa_code_of<isa::native>();
 
 template <class Isa> std::span<const packed_format> all_formats() {
   static constexpr auto all = []<std::size_t... I>(std::index_sequence<I...>) {
-    return std::array{packed_format_of<kernels::weight_types[I], Isa>...};
-  }(std::make_index_sequence<std::size(kernels::weight_types)>{});
+    return std::array{packed_format_of<weight_types[I], Isa>...};
+  }(std::make_index_sequence<std::size(weight_types)>{});
   return all;
 }
 template std::span<const packed_format> all_formats<isa::native>();

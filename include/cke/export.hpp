@@ -3,7 +3,7 @@
 #pragma once
 
 #include "cke.h"
-#include "core/role.hpp"
+#include "model_type.hpp"
 #include "runtime/by_tables.hpp"
 #include "runtime/compile_program.hpp"
 #include "runtime/default_kv.hpp"
@@ -16,11 +16,6 @@
 
 namespace cke::door {
 
-// A model's type, as the functions below need it.
-struct model_type {
-  const runtime::compiled_program& compiled;
-  std::span<const name_rule> names;
-};
 // The functions of cke.h, without "cke_".
 cke_model* model_from_tensors(const model_type& m, const cke_tensor* tensors, std::size_t count, int32_t names,
                               const char* source, const cke_options* o, cke_error* e) noexcept;

@@ -28,7 +28,7 @@ template <class M, class Formats, dtype KV, bool Fused = false, class Isa = isa:
 
     loaded(const tensor_index& from, const char* source, naming as, const model_options& o)
         : threads((o.validate(), o.threads ? o.threads : default_threads())),
-          packed(runtime::packed_layout_of<program, Isa>, from, source, as, names_of<M>(), threads, o.progress),
+          packed(compiled.packed(), from, source, as, names_of<M>(), threads, o.progress),
           steps(compiled, states::facts, packed, threads, o.limits()),
           pages(states::plan, {}, 0) {}
   };

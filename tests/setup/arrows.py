@@ -32,7 +32,8 @@ TOP = {
     "model.hpp": "model", "generate.hpp": "model", "config_check.hpp": "model", "session_file.hpp": "model",
     "export.hpp": "any_model", "model_adapter.hpp": "any_model", "draft.hpp": "any_model",
     "any_vision.hpp": "any_model", "cke_dump.h": "any_model", "export_dump.hpp": "any_model",
-    "cke_ranks.h": "any_model", "export_ranks.hpp": "any_model",
+    "cke_ranks.h": "any_model", "export_ranks.hpp": "any_model", "door.hpp": "any_model", "model_type.hpp": "any_model",
+    "export_tower.hpp": "any_model",
 }
 
 # Libraries, and the files that may include them.
@@ -53,7 +54,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 def room_of(header: str) -> str:
     top, _, rest = header.partition("/")
-    return top if rest else TOP.get(header, "public")
+    return top if rest else TOP.get(header.replace("-inl.hpp", ".hpp"), "public")
 
 
 def wrong_arrow(header: str, quote: str, target: str, headers: set[str]) -> str | None:

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 # hf.hpp and net_file.hpp need nlohmann/json, vision.hpp and image_reader.hpp the libraries that decode images;
-# export.hpp is for units that become shared objects; page.hpp for web pages.
-LEFT_OUT = {"cke.hpp", "hf.hpp", "image_reader.hpp", "vision.hpp", "export.hpp", "page.hpp", "net_file.hpp"}
+# export.hpp is for units that become shared objects, door.hpp and model_type.hpp for it; page.hpp for web pages.
+LEFT_OUT = {"cke.hpp", "hf.hpp", "image_reader.hpp", "vision.hpp", "export.hpp", "door.hpp", "model_type.hpp", "page.hpp", "net_file.hpp"}
 HEAD = """// SPDX-License-Identifier: MIT
 // cke.hpp: everything: the alphabet, every family, and all that runs them. Add hf.hpp for Hugging Face directories.
 #pragma once
@@ -15,7 +15,7 @@ HEAD = """// SPDX-License-Identifier: MIT
 """
 
 top = Path(sys.argv[1]) / "cke"
-wanted = sorted(p.name for p in top.glob("*.hpp") if p.name not in LEFT_OUT)
+wanted = sorted(p.name for p in top.glob("*.hpp") if p.name not in LEFT_OUT and not p.name.endswith("-inl.hpp"))
 umbrella = top / "cke.hpp"
 if "--write" in sys.argv:
     umbrella.write_text(HEAD + "".join(f'#include "{name}"\n' for name in wanted))

@@ -88,6 +88,29 @@ TEST_CASE("a model compiled for the command takes from it what no model shapes, 
   }
 }
 
+// Otherwise its first use would take several times as long, and nothing else would tell.
+TEST_CASE("a unit of any family, and of any format, finds all of its kernels in the command") {
+  const scratch dir;
+  const workshop w(dir, "case \" $* \" in *' -DCKE_COMPILED_KERNELS_ONLY '*) ;; *' -shared '*) exit 1 ;; esac", "-O0");
+  std::vector<std::vector<std::string>> all;
+  for (const auto& e : fs::directory_iterator(CKE_TEST_DATA "/families"))
+    if (e.is_directory()) all.push_back({e.path()});
+  CHECK(all.size() > 25);
+  for (const char* const format : {"f32", "f16", "bf16", "q8_0", "i8", "i4"}) all.push_back({tiny, "--format", format});
+  for (const char* const format : {"q4_0", "q4_k_m", "q5_k_m", "q6_k"}) {
+    const std::string file = dir / (std::string(format) + ".gguf");
+    CHECK_SUCCESS(run_cke({"quantize", tiny, file, "--to", format}));
+    all.push_back({file});
+  }
+  for (const auto& model : all) {
+    CAPTURE(model);
+    std::vector<std::string> words{"inspect", "--plan"};
+    words.insert(words.end(), model.begin(), model.end());
+    CHECK_SUCCESS(run_cke(words, w.use));
+  }
+  CHECK(w.calls() == static_cast<std::ptrdiff_t>(all.size()));
+}
+
 TEST_CASE("what does not fit the compiled part is compiled as a whole") {
   const auto is_whole = [](const char* why, const std::string& mischief, auto change) {
     CAPTURE(why);

@@ -111,9 +111,12 @@ cached_library library_of(const unit& u, made_for whom) {
   const bool alone = whom == made_for::standalone;
   if (ready_unit ready = alone ? ready_unit{} : ready_unit_of(u); ready.door) return {ready.door, ready.path, 0};
   const unit_compiler here;
-  std::vector<compile_command> commands{here.command_for(u, alone ? whom : made_for::any_program)};
-  if (whom == made_for::this_command && here.has_part())
-    commands.push_back(here.command_for(u, made_for::this_command));
+  std::vector<compile_command> commands;  // the quickest first
+  if (whom == made_for::this_command && here.has_part()) {
+    if (!u.mixes_formats) commands.push_back(here.command_for(u, whom));
+    commands.push_back(here.command_for(u, made_for::this_command_with_kernels));
+  }
+  commands.push_back(here.command_for(u, alone ? whom : made_for::any_program));
   for (const compile_command& c : commands) {
     const fs::path entry = fs::path(cache_directory()) / c.key;
     std::string why;
@@ -121,14 +124,13 @@ cached_library library_of(const unit& u, made_for whom) {
   }
   progress note("compiling");
   note.note("compiling this model for this machine (first use only)");
-  if (commands.size() == 2 && here.has_part_of_target()) {
-    try {
-      return made(u, commands[1]);
+  if (commands.size() > 1 && !here.has_part_of_target()) commands.erase(commands.begin(), commands.end() - 1);
+  for (std::size_t i = 0; i + 1 < commands.size(); ++i) try {
+      return made(u, commands[i]);
     } catch (const Error& e) {
-      if (e.code != errc::compile) throw;  // else all of it is compiled, and says what is wrong if that fails too
+      if (e.code != errc::compile) throw;  // else more of it is compiled, and says what is wrong if that fails too
     }
-  }
-  return made(u, commands[0]);
+  return made(u, commands.back());
 }
 
 }  // namespace cke::tool

@@ -62,7 +62,7 @@ template <class Family> unit tower_unit_of(const checkpoint& from, const unit_op
   u.family = Family::name;
   u.type = std::string(Family::type_name) + '<' + literal(config, Family::keys) + '>';
   u.format = stored.name;
-  u.mixes_formats = stored.name == "mixed" || stored.name == "q4_k_m" || stored.name == "q5_k_m";
+  u.mixes_formats = stored.name == "mixed";
   u.kv = kv_of(options.kv, stored);
   u.text = "// Written by cke: a tower's type, as numbers.\n#include <cke/export_tower.hpp>\n#include <" +
       std::string(card_of<Family>) + ">\nusing tower = " + u.type + ";\n" + stored.declared +

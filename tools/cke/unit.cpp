@@ -88,7 +88,7 @@ template <class Family> unit unit_of(const checkpoint& from, const unit_options&
   u.family = Family::name;
   u.type = std::string(Family::type_name) + '<' + literal(config, Family::keys) + '>';
   u.format = stored.name;
-  u.mixes_formats = stored.name == "mixed" || stored.name == "q4_k_m" || stored.name == "q5_k_m";
+  u.mixes_formats = stored.name == "mixed";
   u.kv = kv_of(options.kv, stored);
   u.max_position = config.rope.max_position;
   u.door = options.door;

@@ -34,7 +34,7 @@ struct unit {
   std::string family;
   std::string type;      // in the unit's C++ syntax
   std::string format;    // as in unit_options; "mixed": a table of the checkpoint's matrices
-  bool mixes_formats{};  // within a step, so that its kernels are few others' and no compiled part has them
+  bool mixes_formats{};  // of matrices in ways that few others do, so that the compiled part may lack its kernels
   dtype kv{};
   u32 max_position{};  // 0: the config does not say
   door_kind door{};

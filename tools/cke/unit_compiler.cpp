@@ -133,11 +133,10 @@ compile_command unit_compiler::command_for(const unit& u, made_for whom) const {
   r.words.insert(
       r.words.end(),
       {"-std=c++20", "-O3", "-march=" + march_, "-ffp-contract=off", "-shared", "-fvisibility=hidden", "-fPIC", "-w"});
-  if (whom == made_for::this_command) {
+  if (whom == made_for::this_command || whom == made_for::this_command_with_kernels)
     r.words.insert(r.words.end(), {"-DCKE_COMPILED", "-DCKE_READS_NO_FILES"});
-    // What is fast is in the compiled part, unless formats are mixed.
-    if (!u.mixes_formats) r.words.insert(r.words.end(), {"-O1", "-DCKE_COMPILED_KERNELS_ONLY"});
-  }
+  if (whom == made_for::this_command)  // what is fast is in the compiled part
+    r.words.insert(r.words.end(), {"-O1", "-DCKE_COMPILED_KERNELS_ONLY"});
   if (whom == made_for::standalone)
     r.words.insert(r.words.end(), {"-static-libstdc++", "-static-libgcc", "-Wl,--exclude-libs,ALL"});
   r.words.push_back("-I" + includes_[0]);

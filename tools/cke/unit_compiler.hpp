@@ -13,8 +13,8 @@ namespace cke::tool {
 
 // Whom a unit is for. One for this command leaves to it the reading of files and all that is in its compiled part
 // (compiled/), where there is one that was made from these headers, by this compiler, for this machine; it opens here
-// only. A standalone one links libc alone.
-enum class made_for { this_command, any_program, standalone };
+// only. It has no kernels, or those that the part lacks. A standalone one links libc alone.
+enum class made_for { this_command, this_command_with_kernels, any_program, standalone };
 
 struct compile_command {
   std::vector<std::string> words;  // without input and output

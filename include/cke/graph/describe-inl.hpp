@@ -10,18 +10,6 @@ namespace cke::graph {
 
 namespace detail {
 
-// Calls f(name, place, kind, code, unfused code, first layer, layers, rows of a pass) for each distinct code.
-template <class F> void each_code(const program_data& p, capacity k, F f) {
-  f(std::string("header"), place::header, *p.header, *p.unfused_header, 0u, 1u, k.chunk);
-  for (u32 v = 0; v < p.body_count; ++v) {
-    u32 first = p.layers, n = 0;
-    for (u32 l = p.layers; l-- > 0;)
-      if (p.variant_of[l] == v) first = l, ++n;
-    f("body " + std::to_string(v), place::body, *p.bodies[v], p.unfused[p.variants[v].kind], first, n, k.chunk);
-  }
-  f(std::string("footer"), place::footer, *p.footer, *p.unfused_footer, 0u, 1u, k.logit_rows);
-}
-
 inline std::string pattern_text(const fusion& f) {
   std::string s;
   for (u32 i = 0; i < f.pattern.count; ++i) s += (i ? " + " : "") + std::string(name(f.pattern[i]));

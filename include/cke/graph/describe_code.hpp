@@ -6,8 +6,7 @@
 
 #include "../core/json_writer.hpp"
 #include "contract.hpp"
-#include "plan.hpp"
-#include "schedule.hpp"
+#include "program_data.hpp"
 
 CKE_COMPILED_ONCE
 namespace cke::graph::detail {
@@ -203,6 +202,18 @@ inline void put_code(json_writer& j, std::span<const name_rule> rules, const std
       if (rows > decode_rows) put_form(j, c, form::prefill, rows);
     });
   });
+}
+
+// Calls f(name, place, kind, code, unfused code, first layer, layers, rows of a pass) for each distinct code.
+template <class F> void each_code(const program_data& p, capacity k, F f) {
+  f(std::string("header"), place::header, *p.header, *p.unfused_header, 0u, 1u, k.chunk);
+  for (u32 v = 0; v < p.body_count; ++v) {
+    u32 first = p.layers, n = 0;
+    for (u32 l = p.layers; l-- > 0;)
+      if (p.variant_of[l] == v) first = l, ++n;
+    f("body " + std::to_string(v), place::body, *p.bodies[v], p.unfused[p.variants[v].kind], first, n, k.chunk);
+  }
+  f(std::string("footer"), place::footer, *p.footer, *p.unfused_footer, 0u, 1u, k.logit_rows);
 }
 
 }  // namespace cke::graph::detail

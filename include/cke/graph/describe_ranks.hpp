@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "describe-inl.hpp"
+#include "describe_code.hpp"
 #include "exchanges.hpp"
 
 CKE_COLD_BEGIN

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "describe-inl.hpp"
+#include "describe_code.hpp"
 
 CKE_COLD_BEGIN
 namespace cke::graph {

@@ -157,11 +157,22 @@ template <opcode Op, kernel_types T, class Isa> constexpr u64 scratch_of(const p
 using scratch_entry = u64 (*)(const params&, u32 tokens);
 
 #ifdef CKE_COMPILED
-// A kernel of the compiled part (compiled/kernels.cpp), which has those of the native isa with matrices in one format.
+// A kernel of the compiled part (compiled/kernels.cpp), which has those of the native isa with matrices in one format,
+// and some more.
 template <opcode Op, kernel_types T, class Isa> void compiled_kernel(const params&, const work&, u32 unit);
 template <opcode Op, kernel_types T, class Isa> u64 compiled_scratch(const params&, u32 tokens);
+// Steps whose matrices differ: q, k and v as Q4_K_M and Q5_K_M have them, in rows of whole and of other blocks.
+inline constexpr kernel_types compiled_mixtures[]{{dtype::q4_k, dtype::q4_k, dtype::q6_k},
+                                                  {dtype::q5_0, dtype::q5_0, dtype::q8_0},
+                                                  {dtype::q5_k, dtype::q5_k, dtype::q6_k},
+                                                  {dtype::q5_1, dtype::q5_1, dtype::q8_0}};
+constexpr bool is_compiled_mixture(kernel_types t) {
+  for (const kernel_types& m : compiled_mixtures)
+    if (m.with(t.act) == t) return true;
+  return false;
+}
 template <kernel_types T, class Isa> inline constexpr bool is_compiled =
-    T.second == dtype::none && std::is_same_v<Isa, isa::native>;
+    (T.second == dtype::none || is_compiled_mixture(T)) && std::is_same_v<Isa, isa::native>;
 
 template <opcode Op, kernel_types T, class Isa> constexpr kernel_entry kernel_of() {
 #ifdef CKE_COMPILED_KERNELS_ONLY  // set where the unit itself is not compiled for speed

@@ -7,7 +7,6 @@
 #include "device_sampling.hpp"
 #include "sequence.hpp"
 
-CKE_COLD_BEGIN
 namespace cke::runtime {
 
 template <class Executor> class device_sequence : public sequence {
@@ -54,4 +53,3 @@ template <class Executor> class device_sequence : public sequence {
 };
 
 }  // namespace cke::runtime
-CKE_COLD_END

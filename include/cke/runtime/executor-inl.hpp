@@ -199,10 +199,5 @@ template <class Ranks> void executor<Ranks>::tell(const stage& s, const phase& p
   if (p.barrier) trace_.take(trace_.user, s.thread, s.index, tracer::waiting, done, trace_.now());
 }
 
-CKE_ONCE std::unique_ptr<pass_executor> make_executor(const compiled_program& m, const state_facts& states,
-                                                      const weights& w, team& threads, const model_options& o) {
-  return std::make_unique<executor<>>(m, states, w, threads, o.limits(), o.hints);
-}
-
 }  // namespace cke::runtime
 CKE_COLD_END

@@ -113,5 +113,5 @@ CKE_COLD_END
 #ifdef CKE_COMPILED
 extern template class cke::runtime::executor<cke::runtime::one_rank>;
 #else
-#include "executor-inl.hpp"
+#include "by_tables-inl.hpp"
 #endif

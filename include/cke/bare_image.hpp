@@ -4,6 +4,7 @@
 
 #include "bare.hpp"
 #include "core/plain_list.hpp"
+#include "runtime/packed_formats.hpp"
 #include "runtime/rope_cache.hpp"
 #include "runtime/weights.hpp"
 

@@ -44,7 +44,7 @@ void megakernels(gpu& device, const megakernel_call& call) {
 
 }  // namespace cke::cuda
 
-template class cke::runtime::executor<cke::graph::program<cke::Qwen3_0_6B, cke::Q8_0>, cke::dtype::bf16,
-                                      cke::cuda::isa<cke::cuda::gpu>>;
-template class cke::runtime::executor<cke::graph::program<cke::Qwen3_30B_A3B, cke::Q8_0>, cke::dtype::bf16,
-                                      cke::cuda::isa<cke::cuda::gpu>>;
+template class cke::runtime::device_executor<cke::graph::program<cke::Qwen3_0_6B, cke::Q8_0>, cke::dtype::bf16,
+                                             cke::cuda::gpu>;
+template class cke::runtime::device_executor<cke::graph::program<cke::Qwen3_30B_A3B, cke::Q8_0>, cke::dtype::bf16,
+                                             cke::cuda::gpu>;

@@ -88,7 +88,7 @@ bool toy_holds() {
 }  // namespace device_check
 
 // All launches of steps that time.cu and jitter.cu make.
-template class cke::runtime::executor<cke::graph::program<device_check::M, cke::graph::Q8_0>,
-                                      cke::runtime::default_kv<cke::graph::Q8_0>, cke::cuda::isa<device_check::lean>>;
-template class cke::runtime::executor<cke::graph::program<device_check::M, cke::graph::BF16>,
-                                      cke::runtime::default_kv<cke::graph::BF16>, cke::cuda::isa<device_check::lean>>;
+template class cke::runtime::device_executor<cke::graph::program<device_check::M, cke::graph::Q8_0>,
+                                             cke::runtime::default_kv<cke::graph::Q8_0>, device_check::lean>;
+template class cke::runtime::device_executor<cke::graph::program<device_check::M, cke::graph::BF16>,
+                                             cke::runtime::default_kv<cke::graph::BF16>, device_check::lean>;

@@ -150,42 +150,43 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
     return all;
   }();
 
-  static constexpr family_facts family = [] {
-    family_facts of{.names = rules_of<Model>()};
-    if constexpr (requires { Model::family::name; }) of.name = Model::family::name;
-    if constexpr (requires { Model::family::unread; }) of.unread = Model::family::unread;
-    of.predicts_ahead = requires { Model::family::predicts_ahead; };
-    return of;
-  }();
   static constexpr bool is_tower = requires { Model::is_tower; };
   static constexpr u32 dim = footer::in;
 
-  // All of it, as data.
-  static constexpr program_data data{.family = family,
-                                     .fused = Fused,
-                                     .is_tower = is_tower,
-                                     .layers = layers,
-                                     .dim = dim,
-                                     .kind_count = length<kinds>,
-                                     .body_count = body_count,
-                                     .kind_of = kind_of.data(),
-                                     .variant_of = variants.of.data(),
-                                     .unfused = unfused.data(),
-                                     .variants = variants.list.begin(),
-                                     .bodies = bodies.data(),
-                                     .header = &header_code(),
-                                     .footer = &footer_code(),
-                                     .unfused_header = &unfused_header(),
-                                     .unfused_footer = &unfused_footer(),
-                                     .header_formats = header_formats,
-                                     .footer_formats = footer_formats,
-                                     .fusion = fusion};
+  // All of it as data, but for what its family says of files: a program without files does not include that.
+  static constexpr program_data without_files{.fused = Fused,
+                                              .is_tower = is_tower,
+                                              .layers = layers,
+                                              .dim = dim,
+                                              .kind_count = length<kinds>,
+                                              .body_count = body_count,
+                                              .kind_of = kind_of.data(),
+                                              .variant_of = variants.of.data(),
+                                              .unfused = unfused.data(),
+                                              .variants = variants.list.begin(),
+                                              .bodies = bodies.data(),
+                                              .header = &header_code(),
+                                              .footer = &footer_code(),
+                                              .unfused_header = &unfused_header(),
+                                              .unfused_footer = &unfused_footer(),
+                                              .header_formats = header_formats,
+                                              .footer_formats = footer_formats,
+                                              .fusion = fusion};
+  static constexpr program_data data = [] {
+    program_data all = without_files;
+    family_facts& of = all.family;
+    of.names = rules_of<Model>();
+    if constexpr (requires { Model::family::name; }) of.name = Model::family::name;
+    if constexpr (requires { Model::family::unread; }) of.unread = Model::family::unread;
+    of.predicts_ahead = requires { Model::family::predicts_ahead; };
+    return all;
+  }();
 
-  template <class F> static constexpr void for_each_op(F f) { data.for_each_op(f); }
-  static constexpr u32 count(opcode op = opcode::none) { return data.count(op); }
-  static constexpr u32 barriers(form f) { return data.barriers(f); }
-  template <class F> static constexpr u64 for_each_weight(F f) { return data.for_each_weight(f); }
-  static constexpr u64 weight_bytes = data.weight_bytes(), parameters = data.parameters();
+  template <class F> static constexpr void for_each_op(F f) { without_files.for_each_op(f); }
+  static constexpr u32 count(opcode op = opcode::none) { return without_files.count(op); }
+  static constexpr u32 barriers(form f) { return without_files.barriers(f); }
+  template <class F> static constexpr u64 for_each_weight(F f) { return without_files.for_each_weight(f); }
+  static constexpr u64 weight_bytes = without_files.weight_bytes(), parameters = without_files.parameters();
 
   // One bit per format that some matrix has: kernels of other formats are not compiled.
   static constexpr u64 stored_types = [] {
@@ -194,24 +195,26 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
     return bits;
   }();
 
-  static constexpr program_data::end_of_row row_end = data.row_end();
-  static constexpr u32 vocab = data.vocab();
+  static constexpr program_data::end_of_row row_end = without_files.row_end();
+  static constexpr u32 vocab = without_files.vocab();
 
-  template <class F> static constexpr page_plan for_each_state(dtype kv, F f) { return data.for_each_state(kv, f); }
-  static constexpr page_plan page(dtype kv) { return data.page(kv); }
+  template <class F> static constexpr page_plan for_each_state(dtype kv, F f) {
+    return without_files.for_each_state(kv, f);
+  }
+  static constexpr page_plan page(dtype kv) { return without_files.page(kv); }
   // The most bytes that a sequence takes.
   static constexpr u64 state_bytes(capacity k, dtype kv) { return page(kv).bytes(k); }
   // Whether a position's state is known only by computing all positions before it.
   static constexpr bool recurrent = page(dtype::f32).recurrent;
-  static constexpr u32 first_persistent = data.first_persistent();
-  static constexpr bool turns_by_context = data.turns_by_context();
+  static constexpr u32 first_persistent = without_files.first_persistent();
+  static constexpr bool turns_by_context = without_files.turns_by_context();
   // Whether a sequence can go on past its context, as it would in a longer one.
-  static constexpr bool slides = data.slides();
+  static constexpr bool slides = without_files.slides();
 
   static constexpr u32 layer_inputs_width = unfused_header().regs[layer_inputs].width;  // 0: none
 
   // A tower reads rows of floats, patches, where a network reads ids; or it reads all ids of a text at once.
-  static constexpr u32 patch_width = data.patch_width();
+  static constexpr u32 patch_width = without_files.patch_width();
   static constexpr bool reads_text = is_tower && patch_width == 1;
   // The outputs of a tower's deepstack letters, side by side.
   struct tap_table {
@@ -222,17 +225,17 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
   static constexpr tap_table tap_outputs = [] {
     tap_table t{0, 0, 1, true, {}};
     for (u32 l = 0; l < layers; ++l)
-      if (const value& v = data.tap_of(l); is_tower && v.width > 0) {
+      if (const value& v = without_files.tap_of(l); is_tower && v.width > 0) {
         t.alike &= t.count == 0 || (t.width == v.width && t.tokens == v.tokens);
         t.of[l] = t.count++, t.width = v.width, t.tokens = v.tokens;
       }
     return t;
   }();
   // Patches of a row of features, and the side of the square of patches that it stands for; a text is a line of ids.
-  static constexpr u32 merged = data.output().tokens;
-  static constexpr u32 merge_side = data.merge_side();
+  static constexpr u32 merged = without_files.output().tokens;
+  static constexpr u32 merge_side = without_files.merge_side();
   // The side of the windows of patches that some of its layers see; 0: none.
-  static constexpr u32 window_side = data.window_side();
+  static constexpr u32 window_side = without_files.window_side();
   // Whether there is one side of windows.
   static constexpr bool windows_agree = [] {
     bool all = true;
@@ -248,9 +251,9 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
                 sizeof(checks::windows_hold_squares<window_side, merge_side, windows_agree>) > 0);
 
   // Rows of images in a text: none, or features with `parts` more for the first layers, which all of these add.
-  static constexpr scatter_params scattered = data.scattered();
-  static constexpr bool sees_images = data.sees_images();
-  static constexpr u32 image_width = data.image_width();
+  static constexpr scatter_params scattered = without_files.scattered();
+  static constexpr bool sees_images = without_files.sees_images();
+  static constexpr u32 image_width = without_files.image_width();
   static_assert(
       [] {
         for (u32 l = 0; l < layers && sees_images; ++l) {
@@ -262,10 +265,11 @@ struct program : private checks::code_holds<census<typename anatomy<typename Mod
         return true;
       }(),
       "cke: program: deepstack_add is a letter of the first layers, as many as image_rows has taps, and of no other");
-  static constexpr bool turns_by_image = data.turns_by_image(), images_are_whole = data.images_are_whole();
+  static constexpr bool turns_by_image = without_files.turns_by_image(),
+                        images_are_whole = without_files.images_are_whole();
 
-  static constexpr u32 beside_width = data.beside_width();
-  static constexpr program_data::memory activations(capacity k) { return data.activations(k); }
+  static constexpr u32 beside_width = without_files.beside_width();
+  static constexpr program_data::memory activations(capacity k) { return without_files.activations(k); }
 };
 
 }  // namespace cke::graph

@@ -31,7 +31,7 @@ template <class P, dtype KV, class Isa, u32 Context> struct bare_plan {
 
   static constexpr u64 weight_bytes = [] {
     u64 all = 0;
-    P::for_each_weight([&](const weight& w) { all += straight::packed.room_for(w); });
+    P::for_each_weight([&](const weight& w) { all += straight::packed::room_for(w); });
     return all;
   }();
   static constexpr u32 ropes = straight::ropes.all.size();

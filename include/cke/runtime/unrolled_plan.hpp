@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "packed_formats.hpp"
+#include "packed_sizes.hpp"
 #include "state_layout.hpp"
 #include "step_facts.hpp"
 
@@ -24,7 +24,7 @@ struct rope_list {
 // A pass has at most Rows rows, and the footer takes one at a time. Places are numbered as in step_tables: the header,
 // then layer l at l + 1, then the footer.
 template <class P, dtype KV, class Isa, u32 Rows = decode_rows> struct unrolled_plan {
-  static constexpr const packed_layout& packed = packed_layout_of<P, Isa>;
+  using packed = packed_sizes<P, Isa>;
   static constexpr u32 footer = P::layers + 1;
   static constexpr u32 layer_of(u32 place) { return place == 0 || place == footer ? 0 : place - 1; }
 
@@ -49,7 +49,7 @@ template <class P, dtype KV, class Isa, u32 Rows = decode_rows> struct unrolled_
 
   // Whether places of weights are constants: bytes from the beginning of all weights to the first of each place.
   // Otherwise: the first of each place in the list of where weights are.
-  static constexpr bool sized = packed.sized();
+  static constexpr bool sized = packed::sized();
   static constexpr std::array<u64, P::layers + 2> first_weight = [] {
     std::array<u64, P::layers + 2> all{};
     if (!sized) {
@@ -61,7 +61,7 @@ template <class P, dtype KV, class Isa, u32 Rows = decode_rows> struct unrolled_
     P::for_each_weight([&](const weight& w) {
       const u32 now = w.where == place::header ? 0 : w.where == place::body ? w.layer + 1 : footer;
       while (place < now) all[++place] = at;
-      at += packed.room_for(w);
+      at += packed::room_for(w);
     });
     return all;
   }();
@@ -73,7 +73,7 @@ template <class P, dtype KV, class Isa, u32 Rows = decode_rows> struct unrolled_
     for (u32 n = 0; n < c.slots.size(); ++n) {
       const weight_slot& s = c.slots[n];
       all[n] = s.tied ? u64{0} - first_weight[footer] : at;
-      if (!s.tied) at += packed.room_for(weight{.slot = s, .as = c.formats[n]});
+      if (!s.tied) at += packed::room_for(weight{.slot = s, .as = c.formats[n]});
     }
     return all;
   }();

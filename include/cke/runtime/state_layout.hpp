@@ -21,7 +21,8 @@ template <class P, dtype KV, class Isa> struct state_layout {
     return all;
   }();
 
-  static constexpr state_facts facts = facts_of_states(P::without_files, KV, !is_device<Isa>, {places.begin(), places.size()});
+  static constexpr state_facts facts =
+      facts_of_states(P::without_files, KV, !is_device<Isa>, {places.begin(), places.size()});
 };
 
 }  // namespace cke::runtime

@@ -8,7 +8,6 @@
 #include "../kernels/formats/packed_bf16.hpp"
 #include "packed_layout.hpp"
 
-CKE_COLD_BEGIN
 namespace cke::runtime {
 
 template <class P, class Isa> struct packed_sizes {
@@ -39,4 +38,3 @@ template <class P, class Isa> struct packed_sizes {
 };
 
 }  // namespace cke::runtime
-CKE_COLD_END

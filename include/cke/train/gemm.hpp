@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "../core/simd.hpp"
 #include "work.hpp"
 
 namespace cke::train {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "../core/tensor_name.hpp"
+#include "../runtime/arena.hpp"
 #include "low_rank.hpp"
 #include "stored_rows.hpp"
 #include "taped_program.hpp"

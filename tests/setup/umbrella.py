@@ -7,7 +7,8 @@ from pathlib import Path
 
 # hf.hpp and net_file.hpp need nlohmann/json, vision.hpp and image_reader.hpp the libraries that decode images;
 # export.hpp is for units that become shared objects, door.hpp and model_type.hpp for it; page.hpp for web pages.
-LEFT_OUT = {"cke.hpp", "hf.hpp", "image_reader.hpp", "vision.hpp", "export.hpp", "door.hpp", "model_type.hpp", "page.hpp", "net_file.hpp"}
+LEFT_OUT = {"cke.hpp", "hf.hpp", "image_reader.hpp", "vision.hpp", "export.hpp", "door.hpp", "model_type.hpp", "page.hpp",
+            "net_file.hpp"}
 HEAD = """// SPDX-License-Identifier: MIT
 // cke.hpp: everything: the alphabet, every family, and all that runs them. Add hf.hpp for Hugging Face directories.
 #pragma once

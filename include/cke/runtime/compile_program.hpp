@@ -63,8 +63,7 @@ template <class P, dtype KV, class Isa> class step_tables {
     return i.op == opcode::rmsnorm && i.p.template as<norm_params>().parts == 1 &&
         i.p.template as<norm_params>().scale.v == 0;
   }();
-  static_assert(ends_in_norm,
-                "cke: model: its last letters begin with rms_norm<dim, eps>, as embeddings are its output");
+  static_assert(ends_in_norm, "cke: model: after the stacks comes rms_norm<dim, eps>, whose output embeddings are");
 
   template <const code& C, u32 I> static constexpr step_code step() {
     constexpr opcode op = C.ops[I].op;

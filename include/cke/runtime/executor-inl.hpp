@@ -73,7 +73,7 @@ template <class Ranks> template <class F> void executor<Ranks>::run_on_threads(u
 
 // ---- the layers, on one thread
 
-// `rest`: the rows that go on after the end of a row; null: all of them do.
+// `rest`: the rows that go on after row_end_; null: all of them do.
 template <class Ranks> void executor<Ranks>::walk_layers(u32 thread, const pass& all, const pass* rest) {
   run_phases(stage_of(0, all, thread, 0));
   u32 state = 0;

@@ -21,7 +21,7 @@ class loaded_program {
   weights packed;
 
  private:
-  std::vector<kv_place> places_;
+  std::vector<kv_place> places_;  // that `states` refers to
 
  public:
   const state_facts states;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // config_json.cpp: fuzz target: any bytes as a config.json or as GGUF metadata yield an error or a valid config.
 #include <cke/config_check.hpp>
-#include <cke/io/hf_checkpoint.hpp>
+#include <cke/io/hf_config.hpp>
 #include <cke/models/llama.hpp>
 #include <cke/models/qwen3.hpp>
 #include <cstdlib>

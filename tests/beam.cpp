@@ -8,6 +8,7 @@
 #include <cke/hf.hpp>
 #include <cke/models/qwen3.hpp>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "byte_model.hpp"
 #include "parity/configs.hpp"

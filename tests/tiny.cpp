@@ -11,6 +11,7 @@
 #include <cke/text/chat/chat_encoder.hpp>
 #include <cmath>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 

@@ -12,7 +12,7 @@
 #include <sstream>
 
 #include "cke/config_check.hpp"
-#include "cke/io/hf_checkpoint.hpp"
+#include "cke/io/hf_config.hpp"
 
 namespace keys_test {
 

@@ -9,8 +9,10 @@
 #include <cke/llama.hpp>
 #include <cke/qwen3.hpp>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "../family_status.hpp"
 #include "configs.hpp"
@@ -148,7 +150,7 @@ template <const auto& Config> void check_directory(const std::string& name, u32 
   CHECK(nlohmann::json::parse(content(dir + "config.json")) == nlohmann::json::parse(Config));
   check<Model<from_config<Config>, F32>>(from, expected(dir), exact, context);
   establishes(family_in(dir + "config.json"), {column::config, column::load_hf, column::logits, column::generation});
-  if (!io::detail::exists(dir + "published.json")) return;
+  if (!std::filesystem::exists(dir + "published.json")) return;
   from.config = content(dir + "published.json");
   CHECK_NOTHROW(match_config<from_config<Config>>(from, context));
 }
@@ -190,10 +192,10 @@ template <const auto& Config, class InGguf = from_config<Config>> void check_fam
   CHECK(nlohmann::json::parse(content(path + "/config.json")) == nlohmann::json::parse(Config));
   const expected want(path + '/');
   check<model>(hf(path), want, most);
-  if (io::detail::exists(path + "/long.json")) check_lengths<model>(hf(path), path);
+  if (std::filesystem::exists(path + "/long.json")) check_lengths<model>(hf(path), path);
   const std::string family = family_in(path + "/config.json");
   establishes(family, {column::config, column::load_hf, column::logits, column::generation});
-  if (!io::detail::exists(path + ".gguf")) return;
+  if (!std::filesystem::exists(path + ".gguf")) return;
   check<Model<InGguf, F32>>(gguf_checkpoint(path + ".gguf"), want, most);
   establishes(family, {column::load_gguf});
 }

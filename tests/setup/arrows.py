@@ -39,7 +39,7 @@ TOP = {
 # Libraries, and the files that may include them.
 LIBRARIES = {
     r"xsimd/": r"core/(isa|simd)\w*\.hpp",
-    r"nlohmann/": r"(io/(hf|json)_\w+|serve/\w+|image/processor\w*)\.hpp",
+    r"nlohmann/": r"(io/(hf|json)_[\w-]+|serve/\w+|image/processor\w*)\.hpp",
     r"(png|jpeglib|jerror|gif_lib)\.h": r"image/(png|jpeg|gif)\.hpp",
     r"webp/": r"image/webp\.hpp",
     r"wasm_simd128\.h": r"core/simd_wasm\.hpp",

@@ -3,7 +3,7 @@
 [settings]
 os=Linux
 arch=x86_64
-build_type=Release
+build_type=Debug
 compiler=gcc
 compiler.version={{ detect_api.detect_default_compiler()[1].major }}
 compiler.libcxx=libstdc++11

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // convert.cpp: cke convert: what it writes has the same numbers, and the same logits to the bit.
-#include <cke/io/hf_checkpoint.hpp>
+#include <cke/io/gguf.hpp>
+#include <cke/io/hf_dir.hpp>
 #include <cke/runtime/f8_matrix.hpp>
 #include <nlohmann/json.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // training.cpp: cke grad and cke train as their user meets them, against what PyTorch made of the same batches.
-#include <cke/io/hf_checkpoint.hpp>
+#include <cke/io/safetensors.hpp>
 #include <cmath>
 
 #include "training.hpp"

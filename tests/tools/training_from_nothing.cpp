@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // training_from_nothing.cpp: cke train --config, data as ids, what is held out, and the memory that training takes.
-#include <cke/io/hf_checkpoint.hpp>
+#include <cke/io/safetensors.hpp>
 #include <cmath>
 
 #include "training.hpp"

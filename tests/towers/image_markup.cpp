@@ -2,6 +2,7 @@
 // image_markup.cpp: what stands in a prompt for images: the ids are those of transformers' processors.
 #include "cke/io/gguf_image_markup.hpp"
 
+#include <cke/io/hf_tokenizer.hpp>
 #include <cke/io/pattern_splitter.hpp>
 #include <cke/text/tokenizer/tokenizer.hpp>
 #include <filesystem>

@@ -4,6 +4,8 @@
 // how many rows of a text of 170 or so it finds in the prefix cache, and how far float32 may be from float64.
 #pragma once
 
+#include <nlohmann/json.hpp>
+
 #include "checkpoint.hpp"
 #include "cke/hf.hpp"
 #include "cke/model.hpp"

@@ -8,6 +8,7 @@
 #include <cke/text/jinja/chat_form.hpp>
 #include <cke/vision.hpp>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 using namespace cke;
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include <cke/io/hf_checkpoint.hpp>
+#include <cke/io/hf_dir.hpp>
 #include <cke/kernels/formats/convert.hpp>
 
 #include "commands.hpp"
@@ -14,7 +14,7 @@
 namespace cke::tool {
 namespace {
 
-constexpr std::string_view before = "base_model.model.";
+constexpr std::string_view saved_prefix = "base_model.model.";
 
 std::string_view module_of(std::string_view tensor) { return tensor.substr(0, tensor.rfind('.')); }
 
@@ -59,7 +59,7 @@ const adapter_pair* adapter::find(std::string_view tensor) const {
 }
 
 std::string adapter_name(std::string_view tensor, char which) {
-  return std::string(before) + std::string(module_of(tensor)) + ".lora_" + which + ".weight";
+  return std::string(saved_prefix) + std::string(module_of(tensor)) + ".lora_" + which + ".weight";
 }
 
 adapter read_adapter(const std::string& folder) {
@@ -85,12 +85,13 @@ adapter read_adapter(const std::string& folder) {
   for (const tensor_ref& t : out.tensors.tensors()) {
     const std::string about = "tensor " + std::string(t.name);
     const bool is_a = t.name.ends_with(".lora_A.weight"), is_b = t.name.ends_with(".lora_B.weight");
-    if (!t.name.starts_with(before) || (!is_a && !is_b))
+    if (!t.name.starts_with(saved_prefix) || (!is_a && !is_b))
       throw Error(errc::tensor_unknown, weights, about, "base_model.model.(name).lora_A.weight or lora_B", "this one");
     if (t.shape.size() != 2 || !kernels::convertible(t.type) || t.type == dtype::q8_0)
       throw Error(errc::tensor_dtype, weights, about, "a matrix in f32, f16 or bf16", t.stored);
     if (is_b) continue;
-    const std::string module(std::string_view(t.name).substr(before.size(), t.name.size() - before.size() - 14));
+    const std::string module(
+        std::string_view(t.name).substr(saved_prefix.size(), t.name.size() - saved_prefix.size() - 14));
     const tensor_ref* const b = out.tensors.find(adapter_name(module + ".weight", 'B'));
     if (!b)
       throw Error(errc::tensor_missing, weights, "tensor " + adapter_name(module + ".weight", 'B'), "this tensor",

@@ -7,7 +7,7 @@
 
 #include <cke/core/concat.hpp>
 #include <cke/core/xxh64.hpp>
-#include <cke/io/hf_checkpoint.hpp>
+#include <cke/io/hf_config.hpp>
 
 #include "rooms.hpp"
 

@@ -8,6 +8,8 @@
 #include <cke/core/sha256.hpp>
 #include <cke/hf.hpp>
 #include <cke/io/gguf_steps.hpp>
+#include <cke/io/hf_config.hpp>
+#include <cke/io/hf_tokenizer.hpp>
 #include <cke/io/pattern_splitter.hpp>
 #include <nlohmann/json.hpp>
 

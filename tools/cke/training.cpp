@@ -3,6 +3,7 @@
 #include "training.hpp"
 
 #include <cke/hf.hpp>
+#include <cke/io/hf_dir.hpp>
 #include <cke/io/new_file.hpp>
 #include <filesystem>
 

@@ -4,6 +4,7 @@
 
 #include "image_markup.hpp"
 
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 
 namespace detail {
@@ -28,3 +29,4 @@ inline image_markup gguf_image_markup(std::string_view tower, const std::string&
 }
 
 }  // namespace cke::io
+CKE_COLD_END

@@ -8,6 +8,7 @@
 
 #include "tensor_index.hpp"
 
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 
 // The order of the numbers of a patch. A convolution of a file is [rows, channels, height, width].
@@ -83,3 +84,4 @@ inline void order_patches(std::vector<tensor_ref>& tensors, patch_order order, c
 }
 
 }  // namespace cke::io
+CKE_COLD_END

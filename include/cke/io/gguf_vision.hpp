@@ -8,6 +8,7 @@
 #include "checkpoint.hpp"
 #include "gguf_patches.hpp"
 
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 
 // A projector by llama.cpp's name: the family of its tower, the key that says its activation, how the file keeps the
@@ -168,3 +169,4 @@ inline checkpoint gguf_vision(const gguf& file) {
 inline checkpoint gguf_vision(const std::string& path) { return gguf_vision(gguf::read(path)); }
 
 }  // namespace cke::io
+CKE_COLD_END

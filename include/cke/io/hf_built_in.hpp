@@ -10,6 +10,7 @@
 #include "../text/tokenizer/vocabulary.hpp"
 #include "gguf_pre.hpp"
 
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io::detail {
 
 inline bool is_text(const text_pattern& pattern, std::string_view text) {
@@ -116,3 +117,4 @@ inline bool is_sentencepiece(const text_recipe& recipe, vocabulary& v) {
 }
 
 }  // namespace cke::io::detail
+CKE_COLD_END

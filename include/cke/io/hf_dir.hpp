@@ -14,6 +14,7 @@
 #include "../core/json.hpp"
 #include "safetensors.hpp"
 
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 
 // The small files of a model directory. Text is unchecked, and empty if the file is absent: a tokenizer alone suffices.
@@ -151,3 +152,4 @@ inline tensor_index read_hf_weights(const std::string& dir) {
 }
 
 }  // namespace cke::io
+CKE_COLD_END

@@ -17,6 +17,7 @@
 #include "../text/tokenizer/vocabulary.hpp"
 #include "json_node.hpp"
 
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io::detail {
 
 // A score with the bits that `tokenizers` gives it: its JSON reader (serde_json) rounds twice, the digits as an integer
@@ -224,3 +225,4 @@ class hf_model {
 };
 
 }  // namespace cke::io::detail
+CKE_COLD_END

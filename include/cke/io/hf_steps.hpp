@@ -11,6 +11,7 @@
 #include "../text/tokenizer/unicode.hpp"
 #include "json_node.hpp"
 
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io::detail {
 
 // A section is null, one step, or a Sequence of such sections.
@@ -192,3 +193,4 @@ inline text_recipe hf_recipe(const json_node& root, const std::string& file) {
 }
 
 }  // namespace cke::io::detail
+CKE_COLD_END

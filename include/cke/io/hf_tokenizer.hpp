@@ -15,6 +15,7 @@
 #include "hf_model.hpp"
 #include "hf_steps.hpp"
 
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 namespace detail {
 
@@ -155,3 +156,4 @@ inline vocabulary read_hf_tokenizer(const hf_files& files) {
 }
 
 }  // namespace cke::io
+CKE_COLD_END

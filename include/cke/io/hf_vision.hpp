@@ -2,8 +2,19 @@
 // hf_vision.hpp: loads the vision tower of a Hugging Face directory as a checkpoint of its own.
 #pragma once
 
-#include "hf_checkpoint.hpp"
+#include <algorithm>
+#include <array>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "checkpoint.hpp"
+#include "hf_config.hpp"
+#include "hf_dir.hpp"
+
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 
 namespace detail {
@@ -187,3 +198,4 @@ inline checkpoint hf_vision(const std::string& dir, tower_part part = tower_part
 }
 
 }  // namespace cke::io
+CKE_COLD_END

@@ -7,6 +7,7 @@
 #include "markups/one_run.hpp"
 #include "markups/pixtral.hpp"
 
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 
 namespace detail {
@@ -38,3 +39,4 @@ inline image_markup read_image_markup(const std::string& dir, const text::vocabu
 }
 
 }  // namespace cke::io
+CKE_COLD_END

@@ -11,6 +11,7 @@
 
 #include "../core/error.hpp"
 
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 
 // A reader derives from this and overrides the events of its format; all others are errors. Depth, document size and
@@ -104,3 +105,4 @@ class json_events : public nlohmann::json_sax<nlohmann::json> {
 };
 
 }  // namespace cke::io
+CKE_COLD_END

@@ -12,6 +12,7 @@
 
 #include "../core/error.hpp"
 
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io::detail {
 
 // A view: the document must outlive it.
@@ -95,3 +96,4 @@ class json_node {
 };
 
 }  // namespace cke::io::detail
+CKE_COLD_END

@@ -6,6 +6,7 @@
 
 #include "../text/jinja/python.hpp"
 
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 
 namespace detail {
@@ -93,3 +94,4 @@ inline jinja::value read_json_value(std::string_view text, const std::string& fi
 }
 
 }  // namespace cke::io
+CKE_COLD_END

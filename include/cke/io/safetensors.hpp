@@ -15,6 +15,7 @@
 #include "json_events.hpp"
 #include "tensor_index.hpp"
 
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 
 static_assert(std::endian::native == std::endian::little, "cke: safetensors: little endian only");
@@ -169,3 +170,4 @@ inline tensor_index read_safetensors(const std::string& path) {
 }
 
 }  // namespace cke::io
+CKE_COLD_END

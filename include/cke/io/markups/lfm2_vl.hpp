@@ -4,6 +4,7 @@
 
 #include "markup_reader.hpp"
 
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 
 inline image_markup lfm2_vl_markup(const markup_reader& in) {
@@ -30,3 +31,4 @@ inline image_markup lfm2_vl_markup(const markup_reader& in) {
 }
 
 }  // namespace cke::io
+CKE_COLD_END

@@ -10,6 +10,7 @@
 #include "../../core/concat.hpp"
 #include "../../text/chat/chat.hpp"
 
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 
 // Rows of features, in lines.
@@ -89,3 +90,4 @@ inline std::string repeated(std::string_view text, u64 times) {
 }
 
 }  // namespace cke::io
+CKE_COLD_END

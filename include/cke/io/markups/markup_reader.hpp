@@ -5,9 +5,13 @@
 
 #include <algorithm>
 
-#include "../hf_checkpoint.hpp"
+#include <string>
+
+#include "../hf_config.hpp"
+#include "../hf_dir.hpp"
 #include "markup.hpp"
 
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 
 class markup_reader {
@@ -92,3 +96,4 @@ class markup_reader {
 };
 
 }  // namespace cke::io
+CKE_COLD_END

@@ -6,6 +6,7 @@
 
 #include "markup_reader.hpp"
 
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 
 // The rows of one tensor, between two texts.
@@ -93,3 +94,4 @@ inline image_markup qwen3_markup(const markup_reader& in) {
 }
 
 }  // namespace cke::io
+CKE_COLD_END

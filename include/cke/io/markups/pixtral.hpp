@@ -4,6 +4,7 @@
 
 #include "markup_reader.hpp"
 
+CKE_COLD_OPTIONAL_BEGIN
 namespace cke::io {
 
 inline image_markup pixtral_markup(const markup_reader& in) {
@@ -21,3 +22,4 @@ inline image_markup pixtral_markup(const markup_reader& in) {
 }
 
 }  // namespace cke::io
+CKE_COLD_END

@@ -129,7 +129,7 @@ class normalizer {
       if (c != ' ' || (!out.empty() && out.back() != ' ')) out += c;
     // At the end SentencePiece also drops a mark that the text itself contained.
     for (std::string_view end; out.ends_with(end = " ") || out.ends_with(end = "▁");)
-      out.resize(out.size() - end.size());
+      out.erase(out.size() - end.size());
     return out;
   }
 

@@ -1,3 +1,0 @@
-// SPDX-License-Identifier: MIT
-// b.cpp: the other unit; see a.cpp.
-#include <everything.hpp>

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
-// wrong.cpp: what a header must not define. tests/odr finds the first three, and may not name the others.
+// wrong.cpp: what a header must not contain. tests/odr finds the first four, and may not name the others.
 
-namespace wrong {
+namespace cke::wrong {
 
-int function() { return 1; }
+int undefined();
+int function() { return undefined(); }
 int variable = 2;
 extern const int constant = 3;
 
@@ -18,4 +19,4 @@ struct with_virtual {
 };
 inline with_virtual object;
 
-}  // namespace wrong
+}  // namespace cke::wrong

@@ -27,7 +27,14 @@ struct some_product {
   std::vector<float> a = random_numbers(u64{m} * k, 1), b = random_numbers(u64{k} * n, 2),
                      c = random_numbers(u64{m} * (n + 3), 3);
 
-  product whole(std::vector<float>& to) const {
+  some_product times(float factors, float sums) const {
+    some_product to = *this;
+    for (float& x : to.a) x *= factors;
+    for (float& x : to.b) x *= factors;
+    for (float& x : to.c) x *= sums;
+    return to;
+  }
+  product whole(std::vector<float>& to, bool bf16 = false) const {
     return {m,
             n,
             k,
@@ -38,13 +45,14 @@ struct some_product {
             b_turned ? 1u : n,
             b_turned ? k : 1u,
             to.data(),
-            n + 3};
+            n + 3,
+            bf16};
   }
 };
 
 template <class Isa> void check(const some_product& p) {
   std::vector<std::byte> scratch(gemm<Isa>::scratch_bytes + 64);
-  std::vector<float> once = p.c, cut = p.c;
+  std::vector<float> once = p.c;
   const product all = p.whole(once);
   gemm<Isa>::all(all, scratch.data());
   for (u32 i = 0; i < p.m; ++i)
@@ -59,12 +67,19 @@ template <class Isa> void check(const some_product& p) {
     }
   for (u32 i = 0; i < p.m; ++i)  // what lies between the rows is untouched
     CHECK(std::memcmp(&once[i * all.cm + p.n], &p.c[i * all.cm + p.n], 3 * sizeof(float)) == 0);
+}
+
+// A product has the same bits in parts.
+template <class Isa> void check_parts(const some_product& p, bool bf16) {
+  std::vector<std::byte> scratch(gemm<Isa>::scratch_bytes + 64);
+  std::vector<float> once = p.c, cut = p.c;
+  gemm<Isa>::all(p.whole(once, bf16), scratch.data());
 
   // Row by row, and k in three parts.
   const u32 cuts[]{0, p.k / 3, p.k - p.k / 4, p.k};
   for (u32 part = 0; part < 3; ++part)
     for (u32 i = 0; i < p.m; ++i) {
-      product one = p.whole(cut);
+      product one = p.whole(cut, bf16);
       one.m = 1, one.a += i * one.am + cuts[part] * one.ak, one.c += i * one.cm;
       one.b += cuts[part] * one.bk, one.k = cuts[part + 1] - cuts[part];
       gemm<Isa>::all(one, scratch.data());
@@ -74,7 +89,7 @@ template <class Isa> void check(const some_product& p) {
   // In the units of several threads.
   for (const u32 threads : {2u, 7u}) {
     std::vector<float> shared = p.c;
-    const product parts = p.whole(shared);
+    const product parts = p.whole(shared, bf16);
     const auto units = gemm<Isa>::cut_for(p.m, p.n, threads);
     for (u32 u = 0; u < units.units; ++u) gemm<Isa>::unit(parts, units, u, scratch.data());
     CHECK(std::memcmp(shared.data(), once.data(), once.size() * sizeof(float)) == 0);
@@ -89,9 +104,7 @@ template <class Isa> void check_bf16(const some_product& p) {
     for (float& x : *numbers) x = from_bf16(to_bf16(x));
   std::vector<float> want = p.c, found = p.c;
   gemm<Isa>::all(before.whole(want), scratch.data());
-  product rounds = p.whole(found);
-  rounds.bf16 = true;
-  gemm<Isa>::all(rounds, scratch.data());
+  gemm<Isa>::all(p.whole(found, true), scratch.data());
   CHECK(std::memcmp(found.data(), want.data(), want.size() * sizeof(float)) == 0);
 }
 
@@ -107,7 +120,13 @@ TEST_CASE_TEMPLATE("train: gemm", Isa, isa::scalar, isa::native) {
                                 {50u, 300u, 600u}})
     for (const bool a : {false, true})
       for (const bool b : {false, true}) {
-        check<Isa>({m, n, k, a, b});
-        check_bf16<Isa>({m, n, k, a, b});
+        const some_product p{m, n, k, a, b};
+        check<Isa>(p);
+        check_bf16<Isa>(p);
+        for (const bool bf16 : {false, true}) {
+          check_parts<Isa>(p, bf16);
+          check_parts<Isa>(p.times(1e-19f, 1e-38f), bf16);  // some subnormal
+          check_parts<Isa>(p.times(1e-25f, 1e-40f), bf16);  // zeros, some of them negative
+        }
       }
 }

@@ -85,13 +85,6 @@ double ns_of(any_model& e, const conversations& all, const test& t, std::span<co
   return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
 }
 
-template <class Isa = isa::native> peak_probe probe_of(std::string_view isa, u32 threads, u64 bytes) {
-  if constexpr (!std::is_void_v<typename Isa::base>)
-    if (isa != Isa::name) return probe_of<typename Isa::base>(isa, threads, bytes);
-  auto shared = std::make_shared<machine_probe<Isa>>(threads, bytes);
-  return [shared] { return shared->measure(); };
-}
-
 // One loaded model and the tests at one depth.
 class runner {
  public:
@@ -222,13 +215,6 @@ std::vector<u32> some_ids(u32 count, u32 vocab) {
     id = static_cast<u32>((state >> 33) % vocab);
   }
   return ids;
-}
-
-peak_probe peak_probe_of(std::string_view isa, u32 threads) {
-  return probe_of(isa, threads, machine_probe<>::default_bytes);
-}
-double f32_peak_of(std::string_view isa, u32 threads) {
-  return probe_of(isa, threads, machine_probe<>::piece)().f32_gops;
 }
 
 std::string utc_now() {

@@ -2,23 +2,14 @@
 // bench.hpp: functions shared by the parts of cke bench and cke report.
 #pragma once
 
-#include <functional>
-
-#include <cke/tune/peaks.hpp>
-
 #include "commands.hpp"
+#include "peak_probe.hpp"
 #include "rooms.hpp"
 
 namespace cke::tool {
 
 // Random-looking ids, the same on every call; their values do not affect speed.
 std::vector<u32> some_ids(u32 count, u32 vocab);
-
-// Measures the machine's peaks for the isa that a model was compiled for.
-using peak_probe = std::function<machine_peaks()>;
-peak_probe peak_probe_of(std::string_view isa, u32 threads);
-// The rate of f32 alone; scalar code has none, 0.
-double f32_peak_of(std::string_view isa, u32 threads);
 
 std::string utc_now();  // "2026-11-24T12:00:00Z"
 u64 peak_memory();      // the most memory that this process had at a time, in bytes

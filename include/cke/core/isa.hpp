@@ -42,6 +42,9 @@
 #if defined(CKE_HAS_AVX512) && defined(__AVX512VNNI__) && defined(__AVX512BF16__) && defined(__AVX512VBMI2__)
 #define CKE_HAS_AVX512_VNNI
 #endif
+#if defined(CKE_HAS_AVX512_VNNI) && defined(__AVX512FP16__)
+#define CKE_HAS_AVX512_FP16
+#endif
 #if defined(__aarch64__) && defined(__ARM_NEON)
 #define CKE_HAS_NEON
 #endif
@@ -71,9 +74,13 @@ struct avx512 : avx2 {
   static constexpr u32 lanes = 16, registers = 32;
   static constexpr std::string_view name = "avx512";
 };
-struct avx512_vnni : avx512 {  // includes bf16: Zen 4, Sapphire Rapids and later
+struct avx512_vnni : avx512 {  // includes bf16: Zen 4 and later
   using base = avx512;
   static constexpr std::string_view name = "avx512_vnni";
+};
+struct avx512_fp16 : avx512_vnni {  // Sapphire Rapids and later; bf16 dots are slow
+  using base = avx512_vnni;
+  static constexpr std::string_view name = "avx512_fp16";
 };
 struct neon : scalar {  // arm64, little-endian; uses the dot product instructions if the compiler may
   using base = scalar;
@@ -86,7 +93,9 @@ struct wasm : scalar {  // WebAssembly of 128 bits; the same bits with and witho
   static constexpr std::string_view name = "wasm";
 };
 
-#if defined(CKE_HAS_AVX512_VNNI)
+#if defined(CKE_HAS_AVX512_FP16)
+using native = avx512_fp16;
+#elif defined(CKE_HAS_AVX512_VNNI)
 using native = avx512_vnni;
 #elif defined(CKE_HAS_AVX512)
 using native = avx512;
@@ -121,6 +130,9 @@ template <> struct xsimd_arch<avx512> {
 template <> struct xsimd_arch<avx512_vnni> {
   using type = xsimd::avx512vnni<xsimd::avx512vbmi2>;
 };
+#endif
+#if defined(CKE_HAS_AVX512_FP16)
+template <> struct xsimd_arch<avx512_fp16> : xsimd_arch<avx512_vnni> {};
 #endif
 #if defined(CKE_HAS_NEON)
 template <> struct xsimd_arch<neon> {

@@ -35,7 +35,12 @@ inline constexpr bool multiplies_to_i16 =
     (std::is_base_of_v<isa::avx2, Isa> || std::is_base_of_v<isa::avx512, Isa>) && !has_vnni<Isa>;
 
 // If true, dot2_bf16 is one instruction, which also drops subnormals; else it is two fused multiply-adds.
-template <class Isa> inline constexpr bool has_bf16_dots = std::is_base_of_v<isa::avx512_vnni, Isa>;
+template <class Isa>
+inline constexpr bool has_bf16_dots =
+    std::is_base_of_v<isa::avx512_vnni, Isa> && !std::is_base_of_v<isa::avx512_fp16, Isa>;
+// If true, activations for bf16 weights are kept as floats: taking pairs apart would need the two units that multiply.
+template <class Isa>
+inline constexpr bool expands_bf16 = std::is_base_of_v<isa::avx512, Isa> && !has_bf16_dots<Isa>;
 
 // Reinterprets the bits as numbers of another type. (xsimd's own instantiates a table of functions for NEON.)
 template <class To, class From> CKE_INLINE To as(From v) { return std::bit_cast<typename To::register_type>(v.data); }
@@ -94,6 +99,11 @@ template <class Isa> CKE_INLINE vi32<Isa> dot4_signed(vi32<Isa> acc, vi32<Isa> w
 template <class Isa> CKE_INLINE vf32<Isa> dot2_bf16(vf32<Isa> acc, vi32<Isa> w, vi32<Isa> x) {
   return primitives<Isa>::dot2_bf16(acc, w, x);
 }
+// A factor of dot2_bf16: lane i has both numbers rounded to bf16, of which the dot adds the product of `first` before
+// that of `second`, each as a multiply-add. Where has_bf16_dots.
+template <class Isa> CKE_INLINE vi32<Isa> bf16_chain(vf32<Isa> first, vf32<Isa> second) {
+  return primitives<Isa>::bf16_chain(first, second);
+}
 // acc[i] + the two products of the i16 pairs in lane i.
 template <class Isa> CKE_INLINE vi32<Isa> dot2_i16(vi32<Isa> acc, vi32<Isa> w, vi32<Isa> x) {
   return primitives<Isa>::dot2_i16(acc, w, x);
@@ -105,8 +115,9 @@ template <class Isa> CKE_INLINE vf32<Isa> load_f16(const void* p) { return primi
 template <class Isa> CKE_INLINE void store_f16(void* p, vf32<Isa> v) { primitives<Isa>::store_f16(p, v); }
 template <class Isa> CKE_INLINE vf32<Isa> load_bf16(const void* p) { return primitives<Isa>::load_bf16(p); }
 template <class Isa> CKE_INLINE void store_bf16(void* p, vf32<Isa> v) { primitives<Isa>::store_bf16(p, v); }
-// x as store_bf16 and load_bf16 leave it, where an isa has no bf16 dots.
+// x as store_bf16 and load_bf16 leave it.
 template <class Isa> CKE_INLINE vf32<Isa> round_bf16(vf32<Isa> x) {
+  if constexpr (std::is_base_of_v<isa::avx512_vnni, Isa>) return primitives<Isa>::round_bf16(x);
   const vi32<Isa> bits = as<vi32<Isa>>(x), near = bits + vi32<Isa>(0x7fff) + ((bits >> 16) & vi32<Isa>(1));
   const auto quiet = as<vf32<Isa>>(bits | vi32<Isa>(0x400000));
   const auto rounded = xsimd::select(xsimd::isnan(x), quiet, as<vf32<Isa>>(near));

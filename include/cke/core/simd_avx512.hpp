@@ -84,8 +84,23 @@ template <> struct primitives<isa::avx512_vnni> : primitives<isa::avx512> {
   CKE_INLINE static __m512 dot2_bf16(__m512 acc, __m512i w, __m512i x) {
     return _mm512_dpbf16_ps(acc, std::bit_cast<__m512bh>(w), std::bit_cast<__m512bh>(x));
   }
-  CKE_INLINE static void store_bf16(void* p, __m512 v) {
-    _mm256_storeu_si256(static_cast<__m256i*>(p), std::bit_cast<__m256i>(_mm512_cvtneps_pbh(v)));
+  CKE_INLINE static __m512i bf16_chain(__m512 first, __m512 second) {
+    const __m512i lane = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i order = _mm512_or_si512(lane, _mm512_slli_epi32(_mm512_or_si512(lane, _mm512_set1_epi32(16)), 16));
+    return _mm512_permutexvar_epi16(order, std::bit_cast<__m512i>(_mm512_cvtne2ps_pbh(first, second)));
+  }
+  CKE_INLINE static __m256i to_bf16(__m512 v) { return std::bit_cast<__m256i>(_mm512_cvtneps_pbh(v)); }
+  CKE_INLINE static void store_bf16(void* p, __m512 v) { _mm256_storeu_si256(static_cast<__m256i*>(p), to_bf16(v)); }
+  CKE_INLINE static __m512 round_bf16(__m512 v) {
+    return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(to_bf16(v)), 16));
+  }
+};
+#endif
+
+#if defined(CKE_HAS_AVX512_FP16)
+template <> struct primitives<isa::avx512_fp16> : primitives<isa::avx512_vnni> {
+  CKE_INLINE static __m512 dot2_bf16(__m512 acc, __m512i w, __m512i x) {
+    return primitives<isa::avx512>::dot2_bf16(acc, w, x);
   }
 };
 #endif

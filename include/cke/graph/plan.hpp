@@ -23,7 +23,7 @@ constexpr u64 register_bytes(const value& v, u32 tokens) {
   const u64 rows = u64{ceil_div(tokens, v.tokens)} * v.rows;
   switch (v.as) {
     case dtype::q8_0: return align_up(rows * (align_up(v.width, 64) / 32) * 48);  // i8[32], scale, sums
-    case dtype::bf16: return align_up(rows * align_up(v.width, 8) * 2);
+    case dtype::bf16: return align_up(rows * align_up(v.width, 8) * 4);           // some isas keep them as floats
     case dtype::f32: return align_up(rows * row_stride(v.width) * 4);
     default: constant_error("cke: plan: registers are f32, bf16 or q8_0");
   }

@@ -21,8 +21,8 @@ template <class Isa, class F> void each_part_of_columns(const view& v, u32 n, u3
   };
   using pairs = operand<dtype::bf16, Isa>;
   using blocks = operand<dtype::q8_0, Isa>;
-  // A token's part of a tile: 4 bytes for 2 columns in bf16, 48 for 32 in q8_0.
-  if (v.as == dtype::bf16) return tiles(pairs::max_tile, pairs::token_bytes(v.width), 2, 4);
+  // A token's part of a tile: a pair for 2 columns in bf16, 48 bytes for 32 in q8_0.
+  if (v.as == dtype::bf16) return tiles(pairs::max_tile, pairs::token_bytes(v.width), 2, pairs::pair_bytes);
   if (v.as == dtype::q8_0) return tiles(blocks::max_tile, blocks::token_bytes(v.width), 32, 48);
   for (u32 t = 0; t < n; ++t) f(std::span(reinterpret_cast<std::byte*>(v.row(t) + first), u64{count} * sizeof(float)));
 }

@@ -46,38 +46,47 @@ template <class Isa> struct operand<dtype::f32, Isa> {
   }
 };
 
-// A tile: pairs of bf16 [cols / 2][T]; cols padded to 8.
+// A tile: pairs of bf16 [cols / 2][T], as floats where expands_bf16; cols padded to 8.
 template <class Isa> struct operand<dtype::bf16, Isa> {
-  static constexpr u32 max_tile = Isa::registers / 4, align = 2;
-  static constexpr u64 token_bytes(u32 cols) { return align_up(cols, 8) * 2; }
+  using element = std::conditional_t<simd::expands_bf16<Isa>, float, u16>;
+  static constexpr u32 max_tile = Isa::registers / 4, align = 2, pair_bytes = 2 * sizeof(element);
+  static constexpr u64 token_bytes(u32 cols) { return align_up(cols, 8) / 2 * pair_bytes; }
   static constexpr u64 bytes(u32 tokens, u32 cols) { return tokens * token_bytes(cols); }
 
   static void put(std::byte* base, u32 n_tokens, u32 cols, u32 token, u32 col0, u32 count, const float* x) {
     const token_tile tile = tile_at(n_tokens, token, max_tile);
-    std::byte* out = base + tile.first * token_bytes(cols) + u64{token - tile.first} * 4;
-    const u64 pair_bytes = u64{tile.count} * 4;
+    std::byte* out = base + tile.first * token_bytes(cols) + u64{token - tile.first} * pair_bytes;
+    const u64 step = u64{tile.count} * pair_bytes;
     for (u32 i = 0; i < count; i += 32, x += 32) {
-      u16 rounded[32] = {};
+      element rounded[32] = {};
       round(x, std::min(32u, count - i), rounded);
       for (u32 j = 0; j < std::min(32u, count - i); j += 2) {
-        std::memcpy(out + (col0 + i + j) / 2 * pair_bytes, rounded + j, 4);
+        std::memcpy(out + (col0 + i + j) / 2 * step, rounded + j, pair_bytes);
         asm volatile("" : : : "memory");  // gcc would make a scatter of it, which is slower on Zen 5
       }
     }
     if (col0 + count == cols)
-      for (u64 pair = ceil_div(cols, 2); pair < align_up(cols, 8) / 2; ++pair) write(out + pair * pair_bytes, u32{0});
+      for (u64 pair = ceil_div(cols, 2); pair < align_up(cols, 8) / 2; ++pair)
+        std::memset(out + pair * step, 0, pair_bytes);
   }
   static float get(const std::byte* tile, u64, u32 T, u32 t, u32 col) {
-    return from_bf16(read<u16>(tile + (u64{col / 2} * T + t) * 4 + col % 2 * 2));
+    const auto x = read<element>(tile + ((u64{col / 2} * T + t) * 2 + col % 2) * sizeof(element));
+    if constexpr (simd::expands_bf16<Isa>) return x;
+    else return from_bf16(x);
   }
 
  private:
-  static void round(const float* x, u32 count, u16* out) {
+  static void round(const float* x, u32 count, element* out) {
     u32 i = 0;
     if constexpr (!simd::is_scalar<Isa>)
-      for (; i + Isa::lanes <= count; i += Isa::lanes)
-        simd::store_bf16<Isa>(out + i, simd::vf32<Isa>::load_unaligned(x + i));
-    for (; i < count; ++i) out[i] = to_bf16(x[i]);
+      for (; i + Isa::lanes <= count; i += Isa::lanes) {
+        const auto part = simd::vf32<Isa>::load_unaligned(x + i);
+        if constexpr (simd::expands_bf16<Isa>) simd::round_bf16<Isa>(part).store_unaligned(out + i);
+        else simd::store_bf16<Isa>(out + i, part);
+      }
+    for (; i < count; ++i)
+      if constexpr (simd::expands_bf16<Isa>) out[i] = from_bf16(to_bf16(x[i]));
+      else out[i] = to_bf16(x[i]);
   }
 };
 

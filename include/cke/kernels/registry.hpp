@@ -137,9 +137,9 @@ struct is_usable {
     return hana::bool_c < simd::is_scalar<Isa> || requires { typename isa::xsimd_arch<Isa>::type; } > ;
   }
 };
-inline constexpr auto isas = hana::filter(
-    hana::tuple_t<isa::scalar, isa::avx2, isa::avx2_vnni, isa::avx512, isa::avx512_vnni, isa::neon, isa::wasm>,
-    is_usable{});
+inline constexpr auto isas = hana::filter(hana::tuple_t<isa::scalar, isa::avx2, isa::avx2_vnni, isa::avx512,
+                                                        isa::avx512_vnni, isa::avx512_fp16, isa::neon, isa::wasm>,
+                                          is_usable{});
 
 // The formats that an operation has kernels for.
 template <opcode Op> struct takes {

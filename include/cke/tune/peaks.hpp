@@ -16,7 +16,7 @@ namespace cke::tune {
 struct machine_peaks {
   double read_gbs{};   // GB/s read from memory
   double int8_gops{};  // GOP/s of byte dot products with a scale per 32: the bound of Q8_0 and similar formats
-  double bf16_gops{};  // GOP/s of dot products of bf16 pairs
+  double bf16_gops{};  // GOP/s of dot products of bf16 pairs, or of multiply-adds where those take their place
   double f32_gops{};   // GOP/s of fused multiply-adds
 };
 
@@ -57,6 +57,7 @@ template <class Isa> struct dot_loops {
     return done(acc, sink, u64{64} * steps);
   }
   u64 bf16(float* sink) const {
+    if constexpr (simd::expands_bf16<Isa>) return f32(sink);
     const vi32 w = vi32::load_unaligned(reinterpret_cast<const i32*>(x));
     return fold([&](vf32 a, u32 t) { return simd::dot2_bf16<Isa>(a, w, simd::bcast4<Isa>(x + 4 * t)); }, sink, 4);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// bf16.hpp: bf16 weights as [k / 2][32 rows][2], against bf16 pairs of activations.
+// bf16.hpp: bf16 weights as [k / 2][32 rows][2], against pairs of activations that are rounded to bf16.
 #pragma once
 
 #include "format.hpp"
@@ -18,7 +18,8 @@ template <class Isa> struct layout<dtype::bf16, Isa> {
 
 template <class Isa> struct format<dtype::bf16, Isa> : layout<dtype::bf16, Isa> {
   static constexpr u32 step = 2;
-  template <u32 T> static constexpr u32 x_bytes = 4 * T;
+  static constexpr u32 pair_bytes = simd::expands_bf16<Isa> ? 8 : 4;
+  template <u32 T> static constexpr u32 x_bytes = pair_bytes * T;
   using vf32 = simd::vf32<Isa>;
   using weights = simd::vi32<Isa>;
 
@@ -26,7 +27,14 @@ template <class Isa> struct format<dtype::bf16, Isa> : layout<dtype::bf16, Isa> 
     return weights::load_unaligned(reinterpret_cast<const i32*>(block) + i * unit_rows + group * Isa::lanes);
   }
   template <u32 T> CKE_INLINE static vf32 dot(vf32 acc, weights w, const std::byte* x, u64, u32 t) {
-    return simd::dot2_bf16<Isa>(acc, w, simd::bcast4<Isa>(x + 4 * t));
+    x += pair_bytes * t;
+    if constexpr (simd::expands_bf16<Isa>) {
+      const weights odd = w & weights(static_cast<i32>(0xffff0000u));
+      acc = xsimd::fma(simd::as<vf32>(w << 16), simd::bcast_f32<Isa>(x), acc);
+      return xsimd::fma(simd::as<vf32>(odd), simd::bcast_f32<Isa>(x + 4), acc);
+    } else {
+      return simd::dot2_bf16<Isa>(acc, w, simd::bcast4<Isa>(x));
+    }
   }
 };
 

@@ -17,8 +17,8 @@ using namespace cke::runtime;
 
 template <class Arch> using emulated = cuda::isa<cuda::emulated<Arch>>;
 
-// The CPU's bits have the order of 16 lanes and, with bf16 caches, the dot of AVX512-BF16. Others are a rounding away.
-inline constexpr double other_order = std::is_same_v<isa::native, isa::avx512_vnni> ? 0 : 1e-3;
+// The order of a CPU with 16 lanes and, for bf16 caches, of the dots of AVX512-BF16. Other bits are a rounding away.
+inline constexpr double other_order = simd::takes_odd_first<isa::native> ? 0 : 1e-3;
 
 // Of all numbers, against the size of the second.
 inline double difference(std::span<const float> a, std::span<const float> b) {

@@ -177,6 +177,22 @@ TEST_CASE("attention: runs of keys made apart and joined are the whole, bit for 
   });
 }
 
+#ifdef CKE_HAS_AVX512_FP16
+TEST_CASE("attention: with bf16 caches, multiply-adds have the bits of dots of pairs") {
+  const auto out = []<class Isa>(u32 together) {
+    const u32 d = 40, keys = 300, queries = 30;
+    head_cache<dtype::bf16, Isa> cache(keys, d, 5.f);
+    const auto k = random_row(u64{keys} * d, 1), v = random_row(u64{keys} * d, 2), q = random_row(queries * d, 3, 3);
+    for (u32 s = 0; s < keys; ++s) cache.store(s, &k[u64{s} * d], &v[u64{s} * d]);
+    std::vector<view_of_keys> sees;
+    for (u32 i = 0; i < queries; ++i) sees.push_back({keys - queries + i, i % 3 ? 0 : 17 + i});
+    return attend(cache, q, sees, together, 0.12f, 0.f);
+  };
+  for (const u32 together : {1u, 30u})
+    CHECK(same_bits(out.operator()<isa::avx512_fp16>(together), out.operator()<isa::avx512_vnni>(together)));
+}
+#endif
+
 TEST_CASE("attention: great scores neither overflow nor lose the maximum; NaN stays visible") {
   for_each_cache([]<dtype KV, class Isa>() {
     CAPTURE(Isa::name);

@@ -38,6 +38,8 @@ inline constexpr bool multiplies_to_i16 =
 template <class Isa>
 inline constexpr bool has_bf16_dots =
     std::is_base_of_v<isa::avx512_vnni, Isa> && !std::is_base_of_v<isa::avx512_fp16, Isa>;
+// If true, dot2_bf16 adds the product of the odd numbers first, else that of the even ones.
+template <class Isa> inline constexpr bool takes_odd_first = std::is_base_of_v<isa::avx512_vnni, Isa>;
 // If true, activations for bf16 weights are kept as floats: taking pairs apart would need the two units that multiply.
 template <class Isa>
 inline constexpr bool expands_bf16 = std::is_base_of_v<isa::avx512, Isa> && !has_bf16_dots<Isa>;
@@ -99,6 +101,8 @@ template <class Isa> CKE_INLINE vi32<Isa> dot4_signed(vi32<Isa> acc, vi32<Isa> w
 template <class Isa> CKE_INLINE vf32<Isa> dot2_bf16(vf32<Isa> acc, vi32<Isa> w, vi32<Isa> x) {
   return primitives<Isa>::dot2_bf16(acc, w, x);
 }
+// 1 0 3 2 5 4 ... Where dot2_bf16 is two multiply-adds and takes the odd number first.
+template <class Isa> CKE_INLINE vf32<Isa> swap_pairs(vf32<Isa> v) { return primitives<Isa>::swap_pairs(v); }
 // A factor of dot2_bf16: lane i has both numbers rounded to bf16, of which the dot adds the product of `first` before
 // that of `second`, each as a multiply-add. Where has_bf16_dots.
 template <class Isa> CKE_INLINE vi32<Isa> bf16_chain(vf32<Isa> first, vf32<Isa> second) {

@@ -99,9 +99,13 @@ template <> struct primitives<isa::avx512_vnni> : primitives<isa::avx512> {
 
 #if defined(CKE_HAS_AVX512_FP16)
 template <> struct primitives<isa::avx512_fp16> : primitives<isa::avx512_vnni> {
-  CKE_INLINE static __m512 dot2_bf16(__m512 acc, __m512i w, __m512i x) {
-    return primitives<isa::avx512>::dot2_bf16(acc, w, x);
+  CKE_INLINE static __m512 dot2_bf16(__m512 acc, __m512i w, __m512i x) {  // in the order of the instruction
+    const __m512i odd = _mm512_set1_epi32(static_cast<int>(0xffff0000u));
+    const auto f = [](__m512i bits) { return _mm512_castsi512_ps(bits); };
+    acc = _mm512_fmadd_ps(f(_mm512_and_si512(w, odd)), f(_mm512_and_si512(x, odd)), acc);
+    return _mm512_fmadd_ps(f(_mm512_slli_epi32(w, 16)), f(_mm512_slli_epi32(x, 16)), acc);
   }
+  CKE_INLINE static __m512 swap_pairs(__m512 v) { return _mm512_permute_ps(v, 0xb1); }
 };
 #endif
 

@@ -7,19 +7,26 @@
 namespace cke::kernels {
 
 // Products of f32 with numbers of a 16-bit cache that a panel holds as f32. Those of bf16 round queries and weights as
-// attention_dots<bf16> does, and add a pair in its order: its two fused multiply-adds.
+// attention_dots<bf16> does, and add a pair in its order: where that takes the odd number first, rows of a panel,
+// queries and weights have it first too.
 template <dtype KV, class Isa> struct expanded_dots : attention_dots<dtype::f32, Isa> {
   using floats = attention_dots<dtype::f32, Isa>;
   using batch = simd::vf32<Isa>;
   static constexpr u32 lanes = Isa::lanes;
+  static constexpr bool odd_first = KV == dtype::bf16 && simd::takes_odd_first<Isa>;
 
   static void put_query(const float* from, u32 head_dim, u32 width, float* to, u32 t) {
     floats::put_query(from, head_dim, width, to, t);
     if constexpr (KV == dtype::bf16)
       for (u32 i = 0; i < width; ++i) to[i * floats::tile + t] = from_bf16(to_bf16(to[i * floats::tile + t]));
+    if constexpr (odd_first)
+      for (u32 i = 0; i < width; i += 2) std::swap(to[i * floats::tile + t], to[(i + 1) * floats::tile + t]);
   }
   CKE_INLINE static batch put_weights(float* row, u32 g, batch e) {
-    return floats::put_weights(row, g, KV == dtype::bf16 ? simd::round_bf16<Isa>(e) : e);
+    if constexpr (KV == dtype::bf16) e = simd::round_bf16<Isa>(e);
+    if constexpr (odd_first) floats::put_weights(row, g, simd::swap_pairs<Isa>(e));
+    else floats::put_weights(row, g, e);
+    return e;
   }
 };
 
@@ -115,8 +122,8 @@ template <dtype KV, class Isa> struct attention_panels {
         if constexpr (KV == dtype::bf16) {
           const auto pair = simd::vi32<Isa>::load_unaligned(reinterpret_cast<const i32*>(from + g * line));
           const auto even = pair << 16, odd = pair & simd::vi32<Isa>(static_cast<i32>(0xffff0000u));
-          simd::as<batch>(even).store_unaligned(out + g * lanes);
-          simd::as<batch>(odd).store_unaligned(out + (K + g) * lanes);
+          simd::as<batch>(simd::takes_odd_first<Isa> ? odd : even).store_unaligned(out + g * lanes);
+          simd::as<batch>(simd::takes_odd_first<Isa> ? even : odd).store_unaligned(out + (K + g) * lanes);
         } else {
           attention_dots<KV, Isa>::load(from + g * line).store_unaligned(out + g * lanes);
         }

@@ -30,8 +30,8 @@ template <class Isa> struct format<dtype::bf16, Isa> : layout<dtype::bf16, Isa> 
     x += pair_bytes * t;
     if constexpr (simd::expands_bf16<Isa>) {
       const weights odd = w & weights(static_cast<i32>(0xffff0000u));
-      acc = xsimd::fma(simd::as<vf32>(w << 16), simd::bcast_f32<Isa>(x), acc);
-      return xsimd::fma(simd::as<vf32>(odd), simd::bcast_f32<Isa>(x + 4), acc);
+      acc = xsimd::fma(simd::as<vf32>(odd), simd::bcast_f32<Isa>(x + 4), acc);
+      return xsimd::fma(simd::as<vf32>(w << 16), simd::bcast_f32<Isa>(x), acc);
     } else {
       return simd::dot2_bf16<Isa>(acc, w, simd::bcast4<Isa>(x));
     }

@@ -22,7 +22,7 @@ inline int32_t write_ranks_plan(const graph::program_data& p, u32 ranks, void (*
                                 void* user, cke_error* e) noexcept {
   return status(e, [&] {
     if (ranks < 1 || ranks > 65536) throw Error(errc::config_range, {}, "ranks", "1 to 65536", concat({ranks}));
-    const std::string text = describe_ranks_json(p, ranks);
+    const std::string text = describe_ranks_json(p, ranks, simd::expands_bf16<isa::native> ? 4 : 2);
     write(user, text.data(), text.size());
   });
 }

@@ -113,7 +113,7 @@ TEST_CASE("exchanges: the plan of ranks: what they hold adds up, beside what eac
     const u64 each = matrices / ranks + vectors;
     std::string list = std::to_string(each);
     for (u32 r = 1; r < ranks; ++r) list += ',' + std::to_string(each);
-    const std::string plan = describe_ranks_json(dense::data, ranks);
+    const std::string plan = describe_ranks_json(dense::data, ranks, 2);
     CHECK(plan.find("\"weight_bytes\":[" + list + ']') != std::string::npos);
     CHECK(plan.find("\"exchanges\":114") != std::string::npos);  // 28 layers of 4, header and footer
   }

@@ -157,7 +157,7 @@ TEST_CASE_TEMPLATE("sameness: ranks: a token takes the exchanges and bytes of th
     if (rank == 0) exchanges = m.exchanges, sent = m.sent;
     s.feed(0);  // rank 0 has its row
   });
-  const std::string plan = describe_ranks_json(family::program::data, ranks);
+  const std::string plan = describe_ranks_json(family::program::data, ranks, 2);
   const std::string counted = "\"exchanges\":" + std::to_string(m.exchanges - exchanges) + ",\"sent_bytes\":[" +
       std::to_string(m.sent - sent) + ',';
   CAPTURE(counted);

@@ -22,11 +22,11 @@ inline u32 slot_of(const code& c, const weight_slot& s) {
 }
 
 // Bytes of an output that a rank sends for one token: of a table's row, what the rank that has it sends.
-inline u64 sent_bytes(const code& c, u32 at, u32 output, share_of_rank who) {
+inline u64 sent_bytes(const code& c, u32 at, u32 output, share_of_rank who, u32 bf16_bytes) {
   const instruction& i = c.ops[at];
   const value& v = c.regs[i.out[output]];
   const auto of = [&](u32 columns) -> u64 {
-    return v.as == dtype::q8_0 ? ceil_div(columns, 32) * 48 : v.as == dtype::bf16 ? columns * 2 : columns * 4;
+    return v.as == dtype::q8_0 ? ceil_div(columns, 32) * 48 : v.as == dtype::bf16 ? columns * bf16_bytes : columns * 4;
   };
   if (cut_of(c, at).by == rank_cut::ids) return of(v.width);
   u64 bytes = 0;
@@ -36,8 +36,9 @@ inline u64 sent_bytes(const code& c, u32 at, u32 output, share_of_rank who) {
 
 }  // namespace detail
 
-// For ranks > 0. Exchanges are those of a decode pass with logits; `bytes` has a number for each rank.
-inline std::string describe_ranks_json(const program_data& p, u32 ranks) {
+// For ranks > 0. Exchanges are those of a decode pass with logits; `bytes` has a number for each rank. bf16_bytes: of a
+// number in a bf16 register, which some isas keep as a float.
+inline std::string describe_ranks_json(const program_data& p, u32 ranks, u32 bf16_bytes) {
   json_writer j;
   std::vector<u64> weights(ranks), sent(ranks);
   p.for_each_weight([&](const weight& w) {
@@ -74,7 +75,7 @@ inline std::string describe_ranks_json(const program_data& p, u32 ranks) {
                                       if (what.outputs[i]) j.put("", cke::name(c.ops[i].op));
                                       for (u32 o = 0; o < c.ops[i].out.count; ++o)
                                         for (u32 r = 0; r < ranks && what.outputs[i] >> o & 1; ++r)
-                                          bytes[r] += detail::sent_bytes(c, i, o, {r, ranks});
+                                          bytes[r] += detail::sent_bytes(c, i, o, {r, ranks}, bf16_bytes);
                                     }
                                   });
                                   array("bytes", bytes);

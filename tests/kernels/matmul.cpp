@@ -173,6 +173,17 @@ TEST_CASE("matmul: simd and scalar agree on the same numbers") {
   });
 }
 
+#ifdef CKE_HAS_AVX512_FP16
+TEST_CASE("matmul: with bf16 weights, multiply-adds have the bits of dots of pairs") {
+  constexpr u32 rows = 33, cols = 99, n = 13;
+  const auto values = random_file(dtype::bf16, rows * cols, 1);
+  const auto x = random_row(n * cols, 2);
+  const auto products = [&](const kernel_kind& k) { return k.make(values, rows, cols)->multiply(x.data(), n); };
+  CHECK(same_bits(products(kernel_kind_of<dtype::bf16, isa::avx512_fp16>()),
+                  products(kernel_kind_of<dtype::bf16, isa::avx512_vnni>())));
+}
+#endif
+
 TEST_CASE("matmul: zeros stay zeros, the largest codes do not saturate, NaN stays in its token") {
   constexpr u32 cols = 64, n = 6;
   for_each_kernel([](const kernel_kind& of, const kernel_kind&) {

@@ -178,7 +178,7 @@ TEST_CASE("packed_bf16: three quarters of the bytes for weights like those of mo
   });
 }
 
-TEST_CASE("packed_bf16: products are those of weights in 16 bits, bit for bit") {
+TEST_CASE("packed_bf16: products are those of weights in 16 bits, bit for bit, for any number of tokens") {
   for_each_packing([]<class Isa>() {
     std::mt19937 any(3);
     const auto spoil = [&](bit_patterns m, std::initializer_list<u16> with) {
@@ -187,7 +187,7 @@ TEST_CASE("packed_bf16: products are those of weights in 16 bits, bit for bit") 
     };
     for (const u32 cols : {8u, 20u, 520u, 1024u}) {
       CAPTURE(cols);
-      const auto x = random_row(29 * cols, cols);
+      const auto x = random_row(100 * cols, cols);
       const auto model = bit_patterns::normal(64, cols, cols);
       for (const bit_patterns& m :
            {model, spoil(model, {0x0000, 0x8000, 0x0001, 0x807f, 0x7f00, 0xff7f}),
@@ -195,8 +195,10 @@ TEST_CASE("packed_bf16: products are those of weights in 16 bits, bit for bit") 
         const twelve<Isa> small(m);
         for (u32 u = 0; u < 2; ++u) {
           const auto raw = sixteen<Isa>(m, u);
-          for (const u32 n : {1u, 2u, 7u, 8u, 29u})
-            CHECK(same_numbers(product<Isa>(small.unit(u).header, x, n, cols), product<Isa>(data_of(raw), x, n, cols)));
+          const auto want = product<Isa>(data_of(raw), x, 100, cols);
+          for (const u32 n : {1u, 2u, 7u, 8u, 29u, 64u, 75u, 100u})
+            for (const std::byte* header : {small.unit(u).header, data_of(raw)})
+              CHECK(same_numbers(product<Isa>(header, x, n, cols), {want.begin(), want.begin() + n * unit_rows}));
         }
       }
     }

@@ -2,8 +2,7 @@
 // matmul.hpp: 32 output rows times all tokens, for every weight format, decode and prefill.
 #pragma once
 
-#include "formats/packed_bf16.hpp"
-#include "operand.hpp"
+#include "matmul_bf16.hpp"
 
 namespace cke::kernels {
 
@@ -23,13 +22,12 @@ template <dtype F, class Isa> struct matmul_tile {
       for (u32 g = 0; g < groups; ++g) sums[t][g] = vf32(0.f);
     const auto one_step = [&](const typename f::view& block, u32 i) __attribute__((always_inline)) {
       // Prefetches all lines of a step at once: steps lie one after the other, so the hardware prefetcher sees one
-      // stream. A distant step pays with 256-bit registers, and else only where this one computes for longer than
+      // stream. Where hardware reads it as fast alone, a distant step pays only if this one computes for longer than
       // memory takes: with codes to unpack, from four tokens or of two or three bits; with bytes, from as many tokens
-      // as a register has floats. It goes to the second cache, because tokens fill the first. With less to do it costs
-      // up to a quarter.
+      // as a register has floats. It goes to the second cache, because tokens fill the first.
       constexpr u32 bytes = f::block_bytes / (f::block / f::step);
       constexpr bool unpacks = bytes < unit_rows * f::step, narrow = bytes < unit_rows * f::step / 2;
-      constexpr bool ahead = Isa::lanes == 8 || (unpacks ? narrow || T > 2 : T > Isa::lanes / 2);
+      constexpr bool ahead = simd::needs_prefetch<Isa> || (unpacks ? narrow || T > 2 : T > Isa::lanes / 2);
 #pragma GCC unroll 32
       for (u32 at = 0; at < bytes; at += 64)
         if constexpr (ahead) __builtin_prefetch(weights + (i + 8) * bytes + at, 0, 2);
@@ -116,56 +114,6 @@ template <dtype F> struct matmul_tile<F, isa::scalar> {
   }
 };
 
-// Two groups of rows at a time, because one register of bytes makes two of weights. Small and raw blocks give the same
-// bits.
-template <class Isa>
-  requires(!simd::is_scalar<Isa>)
-struct matmul_tile<dtype::bf16, Isa> {
-  template <u32 T>
-  [[gnu::noinline]] static void run(const std::byte* header, const std::byte* x, u64 x_stride, u32 cols, float* out) {
-    using f = format<dtype::bf16, Isa>;
-    using vf32 = simd::vf32<Isa>;
-    constexpr u32 groups = unit_rows / Isa::lanes, G = std::clamp(Isa::registers / 2 / T, 2u, std::min(groups, 4u));
-    const bf16_unit<Isa> unit{header};
-    const auto table = unit.table();
-    for (u32 group = 0; group < groups; group += G) {
-      vf32 acc[G][T];
-#pragma GCC unroll 4
-      for (u32 g = 0; g < G; ++g)
-#pragma GCC unroll 16
-        for (u32 t = 0; t < T; ++t) acc[g][t] = vf32(0.f);
-      const std::byte *w = unit.first_block(), *step = x;
-      const auto multiply = [&](auto load) {
-#pragma GCC unroll 4
-        for (u32 i = 0; i < f::block / f::step; ++i, step += f::template x_bytes<T>)
-#pragma GCC unroll 2
-          for (u32 g = 0; g < G; g += 2) {
-            const auto rows = load(i, group + g);
-#pragma GCC unroll 16
-            for (u32 t = 0; t < T; ++t) {
-              acc[g][t] = f::template dot<T>(acc[g][t], rows.first, step, x_stride, t);
-              acc[g + 1][t] = f::template dot<T>(acc[g + 1][t], rows.second, step, x_stride, t);
-            }
-          }
-      };
-      u64 raw = 0;
-      for (u32 b = 0; b < unit.blocks(cols); ++b, raw >>= 1) {
-        if (b % 64 == 0) raw = unit.raw(b / 64);
-        // Expanding gives memory time to bring the block 16 further on.
-#pragma GCC unroll 8
-        for (u32 at = 0; at < unit.small_bytes; at += 64) __builtin_prefetch(w + 16 * unit.small_bytes + at);
-        if (raw & 1) multiply([&](u32 i, u32 g) { return unit.load_raw(w, i, g); });
-        else multiply([&](u32 i, u32 g) { return unit.load_small(w, table, i, g); });
-        w += unit.block_bytes(raw & 1);
-      }
-#pragma GCC unroll 4
-      for (u32 g = 0; g < G; ++g)
-#pragma GCC unroll 16
-        for (u32 t = 0; t < T; ++t) acc[g][t].store_unaligned(out + t * unit_rows + (group + g) * Isa::lanes);
-    }
-  }
-};
-
 // out[token][row] = sum over k of weights[row][k] * x[token][k]. Every output is one f32 chain over k in block order:
 // the same bits in any tile, decode or prefill.
 template <dtype F, class Isa>
@@ -179,8 +127,12 @@ struct matmul {
   // one token to the next; of a tiled operand always x_operand::token_bytes(cols).
   template <class Epilogue>
   static void unit(const std::byte* weights, const std::byte* x, u64 x_stride, u32 n_tokens, u32 cols, Epilogue&& e) {
+    u32 first = 0;
+    if constexpr (F == dtype::bf16 && simd::expands_bf16<Isa>)
+      while (n_tokens - first > max_tile)
+        first += expanded_bf16<Isa>::run(weights, x, x_stride, n_tokens, first, cols, e);
     alignas(64) float out[max_tile * unit_rows];
-    for (u32 first = 0; first < n_tokens;) {
+    while (first < n_tokens) {
       const u32 count = std::min(max_tile, std::bit_floor(n_tokens - first));
       tile<max_tile>(count, weights, x + first * x_stride, x_stride, cols, out);
       e(first, count, static_cast<const float*>(out));

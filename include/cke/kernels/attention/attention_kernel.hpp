@@ -82,9 +82,9 @@ template <dtype KV, class Isa> struct attention_kernel {
   // Accumulators that stay in registers, whatever the tile: queries x registers of keys or dims.
   static constexpr u32 accumulators = Isa::registers / 2;
   // Prefetch distance in bytes, to the second cache: the first has too few lines on their way. Two queries of a cache
-  // without scales take less time than memory, whose own prefetcher does better alone.
+  // without scales take less time than memory, which some hardware reads better alone.
   static constexpr u32 ahead = 16384;
-  template <u32 T> static constexpr bool fetches = T > 2 || cache::scaled;
+  template <u32 T> static constexpr bool fetches = T > 2 || cache::scaled || simd::needs_prefetch<Isa>;
   static constexpr u32 key_line = key_block * cache::pair * sizeof(typename cache::element);
 
   // One block for up to tile_rows queries.

@@ -9,8 +9,8 @@ A round runs all engines, each in a process of its own, one after the other; the
 each round. So drift of the machine falls on all, and each round gives one paired ratio a peer.
 A --peer is a program with llama-bench's options and JSON output, as forks of llama.cpp have it.
 Rounds are appended to --log as they end, one JSON object a line; --table only writes the Markdown
-of a log, so that a run can be made piece by piece. Needs the command cke, and the PyPI packages
-llama-cpp-python and gguf; and a machine that does nothing else.
+of a log, so that a run can be made piece by piece. Needs the command cke, and the PyPI package
+llama-cpp-python; and a machine that does nothing else.
 """
 
 import argparse
@@ -23,26 +23,9 @@ import sys
 from datetime import datetime, timezone
 from pathlib import Path
 
-import gguf
-
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 CKE, PEER = "cke", "llama.cpp"
-
-
-def bytes_per_token(path):
-    """(bytes of weights, bytes of f16 KV cache per earlier token) that a new token reads."""
-    reader = gguf.GGUFReader(path)
-    sizes = {tensor.name: int(tensor.n_bytes) for tensor in reader.tensors}
-    if "output.weight" in sizes:
-        del sizes["token_embd.weight"]  # untied: a token reads only one row
-
-    def number(key):
-        architecture = reader.get_field("general.architecture").contents()
-        return reader.get_field(f"{architecture}.{key}").contents()
-
-    row = number("attention.key_length") + number("attention.value_length")
-    return sum(sizes.values()), 2 * number("block_count") * number("attention.head_count_kv") * row
 
 
 def output_of(engine, command, environment=None):
@@ -101,10 +84,8 @@ def one_round(model, i, args):
     for engine in engines:
         if not rows[engine].keys() <= rows[CKE].keys():
             raise SystemExit(f"{engine} ran other tests than cke: {list(rows[engine])}, {list(rows[CKE])}")
-    weights, kv = bytes_per_token(model)
     return {"model": model.name, "time": f"{datetime.now(timezone.utc):%FT%TZ}", "order": order,
-            "commit": commit(), "load": os.getloadavg()[0],
-            "weights": weights, "kv_per_position": kv, "rows": rows}
+            "commit": commit(), "load": os.getloadavg()[0], "rows": rows}
 
 
 def commit():
@@ -115,17 +96,6 @@ def commit():
 def spread(values, digits=1, suffix=""):
     low, middle, high = min(values), statistics.median(values), max(values)
     return f"{middle:.{digits}f}{suffix} ({low:.{digits}f}..{high:.{digits}f})"
-
-
-def gigabytes_per_second(log, engine, test):
-    """The bound for one line of the log; not for prefill, which reads the weights once per chunk."""
-    row = log["rows"][engine][test]
-    if row["n_prompt"]:
-        return None
-    if engine == CKE:
-        return row["avg_gbs"]
-    read = log["weights"] + log["kv_per_position"] * (row["n_depth"] + (row["n_gen"] + 1) / 2)
-    return row["avg_ts"] * read / 1e9
 
 
 def table(logs):
@@ -141,9 +111,8 @@ def table(logs):
     for model, test in tests:
         mine = [log for log in logs if log["model"] == model and test in log["rows"][CKE]]
         ours = [log["rows"][CKE][test] for log in mine]
-        read = [gigabytes_per_second(log, CKE, test) for log in mine]
         cells = [model, test, str(len(mine)), spread([r["avg_ts"] for r in ours]),
-                 "-" if None in read else f"{statistics.median(read):.1f}",
+                 "-" if ours[0]["n_prompt"] else f"{statistics.median(r['avg_gbs'] for r in ours):.1f}",
                  f"{statistics.median(r['peak_gbs'] for r in ours):.1f}",
                  f"{100 * statistics.median(r['bound_share'] for r in ours):.0f}%"]
         for engine in peers:

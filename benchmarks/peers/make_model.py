@@ -1,46 +1,37 @@
 # SPDX-License-Identifier: MIT
-"""make_model.py: writes a GGUF file with the shape of a Qwen3 and random weights.
+"""make_model.py: writes a GGUF file with the shape of a published model and random weights.
 
     python benchmarks/peers/make_model.py --out /tmp/qwen3-0.6b-q8_0.gguf
-        [--type Q8_0|BF16|F16|Q4_0|Q4_K_M|Q5_K_M|Q6_K|IQ4_XS] [--shape 0.6B|1.7B|4B] [--layers N]
+        [--type Q8_0|BF16|F16|Q4_0|Q4_K_M|Q5_K_M|Q6_K|IQ4_XS] [--shape SHAPE] [--layers N]
 
-For speed and memory only: it has the true tensors, metadata and vocabulary size (151,936 tokens
-and their merges, of made-up text), and says nothing sensible. Needs the PyPI packages gguf, numpy;
-for the last five types, which llama.cpp makes of the BF16 file, llama-cpp-python too.
+SHAPE is 0.6B, 1.7B or 4B of Qwen3, or one of the other names in model_shapes.py. For speed and memory only: the file
+has the true tensors, metadata and size of the vocabulary (tokens and merges are made-up text), and says nothing
+sensible. Needs the PyPI packages gguf, numpy; for the last five types, which llama.cpp makes of the BF16 file,
+llama-cpp-python too.
 """
 
 import argparse
 import itertools
+import math
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import gguf
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "parity"))
 import gguf_metadata  # noqa: E402
+import gguf_names  # noqa: E402
 
-# hidden, intermediate, layers, heads; all have 8 kv heads of 128 and tied embeddings.
-SHAPES = {"0.6B": (1024, 3072, 28, 16), "1.7B": (2048, 6144, 28, 16), "4B": (2560, 9728, 36, 32)}
+from model_shapes import SHAPES, config_of, is_float, rope_divisors, tensors  # noqa: E402
 
-
-def config_of(shape, layers=None):
-    hidden, intermediate, all_layers, heads = SHAPES[shape]
-    return SimpleNamespace(
-        model_type="qwen3", vocab_size=151936, hidden_size=hidden, intermediate_size=intermediate,
-        num_hidden_layers=layers or all_layers, num_attention_heads=heads, num_key_value_heads=8,
-        head_dim=128, max_position_embeddings=40960, rms_norm_eps=1e-6,
-        rope_parameters={"rope_type": "default", "rope_theta": 1000000.0})
-
-
-TEXT_TOKENS = 151643
 CONTROL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|object_ref_start|>",
            "<|object_ref_end|>", "<|box_start|>", "<|box_end|>", "<|quad_start|>", "<|quad_end|>",
            "<|vision_start|>", "<|vision_end|>", "<|vision_pad|>", "<|image_pad|>", "<|video_pad|>"]
 USER_DEFINED = ["<tool_call>", "</tool_call>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>",
                 "<|fim_pad|>", "<|repo_name|>", "<|file_sep|>", "<tool_response>",
                 "</tool_response>", "<think>", "</think>"]
+PADDING = 267  # of Qwen3's rows
 CHAT_TEMPLATE = ("{% for message in messages %}<|im_start|>{{ message.role }}\n"
                  "{{ message.content }}<|im_end|>\n{% endfor %}"
                  "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
@@ -58,33 +49,17 @@ def vocabulary(config):
     single = byte_characters()
     pairs = list(itertools.product(single, single))
     triples = ((a + b, c) for (a, b), c in itertools.product(pairs, single))
-    parts = pairs + list(itertools.islice(triples, TEXT_TOKENS - len(single) - len(pairs)))
+    text = config.vocab_size - PADDING - len(CONTROL) - len(USER_DEFINED)
+    parts = pairs + list(itertools.islice(triples, text - len(single) - len(pairs)))
     tokens = single + [left + right for left, right in parts] + CONTROL + USER_DEFINED
     padding = [f"[PAD{i}]" for i in range(len(tokens), config.vocab_size)]
-    types = ([gguf.TokenType.NORMAL] * TEXT_TOKENS + [gguf.TokenType.CONTROL] * len(CONTROL)
+    types = ([gguf.TokenType.NORMAL] * text + [gguf.TokenType.CONTROL] * len(CONTROL)
              + [gguf.TokenType.USER_DEFINED] * len(USER_DEFINED)
              + [gguf.TokenType.UNUSED] * len(padding))
     merges = [f"{left} {right}" for left, right in parts]
     end = tokens.index("<|im_end|>")
     return gguf_metadata.Vocabulary("qwen2", tokens + padding, types, merges,
                                     bos=tokens.index("<|endoftext|>"), eos=end)
-
-
-def tensors(c):
-    """(name, shape) of every tensor; shapes are [out, in], as in Hugging Face files."""
-    q, kv = c.num_attention_heads * c.head_dim, c.num_key_value_heads * c.head_dim
-    yield "token_embd.weight", (c.vocab_size, c.hidden_size)
-    for i in range(c.num_hidden_layers):
-        for name, shape in (
-                ("attn_norm", (c.hidden_size,)), ("attn_q", (q, c.hidden_size)),
-                ("attn_k", (kv, c.hidden_size)), ("attn_v", (kv, c.hidden_size)),
-                ("attn_q_norm", (c.head_dim,)), ("attn_k_norm", (c.head_dim,)),
-                ("attn_output", (c.hidden_size, q)), ("ffn_norm", (c.hidden_size,)),
-                ("ffn_gate", (c.intermediate_size, c.hidden_size)),
-                ("ffn_up", (c.intermediate_size, c.hidden_size)),
-                ("ffn_down", (c.hidden_size, c.intermediate_size))):
-            yield f"blk.{i}.{name}.weight", shape
-    yield "output_norm.weight", (c.hidden_size,)
 
 
 class Noise:
@@ -101,34 +76,40 @@ class Noise:
             self.random.normal(0.0, 0.03, (262139, 32)).astype(np.float32), kind).view(np.uint8)
 
     def matrix(self, shape):
-        """uint8 [out, bytes of a row]"""
-        blocks = shape[0] * shape[1] // 32
+        """uint8 [..., out, bytes of a row]"""
+        blocks = math.prod(shape) // 32
         start = int(self.random.integers(len(self.pool)))
         rows = np.take(self.pool, np.arange(start, start + blocks), axis=0, mode="wrap")
-        return rows.reshape(shape[0], -1)
+        return rows.reshape(*shape[:-1], -1)
 
-    def vector(self, shape):
-        return self.random.normal(1.0, 0.1, shape).astype(np.float32)
+    def floats(self, name, shape):
+        centre, width = (-1.0, 0.1) if name.endswith("ssm_a") else (1.0, 0.1) if len(shape) == 1 else (0.0, 0.03)
+        return self.random.normal(centre, width, shape).astype(np.float32)
 
 
 def write(out, config, type_name, seed):
     kind = gguf_metadata.TYPES[type_name][0]
-    writer = gguf.GGUFWriter(out, config.model_type)
+    writer = gguf.GGUFWriter(out, gguf_names.architecture(config))
     gguf_metadata.write_metadata(writer, config, vocabulary(config), type_name)
     writer.add_chat_template(CHAT_TEMPLATE)
     block, size = gguf.GGML_QUANT_SIZES[kind]
+    divisors = rope_divisors(config)
+    if divisors is not None:
+        writer.add_tensor_info("rope_freqs.weight", divisors.shape, divisors.dtype, divisors.nbytes)
     for name, shape in tensors(config):
-        if len(shape) == 1:
-            writer.add_tensor_info(name, shape, np.dtype(np.float32), 4 * shape[0])
+        if is_float(name, shape):
+            writer.add_tensor_info(name, shape, np.dtype(np.float32), 4 * math.prod(shape))
         else:
-            row = shape[1] // block * size
-            writer.add_tensor_info(name, (shape[0], row), np.dtype(np.uint8), shape[0] * row, kind)
+            stored = (*shape[:-1], shape[-1] // block * size)
+            writer.add_tensor_info(name, stored, np.dtype(np.uint8), math.prod(stored), kind)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_ti_data_to_file()
     noise = Noise(kind, seed)
-    for _, shape in tensors(config):
-        writer.write_tensor_data(noise.vector(shape) if len(shape) == 1 else noise.matrix(shape))
+    if divisors is not None:
+        writer.write_tensor_data(divisors)
+    for name, shape in tensors(config):
+        writer.write_tensor_data(noise.floats(name, shape) if is_float(name, shape) else noise.matrix(shape))
     writer.close()
 
 

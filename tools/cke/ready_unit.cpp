@@ -24,10 +24,11 @@ std::vector<const char*> instruction_sets() {
       __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt");
   const bool avx512 = avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-  if (avx512 && __builtin_cpu_supports("avx512ifma") && __builtin_cpu_supports("avx512vbmi") &&
+  const bool vnni = avx512 && __builtin_cpu_supports("avx512ifma") && __builtin_cpu_supports("avx512vbmi") &&
       __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512vnni") &&
-      __builtin_cpu_supports("avx512bf16"))
-    all.push_back("avx512_vnni");
+      __builtin_cpu_supports("avx512bf16");
+  if (vnni && __builtin_cpu_supports("avx512fp16")) all.push_back("avx512_fp16");
+  if (vnni) all.push_back("avx512_vnni");
   if (avx2) all.push_back("avx2");
 #endif
   return all;

@@ -51,7 +51,8 @@ void check_parity(const std::string& model, const std::string& stem) {
 TEST_CASE("logits and run --ids are transformers'") {
   check_parity(models + "llama_untied", models + "llama_untied/");
   check_parity(models + "qwen3_odd", models + "qwen3_odd/");
-  check_parity(models + "gguf/llama_untied-F32.gguf", models + "gguf/llama_untied-F32.");
+  for (const char* name : {"llama_untied-F32", "llama_untied-llama3-F16", "qwen3_tied-yarn-Q8_0"})
+    check_parity(models + "gguf/" + name + ".gguf", models + "gguf/" + name + ".");
 }
 
 TEST_CASE("a directory and a GGUF file of one model share what was compiled") {

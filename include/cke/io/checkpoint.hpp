@@ -145,7 +145,7 @@ class gguf_config {
     if (fixed) {
       add("rope.scaling.type", "\"longrope\"");
       add("rope.scaling.attn_factor", "1");
-      add("rope.scaling.original_context_length", "1");
+      add("rope.scaling.original_context_length", "2");  // any: both lists are one
     }
   }
   bool proportional(std::string_view tensor) {

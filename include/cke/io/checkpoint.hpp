@@ -145,7 +145,7 @@ class gguf_config {
     if (fixed) {
       add("rope.scaling.type", "\"longrope\"");
       add("rope.scaling.attn_factor", "1");
-      add("rope.scaling.original_context_length", "2");  // any: both lists are one
+      add("rope.scaling.original_context_length", "2");  // any length above 1: the lists are equal
     }
   }
   bool proportional(std::string_view tensor) {

@@ -7,7 +7,7 @@
 
 namespace cke::kernels {
 
-template <dtype F, class Isa> struct matmul_tile;
+template <dtype F, class Isa> struct matmul_tile;  // matmul.hpp has those of the other formats
 
 // Two groups of rows at a time, because one register of bytes makes two of weights. Small and raw blocks give the same
 // bits.
@@ -123,6 +123,7 @@ template <class Isa> class expanded_bf16 {
     return w;
   }
 
+  // tokens: a power of two, at most T
   template <u32 T>
   static void multiply(u32 tokens, const float* panel, const std::byte* x, u32 pairs, float* sums) {
     if constexpr (T > 1)

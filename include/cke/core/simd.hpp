@@ -151,6 +151,12 @@ template <class Isa> CKE_INLINE vi32<Isa> unzip(vi32<Isa> low, vi32<Isa> high) {
   return primitives<Isa>::unzip(low, high);
 }
 
+// Rows become columns. (xsimd's own goes through memory, a number at a time, where registers have 512 bits.)
+template <class Isa> CKE_INLINE void transpose(vf32<Isa> (&square)[Isa::lanes]) {
+  if constexpr (Isa::lanes == 16) primitives<Isa>::transpose(square);
+  else xsimd::transpose(square, square + Isa::lanes);
+}
+
 // Adds the lanes by halving, (x0 + x8) + (x4 + x12) ..., in that order on every compiler; reduce_max is their maximum.
 // (xsimd's own instantiate a shuffle type for each halving, which slows down each compile of a model.)
 template <class Isa> CKE_INLINE float reduce_add(vf32<Isa> v) { return primitives<Isa>::reduce_add(v); }

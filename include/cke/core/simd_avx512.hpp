@@ -62,6 +62,18 @@ template <> struct primitives<isa::avx512> {
   CKE_INLINE static __m512i zip_low(__m512i a, __m512i b) { return _mm512_unpacklo_epi8(a, b); }
   CKE_INLINE static __m512i zip_high(__m512i a, __m512i b) { return _mm512_unpackhi_epi8(a, b); }
   CKE_INLINE static __m512i unzip(__m512i low, __m512i high) { return _mm512_packus_epi16(low, high); }
+  template <class Row> CKE_INLINE static void transpose(Row (&rows)[16]) {  // zips rows i and i + 8, four times
+    const __m512i low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+    const __m512i high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+    for (int times = 0; times < 4; ++times) {
+      Row zipped[16];
+      for (int i = 0; i < 8; ++i) {
+        zipped[2 * i] = _mm512_permutex2var_ps(rows[i], low, rows[i + 8]);
+        zipped[2 * i + 1] = _mm512_permutex2var_ps(rows[i], high, rows[i + 8]);
+      }
+      for (int i = 0; i < 16; ++i) rows[i] = zipped[i];
+    }
+  }
   using half = primitives<isa::avx2>;
   CKE_INLINE static float reduce_add(__m512 v) {
     return half::reduce_add(_mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1)));

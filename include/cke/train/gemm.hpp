@@ -23,13 +23,7 @@ struct product {
   bool sets = false;           // C is not added to but set: each row begins with
   const float* row = nullptr;  // these numbers; null: with 0
 
-  // What rows [m0, m0 + rows) and columns [n0, n0 + cols) begin with.
-  void begin(u32 m0, u32 rows, u32 n0, u32 cols) const {
-    if (!sets) return;
-    for (u32 i = m0; i < m0 + rows; ++i)
-      if (row) std::copy_n(row + n0, cols, c + i * cm + n0);
-      else std::fill_n(c + i * cm + n0, cols, 0.f);
-  }
+  float first(u32 i, u32 j) const { return !sets ? c[i * cm + j] : row ? row[j] : 0; }  // what an element begins with
 };
 
 // An element is one chain of multiply-adds, k ascending, that begins with what C holds. So its bits depend neither on
@@ -39,7 +33,7 @@ template <class Isa> struct gemm {
   static constexpr u32 lanes = Isa::lanes, vectors = lanes == 4 ? 4 : 2, wide = lanes * vectors;
   static constexpr u32 tall = Isa::registers == 32 && vectors == 2 ? 12 : 6;
   // A unit of C is at most most_rows x most_cols. B is packed once for it, A in parts; both stay in a core's own cache.
-  static constexpr u32 most_rows = 576, part_rows = 48, most_cols = 384, part_cols = 96, most_k = 256;
+  static constexpr u32 most_rows = 576, part_rows = 96, most_cols = lanes == 16 ? 384 : 256, part_cols = 96, most_k = 384;
   static_assert(part_rows % tall == 0 && most_cols % wide == 0 && part_cols % wide == 0);
   static constexpr u64 scratch_bytes = (u64{part_rows + most_cols} * most_k + lanes) * sizeof(float);
 
@@ -65,26 +59,26 @@ template <class Isa> struct gemm {
   static void unit(const product& p, const cut& all, u32 unit, std::byte* scratch) {
     const u32 m0 = unit / all.across * all.rows, n0 = unit % all.across * all.cols;
     const u32 m = std::min(all.rows, p.m - m0), n = std::min(all.cols, p.n - n0);
-    p.begin(m0, m, n0, n);
     float* const b = reinterpret_cast<float*>(scratch);  // [panels][k][wide]
     float* const a = b + u64{most_cols} * most_k;        // [tiles][k][tall]
     const kind as = p.bf16 && has_pairs ? kind::pairs : p.bf16 || p.ak != 1 ? kind::numbers : kind::in_place;
-    const u32 some_k = p.k ? 2 * ceil_div(p.k, 2 * ceil_div(p.k, most_k)) : 1;
-    for (u32 k0 = 0; k0 < p.k; k0 += some_k) {
-      const u32 k = std::min(some_k, p.k - k0), steps = as == kind::pairs ? ceil_div(k, 2u) : k;
+    const u32 parts = std::max(ceil_div(p.k, most_k), 1u), some_k = 2 * ceil_div(p.k, 2 * parts);
+    for (u32 part = 0; part < parts; ++part) {
+      const u32 k0 = part * some_k, k = std::min(some_k, p.k - k0), steps = as == kind::pairs ? ceil_div(k, 2u) : k;
+      const start from = part > 0 || !p.sets ? start::sums : p.row ? start::row : start::zero;
       pack<wide>({p.b + n0 * p.bn + k0 * p.bk, p.bn, p.bk, n, k}, p.bf16, 0.f, b);
       for (u32 i0 = m0; i0 < m0 + m; i0 += part_rows) {
         const u32 rows = std::min(part_rows, m0 + m - i0);
-        const factor from{p.a + i0 * p.am + k0 * p.ak, p.am, p.ak, rows, k};
-        if (as != kind::in_place) pack<tall>(from, p.bf16, -0.f, a);
+        const factor of_a{p.a + i0 * p.am + k0 * p.ak, p.am, p.ak, rows, k};
+        if (as != kind::in_place) pack<tall>(of_a, p.bf16, -0.f, a);
         float* const c = p.c + i0 * p.cm + n0;
         for (u32 j = 0; j < n; j += wide)
           for (u32 i = 0; i < rows; i += tall) {
             for (u32 next = i + tall; next < std::min(i + 2 * tall, rows); ++next)
-              __builtin_prefetch(c + next * p.cm + j, 1);
+              for (u32 line = 0; line < wide; line += 16) __builtin_prefetch(c + next * p.cm + j + line, 1);
             const place at{steps, b + u64{j} * steps,       c + i * p.cm + j,
-                           p.cm,  std::min(tall, rows - i), std::min(wide, n - j)};
-            if (as == kind::in_place) tile<kind::in_place>(from.at + i * p.am, p.am, at);
+                           p.cm,  std::min(tall, rows - i), std::min(wide, n - j), from, p.row ? p.row + n0 + j : nullptr};
+            if (as == kind::in_place) tile<kind::in_place>(of_a.at + i * p.am, p.am, at);
             else if (as == kind::numbers) tile<kind::numbers>(a + u64{i} * steps, 1, at);
             else if constexpr (has_pairs) tile<kind::pairs>(a + u64{i} * steps, 1, at);
           }
@@ -153,7 +147,7 @@ template <class Isa> struct gemm {
             batch square[lanes];
             for (u32 r = 0; r < lanes; ++r)
               square[r] = batch::load_unaligned(from + (panel + std::min(first + r, Wide - 1)) * apart + t);
-            xsimd::transpose(square, square + lanes);
+            simd::transpose<Isa>(square);
             float* const there = to + u64{panel} * deep + t * Wide + first;
             for (u32 r = 0; r < lanes; ++r) square[r].store_unaligned(there + r * Wide);
           }
@@ -171,6 +165,7 @@ template <class Isa> struct gemm {
     for (; i < count; ++i) x[i] = from_bf16(to_bf16(x[i]));
   }
 
+  enum class start { sums, zero, row };
   // A tile of C, the panel of B and its steps.
   struct place {
     u32 steps;
@@ -178,10 +173,12 @@ template <class Isa> struct gemm {
     float* c;
     u64 cm;
     u32 rows, cols;
+    start from;  // what is there, 0, or for each row the numbers of
+    const float* row;
   };
   // Rows of A are am apart, if they are not in panels.
   template <kind As> static void tile(const float* a, u64 am, const place& p) {
-    if (p.rows == tall && p.cols == wide) return full_tile<As>(a, am, p.steps, p.b, p.c, p.cm);
+    if (p.rows == tall && p.cols == wide) return full_tile<As>(a, am, p);
     float whole[tall * wide]{}, rows[As == kind::in_place ? tall * most_k : 1];
     if (As == kind::in_place && p.rows < tall) {  // A has no more
       for (u32 i = 0; i < tall; ++i)
@@ -189,17 +186,21 @@ template <class Isa> struct gemm {
         else std::fill_n(rows + i * most_k, p.steps, 0.f);
       a = rows, am = most_k;
     }
-    for (u32 i = 0; i < p.rows; ++i) std::copy_n(p.c + i * p.cm, p.cols, whole + i * wide);
-    full_tile<As>(a, am, p.steps, p.b, whole, wide);
+    for (u32 i = 0; i < p.rows && p.from != start::zero; ++i)
+      std::copy_n(p.from == start::row ? p.row : p.c + i * p.cm, p.cols, whole + i * wide);
+    full_tile<As>(a, am, {p.steps, p.b, whole, wide, tall, wide, start::sums, nullptr});
     for (u32 i = 0; i < p.rows; ++i) std::copy_n(whole + i * wide, p.cols, p.c + i * p.cm);
   }
   template <kind As>
-  static void full_tile(const float* a, u64 am, u32 steps, const float* b, float* c, u64 cm) {
+  static void full_tile(const float* a, u64 am, const place& p) {
     const u32 along = As == kind::in_place ? 1 : tall;
+    const float* b = p.b;
     batch sum[tall][vectors];
     for (u32 i = 0; i < tall; ++i)
-      for (u32 v = 0; v < vectors; ++v) sum[i][v] = batch::load_unaligned(c + i * cm + v * lanes);
-    for (u32 t = 0; t < steps; ++t, a += along, b += wide) {
+      for (u32 v = 0; v < vectors; ++v)
+        sum[i][v] = p.from == start::zero ? batch(0.f)
+                                          : batch::load_unaligned((p.from == start::row ? p.row : p.c + i * p.cm) + v * lanes);
+    for (u32 t = 0; t < p.steps; ++t, a += along, b += wide) {
       batch y[vectors];
       for (u32 v = 0; v < vectors; ++v) y[v] = batch::load_unaligned(b + v * lanes);
 #pragma GCC unroll 12
@@ -213,7 +214,7 @@ template <class Isa> struct gemm {
       }
     }
     for (u32 i = 0; i < tall; ++i)
-      for (u32 v = 0; v < vectors; ++v) sum[i][v].store_unaligned(c + i * cm + v * lanes);
+      for (u32 v = 0; v < vectors; ++v) sum[i][v].store_unaligned(p.c + i * p.cm + v * lanes);
   }
 };
 template <> struct gemm<isa::scalar> {
@@ -224,9 +225,8 @@ template <> struct gemm<isa::scalar> {
   static constexpr cut cut_for(u32 m, u32, u32) { return {m}; }
   static void unit(const product& p, const cut&, u32 i, std::byte*) {
     const auto factor = [&](float x) { return p.bf16 ? from_bf16(to_bf16(x)) : x; };
-    p.begin(i, 1, 0, p.n);
     for (u32 j = 0; j < p.n; ++j) {
-      float sum = p.c[i * p.cm + j];
+      float sum = p.first(i, j);
       for (u32 k = 0; k < p.k; ++k) sum += factor(p.a[i * p.am + k * p.ak]) * factor(p.b[k * p.bk + j * p.bn]);
       p.c[i * p.cm + j] = sum;
     }

@@ -68,8 +68,10 @@ template <class Isa> class learner {
     step_work to;
     work& w = to.w;
     const auto value = [&](u32 at, u32 v) { return memory_.value_of(at, v, first, rows_.ids.data()); };
-    for (u32 k = 0; k < i.in.count; ++k)
-      w.in[k] = value(place, i.in[k]), to.din[k] = memory_.gradient_of(place, i.in[k], first).at;
+    for (u32 k = 0; k < i.in.count; ++k) {
+      const auto gradient = memory_.gradient_of(place, i.in[k], first);
+      w.in[k] = value(place, i.in[k]), to.din[k] = gradient.at, to.fresh[k] = gradient.own && s.first[k];
+    }
     for (u32 k = 0; k < i.out.count; ++k)
       w.out[k] = value(place, i.out[k]), to.dout[k] = memory_.gradient_of(place, i.out[k], first).at;
     const auto& weights = parameters_.of(place);
@@ -137,7 +139,8 @@ template <class Isa> class learner {
     for (u32 k = t.steps.size(); k-- > 0;) {
       const tape_step& s = t.steps[k];
       for (u32 i = 0; i < s.i.in.count; ++i)
-        if (const auto d = memory_.gradient_of(place, s.i.in[i], first); d.own && s.first[i])
+        if (const auto d = memory_.gradient_of(place, s.i.in[i], first);
+            d.own && s.first[i] && !rules_[s.i.op].writes_fresh)
           clear(c, d.at, n * t.values[s.i.in[i]].rows);
       c.barrier();
       rules_[s.i.op].backward(s, work_of(place, s, first, n), c, memory_.shared());

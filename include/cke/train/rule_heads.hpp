@@ -29,15 +29,18 @@ template <class Isa> struct rule<opcode::head_norm, Isa> {
   static u64 shared_bytes(const head_norm_params& p, u32 rows, u32) {
     return u64{rows} * (p.shape.heads + p.shape.kv_heads) * sizeof(float);
   }
+  static constexpr bool writes_fresh = true;
   static void backward(const head_norm_params& p, const step_work& s, const crew& c, std::byte* shared) {
     float* const roots = reinterpret_cast<float*>(shared);  // [rows][heads of q, then of k]
     const u32 dim = p.shape.head_dim, all = p.shape.heads + p.shape.kv_heads;
     const auto heads = [&](u32 matrix) { return matrix == 0 ? p.shape.heads : p.shape.kv_heads; };
     c.rows(s.w.tokens, [&](u32 t) {
-      for (u32 m = 0; m < 2 && s.w.in[m].data; ++m)
+      for (u32 m = 0; m < 2 && s.w.in[m].data; ++m) {
+        float* const dx = begun_row(s, m, t);
         for (u32 h = 0; h < heads(m); ++h)
           roots[t * all + m * p.shape.heads + h] = norm_back{s.plain[m], dim, p.eps, p.offset, 1}.row(
-              s.w.in[m].row(t) + h * dim, s.dout[m].row(t) + h * dim, s.din[m].row(t) + h * dim);
+              s.w.in[m].row(t) + h * dim, s.dout[m].row(t) + h * dim, dx + h * dim);
+      }
     });
     c.barrier();
     for (u32 m = 0; m < 2 && s.w.in[m].data; ++m) {
@@ -65,8 +68,10 @@ template <class Isa> struct rule<opcode::rope, Isa> {
       });
     });
   }
+  static constexpr bool writes_fresh = true;
   static void backward(const rope_params& p, const step_work& s, const crew& c) {
     c.rows(s.w.tokens, [&](u32 t) {
+      for (u32 m = 0; m < 2 && s.w.in[m].data; ++m) begun_row(s, m, t);
       for_each_head_of(p, s, [&](u32 m, u32 at) {
         turn_back(p.rope, p.shape.head_dim, s.w, t, p.shape.head_dim, s.dout[m].row(t) + at, s.din[m].row(t) + at);
       });

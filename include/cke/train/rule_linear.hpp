@@ -29,8 +29,8 @@ template <class Isa> struct linear {
       for (u32 t = 0; t < tokens; ++t) add_to(dbias + first, dy + t * dy_stride + first, end - first);
     });
   }
-  void add_input_gradient(const float* dy, u64 dy_stride, const crew& c) const {
-    if (dx) multiply<Isa>(c, {tokens, cols, rows, dy, dy_stride, 1, w, cols, 1, dx, dx_stride, bf16});
+  void add_input_gradient(const float* dy, u64 dy_stride, const crew& c, bool sets = false) const {
+    if (dx) multiply<Isa>(c, {tokens, cols, rows, dy, dy_stride, 1, w, cols, 1, dx, dx_stride, bf16, sets});
   }
 
   // The same for scale B A, which is added to W. room: [2][tokens][rank], of all threads.
@@ -67,6 +67,7 @@ template <class Isa> struct linear {
 
 // One to three matrices of one shape on one input; their results are side by side.
 template <class Isa> struct matmul_rule {
+  static constexpr bool writes_fresh = true;
   static linear<Isa> of(const matmul_params& p, const step_work& s, u32 m) {
     return {s.w.tokens,
             p.rows,
@@ -93,7 +94,7 @@ template <class Isa> struct matmul_rule {
       const linear<Isa> back = of(p, s, m);
       const float* const dy = s.dout[0].row(0) + u64{m} * p.rows;
       if (m > 0) c.barrier();  // both add to the gradient of one input
-      back.add_input_gradient(dy, stride, c);
+      back.add_input_gradient(dy, stride, c, m == 0 && s.fresh[0]);
       back.add_weight_gradient(dy, stride, s.dweight[m], c);
       if (p.bias) back.add_bias_gradient(dy, stride, s.dweight[p.matrices + m], c);
       if (!s.added[m].a) continue;

@@ -22,6 +22,12 @@ inline float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
 inline void add_to(float* to, const float* from, u32 n) {
   for (u32 i = 0; i < n; ++i) to[i] += from[i];
 }
+// A row that a rule adds to, where it writes_fresh.
+inline float* begun_row(const step_work& s, u32 input, u32 row) {
+  const view& d = s.din[input];
+  if (s.fresh[input]) std::fill_n(d.row(row), d.width, 0.f);
+  return d.row(row);
+}
 
 // The way back through y = x r (w + offset) scale with r = (mean(x^2) + eps)^-1/2. w null: weights of 1.
 struct norm_back {
@@ -60,14 +66,16 @@ template <class Isa> struct rule<opcode::embedding, Isa> {
 template <> inline constexpr bool has_rule<opcode::rmsnorm> = true;
 template <class Isa> struct rule<opcode::rmsnorm, Isa> {
   static u64 shared_bytes(const norm_params& p, u32 rows, u32) { return u64{rows} * p.parts * sizeof(float); }
+  static constexpr bool writes_fresh = true;
   static void backward(const norm_params& p, const step_work& s, const crew& c, std::byte* shared) {
     const u32 n = p.cols / p.parts;
     const float scale = p.scale.v != 0 ? float{p.scale} : 1.f;
     float* const roots = reinterpret_cast<float*>(shared);  // [rows][parts]
     c.rows(s.w.tokens, [&](u32 t) {
+      float* const dx = begun_row(s, 0, t);
       for (u32 k = 0; k < p.parts; ++k)
         roots[t * p.parts + k] = norm_back{s.plain[0] + k * n, n, p.eps, p.offset, scale}.row(
-            s.w.in[0].row(t) + k * n, s.dout[0].row(t) + k * n, s.din[0].row(t) + k * n);
+            s.w.in[0].row(t) + k * n, s.dout[0].row(t) + k * n, dx + k * n);
     });
     if (!s.dweight[0]) return;
     c.barrier();
@@ -82,10 +90,11 @@ template <class Isa> struct rule<opcode::rmsnorm, Isa> {
 
 template <> inline constexpr bool has_rule<opcode::residual_add> = true;
 template <class Isa> struct rule<opcode::residual_add, Isa> {
+  static constexpr bool writes_fresh = true;
   static void backward(const row_params& p, const step_work& s, const crew& c) {
     c.rows(s.w.tokens, [&](u32 t) {
       for (u32 k = 0; k < 2; ++k)
-        if (s.din[k].data) add_to(s.din[k].row(t), s.dout[0].row(t), p.cols);
+        if (s.din[k].data) add_to(begun_row(s, k, t), s.dout[0].row(t), p.cols);
     });
   }
 };
@@ -142,11 +151,12 @@ template <class Isa> struct rule<opcode::act, Isa> {
 // in[0] holds gate and up side by side, or in[1] is up.
 template <> inline constexpr bool has_rule<opcode::act_mul> = true;
 template <class Isa> struct rule<opcode::act_mul, Isa> {
+  static constexpr bool writes_fresh = true;
   static void backward(const act_params& p, const step_work& s, const crew& c) {
     const bool apart = s.w.in[1].data;
     with_activation(p.act, [&]<activation A>() {
       c.rows(s.w.tokens, [&](u32 t) {
-        float *const dgate = s.din[0].row(t), *const dup = apart ? s.din[1].row(t) : dgate + p.cols;
+        float *const dgate = begun_row(s, 0, t), *const dup = apart ? begun_row(s, 1, t) : dgate + p.cols;
         slope<A, Isa>::gated(s.w.in[0].row(t), up_row(p, s.w, t), s.dout[0].row(t), p.cols, dgate, dup);
       });
     });

@@ -17,6 +17,7 @@ struct rule_entry {
   void (*backward)(const tape_step&, const step_work&, const crew&, std::byte* shared) = nullptr;
   u64 (*scratch_bytes)(const params&, u32 rows, u32 longest) = nullptr;
   u64 (*shared_bytes)(const params&, u32 rows, u32 longest) = nullptr;
+  bool writes_fresh = false;
 };
 
 template <opcode Op, class Isa> struct rule_functions {
@@ -59,7 +60,8 @@ template <opcode Op, class Isa> struct rule_functions {
     if constexpr (requires { &rule::shared_bytes; }) return rule::shared_bytes(p.get<block>(), rows, longest);
     else return 0;
   }
-  static constexpr rule_entry entry{forward, backward, scratch_bytes, shared_bytes};
+  static constexpr rule_entry entry{forward, backward, scratch_bytes, shared_bytes,
+                                    requires { rule::writes_fresh; }};
 };
 
 // By opcode, and the loss.

@@ -29,8 +29,8 @@ inline double balance_loss(const router& r, const routed_rows& rows, float by, f
     const float* const x = rows.logits.row(t);
     const float most = *std::max_element(x, x + r.experts);
     for (u32 e = 0; e < r.experts; ++e) score[e] = sigmoids ? sigmoid(x[e]) : std::exp(x[e] - most);
-    const float sum = sum_of(r.experts, [&](u32 e) { return score[e]; }),
-                mean = sum_of(r.experts, [&](u32 e) { return score[e] * load[e]; }) / sum;
+    const float sum = sum_of(r.experts, [&](u64 e) { return score[e]; }),
+                mean = sum_of(r.experts, [&](u64 e) { return score[e] * load[e]; }) / sum;
     loss += static_cast<double>(mean);
     for (u32 e = 0; e < r.experts; ++e)
       rows.dlogits.row(t)[e] += share * score[e] / sum * (load[e] - mean) * (sigmoids ? 1 - score[e] : 1);

@@ -33,7 +33,8 @@ template <class Isa> struct gemm {
   static constexpr u32 lanes = Isa::lanes, vectors = lanes == 4 ? 4 : 2, wide = lanes * vectors;
   static constexpr u32 tall = Isa::registers == 32 && vectors == 2 ? 12 : 6;
   // A unit of C is at most most_rows x most_cols. B is packed once for it, A in parts; both stay in a core's own cache.
-  static constexpr u32 most_rows = 576, part_rows = 96, most_cols = lanes == 16 ? 384 : 256, part_cols = 96, most_k = 384;
+  static constexpr u32 most_rows = 576, part_rows = 96, most_cols = lanes == 16 ? 384 : 256, part_cols = 96,
+                       most_k = 384;
   static_assert(part_rows % tall == 0 && most_cols % wide == 0 && part_cols % wide == 0);
   static constexpr u64 scratch_bytes = (u64{part_rows + most_cols} * most_k + lanes) * sizeof(float);
 
@@ -76,8 +77,14 @@ template <class Isa> struct gemm {
           for (u32 i = 0; i < rows; i += tall) {
             for (u32 next = i + tall; next < std::min(i + 2 * tall, rows); ++next)
               for (u32 line = 0; line < wide; line += 16) __builtin_prefetch(c + next * p.cm + j + line, 1);
-            const place at{steps, b + u64{j} * steps,       c + i * p.cm + j,
-                           p.cm,  std::min(tall, rows - i), std::min(wide, n - j), from, p.row ? p.row + n0 + j : nullptr};
+            const place at{steps,
+                           b + u64{j} * steps,
+                           c + i * p.cm + j,
+                           p.cm,
+                           std::min(tall, rows - i),
+                           std::min(wide, n - j),
+                           from,
+                           p.row ? p.row + n0 + j : nullptr};
             if (as == kind::in_place) tile<kind::in_place>(of_a.at + i * p.am, p.am, at);
             else if (as == kind::numbers) tile<kind::numbers>(a + u64{i} * steps, 1, at);
             else if constexpr (has_pairs) tile<kind::pairs>(a + u64{i} * steps, 1, at);
@@ -198,8 +205,9 @@ template <class Isa> struct gemm {
     batch sum[tall][vectors];
     for (u32 i = 0; i < tall; ++i)
       for (u32 v = 0; v < vectors; ++v)
-        sum[i][v] = p.from == start::zero ? batch(0.f)
-                                          : batch::load_unaligned((p.from == start::row ? p.row : p.c + i * p.cm) + v * lanes);
+        sum[i][v] = p.from == start::zero
+            ? batch(0.f)
+            : batch::load_unaligned((p.from == start::row ? p.row : p.c + i * p.cm) + v * lanes);
     for (u32 t = 0; t < p.steps; ++t, a += along, b += wide) {
       batch y[vectors];
       for (u32 v = 0; v < vectors; ++v) y[v] = batch::load_unaligned(b + v * lanes);

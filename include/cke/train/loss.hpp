@@ -19,13 +19,13 @@ struct loss_options {
 // The loss of a row; turns its logits into their gradient times `by`.
 template <class Isa> double row_loss(float* x, u32 vocab, u32 target, const loss_options& o, float by) {
   using m = pointwise_math<Isa>;
-  const float most = *std::max_element(x, x + vocab), at_target = x[target];
+  const float most = greatest_of(x, vocab), at_target = x[target];
   const float mean =
-      o.label_smoothing > 0 ? sum_of(vocab, [&](u32 i) { return x[i]; }) / static_cast<float>(vocab) : 0.f;
+      o.label_smoothing > 0 ? sum_of(vocab, [&](u64 i) { return x[i]; }) / static_cast<float>(vocab) : 0.f;
   for (u32 i = 0; i < vocab; ++i) x[i] -= most;
   m::each(vocab, [&](u32 i, u32 k) { m::put(m::exp(m::get(x + i, k)), x + i, k); });
   double sum = 0;
-  for (u32 i = 0; i < vocab; i += 256) sum += sum_of(std::min(256u, vocab - i), [&](u32 k) { return x[i + k]; });
+  for (u32 i = 0; i < vocab; i += 256) sum += sum_of(std::min(256u, vocab - i), [&](u64 k) { return x[i + k]; });
   const double log_sum = std::log(sum) + most;
   const float inverse = static_cast<float>(1 / sum), slope = 1 + 2 * o.z_loss * static_cast<float>(log_sum),
               spread = o.label_smoothing / static_cast<float>(vocab);

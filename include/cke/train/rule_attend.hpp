@@ -63,7 +63,7 @@ template <class Isa> struct rule<opcode::attend, Isa> {
     for (u32 i = 0; i < n; ++i) {
       const u32 own = row + i, low = own + 1 > p.window ? own + 1 - p.window : 0;
       softmax(probability + u64{i} * keys, capped + u64{i} * keys, low - first, own + 1 - first, keys, scale, p.cap);
-      taken[i] = sum_of(dim, [&](u32 d) { return dy.data[i * dy.stride + d] * y.data[i * y.stride + d]; });
+      taken[i] = sum_of(dim, [&](u64 d) { return dy.data[i * dy.stride + d] * y.data[i * y.stride + d]; });
     }
     if (const auto dv = at(s.din[2], of, first, kv * dim); dv.data)
       multiply({keys, dim, n, probability, 1, keys, dy.data, dy.stride, 1, dv.data, dv.stride});
@@ -93,10 +93,10 @@ template <class Isa> struct rule<opcode::attend, Isa> {
       std::fill(kept, kept + all, 0.f);
       for (u32 j = low; j < high; ++j) x[j] = kept[j] = cap * std::tanh(x[j] / cap);
     }
-    const float most = *std::max_element(x + low, x + high);
+    const float most = greatest_of(x + low, high - low);
     for (u32 j = low; j < high; ++j) x[j] -= most;
     exponentials(x + low, high - low);
-    const float by = 1 / sum_of(high - low, [&](u32 j) { return x[low + j]; });
+    const float by = 1 / sum_of(high - low, [&](u64 j) { return x[low + j]; });
     for (u32 j = low; j < high; ++j) x[j] *= by;
   }
   static void exponentials(float* x, u32 n) {

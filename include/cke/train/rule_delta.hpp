@@ -65,7 +65,7 @@ template <class Isa> struct rule<opcode::gated_delta, Isa> {
     const auto dx = [&](u32 i, u32 t, u32 column) { return s.din[i].row(of.first + t) + column; };
     // A head of q or k over its length; `root` is 1 / length.
     const auto length = [&](const float* from) {
-      return 1 / std::sqrt(sum_of(keys, [&](u32 i) { return from[i] * from[i]; }) + 1e-6f);
+      return 1 / std::sqrt(sum_of(keys, [&](u64 i) { return from[i] * from[i]; }) + 1e-6f);
     };
     const auto step_of = [&](u32 t) { return *x(4, t, head) + s.plain[1][head]; };
     for (u32 t = 0; t < n; ++t) {
@@ -101,7 +101,7 @@ template <class Isa> struct rule<opcode::gated_delta, Isa> {
       const float *const gate = x(3, t, head * values), *const dout = s.dout[0].row(of.first + t) + head * values;
       float* const dgate = dx(3, t, head * values);
       const float r = 1 /
-          std::sqrt(sum_of(values, [&](u32 j) { return y[t * values + j] * y[t * values + j]; }) /
+          std::sqrt(sum_of(values, [&](u64 j) { return y[t * values + j] * y[t * values + j]; }) /
                         static_cast<float>(values) +
                     p.eps);
       for (u32 j = 0; j < values; ++j) {
@@ -110,7 +110,7 @@ template <class Isa> struct rule<opcode::gated_delta, Isa> {
         d[j] = dout[j] * gate[j] * open * s.plain[2][j];  // of y r
       }
       const float along =
-          sum_of(values, [&](u32 j) { return d[j] * y[t * values + j]; }) * r * r * r / static_cast<float>(values);
+          sum_of(values, [&](u64 j) { return d[j] * y[t * values + j]; }) * r * r * r / static_cast<float>(values);
       for (u32 j = 0; j < values; ++j) d[j] = d[j] * r - y[t * values + j] * along;
       const u64 row = u64{of.first + t} * p.value_heads + head;
       std::copy_n(y + t * values, values, sums + row * values);
@@ -129,8 +129,8 @@ template <class Isa> struct rule<opcode::gated_delta, Isa> {
           row[j] += q[t * keys + i] * d[j];
           de[j] += row[j] * k[t * keys + i];
         }
-        of_q = sum_of(values, [&](u32 j) { return now[j] * d[j]; });
-        of_k = sum_of(values, [&](u32 j) { return row[j] * e[j]; });
+        of_q = sum_of(values, [&](u64 j) { return now[j] * d[j]; });
+        of_k = sum_of(values, [&](u64 j) { return row[j] * e[j]; });
         dq[t * keys + i] += of_q, dk[t * keys + i] += of_k;
       }
       float of_beta = 0, of_decay = 0;
@@ -143,8 +143,8 @@ template <class Isa> struct rule<opcode::gated_delta, Isa> {
       for (u32 i = 0; i < keys; ++i) {
         const float* const was = before + u64{i} * values;
         float* const row = ds + u64{i} * values;
-        of_decay += sum_of(values, [&](u32 j) { return row[j] * was[j]; });
-        dk[t * keys + i] += sum_of(values, [&](u32 j) { return was[j] * dknown[j]; });
+        of_decay += sum_of(values, [&](u64 j) { return row[j] * was[j]; });
+        dk[t * keys + i] += sum_of(values, [&](u64 j) { return was[j] * dknown[j]; });
         for (u32 j = 0; j < values; ++j) row[j] = decay * row[j] + k[t * keys + i] * dknown[j];
       }
       rates[4 * t + 2] = of_decay, rates[4 * t + 3] = of_beta;
@@ -159,7 +159,7 @@ template <class Isa> struct rule<opcode::gated_delta, Isa> {
       for (const u32 which : {0u, 1u}) {
         const float *const from = x(which, t, key_head * keys), *const d = (which == 0 ? dq : dk) + t * keys;
         const float root = length(from), by = which == 0 ? by_q : 1.f;
-        const float along = sum_of(keys, [&](u32 i) { return d[i] * from[i]; }) * root * root * root * by;
+        const float along = sum_of(keys, [&](u64 i) { return d[i] * from[i]; }) * root * root * root * by;
         float* const to = dx(which, t, key_head * keys);
         for (u32 i = 0; i < keys; ++i) to[i] += d[i] * root * by - from[i] * along;
       }

@@ -247,7 +247,7 @@ template <class Isa> struct rule<opcode::expert_sum, Isa> {
     c.barrier();
     c.rows(rows.all, [&](u32 row) {
       const float *const h = s.w.in[1].row(row), *const d = dh + u64{row} * p.cols, by = rows.weight()[row];
-      dorder.weight()[row] += sum_of(p.cols, [&](u32 i) { return h[i] * d[i]; });
+      dorder.weight()[row] += sum_of(p.cols, [&](u64 i) { return h[i] * d[i]; });
       for (u32 i = 0; i < p.cols; ++i) s.din[1].row(row)[i] += by * d[i];
       for (u32 i = 0; i < p.rows; ++i) dy[u64{row} * p.rows + i] *= by;
     });
@@ -256,7 +256,7 @@ template <class Isa> struct rule<opcode::expert_sum, Isa> {
         const float *const d = s.dout[0].row(t), *const y = s.w.in[2].row(t),
                            by = p.shared_gate ? sigmoid(*s.w.in[3].row(t)) : 1;
         for (u32 i = 0; i < p.rows; ++i) s.din[2].row(t)[i] += by * d[i];
-        if (p.shared_gate) *s.din[3].row(t) += by * (1 - by) * sum_of(p.rows, [&](u32 i) { return d[i] * y[i]; });
+        if (p.shared_gate) *s.din[3].row(t) += by * (1 - by) * sum_of(p.rows, [&](u64 i) { return d[i] * y[i]; });
       });
     if (!s.dweight[0]) return;
     c.barrier();

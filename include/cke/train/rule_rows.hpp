@@ -9,14 +9,28 @@
 
 namespace cke::train {
 
-// The sum of f(i) for i below n, in an order that depends on n alone.
-template <class F> float sum_of(u32 n, F&& f) {
-  float part[8]{};
-  u32 i = 0;
-  for (; i + 8 <= n; i += 8)
-    for (u32 k = 0; k < 8; ++k) part[k] += f(i + k);
-  for (; i < n; ++i) part[i % 8] += f(i);
-  return ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+// The sum of f(i) for i below n, in an order that depends on n alone. (f takes a u64, as u32 may wrap around, which
+// compilers would have to heed.)
+template <class F> float sum_of(u64 n, F&& f) {
+  constexpr u64 parts = 32;
+  float part[parts]{};
+  u64 i = 0;
+  for (; i + parts <= n; i += parts)
+    for (u64 k = 0; k < parts; ++k) part[k] += f(i + k);
+  for (u64 k = 0; k < n - i; ++k) part[k] += f(i + k);
+  for (u64 half = parts / 2; half > 0; half /= 2)
+    for (u64 k = 0; k < half; ++k) part[k] += part[k + half];
+  return part[0];
+}
+inline float greatest_of(const float* x, u64 n) {
+  constexpr u64 parts = 32;
+  float part[parts];
+  std::fill_n(part, parts, x[0]);
+  u64 i = 0;
+  for (; i + parts <= n; i += parts)
+    for (u64 k = 0; k < parts; ++k) part[k] = part[k] < x[i + k] ? x[i + k] : part[k];
+  for (u64 k = 0; k < n - i; ++k) part[k] = std::max(part[k], x[i + k]);
+  return *std::max_element(part, part + parts);
 }
 inline float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
 inline void add_to(float* to, const float* from, u32 n) {
@@ -35,12 +49,17 @@ struct norm_back {
   u32 n;
   float eps, offset, scale;
 
-  float factor(u32 i) const { return (w ? w[i] + offset : 1.f) * scale; }
   // Adds to dx; returns r.
   float row(const float* x, const float* dy, float* dx) const {
-    const float squares = sum_of(n, [&](u32 i) { return x[i] * x[i]; });
+    return w ? row(x, dy, dx, [&](u64 i) { return (w[i] + offset) * scale; })
+             : row(x, dy, dx, [&](u64) { return scale; });
+  }
+
+ private:
+  template <class F> float row(const float* x, const float* dy, float* dx, F factor) const {
+    const float squares = sum_of(n, [&](u64 i) { return x[i] * x[i]; });
     const float r = 1 / std::sqrt(squares / static_cast<float>(n) + eps);
-    const float along = sum_of(n, [&](u32 i) { return dy[i] * factor(i) * x[i]; }) * r * r * r / static_cast<float>(n);
+    const float along = sum_of(n, [&](u64 i) { return dy[i] * factor(i) * x[i]; }) * r * r * r / static_cast<float>(n);
     for (u32 i = 0; i < n; ++i) dx[i] += dy[i] * factor(i) * r - x[i] * along;
     return r;
   }
@@ -82,7 +101,10 @@ template <class Isa> struct rule<opcode::rmsnorm, Isa> {
     c.columns(p.cols, [&](u32 first, u32 end) {
       for (u32 t = 0; t < s.w.tokens; ++t) {
         const float *const x = s.w.in[0].row(t), *const dy = s.dout[0].row(t), *const r = roots + t * p.parts;
-        for (u32 i = first; i < end; ++i) s.dweight[0][i] += dy[i] * scale * x[i] * r[i / n];
+        for (u32 i = first; i < end;) {
+          const float by = scale * r[i / n];
+          for (const u32 stop = std::min(end, (i / n + 1) * n); i < stop; ++i) s.dweight[0][i] += dy[i] * x[i] * by;
+        }
       }
     });
   }
@@ -117,7 +139,7 @@ template <class Isa> struct rule<opcode::scale, Isa> {
       const float *const x = s.w.in[0].row(t), *const dy = s.dout[0].row(t);
       float* const dx = s.din[0].row(t);
       for (u32 i = 0; i < p.cols; ++i) dx[i] += dy[i] * by;
-      if (s.dweight[0]) sums[t] = sum_of(p.cols, [&](u32 i) { return dy[i] * x[i]; });
+      if (s.dweight[0]) sums[t] = sum_of(p.cols, [&](u64 i) { return dy[i] * x[i]; });
     });
     if (!s.dweight[0]) return;
     c.barrier();

@@ -65,19 +65,19 @@ template <class Isa> struct rule<opcode::state_scan, Isa> {
         dy[j] = dout[j] * gate[j] * open, dscaled[j] = 0;
         dx[j] += skip * dy[j];
       }
-      if (s.dweight[2]) s.dweight[2][head] += sum_of(dims, [&](u32 j) { return dy[j] * x[j]; });
+      if (s.dweight[2]) s.dweight[2][head] += sum_of(dims, [&](u64 j) { return dy[j] * x[j]; });
       float of_decay = 0;
       for (u32 i = 0; i < numbers; ++i) {
         float* const row = ds + u64{i} * dims;
         const float *const now = after + u64{i} * dims, *const was = before + u64{i} * dims;
-        din(t)[c_at + i] += sum_of(dims, [&](u32 j) { return now[j] * dy[j]; });
+        din(t)[c_at + i] += sum_of(dims, [&](u64 j) { return now[j] * dy[j]; });
         for (u32 j = 0; j < dims; ++j) row[j] += c[i] * dy[j], dscaled[j] += row[j] * b[i];
-        din(t)[b_at + i] += step * sum_of(dims, [&](u32 j) { return row[j] * x[j]; });
-        of_decay += sum_of(dims, [&](u32 j) { return row[j] * was[j]; });
+        din(t)[b_at + i] += step * sum_of(dims, [&](u64 j) { return row[j] * x[j]; });
+        of_decay += sum_of(dims, [&](u64 j) { return row[j] * was[j]; });
         for (u32 j = 0; j < dims; ++j) row[j] *= decay;
       }
       const float slope = of_decay * decay;  // of the decay's logarithm, rate * step
-      float dstep = slope * rate + sum_of(dims, [&](u32 j) { return dscaled[j] * x[j]; });
+      float dstep = slope * rate + sum_of(dims, [&](u64 j) { return dscaled[j] * x[j]; });
       for (u32 j = 0; j < dims; ++j) dx[j] += step * dscaled[j];
       if (s.dweight[0]) s.dweight[0][head] += slope * rate * step;
       dstep = steps[3 * t + 2] != 0 ? 0 : dstep * sigmoid(raw(t));

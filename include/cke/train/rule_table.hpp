@@ -60,9 +60,11 @@ template <opcode Op, class Isa> struct rule_functions {
     if constexpr (requires { &rule::shared_bytes; }) return rule::shared_bytes(p.get<block>(), rows, longest);
     else return 0;
   }
-  static constexpr rule_entry entry{forward, backward, scratch_bytes, shared_bytes,
-                                    requires { rule::writes_fresh; }};
-};
+  static constexpr rule_entry entry{forward, backward, scratch_bytes, shared_bytes, requires {rule::writes_fresh;
+}
+};  // namespace cke::train
+}
+;
 
 // By opcode, and the loss.
 struct rule_table {

@@ -172,7 +172,7 @@ template <class Isa> struct gemm {
     for (; i < count; ++i) x[i] = from_bf16(to_bf16(x[i]));
   }
 
-  enum class start { sums, zero, row };
+  enum class start { sums, zero, row };  // what a tile begins with: what C holds, 0, or `row` in each of its rows
   // A tile of C, the panel of B and its steps.
   struct place {
     u32 steps;
@@ -180,7 +180,7 @@ template <class Isa> struct gemm {
     float* c;
     u64 cm;
     u32 rows, cols;
-    start from;  // what is there, 0, or for each row the numbers of
+    start from;
     const float* row;
   };
   // Rows of A are am apart, if they are not in panels.

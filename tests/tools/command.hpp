@@ -166,7 +166,11 @@ inline std::string show(const result& r) {
 #define CHECK_REFUSED(r, text) CHECK_REFUSED_WITH(1, r, text)
 // A refusal of the command line itself.
 #define CHECK_MISUSED(r, text) CHECK_REFUSED_WITH(2, r, text)
-#define CHECK_SUCCESS(r) CHECK_MESSAGE(((r).status == 0 && (r).err.empty()), command::show(r))
+#define CHECK_SUCCESS(r)                                                                 \
+  do {                                                                                   \
+    const auto& answer_ = (r);                                                           \
+    CHECK_MESSAGE((answer_.status == 0 && answer_.err.empty()), command::show(answer_)); \
+  } while (false)
 
 inline const std::string models = CKE_TEST_DATA "/models/", tiny = CKE_ASSETS "/tiny";
 

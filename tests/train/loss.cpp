@@ -107,3 +107,16 @@ TEST_CASE_TEMPLATE("train: the loss of a row and its slope", Isa, isa::scalar, i
   for (const loss_options& o : {loss_options{}, {0.1f, 0}, {0, 0.01f}, {0.3f, 0.02f}, {1, 0}})
     for (const u32 vocab : {2u, 77u, 517u}) check<Isa>(vocab, vocab / 3, o);
 }
+
+TEST_CASE("train: sums and the greatest of rows of any length take every number once") {
+  for (u32 n = 1; n < 140; ++n) {
+    std::vector<float> x(n);
+    std::iota(x.begin(), x.end(), 1.f);
+    CHECK(sum_of(n, [&](u64 i) { return x[i]; }) == static_cast<float>(n * (n + 1) / 2));
+    for (u32 at = 0; at < n; ++at) {
+      std::vector<float> below_zero(n, -3.f);
+      below_zero[at] = -2;
+      CHECK(greatest_of(below_zero.data(), n) == -2);
+    }
+  }
+}

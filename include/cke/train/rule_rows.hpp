@@ -9,8 +9,8 @@
 
 namespace cke::train {
 
-// The sum of f(i) for i below n, in an order that depends on n alone. (f takes a u64, as u32 may wrap around, which
-// compilers would have to heed.)
+// The sum of f(i) for i below n, in an order that depends on n alone. f takes a u64: i + k in u32 could wrap around,
+// which keeps compilers from loading neighbours together.
 template <class F> float sum_of(u64 n, F&& f) {
   constexpr u64 parts = 32;
   float part[parts]{};
@@ -36,7 +36,7 @@ inline float sigmoid(float x) { return 1 / (1 + std::exp(-x)); }
 inline void add_to(float* to, const float* from, u32 n) {
   for (u32 i = 0; i < n; ++i) to[i] += from[i];
 }
-// A row that a rule adds to, where it writes_fresh.
+// The row of an input's gradient that a rule which writes_fresh adds to.
 inline float* begun_row(const step_work& s, u32 input, u32 row) {
   const view& d = s.din[input];
   if (s.fresh[input]) std::fill_n(d.row(row), d.width, 0.f);

@@ -60,11 +60,12 @@ template <opcode Op, class Isa> struct rule_functions {
     if constexpr (requires { &rule::shared_bytes; }) return rule::shared_bytes(p.get<block>(), rows, longest);
     else return 0;
   }
-  static constexpr rule_entry entry{forward, backward, scratch_bytes, shared_bytes, requires {rule::writes_fresh;
-}
-};  // namespace cke::train
-}
-;
+  static constexpr bool writes_fresh() {
+    if constexpr (requires { rule::writes_fresh; }) return rule::writes_fresh;
+    else return false;
+  }
+  static constexpr rule_entry entry{forward, backward, scratch_bytes, shared_bytes, writes_fresh()};
+};
 
 // By opcode, and the loss.
 struct rule_table {

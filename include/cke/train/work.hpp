@@ -54,12 +54,12 @@ struct balance_share {
 struct step_work {
   work w;                    // values and weights as the kernels of inference take them; by: split::tokens or the like
   view din[5]{}, dout[5]{};  // of the values in w.in and w.out; din is added to
-  bool fresh[5]{};          // nothing has been added to that din, and it holds anything: only where a rule writes_fresh
-  const float* plain[8]{};  // the weights, [rows][cols]
-  float* dweight[8]{};      // their gradients, added to; null: not wanted
-  bool bf16[8]{};           // products with the weight and on its way back round their factors to bf16
-  low_rank added[8]{};      // to the weights; a null: nothing
-  float* low_rank_room{};   // [2][rows][the highest rank], of all threads
+  bool fresh[5]{};           // nothing was added to that din yet: garbage if the rule writes_fresh, else zeros
+  const float* plain[8]{};   // the weights, [rows][cols]
+  float* dweight[8]{};       // their gradients, added to; null: not wanted
+  bool bf16[8]{};            // products with the weight and on its way back round their factors to bf16
+  low_rank added[8]{};       // to the weights; a null: nothing
+  float* low_rank_room{};    // [2][rows][the highest rank], of all threads
   balance_share balance{};
   u32 longest{};  // positions of the longest sequence
   u32 padding{};  // id whose row of an embedding learns nothing from being read; no_target: none
@@ -71,7 +71,7 @@ struct step_work {
 //   static void forward(p, const step_work&, const crew&)        absent: inference's kernel; with `shared`, as above
 //   static u64 scratch_bytes(p, u32 rows, u32 longest)           of crew::scratch; absent: gemm's
 //   static u64 shared_bytes(p, u32 rows, u32 longest)
-//   static constexpr bool writes_fresh = true                    sets a din that is fresh; absent: it begins with zeros
+//   static constexpr bool writes_fresh = true                    takes a fresh din as garbage; absent: it is cleared
 template <opcode Op, class Isa> struct rule;
 
 }  // namespace cke::train

@@ -234,6 +234,12 @@ TEST_CASE("families: gemma4: what its layers have of their own") {
       with(
           R"("rope_parameters": {"full_attention": {"rope_type": "proportional", "rope_theta": 1e6, "partial_rotary_factor": 2}}, )") ==
       "partial_rotary_factor");
+  const auto turning = [&](const std::string& how) {
+    return with(R"("rope_parameters": {"full_attention": {"rope_theta": 1e6, )" + how + "}}, ");
+  };
+  CHECK(turning(R"("rope_type": "proportional", "partial_rotary_factor": 0.5)") == "");
+  CHECK(turning(R"("rope_type": "default", "partial_rotary_factor": 1.0)") == "");
+  CHECK(turning(R"("rope_type": "default", "partial_rotary_factor": 0.5)") == "partial_rotary_factor");
   const auto gguf = from_gguf<gemma4_family>(R"("feed_forward_length": [24,24,48,48], "attention.key_length": 20,
     "attention.key_length_swa": 12, "attention.sliding_window": 7, "attention.sliding_window_pattern": [true,false,true,false],
     "attention.shared_kv_layers": 2, "rope.scaling.type": "proportional", "rope.dimension_count": 4, "embedding_length_per_layer_input": 8, )");
@@ -313,7 +319,7 @@ TEST_CASE("families: qwen3_5: which layers are linear, and what GGUF says of the
   CHECK(with(R"("attn_output_gate": false, )").bad.key == "attn_output_gate");
   CHECK(with(R"("linear_num_value_heads": 24, )").bad.key == "linear_num_value_heads");  // of 16 key heads
   CHECK(refused<qwen3_next_family>(R"("mlp_only_layers": [1], )") == "mlp_only_layers");
-  const std::string heads = R"("ssm.group_count": 2, "ssm.state_size": 20, "ssm.conv_kernel": 3, )";
+  const std::string heads = R"("ssm.group_count": 2, "ssm.state_size": 20, "ssm.head_dim": 10, "ssm.conv_kernel": 3, )";
   const auto gguf = from_gguf<qwen3_5_family>(
       heads +
       R"("ssm.time_step_rank": 6, "attention.recurrent_layers": [false,false,true,false,false], "full_attention_interval": 3, )");
@@ -321,7 +327,7 @@ TEST_CASE("families: qwen3_5: which layers are linear, and what GGUF says of the
   CHECK(gguf.config.linear == one);  // the list counts, and one layer of it only looks ahead
   CHECK(gguf.config.tiled);
   CHECK(gguf.config.key_dim == 20);
-  CHECK(gguf.config.value_dim == 20);
+  CHECK(gguf.config.value_dim == 10);
   CHECK(gguf.config.taps == 3);
   CHECK(!from_gguf<qwen3_5_family>(heads + R"("ssm.time_step_rank": 2, )").config.tiled);  // there is one order only
   CHECK(from_gguf<qwen3_5_family>(heads + R"("ssm.time_step_rank": 6, "full_attention_interval": 3, )").config.linear ==
@@ -338,6 +344,7 @@ TEST_CASE("families: deepseek: how experts are chosen, and what is turned") {
   CHECK(refused<deepseek_v3_family>(R"("moe_layer_freq": 2, )") == "moe_layer_freq");
   CHECK(refused<deepseek_v3_family>(R"("n_group": 256, )") == "n_group");
   CHECK(refused<deepseek_v3_family>(R"("qk_rope_head_dim": 7, )") == "qk_rope_head_dim");
+  CHECK(refused<deepseek_v3_family>(R"("kv_lora_rank": 33, )") == "kv_lora_rank");
   const auto v2 = [](const std::string& more) {
     return refused<deepseek_v2_family>(more + "\"num_experts_per_tok\": 6, ");
   };
@@ -426,6 +433,7 @@ TEST_CASE("families: granitemoehybrid: which layers attend, with a rope or witho
 TEST_CASE("families: nemotron_h: what each layer is, in words or letters or GGUF's numbers") {
   const auto with = [](const std::string& more) { return from_hf<nemotron_h_family>(more); };
   const std::string words = R"("layers_block_type": ["mamba", "mlp", "attention", "moe", "mamba"], )";
+  CHECK(with(words + R"("tie_word_embeddings": true, )").bad.key == "tie_word_embeddings");
   const std::string now =
       R"("layers_block_type": ["linear_attention", "mlp", "full_attention", "moe", "linear_attention"], )";
   for (const std::string& text : {words, now, std::string(R"("hybrid_override_pattern": "M-*EM", )")}) {
@@ -530,6 +538,11 @@ TEST_CASE("families: what GGUF leaves out") {
   CHECK(from_gguf<gemma3_family>("\"attention.sliding_window_pattern\": \"\", ").bad.what ==
         trouble::not_a_number);  // an array
   CHECK(from_gguf<gemma2_family>("\"block_count\": 46, ").config.query_scalar.v == 16);
+  // Phi-4 sees everything: null in a config.json, 0 in the GGUF files of llama.cpp's converter.
+  CHECK(from_gguf<phi3_family>("\"attention.sliding_window\": 0, ").config.window == everything);
+  CHECK(from_gguf<phi3_family>("\"attention.sliding_window\": 0, ").bad.what == trouble::none);
+  CHECK(from_gguf<phi3_family>("\"attention.sliding_window\": -1, ").bad.key == "attention.sliding_window");
+  CHECK(refused<phi3_family>(R"("sliding_window": 0, )") == "sliding_window");
   const glm4_config glm = from_gguf<glm4_family>("\"rope.dimension_count\": 12, \"attention_bias\": true, ").config;
   CHECK(glm.rope.dims == 12);
   CHECK(glm.rope.pairs == pairing::adjacent);

@@ -88,6 +88,10 @@ def layers_of(word, attr="layer_types"):
     return lambda config: [i for i, w in enumerate(getattr(config, attr)) if w == word]
 
 
+# Of a rope's members: what its user sets, who sees images.
+ONE_AXIS = {"axes": False, "section_t": 0, "section_h": 0, "section_w": 0, "interleaved": False}
+
+
 def rope(pairs="split", part=None, size_of=head_dim, live=lambda config: True):
     """The rope of all layers, or of those of the type `part`, as transformers computes with it."""
 
@@ -122,7 +126,7 @@ def rope(pairs="split", part=None, size_of=head_dim, live=lambda config: True):
             "truncate": of("truncate", True, yarn),
             "attention_factor": of("attention_factor", 0, rule in ("yarn", "longrope")),
             "original": p["original_max_position_embeddings"] if scaled else DEAD,
-            "max_position": length, "factors": lists}
+            "max_position": length, "factors": lists, **ONE_AXIS}
 
     return Entry(value, (), None)
 
@@ -134,7 +138,7 @@ def no_rope():
 
     def value(config):
         known = "max_position_embeddings" in config.in_file
-        return {**dict.fromkeys(names.split(), DEAD),
+        return {**ONE_AXIS, **dict.fromkeys(names.split(), DEAD),
                 "max_position": config.max_position_embeddings if known else DEAD}
 
     return Entry(value, (), ())
@@ -185,11 +189,11 @@ class Family:
     """A family of decoders with attention and gated mlps, unless its arguments say otherwise."""
 
     def __init__(self, kind, members, draw, fits, fixed=None, others=None, required=(), aliases=None, nullable=(),
-                 rules=PLAIN_RULES, old_rope=True, relations=None, share=None):
+                 rules=PLAIN_RULES, old_rope=True, relations=None, share=None, kept=()):
         self.kind, self.members, self.own_draw, self.own_fits = kind, members, draw, fits
         self.fixed, self.others, self.required = fixed or {}, others or {}, set(required)
         self.aliases, self.nullable, self.rules, self.old_rope = aliases or {}, nullable, rules, old_rope
-        self.relations, self.share = relations or [], share
+        self.relations, self.share, self.kept = relations or [], share, kept
 
     def attributes(self):
         """All that a table here accounts for."""
@@ -219,7 +223,7 @@ class Family:
     def draw(self, r):
         values = self.plain(r)
         for key in list(values):
-            if r.random() < (0.01 if key in self.required else 0.08):
+            if key not in self.kept and r.random() < (0.01 if key in self.required else 0.08):
                 del values[key]
         for key in self.nullable:
             if r.random() < 0.08:
@@ -467,7 +471,7 @@ def flags(r, *names):
     return {name: r.random() < 0.5 for name in names}
 
 
-family("llama", usual_members(attention_bias=flag("attention_bias"), mlp_bias=flag("mlp_bias")),
+family("llama", usual_members(images=constant(False), attention_bias=flag("attention_bias"), mlp_bias=flag("mlp_bias")),
        lambda r: usual_shape(r, **flags(r, "attention_bias", "mlp_bias")), nullable=("num_key_value_heads", "head_dim"))
 NO_WINDOW = {"use_sliding_window": is_("use_sliding_window", False)}
 family("qwen2", draw=lambda r: usual_shape(r, sliding_window=odd(r)), fixed=NO_WINDOW,
@@ -486,7 +490,7 @@ def window(config):
 
 
 WINDOW = size("sliding_window", value=window)
-family("mistral", usual_members(window=WINDOW), lambda r: usual_shape(r, sliding_window=odd(r)),
+family("mistral", usual_members(images=constant(False), window=WINDOW), lambda r: usual_shape(r, sliding_window=odd(r)),
        nullable=("head_dim", "sliding_window"))
 
 
@@ -646,7 +650,7 @@ def deepseek_members():
 
 def deepseek_draw(r):
     values = without(usual_shape(r), "head_dim")
-    values |= {"q_lora_rank": r.choice((None, odd(r))), "kv_lora_rank": odd(r), "qk_nope_head_dim": odd(r),
+    values |= {"q_lora_rank": r.choice((None, odd(r))), "kv_lora_rank": 2 * odd(r), "qk_nope_head_dim": odd(r),
                "qk_rope_head_dim": 2 * r.randrange(1, 40), "v_head_dim": odd(r)}
     return values | routed(r, values["num_hidden_layers"])
 
@@ -667,18 +671,19 @@ def deepseek_rope(self, r, values):
 
 
 NO_BIAS = {"attention_bias": is_("attention_bias", False)}
+EVEN_RANK = {"kv_lora_rank": lambda c: c.kv_lora_rank % 2 == 0}
 family("deepseek_v2", deepseek_members(), deepseek_v2_draw,
        lambda c: groups_fit(c) and (c.topk_method == "greedy" or c.n_group is not None and c.topk_group is not None),
-       fixed=NO_BIAS | {"mlp_bias": is_("mlp_bias", False), "norm_topk_prob": is_("norm_topk_prob", False),
+       fixed=NO_BIAS | EVEN_RANK | {"mlp_bias": is_("mlp_bias", False), "norm_topk_prob": is_("norm_topk_prob", False),
                         "topk_method": lambda c: c.topk_method == "group_limited_greedy" or (c.topk_group or 1) >= (c.n_group or 1)},
        others={"attention_bias": (True,), "mlp_bias": (True,), "norm_topk_prob": (True,), "scoring_func": ("sigmoid",),
-               "moe_layer_freq": (2,)}, relations=GROUPED, required=("num_experts_per_tok",),
+               "moe_layer_freq": (2,), "kv_lora_rank": (33,)}, relations=GROUPED, required=("num_experts_per_tok",),
        aliases={"n_routed_experts": ("num_experts",)},
        unused=("head_dim", "num_key_value_heads", "v_head_dim"))
 family("deepseek_v3", deepseek_members(), deepseek_draw, groups_fit,
-       fixed=NO_BIAS | {"rope_interleave": is_("rope_interleave", True)},
+       fixed=NO_BIAS | EVEN_RANK | {"rope_interleave": is_("rope_interleave", True)},
        others={"attention_bias": (True,), "rope_interleave": (False,), "scoring_func": ("softmax",),
-               "topk_method": ("greedy",), "moe_layer_freq": (2,)},
+               "topk_method": ("greedy",), "moe_layer_freq": (2,), "kv_lora_rank": (33,)},
        relations=GROUPED, required=(), aliases={"n_routed_experts": ("num_local_experts",)},
        unused=("num_key_value_heads",))
 for name in ("deepseek_v2", "deepseek_v3"):
@@ -838,7 +843,9 @@ family("gemma4_text", GEMMA4, gemma4_draw, gemma4_fits,
            c.vocab_size_per_layer_input == c.vocab_size,
            "enable_moe_block": lambda c: bool(c.enable_moe_block) == bool(c.num_experts and c.top_k_experts),
            "top_k_experts": lambda c: (c.top_k_experts or 0) <= (c.num_experts or 0),
-           "num_kv_shared_layers": lambda c: not (c.enable_moe_block and c.num_kv_shared_layers)},
+           "num_kv_shared_layers": lambda c: not (c.enable_moe_block and c.num_kv_shared_layers),
+           "partial_rotary_factor": lambda c: c.rope_parameters["full_attention"]["rope_type"] != "default" or
+           c.rope_parameters["full_attention"].get("partial_rotary_factor", 1) == 1},
        others={"hidden_activation": ("gelu",), "attention_bias": (True,), "use_bidirectional_attention": ("all",),
                "vocab_size_per_layer_input": (7,)}, required=(), nullable=("layer_types",))
 del FAMILIES["gemma4_text"].others["hidden_act"]
@@ -943,7 +950,7 @@ HYBRID = without(usual_members(), "hidden") | FACTORS | STEPS | {
     "turned": layers(lambda c: list(range(c.num_hidden_layers)) if c.position_embedding_type == "rope" else []),
     "rope": rope(live=lambda c: c.position_embedding_type == "rope")}
 family("granitemoehybrid", HYBRID, hybrid_draw,
-       lambda c: usual_fits(c) and c.mamba_n_heads % c.mamba_n_groups == 0 and c.mamba_d_head <= 4096 and (
+       lambda c: usual_fits(c) and c.mamba_n_heads % c.mamba_n_groups == 0 and c.mamba_n_groups <= 4096 and c.mamba_d_head <= 4096 and (
            not c.num_local_experts or 1 <= c.num_experts_per_tok <= c.num_local_experts),
        fixed={"mamba_expand": head_dim_by_two, "max_position_embeddings": unused_rope_has_length},
        required=(), nullable=("num_key_value_heads", "layer_types"), aliases={"layer_types": ("layers_block_type",)},
@@ -979,6 +986,7 @@ def lfm2_draw(r):
 
 
 family("lfm2", usual_members() | LFM_EPS | {
+    "images": constant(False),
     "hidden": size("intermediate_size", value=lfm2_hidden), "adjust": constant(False), "by": constant(1),
     "multiple": constant(256)}, lfm2_draw, required=(), aliases={
         "intermediate_size": ("block_ff_dim",), "tie_word_embeddings": ("tie_embedding",)},
@@ -1050,6 +1058,50 @@ family("qwen3_next", DELTA_MOE | RENORMALISE, lambda r: delta_draw(r, True) | fl
        relations=[value_heads_uneven, too_many_active], unused=("intermediate_size",))
 
 
+# Decoders that see images. What a checkpoint's config.json has outside of the text's config, cke's readers put into it.
+
+def with_sections(r, values, *names):
+    """How many frequencies of the rope each of three axes turns, and how many layers add the tower's features."""
+    frequencies = (values.get("head_dim") or values["hidden_size"] // values["num_attention_heads"]) // 2
+    time = r.randrange(frequencies + 1)
+    rows = r.randrange(frequencies - time + 1)
+    values |= {"mrope_section": [time, rows, frequencies - time - rows], **flags(r, *names)}
+    if names:
+        values["deepstack_layers"] = r.randrange(values["num_hidden_layers"] + 1)
+    return values
+
+
+def from_outside(name):
+    return lambda config: getattr(config, name, None)  # no attribute of the text's class
+
+
+def section(axis):
+    return Entry(lambda c: (from_outside("mrope_section")(c) or [0, 0, 0])[axis], ("mrope_section",), ())
+
+
+AXES = {"section_t": section(0), "section_h": section(1), "section_w": section(2),
+        "tied": flag("tie_word_embeddings", value=from_outside("tie_word_embeddings"))}
+DEEPSTACK = {"taps": size("deepstack_layers", least=0, value=from_outside("deepstack_layers")),
+             "interleaved": flag("mrope_interleaved", value=from_outside("mrope_interleaved")),
+             "attention_bias": flag("attention_bias")}
+SEEING = {"required": (), "kept": ("mrope_section", "deepstack_layers", "mrope_interleaved", "tie_word_embeddings",
+                                    "head_dim"),
+          "rules": ("default", "default", "linear"), "nullable": ("num_key_value_heads",)}
+family("qwen2_5_vl_text", usual_members() | AXES, lambda r: with_sections(r, without(usual_shape(r), "head_dim")),
+       fixed=NO_WINDOW, others={"use_sliding_window": (True,)},
+       unused=("sliding_window", "layer_types", "max_window_layers"),
+       **(SEEING | {"kept": SEEING["kept"] + ("hidden_size", "num_attention_heads")}))
+family("qwen3_vl_text", usual_members() | AXES | DEEPSTACK,
+       lambda r: with_sections(r, usual_shape(r, head_dim=2 * odd(r)), "mrope_interleaved", "attention_bias"), **SEEING)
+family("qwen3_vl_moe_text", usual_members() | AXES | DEEPSTACK | experts_of() |
+       {"expert_hidden": size("moe_intermediate_size"),
+        "dense": Entry(lambda c: sorted(i for i in c.mlp_only_layers if i < c.num_hidden_layers), ("mlp_only_layers",), ())},
+       lambda r: with_experts(r, with_sections(r, usual_shape(r, moe_intermediate_size=odd(r), head_dim=2 * odd(r)),
+                                               "mrope_interleaved", "attention_bias")),
+       experts_fit("num_experts"), fixed={"decoder_sparse_step": is_("decoder_sparse_step", 1)},
+       others={"decoder_sparse_step": (2,)}, relations=[too_many_active], **SEEING)
+
+
 # Layers by letters
 
 def nemotron(name, words_, usual=None):
@@ -1093,7 +1145,7 @@ NEMOTRON = {
 
 def nemotron_draw(r):
     values = without(usual_shape(r), "num_hidden_layers", "rms_norm_eps")
-    values["head_dim"] = 2 * r.randrange(1, 60)
+    values |= {"head_dim": 2 * r.randrange(1, 60), "tie_word_embeddings": False}
     heads = r.randrange(1, 9)
     some = r.choice((("linear_attention", "full_attention", "mlp"), ("linear_attention", "full_attention", "moe"),
                      ("linear_attention", "mlp", "moe", "full_attention")))
@@ -1123,9 +1175,10 @@ family("nemotron_h", NEMOTRON, nemotron_draw,
        lambda c: c.num_attention_heads % c.num_key_value_heads == 0 and c.mamba_num_heads % c.n_groups == 0 and groups_fit(c),
        fixed=NO_BIAS | {"mlp_hidden_act": is_("mlp_hidden_act", "relu2"), "mamba_hidden_act": is_("mamba_hidden_act", "silu"),
                         "mamba_proj_bias": is_("mamba_proj_bias", False), "sliding_window": is_("sliding_window", None),
-                        "n_shared_experts": is_("n_shared_experts", 1)},
+                        "n_shared_experts": is_("n_shared_experts", 1), "tie_word_embeddings": is_("tie_word_embeddings", False)},
        others={"attention_bias": (True,), "mlp_hidden_act": ("silu",), "mamba_hidden_act": ("gelu",),
-               "mamba_proj_bias": (True,), "sliding_window": (99,), "n_shared_experts": (2,)},
+               "mamba_proj_bias": (True,), "sliding_window": (99,), "n_shared_experts": (2,),
+               "tie_word_embeddings": (True,)},
        rules=(), required=("layers_block_type",), aliases={"layers_block_type": ("hybrid_override_pattern",)},
        relations=[steps_out_of_order, ssm_groups_too_many, too_many_active, uneven_groups],
        unused=("time_step_limit", "expand"))

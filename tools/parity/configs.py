@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """configs.py: checks that cke reads every family's config.json as transformers does, or refuses it by the right key.
 
-    python tools/parity/configs.py [--many N] [--seed N] [--build DIR] [FAMILY...]    (needs transformers 5, g++; no torch)
+    python tools/parity/configs.py [--many N] [--seed N] [--build DIR] [FAMILY...]    (needs transformers 5.24, g++; no torch)
 
 For each family it writes N valid configs at odd shapes with transformers' own class (as its keys, as to_dict() and as
 save_pretrained() write them), has transformers read them back, and compares each member of cke's config with what

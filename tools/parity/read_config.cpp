@@ -57,6 +57,7 @@ std::string members(const auto& keys, const auto& c) {
     else if (k.layers) all += layers(c.*k.layers);
     else if (k.rope) all += members(rope_keys, c.*k.rope);
     else if (k.pairs) all += quoted(c.*k.pairs == pairing::adjacent ? "adjacent" : "split");
+    else if (k.axes) all += truth(c.*k.axes != rope_axes::sequence);
     else if (k.rule) all += rule(c.*k.rule);
     else if (k.factors) all += factors(c.*k.factors);
   }

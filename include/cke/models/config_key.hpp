@@ -51,6 +51,7 @@ struct config_field {
   double least = 0, most = -1,
          null = -1;  // null: the value that null stands for; -1: null means absent
   bool derived = false, needed = false, partial = false, local = false, written = true, is_chosen = false;
+  bool zero_is_null = false;
   std::string_view absent_word{};
   const layer_words* words{};
   std::string_view layer_type{}, head_dim_name{};  // of a rope
@@ -93,6 +94,12 @@ template <class C> struct config_key : config_field {
   constexpr config_key null_means(double v) const {
     config_key k = *this;
     k.null = v;
+    return k;
+  }
+  // GGUF has no null: there, 0 stands for it.
+  constexpr config_key or_zero_in_gguf() const {
+    config_key k = *this;
+    k.zero_is_null = true;
     return k;
   }
   // A word that may stand in the number's place and means that it is absent.

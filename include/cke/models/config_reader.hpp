@@ -73,7 +73,8 @@ struct config_reader {
 
   // Whether the file has a value for the key. If not, null or the default may supply it; otherwise the key is missing.
   constexpr bool has(const config_field& k, const found& f, double& usual) {
-    if (f.value.present() && (k.absent_word.empty() || f.value.text() != k.absent_word)) return true;
+    const bool null = k.zero_is_null && as == naming::gguf && f.value.is_number() && f.value.number() == 0;
+    if (f.value.present() && !null && (k.absent_word.empty() || f.value.text() != k.absent_word)) return true;
     if (k.null >= 0 && !f.value.s.empty()) usual = k.null;
     else if (k.needed || (!k.derived && !(usual >= k.least && usual <= k.most))) fail(trouble::missing, f.key, f.value);
     return false;

@@ -43,7 +43,8 @@ template <class C> struct shared_keys {
   static constexpr key window = bind<&C::window>("sliding_window", "attention.sliding_window")
                                     .range(1, 1 << 28)
                                     .optional()
-                                    .null_means(everything);
+                                    .null_means(everything)
+                                    .or_zero_in_gguf();  // llama.cpp's converter writes that for Phi-4
   static constexpr key sliding =
       bind<&C::sliding>(either("layer_types", "sliding_window_pattern"), "attention.sliding_window_pattern");
   static constexpr key logit_cap = bind<&C::logit_cap>("final_logit_softcapping", "final_logit_softcapping")

@@ -41,7 +41,8 @@ struct deepseek_family {
     return c;
   }
   static constexpr auto relations =
-      std::array{even<&config::head_dim>, at_most<&config::active, &config::experts>} + expert_groups<config>;
+      std::array{even<&config::kv_rank>, even<&config::head_dim>, at_most<&config::active, &config::experts>} +
+      expert_groups<config>;
   static constexpr layer_matrices matrices(const config& c, u32 layer) {
     layer_matrices all;
     all.add(c.q_rank ? role::q_a : role::q, c.q_rank ? c.q_rank : u64{c.heads} * (c.nope + c.head_dim))

@@ -145,6 +145,10 @@ template <> struct family<"gemma4_text"> : usual_family<gemma4_config> {
     if (const json rows = root["vocab_size_per_layer_input"];
         c.part && (rows.present() ? rows.number() : 262144) != c.vocab)
       return unsupported("vocab_size_per_layer_input", rows, "vocab_size");
+    // transformers rotates whole heads then, whatever the key says
+    if (c.rope.rule == rope_scaling::none && c.rope.dims != c.global_head_dim)
+      return unsupported("partial_rotary_factor", root["rope_parameters"]["full_attention"]["partial_rotary_factor"],
+                         "1 without a rope_type of proportional");
     const json own_config =
         root["per_layer_config"];  // as transformers 5 writes it: the values in which the full layers differ
     bool as_usual = true;

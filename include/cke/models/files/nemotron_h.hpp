@@ -64,9 +64,10 @@ template <> struct family<"nemotron_h"> : usual_family<nemotron_h_config> {
       key::mlp_bias,
       key::tied,
       key::no_rope};
-  static constexpr requirement must_be[] = {{"mlp_hidden_act", "relu2"}, {"mamba_hidden_act", "silu"},
-                                            {"attention_bias", "false"}, {"mamba_proj_bias", "false"},
-                                            {"sliding_window", "null"},  {"n_shared_experts", "1"}};
+  static constexpr requirement must_be[] = {{"mlp_hidden_act", "relu2"},     {"mamba_hidden_act", "silu"},
+                                            {"attention_bias", "false"},     {"mamba_proj_bias", "false"},
+                                            {"sliding_window", "null"},      {"n_shared_experts", "1"},
+                                            {"tie_word_embeddings", "false"}};  // transformers does not tie them
   static constexpr config defaults{.vocab = 131072, .dim = 4096, .hidden = 21504, .layers = 0, .heads = 32};
   // A GGUF file with experts has no other mlps.
   static constexpr config gguf_defaults{.vocab = 0,

@@ -54,7 +54,7 @@ template <class C> struct qwen3_5_keys : shared_keys<C>, optional_image_keys<C> 
   static constexpr key value_heads =
       bind<&C::value_heads>("linear_num_value_heads", "ssm.time_step_rank").range(1, 4096);
   static constexpr key key_dim = bind<&C::key_dim>("linear_key_head_dim", "ssm.state_size").range(1, 4096);
-  static constexpr key value_dim = bind<&C::value_dim>("linear_value_head_dim", "ssm.state_size").range(1, 4096);
+  static constexpr key value_dim = bind<&C::value_dim>("linear_value_head_dim", "ssm.head_dim").range(1, 4096).shown();
   static constexpr key taps = bind<&C::taps>("linear_conv_kernel_dim", "ssm.conv_kernel").range(1, 64);
   static constexpr key tiled = bind<&C::tiled>();
   static constexpr key linear = bind<&C::linear>(either("layer_types", "full_attention_interval"),

@@ -2,6 +2,7 @@
 // trainer.cpp: AdamW's steps against torch.optim's, runs that go on, scalar kernels, and what is refused.
 #include <cke/models/gemma2.hpp>
 #include <cke/models/gemma3.hpp>
+#include <cke/models/granite.hpp>
 #include <cke/models/mamba2.hpp>
 #include <cke/models/qwen2.hpp>
 #include <cke/models/qwen3_5.hpp>
@@ -309,6 +310,27 @@ TEST_CASE("train: a padding's row of a tied embedding learns as an answer, and n
   CHECK(learned == other);
   CHECK(learned != kept);
   CHECK(std::ranges::any_of(kept, [](float x) { return x != 0; }));
+}
+
+namespace {
+constexpr granite_config sharp = [] {
+  granite_config c = from_config<configs::granite>::config;
+  c.attention_multiplier = 1e6;
+  return c;
+}();
+}  // namespace
+
+TEST_CASE("train: scores of which one has all the probability have no gradient, not one of rounding") {
+  const checkpoint from = open_family("granite");
+  trainer<granite<sharp>> t(from, {.threads = 1, .context = 9, .optimizes = false});
+  const std::vector<u32> ids{7, 1, 9, 12, 4, 33, 2, 8, 5}, targets{1, 9, 12, 4, 33, 2, 8, 5, no_target};
+  const example one{ids, targets};
+  t.add_gradients({&one, 1});
+  for (const auto& [name, g] : gradients_of(t, from)) {
+    CAPTURE(name);
+    const bool of_scores = name.find("q_proj") != name.npos || name.find("k_proj") != name.npos;
+    CHECK(std::ranges::all_of(g, [](float x) { return x == 0; }) == of_scores);
+  }
 }
 
 TEST_CASE("train: schedules") {

@@ -15,7 +15,7 @@ template <class Isa> struct rule<opcode::attend, Isa> {
 
   static u64 scratch_bytes(const attention_params& p, u32 rows, u32 longest) {
     const u64 scores = align_up(u64{some} * longest * sizeof(float));
-    return std::max(3 * scores + align_up(some * sizeof(float)) + gemm<Isa>::scratch_bytes,
+    return std::max(3 * scores + gemm<Isa>::scratch_bytes,
                     kernel<opcode::attend, dtype::f32, Isa>::scratch_bytes(p, rows));
   }
 
@@ -43,18 +43,16 @@ template <class Isa> struct rule<opcode::attend, Isa> {
   }
 
  private:
-  // Rows [row, row + n) of a sequence, for one head. P: probabilities, [n][keys]; D: what their sum takes away.
+  // Rows [row, row + n) of a sequence, for one head: probabilities and their slopes, [n][keys].
   static void queries(const attention_params& p, const step_work& s, const segment& of, u32 head, u32 kv, u32 row,
                       u32 n, std::byte* scratch) {
     const u32 dim = p.shape.head_dim, first = row + 1 > p.window ? row + 1 - p.window : 0, keys = row + n - first;
     const u64 room = u64{some} * s.longest;
     float* const probability = reinterpret_cast<float*>(scratch);
-    float *const slope = probability + align_up(room, 16), *const capped = slope + align_up(room, 16),
-                 *const taken = capped + align_up(room, 16);
-    std::byte* const inner = reinterpret_cast<std::byte*>(taken + some);
+    float *const slope = probability + align_up(room, 16), *const capped = slope + align_up(room, 16);
+    std::byte* const inner = reinterpret_cast<std::byte*>(capped + align_up(room, 16));
     const auto q = at(s.w.in[0], of, row, head * dim), k = at(s.w.in[1], of, first, kv * dim),
-               v = at(s.w.in[2], of, first, kv * dim), dy = at(s.dout[0], of, row, head * dim),
-               y = at(s.w.out[0], of, row, head * dim);
+               v = at(s.w.in[2], of, first, kv * dim), dy = at(s.dout[0], of, row, head * dim);
     const float scale = p.scale.v != 0 ? float{p.scale} : static_cast<float>(1 / std::sqrt(double(dim)));
     const auto multiply = [&](const product& x) { gemm<Isa>::all(x, inner); };
 
@@ -62,17 +60,18 @@ template <class Isa> struct rule<opcode::attend, Isa> {
     multiply({n, keys, dim, dy.data, dy.stride, 1, v.data, 1, v.stride, slope, keys, false, true});
     for (u32 i = 0; i < n; ++i) {
       const u32 own = row + i, low = own + 1 > p.window ? own + 1 - p.window : 0;
-      softmax(probability + u64{i} * keys, capped + u64{i} * keys, low - first, own + 1 - first, keys, scale, p.cap);
-      taken[i] = sum_of(dim, [&](u64 d) { return dy.data[i * dy.stride + d] * y.data[i * y.stride + d]; });
+      float *const x = probability + u64{i} * keys, *const dx = slope + u64{i} * keys,
+                   *const kept = capped + u64{i} * keys;
+      softmax(x, kept, low - first, own + 1 - first, keys, scale, p.cap);
+      // As large as dy . y, but equal to dx where one probability is 1, so that nothing is left of it there.
+      const float mean = sum_of(keys, [&](u64 j) { return x[j] * dx[j]; });
+      for (u32 j = 0; j < keys; ++j) {
+        const float part = p.cap.v != 0 ? kept[j] / float{p.cap} : 0.f;
+        dx[j] = x[j] * (dx[j] - mean) * (1 - part * part) * scale;
+      }
     }
     if (const auto dv = at(s.din[2], of, first, kv * dim); dv.data)
       multiply({keys, dim, n, probability, 1, keys, dy.data, dy.stride, 1, dv.data, dv.stride});
-    for (u32 i = 0; i < n; ++i)
-      for (u32 j = 0; j < keys; ++j) {
-        const u64 e = u64{i} * keys + j;
-        const float part = p.cap.v != 0 ? capped[e] / float{p.cap} : 0.f;
-        slope[e] = probability[e] * (slope[e] - taken[i]) * (1 - part * part) * scale;
-      }
     if (const auto dq = at(s.din[0], of, row, head * dim); dq.data)
       multiply({n, dim, keys, slope, keys, 1, k.data, k.stride, 1, dq.data, dq.stride});
     if (const auto dk = at(s.din[1], of, first, kv * dim); dk.data)

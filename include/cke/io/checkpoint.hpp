@@ -32,15 +32,6 @@ struct checkpoint {
 
 namespace detail {
 
-// Config values that no GGUF key states; the presence of a tensor decides them.
-struct shown_by_tensor {
-  std::string_view key, tensor;
-  bool present;
-};
-inline constexpr shown_by_tensor shown_by_tensors[] = {{"tied", "output.weight", false},
-                                                       {"attention_bias", "blk.0.attn_q.bias", true},
-                                                       {"qk_norm", "blk.0.attn_q_norm.weight", true}};
-
 // An architecture's metadata as the text of a flat JSON object, so that one config reader serves both formats. Only
 // numbers, booleans and plain words are copied; every other value becomes "".
 class gguf_config {
@@ -67,10 +58,15 @@ class gguf_config {
       if (v.key.size() > arch_.size() + 1 && v.key.starts_with(arch_) && v.key[arch_.size()] == '.')
         value(v, v.key.substr(arch_.size() + 1));
     if (const gguf_value* tokens = file.find("tokenizer.ggml.tokens")) add("vocab_size", concat({tokens->count}));
-    for (const auto& [key, tensor, present] : shown_by_tensors)
-      add(key, (file.tensors().find(tensor) != nullptr) == present ? "true" : "false");
-    const auto biased = [](const auto& t) { return t.name.ends_with(".ffn_up.bias"); };
-    add("mlp_bias", std::ranges::any_of(file.tensors().tensors(), biased) ? "true" : "false");
+    // No key states these; a tensor that is there, or not, does.
+    const auto in_some_layer = [&](std::string_view end) {
+      const auto named = [&](const auto& t) { return t.name.ends_with(end); };
+      return std::ranges::any_of(file.tensors().tensors(), named) ? "true" : "false";
+    };
+    add("tied", file.tensors().find("output.weight") ? "false" : "true");
+    add("qk_norm", in_some_layer(".attn_q_norm.weight"));
+    add("attention_bias", in_some_layer(".attn_q.bias"));
+    add("mlp_bias", in_some_layer(".ffn_up.bias"));
     add("k_is_v", layer_without_v() ? "true" : "false");
     // No key says that rows of an image see all of it. The published models without embeddings of layers do so.
     if (arch_ == "gemma4" && file.get_or<u64>(arch_ + ".embedding_length_per_layer_input", 0) == 0)
@@ -135,8 +131,10 @@ class gguf_config {
     const bool fixed = list("rope_freqs.weight", "long_factor") && list("rope_freqs.weight", "short_factor");
     if (!fixed && list("rope_factors_long.weight", "long_factor") && list("rope_factors_short.weight", "short_factor"))
       add("rope.scaling.type", "\"longrope\"");
-    // llama.cpp multiplies yarn's own factor by this one; transformers' attention_factor replaces it.
-    const std::string rule = arch_ + ".rope.scaling.type", scale = arch_ + ".rope.scaling.attn_factor";
+    // llama.cpp multiplies yarn's own factor by `scale`. `whole` takes its place, as transformers' attention_factor.
+    const std::string rule = arch_ + ".rope.scaling.type", scale = arch_ + ".rope.scaling.attn_factor",
+                      whole = arch_ + ".rope.scaling.yarn_attn_factor";
+    if (file_.find(whole)) add("rope.scaling.attn_factor", number(file_.get<double>(whole), 7));
     if (file_.get_or<std::string_view>(rule, "") == "yarn" && (fixed || file_.find(scale))) {
       const double factor = file_.get_or<double>(arch_ + ".rope.scaling.factor", 1);
       const double own = factor > 1 ? 0.1 * std::log(factor) + 1 : 1;

@@ -26,12 +26,11 @@ import numpy as np
 import torch
 
 import checkpoints
-import configs
 import measure
+import random_shapes
 from config_families import FAMILIES
 
 LIMIT = 1e-3  # of the largest logit
-MOST_NUMBERS = 3e7  # of an embedding, or of all mlps
 YARN = ("default", "linear", "yarn")
 RULES = {"llama": (*YARN, "llama3"), "phi3": ("default", "longrope"),  # that the converter writes
          **dict.fromkeys(("glm4", "granite", "mistral", "mixtral", "olmo2", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe"), YARN)}
@@ -113,7 +112,6 @@ SORTS = {"granitemoehybrid": [{ATTENTION, "linear_attention"}], "lfm2": [{ATTENT
          "lfm2_moe": [{ATTENTION, "conv"}],
          "nemotron_h": [{ATTENTION, "linear_attention", "moe"}]}  # with transformers 5 it takes the others for these
 LETTERS = {ATTENTION: "*", "linear_attention": "M", "moe": "E"}
-LEFT_OUT = ("qwen2_5_vl_text", "qwen3_vl_text", "qwen3_vl_moe_text")  # their converters want a tower
 
 
 def as_published(kind, values):
@@ -130,38 +128,21 @@ def as_published(kind, values):
 
 
 def drawn(family, r):
-    """A config that cke has, small enough, with what GGUF can say."""
+    """A config of which GGUF can say all."""
     while True:
-        text, config, refused = configs.valid_config(family, r)
-        if refused | family.absent_of(json.loads(text)):
-            continue
-        experts = next((n for n in (getattr(config, key, None) for key in
-                                    ("n_routed_experts", "num_local_experts", "num_experts")) if n), 1)
-        widths = getattr(config, "intermediate_size", None) or 1
+        config = random_shapes.drawn(family, r)
         sorts = set(getattr(config, "layers_block_type" if family.kind == "nemotron_h" else "layer_types", None) or [])
-        if sorts not in SORTS.get(family.kind, [sorts]):
-            continue
-        if config.num_hidden_layers > 8 or MOST_NUMBERS < config.hidden_size * max(
-                config.vocab_size, widths * experts * config.num_hidden_layers):
-            continue
-        for name in ("in_file", "text", "head_dim_of", "num_key_value_heads_of"):  # configs.py's own
-            config.__dict__.pop(name, None)
-        if hasattr(config, "pad_token_id"):
-            config.pad_token_id = None
-        for name in ("mscale", "mscale_all_dim", "truncate") if family.kind in RULES else ():
-            config.rope_parameters.pop(name, None)
-        IN_GGUF.get(family.kind, lambda c: None)(config)
-        return config
+        if sorts in SORTS.get(family.kind, [sorts]):
+            break
+    for name in ("mscale", "mscale_all_dim", "truncate") if family.kind in RULES else ():
+        config.rope_parameters.pop(name, None)
+    IN_GGUF.get(family.kind, lambda c: None)(config)
+    return config
 
 
 def written(config, seed, directory):
     """The model of a config, in a directory whose config.json has all keys, as published ones do."""
-    model = checkpoints.random_model(config, seed)
-    with torch.no_grad():
-        for name, weight in model.named_parameters():  # wide rows would make noise of rounding
-            if weight.dim() > 1 and weight.shape[-1] > 64 and "embed" not in name and "conv" not in name:
-                weight.mul_((64 / weight.shape[-1]) ** 0.5)
-    model.set_experts_implementation("eager")
+    model = random_shapes.model_of(config, seed)
     model.save_pretrained(directory)
     values = json.loads(config.to_json_string(use_diff=False)) | json.loads((directory / "config.json").read_text())
     (directory / "config.json").write_text(json.dumps(as_published(config.model_type, values)))
@@ -247,7 +228,7 @@ def main():
     parser.add_argument("--cke", type=Path, default=measure.ROOT / "build/release/cke")
     args = parser.parse_intermixed_args()
     convert, wrong = Converter(args.llama_cpp.resolve()), 0
-    for kind in args.families or sorted(FAMILIES.keys() - set(LEFT_OUT)):
+    for kind in args.families or sorted(FAMILIES.keys() - set(random_shapes.LEFT_OUT)):
         family, counts = FAMILIES[kind], Counter()
         family.rules = family.rules and RULES.get(kind, ("default", "linear"))
         for i in range(args.many):

@@ -6,18 +6,17 @@
 
 #include "../changed_gguf.hpp"
 
-using namespace cke;
-
 TEST_CASE("checkpoint: what no key of a GGUF file states its tensors do, those of any layer") {
   const std::vector<float> zeros(48);
   const auto truth_of = [&](std::string_view key, const char* tensor, const char* without = "") {
     changed_gguf file(CKE_TEST_DATA "/families/granitemoehybrid.gguf");  // its first layer has no attention
     file.dropped = {without};
-    io::tensor_ref one;
-    one.name = tensor, one.type = dtype::f32, one.shape = {48}, one.bytes = std::as_bytes(std::span(zeros));
+    cke::io::tensor_ref one;
+    one.name = tensor, one.type = cke::dtype::f32, one.shape = {48}, one.bytes = std::as_bytes(std::span(zeros));
     if (*tensor) file.tensors = {one};
     const std::string bytes = file.bytes();
-    return json{io::gguf_weights(io::gguf::parse(std::as_bytes(std::span(bytes)), "f.gguf")).config}[key].truth();
+    return cke::json{cke::io::gguf_weights(cke::io::gguf::parse(std::as_bytes(std::span(bytes)), "f.gguf")).config}[key]
+        .truth();
   };
   CHECK(!truth_of("attention_bias", ""));
   CHECK(truth_of("attention_bias", "blk.1.attn_q.bias"));
@@ -33,14 +32,15 @@ TEST_CASE("checkpoint: a factor that GGUF multiplies yarn's own by, and one that
   const auto factor = [](auto more) {
     changed_gguf file(CKE_TEST_DATA "/families/granitemoehybrid.gguf");
     file.dropped = {"granitehybrid.rope.scaling.type"};
-    file.more = [&](io::gguf_writer& w) {
+    file.more = [&](cke::io::gguf_writer& w) {
       w.add("granitehybrid.rope.scaling.type", std::string_view("yarn"));
       w.add("granitehybrid.rope.scaling.factor", 4.f);
       more(w);
     };
     const std::string bytes = file.bytes();
-    const io::checkpoint made = io::gguf_weights(io::gguf::parse(std::as_bytes(std::span(bytes)), "f.gguf"));
-    return json{made.config}["rope.scaling.attn_factor"].number();
+    const cke::io::checkpoint made =
+        cke::io::gguf_weights(cke::io::gguf::parse(std::as_bytes(std::span(bytes)), "f.gguf"));
+    return cke::json{made.config}["rope.scaling.attn_factor"].number();
   };
   const double own = 0.1 * std::log(4.) + 1;
   CHECK(factor([](auto& w) { w.add("granitehybrid.rope.scaling.attn_factor", 0.5f); }) == doctest::Approx(0.5 * own));

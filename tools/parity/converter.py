@@ -36,7 +36,6 @@ RULES = {"llama": (*YARN, "llama3"), "phi3": ("default", "longrope"),  # that th
          **dict.fromkeys(("glm4", "granite", "mistral", "mixtral", "olmo2", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe"), YARN)}
 
 
-NO_LIMIT = {"time_step_limit": (0.0, float("inf"))}
 ATTENTION = "full_attention"
 
 
@@ -72,7 +71,7 @@ def gemma4(c):
 
 def hybrid(c):
     plain_heads(c)
-    set_all(mamba_conv_bias=True, mamba_proj_bias=False, mamba_d_conv=4, position_embedding_type="nope", **NO_LIMIT)(c)
+    set_all(mamba_conv_bias=True, mamba_proj_bias=False, mamba_d_conv=4, position_embedding_type="nope")(c)
 
 
 def lfm2(c):
@@ -102,11 +101,12 @@ def smollm3(c):
 IN_GGUF = {
     "deepseek_v2": deepseek, "deepseek_v3": deepseek, "gemma2": gemma2, "gemma3_text": gemma3, "gemma4_text": gemma4,
     "granite": plain_heads, "granitemoe": plain_heads, "granitemoehybrid": hybrid, "lfm2": lfm2, "lfm2_moe": lfm2_moe,
-    "mamba2": set_all(conv_kernel=4, use_conv_bias=True, use_bias=False, **NO_LIMIT),
+    "mamba2": set_all(conv_kernel=4, use_conv_bias=True, use_bias=False),
     "mistral": set_all(sliding_window=None), "olmoe": olmoe, "phi3": phi3, "smollm3": smollm3,
-    "nemotron_h": set_all(mamba_head_dim=64, conv_kernel=4, use_conv_bias=True, use_bias=False, mlp_bias=False, **NO_LIMIT),
+    "nemotron_h": set_all(mamba_head_dim=64, conv_kernel=4, use_conv_bias=True, use_bias=False, mlp_bias=False),
     "qwen2_moe": set_all(norm_topk_prob=False), "qwen3_moe": set_all(norm_topk_prob=True),
-    "qwen3_next": set_all(norm_topk_prob=True)}
+    "qwen3_next": set_all(norm_topk_prob=True, linear_conv_kernel_dim=4),
+    **dict.fromkeys(("qwen3_5_text", "qwen3_5_moe_text"), set_all(linear_conv_kernel_dim=4))}
 # Of these, the sorts of layers that published models have together.
 SORTS = {"granitemoehybrid": [{ATTENTION, "linear_attention"}], "lfm2": [{ATTENTION, "conv"}],
          "lfm2_moe": [{ATTENTION, "conv"}],

@@ -37,6 +37,8 @@ def drawn(family, r):
             config.__dict__.pop(name, None)
         if hasattr(config, "pad_token_id"):
             config.pad_token_id = None
+        if hasattr(config, "time_step_limit"):
+            config.time_step_limit = (0.0, float("inf"))  # of others transformers takes a part (docs/limits.md)
         return config
 
 

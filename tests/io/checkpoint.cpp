@@ -45,4 +45,8 @@ TEST_CASE("checkpoint: a factor that GGUF multiplies yarn's own by, and one that
   const double own = 0.1 * std::log(4.) + 1;
   CHECK(factor([](auto& w) { w.add("granitehybrid.rope.scaling.attn_factor", 0.5f); }) == doctest::Approx(0.5 * own));
   CHECK(factor([](auto& w) { w.add("granitehybrid.rope.scaling.yarn_attn_factor", 0.8f); }) == 0.8);
+  const auto as_llama_cpp_saves = [](auto& w) {
+    w.add("granitehybrid.rope.scaling.attn_factor", 1.f), w.add("granitehybrid.rope.scaling.yarn_attn_factor", 1.f);
+  };
+  CHECK(factor(as_llama_cpp_saves) == doctest::Approx(own));
 }

@@ -88,7 +88,7 @@ def layers_of(word, attr="layer_types"):
     return lambda config: [i for i, w in enumerate(getattr(config, attr)) if w == word]
 
 
-# Of a rope's members: what its user sets, who sees images.
+# Members of a rope that no config.json sets: decoders that see images do, from members of their own.
 ONE_AXIS = {"axes": False, "section_t": 0, "section_h": 0, "section_w": 0, "interleaved": False}
 
 

@@ -31,11 +31,11 @@ import random_shapes
 from config_families import FAMILIES
 
 LIMIT = 1e-3  # of the largest logit
+ALIKE, NO_MODEL, NOT_CONVERTED = "alike", "not a model for transformers", "not converted"
+FINE = ALIKE, NO_MODEL, NOT_CONVERTED  # what cke has no part in counts as fine
 YARN = ("default", "linear", "yarn")
 RULES = {"llama": (*YARN, "llama3"), "phi3": ("default", "longrope"),  # that the converter writes
          **dict.fromkeys(("glm4", "granite", "mistral", "mixtral", "olmo2", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe"), YARN)}
-
-
 ATTENTION = "full_attention"
 
 
@@ -107,10 +107,11 @@ IN_GGUF = {
     "qwen2_moe": set_all(norm_topk_prob=False), "qwen3_moe": set_all(norm_topk_prob=True),
     "qwen3_next": set_all(norm_topk_prob=True, linear_conv_kernel_dim=4),
     **dict.fromkeys(("qwen3_5_text", "qwen3_5_moe_text"), set_all(linear_conv_kernel_dim=4))}
-# Of these, the sorts of layers that published models have together.
+# The sorts of layers that a model must have, all of one set. A Nemotron-H without experts is left out: where transformers
+# 5 is installed, the converter takes it for one with experts.
 SORTS = {"granitemoehybrid": [{ATTENTION, "linear_attention"}], "lfm2": [{ATTENTION, "conv"}],
          "lfm2_moe": [{ATTENTION, "conv"}],
-         "nemotron_h": [{ATTENTION, "linear_attention", "moe"}]}  # with transformers 5 it takes the others for these
+         "nemotron_h": [{ATTENTION, "linear_attention", "moe"}]}
 LETTERS = {ATTENTION: "*", "linear_attention": "M", "moe": "E"}
 
 
@@ -178,7 +179,8 @@ class Converter:
         if hasattr(cls, "no_mtp"):
             cls.no_mtp = True  # these have none
         tokenizer = directory / "tokenizer.json"  # Gemma's looks into it for the number of ids
-        tokenizer.write_text(json.dumps({"added_tokens": [], "model": {"vocab": {f"<{i}>": i for i in range(values["vocab_size"])}}}))
+        vocabulary = {f"<{i}>": i for i in range(values["vocab_size"])}
+        tokenizer.write_text(json.dumps({"added_tokens": [], "model": {"vocab": vocabulary}}))
         with torch.inference_mode(), contextlib.redirect_stderr(io.StringIO()):  # a progress bar
             cls(directory, self.gguf.LlamaFileType.ALL_F32, out).write()
         tokenizer.unlink()
@@ -196,7 +198,7 @@ def compared(found, wanted):
     if isinstance(found, str):
         return found
     off = float(np.abs(found - wanted).max() / np.abs(wanted).max())
-    return "alike" if off < LIMIT else f"logits differ by {off:.1g} of the largest"
+    return ALIKE if off < LIMIT else f"logits differ by {off:.1g} of the largest"
 
 
 def check(family, seed, convert, cke):
@@ -209,13 +211,13 @@ def check(family, seed, convert, cke):
             ids = checkpoints.random_ids(config.vocab_size, 24, seed)
             wanted = checkpoints.logits(model, ids)
         except Exception as error:  # of any kind, deep inside
-            return f"not a model for transformers: {str(error)[:80]}", ""
+            return f"{NO_MODEL}: {str(error)[:80]}", NO_MODEL
         found = cke_logits(cke, directory, ids)
         said = compared(found, wanted)
         try:
             convert(directory, file)
         except Exception as error:
-            return said, f"not converted: {type(error).__name__} {str(error)[:80]}"
+            return said, f"{NOT_CONVERTED}: {type(error).__name__} {str(error)[:80]}"
         return said, compared(cke_logits(cke, file, ids), found).replace(folder + "/", "")
 
 
@@ -235,7 +237,7 @@ def main():
             seed = 1000 * args.seed + i
             directory, file = check(family, seed, convert, args.cke)
             counts[directory, file] += 1
-            if directory != "alike" and not directory.startswith("not a") or file != "alike" and not file.startswith("not c") and file:
+            if not directory.startswith(FINE) or not file.startswith(FINE):
                 wrong += 1
                 print(f"{kind} {seed}: directory: {directory}; file: {file}", flush=True)
         for (directory, file), n in counts.most_common():

@@ -131,10 +131,12 @@ class gguf_config {
     const bool fixed = list("rope_freqs.weight", "long_factor") && list("rope_freqs.weight", "short_factor");
     if (!fixed && list("rope_factors_long.weight", "long_factor") && list("rope_factors_short.weight", "short_factor"))
       add("rope.scaling.type", "\"longrope\"");
-    // llama.cpp multiplies yarn's own factor by `scale`. `whole` takes its place, as transformers' attention_factor.
+    // llama.cpp multiplies yarn's own factor by `scale`. `whole` takes its place, as transformers' attention_factor
+    // does; files that llama.cpp itself saves have a 1 there, which says nothing.
     const std::string rule = arch_ + ".rope.scaling.type", scale = arch_ + ".rope.scaling.attn_factor",
                       whole = arch_ + ".rope.scaling.yarn_attn_factor";
-    if (file_.find(whole)) add("rope.scaling.attn_factor", number(file_.get<double>(whole), 7));
+    if (const double stated = file_.get_or<double>(whole, 1); stated != 1)
+      add("rope.scaling.attn_factor", number(stated, 7));
     if (file_.get_or<std::string_view>(rule, "") == "yarn" && (fixed || file_.find(scale))) {
       const double factor = file_.get_or<double>(arch_ + ".rope.scaling.factor", 1);
       const double own = factor > 1 ? 0.1 * std::log(factor) + 1 : 1;

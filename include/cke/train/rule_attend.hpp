@@ -63,7 +63,7 @@ template <class Isa> struct rule<opcode::attend, Isa> {
       float *const x = probability + u64{i} * keys, *const dx = slope + u64{i} * keys,
                    *const kept = capped + u64{i} * keys;
       softmax(x, kept, low - first, own + 1 - first, keys, scale, p.cap);
-      // As large as dy . y, but equal to dx where one probability is 1, so that nothing is left of it there.
+      // dy . y but for rounding. Where one probability is 1 this is exactly its dx, so that its slope is exactly 0.
       const float mean = sum_of(keys, [&](u64 j) { return x[j] * dx[j]; });
       for (u32 j = 0; j < keys; ++j) {
         const float part = p.cap.v != 0 ? kept[j] / float{p.cap} : 0.f;

@@ -6,7 +6,7 @@
         [--peer "NAME=LLAMA_BENCH [ITS OPTIONS]" ...]
 
 A round runs all engines, each in a process of its own, one after the other; the order turns with
-each round. So drift of the machine falls on all, and each round gives one paired ratio a peer.
+each line of the log. So drift of the machine falls on all, and each round gives one paired ratio a peer.
 A --peer is a program with llama-bench's options and JSON output, as forks of llama.cpp have it.
 Rounds are appended to --log as they end, one JSON object a line; --table only writes the Markdown
 of a log, so that a run can be made piece by piece. Needs the command cke, and the PyPI package
@@ -20,6 +20,7 @@ import shlex
 import statistics
 import subprocess
 import sys
+from collections import Counter
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -54,9 +55,10 @@ def run(engine, model, args):
 def run_llama_bench(engine, model, args):
     """A fork without -d measures decoding at depth by -gp, and no prompts at depth."""
     program = args.peers[engine]
-    command = [*program, "-m", str(model), "-p", args.p, "-n", str(args.n), "-t", str(args.t), "-r", "1", "-o", "json"]
     depths = [int(d) for d in args.d.split(",")]
     by_option = "--n-depth" in output_of(engine, [program[0], "--help"])
+    n = args.n if by_option or 0 in depths else 0
+    command = [*program, "-m", str(model), "-p", args.p, "-n", str(n), "-t", str(args.t), "-r", "1", "-o", "json"]
     if by_option:
         command += ["-d", args.d]
     else:
@@ -91,6 +93,10 @@ def one_round(model, i, args):
 def commit():
     git = ["git", "-C", ROOT, "describe", "--always", "--dirty", "--abbrev=7"]
     return subprocess.run(git, capture_output=True, text=True).stdout.strip() or "unknown"
+
+
+def lines_of(log):
+    return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
 
 
 def spread(values, digits=1, suffix=""):
@@ -191,9 +197,11 @@ def main():
             parser.error(f"--peer takes NAME=LLAMA_BENCH, with a name of its own, not {peer}")
     if args.models and not args.cke.exists():
         parser.error(f"{args.cke} does not exist: build it, or name it with --cke")
+    turns = Counter(log["model"] for log in lines_of(args.log))
     for i in range(args.rounds):
         for model in args.models:
-            line = one_round(model, i, args)
+            line = one_round(model, turns[model.name], args)
+            turns[model.name] += 1
             with args.log.open("a") as out:
                 print(json.dumps(line), file=out)
             for engine in [PEER, *args.peers]:
@@ -201,7 +209,7 @@ def main():
                     f"{test} {line['rows'][CKE][test]['avg_ts'] / row['avg_ts']:.2f}x"
                     for test, row in line["rows"][engine].items()), file=sys.stderr)
     if args.table:
-        logs = [json.loads(line) for line in args.log.read_text().splitlines()]
+        logs = lines_of(args.log)
         args.table.write_text(report(logs, args.command))
         print(table(logs))
 

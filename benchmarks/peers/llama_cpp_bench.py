@@ -38,12 +38,19 @@ class Engine:
         self.context = llama_cpp.llama_init_from_model(self.model, params)
         self.vocab = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(self.model))
         self.random = random.Random(0)
+        self.filled = 0  # tokens in the cache
 
-    def clear(self):
-        llama_cpp.llama_memory_clear(llama_cpp.llama_get_memory(self.context), False)
+    def keep(self, depth):
+        """Forgets what is after so many tokens: everything, if the model cannot go back."""
+        memory = llama_cpp.llama_get_memory(self.context)
+        if self.filled > depth and not (depth and llama_cpp.llama_memory_seq_rm(memory, 0, depth, -1)):
+            llama_cpp.llama_memory_clear(memory, False)
+            depth = 0
+        self.filled = min(self.filled, depth)
 
     def feed(self, count, batch):
         """`count` random tokens in batches; computes the logits of the last one of each batch."""
+        self.filled += count
         while count > 0:
             size = min(count, batch)
             tokens = (llama_cpp.llama_token * size)(
@@ -55,8 +62,8 @@ class Engine:
             count -= size
 
     def seconds(self, prompt, generate, depth):
-        self.clear()
-        self.feed(depth, 2048)
+        self.keep(depth)
+        self.feed(depth - self.filled, 2048)
         start = time.perf_counter()
         self.feed(prompt, 2048)
         self.feed(generate, 1)
@@ -75,10 +82,11 @@ def main():
 
     prompts = [int(prompt) for prompt in args.p.split(",") if int(prompt)]
     depths = [int(depth) for depth in args.d.split(",")]
-    engine = Engine(args.model, args.t, max(depths) + max([*prompts, args.n]))
+    context = max(depths) + max([*prompts, args.n])
+    engine = Engine(args.model, args.t, context)
+    engine.seconds(min(context - 1, 512), 1, 0)  # touches all memory that later passes use: 512 is n_ubatch
     for depth in depths:
         for prompt, generate in (*((prompt, 0) for prompt in prompts), (0, args.n)):
-            engine.seconds(prompt, min(generate, 1), 0)  # warm up, as llama-bench does
             speeds = [(prompt + generate) / engine.seconds(prompt, generate, depth)
                       for _ in range(args.r)]
             print(json.dumps({

@@ -11,8 +11,10 @@ using namespace cke::tune;
 
 namespace {
 
+constexpr u64 small = u64{3} << 20;
+
 template <class Isa> machine_peaks measured(u32 threads) {
-  machine_probe<Isa> probe(threads, u64{3} << 20);
+  machine_probe<Isa> probe(threads, small);
   return probe.measure();
 }
 
@@ -25,6 +27,18 @@ TEST_CASE("peaks: every kind has one, finite and not absurd") {
       CHECK(std::isfinite(x));
       CHECK(x > 0);
       CHECK(x < 1e6);  // a loop that the compiler threw away
+    }
+  }
+}
+
+TEST_CASE("peaks: a turn of reading has a speed, also where its buffer ends and with more threads than pieces") {
+  for (const u32 threads : {1u, 3u, 40u}) {
+    machine_probe<isa::native> probe(threads, small);
+    for (u32 turn = 0; turn < 3; ++turn) {
+      const double gbs = probe.read_turn();
+      CHECK(std::isfinite(gbs));
+      CHECK(gbs > 0);
+      CHECK(gbs < 1e6);
     }
   }
 }

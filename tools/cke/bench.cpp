@@ -61,28 +61,31 @@ double median(const std::vector<double>& x) { return percentile(x, 0.5); }
 
 using conversations = std::vector<std::unique_ptr<any_session>>;
 
-void run_test(any_model& e, const conversations& all, const test& t, std::span<const u32> ids) {
-  if (t.prompt || t.sequences == 1) {
-    const u32 step = t.prompt ? t.prompt : 1;
-    for (std::size_t at = 0; at < ids.size(); at += step) all[0]->feed(ids.subspan(at, step));
-    return;
-  }
+// The prompt, or the next id of each sequence.
+void feed(any_model& e, const conversations& all, const test& t, std::span<const u32> ids) {
+  if (t.prompt || t.sequences == 1) return all[0]->feed(ids);
   std::vector<turn> turns(t.sequences);
-  for (std::size_t at = 0; at < ids.size(); at += t.sequences) {
-    for (u32 s = 0; s < t.sequences; ++s) turns[s] = {all[s].get(), ids.subspan(at + s, 1)};
-    e.feed_together(turns);
-  }
+  for (u32 s = 0; s < t.sequences; ++s) turns[s] = {all[s].get(), ids.subspan(s, 1)};
+  e.feed_together(turns);
 }
 // Rewinds and feeds what is missing, so that recurrent states are restored too.
 void go_back(any_session& c, u32 depth) {
   c.rewind(depth);
   c.feed(std::span<const u32>{});
 }
-double ns_of(any_model& e, const conversations& all, const test& t, std::span<const u32> ids) {
+// Calls between() after each pass of generation; its time does not count.
+template <class F> double ns_of(any_model& e, const conversations& all, const test& t, std::span<const u32> ids,
+                                F between) {
   for (u32 s = 0; s < t.sequences; ++s) go_back(*all[s], t.depth);
-  const auto start = std::chrono::steady_clock::now();
-  run_test(e, all, t, ids);
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count();
+  const std::size_t step = t.prompt ? t.prompt : t.sequences;
+  std::chrono::duration<double, std::nano> ns{};
+  for (std::size_t at = 0; at < ids.size(); at += step) {
+    const auto start = std::chrono::steady_clock::now();
+    feed(e, all, t, ids.subspan(at, step));
+    ns += std::chrono::steady_clock::now() - start;
+    if (t.generate) between();
+  }
+  return ns.count();
 }
 
 // One loaded model and the tests at one depth.
@@ -109,17 +112,18 @@ class runner {
       all.push_back({t, {}, {}});
       while (talks.size() < t.sequences) talks.push_back(talks[0]->fork());
     }
-    for (u32 repetition = 0; repetition <= args_.repetitions; ++repetition) {
-      const bool warm_up = repetition == 0;
-      const machine_peaks now = probe_ && !warm_up ? probe_() : machine_peaks{};
+    for (const samples& s : all)  // warms up
+      ns_of(*model_.engine, talks, s.of, some_ids(s.of.generate ? s.of.sequences : s.of.prompt, vocab), [] {});
+    for (u32 repetition = 0; repetition < args_.repetitions; ++repetition)
       for (samples& s : all) {
-        const u32 ids = warm_up && s.of.generate ? s.of.sequences : s.of.ids();
-        const double ns = ns_of(*model_.engine, talks, s.of, some_ids(ids, vocab));
-        if (warm_up) continue;
-        s.ns.push_back(ns);
+        machine_peaks now = probe_ ? probe_->measure() : machine_peaks{};
+        double turns = 0, ns_of_byte = 0;
+        s.ns.push_back(ns_of(*model_.engine, talks, s.of, some_ids(s.of.ids(), vocab), [&] {
+          if (takes_turns()) ++turns, ns_of_byte += 1 / probe_->read_turn();
+        }));
+        if (turns > 0) now.read_gbs = turns / ns_of_byte;
         if (probe_) add_bound(s, now);
       }
-    }
     return all;
   }
 
@@ -179,6 +183,9 @@ class runner {
 
  private:
   u32 chunk() const { return *model_.hints.chunk; }
+  // Whether memory is measured between passes, as its speed may change from one to the next. Not of a model that a
+  // cache may hold, from which measuring would drive it out.
+  bool takes_turns() const { return probe_ && model_.engine->weight_bytes() > machine_probe<>::default_bytes; }
   void add_bound(samples& s, const machine_peaks& now) const {
     double least = 0;
     s.of.each_pass(chunk(), [&](const program_cost::pass& p) { least += cost_->least_ns(p, now); });
@@ -191,7 +198,7 @@ class runner {
   const bench_args& args_;
   loaded_model model_;
   std::optional<program_cost> cost_;
-  peak_probe probe_;
+  std::optional<peak_probe> probe_;
 };
 
 // The tests at one depth, prompts first, as llama-bench orders them.

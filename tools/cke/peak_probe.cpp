@@ -11,7 +11,7 @@ template <class Isa = isa::native> peak_probe probe_of(std::string_view isa, u32
   if constexpr (!std::is_void_v<typename Isa::base>)
     if (isa != Isa::name) return probe_of<typename Isa::base>(isa, threads, bytes);
   auto shared = std::make_shared<machine_probe<Isa>>(threads, bytes);
-  return [shared] { return shared->measure(); };
+  return {[shared] { return shared->measure(); }, [shared] { return shared->read_turn(); }};
 }
 
 }  // namespace
@@ -20,7 +20,7 @@ peak_probe peak_probe_of(std::string_view isa, u32 threads) {
   return probe_of(isa, threads, machine_probe<>::default_bytes);
 }
 double f32_peak_of(std::string_view isa, u32 threads) {
-  return probe_of(isa, threads, machine_probe<>::piece)().f32_gops;
+  return probe_of(isa, threads, machine_probe<>::piece).measure().f32_gops;
 }
 
 }  // namespace cke::tool

@@ -11,8 +11,10 @@
 
 namespace cke::tool {
 
-// Measures all of them.
-using peak_probe = std::function<machine_peaks()>;
+struct peak_probe {
+  std::function<machine_peaks()> measure;  // all of them
+  std::function<double()> read_turn;       // GB/s of a moment: machine_probe::read_turn
+};
 peak_probe peak_probe_of(std::string_view isa, u32 threads);
 // The rate of f32 alone; scalar code has none, 0.
 double f32_peak_of(std::string_view isa, u32 threads);

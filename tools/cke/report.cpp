@@ -228,7 +228,7 @@ class measured {
   void measure_peaks() {
     const peak_probe probe = peak_probe_of(model_.engine->isa(), model_.engine->threads());
     for (u32 i = 0; i < 3; ++i) {
-      const machine_peaks now = probe();
+      const machine_peaks now = probe.measure();
       for (double machine_peaks::* peak :
            {&machine_peaks::read_gbs, &machine_peaks::int8_gops, &machine_peaks::bf16_gops, &machine_peaks::f32_gops})
         peaks_.*peak = std::max(peaks_.*peak, now.*peak);

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "../core/simd.hpp"
 #include "../runtime/arena.hpp"
@@ -96,7 +97,7 @@ template <class Isa = isa::native> class machine_probe {
   static constexpr u64 default_bytes = u64{256} << 20, piece = u64{1} << 20;
 
   explicit machine_probe(u32 threads, u64 bytes = default_bytes)
-      : team_(threads), pieces_(static_cast<u32>(bytes / piece)), memory_(u64{pieces_} * piece) {
+      : team_(threads, hints{.spins = 1}), pieces_(static_cast<u32>(bytes / piece)), memory_(u64{pieces_} * piece) {
     std::byte* const base = memory_.take(memory_.size());
     team_.run([&](u32 thread) noexcept {
       team_.share(thread, pieces_, [&](u32 p) { std::memset(base + p * piece, static_cast<int>(p), piece); });
@@ -117,20 +118,47 @@ template <class Isa = isa::native> class machine_probe {
     return best;
   }
 
- private:
-  struct nothing {};
-
-  // Returns 1e9 units of work per second, over all threads; work(thread, sink) returns the units it did.
-  template <class Work> double rate(Work work) {
-    std::atomic<u64> units{0};
-    const auto start = std::chrono::steady_clock::now();
+  // GB/s that reading gives in the next millisecond or two, for work that takes turns with it. Goes on where the last
+  // call ended, so that no cache has what is read.
+  double read_turn() {
+    std::this_thread::sleep_for(std::chrono::microseconds(200));  // until idle threads of the work have gone to sleep
+    const u32 each = std::max(turn_pieces / team_.size(), 1u), begin = next_;
+    next_ = (next_ + each * team_.size()) % pieces_;
+    std::atomic<double> gbs{0};
     team_.run([&](u32 thread) noexcept {
       alignas(64) float sink[256];
-      units.fetch_add(work(thread, sink), std::memory_order_relaxed);
-      asm volatile("" : : "r"(sink) : "memory");  // keeps the results alive
+      gbs.fetch_add(rate_of([&] {
+        for (u32 p = begin + thread * each, end = p + each; p < end; ++p)
+          read_piece(memory_.data() + u64{p % pieces_} * piece, sink);
+        asm volatile("" : : "r"(sink) : "memory");
+        return u64{each} * piece;
+      }));
     });
+    return gbs;
+  }
+
+ private:
+  struct nothing {};
+  static constexpr u32 turn_pieces = 32;
+
+  // 1e9 units of work per second; work() returns the units it did.
+  template <class Work> static double rate_of(Work work) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto units = static_cast<double>(work());
     const std::chrono::duration<double, std::nano> ns = std::chrono::steady_clock::now() - start;
-    return static_cast<double>(units.load()) / ns.count();
+    return units / ns.count();
+  }
+  // The same over all threads; work(thread, sink) returns the units that a thread did.
+  template <class Work> double rate(Work work) {
+    return rate_of([&] {
+      std::atomic<u64> units{0};
+      team_.run([&](u32 thread) noexcept {
+        alignas(64) float sink[256];
+        units.fetch_add(work(thread, sink), std::memory_order_relaxed);
+        asm volatile("" : : "r"(sink) : "memory");  // keeps the results alive
+      });
+      return units.load();
+    });
   }
 
   u64 read(u32 thread, float* sink) {
@@ -166,6 +194,7 @@ template <class Isa = isa::native> class machine_probe {
   team team_;
   u32 pieces_;
   arena memory_;
+  u32 next_{};  // the piece that the next turn begins with
   std::conditional_t<simd::is_scalar<Isa>, nothing, detail::dot_loops<Isa>> loops_;
 };
 

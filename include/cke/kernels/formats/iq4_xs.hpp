@@ -42,12 +42,13 @@ template <class Isa> struct format<dtype::iq4_xs, Isa> : layout<dtype::iq4_xs, I
 
     CKE_INLINE explicit view(const std::byte* in) : block(in), d(in) {
 #pragma GCC unroll 8
-      for (u32 s = 0; s < 8; ++s)
-        for (u32 i = 0; i < unit_rows / 4; ++i) {
-          const u32 low = read<u32>(in + l::low + s / 2 * unit_rows + 4 * i) >> s % 2 * 4 & 0x0f0f0f0fu;
-          const u32 high = read<u32>(in + l::high + s / 4 * unit_rows + 4 * i) >> s % 4 * 2 & 0x03030303u;
-          scale.rows[s][i] = scale.centred(low | high << 4);
-        }
+      for (u32 s = 0; s < 8; ++s) {
+        unit_words low, high;
+        std::memcpy(&low, in + l::low + s / 2 * unit_rows, sizeof low);
+        std::memcpy(&high, in + l::high + s / 4 * unit_rows, sizeof high);
+        const unit_words code = (low >> s % 2 * 4 & 0x0f0f0f0fu) | (high >> s % 4 * 2 & 0x03030303u) << 4;
+        scale.rows[s] = ((code | 0x80808080u) - 0x20202020u) ^ 0x80808080u;  // less 32, each byte by itself
+      }
     }
   };
 

@@ -89,14 +89,17 @@ template <class Isa> struct k_view {
   row_scales<Isa> d, dmin;
 
   CKE_INLINE explicit k_view(const std::byte* in) : block(in), d(in + k_scales::d), dmin(in + k_scales::dmin, 0x1p-7f) {
-#pragma GCC unroll 8
-    for (u32 s = 0; s < 8; ++s)
-      for (u32 i = 0; i < unit_rows / 4; ++i) {
-        const u32 low = read<u32>(in + s * unit_rows + 4 * i);
-        const u32 top = read<u32>(in + k_scales::high + s / 2 * unit_rows + 4 * i) >> s % 2 * 4;
-        scale.rows[s][i] = (low & 0x0f0f0f0fu) | (top & 0x03030303u) << 4;
-        least.rows[s][i] = (low >> 4 & 0x0f0f0f0fu) | (top & 0x0c0c0c0cu) << 2;
-      }
+#pragma GCC unroll 4
+    for (u32 s = 0; s < 8; s += 2) {
+      unit_words even, odd, tops;
+      std::memcpy(&even, in + s * unit_rows, sizeof even);
+      std::memcpy(&odd, in + (s + 1) * unit_rows, sizeof odd);
+      std::memcpy(&tops, in + k_scales::high + s / 2 * unit_rows, sizeof tops);
+      scale.rows[s] = (even & 0x0f0f0f0fu) | (tops << 4 & 0x30303030u);
+      least.rows[s] = (even >> 4 & 0x0f0f0f0fu) | (tops << 2 & 0x30303030u);
+      scale.rows[s + 1] = (odd & 0x0f0f0f0fu) | (tops & 0x30303030u);
+      least.rows[s + 1] = (odd >> 4 & 0x0f0f0f0fu) | (tops >> 2 & 0x30303030u);
+    }
   }
   CKE_INLINE void load(k_weights<Isa>& w, u32 s, u32 group) const {
     w.scale = d.of[group] * scale.load<Isa>(s, group);

@@ -27,6 +27,9 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 CKE, PEER = "cke", "llama.cpp"
+# What a log keeps of a row.
+FIELDS = ("n_prompt", "n_gen", "n_depth", "n_threads", "avg_ts", "avg_gbs", "peak_gbs", "bound_share", "isa", "type_k",
+          "version", "system_info", "build_commit")
 
 
 def output_of(engine, command, environment=None):
@@ -86,8 +89,10 @@ def one_round(model, i, args):
     for engine in engines:
         if not rows[engine].keys() <= rows[CKE].keys():
             raise SystemExit(f"{engine} ran other tests than cke: {list(rows[engine])}, {list(rows[CKE])}")
+    kept = {engine: {test: {k: row[k] for k in FIELDS if k in row} for test, row in tests.items()}
+            for engine, tests in rows.items()}
     return {"model": model.name, "time": f"{datetime.now(timezone.utc):%FT%TZ}", "order": order,
-            "commit": commit(), "load": os.getloadavg()[0], "rows": rows}
+            "commit": commit(), "load": os.getloadavg()[0], "rows": kept}
 
 
 def commit():

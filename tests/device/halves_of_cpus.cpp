@@ -11,7 +11,7 @@ const cpu_half* this_cpu() {
   if (has(__builtin_cpu_supports("avx512f"), __builtin_cpu_supports("avx512bw"), __builtin_cpu_supports("avx512dq"),
           __builtin_cpu_supports("avx512vl"), __builtin_cpu_supports("avx512vnni"),
           __builtin_cpu_supports("avx512bf16"), __builtin_cpu_supports("avx512ifma"),
-          __builtin_cpu_supports("avx512vbmi"), __builtin_cpu_supports("avx512vbmi2")))
+          __builtin_cpu_supports("avx512vbmi"), __builtin_cpu_supports("avx512vbmi2"), __builtin_cpu_supports("gfni")))
     return &cpu_avx512_vnni;
   if (has(__builtin_cpu_supports("avx2"), __builtin_cpu_supports("fma"), __builtin_cpu_supports("f16c")))
     return &cpu_avx2;

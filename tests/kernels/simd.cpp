@@ -39,6 +39,28 @@ template <class Isa> std::array<float, Isa::lanes> lanes_of(simd::vf32<Isa> v) {
 
 }  // namespace
 
+TEST_CASE("simd: a field of bits moves within each byte") {
+  for_each_simd([]<class Isa>() {
+    std::mt19937 bits(3);
+    lane_bytes<Isa> in;
+    for (i8& b : in) b = static_cast<i8>(bits());
+    const auto check = [&]<u32 From, u32 Count, u32 To>() {
+      CAPTURE(From), CAPTURE(Count), CAPTURE(To);
+      const auto got =
+          std::bit_cast<lane_bytes<Isa>>(lanes_of<Isa>(simd::bit_field<Isa, From, Count, To>(load<Isa>(in))));
+      for (u32 i = 0; i < in.size(); ++i) {
+        const u32 field = static_cast<u8>(in[i]) >> From & ((1u << Count) - 1);
+        CHECK(static_cast<u8>(got[i]) == field << To);
+      }
+    };
+    check.template operator()<0, 4, 0>(), check.template operator()<4, 4, 0>();
+    check.template operator()<0, 2, 4>(), check.template operator()<2, 2, 4>(), check.template operator()<4, 2, 4>(),
+        check.template operator()<6, 2, 4>(), check.template operator()<6, 2, 0>();
+    check.template operator()<0, 1, 4>(), check.template operator()<7, 1, 4>(), check.template operator()<7, 1, 0>(),
+        check.template operator()<0, 1, 7>(), check.template operator()<0, 8, 0>();
+  });
+}
+
 TEST_CASE("simd: byte dots are exact at the ends of their ranges") {
   for_each_simd([]<class Isa>() {
     std::mt19937 bits(7);

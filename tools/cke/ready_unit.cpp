@@ -26,7 +26,7 @@ std::vector<const char*> instruction_sets() {
       __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
   const bool vnni = avx512 && __builtin_cpu_supports("avx512ifma") && __builtin_cpu_supports("avx512vbmi") &&
       __builtin_cpu_supports("avx512vbmi2") && __builtin_cpu_supports("avx512vnni") &&
-      __builtin_cpu_supports("avx512bf16");
+      __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("gfni");
   if (vnni && __builtin_cpu_supports("avx512fp16")) all.push_back("avx512_fp16");
   if (vnni) all.push_back("avx512_vnni");
   if (avx2) all.push_back("avx2");

@@ -39,7 +39,8 @@
 #if defined(__AVX512F__) && defined(__AVX512BW__) && defined(__AVX512DQ__) && defined(__AVX512VL__)
 #define CKE_HAS_AVX512
 #endif
-#if defined(CKE_HAS_AVX512) && defined(__AVX512VNNI__) && defined(__AVX512BF16__) && defined(__AVX512VBMI2__)
+#if defined(CKE_HAS_AVX512) && defined(__AVX512VNNI__) && defined(__AVX512BF16__) && defined(__AVX512VBMI2__) && \
+    defined(__GFNI__)
 #define CKE_HAS_AVX512_VNNI
 #endif
 #if defined(CKE_HAS_AVX512_VNNI) && defined(__AVX512FP16__)
@@ -74,7 +75,7 @@ struct avx512 : avx2 {
   static constexpr u32 lanes = 16, registers = 32;
   static constexpr std::string_view name = "avx512";
 };
-struct avx512_vnni : avx512 {  // includes bf16: Zen 4 and later
+struct avx512_vnni : avx512 {  // includes bf16 and GFNI: Zen 4 and later
   using base = avx512;
   static constexpr std::string_view name = "avx512_vnni";
 };

@@ -139,6 +139,18 @@ template <class Isa> CKE_INLINE void store_i8(void* p, vi32<Isa> v) { primitives
 template <class Isa> CKE_INLINE void store_i16(void* p, vi32<Isa> v) { primitives<Isa>::store_i16(p, v); }
 template <class Isa> CKE_INLINE vi32<Isa> load_i8_as_i16(const void* p) { return primitives<Isa>::load_i8_as_i16(p); }
 
+// Bits [From, From + Count) of each byte, from bit To on; the others are 0.
+template <class Isa, u32 From, u32 Count, u32 To> CKE_INLINE vi32<Isa> bit_field(vi32<Isa> v) {
+  if constexpr (From != To && std::is_base_of_v<isa::avx512_vnni, Isa>) {
+    return primitives<Isa>::template bit_field<From, Count, To>(v);
+  } else {
+    const vi32<Isa> mask(static_cast<i32>(((1u << Count) - 1) * 0x01010101u << To));
+    if constexpr (From < To) v = v << static_cast<i32>(To - From);
+    if constexpr (From > To) v = v >> static_cast<i32>(From - To);
+    return v & mask;
+  }
+}
+
 // Byte operations, within each 16 bytes of a register. lookup: table[index], for indices below 16.
 template <class Isa> CKE_INLINE vi32<Isa> lookup(vi32<Isa> table, vi32<Isa> index) {
   return primitives<Isa>::lookup(table, index);

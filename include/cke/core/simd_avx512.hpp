@@ -93,6 +93,14 @@ template <> struct primitives<isa::avx512> {
 template <> struct primitives<isa::avx512_vnni> : primitives<isa::avx512> {
   CKE_INLINE static __m512i dot4(__m512i acc, __m512i u, __m512i s) { return _mm512_dpbusd_epi32(acc, u, s); }
   CKE_INLINE static __m512i dot2_i16(__m512i acc, __m512i w, __m512i x) { return _mm512_dpwssd_epi32(acc, w, x); }
+  template <u32 From, u32 Count, u32 To> CKE_INLINE static __m512i bit_field(__m512i v) {
+    constexpr u64 matrix = [] {  // byte 7 - i says of which bits bit i is the sum
+      u64 m = 0;
+      for (u32 i = 0; i < Count; ++i) m |= u64{1} << (8 * (7 - To - i) + From + i);
+      return m;
+    }();
+    return _mm512_gf2p8affine_epi64_epi8(v, _mm512_set1_epi64(static_cast<i64>(matrix)), 0);
+  }
   CKE_INLINE static __m512 dot2_bf16(__m512 acc, __m512i w, __m512i x) {
     return _mm512_dpbf16_ps(acc, std::bit_cast<__m512bh>(w), std::bit_cast<__m512bh>(x));
   }

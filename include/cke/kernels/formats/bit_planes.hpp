@@ -2,6 +2,8 @@
 // bit_planes.hpp: 32 k of 32 rows in 1 or 2 bits each: the bits of codes beyond a nibble, or whole codes.
 #pragma once
 
+#include <utility>
+
 #include "format.hpp"
 
 namespace cke::kernels {
@@ -31,14 +33,11 @@ template <class Isa, u32 Bits> struct bit_plane {
 template <u32 Bits, u32 At, class Isa>
 CKE_INLINE void load_bits(const std::byte* in, u32 group, simd::vi32<Isa> (&codes)[8]) {
   constexpr u32 fours = bit_plane<Isa, Bits>::fours;
-  const simd::vi32<Isa> mask(static_cast<i32>(((1u << Bits) - 1) * 0x01010101u << At));
-#pragma GCC unroll 8
-  for (u32 i = 0; i < 8; ++i) {
-    const auto bits = load_words<Isa>(in, Bits, group, i / fours);
-    const u32 from = i % fours * Bits;
-    const auto moved = from < At ? bits << static_cast<i32>(At - from) : bits >> static_cast<i32>(from - At);
-    codes[i] = codes[i] | (moved & mask);
-  }
+  [&]<std::size_t... I>(std::index_sequence<I...>) __attribute__((always_inline)) {
+    ((codes[I] =
+          codes[I] | simd::bit_field<Isa, I % fours * Bits, Bits, At>(load_words<Isa>(in, Bits, group, I / fours))),
+     ...);
+  }(std::make_index_sequence<8>{});
 }
 
 }  // namespace cke::kernels

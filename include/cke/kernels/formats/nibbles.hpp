@@ -10,7 +10,7 @@
 namespace cke::kernels {
 
 // [32 / lanes][4 words][lanes][4 bytes]: byte b of word j holds k = 4 j + b low and 16 more high,
-// so that a register of words becomes two registers of codes with a shift and two masks.
+// so that a register of words becomes two registers of codes.
 template <class Isa> struct nibbles {
   static constexpr u32 bytes = unit_rows * 16;
 
@@ -34,12 +34,11 @@ template <class Isa> struct nibbles {
 // All words of a group as registers 0..7 of codes 0..15.
 template <class Isa>
 CKE_INLINE void load_nibbles(const std::byte* in, u32 group, simd::vi32<Isa> (&codes)[8]) {
-  const simd::vi32<Isa> low(0x0f0f0f0f);
 #pragma GCC unroll 4
   for (u32 j = 0; j < 4; ++j) {
     const simd::vi32<Isa> both = load_words<Isa>(in, 4, group, j);
-    codes[j] = both & low;
-    codes[j + 4] = (both >> 4) & low;
+    codes[j] = simd::bit_field<Isa, 0, 4, 0>(both);
+    codes[j + 4] = simd::bit_field<Isa, 4, 4, 0>(both);
   }
 }
 
